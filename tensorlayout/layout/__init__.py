@@ -1,0 +1,25 @@
+"""Layouts: where each element stands. Integers and symbols only; no arrays, no devices."""
+
+from tensorlayout.layout.coalesce import coalesce
+from tensorlayout.layout.layout import Layout
+from tensorlayout.layout.order import (
+    descending,
+    order_of_labels,
+    order_with,
+    order_without,
+    permuted_order,
+)
+from tensorlayout.layout.padding import BitPattern, Padding, PaddingValue
+
+__all__ = [
+    "BitPattern",
+    "Layout",
+    "Padding",
+    "PaddingValue",
+    "coalesce",
+    "descending",
+    "order_of_labels",
+    "order_with",
+    "order_without",
+    "permuted_order",
+]

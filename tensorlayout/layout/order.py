@@ -1,0 +1,90 @@
+"""Orders of dimensions, minor to major: made, checked, and carried through changes of rank."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+Order = tuple[int, ...]
+
+# The dimension labels of DirectML's strides page: each set of letters with its logical order.
+_LOGICAL = ("W", "HW", "DHW", "CHW", "NCHW", "NCDHW")
+
+
+def descending(rank: int) -> Order:
+    """The row-major order: the last dimension is the most minor."""
+    return tuple(range(rank - 1, -1, -1))
+
+
+def checked_order(minor_to_major: Sequence[int], rank: int) -> Order:
+    """`minor_to_major` as a tuple, or a ValueError where it is no permutation of the dimensions."""
+    order = tuple(minor_to_major)
+    if sorted(order) != list(range(rank)):
+        allowed = f"a permutation of 0 to {rank - 1}" if rank else "()"
+        msg = f"minor_to_major: must be {allowed} for a shape of rank {rank}, got {order}"
+        raise ValueError(msg)
+    return order
+
+
+def order_of_labels(labels: str, rank: int | None = None) -> Order:
+    """The order that dimension labels name, written from the slowest dimension to the fastest.
+
+    The letters fix the logical order of the shape (``HW``, ``DHW``, ``CHW``, ``NCHW``, ``NCDHW``);
+    the order in which they stand is the one in memory.
+
+    >>> order_of_labels("NHWC")
+    (1, 3, 2, 0)
+    """
+    for logical in _LOGICAL:
+        if sorted(logical) == sorted(labels):
+            if rank is not None and len(labels) != rank:
+                msg = f"labels: {labels!r} names {len(labels)} dimensions, the shape has {rank}"
+                raise ValueError(msg)
+            return tuple(logical.index(letter) for letter in reversed(labels))
+    allowed = ", ".join(_LOGICAL)
+    msg = f"labels: must be the letters of one of {allowed}, in any order, got {labels!r}"
+    raise ValueError(msg)
+
+
+def order_of_strides(
+    shape: Sequence[int], strides: Sequence[int], stored: Order | None = None
+) -> Order:
+    """The order that strides imply; where they imply nothing, `stored` (row-major by default) holds.
+
+    A dimension of size 1 or stride 0 says nothing about the order, whatever its stride, and keeps
+    its place; equal strides keep their relative order.
+    """
+    order = list(descending(len(shape)) if stored is None else stored)
+    places = [p for p, d in enumerate(order) if shape[d] > 1 and strides[d] != 0]
+    ranked = sorted((order[p] for p in places), key=lambda d: abs(strides[d]))
+    for place, dimension in zip(places, ranked, strict=True):
+        order[place] = dimension
+    return tuple(order)
+
+
+def permuted_order(order: Order, dims: Sequence[int]) -> Order:
+    """The order after dimension ``i`` of the result is dimension ``dims[i]`` of the input."""
+    number = {old: new for new, old in enumerate(dims)}
+    return tuple(number[d] for d in order)
+
+
+def order_without(order: Order, dropped: Sequence[int]) -> Order:
+    """The order of what is left when the dimensions `dropped` go."""
+    left = sorted(set(order) - set(dropped))
+    number = {old: new for new, old in enumerate(left)}
+    return tuple(number[d] for d in order if d in number)
+
+
+def order_with(order: Order, dim: int) -> Order:
+    """The order with a new dimension of size 1 at `dim`.
+
+    Row-major and column-major orders stay so. In any other order a new first dimension becomes the
+    most major one (a batch around what was there), any other the next inside its predecessor.
+    """
+    moved = [d + (d >= dim) for d in order]
+    rank = len(order)
+    if rank > 1 and order == tuple(range(rank)):
+        return tuple(range(rank + 1))
+    if dim == 0:
+        return (*moved, 0)
+    moved.insert(moved.index(dim - 1), dim)
+    return tuple(moved)

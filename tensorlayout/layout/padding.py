@@ -1,0 +1,50 @@
+"""What the slots of a layout's padding hold: a symbol, or an exact pattern of bits."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+
+class PaddingValue(enum.Enum):
+    """A symbol for the content of padding, read in the dtype of the tensor (XLA's `PaddingValue`).
+
+    ``ZERO`` and ``ONE`` are the numbers; ``LOWEST`` and ``HIGHEST`` are the least and the greatest
+    value of the dtype, infinities included, so that a maximum or a minimum over the padding changes
+    nothing; ``UNSPECIFIED`` promises nothing.
+    """
+
+    ZERO = "ZERO"
+    ONE = "ONE"
+    LOWEST = "LOWEST"
+    HIGHEST = "HIGHEST"
+    UNSPECIFIED = "UNSPECIFIED"
+
+    def __repr__(self) -> str:
+        return f"PaddingValue.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class BitPattern:
+    """An exact content of padding: the bits of one element, and the dtype they belong to.
+
+    A Python float would not do: ``0.0 == -0.0`` and ``nan != nan``, so layouts that differ would
+    be taken for one, and one layout for two.
+
+    >>> BitPattern(0x3F800000, "float32")
+    BitPattern(0x3f800000, 'float32')
+    """
+
+    bits: int
+    dtype: str
+
+    def __post_init__(self) -> None:
+        if self.bits < 0:
+            msg = f"bits: a pattern of bits is not negative, got {self.bits}"
+            raise ValueError(msg)
+
+    def __repr__(self) -> str:
+        return f"BitPattern({self.bits:#x}, {self.dtype!r})"
+
+
+Padding = PaddingValue | BitPattern

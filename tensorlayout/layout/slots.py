@@ -1,0 +1,157 @@
+"""Exact integer arithmetic on parts: from an index to its slot and back, spans, slices, reshapes.
+
+A dimension of size ``n`` is a tuple of *parts* ``(extent, stride)``, most major first. The index is
+written in mixed radix over the extents, and the slot is the sum of digit times stride. An ordinary
+strided dimension has the one part ``(n, stride)``; a tiled one has several, and their extents may
+multiply to more than ``n`` (the tail of the last tile).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+Part = tuple[int, int]
+Parts = tuple[Part, ...]
+
+
+def inner_extent(parts: Parts) -> int:
+    """How many indices one step of the most major part spans."""
+    return math.prod(extent for extent, _ in parts[1:])
+
+
+def slot_of(parts: Parts, index: int) -> int:
+    """The slot of one index of one dimension, relative to index 0."""
+    slot = 0
+    for extent, stride in parts[:0:-1]:
+        index, digit = divmod(index, extent)
+        slot += digit * stride
+    return slot + index * parts[0][1]
+
+
+def span(parts: Parts, size: int) -> tuple[int, int]:
+    """The lowest and the highest slot of a dimension, relative to index 0; size at least 1."""
+    lows, highs = zip(*_prefixes(parts, size - 1), strict=True)
+    return min(lows), max(highs)
+
+
+def _prefixes(parts: Parts, last: int) -> Iterator[tuple[int, int]]:
+    """The extremes over all indices up to `last`, by the first digit that is below that of `last`.
+
+    Indices that share a prefix of digits with `last` and are smaller in the next digit have all
+    later digits free, so each of those takes its best end.
+    """
+    prefix = 0
+    for number, (_, stride) in enumerate(parts):
+        free = parts[number + 1 :]
+        digit, last = divmod(last, math.prod(e for e, _ in free))
+        if digit:
+            ends = [(digit - 1) * stride, *((e - 1) * s for e, s in free)]
+            yield (prefix + sum(min(0, e) for e in ends), prefix + sum(max(0, e) for e in ends))
+        prefix += digit * stride
+    yield prefix, prefix
+
+
+def packed_strides(shape: Sequence[int], minor_to_major: Sequence[int]) -> list[int]:
+    """The strides, in elements, of `shape` without gaps in the given order.
+
+    A size of 0 counts as 1, so that the strides stay those of the other dimensions.
+    """
+    strides = [0] * len(shape)
+    running = 1
+    for dim in minor_to_major:
+        strides[dim] = running
+        running *= max(shape[dim], 1)
+    return strides
+
+
+def covers_block(dims: Sequence[Parts], padded_shape: Sequence[int]) -> bool:
+    """Whether the parts, stretched to `padded_shape`, fill a block one to one."""
+    if 0 in padded_shape:
+        return True
+    steps = []
+    for parts, padded in zip(dims, padded_shape, strict=True):
+        inner = inner_extent(parts)
+        if padded % inner:
+            return False
+        steps.append((abs(parts[0][1]), padded // inner))
+        steps += [(abs(stride), extent) for extent, stride in parts[1:]]
+    running = 1
+    for stride, extent in sorted(step for step in steps if step[1] != 1):
+        if stride != running:
+            return False
+        running *= extent
+    return True
+
+
+def sliced(parts: Parts, start: int, count: int, step: int) -> Parts | None:
+    """The parts of indices ``start, start + step, …`` (`count` of them), or None where none exist.
+
+    Relative to the slot of `start`.
+    """
+    if count <= 1 or len(parts) == 1:
+        return ((count, parts[0][1] * step if len(parts) == 1 else parts[-1][1]),)
+    inner = inner_extent(parts)
+    if step % inner == 0:
+        return ((count, parts[0][1] * (step // inner)),)
+    if start // inner == (start + (count - 1) * step) // inner:
+        return sliced(parts[1:], start % inner, count, step)
+    whole_tiles = (step == 1 and start % inner == 0) or (step == -1 and (start + 1) % inner == 0)
+    if not whole_tiles:
+        return None
+    return tuple((e, s * step) for e, s in ((-(-count // inner), parts[0][1]), *parts[1:]))
+
+
+def merged(parts: Sequence[Part]) -> Parts:
+    """`parts` with neighbours joined where one continues the other, and extents of 1 dropped."""
+    joined: list[Part] = []
+    for extent, stride in parts:
+        if extent == 1 and len(parts) > 1:
+            continue
+        if joined and joined[-1][1] == extent * stride:
+            joined[-1] = (joined[-1][0] * extent, stride)
+        else:
+            joined.append((extent, stride))
+    return tuple(joined) or (parts[-1],)
+
+
+def reshaped(dims: Sequence[Part], shape: Sequence[int]) -> list[int] | None:
+    """The strides that show strided dimensions under another `shape`, or None where none do.
+
+    Both sides have the same number of elements, at least 1. Walks both shapes at once: a run of old
+    dimensions and a run of new ones with equal products form a group; a group has a view if its old
+    dimensions are one arithmetic run in row-major index order.
+    """
+    old = [part for part in dims if part[0] != 1]
+    strides: list[int] = []
+    at = 0
+    for dim, size in enumerate(shape):
+        if len(strides) > dim:
+            continue
+        if size == 1:
+            strides.append(0)  # replaced below: any stride serves a dimension of size 1
+            continue
+        group, product, end = [old[at]], size, dim + 1
+        while math.prod(e for e, _ in group) != product:
+            if math.prod(e for e, _ in group) < product:
+                group.append(old[at + len(group)])
+            else:
+                product *= shape[end]
+                end += 1
+        at += len(group)
+        run = merged(group)
+        if len(run) != 1:
+            return None
+        below = [math.prod(shape[d + 1 : end]) for d in range(dim, end)]
+        strides += [run[0][1] * below_d for below_d in below]
+    return _with_unit_strides(shape, strides)
+
+
+def _with_unit_strides(shape: Sequence[int], strides: list[int]) -> list[int]:
+    """Strides where each dimension of size 1 continues its successor, as a packed one would."""
+    following = 1
+    for dim in range(len(shape) - 1, -1, -1):
+        if shape[dim] == 1:
+            strides[dim] = following
+        following = strides[dim] * shape[dim]
+    return strides

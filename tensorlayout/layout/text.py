@@ -1,0 +1,129 @@
+"""The text form of a layout: ``shape:strides`` and whatever differs from what those imply.
+
+::
+
+    (2,3):(3,1)                                        row-major
+    (2,3):(1,2)                                        column-major
+    (2,3):(5,1) padded=(2,5) padding=ZERO              rows padded to five slots
+    (2,3):(0,1)+4                                      a broadcast row that begins at slot 4
+    (3,5):(2*12+2*2,3*4+2*1)                           tiles of 2 by 2
+    (1,3):(3,1) order=(0,1)                            an order that the strides do not imply
+    (2,3):(1,3) padded=(3,5) padding=0x3f800000:float32
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from tensorlayout.layout.padding import BitPattern, Padding, PaddingValue
+from tensorlayout.layout.slots import Part, Parts
+
+_GRAMMAR = "(sizes):(strides)[+offset] [order=(…)] [padded=(…)] [padding=SYMBOL or 0xBITS:dtype]"
+_TEXT = re.compile(
+    r"\s*\(([\d,\s]*)\)\s*:\s*\(([-\d,*+\s]*)\)\s*(?:\+\s*(\d+))?"
+    r"(?:\s+order=\(([\d,\s]*)\))?(?:\s+padded=\(([\d,\s]*)\))?(?:\s+padding=(\S+))?\s*"
+)
+
+
+@dataclass(slots=True)
+class Fields:
+    """What a text says, before it is checked; None where the text leaves the default."""
+
+    shape: tuple[int, ...]
+    parts: tuple[Parts, ...]
+    offset: int = 0
+    minor_to_major: tuple[int, ...] | None = None
+    padded_shape: tuple[int, ...] | None = None
+    padding_value: Padding = field(default=PaddingValue.UNSPECIFIED)
+
+
+def text_of(fields: Fields) -> str:
+    """The text form; fields that are None are left out."""
+    strides = [
+        str(parts[0][1]) if len(parts) == 1 else "+".join(f"{e}*{s}" for e, s in parts)
+        for parts in fields.parts
+    ]
+    text = f"{_tuple_text(fields.shape)}:({','.join(strides)}{',' * (len(strides) == 1)})"
+    if fields.offset:
+        text += f"+{fields.offset}"
+    if fields.minor_to_major is not None:
+        text += f" order={_tuple_text(fields.minor_to_major)}"
+    if fields.padded_shape is not None:
+        text += f" padded={_tuple_text(fields.padded_shape)}"
+    if isinstance(fields.padding_value, BitPattern):
+        text += f" padding={fields.padding_value.bits:#x}:{fields.padding_value.dtype}"
+    elif fields.padding_value is not PaddingValue.UNSPECIFIED:
+        text += f" padding={fields.padding_value.name}"
+    return text
+
+
+def parse_text(text: str) -> Fields:
+    """The fields of a text form; ValueError with the grammar where `text` is none."""
+    match = _TEXT.fullmatch(text)
+    if match is None:
+        raise ValueError(_complaint(text, f"must read {_GRAMMAR}"))
+    sizes, strides, offset, order, padded, padding = match.groups()
+    shape = _ints(text, sizes)
+    words = _items(text, strides)
+    if len(words) != len(shape):
+        raise ValueError(_complaint(text, f"has {len(shape)} sizes but {len(words)} strides"))
+    parts = tuple(_parts(text, word, n) for word, n in zip(words, shape, strict=True))
+    return Fields(
+        shape,
+        parts,
+        int(offset or 0),
+        None if order is None else _ints(text, order),
+        None if padded is None else _ints(text, padded),
+        PaddingValue.UNSPECIFIED if padding is None else _padding(text, padding),
+    )
+
+
+def _complaint(text: str, rule: str) -> str:
+    shown = text if len(text) <= 200 else f"{text[:200]}…"
+    return f"layout text: {rule}, got {shown!r}"
+
+
+def _tuple_text(numbers: tuple[int, ...]) -> str:
+    return f"({','.join(map(str, numbers))}{',' * (len(numbers) == 1)})"
+
+
+def _items(text: str, listed: str) -> list[str]:
+    items = [item.strip() for item in listed.split(",")]
+    if items[-1] == "":
+        items.pop()
+    if "" in items:
+        raise ValueError(_complaint(text, "has an empty place between commas"))
+    return items
+
+
+def _int(text: str, word: str) -> int:
+    if re.fullmatch(r"-?\d{1,40}", word) is None:
+        raise ValueError(_complaint(text, f"has {word!r} where an integer belongs"))
+    return int(word)
+
+
+def _ints(text: str, listed: str) -> tuple[int, ...]:
+    return tuple(_int(text, item) for item in _items(text, listed))
+
+
+def _parts(text: str, word: str, size: int) -> Parts:
+    if "*" not in word:
+        return ((size, _int(text, word)),)
+    parts: list[Part] = []
+    for item in word.split("+"):
+        extent, star, stride = item.partition("*")
+        if not star:
+            raise ValueError(_complaint(text, f"has {item!r} where extent*stride belongs"))
+        parts.append((_int(text, extent.strip()), _int(text, stride.strip())))
+    return tuple(parts)
+
+
+def _padding(text: str, word: str) -> Padding:
+    bits = re.fullmatch(r"0x([0-9a-fA-F]{1,32}):(\w+)", word)
+    if bits is not None:
+        return BitPattern(int(bits[1], 16), bits[2])
+    if word in PaddingValue.__members__:
+        return PaddingValue[word]
+    allowed = ", ".join(PaddingValue.__members__)
+    raise ValueError(_complaint(text, f"padding must be one of {allowed} or 0xBITS:dtype"))

@@ -1,1 +1,35 @@
-"""The CPU: plans run with NumPy."""
+"""The CPU: plans carried out with NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tensorlayout.cpu import creating, elementwise, gathering, moving, products, reducing
+from tensorlayout.plan import Plan, Run
+from tensorlayout.plan.creating import CreatePlan
+from tensorlayout.plan.elementwise import ElementwisePlan
+from tensorlayout.plan.gathering import GatherPlan, IndexPlan, ScatterPlan
+from tensorlayout.plan.moving import AssignPlan, CopyPlan, JoinPlan, ReshapePlan, ViewPlan
+from tensorlayout.plan.products import ProductPlan
+from tensorlayout.plan.reducing import ReducePlan
+
+_PREPARE: dict[type, Callable[[Any], Run]] = {
+    AssignPlan: moving.prepare_assign,
+    CopyPlan: moving.prepare_copy,
+    CreatePlan: creating.prepare,
+    ElementwisePlan: elementwise.prepare,
+    GatherPlan: gathering.prepare_gather,
+    IndexPlan: moving.prepare_index,
+    JoinPlan: moving.prepare_join,
+    ProductPlan: products.prepare,
+    ReducePlan: reducing.prepare,
+    ReshapePlan: moving.prepare_reshape,
+    ScatterPlan: gathering.prepare_scatter,
+    ViewPlan: moving.prepare_view,
+}
+
+
+def prepare(plan: Plan) -> Run:
+    """The function of the operands that carries out a plan."""
+    return _PREPARE[type(plan)](plan)

@@ -1,0 +1,142 @@
+"""Moving the elements: numpy assignments over boxes of the loop, in one thread or in several."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import product
+from threading import Lock
+
+import numpy as np
+
+from tensorlayout.cpu.copy_axes import Array, Loop
+from tensorlayout.cpu.copy_threads import share
+
+Index = tuple[slice, ...]
+Mover = Callable[[Array, Array, Iterator[Index]], None]
+
+
+def assign(destination: Array, source: Array) -> None:
+    """The copy in the order that numpy chooses: by the destination's strides."""
+    destination[...] = source
+
+
+def nothing(destination: Array, source: Array) -> None:
+    """The copy of no elements."""
+
+
+@dataclass(frozen=True, slots=True)
+class Boxes:
+    """A copy cut into boxes of at most `extents` elements along each axis of the loop."""
+
+    loop: Loop
+    extents: tuple[int, ...]
+    threads: int
+    move: Mover
+
+    def run(self, destination: Array, source: Array) -> None:
+        """Copy all elements from `source` to `destination`."""
+        destination = self.loop.view(destination)
+        source = self.loop.view(source)
+        boxes = self._indices()
+        if self.threads == 1:
+            self.move(destination, source, boxes)
+            return
+        lock = Lock()
+        share(lambda: self.move(destination, source, _taken(boxes, lock)), self.threads)
+
+    def _indices(self) -> Iterator[Index]:
+        """The boxes in the destination's order; those at the end of an axis may be smaller."""
+        extents = self.extents
+        starts = [range(0, axis.size, n) for axis, n in zip(self.loop.axes, extents, strict=True)]
+        for corner in product(*starts):
+            yield tuple([slice(k, k + n) for k, n in zip(corner, extents, strict=True)])
+
+
+def _taken(boxes: Iterator[Index], lock: Lock) -> Iterator[Index]:
+    """The boxes that this thread gets of an iterator shared by several."""
+    while True:
+        with lock:
+            box = next(boxes, None)
+        if box is None:
+            return
+        yield box
+
+
+def move_directly(destination: Array, source: Array, boxes: Iterator[Index]) -> None:
+    """Each box by one assignment."""
+    for box in boxes:
+        destination[box] = source[box]
+
+
+def move_channels(destination: Array, source: Array, boxes: Iterator[Index]) -> None:
+    """Each box one position of the fastest axis at a time: numpy would loop over that axis."""
+    channels = range(destination.shape[-1])
+    for box in boxes:
+        to, from_ = destination[box], source[box]
+        for channel in channels:
+            to[..., channel] = from_[..., channel]
+
+
+# Buffers not in use. A list and not one buffer a thread: a finalizer may start another copy in
+# the middle of ours. A buffer fresh from the system costs its page faults, 16 us for 256 KB.
+_buffers: list[Array] = []
+_LINE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Tiles:
+    """A mover that gathers each box in a small buffer in the source's order first.
+
+    Both memories are then walked along their own rows, and the strided reads meet the buffer
+    only, which stays in the cache and whose pitch is an odd number of cache lines: a pitch that
+    is a power of two would let all rows fight for the same few lines.
+    """
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    nbytes: int
+    once: Index  # of a broadcast axis, the buffer holds one position
+
+    @staticmethod
+    def of(loop: Loop, extents: tuple[int, ...]) -> "Tiles":
+        """The buffer for boxes of these extents."""
+        last = len(extents) - 1
+        repeated = [axis.read == 0 for axis in loop.axes]
+        strides = [0] * len(extents)
+        pitch = loop.width
+        for k in sorted(range(len(extents)), key=lambda k: abs(loop.axes[k].read)):
+            if repeated[k]:
+                continue
+            if k == last and pitch >= _LINE:
+                pitch = (-(-pitch // _LINE) | 1) * _LINE
+            strides[k] = pitch
+            pitch *= extents[k]
+        shape = tuple([1 if one else n for one, n in zip(repeated, extents, strict=True)])
+        once = tuple([slice(0, 1) if one else slice(None) for one in repeated])
+        return Tiles(shape, tuple(strides), pitch, once)
+
+    def __call__(self, destination: Array, source: Array, boxes: Iterator[Index]) -> None:
+        """Move each box by way of the buffer."""
+        buffer = _borrow(self.nbytes)
+        try:
+            tile: Array = np.ndarray(self.shape, destination.dtype, buffer, 0, self.strides)
+            for box in boxes:
+                part = source[box][self.once]
+                held = tile
+                if part.shape != tile.shape:
+                    held = tile[tuple([slice(n) for n in part.shape])]
+                held[...] = part
+                destination[box] = held
+        finally:
+            _buffers.append(buffer)
+
+
+def _borrow(nbytes: int) -> Array:
+    try:
+        buffer = _buffers.pop()
+    except IndexError:
+        buffer = np.empty(0, np.uint8)
+    if buffer.nbytes >= nbytes:
+        return buffer
+    room = np.empty(nbytes + _LINE, np.uint8)
+    start = -room.ctypes.data % _LINE
+    return room[start : start + nbytes]

@@ -1,0 +1,78 @@
+"""Threads for large copies: numpy releases the interpreter lock while it moves elements.
+
+One pool for the process, made when a copy first asks for it. A copy never depends on the pool:
+the calling thread takes part in the work and can do all of it, so a pool that is busy, not yet
+awake, or gone (an interpreter that is shutting down) costs speed and nothing else.
+"""
+
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+
+# A guess, not a measurement (the machine at hand has two cores): copies are limited by memory,
+# and threads that hand the interpreter lock round stop paying somewhere near this number.
+MOST_THREADS = 8
+
+_lock = threading.Lock()
+_pool: ThreadPoolExecutor | None = None
+
+
+def available_threads() -> int:
+    """How many threads a copy may use: the processors this process may run on, at most 8."""
+    if hasattr(os, "process_cpu_count"):  # Python 3.13
+        processors = os.process_cpu_count()
+    elif hasattr(os, "sched_getaffinity"):
+        processors = len(os.sched_getaffinity(0))
+    else:
+        processors = os.cpu_count()
+    return max(1, min(processors or 1, MOST_THREADS))
+
+
+def share(work: Callable[[], None], threads: int) -> None:
+    """Call `work` in this thread and in up to ``threads - 1`` others, and wait for all of them.
+
+    The calls divide the work among themselves, by taking pieces from a common iterator until
+    none is left. A helper that has not begun when this thread runs out of pieces is called off.
+    """
+    helpers = _start(work, threads - 1)
+    try:
+        work()
+    finally:
+        begun = [helper for helper in helpers if not helper.cancel()]
+        # All must have ended before the caller may touch the memory, whatever went wrong.
+        errors = [helper.exception() for helper in begun]
+    for error in errors:
+        if error is not None:
+            raise error
+
+
+def _start(work: Callable[[], None], count: int) -> list[Future[None]]:
+    helpers: list[Future[None]] = []
+    try:
+        pool = _the_pool()
+        for _ in range(count):
+            helpers.append(pool.submit(work))
+    except RuntimeError:  # no new threads: shutting down, or a platform without them
+        pass
+    return helpers
+
+
+def _the_pool() -> ThreadPoolExecutor:
+    global _pool
+    with _lock:
+        if _pool is None:
+            size = max(1, available_threads() - 1)
+            _pool = ThreadPoolExecutor(size, thread_name_prefix="tensorlayout-copy")
+        return _pool
+
+
+def _forget_pool() -> None:
+    """In a forked child: the threads did not come along, and the lock may have been held."""
+    global _lock, _pool
+    _lock = threading.Lock()
+    _pool = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_pool)

@@ -1,0 +1,22 @@
+"""Creation on the CPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorlayout.cpu.memory import new_tensor
+from tensorlayout.plan import Run
+from tensorlayout.plan.creating import CreatePlan
+from tensorlayout.tensor import Tensor
+
+
+def prepare(plan: CreatePlan) -> Run:
+    """Allocate in the planned layout and let the operation write the elements."""
+    write, spec = plan.operation.numpy, plan.result
+
+    def create(*values: Any) -> Tensor:
+        result = new_tensor(spec)
+        write(result._memory, *values)
+        return result
+
+    return create

@@ -1,0 +1,203 @@
+"""Elementwise plans on the CPU: one NumPy call, without warnings, into the planned layout."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tensorlayout import dtypes
+from tensorlayout.cpu.memory import Array, block_of, new_tensor, padding_filler, quiet
+from tensorlayout.plan import Run
+from tensorlayout.plan.elementwise import ElementwisePlan
+from tensorlayout.tensor import Spec, Tensor
+
+
+def prepare(plan: ElementwisePlan) -> Run:
+    """The function of the operands that carries out the plan."""
+    if plan.in_place:
+        return _in_place(plan)
+    if _numpy_alone_gives_the_layout(plan):
+        return _direct(plan)
+    if plan.flat and plan.result.layout.is_padded and plan.result.layout.size:
+        return _flat(plan)
+    return _strided(plan)
+
+
+def _numpy_alone_gives_the_layout(plan: ElementwisePlan) -> bool:
+    """Whether NumPy, left to itself, returns a row-major array of the planned dtype."""
+    layout = plan.result.layout
+    return (
+        isinstance(plan.operation.numpy, np.ufunc)
+        and layout.ndim > 0
+        and layout.size > 0
+        and layout.is_row_major
+        and all(isinstance(o, type) or _contiguous(o) for o in plan.operands)
+        and _natural(plan)
+    )
+
+
+def _contiguous(spec: Spec) -> bool:
+    return spec.layout.is_row_major
+
+
+def _natural(plan: ElementwisePlan) -> bool:
+    """Whether NumPy's own promotion of these operands is the planned one."""
+    if any(dtypes.is_bfloat16(d) for d in plan.inputs) and type in map(type, plan.operands):
+        return False  # NumPy takes Python scalars beside bfloat16 for float32
+    return _loop(plan, [o if isinstance(o, type) else o.dtype for o in plan.operands])
+
+
+def _loop(plan: ElementwisePlan, given: Sequence[Any]) -> bool:
+    """Whether NumPy picks the planned dtypes for operands of dtypes (or scalar kinds) `given`."""
+    try:
+        loop = plan.operation.numpy.resolve_dtypes((*given, None))
+    except TypeError:
+        return False
+    return tuple(loop) == (*plan.inputs, plan.result.dtype)
+
+
+def _direct(plan: ElementwisePlan) -> Run:
+    """Row-major operands: NumPy allocates; the shortest path there is."""
+    function, spec = plan.operation.numpy, plan.result
+    copy, new = quiet.copy, object.__new__
+    if len(plan.operands) == 1:
+
+        def run_unary(x: Tensor) -> Tensor:
+            result = new(Tensor)
+            result._memory = copy().run(function, x._memory)
+            result._spec = spec
+            result._home = None
+            return result
+
+        return run_unary
+    kinds = tuple(isinstance(o, type) for o in plan.operands)
+    if kinds == (False, False):
+
+        def run_tensors(x: Tensor, y: Tensor) -> Tensor:
+            result = new(Tensor)
+            result._memory = copy().run(function, x._memory, y._memory)
+            result._spec = spec
+            result._home = None
+            return result
+
+        return run_tensors
+    if kinds == (False, True):
+
+        def run_tensor_scalar(x: Tensor, y: Any) -> Tensor:
+            result = new(Tensor)
+            result._memory = copy().run(function, x._memory, y)
+            result._spec = spec
+            result._home = None
+            return result
+
+        return run_tensor_scalar
+
+    def run_mixed(*operands: Any) -> Tensor:
+        arrays = [o._memory if isinstance(o, Tensor) else o for o in operands]
+        return Tensor._new(copy().run(function, *arrays), spec)
+
+    return run_mixed
+
+
+def _memory_of(operand: Tensor) -> Array:
+    return operand._memory  # type: ignore[no-any-return]
+
+
+def _getters(plan: ElementwisePlan) -> list[Any]:
+    """One function per operand: from the operand to what NumPy gets."""
+    return [
+        _scalar_in(plan.operation.name, dtype) if isinstance(o, type) else _memory_of
+        for o, dtype in zip(plan.operands, plan.inputs, strict=True)
+    ]
+
+
+def _scalar_in(name: str, dtype: dtypes.DType) -> Any:
+    """Python scalars as 0-d arrays of `dtype`; OverflowError for integers that do not fit."""
+
+    def convert(value: Any) -> Array:
+        try:
+            return np.asarray(value, dtype)
+        except OverflowError:
+            msg = f"{name}: the Python scalar {value} does not fit {dtype}"
+            raise OverflowError(msg) from None
+
+    if dtypes.in_category(dtype, "floating-point"):
+        return lambda value: quiet.copy().run(convert, value)
+    return convert
+
+
+def _call(plan: ElementwisePlan) -> Any:
+    """``call(arrays, out)``: the operation, with the planned dtypes, without warnings.
+
+    A ufunc converts operands in blocks, so no operand is copied as a whole; other functions get
+    converted operands.
+    """
+    function, copy = plan.operation.numpy, quiet.copy
+    if isinstance(function, np.ufunc):
+        signature = (*plan.inputs, plan.result.dtype)
+        given = [
+            i if isinstance(o, type) else o.dtype
+            for o, i in zip(plan.operands, plan.inputs, strict=True)
+        ]
+        if _loop(plan, given):
+            return lambda arrays, out: copy().run(function, *arrays, out)
+
+        def call_ufunc(arrays: list[Array], out: Array) -> None:
+            copy().run(
+                lambda: function(*arrays, out, signature=signature, casting="unsafe")  # type: ignore[call-overload]
+            )
+
+        return call_ufunc
+    inputs = plan.inputs
+
+    def call_function(arrays: list[Array], out: Array) -> None:
+        converted = [a.astype(d, copy=False) for a, d in zip(arrays, inputs, strict=True)]
+        copy().run(function, *converted, out)
+
+    return call_function
+
+
+def _strided(plan: ElementwisePlan) -> Run:
+    """Any layouts: NumPy's iterator walks the operands and the allocated result together."""
+    call, get, spec = _call(plan), _getters(plan), plan.result
+
+    def run(*operands: Any) -> Tensor:
+        result = new_tensor(spec)
+        call([g(o) for g, o in zip(get, operands, strict=True)], result._memory)
+        return result
+
+    return run
+
+
+def _flat(plan: ElementwisePlan) -> Run:
+    """Padded operands and result of equal strides: one run over the block, then the padding."""
+    call, get, spec = _call(plan), _getters(plan), plan.result
+    fill = padding_filler(spec)
+
+    def run(*operands: Any) -> Tensor:
+        result = new_tensor(spec)
+        arrays = [
+            block_of(o) if isinstance(o, Tensor) else g(o)
+            for g, o in zip(get, operands, strict=True)
+        ]
+        block = block_of(result)
+        call(arrays, block)
+        if fill is not None:
+            fill(block)
+        return result
+
+    return run
+
+
+def _in_place(plan: ElementwisePlan) -> Run:
+    """Into the first operand, in its own layout; NumPy buffers operands that overlap it."""
+    call, get = _call(plan), _getters(plan)
+
+    def run(*operands: Any) -> Tensor:
+        destination: Tensor = operands[0]
+        call([g(o) for g, o in zip(get, operands, strict=True)], destination._memory)
+        return destination
+
+    return run

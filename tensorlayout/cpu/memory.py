@@ -1,0 +1,192 @@
+"""CPU memory: NumPy arrays laid out as a spec says, their padding, and views of their storage."""
+
+from __future__ import annotations
+
+import contextvars
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tensorlayout.devices import CPU
+from tensorlayout.dtypes import DType, as_dtype, extreme
+from tensorlayout.layout import BitPattern, Layout, Padding, PaddingValue
+from tensorlayout.tensor import Home, Spec, Tensor
+
+Array = np.ndarray[Any, Any]
+
+# NumPy keeps its error state in a context variable. Running a ufunc in a copy of this context costs
+# 0.05 us; np.errstate costs 1.4. A copy, because a context cannot be entered twice at once.
+quiet = contextvars.Context()
+quiet.run(np.seterr, all="ignore")
+
+
+def byte_strides(layout: Layout, itemsize: int) -> tuple[int, ...]:
+    """The strides in **bytes**; those of dimensions of size 0 and 1 are kept small."""
+    pairs = zip(layout.shape, layout.strides, strict=True)
+    return tuple(s * itemsize if n > 1 else itemsize for n, s in pairs)
+
+
+def array_over(storage: Array, dtype: DType, layout: Layout) -> Array:
+    """The strided array of `layout` over a storage of bytes; NumPy checks the bounds again."""
+    if layout.size == 0:
+        empty = np.empty(layout.shape, dtype)
+        empty.flags.writeable = storage.flags.writeable
+        return empty
+    itemsize = dtype.itemsize
+    return np.ndarray(
+        layout.shape, dtype, storage, layout.offset * itemsize, byte_strides(layout, itemsize)
+    )
+
+
+def home_of(tensor: Tensor) -> Home:
+    """The storage of a tensor as bytes, and its lowest slot there."""
+    if tensor._home is not None:
+        return tensor._home
+    memory, layout = tensor._memory, tensor._spec.layout
+    if memory.flags.c_contiguous:
+        return Home(memory.reshape(-1).view(np.uint8), 0)
+    return Home(bytes_from(memory, layout), 0)
+
+
+def bytes_from(memory: Array, layout: Layout) -> Array:
+    """The bytes of all slots from the lowest on; `memory` is the array of `layout`, at slot 0."""
+    if layout.size == 0:
+        return np.empty(layout.required_size * memory.itemsize, np.uint8)
+    backwards = tuple(slice(None, None, -1 if s < 0 else 1) for s in memory.strides)
+    corner = memory[backwards][(0,) * memory.ndim + (...,)]
+    count = layout.required_size * memory.itemsize
+    one = corner.reshape(1).view(np.uint8)
+    # as_strided is safe here: the layout was checked against this memory when the tensor was made.
+    return np.lib.stride_tricks.as_strided(one, (count,), (1,), writeable=memory.flags.writeable)
+
+
+def padding_bits(value: Padding, dtype: DType) -> Array | None:
+    """The content of padding as a 0-d array of `dtype`, or None where nothing is promised."""
+    if isinstance(value, BitPattern):
+        raw = value.bits.to_bytes(dtype.itemsize, "little")
+        return np.frombuffer(raw, np.uint8).view(as_dtype(value.dtype))[0:1].reshape(())
+    if value is PaddingValue.UNSPECIFIED:
+        return None
+    number = {PaddingValue.ZERO: 0, PaddingValue.ONE: 1}.get(value)
+    if number is None:
+        number = extreme(dtype, 1 if value is PaddingValue.HIGHEST else -1)
+    return np.asarray(number, dtype)
+
+
+def padding_regions(layout: Layout) -> list[tuple[slice, ...]]:
+    """Boxes of the padded block that together hold each slot of padding once (logical order)."""
+    regions = []
+    for d, (n, p) in enumerate(zip(layout.shape, layout.padded_shape, strict=True)):
+        if p > n:
+            inside = tuple(slice(0, m) for m in layout.shape[:d])
+            outside = tuple(slice(0, q) for q in layout.padded_shape[d + 1 :])
+            regions.append((*inside, slice(n, p), *outside))
+    return regions
+
+
+@functools.lru_cache(maxsize=1024)
+def padding_filler(spec: Spec) -> Callable[[Array], None] | None:
+    """What writes the padding of a whole block (as `block_of` gives it); None: nothing to write."""
+    layout = spec.layout
+    bits = padding_bits(layout.padding_value, spec.dtype) if layout.is_padded else None
+    if bits is None:
+        return None
+    regions = padding_regions(layout)
+    # Backwards dimensions have their padding before the first element of the block.
+    mirror = tuple(slice(None, None, -1 if s < 0 else 1) for s in layout.strides)
+
+    def fill(block: Array) -> None:
+        ahead = block[mirror]
+        for region in regions:
+            ahead[region] = bits
+
+    return fill
+
+
+@functools.lru_cache(maxsize=1024)
+def allocator(spec: Spec) -> Callable[[], tuple[Array, Home | None]]:
+    """What allocates memory for a spec: the strided array, and its home if that is larger.
+
+    The spec has a form's layout: a whole packed or padded block, positive strides. Padding that
+    has a value is written here.
+    """
+    layout, dtype = spec.layout, spec.dtype
+    to_logical = tuple(layout.ndim - 1 - layout.minor_to_major.index(d) for d in range(layout.ndim))
+    physical = tuple(layout.padded_shape[d] for d in reversed(layout.minor_to_major))
+    row_major = to_logical == tuple(range(layout.ndim))
+    if layout.is_padded:
+        cut = tuple(slice(0, n) for n in layout.shape)
+        fill = padding_filler(spec)
+
+        def allocate_padded() -> tuple[Array, Home | None]:
+            block = np.empty(physical, dtype)
+            logical = block.transpose(to_logical)
+            if fill is not None:
+                fill(logical)
+            return logical[cut], Home(block.reshape(-1).view(np.uint8), 0)
+
+        return allocate_padded
+    if row_major:
+        return lambda: (np.empty(physical, dtype), None)
+    return lambda: (np.empty(physical, dtype).transpose(to_logical), None)
+
+
+def new_tensor(spec: Spec) -> Tensor:
+    """An uninitialised tensor whose padding holds its value."""
+    layout = spec.layout
+    if layout.form is layout and not layout.is_tiled:
+        memory, home = allocator(spec)()
+        return Tensor._new(memory, spec, home)
+    storage = np.zeros(layout.required_size * spec.dtype.itemsize, np.uint8)
+    tensor = Tensor._new(array_over(storage, spec.dtype, layout), spec, Home(storage, 0))
+    fill_padding(tensor)
+    return tensor
+
+
+def fill_padding(tensor: Tensor) -> None:
+    """Write the padding that the tensor owns, if it has a value."""
+    fill = padding_filler(tensor._spec)
+    if fill is not None:
+        fill(block_of(tensor))
+
+
+def tensor_over(array: Array) -> Tensor | None:
+    """A tensor that shares the memory of an array; None where its strides are no whole elements.
+
+    Dimensions of size 1 get the stride that continues their successor, whatever NumPy says.
+    """
+    dtype = as_dtype(array.dtype)
+    if dtype != array.dtype or any(
+        s % dtype.itemsize for s, n in zip(array.strides, array.shape, strict=True) if n > 1
+    ):
+        return None
+    array = array.view(np.ndarray)
+    if array.flags.c_contiguous or array.size == 0:
+        return Tensor._new(array, Spec(dtype, Layout.row_major(array.shape), CPU))
+    if array.flags.f_contiguous:
+        return Tensor._new(array, Spec(dtype, Layout.column_major(array.shape), CPU))
+    strides = [0] * array.ndim
+    following = 1
+    for d in range(array.ndim - 1, -1, -1):
+        n = array.shape[d]
+        strides[d] = following if n == 1 else array.strides[d] // dtype.itemsize
+        following = strides[d] * n
+    backwards = sum((n - 1) * -s for n, s in zip(array.shape, strides, strict=True) if s < 0)
+    layout = Layout(array.shape, strides, offset=backwards)
+    return Tensor._new(array, Spec(dtype, layout, CPU), Home(bytes_from(array, layout), 0))
+
+
+def block_of(tensor: Tensor) -> Array:
+    """The whole padded block of a tensor that covers one, in logical order, elements first."""
+    layout = tensor._spec.layout
+    storage, slot = home_of(tensor)
+    whole = Layout(layout.padded_shape, layout.strides, offset=_block_offset(layout) + slot)
+    return array_over(storage, tensor.dtype, whole)
+
+
+def _block_offset(layout: Layout) -> int:
+    """The slot of index (0, …) of the padded block whose lowest slot is 0."""
+    pairs = zip(layout.padded_shape, layout.strides, strict=True)
+    return sum((p - 1) * -s for p, s in pairs if s < 0)

@@ -1,0 +1,155 @@
+"""Plans that move elements, on the CPU: views, copies, casts, writes, joins."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from tensorlayout.cpu.copy import choose_copy, run_copy
+from tensorlayout.cpu.memory import Array, array_over, home_of, new_tensor, quiet
+from tensorlayout.dtypes import DType
+from tensorlayout.layout import Layout
+from tensorlayout.plan import Run
+from tensorlayout.plan.gathering import IndexPlan
+from tensorlayout.plan.moving import AssignPlan, CopyPlan, JoinPlan, ReshapePlan, ViewPlan
+from tensorlayout.tensor import Home, Tensor
+
+
+def prepare_view(plan: ViewPlan) -> Run:
+    """Another array over the storage of the operand."""
+    spec, shift = plan.result, plan.shift
+
+    def run(x: Tensor) -> Tensor:
+        storage, slot = home_of(x)
+        home = Home(storage, slot + shift)
+        memory = array_over(storage, spec.dtype, spec.layout.moved(home.slot))
+        return Tensor._new(memory, spec, home)
+
+    return run
+
+
+def prepare_index(plan: IndexPlan) -> Run:
+    """Basic indexing: NumPy cuts the array, the plan knows its layout."""
+    spec = plan.result
+    back = plan.result.layout.offset
+
+    def run(x: Tensor, key: tuple[Any, ...], first: int) -> Tensor:
+        storage, slot = home_of(x)
+        return Tensor._new(x._memory[key], spec, Home(storage, slot + first - back))
+
+    return run
+
+
+def prepare_copy(plan: CopyPlan) -> Run:
+    """A new tensor; padding, if any, filled as it is allocated."""
+    move = _mover(plan.source.layout, plan.source.dtype, plan.result.layout, plan.result.dtype)
+    spec = plan.result
+
+    def run(x: Tensor) -> Tensor:
+        result = new_tensor(spec)
+        move(result._memory, x._memory)
+        return result
+
+    return run
+
+
+def prepare_reshape(plan: ReshapePlan) -> Run:
+    """Row-major storage filled through the old shape, then seen under the new one."""
+    old = Layout.row_major(plan.source.layout.shape)
+    move = _mover(plan.source.layout, plan.source.dtype, old, plan.result.dtype)
+    spec, shape = plan.result, plan.result.layout.shape
+
+    def run(x: Tensor) -> Tensor:
+        memory = np.empty(old.shape, spec.dtype)
+        move(memory, x._memory)
+        return Tensor._new(memory.reshape(shape), spec)
+
+    return run
+
+
+def prepare_assign(plan: AssignPlan) -> Run:
+    """A write into the operand's memory, as if the value had been copied first."""
+    destination = plan.result
+    if isinstance(plan.source, type):
+        return functools.partial(_assign_scalar, destination.dtype)
+    broadcast = plan.source.layout.broadcast_to(destination.layout.shape)
+    move = _mover(broadcast, plan.source.dtype, destination.layout, destination.dtype)
+    shape = destination.layout.shape
+
+    def run(x: Tensor, value: Tensor) -> Tensor:
+        source = np.broadcast_to(value._memory, shape)
+        if np.may_share_memory(source, x._memory):
+            source = source.copy()
+            quiet.copy().run(np.copyto, x._memory, source, "unsafe")
+        else:
+            move(x._memory, source)
+        return x
+
+    return run
+
+
+def _assign_scalar(dtype: DType, x: Tensor, value: Any) -> Tensor:
+    x._memory[...] = quiet.copy().run(np.asarray, value, dtype)
+    return x
+
+
+def prepare_join(plan: JoinPlan) -> Run:
+    """Each operand moved into its part of the result."""
+    spec, axis = plan.result, plan.axis
+    cuts: list[tuple[slice, ...]] = []
+    moves: list[Any] = []
+    start = 0
+    for source in plan.sources:
+        stop = start + source.layout.shape[axis]
+        cut = (*[slice(None)] * axis, slice(start, stop))
+        part = spec.layout.slice(cut)
+        assert part is not None
+        cuts.append(cut)
+        moves.append(_mover(source.layout, source.dtype, part, spec.dtype))
+        start = stop
+
+    def run(*operands: Tensor) -> Tensor:
+        result = new_tensor(spec)
+        for x, cut, move in zip(operands, cuts, moves, strict=True):
+            move(result._memory[cut], x._memory)
+        return result
+
+    return run
+
+
+def _mover(source: Layout, from_dtype: DType, result: Layout, to_dtype: DType) -> Any:
+    """``move(destination, source)`` for arrays of these layouts."""
+    if from_dtype != to_dtype:
+        return _convert if _is_float_to_integer(from_dtype, to_dtype) else _cast
+    plan = choose_copy(source.shape, result.strides, source.strides, from_dtype.itemsize)
+    return functools.partial(run_copy, plan)
+
+
+def _cast(destination: Array, source: Array) -> None:
+    quiet.copy().run(np.copyto, destination, source, "unsafe")
+
+
+def _is_float_to_integer(source: DType, result: DType) -> bool:
+    return source.kind in "fV" and result.kind in "iu"
+
+
+def _convert(destination: Array, source: Array) -> None:
+    """Floats to integers with one answer everywhere: truncated, clamped to the range, NaN to 0.
+
+    C leaves values outside the range open, and NumPy's answer differs between processors.
+    """
+    quiet.copy().run(_clamped_into, destination, source)
+
+
+def _clamped_into(destination: Array, source: Array) -> None:
+    limits = np.iinfo(destination.dtype)
+    wide = source if source.dtype == np.float64 else source.astype(np.float64)
+    # The greatest integers are no floats: 2**n, one above, is, and marks what must be clamped.
+    above = wide >= float(limits.max) + (limits.max == int(float(limits.max)))
+    below = wide < float(limits.min)
+    outside = above | below | np.isnan(wide)
+    np.copyto(destination, np.where(outside, 0, wide), "unsafe")
+    destination[above] = limits.max
+    destination[below] = limits.min

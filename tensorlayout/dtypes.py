@@ -1,0 +1,193 @@
+"""Element types: NumPy dtype objects, their kinds, promotion and limits.
+
+The standard's fourteen, and ``float16`` and ``bfloat16``. They are NumPy's own dtype objects (and
+ml_dtypes' for bfloat16), so that every consumer understands them.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import importlib
+from typing import Any
+
+import numpy as np
+
+DType = np.dtype[Any]
+
+bool = np.dtype("bool")
+int8 = np.dtype("int8")
+int16 = np.dtype("int16")
+int32 = np.dtype("int32")
+int64 = np.dtype("int64")
+uint8 = np.dtype("uint8")
+uint16 = np.dtype("uint16")
+uint32 = np.dtype("uint32")
+uint64 = np.dtype("uint64")
+float16 = np.dtype("float16")
+float32 = np.dtype("float32")
+float64 = np.dtype("float64")
+complex64 = np.dtype("complex64")
+complex128 = np.dtype("complex128")
+
+STANDARD = (
+    bool,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+    float32,
+    float64,
+    complex64,
+    complex128,
+)
+
+_KINDS = {"b": "bool", "i": "signed integer", "u": "unsigned integer", "f": "real floating"}
+
+# The kinds of the standard's `isdtype`, and the categories in which its functions state their rules.
+_CATEGORIES = {
+    "bool": ("bool",),
+    "signed integer": ("signed integer",),
+    "unsigned integer": ("unsigned integer",),
+    "integral": ("signed integer", "unsigned integer"),
+    "real floating": ("real floating",),
+    "complex floating": ("complex floating",),
+    "numeric": ("signed integer", "unsigned integer", "real floating", "complex floating"),
+    "real numeric": ("signed integer", "unsigned integer", "real floating"),
+    "floating-point": ("real floating", "complex floating"),
+    "integer or boolean": ("bool", "signed integer", "unsigned integer"),
+    "any": ("bool", "signed integer", "unsigned integer", "real floating", "complex floating"),
+}
+ISDTYPE_KINDS = frozenset(
+    {
+        "bool",
+        "signed integer",
+        "unsigned integer",
+        "integral",
+        "real floating",
+        "complex floating",
+        "numeric",
+    }
+)
+
+_RANK = {
+    "bool": 0,
+    "signed integer": 1,
+    "unsigned integer": 1,
+    "real floating": 2,
+    "complex floating": 3,
+}
+_SCALAR_RANK: dict[type, int] = {builtins.bool: 0, int: 1, float: 2, complex: 3}
+SCALARS = frozenset(_SCALAR_RANK)
+
+
+def _bfloat16() -> DType:
+    return np.dtype(importlib.import_module("ml_dtypes").bfloat16)
+
+
+def __getattr__(name: str) -> Any:
+    """`bfloat16`, made at first use: importing ml_dtypes costs several milliseconds."""
+    if name == "bfloat16":
+        globals()["bfloat16"] = _bfloat16()
+        return globals()["bfloat16"]
+    msg = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(msg)
+
+
+def is_bfloat16(dtype: DType) -> Any:
+    """Whether `dtype` is bfloat16, without importing ml_dtypes."""
+    return dtype.kind == "V" and dtype.name == "bfloat16"
+
+
+def kind_of(dtype: DType) -> str:
+    """The kind of a dtype in the standard's words. TypeError for one that we do not have."""
+    if dtype.kind in _KINDS and dtype.isnative and dtype.itemsize <= 8:
+        return _KINDS[dtype.kind]
+    if dtype in (complex64, complex128):
+        return "complex floating"
+    if is_bfloat16(dtype):
+        return "real floating"
+    msg = f"dtype: must be one of the standard's, float16 or bfloat16, got {dtype!r}"
+    raise TypeError(msg)
+
+
+def in_category(dtype: DType, category: str) -> Any:
+    """Whether `dtype` belongs to a category such as ``"real numeric"``."""
+    return kind_of(dtype) in _CATEGORIES[category]
+
+
+def as_dtype(dtype: Any) -> DType:
+    """A dtype object of ours from a dtype, a NumPy scalar type, or a name. TypeError otherwise."""
+    if isinstance(dtype, str) and dtype == "bfloat16":
+        return _bfloat16()
+    if dtype in SCALARS:
+        return default_of(dtype)
+    try:
+        found = np.dtype(dtype).newbyteorder("=")
+    except TypeError:
+        msg = f"dtype: must be a dtype of this namespace, got {dtype!r}"
+        raise TypeError(msg) from None
+    kind_of(found)
+    return found
+
+
+def default_of(scalar: type) -> DType:
+    """The default dtype of a kind of Python scalar."""
+    return {0: bool, 1: int64, 2: float64, 3: complex128}[_SCALAR_RANK[scalar]]
+
+
+@functools.cache
+def promote(first: DType, second: DType) -> DType:
+    """The dtype that two dtypes promote to (standard: "Type promotion rules").
+
+    Where the standard leaves it open: integers with floating-point types promote as in NumPy,
+    bfloat16 with float16 to float32, and with integers of more than 8 bits to float32 or, above 16
+    bits, to float64.
+    """
+    if first == second:
+        return first
+    for half, other in ((first, second), (second, first)):
+        if is_bfloat16(half):
+            return _promote_bfloat16(half, other)
+    return np.promote_types(first, second)
+
+
+def _promote_bfloat16(half: DType, other: DType) -> DType:
+    if other == bool or other.itemsize == 1:
+        return half
+    return np.promote_types(float16, other) if other != float16 else float32
+
+
+def promote_scalar(dtype: DType, scalar: type) -> DType:
+    """The dtype of an operation between a tensor and a Python scalar (weakly typed).
+
+    The tensor's dtype if the scalar's kind fits it; otherwise the tensor's width decides as far as
+    it can: float32 with ``complex`` gives complex64, integers with ``float`` the default float64.
+    """
+    have, want = _RANK[kind_of(dtype)], _SCALAR_RANK[scalar]
+    if want <= have:
+        return dtype
+    if want == 3 and have == 2:
+        return complex128 if dtype == float64 else complex64
+    return default_of(scalar)
+
+
+def real_of(dtype: DType) -> DType:
+    """The dtype of the parts of a complex dtype; any other dtype itself."""
+    return {complex64: float32, complex128: float64}.get(dtype, dtype)
+
+
+def extreme(dtype: DType, sign: int) -> Any:
+    """The least (`sign` -1) or greatest value of a dtype, infinities included; None for complex."""
+    kind = kind_of(dtype)
+    if kind == "complex floating":
+        return None
+    if kind == "real floating":
+        return sign * float("inf")
+    if kind == "bool":
+        return sign > 0
+    return np.iinfo(dtype).max if sign > 0 else np.iinfo(dtype).min

@@ -1,0 +1,1 @@
+"""The functions of the namespace, one file per chapter of the standard."""

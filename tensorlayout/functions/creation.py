@@ -1,0 +1,427 @@
+"""Creation functions: new tensors from numbers, sequences, arrays and buffers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tensorlayout import dtypes
+from tensorlayout.cpu.memory import Array, quiet, tensor_over
+from tensorlayout.devices import Device, as_device
+from tensorlayout.dtypes import DType, as_dtype
+from tensorlayout.functions import calling
+from tensorlayout.functions.layouts import LayoutSpec, layout_for, to_layout
+from tensorlayout.functions.manipulation import broadcast_to, reshape
+from tensorlayout.layout import Layout
+from tensorlayout.plan.creating import Create
+from tensorlayout.plan.elementwise import Elementwise
+from tensorlayout.plan.moving import Copy
+from tensorlayout.tensor import Tensor
+
+__all__ = [
+    "arange",
+    "asarray",
+    "empty",
+    "empty_like",
+    "eye",
+    "full",
+    "full_like",
+    "linspace",
+    "meshgrid",
+    "ones",
+    "ones_like",
+    "tril",
+    "triu",
+    "zeros",
+    "zeros_like",
+]
+
+Shape = int | tuple[int, ...]
+AnyDevice = Device | str | None
+
+
+def _fill(out: Array, value: Any) -> None:
+    out[...] = value
+
+
+def _arange(out: Array, start: float, step: float) -> None:
+    out[...] = _progression(out.shape[0], start, step, out.dtype)
+
+
+def _progression(count: int, start: float, step: float, dtype: DType) -> Array:
+    if isinstance(start, int) and isinstance(step, int) and dtype.kind in "iu":
+        # NumPy's own range may wrap in small dtypes; int64 holds every start and step that fits.
+        return (np.arange(count, dtype=np.int64) * step + start).astype(dtype)
+    return (np.arange(count, dtype=np.float64) * step + start).astype(dtype)
+
+
+def _linspace(out: Array, start: complex, stop: complex, endpoint: bool) -> None:
+    out[...] = np.linspace(start, stop, out.shape[0], endpoint=endpoint, dtype=_wide(out.dtype))
+
+
+def _wide(dtype: DType) -> Any:
+    """The dtype in which a progression is worked out, so that small floats are rounded once."""
+    return np.complex128 if dtype.kind == "c" else np.float64 if dtype.kind in "fV" else dtype
+
+
+def _eye(out: Array, k: int) -> None:
+    out[...] = 0
+    rows, columns = out.shape
+    first, last = max(0, -k), min(rows, columns - k)
+    if last > first:
+        at = np.arange(first, last)
+        out[at, at + k] = 1
+
+
+_EMPTY = Create("empty", lambda out: None)
+_FULL = Create("full", _fill)
+_ARANGE = Create("arange", _arange)
+_LINSPACE = Create("linspace", _linspace)
+_EYE = Create("eye", _eye)
+_ASARRAY = Copy("asarray")
+_GRID = Copy("meshgrid")
+
+
+def _create(
+    operation: Create,
+    shape: tuple[int, ...],
+    dtype: DType,
+    device: AnyDevice,
+    layout: LayoutSpec | None,
+    *values: Any,
+) -> Tensor:
+    key = (dtype, layout_for(shape, layout, name=operation.name), as_device(device))
+    return calling.call(operation, key, values)
+
+
+def _shape(shape: Any) -> tuple[int, ...]:
+    return (int(shape),) if hasattr(shape, "__index__") else tuple(shape)
+
+
+def asarray(
+    obj: Any,
+    /,
+    *,
+    dtype: Any = None,
+    device: AnyDevice = None,
+    copy: bool | None = None,
+    layout: LayoutSpec | None = None,
+) -> Tensor:
+    """A tensor from a number, a nested sequence, an array, a buffer, or an object with DLPack.
+
+    `dtype`: by default that of `obj`; for Python numbers bool, int64, float64 or complex128.
+    `copy`: None shares memory where it can, True never, False always (ValueError where it cannot).
+    `layout`: as `to_layout` takes it; by default that of an array, row-major for sequences.
+
+    TypeError for what is no number; ValueError for ragged sequences; OverflowError for integers
+    that no dtype holds. Source: array API standard 2025.12, creation functions, `asarray`.
+
+    >>> import tensorlayout as tl
+    >>> tl.asarray([[1, 2, 3], [4, 5, 6]], dtype=tl.int16, layout="WH")
+    Tensor([[1, 2, 3],
+            [4, 5, 6]], dtype=int16, device='cpu', layout='(2,3):(1,2)')
+    """
+    as_device(device)
+    shared = _shared(obj)
+    if shared is None:
+        if copy is False:
+            msg = f"asarray: a {type(obj).__name__} has no memory to share, and copy=False"
+            raise ValueError(msg)
+        x = _from_sequence(obj, None if dtype is None else as_dtype(dtype))
+        return x if layout is None else to_layout(x, layout)
+    kind = shared.dtype if dtype is None else as_dtype(dtype)
+    if kind != shared.dtype or copy is True:
+        if copy is False:
+            msg = f"asarray: {shared.dtype} cannot be seen as {kind} without a copy, and copy=False"
+            raise ValueError(msg)
+        form = None if layout is None else layout_for(shared.shape, layout, name="asarray")
+        return calling.call(_ASARRAY, (shared._spec, form, kind), (shared,))
+    return shared if layout is None else to_layout(shared, layout, copy=copy)
+
+
+def _shared(obj: Any) -> Tensor | None:
+    """A tensor that shares the memory of `obj`, or None where it has none to share."""
+    if isinstance(obj, Tensor):
+        return obj
+    if isinstance(obj, (bool, int, float, complex, list, tuple)) and not isinstance(
+        obj, np.generic
+    ):
+        return None
+    if isinstance(obj, np.ndarray):
+        return tensor_over(obj)
+    if hasattr(obj, "__dlpack__") and not isinstance(obj, np.generic):
+        return from_dlpack_array(obj)
+    try:
+        view = memoryview(obj)
+    except TypeError:
+        return None
+    return tensor_over(np.asarray(view))
+
+
+def from_dlpack_array(obj: Any, copy: bool | None = None) -> Tensor:
+    """A tensor over what another library exports by DLPack, on the CPU."""
+    exported = np.from_dlpack(obj, copy=copy)
+    found = tensor_over(exported)
+    if found is None:  # pragma: no cover - DLPack strides count elements
+        msg = "from_dlpack: the exported strides are no whole elements"
+        raise BufferError(msg)
+    return found
+
+
+def _from_sequence(obj: Any, dtype: DType | None) -> Tensor:
+    """A new tensor from numbers; NumPy finds the shape, and the standard's defaults the dtype."""
+    array = quiet.copy().run(np.array, obj, order="C")
+    if array.dtype.kind not in "biufcV" or (array.dtype.kind == "u" and not _holds_arrays(obj)):
+        if array.dtype.kind in "uO" and all(isinstance(v, int) for v in array.flat):
+            if dtype is None or not _fits(array, dtype):
+                msg = (
+                    f"asarray: the integers do not fit {dtype or dtypes.int64}; give a wider dtype"
+                )
+                raise OverflowError(msg)
+        else:
+            msg = f"asarray: a tensor holds numbers, got {type(obj).__name__} of {array.dtype}"
+            raise TypeError(msg)
+    if array.size == 0 and dtype is None and not _holds_arrays(obj):
+        dtype = dtypes.float64
+    kind = as_dtype(array.dtype) if dtype is None else dtype
+    if array.dtype.kind in "iu" and kind.kind in "iu" and not _fits(array, kind):
+        msg = f"asarray: the integers do not fit {kind}"
+        raise OverflowError(msg)
+    if array.dtype.kind == "c" and kind.kind != "c":
+        msg = f"asarray: complex numbers cannot become {kind}; take real() first"
+        raise TypeError(msg)
+    found = tensor_over(np.array(quiet.copy().run(array.astype, kind), order="C"))
+    assert found is not None
+    return found
+
+
+def _fits(array: Array, dtype: DType) -> bool:
+    if dtype.kind not in "iu" or array.size == 0:
+        return True
+    limits = np.iinfo(dtype)
+    return int(array.min()) >= limits.min and int(array.max()) <= limits.max
+
+
+def _holds_arrays(obj: Any) -> bool:
+    """Whether a nested sequence holds arrays or tensors, whose dtypes count."""
+    if isinstance(obj, (list, tuple)):
+        return any(_holds_arrays(item) for item in obj)
+    return calling.is_array(obj)
+
+
+def empty(
+    shape: Shape, *, dtype: Any = None, device: AnyDevice = None, layout: LayoutSpec | None = None
+) -> Tensor:
+    """A new tensor whose elements hold anything; padding with a value holds that.
+
+    >>> import tensorlayout as tl
+    >>> tl.empty((2, 3, 4), dtype=tl.float32, layout="HWC").strides
+    (1, 8, 2)
+    """
+    kind = dtypes.float64 if dtype is None else as_dtype(dtype)
+    return _create(_EMPTY, _shape(shape), kind, device, layout)
+
+
+def full(
+    shape: Shape,
+    fill_value: complex,
+    *,
+    dtype: Any = None,
+    device: AnyDevice = None,
+    layout: LayoutSpec | None = None,
+) -> Tensor:
+    """A new tensor of one value; its dtype is by default that of the kind of Python scalar."""
+    kind = _dtype_of_scalar("full", fill_value) if dtype is None else as_dtype(dtype)
+    return _create(_FULL, _shape(shape), kind, device, layout, _scalar(fill_value))
+
+
+def _dtype_of_scalar(name: str, value: Any) -> DType:
+    value = calling.operand(name, value)
+    return value.dtype if isinstance(value, Tensor) else dtypes.default_of(type(value))
+
+
+def _scalar(value: Any) -> Any:
+    return value._memory if isinstance(value, Tensor) else value
+
+
+def zeros(
+    shape: Shape, *, dtype: Any = None, device: AnyDevice = None, layout: LayoutSpec | None = None
+) -> Tensor:
+    """A new tensor of zeros; row-major, or in the layout asked for."""
+    kind = dtypes.float64 if dtype is None else as_dtype(dtype)
+    return _create(_FULL, _shape(shape), kind, device, layout, 0)
+
+
+def ones(
+    shape: Shape, *, dtype: Any = None, device: AnyDevice = None, layout: LayoutSpec | None = None
+) -> Tensor:
+    """A new tensor of ones; row-major, or in the layout asked for."""
+    kind = dtypes.float64 if dtype is None else as_dtype(dtype)
+    return _create(_FULL, _shape(shape), kind, device, layout, 1)
+
+
+def _like(
+    operation: Create, x: Tensor, dtype: Any, device: Any, layout: Any, *values: Any
+) -> Tensor:
+    x = calling.tensor(f"{operation.name}_like", x)
+    kind = x.dtype if dtype is None else as_dtype(dtype)
+    form: Any = layout
+    if layout is None:
+        form = _ASARRAY.plan(x._spec, None, kind).result.layout
+    return _create(operation, x.shape, kind, x.device if device is None else device, form, *values)
+
+
+def empty_like(
+    x: Tensor, /, *, dtype: Any = None, device: AnyDevice = None, layout: LayoutSpec | None = None
+) -> Tensor:
+    """A new tensor of the shape and form of `x` whose elements hold anything."""
+    return _like(_EMPTY, x, dtype, device, layout)
+
+
+def full_like(
+    x: Tensor,
+    /,
+    fill_value: complex,
+    *,
+    dtype: Any = None,
+    device: AnyDevice = None,
+    layout: LayoutSpec | None = None,
+) -> Tensor:
+    """A new tensor of the shape and form of `x`, of one value."""
+    return _like(_FULL, x, dtype, device, layout, _scalar(fill_value))
+
+
+def zeros_like(
+    x: Tensor, /, *, dtype: Any = None, device: AnyDevice = None, layout: LayoutSpec | None = None
+) -> Tensor:
+    """A new tensor of the shape and form of `x`, of zeros."""
+    return _like(_FULL, x, dtype, device, layout, 0)
+
+
+def ones_like(
+    x: Tensor, /, *, dtype: Any = None, device: AnyDevice = None, layout: LayoutSpec | None = None
+) -> Tensor:
+    """A new tensor of the shape and form of `x`, of ones."""
+    return _like(_FULL, x, dtype, device, layout, 1)
+
+
+def arange(
+    start: float,
+    /,
+    stop: float | None = None,
+    step: float = 1,
+    *,
+    dtype: Any = None,
+    device: AnyDevice = None,
+) -> Tensor:
+    """The numbers from `start` up to but not including `stop`, `step` apart, of rank 1.
+
+    With one argument it is `stop`, and `start` is 0. dtype: int64 if all are integers, else
+    float64. ValueError for a step of 0.
+
+    >>> import tensorlayout as tl
+    >>> tl.arange(1, 8, 3)
+    Tensor([1, 4, 7], dtype=int64, device='cpu')
+    """
+    if stop is None:
+        start, stop = 0, start
+    if step == 0:
+        msg = "arange: step must not be 0"
+        raise ValueError(msg)
+    whole = all(isinstance(n, (int, np.integer)) for n in (start, stop, step))
+    kind = (dtypes.int64 if whole else dtypes.float64) if dtype is None else as_dtype(dtype)
+    count = -((start - stop) // step) if whole else math.ceil((stop - start) / step)
+    return _create(_ARANGE, (max(0, int(count)),), kind, device, None, start, step)
+
+
+def linspace(
+    start: complex,
+    stop: complex,
+    /,
+    num: int,
+    *,
+    dtype: Any = None,
+    device: AnyDevice = None,
+    endpoint: bool = True,
+) -> Tensor:
+    """`num` numbers evenly spaced from `start` to `stop` (included unless `endpoint` is False)."""
+    either = isinstance(start, complex) or isinstance(stop, complex)
+    default = dtypes.complex128 if either else dtypes.float64
+    kind = default if dtype is None else as_dtype(dtype)
+    return _create(_LINSPACE, (num,), kind, device, None, start, stop, endpoint)
+
+
+def eye(
+    n_rows: int,
+    n_cols: int | None = None,
+    /,
+    *,
+    k: int = 0,
+    dtype: Any = None,
+    device: AnyDevice = None,
+    layout: LayoutSpec | None = None,
+) -> Tensor:
+    """Ones on the diagonal `k` (above the main one if positive), zeros elsewhere."""
+    kind = dtypes.float64 if dtype is None else as_dtype(dtype)
+    shape = (n_rows, n_rows if n_cols is None else n_cols)
+    return _create(_EYE, shape, kind, device, layout, k)
+
+
+def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
+    """Coordinate tensors of a grid, as new row-major tensors.
+
+    `indexing`: ``"xy"`` puts the second input's dimension first, ``"ij"`` keeps the order.
+    """
+    if indexing not in ("xy", "ij"):
+        msg = f"meshgrid: indexing must be 'xy' or 'ij', got {indexing!r}"
+        raise ValueError(msg)
+    if not arrays:
+        return ()
+    given = calling.tensors("meshgrid", arrays)
+    if any(x.ndim != 1 for x in given) or len({x.dtype for x in given}) > 1:
+        msg = "meshgrid: inputs must be of rank 1 and of one dtype"
+        raise ValueError(msg)
+    dims = list(range(len(given)))
+    if indexing == "xy" and len(dims) > 1:
+        dims[:2] = [1, 0]
+    shape = [0] * len(given)
+    for x, d in zip(given, dims, strict=True):
+        shape[d] = x.size
+    grids = []
+    for x, d in zip(given, dims, strict=True):
+        along = reshape(x, (1,) * d + (x.size,) + (1,) * (len(dims) - d - 1))
+        wide = broadcast_to(along, shape)
+        grids.append(calling.call(_GRID, (wide._spec, Layout.row_major(shape), None), (wide,)))
+    return tuple(grids)
+
+
+def _tril(x: Array, k: Array, out: Array) -> None:
+    np.copyto(out, np.tril(x, int(k)))
+
+
+def _triu(x: Array, k: Array, out: Array) -> None:
+    np.copyto(out, np.triu(x, int(k)))
+
+
+_TRIL = Elementwise("tril", "any", _tril, abstain=(1,))
+_TRIU = Elementwise("triu", "any", _triu, abstain=(1,))
+
+
+def _triangle(operation: Elementwise, x: Tensor, k: int) -> Tensor:
+    x = calling.tensor(operation.name, x)
+    if x.ndim < 2:
+        msg = f"{operation.name}: needs a rank of at least 2, got shape {x.shape}"
+        raise ValueError(msg)
+    return calling.elementwise(operation, x, k)
+
+
+def tril(x: Tensor, /, *, k: int = 0) -> Tensor:
+    """The elements on and below the diagonal `k` of each matrix, zeros above; in the form of `x`."""
+    return _triangle(_TRIL, x, k)
+
+
+def triu(x: Tensor, /, *, k: int = 0) -> Tensor:
+    """The elements on and above the diagonal `k` of each matrix, zeros below; in the form of `x`."""
+    return _triangle(_TRIU, x, k)

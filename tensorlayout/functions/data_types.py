@@ -1,0 +1,118 @@
+"""Data type functions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from tensorlayout import dtypes
+from tensorlayout.devices import as_device
+from tensorlayout.dtypes import DType, as_dtype
+from tensorlayout.functions import calling
+from tensorlayout.plan.moving import Copy
+from tensorlayout.tensor import Tensor
+
+__all__ = ["astype", "can_cast", "finfo", "iinfo", "isdtype", "result_type"]
+
+_ASTYPE = Copy("astype")
+
+
+def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor:
+    """The elements converted to `dtype`, in the form of `x`; `x` itself if nothing changes.
+
+    With `copy` True (the default) the result is always new. Floats become integers truncated
+    towards 0, values outside the range the nearest limit, NaN 0. TypeError for complex to real.
+
+    >>> import tensorlayout as tl
+    >>> tl.astype(tl.asarray([1.9, -1.9, 300.0]), tl.uint8)
+    Tensor([  1,   0, 255], dtype=uint8, device='cpu')
+    """
+    x = calling.tensor("astype", x)
+    as_device(device)
+    kind = as_dtype(dtype)
+    real = not dtypes.in_category(kind, "complex floating") and kind != dtypes.bool
+    if dtypes.in_category(x.dtype, "complex floating") and real:
+        msg = f"astype: {x.dtype} cannot become {kind}; take real() or abs() first"
+        raise TypeError(msg)
+    if kind == x.dtype and not copy:
+        return x
+    return calling.call(_ASTYPE, (x._spec, None, kind), (x,))
+
+
+def can_cast(from_: Any, to: Any, /) -> bool:
+    """Whether promotion can turn `from_` (a dtype or a tensor) into `to`."""
+    source = from_.dtype if isinstance(from_, Tensor) else as_dtype(from_)
+    return dtypes.promote(source, as_dtype(to)) == as_dtype(to)
+
+
+def result_type(*arrays_and_dtypes: Any) -> DType:
+    """The dtype that tensors, dtypes and Python scalars promote to."""
+    given = [a.dtype if isinstance(a, Tensor) else a for a in arrays_and_dtypes]
+    scalars = [type(a) for a in given if type(a) in dtypes.SCALARS]
+    strong = [as_dtype(a) for a in given if type(a) not in dtypes.SCALARS]
+    if not strong:
+        msg = "result_type: needs at least one tensor or dtype"
+        raise ValueError(msg)
+    return reduce(dtypes.promote_scalar, scalars, reduce(dtypes.promote, strong))
+
+
+def isdtype(dtype: Any, kind: Any) -> bool:
+    """Whether `dtype` is of a kind: a dtype, a word of the standard, or a tuple of those."""
+    if isinstance(kind, tuple):
+        return any(isdtype(dtype, k) for k in kind)
+    if isinstance(kind, str):
+        if kind not in dtypes.ISDTYPE_KINDS:
+            allowed = ", ".join(sorted(dtypes.ISDTYPE_KINDS))
+            msg = f"isdtype: kind must be a dtype or one of {allowed}, got {kind!r}"
+            raise ValueError(msg)
+        return bool(dtypes.in_category(as_dtype(dtype), kind))
+    return bool(as_dtype(dtype) == as_dtype(kind))
+
+
+@dataclass(frozen=True, slots=True)
+class FloatInfo:
+    """The limits of a floating-point dtype, as Python numbers."""
+
+    bits: int
+    eps: float
+    max: float
+    min: float
+    smallest_normal: float
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerInfo:
+    """The limits of an integer dtype, as Python numbers."""
+
+    bits: int
+    max: int
+    min: int
+    dtype: DType
+
+
+def finfo(type: Any, /) -> FloatInfo:
+    """The limits of a floating-point dtype, or that of a tensor (of its parts, if complex)."""
+    dtype = dtypes.real_of(type.dtype if isinstance(type, Tensor) else as_dtype(type))
+    if not dtypes.in_category(dtype, "real floating"):
+        msg = f"finfo: needs a floating-point dtype, got {dtype}"
+        raise TypeError(msg)
+    if dtypes.is_bfloat16(dtype):  # 8 bits of significand, the exponents of float32
+        largest = float.fromhex("0x1.fep127")
+        return FloatInfo(16, 2.0**-7, largest, -largest, 2.0**-126, dtype)
+    info = np.finfo(dtype)
+    limits = (info.eps, info.max, info.min, info.smallest_normal)
+    return FloatInfo(int(info.bits), *map(float, limits), dtype)
+
+
+def iinfo(type: Any, /) -> IntegerInfo:
+    """The limits of an integer dtype, or that of a tensor."""
+    dtype = type.dtype if isinstance(type, Tensor) else as_dtype(type)
+    if not dtypes.in_category(dtype, "integral"):
+        msg = f"iinfo: needs an integer dtype, got {dtype}"
+        raise TypeError(msg)
+    info = np.iinfo(dtype)
+    return IntegerInfo(info.bits, int(info.max), int(info.min), dtype)

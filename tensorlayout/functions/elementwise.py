@@ -1,0 +1,284 @@
+"""Elementwise functions: one line of the table each.
+
+A line says name, dtypes in the standard's words, NumPy's function, and what it does. Adding a
+function: a line here, its name in `__all__`, a line in the table of the tests.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorlayout import dtypes
+from tensorlayout.cpu.memory import Array
+from tensorlayout.functions import calling
+from tensorlayout.functions.calling import Binary, Unary
+from tensorlayout.plan.elementwise import Elementwise
+from tensorlayout.tensor import Tensor
+
+__all__ = [
+    "abs",
+    "acos",
+    "acosh",
+    "add",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "bitwise_and",
+    "bitwise_invert",
+    "bitwise_left_shift",
+    "bitwise_or",
+    "bitwise_right_shift",
+    "bitwise_xor",
+    "ceil",
+    "clip",
+    "conj",
+    "copysign",
+    "cos",
+    "cosh",
+    "divide",
+    "equal",
+    "exp",
+    "expm1",
+    "floor",
+    "floor_divide",
+    "greater",
+    "greater_equal",
+    "hypot",
+    "imag",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "less",
+    "less_equal",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "logaddexp",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "maximum",
+    "minimum",
+    "multiply",
+    "negative",
+    "nextafter",
+    "not_equal",
+    "positive",
+    "pow",
+    "real",
+    "reciprocal",
+    "remainder",
+    "round",
+    "sign",
+    "signbit",
+    "sin",
+    "sinh",
+    "sqrt",
+    "square",
+    "subtract",
+    "tan",
+    "tanh",
+    "trunc",
+]
+
+
+def _unary(name: str, category: str, function: Any, summary: str, result: str = "same") -> Unary:
+    return calling.unary(Elementwise(name, category, function, result), summary)
+
+
+def _binary(
+    name: str,
+    category: str,
+    function: Any,
+    summary: str,
+    result: str = "same",
+    integers: dtypes.DType | None = None,
+) -> Binary:
+    return calling.binary(Elementwise(name, category, function, result, integers=integers), summary)
+
+
+def _real(x: Array, out: Array) -> None:
+    out[...] = x.real
+
+
+def _imag(x: Array, out: Array) -> None:
+    out[...] = x.imag if x.dtype.kind == "c" else 0
+
+
+def _round(x: Array, out: Array) -> None:
+    if x.dtype.kind in "iu":
+        out[...] = x
+    else:
+        np.rint(x, out)
+
+
+abs = _unary("abs", "numeric", np.absolute, "The magnitude of each element.", "real")
+acos = _unary("acos", "floating-point", np.arccos, "The principal inverse cosine, in radians.")
+acosh = _unary("acosh", "floating-point", np.arccosh, "The inverse hyperbolic cosine.")
+asin = _unary("asin", "floating-point", np.arcsin, "The principal inverse sine, in radians.")
+asinh = _unary("asinh", "floating-point", np.arcsinh, "The inverse hyperbolic sine.")
+atan = _unary("atan", "floating-point", np.arctan, "The principal inverse tangent, in radians.")
+atanh = _unary("atanh", "floating-point", np.arctanh, "The inverse hyperbolic tangent.")
+bitwise_invert = _unary("bitwise_invert", "integer or boolean", np.invert, "Each bit inverted.")
+ceil = _unary("ceil", "real numeric", np.ceil, "The least integer not below each element.")
+conj = _unary("conj", "numeric", np.conjugate, "The complex conjugate.")
+cos = _unary("cos", "floating-point", np.cos, "The cosine of angles in radians.")
+cosh = _unary("cosh", "floating-point", np.cosh, "The hyperbolic cosine.")
+exp = _unary("exp", "floating-point", np.exp, "The exponential function.")
+expm1 = _unary("expm1", "floating-point", np.expm1, "``exp(x) - 1``, accurate near 0.")
+floor = _unary("floor", "real numeric", np.floor, "The greatest integer not above each element.")
+imag = _unary("imag", "numeric", _imag, "The imaginary part; zeros for real dtypes.", "real")
+isfinite = _unary(
+    "isfinite", "numeric", np.isfinite, "Whether each element is neither infinite nor NaN.", "bool"
+)
+isinf = _unary("isinf", "numeric", np.isinf, "Whether each element is infinite.", "bool")
+isnan = _unary("isnan", "numeric", np.isnan, "Whether each element is NaN.", "bool")
+log = _unary("log", "floating-point", np.log, "The natural logarithm.")
+log10 = _unary("log10", "floating-point", np.log10, "The logarithm to base 10.")
+log1p = _unary("log1p", "floating-point", np.log1p, "``log(1 + x)``, accurate near 0.")
+log2 = _unary("log2", "floating-point", np.log2, "The logarithm to base 2.")
+logical_not = _unary("logical_not", "bool", np.logical_not, "The logical opposite.", "bool")
+negative = _unary("negative", "numeric", np.negative, "Each element with its sign changed.")
+positive = _unary("positive", "numeric", np.positive, "Each element as it is.")
+real = _unary("real", "numeric", _real, "The real part.", "real")
+reciprocal = _unary("reciprocal", "floating-point", np.reciprocal, "One divided by each element.")
+round = _unary("round", "numeric", _round, "The nearest integer, ties to even.")
+sign = _unary("sign", "numeric", np.sign, "-1, 0 or 1; ``x / abs(x)`` for complex dtypes.")
+signbit = _unary(
+    "signbit",
+    "real floating",
+    np.signbit,
+    "Whether the sign bit is set, that of -0 and NaN too.",
+    "bool",
+)
+sin = _unary("sin", "floating-point", np.sin, "The sine of angles in radians.")
+sinh = _unary("sinh", "floating-point", np.sinh, "The hyperbolic sine.")
+sqrt = _unary("sqrt", "floating-point", np.sqrt, "The principal square root.")
+square = _unary("square", "numeric", np.square, "Each element times itself.")
+tan = _unary("tan", "floating-point", np.tan, "The tangent of angles in radians.")
+tanh = _unary("tanh", "floating-point", np.tanh, "The hyperbolic tangent.")
+trunc = _unary("trunc", "real numeric", np.trunc, "The nearest integer towards 0.")
+
+add = _binary("add", "numeric", np.add, "The sum of the operands.")
+atan2 = _binary(
+    "atan2",
+    "real floating",
+    np.arctan2,
+    "The angle of the point (x2, x1), in radians, over all four quadrants.",
+)
+bitwise_and = _binary(
+    "bitwise_and", "integer or boolean", np.bitwise_and, "The bits set in both operands."
+)
+bitwise_left_shift = _binary(
+    "bitwise_left_shift", "integral", np.left_shift, "The bits of `x1` moved up by `x2` places."
+)
+bitwise_or = _binary(
+    "bitwise_or", "integer or boolean", np.bitwise_or, "The bits set in either operand."
+)
+bitwise_right_shift = _binary(
+    "bitwise_right_shift", "integral", np.right_shift, "The bits of `x1` moved down by `x2` places."
+)
+bitwise_xor = _binary(
+    "bitwise_xor", "integer or boolean", np.bitwise_xor, "The bits set in exactly one operand."
+)
+copysign = _binary(
+    "copysign", "real floating", np.copysign, "The magnitude of `x1` with the sign of `x2`."
+)
+divide = _binary(
+    "divide",
+    "floating-point",
+    np.true_divide,
+    "The quotient of the operands.",
+    integers=dtypes.float64,
+)
+equal = _binary("equal", "any", np.equal, "Whether the operands are equal.", "bool")
+floor_divide = _binary(
+    "floor_divide", "real numeric", np.floor_divide, "The quotient rounded towards minus infinity."
+)
+greater = _binary(
+    "greater", "real numeric", np.greater, "Whether `x1` is greater than `x2`.", "bool"
+)
+greater_equal = _binary(
+    "greater_equal", "real numeric", np.greater_equal, "Whether `x1` is at least `x2`.", "bool"
+)
+hypot = _binary(
+    "hypot",
+    "real floating",
+    np.hypot,
+    "The square root of the sum of squares, without overflow on the way.",
+)
+less = _binary("less", "real numeric", np.less, "Whether `x1` is less than `x2`.", "bool")
+less_equal = _binary(
+    "less_equal", "real numeric", np.less_equal, "Whether `x1` is at most `x2`.", "bool"
+)
+logaddexp = _binary(
+    "logaddexp",
+    "real floating",
+    np.logaddexp,
+    "``log(exp(x1) + exp(x2))``, without overflow on the way.",
+)
+logical_and = _binary(
+    "logical_and", "bool", np.logical_and, "Whether both operands are true.", "bool"
+)
+logical_or = _binary(
+    "logical_or", "bool", np.logical_or, "Whether at least one operand is true.", "bool"
+)
+logical_xor = _binary(
+    "logical_xor", "bool", np.logical_xor, "Whether exactly one operand is true.", "bool"
+)
+maximum = _binary("maximum", "real numeric", np.maximum, "The greater operand; NaN if either is.")
+minimum = _binary("minimum", "real numeric", np.minimum, "The lesser operand; NaN if either is.")
+multiply = _binary("multiply", "numeric", np.multiply, "The product of the operands.")
+nextafter = _binary(
+    "nextafter", "real floating", np.nextafter, "The next number from `x1` towards `x2`."
+)
+not_equal = _binary("not_equal", "any", np.not_equal, "Whether the operands differ.", "bool")
+pow = _binary("pow", "numeric", np.power, "`x1` to the power of `x2`.")
+remainder = _binary(
+    "remainder",
+    "real numeric",
+    np.remainder,
+    "What the floored quotient leaves; it has the sign of `x2`.",
+)
+subtract = _binary("subtract", "numeric", np.subtract, "The difference of the operands.")
+
+
+def _clip(x: Array, least: Array, most: Array, out: Array) -> None:
+    np.minimum(np.maximum(x, least), most, out=out)
+
+
+_CLIP = Elementwise("clip", "real numeric", _clip)
+_CLIP_NOTHING = Elementwise("clip", "real numeric", np.positive)
+_CLIP_LEAST = Elementwise("clip", "real numeric", np.maximum)
+_CLIP_MOST = Elementwise("clip", "real numeric", np.minimum)
+
+
+def clip(
+    x: Tensor, /, min: Tensor | float | None = None, max: Tensor | float | None = None
+) -> Tensor:
+    """Each element moved to the nearest value between `min` and `max`.
+
+    `min`, `max`: None for no bound, Python scalars, or tensors whose shapes broadcast with that of
+    `x`. dtypes: real numeric; the result has that of `x`, and the form of `x`. NaN stays NaN.
+    TypeError for other dtypes, ValueError for shapes that do not broadcast.
+
+    Source: array API standard 2025.12, elementwise functions, `clip`.
+
+    >>> import tensorlayout as tl
+    >>> tl.clip(tl.asarray([1, 5, 9]), 2, 6)
+    Tensor([2, 5, 6], dtype=int64, device='cpu')
+    """
+    x = calling.tensor("clip", x)
+    if min is None and max is None:
+        return calling.elementwise(_CLIP_NOTHING, x)
+    if max is None:
+        return calling.elementwise(_CLIP_LEAST, x, min)
+    if min is None:
+        return calling.elementwise(_CLIP_MOST, x, max)
+    return calling.elementwise(_CLIP, x, min, max)

@@ -1,0 +1,110 @@
+"""Layouts asked for: `to_layout`, `from_storage`, and the argument ``layout=``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tensorlayout.cpu.memory import array_over
+from tensorlayout.cpu.memory import fill_padding as write_padding
+from tensorlayout.devices import CPU
+from tensorlayout.dtypes import as_dtype
+from tensorlayout.functions import calling
+from tensorlayout.layout import Layout, order_of_labels
+from tensorlayout.plan.moving import Copy, View
+from tensorlayout.tensor import Home, Spec, Tensor
+
+__all__ = ["from_storage", "to_layout"]
+
+LayoutSpec = Layout | str | Sequence[int]
+
+
+_COPY = Copy("to_layout")
+_SAME = View("to_layout", lambda _, wanted: wanted)  # known to place the elements alike
+
+
+def layout_for(shape: tuple[int, ...], spec: LayoutSpec | None, *, name: str) -> Layout:
+    """The layout that `spec` asks for `shape`: None row-major, else as `to_layout` says."""
+    if spec is None:
+        return Layout.row_major(shape)
+    if isinstance(spec, str):
+        if ":" in spec:
+            return layout_for(shape, Layout.parse(spec), name=name)
+        return Layout.packed(shape, order_of_labels(spec, len(shape)))
+    if not isinstance(spec, Layout):
+        return Layout.packed(shape, tuple(spec))
+    if spec.shape != shape:
+        msg = f"{name}: layout {spec} is for shape {spec.shape}, the tensor has shape {shape}"
+        raise ValueError(msg)
+    if spec.is_overlapping:
+        msg = f"{name}: elements of layout {spec} share slots; a new tensor needs one slot for each"
+        raise ValueError(msg)
+    if spec.is_tiled:
+        msg = f"{name}: layout {spec} is tiled; tensors hold strided layouts only so far"
+        raise NotImplementedError(msg)
+    return spec.at_origin
+
+
+def to_layout(x: Tensor, /, layout: LayoutSpec, *, copy: bool | None = None) -> Tensor:
+    """The same elements, stored in another layout.
+
+    `layout`: a `Layout` of the shape of `x`; a label string such as ``"NHWC"``, from the slowest
+    dimension to the fastest (the shape stays NCHW); the text of a layout; or a minor-to-major
+    sequence. `copy`: None copies only if `x` is not stored so already, True always, False never
+    (ValueError where a copy is needed).
+
+    Layout of the result: the one asked for, from slot 0 of a storage of its own where it is copied;
+    padding with a value is written. ValueError for a layout of another shape, or one whose elements
+    share slots.
+
+    >>> import tensorlayout as tl
+    >>> x = tl.reshape(tl.arange(6), (2, 3))
+    >>> tl.to_layout(x, (0, 1)).strides
+    (1, 2)
+    """
+    x = calling.tensor("to_layout", x)
+    wanted = layout_for(x.shape, layout, name="to_layout")
+    if copy is not True:
+        if wanted is x._spec.layout:
+            return x
+        if wanted.same_placement(x._spec.layout) and not wanted.is_padded:
+            return calling.call(_SAME, (x._spec, wanted), (x,))
+    if copy is False:
+        msg = f"to_layout: {x.layout} is not {wanted}, and copy=False"
+        raise ValueError(msg)
+    return calling.call(_COPY, (x._spec, wanted, None), (x,))
+
+
+def from_storage(
+    storage: Any, layout: Layout | str, *, dtype: Any, fill_padding: bool = False
+) -> Tensor:
+    """A tensor over existing memory, in an explicit layout, checked against its bounds.
+
+    `storage`: an object with the buffer protocol (bytes, bytearray, NumPy array, …) whose memory is
+    one run of bytes; the tensor shares it, and is read-only if it is. `layout`: a `Layout` or its
+    text; slots count elements of `dtype` from the first byte. `fill_padding`: write the padding
+    that the layout owns (it is left alone by default).
+
+    ValueError where the storage has fewer bytes than the layout requires, or is not one run.
+    """
+    kind = as_dtype(dtype)
+    placed = Layout.parse(layout) if isinstance(layout, str) else layout
+    view = memoryview(storage)
+    if not view.c_contiguous:
+        msg = "from_storage: the storage must be one run of bytes (C-contiguous)"
+        raise ValueError(msg)
+    octets = np.frombuffer(view, np.uint8) if view.nbytes else np.empty(0, np.uint8)
+    required = placed.nbytes(kind)
+    if octets.size < required:
+        msg = (
+            f"from_storage: layout {placed} of {kind} requires {required} bytes"
+            f" ({placed.required_size} slots), the storage has {octets.size} available"
+        )
+        raise ValueError(msg)
+    memory = array_over(octets, kind, placed)
+    tensor = Tensor._new(memory, Spec(kind, placed, CPU), Home(octets, placed.lowest))
+    if fill_padding:
+        write_padding(calling.writable("from_storage", tensor))
+    return tensor

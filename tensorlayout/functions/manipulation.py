@@ -1,0 +1,261 @@
+"""Manipulation functions: views wherever the layout allows, copies that the trace shows elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any
+
+from tensorlayout import dtypes
+from tensorlayout.functions import calling
+from tensorlayout.layout import Layout
+from tensorlayout.plan.moving import Join, Reshape, View, inferred_shape
+from tensorlayout.plan.results import AxisError, broadcast_shape, normalized_dims
+from tensorlayout.tensor import Tensor
+
+__all__ = [
+    "broadcast_arrays",
+    "broadcast_shapes",
+    "broadcast_to",
+    "concat",
+    "expand_dims",
+    "flip",
+    "moveaxis",
+    "permute_dims",
+    "repeat",
+    "reshape",
+    "roll",
+    "sliding_window",
+    "squeeze",
+    "stack",
+    "tile",
+    "unstack",
+]
+
+_PERMUTE = View("permute_dims", Layout.permute)
+_BROADCAST = View("broadcast_to", Layout.broadcast_to)
+_FLIP = View("flip", Layout.flip)
+_EXPAND = View("expand_dims", Layout.expand_dims)
+_SQUEEZE = View("squeeze", Layout.squeeze)
+_WINDOW = View("sliding_window", Layout.sliding_window)
+_SELECT = View("unstack", lambda layout, axis, at: layout.slice((*[slice(None)] * axis, at)))
+_RESHAPE = Reshape()
+_CONCAT = Join()
+_STACK = Join("stack")
+
+
+def _view(operation: View, x: Any, *static: Any) -> Tensor:
+    x = calling.tensor(operation.name, x)
+    return calling.call(operation, (x._spec, *static), (x,))
+
+
+def _dims(name: str, x: Any, axis: int | Sequence[int] | None) -> tuple[int, ...]:
+    given = axis if axis is None or isinstance(axis, (tuple, list)) else int(axis)  # type: ignore[arg-type]
+    return normalized_dims(name, given, calling.tensor(name, x).ndim)
+
+
+def permute_dims(x: Tensor, /, axes: Sequence[int]) -> Tensor:
+    """The dimensions in another order: dimension ``i`` is ``axes[i]`` of `x`. A view.
+
+    Layout: the same slots; the stored order of dimensions moves along. ValueError where `axes` is
+    no permutation.
+
+    >>> import tensorlayout as tl
+    >>> tl.permute_dims(tl.zeros((4, 5, 3), dtype=tl.uint8), (2, 0, 1)).layout
+    Layout.parse('(3,4,5):(1,15,3)')
+    """
+    dims = tuple(axes)
+    if len(dims) != calling.tensor("permute_dims", x).ndim:
+        msg = f"permute_dims: axes must be a permutation of {x.ndim} dimensions, got {dims}"
+        raise ValueError(msg)
+    return _view(_PERMUTE, x, _dims("permute_dims", x, dims))
+
+
+def moveaxis(x: Tensor, source: int | Sequence[int], destination: int | Sequence[int], /) -> Tensor:
+    """Some dimensions at other places, the rest in their order. A view."""
+    sources, destinations = _dims("moveaxis", x, source), _dims("moveaxis", x, destination)
+    if len(sources) != len(destinations):
+        msg = f"moveaxis: source {source} and destination {destination} must be equally many"
+        raise ValueError(msg)
+    rest = [d for d in range(x.ndim) if d not in sources]
+    for at, d in sorted(zip(destinations, sources, strict=True)):
+        rest.insert(at, d)
+    return permute_dims(x, rest)
+
+
+def broadcast_to(x: Tensor, /, shape: Sequence[int]) -> Tensor:
+    """`x` repeated along dimensions of size 1 and new leading ones, by stride 0. A view.
+
+    The result shares slots between its elements, so it cannot be written to.
+    """
+    return _view(_BROADCAST, x, tuple(shape))
+
+
+def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
+    """All tensors broadcast to their common shape. Views."""
+    given = tuple(calling.tensor("broadcast_arrays", x) for x in arrays)
+    shape = broadcast_shape("broadcast_arrays", [x.shape for x in given])
+    return tuple(broadcast_to(x, shape) for x in given)
+
+
+def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """The shape that all given shapes broadcast to; ValueError where none exists."""
+    return broadcast_shape("broadcast_shapes", [tuple(shape) for shape in shapes])
+
+
+def expand_dims(x: Tensor, /, axis: int | Sequence[int] = 0) -> Tensor:
+    """New dimensions of size 1 at `axis`, counted in the result. A view."""
+    x = calling.tensor("expand_dims", x)
+    given = tuple(axis) if isinstance(axis, (tuple, list)) else (int(axis),)  # type: ignore[arg-type]
+    for d in sorted(normalized_dims("expand_dims", given, x.ndim + len(given))):
+        x = _view(_EXPAND, x, d)
+    return x
+
+
+def squeeze(x: Tensor, /, axis: int | Sequence[int]) -> Tensor:
+    """The dimensions `axis`, which must have size 1, gone. A view."""
+    return _view(_SQUEEZE, x, _dims("squeeze", x, axis))
+
+
+def flip(x: Tensor, /, *, axis: int | Sequence[int] | None = None) -> Tensor:
+    """The elements in reverse along `axis` (all by default), by negative strides. A view."""
+    return _view(_FLIP, x, _dims("flip", x, axis))
+
+
+def sliding_window(
+    x: Tensor, /, window_shape: int | Sequence[int], *, axis: int | Sequence[int] | None = None
+) -> Tensor:
+    """All windows of `window_shape` along `axis`, as new last dimensions. A view of shared slots.
+
+    >>> import tensorlayout as tl
+    >>> tl.sliding_window(tl.arange(4), 3)
+    Tensor([[0, 1, 2],
+            [1, 2, 3]], dtype=int64, device='cpu', layout='(2,3):(1,1)')
+    """
+    window = tuple(window_shape) if isinstance(window_shape, (tuple, list)) else (window_shape,)
+    dims = _dims("sliding_window", x, axis)
+    if len(window) != len(dims):
+        msg = f"sliding_window: window_shape {window} and axis {dims} must be equally many"
+        raise ValueError(msg)
+    return _view(_WINDOW, x, window, dims)
+
+
+def reshape(x: Tensor, /, shape: Sequence[int] | int, *, copy: bool | None = None) -> Tensor:
+    """The elements in row-major index order under another shape; one size may be -1.
+
+    A view wherever the strides allow it; else a row-major copy (ValueError if `copy` is False).
+
+    >>> import tensorlayout as tl
+    >>> tl.reshape(tl.arange(6), (2, -1))
+    Tensor([[0, 1, 2],
+            [3, 4, 5]], dtype=int64, device='cpu')
+    """
+    x = calling.tensor("reshape", x)
+    given = tuple(shape) if isinstance(shape, (tuple, list)) else (int(shape),)  # type: ignore[arg-type]
+    sizes = inferred_shape("reshape", given, x.size)
+    return calling.call(_RESHAPE, (x._spec, sizes, copy), (x,))
+
+
+def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
+    """The tensors one after the other along `axis`; None joins all elements in index order.
+
+    dtype: the promoted one. Layout: packed in the order of the first tensor. ValueError where
+    other sizes than that of `axis` differ.
+    """
+    given = calling.tensors("concat", arrays)
+    if axis is None:
+        given, axis = tuple(reshape(x, (-1,)) for x in given), 0
+    if given[0].ndim == 0:
+        msg = "concat: tensors of rank 0 have no axis to join along; use stack()"
+        raise ValueError(msg)
+    dim = normalized_dims("concat", int(axis), given[0].ndim)[0]
+    return _join(_CONCAT, given, dim)
+
+
+def _join(operation: Join, given: tuple[Tensor, ...], dim: int) -> Tensor:
+    dtype = reduce(dtypes.promote, [x.dtype for x in given])
+    return calling.call(operation, (dim, dtype, *(x._spec for x in given)), given)
+
+
+def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
+    """The tensors, of one shape, along a new dimension at `axis`.
+
+    Layout: packed in the order of the first tensor, the new dimension the most major one.
+    """
+    given = calling.tensors("stack", arrays)
+    if any(x.shape != given[0].shape for x in given):
+        msg = f"stack: shapes must be equal, got {[x.shape for x in given]}"
+        raise ValueError(msg)
+    dim = normalized_dims("stack", int(axis), given[0].ndim + 1)[0]
+    # A new first dimension is the most major one; moved to its place afterwards, it stays so.
+    joined = _join(_STACK, tuple(expand_dims(x) for x in given), 0)
+    return moveaxis(joined, 0, dim) if dim else joined
+
+
+def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
+    """The slices along `axis`, without that dimension. Views."""
+    (dim,) = _dims("unstack", x, axis)
+    return tuple(_view(_SELECT, x, dim, i) for i in range(x.shape[dim]))
+
+
+def roll(
+    x: Tensor, /, shift: int | Sequence[int], *, axis: int | Sequence[int] | None = None
+) -> Tensor:
+    """The elements moved by `shift` places along `axis`, those pushed out coming in again.
+
+    Without `axis` the elements move in row-major index order. Layout: packed in the input's order.
+    """
+    x = calling.tensor("roll", x)
+    if axis is None:
+        return reshape(roll(reshape(x, (-1,)), shift, axis=0), x.shape)
+    given = tuple(axis) if isinstance(axis, (tuple, list)) else (int(axis),)  # type: ignore[arg-type]
+    shifts = tuple(shift) if isinstance(shift, (tuple, list)) else (int(shift),) * len(given)  # type: ignore[arg-type]
+    if len(shifts) != len(given):
+        msg = f"roll: shift {shift} and axis {axis} must be equally many"
+        raise ValueError(msg)
+    for d, by in zip(given, shifts, strict=True):
+        if not -x.ndim <= d < x.ndim:
+            msg = f"roll: axis must be at least {-x.ndim} and below {x.ndim}, got {d}"
+            raise AxisError(msg)
+        dim = d % x.ndim
+        at = (-int(by)) % max(x.shape[dim], 1)
+        before = [slice(None)] * dim
+        x = concat([x[(*before, slice(at, None))], x[(*before, slice(0, at))]], axis=dim)
+    return x
+
+
+def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> Tensor:
+    """Each element (or slice along `axis`) several times, one after the other.
+
+    `repeats`: a number, or an integer tensor with one for each slice. Without `axis` the elements
+    come in row-major index order. Layout: packed, row-major where `repeats` is a tensor.
+    """
+    x = calling.tensor("repeat", x)
+    if axis is None:
+        x, axis = reshape(x, (-1,)), 0
+    (dim,) = normalized_dims("repeat", int(axis), x.ndim)
+    if isinstance(repeats, Tensor) and repeats.ndim == 0:
+        repeats = int(repeats)
+    if isinstance(repeats, Tensor):
+        positions = [i for i, n in enumerate(repeats) for _ in range(int(n))]
+        return x[(*[slice(None)] * dim, positions)]
+    if repeats < 0:
+        msg = f"repeat: repeats must not be negative, got {repeats}"
+        raise ValueError(msg)
+    wide = broadcast_to(
+        expand_dims(x, dim + 1), (*x.shape[: dim + 1], repeats, *x.shape[dim + 1 :])
+    )
+    return reshape(wide, (*x.shape[:dim], x.shape[dim] * repeats, *x.shape[dim + 1 :]), copy=True)
+
+
+def tile(x: Tensor, repetitions: Sequence[int], /) -> Tensor:
+    """`x` as a whole, `repetitions` times along each dimension. A new row-major tensor."""
+    x = calling.tensor("tile", x)
+    times = tuple(repetitions)
+    rank = max(len(times), x.ndim)
+    times = (1,) * (rank - len(times)) + times
+    sizes = (1,) * (rank - x.ndim) + x.shape
+    pairs = [size for n, t in zip(sizes, times, strict=True) for size in (t, n)]
+    apart = [size for n in sizes for size in (1, n)]
+    wide = broadcast_to(reshape(x, apart), pairs)
+    return reshape(wide, [n * t for n, t in zip(sizes, times, strict=True)], copy=True)

@@ -1,0 +1,83 @@
+"""Statistical functions: one line of the table of reductions each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tensorlayout.cpu import reducing
+from tensorlayout.dtypes import as_dtype
+from tensorlayout.functions import calling
+from tensorlayout.plan.reducing import Reduce
+from tensorlayout.plan.results import normalized_dims
+from tensorlayout.tensor import Tensor
+
+__all__ = ["max", "mean", "min", "prod", "std", "sum", "var"]
+
+Axis = int | Sequence[int] | None
+
+_SUM = Reduce("sum", "any", reducing.add, "sum")
+_PROD = Reduce("prod", "any", reducing.multiply, "sum")
+_MIN = Reduce("min", "real numeric", reducing.minimum, identity=False)
+_MAX = Reduce("max", "real numeric", reducing.maximum, identity=False)
+_MEAN = Reduce("mean", "floating-point", reducing.mean)
+_VAR = Reduce("var", "real floating", reducing.variance)
+_STD = Reduce("std", "real floating", reducing.deviation)
+
+
+def reduced(
+    operation: Reduce, x: Tensor, axis: Axis, keepdims: bool, dtype: Any = None, *static: Any
+) -> Tensor:
+    """Carry out a reduction."""
+    x = calling.tensor(operation.name, x)
+    given = axis if axis is None or isinstance(axis, (tuple, list)) else int(axis)  # type: ignore[arg-type]
+    dims = normalized_dims(operation.name, given, x.ndim)
+    kind = None if dtype is None else as_dtype(dtype)
+    return calling.call(operation, (x._spec, dims, bool(keepdims), kind, *static), (x,))
+
+
+def sum(x: Tensor, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+    """The sum of the elements along `axis` (all by default); 0 of none.
+
+    dtype: that of `x`; integers and bool become int64, unsigned ones uint64. Floats of 16 and 32
+    bits are added up in float64 and rounded once. Layout: packed in the input's order.
+
+    >>> import tensorlayout as tl
+    >>> tl.sum(tl.ones((2, 3)), axis=0)
+    Tensor([2., 2., 2.], dtype=float64, device='cpu')
+    """
+    return reduced(_SUM, x, axis, keepdims, dtype)
+
+
+def prod(x: Tensor, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+    """The product of the elements along `axis`; 1 of none. dtype and layout as in `sum`."""
+    return reduced(_PROD, x, axis, keepdims, dtype)
+
+
+def min(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """The least element along `axis`; NaN if there is one. ValueError of none."""
+    return reduced(_MIN, x, axis, keepdims)
+
+
+def max(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """The greatest element along `axis`; NaN if there is one. ValueError of none."""
+    return reduced(_MAX, x, axis, keepdims)
+
+
+def mean(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """The arithmetic mean along `axis`; NaN of none. Layout: packed in the input's order."""
+    return reduced(_MEAN, x, axis, keepdims)
+
+
+def var(
+    x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False
+) -> Tensor:
+    """The variance along `axis`, the count in its divisor reduced by `correction`."""
+    return reduced(_VAR, x, axis, keepdims, None, float(correction))
+
+
+def std(
+    x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False
+) -> Tensor:
+    """The standard deviation along `axis`, the count in its divisor reduced by `correction`."""
+    return reduced(_STD, x, axis, keepdims, None, float(correction))

@@ -1,0 +1,193 @@
+"""The methods of `Tensor` that compute: each is a function of another module, bound here."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
+
+from tensorlayout import dtypes, interchange, printing
+from tensorlayout.functions import calling, indexing, linear_algebra, manipulation, utility
+from tensorlayout.functions import elementwise as ew
+from tensorlayout.plan.elementwise import Elementwise
+from tensorlayout.tensor import Tensor
+
+# Versions of the standard whose every rule holds here, oldest first.
+API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
+
+_OPERATORS = {
+    "add": ew.add,
+    "sub": ew.subtract,
+    "mul": ew.multiply,
+    "truediv": ew.divide,
+    "floordiv": ew.floor_divide,
+    "mod": ew.remainder,
+    "pow": ew.pow,
+    "and": ew.bitwise_and,
+    "or": ew.bitwise_or,
+    "xor": ew.bitwise_xor,
+    "lshift": ew.bitwise_left_shift,
+    "rshift": ew.bitwise_right_shift,
+}
+_COMPARISONS = {
+    "lt": ew.less,
+    "le": ew.less_equal,
+    "gt": ew.greater,
+    "ge": ew.greater_equal,
+    "eq": ew.equal,
+    "ne": ew.not_equal,
+}
+_UNARY = {"pos": ew.positive, "neg": ew.negative, "invert": ew.bitwise_invert, "abs": ew.abs}
+
+
+def _bind(name: str, method: Any) -> None:
+    if hasattr(method, "__name__"):
+        method.__name__, method.__qualname__ = name, f"Tensor.{name}"
+    setattr(Tensor, name, method)
+
+
+def _operation(function: Any) -> Elementwise:
+    return function.operation  # type: ignore[no-any-return]
+
+
+def _matmul(self: Tensor, other: Any, /) -> Any:
+    return linear_algebra.matmul(self, other) if isinstance(other, Tensor) else NotImplemented
+
+
+def _imatmul(self: Tensor, other: Any, /) -> Any:
+    if not isinstance(other, Tensor):
+        return NotImplemented
+    calling.writable("matmul", self)[...] = linear_algebra.matmul(self, other)
+    return self
+
+
+def _transpose(self: Tensor) -> Tensor:
+    """The transpose of a matrix: a view. ValueError at any other rank."""
+    if self.ndim != 2:
+        msg = f"T: needs a rank of 2, got shape {self.shape}; use mT or permute_dims()"
+        raise ValueError(msg)
+    return manipulation.permute_dims(self, (1, 0))
+
+
+def _matrix_transpose(self: Tensor) -> Tensor:
+    """The last two dimensions exchanged: a view."""
+    return linear_algebra.matrix_transpose(self)
+
+
+def _readonly(self: Tensor) -> bool:
+    """Whether the tensor refuses to be written to."""
+    return not self._memory.flags.writeable
+
+
+def _namespace(self: Tensor, *, api_version: str | None = None) -> ModuleType:
+    if api_version is not None and api_version not in API_VERSIONS:
+        msg = f"api_version: must be one of {', '.join(API_VERSIONS)}, got {api_version!r}"
+        raise ValueError(msg)
+    return sys.modules["tensorlayout"]
+
+
+def _single(self: Tensor, kind: type) -> Any:
+    if self.size != 1 or self.ndim != 0:
+        msg = f"{kind.__name__}: needs a tensor of rank 0, got shape {self.shape}"
+        raise TypeError(msg)
+    if dtypes.in_category(self.dtype, "complex floating") and kind in (int, float):
+        msg = f"{kind.__name__}: a complex value is not one; take real() first"
+        raise TypeError(msg)
+    return self._memory.item() if self.dtype.kind != "V" else float(self._memory)
+
+
+def _bool(self: Tensor) -> bool:
+    return bool(_single(self, bool))
+
+
+def _int(self: Tensor) -> int:
+    return int(_single(self, int))
+
+
+def _float(self: Tensor) -> float:
+    return float(_single(self, float))
+
+
+def _complex(self: Tensor) -> complex:
+    return complex(_single(self, complex))
+
+
+def _index(self: Tensor) -> int:
+    if self.ndim != 0 or not dtypes.in_category(self.dtype, "integral"):
+        msg = f"index: needs an integer tensor of rank 0, got {self.dtype} of shape {self.shape}"
+        raise TypeError(msg)
+    return int(self._memory)
+
+
+def _contains(self: Tensor, value: Any, /) -> bool:
+    return bool(utility.any(ew.equal(self, value)))
+
+
+def _array(self: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Any:
+    return interchange.to_numpy(self, dtype, copy)
+
+
+def _to_device(self: Tensor, device: Any, /, *, stream: Any = None) -> Tensor:
+    """The tensor on another device."""
+    return interchange.to_device(self, device, stream)
+
+
+def _dlpack(
+    self: Tensor,
+    *,
+    stream: Any = None,
+    max_version: tuple[int, int] | None = None,
+    dl_device: tuple[int, int] | None = None,
+    copy: bool | None = None,
+) -> Any:
+    return interchange.to_dlpack(
+        self, stream=stream, max_version=max_version, dl_device=dl_device, copy=copy
+    )
+
+
+def _dlpack_device(self: Tensor) -> tuple[int, int]:
+    return interchange.dlpack_device(self)
+
+
+def bind() -> None:
+    """Give `Tensor` its computing methods."""
+    for name, function in _OPERATORS.items():
+        _bind(f"__{name}__", calling.operator(_operation(function)))
+        _bind(f"__r{name}__", calling.reflected(_operation(function)))
+        _bind(f"__i{name}__", calling.in_place(_operation(function)))
+    for name, function in _COMPARISONS.items():
+        _bind(f"__{name}__", calling.operator(_operation(function)))
+    for name, unary in _UNARY.items():
+        setattr(Tensor, f"__{name}__", unary)
+    named = {
+        "__matmul__": _matmul,
+        "__rmatmul__": lambda self, other: NotImplemented,
+        "__imatmul__": _imatmul,
+        "__getitem__": indexing.getitem,
+        "__setitem__": indexing.setitem,
+        "__iter__": indexing.iterate,
+        "__contains__": _contains,
+        "__bool__": _bool,
+        "__int__": _int,
+        "__float__": _float,
+        "__complex__": _complex,
+        "__index__": _index,
+        "__array__": _array,
+        "__array_namespace__": _namespace,
+        "__dlpack__": _dlpack,
+        "__dlpack_device__": _dlpack_device,
+        "__reduce__": interchange.reduced,
+        "__repr__": printing.represent,
+        "__str__": printing.text,
+        "__format__": printing.formatted,
+        "copy": interchange.copy,
+        "to_device": _to_device,
+        "T": property(_transpose),
+        "mT": property(_matrix_transpose),
+        "readonly": property(_readonly),
+    }
+    for name, method in named.items():
+        setattr(Tensor, name, method)
+
+
+bind()

@@ -1,0 +1,134 @@
+"""Plans of elementwise operations: promotion, broadcasting, the form of the result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+from tensorlayout import dtypes
+from tensorlayout.dtypes import DType
+from tensorlayout.plan.results import broadcast_shape, in_dtype, one_device, voted_layout
+from tensorlayout.tensor import Spec
+
+Operand = Spec | type  # a tensor, or the kind of a Python scalar
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ElementwisePlan:
+    """One value per index from the operands' values at that index."""
+
+    operation: Elementwise
+    operands: tuple[Operand, ...]
+    inputs: tuple[DType, ...]  # what the operands are converted to
+    result: Spec
+    flat: bool  # all operands and the result have equal strides over one whole block
+    in_place: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Elementwise:
+    """One line of the table of elementwise functions.
+
+    `dtypes`, the category that operands must belong to, in the standard's words; `result`, how the
+    result's dtype follows from the promoted one (``same``, ``bool``, ``real``); `numpy`, the
+    function of the CPU; `abstain`, operands that vote on the layout only if no other does (the
+    condition of `where`), which also stay out of promotion; `integers`, what integers are taken as
+    where the standard wants floating-point operands: refused if None.
+    """
+
+    name: str
+    dtypes: str
+    numpy: Any
+    result: str = "same"
+    abstain: tuple[int, ...] = ()
+    integers: DType | None = None
+
+    def plan(self, *operands: Operand) -> ElementwisePlan:
+        """The plan of a new tensor."""
+        specs = [o for o in operands if isinstance(o, Spec)]
+        device = one_device(self.name, specs)
+        promoted = self._promoted(operands)
+        shape = broadcast_shape(self.name, [s.layout.shape for s in specs])
+        result_dtype = self._result_dtype(promoted)
+        layout = in_dtype(voted_layout(shape, self._voters(operands, shape)), result_dtype)
+        result = Spec(result_dtype, layout, device)
+        flat = layout.covers_block and all(
+            isinstance(o, type) or o.layout.same_placement(layout) for o in operands
+        )
+        inputs = self._input_dtypes(operands, promoted)
+        return ElementwisePlan(self, operands, inputs, result, flat)
+
+    def plan_in_place(self, *operands: Operand) -> ElementwisePlan:
+        """The plan of a write into the first operand, whose dtype and shape must not change."""
+        destination = operands[0]
+        assert isinstance(destination, Spec)
+        specs = [o for o in operands if isinstance(o, Spec)]
+        one_device(self.name, specs)
+        promoted = self._promoted(operands)
+        shape = broadcast_shape(self.name, [s.layout.shape for s in specs])
+        if shape != destination.layout.shape:
+            msg = f"{self.name}: a result of shape {shape} does not fit into {destination.layout.shape}"
+            raise ValueError(msg)
+        if self._result_dtype(promoted) != destination.dtype:
+            msg = (
+                f"{self.name}: the result has dtype {self._result_dtype(promoted)}, which an in-place"
+                f" operation cannot put into {destination.dtype}; use astype() first"
+            )
+            raise TypeError(msg)
+        inputs = self._input_dtypes(operands, promoted)
+        return ElementwisePlan(self, operands, inputs, destination, flat=False, in_place=True)
+
+    def _promoted(self, operands: tuple[Operand, ...]) -> DType:
+        taking_part = [o for i, o in enumerate(operands) if i not in self.abstain]
+        given = [o.dtype for o in taking_part if isinstance(o, Spec)]
+        if not given:  # where(condition, 1, 2): scalars alone, by their default dtypes
+            given = [dtypes.default_of(o) for o in taking_part if isinstance(o, type)]
+        promoted = reduce(dtypes.promote, given)
+        for scalar in (o for o in taking_part if isinstance(o, type)):
+            promoted = dtypes.promote_scalar(promoted, scalar)
+        if not dtypes.in_category(promoted, self.dtypes):
+            if self.integers is not None and dtypes.in_category(promoted, "integral"):
+                return self.integers
+            came = ", ".join(
+                o.__name__ if isinstance(o, type) else str(o.dtype) for o in taking_part
+            )
+            msg = f"{self.name}: only {self.dtypes} dtypes are allowed, got {came}"
+            raise TypeError(msg)
+        return promoted
+
+    def _input_dtypes(self, operands: tuple[Operand, ...], promoted: DType) -> tuple[DType, ...]:
+        return tuple(
+            o.dtype if i in self.abstain and isinstance(o, Spec) else promoted
+            for i, o in enumerate(operands)
+        )
+
+    def _result_dtype(self, promoted: DType) -> DType:
+        if self.result == "bool":
+            return dtypes.bool
+        return dtypes.real_of(promoted) if self.result == "real" else promoted
+
+    def _voters(self, operands: tuple[Operand, ...], shape: tuple[int, ...]) -> list[Any]:
+        full = [
+            (i, o.layout)
+            for i, o in enumerate(operands)
+            if isinstance(o, Spec) and o.layout.shape == shape
+        ]
+        voting = [layout for i, layout in full if i not in self.abstain]
+        return voting or [layout for _, layout in full]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InPlace:
+    """An elementwise operation that writes into its first operand."""
+
+    operation: Elementwise
+
+    @property
+    def name(self) -> str:
+        """The name of the operation."""
+        return self.operation.name
+
+    def plan(self, *operands: Operand) -> ElementwisePlan:
+        """The plan of the write."""
+        return self.operation.plan_in_place(*operands)

@@ -1,0 +1,85 @@
+"""Plans of indexing: basic (views) and with data as positions (gather, scatter)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tensorlayout.plan.results import one_device
+from tensorlayout.tensor import Spec
+
+# One entry per dimension of a basic index, without where it starts: an integer, a slice of `count`
+# indices with a step, or a new dimension.
+Cut = tuple[int, int] | str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IndexPlan:
+    """A basic index: a view. Where it begins is data, so a thousand slices have one plan."""
+
+    source: Spec
+    result: Spec
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Index:
+    """Basic indexing by integers, slices, Ellipsis and None."""
+
+    name: str = "__getitem__"
+
+    def plan(self, source: Spec, *cuts: Cut) -> IndexPlan:
+        """The plan of the view; its layout is that of the same cuts from the lowest start."""
+        key = tuple(_representative(cut) for cut in cuts)
+        layout = source.layout.slice(key)
+        if layout is None:
+            msg = f"{self.name}: layout {source.layout} has no view of this slice; copy it first"
+            raise ValueError(msg)
+        return IndexPlan(source, Spec(source.dtype, layout, source.device))
+
+
+def _representative(cut: Cut) -> Any:
+    if isinstance(cut, str):
+        return None if cut == "new" else 0
+    count, step = cut
+    if step > 0:
+        return slice(0, (count - 1) * step + 1 if count else 0, step)
+    return slice((count - 1) * -step, None, step) if count else slice(0, 0, 1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GatherPlan:
+    """A new row-major tensor of the elements at given positions."""
+
+    source: Spec
+    result: Spec  # of the source: the shape of the result depends on data
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScatterPlan:
+    """A write of values at given positions."""
+
+    result: Spec
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gather:
+    """Indexing with integer arrays and boolean masks."""
+
+    name: str = "__getitem__"
+
+    def plan(self, source: Spec, *positions: Spec) -> GatherPlan:
+        """The plan of the read."""
+        one_device(self.name, [source, *positions])
+        return GatherPlan(source, source)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scatter:
+    """Assignment with integer arrays and boolean masks."""
+
+    name: str = "__setitem__"
+
+    def plan(self, destination: Spec, *positions: Spec) -> ScatterPlan:
+        """The plan of the write."""
+        one_device(self.name, [destination, *positions])
+        return ScatterPlan(destination)

@@ -1,0 +1,175 @@
+"""Plans that move elements: views, copies, casts, writes, joins, gathers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tensorlayout import dtypes
+from tensorlayout.dtypes import DType
+from tensorlayout.layout import Layout
+from tensorlayout.plan.results import checked_padding, in_dtype, one_device
+from tensorlayout.tensor import Spec
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ViewPlan:
+    """A tensor over the same storage: no element moves."""
+
+    source: Spec
+    result: Spec
+    shift: int  # slots from the lowest slot of the source to that of the result
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CopyPlan:
+    """A new tensor with the elements of one other, converted to the result's dtype."""
+
+    source: Spec
+    result: Spec
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AssignPlan:
+    """A write of one tensor's elements, or one Python scalar, into another tensor."""
+
+    source: Spec | type
+    result: Spec
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JoinPlan:
+    """Several tensors side by side along `axis` of a new one."""
+
+    sources: tuple[Spec, ...]
+    result: Spec
+    axis: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReshapePlan:
+    """A new row-major tensor with the elements in row-major index order."""
+
+    source: Spec
+    result: Spec
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class View:
+    """A view whose layout is a function of the source's layout and static parameters."""
+
+    name: str
+    relayout: Callable[..., Layout | None]
+
+    def plan(self, source: Spec, *static: Any) -> ViewPlan:
+        """The plan; the view must exist."""
+        layout = self.relayout(source.layout, *static)
+        if layout is None:
+            msg = f"{self.name}: layout {source.layout} has no such view; copy it first"
+            raise ValueError(msg)
+        return ViewPlan(source, Spec(source.dtype, layout, source.device), layout.lowest)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Copy:
+    """A copy into a given layout, or the source's form, in a given dtype, or the source's."""
+
+    name: str
+
+    def plan(self, source: Spec, layout: Layout | None, dtype: DType | None) -> CopyPlan:
+        """The plan of the copy."""
+        kind = source.dtype if dtype is None else dtype
+        form = source.layout.form
+        placed = in_dtype(form, kind) if layout is None else checked_padding(layout, kind)
+        return CopyPlan(source, Spec(kind, placed, source.device))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reshape:
+    """A view under another shape where one exists, else a row-major copy."""
+
+    name: str = "reshape"
+
+    def plan(self, source: Spec, shape: tuple[int, ...], copy: bool | None) -> Any:
+        """The plan: of a view or of a copy, as `copy` allows (True always, None if needed)."""
+        layout = source.layout.reshape(shape)
+        if layout is not None and copy is not True:
+            return ViewPlan(source, Spec(source.dtype, layout, source.device), layout.lowest)
+        if copy is False:
+            msg = f"reshape: layout {source.layout} has no view of shape {shape}, and copy=False"
+            raise ValueError(msg)
+        result = Spec(source.dtype, Layout.row_major(shape), source.device)
+        return ReshapePlan(source, result)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Assign:
+    """A write of a value into a tensor; the value is broadcast, its dtype may be converted."""
+
+    name: str = "__setitem__"
+
+    def plan(self, destination: Spec, value: Spec | type) -> AssignPlan:
+        """The plan of the write."""
+        if isinstance(value, Spec):
+            one_device(self.name, [destination, value])
+            try:
+                value.layout.broadcast_to(destination.layout.shape)
+            except ValueError:
+                msg = (
+                    f"{self.name}: a value of shape {value.layout.shape} cannot be broadcast to"
+                    f" {destination.layout.shape}"
+                )
+                raise ValueError(msg) from None
+            complex_in = dtypes.in_category(value.dtype, "complex floating")
+        else:
+            complex_in = value is complex
+        if complex_in and not dtypes.in_category(destination.dtype, "complex floating"):
+            came = value.dtype if isinstance(value, Spec) else value.__name__
+            msg = (
+                f"{self.name}: {came} cannot be written into {destination.dtype}; take real() first"
+            )
+            raise TypeError(msg)
+        return AssignPlan(value, destination)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Join:
+    """Concatenation along an existing axis; the result follows the first tensor's order."""
+
+    name: str = "concat"
+
+    def plan(self, axis: int, dtype: DType, *sources: Spec) -> JoinPlan:
+        """The plan of the join; `axis` counts from the front."""
+        one_device(self.name, sources)
+        first = sources[0].layout
+        for spec in sources:
+            shape = spec.layout.shape
+            same = len(shape) == first.ndim and all(
+                n == m for d, (n, m) in enumerate(zip(shape, first.shape, strict=True)) if d != axis
+            )
+            if not same:
+                msg = (
+                    f"{self.name}: shapes must agree but for axis {axis},"
+                    f" got {[s.layout.shape for s in sources]}"
+                )
+                raise ValueError(msg)
+        total = sum(spec.layout.shape[axis] for spec in sources)
+        shape = (*first.shape[:axis], total, *first.shape[axis + 1 :])
+        result = Spec(dtype, Layout.packed(shape, first.minor_to_major), sources[0].device)
+        return JoinPlan(sources, result, axis)
+
+
+def inferred_shape(name: str, shape: Sequence[int], size: int) -> tuple[int, ...]:
+    """`shape` with one -1 replaced by what `size` elements need."""
+    sizes = tuple(shape)
+    unknown = [d for d, n in enumerate(sizes) if n == -1]
+    known = math.prod(n for n in sizes if n != -1)
+    if len(unknown) == 1 and known > 0 and size % known == 0:
+        d = unknown[0]
+        sizes = (*sizes[:d], size // known, *sizes[d + 1 :])
+    if math.prod(sizes) != size or any(n < 0 for n in sizes):
+        msg = f"{name}: shape {tuple(shape)} does not fit {size} elements"
+        raise ValueError(msg)
+    return sizes

@@ -1,0 +1,65 @@
+"""Plans of reductions: some dimensions become one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tensorlayout import dtypes
+from tensorlayout.dtypes import DType
+from tensorlayout.plan.results import reduced_layout
+from tensorlayout.tensor import Spec
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReducePlan:
+    """One value from all elements along `dims`."""
+
+    operation: Reduce
+    source: Spec
+    result: Spec
+    dims: tuple[int, ...]
+    keepdims: bool
+    static: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reduce:
+    """One line of the table of reductions.
+
+    `result`: ``same``; ``sum``, where small integers become the default one of their sign; or a
+    dtype. `identity`: whether an empty set of elements has a value.
+    """
+
+    name: str
+    dtypes: str
+    numpy: Any
+    result: str | DType = "same"
+    identity: bool = True
+
+    def plan(
+        self,
+        source: Spec,
+        dims: tuple[int, ...],
+        keepdims: bool,
+        dtype: DType | None,
+        *static: Any,
+    ) -> ReducePlan:
+        """The plan; `dtype` overrides the result's."""
+        if not dtypes.in_category(source.dtype, self.dtypes):
+            msg = f"{self.name}: only {self.dtypes} dtypes are allowed, got {source.dtype}"
+            raise TypeError(msg)
+        shape = source.layout.shape
+        if not self.identity and any(shape[d] == 0 for d in dims):
+            msg = f"{self.name}: no elements along axis {dims} of shape {shape}"
+            raise ValueError(msg)
+        layout = reduced_layout(source.layout, dims, keepdims)
+        kind = self._result_dtype(source.dtype) if dtype is None else dtype
+        return ReducePlan(self, source, Spec(kind, layout, source.device), dims, keepdims, static)
+
+    def _result_dtype(self, dtype: DType) -> DType:
+        if not isinstance(self.result, str):
+            return self.result
+        if self.result == "sum" and dtypes.in_category(dtype, "integral"):
+            return dtypes.uint64 if dtype.kind == "u" else dtypes.int64
+        return dtype

@@ -1,0 +1,105 @@
+"""Rules for results that plans share: one device, broadcast shapes, and the layout of the result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from tensorlayout.devices import Device
+from tensorlayout.dtypes import DType, in_category
+from tensorlayout.layout import BitPattern, Layout, PaddingValue, order_without
+from tensorlayout.tensor import Spec
+
+
+def one_device(name: str, specs: Sequence[Spec]) -> Device:
+    """The device of all operands. ValueError that names them where they differ."""
+    device = specs[0].device
+    for spec in specs:
+        if spec.device != device:
+            msg = f"{name}: operands live on {device} and {spec.device}; move one with to_device()"
+            raise ValueError(msg)
+    return device
+
+
+def broadcast_shape(name: str, shapes: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
+    """The shape that all broadcast to (standard: "Broadcasting"). ValueError where none exists."""
+    given = list(shapes)
+    rank = max(map(len, given), default=0)
+    result = [1] * rank
+    for shape in given:
+        for dim, n in enumerate(shape, rank - len(shape)):
+            if n != 1 and result[dim] not in (1, n):
+                msg = f"{name}: shapes {', '.join(map(str, given))} do not broadcast together"
+                raise ValueError(msg)
+            result[dim] = n if n != 1 else result[dim]
+    return tuple(result)
+
+
+def voted_layout(shape: tuple[int, ...], voters: Sequence[Layout]) -> Layout:
+    """The layout of an elementwise result: the form of the voters, if they have one.
+
+    Voters are the operands of the result's shape. One form: that, with the first voter's padding.
+    Several: packed in the order of the first. None: row-major.
+    """
+    if not voters:
+        return Layout.row_major(shape)
+    first = voters[0].form
+    if all(_same_form(first, voter.form) for voter in voters[1:]):
+        return first
+    return Layout.packed(shape, first.minor_to_major)
+
+
+def _same_form(a: Layout, b: Layout) -> bool:
+    return a is b or (
+        (a.parts, a.minor_to_major, a.padded_shape) == (b.parts, b.minor_to_major, b.padded_shape)
+    )
+
+
+def in_dtype(layout: Layout, dtype: DType) -> Layout:
+    """`layout` for elements of `dtype`: padding that this dtype cannot hold becomes UNSPECIFIED."""
+    value = layout.padding_value
+    no_order = value in (PaddingValue.LOWEST, PaddingValue.HIGHEST) and in_category(
+        dtype, "complex floating"
+    )
+    foreign = isinstance(value, BitPattern) and value.dtype != dtype.name
+    if not (no_order or foreign):
+        return layout
+    return Layout.padded(layout.shape, layout.padded_shape, layout.minor_to_major)
+
+
+def checked_padding(layout: Layout, dtype: DType) -> Layout:
+    """`layout`, asked for by name; ValueError for padding that `dtype` cannot hold."""
+    value = layout.padding_value
+    too_wide = isinstance(value, BitPattern) and value.bits >> (8 * dtype.itemsize)
+    if too_wide or in_dtype(layout, dtype) is not layout:
+        msg = f"layout: padding {value!r} has no meaning in {dtype}"
+        raise ValueError(msg)
+    return layout
+
+
+def reduced_layout(layout: Layout, dims: Sequence[int], keepdims: bool) -> Layout:
+    """Packed in the input's order, the dimensions `dims` gone or, with `keepdims`, of size 1."""
+    if keepdims:
+        shape = [1 if d in dims else n for d, n in enumerate(layout.shape)]
+        return Layout.packed(shape, layout.minor_to_major)
+    shape = [n for d, n in enumerate(layout.shape) if d not in dims]
+    return Layout.packed(shape, order_without(layout.minor_to_major, dims))
+
+
+def normalized_dims(name: str, axis: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
+    """Dimensions counted from the front, each once. IndexError outside, ValueError for repeats."""
+    if axis is None:
+        return tuple(range(ndim))
+    given = (axis,) if isinstance(axis, int) else tuple(axis)
+    for number in given:
+        if not -ndim <= number < ndim:
+            msg = f"{name}: axis must be at least {-ndim} and below {ndim}, got {number}"
+            raise AxisError(msg)
+    dims = tuple(number % ndim for number in given)
+    if len(set(dims)) != len(dims):
+        msg = f"{name}: axis must not name a dimension twice, got {given}"
+        raise ValueError(msg)
+    return dims
+
+
+class AxisError(ValueError, IndexError):
+    """An axis outside the rank: a ValueError, and an IndexError for those who catch that."""

@@ -1,0 +1,49 @@
+"""How tensors read: values, dtype, device, and the layout where it is not row-major."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorlayout import dtypes
+from tensorlayout.tensor import Tensor
+
+# Tensors of more elements show their edges only (NumPy's own limits).
+_THRESHOLD = 1000
+_EDGE = 3
+
+
+def represent(x: Tensor) -> str:
+    """The text of ``repr(x)``."""
+    prefix = "Tensor("
+    tail = f", dtype={x.dtype}, device={str(x.device)!r}"
+    layout = x._spec.layout
+    if not (layout.is_row_major and not layout.is_padded):
+        tail += f", layout={str(x.layout)!r}"
+    if x.size == 0:
+        return f"{prefix}[], shape={x.shape}{tail})"
+    return f"{prefix}{_values(x, prefix)}{tail})"
+
+
+def text(x: Tensor) -> str:
+    """The text of ``str(x)``: the values alone."""
+    return _values(x, "") if x.size else f"[] with shape {x.shape}"
+
+
+def _values(x: Tensor, prefix: str) -> str:
+    values: Any = x._memory
+    if dtypes.is_bfloat16(x.dtype):  # NumPy prints floats it does not know as scalars' reprs
+        values = values.astype(np.float32)
+    return np.array2string(
+        values, separator=", ", prefix=prefix, threshold=_THRESHOLD, edgeitems=_EDGE
+    )
+
+
+def formatted(x: Tensor, form: str) -> str:
+    """``format(x, form)``: of the value at rank 0, of the text otherwise."""
+    if x.ndim == 0 and form:
+        return format(
+            x._memory.astype(np.float32).item() if x.dtype.kind == "V" else x._memory.item(), form
+        )
+    return format(text(x), form)

@@ -1,0 +1,236 @@
+"""`Tensor`: memory, dtype, layout and device. It holds; functions compute.
+
+The operators and the methods that compute are functions of other modules, bound to the class when
+the package is imported (`methods`); they are declared here for readers and type checkers.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+from tensorlayout.devices import Device
+from tensorlayout.dtypes import DType
+from tensorlayout.layout import Layout
+
+_interned: weakref.WeakValueDictionary[tuple[Any, ...], Spec] = weakref.WeakValueDictionary()
+_interning = threading.Lock()
+
+
+class Spec:
+    """What a plan may know of a tensor: dtype, device and the layout moved to slot 0. Interned.
+
+    Equal specs are one object, so a plan is found by identity. Where the tensor begins in its
+    storage is not part of it: a thousand slices of one shape have one spec.
+    """
+
+    __slots__ = ("__weakref__", "device", "dtype", "layout")
+
+    dtype: DType
+    layout: Layout
+    device: Device
+
+    def __new__(cls, dtype: DType, layout: Layout, device: Device) -> Spec:
+        """The one spec of these; `layout` is moved to slot 0."""
+        layout = layout.at_origin
+        key = (dtype, layout, device)
+        with _interning:
+            spec = _interned.get(key)
+            if spec is None:
+                spec = object.__new__(cls)
+                spec.dtype, spec.layout, spec.device = key
+                _interned[key] = spec
+        return spec
+
+    def __repr__(self) -> str:
+        return f"Spec({self.dtype}, {self.layout}, {self.device})"
+
+
+class Home(NamedTuple):
+    """Where a tensor lives inside a larger storage: the storage, and the lowest slot it uses."""
+
+    storage: Any
+    slot: int
+
+
+class Tensor:
+    """An array of the array API standard that knows where each of its elements is.
+
+    Made by functions only: `asarray`, `zeros`, `from_storage`, ….
+    """
+
+    # _memory: on the CPU the strided NumPy view of the elements, kept ready because building one
+    # costs more than a small addition. _home: None if the memory is the whole storage.
+    __slots__ = ("__weakref__", "_home", "_memory", "_spec")
+
+    _memory: Any
+    _spec: Spec
+    _home: Home | None
+
+    # NumPy's arrays and scalars leave mixed operators to ours.
+    __array_ufunc__ = None
+
+    def __new__(cls, *_: object, **__: object) -> NoReturn:
+        """Refuse: tensors are made by functions."""
+        msg = "Tensor: not made by calling the class; use asarray(), zeros() or from_storage()"
+        raise TypeError(msg)
+
+    @classmethod
+    def _new(cls, memory: Any, spec: Spec, home: Home | None = None) -> Tensor:
+        """The only door: memory that is known to fit the spec."""
+        tensor = object.__new__(cls)
+        tensor._memory = memory
+        tensor._spec = spec
+        tensor._home = home
+        return tensor
+
+    @property
+    def dtype(self) -> DType:
+        """The element type, a NumPy dtype object."""
+        return self._spec.dtype
+
+    @property
+    def device(self) -> Device:
+        """The device that holds the memory."""
+        return self._spec.device
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The logical sizes."""
+        return self._spec.layout.shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self._spec.layout.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self._spec.layout.size
+
+    @property
+    def layout(self) -> Layout:
+        """Where each element is, in slots of the storage."""
+        if self._home is None:
+            return self._spec.layout
+        return self._spec.layout.moved(self._home.slot)
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """The strides in **elements**. ValueError for a tiled tensor."""
+        return self._spec.layout.strides
+
+    @property
+    def itemsize(self) -> int:
+        """The **bytes** of one element."""
+        return int(self._spec.dtype.itemsize)
+
+    @property
+    def nbytes(self) -> int:
+        """The **bytes** of the elements, padding and gaps not counted."""
+        return self.size * self.itemsize
+
+    def __hash__(self) -> int:
+        msg = "a Tensor can be written to, so it has no hash; use id(x), or x.layout and x.dtype"
+        raise TypeError(msg)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            msg = "len: a tensor of rank 0 has no length"
+            raise TypeError(msg)
+        return self.shape[0]
+
+    def __copy__(self) -> Tensor:
+        return self.copy()
+
+    def __deepcopy__(self, memo: object) -> Tensor:
+        return self.copy()
+
+    if TYPE_CHECKING:  # bound by `methods`
+
+        @property
+        def readonly(self) -> bool: ...
+        @property
+        def T(self) -> Tensor: ...  # noqa: N802 - the standard's name
+        @property
+        def mT(self) -> Tensor: ...  # noqa: N802 - the standard's name
+
+        def copy(self) -> Tensor: ...
+        def to_device(
+            self, device: Device | str, /, *, stream: int | Any | None = None
+        ) -> Tensor: ...
+        def __array_namespace__(self, *, api_version: str | None = None) -> Any: ...
+        def __array__(self, dtype: Any = None, *, copy: bool | None = None) -> Any: ...
+        def __dlpack__(
+            self,
+            *,
+            stream: int | Any | None = None,
+            max_version: tuple[int, int] | None = None,
+            dl_device: tuple[int, int] | None = None,
+            copy: bool | None = None,
+        ) -> Any: ...
+        def __dlpack_device__(self) -> tuple[int, int]: ...
+        def __getitem__(self, key: Any, /) -> Tensor: ...
+        def __setitem__(self, key: Any, value: Any, /) -> None: ...
+        def __iter__(self) -> Iterator[Tensor]: ...
+        def __contains__(self, value: Any, /) -> bool: ...
+        def __bool__(self) -> bool: ...
+        def __int__(self) -> int: ...
+        def __float__(self) -> float: ...
+        def __complex__(self) -> complex: ...
+        def __index__(self) -> int: ...
+        def __reduce__(self) -> tuple[Any, ...]: ...
+        def __format__(self, form: str, /) -> str: ...
+
+        def __pos__(self) -> Tensor: ...
+        def __neg__(self) -> Tensor: ...
+        def __invert__(self) -> Tensor: ...
+        def __abs__(self) -> Tensor: ...
+        def __add__(self, other: Any, /) -> Tensor: ...
+        def __radd__(self, other: Any, /) -> Tensor: ...
+        def __iadd__(self, other: Any, /) -> Tensor: ...
+        def __sub__(self, other: Any, /) -> Tensor: ...
+        def __rsub__(self, other: Any, /) -> Tensor: ...
+        def __isub__(self, other: Any, /) -> Tensor: ...
+        def __mul__(self, other: Any, /) -> Tensor: ...
+        def __rmul__(self, other: Any, /) -> Tensor: ...
+        def __imul__(self, other: Any, /) -> Tensor: ...
+        def __truediv__(self, other: Any, /) -> Tensor: ...
+        def __rtruediv__(self, other: Any, /) -> Tensor: ...
+        def __itruediv__(self, other: Any, /) -> Tensor: ...
+        def __floordiv__(self, other: Any, /) -> Tensor: ...
+        def __rfloordiv__(self, other: Any, /) -> Tensor: ...
+        def __ifloordiv__(self, other: Any, /) -> Tensor: ...
+        def __mod__(self, other: Any, /) -> Tensor: ...
+        def __rmod__(self, other: Any, /) -> Tensor: ...
+        def __imod__(self, other: Any, /) -> Tensor: ...
+        def __pow__(self, other: Any, /) -> Tensor: ...
+        def __rpow__(self, other: Any, /) -> Tensor: ...
+        def __ipow__(self, other: Any, /) -> Tensor: ...
+        def __matmul__(self, other: Tensor, /) -> Tensor: ...
+        def __rmatmul__(self, other: Tensor, /) -> Tensor: ...
+        def __imatmul__(self, other: Tensor, /) -> Tensor: ...
+        def __and__(self, other: Any, /) -> Tensor: ...
+        def __rand__(self, other: Any, /) -> Tensor: ...
+        def __iand__(self, other: Any, /) -> Tensor: ...
+        def __or__(self, other: Any, /) -> Tensor: ...
+        def __ror__(self, other: Any, /) -> Tensor: ...
+        def __ior__(self, other: Any, /) -> Tensor: ...
+        def __xor__(self, other: Any, /) -> Tensor: ...
+        def __rxor__(self, other: Any, /) -> Tensor: ...
+        def __ixor__(self, other: Any, /) -> Tensor: ...
+        def __lshift__(self, other: Any, /) -> Tensor: ...
+        def __rlshift__(self, other: Any, /) -> Tensor: ...
+        def __ilshift__(self, other: Any, /) -> Tensor: ...
+        def __rshift__(self, other: Any, /) -> Tensor: ...
+        def __rrshift__(self, other: Any, /) -> Tensor: ...
+        def __irshift__(self, other: Any, /) -> Tensor: ...
+        def __lt__(self, other: Any, /) -> Tensor: ...
+        def __le__(self, other: Any, /) -> Tensor: ...
+        def __gt__(self, other: Any, /) -> Tensor: ...
+        def __ge__(self, other: Any, /) -> Tensor: ...
+        def __eq__(self, other: Any, /) -> Tensor: ...  # type: ignore[override]  # elementwise
+        def __ne__(self, other: Any, /) -> Tensor: ...  # type: ignore[override]  # elementwise

@@ -1,0 +1,173 @@
+"""`trace`: a record of each operation, with layouts, bytes, time, and what was copied."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any
+
+from tensorlayout.functions import calling
+from tensorlayout.layout import Layout
+from tensorlayout.plan import Operation, Plan, prepared
+from tensorlayout.plan.gathering import IndexPlan
+from tensorlayout.plan.moving import AssignPlan, CopyPlan, JoinPlan, ReshapePlan, ViewPlan
+from tensorlayout.tensor import Tensor
+
+_current: ContextVar[Trace | None] = ContextVar("trace", default=None)
+_active = 0
+_lock = Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One operation: what it did, to which layouts, at what cost.
+
+    `kind`: ``view`` (no element moved), ``run`` (computed), ``copy`` (elements moved, each keeping
+    its place in memory), or ``layout`` (elements moved into another layout). Bytes are those of
+    distinct elements; `seconds` is the time of the call as the host saw it.
+    """
+
+    name: str
+    kind: str
+    inputs: tuple[Layout, ...]
+    output: Layout
+    dtype: str
+    bytes_read: int
+    bytes_written: int
+    seconds: float
+
+    @property
+    def gigabytes_per_second(self) -> float:
+        """Bytes read and written by second, in 10^9."""
+        moved = self.bytes_read + self.bytes_written
+        return moved / self.seconds / 1e9 if self.seconds else 0.0
+
+
+@dataclass(slots=True)
+class Trace:
+    """The records of a `trace()` block, in order; prints as a table."""
+
+    records: list[Record] = field(default_factory=list)
+
+    def __iter__(self) -> Iterator[Record]:
+        return iter(self.records)
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    @property
+    def bytes_copied(self) -> int:
+        """Bytes written by copies and changes of layout (views and computations not counted)."""
+        return sum(r.bytes_written for r in self.records if r.kind in ("copy", "layout"))
+
+    def __str__(self) -> str:
+        head = ("operation", "kind", "layouts", "dtype", "read", "written", "us", "GB/s")
+        rows = [head, *map(_row, self.records)]
+        widths = [max(len(row[c]) for row in rows) for c in range(len(head))]
+        return "\n".join(
+            "  ".join(
+                word.ljust(w) if c < 4 else word.rjust(w)
+                for c, (word, w) in enumerate(zip(row, widths, strict=True))
+            ).rstrip()
+            for row in rows
+        )
+
+
+def _row(r: Record) -> tuple[str, ...]:
+    before = ", ".join(map(str, r.inputs))
+    arrow = f"{before} -> {r.output}" if before else f"-> {r.output}"
+    moved = r.kind != "view"
+    return (
+        r.name,
+        r.kind,
+        arrow,
+        r.dtype,
+        str(r.bytes_read),
+        str(r.bytes_written),
+        f"{r.seconds * 1e6:.1f}",
+        f"{r.gigabytes_per_second:.2f}" if moved else "-",
+    )
+
+
+@contextmanager
+def trace() -> Iterator[Trace]:
+    """Record every operation of this thread (and of tasks begun in it) inside the block.
+
+    Costs nothing while no block is active. Blocks nest; the innermost records.
+
+    >>> import tensorlayout as tl
+    >>> x = tl.zeros((3, 4), dtype=tl.float32)
+    >>> with tl.trace() as seen:
+    ...     y = tl.to_layout(x.T, (1, 0))
+    >>> [(r.name, r.kind, r.bytes_written) for r in seen]
+    [('permute_dims', 'view', 0), ('to_layout', 'layout', 48)]
+    """
+    seen = Trace()
+    token = _current.set(seen)
+    _count(1)
+    try:
+        yield seen
+    finally:
+        _count(-1)
+        _current.reset(token)
+
+
+def _count(by: int) -> None:
+    global _active
+    with _lock:
+        _active += by
+        calling.observe(_observe if _active else None)
+
+
+def _observe(operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]) -> Tensor:
+    run = prepared(operation, *key)
+    seen = _current.get()
+    if seen is None:
+        return run(*operands)
+    start = time.perf_counter()
+    result = run(*operands)
+    seconds = time.perf_counter() - start
+    seen.records.append(_record(operation, operation.plan(*key), operands, result, seconds))
+    return result
+
+
+def _record(
+    operation: Operation, plan: Plan, operands: tuple[Any, ...], result: Tensor, seconds: float
+) -> Record:
+    tensors = [o for o in operands if isinstance(o, Tensor)]
+    if isinstance(plan, AssignPlan):  # the destination is written, not read
+        tensors = tensors[1:]
+    view = isinstance(plan, (ViewPlan, IndexPlan))
+    return Record(
+        operation.name,
+        "view" if view else _kind(plan),
+        tuple(t.layout for t in tensors),
+        result.layout,
+        str(result.dtype),
+        0 if view else sum(_distinct(t) for t in tensors),
+        0 if view else result.nbytes,
+        seconds,
+    )
+
+
+def _kind(plan: Plan) -> str:
+    if isinstance(plan, (CopyPlan, AssignPlan, ReshapePlan)):
+        if isinstance(plan.source, type):
+            return "run"
+        same = isinstance(plan, CopyPlan) and plan.source.layout.same_placement(plan.result.layout)
+        return "copy" if same or isinstance(plan, AssignPlan) else "layout"
+    return "copy" if isinstance(plan, JoinPlan) else "run"
+
+
+def _distinct(x: Tensor) -> int:
+    """The **bytes** of the elements of `x`, those that a broadcast repeats counted once."""
+    layout = x._spec.layout
+    count = 1
+    for parts in layout.parts:
+        for extent, stride in parts:
+            count *= extent if stride else 1
+    return min(count, layout.size) * x.itemsize

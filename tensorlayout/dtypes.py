@@ -48,7 +48,7 @@ STANDARD = (
 
 _KINDS = {"b": "bool", "i": "signed integer", "u": "unsigned integer", "f": "real floating"}
 
-# The kinds of the standard's `isdtype`, and the categories in which its functions state their rules.
+# The kinds of the standard's `isdtype`, and the categories in which its functions state rules.
 _CATEGORIES = {
     "bool": ("bool",),
     "signed integer": ("signed integer",),
@@ -86,7 +86,8 @@ SCALARS = frozenset(_SCALAR_RANK)
 
 
 def _bfloat16() -> DType:
-    return np.dtype(importlib.import_module("ml_dtypes").bfloat16)
+    found: DType = np.dtype(importlib.import_module("ml_dtypes").bfloat16)
+    return found
 
 
 def __getattr__(name: str) -> Any:
@@ -127,7 +128,7 @@ def as_dtype(dtype: Any) -> DType:
     if dtype in SCALARS:
         return default_of(dtype)
     try:
-        found = np.dtype(dtype).newbyteorder("=")
+        found: DType = np.dtype(dtype).newbyteorder("=")
     except TypeError:
         msg = f"dtype: must be a dtype of this namespace, got {dtype!r}"
         raise TypeError(msg) from None
@@ -178,7 +179,9 @@ def promote_scalar(dtype: DType, scalar: type) -> DType:
 
 def real_of(dtype: DType) -> DType:
     """The dtype of the parts of a complex dtype; any other dtype itself."""
-    return {complex64: float32, complex128: float64}.get(dtype, dtype)
+    if dtype.kind != "c":
+        return dtype
+    return float32 if dtype == complex64 else float64
 
 
 def extreme(dtype: DType, sign: int) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType
@@ -72,8 +72,7 @@ class Tensor:
     # NumPy's arrays and scalars leave mixed operators to ours.
     __array_ufunc__ = None
 
-    def __new__(cls, *_: object, **__: object) -> NoReturn:
-        """Refuse: tensors are made by functions."""
+    def __init__(self, *_: object, **__: object) -> None:
         msg = "Tensor: not made by calling the class; use asarray(), zeros() or from_storage()"
         raise TypeError(msg)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cpu.memory import Array, block_of, new_tensor, padding_filler, quiet
+from tensorlayout.cpu.memory import Array, block_of, new_tensor, padding_filler, quiet, quietly
 from tensorlayout.plan import Run
 from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.tensor import Spec, Tensor
@@ -124,7 +125,7 @@ def _scalar_in(name: str, dtype: dtypes.DType) -> Any:
             raise OverflowError(msg) from None
 
     if dtypes.in_category(dtype, "floating-point"):
-        return lambda value: quiet.copy().run(convert, value)
+        return functools.partial(quietly, convert)
     return convert
 
 
@@ -134,7 +135,7 @@ def _call(plan: ElementwisePlan) -> Any:
     A ufunc converts operands in blocks, so no operand is copied as a whole; other functions get
     converted operands.
     """
-    function, copy = plan.operation.numpy, quiet.copy
+    function = plan.operation.numpy
     if isinstance(function, np.ufunc):
         signature = (*plan.inputs, plan.result.dtype)
         given = [
@@ -142,19 +143,15 @@ def _call(plan: ElementwisePlan) -> Any:
             for o, i in zip(plan.operands, plan.inputs, strict=True)
         ]
         if _loop(plan, given):
-            return lambda arrays, out: copy().run(function, *arrays, out)
+            return lambda arrays, out: quietly(function, *arrays, out)
 
-        def call_ufunc(arrays: list[Array], out: Array) -> None:
-            copy().run(
-                lambda: function(*arrays, out, signature=signature, casting="unsafe")  # type: ignore[call-overload]
-            )
-
-        return call_ufunc
+        convert: Any = functools.partial(function, signature=signature, casting="unsafe")
+        return lambda arrays, out: quietly(convert, *arrays, out)
     inputs = plan.inputs
 
     def call_function(arrays: list[Array], out: Array) -> None:
         converted = [a.astype(d, copy=False) for a, d in zip(arrays, inputs, strict=True)]
-        copy().run(function, *converted, out)
+        quietly(function, *converted, out)
 
     return call_function
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cpu.memory import quiet, tensor_over
+from tensorlayout.cpu.memory import quietly, tensor_over
 from tensorlayout.plan import Run
 from tensorlayout.plan.gathering import GatherPlan, ScatterPlan
 from tensorlayout.tensor import Tensor
@@ -32,7 +32,7 @@ def prepare_scatter(plan: ScatterPlan) -> Run:
         if np.may_share_memory(source, x._memory):
             source = source.copy()
         if source.dtype != x.dtype:
-            source = quiet.copy().run(source.astype, x.dtype)
+            source = quietly(source.astype, x.dtype)
         x._memory[_arrays(key)] = source
         return x
 

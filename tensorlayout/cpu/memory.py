@@ -22,6 +22,11 @@ quiet = contextvars.Context()
 quiet.run(np.seterr, all="ignore")
 
 
+def quietly(function: Any, *args: Any) -> Any:
+    """``function(*args)`` without warnings of NumPy."""
+    return quiet.copy().run(function, *args)
+
+
 def byte_strides(layout: Layout, itemsize: int) -> tuple[int, ...]:
     """The strides in **bytes**; those of dimensions of size 0 and 1 are kept small."""
     pairs = zip(layout.shape, layout.strides, strict=True)

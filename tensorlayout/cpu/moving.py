@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tensorlayout.cpu.copy import choose_copy, run_copy
-from tensorlayout.cpu.memory import Array, array_over, home_of, new_tensor, quiet
+from tensorlayout.cpu.memory import Array, array_over, home_of, new_tensor, quietly
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Run
@@ -82,7 +82,7 @@ def prepare_assign(plan: AssignPlan) -> Run:
         source = np.broadcast_to(value._memory, shape)
         if np.may_share_memory(source, x._memory):
             source = source.copy()
-            quiet.copy().run(np.copyto, x._memory, source, "unsafe")
+            quietly(np.copyto, x._memory, source, "unsafe")
         else:
             move(x._memory, source)
         return x
@@ -91,7 +91,7 @@ def prepare_assign(plan: AssignPlan) -> Run:
 
 
 def _assign_scalar(dtype: DType, x: Tensor, value: Any) -> Tensor:
-    x._memory[...] = quiet.copy().run(np.asarray, value, dtype)
+    x._memory[...] = quietly(np.asarray, value, dtype)
     return x
 
 
@@ -128,7 +128,7 @@ def _mover(source: Layout, from_dtype: DType, result: Layout, to_dtype: DType) -
 
 
 def _cast(destination: Array, source: Array) -> None:
-    quiet.copy().run(np.copyto, destination, source, "unsafe")
+    quietly(np.copyto, destination, source, "unsafe")
 
 
 def _is_float_to_integer(source: DType, result: DType) -> bool:
@@ -140,7 +140,7 @@ def _convert(destination: Array, source: Array) -> None:
 
     C leaves values outside the range open, and NumPy's answer differs between processors.
     """
-    quiet.copy().run(_clamped_into, destination, source)
+    quietly(_clamped_into, destination, source)
 
 
 def _clamped_into(destination: Array, source: Array) -> None:

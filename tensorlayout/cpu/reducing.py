@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cpu.memory import Array, new_tensor, quiet
+from tensorlayout.cpu.memory import Array, new_tensor, quietly
 from tensorlayout.plan import Run
 from tensorlayout.plan.reducing import ReducePlan
 from tensorlayout.tensor import Tensor
@@ -20,7 +21,7 @@ def prepare(plan: ReducePlan) -> Run:
 
     def reduce(x: Tensor) -> Tensor:
         result = new_tensor(spec)
-        quiet.copy().run(function, x._memory, dims, keepdims, result._memory, *static)
+        quietly(function, x._memory, dims, keepdims, result._memory, *static)
         return result
 
     return reduce
@@ -33,60 +34,66 @@ def accumulator(dtype: dtypes.DType) -> dtypes.DType:
     return dtypes.complex128 if dtypes.in_category(dtype, "complex floating") else dtype
 
 
+def _reduce(ufunc: Any, x: Array, dims: tuple[int, ...], keepdims: bool, dtype: Any = None) -> Any:
+    return ufunc.reduce(x, dims, dtype, keepdims=keepdims)
+
+
 def add(x: Array, dims: tuple[int, ...], keepdims: bool, out: Array) -> None:
     """The sum along `dims`."""
-    wide = accumulator(out.dtype)
-    out[...] = np.add.reduce(x, dims, wide, keepdims=keepdims)
+    out[...] = _reduce(np.add, x, dims, keepdims, accumulator(out.dtype))
 
 
 def multiply(x: Array, dims: tuple[int, ...], keepdims: bool, out: Array) -> None:
     """The product along `dims`."""
-    wide = accumulator(out.dtype)
-    out[...] = np.multiply.reduce(x, dims, wide, keepdims=keepdims)
+    out[...] = _reduce(np.multiply, x, dims, keepdims, accumulator(out.dtype))
+
+
+def _count(x: Array, dims: tuple[int, ...]) -> np.float64:
+    """How many elements become one; a NumPy number, so that 0 / 0 is NaN."""
+    return np.float64(math.prod(x.shape[d] for d in dims))
 
 
 def mean(x: Array, dims: tuple[int, ...], keepdims: bool, out: Array) -> None:
     """The sum divided by the count; NaN of nothing."""
-    count = np.float64(np.prod([x.shape[d] for d in dims], dtype=np.float64))
-    out[...] = np.add.reduce(x, dims, accumulator(out.dtype), keepdims=keepdims) / count
+    out[...] = _reduce(np.add, x, dims, keepdims, accumulator(out.dtype)) / _count(x, dims)
+
+
+def _variance(x: Array, dims: tuple[int, ...], keepdims: bool, correction: float) -> Any:
+    count = _count(x, dims)
+    middle = _reduce(np.add, x, dims, True, np.float64) / count
+    squares = np.square(x - middle, dtype=np.float64)
+    return _reduce(np.add, squares, dims, keepdims) / np.float64(max(count - correction, 0.0))
 
 
 def variance(
     x: Array, dims: tuple[int, ...], keepdims: bool, out: Array, correction: float
 ) -> None:
     """The mean squared distance from the mean, its divisor reduced by `correction`."""
-    wide = accumulator(out.dtype)
-    count = float(np.prod([x.shape[d] for d in dims], dtype=np.float64))
-    middle = np.add.reduce(x, dims, wide, keepdims=True) / np.float64(count)
-    squares = np.square(x - middle, dtype=wide)
-    total = np.add.reduce(squares, dims, wide, keepdims=keepdims)
-    out[...] = total / np.float64(max(count - correction, 0.0))
+    out[...] = _variance(x, dims, keepdims, correction)
 
 
 def deviation(
     x: Array, dims: tuple[int, ...], keepdims: bool, out: Array, correction: float
 ) -> None:
     """The square root of the variance."""
-    wide: Any = np.empty(out.shape, np.float64)
-    variance(x, dims, keepdims, wide, correction)
-    out[...] = np.sqrt(wide)
+    out[...] = np.sqrt(_variance(x, dims, keepdims, correction))
 
 
 def minimum(x: Array, dims: tuple[int, ...], keepdims: bool, out: Array) -> None:
     """The least element; NaN if there is one."""
-    out[...] = np.minimum.reduce(x, dims, keepdims=keepdims)
+    out[...] = _reduce(np.minimum, x, dims, keepdims)
 
 
 def maximum(x: Array, dims: tuple[int, ...], keepdims: bool, out: Array) -> None:
     """The greatest element; NaN if there is one."""
-    out[...] = np.maximum.reduce(x, dims, keepdims=keepdims)
+    out[...] = _reduce(np.maximum, x, dims, keepdims)
 
 
 def any_(x: Array, dims: tuple[int, ...], keepdims: bool, out: Array) -> None:
     """Whether some element is not zero (NaN is not)."""
-    out[...] = np.logical_or.reduce(x, dims, keepdims=keepdims)
+    out[...] = _reduce(np.logical_or, x, dims, keepdims)
 
 
 def all_(x: Array, dims: tuple[int, ...], keepdims: bool, out: Array) -> None:
     """Whether no element is zero."""
-    out[...] = np.logical_and.reduce(x, dims, keepdims=keepdims)
+    out[...] = _reduce(np.logical_and, x, dims, keepdims)

@@ -54,9 +54,9 @@ def operand(name: str, x: Any) -> Any:
         wrapped = tensor_over(np.asarray(x))
         assert wrapped is not None
         return wrapped
-    for kind in (int, float, complex):
+    for kind in (int, float, complex):  # subclasses, such as enumerations, count as their base
         if isinstance(x, kind):
-            return kind(x)
+            return kind(x)  # type: ignore[arg-type]
     msg = f"{name}: operands must be tensors or Python scalars, got {_described(x)}"
     raise TypeError(msg)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cpu.memory import Array, quiet, tensor_over
+from tensorlayout.cpu.memory import Array, quietly, tensor_over
 from tensorlayout.devices import Device, as_device
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.functions import calling
@@ -172,7 +172,7 @@ def from_dlpack_array(obj: Any, copy: bool | None = None) -> Tensor:
 
 def _from_sequence(obj: Any, dtype: DType | None) -> Tensor:
     """A new tensor from numbers; NumPy finds the shape, and the standard's defaults the dtype."""
-    array = quiet.copy().run(np.array, obj, order="C")
+    array = quietly(np.array, obj, order="C")
     if array.dtype.kind not in "biufcV" or (array.dtype.kind == "u" and not _holds_arrays(obj)):
         if array.dtype.kind in "uO" and all(isinstance(v, int) for v in array.flat):
             if dtype is None or not _fits(array, dtype):
@@ -192,7 +192,7 @@ def _from_sequence(obj: Any, dtype: DType | None) -> Tensor:
     if array.dtype.kind == "c" and kind.kind != "c":
         msg = f"asarray: complex numbers cannot become {kind}; take real() first"
         raise TypeError(msg)
-    found = tensor_over(np.array(quiet.copy().run(array.astype, kind), order="C"))
+    found = tensor_over(np.array(quietly(array.astype, kind), order="C"))
     assert found is not None
     return found
 
@@ -418,10 +418,10 @@ def _triangle(operation: Elementwise, x: Tensor, k: int) -> Tensor:
 
 
 def tril(x: Tensor, /, *, k: int = 0) -> Tensor:
-    """The elements on and below the diagonal `k` of each matrix, zeros above; in the form of `x`."""
+    """The elements on and below the diagonal `k` of each matrix, zeros above; in the form of x."""
     return _triangle(_TRIL, x, k)
 
 
 def triu(x: Tensor, /, *, k: int = 0) -> Tensor:
-    """The elements on and above the diagonal `k` of each matrix, zeros below; in the form of `x`."""
+    """The elements on and above the diagonal `k` of each matrix, zeros below; in the form of x."""
     return _triangle(_TRIU, x, k)

@@ -104,8 +104,8 @@ def finfo(type: Any, /) -> FloatInfo:
         largest = float.fromhex("0x1.fep127")
         return FloatInfo(16, 2.0**-7, largest, -largest, 2.0**-126, dtype)
     info = np.finfo(dtype)
-    limits = (info.eps, info.max, info.min, info.smallest_normal)
-    return FloatInfo(int(info.bits), *map(float, limits), dtype)
+    eps, largest, least = float(info.eps), float(info.max), float(info.min)
+    return FloatInfo(int(info.bits), eps, largest, least, float(info.smallest_normal), dtype)
 
 
 def iinfo(type: Any, /) -> IntegerInfo:

@@ -1,4 +1,4 @@
-"""Manipulation functions: views wherever the layout allows, copies that the trace shows elsewhere."""
+"""Manipulation functions: views where the layout allows, copies that the trace shows elsewhere."""
 
 from __future__ import annotations
 
@@ -234,18 +234,19 @@ def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> T
     if axis is None:
         x, axis = reshape(x, (-1,)), 0
     (dim,) = normalized_dims("repeat", int(axis), x.ndim)
-    if isinstance(repeats, Tensor) and repeats.ndim == 0:
-        repeats = int(repeats)
-    if isinstance(repeats, Tensor):
-        positions = [i for i, n in enumerate(repeats) for _ in range(int(n))]
+    if isinstance(repeats, Tensor) and repeats.ndim > 0:
+        counts = [int(n) for n in broadcast_to(repeats, (x.shape[dim],))]
+        if min(counts, default=0) < 0:
+            msg = f"repeat: repeats must not be negative, got {min(counts)}"
+            raise ValueError(msg)
+        positions = [i for i, n in enumerate(counts) for _ in range(n)]
         return x[(*[slice(None)] * dim, positions)]
-    if repeats < 0:
-        msg = f"repeat: repeats must not be negative, got {repeats}"
+    times = int(repeats)
+    if times < 0:
+        msg = f"repeat: repeats must not be negative, got {times}"
         raise ValueError(msg)
-    wide = broadcast_to(
-        expand_dims(x, dim + 1), (*x.shape[: dim + 1], repeats, *x.shape[dim + 1 :])
-    )
-    return reshape(wide, (*x.shape[:dim], x.shape[dim] * repeats, *x.shape[dim + 1 :]), copy=True)
+    wide = broadcast_to(expand_dims(x, dim + 1), (*x.shape[: dim + 1], times, *x.shape[dim + 1 :]))
+    return reshape(wide, (*x.shape[:dim], x.shape[dim] * times, *x.shape[dim + 1 :]), copy=True)
 
 
 def tile(x: Tensor, repetitions: Sequence[int], /) -> Tensor:

@@ -30,6 +30,12 @@ class Plan(Protocol):
         """The spec of the result."""
 
 
+class _Prepared(Protocol):
+    def __call__(self, operation: Operation, *key: Any) -> Run: ...
+    def cache_info(self) -> Any: ...
+    def cache_clear(self) -> None: ...
+
+
 class Operation(Protocol):
     """Something that can be planned."""
 
@@ -47,7 +53,9 @@ def prepare(operation: Operation, *key: Any) -> Run:
     return backend(plan.result.device)(plan)
 
 
-prepared = functools.lru_cache(maxsize=CACHE_SIZE)(prepare)
+# Typed by hand: operations are hashable by identity, which their protocol does not say.
+_cached: Any = functools.lru_cache(maxsize=CACHE_SIZE)(prepare)
+prepared: _Prepared = _cached
 
 
 def backend(device: Device) -> Callable[[Plan], Run]:

@@ -68,12 +68,13 @@ class Elementwise:
         promoted = self._promoted(operands)
         shape = broadcast_shape(self.name, [s.layout.shape for s in specs])
         if shape != destination.layout.shape:
-            msg = f"{self.name}: a result of shape {shape} does not fit into {destination.layout.shape}"
+            msg = f"{self.name}: a result of shape {shape} does not fit {destination.layout.shape}"
             raise ValueError(msg)
-        if self._result_dtype(promoted) != destination.dtype:
+        dtype = self._result_dtype(promoted)
+        if dtype != destination.dtype:
             msg = (
-                f"{self.name}: the result has dtype {self._result_dtype(promoted)}, which an in-place"
-                f" operation cannot put into {destination.dtype}; use astype() first"
+                f"{self.name}: the result has dtype {dtype}, which an in-place operation cannot"
+                f" put into {destination.dtype}; use astype() first"
             )
             raise TypeError(msg)
         inputs = self._input_dtypes(operands, promoted)

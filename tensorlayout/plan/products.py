@@ -34,7 +34,7 @@ class MatrixProduct:
             msg = f"{self.name}: only numeric dtypes are allowed, got {first.dtype}, {second.dtype}"
             raise TypeError(msg)
         if not a or not b or a[-1] != b[-2 if len(b) > 1 else 0]:
-            msg = f"{self.name}: shapes {a} and {b} do not match; sizes must be (…, m, k) and (…, k, n)"
+            msg = f"{self.name}: shapes {a} and {b} do not match as (…, m, k) and (…, k, n)"
             raise ValueError(msg)
         batch = broadcast_shape(self.name, [a[:-2], b[:-2]])
         shape = (*batch, *a[-2:-1], *b[-1:][: len(b) > 1])

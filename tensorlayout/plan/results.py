@@ -1,4 +1,4 @@
-"""Rules for results that plans share: one device, broadcast shapes, and the layout of the result."""
+"""Rules for results that plans share: one device, broadcast shapes, the layout of the result."""
 
 from __future__ import annotations
 

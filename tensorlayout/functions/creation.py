@@ -172,7 +172,7 @@ def from_dlpack_array(obj: Any, copy: bool | None = None) -> Tensor:
 
 def _from_sequence(obj: Any, dtype: DType | None) -> Tensor:
     """A new tensor from numbers; NumPy finds the shape, and the standard's defaults the dtype."""
-    array = quietly(np.array, obj, order="C")
+    array = quietly(np.array, obj)
     if array.dtype.kind not in "biufcV" or (array.dtype.kind == "u" and not _holds_arrays(obj)):
         if array.dtype.kind in "uO" and all(isinstance(v, int) for v in array.flat):
             if dtype is None or not _fits(array, dtype):

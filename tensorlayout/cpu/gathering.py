@@ -16,8 +16,7 @@ def prepare_gather(plan: GatherPlan) -> Run:
     """Read; NumPy checks every position before anything is read."""
 
     def gather(x: Tensor, key: tuple[Any, ...]) -> Tensor:
-        # The Ellipsis keeps NumPy from turning a single element into a scalar.
-        found = tensor_over(np.array(x._memory[(*_arrays(key), ...)], order="C"))
+        found = tensor_over(np.array(x._memory[_arrays(key)], order="C"))
         assert found is not None
         return found
 

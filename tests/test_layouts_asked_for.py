@@ -1,0 +1,208 @@
+"""`to_layout`, `from_storage` and ``layout=``: what is asked for is what one gets."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tensorlayout as tl
+from tensorlayout.cpu.memory import home_of
+
+ARRAY = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+
+
+def same(x, expected):
+    np.testing.assert_array_equal(np.asarray(x), expected, strict=True)
+
+
+def stored(x):
+    """The storage of a tensor, slot by slot."""
+    return home_of(x).storage.view(x.dtype).tolist()
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        *itertools.permutations(range(3)),
+        "HWC",
+        "CHW",
+        "WHC",
+        tl.Layout.column_major((2, 3, 4)),
+        tl.Layout.padded((2, 3, 4), (4, 3, 8), (1, 0, 2), tl.PaddingValue.HIGHEST),
+        tl.Layout.pitched((2, 3, 4), 64, 4),
+        tl.Layout((2, 3, 4), (-12, 4, -1), offset=15),
+        tl.Layout((2, 3, 4), (100, 30, 2)),
+        "(2,3,4):(1,2,6)",
+    ],
+    ids=str,
+)
+def test_to_layout_there_and_back(spec):
+    x = tl.asarray(ARRAY)
+    y = tl.to_layout(x, spec)
+    same(y, ARRAY)
+    z = tl.to_layout(y, (2, 1, 0))
+    same(z, ARRAY)
+    assert z.layout.is_row_major
+    same(tl.asarray(ARRAY.tolist(), dtype=tl.float32, layout=spec), ARRAY)
+    same(tl.full((2, 3, 4), 7, dtype=tl.int8, layout=spec), np.full((2, 3, 4), 7, np.int8))
+
+
+@pytest.mark.parametrize(
+    ("spec", "storage"),
+    [
+        ((0, 1), "adbecf"),
+        ((1, 0), "abcdef"),
+        ("WH", "adbecf"),
+        (tl.Layout.padded((2, 3), (3, 5), (0, 1), tl.PaddingValue.ZERO), "ad0be0cf0000000"),
+        (tl.Layout.padded((2, 3), (3, 5), (1, 0), tl.PaddingValue.ZERO), "abc00def0000000"),
+    ],
+    ids=str,
+)
+def test_the_storage_of_the_xla_page(spec, storage):
+    letters = tl.asarray([[1, 2, 3], [4, 5, 6]], dtype=tl.uint8)
+    x = tl.to_layout(letters, spec)
+    assert "".join("0abcdef"[v] for v in stored(x)) == storage
+
+
+def test_every_padding_value_is_written():
+    def fill(value, dtype):
+        layout = tl.Layout.padded((1,), (3,), padding_value=value)
+        return stored(tl.zeros((1,), dtype=dtype, layout=layout))[1:]
+
+    values = tl.PaddingValue
+    assert fill(values.ZERO, tl.int8) == [0, 0]
+    assert fill(values.ONE, tl.float32) == [1.0, 1.0]
+    assert fill(values.LOWEST, tl.int16) == [-32768, -32768]
+    assert fill(values.HIGHEST, tl.uint64) == [2**64 - 1] * 2
+    assert fill(values.LOWEST, tl.float64) == [-np.inf, -np.inf]
+    assert fill(values.HIGHEST, tl.bool) == [True, True]
+    assert fill(values.HIGHEST, tl.bfloat16) == [np.inf, np.inf]
+    minus_zero = fill(tl.BitPattern(0x80000000, "float32"), tl.float32)
+    assert np.signbit(minus_zero).all()
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [
+        (tl.PaddingValue.LOWEST, tl.complex64),
+        (tl.BitPattern(1, "float32"), tl.float64),
+        (tl.BitPattern(256, "uint8"), tl.uint8),
+    ],
+    ids=str,
+)
+def test_padding_that_the_dtype_cannot_hold_is_refused(value, dtype):
+    layout = tl.Layout.padded((1,), (3,), padding_value=value)
+    for make in (tl.zeros, tl.empty):
+        with pytest.raises(ValueError, match="has no meaning in"):
+            make((1,), dtype=dtype, layout=layout)
+    with pytest.raises(ValueError, match="has no meaning in"):
+        tl.to_layout(tl.zeros((1,), dtype=dtype), layout)
+
+
+def test_copy_only_where_asked_or_needed():
+    x = tl.asarray(ARRAY)
+    assert tl.to_layout(x, "CHW") is x
+    assert tl.to_layout(x, "CHW", copy=False) is x
+    y = tl.to_layout(x, "CHW", copy=True)
+    assert not np.shares_memory(np.asarray(y), np.asarray(x))
+    with pytest.raises(ValueError, match=r"to_layout: .* and copy=False"):
+        tl.to_layout(x, "HWC", copy=False)
+
+
+def test_the_same_placement_in_another_order_is_a_view():
+    x = tl.zeros((1, 4))
+    y = tl.to_layout(x, (0, 1), copy=False)
+    assert y.layout.minor_to_major == (0, 1)
+    y[0, 2] = 5
+    assert float(x[0, 2]) == 5
+
+
+@pytest.mark.parametrize(
+    ("spec", "error", "message"),
+    [
+        ("NHWC", ValueError, "'NHWC' names 4 dimensions, the shape has 3"),
+        ("XYZ", ValueError, "must be the letters of one of"),
+        ((0, 1), ValueError, r"minor_to_major: must be a permutation of 0 to 2"),
+        (tl.Layout.row_major((2, 3)), ValueError, r"is for shape \(2, 3\), the tensor has shape"),
+        (tl.Layout((2, 3, 4), (0, 4, 1)), ValueError, "share slots"),
+        ("(2,3,4):(1,1,1)", ValueError, "share slots"),
+        ("(2,3,4):", ValueError, "layout text: must read"),
+    ],
+)
+def test_layouts_that_cannot_be_had(spec, error, message):
+    with pytest.raises(error, match=message):
+        tl.to_layout(tl.asarray(ARRAY), spec)
+    with pytest.raises(error, match=message):
+        tl.zeros((2, 3, 4), layout=spec)
+
+
+def test_a_tensor_over_storage_shares_it():
+    storage = bytearray(b"ABCxxDEFxx")
+    x = tl.from_storage(storage, "(2,3):(5,1)", dtype=tl.uint8)
+    assert bytes(np.asarray(x).ravel()) == b"ABCDEF"
+    x[1, 1] = ord("!")
+    assert storage == b"ABCxxD!Fxx"
+    assert str(tl.from_storage(storage, "(2,2):(-5,1)+6", dtype=tl.int8).layout) == "(2,2):(-5,1)+6"
+
+
+def test_padding_of_existing_memory_is_left_alone_unless_asked():
+    layout = "(2,3):(5,1) padded=(2,5) padding=ZERO"
+    storage = bytearray(b"ABCxxDEFxx")
+    tl.from_storage(storage, layout, dtype=tl.uint8)
+    assert storage == b"ABCxxDEFxx"
+    tl.from_storage(storage, layout, dtype=tl.uint8, fill_padding=True)
+    assert storage == b"ABC\0\0DEF\0\0"
+
+
+@pytest.mark.parametrize(
+    ("storage", "layout", "dtype", "message"),
+    [
+        (bytearray(7), "(2,3):(5,1)", "uint8", r"requires 8 bytes \(8 slots\), the storage has 7"),
+        (bytearray(20), "(2,3):(3,1)", "float32", "requires 24 bytes"),
+        (bytearray(3), "(2,):(1,)+2", "uint8", r"requires 4 bytes"),
+        (bytearray(9), "(2,3):(5,1) padded=(2,5)", "uint8", r"requires 10 bytes"),
+        (np.zeros((4, 4), np.uint8)[:, ::2], "(2,):(1,)", "uint8", "one run of bytes"),
+    ],
+)
+def test_storage_that_does_not_hold_the_layout(storage, layout, dtype, message):
+    with pytest.raises(ValueError, match=message):
+        tl.from_storage(storage, layout, dtype=dtype)
+
+
+def test_storage_that_is_read_only_makes_read_only_tensors():
+    x = tl.from_storage(b"abc", "(3,):(1,)", dtype=tl.uint8)
+    assert x.readonly
+    assert x[1:].readonly
+    assert tl.flip(x).readonly
+    assert not x.copy().readonly
+    with pytest.raises(ValueError, match=r"add: the tensor is read-only; copy\(\) it"):
+        x += 1
+
+
+@given(data=st.data())
+def test_chains_of_views_hold_what_numpy_holds(data):
+    array = np.arange(120).reshape(2, 3, 4, 5)
+    x = tl.asarray(array, layout=tuple(data.draw(st.permutations(range(4)))))
+    for _ in range(data.draw(st.integers(1, 6))):
+        step = data.draw(st.sampled_from(["permute", "flip", "slice", "expand", "squeeze"]))
+        if step == "permute":
+            axes = tuple(data.draw(st.permutations(range(array.ndim))))
+            x, array = tl.permute_dims(x, axes), array.transpose(axes)
+        elif step == "flip" and array.ndim:
+            axis = data.draw(st.integers(0, array.ndim - 1))
+            x, array = tl.flip(x, axis=axis), np.flip(array, axis)
+        elif step == "slice" and array.ndim:
+            cut = slice(data.draw(st.integers(0, 2)), None, data.draw(st.sampled_from([1, 2])))
+            x, array = x[cut], array[cut]
+        elif step == "expand" and array.ndim < 7:
+            axis = data.draw(st.integers(0, array.ndim))
+            x, array = tl.expand_dims(x, axis=axis), np.expand_dims(array, axis)
+        elif step == "squeeze" and 1 in array.shape:
+            axis = array.shape.index(1)
+            x, array = tl.squeeze(x, axis=axis), array.squeeze(axis)
+        same(x, array)
+    storage = np.array(stored(x))
+    for index in np.ndindex(array.shape):
+        assert storage[x.layout.offset_of(index)] == array[index]

@@ -1,0 +1,142 @@
+"""`Tensor` itself: attributes, text, conversions, what it refuses."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+import tensorlayout as tl
+
+
+def test_the_class_makes_no_tensors():
+    with pytest.raises(TypeError, match="use asarray"):
+        tl.Tensor([1, 2])
+
+
+def test_a_tensor_has_no_hash_and_says_why():
+    with pytest.raises(TypeError, match="written to, so it has no hash"):
+        hash(tl.zeros(3))
+
+
+def test_no_attributes_can_be_added():
+    with pytest.raises(AttributeError):
+        tl.zeros(3).name = "x"
+
+
+def test_attributes_of_a_permuted_tensor():
+    x = tl.zeros((2, 3, 4), dtype=tl.int16, layout="HWC")
+    assert (x.shape, x.ndim, x.size, x.dtype) == ((2, 3, 4), 3, 24, np.dtype("int16"))
+    assert (x.strides, x.itemsize, x.nbytes, x.device) == ((1, 8, 2), 2, 48, "cpu")
+    assert x.layout is tl.Layout.packed((2, 3, 4), (0, 2, 1))
+    assert x.readonly is False
+
+
+def test_the_layout_of_a_view_says_where_it_begins():
+    x = tl.zeros((4, 6))
+    assert str(x[1:, ::2].layout) == "(3,3):(6,2)+6"
+    assert str(x[::-1, 2].layout) == "(4,):(-6,)+20"
+    assert str(x[2][3].layout) == "():()+15"
+
+
+def test_transposes_are_views():
+    x = tl.reshape(tl.arange(6), (2, 3))
+    x.T[2, 1] = 50
+    assert int(x[1, 2]) == 50
+    assert tl.zeros((5, 2, 3)).mT.shape == (5, 3, 2)
+    with pytest.raises(ValueError, match="needs a rank of 2"):
+        _ = tl.zeros((2, 3, 4)).T
+
+
+@pytest.mark.parametrize(
+    ("x", "text"),
+    [
+        (tl.asarray([1, 2]), "Tensor([1, 2], dtype=int64, device='cpu')"),
+        (tl.asarray(2.5, dtype=tl.float32), "Tensor(2.5, dtype=float32, device='cpu')"),
+        (tl.zeros((0, 3)), "Tensor([], shape=(0, 3), dtype=float64, device='cpu')"),
+        (
+            tl.asarray([[1, 2], [3, 4]], dtype=tl.int8, layout="WH"),
+            "Tensor([[1, 2],\n        [3, 4]], dtype=int8, device='cpu', layout='(2,2):(1,2)')",
+        ),
+        (
+            tl.asarray([1.5, 2], dtype=tl.bfloat16),
+            "Tensor([1.5, 2. ], dtype=bfloat16, device='cpu')",
+        ),
+    ],
+    ids=["row-major", "rank 0", "size 0", "column-major", "bfloat16"],
+)
+def test_repr_shows_values_dtype_device_and_any_unusual_layout(x, text):
+    assert repr(x) == text
+
+
+def test_large_tensors_show_their_edges_only():
+    text = repr(tl.zeros((1000, 1000)))
+    assert text.count("0.") == 36
+    assert "..." in text
+
+
+def test_str_and_format():
+    assert str(tl.asarray([1, 2])) == "[1, 2]"
+    assert f"{tl.asarray(3.14159):.3g}" == "3.14"
+    assert f"{tl.asarray([1])}" == "[1]"
+
+
+def test_rank_0_becomes_a_python_number():
+    x = tl.asarray(3)
+    assert (int(x), float(x), complex(x), bool(x), x.__index__()) == (3, 3.0, 3 + 0j, True, 3)
+    assert [10, 20, 30, 40][x] == 40
+
+
+@pytest.mark.parametrize("kind", [int, float, bool, complex])
+def test_other_ranks_do_not(kind):
+    with pytest.raises(TypeError, match="needs a tensor of rank 0"):
+        kind(tl.zeros((1,)))
+
+
+def test_complex_values_are_no_real_numbers_and_floats_no_indices():
+    with pytest.raises(TypeError, match="take real"):
+        float(tl.asarray(1j))
+    with pytest.raises(TypeError, match="needs an integer tensor"):
+        range(5)[tl.asarray(1.0)]
+
+
+def test_len_iteration_and_membership():
+    x = tl.reshape(tl.arange(6), (3, 2))
+    assert len(x) == 3
+    assert [list(map(int, row)) for row in x] == [[0, 1], [2, 3], [4, 5]]
+    assert 5 in x
+    assert 6 not in x
+    with pytest.raises(TypeError, match="rank 0"):
+        len(tl.asarray(1))
+    with pytest.raises(TypeError, match="rank 0"):
+        iter(tl.asarray(1))
+
+
+def test_the_namespace_is_the_module_itself():
+    x = tl.zeros(())
+    for version in (None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12"):
+        assert x.__array_namespace__(api_version=version) is tl
+    with pytest.raises(ValueError, match=r"2025\.12, got '1999\.12'"):
+        x.__array_namespace__(api_version="1999.12")
+
+
+def test_to_device_gives_the_tensor_back():
+    x = tl.zeros(3)
+    assert x.to_device("cpu") is x
+    with pytest.raises(ValueError, match="must be one of those available"):
+        x.to_device("tpu")
+    with pytest.raises(ValueError, match="has no streams"):
+        x.to_device("cpu", stream=1)
+
+
+def test_comparisons_with_other_things_are_pythons_own():
+    x = tl.zeros(3)
+    assert (x == None) is False  # noqa: E711 - this is what is tested
+    assert (x != "a") is True
+    with pytest.raises(TypeError):
+        x < "a"  # noqa: B015 - raises
+
+
+def test_methods_keep_signatures():
+    assert str(inspect.signature(tl.Tensor.__add__)) == "(self: 'Tensor', other: 'Any', /) -> 'Any'"
+    assert list(inspect.signature(tl.Tensor.to_device).parameters) == ["self", "device", "stream"]
+    assert tl.Tensor.__radd__.__name__ == "__radd__"

@@ -1,0 +1,123 @@
+"""Traces: what each operation did, to which layouts, with how many bytes."""
+
+import threading
+
+import pytest
+
+import tensorlayout as tl
+from tensorlayout.functions import calling
+
+
+def test_views_runs_and_layout_conversions_are_told_apart():
+    x = tl.zeros((3, 4), dtype=tl.float32)
+    with tl.trace() as seen:
+        y = tl.permute_dims(x, (1, 0))
+        z = y + y
+        tl.to_layout(z, (1, 0))
+        tl.to_layout(x, (1, 0), copy=True)
+        x[0]
+    assert [(r.name, r.kind) for r in seen] == [
+        ("permute_dims", "view"),
+        ("add", "run"),
+        ("to_layout", "layout"),
+        ("to_layout", "copy"),
+        ("__getitem__", "view"),
+    ]
+
+
+def test_bytes_are_those_of_distinct_elements():
+    x = tl.broadcast_to(tl.ones((1, 4), dtype=tl.float32), (3, 4))
+    with tl.trace() as seen:
+        x + 1
+    (record,) = seen
+    assert (record.bytes_read, record.bytes_written) == (4 * 4, 3 * 4 * 4)
+
+
+def test_layouts_are_those_before_and_after():
+    x = tl.zeros((2, 3), dtype=tl.int8)
+    with tl.trace() as seen:
+        tl.to_layout(x, "WH")
+    (record,) = seen
+    assert record.inputs == (tl.Layout((2, 3), (3, 1)),)
+    assert record.output == tl.Layout((2, 3), (1, 2))
+
+
+@pytest.mark.parametrize(
+    ("call", "copied"),
+    [
+        (lambda x: tl.reshape(x, (6,)), 0),
+        (lambda x: tl.reshape(x.T, (6,)), 48),
+        (lambda x: tl.concat([x, x]), 96),
+        (lambda x: tl.astype(x, tl.float32), 24),
+        (lambda x: tl.flip(x), 0),
+        (lambda x: x.T * 2, 0),
+    ],
+    ids=["reshape", "reshape of a transpose", "concat", "astype", "flip", "multiply"],
+)
+def test_nothing_is_copied_in_secret(call, copied):
+    x = tl.zeros((2, 3), dtype=tl.float64)
+    with tl.trace() as seen:
+        call(x)
+    assert seen.bytes_copied == copied
+
+
+def test_an_assignment_is_recorded_with_what_was_written():
+    x, y = tl.zeros((4, 4), dtype=tl.int16), tl.ones((2, 2), dtype=tl.int16)
+    with tl.trace() as seen:
+        x[::2, ::2] = y
+    view, write = seen
+    assert view.kind == "view"
+    assert (write.name, write.kind, write.bytes_read, write.bytes_written) == (
+        "__setitem__",
+        "copy",
+        8,
+        8,
+    )
+    assert write.output == tl.Layout((2, 2), (8, 2))
+
+
+def test_blocks_nest_and_the_innermost_records():
+    x = tl.zeros((2,))
+    with tl.trace() as outer:
+        x + 1
+        with tl.trace() as inner:
+            x + 2
+        x + 3
+    assert (len(outer), len(inner)) == (2, 1)
+
+
+def test_other_threads_are_not_recorded():
+    x = tl.zeros((2,))
+    with tl.trace() as seen:
+        thread = threading.Thread(target=lambda: x + 1)
+        thread.start()
+        thread.join()
+    assert len(seen) == 0
+
+
+def test_off_means_no_observer_even_after_an_error():
+    def failing():
+        with tl.trace():
+            tl.zeros((2,)) + tl.zeros((3,))
+
+    with pytest.raises(ValueError, match="do not broadcast"):
+        failing()
+    assert calling._observer is None
+
+
+def test_the_table_has_a_line_for_each_record():
+    x = tl.zeros((2, 3), dtype=tl.float32)
+    with tl.trace() as seen:
+        tl.to_layout(x, "WH")
+    head, line = str(seen).splitlines()
+    assert head.split() == [
+        "operation",
+        "kind",
+        "layouts",
+        "dtype",
+        "read",
+        "written",
+        "us",
+        "GB/s",
+    ]
+    assert line.startswith("to_layout  layout  (2,3):(3,1) -> (2,3):(1,2)  float32    24       24")

@@ -6,15 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cpu.memory import Array, home_of, new_tensor
+from tensorlayout import dlpack
+from tensorlayout.cpu.memory import Array, quietly
 from tensorlayout.devices import Device, as_device
 from tensorlayout.functions import calling
-from tensorlayout.functions.creation import from_dlpack_array
 from tensorlayout.functions.layouts import from_storage
 from tensorlayout.plan.moving import Copy
 from tensorlayout.tensor import Tensor
 
 _COPY = Copy("copy")
+_FROM_DLPACK = Copy("from_dlpack")
 
 
 def copy(x: Tensor) -> Tensor:
@@ -23,14 +24,18 @@ def copy(x: Tensor) -> Tensor:
 
 
 def to_numpy(x: Tensor, dtype: Any = None, copy: bool | None = None) -> Array:
-    """The elements as a NumPy array over the same memory, whatever the strides."""
+    """The elements as a NumPy array over the same memory, whatever the strides.
+
+    `dtype`, `copy`: as NumPy's; a copy keeps the order of the dimensions in memory. Read-only if
+    the tensor is. ValueError where copy=False and the dtype needs a copy.
+    """
     array: Array = x._memory
     if dtype is not None and np.dtype(dtype) != array.dtype:
         if copy is False:
             msg = f"__array__: {array.dtype} cannot be seen as {dtype} without a copy"
             raise ValueError(msg)
-        return array.astype(dtype)
-    return array.copy() if copy else array
+        return quietly(array.astype, dtype)  # type: ignore[no-any-return]
+    return array.copy(order="K") if copy else array
 
 
 def to_device(x: Tensor, device: Device | str, stream: Any = None) -> Tensor:
@@ -49,24 +54,50 @@ def to_dlpack(
     dl_device: tuple[int, int] | None = None,
     copy: bool | None = None,
 ) -> Any:
-    """A DLPack capsule over the memory of `x`."""
-    return x._memory.__dlpack__(
-        stream=stream, max_version=max_version, dl_device=dl_device, copy=copy
-    )
+    """A DLPack capsule over the memory of `x`, with the strides that `x` has.
+
+    Versioned, with flags for read-only and copied memory, if `max_version` is at least (1, 0); else
+    a legacy one. `copy`: True exports a copy in the form of `x`; None and False share. Strides may
+    be 0 (broadcast) and negative (flipped): DLPack allows them, some consumers (PyTorch) take no
+    negative ones and say so; copy() the tensor for those.
+
+    ValueError for a `stream`: the CPU has none. BufferError for another device, for a read-only
+    tensor in a legacy capsule, and for memory that is not aligned to its elements.
+    """
+    if stream is not None:
+        msg = f"__dlpack__: the {x.device} has no streams, got stream={stream!r}"
+        raise ValueError(msg)
+    here = dlpack_device(x)
+    if dl_device is not None and (int(dl_device[0]), int(dl_device[1])) != here:
+        msg = f"__dlpack__: the tensor is on the {x.device}, {here} in DLPack, not {dl_device}"
+        raise BufferError(msg)
+    versioned = max_version is not None and max_version[0] >= 1
+    return dlpack.export(x.copy() if copy else x, versioned=versioned, copied=bool(copy))
 
 
 def dlpack_device(x: Tensor) -> tuple[int, int]:
     """The DLPack type and number of the device: (1, 0) on the CPU."""
-    return (1, 0)
+    return dlpack.HOST
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """A tensor over the memory that another library exports by DLPack.
 
-    `copy`: None shares, or copies where the exporter must; True always copies; False never.
+    `device`: None for where the memory is, ``"cpu"`` to have it moved there. `copy`: None shares,
+    or copies where the exporter must; True always copies, in the same form; False never.
+
+    Layout of the result: as the exporter's strides say; dimensions of size 1 get the stride that
+    continues their successor. Read-only where the exporter says so, which legacy exporters cannot.
+
+    AttributeError for what exports nothing by DLPack. BufferError for memory on a device that is
+    not here, for element types that are none of ours, and where copy=False and a copy is needed.
+    Source: array API standard 2025.12, creation functions, `from_dlpack`.
     """
-    as_device(device)
-    return from_dlpack_array(x, copy)
+    to_host = device is not None and as_device(device).kind == "cpu"
+    shared, copied = dlpack.receive(x, copy=False if copy is False else None, to_host=to_host)
+    if copy is True and not copied:
+        return calling.call(_FROM_DLPACK, (shared._spec, None, None), (shared,))
+    return shared
 
 
 def rebuilt(dtype: str, layout: str, octets: bytearray) -> Tensor:
@@ -77,11 +108,11 @@ def rebuilt(dtype: str, layout: str, octets: bytearray) -> Tensor:
 def reduced(x: Tensor) -> tuple[Any, ...]:
     """What pickle keeps of a tensor: dtype, the text of its layout, and its elements.
 
-    A layout that covers a block keeps its padding; any other takes its form.
+    A layout that covers a block is kept, its padding too (that without a value as zeros, so that
+    equal tensors give equal pickles); any other takes its form.
     """
-    kept = x if x._spec.layout.covers_block else copy(x)
-    spec = kept._spec
-    twin = new_tensor(spec)
-    twin._memory[...] = kept._memory
-    octets = bytearray(home_of(twin).storage.tobytes())
-    return rebuilt, (spec.dtype.name, str(spec.layout), octets)
+    layout = x._spec.layout if x._spec.layout.covers_block else x._spec.layout.form
+    octets = bytearray(layout.nbytes(x.dtype))
+    twin = from_storage(octets, layout, dtype=x.dtype, fill_padding=True)
+    twin._memory[...] = x._memory
+    return rebuilt, (x.dtype.name, str(layout), octets)

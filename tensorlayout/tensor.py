@@ -49,7 +49,10 @@ class Spec:
 
 
 class Home(NamedTuple):
-    """Where a tensor lives inside a larger storage: the storage, and the lowest slot it uses."""
+    """Where a tensor lives inside a larger storage: the storage, and the lowest slot it uses.
+
+    On the CPU the storage is a C-contiguous array, of any dtype and shape: only its bytes count.
+    """
 
     storage: Any
     slot: int

@@ -13,8 +13,15 @@ from typing import Any
 from tensorlayout.functions import calling
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Operation, Plan, prepared
-from tensorlayout.plan.gathering import IndexPlan
-from tensorlayout.plan.moving import AssignPlan, CopyPlan, JoinPlan, ReshapePlan, ViewPlan
+from tensorlayout.plan.gathering import IndexPlan, RowPlan
+from tensorlayout.plan.moving import (
+    AssignPlan,
+    CopyPlan,
+    JoinPlan,
+    ReshapePlan,
+    SamePlan,
+    ViewPlan,
+)
 from tensorlayout.tensor import Tensor
 
 _current: ContextVar[Trace | None] = ContextVar("trace", default=None)
@@ -141,7 +148,7 @@ def _record(
     tensors = [o for o in operands if isinstance(o, Tensor)]
     if isinstance(plan, AssignPlan):  # the destination is written, not read
         tensors = tensors[1:]
-    view = isinstance(plan, (ViewPlan, IndexPlan))
+    view = isinstance(plan, (ViewPlan, IndexPlan, RowPlan, SamePlan))
     return Record(
         operation.name,
         "view" if view else _kind(plan),

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tensorlayout as tl
-from tensorlayout.cpu.memory import home_of
+from tensorlayout.cpu.memory import storage_of
 
 ARRAY = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
@@ -19,7 +19,7 @@ def same(x, expected):
 
 def stored(x):
     """The storage of a tensor, slot by slot."""
-    return home_of(x).storage.view(x.dtype).tolist()
+    return storage_of(x).view(x.dtype).tolist()
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,15 @@ from tensorlayout.cpu import creating, elementwise, gathering, moving, products,
 from tensorlayout.plan import Plan, Run
 from tensorlayout.plan.creating import CreatePlan
 from tensorlayout.plan.elementwise import ElementwisePlan
-from tensorlayout.plan.gathering import GatherPlan, IndexPlan, ScatterPlan
-from tensorlayout.plan.moving import AssignPlan, CopyPlan, JoinPlan, ReshapePlan, ViewPlan
+from tensorlayout.plan.gathering import GatherPlan, IndexPlan, RowPlan, ScatterPlan
+from tensorlayout.plan.moving import (
+    AssignPlan,
+    CopyPlan,
+    JoinPlan,
+    ReshapePlan,
+    SamePlan,
+    ViewPlan,
+)
 from tensorlayout.plan.products import ProductPlan
 from tensorlayout.plan.reducing import ReducePlan
 
@@ -25,6 +32,8 @@ _PREPARE: dict[type, Callable[[Any], Run]] = {
     ProductPlan: products.prepare,
     ReducePlan: reducing.prepare,
     ReshapePlan: moving.prepare_reshape,
+    RowPlan: moving.prepare_row,
+    SamePlan: moving.prepare_same,
     ScatterPlan: gathering.prepare_scatter,
     ViewPlan: moving.prepare_view,
 }

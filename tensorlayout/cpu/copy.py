@@ -9,12 +9,24 @@ on entering a loop of three elements as on the elements, and uses one processor.
 All figures: 2026-11-21, 2-core AMD EPYC (Zen 4), numpy 2.4.6; nanoseconds unless said otherwise.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from math import prod
+from math import ceil, prod
 
 from tensorlayout.cpu import copy_cost
-from tensorlayout.cpu.copy_axes import Array, Loop, fuse, loop_over, slab, tile
+from tensorlayout.cpu.copy_axes import (
+    Array,
+    Axis,
+    Cuts,
+    Loop,
+    equal_pieces,
+    even_cuts,
+    fuse,
+    loop_over,
+    pieces_along,
+    shrinking_pieces,
+    tile,
+)
 from tensorlayout.cpu.copy_run import (
     Boxes,
     Mover,
@@ -38,18 +50,24 @@ class Tuning:
             in which numpy moves some 2000 elements in its worst order.
         thread_cost: the estimated time from which on a copy uses several threads. Waking one
             takes 30 us here: of two halves of 60 us each, the second ends after 130.
+        piece_cost: what a thread takes at a time lasts at least this long: two threads that hand
+            the interpreter lock to and fro every 25 us spend as long waiting as copying.
         threads: how many threads, the calling one included.
-        tile_bytes: what a tile holds. 4096 × 4096 transposed, 4-byte elements: 64 KB 23 ms,
-            256 KB 19, 1 MB 20; one byte: 64 KB 9.5, 256 KB 9.2, 512 KB 11.
-        channel_bytes: what a box holds whose channels are moved one by one.
+        tile_bytes, tile_elements: a tile holds at least that. 4096 × 4096 transposed in one
+            thread, one byte an element: 128 KB 9.8 ms, 256 KB 8.1, 512 KB 12.9; 4 bytes: 128 KB
+            22.8, 256 KB 20.8, 512 KB 20.8; 16 bytes: 256 KB 65, 512 KB 57, 1 MB 57.
+        channel_bytes: what a box holds whose channels are moved one by one. 16 images of
+            3 × 1024 × 1024 4-byte elements: 512 KB 28 ms, 1 MB 22, 2 MB 20, 4 MB 19.
 
     """
 
     small_elements: int = 2048
-    thread_cost: float = 180_000.0
+    thread_cost: float = 220_000.0
+    piece_cost: float = 50_000.0
     threads: int = field(default_factory=available_threads)
     tile_bytes: int = 256 * 1024
-    channel_bytes: int = 512 * 1024
+    tile_elements: int = 64 * 1024
+    channel_bytes: int = 2 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +125,7 @@ def choose_copy(
         cost = copy_cost.BYTE * size * itemsize + copy_cost.ROW * rows
         return _in_order("rows", loop, cost, tuning)
 
-    extents = tile(loop, tuning.tile_bytes // loop.width)
+    extents = tile(loop, max(tuning.tile_bytes // loop.width, tuning.tile_elements))
     costs = {
         "rows" if runs else "strided": copy_cost.strided(loop),
         "channels": copy_cost.channels(loop),
@@ -115,11 +133,11 @@ def choose_copy(
     }
     case = min(costs, key=costs.__getitem__)
     cost = costs[case] * loop.elements
-    if case == "channels":
-        extents = slab(loop, tuning.channel_bytes // loop.width)
-        return _boxed(case, loop, extents, cost, move_channels, tuning)
     if case == "tiles":
-        return _boxed(case, loop, extents, cost, Tiles.of(loop, extents), tuning)
+        cuts = even_cuts(loop, extents)
+        return _boxed(case, loop, cuts, _threads(cost, tuning), Tiles.of(loop, cuts))
+    if case == "channels":
+        return _by_channels(loop, cost, tuning)
     return _in_order(case, loop, cost, tuning)
 
 
@@ -129,21 +147,36 @@ def run_copy(plan: CopyPlan, destination: Array, source: Array) -> None:
 
 
 def _in_order(case: str, loop: Loop, cost: float, tuning: Tuning) -> CopyPlan:
-    """One assignment, or one for each of a few pieces where several threads pay."""
-    if loop.word is None and _threads(cost, tuning) == 1:
-        return CopyPlan(case, assign)
-    # Two pieces a thread: fewer leave a thread idle that another one outran, and each piece more
-    # is one more time that a thread waits for the interpreter lock.
-    pieces = 2 * _threads(cost, tuning) if _threads(cost, tuning) > 1 else 1
-    extents = slab(loop, -(-loop.elements // pieces))
-    return _boxed(case, loop, extents, cost, move_directly, tuning)
-
-
-def _boxed(
-    case: str, loop: Loop, extents: tuple[int, ...], cost: float, move: Mover, tuning: Tuning
-) -> CopyPlan:
+    """One assignment, or a few where several threads pay."""
     threads = _threads(cost, tuning)
-    return CopyPlan(case, Boxes(loop, extents, threads, move).run, threads)
+    if threads == 1 and loop.word is None:
+        return CopyPlan(case, assign)
+    cuts = _one_axis_cut(loop, loop.axes, cost, loop.elements, tuning)
+    return _boxed(case, loop, cuts, threads, move_directly)
+
+
+def _by_channels(loop: Loop, cost: float, tuning: Tuning) -> CopyPlan:
+    cuts = _one_axis_cut(loop, loop.axes[:-1], cost, tuning.channel_bytes // loop.width, tuning)
+    return _boxed("channels", loop, cuts, _threads(cost, tuning), move_channels)
+
+
+def _one_axis_cut(loop: Loop, axes: Sequence[Axis], cost: float, room: int, tuning: Tuning) -> Cuts:
+    """Boxes of at most `room` elements, cut along one of the axes."""
+    threads = _threads(cost, tuning)
+    # The slowest axis that is long enough for pieces of any size, or else the longest.
+    enough = [k for k, axis in enumerate(axes) if axis.size >= 4 * threads]
+    along = enough[0] if enough else max(range(len(axes)), key=lambda k: axes[k].size)
+    size = axes[along].size
+    most = max(1, size * room // loop.elements)
+    if threads == 1:
+        return pieces_along(loop, along, equal_pieces(size, most))
+    share = max(1 / (5 * threads), min(tuning.piece_cost / cost, 0.9 / threads))
+    least = ceil(size * share)
+    return pieces_along(loop, along, shrinking_pieces(size, threads, least, most))
+
+
+def _boxed(case: str, loop: Loop, cuts: Cuts, threads: int, move: Mover) -> CopyPlan:
+    return CopyPlan(case, Boxes(loop, cuts, threads, move).run, threads)
 
 
 def _threads(cost: float, tuning: Tuning) -> int:

@@ -11,6 +11,7 @@ from tensorlayout.cpu.copy_axes import Axis, Loop
 
 LINE = 64
 PAGE = 4096
+NEAR_CACHE = 32 * 1024
 
 # Contiguous bytes, each.
 BYTE = 0.022
@@ -23,7 +24,7 @@ MOST_CHANNELS = 16
 
 # One element by numpy's strided loops, and by way of a tile's buffer.
 _STRIDED = {1: 0.30, 2: 0.31, 4: 0.34, 8: 0.37, 16: 0.52}
-_TILED = {1: 0.36, 2: 0.40, 4: 0.48, 8: 0.65, 16: 1.0}
+_TILED = {1: 0.36, 2: 0.40, 4: 0.48, 8: 0.7, 16: 1.6}
 
 # One element of a void type is a call of memmove: 3 bytes 1.7, 32 bytes 2.5, 128 bytes 5.4.
 _VOID = 1.7
@@ -61,8 +62,14 @@ def tiles(loop: Loop, extents: tuple[int, ...]) -> float:
     """By boxes and a buffer: infinite unless the sides differ in their fastest axis."""
     if loop.width not in _TILED or not _between(loop):
         return inf
-    read_fastest = loop.read_order[0]
-    return _TILED[loop.width] + ROW / extents[-1] + ROW / extents[read_fastest]
+    lines = prod(extents[loop.read_order[0] + 1 :])
+    again = 0.0 if lines * LINE <= NEAR_CACHE else _MISS_ELSE
+    read_run = 1
+    for k in loop.read_order:
+        read_run *= extents[k]
+        if extents[k] < loop.axes[k].size:
+            break
+    return _TILED[loop.width] + again + ROW / extents[-1] + ROW / read_run
 
 
 def _element(width: int) -> float:
@@ -81,9 +88,16 @@ def _misses(loop: Loop) -> float:
     """What it costs that a line of the source is met again only after many others."""
     between = [axis for axis in _between(loop) if axis.read]
     lines = prod([axis.size for axis in between])
-    stride = max(between).read if between else 0
-    shared = max(LINE, gcd(stride, PAGE))
-    if lines * shared <= 32 * 1024:
+    if lines * LINE <= NEAR_CACHE and not any(map(_crowded, between)):
         return 0.0
-    pages = lines * min(abs(stride), PAGE) // PAGE
-    return _MISS.get(shared, _MISS_ELSE) + (_FAR if pages > _FAR_PAGES else 0.0)
+    # Steps of less than a line are met by the prefetcher; steps of a page by nobody.
+    step = max([abs(axis.read) for axis in between])
+    miss = _MISS_ELSE * min(1.0, step / LINE)
+    for axis in filter(_crowded, between):
+        miss = max(miss, _MISS.get(gcd(axis.read, PAGE), 0.0))
+    return miss + (_FAR if step >= PAGE and lines > _FAR_PAGES else 0.0)
+
+
+def _crowded(axis: Axis) -> bool:
+    """Whether the lines along this axis do not fit the sets of the cache that they fall into."""
+    return axis.size * gcd(axis.read, PAGE) > NEAR_CACHE

@@ -7,11 +7,11 @@ from threading import Lock
 
 import numpy as np
 
-from tensorlayout.cpu.copy_axes import Array, Loop
+from tensorlayout.cpu.copy_axes import Array, Cuts, Loop
 from tensorlayout.cpu.copy_threads import share
 
-Index = tuple[slice, ...]
-Mover = Callable[[Array, Array, Iterator[Index]], None]
+Box = tuple[slice, ...]
+Mover = Callable[[Array, Array, Iterator[Box]], None]
 
 
 def assign(destination: Array, source: Array) -> None:
@@ -25,33 +25,29 @@ def nothing(destination: Array, source: Array) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Boxes:
-    """A copy cut into boxes of at most `extents` elements along each axis of the loop."""
+    """A copy cut into boxes of the loop, moved by one thread or by several."""
 
     loop: Loop
-    extents: tuple[int, ...]
+    cuts: Cuts
     threads: int
     move: Mover
 
     def run(self, destination: Array, source: Array) -> None:
         """Copy all elements from `source` to `destination`."""
-        destination = self.loop.view(destination)
-        source = self.loop.view(source)
-        boxes = self._indices()
+        view = self.loop.view
+        boxes = product(*self.cuts)
         if self.threads == 1:
-            self.move(destination, source, boxes)
+            self.move(view(destination), view(source), boxes)
             return
         lock = Lock()
-        share(lambda: self.move(destination, source, _taken(boxes, lock)), self.threads)
 
-    def _indices(self) -> Iterator[Index]:
-        """The boxes in the destination's order; those at the end of an axis may be smaller."""
-        extents = self.extents
-        starts = [range(0, axis.size, n) for axis, n in zip(self.loop.axes, extents, strict=True)]
-        for corner in product(*starts):
-            yield tuple([slice(k, k + n) for k, n in zip(corner, extents, strict=True)])
+        def work() -> None:
+            self.move(view(destination), view(source), _taken(boxes, lock))
+
+        share(work, self.threads)
 
 
-def _taken(boxes: Iterator[Index], lock: Lock) -> Iterator[Index]:
+def _taken(boxes: Iterator[Box], lock: Lock) -> Iterator[Box]:
     """The boxes that this thread gets of an iterator shared by several."""
     while True:
         with lock:
@@ -61,13 +57,13 @@ def _taken(boxes: Iterator[Index], lock: Lock) -> Iterator[Index]:
         yield box
 
 
-def move_directly(destination: Array, source: Array, boxes: Iterator[Index]) -> None:
+def move_directly(destination: Array, source: Array, boxes: Iterator[Box]) -> None:
     """Each box by one assignment."""
     for box in boxes:
         destination[box] = source[box]
 
 
-def move_channels(destination: Array, source: Array, boxes: Iterator[Index]) -> None:
+def move_channels(destination: Array, source: Array, boxes: Iterator[Box]) -> None:
     """Each box one position of the fastest axis at a time: numpy would loop over that axis."""
     channels = range(destination.shape[-1])
     for box in boxes:
@@ -94,11 +90,12 @@ class Tiles:
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     nbytes: int
-    once: Index  # of a broadcast axis, the buffer holds one position
+    once: Box  # of a broadcast axis, the buffer holds one position
 
     @staticmethod
-    def of(loop: Loop, extents: tuple[int, ...]) -> "Tiles":
-        """The buffer for boxes of these extents."""
+    def of(loop: Loop, cuts: Cuts) -> "Tiles":
+        """The buffer for these boxes, of which the first is the largest."""
+        extents = [pieces[0].stop for pieces in cuts]
         last = len(extents) - 1
         repeated = [axis.read == 0 for axis in loop.axes]
         strides = [0] * len(extents)
@@ -114,7 +111,7 @@ class Tiles:
         once = tuple([slice(0, 1) if one else slice(None) for one in repeated])
         return Tiles(shape, tuple(strides), pitch, once)
 
-    def __call__(self, destination: Array, source: Array, boxes: Iterator[Index]) -> None:
+    def __call__(self, destination: Array, source: Array, boxes: Iterator[Box]) -> None:
         """Move each box by way of the buffer."""
         buffer = _borrow(self.nbytes)
         try:

@@ -30,13 +30,17 @@ def _numpy_alone_gives_the_layout(plan: ElementwisePlan) -> bool:
     """Whether NumPy, left to itself, returns a row-major array of the planned dtype."""
     layout = plan.result.layout
     return (
-        isinstance(plan.operation.numpy, np.ufunc)
+        _is_ufunc(plan)
         and layout.ndim > 0
         and layout.size > 0
         and layout.is_row_major
         and all(isinstance(o, type) or _contiguous(o) for o in plan.operands)
         and _natural(plan)
     )
+
+
+def _is_ufunc(plan: ElementwisePlan) -> bool:
+    return isinstance(plan.operation.numpy, np.ufunc)
 
 
 def _contiguous(spec: Spec) -> bool:
@@ -190,11 +194,25 @@ def _flat(plan: ElementwisePlan) -> Run:
 
 def _in_place(plan: ElementwisePlan) -> Run:
     """Into the first operand, in its own layout; NumPy buffers operands that overlap it."""
+    if len(plan.operands) == 2 and _is_ufunc(plan) and _natural(plan):
+        return _in_place_directly(plan)
     call, get = _call(plan), _getters(plan)
 
     def run(*operands: Any) -> Tensor:
         destination: Tensor = operands[0]
         call([g(o) for g, o in zip(get, operands, strict=True)], destination._memory)
         return destination
+
+    return run
+
+
+def _in_place_directly(plan: ElementwisePlan) -> Run:
+    """``x += y`` where NumPy's promotion is the planned one."""
+    function, copy = plan.operation.numpy, quiet.copy
+
+    def run(x: Tensor, y: Any) -> Tensor:
+        other = y._memory if type(y) is Tensor else y
+        copy().run(function, x._memory, other, x._memory)
+        return x
 
     return run

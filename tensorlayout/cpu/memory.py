@@ -34,7 +34,7 @@ def byte_strides(layout: Layout, itemsize: int) -> tuple[int, ...]:
 
 
 def array_over(storage: Array, dtype: DType, layout: Layout) -> Array:
-    """The strided array of `layout` over a storage of bytes; NumPy checks the bounds again."""
+    """The strided array of `layout` over a C-contiguous array; NumPy checks the bounds again."""
     if layout.size == 0:
         empty = np.empty(layout.shape, dtype)
         empty.flags.writeable = storage.flags.writeable
@@ -46,13 +46,19 @@ def array_over(storage: Array, dtype: DType, layout: Layout) -> Array:
 
 
 def home_of(tensor: Tensor) -> Home:
-    """The storage of a tensor as bytes, and its lowest slot there."""
+    """The storage of a tensor, a C-contiguous array, and the tensor's lowest slot there."""
     if tensor._home is not None:
         return tensor._home
-    memory, layout = tensor._memory, tensor._spec.layout
+    memory = tensor._memory
     if memory.flags.c_contiguous:
-        return Home(memory.reshape(-1).view(np.uint8), 0)
-    return Home(bytes_from(memory, layout), 0)
+        return Home(memory, 0)
+    return Home(bytes_from(memory, tensor._spec.layout), 0)
+
+
+def storage_of(tensor: Tensor) -> Array:
+    """The storage of a tensor as an array of bytes."""
+    storage: Array = home_of(tensor).storage
+    return storage.reshape(-1).view(np.uint8)
 
 
 def bytes_from(memory: Array, layout: Layout) -> Array:
@@ -130,7 +136,7 @@ def allocator(spec: Spec) -> Callable[[], tuple[Array, Home | None]]:
             logical = block.transpose(to_logical)
             if fill is not None:
                 fill(logical)
-            return logical[cut], Home(block.reshape(-1).view(np.uint8), 0)
+            return logical[cut], Home(block, 0)
 
         return allocate_padded
     if row_major:
@@ -162,25 +168,36 @@ def tensor_over(array: Array) -> Tensor | None:
 
     Dimensions of size 1 get the stride that continues their successor, whatever NumPy says.
     """
-    dtype = as_dtype(array.dtype)
-    if dtype != array.dtype or any(
-        s % dtype.itemsize for s, n in zip(array.strides, array.shape, strict=True) if n > 1
+    if type(array) is not np.ndarray:
+        array = array.view(np.ndarray)
+    found = _spec_of_array(array.dtype, array.shape, array.strides)
+    if found is None:
+        return None
+    if found.layout.is_packed:
+        return Tensor._new(array, found)
+    return Tensor._new(array, found, Home(bytes_from(array, found.layout), 0))
+
+
+@functools.lru_cache(maxsize=1024)
+def _spec_of_array(
+    dtype: DType, shape: tuple[int, ...], byte_steps: tuple[int, ...]
+) -> Spec | None:
+    """The spec of an array of strides in **bytes**; None where they are no whole elements."""
+    kind = as_dtype(dtype)
+    if kind != dtype or any(
+        s % kind.itemsize for s, n in zip(byte_steps, shape, strict=True) if n > 1
     ):
         return None
-    array = array.view(np.ndarray)
-    if array.flags.c_contiguous or array.size == 0:
-        return Tensor._new(array, Spec(dtype, Layout.row_major(array.shape), CPU))
-    if array.flags.f_contiguous:
-        return Tensor._new(array, Spec(dtype, Layout.column_major(array.shape), CPU))
-    strides = [0] * array.ndim
+    if 0 in shape:
+        return Spec(kind, Layout.row_major(shape), CPU)
+    strides = [0] * len(shape)
     following = 1
-    for d in range(array.ndim - 1, -1, -1):
-        n = array.shape[d]
-        strides[d] = following if n == 1 else array.strides[d] // dtype.itemsize
+    for d in range(len(shape) - 1, -1, -1):
+        n = shape[d]
+        strides[d] = following if n == 1 else byte_steps[d] // kind.itemsize
         following = strides[d] * n
-    backwards = sum((n - 1) * -s for n, s in zip(array.shape, strides, strict=True) if s < 0)
-    layout = Layout(array.shape, strides, offset=backwards)
-    return Tensor._new(array, Spec(dtype, layout, CPU), Home(bytes_from(array, layout), 0))
+    backwards = sum((n - 1) * -s for n, s in zip(shape, strides, strict=True) if s < 0)
+    return Spec(kind, Layout(shape, strides, offset=backwards), CPU)
 
 
 def block_of(tensor: Tensor) -> Array:

@@ -8,36 +8,73 @@ from typing import Any
 import numpy as np
 
 from tensorlayout.cpu.copy import choose_copy, run_copy
-from tensorlayout.cpu.memory import Array, array_over, home_of, new_tensor, quietly
+from tensorlayout.cpu.memory import Array, array_over, byte_strides, home_of, new_tensor, quietly
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Run
-from tensorlayout.plan.gathering import IndexPlan
-from tensorlayout.plan.moving import AssignPlan, CopyPlan, JoinPlan, ReshapePlan, ViewPlan
+from tensorlayout.plan.gathering import IndexPlan, RowPlan
+from tensorlayout.plan.moving import (
+    AssignPlan,
+    CopyPlan,
+    JoinPlan,
+    ReshapePlan,
+    SamePlan,
+    ViewPlan,
+)
 from tensorlayout.tensor import Home, Tensor
 
 
 def prepare_view(plan: ViewPlan) -> Run:
     """Another array over the storage of the operand."""
     spec, shift = plan.result, plan.shift
+    layout, dtype = spec.layout, spec.dtype
+    if layout.size == 0:
+        return lambda x: Tensor._new(array_over(x._memory, dtype, layout), spec, home_of(x))
+    shape, strides = layout.shape, byte_strides(layout, dtype.itemsize)
+    # In bytes, from the source's lowest slot to the result's element at index (0, …, 0).
+    first, itemsize = (shift + layout.offset) * dtype.itemsize, dtype.itemsize
 
     def run(x: Tensor) -> Tensor:
         storage, slot = home_of(x)
-        home = Home(storage, slot + shift)
-        memory = array_over(storage, spec.dtype, spec.layout.moved(home.slot))
-        return Tensor._new(memory, spec, home)
+        memory = np.ndarray(shape, dtype, storage, first + slot * itemsize, strides)
+        return Tensor._new(memory, spec, Home(storage, slot + shift))
 
     return run
+
+
+def prepare_same(plan: SamePlan) -> Run:
+    """The operand itself."""
+    return lambda x: x
 
 
 def prepare_index(plan: IndexPlan) -> Run:
     """Basic indexing: NumPy cuts the array, the plan knows its layout."""
     spec = plan.result
     back = plan.result.layout.offset
+    if spec.layout.size == 0:
+        return lambda x, key, first: Tensor._new(x._memory[key], spec, home_of(x))
 
     def run(x: Tensor, key: tuple[Any, ...], first: int) -> Tensor:
         storage, slot = home_of(x)
         return Tensor._new(x._memory[key], spec, Home(storage, slot + first - back))
+
+    return run
+
+
+def prepare_row(plan: RowPlan) -> Run:
+    """One slice along the first dimension."""
+    spec, layout = plan.result, plan.source.layout
+    size, stride = layout.shape[0], layout.strides[0]
+    back = layout.offset - spec.layout.offset if spec.layout.size else 0
+    stride = stride if spec.layout.size else 0
+
+    def run(x: Tensor, at: int) -> Tensor:
+        if not -size <= at < size:
+            msg = f"__getitem__: index {at} is outside dimension 0 of shape {layout.shape}"
+            raise IndexError(msg)
+        storage, slot = home_of(x)
+        home = Home(storage, slot + at % size * stride + back)
+        return Tensor._new(x._memory[at, ...], spec, home)
 
     return run
 

@@ -7,6 +7,7 @@ one look-up of the plan, one call.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -69,6 +70,13 @@ def tensor(name: str, x: Any) -> Tensor:
         return operand(name, x)  # type: ignore[no-any-return]
     msg = f"{name}: must be called with a tensor, got {_described(x)}"
     raise TypeError(msg)
+
+
+def integers(given: Any) -> Any:
+    """An integer, or a tuple of them from any sequence, as a key of plans; None as it is."""
+    if given is None or type(given) is int:
+        return given
+    return index(given) if hasattr(given, "__index__") else tuple(map(index, given))
 
 
 def is_array(x: Any) -> bool:
@@ -183,7 +191,10 @@ def in_place(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
     def method(self: Tensor, other: Any, /) -> Any:
         if not _ours(other):
             return NotImplemented
-        return elementwise(writing, writable(operation.name, self), other)
+        writable(operation.name, self)
+        if type(other) in SCALARS and _observer is None:
+            return prepared(writing, self._spec, type(other))(self, other)
+        return elementwise(writing, self, other)
 
     return method
 

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import math
+import sys
+from operator import index
 from typing import Any
 
 import numpy as np
 
-from tensorlayout import dtypes
+from tensorlayout import dlpack, dtypes
 from tensorlayout.cpu.memory import Array, quietly, tensor_over
 from tensorlayout.devices import Device, as_device
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.functions import calling
-from tensorlayout.functions.layouts import LayoutSpec, layout_for, to_layout
+from tensorlayout.functions.layouts import to_layout
 from tensorlayout.functions.manipulation import broadcast_to, reshape
 from tensorlayout.layout import Layout
 from tensorlayout.plan.creating import Create
 from tensorlayout.plan.elementwise import Elementwise
 from tensorlayout.plan.moving import Copy
+from tensorlayout.plan.results import LayoutSpec, layout_for
 from tensorlayout.tensor import Tensor
 
 __all__ = [
@@ -86,18 +89,15 @@ _GRID = Copy("meshgrid")
 
 def _create(
     operation: Create,
-    shape: tuple[int, ...],
-    dtype: DType,
+    shape: Any,
+    dtype: Any,
     device: AnyDevice,
     layout: LayoutSpec | None,
     *values: Any,
 ) -> Tensor:
-    key = (dtype, layout_for(shape, layout, name=operation.name), as_device(device))
-    return calling.call(operation, key, values)
-
-
-def _shape(shape: Any) -> tuple[int, ...]:
-    return (int(shape),) if hasattr(shape, "__index__") else tuple(shape)
+    sizes = (index(shape),) if hasattr(shape, "__index__") else tuple(map(index, shape))
+    asked = tuple(layout) if isinstance(layout, list) else layout
+    return calling.call(operation, (sizes, dtype, asked, device), values)
 
 
 def asarray(
@@ -124,10 +124,10 @@ def asarray(
             [4, 5, 6]], dtype=int16, device='cpu', layout='(2,3):(1,2)')
     """
     as_device(device)
-    shared = _shared(obj)
+    shared = _shared(obj, device, copy)
     if shared is None:
         if copy is False:
-            msg = f"asarray: a {type(obj).__name__} has no memory to share, and copy=False"
+            msg = f"asarray: the memory of a {type(obj).__name__} cannot be shared, and copy=False"
             raise ValueError(msg)
         x = _from_sequence(obj, None if dtype is None else as_dtype(dtype))
         return x if layout is None else to_layout(x, layout)
@@ -136,38 +136,34 @@ def asarray(
         if copy is False:
             msg = f"asarray: {shared.dtype} cannot be seen as {kind} without a copy, and copy=False"
             raise ValueError(msg)
-        form = None if layout is None else layout_for(shared.shape, layout, name="asarray")
+        form = None if layout is None else layout_for("asarray", shared.shape, layout)
         return calling.call(_ASARRAY, (shared._spec, form, kind), (shared,))
     return shared if layout is None else to_layout(shared, layout, copy=copy)
 
 
-def _shared(obj: Any) -> Tensor | None:
+def _shared(obj: Any, device: AnyDevice, copy: bool | None) -> Tensor | None:
     """A tensor that shares the memory of `obj`, or None where it has none to share."""
     if isinstance(obj, Tensor):
         return obj
-    if isinstance(obj, (bool, int, float, complex, list, tuple)) and not isinstance(
-        obj, np.generic
-    ):
+    if isinstance(obj, (bool, int, float, complex, list, tuple, np.generic)):
         return None
     if isinstance(obj, np.ndarray):
+        _refuse_mask(obj)
         return tensor_over(obj)
-    if hasattr(obj, "__dlpack__") and not isinstance(obj, np.generic):
-        return from_dlpack_array(obj)
+    if hasattr(obj, "__dlpack__"):
+        asked = False if copy is False else None
+        return dlpack.receive(obj, copy=asked, to_host=device is not None)[0]
     try:
-        view = memoryview(obj)
+        return tensor_over(np.asarray(memoryview(obj)))
     except TypeError:
-        return None
-    return tensor_over(np.asarray(view))
+        return tensor_over(np.asarray(obj)) if hasattr(obj, "__array__") else None
 
 
-def from_dlpack_array(obj: Any, copy: bool | None = None) -> Tensor:
-    """A tensor over what another library exports by DLPack, on the CPU."""
-    exported = np.from_dlpack(obj, copy=copy)
-    found = tensor_over(exported)
-    if found is None:  # pragma: no cover - DLPack strides count elements
-        msg = "from_dlpack: the exported strides are no whole elements"
-        raise BufferError(msg)
-    return found
+def _refuse_mask(array: Array) -> None:
+    masked = sys.modules.get("numpy.ma")
+    if masked is not None and masked.is_masked(array):
+        msg = "asarray: a masked element has no value; fill the array with filled() first"
+        raise TypeError(msg)
 
 
 def _from_sequence(obj: Any, dtype: DType | None) -> Tensor:
@@ -220,8 +216,8 @@ def empty(
     >>> tl.empty((2, 3, 4), dtype=tl.float32, layout="HWC").strides
     (1, 8, 2)
     """
-    kind = dtypes.float64 if dtype is None else as_dtype(dtype)
-    return _create(_EMPTY, _shape(shape), kind, device, layout)
+    kind = dtypes.float64 if dtype is None else dtype
+    return _create(_EMPTY, shape, kind, device, layout)
 
 
 def full(
@@ -234,7 +230,7 @@ def full(
 ) -> Tensor:
     """A new tensor of one value; its dtype is by default that of the kind of Python scalar."""
     kind = _dtype_of_scalar("full", fill_value) if dtype is None else as_dtype(dtype)
-    return _create(_FULL, _shape(shape), kind, device, layout, _scalar(fill_value))
+    return _create(_FULL, shape, kind, device, layout, _scalar(fill_value))
 
 
 def _dtype_of_scalar(name: str, value: Any) -> DType:
@@ -250,16 +246,16 @@ def zeros(
     shape: Shape, *, dtype: Any = None, device: AnyDevice = None, layout: LayoutSpec | None = None
 ) -> Tensor:
     """A new tensor of zeros; row-major, or in the layout asked for."""
-    kind = dtypes.float64 if dtype is None else as_dtype(dtype)
-    return _create(_FULL, _shape(shape), kind, device, layout, 0)
+    kind = dtypes.float64 if dtype is None else dtype
+    return _create(_FULL, shape, kind, device, layout, 0)
 
 
 def ones(
     shape: Shape, *, dtype: Any = None, device: AnyDevice = None, layout: LayoutSpec | None = None
 ) -> Tensor:
     """A new tensor of ones; row-major, or in the layout asked for."""
-    kind = dtypes.float64 if dtype is None else as_dtype(dtype)
-    return _create(_FULL, _shape(shape), kind, device, layout, 1)
+    kind = dtypes.float64 if dtype is None else dtype
+    return _create(_FULL, shape, kind, device, layout, 1)
 
 
 def _like(

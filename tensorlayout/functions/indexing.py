@@ -10,7 +10,7 @@ import numpy as np
 from tensorlayout import dtypes
 from tensorlayout.functions import calling
 from tensorlayout.functions.creation import asarray
-from tensorlayout.plan.gathering import Cut, Gather, Index, Scatter
+from tensorlayout.plan.gathering import Cut, Gather, Index, Row, Scatter
 from tensorlayout.plan.moving import Assign
 from tensorlayout.plan.results import normalized_dims
 from tensorlayout.tensor import Tensor
@@ -18,6 +18,7 @@ from tensorlayout.tensor import Tensor
 __all__ = ["take"]
 
 _INDEX = Index()
+_ROW = Row()
 _GATHER = Gather()
 _SCATTER = Scatter()
 _ASSIGN = Assign()
@@ -25,6 +26,8 @@ _ASSIGN = Assign()
 
 def getitem(x: Tensor, key: Any) -> Tensor:
     """``x[key]``: a view for integers, slices, Ellipsis and None; else a new row-major tensor."""
+    if type(key) is int:
+        return calling.call(_ROW, (x._spec,), (x, key))
     items = _items(key)
     if _is_basic(items):
         return _basic(x, items)
@@ -44,7 +47,7 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
         value = asarray(value)
     value = calling.operand("__setitem__", value)
     if _is_basic(items):
-        part = _basic(x, items)
+        part = getitem(x, key)
         kind = value._spec if isinstance(value, Tensor) else type(value)
         calling.call(_ASSIGN, (part._spec, kind), (part, value))
         return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,39 +11,14 @@ from tensorlayout.cpu.memory import fill_padding as write_padding
 from tensorlayout.devices import CPU
 from tensorlayout.dtypes import as_dtype
 from tensorlayout.functions import calling
-from tensorlayout.layout import Layout, order_of_labels
-from tensorlayout.plan.moving import Copy, View
+from tensorlayout.layout import Layout
+from tensorlayout.plan.moving import Relayout
+from tensorlayout.plan.results import LayoutSpec
 from tensorlayout.tensor import Home, Spec, Tensor
 
 __all__ = ["from_storage", "to_layout"]
 
-LayoutSpec = Layout | str | Sequence[int]
-
-
-_COPY = Copy("to_layout")
-_SAME = View("to_layout", lambda _, wanted: wanted)  # known to place the elements alike
-
-
-def layout_for(shape: tuple[int, ...], spec: LayoutSpec | None, *, name: str) -> Layout:
-    """The layout that `spec` asks for `shape`: None row-major, else as `to_layout` says."""
-    if spec is None:
-        return Layout.row_major(shape)
-    if isinstance(spec, str):
-        if ":" in spec:
-            return layout_for(shape, Layout.parse(spec), name=name)
-        return Layout.packed(shape, order_of_labels(spec, len(shape)))
-    if not isinstance(spec, Layout):
-        return Layout.packed(shape, tuple(spec))
-    if spec.shape != shape:
-        msg = f"{name}: layout {spec} is for shape {spec.shape}, the tensor has shape {shape}"
-        raise ValueError(msg)
-    if spec.is_overlapping:
-        msg = f"{name}: elements of layout {spec} share slots; a new tensor needs one slot for each"
-        raise ValueError(msg)
-    if spec.is_tiled:
-        msg = f"{name}: layout {spec} is tiled; tensors hold strided layouts only so far"
-        raise NotImplementedError(msg)
-    return spec.at_origin
+_RELAYOUT = Relayout()
 
 
 def to_layout(x: Tensor, /, layout: LayoutSpec, *, copy: bool | None = None) -> Tensor:
@@ -65,16 +39,8 @@ def to_layout(x: Tensor, /, layout: LayoutSpec, *, copy: bool | None = None) -> 
     (1, 2)
     """
     x = calling.tensor("to_layout", x)
-    wanted = layout_for(x.shape, layout, name="to_layout")
-    if copy is not True:
-        if wanted is x._spec.layout:
-            return x
-        if wanted.same_placement(x._spec.layout) and not wanted.is_padded:
-            return calling.call(_SAME, (x._spec, wanted), (x,))
-    if copy is False:
-        msg = f"to_layout: {x.layout} is not {wanted}, and copy=False"
-        raise ValueError(msg)
-    return calling.call(_COPY, (x._spec, wanted, None), (x,))
+    asked = tuple(layout) if isinstance(layout, list) else layout
+    return calling.call(_RELAYOUT, (x._spec, asked, copy), (x,))
 
 
 def from_storage(

@@ -9,7 +9,7 @@ from typing import Any
 from tensorlayout import dtypes
 from tensorlayout.functions import calling
 from tensorlayout.layout import Layout
-from tensorlayout.plan.moving import Join, Reshape, View, inferred_shape
+from tensorlayout.plan.moving import Join, Reshape, View
 from tensorlayout.plan.results import AxisError, broadcast_shape, normalized_dims
 from tensorlayout.tensor import Tensor
 
@@ -32,13 +32,68 @@ __all__ = [
     "unstack",
 ]
 
-_PERMUTE = View("permute_dims", Layout.permute)
+Axis = int | Sequence[int] | None
+
+
+def _permuted(layout: Layout, axes: tuple[int, ...]) -> Layout:
+    if len(axes) != layout.ndim:
+        msg = f"permute_dims: axes must be a permutation of {layout.ndim} dimensions, got {axes}"
+        raise ValueError(msg)
+    return layout.permute(normalized_dims("permute_dims", axes, layout.ndim))
+
+
+def _moved(
+    layout: Layout, source: int | tuple[int, ...], destination: int | tuple[int, ...]
+) -> Layout:
+    sources = normalized_dims("moveaxis", source, layout.ndim)
+    destinations = normalized_dims("moveaxis", destination, layout.ndim)
+    if len(sources) != len(destinations):
+        msg = f"moveaxis: source {source} and destination {destination} must be equally many"
+        raise ValueError(msg)
+    rest = [d for d in range(layout.ndim) if d not in sources]
+    for at, d in sorted(zip(destinations, sources, strict=True)):
+        rest.insert(at, d)
+    return layout.permute(rest)
+
+
+def _expanded(layout: Layout, axis: int | tuple[int, ...]) -> Layout:
+    given = (axis,) if isinstance(axis, int) else axis
+    for d in sorted(normalized_dims("expand_dims", given, layout.ndim + len(given))):
+        layout = layout.expand_dims(d)
+    return layout
+
+
+def _squeezed(layout: Layout, axis: int | tuple[int, ...]) -> Layout:
+    return layout.squeeze(normalized_dims("squeeze", axis, layout.ndim))
+
+
+def _flipped(layout: Layout, axis: int | tuple[int, ...] | None) -> Layout | None:
+    return layout.flip(normalized_dims("flip", axis, layout.ndim))
+
+
+def _windows(
+    layout: Layout, window: int | tuple[int, ...], axis: int | tuple[int, ...] | None
+) -> Layout:
+    sizes = (window,) if isinstance(window, int) else window
+    dims = normalized_dims("sliding_window", axis, layout.ndim)
+    if len(sizes) != len(dims):
+        msg = f"sliding_window: window_shape {sizes} and axis {dims} must be equally many"
+        raise ValueError(msg)
+    return layout.sliding_window(sizes, dims)
+
+
+def _selected(layout: Layout, axis: int, at: int) -> Layout | None:
+    return layout.slice((*[slice(None)] * axis, at))
+
+
+_PERMUTE = View("permute_dims", _permuted)
+_MOVE = View("moveaxis", _moved)
 _BROADCAST = View("broadcast_to", Layout.broadcast_to)
-_FLIP = View("flip", Layout.flip)
-_EXPAND = View("expand_dims", Layout.expand_dims)
-_SQUEEZE = View("squeeze", Layout.squeeze)
-_WINDOW = View("sliding_window", Layout.sliding_window)
-_SELECT = View("unstack", lambda layout, axis, at: layout.slice((*[slice(None)] * axis, at)))
+_FLIP = View("flip", _flipped)
+_EXPAND = View("expand_dims", _expanded)
+_SQUEEZE = View("squeeze", _squeezed)
+_WINDOW = View("sliding_window", _windows)
+_SELECT = View("unstack", _selected)
 _RESHAPE = Reshape()
 _CONCAT = Join()
 _STACK = Join("stack")
@@ -47,11 +102,6 @@ _STACK = Join("stack")
 def _view(operation: View, x: Any, *static: Any) -> Tensor:
     x = calling.tensor(operation.name, x)
     return calling.call(operation, (x._spec, *static), (x,))
-
-
-def _dims(name: str, x: Any, axis: int | Sequence[int] | None) -> tuple[int, ...]:
-    given = axis if axis is None or isinstance(axis, (tuple, list)) else int(axis)  # type: ignore[arg-type]
-    return normalized_dims(name, given, calling.tensor(name, x).ndim)
 
 
 def permute_dims(x: Tensor, /, axes: Sequence[int]) -> Tensor:
@@ -64,23 +114,12 @@ def permute_dims(x: Tensor, /, axes: Sequence[int]) -> Tensor:
     >>> tl.permute_dims(tl.zeros((4, 5, 3), dtype=tl.uint8), (2, 0, 1)).layout
     Layout.parse('(3,4,5):(1,15,3)')
     """
-    dims = tuple(axes)
-    if len(dims) != calling.tensor("permute_dims", x).ndim:
-        msg = f"permute_dims: axes must be a permutation of {x.ndim} dimensions, got {dims}"
-        raise ValueError(msg)
-    return _view(_PERMUTE, x, _dims("permute_dims", x, dims))
+    return _view(_PERMUTE, x, calling.integers(axes))
 
 
 def moveaxis(x: Tensor, source: int | Sequence[int], destination: int | Sequence[int], /) -> Tensor:
     """Some dimensions at other places, the rest in their order. A view."""
-    sources, destinations = _dims("moveaxis", x, source), _dims("moveaxis", x, destination)
-    if len(sources) != len(destinations):
-        msg = f"moveaxis: source {source} and destination {destination} must be equally many"
-        raise ValueError(msg)
-    rest = [d for d in range(x.ndim) if d not in sources]
-    for at, d in sorted(zip(destinations, sources, strict=True)):
-        rest.insert(at, d)
-    return permute_dims(x, rest)
+    return _view(_MOVE, x, calling.integers(source), calling.integers(destination))
 
 
 def broadcast_to(x: Tensor, /, shape: Sequence[int]) -> Tensor:
@@ -105,21 +144,17 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
 
 def expand_dims(x: Tensor, /, axis: int | Sequence[int] = 0) -> Tensor:
     """New dimensions of size 1 at `axis`, counted in the result. A view."""
-    x = calling.tensor("expand_dims", x)
-    given = tuple(axis) if isinstance(axis, (tuple, list)) else (int(axis),)  # type: ignore[arg-type]
-    for d in sorted(normalized_dims("expand_dims", given, x.ndim + len(given))):
-        x = _view(_EXPAND, x, d)
-    return x
+    return _view(_EXPAND, x, calling.integers(axis))
 
 
 def squeeze(x: Tensor, /, axis: int | Sequence[int]) -> Tensor:
     """The dimensions `axis`, which must have size 1, gone. A view."""
-    return _view(_SQUEEZE, x, _dims("squeeze", x, axis))
+    return _view(_SQUEEZE, x, calling.integers(axis))
 
 
 def flip(x: Tensor, /, *, axis: int | Sequence[int] | None = None) -> Tensor:
     """The elements in reverse along `axis` (all by default), by negative strides. A view."""
-    return _view(_FLIP, x, _dims("flip", x, axis))
+    return _view(_FLIP, x, calling.integers(axis))
 
 
 def sliding_window(
@@ -132,12 +167,7 @@ def sliding_window(
     Tensor([[0, 1, 2],
             [1, 2, 3]], dtype=int64, device='cpu', layout='(2,3):(1,1)')
     """
-    window = tuple(window_shape) if isinstance(window_shape, (tuple, list)) else (window_shape,)
-    dims = _dims("sliding_window", x, axis)
-    if len(window) != len(dims):
-        msg = f"sliding_window: window_shape {window} and axis {dims} must be equally many"
-        raise ValueError(msg)
-    return _view(_WINDOW, x, window, dims)
+    return _view(_WINDOW, x, calling.integers(window_shape), calling.integers(axis))
 
 
 def reshape(x: Tensor, /, shape: Sequence[int] | int, *, copy: bool | None = None) -> Tensor:
@@ -151,9 +181,7 @@ def reshape(x: Tensor, /, shape: Sequence[int] | int, *, copy: bool | None = Non
             [3, 4, 5]], dtype=int64, device='cpu')
     """
     x = calling.tensor("reshape", x)
-    given = tuple(shape) if isinstance(shape, (tuple, list)) else (int(shape),)  # type: ignore[arg-type]
-    sizes = inferred_shape("reshape", given, x.size)
-    return calling.call(_RESHAPE, (x._spec, sizes, copy), (x,))
+    return calling.call(_RESHAPE, (x._spec, calling.integers(shape), copy), (x,))
 
 
 def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
@@ -194,7 +222,8 @@ def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
 
 def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     """The slices along `axis`, without that dimension. Views."""
-    (dim,) = _dims("unstack", x, axis)
+    x = calling.tensor("unstack", x)
+    (dim,) = normalized_dims("unstack", int(axis), x.ndim)
     return tuple(_view(_SELECT, x, dim, i) for i in range(x.shape[dim]))
 
 

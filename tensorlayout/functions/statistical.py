@@ -9,7 +9,6 @@ from tensorlayout.cpu import reducing
 from tensorlayout.dtypes import as_dtype
 from tensorlayout.functions import calling
 from tensorlayout.plan.reducing import Reduce
-from tensorlayout.plan.results import normalized_dims
 from tensorlayout.tensor import Tensor
 
 __all__ = ["max", "mean", "min", "prod", "std", "sum", "var"]
@@ -30,10 +29,9 @@ def reduced(
 ) -> Tensor:
     """Carry out a reduction."""
     x = calling.tensor(operation.name, x)
-    given = axis if axis is None or isinstance(axis, (tuple, list)) else int(axis)  # type: ignore[arg-type]
-    dims = normalized_dims(operation.name, given, x.ndim)
     kind = None if dtype is None else as_dtype(dtype)
-    return calling.call(operation, (x._spec, dims, bool(keepdims), kind, *static), (x,))
+    key = (x._spec, calling.integers(axis), bool(keepdims), kind, *static)
+    return calling.call(operation, key, (x,))
 
 
 def sum(x: Tensor, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:

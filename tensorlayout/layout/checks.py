@@ -8,24 +8,48 @@ from operator import index as as_int
 from typing import Any, NoReturn
 
 from tensorlayout.layout import slots
-from tensorlayout.layout.slots import Parts
+from tensorlayout.layout.padding import BitPattern, Padding, PaddingValue
+from tensorlayout.layout.slots import MAX_SLOTS, Parts
 
 MAX_RANK = 64
 
 
+def checked_integers(name: str, numbers: Sequence[int]) -> tuple[int, ...]:
+    """`numbers` as a tuple of Python integers."""
+    try:
+        return tuple(map(as_int, numbers))
+    except TypeError:
+        msg = f"{name}: must be a sequence of integers, got {numbers!r}"
+        raise TypeError(msg) from None
+
+
+def checked_integer(name: str, number: int) -> int:
+    """`number` as a Python integer."""
+    try:
+        return as_int(number)
+    except TypeError:
+        msg = f"{name}: must be an integer, got {number!r}"
+        raise TypeError(msg) from None
+
+
 def checked_sizes(name: str, shape: Sequence[int]) -> tuple[int, ...]:
     """`shape` as a tuple of integers that are not negative, of a rank up to 64."""
-    try:
-        sizes = tuple(map(as_int, shape))
-    except TypeError:
-        msg = f"{name}: must be a sequence of integers, got {shape!r}"
-        raise TypeError(msg) from None
+    sizes = checked_integers(name, shape)
     if len(sizes) > MAX_RANK:
         too_many_dimensions(name, len(sizes))
-    if any(n < 0 for n in sizes):
+    if sizes and min(sizes) < 0:
         msg = f"{name}: sizes must not be negative, got {sizes}"
         raise ValueError(msg)
     return sizes
+
+
+def checked_dims(name: str, dims: Sequence[int], rank: int) -> tuple[int, ...]:
+    """`dims` as dimension numbers counted from the front."""
+    numbers = checked_integers(name, dims)
+    if not all(0 <= d < rank for d in numbers):
+        msg = f"{name}: must be dimensions from 0 to {rank - 1} of a rank of {rank}, got {numbers}"
+        raise ValueError(msg)
+    return numbers
 
 
 def too_many_dimensions(name: str, rank: int) -> NoReturn:
@@ -47,44 +71,60 @@ def checked_padded(shape: tuple[int, ...], padded_shape: Sequence[int]) -> tuple
 
 def checked_strides(shape: tuple[int, ...], strides: Sequence[int]) -> tuple[Parts, ...]:
     """One part per dimension from strides in elements."""
-    try:
-        steps = tuple(map(as_int, strides))
-    except TypeError:
-        msg = f"strides: must be a sequence of integers (elements, not bytes), got {strides!r}"
-        raise TypeError(msg) from None
+    steps = checked_integers("strides", strides)
     if len(steps) != len(shape):
         msg = f"strides: must be {len(shape)}, one for each of the sizes {shape}, got {steps}"
         raise ValueError(msg)
+    _check_reach("strides", steps)
     return tuple(((n, s),) for n, s in zip(shape, steps, strict=True))
+
+
+def _check_reach(name: str, steps: Sequence[int]) -> None:
+    # Also where no element stands so far (sizes of 0 and 1): others read strides as 64-bit numbers.
+    if any(abs(s) > MAX_SLOTS for s in steps):
+        msg = f"{name}: strides must lie within 2**63 - 1 slots, got {tuple(steps)}"
+        raise ValueError(msg)
 
 
 def checked_parts(
     shape: tuple[int, ...], parts: Sequence[Sequence[tuple[int, int]]]
 ) -> tuple[Parts, ...]:
     """The parts of each dimension; their extents span the size, the first with as few as needed."""
-    dims = tuple(tuple((as_int(e), as_int(s)) for e, s in dim) for dim in parts)
+    try:
+        dims = tuple(tuple((as_int(e), as_int(s)) for e, s in dim) for dim in parts)
+    except (TypeError, ValueError):
+        msg = f"parts: must be tuples of pairs of integers (extent, stride), got {parts!r}"
+        raise TypeError(msg) from None
     if len(dims) != len(shape) or not all(dims):
         msg = f"parts: must be {len(shape)}, one for each of the sizes {shape}, got {dims}"
         raise ValueError(msg)
     for n, dim in zip(shape, dims, strict=True):
-        inner = slots.inner_extent(dim)
-        if inner < 1 or dim[0][0] != -(-n // inner):
-            wanted = f"{-(-n // inner)} first" if inner >= 1 else "extents of at least 1"
-            msg = f"parts: the extents of {dim} do not span the size {n}; {wanted} would"
+        if any(extent < 1 for extent, _ in dim[1:]):
+            msg = f"parts: extents after the first must be at least 1, got {dim}"
             raise ValueError(msg)
-    return tuple(_canonical(n, dim) for n, dim in zip(shape, dims, strict=True))
-
-
-def _canonical(size: int, dim: Parts) -> Parts:
-    """Parts that continue each other joined, where the joined ones end with the dimension."""
-    joined = slots.merged(dim)
-    return joined if math.prod(e for e, _ in joined) == size else dim
+        least = -(-n // slots.inner_extent(dim))
+        if dim[0][0] != least:
+            msg = f"parts: the extents of {dim} do not span the size {n}; {least} first would"
+            raise ValueError(msg)
+    _check_reach("parts", [stride for dim in dims for _, stride in dim])
+    return dims
 
 
 def implied_padded(shape: tuple[int, ...], dims: tuple[Parts, ...]) -> tuple[int, ...]:
     """The padded sizes of parts given alone: whole tiles, where those cover a block."""
     padded = tuple(math.prod(e for e, _ in dim) for dim in dims)
     return padded if padded != shape and slots.covers_block(dims, padded) else shape
+
+
+def checked_padding(value: Padding) -> Padding:
+    """`value`, or a TypeError where it is no content of padding."""
+    if isinstance(value, (PaddingValue, BitPattern)):
+        return value
+    msg = (
+        "padding_value: must be a PaddingValue or a BitPattern (a Python number has no exact bits),"
+        f" got {value!r}"
+    )
+    raise TypeError(msg)
 
 
 def expanded_key(key: Any, shape: tuple[int, ...]) -> list[int | slice | None]:
@@ -97,7 +137,16 @@ def expanded_key(key: Any, shape: tuple[int, ...]) -> list[int | slice | None]:
         raise IndexError(msg)
     at = dots[0] if dots else len(items)
     items[at : at + len(dots)] = [slice(None)] * (len(shape) - used)
-    return [item if item is None or isinstance(item, slice) else as_int(item) for item in items]
+    return [
+        item if item is None or isinstance(item, slice) else _index_number(item) for item in items
+    ]
+
+
+def _index_number(item: Any) -> int:
+    if isinstance(item, bool) or not hasattr(item, "__index__"):
+        msg = f"index: must be integers, slices, None and Ellipsis, got {item!r}"
+        raise TypeError(msg)
+    return as_int(item)
 
 
 def checked_index(item: int, dim: int, shape: tuple[int, ...]) -> int:
@@ -111,7 +160,7 @@ def checked_index(item: int, dim: int, shape: tuple[int, ...]) -> int:
 
 def checked_itemsize(itemsize: Any) -> int:
     """The bytes per element of a number or a dtype."""
-    number = as_int(getattr(itemsize, "itemsize", itemsize))
+    number = checked_integer("itemsize", getattr(itemsize, "itemsize", itemsize))
     if number < 1:
         msg = f"itemsize: must be at least one byte, got {number}"
         raise ValueError(msg)

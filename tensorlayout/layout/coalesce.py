@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from tensorlayout.layout.layout import Layout
 
+Row = tuple[int, list[int]]  # a dimension: its size, and its stride in each layout
+
 
 def coalesce(*layouts: Layout) -> tuple[Layout, ...]:
     """The layouts with dimensions reordered, flipped and merged, each in the same way in all.
 
     The tuples of slots that the layouts assign to one index stay the same as a set; only the order
-    of the indices changes. Dimensions of size 1 vanish, dimensions that run backwards in the first
-    layout (in all that move along them) run forwards, and neighbours merge where they continue
-    each other in every layout. The last dimension is the most minor of the first layout.
-    ValueError where shapes differ or a layout is tiled.
+    of the indices changes. Dimensions of size 1 vanish; those that run backwards in some layout and
+    forwards in none run forwards; neighbours merge where they continue each other in every layout.
+    The last dimension is the most minor of the first layout; dimensions along which that stands
+    still come first. ValueError where shapes differ or a layout is tiled.
 
     >>> coalesce(Layout.packed((4, 5, 6), (0, 1, 2)), Layout.packed((4, 5, 6), (0, 1, 2)))
     (Layout.parse('(120,):(1,)'), Layout.parse('(120,):(1,)'))
     """
+    if not layouts:
+        msg = "layouts: must be at least one, got none"
+        raise ValueError(msg)
     shape = layouts[0].shape
     if any(layout.shape != shape for layout in layouts):
         msg = f"layouts: must have one shape, got {[layout.shape for layout in layouts]}"
@@ -25,7 +30,7 @@ def coalesce(*layouts: Layout) -> tuple[Layout, ...]:
     if layouts[0].size == 0:
         return tuple(Layout((0,), (1,)) for _ in layouts)
     offsets = [layout.offset for layout in layouts]
-    rows: list[tuple[int, list[int]]] = []
+    rows: list[Row] = []
     for dim in reversed(layouts[0].minor_to_major):
         strides = [column[dim] for column in columns]
         if shape[dim] == 1:
@@ -34,8 +39,7 @@ def coalesce(*layouts: Layout) -> tuple[Layout, ...]:
             offsets = [o + (shape[dim] - 1) * s for o, s in zip(offsets, strides, strict=True)]
             strides = [-s for s in strides]
         rows.append((shape[dim], strides))
-    rows.sort(key=lambda row: -abs(row[1][0]))
-    merged = _merged(rows)
+    merged = _merged(sorted(rows, key=_rank))
     sizes = tuple(n for n, _ in merged)
     return tuple(
         Layout(sizes, [strides[i] for _, strides in merged], offset=offset)
@@ -43,8 +47,14 @@ def coalesce(*layouts: Layout) -> tuple[Layout, ...]:
     )
 
 
-def _merged(rows: list[tuple[int, list[int]]]) -> list[tuple[int, list[int]]]:
-    joined: list[tuple[int, list[int]]] = []
+def _rank(row: Row) -> tuple[bool, list[int]]:
+    """Where a dimension stands: by its strides, the first layout's first, the largest in front."""
+    _, strides = row
+    return strides[0] != 0, [-abs(stride) for stride in strides]
+
+
+def _merged(rows: list[Row]) -> list[Row]:
+    joined: list[Row] = []
     for size, strides in rows:
         if joined and joined[-1][1] == [size * s for s in strides]:
             joined[-1] = (joined[-1][0] * size, strides)

@@ -5,30 +5,23 @@ from __future__ import annotations
 import math
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from operator import index as as_int
-from typing import Any, NoReturn, Protocol, Self
+from typing import Any, NoReturn, Self, final
 
-from tensorlayout.layout import checks, overlap, slots, text
+from tensorlayout.layout import checks, slots, text
 from tensorlayout.layout import order as orders
-from tensorlayout.layout.padding import BitPattern, Padding, PaddingValue
+from tensorlayout.layout.padding import Padding, PaddingValue
+from tensorlayout.layout.placement import HasItemsize, Placement
 from tensorlayout.layout.slots import Parts
 
-MAX_SLOTS = 2**63 - 1
-
 _interned: weakref.WeakValueDictionary[tuple[Any, ...], Layout] = weakref.WeakValueDictionary()
-_interning = threading.Lock()
+# Reentrant: a collection may run a finalizer in the middle of interning, and that may make layouts.
+_interning = threading.RLock()
 
 
-class HasItemsize(Protocol):
-    """Anything that knows its bytes per element, such as a dtype."""
-
-    @property
-    def itemsize(self) -> int: ...
-
-
-class Layout:
+@final
+class Layout(Placement):
     """Where each element of a tensor stands in its storage: an immutable, interned value.
 
     Slots, strides and offsets count elements, never bytes. Equal layouts are the same object, so
@@ -51,13 +44,6 @@ class Layout:
     5
     """
 
-    shape: tuple[int, ...]
-    parts: tuple[Parts, ...]
-    offset: int
-    minor_to_major: tuple[int, ...]
-    padded_shape: tuple[int, ...]
-    padding_value: Padding
-
     def __new__(
         cls,
         shape: Sequence[int],
@@ -69,36 +55,22 @@ class Layout:
         padded_shape: Sequence[int] | None = None,
         padding_value: Padding = PaddingValue.UNSPECIFIED,
     ) -> Self:
+        """The one layout of these fields."""
         sizes = checks.checked_sizes("shape", shape)
         padded = None if padded_shape is None else checks.checked_padded(sizes, padded_shape)
+        start = checks.checked_integer("offset", offset)
+        value = checks.checked_padding(padding_value)
         if strides is not None and parts is not None:
             msg = "strides and parts: give one of them, got both"
             raise ValueError(msg)
+        if strides is None and parts is None:
+            rank = len(sizes)
+            order = minor_to_major if minor_to_major is not None else orders.descending(rank)
+            return cls._packed(sizes, padded or sizes, order, start, value)
         if parts is not None:
             dims = checks.checked_parts(sizes, parts)
-        elif strides is not None:
-            dims = checks.checked_strides(sizes, strides)
         else:
-            packing = orders.descending(len(sizes)) if minor_to_major is None else minor_to_major
-            minor_to_major = orders.checked_order(packing, len(sizes))
-            packed = slots.packed_strides(padded or sizes, minor_to_major)
-            dims = tuple(((n, s),) for n, s in zip(sizes, packed, strict=True))
-        outer = [p[0][1] for p in dims]
-        if minor_to_major is None:
-            order = orders.order_of_strides(sizes, outer)
-        else:
-            order = orders.checked_order(minor_to_major, len(sizes))
-            if all(len(p) == 1 for p in dims) and order != (
-                true := orders.order_of_strides(sizes, outer, order)
-            ):
-                msg = f"minor_to_major: {order} contradicts the strides {tuple(outer)}, which say {true}"
-                raise ValueError(msg)
-        if not isinstance(padding_value, (PaddingValue, BitPattern)):
-            msg = (
-                "padding_value: must be a PaddingValue or a BitPattern (a Python number has no"
-                f" exact bits), got {padding_value!r}"
-            )
-            raise TypeError(msg)
+            dims = checks.checked_strides(sizes, strides or ())
         if padded is None:
             padded = checks.implied_padded(sizes, dims)
         elif padded != sizes and not slots.covers_block(dims, padded):
@@ -107,7 +79,23 @@ class Layout:
                 " block; use Layout.padded, or leave it out for a view with gaps"
             )
             raise ValueError(msg)
-        return cls._intern(sizes, dims, as_int(offset), order, padded, padding_value)
+        dims = tuple(map(slots.canonical, dims, sizes, padded))
+        order = _order_for(dims, padded, minor_to_major)
+        return cls._intern(sizes, dims, start, order, padded, value)
+
+    @classmethod
+    def _packed(
+        cls,
+        shape: tuple[int, ...],
+        padded: tuple[int, ...],
+        minor_to_major: Sequence[int],
+        offset: int,
+        padding_value: Padding,
+    ) -> Self:
+        order = orders.checked_order(minor_to_major, len(shape))
+        strides = slots.packed_strides(padded, order)
+        dims = tuple(((n, s),) for n, s in zip(shape, strides, strict=True))
+        return cls._intern(shape, dims, offset, order, padded, padding_value)
 
     @classmethod
     def _intern(
@@ -122,37 +110,22 @@ class Layout:
         """The one layout of these fields, which are known to be sound but for their size."""
         if padded_shape == shape:
             padding_value = PaddingValue.UNSPECIFIED
-        key = (cls, shape, parts, offset, order, padded_shape, padding_value)
-        with _interning:
-            layout = _interned.get(key)
-            if layout is None:
-                layout = object.__new__(cls)
-                layout.__dict__.update(
-                    shape=shape,
-                    parts=parts,
-                    offset=offset,
-                    minor_to_major=order,
-                    padded_shape=padded_shape,
-                    padding_value=padding_value,
-                )
-                layout._check_size()
-                _interned[key] = layout
-        return layout  # type: ignore[return-value]  # the key holds the class
-
-    def _check_size(self) -> None:
-        if self.size > MAX_SLOTS or math.prod(self.padded_shape) > MAX_SLOTS:
-            msg = f"shape: {self.shape} has more than 2**63 - 1 elements"
-            raise ValueError(msg)
-        if self.required_size > MAX_SLOTS or self.offset > MAX_SLOTS:
-            msg = f"strides: {self} reaches beyond slot 2**63 - 1"
-            raise ValueError(msg)
-        if self.offset < 0 or self.lowest < 0:
-            msg = (
-                f"offset: {self.offset} puts elements at negative slots, down to {self.lowest};"
-                " it must be at least"
-                f" {self.offset - min(self.lowest, self.offset)} for these strides"
+        key = (shape, parts, offset, order, padded_shape, padding_value)
+        layout = _interned.get(key)
+        if layout is None:
+            made = object.__new__(cls)
+            made.__dict__.update(
+                shape=shape,
+                parts=parts,
+                offset=offset,
+                minor_to_major=order,
+                padded_shape=padded_shape,
+                padding_value=padding_value,
             )
-            raise ValueError(msg)
+            made._check_size()
+            with _interning:
+                layout = _interned.setdefault(key, made)
+        return layout
 
     # --- made by -------------------------------------------------------------------------------
 
@@ -173,7 +146,7 @@ class Layout:
     @classmethod
     def column_major(cls, shape: Sequence[int]) -> Self:
         """The packed layout whose first dimension varies fastest."""
-        sizes = tuple(shape)
+        sizes = checks.checked_sizes("shape", shape)
         return cls(sizes, minor_to_major=range(len(sizes)))
 
     @classmethod
@@ -186,7 +159,7 @@ class Layout:
         >>> Layout.labelled((1, 1, 3, 5), "NHWC").strides
         (15, 1, 5, 1)
         """
-        sizes = tuple(shape)
+        sizes = checks.checked_sizes("shape", shape)
         return cls(sizes, minor_to_major=orders.order_of_labels(labels, len(sizes)))
 
     @classmethod
@@ -229,13 +202,13 @@ class Layout:
         (4, 128)
         """
         sizes, step = checks.checked_sizes("shape", shape), checks.checked_itemsize(itemsize)
+        pitch = checks.checked_integer("pitch", pitch)
         if pitch <= 0 or pitch % step:
-            msg = (
-                f"pitch: must be a positive multiple of the {step} bytes of an element, got {pitch}"
-            )
+            msg = f"pitch: must be a positive multiple of the element's {step} bytes, got {pitch}"
             raise ValueError(msg)
-        order = orders.descending(len(sizes)) if minor_to_major is None else tuple(minor_to_major)
-        orders.checked_order(order, len(sizes))
+        rank = len(sizes)
+        order = orders.descending(rank) if minor_to_major is None else minor_to_major
+        order = orders.checked_order(order, rank)
         padded = list(sizes)
         if order:
             per_row = pitch // step
@@ -244,13 +217,14 @@ class Layout:
 
     @classmethod
     def parse(cls, source: str) -> Self:
-        """The layout that `str` or `repr` wrote. ValueError, with the grammar, for any other text.
+        """The layout that `str` or `repr` wrote; blanks between words do not matter.
+
+        ValueError, with the grammar, for any other text.
 
         >>> Layout.parse("(2,3):(5,1) padded=(2,5) padding=ZERO").padding_size
         4
         """
-        wrapped = source.strip().removeprefix("Layout.parse('").removesuffix("')")
-        fields = text.parse_text(wrapped)
+        fields = text.parse_text(source)
         return cls(
             fields.shape,
             parts=fields.parts,
@@ -262,239 +236,45 @@ class Layout:
 
     # --- answers -------------------------------------------------------------------------------
 
-    @property
-    def ndim(self) -> int:
-        """The number of dimensions."""
-        return len(self.shape)
-
-    @cached_property
-    def size(self) -> int:
-        """The number of elements, padding not counted."""
-        return math.prod(self.shape)
+    # --- kin: other layouts that follow from this one -------------------------------------------
+    # A layout that is its own form or origin caches None: a reference to itself would keep it from
+    # going as soon as nobody holds it.
 
     @property
-    def is_tiled(self) -> bool:
-        """Whether some dimension is split into several parts."""
-        return any(len(parts) > 1 for parts in self.parts)
-
-    @cached_property
-    def strides(self) -> tuple[int, ...]:
-        """The strides in elements. ValueError for a tiled layout, which has none."""
-        if self.is_tiled:
-            msg = f"strides: a tiled layout has none, see parts; layout {self}"
-            raise ValueError(msg)
-        return tuple(parts[0][1] for parts in self.parts)
-
-    @cached_property
-    def _span(self) -> tuple[int, int]:
-        """The lowest and highest slot of an element; (offset, offset) without elements."""
-        if self.size == 0:
-            return self.offset, self.offset
-        spans = [slots.span(p, n) for p, n in zip(self.parts, self.shape, strict=True)]
-        return self.offset + sum(low for low, _ in spans), self.offset + sum(h for _, h in spans)
-
-    @property
-    def _lowest(self) -> int:
-        return self._span[0]
-
-    @cached_property
-    def required_size(self) -> int:
-        """The least number of slots that a storage must have to hold the layout, padding included."""
-        if self.padded_shape != self.shape:
-            return self.lowest + math.prod(self.padded_shape)
-        return self._span[1] + 1 if self.size else 0
-
-    def nbytes(self, itemsize: int | HasItemsize) -> int:
-        """The **bytes** that `required_size` slots take; `itemsize` in bytes, or a dtype."""
-        return self.required_size * checks.checked_itemsize(itemsize)
-
-    @property
-    def padding_size(self) -> int:
-        """The number of slots of padding that this layout owns; 0 for a view with gaps."""
-        return math.prod(self.padded_shape) - self.size
-
-    @cached_property
-    def covers_block(self) -> bool:
-        """Whether the elements and their padding fill a block of slots one to one."""
-        return slots.covers_block(self.parts, self.padded_shape)
-
-    @property
-    def is_padded(self) -> bool:
-        """Whether the layout owns slots of padding."""
-        return self.padded_shape != self.shape and self.padding_size > 0
-
-    @property
-    def is_packed(self) -> bool:
-        """Whether the elements fill `size` slots one to one in some order of dimensions."""
-        return self.covers_block and self.padded_shape == self.shape and not self.is_tiled
-
-    @cached_property
-    def is_row_major(self) -> bool:
-        """Whether the placement is the packed row-major one, wherever it begins."""
-        return self._is_packed_as(orders.descending(self.ndim))
-
-    @cached_property
-    def is_column_major(self) -> bool:
-        """Whether the placement is the packed column-major one, wherever it begins."""
-        return self._is_packed_as(tuple(range(self.ndim)))
-
-    def _is_packed_as(self, order: tuple[int, ...]) -> bool:
-        if not self.is_packed:
-            return False
-        packed = slots.packed_strides(self.shape, order)
-        return self.size == 0 or all(
-            n == 1 or s == p for n, s, p in zip(self.shape, self.strides, packed, strict=True)
-        )
-
-    @property
-    def is_broadcast(self) -> bool:
-        """Whether a dimension of several indices has stride 0."""
-        return self.size > 0 and any(e > 1 and s == 0 for parts in self.parts for e, s in parts)
-
-    @cached_property
-    def is_overlapping(self) -> bool:
-        """Whether two indices share a slot; broadcast layouts and sliding windows do.
-
-        Where deciding takes too long (strides that no chain of views makes), the answer is True.
-        """
-        if self.size <= 1 or self.covers_block:
-            return False
-        return overlap.overlaps([part for parts in self.parts for part in parts])
-
-    @cached_property
     def form(self) -> Layout:
         """The layout a new tensor of this kind gets: offset 0, positive strides, no gaps.
 
         The whole packed, padded or tiled block where this layout covers one; else the packed
         layout of the same order.
         """
+        return self._other_form or self
+
+    @cached_property
+    def _other_form(self) -> Layout | None:
         if not self.covers_block:
             return Layout.packed(self.shape, self.minor_to_major)
-        if not self.is_tiled:
-            return Layout.padded(
-                self.shape, self.padded_shape, self.minor_to_major, self.padding_value
-            )
         parts = tuple(tuple((e, abs(s)) for e, s in dim) for dim in self.parts)
-        return self._replace(parts=parts, offset=0)
+        form = self._replace(parts=parts, offset=0)
+        return None if form is self else form
 
-    def same_placement(self, other: Layout) -> bool:
-        """Whether every index has the same slot in both; strides of size-1 dimensions are ignored.
+    @property
+    def at_origin(self) -> Layout:
+        """The same layout moved so that its lowest slot is 0."""
+        return self if self.lowest == 0 else self._moved_to_origin
 
-        >>> Layout((1, 3), (7, 1)).same_placement(Layout((1, 3), (3, 1)))
-        True
-        """
-        if self is other:
-            return True
-        if self.shape != other.shape:
-            return False
-        if self.size == 0:
-            return True
-        return self.offset == other.offset and all(
-            n == 1 or slots.merged(p) == slots.merged(q)
-            for n, p, q in zip(self.shape, self.parts, other.parts, strict=True)
-        )
+    @cached_property
+    def _moved_to_origin(self) -> Layout:
+        return self.moved(-self.lowest)
 
-    def offset_of(self, index: Sequence[int]) -> int:
-        """The slot of the element at `index`. IndexError outside the shape (no negative indices)."""
-        at = tuple(as_int(i) for i in index)
-        if len(at) != self.ndim or not all(0 <= i < n for i, n in zip(at, self.shape, strict=True)):
-            msg = f"index: must lie inside the shape {self.shape}, got {at}"
-            raise IndexError(msg)
-        return self.offset + sum(map(slots.slot_of, self.parts, at))
-
-    def index_of(self, slot: int) -> tuple[int, ...] | None:
-        """The index of the element in `slot`, or None for padding and gaps.
-
-        IndexError outside the required size; ValueError where several indices share the slot.
-        """
-        slot = as_int(slot)
-        if not 0 <= slot < self.required_size:
-            msg = f"slot: must be at least 0 and below the required size {self.required_size}, got {slot}"
-            raise IndexError(msg)
-        found = self._indices_of(slot, 2)
-        if len(found) > 1:
-            msg = f"slot: {slot} is shared by the indices {found[0]} and {found[1]} of {self}"
-            raise ValueError(msg)
-        return found[0] if found else None
-
-    def _indices_of(self, slot: int, most: int) -> list[tuple[int, ...]]:
-        """Up to `most` indices whose element stands in `slot`."""
-        if self.size == 0:
-            return []
-        flat = [(e, s) for parts in self.parts for e, s in parts]
-        # A negative stride counts its digit from the other end, so that all strides are positive.
-        rest = slot - self.offset - sum(min(0, (e - 1) * s) for e, s in flat)
-        found: list[tuple[int, ...]] = []
-        try:
-            for digits in overlap.solutions([(e, abs(s)) for e, s in flat], rest):
-                index = self._index_of_digits(digits)
-                if all(i < n for i, n in zip(index, self.shape, strict=True)):
-                    found.append(index)
-                if len(found) == most:
-                    break
-        except overlap.TooHardError:
-            msg = f"slot: cannot tell which indices of {self} share slot {slot}"
-            raise ValueError(msg) from None
-        return found
-
-    def _index_of_digits(self, digits: Sequence[int]) -> tuple[int, ...]:
-        taken = iter(digits)
-        index = []
-        for parts in self.parts:
-            number = 0
-            for extent, stride in parts:
-                digit = next(taken)
-                number = number * extent + (extent - 1 - digit if stride < 0 else digit)
-            index.append(number)
-        return tuple(index)
-
-    def elements(self) -> Iterator[tuple[int, ...]]:
-        """The indices of all elements in physical order; those that share a slot, in index order."""
-        for _, index in sorted((self.offset_of(i), i) for i in checks.indices(self.shape)):
-            yield index
-
-    def table(self, values: Sequence[object] | None = None) -> str:
-        """The memory, slot by slot: a line of offsets and one of values.
-
-        `values` are those of the elements in index order (letters from A by default). Padding
-        shows as ``0`` or ``1`` where it holds that, and as ``x`` like any other gap.
-
-        >>> print(Layout((2, 3), (5, 1)).table())
-        Offset: 0 1 2 3 4 5 6 7
-        Value:  A B C x x D E F
-        """
-        names = (
-            [checks.letters(i) for i in range(self.size)]
-            if values is None
-            else list(map(str, values))
-        )
-        if len(names) != self.size:
-            msg = f"values: must be the {self.size} elements, got {len(names)}"
-            raise ValueError(msg)
-        filler = {PaddingValue.ZERO: "0", PaddingValue.ONE: "1"}.get(self.padding_value, "x")  # type: ignore[arg-type]
-        row = ["x"] * self.lowest + [filler] * (self.required_size - self.lowest)
-        for name, index in zip(names, checks.indices(self.shape), strict=True):
-            row[self.offset_of(index)] = name
-        widths = [max(len(str(slot)), len(name)) for slot, name in enumerate(row)]
-        lines = (map(str, range(len(row))), row)
-        heads = ("Offset: ", "Value:  ")
-        return "\n".join(
-            (head + " ".join(f"{word:>{w}}" for word, w in zip(line, widths, strict=True))).rstrip()
-            for head, line in zip(heads, lines, strict=True)
-        )
-
-    # --- operations: new layouts over the same slots, or None where no view exists ---------------
+    def moved(self, slots_up: int) -> Layout:
+        """The same layout, `slots_up` slots further into the storage."""
+        return self._replace(offset=self.offset + checks.checked_integer("slots_up", slots_up))
 
     def _replace(self, **changes: Any) -> Layout:
-        fields = (
-            "shape",
-            "parts",
-            "offset",
-            "minor_to_major",
-            "padded_shape",
-            "padding_value",
-        )
-        return Layout._intern(*(changes.get(f, getattr(self, f)) for f in fields))
+        names = ("shape", "parts", "offset", "minor_to_major", "padded_shape", "padding_value")
+        return Layout._intern(*(changes.get(name, getattr(self, name)) for name in names))
+
+    # --- views: new layouts over the same slots, or None where no view exists --------------------
 
     def _view(
         self,
@@ -506,34 +286,23 @@ class Layout:
     ) -> Layout:
         """A view of this layout; its padding is owned only if it still covers the block."""
         sizes, dims = tuple(shape), tuple(parts)
+        if len(sizes) > checks.MAX_RANK:
+            checks.too_many_dimensions("shape", len(sizes))
         padded = sizes if padded_shape is None else tuple(padded_shape)
         if padded != sizes and not slots.covers_block(dims, padded):
             padded = sizes
-        start = self.offset if offset is None else offset
-        if len(sizes) > checks.MAX_RANK:
-            checks.too_many_dimensions("shape", len(sizes))
+        # No element stands anywhere in an empty view, so that its offset need not move.
+        start = self.offset if offset is None or 0 in sizes else offset
         kept = tuple(order)
+        if self.is_tiled:
+            dims = tuple(map(slots.canonical, dims, sizes, padded))
         if all(len(p) == 1 for p in dims):
-            kept = orders.order_of_strides(sizes, [p[0][1] for p in dims], kept)
+            kept = orders.order_of_strides(padded, [p[0][1] for p in dims], kept)
         return Layout._intern(sizes, dims, start, kept, padded, self.padding_value)
-
-    def moved(self, slots_up: int) -> Layout:
-        """The same layout, `slots_up` slots further into the storage."""
-        return self._replace(offset=self.offset + slots_up)
-
-    @cached_property
-    def at_origin(self) -> Layout:
-        """The same layout moved so that its lowest slot is 0."""
-        return self.moved(-self.lowest)
-
-    @property
-    def lowest(self) -> int:
-        """The lowest slot of an element; the offset where there is none."""
-        return self._span[0]
 
     def permute(self, dims: Sequence[int]) -> Layout:
         """Dimension ``i`` of the result is dimension ``dims[i]``: NumPy's transpose."""
-        axes = orders.checked_order(dims, self.ndim) if self.ndim else tuple(dims)
+        axes = orders.checked_order(dims, self.ndim, "dims")
         return self._view(
             [self.shape[d] for d in axes],
             [self.parts[d] for d in axes],
@@ -543,14 +312,15 @@ class Layout:
 
     def flip(self, dims: Sequence[int]) -> Layout | None:
         """The given dimensions run backwards. None where a tiled one does not end on a tile."""
-        steps = [slice(None, None, -1 if d in dims else 1) for d in range(self.ndim)]
+        turned = checks.checked_dims("dims", dims, self.ndim)
+        steps = [slice(None, None, -1 if d in turned else 1) for d in range(self.ndim)]
         return self.slice(tuple(steps))
 
     def slice(self, key: Any) -> Layout | None:
         """Basic indexing: integers, slices with any step, None and Ellipsis.
 
         None where a tiled dimension is cut in a way that no parts describe. IndexError for an
-        integer outside its dimension or too many indices.
+        integer outside its dimension or too many indices, TypeError for any other entry.
 
         >>> Layout.row_major((4, 6)).slice((slice(None, None, -1), slice(1, None, 2)))
         Layout.parse('(4,3):(-6,2)+19')
@@ -576,7 +346,8 @@ class Layout:
                 continue
             start, stop, step = item.indices(size)
             count = len(range(start, stop, step))
-            cut = slots.sliced(dims, start, count, step)
+            unchanged = step == 1 and count == size
+            cut = dims if unchanged else slots.sliced(dims, start, count, step)
             if cut is None:
                 return None
             offset += slots.slot_of(dims, start) if count else 0
@@ -587,28 +358,29 @@ class Layout:
         return self._view(shape, parts, order, offset, padded if whole else None)
 
     def expand_dims(self, dim: int) -> Layout:
-        """A new dimension of size 1 at `dim`."""
+        """A new dimension of size 1 at `dim`, counted in the result."""
+        checks.checked_dims("dim", [dim], self.ndim + 1)
         return self._sliced_whole([*[slice(None)] * dim, None])
 
     def squeeze(self, dims: Sequence[int]) -> Layout:
         """The given dimensions, of size 1, gone. ValueError where one has another size."""
-        for d in dims:
+        dropped = checks.checked_dims("dims", dims, self.ndim)
+        for d in dropped:
             if self.shape[d] != 1:
                 msg = f"dims: dimension {d} of shape {self.shape} has size {self.shape[d]}, not 1"
                 raise ValueError(msg)
-        return self._sliced_whole([0 if d in dims else slice(None) for d in range(self.ndim)])
+        return self._sliced_whole([0 if d in dropped else slice(None) for d in range(self.ndim)])
 
     def _sliced_whole(self, key: list[Any]) -> Layout:
         layout = self.slice(tuple(key))
-        if layout is None:  # pragma: no cover - whole slices and size-1 dimensions always have one
-            raise AssertionError
+        assert layout is not None  # whole slices and dimensions of size 1 always have a view
         return layout
 
     def broadcast_to(self, shape: Sequence[int]) -> Layout:
         """The elements repeated along dimensions of size 1 and new leading ones, by stride 0.
 
         ValueError where the sizes do not fit. The padding, if any, belongs to the result only if
-        the shape is the same.
+        nothing is repeated.
         """
         sizes = checks.checked_sizes("shape", shape)
         new = len(sizes) - self.ndim
@@ -622,7 +394,10 @@ class Layout:
             for n, m, p in zip(self.shape, sizes[new:], self.parts, strict=True)
         ]
         order = [d + new for d in self.minor_to_major] + list(range(new - 1, -1, -1))
-        return self._view(sizes, [((n, 0),) for n in sizes[:new]] + kept, order)
+        padded = [*sizes[:new], *map(max, sizes[new:], self.padded_shape)]
+        return self._view(
+            sizes, [((n, 0),) for n in sizes[:new]] + kept, order, padded_shape=padded
+        )
 
     def reshape(self, shape: Sequence[int]) -> Layout | None:
         """The same elements in row-major index order under another shape; None where none exists.
@@ -639,28 +414,19 @@ class Layout:
         if sizes == self.shape:
             return self
         if self.size == 0:
-            order = orders.descending(len(sizes))
-            strides = slots.packed_strides(sizes, order)
-            return self._view(
-                sizes, [((n, s),) for n, s in zip(sizes, strides, strict=True)], order
-            )
+            return self._view(*_empty(sizes))
         return self._reshaped_tiled(sizes) if self.is_tiled else self._reshaped(sizes)
 
     def _reshaped(self, sizes: tuple[int, ...]) -> Layout | None:
-        dims = [p[0] for p in self.parts]
-        strides = slots.reshaped(dims, sizes)
+        strides = slots.reshaped([p[0] for p in self.parts], sizes)
         if strides is None:
             return None
         parts = [((n, s),) for n, s in zip(sizes, strides, strict=True)]
-        order = orders.order_of_strides(sizes, strides)
-        return self._view(sizes, parts, order, padded_shape=self._repadded(sizes))
+        padded = slots.repadded(self.shape, self.padded_shape, sizes)
+        return self._view(sizes, parts, orders.descending(len(sizes)), padded_shape=padded)
 
     def _reshaped_tiled(self, sizes: tuple[int, ...]) -> Layout | None:
-        """A tiled layout keeps its dimensions; only those of size 1 come and go.
-
-        Dimensions whose tiles have no tail could be taken apart further; that is a strided layout
-        of the parts, which `untiled` gives.
-        """
+        """Dimensions of size 1 come and go; others change only where no tile has a tail."""
         if [n for n in sizes if n != 1] != [n for n in self.shape if n != 1]:
             flat = self.untiled()
             return None if flat is None else flat.reshape(sizes)
@@ -673,76 +439,54 @@ class Layout:
     def untiled(self) -> Layout | None:
         """One dimension per part, most major first; None where a tile has a tail.
 
-        The row-major index order is the same, so this is a reshape without a copy.
+        None also where that makes more than 64 dimensions. The row-major index order is the same,
+        so this is a reshape without a copy.
         """
-        if any(
-            math.prod(e for e, _ in p) != n for p, n in zip(self.parts, self.shape, strict=True)
-        ):
-            return None
         flat = [part for parts in self.parts for part in parts]
-        sizes = [e for e, _ in flat]
-        order = orders.order_of_strides(sizes, [s for _, s in flat])
-        return self._view(sizes, [(part,) for part in flat], order)
-
-    def _repadded(self, sizes: tuple[int, ...]) -> tuple[int, ...] | None:
-        """The padded sizes under a reshape that leaves each padded dimension alone, else None."""
-        if not self.is_padded:
-            return None
-        kept = [(n, p) for n, p in zip(self.shape, self.padded_shape, strict=True) if n != 1]
-        if any(n == 1 != p for n, p in zip(self.shape, self.padded_shape, strict=True)):
+        sizes = [extent for extent, _ in flat]
+        if math.prod(sizes) != self.size or len(flat) > checks.MAX_RANK:
             return None
         padded = list(sizes)
-        below: dict[tuple[int, int], int] = {}
-        for d, n in enumerate(sizes):
-            below[(n, math.prod(sizes[d + 1 :]))] = d
-        for at, (n, p) in enumerate(kept):
-            if n != p:
-                dim = below.get((n, math.prod(m for m, _ in kept[at + 1 :])))
-                if dim is None:
-                    return None
-                padded[dim] = p
-        return tuple(padded)
+        at = 0
+        for parts, whole in zip(self.parts, self.padded_shape, strict=True):
+            padded[at] = whole // slots.inner_extent(parts)
+            at += len(parts)
+        dims = [(part,) for part in flat]
+        return self._view(sizes, dims, orders.descending(len(flat)), padded_shape=padded)
 
     def sliding_window(self, window_shape: Sequence[int], dims: Sequence[int]) -> Layout:
         """All windows of `window_shape` over `dims`, as new last dimensions over the same slots.
 
-        ValueError where a window is larger than its dimension or the dimension is tiled.
+        The result owns no padding. ValueError where a window is larger than its dimension or the
+        dimension is tiled.
 
         >>> Layout.row_major((5,)).sliding_window((3,), (0,))
         Layout.parse('(3,3):(1,1)')
         """
-        shape, extra = list(self.shape), []
-        for width, d in zip(window_shape, dims, strict=True):
-            if not 1 <= width <= shape[d] or len(self.parts[d]) != 1:
-                msg = f"window_shape: {width} does not fit dimension {d} of {self}"
+        windows = checks.checked_integers("window_shape", window_shape)
+        along = checks.checked_dims("dims", dims, self.ndim)
+        if len(windows) != len(along):
+            msg = f"window_shape: must have one size for each of the dims {along}, got {windows}"
+            raise ValueError(msg)
+        shape, steps = list(self.shape), [parts[0][1] for parts in self.parts]
+        for width, d in zip(windows, along, strict=True):
+            if len(self.parts[d]) != 1:
+                msg = f"dims: dimension {d} is tiled, it has no sliding windows; layout {self}"
+                raise ValueError(msg)
+            if not 1 <= width <= shape[d]:
+                msg = f"window_shape: must be from 1 to {shape[d]} along dimension {d}, got {width}"
                 raise ValueError(msg)
             shape[d] -= width - 1
-            extra.append((width, self.parts[d][0][1]))
-        parts = [
-            ((n, p[0][1]),) if len(p) == 1 else p for n, p in zip(shape, self.parts, strict=True)
-        ]
         order = list(self.minor_to_major)
-        for number, d in enumerate(dims):
+        for number, d in enumerate(along):
             order.insert(order.index(d), self.ndim + number)
-        return self._view(shape + [e for e, _ in extra], parts + [(part,) for part in extra], order)
+        parts = [
+            p if len(p) > 1 else ((n, p[0][1]),) for n, p in zip(shape, self.parts, strict=True)
+        ]
+        inside = [((width, steps[d]),) for width, d in zip(windows, along, strict=True)]
+        return self._view([*shape, *windows], [*parts, *inside], order)
 
-    # --- text ----------------------------------------------------------------------------------
-
-    def __str__(self) -> str:
-        implied = orders.order_of_strides(self.shape, [p[0][1] for p in self.parts])
-        default_padded = checks.implied_padded(self.shape, self.parts)
-        fields = text.Fields(
-            self.shape,
-            self.parts,
-            self.offset,
-            None if self.minor_to_major == implied else self.minor_to_major,
-            None if self.padded_shape == default_padded else self.padded_shape,
-            self.padding_value,
-        )
-        return text.text_of(fields)
-
-    def __repr__(self) -> str:
-        return f"Layout.parse({str(self)!r})"
+    # --- a value: one object, never changed ------------------------------------------------------
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Layout.parse, (str(self),)
@@ -760,3 +504,26 @@ class Layout:
     def __delattr__(self, name: str) -> NoReturn:
         msg = f"a Layout is immutable: cannot delete {name}"
         raise AttributeError(msg)
+
+
+def _order_for(
+    dims: tuple[Parts, ...], padded: tuple[int, ...], minor_to_major: Sequence[int] | None
+) -> orders.Order:
+    """The order of dimensions, given or implied; ValueError where the strides contradict it."""
+    outer = tuple(parts[0][1] for parts in dims)
+    if minor_to_major is None:
+        return orders.order_of_strides(padded, outer)
+    order = orders.checked_order(minor_to_major, len(dims))
+    if all(len(parts) == 1 for parts in dims):
+        implied = orders.order_of_strides(padded, outer, order)
+        if order != implied:
+            msg = f"minor_to_major: {order} contradicts the strides {outer}, which say {implied}"
+            raise ValueError(msg)
+    return order
+
+
+def _empty(shape: tuple[int, ...]) -> tuple[tuple[int, ...], list[Parts], orders.Order]:
+    """Shape, parts and order of a row-major layout without elements."""
+    order = orders.descending(len(shape))
+    strides = slots.packed_strides(shape, order)
+    return shape, [((n, s),) for n, s in zip(shape, strides, strict=True)], order

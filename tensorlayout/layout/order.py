@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tensorlayout.layout.checks import checked_integers
+
 Order = tuple[int, ...]
 
 # The dimension labels of DirectML's strides page: each set of letters with its logical order.
@@ -15,12 +17,12 @@ def descending(rank: int) -> Order:
     return tuple(range(rank - 1, -1, -1))
 
 
-def checked_order(minor_to_major: Sequence[int], rank: int) -> Order:
-    """`minor_to_major` as a tuple, or a ValueError where it is no permutation of the dimensions."""
-    order = tuple(minor_to_major)
-    if sorted(order) != list(range(rank)):
+def checked_order(minor_to_major: Sequence[int], rank: int, name: str = "minor_to_major") -> Order:
+    """`minor_to_major` as a tuple, or an error where it is no permutation of the dimensions."""
+    order = checked_integers(name, minor_to_major)
+    if len(order) != rank or sorted(order) != list(range(rank)):
         allowed = f"a permutation of 0 to {rank - 1}" if rank else "()"
-        msg = f"minor_to_major: must be {allowed} for a shape of rank {rank}, got {order}"
+        msg = f"{name}: must be {allowed} for a shape of rank {rank}, got {order}"
         raise ValueError(msg)
     return order
 
@@ -46,18 +48,21 @@ def order_of_labels(labels: str, rank: int | None = None) -> Order:
 
 
 def order_of_strides(
-    shape: Sequence[int], strides: Sequence[int], stored: Order | None = None
+    sizes: Sequence[int], strides: Sequence[int], stored: Order | None = None
 ) -> Order:
-    """The order that strides imply; where they imply nothing, `stored` (row-major by default) holds.
+    """The order that strides imply; where they say nothing, `stored` (row-major by default) holds.
 
-    A dimension of size 1 or stride 0 says nothing about the order, whatever its stride, and keeps
-    its place; equal strides keep their relative order.
+    `sizes` includes padding. A dimension of size 1 or stride 0 says nothing about the order,
+    whatever its stride, and keeps its place; equal strides keep their relative order.
     """
-    order = list(descending(len(shape)) if stored is None else stored)
-    places = [p for p, d in enumerate(order) if shape[d] > 1 and strides[d] != 0]
+    order = list(descending(len(sizes)) if stored is None else stored)
+    places = [p for p, d in enumerate(order) if sizes[d] > 1 and strides[d]]
+    steps = [abs(strides[order[p]]) for p in places]
+    if steps == sorted(steps):
+        return tuple(order)
     ranked = sorted((order[p] for p in places), key=lambda d: abs(strides[d]))
-    for place, dimension in zip(places, ranked, strict=True):
-        order[place] = dimension
+    for place, dim in zip(places, ranked, strict=True):
+        order[place] = dim
     return tuple(order)
 
 

@@ -7,13 +7,30 @@ from collections.abc import Iterator, Sequence
 
 Part = tuple[int, int]
 
-# A search gives up after so many steps. Layouts whose strides are nested (every layout that packing,
-# padding, tiling and slicing can make) need one step a part; only strides such as (6, 10, 15) search.
-_STEPS = 200_000
+# A search gives up after so many steps, in about a tenth of a second. Layouts with nested strides
+# (all that packing, padding, tiling and slicing make) need a step a part; strides such as
+# (6, 10, 15) search.
+_STEPS = 100_000
 
 
 class TooHardError(Exception):
     """The search was given up; what is asked for may or may not exist."""
+
+
+def _suffixes(steps: Sequence[Part]) -> tuple[list[int], list[int]]:
+    """What the parts from each number on can reach at most, and what divides all that they reach.
+
+    The divisor is 0 where the parts reach nothing but 0.
+    """
+    reach, divisor = [0], [0]
+    for extent, stride in reversed(steps):
+        reach.append(reach[-1] + (extent - 1) * stride)
+        divisor.append(math.gcd(divisor[-1], stride))
+    return reach[::-1], divisor[::-1]
+
+
+def _divides(divisor: int, rest: int) -> bool:
+    return rest % divisor == 0 if divisor else rest == 0
 
 
 def solutions(parts: Sequence[Part], slot: int) -> Iterator[tuple[int, ...]]:
@@ -23,27 +40,25 @@ def solutions(parts: Sequence[Part], slot: int) -> Iterator[tuple[int, ...]]:
     leave one candidate per part.
     """
     order = sorted(range(len(parts)), key=lambda p: -parts[p][1])
-    reach = [0]
-    for p in reversed(order):
-        reach.append(reach[-1] + (parts[p][0] - 1) * parts[p][1])
-    reach.reverse()
-    steps = 0
+    steps = [parts[p] for p in order]
+    reach, divisor = _suffixes(steps)
+    tried = 0
 
     def search(depth: int, rest: int, digits: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-        nonlocal steps
-        if depth == len(order):
-            if rest == 0:
-                yield digits
+        nonlocal tried
+        if not _divides(divisor[depth], rest):
             return
-        extent, stride = parts[order[depth]]
-        if stride == 0:
-            candidates = range(extent)
-        else:
-            least = max(0, -((reach[depth + 1] - rest) // stride))
-            candidates = range(least, min(extent - 1, rest // stride) + 1)
-        for digit in candidates:
-            steps += 1
-            if steps > _STEPS:
+        if depth == len(steps):
+            yield digits
+            return
+        extent, stride = steps[depth]
+        least, most = 0, extent - 1
+        if stride:
+            least = max(least, -((reach[depth + 1] - rest) // stride))
+            most = min(most, rest // stride)
+        for digit in range(least, most + 1):
+            tried += 1
+            if tried > _STEPS:
                 raise TooHardError
             yield from search(depth + 1, rest - digit * stride, (*digits, digit))
 
@@ -57,26 +72,21 @@ def overlaps(parts: Sequence[Part]) -> bool:
     Exact, but for searches that are given up: those count as overlapping, the safe answer, since
     writing to an overlapping layout is refused.
     """
-    steps = sorted((abs(stride), extent) for extent, stride in parts if extent > 1)
+    steps = sorted(
+        ((extent, abs(stride)) for extent, stride in parts if extent > 1), key=lambda step: step[1]
+    )
     highest, nested = 0, True
-    for stride, extent in steps:
+    for extent, stride in steps:
         if stride == 0:
             return True
         nested = nested and stride > highest
         highest += (extent - 1) * stride
-    return not nested and _differences_meet(steps)
+    return not nested and _differences_meet(steps[::-1])
 
 
-def _differences_meet(steps: list[tuple[int, int]]) -> bool:
+def _differences_meet(steps: list[Part]) -> bool:
     """Whether nonzero differences, each below its extent, add up to nothing."""
-    steps = steps[::-1]
-    reach = [0]
-    divisor = [0]
-    for stride, extent in reversed(steps):
-        reach.append(reach[-1] + (extent - 1) * stride)
-        divisor.append(math.gcd(divisor[-1], stride))
-    reach.reverse()
-    divisor.reverse()
+    reach, divisor = _suffixes(steps)
     dead: set[tuple[int, int, bool]] = set()
     tried = 0
 
@@ -85,15 +95,15 @@ def _differences_meet(steps: list[tuple[int, int]]) -> bool:
         tried += 1
         if tried > _STEPS:
             return True
-        if depth == len(steps):
-            return moved and rest == 0
-        if rest and rest % divisor[depth]:
+        if not _divides(divisor[depth], rest):
             return False
+        if depth == len(steps):
+            return moved
         state = (depth, rest, moved)
         if state in dead:
             return False
-        stride, extent = steps[depth]
-        least = max(-extent + 1, -((reach[depth + 1] - rest) // stride))
+        extent, stride = steps[depth]
+        least = max(1 - extent, -((reach[depth + 1] - rest) // stride))
         most = min(extent - 1, (reach[depth + 1] + rest) // stride)
         if not moved:
             least = max(least, 0)  # the opposite of a solution is one too

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 from dataclasses import dataclass
 
 
@@ -23,6 +24,9 @@ class PaddingValue(enum.Enum):
     def __repr__(self) -> str:
         return f"PaddingValue.{self.name}"
 
+    # Members are singletons; Enum's own hash runs Python code, and every look-up of a layout pays.
+    __hash__ = object.__hash__
+
 
 @dataclass(frozen=True, slots=True)
 class BitPattern:
@@ -39,8 +43,17 @@ class BitPattern:
     dtype: str
 
     def __post_init__(self) -> None:
-        if self.bits < 0:
-            msg = f"bits: a pattern of bits is not negative, got {self.bits}"
+        if not isinstance(self.bits, int) or isinstance(self.bits, bool):
+            msg = f"bits: must be an integer, got {self.bits!r}"
+            raise TypeError(msg)
+        if not 0 <= self.bits < 2**128:
+            msg = f"bits: must be at least 0 and below 2**128, got {self.bits}"
+            raise ValueError(msg)
+        if not isinstance(self.dtype, str):
+            msg = f"dtype: must be the name of a dtype, got {self.dtype!r}"
+            raise TypeError(msg)
+        if re.fullmatch(r"\w+", self.dtype, re.ASCII) is None:
+            msg = f"dtype: must be a name of letters, digits and _, got {self.dtype!r}"
             raise ValueError(msg)
 
     def __repr__(self) -> str:

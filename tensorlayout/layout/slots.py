@@ -14,6 +14,8 @@ from collections.abc import Iterator, Sequence
 Part = tuple[int, int]
 Parts = tuple[Part, ...]
 
+MAX_SLOTS = 2**63 - 1
+
 
 def inner_extent(parts: Parts) -> int:
     """How many indices one step of the most major part spans."""
@@ -31,6 +33,9 @@ def slot_of(parts: Parts, index: int) -> int:
 
 def span(parts: Parts, size: int) -> tuple[int, int]:
     """The lowest and the highest slot of a dimension, relative to index 0; size at least 1."""
+    if len(parts) == 1:
+        reach = (size - 1) * parts[0][1]
+        return (reach, 0) if reach < 0 else (0, reach)
     lows, highs = zip(*_prefixes(parts, size - 1), strict=True)
     return min(lows), max(highs)
 
@@ -87,10 +92,10 @@ def covers_block(dims: Sequence[Parts], padded_shape: Sequence[int]) -> bool:
 def sliced(parts: Parts, start: int, count: int, step: int) -> Parts | None:
     """The parts of indices ``start, start + step, …`` (`count` of them), or None where none exist.
 
-    Relative to the slot of `start`.
+    Relative to the slot of `start`. A result of one index takes no step, so its stride stays.
     """
-    if count <= 1 or len(parts) == 1:
-        return ((count, parts[0][1] * step if len(parts) == 1 else parts[-1][1]),)
+    if count <= 1:
+        return ((count, parts[-1][1]),)
     inner = inner_extent(parts)
     if step % inner == 0:
         return ((count, parts[0][1] * (step // inner)),)
@@ -113,6 +118,19 @@ def merged(parts: Sequence[Part]) -> Parts:
         else:
             joined.append((extent, stride))
     return tuple(joined) or (parts[-1],)
+
+
+def canonical(parts: Parts, size: int, padded: int) -> Parts:
+    """The one way to write `parts` for a dimension of `size`: as few parts as possible.
+
+    The indices below `padded` keep their slots, so a block of padding is still covered.
+    """
+    if len(parts) == 1:
+        return parts
+    joined = merged(((-(-padded // inner_extent(parts)), parts[0][1]), *parts[1:]))
+    while len(joined) > 1 and padded <= inner_extent(joined):
+        joined = joined[1:]  # a first digit that is always 0
+    return ((-(-size // inner_extent(joined)), joined[0][1]), *joined[1:])
 
 
 def reshaped(dims: Sequence[Part], shape: Sequence[int]) -> list[int] | None:
@@ -152,6 +170,25 @@ def _with_unit_strides(shape: Sequence[int], strides: list[int]) -> list[int]:
     following = 1
     for dim in range(len(shape) - 1, -1, -1):
         if shape[dim] == 1:
-            strides[dim] = following
+            strides[dim] = following if abs(following) <= MAX_SLOTS else 1
         following = strides[dim] * shape[dim]
     return strides
+
+
+def repadded(
+    shape: Sequence[int], padded_shape: Sequence[int], new_shape: Sequence[int]
+) -> list[int] | None:
+    """The padded sizes under a reshape that leaves each padded dimension alone, else None.
+
+    It is left alone if the new shape has a dimension of its size with as many elements below.
+    """
+    places = {(n, math.prod(new_shape[d + 1 :])): d for d, n in enumerate(new_shape)}
+    padded = list(new_shape)
+    for d, (n, p) in enumerate(zip(shape, padded_shape, strict=True)):
+        if n == p:
+            continue
+        place = places.get((n, math.prod(shape[d + 1 :])))
+        if place is None or n == 1:
+            return None
+        padded[place] = p
+    return padded

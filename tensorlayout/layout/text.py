@@ -21,9 +21,11 @@ from tensorlayout.layout.slots import Part, Parts
 
 _GRAMMAR = "(sizes):(strides)[+offset] [order=(…)] [padded=(…)] [padding=SYMBOL or 0xBITS:dtype]"
 _TEXT = re.compile(
-    r"\s*\(([\d,\s]*)\)\s*:\s*\(([-\d,*+\s]*)\)\s*(?:\+\s*(\d+))?"
-    r"(?:\s+order=\(([\d,\s]*)\))?(?:\s+padded=\(([\d,\s]*)\))?(?:\s+padding=(\S+))?\s*"
+    r"\(([\d, ]*)\) ?: ?\(([-\d,*+ ]*)\) ?(?:\+ ?(\d+))?"
+    r"(?: order=\(([\d, ]*)\))?(?: padded=\(([\d, ]*)\))?(?: padding=(\S+))?",
+    re.ASCII,
 )
+_REPR = re.compile(r"Layout\.parse\('(.*)'\)")
 
 
 @dataclass(slots=True)
@@ -59,8 +61,16 @@ def text_of(fields: Fields) -> str:
 
 
 def parse_text(text: str) -> Fields:
-    """The fields of a text form; ValueError with the grammar where `text` is none."""
-    match = _TEXT.fullmatch(text)
+    """The fields that `text`, a text form or the repr of a layout, says.
+
+    ValueError with the grammar for any other text; blanks between the words do not matter.
+    """
+    if not isinstance(text, str):
+        msg = f"layout text: must be a str, got {text!r}"
+        raise TypeError(msg)
+    plain = " ".join(text.split())  # so that the pattern meets no runs of blanks
+    wrapped = _REPR.fullmatch(plain)
+    match = _TEXT.fullmatch(wrapped[1] if wrapped else plain)
     if match is None:
         raise ValueError(_complaint(text, f"must read {_GRAMMAR}"))
     sizes, strides, offset, order, padded, padding = match.groups()
@@ -72,7 +82,7 @@ def parse_text(text: str) -> Fields:
     return Fields(
         shape,
         parts,
-        int(offset or 0),
+        0 if offset is None else _int(text, offset),
         None if order is None else _ints(text, order),
         None if padded is None else _ints(text, padded),
         PaddingValue.UNSPECIFIED if padding is None else _padding(text, padding),
@@ -98,7 +108,7 @@ def _items(text: str, listed: str) -> list[str]:
 
 
 def _int(text: str, word: str) -> int:
-    if re.fullmatch(r"-?\d{1,40}", word) is None:
+    if re.fullmatch(r"-?\d{1,40}", word, re.ASCII) is None:
         raise ValueError(_complaint(text, f"has {word!r} where an integer belongs"))
     return int(word)
 
@@ -120,7 +130,7 @@ def _parts(text: str, word: str, size: int) -> Parts:
 
 
 def _padding(text: str, word: str) -> Padding:
-    bits = re.fullmatch(r"0x([0-9a-fA-F]{1,32}):(\w+)", word)
+    bits = re.fullmatch(r"0x([0-9a-fA-F]{1,32}):(\w+)", word, re.ASCII)
     if bits is not None:
         return BitPattern(int(bits[1], 16), bits[2])
     if word in PaddingValue.__members__:

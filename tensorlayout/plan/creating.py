@@ -6,10 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tensorlayout.devices import Device
-from tensorlayout.dtypes import DType
-from tensorlayout.layout import Layout
-from tensorlayout.plan.results import checked_padding
+from tensorlayout.devices import as_device
+from tensorlayout.dtypes import as_dtype
+from tensorlayout.plan.results import LayoutSpec, checked_padding, layout_for
 from tensorlayout.tensor import Spec
 
 
@@ -28,6 +27,10 @@ class Create:
     name: str
     numpy: Callable[..., Any]
 
-    def plan(self, dtype: DType, layout: Layout, device: Device) -> CreatePlan:
-        """The plan; the padding must be one that the dtype can hold."""
-        return CreatePlan(self, Spec(dtype, checked_padding(layout, dtype), device))
+    def plan(
+        self, shape: tuple[int, ...], dtype: Any, layout: LayoutSpec | None, device: Any
+    ) -> CreatePlan:
+        """The plan, from arguments as users give them."""
+        kind = as_dtype(dtype)
+        placed = checked_padding(layout_for(self.name, shape, layout), kind)
+        return CreatePlan(self, Spec(kind, placed, as_device(device)))

@@ -37,6 +37,35 @@ class Index:
         return IndexPlan(source, Spec(source.dtype, layout, source.device))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class RowPlan:
+    """One slice along the first dimension: a view."""
+
+    source: Spec
+    result: Spec
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Row:
+    """Indexing by one integer, the commonest index, on a shorter path than others."""
+
+    name: str = "__getitem__"
+
+    def plan(self, source: Spec) -> RowPlan:
+        """The plan of the view."""
+        if not source.layout.shape:
+            msg = f"{self.name}: 1 indices (or Ellipses) are too many for shape ()"
+            raise IndexError(msg)
+        if source.layout.shape[0] == 0:
+            msg = f"{self.name}: no index is inside dimension 0 of shape {source.layout.shape}"
+            raise IndexError(msg)
+        return RowPlan(source, Index().plan(source, "int", *_whole(source)).result)
+
+
+def _whole(source: Spec) -> list[Cut]:
+    return [(n, 1) for n in source.layout.shape[1:]]
+
+
 def _representative(cut: Cut) -> Any:
     if isinstance(cut, str):
         return None if cut == "new" else 0

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
-from tensorlayout.plan.results import checked_padding, in_dtype, one_device
+from tensorlayout.plan.results import LayoutSpec, checked_padding, in_dtype, layout_for, one_device
 from tensorlayout.tensor import Spec
 
 
@@ -87,13 +87,41 @@ class Copy:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class SamePlan:
+    """Nothing to do: the operand is the result."""
+
+    result: Spec
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Relayout:
+    """The same elements in a layout asked for by name."""
+
+    name: str = "to_layout"
+
+    def plan(self, source: Spec, asked: LayoutSpec, copy: bool | None) -> Any:
+        """The plan: nothing, a view, or a copy, as `copy` allows (True always, None if needed)."""
+        wanted = layout_for(self.name, source.layout.shape, asked)
+        if copy is not True:
+            if wanted is source.layout:
+                return SamePlan(source)
+            if wanted.same_placement(source.layout) and not wanted.is_padded:
+                return ViewPlan(source, Spec(source.dtype, wanted, source.device), 0)
+        if copy is False:
+            msg = f"{self.name}: {source.layout} is not {wanted}, and copy=False"
+            raise ValueError(msg)
+        return Copy(self.name).plan(source, wanted, None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Reshape:
     """A view under another shape where one exists, else a row-major copy."""
 
     name: str = "reshape"
 
-    def plan(self, source: Spec, shape: tuple[int, ...], copy: bool | None) -> Any:
+    def plan(self, source: Spec, shape: int | tuple[int, ...], copy: bool | None) -> Any:
         """The plan: of a view or of a copy, as `copy` allows (True always, None if needed)."""
+        shape = inferred_shape("reshape", shape, source.layout.size)
         layout = source.layout.reshape(shape)
         if layout is not None and copy is not True:
             return ViewPlan(source, Spec(source.dtype, layout, source.device), layout.lowest)
@@ -161,15 +189,15 @@ class Join:
         return JoinPlan(sources, result, axis)
 
 
-def inferred_shape(name: str, shape: Sequence[int], size: int) -> tuple[int, ...]:
+def inferred_shape(name: str, shape: int | tuple[int, ...], size: int) -> tuple[int, ...]:
     """`shape` with one -1 replaced by what `size` elements need."""
-    sizes = tuple(shape)
+    sizes = given = (shape,) if isinstance(shape, int) else shape
     unknown = [d for d, n in enumerate(sizes) if n == -1]
     known = math.prod(n for n in sizes if n != -1)
     if len(unknown) == 1 and known > 0 and size % known == 0:
         d = unknown[0]
         sizes = (*sizes[:d], size // known, *sizes[d + 1 :])
     if math.prod(sizes) != size or any(n < 0 for n in sizes):
-        msg = f"{name}: shape {tuple(shape)} does not fit {size} elements"
+        msg = f"{name}: shape {given} does not fit {size} elements"
         raise ValueError(msg)
     return sizes

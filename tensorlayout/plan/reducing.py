@@ -7,7 +7,7 @@ from typing import Any
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
-from tensorlayout.plan.results import reduced_layout
+from tensorlayout.plan.results import normalized_dims, reduced_layout
 from tensorlayout.tensor import Spec
 
 
@@ -40,7 +40,7 @@ class Reduce:
     def plan(
         self,
         source: Spec,
-        dims: tuple[int, ...],
+        axis: int | tuple[int, ...] | None,
         keepdims: bool,
         dtype: DType | None,
         *static: Any,
@@ -50,6 +50,7 @@ class Reduce:
             msg = f"{self.name}: only {self.dtypes} dtypes are allowed, got {source.dtype}"
             raise TypeError(msg)
         shape = source.layout.shape
+        dims = normalized_dims(self.name, axis, len(shape))
         if not self.identity and any(shape[d] == 0 for d in dims):
             msg = f"{self.name}: no elements along axis {dims} of shape {shape}"
             raise ValueError(msg)

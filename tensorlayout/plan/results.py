@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType, in_category
-from tensorlayout.layout import BitPattern, Layout, PaddingValue, order_without
+from tensorlayout.layout import BitPattern, Layout, PaddingValue, order_of_labels, order_without
 from tensorlayout.tensor import Spec
 
 
@@ -64,6 +64,31 @@ def in_dtype(layout: Layout, dtype: DType) -> Layout:
     if not (no_order or foreign):
         return layout
     return Layout.padded(layout.shape, layout.padded_shape, layout.minor_to_major)
+
+
+LayoutSpec = Layout | str | Sequence[int]
+
+
+def layout_for(name: str, shape: tuple[int, ...], spec: LayoutSpec | None) -> Layout:
+    """The layout that `spec` asks for `shape`: None row-major, else as `to_layout` says."""
+    if spec is None:
+        return Layout.row_major(shape)
+    if isinstance(spec, str):
+        if ":" in spec:
+            return layout_for(name, shape, Layout.parse(spec))
+        return Layout.packed(shape, order_of_labels(spec, len(shape)))
+    if not isinstance(spec, Layout):
+        return Layout.packed(shape, tuple(spec))
+    if spec.shape != shape:
+        msg = f"{name}: layout {spec} is for shape {spec.shape}, the tensor has shape {shape}"
+        raise ValueError(msg)
+    if spec.is_overlapping:
+        msg = f"{name}: elements of layout {spec} share slots; a new tensor needs one slot for each"
+        raise ValueError(msg)
+    if spec.is_tiled:
+        msg = f"{name}: layout {spec} is tiled; tensors hold strided layouts only so far"
+        raise NotImplementedError(msg)
+    return spec.at_origin
 
 
 def checked_padding(layout: Layout, dtype: DType) -> Layout:

@@ -1,0 +1,79 @@
+"""The command line: ``python -m tensorlayout demo``, ``show`` and ``info``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from tensorlayout._version import __version__
+from tensorlayout.cli.errors import CommandError, DifferenceError
+
+_DEMO = """an image pipeline on real photographs: views, batches, NHWC and NCHW, padded rows,
+normalising, mirrored halves, NumPy and PyTorch without a copy. Every step is compared with NumPy;
+the pictures go to the folder OUT."""
+_SHOW = """print what a layout says: sizes, strides, order, padding, and its memory slot by slot.
+A layout is a text such as '(2,3):(5,1) padded=(2,5) padding=ZERO', or labels and a shape such as
+NHWC 1,2,2,3 (the shape in the logical order N, C, H, W)."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose complaints are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: error: {message} (see --help)\n")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The arguments of the command line."""
+    top = _Parser(prog="python -m tensorlayout", description="Tensors that know their layout.")
+    top.add_argument("--version", action="version", version=f"tensorlayout {__version__}")
+    commands = top.add_subparsers(dest="command", required=True, metavar="demo|show|info")
+    demo = commands.add_parser("demo", help="an image pipeline, checked", description=_DEMO)
+    demo.add_argument("images", nargs="*", metavar="IMAGE", help="photographs (default: our own)")
+    demo.add_argument("--out", default="tensorlayout-demo", help="folder of the pictures written")
+    demo.add_argument("--device", default="cpu", help="where the tensors live (default: cpu)")
+    show = commands.add_parser("show", help="what a layout says", description=_SHOW)
+    show.add_argument("layout", metavar="LAYOUT", help="the text of a layout, or labels")
+    show.add_argument("shape", nargs="?", metavar="SHAPE", help="with labels: sizes, as in 1,3,4,5")
+    commands.add_parser("info", help="versions, devices and the cache of plans")
+    return top
+
+
+def _run(arguments: argparse.Namespace) -> None:
+    if arguments.command == "demo":
+        from tensorlayout.cli import demo
+
+        demo.run(arguments.images, arguments.out, arguments.device)
+    elif arguments.command == "show":
+        from tensorlayout.cli import show
+
+        print(show.described(arguments.layout, arguments.shape))
+    else:
+        from tensorlayout.cli import info
+
+        print(info.described())
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit status."""
+    arguments = parser().parse_args(argv)
+    try:
+        _run(arguments)
+        sys.stdout.flush()
+    except CommandError as error:
+        return _complain(2, str(error))
+    except DifferenceError as error:
+        return _complain(1, str(error))
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:  # the reader has seen enough, as in ``… | head``
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _complain(status: int, message: str) -> int:
+    print(f"tensorlayout: error: {' '.join(message.split())}", file=sys.stderr)
+    return status

@@ -1,0 +1,82 @@
+"""``demo``: an image pipeline on photographs, each step compared with NumPy."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import tensorlayout as tl
+from tensorlayout.cli import ledger as book
+from tensorlayout.cli.errors import CommandError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tensorlayout.cli.pictures import Picture
+
+
+def run(images: Sequence[str], out: str, device: str) -> None:
+    """The whole demo: reads, computes, prints the table and writes the pictures.
+
+    CommandError for a wrong argument or file, DifferenceError where a step is not NumPy's.
+    """
+    if importlib.util.find_spec("PIL") is None:
+        msg = "the demo reads and writes pictures with Pillow: pip install 'tensorlayout[demo]'"
+        raise CommandError(msg)
+    from tensorlayout.cli import pictures
+
+    _check_device(device)
+    folder = pictures.folder(out)
+    loaded = pictures.load(images)
+    _introduce(loaded, device)
+    written = _pipeline(loaded, device, folder)
+    for path in written:
+        print(f"wrote {path}")
+
+
+def _check_device(device: str) -> None:
+    try:
+        tl.zeros((), device=device)
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+
+
+def _introduce(loaded: Sequence[Picture], device: str) -> None:
+    from tensorlayout.cli import pipeline
+
+    for picture in loaded:
+        notes = "".join(f"; {note}" for note in picture.notes)
+        print(f"{picture.name}: {picture.height} x {picture.width} pixels{notes}")
+    height, width = pipeline.common_size(loaded)
+    if any((p.height, p.width) != (height, width) for p in loaded):
+        print(f"the pictures differ in size: cut to {height} x {width}, from the middle")
+    if width % pipeline.PITCH == 0:
+        print(f"{width} bytes a row are a multiple of {pipeline.PITCH}: no row needs padding")
+    print(f"device: {device}\n")
+
+
+def _pipeline(loaded: Sequence[Picture], device: str, folder: Path) -> list[Path]:
+    from PIL import Image
+
+    from tensorlayout.cli import handover, pictures, pipeline, sheet
+
+    ledger = book.Ledger()
+    print(book.head())
+    tensors = pipeline.read(ledger, loaded, device)
+    height, width = pipeline.common_size(loaded)
+    made = pipeline.batch(
+        ledger, tensors, [p.pixels[pipeline.middle(p, height, width)] for p in loaded]
+    )
+    pitched, nhwc, values = pipeline.normalise(ledger, made, device)
+    normalised = pipeline.viewable(ledger, pitched, values)
+    mosaic = pipeline.mosaic(ledger, made)
+    print()
+    print("\n".join(book.LEGEND), end="\n\n")
+    print("\n".join(handover.shared(nhwc, values)))
+    print(f"\n{ledger.summary()}")
+    return [
+        pictures.save(Image.fromarray(book.host(mosaic)), folder / "mosaic.png"),
+        pictures.save(Image.fromarray(book.host(normalised)), folder / "normalised.png"),
+        pictures.save(sheet.sheet(made.nhwc[0, ...], pipeline.PITCH), folder / "layouts.png"),
+    ]

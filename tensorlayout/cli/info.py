@@ -1,0 +1,42 @@
+"""``info``: versions, devices and the cache of plans."""
+
+from __future__ import annotations
+
+import platform
+from importlib import metadata
+
+import tensorlayout as tl
+from tensorlayout.devices import available
+
+REQUIRED = ("numpy", "array-api-compat", "ml_dtypes")
+OPTIONAL = ("torch", "cupy", "cupy-cuda12x", "cupy-cuda13x", "pillow")
+
+
+def described() -> str:
+    """One line for each thing worth knowing in a report of a problem."""
+    facts = [("tensorlayout", tl.__version__), ("Python", platform.python_version())]
+    facts += [(name, version(name) or "not installed") for name in REQUIRED]
+    facts += [(name, f"{found} (optional)") for name in OPTIONAL if (found := version(name))]
+    facts += [("array API", tl.__array_api_version__), ("platform", platform.platform())]
+    facts += [("devices", ", ".join(map(str, available()))), ("plan cache", _cache())]
+    return "\n".join(f"{name:<17} {value}" for name, value in facts)
+
+
+def version(distribution: str) -> str | None:
+    """The version of an installed distribution, which is not imported; None without it.
+
+    >>> version("no-such-distribution") is None
+    True
+    """
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _cache() -> str:
+    cache = tl.plan.cache_info()
+    return (
+        f"{cache.currsize} of at most {cache.maxsize} plans in this process,"
+        f" {cache.hits} hits, {cache.misses} misses"
+    )

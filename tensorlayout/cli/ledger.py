@@ -1,0 +1,190 @@
+"""The ledger of a pipeline: each step traced, compared with NumPy, and written in a table."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import tensorlayout as tl
+from tensorlayout.cli.errors import DifferenceError
+
+Array = np.ndarray[Any, Any]
+
+# The trace's kinds, the one that says most first, in the words of the table.
+_KINDS = {"run": "compute", "layout": "relayout", "copy": "copy", "view": "view"}
+LEGEND = (
+    "layout: dimensions as they lie in memory, slowest first. W+112: each row padded by 112 slots;",
+    "  -W: W runs backwards; gaps: a part of something larger.",
+    "kind: view, nothing moved; copy, moved; relayout, moved into another layout; compute.",
+    "MB: written. GB/s: read and written. ms: as the host saw it.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a pipeline, and what its calls cost together."""
+
+    title: str
+    shape: tuple[int, ...]
+    before: str
+    after: str
+    kind: str
+    bytes_read: int
+    bytes_written: int
+    bytes_copied: int
+    seconds: float
+
+
+@dataclass(slots=True)
+class Ledger:
+    """The steps so far; `announce` is called with each line of the table as it is known."""
+
+    announce: Callable[[str], None] = print
+    steps: list[Step] = field(default_factory=list)
+
+    def step(
+        self,
+        title: str,
+        dims: str,
+        call: Callable[..., tl.Tensor],
+        *inputs: tl.Tensor,
+        expected: Array,
+        memory: Array | None = None,
+    ) -> tl.Tensor:
+        """Do a step and compare it with NumPy.
+
+        `dims`: the letters of the dimensions of the first input and of the result, as in
+        ``"HWC CHW"``. `expected`: the elements as NumPy has them. `memory`: the whole storage of
+        the result, slot by slot, padding included. DifferenceError at the first difference.
+        """
+        with tl.trace() as seen:
+            start = time.perf_counter()
+            result = call(*inputs)
+            seconds = time.perf_counter() - start
+        step = _summed(title, dims, inputs, result, seen, seconds)
+        self.steps.append(step)
+        self._check(title, result, expected, memory)
+        if step.kind == "view" and inputs:
+            self._check_shared(title, inputs[0], result)
+        self.announce(line(step))
+        return result
+
+    def _check(self, title: str, result: tl.Tensor, expected: Array, memory: Array | None) -> None:
+        place = f"step {len(self.steps)} ({title})"
+        _compare(place, "element", host(result), expected)
+        if memory is not None:
+            _compare(place, "slot", storage(result), memory)
+
+    def _check_shared(self, title: str, source: tl.Tensor, result: tl.Tensor) -> None:
+        if result.device == "cpu" and not np.shares_memory(host(source), host(result)):
+            msg = f"step {len(self.steps)} ({title}): the trace says view, the memory is another"
+            raise DifferenceError(msg)
+
+    def summary(self) -> str:
+        """Counts of steps by kind, and the bytes that copies wrote."""
+        kinds = [step.kind for step in self.steps]
+        copied = sum(step.bytes_copied for step in self.steps)
+        copies = kinds.count("copy") + kinds.count("relayout")
+        return (
+            f"{len(self.steps)} steps, each equal to NumPy's own result:"
+            f" {kinds.count('view')} views, {copies} copies, {kinds.count('compute')} computations;"
+            f" {copied:,} bytes copied"
+        )
+
+
+def _compare(place: str, what: str, found: Array, expected: Array) -> None:
+    if (found.dtype, found.shape) != (expected.dtype, expected.shape):
+        msg = (
+            f"{place} differs from NumPy: {found.dtype} of shape {found.shape}"
+            f" instead of {expected.dtype} of shape {expected.shape}"
+        )
+        raise DifferenceError(msg)
+    wrong = found != expected
+    if wrong.any():
+        at = tuple(int(i) for i in np.unravel_index(int(wrong.argmax()), wrong.shape))
+        msg = (
+            f"{place} differs from NumPy: {int(wrong.sum())} of {wrong.size} {what}s,"
+            f" the first at {at}: {found[at]} instead of {expected[at]}"
+        )
+        raise DifferenceError(msg)
+
+
+def host(x: tl.Tensor) -> Array:
+    """The elements as a NumPy array: the same memory on the CPU, a copy from elsewhere."""
+    return np.asarray(x.to_device("cpu"))
+
+
+def storage(x: tl.Tensor) -> Array:
+    """The memory of `x` slot by slot, padding included; for layouts that begin at slot 0."""
+    array = host(x)
+    slots = (x.layout.required_size,)
+    return np.lib.stride_tricks.as_strided(array, slots, (array.itemsize,), writeable=False)
+
+
+def _summed(
+    title: str,
+    dims: str,
+    inputs: Sequence[tl.Tensor],
+    result: tl.Tensor,
+    seen: tl.Trace,
+    seconds: float,
+) -> Step:
+    before, after = dims.split() if " " in dims else ("", dims)
+    kinds = {record.kind for record in seen}
+    return Step(
+        title,
+        result.shape,
+        brief(inputs[0].layout, before) if inputs else "",
+        brief(result.layout, after),
+        next((word for kind, word in _KINDS.items() if kind in kinds), "view"),
+        sum(record.bytes_read for record in seen),
+        sum(record.bytes_written for record in seen),
+        seen.bytes_copied,
+        sum(record.seconds for record in seen) if len(seen) else seconds,
+    )
+
+
+def brief(layout: tl.Layout, letters: str) -> str:
+    """The dimensions in memory order, slowest first, and what is not packed about them.
+
+    >>> brief(tl.Layout.pitched((3, 4, 100), 256, 1), "CHW")
+    'CHW W+156'
+    >>> brief(tl.Layout((4, 5), (10, -2), offset=8), "HW")
+    'HW -W gaps'
+    """
+    words = ["".join(letters[d] for d in reversed(layout.minor_to_major))]
+    for d, letter in enumerate(letters):
+        if layout.padded_shape[d] != layout.shape[d]:
+            words.append(f"{letter}+{layout.padded_shape[d] - layout.shape[d]}")
+        if layout.strides[d] < 0:
+            words.append(f"-{letter}")
+    if not layout.covers_block:
+        words.append("gaps")
+    return " ".join(words)
+
+
+_FORM = "{:<29} {:<15} {:<23} {:<8} {:>7} {:>8} {:>5}"
+
+
+def head() -> str:
+    """The first line of the table."""
+    return _FORM.format("step", "shape", "layout", "kind", "MB", "ms", "GB/s")
+
+
+def line(step: Step) -> str:
+    """The line of a step."""
+    arrow = f"{step.before} -> {step.after}" if step.before else f"-> {step.after}"
+    moved = step.bytes_read + step.bytes_written
+    return _FORM.format(
+        step.title,
+        "x".join(map(str, step.shape)),
+        arrow,
+        step.kind,
+        f"{step.bytes_written / 1e6:.3f}" if moved else "-",
+        f"{step.seconds * 1e3:.3f}",
+        f"{moved / step.seconds / 1e9:.1f}" if moved and step.seconds else "-",
+    )

@@ -1,0 +1,120 @@
+"""Pictures in and out, by Pillow: the one part of the demo that is not tensors."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from PIL import Image, ImageOps
+
+from tensorlayout.cli.errors import CommandError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PHOTOGRAPHS = ("astronaut.jpg", "rocket.jpg")
+# Pixels of all pictures together: some ten working copies in float32 stay below 2 GB.
+MOST_PIXELS = 8_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A decoded picture: `octets` are its RGB bytes, rows of pixels; `notes` what was changed."""
+
+    name: str
+    height: int
+    width: int
+    octets: bytes
+    notes: tuple[str, ...]
+
+    @property
+    def pixels(self) -> np.ndarray[Any, Any]:
+        """The bytes as NumPy sees them: height × width × 3."""
+        return np.frombuffer(self.octets, np.uint8).reshape(self.height, self.width, 3)
+
+
+def load(paths: Sequence[str]) -> list[Picture]:
+    """The pictures of `paths`, or the photographs of this package; CommandError if unreadable."""
+    if paths:
+        return [_picture(Path(path).name, path, len(paths)) for path in paths]
+    folder = files("tensorlayout.cli") / "photographs"
+    found = []
+    for name in PHOTOGRAPHS:
+        with as_file(folder / name) as path:
+            found.append(_picture(name, path, len(PHOTOGRAPHS)))
+    return found
+
+
+def _picture(name: str, path: str | Path, count: int) -> Picture:
+    with _complaints(f"cannot read {path}"), Image.open(path) as opened:
+        notes = [f"the first of {n} frames"] if (n := getattr(opened, "n_frames", 1)) > 1 else []
+        upright = ImageOps.exif_transpose(opened)
+        image, said = _in_rgb(upright)
+        smaller = _reduced(image, count)
+    notes += said
+    if smaller.size != image.size:
+        notes.append("reduced from {} x {}".format(*image.size))
+    return Picture(name, smaller.height, smaller.width, smaller.tobytes(), tuple(notes))
+
+
+@contextmanager
+def _complaints(doing: str) -> Iterator[None]:
+    """Turn whatever Pillow raises at a bad file into one line."""
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            yield
+    except (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError) as error:
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        msg = f"{doing}: {reason}"
+        raise CommandError(msg) from None
+
+
+def _in_rgb(image: Image.Image) -> tuple[Image.Image, list[str]]:
+    """The picture in RGB, and a note if it was in anything else."""
+    if image.mode == "RGB" and "transparency" not in image.info:
+        return image.copy(), []
+    if image.mode.startswith("I"):  # 16 bits of grey
+        return image.point(lambda v: v * (1 / 256)).convert("L").convert("RGB"), [
+            "16-bit grey made RGB"
+        ]
+    if image.has_transparency_data:
+        clear = image.convert("RGBA")
+        white = Image.new("RGBA", clear.size, "white")
+        said = f"{image.mode} made RGB on a white ground"
+        return Image.alpha_composite(white, clear).convert("RGB"), [said]
+    return image.convert("RGB"), [f"{image.mode} made RGB"]
+
+
+def _reduced(image: Image.Image, count: int) -> Image.Image:
+    """The picture made smaller if `count` such pictures were too many pixels."""
+    excess = image.width * image.height * count / MOST_PIXELS
+    if excess <= 1:
+        return image
+    scale = 1 / math.sqrt(excess)
+    width, height = (max(1, int(n * scale)) for n in image.size)
+    return image.resize((width, height), Image.Resampling.BOX)
+
+
+def folder(out: str) -> Path:
+    """The folder `out`, made if need be, and known to take files; CommandError if it does not."""
+    path = Path(out)
+    with _complaints(f"cannot write to {out}"):
+        path.mkdir(parents=True, exist_ok=True)
+        probe = path / ".tensorlayout-probe"
+        probe.write_bytes(b"")
+        probe.unlink()
+    return path
+
+
+def save(image: Image.Image, path: Path) -> Path:
+    """Write a PNG."""
+    with _complaints(f"cannot write {path}"):
+        image.save(path, format="PNG")
+    return path

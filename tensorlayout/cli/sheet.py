@@ -1,0 +1,196 @@
+"""The contact sheet: the memory of one picture in several layouts, drawn as it lies in storage."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+import tensorlayout as tl
+from tensorlayout.cli.ledger import Array, storage
+
+PANEL, MARGIN, HEAD = 384, 24, 118  # pixels
+CELLS, ROWS, CELL = 12, 6, 32  # bytes in a row of the magnified part, its rows, pixels of a byte
+INK, FAINT, GROUND, PAPER = (24, 24, 28), (110, 110, 118), (236, 236, 238), (252, 252, 252)
+STRIPES = ((255, 214, 64), (60, 56, 40))  # of padding, which no photograph looks like
+# A byte is drawn in the colour of its channel, so that grey values stay readable.
+TINTS = np.array([[0, 0, 0], [1.0, 0.22, 0.16], [0.2, 0.95, 0.24], [0.25, 0.42, 1.0]])
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One layout of the picture: `octets` and `channels` (0 is padding) by row of memory."""
+
+    title: str
+    remark: str
+    layout: tl.Layout
+    octets: Array
+    channels: Array
+    window: tuple[int, int]  # the first row and column of the magnified part
+
+    @property
+    def drawn(self) -> Array:
+        """The memory as pixels, a byte each."""
+        pixels = self.octets[..., None] * TINTS[self.channels]
+        return np.where(
+            (self.channels == 0)[..., None], _stripes(self.channels.shape), pixels
+        ).astype(np.uint8)
+
+    def taken_for_hwc(self, height: int, width: int) -> Array:
+        """The same bytes in the eyes of a program that takes them for rows of RGB pixels."""
+        return self.octets.ravel()[: height * width * 3].reshape(height, width, 3)
+
+
+def _stripes(shape: tuple[int, ...], period: int = 16) -> Array:
+    rows, columns = np.indices(shape)
+    dark = (rows + columns) // (period // 2) % 2
+    return np.array(STRIPES)[dark]
+
+
+def panels(picture: tl.Tensor, pitch: int) -> list[Panel]:
+    """The picture, shape (C, H, W), in four layouts."""
+    _, height, width = picture.shape
+    shape, row, column = picture.shape, height // 3, width // 2
+    pitched = tl.Layout.pitched(shape, pitch, tl.uint8, padding_value=tl.PaddingValue.ZERO)
+    edge = max(0, width - CELLS // 2) if pitched.is_padded else column
+    padding = (
+        f"Each row begins at a multiple of {pitch} bytes. Striped: padding, which holds zeros."
+        if pitched.is_padded
+        else f"{width} bytes a row are a multiple of {pitch}: no padding."
+    )
+    return [
+        _panel(
+            picture,
+            "HWC: interleaved",
+            "The bytes of a pixel lie side by side.",
+            tl.Layout.labelled(shape, "HWC"),
+            (row, 3 * column),
+        ),
+        _panel(
+            picture,
+            "CHW: planar",
+            "All of red, then all of green, then all of blue.",
+            tl.Layout.row_major(shape),
+            (row, column),
+        ),
+        _panel(picture, "CHW with padded rows", padding, pitched, (row, edge)),
+        _panel(
+            picture,
+            "Column-major",
+            "Column after column of the picture: it lies on its side.",
+            tl.Layout.column_major(shape),
+            (column, 3 * row),
+        ),
+    ]
+
+
+def _panel(
+    picture: tl.Tensor, title: str, remark: str, layout: tl.Layout, window: tuple[int, int]
+) -> Panel:
+    numbers = tl.reshape(tl.asarray([1, 2, 3], dtype=tl.uint8, device=picture.device), (3, 1, 1))
+    octets, channels = (
+        storage(tl.to_layout(x, layout, copy=True))
+        for x in (picture, tl.broadcast_to(numbers, picture.shape))
+    )
+    # A row of memory: the fastest dimension, or the fastest two where that is the channel.
+    fastest, second = layout.minor_to_major[:2]
+    length = layout.padded_shape[fastest] * (layout.padded_shape[second] if fastest == 0 else 1)
+    return Panel(
+        title, remark, layout, octets.reshape(-1, length), channels.reshape(-1, length), window
+    )
+
+
+def sheet(picture: tl.Tensor, pitch: int) -> Image.Image:
+    """The contact sheet of a picture of shape (3, H, W): four layouts, each drawn three ways."""
+    drawn = panels(picture, pitch)
+    _, height, width = picture.shape
+    largest = max(max(panel.octets.shape) for panel in drawn)
+    tallest = min(PANEL, max(_scaled(p.octets.shape, largest)[0] for p in drawn))
+    seen = _scaled((height, width), max(height, width))
+    tops = _tops(tallest, ROWS * CELL, seen[0])
+    canvas = Image.new("RGB", (4 * (PANEL + MARGIN) + MARGIN, tops[-1]), PAPER)
+    _headings(canvas, tops, f"One picture of {height} x {width} pixels: its bytes in memory")
+    for number, panel in enumerate(drawn):
+        left = MARGIN + number * (PANEL + MARGIN)
+        _caption(canvas, panel, left, tops[0])
+        memory = Image.fromarray(panel.drawn)
+        canvas.paste(_resized(memory, _scaled(panel.octets.shape, largest)), (left, tops[1]))
+        canvas.paste(_magnified(panel), (left, tops[2]))
+        taken = Image.fromarray(panel.taken_for_hwc(height, width))
+        canvas.paste(_resized(taken, seen), (left, tops[3]))
+    return canvas
+
+
+def _scaled(shape: tuple[int, ...], largest: int) -> tuple[int, int]:
+    """Height and width such that `largest` fills a panel; whole multiples when magnifying."""
+    scale = PANEL / largest
+    scale = min(int(scale), CELL) if scale >= 1 else scale
+    return max(1, round(shape[0] * scale)), max(1, round(shape[1] * scale))
+
+
+def _resized(image: Image.Image, size: tuple[int, int]) -> Image.Image:
+    height, width = size
+    smaller = height < image.height or width < image.width
+    how = Image.Resampling.BOX if smaller else Image.Resampling.NEAREST
+    return image.resize((width, height), how)
+
+
+def _tops(*heights: int) -> list[int]:
+    """Where the captions, the three rows of drawings, and the end are."""
+    tops = [64, 64 + HEAD + 28]
+    for height in heights:
+        tops.append(tops[-1] + height + 60)
+    return [*tops[:-1], tops[-1] - 60 + MARGIN]
+
+
+def _font(size: int) -> ImageFont.ImageFont | ImageFont.FreeTypeFont:
+    return ImageFont.load_default(size)
+
+
+def _headings(canvas: Image.Image, tops: list[int], title: str) -> None:
+    draw = ImageDraw.Draw(canvas)
+    draw.text((MARGIN, 20), title, INK, _font(26))
+    for top, words in zip(
+        tops[1:],
+        (
+            "The whole memory, a byte a point in the colour of its channel, row after row",
+            "Some of it magnified: the value of each byte",
+            "The same bytes in the eyes of a program that takes any memory for HWC",
+        ),
+        strict=False,
+    ):
+        draw.text((MARGIN, top - 24), words, FAINT, _font(15))
+
+
+def _caption(canvas: Image.Image, panel: Panel, left: int, top: int) -> None:
+    draw = ImageDraw.Draw(canvas)
+    draw.text((left, top), panel.title, INK, _font(20))
+    draw.text((left, top + 29), "\n".join(textwrap.wrap(panel.remark, 56)), INK, _font(14))
+    draw.text((left, top + 66), "\n".join(textwrap.wrap(str(panel.layout), 56)), FAINT, _font(13))
+
+
+def _magnified(panel: Panel) -> Image.Image:
+    """The window of a panel, each byte a square with its value."""
+    rows, columns = (
+        slice(max(0, min(at, size - most)), max(0, min(at, size - most)) + most)
+        for at, size, most in zip(panel.window, panel.octets.shape, (ROWS, CELLS), strict=True)
+    )
+    octets, channels = panel.octets[rows, columns], panel.channels[rows, columns]
+    canvas = Image.new("RGB", (CELLS * CELL, ROWS * CELL), PAPER)
+    draw, font = ImageDraw.Draw(canvas), _font(13)
+    for (row, column), channel in np.ndenumerate(channels):
+        colour = tuple(int(v) for v in octets[row, column] * TINTS[channel])
+        padding = channel == 0
+        box = (column * CELL, row * CELL, (column + 1) * CELL - 2, (row + 1) * CELL - 2)
+        draw.rectangle(box, STRIPES[0] if padding else colour)
+        dark = not padding and sum(colour) < 330
+        draw.text(
+            ((box[0] + box[2]) / 2, (box[1] + box[3]) / 2),
+            str(octets[row, column]),
+            (255, 255, 255) if dark else INK,
+            font,
+            anchor="mm",
+        )
+    return canvas

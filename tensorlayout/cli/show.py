@@ -1,0 +1,168 @@
+"""``show``: a layout in words and its memory slot by slot."""
+
+from __future__ import annotations
+
+import shutil
+from itertools import accumulate
+
+from tensorlayout.cli.errors import CommandError
+from tensorlayout.layout import Layout
+from tensorlayout.layout.checks import letters
+
+MOST_SLOTS = 512  # of the memory table; beyond, only the first part is shown
+FIRST_SLOTS = 96
+SHARED = "*"
+
+_FLAGS = (
+    ("row-major", "is_row_major"),
+    ("column-major", "is_column_major"),
+    ("packed", "is_packed"),
+    ("padded", "is_padded"),
+    ("tiled", "is_tiled"),
+    ("covers a block", "covers_block"),
+    ("broadcast", "is_broadcast"),
+    ("overlapping", "is_overlapping"),
+)
+
+
+def described(text: str, shape: str | None = None, width: int | None = None) -> str:
+    """The answer to ``show``, no line wider than `width` (the terminal's by default).
+
+    >>> print(described("(2,3):(1,2)").splitlines()[-1])
+    Value:  A D B E C F
+    """
+    layout = read(text, shape)
+    columns = width or shutil.get_terminal_size((100, 24)).columns
+    lines = [f"{name:<14} {value}" for name, value in facts(layout)]
+    return "\n".join([*lines, "", *memory(layout, max(columns, 20))])
+
+
+def read(text: str, shape: str | None) -> Layout:
+    """The layout of a text, or of labels and a shape; CommandError that says what is wrong."""
+    try:
+        if ":" in text:
+            if shape is not None:
+                msg = f"show: the layout text {text!r} already has a shape, got {shape!r} as well"
+                raise CommandError(msg)
+            return Layout.parse(text)
+        if shape is None:
+            msg = (
+                f"show: {text!r} is no layout text such as '(2,3):(3,1)';"
+                " labels need a shape, as in: show NHWC 1,2,2,3"
+            )
+            raise CommandError(msg)
+        return Layout.labelled(_sizes(shape), text)
+    except (ValueError, TypeError, OverflowError) as error:
+        msg = f"show: {error}"
+        raise CommandError(msg) from None
+
+
+def _sizes(shape: str) -> tuple[int, ...]:
+    words = [word.strip() for word in shape.strip("() ").removesuffix(",").split(",")]
+    if not all(word.isdecimal() and len(word) < 40 for word in words):
+        msg = f"show: a shape is sizes with commas between, as in 1,3,4,5, got {shape!r}"
+        raise CommandError(msg)
+    return tuple(map(int, words))
+
+
+def facts(layout: Layout) -> list[tuple[str, str]]:
+    """What the layout says, by name."""
+    return [
+        ("layout", str(layout)),
+        ("shape", f"{layout.shape}, {_count(layout.size, 'element')}"),
+        _strides(layout),
+        ("offset", f"slot {layout.offset} holds the element at index (0, ...)"),
+        ("order", f"minor to major {layout.minor_to_major}"),
+        ("required size", _required(layout)),
+        ("padding", _padding(layout)),
+        ("flags", ", ".join(n for n, flag in _FLAGS if getattr(layout, flag)) or "none"),
+        ("form", f"{layout.form}{' (the layout itself)' * (layout.form is layout)}"),
+    ]
+
+
+def _strides(layout: Layout) -> tuple[str, str]:
+    if not layout.is_tiled:
+        return "strides", f"{layout.strides}, in elements"
+    parts = ("+".join(f"{e}*{s}" for e, s in dim) for dim in layout.parts)
+    return "parts", f"({', '.join(parts)}), extent*stride in elements"
+
+
+def _required(layout: Layout) -> str:
+    count = _count(layout.required_size, "slot")
+    if layout.size == 0:
+        return f"{count}: there are no elements"
+    return f"{count}; the elements and their padding begin at slot {layout.lowest}"
+
+
+def _padding(layout: Layout) -> str:
+    if layout.is_padded:
+        holds = getattr(layout.padding_value, "name", str(layout.padding_value))
+        count = _count(layout.padding_size, "slot")
+        return f"{count} up to the sizes {layout.padded_shape}, holding {holds}"
+    gaps = layout.required_size - layout.lowest - layout.size
+    if layout.size and gaps > 0 and not layout.is_overlapping:
+        return f"none; {_count(gaps, 'slot')} between the elements belong to others"
+    return "none"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
+
+
+def memory(layout: Layout, width: int) -> list[str]:
+    """The memory table, broken into lines of `width`; of a large layout only the first part."""
+    if layout.required_size == 0:
+        return ["memory: no slots"]
+    if layout.required_size <= MOST_SLOTS and layout.size <= MOST_SLOTS:
+        lines = layout.table().splitlines()
+        offsets, values = (line.split()[1:] for line in lines)
+        head = f"memory, {_count(layout.required_size, 'slot')} (A is the first element):"
+    else:
+        values = _first_values(layout, min(FIRST_SLOTS, layout.required_size))
+        offsets = [str(slot) for slot in range(len(values))]
+        head = f"memory, the first {len(values)} of {_count(layout.required_size, 'slot')}"
+        head += " (A is the first element):"
+    return [head, *_wrapped(offsets, values, width), *_legend(layout, values)]
+
+
+def _first_values(layout: Layout, count: int) -> list[str]:
+    """The names of what the first `count` slots hold, as `Layout.table` would write them."""
+    filler = {"ZERO": "0", "ONE": "1"}.get(getattr(layout.padding_value, "name", ""), "x")
+    return [_value(layout, slot, filler) for slot in range(count)]
+
+
+def _value(layout: Layout, slot: int, filler: str) -> str:
+    try:
+        index = layout.index_of(slot)
+    except ValueError:  # several elements share the slot
+        return SHARED
+    if index is None:
+        return filler if slot >= layout.lowest else "x"
+    number = 0
+    for i, n in zip(index, layout.shape, strict=True):
+        number = number * n + i
+    return letters(number)
+
+
+def _legend(layout: Layout, values: list[str]) -> list[str]:
+    notes = {"x": "x: no element of this layout", SHARED: "*: shared by several elements"}
+    lines = [note for sign, note in notes.items() if sign in values]
+    if layout.is_overlapping and SHARED not in values:
+        lines.append("elements share slots: a slot shows the last of its elements")
+    return lines
+
+
+def _wrapped(offsets: list[str], values: list[str], width: int) -> list[str]:
+    """Pairs of lines, of which none is wider than `width` unless a single column is."""
+    widths = [max(map(len, pair)) for pair in zip(offsets, values, strict=True)]
+    ends = list(accumulate(w + 1 for w in widths))
+    lines: list[str] = []
+    start, used, room = 0, 0, width - len("Offset:")
+    for at, end in enumerate(ends):
+        last = at + 1 == len(ends)
+        if last or ends[at + 1] - used > room:
+            for head, row in (("Offset:", offsets), ("Value: ", values)):
+                words = zip(row[start : at + 1], widths[start : at + 1], strict=True)
+                lines.append(head + "".join(f" {word:>{w}}" for word, w in words))
+            start, used = at + 1, end
+    return lines

@@ -1,0 +1,289 @@
+"""`Placement`: the fields of a layout, and all that follows from them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Protocol
+
+from tensorlayout.layout import checks, overlap, slots, text
+from tensorlayout.layout import order as orders
+from tensorlayout.layout.padding import Padding, PaddingValue
+from tensorlayout.layout.slots import MAX_SLOTS, Parts
+
+
+class HasItemsize(Protocol):
+    """Anything that knows its bytes per element, such as a dtype."""
+
+    @property
+    def itemsize(self) -> int:
+        """The **bytes** of one element."""
+
+
+class Placement:
+    """Where each element of a tensor stands in its storage: what a layout can be asked.
+
+    Dimensions are made of parts, see `slots`. Padding stands behind the elements of each dimension
+    in memory, whether they run forwards or backwards: a layout that owns padding fills the slots
+    from `lowest` up to `required_size`, and those without an element are its padding.
+    """
+
+    shape: tuple[int, ...]
+    parts: tuple[Parts, ...]
+    offset: int
+    minor_to_major: tuple[int, ...]
+    padded_shape: tuple[int, ...]
+    padding_value: Padding
+
+    def _check_size(self) -> None:
+        # Sizes of 0 count as 1, so that the strides of an empty block stay within 64 bits too.
+        if math.prod([n or 1 for n in self.padded_shape]) > MAX_SLOTS:
+            sizes = self.padded_shape
+            msg = f"shape: the sizes {sizes}, with 1 for 0, multiply to more than 2**63 - 1"
+            raise ValueError(msg)
+        if self.required_size > MAX_SLOTS or self.offset > MAX_SLOTS:
+            msg = f"strides: {self} reaches beyond slot 2**63 - 1"
+            raise ValueError(msg)
+        if self.lowest < 0:
+            least = self.offset - self.lowest
+            msg = (
+                f"offset: {self.offset} puts elements at negative slots, down to {self.lowest};"
+                f" it must be at least {least} for these strides"
+            )
+            raise ValueError(msg)
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    @cached_property
+    def size(self) -> int:
+        """The number of elements, padding not counted."""
+        return math.prod(self.shape)
+
+    @property
+    def is_tiled(self) -> bool:
+        """Whether some dimension is split into several parts."""
+        return any(len(parts) > 1 for parts in self.parts)
+
+    @cached_property
+    def strides(self) -> tuple[int, ...]:
+        """The strides in elements. ValueError for a tiled layout, which has none."""
+        if self.is_tiled:
+            msg = f"strides: a tiled layout has none, see parts; layout {self}"
+            raise ValueError(msg)
+        return tuple(parts[0][1] for parts in self.parts)
+
+    @cached_property
+    def _span(self) -> tuple[int, int]:
+        """The lowest and highest slot of an element; (offset, offset) without elements."""
+        low = high = self.offset
+        if 0 in self.shape:
+            return low, high
+        for size, parts in zip(self.shape, self.parts, strict=True):
+            down, up = slots.span(parts, size)
+            low += down
+            high += up
+        return low, high
+
+    @property
+    def lowest(self) -> int:
+        """The lowest slot of an element; the offset where there is none."""
+        return self._span[0]
+
+    @cached_property
+    def required_size(self) -> int:
+        """The least number of slots of a storage that holds the layout, padding included."""
+        if self.is_padded:
+            return self.lowest + math.prod(self.padded_shape)
+        return self._span[1] + 1 if self.size else 0
+
+    def nbytes(self, itemsize: int | HasItemsize) -> int:
+        """The **bytes** that `required_size` slots take; `itemsize` in bytes, or a dtype."""
+        return self.required_size * checks.checked_itemsize(itemsize)
+
+    @property
+    def padding_size(self) -> int:
+        """The number of slots of padding that this layout owns; 0 for a view with gaps."""
+        return math.prod(self.padded_shape) - self.size
+
+    @cached_property
+    def covers_block(self) -> bool:
+        """Whether the elements and their padding fill a block of slots one to one."""
+        return slots.covers_block(self.parts, self.padded_shape)
+
+    @property
+    def is_padded(self) -> bool:
+        """Whether the layout owns slots of padding."""
+        return self.padded_shape != self.shape and 0 not in self.padded_shape
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether the elements fill `size` slots one to one in some order of dimensions."""
+        return self.covers_block and not self.is_padded and not self.is_tiled
+
+    @cached_property
+    def is_row_major(self) -> bool:
+        """Whether the placement is the packed row-major one, wherever it begins."""
+        return self._is_packed_as(orders.descending(self.ndim))
+
+    @cached_property
+    def is_column_major(self) -> bool:
+        """Whether the placement is the packed column-major one, wherever it begins."""
+        return self._is_packed_as(tuple(range(self.ndim)))
+
+    def _is_packed_as(self, order: tuple[int, ...]) -> bool:
+        if not self.is_packed:
+            return False
+        packed = slots.packed_strides(self.shape, order)
+        return self.size == 0 or all(
+            n == 1 or s == p for n, s, p in zip(self.shape, self.strides, packed, strict=True)
+        )
+
+    @property
+    def is_broadcast(self) -> bool:
+        """Whether a dimension of several indices has stride 0."""
+        return self.size > 0 and any(e > 1 and s == 0 for parts in self.parts for e, s in parts)
+
+    @cached_property
+    def is_overlapping(self) -> bool:
+        """Whether two indices share a slot; broadcast layouts and sliding windows do.
+
+        The answer is also True where deciding takes too long, or where only the unused tail of a
+        tile would share: strides that no chain of views makes.
+        """
+        if self.size <= 1 or self.covers_block:
+            return False
+        return overlap.overlaps([part for parts in self.parts for part in parts])
+
+    def same_placement(self, other: Placement) -> bool:
+        """Whether every index has the same slot in both; strides of size-1 dimensions are ignored.
+
+        >>> from tensorlayout.layout import Layout
+        >>> Layout((1, 3), (7, 1)).same_placement(Layout((1, 3), (3, 1)))
+        True
+        """
+        if self is other:
+            return True
+        if self.shape != other.shape:
+            return False
+        if self.size == 0:
+            return True
+        return self.offset == other.offset and all(
+            n == 1 or slots.canonical(p, n, n) == slots.canonical(q, n, n)
+            for n, p, q in zip(self.shape, self.parts, other.parts, strict=True)
+        )
+
+    def offset_of(self, index: Sequence[int]) -> int:
+        """The slot of the element at `index`, counted from the front; IndexError outside."""
+        at = checks.checked_integers("index", index)
+        if len(at) != self.ndim or not all(0 <= i < n for i, n in zip(at, self.shape, strict=True)):
+            msg = f"index: must lie inside the shape {self.shape}, got {at}"
+            raise IndexError(msg)
+        return self.offset + sum(map(slots.slot_of, self.parts, at))
+
+    def index_of(self, slot: int) -> tuple[int, ...] | None:
+        """The index of the element in `slot`, or None for padding and gaps.
+
+        IndexError outside the required size; ValueError where several indices share the slot, or
+        where finding out takes too long (strides that no chain of views makes).
+        """
+        slot = checks.checked_integer("slot", slot)
+        if not 0 <= slot < self.required_size:
+            limit = self.required_size
+            msg = f"slot: must be at least 0 and below the required size {limit}, got {slot}"
+            raise IndexError(msg)
+        found = self._indices_of(slot, 2)
+        if len(found) > 1:
+            msg = f"slot: {slot} is shared by the indices {found[0]} and {found[1]} of {self}"
+            raise ValueError(msg)
+        return found[0] if found else None
+
+    def _indices_of(self, slot: int, most: int) -> list[tuple[int, ...]]:
+        """Up to `most` indices whose element stands in `slot`."""
+        if self.size == 0:
+            return []
+        flat = [(e, s) for parts in self.parts for e, s in parts]
+        # A negative stride counts its digit from the other end, so that all strides are positive.
+        rest = slot - self.offset - sum(min(0, (e - 1) * s) for e, s in flat)
+        found: list[tuple[int, ...]] = []
+        try:
+            for digits in overlap.solutions([(e, abs(s)) for e, s in flat], rest):
+                index = self._index_of_digits(digits)
+                if all(i < n for i, n in zip(index, self.shape, strict=True)):
+                    found.append(index)
+                if len(found) == most:
+                    break
+        except overlap.TooHardError:
+            msg = f"slot: cannot tell which indices of {self} share slot {slot}"
+            raise ValueError(msg) from None
+        return found
+
+    def _index_of_digits(self, digits: Sequence[int]) -> tuple[int, ...]:
+        taken = iter(digits)
+        index = []
+        for parts in self.parts:
+            number = 0
+            for extent, stride in parts:
+                digit = next(taken)
+                number = number * extent + (extent - 1 - digit if stride < 0 else digit)
+            index.append(number)
+        return tuple(index)
+
+    def elements(self) -> Iterator[tuple[int, ...]]:
+        """The indices of all elements by slot; those that share one, in index order."""
+        for _, index in sorted((self.offset_of(i), i) for i in checks.indices(self.shape)):
+            yield index
+
+    def table(self, values: Sequence[object] | None = None) -> str:
+        """The memory, slot by slot: a line of offsets and one of values.
+
+        `values` are those of the elements in index order (letters from A by default). Padding
+        shows as ``0`` or ``1`` where it holds that, and as ``x`` like any other gap. Of elements
+        that share a slot, the first shows.
+
+        >>> from tensorlayout.layout import Layout
+        >>> print(Layout((2, 3), (5, 1)).table())
+        Offset: 0 1 2 3 4 5 6 7
+        Value:  A B C x x D E F
+        """
+        names = map(checks.letters, range(self.size)) if values is None else map(str, values)
+        row = self._row(list(names))
+        widths = [max(len(str(slot)), len(name)) for slot, name in enumerate(row)]
+        lines = (map(str, range(len(row))), row)
+        heads = ("Offset: ", "Value:  ")
+        return "\n".join(
+            (head + " ".join(f"{word:>{w}}" for word, w in zip(line, widths, strict=True))).rstrip()
+            for head, line in zip(heads, lines, strict=True)
+        )
+
+    def _row(self, names: list[str]) -> list[str]:
+        """What each slot shows in the table."""
+        if len(names) != self.size:
+            msg = f"values: must be the {self.size} elements, got {len(names)}"
+            raise ValueError(msg)
+        row = ["x"] * self.required_size
+        shown = {PaddingValue.ZERO: "0", PaddingValue.ONE: "1"}
+        if self.is_padded and self.padding_value in shown:
+            row[self.lowest :] = [shown[self.padding_value]] * (len(row) - self.lowest)
+        for name, index in reversed([*zip(names, checks.indices(self.shape), strict=True)]):
+            row[self.offset_of(index)] = name
+        return row
+
+    def __str__(self) -> str:
+        implied = orders.order_of_strides(self.padded_shape, [p[0][1] for p in self.parts])
+        default_padded = checks.implied_padded(self.shape, self.parts)
+        fields = text.Fields(
+            self.shape,
+            self.parts,
+            self.offset,
+            None if self.minor_to_major == implied else self.minor_to_major,
+            None if self.padded_shape == default_padded else self.padded_shape,
+            self.padding_value,
+        )
+        return text.text_of(fields)
+
+    def __repr__(self) -> str:
+        return f"Layout.parse({str(self)!r})"

@@ -177,6 +177,13 @@ def promote_scalar(dtype: DType, scalar: type) -> DType:
     return default_of(scalar)
 
 
+def accumulated(dtype: DType) -> DType:
+    """The dtype of sums: integers and bool become the default integer of their sign."""
+    if in_category(dtype, "integer or boolean"):
+        return uint64 if dtype.kind == "u" else int64
+    return dtype
+
+
 def real_of(dtype: DType) -> DType:
     """The dtype of the parts of a complex dtype; any other dtype itself."""
     if dtype.kind != "c":

@@ -5,11 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tensorlayout.cpu import creating, elementwise, gathering, moving, products, reducing
+from tensorlayout.cpu import (
+    along,
+    creating,
+    elementwise,
+    gathering,
+    library,
+    moving,
+    products,
+    reducing,
+)
 from tensorlayout.plan import Plan, Run
+from tensorlayout.plan.along import AlongPlan
 from tensorlayout.plan.creating import CreatePlan
 from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.plan.gathering import GatherPlan, IndexPlan, RowPlan, ScatterPlan
+from tensorlayout.plan.library import LibraryPlan
 from tensorlayout.plan.moving import (
     AssignPlan,
     CopyPlan,
@@ -22,6 +33,7 @@ from tensorlayout.plan.products import ProductPlan
 from tensorlayout.plan.reducing import ReducePlan
 
 _PREPARE: dict[type, Callable[[Any], Run]] = {
+    AlongPlan: along.prepare,
     AssignPlan: moving.prepare_assign,
     CopyPlan: moving.prepare_copy,
     CreatePlan: creating.prepare,
@@ -29,6 +41,7 @@ _PREPARE: dict[type, Callable[[Any], Run]] = {
     GatherPlan: gathering.prepare_gather,
     IndexPlan: moving.prepare_index,
     JoinPlan: moving.prepare_join,
+    LibraryPlan: library.prepare,
     ProductPlan: products.prepare,
     ReducePlan: reducing.prepare,
     ReshapePlan: moving.prepare_reshape,

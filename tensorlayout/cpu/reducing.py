@@ -89,6 +89,27 @@ def maximum(x: Array, dims: tuple[int, ...], keepdims: bool, out: Array) -> None
     out[...] = _reduce(np.maximum, x, dims, keepdims)
 
 
+def argmin(x: Array, dims: tuple[int, ...], keepdims: bool, out: Array) -> None:
+    """The position of the first least element; of the first NaN if there is one."""
+    _position(np.argmin, x, dims, keepdims, out)
+
+
+def argmax(x: Array, dims: tuple[int, ...], keepdims: bool, out: Array) -> None:
+    """The position of the first greatest element; of the first NaN if there is one."""
+    _position(np.argmax, x, dims, keepdims, out)
+
+
+def _position(function: Any, x: Array, dims: tuple[int, ...], keepdims: bool, out: Array) -> None:
+    axis = dims[0] if len(dims) == 1 else None
+    wide = x.astype(np.float32) if x.dtype.kind == "V" else x
+    out[...] = function(wide, axis=axis, keepdims=keepdims)
+
+
+def count_nonzero(x: Array, dims: tuple[int, ...], keepdims: bool, out: Array) -> None:
+    """How many elements are not zero (NaN is not)."""
+    out[...] = _reduce(np.add, x != 0, dims, keepdims, np.int64)
+
+
 def any_(x: Array, dims: tuple[int, ...], keepdims: bool, out: Array) -> None:
     """Whether some element is not zero (NaN is not)."""
     out[...] = _reduce(np.logical_or, x, dims, keepdims)

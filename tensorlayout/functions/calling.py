@@ -16,6 +16,7 @@ from tensorlayout.cpu.memory import tensor_over
 from tensorlayout.dtypes import SCALARS
 from tensorlayout.plan import Operation, prepared
 from tensorlayout.plan.elementwise import Elementwise, InPlace
+from tensorlayout.plan.library import Library
 from tensorlayout.tensor import Tensor
 
 Observer = Callable[[Operation, tuple[Any, ...], tuple[Any, ...]], Tensor]
@@ -45,6 +46,15 @@ def elementwise(operation: Elementwise | InPlace, *operands: Any) -> Tensor:
         msg = f"{operation.name}: at least one operand must be a tensor, got only Python scalars"
         raise TypeError(msg)
     return call(operation, key, given)
+
+
+def library(operation: Library, *operands: Any, static: tuple[Any, ...] = ()) -> Any:
+    """Call a library function on tensors; what it gives may be one tensor or several.
+
+    `static`: parameters that become part of the plan, and follow the arrays in the call.
+    """
+    given = tuple(tensor(operation.name, x) for x in operands)
+    return call(operation, (len(given), *(x._spec for x in given), *static), given)
 
 
 def operand(name: str, x: Any) -> Any:

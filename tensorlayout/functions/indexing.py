@@ -9,13 +9,14 @@ import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.functions import calling
-from tensorlayout.functions.creation import asarray
+from tensorlayout.functions.creation import arange, asarray
+from tensorlayout.functions.manipulation import broadcast_to, reshape
 from tensorlayout.plan.gathering import Cut, Gather, Index, Row, Scatter
 from tensorlayout.plan.moving import Assign
-from tensorlayout.plan.results import normalized_dims
+from tensorlayout.plan.results import broadcast_shape, normalized_dims
 from tensorlayout.tensor import Tensor
 
-__all__ = ["take"]
+__all__ = ["take", "take_along_axis"]
 
 _INDEX = Index()
 _ROW = Row()
@@ -148,3 +149,39 @@ def take(x: Tensor, indices: Tensor | int, /, *, axis: int | None = None) -> Ten
         axis = 0
     (dim,) = normalized_dims("take", int(axis), x.ndim)
     return getitem(x, (*[slice(None)] * dim, indices))
+
+
+def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
+    """From each line along `axis` the elements at the line of `indices` that belongs to it.
+
+    `indices`: integers, of the rank of `x`; other sizes broadcast. Negative ones count from the
+    end; IndexError outside. Layout: row-major.
+
+    >>> import tensorlayout as tl
+    >>> x = tl.asarray([[30, 10, 20]])
+    >>> tl.take_along_axis(x, tl.argsort(x))
+    Tensor([[10, 20, 30]], dtype=int64, device='cpu')
+    """
+    x, indices = calling.tensor("take_along_axis", x), calling.tensor("take_along_axis", indices)
+    if x.ndim != indices.ndim:
+        msg = f"take_along_axis: ranks must be equal, got shapes {x.shape} and {indices.shape}"
+        raise ValueError(msg)
+    if not dtypes.in_category(indices.dtype, "integral"):
+        msg = f"take_along_axis: only integral dtypes are allowed as indices, got {indices.dtype}"
+        raise TypeError(msg)
+    (dim,) = normalized_dims("take_along_axis", int(axis), x.ndim)
+    around = [_without(x.shape, dim), _without(indices.shape, dim)]
+    shape = list(broadcast_shape("take_along_axis", around))
+    wide = broadcast_to(x, [x.shape[d] if d == dim else n for d, n in enumerate(shape)])
+    shape[dim] = indices.shape[dim]
+    key: list[Tensor] = []
+    for d, n in enumerate(shape):
+        if d == dim:
+            key.append(broadcast_to(indices, shape))
+        else:
+            key.append(reshape(arange(n), [n if e == d else 1 for e in range(x.ndim)]))
+    return getitem(wide, tuple(key))
+
+
+def _without(shape: tuple[int, ...], dim: int) -> tuple[int, ...]:
+    return tuple(1 if d == dim else n for d, n in enumerate(shape))

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tensorlayout.cpu import reducing
+from tensorlayout.cpu import along, reducing
 from tensorlayout.dtypes import as_dtype
 from tensorlayout.functions import calling
+from tensorlayout.plan.along import Along
 from tensorlayout.plan.reducing import Reduce
 from tensorlayout.tensor import Tensor
 
-__all__ = ["max", "mean", "min", "prod", "std", "sum", "var"]
+__all__ = ["cumulative_prod", "cumulative_sum", "max", "mean", "min", "prod", "std", "sum", "var"]
 
 Axis = int | Sequence[int] | None
 
@@ -79,3 +80,43 @@ def std(
 ) -> Tensor:
     """The standard deviation along `axis`, the count in its divisor reduced by `correction`."""
     return reduced(_STD, x, axis, keepdims, None, float(correction))
+
+
+_CUMULATIVE_SUM = Along("cumulative_sum", "numeric", along.cumulative_sum, "sum")
+_CUMULATIVE_PROD = Along("cumulative_prod", "numeric", along.cumulative_prod, "sum")
+
+
+def _scanned(
+    operation: Along, x: Tensor, axis: int | None, dtype: Any, include_initial: bool
+) -> Tensor:
+    x = calling.tensor(operation.name, x)
+    if axis is None:
+        if x.ndim != 1:
+            msg = f"{operation.name}: axis must be given for a tensor of rank {x.ndim}"
+            raise ValueError(msg)
+        axis = 0
+    kind = None if dtype is None else as_dtype(dtype)
+    initial = bool(include_initial)
+    return calling.call(operation, (x._spec, int(axis), int(initial), kind, initial), (x,))
+
+
+def cumulative_sum(
+    x: Tensor, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Tensor:
+    """The running sums along `axis` (which may be left out at rank 1).
+
+    `include_initial`: a 0 comes first, and lines are one element longer. dtype as in `sum`.
+    Layout: packed in the input's order.
+
+    >>> import tensorlayout as tl
+    >>> tl.cumulative_sum(tl.asarray([1, 2, 3]), include_initial=True)
+    Tensor([0, 1, 3, 6], dtype=int64, device='cpu')
+    """
+    return _scanned(_CUMULATIVE_SUM, x, axis, dtype, include_initial)
+
+
+def cumulative_prod(
+    x: Tensor, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Tensor:
+    """The running products along `axis`; with `include_initial`, a 1 comes first."""
+    return _scanned(_CUMULATIVE_PROD, x, axis, dtype, include_initial)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from tensorlayout import dtypes
 from tensorlayout.cpu import reducing
+from tensorlayout.functions import calling
+from tensorlayout.functions.elementwise import not_equal, subtract
+from tensorlayout.functions.manipulation import concat
 from tensorlayout.functions.statistical import Axis, reduced
 from tensorlayout.plan.reducing import Reduce
+from tensorlayout.plan.results import normalized_dims
 from tensorlayout.tensor import Tensor
 
-__all__ = ["all", "any"]
+__all__ = ["all", "any", "diff"]
 
 _ALL = Reduce("all", "any", reducing.all_, dtypes.bool)
 _ANY = Reduce("any", "any", reducing.any_, dtypes.bool)
@@ -22,3 +26,36 @@ def all(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
 def any(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Whether some element along `axis` is nonzero (NaN counts as such); False of none."""
     return reduced(_ANY, x, axis, keepdims)
+
+
+def diff(
+    x: Tensor,
+    /,
+    *,
+    axis: int = -1,
+    n: int = 1,
+    prepend: Tensor | None = None,
+    append: Tensor | None = None,
+) -> Tensor:
+    """The differences of neighbours along `axis`, taken `n` times.
+
+    `prepend`, `append`: tensors joined to `x` along `axis` before. dtypes: numeric. Layout: packed
+    in the input's order. ValueError for a negative `n`.
+
+    >>> import tensorlayout as tl
+    >>> tl.diff(tl.asarray([1, 4, 9, 16]), n=2)
+    Tensor([2, 2], dtype=int64, device='cpu')
+    """
+    x = calling.tensor("diff", x)
+    if n < 0:
+        msg = f"diff: n must not be negative, got {n}"
+        raise ValueError(msg)
+    (dim,) = normalized_dims("diff", int(axis), x.ndim)
+    parts = [part for part in (prepend, x, append) if part is not None]
+    if len(parts) > 1:
+        x = concat(parts, axis=dim)
+    before = (slice(None),) * dim
+    for _ in range(n):
+        behind, ahead = x[(*before, slice(1, None))], x[(*before, slice(None, -1))]
+        x = not_equal(behind, ahead) if x.dtype == dtypes.bool else subtract(behind, ahead)
+    return x

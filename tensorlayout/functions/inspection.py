@@ -1,0 +1,50 @@
+"""Inspection: what this namespace and this machine have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorlayout import devices, dtypes
+from tensorlayout.dtypes import DType
+from tensorlayout.functions.data_types import isdtype
+
+__all__ = ["__array_namespace_info__"]
+
+
+class NamespaceInfo:
+    """The answers of `__array_namespace_info__`."""
+
+    def capabilities(self) -> dict[str, Any]:
+        """Boolean masks and shapes that depend on data work; ranks go up to 64."""
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
+
+    def default_device(self) -> devices.Device:
+        """The device of new tensors."""
+        return devices.CPU
+
+    def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
+        """The dtypes of new tensors by kind of number."""
+        devices.as_device(device)
+        return {
+            "real floating": dtypes.float64,
+            "complex floating": dtypes.complex128,
+            "integral": dtypes.int64,
+            "indexing": dtypes.int64,
+        }
+
+    def dtypes(
+        self, *, device: Any = None, kind: str | tuple[str, ...] | None = None
+    ) -> dict[str, DType]:
+        """The standard's dtypes of a kind, by name (float16 and bfloat16 exist besides)."""
+        devices.as_device(device)
+        wanted = dtypes.STANDARD
+        return {d.name: d for d in wanted if kind is None or isdtype(d, kind)}
+
+    def devices(self) -> tuple[devices.Device, ...]:
+        """The devices of this machine."""
+        return devices.available()
+
+
+def __array_namespace_info__() -> NamespaceInfo:  # noqa: N807 - the standard's name
+    """What this namespace can do (standard: "Inspection")."""
+    return NamespaceInfo()

@@ -1,0 +1,56 @@
+"""Plans of operations along one dimension: sorts, scans, differences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tensorlayout import dtypes
+from tensorlayout.dtypes import DType
+from tensorlayout.layout import Layout
+from tensorlayout.plan.results import normalized_dims
+from tensorlayout.tensor import Spec
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AlongPlan:
+    """Lines along `dim` become lines of the result, each on its own."""
+
+    operation: Along
+    source: Spec
+    result: Spec
+    dim: int
+    static: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Along:
+    """One line of the table of operations along a dimension; packed in the input's order.
+
+    `result`: ``same``; ``sum``, where small integers become the default one of their sign; or a
+    dtype. `numpy(x, dim, out, *static)` writes the result.
+    """
+
+    name: str
+    dtypes: str
+    numpy: Any
+    result: str | DType = "same"
+
+    def plan(
+        self, source: Spec, axis: int, longer: int, dtype: DType | None, *static: Any
+    ) -> AlongPlan:
+        """The plan; lines of the result are `longer` elements longer than those of the input."""
+        layout = source.layout
+        if not dtypes.in_category(source.dtype, self.dtypes):
+            msg = f"{self.name}: only {self.dtypes} dtypes are allowed, got {source.dtype}"
+            raise TypeError(msg)
+        (dim,) = normalized_dims(self.name, axis, layout.ndim)
+        shape = [n + longer if d == dim else n for d, n in enumerate(layout.shape)]
+        placed = Layout.packed(shape, layout.minor_to_major)
+        kind = self._result_dtype(source.dtype) if dtype is None else dtype
+        return AlongPlan(self, source, Spec(kind, placed, source.device), dim, static)
+
+    def _result_dtype(self, dtype: DType) -> DType:
+        if not isinstance(self.result, str):
+            return self.result
+        return dtypes.accumulated(dtype) if self.result == "sum" else dtype

@@ -164,7 +164,7 @@ def _one_axis_cut(loop: Loop, axes: Sequence[Axis], cost: float, room: int, tuni
     """Boxes of at most `room` elements, cut along one of the axes."""
     threads = _threads(cost, tuning)
     # The slowest axis that is long enough for pieces of any size, or else the longest.
-    enough = [k for k, axis in enumerate(axes) if axis.size >= 4 * threads]
+    enough = [k for k, axis in enumerate(axes) if axis.size >= 16 * threads]
     along = enough[0] if enough else max(range(len(axes)), key=lambda k: axes[k].size)
     size = axes[along].size
     most = max(1, size * room // loop.elements)

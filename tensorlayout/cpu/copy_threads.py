@@ -63,7 +63,8 @@ def _processor() -> int:
 
 
 if sys.platform == "linux":
-    _processor = ctypes.PyDLL(None).sched_getcpu
+    with contextlib.suppress(AttributeError, OSError):  # a C library without it
+        _processor = ctypes.PyDLL(None).sched_getcpu
 
 
 def _leave(processor: int) -> None:

@@ -22,9 +22,9 @@ quiet = contextvars.Context()
 quiet.run(np.seterr, all="ignore")
 
 
-def quietly(function: Any, *args: Any) -> Any:
-    """``function(*args)`` without warnings of NumPy."""
-    return quiet.copy().run(function, *args)
+def quietly(function: Any, *args: Any, **named: Any) -> Any:
+    """``function(*args, **named)`` without warnings of NumPy."""
+    return quiet.copy().run(function, *args, **named)
 
 
 def byte_strides(layout: Layout, itemsize: int) -> tuple[int, ...]:

@@ -64,6 +64,9 @@ def opened(capsule):
     return STRUCTURES[name].from_address(pointer_in(capsule, name))
 
 
+ALIVE = []
+
+
 class Exporter:
     """A library that exports an array of NumPy by hand, and counts calls of the deleter.
 
@@ -87,9 +90,9 @@ class Exporter:
                 setattr(t if hasattr(DLTensor, field) else kept, field, value)
         if name == b"dltensor_versioned" and "version" not in fields:
             kept.version[:] = (1, 0)
-        self.array = array
-        self.callback = Deleter(self.deleted.append)
-        kept.deleter = ctypes.cast(self.callback, ctypes.c_void_p)
+        callback = Deleter(self.deleted.append)
+        kept.deleter = ctypes.cast(callback, ctypes.c_void_p)
+        ALIVE.append((kept, callback, array))  # a tensor may outlive its exporter
 
     def __dlpack_device__(self):
         return self.device

@@ -137,7 +137,6 @@ def _getters(plan: ElementwisePlan) -> list[Any]:
 
 def _scalar_in(name: str, dtype: dtypes.DType) -> Any:
     """Python scalars as 0-d arrays of `dtype`; OverflowError for integers that do not fit."""
-
     bfloat16 = dtypes.is_bfloat16(dtype)  # ml_dtypes takes no integers beyond int64
 
     def convert(value: Any) -> Array:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tensorlayout.devices import CPU
-from tensorlayout.dtypes import DType, as_dtype, extreme
+from tensorlayout.dtypes import DType, as_dtype, extreme, is_bfloat16
 from tensorlayout.layout import BitPattern, Layout, Padding, PaddingValue
 from tensorlayout.tensor import Home, Spec, Tensor
 
@@ -25,6 +25,21 @@ quiet.run(np.seterr, all="ignore")
 def quietly(function: Any, *args: Any, **named: Any) -> Any:
     """``function(*args, **named)`` without warnings of NumPy."""
     return quiet.copy().run(function, *args, **named)
+
+
+def rounded(array: Array, dtype: DType) -> Array:
+    """`array`, ready to be converted to `dtype` with one rounding.
+
+    ml_dtypes goes from float64 to bfloat16 by way of float32. So the float32 is rounded to odd:
+    towards 0, the last bit set if anything was lost; that decides every tie of the next rounding.
+    """
+    if array.dtype != np.float64 or not is_bfloat16(dtype):
+        return array
+    single: Array = array.astype(np.float32)
+    bits = single.view(np.uint32)
+    bits -= np.abs(single) > np.abs(array)
+    bits |= single != array
+    return single
 
 
 def byte_strides(layout: Layout, itemsize: int) -> tuple[int, ...]:

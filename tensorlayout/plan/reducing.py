@@ -64,6 +64,6 @@ class Reduce:
     def _result_dtype(self, dtype: DType) -> DType:
         if not isinstance(self.result, str):
             return self.result
-        if self.result == "sum" and dtypes.in_category(dtype, "integral"):
+        if self.result == "sum" and dtypes.in_category(dtype, "integer or boolean"):
             return dtypes.uint64 if dtype.kind == "u" else dtypes.int64
         return dtype

@@ -38,7 +38,7 @@ from tensorlayout.cpu.copy_run import (
 )
 from tensorlayout.cpu.copy_threads import available_threads
 
-__all__ = ["CopyPlan", "Tuning", "choose_copy", "run_copy"]
+__all__ = ["CopyPlan", "Tuning", "choose_copy"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +139,6 @@ def choose_copy(
     if case == "channels":
         return _by_channels(loop, cost, tuning)
     return _in_order(case, loop, cost, tuning)
-
-
-def run_copy(plan: CopyPlan, destination: Array, source: Array) -> None:
-    """Move the elements: ``plan.run``, for whom a function is handier."""
-    plan.run(destination, source)
 
 
 def _in_order(case: str, loop: Loop, cost: float, tuning: Tuning) -> CopyPlan:

@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cpu.memory import Array, block_of, new_tensor, padding_filler, quiet, quietly
+from tensorlayout.cpu.memory import (
+    Array,
+    block_of,
+    new_tensor,
+    padding_filler,
+    quietly,
+    unbuffered,
+)
 from tensorlayout.plan import Run
 from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.tensor import Spec, Tensor
@@ -69,7 +76,7 @@ def _loop(plan: ElementwisePlan, given: Sequence[Any]) -> bool:
 def _direct(plan: ElementwisePlan) -> Run:
     """Row-major operands: NumPy allocates; the shortest path there is."""
     function, spec = plan.numpy, plan.result
-    copy, new = quiet.copy, object.__new__
+    copy, new = unbuffered.copy, object.__new__
     if len(plan.operands) == 1:
 
         def run_unary(x: Tensor) -> Tensor:
@@ -165,7 +172,8 @@ def _call(plan: ElementwisePlan) -> Any:
             for o, i in zip(plan.operands, plan.inputs, strict=True)
         ]
         if _loop(plan, given):
-            return lambda arrays, out: quietly(function, *arrays, out=out)
+            copy: Any = unbuffered.copy
+            return lambda arrays, out: copy().run(function, *arrays, out=out)
 
         convert: Any = functools.partial(function, signature=signature, casting="unsafe")
         return lambda arrays, out: quietly(convert, *arrays, out=out)
@@ -226,7 +234,7 @@ def _in_place(plan: ElementwisePlan) -> Run:
 
 def _in_place_directly(plan: ElementwisePlan) -> Run:
     """``x += y`` where NumPy's promotion is the planned one."""
-    function, copy = plan.numpy, quiet.copy
+    function, copy = plan.numpy, unbuffered.copy
 
     def run(x: Tensor, y: Any) -> Tensor:
         other = y._memory if type(y) is Tensor else y

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cpu.copy import choose_copy, run_copy
+from tensorlayout.cpu.copy import choose_copy
 from tensorlayout.cpu.memory import Array, array_over, byte_strides, home_of, new_tensor, quietly
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
@@ -114,9 +114,10 @@ def prepare_assign(plan: AssignPlan) -> Run:
     broadcast = plan.source.layout.broadcast_to(destination.layout.shape)
     move = _mover(broadcast, plan.source.dtype, destination.layout, destination.dtype)
     shape = destination.layout.shape
+    same = plan.source.layout.shape == shape
 
     def run(x: Tensor, value: Tensor) -> Tensor:
-        source = np.broadcast_to(value._memory, shape)
+        source = value._memory if same else np.broadcast_to(value._memory, shape)
         if np.may_share_memory(source, x._memory):
             source = source.copy()
             quietly(np.copyto, x._memory, source, "unsafe")
@@ -161,7 +162,7 @@ def _mover(source: Layout, from_dtype: DType, result: Layout, to_dtype: DType) -
     if from_dtype != to_dtype:
         return _convert if _is_float_to_integer(from_dtype, to_dtype) else _cast
     plan = choose_copy(source.shape, result.strides, source.strides, from_dtype.itemsize)
-    return functools.partial(run_copy, plan)
+    return plan.run
 
 
 def _cast(destination: Array, source: Array) -> None:

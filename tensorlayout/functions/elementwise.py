@@ -120,6 +120,10 @@ def _round(x: Array, out: Array) -> None:
         np.rint(x, out)
 
 
+def _bfloat16_sign(x: Array, out: Array) -> None:
+    np.add(np.sign(x), np.zeros_like(x), out)  # ml_dtypes has -0 as the sign of -0
+
+
 def _signed_pow(x1: Array, x2: Array, out: Array) -> None:
     """Integer powers; those that NumPy refuses are 0, but for 1 and -1."""
     found = np.power(x1, np.maximum(x2, 0))
@@ -158,7 +162,10 @@ positive = _unary("positive", "numeric", np.positive, "Each element as it is.")
 real = _unary("real", "numeric", _real, "The real part.", "real")
 reciprocal = _unary("reciprocal", "floating-point", np.reciprocal, "One divided by each element.")
 round = _unary("round", "numeric", _round, "The nearest integer, ties to even.")
-sign = _unary("sign", "numeric", np.sign, "-1, 0 or 1; ``x / abs(x)`` for complex dtypes.")
+sign = calling.unary(
+    Elementwise("sign", "numeric", np.sign, of_kind={"V": _bfloat16_sign}),
+    "-1, 0 or 1; ``x / abs(x)`` for complex dtypes.",
+)
 signbit = _unary(
     "signbit",
     "real floating",
@@ -249,7 +256,7 @@ nextafter = _binary(
 )
 not_equal = _binary("not_equal", "any", np.not_equal, "Whether the operands differ.", "bool")
 pow = calling.binary(
-    Elementwise("pow", "numeric", np.power, signed=_signed_pow),
+    Elementwise("pow", "numeric", np.power, of_kind={"i": _signed_pow}),
     "`x1` to the power of `x2`; for negative powers of integers the quotient, rounded towards 0.",
 )
 remainder = _binary(

@@ -28,8 +28,7 @@ class ElementwisePlan:
     @property
     def numpy(self) -> Any:
         """The function of the CPU for these inputs."""
-        signed = self.operation.signed is not None and self.inputs[0].kind == "i"
-        return self.operation.signed if signed else self.operation.numpy
+        return (self.operation.of_kind or {}).get(self.inputs[0].kind, self.operation.numpy)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,8 +39,8 @@ class Elementwise:
     result's dtype follows from the promoted one (``same``, ``bool``, ``real``); `numpy`, the
     function of the CPU; `abstain`, operands that vote on the layout only if no other does (the
     condition of `where`), which also stay out of promotion; `integers`, what integers are taken as
-    where the standard wants floating-point operands: refused if None; `signed`, another function of
-    the CPU for signed integers.
+    where the standard wants floating-point operands: refused if None; `of_kind`, other functions of
+    the CPU for some kinds of NumPy dtypes.
     """
 
     name: str
@@ -50,7 +49,7 @@ class Elementwise:
     result: str = "same"
     abstain: tuple[int, ...] = ()
     integers: DType | None = None
-    signed: Any = None
+    of_kind: dict[str, Any] | None = None
 
     def plan(self, *operands: Operand) -> ElementwisePlan:
         """The plan of a new tensor."""

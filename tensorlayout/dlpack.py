@@ -13,7 +13,6 @@ Source: ``dlpack.h`` 1.3, and the array API standard 2025.12, "Data interchange 
 from __future__ import annotations
 
 import ctypes
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -185,7 +184,7 @@ def _borrowed(obj: Any, copy: bool | None, to_host: bool) -> tuple[Array, bool]:
     # From here on the memory is ours to give back; until now it was the capsule's.
     _rename(capsule, _USED[name])
     owner = _Owner(managed)
-    if math.prod(interface["shape"]) == 0:
+    if 0 in interface["shape"]:
         array = np.empty(interface["shape"], dtype)
         array.flags.writeable = not interface["data"][1]
         return array, copied
@@ -254,7 +253,7 @@ def _interface_of(managed: Any) -> tuple[dict[str, Any], DType]:
         msg = f"from_dlpack: a rank of at most 64 is supported, got {ndim}"
         raise BufferError(msg)
     shape = _integers(described.shape, ndim)
-    if any(n < 0 for n in shape) or (math.prod(shape) and not described.data):
+    if len(shape) < ndim or min(shape, default=0) < 0 or not (described.data or 0 in shape):
         msg = f"from_dlpack: the exporter gave shape {shape} at address {described.data}"
         raise BufferError(msg)
     strides = _integers(described.strides, ndim) if described.strides else None

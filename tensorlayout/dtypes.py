@@ -1,6 +1,6 @@
 """Element types: NumPy dtype objects, their kinds, promotion and limits.
 
-The standard's fourteen, and ``float16`` and ``bfloat16``. They are NumPy's own dtype objects (and
+The standard's thirteen, and ``float16`` and ``bfloat16``. They are NumPy's own dtype objects (and
 ml_dtypes' for bfloat16), so that every consumer understands them.
 """
 

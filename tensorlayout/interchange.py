@@ -57,9 +57,11 @@ def to_dlpack(
     """A DLPack capsule over the memory of `x`, with the strides that `x` has.
 
     Versioned, with flags for read-only and copied memory, if `max_version` is at least (1, 0); else
-    a legacy one. `copy`: True exports a copy in the form of `x`; None and False share. Strides may
-    be 0 (broadcast) and negative (flipped): DLPack allows them, some consumers (PyTorch) take no
-    negative ones and say so; copy() the tensor for those.
+    a legacy one. `copy`: True exports a copy in the form of `x`; None and False share.
+
+    Strides may be 0 (broadcast) and negative (flipped): DLPack and NumPy allow both. PyTorch has no
+    negative strides, and up to 2.13 it ends the process on them, whoever exports: give it a
+    ``x.copy()``, or ask with ``torch.from_dlpack(x, copy=True)``.
 
     ValueError for a `stream`: the CPU has none. BufferError for another device, for a read-only
     tensor in a legacy capsule, and for memory that is not aligned to its elements.
@@ -92,10 +94,15 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     AttributeError for what exports nothing by DLPack. BufferError for memory on a device that is
     not here, for element types that are none of ours, and where copy=False and a copy is needed.
     Source: array API standard 2025.12, creation functions, `from_dlpack`.
+
+    >>> import numpy as np
+    >>> import tensorlayout as tl
+    >>> tl.from_dlpack(np.zeros((2, 3)).T).strides
+    (1, 3)
     """
     to_host = device is not None and as_device(device).kind == "cpu"
     shared, copied = dlpack.receive(x, copy=False if copy is False else None, to_host=to_host)
-    if copy is True and not copied:
+    if copy is True and (not copied or shared.readonly):
         return calling.call(_FROM_DLPACK, (shared._spec, None, None), (shared,))
     return shared
 

@@ -16,7 +16,8 @@ from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 
 _interned: weakref.WeakValueDictionary[tuple[Any, ...], Spec] = weakref.WeakValueDictionary()
-_interning = threading.Lock()
+# One thread may need it twice: the garbage collector runs finalizers wherever objects are made.
+_interning = threading.RLock()
 
 
 class Spec:
@@ -36,12 +37,12 @@ class Spec:
         """The one spec of these; `layout` is moved to slot 0."""
         layout = layout.at_origin
         key = (dtype, layout, device)
-        with _interning:
-            spec = _interned.get(key)
-            if spec is None:
-                spec = object.__new__(cls)
-                spec.dtype, spec.layout, spec.device = key
-                _interned[key] = spec
+        spec = _interned.get(key)
+        if spec is None:
+            made = object.__new__(cls)
+            made.dtype, made.layout, made.device = key
+            with _interning:
+                spec = _interned.setdefault(key, made)
         return spec
 
     def __repr__(self) -> str:

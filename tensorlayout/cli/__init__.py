@@ -44,17 +44,17 @@ def parser() -> argparse.ArgumentParser:
 
 def _run(arguments: argparse.Namespace) -> None:
     if arguments.command == "demo":
-        from tensorlayout.cli import demo
+        from tensorlayout.cli.demo import run
 
-        demo.run(arguments.images, arguments.out, arguments.device)
+        run(arguments.images, arguments.out, arguments.device)
     elif arguments.command == "show":
-        from tensorlayout.cli import show
+        from tensorlayout.cli.show import described
 
-        print(show.described(arguments.layout, arguments.shape))
+        print(described(arguments.layout, arguments.shape))
     else:
-        from tensorlayout.cli import info
+        from tensorlayout.cli.info import report
 
-        print(info.described())
+        print(report())
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -25,33 +25,40 @@ def shared(x: tl.Tensor, expected: Array) -> list[str]:
 
     DifferenceError where a library sees another address or other elements.
     """
-    lines = [f"the normalised NHWC batch is at address {address(x):#x}, {x.nbytes:,} bytes"]
+    lines = [f"the normalised NHWC batch, {x.nbytes:,} bytes at {address(x):#x}, handed to others:"]
     if x.device == "cpu":
         lines.append(_numpy(x, expected))
     if importlib.util.find_spec("torch") is None:
-        return [*lines, "  PyTorch is not installed: not tried"]
+        return [*lines, "  PyTorch: not installed, not tried"]
     return [*lines, _torch(x, expected)]
 
 
 def _numpy(x: tl.Tensor, expected: Array) -> str:
-    array = np.asarray(x)
-    _same("NumPy", address(x), array.__array_interface__["data"][0], array, expected)
-    return f"  NumPy:   {_at(array.__array_interface__['data'][0])}, strides {array.strides} bytes"
+    array, exported = np.asarray(x), np.from_dlpack(x)
+    place = exported.__array_interface__["data"][0]
+    _same("NumPy", address(x), place, exported, expected)
+    first, written = array.flat[0], np.float32(0.5)
+    array.flat[0] = written
+    seen = float(x[0, 0, 0, 0])
+    array.flat[0] = first
+    if seen != written:
+        msg = f"NumPy wrote {written} into its array, the tensor still holds {seen}"
+        raise DifferenceError(msg)
+    return f"  NumPy:   {place:#x}, no copy; strides {array.strides} bytes; what it writes is seen"
 
 
 def _torch(x: tl.Tensor, expected: Array) -> str:
-    torch: Any = importlib.import_module("torch")
+    try:
+        torch: Any = importlib.import_module("torch")
+    except (ImportError, OSError):  # installed, but a library of its own is missing
+        return "  PyTorch: cannot be imported, not tried"
     tensor = torch.from_dlpack(x)
     _same("PyTorch", address(x), tensor.data_ptr(), tensor.cpu().numpy(), expected)
     last = tensor.is_contiguous(memory_format=torch.channels_last)
     return (
-        f"  PyTorch: {_at(tensor.data_ptr())}, strides {tensor.stride()} elements,"
+        f"  PyTorch: {tensor.data_ptr():#x}, no copy; strides {tensor.stride()} elements;"
         f" channels_last: {'yes' if last else 'no'}"
     )
-
-
-def _at(place: int) -> str:
-    return f"the same address {place:#x}, no copy"
 
 
 def _same(library: str, ours: int, theirs: int, found: Array, expected: Array) -> None:

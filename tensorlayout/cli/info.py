@@ -12,7 +12,7 @@ REQUIRED = ("numpy", "array-api-compat", "ml_dtypes")
 OPTIONAL = ("torch", "cupy", "cupy-cuda12x", "cupy-cuda13x", "pillow")
 
 
-def described() -> str:
+def report() -> str:
     """One line for each thing worth knowing in a report of a problem."""
     facts = [("tensorlayout", tl.__version__), ("Python", platform.python_version())]
     facts += [(name, version(name) or "not installed") for name in REQUIRED]

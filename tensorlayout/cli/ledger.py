@@ -54,12 +54,14 @@ class Ledger:
         *inputs: tl.Tensor,
         expected: Array,
         memory: Array | None = None,
+        view: bool = False,
     ) -> tl.Tensor:
         """Do a step and compare it with NumPy.
 
         `dims`: the letters of the dimensions of the first input and of the result, as in
         ``"HWC CHW"``. `expected`: the elements as NumPy has them. `memory`: the whole storage of
-        the result, slot by slot, padding included. DifferenceError at the first difference.
+        the result, slot by slot, padding included. `view`: nothing may be moved. DifferenceError
+        at the first difference.
         """
         with tl.trace() as seen:
             start = time.perf_counter()
@@ -68,10 +70,21 @@ class Ledger:
         step = _summed(title, dims, inputs, result, seen, seconds)
         self.steps.append(step)
         self._check(title, result, expected, memory)
-        if step.kind == "view" and inputs:
-            self._check_shared(title, inputs[0], result)
+        if view or step.kind == "view":
+            self._check_view(step, inputs, result)
         self.announce(line(step))
         return result
+
+    def view(
+        self,
+        title: str,
+        dims: str,
+        call: Callable[..., tl.Tensor],
+        *inputs: tl.Tensor,
+        expected: Array,
+    ) -> tl.Tensor:
+        """Do a step that must be a view: DifferenceError if anything is moved."""
+        return self.step(title, dims, call, *inputs, expected=expected, view=True)
 
     def _check(self, title: str, result: tl.Tensor, expected: Array, memory: Array | None) -> None:
         place = f"step {len(self.steps)} ({title})"
@@ -79,9 +92,15 @@ class Ledger:
         if memory is not None:
             _compare(place, "slot", storage(result), memory)
 
-    def _check_shared(self, title: str, source: tl.Tensor, result: tl.Tensor) -> None:
-        if result.device == "cpu" and not np.shares_memory(host(source), host(result)):
-            msg = f"step {len(self.steps)} ({title}): the trace says view, the memory is another"
+    def _check_view(self, step: Step, inputs: Sequence[tl.Tensor], result: tl.Tensor) -> None:
+        place = f"step {len(self.steps)} ({step.title})"
+        if step.kind != "view":
+            msg = f"{place} must be a view, the trace says {step.kind}"
+            raise DifferenceError(msg)
+        if result.device == "cpu" and not all(
+            np.may_share_memory(host(x), host(result)) for x in inputs
+        ):
+            msg = f"{place}: the trace says view, but the memory is not shared"
             raise DifferenceError(msg)
 
     def summary(self) -> str:
@@ -92,7 +111,7 @@ class Ledger:
         return (
             f"{len(self.steps)} steps, each equal to NumPy's own result:"
             f" {kinds.count('view')} views, {copies} copies, {kinds.count('compute')} computations;"
-            f" {copied:,} bytes copied"
+            f"\n{copied:,} bytes copied"
         )
 
 
@@ -167,7 +186,7 @@ def brief(layout: tl.Layout, letters: str) -> str:
     return " ".join(words)
 
 
-_FORM = "{:<29} {:<15} {:<23} {:<8} {:>7} {:>8} {:>5}"
+_FORM = "{:<28} {:<14} {:<25} {:<8} {:>7} {:>7} {:>5}"
 
 
 def head() -> str:
@@ -184,7 +203,7 @@ def line(step: Step) -> str:
         "x".join(map(str, step.shape)),
         arrow,
         step.kind,
-        f"{step.bytes_written / 1e6:.3f}" if moved else "-",
-        f"{step.seconds * 1e3:.3f}",
+        f"{step.bytes_written / 1e6:.2f}" if moved else "-",
+        f"{step.seconds * 1e3:.2f}",
         f"{moved / step.seconds / 1e9:.1f}" if moved and step.seconds else "-",
     )

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PHOTOGRAPHS = ("astronaut.jpg", "rocket.jpg")
-# Pixels of all pictures together: some ten working copies in float32 stay below 2 GB.
-MOST_PIXELS = 8_000_000
+# What Pillow's modes are called in the notes.
+_MODES = {"1": "black and white", "L": "grey", "LA": "grey with alpha", "P": "palette"}
+# Pixels of all pictures together, so that the demo takes seconds and at most a gigabyte.
+MOST_PIXELS = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,7 @@ def _picture(name: str, path: str | Path, count: int) -> Picture:
         smaller = _reduced(image, count)
     notes += said
     if smaller.size != image.size:
-        notes.append("reduced from {} x {}".format(*image.size))
+        notes.append(f"reduced from {image.height} x {image.width}")
     return Picture(name, smaller.height, smaller.width, smaller.tobytes(), tuple(notes))
 
 
@@ -80,6 +82,7 @@ def _in_rgb(image: Image.Image) -> tuple[Image.Image, list[str]]:
     """The picture in RGB, and a note if it was in anything else."""
     if image.mode == "RGB" and "transparency" not in image.info:
         return image.copy(), []
+    mode = _MODES.get(image.mode, image.mode)
     if image.mode.startswith("I"):  # 16 bits of grey
         return image.point(lambda v: v * (1 / 256)).convert("L").convert("RGB"), [
             "16-bit grey made RGB"
@@ -87,9 +90,9 @@ def _in_rgb(image: Image.Image) -> tuple[Image.Image, list[str]]:
     if image.has_transparency_data:
         clear = image.convert("RGBA")
         white = Image.new("RGBA", clear.size, "white")
-        said = f"{image.mode} made RGB on a white ground"
+        said = f"{mode} made RGB on a white ground"
         return Image.alpha_composite(white, clear).convert("RGB"), [said]
-    return image.convert("RGB"), [f"{image.mode} made RGB"]
+    return image.convert("RGB"), [f"{mode} made RGB"]
 
 
 def _reduced(image: Image.Image, count: int) -> Image.Image:
@@ -116,5 +119,5 @@ def folder(out: str) -> Path:
 def save(image: Image.Image, path: Path) -> Path:
     """Write a PNG."""
     with _complaints(f"cannot write {path}"):
-        image.save(path, format="PNG")
+        image.save(path, format="PNG", compress_level=4)
     return path

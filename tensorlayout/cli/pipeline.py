@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -49,87 +50,57 @@ def _read_one(ledger: Ledger, picture: Picture, height: int, width: int, device:
         return tl.from_storage(picture.octets, layout, dtype=tl.uint8).to_device(device)
 
     title = f"read {picture.name}"
-    x = ledger.step(
-        title if len(title) <= 29 else f"{title[:26]}...",
-        "HWC",
-        over_bytes,
-        expected=picture.pixels,
+    title = title if len(title) <= 28 else f"{title[:25]}..."
+    x = ledger.view(title, "HWC", over_bytes, expected=picture.pixels)
+    if (height, width) == (picture.height, picture.width):
+        return x
+    part = middle(picture, height, width)
+    return ledger.view(
+        "cut to the common size", "HWC HWC", lambda x: x[part], x, expected=picture.pixels[part]
     )
-    if (height, width) != (picture.height, picture.width):
-        part = middle(picture, height, width)
-        x = ledger.step(
-            "cut to the common size", "HWC HWC", lambda x: x[part], x, expected=picture.pixels[part]
-        )
-    return x
 
 
 def batch(ledger: Ledger, pictures: Sequence[tl.Tensor], pixels: Sequence[Array]) -> Batch:
     """One batch, in memory as NHWC, planar, with padded rows, and column-major."""
-    step = ledger.step
-    channels_first = [
-        step(
-            "seen as CHW",
-            "HWC CHW",
-            lambda x: tl.permute_dims(x, (2, 0, 1)),
+    nchw = np.stack([np.moveaxis(p, 2, 0) for p in pixels])
+
+    def change(title: str, layout: Any, x: tl.Tensor, memory: Array) -> tl.Tensor:
+        return ledger.step(
+            title,
+            "NCHW NCHW",
+            lambda x: tl.to_layout(x, layout),
             x,
-            expected=np.moveaxis(p, 2, 0),
+            expected=nchw,
+            memory=memory,
         )
-        for x, p in zip(pictures, pixels, strict=True)
+
+    channels_last = np.moveaxis(nchw, 1, 3).ravel()
+    planar = change("NHWC to NCHW", "NCHW", _stacked(ledger, pictures, nchw), nchw.ravel())
+    nhwc = change("NCHW to NHWC", "NHWC", planar, channels_last)
+    change("NHWC to NHWC: nothing to do", "NHWC", nhwc, channels_last)
+    rows = tl.Layout.pitched(nchw.shape, PITCH, tl.uint8, padding_value=tl.PaddingValue.ZERO)
+    padded = padded_rows(nchw, rows.padded_shape[3])
+    pitched = change(f"rows at {PITCH}-byte pitch", rows, planar, padded)
+    column_major = change("column-major", (0, 1, 2, 3), planar, nchw.ravel(order="F"))
+    return Batch(nchw, nhwc, planar, pitched, column_major)
+
+
+def _stacked(ledger: Ledger, pictures: Sequence[tl.Tensor], nchw: Array) -> tl.Tensor:
+    """The pictures as one batch: seen as CHW they are HWC in memory, so the batch is NHWC."""
+    seen = [
+        ledger.view(
+            "seen as CHW", "HWC CHW", lambda x: tl.permute_dims(x, (2, 0, 1)), x, expected=p
+        )
+        for x, p in zip(pictures, nchw, strict=True)
     ]
-    all_pixels = np.stack([np.moveaxis(p, 2, 0) for p in pixels])
-    channels_last = np.stack(list(pixels)).ravel()
-    stacked = step(
+    return ledger.step(
         "stack the batch",
         "CHW NCHW",
         lambda *xs: tl.stack(xs),
-        *channels_first,
-        expected=all_pixels,
-        memory=channels_last,
+        *seen,
+        expected=nchw,
+        memory=np.moveaxis(nchw, 1, 3).ravel(),
     )
-    planar = step(
-        "NHWC to NCHW",
-        "NCHW NCHW",
-        lambda x: tl.to_layout(x, "NCHW"),
-        stacked,
-        expected=all_pixels,
-        memory=all_pixels.ravel(),
-    )
-    nhwc = step(
-        "NCHW to NHWC",
-        "NCHW NCHW",
-        lambda x: tl.to_layout(x, "NHWC"),
-        planar,
-        expected=all_pixels,
-        memory=channels_last,
-    )
-    step(
-        "NHWC to NHWC: nothing to do",
-        "NCHW NCHW",
-        lambda x: tl.to_layout(x, "NHWC"),
-        nhwc,
-        expected=all_pixels,
-        memory=channels_last,
-    )
-    wanted = tl.Layout.pitched(
-        all_pixels.shape, PITCH, tl.uint8, padding_value=tl.PaddingValue.ZERO
-    )
-    pitched = step(
-        f"rows at {PITCH}-byte pitch",
-        "NCHW NCHW",
-        lambda x: tl.to_layout(x, wanted),
-        planar,
-        expected=all_pixels,
-        memory=padded_rows(all_pixels, wanted.padded_shape[3]),
-    )
-    column_major = step(
-        "column-major",
-        "NCHW NCHW",
-        lambda x: tl.to_layout(x, (0, 1, 2, 3)),
-        planar,
-        expected=all_pixels,
-        memory=all_pixels.ravel(order="F"),
-    )
-    return Batch(all_pixels, nhwc, planar, pitched, column_major)
 
 
 def padded_rows(array: Array, width: int) -> Array:
@@ -209,48 +180,8 @@ def viewable(ledger: Ledger, normalised: tl.Tensor, values: Array) -> tl.Tensor:
 
 def mosaic(ledger: Ledger, made: Batch) -> tl.Tensor:
     """A row for each picture: itself, either half joined with its mirror image, upside down."""
-    step, x, pixels = ledger.step, made.nhwc, made.pixels
-    half = max(1, x.shape[3] // 2)
-    left = step(
-        "cut the left half", "NCHW NCHW", lambda x: x[..., :half], x, expected=pixels[..., :half]
-    )
-    mirrored = step(
-        "its mirror image",
-        "NCHW NCHW",
-        lambda x: tl.flip(x, axis=3),
-        left,
-        expected=pixels[..., half - 1 :: -1],
-    )
-    right = step(
-        "cut the right half", "NCHW NCHW", lambda x: x[..., -half:], x, expected=pixels[..., -half:]
-    )
-    turned = step(
-        "its mirror image",
-        "NCHW NCHW",
-        lambda x: tl.flip(x, axis=3),
-        right,
-        expected=pixels[..., -half:][..., ::-1],
-    )
-    upside_down = step(
-        "turned by 180 degrees",
-        "NCHW NCHW",
-        lambda x: tl.flip(x, axis=(2, 3)),
-        x,
-        expected=pixels[:, :, ::-1, ::-1],
-    )
-    tiles = (x, left, mirrored, turned, right, upside_down)
-    row = np.concatenate(
-        [
-            pixels,
-            pixels[..., :half],
-            pixels[..., :half][..., ::-1],
-            pixels[..., -half:][..., ::-1],
-            pixels[..., -half:],
-            pixels[:, :, ::-1, ::-1],
-        ],
-        axis=3,
-    )
-    joined = step(
+    tiles, row = _tiles(ledger, made)
+    joined = ledger.step(
         "join the tiles",
         "NCHW NCHW",
         lambda *xs: tl.concat(xs, axis=3),
@@ -259,10 +190,32 @@ def mosaic(ledger: Ledger, made: Batch) -> tl.Tensor:
         memory=np.moveaxis(row, 1, 3).ravel(),
     )
     n, _, height, width = row.shape
-    return step(
+    shape = (n * height, width, 3)
+    return ledger.view(
         "one picture of all rows",
         "NCHW HWC",
-        lambda x: tl.reshape(tl.permute_dims(x, (0, 2, 3, 1)), (n * height, width, 3), copy=False),
+        lambda x: tl.reshape(tl.permute_dims(x, (0, 2, 3, 1)), shape, copy=False),
         joined,
-        expected=np.moveaxis(row, 1, 3).reshape(n * height, width, 3),
+        expected=np.moveaxis(row, 1, 3).reshape(shape),
     )
+
+
+def _tiles(ledger: Ledger, made: Batch) -> tuple[list[tl.Tensor], Array]:
+    """The tiles of the mosaic, views all, and the row of them as NumPy joins it."""
+    x, pixels = made.nhwc, made.pixels
+    half = max(1, x.shape[3] // 2)
+    left, right, upside_down = pixels[..., :half], pixels[..., -half:], pixels[:, :, ::-1, ::-1]
+
+    def view(title: str, call: Callable[[Any], Any], x: tl.Tensor, expected: Array) -> tl.Tensor:
+        return ledger.view(title, "NCHW NCHW", call, x, expected=expected)
+
+    def mirror(x: tl.Tensor) -> tl.Tensor:
+        return tl.flip(x, axis=3)
+
+    a = view("cut the left half", lambda x: x[..., :half], x, left)
+    mirrored_a = view("its mirror image", mirror, a, left[..., ::-1])
+    b = view("cut the right half", lambda x: x[..., -half:], x, right)
+    mirrored_b = view("its mirror image", mirror, b, right[..., ::-1])
+    turned = view("turned by 180 degrees", lambda x: tl.flip(x, axis=(2, 3)), x, upside_down)
+    row = [pixels, left, left[..., ::-1], right[..., ::-1], right, upside_down]
+    return [x, a, mirrored_a, mirrored_b, b, turned], np.concatenate(row, axis=3)

@@ -15,8 +15,14 @@ PANEL, MARGIN, HEAD = 384, 24, 118  # pixels
 CELLS, ROWS, CELL = 12, 6, 32  # bytes in a row of the magnified part, its rows, pixels of a byte
 INK, FAINT, GROUND, PAPER = (24, 24, 28), (110, 110, 118), (236, 236, 238), (252, 252, 252)
 STRIPES = ((255, 214, 64), (60, 56, 40))  # of padding, which no photograph looks like
+LUMA = (0.299, 0.587, 0.114)  # the weights of red, green and blue in how bright a colour is
+BRIGHTENED = 0.6  # the exponent that makes up for the two dark colours of each byte
 # A byte is drawn in the colour of its channel, so that grey values stay readable.
-TINTS = np.array([[0, 0, 0], [1.0, 0.22, 0.16], [0.2, 0.95, 0.24], [0.25, 0.42, 1.0]])
+TINTS = np.array([[0, 0, 0], [1.0, 0.34, 0.28], [0.32, 0.95, 0.36], [0.36, 0.5, 1.0]])
+# The colour of each byte by channel, as it is drawn where bytes are small.
+COLOURS = ((255 * (np.arange(256)[:, None] / 255) ** BRIGHTENED) * TINTS[:, None, :]).astype(
+    np.uint8
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,20 +39,14 @@ class Panel:
     @property
     def drawn(self) -> Array:
         """The memory as pixels, a byte each."""
-        pixels = self.octets[..., None] * TINTS[self.channels]
-        return np.where(
-            (self.channels == 0)[..., None], _stripes(self.channels.shape), pixels
-        ).astype(np.uint8)
+        pixels: Array = COLOURS[self.channels, self.octets]
+        rows, columns = np.nonzero(self.channels == 0)
+        pixels[rows, columns] = np.array(STRIPES, np.uint8)[(rows + columns) // 8 % 2]
+        return pixels
 
     def taken_for_hwc(self, height: int, width: int) -> Array:
         """The same bytes in the eyes of a program that takes them for rows of RGB pixels."""
         return self.octets.ravel()[: height * width * 3].reshape(height, width, 3)
-
-
-def _stripes(shape: tuple[int, ...], period: int = 16) -> Array:
-    rows, columns = np.indices(shape)
-    dark = (rows + columns) // (period // 2) % 2
-    return np.array(STRIPES)[dark]
 
 
 def panels(picture: tl.Tensor, pitch: int) -> list[Panel]:
@@ -116,7 +116,10 @@ def sheet(picture: tl.Tensor, pitch: int) -> Image.Image:
         left = MARGIN + number * (PANEL + MARGIN)
         _caption(canvas, panel, left, tops[0])
         memory = Image.fromarray(panel.drawn)
-        canvas.paste(_resized(memory, _scaled(panel.octets.shape, largest)), (left, tops[1]))
+        size = _scaled(panel.octets.shape, largest)
+        canvas.paste(_resized(memory, size), (left, tops[1]))
+        rows = "{} rows of {} bytes".format(*panel.octets.shape)
+        ImageDraw.Draw(canvas).text((left, tops[1] + size[0] + 6), rows, FAINT, _font(13))
         canvas.paste(_magnified(panel), (left, tops[2]))
         taken = Image.fromarray(panel.taken_for_hwc(height, width))
         canvas.paste(_resized(taken, seen), (left, tops[3]))
@@ -133,7 +136,7 @@ def _scaled(shape: tuple[int, ...], largest: int) -> tuple[int, int]:
 def _resized(image: Image.Image, size: tuple[int, int]) -> Image.Image:
     height, width = size
     smaller = height < image.height or width < image.width
-    how = Image.Resampling.BOX if smaller else Image.Resampling.NEAREST
+    how = Image.Resampling.LANCZOS if smaller else Image.Resampling.NEAREST
     return image.resize((width, height), how)
 
 
@@ -185,7 +188,7 @@ def _magnified(panel: Panel) -> Image.Image:
         padding = channel == 0
         box = (column * CELL, row * CELL, (column + 1) * CELL - 2, (row + 1) * CELL - 2)
         draw.rectangle(box, STRIPES[0] if padding else colour)
-        dark = not padding and sum(colour) < 330
+        dark = not padding and np.dot(colour, LUMA) < 140
         draw.text(
             ((box[0] + box[2]) / 2, (box[1] + box[3]) / 2),
             str(octets[row, column]),

@@ -145,7 +145,12 @@ def _value(layout: Layout, slot: int, filler: str) -> str:
 
 
 def _legend(layout: Layout, values: list[str]) -> list[str]:
-    notes = {"x": "x: no element of this layout", SHARED: "*: shared by several elements"}
+    notes = {
+        "0": "0: padding",
+        "1": "1: padding",
+        "x": "x: no element of this layout",
+        SHARED: "*: shared by several elements",
+    }
     lines = [note for sign, note in notes.items() if sign in values]
     if layout.is_overlapping and SHARED not in values:
         lines.append("elements share slots: a slot shows the last of its elements")

@@ -38,7 +38,7 @@ from tensorlayout.cpu.copy_run import (
 )
 from tensorlayout.cpu.copy_threads import available_threads
 
-__all__ = ["CopyPlan", "Tuning", "choose_copy", "run_copy"]
+__all__ = ["CopyPlan", "Tuning", "choose_copy"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +141,6 @@ def choose_copy(
     return _in_order(case, loop, cost, tuning)
 
 
-def run_copy(plan: CopyPlan, destination: Array, source: Array) -> None:
-    """Move the elements: ``plan.run``, for whom a function is handier."""
-    plan.run(destination, source)
-
-
 def _in_order(case: str, loop: Loop, cost: float, tuning: Tuning) -> CopyPlan:
     """One assignment, or a few where several threads pay."""
     threads = _threads(cost, tuning)
@@ -164,7 +159,7 @@ def _one_axis_cut(loop: Loop, axes: Sequence[Axis], cost: float, room: int, tuni
     """Boxes of at most `room` elements, cut along one of the axes."""
     threads = _threads(cost, tuning)
     # The slowest axis that is long enough for pieces of any size, or else the longest.
-    enough = [k for k, axis in enumerate(axes) if axis.size >= 4 * threads]
+    enough = [k for k, axis in enumerate(axes) if axis.size >= 16 * threads]
     along = enough[0] if enough else max(range(len(axes)), key=lambda k: axes[k].size)
     size = axes[along].size
     most = max(1, size * room // loop.elements)

@@ -47,10 +47,7 @@ class Loop:
     @property
     def elements(self) -> int:
         """How many elements there are to move."""
-        count = 1
-        for axis in self.axes:
-            count *= axis.size
-        return count
+        return prod([axis.size for axis in self.axes])
 
     @property
     def contiguous(self) -> bool:

@@ -5,13 +5,18 @@ the calling thread takes part in the work and can do all of it, so a pool that i
 awake, or gone (an interpreter that is shutting down) costs speed and nothing else.
 """
 
+from __future__ import annotations
+
 import contextlib
 import ctypes
 import os
 import sys
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # imported with the pool: it costs a sixth of NumPy's own import
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 # A guess, not a measurement (the machine at hand has two cores): copies are limited by memory,
 # and threads that hand the interpreter lock round stop paying somewhere near this number.
@@ -63,7 +68,8 @@ def _processor() -> int:
 
 
 if sys.platform == "linux":
-    _processor = ctypes.PyDLL(None).sched_getcpu
+    with contextlib.suppress(AttributeError, OSError):  # a C library without it
+        _processor = ctypes.PyDLL(None).sched_getcpu
 
 
 def _leave(processor: int) -> None:
@@ -94,6 +100,8 @@ def _the_pool() -> ThreadPoolExecutor:
     global _pool
     with _lock:
         if _pool is None:
+            from concurrent.futures import ThreadPoolExecutor
+
             size = max(1, available_threads() - 1)
             _pool = ThreadPoolExecutor(size, thread_name_prefix="tensorlayout-copy")
         return _pool

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorlayout.cpu.memory import new_tensor
+from tensorlayout.cpu.memory import new_tensor, quietly
 from tensorlayout.plan import Run
 from tensorlayout.plan.creating import CreatePlan
 from tensorlayout.tensor import Tensor
@@ -16,7 +16,7 @@ def prepare(plan: CreatePlan) -> Run:
 
     def create(*values: Any) -> Tensor:
         result = new_tensor(spec)
-        write(result._memory, *values)
+        quietly(write, result._memory, *values)
         return result
 
     return create

@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cpu.memory import Array, block_of, new_tensor, padding_filler, quiet, quietly
+from tensorlayout.cpu.memory import (
+    Array,
+    block_of,
+    new_tensor,
+    padding_filler,
+    quietly,
+    unbuffered,
+)
 from tensorlayout.plan import Run
 from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.tensor import Spec, Tensor
@@ -40,7 +47,7 @@ def _numpy_alone_gives_the_layout(plan: ElementwisePlan) -> bool:
 
 
 def _is_ufunc(plan: ElementwisePlan) -> bool:
-    return isinstance(plan.operation.numpy, np.ufunc)
+    return isinstance(plan.numpy, np.ufunc)
 
 
 def _contiguous(spec: Spec) -> bool:
@@ -49,15 +56,18 @@ def _contiguous(spec: Spec) -> bool:
 
 def _natural(plan: ElementwisePlan) -> bool:
     """Whether NumPy's own promotion of these operands is the planned one."""
-    if any(dtypes.is_bfloat16(d) for d in plan.inputs) and type in map(type, plan.operands):
-        return False  # NumPy takes Python scalars beside bfloat16 for float32
+    if any(isinstance(o, type) for o in plan.operands):
+        if any(dtypes.is_bfloat16(d) for d in plan.inputs):
+            return False  # NumPy takes Python scalars beside bfloat16 for float32
+        if plan.result.dtype == dtypes.bool and plan.inputs[0].kind in "iu":
+            return False  # NumPy compares integers with Python integers that do not fit
     return _loop(plan, [o if isinstance(o, type) else o.dtype for o in plan.operands])
 
 
 def _loop(plan: ElementwisePlan, given: Sequence[Any]) -> bool:
     """Whether NumPy picks the planned dtypes for operands of dtypes (or scalar kinds) `given`."""
     try:
-        loop = plan.operation.numpy.resolve_dtypes((*given, None))
+        loop = plan.numpy.resolve_dtypes((*given, None))
     except TypeError:
         return False
     return tuple(loop) == (*plan.inputs, plan.result.dtype)
@@ -65,8 +75,8 @@ def _loop(plan: ElementwisePlan, given: Sequence[Any]) -> bool:
 
 def _direct(plan: ElementwisePlan) -> Run:
     """Row-major operands: NumPy allocates; the shortest path there is."""
-    function, spec = plan.operation.numpy, plan.result
-    copy, new = quiet.copy, object.__new__
+    function, spec = plan.numpy, plan.result
+    copy, new = unbuffered.copy, object.__new__
     if len(plan.operands) == 1:
 
         def run_unary(x: Tensor) -> Tensor:
@@ -92,7 +102,10 @@ def _direct(plan: ElementwisePlan) -> Run:
 
         def run_tensor_scalar(x: Tensor, y: Any) -> Tensor:
             result = new(Tensor)
-            result._memory = copy().run(function, x._memory, y)
+            try:
+                result._memory = copy().run(function, x._memory, y)
+            except OverflowError:
+                raise _misfit(plan, y) from None
             result._spec = spec
             result._home = None
             return result
@@ -101,9 +114,20 @@ def _direct(plan: ElementwisePlan) -> Run:
 
     def run_mixed(*operands: Any) -> Tensor:
         arrays = [o._memory if isinstance(o, Tensor) else o for o in operands]
-        return Tensor._new(copy().run(function, *arrays), spec)
+        try:
+            return Tensor._new(copy().run(function, *arrays), spec)
+        except OverflowError:
+            raise _misfit(plan, *operands) from None
 
     return run_mixed
+
+
+def _misfit(plan: ElementwisePlan, *operands: Any) -> OverflowError:
+    """What to raise where a Python integer does not fit the dtype it is to be taken in."""
+    scalars = ", ".join(str(o) for o in operands if not isinstance(o, Tensor))
+    return OverflowError(
+        f"{plan.operation.name}: the Python scalar {scalars} does not fit {plan.inputs[0]}"
+    )
 
 
 def _memory_of(operand: Tensor) -> Array:
@@ -120,10 +144,11 @@ def _getters(plan: ElementwisePlan) -> list[Any]:
 
 def _scalar_in(name: str, dtype: dtypes.DType) -> Any:
     """Python scalars as 0-d arrays of `dtype`; OverflowError for integers that do not fit."""
+    bfloat16 = dtypes.is_bfloat16(dtype)  # ml_dtypes takes no integers beyond int64
 
     def convert(value: Any) -> Array:
         try:
-            return np.asarray(value, dtype)
+            return np.asarray(float(value) if bfloat16 else value, dtype)
         except OverflowError:
             msg = f"{name}: the Python scalar {value} does not fit {dtype}"
             raise OverflowError(msg) from None
@@ -139,7 +164,7 @@ def _call(plan: ElementwisePlan) -> Any:
     A ufunc converts operands in blocks, so no operand is copied as a whole; other functions get
     converted operands.
     """
-    function = plan.operation.numpy
+    function = plan.numpy
     if isinstance(function, np.ufunc):
         signature = (*plan.inputs, plan.result.dtype)
         given = [
@@ -147,10 +172,11 @@ def _call(plan: ElementwisePlan) -> Any:
             for o, i in zip(plan.operands, plan.inputs, strict=True)
         ]
         if _loop(plan, given):
-            return lambda arrays, out: quietly(function, *arrays, out)
+            copy: Any = unbuffered.copy
+            return lambda arrays, out: copy().run(function, *arrays, out=out)
 
         convert: Any = functools.partial(function, signature=signature, casting="unsafe")
-        return lambda arrays, out: quietly(convert, *arrays, out)
+        return lambda arrays, out: quietly(convert, *arrays, out=out)
     inputs = plan.inputs
 
     def call_function(arrays: list[Array], out: Array) -> None:
@@ -208,11 +234,14 @@ def _in_place(plan: ElementwisePlan) -> Run:
 
 def _in_place_directly(plan: ElementwisePlan) -> Run:
     """``x += y`` where NumPy's promotion is the planned one."""
-    function, copy = plan.operation.numpy, quiet.copy
+    function, copy = plan.numpy, unbuffered.copy
 
     def run(x: Tensor, y: Any) -> Tensor:
         other = y._memory if type(y) is Tensor else y
-        copy().run(function, x._memory, other, x._memory)
+        try:
+            copy().run(function, x._memory, other, x._memory)
+        except OverflowError:
+            raise _misfit(plan, y) from None
         return x
 
     return run

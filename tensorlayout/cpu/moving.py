@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cpu.copy import choose_copy, run_copy
+from tensorlayout.cpu.copy import choose_copy
 from tensorlayout.cpu.memory import Array, array_over, byte_strides, home_of, new_tensor, quietly
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
@@ -114,9 +114,10 @@ def prepare_assign(plan: AssignPlan) -> Run:
     broadcast = plan.source.layout.broadcast_to(destination.layout.shape)
     move = _mover(broadcast, plan.source.dtype, destination.layout, destination.dtype)
     shape = destination.layout.shape
+    same = plan.source.layout.shape == shape
 
     def run(x: Tensor, value: Tensor) -> Tensor:
-        source = np.broadcast_to(value._memory, shape)
+        source = value._memory if same else np.broadcast_to(value._memory, shape)
         if np.may_share_memory(source, x._memory):
             source = source.copy()
             quietly(np.copyto, x._memory, source, "unsafe")
@@ -161,7 +162,7 @@ def _mover(source: Layout, from_dtype: DType, result: Layout, to_dtype: DType) -
     if from_dtype != to_dtype:
         return _convert if _is_float_to_integer(from_dtype, to_dtype) else _cast
     plan = choose_copy(source.shape, result.strides, source.strides, from_dtype.itemsize)
-    return functools.partial(run_copy, plan)
+    return plan.run
 
 
 def _cast(destination: Array, source: Array) -> None:
@@ -177,16 +178,39 @@ def _convert(destination: Array, source: Array) -> None:
 
     C leaves values outside the range open, and NumPy's answer differs between processors.
     """
-    quietly(_clamped_into, destination, source)
+    quietly(_convert_blocks, destination, source)
 
 
-def _clamped_into(destination: Array, source: Array) -> None:
+# Elements converted at a time, so that looking at their range reads them from the cache: 1 M
+# float32 to uint8 take 0.4 ms so, 4.7 ms as one block that is always clamped (2026-11-21, 2-core
+# AMD EPYC (Zen 4), numpy 2.4.6).
+_BLOCK = 32 * 1024
+
+
+def _convert_blocks(destination: Array, source: Array) -> None:
+    if destination.size <= _BLOCK:
+        _convert_block(destination, source)
+        return
+    steps = [
+        abs(s) if n > 1 else 0 for s, n in zip(destination.strides, destination.shape, strict=True)
+    ]
+    axis = steps.index(max(steps))
+    size = destination.shape[axis]
+    count = max(1, _BLOCK * size // destination.size)
+    for start in range(0, size, count):
+        cut = (*[slice(None)] * axis, slice(start, start + count))
+        _convert_blocks(destination[cut], source[cut])
+
+
+def _convert_block(destination: Array, source: Array) -> None:
     limits = np.iinfo(destination.dtype)
-    wide = source if source.dtype == np.float64 else source.astype(np.float64)
-    # The greatest integers are no floats: 2**n, one above, is, and marks what must be clamped.
-    above = wide >= float(limits.max) + (limits.max == int(float(limits.max)))
-    below = wide < float(limits.min)
-    outside = above | below | np.isnan(wide)
-    np.copyto(destination, np.where(outside, 0, wide), "unsafe")
+    if source.size == 0 or (  # a NaN makes both comparisons false
+        source.min() > float(limits.min) - 1 and source.max() < float(limits.max) + 1
+    ):
+        np.copyto(destination, source, "unsafe")
+        return
+    wide = source.astype(np.float64)
+    above, below = wide >= float(limits.max), wide <= float(limits.min)
+    np.copyto(destination, np.where(above | below | np.isnan(wide), 0, wide), "unsafe")
     destination[above] = limits.max
     destination[below] = limits.min

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cpu.memory import Array, new_tensor, quietly
+from tensorlayout.cpu.memory import Array, new_tensor, quietly, rounded
 from tensorlayout.plan import Run
 from tensorlayout.plan.reducing import ReducePlan
 from tensorlayout.tensor import Tensor
@@ -40,12 +40,17 @@ def _reduce(ufunc: Any, x: Array, dims: tuple[int, ...], keepdims: bool, dtype: 
 
 def add(x: Array, dims: tuple[int, ...], keepdims: bool, out: Array) -> None:
     """The sum along `dims`."""
-    out[...] = _reduce(np.add, x, dims, keepdims, accumulator(out.dtype))
+    _store(out, _reduce(np.add, x, dims, keepdims, accumulator(out.dtype)))
 
 
 def multiply(x: Array, dims: tuple[int, ...], keepdims: bool, out: Array) -> None:
     """The product along `dims`."""
-    out[...] = _reduce(np.multiply, x, dims, keepdims, accumulator(out.dtype))
+    _store(out, _reduce(np.multiply, x, dims, keepdims, accumulator(out.dtype)))
+
+
+def _store(out: Array, found: Any) -> None:
+    """Write what was worked out in float64, rounded once."""
+    out[...] = rounded(np.asarray(found), out.dtype)
 
 
 def _count(x: Array, dims: tuple[int, ...]) -> np.float64:
@@ -55,7 +60,8 @@ def _count(x: Array, dims: tuple[int, ...]) -> np.float64:
 
 def mean(x: Array, dims: tuple[int, ...], keepdims: bool, out: Array) -> None:
     """The sum divided by the count; NaN of nothing."""
-    out[...] = _reduce(np.add, x, dims, keepdims, accumulator(out.dtype)) / _count(x, dims)
+    total = _reduce(np.add, x, dims, keepdims, accumulator(out.dtype))
+    _store(out, total / _count(x, dims))
 
 
 def _variance(x: Array, dims: tuple[int, ...], keepdims: bool, correction: float) -> Any:
@@ -69,14 +75,14 @@ def variance(
     x: Array, dims: tuple[int, ...], keepdims: bool, out: Array, correction: float
 ) -> None:
     """The mean squared distance from the mean, its divisor reduced by `correction`."""
-    out[...] = _variance(x, dims, keepdims, correction)
+    _store(out, _variance(x, dims, keepdims, correction))
 
 
 def deviation(
     x: Array, dims: tuple[int, ...], keepdims: bool, out: Array, correction: float
 ) -> None:
     """The square root of the variance."""
-    out[...] = np.sqrt(_variance(x, dims, keepdims, correction))
+    _store(out, np.sqrt(_variance(x, dims, keepdims, correction)))
 
 
 def minimum(x: Array, dims: tuple[int, ...], keepdims: bool, out: Array) -> None:

@@ -33,8 +33,9 @@ def observe(observer: Observer | None) -> None:
 
 def call(operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]) -> Tensor:
     """Run the plan of `key` on `operands`."""
-    if _observer is not None:
-        return _observer(operation, key, operands)
+    observer = _observer  # read once: another thread may end its trace meanwhile
+    if observer is not None:
+        return observer(operation, key, operands)
     return prepared(operation, *key)(*operands)
 
 

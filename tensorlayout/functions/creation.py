@@ -20,7 +20,7 @@ from tensorlayout.layout import Layout
 from tensorlayout.plan.creating import Create
 from tensorlayout.plan.elementwise import Elementwise
 from tensorlayout.plan.moving import Copy
-from tensorlayout.plan.results import LayoutSpec, layout_for
+from tensorlayout.plan.results import LayoutSpec, in_dtype, layout_for
 from tensorlayout.tensor import Tensor
 
 __all__ = [
@@ -50,14 +50,13 @@ def _fill(out: Array, value: Any) -> None:
 
 
 def _arange(out: Array, start: float, step: float) -> None:
-    out[...] = _progression(out.shape[0], start, step, out.dtype)
-
-
-def _progression(count: int, start: float, step: float, dtype: DType) -> Array:
-    if isinstance(start, int) and isinstance(step, int) and dtype.kind in "iu":
-        # NumPy's own range may wrap in small dtypes; int64 holds every start and step that fits.
-        return (np.arange(count, dtype=np.int64) * step + start).astype(dtype)
-    return (np.arange(count, dtype=np.float64) * step + start).astype(dtype)
+    if isinstance(start, int) and isinstance(step, int) and out.dtype.kind in "iu":
+        # Modulo 2**64, which is exact for all numbers that fit any dtype.
+        count = np.arange(out.shape[0], dtype=np.uint64)
+        numbers: Array = count * np.uint64(step % 2**64) + np.uint64(start % 2**64)
+    else:
+        numbers = np.arange(out.shape[0], dtype=np.float64) * step + start
+    out[...] = numbers.astype(out.dtype)
 
 
 def _linspace(out: Array, start: complex, stop: complex, endpoint: bool) -> None:
@@ -83,8 +82,8 @@ _FULL = Create("full", _fill)
 _ARANGE = Create("arange", _arange)
 _LINSPACE = Create("linspace", _linspace)
 _EYE = Create("eye", _eye)
-_ASARRAY = Copy("asarray")
-_GRID = Copy("meshgrid")
+_COPIES = {name: Copy(name) for name in ("asarray", "full", "arange", "meshgrid")}
+_ASARRAY = _COPIES["asarray"]
 
 
 def _create(
@@ -129,7 +128,7 @@ def asarray(
         if copy is False:
             msg = f"asarray: the memory of a {type(obj).__name__} cannot be shared, and copy=False"
             raise ValueError(msg)
-        x = _from_sequence(obj, None if dtype is None else as_dtype(dtype))
+        x = _from_sequence("asarray", obj, None if dtype is None else as_dtype(dtype))
         return x if layout is None else to_layout(x, layout)
     kind = shared.dtype if dtype is None else as_dtype(dtype)
     if kind != shared.dtype or copy is True:
@@ -166,38 +165,66 @@ def _refuse_mask(array: Array) -> None:
         raise TypeError(msg)
 
 
-def _from_sequence(obj: Any, dtype: DType | None) -> Tensor:
+def _from_sequence(name: str, obj: Any, dtype: DType | None) -> Tensor:
     """A new tensor from numbers; NumPy finds the shape, and the standard's defaults the dtype."""
-    array = quietly(np.array, obj)
-    if array.dtype.kind not in "biufcV" or (array.dtype.kind == "u" and not _holds_arrays(obj)):
-        if array.dtype.kind in "uO" and all(isinstance(v, int) for v in array.flat):
-            if dtype is None or not _fits(array, dtype):
-                msg = (
-                    f"asarray: the integers do not fit {dtype or dtypes.int64}; give a wider dtype"
-                )
-                raise OverflowError(msg)
-        else:
-            msg = f"asarray: a tensor holds numbers, got {type(obj).__name__} of {array.dtype}"
-            raise TypeError(msg)
+    array = _numbers(name, obj, dtype)
     if array.size == 0 and dtype is None and not _holds_arrays(obj):
         dtype = dtypes.float64
     kind = as_dtype(array.dtype) if dtype is None else dtype
-    if array.dtype.kind in "iu" and kind.kind in "iu" and not _fits(array, kind):
-        msg = f"asarray: the integers do not fit {kind}"
-        raise OverflowError(msg)
-    if array.dtype.kind == "c" and kind.kind != "c":
-        msg = f"asarray: complex numbers cannot become {kind}; take real() first"
-        raise TypeError(msg)
-    found = tensor_over(np.array(quietly(array.astype, kind), order="C"))
+    _refuse_misfits(name, array, kind)
+    found = tensor_over(np.array(array, as_dtype(array.dtype), order="C", copy=None))
     assert found is not None
-    return found
+    if found.dtype == kind:
+        return found
+    return calling.call(_COPIES[name], (found._spec, None, kind), (found,))
 
 
-def _fits(array: Array, dtype: DType) -> bool:
-    if dtype.kind not in "iu" or array.size == 0:
-        return True
-    limits = np.iinfo(dtype)
-    return int(array.min()) >= limits.min and int(array.max()) <= limits.max
+def _numbers(name: str, obj: Any, dtype: DType | None) -> Array:
+    try:
+        array: Array = quietly(np.array, obj)
+    except ValueError as error:
+        msg = f"{name}: sequences inside one another must have equal lengths ({error})"
+        raise ValueError(msg) from None
+    if _may_hide_large_integers(array) and not _holds_arrays(obj):
+        return _exact_numbers(name, np.array(obj, dtype=object), dtype)
+    if array.dtype.kind not in "biufcV":
+        msg = f"{name}: a tensor holds numbers, got {type(obj).__name__} of {array.dtype}"
+        raise TypeError(msg)
+    return array
+
+
+def _may_hide_large_integers(array: Array) -> bool:
+    """Whether there may have been integers that int64 does not hold; NumPy may make them floats."""
+    if array.dtype != np.float64:
+        return array.dtype.kind in "uO"
+    return bool((np.isfinite(array) & (np.abs(array) >= 2.0**63)).any())
+
+
+def _exact_numbers(name: str, numbers: Array, dtype: DType | None) -> Array:
+    """Python numbers, some of them integers that int64 does not hold, as an array."""
+    if not all(isinstance(n, (int, float, complex)) for n in numbers.flat):
+        kinds = ", ".join(sorted({type(n).__name__ for n in numbers.flat}))
+        msg = f"{name}: a tensor holds numbers, got {kinds}"
+        raise TypeError(msg)
+    wide = np.result_type(*{type(n) for n in numbers.flat})
+    if wide.kind in "bi":
+        kind = dtypes.int64 if dtype is None else dtype
+        _refuse_misfits(name, numbers, kind)
+        wide = kind if kind.kind in "biu" else dtypes.float64
+    try:
+        return numbers.astype(wide)
+    except OverflowError as error:
+        msg = f"{name}: {error}"
+        raise OverflowError(msg) from None
+
+
+def _refuse_misfits(name: str, array: Array, kind: DType) -> None:
+    """OverflowError for integers outside the range of an integer dtype."""
+    if array.dtype.kind in "iuO" and kind.kind in "iu" and array.size:
+        limits = np.iinfo(kind)
+        if int(array.min()) < limits.min or int(array.max()) > limits.max:
+            msg = f"{name}: the integers do not fit {kind}; give a wider dtype"
+            raise OverflowError(msg)
 
 
 def _holds_arrays(obj: Any) -> bool:
@@ -228,18 +255,23 @@ def full(
     device: AnyDevice = None,
     layout: LayoutSpec | None = None,
 ) -> Tensor:
-    """A new tensor of one value; its dtype is by default that of the kind of Python scalar."""
-    kind = _dtype_of_scalar("full", fill_value) if dtype is None else as_dtype(dtype)
-    return _create(_FULL, shape, kind, device, layout, _scalar(fill_value))
+    """A new tensor of one value, converted as by `asarray`.
+
+    `fill_value`: a number or a tensor of rank 0. dtype: by default that of the kind of Python
+    scalar, or of the tensor.
+    """
+    value = _value(fill_value, None if dtype is None else as_dtype(dtype))
+    return _create(_FULL, shape, value.dtype, device, layout, value._memory)
 
 
-def _dtype_of_scalar(name: str, value: Any) -> DType:
-    value = calling.operand(name, value)
-    return value.dtype if isinstance(value, Tensor) else dtypes.default_of(type(value))
-
-
-def _scalar(value: Any) -> Any:
-    return value._memory if isinstance(value, Tensor) else value
+def _value(value: Any, dtype: DType | None) -> Tensor:
+    value = calling.operand("full", value)
+    if not isinstance(value, Tensor):
+        return _from_sequence("full", value, dtype)
+    if value.ndim:
+        msg = f"full: the value must be a number, got a tensor of shape {value.shape}"
+        raise ValueError(msg)
+    return calling.call(_COPIES["full"], (value._spec, None, dtype), (value,))
 
 
 def zeros(
@@ -263,9 +295,7 @@ def _like(
 ) -> Tensor:
     x = calling.tensor(f"{operation.name}_like", x)
     kind = x.dtype if dtype is None else as_dtype(dtype)
-    form: Any = layout
-    if layout is None:
-        form = _ASARRAY.plan(x._spec, None, kind).result.layout
+    form = in_dtype(x._spec.layout.form, kind) if layout is None else layout
     return _create(operation, x.shape, kind, x.device if device is None else device, form, *values)
 
 
@@ -286,7 +316,9 @@ def full_like(
     layout: LayoutSpec | None = None,
 ) -> Tensor:
     """A new tensor of the shape and form of `x`, of one value."""
-    return _like(_FULL, x, dtype, device, layout, _scalar(fill_value))
+    x = calling.tensor("full_like", x)
+    value = _value(fill_value, x.dtype if dtype is None else as_dtype(dtype))
+    return _like(_FULL, x, dtype, device, layout, value._memory)
 
 
 def zeros_like(
@@ -315,21 +347,33 @@ def arange(
     """The numbers from `start` up to but not including `stop`, `step` apart, of rank 1.
 
     With one argument it is `stop`, and `start` is 0. dtype: int64 if all are integers, else
-    float64. ValueError for a step of 0.
+    float64. ValueError for a step of 0, OverflowError for integers that `dtype` does not hold.
 
     >>> import tensorlayout as tl
     >>> tl.arange(1, 8, 3)
     Tensor([1, 4, 7], dtype=int64, device='cpu')
     """
-    if stop is None:
-        start, stop = 0, start
-    if step == 0:
+    first, end, by = map(_python_number, (0, start, step) if stop is None else (start, stop, step))
+    if by == 0:
         msg = "arange: step must not be 0"
         raise ValueError(msg)
-    whole = all(isinstance(n, (int, np.integer)) for n in (start, stop, step))
+    whole = all(isinstance(n, int) for n in (first, end, by))
     kind = (dtypes.int64 if whole else dtypes.float64) if dtype is None else as_dtype(dtype)
-    count = -((start - stop) // step) if whole else math.ceil((stop - start) / step)
-    return _create(_ARANGE, (max(0, int(count)),), kind, device, None, start, step)
+    length = -((first - end) // by) if whole else (end - first) / by
+    if not math.isfinite(length):
+        msg = f"arange: from {first} to {end} by {by} is no finite number of steps"
+        raise ValueError(msg)
+    count = max(0, math.ceil(length))
+    if whole and count:
+        _refuse_misfits("arange", np.array([first, first + (count - 1) * by], object), kind)
+    if not whole and dtypes.in_category(kind, "integral"):
+        floats = _create(_ARANGE, count, dtypes.float64, device, None, first, by)
+        return calling.call(_COPIES["arange"], (floats._spec, None, kind), (floats,))
+    return _create(_ARANGE, count, kind, device, None, first, by)
+
+
+def _python_number(number: Any) -> Any:
+    return index(number) if hasattr(number, "__index__") else float(number)
 
 
 def linspace(
@@ -346,6 +390,9 @@ def linspace(
     either = isinstance(start, complex) or isinstance(stop, complex)
     default = dtypes.complex128 if either else dtypes.float64
     kind = default if dtype is None else as_dtype(dtype)
+    if either and not dtypes.in_category(kind, "complex floating"):
+        msg = f"linspace: complex numbers cannot become {kind}"
+        raise TypeError(msg)
     return _create(_LINSPACE, (num,), kind, device, None, start, stop, endpoint)
 
 
@@ -362,7 +409,7 @@ def eye(
     """Ones on the diagonal `k` (above the main one if positive), zeros elsewhere."""
     kind = dtypes.float64 if dtype is None else as_dtype(dtype)
     shape = (n_rows, n_rows if n_cols is None else n_cols)
-    return _create(_EYE, shape, kind, device, layout, k)
+    return _create(_EYE, shape, kind, device, layout, index(k))
 
 
 def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
@@ -389,7 +436,8 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     for x, d in zip(given, dims, strict=True):
         along = reshape(x, (1,) * d + (x.size,) + (1,) * (len(dims) - d - 1))
         wide = broadcast_to(along, shape)
-        grids.append(calling.call(_GRID, (wide._spec, Layout.row_major(shape), None), (wide,)))
+        key = (wide._spec, Layout.row_major(shape), None)
+        grids.append(calling.call(_COPIES["meshgrid"], key, (wide,)))
     return tuple(grids)
 
 
@@ -410,7 +458,9 @@ def _triangle(operation: Elementwise, x: Tensor, k: int) -> Tensor:
     if x.ndim < 2:
         msg = f"{operation.name}: needs a rank of at least 2, got shape {x.shape}"
         raise ValueError(msg)
-    return calling.elementwise(operation, x, k)
+    rows, columns = x.shape[-2:]
+    diagonal = max(-rows, min(index(k), columns))  # a tensor, as a scalar would get the dtype of x
+    return calling.elementwise(operation, x, np.int64(diagonal))
 
 
 def tril(x: Tensor, /, *, k: int = 0) -> Tensor:

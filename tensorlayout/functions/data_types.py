@@ -33,10 +33,6 @@ def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: Any = None) -
     x = calling.tensor("astype", x)
     as_device(device)
     kind = as_dtype(dtype)
-    real = not dtypes.in_category(kind, "complex floating") and kind != dtypes.bool
-    if dtypes.in_category(x.dtype, "complex floating") and real:
-        msg = f"astype: {x.dtype} cannot become {kind}; take real() or abs() first"
-        raise TypeError(msg)
     if kind == x.dtype and not copy:
         return x
     return calling.call(_ASTYPE, (x._spec, None, kind), (x,))

@@ -6,6 +6,7 @@ function: a line here, its name in `__all__`, a line in the table of the tests.
 
 from __future__ import annotations
 
+import builtins
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from tensorlayout.cpu.memory import Array
 from tensorlayout.functions import calling
 from tensorlayout.functions.calling import Binary, Unary
 from tensorlayout.plan.elementwise import Elementwise
+from tensorlayout.plan.moving import Copy
 from tensorlayout.tensor import Tensor
 
 __all__ = [
@@ -118,6 +120,17 @@ def _round(x: Array, out: Array) -> None:
         np.rint(x, out)
 
 
+def _bfloat16_sign(x: Array, out: Array) -> None:
+    np.add(np.sign(x), np.zeros_like(x), out)  # ml_dtypes has -0 as the sign of -0
+
+
+def _signed_pow(x1: Array, x2: Array, out: Array) -> None:
+    """Integer powers; those that NumPy refuses are 0, but for 1 and -1."""
+    found = np.power(x1, np.maximum(x2, 0))
+    sign = np.where(x2 & 1, x1, 1)
+    np.copyto(out, np.where(x2 < 0, np.where((x1 == 1) | (x1 == -1), sign, 0), found))
+
+
 abs = _unary("abs", "numeric", np.absolute, "The magnitude of each element.", "real")
 acos = _unary("acos", "floating-point", np.arccos, "The principal inverse cosine, in radians.")
 acosh = _unary("acosh", "floating-point", np.arccosh, "The inverse hyperbolic cosine.")
@@ -149,7 +162,10 @@ positive = _unary("positive", "numeric", np.positive, "Each element as it is.")
 real = _unary("real", "numeric", _real, "The real part.", "real")
 reciprocal = _unary("reciprocal", "floating-point", np.reciprocal, "One divided by each element.")
 round = _unary("round", "numeric", _round, "The nearest integer, ties to even.")
-sign = _unary("sign", "numeric", np.sign, "-1, 0 or 1; ``x / abs(x)`` for complex dtypes.")
+sign = calling.unary(
+    Elementwise("sign", "numeric", np.sign, of_kind={"V": _bfloat16_sign}),
+    "-1, 0 or 1; ``x / abs(x)`` for complex dtypes.",
+)
 signbit = _unary(
     "signbit",
     "real floating",
@@ -239,7 +255,10 @@ nextafter = _binary(
     "nextafter", "real floating", np.nextafter, "The next number from `x1` towards `x2`."
 )
 not_equal = _binary("not_equal", "any", np.not_equal, "Whether the operands differ.", "bool")
-pow = _binary("pow", "numeric", np.power, "`x1` to the power of `x2`.")
+pow = calling.binary(
+    Elementwise("pow", "numeric", np.power, of_kind={"i": _signed_pow}),
+    "`x1` to the power of `x2`; for negative powers of integers the quotient, rounded towards 0.",
+)
 remainder = _binary(
     "remainder",
     "real numeric",
@@ -257,6 +276,7 @@ _CLIP = Elementwise("clip", "real numeric", _clip)
 _CLIP_NOTHING = Elementwise("clip", "real numeric", np.positive)
 _CLIP_LEAST = Elementwise("clip", "real numeric", np.maximum)
 _CLIP_MOST = Elementwise("clip", "real numeric", np.minimum)
+_CLIP_BOUND = Copy("clip")
 
 
 def clip(
@@ -265,8 +285,10 @@ def clip(
     """Each element moved to the nearest value between `min` and `max`.
 
     `min`, `max`: None for no bound, Python scalars, or tensors whose shapes broadcast with that of
-    `x`. dtypes: real numeric; the result has that of `x`, and the form of `x`. NaN stays NaN.
-    TypeError for other dtypes, ValueError for shapes that do not broadcast.
+    `x`; bounds of another dtype are first converted to that of `x`, in which those outside its
+    range become its limits. dtypes: real numeric; the result has that of `x`. NaN stays NaN.
+    Layout: as of any elementwise function. TypeError for other dtypes, ValueError for shapes that
+    do not broadcast.
 
     Source: array API standard 2025.12, elementwise functions, `clip`.
 
@@ -275,10 +297,29 @@ def clip(
     Tensor([2, 5, 6], dtype=int64, device='cpu')
     """
     x = calling.tensor("clip", x)
-    if min is None and max is None:
+    least, most = _bound(x, min), _bound(x, max)
+    if least is None and most is None:
         return calling.elementwise(_CLIP_NOTHING, x)
-    if max is None:
-        return calling.elementwise(_CLIP_LEAST, x, min)
-    if min is None:
-        return calling.elementwise(_CLIP_MOST, x, max)
-    return calling.elementwise(_CLIP, x, min, max)
+    if most is None:
+        return calling.elementwise(_CLIP_LEAST, x, least)
+    if least is None:
+        return calling.elementwise(_CLIP_MOST, x, most)
+    return calling.elementwise(_CLIP, x, least, most)
+
+
+def _bound(x: Tensor, bound: Any) -> Any:
+    """A bound that does not change the dtype of `x`."""
+    if bound is None or not dtypes.in_category(x.dtype, "real numeric"):
+        return bound
+    bound = calling.operand("clip", bound)
+    if not isinstance(bound, Tensor):
+        if not isinstance(bound, float) or dtypes.promote_scalar(x.dtype, float) == x.dtype:
+            return bound
+        bound = calling.operand("clip", np.float64(bound))
+    if dtypes.promote(x.dtype, bound.dtype) == x.dtype:
+        return bound
+    if x.dtype.kind in "iu" and bound.dtype.kind in "iu":
+        limits, own = np.iinfo(x.dtype), np.iinfo(bound.dtype)
+        least, most = builtins.max(limits.min, own.min), builtins.min(limits.max, own.max)
+        bound = calling.elementwise(_CLIP, bound, least, most)
+    return calling.call(_CLIP_BOUND, (bound._spec, None, x.dtype), (bound,))

@@ -43,12 +43,12 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
     twice the last one wins.
     """
     calling.writable("__setitem__", x)
-    items = _items(key)
     if isinstance(value, (np.ndarray, list, tuple)):
         value = asarray(value)
     value = calling.operand("__setitem__", value)
+    items = () if key is ... else _items(key)
     if _is_basic(items):
-        part = getitem(x, key)
+        part = x if key is ... else getitem(x, key)
         kind = value._spec if isinstance(value, Tensor) else type(value)
         calling.call(_ASSIGN, (part._spec, kind), (part, value))
         return

@@ -57,6 +57,8 @@ def from_storage(
     """
     kind = as_dtype(dtype)
     placed = Layout.parse(layout) if isinstance(layout, str) else layout
+    if isinstance(storage, np.ndarray) and storage.flags.c_contiguous:
+        storage = storage.reshape(-1).view(np.uint8)  # the buffer protocol has no bfloat16
     view = memoryview(storage)
     if not view.c_contiguous:
         msg = "from_storage: the storage must be one run of bytes (C-contiguous)"

@@ -215,8 +215,9 @@ def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
         msg = f"stack: shapes must be equal, got {[x.shape for x in given]}"
         raise ValueError(msg)
     dim = normalized_dims("stack", int(axis), given[0].ndim + 1)[0]
-    # A new first dimension is the most major one; moved to its place afterwards, it stays so.
-    joined = _join(_STACK, tuple(expand_dims(x) for x in given), 0)
+    # A leading dimension that broadcasting adds is the most major one, whatever the order of the
+    # rest (expand_dims keeps a column-major order); moved to its place afterwards, it stays so.
+    joined = _join(_STACK, tuple(broadcast_to(x, (1, *x.shape)) for x in given), 0)
     return moveaxis(joined, 0, dim) if dim else joined
 
 

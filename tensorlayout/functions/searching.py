@@ -22,7 +22,7 @@ __all__ = ["argmax", "argmin", "count_nonzero", "nonzero", "searchsorted", "wher
 
 def _choose(condition: Array, x1: Array, x2: Array, out: Array) -> None:
     out[...] = x2
-    np.copyto(out, x1, where=condition.astype(bool, copy=False))
+    np.copyto(out, x1, where=condition)
 
 
 _WHERE = Elementwise("where", "any", _choose, abstain=(0,))
@@ -39,6 +39,10 @@ def where(condition: Tensor, x1: Tensor | complex, x2: Tensor | complex, /) -> T
     >>> tl.where(x > 0, x, 0.0)
     Tensor([0., 2., 0.], dtype=float64, device='cpu')
     """
+    condition = calling.tensor("where", condition)
+    if condition.dtype != dtypes.bool:
+        msg = f"where: the condition must have dtype bool, got {condition.dtype}"
+        raise TypeError(msg)
     return calling.elementwise(_WHERE, condition, x1, x2)
 
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tensorlayout import dtypes
 from tensorlayout.cpu import along, reducing
 from tensorlayout.dtypes import as_dtype
 from tensorlayout.functions import calling
 from tensorlayout.plan.along import Along
+from tensorlayout.plan.moving import Copy
 from tensorlayout.plan.reducing import Reduce
 from tensorlayout.tensor import Tensor
 
 __all__ = ["cumulative_prod", "cumulative_sum", "max", "mean", "min", "prod", "std", "sum", "var"]
 
+_CONVERSIONS = {name: Copy(name) for name in ("sum", "prod")}  # by `dtype`, before adding up
 Axis = int | Sequence[int] | None
 
 _SUM = Reduce("sum", "any", reducing.add, "sum")
@@ -31,6 +34,8 @@ def reduced(
     """Carry out a reduction."""
     x = calling.tensor(operation.name, x)
     kind = None if dtype is None else as_dtype(dtype)
+    if kind is not None and dtypes.kind_of(kind) != dtypes.kind_of(dtypes.promote(x.dtype, kind)):
+        x = calling.call(_CONVERSIONS[operation.name], (x._spec, None, kind), (x,))
     key = (x._spec, calling.integers(axis), bool(keepdims), kind, *static)
     return calling.call(operation, key, (x,))
 
@@ -38,7 +43,8 @@ def reduced(
 def sum(x: Tensor, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
     """The sum of the elements along `axis` (all by default); 0 of none.
 
-    dtype: that of `x`; integers and bool become int64, unsigned ones uint64. Floats of 16 and 32
+    dtype: that of `x`; integers and bool become int64, unsigned ones uint64; or the one asked for,
+    to which elements of another kind are converted first, as `astype` does. Floats of 16 and 32
     bits are added up in float64 and rounded once. Layout: packed in the input's order.
 
     >>> import tensorlayout as tl

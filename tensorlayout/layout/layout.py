@@ -63,14 +63,14 @@ class Layout(Placement):
         if strides is not None and parts is not None:
             msg = "strides and parts: give one of them, got both"
             raise ValueError(msg)
-        if strides is None and parts is None:
+        if strides is not None:
+            dims = checks.checked_strides(sizes, strides)
+        elif parts is not None:
+            dims = checks.checked_parts(sizes, parts)
+        else:
             rank = len(sizes)
             order = minor_to_major if minor_to_major is not None else orders.descending(rank)
             return cls._packed(sizes, padded or sizes, order, start, value)
-        if parts is not None:
-            dims = checks.checked_parts(sizes, parts)
-        else:
-            dims = checks.checked_strides(sizes, strides or ())
         if padded is None:
             padded = checks.implied_padded(sizes, dims)
         elif padded != sizes and not slots.covers_block(dims, padded):
@@ -121,6 +121,7 @@ class Layout(Placement):
                 minor_to_major=order,
                 padded_shape=padded_shape,
                 padding_value=padding_value,
+                _span=slots.full_span(shape, parts, offset),
             )
             made._check_size()
             with _interning:
@@ -234,8 +235,6 @@ class Layout(Placement):
             padding_value=fields.padding_value,
         )
 
-    # --- answers -------------------------------------------------------------------------------
-
     # --- kin: other layouts that follow from this one -------------------------------------------
     # A layout that is its own form or origin caches None: a reference to itself would keep it from
     # going as soon as nobody holds it.
@@ -253,8 +252,15 @@ class Layout(Placement):
     def _other_form(self) -> Layout | None:
         if not self.covers_block:
             return Layout.packed(self.shape, self.minor_to_major)
-        parts = tuple(tuple((e, abs(s)) for e, s in dim) for dim in self.parts)
-        form = self._replace(parts=parts, offset=0)
+        if self.is_tiled:
+            steps = [[(e, abs(s)) for e, s in dim] for dim in self.parts]
+            whole = zip(steps, self.padded_shape, strict=True)
+            parts = tuple(tuple(dim) if p != 1 else ((1, 1),) for dim, p in whole)
+            form = self._replace(parts=parts, offset=0)
+        else:
+            form = self._packed(
+                self.shape, self.padded_shape, self.minor_to_major, 0, self.padding_value
+            )
         return None if form is self else form
 
     @property
@@ -394,7 +400,13 @@ class Layout(Placement):
             for n, m, p in zip(self.shape, sizes[new:], self.parts, strict=True)
         ]
         order = [d + new for d in self.minor_to_major] + list(range(new - 1, -1, -1))
-        padded = [*sizes[:new], *map(max, sizes[new:], self.padded_shape)]
+        padded = [
+            *sizes[:new],
+            *(
+                p if n == m else m
+                for n, m, p in zip(self.shape, sizes[new:], self.padded_shape, strict=True)
+            ),
+        ]
         return self._view(
             sizes, [((n, 0),) for n in sizes[:new]] + kept, order, padded_shape=padded
         )

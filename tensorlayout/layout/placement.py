@@ -35,6 +35,7 @@ class Placement:
     minor_to_major: tuple[int, ...]
     padded_shape: tuple[int, ...]
     padding_value: Padding
+    _span: tuple[int, int]  # the lowest and highest slot of an element; twice the offset if none
 
     def _check_size(self) -> None:
         # Sizes of 0 count as 1, so that the strides of an empty block stay within 64 bits too.
@@ -76,29 +77,17 @@ class Placement:
             raise ValueError(msg)
         return tuple(parts[0][1] for parts in self.parts)
 
-    @cached_property
-    def _span(self) -> tuple[int, int]:
-        """The lowest and highest slot of an element; (offset, offset) without elements."""
-        low = high = self.offset
-        if 0 in self.shape:
-            return low, high
-        for size, parts in zip(self.shape, self.parts, strict=True):
-            down, up = slots.span(parts, size)
-            low += down
-            high += up
-        return low, high
-
     @property
     def lowest(self) -> int:
         """The lowest slot of an element; the offset where there is none."""
         return self._span[0]
 
-    @cached_property
+    @property
     def required_size(self) -> int:
         """The least number of slots of a storage that holds the layout, padding included."""
         if self.is_padded:
             return self.lowest + math.prod(self.padded_shape)
-        return self._span[1] + 1 if self.size else 0
+        return 0 if 0 in self.shape else self._span[1] + 1
 
     def nbytes(self, itemsize: int | HasItemsize) -> int:
         """The **bytes** that `required_size` slots take; `itemsize` in bytes, or a dtype."""

@@ -31,6 +31,18 @@ def slot_of(parts: Parts, index: int) -> int:
     return slot + index * parts[0][1]
 
 
+def full_span(shape: Sequence[int], dims: Sequence[Parts], offset: int) -> tuple[int, int]:
+    """The lowest and the highest slot of an element; twice the offset where there is none."""
+    low = high = offset
+    if 0 in shape:
+        return low, high
+    for size, parts in zip(shape, dims, strict=True):
+        down, up = span(parts, size)
+        low += down
+        high += up
+    return low, high
+
+
 def span(parts: Parts, size: int) -> tuple[int, int]:
     """The lowest and the highest slot of a dimension, relative to index 0; size at least 1."""
     if len(parts) == 1:

@@ -90,8 +90,11 @@ def parse_text(text: str) -> Fields:
 
 
 def _complaint(text: str, rule: str) -> str:
-    shown = text if len(text) <= 200 else f"{text[:200]}…"
-    return f"layout text: {rule}, got {shown!r}"
+    return f"layout text: {rule}, got {_shown(text, 200)}"
+
+
+def _shown(text: str, limit: int) -> str:
+    return repr(text if len(text) <= limit else f"{text[:limit]}…")
 
 
 def _tuple_text(numbers: tuple[int, ...]) -> str:
@@ -109,7 +112,7 @@ def _items(text: str, listed: str) -> list[str]:
 
 def _int(text: str, word: str) -> int:
     if re.fullmatch(r"-?\d{1,40}", word, re.ASCII) is None:
-        raise ValueError(_complaint(text, f"has {word!r} where an integer belongs"))
+        raise ValueError(_complaint(text, f"has {_shown(word, 50)} where an integer belongs"))
     return int(word)
 
 
@@ -124,7 +127,7 @@ def _parts(text: str, word: str, size: int) -> Parts:
     for item in word.split("+"):
         extent, star, stride = item.partition("*")
         if not star:
-            raise ValueError(_complaint(text, f"has {item!r} where extent*stride belongs"))
+            raise ValueError(_complaint(text, f"has {_shown(item, 50)} where extent*stride belongs"))
         parts.append((_int(text, extent.strip()), _int(text, stride.strip())))
     return tuple(parts)
 

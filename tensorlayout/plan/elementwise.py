@@ -25,6 +25,11 @@ class ElementwisePlan:
     flat: bool  # all operands and the result have equal strides over one whole block
     in_place: bool = False
 
+    @property
+    def numpy(self) -> Any:
+        """The function of the CPU for these inputs."""
+        return (self.operation.of_kind or {}).get(self.inputs[0].kind, self.operation.numpy)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Elementwise:
@@ -34,7 +39,8 @@ class Elementwise:
     result's dtype follows from the promoted one (``same``, ``bool``, ``real``); `numpy`, the
     function of the CPU; `abstain`, operands that vote on the layout only if no other does (the
     condition of `where`), which also stay out of promotion; `integers`, what integers are taken as
-    where the standard wants floating-point operands: refused if None.
+    where the standard wants floating-point operands: refused if None; `of_kind`, other functions of
+    the CPU for some kinds of NumPy dtypes.
     """
 
     name: str
@@ -43,6 +49,7 @@ class Elementwise:
     result: str = "same"
     abstain: tuple[int, ...] = ()
     integers: DType | None = None
+    of_kind: dict[str, Any] | None = None
 
     def plan(self, *operands: Operand) -> ElementwisePlan:
         """The plan of a new tensor."""

@@ -81,6 +81,9 @@ class Copy:
     def plan(self, source: Spec, layout: Layout | None, dtype: DType | None) -> CopyPlan:
         """The plan of the copy."""
         kind = source.dtype if dtype is None else dtype
+        if source.dtype.kind == "c" and kind.kind not in "bc":
+            msg = f"{self.name}: {source.dtype} cannot become {kind}; take real() or abs() first"
+            raise TypeError(msg)
         form = source.layout.form
         placed = in_dtype(form, kind) if layout is None else checked_padding(layout, kind)
         return CopyPlan(source, Spec(kind, placed, source.device))

@@ -1,0 +1,72 @@
+"""Paired timing: the peers of a row take turns, round by round, so that noise meets all of them.
+
+A ratio is taken within a round and only then summarised: what slows the machine for a second
+slows both sides of the ratios of that second.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from statistics import median
+
+Call = Callable[[], object]
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Ours over a peer's: the median of the rounds, and the least and the greatest."""
+
+    middle: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds per call, one figure for each round, for each peer that took part."""
+
+    rounds: Mapping[str, tuple[float, ...]]
+
+    def middle(self, peer: str) -> float:
+        """The median time of a peer."""
+        return median(self.rounds[peer])
+
+    def ratio(self, ours: str, peer: str) -> Ratio:
+        """How long ours took for each unit of the peer's time."""
+        pairs = zip(self.rounds[ours], self.rounds[peer], strict=True)
+        ratios = [a / b for a, b in pairs]
+        return Ratio(median(ratios), min(ratios), max(ratios))
+
+
+def measure(calls: Mapping[str, Call], rounds: int, batch: float, pause: float) -> Timing:
+    """Time every call in every round, in the order given.
+
+    A turn is as many calls as fill `batch` seconds, after one that is not counted. `pause` is
+    waited out at the end of a round: PyTorch's threads keep a processor busy for some
+    milliseconds after their work, which is nothing that the next peer should pay for.
+    """
+    counts = {peer: _count(call, batch) for peer, call in calls.items()}
+    rows: dict[str, list[float]] = {peer: [] for peer in calls}
+    for _ in range(rounds):
+        for peer, call in calls.items():
+            call()
+            rows[peer].append(_turn(call, counts[peer]))
+        time.sleep(pause)
+    return Timing({peer: tuple(times) for peer, times in rows.items()})
+
+
+def _count(call: Call, batch: float) -> int:
+    call()
+    count = 1
+    while (spent := count * _turn(call, count)) < batch / 4:
+        count *= 4
+    return max(1, round(count * batch / spent))
+
+
+def _turn(call: Call, count: int) -> float:
+    start = time.perf_counter()
+    for _ in range(count):
+        call()
+    return (time.perf_counter() - start) / count

@@ -1,0 +1,48 @@
+"""The libraries that take part, and how each of them sees memory that NumPy made."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+
+import tensorlayout as tl
+
+OURS = "tensorlayout"
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def _installed(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
+
+
+strict = _installed("array_api_strict")
+torch = _installed("torch")
+
+# The order of the turns: PyTorch is last, before the pause.
+PEERS = ("numpy", OURS, *["array-api-strict"] * bool(strict), *["torch"] * bool(torch))
+
+
+def share(array: Array) -> dict[str, Any]:
+    """The same memory as an array of each library; without those that cannot take it."""
+    seen: dict[str, Any] = {"numpy": array, OURS: tl.asarray(array, copy=False)}
+    if strict is not None:
+        seen["array-api-strict"] = strict.asarray(array, copy=False)
+    if torch is not None and min(array.strides, default=0) >= 0:  # it has no negative strides
+        seen["torch"] = torch.from_numpy(array)
+    return seen
+
+
+def versions() -> dict[str, str]:
+    """What takes part, by version."""
+    found = {"numpy": np.__version__, OURS: tl.__version__}
+    if strict is not None:
+        found["array-api-strict"] = strict.__version__
+    if torch is not None:
+        found["torch"] = f"{torch.__version__}, {torch.get_num_threads()} threads"
+    return found

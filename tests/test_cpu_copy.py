@@ -1,0 +1,416 @@
+"""Copies between layouts on the CPU: every case against numpy's own assignment."""
+
+import os
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tensorlayout.cpu.copy import Tuning, choose_copy
+from tensorlayout.cpu.copy_axes import FUSED_BYTES, even_cuts, fuse, loop_over, tile
+from tensorlayout.cpu.copy_run import Boxes, Tiles, move_channels, move_directly
+from tensorlayout.cpu.copy_threads import available_threads, share
+
+WORDS = {1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "c16"}
+GUARD = 64  # bytes around everything that the destination covers
+
+# As if every copy were a large one: cut up, shared by three threads, with tiny boxes.
+EAGER = Tuning(
+    small_elements=0,
+    thread_cost=0.0,
+    piece_cost=1.0,
+    threads=3,
+    tile_bytes=64,
+    tile_elements=8,
+    channel_bytes=64,
+)
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of a copy: strides in elements, and the bytes before the lowest element."""
+
+    strides: tuple[int, ...]
+    shift: int = 0
+
+    def lowest(self, shape):
+        if 0 in shape:
+            return 0
+        return sum((n - 1) * s for n, s in zip(shape, self.strides, strict=True) if s < 0)
+
+    def slots(self, shape):
+        if 0 in shape:
+            return 0
+        return 1 + sum((n - 1) * abs(s) for n, s in zip(shape, self.strides, strict=True))
+
+    def memory(self, shape, itemsize, rng):
+        size = 2 * GUARD + self.shift + self.slots(shape) * itemsize
+        return rng.integers(0, 256, size).astype(np.uint8)
+
+    def view(self, memory, shape, dtype):
+        dtype = np.dtype(dtype)
+        offset = GUARD + self.shift - self.lowest(shape) * dtype.itemsize
+        strides = [s * dtype.itemsize for s in self.strides]
+        return np.ndarray(shape, dtype, memory, offset, strides)
+
+
+def packed(shape, order=None, pitch=0):
+    """Strides of a packed block; `order` names the axes slowest first, `pitch` adds to the rows."""
+    strides = [0] * len(shape)
+    step = 1
+    for k in reversed(range(len(shape)) if order is None else order):
+        strides[k] = step
+        step *= shape[k]
+        step += pitch if step == shape[k] else 0
+    return tuple(strides)
+
+
+def check(run, shape, to, from_, dtype, seed=0):
+    """`run` must leave the whole memory, guards and gaps too, as numpy's assignment does."""
+    rng = np.random.default_rng(seed)
+    itemsize = np.dtype(dtype).itemsize
+    source = from_.view(from_.memory(shape, itemsize, rng), shape, dtype)
+    memory = to.memory(shape, itemsize, rng)
+    expected = memory.copy()
+    to.view(expected, shape, dtype)[...] = source
+    before = source.tobytes()
+    run(to.view(memory, shape, dtype), source)
+    assert memory.tobytes() == expected.tobytes()
+    assert source.tobytes() == before
+
+
+def copy(shape, to, from_, dtype, tuning=EAGER, seed=0):
+    plan = choose_copy(shape, to.strides, from_.strides, np.dtype(dtype).itemsize, tuning)
+    check(plan.run, shape, to, from_, dtype, seed)
+    return plan
+
+
+@st.composite
+def shapes(draw):
+    shape = []
+    for _ in range(draw(st.integers(0, 6))):
+        most = max(1, 4000 // max(1, prod(shape)))
+        shape.append(
+            draw(
+                st.sampled_from([0, 1, 1, 2, 2, 3, 3, 4, 5, 8, 17, 40, 130]).map(
+                    lambda n, most=most: min(n, most)
+                )
+            )
+        )
+    return tuple(shape)
+
+
+@st.composite
+def sides(draw, shape, itemsize, broadcast):
+    """Any order of axes, steps, gaps, flips, unaligned first bytes; repeats if `broadcast`."""
+    strides = [0] * len(shape)
+    step = draw(st.sampled_from([1, 1, 1, 2, 3]))
+    for k in draw(st.permutations(range(len(shape)))):
+        if broadcast and draw(st.sampled_from([False, False, False, True])):
+            continue
+        strides[k] = step if draw(st.sampled_from([True, True, False])) else -step
+        step *= max(1, shape[k])
+        step += draw(st.sampled_from([0, 0, 0, 1, 5]))
+    return Side(tuple(strides), draw(st.sampled_from([0, 0, 1, itemsize // 2])))
+
+
+@st.composite
+def copies(draw):
+    shape, itemsize = draw(shapes()), draw(st.sampled_from(sorted(WORDS)))
+    to = draw(sides(shape, itemsize, broadcast=False))
+    return shape, to, draw(sides(shape, itemsize, broadcast=True)), itemsize
+
+
+@settings(deadline=None, max_examples=400)
+@given(copies(), st.sampled_from([EAGER, Tuning(small_elements=0, threads=1), Tuning()]))
+def test_any_copy_is_what_numpy_does(case, tuning):
+    shape, to, from_, itemsize = case
+    copy(shape, to, from_, WORDS[itemsize], tuning)
+
+
+@settings(deadline=None, max_examples=400)
+@given(copies(), st.data(), st.integers(1, 3))
+def test_every_mover_with_any_boxes(case, data, threads):
+    shape, to, from_, itemsize = case
+    if 0 in shape or prod(shape) == 1:
+        return
+    loop = loop_over(shape, to.strides, from_.strides, itemsize)
+    if data.draw(st.booleans()):
+        loop = fuse(loop)
+    room = data.draw(st.sampled_from([1, 2, 7, 32, 300, 5000]))
+    cuts = even_cuts(loop, tile(loop, room))
+    check(Boxes(loop, cuts, threads, move_directly).run, shape, to, from_, WORDS[itemsize])
+    check(Boxes(loop, cuts, threads, Tiles.of(loop, cuts)).run, shape, to, from_, WORDS[itemsize])
+    whole = (*cuts[:-1], (slice(0, loop.axes[-1].size),))
+    check(Boxes(loop, whole, threads, move_channels).run, shape, to, from_, WORDS[itemsize])
+
+
+@settings(deadline=None, max_examples=100)
+@given(copies())
+def test_against_a_loop_over_the_indices(case):
+    # Independent of numpy's idea of strides as well: slot by slot, in Python.
+    shape, to, from_, itemsize = case
+    if prod(shape) > 300:
+        shape = tuple(min(n, 2) for n in shape)
+    rng = np.random.default_rng(1)
+    here, there = to.memory(shape, itemsize, rng), from_.memory(shape, itemsize, rng)
+    expected = bytearray(here.tobytes())
+    for index in product(*map(range, shape)):
+        at, of = (
+            GUARD
+            + side.shift
+            - side.lowest(shape) * itemsize
+            + itemsize * sum(i * s for i, s in zip(index, side.strides, strict=True))
+            for side in (to, from_)
+        )
+        expected[at : at + itemsize] = there[of : of + itemsize].tobytes()
+    plan = choose_copy(shape, to.strides, from_.strides, itemsize, EAGER)
+    word = WORDS[itemsize]
+    plan.run(to.view(here, shape, word), from_.view(there, shape, word))
+    assert here.tobytes() == bytes(expected)
+
+
+@settings(deadline=None, max_examples=200)
+@given(copies(), st.integers(1, 100_000))
+def test_a_loop_names_every_slot_once_and_a_tile_fits_its_room(case, room):
+    shape, to, from_, itemsize = case
+    if 0 in shape:
+        return
+    loop = loop_over(shape, to.strides, from_.strides, itemsize)
+    assert loop.elements == prod(shape)
+    assert all(axis.write > 0 and axis.size > 1 for axis in loop.axes)
+    assert [axis.write for axis in loop.axes] == sorted((a.write for a in loop.axes), reverse=True)
+    extents = tile(loop, room)
+    assert all(1 <= n <= axis.size for n, axis in zip(extents, loop.axes, strict=True))
+    # Rounding to whole cache lines may add a quarter along an axis.
+    assert prod(extents) <= room * 1.25 ** len(extents)
+    boxes = list(product(*even_cuts(loop, extents)))
+    covered = sum(prod(part.stop - part.start for part in box) for box in boxes)
+    assert covered == loop.elements
+
+
+NCHW, NHWC = (0, 1, 2, 3), (0, 2, 3, 1)
+
+# name, case, shape, destination strides, source strides, bytes of an element, and why
+TABLE = [
+    # A size of zero leaves nothing to do, whatever the strides.
+    ("empty", "empty", (3, 0, 5), packed((3, 0, 5)), (0, 0, 0), 4),
+    # 2047 elements: numpy is through before anything else is set up.
+    ("small transpose", "small", (89, 23), packed((89, 23)), packed((89, 23), (1, 0)), 4),
+    ("one element", "small", (), (), (), 8),
+    # Both packed in one order, not row-major: all axes merge into one run.
+    ("same order", "flat", (40, 30, 20), *[packed((40, 30, 20), (2, 0, 1))] * 2, 2),
+    # Flipped on both sides along the same axis: the loop counts up instead.
+    ("both flipped", "flat", (5000,), (-1,), (-1,), 8),
+    # A crop: rows of 100 out of 128 elements, contiguous on both sides.
+    ("crop", "rows", (300, 100), packed((300, 100)), packed((300, 100), pitch=28), 4),
+    # The same with rows longer than a void element may be.
+    ("long rows", "rows", (30, 1000), packed((30, 1000)), packed((30, 1000), pitch=24), 4),
+    # Rows upside down: only the order of the runs differs.
+    ("flipped rows", "rows", (60, 90), packed((60, 90)), (-90, 1), 4),
+    # Height and width exchanged, three bytes stay together: elements of three bytes, whose
+    # destination rows are short enough that the source's lines stay near.
+    ("pixels", "rows", (50, 60, 3), packed((50, 60, 3)), packed((50, 60, 3), (1, 0, 2)), 1),
+    # Each row of the source fills many of the destination: a broadcast first axis.
+    ("repeated rows", "rows", (50, 60, 40), packed((50, 60, 40)), (0, 40, 1), 4),
+    # Reversed elements: contiguous nowhere, walked well in either order.
+    ("reversed", "strided", (5000,), (1,), (-1,), 4),
+    # Every third element.
+    ("stepped", "strided", (5000,), (1,), (3,), 4),
+    # One value a row.
+    ("filled rows", "strided", (80, 70), packed((80, 70)), (1, 0), 4),
+    # One value a row of single bytes: numpy's fill, so cheap that threads wait for larger ones.
+    ("filled bytes", "strided", (200, 300), packed((200, 300)), (1, 0), 1),
+    # Three channels apart: the destination's rows are long, the source's lines hold whole pixels.
+    ("NHWC to NCHW", "strided", (2, 3, 50, 60), packed((2, 3, 50, 60)),
+     packed((2, 3, 50, 60), NHWC), 4),
+    # 100 rows of 400 bytes: 100 cache lines wait for their next element, and stay near.
+    ("near transpose", "strided", (100, 100), packed((100, 100)), packed((100, 100), (1, 0)), 4),
+    # The destination's fastest axis has three positions: a loop of three costs more to enter
+    # than to run.
+    ("NCHW to NHWC", "channels", (2, 3, 50, 60), packed((2, 3, 50, 60), NHWC),
+     packed((2, 3, 50, 60)), 4),
+    # Grey to colour: each value three times, and a loop of three again.
+    ("grey to RGB", "channels", (90, 80, 3), packed((90, 80, 3)), (80, 1, 0), 1),
+    # Rows of 512 elements, a power of two: all lines of a column fall into few sets.
+    ("512 square", "tiles", (512, 512), packed((512, 512)), packed((512, 512), (1, 0)), 4),
+    # No power of two, but 1000 lines are more than the near cache holds.
+    ("1000 x 300", "tiles", (300, 1000), packed((300, 1000)), packed((300, 1000), (1, 0)), 1),
+    # Pairs of bytes stay together and make elements of two bytes, 1024 bytes apart.
+    ("pairs", "tiles", (256, 512, 2), packed((256, 512, 2)), packed((256, 512, 2), (1, 0, 2)), 1),
+    # 256 channels to planes: rows of 1024 bytes in the source.
+    ("wide NHWC to NCHW", "tiles", (4, 256, 14, 14), packed((4, 256, 14, 14)),
+     packed((4, 256, 14, 14), NHWC), 4),
+    # All axes reversed: the fastest axes of the two sides are the slowest of the other.
+    ("reversed axes", "tiles", (20, 24, 28, 32), packed((20, 24, 28, 32)),
+     packed((20, 24, 28, 32), (3, 2, 1, 0)), 4),
+    # The same with a repeated axis among them, held once in the buffer.
+    ("reversed, repeated", "tiles", (64, 5, 512), packed((64, 5, 512)), (1, 0, 256), 4),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "case", "shape", "to", "from_", "itemsize"), TABLE,
+                         ids=[row[0] for row in TABLE])  # fmt: skip
+@pytest.mark.parametrize("threads", [1, 4])
+def test_each_layout_reaches_its_case(name, case, shape, to, from_, itemsize, threads):
+    tuning = Tuning(threads=threads, thread_cost=0.0 if threads > 1 else 1e99)
+    plan = copy(shape, Side(to), Side(from_), WORDS[itemsize], tuning)
+    assert plan.case == case
+    assert plan.threads == (1 if case in ("empty", "small") else threads)
+
+
+def test_short_runs_become_one_element():
+    shape = (4000, 3)
+    loop = fuse(loop_over(shape, (5, 1), (4, 1), 1))
+    assert (loop.width, loop.word, [axis.size for axis in loop.axes]) == (3, "V3", [4000])
+    # Four bytes have a word of their own; a byte more than the limit stays a row.
+    assert fuse(loop_over((9, 4), (5, 1), (6, 1), 1)).word == "u4"
+    assert fuse(loop_over((9, FUSED_BYTES + 1), (600, 1), (700, 1), 1)).word is None
+
+
+def test_axes_merge_only_where_both_sides_allow_it():
+    assert [axis.size for axis in loop_over((6, 5, 4), (20, 4, 1), (40, 4, 1), 2).axes] == [6, 20]
+    # Sorted by the destination, flipped to count up, sizes of one dropped.
+    loop = loop_over((6, 1, 4), (1, 99, -6), (4, 7, 1), 2)
+    assert loop.axes == ((4, 12, -2), (6, 2, 8))
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    [bool, "f2", ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.int4, ">i4", "M8[s]",
+     "c8", "c16", "g", "V6"],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.parametrize("from_", [(1, 90), (-60, 1), (120, 2)], ids=["tiles", "rows", "strided"])
+def test_any_type_is_copied_bit_by_bit(dtype, from_):
+    # Random bits: signalling nans, bools other than 0 and 1, and padding must arrive as they are.
+    copy((90, 60), Side((60, 1)), Side(from_, shift=3), dtype)
+
+
+def test_ranks_up_to_64():
+    for rank in (7, 20, 64):
+        shape = tuple(2 if k % max(1, rank // 7) == 0 else 1 for k in range(rank))
+        order = tuple(reversed(range(rank)))
+        copy(shape, Side(packed(shape)), Side(packed(shape, order)), "u4")
+
+
+def test_a_plan_is_pure_and_can_be_shared_by_threads():
+    # Eight threads run few plans at once, on memory of their own, with helpers among them.
+    shape = (40, 50, 60)
+    sources = [packed(shape, order) for order in ((0, 1, 2), (2, 1, 0), (1, 0, 2), (0, 2, 1))]
+    plans = [choose_copy(shape, packed(shape), s, 4, EAGER) for s in sources]
+    start = threading.Barrier(8)
+
+    def work(seed):
+        start.wait()
+        for turn in range(6):
+            k = (seed + turn) % len(plans)
+            check(plans[k].run, shape, Side(packed(shape)), Side(sources[k]), "f4", seed)
+
+    with ThreadPoolExecutor(8) as pool:
+        for done in [pool.submit(work, seed) for seed in range(8)]:
+            done.result()
+
+
+def test_a_copy_within_a_copy_has_a_buffer_of_its_own():
+    # A finalizer may run a copy in the middle of another one, in the same thread.
+    shape = (64, 64)
+    to, from_ = Side(packed(shape)), Side(packed(shape, (1, 0)))
+    loop = loop_over(shape, to.strides, from_.strides, 4)
+    cuts = even_cuts(loop, (16, 16))
+    move = Tiles.of(loop, cuts)
+
+    def interrupted(destination, source, boxes):
+        def disturbed():
+            for box in boxes:
+                check(Boxes(loop, cuts, 1, move).run, shape, to, from_, "u4", seed=7)
+                yield box
+
+        move(destination, source, disturbed())
+
+    check(Boxes(loop, cuts, 1, interrupted).run, shape, to, from_, "u4")
+
+
+def test_share_waits_for_all_and_raises_what_they_raise():
+    ended = []
+    caller = threading.current_thread()
+    begun = threading.Event()
+
+    def helper_fails():
+        if threading.current_thread() is caller:
+            begun.wait(10)
+            return
+        begun.set()
+        ended.append(True)
+        msg = "helper"
+        raise MemoryError(msg)
+
+    with pytest.raises(MemoryError, match="helper"):
+        share(helper_fails, 2)
+    assert ended == [True]
+
+    begun.clear()
+
+    def caller_fails():
+        if threading.current_thread() is caller:
+            begun.wait(10)
+            raise KeyboardInterrupt
+        begun.set()
+        threading.Event().wait(0.05)
+        ended.append(True)
+
+    with pytest.raises(KeyboardInterrupt):
+        share(caller_fails, 2)
+    assert ended == [True, True]
+
+
+SCRIPT = """
+import os, sys, atexit
+import numpy as np
+from tensorlayout.cpu.copy import Tuning, choose_copy
+
+def large(message):
+    a = np.arange(600 * 700, dtype="f4").reshape(600, 700)
+    b = np.zeros((700, 600), "f4")
+    plan = choose_copy(b.shape, (600, 1), (1, 700), 4, Tuning(thread_cost=0.0, threads=2))
+    assert plan.threads == 2
+    plan.run(b, a.T)
+    assert (b == a.T).all()
+    print(message, flush=True)
+
+large("parent")
+if hasattr(os, "fork"):
+    child = os.fork()
+    if child == 0:
+        large("child")
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+large("after")
+atexit.register(large, "exit")
+"""
+
+
+def test_copies_after_a_fork_and_at_exit():
+    # The threads do not come along into a child, and no new ones start when Python shuts down.
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", SCRIPT],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    child = ["child"] if hasattr(os, "fork") else []
+    assert done.stdout.split() == ["parent", *child, "after", "exit"]
+
+
+def test_threads_are_those_of_this_process():
+    assert 1 <= available_threads() <= 8
+    if hasattr(os, "sched_getaffinity"):
+        assert available_threads() <= len(os.sched_getaffinity(0))

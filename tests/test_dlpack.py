@@ -1,0 +1,772 @@
+"""DLPack both ways: capsules read field by field, consumers, exporters, lifetimes."""
+
+import ctypes
+import gc
+import math
+import pathlib
+import subprocess
+import sys
+import threading
+import weakref
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tensorlayout as tl
+
+# --- The structures of dlpack.h, written down a second time ---------------------------------------
+
+
+class DLTensor(ctypes.Structure):
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device", ctypes.c_int32 * 2),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+class Managed(ctypes.Structure):
+    _fields_ = [("dl_tensor", DLTensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
+
+
+class ManagedVersioned(ctypes.Structure):
+    _fields_ = [
+        ("version", ctypes.c_uint32 * 2),
+        ("context", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("dl_tensor", DLTensor),
+    ]
+
+
+STRUCTURES = {b"dltensor": Managed, b"dltensor_versioned": ManagedVersioned}
+Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+api = ctypes.pythonapi
+name_of = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", api))
+new_capsule = ctypes.PYFUNCTYPE(
+    ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p
+)(("PyCapsule_New", api))
+pointer_in = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", api)
+)
+
+
+def opened(capsule):
+    """The structure in a capsule, by the capsule's name."""
+    name = name_of(capsule)
+    return STRUCTURES[name].from_address(pointer_in(capsule, name))
+
+
+ALIVE = []
+
+
+class Exporter:
+    """A library that exports an array of NumPy by hand, and counts calls of the deleter.
+
+    `keywords`: those that its ``__dlpack__`` knows; `fields`: what its structure says otherwise.
+    """
+
+    def __init__(self, array, name=b"dltensor_versioned", keywords=("max_version",), **fields):
+        self.name, self.keywords, self.asked, self.deleted = name, keywords, {}, []
+        self.device = fields.get("device", (1, 0))
+        kept = self.managed = STRUCTURES[name]()
+        t = kept.dl_tensor
+        t.data, t.ndim, t.lanes = array.ctypes.data, array.ndim, 1
+        t.device[:] = self.device
+        t.code, t.bits = "iufxxcb".index(array.dtype.kind), 8 * array.itemsize
+        t.shape = (ctypes.c_int64 * array.ndim)(*array.shape)
+        t.strides = (ctypes.c_int64 * array.ndim)(*(s // array.itemsize for s in array.strides))
+        for field, value in fields.items():
+            if field in ("shape", "strides") and value is not None:
+                value = (ctypes.c_int64 * len(value))(*value)
+            if field != "device":
+                setattr(t if hasattr(DLTensor, field) else kept, field, value)
+        if name == b"dltensor_versioned" and "version" not in fields:
+            kept.version[:] = (1, 0)
+        callback = Deleter(self.deleted.append)
+        kept.deleter = ctypes.cast(callback, ctypes.c_void_p)
+        ALIVE.append((kept, callback, array))  # a tensor may outlive its exporter
+
+    def __dlpack_device__(self):
+        return self.device
+
+    def __dlpack__(self, **asked):
+        for keyword in asked:
+            if keyword not in self.keywords:
+                raise TypeError(f"__dlpack__() got an unexpected keyword argument '{keyword}'")
+        self.asked = asked
+        self.capsule = new_capsule(ctypes.addressof(self.managed), self.name, None)
+        return self.capsule
+
+
+class Given:
+    """An exporter of one capsule that exists already."""
+
+    def __init__(self, capsule):
+        self.capsule = capsule
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+    def __dlpack__(self, **_):
+        return self.capsule
+
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch", reason="PyTorch is not installed")
+
+
+# --- Tensors of every kind ------------------------------------------------------------------------
+
+DTYPES = {
+    "bool": (6, 8),
+    "int8": (0, 8),
+    "int16": (0, 16),
+    "int32": (0, 32),
+    "int64": (0, 64),
+    "uint8": (1, 8),
+    "uint16": (1, 16),
+    "uint32": (1, 32),
+    "uint64": (1, 64),
+    "float16": (2, 16),
+    "bfloat16": (4, 16),
+    "float32": (2, 32),
+    "float64": (2, 64),
+    "complex64": (5, 64),
+    "complex128": (5, 128),
+}
+
+PADDED = tl.Layout.padded((2, 3, 4), (2, 4, 8), padding_value=tl.PaddingValue.ONE)
+
+# Of a row-major tensor of shape (2, 3, 4) with elements 0 … 23: what is made of it, its strides and
+# the element at index (0, …, 0).
+KINDS = {
+    "row-major": (lambda x: x, (12, 4, 1), 0),
+    "column-major": (lambda x: tl.to_layout(x, (0, 1, 2)), (1, 2, 6), 0),
+    "permuted": (lambda x: tl.permute_dims(x, (2, 0, 1)), (1, 12, 4), 0),
+    "padded": (lambda x: tl.to_layout(x, PADDED), (32, 8, 1), 0),
+    "padded, sliced": (lambda x: tl.to_layout(x, PADDED)[:, 1:, 1:3], (32, 8, 1), 5),
+    "broadcast": (lambda x: tl.broadcast_to(x[:, 1:2], (2, 3, 4)), (12, 0, 1), 4),
+    "window": (lambda x: tl.sliding_window(x[0, 0], 2), (1, 1), 0),
+    "flipped": (lambda x: tl.flip(x, axis=(0, 2)), (-12, 4, -1), 15),
+    "sliced": (lambda x: x[:, 1:, ::2], (12, 4, 2), 4),
+    "size 1": (lambda x: x[1:, 2:, :1], (12, 4, 1), 20),
+    "rank 0": (lambda x: x[1, 2, 3], (), 23),
+    "size 0": (lambda x: x[:, :0], (12, 4, 1), None),
+}
+NEGATIVE = {"flipped"}
+
+
+def base(dtype="int32"):
+    return tl.astype(tl.reshape(tl.arange(24), (2, 3, 4)), tl.asarray(0, dtype=dtype).dtype)
+
+
+def made(kind, dtype="int32"):
+    return KINDS[kind][0](base(dtype))
+
+
+def address(x):
+    return np.asarray(x).__array_interface__["data"][0]
+
+
+def same_bits(a, b):
+    return np.asarray(a).tobytes() == np.asarray(b).tobytes()
+
+
+# --- Export: what a capsule says ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_structure_says_shape_strides_and_the_address_of_the_first_element(kind):
+    x = made(kind)
+    capsule = x.__dlpack__(max_version=(1, 0))
+    t = opened(capsule).dl_tensor
+    assert (tuple(t.shape[: t.ndim]), tuple(t.strides[: t.ndim])) == (x.shape, KINDS[kind][1])
+    assert (tuple(t.device), t.lanes, t.byte_offset) == ((1, 0), 1, 0)
+    if KINDS[kind][2] is None:
+        assert t.data is None
+    else:
+        assert ctypes.c_int32.from_address(t.data).value == KINDS[kind][2]
+        assert t.data == address(x)
+
+
+@pytest.mark.parametrize("max_version", [None, (1, 0)])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_structure_says_the_dtype(dtype, max_version):
+    capsule = made("sliced", dtype).__dlpack__(max_version=max_version)
+    t = opened(capsule).dl_tensor
+    assert (t.code, t.bits) == DTYPES[dtype]
+
+
+@pytest.mark.parametrize("kind", ["row-major", "size 0", "size 1"])
+def test_strides_are_always_given(kind):
+    for version in (None, (1, 3)):
+        capsule = made(kind).__dlpack__(max_version=version)
+        assert opened(capsule).dl_tensor.strides
+
+
+@pytest.mark.parametrize(
+    ("max_version", "name"),
+    [
+        (None, b"dltensor"),
+        ((0, 8), b"dltensor"),
+        ((1, 0), b"dltensor_versioned"),
+        ((1, 3), b"dltensor_versioned"),
+        ((2, 0), b"dltensor_versioned"),
+    ],
+)
+def test_the_version_asked_for_decides_the_kind_of_capsule(max_version, name):
+    assert name_of(base().__dlpack__(max_version=max_version)) == name
+
+
+def test_a_versioned_capsule_is_of_version_1():
+    capsule = base().__dlpack__(max_version=(1, 0))
+    assert opened(capsule).version[0] == 1
+
+
+READ_ONLY, IS_COPIED = 1, 2
+
+
+def test_flags_say_read_only_and_copied():
+    x, fixed = base(), tl.from_storage(bytes(8), "(2,):(1,)", dtype=tl.float32)
+
+    def flags(tensor, copy):
+        capsule = tensor.__dlpack__(max_version=(1, 0), copy=copy)
+        return opened(capsule).flags
+
+    assert [flags(x, c) for c in (None, False, True)] == [0, 0, IS_COPIED]
+    assert [flags(fixed, c) for c in (None, False, True)] == [READ_ONLY, READ_ONLY, IS_COPIED]
+
+
+def test_a_read_only_tensor_has_no_legacy_capsule_but_a_copy_has():
+    x = tl.from_storage(b"abcd", "(4,):(1,)", dtype=tl.uint8)
+    with pytest.raises(BufferError, match=r"max_version=\(1, 0\), or copy\(\) it"):
+        x.__dlpack__()
+    assert name_of(x.__dlpack__(copy=True)) == b"dltensor"
+
+
+def test_a_copy_keeps_the_padded_layout():
+    x = made("padded")
+    capsule = x.__dlpack__(copy=True)
+    t = opened(capsule).dl_tensor
+    assert tuple(t.strides[:3]) == (32, 8, 1)
+    assert t.data != address(x)
+
+
+def test_the_device_and_the_devices_that_can_be_asked_for():
+    assert base().__dlpack_device__() == (1, 0)
+    assert name_of(base().__dlpack__(dl_device=(1, 0))) == b"dltensor"
+    with pytest.raises(BufferError, match="on the cpu"):
+        base().__dlpack__(dl_device=(2, 0))
+
+
+@pytest.mark.parametrize("stream", [-1, 0, 1])
+def test_the_cpu_has_no_streams(stream):
+    with pytest.raises(ValueError, match="no streams"):
+        base().__dlpack__(stream=stream)
+
+
+def test_memory_that_is_not_aligned_to_its_elements_is_refused_but_for_a_copy():
+    octets = bytearray(17)
+    shift = 1 - np.frombuffer(octets, np.uint8).ctypes.data % 4
+    odd = tl.from_storage(memoryview(octets)[shift % 4 :][:12], "(3,):(1,)", dtype=tl.int32)
+    with pytest.raises(BufferError, match="not aligned to int32; use copy=True"):
+        odd.__dlpack__()
+    assert np.array_equal(np.from_dlpack(odd, copy=True), [0, 0, 0])
+
+
+# --- Export: consumers ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [d for d in DTYPES if d != "bfloat16"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_numpy_takes_every_layout_and_dtype(kind, dtype):
+    x = made(kind, dtype)
+    seen = np.from_dlpack(x)
+    assert (seen.dtype, seen.shape) == (x.dtype, x.shape)
+    assert same_bits(seen, x)
+    assert x.size == 0 or seen.ctypes.data == address(x)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("kind", [k for k in KINDS if k not in NEGATIVE])
+def test_torch_takes_every_layout_and_dtype_and_gives_it_back(torch, kind, dtype):
+    x = made(kind, dtype)
+    there = torch.from_dlpack(x)
+    back = tl.from_dlpack(there)
+    assert (str(there.dtype), tuple(there.shape)) == (f"torch.{dtype}", x.shape)
+    assert x.size == 0 or (there.data_ptr(), there.stride()) == (address(x), x.strides)
+    assert (back.dtype, back.shape) == (x.dtype, x.shape)
+    assert same_bits(back, x)
+    assert x.size == 0 or address(back) == address(x)
+
+
+@pytest.mark.parametrize("kind", [k for k in KINDS if k not in NEGATIVE | {"size 0"}])
+def test_what_one_side_writes_the_other_reads(torch, kind):
+    x = made(kind)
+    there = torch.from_dlpack(x)
+    back = tl.from_dlpack(there)
+    there[(0,) * x.ndim] = 77
+    assert np.asarray(x)[(0,) * x.ndim] == 77
+    if not x.layout.is_overlapping:
+        back[...] = 78
+        assert bool((there == 78).all())
+        x[...] = 79
+        assert np.all(np.from_dlpack(back) == 79)
+
+
+def test_torch_takes_capsules(torch):
+    x = made("permuted", "bfloat16")
+    for version in (None, (1, 0)):
+        there = torch.utils.dlpack.from_dlpack(x.__dlpack__(max_version=version))
+        assert there.data_ptr() == address(x)
+    assert same_bits(tl.from_dlpack(Given(torch.utils.dlpack.to_dlpack(there))), x)
+
+
+def test_torch_knows_no_negative_strides_but_takes_a_copy(torch):
+    # Without the copy PyTorch 2.13 ends the process, also for an array of NumPy.
+    x = made("flipped")
+    assert torch.from_dlpack(x, copy=True).tolist() == np.asarray(x).tolist()
+    assert torch.from_dlpack(x.copy()).tolist() == np.asarray(x).tolist()
+
+
+def test_numpy_sees_a_read_only_tensor_as_read_only():
+    assert not np.from_dlpack(tl.from_storage(b"abcd", "(4,):(1,)", dtype=tl.uint8)).flags.writeable
+
+
+# --- Import ---------------------------------------------------------------------------------------
+
+VALUES = np.arange(24, dtype=np.int16).reshape(2, 3, 4)
+
+ARRAYS = {
+    "row-major": (VALUES, "(2,3,4):(12,4,1)"),
+    "column-major": (np.asfortranarray(VALUES), "(2,3,4):(1,2,6)"),
+    "permuted": (VALUES.transpose(1, 2, 0), "(3,4,2):(4,1,12)"),
+    "sliced": (VALUES[:, 1:, ::2], "(2,2,2):(12,4,2)"),
+    "flipped": (VALUES[::-1, :, ::-1], "(2,3,4):(-12,4,-1)+15"),
+    "broadcast": (np.lib.stride_tricks.as_strided(VALUES, (3, 4), (0, 2)), "(3,4):(0,1)"),
+    "size 1": (VALUES[:1, 1:2, :1], "(1,1,1):(1,1,1)"),
+    "size 1 inside": (VALUES[:, 1:2, :], "(2,1,4):(12,4,1)"),
+    "rank 0": (VALUES[1, 1, 1, ...], "():()"),
+    "size 0": (VALUES[:, :0], "(2,0,4):(0,4,1)"),
+}
+
+
+@pytest.mark.parametrize("name", [b"dltensor", b"dltensor_versioned"])
+@pytest.mark.parametrize("kind", ARRAYS)
+def test_an_imported_tensor_has_the_strides_of_the_exporter(kind, name):
+    array, layout = ARRAYS[kind]
+    x = tl.from_dlpack(Exporter(array, name))
+    assert x.shape == array.shape
+    assert x.size == 0 or x.layout.same_placement(tl.Layout.parse(layout))
+    assert same_bits(x, array)
+    assert x.size == 0 or address(x) == array.ctypes.data
+
+
+@pytest.mark.parametrize("kind", ARRAYS)
+def test_numpy_to_ours_to_numpy_is_the_same_memory(kind):
+    array, _ = ARRAYS[kind]
+    back = np.from_dlpack(tl.from_dlpack(array))
+    assert (back.shape, back.dtype) == (array.shape, array.dtype)
+    assert np.array_equal(back, array)
+    assert array.size == 0 or back.ctypes.data == array.ctypes.data
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", STRUCTURES)
+def test_every_dtype_comes_in(dtype, name):
+    code, bits = DTYPES[dtype]
+    octets = np.arange(2 * bits // 8, dtype=np.uint8) % 2
+    exporter = Exporter(octets, name, code=code, bits=bits, shape=(2,), strides=(1,))
+    x = tl.from_dlpack(exporter)
+    assert (str(x.dtype), x.shape) == (dtype, (2,))
+    assert np.asarray(x).tobytes() == octets.tobytes()
+
+
+def test_bfloat16_has_the_values_of_bfloat16(torch):
+    x = tl.from_dlpack(torch.tensor([1.5, -2.0, float("inf")], dtype=torch.bfloat16))
+    assert np.asarray(x).tolist() == [1.5, -2.0, math.inf]
+    assert x.dtype == ml_dtypes.bfloat16
+
+
+def test_no_strides_mean_row_major():
+    assert tl.from_dlpack(Exporter(VALUES, strides=None)).strides == (12, 4, 1)
+
+
+def test_odd_strides_of_dimensions_of_size_1_become_those_that_continue_the_next():
+    exporter = Exporter(VALUES[:1, :, :1], strides=(-77, 4, 1_000_003))
+    assert tl.from_dlpack(exporter).strides == (12, 4, 1)
+
+
+def test_the_byte_offset_counts():
+    x = tl.from_dlpack(Exporter(VALUES, byte_offset=6, shape=(4,), strides=(1,), ndim=1))
+    assert np.asarray(x).tolist() == [3, 4, 5, 6]
+
+
+@pytest.mark.parametrize(("flags", "readonly"), [(0, False), (1, True), (2, False), (3, True)])
+def test_the_read_only_flag_counts(flags, readonly):
+    assert tl.from_dlpack(Exporter(VALUES, flags=flags)).readonly is readonly
+    assert tl.from_dlpack(Exporter(VALUES[:0], flags=flags)).readonly is readonly
+
+
+def test_legacy_capsules_are_writable():
+    array = VALUES.copy()
+    x = tl.from_dlpack(Exporter(array, b"dltensor"))
+    x[0, 0, 0] = 99
+    assert array[0, 0, 0] == 99
+
+
+def test_pinned_host_memory_is_taken():
+    x = tl.from_dlpack(Exporter(VALUES, device=(3, 0)))
+    assert (address(x), x.device) == (VALUES.ctypes.data, "cpu")
+
+
+@pytest.mark.parametrize("take", [tl.from_dlpack, tl.asarray])
+def test_the_largest_rank_comes_in(take):
+    array = np.zeros((1,) * 63 + (2,), np.int8)
+    assert take(Exporter(array)).ndim == 64
+
+
+# --- Import: copies -------------------------------------------------------------------------------
+
+NEW = ("max_version", "dl_device", "copy")
+
+
+def test_the_exporter_is_asked_for_no_more_than_is_needed():
+    exporter = Exporter(VALUES, keywords=NEW)
+    tl.from_dlpack(exporter)
+    assert exporter.asked == {"max_version": (1, 0)}
+    tl.from_dlpack(exporter, copy=False)
+    assert exporter.asked == {"max_version": (1, 0), "copy": False}
+
+
+@pytest.mark.parametrize("take", [tl.from_dlpack, tl.asarray])
+def test_copies_are_made_when_asked_for(take):
+    array = VALUES.transpose(2, 0, 1)
+    shared, never, copied = (
+        take(Exporter(array, keywords=NEW), copy=c) for c in (None, False, True)
+    )
+    assert address(shared) == address(never) == array.ctypes.data
+    assert address(copied) != array.ctypes.data
+    assert same_bits(copied, array)
+    assert copied.strides == (1, 12, 4)
+
+
+@pytest.mark.parametrize("take", [tl.from_dlpack, tl.asarray])
+def test_a_copy_of_read_only_memory_can_be_written(take):
+    x = take(Exporter(VALUES, flags=1), copy=True)
+    x[...] = 0
+    assert VALUES[0, 0, 1] == 1
+
+
+def test_the_copy_is_in_the_trace():
+    with tl.trace() as seen:
+        tl.from_dlpack(Exporter(VALUES), copy=True)
+    assert [(r.name, r.kind, r.bytes_written) for r in seen] == [("from_dlpack", "copy", 48)]
+
+
+def test_a_copy_made_by_the_exporter_is_not_copied_again():
+    array = VALUES.copy()
+    assert address(tl.from_dlpack(Exporter(array, flags=2), copy=True)) == array.ctypes.data
+    assert tl.from_dlpack(Exporter(array, flags=3), copy=True).readonly is False
+
+
+@pytest.mark.parametrize("take", [tl.from_dlpack, tl.asarray])
+def test_copy_false_refuses_an_exporter_that_copied(take):
+    with pytest.raises(BufferError, match="made a copy, and copy=False"):
+        take(Exporter(VALUES, flags=2, keywords=NEW), copy=False)
+
+
+@pytest.mark.parametrize("keywords", [(), ("stream",), ("max_version",)])
+def test_exporters_without_the_newer_keywords(keywords):
+    exporter = Exporter(VALUES, b"dltensor", keywords=keywords)
+    assert address(tl.from_dlpack(exporter)) == VALUES.ctypes.data
+    assert address(tl.from_dlpack(exporter, copy=True)) != VALUES.ctypes.data
+    with pytest.raises(BufferError, match="cannot be asked for copy=False"):
+        tl.from_dlpack(exporter, copy=False)
+
+
+# --- Import: refusals -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"lanes": 4}, "4 lanes"),
+        ({"code": 7, "bits": 8}, "type 7 with 8 bits.*convert them in the other library"),
+        ({"code": 2, "bits": 128}, "type 2 with 128 bits"),
+        ({"code": 3, "bits": 64}, "no dtype here"),
+        ({"code": 6, "bits": 1}, "no dtype here"),
+        ({"ndim": -1}, "rank"),
+        ({"ndim": 65}, "rank of at most 64"),
+        ({"shape": (2, -3, 4)}, "shape"),
+        ({"shape": None}, "shape"),
+        ({"data": None}, "at address None"),
+    ],
+)
+def test_what_has_no_tensor_is_refused_and_stays_the_exporters(fields, message, name):
+    exporter = Exporter(VALUES, name, **fields)
+    with pytest.raises(BufferError, match=message):
+        tl.from_dlpack(exporter)
+    assert (name_of(exporter.capsule), exporter.deleted) == (name, [])
+
+
+def test_another_major_version_is_refused():
+    with pytest.raises(BufferError, match="speaks DLPack 2"):
+        tl.from_dlpack(Exporter(VALUES, version=(ctypes.c_uint32 * 2)(2, 0)))
+
+
+@pytest.mark.parametrize("strides", [(2**62, 1, 1), (-(2**62), 1, 1), (2**61, 2**61, 1)])
+def test_strides_beyond_every_memory_are_refused(strides):
+    exporter = Exporter(VALUES, strides=strides)
+    with pytest.raises((BufferError, ValueError)):
+        tl.from_dlpack(exporter)
+    assert len(exporter.deleted) == 1
+
+
+@pytest.mark.parametrize("take", [tl.from_dlpack, tl.asarray])
+@pytest.mark.parametrize(
+    ("device", "text"), [((2, 1), "CUDA, number 1"), ((99, 0), "DLPack type 99")]
+)
+def test_memory_of_another_device_is_refused_with_the_remedy(take, device, text):
+    exporter = Exporter(VALUES, device=device)
+    with pytest.raises(BufferError, match=rf'{text}.*use from_dlpack\(x, device="cpu"\)'):
+        take(exporter)
+    assert exporter.asked == {}
+
+
+def test_the_device_in_the_capsule_counts_too():
+    exporter = Exporter(VALUES, device=(2, 0))
+    exporter.device = (1, 0)  # what __dlpack_device__ says
+    with pytest.raises(BufferError, match="CUDA, number 0"):
+        tl.from_dlpack(exporter)
+
+
+class Elsewhere(Exporter):
+    """Memory on a device, which the exporter moves to the host when asked to."""
+
+    def __dlpack_device__(self):
+        return (2, 0)
+
+
+@pytest.mark.parametrize("take", [tl.from_dlpack, tl.asarray])
+def test_with_a_device_the_exporter_is_asked_to_move_the_memory(take):
+    exporter = Elsewhere(VALUES, keywords=NEW, flags=2)
+    assert same_bits(take(exporter, device="cpu"), VALUES)
+    assert exporter.asked == {"max_version": (1, 0), "dl_device": (1, 0)}
+    with pytest.raises(BufferError, match=r"cannot be asked for dl_device=\(1, 0\)"):
+        take(Elsewhere(VALUES), device="cpu")
+
+
+def test_a_device_that_is_not_here():
+    with pytest.raises(ValueError, match="device: must be one of those available"):
+        tl.from_dlpack(VALUES, device="abacus")
+
+
+@pytest.mark.parametrize("x", [[1, 2], 3.0, None, "abc"])
+def test_what_exports_nothing_is_an_attribute_error_that_names_asarray(x):
+    with pytest.raises(AttributeError, match=r"use asarray\(\)"):
+        tl.from_dlpack(x)
+
+
+@pytest.mark.parametrize("result", [None, 7, "capsule"])
+def test_a_result_that_is_no_capsule(result):
+    with pytest.raises(BufferError, match="no unused capsule"):
+        tl.from_dlpack(Given(result))
+
+
+def test_a_capsule_is_used_once():
+    capsule = base().__dlpack__()
+    tl.from_dlpack(Given(capsule))
+    assert name_of(capsule) == b"used_dltensor"
+    with pytest.raises(BufferError, match="no unused capsule"):
+        tl.from_dlpack(Given(capsule))
+
+
+class Failing(Given):
+    def __dlpack__(self, **_):
+        raise self.capsule
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (RuntimeError("no"), BufferError),
+        (KeyError("no"), BufferError),
+        (BufferError("no"), BufferError),
+        (TypeError("no"), TypeError),
+        (NotImplementedError("no"), NotImplementedError),
+        (AttributeError("no"), AttributeError),
+        (ValueError("no"), ValueError),
+    ],
+)
+def test_only_the_errors_that_consumers_expect_come_out(error, expected):
+    for take in (tl.from_dlpack, tl.asarray):
+        with pytest.raises(expected, match="no"):
+            take(Failing(error))
+
+
+def test_torch_tensors_that_need_a_gradient_are_refused(torch):
+    with pytest.raises(BufferError, match="grad"):
+        tl.from_dlpack(torch.ones(3, requires_grad=True))
+
+
+# --- Lifetimes ------------------------------------------------------------------------------------
+
+
+def exported(version, copy=None):
+    """A capsule of a tensor that is gone, and whether its memory is still there."""
+    memory = np.arange(6.0)
+    watch = weakref.ref(memory)
+    return tl.asarray(memory).__dlpack__(max_version=version, copy=copy), watch
+
+
+@pytest.mark.parametrize("version", [None, (1, 0)])
+def test_a_capsule_that_nobody_uses_gives_the_memory_back(version):
+    capsule, watch = exported(version)
+    gc.collect()
+    assert watch() is not None
+    del capsule
+    assert watch() is None
+
+
+@pytest.mark.parametrize("version", [None, (1, 0)])
+@pytest.mark.parametrize("library", ["numpy", "torch", "tensorlayout"])
+def test_the_consumer_keeps_the_memory_and_gives_it_back(request, library, version):
+    take = {"numpy": np.from_dlpack, "tensorlayout": tl.from_dlpack}.get(library)
+    take = take or request.getfixturevalue("torch").from_dlpack
+    capsule, watch = exported(version)
+    there = take(Given(capsule))
+    del capsule
+    gc.collect()
+    assert watch() is not None
+    assert float(there[5]) == 5.0
+    del there
+    gc.collect()
+    assert watch() is None
+
+
+@pytest.mark.parametrize("version", [None, (1, 0)])
+def test_a_used_capsule_that_outlives_the_consumer_gives_nothing_back_twice(version):
+    capsule, watch = exported(version)
+    there = np.from_dlpack(Given(capsule))
+    del there
+    assert watch() is None
+    del capsule
+    gc.collect()
+
+
+def test_the_tensor_outlives_its_consumer():
+    x = base()
+    there = np.from_dlpack(x)
+    del there
+    gc.collect()
+    x[0, 0, 0] = 5
+    assert int(x[0, 0, 0]) == 5
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+def test_the_deleter_of_the_exporter_is_called_once_when_the_last_view_is_gone(name):
+    exporter = Exporter(VALUES, name)
+    x = tl.from_dlpack(exporter)
+    view, array = x[1, ::2].T, np.asarray(x)[0]
+    del x
+    gc.collect()
+    assert exporter.deleted == []
+    del view
+    assert exporter.deleted == []
+    del array
+    assert exporter.deleted == [ctypes.addressof(exporter.managed)]
+    del exporter.capsule
+    gc.collect()
+    assert len(exporter.deleted) == 1
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+def test_what_holds_no_element_is_given_back_at_once(name):
+    exporter = Exporter(VALUES[:0], name)
+    x = tl.from_dlpack(exporter)
+    assert (x.shape, len(exporter.deleted)) == ((0, 3, 4), 1)
+
+
+def test_an_exporter_without_a_deleter():
+    exporter = Exporter(VALUES)
+    exporter.managed.deleter = None
+    assert same_bits(tl.from_dlpack(exporter), VALUES)
+
+
+def test_a_chain_of_libraries_gives_back_in_turn(torch):
+    memory = np.arange(6.0)
+    watch = weakref.ref(memory)
+    x = tl.asarray(memory)
+    del memory
+    for _ in range(3):
+        x = tl.from_dlpack(torch.from_dlpack(x))
+    assert np.asarray(x).tolist() == [0, 1, 2, 3, 4, 5]
+    del x
+    gc.collect()
+    assert watch() is None
+
+
+def test_an_exception_on_its_way_survives_the_deleters():
+    # The temporaries die while the interpreter carries the exception.
+    exporter = Exporter(VALUES)
+    with pytest.raises(ZeroDivisionError):
+        print(tl.from_dlpack(exporter), base().__dlpack__(), np.from_dlpack(base()), 1 / 0)
+    assert len(exporter.deleted) == 1
+
+
+def test_a_consumer_that_refuses_a_capsule_keeps_its_own_error():
+    with pytest.raises((BufferError, RuntimeError), match="dtype"):
+        np.from_dlpack(made("row-major", "bfloat16"))
+
+
+def test_the_last_reference_may_go_in_another_thread():
+    capsule, watch = exported((1, 0))
+    box = [np.from_dlpack(Given(capsule))]
+    thread = threading.Thread(target=box.clear)
+    thread.start()
+    thread.join()
+    assert watch() is None
+
+
+ENDING = """
+import builtins, sys
+import numpy as np, tensorlayout as tl
+take = np.from_dlpack
+if sys.argv[1] == "torch":
+    import torch
+    take = torch.from_dlpack
+x = tl.ones(5)
+builtins.kept = [take(x), tl.from_dlpack(take(tl.zeros(3))), x.__dlpack__()]
+cycle = [take(x), tl.from_dlpack(take(x))]
+cycle.append(cycle)
+"""
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_python_ends_well_with_exchanges_alive(request, library):
+    if library == "torch":
+        request.getfixturevalue("torch")
+    root = pathlib.Path(tl.__file__).parents[1]
+    command = [sys.executable, "-c", ENDING, library]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=root, timeout=300)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+def test_many_exchanges_leak_nothing(name):
+    exporter = Exporter(VALUES, name)
+    for _ in range(100):
+        tl.from_dlpack(exporter)
+        np.from_dlpack(base())
+    assert len(exporter.deleted) == 100

@@ -1,0 +1,299 @@
+"""README and docs: every code block runs, every table tells the truth."""
+
+import doctest
+import importlib
+import inspect
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import array_api_strict
+import numpy as np
+import pytest
+
+import tensorlayout as tl
+from tensorlayout.layout import Layout, PaddingValue
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+LAYOUTS = (ROOT / "docs" / "layouts.md").read_text("utf-8")
+
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+class Block(NamedTuple):
+    language: str
+    code: str
+    line: int
+
+
+def blocks_of(page: Path) -> list[Block]:
+    source = page.read_text("utf-8")
+    return [
+        Block(match[1], match[2], source.count("\n", 0, match.start()) + 1)
+        for match in FENCE.finditer(source)
+    ]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_python_blocks(page):
+    """The blocks of a page run one after the other; what they print is compared."""
+    space: dict[str, object] = {}
+    runner = doctest.DocTestRunner(verbose=False)
+    said: list[str] = []
+    for block in blocks_of(page):
+        if block.language != "python":
+            continue
+        assert ">>>" in block.code, f"{page.name}, line {block.line}: nothing to run"
+        test = doctest.DocTestParser().get_doctest(
+            block.code, space, page.name, str(page), block.line
+        )
+        runner.run(test, out=said.append, clear_globs=False)
+        space = test.globs
+    assert runner.failures == 0, "".join(said)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_languages(page):
+    """python is run here, sh by the README's own test of its commands, text is read by tests."""
+    assert {block.language for block in blocks_of(page)} <= {"python", "sh", "text"}
+
+
+def test_text_blocks_are_the_ones_that_tests_read():
+    texts = {page.name: [b for b in blocks_of(page) if b.language == "text"] for page in PAGES}
+    assert {name: len(found) for name, found in texts.items() if found} == {
+        "design.md": 1,  # test_architecture
+    }
+
+
+def test_the_readme_has_two_commands():
+    commands = [b.code for b in blocks_of(ROOT / "README.md") if b.language == "sh"]
+    assert [len(command.splitlines()) for command in commands] == [1, 1]
+    assert "tensorlayout demo" in commands[0]
+    assert "-m pytest" in commands[1]
+
+
+def test_the_readme_lists_what_is_missing():
+    (item,) = re.findall(
+        r"- Missing from the standard:(.*?)\.\n", (ROOT / "README.md").read_text("utf-8"), re.DOTALL
+    )
+    names = {name for name in array_api_strict.__all__ if "array_api_strict" not in name.lower()}
+    flags = {name for name in names if "flags" in name.lower()}
+    assert set(re.findall(r"`(\w+)`", item)) == {n for n in names - flags if not hasattr(tl, n)}
+
+
+def test_the_readme_is_short():
+    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 150
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_links_inside_the_repository(page):
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text("utf-8")):
+        if "://" not in target:
+            assert (page.parent / target).exists(), target
+
+
+# --- layouts.md: the text form -----------------------------------------------------------------
+
+
+def rows_of(heading: str) -> list[list[str]]:
+    """The body rows of the table under a heading."""
+    section = LAYOUTS.split(f"## {heading}\n", 1)[1].split("\n## ", 1)[0]
+    lines = [line for line in section.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+
+@pytest.mark.parametrize("row", rows_of("Text form"), ids=lambda r: r[0])
+def test_text_forms(row):
+    text = row[0].strip("`")
+    assert str(Layout.parse(text)) == text
+
+
+# --- layouts.md: what each function gives ------------------------------------------------------
+
+# Padded and column-major: whatever keeps, drops or changes the form shows.
+MATRIX = Layout.padded((2, 3), (3, 3), (0, 1), PaddingValue.ZERO)
+CUBE = Layout.padded((2, 3, 4), (3, 3, 4), (0, 1, 2), PaddingValue.ZERO)
+
+
+def matrix(dtype: object = tl.int64) -> tl.Tensor:
+    return tl.asarray([[1, 2, 3], [4, 5, 6]], dtype=dtype, layout=MATRIX)
+
+
+def cube() -> tl.Tensor:
+    return tl.full((2, 3, 4), 0.5, layout=CUBE)
+
+
+CALLS = {
+    "permute_dims": lambda x: tl.permute_dims(x, (1, 0)),
+    "matrix_transpose": tl.matrix_transpose,
+    "moveaxis": lambda x: tl.moveaxis(x, 0, 1),
+    "expand_dims": lambda x: tl.expand_dims(x, 1),
+    "squeeze": lambda x: tl.squeeze(x[None], 0),
+    "flip": tl.flip,
+    "x[…] by integers, slices, None": lambda x: x[0, ::2, None],
+    "x[…] by tensors of positions or masks": lambda x: x[tl.asarray([1, 0])],
+    "broadcast_to": lambda x: tl.broadcast_to(x, (2, 2, 3)),
+    "broadcast_arrays": lambda x: tl.broadcast_arrays(x, x)[1],
+    "unstack": lambda x: tl.unstack(x)[1],
+    "sliding_window": lambda x: tl.sliding_window(x, 2, axis=1),
+    "concat": lambda x: tl.concat([x, x]),
+    "stack": lambda x: tl.stack([x, x], axis=1),
+    "roll": lambda x: tl.roll(x, 1, axis=0),
+    "repeat": lambda x: tl.repeat(x, 2, axis=0),
+    "tile": lambda x: tl.tile(x, (2, 1)),
+    "take": lambda x: tl.take(x, tl.asarray([1, 0]), axis=0),
+    "where": lambda x: tl.where(x > 2, x, 0),
+    "tril": tl.tril,
+    "triu": tl.triu,
+    "matmul": lambda x: tl.matmul(x.T, x),
+    "meshgrid": lambda x: tl.meshgrid(x[0, :], x[1, :])[0],
+    "astype": lambda x: tl.astype(x, tl.float32),
+    "copy()": lambda x: x.copy(),
+    "empty_like": tl.empty_like,
+    "full_like": lambda x: tl.full_like(x, 7),
+    "zeros_like": tl.zeros_like,
+    "ones_like": tl.ones_like,
+    "arange": lambda x: tl.arange(6),
+    "linspace": lambda x: tl.linspace(0, 1, 6),
+    "empty": lambda x: tl.empty((2, 3)),
+    "eye": lambda x: tl.eye(2, 3),
+    "full": lambda x: tl.full((2, 3), 1),
+    "ones": lambda x: tl.ones((2, 3)),
+    "zeros": lambda x: tl.zeros((2, 3)),
+}
+
+# Both ways of these, by hand below.
+EITHER = {"reshape", "asarray", "from_dlpack", "from_storage", "to_layout"}
+IN_PLACE = {"x[…] = y", "x += y and its like"}
+NO_TENSOR = {"broadcast_shapes", "can_cast", "finfo", "iinfo", "isdtype", "result_type"}
+
+TABLE = [
+    (name.strip().replace("`", ""), memory, layout)
+    for names, memory, layout in rows_of("What each function gives")
+    for name in re.split(r", (?=`|all of)(?!`None`)", names)
+]
+CHAPTERS = {"elementwise", "statistical", "utility"}
+
+
+def holds(result: tl.Tensor, x: tl.Tensor, memory: str, layout: str) -> None:
+    assert np.shares_memory(np.asarray(result), np.asarray(x)) == (memory == "view")
+    word = layout.split(",")[0]
+    if word == "form":
+        assert result.layout == x.layout
+    elif word == "packed":
+        assert result.layout.is_packed
+        assert not result.layout.is_row_major
+    elif word == "row-major":
+        assert result.layout.is_row_major
+        assert not result.layout.is_padded
+    else:
+        assert word == "the same slots"
+        assert memory == "view"
+
+
+def test_every_public_function_is_in_the_table():
+    named = {name for name, _, _ in TABLE}
+    assert len(named) == len(TABLE), "a function has two rows"
+    assert named - EITHER - IN_PLACE - {f"all of {c}" for c in CHAPTERS} == CALLS.keys()
+    functions = {n for n in tl.__all__ if type(getattr(tl, n)).__name__ == "function"}
+    covered = {n for chapter in CHAPTERS for n in chapter_of(chapter)} | named | NO_TENSOR
+    assert functions - covered - {"trace", "coalesce"} == set(), "add them to docs/layouts.md"
+
+
+@pytest.mark.parametrize("row", [r for r in TABLE if r[0] in CALLS], ids=lambda r: r[0])
+def test_what_a_function_gives(row):
+    name, memory, layout = row
+    x = matrix()
+    holds(CALLS[name](x), x, memory, layout)
+
+
+def chapter_of(name: str) -> list[str]:
+    return list(importlib.import_module(f"tensorlayout.functions.{name}").__all__)
+
+
+def row_of(name: str) -> tuple[str, str]:
+    (found,) = [(memory, layout) for row, memory, layout in TABLE if row == name]
+    return found
+
+
+@pytest.mark.parametrize("name", chapter_of("elementwise"))
+def test_what_an_elementwise_function_gives(name):
+    function = getattr(tl, name)
+    operands = sum(
+        p.default is p.empty and p.kind is p.POSITIONAL_ONLY
+        for p in inspect.signature(function).parameters.values()
+    )
+    tried = []
+    for dtype in (tl.int64, tl.float64, tl.bool, tl.complex128):
+        x = matrix(dtype)
+        try:
+            result = function(*[x] * operands)
+        except TypeError as error:
+            tried.append(error)
+            continue
+        if result is not x:
+            holds(result, x, *row_of("all of elementwise"))
+    assert len(tried) < 4, tried
+
+
+@pytest.mark.parametrize("name", [*chapter_of("statistical"), *chapter_of("utility")])
+def test_what_a_reduction_gives(name):
+    x = cube()
+    chapter = "utility" if name in chapter_of("utility") else "statistical"
+    holds(getattr(tl, name)(x, axis=1), x, *row_of(f"all of {chapter}"))
+
+
+def test_stack_makes_the_new_dimension_the_slowest():
+    assert tl.stack([matrix(), matrix()], axis=1).layout.minor_to_major == (0, 2, 1)
+
+
+def test_reshape_both_ways():
+    packed = tl.reshape(tl.arange(6), (2, 3))
+    assert np.shares_memory(np.asarray(tl.reshape(packed, (3, 2))), np.asarray(packed))
+    copied = tl.reshape(packed.T, (6,))
+    assert not np.shares_memory(np.asarray(copied), np.asarray(packed))
+    assert copied.layout.is_row_major
+    with pytest.raises(ValueError, match="copy=False"):
+        tl.reshape(packed.T, (6,), copy=False)
+
+
+def test_asarray_both_ways():
+    array = np.zeros((2, 3), order="F")
+    shared = tl.asarray(array)
+    assert np.shares_memory(np.asarray(shared), array)
+    assert shared.layout.is_column_major
+    assert tl.asarray([[1, 2], [3, 4]]).layout.is_row_major
+    assert tl.asarray([[1, 2], [3, 4]], layout=(0, 1)).layout.is_column_major
+    with pytest.raises(ValueError, match="copy=False"):
+        tl.asarray([[1, 2], [3, 4]], copy=False)
+
+
+def test_memory_of_others_is_shared():
+    array = np.zeros((2, 3), order="F")
+    exchanged = tl.from_dlpack(array)
+    assert np.shares_memory(np.asarray(exchanged), array)
+    assert exchanged.layout.is_column_major
+    buffer = bytearray(32)
+    laid = tl.from_storage(buffer, "(2,3):(5,1)", dtype=tl.float32)
+    laid[1, 2] = 1.0
+    assert buffer[28:] == np.float32(1).tobytes()
+    assert str(laid.layout) == "(2,3):(5,1)"
+
+
+def test_to_layout_both_ways():
+    x = tl.reshape(tl.arange(6), (2, 3))
+    assert np.shares_memory(np.asarray(tl.to_layout(x, (1, 0))), np.asarray(x))
+    column = tl.to_layout(x, (0, 1))
+    assert not np.shares_memory(np.asarray(column), np.asarray(x))
+    assert column.layout.is_column_major
+    with pytest.raises(ValueError, match="copy=False"):
+        tl.to_layout(x, (0, 1), copy=False)
+
+
+def test_writes_keep_the_layout():
+    x = matrix()
+    x[0, :] = tl.asarray([7, 8, 9])
+    x += 1
+    assert x.layout == MATRIX
+    assert [int(v) for v in x[0, :]] == [8, 9, 10]

@@ -1,0 +1,586 @@
+"""NumPy arrays, buffers, existing storage, copies and pickles."""
+
+import array
+import copy
+import gc
+import pickle
+import struct
+import weakref
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tensorlayout as tl
+
+DTYPES = [
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float16", "bfloat16", "float32", "float64", "complex64", "complex128"),
+]
+
+
+def dtype_of(name):
+    return tl.zeros(0, dtype=name).dtype
+
+
+def address(x):
+    return np.asarray(x).__array_interface__["data"][0]
+
+
+def shares(a, b):
+    return np.shares_memory(np.asarray(a), np.asarray(b))
+
+
+# --- To NumPy -------------------------------------------------------------------------------------
+
+BASE = tl.reshape(tl.arange(24), (2, 3, 4))
+PADDED = tl.Layout.padded((2, 3, 4), (2, 4, 8), padding_value=tl.PaddingValue.ONE)
+TENSORS = {
+    "row-major": BASE,
+    "column-major": tl.to_layout(BASE, (0, 1, 2)),
+    "permuted": tl.permute_dims(BASE, (2, 0, 1)),
+    "padded": tl.to_layout(BASE, PADDED),
+    "broadcast": tl.broadcast_to(BASE[:, 1:2], (2, 3, 4)),
+    "window": tl.sliding_window(BASE[0, 0], 2),
+    "flipped": tl.flip(BASE, axis=(0, 2)),
+    "sliced": BASE[:, 1:, ::2],
+    "size 1": BASE[1:, 2:, :1],
+    "rank 0": BASE[1, 2, 3],
+    "size 0": BASE[:, :0],
+}
+
+
+@pytest.mark.parametrize("kind", TENSORS)
+def test_numpy_sees_the_same_memory_with_the_same_strides(kind):
+    x = TENSORS[kind]
+    seen = np.asarray(x)
+    assert (seen.shape, seen.dtype) == (x.shape, x.dtype)
+    long = [d for d, n in enumerate(x.shape) if n > 1 and x.size]
+    assert [seen.strides[d] for d in long] == [8 * x.strides[d] for d in long]
+    assert x.size == 0 or shares(seen, np.asarray(x, copy=False))
+    assert seen.tolist() == [[int(v) for v in row] for row in x] if x.ndim == 2 else True
+
+
+def test_a_flipped_tensor_in_numpy():
+    assert np.asarray(tl.flip(tl.arange(4))).tolist() == [3, 2, 1, 0]
+
+
+def test_what_numpy_writes_the_tensor_has():
+    x = tl.to_layout(tl.zeros((2, 3)), (0, 1))
+    np.asarray(x)[1, 2] = 5
+    assert float(x[1, 2]) == 5.0
+    x[0, 1] = 7
+    assert np.asarray(x)[0, 1] == 7.0
+
+
+@pytest.mark.parametrize("kind", TENSORS)
+def test_a_copy_for_numpy_is_its_own(kind):
+    x = TENSORS[kind]
+    copied = np.asarray(x, copy=True)
+    assert np.array_equal(copied, np.asarray(x))
+    assert not shares(copied, x)
+
+
+def test_a_copy_for_numpy_keeps_the_order_in_memory():
+    x = tl.permute_dims(BASE, (2, 0, 1))
+    assert np.asarray(x, copy=True).strides == np.asarray(x).strides
+
+
+def test_numpy_may_ask_for_another_dtype():
+    x = tl.asarray([1.5, float("nan"), 1e30])
+    assert np.asarray(x, np.float32).dtype == np.float32
+    assert np.asarray(x, "int8").shape == (3,)  # no RuntimeWarning
+    assert np.asarray(x, np.float64) is not None
+    assert shares(np.asarray(x, np.float64), x)
+    with pytest.raises(ValueError, match="without a copy"):
+        np.asarray(x, np.float32, copy=False)
+
+
+def test_a_read_only_tensor_is_a_read_only_array():
+    x = tl.from_storage(bytes(8), "(2,):(1,)", dtype=tl.float32)
+    assert not np.asarray(x).flags.writeable
+    assert np.asarray(x, copy=True).flags.writeable
+
+
+def test_the_array_keeps_the_memory_of_the_tensor():
+    x = tl.asarray([1.0, 2.0, 3.0])
+    seen = np.asarray(x[1:])
+    del x
+    gc.collect()
+    assert seen.tolist() == [2.0, 3.0]
+
+
+def test_numpy_functions_take_tensors():
+    assert np.shape(BASE) == (2, 3, 4)
+    assert np.array_equal(BASE, np.arange(24).reshape(2, 3, 4))
+    assert np.concatenate([tl.arange(2), np.arange(2)]).tolist() == [0, 1, 0, 1]
+
+
+# --- From NumPy -----------------------------------------------------------------------------------
+
+VALUES = np.arange(24, dtype=np.int16).reshape(2, 3, 4)
+ARRAYS = {
+    "C order": (VALUES, "(2,3,4):(12,4,1)"),
+    "F order": (np.asfortranarray(VALUES), "(2,3,4):(1,2,6)"),
+    "transposed": (VALUES.transpose(1, 2, 0), "(3,4,2):(4,1,12)"),
+    "sliced": (VALUES[:, 1:, ::2], "(2,2,2):(12,4,2)"),
+    "backwards": (VALUES[::-1, :, ::-1], "(2,3,4):(-12,4,-1)+15"),
+    "one backwards": (VALUES[0, 0, ::-2], "(2,):(-2,)+2"),
+    "broadcast": (np.broadcast_to(VALUES[0, 0], (3, 4)), "(3,4):(0,1)"),
+    "window": (np.lib.stride_tricks.sliding_window_view(VALUES[0, 0], 2), "(3,2):(1,1)"),
+    "size 1": (VALUES[:1, 1:2, :1], "(1,1,1):(1,1,1)"),
+    "size 1 inside": (VALUES[:, 1:2], "(2,1,4):(12,4,1)"),
+    "size 1, wild": (np.lib.stride_tricks.as_strided(VALUES, (1, 4), (-7, 2)), "(1,4):(4,1)"),
+    "rank 0": (VALUES[1, 1, 1, ...], "():()"),
+    "size 0": (VALUES[:, :0], "(2,0,4):(0,4,1)"),
+}
+
+
+@pytest.mark.parametrize("kind", ARRAYS)
+def test_asarray_shares_the_memory_of_every_array(kind):
+    given, layout = ARRAYS[kind]
+    x = tl.asarray(given)
+    assert x.layout.same_placement(tl.Layout.parse(layout))
+    assert np.array_equal(np.asarray(x), given)
+    assert x.size == 0 or address(x) == given.ctypes.data
+    assert x.readonly is not given.flags.writeable
+    assert np.shares_memory(np.asarray(tl.asarray(given, copy=False)), given) or x.size == 0
+
+
+@pytest.mark.parametrize("kind", ARRAYS)
+def test_asarray_copies_when_asked_to(kind):
+    given, _ = ARRAYS[kind]
+    x = tl.asarray(given, copy=True)
+    assert np.array_equal(np.asarray(x), given)
+    assert not np.shares_memory(np.asarray(x), given)
+    assert not x.readonly
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_dtype_goes_both_ways(dtype):
+    given = np.array([[0, 1, 1], [1, 0, 1]]).astype(dtype_of(dtype)).T
+    x = tl.asarray(given)
+    assert (x.dtype, address(x)) == (given.dtype, given.ctypes.data)
+    assert np.asarray(x).tobytes() == given.tobytes()
+
+
+def test_views_of_a_shared_array_stay_inside_it():
+    given = np.arange(24).reshape(4, 6)[1:3, 1:5]
+    x = tl.asarray(given)
+    x[:, 1:3][...] = -1
+    assert given.tolist() == [[7, -1, -1, 10], [13, -1, -1, 16]]
+    assert given.base.sum() == 276 - (8 + 9 + 14 + 15) - 4
+
+
+def test_a_read_only_array_is_a_read_only_tensor():
+    given = np.arange(4.0)
+    given.flags.writeable = False
+    x = tl.asarray(given)
+    assert x.readonly
+    with pytest.raises(ValueError, match=r"read-only; copy\(\) it"):
+        x[0] = 1.0
+    assert tl.asarray(given, copy=True).readonly is False
+
+
+RECORDS = np.zeros(4, np.dtype([("a", "u1"), ("b", "<i4"), ("c", "<i4")]))
+RECORDS["b"] = [1, 2, 3, 4]
+
+
+def test_strides_that_are_no_whole_elements_are_copied():
+    x = tl.asarray(RECORDS["b"])  # 9 bytes apart
+    assert np.asarray(x).tolist() == [1, 2, 3, 4]
+    assert (x.strides, x.dtype) == ((1,), np.int32)
+    assert not shares(x, RECORDS["b"])
+    with pytest.raises(ValueError, match="cannot be shared, and copy=False"):
+        tl.asarray(RECORDS["b"], copy=False)
+
+
+def test_fields_at_whole_elements_are_shared():
+    pairs = np.zeros(3, np.dtype([("x", "f4"), ("y", "f4")]))
+    x = tl.asarray(pairs["y"])
+    x[1] = 2.5
+    assert pairs["y"].tolist() == [0.0, 2.5, 0.0]
+    assert x.strides == (2,)
+
+
+@pytest.mark.parametrize("dtype", [">i4", ">f8", ">c8", ">u2"])
+def test_foreign_byte_order_is_copied_to_our_own(dtype):
+    given = np.array([1, 2, 3], dtype)
+    x = tl.asarray(given)
+    assert x.dtype.isnative
+    assert (x.dtype.kind, x.itemsize) == (given.dtype.kind, given.itemsize)
+    assert np.asarray(x).tolist() == given.tolist()
+    with pytest.raises(ValueError, match="copy=False"):
+        tl.asarray(given, copy=False)
+
+
+def test_another_dtype_is_a_copy():
+    given = np.arange(3)
+    assert np.asarray(tl.asarray(given, dtype=tl.float32)).tolist() == [0.0, 1.0, 2.0]
+    assert shares(tl.asarray(given, dtype=tl.int64), given)
+    with pytest.raises(ValueError, match="cannot be seen as float32 without a copy"):
+        tl.asarray(given, dtype=tl.float32, copy=False)
+
+
+def test_c_names_of_one_dtype_are_that_dtype():
+    for name in ("longlong", "long", "int64"):
+        assert tl.asarray(np.zeros(2, name)).dtype == np.int64
+    assert tl.asarray(np.zeros(2, "longlong")).layout is tl.asarray(np.zeros(2, "long")).layout
+
+
+def test_a_matrix_is_a_tensor_of_rank_2():
+    given = np.array([[1, 2], [3, 4]]).view(np.matrix)
+    x = tl.asarray(given)
+    assert (x.shape, x[0].shape, shares(x, given)) == ((2, 2), (2,), True)
+    assert type(np.asarray(x)) is np.ndarray
+
+
+def test_a_mask_is_not_forgotten():
+    given = np.ma.masked_array([1.0, 2.0], mask=[False, True])
+    with pytest.raises(TypeError, match=r"filled\(\) first"):
+        tl.asarray(given)
+    assert np.asarray(tl.asarray(given.filled(0.0))).tolist() == [1.0, 0.0]
+    assert np.asarray(tl.asarray(np.ma.masked_array([1.0, 2.0]))).tolist() == [1.0, 2.0]
+
+
+def test_memory_mapped_files_are_shared(tmp_path):
+    mapped = np.memmap(tmp_path / "x", np.float32, "w+", shape=(3, 2))
+    x = tl.asarray(mapped)
+    x[2, 1] = 4.0
+    mapped.flush()
+    assert (tmp_path / "x").read_bytes()[-4:] == struct.pack("<f", 4.0)
+
+
+@pytest.mark.parametrize(
+    "given", [np.array(["a"]), np.array([None]), RECORDS, np.zeros(2, "M8[s]")]
+)
+def test_arrays_of_no_numbers_are_refused(given):
+    with pytest.raises(TypeError, match="dtype"):
+        tl.asarray(given)
+
+
+@pytest.mark.parametrize(
+    "scalar", [np.float32(2.5), np.int8(-3), np.bool_(True), np.complex64(1j), np.uint16(7)]
+)
+def test_numpy_scalars_become_tensors_of_their_own(scalar):
+    x = tl.asarray(scalar)
+    assert (x.shape, x.dtype, x.readonly) == ((), scalar.dtype, False)
+    assert np.asarray(x)[()] == scalar
+    with pytest.raises(ValueError, match="copy=False"):
+        tl.asarray(scalar, copy=False)
+
+
+def test_bfloat16_scalars():
+    assert tl.asarray(ml_dtypes.bfloat16(1.5)).dtype == ml_dtypes.bfloat16
+
+
+class Wrapped:
+    """An object that NumPy converts."""
+
+    def __init__(self, given):
+        self.given = given
+
+    def __array__(self, dtype=None, copy=None):
+        return self.given
+
+
+def test_what_numpy_converts_without_a_copy_is_shared():
+    given = np.arange(6.0).reshape(2, 3).T
+    x = tl.asarray(Wrapped(given))
+    assert (x.strides, shares(x, given)) == ((1, 3), True)
+
+
+def test_the_layout_asked_for():
+    given = np.arange(6).reshape(2, 3)
+    assert tl.asarray(given, layout="WH").strides == (1, 2)
+    assert shares(tl.asarray(given, layout="HW"), given)
+    with pytest.raises(ValueError, match="copy=False"):
+        tl.asarray(given, layout="WH", copy=False)
+
+
+# --- Buffers --------------------------------------------------------------------------------------
+
+
+def test_bytes_are_read_only_and_bytearrays_are_shared():
+    fixed, free = tl.asarray(b"\x01\x02"), bytearray(b"\x01\x02")
+    assert (fixed.dtype, fixed.readonly, np.asarray(fixed).tolist()) == (tl.uint8, True, [1, 2])
+    tl.asarray(free)[1] = 9
+    assert free == b"\x01\x09"
+    assert tl.asarray(b"\x01\x02", copy=True).readonly is False
+
+
+@pytest.mark.parametrize(
+    ("code", "dtype"),
+    [
+        ("b", "int8"),
+        ("H", "uint16"),
+        ("i", "int32"),
+        ("q", "int64"),
+        ("f", "float32"),
+        ("d", "float64"),
+    ],
+)
+def test_arrays_of_the_standard_library(code, dtype):
+    given = array.array(code, [1, 2, 3])
+    x = tl.asarray(given)
+    assert (x.dtype, x.shape) == (dtype_of(dtype), (3,))
+    x[0] = 5
+    assert given[0] == 5
+
+
+def test_memoryviews_keep_shape_and_strides():
+    octets = bytearray(range(24))
+    view = memoryview(octets).cast("B", (4, 6))
+    assert tl.asarray(view).shape == (4, 6)
+    assert tl.asarray(memoryview(octets)[::-2]).strides == (-2,)
+    assert tl.asarray(memoryview(octets)[::-2]).layout.offset == 22
+    assert tl.asarray(memoryview(octets).toreadonly()).readonly
+
+
+def test_the_tensor_keeps_the_buffer():
+    octets = bytearray(8)
+    x = tl.asarray(octets)
+    with pytest.raises(BufferError):
+        octets.extend(b"x")
+    del x
+    gc.collect()
+    octets.extend(b"x")
+
+
+@pytest.mark.parametrize("text", ["abc", {1: 2}, {1}, object()])
+def test_what_holds_no_numbers_is_refused(text):
+    with pytest.raises(TypeError, match="asarray"):
+        tl.asarray(text)
+
+
+def test_sequences_have_no_memory_to_share():
+    for given in ([1, 2], 3, 2.5, (1, 2)):
+        with pytest.raises(ValueError, match="cannot be shared, and copy=False"):
+            tl.asarray(given, copy=False)
+
+
+# --- Existing storage -----------------------------------------------------------------------------
+
+
+def test_from_storage_shares_and_places_by_the_layout():
+    storage = bytearray(struct.pack("<8h", *range(8)))
+    x = tl.from_storage(storage, "(2,3):(4,-1)+3", dtype=tl.int16)
+    assert np.asarray(x).tolist() == [[3, 2, 1], [7, 6, 5]]
+    x[1, 0] = -1
+    assert struct.unpack("<8h", storage)[7] == -1
+
+
+def test_from_storage_takes_arrays_of_any_dtype_as_bytes():
+    for dtype in ("float64", "bfloat16", "float16", "complex64", "bool"):
+        storage = np.zeros((2, 4), dtype_of(dtype))
+        x = tl.from_storage(storage, "(8,):(1,)", dtype=tl.uint8)
+        x[:] = 1
+        assert storage.view(np.uint8).reshape(-1)[:9].sum() == 8
+
+
+@pytest.mark.parametrize(
+    ("layout", "dtype", "required"),
+    [
+        ("(4,):(1,)", "float32", 16),
+        ("(2,):(3,)", "float32", 16),
+        ("(1,):(1,)+3", "float32", 16),
+        ("(2,2):(-2,1)+2", "uint32", 16),
+        ("(13,):(1,)", "uint8", 13),
+        ("(1,):(1,)", "complex128", 16),
+    ],
+)
+def test_from_storage_names_the_bytes_it_needs_and_those_there_are(layout, dtype, required):
+    with pytest.raises(ValueError, match=rf"requires {required} bytes .* 12 available"):
+        tl.from_storage(bytearray(12), layout, dtype=dtype)
+    tl.from_storage(bytearray(required), layout, dtype=dtype)
+
+
+def test_padding_needs_room_too():
+    layout = tl.Layout.padded((3,), (8,))
+    with pytest.raises(ValueError, match="requires 8 bytes"):
+        tl.from_storage(bytearray(3), layout, dtype=tl.uint8)
+
+
+def test_from_storage_of_bytes_is_read_only():
+    x = tl.from_storage(b"abc", "(3,):(1,)", dtype=tl.uint8)
+    assert x.readonly
+    with pytest.raises(ValueError, match="read-only"):
+        x += 1
+    layout = tl.Layout.padded((2,), (3,), padding_value=tl.PaddingValue.ZERO)
+    with pytest.raises(ValueError, match="read-only"):
+        tl.from_storage(b"abc", layout, dtype=tl.uint8, fill_padding=True)
+
+
+def test_from_storage_writes_padding_only_when_asked_to():
+    layout = tl.Layout.padded((2, 2), (2, 4), padding_value=tl.PaddingValue.HIGHEST)
+    storage = bytearray(8)
+    tl.from_storage(storage, layout, dtype=tl.uint8)
+    assert storage == bytes(8)
+    tl.from_storage(storage, layout, dtype=tl.uint8, fill_padding=True)
+    assert storage == b"\0\0\xff\xff\0\0\xff\xff"
+
+
+def test_from_storage_takes_no_strided_memory():
+    with pytest.raises(ValueError, match="one run of bytes"):
+        tl.from_storage(memoryview(bytearray(8))[::2], "(4,):(1,)", dtype=tl.uint8)
+
+
+def test_from_storage_of_nothing():
+    assert tl.from_storage(b"", "(0,3):(3,1)", dtype=tl.float32).shape == (0, 3)
+
+
+def test_from_storage_keeps_the_storage():
+    storage = np.zeros(8, np.uint8)
+    watch = weakref.ref(storage)
+    x = tl.from_storage(storage, "(2,):(1,)", dtype=tl.float32)
+    del storage
+    gc.collect()
+    assert watch() is not None
+    del x
+    gc.collect()
+    assert watch() is None
+
+
+# --- Operators with NumPy -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("scalar", "dtype", "result"),
+    [
+        (np.float32(2), "float32", "float32"),
+        (np.float64(2), "float32", "float64"),
+        (np.int8(2), "int32", "int32"),
+        (np.float32(2), "int8", "float32"),
+    ],
+)
+def test_numpy_scalars_act_by_their_dtype_in_both_orders(scalar, dtype, result):
+    x = tl.asarray([1, 2, 3], dtype=dtype)
+    for product in (scalar * x, x * scalar):
+        assert type(product) is tl.Tensor
+        assert (product.dtype, np.asarray(product).tolist()) == (dtype_of(result), [2, 4, 6])
+
+
+def test_numpy_scalars_compare_in_both_orders():
+    x = tl.asarray([1.0, 2.0, 3.0])
+    assert np.asarray(np.float64(2) < x).tolist() == [False, False, True]
+    assert np.asarray(x == np.float64(2)).tolist() == [False, True, False]
+
+
+OPERATIONS = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: a / b,
+    "**": lambda a, b: a**b,
+    "<": lambda a, b: a < b,
+}
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_arrays_and_tensors_do_not_mix_and_the_error_names_asarray(operation):
+    x, other = tl.ones(3), np.ones(3)
+    for a, b in ((x, other), (other, x)):
+        with pytest.raises(TypeError, match=r"asarray\(\)"):
+            OPERATIONS[operation](a, b)
+
+
+def test_arrays_are_not_changed_by_a_tensor_in_place():
+    other = np.ones(3)
+    with pytest.raises(TypeError):
+        other += tl.ones(3)
+    assert other.tolist() == [1, 1, 1]
+
+
+# --- Copies and pickles ---------------------------------------------------------------------------
+
+BITS = tl.BitPattern(0x7FC00001, "float32")
+KEPT = {
+    "row-major": tl.Layout.row_major((2, 3)),
+    "column-major": tl.Layout.column_major((2, 3)),
+    "permuted": tl.Layout.packed((2, 3, 4), (1, 0, 2)),
+    "padded": tl.Layout.padded((2, 3), (4, 8), padding_value=tl.PaddingValue.LOWEST),
+    "padded, anything": tl.Layout.padded((2, 3), (4, 8), (0, 1)),
+    "padded, bits": tl.Layout.padded((2, 3), (2, 5), padding_value=BITS),
+    "rank 0": tl.Layout.row_major(()),
+    "size 0": tl.Layout.row_major((2, 0)),
+    "size 1": tl.Layout.row_major((1, 1)),
+}
+WAYS = {
+    **{f"pickle {n}": lambda x, n=n: pickle.loads(pickle.dumps(x, n)) for n in range(2, 6)},
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+    "method": lambda x: x.copy(),
+}
+
+
+def filled(layout, dtype="float32"):
+    count = tl.astype(tl.arange(layout.size), dtype_of(dtype))
+    return tl.to_layout(tl.reshape(count, layout.shape), layout)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("kind", KEPT)
+def test_copies_keep_dtype_values_and_layout(kind, way):
+    x = filled(KEPT[kind])
+    y = WAYS[way](x)
+    assert (y.dtype, y.layout) == (x.dtype, x.layout)
+    assert np.array_equal(np.asarray(y), np.asarray(x))
+    assert not shares(x, y)
+    assert not y.readonly
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_copies_keep_every_dtype(dtype, way):
+    x = filled(tl.Layout.padded((2, 3), (2, 4)), dtype)
+    y = WAYS[way](x)
+    assert (y.dtype, np.asarray(y).tobytes()) == (x.dtype, np.asarray(x).tobytes())
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_copies_keep_the_padding(way):
+    y = WAYS[way](filled(KEPT["padded, bits"]))
+    whole = np.lib.stride_tricks.as_strided(np.asarray(y), (2, 5), (20, 4)).view(np.uint32)
+    assert (whole[:, 3:] == 0x7FC00001).all()
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("kind", ["broadcast", "window", "sliced", "flipped", "permuted"])
+def test_copies_of_views_have_the_same_elements_each_in_a_slot_of_its_own(kind, way):
+    y = WAYS[way](TENSORS[kind])
+    assert np.array_equal(np.asarray(y), np.asarray(TENSORS[kind]))
+    assert y.layout.covers_block
+    y[...] = 0
+
+
+def test_a_pickled_view_holds_its_own_elements_only():
+    x = tl.zeros((1000, 1000), dtype=tl.uint8)
+    assert len(pickle.dumps(x[:3, :5])) < 500
+    assert len(pickle.dumps(tl.broadcast_to(x[0, 0], (4, 4)))) < 500
+
+
+def test_equal_tensors_give_equal_pickles():
+    layout = tl.Layout.padded((3,), (64,))  # padding that holds anything
+    full = np.full(64, 255, np.uint8)
+    first = tl.from_storage(full, layout, dtype=tl.uint8)
+    second = tl.from_storage(np.zeros(64, np.uint8), layout, dtype=tl.uint8)
+    first[...] = second[...] = 7
+    assert pickle.dumps(first) == pickle.dumps(second)
+
+
+def test_a_read_only_tensor_comes_back_writable():
+    x = pickle.loads(pickle.dumps(tl.from_storage(b"ab", "(2,):(1,)", dtype=tl.uint8)))
+    x[0] = 0
+    assert np.asarray(x).tolist() == [0, ord("b")]
+
+
+def test_deepcopy_keeps_what_was_one_tensor_one():
+    x = tl.zeros(3)
+    first, second = copy.deepcopy([x, x])
+    assert first is second
+    assert first is not x
+
+
+def test_layouts_pickle_to_themselves():
+    for layout in KEPT.values():
+        assert pickle.loads(pickle.dumps(layout)) is layout

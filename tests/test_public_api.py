@@ -1,0 +1,233 @@
+"""The names of the package: complete, documented, and called as the standard calls them."""
+
+import ast
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import array_api_strict
+import pytest
+
+import tensorlayout as tl
+from tensorlayout import functions
+from tensorlayout.functions import calling
+from tensorlayout.tensor import Tensor
+
+PACKAGE = Path(tl.__file__).parent
+CHAPTERS = {
+    info.name: importlib.import_module(f"{functions.__name__}.{info.name}")
+    for info in pkgutil.iter_modules(functions.__path__)
+    if info.name != calling.__name__.rpartition(".")[2]
+}
+
+# What the package offers beside the functions of its chapters.
+OWN = {
+    "__array_api_version__",
+    "__version__",
+    "BitPattern",
+    "Device",
+    "Layout",
+    "PaddingValue",
+    "Tensor",
+    "Trace",
+    "coalesce",
+    "from_dlpack",
+    "plan",
+    "trace",
+}
+DTYPES = {
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float16", "bfloat16", "float32", "float64", "complex64", "complex128"),
+}
+
+# Keywords of ours that follow the standard's parameters.
+KEYWORDS = {"layout"}
+
+
+def defined(module: ModuleType) -> dict[str, object]:
+    """The public functions and constants that a module binds at its top level, imports excluded."""
+    tree = ast.parse(Path(module.__file__).read_text("utf-8"))
+    names = set()
+    for node in tree.body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            names.add(node.name)
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names |= {n.id for target in targets for n in ast.walk(target) if is_name(n)}
+    return {name: getattr(module, name) for name in names if not name.startswith("_")}
+
+
+def is_name(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name)
+
+
+def imported_elsewhere(module: ModuleType) -> set[str]:
+    """What other modules of the package take from `module`: by name, or as an attribute of it."""
+    short = module.__name__.rpartition(".")[2]
+    found = set()
+    for path in PACKAGE.rglob("*.py"):
+        if path == Path(module.__file__):
+            continue
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module == module.__name__:
+                found |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                found |= {node.attr} if node.value.id == short else set()
+    return found
+
+
+def public_functions() -> Iterator[tuple[str, object]]:
+    for module in CHAPTERS.values():
+        for name in module.__all__:
+            if inspect.isfunction(getattr(module, name)):
+                yield f"{module.__name__.rpartition('.')[2]}.{name}", getattr(module, name)
+
+
+FUNCTIONS = dict(public_functions())
+
+
+@pytest.mark.parametrize("module", CHAPTERS.values(), ids=CHAPTERS.keys())
+def test_all_lists_the_public_functions(module):
+    listed, bound = set(module.__all__), defined(module)
+    assert len(listed) == len(module.__all__), "a name occurs twice"
+    assert listed <= bound.keys(), f"not defined here: {listed - bound.keys()}"
+    functions_of_its_own = {name for name, value in bound.items() if inspect.isfunction(value)}
+    inner = functions_of_its_own - listed
+    used = imported_elsewhere(module)
+    assert inner <= used, f"neither in __all__ nor used by another module: {inner - used}"
+
+
+def test_package_all_is_the_union():
+    chapters = {name for module in CHAPTERS.values() for name in module.__all__}
+    spaces = {name for name in tl.__all__ if inspect.ismodule(getattr(tl, name))} - OWN
+    inside = {name for space in spaces for name in getattr(tl, space).__all__}
+    listed = set(tl.__all__)
+    assert len(listed) == len(tl.__all__), "a name occurs twice"
+    assert listed - chapters - spaces - OWN - DTYPES == set(), "listed, but of no chapter"
+    assert (chapters | OWN | DTYPES) - inside - listed == set(), "defined, but not listed"
+
+
+@pytest.mark.parametrize("name", tl.__all__)
+def test_what_the_package_lists_exists(name):
+    assert getattr(tl, name) is not None or name == "newaxis"
+
+
+def test_dir_holds_the_names():
+    assert set(tl.__all__) <= {*dir(tl), "bfloat16"}  # bfloat16 comes at first use
+
+
+def test_star_import():
+    space: dict[str, object] = {}
+    exec("from tensorlayout import *", space)
+    assert set(tl.__all__) <= space.keys()
+
+
+def test_unknown_name():
+    with pytest.raises(AttributeError, match="'tensorlayout' has no attribute 'nonsense'"):
+        tl.nonsense  # noqa: B018
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_docstring(name):
+    first, *rest = (FUNCTIONS[name].__doc__ or "").split("\n")
+    assert first.strip(), "the first line says what the function does"
+    assert not rest or not rest[0].strip(), "the first paragraph is one line"
+    assert len(first) <= 100
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_annotations(name):
+    signature = inspect.signature(FUNCTIONS[name])
+    assert signature.return_annotation is not signature.empty
+    for parameter in signature.parameters.values():
+        assert parameter.annotation is not parameter.empty, parameter.name
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_function_names_itself(name):
+    assert FUNCTIONS[name].__name__ == name.rpartition(".")[2]
+
+
+def standard(name: str) -> object | None:
+    """The function of the same name in array-api-strict, which spells the standard's signatures."""
+    chapter, _, function = name.rpartition(".")
+    spaces = {"linear_algebra": array_api_strict.linalg, "fft": array_api_strict.fft}
+    found = getattr(array_api_strict, function, None)
+    return getattr(spaces.get(chapter), function, None) if found is None else found
+
+
+STANDARD = [name for name in FUNCTIONS if standard(name) is not None]
+
+
+def test_most_functions_are_the_standards():
+    assert len(STANDARD) > 110
+
+
+@pytest.mark.parametrize("name", STANDARD)
+def test_signature_is_the_standards(name):
+    ours = list(inspect.signature(FUNCTIONS[name]).parameters.values())
+    theirs = list(inspect.signature(standard(name)).parameters.values())
+    shared, added = ours[: len(theirs)], ours[len(theirs) :]
+    assert [(p.name, p.kind) for p in shared] == [(p.name, p.kind) for p in theirs]
+    required = [p.name for p in shared if p.default is p.empty]
+    assert set(required) <= {p.name for p in theirs if p.default is p.empty}
+    assert {p.name for p in added} <= KEYWORDS
+    assert all(p.kind is p.KEYWORD_ONLY and p.default is None for p in added)
+
+
+def declared_methods() -> list[str]:
+    tree = ast.parse((PACKAGE / "tensor.py").read_text("utf-8"))
+    (block,) = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    ]
+    return [node.name for node in block.body if isinstance(node, ast.FunctionDef)]
+
+
+@pytest.mark.parametrize("name", declared_methods())
+def test_declared_method_is_bound(name):
+    # Looked up in the class itself: `object` has some of these names too.
+    method = vars(Tensor)[name]
+    assert callable(method) or isinstance(method, property)
+
+
+def test_bound_methods_are_declared():
+    in_source = {
+        node.name
+        for node in ast.walk(ast.parse((PACKAGE / "tensor.py").read_text("utf-8")))
+        if isinstance(node, ast.FunctionDef)
+    }
+    always = {"__repr__", "__str__"}  # object declares them
+    bound = {name for name, value in vars(Tensor).items() if inspect.isfunction(value)}
+    assert bound - in_source - always == set()
+    assert "__add__" in bound
+
+
+def method_signature(owner: type, name: str) -> list[tuple[str, object]]:
+    parameters = list(inspect.signature(getattr(owner, name)).parameters.values())[1:]
+    return [(p.name, p.kind) for p in parameters]
+
+
+STRICT_ARRAY = type(array_api_strict.ones(1))
+NOT_THE_STANDARDS = {"__buffer__", "__dir__", "__new__", "__class__"}  # array-api-strict's own
+
+
+@pytest.mark.parametrize("name", ["__array_namespace__", "__dlpack__", "__dlpack_device__"])
+def test_method_signature_is_the_standards(name):
+    assert method_signature(Tensor, name) == method_signature(STRICT_ARRAY, name)
+
+
+def test_signature_of_to_device():  # array-api-strict also takes the stream by position
+    kinds = [kind for _, kind in method_signature(Tensor, "to_device")]
+    assert kinds == [inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.KEYWORD_ONLY]
+
+
+@pytest.mark.parametrize(
+    "name", [n for n in vars(STRICT_ARRAY) if n.startswith("__") and n not in NOT_THE_STANDARDS]
+)
+def test_tensor_has_the_methods_of_the_standard(name):
+    assert hasattr(Tensor, name)

@@ -1,0 +1,231 @@
+"""Tensors, plans, layouts and traces used by eight threads that start at once."""
+
+import pathlib
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import tensorlayout as tl
+
+THREADS = 8
+
+
+@pytest.fixture(autouse=True)
+def frequent_switches():
+    """Let threads change places between almost any two instructions."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def in_threads(work):
+    """What ``work(number)`` gives in each of eight threads; raises the first exception."""
+    barrier = threading.Barrier(THREADS)
+    results, errors = [None] * THREADS, []
+
+    def begin(number):
+        barrier.wait()
+        try:
+            results[number] = work(number)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=begin, args=(n,)) for n in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+    return results
+
+
+def test_the_same_operations_on_shared_tensors():
+    values = np.arange(60.0).reshape(3, 4, 5)
+    x = tl.asarray(values)
+    expected = np.sqrt(values.T * 2 + 1).sum(axis=0)
+    tl.plan.cache_clear()
+
+    def work(_):
+        return [np.asarray(tl.sum(tl.sqrt(permuted * 2 + 1), axis=0)) for permuted in turned]
+
+    turned = [tl.permute_dims(x, (2, 1, 0))] * 20
+    for results in in_threads(work):
+        assert all(np.allclose(result, expected, rtol=1e-15) for result in results)
+
+
+def test_one_operation_in_all_threads_makes_one_layout():
+    def work(_):
+        made = [tl.zeros((n, 3), dtype=tl.int8, layout=(0, 1)) for n in range(1, 60)]
+        return [x.layout for x in made] + [tl.add(x, x).layout for x in made]
+
+    first, *others = in_threads(work)
+    for other in others:
+        assert all(a is b for a, b in zip(first, other, strict=True))
+
+
+def test_layouts_that_die_and_are_made_again_stay_one_object():
+    def work(_):
+        return all(tl.Layout((n % 7, 5)) is tl.Layout((n % 7, 5)) for n in range(2000))
+
+    assert all(in_threads(work))
+
+
+def test_slices_of_a_shared_tensor():
+    x = tl.reshape(tl.arange(1000), (100, 10))
+
+    def work(number):
+        return [int(tl.sum(x[i, number:] + 1)) for i in range(100)]
+
+    for number, sums in enumerate(in_threads(work)):
+        assert sums == [sum(range(10 * i + number + 1, 10 * i + 11)) for i in range(100)]
+
+
+def test_writes_to_parts_that_do_not_meet():
+    x = tl.to_layout(tl.zeros((THREADS, 50), dtype=tl.int32), (0, 1))
+
+    def work(number):
+        for i in range(50):
+            x[number, i] = number * i
+            x[number, i : i + 1] += 1
+
+    in_threads(work)
+    assert np.array_equal(np.asarray(x), np.outer(range(THREADS), range(50)) + 1)
+
+
+def test_plans_forgotten_while_others_run():
+    x = tl.arange(6)
+
+    def work(number):
+        for _ in range(100):
+            if number == 0:
+                tl.plan.cache_clear()
+            assert np.asarray(x * number + x).tolist() == [(number + 1) * i for i in range(6)]
+
+    in_threads(work)
+
+
+def test_the_cache_stays_within_its_bound():
+    def work(number):
+        for n in range(700):
+            tl.zeros((number + 1, n), dtype=tl.int8)
+
+    in_threads(work)
+    info = tl.plan.cache_info()
+    assert 0 < info.currsize <= info.maxsize
+
+
+def test_padding_holds_its_value_in_every_thread():
+    layout = tl.Layout.padded((3, 5), (4, 8), padding_value=tl.PaddingValue.ONE)
+    storage = np.zeros((THREADS, 32), np.uint8)
+    shared = [tl.from_storage(s, layout, dtype=tl.uint8, fill_padding=True) for s in storage]
+
+    def work(number):
+        for _ in range(50):
+            shared[number][...] = number
+            shared[number] *= 2
+
+    in_threads(work)
+    expected = np.ones((4, 8), np.uint8)
+    for number in range(THREADS):
+        expected[:3, :5] = 2 * number
+        assert np.array_equal(storage[number].reshape(4, 8), expected)
+
+
+def test_large_copies_share_their_helpers():
+    x = tl.reshape(tl.arange(600_000, dtype=tl.int32), (600, 1000))
+
+    def work(_):
+        return np.array_equal(np.asarray(tl.to_layout(x, (0, 1))), np.asarray(x))
+
+    assert in_threads(work) == [True] * THREADS
+
+
+def test_each_thread_has_its_own_trace():
+    x = tl.ones((4, 4))
+
+    def work(number):
+        with tl.trace() as seen:
+            for _ in range(number + 1):
+                tl.exp(x)
+            tl.to_layout(x, (0, 1))
+        return [record.name for record in seen]
+
+    names = in_threads(work)
+    assert names == [["exp"] * (n + 1) + ["to_layout"] for n in range(THREADS)]
+
+
+def test_traces_that_begin_and_end_while_others_compute():
+    x = tl.ones(3)
+
+    def work(number):
+        for _ in range(300):
+            if number % 2:
+                with tl.trace() as seen:
+                    tl.reshape(x, (3, 1))
+                assert len(seen) == 1
+            else:
+                assert tl.reshape(x, (1, 3)).shape == (1, 3)
+
+    in_threads(work)
+
+
+def test_first_use_of_bfloat16():
+    def work(_):
+        return tl.ones(3, dtype="bfloat16").dtype
+
+    assert len(set(in_threads(work))) == 1
+
+
+def test_numpy_and_dlpack_of_one_tensor():
+    x = tl.reshape(tl.arange(12), (3, 4))
+
+    def work(_):
+        for _ in range(50):
+            there = np.from_dlpack(tl.from_dlpack(np.from_dlpack(x)))
+            assert there.ctypes.data == np.asarray(x).ctypes.data
+            assert np.asarray(x[::-1])[0].tolist() == [8, 9, 10, 11]
+
+    in_threads(work)
+    assert np.asarray(x).tolist() == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
+
+
+def test_the_last_reference_goes_in_any_thread_and_only_once():
+    class Watched(np.ndarray):
+        def __del__(self):
+            gone.append(threading.get_ident())
+
+    gone = []
+    for _ in range(20):
+        box = [tl.from_dlpack(np.from_dlpack(tl.asarray(np.ones(3).view(Watched))))] * THREADS
+        in_threads(lambda _, box=box: box.pop())
+    del box
+    assert len(gone) == 20
+
+
+# A finalizer that makes tensors may run wherever the interpreter makes an object, also where this
+# package is about to enter a layout or a spec into its table.
+FINALIZERS = """
+import faulthandler, gc, itertools
+import tensorlayout as tl
+faulthandler.dump_traceback_later(40, exit=True)
+sizes = itertools.count(5)
+class Garbage:
+    def __init__(self): self.itself = self
+    def __del__(self): tl.zeros((next(sizes), 3))
+for i in range(20_000):
+    gc.set_threshold(5 + i % 97, 1, 1)
+    Garbage()
+    tl.zeros((i + 7, 2))
+"""
+
+
+def test_finalizers_that_use_the_package_find_no_lock_taken():
+    root = pathlib.Path(tl.__file__).parents[1]
+    command = [sys.executable, "-c", FINALIZERS]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=root, timeout=300)
+    assert (done.returncode, done.stderr) == (0, "")

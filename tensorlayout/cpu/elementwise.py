@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from tensorlayout import dtypes
+from tensorlayout.cpu import special
 from tensorlayout.cpu.memory import (
     Array,
     block_of,
@@ -24,6 +26,13 @@ from tensorlayout.tensor import Spec, Tensor
 
 def prepare(plan: ElementwisePlan) -> Run:
     """The function of the operands that carries out the plan."""
+    usual = plan.operation.usual
+    if usual is not None and isinstance(plan.operands[-1], type) and _repaired(plan) is not None:
+        return _screened(plan, usual)
+    return _prepare(plan)
+
+
+def _prepare(plan: ElementwisePlan) -> Run:
     if plan.in_place:
         return _in_place(plan)
     if _numpy_alone_gives_the_layout(plan):
@@ -33,17 +42,46 @@ def prepare(plan: ElementwisePlan) -> Run:
     return _strided(plan)
 
 
+def _screened(plan: ElementwisePlan, usual: Callable[[Any], bool]) -> Run:
+    """NumPy's function unless the last operand, a Python scalar, needs the repaired one."""
+    common = _prepare(replace(plan, operation=replace(plan.operation, repair=None)))
+    rare = _prepare(plan)
+
+    def run(*operands: Any) -> Tensor:
+        return common(*operands) if usual(operands[-1]) else rare(*operands)
+
+    return run
+
+
 def _numpy_alone_gives_the_layout(plan: ElementwisePlan) -> bool:
     """Whether NumPy, left to itself, returns a row-major array of the planned dtype."""
     layout = plan.result.layout
     return (
         _is_ufunc(plan)
+        and _repaired(plan) is None
         and layout.ndim > 0
         and layout.size > 0
         and layout.is_row_major
         and all(isinstance(o, type) or _contiguous(o) for o in plan.operands)
         and _natural(plan)
     )
+
+
+def _repaired(plan: ElementwisePlan) -> special.Repaired | None:
+    """What replaces NumPy's function in the planned dtypes, if it departs from the standard."""
+    repair = plan.operation.repair
+    if repair is None:
+        return None
+    name = plan.inputs[-1].name
+    return repair.get(name) or (repair.get(f"{name}*") if _last_repeats(plan) else None)
+
+
+def _last_repeats(plan: ElementwisePlan) -> bool:
+    """Whether the last operand may be one value for many elements of the result."""
+    last = plan.operands[-1]
+    if isinstance(last, type) or last.layout.size <= 1:
+        return True
+    return last.layout.shape != plan.result.layout.shape or last.layout.is_overlapping
 
 
 def _is_ufunc(plan: ElementwisePlan) -> bool:
@@ -164,7 +202,9 @@ def _call(plan: ElementwisePlan) -> Any:
     A ufunc converts operands in blocks, so no operand is copied as a whole; other functions get
     converted operands.
     """
-    function = plan.numpy
+    function, repaired = plan.numpy, _repaired(plan)
+    if repaired is not None:
+        return special.in_blocks(repaired, plan.inputs, plan.in_place)
     if isinstance(function, np.ufunc):
         signature = (*plan.inputs, plan.result.dtype)
         given = [
@@ -220,7 +260,8 @@ def _flat(plan: ElementwisePlan) -> Run:
 
 def _in_place(plan: ElementwisePlan) -> Run:
     """Into the first operand, in its own layout; NumPy buffers operands that overlap it."""
-    if len(plan.operands) == 2 and _is_ufunc(plan) and _natural(plan):
+    plain = _is_ufunc(plan) and _repaired(plan) is None
+    if plain and len(plan.operands) == 2 and _natural(plan):
         return _in_place_directly(plan)
     call, get = _call(plan), _getters(plan)
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes
+from tensorlayout.cpu import special
 from tensorlayout.cpu.memory import Array
 from tensorlayout.functions import calling
 from tensorlayout.functions.calling import Binary, Unary
@@ -90,8 +91,15 @@ __all__ = [
 ]
 
 
-def _unary(name: str, category: str, function: Any, summary: str, result: str = "same") -> Unary:
-    return calling.unary(Elementwise(name, category, function, result), summary)
+def _unary(
+    name: str,
+    category: str,
+    function: Any,
+    summary: str,
+    result: str = "same",
+    repair: special.Repair | None = None,
+) -> Unary:
+    return calling.unary(Elementwise(name, category, function, result, repair=repair), summary)
 
 
 def _binary(
@@ -101,8 +109,10 @@ def _binary(
     summary: str,
     result: str = "same",
     integers: dtypes.DType | None = None,
+    repair: special.Repair | None = None,
 ) -> Binary:
-    return calling.binary(Elementwise(name, category, function, result, integers=integers), summary)
+    operation = Elementwise(name, category, function, result, integers=integers, repair=repair)
+    return calling.binary(operation, summary)
 
 
 def _real(x: Array, out: Array) -> None:
@@ -136,15 +146,33 @@ acos = _unary("acos", "floating-point", np.arccos, "The principal inverse cosine
 acosh = _unary("acosh", "floating-point", np.arccosh, "The inverse hyperbolic cosine.")
 asin = _unary("asin", "floating-point", np.arcsin, "The principal inverse sine, in radians.")
 asinh = _unary("asinh", "floating-point", np.arcsinh, "The inverse hyperbolic sine.")
-atan = _unary("atan", "floating-point", np.arctan, "The principal inverse tangent, in radians.")
-atanh = _unary("atanh", "floating-point", np.arctanh, "The inverse hyperbolic tangent.")
+atan = _unary(
+    "atan",
+    "floating-point",
+    np.arctan,
+    "The principal inverse tangent, in radians.",
+    repair=special.atan,
+)
+atanh = _unary(
+    "atanh",
+    "floating-point",
+    np.arctanh,
+    "The inverse hyperbolic tangent.",
+    repair=special.atanh,
+)
 bitwise_invert = _unary("bitwise_invert", "integer or boolean", np.invert, "Each bit inverted.")
 ceil = _unary("ceil", "real numeric", np.ceil, "The least integer not below each element.")
 conj = _unary("conj", "numeric", np.conjugate, "The complex conjugate.")
 cos = _unary("cos", "floating-point", np.cos, "The cosine of angles in radians.")
 cosh = _unary("cosh", "floating-point", np.cosh, "The hyperbolic cosine.")
 exp = _unary("exp", "floating-point", np.exp, "The exponential function.")
-expm1 = _unary("expm1", "floating-point", np.expm1, "``exp(x) - 1``, accurate near 0.")
+expm1 = _unary(
+    "expm1",
+    "floating-point",
+    np.expm1,
+    "``exp(x) - 1``, accurate near 0.",
+    repair=special.expm1,
+)
 floor = _unary("floor", "real numeric", np.floor, "The greatest integer not above each element.")
 imag = _unary("imag", "numeric", _imag, "The imaginary part; zeros for real dtypes.", "real")
 isfinite = _unary(
@@ -154,16 +182,28 @@ isinf = _unary("isinf", "numeric", np.isinf, "Whether each element is infinite."
 isnan = _unary("isnan", "numeric", np.isnan, "Whether each element is NaN.", "bool")
 log = _unary("log", "floating-point", np.log, "The natural logarithm.")
 log10 = _unary("log10", "floating-point", np.log10, "The logarithm to base 10.")
-log1p = _unary("log1p", "floating-point", np.log1p, "``log(1 + x)``, accurate near 0.")
+log1p = _unary(
+    "log1p",
+    "floating-point",
+    np.log1p,
+    "``log(1 + x)``, accurate near 0.",
+    repair=special.log1p,
+)
 log2 = _unary("log2", "floating-point", np.log2, "The logarithm to base 2.")
 logical_not = _unary("logical_not", "bool", np.logical_not, "The logical opposite.", "bool")
 negative = _unary("negative", "numeric", np.negative, "Each element with its sign changed.")
 positive = _unary("positive", "numeric", np.positive, "Each element as it is.")
 real = _unary("real", "numeric", _real, "The real part.", "real")
-reciprocal = _unary("reciprocal", "floating-point", np.reciprocal, "One divided by each element.")
+reciprocal = _unary(
+    "reciprocal",
+    "floating-point",
+    np.reciprocal,
+    "One divided by each element.",
+    repair=special.reciprocal,
+)
 round = _unary("round", "numeric", _round, "The nearest integer, ties to even.")
 sign = calling.unary(
-    Elementwise("sign", "numeric", np.sign, of_kind={"V": _bfloat16_sign}),
+    Elementwise("sign", "numeric", np.sign, of_kind={"V": _bfloat16_sign}, repair=special.sign),
     "-1, 0 or 1; ``x / abs(x)`` for complex dtypes.",
 )
 signbit = _unary(
@@ -177,8 +217,10 @@ sin = _unary("sin", "floating-point", np.sin, "The sine of angles in radians.")
 sinh = _unary("sinh", "floating-point", np.sinh, "The hyperbolic sine.")
 sqrt = _unary("sqrt", "floating-point", np.sqrt, "The principal square root.")
 square = _unary("square", "numeric", np.square, "Each element times itself.")
-tan = _unary("tan", "floating-point", np.tan, "The tangent of angles in radians.")
-tanh = _unary("tanh", "floating-point", np.tanh, "The hyperbolic tangent.")
+tan = _unary(
+    "tan", "floating-point", np.tan, "The tangent of angles in radians.", repair=special.tan
+)
+tanh = _unary("tanh", "floating-point", np.tanh, "The hyperbolic tangent.", repair=special.tanh)
 trunc = _unary("trunc", "real numeric", np.trunc, "The nearest integer towards 0.")
 
 add = _binary("add", "numeric", np.add, "The sum of the operands.")
@@ -192,13 +234,21 @@ bitwise_and = _binary(
     "bitwise_and", "integer or boolean", np.bitwise_and, "The bits set in both operands."
 )
 bitwise_left_shift = _binary(
-    "bitwise_left_shift", "integral", np.left_shift, "The bits of `x1` moved up by `x2` places."
+    "bitwise_left_shift",
+    "integral",
+    np.left_shift,
+    "The bits of `x1` moved up by `x2` places; 0 where `x2` is negative or not below the width.",
 )
 bitwise_or = _binary(
     "bitwise_or", "integer or boolean", np.bitwise_or, "The bits set in either operand."
 )
 bitwise_right_shift = _binary(
-    "bitwise_right_shift", "integral", np.right_shift, "The bits of `x1` moved down by `x2` places."
+    "bitwise_right_shift",
+    "integral",
+    np.right_shift,
+    """The bits of `x1` moved down by `x2` places, the sign kept.
+
+Where `x2` is negative or not below the width, only the sign is left: 0 or -1.""",
 )
 bitwise_xor = _binary(
     "bitwise_xor", "integer or boolean", np.bitwise_xor, "The bits set in exactly one operand."
@@ -215,7 +265,13 @@ divide = _binary(
 )
 equal = _binary("equal", "any", np.equal, "Whether the operands are equal.", "bool")
 floor_divide = _binary(
-    "floor_divide", "real numeric", np.floor_divide, "The quotient rounded towards minus infinity."
+    "floor_divide",
+    "real numeric",
+    np.floor_divide,
+    """The quotient rounded towards minus infinity.
+
+Integers divided by 0 give 0; the least integer divided by -1 wraps to itself.""",
+    repair=special.floor_divide,
 )
 greater = _binary(
     "greater", "real numeric", np.greater, "Whether `x1` is greater than `x2`.", "bool"
@@ -252,18 +308,26 @@ maximum = _binary("maximum", "real numeric", np.maximum, "The greater operand; N
 minimum = _binary("minimum", "real numeric", np.minimum, "The lesser operand; NaN if either is.")
 multiply = _binary("multiply", "numeric", np.multiply, "The product of the operands.")
 nextafter = _binary(
-    "nextafter", "real floating", np.nextafter, "The next number from `x1` towards `x2`."
+    "nextafter",
+    "real floating",
+    np.nextafter,
+    "The next number from `x1` towards `x2`.",
+    repair=special.nextafter,
 )
 not_equal = _binary("not_equal", "any", np.not_equal, "Whether the operands differ.", "bool")
 pow = calling.binary(
-    Elementwise("pow", "numeric", np.power, of_kind={"i": _signed_pow}),
-    "`x1` to the power of `x2`; for negative powers of integers the quotient, rounded towards 0.",
+    Elementwise("pow", "numeric", np.power, repair=special.pow_, usual=special.usual_exponent),
+    """`x1` to the power of `x2`.
+
+Integers with negative exponents give the exact result truncated: that of 1 and -1, else 0.""",
 )
 remainder = _binary(
     "remainder",
     "real numeric",
     np.remainder,
-    "What the floored quotient leaves; it has the sign of `x2`.",
+    """What the floored quotient leaves; it has the sign of `x2`.
+
+Of integers by 0 it is 0.""",
 )
 subtract = _binary("subtract", "numeric", np.subtract, "The difference of the operands.")
 

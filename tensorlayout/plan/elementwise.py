@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -40,7 +41,9 @@ class Elementwise:
     function of the CPU; `abstain`, operands that vote on the layout only if no other does (the
     condition of `where`), which also stay out of promotion; `integers`, what integers are taken as
     where the standard wants floating-point operands: refused if None; `of_kind`, other functions of
-    the CPU for some kinds of NumPy dtypes.
+    the CPU for some kinds of NumPy dtypes;
+    `repair`, by name of dtype, what the CPU runs in place of `numpy` where that departs from the
+    standard's special cases.
     """
 
     name: str
@@ -50,6 +53,8 @@ class Elementwise:
     abstain: tuple[int, ...] = ()
     integers: DType | None = None
     of_kind: dict[str, Any] | None = None
+    repair: Mapping[str, Any] | None = None
+    usual: Callable[[Any], bool] | None = None
 
     def plan(self, *operands: Operand) -> ElementwisePlan:
         """The plan of a new tensor."""

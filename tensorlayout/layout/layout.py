@@ -352,7 +352,7 @@ class Layout(Placement):
                 continue
             start, stop, step = item.indices(size)
             count = len(range(start, stop, step))
-            unchanged = step == 1 and count == size
+            unchanged = count == size and (step == 1 or size <= 1)
             cut = dims if unchanged else slots.sliced(dims, start, count, step)
             if cut is None:
                 return None

@@ -120,7 +120,7 @@ def test_views_that_keep_all_elements_keep_the_padding(data, layout):
     rank = layout.ndim
     views = [
         layout.permute(data.draw(orders(rank))),
-        layout.flip(range(rank)),
+        None if has_tails(layout) else layout.flip(range(rank)),
         layout.slice(...),
         layout.slice((None, ..., None)),
         layout.expand_dims(data.draw(st.integers(0, rank))),

@@ -167,3 +167,15 @@ def test_large_products_in_every_order(orders):
     a, b = rng.random((70, 130), np.float32), rng.random((130, 50), np.float32)
     x, y = (tl.asarray(c, layout=order) for c, order in zip((a, b), orders, strict=True))
     np.testing.assert_allclose(np.asarray(x @ y), a.astype(np.float64) @ b, 1e-5)
+
+
+def test_matmul_in_place_must_fit():
+    x = tl.ones((2, 3), dtype=tl.int32)
+    with pytest.raises(TypeError, match="does not fit in place of int32"):
+        x @= tl.ones((3, 3))
+    with pytest.raises(ValueError, match=r"of shape \(2, 1\), does not fit"):
+        x @= tl.ones((3, 1), dtype=tl.int32)
+    layout = (x := tl.to_layout(x, "WH")).layout
+    x @= tl.ones((3, 3), dtype=tl.int32)
+    assert x.layout is layout
+    np.testing.assert_array_equal(np.asarray(x), np.full((2, 3), 3, np.int32), strict=True)

@@ -20,72 +20,120 @@ def _view(layout, *key):
 
 
 _STRIDED = [
-    # Packed: every order, and the shapes at which code for "the usual case" breaks.
+    # what most code assumes
     ("row-major", ROWS),
+    # what it then gets wrong
     ("column-major", Layout.column_major((3, 4))),
+    # every order of a rank
     *((f"order {p}", Layout.packed((2, 3, 4), p)) for p in itertools.permutations(range(3))),
+    # an order that no transpose of two dimensions gives
     ("NHWC", Layout.labelled((2, 3, 2, 4), "NHWC")),
+    # no dimension to walk
     ("rank 0", Layout.row_major(())),
+    # the only rank that is row-major and column-major
     ("rank 1", Layout.row_major((7,))),
+    # many dimensions, half of them without a stride that matters
     ("rank 12, sizes 1 and 2", Layout.packed((1, 2) * 6, (*range(0, 12, 2), *range(1, 12, 2)))),
-    # Sizes 0 and 1: no strides follow from them, so orders and strides are whatever was stored.
+    # any stride would do
     ("one element", Layout.row_major((1,))),
+    # an order that no stride shows
     ("one element, rank 3", Layout.packed((1, 1, 1), (1, 0, 2))),
+    # not the packed stride, and packed all the same
     ("size 1 with a stride of its own", Layout((1, 3), (7, 1))),
+    # a dimension of size 1 between the others
     ("size 1 in column-major order", Layout.column_major((3, 1, 2))),
+    # no element, no slot
     ("empty", Layout.row_major((0,))),
+    # strides of the others go on as if it were 1
     ("empty in the middle", Layout.packed((2, 0, 3), (1, 0, 2))),
+    # slots, yet no element
     ("empty but for padding", Layout.padded((0, 3), (2, 3), None, PaddingValue.ONE)),
+    # padded sizes, yet no slot
     ("empty with an empty block", Layout.padded((0, 3), (0, 5), None, PaddingValue.ZERO)),
-    # Padded: each symbol and a pattern, each side, both orders; size 1 padded says the order.
+    # each symbol
     *((f"padded {v.name}", Layout.padded((3, 4), (3, 6), None, v)) for v in PaddingValue),
+    # bits that compare equal to nothing as a float
     ("padded with a pattern", Layout.padded((3, 4), (3, 6), None, NAN)),
+    # the printed XLA example
     ("padded on all sides", Layout.padded((2, 3), (3, 5), (0, 1), PaddingValue.ZERO)),
+    # elements fill a block by themselves
     ("padded major side alone", Layout.padded((2, 3), (4, 3), None, PaddingValue.LOWEST)),
+    # the padding alone says the order
     ("padded size 1", Layout.padded((1, 3), (4, 3), (0, 1), PaddingValue.HIGHEST)),
+    # a block that begins inside the storage
     ("padded, offset", Layout.padded((2, 3), (2, 5), None, PaddingValue.ONE).moved(4)),
+    # padding stays behind the elements in memory
     ("padded, flipped", Layout.padded((2, 3), (2, 5), None, PaddingValue.ONE).flip((1,))),
+    # rows that begin at whole pitches
     ("pitched", Layout.pitched((3, 5), 32, 4, None, PaddingValue.ZERO)),
-    # Views: gaps, offsets, negative and zero strides, shared slots.
+    # the strides of padded rows, but nobody owns the gaps
     ("gaps without padding", Layout((2, 3), (5, 1))),
+    # packed, elsewhere
     ("offset", ROWS.moved(5)),
+    # packed, backwards: one flat run
     ("flipped", ROWS.flip((0, 1))),
+    # packed, but no flat run
     ("flipped in one dimension", CUBE.flip((1,))),
+    # a step and an offset
     ("every second row", _view(Layout.row_major((6, 4)), slice(1, None, 2))),
+    # a negative stride that leaves gaps
     ("backwards in steps", _view(Layout.row_major((9,)), slice(8, None, -3))),
+    # one dimension gone, stride left
     ("a column", _view(ROWS, slice(None), 2)),
+    # a view that leaves out elements owns no padding
     ("cut from padding", _view(Layout.padded((3, 4), (3, 6)), slice(1, 3))),
+    # a leading dimension of stride 0
     ("broadcast", Layout.row_major((3,)).broadcast_to((2, 3))),
+    # stride 0 between dimensions that would merge
     ("broadcast inside", Layout.row_major((2, 1, 3)).broadcast_to((2, 4, 3))),
+    # nothing but stride 0
     ("broadcast scalar", Layout.row_major(()).broadcast_to((2, 2))),
+    # an order that stride 0 cannot show
     ("broadcast, column-major order", Layout((2, 3), (0, 1), minor_to_major=(0, 1))),
+    # equal strides
     ("sliding window", Layout.row_major((6,)).sliding_window((3,), (0,))),
+    # two pairs of equal strides
     ("sliding window, rank 2", Layout.row_major((3, 4)).sliding_window((2, 2), (0, 1))),
+    # a stride that is no product of sizes
     ("diagonal", Layout((3,), (5,))),
+    # overlap that only a search finds
     ("shared slots without stride 0", Layout((3, 3), (2, 3))),
-    ("no shared slots, not nested", Layout((2, 2), (2, 3))),
+    # strides that interleave without overlap
+    ("no shared slots, not nested", Layout((3, 2), (2, 3))),
 ]
 
 _TILED = [
+    # the first figure of the XLA page
     ("T(2,2), tails", Layout((3, 5), parts=[((2, 12), (2, 2)), ((3, 4), (2, 1))])),
+    # whole tiles: a strided layout of more dimensions
     ("T(2,2), no tails", Layout((4, 6), parts=[((2, 12), (2, 2)), ((3, 4), (2, 1))])),
+    # tiled and strided dimensions together
     ("T(2,2), batch", Layout((2, 3, 4), parts=[[(2, 16)], [(2, 8), (2, 2)], [(2, 4), (2, 1)]])),
+    # the second figure: the tile of a tile, whose parts partly merge
     ("T(2,4)(2,1)", Layout((4, 8), parts=[((2, 16), (2, 1)), ((2, 8), (4, 2))])),
+    # two nested tiles
     (
         "T(4,4)(2,2): three parts, tails",
         Layout((5, 6), parts=[((2, 32), (2, 8), (2, 2)), ((2, 16), (2, 4), (2, 1))]),
     ),
+    # tails that hold something
     (
         "tiled, padded, a value",
         Layout(
             (3, 5), parts=[((2, 12), (2, 2)), ((3, 4), (2, 1))], padding_value=PaddingValue.ZERO
         ),
     ),
+    # negative strides in every part of one dimension
     ("tiled, flipped", Layout((4, 6), parts=[((2, -12), (2, -2)), ((3, 4), (2, 1))], offset=14)),
+    # a block that begins inside the storage
     ("tiled, offset", Layout((3, 5), parts=[((2, 12), (2, 2)), ((3, 4), (2, 1))], offset=3)),
+    # a view of whole rows of one column of tiles
     ("tiled, one tile cut out", Layout((4, 2), parts=[((2, 12), (2, 2)), ((2, 1),)])),
+    # tiles with a stride of their own
     ("tiled with gaps", Layout((4, 3), parts=[((2, 20), (2, 3)), ((3, 1),)])),
+    # a part of stride 0
     ("tiled, broadcast", Layout((4, 3), parts=[((2, 3), (2, 0)), ((3, 1),)])),
+    # the most minor part belongs to the first dimension
     ("tiled, column-major order", Layout((4, 4), parts=[[(2, 4), (2, 1)], [(2, 8), (2, 2)]])),
 ]
 

@@ -128,6 +128,9 @@ def as_dtype(dtype: Any) -> DType:
     if dtype in SCALARS:
         return default_of(dtype)
     try:
+        # NumPy takes None for float64, and warns of "a", a code of bytes, before it takes it.
+        if dtype is None or (isinstance(dtype, str) and dtype.startswith("a")):
+            raise TypeError
         found: DType = np.dtype(dtype).newbyteorder("=")
     except TypeError:
         msg = f"dtype: must be a dtype of this namespace, got {dtype!r}"

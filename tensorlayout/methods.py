@@ -57,7 +57,12 @@ def _matmul(self: Tensor, other: Any, /) -> Any:
 def _imatmul(self: Tensor, other: Any, /) -> Any:
     if not isinstance(other, Tensor):
         return NotImplemented
-    calling.writable("matmul", self)[...] = linear_algebra.matmul(self, other)
+    product = linear_algebra.matmul(self, other)
+    if (product.dtype, product.shape) != (self.dtype, self.shape):
+        came = f"{product.dtype} of shape {product.shape}"
+        msg = f"matmul: the result, {came}, does not fit in place of {self.dtype} of {self.shape}"
+        raise (TypeError if product.dtype != self.dtype else ValueError)(msg)
+    calling.writable("matmul", self)[...] = product
     return self
 
 

@@ -206,3 +206,20 @@ def test_take():
         tl.take(x, tl.asarray([0]))
     with pytest.raises(IndexError):
         tl.take(x, tl.asarray([3]), axis=0)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value", "expected"),
+    [
+        ("uint8", 300.7, 255),
+        ("int8", -1e9, -128),
+        ("int32", float("nan"), 0),
+        ("bfloat16", 2**70, 2.0**70),
+        ("bfloat16", 1 + 2**-8 + 2**-40, 1 + 2**-7),
+        ("float16", 1e9, float("inf")),
+    ],
+)
+def test_scalars_are_converted_as_tensors_are(dtype, value, expected):
+    x = tl.zeros((2,), dtype=dtype)
+    x[...] = value
+    assert [float(v) for v in x] == [expected, expected]

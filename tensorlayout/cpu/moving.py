@@ -7,8 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from tensorlayout import dtypes
 from tensorlayout.cpu.copy import choose_copy
-from tensorlayout.cpu.memory import Array, array_over, byte_strides, home_of, new_tensor, quietly
+from tensorlayout.cpu.memory import (
+    Array,
+    array_over,
+    byte_strides,
+    home_of,
+    new_tensor,
+    quietly,
+    rounded,
+)
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Run
@@ -129,8 +138,19 @@ def prepare_assign(plan: AssignPlan) -> Run:
 
 
 def _assign_scalar(dtype: DType, x: Tensor, value: Any) -> Tensor:
-    x._memory[...] = quietly(np.asarray, value, dtype)
+    x._memory[...] = quietly(_scalar_in, dtype, value)
     return x
+
+
+def _scalar_in(dtype: DType, value: Any) -> Array:
+    """A Python scalar as tensors of its kind would be converted; OverflowError where none fits."""
+    if type(value) is float and dtype.kind in "iu":
+        found = np.empty((), dtype)
+        _convert_block(found, np.asarray(value))
+        return found
+    if dtypes.is_bfloat16(dtype):
+        return rounded(np.asarray(float(value)), dtype)
+    return np.asarray(value, dtype)
 
 
 def prepare_join(plan: JoinPlan) -> Run:
@@ -166,7 +186,11 @@ def _mover(source: Layout, from_dtype: DType, result: Layout, to_dtype: DType) -
 
 
 def _cast(destination: Array, source: Array) -> None:
-    quietly(np.copyto, destination, source, "unsafe")
+    quietly(_copy_rounded, destination, source)
+
+
+def _copy_rounded(destination: Array, source: Array) -> None:
+    np.copyto(destination, rounded(source, destination.dtype), "unsafe")
 
 
 def _is_float_to_integer(source: DType, result: DType) -> bool:

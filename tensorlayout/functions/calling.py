@@ -190,6 +190,8 @@ def reflected(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
     """The method for ``1 + x`` and its like."""
 
     def method(self: Tensor, other: Any, /) -> Any:
+        if type(other) in SCALARS and _observer is None:
+            return prepared(operation, type(other), self._spec)(other, self)
         return elementwise(operation, other, self) if _ours(other) else NotImplemented
 
     return method

@@ -220,11 +220,15 @@ def _exact_numbers(name: str, numbers: Array, dtype: DType | None) -> Array:
 
 def _refuse_misfits(name: str, array: Array, kind: DType) -> None:
     """OverflowError for integers outside the range of an integer dtype."""
-    if array.dtype.kind in "iuO" and kind.kind in "iu" and array.size:
-        limits = np.iinfo(kind)
-        if int(array.min()) < limits.min or int(array.max()) > limits.max:
-            msg = f"{name}: the integers do not fit {kind}; give a wider dtype"
-            raise OverflowError(msg)
+    if kind.kind in "iu" and array.dtype.kind in "iuO" and array.dtype != kind and array.size:
+        _refuse_misfit(name, int(array.min()), int(array.max()), kind)
+
+
+def _refuse_misfit(name: str, least: int, most: int, kind: DType) -> None:
+    limits = np.iinfo(kind)
+    if least < limits.min or most > limits.max:
+        msg = f"{name}: the integers do not fit {kind}; give a wider dtype"
+        raise OverflowError(msg)
 
 
 def _holds_arrays(obj: Any) -> bool:
@@ -364,8 +368,9 @@ def arange(
         msg = f"arange: from {first} to {end} by {by} is no finite number of steps"
         raise ValueError(msg)
     count = max(0, math.ceil(length))
-    if whole and count:
-        _refuse_misfits("arange", np.array([first, first + (count - 1) * by], object), kind)
+    if whole and count and kind.kind in "iu":
+        last = first + (count - 1) * by
+        _refuse_misfit("arange", min(first, last), max(first, last), kind)
     if not whole and dtypes.in_category(kind, "integral"):
         floats = _create(_ARANGE, count, dtypes.float64, device, None, first, by)
         return calling.call(_COPIES["arange"], (floats._spec, None, kind), (floats,))

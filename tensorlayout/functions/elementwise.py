@@ -136,6 +136,9 @@ def _bfloat16_sign(x: Array, out: Array) -> None:
 
 def _signed_pow(x1: Array, x2: Array, out: Array) -> None:
     """Integer powers; those that NumPy refuses are 0, but for 1 and -1."""
+    if (x2 >= 0).all():
+        np.power(x1, x2, out)
+        return
     found = np.power(x1, np.maximum(x2, 0))
     sign = np.where(x2 & 1, x1, 1)
     np.copyto(out, np.where(x2 < 0, np.where((x1 == 1) | (x1 == -1), sign, 0), found))

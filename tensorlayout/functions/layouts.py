@@ -13,7 +13,7 @@ from tensorlayout.dtypes import as_dtype
 from tensorlayout.functions import calling
 from tensorlayout.layout import Layout
 from tensorlayout.plan.moving import Relayout
-from tensorlayout.plan.results import LayoutSpec
+from tensorlayout.plan.results import LayoutSpec, checked_padding
 from tensorlayout.tensor import Home, Spec, Tensor
 
 __all__ = ["from_storage", "to_layout"]
@@ -57,6 +57,8 @@ def from_storage(
     """
     kind = as_dtype(dtype)
     placed = Layout.parse(layout) if isinstance(layout, str) else layout
+    if fill_padding:
+        checked_padding(placed, kind)
     if isinstance(storage, np.ndarray) and storage.flags.c_contiguous:
         storage = storage.reshape(-1).view(np.uint8)  # the buffer protocol has no bfloat16
     view = memoryview(storage)

@@ -317,7 +317,10 @@ class Layout(Placement):
         )
 
     def flip(self, dims: Sequence[int]) -> Layout | None:
-        """The given dimensions run backwards. None where a tiled one does not end on a tile."""
+        """The given dimensions run backwards. None where a tiled one does not end on a tile.
+
+        A tiled dimension that ends inside its only tile has a view, which owns no padding.
+        """
         turned = checks.checked_dims("dims", dims, self.ndim)
         steps = [slice(None, None, -1 if d in turned else 1) for d in range(self.ndim)]
         return self.slice(tuple(steps))
@@ -352,7 +355,7 @@ class Layout(Placement):
                 continue
             start, stop, step = item.indices(size)
             count = len(range(start, stop, step))
-            unchanged = step == 1 and count == size
+            unchanged = count == size and (step == 1 or size <= 1)
             cut = dims if unchanged else slots.sliced(dims, start, count, step)
             if cut is None:
                 return None

@@ -104,19 +104,20 @@ def covers_block(dims: Sequence[Parts], padded_shape: Sequence[int]) -> bool:
 def sliced(parts: Parts, start: int, count: int, step: int) -> Parts | None:
     """The parts of indices ``start, start + step, …`` (`count` of them), or None where none exist.
 
-    Relative to the slot of `start`. A result of one index takes no step, so its stride stays.
+    Relative to the slot of `start`, and not yet `canonical`. A result of one index takes no step,
+    so its stride stays.
     """
     if count <= 1:
         return ((count, parts[-1][1]),)
     inner = inner_extent(parts)
     if step % inner == 0:
         return ((count, parts[0][1] * (step // inner)),)
+    whole_tiles = (step == 1 and start % inner == 0) or (step == -1 and (start + 1) % inner == 0)
+    if whole_tiles:
+        return tuple((e, s * step) for e, s in ((-(-count // inner), parts[0][1]), *parts[1:]))
     if start // inner == (start + (count - 1) * step) // inner:
         return sliced(parts[1:], start % inner, count, step)
-    whole_tiles = (step == 1 and start % inner == 0) or (step == -1 and (start + 1) % inner == 0)
-    if not whole_tiles:
-        return None
-    return tuple((e, s * step) for e, s in ((-(-count // inner), parts[0][1]), *parts[1:]))
+    return None
 
 
 def merged(parts: Sequence[Part]) -> Parts:

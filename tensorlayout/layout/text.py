@@ -127,7 +127,8 @@ def _parts(text: str, word: str, size: int) -> Parts:
     for item in word.split("+"):
         extent, star, stride = item.partition("*")
         if not star:
-            raise ValueError(_complaint(text, f"has {_shown(item, 50)} where extent*stride belongs"))
+            rule = f"has {_shown(item, 50)} where extent*stride belongs"
+            raise ValueError(_complaint(text, rule))
         parts.append((_int(text, extent.strip()), _int(text, stride.strip())))
     return tuple(parts)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import index
+from typing import Any
 
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType, in_category
@@ -77,8 +79,15 @@ def layout_for(name: str, shape: tuple[int, ...], spec: LayoutSpec | None) -> La
         if ":" in spec:
             return layout_for(name, shape, Layout.parse(spec))
         return Layout.packed(shape, order_of_labels(spec, len(shape)))
+    if not isinstance(spec, (Layout, Sequence)):
+        msg = (
+            f"{name}: layout must be a Layout, its text, labels or a minor-to-major sequence,"
+            f" got {spec!r}"
+        )
+        raise TypeError(msg)
     if not isinstance(spec, Layout):
-        return Layout.packed(shape, tuple(spec))
+        order: Any = spec  # no text any more
+        return Layout.packed(shape, tuple(map(index, order)))
     if spec.shape != shape:
         msg = f"{name}: layout {spec} is for shape {spec.shape}, the tensor has shape {shape}"
         raise ValueError(msg)

@@ -1,0 +1,126 @@
+"""Tensors in any strided layout, what NumPy says they hold, and the dtypes that tests try."""
+
+import functools
+import math
+
+import layouts
+import ml_dtypes
+import numpy as np
+
+import tensorlayout as tl
+from tensorlayout.cpu.memory import storage_of
+
+BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+
+BOOL = ["bool"]
+SIGNED = ["int8", "int16", "int32", "int64"]
+UNSIGNED = ["uint8", "uint16", "uint32", "uint64"]
+REAL_FLOATING = ["float16", "bfloat16", "float32", "float64"]
+COMPLEX = ["complex64", "complex128"]
+
+# The standard's words for sets of dtypes.
+DTYPES = {
+    "bool": BOOL,
+    "integral": SIGNED + UNSIGNED,
+    "integer or boolean": BOOL + SIGNED + UNSIGNED,
+    "real floating": REAL_FLOATING,
+    "floating-point": REAL_FLOATING + COMPLEX,
+    "real numeric": SIGNED + UNSIGNED + REAL_FLOATING,
+    "numeric": SIGNED + UNSIGNED + REAL_FLOATING + COMPLEX,
+    "any": BOOL + SIGNED + UNSIGNED + REAL_FLOATING + COMPLEX,
+}
+
+# Values at which functions are tried: some make NumPy warn, which we must not.
+VALUES = {
+    "b": [False, True],
+    "i": [0, 1, 2, 3, 5, 7, 100, -1, -2, -7, "least", "most"],
+    "u": [0, 1, 2, 3, 5, 7, 100, "most"],
+    "f": [0.0, -0.0, 1.0, -2.5, 0.5, 1.5, 7.0, 0.001, -300.0, math.inf, -math.inf, math.nan],
+    "c": [1 + 2j, -0.5j, 3 - 4j, -2.5 + 0.5j, 0.25 + 0.125j, 1.5 + 0j],
+}
+
+
+def as_dtype(name):
+    return BFLOAT16 if name == "bfloat16" else np.dtype(name)
+
+
+def kind(dtype):
+    return "f" if dtype == BFLOAT16 else dtype.kind
+
+
+def values_of(dtype, finite=False):
+    limits = np.iinfo(dtype) if dtype.kind in "iu" else None
+    words = {"least": limits and limits.min, "most": limits and limits.max}
+    values = [words.get(v, v) if isinstance(v, str) else v for v in VALUES[kind(dtype)]]
+    return np.array([v for v in values if not finite or np.isfinite(v)], dtype)
+
+
+@functools.cache
+def slots(dtype, count, seed=0, finite=False):
+    """`count` values of `dtype`, the same at each call."""
+    return np.random.default_rng(seed).choice(values_of(dtype, finite), count)
+
+
+def fits(layout, dtype):
+    """Whether `dtype` can hold the padding value: patterns have a dtype, complex has no order."""
+    value = layout.padding_value
+    if isinstance(value, tl.BitPattern):
+        return value.dtype == dtype.name
+    return dtype.kind != "c" or value.name not in ("LOWEST", "HIGHEST")
+
+
+def tensor_in(layout, values):
+    """A tensor whose slots hold `values` (at least as many), and the array of its elements.
+
+    Padding that has a value gets that.
+    """
+    values = np.asarray(values)[: layout.required_size]
+    owned = layout.is_padded
+    x = tl.from_storage(bytearray(values.tobytes()), layout, dtype=values.dtype, fill_padding=owned)
+    return x, elements(layout, values)
+
+
+def elements(layout, values):
+    """What stands where, by brute force."""
+    return (
+        values[layouts.slot_array(layout)] if layout.size else np.empty(layout.shape, values.dtype)
+    )
+
+
+def padding_of(x):
+    """What the slots of padding hold that a tensor owns, in storage order."""
+    return storage_of(x).view(x.dtype)[sorted(layouts.padding_of(x.layout))]
+
+
+def same(x, expected, message=""):
+    """Elements, signs of zeros, dtype and shape."""
+    got, expected = _arrays(x, expected, message)
+    np.testing.assert_array_equal(got, expected, strict=True, err_msg=message)
+    _same_zeros(got, expected, message)
+
+
+def close(x, expected, message="", ulps=8):
+    """As `same`, but for a few units in the last place."""
+    got, expected = _arrays(x, expected, message)
+    if expected.dtype.kind in "biu":
+        np.testing.assert_array_equal(got, expected, err_msg=message)
+        return
+    tolerance = ulps * float(tl.finfo(x.dtype).eps)
+    np.testing.assert_allclose(got, expected, tolerance, err_msg=message)
+    _same_zeros(got, expected, message)
+
+
+def _arrays(x, expected, message):
+    """Both as arrays of one dtype, bfloat16 as float32: NumPy does not know its NaN."""
+    got, expected = np.asarray(x), np.asarray(expected)
+    assert (got.dtype, got.shape) == (expected.dtype, expected.shape), message
+    if expected.dtype == BFLOAT16:
+        return got.astype(np.float32), expected.astype(np.float32)
+    return got, expected
+
+
+def _same_zeros(got, expected, message):
+    if expected.dtype.kind == "f":
+        zero = expected == 0
+        signs = np.signbit(got[zero]), np.signbit(expected[zero])
+        np.testing.assert_array_equal(*signs, err_msg=f"{message}: signs of zeros")

@@ -1,0 +1,690 @@
+"""Creation functions against NumPy and literal values."""
+
+import array
+import math
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from layouts import STRIDED
+from tensors import BFLOAT16, DTYPES, as_dtype, close, fits, padding_of, same, slots, tensor_in
+
+import tensorlayout as tl
+
+V = tl.PaddingValue
+FILLED = {"zeros": 0, "ones": 1}
+SHAPES = [(), (0,), (1,), (3,), (2, 3), (0, 3), (2, 0, 3), (1, 1, 1), (2, 1, 3)]
+
+
+# --- empty, zeros, ones, full ------------------------------------------------------------------
+
+
+def _reads(value):
+    """An id without addresses, which differ from process to process."""
+    return f"{type(value).__name__}{np.asarray(value).tolist()}"
+
+
+@pytest.mark.parametrize("name", FILLED)
+@pytest.mark.parametrize("dtype", DTYPES["any"])
+def test_zeros_and_ones(name, dtype):
+    for shape in SHAPES:
+        x = getattr(tl, name)(shape, dtype=dtype)
+        same(x, np.full(shape, FILLED[name], as_dtype(dtype)))
+        assert x.layout is tl.Layout.row_major(shape)
+        assert not x.readonly
+    assert getattr(tl, name)((2,)).dtype == tl.float64
+
+
+def test_empty():
+    for shape in SHAPES:
+        x = tl.empty(shape, dtype=tl.int16)
+        assert (x.shape, x.dtype) == (shape, tl.int16)
+        assert x.layout is tl.Layout.row_major(shape)
+    assert tl.empty((2,)).dtype == tl.float64
+
+
+@pytest.mark.parametrize("shape", [3, (3,), [3], np.int64(3), (np.uint8(3),)], ids=repr)
+def test_shapes_as_users_give_them(shape):
+    for x in (tl.zeros(shape), tl.ones(shape), tl.empty(shape), tl.full(shape, 2)):
+        assert x.shape == (3,)
+        assert all(type(n) is int for n in x.shape)
+
+
+@pytest.mark.parametrize(
+    ("shape", "error"),
+    [
+        (-1, ValueError),
+        ((2, -1), ValueError),
+        (1.0, TypeError),
+        ((1.5,), TypeError),
+        ("ab", TypeError),
+        (None, TypeError),
+        ((1,) * 65, ValueError),
+    ],
+)
+def test_refused_shapes(shape, error):
+    for function in (tl.zeros, tl.ones, tl.empty, lambda s: tl.full(s, 1)):
+        with pytest.raises(error):
+            function(shape)
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "expected"),
+    [
+        (True, None, np.array(True)),
+        (7, None, np.array(7)),
+        (-0.0, None, np.array(-0.0)),
+        (math.nan, None, np.array(math.nan)),
+        (1j, None, np.array(1j)),
+        (np.float32(2), None, np.array(2, np.float32)),
+        (tl.asarray(3, dtype=tl.int8), None, np.array(3, np.int8)),
+        (7, "bfloat16", np.array(7, BFLOAT16)),
+        (7, "complex64", np.array(7, np.complex64)),
+        (2**64 - 1, "uint64", np.array(2**64 - 1, np.uint64)),
+        (2**70, "float32", np.array(2.0**70, np.float32)),
+        (2**70, "bfloat16", np.array(2.0**70, BFLOAT16)),
+        (1e300, "float32", np.array(math.inf, np.float32)),
+        (-1e300, "float16", np.array(-math.inf, np.float16)),
+        (1.9, "int8", np.array(1, np.int8)),
+        (-1e300, "int8", np.array(-128, np.int8)),
+        (math.nan, "int32", np.array(0, np.int32)),
+        (math.inf, "uint64", np.array(2**64 - 1, np.uint64)),
+        (2, "bool", np.array(True)),
+        (tl.asarray(2.5), "int8", np.array(2, np.int8)),
+    ],
+    ids=repr,
+)
+def test_full(value, dtype, expected):
+    same(tl.full((2, 3), value, dtype=dtype), np.full((2, 3), expected))
+    same(tl.full((), value, dtype=dtype), expected)
+    same(tl.full((0,), value, dtype=dtype), np.full((0,), expected))
+    x = tl.zeros((2, 3), dtype=expected.dtype, layout=(0, 1))
+    same(tl.full_like(x, value, dtype=dtype), np.full((2, 3), expected))
+
+
+def test_refused_values_of_full():
+    for value, dtype in [(300, "uint8"), (-1, "uint8"), (2**63, None), (2**63, "int64")]:
+        with pytest.raises(OverflowError, match="full: the integers do not fit"):
+            tl.full((2,), value, dtype=dtype)
+    with pytest.raises(OverflowError, match="full: int too large to convert to float"):
+        tl.full((2,), 10**400, dtype="float64")
+    for value in (1j, tl.asarray(1j)):
+        with pytest.raises(TypeError, match="full: complex128 cannot become float32"):
+            tl.full((2,), value, dtype="float32")
+    for value in ("a", None, [1], np.ones(2)):
+        with pytest.raises(TypeError, match="full: operands must be tensors or Python scalars"):
+            tl.full((2,), value)
+    with pytest.raises(
+        ValueError, match=r"full: the value must be a number, got a tensor of shape"
+    ):
+        tl.full((2,), tl.ones((2,)))
+
+
+# --- layout= -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("layout", "expected"),
+    [
+        (None, "(2,3,4):(12,4,1)"),
+        ((0, 1, 2), "(2,3,4):(1,2,6)"),
+        ([2, 0, 1], "(2,3,4):(4,8,1)"),
+        ("HWC", "(2,3,4):(1,8,2)"),
+        ("(2,3,4):(1,2,6)", "(2,3,4):(1,2,6)"),
+        ("(2,3,4):(-1,2,6)+1", "(2,3,4):(-1,2,6)+1"),
+        ("(2,3,4):(24,8,2)", "(2,3,4):(24,8,2)"),
+        ("(2,3,4):(12,4,1)+7", "(2,3,4):(12,4,1)"),
+        (tl.Layout.column_major((2, 3, 4)), "(2,3,4):(1,2,6)"),
+        (
+            tl.Layout.padded((2, 3, 4), (2, 4, 5), None, V.ONE),
+            "(2,3,4):(20,5,1) padded=(2,4,5) padding=ONE",
+        ),
+    ],
+    ids=str,
+)
+def test_layout_asked_for(layout, expected):
+    array = np.zeros((2, 3, 4), np.int8)
+    x = tl.ones((2, 3, 4), dtype=tl.int8)
+    for made, value in [
+        (tl.zeros((2, 3, 4), dtype=tl.int8, layout=layout), 0),
+        (tl.ones((2, 3, 4), dtype=tl.int8, layout=layout), 1),
+        (tl.full((2, 3, 4), 7, dtype=tl.int8, layout=layout), 7),
+        (tl.empty((2, 3, 4), dtype=tl.int8, layout=layout), None),
+        (tl.asarray(array.tolist(), dtype=tl.int8, layout=layout), 0),
+        (tl.asarray(array, layout=layout), 0),
+        (tl.zeros_like(x, layout=layout), 0),
+        (tl.full_like(x, 5, layout=layout), 5),
+    ]:
+        assert str(made.layout) == expected
+        if value is not None:
+            same(made, np.full((2, 3, 4), value, np.int8))
+        if made.layout.is_padded:
+            assert padding_of(made).tolist() == [1] * 16
+
+
+def test_eye_in_a_layout_asked_for():
+    x = tl.eye(2, 3, dtype=tl.int8, layout=tl.Layout.padded((2, 3), (3, 4), (0, 1), V.LOWEST))
+    same(x, np.eye(2, 3, dtype=np.int8))
+    assert padding_of(x).tolist() == [-128] * 6
+
+
+@pytest.mark.parametrize(
+    ("layout", "error", "message"),
+    [
+        ((0, 0), ValueError, "minor_to_major: must be a permutation of 0 to 1"),
+        ((0, 1, 2), ValueError, "minor_to_major: must be a permutation of 0 to 1"),
+        ("NHWC", ValueError, "labels: 'NHWC' names 4 dimensions"),
+        ("XY", ValueError, "labels: must be the letters"),
+        (tl.Layout.row_major((3, 2)), ValueError, r"is for shape \(3, 2\), the tensor has shape"),
+        (tl.Layout((2, 3), (0, 1)), ValueError, "share slots"),
+        (tl.Layout((2, 3), (1, 1)), ValueError, "share slots"),
+        (tl.Layout.padded((2, 3), (2, 4), None, tl.BitPattern(1, "int8")), ValueError, "padding"),
+        (5, TypeError, None),
+    ],
+    ids=str,
+)
+def test_refused_layouts(layout, error, message):
+    for function in (tl.zeros, tl.ones, tl.empty):
+        with pytest.raises(error, match=message):
+            function((2, 3), layout=layout)
+    with pytest.raises(error, match=message):
+        tl.asarray(np.ones((2, 3)), layout=layout)
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "held"),
+    [
+        (V.ZERO, "float32", 0.0),
+        (V.ONE, "bool", True),
+        (V.LOWEST, "float16", -math.inf),
+        (V.HIGHEST, "uint16", 65535),
+        (V.LOWEST, "bfloat16", -math.inf),
+        (V.ONE, "complex64", 1 + 0j),
+        (tl.BitPattern(0xFF, "int8"), "int8", -1),
+        (tl.BitPattern(0x7F800000, "float32"), "float32", math.inf),
+    ],
+)
+def test_padding_of_new_tensors(value, dtype, held):
+    layout = tl.Layout.padded((2, 2), (3, 4), (0, 1), value)
+    x = tl.zeros((2, 2), dtype=dtype, layout=layout)
+    for made in (
+        x,
+        tl.empty_like(x),
+        tl.ones_like(x),
+        tl.empty((2, 2), dtype=dtype, layout=layout),
+    ):
+        assert made.layout is layout
+        assert padding_of(made).tolist() == [held] * 8
+
+
+# --- *_like ------------------------------------------------------------------------------------
+
+
+def test_likes_keep_the_form():
+    for layout in STRIDED:
+        if not fits(layout, np.dtype("int8")):
+            continue
+        x, _ = tensor_in(layout, slots(np.dtype("int8"), 80))
+        for made, value in [
+            (tl.zeros_like(x), 0),
+            (tl.ones_like(x), 1),
+            (tl.full_like(x, -7), -7),
+            (tl.empty_like(x), None),
+        ]:
+            assert made.layout is layout.form
+            if value is not None:
+                same(made, np.full(layout.shape, value, np.int8))
+
+
+def test_likes_in_another_dtype():
+    x = tl.zeros((2,), dtype=tl.int8, layout=tl.Layout.padded((2,), (4,), None, V.LOWEST))
+    y = tl.ones_like(x, dtype=tl.float32)
+    same(y, np.ones(2, np.float32))
+    assert padding_of(y).tolist() == [-math.inf] * 2
+    assert tl.zeros_like(x, dtype=tl.complex64).layout.padding_value is V.UNSPECIFIED
+    z = tl.zeros((2,), dtype=tl.complex64)
+    same(tl.zeros_like(z, dtype=tl.float64), np.zeros(2))
+    same(tl.full_like(x, 2.9), np.full(2, 2, np.int8))
+    with pytest.raises(TypeError, match="full_like: must be called with a tensor"):
+        tl.zeros_like(np.ones(2))
+
+
+# --- arange, linspace --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ((5,), [0, 1, 2, 3, 4]),
+        ((2, 5), [2, 3, 4]),
+        ((1, 8, 3), [1, 4, 7]),
+        ((1, 7, 3), [1, 4]),
+        ((5, 2), []),
+        ((5, 2, -1), [5, 4, 3]),
+        ((5, 2, -2), [5, 3]),
+        ((0,), []),
+        ((-3,), []),
+        ((0, 1, 5), [0]),
+        ((2**63 - 3, 2**63 - 1), [2**63 - 3, 2**63 - 2]),
+        ((-(2**63), -(2**63) + 2), [-(2**63), -(2**63) + 1]),
+        ((np.int64(2**62), np.int64(2**62) + 2), [2**62, 2**62 + 1]),
+        ((np.int8(100), 130, 20), [100, 120]),
+        ((tl.asarray(3),), [0, 1, 2]),
+    ],
+)
+def test_arange_of_integers(given, expected):
+    same(tl.arange(*given), np.array(expected, np.int64))
+
+
+@pytest.mark.parametrize(
+    ("given", "dtype", "expected"),
+    [
+        ((2.5,), None, np.array([0.0, 1.0, 2.0])),
+        ((0, 1, 0.25), None, np.array([0, 0.25, 0.5, 0.75])),
+        ((1.0, -1.0, -0.5), None, np.array([1, 0.5, 0, -0.5])),
+        ((3,), "float32", np.arange(3, dtype=np.float32)),
+        ((3,), "bfloat16", np.arange(3).astype(BFLOAT16)),
+        ((1, 4), "complex64", np.arange(1, 4).astype(np.complex64)),
+        ((2**63, 2**63 + 3), "uint64", np.array([2**63, 2**63 + 1, 2**63 + 2], np.uint64)),
+        ((2**64 - 1, 2**64 - 4, -2), "uint64", np.array([2**64 - 1, 2**64 - 3], np.uint64)),
+        ((2**70, 2**70 + 2**60, 2**59), "float64", np.array([2.0**70, 2.0**70 + 2.0**59])),
+        ((-128, 128, 127), "int8", np.array([-128, -1, 126], np.int8)),
+        ((250, 300, 100), "uint8", np.array([250], np.uint8)),
+        ((0.0, 600.0, 200.0), "uint8", np.array([0, 200, 255], np.uint8)),
+        ((0.5, 3), "int64", np.array([0, 1, 2])),
+        ((65504, 65600, 32), "float16", np.array([65504, np.inf, np.inf], np.float16)),
+    ],
+)
+def test_arange_of_other_dtypes(given, dtype, expected):
+    same(tl.arange(*given, dtype=dtype), expected)
+
+
+@pytest.mark.parametrize(
+    ("given", "dtype", "error", "message"),
+    [
+        ((0, 5, 0), None, ValueError, "arange: step must not be 0"),
+        ((0, 5, 0.0), None, ValueError, "arange: step must not be 0"),
+        ((math.inf,), None, ValueError, "arange: .* no finite number of steps"),
+        ((0, 1, math.nan), None, ValueError, "arange: .* no finite number of steps"),
+        ((300,), "uint8", OverflowError, "arange: the integers do not fit uint8"),
+        ((-1, 3), "uint8", OverflowError, "arange: the integers do not fit uint8"),
+        ((2**63, 2**63 + 1), None, OverflowError, "arange: the integers do not fit int64"),
+        (("a",), None, (TypeError, ValueError), None),
+        ((1j,), None, TypeError, None),
+        ((2**62,), None, (ValueError, MemoryError), None),
+        ((2**70,), "float64", (ValueError, MemoryError), None),
+        ((1e300,), None, (ValueError, MemoryError), None),
+    ],
+)
+def test_refused_aranges(given, dtype, error, message):
+    with pytest.raises(error, match=message):
+        tl.arange(*given, dtype=dtype)
+
+
+@given(st.integers(-200, 200), st.integers(-200, 200), st.integers(-50, 50).filter(bool))
+def test_arange_counts_as_numpy_does(start, stop, step):
+    same(tl.arange(start, stop, step), np.arange(start, stop, step))
+    same(tl.arange(start, stop, step, dtype="float32"), np.arange(start, stop, step, np.float32))
+
+
+NUMBERS = st.floats(-1e3, 1e3)
+
+
+@given(NUMBERS, NUMBERS, st.floats(0.5, 100) | st.floats(-100, -0.5))
+def test_arange_of_floats_is_numpys(start, stop, step):
+    found, expected = np.asarray(tl.arange(start, stop, step)), np.arange(start, stop, step)
+    assert found.shape == expected.shape
+    np.testing.assert_allclose(found, expected, 1e-13, 1e-10)
+    if found.size:
+        assert found[0] == start
+
+
+@given(NUMBERS, NUMBERS, st.integers(0, 60), st.booleans())
+def test_linspace_is_numpys(start, stop, count, endpoint):
+    expected = np.linspace(start, stop, count, endpoint=endpoint)
+    same(tl.linspace(start, stop, count, endpoint=endpoint), expected)
+    for dtype in (np.dtype("float32"), BFLOAT16):
+        found = tl.linspace(start, stop, count, endpoint=endpoint, dtype=dtype)
+        close(found, expected.astype(dtype), ulps=1)
+
+
+def test_linspace():
+    same(tl.linspace(0, 1, 5), np.array([0, 0.25, 0.5, 0.75, 1]))
+    same(tl.linspace(0, 1, 4, endpoint=False), np.array([0, 0.25, 0.5, 0.75]))
+    same(tl.linspace(3, -3, 3), np.array([3.0, 0.0, -3.0]))
+    same(tl.linspace(5, 6, 1), np.array([5.0]))
+    same(tl.linspace(5, 6, 1, endpoint=False), np.array([5.0]))
+    same(tl.linspace(0, 1, 0), np.array([]))
+    same(tl.linspace(0, 1j, 3), np.array([0, 0.5j, 1j]))
+    same(tl.linspace(0, 1, 2, dtype=tl.complex64), np.array([0, 1], np.complex64))
+    assert float(tl.linspace(0, 0.1, 7)[-1]) == 0.1
+    for count in (-1, 2**62):
+        with pytest.raises((ValueError, MemoryError)):
+            tl.linspace(0, 1, count)
+    with pytest.raises(TypeError):
+        tl.linspace(0, 1, 2.5)
+    with pytest.raises(TypeError, match="linspace: complex numbers cannot become float32"):
+        tl.linspace(0, 1j, 3, dtype=tl.float32)
+
+
+# --- eye, tril, triu, meshgrid -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [-9, -3, -2, -1, 0, 1, 2, 3, 9, 2**70, -(2**70)])
+def test_diagonals(k):
+    near = max(-9, min(k, 9))
+    for rows, columns in [(3, 3), (2, 4), (4, 2), (1, 1), (0, 3), (3, 0)]:
+        same(tl.eye(rows, columns, k=k), np.eye(rows, columns, near))
+        same(tl.eye(rows, k=k, dtype="bool"), np.eye(rows, k=near, dtype=bool))
+        a = np.arange(1, rows * columns + 1, dtype=np.int8).reshape(rows, columns)
+        same(tl.tril(tl.asarray(a), k=k), np.tril(a, near))
+        same(tl.triu(tl.asarray(a), k=k), np.triu(a, near))
+
+
+@pytest.mark.parametrize("dtype", DTYPES["any"])
+def test_triangles_in_every_layout(dtype):
+    for layout in STRIDED:
+        if layout.ndim < 2 or not fits(layout, as_dtype(dtype)):
+            continue
+        x, array = tensor_in(layout, slots(as_dtype(dtype), 80))
+        for k in (-1, 0, 2):
+            for function, oracle in [(tl.tril, np.tril), (tl.triu, np.triu)]:
+                result = function(x, k=k)
+                same(result, oracle(array, k))
+                assert result.layout is layout.form
+                assert padding_of(result).tobytes() == padding_of(tl.zeros_like(x)).tobytes() or (
+                    layout.padding_value is V.UNSPECIFIED
+                )
+
+
+def test_refused_triangles():
+    for function in (tl.tril, tl.triu):
+        for x in (tl.ones(()), tl.ones((3,))):
+            with pytest.raises(ValueError, match="needs a rank of at least 2, got shape"):
+                function(x)
+        with pytest.raises(TypeError):
+            function(tl.ones((2, 2)), k=1.5)
+        with pytest.raises(TypeError, match="must be called with a tensor"):
+            function(np.ones((2, 2)))
+    with pytest.raises(TypeError):
+        tl.eye(2, k=0.5)
+    with pytest.raises(ValueError, match="sizes must not be negative"):
+        tl.eye(-1)
+
+
+@pytest.mark.parametrize("indexing", ["xy", "ij"])
+@pytest.mark.parametrize("sizes", [(3,), (2, 3), (3, 1), (2, 3, 4), (2, 0), (1, 1), (2, 1, 3, 2)])
+def test_meshgrid(indexing, sizes):
+    arrays = [np.arange(n, dtype=np.int16) * 10**d for d, n in enumerate(sizes)]
+    grids = tl.meshgrid(*map(tl.asarray, arrays), indexing=indexing)
+    assert type(grids) is tuple
+    for grid, expected in zip(grids, np.meshgrid(*arrays, indexing=indexing), strict=True):
+        same(grid, expected)
+        assert grid.layout.is_row_major
+        assert not grid.readonly
+
+
+def test_meshgrid_of_views():
+    x = tl.arange(6)[::-2]
+    same(tl.meshgrid(x, x)[0], np.array([[5, 3, 1]] * 3))
+    assert tl.meshgrid() == ()
+    for wrong in [(tl.ones((2, 2)),), (tl.ones(()),), (x, tl.ones((2,)))]:
+        with pytest.raises(ValueError, match="meshgrid: inputs must be of rank 1 and of one dtype"):
+            tl.meshgrid(*wrong)
+    with pytest.raises(ValueError, match="meshgrid: indexing must be 'xy' or 'ij', got 'yx'"):
+        tl.meshgrid(x, indexing="yx")
+
+
+# --- asarray -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("obj", "expected"),
+    [
+        (True, np.array(True)),
+        (7, np.array(7)),
+        (1.5, np.array(1.5)),
+        (2 - 1j, np.array(2 - 1j)),
+        ([1, 2], np.array([1, 2])),
+        ((1, 2), np.array([1, 2])),
+        ([True, False], np.array([True, False])),
+        ([True, 2], np.array([1, 2])),
+        ([1, 2.5], np.array([1, 2.5])),
+        ([1, 2.5, 1j], np.array([1, 2.5, 1j])),
+        ([[1, 2], (3, 4)], np.array([[1, 2], [3, 4]])),
+        ([], np.array([])),
+        ([[], []], np.zeros((2, 0))),
+        ([[[1]]], np.array([[[1]]])),
+        (range(3), np.array([0, 1, 2])),
+        ([math.inf, -math.nan], np.array([math.inf, math.nan])),
+        ([2**64, 0.5], np.array([2.0**64, 0.5])),
+        ([1e300, 1], np.array([1e300, 1])),
+        ([2**63 - 1, -(2**63)], np.array([2**63 - 1, -(2**63)])),
+        ([np.uint8(3), np.uint8(4)], np.array([3, 4], np.uint8)),
+        ([np.float32(1), 2], np.array([1, 2], np.float32).astype(np.float64)),
+        (np.float32(1.5), np.array(1.5, np.float32)),
+        (np.bool_(True), np.array(True)),
+        (BFLOAT16.type(1.5), np.array(1.5, BFLOAT16)),
+        (np.array([1, 2], np.int8), np.array([1, 2], np.int8)),
+        (np.array([1.5], ">f4"), np.array([1.5], np.float32)),
+        (np.array([], np.int8), np.array([], np.int8)),
+        (array.array("i", [1, 2]), np.array([1, 2], np.int32)),
+        (b"ab", np.array([97, 98], np.uint8)),
+        (bytearray(b"ab"), np.array([97, 98], np.uint8)),
+        (memoryview(np.eye(2)), np.eye(2)),
+        ([tl.asarray([1, 2]), tl.asarray([3, 4])], np.array([[1, 2], [3, 4]])),
+        ([tl.asarray([1, 2], dtype=tl.int8)], np.array([[1, 2]], np.int8)),
+        ([tl.asarray([1, 2], dtype=tl.bfloat16)], np.array([[1, 2]], BFLOAT16)),
+        ([tl.asarray(1), 2.5], np.array([1, 2.5])),
+        ([[tl.asarray(1)], [2]], np.array([[1], [2]])),
+        ([np.array([1, 2], np.int8), [3, 4]], np.array([[1, 2], [3, 4]])),
+        ([tl.zeros((0,), dtype=tl.int8)], np.zeros((1, 0), np.int8)),
+    ],
+    ids=_reads,
+)
+def test_asarray(obj, expected):
+    same(tl.asarray(obj), expected)
+    same(tl.asarray(obj, copy=True), expected)
+    if expected.ndim:
+        order = tuple(range(expected.ndim))
+        x = tl.asarray(obj, layout=order)
+        same(x, expected)
+        assert x.layout.is_column_major
+
+
+def test_asarray_of_itself():
+    x = tl.ones((2, 3), layout=(0, 1))
+    assert tl.asarray(x) is x
+    assert tl.asarray(x, copy=False) is x
+    assert tl.asarray(x, dtype=tl.float64, layout="WH") is x
+    y = tl.asarray(x, copy=True)
+    assert y.layout is x.layout
+    y += 1
+    same(x, np.ones((2, 3)))
+
+
+def test_asarray_shares_memory_where_it_can():
+    a = np.arange(6, dtype=np.int16).reshape(2, 3)
+    for source in (a, a.T, a[::-1], a[:, ::2], memoryview(a)):
+        for copy in (None, False):
+            x = tl.asarray(source, copy=copy)
+            assert np.shares_memory(np.asarray(x), a)
+            same(x, np.asarray(source))
+        assert not np.shares_memory(np.asarray(tl.asarray(source, copy=True)), a)
+        assert not np.shares_memory(np.asarray(tl.asarray(source, dtype=tl.int32)), a)
+    assert tl.asarray(a.T).layout is tl.Layout.column_major((3, 2))
+    assert tl.asarray(a[::-1]).strides == (-3, 1)
+    assert tl.asarray(b"ab").readonly
+    assert not tl.asarray(bytearray(b"ab")).readonly
+    assert not tl.asarray(np.float32(1.5)).readonly
+
+
+@pytest.mark.parametrize(
+    ("obj", "given"),
+    [
+        (1.5, {}),
+        ([1, 2], {}),
+        (np.float64(1), {}),
+        (np.ones(2, np.float32), {"dtype": "float64"}),
+        (tl.ones((2,)), {"dtype": "int8"}),
+        (tl.ones((2, 3)), {"layout": "WH"}),
+        (np.ones((2, 3)), {"layout": (0, 1)}),
+        (np.ones(2, ">f8"), {}),
+    ],
+    ids=repr,
+)
+def test_asarray_that_cannot_share(obj, given):
+    with pytest.raises(ValueError, match="copy=False"):
+        tl.asarray(obj, copy=False, **given)
+
+
+@pytest.mark.parametrize(
+    ("obj", "dtype", "expected"),
+    [
+        ([1, 2], "float32", np.array([1, 2], np.float32)),
+        ([0, 2], "bool", np.array([False, True])),
+        ([1.9, -1.9], "int8", np.array([1, -1], np.int8)),
+        ([math.nan, 1e10, -1e10], "int8", np.array([0, 127, -128], np.int8)),
+        ([math.nan, 2.0**64, 0.5], "uint64", np.array([0, 2**64 - 1, 0], np.uint64)),
+        ([1e300, 1e-300], "float32", np.array([math.inf, 0], np.float32)),
+        ([2**63, 0], "uint64", np.array([2**63, 0], np.uint64)),
+        ([2**64 - 1, 1], "uint64", np.array([2**64 - 1, 1], np.uint64)),
+        ([2**64, -1], "float64", np.array([2.0**64, -1])),
+        ([2**63], "complex64", np.array([2.0**63], np.complex64)),
+        (10**30, "float32", np.array(1e30, np.float32)),
+        ([2**70, 0], "bool", np.array([True, False])),
+        ([], "int8", np.array([], np.int8)),
+        (1.5, "bfloat16", np.array(1.5, BFLOAT16)),
+        (np.array([300, -1]), "uint8", np.array([44, 255], np.uint8)),
+        (np.array([300.0, -1.0]), "uint8", np.array([255, 0], np.uint8)),
+        ([1j, 0], "bool", np.array([True, False])),
+        (3, complex, np.array(3 + 0j)),
+        (3, float, np.array(3.0)),
+    ],
+)
+def test_asarray_in_a_dtype(obj, dtype, expected):
+    same(tl.asarray(obj, dtype=dtype), expected)
+
+
+@pytest.mark.parametrize(
+    ("obj", "dtype", "error", "message"),
+    [
+        ([[1, 2], [3]], None, ValueError, "asarray: sequences inside one another"),
+        ([1, [2]], None, ValueError, "asarray: sequences inside one another"),
+        ([tl.ones((2,)), tl.ones((3,))], None, ValueError, "asarray: sequences inside"),
+        ("ab", None, TypeError, "asarray: a tensor holds numbers, got str"),
+        (["ab"], None, TypeError, "asarray: a tensor holds numbers"),
+        ([1, "a"], None, TypeError, "asarray: a tensor holds numbers"),
+        (["1"], "float64", TypeError, "asarray: a tensor holds numbers"),
+        (None, None, TypeError, "asarray: a tensor holds numbers, got NoneType"),
+        ([None, 1], None, TypeError, "asarray: a tensor holds numbers"),
+        ([1, None], "float64", TypeError, "asarray: a tensor holds numbers"),
+        ({}, None, TypeError, "asarray: a tensor holds numbers, got dict"),
+        ({1, 2}, None, TypeError, "asarray: a tensor holds numbers, got set"),
+        (Ellipsis, None, TypeError, "asarray: a tensor holds numbers"),
+        (np.array(["a"]), None, TypeError, "dtype: must be"),
+        (np.array([1], "M8[s]"), None, TypeError, "dtype: must be"),
+        (np.array([None]), None, TypeError, "dtype: must be"),
+        (2**63, None, OverflowError, "asarray: the integers do not fit int64; give a wider dtype"),
+        (-(2**63) - 1, None, OverflowError, "do not fit int64"),
+        ([2**63, -1], None, OverflowError, "do not fit int64"),
+        ([2**64], None, OverflowError, "do not fit int64"),
+        ([2**64], "uint64", OverflowError, "do not fit uint64"),
+        ([2**63, -1], "uint64", OverflowError, "do not fit uint64"),
+        ([300], "uint8", OverflowError, "do not fit uint8"),
+        ([-1], "uint64", OverflowError, "do not fit uint64"),
+        (10**400, "float64", OverflowError, "asarray: int too large"),
+        (1j, "float64", TypeError, "asarray: complex128 cannot become float64"),
+        ([1j], "int8", TypeError, "asarray: complex128 cannot become int8"),
+        (np.array([1j]), "float32", TypeError, "asarray: complex128 cannot become float32"),
+        (tl.asarray([1j]), "float32", TypeError, "asarray: complex128 cannot become float32"),
+    ],
+    ids=repr,
+)
+def test_refused_by_asarray(obj, dtype, error, message):
+    with pytest.raises(error, match=message):
+        tl.asarray(obj, dtype=dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES["any"])
+def test_a_round_trip_through_lists(dtype):
+    array = slots(as_dtype(dtype), 12).reshape(3, 4)
+    values = array.astype(np.float32) if dtype == "bfloat16" else array
+    same(tl.asarray(values.tolist(), dtype=dtype), array)
+    if dtype in ("bool", "int64", "float64", "complex128"):
+        same(tl.asarray(values.tolist()), array)
+
+
+# --- devices, sizes ----------------------------------------------------------------------------
+
+
+def test_devices():
+    x = tl.ones((2,))
+    for made in (
+        tl.zeros((2,), device="cpu"),
+        tl.arange(2, device=x.device),
+        tl.asarray([1], device="cpu"),
+        tl.eye(2, device="cpu"),
+        tl.ones_like(x, device="cpu"),
+        tl.linspace(0, 1, 2, device="cpu"),
+    ):
+        assert made.device == x.device
+    for function in (
+        lambda: tl.zeros((2,), device="tpu"),
+        lambda: tl.asarray([1], device="tpu"),
+        lambda: tl.full_like(x, 1, device="tpu"),
+    ):
+        with pytest.raises(ValueError, match="device"):
+            function()
+
+
+HUGE = [2**31, 2**32, 2**62, 2**63 - 1, 2**63, 2**64, 2**80]
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        *((n, n) for n in HUGE[1:]),
+        *((2**30, 2**30, n) for n in HUGE),
+        *((n,) for n in HUGE[2:]),
+        (2**62, 4, 2),
+        (2**61,),
+        (0, 2**62, 4),
+    ],
+    ids=str,
+)
+def test_sizes_beyond_memory_never_wrap(shape):
+    for function in (
+        tl.empty,
+        tl.zeros,
+        lambda s: tl.full(s, 1.0),
+        lambda s: tl.ones(s, dtype="c16"),
+    ):
+        with pytest.raises((ValueError, MemoryError)):
+            function(shape)
+
+
+def test_results_beyond_memory():
+    x = tl.broadcast_to(tl.ones(()), (2**40, 2**19))
+    with pytest.raises((ValueError, MemoryError)):
+        x + 1
+    with pytest.raises((ValueError, MemoryError)):
+        tl.astype(x, tl.float32)
+    with pytest.raises((ValueError, MemoryError)):
+        tl.eye(2**40)
+    with pytest.raises((ValueError, MemoryError)):
+        tl.zeros((2**40,), layout=tl.Layout.padded((2**40,), (2**62,)))
+    with pytest.raises((ValueError, MemoryError)):
+        tl.zeros((2, 2), layout=tl.Layout((2, 2), (2**61, 1)))
+
+
+def test_nothing_warns():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tl.full((2,), 1e300, dtype=tl.float16)
+        tl.arange(70000, dtype=tl.float16)
+        tl.linspace(0, 1e39, 3, dtype=tl.float32)
+        tl.asarray([1e300], dtype=tl.bfloat16)
+        tl.asarray(np.array([1e300]), dtype=tl.float32)

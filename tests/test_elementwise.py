@@ -1,0 +1,631 @@
+"""Elementwise functions and operators against NumPy, in every layout and dtype."""
+
+import operator
+import re
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from layouts import STRIDED
+from tensors import BFLOAT16, DTYPES, as_dtype, close, fits, kind, same, slots, tensor_in
+
+import tensorlayout as tl
+from tensorlayout.functions import elementwise
+
+
+def _nextafter(x, y):
+    """By the bits, which count up with the magnitude."""
+    if x.dtype != BFLOAT16:
+        return np.nextafter(x, y)
+    number = x.view(np.int16).astype(np.int32)
+    ordered = np.where(number < 0, -32768 - number, number)
+    stepped = ordered + np.sign(y.astype(np.float32) - x.astype(np.float32)).astype(np.int32)
+    bits = np.where(stepped < 0, -32768 - stepped, stepped).astype(np.int16)
+    from_zero = np.where(np.signbit(y), np.int16(-32767), np.int16(1))
+    bits = np.where((x == 0) & (y != 0), from_zero, bits)
+    found = np.where(x == y, y, bits.view(BFLOAT16))
+    return np.where(np.isnan(x) | np.isnan(y), BFLOAT16.type(np.nan), found)
+
+
+def _power(x, y):
+    """Of integers exactly; what the dtype does not hold wraps, quotients are cut towards 0."""
+    if x.dtype.kind not in "iu":
+        return np.power(x, y)
+    exact = [
+        0 if a == 0 and b < 0 else int(Fraction(a) ** b)
+        for a, b in zip(x.ravel().tolist(), y.ravel().tolist(), strict=True)
+    ]
+    return np.array([n % 2**64 for n in exact], np.uint64).astype(x.dtype).reshape(x.shape)
+
+
+def _divide(x, y):
+    return np.true_divide(x, y, dtype=np.float64 if x.dtype.kind in "iu" else x.dtype)
+
+
+def _itself(x):
+    return x
+
+
+def _imag(x):
+    return x.imag.copy() if x.dtype.kind == "c" else np.zeros_like(x)
+
+
+def _round(x):
+    return x if x.dtype.kind in "iu" else np.rint(x)
+
+
+# name: NumPy's function, the dtypes in the standard's words, what values it is tried at
+ONE = {
+    "abs": (np.abs, "numeric"),
+    "acos": (np.arccos, "floating-point"),
+    "acosh": (np.arccosh, "floating-point"),
+    "asin": (np.arcsin, "floating-point"),
+    "asinh": (np.arcsinh, "floating-point"),
+    "atan": (np.arctan, "floating-point"),
+    "atanh": (np.arctanh, "floating-point"),
+    "bitwise_invert": (np.invert, "integer or boolean"),
+    "ceil": (np.ceil, "real numeric"),
+    "conj": (np.conj, "numeric"),
+    "cos": (np.cos, "floating-point"),
+    "cosh": (np.cosh, "floating-point"),
+    "exp": (np.exp, "floating-point"),
+    "expm1": (np.expm1, "floating-point"),
+    "floor": (np.floor, "real numeric"),
+    "imag": (_imag, "numeric"),
+    "isfinite": (np.isfinite, "numeric"),
+    "isinf": (np.isinf, "numeric"),
+    "isnan": (np.isnan, "numeric"),
+    "log": (np.log, "floating-point"),
+    "log10": (np.log10, "floating-point"),
+    "log1p": (np.log1p, "floating-point"),
+    "log2": (np.log2, "floating-point"),
+    "logical_not": (np.logical_not, "bool"),
+    "negative": (np.negative, "numeric"),
+    "positive": (_itself, "numeric"),
+    "real": (np.real, "numeric"),
+    "reciprocal": (np.reciprocal, "floating-point"),
+    "round": (_round, "numeric"),
+    "sign": (np.sign, "numeric"),
+    "signbit": (np.signbit, "real floating"),
+    "sin": (np.sin, "floating-point"),
+    "sinh": (np.sinh, "floating-point"),
+    "sqrt": (np.sqrt, "floating-point"),
+    "square": (np.square, "numeric"),
+    "tan": (np.tan, "floating-point"),
+    "tanh": (np.tanh, "floating-point"),
+    "trunc": (np.trunc, "real numeric"),
+}
+TWO = {
+    "add": (np.add, "numeric"),
+    "atan2": (np.arctan2, "real floating"),
+    "bitwise_and": (np.bitwise_and, "integer or boolean"),
+    "bitwise_left_shift": (np.left_shift, "integral"),
+    "bitwise_or": (np.bitwise_or, "integer or boolean"),
+    "bitwise_right_shift": (np.right_shift, "integral"),
+    "bitwise_xor": (np.bitwise_xor, "integer or boolean"),
+    "copysign": (np.copysign, "real floating"),
+    "divide": (_divide, "numeric"),
+    "equal": (np.equal, "any"),
+    "floor_divide": (np.floor_divide, "real numeric", "finite"),
+    "greater": (np.greater, "real numeric"),
+    "greater_equal": (np.greater_equal, "real numeric"),
+    "hypot": (np.hypot, "real floating"),
+    "less": (np.less, "real numeric"),
+    "less_equal": (np.less_equal, "real numeric"),
+    "logaddexp": (np.logaddexp, "real floating"),
+    "logical_and": (np.logical_and, "bool"),
+    "logical_or": (np.logical_or, "bool"),
+    "logical_xor": (np.logical_xor, "bool"),
+    "maximum": (np.maximum, "real numeric"),
+    "minimum": (np.minimum, "real numeric"),
+    "multiply": (np.multiply, "numeric"),
+    "nextafter": (_nextafter, "real floating"),
+    "not_equal": (np.not_equal, "any"),
+    "pow": (_power, "numeric", "exponents"),
+    "remainder": (np.remainder, "real numeric", "finite"),
+    "subtract": (np.subtract, "numeric"),
+}
+THREE = {"clip": (np.clip, "real numeric")}
+TABLE = ONE | TWO | THREE
+
+CASES = [(name, dtype) for name, line in TABLE.items() for dtype in DTYPES[line[1]]]
+IN_NUMPYS_BFLOAT16 = ("nextafter", "signbit", "copysign", "positive", "imag", "real")
+
+
+def test_the_table_has_every_function():
+    assert sorted(TABLE) == sorted(elementwise.__all__)
+
+
+def oracle(name, *arrays):
+    """NumPy's answer; for bfloat16 that in float32, rounded."""
+    function = TABLE[name][0]
+    with np.errstate(all="ignore"):
+        if arrays[0].dtype != BFLOAT16 or name in IN_NUMPYS_BFLOAT16:
+            return np.asarray(function(*arrays))
+        found = np.asarray(function(*(a.astype(np.float32) for a in arrays)))
+        return found.astype(BFLOAT16) if found.dtype == np.float32 else found
+
+
+def layouts_for(dtype):
+    return [layout for layout in STRIDED if fits(layout, as_dtype(dtype))]
+
+
+def operands(name, dtype, layout, other=None):
+    """The operands of a function: tensors in `layout` (the others in `other`), and arrays."""
+    finite = TABLE[name][2:] == ("finite",)
+    number = 1 + (name in TWO) + 2 * (name in THREE)
+    made = []
+    for seed, placed in enumerate([layout, other or layout, other or layout][:number]):
+        values = slots(as_dtype(dtype), placed.required_size, seed, finite)
+        if seed == 1 and TABLE[name][2:] == ("exponents",) and kind(values.dtype) in "iu":
+            values = values % 5 - (2 if kind(values.dtype) == "i" else 0)
+        made.append(tensor_in(placed, values.astype(as_dtype(dtype))))
+    return [x for x, _ in made], [a for _, a in made]
+
+
+# --- functions ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "dtype"), CASES, ids=lambda case: case)
+def test_every_layout(name, dtype):
+    function = getattr(tl, name)
+    for layout in layouts_for(dtype):
+        given, arrays = operands(name, dtype, layout)
+        result = function(*given)
+        close(result, oracle(name, *arrays), f"{name} of {dtype} in {layout}")
+        assert result.layout.form is result.layout
+
+
+@pytest.mark.parametrize("name", [*TWO, *THREE])
+def test_operands_in_different_layouts(name):
+    function = getattr(tl, name)
+    for dtype in {DTYPES[TABLE[name][1]][0], DTYPES[TABLE[name][1]][-1]}:
+        for layout in layouts_for(dtype):
+            row_major = tl.Layout.row_major(layout.shape)
+            for pair in [(layout, row_major), (row_major, layout)]:
+                given, arrays = operands(name, dtype, *pair)
+                close(function(*given), oracle(name, *arrays), f"{name} of {dtype} in {pair}")
+
+
+@pytest.mark.parametrize("name", TWO)
+def test_broadcast_operands(name):
+    function = getattr(tl, name)
+    dtype = DTYPES[TABLE[name][1]][-1]
+    for layout in layouts_for(dtype):
+        for shape in [(), layout.shape[-1:], (2, *layout.shape), (1,) * (len(layout.shape) + 1)]:
+            given, arrays = operands(name, dtype, layout, tl.Layout.row_major(shape))
+            message = f"{name} of {layout} and {shape}"
+            close(function(*given), oracle(name, *arrays), message)
+            if name != "pow":
+                close(function(*given[::-1]), oracle(name, *arrays[::-1]), message)
+
+
+def test_other_bounds_of_clip():
+    x = tl.asarray([-5, 0, 100], dtype=tl.int8)
+    same(tl.clip(x), np.array([-5, 0, 100], np.int8))
+    same(tl.clip(x, 1), np.array([1, 1, 100], np.int8))
+    same(tl.clip(x, max=1), np.array([-5, 0, 1], np.int8))
+    same(tl.clip(x, None, np.int8(1)), np.array([-5, 0, 1], np.int8))
+    same(tl.clip(x, tl.asarray([-1000]), tl.asarray(1000)), np.array([-5, 0, 100], np.int8))
+    same(tl.clip(x, tl.asarray(300, dtype=tl.uint16)), np.array([127, 127, 127], np.int8))
+    same(tl.clip(x, -np.inf, 1.9), np.array([-5, 0, 1], np.int8))
+    y = tl.asarray([-5.0, np.nan, 7.0], dtype=tl.float32)
+    same(tl.clip(y, tl.asarray(-1.0), tl.asarray(3)), np.array([-1, np.nan, 3], np.float32))
+    same(tl.clip(y, 0, 1), np.array([0, np.nan, 1], np.float32))
+    z = tl.asarray([2**64 - 1], dtype=tl.uint64)
+    same(tl.clip(z, -1.0, 2.0**70), np.array([2**64 - 1], np.uint64))
+    same(tl.clip(z, tl.asarray(-3), tl.asarray(2**63 - 1)), np.array([2**63 - 1], np.uint64))
+
+
+# --- operators ---------------------------------------------------------------------------------
+
+OPERATORS = {
+    operator.add: ("add", "numeric"),
+    operator.sub: ("subtract", "numeric"),
+    operator.mul: ("multiply", "numeric"),
+    operator.truediv: ("divide", "floating-point"),
+    operator.floordiv: ("floor_divide", "real numeric"),
+    operator.mod: ("remainder", "real numeric"),
+    operator.pow: ("pow", "numeric"),
+    operator.and_: ("bitwise_and", "integer or boolean"),
+    operator.or_: ("bitwise_or", "integer or boolean"),
+    operator.xor: ("bitwise_xor", "integer or boolean"),
+    operator.lshift: ("bitwise_left_shift", "integral"),
+    operator.rshift: ("bitwise_right_shift", "integral"),
+}
+COMPARISONS = {
+    operator.lt: ("less", "real numeric"),
+    operator.le: ("less_equal", "real numeric"),
+    operator.gt: ("greater", "real numeric"),
+    operator.ge: ("greater_equal", "real numeric"),
+    operator.eq: ("equal", "any"),
+    operator.ne: ("not_equal", "any"),
+}
+OPERATOR_CASES = [
+    pytest.param(sign, name, dtype, id=f"{name}-{dtype}")
+    for sign, (name, category) in (OPERATORS | COMPARISONS).items()
+    for dtype in DTYPES[category]
+]
+IN_PLACE_CASES = [case for case in OPERATOR_CASES if case.values[0] in OPERATORS]
+SCALAR = {"b": True, "i": 3, "u": 3, "f": 2.5, "c": 1 - 0.5j}
+
+
+@pytest.mark.parametrize(
+    ("sign", "name"),
+    [
+        (operator.pos, "positive"),
+        (operator.neg, "negative"),
+        (operator.abs, "abs"),
+        (operator.invert, "bitwise_invert"),
+    ],
+)
+def test_operators_of_one_operand(sign, name):
+    for dtype in DTYPES[TABLE[name][1]]:
+        (x,), arrays = operands(name, dtype, tl.Layout((2, 3), (1, 2)))
+        same(sign(x), oracle(name, *arrays))
+
+
+@pytest.mark.parametrize(("sign", "name", "dtype"), OPERATOR_CASES)
+def test_operators(sign, name, dtype):
+    for layout in [tl.Layout.row_major((3, 4)), tl.Layout.padded((3, 4), (4, 4), (0, 1))]:
+        (x, y), arrays = operands(name, dtype, layout)
+        close(sign(x, y), oracle(name, *arrays))
+
+
+@pytest.mark.parametrize(("sign", "name", "dtype"), OPERATOR_CASES)
+def test_operators_with_scalars_in_both_orders(sign, name, dtype):
+    for layout in [tl.Layout.row_major((3, 4)), tl.Layout((3, 4), (-4, -1), offset=11)]:
+        (_, x), (_, array) = operands(name, dtype, layout)
+        scalar = SCALAR[kind(array.dtype)]
+        strong = array.dtype.type(scalar)
+        full = np.full_like(array, scalar)
+        for given in (scalar, strong):
+            close(sign(x, given), oracle(name, array, full), f"x {name} {given!r}")
+            close(sign(given, x), oracle(name, full, array), f"{given!r} {name} x")
+
+
+@pytest.mark.parametrize(("sign", "name", "dtype"), IN_PLACE_CASES)
+def test_operators_in_place(sign, name, dtype):
+    in_place = getattr(operator, f"i{sign.__name__.strip('_')}")
+    for layout in layouts_for(dtype):
+        if layout.is_overlapping:
+            continue
+        (x, y), arrays = operands(name, dtype, layout)
+        scalar = SCALAR[kind(arrays[0].dtype)]
+        z = x.copy()
+        for destination, other, array in [
+            (x, y, arrays[1]),
+            (z, scalar, np.full_like(arrays[0], scalar)),
+        ]:
+            before = destination.layout
+            result = in_place(destination, other)
+            close(destination, oracle(name, arrays[0], array), f"{name} in place, {layout}")
+            assert result is destination
+            assert result.layout is before
+
+
+# --- dtypes ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("dtype", "scalar", "expected"),
+    [
+        ("bool", True, "bool"),
+        ("bool", 1, "int64"),
+        ("bool", 1.0, "float64"),
+        ("bool", 1j, "complex128"),
+        ("int8", True, "int8"),
+        ("int8", 1, "int8"),
+        ("uint16", 1, "uint16"),
+        ("int8", 1.0, "float64"),
+        ("uint64", 1.0, "float64"),
+        ("int8", 1j, "complex128"),
+        *[(half, s, half) for half in ("float16", "bfloat16", "float32") for s in (True, 1, 1.0)],
+        ("float16", 1j, "complex64"),
+        ("bfloat16", 1j, "complex64"),
+        ("float32", 1j, "complex64"),
+        ("float64", 1, "float64"),
+        ("float64", 1j, "complex128"),
+        ("complex64", 1.0, "complex64"),
+        ("complex64", 1j, "complex64"),
+        ("complex128", 1, "complex128"),
+    ],
+)
+def test_python_scalars_are_weak(dtype, scalar, expected):
+    for layout in [tl.Layout.row_major((2, 3)), tl.Layout((2, 3), (1, -2), offset=4)]:
+        x, array = tensor_in(layout, slots(as_dtype(dtype), 6))
+        wanted = array.astype(as_dtype(expected))
+        for found in (
+            tl.where(tl.asarray(True), x, scalar),
+            tl.where(tl.asarray(False), scalar, x),
+        ):
+            same(found, wanted)
+        if dtype != "bool":
+            assert (x * scalar).dtype == (scalar * x).dtype == as_dtype(expected)
+            assert tl.subtract(x, scalar).dtype == tl.subtract(scalar, x).dtype == wanted.dtype
+            assert (x == scalar).dtype == (scalar == x).dtype == tl.bool
+
+
+@pytest.mark.parametrize(
+    ("dtype", "scalar", "expected"),
+    [
+        ("float32", np.float64(2), "float64"),
+        ("float32", np.float32(2), "float32"),
+        ("float32", np.int8(2), "float32"),
+        ("float32", np.int32(2), "float64"),
+        ("int8", np.int64(2), "int64"),
+        ("int8", np.uint8(2), "int16"),
+        ("int8", np.bool_(True), "int8"),
+        ("bfloat16", np.float16(2), "float32"),
+        ("float16", BFLOAT16.type(2), "float32"),
+        ("float64", np.complex64(2), "complex128"),
+    ],
+)
+def test_numpy_scalars_count_by_their_dtype(dtype, scalar, expected):
+    x = tl.ones((2, 3), dtype=dtype)
+    assert (x * scalar).dtype == (scalar * x).dtype == as_dtype(expected)
+    assert (x - scalar).dtype == tl.add(scalar, x).dtype == as_dtype(expected)
+    same(scalar * x, np.full((2, 3), scalar, as_dtype(expected)))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "scalar"),
+    [
+        ("int8", 128),
+        ("int8", -129),
+        ("uint8", 256),
+        ("uint8", -1),
+        ("uint64", -1),
+        ("int64", 2**63),
+    ],
+)
+def test_python_integers_that_do_not_fit(dtype, scalar):
+    message = f"the Python scalar {scalar} does not fit {dtype}"
+    for layout in [None, tl.Layout((3,), (-1,), offset=2), tl.Layout.padded((3,), (4,))]:
+        x = tl.ones((3,), dtype=dtype, layout=layout)
+        for function in (tl.add, tl.less, tl.equal, tl.bitwise_and, tl.maximum, tl.pow):
+            for given in [(x, scalar), (scalar, x)]:
+                with pytest.raises(OverflowError, match=f"{function.__name__}: {message}"):
+                    function(*given)
+        with pytest.raises(OverflowError, match=f"add: {message}"):
+            x += scalar
+        with pytest.raises(OverflowError, match=f"where: {message}"):
+            tl.where(tl.asarray(True), x, scalar)
+        with pytest.raises(OverflowError, match=f"clip: {message}"):
+            tl.clip(x, scalar)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "complex64"])
+def test_python_scalars_beyond_a_float(dtype):
+    x = tl.ones((3,), dtype=dtype)
+    with pytest.raises(OverflowError, match=r"^multiply: "):
+        x * 10**400
+    largest = np.full((3,), 1e300 if dtype == "float64" else np.inf, as_dtype(dtype))
+    if dtype != "complex64":
+        same(x * 1e300, largest)
+        same(1e300 * x[::-1], largest)
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        (name, dtype)
+        for name, line in TABLE.items()
+        for dtype in DTYPES["any"]
+        if dtype not in DTYPES[line[1]]
+    ],
+    ids=lambda case: case,
+)
+def test_refused_dtypes(name, dtype):
+    x = tl.ones((3,), dtype=dtype)
+    number = 1 + (name in TWO) + 2 * (name in THREE)
+    category = "floating-point" if name == "divide" else TABLE[name][1]
+    came = ", ".join([dtype] * number)
+    with pytest.raises(
+        TypeError, match=f"^{name}: only {category} dtypes are allowed, got {came}$"
+    ):
+        getattr(tl, name)(*[x] * number)
+
+
+def test_what_is_no_tensor():
+    x = tl.ones((3,))
+    for other in (np.ones(3), [1.0, 2.0, 3.0]):
+        came = "numpy.ndarray" if isinstance(other, np.ndarray) else "list"
+        message = f"^add: operands must be .*, got {came}; make it a tensor with asarray"
+        for given in [(x, other), (other, x)]:
+            with pytest.raises(TypeError, match=message):
+                tl.add(*given)
+    for sign in (operator.add, operator.lt, operator.eq, operator.and_):
+        for given in [(x, np.ones(3)), (np.ones(3), x)]:
+            with pytest.raises(TypeError, match=r"asarray\(\)"):
+                sign(*given)
+    with pytest.raises(TypeError, match=r"asarray\(\)"):
+        x += np.ones(3)
+    for other in (None, {}, object()):
+        for given in [(x, other), (other, x)]:
+            with pytest.raises(TypeError, match="unsupported operand"):
+                operator.add(*given)
+            with pytest.raises(TypeError, match="not supported between"):
+                operator.lt(*given)
+    with pytest.raises(TypeError, match="add: operands must be tensors or Python scalars, got str"):
+        tl.add(x, "a")
+    with pytest.raises(TypeError, match="add: at least one operand must be a tensor"):
+        tl.add(1, 2)
+    with pytest.raises(TypeError, match="sin: must be called with a tensor, got float"):
+        tl.sin(1.0)
+
+
+@pytest.mark.parametrize("other", [None, "a", object(), []], ids=["None", "str", "object", "list"])
+def test_equality_with_what_has_no_elements(other):
+    x = tl.ones((3,))
+    assert (x == other) is False
+    assert (x != other) is True
+    assert (other == x) is False
+
+
+def test_subclasses_of_python_numbers():
+    class Whole(int):
+        pass
+
+    x = tl.ones((2,), dtype=tl.int8)
+    same(x + Whole(2), np.array([3, 3], np.int8))
+    same(Whole(2) - x, np.array([1, 1], np.int8))
+
+
+# --- shapes ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ((), (), ()),
+        ((), (3,), (3,)),
+        ((1,), (3,), (3,)),
+        ((2, 1), (3,), (2, 3)),
+        ((2, 1, 4), (3, 1), (2, 3, 4)),
+        ((1, 1), (), (1, 1)),
+        ((0,), (1,), (0,)),
+        ((0,), (), (0,)),
+        ((2, 0), (1, 1), (2, 0)),
+        ((3, 1), (1, 0), (3, 0)),
+    ],
+)
+def test_broadcasting(first, second, expected):
+    x, y = tl.ones(first), tl.ones(second, dtype=tl.float32)
+    same(x + y, np.full(expected, 2.0))
+    same(y - x, np.zeros(expected))
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [((2,), (3,)), ((2, 3), (2,)), ((0,), (2,)), ((2, 3), (3, 2)), ((2, 0), (3, 1))],
+)
+def test_shapes_that_do_not_broadcast(first, second):
+    x, y = tl.ones(first), tl.ones(second)
+    message = re.escape(f"add: shapes {first}, {second} do not broadcast together")
+    with pytest.raises(ValueError, match=message):
+        x + y
+    with pytest.raises(ValueError, match=message):
+        x += y
+
+
+# --- in place ----------------------------------------------------------------------------------
+
+
+def test_in_place_keeps_the_dtype():
+    x = tl.ones((3,), dtype=tl.int32)
+    message = "result has dtype float64, which an in-place operation cannot put into int32"
+    for other in (1.0, tl.ones((3,)), np.float64(1)):
+        with pytest.raises(TypeError, match=f"^add: the {message}"):
+            x += other
+    with pytest.raises(TypeError, match=f"^divide: the {message}"):
+        x /= 2
+    with pytest.raises(TypeError, match="complex64"):
+        tl.ones((3,), dtype=tl.float32).__iadd__(1j)
+    same(x, np.ones(3, np.int32))
+    x += tl.ones((3,), dtype=tl.int8)
+    same(x, np.full(3, 2, np.int32))
+
+
+def test_in_place_keeps_the_shape():
+    x = tl.ones((3,))
+    for other in (tl.ones((2, 3)), tl.ones((1, 3))):
+        with pytest.raises(
+            ValueError, match=r"add: a result of shape \(\d, 3\) does not fit \(3,\)"
+        ):
+            x += other
+    y = tl.ones((1,))
+    with pytest.raises(ValueError, match="does not fit"):
+        y += x
+    x += y
+    same(x, np.full(3, 2.0))
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        (tl.asarray(np.frombuffer(bytes(8), np.float32)), "read-only"),
+        (tl.broadcast_to(tl.ones((1,)), (3,)), "share slots"),
+        (tl.sliding_window(tl.ones((5,)), 3), "share slots"),
+    ],
+    ids=["read-only", "broadcast", "window"],
+)
+@pytest.mark.parametrize("sign", [operator.iadd, operator.ipow, operator.itruediv])
+def test_refused_destinations(x, sign, message):
+    before = np.array(np.asarray(x))
+    for other in (x, 2):
+        with pytest.raises(ValueError, match=message):
+            sign(x, other)
+    same(x, before)
+
+
+OVERLAPS = {
+    "x[1:] += x[:-1]": (lambda x: x[1:], lambda x: x[:-1]),
+    "x[:-1] += x[1:]": (lambda x: x[:-1], lambda x: x[1:]),
+    "x[...] += x[::-1]": (lambda x: x, lambda x: x[::-1, :]),
+    "x[::-1] += x": (lambda x: x[::-1, :], lambda x: x),
+    "x += x.T": (lambda x: x, lambda x: x.T),
+    "x.T += x": (lambda x: x.T, lambda x: x),
+    "x += x[0]": (lambda x: x, lambda x: x[0, :]),
+    "x += x[:, 1:2]": (lambda x: x, lambda x: x[:, 1:2]),
+    "x += x": (lambda x: x, lambda x: x),
+    "x[::2] += x[1::2]": (lambda x: x[:4:2, :], lambda x: x[1::2, :]),
+}
+
+
+@pytest.mark.parametrize("views", OVERLAPS.values(), ids=OVERLAPS)
+@pytest.mark.parametrize("dtype", ["float64", "int8", "bfloat16", "complex64"])
+def test_overlap_is_as_if_copied(views, dtype):
+    for layout in [tl.Layout.row_major((5, 5)), tl.Layout.padded((5, 5), (7, 5), (0, 1))]:
+        for sign in (operator.iadd, operator.imul, operator.ipow):
+            x, array = tensor_in(layout, (np.arange(49) % 3 + 1).astype(as_dtype(dtype)))
+            target, source = (view(x) for view in views)
+            expected = array.copy()
+            view = views[0](expected)
+            view[...] = oracle(_name(sign), view, np.broadcast_to(views[1](array), view.shape))
+            sign(target, source)
+            close(x, expected, f"{sign.__name__} in {layout}")
+
+
+def _name(sign):
+    return {"iadd": "add", "imul": "multiply", "ipow": "pow"}[sign.__name__]
+
+
+# --- integers ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", DTYPES["integral"])
+def test_integers_wrap_and_never_trap(dtype):
+    limits = np.iinfo(dtype)
+    x = tl.asarray([limits.min, limits.max, 1], dtype=dtype)
+    same(x + 1, np.array([limits.min + 1, limits.min, 2], dtype))
+    same(x // 0, np.array([0, 0, 0], dtype))
+    same(x % 0, np.array([0, 0, 0], dtype))
+    same(x << limits.bits, np.array([0, 0, 0], dtype))
+    same(x >> limits.bits, np.array([-1 if limits.min else 0, 0, 0], dtype))
+    if limits.min:
+        same(x // -1, np.array([limits.min, -limits.max, -1], dtype))
+        same(x % -1, np.array([0, 0, 0], dtype))
+        same(-x, np.array([limits.min, -limits.max, -1], dtype))
+        same(abs(x), np.array([limits.min, limits.max, 1], dtype))
+
+
+@pytest.mark.parametrize("dtype", DTYPES["integral"][:4])
+def test_negative_powers_of_integers(dtype):
+    x = tl.asarray([-2, -1, 0, 1, 2], dtype=dtype)
+    same(x**-1, np.array([0, -1, 0, 1, 0], dtype))
+    same(x**-2, np.array([0, 1, 0, 1, 0], dtype))
+    same(tl.pow(2, x), np.array([0, 0, 1, 2, 4], dtype))
+    x **= x
+    same(x, np.array([0, -1, 1, 1, 4], dtype))
+
+
+# --- documentation -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_functions_say_what_they_are(name):
+    function = getattr(tl, name)
+    assert function.__name__ == name
+    assert f"elementwise functions, `{name}`" in function.__doc__
+    assert ("real floating" if name == "atan2" else "dtypes: ") in function.__doc__

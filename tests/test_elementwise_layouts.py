@@ -1,0 +1,310 @@
+"""The layout of elementwise results, and their padding, which stays true."""
+
+import operator
+
+import numpy as np
+import pytest
+from tensors import BFLOAT16, DTYPES, as_dtype, padding_of, same, slots, tensor_in
+from test_elementwise import ONE, TABLE, TWO
+
+import tensorlayout as tl
+from tensorlayout.cpu.memory import storage_of
+
+V = tl.PaddingValue
+
+
+def tensor(text, dtype="float32"):
+    layout = tl.Layout.parse(text)
+    return tensor_in(layout, slots(as_dtype(dtype), layout.required_size))[0]
+
+
+# --- layout ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("operand", "result"),
+    [
+        ("(2,3):(3,1)", "(2,3):(3,1)"),
+        ("(2,3):(1,2)", "(2,3):(1,2)"),
+        ("(2,3,4):(1,8,2)", "(2,3,4):(1,8,2)"),
+        ("(2,3):(3,1)+7", "(2,3):(3,1)"),
+        ("(2,3):(5,1) padded=(2,5) padding=ZERO", "(2,3):(5,1) padded=(2,5) padding=ZERO"),
+        ("(2,3):(1,3)+4 padded=(3,5)", "(2,3):(1,3) padded=(3,5)"),
+        ("(2,3):(-3,1)+3", "(2,3):(3,1)"),
+        ("(2,3):(-1,-2)+5", "(2,3):(1,2)"),
+        ("(2,3):(-5,1)+5 padded=(2,5) padding=ONE", "(2,3):(5,1) padded=(2,5) padding=ONE"),
+        ("(2,3):(5,1)", "(2,3):(3,1)"),
+        ("(2,3):(2,10)", "(2,3):(1,2)"),
+        ("(2,3):(0,1)", "(2,3):(3,1)"),
+        ("(2,3):(1,0)", "(2,3):(3,1)"),
+        ("(2,3):(0,1) order=(0,1)", "(2,3):(1,2)"),
+        ("(4,3):(1,1)", "(4,3):(3,1)"),
+        ("(1,3):(1,1) order=(0,1)", "(1,3):(1,1) order=(0,1)"),
+        ("(1,3):(9,1)", "(1,3):(3,1)"),
+        ("(2,0):(0,1)", "(2,0):(1,1)"),
+        ("(0,3):(3,1) padded=(2,3) padding=ONE", "(0,3):(3,1) padded=(2,3) padding=ONE"),
+        ("():()+3", "():()"),
+    ],
+)
+def test_one_operand_gives_its_form(operand, result):
+    x = tensor(operand)
+    for y in (tl.exp(x), tl.isnan(x), x + 1, 1 - x, x * np.float32(2), x + x, tl.clip(x, 0, 1)):
+        assert str(y.layout) == result
+
+
+def padded(value):
+    return f"(2,3):(5,1) padded=(2,5) padding={value}"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "result"),
+    [
+        # one form
+        ("(2,3):(1,2)", "(2,3):(1,2)", "(2,3):(1,2)"),
+        ("(2,3):(1,2)", "(2,3):(-1,-2)+5", "(2,3):(1,2)"),
+        ("(2,3):(1,2)", "(2,3):(2,10)", "(2,3):(1,2)"),
+        (padded("ZERO"), padded("ZERO"), padded("ZERO")),
+        # one form, the padding of the first
+        (padded("ZERO"), padded("ONE"), padded("ZERO")),
+        (padded("ONE"), padded("ZERO"), padded("ONE")),
+        ("(2,3):(5,1) padded=(2,5)", padded("ONE"), "(2,3):(5,1) padded=(2,5)"),
+        (padded("ONE"), "(2,3):(5,1) padded=(2,5)", padded("ONE")),
+        (padded("ONE"), "(2,3):(5,-1)+2 padded=(2,5) padding=ZERO", padded("ONE")),
+        # several forms: packed in the order of the first
+        ("(2,3):(3,1)", "(2,3):(1,2)", "(2,3):(3,1)"),
+        ("(2,3):(1,2)", "(2,3):(3,1)", "(2,3):(1,2)"),
+        (padded("ZERO"), "(2,3):(3,1)", "(2,3):(3,1)"),
+        ("(2,3):(1,2)", padded("ZERO"), "(2,3):(1,2)"),
+        (padded("ZERO"), "(2,3):(8,1) padded=(2,8) padding=ZERO", "(2,3):(3,1)"),
+        ("(2,3):(1,3) padded=(3,3)", "(2,3):(1,2)", "(2,3):(1,2)"),
+        ("(2,3):(0,1)", "(2,3):(1,2)", "(2,3):(3,1)"),
+        # operands of another shape have no vote
+        ("(2,3):(1,2)", "(3,):(1,)", "(2,3):(1,2)"),
+        ("(3,):(1,)", "(2,3):(1,2)", "(2,3):(1,2)"),
+        ("():()", padded("ONE"), padded("ONE")),
+        ("(1,3):(3,1)", padded("ONE"), padded("ONE")),
+        ("(2,1):(1,1)", "(2,3,4):(1,2,6)", "no broadcast"),
+        ("(3,1):(1,1)", "(2,3,4):(1,2,6)", "(2,3,4):(1,2,6)"),
+        # nobody votes
+        ("(2,1):(1,2)", "(1,3):(1,1)", "(2,3):(3,1)"),
+        ("(3,1):(1,3)", "(2,1,4):(1,8,2)", "(2,3,4):(12,4,1)"),
+        ("(4,1):(1,1) padded=(5,1) padding=ONE", "(2,):(1,)", "(4,2):(2,1)"),
+        # size 1 and size 0
+        ("(1,1):(1,1) order=(0,1)", "():()", "(1,1):(1,1) order=(0,1)"),
+        ("(0,3):(1,1)", "(3,):(1,)", "(0,3):(3,1)"),
+        ("(0,1):(1,1)", "(1,3):(1,1)", "(0,3):(3,1)"),
+    ],
+)
+def test_two_operands_vote(first, second, result):
+    x, y = tensor(first), tensor(second)
+    if result == "no broadcast":
+        with pytest.raises(ValueError, match="do not broadcast"):
+            x + y
+        return
+    assert str((x + y).layout) == result
+    assert str(tl.less(x, y).layout) == result
+    assert str(tl.where(tl.asarray(True), x, y).layout) == result
+    assert str(tl.clip(x, y).layout) == result
+    assert str(tl.clip(x, 0.0, y).layout) == result
+
+
+@pytest.mark.parametrize(
+    ("condition", "first", "second", "result"),
+    [
+        ("(2,3):(1,2)", "(2,3):(3,1)", "(2,3):(3,1)", "(2,3):(3,1)"),
+        ("(2,3):(1,2)", "(2,3):(3,1)", "():()", "(2,3):(3,1)"),
+        ("(2,3):(1,2)", "():()", "(2,3):(3,1)", "(2,3):(3,1)"),
+        ("(2,3):(1,2)", "(2,3):(3,1)", "(2,3):(1,2)", "(2,3):(3,1)"),
+        ("(2,3):(1,2)", "():()", "(3,):(1,)", "(2,3):(1,2)"),
+        ("(2,3):(1,2)", "(2,1):(1,1)", "(1,3):(1,1)", "(2,3):(1,2)"),
+        (padded("ONE"), "():()", "():()", padded("ONE")),
+        ("(3,):(1,)", "(2,1):(1,1)", "():()", "(2,3):(3,1)"),
+    ],
+)
+def test_the_condition_of_where_votes_last(condition, first, second, result):
+    c, x, y = tensor(condition, "bool"), tensor(first), tensor(second)
+    assert str(tl.where(c, x, y).layout) == result
+    if first == second == "():()":
+        assert str(tl.where(c, 1.0, 2.0).layout) == result
+
+
+def test_padding_goes_with_a_dtype_that_can_hold_it():
+    def layout_of(value, function, dtype="float32"):
+        x = tl.ones((2,), dtype=dtype, layout=tl.Layout.padded((2,), (4,), padding_value=value))
+        return function(x).layout.padding_value
+
+    def as_complex(x):
+        return x * 1j
+
+    pattern = tl.BitPattern(0x3F800000, "float32")
+    assert layout_of(V.LOWEST, tl.isnan) is V.LOWEST
+    assert layout_of(V.HIGHEST, lambda x: x / 2, "int8") is V.HIGHEST
+    assert layout_of(V.LOWEST, as_complex) is V.UNSPECIFIED
+    assert layout_of(V.ONE, as_complex) is V.ONE
+    assert layout_of(pattern, tl.exp) == pattern
+    assert layout_of(pattern, tl.isnan) is V.UNSPECIFIED
+    assert layout_of(pattern, lambda x: x + np.float64(1)) is V.UNSPECIFIED
+    assert layout_of(pattern, as_complex) is V.UNSPECIFIED
+
+
+def test_results_start_at_slot_0_of_storage_of_their_own():
+    x = tensor("(2,3):(3,1)+100")
+    y = tl.exp(x)
+    assert y.layout.offset == 0
+    assert storage_of(y).size == 24
+
+
+# --- padding -----------------------------------------------------------------------------------
+
+# What padding holds, by dtype: written out, for floats as bits.
+HELD = {
+    V.ZERO: dict.fromkeys(DTYPES["any"], 0),
+    V.ONE: dict.fromkeys(DTYPES["any"], 1),
+    V.LOWEST: {
+        "bool": 0,
+        "int8": -(2**7),
+        "int16": -(2**15),
+        "int32": -(2**31),
+        "int64": -(2**63),
+        "uint8": 0,
+        "uint16": 0,
+        "uint32": 0,
+        "uint64": 0,
+        **dict.fromkeys(DTYPES["real floating"], -np.inf),
+    },
+    V.HIGHEST: {
+        "bool": 1,
+        "int8": 2**7 - 1,
+        "int16": 2**15 - 1,
+        "int32": 2**31 - 1,
+        "int64": 2**63 - 1,
+        "uint8": 2**8 - 1,
+        "uint16": 2**16 - 1,
+        "uint32": 2**32 - 1,
+        "uint64": 2**64 - 1,
+        **dict.fromkeys(DTYPES["real floating"], np.inf),
+    },
+}
+# A NaN with a payload, or any odd bits.
+PATTERNS = {1: 0xA5, 2: 0x7FC5, 4: 0x7FC00005, 8: 0x7FF8000000000005, 16: 5 << 64 | 6}
+PLACES = [
+    ((2, 3), (3, 5), (1, 0)),
+    ((2, 3), (2, 4), (0, 1)),
+    ((2, 2, 2), (3, 2, 5), (1, 2, 0)),
+    ((1, 1), (2, 2), (0, 1)),
+    ((0, 2), (2, 3), (1, 0)),
+    ((3,), (4,), (0,)),
+]
+
+
+def padding_bytes(layout, dtype):
+    """What the padding of a result must be, as bytes; None where nothing is promised."""
+    value = layout.padding_value
+    if isinstance(value, tl.BitPattern):
+        return value.bits.to_bytes(dtype.itemsize, "little") * layout.padding_size
+    if value is V.UNSPECIFIED:
+        return None
+    return np.full(layout.padding_size, HELD[value][dtype.name], dtype).tobytes()
+
+
+def padded_layouts(dtype):
+    bits = tl.BitPattern(PATTERNS[as_dtype(dtype).itemsize], dtype)
+    values = [V.ZERO, V.ONE, V.UNSPECIFIED, bits]
+    values += [] if dtype.startswith("complex") else [V.LOWEST, V.HIGHEST]
+    for value in values:
+        for place in PLACES:
+            yield tl.Layout.padded(*place, value)
+
+
+def operands(name, layout, dtype):
+    number = 1 if name in ONE else 2 if name in TWO else 3
+    values = [slots(as_dtype(dtype), layout.required_size, seed) for seed in range(number)]
+    return [tensor_in(layout, v)[0] for v in values]
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_padding_after_every_function(name):
+    function = getattr(tl, name)
+    for dtype in DTYPES[TABLE[name][1]]:
+        for layout in padded_layouts(dtype):
+            given = operands(name, layout, dtype)
+            result = function(*given)
+            expected = padding_bytes(result.layout, result.dtype)
+            assert result.layout.padded_shape == layout.padded_shape
+            if expected is not None:
+                message = f"{name} of {dtype} in {layout}"
+                assert padding_of(result).tobytes() == expected, message
+            if name in TWO:
+                row_major = tl.to_layout(given[1], tl.Layout.row_major(layout.shape))
+                same(function(given[0], row_major), np.asarray(result))
+
+
+@pytest.mark.parametrize(
+    ("sign", "category"),
+    [
+        (operator.iadd, "numeric"),
+        (operator.isub, "numeric"),
+        (operator.imul, "numeric"),
+        (operator.itruediv, "floating-point"),
+        (operator.ifloordiv, "real numeric"),
+        (operator.imod, "real numeric"),
+        (operator.ipow, "numeric"),
+        (operator.iand, "integer or boolean"),
+        (operator.ior, "integer or boolean"),
+        (operator.ixor, "integer or boolean"),
+        (operator.ilshift, "integral"),
+        (operator.irshift, "integral"),
+    ],
+)
+def test_padding_after_every_operator_in_place(sign, category):
+    for dtype in DTYPES[category]:
+        for layout in padded_layouts(dtype):
+            x, y = operands("add", layout, dtype)
+            before = padding_of(x).tobytes()
+            sign(x, y)
+            sign(x, tl.to_layout(y, tl.Layout.row_major(layout.shape)))
+            sign(x, True if dtype == "bool" else 2)
+            assert padding_of(x).tobytes() == before, f"{sign.__name__} of {dtype} in {layout}"
+            assert x.layout is layout
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "float32", "bfloat16"])
+def test_padding_after_operands_of_other_shapes(dtype):
+    for layout in padded_layouts(dtype):
+        (x,) = operands("abs", layout, dtype)
+        row = tensor_in(tl.Layout.row_major(layout.shape[-1:]), slots(as_dtype(dtype), 9))[0]
+        for result in (
+            tl.equal(x, row),
+            tl.where(x != row, x, row),
+            tl.where(tl.asarray(True), row, x),
+            tl.where(tl.isnan(x) if dtype != "bool" else x, row, row[:1]),
+        ):
+            expected = padding_bytes(result.layout, result.dtype)
+            if expected is not None:
+                assert padding_of(result).tobytes() == expected
+
+
+def test_padding_is_read_in_the_dtype_of_the_result():
+    layout = tl.Layout.padded((2,), (4,), padding_value=V.LOWEST)
+    x = tl.asarray([3, -4], dtype=tl.int8, layout=layout)
+    for result, dtype, value in [
+        (x, tl.int8, -128),
+        (x / 2, tl.float64, -np.inf),
+        (x > 0, tl.bool, False),
+        (x * tl.asarray(2, dtype=tl.int32), tl.int32, -(2**31)),
+        (tl.astype(x, tl.uint8), tl.uint8, 0),
+        (tl.astype(x, tl.bfloat16), BFLOAT16, -np.inf),
+    ]:
+        assert padding_of(result).tobytes() == np.full(2, value, dtype).tobytes()
+
+
+def test_gaps_are_not_padding():
+    storage = np.arange(10, dtype=np.int8)
+    x = tl.from_storage(storage, "(2,3):(5,1)", dtype=tl.int8)
+    x += 100
+    assert storage.tolist() == [100, 101, 102, 3, 4, 105, 106, 107, 8, 9]
+    y = tl.from_storage(storage, "(2,3):(5,1) padded=(2,5) padding=ONE", dtype=tl.int8)
+    y -= 100
+    assert storage.tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
+    same(y + 1, np.array([[1, 2, 3], [6, 7, 8]], np.int8))
+    assert padding_of(y + 1).tolist() == [1, 1, 1, 1]

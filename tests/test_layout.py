@@ -1,0 +1,356 @@
+"""What a layout answers, against brute force over all indices."""
+
+import itertools
+import math
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from layouts import (
+    LAYOUTS,
+    OFFSETS,
+    bases,
+    every_layout,
+    has_tails,
+    indices,
+    layouts,
+    orders,
+    padding_of,
+    shapes,
+    slot_of,
+    slots_of,
+    strided,
+    tiled,
+    tiled_anyhow,
+)
+
+from tensorlayout.layout import Layout, descending
+
+
+def test_names_and_layouts_occur_once():
+    assert len(dict(LAYOUTS)) == len(LAYOUTS)
+    assert len({layout for _, layout in LAYOUTS}) > len(LAYOUTS) - 3  # some are also an order
+
+
+# --- slots and indices -------------------------------------------------------------------------
+
+
+@every_layout
+def test_offset_of_is_offset_plus_digits_times_strides(layout):
+    for index in indices(layout.shape):
+        assert layout.offset_of(index) == slot_of(layout, index)
+
+
+@given(strided())
+def test_offset_of_is_the_dot_product_with_the_strides(layout):
+    for index in indices(layout.shape):
+        dot = sum(i * s for i, s in zip(index, layout.strides, strict=True))
+        assert layout.offset_of(index) == layout.offset + dot
+
+
+@every_layout
+def test_offset_of_refuses_indices_outside(layout):
+    wrong = [(0,) * (layout.ndim + 1), (0,) * max(layout.ndim - 1, 0) + (-1,)]
+    for d, n in enumerate(layout.shape):
+        wrong.append((*(0,) * d, n, *(0,) * (layout.ndim - d - 1)))
+    for index in wrong:
+        with pytest.raises(IndexError, match=r"index: must lie inside the shape .* got"):
+            layout.offset_of(index)
+
+
+@every_layout
+def test_index_of_is_the_inverse_of_offset_of(layout):
+    owners = {}
+    for index in indices(layout.shape):
+        owners.setdefault(slot_of(layout, index), []).append(index)
+    for slot in range(layout.required_size):
+        found = owners.get(slot, [])
+        if len(found) > 1:
+            with pytest.raises(ValueError, match=f"slot: {slot} is shared by"):
+                layout.index_of(slot)
+        else:
+            assert layout.index_of(slot) == (found[0] if found else None)
+
+
+@every_layout
+def test_index_of_refuses_slots_outside(layout):
+    for slot in (-1, layout.required_size, 2**70):
+        with pytest.raises(IndexError, match=r"slot: must be at least 0 and below .* got"):
+            layout.index_of(slot)
+
+
+@every_layout
+def test_lowest_is_the_least_slot_of_an_element(layout):
+    assert layout.lowest == min(slots_of(layout), default=layout.offset)
+
+
+@every_layout
+def test_required_size_is_the_least_storage_of_elements_and_padding(layout):
+    used = {*slots_of(layout), *padding_of(layout)}
+    assert layout.required_size == max(used, default=-1) + 1
+
+
+@every_layout
+def test_nbytes_is_required_size_times_itemsize(layout):
+    assert layout.nbytes(4) == 4 * layout.required_size
+
+
+@every_layout
+def test_ndim_and_size(layout):
+    assert (layout.ndim, layout.size) == (len(layout.shape), len(slots_of(layout)))
+
+
+@every_layout
+def test_strides_are_those_of_the_single_parts(layout):
+    if layout.is_tiled:
+        with pytest.raises(ValueError, match="strides: a tiled layout has none"):
+            _ = layout.strides
+    else:
+        pairs = zip(layout.shape, layout.strides, strict=True)
+        assert layout.parts == tuple((pair,) for pair in pairs)
+
+
+# --- kinds -------------------------------------------------------------------------------------
+
+
+def fills_a_block(layout):
+    """The elements stand in `size` neighbouring slots, one in each."""
+    found = sorted(slots_of(layout))
+    return not found or found == list(range(found[0], found[0] + len(found)))
+
+
+@every_layout
+def test_is_packed(layout):
+    expected = fills_a_block(layout) and not layout.is_tiled and not padding_of(layout)
+    assert layout.is_packed == expected
+
+
+@every_layout
+def test_packed_layouts_are_those_of_an_order_and_flips(layout):
+    if layout.is_packed and layout.size:
+        forwards = layout.flip([d for d, s in enumerate(layout.strides) if s < 0])
+        again = Layout.packed(layout.shape, layout.minor_to_major).moved(layout.lowest)
+        assert forwards.same_placement(again)
+
+
+@every_layout
+def test_is_row_major_where_slots_count_up_in_index_order(layout):
+    found = slots_of(layout)
+    counts_up = found == list(range(layout.lowest, layout.lowest + layout.size))
+    strided = layout.size > 0 or not layout.is_tiled
+    assert layout.is_row_major == (counts_up and strided and not padding_of(layout))
+
+
+@every_layout
+def test_is_column_major_where_slots_count_up_in_reversed_index_order(layout):
+    found = [slot_of(layout, index[::-1]) for index in indices(layout.shape[::-1])]
+    counts_up = found == list(range(layout.lowest, layout.lowest + layout.size))
+    strided = layout.size > 0 or not layout.is_tiled
+    assert layout.is_column_major == (counts_up and strided and not padding_of(layout))
+
+
+@every_layout
+def test_is_padded_and_padding_size_count_the_slots_of_padding(layout):
+    assert layout.padding_size == len(padding_of(layout))
+    assert layout.is_padded == (layout.padding_size > 0)
+
+
+@every_layout
+def test_only_a_layout_that_covers_its_block_has_padding(layout):
+    if layout.padded_shape != layout.shape and layout.size:
+        block = range(layout.lowest, layout.lowest + math.prod(layout.padded_shape))
+        found = slots_of(layout)
+        assert set(found) <= set(block)
+        assert len(set(found)) == len(found)
+
+
+@every_layout
+def test_covers_block(layout):
+    padded = layout.padded_shape != layout.shape
+    assert layout.covers_block == (padded or fills_a_block(layout))
+
+
+@every_layout
+def test_is_broadcast_where_a_step_along_a_dimension_stays_in_place(layout):
+    steps = []
+    for d, parts in enumerate(layout.parts):
+        below = [math.prod(e for e, _ in parts[p + 1 :]) for p in range(len(parts))]
+        steps += [(d, size) for size in below if size < layout.shape[d]]
+    origin = (0,) * layout.ndim
+    expected = layout.size > 0 and any(
+        slot_of(layout, (*origin[:d], size, *origin[d + 1 :])) == layout.offset for d, size in steps
+    )
+    assert layout.is_broadcast == expected
+
+
+@every_layout
+def test_is_overlapping_where_indices_share_a_slot(layout):
+    shared = max(Counter(slots_of(layout)).values(), default=1) > 1
+    if has_tails(layout):  # the tail may count: the safe side
+        assert layout.is_overlapping or not shared
+    else:
+        assert layout.is_overlapping == shared
+
+
+@given(strided())
+def test_is_overlapping_for_any_strides(layout):
+    assert layout.is_overlapping == (len(set(slots_of(layout))) < layout.size)
+
+
+@every_layout
+def test_the_order_sorts_the_strides(layout):
+    if not layout.is_tiled:
+        known = [d for d in layout.minor_to_major if layout.padded_shape[d] > 1]
+        steps = [abs(layout.strides[d]) for d in known if layout.strides[d]]
+        assert steps == sorted(steps)
+    assert sorted(layout.minor_to_major) == list(range(layout.ndim))
+
+
+# --- kin ---------------------------------------------------------------------------------------
+
+
+@every_layout
+def test_moved_adds_to_every_slot(layout):
+    assert slots_of(layout.moved(3)) == [slot + 3 for slot in slots_of(layout)]
+
+
+@every_layout
+def test_at_origin_has_lowest_slot_0(layout):
+    assert layout.at_origin.lowest == 0
+    assert layout.at_origin.moved(layout.lowest) is layout
+    assert layout.at_origin.at_origin is layout.at_origin
+
+
+@every_layout
+def test_a_form_is_a_whole_block_at_offset_0(layout):
+    form = layout.form
+    assert (form.shape, form.minor_to_major) == (layout.shape, layout.minor_to_major)
+    assert form.covers_block
+    assert form.offset == form.lowest == 0
+    assert all(stride > 0 for parts in form.parts for _, stride in parts)
+    assert form.form is form
+
+
+@every_layout
+def test_the_form_of_a_block_is_that_block_run_forwards(layout):
+    form = layout.form
+    if layout.covers_block:
+        assert form.padded_shape == layout.padded_shape
+        assert form.padding_value is layout.padding_value
+        steps = zip(layout.parts, form.parts, layout.padded_shape, strict=True)
+        assert all(
+            tuple((e, abs(s)) for e, s in old) == new
+            for old, new, p in steps
+            if p > 1 and form.size
+        )
+
+
+@every_layout
+def test_the_form_of_anything_else_is_packed(layout):
+    if not layout.covers_block:
+        assert layout.form is Layout.packed(layout.shape, layout.minor_to_major)
+
+
+@given(st.data(), st.one_of(strided(), tiled(), tiled_anyhow()))
+def test_same_placement_compares_slots(data, layout):
+    other = data.draw(layouts(st.just(layout)))
+    assert layout.same_placement(other) == (
+        layout.shape == other.shape and slots_of(layout) == slots_of(other)
+    )
+
+
+@given(st.data(), shapes(max_dims=3), OFFSETS)
+def test_same_placement_ignores_strides_of_size_1(data, shape, offset):
+    def draw():
+        strides = [data.draw(st.integers(0, 4)) for _ in shape]
+        return Layout(shape, strides, offset=offset)
+
+    one, other = draw(), draw()
+    assert one.same_placement(other) == (slots_of(one) == slots_of(other))
+    assert one.same_placement(one.form) == (slots_of(one) == slots_of(one.form))
+
+
+@every_layout
+def test_elements_are_sorted_by_slot(layout):
+    expected = sorted(indices(layout.shape), key=lambda index: (slot_of(layout, index), index))
+    assert list(layout.elements()) == expected
+
+
+@every_layout
+def test_table_shows_each_slot(layout):
+    if layout.ndim == 0 or layout.required_size == 0 or layout.is_overlapping:
+        return
+    words = layout.table().splitlines()[1].removeprefix("Value:").split()
+    names = layout.table(range(layout.size)).splitlines()[1].removeprefix("Value:").split()
+    filler = {"ZERO": "0", "ONE": "1"}.get(getattr(layout.padding_value, "name", ""), "x")
+    assert len(words) == layout.required_size
+    for slot, name in enumerate(names):
+        if slot in padding_of(layout):
+            assert name == words[slot] == filler
+        elif slot not in slots_of(layout):
+            assert name == words[slot] == "x"
+    ordered = [names[slot] for slot in slots_of(layout)]
+    assert ordered == list(map(str, range(layout.size)))
+
+
+# --- made by -----------------------------------------------------------------------------------
+
+
+@given(st.data(), shapes(least=1))
+def test_packed_counts_slots_minor_to_major(data, shape):
+    order = data.draw(orders(len(shape)))
+    layout = Layout.packed(shape, order)
+    major_first = sorted(indices(shape), key=lambda index: [index[d] for d in reversed(order)])
+    assert [slot_of(layout, index) for index in major_first] == list(range(layout.size))
+    assert layout.minor_to_major == order
+
+
+@given(st.data(), shapes(least=1))
+def test_padded_is_the_corner_of_a_packed_block(data, shape):
+    order = data.draw(orders(len(shape)))
+    block = tuple(n + data.draw(st.integers(0, 2)) for n in shape)
+    whole = Layout.packed(block, order)
+    layout = Layout.padded(shape, block, order)
+    assert slots_of(layout) == [slot_of(whole, index) for index in indices(shape)]
+    assert layout.required_size == whole.size
+
+
+@pytest.mark.parametrize("rank", range(5))
+def test_row_major_and_column_major(rank):
+    shape = tuple(range(2, 2 + rank))
+    assert Layout.row_major(shape) is Layout(shape) is Layout.packed(shape, descending(rank))
+    assert Layout.column_major(shape) is Layout.packed(shape, tuple(range(rank)))
+
+
+@pytest.mark.parametrize("labels", ["".join(p) for p in itertools.permutations("NCHW")])
+def test_labelled_puts_the_last_label_fastest(labels):
+    sizes = dict(zip("NCHW", (2, 3, 4, 5), strict=True))
+    layout = Layout.labelled(tuple(sizes.values()), labels)
+    running = 1
+    for letter in reversed(labels):
+        assert layout.strides["NCHW".index(letter)] == running
+        running *= sizes[letter]
+
+
+@pytest.mark.parametrize(
+    ("shape", "pitch", "itemsize", "order", "padded"),
+    [
+        ((4, 100), 256, 4, None, (4, 128)),
+        ((4, 64), 256, 4, None, (4, 64)),
+        ((4, 65), 256, 4, None, (4, 128)),
+        ((100, 4), 256, 2, (0, 1), (128, 4)),
+        ((2, 0), 16, 1, None, (2, 0)),
+        ((), 16, 1, None, ()),
+    ],
+)
+def test_pitched_rows_begin_at_multiples_of_the_pitch(shape, pitch, itemsize, order, padded):
+    layout = Layout.pitched(shape, pitch, itemsize, order)
+    assert layout.padded_shape == padded
+    assert layout is Layout.padded(shape, padded, order)
+
+
+@given(bases())
+def test_the_fields_of_a_layout_make_it_again(layout):
+    fields = ("parts", "offset", "minor_to_major", "padded_shape", "padding_value")
+    assert Layout(layout.shape, **{name: getattr(layout, name) for name in fields}) is layout

@@ -1,0 +1,190 @@
+"""The examples that the DirectML and XLA documents print, number by number."""
+
+import pytest
+from layouts import indices
+
+from tensorlayout.layout import Layout, PaddingValue
+
+# --- DirectML: "Using strides to express padding and memory layout" ----------------------------
+
+
+def table(layout, values):
+    """The offsets and the values of a table, as lists of words."""
+    offsets, row = layout.table(values).splitlines()
+    return offsets.removeprefix("Offset:").split(), row.removeprefix("Value:").split()
+
+
+@pytest.mark.parametrize(
+    ("layout", "values", "memory"),
+    [
+        (Layout((2, 3), (3, 1)), "ABCDEF", "A B C D E F"),
+        (Layout((2, 3), (1, 2)), "ABCDEF", "A D B E C F"),
+        (Layout((2, 3), (0, 1)), "ABCABC", "A B C"),
+        (Layout((2, 3), (5, 1)), "ABCDEF", "A B C x x D E F"),
+        (Layout.padded((2, 3), (2, 5)), "ABCDEF", "A B C x x D E F x x"),
+    ],
+    ids=["row-major", "column-major", "broadcast", "stride 5", "padded to 5"],
+)
+def test_the_strides_page_draws_this_memory(layout, values, memory):
+    offsets, row = table(layout, values)
+    assert row == memory.split()
+    assert offsets == list(map(str, range(len(row))))
+
+
+def test_letters_are_the_default_values():
+    assert table(Layout((2, 3), (1, 2)), None)[1] == list("ADBECF")
+    assert table(Layout((2, 3), (0, 1)), None)[1] == ["A", "B", "C"]
+    letters = table(Layout((28,), (1,)), None)[1]
+    assert letters[24:] == ["Y", "Z", "AA", "AB"]
+
+
+def test_columns_of_the_table_are_aligned():
+    assert Layout((2, 3), (5, 1)).table().splitlines() == [
+        "Offset: 0 1 2 3 4 5 6 7",
+        "Value:  A B C x x D E F",
+    ]
+    assert Layout.row_major((11,)).table(range(100, 111)).splitlines()[0] == (
+        "Offset:   0   1   2   3   4   5   6   7   8   9  10"
+    )
+
+
+def test_the_offset_of_an_element_is_a_dot_product():
+    assert Layout((2, 2, 3), (6, 3, 1)).offset_of((1, 0, 1)) == 7
+
+
+def test_packed_strides_of_nchw_and_nhwc():
+    assert Layout.labelled((1, 1, 3, 5), "NCHW").strides == (15, 15, 5, 1)
+    assert Layout.labelled((1, 1, 3, 5), "NHWC").strides == (15, 1, 5, 1)
+    assert Layout.labelled((1, 1, 3, 5), "NHWC").shape == (1, 1, 3, 5)
+
+
+def test_the_least_size_leaves_out_the_gap_behind_the_last_row():
+    assert Layout((2, 3), (5, 1)).nbytes(4) == 32
+    assert Layout((2, 3), (0, 1)).nbytes(4) == 12
+
+
+# --- XLA: shapes and layouts, padded layouts of 2017, tiled layouts ----------------------------
+
+
+def test_minor_to_major_of_a_matrix():
+    assert table(Layout.packed((2, 3), (0, 1)), "abcdef")[1] == list("adbecf")
+    assert table(Layout.packed((2, 3), (1, 0)), "abcdef")[1] == list("abcdef")
+
+
+@pytest.mark.parametrize(
+    ("order", "memory"),
+    [((0, 1), "a d 0 b e 0 c f 0 0 0 0 0 0 0"), ((1, 0), "a b c 0 0 d e f 0 0 0 0 0 0 0")],
+)
+def test_padded_layouts(order, memory):
+    layout = Layout.padded((2, 3), (3, 5), order, PaddingValue.ZERO)
+    assert table(layout, "abcdef")[1] == memory.split()
+
+
+def test_ones_show_as_ones_and_other_padding_as_gaps():
+    shown = {PaddingValue.ONE: "1", PaddingValue.LOWEST: "x", PaddingValue.UNSPECIFIED: "x"}
+    for value, word in shown.items():
+        assert table(Layout.padded((1, 1), (1, 2), None, value), "a")[1] == ["a", word]
+
+
+def test_bytes_count_padded_sizes():
+    assert Layout.padded((10, 20), (15, 21)).nbytes(4) == 1260
+
+
+def test_linear_indices_of_10_by_20():
+    assert Layout.packed((10, 20), (0, 1)).offset_of((3, 5)) == 53
+    assert Layout.packed((10, 20), (1, 0)).offset_of((3, 5)) == 65
+
+
+def test_strides_of_a_dimension():
+    assert Layout.row_major((5, 8, 10, 4)).strides[1] == 40
+    assert [4 * s for s in Layout.row_major((3, 5, 7)).strides] == [140, 28, 4]
+
+
+# text of the shape: sizes, parts, the number of positions, the position of each element
+TILED = {
+    "f32[3,5]{1,0:T(2,2)}": (
+        (3, 5),
+        [((2, 12), (2, 2)), ((3, 4), (2, 1))],
+        24,
+        [[0, 1, 4, 5, 8], [2, 3, 6, 7, 10], [12, 13, 16, 17, 20]],
+    ),
+    "f32[3,5]{0,1:T(2,2)}": (
+        (3, 5),
+        [((2, 4), (2, 1)), ((3, 8), (2, 2))],
+        24,
+        [[0, 2, 8, 10, 16], [1, 3, 9, 11, 17], [4, 6, 12, 14, 20]],
+    ),
+    "f32[4,8]{1,0:T(2,4)}": (
+        (4, 8),
+        [((2, 16), (2, 4)), ((2, 8), (4, 1))],
+        32,
+        [
+            [0, 1, 2, 3, 8, 9, 10, 11],
+            [4, 5, 6, 7, 12, 13, 14, 15],
+            [16, 17, 18, 19, 24, 25, 26, 27],
+            [20, 21, 22, 23, 28, 29, 30, 31],
+        ],
+    ),
+    "bf16[4,8]{1,0:T(2,4)(2,1)}": (
+        (4, 8),
+        [((2, 16), (2, 1)), ((2, 8), (4, 2))],
+        32,
+        [
+            [0, 2, 4, 6, 8, 10, 12, 14],
+            [1, 3, 5, 7, 9, 11, 13, 15],
+            [16, 18, 20, 22, 24, 26, 28, 30],
+            [17, 19, 21, 23, 25, 27, 29, 31],
+        ],
+    ),
+    "f32[2,5]{1,0:T(4)}": (
+        (2, 5),
+        [((2, 8),), ((2, 4), (4, 1))],
+        16,
+        [[0, 1, 2, 3, 4], [8, 9, 10, 11, 12]],
+    ),
+    "f32[2,3,4]{0,2,1:T(2,2)}": (
+        (2, 3, 4),
+        [((1, 4), (2, 1)), ((3, 8),), ((2, 4), (2, 2))],
+        24,
+        [
+            [[0, 2, 4, 6], [8, 10, 12, 14], [16, 18, 20, 22]],
+            [[1, 3, 5, 7], [9, 11, 13, 15], [17, 19, 21, 23]],
+        ],
+    ),
+}
+
+
+def at(table, index):
+    for i in index:
+        table = table[i]
+    return table
+
+
+@pytest.mark.parametrize(("shape", "parts", "size", "positions"), TILED.values(), ids=TILED)
+def test_positions_in_tiled_layouts(shape, parts, size, positions):
+    layout = Layout(shape, parts=parts)
+    for index in indices(shape):
+        assert layout.offset_of(index) == at(positions, index)
+    assert layout.required_size == size
+    assert layout.padding_size == size - layout.size
+    assert layout.covers_block
+
+
+def test_padding_of_the_first_tiled_figure():
+    layout = Layout((3, 5), parts=[((2, 12), (2, 2)), ((3, 4), (2, 1))])
+    unused = [slot for slot in range(24) if layout.index_of(slot) is None]
+    assert unused == [9, 11, 14, 15, 18, 19, 21, 22, 23]
+    assert layout.padded_shape == (4, 6)
+
+
+def test_a_tile_that_leaves_the_first_dimension_alone():
+    layout = Layout((2, 3, 4), parts=[[(2, 16)], [(2, 8), (2, 2)], [(2, 4), (2, 1)]])
+    assert layout.offset_of((1, 2, 3)) == 29
+    assert layout.required_size == 32
+
+
+def test_tiles_that_continue_each_other_are_no_tiles():
+    rows = Layout((16, 128), parts=[((2, 1024), (8, 128)), ((1, 1024), (128, 1))])
+    assert rows is Layout.row_major((16, 128))
+    five = Layout((5, 128), parts=[((1, 1024), (8, 128)), ((1, 1024), (128, 1))])
+    assert five is Layout.padded((5, 128), (8, 128))

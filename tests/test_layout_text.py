@@ -1,0 +1,165 @@
+"""The text form: written, read, and refused."""
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from layouts import LAYOUTS, every_layout, layouts
+
+from tensorlayout.layout import BitPattern, Layout, PaddingValue
+
+
+@every_layout
+def test_parse_reads_what_str_wrote(layout):
+    assert Layout.parse(str(layout)) is layout
+
+
+@every_layout
+def test_eval_reads_what_repr_wrote(layout):
+    assert eval(repr(layout), {"Layout": Layout}) is layout
+    assert Layout.parse(repr(layout)) is layout
+
+
+@every_layout
+def test_blanks_do_not_matter(layout):
+    loose = re.sub(r"([,():+])", r" \1 ", str(layout)).replace(" padding", "\t\n  padding")
+    assert Layout.parse(f"  {layout}\n") is layout
+    if "0x" not in loose:
+        assert Layout.parse(loose.replace("= (", "=(")) is layout
+
+
+@pytest.mark.parametrize(
+    ("layout", "text"),
+    [
+        (Layout.row_major(()), "():()"),
+        (Layout.row_major((3,)), "(3,):(1,)"),
+        (Layout.row_major((2, 3)), "(2,3):(3,1)"),
+        (Layout.column_major((2, 3)), "(2,3):(1,2)"),
+        (
+            Layout.padded((2, 3), (2, 5), None, PaddingValue.ZERO),
+            "(2,3):(5,1) padded=(2,5) padding=ZERO",
+        ),
+        (Layout((2, 3), (0, 1), offset=4), "(2,3):(0,1)+4"),
+        (Layout((2, 3), (-3, -1), offset=5), "(2,3):(-3,-1)+5"),
+        (
+            Layout((3, 5), parts=[((2, 12), (2, 2)), ((3, 4), (2, 1))]),
+            "(3,5):(2*12+2*2,3*4+2*1)",
+        ),
+        (Layout.packed((1, 3), (0, 1)), "(1,3):(1,1) order=(0,1)"),
+        (
+            Layout.padded((2, 3), (3, 5), (0, 1), BitPattern(0x3F800000, "float32")),
+            "(2,3):(1,3) padded=(3,5) padding=0x3f800000:float32",
+        ),
+        (
+            Layout((3,), parts=[((2, 3), (2, 1))]).slice(None).moved(2),
+            "(1,3):(1,2*3+2*1)+2",
+        ),
+    ],
+)
+def test_text_forms(layout, text):
+    assert str(layout) == text
+    assert repr(layout) == f"Layout.parse('{text}')"
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "must read"),
+        ("(2,3)", "must read"),
+        ("2,3:3,1", "must read"),
+        ("(2,3):(3,1", "must read"),
+        ("(2,3):(3,1))", "must read"),
+        ("(2,3):(3,1)+", "must read"),
+        ("(2,3):(3,1)-1", "must read"),
+        ("(2,3):(3,1)+1.5", "must read"),
+        ("(-2,3):(3,1)", "must read"),
+        ("(2,3):(3,1) padded=(2,5", "must read"),
+        ("(2,3):(5,1) padding=ZERO padded=(2,5)", "must read"),
+        ("(2,3):(3,1) extra", "must read"),
+        ("Layout.parse('(2,3):(3,1)'", "must read"),
+        ("(2,3):(3,1)')", "must read"),
+        ("(٢,3):(3,1)", "must read"),
+        ("(2,3):(3,)", "has 2 sizes but 1 strides"),
+        ("(2,,3):(3,1)", "empty place between commas"),
+        ("(,):(,)", "empty place between commas"),
+        ("(2,3):(3,1 1)", "where an integer belongs"),
+        ("(2,3):(3,-)", "where an integer belongs"),
+        ("(4,3):(2*6+3,1)", "where extent*stride belongs"),
+        ("(4,3):(2*6+2*,1)", "where an integer belongs"),
+        ("(4,3):(*,1)", "where an integer belongs"),
+        ("(1" + "0" * 50 + ",):(1,)", "where an integer belongs"),
+        ("(2,):(1,)+" + "9" * 5000, "where an integer belongs"),
+        ("(2,3):(5,1) padded=(2,5) padding=zero", "padding must be one of ZERO, ONE"),
+        ("(2,3):(5,1) padded=(2,5) padding=1.0", "padding must be one of ZERO, ONE"),
+        ("(2,3):(5,1) padded=(2,5) padding=0x1", "padding must be one of ZERO, ONE"),
+        ("(2,3):(5,1) padded=(2,5) padding=0xfg:float32", "padding must be one of ZERO"),
+    ],
+)
+def test_other_texts_are_refused(text, complaint):
+    with pytest.raises(ValueError, match=f"layout text: .*{re.escape(complaint)}.*, got") as caught:
+        Layout.parse(text)
+    assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("(2,3):(3,1) order=(0,1)", "minor_to_major: .* contradicts the strides"),
+        ("(2,3):(3,1) order=(1,1)", "minor_to_major: must be a permutation"),
+        ("(2,3):(3,1) padded=(2,5)", "padded_shape: .* cover a whole block"),
+        ("(2,3):(3,1) padded=(1,5)", "padded_shape: must have one size at least"),
+        ("(2,3):(-3,1)", "offset: .* negative slots"),
+        ("(5,3):(2*6+2*3,1)", "parts: .* do not span the size 5; 3 first would"),
+        ("(5,3):(2*6+0*3,1)", "parts: extents after the first"),
+        ("(" + "1," * 65 + "):(" + "1," * 65 + ")", "shape: at most 64 dimensions"),
+        ("(99999999999999999999,):(1,)", "shape: .* more than"),
+    ],
+)
+def test_texts_of_wrong_layouts_are_refused(text, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        Layout.parse(text)
+
+
+@pytest.mark.parametrize("thing", [None, 5, b"(2,):(1,)", (2, 3), Layout.row_major((2,))])
+def test_what_is_no_text_is_refused(thing):
+    with pytest.raises(TypeError, match="layout text: must be a str, got"):
+        Layout.parse(thing)
+
+
+def test_long_blanks_are_no_trap():
+    with pytest.raises(ValueError, match="must read"):
+        Layout.parse("(2,3):(3,1)" + " " * 300_000 + "x")
+
+
+TEXTS = st.one_of(st.sampled_from([str(layout) for _, layout in LAYOUTS]), layouts(most=1).map(str))
+BITS = st.sampled_from([*"(),:+-*=0123456789x ", "padded=", "order=", "padding=", "ZERO", "é", "²"])
+
+
+ARGUMENTS = ["layout text", "shape", "strides", "parts", "offset", "minor_to_major", "padded_shape"]
+
+
+def read(text):
+    """The layout, or the message of a ValueError; nothing else may be raised."""
+    try:
+        return Layout.parse(text), ""
+    except ValueError as error:
+        return None, str(error)
+
+
+@settings(max_examples=500)
+@given(TEXTS, st.lists(st.tuples(st.integers(0, 80), st.integers(0, 3), BITS), max_size=3))
+def test_mutated_texts_give_a_layout_or_a_value_error(text, changes):
+    for at, cut, new in changes:
+        text = text[:at] + new + text[at + cut :]
+    layout, complaint = read(text)
+    if layout is not None:
+        assert Layout.parse(str(layout)) is layout
+    else:
+        assert complaint.split(":")[0] in ARGUMENTS
+
+
+@given(st.text(max_size=40))
+def test_any_text_gives_a_layout_or_a_value_error(text):
+    layout, complaint = read(text)
+    assert layout is not None or complaint.startswith("layout text: ")

@@ -1,0 +1,215 @@
+"""A layout is a value: equal fields are one object, for as long as somebody holds it."""
+
+import copy
+import gc
+import os
+import pickle
+import subprocess
+import sys
+import threading
+import time
+import tracemalloc
+import weakref
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from layouts import LAYOUTS, bases, every_layout, operations
+
+from tensorlayout.layout import BitPattern, Layout, PaddingValue
+
+V = PaddingValue
+
+
+@every_layout
+def test_copies_and_pickles_are_the_same_object(layout):
+    assert copy.copy(layout) is copy.deepcopy(layout) is layout
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        assert pickle.loads(pickle.dumps(layout, protocol)) is layout
+
+
+@given(bases(), st.data())
+def test_one_view_made_twice_is_one_object(layout, data):
+    name, *arguments = data.draw(operations(layout))
+    assert getattr(layout, name)(*arguments) is getattr(layout, name)(*arguments)
+
+
+def test_equality_and_hash_are_those_of_the_object():
+    made = [layout for _, layout in LAYOUTS]
+    assert len({*made, *made}) == len(set(map(id, made)))
+    assert Layout((2, 3), (3, 1)) == Layout.row_major([2, 3])
+    assert Layout((1, 3), (7, 1)) != Layout((1, 3), (3, 1))
+
+
+def test_each_field_makes_a_difference():
+    base = Layout.padded((1, 3), (1, 5), None, V.ZERO)
+    others = [
+        Layout.padded((1, 2), (1, 5), None, V.ZERO),
+        Layout((1, 3), (9, 1), padded_shape=(1, 5), padding_value=V.ZERO),
+        base.moved(1),
+        Layout.padded((1, 3), (1, 5), (0, 1), V.ZERO),
+        Layout.padded((1, 3), (1, 4), None, V.ZERO),
+        *(Layout.padded((1, 3), (1, 5), None, v) for v in V if v is not V.ZERO),
+        Layout.padded((1, 3), (1, 5), None, BitPattern(0, "float32")),
+        Layout.padded((1, 3), (1, 5), None, BitPattern(0x80000000, "float32")),
+        Layout.padded((1, 3), (1, 5), None, BitPattern(0, "int32")),
+    ]
+    assert len({base, *others}) == len(others) + 1
+
+
+def test_true_is_stored_as_1():
+    assert repr(Layout((True, 3), offset=False)) == "Layout.parse('(1,3):(3,1)')"
+
+
+@pytest.mark.parametrize("ask", ["form", "at_origin", "strides", "covers_block", "is_overlapping"])
+def test_a_layout_goes_with_its_last_holder(ask):
+    gc.disable()
+    try:
+        for make in (lambda: Layout((91, 93)), lambda: Layout((91, 93), (200, 1), offset=5)):
+            layout = make()
+            getattr(layout, ask)
+            seen = weakref.ref(layout)
+            del layout
+            assert seen() is None
+    finally:
+        gc.enable()
+
+
+def _make_slices(count):
+    base = Layout.row_major((count, 3))
+    for i in range(count):
+        base.slice(i)
+
+
+def test_slices_leave_nothing_behind():
+    _make_slices(10)
+    gc.collect()
+    before = sys.getallocatedblocks()
+    _make_slices(10**5)
+    gc.collect()
+    assert sys.getallocatedblocks() - before < 1000
+
+
+@pytest.mark.long
+def test_a_million_slices_leave_nothing_behind():
+    gc.collect()
+    tracemalloc.start()
+    try:
+        _make_slices(10**6)
+        gc.collect()
+        assert tracemalloc.get_traced_memory()[0] < 10**7
+    finally:
+        tracemalloc.stop()
+
+
+def test_many_layouts_at_once_are_all_found_again():
+    base = Layout.row_major((3000, 2))
+    held = [base.slice(i) for i in range(3000)]
+    assert all(base.slice(i) is layout for i, layout in enumerate(held))
+    assert len(set(held)) == 3000
+
+
+def test_eight_threads_get_the_same_objects():
+    start = threading.Barrier(8)
+    results = [[] for _ in range(8)]
+
+    def work(number):
+        start.wait()
+        for i in range(1500):
+            whole = Layout.padded((i + 5, 7), (i + 5, 8), (0, 1))
+            results[number].append((whole, whole.slice(2), whole.permute((1, 0)).form))
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    for made in zip(*results, strict=True):
+        assert len(made) == 8
+        assert len({tuple(map(id, layouts)) for layouts in made}) == 1
+
+
+def test_threads_that_make_and_drop_layouts_do_not_disturb_each_other():
+    failures = []
+
+    def work():
+        for i in range(2000):
+            layout = Layout((i % 7 + 2, 5), offset=i % 11)
+            if layout is not Layout.parse(str(layout)):
+                failures.append(layout)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
+def test_a_finalizer_may_make_layouts():
+    class Maker:
+        def __del__(self):
+            made.append(Layout((12345, 6)))
+
+    made = []
+    for _ in range(50):
+        cycle = [Maker()]
+        cycle.append(cycle)
+    del cycle
+    base = Layout.row_major((5000, 3))
+    kept = [base.slice(i) for i in range(5000)]  # enough objects for collections on the way
+    gc.collect()
+    assert len(made) == 50
+    assert len(set(made)) == 1
+    assert len(kept) == 5000
+
+
+def test_hashes_need_no_equal_seed():
+    """Layouts with padding values come back from another process as the same objects."""
+    layout = Layout.padded((2, 3), (2, 5), None, V.HIGHEST)
+    code = (
+        "import pickle, sys; sys.stdout.buffer.write(pickle.dumps(pickle.load(sys.stdin.buffer)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        input=pickle.dumps(layout),
+        capture_output=True,
+        check=True,
+        env={**os.environ, "PYTHONHASHSEED": "7"},
+    )
+    assert pickle.loads(done.stdout) is layout
+
+
+def test_the_layout_package_needs_no_numpy():
+    code = (
+        "import sys, types; package = types.ModuleType('tensorlayout');"
+        "package.__path__ = sys.argv[1:]; sys.modules['tensorlayout'] = package;"
+        "import tensorlayout.layout; assert 'numpy' not in sys.modules;"
+        "print(*sorted(m for m in sys.modules if m.startswith('tensorlayout.')))"
+    )
+    import tensorlayout
+
+    done = subprocess.run(
+        [sys.executable, "-c", code, *tensorlayout.__path__],
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    assert all(name.startswith("tensorlayout.layout") for name in done.stdout.split())
+
+
+def test_a_slice_takes_microseconds():
+    """Far above what it takes (about 10 us), so that a busy machine does not fail."""
+    base = Layout.row_major((10**6, 4))
+    best = float("inf")
+    for trial in range(5):
+        start = time.perf_counter()
+        for i in range(trial * 500, trial * 500 + 500):
+            base.slice(i)
+        best = min(best, (time.perf_counter() - start) / 500)
+    assert best < 200e-6

@@ -14,6 +14,11 @@ from tensorlayout.functions import elementwise
 
 
 def _nextafter(x, y):
+    """`y` where both are equal, which NumPy's float16 is not for zeros of two signs."""
+    return np.where(x == y, y, _next_number(x, y)).astype(x.dtype)
+
+
+def _next_number(x, y):
     """By the bits, which count up with the magnitude."""
     if x.dtype != BFLOAT16:
         return np.nextafter(x, y)

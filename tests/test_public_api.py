@@ -47,6 +47,9 @@ DTYPES = {
 KEYWORDS = {"layout"}
 
 
+STANDARD_DUNDERS = {"__array_namespace_info__"}
+
+
 def defined(module: ModuleType) -> dict[str, object]:
     """The public functions and constants that a module binds at its top level, imports excluded."""
     tree = ast.parse(Path(module.__file__).read_text("utf-8"))
@@ -57,7 +60,8 @@ def defined(module: ModuleType) -> dict[str, object]:
         elif isinstance(node, (ast.Assign, ast.AnnAssign)):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             names |= {n.id for target in targets for n in ast.walk(target) if is_name(n)}
-    return {name: getattr(module, name) for name in names if not name.startswith("_")}
+    public = {name for name in names if not name.startswith("_") or name in STANDARD_DUNDERS}
+    return {name: getattr(module, name) for name in public}
 
 
 def is_name(node: ast.AST) -> bool:

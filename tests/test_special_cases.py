@@ -125,10 +125,6 @@ class Group:
             pytest.fail(f"{how}, {self.dtype}: {len(rows)} cases\n" + "\n".join(lines))
 
 
-def python_scalar(value):
-    return float(value) if value.dtype.kind == "V" else value.item()
-
-
 ORDINARY_OPERANDS = {function: operands for (function, _), (operands, _) in ORDINARY.items()}
 GROUPS = [
     pytest.param((function, kind, dtype), id=f"{function}-{dtype}")
@@ -221,7 +217,7 @@ def test_beside_scalars(group):
     results = {name: [] for name in names}
     for one, other in zip(*group.operands, strict=True):
         x1, x2 = (tl.asarray(np.full(LANES, v, group.dtype)) for v in (one, other))
-        first, second = python_scalar(one), python_scalar(other)
+        first, second = (float(v) if v.dtype.kind == "V" else v.item() for v in (one, other))
         results["function"].append(group.call(x1, second))
         results["rank 0"].append(group.call(x1[0], x2))
         results["both of rank 0"].append(group.call(x1[0], x2[0]))

@@ -114,7 +114,10 @@ def _float(self: Tensor) -> float:
 
 
 def _complex(self: Tensor) -> complex:
-    return complex(_single(self, complex))
+    value = complex(_single(self, complex))
+    if value != value and not dtypes.in_category(self.dtype, "complex floating"):
+        return complex(value.real, value.real)  # the standard makes both parts NaN
+    return value
 
 
 def _index(self: Tensor) -> int:

@@ -340,7 +340,7 @@ plane("exp", (-INF, 5.0, 0.0, -0.0), (INF, (TINY, 1.0), INF, INF), (INF, 2.0, -I
 plane("exp", (INF, 4.0, -INF, -INF), (INF, 5.0, INF, -INF), (-INF, (INF, NAN), ZEROS, ZEROS))
 plane("exp", (INF, (INF, NAN), INFS, NAN), (NAN, 0.0, NAN, 0.0))
 plane("exp", (NAN, (*NONZERO, INF, NAN), NAN, NAN))
-plane("expm1", (ZEROS, 0.0, ZEROS, 0.0), (FINITE, (INF, NAN), NAN, NAN), (INF, 0.0, INF, 0.0))
+plane("expm1", (ZEROS, 0.0, 0.0, 0.0), (FINITE, (INF, NAN), NAN, NAN), (INF, 0.0, INF, 0.0))
 plane("expm1", (-INF, (0.0, TINY, 1.0, 2.0), -1.0, 0.0), (-INF, (4.0, 5.0), -1.0, -0.0))
 plane("expm1", (INF, (TINY, 1.0), INF, INF), (INF, 2.0, -INF, INF), (INF, 4.0, -INF, -INF))
 plane("expm1", (INF, 5.0, INF, -INF), (-INF, (INF, NAN), -1.0, ZEROS), (NAN, 0.0, NAN, 0.0))

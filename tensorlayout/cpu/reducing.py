@@ -60,15 +60,20 @@ def _count(x: Array, dims: tuple[int, ...]) -> np.float64:
 
 def mean(x: Array, dims: tuple[int, ...], keepdims: bool, out: Array) -> None:
     """The sum divided by the count; NaN of nothing."""
-    total = _reduce(np.add, x, dims, keepdims, accumulator(out.dtype))
-    _store(out, total / _count(x, dims))
+    total, count = _reduce(np.add, x, dims, keepdims, accumulator(out.dtype)), _count(x, dims)
+    if out.dtype.kind == "c":  # by parts: a NaN in one must not reach the other
+        _store(out.real, total.real / count)
+        _store(out.imag, total.imag / count)
+    else:
+        _store(out, total / count)
 
 
 def _variance(x: Array, dims: tuple[int, ...], keepdims: bool, correction: float) -> Any:
     count = _count(x, dims)
     middle = _reduce(np.add, x, dims, True, np.float64) / count
     squares = np.square(x - middle, dtype=np.float64)
-    return _reduce(np.add, squares, dims, keepdims) / np.float64(max(count - correction, 0.0))
+    divisor = count - correction
+    return _reduce(np.add, squares, dims, keepdims) / (divisor if divisor > 0 else np.nan)
 
 
 def variance(

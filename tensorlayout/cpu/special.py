@@ -101,9 +101,13 @@ def _folded(function: Any) -> Repaired:
 
 
 def _expm1(given: Sequence[Array], out: Array) -> None:
-    """NumPy multiplies infinities by zeros; `exp` has the same special cases, one greater."""
+    """NumPy multiplies infinities by zeros; `exp` has the same special cases, one greater.
+
+    Of -0 the real part is +0, unlike that of real numbers.
+    """
     (x,) = given
     np.expm1(x, out=out)
+    np.add(out.real, 0, out=out.real)
     if not _all_finite(x):
         special = ~np.isfinite(x)
         out[special] = np.exp(x[special]) - 1
@@ -175,7 +179,7 @@ def usual_exponent(exponent: float) -> bool:
 def _pow_signed(given: Sequence[Array], out: Array) -> None:
     """NumPy raises for negative exponents; here the exact result is truncated, as 0 ** -1 is."""
     x, y = given
-    if np.minimum.reduce(y, axis=None, initial=0) == 0:
+    if _all(y >= 0):
         np.power(x, y, out=out)
         return
     np.power(x, np.maximum(y, 0), out=out)

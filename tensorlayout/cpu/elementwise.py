@@ -85,7 +85,7 @@ def _last_repeats(plan: ElementwisePlan) -> bool:
 
 
 def _is_ufunc(plan: ElementwisePlan) -> bool:
-    return isinstance(plan.numpy, np.ufunc)
+    return isinstance(plan.operation.numpy, np.ufunc)
 
 
 def _contiguous(spec: Spec) -> bool:
@@ -105,7 +105,7 @@ def _natural(plan: ElementwisePlan) -> bool:
 def _loop(plan: ElementwisePlan, given: Sequence[Any]) -> bool:
     """Whether NumPy picks the planned dtypes for operands of dtypes (or scalar kinds) `given`."""
     try:
-        loop = plan.numpy.resolve_dtypes((*given, None))
+        loop = plan.operation.numpy.resolve_dtypes((*given, None))
     except TypeError:
         return False
     return tuple(loop) == (*plan.inputs, plan.result.dtype)
@@ -113,7 +113,7 @@ def _loop(plan: ElementwisePlan, given: Sequence[Any]) -> bool:
 
 def _direct(plan: ElementwisePlan) -> Run:
     """Row-major operands: NumPy allocates; the shortest path there is."""
-    function, spec = plan.numpy, plan.result
+    function, spec = plan.operation.numpy, plan.result
     copy, new = unbuffered.copy, object.__new__
     if len(plan.operands) == 1:
 
@@ -202,7 +202,7 @@ def _call(plan: ElementwisePlan) -> Any:
     A ufunc converts operands in blocks, so no operand is copied as a whole; other functions get
     converted operands.
     """
-    function, repaired = plan.numpy, _repaired(plan)
+    function, repaired = plan.operation.numpy, _repaired(plan)
     if repaired is not None:
         return special.in_blocks(repaired, plan.inputs, plan.in_place)
     if isinstance(function, np.ufunc):
@@ -275,7 +275,7 @@ def _in_place(plan: ElementwisePlan) -> Run:
 
 def _in_place_directly(plan: ElementwisePlan) -> Run:
     """``x += y`` where NumPy's promotion is the planned one."""
-    function, copy = plan.numpy, unbuffered.copy
+    function, copy = plan.operation.numpy, unbuffered.copy
 
     def run(x: Tensor, y: Any) -> Tensor:
         other = y._memory if type(y) is Tensor else y

@@ -130,20 +130,6 @@ def _round(x: Array, out: Array) -> None:
         np.rint(x, out)
 
 
-def _bfloat16_sign(x: Array, out: Array) -> None:
-    np.add(np.sign(x), np.zeros_like(x), out)  # ml_dtypes has -0 as the sign of -0
-
-
-def _signed_pow(x1: Array, x2: Array, out: Array) -> None:
-    """Integer powers; those that NumPy refuses are 0, but for 1 and -1."""
-    if (x2 >= 0).all():
-        np.power(x1, x2, out)
-        return
-    found = np.power(x1, np.maximum(x2, 0))
-    sign = np.where(x2 & 1, x1, 1)
-    np.copyto(out, np.where(x2 < 0, np.where((x1 == 1) | (x1 == -1), sign, 0), found))
-
-
 abs = _unary("abs", "numeric", np.absolute, "The magnitude of each element.", "real")
 acos = _unary("acos", "floating-point", np.arccos, "The principal inverse cosine, in radians.")
 acosh = _unary("acosh", "floating-point", np.arccosh, "The inverse hyperbolic cosine.")
@@ -205,9 +191,12 @@ reciprocal = _unary(
     repair=special.reciprocal,
 )
 round = _unary("round", "numeric", _round, "The nearest integer, ties to even.")
-sign = calling.unary(
-    Elementwise("sign", "numeric", np.sign, of_kind={"V": _bfloat16_sign}, repair=special.sign),
+sign = _unary(
+    "sign",
+    "numeric",
+    np.sign,
     "-1, 0 or 1; ``x / abs(x)`` for complex dtypes.",
+    repair=special.sign,
 )
 signbit = _unary(
     "signbit",

@@ -26,11 +26,6 @@ class ElementwisePlan:
     flat: bool  # all operands and the result have equal strides over one whole block
     in_place: bool = False
 
-    @property
-    def numpy(self) -> Any:
-        """The function of the CPU for these inputs."""
-        return (self.operation.of_kind or {}).get(self.inputs[0].kind, self.operation.numpy)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Elementwise:
@@ -40,10 +35,9 @@ class Elementwise:
     result's dtype follows from the promoted one (``same``, ``bool``, ``real``); `numpy`, the
     function of the CPU; `abstain`, operands that vote on the layout only if no other does (the
     condition of `where`), which also stay out of promotion; `integers`, what integers are taken as
-    where the standard wants floating-point operands: refused if None; `of_kind`, other functions of
-    the CPU for some kinds of NumPy dtypes;
-    `repair`, by name of dtype, what the CPU runs in place of `numpy` where that departs from the
-    standard's special cases.
+    where the standard wants floating-point operands: refused if None; `repair`, by name of dtype,
+    what the CPU runs in place of `numpy` where that departs from the standard's special cases;
+    `usual`, whether a Python scalar as last operand needs no repair.
     """
 
     name: str
@@ -52,7 +46,6 @@ class Elementwise:
     result: str = "same"
     abstain: tuple[int, ...] = ()
     integers: DType | None = None
-    of_kind: dict[str, Any] | None = None
     repair: Mapping[str, Any] | None = None
     usual: Callable[[Any], bool] | None = None
 

@@ -253,7 +253,8 @@ class Layout(Placement):
         if not self.covers_block:
             return Layout.packed(self.shape, self.minor_to_major)
         if self.is_tiled:
-            steps = [[(e, abs(s)) for e, s in dim] for dim in self.parts]
+            # A block without slots may have strides of 0, which no form has.
+            steps = [[(e, abs(s) or 1) for e, s in dim] for dim in self.parts]
             whole = zip(steps, self.padded_shape, strict=True)
             parts = tuple(tuple(dim) if p != 1 else ((1, 1),) for dim, p in whole)
             form = self._replace(parts=parts, offset=0)

@@ -223,3 +223,10 @@ def test_scalars_are_converted_as_tensors_are(dtype, value, expected):
     x = tl.zeros((2,), dtype=dtype)
     x[...] = value
     assert [float(v) for v in x] == [expected, expected]
+
+
+def test_nothing_is_written_where_nothing_is_selected():
+    x = tl.asarray([1, 2, 3])
+    nowhere = tl.asarray([False, False, False])
+    x[nowhere] = x[nowhere]
+    same(x, np.array([1, 2, 3]))

@@ -47,17 +47,13 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
         value = asarray(value)
     value = calling.operand("__setitem__", value)
     items = () if key is ... else _items(key)
+    kind = value._spec if isinstance(value, Tensor) else type(value)
     if _is_basic(items):
         part = x if key is ... else getitem(x, key)
-        kind = value._spec if isinstance(value, Tensor) else type(value)
         calling.call(_ASSIGN, (part._spec, kind), (part, value))
         return
-    if isinstance(value, Tensor):  # refuses complex into real, and another device
-        _ASSIGN.plan(x._spec, _INDEX.plan(value._spec, *["int"] * value.ndim).result)
-    else:
-        _ASSIGN.plan(x._spec, type(value))
     positions = tuple(item for item in items if isinstance(item, Tensor))
-    calling.call(_SCATTER, (x._spec, *(p._spec for p in positions)), (x, items, value))
+    calling.call(_SCATTER, (x._spec, kind, *(p._spec for p in positions)), (x, items, value))
 
 
 def _items(key: Any) -> tuple[Any, ...]:

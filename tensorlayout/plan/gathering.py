@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tensorlayout.plan.results import one_device
+from tensorlayout.plan.results import one_device, refuse_complex
 from tensorlayout.tensor import Spec
 
 # One entry per dimension of a basic index, without where it starts: an integer, a slice of `count`
@@ -108,7 +108,9 @@ class Scatter:
 
     name: str = "__setitem__"
 
-    def plan(self, destination: Spec, *positions: Spec) -> ScatterPlan:
+    def plan(self, destination: Spec, value: Spec | type, *positions: Spec) -> ScatterPlan:
         """The plan of the write."""
-        one_device(self.name, [destination, *positions])
+        values = [value] if isinstance(value, Spec) else []
+        one_device(self.name, [destination, *values, *positions])
+        refuse_complex(self.name, destination, value)
         return ScatterPlan(destination)

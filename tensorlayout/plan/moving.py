@@ -7,10 +7,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
-from tensorlayout.plan.results import LayoutSpec, checked_padding, in_dtype, layout_for, one_device
+from tensorlayout.plan.results import (
+    LayoutSpec,
+    checked_padding,
+    in_dtype,
+    layout_for,
+    one_device,
+    refuse_complex,
+)
 from tensorlayout.tensor import Spec
 
 
@@ -153,15 +159,7 @@ class Assign:
                     f" {destination.layout.shape}"
                 )
                 raise ValueError(msg) from None
-            complex_in = dtypes.in_category(value.dtype, "complex floating")
-        else:
-            complex_in = value is complex
-        if complex_in and not dtypes.in_category(destination.dtype, "complex floating"):
-            came = value.dtype if isinstance(value, Spec) else value.__name__
-            msg = (
-                f"{self.name}: {came} cannot be written into {destination.dtype}; take real() first"
-            )
-            raise TypeError(msg)
+        refuse_complex(self.name, destination, value)
         return AssignPlan(value, destination)
 
 

@@ -110,6 +110,17 @@ def checked_padding(layout: Layout, dtype: DType) -> Layout:
     return layout
 
 
+def refuse_complex(name: str, destination: Spec, value: Spec | type) -> None:
+    """TypeError where complex numbers would be written into a real tensor."""
+    if isinstance(value, Spec):
+        complex_in, came = in_category(value.dtype, "complex floating"), str(value.dtype)
+    else:
+        complex_in, came = value is complex, value.__name__
+    if complex_in and not in_category(destination.dtype, "complex floating"):
+        msg = f"{name}: {came} cannot be written into {destination.dtype}; take real() first"
+        raise TypeError(msg)
+
+
 def reduced_layout(layout: Layout, dims: Sequence[int], keepdims: bool) -> Layout:
     """Packed in the input's order, the dimensions `dims` gone or, with `keepdims`, of size 1."""
     if keepdims:

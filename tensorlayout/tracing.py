@@ -13,7 +13,6 @@ from typing import Any
 from tensorlayout.functions import calling
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Operation, Plan, prepared
-from tensorlayout.plan.gathering import IndexPlan, RowPlan
 from tensorlayout.plan.moving import (
     AssignPlan,
     CopyPlan,
@@ -22,6 +21,7 @@ from tensorlayout.plan.moving import (
     SamePlan,
     ViewPlan,
 )
+from tensorlayout.plan.slicing import IndexPlan, RowPlan
 from tensorlayout.tensor import Tensor
 
 _current: ContextVar[Trace | None] = ContextVar("trace", default=None)

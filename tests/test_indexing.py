@@ -120,8 +120,8 @@ def test_numbers_of_other_kinds_are_indices(key):
         (1.5, "must be an integer, a slice, None, Ellipsis"),
         ("a", "got str"),
         (tl.asarray([0.5]), "positions must be integers or booleans, got dtype float64"),
-        (tl.asarray([3]), "out of bounds"),
-        (tl.asarray([True, False]), "boolean index did not match"),
+        (tl.asarray([3]), "index 3 is outside a dimension of size 3"),
+        (tl.asarray([True, False]), "does not fit dimensions of sizes"),
     ],
 )
 def test_bad_indices(key, message):
@@ -190,7 +190,7 @@ def test_refused_writes(x, value, error, message, key):
     if x.ndim == 2:
         key = ...
     if key is not ... and isinstance(value, tl.Tensor) and value.ndim:
-        message = "shape mismatch|cannot assign"
+        message = "cannot be broadcast"
     before = np.array(np.asarray(x))
     with pytest.raises(error, match=message):
         x[key] = value

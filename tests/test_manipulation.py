@@ -167,7 +167,7 @@ ORDERS = [
     (lambda x: tl.stack([x, x], axis=2), "(2,3,2,4):(1,8,24,2)"),
     (lambda x: tl.roll(x, 1, axis=0), "(2,3,4):(1,8,2)"),
     (lambda x: tl.reshape(x, (6, 4)), "(6,4):(4,1)"),
-    (lambda x: tl.tile(x, (1, 1, 2)), "(2,3,8):(24,8,1)"),
+    (lambda x: tl.tile(x, (1, 1, 2)), "(2,3,8):(1,16,2)"),
     (lambda x: tl.concat([x[:, :, ::2], x], axis=2), "(2,3,6):(1,12,2)"),
 ]
 

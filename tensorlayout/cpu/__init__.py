@@ -11,6 +11,7 @@ from tensorlayout.cpu import (
     elementwise,
     gathering,
     library,
+    masking,
     moving,
     products,
     reducing,
@@ -19,8 +20,9 @@ from tensorlayout.plan import Plan, Run
 from tensorlayout.plan.along import AlongPlan
 from tensorlayout.plan.creating import CreatePlan
 from tensorlayout.plan.elementwise import ElementwisePlan
-from tensorlayout.plan.gathering import GatherPlan, IndexPlan, RowPlan, ScatterPlan
+from tensorlayout.plan.gathering import GatherPlan, ScatterPlan
 from tensorlayout.plan.library import LibraryPlan
+from tensorlayout.plan.masking import MaskedPlan, SelectPlan
 from tensorlayout.plan.moving import (
     AssignPlan,
     CopyPlan,
@@ -31,6 +33,7 @@ from tensorlayout.plan.moving import (
 )
 from tensorlayout.plan.products import ProductPlan
 from tensorlayout.plan.reducing import ReducePlan
+from tensorlayout.plan.slicing import IndexPlan, RowPlan
 
 _PREPARE: dict[type, Callable[[Any], Run]] = {
     AlongPlan: along.prepare,
@@ -42,12 +45,14 @@ _PREPARE: dict[type, Callable[[Any], Run]] = {
     IndexPlan: moving.prepare_index,
     JoinPlan: moving.prepare_join,
     LibraryPlan: library.prepare,
+    MaskedPlan: masking.prepare_masked,
     ProductPlan: products.prepare,
     ReducePlan: reducing.prepare,
     ReshapePlan: moving.prepare_reshape,
     RowPlan: moving.prepare_row,
     SamePlan: moving.prepare_same,
     ScatterPlan: gathering.prepare_scatter,
+    SelectPlan: masking.prepare_select,
     ViewPlan: moving.prepare_view,
 }
 

@@ -21,7 +21,6 @@ from tensorlayout.cpu.memory import (
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Run
-from tensorlayout.plan.gathering import IndexPlan, RowPlan
 from tensorlayout.plan.moving import (
     AssignPlan,
     CopyPlan,
@@ -30,6 +29,7 @@ from tensorlayout.plan.moving import (
     SamePlan,
     ViewPlan,
 )
+from tensorlayout.plan.slicing import IndexPlan, RowPlan
 from tensorlayout.tensor import Home, Tensor
 
 
@@ -138,11 +138,11 @@ def prepare_assign(plan: AssignPlan) -> Run:
 
 
 def _assign_scalar(dtype: DType, x: Tensor, value: Any) -> Tensor:
-    x._memory[...] = quietly(_scalar_in, dtype, value)
+    x._memory[...] = quietly(scalar_in, dtype, value)
     return x
 
 
-def _scalar_in(dtype: DType, value: Any) -> Array:
+def scalar_in(dtype: DType, value: Any) -> Array:
     """A Python scalar as tensors of its kind would be converted; OverflowError where none fits."""
     if type(value) is float and dtype.kind in "iu":
         found = np.empty((), dtype)
@@ -175,6 +175,14 @@ def prepare_join(plan: JoinPlan) -> Run:
         return result
 
     return run
+
+
+def converted(source: Array, dtype: DType) -> Array:
+    """A copy in another dtype, its dimensions in the order that they have in memory."""
+    found = np.empty_like(source, dtype)
+    convert = _convert if _is_float_to_integer(source.dtype, dtype) else _cast
+    convert(found, source)
+    return found
 
 
 def _mover(source: Layout, from_dtype: DType, result: Layout, to_dtype: DType) -> Any:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import index
 from typing import Any
 
 import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.functions import calling
-from tensorlayout.functions.creation import arange, asarray
-from tensorlayout.functions.manipulation import broadcast_to, reshape
-from tensorlayout.plan.gathering import Cut, Gather, Index, Row, Scatter
+from tensorlayout.functions.creation import asarray
+from tensorlayout.functions.manipulation import broadcast_to
+from tensorlayout.functions.searching import nonzero
+from tensorlayout.plan.gathering import Gather, GatherAlong, Scatter
+from tensorlayout.plan.masking import Masked, Select
 from tensorlayout.plan.moving import Assign
 from tensorlayout.plan.results import broadcast_shape, normalized_dims
+from tensorlayout.plan.slicing import Cut, Index, Row
 from tensorlayout.tensor import Tensor
 
 __all__ = ["take", "take_along_axis"]
@@ -21,26 +25,38 @@ __all__ = ["take", "take_along_axis"]
 _INDEX = Index()
 _ROW = Row()
 _GATHER = Gather()
+_SELECT = Select()
 _SCATTER = Scatter()
+_MASKED = Masked()
 _ASSIGN = Assign()
+_TAKE = Gather("take")
+_TAKE_ALONG = GatherAlong()
 
 
 def getitem(x: Tensor, key: Any) -> Tensor:
-    """``x[key]``: a view for integers, slices, Ellipsis and None; else a new row-major tensor."""
+    """``x[key]``: a view for integers, slices, Ellipsis and None; else packed in the order of `x`.
+
+    Tensors of integers index as NumPy's arrays do; one of booleans selects where it is true.
+    IndexError for positions outside, before anything is read.
+    """
     if type(key) is int:
         return calling.call(_ROW, (x._spec,), (x, key))
     items = _items(key)
     if _is_basic(items):
         return _basic(x, items)
-    positions = tuple(item for item in items if isinstance(item, Tensor))
-    return calling.call(_GATHER, (x._spec, *(p._spec for p in positions)), (x, items))
+    view, data, dims, front = _split(x, items)
+    if _is_mask(data):
+        return calling.call(_SELECT, (view._spec, dims[0], front, data[0]._spec), (view, *data))
+    data, dims = _positions(data, dims)
+    specs = (p._spec for p in data)
+    return calling.call(_GATHER, (view._spec, dims, front, *specs), (view, *data))
 
 
 def setitem(x: Tensor, key: Any, value: Any) -> None:
     """``x[key] = value``: the layout of `x` stays; `value` is broadcast and converted.
 
     As if `value` had been copied first, where it shares memory with `x`. Of positions that occur
-    twice the last one wins.
+    twice the last one wins. IndexError for positions outside, before anything is written.
     """
     calling.writable("__setitem__", x)
     if isinstance(value, (np.ndarray, list, tuple)):
@@ -52,12 +68,89 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
         part = x if key is ... else getitem(x, key)
         calling.call(_ASSIGN, (part._spec, kind), (part, value))
         return
-    positions = tuple(item for item in items if isinstance(item, Tensor))
-    calling.call(_SCATTER, (x._spec, kind, *(p._spec for p in positions)), (x, items, value))
+    view, data, dims, front = _split(x, items)
+    if _is_mask(data):
+        key = (view._spec, kind, dims[0], front, data[0]._spec)
+        calling.call(_MASKED, key, (view, value, *data))
+        return
+    data, dims = _positions(data, dims)
+    key = (view._spec, kind, dims, front, *(p._spec for p in data))
+    calling.call(_SCATTER, key, (view, value, *data))
+
+
+def _is_mask(data: tuple[Tensor, ...]) -> bool:
+    return len(data) == 1 and data[0].dtype == dtypes.bool
+
+
+def _positions(
+    data: tuple[Tensor, ...], dims: tuple[int, ...]
+) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
+    """Tensors of positions, one for each dimension: masks become those where they are true."""
+    found: list[Tensor] = []
+    reached: list[int] = []
+    for item, first in zip(data, dims, strict=True):
+        each = nonzero(item) if item.dtype == dtypes.bool else (item,)
+        found += each
+        reached += range(first, first + len(each))
+    return tuple(found), tuple(reached)
+
+
+def _split(
+    x: Tensor, items: tuple[Any, ...]
+) -> tuple[Tensor, tuple[Tensor, ...], tuple[int, ...], bool]:
+    """A key with data in it, as NumPy means it: a view, tensors, and what these index there.
+
+    The tensors index dimensions of the view from `dims` on; `front`: whether slices stand between
+    them (an integer counts as a tensor), so that their dimensions come first in the result.
+    """
+    if len(items) == 1 and isinstance(items[0], Tensor) and _used(items[0]) <= x.ndim:
+        return x, items, (0,), False  # the commonest such key, on a shorter path
+    basic: list[Any] = []
+    data: list[Tensor] = []
+    dims: list[int] = []
+    dim = 0  # of the view
+    for item in _filled(x, items):
+        kind: list[Any]
+        if isinstance(item, bool):  # a new dimension of size 1, selected or not
+            item, kind = asarray([item]), [None]
+        elif isinstance(item, Tensor):
+            kind = [slice(None)] * (item.ndim if item.dtype == dtypes.bool else 1)
+        else:
+            kind = [item]
+        if isinstance(item, Tensor):
+            data.append(item)
+            dims.append(dim)
+        basic += kind
+        dim += sum(k is None or isinstance(k, slice) for k in kind)
+    view = x if all(k == slice(None) for k in basic) else _basic(x, tuple(basic))
+    return view, tuple(data), tuple(dims), _are_apart(items)
+
+
+def _are_apart(items: tuple[Any, ...]) -> bool:
+    """Whether slices, None or an Ellipsis stand between the integers and tensors of a key."""
+    advanced = [isinstance(item, (int, Tensor)) for item in items]
+    return sum(a and not b for a, b in zip(advanced, [False, *advanced], strict=False)) > 1
+
+
+def _filled(x: Tensor, items: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A key with an entry for every dimension of `x`, in place of an Ellipsis or at its end."""
+    used = sum(_used(item) for item in items)
+    if used > x.ndim or sum(item is ... for item in items) > 1:
+        msg = f"__getitem__: {len(items)} indices (or Ellipses) are too many for shape {x.shape}"
+        raise IndexError(msg)
+    at = next((i for i, item in enumerate(items) if item is ...), len(items))
+    return (*items[:at], *[slice(None)] * (x.ndim - used), *items[at + 1 :])
+
+
+def _used(item: Any) -> int:
+    """How many dimensions an entry of a key uses up."""
+    if isinstance(item, Tensor) and item.dtype == dtypes.bool:
+        return item.ndim
+    return 0 if item is None or item is ... or isinstance(item, bool) else 1
 
 
 def _items(key: Any) -> tuple[Any, ...]:
-    return tuple(_item(item) for item in (key if isinstance(key, tuple) else (key,)))
+    return tuple(map(_item, key)) if isinstance(key, tuple) else (_item(key),)
 
 
 def _item(item: Any) -> Any:
@@ -93,16 +186,10 @@ def _is_basic(items: tuple[Any, ...]) -> bool:
 def _basic(x: Tensor, items: tuple[Any, ...]) -> Tensor:
     layout = x._spec.layout
     shape, strides = layout.shape, layout.strides
-    used = sum(item is not None and item is not ... for item in items)
-    if used > len(shape) or sum(item is ... for item in items) > 1:
-        msg = f"__getitem__: {len(items)} indices (or Ellipses) are too many for shape {shape}"
-        raise IndexError(msg)
     cuts: list[Cut] = []
     key: list[Any] = []
     first, dim = layout.offset, 0
-    at = next((i for i, item in enumerate(items) if item is ...), len(items))
-    fill = [slice(None)] * (len(shape) - used)
-    for item in (*items[:at], *fill, *items[at + 1 :]):
+    for item in _filled(x, items):
         key.append(item)
         if item is None:
             cuts.append("new")
@@ -135,7 +222,14 @@ def iterate(x: Tensor) -> Iterator[Tensor]:
 def take(x: Tensor, indices: Tensor | int, /, *, axis: int | None = None) -> Tensor:
     """The slices of `x` at `indices` along `axis` (which may be left out at rank 1).
 
-    Negative indices count from the end. IndexError for one outside the dimension.
+    `indices`: integers; negative ones count from the end. IndexError for one outside the
+    dimension, TypeError for other dtypes. Layout: packed in the order of `x`, the dimensions of
+    `indices` in place of `axis`; a view for a single Python integer.
+
+    >>> import tensorlayout as tl
+    >>> tl.take(tl.asarray([[1, 2, 3], [4, 5, 6]]), tl.asarray([2, 0]), axis=1)
+    Tensor([[3, 1],
+            [6, 4]], dtype=int64, device='cpu')
     """
     x = calling.tensor("take", x)
     if axis is None:
@@ -143,41 +237,47 @@ def take(x: Tensor, indices: Tensor | int, /, *, axis: int | None = None) -> Ten
             msg = f"take: axis must be given for a tensor of rank {x.ndim}"
             raise ValueError(msg)
         axis = 0
-    (dim,) = normalized_dims("take", int(axis), x.ndim)
-    return getitem(x, (*[slice(None)] * dim, indices))
+    (dim,) = normalized_dims("take", index(axis), x.ndim)
+    if isinstance(indices, int):
+        return getitem(x, (*[slice(None)] * dim, indices))
+    positions = _integral("take", indices)
+    return calling.call(_TAKE, (x._spec, (dim,), False, positions._spec), (x, positions))
 
 
 def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
     """From each line along `axis` the elements at the line of `indices` that belongs to it.
 
     `indices`: integers, of the rank of `x`; other sizes broadcast. Negative ones count from the
-    end; IndexError outside. Layout: row-major.
+    end; IndexError outside. Layout: packed in the order of `x`.
 
     >>> import tensorlayout as tl
     >>> x = tl.asarray([[30, 10, 20]])
     >>> tl.take_along_axis(x, tl.argsort(x))
     Tensor([[10, 20, 30]], dtype=int64, device='cpu')
     """
-    x, indices = calling.tensor("take_along_axis", x), calling.tensor("take_along_axis", indices)
+    x, indices = calling.tensor("take_along_axis", x), _integral("take_along_axis", indices)
     if x.ndim != indices.ndim:
         msg = f"take_along_axis: ranks must be equal, got shapes {x.shape} and {indices.shape}"
         raise ValueError(msg)
-    if not dtypes.in_category(indices.dtype, "integral"):
-        msg = f"take_along_axis: only integral dtypes are allowed as indices, got {indices.dtype}"
+    (dim,) = normalized_dims("take_along_axis", index(axis), x.ndim)
+    around = [_with(s, dim, 1) for s in (x.shape, indices.shape)]
+    shape = broadcast_shape("take_along_axis", around)
+    wide = _broadcast(x, _with(shape, dim, x.shape[dim]))
+    positions = _broadcast(indices, _with(shape, dim, indices.shape[dim]))
+    return calling.call(_TAKE_ALONG, (wide._spec, dim, positions._spec), (wide, positions))
+
+
+def _integral(name: str, x: Any) -> Tensor:
+    found = calling.tensor(name, x)
+    if not dtypes.in_category(found.dtype, "integral"):
+        msg = f"{name}: only integral dtypes are allowed as indices, got {found.dtype}"
         raise TypeError(msg)
-    (dim,) = normalized_dims("take_along_axis", int(axis), x.ndim)
-    around = [_without(x.shape, dim), _without(indices.shape, dim)]
-    shape = list(broadcast_shape("take_along_axis", around))
-    wide = broadcast_to(x, [x.shape[d] if d == dim else n for d, n in enumerate(shape)])
-    shape[dim] = indices.shape[dim]
-    key: list[Tensor] = []
-    for d, n in enumerate(shape):
-        if d == dim:
-            key.append(broadcast_to(indices, shape))
-        else:
-            key.append(reshape(arange(n), [n if e == d else 1 for e in range(x.ndim)]))
-    return getitem(wide, tuple(key))
+    return found
 
 
-def _without(shape: tuple[int, ...], dim: int) -> tuple[int, ...]:
-    return tuple(1 if d == dim else n for d, n in enumerate(shape))
+def _broadcast(x: Tensor, shape: tuple[int, ...]) -> Tensor:
+    return x if x.shape == shape else broadcast_to(x, shape)
+
+
+def _with(shape: tuple[int, ...], dim: int, size: int) -> tuple[int, ...]:
+    return (*shape[:dim], size, *shape[dim + 1 :])

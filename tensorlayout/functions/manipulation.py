@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
+from operator import index
 from typing import Any
 
 from tensorlayout import dtypes
-from tensorlayout.functions import calling
+from tensorlayout.cpu.gathering import repeated
+from tensorlayout.functions import calling, statistical
 from tensorlayout.layout import Layout
-from tensorlayout.plan.moving import Join, Reshape, View
+from tensorlayout.plan.gathering import Gather
+from tensorlayout.plan.library import Library
+from tensorlayout.plan.moving import Copy, Join, Reshape, View
 from tensorlayout.plan.results import AxisError, broadcast_shape, normalized_dims
 from tensorlayout.tensor import Tensor
 
@@ -56,6 +60,10 @@ def _moved(
     return layout.permute(rest)
 
 
+def _packed_anew(layout: Layout, shape: tuple[int, ...], order: tuple[int, ...]) -> Layout:
+    return Layout.packed(shape, order)
+
+
 def _expanded(layout: Layout, axis: int | tuple[int, ...]) -> Layout:
     given = (axis,) if isinstance(axis, int) else axis
     for d in sorted(normalized_dims("expand_dims", given, layout.ndim + len(given))):
@@ -94,6 +102,10 @@ _EXPAND = View("expand_dims", _expanded)
 _SQUEEZE = View("squeeze", _squeezed)
 _WINDOW = View("sliding_window", _windows)
 _SELECT = View("unstack", _selected)
+_COPIES = {name: Copy(name) for name in ("repeat", "tile")}
+_MERGED = {name: View(name, _packed_anew) for name in ("repeat", "tile")}
+_REPEAT = Gather("repeat")
+_POSITIONS = Library("repeat", "integral", repeated)
 _RESHAPE = Reshape()
 _CONCAT = Join()
 _STACK = Join("stack")
@@ -258,35 +270,72 @@ def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> T
     """Each element (or slice along `axis`) several times, one after the other.
 
     `repeats`: a number, or an integer tensor with one for each slice. Without `axis` the elements
-    come in row-major index order. Layout: packed, row-major where `repeats` is a tensor.
+    come in row-major index order. Layout: packed in the order of `x`. ValueError for negative
+    numbers or a tensor of another size, TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.repeat(tl.asarray([1, 2, 3]), tl.asarray([0, 1, 2]))
+    Tensor([2, 3, 3], dtype=int64, device='cpu')
     """
     x = calling.tensor("repeat", x)
     if axis is None:
         x, axis = reshape(x, (-1,)), 0
-    (dim,) = normalized_dims("repeat", int(axis), x.ndim)
+    (dim,) = normalized_dims("repeat", index(axis), x.ndim)
     if isinstance(repeats, Tensor) and repeats.ndim > 0:
-        counts = [int(n) for n in broadcast_to(repeats, (x.shape[dim],))]
-        if min(counts, default=0) < 0:
-            msg = f"repeat: repeats must not be negative, got {min(counts)}"
-            raise ValueError(msg)
-        positions = [i for i, n in enumerate(counts) for _ in range(n)]
-        return x[(*[slice(None)] * dim, positions)]
-    times = int(repeats)
+        counts = _counts(repeats, x.shape[dim])
+        positions = calling.library(_POSITIONS, counts)
+        return calling.call(_REPEAT, (x._spec, (dim,), False, positions._spec), (x, positions))
+    times = index(repeats)
     if times < 0:
         msg = f"repeat: repeats must not be negative, got {times}"
         raise ValueError(msg)
-    wide = broadcast_to(expand_dims(x, dim + 1), (*x.shape[: dim + 1], times, *x.shape[dim + 1 :]))
-    return reshape(wide, (*x.shape[:dim], x.shape[dim] * times, *x.shape[dim + 1 :]), copy=True)
+    return _copies("repeat", x, [times if d == dim else 1 for d in range(x.ndim)], inside=True)
+
+
+def _counts(repeats: Tensor, size: int) -> Tensor:
+    if repeats.shape not in ((size,), (1,)):
+        msg = f"repeat: repeats must have shape ({size},), got {repeats.shape}"
+        raise ValueError(msg)
+    counts = broadcast_to(repeats, (size,))
+    lowest = int(statistical.min(counts)) if size else 0
+    if lowest < 0:
+        msg = f"repeat: repeats must not be negative, got {lowest}"
+        raise ValueError(msg)
+    return counts
 
 
 def tile(x: Tensor, repetitions: Sequence[int], /) -> Tensor:
-    """`x` as a whole, `repetitions` times along each dimension. A new row-major tensor."""
+    """`x` as a whole, `repetitions` times along each dimension; missing ones count from the left.
+
+    Layout: packed in the order of `x`, new dimensions the slowest. ValueError for negative numbers.
+
+    >>> import tensorlayout as tl
+    >>> tl.tile(tl.asarray([1, 2]), (2, 2))
+    Tensor([[1, 2, 1, 2],
+            [1, 2, 1, 2]], dtype=int64, device='cpu')
+    """
     x = calling.tensor("tile", x)
-    times = tuple(repetitions)
-    rank = max(len(times), x.ndim)
-    times = (1,) * (rank - len(times)) + times
-    sizes = (1,) * (rank - x.ndim) + x.shape
-    pairs = [size for n, t in zip(sizes, times, strict=True) for size in (t, n)]
-    apart = [size for n in sizes for size in (1, n)]
-    wide = broadcast_to(reshape(x, apart), pairs)
-    return reshape(wide, [n * t for n, t in zip(sizes, times, strict=True)], copy=True)
+    times = tuple(map(index, repetitions))
+    if any(n < 0 for n in times):
+        msg = f"tile: repetitions must not be negative, got {times}"
+        raise ValueError(msg)
+    new = max(len(times) - x.ndim, 0)
+    if new:  # by a leading dimension that broadcasting adds, which is the slowest in any order
+        x = broadcast_to(x, (*(1,) * new, *x.shape))
+    return _copies("tile", x, (1,) * (x.ndim - len(times)) + times, inside=False)
+
+
+def _copies(name: str, x: Tensor, times: Sequence[int], *, inside: bool) -> Tensor:
+    """Each dimension `times` as long, in one copy: each slice several times, or the whole.
+
+    Every dimension is seen as two, the size and the number of copies, the faster one last in the
+    shape and in memory; merging the two afterwards is a view.
+    """
+    sizes = x.shape
+    pairs = list(zip(sizes, times, strict=True) if inside else zip(times, sizes, strict=True))
+    apart = [n for n in sizes for n in ((n, 1) if inside else (1, n))]
+    wide = broadcast_to(reshape(x, apart), [n for pair in pairs for n in pair])
+    order = [half for d in x.layout.minor_to_major for half in (2 * d + 1, 2 * d)]
+    packed = Layout.packed(wide.shape, order)
+    copied = calling.call(_COPIES[name], (wide._spec, packed, None), (wide,))
+    return _view(_MERGED[name], copied, tuple(a * b for a, b in pairs), x.layout.minor_to_major)

@@ -1,116 +1,163 @@
-"""Plans of indexing: basic (views) and with data as positions (gather, scatter)."""
+"""Plans of reads and writes at positions that are data.
+
+Positions *reach* into some dimensions of a tensor; the others stay whole. In the result, the
+dimensions of the positions stand in their place.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from tensorlayout.plan.results import one_device, refuse_complex
+from tensorlayout.layout import Layout
+from tensorlayout.plan.results import broadcast_shape, one_device, refuse_complex, voted_layout
 from tensorlayout.tensor import Spec
 
-# One entry per dimension of a basic index, without where it starts: an integer, a slice of `count`
-# indices with a step, or a new dimension.
-Cut = tuple[int, int] | str
 
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Where positions go, and how what is found there (or goes there) is ordered."""
 
-@dataclass(frozen=True, slots=True, eq=False)
-class IndexPlan:
-    """A basic index: a view. Where it begins is data, so a thousand slices have one plan."""
-
-    source: Spec
-    result: Spec
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Index:
-    """Basic indexing by integers, slices, Ellipsis and None."""
-
-    name: str = "__getitem__"
-
-    def plan(self, source: Spec, *cuts: Cut) -> IndexPlan:
-        """The plan of the view; its layout is that of the same cuts from the lowest start."""
-        key = tuple(_representative(cut) for cut in cuts)
-        layout = source.layout.slice(key)
-        if layout is None:
-            msg = f"{self.name}: layout {source.layout} has no view of this slice; copy it first"
-            raise ValueError(msg)
-        return IndexPlan(source, Spec(source.dtype, layout, source.device))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RowPlan:
-    """One slice along the first dimension: a view."""
-
-    source: Spec
-    result: Spec
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Row:
-    """Indexing by one integer, the commonest index, on a shorter path than others."""
-
-    name: str = "__getitem__"
-
-    def plan(self, source: Spec) -> RowPlan:
-        """The plan of the view."""
-        if not source.layout.shape:
-            msg = f"{self.name}: 1 indices (or Ellipses) are too many for shape ()"
-            raise IndexError(msg)
-        if source.layout.shape[0] == 0:
-            msg = f"{self.name}: no index is inside dimension 0 of shape {source.layout.shape}"
-            raise IndexError(msg)
-        return RowPlan(source, Index().plan(source, "int", *_whole(source)).result)
-
-
-def _whole(source: Spec) -> list[Cut]:
-    return [(n, 1) for n in source.layout.shape[1:]]
-
-
-def _representative(cut: Cut) -> Any:
-    if isinstance(cut, str):
-        return None if cut == "new" else 0
-    count, step = cut
-    if step > 0:
-        return slice(0, (count - 1) * step + 1 if count else 0, step)
-    return slice((count - 1) * -step, None, step) if count else slice(0, 0, 1)
+    dims: tuple[int, ...]  # of the tensor, those that positions index
+    span: tuple[int, ...]  # of the result, those that come from the positions: a run
+    kept: tuple[tuple[int, int], ...]  # the others: dimension of the tensor, and of the result
+    order: tuple[int, ...]  # of the result, minor to major; `span` is a run in it, too
+    along: bool = False  # whether there are positions for every line, not the same for all
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GatherPlan:
-    """A new row-major tensor of the elements at given positions."""
+    """A new tensor of the elements at given positions."""
 
+    name: str
     source: Spec
-    result: Spec  # of the source: the shape of the result depends on data
+    positions: tuple[Spec, ...]
+    result: Spec
+    reach: Reach
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScatterPlan:
     """A write of values at given positions."""
 
-    result: Spec
+    name: str
+    result: Spec  # of the destination
+    value: Spec | type
+    shape: tuple[int, ...]  # that the value is broadcast to
+    reach: Reach
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gather:
-    """Indexing with integer arrays and boolean masks."""
+    """Reads by integer tensors; packed in the order of the tensor that is read.
+
+    The dimensions of the positions stand, in the order that these have in memory, where the
+    slowest of the indexed dimensions stood.
+    """
 
     name: str = "__getitem__"
 
-    def plan(self, source: Spec, *positions: Spec) -> GatherPlan:
-        """The plan of the read."""
+    def plan(
+        self, source: Spec, dims: tuple[int, ...], front: bool, *positions: Spec
+    ) -> GatherPlan:
+        """The plan; positions for `dims`, their dimensions first in the result if `front`."""
         one_device(self.name, [source, *positions])
-        return GatherPlan(source, source)
+        spread = broadcast_shape(self.name, [p.layout.shape for p in positions])
+        voters = [p.layout for p in positions if p.layout.shape == spread]
+        reach = reach_into(source.layout, dims, front, voted_layout(spread, voters).minor_to_major)
+        layout = Layout.packed(shape_read(source.layout, spread, reach), reach.order)
+        result = Spec(source.dtype, layout, source.device)
+        return GatherPlan(self.name, source, positions, result, reach)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GatherAlong:
+    """Reads of positions of its own for every line along a dimension; packed in the input's order.
+
+    Source and positions have equal sizes but along that dimension.
+    """
+
+    name: str = "take_along_axis"
+
+    def plan(self, source: Spec, dim: int, positions: Spec) -> GatherPlan:
+        """The plan."""
+        one_device(self.name, [source, positions])
+        order = source.layout.minor_to_major
+        kept = tuple((d, d) for d in range(source.layout.ndim) if d != dim)
+        layout = Layout.packed(positions.layout.shape, order)
+        reach = Reach((dim,), (dim,), kept, order, along=True)
+        result = Spec(source.dtype, layout, source.device)
+        return GatherPlan(self.name, source, (positions,), result, reach)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scatter:
-    """Assignment with integer arrays and boolean masks."""
+    """Writes by integer tensors, in index order: of equal positions the last one wins."""
 
     name: str = "__setitem__"
 
-    def plan(self, destination: Spec, value: Spec | type, *positions: Spec) -> ScatterPlan:
-        """The plan of the write."""
-        values = [value] if isinstance(value, Spec) else []
-        one_device(self.name, [destination, *values, *positions])
-        refuse_complex(self.name, destination, value)
-        return ScatterPlan(destination)
+    def plan(
+        self,
+        destination: Spec,
+        value: Spec | type,
+        dims: tuple[int, ...],
+        front: bool,
+        *positions: Spec,
+    ) -> ScatterPlan:
+        """The plan; the value is broadcast to what reading at the positions would give."""
+        check_writable_by(self.name, destination, value, positions)
+        spread = broadcast_shape(self.name, [p.layout.shape for p in positions])
+        in_index_order = tuple(range(len(spread) - 1, -1, -1))
+        reach = reach_into(destination.layout, dims, front, in_index_order)
+        shape = shape_read(destination.layout, spread, reach)
+        if isinstance(value, Spec):
+            check_fits(self.name, value.layout.shape, shape)
+        return ScatterPlan(self.name, destination, value, shape, reach)
+
+
+def check_fits(name: str, value: tuple[int, ...], shape: tuple[int, ...]) -> None:
+    """ValueError where a value of shape `value` is not broadcast to `shape`; ones may lead."""
+    lead = max(len(value) - len(shape), 0)
+    fits = set(value[:lead]) <= {1} and all(
+        n in (1, m) for n, m in zip(reversed(value[lead:]), reversed(shape), strict=False)
+    )
+    if not fits:
+        msg = f"{name}: a value of shape {value} cannot be broadcast to {shape}"
+        raise ValueError(msg)
+
+
+def check_writable_by(
+    name: str, destination: Spec, value: Spec | type, others: Sequence[Spec]
+) -> None:
+    """One device for all, and nothing complex into a real tensor."""
+    values = [value] if isinstance(value, Spec) else []
+    one_device(name, [destination, *values, *others])
+    refuse_complex(name, destination, value)
+
+
+def reach_into(layout: Layout, dims: tuple[int, ...], front: bool, group: tuple[int, ...]) -> Reach:
+    """The reach of positions into `dims`; `group` is the order of the positions' dimensions."""
+    others = [d for d in range(layout.ndim) if d not in dims]
+    place = 0 if front else sum(d < dims[0] for d in others)
+    count = len(group)
+    after = {d: i if i < place else i + count for i, d in enumerate(others)}
+    minor_group = [place + d for d in group]
+    # The positions' place in the order: that of the slowest dimension they index; in front, too.
+    slowest = max(dims, key=layout.minor_to_major.index)
+    order: list[int] = []
+    for d in layout.minor_to_major:
+        if d in after:
+            order.append(after[d])
+        elif d == slowest and not front:
+            order += minor_group
+    if front:
+        order += minor_group
+    span = tuple(range(place, place + count))
+    return Reach(dims, span, tuple(after.items()), tuple(order))
+
+
+def shape_read(layout: Layout, spread: tuple[int, ...], reach: Reach) -> tuple[int, ...]:
+    """The shape of what is read, for positions of shape `spread`."""
+    sizes = {result: layout.shape[d] for d, result in reach.kept}
+    sizes |= dict(zip(reach.span, spread, strict=True))
+    return tuple(sizes[d] for d in range(len(sizes)))

@@ -1,0 +1,113 @@
+"""Reads and writes by one boolean mask, as reads and writes at the positions where it is true."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from tensorlayout.cpu.gathering import (
+    Positions,
+    broadcast,
+    contiguous,
+    reader,
+    value_in,
+    writer,
+)
+from tensorlayout.cpu.memory import Array, new_tensor
+from tensorlayout.layout import Layout
+from tensorlayout.plan import Run
+from tensorlayout.plan.gathering import Reach, check_fits
+from tensorlayout.plan.masking import MaskedPlan, SelectPlan
+from tensorlayout.tensor import Spec, Tensor
+
+# Share of true elements from which on NumPy's own indexing, which predicts every element of a mask
+# and copies run by run, beats positions. 4 M float32, half of them: 18.7 ms against 3.4; 999 in
+# 1000: 2.5 against 4.8 (2026-11-21, 2-core AMD EPYC (Zen 4), numpy 2.4.6).
+_DENSE = 0.95
+
+# Bytes of a tensor that are brought into row-major order at a time.
+_BLOCK = 256 * 1024
+
+
+def prepare_select(plan: SelectPlan) -> Run:
+    """Count and read; the elements come in row-major index order of the mask."""
+    seen, reach = plan.seen, plan.reach
+    layout = seen.layout
+    read = reader(layout, reach)
+    alone = layout.ndim == 1
+    staged = len(reach.dims) == layout.ndim > 1
+
+    def select(x: Tensor, mask: Tensor) -> Tensor:
+        count = int(np.count_nonzero(mask._memory))
+        spec = _selected(seen, reach, count)
+        memory, chosen = x._memory.reshape(layout.shape), mask._memory
+        if alone and count > _DENSE * layout.size:
+            return Tensor._new(memory[chosen.reshape(-1)], spec)
+        result = new_tensor(spec)
+        if spec.layout.size and staged:
+            _read_staged(memory, chosen, result._memory)
+        elif spec.layout.size:
+            read(memory, _true(chosen, reach), result._memory)
+        return result
+
+    return select
+
+
+def prepare_masked(plan: MaskedPlan) -> Run:
+    """Write where the mask is true, as if the value had been copied first."""
+    layout, reach, spread = plan.seen.layout, plan.reach, plan.mask
+    write = writer(layout, reach)
+    alone = layout.ndim == 1
+    everything = len(reach.dims) == layout.ndim > 1
+
+    def masked(x: Tensor, value: Any, mask: Tensor) -> Tensor:
+        source, chosen = value_in(x, value), mask._memory
+        count = int(np.count_nonzero(chosen))
+        shape = _shape(layout, reach, count)
+        check_fits(plan.name, source.shape, shape)
+        dense = count > _DENSE * chosen.size
+        if 0 in shape:
+            return x
+        if source.size == 1 and spread is not None and (dense or not alone):
+            np.copyto(x._memory, source.reshape(()), where=chosen.reshape(spread))
+        elif (alone and dense) or everything:
+            x._memory[chosen] = broadcast(source, shape)
+        else:
+            memory = x._memory.reshape(layout.shape)
+            write(memory, _true(chosen, reach), broadcast(source, shape))
+        return x
+
+    return masked
+
+
+@functools.lru_cache(maxsize=256)
+def _selected(seen: Spec, reach: Reach, count: int) -> Spec:
+    layout = Layout.packed(_shape(seen.layout, reach, count), reach.order)
+    return Spec(seen.dtype, layout, seen.device)
+
+
+def _true(mask: Array, reach: Reach) -> Positions:
+    """The positions where a mask is true, in row-major index order, for each of `reach.dims`."""
+    return [np.flatnonzero(mask)] if len(reach.dims) == 1 else np.nonzero(mask)
+
+
+def _shape(layout: Layout, reach: Reach, count: int) -> tuple[int, ...]:
+    """The shape of `count` selected elements, or slices."""
+    sizes = {result: layout.shape[d] for d, result in reach.kept} | {reach.span[0]: count}
+    return tuple(sizes[d] for d in range(len(sizes)))
+
+
+def _read_staged(memory: Array, mask: Array, out: Array) -> None:
+    """All dimensions under a mask, in an order that is not row-major: that order, block by block.
+
+    Column-major 2048 x 2048 float32, half of them: 54 ms by slots, 28 by NumPy's own indexing.
+    """
+    rows = max(1, _BLOCK * memory.shape[0] // memory.nbytes)
+    filled = 0
+    for start in range(0, memory.shape[0], rows):
+        index = np.flatnonzero(mask[start : start + rows])
+        block = contiguous(memory[start : start + rows]).reshape(-1)
+        np.take(block, index, out=out[filled : filled + index.size], mode="clip")
+        filled += index.size

@@ -1,0 +1,85 @@
+"""Plans of reads and writes by one boolean mask. How many elements it selects is data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from tensorlayout.plan.gathering import Reach, check_writable_by, reach_into
+from tensorlayout.plan.results import one_device
+from tensorlayout.tensor import Spec
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SelectPlan:
+    """A new tensor of the elements where a mask is true: how many is known when it runs."""
+
+    name: str
+    result: Spec  # of the source
+    seen: Spec  # the source as it is indexed, see `_under_mask`
+    reach: Reach
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MaskedPlan:
+    """A write of values where a mask is true."""
+
+    name: str
+    result: Spec  # of the destination
+    value: Spec | type
+    seen: Spec  # the destination as it is indexed, see `_under_mask`
+    reach: Reach
+    mask: tuple[int, ...] | None  # the shape in which the mask broadcasts, if it covers all
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Select:
+    """Reads by one boolean mask; packed in the order of the tensor that is read."""
+
+    name: str = "__getitem__"
+
+    def plan(self, source: Spec, first: int, front: bool, mask: Spec) -> SelectPlan:
+        """The plan; the mask covers dimensions from `first` on."""
+        one_device(self.name, [source, mask])
+        seen, dims = _under_mask(self.name, source, first, mask)
+        return SelectPlan(self.name, source, seen, reach_into(seen.layout, dims, front, (0,)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Masked:
+    """Writes where one boolean mask is true."""
+
+    name: str = "__setitem__"
+
+    def plan(
+        self, destination: Spec, value: Spec | type, first: int, front: bool, mask: Spec
+    ) -> MaskedPlan:
+        """The plan; the mask covers dimensions from `first` on."""
+        check_writable_by(self.name, destination, value, [mask])
+        seen, dims = _under_mask(self.name, destination, first, mask)
+        reach = reach_into(seen.layout, dims, front, (0,))
+        sizes, last = mask.layout.shape, first + mask.layout.ndim
+        whole = sizes == destination.layout.shape[first:last]
+        spread = (*sizes, *(1,) * (destination.layout.ndim - last)) if whole else None
+        return MaskedPlan(self.name, destination, value, seen, reach, spread)
+
+
+def _under_mask(name: str, spec: Spec, first: int, mask: Spec) -> tuple[Spec, tuple[int, ...]]:
+    """The tensor with the dimensions under a mask as one, where its strides allow, and those.
+
+    IndexError where sizes differ (one of a mask may be 0).
+    """
+    shape, rank = spec.layout.shape, mask.layout.ndim
+    dims = tuple(range(first, first + rank))
+    sizes = shape[first : first + rank]
+    if any(n not in (m, 0) for n, m in zip(mask.layout.shape, sizes, strict=True)):
+        msg = (
+            f"{name}: a mask of shape {mask.layout.shape} does not fit dimensions of sizes {sizes}"
+        )
+        raise IndexError(msg)
+    if rank == 1 or mask.layout.shape != sizes:
+        return spec, dims
+    merged = spec.layout.reshape((*shape[:first], math.prod(sizes), *shape[first + rank :]))
+    if merged is None:
+        return spec, dims
+    return Spec(spec.dtype, merged, spec.device), (first,)

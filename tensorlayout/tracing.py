@@ -17,6 +17,7 @@ from tensorlayout.plan.moving import (
     AssignPlan,
     CopyPlan,
     JoinPlan,
+    PartPlan,
     ReshapePlan,
     SamePlan,
     ViewPlan,
@@ -148,7 +149,7 @@ def _record(
     tensors = [o for o in operands if isinstance(o, Tensor)]
     if isinstance(plan, AssignPlan):  # the destination is written, not read
         tensors = tensors[1:]
-    view = isinstance(plan, (ViewPlan, IndexPlan, RowPlan, SamePlan))
+    view = isinstance(plan, (ViewPlan, IndexPlan, RowPlan, SamePlan, PartPlan))
     return Record(
         operation.name,
         "view" if view else _kind(plan),

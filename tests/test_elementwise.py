@@ -134,6 +134,7 @@ THREE = {"clip": (np.clip, "real numeric")}
 TABLE = ONE | TWO | THREE
 
 CASES = [(name, dtype) for name, line in TABLE.items() for dtype in DTYPES[line[1]]]
+VIEWS = ("real", "imag")
 IN_NUMPYS_BFLOAT16 = ("nextafter", "signbit", "copysign", "positive", "imag", "real")
 
 
@@ -178,7 +179,7 @@ def test_every_layout(name, dtype):
         given, arrays = operands(name, dtype, layout)
         result = function(*given)
         close(result, oracle(name, *arrays), f"{name} of {dtype} in {layout}")
-        assert result.layout.form is result.layout
+        assert name in VIEWS or result.layout.form is result.layout
 
 
 @pytest.mark.parametrize("name", [*TWO, *THREE])
@@ -634,3 +635,33 @@ def test_functions_say_what_they_are(name):
     assert function.__name__ == name
     assert f"elementwise functions, `{name}`" in function.__doc__
     assert ("real floating" if name == "atan2" else "dtypes: ") in function.__doc__
+
+
+# --- real and imag -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", DTYPES["numeric"])
+def test_parts_are_views(dtype):
+    for layout in layouts_for(dtype):
+        ((x,), (array,)) = operands("real", dtype, layout)
+        for name in VIEWS:
+            part = getattr(tl, name)(x)
+            if kind(as_dtype(dtype)) != "c":
+                assert part.layout == (layout if name == "real" else layout.form)
+                continue
+            assert part.layout.strides == tuple(2 * s for s in x.layout.strides)
+            assert part.layout.minor_to_major == x.layout.minor_to_major
+            if x.size and not x.layout.is_overlapping:
+                assert part.layout.offset == 2 * x.layout.offset + (name == "imag")
+                part[...] = 7
+                array = np.array(array)
+                setattr(array, name, 7)
+                same(x, array)
+                assert part.layout.offset_of((0,) * x.ndim) == part.layout.offset
+                same(tl.flip(part), np.flip(getattr(array, name)))
+
+
+def test_parts_of_bool_are_refused():
+    for name in VIEWS:
+        with pytest.raises(TypeError, match=f"{name}: only numeric dtypes are allowed, got bool"):
+            getattr(tl, name)(tl.asarray(True))

@@ -25,6 +25,7 @@ from tensorlayout.plan.moving import (
     AssignPlan,
     CopyPlan,
     JoinPlan,
+    PartPlan,
     ReshapePlan,
     SamePlan,
     ViewPlan,
@@ -49,6 +50,18 @@ def prepare_view(plan: ViewPlan) -> Run:
         return Tensor._new(memory, spec, Home(storage, slot + shift))
 
     return run
+
+
+def prepare_part(plan: PartPlan) -> Run:
+    """One half of every complex number: of the slots of that size there are twice as many."""
+    spec, which = plan.result, plan.which
+
+    def part(x: Tensor) -> Tensor:
+        storage, slot = home_of(x)
+        memory = x._memory.imag if which else x._memory.real
+        return Tensor._new(memory, spec, Home(storage, 2 * slot + which))
+
+    return part
 
 
 def prepare_same(plan: SamePlan) -> Run:

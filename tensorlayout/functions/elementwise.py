@@ -17,7 +17,7 @@ from tensorlayout.cpu.memory import Array
 from tensorlayout.functions import calling
 from tensorlayout.functions.calling import Binary, Unary
 from tensorlayout.plan.elementwise import Elementwise
-from tensorlayout.plan.moving import Copy
+from tensorlayout.plan.moving import Copy, Part, View
 from tensorlayout.tensor import Tensor
 
 __all__ = [
@@ -115,14 +115,6 @@ def _binary(
     return calling.binary(operation, summary)
 
 
-def _real(x: Array, out: Array) -> None:
-    out[...] = x.real
-
-
-def _imag(x: Array, out: Array) -> None:
-    out[...] = x.imag if x.dtype.kind == "c" else 0
-
-
 def _round(x: Array, out: Array) -> None:
     if x.dtype.kind in "iu":
         out[...] = x
@@ -163,7 +155,6 @@ expm1 = _unary(
     repair=special.expm1,
 )
 floor = _unary("floor", "real numeric", np.floor, "The greatest integer not above each element.")
-imag = _unary("imag", "numeric", _imag, "The imaginary part; zeros for real dtypes.", "real")
 isfinite = _unary(
     "isfinite", "numeric", np.isfinite, "Whether each element is neither infinite nor NaN.", "bool"
 )
@@ -182,7 +173,6 @@ log2 = _unary("log2", "floating-point", np.log2, "The logarithm to base 2.")
 logical_not = _unary("logical_not", "bool", np.logical_not, "The logical opposite.", "bool")
 negative = _unary("negative", "numeric", np.negative, "Each element with its sign changed.")
 positive = _unary("positive", "numeric", np.positive, "Each element as it is.")
-real = _unary("real", "numeric", _real, "The real part.", "real")
 reciprocal = _unary(
     "reciprocal",
     "floating-point",
@@ -379,3 +369,50 @@ def _bound(x: Tensor, bound: Any) -> Any:
         least, most = builtins.max(limits.min, own.min), builtins.min(limits.max, own.max)
         bound = calling.elementwise(_CLIP, bound, least, most)
     return calling.call(_CLIP_BOUND, (bound._spec, None, x.dtype), (bound,))
+
+
+def _zero(x: Array, out: Array) -> None:
+    out[...] = 0
+
+
+_REAL_PART = Part("real", 0)
+_IMAG_PART = Part("imag", 1)
+_REAL = View("real", lambda layout: layout)
+_IMAG = Elementwise("imag", "numeric", _zero)
+
+
+def real(x: Tensor, /) -> Tensor:
+    """The real part of each element. A view.
+
+    dtypes: numeric; the result has that of the real part. Layout: every second slot of a complex
+    tensor, counted in slots of half the size; the same slots of any other.
+
+    Source: array API standard 2025.12, elementwise functions, `real`.
+
+    >>> import tensorlayout as tl
+    >>> z = tl.asarray([1 + 2j, 3 + 4j])
+    >>> tl.real(z)[...] = 0
+    >>> z
+    Tensor([0.+2.j, 0.+4.j], dtype=complex128, device='cpu')
+    """
+    return _part("real", _REAL_PART, _REAL, x)
+
+
+def imag(x: Tensor, /) -> Tensor:
+    """The imaginary part of each element: a view of a complex tensor, else new zeros.
+
+    dtypes: numeric; the result has that of the real part. Layout: every second slot of a complex
+    tensor, counted in slots of half the size; the form of any other.
+
+    Source: array API standard 2025.12, elementwise functions, `imag`.
+    """
+    return _part("imag", _IMAG_PART, _IMAG, x)
+
+
+def _part(name: str, of_complex: Part, of_others: View | Elementwise, x: Tensor) -> Tensor:
+    x = calling.tensor(name, x)
+    if not dtypes.in_category(x.dtype, "numeric"):
+        msg = f"{name}: only numeric dtypes are allowed, got {x.dtype}"
+        raise TypeError(msg)
+    is_complex = dtypes.in_category(x.dtype, "complex floating")
+    return calling.call(of_complex if is_complex else of_others, (x._spec,), (x,))

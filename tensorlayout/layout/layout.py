@@ -504,6 +504,20 @@ class Layout(Placement):
 
     # --- a value: one object, never changed ------------------------------------------------------
 
+    def component(self, which: int, count: int) -> Layout:
+        """One of `count` equal parts of every slot, in slots of that size; it owns no padding.
+
+        The real parts of complex numbers are component 0 of 2.
+
+        >>> Layout.row_major((2, 3)).component(1, 2)
+        Layout.parse('(2,3):(6,2)+1')
+        """
+        if not 0 <= which < count:
+            msg = f"component: must be at least 0 and below {count}, got {which}"
+            raise ValueError(msg)
+        parts = [tuple((extent, count * stride) for extent, stride in p) for p in self.parts]
+        return self._view(self.shape, parts, self.minor_to_major, count * self.offset + which)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return Layout.parse, (str(self),)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tensorlayout.dtypes import DType
+from tensorlayout.dtypes import DType, real_of
 from tensorlayout.layout import Layout
 from tensorlayout.plan.results import (
     LayoutSpec,
@@ -76,6 +76,28 @@ class View:
             msg = f"{self.name}: layout {source.layout} has no such view; copy it first"
             raise ValueError(msg)
         return ViewPlan(source, Spec(source.dtype, layout, source.device), layout.lowest)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PartPlan:
+    """The real or the imaginary parts of complex numbers, where they are."""
+
+    source: Spec
+    result: Spec
+    which: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """The real parts (`which` 0) or the imaginary ones (1) of complex numbers: a view."""
+
+    name: str
+    which: int
+
+    def plan(self, source: Spec) -> PartPlan:
+        """The plan of the view."""
+        layout = source.layout.component(self.which, 2)
+        return PartPlan(source, Spec(real_of(source.dtype), layout, source.device), self.which)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import array_api_strict
 import numpy as np
 import pytest
+import special_cases_page
 
 import tensorlayout as tl
 from tensorlayout.layout import Layout, PaddingValue
@@ -87,6 +88,12 @@ def test_links_inside_the_repository(page):
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text("utf-8")):
         if "://" not in target:
             assert (page.parent / target).exists(), target
+
+
+def test_the_page_of_special_cases_is_up_to_date():
+    committed = special_cases_page.PAGE.read_text("utf-8")
+    head = committed.split(special_cases_page.MEASURED)[0]
+    assert head == f"{special_cases_page.described()}\n", "run python tests/special_cases_page.py"
 
 
 # --- layouts.md: the text form -----------------------------------------------------------------

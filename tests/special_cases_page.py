@@ -188,7 +188,7 @@ def answers(function: str, kind: str, cases: list[Case]) -> list[str]:
         found = np.stack([result[..., lanes, lanes] for result in results], axis=1)
         for i, case in enumerate(cases):
             taken = [v for v in case.allowed if same(found[i], value(group, v)).all()]
-            assert taken, f"{case} depends on the layout or the lane"
+            assert taken, f"{case}: no allowed result, or not one in every layout and lane"
             given[i].add(shown(taken[0]))
     return [g.pop() if len(g) == 1 else "by dtype" for g in given]
 

@@ -562,7 +562,7 @@ pairs("pow", ((2.0, 0.0), (3.0, 0.0), (8.0, 0.0)))
 
 BY_ZERO = "ours: division by 0 gives 0"
 WRAPS = "ours: wraps"
-BEYOND = "ours: shifted by the width or more, or by a negative count"
+BEYOND = "ours: counts below 0, or of the width and more, shift every bit out"
 TRUNCATED = "ours: negative exponents give the exact result truncated"
 integer("floor_divide", ((0, 1, 3, MAX), 0, 0), section=BY_ZERO)
 signed("floor_divide", ((-1, LOWEST), 0, 0), section=BY_ZERO)
@@ -733,7 +733,7 @@ for _name in ("max", "min"):
     call(_name, [1.0, NAN, 3.0], gives=NAN)
     call(_name, [INF, NAN, -INF], gives=NAN)
     call(_name, [[1.0, 2.0], [NAN, 4.0]], axis=1, gives=[1.0 + (_name == "max"), NAN])
-    call(_name, [], gives=ValueError, section="ours: ValueError of nothing")
+    call(_name, [], gives=ValueError, section="ours: of nothing: ValueError")
 call("max", [-INF, LOWEST], gives=LOWEST)
 call("min", [INF, MAX], gives=MAX)
 call("mean", [], gives=NAN)

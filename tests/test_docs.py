@@ -10,6 +10,7 @@ from typing import NamedTuple
 import array_api_strict
 import numpy as np
 import pytest
+import special_cases_page
 
 import tensorlayout as tl
 from tensorlayout.layout import Layout, PaddingValue
@@ -82,11 +83,110 @@ def test_the_readme_is_short():
     assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 150
 
 
+def anchors_of(page: Path) -> set[str]:
+    """The anchors that GitHub and mkdocs give the headings of a page."""
+    headings = re.findall(r"^#+ (.*)$", FENCE.sub("", page.read_text("utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_links_inside_the_repository(page):
-    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text("utf-8")):
-        if "://" not in target:
-            assert (page.parent / target).exists(), target
+    for target in re.findall(r"\]\(([^)\s]+)\)", FENCE.sub("", page.read_text("utf-8"))):
+        if "://" in target:
+            continue
+        name, _, anchor = target.partition("#")
+        linked = page.parent / name if name else page
+        assert linked.exists(), target
+        assert not anchor or anchor in anchors_of(linked), target
+
+
+def test_every_page_is_in_the_readme_and_on_the_site():
+    names = {page.name for page in (ROOT / "docs").glob("*.md")}
+    site = (ROOT / "mkdocs.yml").read_text("utf-8")
+    assert set(re.findall(r"^  - .*: (\S+\.md)$", site, re.MULTILINE)) == names
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert set(re.findall(r"\]\(docs/([\w-]+\.md)\)", readme)) == names - {"index.md"}
+
+
+def test_the_page_of_special_cases_is_up_to_date():
+    committed = special_cases_page.PAGE.read_text("utf-8")
+    head = committed.split(special_cases_page.MEASURED)[0]
+    assert head == f"{special_cases_page.described()}\n", "run python tests/special_cases_page.py"
+
+
+# --- coming-from.md: what it says of others ----------------------------------------------------
+
+COMING = (ROOT / "docs" / "coming-from.md").read_text("utf-8")
+
+
+def names_of(library: str, column: int) -> set[str]:
+    """The dotted names that a column of the page's tables gives after ``library.``."""
+    rows = [line.strip("|").split(" | ") for line in COMING.splitlines() if line.startswith("| ")]
+    cells = "\n".join(row[column] for row in rows if len(row) >= 3)
+    return set(re.findall(rf"\b{library}\.([A-Za-z][\w.]*)", cells))
+
+
+def missing_in(library: object, names: set[str]) -> set[str]:
+    def has(name: str) -> bool:
+        found = library
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        return found is not None
+
+    return {name for name in names if not has(name)}
+
+
+def test_names_of_the_tables_exist():
+    assert {"permute_dims", "linalg.vector_norm"} < names_of("tl", -1)
+    assert {"T", "layout.is_packed"} < names_of("x", -1)
+    assert missing_in(tl, names_of("tl", -1)) == set()
+    assert missing_in(tl.zeros((2, 2)), names_of("x", -1)) == set()
+    assert missing_in(np, names_of("np", -3)) == set()
+    assert missing_in(np.zeros((2, 2)), names_of("a", -3)) == set()
+
+
+def test_numpy_is_as_the_page_says():
+    def dtype_of(one: object, other: object) -> object:
+        return np.add(one, other).dtype
+
+    single = np.ones(1, np.float32)
+    assert dtype_of(single, np.asarray(1.0)) == np.float64
+    assert dtype_of(single, np.ones(1, np.int64)) == np.float64
+    assert dtype_of(np.ones(1, np.uint64), np.ones(1, np.int64)) == np.float64
+    assert dtype_of(np.ones(1, np.int64), 1.0) == np.float64
+    assert dtype_of(np.ones(1, np.float16), np.ones(1, tl.bfloat16)) == np.float32
+    with pytest.warns(RuntimeWarning, match="divide by zero"):
+        assert np.asarray([7]) // 0 == 0
+    with pytest.raises(ValueError, match="negative integer powers"):
+        np.asarray([2]) ** -1
+    with pytest.raises(OverflowError):
+        np.ones(1, np.int8) + 300
+    assert np.asarray([-1.0]) // np.inf == -1.0
+    assert np.asarray([2**63], np.uint64) != np.asarray([2**63 - 1])
+    assert np.zeros((2, 3, 4)).T.shape == (4, 3, 2)
+
+
+def test_pytorch_is_as_the_page_says():
+    torch = pytest.importorskip("torch")
+    assert missing_in(torch, names_of("torch", -2)) == set()
+    assert missing_in(torch.zeros(2), names_of("x", -2)) == set()
+    single = torch.ones(1)
+    assert (single + torch.tensor(1.0, dtype=torch.float64)).dtype == torch.float32
+    assert (single + torch.ones(1, dtype=torch.int64)).dtype == torch.float32
+    assert (torch.ones(1, dtype=torch.int64) + 1.0).dtype == torch.float32
+    halves = torch.ones(1, dtype=torch.float16), torch.ones(1, dtype=torch.bfloat16)
+    assert (halves[0] + halves[1]).dtype == torch.float32
+    with pytest.raises(RuntimeError, match="not supported"):
+        torch.ones(1, dtype=torch.int64) + torch.ones(1, dtype=torch.uint64)
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        torch.tensor([7]) // 0
+    with pytest.raises(RuntimeError, match="negative integer powers"):
+        torch.tensor([2]) ** -1
+    assert torch.tensor([1], dtype=torch.int8) + 300 == 45
+    assert torch.tensor([-1.0]) // np.inf == -1.0
+    row, column = torch.zeros(2, 3), torch.zeros(3, 2).permute(1, 0)
+    assert ((row + column).stride(), (column + row).stride()) == ((3, 1), (1, 2))
+    assert column.clone().stride() == (1, 2)
 
 
 # --- layouts.md: the text form -----------------------------------------------------------------

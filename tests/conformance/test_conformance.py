@@ -1,0 +1,137 @@
+"""The script that runs the official suite: what it refuses, and the table it writes."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import summary
+
+import tensorlayout as tl
+
+FOLDER = Path(__file__).parent
+VARIABLE = "ARRAY_API_TESTS_DIR"
+VERSION = tl.__array_api_version__.replace(".", "_")
+
+
+def refusal(*arguments, checkout=None, **environment):
+    """What the script says before it would start the suite."""
+    inherited = {k: v for k, v in os.environ.items() if k != VARIABLE}
+    inherited["PYTHONPATH"] = str(Path(tl.__file__).parents[1])
+    if checkout is not None:
+        inherited[VARIABLE] = str(checkout)
+    run = subprocess.run(
+        [sys.executable, FOLDER, *arguments],
+        check=False,
+        capture_output=True,
+        text=True,
+        env=inherited | environment,
+    )
+    assert run.returncode == 2
+    return run.stderr
+
+
+@pytest.fixture(name="checkout")
+def _checkout(tmp_path):
+    (tmp_path / "array_api_tests").mkdir()
+    (tmp_path / "array-api" / "src" / "array_api_stubs" / f"_{VERSION}").mkdir(parents=True)
+    return tmp_path
+
+
+# The packages of the extra `conformance` may be absent here: they are what is asked for first.
+WITHOUT = ("ndindex", "pytest_jsonreport")
+
+
+@pytest.fixture(name="packages")
+def _packages(tmp_path_factory):
+    """A folder with empty modules in the place of what only the suite needs."""
+    folder = tmp_path_factory.mktemp("packages")
+    for name in WITHOUT:
+        (folder / f"{name}.py").touch()
+    return {"PYTHONPATH": os.pathsep.join([str(Path(tl.__file__).parents[1]), str(folder)])}
+
+
+def test_the_variable_is_missing(packages):
+    assert f"{VARIABLE} must name a checkout of the suite; make one with: git clone" in refusal(
+        **packages
+    )
+
+
+def test_the_folder_is_something_else(tmp_path, packages):
+    assert "holds no folder array_api_tests" in refusal(checkout=tmp_path, **packages)
+
+
+def test_the_submodule_is_missing(checkout, packages):
+    (checkout / "array-api" / "src" / "array_api_stubs" / f"_{VERSION}").rmdir()
+    said = refusal(checkout=checkout, **packages)
+    assert "submodule update --init" in said
+    assert tl.__array_api_version__ in said
+
+
+def test_the_device_is_not_there(checkout, packages):
+    said = refusal("--device", "cuda:7", checkout=checkout, **packages)
+    available = ", ".join(map(str, tl.__array_namespace_info__().devices()))
+    assert said == f"conformance: --device cuda:7: not available; available: {available}\n"
+
+
+def test_a_package_is_missing(checkout, packages):
+    hiding = "import sys; sys.modules['xdist'] = None; sys.argv = ['conformance'];"
+    code = f"{hiding} import runpy; runpy.run_path({str(FOLDER)!r}, run_name='__main__')"
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={**os.environ, VARIABLE: str(checkout), **packages},
+    )
+    assert run.returncode == 2
+    assert run.stderr.startswith("conformance: not installed: xdist; run: pip install")
+
+
+FINDINGS = {
+    "tests": [
+        {"nodeid": "array_api_tests/test_set_functions.py::test_unique_all", "outcome": "passed"},
+        {"nodeid": "array_api_tests/test_fft.py::test_fft", "outcome": "passed"},
+        {"nodeid": "array_api_tests/test_fft.py::test_fft[a::b]", "outcome": "error"},
+        {"nodeid": "array_api_tests/test_fft.py::test_ifft", "outcome": "skipped"},
+        {"nodeid": "array_api_tests/test_fft.py::test_rfft", "outcome": "xpassed"},
+    ]
+}
+SECTION = """\
+## Results on cpu
+
+- one
+- two
+
+| chapter | tests | passed | failed | skipped |
+| --- | ---: | ---: | ---: | ---: |
+| fft | 4 | 1 | 2 | 1 |
+| set functions | 1 | 1 | 0 | 0 |
+| **all** | 5 | 2 | 2 | 1 |
+
+- failed: `array_api_tests/test_fft.py::test_fft[a::b]`
+- failed: `array_api_tests/test_fft.py::test_rfft`
+- skipped: `array_api_tests/test_fft.py::test_ifft`
+"""
+
+
+def test_the_section_of_a_device():
+    assert summary.section("cpu", ["one", "two"], FINDINGS) == SECTION
+
+
+def test_a_section_replaces_its_older_version():
+    page = "# Title\n\ntext\n"
+    first = summary.with_section(page, "## Results on cpu\n\nold\n")
+    assert first == "# Title\n\ntext\n\n## Results on cpu\n\nold\n"
+    both = summary.with_section(first, "## Results on cuda:0\n\nother\n")
+    assert both == f"{first}\n## Results on cuda:0\n\nother\n"
+    new = summary.with_section(both, "## Results on cpu\n\nnew\n")
+    assert new == both.replace("old", "new")
+
+
+def test_facts_name_versions_and_seed(tmp_path):
+    lines = summary.facts(tmp_path, 500, 7, corrected=False)
+    assert lines[1] == "array-api-tests of unknown version, as published"
+    assert f"tensorlayout {tl.__version__}, numpy " in lines[2]
+    assert lines[3] == "500 examples (a tenth in the suite's slow tests), seed 7"

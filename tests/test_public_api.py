@@ -3,7 +3,11 @@
 import ast
 import importlib
 import inspect
+import os
 import pkgutil
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -235,3 +239,35 @@ def test_signature_of_to_device():  # array-api-strict also takes the stream by 
 )
 def test_tensor_has_the_methods_of_the_standard(name):
     assert hasattr(Tensor, name)
+
+
+# --- adding a function -------------------------------------------------------------------------
+
+NEW_LINE = 'cube = _unary("cube", "numeric", lambda x, out: np.multiply(x * x, x, out), "Cubes.")'
+USE = """
+import numpy as np, tensorlayout as tl
+x = tl.asarray([[1.0, -2.0, 3.0]], dtype=tl.float32, layout=tl.Layout.padded((1, 3), (1, 4)))
+assert "cube" in tl.__all__ and tl.cube.__doc__.startswith("Cubes.")
+with tl.trace() as seen:
+    y = tl.cube(x)
+assert np.asarray(y).tolist() == [[1.0, -8.0, 27.0]] and y.layout == x.layout, y
+assert [record.name for record in seen] == ["cube"]
+try:
+    tl.cube(tl.asarray(True))
+except TypeError as error:
+    assert "cube: only numeric dtypes are allowed" in str(error)
+"""
+
+
+def test_an_elementwise_function_is_added_in_three_places(tmp_path):
+    """Two in the package, tried here; the third is the line of the tests' own table."""
+    copy = tmp_path / "tensorlayout"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    chapter = copy / "functions" / "elementwise.py"
+    text = chapter.read_text("utf-8")
+    changed = text.replace('    "cosh",\n', '    "cosh",\n    "cube",\n', 1)
+    chapter.write_text(f"{changed}\n{NEW_LINE}\n", "utf-8")
+    command = [sys.executable, "-P", "-c", USE]
+    environment = os.environ | {"PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+    run = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert run.returncode == 0, run.stderr

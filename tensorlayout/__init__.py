@@ -31,6 +31,8 @@ from tensorlayout.dtypes import (
     uint32,
     uint64,
 )
+from tensorlayout.functions.beyond import *
+from tensorlayout.functions.beyond_statistical import *
 from tensorlayout.functions.constants import *
 from tensorlayout.functions.creation import *
 from tensorlayout.functions.data_types import *
@@ -84,6 +86,8 @@ __all__ = [
     "uint32",
     "uint64",
 ]
+__all__ += _chapters.beyond.__all__
+__all__ += _chapters.beyond_statistical.__all__
 __all__ += _chapters.constants.__all__
 __all__ += _chapters.creation.__all__
 __all__ += _chapters.data_types.__all__

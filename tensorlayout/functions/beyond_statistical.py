@@ -3,13 +3,11 @@
 Here because libraries call them on any array namespace that has them. Without them, the caller
 computes in NumPy, and the layout is lost.
 
-| names | who calls them |
-| --- | --- |
-| `nanargmax`, `nanargmin`, `nancumprod`, `nancumsum`, `nanmax`, `nanmean`, `nanmedian`, `nanmin`,
-  `nanprod`, `nanquantile`, `nanstd`, `nanvar` | xarray: its reductions of floats skip NaN |
-| `nansum` | Cubed (`nansum`, `nanmean`) |
-| `cumprod`, `cumsum`, `quantile` | xarray, with ``skipna=False`` |
-| `median` | scikit-learn (`median_absolute_error`); xarray, with ``skipna=False`` |
+- xarray, whose reductions of floats skip NaN: `nanargmax`, `nanargmin`, `nancumprod`, `nancumsum`,
+  `nanmax`, `nanmean`, `nanmedian`, `nanmin`, `nanprod`, `nanquantile`, `nanstd`, `nanvar`; with
+  ``skipna=False``: `cumprod`, `cumsum`, `median`, `quantile`
+- Cubed, in its functions of these names and in `nanmean`: `nansum`
+- scikit-learn, in `median_absolute_error`: `median`
 
 Names and parameters are NumPy's.
 """

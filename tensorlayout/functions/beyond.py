@@ -188,7 +188,7 @@ def _padding_sources(n: int, width: tuple[int, int], mode: str, dim: int) -> Any
 def _pad_widths(given: Any, ndim: int) -> list[tuple[int, int]]:
     if isinstance(given, Mapping):
         named = {normalized_dims("pad", int(d), ndim)[0]: pair for d, pair in given.items()}
-        given = [_per_side("pad_width", named.get(d, 0), 1)[0] for d in range(ndim)] or 0
+        given = [_per_side("pad_width", named.get(d, 0), 1)[0] for d in range(ndim)]
     widths = _per_side("pad_width", given, ndim)
     if widths.dtype.kind not in "iu":
         msg = f"pad: pad_width must be integers, got {given}"
@@ -202,7 +202,7 @@ def _pad_widths(given: Any, ndim: int) -> list[tuple[int, int]]:
 def _per_side(name: str, given: Any, ndim: int) -> Any:
     """A number, a pair, or a pair for each dimension, as an array of such pairs."""
     try:
-        return np.broadcast_to(np.asarray(given), (ndim, 2))
+        return np.broadcast_to(np.asarray(given if ndim else 0), (ndim, 2))
     except ValueError:
         msg = f"pad: {name} must be a number, a pair or {ndim} pairs, got {given}"
         raise ValueError(msg) from None

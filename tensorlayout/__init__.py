@@ -1,8 +1,8 @@
 """An array-API tensor that knows where each of its bytes is.
 
 The module is an array namespace of the standard 2025.12: ``x.__array_namespace__()`` is this
-module. Beyond the standard: `Layout`, `to_layout`, `from_storage`, `sliding_window`, `trace`, and
-``layout=`` on creation functions.
+module. Beyond the standard: `Layout`, `to_layout`, `from_storage`, `sliding_window`, `trace`,
+``layout=`` on creation functions, and what libraries call beyond it (`nansum`, `pad`, `einsum`, …).
 """
 
 from __future__ import annotations

@@ -6,14 +6,14 @@ among them are in `beyond_statistical`.
 
 | name | who calls it |
 | --- | --- |
-| `bincount` | scikit-learn (`confusion_matrix`, `GaussianNB`, class weights) |
-| `diag` | SciPy (`RBFInterpolator`) |
+| `bincount` | scikit-learn (`f1_score` and its like, class weights) |
+| `diag` | SciPy (`RBFInterpolator`, which wants methods of NumPy's arrays as well) |
 | `einsum` | xarray (`dot`, `weighted`) |
 | `gradient` | xarray (`differentiate`) |
 | `logspace` | users of NumPy's; SciPy (`signal.freqs`) has one of its own for want of it |
 | `pad` | xarray (`pad`, `shift`, `rolling`, `cumulative_integrate`) |
 | `put_along_axis` | SciPy (`stats.false_discovery_control`) |
-| `transpose` | xarray (`apply_ufunc` with core dimensions, `cross`) |
+| `transpose` | xarray (`apply_ufunc` with core dimensions) |
 
 Names and parameters are NumPy's. Left out, because whoever calls them brings them along: `kron`,
 `atleast_nd`, `isclose`, `cov` and the like (array-api-extra), `roots` and `convolve` (SciPy).

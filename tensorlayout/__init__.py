@@ -1,8 +1,8 @@
 """An array-API tensor that knows where each of its bytes is.
 
 The module is an array namespace of the standard 2025.12: ``x.__array_namespace__()`` is this
-module. Beyond the standard: `Layout`, `to_layout`, `from_storage`, `sliding_window`, `trace`, and
-``layout=`` on creation functions.
+module. Beyond the standard: `Layout`, `to_layout`, `from_storage`, `sliding_window`, `trace`,
+``layout=`` on creation functions, and what libraries call beyond it (`nansum`, `pad`, `einsum`, …).
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ from tensorlayout.dtypes import (
     uint32,
     uint64,
 )
+from tensorlayout.functions.beyond import *
+from tensorlayout.functions.beyond_statistical import *
 from tensorlayout.functions.constants import *
 from tensorlayout.functions.creation import *
 from tensorlayout.functions.data_types import *
@@ -84,6 +86,8 @@ __all__ = [
     "uint32",
     "uint64",
 ]
+__all__ += _chapters.beyond.__all__
+__all__ += _chapters.beyond_statistical.__all__
 __all__ += _chapters.constants.__all__
 __all__ += _chapters.creation.__all__
 __all__ += _chapters.data_types.__all__

@@ -7,15 +7,23 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dlpack
-from tensorlayout.cpu.memory import Array, quietly
+from tensorlayout.cpu.memory import Array, quietly, tensor_over
 from tensorlayout.devices import Device, as_device
 from tensorlayout.functions import calling
+from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.layouts import from_storage
 from tensorlayout.plan.moving import Copy
 from tensorlayout.tensor import Tensor
 
 _COPY = Copy("copy")
 _FROM_DLPACK = Copy("from_dlpack")
+
+# Our functions by NumPy's ufunc of the same name.
+_OURS = {
+    found: getattr(ew, name)
+    for name in ew.__all__
+    if isinstance(found := getattr(np, name, None), np.ufunc)
+}
 
 
 def copy(x: Tensor) -> Tensor:
@@ -36,6 +44,33 @@ def to_numpy(x: Tensor, dtype: Any = None, copy: bool | None = None) -> Array:
             raise ValueError(msg)
         return quietly(array.astype, dtype)  # type: ignore[no-any-return]
     return array.copy(order="K") if copy else array
+
+
+def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """What a ufunc of NumPy or SciPy called on tensors gives: tensors.
+
+    ``np.sin(x)``, ``np.float64(2) * x``: our function of the same name. Any other ufunc, such as
+    those of `scipy.special`, runs on the memory of the tensors; its result is packed in their
+    order. Not for products of matrices, reductions (``np.add.reduce``), ``out=`` and ``where=``.
+
+    TypeError for arrays of NumPy beside tensors, as everywhere.
+    """
+    if method != "__call__" or options or ufunc.signature is not None:
+        called = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+        msg = (
+            f"numpy.{called}: takes no tensors, or not with these arguments; use the functions of"
+            " tensorlayout, or make arrays with numpy.asarray()"
+        )
+        raise TypeError(msg)
+    # NumPy's scalars come as arrays of rank 0 where they are compared.
+    given = [x[()] if isinstance(x, np.ndarray) and x.ndim == 0 else x for x in inputs]
+    if ufunc in _OURS:
+        return _OURS[ufunc](*given)
+    given = [calling.operand(ufunc.__name__, x) for x in given]
+    found = quietly(ufunc, *(x._memory if isinstance(x, Tensor) else x for x in given))
+    if isinstance(found, tuple):
+        return tuple(tensor_over(np.asarray(part)) for part in found)
+    return tensor_over(np.asarray(found))
 
 
 def to_device(x: Tensor, device: Device | str, stream: Any = None) -> Tensor:

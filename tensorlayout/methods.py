@@ -135,6 +135,10 @@ def _array(self: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Any:
     return interchange.to_numpy(self, dtype, copy)
 
 
+def _array_ufunc(self: Tensor, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+    return interchange.apply_ufunc(ufunc, method, inputs, options)
+
+
 def _to_device(self: Tensor, device: Any, /, *, stream: Any = None) -> Tensor:
     """The tensor on another device."""
     return interchange.to_device(self, device, stream)
@@ -182,6 +186,7 @@ def bind() -> None:
         "__index__": _index,
         "__array__": _array,
         "__array_namespace__": _namespace,
+        "__array_ufunc__": _array_ufunc,
         "__dlpack__": _dlpack,
         "__dlpack_device__": _dlpack_device,
         "__reduce__": interchange.reduced,

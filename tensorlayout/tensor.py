@@ -73,9 +73,6 @@ class Tensor:
     _spec: Spec
     _home: Home | None
 
-    # NumPy's arrays and scalars leave mixed operators to ours.
-    __array_ufunc__ = None
-
     def __init__(self, *_: object, **__: object) -> None:
         msg = "Tensor: not made by calling the class; use asarray(), zeros() or from_storage()"
         raise TypeError(msg)
@@ -167,6 +164,7 @@ class Tensor:
         ) -> Tensor: ...
         def __array_namespace__(self, *, api_version: str | None = None) -> Any: ...
         def __array__(self, dtype: Any = None, *, copy: bool | None = None) -> Any: ...
+        def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any: ...
         def __dlpack__(
             self,
             *,

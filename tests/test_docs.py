@@ -233,6 +233,11 @@ CALLS = {
     "broadcast_arrays": lambda x: tl.broadcast_arrays(x, x)[1],
     "unstack": lambda x: tl.unstack(x)[1],
     "sliding_window": lambda x: tl.sliding_window(x, 2, axis=1),
+    "transpose": tl.transpose,
+    "pad": lambda x: tl.pad(x, 1),
+    "bincount": lambda x: tl.bincount(x[0, :]),
+    "einsum": lambda x: tl.einsum("ij,j->ij", x, x[0, :]),
+    "gradient": lambda x: tl.gradient(x, axis=1),
     "concat": lambda x: tl.concat([x, x]),
     "stack": lambda x: tl.stack([x, x], axis=1),
     "roll": lambda x: tl.roll(x, 1, axis=0),
@@ -267,6 +272,7 @@ CALLS = {
     "ones_like": tl.ones_like,
     "arange": lambda x: tl.arange(6),
     "linspace": lambda x: tl.linspace(0, 1, 6),
+    "logspace": lambda x: tl.logspace(0, 1, 6),
     "empty": lambda x: tl.empty((2, 3)),
     "eye": lambda x: tl.eye(2, 3),
     "full": lambda x: tl.full((2, 3), 1),
@@ -275,8 +281,17 @@ CALLS = {
 }
 
 # Both ways of these, by hand below.
-EITHER = {"reshape", "asarray", "from_dlpack", "from_storage", "to_layout", "real", "imag"}
-IN_PLACE = {"x[…] = y", "x += y and its like"}
+EITHER = {
+    "reshape",
+    "asarray",
+    "diag",
+    "from_dlpack",
+    "from_storage",
+    "to_layout",
+    "real",
+    "imag",
+}
+IN_PLACE = {"put_along_axis", "x[…] = y", "x += y and its like"}
 NO_TENSOR = {
     "__array_namespace_info__",
     "broadcast_shapes",
@@ -292,7 +307,8 @@ TABLE = [
     for names, memory, layout in rows_of("What each function gives")
     for name in re.split(r", (?=`|all )(?!`None`)", names)
 ]
-CHAPTERS = {"elementwise", "statistical", "utility"}
+REDUCING = ["statistical", "utility", "beyond_statistical"]
+CHAPTERS = {"elementwise", *REDUCING}
 
 
 # Every kind of layout that a matrix of two rows and three columns can have.
@@ -398,11 +414,13 @@ def test_what_an_elementwise_function_gives(name):
     assert len(tried) < 4, tried
 
 
-@pytest.mark.parametrize("name", [*chapter_of("statistical"), *chapter_of("utility")])
-def test_what_a_reduction_gives(name):
+@pytest.mark.parametrize(
+    ("chapter", "name"), [(chapter, name) for chapter in REDUCING for name in chapter_of(chapter)]
+)
+def test_what_a_reduction_gives(chapter, name):
     x = cube()
-    chapter = "utility" if name in chapter_of("utility") else "statistical"
-    holds(getattr(tl, name)(x, axis=1), x, *row_of(f"all of {chapter}"))
+    more = (0.5,) if "quantile" in name else ()
+    holds(getattr(tl, name)(x, *more, axis=1), x, *row_of(f"all of {chapter}"))
 
 
 def test_parts_both_ways():
@@ -427,6 +445,14 @@ def test_reshape_both_ways():
     assert copied.layout.is_row_major
     with pytest.raises(ValueError, match="copy=False"):
         tl.reshape(packed.T, (6,), copy=False)
+
+
+def test_diag_both_ways():
+    x = matrix()
+    assert np.shares_memory(np.asarray(tl.diag(x)), np.asarray(x))
+    square = tl.diag(x[0, :])
+    assert not np.shares_memory(np.asarray(square), np.asarray(x))
+    assert square.layout.is_row_major
 
 
 def test_asarray_both_ways():
@@ -462,8 +488,19 @@ def test_to_layout_both_ways():
         tl.to_layout(x, (0, 1), copy=False)
 
 
+def test_quantiles_lead():
+    found = tl.quantile(cube(), [0.25, 0.5, 0.75], axis=1)
+    assert found.layout == tl.Layout.packed((3, 2, 4), (1, 2, 0))
+
+
+def test_ufuncs_of_numpy():
+    assert np.sin(matrix(tl.float64)).layout == MATRIX
+    assert np.cbrt(matrix(tl.float64)).layout == tl.Layout.packed((2, 3), (0, 1))
+
+
 def test_writes_keep_the_layout():
     x = matrix()
+    tl.put_along_axis(x, tl.asarray([[1], [0]]), 0)
     x[0, :] = tl.asarray([7, 8, 9])
     x += 1
     assert x.layout == MATRIX

@@ -1,0 +1,106 @@
+"""Quantiles on the CPU: lines put in order once, then read at fractional positions.
+
+Not `numpy.nanquantile`, which walks lines in Python and warns whatever the error state. It takes
+45 ms for 1000 lines of 1000 float64 with NaN, 13 are taken here; 2.8 s for 100 000 lines of 10, and
+24 ms here (2026-11-21, 2-core AMD EPYC (Zen 4), numpy 2.4.6).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tensorlayout.cpu.memory import Array, rounded
+
+# alpha and beta of Hyndman and Fan, "Sample quantiles in statistical packages" (1996).
+_CONTINUOUS = {
+    "hazen": (0.5, 0.5),
+    "interpolated_inverted_cdf": (0.0, 1.0),
+    "linear": (1.0, 1.0),
+    "median_unbiased": (1 / 3, 1 / 3),
+    "normal_unbiased": (3 / 8, 3 / 8),
+    "weibull": (0.0, 0.0),
+}
+_STEPS = ("higher", "lower", "midpoint", "nearest")
+METHODS = (*sorted(_CONTINUOUS), *_STEPS)
+
+_FEW = 8  # places up to which they are looked for one by one
+
+
+def quantiles(
+    x: Array,
+    dims: tuple[int, ...],
+    keepdims: bool,
+    out: Array,
+    probabilities: tuple[float, ...],
+    method: str,
+    skip: bool,
+) -> None:
+    """The quantiles of `x` along `dims`: of NaN-free elements if `skip`, else NaN where one is NaN.
+
+    The first dimension of `out` goes through the probabilities; that of `x` repeats the same slice,
+    and is none of `dims`.
+    """
+    if not probabilities:
+        return
+    lines = _lines(x[0], tuple(d - 1 for d in dims))
+    length = lines.shape[-1]
+    if length == 0:
+        out[...] = np.nan
+        return
+    valid = np.count_nonzero(lines == lines, axis=-1) if lines.dtype.kind == "f" else length
+    known: Array = np.broadcast_to(valid, lines.shape[:-1])[..., None]
+    last = np.maximum(known - 1, 0)
+    at = np.clip(_positions(np.array(probabilities), known, method), 0, last)
+    low = np.floor(at).astype(np.intp)
+    values = _read(_ordered_at(lines, low, last), low, last, at - low)
+    values[np.broadcast_to((known == 0) if skip else (known < length), values.shape)] = np.nan
+    out[...] = rounded(np.moveaxis(values, -1, 0).reshape(out.shape), out.dtype)
+
+
+def _lines(x: Array, dims: tuple[int, ...]) -> Array:
+    """All elements along `dims` as one last dimension."""
+    kept = tuple(d for d in range(x.ndim) if d not in dims)
+    wide = x.astype(np.float32) if x.dtype.kind == "V" else x  # NumPy sorts bfloat16 otherwise
+    count = math.prod(x.shape[d] for d in dims)
+    return wide.transpose(*kept, *dims).reshape(*(x.shape[d] for d in kept), count)
+
+
+def _ordered_at(lines: Array, low: Array, last: Array) -> Array:
+    """The lines with the elements at `low` and behind it in their places, NaN at the end.
+
+    Few places are found without sorting all: the median of 4 M float32 takes 48 ms so, 150 sorted
+    (machine and date as above).
+    """
+    places = np.unique(np.concatenate([low, np.minimum(low + 1, last)], axis=None))
+    if places.size > _FEW:
+        return np.sort(lines)
+    return np.partition(lines, places, axis=-1) if places.size else lines
+
+
+def _positions(p: Array, count: Array, method: str) -> Any:
+    """Where the quantiles are in lines of `count` elements; a fraction lies between two."""
+    between = p * (count - 1)
+    if method == "lower":
+        return np.floor(between)
+    if method == "higher":
+        return np.ceil(between)
+    if method == "nearest":
+        return np.rint(between)
+    if method == "midpoint":
+        return (np.floor(between) + np.ceil(between)) / 2
+    if method == "linear":
+        return between
+    alpha, beta = _CONTINUOUS[method]
+    return count * p + (alpha + p * (1 - alpha - beta)) - 1
+
+
+def _read(lines: Array, low: Array, last: Array, t: Array) -> Any:
+    """The values behind `low` by fractions `t`, in float64: exact at whole places and halfway."""
+    a = np.take_along_axis(lines, low, -1).astype(np.float64)
+    b = np.take_along_axis(lines, np.minimum(low + 1, last), -1).astype(np.float64)
+    between = np.where(t < 0.5, a + (b - a) * t, b - (b - a) * (1 - t))
+    halfway = np.where(t == 0.5, a / 2 + b / 2, between)  # no overflow on the way
+    return np.where((t == 0) | (a == b), a, halfway)

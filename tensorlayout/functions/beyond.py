@@ -1,0 +1,321 @@
+"""Beyond the standard: what libraries call on any array namespace that has it, and who does.
+
+Found by running them on this namespace and listing the names they look up. Without these, the
+caller computes in NumPy, where the layout is lost, takes a slower way, or fails. The statistics
+among them are in `beyond_statistical`.
+
+| name | who calls it |
+| --- | --- |
+| `bincount` | scikit-learn (`f1_score` and its like, class weights) |
+| `diag` | SciPy (`RBFInterpolator`, which wants methods of NumPy's arrays as well) |
+| `einsum` | xarray (`dot`, `weighted`) |
+| `gradient` | xarray (`differentiate`) |
+| `logspace` | users of NumPy's; SciPy (`signal.freqs`) has one of its own for want of it |
+| `pad` | xarray (`pad`, `shift`, `rolling`, `cumulative_integrate`) |
+| `put_along_axis` | SciPy (`stats.false_discovery_control`) |
+| `transpose` | xarray (`apply_ufunc` with core dimensions) |
+
+Names and parameters are NumPy's. Left out, because whoever calls them brings them along: `kron`,
+`atleast_nd`, `isclose`, `cov` and the like (array-api-extra), `roots` and `convolve` (SciPy).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tensorlayout import dtypes
+from tensorlayout.cpu import beyond
+from tensorlayout.functions import calling
+from tensorlayout.functions.beyond_statistical import mean_dtype
+from tensorlayout.functions.creation import arange, asarray, empty, linspace, zeros
+from tensorlayout.functions.data_types import astype
+from tensorlayout.functions.elementwise import less, multiply, pow
+from tensorlayout.functions.indexing import setitem
+from tensorlayout.functions.manipulation import permute_dims, reshape
+from tensorlayout.functions.statistical import Axis
+from tensorlayout.functions.utility import any as any_
+from tensorlayout.layout import Layout
+from tensorlayout.plan.library import Library
+from tensorlayout.plan.moving import View
+from tensorlayout.plan.results import normalized_dims
+from tensorlayout.tensor import Tensor
+
+__all__ = [
+    "bincount",
+    "diag",
+    "einsum",
+    "gradient",
+    "logspace",
+    "pad",
+    "put_along_axis",
+    "transpose",
+]
+
+
+def transpose(x: Tensor, /, axes: Sequence[int] | None = None) -> Tensor:
+    """The dimensions in the order `axes`, by default reversed: `permute_dims`. A view."""
+    x = calling.tensor("transpose", x)
+    return permute_dims(x, tuple(range(x.ndim))[::-1] if axes is None else axes)
+
+
+# The main diagonal of a square matrix.
+_DIAGONAL = View(
+    "diag", lambda layout: Layout(layout.shape[:1], (sum(layout.strides),), offset=layout.offset)
+)
+
+
+def diag(x: Tensor, /, k: int = 0) -> Tensor:
+    """The diagonal `k` (above the main one if positive) of a matrix: a view; or a matrix of one.
+
+    A tensor of rank 1 becomes the diagonal of a new row-major matrix, zeros elsewhere. ValueError
+    for another rank.
+
+    >>> import tensorlayout as tl
+    >>> tl.diag(tl.asarray([[1, 2], [3, 4]]), k=1)
+    Tensor([2], dtype=int64, device='cpu')
+    """
+    x = calling.tensor("diag", x)
+    if x.ndim not in (1, 2):
+        msg = f"diag: needs a rank of 1 or 2, got shape {x.shape}"
+        raise ValueError(msg)
+    if x.ndim == 1:
+        n = x.shape[0] + abs(k)
+        matrix = zeros((n, n), dtype=x.dtype, device=x.device)
+        diag(matrix, k)[...] = x
+        return matrix
+    below = x[max(0, -k) :, max(0, k) :]
+    n = min(below.shape)
+    square = below[:n, :n]
+    return calling.call(_DIAGONAL, (square._spec,), (square,))
+
+
+def put_along_axis(x: Tensor, indices: Tensor, /, values: Any, axis: int = -1) -> None:
+    """Write `values` into `x`, in each line along `axis` at the line of `indices` it belongs to.
+
+    `indices`: integers, of the rank of `x`; sizes of 1 broadcast, but for `axis`. `values`: a
+    number, or a tensor that broadcasts to their shape. In place, as ``x[…] = y``: dtype and layout
+    of `x` stay; of positions that occur twice the last one wins. IndexError outside.
+
+    >>> import tensorlayout as tl
+    >>> x = tl.asarray([[30, 10, 20]])
+    >>> tl.put_along_axis(x, tl.asarray([[1]]), 99)
+    >>> x
+    Tensor([[30, 99, 20]], dtype=int64, device='cpu')
+    """
+    x, indices = calling.tensor("put_along_axis", x), calling.tensor("put_along_axis", indices)
+    if not dtypes.in_category(indices.dtype, "integral"):
+        msg = f"put_along_axis: only integral dtypes are allowed as indices, got {indices.dtype}"
+        raise TypeError(msg)
+    (dim,) = normalized_dims("put_along_axis", int(axis), x.ndim)
+    fits = indices.ndim == x.ndim and all(
+        n in (1, m) or d == dim for d, (n, m) in enumerate(zip(indices.shape, x.shape, strict=True))
+    )
+    if not fits:
+        msg = (
+            f"put_along_axis: indices of shape {indices.shape} do not fit a tensor of shape"
+            f" {x.shape} along axis {dim}"
+        )
+        raise ValueError(msg)
+    key = tuple(
+        indices if d == dim else reshape(arange(n), [n if e == d else 1 for e in range(x.ndim)])
+        for d, n in enumerate(x.shape)
+    )
+    setitem(x, key, values)
+
+
+_PAD_MODES = ("constant", "edge", "reflect", "symmetric", "wrap")
+
+
+def pad(
+    x: Tensor,
+    /,
+    pad_width: Any,
+    mode: str = "constant",
+    *,
+    constant_values: Any = 0,
+) -> Tensor:
+    """`x` with more elements around it.
+
+    `pad_width`: how many before and after along each dimension: a number, a pair, a pair for each
+    dimension, or a mapping of dimensions to pairs. `mode`: what they hold: ``constant_values`` (in
+    the same forms, converted to the dtype of `x`), the ``edge``, or more of `x`: ``reflect``
+    (without the edge), ``symmetric`` (with it), ``wrap`` (from the other end).
+
+    Layout: packed in the input's order; this has nothing to do with the padding of a layout.
+    ValueError for negative widths, and for a mode that repeats a dimension of size 0.
+
+    >>> import tensorlayout as tl
+    >>> tl.pad(tl.asarray([1, 2, 3]), (2, 1), "reflect")
+    Tensor([3, 2, 1, 2, 3, 2], dtype=int64, device='cpu')
+    """
+    x = calling.tensor("pad", x)
+    if mode not in _PAD_MODES:
+        msg = f"pad: mode must be one of {', '.join(_PAD_MODES)}, got {mode!r}"
+        raise ValueError(msg)
+    widths = _pad_widths(pad_width, x.ndim)
+    fillers = _per_side("constant_values", constant_values, x.ndim)
+    shape = tuple(n + sum(width) for n, width in zip(x.shape, widths, strict=True))
+    order = x._spec.layout.minor_to_major
+    result = empty(shape, dtype=x.dtype, device=x.device, layout=order)
+    inside = [slice(b, b + n) for n, (b, _) in zip(x.shape, widths, strict=True)]
+    setitem(result, tuple(inside), x)
+    for dim, (before, after) in enumerate(widths):
+        # Dimensions behind this one are padded later, from what is written here.
+        for side, cut in ((0, slice(0, before)), (1, slice(shape[dim] - after, shape[dim]))):
+            if cut.start == cut.stop:
+                continue
+            target = (*[slice(None)] * dim, cut, *inside[dim + 1 :])
+            if mode == "constant":
+                setitem(result, target, fillers[dim, side])
+                continue
+            source = _padding_sources(x.shape[dim], widths[dim], mode, dim)[cut]
+            setitem(result, target, result[(*target[:dim], source, *target[dim + 1 :])])
+    return result
+
+
+def _padding_sources(n: int, width: tuple[int, int], mode: str, dim: int) -> Any:
+    """Which position of the padded dimension each of its elements equals."""
+    if n == 0:
+        msg = f"pad: mode {mode!r} cannot extend dimension {dim} of size 0"
+        raise ValueError(msg)
+    options: Any = {"mode": mode}
+    return np.pad(np.arange(n), width, **options) + width[0]
+
+
+def _pad_widths(given: Any, ndim: int) -> list[tuple[int, int]]:
+    if isinstance(given, Mapping):
+        named = {normalized_dims("pad", int(d), ndim)[0]: pair for d, pair in given.items()}
+        given = [_per_side("pad_width", named.get(d, 0), 1)[0] for d in range(ndim)]
+    widths = _per_side("pad_width", given, ndim)
+    if widths.dtype.kind not in "iu":
+        msg = f"pad: pad_width must be integers, got {given}"
+        raise TypeError(msg)
+    if (widths < 0).any():
+        msg = f"pad: pad_width must not be negative, got {given}"
+        raise ValueError(msg)
+    return [(int(before), int(after)) for before, after in widths]
+
+
+def _per_side(name: str, given: Any, ndim: int) -> Any:
+    """A number, a pair, or a pair for each dimension, as an array of such pairs."""
+    try:
+        return np.broadcast_to(np.asarray(given if ndim else 0), (ndim, 2))
+    except ValueError:
+        msg = f"pad: {name} must be a number, a pair or {ndim} pairs, got {given}"
+        raise ValueError(msg) from None
+
+
+_EINSUM = Library("einsum", "any", beyond.einsum)
+_GRADIENT = Library("gradient", "floating-point", beyond.gradient, rank=1)
+_BINCOUNT = Library("bincount", "integral", beyond.bincount)
+_BINCOUNT_WEIGHTED = Library("bincount", "real floating", beyond.bincount_weighted)
+
+
+def einsum(subscripts: str, /, *operands: Tensor) -> Tensor:
+    """The sum of products over the labelled dimensions, in Einstein's notation, as NumPy reads it.
+
+    `subscripts`: such as ``"ij,jk->ik"``; ``...`` for dimensions without a label. dtype: the
+    promoted one; 16-bit floats are worked out in float32. Layout: row-major, always a new tensor.
+    ValueError for subscripts that do not fit.
+
+    >>> import tensorlayout as tl
+    >>> tl.einsum("ij,j->i", tl.asarray([[1, 2], [3, 4]]), tl.asarray([1, 10]))
+    Tensor([21, 43], dtype=int64, device='cpu')
+    """
+    if not isinstance(subscripts, str):
+        msg = f"einsum: the first argument must be the subscripts, got {type(subscripts).__name__}"
+        raise TypeError(msg)
+    given = calling.tensors("einsum", operands)
+    try:
+        found: Tensor = calling.library(_EINSUM, *given, static=(subscripts,))
+    except ValueError as error:
+        shapes = ", ".join(str(x.shape) for x in given)
+        msg = f"einsum: {subscripts!r} does not fit shapes {shapes}: {error}"
+        raise ValueError(msg) from None
+    return found
+
+
+def gradient(
+    x: Tensor, /, *distances: Any, axis: Axis = None, edge_order: int = 1
+) -> Tensor | tuple[Tensor, ...]:
+    """The slope along each `axis` (all by default), of second order inside; a tuple for several.
+
+    `distances`: none (1), a number for all axes, or for each axis a number or the coordinates (a
+    sequence or tensor of rank 1). `edge_order`: 1 or 2, of the differences at both ends, which need
+    as many elements and one more. dtype: that of `x`, float64 for integers. Layout: row-major.
+
+    >>> import tensorlayout as tl
+    >>> tl.gradient(tl.asarray([1.0, 2.0, 4.0, 7.0]))
+    Tensor([1. , 1.5, 2.5, 3. ], dtype=float64, device='cpu')
+    """
+    x = calling.tensor("gradient", x)
+    kind = mean_dtype("gradient", x, None)
+    wide = astype(x, kind, copy=False)
+    dims = normalized_dims("gradient", calling.integers(axis), x.ndim)
+    coordinates = [asarray(d) for d in distances if np.ndim(d)]
+    numbers = tuple(float(d) for d in distances if not np.ndim(d))
+    if coordinates and numbers:  # NumPy takes both at once, one of them as data here
+        coordinates = [
+            _coordinates(d, x.shape[dim]) for d, dim in zip(distances, dims, strict=False)
+        ]
+        numbers = ()
+    static = (dims, numbers, int(edge_order))
+    try:
+        found: Any = calling.library(_GRADIENT, wide, *coordinates, static=static)
+    except ValueError as error:
+        msg = f"gradient: {error}"
+        raise ValueError(msg) from None
+    if isinstance(found, Tensor):
+        return astype(found, kind, copy=False)
+    return tuple(astype(part, kind, copy=False) for part in found)
+
+
+def _coordinates(distance: Any, n: int) -> Tensor:
+    return asarray(distance) if np.ndim(distance) else multiply(arange(n), float(distance))
+
+
+def bincount(x: Tensor, /, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    """How often each integer from 0 on occurs in `x`, of rank 1; or the sum of its `weights`.
+
+    The result has as many elements as the greatest integer needs, at least `minlength`: int64, or
+    float64 with `weights`, of the shape of `x`. Row-major. ValueError for negative integers.
+    """
+    x = calling.tensor("bincount", x)
+    if not dtypes.in_category(x.dtype, "integral"):
+        msg = f"bincount: only integral dtypes are allowed, got {x.dtype}"
+        raise TypeError(msg)
+    if x.ndim != 1 or (weights is not None and weights.shape != x.shape):
+        msg = f"bincount: needs rank 1 and weights of the same shape, got {x.shape}"
+        raise ValueError(msg)
+    if any_(less(x, 0)):
+        msg = "bincount: the integers must not be negative"
+        raise ValueError(msg)
+    operation, given = _BINCOUNT, [x]
+    if weights is not None:
+        operation, given = _BINCOUNT_WEIGHTED, [x, astype(weights, dtypes.float64)]
+    found: Tensor = calling.library(operation, *given, static=(int(minlength),))
+    return found
+
+
+def logspace(
+    start: complex,
+    stop: complex,
+    /,
+    num: int = 50,
+    *,
+    endpoint: bool = True,
+    base: complex = 10.0,
+    dtype: Any = None,
+    device: Any = None,
+) -> Tensor:
+    """`num` powers of `base`, their exponents evenly spaced from `start` to `stop`; as `linspace`.
+
+    >>> import tensorlayout as tl
+    >>> tl.logspace(0, 3, 4)
+    Tensor([   1.,   10.,  100., 1000.], dtype=float64, device='cpu')
+    """
+    found = pow(base, linspace(start, stop, num, endpoint=endpoint, device=device))
+    return found if dtype is None else astype(found, dtype)

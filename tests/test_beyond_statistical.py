@@ -1,0 +1,288 @@
+"""Reductions that skip NaN, medians and quantiles, against NumPy, in every layout and dtype."""
+
+import warnings
+
+import numpy as np
+import pytest
+from layouts import STRIDED
+from tensors import BFLOAT16, DTYPES, as_dtype, fits, kind, same, slots, tensor_in
+
+import tensorlayout as tl
+
+REDUCTIONS = {
+    "nansum": "any",
+    "nanprod": "any",
+    "nanmin": "real numeric",
+    "nanmax": "real numeric",
+    "nanmean": "numeric",
+    "nanvar": "real numeric",
+    "nanstd": "real numeric",
+    "median": "real numeric",
+    "nanmedian": "real numeric",
+}
+POSITIONS = {"nanargmin": "real numeric", "nanargmax": "real numeric"}
+SCANS = {"nancumsum": "any", "nancumprod": "any", "cumsum": "any", "cumprod": "any"}
+CASES = [(name, dtype) for name, words in REDUCTIONS.items() for dtype in DTYPES[words]]
+WIDE = {"f": np.float64, "c": np.complex128, "u": np.uint64}
+
+
+def numbers(dtype, count, nan=True):
+    """Small numbers, some of them NaN where `dtype` has it; sums of them are exact."""
+    values = slots(np.dtype("int8"), count, finite=True) % 5
+    found = values.astype(dtype)
+    if nan and kind(dtype) in "fc":
+        found[slots(np.dtype("int8"), count, seed=1) % 3 == 0] = np.nan
+    return found
+
+
+def numpys(name, array, **given):
+    """NumPy's answer, worked out in the widest dtype."""
+    wide = array.astype(WIDE.get(kind(array.dtype), np.int64))
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return np.asarray(getattr(np, name)(wide, **given))
+
+
+def result_dtype(name, dtype):
+    if kind(dtype) in "fc":
+        return dtype
+    if "sum" in name or "prod" in name:
+        return np.dtype(np.uint64 if kind(dtype) == "u" else np.int64)
+    return dtype if name in ("nanmin", "nanmax") else np.dtype(np.float64)
+
+
+def near(found, expected, message):
+    """Of one dtype and shape, and equal but for the last places."""
+    got, expected = np.asarray(found), np.asarray(expected)
+    assert (got.dtype, got.shape) == (expected.dtype, expected.shape), message
+    wide = np.complex128 if kind(got.dtype) == "c" else np.float64
+    eps = 4 * float(tl.finfo(found.dtype).eps) if kind(got.dtype) in "fc" else 0
+    np.testing.assert_allclose(got.astype(wide), expected.astype(wide), eps, err_msg=message)
+
+
+def check(name, layout, dtype, **given):
+    x, array = tensor_in(layout, numbers(dtype, layout.required_size))
+    if array.size == 0 and name not in ("nansum", "nanprod"):
+        return
+    expected = numpys(name, array, **given).astype(result_dtype(name, dtype))
+    near(getattr(tl, name)(x, **given), expected, f"{name} of {dtype} in {layout} {given}")
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_every_layout_and_axis(name):
+    dtype = np.dtype("float32")
+    for layout in STRIDED:
+        if fits(layout, dtype):
+            for axis in {None, 0, -1} if layout.ndim else {None}:
+                check(name, layout, dtype, axis=axis, keepdims=axis != 0)
+            if layout.ndim > 1:
+                check(name, layout, dtype, axis=(1, 0))
+
+
+@pytest.mark.parametrize(("name", "dtype"), CASES, ids=str)
+def test_every_dtype(name, dtype):
+    for text in ("(2,3,4):(1,8,2)", "(3,4):(4,1)", "():()"):
+        layout = tl.Layout.parse(text)
+        check(name, layout, as_dtype(dtype))
+        if layout.ndim:
+            check(name, layout, as_dtype(dtype), axis=1)
+
+
+@pytest.mark.parametrize("name", POSITIONS)
+@pytest.mark.parametrize("dtype", DTYPES["real numeric"])
+def test_positions(name, dtype):
+    array = numbers(as_dtype(dtype), 24).reshape(2, 3, 4)
+    array[:, 0] = 1  # a line of nothing but NaN is an error
+    x = tl.asarray(array, layout=(0, 2, 1))
+    wide = array.astype(np.float64)
+    for axis in (None, 1):
+        expected = np.asarray(getattr(np, name)(wide, axis=axis))
+        same(getattr(tl, name)(x, axis=axis), expected)
+        expected = np.asarray(getattr(np, name)(wide, axis=axis, keepdims=True))
+        same(getattr(tl, name)(x, axis=axis, keepdims=True), expected)
+
+
+@pytest.mark.parametrize("name", POSITIONS)
+def test_an_infinity_is_not_taken_for_nan(name):
+    worst = np.inf if name == "nanargmin" else -np.inf
+    assert int(getattr(tl, name)(tl.asarray([np.nan, worst]))) == 1  # NumPy says 0
+
+
+@pytest.mark.parametrize("name", SCANS)
+@pytest.mark.parametrize("dtype", DTYPES["any"])
+def test_scans(name, dtype):
+    kind_of = as_dtype(dtype)
+    array = numbers(kind_of, 12, nan="nan" in name).reshape(3, 4)
+    x = tl.asarray(array, layout=(0, 1))
+    for axis in (None, 0, -1):
+        expected = numpys(name, array, axis=axis).astype(result_dtype(name, kind_of))
+        found = getattr(tl, name)(x, axis=axis)
+        near(found, expected, f"{name} of {dtype} along {axis}")
+    assert found.layout.minor_to_major == (0, 1)
+
+
+# --- NaN, infinities, nothing --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", DTYPES["real floating"])
+def test_nothing_but_nan(dtype):
+    x = tl.asarray([[np.nan, np.nan], [1, np.nan]], dtype=dtype)
+    expected = {"nansum": 0, "nanprod": 1}
+    for name in REDUCTIONS:
+        if name == "median":
+            continue
+        first, second = tl.unstack(getattr(tl, name)(x, axis=1))
+        same(first, np.array(expected.get(name, np.nan), as_dtype(dtype)), name)
+        value = 0 if name in ("nanvar", "nanstd") else 1
+        same(second, np.array(value, as_dtype(dtype)), name)
+    for name in POSITIONS:
+        with pytest.raises(ValueError, match=f"{name}: all elements along axis 1 are NaN"):
+            getattr(tl, name)(x, axis=1)
+
+
+def test_of_no_elements():
+    x = tl.zeros((2, 0), dtype=tl.float32)
+    nan = np.full(2, np.nan, np.float32)
+    for name in ("nanmean", "nanvar", "nanstd", "median", "nanmedian"):
+        same(getattr(tl, name)(x, axis=1), nan, name)
+    same(tl.nansum(x, axis=1), np.zeros(2, np.float32))
+    same(tl.nanprod(x, axis=1), np.ones(2, np.float32))
+    for name in ("nanmin", "nanmax", "nanargmin", "nanargmax"):
+        with pytest.raises(ValueError, match=f"{name}: no elements along axis"):
+            getattr(tl, name)(x, axis=1)
+        assert getattr(tl, name)(x, axis=0).shape == (0,)
+    same(tl.median(x, axis=0), np.zeros(0, np.float32))
+    assert tl.quantile(x, [], axis=0).shape == (0, 0)
+
+
+def test_means_do_not_overflow_on_the_way():
+    many = tl.full((1000,), 60000.0, dtype=tl.float16)
+    same(tl.nanmean(many), np.array(60000, np.float16))
+    same(tl.nanvar(many), np.array(0, np.float16))
+    same(tl.median(many), np.array(60000, np.float16))
+    most = float(np.finfo(np.float64).max)
+    same(tl.median(tl.asarray([most, most])), np.array(most))
+    same(tl.median(tl.asarray([np.inf, np.inf])), np.array(np.inf))
+    same(tl.median(tl.asarray([-np.inf, np.inf])), np.array(np.nan))
+
+
+def test_degrees_of_freedom():
+    x = tl.asarray([1.0, 2.0, np.nan, 6.0])
+    same(tl.nanvar(x, ddof=1), np.array(7.0))
+    same(tl.nanvar(x, correction=1), np.array(7.0))
+    same(tl.nanstd(x, ddof=2, keepdims=True), np.array([14.0]) ** 0.5)
+    same(tl.nanvar(x, ddof=3), np.array(np.nan))
+
+
+def test_dtypes_asked_for():
+    x = tl.asarray([1.5, np.nan, 2.0], dtype=tl.float32)
+    same(tl.nansum(x, dtype=tl.float64), np.array(3.5))
+    same(tl.nansum(x, dtype=tl.int32), np.array(3, np.int32))  # 1 + 0 + 2
+    same(tl.nanmean(x, dtype=tl.float64), np.array(1.75))
+    same(tl.nancumsum(x, dtype=tl.float64), np.array([1.5, 1.5, 3.5]))
+    with pytest.raises(TypeError, match="nanmean: dtype must be floating-point, got int32"):
+        tl.nanmean(x, dtype=tl.int32)
+
+
+@pytest.mark.parametrize("name", [*REDUCTIONS, *POSITIONS])
+def test_refused(name):
+    words = (REDUCTIONS | POSITIONS)[name]
+    for dtype in set(DTYPES["any"]) - set(DTYPES[words]):
+        with pytest.raises(
+            TypeError, match=f"{name}: only {words} dtypes are allowed, got {dtype}"
+        ):
+            getattr(tl, name)(tl.ones((2,), dtype=dtype))
+    with pytest.raises(TypeError, match=f"{name}: must be called with a tensor, got numpy.ndarray"):
+        getattr(tl, name)(np.ones(2))
+    with pytest.raises(IndexError, match=f"{name}: axis must be at least -1"):
+        getattr(tl, name)(tl.ones((2,)), axis=1)
+
+
+# --- quantiles -----------------------------------------------------------------------------------
+
+METHODS = [
+    *("linear", "lower", "higher", "nearest", "midpoint", "hazen", "weibull"),
+    *("median_unbiased", "normal_unbiased", "interpolated_inverted_cdf"),
+]
+FRACTIONS = np.array([0.0, 0.1, 0.25, 0.5, 0.62, 1.0])
+
+
+@pytest.mark.parametrize("name", ["quantile", "nanquantile"])
+@pytest.mark.parametrize("method", METHODS)
+def test_methods(name, method):
+    array = np.random.default_rng(2).uniform(1, 2, size=(5, 7))
+    if name == "nanquantile":
+        array[array > 1.8] = np.nan
+    x = tl.asarray(array, layout=(0, 1))
+    for axis in (None, 0, 1):
+        expected = numpys(name, array, q=FRACTIONS, axis=axis, method=method)
+        found = getattr(tl, name)(x, FRACTIONS, axis=axis, method=method)
+        near(found, expected, f"along {axis}")
+        for one, other in zip(FRACTIONS, expected, strict=True):  # few places: not sorted
+            near(getattr(tl, name)(x, one, axis=axis, method=method), other, f"{one} along {axis}")
+
+
+@pytest.mark.parametrize("name", ["quantile", "nanquantile"])
+def test_quantiles_in_every_layout(name):
+    for layout in STRIDED:
+        if not fits(layout, np.dtype("float32")):
+            continue
+        x, array = tensor_in(layout, numbers(np.dtype("float32"), layout.required_size))
+        if array.size:
+            for q in (0.3, [0.3, 0.9], [[0.25], [0.75]]):
+                expected = numpys(name, array, q=q, axis=None).astype(np.float32)
+                near(getattr(tl, name)(x, q), expected, f"{layout}, {q}")
+
+
+@pytest.mark.parametrize("dtype", DTYPES["real numeric"])
+def test_quantiles_of_every_dtype(dtype):
+    array = numbers(as_dtype(dtype), 12, nan=False).reshape(3, 4)
+    expected = numpys("quantile", array, q=FRACTIONS, axis=1)
+    found = tl.quantile(tl.asarray(array), tl.asarray(FRACTIONS), axis=1)
+    near(found, expected.astype(result_dtype("quantile", as_dtype(dtype))), dtype)
+
+
+def test_a_nan_reaches_the_quantile():
+    x = tl.asarray([[1.0, np.nan, 3.0], [1.0, 2.0, 3.0]])
+    same(tl.quantile(x, 0.5, axis=1), np.array([np.nan, 2.0]))
+    same(tl.median(x, axis=1), np.array([np.nan, 2.0]))
+    same(tl.nanquantile(x, 0.5, axis=1), np.array([2.0, 2.0]))
+
+
+def test_refused_quantiles():
+    x = tl.asarray([1.0, 2.0])
+    for q in (1.1, [-0.1, 0.5], np.nan):
+        with pytest.raises(ValueError, match="quantile: q must be from 0 to 1"):
+            tl.quantile(x, q)
+    with pytest.raises(ValueError, match=r"quantile: method must be one of .*, got 'other'"):
+        tl.quantile(x, 0.5, method="other")
+    with pytest.raises(TypeError, match="quantile: only real numeric dtypes are allowed, got bool"):
+        tl.quantile(x > 0, 0.5)
+
+
+def test_bfloat16_is_rounded_once():
+    x = tl.asarray([1.0, 1.0078125, 2**-40], dtype=tl.bfloat16)
+    same(tl.nansum(x), np.array(2.015625, BFLOAT16))  # just above a tie
+    same(tl.nanmean(x[:2]), np.array(1.0, BFLOAT16))  # a tie, to even
+
+
+# --- layout --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [*REDUCTIONS, *POSITIONS])
+def test_results_are_packed_in_the_order_of_the_input(name):
+    for text, expected in (
+        ("(2,3,4):(1,2,6)", "(2,4):(1,2)"),
+        ("(2,3,4):(1,8,2)", "(2,4):(1,2)"),
+        ("(2,3,4):(20,5,1) padded=(2,4,5)", "(2,4):(4,1)"),
+        ("(2,3,4):(-1,2,-6)+19", "(2,4):(1,2)"),
+    ):
+        layout = tl.Layout.parse(text)
+        x, _ = tensor_in(layout, np.arange(layout.required_size, dtype=np.float32))
+        assert getattr(tl, name)(x, axis=1).layout is tl.Layout.parse(expected)
+
+
+def test_quantiles_of_a_channels_last_image():
+    x = tl.ones((2, 3, 4, 5), layout="NHWC")
+    assert tl.quantile(x, [0.1, 0.9], axis=(2, 3)).layout == tl.Layout.row_major((2, 2, 3))
+    assert tl.quantile(x, 0.1, axis=0).layout == tl.Layout.labelled((3, 4, 5), "HWC")

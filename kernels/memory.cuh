@@ -1,0 +1,29 @@
+// Every access to global and shared memory: one element, or a pack of them (at most 16 bytes, aligned
+// to its size). On the simulator these check bounds and count sectors, lanes and bank conflicts.
+#pragma once
+
+#include "platform.cuh"
+
+// N elements that move as one.
+template <class T, int N>
+struct alignas(sizeof(T) * N) Pack {
+    T at[N];
+};
+
+#ifdef TENSORLAYOUT_SIMULATOR
+
+template <class T> DEVICE T load(const T* from) { return simulator::load(from); }
+template <class T> DEVICE void store(T* to, const T& value) { simulator::store(to, value); }
+template <class T> DEVICE T load_shared(const T* from) { return simulator::load_shared(from); }
+template <class T> DEVICE void store_shared(T* to, const T& value) {
+    simulator::store_shared(to, value);
+}
+
+#else
+
+template <class T> DEVICE T load(const T* from) { return *from; }
+template <class T> DEVICE void store(T* to, const T& value) { *to = value; }
+template <class T> DEVICE T load_shared(const T* from) { return *from; }
+template <class T> DEVICE void store_shared(T* to, const T& value) { *to = value; }
+
+#endif

@@ -1,0 +1,40 @@
+// What every kernel file includes first: integer types, how a kernel and its shared memory are
+// declared, barriers. The same file is compiled by NVRTC for a GPU and by a host compiler for the
+// simulator; all that differs between the two is here, in simulator.hpp and in memory.cuh.
+#pragma once
+
+#ifdef TENSORLAYOUT_SIMULATOR
+#include "simulator.hpp"
+#else
+
+// NVRTC has no <cstdint>.
+using int8_t = signed char;
+using uint8_t = unsigned char;
+using int16_t = short;
+using uint16_t = unsigned short;
+using int32_t = int;
+using uint32_t = unsigned int;
+using int64_t = long long;
+using uint64_t = unsigned long long;
+
+// Threads of a block, the same for all kernels: eight warps hide latency, and leave registers.
+#ifndef THREADS
+#define THREADS 256
+#endif
+
+#define DEVICE __device__ __forceinline__
+
+// KERNEL(name, Params) { … p … }: a kernel of independent threads, its one parameter `p`.
+#define KERNEL(name, Params)                              \
+    extern "C" __global__ void __launch_bounds__(THREADS) \
+    name(const __grid_constant__ Params p)
+
+// The same for a kernel whose threads meet at barriers.
+#define BLOCK_KERNEL(name, Params) KERNEL(name, Params)
+
+// SHARED(T, name, count): an array that the threads of a block share.
+#define SHARED(T, name, count) __shared__ T name[count]
+
+DEVICE void barrier() { __syncthreads(); }
+
+#endif

@@ -188,7 +188,7 @@ def _search_pays(x: Array, of: Array) -> bool:
     4 million of float32 in 1000: 260 ms, np.isin 640; in a million: 980 and 700. np.isin compares
     with each of a few, and keeps integers of a narrow range in a table.
     """
-    if of.size < 10 * x.size**0.145 or of.size * 16 > x.size:
+    if of.size < max(1, 10 * x.size**0.145) or of.size * 16 > x.size:
         return False
     narrow = 6 * (x.size + of.size)
     return x.dtype.kind not in "iu" or int(of.max()) - int(of.min()) > narrow

@@ -38,7 +38,10 @@ def distinct(a):
 
 def _key(value):
     parts = (value.real, value.imag) if isinstance(value, complex) else (value,)
-    return (any(map(math.isnan, parts)), *((math.isnan(p), 0 if math.isnan(p) else p) for p in parts))
+    return (
+        any(map(math.isnan, parts)),
+        *((math.isnan(p), 0 if math.isnan(p) else p) for p in parts),
+    )
 
 
 def check_unique(x, a):
@@ -201,9 +204,9 @@ def test_scalars_of_isin():
     same(tl.isin(tl.zeros((0, 2)), 3), np.zeros((0, 2), bool))
     with pytest.raises(TypeError, match="isin: at least one operand must be a tensor"):
         tl.isin(3, 3)
-    for given in ((small, 300), (300, small)):
+    for pair in ((small, 300), (300, small)):
         with pytest.raises(OverflowError, match="isin: the Python scalar 300 does not fit uint8"):
-            tl.isin(*given)
+            tl.isin(*pair)
 
 
 def test_isin_promotes():

@@ -24,7 +24,7 @@ def line(transform: Transform) -> Transform:
     """A transform of NumPy along one axis."""
 
     def call(x: Array, s: tuple[int], axes: tuple[int], norm: str) -> Array:
-        return transform(x, s[0], axes[0], norm)
+        return transform(_some(x, axes), s[0], axes[0], norm)
 
     return call
 
@@ -33,9 +33,16 @@ def lines(transform: Transform) -> Transform:
     """A transform of NumPy over several axes, or none."""
 
     def call(x: Array, s: tuple[int, ...], axes: tuple[int, ...], norm: str) -> Array:
-        return transform(x, s, axes, norm) if axes else x.copy()
+        return transform(_some(x, axes), s, axes, norm) if axes else x.copy()
 
     return call
+
+
+def _some(x: Array, axes: tuple[int, ...]) -> Array:
+    """`x`, empty lines made one zero: NumPy's irfft reads memory there that nobody has written."""
+    if all(x.shape[d] for d in axes):
+        return x
+    return np.zeros([n or 1 if d in axes else n for d, n in enumerate(x.shape)], x.dtype)
 
 
 # --- products ----------------------------------------------------------------------------------

@@ -120,7 +120,7 @@ def unique_all(x: Array) -> tuple[Array, ...]:
 
 
 def unique_counts(x: Array) -> tuple[Array, ...]:
-    """Values and counts. 16 MB of uint8: 35 ms, np.unique 465."""
+    """Values and counts. 16 MB of uint8: 32 ms, np.unique 520."""
     if _counted(x):
         counts = np.bincount(_places(x).reshape(-1))
         there = np.flatnonzero(counts)
@@ -141,7 +141,7 @@ def unique_values(x: Array) -> Array:
     """The distinct values.
 
     Sorted here: np.unique keeps integers in a hash table first, which takes 3400 ms for 4 million
-    of int32 that are distinct, where sorting takes 160.
+    of int32 that are distinct, where sorting takes 160. Where few are, it would take half as long.
     """
     if _counted(x):
         return unique_counts(x)[0]
@@ -157,7 +157,7 @@ def _counted(x: Array) -> bool:
 
 
 def _count(x: Array) -> tuple[Array, Array, Array]:
-    """Values, inverse and counts by way of the table. 16 MB of uint8: 80 ms, np.unique 1650."""
+    """Values, inverse and counts by way of the table. 16 MB of uint8: 70 ms, np.unique 1800."""
     places = _places(x)
     counts = np.bincount(places.reshape(-1), minlength=_table(x.dtype))
     there = np.flatnonzero(counts)
@@ -168,7 +168,7 @@ def _count(x: Array) -> tuple[Array, Array, Array]:
 
 def isin(x: Array, of: Array, invert: bool) -> Array:
     """Whether each element occurs in `of`; NaN never does."""
-    if _few(x.dtype):  # int16: 20 ms, np.isin 2100, which fears that a range might overflow
+    if _few(x.dtype):  # int16: 13 ms, np.isin 1150, which fears that a range might overflow
         there = np.full(_table(x.dtype), invert)
         there[_places(of).reshape(-1)] = not invert
         found: Array = there[_places(x)]

@@ -69,7 +69,7 @@ def vecdot(x: Array, y: Array, axis: int) -> Any:
     """The sum of products along one axis, the first operand conjugated.
 
     np.vecdot calls BLAS for each pair of vectors, which is good where their elements lie together
-    only: 2048 × 2048 float32, 0.8 ms so and 55 along the other axis, np.einsum 1.1 and 0.9.
+    only: 2048 × 2048 float32, 0.3 ms so and 25 along the other axis, np.einsum 1.1 and 0.6.
     """
     a, b = (x, y) if axis == -1 else (np.moveaxis(x, axis, -1), np.moveaxis(y, axis, -1))
     if a.strides[-1] == a.itemsize and b.strides[-1] == b.itemsize:
@@ -191,7 +191,8 @@ def _reduced(ufunc: Any, function: Any, x: Array, axis: tuple[int, ...]) -> Any:
     """`function` of each element, reduced along `axis` in float64.
 
     Block by block, so that what `function` gives stays in the cache: the norm of 2048 × 2048
-    float32 along axis 0, 3.6 ms instead of 12.9.
+    float32 along axis 0, 3.6 ms instead of 12.9. NumPy's own, 1.9 ms, adds up in float32: its error
+    grows with the length, and squares overflow from 1.8e19 on.
     """
     if not x.ndim:
         return _reduced(ufunc, function, x[None], (0,))

@@ -49,6 +49,7 @@ def near(found, expected, result, dtype):
     """Shape, dtype and row-major form; values within a few units of the largest one's eps."""
     assert (found.shape, found.dtype) == (expected.shape, dtype_of(result, dtype))
     assert found.layout == ROW_MAJOR(expected.shape)
+    assert np.asarray(found).flags.c_contiguous
     tolerance = 8 * float(tl.finfo(found.dtype).eps) * float(np.abs(expected).max(initial=0))
     np.testing.assert_allclose(wide(np.asarray(found)), expected, 0, tolerance)
 

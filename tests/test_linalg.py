@@ -35,6 +35,7 @@ def near(found, expected, dtype, scale=1.0):
     expected = np.asarray(expected)
     assert (found.shape, found.dtype) == (expected.shape, dtype)
     assert found.layout == ROW_MAJOR(expected.shape)
+    assert np.asarray(found).flags.c_contiguous
     exact(found, expected, dtype, scale)
 
 
@@ -641,6 +642,12 @@ def test_each_call_is_one_record_and_no_layout_is_changed_before(name):
     assert record.inputs[0] is given[0].layout
     assert record.output == result.layout
     assert not np.shares_memory(np.asarray(result), np.asarray(x))
+
+
+def test_results_are_new():
+    x = tl.ones((2, 2))
+    for result in (linalg.matrix_power(x, 1), *linalg.qr(x), linalg.vector_norm(x, axis=())):
+        assert not np.shares_memory(np.asarray(result), np.asarray(x))
 
 
 def test_trace_is_a_view_and_a_sum():

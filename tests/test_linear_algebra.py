@@ -201,6 +201,7 @@ def wrapped(a):
 def few_units(found, expected, dtype):
     """As NumPy finds it, but for rounding of the largest; row-major."""
     assert found.layout == tl.Layout.row_major(expected.shape)
+    assert np.asarray(found).flags.c_contiguous
     assert found.dtype == as_dtype(dtype)
     if kind(as_dtype(dtype)) in "iu":
         same(found, np.asarray(expected))

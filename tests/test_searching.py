@@ -159,6 +159,7 @@ def test_searchsorted_in_every_layout(dtype, side):
                 found = tl.searchsorted(sorted_line, x, side=side)
                 same(found, positions(numbers, a, side))
                 assert found.layout == tl.Layout.row_major(x.shape)
+                assert np.asarray(found).flags.c_contiguous
 
 
 NUMBERS = st.lists(st.integers(-4, 4) | st.floats(width=16), max_size=8)

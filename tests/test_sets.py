@@ -155,6 +155,7 @@ def test_isin_in_every_layout(dtype):
             found = tl.isin(x, other)
             same(found, occurs(a, np.asarray(other)))
             assert found.layout == tl.Layout.row_major(x.shape)
+            assert np.asarray(found).flags.c_contiguous
             same(tl.isin(x, other, invert=True), ~occurs(a, np.asarray(other)))
 
 

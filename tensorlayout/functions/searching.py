@@ -13,7 +13,6 @@ from tensorlayout.cpu.memory import Array
 from tensorlayout.dtypes import DType
 from tensorlayout.functions import calling
 from tensorlayout.functions.creation import asarray
-from tensorlayout.functions.indexing import take
 from tensorlayout.functions.statistical import Axis, reduced
 from tensorlayout.plan.elementwise import Elementwise
 from tensorlayout.plan.library import Library, Results, Shape
@@ -134,7 +133,7 @@ def _in_order(line: Tensor, sorter: Tensor) -> Tensor:
         )
         raise ValueError(msg)
     try:
-        return take(line, sorter)
+        return line[sorter]
     except IndexError:
         msg = f"searchsorted: sorter holds positions outside x1 of shape {line.shape}"
         raise IndexError(msg) from None

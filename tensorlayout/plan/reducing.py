@@ -28,7 +28,8 @@ class Reduce:
     """One line of the table of reductions.
 
     `result`: ``same``; ``sum``, where small integers become the default one of their sign; or a
-    dtype. `identity`: whether an empty set of elements has a value.
+    dtype. `identity`: whether an empty set of elements has a value. `single`: only one dimension,
+    or all of them. `numpy(plan)` gives the function of the backend that carries out a plan.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Reduce:
     numpy: Any
     result: str | DType = "same"
     identity: bool = True
+    single: bool = False
 
     def plan(
         self,
@@ -48,6 +50,9 @@ class Reduce:
         """The plan; `dtype` overrides the result's."""
         if not dtypes.in_category(source.dtype, self.dtypes):
             msg = f"{self.name}: only {self.dtypes} dtypes are allowed, got {source.dtype}"
+            raise TypeError(msg)
+        if self.single and isinstance(axis, tuple):
+            msg = f"{self.name}: axis must be an integer or None, got {axis}"
             raise TypeError(msg)
         shape = source.layout.shape
         dims = normalized_dims(self.name, axis, len(shape))

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cpu.folding import SMALL, Fold, in_blocks
+from tensorlayout.cpu.folding import SMALL, WIDE_RUN, Fold, in_blocks
 from tensorlayout.cpu.halves import is_half, magnitudes, widened
-from tensorlayout.cpu.memory import Array, quiet, rounded
+from tensorlayout.cpu.memory import Array, quiet, rounded, unbuffered
 from tensorlayout.cpu.walking import blocks, kept_part, walk_of
 from tensorlayout.plan import Run
 from tensorlayout.plan.reducing import ReducePlan
@@ -56,15 +56,11 @@ def accumulator(dtype: dtypes.DType) -> dtypes.DType:
 
 # --- sums --------------------------------------------------------------------------------------
 
-# How many float32 are added up in float32 before float64 takes over, and how many float64 before
-# a partial sum begins anew. In rows of 2048, 2048 of them: 16 in a run cost 17 % more time than
-# NumPy's naive adding, 32 cost 6 %, 64 nothing; the relative error that they leave is below
-# 4.5, 8.5 and 16.5 * 2**-24 (2026-11-21, 2-core AMD EPYC (Zen 4), numpy 2.4.6).
+# How many float32 are added one after the other before float64 takes over. 2048 rows of 2048: runs
+# of 16 take 17 % more time than NumPy's naive sum, of 32 6 %, of 64 nothing; the relative error that
+# they leave is below 4.5, 8.5 and 16.5 * 2**-24. NumPy's pairwise sums, along the fastest axis,
+# leave 4.5 (2026-11-21, 2-core AMD EPYC (Zen 4), numpy 2.4.6).
 _RUN = 32
-
-# The same where NumPy adds pairwise, which leaves 4.5 * 2**-24 at any length if all elements are
-# alike. Lines of 128: 1.9 times NumPy's time for one sum, of 1024 1.1, of 4096 1.03.
-_LINE = 16384
 
 # Counts of bool: bytes hold up to 255.
 _COUNT = Fold(np.add, dtypes.uint8, dtypes.int64, 255, 255)
@@ -77,10 +73,10 @@ def _sums(source: dtypes.DType, result: dtypes.DType) -> Work:
     a run, however many there are. What overflows on the way is added up in float64 from the start.
     """
     wide = accumulator(result)
-    careful = Fold(np.add, wide, wide, _RUN if wide.kind in "fc" else None)
+    careful = Fold(np.add, wide, wide, WIDE_RUN if wide.kind in "fc" else None)
     if wide.kind not in "fc" or not (_narrow(source) and _narrow(result)):
         return careful
-    fast = Fold(np.add, _narrow(source), wide, _RUN, _LINE)
+    fast = Fold(np.add, _narrow(source), wide, _RUN)
 
     def total(x: Array, axes: Sequence[int]) -> Array:
         if x.size > SMALL:
@@ -148,7 +144,9 @@ def variance(plan: ReducePlan, root: bool = False) -> Kernel:
 
     def work(x: Array, axes: Sequence[int]) -> Array:
         found = None
-        if narrow is not None and x.size > SMALL:
+        if x.size <= SMALL:
+            found = _squares_at_once(x, axes, count)
+        elif narrow is not None:
             found = _squares(x, axes, narrow, count)
         if found is None:
             found = _squares(x, axes, dtypes.float64, count)
@@ -163,11 +161,18 @@ def deviation(plan: ReducePlan) -> Kernel:
     return variance(plan, root=True)
 
 
+def _squares_at_once(x: Array, axes: Sequence[int], count: np.float64) -> Array:
+    middle = np.add.reduce(x, tuple(axes), np.float64, keepdims=True) / count
+    distance = np.asarray(np.subtract(x, middle, dtype=np.float64))
+    squares = np.square(distance, distance)
+    return np.asarray(np.add.reduce(squares, tuple(axes), keepdims=True))
+
+
 def _squares(x: Array, axes: Sequence[int], work: dtypes.DType, count: np.float64) -> Array | None:
     """The sum of squared distances from the mean, worked out in `work`; None if that is too narrow."""
     middle = _sums(x.dtype, work)(x, axes) / count
     near, found = middle.astype(work), np.zeros_like(middle)
-    fold = Fold(np.add, work, dtypes.float64, _RUN, _LINE if work == dtypes.float32 else None)
+    fold = Fold(np.add, work, dtypes.float64, _RUN)
     widen = is_half(x.dtype) and work == dtypes.float32
     buffer = np.empty(0, work)
     for key in blocks(x.shape):
@@ -236,7 +241,8 @@ def count_nonzero(plan: ReducePlan) -> Kernel:
         return _walked(plan, lambda x, axes: _COUNT(x.view(np.uint8), axes))
 
     def nonzero(block: Array) -> Array:
-        found: Array = (magnitudes(block) if is_half(dtype) else block) != 0
+        bits = magnitudes(block) if is_half(dtype) else block
+        found: Array = unbuffered.copy().run(np.not_equal, bits, 0)
         return found.view(np.uint8)
 
     return _walked(plan, lambda x, axes: in_blocks(_COUNT, x, axes, nonzero))

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from tensorlayout import dtypes
-from tensorlayout.cpu import along
+from tensorlayout.cpu import sorting
 from tensorlayout.functions import calling
 from tensorlayout.plan.along import Along
 from tensorlayout.tensor import Tensor
 
 __all__ = ["argsort", "sort"]
 
-_ARGSORT = Along("argsort", "real numeric", along.argsort, dtypes.int64)
-_SORT = Along("sort", "real numeric", along.sort)
+_ARGSORT = Along("argsort", "real numeric", sorting.argsort, dtypes.int64)
+_SORT = Along("sort", "real numeric", sorting.sort)
 
 
 def argsort(
@@ -23,7 +23,7 @@ def argsort(
     in the input's order. The sort is stable whether asked for or not.
     """
     x = calling.tensor("argsort", x)
-    return calling.call(_ARGSORT, (x._spec, int(axis), 0, None, bool(descending)), (x,))
+    return calling.call(_ARGSORT, (x._spec, int(axis), 0, None, bool(descending), bool(stable)), (x,))
 
 
 def sort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
@@ -36,4 +36,4 @@ def sort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool
     Tensor([3, 2, 1], dtype=int64, device='cpu')
     """
     x = calling.tensor("sort", x)
-    return calling.call(_SORT, (x._spec, int(axis), 0, None, bool(descending)), (x,))
+    return calling.call(_SORT, (x._spec, int(axis), 0, None, bool(descending), bool(stable)), (x,))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ from tensorlayout.cpu.memory import Array, allocator, quietly, rounded
 from tensorlayout.cpu.reducing import accumulator
 from tensorlayout.cpu.walking import BLOCK, blocks
 from tensorlayout.dtypes import DType
+from tensorlayout.layout import Layout
 from tensorlayout.plan import Run
 from tensorlayout.plan.along import AlongPlan
 from tensorlayout.tensor import Tensor
@@ -56,9 +58,8 @@ def cumulative_prod(plan: AlongPlan) -> Work:
 
 def _scan(plan: AlongPlan, ufunc: Any, start: int) -> Work:
     """Each line from its first element to its last, floats in float64 and rounded once."""
-    layout, (initial,) = plan.source.layout, plan.static
-    inner = layout.minor_to_major.index(plan.dim) and layout.size // layout.shape[plan.dim]
-    scan = _by_rows if inner >= _ROWS else _by_lines
+    (initial,) = plan.static
+    scan = _by_rows if _is_slow(plan.source.layout, plan.dim) else _by_lines
     wide = accumulator(plan.result.dtype)
 
     def work(x: Array, out: Array) -> None:
@@ -69,6 +70,13 @@ def _scan(plan: AlongPlan, ufunc: Any, start: int) -> Work:
             scan(ufunc, x, out, wide)
 
     return work
+
+
+def _is_slow(layout: Layout, dim: int) -> bool:
+    """Whether there are enough elements side by side in memory to take lines all at once."""
+    order = layout.minor_to_major
+    side_by_side = math.prod(layout.shape[d] for d in order[: order.index(dim)])
+    return side_by_side >= 16 and layout.size >= _ROWS * layout.shape[dim]
 
 
 def _by_lines(ufunc: Any, x: Array, out: Array, wide: DType) -> None:
@@ -110,7 +118,7 @@ def _by_rows(ufunc: Any, x: Array, out: Array, wide: DType) -> None:
 def _add_rows(ufunc: Any, x: Array, out: Array) -> None:
     out[0] = x[0]
     for k in range(1, len(x)):
-        ufunc(out[k - 1], x[k], out[k], dtype=out.dtype)
+        ufunc(out[k - 1], x[k], out[k], dtype=out.dtype, casting="unsafe")
 
 
 def _wide(x: Array, wide: DType) -> Array:

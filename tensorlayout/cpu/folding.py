@@ -1,4 +1,4 @@
-"""Many elements to one by a ufunc: along any axes as fast as NumPy along its best one, and accurate.
+"""Many elements to one by a ufunc: accurate, and as fast along any axes as along the best one.
 
 NumPy adds pairwise along the fastest axis only; along any other the error grows with the length.
 And it takes 10 ns a call of its inner loop, however short: 30 times as long as need be along the
@@ -80,13 +80,13 @@ class Fold:
         return self._runs(x, axis, self.line if last or x.strides[axis] == 0 else self.run)
 
     def _columns(self, x: Array) -> Array:
-        found = x[..., :1].astype(self.wide or x.dtype)
+        found: Array = x[..., :1].astype(self.wide or x.dtype)
         for k in range(1, x.shape[-1]):
             self.ufunc(found, x[..., k : k + 1], found)
         return found
 
     def _grouped(self, x: Array, axis: int, group: int) -> Array:
-        """Rows too short for an inner loop: `group` of them taken for one, and folded at the end."""
+        """Rows too short for an inner loop: `group` of them taken for one, folded at the end."""
         whole = x.shape[axis] // group * group
         rows = self._along(_split(x, axis, whole, group), axis)
         found = self.ufunc.reduce(rows, axis + 1, self.wide, keepdims=False)
@@ -97,7 +97,7 @@ class Fold:
         n = x.shape[axis]
         if run is None or n <= run:
             found = self.ufunc.reduce(x, axis, self.narrow, keepdims=True)
-            return found if self.wide is None else found.astype(self.wide, copy=False)
+            return np.asarray(found, self.wide)
         whole = n // run * run
         parts = self.ufunc.reduce(_split(x, axis, whole, run), axis + 1, self.narrow)
         found = self._widely()._along(parts, axis)

@@ -126,6 +126,7 @@ def _in_index_order(plan: ReducePlan, function: Any, ufunc: Any) -> Kernel:
 def _line(layout: Layout, dim: int, dtype: DType, ufunc: Any) -> Kernel:
     """The extreme of each slice along the first dimension of what is left from `dim` on."""
     rest = layout.slice((0,) * dim)
+    assert rest is not None, "strided layouts have every slice"
     walk = walk_of(rest, range(1, rest.ndim), Layout.row_major(rest.shape[:1]))
     find = extreme(dtype, ufunc)
 

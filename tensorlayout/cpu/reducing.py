@@ -56,10 +56,10 @@ def accumulator(dtype: dtypes.DType) -> dtypes.DType:
 
 # --- sums --------------------------------------------------------------------------------------
 
-# How many float32 are added one after the other before float64 takes over. 2048 rows of 2048: runs
-# of 16 take 17 % more time than NumPy's naive sum, of 32 6 %, of 64 nothing; the relative error that
-# they leave is below 4.5, 8.5 and 16.5 * 2**-24. NumPy's pairwise sums, along the fastest axis,
-# leave 4.5 (2026-11-21, 2-core AMD EPYC (Zen 4), numpy 2.4.6).
+# How many float32 are added one after the other before float64 takes over. 2048 rows of 2048 in
+# runs of 16 take 17 % more time than NumPy's naive sum, of 32 6 %, of 64 nothing; the relative
+# error that they leave is below 4.5, 8.5 and 16.5 * 2**-24. NumPy's pairwise sums, along the
+# fastest axis, leave 4.5 (2026-11-21, 2-core AMD EPYC (Zen 4), numpy 2.4.6).
 _RUN = 32
 
 # Counts of bool: bytes hold up to 255.
@@ -142,16 +142,18 @@ def variance(plan: ReducePlan, root: bool = False) -> Kernel:
     divisor = count - correction
     narrow = _narrow(plan.source.dtype)
 
-    def work(x: Array, axes: Sequence[int]) -> Array:
-        found = None
+    def squares(x: Array, axes: Sequence[int]) -> Array:
         if x.size <= SMALL:
-            found = _squares_at_once(x, axes, count)
-        elif narrow is not None:
-            found = _squares(x, axes, narrow, count)
+            return _squares_at_once(x, axes, count)
+        found = None if narrow is None else _squares(x, axes, narrow, count)
         if found is None:
             found = _squares(x, axes, dtypes.float64, count)
-        found = found / (divisor if divisor > 0 else np.nan)
-        return np.sqrt(found) if root else found
+        assert found is not None, "float64 is never too narrow"
+        return found
+
+    def work(x: Array, axes: Sequence[int]) -> Array:
+        found = squares(x, axes) / (divisor if divisor > 0 else np.nan)
+        return np.asarray(np.sqrt(found) if root else found)
 
     return _walked(plan, work)
 
@@ -168,8 +170,10 @@ def _squares_at_once(x: Array, axes: Sequence[int], count: np.float64) -> Array:
     return np.asarray(np.add.reduce(squares, tuple(axes), keepdims=True))
 
 
-def _squares(x: Array, axes: Sequence[int], work: dtypes.DType, count: np.float64) -> Array | None:
-    """The sum of squared distances from the mean, worked out in `work`; None if that is too narrow."""
+def _squares(
+    x: Array, axes: Sequence[int], work: dtypes.DType, count: np.float64
+) -> Array | None:
+    """The sum of squared distances from the mean, in `work`; None where that is too narrow."""
     middle = _sums(x.dtype, work)(x, axes) / count
     near, found = middle.astype(work), np.zeros_like(middle)
     fold = Fold(np.add, work, dtypes.float64, _RUN)
@@ -184,7 +188,7 @@ def _squares(x: Array, axes: Sequence[int], work: dtypes.DType, count: np.float6
         np.subtract(block, near[place], distance)
         np.square(distance, distance)
         found[place] += fold(distance, axes)
-    return None if work == dtypes.float32 and not _trusted(found / count, near) else found
+    return found if work == dtypes.float64 or _trusted(found / count, near) else None
 
 
 def _trusted(variance: Array, mean: Array) -> bool:

@@ -1,4 +1,4 @@
-"""Reductions in the order of storage: few axes, neighbours in memory visited one after the other."""
+"""Arrays in the order of their storage: few axes, neighbours in memory one after the other."""
 
 from __future__ import annotations
 

@@ -61,9 +61,6 @@ class Reduce:
             raise ValueError(msg)
         layout = reduced_layout(source.layout, dims, keepdims)
         kind = self._result_dtype(source.dtype) if dtype is None else dtype
-        if dtype is not None and not dtypes.in_category(dtype, "numeric"):
-            msg = f"{self.name}: dtype must be numeric, got {dtype}"
-            raise TypeError(msg)
         return ReducePlan(self, source, Spec(kind, layout, source.device), dims, keepdims, static)
 
     def _result_dtype(self, dtype: DType) -> DType:

@@ -82,7 +82,7 @@ class Fold:
     def _columns(self, x: Array) -> Array:
         found: Array = x[..., :1].astype(self.wide or x.dtype)
         for k in range(1, x.shape[-1]):
-            self.ufunc(found, x[..., k : k + 1], found)
+            self.ufunc(found, x[..., k : k + 1], out=found)
         return found
 
     def _grouped(self, x: Array, axis: int, group: int) -> Array:
@@ -135,6 +135,6 @@ def in_blocks(fold: Fold, x: Array, axes: Sequence[int], read: Callable[[Array],
         if all(key[axis].start in (None, 0) for axis in axes):
             place[...] = part
         else:
-            fold.ufunc(place, part, place)
+            fold.ufunc(place, part, out=place)
     assert found is not None, "a larger array has at least one block"
     return found

@@ -170,9 +170,7 @@ def _squares_at_once(x: Array, axes: Sequence[int], count: np.float64) -> Array:
     return np.asarray(np.add.reduce(squares, tuple(axes), keepdims=True))
 
 
-def _squares(
-    x: Array, axes: Sequence[int], work: dtypes.DType, count: np.float64
-) -> Array | None:
+def _squares(x: Array, axes: Sequence[int], work: dtypes.DType, count: np.float64) -> Array | None:
     """The sum of squared distances from the mean, in `work`; None where that is too narrow."""
     middle = _sums(x.dtype, work)(x, axes) / count
     near, found = middle.astype(work), np.zeros_like(middle)

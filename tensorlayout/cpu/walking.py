@@ -26,39 +26,45 @@ class Walk:
     `axes`: the reduced axes of the view; they stay, with size 1, until `place` drops them.
     """
 
-    shape: tuple[int, ...]
     axes: tuple[int, ...]
     view: Callable[[Array], Array]
     place: Callable[[Array], Array]
 
 
 def walk_of(layout: Layout, dims: Sequence[int], result: Layout) -> Walk:
-    """The walk over a strided layout whose dimensions `dims` are reduced to give `result`."""
+    """The walk over a strided layout whose dimensions `dims` are reduced to give `result`.
+
+    Several reduced dimensions are flipped where they run backwards, so that they can merge; one
+    alone keeps its positions.
+    """
     order = tuple(reversed(layout.minor_to_major))
     reduced = set(dims)
+    backwards = [
+        len(dims) > 1 and d in reduced and s < 0 and n > 0
+        for d, (n, s) in enumerate(zip(layout.shape, layout.strides, strict=True))
+    ]
+    flips = tuple([slice(None, None, -1 if b else 1) for b in backwards])
     rows: list[tuple[int, int, bool]] = []  # size, stride, whether it is reduced
     for d in order:
         size, stride, gone = layout.shape[d], layout.strides[d], d in reduced
-        stride = abs(stride) if gone else stride
+        stride = -stride if backwards[d] else stride
         if size == 1:
             continue
         if rows and layout.size and rows[-1][1:] == (size * stride, gone):
             size *= rows.pop()[0]
         rows.append((size, stride, gone))
+    shape = tuple([size for size, _, _ in rows])
     return Walk(
-        shape=tuple([size for size, _, _ in rows]),
         axes=tuple([k for k, (_, _, gone) in enumerate(rows) if gone]),
-        view=_viewer(layout, reduced, order, tuple([size for size, _, _ in rows])),
+        view=_viewer(layout, flips if any(backwards) else None, order, shape),
         place=_placer(result),
     )
 
 
 def _viewer(
-    layout: Layout, reduced: set[int], order: tuple[int, ...], shape: tuple[int, ...]
+    layout: Layout, flips: Key | None, order: tuple[int, ...], shape: tuple[int, ...]
 ) -> Callable[[Array], Array]:
-    backwards = [layout.size and d in reduced and s < 0 for d, s in enumerate(layout.strides)]
-    flips = tuple([slice(None, None, -1 if b else 1) for b in backwards])
-    if any(backwards):
+    if flips is not None:
         return lambda array: array[flips].transpose(order).reshape(shape, copy=False)
     if order != tuple(range(layout.ndim)):
         return lambda array: array.transpose(order).reshape(shape, copy=False)

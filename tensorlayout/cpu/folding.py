@@ -77,7 +77,7 @@ class Fold:
         group = 1 if last or inner >= _ROW else _ROW // inner
         if 1 < group <= n // 2:
             return self._grouped(x, axis, group)
-        return self._runs(x, axis, self.line if last or x.strides[axis] == 0 else self.run)
+        return self._runs(x, axis, self.line if last else self.run)
 
     def _columns(self, x: Array) -> Array:
         found: Array = x[..., :1].astype(self.wide or x.dtype)

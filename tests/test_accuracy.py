@@ -58,7 +58,7 @@ def lines(x, axis):
 
 
 def check(found, exact, magnitude, dtype):
-    """Within the bound, and the one rounding of the result, which may be below the normal numbers."""
+    """Within the bound, and the one rounding of the result, be it normal or not."""
     error = BOUND["float64" if dtype == "float64" else "float32"] * magnitude
     limits = tl.finfo(dtype)
     rounding = limits.eps / 2 * max(abs(exact), limits.smallest_normal)

@@ -72,6 +72,8 @@ def steps(request, monkeypatch):
             (folding, "_COLUMNS", 3),
             (positions, "_ROWS", 2),
             (positions, "_WIDE", 2),
+            (positions, "_COLUMNS", 2),
+            (reducing, "_FEW", 5),
         ]:
             monkeypatch.setattr(module, name, value)
         monkeypatch.setattr(walking.blocks, "__defaults__", (3, 0))

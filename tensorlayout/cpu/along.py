@@ -85,10 +85,12 @@ def _by_lines(ufunc: Any, x: Array, out: Array, wide: DType) -> None:
     if wide == out.dtype:
         ufunc.accumulate(x, -1, wide, out)
         return
-    for key in blocks(x.shape[:-1], max(1, BLOCK // x.shape[-1])):
+    n = x.shape[-1]
+    for key in blocks(x.shape[:-1], max(_SIDE_BY_SIDE, BLOCK // n)):
         before: Array | None = None
-        for start in range(0, x.shape[-1], BLOCK):
-            piece = (*key, slice(start, start + BLOCK))
+        step = max(1, BLOCK * n // x[key].size)
+        for start in range(0, n, step):
+            piece = (*key, slice(start, start + step))
             values = _wide(x[piece], wide)
             if before is not None:
                 values[..., :1] = ufunc(before, values[..., :1])

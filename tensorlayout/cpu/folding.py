@@ -38,9 +38,9 @@ class Fold:
     """A ufunc, and what it works in.
 
     `narrow`: the dtype of elements as they go in; None: their own. `wide`: the dtype of everything
-    that comes after, and of what comes out. `run`: how many elements one after the other may be
-    folded in `narrow`; `line`: how many along the fastest axis, where NumPy takes sums pairwise.
-    None: any number.
+    that comes after; the result has it too, unless a single run is all there is. `run`: how many
+    elements one after the other may be folded in `narrow`; `line`: how many along the fastest axis,
+    where NumPy takes sums pairwise. None: any number.
     """
 
     ufunc: Any
@@ -54,20 +54,13 @@ class Fold:
         if x.size <= SMALL or not axes:
             return np.asarray(self.ufunc.reduce(x, tuple(axes), self.wide, keepdims=True))
         fold = self
-        for axis in self._fastest_first(x, axes):
+        for axis in _best_order(x, axes):
             x, fold = fold._along(x, axis), self._widely()
         return x
 
     def _widely(self) -> Fold:
         """The fold of what this one gives."""
         return Fold(self.ufunc, self.wide, self.wide, self.run and WIDE_RUN)
-
-    def _fastest_first(self, x: Array, axes: Sequence[int]) -> list[int]:
-        """The axes in the order in which they go; a short fastest one goes last."""
-        order = sorted(axes, reverse=True)
-        if len(order) > 1 and order[0] == x.ndim - 1 and x.shape[-1] < _COLUMNS:
-            order.append(order.pop(0))
-        return order
 
     def _along(self, x: Array, axis: int) -> Array:
         n, inner = x.shape[axis], math.prod(x.shape[axis + 1 :])
@@ -96,8 +89,8 @@ class Fold:
         """Runs in the narrow dtype, what comes of them in the wide one."""
         n = x.shape[axis]
         if run is None or n <= run:
-            found = self.ufunc.reduce(x, axis, self.narrow, keepdims=True)
-            return np.asarray(found, self.wide)
+            found: Array = self.ufunc.reduce(x, axis, self.narrow, keepdims=True)
+            return found
         whole = n // run * run
         parts = self.ufunc.reduce(_split(x, axis, whole, run), axis + 1, self.narrow)
         found = self._widely()._along(parts, axis)
@@ -108,6 +101,16 @@ class Fold:
             rest = _cut(x, axis, whole, x.shape[axis])
             found = self.ufunc(found, self.ufunc.reduce(rest, axis, self.wide, keepdims=True))
         return found
+
+
+def _best_order(x: Array, axes: Sequence[int]) -> list[int]:
+    """The axes in the order in which they go: first what leaves little, in long inner loops."""
+    order = sorted(axes)
+    slow, fast = order[0], order[-1]
+    rows = math.prod(x.shape[slow + 1 :]) >= _ROW and x.shape[slow] >= _COLUMNS
+    if rows or (fast == x.ndim - 1 and x.shape[fast] < _COLUMNS):
+        return order
+    return order[::-1]
 
 
 def _cut(x: Array, axis: int, start: int, stop: int) -> Array:
@@ -130,7 +133,7 @@ def in_blocks(fold: Fold, x: Array, axes: Sequence[int], read: Callable[[Array],
     for key in blocks(x.shape):
         part = fold(read(x[key]), axes)
         if found is None:
-            found = np.empty(shape, part.dtype)
+            found = np.empty(shape, fold.wide or part.dtype)
         place = found[kept_part(key, axes)]
         if all(key[axis].start in (None, 0) for axis in axes):
             place[...] = part

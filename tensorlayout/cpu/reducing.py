@@ -130,6 +130,10 @@ def mean(plan: ReducePlan) -> Kernel:
 
 # --- variance ----------------------------------------------------------------------------------
 
+# Up to this many elements, the mean is worked out in float64: where there are as many variances as
+# that, some are of numbers so close to each other that they need it.
+_FEW = 64
+
 
 def variance(plan: ReducePlan, root: bool = False) -> Kernel:
     """The mean squared distance from the mean, its divisor reduced by `correction`.
@@ -172,8 +176,10 @@ def _squares_at_once(x: Array, axes: Sequence[int], count: np.float64) -> Array:
 
 def _squares(x: Array, axes: Sequence[int], work: dtypes.DType, count: np.float64) -> Array | None:
     """The sum of squared distances from the mean, in `work`; None where that is too narrow."""
-    middle = _sums(x.dtype, work)(x, axes) / count
-    near, found = middle.astype(work), np.zeros_like(middle)
+    precise = bool(work == dtypes.float64 or count <= _FEW)
+    middle = _sums(x.dtype, dtypes.float64 if precise else work)(x, axes) / count
+    near: Array = middle.astype(work)
+    found: Array = np.zeros_like(middle)
     fold = Fold(np.add, work, dtypes.float64, _RUN)
     widen = is_half(x.dtype) and work == dtypes.float32
     buffer = np.empty(0, work)
@@ -186,16 +192,28 @@ def _squares(x: Array, axes: Sequence[int], work: dtypes.DType, count: np.float6
         np.subtract(block, near[place], distance)
         np.square(distance, distance)
         found[place] += fold(distance, axes)
-    return found if work == dtypes.float64 or _trusted(found / count, near) else None
+    found = np.asarray(np.maximum(found - count * np.square(middle - near), 0))
+    if work == dtypes.float64 or _trusted(found / count, near, x, axes, precise):
+        return found
+    return None
 
 
-def _trusted(variance: Array, mean: Array) -> bool:
+def _trusted(variance: Array, mean: Array, x: Array, axes: Sequence[int], precise: bool) -> bool:
     """Whether float32 was enough: no square overflowed or vanished, and the mean is near enough.
 
-    It may be off by 6 * 2**-24 of itself, which adds the square of that to the variance.
+    A mean that is not `precise` is off by up to 8.5 * 2**-24 of itself, and the variance by the
+    square of that. Next to a mean above 1e-10 no distance has a square that vanishes.
     """
-    least = np.maximum(np.square(mean * 2.0**-10, dtype=np.float64), 1e-25)
-    return bool((((variance > least) & (variance < 1e37)) | np.isnan(variance)).all())
+    good = (variance < 1e37) & ((variance > 1e-25) | (np.abs(mean) > 1e-10))
+    if not precise:
+        good &= variance >= np.square(mean * 2.0**-10, dtype=np.float64)
+    good |= np.isnan(variance)
+    if good.all():
+        return True
+    zeros = (variance == 0) & (mean == 0)
+    return bool(
+        (good | zeros).all() and not (zeros & _logical(x.dtype, np.logical_or)(x, axes)).any()
+    )
 
 
 # --- extremes and counts -----------------------------------------------------------------------
@@ -217,21 +235,19 @@ def maximum(plan: ReducePlan) -> Kernel:
     return _walked(plan, extreme(plan.source.dtype, np.maximum))
 
 
-def _logical(plan: ReducePlan, ufunc: Any) -> Kernel:
+def _logical(dtype: dtypes.DType, ufunc: Any) -> Work:
     fold = Fold(ufunc, dtypes.bool, dtypes.bool)
-    if not is_half(plan.source.dtype):
-        return _walked(plan, fold)
-    return _walked(plan, lambda x, axes: in_blocks(fold, x, axes, magnitudes))
+    return (lambda x, axes: in_blocks(fold, x, axes, magnitudes)) if is_half(dtype) else fold
 
 
 def any_(plan: ReducePlan) -> Kernel:
     """Whether some element is not zero (NaN is not)."""
-    return _logical(plan, np.logical_or)
+    return _walked(plan, _logical(plan.source.dtype, np.logical_or))
 
 
 def all_(plan: ReducePlan) -> Kernel:
     """Whether no element is zero."""
-    return _logical(plan, np.logical_and)
+    return _walked(plan, _logical(plan.source.dtype, np.logical_and))
 
 
 def count_nonzero(plan: ReducePlan) -> Kernel:

@@ -85,8 +85,9 @@ def sum(x: Tensor, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = 
     input's order.
 
     Accuracy does not depend on the length, the axis or the layout. Of 16- and 32-bit floats, short
-    runs are added up in float32 and all else in float64: the error is below 8.5 * 2**-24 of the sum
-    of magnitudes, plus one rounding to the dtype of the result. Float64 is added up in runs too.
+    runs are added up in float32 and all else in float64: 10**8 tenths, or numbers of any signs, are
+    within 8.5 * 2**-24 of the sum of magnitudes, before the one rounding to the result's dtype.
+    Float64 is added up in runs too.
 
     TypeError for an axis or a dtype that is none; ValueError (AxisError, which is an IndexError
     too) for an axis outside the rank, or named twice.

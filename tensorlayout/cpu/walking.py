@@ -85,6 +85,8 @@ def _placer(result: Layout) -> Callable[[Array], Array]:
 
 def blocks(shape: tuple[int, ...], room: int = BLOCK, whole: int = 0) -> Iterator[Key]:
     """Boxes of at most about `room` elements, in order; the last `whole` axes are never cut."""
+    if math.prod(shape) <= room:
+        return iter([(slice(None),) * len(shape)])
     cut = 0
     while cut < len(shape) - whole and math.prod(shape[cut + 1 :]) > room:
         cut += 1

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cpu import library, reducing
+from tensorlayout.cpu import library, positions, reducing
 from tensorlayout.cpu.memory import Array
 from tensorlayout.dtypes import DType
 from tensorlayout.functions import calling
@@ -56,8 +56,8 @@ def _positions(name: str, shapes: Sequence[Shape], dtype: DType, *, side: str) -
     return [(values, dtypes.int64)]
 
 
-_ARGMAX = Reduce("argmax", "real numeric", reducing.argmax, dtypes.int64, identity=False)
-_ARGMIN = Reduce("argmin", "real numeric", reducing.argmin, dtypes.int64, identity=False)
+_ARGMAX = Reduce("argmax", "real numeric", positions.argmax, dtypes.int64, False, single=True)
+_ARGMIN = Reduce("argmin", "real numeric", positions.argmin, dtypes.int64, False, single=True)
 _COUNT = Reduce("count_nonzero", "any", reducing.count_nonzero, dtypes.int64)
 _NONZERO = Library("nonzero", "any", library.nonzero, rank=1)
 _SEARCH = Library("searchsorted", "real numeric", library.searchsorted, _positions)

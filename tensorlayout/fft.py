@@ -1,4 +1,15 @@
-"""Fourier transforms: the extension ``fft`` of the standard. Results are row-major."""
+"""Fourier transforms: the extension ``fft`` of the standard.
+
+Operands are handed to NumPy as they lie, whatever their layout and whichever the axes; results are
+row-major, in the precision of the operand. 16-bit floats are worked out in float32: complex
+results are complex64, real ones rounded once. Where the standard asks for a complex operand, a real
+one is taken too.
+
+Each transform takes `norm`: ``"backward"`` divides the inverse transforms by the number of
+elements, ``"forward"`` the others, ``"ortho"`` all of them by its square root. Errors, for each:
+TypeError for dtypes; ValueError for lines of no elements, and any other `norm`; AxisError, which is
+a ValueError and an IndexError, for axes.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +18,15 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tensorlayout import dtypes
 from tensorlayout.cpu import transforms
+from tensorlayout.cpu.memory import rounded
+from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.functions import calling
-from tensorlayout.functions.creation import asarray
+from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.manipulation import roll
-from tensorlayout.plan.library import Library
+from tensorlayout.plan.creating import Create
+from tensorlayout.plan.library import Library, Results, Shape, complex_of, integer
 from tensorlayout.plan.results import normalized_dims
 from tensorlayout.tensor import Tensor
 
@@ -34,47 +49,117 @@ __all__ = [
 
 Norm = Literal["backward", "ortho", "forward"]
 
-
-def _line(name: str, dtypes: str) -> Library:
-    return Library(name, dtypes, transforms.fft(name), 1)
-
-
-_FFT = _line("fft", "floating-point")
-_IFFT = _line("ifft", "floating-point")
-_FFTN = _line("fftn", "floating-point")
-_IFFTN = _line("ifftn", "floating-point")
-_RFFT = _line("rfft", "real floating")
-_IRFFT = _line("irfft", "floating-point")
-_RFFTN = _line("rfftn", "real floating")
-_IRFFTN = _line("irfftn", "floating-point")
-_HFFT = _line("hfft", "floating-point")
-_IHFFT = _line("ihfft", "real floating")
+# --- what the results will be ------------------------------------------------------------------
+# `s`: the sizes along `axes` of the longer side of the transform, which is the result's but where
+# the result is the half that determines the rest.
 
 
-def _along(operation: Library, x: Tensor, n: int | None, axis: int, norm: Norm) -> Tensor:
-    if norm not in ("backward", "ortho", "forward"):
-        msg = f"{operation.name}: norm must be 'backward', 'ortho' or 'forward', got {norm!r}"
+def _complex(
+    name: str, shapes: Sequence[Shape], dtype: DType, *, s: Shape, axes: Shape, norm: str
+) -> Results:
+    return [(_resized(shapes[0], axes, s), complex_of(dtype))]
+
+
+def _half(
+    name: str, shapes: Sequence[Shape], dtype: DType, *, s: Shape, axes: Shape, norm: str
+) -> Results:
+    return [(_resized(shapes[0], axes, (*s[:-1], s[-1] // 2 + 1)), complex_of(dtype))]
+
+
+def _real(
+    name: str, shapes: Sequence[Shape], dtype: DType, *, s: Shape, axes: Shape, norm: str
+) -> Results:
+    return [(_resized(shapes[0], axes, s), dtypes.real_of(dtype))]
+
+
+def _resized(shape: Shape, axes: Shape, sizes: Shape) -> Shape:
+    changed = dict(zip(axes, sizes, strict=True))
+    return tuple(changed.get(d, n) for d, n in enumerate(shape))
+
+
+# --- the table ---------------------------------------------------------------------------------
+
+_FLOATS = "floating-point"
+
+_FFT = Library("fft", _FLOATS, transforms.line(np.fft.fft), _complex)
+_IFFT = Library("ifft", _FLOATS, transforms.line(np.fft.ifft), _complex)
+_FFTN = Library("fftn", _FLOATS, transforms.lines(np.fft.fftn), _complex)
+_IFFTN = Library("ifftn", _FLOATS, transforms.lines(np.fft.ifftn), _complex)
+_RFFT = Library("rfft", "real floating", transforms.line(np.fft.rfft), _half)
+_IRFFT = Library("irfft", _FLOATS, transforms.line(np.fft.irfft), _real)
+_RFFTN = Library("rfftn", "real floating", transforms.lines(np.fft.rfftn), _half)
+_IRFFTN = Library("irfftn", _FLOATS, transforms.lines(np.fft.irfftn), _real)
+_HFFT = Library("hfft", _FLOATS, transforms.line(np.fft.hfft), _real)
+_IHFFT = Library("ihfft", "real floating", transforms.line(np.fft.ihfft), _half)
+
+
+def _along(operation: Library, x: Any, n: int | None, axis: int, norm: str) -> Tensor:
+    x = calling.tensor(operation.name, x)
+    size = None if n is None else integer(operation.name, "n", n)
+    if size is not None and size < 1:
+        msg = f"{operation.name}: n must be at least 1, got {n}"
         raise ValueError(msg)
-    normalized_dims(operation.name, int(axis), calling.tensor(operation.name, x).ndim)
-    static = (("n", n), ("axis", int(axis)), ("norm", norm))
-    found: Tensor = calling.library(operation, x, static=static)
+    dim = integer(operation.name, "axis", axis)
+    return _over(operation, x, None if size is None else (size,), (dim,), norm)
+
+
+def _over(operation: Library, x: Any, s: Any, axes: Any, norm: str) -> Tensor:
+    name = operation.name
+    x = calling.tensor(name, x)
+    if norm not in ("backward", "ortho", "forward"):
+        msg = f"{name}: norm must be 'backward', 'ortho' or 'forward', got {norm!r}"
+        raise ValueError(msg)
+    if s is not None and axes is None:
+        msg = f"{name}: s needs axes, one for each size"
+        raise ValueError(msg)
+    dims = normalized_dims(name, _integers(name, "axes", axes), x.ndim)
+    if not dims and operation.rule is not _complex:
+        msg = f"{name}: needs at least one axis, got shape {x.shape} and axes {axes}"
+        raise ValueError(msg)
+    sizes = _sizes(operation, x.shape, dims, _integers(name, "s", s))
+    found: Tensor = calling.library(operation, x, s=sizes, axes=dims, norm=norm)
     return found
 
 
-def _over(operation: Library, x: Tensor, s: Any, axes: Any, norm: Norm) -> Tensor:
-    if norm not in ("backward", "ortho", "forward"):
-        msg = f"{operation.name}: norm must be 'backward', 'ortho' or 'forward', got {norm!r}"
+def _integers(name: str, argument: str, given: Any) -> Any:
+    try:
+        return calling.integers(given)
+    except TypeError:
+        msg = f"{name}: {argument} must be integers, got {given!r}"
+        raise TypeError(msg) from None
+
+
+def _sizes(operation: Library, shape: Shape, dims: Shape, s: Any) -> Shape:
+    """The sizes along `dims`, those that `s` does not give (None, or -1) from the operand."""
+    whole = [shape[d] for d in dims]
+    if operation.rule is _real:
+        whole[-1] = 2 * (whole[-1] - 1)
+    given = (-1,) * len(dims) if s is None else (s,) if isinstance(s, int) else s
+    if len(given) != len(dims):
+        msg = f"{operation.name}: s and axes must be equally many, got {given} and {dims}"
         raise ValueError(msg)
-    sizes, dims = calling.integers(s), calling.integers(axes)
-    if sizes is not None and dims is None:
-        dims = tuple(range(-len(sizes), 0))
-    static = (("s", sizes), ("axes", dims), ("norm", norm))
-    found: Tensor = calling.library(operation, x, static=static)
-    return found
+    sizes = tuple(m if n == -1 else n for n, m in zip(given, whole, strict=True))
+    if any(n < 1 for n in sizes):
+        msg = (
+            f"{operation.name}: sizes along axes {dims} must be at least 1, got {sizes} for"
+            f" shape {shape}"
+        )
+        raise ValueError(msg)
+    return sizes
+
+
+# --- the functions -----------------------------------------------------------------------------
 
 
 def fft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
-    """The discrete Fourier transform along `axis`, cut or zero-padded to `n` elements."""
+    """The discrete Fourier transform along `axis`, cut or zero-padded to `n` elements; complex.
+
+    The shape is that of `x`, but for `n` along `axis`.
+
+    >>> import tensorlayout as tl
+    >>> tl.fft.fft(tl.asarray([1.0, 0.0, 0.0]), n=2)
+    Tensor([1.+0.j, 1.+0.j], dtype=complex128, device='cpu')
+    """
     return _along(_FFT, x, n, axis, norm)
 
 
@@ -84,22 +169,32 @@ def ifft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "ba
 
 
 def rfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
-    """The transform of real elements: the half that determines the rest."""
+    """The transform of real elements: the n // 2 + 1 of `fft` that determine the rest; complex.
+
+    >>> import tensorlayout as tl
+    >>> tl.fft.rfft(tl.asarray([1.0, 1.0, 1.0, 1.0]))
+    Tensor([4.+0.j, 0.+0.j, 0.+0.j], dtype=complex128, device='cpu')
+    """
     return _along(_RFFT, x, n, axis, norm)
 
 
 def irfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
-    """The inverse of `rfft`, of `n` elements."""
+    """The inverse of `rfft`, of `n` elements (by default twice one less than there are); real."""
     return _along(_IRFFT, x, n, axis, norm)
 
 
 def hfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
-    """The transform of a Hermitian-symmetric line, which is real."""
+    """The transform of Hermitian-symmetric lines, given by their halves; real, `n` as in `irfft`.
+
+    >>> import tensorlayout as tl
+    >>> tl.fft.hfft(tl.asarray([1.0, 1.0, 1.0]))
+    Tensor([4., 0., 0., 0.], dtype=float64, device='cpu')
+    """
     return _along(_HFFT, x, n, axis, norm)
 
 
 def ihfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
-    """The inverse of `hfft`."""
+    """The inverse of `hfft`: the n // 2 + 1 elements that determine the rest; complex."""
     return _along(_IHFFT, x, n, axis, norm)
 
 
@@ -111,7 +206,16 @@ def fftn(
     axes: Sequence[int] | None = None,
     norm: Norm = "backward",
 ) -> Tensor:
-    """The discrete Fourier transform over `axes`, of sizes `s`."""
+    """The discrete Fourier transform over `axes` (all by default), of sizes `s`; complex.
+
+    `s`: one size for each of `axes`, which must then be given; -1 takes all elements. Over no axes
+    the elements stay what they are.
+
+    >>> import tensorlayout as tl
+    >>> tl.fft.fftn(tl.ones((2, 2)))
+    Tensor([[4.+0.j, 0.+0.j],
+            [0.+0.j, 0.+0.j]], dtype=complex128, device='cpu')
+    """
     return _over(_FFTN, x, s, axes, norm)
 
 
@@ -135,7 +239,7 @@ def rfftn(
     axes: Sequence[int] | None = None,
     norm: Norm = "backward",
 ) -> Tensor:
-    """The transform of real elements over `axes`: the half of the last that determines the rest."""
+    """The transform of real elements over `axes`: half of the last determines the rest; complex."""
     return _over(_RFFTN, x, s, axes, norm)
 
 
@@ -147,31 +251,85 @@ def irfftn(
     axes: Sequence[int] | None = None,
     norm: Norm = "backward",
 ) -> Tensor:
-    """The inverse of `rfftn`."""
+    """The inverse of `rfftn`; `s` are sizes of the result, the last by default as in `irfft`."""
     return _over(_IRFFTN, x, s, axes, norm)
 
 
+def _frequencies(out: Any, size: int, spacing: float, negative: bool) -> None:
+    """In float64, rounded once."""
+    half = (size + 1) // 2 if negative else size // 2 + 1
+    steps = np.arange(out.size, dtype=np.float64)
+    steps[half:] -= size
+    out[...] = rounded(steps / (size * spacing), out.dtype)
+
+
+_FFTFREQ = Create("fftfreq", _frequencies)
+_RFFTFREQ = Create("rfftfreq", _frequencies)
+
+
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Tensor:
-    """The frequencies of the elements of `fft` of `n` elements, `d` apart."""
-    return asarray(np.fft.fftfreq(n, d), dtype=dtype, device=device)
+    """The frequencies of the elements of `fft` of `n` elements, `d` apart: of shape (n,).
+
+    dtype: float64, or any other real floating one. Layout: row-major. ValueError for `n` below 1
+    and a `d` of 0, TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.fft.fftfreq(4, d=0.5)
+    Tensor([ 0. ,  0.5, -1. , -0.5], dtype=float64, device='cpu')
+    """
+    return _spectrum(_FFTFREQ, n, d, dtype, device)
 
 
 def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Tensor:
-    """The frequencies of the elements of `rfft` of `n` elements, `d` apart."""
-    return asarray(np.fft.rfftfreq(n, d), dtype=dtype, device=device)
+    """The frequencies of the elements of `rfft` of `n` elements, `d` apart: (n // 2 + 1,).
+
+    dtype and errors as in `fftfreq`.
+
+    >>> import tensorlayout as tl
+    >>> tl.fft.rfftfreq(4, d=0.5)
+    Tensor([0. , 0.5, 1. ], dtype=float64, device='cpu')
+    """
+    return _spectrum(_RFFTFREQ, n, d, dtype, device)
 
 
-def _shifted(name: str, x: Tensor, axes: Any, sign: int) -> Tensor:
-    x = calling.tensor(name, x)
-    dims = normalized_dims(name, calling.integers(axes), x.ndim)
-    return roll(x, [sign * (x.shape[d] // 2) for d in dims], axis=dims)
+def _spectrum(operation: Create, n: Any, d: Any, dtype: Any, device: Any) -> Tensor:
+    name = operation.name
+    size, spacing = integer(name, "n", n), float(d)
+    if size < 1:
+        msg = f"{name}: n must be at least 1, got {n}"
+        raise ValueError(msg)
+    if spacing == 0:
+        msg = f"{name}: d must not be 0"
+        raise ValueError(msg)
+    kind = dtypes.float64 if dtype is None else as_dtype(dtype)
+    if not dtypes.in_category(kind, "real floating"):
+        msg = f"{name}: dtype must be real floating, got {kind}"
+        raise TypeError(msg)
+    whole = operation is _FFTFREQ
+    key = ((size if whole else size // 2 + 1,), kind, None, device)
+    return calling.call(operation, key, (size, spacing, whole))
 
 
 def fftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
-    """The zero frequency moved to the middle of each of `axes`. Packed in the input's order."""
+    """The zero frequency moved to the middle of each of `axes` (all by default).
+
+    Any dtype. Layout: packed in the input's order.
+
+    >>> import tensorlayout as tl
+    >>> tl.fft.fftshift(tl.fft.fftfreq(4))
+    Tensor([-0.5 , -0.25,  0.  ,  0.25], dtype=float64, device='cpu')
+    """
     return _shifted("fftshift", x, axes, 1)
 
 
 def ifftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
     """The inverse of `fftshift`."""
     return _shifted("ifftshift", x, axes, -1)
+
+
+def _shifted(name: str, x: Any, axes: Any, sign: int) -> Tensor:
+    x = calling.tensor(name, x)
+    dims = normalized_dims(name, _integers(name, "axes", axes), x.ndim)
+    if not x.ndim:
+        return astype(x, x.dtype)
+    return roll(x, [sign * (x.shape[d] // 2) for d in dims] or 0, axis=dims or 0)

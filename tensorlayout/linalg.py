@@ -1,21 +1,42 @@
 """Linear algebra: the extension ``linalg`` of the standard.
 
-Each function is a line of the table; results are row-major, and transposed or padded operands go
-to the library as they are. 16-bit floats are worked out in float32.
+Matrices are the last two dimensions, those before them a stack of matrices, each treated alike.
+Each function is a line of the table: which dtypes it takes, a rule for the shapes and dtypes of its
+results, what the library calls. Operands are handed over as they lie, whatever their layout;
+results are row-major. 16-bit floats are worked out in float32 and rounded once; their complex
+results are complex64.
+
+Errors, for every function: TypeError for dtypes, ValueError for shapes, and ``LinAlgError``, a
+ValueError, where a matrix has no such result (singular, not positive-definite, not finite).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+
+from tensorlayout import dtypes
 from tensorlayout.cpu import transforms
+from tensorlayout.dtypes import DType
 from tensorlayout.functions import calling
+from tensorlayout.functions.creation import asarray
+from tensorlayout.functions.data_types import astype, finfo
 from tensorlayout.functions.linear_algebra import matmul, matrix_transpose, tensordot, vecdot
 from tensorlayout.functions.statistical import sum as _sum
 from tensorlayout.layout import Layout
-from tensorlayout.plan.library import Library
+from tensorlayout.plan.library import (
+    Library,
+    Results,
+    Shape,
+    axis_of_vectors,
+    complex_of,
+    integer,
+)
 from tensorlayout.plan.moving import View
+from tensorlayout.plan.results import broadcast_shape, normalized_dims
 from tensorlayout.tensor import Tensor
 
 __all__ = [
@@ -47,30 +68,161 @@ __all__ = [
 ]
 
 
-def _line(name: str, dtypes: str = "floating-point", rank: int = 2) -> Library:
-    return Library(name, dtypes, transforms.linalg(name), rank)
+# --- what the results will be ------------------------------------------------------------------
+
+Shapes = Sequence[Shape]
 
 
-_CHOLESKY = _line("cholesky")
-_CROSS = _line("cross", "numeric", 1)
-_DET = _line("det")
-_EIG = Library("eig", "floating-point", transforms.eig, 2)
-_EIGH = _line("eigh")
-_EIGVALS = Library("eigvals", "floating-point", transforms.eigvals, 2)
-_EIGVALSH = _line("eigvalsh")
-_INV = _line("inv")
-_MATRIX_NORM = _line("matrix_norm")
-_MATRIX_POWER = _line("matrix_power")
-_MATRIX_RANK = _line("matrix_rank")
-_OUTER = _line("outer", "numeric", 1)
-_PINV = _line("pinv")
-_PINV_EACH = Library("pinv", "floating-point", transforms.pinv_each, 2)
-_QR = _line("qr")
-_SLOGDET = _line("slogdet")
-_SOLVE = _line("solve")
-_SVD = _line("svd")
-_SVDVALS = _line("svdvals")
-_VECTOR_NORM = _line("vector_norm", rank=0)
+def _stack(name: str, shape: Shape) -> Shape:
+    """The shape of a stack of square matrices without the last dimension."""
+    if shape[-1] != shape[-2]:
+        msg = f"{name}: matrices must be square, got shape {shape}"
+        raise ValueError(msg)
+    return shape[:-1]
+
+
+def _like(name: str, shapes: Shapes, dtype: DType, **_: Any) -> Results:
+    return [((*_stack(name, shapes[0]), shapes[0][-1]), dtype)]
+
+
+def _number(name: str, shapes: Shapes, dtype: DType) -> Results:
+    return [(_stack(name, shapes[0])[:-1], dtype)]
+
+
+def _sign_and_logarithm(name: str, shapes: Shapes, dtype: DType) -> Results:
+    shape = _stack(name, shapes[0])[:-1]
+    return [(shape, dtype), (shape, dtypes.real_of(dtype))]
+
+
+def _real_values(name: str, shapes: Shapes, dtype: DType) -> Results:
+    return [(_stack(name, shapes[0]), dtypes.real_of(dtype))]
+
+
+def _complex_values(name: str, shapes: Shapes, dtype: DType) -> Results:
+    return [(_stack(name, shapes[0]), complex_of(dtype))]
+
+
+def _hermitian(name: str, shapes: Shapes, dtype: DType) -> Results:
+    return [*_real_values(name, shapes, dtype), (shapes[0], dtype)]
+
+
+def _general(name: str, shapes: Shapes, dtype: DType) -> Results:
+    return [*_complex_values(name, shapes, dtype), (shapes[0], complex_of(dtype))]
+
+
+def _factors(name: str, shapes: Shapes, dtype: DType, *, mode: str) -> Results:
+    if mode not in ("reduced", "complete"):
+        msg = f"{name}: mode must be 'reduced' or 'complete', got {mode!r}"
+        raise ValueError(msg)
+    *stack, m, n = shapes[0]
+    k = m if mode == "complete" else min(m, n)
+    return [((*stack, m, k), dtype), ((*stack, k, n), dtype)]
+
+
+def _singular(name: str, shapes: Shapes, dtype: DType, *, full_matrices: bool) -> Results:
+    *stack, m, n = shapes[0]
+    k = min(m, n)
+    left, right = (m, n) if full_matrices else (k, k)
+    real = dtypes.real_of(dtype)
+    return [((*stack, m, left), dtype), ((*stack, k), real), ((*stack, right, n), dtype)]
+
+
+def _singular_values(name: str, shapes: Shapes, dtype: DType) -> Results:
+    *stack, m, n = shapes[0]
+    return [((*stack, min(m, n)), dtypes.real_of(dtype))]
+
+
+def _of_stack(name: str, shape: Shape, tolerance: Shape) -> Shape:
+    """The shape of the stack, which the tolerance must not widen."""
+    if broadcast_shape(name, [shape[:-2], tolerance]) != shape[:-2]:
+        msg = f"{name}: rtol of shape {tolerance} does not fit a stack of shape {shape[:-2]}"
+        raise ValueError(msg)
+    return shape[:-2]
+
+
+def _rank(name: str, shapes: Shapes, dtype: DType) -> Results:
+    return [(_of_stack(name, *shapes), dtypes.int64)]
+
+
+def _transposed(name: str, shapes: Shapes, dtype: DType) -> Results:
+    *_, m, n = shapes[0]
+    return [((*_of_stack(name, *shapes), n, m), dtype)]
+
+
+def _solution(name: str, shapes: Shapes, dtype: DType) -> Results:
+    a, b = shapes
+    rows = _stack(name, a)
+    if not b or b[-2 if len(b) > 1 else 0] != a[-1]:
+        msg = f"{name}: shapes {a} and {b} do not match as (…, m, m) and (m,) or (…, m, k)"
+        raise ValueError(msg)
+    if len(b) == 1:
+        return [(rows, dtype)]
+    return [((*broadcast_shape(name, [a[:-2], b[:-2]]), *b[-2:]), dtype)]
+
+
+def _crossed(name: str, shapes: Shapes, dtype: DType, *, axis: int) -> Results:
+    axis_of_vectors(name, shapes, axis)
+    if any(shape[axis] != 3 for shape in shapes):
+        msg = f"{name}: sizes along axis {axis} must be 3, got shapes {shapes[0]} and {shapes[1]}"
+        raise ValueError(msg)
+    return [(broadcast_shape(name, shapes), dtype)]
+
+
+def _table(name: str, shapes: Shapes, dtype: DType) -> Results:
+    if any(len(shape) != 1 for shape in shapes):
+        msg = f"{name}: both operands must have rank 1, got shapes {shapes[0]} and {shapes[1]}"
+        raise ValueError(msg)
+    return [((*shapes[0], *shapes[1]), dtype)]
+
+
+def _normed(name: str, shapes: Shapes, dtype: DType, *, keepdims: bool, ord: Any) -> Results:
+    *stack, m, n = shapes[0]
+    counts = {"fro": 1, "nuc": 1, None: 1, 1: 1, 2: 1, math.inf: 1}
+    counts |= {-1: n, -2: min(m, n), -math.inf: m}  # of how many the least is taken
+    if ord not in counts:
+        msg = f"{name}: ord must be 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, got {ord!r}"
+        raise ValueError(msg)
+    if not counts[ord]:
+        msg = f"{name}: no norm of order {ord} of empty matrices, got shape {shapes[0]}"
+        raise ValueError(msg)
+    return [((*stack, *[1, 1] * keepdims), dtypes.real_of(dtype))]
+
+
+def _length(
+    name: str, shapes: Shapes, dtype: DType, *, axis: Shape, keepdims: bool, ord: float
+) -> Results:
+    shape = shapes[0]
+    if ord == -math.inf and any(shape[d] == 0 for d in axis):
+        msg = f"{name}: no norm of order -inf of no elements, along axis {axis} of shape {shape}"
+        raise ValueError(msg)
+    pairs = [(d, 1 if d in axis else n) for d, n in enumerate(shape)]
+    kept = tuple(n for d, n in pairs if keepdims or d not in axis)
+    return [(kept, dtypes.real_of(dtype))]
+
+
+# --- the table ---------------------------------------------------------------------------------
+
+_FLOATS = "floating-point"
+
+_CHOLESKY = Library("cholesky", _FLOATS, np.linalg.cholesky, _like, 2)
+_CROSS = Library("cross", "numeric", transforms.cross, _crossed)
+_DET = Library("det", _FLOATS, np.linalg.det, _number, 2)
+_EIG = Library("eig", _FLOATS, transforms.eig, _general, 2)
+_EIGH = Library("eigh", _FLOATS, transforms.eigh, _hermitian, 2)
+_EIGVALS = Library("eigvals", _FLOATS, np.linalg.eigvals, _complex_values, 2)
+_EIGVALSH = Library("eigvalsh", _FLOATS, transforms.eigvalsh, _real_values, 2)
+_INV = Library("inv", _FLOATS, np.linalg.inv, _like, 2)
+_MATRIX_NORM = Library("matrix_norm", _FLOATS, transforms.matrix_norm, _normed, 2)
+_MATRIX_POWER = Library("matrix_power", _FLOATS, transforms.matrix_power, _like, 2)
+_MATRIX_RANK = Library("matrix_rank", _FLOATS, transforms.matrix_rank, _rank, 2)
+_OUTER = Library("outer", "numeric", transforms.outer, _table)
+_PINV = Library("pinv", _FLOATS, transforms.pinv, _transposed, 2)
+_QR = Library("qr", _FLOATS, transforms.qr, _factors, 2)
+_SLOGDET = Library("slogdet", _FLOATS, transforms.slogdet, _sign_and_logarithm, 2)
+_SOLVE = Library("solve", _FLOATS, np.linalg.solve, _solution, 2)
+_SVD = Library("svd", _FLOATS, transforms.svd, _singular, 2)
+_SVDVALS = Library("svdvals", _FLOATS, np.linalg.svdvals, _singular_values, 2)
+_VECTOR_NORM = Library("vector_norm", _FLOATS, transforms.vector_norm, _length)
 
 
 class EigResult(NamedTuple):
@@ -110,22 +262,52 @@ class SVDResult(NamedTuple):
 
 
 def _one(operation: Library, *operands: Any, **options: Any) -> Tensor:
-    found: Tensor = calling.library(operation, *operands, static=tuple(options.items()))
+    found: Tensor = calling.library(operation, *operands, **options)
     return found
 
 
+def _several(operation: Library, *operands: Any, **options: Any) -> tuple[Tensor, ...]:
+    found: tuple[Tensor, ...] = calling.library(operation, *operands, **options)
+    return found
+
+
+# --- the functions -----------------------------------------------------------------------------
+
+
 def cholesky(x: Tensor, /, *, upper: bool = False) -> Tensor:
-    """The lower (or `upper`) triangular factor of each Hermitian positive-definite matrix."""
-    return _one(_CHOLESKY, x, upper=upper)
+    """The lower (or `upper`) triangular factor of each Hermitian positive-definite matrix.
+
+    Shape (…, m, m), as `x`; only the lower triangle of `x` is read (with `upper`, the upper one).
+    LinAlgError for a matrix that is not positive-definite. Layout: row-major.
+
+    >>> import tensorlayout as tl
+    >>> tl.linalg.cholesky(tl.asarray([[4.0, 2.0], [2.0, 2.0]]))
+    Tensor([[2., 0.],
+            [1., 1.]], dtype=float64, device='cpu')
+    """
+    return _one(_CHOLESKY, x, upper=bool(upper))
 
 
 def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
-    """The cross product of vectors of three elements along `axis`."""
-    return _one(_CROSS, x1, x2, axis=int(axis))
+    """The cross product of vectors of three elements along `axis`; other dimensions broadcast.
+
+    `axis`: negative, inside both shapes. dtypes: numeric; integers wrap. Layout: row-major.
+    ValueError where a size along `axis` is not 3.
+
+    >>> import tensorlayout as tl
+    >>> tl.linalg.cross(tl.asarray([1, 0, 0]), tl.asarray([0, 1, 0]))
+    Tensor([0, 0, 1], dtype=int64, device='cpu')
+    """
+    return _one(_CROSS, x1, x2, axis=integer("cross", "axis", axis))
 
 
 def det(x: Tensor, /) -> Tensor:
-    """The determinant of each square matrix."""
+    """The determinant of each square matrix: (…, m, m) gives (…); 1 of an empty matrix.
+
+    >>> import tensorlayout as tl
+    >>> tl.linalg.det(tl.asarray([[2.0, 0.0], [5.0, 3.0]]))
+    Tensor(6., dtype=float64, device='cpu')
+    """
     return _one(_DET, x)
 
 
@@ -141,101 +323,214 @@ def _diagonal(layout: Layout, offset: int) -> Layout:
 _DIAGONAL = View("diagonal", _diagonal)
 
 
-def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor:
-    """The diagonal `offset` (above the main one if positive) of each matrix. A view."""
-    x = calling.tensor("diagonal", x)
+def _matrix(name: str, x: Any) -> Tensor:
+    x = calling.tensor(name, x)
     if x.ndim < 2:
-        msg = f"diagonal: needs a rank of at least 2, got shape {x.shape}"
+        msg = f"{name}: needs a rank of at least 2, got shape {x.shape}"
         raise ValueError(msg)
-    return calling.call(_DIAGONAL, (x._spec, int(offset)), (x,))
+    return x  # type: ignore[no-any-return]
+
+
+def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor:
+    """The diagonal `offset` (above the main one if positive) of each matrix. A view.
+
+    Any dtype. (…, m, n) gives (…, k), where k is the length of the diagonal, 0 outside the matrix.
+
+    >>> import tensorlayout as tl
+    >>> tl.linalg.diagonal(tl.asarray([[1, 2], [3, 4]])).layout
+    Layout.parse('(2,):(3,)')
+    """
+    x = _matrix("diagonal", x)
+    return calling.call(_DIAGONAL, (x._spec, integer("diagonal", "offset", offset)), (x,))
 
 
 def eig(x: Tensor, /) -> EigResult:
-    """The eigenvalues and right eigenvectors of each square matrix, always complex."""
-    return EigResult(*calling.library(_EIG, x))
+    """The eigenvalues and right eigenvectors of each square matrix, always complex.
+
+    Shapes (…, m), in no order, and (…, m, m), a vector in each column. LinAlgError for a matrix
+    that is not finite. Layout: row-major.
+    """
+    return EigResult(*_several(_EIG, x))
 
 
 def eigh(x: Tensor, /) -> EighResult:
-    """The eigenvalues, ascending, and eigenvectors of each Hermitian matrix."""
-    return EighResult(*calling.library(_EIGH, x))
+    """The eigenvalues, ascending, and eigenvectors of each Hermitian matrix.
+
+    Shapes (…, m), real, and (…, m, m), a vector in each column; only the lower triangle of `x` is
+    read. LinAlgError for a matrix that is not finite. Layout: row-major.
+
+    >>> import tensorlayout as tl
+    >>> tl.linalg.eigh(tl.asarray([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
+    Tensor([1., 2.], dtype=float64, device='cpu')
+    """
+    return EighResult(*_several(_EIGH, x))
 
 
 def eigvals(x: Tensor, /) -> Tensor:
-    """The eigenvalues of each square matrix, always complex."""
+    """The eigenvalues of each square matrix, always complex, as `eig` finds them."""
     return _one(_EIGVALS, x)
 
 
 def eigvalsh(x: Tensor, /) -> Tensor:
-    """The eigenvalues of each Hermitian matrix, ascending."""
+    """The eigenvalues of each Hermitian matrix, ascending, as `eigh` finds them."""
     return _one(_EIGVALSH, x)
 
 
 def inv(x: Tensor, /) -> Tensor:
-    """The inverse of each square matrix."""
+    """The inverse of each square matrix. LinAlgError for a singular one. Layout: row-major.
+
+    >>> import tensorlayout as tl
+    >>> tl.linalg.inv(tl.asarray([[2.0, 0.0], [0.0, 4.0]]))
+    Tensor([[0.5 , 0.  ],
+            [0.  , 0.25]], dtype=float64, device='cpu')
+    """
     return _one(_INV, x)
 
 
 def matrix_norm(
     x: Tensor, /, *, keepdims: bool = False, ord: float | Literal["fro", "nuc"] | None = "fro"
 ) -> Tensor:
-    """The norm of each matrix: Frobenius, nuclear, or induced by the order `ord`."""
-    return _one(_MATRIX_NORM, x, keepdims=keepdims, ord=ord)
+    """The norm of each matrix: Frobenius, nuclear, or induced by the order `ord`.
+
+    `ord`: ``"fro"`` (or None), ``"nuc"``, 1 and inf (the largest sum of magnitudes of a column, of
+    a row), 2 (the largest singular value), or negative for the smallest. (…, m, n) gives (…), or
+    (…, 1, 1) with `keepdims`; real. Sums are kept in float64. ValueError for any other `ord`, and
+    for the smallest of none.
+
+    >>> import tensorlayout as tl
+    >>> tl.linalg.matrix_norm(tl.asarray([[3.0, 0.0], [4.0, 0.0]]), ord=1)
+    Tensor(7., dtype=float64, device='cpu')
+    """
+    return _one(_MATRIX_NORM, x, keepdims=bool(keepdims), ord=ord)
 
 
 def matrix_power(x: Tensor, n: int, /) -> Tensor:
-    """Each square matrix to an integer power; a negative one inverts."""
-    return _one(_MATRIX_POWER, x, n=int(n))
+    """Each square matrix to an integer power; a negative one inverts, 0 gives the identity.
+
+    LinAlgError for a negative power of a singular matrix. Layout: row-major.
+    """
+    return _one(_MATRIX_POWER, x, n=integer("matrix_power", "n", n))
 
 
 def matrix_rank(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
-    """How many singular values of each matrix exceed `rtol` times the largest, as int64."""
-    if not isinstance(rtol, Tensor):
-        return _one(_MATRIX_RANK, x, rtol=rtol)
-    values = svdvals(x)
-    limit = values[..., 0] * rtol
-    return _sum(values > limit[..., None], axis=-1)
+    """How many singular values of each matrix exceed `rtol` times the largest, as int64.
+
+    `rtol`: a number or a tensor of real floating-point dtype, one for each matrix; by default the
+    larger size of a matrix times the epsilon of the dtype. (…, m, n) gives (…).
+
+    >>> import tensorlayout as tl
+    >>> tl.linalg.matrix_rank(tl.ones((2, 3)))
+    Tensor(1, dtype=int64, device='cpu')
+    """
+    return _one(_MATRIX_RANK, *_with_tolerance("matrix_rank", x, rtol))
+
+
+def _with_tolerance(name: str, x: Any, rtol: Any) -> tuple[Tensor, Tensor]:
+    """`x`, and `rtol` in the dtype of its parts."""
+    x = _matrix(name, x)
+    if not dtypes.in_category(x.dtype, _FLOATS):
+        msg = f"{name}: only {_FLOATS} dtypes are allowed, got {x.dtype}"
+        raise TypeError(msg)
+    if rtol is None:
+        rtol = max(x.shape[-2:]) * finfo(x.dtype).eps
+    given = calling.operand(name, rtol)
+    real = dtypes.real_of(x.dtype)
+    if not isinstance(given, Tensor):
+        if isinstance(given, complex):
+            msg = f"{name}: rtol must be a real number, got {rtol!r}"
+            raise TypeError(msg)
+        return x, asarray(float(given), dtype=real)
+    if not dtypes.in_category(given.dtype, "real floating"):
+        msg = f"{name}: rtol must have a real floating dtype, got {given.dtype}"
+        raise TypeError(msg)
+    return x, given if given.dtype == real else astype(given, real)
 
 
 def outer(x1: Tensor, x2: Tensor, /) -> Tensor:
-    """All products of an element of `x1` with one of `x2`, both of rank 1."""
+    """All products of an element of `x1` with one of `x2`, both of rank 1: (n,), (m,) give (n, m).
+
+    dtypes: numeric; integers wrap. Layout: row-major.
+
+    >>> import tensorlayout as tl
+    >>> tl.linalg.outer(tl.asarray([1, 2]), tl.asarray([3, 4]))
+    Tensor([[3, 4],
+            [6, 8]], dtype=int64, device='cpu')
+    """
     return _one(_OUTER, x1, x2)
 
 
 def pinv(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
-    """The pseudo-inverse of each matrix; singular values up to `rtol` of the largest count as 0."""
-    if not isinstance(rtol, Tensor):
-        return _one(_PINV, x, rtol=rtol)
-    return calling.library(_PINV_EACH, x, rtol)  # type: ignore[no-any-return]
+    """The pseudo-inverse of each matrix; singular values up to `rtol` of the largest count as 0.
+
+    `rtol` as in `matrix_rank`. (…, m, n) gives (…, n, m). Layout: row-major.
+
+    >>> import tensorlayout as tl
+    >>> tl.linalg.pinv(tl.asarray([[2.0], [0.0]]))
+    Tensor([[0.5, 0. ]], dtype=float64, device='cpu')
+    """
+    return _one(_PINV, *_with_tolerance("pinv", x, rtol))
 
 
 def qr(x: Tensor, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult:
-    """Factors with orthonormal columns and upper triangular, of each matrix."""
-    return QRResult(*calling.library(_QR, x, static=(("mode", mode),)))
+    """A factor with orthonormal columns and one that is upper triangular, of each matrix.
+
+    (…, m, n) gives (…, m, k) and (…, k, n); k is the smaller of m and n, or with ``"complete"`` m.
+    ValueError for any other `mode`. Layout: row-major.
+    """
+    return QRResult(*_several(_QR, x, mode=mode))
 
 
 def slogdet(x: Tensor, /) -> SlogdetResult:
-    """The sign and the logarithm of the magnitude of each determinant."""
-    return SlogdetResult(*calling.library(_SLOGDET, x))
+    """The sign and the logarithm of the magnitude of each determinant; 0 and -inf if singular.
+
+    (…, m, m) gives (…) twice; the logarithm is real, the sign of a complex one of magnitude 1.
+    """
+    return SlogdetResult(*_several(_SLOGDET, x))
 
 
 def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
-    """What each square matrix `x1` maps to `x2`: a vector if `x2` has rank 1, else matrices."""
+    """What each square matrix `x1` maps to `x2`: a vector if `x2` has rank 1, else matrices.
+
+    (…, m, m) with (m,) gives (…, m), with (…, m, k) gives (…, m, k), where the stacks broadcast.
+    LinAlgError for a singular matrix. Layout: row-major.
+
+    >>> import tensorlayout as tl
+    >>> tl.linalg.solve(tl.asarray([[2.0, 0.0], [0.0, 4.0]]), tl.asarray([2.0, 2.0]))
+    Tensor([1. , 0.5], dtype=float64, device='cpu')
+    """
     return _one(_SOLVE, x1, x2)
 
 
 def svd(x: Tensor, /, *, full_matrices: bool = True) -> SVDResult:
-    """The singular value decomposition of each matrix, singular values descending."""
-    return SVDResult(*calling.library(_SVD, x, static=(("full_matrices", full_matrices),)))
+    """The singular value decomposition of each matrix, singular values descending.
+
+    (…, m, n) gives U (…, m, m), S (…, k), real, and Vh (…, n, n), where k is the smaller of m and
+    n; without `full_matrices`, (…, m, k), (…, k) and (…, k, n). Layout: row-major.
+    """
+    return SVDResult(*_several(_SVD, x, full_matrices=bool(full_matrices)))
 
 
 def svdvals(x: Tensor, /) -> Tensor:
-    """The singular values of each matrix, descending."""
+    """The singular values of each matrix, descending: (…, m, n) gives (…, k), k the smaller."""
     return _one(_SVDVALS, x)
 
 
 def trace(x: Tensor, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
-    """The sum along the diagonal `offset` of each matrix; dtype as in `sum`."""
-    return _sum(diagonal(x, offset=offset), axis=-1, dtype=dtype)
+    """The sum along the diagonal `offset` of each matrix; dtype as in `sum`.
+
+    dtypes: numeric. (…, m, n) gives (…); 0 for a diagonal outside the matrix. The diagonal is a
+    view, and its sum packed in the input's order.
+
+    >>> import tensorlayout as tl
+    >>> tl.linalg.trace(tl.asarray([[1, 2], [3, 4]]))
+    Tensor(5, dtype=int64, device='cpu')
+    """
+    x = _matrix("trace", x)
+    if not dtypes.in_category(x.dtype, "numeric"):
+        msg = f"trace: only numeric dtypes are allowed, got {x.dtype}"
+        raise TypeError(msg)
+    along = diagonal(x, offset=integer("trace", "offset", offset))
+    return _sum(along, axis=-1, dtype=dtype)
 
 
 def vector_norm(
@@ -246,5 +541,19 @@ def vector_norm(
     keepdims: bool = False,
     ord: float = 2,
 ) -> Tensor:
-    """The norm of order `ord` of the elements along `axis` (all by default)."""
-    return _one(_VECTOR_NORM, x, axis=calling.integers(axis), keepdims=keepdims, ord=ord)
+    """The norm of order `ord` of the elements along `axis` (all by default); real.
+
+    `ord`: any number p, for the sum of magnitudes to the power p, to the power 1/p; inf and -inf
+    give the largest and smallest magnitude, 0 counts what is not zero. Sums are kept in float64.
+    Layout: row-major. ValueError for any other `ord`, and for the smallest of none.
+
+    >>> import tensorlayout as tl
+    >>> tl.linalg.vector_norm(tl.asarray([3.0, 4.0]))
+    Tensor(5., dtype=float64, device='cpu')
+    """
+    x = calling.tensor("vector_norm", x)
+    if not isinstance(ord, (int, float)) or math.isnan(ord):
+        msg = f"vector_norm: ord must be a real number, got {ord!r}"
+        raise ValueError(msg)
+    dims = normalized_dims("vector_norm", calling.integers(axis), x.ndim)
+    return _one(_VECTOR_NORM, x, axis=dims, keepdims=bool(keepdims), ord=float(ord))

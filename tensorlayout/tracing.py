@@ -144,9 +144,10 @@ def _observe(operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ..
 
 
 def _record(
-    operation: Operation, plan: Plan, operands: tuple[Any, ...], result: Tensor, seconds: float
+    operation: Operation, plan: Plan, operands: tuple[Any, ...], result: Any, seconds: float
 ) -> Record:
     tensors = [o for o in operands if isinstance(o, Tensor)]
+    results = result if isinstance(result, tuple) else (result,)
     if isinstance(plan, AssignPlan):  # the destination is written, not read
         tensors = tensors[1:]
     view = isinstance(plan, (ViewPlan, IndexPlan, RowPlan, SamePlan, PartPlan))
@@ -154,10 +155,10 @@ def _record(
         operation.name,
         "view" if view else _kind(plan),
         tuple(t.layout for t in tensors),
-        result.layout,
-        str(result.dtype),
+        results[0].layout,
+        str(results[0].dtype),
         0 if view else sum(_distinct(t) for t in tensors),
-        0 if view else result.nbytes,
+        0 if view else sum(r.nbytes for r in results),
         seconds,
     )
 

@@ -22,7 +22,7 @@ FOREIGN_ABOVE = {"numpy"}
 FOREIGN_CLI = {"numpy", "PIL"}
 
 # Where imports by name are allowed: backends, ml_dtypes, and PyTorch in the demo, if it is there.
-BY_NAME = {"plan/__init__.py", "cpu/library.py", "dtypes.py", "cli/handover.py"}
+BY_NAME = {"plan/__init__.py", "dtypes.py", "cli/handover.py"}
 
 
 def piece_of(path: Path) -> str:

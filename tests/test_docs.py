@@ -220,6 +220,16 @@ def cube() -> tl.Tensor:
     return tl.full((2, 3, 4), 0.5, layout=CUBE)
 
 
+def square() -> tl.Tensor:
+    return tl.asarray([[4.0, 1.0], [1.0, 3.0]], layout=Layout.padded((2, 2), (3, 3), (0, 1)))
+
+
+def extension(space: object, *names: str) -> dict[str, object]:
+    """Calls of functions of one matrix."""
+    head = space.__name__.rpartition(".")[2]
+    return {f"{head}.{n}": lambda _, n=n: getattr(space, n)(square()) for n in names}
+
+
 CALLS = {
     "permute_dims": lambda x: tl.permute_dims(x, (1, 0)),
     "matrix_transpose": tl.matrix_transpose,
@@ -260,6 +270,21 @@ CALLS = {
     "unique_counts": lambda x: tl.unique_counts(x).counts,
     "unique_inverse": lambda x: tl.unique_inverse(x).inverse_indices,
     "unique_values": tl.unique_values,
+    **extension(tl.linalg, "cholesky", "det", "eig", "eigh", "eigvals", "eigvalsh", "inv"),
+    **extension(tl.linalg, "matrix_norm", "matrix_rank", "pinv", "qr", "slogdet", "svd"),
+    **extension(tl.linalg, "svdvals", "vector_norm"),
+    **extension(tl.fft, "fft", "fftn", "hfft", "ifft", "ifftn", "ihfft", "irfft", "irfftn"),
+    **extension(tl.fft, "rfft", "rfftn"),
+    "fft.fftshift": lambda x: tl.fft.fftshift(tl.astype(x, tl.float64)),
+    "fft.ifftshift": lambda x: tl.fft.ifftshift(tl.astype(x, tl.float64)),
+    "linalg.diagonal": tl.linalg.diagonal,
+    "linalg.trace": lambda x: tl.linalg.trace(tl.ones((3, 4, 4), layout=(0, 1, 2))),
+    "linalg.cross": lambda x: tl.linalg.cross(x, x),
+    "linalg.matrix_power": lambda x: tl.linalg.matrix_power(square(), 1),
+    "linalg.outer": lambda x: tl.linalg.outer(x[0, :], x[1, :]),
+    "linalg.solve": lambda x: tl.linalg.solve(square(), square()),
+    "fft.fftfreq": lambda x: tl.fft.fftfreq(3),
+    "fft.rfftfreq": lambda x: tl.fft.rfftfreq(3),
     "tril": tl.tril,
     "triu": tl.triu,
     "matmul": lambda x: tl.matmul(x.T, x),
@@ -341,7 +366,13 @@ def matrix_in(text: str, dtype: object = tl.int64) -> tl.Tensor:
     return x
 
 
-def holds(result: tl.Tensor, x: tl.Tensor, memory: str, layout: str) -> None:
+def holds(
+    result: tl.Tensor | tuple[tl.Tensor, ...], x: tl.Tensor, memory: str, layout: str
+) -> None:
+    if isinstance(result, tuple):
+        for part in result:
+            holds(part, x, memory, layout)
+        return
     assert np.shares_memory(np.asarray(result), np.asarray(x)) == (memory == "view")
     word = layout.split(",")[0]
     if word == "form":
@@ -359,6 +390,10 @@ def holds(result: tl.Tensor, x: tl.Tensor, memory: str, layout: str) -> None:
         assert memory == "view"
 
 
+def each(result: object) -> tuple[object, ...]:
+    return result if isinstance(result, tuple) else (result,)
+
+
 def test_every_public_function_is_in_the_table():
     named = {name for name, _, _ in TABLE}
     assert len(named) == len(TABLE), "a function has two rows"
@@ -366,6 +401,9 @@ def test_every_public_function_is_in_the_table():
         named - EITHER - IN_PLACE - {name for name in named if name.startswith("all ")}
         == CALLS.keys()
     )
+    extensions = {f"linalg.{n}" for n in set(tl.linalg.__all__) - set(chapter_of("linear_algebra"))}
+    extensions |= {f"fft.{n}" for n in tl.fft.__all__}
+    assert {n for n in named if n.startswith(("linalg.", "fft."))} == extensions
     functions = {n for n in tl.__all__ if type(getattr(tl, n)).__name__ == "function"}
     covered = {n for chapter in CHAPTERS for n in chapter_of(chapter)} | named | NO_TENSOR
     assert functions - covered - {"trace", "coalesce"} == set(), "add them to docs/layouts.md"
@@ -380,7 +418,9 @@ def test_what_a_function_gives(row):
         holds(result, x, memory, layout)
         plain = tl.asarray(np.array(np.asarray(x)))
         if name != "empty_like" and name != "empty":
-            np.testing.assert_array_equal(np.asarray(result), np.asarray(CALLS[name](plain)))
+            expected = CALLS[name](plain)
+            for got, wanted in zip(each(result), each(expected), strict=True):
+                np.testing.assert_array_equal(np.asarray(got), np.asarray(wanted))
 
 
 def chapter_of(name: str) -> list[str]:

@@ -665,3 +665,18 @@ def test_parts_of_bool_are_refused():
     for name in VIEWS:
         with pytest.raises(TypeError, match=f"{name}: only numeric dtypes are allowed, got bool"):
             getattr(tl, name)(tl.asarray(True))
+
+
+# --- comparisons -------------------------------------------------------------------------------
+
+
+def test_integers_of_both_signs_are_compared_exactly():
+    signed = np.array([2**63 - 1, -1, 5, 2**62])
+    unsigned = np.array([2**63, 2**64 - 1, 5, 2**62 + 1], np.uint64)
+    x, y = tl.asarray(signed), tl.asarray(unsigned)
+    for a, b in (x, y), (x[::-1], y[::-1]), (x[:, None], y[None]):
+        pairs = np.broadcast_arrays(np.asarray(a, object), np.asarray(b, object))
+        for name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"):
+            expected = getattr(np, name)(*pairs).astype(bool)
+            same(getattr(tl, name)(a, b), expected, name)
+            same(getattr(tl, name)(b, a), getattr(np, name)(*pairs[::-1]).astype(bool), name)

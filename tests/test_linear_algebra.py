@@ -8,6 +8,7 @@ from layouts import STRIDED
 from tensors import BFLOAT16, DTYPES, as_dtype, close, fits, kind, same, slots, tensor_in
 
 import tensorlayout as tl
+from tensorlayout.functions import linear_algebra
 
 
 def product(a, b):
@@ -70,7 +71,7 @@ def test_matmul_in_every_layout(dtype):
 
 
 def _small(layout, dtype):
-    values = np.array([1, -2, 0, 3, 5, -1, 2], as_dtype(dtype))
+    values = np.array([1, -2, 0, 3, 5, -1, 2]).astype(as_dtype(dtype))  # unsigned ones wrap
     return np.resize(values, layout.required_size).astype(as_dtype(dtype))
 
 
@@ -179,3 +180,205 @@ def test_matmul_in_place_must_fit():
     x @= tl.ones((3, 3), dtype=tl.int32)
     assert x.layout is layout
     np.testing.assert_array_equal(np.asarray(x), np.full((2, 3), 3, np.int32), strict=True)
+
+
+# --- the chapter -------------------------------------------------------------------------------
+
+TESTED = ["matmul", "matrix_transpose", "tensordot", "vecdot"]
+
+
+def test_every_function_is_tested():
+    assert sorted(linear_algebra.__all__) == TESTED
+
+
+def wrapped(a):
+    """In a dtype in which NumPy's products are exact, or close to it; integers still wrap."""
+    if kind(a.dtype) == "f":
+        return a.astype(np.float64)
+    return a.astype(np.complex128) if kind(a.dtype) == "c" else a
+
+
+def few_units(found, expected, dtype):
+    """As NumPy finds it, but for rounding of the largest; row-major."""
+    assert found.layout == tl.Layout.row_major(expected.shape)
+    assert np.asarray(found).flags.c_contiguous
+    assert found.dtype == as_dtype(dtype)
+    if kind(as_dtype(dtype)) in "iu":
+        same(found, np.asarray(expected))
+        return
+    tolerance = 8 * float(tl.finfo(dtype).eps) * max(1.0, float(np.abs(expected).max(initial=0)))
+    np.testing.assert_allclose(wrapped(np.asarray(found)), expected, 0, tolerance)
+
+
+# --- products that are large enough for another way --------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", DTYPES["integral"])
+def test_large_products_of_integers(dtype):
+    """Rows multiplied with rows; the results wrap."""
+    rng = np.random.default_rng(0)
+    limits = np.iinfo(dtype)
+    for first, second in [
+        ((40, 50), (50, 60)),
+        ((50,), (50, 800)),
+        ((800, 50), (50,)),
+        ((40_000,), (40_000,)),
+        ((3, 1, 20, 40), (2, 40, 30)),
+    ]:
+        a = rng.integers(limits.min, limits.max, first, dtype=dtype, endpoint=True)
+        b = rng.integers(limits.min, limits.max, second, dtype=dtype, endpoint=True)
+        expected = np.asarray(np.matmul(a, b))
+        x, y = tl.asarray(a), tl.asarray(b)
+        same(x @ y, expected)
+        same(
+            tl.to_layout(x, tuple(range(x.ndim))) @ tl.to_layout(y, tuple(range(y.ndim))), expected
+        )
+        same(x[..., ::-1] @ tl.flip(y, axis=max(-2, -y.ndim)), expected)
+        assert (x @ y).layout.is_row_major
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float16", "float32", "complex64"])
+def test_large_products_of_views(dtype):
+    """Gaps, flips, repeats and padding, of batches too."""
+    rng = np.random.default_rng(1)
+    a = (rng.integers(-4, 5, (2, 64, 128)) / 2).astype(dtype)
+    x = tl.asarray(a)
+    padded = tl.Layout.padded((64, 64), (64, 70), (0, 1), tl.PaddingValue.ONE)
+    square = tl.to_layout(x[0, :, :64], padded)
+    for left, right in [
+        (x[:, ::2, ::2], x[:, :, 1::2]),
+        (x[0, ::-1, ::-2], square),
+        (square, square.T),
+        (tl.broadcast_to(x[:1], x.shape), x.mT),
+        (tl.broadcast_to(x[0, :1, :], (64, 128)), x.mT),
+        (x, tl.to_layout(x.mT, (0, 1, 2))),
+        (x[0], x[1, 5, :]),
+        (x[0, :, 3], square),
+    ]:
+        expected = np.matmul(wrapped(np.asarray(left)), wrapped(np.asarray(right)))
+        few_units(left @ right, np.asarray(expected), dtype)
+
+
+def test_a_product_is_one_record():
+    x = tl.to_layout(tl.ones((4, 4), dtype=tl.float16), (0, 1))
+    for product in (tl.matmul, tl.tensordot, tl.vecdot):
+        with tl.trace() as seen:
+            product(x, x)
+        (record,) = seen
+        assert (record.name, record.kind) == (product.__name__, "run")
+        assert record.inputs == (x.layout, x.layout)
+
+
+# --- tensordot ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", DTYPES["numeric"])
+def test_tensordot_in_every_layout(dtype):
+    for layout in STRIDED:
+        if layout.ndim > 4 or not fits(layout, as_dtype(dtype)):
+            continue
+        x, a = tensor_in(layout, _small(layout, dtype))
+        b = wrapped(a)
+        few_units(tl.tensordot(x, x, axes=0), np.tensordot(b, b, 0), dtype)
+        for d in range(-layout.ndim, layout.ndim):
+            pair = ((d,), (d,))
+            few_units(tl.tensordot(x, x, axes=pair), np.tensordot(b, b, pair), dtype)
+        dims = tuple(range(layout.ndim))
+        few_units(
+            tl.tensordot(x, x, axes=(dims[::-1],) * 2), np.tensordot(b, b, (dims, dims)), dtype
+        )
+        if dims:
+            turned = np.moveaxis(b, 0, -1)
+            expected = np.tensordot(turned, b, 1)
+            few_units(tl.tensordot(tl.moveaxis(x, 0, -1), x, axes=1), expected, dtype)
+
+
+@pytest.mark.parametrize("axes", [2, ([1, 2], [0, 1]), ((-2, -1), (-3, -2)), ((2, 1), (1, 0))])
+def test_pairs_of_axes(axes):
+    a, b = np.arange(24.0).reshape(2, 3, 4), np.arange(36.0).reshape(3, 4, 3)
+    same(tl.tensordot(tl.asarray(a), tl.asarray(b), axes=axes), np.tensordot(a, b, axes))
+
+
+def test_large_tensordot_of_integers_wraps():
+    a = np.random.default_rng(2).integers(-128, 128, (30, 8, 40), dtype=np.int8)
+    expected = np.tensordot(a, a, ((1, 2), (1, 2)))
+    same(tl.tensordot(tl.asarray(a), tl.asarray(a), axes=((1, 2), (1, 2))), expected)
+
+
+def test_refused_axes_of_tensordot():
+    x, y = tl.ones((2, 3)), tl.ones((2, 3))
+    for error, message, axes in [
+        (ValueError, "axes must be from 0 to 2", -1),
+        (ValueError, "axes must be from 0 to 2", 3),
+        (ValueError, r"sizes along axes \(1,\) of shape \(2, 3\) and \(0,\) .* differ", 1),
+        (ValueError, "axes must be equally many", ((0,), (0, 1))),
+        (ValueError, "axis must not name a dimension twice", ((0, 0), (0, 0))),
+        (IndexError, "axis must be at least -2 and below 2, got 5", ((5,), (0,))),
+        (TypeError, "axes must be an integer or two sequences", 2.5),
+        (TypeError, "axes must be an integer or two sequences", ((0,),)),
+        (TypeError, "axes must be an integer or two sequences", ((0.5,), (0,))),
+    ]:
+        with pytest.raises(error, match=f"^tensordot: {message}"):
+            tl.tensordot(x, y, axes=axes)
+    with pytest.raises(ValueError, match="differ"):  # sizes of 1 are not stretched
+        tl.tensordot(tl.ones((1, 3)), y, axes=((0,), (0,)))
+
+
+# --- vecdot ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", DTYPES["numeric"])
+def test_vecdot_in_every_layout(dtype):
+    for layout in STRIDED:
+        if not layout.ndim or layout.ndim > 4 or not fits(layout, as_dtype(dtype)):
+            continue
+        x, a = tensor_in(layout, _small(layout, dtype))
+        b = wrapped(a)
+        for axis in range(-layout.ndim, 0):
+            few_units(tl.vecdot(x, x, axis=axis), np.vecdot(b, b, axis=axis), dtype)
+            line = [1] * layout.ndim
+            line[axis] = layout.shape[axis]
+            ones = tl.full(line, 2, dtype=dtype)
+            expected = np.vecdot(b, wrapped(np.asarray(ones)), axis=axis)
+            few_units(tl.vecdot(x, ones, axis=axis), expected, dtype)
+
+
+def test_vecdot_conjugates_the_first():
+    x, y = tl.asarray([1 + 2j, 3j]), tl.asarray([2 - 1j, 1.0])
+    same(tl.vecdot(x, y), np.array((1 - 2j) * (2 - 1j) - 3j))
+    column = tl.asarray([[1 + 2j], [3j]])
+    same(tl.vecdot(column, column, axis=-2), np.array([14 + 0j]))
+
+
+def test_vecdot_broadcasts():
+    a, b = np.arange(24.0).reshape(2, 3, 4), np.arange(12.0).reshape(4, 3, 1)
+    same(tl.vecdot(tl.asarray(a), tl.asarray(a[0])), np.vecdot(a, a[0]))
+    same(tl.vecdot(tl.asarray(a), tl.asarray(b[:2]), axis=-2), np.vecdot(a, b[:2], axis=-2))
+    same(tl.vecdot(tl.ones((0,)), tl.ones((0,))), np.array(0.0))
+    same(tl.vecdot(tl.ones((3, 0)), tl.ones((0,))), np.zeros(3))
+
+
+def test_refused_operands_of_vecdot():
+    x = tl.ones((2, 3))
+    for error, message, y, axis in [
+        (ValueError, "sizes along axis -1 differ", tl.ones((2, 1)), -1),
+        (ValueError, "shapes .* do not broadcast", tl.ones((4, 3)), -1),
+        (IndexError, "axis must be negative and inside both", x, 0),
+        (IndexError, "axis must be negative and inside both", x, -3),
+        (IndexError, "axis must be negative and inside both", tl.ones((3,)), -2),
+        (ValueError, "axis must be negative and inside both", tl.ones(()), -1),
+        (TypeError, "axis must be an integer", x, 0.5),
+    ]:
+        with pytest.raises(error, match=f"^vecdot: {message}"):
+            tl.vecdot(x, y, axis=axis)
+
+
+@pytest.mark.parametrize("name", ["tensordot", "vecdot"])
+def test_refused_dtypes(name):
+    flags = tl.ones((2, 2), dtype=tl.bool)
+    with pytest.raises(
+        TypeError, match=f"^{name}: only numeric dtypes are allowed, got bool, bool"
+    ):
+        getattr(tl, name)(flags, flags)
+    with pytest.raises(TypeError, match=rf"^{name}: must be called with a tensor, got .*asarray"):
+        getattr(tl, name)(flags, np.ones((2, 2)))

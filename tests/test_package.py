@@ -36,7 +36,7 @@ def test_licence():
 def test_dependencies_without_extras():
     needed = [r for r in metadata.requires("tensorlayout") if "extra ==" not in r]
     names = {re.split(r"[<>=]", requirement)[0].replace("_", "-") for requirement in needed}
-    assert names == {"array-api-compat", "ml-dtypes", "numpy"}
+    assert names == {"ml-dtypes", "numpy"}
 
 
 def test_typed():

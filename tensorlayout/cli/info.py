@@ -8,7 +8,7 @@ from importlib import metadata
 import tensorlayout as tl
 from tensorlayout.devices import available
 
-REQUIRED = ("numpy", "array-api-compat", "ml_dtypes")
+REQUIRED = ("numpy", "ml_dtypes")
 OPTIONAL = ("torch", "cupy", "cupy-cuda12x", "cupy-cuda13x", "pillow")
 
 

@@ -1,69 +1,131 @@
-"""Sorts, scans and differences on the CPU."""
+"""Operations along one dimension on the CPU: how they are carried out, and the running sums."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from tensorlayout.cpu.memory import Array, new_tensor, quietly
+from tensorlayout.cpu.halves import is_half, widened
+from tensorlayout.cpu.memory import Array, allocator, quietly, rounded
 from tensorlayout.cpu.reducing import accumulator
+from tensorlayout.cpu.walking import BLOCK, blocks
+from tensorlayout.dtypes import DType
+from tensorlayout.layout import Layout
 from tensorlayout.plan import Run
 from tensorlayout.plan.along import AlongPlan
 from tensorlayout.tensor import Tensor
 
+# Writes the result. Both arrays have their lines along the last axis; the others are in the order
+# of storage, so that lines side by side are visited one after the other.
+Work = Callable[[Array, Array], None]
+
 
 def prepare(plan: AlongPlan) -> Run:
-    """The operation's function writes into the planned layout."""
-    function, spec, dim, static = plan.operation.numpy, plan.result, plan.dim, plan.static
+    """The operation's work, into the planned layout."""
+    work: Work = plan.operation.numpy(plan)
+    spec, layout = plan.result, plan.source.layout
+    order = (*[d for d in reversed(layout.minor_to_major) if d != plan.dim], plan.dim)
+    allocate = allocator(spec)
 
     def along(x: Tensor) -> Tensor:
-        result = new_tensor(spec)
-        if spec.layout.size:
-            quietly(function, x._memory, dim, result._memory, *static)
-        return result
+        memory, home = allocate()
+        if memory.size:
+            quietly(work, x._memory.transpose(order), memory.transpose(order))
+        return Tensor._new(memory, spec, home)
 
     return along
 
 
-def _order(x: Array, dim: int, descending: bool) -> Any:
-    """The positions of a stable sort; NaN counts as greater than everything else."""
-    if not descending:
-        return np.argsort(x, dim, kind="stable")
-    # Sorting the mirrored line upwards and mirroring the result keeps equal elements in order.
-    mirrored = np.flip(np.argsort(np.flip(x, dim), dim, kind="stable"), dim)
-    return x.shape[dim] - 1 - mirrored
+# From so many lines on, so many of them neighbours in memory, whole rows of them are added at once:
+# 2048 x 2048 float32 along the first axis 4.8 ms so, 43 as NumPy does it, line by line (2026-11-21,
+# 2-core AMD EPYC (Zen 4), numpy 2.4.6).
+_ROWS = 128
+_SIDE_BY_SIDE = 16
+
+# Elements of a row, which as float64 fill a first-level cache.
+_ROW = 4096
 
 
-def argsort(x: Array, dim: int, out: Array, descending: bool) -> None:
-    """The positions that sort each line, equal elements in their order."""
-    out[...] = _order(x, dim, descending)
-
-
-def sort(x: Array, dim: int, out: Array, descending: bool) -> None:
-    """Each line sorted; equal elements (+0 and -0) in their order."""
-    if descending:
-        out[...] = np.flip(np.sort(np.flip(x, dim), dim, kind="stable"), dim)
-    else:
-        out[...] = x
-        out.sort(dim, kind="stable")
-
-
-def _scan(ufunc: Any, start: int, x: Array, dim: int, out: Array, initial: bool) -> None:
-    behind = out
-    if initial:
-        head = (*[slice(None)] * dim, slice(0, 1))
-        behind = out[(*[slice(None)] * dim, slice(1, None))]
-        out[head] = start
-    if behind.size:
-        behind[...] = ufunc.accumulate(x, dim, accumulator(out.dtype))
-
-
-def cumulative_sum(x: Array, dim: int, out: Array, initial: bool) -> None:
+def cumulative_sum(plan: AlongPlan) -> Work:
     """Running sums; with `initial`, 0 comes first."""
-    _scan(np.add, 0, x, dim, out, initial)
+    return _scan(plan, np.add, 0)
 
 
-def cumulative_prod(x: Array, dim: int, out: Array, initial: bool) -> None:
+def cumulative_prod(plan: AlongPlan) -> Work:
     """Running products; with `initial`, 1 comes first."""
-    _scan(np.multiply, 1, x, dim, out, initial)
+    return _scan(plan, np.multiply, 1)
+
+
+def _scan(plan: AlongPlan, ufunc: Any, start: int) -> Work:
+    """Each line from its first element to its last, floats in float64 and rounded once."""
+    (initial,) = plan.static
+    scan = _by_rows if _is_slow(plan.source.layout, plan.dim) else _by_lines
+    wide = accumulator(plan.result.dtype)
+
+    def work(x: Array, out: Array) -> None:
+        if initial:
+            out[..., :1] = start
+            out = out[..., 1:]
+        if out.size:
+            scan(ufunc, x, out, wide)
+
+    return work
+
+
+def _is_slow(layout: Layout, dim: int) -> bool:
+    """Whether there are enough elements side by side in memory to take lines all at once."""
+    order = layout.minor_to_major
+    side_by_side = math.prod(layout.shape[d] for d in order[: order.index(dim)])
+    return side_by_side >= _SIDE_BY_SIDE and layout.size >= _ROWS * layout.shape[dim]
+
+
+def _by_lines(ufunc: Any, x: Array, out: Array, wide: DType) -> None:
+    """NumPy's own scan; where it needs another dtype than the result's, a piece at a time."""
+    if wide == out.dtype:
+        ufunc.accumulate(x, -1, wide, out)
+        return
+    n = x.shape[-1]
+    for key in blocks(x.shape[:-1], max(_SIDE_BY_SIDE, BLOCK // n)):
+        before: Array | None = None
+        step = max(1, BLOCK * n // x[key].size)
+        for start in range(0, n, step):
+            piece = (*key, slice(start, start + step))
+            values = _wide(x[piece], wide)
+            if before is not None:
+                values[..., :1] = ufunc(before, values[..., :1])
+            found = ufunc.accumulate(values, -1)
+            before = found[..., -1:]
+            out[piece] = rounded(found, out.dtype)
+
+
+def _by_rows(ufunc: Any, x: Array, out: Array, wide: DType) -> None:
+    """All lines at once, one position after the other."""
+    x, out = np.moveaxis(x, -1, 0), np.moveaxis(out, -1, 0)
+    for key in blocks(x.shape[1:], _ROW):
+        rows, results = x[(slice(None), *key)], out[(slice(None), *key)]
+        if wide == out.dtype:
+            _add_rows(ufunc, rows, results)
+            continue
+        before: Array | None = None
+        step = max(1, BLOCK * len(rows) // rows.size)
+        for start in range(0, len(rows), step):
+            values = _wide(rows[start : start + step], wide)
+            if before is not None:
+                values[0] = ufunc(before, values[0])
+            _add_rows(ufunc, values, values)
+            before = values[-1]
+            results[start : start + step] = rounded(values, out.dtype)
+
+
+def _add_rows(ufunc: Any, x: Array, out: Array) -> None:
+    out[0] = x[0]
+    for k in range(1, len(x)):
+        ufunc(out[k - 1], x[k], out[k], dtype=out.dtype, casting="unsafe")
+
+
+def _wide(x: Array, wide: DType) -> Array:
+    """A row-major copy in the wide dtype."""
+    return (widened(x) if is_half(x.dtype) else x).astype(wide, order="C")

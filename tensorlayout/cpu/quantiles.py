@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cpu.memory import Array, rounded
+from tensorlayout.cpu.memory import Array, allocator, rounded
+from tensorlayout.cpu.reducing import Kernel
+from tensorlayout.plan.reducing import ReducePlan
 
 # alpha and beta of Hyndman and Fan, "Sample quantiles in statistical packages" (1996).
 _CONTINUOUS = {
@@ -29,20 +31,32 @@ METHODS = (*sorted(_CONTINUOUS), *_STEPS)
 _FEW = 8  # places up to which they are looked for one by one
 
 
-def quantiles(
+def quantiles(plan: ReducePlan) -> Kernel:
+    """The quantiles along the planned dimensions, at the probabilities and by the method asked for.
+
+    The first dimension of the result goes through the probabilities; that of the source repeats the
+    same slice, and is not reduced.
+    """
+    probabilities, method, skip = plan.static
+    dims, allocate = plan.dims, allocator(plan.result)
+
+    def kernel(x: Array) -> Array:
+        out, _ = allocate()
+        _write(x, dims, out, probabilities, method, skip)
+        return out
+
+    return kernel
+
+
+def _write(
     x: Array,
     dims: tuple[int, ...],
-    keepdims: bool,
     out: Array,
     probabilities: tuple[float, ...],
     method: str,
     skip: bool,
 ) -> None:
-    """The quantiles of `x` along `dims`: of NaN-free elements if `skip`, else NaN where one is NaN.
-
-    The first dimension of `out` goes through the probabilities; that of `x` repeats the same slice,
-    and is none of `dims`.
-    """
+    """The quantiles of elements that are not NaN if `skip`, else NaN where one is NaN."""
     if not probabilities:
         return
     lines = _lines(x[0], tuple(d - 1 for d in dims))

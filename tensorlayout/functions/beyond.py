@@ -230,7 +230,7 @@ def einsum(subscripts: str, /, *operands: Tensor) -> Tensor:
         raise TypeError(msg)
     given = calling.tensors("einsum", operands)
     try:
-        found: Tensor = calling.library(_EINSUM, *given, static=(subscripts,))
+        found: Tensor = calling.library(_EINSUM, *given, subscripts=subscripts)
     except ValueError as error:
         shapes = ", ".join(str(x.shape) for x in given)
         msg = f"einsum: {subscripts!r} does not fit shapes {shapes}: {error}"
@@ -262,9 +262,10 @@ def gradient(
             _coordinates(d, x.shape[dim]) for d, dim in zip(distances, dims, strict=False)
         ]
         numbers = ()
-    static = (dims, numbers, int(edge_order))
     try:
-        found: Any = calling.library(_GRADIENT, wide, *coordinates, static=static)
+        found: Any = calling.library(
+            _GRADIENT, wide, *coordinates, axes=dims, numbers=numbers, edge_order=int(edge_order)
+        )
     except ValueError as error:
         msg = f"gradient: {error}"
         raise ValueError(msg) from None
@@ -296,7 +297,7 @@ def bincount(x: Tensor, /, weights: Tensor | None = None, minlength: int = 0) ->
     operation, given = _BINCOUNT, [x]
     if weights is not None:
         operation, given = _BINCOUNT_WEIGHTED, [x, astype(weights, dtypes.float64)]
-    found: Tensor = calling.library(operation, *given, static=(int(minlength),))
+    found: Tensor = calling.library(operation, *given, minlength=int(minlength))
     return found
 
 

@@ -35,7 +35,6 @@ from tensorlayout.functions.elementwise import (
 from tensorlayout.functions.manipulation import broadcast_to, reshape, squeeze
 from tensorlayout.functions.searching import argmax, count_nonzero, where
 from tensorlayout.functions.statistical import Axis, cumulative_prod, cumulative_sum, reduced
-from tensorlayout.functions.utility import all as all_
 from tensorlayout.functions.utility import any as any_
 from tensorlayout.plan.reducing import Reduce
 from tensorlayout.plan.results import normalized_dims
@@ -63,13 +62,13 @@ __all__ = [
 
 _NANSUM = Reduce("nansum", "any", reducing.add, "sum")
 _NANPROD = Reduce("nanprod", "any", reducing.multiply, "sum")
-_NANMIN = Reduce("nanmin", "real numeric", reducing.minimum, identity=False)
-_NANMAX = Reduce("nanmax", "real numeric", reducing.maximum, identity=False)
+_NANMIN = Reduce("nanmin", "real numeric", reducing.least_number, identity=False)
+_NANMAX = Reduce("nanmax", "real numeric", reducing.greatest_number, identity=False)
 _NANMEAN = Reduce("nanmean", "numeric", reducing.add, "sum")
 _NANVAR = Reduce("nanvar", "real numeric", reducing.add, "sum")
 _NANSTD = Reduce("nanstd", "real numeric", reducing.add, "sum")
-_NANARGMIN = Reduce("nanargmin", "real numeric", reducing.minimum, identity=False)
-_NANARGMAX = Reduce("nanargmax", "real numeric", reducing.maximum, identity=False)
+_NANARGMIN = Reduce("nanargmin", "real numeric", reducing.least_number, identity=False)
+_NANARGMAX = Reduce("nanargmax", "real numeric", reducing.greatest_number, identity=False)
 
 
 def _filled(x: Tensor, value: float) -> Tensor:
@@ -110,20 +109,12 @@ def _added(
 
 def nanmin(x: Tensor, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
     """The least element along `axis` that is not NaN; NaN if all are. ValueError of none."""
-    return _extreme(_NANMIN, x, float("inf"), axis, keepdims)
+    return reduced(_NANMIN, x, axis, keepdims)
 
 
 def nanmax(x: Tensor, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
     """The greatest element along `axis` that is not NaN; NaN if all are. ValueError of none."""
-    return _extreme(_NANMAX, x, float("-inf"), axis, keepdims)
-
-
-def _extreme(operation: Reduce, x: Tensor, filler: float, axis: Axis, keepdims: bool) -> Tensor:
-    x = calling.tensor(operation.name, x)
-    found = reduced(operation, _real(operation, x, filler), axis, keepdims)
-    if not _may_hold_nan(x):
-        return found
-    return where(all_(isnan(x), axis=axis, keepdims=keepdims), float("nan"), found)
+    return reduced(_NANMAX, x, axis, keepdims)
 
 
 def _real(operation: Reduce, x: Tensor, filler: float) -> Tensor:
@@ -133,20 +124,18 @@ def _real(operation: Reduce, x: Tensor, filler: float) -> Tensor:
 
 def nanargmin(x: Tensor, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """The position of the first least element that is not NaN. ValueError where all are NaN."""
-    return _position(_NANARGMIN, x, float("inf"), axis, keepdims)
+    return _position(_NANARGMIN, x, axis, keepdims)
 
 
 def nanargmax(x: Tensor, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """The position of the first greatest element that is not NaN. ValueError where all are NaN."""
-    return _position(_NANARGMAX, x, float("-inf"), axis, keepdims)
+    return _position(_NANARGMAX, x, axis, keepdims)
 
 
-def _position(
-    operation: Reduce, x: Tensor, filler: float, axis: int | None, keepdims: bool
-) -> Tensor:
-    """Where the extreme is: an element equal to it, which no filled NaN can be mistaken for."""
+def _position(operation: Reduce, x: Tensor, axis: int | None, keepdims: bool) -> Tensor:
+    """Where the extreme is: the first element equal to it."""
     x = calling.tensor(operation.name, x)
-    best = _extreme(operation, x, filler, axis, keepdims=True)
+    best = reduced(operation, x, axis, keepdims=True)
     if _may_hold_nan(x) and any_(isnan(best)):
         msg = f"{operation.name}: all elements along axis {axis} are NaN"
         raise ValueError(msg)

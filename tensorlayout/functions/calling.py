@@ -49,13 +49,13 @@ def elementwise(operation: Elementwise | InPlace, *operands: Any) -> Tensor:
     return call(operation, key, given)
 
 
-def library(operation: Library, *operands: Any, static: tuple[Any, ...] = ()) -> Any:
+def library(operation: Library, *operands: Any, **options: Any) -> Any:
     """Call a library function on tensors; what it gives may be one tensor or several.
 
-    `static`: parameters that become part of the plan, and follow the arrays in the call.
+    `options`: hashable; they become part of the plan, and keywords of the call.
     """
     given = tuple(tensor(operation.name, x) for x in operands)
-    return call(operation, (len(given), *(x._spec for x in given), *static), given)
+    return call(operation, (len(given), *(x._spec for x in given), *options.items()), given)
 
 
 def operand(name: str, x: Any) -> Any:

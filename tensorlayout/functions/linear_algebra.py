@@ -3,25 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import index
+from typing import Any
 
 from tensorlayout.cpu import transforms
+from tensorlayout.dtypes import DType
 from tensorlayout.functions import calling
 from tensorlayout.functions.manipulation import permute_dims
-from tensorlayout.plan.library import Library
+from tensorlayout.plan.library import Library, Results, Shape, axis_of_vectors, integer
 from tensorlayout.plan.products import MatrixProduct
+from tensorlayout.plan.results import broadcast_shape, normalized_dims
 from tensorlayout.tensor import Tensor
 
 __all__ = ["matmul", "matrix_transpose", "tensordot", "vecdot"]
 
+
+def _contracted(name: str, shapes: Sequence[Shape], dtype: DType, *, axes: Any) -> Results:
+    """The axes of `tensordot` that are not paired, the first operand's before the second's."""
+    (a, b), (first, second) = shapes, axes
+    if [a[d] for d in first] != [b[d] for d in second]:
+        msg = f"{name}: sizes along axes {first} of shape {a} and {second} of shape {b} differ"
+        raise ValueError(msg)
+    rows = tuple(n for d, n in enumerate(a) if d not in first)
+    columns = tuple(n for d, n in enumerate(b) if d not in second)
+    return [((*rows, *columns), dtype)]
+
+
+def _summed(name: str, shapes: Sequence[Shape], dtype: DType, *, axis: int) -> Results:
+    """What the shapes broadcast to without the axis of `vecdot`, whose sizes must be equal."""
+    axis_of_vectors(name, shapes, axis)
+    a, b = shapes
+    if a[axis] != b[axis]:
+        msg = f"{name}: sizes along axis {axis} differ in shapes {a} and {b}"
+        raise ValueError(msg)
+    return [(broadcast_shape(name, [_without(a, axis), _without(b, axis)]), dtype)]
+
+
+def _without(shape: Shape, axis: int) -> Shape:
+    at = axis % len(shape)
+    return shape[:at] + shape[at + 1 :]
+
+
 _MATMUL = MatrixProduct()
-_TENSORDOT = Library("tensordot", "numeric", transforms.tensordot)
-_VECDOT = Library("vecdot", "numeric", transforms.vecdot, rank=1)
+_TENSORDOT = Library("tensordot", "numeric", transforms.tensordot, _contracted)
+_VECDOT = Library("vecdot", "numeric", transforms.vecdot, _summed)
 
 
 def matmul(x1: Tensor, x2: Tensor, /) -> Tensor:
     """The matrix product over the last two dimensions; vectors at rank 1, batches above 2.
 
-    dtypes: numeric. Layout: row-major; transposed and padded operands are not copied.
+    Shapes (…, m, k) and (…, k, n) give (…, m, n), the dimensions before them broadcast; (k,) on
+    the left stands for (1, k), on the right for (k, 1), and that 1 is not in the result. dtypes:
+    numeric; integers wrap, 16-bit floats are multiplied in float32 and rounded once. Layout:
+    row-major. Transposed, padded and flipped operands go to BLAS as they are; only an operand
+    whose elements are apart in both dimensions is copied, as are 16-bit floats (into float32).
+    ValueError for shapes, TypeError for dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.matmul(tl.asarray([[1, 2], [3, 4]]), tl.asarray([1, 10]))
+    Tensor([21, 43], dtype=int64, device='cpu')
     """
     a, b = calling.tensor("matmul", x1), calling.tensor("matmul", x2)
     return calling.call(_MATMUL, (a._spec, b._spec), (a, b))
@@ -41,34 +81,50 @@ def tensordot(
 ) -> Tensor:
     """The sum of products over pairs of axes: the last of `x1` and first of `x2`, or as given.
 
-    `axes`: how many axes, or the axes of each operand. dtypes: numeric. Layout: row-major.
-    ValueError where sizes of paired axes differ.
+    `axes`: how many axes, or the axes of each operand, paired in their order. The result has the
+    other axes of `x1`, then those of `x2`. dtypes: numeric; integers wrap. Layout: row-major; an
+    operand is copied where its paired, or its other, axes are not one run of memory. ValueError
+    where sizes of paired axes differ, or axes are outside, repeated, or not in pairs.
+
+    >>> import tensorlayout as tl
+    >>> tl.tensordot(tl.ones((2, 3, 4)), tl.ones((4, 2, 5)), axes=((2, 0), (0, 1))).shape
+    (3, 5)
     """
-    if isinstance(axes, int):
-        pairs: tuple[tuple[int, ...], tuple[int, ...]] = (
-            tuple(range(-axes, 0)),
-            tuple(range(axes)),
-        )
-    else:
-        pairs = (tuple(axes[0]), tuple(axes[1]))
-    found: Tensor = calling.library(_TENSORDOT, x1, x2, static=(pairs,))
+    a, b = calling.tensor("tensordot", x1), calling.tensor("tensordot", x2)
+    pairs = _pairs(axes, a.ndim, b.ndim)
+    found: Tensor = calling.library(_TENSORDOT, a, b, axes=pairs)
     return found
+
+
+def _pairs(axes: Any, first: int, second: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The axes of operands of two ranks, counted from the front."""
+    if hasattr(axes, "__index__"):
+        count = int(axes)
+        if not 0 <= count <= min(first, second):
+            msg = f"tensordot: axes must be from 0 to {min(first, second)} (the ranks), got {count}"
+            raise ValueError(msg)
+        return tuple(range(first - count, first)), tuple(range(count))
+    try:
+        left, right = (tuple(map(index, sequence)) for sequence in axes)
+    except (TypeError, ValueError):
+        msg = f"tensordot: axes must be an integer or two sequences of integers, got {axes!r}"
+        raise TypeError(msg) from None
+    a, b = normalized_dims("tensordot", left, first), normalized_dims("tensordot", right, second)
+    if len(a) != len(b):
+        msg = f"tensordot: axes must be equally many of each operand, got {left} and {right}"
+        raise ValueError(msg)
+    return a, b
 
 
 def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     """The sum of products along `axis`, complex elements of `x1` conjugated; others broadcast.
 
-    dtypes: numeric. Layout: row-major. ValueError where the sizes along `axis` differ.
+    `axis`: negative, inside both shapes. dtypes: numeric; integers wrap. Layout: row-major.
+    ValueError where the sizes along `axis` differ, or the other sizes do not broadcast.
+
+    >>> import tensorlayout as tl
+    >>> tl.vecdot(tl.asarray([1j, 2]), tl.asarray([1j, 1]))
+    Tensor(3.+0.j, dtype=complex128, device='cpu')
     """
-    a, b = calling.tensor("vecdot", x1), calling.tensor("vecdot", x2)
-    if not a.ndim or not b.ndim or not -min(a.ndim, b.ndim) <= axis < 0:
-        msg = (
-            f"vecdot: axis must be negative and inside both shapes {a.shape} and {b.shape},"
-            f" got {axis}"
-        )
-        raise ValueError(msg)
-    if a.shape[axis] != b.shape[axis]:
-        msg = f"vecdot: sizes along axis {axis} differ in shapes {a.shape} and {b.shape}"
-        raise ValueError(msg)
-    found: Tensor = calling.library(_VECDOT, a, b, static=(axis,))
+    found: Tensor = calling.library(_VECDOT, x1, x2, axis=integer("vecdot", "axis", axis))
     return found

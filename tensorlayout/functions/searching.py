@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cpu import library, reducing
+from tensorlayout.cpu import library, positions, reducing
 from tensorlayout.cpu.memory import Array
+from tensorlayout.dtypes import DType
 from tensorlayout.functions import calling
 from tensorlayout.functions.creation import asarray
 from tensorlayout.functions.statistical import Axis, reduced
 from tensorlayout.plan.elementwise import Elementwise
-from tensorlayout.plan.library import Library
+from tensorlayout.plan.library import Library, Results, Shape
 from tensorlayout.plan.reducing import Reduce
 from tensorlayout.tensor import Tensor
 
@@ -46,11 +48,19 @@ def where(condition: Tensor, x1: Tensor | complex, x2: Tensor | complex, /) -> T
     return calling.elementwise(_WHERE, condition, x1, x2)
 
 
-_ARGMAX = Reduce("argmax", "real numeric", reducing.argmax, dtypes.int64, identity=False)
-_ARGMIN = Reduce("argmin", "real numeric", reducing.argmin, dtypes.int64, identity=False)
+def _positions(name: str, shapes: Sequence[Shape], dtype: DType, *, side: str) -> Results:
+    line, values = shapes
+    if len(line) != 1:
+        msg = f"{name}: x1 must have rank 1, got shape {line}"
+        raise ValueError(msg)
+    return [(values, dtypes.int64)]
+
+
+_ARGMAX = Reduce("argmax", "real numeric", positions.argmax, dtypes.int64, False, single=True)
+_ARGMIN = Reduce("argmin", "real numeric", positions.argmin, dtypes.int64, False, single=True)
 _COUNT = Reduce("count_nonzero", "any", reducing.count_nonzero, dtypes.int64)
 _NONZERO = Library("nonzero", "any", library.nonzero, rank=1)
-_SEARCH = Library("searchsorted", "real numeric", library.searchsorted, rank=1)
+_SEARCH = Library("searchsorted", "real numeric", library.searchsorted, _positions)
 
 
 def argmax(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
@@ -71,7 +81,12 @@ def count_nonzero(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) ->
 def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
     """The indices of the elements that are not zero, one int64 tensor a dimension.
 
-    In row-major index order. ValueError at rank 0.
+    Any dtype; NaN is not zero. The elements come in row-major index order. Layout: row-major.
+    ValueError at rank 0.
+
+    >>> import tensorlayout as tl
+    >>> tl.nonzero(tl.asarray([[0, 7], [8, 0]]))[1]
+    Tensor([1, 0], dtype=int64, device='cpu')
     """
     found: tuple[Tensor, ...] = calling.library(_NONZERO, x)
     return found
@@ -87,20 +102,54 @@ def searchsorted(
 ) -> Tensor:
     """The positions at which `x2` would go into the sorted tensor `x1`, of rank 1.
 
-    `side`: before (``left``) or behind equal elements; `sorter`: the positions that sort `x1`.
-    The result is int64, of the shape of `x2`, row-major.
+    `side`: before (``left``) or behind equal elements; NaN counts as greater than all else, as in
+    `sort`. `sorter`: the positions that sort `x1`, an integer tensor of its shape; the elements
+    are first gathered, which a trace shows. dtypes: real numeric. The result is int64, of the
+    shape of `x2`, row-major.
+
+    >>> import tensorlayout as tl
+    >>> tl.searchsorted(tl.asarray([1, 2, 2, 5]), tl.asarray([2, 6]), side="right")
+    Tensor([3, 4], dtype=int64, device='cpu')
     """
     if side not in ("left", "right"):
         msg = f"searchsorted: side must be 'left' or 'right', got {side!r}"
         raise ValueError(msg)
-    x1 = calling.tensor("searchsorted", x1)
-    if x1.ndim != 1:
-        msg = f"searchsorted: x1 must have rank 1, got shape {x1.shape}"
+    line = calling.tensor("searchsorted", x1)
+    values = beside("searchsorted", x2, line)
+    if sorter is not None:
+        line = _in_order(line, calling.tensor("searchsorted", sorter))
+    found: Tensor = calling.library(_SEARCH, line, values, side=side)
+    return found
+
+
+def _in_order(line: Tensor, sorter: Tensor) -> Tensor:
+    if not dtypes.in_category(sorter.dtype, "integral"):
+        msg = f"searchsorted: sorter must have an integer dtype, got {sorter.dtype}"
+        raise TypeError(msg)
+    if line.ndim != 1 or sorter.shape != line.shape:
+        msg = (
+            f"searchsorted: x1 must have rank 1 and sorter its shape, got shapes {line.shape}"
+            f" and {sorter.shape}"
+        )
         raise ValueError(msg)
-    values = x2 if isinstance(x2, Tensor) else asarray(x2, dtype=_weak(x1, x2))
-    line = x1 if sorter is None else x1[sorter]
-    return calling.library(_SEARCH, line, values, static=(side,))  # type: ignore[no-any-return]
+    try:
+        return line[sorter]
+    except IndexError:
+        msg = f"searchsorted: sorter holds positions outside x1 of shape {line.shape}"
+        raise IndexError(msg) from None
 
 
-def _weak(x: Tensor, value: float) -> dtypes.DType:
-    return dtypes.promote_scalar(x.dtype, type(calling.operand("searchsorted", value)))
+def beside(name: str, x: Any, other: Tensor) -> Tensor:
+    """`x` as a tensor: a Python scalar gets the dtype that it has in an operation with `other`.
+
+    OverflowError for an integer that this dtype does not hold.
+    """
+    given = calling.operand(name, x)
+    if isinstance(given, Tensor):
+        return given
+    kind = dtypes.promote_scalar(other.dtype, type(given))
+    try:
+        return asarray(given, dtype=kind)
+    except OverflowError:
+        msg = f"{name}: the Python scalar {given} does not fit {kind}"
+        raise OverflowError(msg) from None

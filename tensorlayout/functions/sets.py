@@ -1,23 +1,34 @@
-"""Set functions. The shapes of their results depend on data."""
+"""Set functions. The shapes of the results depend on data, but for `isin`.
+
+Values are the same if they compare equal: +0 and -0 are one value, every NaN is a value of its own,
+as is a complex number with a NaN part. Results are row-major.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
+from tensorlayout import dtypes
 from tensorlayout.cpu import library
+from tensorlayout.dtypes import DType
 from tensorlayout.functions import calling
-from tensorlayout.functions.creation import asarray
-from tensorlayout.functions.elementwise import logical_not
-from tensorlayout.plan.library import Library
+from tensorlayout.functions.searching import beside
+from tensorlayout.plan.library import Library, Results, Shape
 from tensorlayout.tensor import Tensor
 
 __all__ = ["isin", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
+
+
+def _each(name: str, shapes: Sequence[Shape], dtype: DType, *, invert: bool) -> Results:
+    return [(shapes[0], dtypes.bool)]
+
 
 _ALL = Library("unique_all", "any", library.unique_all)
 _COUNTS = Library("unique_counts", "any", library.unique_counts)
 _INVERSE = Library("unique_inverse", "any", library.unique_inverse)
 _VALUES = Library("unique_values", "any", library.unique_values)
-_ISIN = Library("isin", "any", library.isin)
+_ISIN = Library("isin", "any", library.isin, _each)
 
 
 class UniqueAll(NamedTuple):
@@ -46,18 +57,36 @@ class UniqueInverse(NamedTuple):
 def unique_all(x: Tensor, /) -> UniqueAll:
     """The distinct values, ascending, with first indices, inverse indices and counts.
 
-    Every NaN is distinct; +0 and -0 are one. Layout: row-major.
+    Any dtype. Values (k,) of the dtype of `x`; for each of them the index of its first occurrence
+    in `x` flattened, and how often it occurs, int64; inverse indices: for each element of `x` the
+    position of its value, int64, of the shape of `x`. NaN comes last.
+
+    >>> import tensorlayout as tl
+    >>> found = tl.unique_all(tl.asarray([3, 1, 3]))
+    >>> found.indices, found.inverse_indices
+    (Tensor([1, 0], dtype=int64, device='cpu'), Tensor([1, 0, 1], dtype=int64, device='cpu'))
     """
     return UniqueAll(*calling.library(_ALL, x))
 
 
 def unique_counts(x: Tensor, /) -> UniqueCounts:
-    """The distinct values, ascending, and how often each occurs."""
+    """The distinct values, ascending, and how often each occurs, as `unique_all` gives them.
+
+    >>> import tensorlayout as tl
+    >>> tl.unique_counts(tl.asarray([3, 1, 3])).counts
+    Tensor([1, 2], dtype=int64, device='cpu')
+    """
     return UniqueCounts(*calling.library(_COUNTS, x))
 
 
 def unique_inverse(x: Tensor, /) -> UniqueInverse:
-    """The distinct values, ascending, and for each element the position of its value."""
+    """The distinct values, ascending, and for each element the position of its value.
+
+    >>> import tensorlayout as tl
+    >>> tl.unique_inverse(tl.asarray([[3], [1]])).inverse_indices
+    Tensor([[1],
+            [0]], dtype=int64, device='cpu')
+    """
     return UniqueInverse(*calling.library(_INVERSE, x))
 
 
@@ -68,19 +97,27 @@ def unique_values(x: Tensor, /) -> Tensor:
     >>> tl.unique_values(tl.asarray([3, 1, 3]))
     Tensor([1, 3], dtype=int64, device='cpu')
     """
-    return calling.library(_VALUES, x)  # type: ignore[no-any-return]
+    found: Tensor = calling.library(_VALUES, x)
+    return found
 
 
 def isin(x1: Tensor | int, x2: Tensor | int, /, *, invert: bool = False) -> Tensor:
     """Whether each element of `x1` occurs in `x2`, or with `invert`, whether it does not.
 
-    A NaN occurs nowhere. The result has the shape of `x1` and is row-major.
+    Any dtypes, compared in what they promote to; one operand may be a Python scalar. A NaN occurs
+    nowhere. The result has the shape of `x1` and is row-major.
+
+    >>> import tensorlayout as tl
+    >>> tl.isin(tl.asarray([1, 2, 3]), tl.asarray([3, 1]))
+    Tensor([ True, False,  True], dtype=bool, device='cpu')
     """
-    a = x1 if isinstance(x1, Tensor) else asarray(x1, dtype=_dtype(x2))
-    b = x2 if isinstance(x2, Tensor) else asarray(x2, dtype=_dtype(x1))
-    found: Tensor = calling.library(_ISIN, a, b)
-    return logical_not(found) if invert else found
-
-
-def _dtype(x: Tensor | int) -> object:
-    return x.dtype if isinstance(x, Tensor) else None
+    a, b = calling.operand("isin", x1), calling.operand("isin", x2)
+    if isinstance(a, Tensor):
+        b = beside("isin", b, a)
+    elif isinstance(b, Tensor):
+        a = beside("isin", a, b)
+    else:
+        msg = "isin: at least one operand must be a tensor, got only Python scalars"
+        raise TypeError(msg)
+    found: Tensor = calling.library(_ISIN, a, b, invert=bool(invert))
+    return found

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from tensorlayout import dtypes
-from tensorlayout.cpu import along
+from tensorlayout.cpu import sorting
 from tensorlayout.functions import calling
+from tensorlayout.functions.statistical import axis_of
 from tensorlayout.plan.along import Along
 from tensorlayout.tensor import Tensor
 
 __all__ = ["argsort", "sort"]
 
-_ARGSORT = Along("argsort", "real numeric", along.argsort, dtypes.int64)
-_SORT = Along("sort", "real numeric", along.sort)
+_ARGSORT = Along("argsort", "real numeric", sorting.argsort, dtypes.int64)
+_SORT = Along("sort", "real numeric", sorting.sort)
 
 
 def argsort(
@@ -20,20 +21,29 @@ def argsort(
     """The positions that sort each line along `axis`; equal elements stay in their order.
 
     NaN counts as greater than all else. dtypes: real numeric; the result is int64. Layout: packed
-    in the input's order. The sort is stable whether asked for or not.
+    in the input's order. With ``stable=False``, equal numbers of 64 bits may come in any order.
+    TypeError for an axis that is no integer; ValueError (AxisError) for one outside the rank.
+
+    >>> import tensorlayout as tl
+    >>> tl.argsort(tl.asarray([3, 1, 3]), descending=True)
+    Tensor([0, 2, 1], dtype=int64, device='cpu')
     """
-    x = calling.tensor("argsort", x)
-    return calling.call(_ARGSORT, (x._spec, int(axis), 0, None, bool(descending)), (x,))
+    return _along(_ARGSORT, x, axis, descending, stable)
 
 
 def sort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
     """The elements along `axis` in ascending order, or descending; equal ones stay in their order.
 
-    NaN counts as greater than all else. dtypes: real numeric. Layout: packed in the input's order.
+    Zeros of both signs are equal. NaN counts as greater than all else. dtypes: real numeric.
+    Layout: packed in the input's order. Errors as in `argsort`.
 
     >>> import tensorlayout as tl
     >>> tl.sort(tl.asarray([3, 1, 2]), descending=True)
     Tensor([3, 2, 1], dtype=int64, device='cpu')
     """
-    x = calling.tensor("sort", x)
-    return calling.call(_SORT, (x._spec, int(axis), 0, None, bool(descending)), (x,))
+    return _along(_SORT, x, axis, descending, stable)
+
+
+def _along(operation: Along, x: Tensor, axis: int, descending: bool, stable: bool) -> Tensor:
+    x, dim = calling.tensor(operation.name, x), axis_of(operation.name, axis)
+    return calling.call(operation, (x._spec, dim, 0, None, bool(descending), bool(stable)), (x,))

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import index
 from typing import Any
+
+import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.cpu import along, reducing
@@ -16,7 +19,8 @@ from tensorlayout.tensor import Tensor
 
 __all__ = ["cumulative_prod", "cumulative_sum", "max", "mean", "min", "prod", "std", "sum", "var"]
 
-_CONVERSIONS = {name: Copy(name) for name in ("sum", "prod")}  # by `dtype`, before adding up
+# By `dtype`, before adding up.
+_CONVERSIONS = {n: Copy(n) for n in ("sum", "prod", "cumulative_sum", "cumulative_prod")}
 Axis = int | Sequence[int] | None
 
 _SUM = Reduce("sum", "any", reducing.add, "sum")
@@ -28,15 +32,48 @@ _VAR = Reduce("var", "real floating", reducing.variance)
 _STD = Reduce("std", "real floating", reducing.deviation)
 
 
+def _axes_of(name: str, axis: Axis) -> Any:
+    """`axis` as a key of plans. TypeError for anything but None, an integer or several."""
+    try:
+        return calling.integers(axis)
+    except TypeError:
+        msg = f"{name}: axis must be an integer, a sequence of integers or None, got {axis!r}"
+        raise TypeError(msg) from None
+
+
+def axis_of(name: str, axis: int) -> int:
+    """`axis` as an integer. TypeError for anything else."""
+    try:
+        return index(axis)
+    except TypeError:
+        msg = f"{name}: axis must be an integer, got {axis!r}"
+        raise TypeError(msg) from None
+
+
+def _in_dtype(name: str, x: Tensor, dtype: Any) -> tuple[Tensor, dtypes.DType | None]:
+    """The dtype asked for, and `x`, in that dtype if it is of another kind."""
+    if dtype is None:
+        return x, None
+    try:
+        kind = as_dtype(dtype)
+    except TypeError as error:
+        msg = f"{name}: {error}"
+        raise TypeError(msg) from None
+    if not dtypes.in_category(kind, "numeric"):
+        msg = f"{name}: dtype must be numeric, got {kind}"
+        raise TypeError(msg)
+    if dtypes.kind_of(kind) != dtypes.kind_of(dtypes.promote(x.dtype, kind)):
+        x = calling.call(_CONVERSIONS[name], (x._spec, None, kind), (x,))
+    return x, kind
+
+
 def reduced(
     operation: Reduce, x: Tensor, axis: Axis, keepdims: bool, dtype: Any = None, *static: Any
 ) -> Tensor:
     """Carry out a reduction."""
-    x = calling.tensor(operation.name, x)
-    kind = None if dtype is None else as_dtype(dtype)
-    if kind is not None and dtypes.kind_of(kind) != dtypes.kind_of(dtypes.promote(x.dtype, kind)):
-        x = calling.call(_CONVERSIONS[operation.name], (x._spec, None, kind), (x,))
-    key = (x._spec, calling.integers(axis), bool(keepdims), kind, *static)
+    name = operation.name
+    x, kind = _in_dtype(name, calling.tensor(name, x), dtype)
+    key = (x._spec, _axes_of(name, axis), bool(keepdims), kind, *static)
     return calling.call(operation, key, (x,))
 
 
@@ -44,8 +81,16 @@ def sum(x: Tensor, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = 
     """The sum of the elements along `axis` (all by default); 0 of none.
 
     dtype: that of `x`; integers and bool become int64, unsigned ones uint64; or the one asked for,
-    to which elements of another kind are converted first, as `astype` does. Floats of 16 and 32
-    bits are added up in float64 and rounded once. Layout: packed in the input's order.
+    to which elements of another kind are converted first, as `astype` does. Layout: packed in the
+    input's order.
+
+    Accuracy does not depend on the length, the axis or the layout. Of 16- and 32-bit floats, short
+    runs are added up in float32 and all else in float64: 10**8 tenths, or numbers of any signs, are
+    within 8.5 * 2**-24 of the sum of magnitudes, before the one rounding to the result's dtype.
+    Float64 is added up in runs too.
+
+    TypeError for an axis or a dtype that is none; ValueError (AxisError, which is an IndexError
+    too) for an axis outside the rank, or named twice.
 
     >>> import tensorlayout as tl
     >>> tl.sum(tl.ones((2, 3)), axis=0)
@@ -55,7 +100,10 @@ def sum(x: Tensor, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = 
 
 
 def prod(x: Tensor, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    """The product of the elements along `axis`; 1 of none. dtype and layout as in `sum`."""
+    """The product of the elements along `axis`; 1 of none. dtype, layout and errors as in `sum`.
+
+    Floats are multiplied in float64, complex numbers in complex128, and rounded once.
+    """
     return reduced(_PROD, x, axis, keepdims, dtype)
 
 
@@ -77,15 +125,30 @@ def mean(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
 def var(
     x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False
 ) -> Tensor:
-    """The variance along `axis`, the count in its divisor reduced by `correction`."""
-    return reduced(_VAR, x, axis, keepdims, None, float(correction))
+    """The variance along `axis`, the count in its divisor reduced by `correction`.
+
+    NaN where the divisor is 0 or negative. Two passes, accurate as `sum`, also of numbers that are
+    far from 0 and close to each other. dtypes: real floating. Layout: packed in the input's order.
+
+    >>> import tensorlayout as tl
+    >>> tl.var(tl.asarray([1.0, 2.0, 6.0]), correction=1)
+    Tensor(7., dtype=float64, device='cpu')
+    """
+    return reduced(_VAR, x, axis, keepdims, None, _number("var", correction))
 
 
 def std(
     x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False
 ) -> Tensor:
-    """The standard deviation along `axis`, the count in its divisor reduced by `correction`."""
-    return reduced(_STD, x, axis, keepdims, None, float(correction))
+    """The standard deviation along `axis`: the square root of `var`, rounded once."""
+    return reduced(_STD, x, axis, keepdims, None, _number("std", correction))
+
+
+def _number(name: str, correction: Any) -> float:
+    if isinstance(correction, (int, float, np.integer, np.floating)):
+        return float(correction)
+    msg = f"{name}: correction must be a number, got {correction!r}"
+    raise TypeError(msg)
 
 
 _CUMULATIVE_SUM = Along("cumulative_sum", "numeric", along.cumulative_sum, "sum")
@@ -95,15 +158,17 @@ _CUMULATIVE_PROD = Along("cumulative_prod", "numeric", along.cumulative_prod, "s
 def _scanned(
     operation: Along, x: Tensor, axis: int | None, dtype: Any, include_initial: bool
 ) -> Tensor:
-    x = calling.tensor(operation.name, x)
+    name = operation.name
+    x = calling.tensor(name, x)
     if axis is None:
         if x.ndim != 1:
-            msg = f"{operation.name}: axis must be given for a tensor of rank {x.ndim}"
+            msg = f"{name}: axis must be given for a tensor of rank {x.ndim}"
             raise ValueError(msg)
         axis = 0
-    kind = None if dtype is None else as_dtype(dtype)
+    axis = axis_of(name, axis)
+    x, kind = _in_dtype(name, x, dtype)
     initial = bool(include_initial)
-    return calling.call(operation, (x._spec, int(axis), int(initial), kind, initial), (x,))
+    return calling.call(operation, (x._spec, axis, int(initial), kind, initial), (x,))
 
 
 def cumulative_sum(
@@ -111,8 +176,9 @@ def cumulative_sum(
 ) -> Tensor:
     """The running sums along `axis` (which may be left out at rank 1).
 
-    `include_initial`: a 0 comes first, and lines are one element longer. dtype as in `sum`.
-    Layout: packed in the input's order.
+    `include_initial`: a 0 comes first, and lines are one element longer. dtype as in `sum`; floats
+    of 16 and 32 bits are added up in float64, each sum rounded once. Layout: packed in the input's
+    order. Errors as in `sum`; ValueError for rank 0.
 
     >>> import tensorlayout as tl
     >>> tl.cumulative_sum(tl.asarray([1, 2, 3]), include_initial=True)

@@ -28,7 +28,7 @@ class Along:
     """One line of the table of operations along a dimension; packed in the input's order.
 
     `result`: ``same``; ``sum``, where small integers become the default one of their sign; or a
-    dtype. `numpy(x, dim, out, *static)` writes the result.
+    dtype. `numpy(plan)` gives the function of the backend that writes the result.
     """
 
     name: str

@@ -104,8 +104,11 @@ class Elementwise:
         return promoted
 
     def _input_dtypes(self, operands: tuple[Operand, ...], promoted: DType) -> tuple[DType, ...]:
+        # int64 and uint64 promote to float64, in which neighbours may be equal: they are compared
+        # as the integers that they are.
+        exact = self.result == "bool" and promoted == dtypes.float64 and _all_integral(operands)
         return tuple(
-            o.dtype if i in self.abstain and isinstance(o, Spec) else promoted
+            o.dtype if isinstance(o, Spec) and (exact or i in self.abstain) else promoted
             for i, o in enumerate(operands)
         )
 
@@ -122,6 +125,10 @@ class Elementwise:
         ]
         voting = [layout for i, layout in full if i not in self.abstain]
         return voting or [layout for _, layout in full]
+
+
+def _all_integral(operands: tuple[Operand, ...]) -> bool:
+    return all(isinstance(o, Spec) and dtypes.in_category(o.dtype, "integral") for o in operands)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from operator import index
 from typing import Any
 
 from tensorlayout import dtypes
-from tensorlayout.plan.results import one_device
+from tensorlayout.dtypes import DType
+from tensorlayout.layout import Layout
+from tensorlayout.plan.results import AxisError, one_device
 from tensorlayout.tensor import Spec
+
+Shape = tuple[int, ...]
+
+# What a rule says of each result: its shape and dtype.
+Results = Sequence[tuple[Shape, DType]]
+
+# Called with the name of the function, the operands' shapes, the dtype that they promote to, and
+# the options; ValueErrors for what does not fit.
+Rule = Callable[..., Results]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -16,33 +29,68 @@ class LibraryPlan:
     """Operands of one dtype handed over as they lie; results come back row-major."""
 
     operation: Library
-    dtype: Any  # what the operands are converted to
-    result: Spec  # of the first operand: what comes back depends on the library, or on data
-    static: tuple[Any, ...]
+    dtype: DType  # what the operands are converted to
+    results: tuple[Spec, ...] | None  # None: their shapes depend on data
+    result: Spec  # the first of them, or, where data decide, the first operand's
+    options: tuple[tuple[str, Any], ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Library:
-    """One line of a table of library calls; `numpy(*arrays, *static)` gives arrays back.
+    """One line of a table of library calls; `numpy(*arrays, **options)` gives arrays back.
 
-    `rank`: the least rank of the first operand.
+    `rule`: what the results will be, None where their shapes depend on data. `rank`: the least
+    rank of the first operand.
     """
 
     name: str
     dtypes: str
-    numpy: Any
+    numpy: Callable[..., Any]
+    rule: Rule | None = None
     rank: int = 0
 
     def plan(self, count: int, *key: Any) -> LibraryPlan:
-        """The plan of a call on `count` operands, whose specs open the key."""
-        specs = key[:count]
-        one_device(self.name, specs)
+        """The plan of a call on `count` operands, whose specs open the key; options follow."""
+        specs: tuple[Spec, ...] = key[:count]
+        options = key[count:]
+        device = one_device(self.name, specs)
         dtype = reduce(dtypes.promote, [spec.dtype for spec in specs])
         if not dtypes.in_category(dtype, self.dtypes):
             came = ", ".join(str(spec.dtype) for spec in specs)
             msg = f"{self.name}: only {self.dtypes} dtypes are allowed, got {came}"
             raise TypeError(msg)
-        if specs[0].layout.ndim < self.rank:
-            msg = f"{self.name}: needs a rank of at least {self.rank}, got {specs[0].layout.shape}"
+        shapes = [spec.layout.shape for spec in specs]
+        if len(shapes[0]) < self.rank:
+            msg = f"{self.name}: needs a rank of at least {self.rank}, got shape {shapes[0]}"
             raise ValueError(msg)
-        return LibraryPlan(self, dtype, specs[0], key[count:])
+        if self.rule is None:
+            return LibraryPlan(self, dtype, None, specs[0], options)
+        found = self.rule(self.name, shapes, dtype, **dict(options))
+        results = tuple(Spec(kind, Layout.row_major(shape), device) for shape, kind in found)
+        return LibraryPlan(self, dtype, results, results[0], options)
+
+
+def complex_of(dtype: DType) -> DType:
+    """The complex dtype of a floating-point dtype's precision; complex64 for 16 bits too."""
+    if dtype.kind == "c":
+        return dtype
+    return dtypes.complex128 if dtype == dtypes.float64 else dtypes.complex64
+
+
+def integer(name: str, argument: str, given: Any) -> int:
+    """An argument that must be an integer. TypeError that names it otherwise."""
+    try:
+        return index(given)
+    except TypeError:
+        msg = f"{name}: {argument} must be an integer, got {given!r}"
+        raise TypeError(msg) from None
+
+
+def axis_of_vectors(name: str, shapes: Sequence[Shape], axis: int) -> None:
+    """Refuse an axis that is not negative, or not inside both shapes."""
+    first, second = shapes
+    if not -min(len(first), len(second)) <= axis < 0:
+        msg = (
+            f"{name}: axis must be negative and inside both shapes {first} and {second}, got {axis}"
+        )
+        raise AxisError(msg)

@@ -28,7 +28,8 @@ class Reduce:
     """One line of the table of reductions.
 
     `result`: ``same``; ``sum``, where small integers become the default one of their sign; or a
-    dtype. `identity`: whether an empty set of elements has a value.
+    dtype. `identity`: whether an empty set of elements has a value. `single`: only one dimension,
+    or all of them. `numpy(plan)` gives the function of the backend that carries out a plan.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Reduce:
     numpy: Any
     result: str | DType = "same"
     identity: bool = True
+    single: bool = False
 
     def plan(
         self,
@@ -49,6 +51,9 @@ class Reduce:
         if not dtypes.in_category(source.dtype, self.dtypes):
             msg = f"{self.name}: only {self.dtypes} dtypes are allowed, got {source.dtype}"
             raise TypeError(msg)
+        if self.single and isinstance(axis, tuple):
+            msg = f"{self.name}: axis must be an integer or None, got {axis}"
+            raise TypeError(msg)
         shape = source.layout.shape
         dims = normalized_dims(self.name, axis, len(shape))
         if not self.identity and any(shape[d] == 0 for d in dims):
@@ -56,9 +61,6 @@ class Reduce:
             raise ValueError(msg)
         layout = reduced_layout(source.layout, dims, keepdims)
         kind = self._result_dtype(source.dtype) if dtype is None else dtype
-        if dtype is not None and not dtypes.in_category(dtype, "numeric"):
-            msg = f"{self.name}: dtype must be numeric, got {dtype}"
-            raise TypeError(msg)
         return ReducePlan(self, source, Spec(kind, layout, source.device), dims, keepdims, static)
 
     def _result_dtype(self, dtype: DType) -> DType:

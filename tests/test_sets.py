@@ -1,0 +1,226 @@
+"""Set functions against brute force: values are the same if they compare equal."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from layouts import STRIDED
+from tensors import BFLOAT16, DTYPES, as_dtype, fits, kind, same, slots, tensor_in
+
+import tensorlayout as tl
+from tensorlayout.functions import sets
+
+TESTED = ["isin", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
+
+
+def test_every_function_is_tested():
+    assert sorted(sets.__all__) == TESTED
+
+
+def distinct(a):
+    """The distinct values of an array in ascending order, NaNs last, as Python numbers.
+
+    With each come the flat positions where it stands. Complex numbers are ordered by their parts.
+    """
+    groups = []
+    for position, value in enumerate(a.reshape(-1).tolist()):
+        for other, positions in groups:
+            if other == value:
+                positions.append(position)
+                break
+        else:
+            groups.append((value, [position]))
+    return sorted(groups, key=lambda group: _key(group[0]))
+
+
+def _key(value):
+    parts = (value.real, value.imag) if isinstance(value, complex) else (value,)
+    return (
+        any(map(math.isnan, parts)),
+        *((math.isnan(p), 0 if math.isnan(p) else p) for p in parts),
+    )
+
+
+def check_unique(x, a):
+    groups = distinct(a)
+    values, indices, inverse, counts = tl.unique_all(x)
+    expected = np.array([a.reshape(-1)[positions[0]] for _, positions in groups], a.dtype)
+    assert values.dtype == a.dtype
+    np.testing.assert_array_equal(*(np.asarray(v).astype(wide(a)) for v in (values, expected)))
+    # Which of several NaNs comes first is nobody's business: each is a value of its own.
+    found = [int(i) for i in indices]
+    same(counts, np.array([len(positions) for _, positions in groups], np.int64))
+    assert inverse.dtype == indices.dtype == tl.int64
+    assert inverse.shape == a.shape
+    for number, (value, positions) in enumerate(groups):
+        if value == value:
+            assert found[number] == positions[0]
+            at = np.asarray(inverse).reshape(-1)[positions]
+            assert (at == number).all()
+    assert sorted(found) == sorted(positions[0] for _, positions in groups)
+    flat = np.asarray(inverse).reshape(-1).tolist()
+    assert sorted(set(flat)) == list(range(len(groups)))
+    for result in (values, indices, counts, inverse):
+        assert result.layout == tl.Layout.row_major(result.shape)
+    others = tl.unique_counts(x), tl.unique_inverse(x), (tl.unique_values(x),)
+    for name, result in itertools.chain(
+        zip(("values", "counts"), others[0], strict=True),
+        zip(("values", "inverse_indices"), others[1], strict=True),
+        zip(("values",), others[2], strict=True),
+    ):
+        full = getattr(tl.unique_all(x), name)
+        if name == "inverse_indices" and len(groups) < a.size and any(v != v for v, _ in groups):
+            continue
+        np.testing.assert_array_equal(
+            np.asarray(result).astype(wide(a) if name == "values" else np.int64),
+            np.asarray(full).astype(wide(a) if name == "values" else np.int64),
+        )
+        assert (result.dtype, result.shape) == (full.dtype, full.shape)
+
+
+def wide(a):
+    return np.float32 if a.dtype == BFLOAT16 else a.dtype
+
+
+@pytest.mark.parametrize("dtype", DTYPES["any"])
+def test_unique_in_every_layout(dtype):
+    for layout in STRIDED:
+        if fits(layout, as_dtype(dtype)):
+            check_unique(*tensor_in(layout, slots(as_dtype(dtype), layout.required_size)))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int16", "uint16"])
+def test_unique_of_many_small_integers(dtype):
+    """More elements than there are values: they are counted in a table."""
+    limits = (0, 1) if dtype == "bool" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    rng = np.random.default_rng(0)
+    a = rng.integers(*limits, (260, 300), endpoint=True).astype(dtype)
+    a[0, :2] = limits
+    for x in (tl.asarray(a), tl.asarray(a).T, tl.asarray(a)[::-1, ::2]):
+        b = np.asarray(x)
+        numpy = np.unique(b, return_index=True, return_inverse=True, return_counts=True)
+        for result, expected in zip(tl.unique_all(x), numpy, strict=True):
+            same(result, expected.reshape(b.shape) if expected.size == b.size else expected)
+        same(tl.unique_counts(x).counts, numpy[3])
+        same(tl.unique_inverse(x).inverse_indices, numpy[2].reshape(b.shape))
+        same(tl.unique_values(x), numpy[0])
+
+
+def test_nan_and_zeros():
+    nan = math.nan
+    for dtype in DTYPES["real floating"]:
+        x = tl.asarray([0.0, nan, -0.0, nan, 1.0], dtype=dtype)
+        found = tl.unique_all(x)
+        assert [str(float(v)) for v in found.values][1:] == ["1.0", "nan", "nan"]
+        assert [int(n) for n in found.counts] == [2, 1, 1, 1]
+        assert tl.unique_values(x).shape == (4,)
+    x = tl.asarray([complex(nan, 0), complex(nan, 0), complex(0, nan), 1j, 1j])
+    assert [int(n) for n in tl.unique_counts(x).counts] == [2, 1, 1, 1]
+    assert tl.unique_values(x).shape == (4,)
+
+
+def test_named_results():
+    x = tl.asarray([1])
+    assert tl.unique_all(x)._fields == ("values", "indices", "inverse_indices", "counts")
+    assert tl.unique_counts(x)._fields == ("values", "counts")
+    assert tl.unique_inverse(x)._fields == ("values", "inverse_indices")
+
+
+@pytest.mark.parametrize("name", TESTED)
+def test_only_tensors(name):
+    arguments = ([1], tl.asarray([1])) if name == "isin" else ([1],)
+    with pytest.raises(TypeError, match=rf"{name}: .*asarray\(\)"):
+        getattr(tl, name)(*arguments)
+
+
+# --- isin --------------------------------------------------------------------------------------
+
+
+def occurs(a, b):
+    """Whether each element of `a` equals some element of `b`, by comparing all pairs."""
+    pairs = a.reshape(-1, 1) == b.reshape(1, -1)
+    return pairs.any(1).reshape(a.shape)
+
+
+@pytest.mark.parametrize("dtype", DTYPES["any"])
+def test_isin_in_every_layout(dtype):
+    for layout in STRIDED:
+        if not fits(layout, as_dtype(dtype)):
+            continue
+        x, a = tensor_in(layout, slots(as_dtype(dtype), layout.required_size))
+        for other in (x, x[..., :1] if x.ndim else x, tl.asarray(a[()].reshape(-1)[::3])):
+            found = tl.isin(x, other)
+            same(found, occurs(a, np.asarray(other)))
+            assert found.layout == tl.Layout.row_major(x.shape)
+            assert np.asarray(found).flags.c_contiguous
+            same(tl.isin(x, other, invert=True), ~occurs(a, np.asarray(other)))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "uint64", "float32", "complex64"])
+@pytest.mark.parametrize("count", [1, 40, 150, 3000])
+def test_isin_by_each_of_its_ways(dtype, count):
+    """Table, comparison with a few, search in some, sort of many."""
+    rng = np.random.default_rng(count)
+    top = 100 if dtype == "int8" else 30000 if dtype == "int16" else 1 << 30
+    a = rng.integers(-top if kind(as_dtype(dtype)) == "i" else 0, top, 3000).astype(dtype)
+    b = np.concatenate([rng.choice(a, count // 2), rng.integers(0, top, 1 + count // 2)])
+    b = b.astype(dtype)
+    if kind(as_dtype(dtype)) in "fc":
+        a[:5] = b[-1] = math.nan
+        a[5], b[0] = 0.0, -0.0
+    same(tl.isin(tl.asarray(a), tl.asarray(b)), occurs(a, b))
+    same(tl.isin(tl.asarray(a), tl.asarray(b), invert=True), ~occurs(a, b))
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.integers(-5, 5) | st.floats(width=32), max_size=8),
+    st.lists(st.integers(-5, 5) | st.floats(width=32), max_size=8),
+)
+def test_isin_of_any_numbers(first, second):
+    x, y = (tl.asarray(given, dtype=tl.float64) for given in (first, second))
+    expected = [any(a == b for b in second) for a in first]
+    same(tl.isin(x, y), np.array(expected, bool))
+
+
+@settings(max_examples=60)
+@given(st.lists(st.sampled_from([0.0, -0.0, 1.0, 2.5, math.nan, math.inf, -math.inf]), max_size=9))
+def test_unique_of_any_numbers(values):
+    a = np.array(values, np.float64)
+    check_unique(tl.asarray(a), a)
+
+
+def test_scalars_of_isin():
+    small, floats = tl.asarray([3, 4], dtype=tl.uint8), tl.asarray([3.0, 3.5])
+    same(tl.isin(small, 3), np.array([True, False]))
+    same(tl.isin(3, small), np.array(True))
+    same(tl.isin(small, 3.5), np.array([False, False]))
+    same(tl.isin(3.5, small), np.array(False))
+    same(tl.isin(floats, 3), np.array([True, False]))
+    same(tl.isin(small, np.int64(4)), np.array([False, True]))
+    same(tl.isin(small, tl.asarray([], dtype=tl.uint8)), np.array([False, False]))
+    same(tl.isin(tl.zeros((0, 2)), 3), np.zeros((0, 2), bool))
+    with pytest.raises(TypeError, match="isin: at least one operand must be a tensor"):
+        tl.isin(3, 3)
+    for pair in ((small, 300), (300, small)):
+        with pytest.raises(OverflowError, match="isin: the Python scalar 300 does not fit uint8"):
+            tl.isin(*pair)
+
+
+def test_isin_promotes():
+    x = tl.asarray([1, -1], dtype=tl.int8)
+    same(tl.isin(x, tl.asarray([255], dtype=tl.uint8)), np.array([False, False]))
+    same(tl.isin(x, tl.asarray([1.0, 0.5])), np.array([True, False]))
+    same(tl.isin(x, tl.asarray([True])), np.array([True, False]))
+
+
+def test_isin_is_one_call():
+    x = tl.ones((3, 4)).T
+    with tl.trace() as seen:
+        tl.isin(x, x, invert=True)
+    (record,) = seen
+    assert (record.name, record.kind) == ("isin", "run")
+    assert record.inputs == (x.layout, x.layout)

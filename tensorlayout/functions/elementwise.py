@@ -325,7 +325,10 @@ subtract = _binary("subtract", "numeric", np.subtract, "The difference of the op
 
 
 def _clip(x: Array, least: Array, most: Array, out: Array) -> None:
-    np.minimum(np.maximum(x, least), most, out=out)
+    if dtypes.is_bfloat16(x.dtype):  # NumPy's own function has no loop for it
+        np.minimum(np.maximum(x, least, out=out), most, out=out)
+    else:
+        np.clip(x, least, most, out=out)
 
 
 _CLIP = Elementwise("clip", "real numeric", _clip)

@@ -57,6 +57,12 @@ def measure(calls: Mapping[str, Call], rounds: int, batch: float, pause: float) 
     return Timing({peer: tuple(times) for peer, times in rows.items()})
 
 
+def rounds_within(calls: Mapping[str, Call], seconds: float, least: int, most: int) -> int:
+    """How many rounds of `measure` take about so many seconds, by one call of each."""
+    one = sum(_turn(call, 1) for call in calls.values())
+    return min(max(least, int(seconds / (2 * one))), most)
+
+
 def _count(call: Call, batch: float) -> int:
     call()
     count = 1

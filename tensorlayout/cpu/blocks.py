@@ -39,9 +39,7 @@ def in_blocks(function: Function, inputs: Sequence[DType], converts: bool, nbyte
     return lambda arrays, out: copy().run(convert, arrays, out)
 
 
-def _walk(
-    function: Function, arrays: Sequence[Array], inputs: Sequence[DType], out: Array
-) -> None:
+def _walk(function: Function, arrays: Sequence[Array], inputs: Sequence[DType], out: Array) -> None:
     """`function` on contiguous blocks; operands of rank 0 go to each of them as they are."""
     pairs = list(zip(arrays, inputs, strict=True))
     given: list[Array] = [a if a.ndim else a.astype(d) for a, d in pairs]

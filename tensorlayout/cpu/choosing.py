@@ -29,7 +29,7 @@ def _choose_by_bits(condition: Array, x1: Array, x2: Array, out: Array) -> None:
         choose(condition, x1, x2, out)
         return
     word = f"i{out.itemsize}"
-    mask = np.empty(condition.shape, word)
+    mask = np.empty_like(condition, word)
     np.copyto(mask, condition.view(np.int8))
     np.negative(mask, out=mask)
     first, second, result = x1.view(word), x2.view(word), out.view(word)

@@ -112,8 +112,9 @@ def _natural(plan: ElementwisePlan) -> bool:
 def _loop(plan: ElementwisePlan, given: Sequence[Any]) -> bool:
     """Whether NumPy picks the planned dtypes for operands of dtypes (or scalar kinds) `given`.
 
-    To divide integers it has loops that convert each number themselves, with the same result: 16 MB
-    of int32 6.3 ms so, 13.6 by way of its buffer (2026-11-21, 2-core AMD EPYC (Zen 4), NumPy 2.4.6).
+    To divide integers it has loops that convert each number themselves, with the same result:
+    16 MB of int32 6.3 ms so, 13.6 through its buffer (2026-11-21, 2-core AMD EPYC (Zen 4),
+    NumPy 2.4.6).
     """
     try:
         *inputs, result = plan.operation.numpy.resolve_dtypes((*given, None))
@@ -203,16 +204,22 @@ def _misfit(plan: ElementwisePlan, *operands: Any) -> OverflowError:
     )
 
 
-def _memory_of(operand: Tensor) -> Array:
-    return operand._memory  # type: ignore[no-any-return]
+Reader = Callable[[tuple[Any, ...]], list[Array]]
 
 
-def _getters(plan: ElementwisePlan) -> list[Any]:
-    """One function per operand: from the operand to what NumPy gets."""
-    return [
-        _scalar_in(plan.operation.name, dtype) if isinstance(o, type) else _memory_of
+def _reader(plan: ElementwisePlan, of_tensor: Callable[[Tensor], Array] | None = None) -> Reader:
+    """From the operands to what the function gets: the memory of tensors, or `of_tensor`."""
+    if of_tensor is None and not any(isinstance(o, type) for o in plan.operands):
+        return lambda operands: [o._memory for o in operands]
+    get = [
+        _scalar_in(plan.operation.name, dtype) if isinstance(o, type) else of_tensor or _memory_of
         for o, dtype in zip(plan.operands, plan.inputs, strict=True)
     ]
+    return lambda operands: [g(o) for g, o in zip(get, operands, strict=True)]
+
+
+def _memory_of(operand: Tensor) -> Array:
+    return operand._memory  # type: ignore[no-any-return]
 
 
 def _scalar_in(name: str, dtype: dtypes.DType) -> Any:
@@ -253,12 +260,12 @@ def _call(plan: ElementwisePlan) -> Call:
 
 def _strided(plan: ElementwisePlan) -> Run:
     """Any layouts: NumPy's iterator walks the operands and the allocated result together."""
-    call, get, spec = staged(plan, _call(plan)), _getters(plan), plan.result
+    call, read, spec = staged(plan, _call(plan)), _reader(plan), plan.result
     allocate = allocator(spec)
 
     def run(*operands: Any) -> Tensor:
         memory, home = allocate()
-        call([g(o) for g, o in zip(get, operands, strict=True)], memory)
+        call(read(operands), memory)
         return Tensor._new(memory, spec, home)
 
     return run
@@ -269,10 +276,7 @@ def _flat(plan: ElementwisePlan) -> Run:
     call, spec = _call(plan), plan.result
     layout, dtype = spec.layout, spec.dtype
     size = (layout.required_size,)
-    get = [
-        g if isinstance(o, type) else functools.partial(_run_of, size)
-        for g, o in zip(_getters(plan), plan.operands, strict=True)
-    ]
+    read = _reader(plan, functools.partial(_run_of, size))
     whole = Layout(layout.padded_shape, layout.strides)
     strides = byte_strides(whole, dtype.itemsize)
     cut = tuple(slice(0, n) for n in layout.shape)
@@ -280,7 +284,7 @@ def _flat(plan: ElementwisePlan) -> Run:
 
     def run(*operands: Any) -> Tensor:
         storage = np.empty(size, dtype)
-        call([g(o) for g, o in zip(get, operands, strict=True)], storage)
+        call(read(operands), storage)
         block: Array = np.ndarray(whole.shape, dtype, storage, 0, strides)
         if fill is not None:
             fill(block)
@@ -299,7 +303,7 @@ def _run_of(size: tuple[int], operand: Tensor) -> Array:
 def _in_place(plan: ElementwisePlan) -> Run:
     """Into the first operand, in its own layout; NumPy buffers operands that overlap it."""
     plain = _is_ufunc(plan) and _repaired(plan) is None
-    call, get = _call(plan), _getters(plan)
+    call, read = _call(plan), _reader(plan)
     walked = staged(plan, call)
     if walked is call and plain and len(plan.operands) == 2 and _natural(plan):
         return _in_place_directly(plan)
@@ -307,7 +311,7 @@ def _in_place(plan: ElementwisePlan) -> Run:
 
     def run(*operands: Any) -> Tensor:
         destination: Tensor = operands[0]
-        call([g(o) for g, o in zip(get, operands, strict=True)], destination._memory)
+        call(read(operands), destination._memory)
         return destination
 
     return run

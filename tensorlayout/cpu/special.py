@@ -113,9 +113,10 @@ def _pow_one_exponent(x: Array, y: Array, out: Array) -> None:
 
     With many it is faster too, except for the powers it knows: 2 and 0.5.
     """
-    if y.ndim == 0 and y == 2:
+    exponent = y.item() if y.ndim == 0 else None
+    if exponent == 2:
         np.square(x, out=out)
-    elif y.ndim == 0 and y == 0.5:
+    elif exponent == 0.5:
         root = np.add(x, 0, out=np.empty_like(out))
         np.sqrt(root, out=root)
         np.copyto(root, np.inf, where=x == -np.inf)

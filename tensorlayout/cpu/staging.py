@@ -19,7 +19,7 @@ import numpy as np
 
 from tensorlayout.cpu.blocks import Call
 from tensorlayout.cpu.copy import choose_copy
-from tensorlayout.cpu.memory import Array, byte_strides
+from tensorlayout.cpu.memory import Array, allocator, byte_strides
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.plan.elementwise import ElementwisePlan
@@ -30,6 +30,9 @@ SLAB_BYTES = 4 << 20
 # Below this many elements the plain walk is as fast: a slab costs 10 us to set up. x + y.T of
 # 128 x 128 float32 took 12 us plainly, 23 so; 256 x 256 71 and 53.
 LEAST = 1 << 15
+
+# From as many repetitions on, a packed copy of a scattered operand costs next to nothing.
+REPEATS = 16
 
 # The kinds of copy that leave the order of the destination.
 _OUT_OF_ORDER = ("channels", "tiles")
@@ -46,16 +49,61 @@ class _Away(NamedTuple):
 
 
 def staged(plan: ElementwisePlan, call: Call) -> Call:
-    """`call`, with operands in another order than the result's copied; itself if there are none."""
+    """`call`, for which operands that it would read badly are brought in order; or itself."""
     result = plan.result.layout
+    if result.size < LEAST:
+        return call
+    scattered = _scattered(plan)
     away = [
-        _Away(i, o.dtype, o.layout.broadcast_to(result.shape))
+        _Away(i, o.dtype, (_packed(o) if i in scattered else o.layout).broadcast_to(result.shape))
         for i, o in enumerate(plan.operands)
         if isinstance(o, Spec)
     ]
     away = [a for a in away if _out_of_order(result, a)]
-    if not away or result.size < LEAST:
+    if away:
+        call = _by_slabs(plan, call, away)
+    if not scattered:
         return call
+    whole = call
+
+    def run(arrays: Sequence[Array], out: Array) -> None:
+        whole([scattered[i](a) if i in scattered else a for i, a in enumerate(arrays)], out)
+
+    return run
+
+
+def _scattered(plan: ElementwisePlan) -> dict[int, Callable[[Array], Array]]:
+    """Operands that repeat many times, each time gathered from all over memory; what packs them.
+
+    ``x.T + y[:, :1]`` of 2048 x 2048 float32, a column whose numbers are 8 KiB apart: 22 ms, with a
+    packed copy of the column 1.0.
+    """
+    return {
+        i: _packer(o)
+        for i, o in enumerate(plan.operands)
+        if isinstance(o, Spec)
+        and 1 < o.layout.size <= plan.result.layout.size // REPEATS
+        and not o.layout.is_packed
+    }
+
+
+def _packed(operand: Spec) -> Layout:
+    return Layout.packed(operand.layout.shape, operand.layout.minor_to_major)
+
+
+def _packer(operand: Spec) -> Callable[[Array], Array]:
+    allocate = allocator(Spec(operand.dtype, _packed(operand), operand.device))
+
+    def pack(array: Array) -> Array:
+        packed, _ = allocate()
+        packed[...] = array
+        return packed
+
+    return pack
+
+
+def _by_slabs(plan: ElementwisePlan, call: Call, away: Sequence[_Away]) -> Call:
+    result = plan.result.layout
     boxes = list(_slabs(result, SLAB_BYTES // max(a.dtype.itemsize for a in away)))
     copies = {_shape(box): [_copier(_shape(box), result, a) for a in away] for box in boxes}
 

@@ -356,6 +356,9 @@ def clip(
     Tensor([2, 5, 6], dtype=int64, device='cpu')
     """
     x = calling.tensor("clip", x)
+    if not dtypes.in_category(x.dtype, "real numeric"):
+        msg = f"clip: only real numeric dtypes are allowed, got {x.dtype}"
+        raise TypeError(msg)
     least, most = _bound(x, min), _bound(x, max)
     if least is None and most is None:
         return calling.elementwise(_CLIP_NOTHING, x)
@@ -368,7 +371,7 @@ def clip(
 
 def _bound(x: Tensor, bound: Any) -> Any:
     """A bound that does not change the dtype of `x`."""
-    if bound is None or not dtypes.in_category(x.dtype, "real numeric"):
+    if bound is None or type(bound) is int:
         return bound
     bound = calling.operand("clip", bound)
     if not isinstance(bound, Tensor):

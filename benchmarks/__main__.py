@@ -64,7 +64,8 @@ SECONDS = 0.2
 
 
 def _within(calls: Any, seconds: float) -> Timing:
-    return measure(calls, rounds_within(calls, seconds, 3, 15), batch=0.0005, pause=0)
+    rounds = rounds_within(calls, seconds, 3, 15)
+    return measure(calls, rounds, batch=0.0005, pause=0, warm=False)
 
 
 def _chosen(rows: Iterable[Any], only: str) -> Sequence[Any]:

@@ -31,6 +31,9 @@ class Result:
         return self.case.above({peer: ratio.middle for peer, ratio in self.ratios.items()})
 
 
+Found = Mapping[tuple[str, str, str], Result]  # by function, dtype and layout
+
+
 def markdown(results: Sequence[Result], floors: Mapping[str, Timing]) -> str:
     """The page for ``benchmarks/results``, which is also what the terminal shows."""
     missed = [r for r in results if r.above]
@@ -79,7 +82,7 @@ def _explained(floors: Mapping[str, Timing]) -> list[str]:
         " special cases. In the second table a second figure follows: our time over our own on"
         " row-major operands, target 1.10.",
         "",
-        f"Two floors. Bytes: NumPy copies 16 MB into new memory in {copies}, ours is {ours};"
+        f"Two floors. Bytes: NumPy copies 16 MB into existing memory in {copies}, we in {ours};"
         f" {rate:.1f} GB/s of bytes read and written. *Over the floor* is our least time over that"
         " of the operands' and the result's bytes at this rate. Calls: the sum of 8 float32 takes"
         f" NumPy {sums}, and {our_sums} here: one look-up of a plan and one call of NumPy. A"
@@ -87,24 +90,27 @@ def _explained(floors: Mapping[str, Timing]) -> list[str]:
     ]
 
 
-def _by_dtype(
-    name: str, found: Mapping[tuple[str, str, str], Result], per_byte: float
-) -> list[str]:
+def _by_dtype(name: str, found: Found, per_byte: float) -> list[str]:
+    """Empty cells for what was not timed."""
     results = [found.get((name, dtype, ROW_MAJOR)) for dtype in TYPES]
-    first = next(r for r in results if r is not None)
-    least = _least(first.timing, OURS)
-    floor = per_byte * first.case.nbytes
+    timed = [r for r in results if r is not None]
+    if not timed:
+        return [""] * (len(TYPES) + 2)
+    least = _least(timed[0].timing, OURS)
     return [
         duration(least),
-        f"{least / floor:.1f}",
+        f"{least / (per_byte * timed[0].case.nbytes):.1f}",
         *[_ratio(r, "numpy") if r is not None else "" for r in results],
     ]
 
 
-def _by_layout(name: str, found: Mapping[tuple[str, str, str], Result]) -> list[str]:
+def _by_layout(name: str, found: Found) -> list[str]:
     dtype = next(d for n, d, _ in found if n == name)
-    results = [found[name, dtype, layout] for layout in LAYOUTS]
-    return [dtype, *[f"{_ratio(r, 'numpy')}; {_ratio(r, ROW_MAJOR)}" for r in results]]
+    results = [found.get((name, dtype, layout)) for layout in LAYOUTS]
+    return [
+        dtype,
+        *[f"{_ratio(r, 'numpy')}; {_ratio(r, ROW_MAJOR)}" if r else "" for r in results],
+    ]
 
 
 def _ratio(result: Result, peer: str) -> str:

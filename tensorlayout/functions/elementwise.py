@@ -357,7 +357,9 @@ def clip(
     """
     x = calling.tensor("clip", x)
     if not dtypes.in_category(x.dtype, "real numeric"):
-        msg = f"clip: only real numeric dtypes are allowed, got {x.dtype}"
+        given = [o for o in (x, min, max) if o is not None]
+        came = ", ".join(str(getattr(o, "dtype", type(o).__name__)) for o in given)
+        msg = f"clip: only real numeric dtypes are allowed, got {came}"
         raise TypeError(msg)
     least, most = _bound(x, min), _bound(x, max)
     if least is None and most is None:

@@ -82,9 +82,9 @@ def test_in_place_with_operands_in_another_order(dtype):
         same(x, expected)
 
 
-@pytest.mark.parametrize("size", [190, 700])
-def test_in_place_over_its_own_transpose(size):
-    a = numbers((size, size), "float64")
+@pytest.mark.parametrize("shape", [(190, 190), (700, 700)])
+def test_in_place_over_its_own_transpose(shape):
+    a = numbers(shape, "float64")
     x = tl.asarray(a.copy())
     x += x.T
     same(x, a + a.T)

@@ -36,7 +36,7 @@ class Elementwise:
     function of the CPU; `abstain`, operands that vote on the layout only if no other does (the
     condition of `where`), which also stay out of promotion; `integers`, what integers are taken as
     where the standard wants floating-point operands: refused if None; `repair`, by name of dtype,
-    what the CPU runs in place of `numpy` where that departs from the standard's special cases;
+    what the CPU runs in place of `numpy` where that departs from the standard or is slow;
     `usual`, whether a Python scalar as last operand needs no repair.
     """
 

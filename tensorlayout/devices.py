@@ -20,6 +20,11 @@ class Device:
     kind: str
     number: int = 0
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.kind, str) or not isinstance(self.number, int):
+            msg = f"Device: must be a kind and a number, got {self.kind!r} and {self.number!r}"
+            raise TypeError(msg)
+
     def __str__(self) -> str:
         return self.kind if self.kind == "cpu" else f"{self.kind}:{self.number}"
 

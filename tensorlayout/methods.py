@@ -76,7 +76,10 @@ def _transpose(self: Tensor) -> Tensor:
 
 
 def _matrix_transpose(self: Tensor) -> Tensor:
-    """The last two dimensions exchanged: a view."""
+    """The last two dimensions exchanged: a view. ValueError below rank 2."""
+    if self.ndim < 2:
+        msg = f"mT: needs a rank of at least 2, got shape {self.shape}"
+        raise ValueError(msg)
     return linear_algebra.matrix_transpose(self)
 
 
@@ -134,7 +137,7 @@ def _index(self: Tensor) -> int:
 
 
 def _contains(self: Tensor, value: Any, /) -> bool:
-    return bool(utility.any(ew.equal(self, value)))
+    return bool(utility.any(ew.equal(self, calling.operand("__contains__", value))))
 
 
 def _array(self: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Any:

@@ -192,7 +192,7 @@ def shown(x: Any) -> str:
         text = repr(x)
     except ValueError:  # Python writes no integers of more than 4300 digits
         return _kind(x)
-    return text if len(text) <= _SHOWN else _kind(x)
+    return _kind(x) if len(text) > _SHOWN or " at 0x" in text else text
 
 
 _SHOWN = 60  # characters, and bits, of values that errors repeat
@@ -345,4 +345,6 @@ def tensors(name: str, arrays: Sequence[Any]) -> tuple[Tensor, ...]:
     if not arrays:
         msg = f"{name}: arrays must be at least one tensor, got none"
         raise ValueError(msg)
-    return tuple(tensor(name, x, f"arrays[{i}]") for i, x in enumerate(arrays))
+    return tuple(
+        x if type(x) is Tensor else tensor(name, x, f"arrays[{i}]") for i, x in enumerate(arrays)
+    )

@@ -15,13 +15,13 @@ from tensorlayout.cpu.moving import converted
 from tensorlayout.devices import Device, as_device
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.functions import calling
-from tensorlayout.functions.manipulation import broadcast_to, reshape
+from tensorlayout.functions.manipulation import reshape
 from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import MAX_RANK
 from tensorlayout.layout.slots import MAX_SLOTS
 from tensorlayout.plan.creating import Create
 from tensorlayout.plan.elementwise import Elementwise
-from tensorlayout.plan.moving import Copy, Relayout
+from tensorlayout.plan.moving import Copy, Relayout, View
 from tensorlayout.plan.results import LayoutSpec, in_dtype, layout_for, named
 from tensorlayout.tensor import Tensor
 
@@ -89,6 +89,7 @@ _LINSPACE = Create("linspace", _linspace)
 _EYE = Create("eye", _eye)
 _COPYING = ("__setitem__", "arange", "asarray", "full", "full_like", "meshgrid")
 _COPIES = {name: Copy(name) for name in _COPYING}
+_WIDE = View("meshgrid", Layout.broadcast_to)
 _ASARRAY = _COPIES["asarray"]
 _RELAYOUT = Relayout("asarray")
 
@@ -446,7 +447,7 @@ def _steps(first: Any, end: Any, by: Any, whole: bool) -> int:
     return max(0, math.ceil(length))
 
 
-def _real(name: str, argument: str, given: Any) -> Any:
+def _real(name: str, argument: str, given: Any, kind: str = "a real number") -> Any:
     """A real number of any library as a Python integer or float."""
     if type(given) in (int, float):
         return given
@@ -456,7 +457,7 @@ def _real(name: str, argument: str, given: Any) -> Any:
                 return convert(given)
             except TypeError:
                 continue
-    msg = f"{name}: {argument} must be a real number, got {calling.shown(given)}"
+    msg = f"{name}: {argument} must be {kind}, got {calling.shown(given)}"
     raise TypeError(msg)
 
 
@@ -508,7 +509,7 @@ def _number(name: str, argument: str, given: Any) -> complex:
         return complex(given)
     if isinstance(given, Tensor) and given.dtype.kind == "c" and not given.ndim:
         return complex(given)
-    return _float(name, _real(name, argument, given))
+    return _float(name, _real(name, argument, given, "a number"))
 
 
 def eye(
@@ -555,7 +556,7 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     grids = []
     for x, d in zip(given, dims, strict=True):
         along = reshape(x, (1,) * d + (x.size,) + (1,) * (len(dims) - d - 1))
-        wide = broadcast_to(along, shape)
+        wide = calling.call(_WIDE, (along._spec, tuple(shape)), (along,))
         key = (wide._spec, named("meshgrid", Layout.row_major, shape), None)
         grids.append(calling.call(_COPIES["meshgrid"], key, (wide,)))
     return tuple(grids)

@@ -33,7 +33,8 @@ def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: Any = None) -
     x = calling.tensor("astype", x)
     as_device(device, "astype: device")
     kind = as_dtype(dtype, "astype: dtype")
-    if kind == x.dtype and not calling.flag("astype", "copy", copy):
+    copying = calling.flag("astype", "copy", copy)
+    if kind == x.dtype and not copying:
         return x
     return calling.call(_ASTYPE, (x._spec, None, kind), (x,))
 

@@ -10,11 +10,11 @@ import numpy as np
 from tensorlayout import dtypes
 from tensorlayout.functions import calling
 from tensorlayout.functions.creation import asarray, from_sequence
-from tensorlayout.functions.manipulation import broadcast_to
 from tensorlayout.functions.searching import nonzero
+from tensorlayout.layout import Layout
 from tensorlayout.plan.gathering import Gather, GatherAlong, Scatter
 from tensorlayout.plan.masking import Masked, Select, check_mask
-from tensorlayout.plan.moving import Assign
+from tensorlayout.plan.moving import Assign, View
 from tensorlayout.plan.results import broadcast_shape, normalized_dims
 from tensorlayout.plan.slicing import Cut, Index, Row, too_many
 from tensorlayout.tensor import Tensor
@@ -31,6 +31,7 @@ _MASKED = Masked()
 _ASSIGN = Assign()
 _TAKE = Gather("take")
 _TAKE_ALONG = GatherAlong()
+_WIDE = View("take_along_axis", Layout.broadcast_to)
 
 
 def getitem(x: Tensor, key: Any) -> Tensor:
@@ -83,7 +84,11 @@ def _value(name: str, x: Tensor, value: Any) -> Any:
     if type(value) is Tensor or type(value) in dtypes.SCALARS:
         return value
     if isinstance(value, np.ndarray):
-        return asarray(value)
+        try:
+            return asarray(value)
+        except TypeError:
+            msg = f"{name}: value must be an array of numbers, got {value.dtype}"
+            raise TypeError(msg) from None
     if isinstance(value, (list, tuple)):  # numbers, which fit or do not, as a single one does
         whole = dtypes.in_category(x.dtype, "integral")
         return from_sequence(name, value, x.dtype if whole else None)
@@ -186,7 +191,7 @@ def _item(name: str, item: Any) -> Any:
     if isinstance(item, slice):
         return item
     if isinstance(item, (np.ndarray, list)):
-        item = asarray(item) if isinstance(item, np.ndarray) else from_sequence(name, item, None)
+        item = _array(name, item)
         if item.size == 0 and item.dtype == dtypes.float64:
             item = asarray(np.empty(item.shape, np.int64))
     if isinstance(item, Tensor):
@@ -203,6 +208,15 @@ def _item(name: str, item: Any) -> Any:
         f" tensor, got {calling.shown(item)}"
     )
     raise IndexError(msg)
+
+
+def _array(name: str, item: Any) -> Tensor:
+    """Positions in an array or a list."""
+    try:
+        return asarray(item) if isinstance(item, np.ndarray) else from_sequence(name, item, None)
+    except TypeError:
+        msg = f"{name}: positions must be integers or booleans, got {calling.shown(item)}"
+        raise IndexError(msg) from None
 
 
 def _is_basic(items: tuple[Any, ...]) -> bool:
@@ -314,7 +328,7 @@ def _integral(name: str, x: Any) -> Tensor:
 
 
 def _broadcast(x: Tensor, shape: tuple[int, ...]) -> Tensor:
-    return x if x.shape == shape else broadcast_to(x, shape)
+    return x if x.shape == shape else calling.call(_WIDE, (x._spec, shape), (x,))
 
 
 def _with(shape: tuple[int, ...], dim: int, size: int) -> tuple[int, ...]:

@@ -116,6 +116,8 @@ def _selected(layout: Layout, axis: int, at: int) -> Layout | None:
 _PERMUTE = View("permute_dims", _permuted)
 _MOVE = View("moveaxis", _moved)
 _BROADCAST = View("broadcast_to", _broadcast)
+_BROADCAST_ALL = View("broadcast_arrays", Layout.broadcast_to)
+_LEAD = View("stack", Layout.broadcast_to)
 _FLIP = View("flip", _flipped)
 _EXPAND = View("expand_dims", _expanded)
 _SQUEEZE = View("squeeze", _squeezed)
@@ -169,7 +171,7 @@ def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
     """All tensors broadcast to their common shape. Views."""
     given = tuple(calling.tensor("broadcast_arrays", x) for x in arrays)
     shape = broadcast_shape("broadcast_arrays", [x.shape for x in given])
-    return tuple(broadcast_to(x, shape) for x in given)
+    return tuple(_view(_BROADCAST_ALL, x, shape) for x in given)
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
@@ -263,7 +265,7 @@ def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
     dim = _dim("stack", axis, given[0].ndim + 1)
     # A leading dimension that broadcasting adds is the most major one, whatever the order of the
     # rest (expand_dims keeps a column-major order); moved to its place afterwards, it stays so.
-    joined = _join(_STACK, tuple(broadcast_to(x, (1, *x.shape)) for x in given), 0)
+    joined = _join(_STACK, tuple(_view(_LEAD, x, (1, *x.shape)) for x in given), 0)
     return moveaxis(joined, 0, dim) if dim else joined
 
 

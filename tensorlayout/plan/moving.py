@@ -233,7 +233,7 @@ def inferred_shape(name: str, shape: int | tuple[int, ...], size: int) -> tuple[
     if len(unknown) == 1 and known > 0 and size % known == 0:
         d = unknown[0]
         sizes = (*sizes[:d], size // known, *sizes[d + 1 :])
-    if math.prod(sizes) != size:  # negative where -1 is left
+    if -1 in sizes or math.prod(sizes) != size:
         msg = f"{name}: shape {given} does not fit {size} elements"
         raise ValueError(msg)
     return sizes

@@ -167,7 +167,9 @@ def normalized_dims(
     given = (axis,) if isinstance(axis, int) else tuple(axis)
     for number in given:
         if not -ndim <= number < ndim:
-            rule = f"be at least {-ndim} and below {ndim}" if ndim else "not be given at rank 0"
+            rule = f"be at least {-ndim} and below {ndim}"
+            if not ndim:
+                rule = "name a dimension, and rank 0 has none"
             msg = f"{name}: {argument} must {rule}, got {number}"
             raise AxisError(msg)
     dims = tuple(number % ndim for number in given)

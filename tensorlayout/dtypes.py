@@ -145,7 +145,8 @@ def as_dtype(dtype: Any, argument: str = "dtype:") -> DType:
 
 def _shown(dtype: Any) -> str:
     """What came as a dtype; arrays and sequences by their kind alone."""
-    return repr(dtype) if isinstance(dtype, (np.dtype, type, str, int)) else type(dtype).__name__
+    known = dtype is None or isinstance(dtype, (np.dtype, type, str, int))
+    return repr(dtype) if known else type(dtype).__name__
 
 
 def misfit(name: str, number: int, dtype: DType) -> OverflowError:

@@ -48,6 +48,8 @@ def formatted(x: Tensor, form: str) -> str:
     try:
         return format(value, form)
     except ValueError:
-        came = f"{x.dtype} of shape {x.shape}"
-        msg = f"format: {form!r} does not suit {came}; only rank 0 is formatted as a number"
+        came = f"a {x.dtype}"
+        if x.ndim:
+            came = f"shape {x.shape}, whose text is formatted; only rank 0 is a number"
+        msg = f"format: {form!r} does not suit {came}"
         raise ValueError(msg) from None

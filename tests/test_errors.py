@@ -434,12 +434,14 @@ zeros_like(zeros((4, 6)), layout=@)
 """),
 )
 def test_what_is_no_layout_for_the_shape(call):
+    exec(call.replace("@", "(0, 1)"), space()[0])  # equal keys, such as (0.0, 1), have one plan
     kinds = "must be a Layout, its text, labels or a minor-to-major sequence"
     padding = "the padding of layout, {}, has no meaning in float64"
     for wrong, error, message in [
         ((0, 0), ValueError, "minor_to_major: … permutation of 0 to 1 …, got (0, 0)"),
         ((0, 1, 2), ValueError, "minor_to_major: … permutation of 0 to 1 …, got (0, 1, 2)"),
-        ([0.5, 1], TypeError, "minor_to_major: must be a sequence of integers, got (0.5, 1)"),
+        ([0.0, 1], TypeError, "layout must be … a sequence of integers, got [0.0, 1]"),
+        ((False, True), TypeError, "layout must be … of integers, got (False, True)"),
         ("CHW", ValueError, "labels: 'CHW' names 3 dimensions, the shape has 2"),
         ("XY", ValueError, "labels: must be the letters of one of …, got 'XY'"),
         ("(4,6:(5,1)", ValueError, "layout text: must read …, got '(4,6:(5,1)'"),
@@ -819,7 +821,7 @@ to_layout(x, {0, 1})
     TypeError: to_layout: layout must be a Layout, its text, labels or a minor-to-major
     sequence, got {0, 1}
 to_layout(x, (0.0, 1))
-    TypeError: to_layout: minor_to_major: must be a sequence of integers, got (0.0, 1)
+    TypeError: to_layout: layout must be an integer or a sequence of integers, got (0.0, 1)
 to_layout(x, i)
     TypeError: to_layout: layout must be a Layout, its text, labels or a minor-to-major
     sequence, got Tensor([1, 2, 3], dtype=int64, device='cpu')
@@ -1171,6 +1173,8 @@ v[[0, 3]]
     IndexError: __getitem__: index 3 is outside a dimension of size 3
 v[[0.5]]
     IndexError: __getitem__: positions must be integers or booleans, got dtype float64
+v[[2**63]]
+    IndexError: __getitem__: positions must be integers or booleans, got [9223372036854775808]
 v[["a"]]
     IndexError: __getitem__: positions must be integers or booleans, got ['a']
 v[[[1], [2, 3]]]

@@ -156,6 +156,13 @@ def shape(name: str, given: Any) -> tuple[int, ...]:
     return (found,) if isinstance(found, int) else found
 
 
+def layout(name: str, given: Any) -> Any:
+    """A layout asked for, as a key of plans; sequences become tuples of integers."""
+    if isinstance(given, (tuple, list)):  # (0.0, True) would find the plan of (0, 1)
+        return integers(given, name, "layout")
+    return given
+
+
 def _integer(given: Any) -> int | None:
     if isinstance(given, bool) or not hasattr(given, "__index__"):
         return None

@@ -102,8 +102,7 @@ def _create(
     layout: LayoutSpec | None,
     *values: Any,
 ) -> Tensor:
-    sizes = calling.shape(operation.name, shape)
-    asked = tuple(layout) if isinstance(layout, list) else layout
+    sizes, asked = calling.shape(operation.name, shape), calling.layout(operation.name, layout)
     return calling.call(operation, (sizes, dtype, asked, device), values)
 
 
@@ -151,8 +150,7 @@ def asarray(
 
 
 def _placed(x: Tensor, layout: LayoutSpec, copy: bool | None) -> Tensor:
-    asked = tuple(layout) if isinstance(layout, list) else layout
-    return calling.call(_RELAYOUT, (x._spec, asked, copy), (x,))
+    return calling.call(_RELAYOUT, (x._spec, calling.layout("asarray", layout), copy), (x,))
 
 
 def _shared(obj: Any, device: AnyDevice, copy: bool | None) -> Tensor | None:

@@ -214,7 +214,7 @@ def _array(name: str, item: Any) -> Tensor:
     """Positions in an array or a list."""
     try:
         return asarray(item) if isinstance(item, np.ndarray) else from_sequence(name, item, None)
-    except TypeError:
+    except (TypeError, OverflowError):
         msg = f"{name}: positions must be integers or booleans, got {calling.shown(item)}"
         raise IndexError(msg) from None
 

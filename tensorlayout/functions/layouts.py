@@ -42,9 +42,8 @@ def to_layout(x: Tensor, /, layout: LayoutSpec, *, copy: bool | None = None) -> 
     if layout is None:
         msg = "to_layout: layout must say which, got None"
         raise TypeError(msg)
-    asked = tuple(layout) if isinstance(layout, list) else layout
-    copy = calling.flag("to_layout", "copy", copy)
-    return calling.call(_RELAYOUT, (x._spec, asked, copy), (x,))
+    asked, copying = calling.layout("to_layout", layout), calling.flag("to_layout", "copy", copy)
+    return calling.call(_RELAYOUT, (x._spec, asked, copying), (x,))
 
 
 def from_storage(

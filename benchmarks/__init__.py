@@ -1,1 +1,1 @@
-"""Benchmarks: ``python -m benchmarks cpu``."""
+"""Benchmarks: ``python -m benchmarks cpu``, ``python -m benchmarks functions``."""

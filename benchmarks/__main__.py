@@ -1,39 +1,77 @@
-"""``python -m benchmarks cpu``: ours against NumPy, array-api-strict and PyTorch."""
+"""``python -m benchmarks cpu``: ours against NumPy, array-api-strict and PyTorch.
+
+``python -m benchmarks functions``: every function in every layout, against NumPy.
+"""
 
 from __future__ import annotations
 
 import argparse
+import warnings
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from tqdm import tqdm
 
-from benchmarks import report
-from benchmarks.cpu import rows
-from benchmarks.measure import measure
+from benchmarks import cpu, function_report, functions, report
+from benchmarks.measure import Timing, measure, rounds_within
 
 
 def main() -> None:
     """Time the rows and print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("device", choices=["cpu"])
+    parser.add_argument("what", choices=["cpu", "functions"])
     parser.add_argument("--quick", action="store_true", help="fewer rows and rounds")
     parser.add_argument("--only", default="", metavar="TEXT", help="rows whose name holds TEXT")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all rounds as JSON")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table as Markdown")
     asked = parser.parse_args()
+    run = {"cpu": _cpu, "functions": _functions}[asked.what]
+    run(asked)
 
-    chosen = [row for row in rows(asked.quick) if asked.only in row.name]
+
+def _cpu(asked: argparse.Namespace) -> None:
     rounds = 5 if asked.quick else 7
-    results = []
-    # disable=None: no bar where stderr is no terminal.
-    for row in tqdm(chosen, disable=None, leave=False, unit="row"):
-        timing = measure(row.make(), rounds, batch=0.003, pause=0.005)
-        results.append(report.Result(row, timing))
+    results = [
+        report.Result(row, measure(row.make(), rounds, batch=0.003, pause=0.005))
+        for row in _chosen(cpu.rows(asked.quick), asked.only)
+    ]
     print(report.text(results))
     if asked.json:
         report.save_json(results, asked.json)
     if asked.markdown:
         asked.markdown.write_text(report.markdown(results), "utf-8")
+
+
+def _functions(asked: argparse.Namespace) -> None:
+    warnings.simplefilter("ignore")  # NumPy's, of divisions and overflows
+    seconds = 0.0 if asked.quick else SECONDS
+    floors = {name: _within(calls, seconds) for name, calls in functions.floors().items()}
+    results = [
+        function_report.Result(case, _within(case.make(), seconds))
+        for case in _chosen(functions.cases(asked.quick), asked.only)
+    ]
+    page = function_report.markdown(results, floors)
+    print(page)
+    if asked.json:
+        function_report.save_json(results, asked.json)
+    if asked.markdown:
+        asked.markdown.write_text(page, "utf-8")
+
+
+# A case of `functions`: about so long, in 3 to 15 rounds.
+SECONDS = 0.2
+
+
+def _within(calls: Any, seconds: float) -> Timing:
+    rounds = rounds_within(calls, seconds, 3, 15)
+    return measure(calls, rounds, batch=0.0005, pause=0, warm=False)
+
+
+def _chosen(rows: Iterable[Any], only: str) -> Sequence[Any]:
+    """Those whose name holds the text, with a bar where stderr is a terminal."""
+    chosen = [row for row in rows if only in row.name]
+    return tqdm(chosen, disable=None, leave=False, unit="row")  # type: ignore[no-any-return]
 
 
 if __name__ == "__main__":

@@ -40,21 +40,30 @@ class Timing:
         return Ratio(median(ratios), min(ratios), max(ratios))
 
 
-def measure(calls: Mapping[str, Call], rounds: int, batch: float, pause: float) -> Timing:
+def measure(
+    calls: Mapping[str, Call], rounds: int, batch: float, pause: float, warm: bool = True
+) -> Timing:
     """Time every call in every round, in the order given.
 
-    A turn is as many calls as fill `batch` seconds, after one that is not counted. `pause` is
-    waited out at the end of a round: PyTorch's threads keep a processor busy for some
+    A turn is as many calls as fill `batch` seconds, after one that is not counted (`warm`). `pause`
+    is waited out at the end of a round: PyTorch's threads keep a processor busy for some
     milliseconds after their work, which is nothing that the next peer should pay for.
     """
     counts = {peer: _count(call, batch) for peer, call in calls.items()}
     rows: dict[str, list[float]] = {peer: [] for peer in calls}
     for _ in range(rounds):
         for peer, call in calls.items():
-            call()
+            if warm:
+                call()
             rows[peer].append(_turn(call, counts[peer]))
         time.sleep(pause)
     return Timing({peer: tuple(times) for peer, times in rows.items()})
+
+
+def rounds_within(calls: Mapping[str, Call], seconds: float, least: int, most: int) -> int:
+    """How many rounds, none warmed up, take about so many seconds, by one call of each."""
+    one = sum(_turn(call, 1) for call in calls.values())
+    return min(max(least, int(seconds / one)), most)
 
 
 def _count(call: Call, batch: float) -> int:

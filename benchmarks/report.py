@@ -104,17 +104,18 @@ def _cells(results: Sequence[Result]) -> list[list[str]]:
 def _line(result: Result) -> list[str]:
     ratios = result.ratios
     peers = [
-        f"{_time(result.timing.middle(p))} ({_ratio(ratios[p])})" if p in ratios else "-"
+        f"{duration(result.timing.middle(p))} ({_ratio(ratios[p])})" if p in ratios else "-"
         for p in COLUMNS
     ]
-    return [result.row.name, _time(result.timing.middle(OURS)), *peers, " ".join(result.above)]
+    return [result.row.name, duration(result.timing.middle(OURS)), *peers, " ".join(result.above)]
 
 
 def _ratio(ratio: Ratio) -> str:
     return f"{ratio.middle:.2f}, {ratio.low:.2f} to {ratio.high:.2f}"
 
 
-def _time(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """Three digits and a unit."""
     for unit, scale in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
         if seconds * scale >= 1:
             return f"{seconds * scale:.3g} {unit}"

@@ -20,6 +20,11 @@ class Device:
     kind: str
     number: int = 0
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.kind, str) or not isinstance(self.number, int):
+            msg = f"Device: must be a kind and a number, got {self.kind!r} and {self.number!r}"
+            raise TypeError(msg)
+
     def __str__(self) -> str:
         return self.kind if self.kind == "cpu" else f"{self.kind}:{self.number}"
 
@@ -44,13 +49,19 @@ def available() -> tuple[Device, ...]:
     return (CPU,)
 
 
-def as_device(device: Any) -> Device:
-    """A `Device` from a device, its name, or None for the default; ValueError if it is not here."""
+def as_device(device: Any, argument: str = "device:") -> Device:
+    """A `Device` from a device, its name, or None for the default.
+
+    ValueError if it is not here, TypeError for what names none; `argument` is what errors call it,
+    such as ``"zeros: device"``.
+    """
     if device is None or device is CPU:
         return CPU
     found = next((d for d in available() if d == device or d.kind == device), None)
     if found is None:
         have = ", ".join(map(str, available()))
-        msg = f"device: must be one of those available ({have}), got {device!r}"
-        raise ValueError(msg)
+        known = isinstance(device, (str, Device))
+        came = repr(device) if known else type(device).__name__
+        msg = f"{argument} must be one of those available ({have}), got {came}"
+        raise (ValueError if known else TypeError)(msg)
     return found

@@ -141,7 +141,9 @@ def export(x: Tensor, *, versioned: bool, copied: bool) -> Any:
     return capsule
 
 
-def receive(obj: Any, *, copy: bool | None = None, to_host: bool = False) -> tuple[Tensor, bool]:
+def receive(
+    obj: Any, name: str = "from_dlpack", *, copy: bool | None = None, to_host: bool = False
+) -> tuple[Tensor, bool]:
     """A tensor over what `obj` exports, and whether that is a copy of its own already.
 
     `copy`: False, or None where the exporter may decide. `to_host`: have the exporter move what
@@ -151,11 +153,12 @@ def receive(obj: Any, *, copy: bool | None = None, to_host: bool = False) -> tup
     try:
         array, copied = _borrowed(obj, copy, to_host)
         tensor = tensor_over(array)
-    except _EXPECTED:
-        raise
     except Exception as error:  # exporters raise RuntimeError and others
-        msg = f"from_dlpack: {type(obj).__name__} could not be exchanged: {error}"
-        raise BufferError(msg) from error
+        kind = next((kind for kind in _EXPECTED if isinstance(error, kind)), BufferError)
+        ours = str(error).startswith("from_dlpack: ")
+        came = str(error).removeprefix("from_dlpack: ")
+        msg = f"{name}: {came if ours else f'{type(obj).__name__} could not be exchanged: {came}'}"
+        raise kind(msg) from (None if ours else error)
     assert tensor is not None  # DLPack strides count whole elements
     return tensor, copied
 

@@ -121,22 +121,39 @@ def in_category(dtype: DType, category: str) -> Any:
     return kind_of(dtype) in _CATEGORIES[category]
 
 
-def as_dtype(dtype: Any) -> DType:
-    """A dtype object of ours from a dtype, a NumPy scalar type, or a name. TypeError otherwise."""
+def as_dtype(dtype: Any, argument: str = "dtype:") -> DType:
+    """A dtype object of ours from a dtype, a NumPy scalar type, or a name. TypeError otherwise.
+
+    `argument`: what errors call it, such as ``"zeros: dtype"``.
+    """
     if isinstance(dtype, str) and dtype == "bfloat16":
         return _bfloat16()
-    if dtype in SCALARS:
+    if isinstance(dtype, type) and dtype in SCALARS:
         return default_of(dtype)
     try:
-        # NumPy takes None for float64, and warns of "a", a code of bytes, before it takes it.
-        if dtype is None or (isinstance(dtype, str) and dtype.startswith("a")):
+        # NumPy takes whatever has a dtype, and warns of "a", a code of bytes, before it takes it.
+        coded = isinstance(dtype, str) and dtype.startswith("a")
+        if coded or not isinstance(dtype, (np.dtype, type, str)):
             raise TypeError
         found: DType = np.dtype(dtype).newbyteorder("=")
-    except TypeError:
-        msg = f"dtype: must be a dtype of this namespace, got {dtype!r}"
+        kind_of(found)
+    except (TypeError, ValueError):
+        msg = f"{argument} must be a dtype of this namespace, got {_shown(dtype)}"
         raise TypeError(msg) from None
-    kind_of(found)
     return found
+
+
+def _shown(dtype: Any) -> str:
+    """What came as a dtype; arrays and sequences by their kind alone."""
+    known = dtype is None or isinstance(dtype, (np.dtype, type, str, int))
+    return repr(dtype) if known else type(dtype).__name__
+
+
+def misfit(name: str, number: int, dtype: DType) -> OverflowError:
+    """What to raise where a Python integer does not fit a dtype; long ones are not written out."""
+    bits = number.bit_length()
+    came = str(number) if bits <= 128 else f"of {bits} bits"
+    return OverflowError(f"{name}: the Python integer {came} does not fit {dtype}")
 
 
 def default_of(scalar: type) -> DType:

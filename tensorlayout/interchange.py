@@ -38,7 +38,8 @@ def to_numpy(x: Tensor, dtype: Any = None, copy: bool | None = None) -> Array:
     the tensor is. ValueError where copy=False and the dtype needs a copy.
     """
     array: Array = x._memory
-    if dtype is not None and np.dtype(dtype) != array.dtype:
+    copy = calling.flag("__array__", "copy", copy)
+    if dtype is not None and _of_numpy(dtype) != array.dtype:
         if copy is False:
             msg = f"__array__: {array.dtype} cannot be seen as {dtype} without a copy"
             raise ValueError(msg)
@@ -73,9 +74,17 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[
     return tensor_over(np.asarray(found))
 
 
+def _of_numpy(dtype: Any) -> Any:
+    try:
+        return np.dtype(dtype)
+    except TypeError:
+        msg = f"__array__: dtype must be one of NumPy's, got {calling.shown(dtype)}"
+        raise TypeError(msg) from None
+
+
 def to_device(x: Tensor, device: Device | str, stream: Any = None) -> Tensor:
     """`x` on another device; `x` itself if it is there."""
-    if as_device(device) == x.device and stream is not None:
+    if as_device(device, "to_device: device") == x.device and stream is not None:
         msg = f"to_device: the {x.device} has no streams, got stream={stream!r}"
         raise ValueError(msg)
     return x
@@ -105,11 +114,20 @@ def to_dlpack(
         msg = f"__dlpack__: the {x.device} has no streams, got stream={stream!r}"
         raise ValueError(msg)
     here = dlpack_device(x)
-    if dl_device is not None and (int(dl_device[0]), int(dl_device[1])) != here:
+    if dl_device is not None and _pair("dl_device", dl_device) != here:
         msg = f"__dlpack__: the tensor is on the {x.device}, {here} in DLPack, not {dl_device}"
         raise BufferError(msg)
-    versioned = max_version is not None and max_version[0] >= 1
+    versioned = max_version is not None and _pair("max_version", max_version) >= (1, 0)
+    copy = calling.flag("__dlpack__", "copy", copy)
     return dlpack.export(x.copy() if copy else x, versioned=versioned, copied=bool(copy))
+
+
+def _pair(argument: str, given: Any) -> tuple[int, int]:
+    pair = calling.integers(given, "__dlpack__", argument, none=False)
+    if not isinstance(pair, tuple) or len(pair) != 2:
+        msg = f"__dlpack__: {argument} must be a pair of integers, got {calling.shown(given)}"
+        raise TypeError(msg)
+    return pair
 
 
 def dlpack_device(x: Tensor) -> tuple[int, int]:
@@ -135,7 +153,8 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     >>> tl.from_dlpack(np.zeros((2, 3)).T).strides
     (1, 3)
     """
-    to_host = device is not None and as_device(device).kind == "cpu"
+    to_host = device is not None and as_device(device, "from_dlpack: device").kind == "cpu"
+    copy = calling.flag("from_dlpack", "copy", copy)
     shared, copied = dlpack.receive(x, copy=False if copy is False else None, to_host=to_host)
     if copy is True and (not copied or shared.readonly):
         return calling.call(_FROM_DLPACK, (shared._spec, None, None), (shared,))
@@ -154,7 +173,11 @@ def reduced(x: Tensor) -> tuple[Any, ...]:
     equal tensors give equal pickles); any other takes its form.
     """
     layout = x._spec.layout if x._spec.layout.covers_block else x._spec.layout.form
-    octets = bytearray(layout.nbytes(x.dtype))
+    try:
+        octets = bytearray(layout.nbytes(x.dtype))
+    except MemoryError:
+        msg = f"__reduce__: {layout.nbytes(x.dtype)} bytes cannot be allocated"
+        raise MemoryError(msg) from None
     twin = from_storage(octets, layout, dtype=x.dtype, fill_padding=True)
     twin._memory[...] = x._memory
     return rebuilt, (x.dtype.name, str(layout), octets)

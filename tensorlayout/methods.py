@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from types import ModuleType
 from typing import Any
@@ -75,7 +76,10 @@ def _transpose(self: Tensor) -> Tensor:
 
 
 def _matrix_transpose(self: Tensor) -> Tensor:
-    """The last two dimensions exchanged: a view."""
+    """The last two dimensions exchanged: a view. ValueError below rank 2."""
+    if self.ndim < 2:
+        msg = f"mT: needs a rank of at least 2, got shape {self.shape}"
+        raise ValueError(msg)
     return linear_algebra.matrix_transpose(self)
 
 
@@ -86,7 +90,8 @@ def _readonly(self: Tensor) -> bool:
 
 def _namespace(self: Tensor, *, api_version: str | None = None) -> ModuleType:
     if api_version is not None and api_version not in API_VERSIONS:
-        msg = f"api_version: must be one of {', '.join(API_VERSIONS)}, got {api_version!r}"
+        known = ", ".join(API_VERSIONS)
+        msg = f"__array_namespace__: api_version must be one of {known}, got {api_version!r}"
         raise ValueError(msg)
     return sys.modules["tensorlayout"]
 
@@ -106,7 +111,11 @@ def _bool(self: Tensor) -> bool:
 
 
 def _int(self: Tensor) -> int:
-    return int(_single(self, int))
+    value = _single(self, int)
+    if value != value or abs(value) == math.inf:
+        msg = f"int: {value} is no integer"
+        raise (ValueError if value != value else OverflowError)(msg)
+    return int(value)
 
 
 def _float(self: Tensor) -> float:
@@ -128,7 +137,7 @@ def _index(self: Tensor) -> int:
 
 
 def _contains(self: Tensor, value: Any, /) -> bool:
-    return bool(utility.any(ew.equal(self, value)))
+    return bool(utility.any(ew.equal(self, calling.operand("__contains__", value))))
 
 
 def _array(self: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Any:

@@ -42,8 +42,14 @@ def _values(x: Tensor, prefix: str) -> str:
 
 def formatted(x: Tensor, form: str) -> str:
     """``format(x, form)``: of the value at rank 0, of the text otherwise."""
+    value: Any = text(x)
     if x.ndim == 0 and form:
-        return format(
-            x._memory.astype(np.float32).item() if x.dtype.kind == "V" else x._memory.item(), form
-        )
-    return format(text(x), form)
+        value = float(x._memory) if x.dtype.kind == "V" else x._memory.item()
+    try:
+        return format(value, form)
+    except ValueError:
+        came = f"a {x.dtype}"
+        if x.ndim:
+            came = f"shape {x.shape}, whose text is formatted; only rank 0 is a number"
+        msg = f"format: {form!r} does not suit {came}"
+        raise ValueError(msg) from None

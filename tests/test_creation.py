@@ -106,18 +106,20 @@ def test_full(value, dtype, expected):
 
 def test_refused_values_of_full():
     for value, dtype in [(300, "uint8"), (-1, "uint8"), (2**63, None), (2**63, "int64")]:
-        with pytest.raises(OverflowError, match="full: the integers do not fit"):
+        with pytest.raises(OverflowError, match=f"full: the Python integer {value} does not fit"):
             tl.full((2,), value, dtype=dtype)
-    with pytest.raises(OverflowError, match="full: int too large to convert to float"):
+    with pytest.raises(
+        OverflowError, match="full: the Python integer of 1329 bits does not fit float64"
+    ):
         tl.full((2,), 10**400, dtype="float64")
     for value in (1j, tl.asarray(1j)):
         with pytest.raises(TypeError, match="full: complex128 cannot become float32"):
             tl.full((2,), value, dtype="float32")
     for value in ("a", None, [1], np.ones(2)):
-        with pytest.raises(TypeError, match="full: operands must be tensors or Python scalars"):
+        with pytest.raises(TypeError, match="full: fill_value must be a number, got"):
             tl.full((2,), value)
     with pytest.raises(
-        ValueError, match=r"full: the value must be a number, got a tensor of shape"
+        ValueError, match="full: fill_value must be a number, got a tensor of shape"
     ):
         tl.full((2,), tl.ones((2,)))
 
@@ -247,7 +249,7 @@ def test_likes_in_another_dtype():
     z = tl.zeros((2,), dtype=tl.complex64)
     same(tl.zeros_like(z, dtype=tl.float64), np.zeros(2))
     same(tl.full_like(x, 2.9), np.full(2, 2, np.int8))
-    with pytest.raises(TypeError, match="full_like: must be called with a tensor"):
+    with pytest.raises(TypeError, match="zeros_like: must be called with a tensor"):
         tl.zeros_like(np.ones(2))
 
 
@@ -308,14 +310,19 @@ def test_arange_of_other_dtypes(given, dtype, expected):
         ((0, 5, 0.0), None, ValueError, "arange: step must not be 0"),
         ((math.inf,), None, ValueError, "arange: .* no finite number of steps"),
         ((0, 1, math.nan), None, ValueError, "arange: .* no finite number of steps"),
-        ((300,), "uint8", OverflowError, "arange: the integers do not fit uint8"),
-        ((-1, 3), "uint8", OverflowError, "arange: the integers do not fit uint8"),
-        ((2**63, 2**63 + 1), None, OverflowError, "arange: the integers do not fit int64"),
-        (("a",), None, (TypeError, ValueError), None),
-        ((1j,), None, TypeError, None),
-        ((2**62,), None, (ValueError, MemoryError), None),
-        ((2**70,), "float64", (ValueError, MemoryError), None),
-        ((1e300,), None, (ValueError, MemoryError), None),
+        ((300,), "uint8", OverflowError, "arange: the Python integer 299 does not fit uint8"),
+        ((-1, 3), "uint8", OverflowError, "arange: the Python integer -1 does not fit uint8"),
+        (
+            (2**63, 2**63 + 1),
+            None,
+            OverflowError,
+            "arange: .* 9223372036854775808 does not fit int64",
+        ),
+        (("a",), None, TypeError, "arange: stop must be a real number, got 'a'"),
+        ((1j,), None, TypeError, "arange: stop must be a real number, got 1j"),
+        ((2**62,), None, MemoryError, r"arange: shape \(4611686018427387904,\) of int64 needs"),
+        ((2**70,), "float64", ValueError, r"arange: .* more than 2\*\*63 - 1 numbers"),
+        ((1e300,), None, ValueError, r"arange: .* more than 2\*\*63 - 1 numbers"),
     ],
 )
 def test_refused_aranges(given, dtype, error, message):
@@ -404,13 +411,13 @@ def test_refused_triangles():
         for x in (tl.ones(()), tl.ones((3,))):
             with pytest.raises(ValueError, match="needs a rank of at least 2, got shape"):
                 function(x)
-        with pytest.raises(TypeError):
+        with pytest.raises(TypeError, match=r"k must be an integer, got 1\.5"):
             function(tl.ones((2, 2)), k=1.5)
         with pytest.raises(TypeError, match="must be called with a tensor"):
             function(np.ones((2, 2)))
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match=r"eye: k must be an integer, got 0\.5"):
         tl.eye(2, k=0.5)
-    with pytest.raises(ValueError, match="sizes must not be negative"):
+    with pytest.raises(ValueError, match="eye: n_rows must not be negative, got -1"):
         tl.eye(-1)
 
 
@@ -430,9 +437,13 @@ def test_meshgrid_of_views():
     x = tl.arange(6)[::-2]
     same(tl.meshgrid(x, x)[0], np.array([[5, 3, 1]] * 3))
     assert tl.meshgrid() == ()
-    for wrong in [(tl.ones((2, 2)),), (tl.ones(()),), (x, tl.ones((2,)))]:
-        with pytest.raises(ValueError, match="meshgrid: inputs must be of rank 1 and of one dtype"):
+    for wrong in [(tl.ones((2, 2)),), (tl.ones(()),)]:
+        with pytest.raises(ValueError, match="meshgrid: arrays must be of rank 1, got shapes"):
             tl.meshgrid(*wrong)
+    with pytest.raises(
+        TypeError, match="meshgrid: arrays must be of one dtype, got int64, float64"
+    ):
+        tl.meshgrid(x, tl.ones((2,)))
     with pytest.raises(ValueError, match="meshgrid: indexing must be 'xy' or 'ij', got 'yx'"):
         tl.meshgrid(x, indexing="yx")
 
@@ -584,18 +595,18 @@ def test_asarray_in_a_dtype(obj, dtype, expected):
         ({}, None, TypeError, "asarray: a tensor holds numbers, got dict"),
         ({1, 2}, None, TypeError, "asarray: a tensor holds numbers, got set"),
         (Ellipsis, None, TypeError, "asarray: a tensor holds numbers"),
-        (np.array(["a"]), None, TypeError, "dtype: must be"),
-        (np.array([1], "M8[s]"), None, TypeError, "dtype: must be"),
-        (np.array([None]), None, TypeError, "dtype: must be"),
-        (2**63, None, OverflowError, "asarray: the integers do not fit int64; give a wider dtype"),
-        (-(2**63) - 1, None, OverflowError, "do not fit int64"),
-        ([2**63, -1], None, OverflowError, "do not fit int64"),
-        ([2**64], None, OverflowError, "do not fit int64"),
-        ([2**64], "uint64", OverflowError, "do not fit uint64"),
-        ([2**63, -1], "uint64", OverflowError, "do not fit uint64"),
-        ([300], "uint8", OverflowError, "do not fit uint8"),
-        ([-1], "uint64", OverflowError, "do not fit uint64"),
-        (10**400, "float64", OverflowError, "asarray: int too large"),
+        (np.array(["a"]), None, TypeError, "asarray: dtype must be"),
+        (np.array([1], "M8[s]"), None, TypeError, "asarray: dtype must be"),
+        (np.array([None]), None, TypeError, "asarray: dtype must be"),
+        (2**63, None, OverflowError, "asarray: .* 9223372036854775808 does not fit int64"),
+        (-(2**63) - 1, None, OverflowError, "does not fit int64"),
+        ([2**63, -1], None, OverflowError, "does not fit int64"),
+        ([2**64], None, OverflowError, "does not fit int64"),
+        ([2**64], "uint64", OverflowError, "does not fit uint64"),
+        ([2**63, -1], "uint64", OverflowError, "does not fit uint64"),
+        ([300], "uint8", OverflowError, "does not fit uint8"),
+        ([-1], "uint64", OverflowError, "does not fit uint64"),
+        (10**400, "float64", OverflowError, "asarray: .* 1329 bits does not fit float64"),
         (1j, "float64", TypeError, "asarray: complex128 cannot become float64"),
         ([1j], "int8", TypeError, "asarray: complex128 cannot become int8"),
         (np.array([1j]), "float32", TypeError, "asarray: complex128 cannot become float32"),

@@ -144,25 +144,27 @@ def test_iinfo(dtype):
 
 def test_limits_of_other_dtypes():
     for dtype in DTYPES["integral"] + ["bool"]:
-        with pytest.raises(TypeError, match=f"finfo: needs a floating-point dtype, got {dtype}"):
+        with pytest.raises(
+            TypeError, match=f"finfo: type must be a floating-point dtype, got {dtype}"
+        ):
             tl.finfo(dtype)
     for dtype in DTYPES["floating-point"] + ["bool"]:
-        with pytest.raises(TypeError, match=f"iinfo: needs an integer dtype, got {dtype}"):
+        with pytest.raises(TypeError, match=f"iinfo: type must be an integer dtype, got {dtype}"):
             tl.iinfo(dtype)
 
 
 @pytest.mark.parametrize("wrong", ["nothing", "float128", "M8[s]", np.dtype("S3"), object, 5])
 def test_what_is_no_dtype(wrong):
     x = tl.ones((2,))
-    for function in (
-        lambda: tl.astype(x, wrong),
-        lambda: tl.zeros((2,), dtype=wrong),
-        lambda: tl.asarray([1], dtype=wrong),
-        lambda: tl.sum(x, dtype=wrong),
-        lambda: tl.finfo(wrong),
-        lambda: tl.can_cast(wrong, tl.int8),
-    ):
-        with pytest.raises(TypeError, match="dtype: must be"):
+    for argument, function in {
+        "astype: dtype": lambda: tl.astype(x, wrong),
+        "zeros: dtype": lambda: tl.zeros((2,), dtype=wrong),
+        "asarray: dtype": lambda: tl.asarray([1], dtype=wrong),
+        "dtype:?": lambda: tl.sum(x, dtype=wrong),
+        "finfo: type": lambda: tl.finfo(wrong),
+        "can_cast: from_": lambda: tl.can_cast(wrong, tl.int8),
+    }.items():
+        with pytest.raises(TypeError, match=f"{argument} must be a dtype of this namespace, got"):
             function()
 
 

@@ -568,7 +568,7 @@ def test_with_a_device_the_exporter_is_asked_to_move_the_memory(take):
 
 
 def test_a_device_that_is_not_here():
-    with pytest.raises(ValueError, match="device: must be one of those available"):
+    with pytest.raises(ValueError, match="from_dlpack: device must be one of those available"):
         tl.from_dlpack(VALUES, device="abacus")
 
 

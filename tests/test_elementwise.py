@@ -674,7 +674,8 @@ def test_integers_of_both_signs_are_compared_exactly():
     signed = np.array([2**63 - 1, -1, 5, 2**62])
     unsigned = np.array([2**63, 2**64 - 1, 5, 2**62 + 1], np.uint64)
     x, y = tl.asarray(signed), tl.asarray(unsigned)
-    for a, b in (x, y), (x[::-1], y[::-1]), (x[:, None], y[None]):
+    narrow = tl.asarray([-1, 5], dtype=tl.int8)[:, None]
+    for a, b in (x, y), (x[::-1], y[::-1]), (x[:, None], y[None]), (narrow, y):
         pairs = np.broadcast_arrays(np.asarray(a, object), np.asarray(b, object))
         for name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"):
             expected = getattr(np, name)(*pairs).astype(bool)

@@ -118,7 +118,7 @@ def test_numbers_of_other_kinds_are_indices(key):
         ((0, 0, 0, 0), "too many for shape"),
         ((..., ...), "too many for shape"),
         (1.5, "must be an integer, a slice, None, Ellipsis"),
-        ("a", "got str"),
+        ("a", "got 'a'"),
         (tl.asarray([0.5]), "positions must be integers or booleans, got dtype float64"),
         (tl.asarray([3]), "index 3 is outside a dimension of size 3"),
         (tl.asarray([True, False]), "does not fit dimensions of sizes"),
@@ -182,7 +182,7 @@ def test_a_write_into_a_part_leaves_the_rest_and_the_padding():
         (tl.zeros((3,)), 1j, TypeError, "complex cannot be written into float64"),
         (tl.zeros((3,)), tl.asarray(1j), TypeError, "complex128 cannot be written into float64"),
         (tl.zeros((3,), dtype=tl.uint8), 300, OverflowError, "300"),
-        (tl.zeros((3,)), "a", TypeError, "got str"),
+        (tl.zeros((3,)), "a", TypeError, "got 'a'"),
     ],
 )
 @pytest.mark.parametrize("key", [..., tl.asarray([True, True, True])], ids=["basic", "mask"])

@@ -78,7 +78,7 @@ def test_squeeze_is_a_view_and_wants_size_1():
     x = tl.zeros((1, 3, 1))
     assert tl.squeeze(x, axis=(0, -1)).shape == (3,)
     assert shared(tl.squeeze(x, axis=0), x)
-    with pytest.raises(ValueError, match="dimension 1 of shape"):
+    with pytest.raises(ValueError, match=r"size 1, got 1 of shape \(1, 3, 1\)"):
         tl.squeeze(x, axis=1)
 
 
@@ -217,7 +217,7 @@ BAD = {
     "permute_dims few": (lambda x: tl.permute_dims(x, (0, 1)), ValueError, "permutation of 3"),
     "flip": (lambda x: tl.flip(x, axis=3), IndexError, "at least -3 and below 3, got 3"),
     "flip, as a value": (lambda x: tl.flip(x, axis=3), ValueError, "at least -3"),
-    "squeeze": (lambda x: tl.squeeze(x, axis=0), ValueError, "not 1"),
+    "squeeze": (lambda x: tl.squeeze(x, axis=0), ValueError, "of size 1, got 0 of"),
     "expand_dims": (lambda x: tl.expand_dims(x, axis=4), IndexError, "below 4, got 4"),
     "broadcast_to": (lambda x: tl.broadcast_to(x, (3, 4, 4)), ValueError, "cannot be broadcast"),
     "broadcast_arrays": (
@@ -226,7 +226,7 @@ BAD = {
         r"\(3, 4, 5\), \(2, 4, 5\) do not broadcast",
     ),
     "reshape": (lambda x: tl.reshape(x, (7, -1)), ValueError, "does not fit 60 elements"),
-    "reshape two unknown": (lambda x: tl.reshape(x, (-1, -1)), ValueError, "does not fit"),
+    "reshape two unknown": (lambda x: tl.reshape(x, (-1, -1)), ValueError, "but for one -1"),
     "reshape copy": (lambda x: tl.reshape(x.mT, (60,), copy=False), ValueError, "copy=False"),
     "concat": (lambda x: tl.concat([x, x[:, 1:]], axis=0), ValueError, "agree but for axis 0"),
     "concat nothing": (lambda x: tl.concat([]), ValueError, "at least one tensor"),

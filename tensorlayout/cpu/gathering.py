@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -43,9 +44,10 @@ def prepare_gather(plan: GatherPlan) -> Run:
     """Read; every position is checked before anything is read."""
     runs = _Runs(plan.source.layout, plan.reach)
     sizes = [plan.source.layout.shape[d] for d in plan.reach.dims]
+    allocate = allocator(plan.result)
     if len(sizes) == 1 and not plan.reach.along and runs.packed(runs.order):
         return _take(plan, runs)
-    spec, allocate = plan.result, allocator(plan.result)
+    spec = plan.result
     read = reader(plan.source.layout, plan.reach)
 
     def gather(x: Tensor, *positions: Tensor) -> Tensor:
@@ -70,8 +72,7 @@ def _take(plan: GatherPlan, runs: _Runs) -> Run:
         try:
             found = source.take(_checked_one(plan.name, index, size) if wraps else index, axis)
         except IndexError:
-            _checked_one(plan.name, index, size)
-            raise
+            raise outside(plan.name, index, size) from None
         return Tensor._new(found.transpose(back), spec)
 
     return take
@@ -85,7 +86,7 @@ def prepare_scatter(plan: ScatterPlan) -> Run:
     def scatter(x: Tensor, value: Any, *positions: Tensor) -> Tensor:
         places = _checked(plan.name, positions, sizes)
         if 0 not in plan.shape:
-            write(x._memory, places, broadcast(value_in(x, value), plan.shape))
+            write(x._memory, places, broadcast(value_in(plan.name, x, value), plan.shape))
         return x
 
     return scatter
@@ -97,24 +98,29 @@ def _checked(name: str, positions: Sequence[Tensor], sizes: Sequence[int]) -> Po
 
 
 def _checked_one(name: str, positions: Array, size: int) -> Array:
+    given = positions
     if positions.dtype == np.uint64:  # the only one whose values a signed index cannot hold
         positions = np.minimum(positions, np.uint64(np.iinfo(np.intp).max))
     found = positions.astype(np.intp, copy=False)
     # Seen as unsigned, negative ones are the greatest: one look in place of two.
     if found.size == 0 or np.maximum.reduce(found.view(np.uintp), axis=None) < size:
         return found
-    lowest, highest = int(found.min()), int(found.max())
-    if lowest < -size or highest >= size:
-        bad = lowest if lowest < -size else highest
-        msg = f"{name}: index {bad} is outside a dimension of size {size}"
-        raise IndexError(msg)
+    if int(found.min()) < -size or int(found.max()) >= size:
+        raise outside(name, given, size)
     return np.where(found < 0, found + size, found)
 
 
-def value_in(x: Tensor, value: Any) -> Array:
+def outside(name: str, positions: Array, size: int) -> IndexError:
+    """The error for positions some of which are outside: it names one."""
+    lowest, highest = int(positions.min()), int(positions.max())
+    bad = lowest if lowest < -size else highest
+    return IndexError(f"{name}: index {bad} is outside a dimension of size {size}")
+
+
+def value_in(name: str, x: Tensor, value: Any) -> Array:
     """What is to be written, in the dtype of `x` and apart from its memory."""
     if not isinstance(value, Tensor):
-        return np.asarray(quietly(scalar_in, x.dtype, value))
+        return np.asarray(quietly(scalar_in, name, x.dtype, value))
     source: Array = value._memory
     if source.dtype != x.dtype:
         return converted(source, x.dtype)
@@ -129,6 +135,8 @@ def broadcast(value: Array, shape: tuple[int, ...]) -> Array:
 
 def repeated(counts: Array) -> Array:
     """Each position as often as `counts` says, in ascending order."""
+    if 8 * counts.sum(dtype=np.float64) >= sys.maxsize:  # bytes; NumPy's own sum wraps
+        raise MemoryError
     return np.repeat(np.arange(counts.size), counts)
 
 

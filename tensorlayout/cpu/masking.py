@@ -63,7 +63,7 @@ def prepare_masked(plan: MaskedPlan) -> Run:
     everything = len(reach.dims) == layout.ndim > 1
 
     def masked(x: Tensor, value: Any, mask: Tensor) -> Tensor:
-        source, chosen = value_in(x, value), mask._memory
+        source, chosen = value_in(plan.name, x, value), mask._memory
         count = int(np.count_nonzero(chosen))
         shape = _shape(layout, reach, count)
         check_fits(plan.name, source.shape, shape)

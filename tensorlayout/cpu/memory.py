@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextvars
 import functools
+import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -145,6 +147,8 @@ def allocator(spec: Spec) -> Callable[[], tuple[Array, Home | None]]:
     has a value is written here.
     """
     layout, dtype = spec.layout, spec.dtype
+    if math.prod(n for n in layout.padded_shape if n) * dtype.itemsize > sys.maxsize:
+        raise _too_large(spec)  # NumPy would not try
     to_logical = tuple(layout.ndim - 1 - layout.minor_to_major.index(d) for d in range(layout.ndim))
     physical = tuple(layout.padded_shape[d] for d in reversed(layout.minor_to_major))
     row_major = to_logical == tuple(range(layout.ndim))
@@ -168,13 +172,34 @@ def allocator(spec: Spec) -> Callable[[], tuple[Array, Home | None]]:
 def new_tensor(spec: Spec) -> Tensor:
     """An uninitialised tensor whose padding holds its value."""
     layout = spec.layout
-    if layout.form is layout and not layout.is_tiled:
-        memory, home = allocator(spec)()
-        return Tensor._new(memory, spec, home)
-    storage = np.zeros(layout.required_size * spec.dtype.itemsize, np.uint8)
+    try:
+        if layout.form is layout and not layout.is_tiled:
+            memory, home = allocator(spec)()
+            return Tensor._new(memory, spec, home)
+        storage = np.zeros(layout.required_size * spec.dtype.itemsize, np.uint8)
+    except MemoryError:
+        raise _too_large(spec) from None
     tensor = Tensor._new(array_over(storage, spec.dtype, layout), spec, Home(storage, 0))
     fill_padding(tensor)
     return tensor
+
+
+def _too_large(spec: Spec) -> MemoryError:
+    return MemoryError(_needs(spec.layout.shape, spec.dtype, spec.layout.nbytes(spec.dtype)))
+
+
+def _needs(shape: tuple[int, ...], dtype: DType, octets: int) -> str:
+    return f"shape {shape} of {dtype} needs {octets} bytes, which cannot be allocated"
+
+
+def shortage(error: MemoryError) -> str:
+    """What a MemoryError says, NumPy's own too, which holds the shape and the dtype."""
+    match error.args:
+        case (tuple() as shape, np.dtype() as dtype):
+            return _needs(shape, dtype, math.prod(shape) * dtype.itemsize)
+        case (str() as text,):
+            return text
+    return "the memory it needs cannot be allocated"
 
 
 def fill_padding(tensor: Tensor) -> None:

@@ -31,7 +31,7 @@ from tensorlayout.plan.moving import (
     ViewPlan,
 )
 from tensorlayout.plan.slicing import IndexPlan, RowPlan
-from tensorlayout.tensor import Home, Tensor
+from tensorlayout.tensor import Home, Spec, Tensor
 
 
 def prepare_view(plan: ViewPlan) -> Run:
@@ -86,13 +86,13 @@ def prepare_index(plan: IndexPlan) -> Run:
 def prepare_row(plan: RowPlan) -> Run:
     """One slice along the first dimension."""
     spec, layout = plan.result, plan.source.layout
-    size, stride = layout.shape[0], layout.strides[0]
+    size, stride, name = layout.shape[0], layout.strides[0], plan.name
     back = layout.offset - spec.layout.offset if spec.layout.size else 0
     stride = stride if spec.layout.size else 0
 
     def run(x: Tensor, at: int) -> Tensor:
         if not -size <= at < size:
-            msg = f"__getitem__: index {at} is outside dimension 0 of shape {layout.shape}"
+            msg = f"{name}: index {at} is outside dimension 0 of shape {layout.shape}"
             raise IndexError(msg)
         storage, slot = home_of(x)
         home = Home(storage, slot + at % size * stride + back)
@@ -119,9 +119,10 @@ def prepare_reshape(plan: ReshapePlan) -> Run:
     old = Layout.row_major(plan.source.layout.shape)
     move = _mover(plan.source.layout, plan.source.dtype, old, plan.result.dtype)
     spec, shape = plan.result, plan.result.layout.shape
+    filled = Spec(spec.dtype, old, spec.device)
 
     def run(x: Tensor) -> Tensor:
-        memory = np.empty(old.shape, spec.dtype)
+        memory = new_tensor(filled)._memory
         move(memory, x._memory)
         return Tensor._new(memory.reshape(shape), spec)
 
@@ -132,7 +133,7 @@ def prepare_assign(plan: AssignPlan) -> Run:
     """A write into the operand's memory, as if the value had been copied first."""
     destination = plan.result
     if isinstance(plan.source, type):
-        return functools.partial(_assign_scalar, destination.dtype)
+        return functools.partial(_assign_scalar, plan.name, destination.dtype)
     broadcast = plan.source.layout.broadcast_to(destination.layout.shape)
     move = _mover(broadcast, plan.source.dtype, destination.layout, destination.dtype)
     shape = destination.layout.shape
@@ -150,20 +151,23 @@ def prepare_assign(plan: AssignPlan) -> Run:
     return run
 
 
-def _assign_scalar(dtype: DType, x: Tensor, value: Any) -> Tensor:
-    x._memory[...] = quietly(scalar_in, dtype, value)
+def _assign_scalar(name: str, dtype: DType, x: Tensor, value: Any) -> Tensor:
+    x._memory[...] = quietly(scalar_in, name, dtype, value)
     return x
 
 
-def scalar_in(dtype: DType, value: Any) -> Array:
+def scalar_in(name: str, dtype: DType, value: Any) -> Array:
     """A Python scalar as tensors of its kind would be converted; OverflowError where none fits."""
     if type(value) is float and dtype.kind in "iu":
         found = np.empty((), dtype)
         _convert_block(found, np.asarray(value))
         return found
-    if dtypes.is_bfloat16(dtype):
-        return rounded(np.asarray(float(value)), dtype)
-    return np.asarray(value, dtype)
+    try:
+        if dtypes.is_bfloat16(dtype):
+            return rounded(np.asarray(float(value)), dtype)
+        return np.asarray(value, dtype)
+    except OverflowError:
+        raise dtypes.misfit(name, value, dtype) from None
 
 
 def prepare_join(plan: JoinPlan) -> Run:

@@ -1,74 +1,30 @@
 """Where NumPy's functions depart from the standard's special cases: the repaired functions.
 
-Each takes operands of the planned dtypes and writes ``out``, which shares no memory with them. It
-lets NumPy work, looks by a cheap test whether something special was there, and only then computes
-the special elements anew: what an element gives never depends on its neighbours. The tables at the
-end say which dtypes need which function; all others go to NumPy as they are.
+Each takes operands of the planned dtypes and writes ``out``. It lets NumPy work, looks by a cheap
+test whether something special was there, and only then computes the special elements anew: what an
+element gives never depends on its neighbours. The tables at the end say which dtypes need which
+function; all others go to NumPy as they are.
 
-Large operands are walked in blocks that fit the cache, so that the test reads what is still there.
+Those of two operands have an operator that works in place, so ``out`` may overlap the operands:
+they test before they write, and write once. The others get an ``out`` of its own.
+
+Large operands come in blocks that fit the cache (`blocks`), so that the test reads what is still
+there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from tensorlayout.cpu.memory import Array, quietly
-from tensorlayout.dtypes import DType
+from tensorlayout.cpu.memory import Array
 
-Repaired = Callable[[Sequence[Array], Array], None]
+Repaired = Callable[..., None]  # repaired(*operands, out)
 # By name of the dtype to which the operands are converted; names with a star stand for calls whose
 # last operand is a scalar or broadcast.
 Repair = Mapping[str, Repaired]
-
-BLOCK_BYTES = 1 << 18  # of the result: with two operands 768 KiB, which a second-level cache holds
-
-
-def in_blocks(run: Repaired, inputs: Sequence[DType], in_place: bool) -> Repaired:
-    """``call(arrays, out)``: `run` on blocks of operands converted to `inputs`, without warnings.
-
-    `in_place`: ``out`` may be one of the arrays; a block of it is written after it was read.
-    """
-
-    def run_apart(given: Sequence[Array], out: Array) -> None:
-        apart = np.empty_like(out)
-        run(given, apart)
-        out[...] = apart
-
-    step = run_apart if in_place else run
-
-    def call(arrays: Sequence[Array], out: Array) -> None:
-        if out.nbytes > BLOCK_BYTES:
-            quietly(_walk, step, arrays, inputs, out)
-        else:
-            pairs = zip(arrays, inputs, strict=True)
-            quietly(step, [a if a.dtype is d else a.astype(d) for a, d in pairs], out)
-
-    return call
-
-
-def _walk(run: Repaired, arrays: Sequence[Array], inputs: Sequence[DType], out: Array) -> None:
-    """`run` on contiguous blocks; operands of rank 0 go to each of them as they are."""
-    pairs = list(zip(arrays, inputs, strict=True))
-    given: list[Array] = [a if a.ndim else a.astype(d) for a, d in pairs]
-    moving = [i for i, a in enumerate(arrays) if a.ndim]
-    flags = ["contig", "overlap_assume_elementwise"]
-    nditer: Any = np.nditer  # whose stub knows fewer combinations
-    walk = nditer(
-        [*(arrays[i] for i in moving), out],
-        ["external_loop", "buffered", "copy_if_overlap"],
-        [*(["readonly", *flags] for _ in moving), ["writeonly", *flags]],
-        [*(inputs[i] for i in moving), out.dtype],
-        casting="unsafe",
-        buffersize=BLOCK_BYTES // out.itemsize,
-    )
-    with walk:
-        for *blocks, target in walk:
-            for i, block in zip(moving, blocks, strict=True):
-                given[i] = block
-            run(given, target)
 
 
 def _all_finite(x: Array) -> bool:
@@ -88,8 +44,7 @@ def _all(mask: Array) -> bool:
 def _folded(function: Any) -> Repaired:
     """A function odd in each part, computed for one quadrant: it may round elsewhere otherwise."""
 
-    def run(given: Sequence[Array], out: Array) -> None:
-        (x,) = given
+    def run(x: Array, out: Array) -> None:
         folded = np.empty_like(x)
         np.abs(x.real, out=folded.real)
         np.abs(x.imag, out=folded.imag)
@@ -100,12 +55,11 @@ def _folded(function: Any) -> Repaired:
     return run
 
 
-def _expm1(given: Sequence[Array], out: Array) -> None:
+def _expm1(x: Array, out: Array) -> None:
     """NumPy multiplies infinities by zeros; `exp` has the same special cases, one greater.
 
     Of -0 the real part is +0, unlike that of real numbers.
     """
-    (x,) = given
     np.expm1(x, out=out)
     np.add(out.real, 0, out=out.real)
     if not _all_finite(x):
@@ -113,31 +67,30 @@ def _expm1(given: Sequence[Array], out: Array) -> None:
         out[special] = np.exp(x[special]) - 1
 
 
-def _floor_divide(given: Sequence[Array], out: Array) -> None:
+def _floor_divide(x: Array, y: Array, out: Array) -> None:
     """NumPy takes the result from the remainder; with infinities the quotient is meant."""
-    x, y = given
-    np.floor_divide(x, y, out=out)
-    if not (_all_finite(x) and _all_finite(y)):
-        infinite = np.isinf(x) | np.isinf(y)
-        np.floor(np.divide(x, y), out=out, where=infinite)
+    if _all_finite(x) and _all_finite(y):
+        np.floor_divide(x, y, out=out)
+        return
+    found = np.floor_divide(x, y, out=np.empty_like(out))
+    np.floor(np.divide(x, y), out=found, where=np.isinf(x) | np.isinf(y))
+    out[...] = found
 
 
-def _floor_divide_narrow(given: Sequence[Array], out: Array) -> None:
+def _floor_divide_narrow(x: Array, y: Array, out: Array) -> None:
     """In float64, where the quotient of narrower floats cannot round up to the next integer.
 
     That holds below 2**29; greater quotients are rounded to 24 bits in any case. Infinities need no
     second look, and it takes a tenth of NumPy's time.
     """
-    x, y = given
     out[...] = np.floor(np.divide(x, y, dtype=np.float64, casting="unsafe"))
 
 
-def _log1p(given: Sequence[Array], out: Array) -> None:
+def _log1p(x: Array, out: Array) -> None:
     """NumPy loses near 0 what the function is for: ``log|1 + z| = log1p(|1 + z|**2 - 1) / 2``.
 
     Near -1, where that loses as much, and where squares overflow, NumPy's way is the better one.
     """
-    (x,) = given
     wide = x.astype(np.complex128, copy=False)
     a, b = wide.real, wide.imag
     excess = a * (a + 2) + b * b
@@ -148,25 +101,26 @@ def _log1p(given: Sequence[Array], out: Array) -> None:
         out[~usual] = np.log1p(x[~usual])
 
 
-def _nextafter_half(given: Sequence[Array], out: Array) -> None:
+def _nextafter_half(x: Array, y: Array, out: Array) -> None:
     """From one zero to the other NumPy stays where it is."""
-    x, y = given
     np.nextafter(x, y, out=out)
     if np.minimum.reduce(out.view(np.uint16) << 1, axis=None, initial=1) == 0:
         np.copyto(out, y, where=x == y)
 
 
-def _pow_one_exponent(given: Sequence[Array], out: Array) -> None:
+def _pow_one_exponent(x: Array, y: Array, out: Array) -> None:
     """NumPy takes x ** 0.5 for the root, where -0 and -inf differ; with many exponents it is right.
 
     With many it is faster too, except for the powers it knows: 2 and 0.5.
     """
-    x, y = given
-    if y.ndim == 0 and y == 2:
+    exponent = y.item() if y.ndim == 0 else None
+    if exponent == 2:
         np.square(x, out=out)
-    elif y.ndim == 0 and y == 0.5:
-        np.sqrt(np.add(x, 0, out=out), out=out)
-        np.copyto(out, np.inf, where=x == -np.inf)
+    elif exponent == 0.5:
+        root = np.add(x, 0, out=np.empty_like(out))
+        np.sqrt(root, out=root)
+        np.copyto(root, np.inf, where=x == -np.inf)
+        out[...] = root
     else:
         np.power(x, np.array(np.broadcast_to(y, out.shape)), out=out)
 
@@ -176,36 +130,34 @@ def usual_exponent(exponent: float) -> bool:
     return exponent != 0.5 and (exponent >= 0 or isinstance(exponent, float))
 
 
-def _pow_signed(given: Sequence[Array], out: Array) -> None:
+def _pow_signed(x: Array, y: Array, out: Array) -> None:
     """NumPy raises for negative exponents; here the exact result is truncated, as 0 ** -1 is."""
-    x, y = given
-    if _all(y >= 0):
+    if np.minimum.reduce(y, axis=None, initial=0) == 0:
         np.power(x, y, out=out)
         return
-    np.power(x, np.maximum(y, 0), out=out)
+    found = np.power(x, np.maximum(y, 0), out=np.empty_like(out))
     inverse = np.where(np.abs(x) == 1, np.power(x, y & 1), 0)
-    np.copyto(out, inverse, where=y < 0, casting="unsafe")
+    np.copyto(found, inverse, where=y < 0, casting="unsafe")
+    out[...] = found
 
 
-def _reciprocal(given: Sequence[Array], out: Array) -> None:
-    """Of zeros and infinities what `divide` gives."""
-    (x,) = given
+def _reciprocal(x: Array, out: Array) -> None:
+    """Of zeros, and wherever NumPy finds nothing finite, what `divide` gives."""
     np.reciprocal(x, out=out)
-    if not (_all_finite(x) and _all_finite(out)):
-        np.divide(1, x, out=out, where=~(np.isfinite(x) & np.isfinite(out)))
+    if not _all_finite(out):
+        np.divide(1, x, out=out, where=~np.isfinite(out))
 
 
-def _sign_bfloat16(given: Sequence[Array], out: Array) -> None:
+def _sign_bfloat16(x: Array, out: Array) -> None:
     """Of -0 it is +0. As an integer, -0 is the least of all numbers."""
-    np.sign(given[0], out=out)
+    np.sign(x, out=out)
     bits = out.view(np.int16)
     if np.minimum.reduce(bits, axis=None, initial=0) == -0x8000:
         np.copyto(bits, 0, where=bits == -0x8000)
 
 
-def _sign_complex(given: Sequence[Array], out: Array) -> None:
+def _sign_complex(x: Array, out: Array) -> None:
     """Each part divided by the magnitude, an infinite one too; NaN wherever one part is NaN."""
-    (x,) = given
     magnitude = np.abs(x)
     np.divide(x.real, magnitude, out=out.real)
     np.divide(x.imag, magnitude, out=out.imag)
@@ -213,18 +165,16 @@ def _sign_complex(given: Sequence[Array], out: Array) -> None:
         np.copyto(out, 0, where=magnitude == 0)
 
 
-def _tan(given: Sequence[Array], out: Array) -> None:
+def _tan(x: Array, out: Array) -> None:
     """At infinite imaginary parts the real part of the result has the sign of that of `x`."""
-    (x,) = given
     np.tan(x, out=out)
     if not _all_finite(x):
         flat = np.isinf(x.imag) & np.isfinite(x.real)
         np.copysign(0, x.real, out=out.real, where=flat)
 
 
-def _tanh(given: Sequence[Array], out: Array) -> None:
+def _tanh(x: Array, out: Array) -> None:
     """At infinite real parts the imaginary part of the result has the sign of that of `x`."""
-    (x,) = given
     np.tanh(x, out=out)
     if not _all_finite(x):
         flat = np.isinf(x.real) & np.isfinite(x.imag)

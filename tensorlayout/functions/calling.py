@@ -6,13 +6,13 @@ one look-up of the plan, one call.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from operator import index
 from typing import Any
 
 import numpy as np
 
-from tensorlayout.cpu.memory import tensor_over
+from tensorlayout.cpu.memory import shortage, tensor_over
 from tensorlayout.dtypes import SCALARS
 from tensorlayout.plan import Operation, prepared
 from tensorlayout.plan.elementwise import Elementwise, InPlace
@@ -34,9 +34,28 @@ def observe(observer: Observer | None) -> None:
 def call(operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]) -> Tensor:
     """Run the plan of `key` on `operands`."""
     observer = _observer  # read once: another thread may end its trace meanwhile
-    if observer is not None:
-        return observer(operation, key, operands)
-    return prepared(operation, *key)(*operands)
+    try:
+        if observer is not None:
+            return observer(operation, key, operands)
+        return prepared(operation, *key)(*operands)
+    except MemoryError as error:
+        raise _short(operation, error) from None
+    except TypeError as error:
+        raise _explained(operation, key, error) from None
+
+
+def _explained(operation: Operation, key: tuple[Any, ...], error: TypeError) -> Exception:
+    """What the plan says of an argument that cannot even be looked up, such as a list."""
+    try:
+        operation.plan(*key)
+    except (TypeError, ValueError) as reason:
+        return reason
+    return error
+
+
+def _short(operation: Operation, error: MemoryError) -> MemoryError:
+    """What to raise where memory for a result cannot be had."""
+    return MemoryError(f"{operation.name}: {shortage(error)}")
 
 
 def elementwise(operation: Elementwise | InPlace, *operands: Any) -> Tensor:
@@ -73,21 +92,94 @@ def operand(name: str, x: Any) -> Any:
     raise TypeError(msg)
 
 
-def tensor(name: str, x: Any) -> Tensor:
-    """`x`, which must be a tensor (a NumPy scalar becomes one)."""
+def tensor(name: str, x: Any, argument: str = "") -> Tensor:
+    """`x`, which must be a tensor (a NumPy scalar becomes one); `argument`, of several, is it."""
     if type(x) is Tensor:
         return x
     if isinstance(x, np.generic):
         return operand(name, x)  # type: ignore[no-any-return]
-    msg = f"{name}: must be called with a tensor, got {_described(x)}"
+    rule = f"{argument} must be a tensor" if argument else "must be called with a tensor"
+    msg = f"{name}: {rule}, got {_described(x)}"
     raise TypeError(msg)
 
 
-def integers(given: Any) -> Any:
-    """An integer, or a tuple of them from any sequence, as a key of plans; None as it is."""
-    if given is None or type(given) is int:
+def integer(name: str, argument: str, given: Any) -> int:
+    """`given` as an int. TypeError for anything else: for floats, and for bool, too."""
+    if type(given) is int:
         return given
-    return index(given) if hasattr(given, "__index__") else tuple(map(index, given))
+    found = _integer(given)
+    if found is None:
+        msg = f"{name}: {argument} must be an integer, got {shown(given)}"
+        raise TypeError(msg)
+    return found
+
+
+def count(name: str, argument: str, given: Any) -> int:
+    """`given` as an int that is not negative."""
+    found = integer(name, argument, given)
+    if found < 0:
+        msg = f"{name}: {argument} must not be negative, got {found}"
+        raise ValueError(msg)
+    return found
+
+
+_INTEGERS = {int}
+
+
+def integers(given: Any, name: str = "", argument: str = "axis", *, none: bool = True) -> Any:
+    """An integer, or a tuple of them from any sequence, as a key of plans; None, if it may be.
+
+    TypeError for anything else, sets and text too: they have no order, or no numbers.
+    """
+    if type(given) is int or (given is None and none):
+        return given
+    if type(given) is tuple and set(map(type, given)) <= _INTEGERS:
+        return given
+    found = _integer(given)
+    if found is not None:
+        return found
+    if isinstance(given, Iterable) and not isinstance(given, (str, bytes, Set, Mapping)):
+        try:
+            numbers = [_integer(item) for item in given]
+        except TypeError:  # a tensor of rank 0 says only now that it has no elements
+            numbers = [None]
+        if None not in numbers:
+            return tuple(numbers)
+    where = f"{name}: {argument}" if name else f"{argument}:"
+    msg = f"{where} must be an integer or a sequence of integers, got {shown(given)}"
+    raise TypeError(msg)
+
+
+def shape(name: str, given: Any) -> tuple[int, ...]:
+    """A shape, from an integer or any sequence of them; sizes are for plans to judge."""
+    found = integers(given, name, "shape", none=False)
+    return (found,) if isinstance(found, int) else found
+
+
+def layout(name: str, given: Any) -> Any:
+    """A layout asked for, as a key of plans; sequences become tuples of integers."""
+    if isinstance(given, (tuple, list)):  # (0.0, True) would find the plan of (0, 1)
+        return integers(given, name, "layout")
+    return given
+
+
+def _integer(given: Any) -> int | None:
+    if isinstance(given, bool) or not hasattr(given, "__index__"):
+        return None
+    try:
+        return int(index(given))
+    except TypeError:  # tensors and arrays have the method, and use it if they are one integer
+        return None
+
+
+def flag(name: str, argument: str, given: Any) -> bool | None:
+    """True, False or None, which other values, such as words, might silently stand for."""
+    if given is None or type(given) is bool:
+        return given
+    if isinstance(given, np.bool_):
+        return bool(given)
+    msg = f"{name}: {argument} must be True, False or None, got {shown(given)}"
+    raise TypeError(msg)
 
 
 def is_array(x: Any) -> bool:
@@ -95,11 +187,34 @@ def is_array(x: Any) -> bool:
     return hasattr(x, "__dlpack__") or hasattr(x, "__array__")
 
 
-def _described(x: Any) -> str:
+def shown(x: Any) -> str:
+    """What came, for an error: short values as they are, tensors and long ones by their kind."""
+    if isinstance(x, Tensor):
+        return f"a tensor of {x.dtype} and shape {x.shape}"
+    if is_array(x) and not isinstance(x, np.generic):
+        return _kind(x)
+    if isinstance(x, int) and x.bit_length() > _BITS_SHOWN:
+        return f"an integer of {x.bit_length()} bits"
+    try:
+        text = repr(x)
+    except ValueError:  # Python writes no integers of more than 4300 digits
+        return _kind(x)
+    return _kind(x) if len(text) > _SHOWN or " at 0x" in text else text
+
+
+_SHOWN = 60  # characters, and bits, of values that errors repeat
+_BITS_SHOWN = 128
+
+
+def _kind(x: Any) -> str:
     kind = type(x)
     where = "" if kind.__module__ == "builtins" else f"{kind.__module__.split('.')[0]}."
+    return f"{where}{kind.__name__}"
+
+
+def _described(x: Any) -> str:
     fix = "; make it a tensor with asarray() first" if is_array(x) or isinstance(x, list) else ""
-    return f"{where}{kind.__name__}{fix}"
+    return f"{_kind(x)}{fix}"
 
 
 def writable(name: str, x: Tensor) -> Tensor:
@@ -152,7 +267,10 @@ def unary(operation: Elementwise, summary: str) -> Unary:
 
     def function(x: Tensor, /) -> Tensor:
         if type(x) is Tensor and _observer is None:
-            return prepared(operation, x._spec)(x)
+            try:
+                return prepared(operation, x._spec)(x)
+            except MemoryError as error:
+                raise _short(operation, error) from None
         x = tensor(operation.name, x)
         return call(operation, (x._spec,), (x,))
 
@@ -164,7 +282,10 @@ def binary(operation: Elementwise, summary: str) -> Binary:
 
     def function(x1: Tensor | complex, x2: Tensor | complex, /) -> Tensor:
         if type(x1) is Tensor and type(x2) is Tensor and _observer is None:
-            return prepared(operation, x1._spec, x2._spec)(x1, x2)
+            try:
+                return prepared(operation, x1._spec, x2._spec)(x1, x2)
+            except MemoryError as error:
+                raise _short(operation, error) from None
         return elementwise(operation, x1, x2)
 
     shapes = "`x1`, `x2`: tensors whose shapes broadcast, or one a Python scalar (weakly typed)."
@@ -175,10 +296,13 @@ def operator(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
     """The method for ``x + y`` and its like."""
 
     def method(self: Tensor, other: Any, /) -> Any:
-        if type(other) is Tensor and _observer is None:
-            return prepared(operation, self._spec, other._spec)(self, other)
-        if type(other) in SCALARS and _observer is None:
-            return prepared(operation, self._spec, type(other))(self, other)
+        try:
+            if type(other) is Tensor and _observer is None:
+                return prepared(operation, self._spec, other._spec)(self, other)
+            if type(other) in SCALARS and _observer is None:
+                return prepared(operation, self._spec, type(other))(self, other)
+        except MemoryError as error:
+            raise _short(operation, error) from None
         if not _ours(other):
             return NotImplemented
         return elementwise(operation, self, other)
@@ -191,7 +315,10 @@ def reflected(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
 
     def method(self: Tensor, other: Any, /) -> Any:
         if type(other) in SCALARS and _observer is None:
-            return prepared(operation, type(other), self._spec)(other, self)
+            try:
+                return prepared(operation, type(other), self._spec)(other, self)
+            except MemoryError as error:
+                raise _short(operation, error) from None
         return elementwise(operation, other, self) if _ours(other) else NotImplemented
 
     return method
@@ -219,7 +346,12 @@ def _ours(other: Any) -> bool:
 
 def tensors(name: str, arrays: Sequence[Any]) -> tuple[Tensor, ...]:
     """A sequence of tensors, at least one."""
-    if isinstance(arrays, Tensor) or not isinstance(arrays, (tuple, list)) or not arrays:
-        msg = f"{name}: must be called with a tuple or list of at least one tensor"
-        raise TypeError(msg) if not isinstance(arrays, (tuple, list)) else ValueError(msg)
-    return tuple(tensor(name, x) for x in arrays)
+    if not isinstance(arrays, (tuple, list)):
+        msg = f"{name}: arrays must be a tuple or list of tensors, got {shown(arrays)}"
+        raise TypeError(msg)
+    if not arrays:
+        msg = f"{name}: arrays must be at least one tensor, got none"
+        raise ValueError(msg)
+    return tuple(
+        x if type(x) is Tensor else tensor(name, x, f"arrays[{i}]") for i, x in enumerate(arrays)
+    )

@@ -5,22 +5,24 @@ from __future__ import annotations
 import math
 import sys
 from operator import index
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from tensorlayout import dlpack, dtypes
 from tensorlayout.cpu.memory import Array, quietly, tensor_over
+from tensorlayout.cpu.moving import converted
 from tensorlayout.devices import Device, as_device
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.functions import calling
-from tensorlayout.functions.layouts import to_layout
-from tensorlayout.functions.manipulation import broadcast_to, reshape
+from tensorlayout.functions.manipulation import reshape
 from tensorlayout.layout import Layout
+from tensorlayout.layout.checks import MAX_RANK
+from tensorlayout.layout.slots import MAX_SLOTS
 from tensorlayout.plan.creating import Create
 from tensorlayout.plan.elementwise import Elementwise
-from tensorlayout.plan.moving import Copy
-from tensorlayout.plan.results import LayoutSpec, in_dtype, layout_for
+from tensorlayout.plan.moving import Copy, Relayout, View
+from tensorlayout.plan.results import LayoutSpec, in_dtype, layout_for, named
 from tensorlayout.tensor import Tensor
 
 __all__ = [
@@ -60,12 +62,9 @@ def _arange(out: Array, start: float, step: float) -> None:
 
 
 def _linspace(out: Array, start: complex, stop: complex, endpoint: bool) -> None:
-    out[...] = np.linspace(start, stop, out.shape[0], endpoint=endpoint, dtype=_wide(out.dtype))
-
-
-def _wide(dtype: DType) -> Any:
-    """The dtype in which a progression is worked out, so that small floats are rounded once."""
-    return np.complex128 if dtype.kind == "c" else np.float64 if dtype.kind in "fV" else dtype
+    wide = np.complex128 if out.dtype.kind == "c" else np.float64  # small floats are rounded once
+    numbers = np.linspace(start, stop, out.shape[0], endpoint=endpoint, dtype=wide)
+    out[...] = converted(np.floor(numbers), out.dtype) if out.dtype.kind in "iu" else numbers
 
 
 def _eye(out: Array, k: int) -> None:
@@ -77,13 +76,22 @@ def _eye(out: Array, k: int) -> None:
         out[at, at + k] = 1
 
 
-_EMPTY = Create("empty", lambda out: None)
-_FULL = Create("full", _fill)
+def _leave(out: Array) -> None:
+    pass
+
+
+_EMPTY, _EMPTY_LIKE = Create("empty", _leave), Create("empty_like", _leave)
+_FULL, _FULL_LIKE = Create("full", _fill), Create("full_like", _fill)
+_ZEROS, _ZEROS_LIKE = Create("zeros", _fill), Create("zeros_like", _fill)
+_ONES, _ONES_LIKE = Create("ones", _fill), Create("ones_like", _fill)
 _ARANGE = Create("arange", _arange)
 _LINSPACE = Create("linspace", _linspace)
 _EYE = Create("eye", _eye)
-_COPIES = {name: Copy(name) for name in ("asarray", "full", "arange", "meshgrid")}
+_COPYING = ("__setitem__", "arange", "asarray", "full", "full_like", "meshgrid")
+_COPIES = {name: Copy(name) for name in _COPYING}
+_WIDE = View("meshgrid", Layout.broadcast_to)
 _ASARRAY = _COPIES["asarray"]
+_RELAYOUT = Relayout("asarray")
 
 
 def _create(
@@ -94,8 +102,7 @@ def _create(
     layout: LayoutSpec | None,
     *values: Any,
 ) -> Tensor:
-    sizes = (index(shape),) if hasattr(shape, "__index__") else tuple(map(index, shape))
-    asked = tuple(layout) if isinstance(layout, list) else layout
+    sizes, asked = calling.shape(operation.name, shape), calling.layout(operation.name, layout)
     return calling.call(operation, (sizes, dtype, asked, device), values)
 
 
@@ -122,22 +129,28 @@ def asarray(
     Tensor([[1, 2, 3],
             [4, 5, 6]], dtype=int16, device='cpu', layout='(2,3):(1,2)')
     """
-    as_device(device)
+    as_device(device, "asarray: device")
+    copy = calling.flag("asarray", "copy", copy)
+    asked = None if dtype is None else as_dtype(dtype, "asarray: dtype")
     shared = _shared(obj, device, copy)
     if shared is None:
         if copy is False:
             msg = f"asarray: the memory of a {type(obj).__name__} cannot be shared, and copy=False"
             raise ValueError(msg)
-        x = _from_sequence("asarray", obj, None if dtype is None else as_dtype(dtype))
-        return x if layout is None else to_layout(x, layout)
-    kind = shared.dtype if dtype is None else as_dtype(dtype)
+        x = from_sequence("asarray", obj, asked)
+        return x if layout is None else _placed(x, layout, None)
+    kind = shared.dtype if asked is None else asked
     if kind != shared.dtype or copy is True:
         if copy is False:
             msg = f"asarray: {shared.dtype} cannot be seen as {kind} without a copy, and copy=False"
             raise ValueError(msg)
         form = None if layout is None else layout_for("asarray", shared.shape, layout)
         return calling.call(_ASARRAY, (shared._spec, form, kind), (shared,))
-    return shared if layout is None else to_layout(shared, layout, copy=copy)
+    return shared if layout is None else _placed(shared, layout, copy)
+
+
+def _placed(x: Tensor, layout: LayoutSpec, copy: bool | None) -> Tensor:
+    return calling.call(_RELAYOUT, (x._spec, calling.layout("asarray", layout), copy), (x,))
 
 
 def _shared(obj: Any, device: AnyDevice, copy: bool | None) -> Tensor | None:
@@ -148,14 +161,23 @@ def _shared(obj: Any, device: AnyDevice, copy: bool | None) -> Tensor | None:
         return None
     if isinstance(obj, np.ndarray):
         _refuse_mask(obj)
-        return tensor_over(obj)
+        return _over(obj)
     if hasattr(obj, "__dlpack__"):
         asked = False if copy is False else None
-        return dlpack.receive(obj, copy=asked, to_host=device is not None)[0]
+        return dlpack.receive(obj, "asarray", copy=asked, to_host=device is not None)[0]
     try:
-        return tensor_over(np.asarray(memoryview(obj)))
+        return _over(np.asarray(memoryview(obj)))
     except TypeError:
-        return tensor_over(np.asarray(obj)) if hasattr(obj, "__array__") else None
+        return _over(np.asarray(obj)) if hasattr(obj, "__array__") else None
+
+
+def _over(array: Array) -> Tensor | None:
+    """A tensor over an array, if its strides are whole elements; a TypeError for what it holds."""
+    try:
+        return tensor_over(array)
+    except TypeError:
+        as_dtype(array.dtype, "asarray: dtype")
+        raise
 
 
 def _refuse_mask(array: Array) -> None:
@@ -165,7 +187,7 @@ def _refuse_mask(array: Array) -> None:
         raise TypeError(msg)
 
 
-def _from_sequence(name: str, obj: Any, dtype: DType | None) -> Tensor:
+def from_sequence(name: str, obj: Any, dtype: DType | None) -> Tensor:
     """A new tensor from numbers; NumPy finds the shape, and the standard's defaults the dtype."""
     array = _numbers(name, obj, dtype)
     if array.size == 0 and dtype is None and not _holds_arrays(obj):
@@ -182,15 +204,43 @@ def _from_sequence(name: str, obj: Any, dtype: DType | None) -> Tensor:
 def _numbers(name: str, obj: Any, dtype: DType | None) -> Array:
     try:
         array: Array = quietly(np.array, obj)
-    except ValueError as error:
-        msg = f"{name}: sequences inside one another must have equal lengths ({error})"
+    except ValueError:
+        msg = f"{name}: sequences inside one another must have equal lengths, got {_unequal(obj)}"
         raise ValueError(msg) from None
     if _may_hide_large_integers(array) and not _holds_arrays(obj):
         return _exact_numbers(name, np.array(obj, dtype=object), dtype)
     if array.dtype.kind not in "biufcV":
-        msg = f"{name}: a tensor holds numbers, got {type(obj).__name__} of {array.dtype}"
-        raise TypeError(msg)
+        _refuse_content(name, {_CONTENTS.get(array.dtype.kind, array.dtype.name)})
     return array
+
+
+# What NumPy makes of texts and times.
+_CONTENTS = {"U": "str", "S": "bytes", "O": "object"}
+
+
+def _refuse_content(name: str, kinds: set[str]) -> NoReturn:
+    msg = f"{name}: a tensor holds numbers, got {', '.join(sorted(kinds))}"
+    raise TypeError(msg)
+
+
+def _unequal(obj: Any) -> str:
+    """Two lengths of sequences at one depth that differ, for an error."""
+    level = [obj]
+    for _ in range(MAX_RANK):
+        lengths = [len(item) if _has_items(item) else None for item in level]
+        if len(set(lengths)) > 1:
+            other = next(n for n in lengths if n != lengths[0])
+            return f"{_length(lengths[0])} beside {_length(other)}"
+        level = [inner for item in level for inner in item]
+    return f"more than {MAX_RANK} inside one another"
+
+
+def _has_items(item: Any) -> bool:
+    return hasattr(item, "__len__") and not isinstance(item, str) and getattr(item, "ndim", 1) > 0
+
+
+def _length(n: int | None) -> str:
+    return "a number" if n is None else f"a sequence of {n}"
 
 
 def _may_hide_large_integers(array: Array) -> bool:
@@ -202,20 +252,19 @@ def _may_hide_large_integers(array: Array) -> bool:
 
 def _exact_numbers(name: str, numbers: Array, dtype: DType | None) -> Array:
     """Python numbers, some of them integers that int64 does not hold, as an array."""
-    if not all(isinstance(n, (int, float, complex)) for n in numbers.flat):
-        kinds = ", ".join(sorted({type(n).__name__ for n in numbers.flat}))
-        msg = f"{name}: a tensor holds numbers, got {kinds}"
-        raise TypeError(msg)
-    wide = np.result_type(*{type(n) for n in numbers.flat})
+    kinds = {type(n) for n in numbers.flat}
+    if not all(issubclass(kind, (int, float, complex)) for kind in kinds):
+        _refuse_content(name, {kind.__name__ for kind in kinds})
+    wide = np.result_type(*kinds)
     if wide.kind in "bi":
         kind = dtypes.int64 if dtype is None else dtype
         _refuse_misfits(name, numbers, kind)
         wide = kind if kind.kind in "biu" else dtypes.float64
     try:
         return numbers.astype(wide)
-    except OverflowError as error:
-        msg = f"{name}: {error}"
-        raise OverflowError(msg) from None
+    except OverflowError:
+        largest = max((n for n in numbers.flat if isinstance(n, int)), key=abs)
+        raise dtypes.misfit(name, largest, wide) from None
 
 
 def _refuse_misfits(name: str, array: Array, kind: DType) -> None:
@@ -227,8 +276,7 @@ def _refuse_misfits(name: str, array: Array, kind: DType) -> None:
 def _refuse_misfit(name: str, least: int, most: int, kind: DType) -> None:
     limits = np.iinfo(kind)
     if least < limits.min or most > limits.max:
-        msg = f"{name}: the integers do not fit {kind}; give a wider dtype"
-        raise OverflowError(msg)
+        raise dtypes.misfit(name, least if least < limits.min else most, kind)
 
 
 def _holds_arrays(obj: Any) -> bool:
@@ -264,18 +312,22 @@ def full(
     `fill_value`: a number or a tensor of rank 0. dtype: by default that of the kind of Python
     scalar, or of the tensor.
     """
-    value = _value(fill_value, None if dtype is None else as_dtype(dtype))
+    value = _value("full", fill_value, None if dtype is None else as_dtype(dtype, "full: dtype"))
     return _create(_FULL, shape, value.dtype, device, layout, value._memory)
 
 
-def _value(value: Any, dtype: DType | None) -> Tensor:
-    value = calling.operand("full", value)
-    if not isinstance(value, Tensor):
-        return _from_sequence("full", value, dtype)
-    if value.ndim:
-        msg = f"full: the value must be a number, got a tensor of shape {value.shape}"
+def _value(name: str, given: Any, dtype: DType | None) -> Tensor:
+    if type(given) not in dtypes.SCALARS and not isinstance(given, Tensor):
+        if not isinstance(given, (int, float, complex, np.generic)):
+            msg = f"{name}: fill_value must be a number, got {calling.shown(given)}"
+            raise TypeError(msg)
+        given = calling.operand(name, given)
+    if not isinstance(given, Tensor):
+        return from_sequence(name, given, dtype)
+    if given.ndim:
+        msg = f"{name}: fill_value must be a number, got a tensor of shape {given.shape}"
         raise ValueError(msg)
-    return calling.call(_COPIES["full"], (value._spec, None, dtype), (value,))
+    return calling.call(_COPIES[name], (given._spec, None, dtype), (given,))
 
 
 def zeros(
@@ -283,7 +335,7 @@ def zeros(
 ) -> Tensor:
     """A new tensor of zeros; row-major, or in the layout asked for."""
     kind = dtypes.float64 if dtype is None else dtype
-    return _create(_FULL, shape, kind, device, layout, 0)
+    return _create(_ZEROS, shape, kind, device, layout, 0)
 
 
 def ones(
@@ -291,14 +343,15 @@ def ones(
 ) -> Tensor:
     """A new tensor of ones; row-major, or in the layout asked for."""
     kind = dtypes.float64 if dtype is None else dtype
-    return _create(_FULL, shape, kind, device, layout, 1)
+    return _create(_ONES, shape, kind, device, layout, 1)
 
 
 def _like(
     operation: Create, x: Tensor, dtype: Any, device: Any, layout: Any, *values: Any
 ) -> Tensor:
-    x = calling.tensor(f"{operation.name}_like", x)
-    kind = x.dtype if dtype is None else as_dtype(dtype)
+    name = operation.name
+    x = calling.tensor(name, x)
+    kind = x.dtype if dtype is None else as_dtype(dtype, f"{name}: dtype")
     form = in_dtype(x._spec.layout.form, kind) if layout is None else layout
     return _create(operation, x.shape, kind, x.device if device is None else device, form, *values)
 
@@ -307,7 +360,7 @@ def empty_like(
     x: Tensor, /, *, dtype: Any = None, device: AnyDevice = None, layout: LayoutSpec | None = None
 ) -> Tensor:
     """A new tensor of the shape and form of `x` whose elements hold anything."""
-    return _like(_EMPTY, x, dtype, device, layout)
+    return _like(_EMPTY_LIKE, x, dtype, device, layout)
 
 
 def full_like(
@@ -321,22 +374,23 @@ def full_like(
 ) -> Tensor:
     """A new tensor of the shape and form of `x`, of one value."""
     x = calling.tensor("full_like", x)
-    value = _value(fill_value, x.dtype if dtype is None else as_dtype(dtype))
-    return _like(_FULL, x, dtype, device, layout, value._memory)
+    kind = x.dtype if dtype is None else as_dtype(dtype, "full_like: dtype")
+    value = _value("full_like", fill_value, kind)
+    return _like(_FULL_LIKE, x, kind, device, layout, value._memory)
 
 
 def zeros_like(
     x: Tensor, /, *, dtype: Any = None, device: AnyDevice = None, layout: LayoutSpec | None = None
 ) -> Tensor:
     """A new tensor of the shape and form of `x`, of zeros."""
-    return _like(_FULL, x, dtype, device, layout, 0)
+    return _like(_ZEROS_LIKE, x, dtype, device, layout, 0)
 
 
 def ones_like(
     x: Tensor, /, *, dtype: Any = None, device: AnyDevice = None, layout: LayoutSpec | None = None
 ) -> Tensor:
     """A new tensor of the shape and form of `x`, of ones."""
-    return _like(_FULL, x, dtype, device, layout, 1)
+    return _like(_ONES_LIKE, x, dtype, device, layout, 1)
 
 
 def arange(
@@ -357,28 +411,67 @@ def arange(
     >>> tl.arange(1, 8, 3)
     Tensor([1, 4, 7], dtype=int64, device='cpu')
     """
-    first, end, by = map(_python_number, (0, start, step) if stop is None else (start, stop, step))
+    begin, end = (0, start) if stop is None else (start, stop)
+    arguments = {"start": begin, "stop": end, "step": step}
+    first, end, by = (_real("arange", name, given) for name, given in arguments.items())
     if by == 0:
         msg = "arange: step must not be 0"
         raise ValueError(msg)
     whole = all(isinstance(n, int) for n in (first, end, by))
-    kind = (dtypes.int64 if whole else dtypes.float64) if dtype is None else as_dtype(dtype)
-    length = -((first - end) // by) if whole else (end - first) / by
-    if not math.isfinite(length):
-        msg = f"arange: from {first} to {end} by {by} is no finite number of steps"
-        raise ValueError(msg)
-    count = max(0, math.ceil(length))
+    default = dtypes.int64 if whole else dtypes.float64
+    kind = default if dtype is None else _numeric("arange", dtype)
+    count = _steps(first, end, by, whole)
     if whole and count and kind.kind in "iu":
         last = first + (count - 1) * by
         _refuse_misfit("arange", min(first, last), max(first, last), kind)
+    if count > MAX_SLOTS:
+        msg = f"arange: from {first} to {end} by {by} are more than 2**63 - 1 numbers"
+        raise ValueError(msg)
     if not whole and dtypes.in_category(kind, "integral"):
         floats = _create(_ARANGE, count, dtypes.float64, device, None, first, by)
         return calling.call(_COPIES["arange"], (floats._spec, None, kind), (floats,))
     return _create(_ARANGE, count, kind, device, None, first, by)
 
 
-def _python_number(number: Any) -> Any:
-    return index(number) if hasattr(number, "__index__") else float(number)
+def _steps(first: Any, end: Any, by: Any, whole: bool) -> int:
+    """How many numbers there are from `first` to before `end`, `by` apart."""
+    if whole:
+        return int(max(0, -((first - end) // by)))
+    start, stop, step = (_float("arange", n) for n in (first, end, by))
+    length = (stop - start) / step
+    if not math.isfinite(length):
+        msg = f"arange: from {first} to {end} by {by} is no finite number of steps"
+        raise ValueError(msg)
+    return max(0, math.ceil(length))
+
+
+def _real(name: str, argument: str, given: Any, kind: str = "a real number") -> Any:
+    """A real number of any library as a Python integer or float."""
+    if type(given) in (int, float):
+        return given
+    if not isinstance(given, (str, bytes, complex)) and not getattr(given, "ndim", 0):
+        for convert in (index, float):
+            try:
+                return convert(given)
+            except TypeError:
+                continue
+    msg = f"{name}: {argument} must be {kind}, got {calling.shown(given)}"
+    raise TypeError(msg)
+
+
+def _float(name: str, number: Any) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        raise dtypes.misfit(name, number, dtypes.float64) from None
+
+
+def _numeric(name: str, dtype: Any) -> DType:
+    kind = as_dtype(dtype, f"{name}: dtype")
+    if not dtypes.in_category(kind, "numeric"):
+        msg = f"{name}: dtype must be numeric, got {kind}"
+        raise TypeError(msg)
+    return kind
 
 
 def linspace(
@@ -391,14 +484,30 @@ def linspace(
     device: AnyDevice = None,
     endpoint: bool = True,
 ) -> Tensor:
-    """`num` numbers evenly spaced from `start` to `stop` (included unless `endpoint` is False)."""
-    either = isinstance(start, complex) or isinstance(stop, complex)
+    """`num` numbers evenly spaced from `start` to `stop` (included unless `endpoint` is False).
+
+    dtype: float64, or complex128 if either is complex; or the one asked for, to which the numbers
+    are rounded, for integers down, those outside the range to its limits. ValueError for a negative
+    `num`, TypeError for complex numbers in a real dtype.
+    """
+    first, last = _number("linspace", "start", start), _number("linspace", "stop", stop)
+    length = calling.count("linspace", "num", num)
+    either = isinstance(first, complex) or isinstance(last, complex)
     default = dtypes.complex128 if either else dtypes.float64
-    kind = default if dtype is None else as_dtype(dtype)
+    kind = default if dtype is None else _numeric("linspace", dtype)
     if either and not dtypes.in_category(kind, "complex floating"):
         msg = f"linspace: complex numbers cannot become {kind}"
         raise TypeError(msg)
-    return _create(_LINSPACE, (num,), kind, device, None, start, stop, endpoint)
+    return _create(_LINSPACE, length, kind, device, None, first, last, endpoint)
+
+
+def _number(name: str, argument: str, given: Any) -> complex:
+    """A number, of any library, as a Python float or complex."""
+    if isinstance(given, complex):
+        return complex(given)
+    if isinstance(given, Tensor) and given.dtype.kind == "c" and not given.ndim:
+        return complex(given)
+    return _float(name, _real(name, argument, given, "a number"))
 
 
 def eye(
@@ -412,9 +521,11 @@ def eye(
     layout: LayoutSpec | None = None,
 ) -> Tensor:
     """Ones on the diagonal `k` (above the main one if positive), zeros elsewhere."""
-    kind = dtypes.float64 if dtype is None else as_dtype(dtype)
-    shape = (n_rows, n_rows if n_cols is None else n_cols)
-    return _create(_EYE, shape, kind, device, layout, index(k))
+    kind = dtypes.float64 if dtype is None else as_dtype(dtype, "eye: dtype")
+    rows = calling.count("eye", "n_rows", n_rows)
+    columns = rows if n_cols is None else calling.count("eye", "n_cols", n_cols)
+    diagonal = calling.integer("eye", "k", k)
+    return _create(_EYE, (rows, columns), kind, device, layout, diagonal)
 
 
 def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
@@ -428,9 +539,12 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     if not arrays:
         return ()
     given = calling.tensors("meshgrid", arrays)
-    if any(x.ndim != 1 for x in given) or len({x.dtype for x in given}) > 1:
-        msg = "meshgrid: inputs must be of rank 1 and of one dtype"
+    if any(x.ndim != 1 for x in given):
+        msg = f"meshgrid: arrays must be of rank 1, got shapes {[x.shape for x in given]}"
         raise ValueError(msg)
+    if len({x.dtype for x in given}) > 1:
+        msg = f"meshgrid: arrays must be of one dtype, got {', '.join(str(x.dtype) for x in given)}"
+        raise TypeError(msg)
     dims = list(range(len(given)))
     if indexing == "xy" and len(dims) > 1:
         dims[:2] = [1, 0]
@@ -440,8 +554,8 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     grids = []
     for x, d in zip(given, dims, strict=True):
         along = reshape(x, (1,) * d + (x.size,) + (1,) * (len(dims) - d - 1))
-        wide = broadcast_to(along, shape)
-        key = (wide._spec, Layout.row_major(shape), None)
+        wide = calling.call(_WIDE, (along._spec, tuple(shape)), (along,))
+        key = (wide._spec, named("meshgrid", Layout.row_major, shape), None)
         grids.append(calling.call(_COPIES["meshgrid"], key, (wide,)))
     return tuple(grids)
 
@@ -464,7 +578,8 @@ def _triangle(operation: Elementwise, x: Tensor, k: int) -> Tensor:
         msg = f"{operation.name}: needs a rank of at least 2, got shape {x.shape}"
         raise ValueError(msg)
     rows, columns = x.shape[-2:]
-    diagonal = max(-rows, min(index(k), columns))  # a tensor, as a scalar would get the dtype of x
+    k = calling.integer(operation.name, "k", k)
+    diagonal = max(-rows, min(k, columns))  # a tensor, as a scalar would get the dtype of x
     return calling.elementwise(operation, x, np.int64(diagonal))
 
 

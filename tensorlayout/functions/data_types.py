@@ -31,41 +31,56 @@ def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: Any = None) -
     Tensor([  1,   0, 255], dtype=uint8, device='cpu')
     """
     x = calling.tensor("astype", x)
-    as_device(device)
-    kind = as_dtype(dtype)
-    if kind == x.dtype and not copy:
+    as_device(device, "astype: device")
+    kind = as_dtype(dtype, "astype: dtype")
+    copying = calling.flag("astype", "copy", copy)
+    if kind == x.dtype and not copying:
         return x
     return calling.call(_ASTYPE, (x._spec, None, kind), (x,))
 
 
 def can_cast(from_: Any, to: Any, /) -> bool:
     """Whether promotion can turn `from_` (a dtype or a tensor) into `to`."""
-    source = from_.dtype if isinstance(from_, Tensor) else as_dtype(from_)
-    return dtypes.promote(source, as_dtype(to)) == as_dtype(to)
+    target = as_dtype(to, "can_cast: to")
+    return dtypes.promote(_dtype_of(from_, "can_cast: from_"), target) == target
 
 
 def result_type(*arrays_and_dtypes: Any) -> DType:
     """The dtype that tensors, dtypes and Python scalars promote to."""
-    given = [a.dtype if isinstance(a, Tensor) else a for a in arrays_and_dtypes]
-    scalars = [type(a) for a in given if type(a) in dtypes.SCALARS]
-    strong = [as_dtype(a) for a in given if type(a) not in dtypes.SCALARS]
+    scalars = [type(a) for a in arrays_and_dtypes if type(a) in dtypes.SCALARS]
+    strong = [
+        _dtype_of(a, "result_type: each argument")
+        for a in arrays_and_dtypes
+        if type(a) not in dtypes.SCALARS
+    ]
     if not strong:
         msg = "result_type: needs at least one tensor or dtype"
         raise ValueError(msg)
     return reduce(dtypes.promote_scalar, scalars, reduce(dtypes.promote, strong))
 
 
+def _dtype_of(given: Any, argument: str) -> DType:
+    """A dtype, or that of a tensor or NumPy scalar."""
+    return as_dtype(given.dtype if isinstance(given, (Tensor, np.generic)) else given, argument)
+
+
 def isdtype(dtype: Any, kind: Any) -> bool:
     """Whether `dtype` is of a kind: a dtype, a word of the standard, or a tuple of those."""
+    return is_kind("isdtype", as_dtype(dtype, "isdtype: dtype"), kind)
+
+
+def is_kind(name: str, dtype: DType, kind: Any) -> bool:
+    """`isdtype`, in the name of the function `name`."""
     if isinstance(kind, tuple):
-        return any(isdtype(dtype, k) for k in kind)
+        found = [is_kind(name, dtype, k) for k in kind]  # all of them, so that all are checked
+        return any(found)
     if isinstance(kind, str):
         if kind not in dtypes.ISDTYPE_KINDS:
             allowed = ", ".join(sorted(dtypes.ISDTYPE_KINDS))
-            msg = f"isdtype: kind must be a dtype or one of {allowed}, got {kind!r}"
+            msg = f"{name}: kind must be a dtype or one of {allowed}, got {kind!r}"
             raise ValueError(msg)
-        return bool(dtypes.in_category(as_dtype(dtype), kind))
-    return bool(as_dtype(dtype) == as_dtype(kind))
+        return bool(dtypes.in_category(dtype, kind))
+    return bool(dtype == as_dtype(kind, f"{name}: kind"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +107,9 @@ class IntegerInfo:
 
 def finfo(type: Any, /) -> FloatInfo:
     """The limits of a floating-point dtype, or that of a tensor (of its parts, if complex)."""
-    dtype = dtypes.real_of(type.dtype if isinstance(type, Tensor) else as_dtype(type))
+    dtype = dtypes.real_of(_dtype_of(type, "finfo: type"))
     if not dtypes.in_category(dtype, "real floating"):
-        msg = f"finfo: needs a floating-point dtype, got {dtype}"
+        msg = f"finfo: type must be a floating-point dtype, got {dtype}"
         raise TypeError(msg)
     if dtypes.is_bfloat16(dtype):  # 8 bits of significand, the exponents of float32
         largest = float.fromhex("0x1.fep127")
@@ -106,9 +121,9 @@ def finfo(type: Any, /) -> FloatInfo:
 
 def iinfo(type: Any, /) -> IntegerInfo:
     """The limits of an integer dtype, or that of a tensor."""
-    dtype = type.dtype if isinstance(type, Tensor) else as_dtype(type)
+    dtype = _dtype_of(type, "iinfo: type")
     if not dtypes.in_category(dtype, "integral"):
-        msg = f"iinfo: needs an integer dtype, got {dtype}"
+        msg = f"iinfo: type must be an integer dtype, got {dtype}"
         raise TypeError(msg)
     info = np.iinfo(dtype)
     return IntegerInfo(info.bits, int(info.max), int(info.min), dtype)

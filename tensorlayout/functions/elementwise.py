@@ -315,7 +315,10 @@ subtract = _binary("subtract", "numeric", np.subtract, "The difference of the op
 
 
 def _clip(x: Array, least: Array, most: Array, out: Array) -> None:
-    np.minimum(np.maximum(x, least), most, out=out)
+    if dtypes.is_bfloat16(x.dtype):  # NumPy's own function has no loop for it
+        np.minimum(np.maximum(x, least, out=out), most, out=out)
+    else:
+        np.clip(x, least, most, out=out)
 
 
 _CLIP = Elementwise("clip", "real numeric", _clip)
@@ -343,6 +346,11 @@ def clip(
     Tensor([2, 5, 6], dtype=int64, device='cpu')
     """
     x = calling.tensor("clip", x)
+    if not dtypes.in_category(x.dtype, "real numeric"):
+        given = [o for o in (x, min, max) if o is not None]
+        came = ", ".join(str(getattr(o, "dtype", type(o).__name__)) for o in given)
+        msg = f"clip: only real numeric dtypes are allowed, got {came}"
+        raise TypeError(msg)
     least, most = _bound(x, min), _bound(x, max)
     if least is None and most is None:
         return calling.elementwise(_CLIP_NOTHING, x)
@@ -355,7 +363,7 @@ def clip(
 
 def _bound(x: Tensor, bound: Any) -> Any:
     """A bound that does not change the dtype of `x`."""
-    if bound is None or not dtypes.in_category(x.dtype, "real numeric"):
+    if bound is None or type(bound) is int:
         return bound
     bound = calling.operand("clip", bound)
     if not isinstance(bound, Tensor):

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from operator import index
 from typing import Any
 
 import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.functions import calling
-from tensorlayout.functions.creation import asarray
-from tensorlayout.functions.manipulation import broadcast_to
+from tensorlayout.functions.creation import asarray, from_sequence
 from tensorlayout.functions.searching import nonzero
+from tensorlayout.layout import Layout
 from tensorlayout.plan.gathering import Gather, GatherAlong, Scatter
-from tensorlayout.plan.masking import Masked, Select
-from tensorlayout.plan.moving import Assign
+from tensorlayout.plan.masking import Masked, Select, check_mask
+from tensorlayout.plan.moving import Assign, View
 from tensorlayout.plan.results import broadcast_shape, normalized_dims
-from tensorlayout.plan.slicing import Cut, Index, Row
+from tensorlayout.plan.slicing import Cut, Index, Row, too_many
 from tensorlayout.tensor import Tensor
 
 __all__ = ["take", "take_along_axis"]
 
-_INDEX = Index()
+_INDEX = {name: Index(name) for name in ("__getitem__", "__setitem__", "take")}
 _ROW = Row()
+_ROW_TO_WRITE = Row("__setitem__")
 _GATHER = Gather()
 _SELECT = Select()
 _SCATTER = Scatter()
@@ -31,6 +31,7 @@ _MASKED = Masked()
 _ASSIGN = Assign()
 _TAKE = Gather("take")
 _TAKE_ALONG = GatherAlong()
+_WIDE = View("take_along_axis", Layout.broadcast_to)
 
 
 def getitem(x: Tensor, key: Any) -> Tensor:
@@ -41,13 +42,14 @@ def getitem(x: Tensor, key: Any) -> Tensor:
     """
     if type(key) is int:
         return calling.call(_ROW, (x._spec,), (x, key))
-    items = _items(key)
+    name = "__getitem__"
+    items = _items(name, key)
     if _is_basic(items):
-        return _basic(x, items)
-    view, data, dims, front = _split(x, items)
+        return _basic(name, x, items)
+    view, data, dims, front = _split(name, x, items)
     if _is_mask(data):
         return calling.call(_SELECT, (view._spec, dims[0], front, data[0]._spec), (view, *data))
-    data, dims = _positions(data, dims)
+    data, dims = _positions(name, view, data, dims)
     specs = (p._spec for p in data)
     return calling.call(_GATHER, (view._spec, dims, front, *specs), (view, *data))
 
@@ -58,24 +60,49 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
     As if `value` had been copied first, where it shares memory with `x`. Of positions that occur
     twice the last one wins. IndexError for positions outside, before anything is written.
     """
-    calling.writable("__setitem__", x)
-    if isinstance(value, (np.ndarray, list, tuple)):
-        value = asarray(value)
-    value = calling.operand("__setitem__", value)
-    items = () if key is ... else _items(key)
+    name = "__setitem__"
+    calling.writable(name, x)
+    value = _value(name, x, value)
+    items = () if key is ... else _items(name, key)
     kind = value._spec if isinstance(value, Tensor) else type(value)
     if _is_basic(items):
-        part = x if key is ... else getitem(x, key)
+        part = x if key is ... else _part(name, x, key, items)
         calling.call(_ASSIGN, (part._spec, kind), (part, value))
         return
-    view, data, dims, front = _split(x, items)
+    view, data, dims, front = _split(name, x, items)
     if _is_mask(data):
         key = (view._spec, kind, dims[0], front, data[0]._spec)
         calling.call(_MASKED, key, (view, value, *data))
         return
-    data, dims = _positions(data, dims)
+    data, dims = _positions(name, view, data, dims)
     key = (view._spec, kind, dims, front, *(p._spec for p in data))
     calling.call(_SCATTER, key, (view, value, *data))
+
+
+def _value(name: str, x: Tensor, value: Any) -> Any:
+    """What is to be written into `x`, as a tensor or a Python scalar."""
+    if type(value) is Tensor or type(value) in dtypes.SCALARS:
+        return value
+    if isinstance(value, np.ndarray):
+        try:
+            return asarray(value)
+        except TypeError:
+            msg = f"{name}: value must be an array of numbers, got {value.dtype}"
+            raise TypeError(msg) from None
+    if isinstance(value, (list, tuple)):  # numbers, which fit or do not, as a single one does
+        whole = dtypes.in_category(x.dtype, "integral")
+        return from_sequence(name, value, x.dtype if whole else None)
+    if not isinstance(value, (np.generic, int, float, complex)):
+        msg = f"{name}: value must be a tensor, an array or numbers, got {calling.shown(value)}"
+        raise TypeError(msg)
+    return calling.operand(name, value)
+
+
+def _part(name: str, x: Tensor, key: Any, items: tuple[Any, ...]) -> Tensor:
+    """The part of `x` that is to be written, a view."""
+    if type(key) is int:
+        return calling.call(_ROW_TO_WRITE, (x._spec,), (x, key))
+    return _basic(name, x, items)
 
 
 def _is_mask(data: tuple[Tensor, ...]) -> bool:
@@ -83,20 +110,23 @@ def _is_mask(data: tuple[Tensor, ...]) -> bool:
 
 
 def _positions(
-    data: tuple[Tensor, ...], dims: tuple[int, ...]
+    name: str, view: Tensor, data: tuple[Tensor, ...], dims: tuple[int, ...]
 ) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
     """Tensors of positions, one for each dimension: masks become those where they are true."""
     found: list[Tensor] = []
     reached: list[int] = []
     for item, first in zip(data, dims, strict=True):
-        each = nonzero(item) if item.dtype == dtypes.bool else (item,)
+        each: tuple[Tensor, ...] = (item,)
+        if item.dtype == dtypes.bool:
+            check_mask(name, item.shape, view.shape[first : first + item.ndim])
+            each = nonzero(item)
         found += each
         reached += range(first, first + len(each))
     return tuple(found), tuple(reached)
 
 
 def _split(
-    x: Tensor, items: tuple[Any, ...]
+    name: str, x: Tensor, items: tuple[Any, ...]
 ) -> tuple[Tensor, tuple[Tensor, ...], tuple[int, ...], bool]:
     """A key with data in it, as NumPy means it: a view, tensors, and what these index there.
 
@@ -109,7 +139,7 @@ def _split(
     data: list[Tensor] = []
     dims: list[int] = []
     dim = 0  # of the view
-    for item in _filled(x, items):
+    for item in _filled(name, x, items):
         kind: list[Any]
         if isinstance(item, bool):  # a new dimension of size 1, selected or not
             item, kind = asarray([item]), [None]
@@ -122,7 +152,7 @@ def _split(
             dims.append(dim)
         basic += kind
         dim += sum(k is None or isinstance(k, slice) for k in kind)
-    view = x if all(k == slice(None) for k in basic) else _basic(x, tuple(basic))
+    view = x if all(k == slice(None) for k in basic) else _basic(name, x, tuple(basic))
     return view, tuple(data), tuple(dims), _are_apart(items)
 
 
@@ -132,12 +162,11 @@ def _are_apart(items: tuple[Any, ...]) -> bool:
     return sum(a and not b for a, b in zip(advanced, [False, *advanced], strict=False)) > 1
 
 
-def _filled(x: Tensor, items: tuple[Any, ...]) -> tuple[Any, ...]:
+def _filled(name: str, x: Tensor, items: tuple[Any, ...]) -> tuple[Any, ...]:
     """A key with an entry for every dimension of `x`, in place of an Ellipsis or at its end."""
     used = sum(_used(item) for item in items)
     if used > x.ndim or sum(item is ... for item in items) > 1:
-        msg = f"__getitem__: {len(items)} indices (or Ellipses) are too many for shape {x.shape}"
-        raise IndexError(msg)
+        raise too_many(name, len(items), x.shape)
     at = next((i for i, item in enumerate(items) if item is ...), len(items))
     return (*items[:at], *[slice(None)] * (x.ndim - used), *items[at + 1 :])
 
@@ -149,23 +178,25 @@ def _used(item: Any) -> int:
     return 0 if item is None or item is ... or isinstance(item, bool) else 1
 
 
-def _items(key: Any) -> tuple[Any, ...]:
-    return tuple(map(_item, key)) if isinstance(key, tuple) else (_item(key),)
+def _items(name: str, key: Any) -> tuple[Any, ...]:
+    if isinstance(key, tuple):
+        return tuple([_item(name, item) for item in key])
+    return (_item(name, key),)
 
 
-def _item(item: Any) -> Any:
+def _item(name: str, item: Any) -> Any:
     """One entry of a key: an int, slice, None, Ellipsis, bool, or a tensor of positions."""
     if type(item) is int or item is None or item is ... or isinstance(item, bool):
         return item
     if isinstance(item, slice):
         return item
     if isinstance(item, (np.ndarray, list)):
-        item = asarray(item)
+        item = _array(name, item)
         if item.size == 0 and item.dtype == dtypes.float64:
             item = asarray(np.empty(item.shape, np.int64))
     if isinstance(item, Tensor):
         if not dtypes.in_category(item.dtype, "integer or boolean"):
-            msg = f"__getitem__: positions must be integers or booleans, got dtype {item.dtype}"
+            msg = f"{name}: positions must be integers or booleans, got dtype {item.dtype}"
             raise IndexError(msg)
         return int(item) if item.ndim == 0 and item.dtype != dtypes.bool else item
     if isinstance(item, np.bool_):
@@ -173,42 +204,62 @@ def _item(item: Any) -> Any:
     if hasattr(item, "__index__"):
         return item.__index__()
     msg = (
-        "__getitem__: an index must be an integer, a slice, None, Ellipsis, or an integer or"
-        f" boolean tensor, got {type(item).__name__}"
+        f"{name}: an index must be an integer, a slice, None, Ellipsis, or an integer or boolean"
+        f" tensor, got {calling.shown(item)}"
     )
     raise IndexError(msg)
+
+
+def _array(name: str, item: Any) -> Tensor:
+    """Positions in an array or a list."""
+    try:
+        return asarray(item) if isinstance(item, np.ndarray) else from_sequence(name, item, None)
+    except (TypeError, OverflowError):
+        msg = f"{name}: positions must be integers or booleans, got {calling.shown(item)}"
+        raise IndexError(msg) from None
 
 
 def _is_basic(items: tuple[Any, ...]) -> bool:
     return not any(isinstance(item, (Tensor, bool)) for item in items)
 
 
-def _basic(x: Tensor, items: tuple[Any, ...]) -> Tensor:
+def _basic(name: str, x: Tensor, items: tuple[Any, ...]) -> Tensor:
     layout = x._spec.layout
     shape, strides = layout.shape, layout.strides
     cuts: list[Cut] = []
     key: list[Any] = []
     first, dim = layout.offset, 0
-    for item in _filled(x, items):
+    for item in _filled(name, x, items):
         key.append(item)
         if item is None:
             cuts.append("new")
             continue
         size, stride = shape[dim], strides[dim]
         if isinstance(item, slice):
-            start, stop, step = item.indices(size)
+            start, stop, step = _bounds(name, item, size)
             count = len(range(start, stop, step))
             cuts.append((count, step if count > 1 else 1))
             first += start * stride if count else 0
         else:
             if not -size <= item < size:
-                msg = f"__getitem__: index {item} is outside dimension {dim} of shape {shape}"
+                msg = f"{name}: index {item} is outside dimension {dim} of shape {shape}"
                 raise IndexError(msg)
             cuts.append("int")
             first += item % size * stride
         dim += 1
     key.append(...)  # keeps NumPy from making a scalar of a single element
-    return calling.call(_INDEX, (x._spec, *cuts), (x, tuple(key), first))
+    return calling.call(_INDEX[name], (x._spec, *cuts), (x, tuple(key), first))
+
+
+def _bounds(name: str, item: slice, size: int) -> tuple[int, int, int]:
+    try:
+        return item.indices(size)
+    except TypeError:
+        msg = f"{name}: a slice must be of integers or None, got {calling.shown(item)}"
+        raise TypeError(msg) from None
+    except ValueError:
+        msg = f"{name}: the step of a slice must not be 0, got {calling.shown(item)}"
+        raise ValueError(msg) from None
 
 
 def iterate(x: Tensor) -> Iterator[Tensor]:
@@ -237,9 +288,9 @@ def take(x: Tensor, indices: Tensor | int, /, *, axis: int | None = None) -> Ten
             msg = f"take: axis must be given for a tensor of rank {x.ndim}"
             raise ValueError(msg)
         axis = 0
-    (dim,) = normalized_dims("take", index(axis), x.ndim)
-    if isinstance(indices, int):
-        return getitem(x, (*[slice(None)] * dim, indices))
+    (dim,) = normalized_dims("take", calling.integer("take", "axis", axis), x.ndim)
+    if isinstance(indices, int) and not isinstance(indices, bool):
+        return _basic("take", x, (*[slice(None)] * dim, int(indices)))
     positions = _integral("take", indices)
     return calling.call(_TAKE, (x._spec, (dim,), False, positions._spec), (x, positions))
 
@@ -259,7 +310,8 @@ def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
     if x.ndim != indices.ndim:
         msg = f"take_along_axis: ranks must be equal, got shapes {x.shape} and {indices.shape}"
         raise ValueError(msg)
-    (dim,) = normalized_dims("take_along_axis", index(axis), x.ndim)
+    given = calling.integer("take_along_axis", "axis", axis)
+    (dim,) = normalized_dims("take_along_axis", given, x.ndim)
     around = [_with(s, dim, 1) for s in (x.shape, indices.shape)]
     shape = broadcast_shape("take_along_axis", around)
     wide = _broadcast(x, _with(shape, dim, x.shape[dim]))
@@ -268,15 +320,15 @@ def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
 
 
 def _integral(name: str, x: Any) -> Tensor:
-    found = calling.tensor(name, x)
+    found = calling.tensor(name, x, "indices")
     if not dtypes.in_category(found.dtype, "integral"):
-        msg = f"{name}: only integral dtypes are allowed as indices, got {found.dtype}"
+        msg = f"{name}: indices must be of an integer dtype, got {found.dtype}"
         raise TypeError(msg)
     return found
 
 
 def _broadcast(x: Tensor, shape: tuple[int, ...]) -> Tensor:
-    return x if x.shape == shape else broadcast_to(x, shape)
+    return x if x.shape == shape else calling.call(_WIDE, (x._spec, shape), (x,))
 
 
 def _with(shape: tuple[int, ...], dim: int, size: int) -> tuple[int, ...]:

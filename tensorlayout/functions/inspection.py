@@ -6,7 +6,7 @@ from typing import Any
 
 from tensorlayout import devices, dtypes
 from tensorlayout.dtypes import DType
-from tensorlayout.functions.data_types import isdtype
+from tensorlayout.functions.data_types import is_kind
 
 __all__ = ["__array_namespace_info__"]
 
@@ -24,7 +24,7 @@ class NamespaceInfo:
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
         """The dtypes of new tensors by kind of number."""
-        devices.as_device(device)
+        devices.as_device(device, "default_dtypes: device")
         return {
             "real floating": dtypes.float64,
             "complex floating": dtypes.complex128,
@@ -36,9 +36,9 @@ class NamespaceInfo:
         self, *, device: Any = None, kind: str | tuple[str, ...] | None = None
     ) -> dict[str, DType]:
         """The standard's dtypes of a kind, by name (float16 and bfloat16 exist besides)."""
-        devices.as_device(device)
+        devices.as_device(device, "dtypes: device")
         wanted = dtypes.STANDARD
-        return {d.name: d for d in wanted if kind is None or isdtype(d, kind)}
+        return {d.name: d for d in wanted if kind is None or is_kind("dtypes", d, kind)}
 
     def devices(self) -> tuple[devices.Device, ...]:
         """The devices of this machine."""

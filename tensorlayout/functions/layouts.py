@@ -13,7 +13,7 @@ from tensorlayout.dtypes import as_dtype
 from tensorlayout.functions import calling
 from tensorlayout.layout import Layout
 from tensorlayout.plan.moving import Relayout
-from tensorlayout.plan.results import LayoutSpec, checked_padding
+from tensorlayout.plan.results import LayoutSpec, addressed, checked_padding, named
 from tensorlayout.tensor import Home, Spec, Tensor
 
 __all__ = ["from_storage", "to_layout"]
@@ -39,8 +39,11 @@ def to_layout(x: Tensor, /, layout: LayoutSpec, *, copy: bool | None = None) -> 
     (1, 2)
     """
     x = calling.tensor("to_layout", x)
-    asked = tuple(layout) if isinstance(layout, list) else layout
-    return calling.call(_RELAYOUT, (x._spec, asked, copy), (x,))
+    if layout is None:
+        msg = "to_layout: layout must say which, got None"
+        raise TypeError(msg)
+    asked, copying = calling.layout("to_layout", layout), calling.flag("to_layout", "copy", copy)
+    return calling.call(_RELAYOUT, (x._spec, asked, copying), (x,))
 
 
 def from_storage(
@@ -55,13 +58,12 @@ def from_storage(
 
     ValueError where the storage has fewer bytes than the layout requires, or is not one run.
     """
-    kind = as_dtype(dtype)
-    placed = Layout.parse(layout) if isinstance(layout, str) else layout
+    kind = as_dtype(dtype, "from_storage: dtype")
+    placed = _strided(layout)
+    spec = addressed("from_storage", Spec(kind, placed, CPU))
     if fill_padding:
-        checked_padding(placed, kind)
-    if isinstance(storage, np.ndarray) and storage.flags.c_contiguous:
-        storage = storage.reshape(-1).view(np.uint8)  # the buffer protocol has no bfloat16
-    view = memoryview(storage)
+        checked_padding("from_storage", placed, kind)
+    view = _buffer(storage)
     if not view.c_contiguous:
         msg = "from_storage: the storage must be one run of bytes (C-contiguous)"
         raise ValueError(msg)
@@ -74,7 +76,31 @@ def from_storage(
         )
         raise ValueError(msg)
     memory = array_over(octets, kind, placed)
-    tensor = Tensor._new(memory, Spec(kind, placed, CPU), Home(octets, placed.lowest))
+    tensor = Tensor._new(memory, spec, Home(octets, placed.lowest))
     if fill_padding:
         write_padding(calling.writable("from_storage", tensor))
     return tensor
+
+
+def _strided(layout: Any) -> Layout:
+    """A layout, from its text too, that tensors can have."""
+    if isinstance(layout, str):
+        layout = named("from_storage", Layout.parse, layout)
+    if not isinstance(layout, Layout):
+        msg = f"from_storage: layout must be a Layout or its text, got {calling.shown(layout)}"
+        raise TypeError(msg)
+    if layout.is_tiled:
+        msg = f"from_storage: layout {layout} is tiled; tensors hold strided layouts only so far"
+        raise NotImplementedError(msg)
+    return layout
+
+
+def _buffer(storage: Any) -> memoryview:
+    if isinstance(storage, np.ndarray) and storage.flags.c_contiguous:
+        storage = storage.reshape(-1).view(np.uint8)  # the buffer protocol has no bfloat16
+    try:
+        return memoryview(storage)
+    except TypeError:
+        came = calling.shown(storage)
+        msg = f"from_storage: storage must have the buffer protocol, got {came}"
+        raise TypeError(msg) from None

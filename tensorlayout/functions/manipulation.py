@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
-from operator import index
 from typing import Any
 
 from tensorlayout import dtypes
 from tensorlayout.cpu.gathering import repeated
 from tensorlayout.functions import calling, statistical
 from tensorlayout.layout import Layout
+from tensorlayout.layout.checks import MAX_RANK
 from tensorlayout.plan.gathering import Gather
 from tensorlayout.plan.library import Library
 from tensorlayout.plan.moving import Copy, Join, Reshape, View
-from tensorlayout.plan.results import AxisError, broadcast_shape, normalized_dims
+from tensorlayout.plan.results import broadcast_shape, normalized_dims
 from tensorlayout.tensor import Tensor
 
 __all__ = [
@@ -43,14 +43,14 @@ def _permuted(layout: Layout, axes: tuple[int, ...]) -> Layout:
     if len(axes) != layout.ndim:
         msg = f"permute_dims: axes must be a permutation of {layout.ndim} dimensions, got {axes}"
         raise ValueError(msg)
-    return layout.permute(normalized_dims("permute_dims", axes, layout.ndim))
+    return layout.permute(normalized_dims("permute_dims", axes, layout.ndim, "axes"))
 
 
 def _moved(
     layout: Layout, source: int | tuple[int, ...], destination: int | tuple[int, ...]
 ) -> Layout:
-    sources = normalized_dims("moveaxis", source, layout.ndim)
-    destinations = normalized_dims("moveaxis", destination, layout.ndim)
+    sources = normalized_dims("moveaxis", source, layout.ndim, "source")
+    destinations = normalized_dims("moveaxis", destination, layout.ndim, "destination")
     if len(sources) != len(destinations):
         msg = f"moveaxis: source {source} and destination {destination} must be equally many"
         raise ValueError(msg)
@@ -72,7 +72,26 @@ def _expanded(layout: Layout, axis: int | tuple[int, ...]) -> Layout:
 
 
 def _squeezed(layout: Layout, axis: int | tuple[int, ...]) -> Layout:
-    return layout.squeeze(normalized_dims("squeeze", axis, layout.ndim))
+    dims = normalized_dims("squeeze", axis, layout.ndim)
+    for d in dims:
+        if layout.shape[d] != 1:
+            msg = (
+                f"squeeze: axis must name dimensions of size 1, got {axis} of shape {layout.shape}"
+            )
+            raise ValueError(msg)
+    return layout.squeeze(dims)
+
+
+def _broadcast(layout: Layout, shape: tuple[int, ...]) -> Layout:
+    lead = len(shape) - layout.ndim
+    sizes = zip(layout.shape, shape[lead:], strict=True) if lead >= 0 else [(0, -1)]
+    if min(shape, default=0) < 0:
+        msg = f"broadcast_to: shape must hold no negative sizes, got {shape}"
+    elif any(n not in (1, m) for n, m in sizes):
+        msg = f"broadcast_to: shape {layout.shape} cannot be broadcast to {shape}"
+    else:
+        return layout.broadcast_to(shape)
+    raise ValueError(msg)
 
 
 def _flipped(layout: Layout, axis: int | tuple[int, ...] | None) -> Layout | None:
@@ -96,7 +115,9 @@ def _selected(layout: Layout, axis: int, at: int) -> Layout | None:
 
 _PERMUTE = View("permute_dims", _permuted)
 _MOVE = View("moveaxis", _moved)
-_BROADCAST = View("broadcast_to", Layout.broadcast_to)
+_BROADCAST = View("broadcast_to", _broadcast)
+_BROADCAST_ALL = View("broadcast_arrays", Layout.broadcast_to)
+_LEAD = View("stack", Layout.broadcast_to)
 _FLIP = View("flip", _flipped)
 _EXPAND = View("expand_dims", _expanded)
 _SQUEEZE = View("squeeze", _squeezed)
@@ -104,6 +125,7 @@ _WINDOW = View("sliding_window", _windows)
 _SELECT = View("unstack", _selected)
 _COPIES = {name: Copy(name) for name in ("repeat", "tile")}
 _MERGED = {name: View(name, _packed_anew) for name in ("repeat", "tile")}
+_WIDE = {name: View(name, Layout.broadcast_to) for name in ("repeat", "tile")}
 _REPEAT = Gather("repeat")
 _POSITIONS = Library("repeat", "integral", repeated)
 _RESHAPE = Reshape()
@@ -126,12 +148,15 @@ def permute_dims(x: Tensor, /, axes: Sequence[int]) -> Tensor:
     >>> tl.permute_dims(tl.zeros((4, 5, 3), dtype=tl.uint8), (2, 0, 1)).layout
     Layout.parse('(3,4,5):(1,15,3)')
     """
-    return _view(_PERMUTE, x, calling.integers(axes))
+    given = calling.integers(axes, "permute_dims", "axes", none=False)
+    return _view(_PERMUTE, x, (given,) if isinstance(given, int) else given)
 
 
 def moveaxis(x: Tensor, source: int | Sequence[int], destination: int | Sequence[int], /) -> Tensor:
     """Some dimensions at other places, the rest in their order. A view."""
-    return _view(_MOVE, x, calling.integers(source), calling.integers(destination))
+    sources = calling.integers(source, "moveaxis", "source", none=False)
+    destinations = calling.integers(destination, "moveaxis", "destination", none=False)
+    return _view(_MOVE, x, sources, destinations)
 
 
 def broadcast_to(x: Tensor, /, shape: Sequence[int]) -> Tensor:
@@ -139,34 +164,38 @@ def broadcast_to(x: Tensor, /, shape: Sequence[int]) -> Tensor:
 
     The result shares slots between its elements, so it cannot be written to.
     """
-    return _view(_BROADCAST, x, tuple(shape))
+    return _view(_BROADCAST, x, calling.shape("broadcast_to", shape))
 
 
 def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
     """All tensors broadcast to their common shape. Views."""
     given = tuple(calling.tensor("broadcast_arrays", x) for x in arrays)
     shape = broadcast_shape("broadcast_arrays", [x.shape for x in given])
-    return tuple(broadcast_to(x, shape) for x in given)
+    return tuple(_view(_BROADCAST_ALL, x, shape) for x in given)
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     """The shape that all given shapes broadcast to; ValueError where none exists."""
-    return broadcast_shape("broadcast_shapes", [tuple(shape) for shape in shapes])
+    given = [calling.shape("broadcast_shapes", shape) for shape in shapes]
+    if any(n < 0 for shape in given for n in shape):
+        msg = f"broadcast_shapes: shape must hold no negative sizes, got {given}"
+        raise ValueError(msg)
+    return broadcast_shape("broadcast_shapes", given)
 
 
 def expand_dims(x: Tensor, /, axis: int | Sequence[int] = 0) -> Tensor:
     """New dimensions of size 1 at `axis`, counted in the result. A view."""
-    return _view(_EXPAND, x, calling.integers(axis))
+    return _view(_EXPAND, x, calling.integers(axis, "expand_dims", none=False))
 
 
 def squeeze(x: Tensor, /, axis: int | Sequence[int]) -> Tensor:
     """The dimensions `axis`, which must have size 1, gone. A view."""
-    return _view(_SQUEEZE, x, calling.integers(axis))
+    return _view(_SQUEEZE, x, calling.integers(axis, "squeeze", none=False))
 
 
 def flip(x: Tensor, /, *, axis: int | Sequence[int] | None = None) -> Tensor:
     """The elements in reverse along `axis` (all by default), by negative strides. A view."""
-    return _view(_FLIP, x, calling.integers(axis))
+    return _view(_FLIP, x, calling.integers(axis, "flip"))
 
 
 def sliding_window(
@@ -179,7 +208,8 @@ def sliding_window(
     Tensor([[0, 1, 2],
             [1, 2, 3]], dtype=int64, device='cpu', layout='(2,3):(1,1)')
     """
-    return _view(_WINDOW, x, calling.integers(window_shape), calling.integers(axis))
+    sizes = calling.integers(window_shape, "sliding_window", "window_shape", none=False)
+    return _view(_WINDOW, x, sizes, calling.integers(axis, "sliding_window"))
 
 
 def reshape(x: Tensor, /, shape: Sequence[int] | int, *, copy: bool | None = None) -> Tensor:
@@ -193,7 +223,8 @@ def reshape(x: Tensor, /, shape: Sequence[int] | int, *, copy: bool | None = Non
             [3, 4, 5]], dtype=int64, device='cpu')
     """
     x = calling.tensor("reshape", x)
-    return calling.call(_RESHAPE, (x._spec, calling.integers(shape), copy), (x,))
+    sizes = calling.integers(shape, "reshape", "shape", none=False)
+    return calling.call(_RESHAPE, (x._spec, sizes, calling.flag("reshape", "copy", copy)), (x,))
 
 
 def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
@@ -208,8 +239,13 @@ def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
     if given[0].ndim == 0:
         msg = "concat: tensors of rank 0 have no axis to join along; use stack()"
         raise ValueError(msg)
-    dim = normalized_dims("concat", int(axis), given[0].ndim)[0]
+    dim = _dim("concat", axis, given[0].ndim)
     return _join(_CONCAT, given, dim)
+
+
+def _dim(name: str, axis: Any, ndim: int) -> int:
+    """One axis, counted from the front."""
+    return normalized_dims(name, calling.integer(name, "axis", axis), ndim)[0]
 
 
 def _join(operation: Join, given: tuple[Tensor, ...], dim: int) -> Tensor:
@@ -226,17 +262,17 @@ def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
     if any(x.shape != given[0].shape for x in given):
         msg = f"stack: shapes must be equal, got {[x.shape for x in given]}"
         raise ValueError(msg)
-    dim = normalized_dims("stack", int(axis), given[0].ndim + 1)[0]
+    dim = _dim("stack", axis, given[0].ndim + 1)
     # A leading dimension that broadcasting adds is the most major one, whatever the order of the
     # rest (expand_dims keeps a column-major order); moved to its place afterwards, it stays so.
-    joined = _join(_STACK, tuple(broadcast_to(x, (1, *x.shape)) for x in given), 0)
+    joined = _join(_STACK, tuple(_view(_LEAD, x, (1, *x.shape)) for x in given), 0)
     return moveaxis(joined, 0, dim) if dim else joined
 
 
 def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     """The slices along `axis`, without that dimension. Views."""
     x = calling.tensor("unstack", x)
-    (dim,) = normalized_dims("unstack", int(axis), x.ndim)
+    dim = _dim("unstack", axis, x.ndim)
     return tuple(_view(_SELECT, x, dim, i) for i in range(x.shape[dim]))
 
 
@@ -248,19 +284,19 @@ def roll(
     Without `axis` the elements move in row-major index order. Layout: packed in the input's order.
     """
     x = calling.tensor("roll", x)
-    if axis is None:
-        return reshape(roll(reshape(x, (-1,)), shift, axis=0), x.shape)
-    given = tuple(axis) if isinstance(axis, (tuple, list)) else (int(axis),)  # type: ignore[arg-type]
-    shifts = tuple(shift) if isinstance(shift, (tuple, list)) else (int(shift),) * len(given)  # type: ignore[arg-type]
+    steps = calling.integers(shift, "roll", "shift", none=False)
+    axes = calling.integers(axis, "roll")
+    given = axes if isinstance(axes, tuple) else (axes,)
+    shifts = steps if isinstance(steps, tuple) else (steps,) * len(given)
     if len(shifts) != len(given):
         msg = f"roll: shift {shift} and axis {axis} must be equally many"
         raise ValueError(msg)
-    for d, by in zip(given, shifts, strict=True):
-        if not -x.ndim <= d < x.ndim:
-            msg = f"roll: axis must be at least {-x.ndim} and below {x.ndim}, got {d}"
-            raise AxisError(msg)
-        dim = d % x.ndim
-        at = (-int(by)) % max(x.shape[dim], 1)
+    if axis is None:
+        return reshape(roll(reshape(x, (-1,)), shifts[0], axis=0), x.shape)
+    # All of them before anything moves; one may occur twice.
+    dims = [normalized_dims("roll", d, x.ndim)[0] for d in given]
+    for dim, by in zip(dims, shifts, strict=True):
+        at = -by % max(x.shape[dim], 1)
         before = [slice(None)] * dim
         x = concat([x[(*before, slice(at, None))], x[(*before, slice(0, at))]], axis=dim)
     return x
@@ -280,19 +316,19 @@ def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> T
     x = calling.tensor("repeat", x)
     if axis is None:
         x, axis = reshape(x, (-1,)), 0
-    (dim,) = normalized_dims("repeat", index(axis), x.ndim)
+    dim = _dim("repeat", axis, x.ndim)
     if isinstance(repeats, Tensor) and repeats.ndim > 0:
         counts = _counts(repeats, x.shape[dim])
         positions = calling.library(_POSITIONS, counts)
         return calling.call(_REPEAT, (x._spec, (dim,), False, positions._spec), (x, positions))
-    times = index(repeats)
-    if times < 0:
-        msg = f"repeat: repeats must not be negative, got {times}"
-        raise ValueError(msg)
+    times = calling.count("repeat", "repeats", repeats)
     return _copies("repeat", x, [times if d == dim else 1 for d in range(x.ndim)], inside=True)
 
 
 def _counts(repeats: Tensor, size: int) -> Tensor:
+    if not dtypes.in_category(repeats.dtype, "integral"):
+        msg = f"repeat: repeats must be integers, got {repeats.dtype}"
+        raise TypeError(msg)
     if repeats.shape not in ((size,), (1,)):
         msg = f"repeat: repeats must have shape ({size},), got {repeats.shape}"
         raise ValueError(msg)
@@ -315,11 +351,15 @@ def tile(x: Tensor, repetitions: Sequence[int], /) -> Tensor:
             [1, 2, 1, 2]], dtype=int64, device='cpu')
     """
     x = calling.tensor("tile", x)
-    times = tuple(map(index, repetitions))
+    given = calling.integers(repetitions, "tile", "repetitions", none=False)
+    times = (given,) if isinstance(given, int) else given
     if any(n < 0 for n in times):
         msg = f"tile: repetitions must not be negative, got {times}"
         raise ValueError(msg)
     new = max(len(times) - x.ndim, 0)
+    if len(times) > MAX_RANK:
+        msg = f"tile: at most {MAX_RANK} dimensions are allowed, got {len(times)} repetitions"
+        raise ValueError(msg)
     if new:  # by a leading dimension that broadcasting adds, which is the slowest in any order
         x = broadcast_to(x, (*(1,) * new, *x.shape))
     return _copies("tile", x, (1,) * (x.ndim - len(times)) + times, inside=False)
@@ -334,7 +374,7 @@ def _copies(name: str, x: Tensor, times: Sequence[int], *, inside: bool) -> Tens
     sizes = x.shape
     pairs = list(zip(sizes, times, strict=True) if inside else zip(times, sizes, strict=True))
     apart = [n for n in sizes for n in ((n, 1) if inside else (1, n))]
-    wide = broadcast_to(reshape(x, apart), [n for pair in pairs for n in pair])
+    wide = _view(_WIDE[name], reshape(x, apart), tuple(n for pair in pairs for n in pair))
     order = [half for d in x.layout.minor_to_major for half in (2 * d + 1, 2 * d)]
     packed = Layout.packed(wide.shape, order)
     copied = calling.call(_COPIES[name], (wide._spec, packed, None), (wide,))

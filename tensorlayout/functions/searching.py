@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-import numpy as np
-
 from tensorlayout import dtypes
-from tensorlayout.cpu import library, positions, reducing
-from tensorlayout.cpu.memory import Array
+from tensorlayout.cpu import choosing, library, positions, reducing
 from tensorlayout.dtypes import DType
 from tensorlayout.functions import calling
 from tensorlayout.functions.creation import asarray
@@ -22,12 +19,7 @@ from tensorlayout.tensor import Tensor
 __all__ = ["argmax", "argmin", "count_nonzero", "nonzero", "searchsorted", "where"]
 
 
-def _choose(condition: Array, x1: Array, x2: Array, out: Array) -> None:
-    out[...] = x2
-    np.copyto(out, x1, where=condition)
-
-
-_WHERE = Elementwise("where", "any", _choose, abstain=(0,))
+_WHERE = Elementwise("where", "any", choosing.choose, abstain=(0,), repair=choosing.BY_BITS)
 
 
 def where(condition: Tensor, x1: Tensor | complex, x2: Tensor | complex, /) -> Tensor:

@@ -31,6 +31,7 @@ class Create:
         self, shape: tuple[int, ...], dtype: Any, layout: LayoutSpec | None, device: Any
     ) -> CreatePlan:
         """The plan, from arguments as users give them."""
-        kind = as_dtype(dtype)
-        placed = checked_padding(layout_for(self.name, shape, layout), kind)
-        return CreatePlan(self, Spec(kind, placed, as_device(device)))
+        kind = as_dtype(dtype, f"{self.name}: dtype")
+        where = as_device(device, f"{self.name}: device")
+        placed = checked_padding(self.name, layout_for(self.name, shape, layout), kind)
+        return CreatePlan(self, Spec(kind, placed, where))

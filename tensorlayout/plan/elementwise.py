@@ -36,7 +36,7 @@ class Elementwise:
     function of the CPU; `abstain`, operands that vote on the layout only if no other does (the
     condition of `where`), which also stay out of promotion; `integers`, what integers are taken as
     where the standard wants floating-point operands: refused if None; `repair`, by name of dtype,
-    what the CPU runs in place of `numpy` where that departs from the standard's special cases;
+    what the CPU runs in place of `numpy` where that departs from the standard or is slow;
     `usual`, whether a Python scalar as last operand needs no repair.
     """
 
@@ -104,11 +104,12 @@ class Elementwise:
         return promoted
 
     def _input_dtypes(self, operands: tuple[Operand, ...], promoted: DType) -> tuple[DType, ...]:
-        # int64 and uint64 promote to float64, in which neighbours may be equal: they are compared
-        # as the integers that they are.
-        exact = self.result == "bool" and promoted == dtypes.float64 and _all_integral(operands)
+        # Signed integers and uint64 promote to float64, in which neighbours may be equal: they are
+        # compared as integers.
+        if self.result == "bool" and promoted == dtypes.float64 and _all_integral(operands):
+            return tuple(_widest(o) for o in operands if isinstance(o, Spec))
         return tuple(
-            o.dtype if isinstance(o, Spec) and (exact or i in self.abstain) else promoted
+            o.dtype if i in self.abstain and isinstance(o, Spec) else promoted
             for i, o in enumerate(operands)
         )
 
@@ -125,6 +126,10 @@ class Elementwise:
         ]
         voting = [layout for i, layout in full if i not in self.abstain]
         return voting or [layout for _, layout in full]
+
+
+def _widest(operand: Spec) -> DType:
+    return dtypes.int64 if operand.dtype.kind == "i" else dtypes.uint64
 
 
 def _all_integral(operands: tuple[Operand, ...]) -> bool:

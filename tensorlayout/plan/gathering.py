@@ -10,7 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tensorlayout.layout import Layout
-from tensorlayout.plan.results import broadcast_shape, one_device, refuse_complex, voted_layout
+from tensorlayout.plan.results import (
+    broadcast_shape,
+    named,
+    one_device,
+    refuse_complex,
+    voted_layout,
+)
 from tensorlayout.tensor import Spec
 
 
@@ -65,7 +71,8 @@ class Gather:
         spread = broadcast_shape(self.name, [p.layout.shape for p in positions])
         voters = [p.layout for p in positions if p.layout.shape == spread]
         reach = reach_into(source.layout, dims, front, voted_layout(spread, voters).minor_to_major)
-        layout = Layout.packed(shape_read(source.layout, spread, reach), reach.order)
+        shape = shape_read(source.layout, spread, reach)
+        layout = named(self.name, Layout.packed, shape, reach.order)
         result = Spec(source.dtype, layout, source.device)
         return GatherPlan(self.name, source, positions, result, reach)
 

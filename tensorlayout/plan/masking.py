@@ -64,6 +64,13 @@ class Masked:
         return MaskedPlan(self.name, destination, value, seen, reach, spread)
 
 
+def check_mask(name: str, mask: tuple[int, ...], sizes: tuple[int, ...]) -> None:
+    """IndexError where a mask does not have the sizes of the dimensions under it, or 0."""
+    if any(n not in (m, 0) for n, m in zip(mask, sizes, strict=True)):
+        msg = f"{name}: a mask of shape {mask} does not fit dimensions of sizes {sizes}"
+        raise IndexError(msg)
+
+
 def _under_mask(name: str, spec: Spec, first: int, mask: Spec) -> tuple[Spec, tuple[int, ...]]:
     """The tensor with the dimensions under a mask as one, where its strides allow, and those.
 
@@ -72,11 +79,7 @@ def _under_mask(name: str, spec: Spec, first: int, mask: Spec) -> tuple[Spec, tu
     shape, rank = spec.layout.shape, mask.layout.ndim
     dims = tuple(range(first, first + rank))
     sizes = shape[first : first + rank]
-    if any(n not in (m, 0) for n, m in zip(mask.layout.shape, sizes, strict=True)):
-        msg = (
-            f"{name}: a mask of shape {mask.layout.shape} does not fit dimensions of sizes {sizes}"
-        )
-        raise IndexError(msg)
+    check_mask(name, mask.layout.shape, sizes)
     if rank == 1 or mask.layout.shape != sizes:
         return spec, dims
     merged = spec.layout.reshape((*shape[:first], math.prod(sizes), *shape[first + rank :]))

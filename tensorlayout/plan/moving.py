@@ -11,9 +11,11 @@ from tensorlayout.dtypes import DType, real_of
 from tensorlayout.layout import Layout
 from tensorlayout.plan.results import (
     LayoutSpec,
+    addressed,
     checked_padding,
     in_dtype,
     layout_for,
+    named,
     one_device,
     refuse_complex,
 )
@@ -41,6 +43,7 @@ class CopyPlan:
 class AssignPlan:
     """A write of one tensor's elements, or one Python scalar, into another tensor."""
 
+    name: str
     source: Spec | type
     result: Spec
 
@@ -71,11 +74,12 @@ class View:
 
     def plan(self, source: Spec, *static: Any) -> ViewPlan:
         """The plan; the view must exist."""
-        layout = self.relayout(source.layout, *static)
+        layout = named(self.name, self.relayout, source.layout, *static)
         if layout is None:
             msg = f"{self.name}: layout {source.layout} has no such view; copy it first"
             raise ValueError(msg)
-        return ViewPlan(source, Spec(source.dtype, layout, source.device), layout.lowest)
+        result = addressed(self.name, Spec(source.dtype, layout, source.device))
+        return ViewPlan(source, result, layout.lowest)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,7 +117,10 @@ class Copy:
             msg = f"{self.name}: {source.dtype} cannot become {kind}; take real() or abs() first"
             raise TypeError(msg)
         form = source.layout.form
-        placed = in_dtype(form, kind) if layout is None else checked_padding(layout, kind)
+        if layout is None:
+            placed = in_dtype(form, kind)
+        else:
+            placed = checked_padding(self.name, layout, kind)
         return CopyPlan(source, Spec(kind, placed, source.device))
 
 
@@ -152,14 +159,16 @@ class Reshape:
 
     def plan(self, source: Spec, shape: int | tuple[int, ...], copy: bool | None) -> Any:
         """The plan: of a view or of a copy, as `copy` allows (True always, None if needed)."""
-        shape = inferred_shape("reshape", shape, source.layout.size)
-        layout = source.layout.reshape(shape)
+        shape = inferred_shape(self.name, shape, source.layout.size)
+        layout = named(self.name, source.layout.reshape, shape)
         if layout is not None and copy is not True:
-            return ViewPlan(source, Spec(source.dtype, layout, source.device), layout.lowest)
+            result = addressed(self.name, Spec(source.dtype, layout, source.device))
+            return ViewPlan(source, result, layout.lowest)
         if copy is False:
-            msg = f"reshape: layout {source.layout} has no view of shape {shape}, and copy=False"
+            came = source.layout
+            msg = f"{self.name}: layout {came} has no view of shape {shape}, and copy=False"
             raise ValueError(msg)
-        result = Spec(source.dtype, Layout.row_major(shape), source.device)
+        result = Spec(source.dtype, named(self.name, Layout.row_major, shape), source.device)
         return ReshapePlan(source, result)
 
 
@@ -182,7 +191,7 @@ class Assign:
                 )
                 raise ValueError(msg) from None
         refuse_complex(self.name, destination, value)
-        return AssignPlan(value, destination)
+        return AssignPlan(self.name, value, destination)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -208,7 +217,8 @@ class Join:
                 raise ValueError(msg)
         total = sum(spec.layout.shape[axis] for spec in sources)
         shape = (*first.shape[:axis], total, *first.shape[axis + 1 :])
-        result = Spec(dtype, Layout.packed(shape, first.minor_to_major), sources[0].device)
+        layout = named(self.name, Layout.packed, shape, first.minor_to_major)
+        result = Spec(dtype, layout, sources[0].device)
         return JoinPlan(sources, result, axis)
 
 
@@ -216,11 +226,14 @@ def inferred_shape(name: str, shape: int | tuple[int, ...], size: int) -> tuple[
     """`shape` with one -1 replaced by what `size` elements need."""
     sizes = given = (shape,) if isinstance(shape, int) else shape
     unknown = [d for d, n in enumerate(sizes) if n == -1]
+    if len(unknown) > 1 or min(sizes, default=0) < -1:
+        msg = f"{name}: shape must hold no negative sizes but for one -1, got {given}"
+        raise ValueError(msg)
     known = math.prod(n for n in sizes if n != -1)
     if len(unknown) == 1 and known > 0 and size % known == 0:
         d = unknown[0]
         sizes = (*sizes[:d], size // known, *sizes[d + 1 :])
-    if math.prod(sizes) != size or any(n < 0 for n in sizes):
+    if -1 in sizes or math.prod(sizes) != size:
         msg = f"{name}: shape {given} does not fit {size} elements"
         raise ValueError(msg)
     return sizes

@@ -2,14 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from operator import index
-from typing import Any
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType, in_category
 from tensorlayout.layout import BitPattern, Layout, PaddingValue, order_of_labels, order_without
 from tensorlayout.tensor import Spec
+
+Found = TypeVar("Found")
+
+
+def named(name: str, function: Callable[..., Found], *args: Any) -> Found:
+    """``function(*args)``; errors of layouts, which know no functions, get the name of one."""
+    try:
+        return function(*args)
+    except (TypeError, ValueError) as error:
+        if str(error).startswith(f"{name}: "):
+            raise
+        msg = f"{name}: {error}"
+        raise type(error)(msg) from None
+
+
+def addressed(name: str, spec: Spec) -> Spec:
+    """`spec`, of a view; ValueError where its **bytes**, were each element stored, are no int64."""
+    octets = spec.dtype.itemsize
+    for n in spec.layout.shape:
+        octets *= max(n, 1)
+    if octets > sys.maxsize:
+        msg = f"{name}: shape {spec.layout.shape} of {spec.dtype} spans more than 2**63 - 1 bytes"
+        raise ValueError(msg)
+    return spec
 
 
 def one_device(name: str, specs: Sequence[Spec]) -> Device:
@@ -73,21 +97,25 @@ LayoutSpec = Layout | str | Sequence[int]
 
 def layout_for(name: str, shape: tuple[int, ...], spec: LayoutSpec | None) -> Layout:
     """The layout that `spec` asks for `shape`: None row-major, else as `to_layout` says."""
+    return named(name, _layout_for, name, shape, spec)
+
+
+def _layout_for(name: str, shape: tuple[int, ...], spec: LayoutSpec | None) -> Layout:
     if spec is None:
         return Layout.row_major(shape)
     if isinstance(spec, str):
         if ":" in spec:
-            return layout_for(name, shape, Layout.parse(spec))
+            return _layout_for(name, shape, Layout.parse(spec))
         return Layout.packed(shape, order_of_labels(spec, len(shape)))
     if not isinstance(spec, (Layout, Sequence)):
         msg = (
             f"{name}: layout must be a Layout, its text, labels or a minor-to-major sequence,"
-            f" got {spec!r}"
+            f" got {spec!r:.60}"
         )
         raise TypeError(msg)
     if not isinstance(spec, Layout):
         order: Any = spec  # no text any more
-        return Layout.packed(shape, tuple(map(index, order)))
+        return Layout.packed(shape, order)
     if spec.shape != shape:
         msg = f"{name}: layout {spec} is for shape {spec.shape}, the tensor has shape {shape}"
         raise ValueError(msg)
@@ -100,12 +128,12 @@ def layout_for(name: str, shape: tuple[int, ...], spec: LayoutSpec | None) -> La
     return spec.at_origin
 
 
-def checked_padding(layout: Layout, dtype: DType) -> Layout:
+def checked_padding(name: str, layout: Layout, dtype: DType) -> Layout:
     """`layout`, asked for by name; ValueError for padding that `dtype` cannot hold."""
     value = layout.padding_value
     too_wide = isinstance(value, BitPattern) and value.bits >> (8 * dtype.itemsize)
     if too_wide or in_dtype(layout, dtype) is not layout:
-        msg = f"layout: padding {value!r} has no meaning in {dtype}"
+        msg = f"{name}: the padding of layout, {value}, has no meaning in {dtype}"
         raise ValueError(msg)
     return layout
 
@@ -130,18 +158,23 @@ def reduced_layout(layout: Layout, dims: Sequence[int], keepdims: bool) -> Layou
     return Layout.packed(shape, order_without(layout.minor_to_major, dims))
 
 
-def normalized_dims(name: str, axis: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
-    """Dimensions counted from the front, each once. IndexError outside, ValueError for repeats."""
+def normalized_dims(
+    name: str, axis: int | Sequence[int] | None, ndim: int, argument: str = "axis"
+) -> tuple[int, ...]:
+    """Dimensions counted from the front, each once. AxisError outside, ValueError for repeats."""
     if axis is None:
         return tuple(range(ndim))
     given = (axis,) if isinstance(axis, int) else tuple(axis)
     for number in given:
         if not -ndim <= number < ndim:
-            msg = f"{name}: axis must be at least {-ndim} and below {ndim}, got {number}"
+            rule = f"be at least {-ndim} and below {ndim}"
+            if not ndim:
+                rule = "name a dimension, and rank 0 has none"
+            msg = f"{name}: {argument} must {rule}, got {number}"
             raise AxisError(msg)
     dims = tuple(number % ndim for number in given)
     if len(set(dims)) != len(dims):
-        msg = f"{name}: axis must not name a dimension twice, got {given}"
+        msg = f"{name}: {argument} must not name a dimension twice, got {given}"
         raise ValueError(msg)
     return dims
 

@@ -40,6 +40,7 @@ class Index:
 class RowPlan:
     """One slice along the first dimension: a view."""
 
+    name: str
     source: Spec
     result: Spec
 
@@ -53,12 +54,18 @@ class Row:
     def plan(self, source: Spec) -> RowPlan:
         """The plan of the view."""
         if not source.layout.shape:
-            msg = f"{self.name}: 1 indices (or Ellipses) are too many for shape ()"
-            raise IndexError(msg)
+            raise too_many(self.name, 1, ())
         if source.layout.shape[0] == 0:
             msg = f"{self.name}: no index is inside dimension 0 of shape {source.layout.shape}"
             raise IndexError(msg)
-        return RowPlan(source, Index().plan(source, "int", *_whole(source)).result)
+        result = Index(self.name).plan(source, "int", *_whole(source)).result
+        return RowPlan(self.name, source, result)
+
+
+def too_many(name: str, count: int, shape: tuple[int, ...]) -> IndexError:
+    """The error for a key of `count` entries, more than `shape` has dimensions."""
+    entries = "1 index is" if count == 1 else f"{count} indices (or Ellipses) are"
+    return IndexError(f"{name}: {entries} too many for shape {shape}")
 
 
 def _whole(source: Spec) -> list[Cut]:

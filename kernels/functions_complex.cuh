@@ -1,9 +1,9 @@
 // Functions of complex numbers. For each, what C99's Annex G and the standard say of signed zeros,
 // infinities and NaN; conjugates give conjugates and odd functions are odd, bit by bit.
 //
-// Nothing overflows, underflows or cancels on the way to a result that does not: numbers are scaled by
-// powers of two, squares are added with their rounding errors, and an inverse function is made of parts
-// of equal sign (W. Kahan, "Branch cuts for complex elementary functions", 1987).
+// No magnitude overflows on the way to a result that does not, and little cancels: numbers are scaled by
+// powers of two, squares are added with their rounding errors, and the inverse functions are made of
+// terms of equal sign (W. Kahan, "Branch cuts for complex elementary functions", 1987).
 #pragma once
 
 #include "functions_real.cuh"
@@ -52,12 +52,16 @@ template <class T> DEVICE T with_sign_of(T x, T y) { return isnan(y) ? x : copys
 
 // ---- Steps that neither overflow nor cancel --------------------------------------------------------------
 
-// A power of two after which the magnitude, its square root and its inverse are ordinary numbers.
+// A power of two, and one of its root, after which neither magnitude nor inverse overflow and what is
+// nearly denormal has all its digits; mostly 1.
 template <class T> DEVICE T scale_of(complex<T> z) {
-    constexpr T root = sizeof(T) == 4 ? T(0x1p50) : T(0x1p500), least = 1 / (root * root);
+    constexpr T great = sizeof(T) == 4 ? T(0x1p124) : T(0x1p1020);
+    constexpr T small = sizeof(T) == 4 ? T(0x1p-100) : T(0x1p-960);
     T large = maximum(abs(z.re), abs(z.im));
-    if (large > root * root) return T(0x1p-64);
-    return large < least ? T(0x1p64) : T(1);
+    return large > great ? T(0x1p-4) : large < small ? T(0x1p64) : T(1);
+}
+template <class T> DEVICE T root_of_scale(T scale) {
+    return scale < 1 ? T(0x1p-2) : scale > 1 ? T(0x1p32) : T(1);
 }
 
 // What x + y loses when it is rounded (D. Knuth's two-sum).
@@ -79,8 +83,8 @@ template <class T> DEVICE T log_abs(complex<T> z) {
     T square = large * large + small * small;
     if (square > T(0.5) && square < 3) return log1p(excess(large - 1, small)) / 2;
     T scale = scale_of(z);
-    if (scale == 1) return log(hypot(large, small));
-    return log(hypot(large * scale, small * scale)) - log(scale);
+    T rest = log(abs(z * scale));
+    return scale == 1 ? rest : rest - log(scale);
 }
 
 template <class T> DEVICE complex<T> cis(T angle) {
@@ -89,25 +93,29 @@ template <class T> DEVICE complex<T> cis(T angle) {
     return z;
 }
 
-// z * exp(x) * factor, also where exp(x) alone overflows.
+// z * exp(x) * factor, also where exp(x) overflows and a small z brings it back.
 template <class T> DEVICE complex<T> times_exp(complex<T> z, T x, T factor = 1) {
     if (x < limits<T>::exp_overflows) return z * (exp(x) * factor);
-    T root = exp(x / 2);
-    return z * (root * factor) * root;
+    T root = exp(x / 4);
+    return z * (root * factor) * root * root * root;
 }
 
 // ---- Quotients and roots -------------------------------------------------------------------------------
 
+template <class T> DEVICE complex<T> smith_quotient(complex<T> a, complex<T> b) {
+    if (abs(b.re) >= abs(b.im)) {
+        T ratio = b.im / b.re, factor = 1 / (b.re + b.im * ratio);
+        return {(a.re + a.im * ratio) * factor, (a.im - a.re * ratio) * factor};
+    }
+    T ratio = b.re / b.im, factor = 1 / (b.re * ratio + b.im);
+    return {(a.re * ratio + a.im) * factor, (a.im * ratio - a.re) * factor};
+}
+
 // By zero, each part is divided by 0.
 template <class T> DEVICE complex<T> divide(complex<T> a, complex<T> b) {
     if (b.re == 0 && b.im == 0) return {a.re / abs(b.re), a.im / abs(b.re)};
-    T scale = scale_of(b);
-    if (scale != 1) a = a * scale, b = b * scale;
-    bool flat = abs(b.re) >= abs(b.im);
-    T ratio = flat ? b.im / b.re : b.re / b.im;
-    T factor = 1 / (flat ? b.re + b.im * ratio : b.im + b.re * ratio);
-    if (flat) return {(a.re + a.im * ratio) * factor, (a.im - a.re * ratio) * factor};
-    return {(a.re * ratio + a.im) * factor, (a.im * ratio - a.re) * factor};
+    T above = scale_of(a), below = scale_of(b);
+    return smith_quotient(a * above, b * below) * (below / above);
 }
 
 template <class T> DEVICE complex<T> reciprocal(complex<T> z) {
@@ -142,7 +150,7 @@ template <class T> DEVICE complex<T> sqrt(complex<T> z) {
     T scale = scale_of(z);
     T x = z.re * scale, y = z.im * scale;
     T root = sqrt((abs(x) + hypot(x, y)) / 2), other = y / (2 * root);
-    T back = scale == 1 ? T(1) : scale > 1 ? T(0x1p-32) : T(0x1p32);
+    T back = 1 / root_of_scale(scale);
     return (x >= 0 ? complex<T>{root, other} : complex<T>{abs(other), copysign(root, y)}) * back;
 }
 

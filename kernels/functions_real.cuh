@@ -95,16 +95,15 @@ template <class T> DEVICE T nextafter(T x, T towards) {
 
 // ---- What the library lacks ----------------------------------------------------------------------------
 
-// NaN if either is. Of zeros of two signs, the first.
-template <class T> DEVICE T maximum(T x, T y) { return x >= y || isnan(x) ? x : y; }
-template <class T> DEVICE T minimum(T x, T y) { return x <= y || isnan(x) ? x : y; }
+// NaN if either is. Of zeros of two signs, the second.
+template <class T> DEVICE T maximum(T x, T y) { return x > y || isnan(x) ? x : y; }
+template <class T> DEVICE T minimum(T x, T y) { return x < y || isnan(x) ? x : y; }
 
 template <class T> DEVICE T sign(T x) { return isnan(x) ? x : T((x > 0) - (x < 0)); }
 
 template <class T> DEVICE T logaddexp(T x, T y) {
     if (x == y) return x + T(0.6931471805599453);  // infinities too, whose difference is NaN
-    T greater = x > y ? x : y;
-    return isnan(x + y) ? x + y : greater + log1p(exp(-abs(x - y)));
+    return (x > y ? x : y) + log1p(exp(-abs(x - y)));
 }
 
 // What the floored quotient leaves; it has the sign of y, as a zero too.

@@ -1,7 +1,7 @@
-// One functor per elementwise function: functions::add<T>::apply(x, y). What the package computes is
-// here; the names are those of tensorlayout/functions/elementwise.py, whose table says which dtypes
-// each takes. Operands have one type T (`where` has a condition besides), the result has it too, but
-// for comparisons (bool) and `abs`, `real`, `imag` of complex numbers (their parts).
+// One functor per elementwise function: functions::add<T>::apply(x, y). What the package computes
+// is here; the names are those of tensorlayout/functions/elementwise.py, whose table says which
+// dtypes each takes. Operands have one type T (`where` has a condition besides); so has the result,
+// but for comparisons (bool) and `abs`, `real`, `imag` of complex numbers (their parts).
 //
 // number(x) and T(…) are a step to float and back for half and bfloat16, and nothing for others;
 // wrapping(x) makes integers wrap. Every special case is in the functions that are called:
@@ -13,7 +13,7 @@
 
 namespace functions {
 
-// ---- Arithmetic --------------------------------------------------------------------------------------
+// ---- Arithmetic ---------------------------------------------------------------------------------
 
 template <class T> struct add {
     static DEVICE T apply(T x, T y) { return T(wrapping(x) + wrapping(y)); }
@@ -64,7 +64,7 @@ template <class T> struct pow {
     }
 };
 
-// ---- Magnitude, sign, parts ----------------------------------------------------------------------------
+// ---- Magnitude, sign, parts ---------------------------------------------------------------------
 
 template <class T> struct abs {
     static DEVICE part_of<T> apply(T x) {
@@ -106,7 +106,7 @@ template <class T> struct hypot {
     static DEVICE T apply(T x, T y) { return T(math::hypot(number(x), number(y))); }
 };
 
-// ---- To whole numbers ----------------------------------------------------------------------------------
+// ---- To whole numbers ---------------------------------------------------------------------------
 
 template <class T> struct ceil {
     static DEVICE T apply(T x) {
@@ -136,7 +136,7 @@ template <class T> struct nextafter {
     static DEVICE T apply(T x, T y) { return math::nextafter(x, y); }
 };
 
-// ---- Powers and logarithms -------------------------------------------------------------------------------
+// ---- Powers and logarithms ----------------------------------------------------------------------
 
 template <class T> struct exp {
     static DEVICE T apply(T x) { return T(math::exp(number(x))); }
@@ -163,7 +163,7 @@ template <class T> struct sqrt {
     static DEVICE T apply(T x) { return T(math::sqrt(number(x))); }
 };
 
-// ---- Circular and hyperbolic functions ---------------------------------------------------------------------
+// ---- Circular and hyperbolic functions ----------------------------------------------------------
 
 template <class T> struct sin {
     static DEVICE T apply(T x) { return T(math::sin(number(x))); }
@@ -205,7 +205,7 @@ template <class T> struct atanh {
     static DEVICE T apply(T x) { return T(math::atanh(number(x))); }
 };
 
-// ---- Comparisons -----------------------------------------------------------------------------------------
+// ---- Comparisons --------------------------------------------------------------------------------
 
 template <class T> struct equal {
     static DEVICE bool apply(T x, T y) { return number(x) == number(y); }
@@ -244,7 +244,7 @@ template <class T> struct isnan {
     }
 };
 
-// ---- Choices ---------------------------------------------------------------------------------------------
+// ---- Choices ------------------------------------------------------------------------------------
 
 template <class T> struct maximum {
     static DEVICE T apply(T x, T y) { return T(math::maximum(number(x), number(y))); }
@@ -262,7 +262,7 @@ template <class T> struct where {
     static DEVICE T apply(bool8 condition, T x, T y) { return condition ? x : y; }
 };
 
-// ---- Bits and truth ----------------------------------------------------------------------------------------
+// ---- Bits and truth -----------------------------------------------------------------------------
 
 // bool8 is converted to bool first, and the other way for the result.
 template <class T> struct bitwise_and {

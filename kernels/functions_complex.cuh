@@ -1,14 +1,14 @@
 // Functions of complex numbers. For each, what C99's Annex G and the standard say of signed zeros,
 // infinities and NaN; conjugates give conjugates and odd functions are odd, bit by bit.
 //
-// No magnitude overflows on the way to a result that does not, and little cancels: numbers are scaled by
-// powers of two, squares are added with their rounding errors, and the inverse functions are made of
-// terms of equal sign (W. Kahan, "Branch cuts for complex elementary functions", 1987).
+// No magnitude overflows on the way to a result that does not, and little cancels: numbers are
+// scaled by powers of two, squares are added with their rounding errors, and the inverse functions
+// are made of terms of equal sign (W. Kahan, "Branch cuts for complex elementary functions", 1987).
 #pragma once
 
 #include "functions_real.cuh"
 
-// ---- Arithmetic: plain, or by R. L. Smith's division ---------------------------------------------------
+// ---- Arithmetic: plain, or by R. L. Smith's division --------------------------------------------
 
 template <class T> DEVICE complex<T> operator+(complex<T> a, complex<T> b) {
     return {a.re + b.re, a.im + b.im};
@@ -34,7 +34,7 @@ template <class T> constexpr T ln2 = T(0.69314718055994530942);
 template <class T> constexpr T ln10 = T(2.30258509299404568402);
 template <class T> constexpr T half_pi = T(1.57079632679489661923);
 
-// ---- Parts -------------------------------------------------------------------------------------------
+// ---- Parts --------------------------------------------------------------------------------------
 
 template <class T> DEVICE complex<T> conj(complex<T> z) { return {z.re, -z.im}; }
 template <class T> DEVICE T abs(complex<T> z) { return hypot(z.re, z.im); }
@@ -43,17 +43,17 @@ template <class T> DEVICE bool isinf(complex<T> z) { return isinf(z.re) || isinf
 template <class T> DEVICE bool isfinite(complex<T> z) { return isfinite(z.re) && isfinite(z.im); }
 template <class T> DEVICE complex<T> round(complex<T> z) { return {round(z.re), round(z.im)}; }
 
-// The mirror image at re = im. What is a function f in one direction of the plane is swapped(f(swapped(z)))
-// in the other: sin from sinh, atan from atanh, and so on.
+// The mirror image at re = im. It turns sinh into sin, sin(z) = swapped(sinh(swapped(z))), and so
+// tanh, asinh and atanh, and back.
 template <class T> DEVICE complex<T> swapped(complex<T> z) { return {z.im, z.re}; }
 
 // The magnitude of x with the sign of y, or its own if y is NaN.
 template <class T> DEVICE T with_sign_of(T x, T y) { return isnan(y) ? x : copysign(x, y); }
 
-// ---- Steps that neither overflow nor cancel --------------------------------------------------------------
+// ---- Steps that neither overflow nor cancel -----------------------------------------------------
 
-// A power of two, and one of its root, after which neither magnitude nor inverse overflow and what is
-// nearly denormal has all its digits; mostly 1.
+// A power of two, mostly 1, after which neither the magnitude nor its inverse overflows, and numbers
+// near 0 have all their digits. Its root, too.
 template <class T> DEVICE T scale_of(complex<T> z) {
     constexpr T great = sizeof(T) == 4 ? T(0x1p124) : T(0x1p1020);
     constexpr T small = sizeof(T) == 4 ? T(0x1p-100) : T(0x1p-960);
@@ -100,7 +100,7 @@ template <class T> DEVICE complex<T> times_exp(complex<T> z, T x, T factor = 1) 
     return z * (root * factor) * root * root * root;
 }
 
-// ---- Quotients and roots -------------------------------------------------------------------------------
+// ---- Quotients and roots ------------------------------------------------------------------------
 
 template <class T> DEVICE complex<T> smith_quotient(complex<T> a, complex<T> b) {
     if (abs(b.re) >= abs(b.im)) {
@@ -154,7 +154,7 @@ template <class T> DEVICE complex<T> sqrt(complex<T> z) {
     return (x >= 0 ? complex<T>{root, other} : complex<T>{abs(other), copysign(root, y)}) * back;
 }
 
-// ---- Exponentials and logarithms -------------------------------------------------------------------------
+// ---- Exponentials and logarithms ----------------------------------------------------------------
 
 template <class T> DEVICE complex<T> exp(complex<T> z) {
     if (z.im == 0) return {exp(z.re), z.im};
@@ -207,7 +207,7 @@ template <class T> DEVICE complex<T> pow(complex<T> z, complex<T> exponent) {
     return exp(exponent * log(z));
 }
 
-// ---- Hyperbolic and circular functions ---------------------------------------------------------------------
+// ---- Hyperbolic and circular functions ----------------------------------------------------------
 
 template <class T> DEVICE complex<T> sinh(complex<T> z) {
     T x = z.re, y = z.im;
@@ -250,7 +250,7 @@ template <class T> DEVICE complex<T> sin(complex<T> z) { return swapped(sinh(swa
 template <class T> DEVICE complex<T> cos(complex<T> z) { return cosh(complex<T>{-z.im, z.re}); }
 template <class T> DEVICE complex<T> tan(complex<T> z) { return swapped(tanh(swapped(z))); }
 
-// ---- Their inverses ------------------------------------------------------------------------------------------
+// ---- Their inverses -----------------------------------------------------------------------------
 
 // Whether 1 + z is z, so that an asymptote says it all; infinities too.
 template <class T> DEVICE bool is_great(complex<T> z) {

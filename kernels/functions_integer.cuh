@@ -1,5 +1,5 @@
-// Integer arithmetic that the language leaves undefined, with the values that the package documents:
-// overflow wraps, division by 0 gives 0, shifts of the width and more shift every bit out.
+// Integer arithmetic that the language leaves undefined, with the values that the package
+// documents: overflow wraps, division by 0 gives 0, shifts of the width and more shift every bit out.
 #pragma once
 
 #include "numbers.cuh"
@@ -51,8 +51,9 @@ template <class T> DEVICE T shift_left(T x, T count) {
 
 // The sign is kept: of negative numbers, -1 is left.
 template <class T> DEVICE T shift_right(T x, T count) {
-    if constexpr (is_signed<T>) return T(x >> (shifts_everything(count) ? 8 * sizeof(T) - 1 : count));
-    return shifts_everything(count) ? T(0) : T(x >> count);
+    bool everything = shifts_everything(count);
+    if constexpr (is_signed<T>) return T(x >> (everything ? 8 * sizeof(T) - 1 : count));
+    return everything ? T(0) : T(x >> count);
 }
 
 // By squaring. Negative exponents give the exact result truncated, and 0 for 0.

@@ -1,5 +1,5 @@
 // Functions of float and double: those of the C library, which CUDA has built in, under one name for
-// both types, and those of the standard that the library lacks. (16-bit floats are computed in float.)
+// both types, and those that the library lacks. (16-bit floats are computed in float.)
 #pragma once
 
 #include "numbers.cuh"
@@ -10,7 +10,7 @@
 
 namespace math {
 
-// ---- The library's -----------------------------------------------------------------------------------
+// ---- The library's ------------------------------------------------------------------------------
 
 #define LIBRARY_FUNCTION(ours, library)                            \
     DEVICE float ours(float x) { return ::library##f(x); }         \
@@ -65,13 +65,13 @@ DEVICE void sincos(float x, float* sine, float* cosine) { ::sincosf(x, sine, cos
 DEVICE void sincos(double x, double* sine, double* cosine) { ::sincos(x, sine, cosine); }
 #endif
 
-// ---- Kinds of numbers --------------------------------------------------------------------------------
+// ---- Kinds of numbers ---------------------------------------------------------------------------
 
 template <class T> DEVICE bool isnan(T x) { return x != x; }
 template <class T> DEVICE bool isinf(T x) { return abs(x) == limits<T>::infinity; }
 template <class T> DEVICE bool isfinite(T x) { return abs(x) < limits<T>::infinity; }
 
-// ---- By bits: of all four floating-point types, NaN included -------------------------------------------
+// ---- By bits: of all four floating-point types, NaN included ------------------------------------
 
 template <class T> constexpr bits_of<T> sign_bit = bits_of<T>(bits_of<T>(1) << (8 * sizeof(T) - 1));
 
@@ -93,7 +93,7 @@ template <class T> DEVICE T nextafter(T x, T towards) {
     return bits_as<T>(bits_of<T>(away_from_zero ? bits + 1 : bits - 1));
 }
 
-// ---- What the library lacks ----------------------------------------------------------------------------
+// ---- What the library lacks ---------------------------------------------------------------------
 
 // NaN if either is. Of zeros of two signs, the second.
 template <class T> DEVICE T maximum(T x, T y) { return x > y || isnan(x) ? x : y; }
@@ -113,12 +113,12 @@ template <class T> DEVICE T remainder(T x, T y) {
     return (rest < 0) != (y < 0) ? rest + y : rest;  // NaN stays NaN
 }
 
-// The quotient rounded towards minus infinity. In double, that of floats cannot round up to the next
-// integer below 2**29; greater ones are rounded to 24 bits in any case.
+// The quotient rounded towards minus infinity. In double, that of floats cannot round up to the
+// next integer below 2**29; greater ones are rounded to 24 bits in any case.
 DEVICE float floor_divide(float x, float y) { return float(floor(double(x) / double(y))); }
 
-// In double, fmod tells what the quotient was before it was rounded; what then is left of a fraction is
-// the error of the last division.
+// In double, fmod tells what the quotient was before it was rounded; what then is left of a fraction
+// is the error of the last division.
 DEVICE double floor_divide(double x, double y) {
     double quotient = x / y;
     if (y == 0 || isinf(x) || isinf(y)) return floor(quotient);

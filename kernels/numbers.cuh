@@ -6,8 +6,8 @@
 //   float, double
 //   complex<T>         of float or double
 //
-// One source for NVRTC, which has no headers, and a host compiler, which has no CUDA types; so the
-// types are ours, and bits are theirs: each holds what NumPy and DLPack hold under that name.
+// One source for NVRTC, which has no headers, and for a host compiler, which has no CUDA types; so
+// the types are ours. The bits are everybody's: what NumPy and DLPack hold under those names.
 #pragma once
 
 #include "platform.cuh"
@@ -18,7 +18,7 @@ DEVICE constexpr To bits_as(From from) {
     return __builtin_bit_cast(To, from);
 }
 
-// ---- Types -----------------------------------------------------------------------------------------
+// ---- Types --------------------------------------------------------------------------------------
 
 // Any byte but 0 is true.
 struct bool8 {
@@ -51,7 +51,7 @@ struct alignas(2 * sizeof(T)) complex {
     T re, im;
 };
 
-// ---- What a type is --------------------------------------------------------------------------------
+// ---- What a type is -----------------------------------------------------------------------------
 
 template <class T, class U> constexpr bool is_same = false;
 template <class T> constexpr bool is_same<T, T> = true;
@@ -82,7 +82,7 @@ template <class T>
 using bits_of = choose<sizeof(T) == 1, uint8_t,
     choose<sizeof(T) == 2, uint16_t, choose<sizeof(T) == 4, uint32_t, uint64_t>>>;
 
-// ---- What arithmetic is done in --------------------------------------------------------------------
+// ---- What arithmetic is done in -----------------------------------------------------------------
 
 // The value as a type that the language knows: 16-bit floats as float, bool8 as bool.
 template <class T> DEVICE T number(T value) { return value; }
@@ -100,7 +100,7 @@ template <class T> DEVICE auto wrapping(T value) {
     }
 }
 
-// ---- Limits ----------------------------------------------------------------------------------------
+// ---- Limits -------------------------------------------------------------------------------------
 
 // Of float and double.
 template <class T> struct limits;
@@ -139,7 +139,7 @@ template <class T> DEVICE constexpr T lowest() {
     }
 }
 
-// ---- Roundings to 16 bits: to nearest, ties to even --------------------------------------------------
+// ---- Roundings to 16 bits: to nearest, ties to even ---------------------------------------------
 
 DEVICE half::half(float value) {
 #ifndef TENSORLAYOUT_SIMULATOR
@@ -199,17 +199,21 @@ DEVICE float rounded_to_odd(double value) {
     return bits_as<float>(bits);
 }
 
-// The same for integers, which double holds up to 53 bits: those far below the first 24 become one.
-DEVICE double sticky(uint64_t value) {
-    if (value >> 53 == 0) return double(value);
-    uint64_t upper = value >> 16 | uint64_t((value & 0xffff) != 0);
-    return double(upper) * 0x1p16;
+// The same for integers of 64 bits, of which double holds 53: what is lost leaves its mark in a bit
+// far below those that a 16-bit float keeps.
+template <class T>
+DEVICE double rounded_to_double(T value) {
+    constexpr T limit = T(1) << 53;
+    bool fits = value < limit;
+    if constexpr (is_signed<T>) fits = fits && value > -limit;
+    if (fits) return double(value);
+    return double(T(value >> 16 | T((value & 0xffff) != 0))) * 0x1p16;
 }
 
 DEVICE half::half(double value) : half(rounded_to_odd(value)) {}
 DEVICE bfloat16::bfloat16(double value) : bfloat16(rounded_to_odd(value)) {}
 
-// ---- Conversions -------------------------------------------------------------------------------------
+// ---- Conversions --------------------------------------------------------------------------------
 
 // A float as an integer: truncated, beyond the range the nearest limit, NaN 0.
 template <class To, class From>
@@ -238,10 +242,8 @@ DEVICE To convert(From value) {
         return convert<To>(value.re);
     } else if constexpr (is_integer<To> && is_floating<From>) {
         return truncated<To>(number(value));
-    } else if constexpr (sizeof(From) == 8 && is_integer<From> && is_same<To, bfloat16>) {
-        bool negative = value < From(0);
-        double magnitude = sticky(negative ? -uint64_t(value) : uint64_t(value));
-        return bfloat16(negative ? -magnitude : magnitude);
+    } else if constexpr (is_same<To, bfloat16> && is_integer<From> && sizeof(From) == 8) {
+        return bfloat16(rounded_to_double(value));
     } else if constexpr (is_same<To, half> || is_same<To, bfloat16>) {
         return To(double(number(value)));
     } else {

@@ -80,7 +80,8 @@ template <template <class> class F, class T, class First = T> struct Three {
 };
 template <template <class> class F, class T> struct Choose : Three<F, T, bool8> {};
 
-template <template <template <class> class, class> class Shape, template <class> class F, class... T>
+template <template <template <class> class, class> class Shape, template <class> class F,
+    class... T>
 void add_rows(const char* function, const char* category, Types<T...>) {
     ((table[rows++] = {function, name_of<T>(), category, Shape<F, T>::loop}), ...);
 }
@@ -99,7 +100,7 @@ template <class... To> void add_conversions(Types<To...>) { (add_conversions_to<
 #define ADD(shape, function, category) \
     add_rows<shape, functions::function>(#function, #category, category())
 
-const bool filled = [] {
+[[maybe_unused]] const bool filled = [] {
     ADD(One, abs, numeric);
     ADD(One, acos, floating_point);
     ADD(One, acosh, floating_point);

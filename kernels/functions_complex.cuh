@@ -52,8 +52,8 @@ template <class T> DEVICE T with_sign_of(T x, T y) { return isnan(y) ? x : copys
 
 // ---- Steps that neither overflow nor cancel -----------------------------------------------------
 
-// A power of two, mostly 1, after which neither the magnitude nor its inverse overflows, and numbers
-// near 0 have all their digits. Its root, too.
+// A power of two, mostly 1, after which neither the magnitude nor its inverse overflows, and what was
+// near 0 has all its digits. Its root, too.
 template <class T> DEVICE T scale_of(complex<T> z) {
     constexpr T great = sizeof(T) == 4 ? T(0x1p124) : T(0x1p1020);
     constexpr T small = sizeof(T) == 4 ? T(0x1p-100) : T(0x1p-960);

@@ -1,5 +1,5 @@
 // Integer arithmetic that the language leaves undefined, with the values that the package
-// documents: overflow wraps, division by 0 gives 0, shifts of the width and more shift every bit out.
+// documents: overflow wraps, division by 0 gives 0, shifts of the width and more leave no bit.
 #pragma once
 
 #include "numbers.cuh"

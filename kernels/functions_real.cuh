@@ -1,5 +1,5 @@
-// Functions of float and double: those of the C library, which CUDA has built in, under one name for
-// both types, and those that the library lacks. (16-bit floats are computed in float.)
+// Functions of float and double: those of the C library, which CUDA has built in, under one name
+// for both types, and those that the library lacks. (16-bit floats are computed in float.)
 #pragma once
 
 #include "numbers.cuh"
@@ -117,8 +117,8 @@ template <class T> DEVICE T remainder(T x, T y) {
 // next integer below 2**29; greater ones are rounded to 24 bits in any case.
 DEVICE float floor_divide(float x, float y) { return float(floor(double(x) / double(y))); }
 
-// In double, fmod tells what the quotient was before it was rounded; what then is left of a fraction
-// is the error of the last division.
+// In double, fmod tells what the quotient was before it was rounded; what then is left of a
+// fraction is the error of the last division.
 DEVICE double floor_divide(double x, double y) {
     double quotient = x / y;
     if (y == 0 || isinf(x) || isinf(y)) return floor(quotient);

@@ -2,7 +2,7 @@
 //
 //   bool8              one byte
 //   int8_t … uint64_t  of platform.cuh
-//   half, bfloat16     stored in 16 bits; all arithmetic is in float, and the result is rounded once
+//   half, bfloat16     stored in 16 bits; computed in float, and the result is rounded once
 //   float, double
 //   complex<T>         of float or double
 //

@@ -8,7 +8,7 @@
 
 #include "functions_real.cuh"
 
-// ---- Arithmetic: plain, or by R. L. Smith's division --------------------------------------------
+// ---- Arithmetic ---------------------------------------------------------------------------------
 
 template <class T> DEVICE complex<T> operator+(complex<T> a, complex<T> b) {
     return {a.re + b.re, a.im + b.im};
@@ -102,6 +102,7 @@ template <class T> DEVICE complex<T> times_exp(complex<T> z, T x, T factor = 1) 
 
 // ---- Quotients and roots ------------------------------------------------------------------------
 
+// R. L. Smith's division, as in NumPy.
 template <class T> DEVICE complex<T> smith_quotient(complex<T> a, complex<T> b) {
     if (abs(b.re) >= abs(b.im)) {
         T ratio = b.im / b.re, factor = 1 / (b.re + b.im * ratio);

@@ -25,6 +25,7 @@ SIMULATOR_EXPORT void* simulator_stacks() { return simulator::make_stacks(THREAD
 #define KERNEL(name, ...) SIMULATOR_KERNEL(run_kernel, name, __VA_ARGS__)
 #define BLOCK_KERNEL(name, ...) SIMULATOR_KERNEL(run_block_kernel, name, __VA_ARGS__)
 
-#define SHARED(T, name, count)                                \
-    static simulator::Shared<T, (count)> name##_of_the_block; \
-    T(&name)[count] = name##_of_the_block.open(#name)
+#define SHARED(T, name, count)                                                                  \
+    alignas(simulator::SHARED_ALIGNMENT) static unsigned char name##_memory[sizeof(T) * (count)]; \
+    static simulator::SharedRecord<sizeof(T) * (count)> name##_record;                            \
+    T(&name)[count] = name##_record.template open<T, (count)>(name##_memory, #name)

@@ -354,6 +354,62 @@ def test_a_launch_after_a_failed_one(device, name):
         assert record.of(follower).stores == Tally(8, 256, 1024, 32, 32)
 
 
+# ---- The sanitizers of the compiler
+
+SANITIZED = ["-std=c++17", "-O1", "-g", "-DTENSORLAYOUT_SIMULATOR", "-fno-strict-aliasing"]
+SANITIZED += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+
+
+@pytest.fixture(scope="module")
+def standalone():
+    """Kernels and sanitizers in one program; kept as long as nothing of it changes."""
+    (command, version), folder = host_compiler.compiler(), kernel_directory()
+    path = KERNELS / "standalone.cpp"
+
+    def make(target):
+        parts = [*command, *SANITIZED, f"-I{folder}", str(path), "-o", str(target)]
+        done = subprocess.run(parts, capture_output=True, text=True, check=False)
+        if "cannot find" in done.stderr:
+            pytest.skip("optional: the sanitizers of the C++ compiler")
+        assert done.returncode == 0, done.stderr
+
+    texts = disk_cache.sources(path, folder).values()
+    key = disk_cache.key_of(*command, version, *SANITIZED, str(path), *texts)
+    program = disk_cache.cached(f"standalone-{key}", ".exe", make, Counters())
+
+    def run_it(what):
+        return subprocess.run(
+            [program, what],
+            env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0:symbolize=0"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return run_it
+
+
+def test_sanitizers_are_silent_on_right_kernels(standalone):
+    done = standalone("right")
+    assert (done.stdout, done.stderr, done.returncode) == ("right\n", "", 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("store_one_too_many", "heap-buffer-overflow"),
+        ("load_before_the_first", "heap-buffer-overflow"),
+        ("store_past_the_tile", "global-buffer-overflow"),
+        ("load_misaligned", "misaligned address"),
+        ("divide", "division of -2147483648 by -1"),
+    ],
+)
+def test_sanitizers_find_faults(standalone, name, message):
+    done = standalone(name)
+    assert done.returncode != 0
+    assert message in done.stderr
+
+
 # ---- Counting
 
 
@@ -551,6 +607,43 @@ def test_launches_from_many_threads(device):
     for worker in workers:
         worker.join()
     assert results == [True] * 4
+
+
+def test_fibers_where_there_is_no_assembly(monkeypatch):
+    monkeypatch.setenv("TENSORLAYOUT_SIMULATOR_FLAGS", "-DSIMULATOR_PORTABLE_FIBERS")
+    device = open_driver()
+    values = np.arange(64 * 96, dtype=np.float32).reshape(64, 96)
+    x, y = Array(device, values), Array(device, np.zeros((96, 64), np.float32))
+    for _ in range(2):
+        run(device, right("transpose_tiles"), (3, 2, 1), y, x, 64, 96)
+        np.testing.assert_array_equal(y.get(), values.T)
+
+
+def test_a_fork_in_the_midst_of_launches():
+    code = (
+        INCREMENT
+        + """
+import os, threading, time
+launch = lambda: device.launcher(kernel)(1, bytearray(struct.pack("PPq", *[memory.pointer] * 2, 1)))
+stop = threading.Event()
+def work():
+    while not stop.is_set():
+        launch()
+worker = threading.Thread(target=work)
+worker.start()
+for _ in range(20):
+    child = os.fork()
+    if not child:
+        launch()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+stop.set()
+worker.join()
+print("done")
+"""
+    )
+    done = python(code, TENSORLAYOUT_CUDA_SIMULATOR="1")
+    assert done.stdout.endswith("done\n"), done.stderr
 
 
 def python(code, **environment):

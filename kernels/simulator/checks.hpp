@@ -140,22 +140,29 @@ static __attribute__((noinline)) void open_shared(SharedArray& array) {
     memset(reinterpret_cast<void*>(array.begin), 0xA5 + launch->order, array.bytes);
 }
 
-template <class T, size_t count>
-struct Shared {
-    static_assert(count * sizeof(T) <= SHARED_BYTES, "more than a block has");
-    alignas(128) unsigned char memory[count * sizeof(T)];  // the first byte is in bank 0
-    uint8_t written[count * sizeof(T)];
+#ifdef SIMULATOR_ASAN
+constexpr size_t SHARED_ALIGNMENT = 64;  // GCC watches the ends of no global that asks for more
+#else
+constexpr size_t SHARED_ALIGNMENT = 128;  // so that the first byte is in bank 0
+#endif
+
+// What is known of one array; its memory is apart, so that address sanitizers see its ends.
+template <size_t bytes>
+struct SharedRecord {
+    static_assert(bytes <= SHARED_BYTES, "more shared memory than a block has");
+    uint8_t written[bytes];
     SharedArray array;
 
-    T (&open(const char* name))[count] {
+    template <class T, size_t count>
+    T (&open(unsigned char* memory, const char* name))[count] {
         if (array.block != block_serial) {
             array.name = name;
             array.begin = reinterpret_cast<uint64_t>(memory);
-            array.bytes = sizeof memory;
+            array.bytes = bytes;
             array.written = written;
             open_shared(array);
         }
-        return reinterpret_cast<T(&)[count]>(memory);
+        return *reinterpret_cast<T(*)[count]>(memory);
     }
 };
 

@@ -7,13 +7,8 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define SIMULATOR_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SIMULATOR_ASAN 1
-#endif
-#endif
+#include "launch.hpp"
+
 #ifdef SIMULATOR_ASAN
 extern "C" void __sanitizer_start_switch_fiber(void** kept, const void* bottom, size_t bytes);
 extern "C" void __sanitizer_finish_switch_fiber(void* kept, const void** bottom, size_t* bytes);

@@ -14,6 +14,14 @@
 #define THREADS 256
 #endif
 
+#if defined(__SANITIZE_ADDRESS__)
+#define SIMULATOR_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SIMULATOR_ASAN 1
+#endif
+#endif
+
 #define DEVICE inline
 #define SIMULATOR_COLD static __attribute__((noinline, cold))
 

@@ -654,6 +654,7 @@ def python(code, **environment):
         capture_output=True,
         text=True,
         check=False,
+        timeout=60,
     )
 
 
@@ -793,6 +794,16 @@ def test_a_damaged_entry_is_made_again(place, damage):
     assert again.read_bytes() == b"one"
     assert counters.compiles == 2
     assert list(place.iterdir()) == [again]
+
+
+def test_entries_not_used_for_long_are_removed(place):
+    old = [disk_cache.cached(name, ".so", write(b""), Counters()) for name in ("used", "unused")]
+    (place / "left-by-a-killed-process").mkdir()
+    for path in place.iterdir():
+        os.utime(path, (0, 0))
+    assert disk_cache.cached("used", ".so", write(b""), Counters()) == old[0]
+    new = disk_cache.cached("new", ".so", write(b""), Counters())
+    assert set(place.iterdir()) == {old[0], new}
 
 
 def test_an_entry_that_could_not_be_made_leaves_nothing(place):

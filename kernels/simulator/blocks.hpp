@@ -158,7 +158,8 @@ static bool begin(const Launch& given, const char* name, uint64_t parameter_byte
     random_state = given.seed * 2 + 1;
     const uint32_t exact = INITIALIZED | COUNT;
     const Window window{0, given.checks & (BOUNDS | exact) ? 0 : ~0ull};
-    for (Window& each : windows) each = window;
+    for (auto& kind : windows)
+        for (Window& each : kind) each = window;
     for (uint32_t i = 0; i < THREADS; ++i) turns[i] = given.order == REVERSE ? THREADS - 1 - i : i;
     // The end of a struct may be padding, which the caller need not send.
     if (given.parameter_bytes > parameter_bytes ||

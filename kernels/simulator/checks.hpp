@@ -84,7 +84,7 @@ static __attribute__((noinline)) void check(const Access& a) {
         leave();
     }
     if (!(launch->checks & (INITIALIZED | COUNT))) {
-        windows[a.kind] = home;
+        windows[a.kind][oldest_window[a.kind]++ % WINDOWS] = home;
         return;
     }
     if (!written || !(launch->checks & INITIALIZED)) return;
@@ -98,10 +98,18 @@ static __attribute__((noinline)) void check(const Access& a) {
     }
 }
 
+// Whether another of the allocations used last holds these bytes.
+static __attribute__((noinline)) bool seen(Kind kind, uint64_t address, uint64_t bytes) {
+    for (uint32_t i = 1; i < WINDOWS; ++i)
+        if (windows[kind][i].holds(address, bytes)) return true;
+    return false;
+}
+
 template <class T>
 inline void look(Kind kind, const T* at, Place place) {
     const uint64_t address = reinterpret_cast<uint64_t>(at);
-    if (__builtin_expect(!windows[kind].holds(address, sizeof(T)) || address % alignof(T), 0))
+    if (__builtin_expect(address % alignof(T), 0) ||
+        (!windows[kind][0].holds(address, sizeof(T)) && !seen(kind, address, sizeof(T))))
         check({kind, address, sizeof(T), alignof(T), place});
 }
 

@@ -797,13 +797,16 @@ def test_a_damaged_entry_is_made_again(place, damage):
 
 
 def test_entries_not_used_for_long_are_removed(place):
-    old = [disk_cache.cached(name, ".so", write(b""), Counters()) for name in ("used", "unused")]
-    (place / "left-by-a-killed-process").mkdir()
+    used, unused, new = (f"copy-{disk_cache.key_of(name)}" for name in ("used", "unused", "new"))
+    kept = disk_cache.cached(used, ".so", write(b""), Counters())
+    disk_cache.cached(unused, ".so", write(b""), Counters())
+    (place / f"{unused}-h4lf_m4d").mkdir()  # by a process that was killed
+    (place / "letters.so").touch()
     for path in place.iterdir():
         os.utime(path, (0, 0))
-    assert disk_cache.cached("used", ".so", write(b""), Counters()) == old[0]
-    new = disk_cache.cached("new", ".so", write(b""), Counters())
-    assert set(place.iterdir()) == {old[0], new}
+    assert disk_cache.cached(used, ".so", write(b""), Counters()) == kept
+    made = disk_cache.cached(new, ".so", write(b""), Counters())
+    assert set(place.iterdir()) == {kept, made, place / "letters.so"}
 
 
 def test_an_entry_that_could_not_be_made_leaves_nothing(place):

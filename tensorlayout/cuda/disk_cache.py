@@ -24,6 +24,10 @@ from tensorlayout.cuda.driver import Counters
 
 MAX_AGE = 60 * 24 * 3600  # seconds since the last use
 
+# Names of entries, and of folders in which one is being made. Nothing else is ever removed: the
+# folder may be one that the user also has other files in.
+_OURS = re.compile(r".*[0-9a-f]{32}(\.[0-9a-f]{16}\.\w+|-\w+)")
+
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]+"([^"\n]+)"', re.MULTILINE)
 
 
@@ -80,7 +84,8 @@ def cached(key: str, suffix: str, make: Callable[[Path], None], counters: Counte
 def _remove_unused(place: Path) -> None:
     for path in place.iterdir():
         with contextlib.suppress(OSError):  # another process may be doing the same
-            if time.time() - path.stat().st_mtime > MAX_AGE:
+            unused = time.time() - path.stat().st_mtime > MAX_AGE
+            if unused and _OURS.fullmatch(path.name):
                 if path.is_dir():  # left by a process that was killed
                     shutil.rmtree(path)
                 else:

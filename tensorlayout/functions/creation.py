@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tensorlayout import dlpack, dtypes
+from tensorlayout.cpu import triangles
 from tensorlayout.cpu.memory import Array, quietly, tensor_over
 from tensorlayout.cpu.moving import converted
 from tensorlayout.devices import Device, as_device
@@ -560,16 +561,8 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     return tuple(grids)
 
 
-def _tril(x: Array, k: Array, out: Array) -> None:
-    np.copyto(out, np.tril(x, int(k)))
-
-
-def _triu(x: Array, k: Array, out: Array) -> None:
-    np.copyto(out, np.triu(x, int(k)))
-
-
-_TRIL = Elementwise("tril", "any", _tril, abstain=(1,))
-_TRIU = Elementwise("triu", "any", _triu, abstain=(1,))
+_TRIL = Elementwise("tril", "any", triangles.lower, abstain=(1,))
+_TRIU = Elementwise("triu", "any", triangles.upper, abstain=(1,))
 
 
 def _triangle(operation: Elementwise, x: Tensor, k: int) -> Tensor:

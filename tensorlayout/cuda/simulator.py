@@ -15,9 +15,9 @@ The first two cost next to nothing and are on by default. What they find is a `K
 Other variables: ``TENSORLAYOUT_SIMULATOR_ORDER`` (of threads: forward, reverse, or random:SEED),
 ``TENSORLAYOUT_SIMULATOR_DEVICES`` (how many; 1), ``TENSORLAYOUT_SIMULATOR_MEMORY`` (bytes of each;
 no limit), ``TENSORLAYOUT_SIMULATOR_FLAGS`` (more flags for the compiler), ``CXX`` (the compiler).
-With the flag ``-fsanitize=address,undefined``, and ``LD_PRELOAD=$(g++ -print-file-name=libasan.so)``
-and ``ASAN_OPTIONS=detect_leaks=0`` beside it, a Python program runs its kernels under GCC's
-sanitizers, arrays of the host included.
+With the flags ``-fsanitize=address,undefined``, and besides ``ASAN_OPTIONS=detect_leaks=0`` and
+``LD_PRELOAD=$(g++ -print-file-name=libasan.so)``, a Python program runs its kernels under GCC's
+sanitizers, which then watch all memory of the process.
 """
 
 from __future__ import annotations

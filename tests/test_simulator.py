@@ -22,7 +22,8 @@ KERNELS = Path(__file__).parent / "kernels"
 THREADS = 256
 
 pytestmark = pytest.mark.skipif(
-    not any(map(shutil.which, ("g++", "clang++"))), reason="optional: a C++ compiler"
+    not any(map(shutil.which, (os.environ.get("CXX", ""), "g++", "clang++"))),
+    reason="optional: a C++ compiler",
 )
 
 
@@ -437,6 +438,15 @@ def test_counts_of_packs(device):
     assert counts.bytes_per_access == 16
 
 
+def test_counts_of_elements_that_are_not_aligned_to_their_size(device):
+    x = Array(device, np.array([1 + 2j] * 256, np.complex64))
+    y = Array(device, np.zeros(256, np.complex64))
+    counts = counted(device, "conjugate", 1, y, x, 256)
+    assert counts.loads == Tally(accesses=16, lanes=512, bytes=2048, units=128, ideal=64)
+    assert counts.bytes_per_access == 4
+    np.testing.assert_array_equal(y.get(), np.array([1 - 2j] * 256, np.complex64))
+
+
 def test_counts_of_idle_lanes(device):
     x, y = floats(device, 1024), floats(device, 1024)
     counts = counted(device, "increment", 1, y, x, 33)
@@ -528,6 +538,13 @@ def test_copies_out_of_bounds(device, method):
     }
     with pytest.raises(ValueError, match=f"{method} of 40. bytes at 0x.*, which are not all alloc"):
         getattr(device, method)(*arguments[method])
+
+
+def test_copies_onto_themselves(device):
+    x = floats(device, 100)
+    device.on_device(x.pointer, x.pointer + 40, 40)
+    with pytest.raises(ValueError, match=r"on_device of 41 bytes from 0x.* to 0x.*: they overlap"):
+        device.on_device(x.pointer, x.pointer + 40, 41)
 
 
 def test_copies_of_strided_bytes(device):

@@ -61,7 +61,9 @@ constexpr long long FAR = 1ll << 32;  // beyond that, no allocation is to blame
 }
 
 static __attribute__((noinline)) void check(const Access& a) {
-    if (launch->checks & COUNT) count(a);
+    if (launch->checks & COUNT)  // what is aligned to a part of it only moves in such parts
+        for (uint32_t at = 0; at < a.bytes; at += a.alignment)
+            count({a.kind, a.address + at, a.alignment, a.alignment, a.place});
     if (!(launch->checks & (BOUNDS | INITIALIZED))) return;
     const bool global = a.kind == LOAD || a.kind == STORE;
     Window home{0, 0};
@@ -107,6 +109,7 @@ static __attribute__((noinline)) bool seen(Kind kind, uint64_t address, uint64_t
 
 template <class T>
 inline void look(Kind kind, const T* at, Place place) {
+    static_assert(sizeof(T) <= 16, "one access moves at most 16 bytes");
     const uint64_t address = reinterpret_cast<uint64_t>(at);
     if (__builtin_expect(address % alignof(T), 0) ||
         (!windows[kind][0].holds(address, sizeof(T)) && !seen(kind, address, sizeof(T))))

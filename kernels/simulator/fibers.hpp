@@ -5,18 +5,19 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <ucontext.h>
 
 #include "launch.hpp"
+
+#if (defined(__x86_64__) || defined(__aarch64__)) && !defined(SIMULATOR_PORTABLE_FIBERS)
+#define SIMULATOR_ASSEMBLY 1
+#else
+#include <ucontext.h>
+#endif
 
 #ifdef SIMULATOR_ASAN
 extern "C" void __sanitizer_start_switch_fiber(void** kept, const void* bottom, size_t bytes);
 extern "C" void __sanitizer_finish_switch_fiber(void* kept, const void** bottom, size_t* bytes);
 extern "C" void __asan_unpoison_memory_region(const volatile void* from, size_t bytes);
-#endif
-
-#if (defined(__x86_64__) || defined(__aarch64__)) && !defined(SIMULATOR_PORTABLE_FIBERS)
-#define SIMULATOR_ASSEMBLY 1
 #endif
 
 namespace simulator {
@@ -36,8 +37,8 @@ struct Fiber {
 
 #ifdef SIMULATOR_ASSEMBLY
 // Saves the registers that a callee keeps on this stack, its pointer in *from; goes on from `to`.
-extern "C" __attribute__((visibility("hidden")))  //
-void simulator_switch(void** from, void* to) __asm__("simulator_switch");
+extern "C" __attribute__((visibility("hidden"))) void simulator_switch(void** from, void* to)
+    __asm__("simulator_switch");
 #ifdef __x86_64__
 // No `ret` at the end: the processor would expect to return within the fiber that is left. A
 // barrier cost 30 ns a thread with it, 15 without (2026-11, 2-core AMD EPYC (Zen 4), g++ 12.2).

@@ -15,6 +15,9 @@ The first two cost next to nothing and are on by default. What they find is a `K
 Other variables: ``TENSORLAYOUT_SIMULATOR_ORDER`` (of threads: forward, reverse, or random:SEED),
 ``TENSORLAYOUT_SIMULATOR_DEVICES`` (how many; 1), ``TENSORLAYOUT_SIMULATOR_MEMORY`` (bytes of each;
 no limit), ``TENSORLAYOUT_SIMULATOR_FLAGS`` (more flags for the compiler), ``CXX`` (the compiler).
+With the flags ``-fsanitize=address,undefined``, and besides ``ASAN_OPTIONS=detect_leaks=0`` and
+``LD_PRELOAD=$(g++ -print-file-name=libasan.so)``, a Python program runs its kernels under GCC's
+sanitizers, which then watch all memory of the process.
 """
 
 from __future__ import annotations
@@ -390,6 +393,10 @@ class SimulatorDriver:
         """Copy within device memory, from one device to another too."""
         written = self._touch("on_device", source, nbytes).written(source, nbytes)
         self._touch("on_device", destination, nbytes).mark_written(destination, nbytes, written)
+        if abs(destination - source) < nbytes:
+            ends = f"from {source:#x} to {destination:#x}"
+            msg = f"cuda: on_device of {nbytes} bytes {ends}: they overlap"
+            raise ValueError(msg)
         ctypes.memmove(destination, source, nbytes)
 
     def launcher(self, kernel: Kernel) -> Launcher:

@@ -73,6 +73,17 @@ BLOCK_KERNEL(sum_blocks, Increment<int32_t>) {
     if (thread == 0) store(p.to + blockIdx.x, load_shared(sums));
 }
 
+// Elements that are not aligned to their size: they move in parts.
+struct Complex {
+    float real, imaginary;
+};
+KERNEL(conjugate, Increment<Complex>) {
+    const int64_t i = int64_t(blockIdx.x) * THREADS + threadIdx.x;
+    if (i >= p.count) return;
+    const Complex value = load(p.from + i);
+    store(p.to + i, Complex{value.real, -value.imaginary});
+}
+
 // Coalesced on one side only: to[i] = from[i * 8].
 KERNEL(every_eighth, Increment<float>) {
     const int64_t i = int64_t(blockIdx.x) * THREADS + threadIdx.x;

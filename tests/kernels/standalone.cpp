@@ -1,6 +1,6 @@
 // The kernels of these files as a program of its own, for the sanitizers of the compiler. Its
-// argument says what to run: "right", several right kernels, whose results are compared; or a faulty
-// kernel. The checks of the simulator are off, so that what is found is found by the sanitizers.
+// argument says what to run: "right", several right kernels, whose results are compared; or a
+// faulty kernel. The simulator's own checks are off: what is found, the sanitizers have found.
 #include <string_view>
 #include <vector>
 

@@ -1,0 +1,325 @@
+// Copies between two layouts of one shape. Elements are bits: a width in bytes, no number type. The
+// plan (tensorlayout/cuda/copy_plan.py) has merged dimensions, made destination strides positive, and
+// fused contiguous runs into elements as wide as they allow; strides count those elements.
+//
+// copy_flat     One run on both sides. Threads follow each other, 4 packs of WIDTH bytes a thread,
+//               256 threads apart; at most 15 bytes are left to the first block. Coalesced on both
+//               sides. Worst: memories whose alignment differs, since WIDTH is what both allow.
+// copy_strided  Any strides, in the destination's order, 4 elements of ELEMENT bytes a thread, 256
+//               threads apart. Coalesced where the fastest dimension is contiguous: rows, with 16
+//               bytes a thread if they are aligned. Where the source stands still along the
+//               destination's run, an element is read once and stored WIDTH bytes wide. Worst: a
+//               source whose fastest dimension is another; that is for copy_tiles.
+// copy_tiles    Boxes of up to three dimensions by way of shared memory: read along the source's
+//               memory, written along the destination's. Coalesced on both sides, however the
+//               dimensions are permuted or flipped, and also where rows begin at addresses that
+//               no sector begins at: each row's threads are shifted so that a sector is touched by
+//               one access. Worst: boxes that are much larger than the tensor, and bytes in rows
+//               without alignment (one byte a thread).
+//
+// Bytes moved per element: its own, once from the source and once to the destination (a broadcast
+// source: once for each row of the destination that reads it). The padding of the destination is
+// written by further blocks of the same launch (padding.cuh).
+#include "padding.cuh"
+
+constexpr int PER_THREAD = 4;
+
+// ---- Flat ---------------------------------------------------------------------------------------
+
+struct FlatCopy {
+    void* to;
+    const void* from;
+    Padding padding;
+    int64_t packs;
+    int64_t tail;  // bytes after the last pack
+};
+
+template <int WIDTH>
+DEVICE void flat(const FlatCopy& p) {
+    if (write_padding(p.padding, p.to)) return;
+    using Word = Bits<WIDTH>;
+    Word* const to = static_cast<Word*>(p.to);
+    const Word* const from = static_cast<const Word*>(p.from);
+    const int64_t first = static_cast<int64_t>(blockIdx.x) * (PER_THREAD * THREADS) + threadIdx.x;
+    Word words[PER_THREAD];
+#pragma unroll
+    for (int k = 0; k < PER_THREAD; ++k)
+        words[k] = load_if(first + k * THREADS < p.packs, from + (first + k * THREADS));
+#pragma unroll
+    for (int k = 0; k < PER_THREAD; ++k)
+        store_if(first + k * THREADS < p.packs, to + (first + k * THREADS), words[k]);
+    if (blockIdx.x == 0 && threadIdx.x < p.tail) {
+        const int64_t at = p.packs * WIDTH + threadIdx.x;
+        store(static_cast<uint8_t*>(p.to) + at, load(static_cast<const uint8_t*>(p.from) + at));
+    }
+}
+
+// ---- Strided ------------------------------------------------------------------------------------
+
+template <int RANK, class INDEX>
+struct StridedCopy {
+    void* to;
+    const void* from;
+    Padding padding;
+    INDEX count;
+    Walk<RANK, INDEX, 2> walk;  // strides: of the destination, in WIDTH; of the source, in ELEMENT
+};
+
+template <int RANK, class INDEX, int ELEMENT, int WIDTH>
+DEVICE void strided(const StridedCopy<RANK, INDEX>& p) {
+    if (write_padding(p.padding, p.to)) return;
+    using Element = Bits<ELEMENT>;
+    using Word = Pack<Element, WIDTH / ELEMENT>;
+    using Index = Unsigned<INDEX>;
+    const Index first = static_cast<Index>(blockIdx.x) * (PER_THREAD * THREADS) + threadIdx.x;
+    INDEX at[PER_THREAD][2];
+    Element elements[PER_THREAD];
+#pragma unroll
+    for (int k = 0; k < PER_THREAD; ++k) {
+        const bool inside = first + k * THREADS < static_cast<Index>(p.count);
+        p.walk.offsets(inside ? first + k * THREADS : 0, at[k]);
+        elements[k] = load_if(inside, static_cast<const Element*>(p.from) + at[k][1]);
+    }
+#pragma unroll
+    for (int k = 0; k < PER_THREAD; ++k) {
+        Word word;
+#pragma unroll
+        for (Element& each : word.at) each = elements[k];
+        const bool inside = first + k * THREADS < static_cast<Index>(p.count);
+        store_if(inside, static_cast<Word*>(p.to) + at[k][0], word);
+    }
+}
+
+// ---- Tiles --------------------------------------------------------------------------------------
+
+// How one memory is walked inside a box. Three dimensions, this memory's fastest first. A *run* is
+// the dimensions that are contiguous in this memory as far as the box reaches; the others are rows.
+struct Side {
+    int64_t stride[3];
+    Divisor<int32_t> extent[2];   // of the box, along the two faster dimensions
+    Divisor<int32_t> lanes[2];    // threads for a row; of a box that ends early along the run
+    int32_t shared[3];            // strides in the tile
+    int32_t dimension[3];         // which of the box's dimensions each is
+    int32_t run;                  // how many dimensions the run has
+    int32_t sector;               // accesses in a sector, or 1 if rows are not shifted to fit
+};
+
+struct TiledCopy {
+    void* to;
+    const void* from;
+    Padding padding;
+    Side write, read;
+    int64_t size[3];             // of the box's dimensions in the tensor
+    int64_t step[2][3];          // to the next index along them, in the destination and the source
+    int64_t outer[2][MAX_RANK];  // the same of all other dimensions, fastest first
+    Divisor<int32_t> outer_size[MAX_RANK];
+    Divisor<int32_t> boxes[3];
+    int32_t extent[3];
+    int32_t outer_rank;
+};
+
+// One side of the box that this block has: `Side` with the ends of the tensor taken into account.
+struct Visit {
+    int64_t base, stride[3];
+    int32_t tile, shared[3];
+    uint32_t within[3];  // indices of the box that are inside the tensor, by this side's order
+    Divisor<int32_t> lanes;
+    uint32_t run_length, total;
+};
+
+DEVICE Visit visit(const Side& side, int64_t base, const uint32_t (&within)[3]) {
+    Visit v;
+    v.base = base;
+    v.tile = 0;
+#pragma unroll
+    for (int j = 0; j < 3; ++j) {
+        const int d = side.dimension[j];
+        v.within[j] = d == 0 ? within[0] : d == 1 ? within[1] : within[2];
+        v.stride[j] = side.stride[j];
+        v.shared[j] = side.shared[j];
+        if (v.stride[j] < 0) {  // walk upwards in memory, so backwards in the tile
+            v.base += static_cast<int64_t>(v.within[j] - 1) * v.stride[j];
+            v.tile += static_cast<int32_t>(v.within[j] - 1) * v.shared[j];
+            v.stride[j] = -v.stride[j];
+            v.shared[j] = -v.shared[j];
+        }
+    }
+    const uint32_t first = side.extent[0].divisor, second = side.extent[1].divisor;
+    uint32_t rows;
+    bool ends_early;
+    if (side.run == 1) {
+        v.run_length = v.within[0];
+        ends_early = v.within[0] < first;
+        rows = second * v.within[2];
+    } else if (side.run == 2) {
+        v.run_length = first * v.within[1];
+        ends_early = v.within[1] < second;
+        rows = v.within[2];
+    } else {
+        v.run_length = first * second * v.within[2];
+        ends_early = false;  // one row, of which as many threads as needed
+        rows = 1;
+    }
+    v.lanes = ends_early ? side.lanes[1] : side.lanes[0];
+    v.total = rows * v.lanes.divisor;
+    return v;
+}
+
+// What one thread moves at once: where it is in memory, where its row is in the tile, and its first
+// element's place in the run.
+struct Spot {
+    int64_t memory;
+    int32_t tile;
+    int32_t along;
+    bool inside;
+};
+
+// T: one access, of N elements.
+template <class T, int N>
+DEVICE Spot locate(const Side& side, const Visit& v, uint32_t thread, const void* memory) {
+    Spot spot{v.base, v.tile, 0, thread < v.total};
+    const uint32_t row = v.lanes.divide(thread);
+    int32_t lane = static_cast<int32_t>(thread - row * v.lanes.divisor);
+    if (side.run == 1) {
+        const uint32_t slow = side.extent[1].divide(row);
+        const uint32_t fast = row - slow * side.extent[1].divisor;
+        spot.memory += fast * v.stride[1] + slow * v.stride[2];
+        spot.tile += static_cast<int32_t>(fast) * v.shared[1] + static_cast<int32_t>(slow) * v.shared[2];
+        spot.inside = spot.inside && fast < v.within[1];
+    } else if (side.run == 2) {
+        spot.memory += row * v.stride[2];
+        spot.tile += static_cast<int32_t>(row) * v.shared[2];
+    }
+    // Rows begin anywhere in a sector. Their threads begin where the sector does.
+    const uint64_t address = reinterpret_cast<uint64_t>(memory) + spot.memory * (sizeof(T) / N);
+    lane -= static_cast<int32_t>(static_cast<uint32_t>(address / sizeof(T)) & (side.sector - 1));
+    spot.along = lane * N;
+    spot.inside = spot.inside && static_cast<uint32_t>(spot.along) < v.run_length;
+    spot.memory += spot.along * v.stride[0];
+    return spot;
+}
+
+// The place in the tile of an element of the run.
+DEVICE int32_t tile_place(const Side& side, const Visit& v, const Spot& spot, int j) {
+    const uint32_t along = static_cast<uint32_t>(spot.along + j);
+    if (side.run == 1) return spot.tile + static_cast<int32_t>(along) * v.shared[0];
+    uint32_t second = side.extent[0].divide(along);
+    const uint32_t first = along - second * side.extent[0].divisor;
+    int32_t place = spot.tile + static_cast<int32_t>(first) * v.shared[0];
+    if (side.run == 3) {
+        const uint32_t third = side.extent[1].divide(second);
+        second -= third * side.extent[1].divisor;
+        place += static_cast<int32_t>(third) * v.shared[2];
+    }
+    return place + static_cast<int32_t>(second) * v.shared[1];
+}
+
+template <int ELEMENT, int READ, int WRITE, int ROOM>
+DEVICE void tiles(const TiledCopy& p) {
+    SHARED(Bits<ELEMENT>, tile, ROOM / ELEMENT);
+    if (write_padding(p.padding, p.to)) return;  // all threads of the block
+    using Element = Bits<ELEMENT>;
+    constexpr int READ_COUNT = READ / ELEMENT, WRITE_COUNT = WRITE / ELEMENT;
+    using ReadWord = Pack<Element, READ_COUNT>;
+    using WriteWord = Pack<Element, WRITE_COUNT>;
+
+    int64_t to = 0, from = 0;
+    uint32_t block = blockIdx.x, within[3];
+#pragma unroll
+    for (int d = 0; d < 3; ++d) {
+        const uint32_t slower = p.boxes[d].divide(block);
+        const int64_t start =
+            static_cast<int64_t>(block - slower * p.boxes[d].divisor) * p.extent[d];
+        const int64_t left = p.size[d] - start;
+        within[d] = left < p.extent[d] ? static_cast<uint32_t>(left) : p.extent[d];
+        to += start * p.step[0][d];
+        from += start * p.step[1][d];
+        block = slower;
+    }
+    for (int d = 0; d < p.outer_rank; ++d) {
+        const uint32_t slower = p.outer_size[d].divide(block);
+        const int64_t index = block - slower * p.outer_size[d].divisor;
+        to += index * p.outer[0][d];
+        from += index * p.outer[1][d];
+        block = slower;
+    }
+
+    const Visit read = visit(p.read, from, within);
+    const Element* const source = static_cast<const Element*>(p.from);
+    for (uint32_t begin = 0; begin < read.total; begin += PER_THREAD * THREADS) {
+        Spot spots[PER_THREAD];
+        ReadWord words[PER_THREAD];
+#pragma unroll
+        for (int k = 0; k < PER_THREAD; ++k) {
+            const uint32_t thread = begin + k * THREADS + threadIdx.x;
+            spots[k] = locate<ReadWord, READ_COUNT>(p.read, read, thread, source);
+            words[k] = load_if(spots[k].inside,
+                               reinterpret_cast<const ReadWord*>(source + spots[k].memory));
+        }
+#pragma unroll
+        for (int k = 0; k < PER_THREAD; ++k)
+#pragma unroll
+            for (int j = 0; j < READ_COUNT; ++j)
+                store_shared_if(spots[k].inside, tile + tile_place(p.read, read, spots[k], j),
+                                words[k].at[j]);
+    }
+    barrier();
+    const Visit write = visit(p.write, to, within);
+    Element* const destination = static_cast<Element*>(p.to);
+    for (uint32_t begin = 0; begin < write.total; begin += PER_THREAD * THREADS) {
+#pragma unroll
+        for (int k = 0; k < PER_THREAD; ++k) {
+            const uint32_t thread = begin + k * THREADS + threadIdx.x;
+            const Spot spot = locate<WriteWord, WRITE_COUNT>(p.write, write, thread, destination);
+            WriteWord word;
+#pragma unroll
+            for (int j = 0; j < WRITE_COUNT; ++j)
+                word.at[j] = load_shared_if(spot.inside, tile + tile_place(p.write, write, spot, j));
+            store_if(spot.inside, reinterpret_cast<WriteWord*>(destination + spot.memory), word);
+        }
+    }
+}
+
+// ---- Kernels ------------------------------------------------------------------------------------
+// For a GPU the macros pick one; the simulator has all.
+
+#if !defined(TENSORLAYOUT_SIMULATOR)
+
+#if defined(ROOM)
+BLOCK_KERNEL(copy_tiles, TiledCopy) { tiles<ELEMENT, READ, WRITE, ROOM>(p); }
+#elif defined(RANK)
+KERNEL(copy_strided, StridedCopy<RANK, INDEX>) { strided<RANK, INDEX, ELEMENT, WIDTH>(p); }
+#else
+KERNEL(copy_flat, FlatCopy) { flat<WIDTH>(p); }
+#endif
+
+#else
+
+#define FLAT(WIDTH) \
+    KERNEL(copy_flat_##WIDTH, FlatCopy) { flat<WIDTH>(p); }
+FLAT(1) FLAT(2) FLAT(4) FLAT(8) FLAT(16)
+
+#define STRIDED(RANK, INDEX, ELEMENT, WIDTH)                                              \
+    KERNEL(copy_strided_##RANK##_##INDEX##_##ELEMENT##_##WIDTH, StridedCopy<RANK, INDEX>) { \
+        strided<RANK, INDEX, ELEMENT, WIDTH>(p);                                          \
+    }
+#define STRIDED_WIDTHS(RANK, INDEX)                                                       \
+    STRIDED(RANK, INDEX, 1, 1) STRIDED(RANK, INDEX, 2, 2) STRIDED(RANK, INDEX, 4, 4)      \
+    STRIDED(RANK, INDEX, 8, 8) STRIDED(RANK, INDEX, 16, 16) STRIDED(RANK, INDEX, 1, 16)   \
+    STRIDED(RANK, INDEX, 2, 16) STRIDED(RANK, INDEX, 4, 16) STRIDED(RANK, INDEX, 8, 16)
+#define STRIDED_RANKS(INDEX)                                                              \
+    STRIDED_WIDTHS(1, INDEX) STRIDED_WIDTHS(2, INDEX) STRIDED_WIDTHS(3, INDEX)            \
+    STRIDED_WIDTHS(4, INDEX) STRIDED_WIDTHS(0, INDEX)
+STRIDED_RANKS(int32_t) STRIDED_RANKS(int64_t)
+
+#define TILES(ELEMENT, READ, WRITE, ROOM)                                                 \
+    BLOCK_KERNEL(copy_tiles_##ELEMENT##_##READ##_##WRITE##_##ROOM, TiledCopy) {           \
+        tiles<ELEMENT, READ, WRITE, ROOM>(p);                                             \
+    }
+#define TILES_WIDTHS(ROOM)                                                                \
+    TILES(1, 1, 1, ROOM) TILES(1, 1, 4, ROOM) TILES(1, 4, 1, ROOM) TILES(1, 4, 4, ROOM)   \
+    TILES(2, 2, 2, ROOM) TILES(2, 2, 4, ROOM) TILES(2, 4, 2, ROOM) TILES(2, 4, 4, ROOM)   \
+    TILES(4, 4, 4, ROOM) TILES(8, 8, 8, ROOM) TILES(16, 16, 16, ROOM)
+TILES_WIDTHS(24576) TILES_WIDTHS(49152)
+
+#endif

@@ -12,12 +12,11 @@ struct alignas(sizeof(T) * N) Pack {
 
 #ifdef TENSORLAYOUT_SIMULATOR
 
-template <class T> DEVICE T load(const T* from) { return simulator::load(from); }
-template <class T> DEVICE void store(T* to, const T& value) { simulator::store(to, value); }
-template <class T> DEVICE T load_shared(const T* from) { return simulator::load_shared(from); }
-template <class T> DEVICE void store_shared(T* to, const T& value) {
-    simulator::store_shared(to, value);
-}
+// They take the place of the call as well, by default arguments.
+using simulator::load;
+using simulator::load_shared;
+using simulator::store;
+using simulator::store_shared;
 
 #else
 

@@ -24,13 +24,14 @@ using uint64_t = unsigned long long;
 
 #define DEVICE __device__ __forceinline__
 
-// KERNEL(name, Params) { … p … }: a kernel of independent threads, its one parameter `p`.
-#define KERNEL(name, Params)                              \
+// KERNEL(name, Params) { … p … }: a kernel of independent threads, its one parameter `p`. Params may
+// have commas in it, as in Params<2, int32_t>.
+#define KERNEL(name, ...)                                 \
     extern "C" __global__ void __launch_bounds__(THREADS) \
-    name(const __grid_constant__ Params p)
+    name(const __grid_constant__ __VA_ARGS__ p)
 
 // The same for a kernel whose threads meet at barriers.
-#define BLOCK_KERNEL(name, Params) KERNEL(name, Params)
+#define BLOCK_KERNEL(name, ...) KERNEL(name, __VA_ARGS__)
 
 // SHARED(T, name, count): an array that the threads of a block share.
 #define SHARED(T, name, count) __shared__ T name[count]

@@ -21,8 +21,8 @@ FOREIGN = {"dtypes": {"numpy"}, "layout": set(), "devices": set(), "tensor": set
 FOREIGN_ABOVE = {"numpy"}
 FOREIGN_CLI = {"numpy", "PIL"}
 
-# Where imports by name are allowed: backends, ml_dtypes, and PyTorch in the demo, if it is there.
-BY_NAME = {"plan/__init__.py", "cpu/library.py", "dtypes.py", "cli/handover.py"}
+# Where imports by name are allowed: backends, drivers, ml_dtypes, PyTorch in the demo if it is there.
+BY_NAME = {"plan/__init__.py", "cpu/library.py", "cuda/driver.py", "dtypes.py", "cli/handover.py"}
 
 
 def piece_of(path: Path) -> str:

@@ -1,0 +1,110 @@
+"""Compiled kernels kept on disk, found again by everything that went into them.
+
+An entry is one file, ``<key>.<checksum><suffix>``. It appears by an atomic rename, so a reader sees
+all of it or nothing, and two processes that compile the same kernel do no harm. One whose content
+does not fit its checksum is removed and made again.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import re
+import stat
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from tensorlayout.cuda.driver import Counters
+
+_INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]+"([^"\n]+)"', re.MULTILINE)
+
+
+def sources(path: Path, folder: Path) -> dict[Path, bytes]:
+    """A file and all that it includes by ``#include "…"``, in order of first mention: their texts.
+
+    Headers are looked up beside the file that includes them, then in `folder`. One that is in
+    neither is left to the compiler's message. Branches of ``#if`` are not told apart.
+    """
+    found: dict[Path, bytes] = {}
+
+    def visit(file: Path) -> None:
+        if file in found:
+            return
+        found[file] = text = file.read_bytes()
+        for name in _INCLUDE.findall(text):
+            places = (base / name.decode() for base in (file.parent, folder))
+            header = next((place for place in places if place.is_file()), None)
+            if header is not None:
+                visit(header.resolve())
+
+    visit(path.resolve())
+    return found
+
+
+def key_of(*parts: str | bytes) -> str:
+    """A name for all `parts` together, in their order; 32 hexadecimal digits."""
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        digest.update(len(data).to_bytes(8, "little") + data)
+    return digest.hexdigest()[:32]
+
+
+def cached(key: str, suffix: str, make: Callable[[Path], None], counters: Counters) -> Path:
+    """The file of `key`. Where there is none, ``make(path)`` writes it, at a path of its own."""
+    place = folder()
+    for entry in place.glob(f"{key}.*{suffix}"):
+        if entry.name == _entry_name(key, entry, suffix):
+            counters.cache_hits += 1
+            return entry
+        entry.unlink(missing_ok=True)
+    counters.cache_misses += 1
+    with tempfile.TemporaryDirectory(prefix=f"{key}-", dir=place) as own:
+        made = Path(own) / f"made{suffix}"
+        make(made)
+        counters.compiles += 1
+        return made.rename(place / _entry_name(key, made, suffix))
+
+
+def _entry_name(key: str, entry: Path, suffix: str) -> str:
+    try:
+        content = entry.read_bytes()
+    except OSError:  # another process has just removed it, or it cannot be read
+        return ""
+    return f"{key}.{hashlib.sha256(content).hexdigest()[:16]}{suffix}"
+
+
+def folder() -> Path:
+    """Where entries are: ``$TENSORLAYOUT_CACHE_DIR``, else ``tensorlayout`` in the user's cache.
+
+    If that cannot be written to, a folder of the user's in the one for temporary files.
+    """
+    asked = os.environ.get("TENSORLAYOUT_CACHE_DIR")
+    if asked:
+        return _usable(Path(asked)) or _temporary()
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return _usable(Path(base) / "tensorlayout") or _temporary()
+
+
+def _usable(place: Path) -> Path | None:
+    """`place`, if files can be made in it."""
+    try:
+        place.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with tempfile.TemporaryFile(dir=place):
+            return place
+    except OSError:
+        return None
+
+
+@functools.cache
+def _temporary() -> Path:
+    # What is here is loaded and run: nobody else may have made it, nor be able to write to it.
+    place = Path(tempfile.gettempdir()) / f"tensorlayout-{os.getuid()}"
+    if usable := _usable(place):
+        status = usable.lstat()
+        private = stat.S_ISDIR(status.st_mode) and not status.st_mode & 0o022
+        if private and status.st_uid == os.getuid():
+            return usable
+    return Path(tempfile.mkdtemp(prefix="tensorlayout-"))

@@ -1,0 +1,141 @@
+"""The one seam to the hardware: memory, copies, launches, and what counts them.
+
+Everything else in `tensorlayout.cuda` is written against `Driver`. `driver` picks the
+implementation once per process.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Bytes = NDArray[np.uint8]
+
+# Modules that define `open_driver()`, imported when first asked for: CuPy is an optional library.
+_DRIVERS = {
+    "simulator": "tensorlayout.cuda.simulator",
+    "cupy": "tensorlayout.cuda.cupy_driver",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """What to compile and launch: pure data, made by plans.
+
+    `types` and `shape` are macros, as (name, value). A GPU compiles one kernel for each set of
+    them; the simulator one file for each `types`, with every `shape` in it as ``name_value_value``.
+    `operation` is the functor, or "". `file` is in the folder of kernels, unless it is absolute.
+
+    >>> Kernel("copy.cu", "copy_rows", shape=(("RANK", "2"), ("INDEX", "int32_t"))).symbol
+    'copy_rows_2_int32_t'
+    """
+
+    file: str
+    name: str
+    types: tuple[tuple[str, str], ...] = ()
+    shape: tuple[tuple[str, str], ...] = ()
+    operation: str = ""
+
+    @property
+    def symbol(self) -> str:
+        """The name of this shape among all shapes of the kernel."""
+        return "_".join((self.name, *(value for _, value in self.shape)))
+
+
+@dataclass(slots=True)
+class Counters:
+    """What a driver has done since it was opened."""
+
+    compiles: int = 0
+    cache_hits: int = 0
+    cache_misses: int = 0
+    launches: int = 0
+    allocations: int = 0
+    synchronisations: int = 0
+
+
+class Buffer(Protocol):
+    """Device memory. It frees itself when it is collected."""
+
+    @property
+    def pointer(self) -> int:
+        """The address of the first byte, a multiple of 256 where this driver allocated it."""
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes there are."""
+
+    @property
+    def device(self) -> int:
+        """The number of the device."""
+
+
+class Launcher(Protocol):
+    """A kernel made ready."""
+
+    def __call__(self, grid: int | tuple[int, int, int], parameters: bytearray) -> None:
+        """Launch `grid` blocks on the current stream, without waiting.
+
+        `parameters` holds the kernel's struct, and is read before the call returns.
+        """
+
+
+class Driver(Protocol):
+    """Devices, their memory, and launches on them."""
+
+    @property
+    def name(self) -> str:
+        """Either "simulator" or "cupy"."""
+
+    @property
+    def counters(self) -> Counters:
+        """What has been done."""
+
+    def device_count(self) -> int:
+        """How many devices there are."""
+
+    def current_device(self) -> int:
+        """The device of this thread's launches and copies."""
+
+    def using(self, device: int) -> AbstractContextManager[Any]:
+        """Make `device` the current one inside a ``with`` block, for this thread."""
+
+    def allocate(self, nbytes: int, device: int) -> Buffer:
+        """New memory that begins at a multiple of 256. MemoryError names asked and free bytes."""
+
+    def wrap(self, pointer: int, nbytes: int, device: int, owner: object) -> Buffer:
+        """Memory that `owner` holds; the buffer keeps `owner` alive."""
+
+    def to_device(self, pointer: int, source: Bytes) -> None:
+        """Copy contiguous bytes of the host to device memory."""
+
+    def to_host(self, destination: Bytes, pointer: int) -> None:
+        """Copy device memory to contiguous bytes of the host; waits for the current stream."""
+
+    def on_device(self, destination: int, source: int, nbytes: int) -> None:
+        """Copy within device memory. The two ranges must not overlap."""
+
+    def launcher(self, kernel: Kernel) -> Launcher:
+        """The kernel, compiled or taken from a cache."""
+
+    def synchronize(self) -> None:
+        """Wait for the current stream."""
+
+
+@functools.cache
+def driver() -> Driver:
+    """The driver of this process: the simulator if ``TENSORLAYOUT_CUDA_SIMULATOR=1``, else CuPy."""
+    choice = os.environ.get("TENSORLAYOUT_CUDA_SIMULATOR", "0")
+    if choice not in ("", "0", "1"):
+        msg = f"cuda: TENSORLAYOUT_CUDA_SIMULATOR must be 0 or 1, got {choice!r}"
+        raise ValueError(msg)
+    module = importlib.import_module(_DRIVERS["simulator" if choice == "1" else "cupy"])
+    opened: Driver = module.open_driver()
+    return opened

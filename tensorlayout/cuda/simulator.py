@@ -1,0 +1,608 @@
+"""The simulator: the kernels of ``kernels/``, compiled by the host's C++ compiler, on the CPU.
+
+``TENSORLAYOUT_CUDA_SIMULATOR=1`` makes it the driver. Device memory is memory of the host, and a
+launch is over when it returns. Each launch can be checked and counted; which checks is said by
+`checking`, or for a whole process by ``TENSORLAYOUT_SIMULATOR_CHECKS=bounds,initialized,…``:
+
+bounds       every access is inside an allocation or shared array, and aligned to its size
+barriers     all threads of a block come to the same barriers
+initialized  nothing is read that was never written (of memory allocated while this is on)
+races        the memory after a launch does not depend on the order of blocks and threads
+count        32-byte sectors, active lanes, shared-memory wavefronts; see `Counts`
+
+The first two cost next to nothing and are on by default. What they find is a `KernelError`.
+
+Other variables: ``TENSORLAYOUT_SIMULATOR_DEVICES`` (how many; 1), ``TENSORLAYOUT_SIMULATOR_MEMORY``
+(bytes of each; no limit), ``TENSORLAYOUT_SIMULATOR_FLAGS`` (more flags for the compiler), ``CXX``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import shlex
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from tensorlayout.cuda import disk_cache
+from tensorlayout.cuda.driver import Buffer, Bytes, Counters, Kernel, Launcher
+from tensorlayout.cuda.ranges import Ranges
+from tensorlayout.kernels_path import kernel_directory
+
+# No -march=native: cached files may meet another processor.
+FLAGS = (
+    "-std=c++17",
+    "-O2",
+    "-fPIC",
+    "-shared",
+    "-ffp-contract=off",  # a result must not depend on what the compiler fuses
+    "-fno-fast-math",
+    "-fno-strict-aliasing",  # kernels move elements of one type as packs of another
+    "-fno-exceptions",
+    "-fno-rtti",
+    "-fvisibility=hidden",  # nothing of one file may stand in for that of another
+    "-U_FORTIFY_SOURCE",  # takes jumps between stacks for mistakes
+)
+
+# As in kernels/simulator.hpp. Races are several launches, seen from here.
+CHECKS = {"bounds": 1, "initialized": 2, "barriers": 4, "count": 8, "races": 0}
+ORDERS = ("forward", "reverse", "random")
+Order = Literal["forward", "reverse", "random"]
+
+# What a race is looked for with: each against the first.
+_RACE_ORDERS: tuple[tuple[Order, int], ...] = (
+    ("forward", 0),
+    ("reverse", 0),
+    ("random", 1),
+    ("random", 2),
+)
+
+_GRID_LIMITS = (2**31 - 1, 65535, 65535)
+_MESSAGE_BYTES = 1024
+
+
+class KernelError(RuntimeError):
+    """A kernel did what it must not do; the launch was given up half-way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Accesses of one kind, by whole warps.
+
+    `accesses`: of warps; `lanes`: of threads; `bytes`: asked for by threads; `units`: 32-byte
+    sectors (global memory) or wavefronts (shared memory) that this took; `ideal`: the fewest that
+    could have brought the same bytes.
+    """
+
+    accesses: int = 0
+    lanes: int = 0
+    bytes: int = 0
+    units: int = 0
+    ideal: int = 0
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(
+            self.accesses + other.accesses,
+            self.lanes + other.lanes,
+            self.bytes + other.bytes,
+            self.units + other.units,
+            self.ideal + other.ideal,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """The memory accesses of a kernel, over `launches`. Ratios of nothing are 1."""
+
+    kernel: str
+    launches: int = 0
+    loads: Tally = Tally()
+    stores: Tally = Tally()
+    shared_loads: Tally = Tally()
+    shared_stores: Tally = Tally()
+
+    @property
+    def sector_efficiency_read(self) -> float:
+        """The fewest possible sectors over those loaded: 1.0 is coalesced."""
+        return _ratio(self.loads.ideal, self.loads.units)
+
+    @property
+    def sector_efficiency_write(self) -> float:
+        """The fewest possible sectors over those stored to: 1.0 is coalesced."""
+        return _ratio(self.stores.ideal, self.stores.units)
+
+    @property
+    def lane_activity(self) -> float:
+        """Which part of the lanes took part in accesses to global memory."""
+        both = self.loads + self.stores
+        return _ratio(both.lanes, 32 * both.accesses)
+
+    @property
+    def bytes_per_access(self) -> float:
+        """Bytes that a thread moved at a time to or from global memory."""
+        both = self.loads + self.stores
+        return _ratio(both.bytes, both.lanes)
+
+    @property
+    def bank_conflict_ratio(self) -> float:
+        """Wavefronts in shared memory over the fewest possible: 1.0 is without conflicts."""
+        both = self.shared_loads + self.shared_stores
+        return _ratio(both.units, both.ideal)
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(
+            self.kernel,
+            self.launches + other.launches,
+            self.loads + other.loads,
+            self.stores + other.stores,
+            self.shared_loads + other.shared_loads,
+            self.shared_stores + other.shared_stores,
+        )
+
+
+def _ratio(part: int, whole: int) -> float:
+    return part / whole if whole else 1.0
+
+
+@dataclass(slots=True)
+class Record:
+    """What was counted, by kernel."""
+
+    counts: dict[Kernel, Counts] = field(default_factory=dict)
+
+    def of(self, name: str) -> Counts:
+        """All launches of kernels called `name`, whatever their types, shapes and operations."""
+        those = (counts for kernel, counts in self.counts.items() if kernel.name == name)
+        return sum(those, start=Counts(name))
+
+    def add(self, kernel: Kernel, counts: Counts) -> None:
+        """Count one more launch."""
+        self.counts[kernel] = self.counts.get(kernel, Counts(kernel.name)) + counts
+
+
+@dataclass(frozen=True, slots=True)
+class _Mode:
+    """How launches run."""
+
+    checks: frozenset[str]
+    order: Order
+    seed: int
+    record: Record
+
+    @property
+    def flags(self) -> int:
+        return sum(CHECKS[check] for check in self.checks)
+
+
+def _mode(checks: tuple[str, ...], order: Order, seed: int) -> _Mode:
+    for check in checks:
+        if check not in CHECKS:
+            msg = f"checking: no check is called {check!r}; there are {', '.join(CHECKS)}"
+            raise ValueError(msg)
+    if order not in ORDERS:
+        msg = f"checking: order must be one of {', '.join(ORDERS)}, got {order!r}"
+        raise ValueError(msg)
+    return _Mode(frozenset(checks), order, seed, Record())
+
+
+_active: ContextVar[_Mode | None] = ContextVar("active", default=None)
+_device: ContextVar[int] = ContextVar("device", default=0)
+
+
+@contextmanager
+def checking(*checks: str, order: Order = "forward", seed: int = 0) -> Iterator[Record]:
+    """Launch with these checks, and no others, inside the block; see the module for their names.
+
+    `order`: in which order blocks, and the threads of each, take turns; `seed` tells random ones
+    apart. Gives the `Record` of what "count" counted. ValueError for a name that is not known.
+
+    >>> with checking("bounds", "count") as record:
+    ...     pass
+    >>> record.of("copy_rows").launches
+    0
+    """
+    token = _active.set(mode := _mode(checks, order, seed))
+    try:
+        yield mode.record
+    finally:
+        _active.reset(token)
+
+
+@functools.cache
+def _mode_of_the_process() -> _Mode:
+    names = os.environ.get("TENSORLAYOUT_SIMULATOR_CHECKS", "bounds,barriers")
+    return _mode(tuple(name.strip() for name in names.split(",") if name.strip()), "forward", 0)
+
+
+# ---- Memory
+
+
+class SimulatedBuffer:
+    """A range of host memory that stands for device memory."""
+
+    __slots__ = ("_owner", "_ranges", "device", "nbytes", "pointer")
+
+    def __init__(
+        self, pointer: int, nbytes: int, device: int, owner: object, ranges: Ranges
+    ) -> None:
+        self.pointer = pointer
+        self.nbytes = nbytes
+        self.device = device
+        self._owner = owner
+        self._ranges = ranges
+
+    def __del__(self) -> None:
+        self._ranges.remove_later(self.pointer, self.nbytes)
+
+
+# ---- Compiling
+
+
+@functools.cache
+def compiler() -> tuple[tuple[str, ...], str]:
+    """The command of the C++ compiler, ``$CXX`` first, and its version."""
+    asked = os.environ.get("CXX")
+    for command in [asked] if asked else ["g++", "clang++"]:
+        words = tuple(shlex.split(command))
+        if words and shutil.which(words[0]):
+            version = subprocess.run(
+                [*words, "--version"], capture_output=True, text=True, check=False
+            )
+            return words, version.stdout
+    found = f"CXX={asked}, which is not there" if asked else "none"
+    msg = (
+        f"cuda: the simulator needs a C++ compiler (g++ or clang++), and found {found};"
+        " install one or set CXX"
+    )
+    raise RuntimeError(msg)
+
+
+def compiled(file: str, types: tuple[tuple[str, str], ...], counters: Counters) -> Path:
+    """The shared object of a file of kernels, with the macros `types`. RuntimeError if it fails."""
+    command, version = compiler()
+    kernels = kernel_directory()
+    path = kernels / file
+    flags = [*FLAGS, *shlex.split(os.environ.get("TENSORLAYOUT_SIMULATOR_FLAGS", ""))]
+    flags += ["-DTENSORLAYOUT_SIMULATOR", *(f"-D{name}={value}" for name, value in types)]
+    texts = disk_cache.sources(path, kernels)
+    names = (file.name for file in texts)
+    key = disk_cache.key_of(*command, version, *flags, *names, *texts.values())
+
+    def make(target: Path) -> None:
+        arguments = [
+            *command,
+            *flags,
+            "-I",
+            str(kernels),
+            "-x",
+            "c++",
+            str(path),
+            "-o",
+            str(target),
+        ]
+        done = subprocess.run(arguments, capture_output=True, text=True, check=False)
+        if done.returncode:
+            msg = f"cuda: {command[0]} could not compile {path.name}:\n{done.stderr.strip()}"
+            raise RuntimeError(msg)
+
+    return disk_cache.cached(f"{path.stem}-{key}", ".so", make, counters)
+
+
+# ---- Launching
+
+
+class _Tally(ctypes.Structure):
+    _fields_ = tuple(
+        (name, ctypes.c_uint64) for name in ("accesses", "lanes", "bytes", "units", "ideal")
+    )
+
+
+class _Launch(ctypes.Structure):
+    """``simulator::Launch`` of kernels/simulator.hpp."""
+
+    _fields_ = (
+        ("grid", ctypes.c_uint32 * 3),
+        ("operation", ctypes.c_uint32),
+        ("checks", ctypes.c_uint32),
+        ("order", ctypes.c_uint32),
+        ("seed", ctypes.c_uint64),
+        ("allocations", ctypes.c_void_p),
+        ("allocation_count", ctypes.c_uint64),
+        ("stacks", ctypes.c_void_p),
+        ("tallies", ctypes.c_void_p),
+        ("message", ctypes.c_void_p),
+        ("message_bytes", ctypes.c_uint64),
+        ("parameter_bytes", ctypes.c_uint64),
+    )
+
+
+# One launch at a time, also while the process forks: a child must not begin in the midst of one.
+_launching = threading.Lock()
+os.register_at_fork(
+    before=_launching.acquire,
+    after_in_parent=_launching.release,
+    after_in_child=_launching.release,
+)
+
+# Of the launch that holds the lock.
+_tallies = (_Tally * 4)()
+_message = ctypes.create_string_buffer(_MESSAGE_BYTES)
+_launch = _Launch(
+    tallies=ctypes.addressof(_tallies),
+    message=ctypes.addressof(_message),
+    message_bytes=_MESSAGE_BYTES,
+)
+
+
+class _Library:
+    """A loaded shared object."""
+
+    def __init__(self, file: str, path: Path) -> None:
+        self.file = file
+        self._loaded = ctypes.CDLL(str(path))
+        if not _launch.stacks:
+            make = self._loaded.simulator_stacks
+            make.restype = ctypes.c_void_p
+            _launch.stacks = make()
+            if not _launch.stacks:
+                msg = "cuda: the simulator found no memory for the stacks of its threads"
+                raise MemoryError(msg)
+        self.operations: tuple[str, ...] = ()
+        if hasattr(self._loaded, "simulator_operations"):
+            names = self._loaded.simulator_operations
+            names.restype = ctypes.c_char_p
+            self.operations = tuple(names().decode().split())
+
+    def function(self, symbol: str) -> ctypes._NamedFuncPointer:
+        """The exported function of a kernel."""
+        try:
+            function = getattr(self._loaded, symbol)
+        except AttributeError:
+            msg = f"cuda: {self.file} has no kernel {symbol}"
+            raise ValueError(msg) from None
+        function.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
+        function.restype = None
+        return function  # type: ignore[no-any-return]
+
+    def operation(self, name: str) -> int:
+        """The number of a functor."""
+        if not name:
+            return 0
+        if name not in self.operations:
+            has = ", ".join(self.operations) or "none"
+            msg = f"cuda: {self.file} has no operation {name!r}; it has {has}"
+            raise ValueError(msg)
+        return self.operations.index(name)
+
+
+class SimulatedLauncher:
+    """A kernel of a loaded library."""
+
+    def __init__(self, kernel: Kernel, library: _Library, driver: SimulatorDriver) -> None:
+        self._kernel = kernel
+        self._function = library.function(kernel.symbol)
+        self._operation = library.operation(kernel.operation)
+        self._driver = driver
+
+    def __call__(self, grid: int | tuple[int, int, int], parameters: bytearray) -> None:
+        """Run all blocks, and raise KernelError for what the checks found."""
+        blocks = (grid, 1, 1) if isinstance(grid, int) else grid
+        if not all(0 < n <= limit for n, limit in zip(blocks, _GRID_LIMITS, strict=True)):
+            msg = f"cuda: {self._kernel.symbol} needs a grid of 1 to {_GRID_LIMITS}, got {blocks}"
+            raise ValueError(msg)
+        mode = _active.get() or _mode_of_the_process()
+        ranges = self._driver.ranges[_device.get()]
+        if "initialized" not in mode.checks:
+            ranges.stop_following()
+        with _launching:
+            self._driver.counters.launches += 1
+            table, count = ranges.table()
+            _launch.grid[:] = blocks
+            _launch.operation = self._operation
+            _launch.allocations = table.buffer_info()[0]
+            _launch.allocation_count = count
+            if "races" in mode.checks:
+                self._run_in_orders(mode, table.tolist(), parameters)
+            else:
+                self._run(mode, mode.order, mode.seed, parameters)
+
+    def _run(self, mode: _Mode, order: Order, seed: int, parameters: bytearray) -> None:
+        """One run; the lock is held, and the rest of `_launch` set."""
+        _launch.checks = mode.flags
+        _launch.order = ORDERS.index(order)
+        _launch.seed = seed
+        _launch.parameter_bytes = len(parameters)
+        if mode.flags & CHECKS["count"]:
+            ctypes.memset(_tallies, 0, ctypes.sizeof(_tallies))
+        self._function(
+            ctypes.addressof(_launch), (ctypes.c_char * len(parameters)).from_buffer(parameters)
+        )
+        if message := _message.value:
+            raise KernelError(message.decode(errors="replace"))
+        if mode.flags & CHECKS["count"]:
+            tallies = (
+                Tally(each.accesses, each.lanes, each.bytes, each.units, each.ideal)
+                for each in _tallies
+            )
+            mode.record.add(self._kernel, Counts(self._kernel.name, 1, *tallies))
+
+    def _run_in_orders(self, mode: _Mode, table: list[int], parameters: bytearray) -> None:
+        """Several runs from the same memory, which is left as the first one left it."""
+        ranges = list(zip(table[::3], table[1::3], strict=True))
+        before = _saved(ranges)
+        first_order, seed = _RACE_ORDERS[0]
+        self._run(mode, first_order, seed, parameters)
+        first = _saved(ranges)
+        uncounted = _Mode(mode.checks - {"count"}, mode.order, mode.seed, mode.record)
+        try:
+            for order, seed in _RACE_ORDERS[1:]:
+                _restore(ranges, before)
+                self._run(uncounted, order, seed, parameters)
+                self._compare(ranges, first, _saved(ranges), order)
+        finally:
+            _restore(ranges, first)
+
+    def _compare(
+        self, ranges: list[tuple[int, int]], first: list[bytes], other: list[bytes], order: Order
+    ) -> None:
+        for (begin, nbytes), one, two in zip(ranges, first, other, strict=True):
+            if one != two:
+                a, b = np.frombuffer(one, np.uint8), np.frombuffer(two, np.uint8)
+                at = int(np.flatnonzero(a != b)[0])
+                msg = (
+                    f"{self._kernel.symbol}: a race: byte {at} of the allocation of {nbytes} bytes"
+                    f" at {begin:#x} is {a[at]} if threads run forward, {b[at]} in {order} order"
+                )
+                raise KernelError(msg)
+
+
+def _saved(ranges: list[tuple[int, int]]) -> list[bytes]:
+    return [ctypes.string_at(begin, nbytes) for begin, nbytes in ranges]
+
+
+def _restore(ranges: list[tuple[int, int]], saved: list[bytes]) -> None:
+    for (begin, nbytes), content in zip(ranges, saved, strict=True):
+        ctypes.memmove(begin, content, nbytes)
+
+
+# ---- The driver
+
+
+class SimulatorDriver:
+    """`tensorlayout.cuda.driver.Driver`, on the CPU."""
+
+    name = "simulator"
+
+    def __init__(self) -> None:
+        compiler()  # so that a missing one is told first
+        self.counters = Counters()
+        count = os.environ.get("TENSORLAYOUT_SIMULATOR_DEVICES", "1")
+        if not count.isdigit() or not int(count):
+            msg = f"cuda: TENSORLAYOUT_SIMULATOR_DEVICES must be a positive integer, got {count!r}"
+            raise ValueError(msg)
+        limit = os.environ.get("TENSORLAYOUT_SIMULATOR_MEMORY")
+        self._limit = int(limit) if limit else None
+        self.ranges = tuple(Ranges() for _ in range(int(count)))
+        self._libraries: dict[tuple[str, tuple[tuple[str, str], ...]], _Library] = {}
+        self._launchers: dict[Kernel, Launcher] = {}
+        self._loading = threading.Lock()
+
+    def device_count(self) -> int:
+        """How many devices are simulated."""
+        return len(self.ranges)
+
+    def current_device(self) -> int:
+        """The device of this thread's launches: kernels must touch no other's memory."""
+        return _device.get()
+
+    @contextmanager
+    def using(self, device: int) -> Iterator[None]:
+        """Make `device` the current one inside a ``with`` block."""
+        self._ranges_of(device)
+        token = _device.set(device)
+        try:
+            yield
+        finally:
+            _device.reset(token)
+
+    def allocate(self, nbytes: int, device: int) -> Buffer:
+        """New memory that begins at a multiple of 256, with 256 bytes that nobody owns after it."""
+        ranges = self._ranges_of(device)
+        free = self._free_bytes(ranges)
+        try:
+            if self._limit is not None and nbytes > free:
+                raise MemoryError
+            memory = np.empty(nbytes + 512, np.uint8)
+        except MemoryError:
+            msg = f"cuda:{device}: asked for {nbytes} bytes, and {free} bytes are free"
+            raise MemoryError(msg) from None
+        self.counters.allocations += 1
+        pointer = -(-memory.ctypes.data // 256) * 256
+        checks = (_active.get() or _mode_of_the_process()).checks
+        written = np.zeros(nbytes, np.uint8) if "initialized" in checks and nbytes else None
+        ranges.add(pointer, nbytes, written)
+        return SimulatedBuffer(pointer, nbytes, device, memory, ranges)
+
+    def wrap(self, pointer: int, nbytes: int, device: int, owner: object) -> Buffer:
+        """Memory of the host that `owner` holds, as memory of `device`."""
+        ranges = self._ranges_of(device)
+        ranges.add(pointer, nbytes)
+        return SimulatedBuffer(pointer, nbytes, device, owner, ranges)
+
+    def to_device(self, pointer: int, source: Bytes) -> None:
+        """Copy contiguous bytes to device memory."""
+        self._touch("to_device", pointer, source.nbytes).mark_written(pointer, source.nbytes)
+        ctypes.memmove(pointer, _contiguous(source), source.nbytes)
+
+    def to_host(self, destination: Bytes, pointer: int) -> None:
+        """Copy device memory to contiguous bytes."""
+        self._touch("to_host", pointer, destination.nbytes)
+        self.counters.synchronisations += 1
+        ctypes.memmove(_contiguous(destination), pointer, destination.nbytes)
+
+    def on_device(self, destination: int, source: int, nbytes: int) -> None:
+        """Copy within device memory, from one device to another too."""
+        written = self._touch("on_device", source, nbytes).written(source, nbytes)
+        self._touch("on_device", destination, nbytes).mark_written(destination, nbytes, written)
+        ctypes.memmove(destination, source, nbytes)
+
+    def launcher(self, kernel: Kernel) -> Launcher:
+        """The kernel, compiled with all of its file, or taken from a cache."""
+        found = self._launchers.get(kernel)
+        if found is None:
+            with self._loading:
+                library = self._library(kernel)
+            found = self._launchers[kernel] = SimulatedLauncher(kernel, library, self)
+        return found
+
+    def synchronize(self) -> None:
+        """Do nothing, for launches are over when they return."""
+        self.counters.synchronisations += 1
+
+    def _library(self, kernel: Kernel) -> _Library:
+        key = kernel.file, kernel.types
+        if key not in self._libraries:
+            path = compiled(kernel.file, kernel.types, self.counters)
+            self._libraries[key] = _Library(kernel.file, path)
+        return self._libraries[key]
+
+    def _ranges_of(self, device: int) -> Ranges:
+        if not 0 <= device < len(self.ranges):
+            msg = f"cuda: there is no device {device}; the simulator has {len(self.ranges)}"
+            raise ValueError(msg)
+        return self.ranges[device]
+
+    def _free_bytes(self, ranges: Ranges) -> int:
+        if self._limit is not None:
+            return max(0, self._limit - ranges.total())
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+    def _touch(self, name: str, pointer: int, nbytes: int) -> Ranges:
+        """The ranges that hold these bytes."""
+        for ranges in self.ranges:
+            if ranges.holds(pointer, nbytes):
+                return ranges
+        msg = f"cuda: {name} of {nbytes} bytes at {pointer:#x}, which are not all allocated"
+        raise ValueError(msg)
+
+
+def _contiguous(array: Bytes) -> int:
+    if not array.flags.c_contiguous:
+        msg = "cuda: copies between host and device need contiguous bytes"
+        raise ValueError(msg)
+    return array.ctypes.data
+
+
+def open_driver() -> SimulatorDriver:
+    """A new simulator, without memory and without loaded kernels."""
+    return SimulatorDriver()

@@ -1,0 +1,88 @@
+// Kernels without a fault, on which every check of the simulator must be silent.
+#include "memory.cuh"
+
+struct Nothing {
+    int64_t unused;
+};
+KERNEL(nothing, Nothing) {}
+BLOCK_KERNEL(meet_once, Nothing) { barrier(); }
+
+// to[i] = from[i] + 1
+template <class T>
+struct Increment {
+    T* to;
+    const T* from;
+    int64_t count;
+};
+KERNEL(increment, Increment<float>) {
+    const int64_t i = int64_t(blockIdx.x) * THREADS + threadIdx.x;
+    if (i < p.count) store(p.to + i, load(p.from + i) + 1);
+}
+
+// The same, 16 bytes at a time; count: of packs.
+KERNEL(increment_packs, Increment<Pack<float, 4>>) {
+    const int64_t i = int64_t(blockIdx.x) * THREADS + threadIdx.x;
+    if (i >= p.count) return;
+    Pack<float, 4> pack = load(p.from + i);
+    for (float& each : pack.at) each += 1;
+    store(p.to + i, pack);
+}
+
+// Where each thread is, in the order x, y, z of blocks: to[((z * Y + y) * X + x) * THREADS + thread].
+struct Where {
+    uint32_t* to;
+};
+KERNEL(where_am_i, Where) {
+    const uint32_t block = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+    store(p.to + block * blockDim.x + threadIdx.x, block << 16 | threadIdx.x);
+}
+
+// A transpose of 32 x 32 tiles through shared memory; rows, columns: multiples of 32.
+struct Transpose {
+    float* to;
+    const float* from;
+    int64_t rows, columns;
+};
+template <int PITCH>
+DEVICE void transpose(const Transpose& p) {
+    SHARED(float, tile, 32 * PITCH);
+    const int64_t row = int64_t(blockIdx.y) * 32, column = int64_t(blockIdx.x) * 32;
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    for (int i = warp; i < 32; i += THREADS / 32)
+        store_shared(tile + i * PITCH + lane, load(p.from + (row + i) * p.columns + column + lane));
+    barrier();
+    for (int i = warp; i < 32; i += THREADS / 32)
+        store(p.to + (column + i) * p.rows + row + lane, load_shared(tile + lane * PITCH + i));
+}
+BLOCK_KERNEL(transpose_tiles, Transpose) { transpose<33>(p); }
+
+// Right, but each column of the tile lies in one bank.
+BLOCK_KERNEL(transpose_in_one_bank, Transpose) { transpose<32>(p); }
+
+// The sum of each block's elements, by halves; count: of blocks.
+BLOCK_KERNEL(sum_blocks, Increment<int32_t>) {
+    SHARED(int32_t, sums, THREADS);
+    const int thread = threadIdx.x;
+    store_shared(sums + thread, load(p.from + int64_t(blockIdx.x) * THREADS + thread));
+    for (int half = THREADS / 2; half > 0; half /= 2) {
+        barrier();
+        if (thread < half)
+            store_shared(sums + thread, load_shared(sums + thread) + load_shared(sums + thread + half));
+    }
+    if (thread == 0) store(p.to + blockIdx.x, load_shared(sums));
+}
+
+// Coalesced on one side only: to[i] = from[i * 8].
+KERNEL(every_eighth, Increment<float>) {
+    const int64_t i = int64_t(blockIdx.x) * THREADS + threadIdx.x;
+    if (i < p.count) store(p.to + i, load(p.from + i * 8));
+}
+
+// What of a run-time operation: to[i] = from[i] + 1, or twice from[i].
+SIMULATOR_OPERATIONS("increment double")
+KERNEL(operate, Increment<float>) {
+    const int64_t i = int64_t(blockIdx.x) * THREADS + threadIdx.x;
+    if (i >= p.count) return;
+    const float value = load(p.from + i);
+    store(p.to + i, simulator::operation == 0 ? value + 1 : value * 2);
+}

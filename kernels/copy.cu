@@ -34,10 +34,10 @@ struct FlatCopy {
     int64_t tail;  // bytes after the last pack
 };
 
-template <int WIDTH>
+template <int Width>
 DEVICE void flat(const FlatCopy& p) {
     if (write_padding(p.padding, p.to)) return;
-    using Word = Bits<WIDTH>;
+    using Word = Bits<Width>;
     Word* const to = static_cast<Word*>(p.to);
     const Word* const from = static_cast<const Word*>(p.from);
     const int64_t first = static_cast<int64_t>(blockIdx.x) * (PER_THREAD * THREADS) + threadIdx.x;
@@ -49,43 +49,43 @@ DEVICE void flat(const FlatCopy& p) {
     for (int k = 0; k < PER_THREAD; ++k)
         store_if(first + k * THREADS < p.packs, to + (first + k * THREADS), words[k]);
     if (blockIdx.x == 0 && threadIdx.x < p.tail) {
-        const int64_t at = p.packs * WIDTH + threadIdx.x;
+        const int64_t at = p.packs * Width + threadIdx.x;
         store(static_cast<uint8_t*>(p.to) + at, load(static_cast<const uint8_t*>(p.from) + at));
     }
 }
 
 // ---- Strided ------------------------------------------------------------------------------------
 
-template <int RANK, class INDEX>
+template <int Rank, class Index>
 struct StridedCopy {
     void* to;
     const void* from;
     Padding padding;
-    INDEX count;
-    Walk<RANK, INDEX, 2> walk;  // strides: of the destination, in WIDTH; of the source, in ELEMENT
+    Index count;
+    Walk<Rank, Index, 2> walk;  // strides: of the destination, in WIDTH; of the source, in ELEMENT
 };
 
-template <int RANK, class INDEX, int ELEMENT, int WIDTH>
-DEVICE void strided(const StridedCopy<RANK, INDEX>& p) {
+template <int Rank, class Index, int Element, int Width>
+DEVICE void strided(const StridedCopy<Rank, Index>& p) {
     if (write_padding(p.padding, p.to)) return;
-    using Element = Bits<ELEMENT>;
-    using Word = Pack<Element, WIDTH / ELEMENT>;
-    using Index = Unsigned<INDEX>;
-    const Index first = static_cast<Index>(blockIdx.x) * (PER_THREAD * THREADS) + threadIdx.x;
-    INDEX at[PER_THREAD][2];
-    Element elements[PER_THREAD];
+    using T = Bits<Element>;
+    using Word = Pack<T, Width / Element>;
+    using Count = Unsigned<Index>;
+    const Count first = static_cast<Count>(blockIdx.x) * (PER_THREAD * THREADS) + threadIdx.x;
+    Index at[PER_THREAD][2];
+    T elements[PER_THREAD];
 #pragma unroll
     for (int k = 0; k < PER_THREAD; ++k) {
-        const bool inside = first + k * THREADS < static_cast<Index>(p.count);
+        const bool inside = first + k * THREADS < static_cast<Count>(p.count);
         p.walk.offsets(inside ? first + k * THREADS : 0, at[k]);
-        elements[k] = load_if(inside, static_cast<const Element*>(p.from) + at[k][1]);
+        elements[k] = load_if(inside, static_cast<const T*>(p.from) + at[k][1]);
     }
 #pragma unroll
     for (int k = 0; k < PER_THREAD; ++k) {
         Word word;
 #pragma unroll
-        for (Element& each : word.at) each = elements[k];
-        const bool inside = first + k * THREADS < static_cast<Index>(p.count);
+        for (T& each : word.at) each = elements[k];
+        const bool inside = first + k * THREADS < static_cast<Count>(p.count);
         store_if(inside, static_cast<Word*>(p.to) + at[k][0], word);
     }
 }
@@ -214,14 +214,14 @@ DEVICE int32_t tile_place(const Side& side, const Visit& v, const Spot& spot, in
     return place + static_cast<int32_t>(second) * v.shared[1];
 }
 
-template <int ELEMENT, int READ, int WRITE, int ROOM>
+template <int Element, int Read, int Write, int Room>
 DEVICE void tiles(const TiledCopy& p) {
-    SHARED(Bits<ELEMENT>, tile, ROOM / ELEMENT);
+    SHARED(Bits<Element>, tile, Room / Element);
     if (write_padding(p.padding, p.to)) return;  // all threads of the block
-    using Element = Bits<ELEMENT>;
-    constexpr int READ_COUNT = READ / ELEMENT, WRITE_COUNT = WRITE / ELEMENT;
-    using ReadWord = Pack<Element, READ_COUNT>;
-    using WriteWord = Pack<Element, WRITE_COUNT>;
+    using T = Bits<Element>;
+    constexpr int PER_READ = Read / Element, PER_WRITE = Write / Element;
+    using ReadWord = Pack<T, PER_READ>;
+    using WriteWord = Pack<T, PER_WRITE>;
 
     int64_t to = 0, from = 0;
     uint32_t block = blockIdx.x, within[3];
@@ -245,35 +245,35 @@ DEVICE void tiles(const TiledCopy& p) {
     }
 
     const Visit read = visit(p.read, from, within);
-    const Element* const source = static_cast<const Element*>(p.from);
+    const T* const source = static_cast<const T*>(p.from);
     for (uint32_t begin = 0; begin < read.total; begin += PER_THREAD * THREADS) {
         Spot spots[PER_THREAD];
         ReadWord words[PER_THREAD];
 #pragma unroll
         for (int k = 0; k < PER_THREAD; ++k) {
             const uint32_t thread = begin + k * THREADS + threadIdx.x;
-            spots[k] = locate<ReadWord, READ_COUNT>(p.read, read, thread, source);
+            spots[k] = locate<ReadWord, PER_READ>(p.read, read, thread, source);
             words[k] = load_if(spots[k].inside,
                                reinterpret_cast<const ReadWord*>(source + spots[k].memory));
         }
 #pragma unroll
         for (int k = 0; k < PER_THREAD; ++k)
 #pragma unroll
-            for (int j = 0; j < READ_COUNT; ++j)
+            for (int j = 0; j < PER_READ; ++j)
                 store_shared_if(spots[k].inside, tile + tile_place(p.read, read, spots[k], j),
                                 words[k].at[j]);
     }
     barrier();
     const Visit write = visit(p.write, to, within);
-    Element* const destination = static_cast<Element*>(p.to);
+    T* const destination = static_cast<T*>(p.to);
     for (uint32_t begin = 0; begin < write.total; begin += PER_THREAD * THREADS) {
 #pragma unroll
         for (int k = 0; k < PER_THREAD; ++k) {
             const uint32_t thread = begin + k * THREADS + threadIdx.x;
-            const Spot spot = locate<WriteWord, WRITE_COUNT>(p.write, write, thread, destination);
+            const Spot spot = locate<WriteWord, PER_WRITE>(p.write, write, thread, destination);
             WriteWord word;
 #pragma unroll
-            for (int j = 0; j < WRITE_COUNT; ++j)
+            for (int j = 0; j < PER_WRITE; ++j)
                 word.at[j] = load_shared_if(spot.inside, tile + tile_place(p.write, write, spot, j));
             store_if(spot.inside, reinterpret_cast<WriteWord*>(destination + spot.memory), word);
         }

@@ -8,7 +8,7 @@
 constexpr int MAX_RANK = 64;
 
 // Division by a number fixed before the launch.
-template <class INDEX> struct Divisor;
+template <class Index> struct Divisor;
 
 // n / divisor for 0 <= n < 2**31 and 1 <= divisor < 2**31, by multiplication. With s the least number
 // for which 2**s >= divisor, and magic = floor(2**32 * (2**s - divisor) / divisor) + 1, the quotient is
@@ -28,47 +28,47 @@ template <> struct Divisor<int64_t> {
     DEVICE uint64_t divide(uint64_t n) const { return n / static_cast<uint64_t>(divisor); }
 };
 
-template <class INDEX> struct UnsignedOf;
+template <class Index> struct UnsignedOf;
 template <> struct UnsignedOf<int32_t> { using Type = uint32_t; };
 template <> struct UnsignedOf<int64_t> { using Type = uint64_t; };
-template <class INDEX> using Unsigned = typename UnsignedOf<INDEX>::Type;
+template <class Index> using Unsigned = typename UnsignedOf<Index>::Type;
 
-// Dimensions, slowest first, with a stride in each of N memories. The slowest takes what is left of
+// `Rank` dimensions, slowest first, with a stride in each of N memories. The slowest takes what is left of
 // the index, without a division.
-template <int RANK, class INDEX, int N>
+template <int Rank, class Index, int N>
 struct Walk {
-    Divisor<INDEX> size[RANK];
-    INDEX stride[N][RANK];
+    Divisor<Index> size[Rank];
+    Index stride[N][Rank];
 
-    DEVICE void offsets(Unsigned<INDEX> index, INDEX (&at)[N]) const {
+    DEVICE void offsets(Unsigned<Index> index, Index (&at)[N]) const {
         for (int n = 0; n < N; ++n) at[n] = 0;
 #pragma unroll
-        for (int d = RANK - 1; d > 0; --d) {
-            const Unsigned<INDEX> slower = size[d].divide(index);
-            step(d, static_cast<INDEX>(index - slower * size[d].divisor), at);
+        for (int d = Rank - 1; d > 0; --d) {
+            const Unsigned<Index> slower = size[d].divide(index);
+            step(d, static_cast<Index>(index - slower * size[d].divisor), at);
             index = slower;
         }
-        step(0, static_cast<INDEX>(index), at);
+        step(0, static_cast<Index>(index), at);
     }
 
-    DEVICE void step(int d, INDEX count, INDEX (&at)[N]) const {
+    DEVICE void step(int d, Index count, Index (&at)[N]) const {
 #pragma unroll
         for (int n = 0; n < N; ++n) at[n] += count * stride[n][d];
     }
 };
 
 // Any rank that a layout can have.
-template <class INDEX, int N>
-struct Walk<0, INDEX, N> {
-    Divisor<INDEX> size[MAX_RANK];
-    INDEX stride[N][MAX_RANK];
-    INDEX rank;
+template <class Index, int N>
+struct Walk<0, Index, N> {
+    Divisor<Index> size[MAX_RANK];
+    Index stride[N][MAX_RANK];
+    Index rank;
 
-    DEVICE void offsets(Unsigned<INDEX> index, INDEX (&at)[N]) const {
+    DEVICE void offsets(Unsigned<Index> index, Index (&at)[N]) const {
         for (int n = 0; n < N; ++n) at[n] = 0;
         for (int d = static_cast<int>(rank) - 1; d >= 0; --d) {
-            const Unsigned<INDEX> slower = d ? size[d].divide(index) : 0;
-            const INDEX count = static_cast<INDEX>(index - slower * size[d].divisor);
+            const Unsigned<Index> slower = d ? size[d].divide(index) : 0;
+            const Index count = static_cast<Index>(index - slower * size[d].divisor);
 #pragma unroll
             for (int n = 0; n < N; ++n) at[n] += count * stride[n][d];
             index = slower;

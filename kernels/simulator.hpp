@@ -283,7 +283,8 @@ struct Site {
 
 static Site sites[SITES];
 
-static void count(const Access& a) {
+// Where this thread's next access at a place belongs: one of its warp.
+static WarpAccess& next_access(const Access& a) {
     uint32_t slot = (a.place.line * 31u + a.kind * 7u + a.bytes) % SITES;
     for (uint32_t tried = 0;; ++tried, slot = (slot + 1) % SITES) {
         Site& site = sites[slot];
@@ -315,7 +316,11 @@ static void count(const Access& a) {
         memset(site.warps + site.capacity * WARPS, 0, (more - site.capacity) * size);
         site.capacity = more;
     }
-    WarpAccess& warp = site.warps[pass * WARPS + threadIdx.x / 32];
+    return site.warps[pass * WARPS + threadIdx.x / 32];
+}
+
+static void count(const Access& a) {
+    WarpAccess& warp = next_access(a);
     warp.lanes |= 1u << threadIdx.x % 32;
     warp.address[threadIdx.x % 32] = a.address;
 }
@@ -509,6 +514,33 @@ template <class T> inline T load_shared(const T* from, SIMULATOR_PLACE) {
 template <class T> inline void store_shared(T* to, const T& value, SIMULATOR_PLACE) {
     look(SHARED_STORE, to, {file, line});
     *to = value;
+}
+
+// The same for a thread that takes part only if `active`. Where it does not, its next access here still
+// is matched with the next one of the rest of its warp.
+template <class T>
+inline void sit_out(Kind kind, Place place) {
+    if (__builtin_expect(launch->checks & COUNT, 0)) next_access({kind, 0, sizeof(T), 1, place});
+}
+
+template <class T> inline T load_if(bool active, const T* from, SIMULATOR_PLACE) {
+    if (active) return load(from, file, line);
+    sit_out<T>(LOAD, {file, line});
+    return T{};
+}
+template <class T> inline void store_if(bool active, T* to, const T& value, SIMULATOR_PLACE) {
+    if (active) return store(to, value, file, line);
+    sit_out<T>(STORE, {file, line});
+}
+template <class T> inline T load_shared_if(bool active, const T* from, SIMULATOR_PLACE) {
+    if (active) return load_shared(from, file, line);
+    sit_out<T>(SHARED_LOAD, {file, line});
+    return T{};
+}
+template <class T>
+inline void store_shared_if(bool active, T* to, const T& value, SIMULATOR_PLACE) {
+    if (active) return store_shared(to, value, file, line);
+    sit_out<T>(SHARED_STORE, {file, line});
 }
 
 // ---- Shared memory: blocks run one after the other, so one array serves them all.

@@ -12,10 +12,10 @@
 //               source whose fastest dimension is another; that is for copy_tiles.
 // copy_tiles    Boxes of up to three dimensions by way of shared memory: read along the source's
 //               memory, written along the destination's. Coalesced on both sides, however the
-//               dimensions are permuted or flipped, and also where rows begin at addresses that
-//               no sector begins at: each row's threads are shifted so that a sector is touched by
-//               one access. Worst: boxes that are much larger than the tensor, and bytes in rows
-//               without alignment (one byte a thread).
+//               dimensions are permuted or flipped, and also where rows begin inside sectors:
+//               threads are shifted so that no access of a warp begins in the midst of one. Worst:
+//               permutations of more than three short dimensions, of which a box has no long runs,
+//               and bytes in rows without alignment (one byte a thread).
 //
 // Bytes moved per element: its own, once from the source and once to the destination (a broadcast
 // source: once for each row of the destination that reads it). The padding of the destination is
@@ -93,15 +93,22 @@ DEVICE void strided(const StridedCopy<Rank, Index>& p) {
 // ---- Tiles --------------------------------------------------------------------------------------
 
 // How one memory is walked inside a box. Three dimensions, this memory's fastest first. A *run* is
-// the dimensions that are contiguous in this memory as far as the box reaches; the others are rows.
+// the dimensions that are contiguous in this memory as far as the box reaches; the next one has the
+// *rows*, and the one after that the *planes*.
+//
+// A row has as many threads as its run, or a few more: their number and the distance of two rows in
+// memory leave the same remainder in sectors. So if the first thread is shifted to where it is in its
+// sector, then all threads are, whatever the distance of rows.
 struct Side {
     int64_t stride[3];
     Divisor<int32_t> extent[2];   // of the box, along the two faster dimensions
-    Divisor<int32_t> lanes[2];    // threads for a row; of a box that ends early along the run
+    Divisor<int32_t> row[2];      // threads of a row; of a box that ends early along the run
+    Divisor<int32_t> plane[2];    // the same of a plane
     int32_t shared[3];            // strides in the tile
     int32_t dimension[3];         // which of the box's dimensions each is
     int32_t run;                  // how many dimensions the run has
-    int32_t sector;               // accesses in a sector, or 1 if rows are not shifted to fit
+    int32_t sector;               // accesses in a sector, or 1 if threads are not shifted
+    int32_t slack;                // by how many threads they are shifted at most
 };
 
 struct TiledCopy {
@@ -122,46 +129,47 @@ struct TiledCopy {
 struct Visit {
     int64_t base, stride[3];
     int32_t tile, shared[3];
-    uint32_t within[3];  // indices of the box that are inside the tensor, by this side's order
-    Divisor<int32_t> lanes;
-    uint32_t run_length, total;
+    Divisor<int32_t> row, plane;
+    uint32_t run_length, rows, total;
 };
 
-DEVICE Visit visit(const Side& side, int64_t base, const uint32_t (&within)[3]) {
+DEVICE Visit visit(const Side& side, int64_t base, const uint32_t (&box)[3]) {
     Visit v;
     v.base = base;
     v.tile = 0;
+    uint32_t within[3];  // indices of the box that are inside the tensor, in this side's order
 #pragma unroll
     for (int j = 0; j < 3; ++j) {
         const int d = side.dimension[j];
-        v.within[j] = d == 0 ? within[0] : d == 1 ? within[1] : within[2];
+        within[j] = d == 0 ? box[0] : d == 1 ? box[1] : box[2];
         v.stride[j] = side.stride[j];
         v.shared[j] = side.shared[j];
         if (v.stride[j] < 0) {  // walk upwards in memory, so backwards in the tile
-            v.base += static_cast<int64_t>(v.within[j] - 1) * v.stride[j];
-            v.tile += static_cast<int32_t>(v.within[j] - 1) * v.shared[j];
+            v.base += static_cast<int64_t>(within[j] - 1) * v.stride[j];
+            v.tile += static_cast<int32_t>(within[j] - 1) * v.shared[j];
             v.stride[j] = -v.stride[j];
             v.shared[j] = -v.shared[j];
         }
     }
     const uint32_t first = side.extent[0].divisor, second = side.extent[1].divisor;
-    uint32_t rows;
-    bool ends_early;
+    uint32_t planes = 1;
+    bool ends_early = false;
     if (side.run == 1) {
-        v.run_length = v.within[0];
-        ends_early = v.within[0] < first;
-        rows = second * v.within[2];
+        v.run_length = within[0];
+        v.rows = within[1];
+        planes = within[2];
+        ends_early = within[0] < first;
     } else if (side.run == 2) {
-        v.run_length = first * v.within[1];
-        ends_early = v.within[1] < second;
-        rows = v.within[2];
+        v.run_length = first * within[1];
+        v.rows = within[2];
+        ends_early = within[1] < second;
     } else {
-        v.run_length = first * second * v.within[2];
-        ends_early = false;  // one row, of which as many threads as needed
-        rows = 1;
+        v.run_length = first * second * within[2];
+        v.rows = 1;
     }
-    v.lanes = ends_early ? side.lanes[1] : side.lanes[0];
-    v.total = rows * v.lanes.divisor;
+    v.row = ends_early ? side.row[1] : side.row[0];
+    v.plane = ends_early ? side.plane[1] : side.plane[0];
+    v.total = (planes - 1) * v.plane.divisor + v.rows * v.row.divisor + side.slack;
     return v;
 }
 
@@ -170,38 +178,38 @@ DEVICE Visit visit(const Side& side, int64_t base, const uint32_t (&within)[3]) 
 struct Spot {
     int64_t memory;
     int32_t tile;
-    int32_t along;
+    uint32_t along;
     bool inside;
 };
 
 // T: one access, of N elements.
 template <class T, int N>
 DEVICE Spot locate(const Side& side, const Visit& v, uint32_t thread, const void* memory) {
-    Spot spot{v.base, v.tile, 0, thread < v.total};
-    const uint32_t row = v.lanes.divide(thread);
-    int32_t lane = static_cast<int32_t>(thread - row * v.lanes.divisor);
+    Spot spot{v.base, v.tile, 0, false};
+    uint32_t lane = thread;
     if (side.run == 1) {
-        const uint32_t slow = side.extent[1].divide(row);
-        const uint32_t fast = row - slow * side.extent[1].divisor;
-        spot.memory += fast * v.stride[1] + slow * v.stride[2];
-        spot.tile += static_cast<int32_t>(fast) * v.shared[1] + static_cast<int32_t>(slow) * v.shared[2];
-        spot.inside = spot.inside && fast < v.within[1];
-    } else if (side.run == 2) {
-        spot.memory += row * v.stride[2];
-        spot.tile += static_cast<int32_t>(row) * v.shared[2];
+        const uint32_t plane = v.plane.divide(thread);
+        lane = thread - plane * v.plane.divisor;
+        spot.memory += plane * v.stride[2];
+        spot.tile += static_cast<int32_t>(plane) * v.shared[2];
     }
-    // Rows begin anywhere in a sector. Their threads begin where the sector does.
     const uint64_t address = reinterpret_cast<uint64_t>(memory) + spot.memory * (sizeof(T) / N);
-    lane -= static_cast<int32_t>(static_cast<uint32_t>(address / sizeof(T)) & (side.sector - 1));
-    spot.along = lane * N;
-    spot.inside = spot.inside && static_cast<uint32_t>(spot.along) < v.run_length;
-    spot.memory += spot.along * v.stride[0];
+    const uint32_t shift = static_cast<uint32_t>(address / sizeof(T)) & (side.sector - 1);
+    const bool shifted_in = thread < v.total && lane >= shift;
+    lane = shifted_in ? lane - shift : 0;
+    const uint32_t row = v.row.divide(lane);
+    spot.along = (lane - row * v.row.divisor) * N;
+    const int64_t step = side.run == 1 ? v.stride[1] : v.stride[2];
+    const int32_t tile_step = side.run == 1 ? v.shared[1] : v.shared[2];
+    spot.memory += row * step + spot.along * v.stride[0];
+    spot.tile += static_cast<int32_t>(row) * tile_step;
+    spot.inside = shifted_in && row < v.rows && spot.along < v.run_length;
     return spot;
 }
 
 // The place in the tile of an element of the run.
 DEVICE int32_t tile_place(const Side& side, const Visit& v, const Spot& spot, int j) {
-    const uint32_t along = static_cast<uint32_t>(spot.along + j);
+    const uint32_t along = spot.along + j;
     if (side.run == 1) return spot.tile + static_cast<int32_t>(along) * v.shared[0];
     uint32_t second = side.extent[0].divide(along);
     const uint32_t first = along - second * side.extent[0].divisor;
@@ -224,14 +232,14 @@ DEVICE void tiles(const TiledCopy& p) {
     using WriteWord = Pack<T, PER_WRITE>;
 
     int64_t to = 0, from = 0;
-    uint32_t block = blockIdx.x, within[3];
+    uint32_t block = blockIdx.x, box[3];
 #pragma unroll
     for (int d = 0; d < 3; ++d) {
         const uint32_t slower = p.boxes[d].divide(block);
         const int64_t start =
             static_cast<int64_t>(block - slower * p.boxes[d].divisor) * p.extent[d];
         const int64_t left = p.size[d] - start;
-        within[d] = left < p.extent[d] ? static_cast<uint32_t>(left) : p.extent[d];
+        box[d] = left < p.extent[d] ? static_cast<uint32_t>(left) : p.extent[d];
         to += start * p.step[0][d];
         from += start * p.step[1][d];
         block = slower;
@@ -244,7 +252,7 @@ DEVICE void tiles(const TiledCopy& p) {
         block = slower;
     }
 
-    const Visit read = visit(p.read, from, within);
+    const Visit read = visit(p.read, from, box);
     const T* const source = static_cast<const T*>(p.from);
     for (uint32_t begin = 0; begin < read.total; begin += PER_THREAD * THREADS) {
         Spot spots[PER_THREAD];
@@ -264,7 +272,7 @@ DEVICE void tiles(const TiledCopy& p) {
                                 words[k].at[j]);
     }
     barrier();
-    const Visit write = visit(p.write, to, within);
+    const Visit write = visit(p.write, to, box);
     T* const destination = static_cast<T*>(p.to);
     for (uint32_t begin = 0; begin < write.total; begin += PER_THREAD * THREADS) {
 #pragma unroll

@@ -1,9 +1,11 @@
 """Boxes of a loop that go through shared memory: their extents, and how each memory walks them.
 
 A box has up to three axes. In each memory its *run* is the axes that are contiguous as far as the
-box reaches, and its other axes are *rows*. Threads are given to a row so that those of one sector
-of 32 bytes are of one access; where rows begin inside a sector, a row has a few idle threads at its
-ends. So the cost of a side is the threads it is given, over those that have an element.
+box reaches, the next axis has its *rows*, and the one after that its *planes*. Memory moves in
+sectors of 32 bytes, so accesses of a warp should begin where one begins. A row therefore gets as many
+threads as leave, in sectors, the remainder that the distance of two rows in memory leaves: if the
+first thread of a plane is shifted to its place in a sector, then all threads of the plane are. What
+remains to pay is one more sector for each row that begins inside one, so runs are best long.
 """
 
 from __future__ import annotations
@@ -13,6 +15,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from math import gcd, log2, prod
+from typing import Any
+
+import numpy as np
 
 from tensorlayout.cuda.loops import SECTOR, Axis, Loop
 
@@ -22,6 +27,8 @@ ROOMS = (24 * 1024, 48 * 1024)
 
 WRITE, READ = 0, 1
 
+Numbers = np.ndarray[Any, np.dtype[np.int64]]
+
 # What shared memory costs, in parts of the bytes of one memory. The estimates are of the same kind as
 # the counts of the simulator; none has met a GPU yet.
 THROUGH_TILE = 0.1
@@ -30,9 +37,15 @@ THROUGH_TILE = 0.1
 _LIKED_BYTES = 16 * 1024
 _LIKED_BLOCKS = 264  # two for each multiprocessor of a large GPU
 _SHARED_BANKS = 128  # bytes that one wavefront brings
+_PADS = 160  # pitches to choose from
 
-# A side whose rows are not shifted to fit sectors if that would leave more threads idle than this.
-_MOST_IDLE = 0.4
+# Threads are not shifted if that would leave fewer than this busy, as in rows of a few elements.
+_LEAST_BUSY = 0.7
+
+# More for rows of threads that do not fill warps: two rows in a warp fall into the same banks. Rows
+# get whole warps where at least this part of the threads has an element.
+_SHARED_WARP = 0.05
+_WHOLE_WARPS = 0.93
 
 
 @dataclass(frozen=True)
@@ -43,25 +56,31 @@ class Side:
         order: the box's axes (numbers into `Box.axes`), the fastest in this memory first.
         run: how many of them are contiguous.
         unit: bytes of an access.
-        shift: whether threads are shifted to where sectors begin.
-        slack: idle threads that this needs at most.
+        grain: what divides the addresses of rows, in bytes; at most a sector.
+        sector: accesses in a sector, or 1 if threads are not shifted to where sectors begin.
+        remainder: that of the threads of a row, divided by `sector`.
+        slack: how far threads are shifted at most.
 
     """
 
     order: tuple[int, ...]
     run: int
     unit: int
-    shift: bool
-    slack: int
+    grain: int = 1
+    sector: int = 1
+    remainder: int = 0
+    slack: int = 0
 
-    @property
-    def per_sector(self) -> int:
-        """Accesses in a sector, as threads are shifted by."""
-        return max(1, SECTOR // self.unit) if self.shift else 1
+    def row(self, accesses: int) -> int:
+        """Threads for a row of so many accesses: whole warps, if that leaves few of them idle."""
+        threads = accesses + (self.remainder - accesses) % self.sector
+        warps = _rounded_up(threads, 32)
+        whole = self.remainder == 0 and accesses >= _WHOLE_WARPS * warps
+        return warps if whole else threads
 
-    def lanes(self, accesses: int) -> int:
-        """Threads for a row of so many accesses."""
-        return -(-(accesses + self.slack) // self.per_sector) * self.per_sector
+    def plane(self, rows: int, accesses: int) -> int:
+        """Threads for so many rows."""
+        return _rounded_up(rows * self.row(accesses) + self.slack, self.sector)
 
 
 @dataclass(frozen=True)
@@ -109,9 +128,9 @@ class Box:
     def _side(self, memory: int) -> Side:
         members, width = self._members, self.loop.width
         steps = [axis.strides[memory] for axis in members]
-        order = sorted(range(len(members)), key=lambda k: (steps[k] == 0, abs(steps[k])))
+        order = tuple(sorted(range(len(members)), key=lambda k: (steps[k] == 0, abs(steps[k]))))
         if abs(steps[order[0]]) != 1:
-            return Side(tuple(order), 1, width, shift=False, slack=0)
+            return Side(order, 1, width)
         run = 1
         while run < len(order):
             last, following = order[run - 1], order[run]
@@ -119,29 +138,34 @@ class Box:
             if not whole or abs(steps[following]) != abs(steps[last]) * members[last].size:
                 break
             run += 1
-        grain = self._grain(memory, order, run)
-        last = order[run - 1]
-        inner = prod([self.extents[k] for k in order[: run - 1]]) * width
+        first_rows = self._grain(memory, order, run)
+        step = abs(steps[order[run]]) * width if run < len(order) else 0
+        grain = gcd(first_rows, step)
+        inner, last = self.inner(order, run) * width, order[run - 1]
         fits = gcd(grain, inner * self.extents[last], inner * members[last].size) % 4 == 0
         unit = 4 if width < 4 and fits else width
-        slack = (SECTOR - min(grain, SECTOR)) // unit
+        plain = Side(order, run, unit, grain)
+        sector = max(1, SECTOR // unit)
+        slack = (SECTOR - first_rows) // unit
         length = inner * self.extents[last] // unit
-        shifted = Side(tuple(order), run, unit, shift=True, slack=slack)
-        if length / shifted.lanes(length) >= 1 - _MOST_IDLE:
-            return shifted
-        return Side(tuple(order), run, unit, shift=False, slack=0)
+        shifted = Side(order, run, unit, grain, sector, step // unit % sector, slack)
+        return shifted if length >= _LEAST_BUSY * shifted.row(length) else plain
+
+    def inner(self, order: Sequence[int], run: int) -> int:
+        """Elements of a run along all its axes but the last."""
+        return prod([self.extents[k] for k in order[: run - 1]])
 
     def _grain(self, memory: int, order: Sequence[int], run: int) -> int:
-        """What divides the addresses, in bytes, at which runs begin."""
+        """What divides the addresses, in bytes, at which the first rows of planes begin."""
         loop, members = self.loop, self._members
-        within = {self.axes[k] for k in order[:run]}
+        within = {self.axes[k] for k in order[: run + 1]}
         steps = [a.strides[memory] for k, a in enumerate(loop.axes) if k not in within]
-        last = order[run - 1]
-        step, extent, size = members[last].strides[memory], self.extents[last], members[last].size
-        if extent < size:
-            steps.append(extent * step)
-            if step < 0:  # the first box, from the low end on, is the one that ends early
-                steps.append(size % extent * step)
+        for k in (order[run - 1], *order[run : run + 1]):
+            step, extent, size = members[k].strides[memory], self.extents[k], members[k].size
+            if extent < size:
+                steps.append(extent * step)
+                if step < 0:  # the first box, from the low end on, is the one that ends early
+                    steps.append(size % extent * step)
         return gcd(loop.alignments[memory], SECTOR, *[s * loop.width for s in steps])
 
     def cost(self) -> float:
@@ -153,65 +177,55 @@ class Box:
         return cost
 
     def _side_cost(self, memory: int) -> float:
+        """Bytes that threads could move, and sectors that rows begin inside, per byte of the box."""
         side, width = self.sides[memory], self.loop.width
+        step = abs(self._members[side.order[0]].strides[memory])
+        if step != 1:
+            return min(SECTOR, step * width) / width
         last = side.order[side.run - 1]
         axis, extent = self._members[last], self.extents[last]
-        inner = prod([self.extents[k] for k in side.order[: side.run - 1]])
-        if not side.shift:
-            step = abs(self._members[side.order[0]].strides[memory])
-            if step != 1:
-                return min(SECTOR, step * width) / width
-            run = inner * extent * width
-            grain = self._grain(memory, side.order, side.run)
-            return narrowness(side.unit) + (run + SECTOR - grain) / run
-        per = side.unit // width
+        inner = self.inner(side.order, side.run)
         whole, rest = divmod(axis.size, extent)
-        lanes = whole * side.lanes(inner * extent // per)
-        lanes += side.lanes(inner * rest // per) if rest else 0
-        return narrowness(side.unit) + lanes * per / (inner * axis.size)
+        row = side.row(inner * extent * width // side.unit)
+        threads = whole * row + (side.row(inner * rest * width // side.unit) if rest else 0)
+        begun = (SECTOR - side.grain) * (whole + (rest > 0))
+        if side.sector == 1 and side.unit < SECTOR:  # each access may begin inside one
+            begun *= max(1, row // 32)
+        split = 0.0 if row % 32 == 0 else _SHARED_WARP * min(1.0, 32 / row)
+        return narrowness(side.unit) + split + (threads * side.unit + begun) / (
+            inner * axis.size * width
+        )
 
     @cached_property
     def pitches(self) -> tuple[int, ...]:
         """The strides of the box's axes in shared memory, with as few bank conflicts as can be."""
-        taken = self.elements * self.loop.width
-        room = next(r for r in ROOMS if _usable(r) >= taken) // self.loop.width
-        accesses = [*_accesses(self, WRITE), *_accesses(self, READ)]
-        best, fewest = self._pitched((0, 0)), float("inf")
-        for pads in self._pads():
-            pitches = self._pitched(pads)
-            slowest = self.sides[READ].order[-1]
-            if pitches[slowest] * self.extents[slowest] > room:
-                continue
-            conflicts = _conflicts(accesses, pitches, self.loop.width)
-            if conflicts < fewest:
-                best, fewest = pitches, conflicts
-            if conflicts <= 1.03:
-                break
-        return best
+        taken = self.elements * (1 + 1 / self.extents[self.sides[READ].order[0]]) * self.loop.width
+        room = next(room for room in ROOMS if room >= taken) // self.loop.width
+        pitches = [p for side in self.sides[::-1] for p in self._pitched(side.order)]
+        return fewest_conflicts(self, [p for p in pitches if self._reach(p) <= room])
 
-    def _pads(self) -> Iterator[tuple[int, int]]:
-        """Elements left free behind the fastest axis of the source and behind the next one."""
-        order = self.sides[READ].order
+    def _pitched(self, order: Sequence[int]) -> Iterator[tuple[int, ...]]:
+        """Strides in this order, with elements left free behind the first axis and the second."""
         sizes = [self.extents[k] for k in order] + [1, 1]
-        most = max(1, _SHARED_BANKS // self.loop.width)
-        inner = range(most + 1) if sizes[1] > 1 else range(1)
-        outer = range(most + 1) if sizes[2] > 1 else range(1)
-        pairs = sorted(product(inner, outer), key=sum)
-        return iter(pairs[:200])
+        most = _SHARED_BANKS // self.loop.width
+        inner = range(most) if sizes[1] > 1 else range(1)
+        outer = range(most) if sizes[2] > 1 else range(1)
+        for pads in sorted(product(inner, outer), key=sum)[:_PADS]:
+            pitches = [0] * len(self.axes)
+            step = 1
+            for k, pad in zip(order, (*pads, 0), strict=False):
+                pitches[k] = step
+                step = step * self.extents[k] + pad
+            yield tuple(pitches)
 
-    def _pitched(self, pads: tuple[int, int]) -> tuple[int, ...]:
-        pitches = [0] * len(self.axes)
-        step = 1
-        for k, pad in zip(self.sides[READ].order, (*pads, 0), strict=False):
-            pitches[k] = step
-            step = step * self.extents[k] + pad
-        return tuple(pitches)
+    def _reach(self, pitches: tuple[int, ...]) -> int:
+        """Elements of shared memory that these pitches take."""
+        return 1 + sum((n - 1) * p for n, p in zip(self.extents, pitches, strict=True))
 
     @property
     def room(self) -> int:
         """The bytes of shared memory that a block takes, one of `ROOMS`."""
-        slowest = self.sides[READ].order[-1]
-        taken = self.pitches[slowest] * self.extents[slowest] * self.loop.width
+        taken = self._reach(self.pitches) * self.loop.width
         return next(room for room in ROOMS if room >= taken)
 
 
@@ -226,8 +240,8 @@ def choose_box(loop: Loop) -> Box:
     return min(found.values(), key=lambda box: (box.cost(), box.extents))
 
 
-# Sectors that a run may have.
-_RUNS = (1, 2, 4, 8, 10, 11, 12, 13, 14, 16, 24, 32, 64, 128, 256, 512, 1024)
+# Sectors that a run may have, where the axes are long enough. Whole lines of 128 bytes.
+_RUNS = (4, 8, 10, 11, 12, 13, 14, 16, 24, 32, 64, 128, 256, 512, 1024)
 
 
 def _candidates(loop: Loop) -> Iterator[Box]:
@@ -240,23 +254,25 @@ def _candidates(loop: Loop) -> Iterator[Box]:
         _grow(extents, loop, write_order, write_run)
         for even in (False, True):
             made = {k: _evened(loop.axes[k].size, n) if even else n for k, n in extents.items()}
-            if prod(made.values()) * loop.width <= _usable(ROOMS[-1]):
+            # An odd pitch takes one more element for each row of the source.
+            if prod(made.values()) * (1 + 1 / made[read_order[0]]) * loop.width <= ROOMS[-1]:
                 axes = tuple(sorted(made, reverse=True))
                 yield Box(loop, axes, tuple([made[k] for k in axes]))
 
 
-def _usable(room: int) -> int:
-    """What elements may take of a room; the rest is for pitches without bank conflicts."""
-    return room * 15 // 16
+def _rounded_up(number: int, step: int) -> int:
+    return -(-number // step) * step
 
 
 def _runs(loop: Loop, memory: int) -> list[int]:
-    """Lengths of runs, in elements, that make whole sectors of threads."""
-    fastest = min(range(len(loop.axes)), key=lambda k: abs(loop.axes[k].strides[memory]) or 2**63)
-    others = [a.strides[memory] * loop.width for k, a in enumerate(loop.axes) if k != fastest]
-    grain = gcd(loop.alignments[memory], SECTOR, *others)
-    runs = [(SECTOR * sectors - (SECTOR - grain)) // loop.width for sectors in _RUNS]
-    return [run for run in runs if 0 < run <= ROOMS[-1] // loop.width]
+    """Lengths of runs, in elements, for which rows have no idle threads."""
+    fastest, *others = sorted(
+        [a.strides[memory] for a in loop.axes if a.strides[memory]] or [1], key=abs
+    )
+    per = max(1, SECTOR // loop.width)
+    remainder = abs(others[0]) % per if others else 0
+    runs = [sectors * per + remainder - (per if remainder else 0) for sectors in _RUNS]
+    return [run for run in runs if run <= ROOMS[-1] // loop.width]
 
 
 def _grow(extents: dict[int, int], loop: Loop, order: Sequence[int], run: int) -> None:
@@ -280,50 +296,61 @@ def _evened(size: int, extent: int) -> int:
     return min(extent, -(-even // grain) * grain)
 
 
-def _accesses(box: Box, memory: int) -> Iterator[list[tuple[int, ...]]]:
-    """What some warps touch in shared memory at a time: indices along the box's axes."""
+def fewest_conflicts(box: Box, pitches: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """The pitches that take the fewest wavefronts in shared memory, the first of them."""
+    lanes = min(32, _SHARED_BANKS // box.loop.width)
+    indices = np.concatenate([_indices(box, memory, lanes) for memory in (WRITE, READ)])
+    best, fewest = pitches[0], len(indices) * lanes
+    for start in range(0, len(pitches), 16):
+        some = pitches[start : start + 16]
+        wavefronts = _wavefronts(indices, np.asarray(some), box.loop.width)
+        if wavefronts.min() < fewest:
+            best, fewest = some[int(wavefronts.argmin())], int(wavefronts.min())
+        if fewest == len(indices):
+            break
+    return best
+
+
+def _wavefronts(indices: Numbers, pitches: Numbers, width: int) -> Numbers:
+    """For each of the pitches, the wavefronts of all accesses together.
+
+    A wavefront brings one word of each of 32 banks to all lanes that want it; elements wider than a
+    word go by halves or quarters of a warp, through as many pairs or quadruples of banks.
+    """
+    banks = indices.shape[2]
+    places = np.tensordot(pitches, indices, axes=(1, 1))  # (pitches, accesses, lanes)
+    words = places * width // max(width, 4)
+    by_bank = np.sort(words % banks << 32 | words, axis=-1)
+    fresh = np.ones(by_bank.shape, np.int64)
+    fresh[..., 1:] = by_bank[..., 1:] != by_bank[..., :-1]
+    row = np.arange(fresh[..., 0].size).reshape(*fresh.shape[:-1], 1) * banks
+    found = np.bincount((row + (by_bank >> 32)).ravel(), fresh.ravel(), row.size * banks)
+    total: Numbers = found.reshape(*fresh.shape[:-1], banks).max(axis=-1).sum(axis=-1)
+    return total
+
+
+def _indices(box: Box, memory: int, lanes: int) -> Numbers:
+    """What some warps touch in shared memory at a time, `lanes` of them: (accesses, axes, lanes)."""
     side, extents = box.sides[memory], box.extents
     order, run = side.order, side.run
     per = side.unit // box.loop.width
     length = prod([extents[k] for k in order[:run]]) // per
-    lanes = side.lanes(length)
-    rows = prod([extents[k] for k in order[run:]])
-    warps = -(-rows * lanes // 32)
-    for warp in sorted({0, 1, warps // 3, warps // 2, warps - 2}):
-        if not 0 <= warp < warps:
-            continue
-        places = [divmod(thread, lanes) for thread in range(32 * warp, 32 * warp + 32)]
-        for j in range(min(per, 2)):
-            yield [
-                _index(side, extents, row, lane * per + j)
-                for row, lane in places
-                if row < rows and lane < length
-            ]
-
-
-def _index(side: Side, extents: tuple[int, ...], row: int, along: int) -> tuple[int, ...]:
-    index = [0] * len(extents)
-    for numbers, value in ((side.order[: side.run], along), (side.order[side.run :], row)):
-        rest = value
+    given = side.row(length)
+    rows = extents[order[run]] if run < len(order) else 1
+    planes = extents[order[run + 1]] if run + 1 < len(order) else 1
+    plane_threads = side.plane(rows, length)
+    warps = -(-planes * plane_threads // 32)
+    some = sorted({w for w in (0, 1, 2, warps // 3, warps // 2, warps - 2) if 0 <= w < warps})
+    threads = (np.asarray(some)[:, None] * 32 + np.arange(32)).reshape(-1, lanes)
+    plane, rest = np.divmod(threads, plane_threads)
+    row, lane = np.divmod(rest, given)
+    row, lane = np.minimum(row, rows - 1), np.minimum(lane, length - 1)  # idle: as their neighbours
+    row += plane * rows
+    # Of a pack, two elements are enough to look at.
+    along = np.concatenate([lane * per + j for j in range(min(per, 2))])
+    rows_of = np.concatenate([row] * min(per, 2))
+    index = np.empty((len(along), len(extents), lanes), np.int64)
+    for numbers, rest in ((order[:run], along), (order[run:], rows_of)):
         for k in numbers:
-            rest, index[k] = divmod(rest, extents[k])
-    return tuple(index)
-
-
-def _conflicts(
-    accesses: Sequence[list[tuple[int, ...]]], pitches: tuple[int, ...], width: int
-) -> float:
-    """Wavefronts over the fewest possible ones. Wide elements go by halves or quarters of a warp."""
-    lanes = min(32, _SHARED_BANKS // width)
-    words = max(1, width // 4)
-    taken = least = 0
-    for access in accesses:
-        for start in range(0, len(access), lanes):
-            banks: dict[int, set[int]] = {}
-            for index in access[start : start + lanes]:
-                place = sum(i * p for i, p in zip(index, pitches, strict=True))
-                first = place * width // 4
-                banks.setdefault(first // words % (32 // words), set()).add(first)
-            taken += max(map(len, banks.values()))
-            least += 1
-    return taken / least if least else 1.0
+            rest, index[:, k] = np.divmod(rest, extents[k])
+    return index

@@ -226,7 +226,7 @@ def _tiles(box: Box, padding: _Padding) -> Launch:
 
 def _side(box: Box, memory: int) -> SideStruct:
     side = box.sides[memory]
-    made = SideStruct(run=side.run, sector=side.per_sector)
+    made = SideStruct(run=side.run, sector=side.sector, slack=side.slack)
     order = [*side.order, *range(len(side.order), 3)]
     extents = [*box.extents, 1, 1]
     steps = [box.loop.axes[k].strides[memory] for k in box.axes] + [0, 0]
@@ -235,14 +235,13 @@ def _side(box: Box, memory: int) -> SideStruct:
     made.stride[:] = [steps[k] for k in order]
     made.shared[:] = [pitches[k] for k in order]
     made.extent[:] = [divisor32(extents[k]) for k in order[:2]]
-    per = side.unit // box.loop.width
-    inner = 1
-    for k in order[: side.run - 1]:
-        inner *= extents[k]
     last = order[side.run - 1]
-    rest = box.loop.axes[box.axes[last]].size % extents[last] if last < len(box.axes) else 0
-    lengths = (extents[last], rest or extents[last])
-    made.lanes[:] = [divisor32(side.lanes(inner * n // per)) for n in lengths]
+    inner = box.inner(order, side.run) * box.loop.width
+    rest = box.loop.axes[box.axes[last]].size % extents[last]
+    lengths = [inner * n // side.unit for n in (extents[last], rest or extents[last])]
+    rows = extents[order[side.run]] if side.run < 3 else 1
+    made.row[:] = [divisor32(side.row(n)) for n in lengths]
+    made.plane[:] = [divisor32(side.plane(rows, n)) for n in lengths]
     return made
 
 
@@ -279,11 +278,13 @@ class SideStruct(ctypes.Structure):
     _fields_ = (
         ("stride", ctypes.c_int64 * 3),
         ("extent", Divisor32 * 2),
-        ("lanes", Divisor32 * 2),
+        ("row", Divisor32 * 2),
+        ("plane", Divisor32 * 2),
         ("shared", ctypes.c_int32 * 3),
         ("dimension", ctypes.c_int32 * 3),
         ("run", ctypes.c_int32),
         ("sector", ctypes.c_int32),
+        ("slack", ctypes.c_int32),
     )
 
 

@@ -96,17 +96,20 @@ DEVICE void strided(const StridedCopy<Rank, Index>& p) {
 // the dimensions that are contiguous in this memory as far as the box reaches; the next one has the
 // *rows*, and the one after that the *planes*.
 //
-// A row has as many threads as its run, or a few more: their number and the distance of two rows in
-// memory leave the same remainder in sectors. So if the first thread is shifted to where it is in its
-// sector, then all threads are, whatever the distance of rows.
+// Threads are shifted so that an access of a warp begins where a sector begins. That is done once for a
+// plane, if its rows have as many threads as leave the same remainder, in sectors, as the distance of
+// two rows in memory does; few threads are idle then, but a warp may have parts of two rows, which
+// fall into the same banks. Or each row is a plane of its own.
 struct Side {
     int64_t stride[3];
     Divisor<int32_t> extent[2];   // of the box, along the two faster dimensions
+    Divisor<int32_t> rows;        // of the box, in a plane
     Divisor<int32_t> row[2];      // threads of a row; of a box that ends early along the run
     Divisor<int32_t> plane[2];    // the same of a plane
     int32_t shared[3];            // strides in the tile
     int32_t dimension[3];         // which of the box's dimensions each is
     int32_t run;                  // how many dimensions the run has
+    int32_t single;               // 1 if each row is a plane
     int32_t sector;               // accesses in a sector, or 1 if threads are not shifted
     int32_t slack;                // by how many threads they are shifted at most
 };
@@ -126,38 +129,48 @@ struct TiledCopy {
 };
 
 // One side of the box that this block has: `Side` with the ends of the tensor taken into account.
+// Steps are in memory, and in the tile.
 struct Visit {
-    int64_t base, stride[3];
-    int32_t tile, shared[3];
-    Divisor<int32_t> row, plane;
+    int64_t base, along_step, row_step, plane_step;
+    int32_t tile, tile_row_step, tile_plane_step, shared[3];
+    Divisor<int32_t> row, plane;  // threads
     uint32_t run_length, rows, total;
 };
 
 DEVICE Visit visit(const Side& side, int64_t base, const uint32_t (&box)[3]) {
+    uint32_t within[3];  // indices of the box that are inside the tensor, in this side's order
+    int64_t stride[3];
     Visit v;
     v.base = base;
     v.tile = 0;
-    uint32_t within[3];  // indices of the box that are inside the tensor, in this side's order
 #pragma unroll
     for (int j = 0; j < 3; ++j) {
         const int d = side.dimension[j];
         within[j] = d == 0 ? box[0] : d == 1 ? box[1] : box[2];
-        v.stride[j] = side.stride[j];
+        stride[j] = side.stride[j];
         v.shared[j] = side.shared[j];
-        if (v.stride[j] < 0) {  // walk upwards in memory, so backwards in the tile
-            v.base += static_cast<int64_t>(within[j] - 1) * v.stride[j];
+        if (stride[j] < 0) {  // walk upwards in memory, so backwards in the tile
+            v.base += static_cast<int64_t>(within[j] - 1) * stride[j];
             v.tile += static_cast<int32_t>(within[j] - 1) * v.shared[j];
-            v.stride[j] = -v.stride[j];
+            stride[j] = -stride[j];
             v.shared[j] = -v.shared[j];
         }
     }
     const uint32_t first = side.extent[0].divisor, second = side.extent[1].divisor;
     uint32_t planes = 1;
     bool ends_early = false;
+    v.along_step = stride[0];
+    v.row_step = stride[2];
+    v.tile_row_step = v.shared[2];
+    v.plane_step = v.tile_plane_step = 0;
     if (side.run == 1) {
         v.run_length = within[0];
         v.rows = within[1];
+        v.row_step = stride[1];
+        v.tile_row_step = v.shared[1];
         planes = within[2];
+        v.plane_step = stride[2];
+        v.tile_plane_step = v.shared[2];
         ends_early = within[0] < first;
     } else if (side.run == 2) {
         v.run_length = first * within[1];
@@ -169,7 +182,8 @@ DEVICE Visit visit(const Side& side, int64_t base, const uint32_t (&box)[3]) {
     }
     v.row = ends_early ? side.row[1] : side.row[0];
     v.plane = ends_early ? side.plane[1] : side.plane[0];
-    v.total = (planes - 1) * v.plane.divisor + v.rows * v.row.divisor + side.slack;
+    const uint32_t rows = side.single ? (planes - 1) * side.rows.divisor + v.rows : planes;
+    v.total = (rows - 1) * v.plane.divisor + (side.single ? 1 : v.rows) * v.row.divisor + side.slack;
     return v;
 }
 
@@ -185,25 +199,26 @@ struct Spot {
 // T: one access, of N elements.
 template <class T, int N>
 DEVICE Spot locate(const Side& side, const Visit& v, uint32_t thread, const void* memory) {
-    Spot spot{v.base, v.tile, 0, false};
-    uint32_t lane = thread;
-    if (side.run == 1) {
-        const uint32_t plane = v.plane.divide(thread);
-        lane = thread - plane * v.plane.divisor;
-        spot.memory += plane * v.stride[2];
-        spot.tile += static_cast<int32_t>(plane) * v.shared[2];
+    uint32_t plane = v.plane.divide(thread), row = 0;
+    uint32_t lane = thread - plane * v.plane.divisor;
+    if (side.single) {
+        row = plane;
+        plane = side.rows.divide(row);
+        row -= plane * side.rows.divisor;
     }
+    Spot spot;
+    spot.memory = v.base + plane * v.plane_step + row * v.row_step;
     const uint64_t address = reinterpret_cast<uint64_t>(memory) + spot.memory * (sizeof(T) / N);
     const uint32_t shift = static_cast<uint32_t>(address / sizeof(T)) & (side.sector - 1);
-    const bool shifted_in = thread < v.total && lane >= shift;
-    lane = shifted_in ? lane - shift : 0;
-    const uint32_t row = v.row.divide(lane);
-    spot.along = (lane - row * v.row.divisor) * N;
-    const int64_t step = side.run == 1 ? v.stride[1] : v.stride[2];
-    const int32_t tile_step = side.run == 1 ? v.shared[1] : v.shared[2];
-    spot.memory += row * step + spot.along * v.stride[0];
-    spot.tile += static_cast<int32_t>(row) * tile_step;
-    spot.inside = shifted_in && row < v.rows && spot.along < v.run_length;
+    spot.inside = thread < v.total && lane >= shift;
+    lane = spot.inside ? lane - shift : 0;
+    const uint32_t further = v.row.divide(lane);
+    row += further;
+    spot.along = (lane - further * v.row.divisor) * N;
+    spot.memory += further * v.row_step + spot.along * v.along_step;
+    spot.tile = v.tile + static_cast<int32_t>(plane) * v.tile_plane_step +
+                static_cast<int32_t>(row) * v.tile_row_step;
+    spot.inside = spot.inside && row < v.rows && spot.along < v.run_length;
     return spot;
 }
 

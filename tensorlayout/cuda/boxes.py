@@ -2,10 +2,15 @@
 
 A box has up to three axes. In each memory its *run* is the axes that are contiguous as far as the
 box reaches, the next axis has its *rows*, and the one after that its *planes*. Memory moves in
-sectors of 32 bytes, so accesses of a warp should begin where one begins. A row therefore gets as many
-threads as leave, in sectors, the remainder that the distance of two rows in memory leaves: if the
-first thread of a plane is shifted to its place in a sector, then all threads of the plane are. What
-remains to pay is one more sector for each row that begins inside one, so runs are best long.
+sectors of 32 bytes, so threads are shifted such that accesses of a warp begin where one begins:
+
+- each row on its own, which leaves threads idle at its ends; or
+- the rows of a plane together: a row gets as many threads as leave, in sectors, the remainder that
+  the distance of two rows in memory leaves. No thread need be idle then, but a warp may have parts
+  of two rows, which fall into the same banks of shared memory.
+
+The first is for accesses of 4 bytes and more, the second for less, where it is threads that are
+short. Rows that begin inside a sector cost part of one more either way, so runs are best long.
 """
 
 from __future__ import annotations
@@ -58,6 +63,7 @@ class Side:
         unit: bytes of an access.
         grain: what divides the addresses of rows, in bytes; at most a sector.
         sector: accesses in a sector, or 1 if threads are not shifted to where sectors begin.
+        single: whether each row is shifted on its own.
         remainder: that of the threads of a row, divided by `sector`.
         slack: how far threads are shifted at most.
 
@@ -68,18 +74,22 @@ class Side:
     unit: int
     grain: int = 1
     sector: int = 1
+    single: bool = False
     remainder: int = 0
     slack: int = 0
 
     def row(self, accesses: int) -> int:
         """Threads for a row of so many accesses: whole warps, if that leaves few of them idle."""
-        threads = accesses + (self.remainder - accesses) % self.sector
+        needed = accesses + (self.slack if self.single else 0)
+        threads = needed + (self.remainder - needed) % self.sector
         warps = _rounded_up(threads, 32)
         whole = self.remainder == 0 and accesses >= _WHOLE_WARPS * warps
         return warps if whole else threads
 
     def plane(self, rows: int, accesses: int) -> int:
-        """Threads for so many rows."""
+        """Threads for a plane of so many rows."""
+        if self.single:
+            return self.row(accesses)
         return _rounded_up(rows * self.row(accesses) + self.slack, self.sector)
 
 
@@ -144,12 +154,17 @@ class Box:
         inner, last = self.inner(order, run) * width, order[run - 1]
         fits = gcd(grain, inner * self.extents[last], inner * members[last].size) % 4 == 0
         unit = 4 if width < 4 and fits else width
-        plain = Side(order, run, unit, grain)
         sector = max(1, SECTOR // unit)
-        slack = (SECTOR - first_rows) // unit
+        if unit >= 4:
+            slack = (SECTOR - grain) // unit
+            shifted = Side(order, run, unit, grain, sector, single=True, slack=slack)
+        else:
+            slack, remainder = (SECTOR - first_rows) // unit, step // unit % sector
+            shifted = Side(order, run, unit, grain, sector, remainder=remainder, slack=slack)
         length = inner * self.extents[last] // unit
-        shifted = Side(order, run, unit, grain, sector, step // unit % sector, slack)
-        return shifted if length >= _LEAST_BUSY * shifted.row(length) else plain
+        if length >= _LEAST_BUSY * shifted.row(length):
+            return shifted
+        return Side(order, run, unit, grain)
 
     def inner(self, order: Sequence[int], run: int) -> int:
         """Elements of a run along all its axes but the last."""
@@ -188,13 +203,14 @@ class Box:
         whole, rest = divmod(axis.size, extent)
         row = side.row(inner * extent * width // side.unit)
         threads = whole * row + (side.row(inner * rest * width // side.unit) if rest else 0)
-        begun = (SECTOR - side.grain) * (whole + (rest > 0))
-        if side.sector == 1 and side.unit < SECTOR:  # each access may begin inside one
-            begun *= max(1, row // 32)
+        begun = 0
+        if not side.single:
+            # Each row may begin inside a sector; each access, if threads are not shifted.
+            accesses = max(1, row // 32) if side.sector == 1 and side.unit < SECTOR else 1
+            begun = (SECTOR - side.grain) * (whole + (rest > 0)) * accesses
         split = 0.0 if row % 32 == 0 else _SHARED_WARP * min(1.0, 32 / row)
-        return narrowness(side.unit) + split + (threads * side.unit + begun) / (
-            inner * axis.size * width
-        )
+        bytes_of_rows = inner * axis.size * width
+        return narrowness(side.unit) + split + (threads * side.unit + begun) / bytes_of_rows
 
     @cached_property
     def pitches(self) -> tuple[int, ...]:
@@ -265,13 +281,14 @@ def _rounded_up(number: int, step: int) -> int:
 
 
 def _runs(loop: Loop, memory: int) -> list[int]:
-    """Lengths of runs, in elements, for which rows have no idle threads."""
-    fastest, *others = sorted(
-        [a.strides[memory] for a in loop.axes if a.strides[memory]] or [1], key=abs
-    )
-    per = max(1, SECTOR // loop.width)
-    remainder = abs(others[0]) % per if others else 0
-    runs = [sectors * per + remainder - (per if remainder else 0) for sectors in _RUNS]
+    """Lengths of runs, in elements, for which rows have few idle threads."""
+    steps = [abs(a.strides[memory]) * loop.width for a in loop.axes if a.strides[memory]]
+    _, *others = sorted(steps or [loop.width])
+    if loop.width < 4 and gcd(4, loop.alignments[memory], *others) < 4:
+        inside = others[0] % SECTOR if others else 0
+    else:
+        inside = gcd(SECTOR, loop.alignments[memory], *others) % SECTOR
+    runs = [(SECTOR * n - (SECTOR - inside if inside else 0)) // loop.width for n in _RUNS]
     return [run for run in runs if run <= ROOMS[-1] // loop.width]
 
 
@@ -338,6 +355,8 @@ def _indices(box: Box, memory: int, lanes: int) -> Numbers:
     given = side.row(length)
     rows = extents[order[run]] if run < len(order) else 1
     planes = extents[order[run + 1]] if run + 1 < len(order) else 1
+    if side.single:
+        rows, planes = 1, rows * planes
     plane_threads = side.plane(rows, length)
     warps = -(-planes * plane_threads // 32)
     some = sorted({w for w in (0, 1, 2, warps // 3, warps // 2, warps - 2) if 0 <= w < warps})

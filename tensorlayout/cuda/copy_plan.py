@@ -226,7 +226,7 @@ def _tiles(box: Box, padding: _Padding) -> Launch:
 
 def _side(box: Box, memory: int) -> SideStruct:
     side = box.sides[memory]
-    made = SideStruct(run=side.run, sector=side.sector, slack=side.slack)
+    made = SideStruct(run=side.run, single=side.single, sector=side.sector, slack=side.slack)
     order = [*side.order, *range(len(side.order), 3)]
     extents = [*box.extents, 1, 1]
     steps = [box.loop.axes[k].strides[memory] for k in box.axes] + [0, 0]
@@ -240,6 +240,7 @@ def _side(box: Box, memory: int) -> SideStruct:
     rest = box.loop.axes[box.axes[last]].size % extents[last]
     lengths = [inner * n // side.unit for n in (extents[last], rest or extents[last])]
     rows = extents[order[side.run]] if side.run < 3 else 1
+    made.rows = divisor32(rows)
     made.row[:] = [divisor32(side.row(n)) for n in lengths]
     made.plane[:] = [divisor32(side.plane(rows, n)) for n in lengths]
     return made
@@ -278,11 +279,13 @@ class SideStruct(ctypes.Structure):
     _fields_ = (
         ("stride", ctypes.c_int64 * 3),
         ("extent", Divisor32 * 2),
+        ("rows", Divisor32),
         ("row", Divisor32 * 2),
         ("plane", Divisor32 * 2),
         ("shared", ctypes.c_int32 * 3),
         ("dimension", ctypes.c_int32 * 3),
         ("run", ctypes.c_int32),
+        ("single", ctypes.c_int32),
         ("sector", ctypes.c_int32),
         ("slack", ctypes.c_int32),
     )

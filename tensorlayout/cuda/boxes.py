@@ -44,6 +44,9 @@ _LIKED_BLOCKS = 264  # two for each multiprocessor of a large GPU
 _SHARED_BANKS = 128  # bytes that one wavefront brings
 _PADS = 160  # pitches to choose from
 
+# What the worse of both sides costs once more: they are under way together, and it holds them up.
+_WORSE_SIDE = 0.25
+
 # Threads are not shifted if that would leave fewer than this busy, as in rows of a few elements.
 _LEAST_BUSY = 0.7
 
@@ -113,6 +116,16 @@ class Box:
     def elements(self) -> int:
         """How many elements a whole box has."""
         return prod(self.extents)
+
+    @property
+    def padded_bytes(self) -> float:
+        """Bytes of shared memory, with room for a pitch without bank conflicts.
+
+        An odd pitch takes an element more; of elements narrower than a bank, up to three.
+        """
+        spare = 1 if self.loop.width >= 4 else 3
+        fastest = self.sides[READ].order[0]
+        return self.elements * (1 + spare / self.extents[fastest]) * self.loop.width
 
     @property
     def counts(self) -> tuple[int, ...]:
@@ -185,8 +198,9 @@ class Box:
 
     def cost(self) -> float:
         """Threads per element on both sides, and a little for boxes of an unusual size."""
-        cost = THROUGH_TILE + sum(self._side_cost(memory) for memory in (WRITE, READ))
-        cost += 0.03 * abs(log2(self.elements * self.loop.width / _LIKED_BYTES))
+        sides = [self._side_cost(memory) for memory in (WRITE, READ)]
+        cost = THROUGH_TILE + sum(sides) + _WORSE_SIDE * (max(sides) - 1)
+        cost += 0.015 * abs(log2(self.elements * self.loop.width / _LIKED_BYTES))
         if self.blocks < _LIKED_BLOCKS:
             cost += 0.05 * log2(_LIKED_BLOCKS / self.blocks)
         return cost
@@ -215,8 +229,7 @@ class Box:
     @cached_property
     def pitches(self) -> tuple[int, ...]:
         """The strides of the box's axes in shared memory, with as few bank conflicts as can be."""
-        taken = self.elements * (1 + 1 / self.extents[self.sides[READ].order[0]]) * self.loop.width
-        room = next(room for room in ROOMS if room >= taken) // self.loop.width
+        room = next(room for room in ROOMS if room >= self.padded_bytes) // self.loop.width
         pitches = [p for side in self.sides[::-1] for p in self._pitched(side.order)]
         return fewest_conflicts(self, [p for p in pitches if self._reach(p) <= room])
 
@@ -270,10 +283,10 @@ def _candidates(loop: Loop) -> Iterator[Box]:
         _grow(extents, loop, write_order, write_run)
         for even in (False, True):
             made = {k: _evened(loop.axes[k].size, n) if even else n for k, n in extents.items()}
-            # An odd pitch takes one more element for each row of the source.
-            if prod(made.values()) * (1 + 1 / made[read_order[0]]) * loop.width <= ROOMS[-1]:
-                axes = tuple(sorted(made, reverse=True))
-                yield Box(loop, axes, tuple([made[k] for k in axes]))
+            axes = tuple(sorted(made, reverse=True))
+            box = Box(loop, axes, tuple([made[k] for k in axes]))
+            if box.elements * loop.width < ROOMS[-1] and box.padded_bytes <= ROOMS[-1]:
+                yield box
 
 
 def _rounded_up(number: int, step: int) -> int:
@@ -359,8 +372,8 @@ def _indices(box: Box, memory: int, lanes: int) -> Numbers:
         rows, planes = 1, rows * planes
     plane_threads = side.plane(rows, length)
     warps = -(-planes * plane_threads // 32)
-    some = sorted({w for w in (0, 1, 2, warps // 3, warps // 2, warps - 2) if 0 <= w < warps})
-    threads = (np.asarray(some)[:, None] * 32 + np.arange(32)).reshape(-1, lanes)
+    some = np.unique(np.linspace(0, warps - 1, 12).astype(np.int64))
+    threads = (some[:, None] * 32 + np.arange(32)).reshape(-1, lanes)
     plane, rest = np.divmod(threads, plane_threads)
     row, lane = np.divmod(rest, given)
     row, lane = np.minimum(row, rows - 1), np.minimum(lane, length - 1)  # idle: as their neighbours

@@ -24,8 +24,8 @@ using uint64_t = unsigned long long;
 
 #define DEVICE __device__ __forceinline__
 
-// KERNEL(name, Params) { … p … }: a kernel of independent threads, its one parameter `p`. Params may
-// have commas in it, as in Params<2, int32_t>.
+// KERNEL(name, Params) { … p … }: a kernel of independent threads, its one parameter `p`. Params
+// may have commas in it, as in Params<2, int32_t>.
 #define KERNEL(name, ...)                                 \
     extern "C" __global__ void __launch_bounds__(THREADS) \
     name(const __grid_constant__ __VA_ARGS__ p)

@@ -21,7 +21,7 @@ FOREIGN = {"dtypes": {"numpy"}, "layout": set(), "devices": set(), "tensor": set
 FOREIGN_ABOVE = {"numpy"}
 FOREIGN_CLI = {"numpy", "PIL"}
 
-# Where imports by name are allowed: backends, drivers, ml_dtypes, PyTorch in the demo if it is there.
+# Where imports by name are allowed: backends, drivers, ml_dtypes, and PyTorch in the demo.
 BY_NAME = {"plan/__init__.py", "cpu/library.py", "cuda/driver.py", "dtypes.py", "cli/handover.py"}
 
 

@@ -2,21 +2,31 @@
 
 An entry is one file, ``<key>.<checksum><suffix>``. It appears by an atomic rename, so a reader sees
 all of it or nothing, and two processes that compile the same kernel do no harm. One whose content
-does not fit its checksum is removed and made again.
+does not fit its checksum is removed and made again. One that was not used for long is removed when
+another is made: every change of a header leaves some behind.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import os
 import re
+import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 from tensorlayout.cuda.driver import Counters
+
+MAX_AGE = 60 * 24 * 3600  # seconds since the last use
+
+# Names of entries, and of folders in which one is being made. Nothing else is ever removed: the
+# folder may be one that the user also has other files in.
+_OURS = re.compile(r".*[0-9a-f]{32}(\.[0-9a-f]{16}\.\w+|-\w+)")
 
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]+"([^"\n]+)"', re.MULTILINE)
 
@@ -58,14 +68,28 @@ def cached(key: str, suffix: str, make: Callable[[Path], None], counters: Counte
     for entry in place.glob(f"{key}.*{suffix}"):
         if entry.name == _entry_name(key, entry, suffix):
             counters.cache_hits += 1
+            with contextlib.suppress(OSError):  # a folder that may only be read is good enough
+                os.utime(entry)
             return entry
         entry.unlink(missing_ok=True)
     counters.cache_misses += 1
+    _remove_unused(place)
     with tempfile.TemporaryDirectory(prefix=f"{key}-", dir=place) as own:
         made = Path(own) / f"made{suffix}"
         make(made)
         counters.compiles += 1
         return made.rename(place / _entry_name(key, made, suffix))
+
+
+def _remove_unused(place: Path) -> None:
+    for path in place.iterdir():
+        with contextlib.suppress(OSError):  # another process may be doing the same
+            unused = time.time() - path.stat().st_mtime > MAX_AGE
+            if unused and _OURS.fullmatch(path.name):
+                if path.is_dir():  # left by a process that was killed
+                    shutil.rmtree(path)
+                else:
+                    path.unlink()
 
 
 def _entry_name(key: str, entry: Path, suffix: str) -> str:

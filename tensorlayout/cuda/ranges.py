@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from array import array
 from bisect import bisect_left, bisect_right
@@ -12,6 +13,21 @@ from tensorlayout.cuda.driver import Bytes
 Range = tuple[int, int, "Bytes | None"]  # first byte, bytes, which of them were written
 
 
+def lock_kept_over_forks() -> threading.Lock:
+    """A lock that no other thread holds when the process forks, so that a child never waits for it.
+
+    Where a thread holds several, it takes those made later first: so does a fork.
+    """
+    lock = threading.Lock()
+    os.register_at_fork(
+        before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release
+    )
+    return lock
+
+
+_lock = lock_kept_over_forks()
+
+
 class Ranges:
     """The live ranges of one device.
 
@@ -20,7 +36,6 @@ class Ranges:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
         # Buffers are collected at any moment, inside a method of this object too: hence later.
         self._removed: deque[tuple[int, int]] = deque()
         self._begins: list[int] = []
@@ -33,7 +48,7 @@ class Ranges:
         """A range is live. `written`: a byte for each byte, 1 where it was written."""
         if not nbytes:
             return
-        with self._lock:
+        with _lock:
             self._remove_all()
             self._snapshot = None
             at = bisect_left(self._begins, begin)
@@ -54,7 +69,7 @@ class Ranges:
 
     def table(self) -> tuple[array[int], int]:
         """The ranges in order of address, apart from each other, and how many. Never changed."""
-        with self._lock:
+        with _lock:
             self._remove_all()
             if self._snapshot is None:
                 table = array("Q", self._merged() if self._overlapping else self._table)
@@ -87,7 +102,7 @@ class Ranges:
     def stop_following(self) -> None:
         """Take all that is live for written: stores will go unseen."""
         if self._written:
-            with self._lock:
+            with _lock:
                 self._written.clear()
                 self._table[2::3] = array("Q", bytes(8 * len(self._begins)))
                 self._snapshot = None

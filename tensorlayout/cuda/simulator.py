@@ -12,8 +12,12 @@ count        32-byte sectors, active lanes, shared-memory wavefronts; see `Count
 
 The first two cost next to nothing and are on by default. What they find is a `KernelError`.
 
-Other variables: ``TENSORLAYOUT_SIMULATOR_DEVICES`` (how many; 1), ``TENSORLAYOUT_SIMULATOR_MEMORY``
-(bytes of each; no limit), ``TENSORLAYOUT_SIMULATOR_FLAGS`` (more flags for the compiler), ``CXX``.
+Other variables: ``TENSORLAYOUT_SIMULATOR_ORDER`` (of threads: forward, reverse, or random:SEED),
+``TENSORLAYOUT_SIMULATOR_DEVICES`` (how many; 1), ``TENSORLAYOUT_SIMULATOR_MEMORY`` (bytes of each;
+no limit), ``TENSORLAYOUT_SIMULATOR_FLAGS`` (more flags for the compiler), ``CXX`` (the compiler).
+With the flags ``-fsanitize=address,undefined``, and besides ``ASAN_OPTIONS=detect_leaks=0`` and
+``LD_PRELOAD=$(g++ -print-file-name=libasan.so)``, a Python program runs its kernels under GCC's
+sanitizers, which then watch all memory of the process.
 """
 
 from __future__ import annotations
@@ -21,38 +25,19 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
-import shlex
-import shutil
-import subprocess
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 
-from tensorlayout.cuda import disk_cache
+from tensorlayout.cuda.counting import Counts, Record, Tally
 from tensorlayout.cuda.driver import Buffer, Bytes, Counters, Kernel, Launcher
-from tensorlayout.cuda.ranges import Ranges
-from tensorlayout.kernels_path import kernel_directory
-
-# No -march=native: cached files may meet another processor.
-FLAGS = (
-    "-std=c++17",
-    "-O2",
-    "-fPIC",
-    "-shared",
-    "-ffp-contract=off",  # a result must not depend on what the compiler fuses
-    "-fno-fast-math",
-    "-fno-strict-aliasing",  # kernels move elements of one type as packs of another
-    "-fno-exceptions",
-    "-fno-rtti",
-    "-fvisibility=hidden",  # nothing of one file may stand in for that of another
-    "-U_FORTIFY_SOURCE",  # takes jumps between stacks for mistakes
-)
+from tensorlayout.cuda.host_compiler import compiler, shared_object
+from tensorlayout.cuda.ranges import Ranges, lock_kept_over_forks
 
 # As in kernels/simulator.hpp. Races are several launches, seen from here.
 CHECKS = {"bounds": 1, "initialized": 2, "barriers": 4, "count": 8, "races": 0}
@@ -73,101 +58,6 @@ _MESSAGE_BYTES = 1024
 
 class KernelError(RuntimeError):
     """A kernel did what it must not do; the launch was given up half-way."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """Accesses of one kind, by whole warps.
-
-    `accesses`: of warps; `lanes`: of threads; `bytes`: asked for by threads; `units`: 32-byte
-    sectors (global memory) or wavefronts (shared memory) that this took; `ideal`: the fewest that
-    could have brought the same bytes.
-    """
-
-    accesses: int = 0
-    lanes: int = 0
-    bytes: int = 0
-    units: int = 0
-    ideal: int = 0
-
-    def __add__(self, other: Tally) -> Tally:
-        return Tally(
-            self.accesses + other.accesses,
-            self.lanes + other.lanes,
-            self.bytes + other.bytes,
-            self.units + other.units,
-            self.ideal + other.ideal,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """The memory accesses of a kernel, over `launches`. Ratios of nothing are 1."""
-
-    kernel: str
-    launches: int = 0
-    loads: Tally = Tally()
-    stores: Tally = Tally()
-    shared_loads: Tally = Tally()
-    shared_stores: Tally = Tally()
-
-    @property
-    def sector_efficiency_read(self) -> float:
-        """The fewest possible sectors over those loaded: 1.0 is coalesced."""
-        return _ratio(self.loads.ideal, self.loads.units)
-
-    @property
-    def sector_efficiency_write(self) -> float:
-        """The fewest possible sectors over those stored to: 1.0 is coalesced."""
-        return _ratio(self.stores.ideal, self.stores.units)
-
-    @property
-    def lane_activity(self) -> float:
-        """Which part of the lanes took part in accesses to global memory."""
-        both = self.loads + self.stores
-        return _ratio(both.lanes, 32 * both.accesses)
-
-    @property
-    def bytes_per_access(self) -> float:
-        """Bytes that a thread moved at a time to or from global memory."""
-        both = self.loads + self.stores
-        return _ratio(both.bytes, both.lanes)
-
-    @property
-    def bank_conflict_ratio(self) -> float:
-        """Wavefronts in shared memory over the fewest possible: 1.0 is without conflicts."""
-        both = self.shared_loads + self.shared_stores
-        return _ratio(both.units, both.ideal)
-
-    def __add__(self, other: Counts) -> Counts:
-        return Counts(
-            self.kernel,
-            self.launches + other.launches,
-            self.loads + other.loads,
-            self.stores + other.stores,
-            self.shared_loads + other.shared_loads,
-            self.shared_stores + other.shared_stores,
-        )
-
-
-def _ratio(part: int, whole: int) -> float:
-    return part / whole if whole else 1.0
-
-
-@dataclass(slots=True)
-class Record:
-    """What was counted, by kernel."""
-
-    counts: dict[Kernel, Counts] = field(default_factory=dict)
-
-    def of(self, name: str) -> Counts:
-        """All launches of kernels called `name`, whatever their types, shapes and operations."""
-        those = (counts for kernel, counts in self.counts.items() if kernel.name == name)
-        return sum(those, start=Counts(name))
-
-    def add(self, kernel: Kernel, counts: Counts) -> None:
-        """Count one more launch."""
-        self.counts[kernel] = self.counts.get(kernel, Counts(kernel.name)) + counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +111,14 @@ def checking(*checks: str, order: Order = "forward", seed: int = 0) -> Iterator[
 @functools.cache
 def _mode_of_the_process() -> _Mode:
     names = os.environ.get("TENSORLAYOUT_SIMULATOR_CHECKS", "bounds,barriers")
-    return _mode(tuple(name.strip() for name in names.split(",") if name.strip()), "forward", 0)
+    order, _, seed = os.environ.get("TENSORLAYOUT_SIMULATOR_ORDER", "forward").partition(":")
+    checks = tuple(name.strip() for name in names.split(",") if name.strip())
+    return _mode(checks, cast("Order", order), int(seed or 0))
+
+
+def record() -> Record:
+    """What was counted so far: in the block of `checking`, or else in the whole process."""
+    return (_active.get() or _mode_of_the_process()).record
 
 
 # ---- Memory
@@ -243,59 +140,6 @@ class SimulatedBuffer:
 
     def __del__(self) -> None:
         self._ranges.remove_later(self.pointer, self.nbytes)
-
-
-# ---- Compiling
-
-
-@functools.cache
-def compiler() -> tuple[tuple[str, ...], str]:
-    """The command of the C++ compiler, ``$CXX`` first, and its version."""
-    asked = os.environ.get("CXX")
-    for command in [asked] if asked else ["g++", "clang++"]:
-        words = tuple(shlex.split(command))
-        if words and shutil.which(words[0]):
-            version = subprocess.run(
-                [*words, "--version"], capture_output=True, text=True, check=False
-            )
-            return words, version.stdout
-    found = f"CXX={asked}, which is not there" if asked else "none"
-    msg = (
-        f"cuda: the simulator needs a C++ compiler (g++ or clang++), and found {found};"
-        " install one or set CXX"
-    )
-    raise RuntimeError(msg)
-
-
-def compiled(file: str, types: tuple[tuple[str, str], ...], counters: Counters) -> Path:
-    """The shared object of a file of kernels, with the macros `types`. RuntimeError if it fails."""
-    command, version = compiler()
-    kernels = kernel_directory()
-    path = kernels / file
-    flags = [*FLAGS, *shlex.split(os.environ.get("TENSORLAYOUT_SIMULATOR_FLAGS", ""))]
-    flags += ["-DTENSORLAYOUT_SIMULATOR", *(f"-D{name}={value}" for name, value in types)]
-    texts = disk_cache.sources(path, kernels)
-    names = (file.name for file in texts)
-    key = disk_cache.key_of(*command, version, *flags, *names, *texts.values())
-
-    def make(target: Path) -> None:
-        arguments = [
-            *command,
-            *flags,
-            "-I",
-            str(kernels),
-            "-x",
-            "c++",
-            str(path),
-            "-o",
-            str(target),
-        ]
-        done = subprocess.run(arguments, capture_output=True, text=True, check=False)
-        if done.returncode:
-            msg = f"cuda: {command[0]} could not compile {path.name}:\n{done.stderr.strip()}"
-            raise RuntimeError(msg)
-
-    return disk_cache.cached(f"{path.stem}-{key}", ".so", make, counters)
 
 
 # ---- Launching
@@ -326,13 +170,7 @@ class _Launch(ctypes.Structure):
     )
 
 
-# One launch at a time, also while the process forks: a child must not begin in the midst of one.
-_launching = threading.Lock()
-os.register_at_fork(
-    before=_launching.acquire,
-    after_in_parent=_launching.release,
-    after_in_child=_launching.release,
-)
+_launching = lock_kept_over_forks()  # one launch at a time
 
 # Of the launch that holds the lock.
 _tallies = (_Tally * 4)()
@@ -477,6 +315,8 @@ def _restore(ranges: list[tuple[int, int]], saved: list[bytes]) -> None:
 
 # ---- The driver
 
+_loading = lock_kept_over_forks()
+
 
 class SimulatorDriver:
     """`tensorlayout.cuda.driver.Driver`, on the CPU."""
@@ -495,7 +335,6 @@ class SimulatorDriver:
         self.ranges = tuple(Ranges() for _ in range(int(count)))
         self._libraries: dict[tuple[str, tuple[tuple[str, str], ...]], _Library] = {}
         self._launchers: dict[Kernel, Launcher] = {}
-        self._loading = threading.Lock()
 
     def device_count(self) -> int:
         """How many devices are simulated."""
@@ -518,12 +357,12 @@ class SimulatorDriver:
     def allocate(self, nbytes: int, device: int) -> Buffer:
         """New memory that begins at a multiple of 256, with 256 bytes that nobody owns after it."""
         ranges = self._ranges_of(device)
-        free = self._free_bytes(ranges)
         try:
-            if self._limit is not None and nbytes > free:
+            if self._limit is not None and nbytes > self._free_bytes(ranges):
                 raise MemoryError
             memory = np.empty(nbytes + 512, np.uint8)
         except MemoryError:
+            free = self._free_bytes(ranges)
             msg = f"cuda:{device}: asked for {nbytes} bytes, and {free} bytes are free"
             raise MemoryError(msg) from None
         self.counters.allocations += 1
@@ -554,13 +393,17 @@ class SimulatorDriver:
         """Copy within device memory, from one device to another too."""
         written = self._touch("on_device", source, nbytes).written(source, nbytes)
         self._touch("on_device", destination, nbytes).mark_written(destination, nbytes, written)
+        if abs(destination - source) < nbytes:
+            ends = f"from {source:#x} to {destination:#x}"
+            msg = f"cuda: on_device of {nbytes} bytes {ends}: they overlap"
+            raise ValueError(msg)
         ctypes.memmove(destination, source, nbytes)
 
     def launcher(self, kernel: Kernel) -> Launcher:
         """The kernel, compiled with all of its file, or taken from a cache."""
         found = self._launchers.get(kernel)
         if found is None:
-            with self._loading:
+            with _loading:
                 library = self._library(kernel)
             found = self._launchers[kernel] = SimulatedLauncher(kernel, library, self)
         return found
@@ -572,7 +415,7 @@ class SimulatorDriver:
     def _library(self, kernel: Kernel) -> _Library:
         key = kernel.file, kernel.types
         if key not in self._libraries:
-            path = compiled(kernel.file, kernel.types, self.counters)
+            path = shared_object(kernel.file, kernel.types, self.counters)
             self._libraries[key] = _Library(kernel.file, path)
         return self._libraries[key]
 

@@ -28,7 +28,7 @@ KERNEL(increment_packs, Increment<Pack<float, 4>>) {
     store(p.to + i, pack);
 }
 
-// Where each thread is, in the order x, y, z of blocks: to[((z * Y + y) * X + x) * THREADS + thread].
+// Where each thread is: to[z, y, x, thread], row-major, is the block's number and the thread's.
 struct Where {
     uint32_t* to;
 };
@@ -66,10 +66,22 @@ BLOCK_KERNEL(sum_blocks, Increment<int32_t>) {
     store_shared(sums + thread, load(p.from + int64_t(blockIdx.x) * THREADS + thread));
     for (int half = THREADS / 2; half > 0; half /= 2) {
         barrier();
-        if (thread < half)
-            store_shared(sums + thread, load_shared(sums + thread) + load_shared(sums + thread + half));
+        if (thread >= half) continue;
+        const int32_t upper = load_shared(sums + thread + half);
+        store_shared(sums + thread, load_shared(sums + thread) + upper);
     }
     if (thread == 0) store(p.to + blockIdx.x, load_shared(sums));
+}
+
+// Elements that are not aligned to their size: they move in parts.
+struct Complex {
+    float real, imaginary;
+};
+KERNEL(conjugate, Increment<Complex>) {
+    const int64_t i = int64_t(blockIdx.x) * THREADS + threadIdx.x;
+    if (i >= p.count) return;
+    const Complex value = load(p.from + i);
+    store(p.to + i, Complex{value.real, -value.imaginary});
 }
 
 // Coalesced on one side only: to[i] = from[i * 8].
@@ -78,7 +90,8 @@ KERNEL(every_eighth, Increment<float>) {
     if (i < p.count) store(p.to + i, load(p.from + i * 8));
 }
 
-// What of a run-time operation: to[i] = from[i] + 1, or twice from[i].
+// An operation that the simulator picks at run time: to[i] = from[i] + 1, or twice from[i].
+#ifdef TENSORLAYOUT_SIMULATOR
 SIMULATOR_OPERATIONS("increment double")
 KERNEL(operate, Increment<float>) {
     const int64_t i = int64_t(blockIdx.x) * THREADS + threadIdx.x;
@@ -86,3 +99,4 @@ KERNEL(operate, Increment<float>) {
     const float value = load(p.from + i);
     store(p.to + i, simulator::operation == 0 ? value + 1 : value * 2);
 }
+#endif

@@ -1,0 +1,72 @@
+"""Kernels made into shared objects by the C++ compiler of the host, for the simulator."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+from tensorlayout.cuda import disk_cache
+from tensorlayout.cuda.driver import Counters
+from tensorlayout.kernels_path import kernel_directory
+
+# No -march=native: cached files may meet another processor.
+FLAGS = (
+    "-std=c++17",
+    "-O2",
+    "-fPIC",
+    "-ffp-contract=off",  # a result must not depend on what the compiler fuses
+    "-fno-fast-math",
+    "-fno-strict-aliasing",  # kernels move elements of one type as packs of another
+    "-fno-exceptions",
+    "-fno-rtti",
+    "-fvisibility=hidden",  # nothing of one file may stand in for that of another
+    "-U_FORTIFY_SOURCE",  # takes jumps between stacks for mistakes
+    "-DTENSORLAYOUT_SIMULATOR",
+)
+
+
+@functools.cache
+def compiler() -> tuple[tuple[str, ...], str]:
+    """The command of the C++ compiler, ``$CXX`` first, and its version. RuntimeError if none."""
+    asked = os.environ.get("CXX")
+    for command in [asked] if asked else ["g++", "clang++"]:
+        words = tuple(shlex.split(command))
+        if words and shutil.which(words[0]):
+            version = subprocess.run(
+                [*words, "--version"], capture_output=True, text=True, check=False
+            )
+            return words, version.stdout
+    found = f"CXX={asked}, which is not there" if asked else "none"
+    msg = (
+        f"cuda: the simulator needs a C++ compiler (g++ or clang++), and found {found};"
+        " install one or set CXX"
+    )
+    raise RuntimeError(msg)
+
+
+def shared_object(file: str, types: tuple[tuple[str, str], ...], counters: Counters) -> Path:
+    """A file of kernels compiled with the macros `types`, or taken from the cache.
+
+    RuntimeError with the compiler's message if it does not compile; FileNotFoundError.
+    """
+    command, version = compiler()
+    folder = kernel_directory()
+    path = folder / file
+    flags = [*FLAGS, *shlex.split(os.environ.get("TENSORLAYOUT_SIMULATOR_FLAGS", ""))]
+    flags += [f"-D{name}={value}" for name, value in types]
+    texts = disk_cache.sources(path, folder)
+    names = [each.name for each in texts]
+    key = disk_cache.key_of(*command, version, *flags, *names, *texts.values())
+
+    def make(target: Path) -> None:
+        parts = [*command, *flags, "-shared", f"-I{folder}", "-x", "c++", str(path), "-o"]
+        done = subprocess.run([*parts, str(target)], capture_output=True, text=True, check=False)
+        if done.returncode:
+            msg = f"cuda: {command[0]} could not compile {path.name}:\n{done.stderr.strip()}"
+            raise RuntimeError(msg)
+
+    return disk_cache.cached(f"{path.stem}-{key}", ".so", make, counters)

@@ -1,0 +1,119 @@
+// Kernels with one planted fault each, which a check of the simulator must find. Tests ask for the
+// numbers of lines that end in "// here".
+#include "memory.cuh"
+
+struct Copy {
+    float* to;
+    const float* from;
+    int64_t count;
+};
+
+DEVICE int64_t global_thread() { return int64_t(blockIdx.x) * THREADS + threadIdx.x; }
+
+KERNEL(store_one_too_many, Copy) {
+    const int64_t i = global_thread();
+    if (i <= p.count) store(p.to + i, 1.0f);  // here
+}
+
+KERNEL(load_before_the_first, Copy) {
+    const int64_t i = global_thread();
+    if (i < p.count) store(p.to + i, load(p.from + i - 1));
+}
+
+KERNEL(load_across_the_end, Copy) {
+    const int64_t i = global_thread();
+    const auto* pairs = reinterpret_cast<const Pack<float, 2>*>(p.from);
+    if (2 * i < p.count) store(p.to + i, load(pairs + i).at[0]);
+}
+
+KERNEL(load_misaligned, Copy) {
+    const auto* pairs = reinterpret_cast<const Pack<float, 2>*>(p.from + 1);
+    if (global_thread() == 0) store(p.to, load(pairs).at[0]);
+}
+
+KERNEL(load_nowhere, Copy) {
+    if (global_thread() == 3) store(p.to, load(static_cast<const float*>(nullptr)));
+}
+
+KERNEL(dereference_nowhere, Copy) {
+    if (global_thread() == 3) store(p.to, *reinterpret_cast<const float*>(p.count));
+}
+
+struct Divide {
+    int32_t* to;
+    int32_t numerator, denominator;
+};
+KERNEL(divide, Divide) {
+    if (global_thread() == 3) store(p.to, p.numerator / p.denominator);
+}
+
+BLOCK_KERNEL(store_past_the_tile, Copy) {
+    SHARED(float, tile, THREADS);
+    store_shared(tile + threadIdx.x + 1, 1.0f);
+    barrier();
+}
+
+BLOCK_KERNEL(load_past_the_tile, Copy) {
+    SHARED(float, tile, THREADS);
+    store_shared(tile + threadIdx.x, 1.0f);
+    barrier();
+    store(p.to + threadIdx.x, load_shared(tile + 2 * threadIdx.x));
+}
+
+BLOCK_KERNEL(load_unset_tile, Copy) {
+    SHARED(float, tile, THREADS);
+    if (threadIdx.x != 7) store_shared(tile + threadIdx.x, 1.0f);
+    barrier();
+    store(p.to + threadIdx.x, load_shared(tile + threadIdx.x));
+}
+
+// The threads after the last element never come to the barrier.
+BLOCK_KERNEL(return_early, Copy) {
+    SHARED(float, tile, THREADS);
+    if (threadIdx.x >= p.count) return;
+    store_shared(tile + threadIdx.x, load(p.from + threadIdx.x));
+    barrier();  // here
+    store(p.to + threadIdx.x, load_shared(tile + threadIdx.x));
+}
+
+BLOCK_KERNEL(meet_elsewhere, Copy) {
+    if (threadIdx.x < 128)
+        barrier();
+    else
+        barrier();  // here
+    store(p.to + threadIdx.x, 1.0f);
+}
+
+KERNEL(meet_in_a_plain_kernel, Copy) {
+    barrier();
+    store(p.to + threadIdx.x, 1.0f);
+}
+
+// Each thread reads what its neighbour may have written.
+BLOCK_KERNEL(forget_the_barrier, Copy) {
+    SHARED(float, tile, THREADS);
+    store_shared(tile + threadIdx.x, load(p.from + threadIdx.x));
+    store(p.to + threadIdx.x, load_shared(tile + (threadIdx.x + 1) % THREADS));
+}
+
+// The second barrier is missing: the tile is written anew while others still read it.
+BLOCK_KERNEL(forget_the_second_barrier, Copy) {
+    SHARED(float, tile, THREADS);
+    float sum = 0;
+    for (int round = 0; round < 3; ++round) {
+        store_shared(tile + threadIdx.x, load(p.from + threadIdx.x) + float(round));
+        barrier();
+        sum = sum * 2 + load_shared(tile + (threadIdx.x + 128) % THREADS);
+    }
+    store(p.to + threadIdx.x, sum);
+}
+
+// All blocks write the same element.
+KERNEL(last_block_wins, Copy) { store(p.to, float(blockIdx.x)); }
+
+BLOCK_KERNEL(too_much_shared_memory, Copy) {
+    SHARED(double, first, 4096);
+    SHARED(double, second, 4096);
+    store_shared(first, 1.0);
+    store_shared(second, load_shared(first));
+}

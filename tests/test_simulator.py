@@ -1,0 +1,901 @@
+"""The simulator: kernels run as on a GPU, and each check finds the fault planted for it."""
+
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tensorlayout.cuda import disk_cache, driver, host_compiler, simulator
+from tensorlayout.cuda.counting import Counts, Tally
+from tensorlayout.cuda.driver import Counters, Kernel
+from tensorlayout.cuda.ranges import Ranges
+from tensorlayout.cuda.simulator import KernelError, checking, open_driver
+from tensorlayout.kernels_path import kernel_directory
+
+KERNELS = Path(__file__).parent / "kernels"
+THREADS = 256
+
+pytestmark = pytest.mark.skipif(
+    not any(map(shutil.which, (os.environ.get("CXX", ""), "g++", "clang++"))),
+    reason="optional: a C++ compiler",
+)
+
+
+@pytest.fixture(scope="module")
+def device():
+    """The driver, its compiled files cached as those of any user."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TENSORLAYOUT_SIMULATOR_DEVICES", "2")
+        yield open_driver()
+
+
+class Array:
+    """A NumPy array's bytes in device memory."""
+
+    def __init__(self, device, values):
+        self.device = device
+        self.values = np.ascontiguousarray(values)
+        self.buffer = device.allocate(self.values.nbytes, device.current_device())
+        device.to_device(self.buffer.pointer, self.values.reshape(-1).view(np.uint8))
+
+    @property
+    def pointer(self):
+        return self.buffer.pointer
+
+    def get(self):
+        back = np.empty_like(self.values)
+        self.device.to_host(back.reshape(-1).view(np.uint8), self.pointer)
+        return back
+
+
+def right(name, operation=""):
+    return Kernel(str(KERNELS / "right.cu"), name, operation=operation)
+
+
+def faulty(name):
+    return Kernel(str(KERNELS / "faulty.cu"), name)
+
+
+def line_of(name):
+    """The line marked in a faulty kernel."""
+    lines = (KERNELS / "faulty.cu").read_text("utf-8").splitlines()
+    start = next(n for n, line in enumerate(lines) if f"({name}," in line)
+    return next(n for n, line in enumerate(lines, 1) if n > start and line.endswith("// here"))
+
+
+def run(device, kernel, grid, *parameters):
+    """Launch with addresses of arrays and 64-bit integers."""
+    words = (each.pointer if isinstance(each, Array) else each for each in parameters)
+    device.launcher(kernel)(grid, bytearray(b"".join(struct.pack("q", word) for word in words)))
+
+
+def floats(device, n, start=0.0):
+    return Array(device, np.arange(start, start + n, dtype=np.float32))
+
+
+# ---- Right kernels are right, in every order, and every check is silent on them.
+
+ALL_CHECKS = ("bounds", "initialized", "barriers", "races", "count")
+MODES = [
+    ((), "forward", 0),
+    (("bounds", "barriers"), "forward", 0),
+    (("bounds", "barriers"), "reverse", 0),
+    (("bounds", "barriers"), "random", 1),
+    (("bounds", "barriers"), "random", 2),
+    (ALL_CHECKS, "forward", 0),
+]
+
+
+@pytest.fixture(params=MODES, ids=lambda mode: f"{'+'.join(mode[0]) or 'unchecked'}-{mode[1]}")
+def any_mode(request):
+    checks, order, seed = request.param
+    with checking(*checks, order=order, seed=seed) as record:
+        yield record
+
+
+@pytest.mark.parametrize("n", [1, 255, 256, 257, 1000])
+def test_threads_of_a_plain_kernel(device, any_mode, n):
+    x, y = floats(device, n), floats(device, n)
+    run(device, right("increment"), -(-n // THREADS), y, x, n)
+    np.testing.assert_array_equal(y.get(), np.arange(1, n + 1, dtype=np.float32))
+
+
+def test_packs(device, any_mode):
+    x, y = floats(device, 4000), floats(device, 4000)
+    run(device, right("increment_packs"), 4, y, x, 1000)
+    np.testing.assert_array_equal(y.get(), np.arange(1, 4001, dtype=np.float32))
+
+
+def test_a_grid_of_three_dimensions(device, any_mode):
+    to = Array(device, np.zeros((5, 3, 2, THREADS), np.uint32))
+    run(device, right("where_am_i"), (2, 3, 5), to)
+    block = np.arange(30, dtype=np.uint32).reshape(5, 3, 2, 1)
+    np.testing.assert_array_equal(to.get(), block << 16 | np.arange(THREADS, dtype=np.uint32))
+
+
+@pytest.mark.parametrize("name", ["transpose_tiles", "transpose_in_one_bank"])
+def test_threads_that_meet(device, any_mode, name):
+    values = np.arange(96 * 64, dtype=np.float32).reshape(96, 64)
+    x, y = Array(device, values), Array(device, np.zeros((64, 96), np.float32))
+    run(device, right(name), (2, 3, 1), y, x, 96, 64)
+    np.testing.assert_array_equal(y.get(), values.T)
+
+
+def test_many_barriers_in_divergent_code(device, any_mode):
+    values = np.arange(5 * THREADS, dtype=np.int32).reshape(5, THREADS)
+    x, y = Array(device, values), Array(device, np.zeros(5, np.int32))
+    run(device, right("sum_blocks"), 5, y, x, 5)
+    np.testing.assert_array_equal(y.get(), values.sum(axis=1))
+
+
+@pytest.mark.parametrize(("operation", "expected"), [("increment", 4), ("double", 6)])
+def test_operations_are_chosen_by_name(device, operation, expected):
+    x, y = Array(device, np.float32([3])), Array(device, np.float32([0]))
+    run(device, right("operate", operation), 1, y, x, 1)
+    assert y.get() == [expected]
+
+
+def test_an_unknown_operation(device):
+    with pytest.raises(ValueError, match=r"right.cu has no operation 'halve'; it has increment, d"):
+        device.launcher(right("operate", "halve"))
+
+
+def test_an_unknown_kernel(device):
+    with pytest.raises(ValueError, match=r"right.cu has no kernel missing_2_int32_t"):
+        device.launcher(
+            Kernel(
+                str(KERNELS / "right.cu"), "missing", shape=(("RANK", "2"), ("INDEX", "int32_t"))
+            )
+        )
+
+
+@pytest.mark.parametrize("grid", [0, -1, (1, 0, 1), (1, 65536, 1), 2**31])
+def test_a_grid_that_a_gpu_would_refuse(device, grid):
+    with pytest.raises(ValueError, match=r"nothing needs a grid of 1 to"):
+        run(device, right("nothing"), grid, 0)
+
+
+def test_parameters_of_another_size(device):
+    with pytest.raises(KernelError, match=r"increment: takes 24 bytes of parameters, got 16"):
+        run(device, right("increment"), 1, 0, 0)
+
+
+# ---- Faults
+
+
+def test_a_store_out_of_bounds(device):
+    y = floats(device, 300)
+    with pytest.raises(KernelError) as error:
+        run(device, faulty("store_one_too_many"), 2, y, 0, 300)
+    assert str(error.value) == (
+        f"store_one_too_many: block (1, 0, 0), thread 44,"
+        f" faulty.cu:{line_of('store_one_too_many')}: store of 4 bytes at"
+        f" {y.pointer + 1200:#x}, at byte 1200 of the nearest allocation, which has 1200 bytes"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "load_before_the_first",
+            r"thread 0, .*load of 4 bytes at .* byte -4 of .* has 1020 bytes",
+        ),
+        (
+            "load_across_the_end",
+            r"thread 127, .*load of 8 bytes at .*, at byte 1016 of the nearest",
+        ),
+        ("load_misaligned", r"thread 0, .*load of 8 bytes at .*, which is no multiple of 8"),
+        ("load_nowhere", r"thread 3, .*load of 4 bytes at 0x0, far from all allocations"),
+    ],
+)
+def test_loads_out_of_bounds(device, name, message):
+    x, y = floats(device, 255), floats(device, 255)
+    with pytest.raises(KernelError, match=message):
+        run(device, faulty(name), 1, y, x, 255)
+
+
+def test_memory_that_was_freed_is_out_of_bounds(device):
+    x, y = floats(device, 10), floats(device, 10)
+    gone = x.pointer
+    del x
+    with pytest.raises(KernelError, match=f"load of 4 bytes at {gone:#x}"):
+        run(device, right("increment"), 1, y, gone, 10)
+
+
+def test_memory_of_another_device_is_out_of_bounds(device):
+    x = floats(device, 10)
+    with device.using(1):
+        y = floats(device, 10)
+        assert device.current_device() == 1
+        with pytest.raises(KernelError, match=f"load of 4 bytes at {x.pointer:#x}"):
+            run(device, right("increment"), 1, y, x, 10)
+    assert device.current_device() == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "store_past_the_tile",
+            r"thread 255, .*: store to shared memory of 4 bytes, at byte 1024 of",
+        ),
+        (
+            "load_past_the_tile",
+            r"thread 128, .*: load from shared memory of 4 bytes, at byte 1024 ",
+        ),
+        ("too_much_shared_memory", r": 2 shared arrays of 65536 bytes together; a block has 49152"),
+    ],
+)
+def test_shared_memory_out_of_bounds(device, name, message):
+    y = floats(device, THREADS)
+    with pytest.raises(KernelError, match=message):
+        run(device, faulty(name), 1, y, y, 1)
+
+
+def test_memory_never_written(device):
+    with checking("initialized"):
+        y, x = floats(device, 100), device.allocate(400, 0)
+        device.to_device(x.pointer, np.zeros(200, np.uint8))
+        run(device, right("increment"), 1, y, x.pointer, 50)
+        message = (
+            r"increment: .*thread 50, right.cu.*: load of byte 200 of 400, which was never wri"
+        )
+        with pytest.raises(KernelError, match=message):
+            run(device, right("increment"), 1, y, x.pointer, 51)
+
+
+def test_what_a_kernel_or_a_copy_has_written_is_written(device):
+    with checking("initialized"):
+        x = floats(device, 100)
+        y, z = device.allocate(400, 0), device.allocate(400, 0)
+        run(device, right("increment"), 1, y.pointer, x, 50)
+        device.on_device(z.pointer, y.pointer, 400)
+        run(device, right("increment"), 1, x, z.pointer, 50)
+        with pytest.raises(KernelError, match="load of byte 200 of 400"):
+            run(device, right("increment"), 1, x, z.pointer, 51)
+
+
+def test_memory_that_was_not_followed_is_taken_for_written(device):
+    x = device.allocate(400, 0)
+    with checking("initialized"):
+        y = device.allocate(400, 0)
+        run(device, right("increment"), 1, y.pointer, x.pointer, 50)
+    run(device, right("increment"), 1, y.pointer, x.pointer, 100)
+    with checking("initialized"):
+        run(device, right("increment"), 1, x.pointer, y.pointer, 100)
+
+
+def test_shared_memory_never_written(device):
+    y = floats(device, THREADS)
+    run(device, faulty("load_unset_tile"), 1, y, y, 1)
+    message = r"thread 7, .*: load from shared memory of byte 28 of 1024, which was never written"
+    with checking("initialized"), pytest.raises(KernelError, match=message):
+        run(device, faulty("load_unset_tile"), 1, y, y, 1)
+
+
+def test_a_thread_that_misses_a_barrier(device):
+    x, y = floats(device, THREADS), floats(device, THREADS)
+    with pytest.raises(KernelError) as error:
+        run(device, faulty("return_early"), 1, y, x, 200)
+    assert str(error.value) == (
+        f"return_early: block (0, 0, 0), thread 0, faulty.cu:{line_of('return_early')}: waits at"
+        " this barrier, and thread 255 has finished without"
+    )
+
+
+def test_threads_at_different_barriers(device):
+    y, line = floats(device, THREADS), line_of("meet_elsewhere")
+    with pytest.raises(KernelError) as error:
+        run(device, faulty("meet_elsewhere"), 1, y, y, 1)
+    assert str(error.value) == (
+        f"meet_elsewhere: block (0, 0, 0), thread 128, faulty.cu:{line}: waits at this barrier,"
+        f" while thread 0 waits at that of faulty.cu:{line - 2}"
+    )
+
+
+@pytest.mark.parametrize("name", ["return_early", "meet_elsewhere"])
+def test_unmet_barriers_go_unseen_without_the_check(device, name):
+    y = floats(device, THREADS)
+    with checking("bounds"):
+        run(device, faulty(name), 1, y, y, 200)
+
+
+def test_a_barrier_in_a_plain_kernel(device):
+    y = floats(device, THREADS)
+    with pytest.raises(KernelError, match="a barrier in a KERNEL; declare it as BLOCK_KERNEL"):
+        run(device, faulty("meet_in_a_plain_kernel"), 1, y, y, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "blocks"),
+    [("forget_the_barrier", 1), ("forget_the_second_barrier", 1), ("last_block_wins", 4)],
+)
+def test_races(device, name, blocks):
+    x, y = floats(device, THREADS), Array(device, np.zeros(THREADS, np.float32))
+    message = rf"{name}: a race: byte \d+ of the allocation of 1024 bytes at {y.pointer:#x} is"
+    run(device, faulty(name), blocks, y, x, 1)
+    first = y.get()
+    with checking("races"), pytest.raises(KernelError, match=message):
+        run(device, faulty(name), blocks, y, x, 1)
+    np.testing.assert_array_equal(y.get(), first)  # as one launch would have left it
+
+
+def test_a_fault_of_the_processor(device):
+    y = Array(device, np.zeros(1, np.int32))
+    divide = device.launcher(faulty("divide"))
+    for numerator, denominator in [(1, 0), (-(2**31), -1)]:
+        with pytest.raises(KernelError, match=r"thread 3: division of an integer by zero, or of"):
+            divide(1, bytearray(struct.pack("qii", y.pointer, numerator, denominator)))
+    divide(1, bytearray(struct.pack("qii", y.pointer, 7, 2)))
+    assert y.get() == [3]
+
+
+def test_an_access_past_the_helpers(device):
+    y = floats(device, 1)
+    with pytest.raises(KernelError, match="thread 3: access to memory that is not there"):
+        run(device, faulty("dereference_nowhere"), 1, y, y, 8)
+
+
+@pytest.mark.parametrize("name", ["return_early", "store_past_the_tile", "load_nowhere"])
+def test_a_launch_after_a_failed_one(device, name):
+    x, y = floats(device, THREADS), floats(device, THREADS)
+    kinds = [("forget_the_barrier", 1.0), ("forget_the_second_barrier", 1.0)]
+    for follower, _ in kinds:
+        with pytest.raises(KernelError):
+            run(device, faulty(name), 1, y, x, 200)
+        with checking("bounds", "barriers", "count") as record:
+            run(device, faulty(follower), 1, y, x, 1)
+        assert record.of(follower).stores == Tally(8, 256, 1024, 32, 32)
+
+
+# ---- The sanitizers of the compiler
+
+SANITIZED = ["-std=c++17", "-O1", "-g", "-DTENSORLAYOUT_SIMULATOR", "-fno-strict-aliasing"]
+SANITIZED += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+
+
+@pytest.fixture(scope="module")
+def standalone():
+    """Kernels and sanitizers in one program; kept as long as nothing of it changes."""
+    (command, version), folder = host_compiler.compiler(), kernel_directory()
+    path = KERNELS / "standalone.cpp"
+
+    def make(target):
+        parts = [*command, *SANITIZED, f"-I{folder}", str(path), "-o", str(target)]
+        done = subprocess.run(parts, capture_output=True, text=True, check=False)
+        if "cannot find" in done.stderr:
+            pytest.skip("optional: the sanitizers of the C++ compiler")
+        assert done.returncode == 0, done.stderr
+
+    texts = disk_cache.sources(path, folder).values()
+    key = disk_cache.key_of(*command, version, *SANITIZED, str(path), *texts)
+    program = disk_cache.cached(f"standalone-{key}", ".exe", make, Counters())
+
+    def run_it(what):
+        return subprocess.run(
+            [program, what],
+            env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0:symbolize=0"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return run_it
+
+
+def test_sanitizers_are_silent_on_right_kernels(standalone):
+    done = standalone("right")
+    assert (done.stdout, done.stderr, done.returncode) == ("right\n", "", 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("store_one_too_many", "heap-buffer-overflow"),
+        ("load_before_the_first", "heap-buffer-overflow"),
+        ("store_past_the_tile", "global-buffer-overflow"),
+        ("load_misaligned", "misaligned address"),
+        ("divide", "division of -2147483648 by -1"),
+    ],
+)
+def test_sanitizers_find_faults(standalone, name, message):
+    done = standalone(name)
+    assert done.returncode != 0
+    assert message in done.stderr
+
+
+# ---- Counting
+
+
+def counted(device, name, grid, *parameters):
+    with checking("bounds", "count") as record:
+        run(device, right(name), grid, *parameters)
+    return record.of(name)
+
+
+def test_counts_of_a_coalesced_kernel(device):
+    x, y = floats(device, 1024), floats(device, 1024)
+    counts = counted(device, "increment", 4, y, x, 1024)
+    whole = Tally(accesses=32, lanes=1024, bytes=4096, units=128, ideal=128)
+    assert counts == Counts("increment", 1, whole, whole)
+    assert counts.sector_efficiency_read == counts.sector_efficiency_write == 1
+    assert counts.lane_activity == 1
+    assert counts.bytes_per_access == 4
+    assert counts.bank_conflict_ratio == 1
+
+
+def test_counts_of_packs(device):
+    x, y = floats(device, 4096), floats(device, 4096)
+    counts = counted(device, "increment_packs", 4, y, x, 1024)
+    assert counts.loads == Tally(accesses=32, lanes=1024, bytes=16384, units=512, ideal=512)
+    assert counts.bytes_per_access == 16
+
+
+def test_counts_of_elements_that_are_not_aligned_to_their_size(device):
+    x = Array(device, np.array([1 + 2j] * 256, np.complex64))
+    y = Array(device, np.zeros(256, np.complex64))
+    counts = counted(device, "conjugate", 1, y, x, 256)
+    assert counts.loads == Tally(accesses=16, lanes=512, bytes=2048, units=128, ideal=64)
+    assert counts.bytes_per_access == 4
+    np.testing.assert_array_equal(y.get(), np.array([1 - 2j] * 256, np.complex64))
+
+
+def test_counts_of_idle_lanes(device):
+    x, y = floats(device, 1024), floats(device, 1024)
+    counts = counted(device, "increment", 1, y, x, 33)
+    assert counts.loads == Tally(accesses=2, lanes=33, bytes=132, units=5, ideal=5)
+    assert counts.lane_activity == 33 / 64
+
+
+def test_counts_of_a_misaligned_start(device):
+    x, y = floats(device, 1024), floats(device, 1024)
+    counts = counted(device, "increment", 1, y, x.pointer + 4, 256)
+    assert counts.loads == Tally(accesses=8, lanes=256, bytes=1024, units=40, ideal=32)
+    assert counts.sector_efficiency_read == 0.8
+    assert counts.sector_efficiency_write == 1
+
+
+def test_counts_of_strided_loads(device):
+    x, y = floats(device, 2048), floats(device, 256)
+    counts = counted(device, "every_eighth", 1, y, x, 256)
+    assert counts.loads == Tally(accesses=8, lanes=256, bytes=1024, units=256, ideal=32)
+    assert counts.sector_efficiency_read == 0.125
+
+
+def test_counts_of_bank_conflicts(device):
+    x, y = floats(device, 1024), floats(device, 1024)
+    padded = counted(device, "transpose_tiles", (1, 1, 1), y, x, 32, 32)
+    assert padded.shared_loads == padded.shared_stores == Tally(32, 1024, 4096, 32, 32)
+    assert padded.bank_conflict_ratio == 1
+    assert padded.sector_efficiency_read == padded.sector_efficiency_write == 1
+    conflicting = counted(device, "transpose_in_one_bank", (1, 1, 1), y, x, 32, 32)
+    assert conflicting.shared_stores == Tally(32, 1024, 4096, 32, 32)
+    assert conflicting.shared_loads == Tally(32, 1024, 4096, 1024, 32)
+    assert conflicting.bank_conflict_ratio == 1056 / 64
+
+
+@pytest.mark.parametrize("order", ["reverse", "random"])
+def test_counts_do_not_depend_on_the_order(device, order):
+    x, y = floats(device, 1024), floats(device, 1024)
+    forward = counted(device, "transpose_in_one_bank", (1, 1, 1), y, x, 32, 32)
+    with checking("count", order=order, seed=3) as record:
+        run(device, right("transpose_in_one_bank"), (1, 1, 1), y, x, 32, 32)
+    assert record.of("transpose_in_one_bank") == forward
+
+
+def test_counts_add_up_over_launches(device):
+    x, y = floats(device, 256), floats(device, 256)
+    with checking("count") as record:
+        for _ in range(3):
+            run(device, right("increment"), 1, y, x, 256)
+        run(device, right("operate", "double"), 1, y, x, 256)
+        assert simulator.record() is record
+    assert record.of("increment").launches == 3
+    assert record.of("increment").loads.units == 3 * 32
+    assert record.of("operate").launches == 1
+    assert record.of("increment_packs") == Counts("increment_packs")
+
+
+# ---- Memory
+
+
+@pytest.mark.parametrize("nbytes", [0, 1, 255, 256, 100_000])
+def test_allocations(device, nbytes):
+    before = device.counters.allocations
+    buffer = device.allocate(nbytes, 1)
+    assert device.counters.allocations == before + 1
+    assert (buffer.nbytes, buffer.device, buffer.pointer % 256) == (nbytes, 1, 0)
+    source = np.arange(nbytes, dtype=np.uint8)
+    device.to_device(buffer.pointer, source)
+    back = np.zeros(nbytes, np.uint8)
+    device.to_host(back, buffer.pointer)
+    np.testing.assert_array_equal(back, source)
+
+
+def test_copies_within_device_memory(device):
+    x, y = floats(device, 100), floats(device, 100, 500)
+    device.on_device(y.pointer + 40, x.pointer, 160)
+    expected = np.arange(500, 600, dtype=np.float32)
+    expected[10:50] = np.arange(40)
+    np.testing.assert_array_equal(y.get(), expected)
+
+
+@pytest.mark.parametrize("method", ["to_device", "to_host", "on_device"])
+def test_copies_out_of_bounds(device, method):
+    x = floats(device, 100)
+    data = np.zeros(401, np.uint8)
+    arguments = {
+        "to_device": (x.pointer, data),
+        "to_host": (data, x.pointer),
+        "on_device": (x.pointer, x.pointer + 1, 400),
+    }
+    with pytest.raises(ValueError, match=f"{method} of 40. bytes at 0x.*, which are not all alloc"):
+        getattr(device, method)(*arguments[method])
+
+
+def test_copies_onto_themselves(device):
+    x = floats(device, 100)
+    device.on_device(x.pointer, x.pointer + 40, 40)
+    with pytest.raises(ValueError, match=r"on_device of 41 bytes from 0x.* to 0x.*: they overlap"):
+        device.on_device(x.pointer, x.pointer + 40, 41)
+
+
+def test_copies_of_strided_bytes(device):
+    x = floats(device, 100)
+    with pytest.raises(ValueError, match="need contiguous bytes"):
+        device.to_device(x.pointer, np.zeros(20, np.uint8)[::2])
+
+
+def test_wrapped_memory_can_be_used_while_its_owner_lives(device):
+    memory = np.zeros(100, np.float32)
+    x = floats(device, 100)
+    buffer = device.wrap(memory.ctypes.data, memory.nbytes, 0, memory)
+    part = device.wrap(memory.ctypes.data + 40, 40, 0, memory)
+    run(device, right("increment"), 1, buffer.pointer, x, 100)
+    np.testing.assert_array_equal(memory, np.arange(1, 101))
+    del buffer
+    run(device, right("increment"), 1, part.pointer, x, 10)
+    with pytest.raises(KernelError, match=r"store of 4 bytes at .*, at byte 40 of the nearest"):
+        run(device, right("increment"), 1, part.pointer, x, 11)
+
+
+def test_the_limit_of_memory(monkeypatch):
+    monkeypatch.setenv("TENSORLAYOUT_SIMULATOR_MEMORY", "1000")
+    device = open_driver()
+    first = device.allocate(600, 0)
+    with pytest.raises(MemoryError, match="cuda:0: asked for 401 bytes, and 400 bytes are free"):
+        device.allocate(401, 0)
+    del first
+    assert device.allocate(1000, 0).nbytes == 1000
+
+
+def test_more_memory_than_there_is(device):
+    with pytest.raises(MemoryError, match=r"cuda:0: asked for \d+ bytes, and \d+ bytes are free"):
+        device.allocate(1 << 60, 0)
+
+
+def test_an_unknown_device(device):
+    with pytest.raises(ValueError, match="there is no device 2; the simulator has 2"):
+        device.allocate(1, 2)
+    with pytest.raises(ValueError, match="there is no device -1"), device.using(-1):
+        pass
+
+
+def test_ranges_against_brute_force():
+    rng = np.random.default_rng(5)
+    ranges, live = Ranges(), []
+    for _ in range(300):
+        if live and rng.random() < 0.45:
+            ranges.remove_later(*live.pop(rng.integers(len(live))))
+        else:
+            live.append((int(rng.integers(1, 400)), int(rng.integers(0, 30))))
+            ranges.add(*live[-1])
+        covered = {at for begin, nbytes in live for at in range(begin, begin + nbytes)}
+        table, count = ranges.table()
+        begins, sizes = table[::3], table[1::3]
+        assert len(begins) == count
+        assert all(a + n <= b for a, n, b in zip(begins, sizes, begins[1:], strict=False))
+        assert covered == {a + i for a, n in zip(begins, sizes, strict=True) for i in range(n)}
+
+
+# ---- Threads and processes
+
+
+def test_launches_from_many_threads(device):
+    def work(seed):
+        x, y = floats(device, 1024, seed), Array(device, np.zeros((32, 32), np.float32))
+        for _ in range(20):
+            run(device, right("transpose_tiles"), (1, 1, 1), y, x, 32, 32)
+            run(device, right("increment"), 4, x, x, 1024)
+        expected = np.arange(seed + 19, seed + 19 + 1024, dtype=np.float32).reshape(32, 32).T
+        results.append(np.array_equal(y.get(), expected))
+
+    results = []
+    workers = [threading.Thread(target=work, args=(1000 * i,)) for i in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert results == [True] * 4
+
+
+def test_fibers_where_there_is_no_assembly(monkeypatch):
+    monkeypatch.setenv("TENSORLAYOUT_SIMULATOR_FLAGS", "-DSIMULATOR_PORTABLE_FIBERS")
+    device = open_driver()
+    values = np.arange(64 * 96, dtype=np.float32).reshape(64, 96)
+    x, y = Array(device, values), Array(device, np.zeros((96, 64), np.float32))
+    for _ in range(2):
+        run(device, right("transpose_tiles"), (3, 2, 1), y, x, 64, 96)
+        np.testing.assert_array_equal(y.get(), values.T)
+
+
+def test_a_fork_in_the_midst_of_launches():
+    code = (
+        INCREMENT
+        + """
+import os, threading, time
+launch = lambda: device.launcher(kernel)(1, bytearray(struct.pack("PPq", *[memory.pointer] * 2, 1)))
+stop = threading.Event()
+def work():
+    while not stop.is_set():
+        launch()
+worker = threading.Thread(target=work)
+worker.start()
+for _ in range(20):
+    child = os.fork()
+    if not child:
+        launch()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+stop.set()
+worker.join()
+print("done")
+"""
+    )
+    done = python(code, TENSORLAYOUT_CUDA_SIMULATOR="1")
+    assert done.stdout.endswith("done\n"), done.stderr
+
+
+def python(code, **environment):
+    """Run `code` in a process of its own; its output and messages."""
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+INCREMENT = f"""
+import struct, numpy as np
+from tensorlayout.cuda.driver import Kernel, driver
+device = driver()
+memory = device.allocate(4, 0)
+device.to_device(memory.pointer, np.float32([6]).view(np.uint8))
+kernel = Kernel({str(KERNELS / "right.cu")!r}, "increment")
+device.launcher(kernel)(1, bytearray(struct.pack("PPq", memory.pointer, memory.pointer, 1)))
+result = np.empty(1, np.float32)
+device.to_host(result.view(np.uint8), memory.pointer)
+print(result[0], device.counters.compiles, device.counters.cache_hits)
+"""
+
+
+def test_two_processes_compile_at_once(tmp_path):
+    environment = {
+        **os.environ,
+        "TENSORLAYOUT_CACHE_DIR": str(tmp_path),
+        "TENSORLAYOUT_CUDA_SIMULATOR": "1",
+    }
+    command = [sys.executable, "-c", INCREMENT]
+    both = [
+        subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    assert {process.communicate()[0].split()[0] for process in both} == {"7.0"}
+    third = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert third.stdout == "7.0 0 1\n"
+    assert [entry.suffix for entry in tmp_path.iterdir()] == [".so"]
+
+
+def test_an_error_of_the_compiler(device):
+    with pytest.raises(RuntimeError) as error:
+        device.launcher(Kernel(str(KERNELS / "broken.cu"), "broken"))
+    first, *rest = str(error.value).splitlines()
+    assert first.startswith("cuda: ")
+    assert first.endswith(" could not compile broken.cu:")
+    assert any("broken.cu:7" in line and "from" in line for line in rest)
+
+
+def test_no_compiler(monkeypatch):
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setenv("PATH", "")
+    host_compiler.compiler.cache_clear()
+    with pytest.raises(RuntimeError) as error:
+        open_driver()
+    assert str(error.value) == (
+        "cuda: the simulator needs a C++ compiler (g++ or clang++), and found none;"
+        " install one or set CXX"
+    )
+    monkeypatch.setenv("CXX", "icpc -w")
+    with pytest.raises(RuntimeError, match="found CXX=icpc -w, which is not there"):
+        open_driver()
+
+
+def test_the_compiler_of_the_environment(monkeypatch):
+    monkeypatch.setenv("CXX", f"{shutil.which('g++') or shutil.which('clang++')} -Wall")
+    host_compiler.compiler.cache_clear()
+    command, version = host_compiler.compiler()
+    assert command[1:] == ("-Wall",)
+    assert version
+    host_compiler.compiler.cache_clear()
+
+
+# ---- The choice of the driver, and of checks
+
+
+@pytest.mark.parametrize("value", ["2", "yes"])
+def test_a_choice_that_is_none(monkeypatch, value):
+    monkeypatch.setenv("TENSORLAYOUT_CUDA_SIMULATOR", value)
+    driver.driver.cache_clear()
+    with pytest.raises(ValueError, match=f"must be 0 or 1, got '{value}'"):
+        driver.driver()
+
+
+@pytest.mark.parametrize("count", ["0", "two", "-1"])
+def test_a_number_of_devices_that_is_none(monkeypatch, count):
+    monkeypatch.setenv("TENSORLAYOUT_SIMULATOR_DEVICES", count)
+    with pytest.raises(ValueError, match=f"must be a positive integer, got '{count}'"):
+        open_driver()
+
+
+def test_checks_that_are_none():
+    with pytest.raises(ValueError, match="no check is called 'bound'; there are bounds, "):
+        checking("bound").__enter__()
+    with pytest.raises(ValueError, match="order must be one of forward, reverse, random, got 'up'"):
+        checking(order="up").__enter__()
+
+
+def test_checks_of_a_whole_process():
+    code = INCREMENT + "from tensorlayout.cuda import simulator\n"
+    code += "print(simulator.record().of('increment').loads.units)\n"
+    code += "device.launcher(kernel)(1, bytearray(struct.pack('PPq', memory.pointer, 0, 1)))"
+    done = python(
+        code,
+        TENSORLAYOUT_CUDA_SIMULATOR="1",
+        TENSORLAYOUT_SIMULATOR_CHECKS="count, bounds",
+        TENSORLAYOUT_SIMULATOR_ORDER="random:7",
+    )
+    assert done.stdout.splitlines()[1] == "1"
+    assert "KernelError: increment: block (0, 0, 0), thread 0, right.cu" in done.stderr
+
+
+# ---- The cache on disk
+
+
+def write(content):
+    return lambda path: path.write_bytes(content)
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    monkeypatch.setenv("TENSORLAYOUT_CACHE_DIR", str(tmp_path / "kept"))
+    return tmp_path / "kept"
+
+
+def test_an_entry_is_made_once(place):
+    counters = Counters()
+    first = disk_cache.cached("key", ".so", write(b"one"), counters)
+    again = disk_cache.cached("key", ".so", write(b"two"), counters)
+    other = disk_cache.cached("other", ".so", write(b"three"), counters)
+    assert first == again
+    assert first.read_bytes() == b"one"
+    assert other.read_bytes() == b"three"
+    assert (counters.compiles, counters.cache_misses, counters.cache_hits) == (2, 2, 1)
+    assert sorted(place.iterdir()) == sorted([first, other])
+
+
+@pytest.mark.parametrize("damage", [b"", b"on", b"0ne", b"one more"])
+def test_a_damaged_entry_is_made_again(place, damage):
+    counters = Counters()
+    disk_cache.cached("key", ".so", write(b"one"), counters).write_bytes(damage)
+    again = disk_cache.cached("key", ".so", write(b"one"), counters)
+    assert again.read_bytes() == b"one"
+    assert counters.compiles == 2
+    assert list(place.iterdir()) == [again]
+
+
+def test_entries_not_used_for_long_are_removed(place):
+    used, unused, new = (f"copy-{disk_cache.key_of(name)}" for name in ("used", "unused", "new"))
+    kept = disk_cache.cached(used, ".so", write(b""), Counters())
+    disk_cache.cached(unused, ".so", write(b""), Counters())
+    (place / f"{unused}-h4lf_m4d").mkdir()  # by a process that was killed
+    (place / "letters.so").touch()
+    for path in place.iterdir():
+        os.utime(path, (0, 0))
+    assert disk_cache.cached(used, ".so", write(b""), Counters()) == kept
+    made = disk_cache.cached(new, ".so", write(b""), Counters())
+    assert set(place.iterdir()) == {kept, made, place / "letters.so"}
+
+
+def test_an_entry_that_could_not_be_made_leaves_nothing(place):
+    def fail(path):
+        path.write_bytes(b"half")
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        disk_cache.cached("key", ".so", fail, Counters())
+    assert list(place.iterdir()) == []
+
+
+@pytest.mark.parametrize("variable", ["TENSORLAYOUT_CACHE_DIR", "XDG_CACHE_HOME", "HOME"])
+def test_a_home_that_cannot_be_written_to(tmp_path, monkeypatch, variable):
+    (tmp_path / "file").touch()  # no folder can be made in a file, whoever asks
+    for name in ("TENSORLAYOUT_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(variable, str(tmp_path / "file"))
+    monkeypatch.setattr(disk_cache.tempfile, "tempdir", str(tmp_path))
+    disk_cache._temporary.cache_clear()
+    entry = disk_cache.cached("key", ".so", write(b"one"), Counters())
+    assert entry.parent == tmp_path / f"tensorlayout-{os.getuid()}"
+    assert entry.parent.stat().st_mode & 0o077 == 0
+
+
+def test_a_temporary_folder_that_others_can_write_to_is_not_trusted(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    planted = tmp_path / f"tensorlayout-{os.getuid()}"
+    planted.mkdir()
+    planted.chmod(0o777)
+    monkeypatch.setenv("TENSORLAYOUT_CACHE_DIR", str(tmp_path / "file"))
+    monkeypatch.setattr(disk_cache.tempfile, "tempdir", str(tmp_path))
+    disk_cache._temporary.cache_clear()
+    assert disk_cache.folder() not in (planted, tmp_path / "file")
+    disk_cache._temporary.cache_clear()
+
+
+def test_keys_tell_parts_apart():
+    keys = [disk_cache.key_of(*parts) for parts in (("ab", "c"), ("a", "bc"), ("abc",), ())]
+    assert len(set(keys)) == 4
+    assert disk_cache.key_of("ab", b"c") == keys[0]
+
+
+def test_sources_follow_includes(tmp_path):
+    headers = tmp_path / "headers"
+    headers.mkdir()
+    (tmp_path / "a.cu").write_text('#include "b.cuh"\n  #  include "far.cuh"\n#include <vector>\n')
+    (tmp_path / "b.cuh").write_text('#include "a.cu"\n#include "missing.cuh"\n// #include "c"\n')
+    (headers / "far.cuh").write_text("")
+    found = disk_cache.sources(tmp_path / "a.cu", headers)
+    assert [path.name for path in found] == ["a.cu", "b.cuh", "far.cuh"]
+    assert found[(headers / "far.cuh").resolve()] == b""
+
+
+def test_a_change_of_a_header_compiles_anew(tmp_path, monkeypatch, place):
+    file = tmp_path / "file.cu"
+    file.write_text('#include "header.cuh"\nKERNEL(one, Nothing) {}\n')
+    header = '#include "memory.cuh"\nstruct Nothing { int64_t unused; };\n'
+    counters = Counters()
+    (tmp_path / "header.cuh").write_text(header)
+    first = host_compiler.shared_object(str(file), (), counters)
+    assert host_compiler.shared_object(str(file), (), counters) == first
+    (tmp_path / "header.cuh").write_text(header + "// changed\n")
+    changed = host_compiler.shared_object(str(file), (), counters)
+    typed = host_compiler.shared_object(str(file), (("ELEMENT", "float"),), counters)
+    monkeypatch.setenv("TENSORLAYOUT_SIMULATOR_FLAGS", "-O1")
+    flagged = host_compiler.shared_object(str(file), (), counters)
+    assert len({first, changed, typed, flagged}) == 4
+    assert (counters.compiles, counters.cache_hits) == (4, 1)
+
+
+def test_every_header_of_the_simulator_is_followed():
+    found = {path.name for path in disk_cache.sources(KERNELS / "right.cu", kernel_directory())}
+    headers = {path.name for path in (kernel_directory() / "simulator").iterdir()}
+    assert found == headers | {"right.cu", "memory.cuh", "platform.cuh", "simulator.hpp"}

@@ -182,8 +182,9 @@ DEVICE Visit visit(const Side& side, int64_t base, const uint32_t (&box)[3]) {
     }
     v.row = ends_early ? side.row[1] : side.row[0];
     v.plane = ends_early ? side.plane[1] : side.plane[0];
-    const uint32_t rows = side.single ? (planes - 1) * side.rows.divisor + v.rows : planes;
-    v.total = (rows - 1) * v.plane.divisor + (side.single ? 1 : v.rows) * v.row.divisor + side.slack;
+    v.total = side.single
+                  ? ((planes - 1) * side.rows.divisor + v.rows) * v.row.divisor
+                  : (planes - 1) * v.plane.divisor + v.rows * v.row.divisor + side.slack;
     return v;
 }
 

@@ -34,9 +34,8 @@ WRITE, READ = 0, 1
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
-# What shared memory costs, in parts of the bytes of one memory. The estimates are of the same kind as
-# the counts of the simulator; none has met a GPU yet.
-THROUGH_TILE = 0.1
+# Costs are in bytes per byte of the box: 1 for each memory at best. They are of the same kind as the
+# counts of the simulator; none of the numbers here has met a GPU yet.
 
 # Boxes of about this many bytes have enough loads under way, and are small enough to have many.
 _LIKED_BYTES = 16 * 1024
@@ -199,7 +198,7 @@ class Box:
     def cost(self) -> float:
         """Threads per element on both sides, and a little for boxes of an unusual size."""
         sides = [self._side_cost(memory) for memory in (WRITE, READ)]
-        cost = THROUGH_TILE + sum(sides) + _WORSE_SIDE * (max(sides) - 1)
+        cost = sum(sides) + _WORSE_SIDE * (max(sides) - 1)
         cost += 0.015 * abs(log2(self.elements * self.loop.width / _LIKED_BYTES))
         if self.blocks < _LIKED_BLOCKS:
             cost += 0.05 * log2(_LIKED_BLOCKS / self.blocks)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import gcd
 from typing import Any
 
-from tensorlayout.cuda.boxes import READ, THROUGH_TILE, WRITE, Box, choose_box, narrowness
+from tensorlayout.cuda.boxes import READ, WRITE, Box, choose_box, narrowness
 from tensorlayout.cuda.driver import Kernel
 from tensorlayout.cuda.fill_plan import FillPlan, plan_fill, plan_padding
 from tensorlayout.cuda.launches import Launch, blocks_for, struct_type
@@ -31,10 +31,24 @@ from tensorlayout.layout import Layout
 
 FILE = "copy.cu"
 
-# Below this many bytes a launch takes longer than the bytes, in whatever order.
-SMALL_BYTES = 32 * 1024
-
 _Padding = tuple[Regions | None, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """What a test may want to set.
+
+    Attributes:
+        small_bytes: below this, no tiles: a launch takes longer than the bytes, in whatever order.
+        through_tile: what the way through shared memory costs, where each memory costs at least 1.
+
+    """
+
+    small_bytes: int = 32 * 1024
+    through_tile: float = 0.1
+
+
+TUNING = Tuning()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +73,7 @@ def plan_copy(
     itemsize: int,
     alignments: tuple[int, int] = (SECTOR, SECTOR),
     padding: bytes | None = None,
-    small_bytes: int = SMALL_BYTES,
+    tuning: Tuning = TUNING,
 ) -> CopyPlan:
     """The cheapest way to copy all elements between two layouts of one shape.
 
@@ -87,21 +101,19 @@ def plan_copy(
             apart, regions = plan_padding(destination, itemsize, alignments[0], padding), None
     inside = regions, padding or b""
     loop = loop_over((destination, source), itemsize, alignments)
-    case, launch = _cheapest(loop, itemsize, inside, small_bytes)
+    case, launch = _cheapest(loop, itemsize, inside, tuning)
     return CopyPlan(case, (launch,), apart)
 
 
-def _cheapest(
-    loop: Loop, itemsize: int, padding: _Padding, small_bytes: int
-) -> tuple[str, Launch]:
+def _cheapest(loop: Loop, itemsize: int, padding: _Padding, tuning: Tuning) -> tuple[str, Launch]:
     one_run = len(loop.axes) == 1 and loop.contiguous
     repeated = _repeated(loop)
     cost = _flat_cost(loop) if one_run else _in_order_cost(loop)
     # Nothing is to be won by tiles where both sides are as good as contiguous.
-    large = loop.count * loop.width > small_bytes
-    if repeated is None and large and cost > 2 + THROUGH_TILE:
+    large = loop.count * loop.width >= tuning.small_bytes
+    if repeated is None and large and cost > 2 + tuning.through_tile:
         box = choose_box(loop)
-        if box.cost() < cost:
+        if box.cost() + tuning.through_tile < cost:
             return "tiles", _tiles(box, padding)
     if one_run:
         return "flat", _flat(loop, padding)

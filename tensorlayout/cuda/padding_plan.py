@@ -86,8 +86,8 @@ def padding_regions(layout: Layout) -> Regions:
 
 
 def bits_of(value: bytes) -> tuple[int, int]:
-    """The pattern of an element, repeated to 16 bytes, as two 64-bit numbers."""
-    repeated = value * (16 // len(value))
+    """The pattern of an element, repeated to 16 bytes, as two 64-bit numbers; of none: zeros."""
+    repeated = value * (16 // max(1, len(value)))
     return int.from_bytes(repeated[:8], "little"), int.from_bytes(repeated[8:], "little")
 
 

@@ -86,4 +86,4 @@ def index_type(count: int, furthest: int) -> str:
     >>> index_type(10, 2**31)
     'int64_t'
     """
-    return "int32_t" if max(count, furthest + 1) < 2**31 else "int64_t"
+    return "int32_t" if max(count, furthest) < 2**31 else "int64_t"

@@ -264,28 +264,30 @@ def narrowness(unit: int) -> float:
 
 def choose_box(loop: Loop) -> Box:
     """The box of the least cost, among those with long runs in both memories."""
-    found = {(box.axes, box.extents): box for box in _candidates(loop)}
-    return min(found.values(), key=lambda box: (box.cost(), box.extents))
+    boxes = [Box(loop, *found) for found in _candidates(loop)]
+    fitting = [box for box in boxes if box.padded_bytes <= ROOMS[-1]]
+    return min(fitting, key=lambda box: (box.cost(), box.extents))
 
 
 # Sectors that a run may have, where the axes are long enough. Whole lines of 128 bytes.
 _RUNS = (4, 8, 10, 11, 12, 13, 14, 16, 24, 32, 64, 128, 256, 512, 1024)
 
 
-def _candidates(loop: Loop) -> Iterator[Box]:
+def _candidates(loop: Loop) -> set[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Axes and extents of boxes to look at; the smallest one always fits."""
     write_order = range(len(loop.axes) - 1, -1, -1)
     moving = [k for k in write_order if loop.axes[k].strides[READ]]
     read_order = sorted(moving, key=lambda k: abs(loop.axes[k].strides[READ]))
+    found = set()
     for write_run, read_run in product(_runs(loop, WRITE), _runs(loop, READ)):
         extents: dict[int, int] = {}
         _grow(extents, loop, read_order, read_run)
         _grow(extents, loop, write_order, write_run)
-        for even in (False, True):
-            made = {k: _evened(loop.axes[k].size, n) if even else n for k, n in extents.items()}
-            axes = tuple(sorted(made, reverse=True))
-            box = Box(loop, axes, tuple([made[k] for k in axes]))
-            if box.elements * loop.width < ROOMS[-1] and box.padded_bytes <= ROOMS[-1]:
-                yield box
+        axes = tuple(sorted(extents, reverse=True))
+        for some in ([extents[k] for k in axes], [_evened(loop.axes[k].size, extents[k]) for k in axes]):
+            if prod(some) * loop.width < ROOMS[-1]:
+                found.add((axes, tuple(some)))
+    return found
 
 
 def _rounded_up(number: int, step: int) -> int:
@@ -371,7 +373,7 @@ def _indices(box: Box, memory: int, lanes: int) -> Numbers:
         rows, planes = 1, rows * planes
     plane_threads = side.plane(rows, length)
     warps = -(-planes * plane_threads // 32)
-    some = np.unique(np.linspace(0, warps - 1, 12).astype(np.int64))
+    some = np.unique(np.linspace(0, warps - 1, 32).astype(np.int64))
     threads = (some[:, None] * 32 + np.arange(32)).reshape(-1, lanes)
     plane, rest = np.divmod(threads, plane_threads)
     row, lane = np.divmod(rest, given)

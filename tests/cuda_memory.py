@@ -1,8 +1,10 @@
 """Device memory in tests: storages of layouts, and what brute force says they hold afterwards."""
 
 import os
+import re
 import shutil
 import subprocess
+from typing import NamedTuple
 
 import layouts
 import numpy as np
@@ -17,6 +19,8 @@ NEEDS_COMPILER = pytest.mark.skipif(
 )
 
 UNTOUCHED = 0xA5
+
+ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_100", "sm_120")
 
 
 class Storage:
@@ -70,3 +74,31 @@ def check_sizes(file, sizes):
         input="\n".join(lines), capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+
+
+class Resources(NamedTuple):
+    """What a thread of a compiled kernel takes: registers, and bytes spilled to memory."""
+
+    registers: int
+    spilled: int
+
+
+def resources(kernel, architecture):
+    """Compile a kernel for a GPU, which need not be there."""
+    nvrtc = pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: cupy")
+    folder = kernel_directory()
+    headers = sorted(folder.glob("*.cuh"))
+    program = nvrtc.createProgram(
+        (folder / kernel.file).read_text("utf-8"),
+        kernel.file,
+        [header.read_bytes() for header in headers],
+        [header.name.encode() for header in headers],
+    )
+    macros = [f"-D{name}={value}" for name, value in (*kernel.types, *kernel.shape)]
+    options = ("-std=c++17", f"--gpu-architecture={architecture}", "--ptxas-options=-v", *macros)
+    nvrtc.compileProgram(program, (*options, "--fmad=true", "-default-device"))
+    log = nvrtc.getProgramLog(program)
+    nvrtc.destroyProgram(program)
+    spills = re.findall(r"(\d+) bytes spill", log)
+    assert spills, log
+    return Resources(int(re.search(r"Used (\d+) registers", log)[1]), sum(map(int, spills)))

@@ -7,6 +7,7 @@ import layouts
 import numpy as np
 import pytest
 from cuda_memory import (
+    ARCHITECTURES,
     NEEDS_COMPILER,
     UNTOUCHED,
     Storage,
@@ -15,6 +16,7 @@ from cuda_memory import (
     elements,
     numbered,
     padding_slots,
+    resources,
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -70,6 +72,9 @@ def slot_numbers(layout):
     return slots.ravel()
 
 
+FLIPPED = column_major((300, 400)).flip((0, 1))
+
+
 # --- Which case ----------------------------------------------------------------------------------
 
 CASES = [
@@ -78,7 +83,7 @@ CASES = [
     # one run on both sides, whatever the shape
     ("flat", row_major((300, 400)), row_major((300, 400)), 4, (32, 32)),
     # one run on both sides, in the same order, backwards
-    ("flat", column_major((300, 400)).flip((0, 1)), column_major((300, 400)).flip((0, 1)), 4, (32, 32)),
+    ("flat", FLIPPED, FLIPPED, 4, (32, 32)),
     # small: whatever it costs, it is less than a launch
     ("flat", row_major((300,)), row_major((300,)), 1, (1, 1)),
     # rows of 4096 bytes that begin at multiples of 16 on both sides
@@ -320,16 +325,16 @@ def test_no_case_races_or_reads_what_nobody_wrote(
 # (name, destination, source, itemsizes): powers of two, odd sizes, three channels.
 COUNTED = [
     ("2-D transpose", row_major((256, 512)), column_major((256, 512)), (1, 2, 4, 8, 16)),
-    ("2-D transpose, 8 divides the sizes", row_major((1000, 400)), column_major((1000, 400)), (2, 4, 8)),
+    ("2-D transpose of 8s", row_major((1000, 400)), column_major((1000, 400)), (2, 4, 8)),
     ("2-D transpose, odd", row_major((1031, 513)), column_major((1031, 513)), (2, 4, 8)),
     ("NCHW to NHWC", nhwc((2, 3, 64, 96)), row_major((2, 3, 64, 96)), (1, 2, 4, 8)),
     ("NHWC to NCHW", row_major((2, 3, 64, 96)), nhwc((2, 3, 64, 96)), (1, 2, 4, 8)),
     ("NCHW to NHWC, odd", nhwc((2, 3, 101, 131)), row_major((2, 3, 101, 131)), (1, 2, 4, 8)),
     ("NHWC to NCHW, odd", row_major((2, 3, 101, 131)), nhwc((2, 3, 101, 131)), (1, 2, 4, 8)),
     ("NHWC to NCHW, 64 channels", row_major((2, 64, 15, 15)), nhwc((2, 64, 15, 15)), (2, 4, 8)),
-    ("to rows of 513, padded", Layout((300, 513), (1024, 1)), row_major((300, 513)), (1, 2, 4, 8)),
-    ("from rows of 513, padded", row_major((300, 513)), Layout((300, 513), (1024, 1)), (1, 2, 4, 8)),
-    ("to rows of 512, padded", Layout((70, 512), (768, 1)), row_major((70, 512)), (1, 2, 4, 8)),
+    ("to padded rows of 513", Layout((300, 513), (1024, 1)), row_major((300, 513)), (1, 2, 4, 8)),
+    ("from padded rows of 513", row_major((300, 513)), Layout((300, 513), (1024, 1)), (1, 2, 4, 8)),
+    ("to padded rows of 512", Layout((70, 512), (768, 1)), row_major((70, 512)), (1, 2, 4, 8)),
     ("flipped rows", row_major((70, 512)), row_major((70, 512)).flip((1,)), (1, 2, 4, 8)),
 ]  # fmt: skip
 
@@ -369,6 +374,26 @@ def test_copies_are_coalesced_on_both_sides(device, destination, source, itemsiz
 
 
 # --- What kernels are given ----------------------------------------------------------------------
+
+
+@NEEDS_COMPILER
+def test_the_simulator_has_every_kernel(device):
+    for kernel in copy_plan.kernels():
+        device.launcher(kernel)
+
+
+@pytest.mark.parametrize("name", ["copy_flat", "copy_strided", "copy_tiles"])
+def test_compiled_for_a_gpu_without_spills(name):
+    *_, kernel = [kernel for kernel in copy_plan.kernels() if kernel.name == name]
+    assert resources(kernel, "sm_90").spilled == 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_every_kernel_compiled_for_a_gpu_without_spills(architecture):
+    for kernel in copy_plan.kernels():
+        found = resources(kernel, architecture)
+        assert (kernel, found.spilled, found.registers <= 64) == (kernel, 0, True)
 
 
 @NEEDS_COMPILER

@@ -34,8 +34,8 @@ WRITE, READ = 0, 1
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
-# Costs are in bytes per byte of the box: 1 for each memory at best. They are of the same kind as the
-# counts of the simulator; none of the numbers here has met a GPU yet.
+# Costs are in bytes per byte of the box: 1 for each memory at best. They are of the same kind as
+# the counts of the simulator; none of the numbers here has met a GPU yet.
 
 # Boxes of about this many bytes have enough loads under way, and are small enough to have many.
 _LIKED_BYTES = 16 * 1024
@@ -205,7 +205,7 @@ class Box:
         return cost
 
     def _side_cost(self, memory: int) -> float:
-        """Bytes that threads could move, and sectors that rows begin inside, per byte of the box."""
+        """Bytes that threads could move, and sectors begun by rows, per byte of the box."""
         side, width = self.sides[memory], self.loop.width
         step = abs(self._members[side.order[0]].strides[memory])
         if step != 1:
@@ -284,7 +284,10 @@ def _candidates(loop: Loop) -> set[tuple[tuple[int, ...], tuple[int, ...]]]:
         _grow(extents, loop, read_order, read_run)
         _grow(extents, loop, write_order, write_run)
         axes = tuple(sorted(extents, reverse=True))
-        for some in ([extents[k] for k in axes], [_evened(loop.axes[k].size, extents[k]) for k in axes]):
+        for some in (
+            [extents[k] for k in axes],
+            [_evened(loop.axes[k].size, extents[k]) for k in axes],
+        ):
             if prod(some) * loop.width < ROOMS[-1]:
                 found.add((axes, tuple(some)))
     return found
@@ -361,7 +364,7 @@ def _wavefronts(indices: Numbers, pitches: Numbers, width: int) -> Numbers:
 
 
 def _indices(box: Box, memory: int, lanes: int) -> Numbers:
-    """What some warps touch in shared memory at a time, `lanes` of them: (accesses, axes, lanes)."""
+    """What some warps touch in shared memory, `lanes` at a time: (accesses, axes, lanes)."""
     side, extents = box.sides[memory], box.extents
     order, run = side.order, side.run
     per = side.unit // box.loop.width

@@ -9,10 +9,11 @@ from __future__ import annotations
 import ctypes
 import functools
 from dataclasses import dataclass
+from itertools import product
 from math import gcd
 from typing import Any
 
-from tensorlayout.cuda.boxes import READ, WRITE, Box, choose_box, narrowness
+from tensorlayout.cuda.boxes import READ, ROOMS, WRITE, Box, choose_box, narrowness
 from tensorlayout.cuda.driver import Kernel
 from tensorlayout.cuda.fill_plan import FillPlan, plan_fill, plan_padding
 from tensorlayout.cuda.launches import Launch, blocks_for, struct_type
@@ -20,6 +21,7 @@ from tensorlayout.cuda.loops import SECTOR, WIDEST, Axis, Loop, loop_over
 from tensorlayout.cuda.padding_plan import PaddingStruct, Regions, padding_regions, padding_struct
 from tensorlayout.cuda.parameters import (
     MAX_RANK,
+    RANKS,
     Divisor32,
     divisor32,
     index_type,
@@ -92,13 +94,15 @@ def plan_copy(
        begin: boxes go through shared memory.
     """
     if destination.size == 0:
-        filled = None if padding is None else plan_fill(destination, itemsize, alignments[0], padding)
+        filled = (
+            None if padding is None else plan_fill(destination, itemsize, alignments[0], padding)
+        )
         return CopyPlan("empty", (), filled)
     regions = padding_regions(destination) if padding is not None else None
     apart = None
-    if padding is not None and regions is not None:
-        if not (regions.fit_a_launch and alignments[0] >= itemsize):
-            apart, regions = plan_padding(destination, itemsize, alignments[0], padding), None
+    fits = regions is None or (regions.fit_a_launch and alignments[0] >= itemsize)
+    if padding is not None and not fits:
+        apart, regions = plan_padding(destination, itemsize, alignments[0], padding), None
     inside = regions, padding or b""
     loop = loop_over((destination, source), itemsize, alignments)
     case, launch = _cheapest(loop, itemsize, inside, tuning)
@@ -197,13 +201,7 @@ def _strided(loop: Loop, width: int, padding: _Padding) -> Launch:
     made = strided_type(rank, index)(padding=padded, count=loop.count)
     strides = [loop.strides(WRITE), loop.strides(READ)]
     made.walk = walk(index, [axis.size for axis in loop.axes], strides)
-    shape = (
-        rank_macro(rank),
-        ("INDEX", index),
-        ("ELEMENT", str(loop.width)),
-        ("WIDTH", str(width)),
-    )
-    kernel = Kernel(FILE, "copy_strided", shape=shape)
+    kernel = _strided_kernel(rank, index, loop.width, width)
     return Launch(kernel, blocks + more, bytes(made), loop.firsts)
 
 
@@ -226,13 +224,7 @@ def _tiles(box: Box, padding: _Padding) -> Launch:
         for memory in (WRITE, READ):
             made.outer[memory][d] = axis.strides[memory]
     write, read = box.sides
-    shape = (
-        ("ELEMENT", str(loop.width)),
-        ("READ", str(read.unit)),
-        ("WRITE", str(write.unit)),
-        ("ROOM", str(box.room)),
-    )
-    kernel = Kernel(FILE, "copy_tiles", shape=shape)
+    kernel = _tiles_kernel(loop.width, read.unit, write.unit, box.room)
     return Launch(kernel, box.blocks + more, bytes(made), loop.firsts)
 
 
@@ -256,6 +248,29 @@ def _side(box: Box, memory: int) -> SideStruct:
     made.row[:] = [divisor32(side.row(n)) for n in lengths]
     made.plane[:] = [divisor32(side.plane(rows, n)) for n in lengths]
     return made
+
+
+def kernels() -> tuple[Kernel, ...]:
+    """All that a plan may ask for."""
+    found = [Kernel(FILE, "copy_flat", shape=(("WIDTH", str(1 << k)),)) for k in range(5)]
+    same = [(1 << k, 1 << k) for k in range(5)]
+    for rank, index in product((*RANKS, 0), ("int32_t", "int64_t")):
+        for element, width in [*same, *[(1 << k, WIDEST) for k in range(4)]]:
+            found.append(_strided_kernel(rank, index, element, width))
+    packed = [(1, 1, 4), (1, 4, 1), (1, 4, 4), (2, 2, 4), (2, 4, 2), (2, 4, 4)]
+    for (element, read, write), room in product([*[(w, w, w) for w, _ in same], *packed], ROOMS):
+        found.append(_tiles_kernel(element, read, write, room))
+    return tuple(found)
+
+
+def _strided_kernel(rank: int, index: str, element: int, width: int) -> Kernel:
+    macros = [rank_macro(rank), ("INDEX", index), ("ELEMENT", str(element)), ("WIDTH", str(width))]
+    return Kernel(FILE, "copy_strided", shape=tuple(macros))
+
+
+def _tiles_kernel(element: int, read: int, write: int, room: int) -> Kernel:
+    values = {"ELEMENT": element, "READ": read, "WRITE": write, "ROOM": room}
+    return Kernel(FILE, "copy_tiles", shape=tuple((k, str(v)) for k, v in values.items()))
 
 
 @functools.cache

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import functools
 from dataclasses import dataclass, replace
+from itertools import product
 from math import gcd
 from typing import Any
 
@@ -15,7 +16,7 @@ from tensorlayout.cuda.driver import Kernel
 from tensorlayout.cuda.launches import Launch, blocks_for, struct_type
 from tensorlayout.cuda.loops import SECTOR, WIDEST, Axis, Loop, loop_over
 from tensorlayout.cuda.padding_plan import PaddingStruct, Regions, padding_regions, padding_struct
-from tensorlayout.cuda.parameters import index_type, rank_macro, walk, walk_type
+from tensorlayout.cuda.parameters import RANKS, index_type, rank_macro, walk, walk_type
 from tensorlayout.layout import Layout
 
 FILE = "fill.cu"
@@ -23,7 +24,7 @@ FILE = "fill.cu"
 
 @dataclass(frozen=True, slots=True)
 class FillLaunch:
-    """A launch that writes a part of a value: bytes `part` of it, over and over; all of it: None."""
+    """A launch that writes a value, or the bytes `part` of it, over and over."""
 
     launch: Launch
     part: slice | None = None
@@ -130,9 +131,20 @@ def _strided(loop: Loop, count: int, padding: tuple[Regions | None, bytes]) -> L
     padded, more = padding_struct(*padding, blocks)
     made = strided_type(len(loop.axes), index)(padding=padded, count=count)
     made.walk = walk(index, [axis.size for axis in loop.axes], [loop.strides(0)])
-    shape = (rank_macro(len(loop.axes)), ("INDEX", index), ("WIDTH", str(loop.width)))
-    kernel = Kernel(FILE, "fill_strided", shape=shape)
+    kernel = _strided_kernel(len(loop.axes), index, loop.width)
     return Launch(kernel, blocks + more, bytes(made), loop.firsts)
+
+
+def kernels() -> tuple[Kernel, ...]:
+    """All that a plan may ask for."""
+    widths = [1 << k for k in range(5)]
+    shapes = product((*RANKS, 0), ("int32_t", "int64_t"), widths)
+    return (Kernel(FILE, "fill_flat"), *[_strided_kernel(*shape) for shape in shapes])
+
+
+def _strided_kernel(rank: int, index: str, width: int) -> Kernel:
+    shape = (rank_macro(rank), ("INDEX", index), ("WIDTH", str(width)))
+    return Kernel(FILE, "fill_strided", shape=shape)
 
 
 @functools.cache

@@ -72,8 +72,8 @@ def loop_over(layouts: tuple[Layout, ...], itemsize: int, alignments: tuple[int,
     turned = [layout.flip(backwards) if backwards else layout for layout in layouts]
     merged = coalesce(*[layout for layout in turned if layout is not None])
     columns = [layout.strides for layout in merged]
-    axes = [Axis(n, steps) for n, *steps in zip(merged[0].shape, *columns, strict=True)]
-    axes = [Axis(n, tuple(steps)) for n, steps in axes] or [Axis(1, (1,) * len(layouts))]
+    rows = zip(merged[0].shape, zip(*columns, strict=True), strict=True)
+    axes = [Axis(n, steps) for n, steps in rows] or [Axis(1, (1,) * len(layouts))]
     firsts = tuple(layout.offset * itemsize for layout in merged)
     narrowed, width = _narrowed(axes, itemsize, min(alignments))
     widened, width = _widened(narrowed, width, firsts, alignments)

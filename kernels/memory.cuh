@@ -14,9 +14,13 @@ struct alignas(sizeof(T) * N) Pack {
 
 // They take the place of the call as well, by default arguments.
 using simulator::load;
+using simulator::load_if;
 using simulator::load_shared;
+using simulator::load_shared_if;
 using simulator::store;
+using simulator::store_if;
 using simulator::store_shared;
+using simulator::store_shared_if;
 
 #else
 
@@ -24,5 +28,18 @@ template <class T> DEVICE T load(const T* from) { return *from; }
 template <class T> DEVICE void store(T* to, const T& value) { *to = value; }
 template <class T> DEVICE T load_shared(const T* from) { return *from; }
 template <class T> DEVICE void store_shared(T* to, const T& value) { *to = value; }
+
+// For threads of which some take no part in an access of their warp: the value is then zero. An `if`
+// around the access would do as well, but the simulator could not tell which accesses belong together.
+template <class T> DEVICE T load_if(bool active, const T* from) { return active ? *from : T{}; }
+template <class T> DEVICE void store_if(bool active, T* to, const T& value) {
+    if (active) *to = value;
+}
+template <class T> DEVICE T load_shared_if(bool active, const T* from) {
+    return active ? *from : T{};
+}
+template <class T> DEVICE void store_shared_if(bool active, T* to, const T& value) {
+    if (active) *to = value;
+}
 
 #endif

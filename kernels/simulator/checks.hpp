@@ -135,6 +135,35 @@ template <class T> inline void store_shared(T* to, const T& value, SIMULATOR_PLA
     *to = value;
 }
 
+// The same for a thread that takes part only if `active`. Where it does not, its next access here
+// still is matched with the next one of the rest of its warp.
+template <class T>
+inline void sit_out(Kind kind, Place place) {
+    if (__builtin_expect(launch->checks & COUNT, 0))
+        for (uint32_t at = 0; at < sizeof(T); at += alignof(T))  // as they are counted
+            next_access({kind, 0, alignof(T), alignof(T), place});
+}
+
+template <class T> inline T load_if(bool active, const T* from, SIMULATOR_PLACE) {
+    if (active) return load(from, file, line);
+    sit_out<T>(LOAD, {file, line});
+    return T{};
+}
+template <class T> inline void store_if(bool active, T* to, const T& value, SIMULATOR_PLACE) {
+    if (active) return store(to, value, file, line);
+    sit_out<T>(STORE, {file, line});
+}
+template <class T> inline T load_shared_if(bool active, const T* from, SIMULATOR_PLACE) {
+    if (active) return load_shared(from, file, line);
+    sit_out<T>(SHARED_LOAD, {file, line});
+    return T{};
+}
+template <class T>
+inline void store_shared_if(bool active, T* to, const T& value, SIMULATOR_PLACE) {
+    if (active) return store_shared(to, value, file, line);
+    sit_out<T>(SHARED_STORE, {file, line});
+}
+
 // ---- Shared memory: blocks run one after the other, so one array serves them all.
 
 static __attribute__((noinline)) void open_shared(SharedArray& array) {

@@ -31,7 +31,8 @@ struct Site {
 
 static Site sites[SITES];
 
-static void count(const Access& a) {
+// Where this thread's next access at a place belongs: one of its warp.
+static WarpAccess& next_access(const Access& a) {
     uint32_t slot = (a.place.line * 31u + a.kind * 7u + a.bytes) % SITES;
     for (uint32_t tried = 0;; ++tried, slot = (slot + 1) % SITES) {
         Site& site = sites[slot];
@@ -63,7 +64,11 @@ static void count(const Access& a) {
         memset(site.warps + site.capacity * WARPS, 0, (more - site.capacity) * size);
         site.capacity = more;
     }
-    WarpAccess& warp = site.warps[pass * WARPS + threadIdx.x / 32];
+    return site.warps[pass * WARPS + threadIdx.x / 32];
+}
+
+static void count(const Access& a) {
+    WarpAccess& warp = next_access(a);
     warp.lanes |= 1u << threadIdx.x % 32;
     warp.address[threadIdx.x % 32] = a.address;
 }

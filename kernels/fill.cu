@@ -1,0 +1,114 @@
+// One bit pattern of 1 to 16 bytes, written to every element of a layout. The plan
+// (tensorlayout/cuda/fill_plan.py) has merged dimensions, made strides positive, and fused contiguous
+// runs into elements as wide as they allow.
+//
+// fill_flat     One run of bytes. Threads follow each other, 4 packs of 16 bytes a thread, 256 threads
+//               apart; the bytes before the first multiple of 16 and after the last one are left to
+//               the first block. Coalesced, whatever the address.
+// fill_strided  Any strides, in the order of memory, 4 elements a thread, 256 threads apart. Coalesced
+//               where the fastest dimension is contiguous; 16 bytes a thread where rows are aligned.
+//
+// Bytes moved per element: its own, once. Padding is written by further blocks (padding.cuh); a launch
+// without elements writes nothing but padding.
+#include "padding.cuh"
+
+constexpr int PER_THREAD = 4;
+
+// ---- Flat ---------------------------------------------------------------------------------------
+
+struct FlatFill {
+    void* to;
+    uint64_t bits[2];  // repeated to 16 bytes
+    Padding padding;
+    int64_t bytes;
+};
+
+DEVICE uint8_t byte_of(const uint64_t (&bits)[2], uint32_t at) {
+    return static_cast<uint8_t>((at & 8 ? bits[1] : bits[0]) >> (at & 7) * 8);
+}
+
+// The 16 bytes of a repeating pattern from byte `first` on.
+DEVICE Bits<16> from_byte(const uint64_t (&bits)[2], uint32_t first) {
+    const uint64_t low = first & 8 ? bits[1] : bits[0], high = first & 8 ? bits[0] : bits[1];
+    const uint32_t shift = (first & 7) * 8;
+    if (shift == 0) return {{low, high}};
+    return {{low >> shift | high << (64 - shift), high >> shift | low << (64 - shift)}};
+}
+
+DEVICE void flat(const FlatFill& p) {
+    if (write_padding(p.padding, p.to)) return;
+    uint8_t* const to = static_cast<uint8_t*>(p.to);
+    const int64_t until_aligned = -reinterpret_cast<int64_t>(p.to) & 15;
+    const int64_t head = until_aligned < p.bytes ? until_aligned : p.bytes;
+    const int64_t packs = (p.bytes - head) / 16;
+    const Bits<16> pack = from_byte(p.bits, static_cast<uint32_t>(head));
+    Bits<16>* const packed = reinterpret_cast<Bits<16>*>(to + head);
+    const int64_t first = static_cast<int64_t>(blockIdx.x) * (PER_THREAD * THREADS) + threadIdx.x;
+#pragma unroll
+    for (int k = 0; k < PER_THREAD; ++k)
+        store_if(first + k * THREADS < packs, packed + (first + k * THREADS), pack);
+    if (blockIdx.x != 0) return;
+    if (threadIdx.x < head) store(to + threadIdx.x, byte_of(p.bits, threadIdx.x));
+    const int64_t rest = head + packs * 16 + threadIdx.x;
+    if (rest < p.bytes) store(to + rest, byte_of(p.bits, static_cast<uint32_t>(rest & 15)));
+}
+
+// ---- Strided ------------------------------------------------------------------------------------
+
+template <int Rank, class Index>
+struct StridedFill {
+    void* to;
+    uint64_t bits[2];
+    Padding padding;
+    Index count;
+    Walk<Rank, Index, 1> walk;  // strides in WIDTH
+};
+
+template <int Width> DEVICE Bits<Width> low_bits(const uint64_t (&bits)[2]) {
+    return static_cast<Bits<Width>>(bits[0]);
+}
+template <> DEVICE Bits<16> low_bits<16>(const uint64_t (&bits)[2]) { return {{bits[0], bits[1]}}; }
+
+template <int Rank, class Index, int Width>
+DEVICE void strided(const StridedFill<Rank, Index>& p) {
+    if (write_padding(p.padding, p.to)) return;
+    using Count = Unsigned<Index>;
+    const Bits<Width> value = low_bits<Width>(p.bits);
+    const Count first = static_cast<Count>(blockIdx.x) * (PER_THREAD * THREADS) + threadIdx.x;
+#pragma unroll
+    for (int k = 0; k < PER_THREAD; ++k) {
+        const bool inside = first + k * THREADS < static_cast<Count>(p.count);
+        Index at[1];
+        p.walk.offsets(inside ? first + k * THREADS : 0, at);
+        store_if(inside, static_cast<Bits<Width>*>(p.to) + at[0], value);
+    }
+}
+
+// ---- Kernels ------------------------------------------------------------------------------------
+// For a GPU the macros pick one; the simulator has all.
+
+#if !defined(TENSORLAYOUT_SIMULATOR)
+
+#if defined(RANK)
+KERNEL(fill_strided, StridedFill<RANK, INDEX>) { strided<RANK, INDEX, WIDTH>(p); }
+#else
+KERNEL(fill_flat, FlatFill) { flat(p); }
+#endif
+
+#else
+
+KERNEL(fill_flat, FlatFill) { flat(p); }
+
+#define STRIDED(RANK, INDEX, WIDTH)                                                  \
+    KERNEL(fill_strided_##RANK##_##INDEX##_##WIDTH, StridedFill<RANK, INDEX>) {      \
+        strided<RANK, INDEX, WIDTH>(p);                                              \
+    }
+#define STRIDED_WIDTHS(RANK, INDEX)                                                  \
+    STRIDED(RANK, INDEX, 1) STRIDED(RANK, INDEX, 2) STRIDED(RANK, INDEX, 4)          \
+    STRIDED(RANK, INDEX, 8) STRIDED(RANK, INDEX, 16)
+#define STRIDED_RANKS(INDEX)                                                         \
+    STRIDED_WIDTHS(1, INDEX) STRIDED_WIDTHS(2, INDEX) STRIDED_WIDTHS(3, INDEX)       \
+    STRIDED_WIDTHS(4, INDEX) STRIDED_WIDTHS(0, INDEX)
+STRIDED_RANKS(int32_t) STRIDED_RANKS(int64_t)
+
+#endif

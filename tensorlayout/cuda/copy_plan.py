@@ -1,0 +1,337 @@
+"""Copies between two layouts: which kernel, decided once, by cost. Integers only, no device.
+
+What counts is the 32-byte sectors that accesses of whole warps touch, over the bytes that are asked
+for: 1.0 for each of the two memories at best.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from dataclasses import dataclass
+from itertools import product
+from math import gcd
+from typing import Any
+
+from tensorlayout.cuda.boxes import READ, ROOMS, WRITE, Box, choose_box, narrowness
+from tensorlayout.cuda.driver import Kernel
+from tensorlayout.cuda.fill_plan import FillPlan, plan_fill, plan_padding
+from tensorlayout.cuda.launches import Launch, blocks_for, struct_type
+from tensorlayout.cuda.loops import SECTOR, WIDEST, Axis, Loop, loop_over
+from tensorlayout.cuda.padding_plan import PaddingStruct, Regions, padding_regions, padding_struct
+from tensorlayout.cuda.parameters import (
+    MAX_RANK,
+    RANKS,
+    Divisor32,
+    divisor32,
+    index_type,
+    rank_macro,
+    walk,
+    walk_type,
+)
+from tensorlayout.layout import Layout
+
+FILE = "copy.cu"
+
+_Padding = tuple[Regions | None, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """What a test may want to set.
+
+    Attributes:
+        small_bytes: below this, no tiles: a launch takes longer than the bytes, in whatever order.
+        through_tile: what the way through shared memory costs, where each memory costs at least 1.
+
+    """
+
+    small_bytes: int = 32 * 1024
+    through_tile: float = 0.1
+
+
+TUNING = Tuning()
+
+
+@dataclass(frozen=True, slots=True)
+class CopyPlan:
+    """A copy that is ready to run.
+
+    Attributes:
+        case: the kind of copy, one of the names in `plan_copy`.
+        launches: what to launch, in any order.
+        padding: what writes the padding, where the launches do not.
+
+    """
+
+    case: str
+    launches: tuple[Launch, ...]
+    padding: FillPlan | None = None
+
+
+def plan_copy(
+    destination: Layout,
+    source: Layout,
+    itemsize: int,
+    alignments: tuple[int, int] = (SECTOR, SECTOR),
+    padding: bytes | None = None,
+    tuning: Tuning = TUNING,
+) -> CopyPlan:
+    """The cheapest way to copy all elements between two layouts of one shape.
+
+    Both have their lowest slots at 0; no two elements of the destination share a slot, and the
+    memories do not overlap. `alignments` are powers of two that divide the addresses of the lowest
+    slots. `padding` is the content of one element of the padding that the destination owns, which
+    is written in the same launch; None leaves it alone. ValueError for tiled layouts. The cases, in
+    the order of their cost:
+
+    1. ``empty``: no element to copy.
+    2. ``flat``: one run on both sides.
+    3. ``rows``: runs that are contiguous on both sides, and aligned for wide accesses.
+    4. ``strided``: both sides are walked well enough in the destination's order.
+    5. ``repeated``: the source stands still along the destination's run.
+    6. ``tiles``: the sides differ in their fastest dimension, in direction, or in where sectors
+       begin: boxes go through shared memory.
+    """
+    if destination.size == 0:
+        filled = (
+            None if padding is None else plan_fill(destination, itemsize, alignments[0], padding)
+        )
+        return CopyPlan("empty", (), filled)
+    regions = padding_regions(destination) if padding is not None else None
+    apart = None
+    fits = regions is None or (regions.fit_a_launch and alignments[0] >= itemsize)
+    if padding is not None and not fits:
+        apart, regions = plan_padding(destination, itemsize, alignments[0], padding), None
+    inside = regions, padding or b""
+    loop = loop_over((destination, source), itemsize, alignments)
+    case, launch = _cheapest(loop, itemsize, inside, tuning)
+    return CopyPlan(case, (launch,), apart)
+
+
+def _cheapest(loop: Loop, itemsize: int, padding: _Padding, tuning: Tuning) -> tuple[str, Launch]:
+    one_run = len(loop.axes) == 1 and loop.contiguous
+    repeated = _repeated(loop)
+    cost = _flat_cost(loop) if one_run else _in_order_cost(loop)
+    # Nothing is to be won by tiles where both sides are as good as contiguous.
+    large = loop.count * loop.width >= tuning.small_bytes
+    if repeated is None and large and cost > 2 + tuning.through_tile:
+        box = choose_box(loop)
+        if box.cost() + tuning.through_tile < cost:
+            return "tiles", _tiles(box, padding)
+    if one_run:
+        return "flat", _flat(loop, padding)
+    if repeated is not None:
+        return "repeated", _strided(repeated, WIDEST, padding)
+    case = "rows" if _has_rows(loop, itemsize) else "strided"
+    return case, _strided(loop, loop.width, padding)
+
+
+def _has_rows(loop: Loop, itemsize: int) -> bool:
+    return loop.contiguous or loop.width > itemsize
+
+
+def _repeated(loop: Loop) -> Loop | None:
+    """The loop with 16-byte elements of the destination, each of one element of the source."""
+    *slower, last = loop.axes
+    times = WIDEST // loop.width
+    steps = [axis.strides[WRITE] for axis in slower]
+    fits = gcd(loop.alignments[WRITE] // loop.width, last.size, *steps) % times == 0
+    if last.strides != (1, 0) or times == 1 or not fits:
+        return None
+    axes = [Axis(n, (write // times, read)) for n, (write, read) in slower]
+    axes.append(Axis(last.size // times, (1, 0)))
+    return Loop(tuple(axes), loop.width, loop.firsts, loop.alignments)
+
+
+def _flat_cost(loop: Loop) -> float:
+    """Sectors per element of one run, that may begin inside a sector on either side."""
+    width = min(WIDEST, *loop.alignments)
+    warp = 32 * width
+    starts_inside = [SECTOR - min(SECTOR, alignment) for alignment in loop.alignments]
+    return 2 * narrowness(width) + sum((warp + inside) / warp for inside in starts_inside)
+
+
+def _in_order_cost(loop: Loop) -> float:
+    """Sectors per element of a walk in the destination's order, from a few warps of it."""
+    count = loop.count
+    warps = min(8, -(-count // 32))
+    starts = sorted({(count - 1) * k // max(1, warps - 1) // 32 * 32 for k in range(warps)})
+    threads = [i for start in starts for i in range(start, min(start + 32, count))]
+    return 2 * narrowness(loop.width) + sum(
+        _sectors(loop, memory, threads) * SECTOR / (len(threads) * loop.width)
+        for memory in (WRITE, READ)
+    )
+
+
+def _sectors(loop: Loop, memory: int, threads: list[int]) -> int:
+    """Sectors that threads touch, 32 of them at a time."""
+    # The least aligned address that the plan is made for.
+    base = loop.firsts[memory] + loop.alignments[memory] % SECTOR
+    axes = [(axis.size, axis.strides[memory] * loop.width) for axis in reversed(loop.axes)]
+    touched = set()
+    for thread in threads:
+        address, index = base, thread
+        for size, step in axes:
+            index, at = divmod(index, size)
+            address += at * step
+        touched.add((thread // 32, address // SECTOR))
+    return len(touched)
+
+
+# ---- Launches
+
+
+def _flat(loop: Loop, padding: _Padding) -> Launch:
+    nbytes = loop.count * loop.width
+    width = min(WIDEST, *loop.alignments)
+    blocks = max(1, blocks_for(nbytes // width))
+    padded, more = padding_struct(*padding, blocks)
+    made = flat_type()(padding=padded, packs=nbytes // width, tail=nbytes % width)
+    kernel = Kernel(FILE, "copy_flat", shape=(("WIDTH", str(width)),))
+    return Launch(kernel, blocks + more, bytes(made), loop.firsts)
+
+
+def _strided(loop: Loop, width: int, padding: _Padding) -> Launch:
+    """`width`: bytes of an element of the destination; the source's is the loop's."""
+    rank = len(loop.axes)
+    index = index_type(loop.count, loop.furthest)
+    blocks = blocks_for(loop.count)
+    padded, more = padding_struct(*padding, blocks)
+    made = strided_type(rank, index)(padding=padded, count=loop.count)
+    strides = [loop.strides(WRITE), loop.strides(READ)]
+    made.walk = walk(index, [axis.size for axis in loop.axes], strides)
+    kernel = _strided_kernel(rank, index, loop.width, width)
+    return Launch(kernel, blocks + more, bytes(made), loop.firsts)
+
+
+def _tiles(box: Box, padding: _Padding) -> Launch:
+    loop = box.loop
+    padded, more = padding_struct(*padding, box.blocks)
+    made = TiledCopyStruct(padding=padded)
+    made.write, made.read = _side(box, WRITE), _side(box, READ)
+    members = [loop.axes[k] for k in box.axes]
+    missing = 3 - len(members)
+    made.size[:] = [axis.size for axis in members] + [1] * missing
+    made.extent[:] = [*box.extents, *[1] * missing]
+    made.boxes[:] = [divisor32(n) for n in (*box.counts, *[1] * missing)]
+    for memory in (WRITE, READ):
+        made.step[memory][: len(members)] = [axis.strides[memory] for axis in members]
+    outer = [axis for k, axis in enumerate(loop.axes) if k not in box.axes][::-1]
+    made.outer_rank = len(outer)
+    for d, axis in enumerate(outer):
+        made.outer_size[d] = divisor32(axis.size)
+        for memory in (WRITE, READ):
+            made.outer[memory][d] = axis.strides[memory]
+    write, read = box.sides
+    kernel = _tiles_kernel(loop.width, read.unit, write.unit, box.room)
+    return Launch(kernel, box.blocks + more, bytes(made), loop.firsts)
+
+
+def _side(box: Box, memory: int) -> SideStruct:
+    side = box.sides[memory]
+    made = SideStruct(run=side.run, single=side.single, sector=side.sector, slack=side.slack)
+    order = [*side.order, *range(len(side.order), 3)]
+    extents = [*box.extents, 1, 1]
+    steps = [box.loop.axes[k].strides[memory] for k in box.axes] + [0, 0]
+    pitches = [*box.pitches, 0, 0]
+    made.dimension[:] = order
+    made.stride[:] = [steps[k] for k in order]
+    made.shared[:] = [pitches[k] for k in order]
+    made.extent[:] = [divisor32(extents[k]) for k in order[:2]]
+    last = order[side.run - 1]
+    inner = box.inner(order, side.run) * box.loop.width
+    rest = box.loop.axes[box.axes[last]].size % extents[last]
+    lengths = [inner * n // side.unit for n in (extents[last], rest or extents[last])]
+    rows = extents[order[side.run]] if side.run < 3 else 1
+    made.rows = divisor32(rows)
+    made.row[:] = [divisor32(side.row(n)) for n in lengths]
+    made.plane[:] = [divisor32(side.plane(rows, n)) for n in lengths]
+    return made
+
+
+def kernels() -> tuple[Kernel, ...]:
+    """All that a plan may ask for."""
+    found = [Kernel(FILE, "copy_flat", shape=(("WIDTH", str(1 << k)),)) for k in range(5)]
+    same = [(1 << k, 1 << k) for k in range(5)]
+    for rank, index in product((*RANKS, 0), ("int32_t", "int64_t")):
+        for element, width in [*same, *[(1 << k, WIDEST) for k in range(4)]]:
+            found.append(_strided_kernel(rank, index, element, width))
+    packed = [(1, 1, 4), (1, 4, 1), (1, 4, 4), (2, 2, 4), (2, 4, 2), (2, 4, 4)]
+    for (element, read, write), room in product([*[(w, w, w) for w, _ in same], *packed], ROOMS):
+        found.append(_tiles_kernel(element, read, write, room))
+    return tuple(found)
+
+
+def _strided_kernel(rank: int, index: str, element: int, width: int) -> Kernel:
+    macros = [rank_macro(rank), ("INDEX", index), ("ELEMENT", str(element)), ("WIDTH", str(width))]
+    return Kernel(FILE, "copy_strided", shape=tuple(macros))
+
+
+def _tiles_kernel(element: int, read: int, write: int, room: int) -> Kernel:
+    values = {"ELEMENT": element, "READ": read, "WRITE": write, "ROOM": room}
+    return Kernel(FILE, "copy_tiles", shape=tuple((k, str(v)) for k, v in values.items()))
+
+
+@functools.cache
+def flat_type() -> Any:
+    """``FlatCopy`` of kernels/copy.cu."""
+    return struct_type(
+        "FlatCopy",
+        to=ctypes.c_uint64,
+        from_=ctypes.c_uint64,
+        padding=PaddingStruct,
+        packs=ctypes.c_int64,
+        tail=ctypes.c_int64,
+    )
+
+
+@functools.cache
+def strided_type(rank: int, index: str) -> Any:
+    """``StridedCopy<rank, index>``; a rank without a kernel of its own is any rank."""
+    number = ctypes.c_int32 if index == "int32_t" else ctypes.c_int64
+    return struct_type(
+        "StridedCopy",
+        to=ctypes.c_uint64,
+        from_=ctypes.c_uint64,
+        padding=PaddingStruct,
+        count=number,
+        walk=walk_type(int(rank_macro(rank)[1]), index, 2),
+    )
+
+
+class SideStruct(ctypes.Structure):
+    """``Side`` of kernels/copy.cu."""
+
+    _fields_ = (
+        ("stride", ctypes.c_int64 * 3),
+        ("extent", Divisor32 * 2),
+        ("rows", Divisor32),
+        ("row", Divisor32 * 2),
+        ("plane", Divisor32 * 2),
+        ("shared", ctypes.c_int32 * 3),
+        ("dimension", ctypes.c_int32 * 3),
+        ("run", ctypes.c_int32),
+        ("single", ctypes.c_int32),
+        ("sector", ctypes.c_int32),
+        ("slack", ctypes.c_int32),
+    )
+
+
+class TiledCopyStruct(ctypes.Structure):
+    """``TiledCopy`` of kernels/copy.cu."""
+
+    _fields_ = (
+        ("to", ctypes.c_uint64),
+        ("from_", ctypes.c_uint64),
+        ("padding", PaddingStruct),
+        ("write", SideStruct),
+        ("read", SideStruct),
+        ("size", ctypes.c_int64 * 3),
+        ("step", (ctypes.c_int64 * 3) * 2),
+        ("outer", (ctypes.c_int64 * MAX_RANK) * 2),
+        ("outer_size", Divisor32 * MAX_RANK),
+        ("boxes", Divisor32 * 3),
+        ("extent", ctypes.c_int32 * 3),
+        ("outer_rank", ctypes.c_int32),
+    )

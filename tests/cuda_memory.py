@@ -1,0 +1,104 @@
+"""Device memory in tests: storages of layouts, and what brute force says they hold afterwards."""
+
+import os
+import re
+import shutil
+import subprocess
+from typing import NamedTuple
+
+import layouts
+import numpy as np
+import pytest
+
+from tensorlayout.cuda import host_compiler
+from tensorlayout.kernels_path import kernel_directory
+
+NEEDS_COMPILER = pytest.mark.skipif(
+    not any(map(shutil.which, (os.environ.get("CXX", ""), "g++", "clang++"))),
+    reason="optional: a C++ compiler",
+)
+
+UNTOUCHED = 0xA5
+
+ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_100", "sm_120")
+
+
+class Storage:
+    """The bytes of a storage on the device, the lowest slot of a layout at `shift` bytes."""
+
+    def __init__(self, device, nbytes, shift=0, content=None):
+        self.device, self.shift, self.nbytes = device, shift, nbytes
+        self.buffer = device.allocate(nbytes + shift, 0)
+        filled = np.full(nbytes, UNTOUCHED, np.uint8) if content is None else content
+        if nbytes:
+            device.to_device(self.pointer, filled)
+
+    @property
+    def pointer(self):
+        return self.buffer.pointer + self.shift
+
+    def get(self):
+        back = np.empty(self.nbytes, np.uint8)
+        if self.nbytes:
+            self.device.to_host(back, self.pointer)
+        return back
+
+
+def elements(storage, itemsize):
+    """The bytes of a storage, one row an element."""
+    return storage[: len(storage) // itemsize * itemsize].reshape(-1, itemsize)
+
+
+def numbered(count):
+    """Bytes among which a wrong place is likely to show."""
+    return np.random.default_rng(count).integers(0, 256, count, dtype=np.uint8)
+
+
+def alignment_of(shift):
+    """The power of two that divides an address `shift` bytes into an allocation."""
+    return min(32, shift & -shift) if shift else 32
+
+
+def padding_slots(layout):
+    return sorted(layouts.padding_of(layout))
+
+
+def check_sizes(file, sizes):
+    """Hold structs of Python against what the C++ compiler says: {C++ type: (size, alignment)}."""
+    lines = [f'#include "{file}"']
+    lines += [f"static_assert(sizeof({name}) == {size});" for name, size in sizes.items()]
+    command, _ = host_compiler.compiler()
+    done = subprocess.run(
+        [*command, "-std=c++17", "-fsyntax-only", "-DTENSORLAYOUT_SIMULATOR", "-w",
+         "-I", str(kernel_directory()), "-x", "c++", "-"],
+        input="\n".join(lines), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+class Resources(NamedTuple):
+    """What a thread of a compiled kernel takes: registers, and bytes spilled to memory."""
+
+    registers: int
+    spilled: int
+
+
+def resources(kernel, architecture):
+    """Compile a kernel for a GPU, which need not be there."""
+    nvrtc = pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: cupy")
+    folder = kernel_directory()
+    headers = sorted(folder.glob("*.cuh"))
+    program = nvrtc.createProgram(
+        (folder / kernel.file).read_text("utf-8"),
+        kernel.file,
+        [header.read_bytes() for header in headers],
+        [header.name.encode() for header in headers],
+    )
+    macros = [f"-D{name}={value}" for name, value in (*kernel.types, *kernel.shape)]
+    options = ("-std=c++17", f"--gpu-architecture={architecture}", "--ptxas-options=-v", *macros)
+    nvrtc.compileProgram(program, (*options, "--fmad=true", "-default-device"))
+    log = nvrtc.getProgramLog(program)
+    nvrtc.destroyProgram(program)
+    spills = re.findall(r"(\d+) bytes spill", log)
+    assert spills, log
+    return Resources(int(re.search(r"Used (\d+) registers", log)[1]), sum(map(int, spills)))

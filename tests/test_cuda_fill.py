@@ -1,0 +1,210 @@
+"""Fills on CUDA: every element, the padding, nothing else; memory accesses."""
+
+import ctypes
+
+import layouts
+import numpy as np
+import pytest
+from cuda_memory import (
+    ARCHITECTURES,
+    NEEDS_COMPILER,
+    UNTOUCHED,
+    Storage,
+    alignment_of,
+    check_sizes,
+    elements,
+    padding_slots,
+    resources,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tensorlayout.cuda import fill_plan
+from tensorlayout.cuda.fill_plan import plan_fill
+from tensorlayout.cuda.filling import prepare_fill
+from tensorlayout.cuda.simulator import checking, open_driver
+from tensorlayout.layout import Layout, PaddingValue
+
+ITEMSIZES = (1, 2, 4, 8, 16)
+
+
+@pytest.fixture(scope="module")
+def device():
+    return open_driver()
+
+
+def value_of(itemsize, first=1):
+    """A value of which no two bytes are equal."""
+    return bytes(range(first, first + itemsize))
+
+
+def run(device, layout, itemsize, shift=0, padding=None):
+    """Fill a new storage, and hold all its bytes against brute force."""
+    layout = layout.at_origin
+    hidden = padding_slots(layout) if padding is not None else []
+    slots = max([layout.required_size, *[slot + 1 for slot in hidden]])
+    plan = plan_fill(layout, itemsize, alignment_of(shift), padding)
+    # One byte more on either side, which must stay.
+    storage = Storage(device, slots * itemsize + 1, shift)
+    prepare_fill(plan, device)(storage.pointer, value_of(itemsize))
+    expected = np.full((slots, itemsize), UNTOUCHED, np.uint8)
+    if padding is not None:
+        expected[hidden] = np.frombuffer(padding, np.uint8)
+    expected[layouts.slots_of(layout)] = np.frombuffer(value_of(itemsize), np.uint8)
+    found = storage.get()
+    np.testing.assert_array_equal(elements(found, itemsize)[:slots], expected)
+    assert found[slots * itemsize] == UNTOUCHED
+    return plan
+
+
+CASES = [
+    # no element, no padding
+    ("empty", Layout.row_major((0, 3))),
+    # no element, but a block
+    ("padding", Layout.padded((0, 3), (2, 3), None, PaddingValue.ONE)),
+    # one run of slots
+    ("flat", Layout.column_major((30, 40))),
+    # one run of slots, walked backwards
+    ("flat", Layout.row_major((30, 40)).flip((0, 1))),
+    # one run of slots, and one of padding
+    ("flat", Layout.padded((30, 40), (32, 40), None, PaddingValue.ONE)),
+    # gaps, which nobody owns
+    ("strided", Layout((30, 40), (41, 1))),
+    # a row of padding after each row
+    ("strided", Layout.pitched((30, 40), 64, 1, None, PaddingValue.ONE)),
+]
+
+
+@pytest.mark.parametrize(("case", "layout"), CASES)
+def test_the_case_of_each_layout(case, layout):
+    plan = plan_fill(layout.at_origin, 4, padding=bytes(4))
+    assert plan.case == case
+    assert len(plan.launches) == (case != "empty")
+
+
+@NEEDS_COMPILER
+@pytest.mark.parametrize("itemsize", ITEMSIZES)
+@pytest.mark.parametrize(("case", "layout"), CASES)
+def test_every_case_writes_all(device, case, layout, itemsize):
+    with checking("bounds", "races"):
+        assert run(device, layout, itemsize, padding=value_of(itemsize, 101)).case == case
+
+
+@NEEDS_COMPILER
+@pytest.mark.parametrize("itemsize", ITEMSIZES)
+def test_every_layout(device, itemsize):
+    for layout in layouts.STRIDED:
+        if layout.is_overlapping:
+            continue
+        run(device, layout, itemsize)
+        plan = run(device, layout, itemsize, padding=value_of(itemsize, 101))
+        assert len(plan.launches) <= 1, "padding and elements are one launch"
+
+
+@NEEDS_COMPILER
+@pytest.mark.parametrize("itemsize", ITEMSIZES)
+@pytest.mark.parametrize("shift", [1, 2, 3, 4, 5, 8, 12, 15, 16, 21])
+def test_any_address(device, itemsize, shift):
+    for count in (1, 2, 17, 400):
+        run(device, Layout.row_major((count,)), itemsize, shift)
+    run(device, Layout((7, 9), (20, 2)), itemsize, shift)
+    run(device, Layout.padded((5, 9), (6, 16)), itemsize, shift, value_of(itemsize, 101))
+
+
+@NEEDS_COMPILER
+def test_more_dimensions_than_a_kernel_is_made_for(device):
+    run(device, Layout((2,) * 9, [3**k for k in range(9)]), 1)
+
+
+@NEEDS_COMPILER
+def test_padding_in_every_dimension(device):
+    for rank in (3, 4, 5, 6):
+        shape, block = (2, 1, 3, 1, 2, 3)[:rank], (3, 2, 3, 2, 4, 5)[:rank]
+        layout = Layout.padded(shape, block, tuple(range(rank)), PaddingValue.ONE)
+        run(device, layout, 2, padding=value_of(2, 101))
+
+
+@NEEDS_COMPILER
+@settings(max_examples=60)
+@given(st.data())
+def test_any_layout(device, data):
+    layout = data.draw(layouts.layouts(st.one_of(layouts.packed(), layouts.padded())))
+    if layout.is_overlapping or layout.is_tiled:
+        return
+    itemsize = data.draw(st.sampled_from(ITEMSIZES))
+    padding = data.draw(st.sampled_from([None, value_of(itemsize, 101)]))
+    run(device, layout, itemsize, data.draw(st.sampled_from([0, 1, 6, 2 * itemsize])), padding)
+
+
+@NEEDS_COMPILER
+def test_a_plan_serves_every_value(device):
+    fill = prepare_fill(plan_fill(Layout.row_major((100,)), 2), device)
+    storage = Storage(device, 200)
+    for value in (b"\0\0", b"\x80\x3f", b"\xff\x7f"):
+        fill(storage.pointer, value)
+        assert storage.get().tobytes() == value * 100
+
+
+@NEEDS_COMPILER
+@pytest.mark.parametrize("itemsize", ITEMSIZES)
+@pytest.mark.parametrize(
+    ("layout", "width"),
+    [
+        (Layout.row_major((2**16,)), 16),
+        # rows that begin at multiples of 16 bytes
+        (Layout((256, 256), (512, 1)), 16),
+    ],
+)
+def test_stores_are_coalesced(device, layout, itemsize, width):
+    plan = plan_fill(layout, itemsize)
+    storage = Storage(device, layout.required_size * itemsize)
+    with checking("bounds", "count") as record:
+        prepare_fill(plan, device)(storage.pointer, value_of(itemsize))
+    (counts,) = record.counts.values()
+    assert counts.sector_efficiency_write == 1.0
+    assert counts.lane_activity == 1.0
+    assert counts.bytes_per_access == width
+
+
+def test_one_launch_covers_a_tebibyte():
+    for layout in (Layout.row_major((2**40,)), Layout((2**20, 2**20), (2**21, 2))):
+        (each,) = plan_fill(layout, 1).launches
+        assert each.launch.grid < 2**31
+
+
+def test_indices_have_64_bits_only_where_the_furthest_offset_asks_for_it():
+    def index(layout):
+        (each,) = plan_fill(layout, 4).launches
+        return dict(each.launch.kernel.shape)["INDEX"]
+
+    assert index(Layout((2, 5), (2**31 - 1 - 8, 2))) == "int32_t"
+    assert index(Layout((2, 5), (2**31 - 8, 2))) == "int64_t"
+
+
+@NEEDS_COMPILER
+def test_the_simulator_has_every_kernel(device):
+    for kernel in fill_plan.kernels():
+        device.launcher(kernel)
+
+
+@pytest.mark.parametrize("kernel", [fill_plan.kernels()[0], fill_plan.kernels()[-1]])
+def test_compiled_for_a_gpu_without_spills(kernel):
+    assert resources(kernel, "sm_90").spilled == 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_every_kernel_compiled_for_a_gpu_without_spills(architecture):
+    for kernel in fill_plan.kernels():
+        found = resources(kernel, architecture)
+        assert (kernel, found.spilled, found.registers <= 64) == (kernel, 0, True)
+
+
+@NEEDS_COMPILER
+def test_structs_are_those_of_the_kernels():
+    sizes = {"FlatFill": ctypes.sizeof(fill_plan.flat_type())}
+    for rank in (0, 1, 2, 3, 4):
+        for index in ("int32_t", "int64_t"):
+            made = fill_plan.strided_type(rank or 9, index)  # 0 is any rank, such as 9
+            sizes[f"StridedFill<{rank}, {index}>"] = ctypes.sizeof(made)
+    check_sizes("fill.cu", sizes)

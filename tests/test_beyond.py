@@ -49,13 +49,21 @@ def test_pad_by_more_than_there_is(mode):
 
 
 @pytest.mark.parametrize(
-    "widths", [1, (1, 2), [(1, 2)], ((1, 2), (0, 3)), {1: (2, 1)}, {-2: 1}, {}, 0]
+    ("widths", "pairs"),
+    [
+        (1, ((1, 1), (1, 1))),
+        ((1, 2), ((1, 2), (1, 2))),
+        ([(1, 2)], ((1, 2), (1, 2))),
+        (((1, 2), (0, 3)), ((1, 2), (0, 3))),
+        ({1: (2, 1)}, ((0, 0), (2, 1))),
+        ({-2: 1}, ((1, 1), (0, 0))),
+        ({}, ((0, 0), (0, 0))),
+        (0, ((0, 0), (0, 0))),
+    ],
 )
-def test_pad_widths(widths):
+def test_pad_widths(widths, pairs):
     array = np.arange(6).reshape(2, 3)
-    pairs = {1: (2, 1)} if widths == {1: (2, 1)} else widths
-    expected = np.pad(array, pairs) if widths != {} else array
-    same(tl.pad(tl.asarray(array), widths), expected)
+    same(tl.pad(tl.asarray(array), widths), np.pad(array, pairs))
 
 
 def test_constants():

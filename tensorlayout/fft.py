@@ -301,7 +301,7 @@ def _spectrum(operation: Create, n: Any, d: Any, dtype: Any, device: Any) -> Ten
     if spacing == 0:
         msg = f"{name}: d must not be 0"
         raise ValueError(msg)
-    kind = dtypes.float64 if dtype is None else as_dtype(dtype)
+    kind = dtypes.float64 if dtype is None else as_dtype(dtype, f"{name}: dtype")
     if not dtypes.in_category(kind, "real floating"):
         msg = f"{name}: dtype must be real floating, got {kind}"
         raise TypeError(msg)

@@ -265,7 +265,7 @@ def test_refused_frequencies(name):
             4,
             {"dtype": "complex64"},
         ),
-        (ValueError, "device: must be one of those available", 4, {"device": "moon"}),
+        (ValueError, f"{name}: device must be one of those available", 4, {"device": "moon"}),
     ]:
         with pytest.raises(error, match=f"^{message}"):
             function(n, **options)

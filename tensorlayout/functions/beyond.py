@@ -228,7 +228,7 @@ def einsum(subscripts: str, /, *operands: Tensor) -> Tensor:
     if not isinstance(subscripts, str):
         msg = f"einsum: the first argument must be the subscripts, got {type(subscripts).__name__}"
         raise TypeError(msg)
-    given = calling.tensors("einsum", operands)
+    given = calling.tensors("einsum", operands, "operands")
     try:
         found: Tensor = calling.library(_EINSUM, *given, subscripts=subscripts)
     except ValueError as error:
@@ -288,6 +288,8 @@ def bincount(x: Tensor, /, weights: Tensor | None = None, minlength: int = 0) ->
     if not dtypes.in_category(x.dtype, "integral"):
         msg = f"bincount: only integral dtypes are allowed, got {x.dtype}"
         raise TypeError(msg)
+    if weights is not None:
+        weights = calling.tensor("bincount", weights, "weights")
     if x.ndim != 1 or (weights is not None and weights.shape != x.shape):
         msg = f"bincount: needs rank 1 and weights of the same shape, got {x.shape}"
         raise ValueError(msg)

@@ -344,14 +344,15 @@ def _ours(other: Any) -> bool:
     return isinstance(other, (Tensor, np.generic, int, float, complex)) or is_array(other)
 
 
-def tensors(name: str, arrays: Sequence[Any]) -> tuple[Tensor, ...]:
-    """A sequence of tensors, at least one."""
+def tensors(name: str, arrays: Sequence[Any], argument: str = "arrays") -> tuple[Tensor, ...]:
+    """A sequence of tensors, at least one; `argument` is what errors call it."""
     if not isinstance(arrays, (tuple, list)):
-        msg = f"{name}: arrays must be a tuple or list of tensors, got {shown(arrays)}"
+        msg = f"{name}: {argument} must be a tuple or list of tensors, got {shown(arrays)}"
         raise TypeError(msg)
     if not arrays:
-        msg = f"{name}: arrays must be at least one tensor, got none"
+        msg = f"{name}: {argument} must be at least one tensor, got none"
         raise ValueError(msg)
     return tuple(
-        x if type(x) is Tensor else tensor(name, x, f"arrays[{i}]") for i, x in enumerate(arrays)
+        x if type(x) is Tensor else tensor(name, x, f"{argument}[{i}]")
+        for i, x in enumerate(arrays)
     )

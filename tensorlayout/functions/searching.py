@@ -109,7 +109,7 @@ def searchsorted(
     line = calling.tensor("searchsorted", x1)
     values = beside("searchsorted", x2, line)
     if sorter is not None:
-        line = _in_order(line, calling.tensor("searchsorted", sorter))
+        line = _in_order(line, calling.tensor("searchsorted", sorter, "sorter"))
     found: Tensor = calling.library(_SEARCH, line, values, side=side)
     return found
 

@@ -1410,7 +1410,7 @@ add(1, 2)
 add(b, b)
     TypeError: add: only numeric dtypes are allowed, got bool, bool
 add(i8, 300)
-    OverflowError: add: the Python scalar 300 does not fit int8
+    OverflowError: add: the Python integer 300 does not fit int8
 atan2(i, i)
     TypeError: atan2: only real floating dtypes are allowed, got int64, int64
 bitwise_and(v, v)
@@ -1426,9 +1426,9 @@ clip(v, z)
 clip(v, 1j)
     TypeError: clip: only real numeric dtypes are allowed, got float64, complex
 clip(i8, 300)
-    OverflowError: clip: the Python scalar 300 does not fit int8
+    OverflowError: clip: the Python integer 300 does not fit int8
 clip(i, 2**70)
-    OverflowError: clip: the Python scalar 1180591620717411303424 does not fit int64
+    OverflowError: clip: the Python integer 1180591620717411303424 does not fit int64
 clip(b, False, True)
     TypeError: clip: only real numeric dtypes are allowed, got bool, bool, bool
 imag(b)
@@ -1632,13 +1632,13 @@ x + foreign
 x + v2
     ValueError: add: shapes (2, 3), (2,) do not broadcast together
 i + 2**70
-    OverflowError: add: the Python scalar 1180591620717411303424 does not fit int64
+    OverflowError: add: the Python integer 1180591620717411303424 does not fit int64
 i8 + 300
-    OverflowError: add: the Python scalar 300 does not fit int8
+    OverflowError: add: the Python integer 300 does not fit int8
 u8 + (-1)
-    OverflowError: add: the Python scalar -1 does not fit uint8
+    OverflowError: add: the Python integer -1 does not fit uint8
 i8 * 300
-    OverflowError: multiply: the Python scalar 300 does not fit int8
+    OverflowError: multiply: the Python integer 300 does not fit int8
 b + b
     TypeError: add: only numeric dtypes are allowed, got bool, bool
 ~v
@@ -1664,7 +1664,7 @@ z < 1
 x == v2
     ValueError: equal: shapes (2, 3), (2,) do not broadcast together
 i == 2**70
-    OverflowError: equal: the Python scalar 1180591620717411303424 does not fit int64
+    OverflowError: equal: the Python integer 1180591620717411303424 does not fit int64
 x -= v2
     ValueError: subtract: shapes (2, 3), (2,) do not broadcast together
 i8 += 1.5
@@ -1674,7 +1674,7 @@ i8 += i
     TypeError: add: the result has dtype int64, which an in-place operation cannot put into
     int8; use astype() first
 i8 += 300
-    OverflowError: add: the Python scalar 300 does not fit int8
+    OverflowError: add: the Python integer 300 does not fit int8
 i /= 2
     TypeError: divide: the result has dtype float64, which an in-place operation cannot put into
     int64; use astype() first

@@ -190,7 +190,7 @@ def test_scalars_of_searchsorted():
     same(tl.searchsorted(x, 2.5), np.array(2))
     same(tl.searchsorted(x, np.float32(2), side="right"), np.array(2))
     same(tl.searchsorted(tl.asarray([1.0, 2.0]), 2), np.array(1))
-    with pytest.raises(OverflowError, match="searchsorted: the Python scalar 300 does not fit"):
+    with pytest.raises(OverflowError, match="searchsorted: the Python integer 300 does not fit"):
         tl.searchsorted(x, 300)
 
 

@@ -143,5 +143,4 @@ def beside(name: str, x: Any, other: Tensor) -> Tensor:
     try:
         return asarray(given, dtype=kind)
     except OverflowError:
-        msg = f"{name}: the Python scalar {given} does not fit {kind}"
-        raise OverflowError(msg) from None
+        raise dtypes.misfit(name, given, kind) from None

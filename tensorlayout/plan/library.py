@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from operator import index
 from typing import Any
 
 from tensorlayout import dtypes
@@ -75,15 +74,6 @@ def complex_of(dtype: DType) -> DType:
     if dtype.kind == "c":
         return dtype
     return dtypes.complex128 if dtype == dtypes.float64 else dtypes.complex64
-
-
-def integer(name: str, argument: str, given: Any) -> int:
-    """An argument that must be an integer. TypeError that names it otherwise."""
-    try:
-        return index(given)
-    except TypeError:
-        msg = f"{name}: {argument} must be an integer, got {given!r}"
-        raise TypeError(msg) from None
 
 
 def axis_of_vectors(name: str, shapes: Sequence[Shape], axis: int) -> None:

@@ -22,6 +22,7 @@ Names and parameters are NumPy's. Left out, because whoever calls them brings th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,7 @@ from tensorlayout.functions.utility import any as any_
 from tensorlayout.layout import Layout
 from tensorlayout.plan.library import Library
 from tensorlayout.plan.moving import Copy, View
-from tensorlayout.plan.results import normalized_dims
+from tensorlayout.plan.results import named, normalized_dims
 from tensorlayout.tensor import Tensor
 
 __all__ = [
@@ -92,7 +93,7 @@ def diag(x: Tensor, /, k: int = 0) -> Tensor:
         raise ValueError(msg)
     if x.ndim == 1:
         n = x.shape[0] + abs(k)
-        matrix = zeros((n, n), dtype=x.dtype, device=x.device)
+        matrix: Tensor = _on_behalf_of("diag", zeros, (n, n), dtype=x.dtype, device=x.device)
         diag(matrix, k)[...] = x
         return matrix
     below = x[max(0, -k) :, max(0, k) :]
@@ -137,15 +138,17 @@ def put_along_axis(x: Tensor, indices: Tensor, /, values: Any, axis: int = -1) -
         indices if d == dim else reshape(arange(n), [n if e == d else 1 for e in range(x.ndim)])
         for d, n in enumerate(x.shape)
     )
-    _write("put_along_axis", x, key, values)
+    _on_behalf_of("put_along_axis", setitem, x, key, values)
 
 
-def _write(name: str, x: Tensor, key: Any, values: Any) -> None:
-    """``x[key] = values``, whose errors name the function."""
+def _on_behalf_of(name: str, function: Any, *args: Any, **options: Any) -> Any:
+    """What `function` gives; its errors name the one that was called instead."""
     try:
-        setitem(x, key, values)
-    except (TypeError, ValueError, IndexError, OverflowError) as error:
-        raise type(error)(str(error).replace("__setitem__", name, 1)) from None
+        return function(*args, **options)
+    except (TypeError, ValueError, IndexError, OverflowError, MemoryError) as error:
+        _, _, words = str(error).partition(": ")
+        msg = f"{name}: {words}"
+        raise type(error)(msg) from None
 
 
 _PAD_MODES = ("constant", "edge", "reflect", "symmetric", "wrap")
@@ -179,11 +182,16 @@ def pad(
         raise ValueError(msg)
     widths = _pad_widths(pad_width, x.ndim)
     fillers = _per_side("constant_values", constant_values, x.ndim)
+    if fillers.dtype.kind not in "biufcV":
+        msg = f"pad: constant_values must be numbers, got {calling.shown(constant_values)}"
+        raise TypeError(msg)
     shape = tuple(n + sum(width) for n, width in zip(x.shape, widths, strict=True))
     order = x._spec.layout.minor_to_major
-    result = empty(shape, dtype=x.dtype, device=x.device, layout=order)
+    result: Tensor = _on_behalf_of(
+        "pad", empty, shape, dtype=x.dtype, device=x.device, layout=order
+    )
     inside = [slice(b, b + n) for n, (b, _) in zip(x.shape, widths, strict=True)]
-    _write("pad", result, tuple(inside), x)
+    _on_behalf_of("pad", setitem, result, tuple(inside), x)
     for dim, (before, after) in enumerate(widths):
         # Dimensions behind this one are padded later, from what is written here.
         for side, cut in ((0, slice(0, before)), (1, slice(shape[dim] - after, shape[dim]))):
@@ -191,10 +199,10 @@ def pad(
                 continue
             target = (*[slice(None)] * dim, cut, *inside[dim + 1 :])
             if mode == "constant":
-                _write("pad", result, target, fillers[dim, side])
+                _on_behalf_of("pad", setitem, result, target, fillers[dim, side].item())
                 continue
             source = _padding_sources(x.shape[dim], widths[dim], mode, dim)[cut]
-            _write("pad", result, target, result[(*target[:dim], source, *target[dim + 1 :])])
+            setitem(result, target, result[(*target[:dim], source, *target[dim + 1 :])])
     return result
 
 
@@ -216,7 +224,7 @@ def _pad_widths(given: Any, ndim: int) -> list[tuple[int, int]]:
         given = [_per_side("pad_width", named.get(d, 0), 1)[0] for d in range(ndim)]
     widths = _per_side("pad_width", given, ndim)
     if widths.dtype.kind not in "iu":
-        msg = f"pad: pad_width must be integers, got {given}"
+        msg = f"pad: pad_width must be integers, got {calling.shown(given)}"
         raise TypeError(msg)
     if (widths < 0).any():
         msg = f"pad: pad_width must not be negative, got {given}"
@@ -284,7 +292,7 @@ def gradient(
     if len(distances) not in (0, 1, len(dims)):
         msg = f"gradient: distances must be none, one, or one for each axis, got {len(distances)}"
         raise ValueError(msg)
-    coordinates = [asarray(d) for d in distances if np.ndim(d)]
+    coordinates = [_on_behalf_of("gradient", asarray, d) for d in distances if np.ndim(d)]
     numbers = tuple(_distance(d) for d in distances if not np.ndim(d))
     order = calling.integer("gradient", "edge_order", edge_order)
     if order not in (1, 2):
@@ -295,13 +303,8 @@ def gradient(
             _coordinates(d, x.shape[dim]) for d, dim in zip(distances, dims, strict=False)
         ]
         numbers = ()
-    try:
-        found: Any = calling.library(
-            _GRADIENT, wide, *coordinates, axes=dims, numbers=numbers, edge_order=order
-        )
-    except ValueError as error:
-        msg = f"gradient: {error}"
-        raise ValueError(msg) from None
+    options: Any = {"axes": dims, "numbers": numbers, "edge_order": order}
+    found = named("gradient", partial(calling.library, _GRADIENT, **options), wide, *coordinates)
     if isinstance(found, Tensor):
         return astype(found, kind, copy=False)
     return tuple(astype(part, kind, copy=False) for part in found)
@@ -328,8 +331,11 @@ def bincount(x: Tensor, /, weights: Tensor | None = None, minlength: int = 0) ->
     least = calling.count("bincount", "minlength", minlength)
     if weights is not None:
         weights = calling.tensor("bincount", weights, "weights")
-    if x.ndim != 1 or (weights is not None and weights.shape != x.shape):
-        msg = f"bincount: needs rank 1 and weights of the same shape, got {x.shape}"
+    if x.ndim != 1:
+        msg = f"bincount: needs rank 1, got shape {x.shape}"
+        raise ValueError(msg)
+    if weights is not None and weights.shape != x.shape:
+        msg = f"bincount: needs weights of the same shape, got {weights.shape} for {x.shape}"
         raise ValueError(msg)
     if any_(less(x, 0)):
         msg = "bincount: the integers must not be negative"

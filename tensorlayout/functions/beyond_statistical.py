@@ -175,6 +175,9 @@ def _total(operation: Reduce, x: Tensor, axis: Axis, keepdims: bool) -> tuple[Te
 def mean_dtype(name: str, x: Tensor, dtype: Any) -> DType:
     """The dtype of a mean: the one asked for, that of `x`, or float64."""
     kind = x.dtype if dtype is None else as_dtype(dtype, f"{name}: dtype")
+    if x.dtype.kind == "c" and dtypes.in_category(kind, "real floating"):
+        msg = f"{name}: {x.dtype} cannot become {kind}; take real() or abs() first"
+        raise TypeError(msg)
     if dtypes.in_category(kind, "floating-point"):
         return kind
     if dtype is not None:

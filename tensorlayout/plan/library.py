@@ -10,7 +10,7 @@ from typing import Any
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
-from tensorlayout.plan.results import AxisError, one_device
+from tensorlayout.plan.results import AxisError, addressed, one_device
 from tensorlayout.tensor import Spec
 
 Shape = tuple[int, ...]
@@ -65,7 +65,10 @@ class Library:
         if self.rule is None:
             return LibraryPlan(self, dtype, None, specs[0], options)
         found = self.rule(self.name, shapes, dtype, **dict(options))
-        results = tuple(Spec(kind, Layout.row_major(shape), device) for shape, kind in found)
+        results = tuple(
+            addressed(self.name, Spec(kind, Layout.row_major(shape), device))
+            for shape, kind in found
+        )
         return LibraryPlan(self, dtype, results, results[0], options)
 
 

@@ -184,7 +184,9 @@ def flag(name: str, argument: str, given: Any) -> bool | None:
 
 def truth(name: str, argument: str, given: Any) -> bool:
     """`given`, which must be True or False."""
-    if isinstance(given, (bool, np.bool_)):
+    if given is True or given is False:
+        return given
+    if isinstance(given, np.bool_):
         return bool(given)
     msg = f"{name}: {argument} must be True or False, got {shown(given)}"
     raise TypeError(msg)

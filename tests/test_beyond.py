@@ -96,7 +96,7 @@ def test_pad_refuses():
         tl.pad(x, 0.5)
     with pytest.raises(ValueError, match="pad: pad_width must be a number, a pair or 2 pairs"):
         tl.pad(x, ((1, 1),) * 3)
-    with pytest.raises(TypeError, match="complex128 cannot be written into float64"):
+    with pytest.raises(TypeError, match="pad: complex cannot be written into float64"):
         tl.pad(x, 1, constant_values=1j)
     with pytest.raises(TypeError, match=r"pad: must be called with a tensor, got numpy\.ndarray"):
         tl.pad(np.ones(2), 1)
@@ -243,9 +243,8 @@ def test_einsum_refuses():
         tl.einsum("ij,jk", x, x)
     with pytest.raises(TypeError, match="einsum: the first argument must be the subscripts"):
         tl.einsum(x, [0, 1])
-    with pytest.raises(
-        TypeError, match=r"einsum: must be called with a tensor, got numpy\.ndarray"
-    ):
+    rule = r"einsum: operands\[0\] must be a tensor, got numpy\.ndarray"
+    with pytest.raises(TypeError, match=rule):
         tl.einsum("ij", np.ones((2, 3)))
 
 

@@ -26,7 +26,7 @@ from tensorlayout.functions import calling
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.manipulation import roll
 from tensorlayout.plan.creating import Create
-from tensorlayout.plan.library import Library, Results, Shape, complex_of, integer
+from tensorlayout.plan.library import Library, Results, Shape, complex_of
 from tensorlayout.plan.results import normalized_dims
 from tensorlayout.tensor import Tensor
 
@@ -95,15 +95,17 @@ _IHFFT = Library("ihfft", "real floating", transforms.line(np.fft.ihfft), _half)
 
 def _along(operation: Library, x: Any, n: int | None, axis: int, norm: str) -> Tensor:
     x = calling.tensor(operation.name, x)
-    size = None if n is None else integer(operation.name, "n", n)
+    size = None if n is None else calling.integer(operation.name, "n", n)
     if size is not None and size < 1:
         msg = f"{operation.name}: n must be at least 1, got {n}"
         raise ValueError(msg)
-    dim = integer(operation.name, "axis", axis)
-    return _over(operation, x, None if size is None else (size,), (dim,), norm)
+    dim = calling.integer(operation.name, "axis", axis)
+    return _over(operation, x, None if size is None else (size,), (dim,), norm, "axis")
 
 
-def _over(operation: Library, x: Any, s: Any, axes: Any, norm: str) -> Tensor:
+def _over(
+    operation: Library, x: Any, s: Any, axes: Any, norm: str, argument: str = "axes"
+) -> Tensor:
     name = operation.name
     x = calling.tensor(name, x)
     if norm not in ("backward", "ortho", "forward"):
@@ -112,21 +114,13 @@ def _over(operation: Library, x: Any, s: Any, axes: Any, norm: str) -> Tensor:
     if s is not None and axes is None:
         msg = f"{name}: s needs axes, one for each size"
         raise ValueError(msg)
-    dims = normalized_dims(name, _integers(name, "axes", axes), x.ndim)
+    dims = normalized_dims(name, calling.integers(axes, name, "axes"), x.ndim, argument)
     if not dims and operation.rule is not _complex:
         msg = f"{name}: needs at least one axis, got shape {x.shape} and axes {axes}"
         raise ValueError(msg)
-    sizes = _sizes(operation, x.shape, dims, _integers(name, "s", s))
+    sizes = _sizes(operation, x.shape, dims, calling.integers(s, name, "s"))
     found: Tensor = calling.library(operation, x, s=sizes, axes=dims, norm=norm)
     return found
-
-
-def _integers(name: str, argument: str, given: Any) -> Any:
-    try:
-        return calling.integers(given)
-    except TypeError:
-        msg = f"{name}: {argument} must be integers, got {given!r}"
-        raise TypeError(msg) from None
 
 
 def _sizes(operation: Library, shape: Shape, dims: Shape, s: Any) -> Shape:
@@ -294,14 +288,15 @@ def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None
 
 def _spectrum(operation: Create, n: Any, d: Any, dtype: Any, device: Any) -> Tensor:
     name = operation.name
-    size, spacing = integer(name, "n", n), float(d)
+    size = calling.integer(name, "n", n)
+    spacing = calling.as_float(name, calling.real(name, "d", d))
     if size < 1:
         msg = f"{name}: n must be at least 1, got {n}"
         raise ValueError(msg)
     if spacing == 0:
         msg = f"{name}: d must not be 0"
         raise ValueError(msg)
-    kind = dtypes.float64 if dtype is None else as_dtype(dtype)
+    kind = dtypes.float64 if dtype is None else as_dtype(dtype, f"{name}: dtype")
     if not dtypes.in_category(kind, "real floating"):
         msg = f"{name}: dtype must be real floating, got {kind}"
         raise TypeError(msg)
@@ -329,7 +324,7 @@ def ifftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tenso
 
 def _shifted(name: str, x: Any, axes: Any, sign: int) -> Tensor:
     x = calling.tensor(name, x)
-    dims = normalized_dims(name, _integers(name, "axes", axes), x.ndim)
+    dims = normalized_dims(name, calling.integers(axes, name, "axes"), x.ndim, "axes")
     if not x.ndim:
         return astype(x, x.dtype)
     return roll(x, [sign * (x.shape[d] // 2) for d in dims] or 0, axis=dims or 0)

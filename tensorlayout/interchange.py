@@ -39,11 +39,15 @@ def to_numpy(x: Tensor, dtype: Any = None, copy: bool | None = None) -> Array:
     """
     array: Array = x._memory
     copy = calling.flag("__array__", "copy", copy)
-    if dtype is not None and _of_numpy(dtype) != array.dtype:
+    kind = array.dtype if dtype is None else _of_numpy(dtype)
+    if kind != array.dtype:
         if copy is False:
             msg = f"__array__: {array.dtype} cannot be seen as {dtype} without a copy"
             raise ValueError(msg)
-        return quietly(array.astype, dtype)  # type: ignore[no-any-return]
+        if array.dtype.kind == "c" and kind.kind in "iuf":
+            msg = f"__array__: {array.dtype} cannot become {kind}; take real() or abs() first"
+            raise TypeError(msg)
+        return quietly(array.astype, kind)  # type: ignore[no-any-return]
     return array.copy(order="K") if copy else array
 
 

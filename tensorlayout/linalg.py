@@ -19,13 +19,13 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cpu import transforms
+from tensorlayout.cpu import reducing, transforms
 from tensorlayout.dtypes import DType
 from tensorlayout.functions import calling
 from tensorlayout.functions.creation import asarray
 from tensorlayout.functions.data_types import astype, finfo
 from tensorlayout.functions.linear_algebra import matmul, matrix_transpose, tensordot, vecdot
-from tensorlayout.functions.statistical import sum as _sum
+from tensorlayout.functions.statistical import reduced
 from tensorlayout.layout import Layout
 from tensorlayout.plan.library import (
     Library,
@@ -33,9 +33,9 @@ from tensorlayout.plan.library import (
     Shape,
     axis_of_vectors,
     complex_of,
-    integer,
 )
 from tensorlayout.plan.moving import View
+from tensorlayout.plan.reducing import Reduce
 from tensorlayout.plan.results import broadcast_shape, normalized_dims
 from tensorlayout.tensor import Tensor
 
@@ -222,6 +222,7 @@ _SLOGDET = Library("slogdet", _FLOATS, transforms.slogdet, _sign_and_logarithm, 
 _SOLVE = Library("solve", _FLOATS, np.linalg.solve, _solution, 2)
 _SVD = Library("svd", _FLOATS, transforms.svd, _singular, 2)
 _SVDVALS = Library("svdvals", _FLOATS, np.linalg.svdvals, _singular_values, 2)
+_TRACE = Reduce("trace", "numeric", reducing.add, "sum")
 _VECTOR_NORM = Library("vector_norm", _FLOATS, transforms.vector_norm, _length)
 
 
@@ -285,7 +286,7 @@ def cholesky(x: Tensor, /, *, upper: bool = False) -> Tensor:
     Tensor([[2., 0.],
             [1., 1.]], dtype=float64, device='cpu')
     """
-    return _one(_CHOLESKY, x, upper=bool(upper))
+    return _one(_CHOLESKY, x, upper=calling.truth("cholesky", "upper", upper))
 
 
 def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
@@ -298,7 +299,7 @@ def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     >>> tl.linalg.cross(tl.asarray([1, 0, 0]), tl.asarray([0, 1, 0]))
     Tensor([0, 0, 1], dtype=int64, device='cpu')
     """
-    return _one(_CROSS, x1, x2, axis=integer("cross", "axis", axis))
+    return _one(_CROSS, x1, x2, axis=calling.integer("cross", "axis", axis))
 
 
 def det(x: Tensor, /) -> Tensor:
@@ -341,7 +342,7 @@ def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor:
     Layout.parse('(2,):(3,)')
     """
     x = _matrix("diagonal", x)
-    return calling.call(_DIAGONAL, (x._spec, integer("diagonal", "offset", offset)), (x,))
+    return calling.call(_DIAGONAL, (x._spec, calling.integer("diagonal", "offset", offset)), (x,))
 
 
 def eig(x: Tensor, /) -> EigResult:
@@ -401,7 +402,9 @@ def matrix_norm(
     >>> tl.linalg.matrix_norm(tl.asarray([[3.0, 0.0], [4.0, 0.0]]), ord=1)
     Tensor(7., dtype=float64, device='cpu')
     """
-    return _one(_MATRIX_NORM, x, keepdims=bool(keepdims), ord=ord)
+    kept = calling.truth("matrix_norm", "keepdims", keepdims)
+    order = ord if ord is None or isinstance(ord, str) else _order("matrix_norm", ord)
+    return _one(_MATRIX_NORM, x, keepdims=kept, ord=order)
 
 
 def matrix_power(x: Tensor, n: int, /) -> Tensor:
@@ -409,7 +412,7 @@ def matrix_power(x: Tensor, n: int, /) -> Tensor:
 
     LinAlgError for a negative power of a singular matrix. Layout: row-major.
     """
-    return _one(_MATRIX_POWER, x, n=integer("matrix_power", "n", n))
+    return _one(_MATRIX_POWER, x, n=calling.integer("matrix_power", "n", n))
 
 
 def matrix_rank(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
@@ -433,17 +436,15 @@ def _with_tolerance(name: str, x: Any, rtol: Any) -> tuple[Tensor, Tensor]:
         raise TypeError(msg)
     if rtol is None:
         rtol = max(x.shape[-2:]) * finfo(x.dtype).eps
-    given = calling.operand(name, rtol)
     real = dtypes.real_of(x.dtype)
-    if not isinstance(given, Tensor):
-        if isinstance(given, complex):
-            msg = f"{name}: rtol must be a real number, got {rtol!r}"
-            raise TypeError(msg)
-        return x, asarray(float(given), dtype=real)
-    if not dtypes.in_category(given.dtype, "real floating"):
-        msg = f"{name}: rtol must have a real floating dtype, got {given.dtype}"
+    if not isinstance(rtol, Tensor):
+        kind = "a real number or a tensor"
+        number = calling.as_float(name, calling.real(name, "rtol", rtol, kind))
+        return x, asarray(number, dtype=real)
+    if not dtypes.in_category(rtol.dtype, "real floating"):
+        msg = f"{name}: rtol must have a real floating dtype, got {rtol.dtype}"
         raise TypeError(msg)
-    return x, given if given.dtype == real else astype(given, real)
+    return x, rtol if rtol.dtype == real else astype(rtol, real)
 
 
 def outer(x1: Tensor, x2: Tensor, /) -> Tensor:
@@ -507,7 +508,8 @@ def svd(x: Tensor, /, *, full_matrices: bool = True) -> SVDResult:
     (…, m, n) gives U (…, m, m), S (…, k), real, and Vh (…, n, n), where k is the smaller of m and
     n; without `full_matrices`, (…, m, k), (…, k) and (…, k, n). Layout: row-major.
     """
-    return SVDResult(*_several(_SVD, x, full_matrices=bool(full_matrices)))
+    full = calling.truth("svd", "full_matrices", full_matrices)
+    return SVDResult(*_several(_SVD, x, full_matrices=full))
 
 
 def svdvals(x: Tensor, /) -> Tensor:
@@ -525,12 +527,8 @@ def trace(x: Tensor, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
     >>> tl.linalg.trace(tl.asarray([[1, 2], [3, 4]]))
     Tensor(5, dtype=int64, device='cpu')
     """
-    x = _matrix("trace", x)
-    if not dtypes.in_category(x.dtype, "numeric"):
-        msg = f"trace: only numeric dtypes are allowed, got {x.dtype}"
-        raise TypeError(msg)
-    along = diagonal(x, offset=integer("trace", "offset", offset))
-    return _sum(along, axis=-1, dtype=dtype)
+    along = diagonal(_matrix("trace", x), offset=calling.integer("trace", "offset", offset))
+    return reduced(_TRACE, along, -1, False, dtype)
 
 
 def vector_norm(
@@ -552,8 +550,14 @@ def vector_norm(
     Tensor(5., dtype=float64, device='cpu')
     """
     x = calling.tensor("vector_norm", x)
-    if not isinstance(ord, (int, float)) or math.isnan(ord):
-        msg = f"vector_norm: ord must be a real number, got {ord!r}"
+    order = _order("vector_norm", ord)
+    if math.isnan(order):
+        msg = "vector_norm: ord must be a real number, got nan"
         raise ValueError(msg)
-    dims = normalized_dims("vector_norm", calling.integers(axis), x.ndim)
-    return _one(_VECTOR_NORM, x, axis=dims, keepdims=bool(keepdims), ord=float(ord))
+    dims = normalized_dims("vector_norm", calling.integers(axis, "vector_norm"), x.ndim)
+    kept = calling.truth("vector_norm", "keepdims", keepdims)
+    return _one(_VECTOR_NORM, x, axis=dims, keepdims=kept, ord=order)
+
+
+def _order(name: str, given: Any) -> float:
+    return calling.as_float(name, calling.real(name, "ord", given))

@@ -108,6 +108,10 @@ def test_every_page_is_in_the_readme_and_on_the_site():
     assert set(re.findall(r"\]\(docs/([\w-]+\.md)\)", readme)) == names - {"index.md"}
 
 
+@pytest.mark.skipif(
+    np.lib.NumpyVersion(np.__version__) < "2.3.0",
+    reason="optional: where two answers are allowed, older NumPys give the other",
+)
 def test_the_page_of_special_cases_is_up_to_date():
     committed = special_cases_page.PAGE.read_text("utf-8")
     head = committed.split(special_cases_page.MEASURED)[0]

@@ -386,7 +386,7 @@ def test_numpy_scalars_count_by_their_dtype(dtype, scalar, expected):
     ],
 )
 def test_python_integers_that_do_not_fit(dtype, scalar):
-    message = f"the Python scalar {scalar} does not fit {dtype}"
+    message = f"the Python integer {scalar} does not fit {dtype}"
     for layout in [None, tl.Layout((3,), (-1,), offset=2), tl.Layout.padded((3,), (4,))]:
         x = tl.ones((3,), dtype=dtype, layout=layout)
         for function in (tl.add, tl.less, tl.equal, tl.bitwise_and, tl.maximum, tl.pow):

@@ -208,7 +208,7 @@ def test_clip_between_bounds_that_are_not_in_order(dtype):
 
 
 def test_the_benchmark_of_functions_runs(tmp_path):
-    pytest.importorskip("tqdm")
+    pytest.importorskip("tqdm", reason="tqdm is optional")
     page = tmp_path / "functions.md"
     command = [sys.executable, "-m", "benchmarks", "functions", "--quick", "--markdown", page]
     subprocess.run(command, check=True, capture_output=True, cwd=ROOT)

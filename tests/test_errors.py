@@ -214,6 +214,34 @@ fft.rfftn(@)
 fft.irfftn(@)
 fft.fftshift(@)
 fft.ifftshift(@)
+bincount(@)
+cumprod(@)
+cumsum(@)
+diag(@)
+einsum("i", @)
+gradient(@)
+median(@)
+nanargmax(@)
+nanargmin(@)
+nancumprod(@)
+nancumsum(@)
+nanmax(@)
+nanmean(@)
+nanmedian(@)
+nanmin(@)
+nanprod(@)
+nanquantile(@, 0.5)
+nanstd(@)
+nansum(@)
+nanvar(@)
+pad(@, 1)
+put_along_axis(@, zi, 1)
+put_along_axis(v, @, 1)
+quantile(@, 0.5)
+transpose(@)
+isin(@, v)
+isin(v, @)
+linalg.trace(@)
 """),
 ]
 
@@ -229,6 +257,22 @@ def test_what_is_no_tensor(call):
         ({}, "got dict"),
     ]:
         check(call, wrong, TypeError, f"…{came}")
+
+
+@pytest.mark.parametrize(
+    "call",
+    templates("""
+bincount(i, @)
+diff(x, append=@)
+diff(x, prepend=@)
+searchsorted(v, v, sorter=@)
+"""),
+)
+def test_what_is_no_tensor_where_none_is_needed(call):
+    argument = re.search(r"(\w+)=@", call)
+    name = argument[1] if argument else "weights"
+    for wrong, came in [([1.0], "list; make it a tensor with asarray() first"), ("text", "str")]:
+        check(call, wrong, TypeError, f"{name} must be a tensor, got {came}")
 
 
 AXES = templates("""
@@ -269,6 +313,33 @@ fft.ifftshift(x, axes=@)
 fft.ihfft(x, axis=@)
 fft.irfft(x, axis=@)
 fft.rfft(x, axis=@)
+linalg.vector_norm(x, axis=@)
+fft.fftn(x, axes=(0, @))
+fft.ifftn(x, axes=(0, @))
+fft.rfftn(x, axes=(0, @))
+fft.irfftn(x, axes=(0, @))
+tensordot(x, x, axes=((@,), (0,)))
+linalg.tensordot(x, x, axes=((@,), (0,)))
+median(x, axis=@)
+nanmax(x, axis=@)
+nanmin(x, axis=@)
+nanmean(x, axis=@)
+nanmedian(x, axis=@)
+nanprod(x, axis=@)
+nanstd(x, axis=@)
+nansum(x, axis=@)
+nanvar(x, axis=@)
+cumprod(x, axis=@)
+cumsum(x, axis=@)
+gradient(x, axis=@)
+nanargmax(x, axis=@)
+nanargmin(x, axis=@)
+nancumprod(x, axis=@)
+nancumsum(x, axis=@)
+quantile(x, 0.5, axis=@)
+nanquantile(x, 0.5, axis=@)
+put_along_axis(x, zi[None, :], 1, axis=@)
+transpose(x, axes=(0, @))
 """)
 
 
@@ -282,6 +353,11 @@ def test_axes_outside(call):
 def test_new_axes_outside(call):
     for wrong in (3, -4):
         check(call, wrong, AxisError, f"axis must be at least -3 and below 3, got {wrong}")
+
+
+@pytest.mark.parametrize("call", AXES)
+def test_axes_that_are_truth_values(call):
+    check(call, True, TypeError, "…, got …True…")
 
 
 def test_an_axis_error_is_caught_as_either():
@@ -303,6 +379,44 @@ take_along_axis(x, zi[None, :], axis=@)
 tril(x, k=@)
 triu(x, k=@)
 unstack(x, axis=@)
+argsort(x, axis=@)
+sort(x, axis=@)
+diff(x, axis=@)
+diff(x, n=@)
+cumulative_sum(x, axis=@)
+cumulative_prod(x, axis=@)
+argmax(x, axis=@)
+argmin(x, axis=@)
+vecdot(x, x, axis=@)
+linalg.cross(v, v, axis=@)
+linalg.diagonal(x, offset=@)
+linalg.trace(x, offset=@)
+linalg.matrix_power(q, @)
+fft.fft(x, n=@)
+fft.fft(x, axis=@)
+fft.ifft(x, n=@)
+fft.ifft(x, axis=@)
+fft.rfft(x, n=@)
+fft.rfft(x, axis=@)
+fft.irfft(x, n=@)
+fft.irfft(x, axis=@)
+fft.hfft(x, n=@)
+fft.hfft(x, axis=@)
+fft.ihfft(x, n=@)
+fft.ihfft(x, axis=@)
+fft.fftfreq(@)
+fft.rfftfreq(@)
+cumprod(x, axis=@)
+cumsum(x, axis=@)
+nanargmax(x, axis=@)
+nanargmin(x, axis=@)
+nancumprod(x, axis=@)
+nancumsum(x, axis=@)
+bincount(i, minlength=@)
+diag(x, k=@)
+gradient(x, edge_order=@)
+logspace(0, 1, @)
+put_along_axis(x, zi[None, :], 1, axis=@)
 """),
 )
 def test_what_is_no_integer(call):
@@ -331,6 +445,40 @@ sliding_window(x, 1, axis=@)
 squeeze(x, axis=@)
 tile(x, @)
 zeros(@)
+all(x, axis=@)
+any(x, axis=@)
+count_nonzero(x, axis=@)
+max(x, axis=@)
+mean(x, axis=@)
+min(x, axis=@)
+prod(x, axis=@)
+std(x, axis=@)
+sum(x, axis=@)
+var(x, axis=@)
+linalg.vector_norm(x, axis=@)
+fft.fftn(x, s=@, axes=(0, 1))
+fft.fftn(x, axes=@)
+fft.ifftn(x, s=@, axes=(0, 1))
+fft.ifftn(x, axes=@)
+fft.rfftn(x, s=@, axes=(0, 1))
+fft.rfftn(x, axes=@)
+fft.irfftn(x, s=@, axes=(0, 1))
+fft.irfftn(x, axes=@)
+fft.fftshift(x, axes=@)
+fft.ifftshift(x, axes=@)
+median(x, axis=@)
+nanmax(x, axis=@)
+nanmin(x, axis=@)
+nanmean(x, axis=@)
+nanmedian(x, axis=@)
+nanprod(x, axis=@)
+nanstd(x, axis=@)
+nansum(x, axis=@)
+nanvar(x, axis=@)
+gradient(x, axis=@)
+quantile(x, 0.5, axis=@)
+nanquantile(x, 0.5, axis=@)
+transpose(x, axes=@)
 """),
 )
 def test_what_is_no_sequence_of_integers(call):
@@ -374,6 +522,23 @@ ones_like(x, dtype=@)
 result_type(int8, @)
 zeros((2,), dtype=@)
 zeros_like(x, dtype=@)
+sum(x, dtype=@)
+prod(x, dtype=@)
+cumulative_sum(v, dtype=@)
+cumulative_prod(v, dtype=@)
+linalg.trace(x, dtype=@)
+fft.fftfreq(3, dtype=@)
+fft.rfftfreq(3, dtype=@)
+cumprod(v, dtype=@)
+cumsum(v, dtype=@)
+logspace(0, 1, 3, dtype=@)
+nancumprod(x, dtype=@)
+nancumsum(x, dtype=@)
+nanmean(x, dtype=@)
+nanprod(x, dtype=@)
+nanstd(x, dtype=@)
+nansum(x, dtype=@)
+nanvar(x, dtype=@)
 """),
 )
 def test_what_is_no_dtype(call):
@@ -407,6 +572,9 @@ ones((2,), device=@)
 ones_like(x, device=@)
 zeros((2,), device=@)
 zeros_like(x, device=@)
+fft.fftfreq(3, device=@)
+fft.rfftfreq(3, device=@)
+logspace(0, 1, 3, device=@)
 """),
 )
 def test_what_is_no_device_of_this_machine(call):
@@ -454,6 +622,54 @@ def test_what_is_no_layout_for_the_shape(call):
         (space()[0]["bits"], ValueError, padding.format("BitPattern(0x1, 'int8')")),
     ]:
         check(call, wrong, error, message)
+
+
+@pytest.mark.parametrize(
+    "call",
+    templates("""
+all(x, keepdims=@)
+any(x, keepdims=@)
+argmax(x, keepdims=@)
+argmin(x, keepdims=@)
+count_nonzero(x, keepdims=@)
+max(x, keepdims=@)
+mean(x, keepdims=@)
+min(x, keepdims=@)
+prod(x, keepdims=@)
+std(x, keepdims=@)
+sum(x, keepdims=@)
+var(x, keepdims=@)
+linalg.matrix_norm(x, keepdims=@)
+linalg.vector_norm(x, keepdims=@)
+median(x, keepdims=@)
+nanmax(x, keepdims=@)
+nanmin(x, keepdims=@)
+nanmean(x, keepdims=@)
+nanmedian(x, keepdims=@)
+nanprod(x, keepdims=@)
+nanstd(x, keepdims=@)
+nansum(x, keepdims=@)
+nanvar(x, keepdims=@)
+nanargmax(x, keepdims=@)
+nanargmin(x, keepdims=@)
+quantile(x, 0.5, keepdims=@)
+nanquantile(x, 0.5, keepdims=@)
+argsort(x, descending=@)
+argsort(x, stable=@)
+sort(x, descending=@)
+sort(x, stable=@)
+cumulative_prod(v, include_initial=@)
+cumulative_sum(v, include_initial=@)
+isin(x, x, invert=@)
+linalg.cholesky(q, upper=@)
+linalg.svd(x, full_matrices=@)
+logspace(0, 1, endpoint=@)
+"""),
+)
+def test_what_is_neither_true_nor_false(call):
+    argument = re.search(r"(\w+)=@", call)[1]
+    for wrong, came in [("no", "'no'"), (1, "1"), (0.0, "0.0"), (None, "None"), ([], "[]")]:
+        check(call, wrong, TypeError, f"{argument} must be True or False, got {came}")
 
 
 @pytest.mark.parametrize(
@@ -1369,7 +1585,7 @@ add(1, 2)
 add(b, b)
     TypeError: add: only numeric dtypes are allowed, got bool, bool
 add(i8, 300)
-    OverflowError: add: the Python scalar 300 does not fit int8
+    OverflowError: add: the Python integer 300 does not fit int8
 atan2(i, i)
     TypeError: atan2: only real floating dtypes are allowed, got int64, int64
 bitwise_and(v, v)
@@ -1385,15 +1601,21 @@ clip(v, z)
 clip(v, 1j)
     TypeError: clip: only real numeric dtypes are allowed, got float64, complex
 clip(i8, 300)
-    OverflowError: clip: the Python scalar 300 does not fit int8
+    OverflowError: clip: the Python integer 300 does not fit int8
 clip(i, 2**70)
-    OverflowError: clip: the Python scalar 1180591620717411303424 does not fit int64
+    OverflowError: clip: the Python integer 1180591620717411303424 does not fit int64
 clip(b, False, True)
     TypeError: clip: only real numeric dtypes are allowed, got bool, bool, bool
 imag(b)
     TypeError: imag: only numeric dtypes are allowed, got bool
 conj(b)
     TypeError: conj: only numeric dtypes are allowed, got bool
+add(v, 10**400)
+    OverflowError: add: the Python integer of 1329 bits does not fit float64
+where(b, v, 10**400)
+    OverflowError: where: the Python integer of 1329 bits does not fit float64
+clip(v, 0, 10**5000)
+    OverflowError: clip: the Python integer of 16610 bits does not fit float64
 """
 
 # Chapters whose words are their own matter: here, that the function and what came are named.
@@ -1469,7 +1691,48 @@ sort(s)
 argsort(z)
     TypeError: argsort: …complex128
 isin("a", v)
-    TypeError: …a tensor holds numbers, got str
+    TypeError: isin: operands must be tensors or Python scalars, got str
+var(x, correction="a")
+    TypeError: var: correction must be a real number, got 'a'
+var(x, correction=None)
+    TypeError: var: correction must be a real number, got None
+std(x, correction=1j)
+    TypeError: std: correction must be a real number, got 1j
+sum(x, keepdims="a")
+    TypeError: sum: keepdims must be True or False, got 'a'
+cumulative_sum(z, dtype=float64)
+    TypeError: cumulative_sum: complex128 cannot become float64; take real() or abs() first
+cumulative_prod(v, dtype=bool)
+    TypeError: cumulative_prod: dtype must be numeric, got bool
+diff(v, append=x)
+    ValueError: diff: shapes may differ along axis 0 only, got (2, 3) beside (3,)
+argmax(x, axis=(0, 1))
+    TypeError: argmax: axis must be an integer, got (0, 1)
+searchsorted(v, v, sorter=v)
+    TypeError: searchsorted: sorter must have an integer dtype, got float64
+searchsorted(v2, v, sorter=far)
+    IndexError: searchsorted: sorter holds positions outside x1 of shape (2,)
+searchsorted(v, v, sorter=zi)
+    ValueError: searchsorted: x1 must have rank 1 and sorter its shape, got shapes (3,) and
+    (2,)
+isin(1, 2)
+    TypeError: isin: at least one operand must be a tensor, got only Python scalars
+sum(x, keepdims=None)
+    TypeError: sum: keepdims must be True or False, got None
+sort(x, descending="a")
+    TypeError: sort: descending must be True or False, got 'a'
+argsort(x, stable=None)
+    TypeError: argsort: stable must be True or False, got None
+isin(i, i, invert="a")
+    TypeError: isin: invert must be True or False, got 'a'
+cumulative_sum(v, include_initial=2)
+    TypeError: cumulative_sum: include_initial must be True or False, got 2
+searchsorted(i8, 300)
+    OverflowError: searchsorted: the Python integer 300 does not fit int8
+var(x, correction=10**400)
+    OverflowError: var: the Python integer of 1329 bits does not fit float64
+all(x, keepdims=0)
+    TypeError: all: keepdims must be True or False, got 0
 """
 
 LINEAR_ALGEBRA = """
@@ -1488,17 +1751,17 @@ tensordot(b, b, axes=1)
 vecdot(v, v2)
     ValueError: vecdot: sizes along axis -1 differ in shapes (3,) and (2,)
 vecdot(v, v, axis=0)
-    ValueError: vecdot: …0
+    AxisError: vecdot: axis must be negative and inside both shapes (3,) and (3,), got 0
 vecdot(v, v, axis=-2)
-    ValueError: vecdot: …-2
+    AxisError: vecdot: axis must be negative and inside both shapes (3,) and (3,), got -2
 vecdot(s, s)
-    ValueError: vecdot: …-1
+    AxisError: vecdot: axis must be negative and inside both shapes () and (), got -1
 vecdot(b, b)
     TypeError: vecdot: …bool, bool
 linalg.cholesky(v)
     ValueError: cholesky: …(3,)
 linalg.cross(s, s)
-    ValueError: cross: …()
+    AxisError: cross: axis must be negative and inside both shapes () and (), got -1
 linalg.cross(b, b)
     TypeError: cross: …bool, bool
 linalg.det(v)
@@ -1529,6 +1792,116 @@ linalg.vector_norm(i)
     TypeError: vector_norm: …int64
 linalg.trace(v)
     ValueError: …needs a rank of at least 2, got shape (3,)
+tensordot(x, x, axes=3)
+    ValueError: tensordot: axes must be from 0 to 2 (the ranks), got 3
+tensordot(x, x, axes=-1)
+    ValueError: tensordot: axes must be from 0 to 2 (the ranks), got -1
+tensordot(x, x, axes=1.0)
+    TypeError: tensordot: axes must be an integer or two sequences of integers, got 1.0
+tensordot(x, x, axes=None)
+    TypeError: tensordot: axes must be an integer or two sequences of integers, got None
+tensordot(x, x, axes="ab")
+    TypeError: tensordot: axes must be an integer or two sequences of integers, got 'ab'
+tensordot(x, x, axes=((0,), (1,)))
+    ValueError: tensordot: sizes along axes (0,) of shape (2, 3) and (1,) of shape (2, 3)
+    differ
+tensordot(x, x, axes=((0, 0), (0, 0)))
+    ValueError: tensordot: axes must not name a dimension twice, got (0, 0)
+tensordot(x, x, axes=((0,), (0, 1)))
+    ValueError: tensordot: axes must be equally many of each operand, got (0,) and (0, 1)
+linalg.cholesky(x)
+    ValueError: cholesky: matrices must be square, got shape (2, 3)
+linalg.cholesky(q - 3)
+    LinAlgError: cholesky: Matrix is not positive definite
+linalg.det(x)
+    ValueError: det: matrices must be square, got shape (2, 3)
+linalg.eig(x)
+    ValueError: eig: matrices must be square, got shape (2, 3)
+linalg.eig(q * nan)
+    LinAlgError: eig: Array must not contain infs or NaNs
+linalg.eigh(x)
+    ValueError: eigh: matrices must be square, got shape (2, 3)
+linalg.eigvals(x)
+    ValueError: eigvals: matrices must be square, got shape (2, 3)
+linalg.eigvals(q * nan)
+    LinAlgError: eigvals: Array must not contain infs or NaNs
+linalg.eigvalsh(x)
+    ValueError: eigvalsh: matrices must be square, got shape (2, 3)
+linalg.inv(q)
+    LinAlgError: inv: Singular matrix
+linalg.inv(x)
+    ValueError: inv: matrices must be square, got shape (2, 3)
+linalg.matrix_power(x, 2)
+    ValueError: matrix_power: matrices must be square, got shape (2, 3)
+linalg.matrix_power(q, -1)
+    LinAlgError: matrix_power: Singular matrix
+linalg.slogdet(x)
+    ValueError: slogdet: matrices must be square, got shape (2, 3)
+linalg.solve(q, v2)
+    LinAlgError: solve: Singular matrix
+linalg.solve(x, v2)
+    ValueError: solve: matrices must be square, got shape (2, 3)
+linalg.solve(q, v)
+    ValueError: solve: shapes (2, 2) and (3,) do not match as (…, m, m) and (m,) or (…, m, k)
+linalg.solve(q, zeros((2, 3, 4)))
+    ValueError: solve: shapes (2, 2) and (2, 3, 4) do not match as (…, m, m) and (m,) or (…, m,
+    k)
+linalg.solve(q + eye(2), asarray(1.0))
+    ValueError: solve: shapes (2, 2) and () do not match as (…, m, m) and (m,) or (…, m, k)
+linalg.svd(q * nan)
+    LinAlgError: svd: SVD did not converge
+linalg.matrix_rank(q * nan)
+    LinAlgError: matrix_rank: SVD did not converge
+linalg.pinv(q * nan)
+    LinAlgError: pinv: SVD did not converge
+linalg.cross(v, v2)
+    ValueError: cross: sizes along axis -1 must be 3, got shapes (3,) and (2,)
+linalg.cross(v2, v2)
+    ValueError: cross: sizes along axis -1 must be 3, got shapes (2,) and (2,)
+linalg.outer(x, v)
+    ValueError: outer: both operands must have rank 1, got shapes (2, 3) and (3,)
+linalg.matrix_norm(x, ord="foo")
+    ValueError: matrix_norm: ord must be 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, got 'foo'
+linalg.matrix_norm(x, ord=3)
+    ValueError: matrix_norm: ord must be 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, got 3.0
+linalg.matrix_norm(x, ord=[1])
+    TypeError: matrix_norm: ord must be a real number, got [1]
+linalg.matrix_rank(q, rtol="a")
+    TypeError: matrix_rank: rtol must be a real number or a tensor, got 'a'
+linalg.matrix_rank(q, rtol=x)
+    ValueError: matrix_rank: rtol of shape (2, 3) does not fit a stack of shape ()
+linalg.pinv(q, rtol="a")
+    TypeError: pinv: rtol must be a real number or a tensor, got 'a'
+linalg.pinv(q, rtol=v)
+    ValueError: pinv: rtol of shape (3,) does not fit a stack of shape ()
+linalg.qr(x, mode="foo")
+    ValueError: qr: mode must be 'reduced' or 'complete', got 'foo'
+linalg.vector_norm(v, ord="foo")
+    TypeError: vector_norm: ord must be a real number, got 'foo'
+linalg.vector_norm(v, ord=None)
+    TypeError: vector_norm: ord must be a real number, got None
+linalg.vector_norm(v, axis=(0, 0))
+    ValueError: vector_norm: axis must not name a dimension twice, got (0, 0)
+linalg.cholesky(q, upper="a")
+    TypeError: cholesky: upper must be True or False, got 'a'
+linalg.svd(x, full_matrices=None)
+    TypeError: svd: full_matrices must be True or False, got None
+linalg.trace(b[None])
+    TypeError: trace: only numeric dtypes are allowed, got bool
+linalg.trace(x, dtype=bool)
+    TypeError: trace: dtype must be numeric, got bool
+linalg.trace(z[None], dtype=float64)
+    TypeError: trace: complex128 cannot become float64; take real() or abs() first
+linalg.matrix_norm(x, keepdims="a")
+    TypeError: matrix_norm: keepdims must be True or False, got 'a'
+linalg.vector_norm(v, keepdims="a")
+    TypeError: vector_norm: keepdims must be True or False, got 'a'
+linalg.vector_norm(v, ord=nan)
+    ValueError: vector_norm: ord must be a real number, got nan
+linalg.vector_norm(v, ord=10**400)
+    OverflowError: vector_norm: the Python integer of 1329 bits does not fit float64
+tensordot(x, x, axes=True)
+    TypeError: tensordot: axes must be an integer or two sequences of integers, got True
 """
 
 FOURIER_TRANSFORMS = """
@@ -1546,8 +1919,10 @@ fft.ifft(i)
     TypeError: ifft: …int64
 fft.fftn(x, norm="a")
     ValueError: fftn: …'a'
-fft.fftn(s)
-    ValueError: fftn: …()
+fft.rfftn(s)
+    ValueError: rfftn: needs at least one axis, got shape () and axes None
+fft.irfftn(s)
+    ValueError: irfftn: needs at least one axis, got shape () and axes None
 fft.ifftn(i)
     TypeError: ifftn: …int64
 fft.rfft(z)
@@ -1565,9 +1940,269 @@ fft.fftshift(x, axes=2)
 fft.ifftshift(x, axes=(0, 0))
     ValueError: ifftshift: …(0, 0)
 fft.fftfreq(3, dtype="x")
-    TypeError: …dtype must be a dtype of this namespace, got 'x'
+    TypeError: fftfreq: dtype must be a dtype of this namespace, got 'x'
 fft.rfftfreq(3, device="gpu")
-    ValueError: …device must be one of those available (cpu), got 'gpu'
+    ValueError: rfftfreq: device must be one of those available (cpu), got 'gpu'
+fft.fft(v, n=0)
+    ValueError: fft: n must be at least 1, got 0
+fft.fft(v, n=-1)
+    ValueError: fft: n must be at least 1, got -1
+fft.fft(zeros((0,)))
+    ValueError: fft: sizes along axes (0,) must be at least 1, got (0,) for shape (0,)
+fft.fft(v, n=2**60)
+    ValueError: fft: shape (1152921504606846976,) of complex128 spans more than 2**63 - 1 bytes
+fft.rfft(v, n=-1)
+    ValueError: rfft: n must be at least 1, got -1
+fft.irfft(v[:1])
+    ValueError: irfft: sizes along axes (0,) must be at least 1, got (0,) for shape (1,)
+fft.irfft(v, n=0)
+    ValueError: irfft: n must be at least 1, got 0
+fft.hfft(v[:1])
+    ValueError: hfft: sizes along axes (0,) must be at least 1, got (0,) for shape (1,)
+fft.fftn(x, s=(2,), axes=(0, 1))
+    ValueError: fftn: s and axes must be equally many, got (2,) and (0, 1)
+fft.fftn(x, axes=(0, 0))
+    ValueError: fftn: axes must not name a dimension twice, got (0, 0)
+fft.fftn(x, s=(0, 2), axes=(0, 1))
+    ValueError: fftn: sizes along axes (0, 1) must be at least 1, got (0, 2) for shape (2, 3)
+fft.fftn(x, s=(-2, 2), axes=(0, 1))
+    ValueError: fftn: sizes along axes (0, 1) must be at least 1, got (-2, 2) for shape (2, 3)
+fft.fftn(x, s=(1, 2, 3))
+    ValueError: fftn: s needs axes, one for each size
+fft.rfftn(x, axes=())
+    ValueError: rfftn: needs at least one axis, got shape (2, 3) and axes ()
+fft.irfftn(x, s=(0,), axes=(0,))
+    ValueError: irfftn: sizes along axes (0,) must be at least 1, got (0,) for shape (2, 3)
+fft.fftfreq(0)
+    ValueError: fftfreq: n must be at least 1, got 0
+fft.fftfreq(-1)
+    ValueError: fftfreq: n must be at least 1, got -1
+fft.fftfreq(3, d="a")
+    TypeError: fftfreq: d must be a real number, got 'a'
+fft.fftfreq(3, d=0)
+    ValueError: fftfreq: d must not be 0
+fft.fftfreq(3, dtype=int8)
+    TypeError: fftfreq: dtype must be real floating, got int8
+fft.rfftfreq(-1)
+    ValueError: rfftfreq: n must be at least 1, got -1
+"""
+
+BEYOND = """
+logspace("a", 2)
+    TypeError: …'a'
+logspace(0, 2, num=-1)
+    ValueError: logspace: num must not be negative, got -1
+logspace(0, 2, num=2.0)
+    TypeError: logspace: num must be an integer, got 2.0
+logspace(0, 2, base="a")
+    TypeError: logspace: base must be a number, got 'a'
+logspace(0, 2, base=10**400)
+    OverflowError: logspace: the Python integer of 1329 bits does not fit float64
+logspace(0, 2, dtype="x")
+    TypeError: logspace: dtype must be a dtype of this namespace, got 'x'
+logspace(0, 2, device="gpu")
+    ValueError: logspace: device must be one of those available (cpu), got 'gpu'
+logspace(0, 2j, dtype=float64)
+    TypeError: logspace: complex128 cannot become float64; take real() or abs() first
+logspace(0, 2, endpoint="no")
+    TypeError: logspace: endpoint must be True or False, got 'no'
+bincount(v)
+    TypeError: bincount: only integral dtypes are allowed, got float64
+bincount(i - 2)
+    ValueError: bincount: the integers must not be negative
+bincount(cube)
+    TypeError: bincount: only integral dtypes are allowed, got float64
+bincount(zi, v)
+    ValueError: bincount: needs weights of the same shape, got (3,) for (2,)
+bincount(zi, asarray([1j, 2]))
+    TypeError: bincount: complex128 cannot become float64; take real() or abs() first
+bincount(zi, minlength=-1)
+    ValueError: bincount: minlength must not be negative, got -1
+bincount(zi, minlength=1.0)
+    TypeError: bincount: minlength must be an integer, got 1.0
+bincount(x)
+    TypeError: bincount: only integral dtypes are allowed, got float64
+diag(s)
+    ValueError: diag: needs a rank of 1 or 2, got shape ()
+diag(cube)
+    ValueError: diag: needs a rank of 1 or 2, got shape (2, 3, 4)
+diag(x, k=1.0)
+    TypeError: diag: k must be an integer, got 1.0
+diag(v, k=2**62)
+    ValueError: diag: shape: the sizes (4611686018427387907, 4611686018427387907), with 1 for
+    0, multiply to more than 2**63 - 1
+einsum(x, x)
+    TypeError: einsum: the first argument must be the subscripts, got a tensor of float64 and
+    shape (2, 3)
+einsum("i")
+    ValueError: einsum: operands must be at least one tensor, got none
+einsum("ij", v)
+    ValueError: einsum: 'ij' does not fit shapes (3,): Einstein sum subscript i does not
+    contain the correct number of indices for operand 0.
+einsum("i,i", v, v2)
+    ValueError: einsum: 'i,i' does not fit shapes (3,), (2,): Size of label 'i' for operand 1
+    (3) does not match previous terms (2).
+einsum("a$b", x)
+    ValueError: einsum: 'a$b' does not fit shapes (2, 3): Character $ is not a valid symbol.
+einsum("ij->k", x)
+    ValueError: einsum: 'ij->k' does not fit shapes (2, 3): Output character k did not appear
+    in the input
+gradient(s)
+    ValueError: gradient: needs a rank of at least 1, got shape ()
+gradient(v2[:1])
+    ValueError: gradient: Shape of array too small to calculate a numerical gradient, at least
+    (edge_order + 1) elements are required.
+gradient(v, 1, 2)
+    ValueError: gradient: distances must be none, one, or one for each axis, got 2
+gradient(v, "a")
+    TypeError: gradient: distances must be a real number, got 'a'
+gradient(v, v2)
+    ValueError: gradient: when 1d, distances must match the length of the corresponding
+    dimension
+gradient(v, x)
+    ValueError: gradient: distances must be either scalars or 1d
+gradient(v, [1, "a", 2])
+    TypeError: gradient: a tensor holds numbers, got str
+gradient(v, axis=1.0)
+    TypeError: gradient: axis must be an integer or a sequence of integers, got 1.0
+gradient(x, axis=(0, 0))
+    ValueError: gradient: axis must not name a dimension twice, got (0, 0)
+gradient(v, edge_order=3)
+    ValueError: gradient: edge_order must be 1 or 2, got 3
+gradient(v, edge_order=1.0)
+    TypeError: gradient: edge_order must be an integer, got 1.0
+pad(x, -1)
+    ValueError: pad: pad_width must not be negative, got -1
+pad(x, 1.0)
+    TypeError: pad: pad_width must be integers, got 1.0
+pad(x, "a")
+    TypeError: pad: pad_width must be integers, got 'a'
+pad(x, ((1, 1),) * 3)
+    ValueError: pad: pad_width must be a number, a pair or 2 pairs, got ((1, 1), (1, 1), (1,
+    1))
+pad(x, {2: 1})
+    AxisError: pad: axis must be at least -2 and below 2, got 2
+pad(x, {"a": 1})
+    TypeError: pad: pad_width must be an integer, got 'a'
+pad(x, 1, "mean")
+    ValueError: pad: mode must be one of constant, edge, reflect, symmetric, wrap, got 'mean'
+pad(x, 1, None)
+    ValueError: pad: mode must be one of constant, edge, reflect, symmetric, wrap, got None
+pad(none, 1, "edge")
+    ValueError: pad: mode 'edge' cannot extend dimension 0 of size 0
+pad(x, 1, constant_values="a")
+    TypeError: pad: constant_values must be numbers, got 'a'
+pad(x, 1, constant_values=1j)
+    TypeError: pad: complex cannot be written into float64; take real() first
+pad(i8, 1, constant_values=300)
+    OverflowError: pad: the Python integer 300 does not fit int8
+pad(x, 2**62)
+    ValueError: pad: shape: the sizes (9223372036854775810, 9223372036854775811), with 1 for 0,
+    multiply to more than 2**63 - 1
+put_along_axis(v, v, 1)
+    TypeError: put_along_axis: only integral dtypes are allowed as indices, got float64
+put_along_axis(v, x, 1)
+    TypeError: put_along_axis: only integral dtypes are allowed as indices, got float64
+put_along_axis(v, far, 1)
+    IndexError: put_along_axis: index 9 is outside a dimension of size 3
+put_along_axis(v, zi, 1j)
+    TypeError: put_along_axis: complex cannot be written into float64; take real() first
+put_along_axis(v, zi, "a")
+    TypeError: put_along_axis: value must be a tensor, an array or numbers, got 'a'
+put_along_axis(v, zi, v)
+    ValueError: put_along_axis: a value of shape (3,) cannot be broadcast to (2,)
+put_along_axis(ro, zi, 1)
+    ValueError: put_along_axis: the tensor is read-only; copy() it first
+put_along_axis(v, zi, 1, axis=1)
+    AxisError: put_along_axis: axis must be at least -1 and below 1, got 1
+put_along_axis(v, zi, 1, axis=0.0)
+    TypeError: put_along_axis: axis must be an integer, got 0.0
+put_along_axis(i8, zi, 300)
+    OverflowError: put_along_axis: the Python integer 300 does not fit int8
+transpose(x, axes=(0, 0))
+    ValueError: transpose: axes must not name a dimension twice, got (0, 0)
+transpose(x, axes=(0,))
+    ValueError: transpose: axes must be 2, the rank, got (0,)
+transpose(x, axes=(0, 2))
+    AxisError: transpose: axes must be at least -2 and below 2, got 2
+transpose(x, axes="ab")
+    TypeError: transpose: axes must be an integer or a sequence of integers, got 'ab'
+cumsum(x, axis=2)
+    AxisError: cumsum: axis must be at least -2 and below 2, got 2
+cumsum(x, axis=True)
+    TypeError: cumsum: axis must be an integer, got True
+cumsum(z, dtype=float64)
+    TypeError: cumsum: complex128 cannot become float64; take real() or abs() first
+cumprod(x, dtype=bool)
+    TypeError: cumprod: dtype must be numeric, got bool
+nancumsum(x, axis=1.0)
+    TypeError: nancumsum: axis must be an integer, got 1.0
+nancumprod(x, dtype="x")
+    TypeError: nancumprod: dtype must be a dtype of this namespace, got 'x'
+median(z)
+    TypeError: median: only real numeric dtypes are allowed, got complex128
+median(x, axis=1.0)
+    TypeError: median: axis must be an integer or a sequence of integers, got 1.0
+median(x, keepdims=1)
+    TypeError: median: keepdims must be True or False, got 1
+nanmedian(b)
+    TypeError: nanmedian: only real numeric dtypes are allowed, got bool
+nansum(x, dtype="x")
+    TypeError: nansum: dtype must be a dtype of this namespace, got 'x'
+nansum(z, dtype=float64)
+    TypeError: nansum: complex128 cannot become float64; take real() or abs() first
+nansum(x, axis=2)
+    AxisError: nansum: axis must be at least -2 and below 2, got 2
+nanprod(x, dtype=bool)
+    TypeError: nanprod: dtype must be numeric, got bool
+nanmin(none)
+    ValueError: nanmin: no elements along axis (0, 1) of shape (0, 3)
+nanmax(z)
+    TypeError: nanmax: only real numeric dtypes are allowed, got complex128
+nanmean(x, dtype=int8)
+    TypeError: nanmean: dtype must be floating-point, got int8
+nanmean(x, dtype="x")
+    TypeError: nanmean: dtype must be a dtype of this namespace, got 'x'
+nanmean(b)
+    TypeError: nanmean: only numeric dtypes are allowed, got bool
+nanmean(z, dtype=float64)
+    TypeError: nanmean: complex128 cannot become float64; take real() or abs() first
+nanvar(z)
+    TypeError: nanvar: only real numeric dtypes are allowed, got complex128
+nanvar(x, correction="a")
+    TypeError: nanvar: correction must be a real number, got 'a'
+nanvar(x, dtype=int8)
+    TypeError: nanvar: dtype must be floating-point, got int8
+nanstd(x, ddof=None)
+    TypeError: nanstd: correction must be a real number, got None
+nanstd(b)
+    TypeError: nanstd: only real numeric dtypes are allowed, got bool
+nanargmin(x * nan)
+    ValueError: nanargmin: all elements along axis None are NaN
+nanargmin(x, axis=(0, 1))
+    TypeError: nanargmin: axis must be an integer, got (0, 1)
+nanargmax(none)
+    ValueError: nanargmax: no elements along axis (0, 1) of shape (0, 3)
+quantile(x, 2)
+    ValueError: quantile: q must be from 0 to 1, got 2
+quantile(x, "a")
+    TypeError: quantile: q must be a real number, or several, got 'a'
+quantile(x, 1j)
+    TypeError: quantile: q must be a real number, or several, got 1j
+quantile(x, None)
+    TypeError: quantile: q must be a real number, or several, got None
+quantile(x, [0.5, 2])
+    ValueError: quantile: q must be from 0 to 1, got [0.5, 2]
+quantile(x, 0.5, method="a")
+    ValueError: quantile: method must be one of …, got 'a'
+quantile(x, 0.5, method=[])
+    ValueError: quantile: method must be one of …, got []
+quantile(none, 0.5, axis=3)
+    AxisError: quantile: axis must be at least -2 and below 2, got 3
+nanquantile(x, -0.5)
+    ValueError: nanquantile: q must be from 0 to 1, got -0.5
+nanquantile(z, 0.5)
+    TypeError: nanquantile: only real numeric dtypes are allowed, got complex128
 """
 
 OPERATORS = """
@@ -1584,13 +2219,13 @@ x + foreign
 x + v2
     ValueError: add: shapes (2, 3), (2,) do not broadcast together
 i + 2**70
-    OverflowError: add: the Python scalar 1180591620717411303424 does not fit int64
+    OverflowError: add: the Python integer 1180591620717411303424 does not fit int64
 i8 + 300
-    OverflowError: add: the Python scalar 300 does not fit int8
+    OverflowError: add: the Python integer 300 does not fit int8
 u8 + (-1)
-    OverflowError: add: the Python scalar -1 does not fit uint8
+    OverflowError: add: the Python integer -1 does not fit uint8
 i8 * 300
-    OverflowError: multiply: the Python scalar 300 does not fit int8
+    OverflowError: multiply: the Python integer 300 does not fit int8
 b + b
     TypeError: add: only numeric dtypes are allowed, got bool, bool
 ~v
@@ -1616,7 +2251,7 @@ z < 1
 x == v2
     ValueError: equal: shapes (2, 3), (2,) do not broadcast together
 i == 2**70
-    OverflowError: equal: the Python scalar 1180591620717411303424 does not fit int64
+    OverflowError: equal: the Python integer 1180591620717411303424 does not fit int64
 x -= v2
     ValueError: subtract: shapes (2, 3), (2,) do not broadcast together
 i8 += 1.5
@@ -1626,7 +2261,7 @@ i8 += i
     TypeError: add: the result has dtype int64, which an in-place operation cannot put into
     int8; use astype() first
 i8 += 300
-    OverflowError: add: the Python scalar 300 does not fit int8
+    OverflowError: add: the Python integer 300 does not fit int8
 i /= 2
     TypeError: divide: the result has dtype float64, which an in-place operation cannot put into
     int64; use astype() first
@@ -1661,6 +2296,20 @@ big + 1
     cannot be allocated
 v += v2
     ValueError: add: shapes (3,), (2,) do not broadcast together
+x + 10**400
+    OverflowError: add: the Python integer of 1329 bits does not fit float64
+x + 10**5000
+    OverflowError: add: the Python integer of 16610 bits does not fit float64
+10**5000 - x
+    OverflowError: subtract: the Python integer of 16610 bits does not fit float64
+x == 10**5000
+    OverflowError: equal: the Python integer of 16610 bits does not fit float64
+x < 10**5000
+    OverflowError: less: the Python integer of 16610 bits does not fit float64
+v * 10**400
+    OverflowError: multiply: the Python integer of 1329 bits does not fit float64
+x += 10**400
+    OverflowError: add: the Python integer of 1329 bits does not fit float64
 """
 
 METHODS = """
@@ -1746,6 +2395,12 @@ v.__array__(int, copy=False)
 big.copy()
     MemoryError: copy: shape (1073741824, 1048576) of float64 needs 9007199254740992 bytes,
     which cannot be allocated
+np.asarray(z, dtype=float)
+    TypeError: __array__: complex128 cannot become float64; take real() or abs() first
+np.asarray(z, dtype=int)
+    TypeError: __array__: complex128 cannot become int64; take real() or abs() first
+v.__array__(float, copy=2)
+    TypeError: __array__: copy must be True, False or None, got 2
 """
 
 
@@ -1768,6 +2423,7 @@ REFUSED = list(
         SEARCHES_SORTS_SETS_AND_STATISTICS,
         LINEAR_ALGEBRA,
         FOURIER_TRANSFORMS,
+        BEYOND,
         OPERATORS,
         METHODS,
     )

@@ -265,3 +265,9 @@ def test_what_is_too_hard_to_decide_counts_as_overlapping():
     assert HARD[2].is_overlapping
     with pytest.raises(ValueError, match=r"slot: cannot tell which indices of .* share slot"):
         HARD[2].index_of(20 * 10**15)
+
+
+def test_coalesce_takes_layouts_only():
+    for wrong, came in [((2, 3), "tuple"), ("(3,):(1,)", "str"), (None, "NoneType")]:
+        with pytest.raises(TypeError, match=f"layouts: must be Layouts, got {came}"):
+            coalesce(ROWS, wrong)

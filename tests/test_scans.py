@@ -211,11 +211,9 @@ def test_no_difference_is_a_tensor_of_its_own():
 
 def test_refused_arguments_of_diff():
     x = tl.ones((2, 3))
-    with pytest.raises(ValueError, match="diff: n must be an integer that is not negative, got -1"):
+    with pytest.raises(ValueError, match="diff: n must not be negative, got -1"):
         tl.diff(x, n=-1)
-    with pytest.raises(
-        TypeError, match=r"diff: n must be an integer that is not negative, got 1.0"
-    ):
+    with pytest.raises(TypeError, match=r"diff: n must be an integer, got 1.0"):
         tl.diff(x, n=1.0)
     with pytest.raises(TypeError, match=r"diff: axis must be an integer, got 0.0"):
         tl.diff(x, axis=0.0)
@@ -223,7 +221,7 @@ def test_refused_arguments_of_diff():
         tl.diff(x, axis=2)
     with pytest.raises(ValueError, match="diff: axis"):
         tl.diff(tl.ones(()))
-    with pytest.raises(TypeError, match="diff: must be called with a tensor, got int"):
+    with pytest.raises(TypeError, match="diff: prepend must be a tensor, got int"):
         tl.diff(x, prepend=0)
     message = r"diff: shapes may differ along axis 1 only, got \(3, 1\) beside \(2, 3\)"
     with pytest.raises(ValueError, match=message):

@@ -206,7 +206,7 @@ def test_scalars_of_isin():
     with pytest.raises(TypeError, match="isin: at least one operand must be a tensor"):
         tl.isin(3, 3)
     for pair in ((small, 300), (300, small)):
-        with pytest.raises(OverflowError, match="isin: the Python scalar 300 does not fit uint8"):
+        with pytest.raises(OverflowError, match="isin: the Python integer 300 does not fit uint8"):
             tl.isin(*pair)
 
 

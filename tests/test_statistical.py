@@ -186,7 +186,7 @@ def test_positions_along_several_axes_are_refused():
     x = tl.zeros((2, 3, 4))
     for function in (tl.argmin, tl.argmax):
         for axis in ((0, 1), (0,), []):
-            message = f"{function.__name__}: axis must be an integer or None, got "
+            message = f"{function.__name__}: axis must be an integer, got "
             with pytest.raises(TypeError, match=message):
                 function(x, axis=axis)
         with pytest.raises(ValueError, match="no elements"):
@@ -319,7 +319,7 @@ def test_refused_arguments(name):
     with pytest.raises(IndexError, match="axis"):
         function(tl.ones(()), axis=0)
     for axis in (1.5, "a", (0.5,), object):
-        message = f"{name}: axis must be an integer, a sequence of integers or None, got "
+        message = f"{name}: axis must be an integer or a sequence of integers, got "
         with pytest.raises(TypeError, match=message + re.escape(repr(axis))):
             function(x, axis=axis)
     with pytest.raises(TypeError, match=f"{name}: must be called with a tensor, got numpy.ndarray"):
@@ -331,7 +331,7 @@ def test_refused_arguments(name):
 @pytest.mark.parametrize("name", ["sum", "prod", "cumulative_sum", "cumulative_prod"])
 def test_refused_dtypes_of_results(name):
     function, x = getattr(tl, name), tl.ones((3,))
-    message = f"{name}: dtype: must be a dtype of this namespace, got 'bogus'"
+    message = f"{name}: dtype must be a dtype of this namespace, got 'bogus'"
     with pytest.raises(TypeError, match=message):
         function(x, dtype="bogus")
     with pytest.raises(TypeError, match=f"{name}: dtype must be numeric, got bool"):
@@ -373,7 +373,7 @@ def test_correction(dtype, correction):
 def test_refused_corrections():
     for function in (tl.var, tl.std):
         for correction in ("1", None, 1j):
-            message = f"{function.__name__}: correction must be a number, got {correction!r}"
+            message = f"{function.__name__}: correction must be a real number, got {correction!r}"
             with pytest.raises(TypeError, match=message):
                 function(tl.ones((3,)), correction=correction)
         same(function(tl.ones((3,)), correction=np.float32(1)), np.array(0.0))

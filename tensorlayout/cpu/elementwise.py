@@ -211,10 +211,14 @@ def _direct(plan: ElementwisePlan) -> Run:
 
 def _misfit(plan: ElementwisePlan, *operands: Any) -> OverflowError:
     """What to raise where a Python integer does not fit the dtype it is to be taken in."""
-    scalars = ", ".join(str(o) for o in operands if not isinstance(o, Tensor))
-    return OverflowError(
-        f"{plan.operation.name}: the Python scalar {scalars} does not fit {plan.inputs[0]}"
-    )
+    name, dtype = plan.operation.name, plan.inputs[-1]
+    for operand in operands:
+        if not isinstance(operand, Tensor):
+            try:
+                _scalar_in(name, dtype)(operand)
+            except OverflowError as error:
+                return error
+    return OverflowError(f"{name}: a Python integer does not fit {dtype}")
 
 
 Reader = Callable[[tuple[Any, ...]], list[Array]]
@@ -243,8 +247,7 @@ def _scalar_in(name: str, dtype: dtypes.DType) -> Any:
         try:
             return np.asarray(float(value) if bfloat16 else value, dtype)
         except OverflowError:
-            msg = f"{name}: the Python scalar {value} does not fit {dtype}"
-            raise OverflowError(msg) from None
+            raise dtypes.misfit(name, value, dtype) from None
 
     if dtypes.in_category(dtype, "floating-point"):
         return functools.partial(quietly, convert)

@@ -67,6 +67,14 @@ def _expm1(x: Array, out: Array) -> None:
         out[special] = np.exp(x[special]) - 1
 
 
+def _acosh(x: Array, out: Array) -> None:
+    """NumPy before 2.3 gives NaN for both parts of 0 + NaN j; the imaginary one is pi / 2."""
+    np.arccosh(x, out=out)
+    if not _all_finite(x):
+        special = (x.real == 0) & np.isnan(x.imag)
+        out.imag[special] = np.pi / 2
+
+
 def _floor_divide(x: Array, y: Array, out: Array) -> None:
     """NumPy takes the result from the remainder; with infinities the quotient is meant."""
     if _all_finite(x) and _all_finite(y):
@@ -194,6 +202,7 @@ floor_divide = {
     **_in(_floor_divide_narrow, "float16", "bfloat16", "float32"),
     **_in(_floor_divide, "float64"),
 }
+acosh = _in(_acosh, *_COMPLEX) if np.lib.NumpyVersion(np.__version__) < "2.3.0" else None
 log1p = _in(_log1p, *_COMPLEX)
 nextafter = _in(_nextafter_half, "float16")
 pow_ = {

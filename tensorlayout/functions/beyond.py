@@ -22,12 +22,15 @@ Names and parameters are NumPy's. Left out, because whoever calls them brings th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.cpu import beyond
+from tensorlayout.devices import as_device
+from tensorlayout.dtypes import as_dtype
 from tensorlayout.functions import calling
 from tensorlayout.functions.beyond_statistical import mean_dtype
 from tensorlayout.functions.creation import arange, asarray, empty, linspace, zeros
@@ -39,8 +42,8 @@ from tensorlayout.functions.statistical import Axis
 from tensorlayout.functions.utility import any as any_
 from tensorlayout.layout import Layout
 from tensorlayout.plan.library import Library
-from tensorlayout.plan.moving import View
-from tensorlayout.plan.results import normalized_dims
+from tensorlayout.plan.moving import Copy, View
+from tensorlayout.plan.results import named, normalized_dims
 from tensorlayout.tensor import Tensor
 
 __all__ = [
@@ -58,7 +61,14 @@ __all__ = [
 def transpose(x: Tensor, /, axes: Sequence[int] | None = None) -> Tensor:
     """The dimensions in the order `axes`, by default reversed: `permute_dims`. A view."""
     x = calling.tensor("transpose", x)
-    return permute_dims(x, tuple(range(x.ndim))[::-1] if axes is None else axes)
+    if axes is None:
+        return permute_dims(x, tuple(range(x.ndim))[::-1])
+    dims = calling.integers(axes, "transpose", "axes", none=False)
+    given = normalized_dims("transpose", dims, x.ndim, "axes")
+    if len(given) != x.ndim:
+        msg = f"transpose: axes must be {x.ndim}, the rank, got {dims}"
+        raise ValueError(msg)
+    return permute_dims(x, given)
 
 
 # The main diagonal of a square matrix.
@@ -77,13 +87,13 @@ def diag(x: Tensor, /, k: int = 0) -> Tensor:
     >>> tl.diag(tl.asarray([[1, 2], [3, 4]]), k=1)
     Tensor([2], dtype=int64, device='cpu')
     """
-    x = calling.tensor("diag", x)
+    x, k = calling.tensor("diag", x), calling.integer("diag", "k", k)
     if x.ndim not in (1, 2):
         msg = f"diag: needs a rank of 1 or 2, got shape {x.shape}"
         raise ValueError(msg)
     if x.ndim == 1:
         n = x.shape[0] + abs(k)
-        matrix = zeros((n, n), dtype=x.dtype, device=x.device)
+        matrix: Tensor = _on_behalf_of("diag", zeros, (n, n), dtype=x.dtype, device=x.device)
         diag(matrix, k)[...] = x
         return matrix
     below = x[max(0, -k) :, max(0, k) :]
@@ -105,11 +115,16 @@ def put_along_axis(x: Tensor, indices: Tensor, /, values: Any, axis: int = -1) -
     >>> x
     Tensor([[30, 99, 20]], dtype=int64, device='cpu')
     """
-    x, indices = calling.tensor("put_along_axis", x), calling.tensor("put_along_axis", indices)
+    x, indices = (
+        calling.tensor("put_along_axis", x),
+        calling.tensor("put_along_axis", indices, "indices"),
+    )
     if not dtypes.in_category(indices.dtype, "integral"):
         msg = f"put_along_axis: only integral dtypes are allowed as indices, got {indices.dtype}"
         raise TypeError(msg)
-    (dim,) = normalized_dims("put_along_axis", int(axis), x.ndim)
+    (dim,) = normalized_dims(
+        "put_along_axis", calling.integer("put_along_axis", "axis", axis), x.ndim
+    )
     fits = indices.ndim == x.ndim and all(
         n in (1, m) or d == dim for d, (n, m) in enumerate(zip(indices.shape, x.shape, strict=True))
     )
@@ -123,7 +138,17 @@ def put_along_axis(x: Tensor, indices: Tensor, /, values: Any, axis: int = -1) -
         indices if d == dim else reshape(arange(n), [n if e == d else 1 for e in range(x.ndim)])
         for d, n in enumerate(x.shape)
     )
-    setitem(x, key, values)
+    _on_behalf_of("put_along_axis", setitem, x, key, values)
+
+
+def _on_behalf_of(name: str, function: Any, *args: Any, **options: Any) -> Any:
+    """What `function` gives; its errors name the one that was called instead."""
+    try:
+        return function(*args, **options)
+    except (TypeError, ValueError, IndexError, OverflowError, MemoryError) as error:
+        _, _, words = str(error).partition(": ")
+        msg = f"{name}: {words}"
+        raise type(error)(msg) from None
 
 
 _PAD_MODES = ("constant", "edge", "reflect", "symmetric", "wrap")
@@ -157,11 +182,16 @@ def pad(
         raise ValueError(msg)
     widths = _pad_widths(pad_width, x.ndim)
     fillers = _per_side("constant_values", constant_values, x.ndim)
+    if fillers.dtype.kind not in "biufcV":
+        msg = f"pad: constant_values must be numbers, got {calling.shown(constant_values)}"
+        raise TypeError(msg)
     shape = tuple(n + sum(width) for n, width in zip(x.shape, widths, strict=True))
     order = x._spec.layout.minor_to_major
-    result = empty(shape, dtype=x.dtype, device=x.device, layout=order)
+    result: Tensor = _on_behalf_of(
+        "pad", empty, shape, dtype=x.dtype, device=x.device, layout=order
+    )
     inside = [slice(b, b + n) for n, (b, _) in zip(x.shape, widths, strict=True)]
-    setitem(result, tuple(inside), x)
+    _on_behalf_of("pad", setitem, result, tuple(inside), x)
     for dim, (before, after) in enumerate(widths):
         # Dimensions behind this one are padded later, from what is written here.
         for side, cut in ((0, slice(0, before)), (1, slice(shape[dim] - after, shape[dim]))):
@@ -169,7 +199,7 @@ def pad(
                 continue
             target = (*[slice(None)] * dim, cut, *inside[dim + 1 :])
             if mode == "constant":
-                setitem(result, target, fillers[dim, side])
+                _on_behalf_of("pad", setitem, result, target, fillers[dim, side].item())
                 continue
             source = _padding_sources(x.shape[dim], widths[dim], mode, dim)[cut]
             setitem(result, target, result[(*target[:dim], source, *target[dim + 1 :])])
@@ -187,11 +217,14 @@ def _padding_sources(n: int, width: tuple[int, int], mode: str, dim: int) -> Any
 
 def _pad_widths(given: Any, ndim: int) -> list[tuple[int, int]]:
     if isinstance(given, Mapping):
-        named = {normalized_dims("pad", int(d), ndim)[0]: pair for d, pair in given.items()}
+        named = {
+            normalized_dims("pad", calling.integer("pad", "pad_width", d), ndim)[0]: pair
+            for d, pair in given.items()
+        }
         given = [_per_side("pad_width", named.get(d, 0), 1)[0] for d in range(ndim)]
     widths = _per_side("pad_width", given, ndim)
     if widths.dtype.kind not in "iu":
-        msg = f"pad: pad_width must be integers, got {given}"
+        msg = f"pad: pad_width must be integers, got {calling.shown(given)}"
         raise TypeError(msg)
     if (widths < 0).any():
         msg = f"pad: pad_width must not be negative, got {given}"
@@ -208,6 +241,7 @@ def _per_side(name: str, given: Any, ndim: int) -> Any:
         raise ValueError(msg) from None
 
 
+_WEIGHTS, _POWERS = Copy("bincount"), Copy("logspace")
 _EINSUM = Library("einsum", "any", beyond.einsum)
 _GRADIENT = Library("gradient", "floating-point", beyond.gradient, rank=1)
 _BINCOUNT = Library("bincount", "integral", beyond.bincount)
@@ -226,9 +260,9 @@ def einsum(subscripts: str, /, *operands: Tensor) -> Tensor:
     Tensor([21, 43], dtype=int64, device='cpu')
     """
     if not isinstance(subscripts, str):
-        msg = f"einsum: the first argument must be the subscripts, got {type(subscripts).__name__}"
+        msg = f"einsum: the first argument must be the subscripts, got {calling.shown(subscripts)}"
         raise TypeError(msg)
-    given = calling.tensors("einsum", operands)
+    given = calling.tensors("einsum", operands, "operands")
     try:
         found: Tensor = calling.library(_EINSUM, *given, subscripts=subscripts)
     except ValueError as error:
@@ -254,28 +288,34 @@ def gradient(
     x = calling.tensor("gradient", x)
     kind = mean_dtype("gradient", x, None)
     wide = astype(x, kind, copy=False)
-    dims = normalized_dims("gradient", calling.integers(axis), x.ndim)
-    coordinates = [asarray(d) for d in distances if np.ndim(d)]
-    numbers = tuple(float(d) for d in distances if not np.ndim(d))
+    dims = normalized_dims("gradient", calling.integers(axis, "gradient"), x.ndim)
+    if len(distances) not in (0, 1, len(dims)):
+        msg = f"gradient: distances must be none, one, or one for each axis, got {len(distances)}"
+        raise ValueError(msg)
+    coordinates = [_on_behalf_of("gradient", asarray, d) for d in distances if np.ndim(d)]
+    numbers = tuple(_distance(d) for d in distances if not np.ndim(d))
+    order = calling.integer("gradient", "edge_order", edge_order)
+    if order not in (1, 2):
+        msg = f"gradient: edge_order must be 1 or 2, got {order}"
+        raise ValueError(msg)
     if coordinates and numbers:  # NumPy takes both at once, one of them as data here
         coordinates = [
             _coordinates(d, x.shape[dim]) for d, dim in zip(distances, dims, strict=False)
         ]
         numbers = ()
-    try:
-        found: Any = calling.library(
-            _GRADIENT, wide, *coordinates, axes=dims, numbers=numbers, edge_order=int(edge_order)
-        )
-    except ValueError as error:
-        msg = f"gradient: {error}"
-        raise ValueError(msg) from None
+    options: Any = {"axes": dims, "numbers": numbers, "edge_order": order}
+    found = named("gradient", partial(calling.library, _GRADIENT, **options), wide, *coordinates)
     if isinstance(found, Tensor):
         return astype(found, kind, copy=False)
     return tuple(astype(part, kind, copy=False) for part in found)
 
 
 def _coordinates(distance: Any, n: int) -> Tensor:
-    return asarray(distance) if np.ndim(distance) else multiply(arange(n), float(distance))
+    return asarray(distance) if np.ndim(distance) else multiply(arange(n), _distance(distance))
+
+
+def _distance(given: Any) -> float:
+    return calling.as_float("gradient", calling.real("gradient", "distances", given))
 
 
 def bincount(x: Tensor, /, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
@@ -288,16 +328,23 @@ def bincount(x: Tensor, /, weights: Tensor | None = None, minlength: int = 0) ->
     if not dtypes.in_category(x.dtype, "integral"):
         msg = f"bincount: only integral dtypes are allowed, got {x.dtype}"
         raise TypeError(msg)
-    if x.ndim != 1 or (weights is not None and weights.shape != x.shape):
-        msg = f"bincount: needs rank 1 and weights of the same shape, got {x.shape}"
+    least = calling.count("bincount", "minlength", minlength)
+    if weights is not None:
+        weights = calling.tensor("bincount", weights, "weights")
+    if x.ndim != 1:
+        msg = f"bincount: needs rank 1, got shape {x.shape}"
+        raise ValueError(msg)
+    if weights is not None and weights.shape != x.shape:
+        msg = f"bincount: needs weights of the same shape, got {weights.shape} for {x.shape}"
         raise ValueError(msg)
     if any_(less(x, 0)):
         msg = "bincount: the integers must not be negative"
         raise ValueError(msg)
     operation, given = _BINCOUNT, [x]
     if weights is not None:
-        operation, given = _BINCOUNT_WEIGHTED, [x, astype(weights, dtypes.float64)]
-    found: Tensor = calling.library(operation, *given, minlength=int(minlength))
+        summed = calling.call(_WEIGHTS, (weights._spec, None, dtypes.float64), (weights,))
+        operation, given = _BINCOUNT_WEIGHTED, [x, summed]
+    found: Tensor = calling.library(operation, *given, minlength=least)
     return found
 
 
@@ -318,5 +365,16 @@ def logspace(
     >>> tl.logspace(0, 3, 4)
     Tensor([   1.,   10.,  100., 1000.], dtype=float64, device='cpu')
     """
-    found = pow(base, linspace(start, stop, num, endpoint=endpoint, device=device))
-    return found if dtype is None else astype(found, dtype)
+    first, last = (
+        calling.number("logspace", argument, given)
+        for argument, given in (("start", start), ("stop", stop))
+    )
+    length = calling.count("logspace", "num", num)
+    closed = calling.truth("logspace", "endpoint", endpoint)
+    where = as_device(device, "logspace: device")
+    kind = None if dtype is None else as_dtype(dtype, "logspace: dtype")
+    exponents = linspace(first, last, length, endpoint=closed, device=where)
+    found = pow(calling.number("logspace", "base", base), exponents)
+    if kind is None:
+        return found
+    return calling.call(_POWERS, (found._spec, None, kind), (found,))

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cpu import quantiles, reducing
+from tensorlayout.cpu import along, quantiles, reducing
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.functions import calling
 from tensorlayout.functions.data_types import astype
@@ -34,8 +34,9 @@ from tensorlayout.functions.elementwise import (
 )
 from tensorlayout.functions.manipulation import broadcast_to, reshape, squeeze
 from tensorlayout.functions.searching import argmax, count_nonzero, where
-from tensorlayout.functions.statistical import Axis, cumulative_prod, cumulative_sum, reduced
+from tensorlayout.functions.statistical import Axis, reduced, scanned
 from tensorlayout.functions.utility import any as any_
+from tensorlayout.plan.along import Along
 from tensorlayout.plan.reducing import Reduce
 from tensorlayout.plan.results import normalized_dims
 from tensorlayout.tensor import Tensor
@@ -67,8 +68,15 @@ _NANMAX = Reduce("nanmax", "real numeric", reducing.greatest_number, identity=Fa
 _NANMEAN = Reduce("nanmean", "numeric", reducing.add, "sum")
 _NANVAR = Reduce("nanvar", "real numeric", reducing.add, "sum")
 _NANSTD = Reduce("nanstd", "real numeric", reducing.add, "sum")
-_NANARGMIN = Reduce("nanargmin", "real numeric", reducing.least_number, identity=False)
-_NANARGMAX = Reduce("nanargmax", "real numeric", reducing.greatest_number, identity=False)
+_NANARGMIN = Reduce("nanargmin", "real numeric", reducing.least_number, identity=False, single=True)
+_NANARGMAX = Reduce(
+    "nanargmax", "real numeric", reducing.greatest_number, identity=False, single=True
+)
+
+_CUMSUM = Along("cumsum", "numeric", along.cumulative_sum, "sum")
+_CUMPROD = Along("cumprod", "numeric", along.cumulative_prod, "sum")
+_NANCUMSUM = Along("nancumsum", "numeric", along.cumulative_sum, "sum")
+_NANCUMPROD = Along("nancumprod", "numeric", along.cumulative_prod, "sum")
 
 
 def _filled(x: Tensor, value: float) -> Tensor:
@@ -101,10 +109,7 @@ def _added(
     operation: Reduce, x: Tensor, identity: int, axis: Axis, dtype: Any, keepdims: bool
 ) -> Tensor:
     x = _filled(calling.tensor(operation.name, x), identity)
-    kind = None if dtype is None else as_dtype(dtype)
-    if kind is not None and dtypes.kind_of(kind) != dtypes.kind_of(x.dtype):
-        x = astype(x, kind)
-    return reduced(operation, x, axis, keepdims, kind)
+    return reduced(operation, x, axis, keepdims, dtype)
 
 
 def nanmin(x: Tensor, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
@@ -135,11 +140,12 @@ def nanargmax(x: Tensor, /, axis: int | None = None, *, keepdims: bool = False) 
 def _position(operation: Reduce, x: Tensor, axis: int | None, keepdims: bool) -> Tensor:
     """Where the extreme is: the first element equal to it."""
     x = calling.tensor(operation.name, x)
+    kept = calling.truth(operation.name, "keepdims", keepdims)
     best = reduced(operation, x, axis, keepdims=True)
     if _may_hold_nan(x) and any_(isnan(best)):
         msg = f"{operation.name}: all elements along axis {axis} are NaN"
         raise ValueError(msg)
-    return argmax(astype(equal(x, best), dtypes.uint8), axis=axis, keepdims=keepdims)
+    return argmax(astype(equal(x, best), dtypes.uint8), axis=axis, keepdims=kept)
 
 
 def nanmean(
@@ -168,7 +174,10 @@ def _total(operation: Reduce, x: Tensor, axis: Axis, keepdims: bool) -> tuple[Te
 
 def mean_dtype(name: str, x: Tensor, dtype: Any) -> DType:
     """The dtype of a mean: the one asked for, that of `x`, or float64."""
-    kind = x.dtype if dtype is None else as_dtype(dtype)
+    kind = x.dtype if dtype is None else as_dtype(dtype, f"{name}: dtype")
+    if x.dtype.kind == "c" and dtypes.in_category(kind, "real floating"):
+        msg = f"{name}: {x.dtype} cannot become {kind}; take real() or abs() first"
+        raise TypeError(msg)
     if dtypes.in_category(kind, "floating-point"):
         return kind
     if dtype is not None:
@@ -213,47 +222,47 @@ def nanstd(
 
 
 def _variance(operation: Reduce, x: Tensor, axis: Axis, less: float, keepdims: bool) -> Tensor:
-    x = calling.tensor(operation.name, x)
+    name = operation.name
+    x = calling.tensor(name, x)
+    reduction = calling.as_float(name, calling.real(name, "correction", less))
     total, count = _total(operation, x, axis, keepdims=True)
     distance = _filled(subtract(astype(x, dtypes.float64), divide(total, count)), 0)
     squares = reduced(operation, multiply(distance, distance), axis, keepdims)
-    divisor = subtract(count if keepdims else reshape(count, squares.shape), float(less))
+    divisor = subtract(count if keepdims else reshape(count, squares.shape), reduction)
     return divide(squares, where(greater(divisor, 0), divisor, float("nan")))
 
 
 def cumsum(x: Tensor, /, axis: int | None = None, *, dtype: Any = None) -> Tensor:
     """The running sums along `axis`, or of all elements in index order; as `cumulative_sum`."""
-    return _running("cumsum", cumulative_sum, x, axis, dtype)
+    return _running(_CUMSUM, x, axis, dtype)
 
 
 def cumprod(x: Tensor, /, axis: int | None = None, *, dtype: Any = None) -> Tensor:
     """The running products along `axis`, or of all elements in index order."""
-    return _running("cumprod", cumulative_prod, x, axis, dtype)
+    return _running(_CUMPROD, x, axis, dtype)
 
 
 def nancumsum(x: Tensor, /, axis: int | None = None, *, dtype: Any = None) -> Tensor:
     """The running sums along `axis`, or of all elements in index order; NaN counts as 0."""
-    return _running("nancumsum", cumulative_sum, x, axis, dtype, 0)
+    return _running(_NANCUMSUM, x, axis, dtype, 0)
 
 
 def nancumprod(x: Tensor, /, axis: int | None = None, *, dtype: Any = None) -> Tensor:
     """The running products along `axis`, or of all elements in index order; NaN counts as 1."""
-    return _running("nancumprod", cumulative_prod, x, axis, dtype, 1)
+    return _running(_NANCUMPROD, x, axis, dtype, 1)
 
 
 def _running(
-    name: str, scan: Any, x: Tensor, axis: int | None, dtype: Any, identity: int | None = None
+    operation: Along, x: Tensor, axis: int | None, dtype: Any, identity: int | None = None
 ) -> Tensor:
-    x = calling.tensor(name, x)
+    x = calling.tensor(operation.name, x)
     if axis is None:
         x = reshape(x, (-1,))
     if identity is not None:
         x = _filled(x, identity)
     if x.dtype == dtypes.bool:
         x = astype(x, dtypes.int64)
-    (dim,) = normalized_dims(name, 0 if axis is None else int(axis), x.ndim)
-    found: Tensor = scan(x, axis=dim, dtype=dtype)
-    return found
+    return scanned(operation, x, 0 if axis is None else axis, dtype, False)
 
 
 _QUANTILES = {
@@ -301,22 +310,36 @@ def nanquantile(
 
 def _quantiles(name: str, x: Tensor, q: Any, axis: Axis, method: str, keepdims: bool) -> Tensor:
     x = calling.tensor(name, x)
-    fractions = np.asarray(q, np.float64)
+    fractions = _fractions(name, q)
     if not ((fractions >= 0) & (fractions <= 1)).all():
-        msg = f"{name}: q must be from 0 to 1, got {q}"
+        msg = f"{name}: q must be from 0 to 1, got {calling.shown(q)}"
         raise ValueError(msg)
     if method not in quantiles.METHODS:
-        msg = f"{name}: method must be one of {', '.join(quantiles.METHODS)}, got {method!r}"
+        known, came = ", ".join(quantiles.METHODS), calling.shown(method)
+        msg = f"{name}: method must be one of {known}, got {came}"
         raise ValueError(msg)
-    dims = normalized_dims(name, calling.integers(axis), x.ndim)
+    dims = normalized_dims(name, calling.integers(axis, name), x.ndim)
+    kept = calling.truth(name, "keepdims", keepdims)
     # A new first dimension, over the fractions, that repeats `x` by stride 0: then a reduction
     # gives them all, in one pass and in the order of `x`.
     wide = broadcast_to(x, (fractions.size, *x.shape))
     static = (tuple(fractions.ravel().tolist()), method, name.startswith("nan"))
     inner = tuple(d + 1 for d in dims)
-    key = (wide._spec, inner, bool(keepdims), mean_dtype(name, x, None), *static)
+    key = (wide._spec, inner, kept, mean_dtype(name, x, None), *static)
     found = calling.call(_QUANTILES[name], key, (wide,))
     return squeeze(found, 0) if fractions.ndim == 0 else _led_by(found, fractions.shape)
+
+
+def _fractions(name: str, q: Any) -> Any:
+    """`q`, a number or numbers in any arrangement, as an array of float64."""
+    try:
+        numbers = np.asarray(q)
+        if numbers.dtype.kind not in "biufV":
+            raise TypeError
+        return numbers.astype(np.float64)
+    except (TypeError, ValueError):
+        msg = f"{name}: q must be a real number, or several, got {calling.shown(q)}"
+        raise TypeError(msg) from None
 
 
 def _led_by(found: Tensor, shape: tuple[int, ...]) -> Tensor:

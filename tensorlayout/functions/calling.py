@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tensorlayout.cpu.memory import shortage, tensor_over
-from tensorlayout.dtypes import SCALARS
+from tensorlayout.dtypes import SCALARS, float64, misfit
 from tensorlayout.plan import Operation, prepared
 from tensorlayout.plan.elementwise import Elementwise, InPlace
 from tensorlayout.plan.library import Library
@@ -182,6 +182,47 @@ def flag(name: str, argument: str, given: Any) -> bool | None:
     raise TypeError(msg)
 
 
+def truth(name: str, argument: str, given: Any) -> bool:
+    """`given`, which must be True or False."""
+    if given is True or given is False:
+        return given
+    if isinstance(given, np.bool_):
+        return bool(given)
+    msg = f"{name}: {argument} must be True or False, got {shown(given)}"
+    raise TypeError(msg)
+
+
+def real(name: str, argument: str, given: Any, kind: str = "a real number") -> Any:
+    """A real number of any library as a Python integer or float."""
+    if type(given) in (int, float):
+        return given
+    if not isinstance(given, (str, bytes, complex)) and not getattr(given, "ndim", 0):
+        for convert in (index, float):
+            try:
+                return convert(given)
+            except TypeError:
+                continue
+    msg = f"{name}: {argument} must be {kind}, got {shown(given)}"
+    raise TypeError(msg)
+
+
+def as_float(name: str, number: Any) -> float:
+    """A real number as a float; OverflowError for an integer beyond all of them."""
+    try:
+        return float(number)
+    except OverflowError:
+        raise misfit(name, number, float64) from None
+
+
+def number(name: str, argument: str, given: Any) -> complex:
+    """A number, of any library, as a Python float or complex."""
+    if isinstance(given, complex):
+        return complex(given)
+    if isinstance(given, Tensor) and given.dtype.kind == "c" and not given.ndim:
+        return complex(given)
+    return as_float(name, real(name, argument, given, "a number"))
+
+
 def is_array(x: Any) -> bool:
     """Whether `x` is an array of another library."""
     return hasattr(x, "__dlpack__") or hasattr(x, "__array__")
@@ -344,14 +385,15 @@ def _ours(other: Any) -> bool:
     return isinstance(other, (Tensor, np.generic, int, float, complex)) or is_array(other)
 
 
-def tensors(name: str, arrays: Sequence[Any]) -> tuple[Tensor, ...]:
-    """A sequence of tensors, at least one."""
+def tensors(name: str, arrays: Sequence[Any], argument: str = "arrays") -> tuple[Tensor, ...]:
+    """A sequence of tensors, at least one; `argument` is what errors call it."""
     if not isinstance(arrays, (tuple, list)):
-        msg = f"{name}: arrays must be a tuple or list of tensors, got {shown(arrays)}"
+        msg = f"{name}: {argument} must be a tuple or list of tensors, got {shown(arrays)}"
         raise TypeError(msg)
     if not arrays:
-        msg = f"{name}: arrays must be at least one tensor, got none"
+        msg = f"{name}: {argument} must be at least one tensor, got none"
         raise ValueError(msg)
     return tuple(
-        x if type(x) is Tensor else tensor(name, x, f"arrays[{i}]") for i, x in enumerate(arrays)
+        x if type(x) is Tensor else tensor(name, x, f"{argument}[{i}]")
+        for i, x in enumerate(arrays)
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-from operator import index
 from typing import Any, NoReturn
 
 import numpy as np
@@ -414,7 +413,7 @@ def arange(
     """
     begin, end = (0, start) if stop is None else (start, stop)
     arguments = {"start": begin, "stop": end, "step": step}
-    first, end, by = (_real("arange", name, given) for name, given in arguments.items())
+    first, end, by = (calling.real("arange", name, given) for name, given in arguments.items())
     if by == 0:
         msg = "arange: step must not be 0"
         raise ValueError(msg)
@@ -438,33 +437,12 @@ def _steps(first: Any, end: Any, by: Any, whole: bool) -> int:
     """How many numbers there are from `first` to before `end`, `by` apart."""
     if whole:
         return int(max(0, -((first - end) // by)))
-    start, stop, step = (_float("arange", n) for n in (first, end, by))
+    start, stop, step = (calling.as_float("arange", n) for n in (first, end, by))
     length = (stop - start) / step
     if not math.isfinite(length):
         msg = f"arange: from {first} to {end} by {by} is no finite number of steps"
         raise ValueError(msg)
     return max(0, math.ceil(length))
-
-
-def _real(name: str, argument: str, given: Any, kind: str = "a real number") -> Any:
-    """A real number of any library as a Python integer or float."""
-    if type(given) in (int, float):
-        return given
-    if not isinstance(given, (str, bytes, complex)) and not getattr(given, "ndim", 0):
-        for convert in (index, float):
-            try:
-                return convert(given)
-            except TypeError:
-                continue
-    msg = f"{name}: {argument} must be {kind}, got {calling.shown(given)}"
-    raise TypeError(msg)
-
-
-def _float(name: str, number: Any) -> float:
-    try:
-        return float(number)
-    except OverflowError:
-        raise dtypes.misfit(name, number, dtypes.float64) from None
 
 
 def _numeric(name: str, dtype: Any) -> DType:
@@ -491,7 +469,10 @@ def linspace(
     are rounded, for integers down, those outside the range to its limits. ValueError for a negative
     `num`, TypeError for complex numbers in a real dtype.
     """
-    first, last = _number("linspace", "start", start), _number("linspace", "stop", stop)
+    first, last = (
+        calling.number("linspace", "start", start),
+        calling.number("linspace", "stop", stop),
+    )
     length = calling.count("linspace", "num", num)
     either = isinstance(first, complex) or isinstance(last, complex)
     default = dtypes.complex128 if either else dtypes.float64
@@ -500,15 +481,6 @@ def linspace(
         msg = f"linspace: complex numbers cannot become {kind}"
         raise TypeError(msg)
     return _create(_LINSPACE, length, kind, device, None, first, last, endpoint)
-
-
-def _number(name: str, argument: str, given: Any) -> complex:
-    """A number, of any library, as a Python float or complex."""
-    if isinstance(given, complex):
-        return complex(given)
-    if isinstance(given, Tensor) and given.dtype.kind == "c" and not given.ndim:
-        return complex(given)
-    return _float(name, _real(name, argument, given, "a number"))
 
 
 def eye(

@@ -124,7 +124,13 @@ def _round(x: Array, out: Array) -> None:
 
 abs = _unary("abs", "numeric", np.absolute, "The magnitude of each element.", "real")
 acos = _unary("acos", "floating-point", np.arccos, "The principal inverse cosine, in radians.")
-acosh = _unary("acosh", "floating-point", np.arccosh, "The inverse hyperbolic cosine.")
+acosh = _unary(
+    "acosh",
+    "floating-point",
+    np.arccosh,
+    "The inverse hyperbolic cosine.",
+    repair=special.acosh,
+)
 asin = _unary("asin", "floating-point", np.arcsin, "The principal inverse sine, in radians.")
 asinh = _unary("asinh", "floating-point", np.arcsinh, "The inverse hyperbolic sine.")
 atan = _unary(

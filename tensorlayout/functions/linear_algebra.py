@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import index
 from typing import Any
 
 from tensorlayout.cpu import transforms
 from tensorlayout.dtypes import DType
 from tensorlayout.functions import calling
 from tensorlayout.functions.manipulation import permute_dims
-from tensorlayout.plan.library import Library, Results, Shape, axis_of_vectors, integer
+from tensorlayout.plan.library import Library, Results, Shape, axis_of_vectors
 from tensorlayout.plan.products import MatrixProduct
 from tensorlayout.plan.results import broadcast_shape, normalized_dims
 from tensorlayout.tensor import Tensor
@@ -98,18 +97,22 @@ def tensordot(
 
 def _pairs(axes: Any, first: int, second: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The axes of operands of two ranks, counted from the front."""
-    if hasattr(axes, "__index__"):
-        count = int(axes)
+    if hasattr(axes, "__index__") and not isinstance(axes, bool):
+        count = calling.integer("tensordot", "axes", axes)
         if not 0 <= count <= min(first, second):
             msg = f"tensordot: axes must be from 0 to {min(first, second)} (the ranks), got {count}"
             raise ValueError(msg)
         return tuple(range(first - count, first)), tuple(range(count))
     try:
-        left, right = (tuple(map(index, sequence)) for sequence in axes)
+        left, right = (
+            tuple(calling.integer("tensordot", "axes", n) for n in sequence) for sequence in axes
+        )
     except (TypeError, ValueError):
-        msg = f"tensordot: axes must be an integer or two sequences of integers, got {axes!r}"
+        came = calling.shown(axes)
+        msg = f"tensordot: axes must be an integer or two sequences of integers, got {came}"
         raise TypeError(msg) from None
-    a, b = normalized_dims("tensordot", left, first), normalized_dims("tensordot", right, second)
+    a = normalized_dims("tensordot", left, first, "axes")
+    b = normalized_dims("tensordot", right, second, "axes")
     if len(a) != len(b):
         msg = f"tensordot: axes must be equally many of each operand, got {left} and {right}"
         raise ValueError(msg)
@@ -126,5 +129,5 @@ def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     >>> tl.vecdot(tl.asarray([1j, 2]), tl.asarray([1j, 1]))
     Tensor(3.+0.j, dtype=complex128, device='cpu')
     """
-    found: Tensor = calling.library(_VECDOT, x1, x2, axis=integer("vecdot", "axis", axis))
+    found: Tensor = calling.library(_VECDOT, x1, x2, axis=calling.integer("vecdot", "axis", axis))
     return found

@@ -109,7 +109,7 @@ def searchsorted(
     line = calling.tensor("searchsorted", x1)
     values = beside("searchsorted", x2, line)
     if sorter is not None:
-        line = _in_order(line, calling.tensor("searchsorted", sorter))
+        line = _in_order(line, calling.tensor("searchsorted", sorter, "sorter"))
     found: Tensor = calling.library(_SEARCH, line, values, side=side)
     return found
 
@@ -143,5 +143,4 @@ def beside(name: str, x: Any, other: Tensor) -> Tensor:
     try:
         return asarray(given, dtype=kind)
     except OverflowError:
-        msg = f"{name}: the Python scalar {given} does not fit {kind}"
-        raise OverflowError(msg) from None
+        raise dtypes.misfit(name, given, kind) from None

@@ -119,5 +119,5 @@ def isin(x1: Tensor | int, x2: Tensor | int, /, *, invert: bool = False) -> Tens
     else:
         msg = "isin: at least one operand must be a tensor, got only Python scalars"
         raise TypeError(msg)
-    found: Tensor = calling.library(_ISIN, a, b, invert=bool(invert))
+    found: Tensor = calling.library(_ISIN, a, b, invert=calling.truth("isin", "invert", invert))
     return found

@@ -5,7 +5,6 @@ from __future__ import annotations
 from tensorlayout import dtypes
 from tensorlayout.cpu import sorting
 from tensorlayout.functions import calling
-from tensorlayout.functions.statistical import axis_of
 from tensorlayout.plan.along import Along
 from tensorlayout.tensor import Tensor
 
@@ -45,5 +44,8 @@ def sort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool
 
 
 def _along(operation: Along, x: Tensor, axis: int, descending: bool, stable: bool) -> Tensor:
-    x, dim = calling.tensor(operation.name, x), axis_of(operation.name, axis)
-    return calling.call(operation, (x._spec, dim, 0, None, bool(descending), bool(stable)), (x,))
+    name = operation.name
+    x, dim = calling.tensor(name, x), calling.integer(name, "axis", axis)
+    down = calling.truth(name, "descending", descending)
+    key = (x._spec, dim, 0, None, down, calling.truth(name, "stable", stable))
+    return calling.call(operation, key, (x,))

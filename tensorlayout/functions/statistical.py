@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
-from operator import index
 from typing import Any
-
-import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.cpu import along, reducing
@@ -19,8 +17,9 @@ from tensorlayout.tensor import Tensor
 
 __all__ = ["cumulative_prod", "cumulative_sum", "max", "mean", "min", "prod", "std", "sum", "var"]
 
-# By `dtype`, before adding up.
-_CONVERSIONS = {n: Copy(n) for n in ("sum", "prod", "cumulative_sum", "cumulative_prod")}
+# By `dtype`, before adding up, in the name of a function.
+_conversion = functools.cache(Copy)
+
 Axis = int | Sequence[int] | None
 
 _SUM = Reduce("sum", "any", reducing.add, "sum")
@@ -32,38 +31,16 @@ _VAR = Reduce("var", "real floating", reducing.variance)
 _STD = Reduce("std", "real floating", reducing.deviation)
 
 
-def _axes_of(name: str, axis: Axis) -> Any:
-    """`axis` as a key of plans. TypeError for anything but None, an integer or several."""
-    try:
-        return calling.integers(axis)
-    except TypeError:
-        msg = f"{name}: axis must be an integer, a sequence of integers or None, got {axis!r}"
-        raise TypeError(msg) from None
-
-
-def axis_of(name: str, axis: int) -> int:
-    """`axis` as an integer. TypeError for anything else."""
-    try:
-        return index(axis)
-    except TypeError:
-        msg = f"{name}: axis must be an integer, got {axis!r}"
-        raise TypeError(msg) from None
-
-
 def _in_dtype(name: str, x: Tensor, dtype: Any) -> tuple[Tensor, dtypes.DType | None]:
     """The dtype asked for, and `x`, in that dtype if it is of another kind."""
     if dtype is None:
         return x, None
-    try:
-        kind = as_dtype(dtype)
-    except TypeError as error:
-        msg = f"{name}: {error}"
-        raise TypeError(msg) from None
+    kind = as_dtype(dtype, f"{name}: dtype")
     if not dtypes.in_category(kind, "numeric"):
         msg = f"{name}: dtype must be numeric, got {kind}"
         raise TypeError(msg)
     if dtypes.kind_of(kind) != dtypes.kind_of(dtypes.promote(x.dtype, kind)):
-        x = calling.call(_CONVERSIONS[name], (x._spec, None, kind), (x,))
+        x = calling.call(_conversion(name), (x._spec, None, kind), (x,))
     return x, kind
 
 
@@ -73,8 +50,12 @@ def reduced(
     """Carry out a reduction."""
     name = operation.name
     x, kind = _in_dtype(name, calling.tensor(name, x), dtype)
-    key = (x._spec, _axes_of(name, axis), bool(keepdims), kind, *static)
-    return calling.call(operation, key, (x,))
+    if not operation.single:
+        axis = calling.integers(axis, name)
+    elif axis is not None:
+        axis = calling.integer(name, "axis", axis)
+    kept = calling.truth(name, "keepdims", keepdims)
+    return calling.call(operation, (x._spec, axis, kept, kind, *static), (x,))
 
 
 def sum(x: Tensor, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
@@ -134,30 +115,28 @@ def var(
     >>> tl.var(tl.asarray([1.0, 2.0, 6.0]), correction=1)
     Tensor(7., dtype=float64, device='cpu')
     """
-    return reduced(_VAR, x, axis, keepdims, None, _number("var", correction))
+    return reduced(_VAR, x, axis, keepdims, None, _correction("var", correction))
 
 
 def std(
     x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False
 ) -> Tensor:
     """The standard deviation along `axis`: the square root of `var`, rounded once."""
-    return reduced(_STD, x, axis, keepdims, None, _number("std", correction))
+    return reduced(_STD, x, axis, keepdims, None, _correction("std", correction))
 
 
-def _number(name: str, correction: Any) -> float:
-    if isinstance(correction, (int, float, np.integer, np.floating)):
-        return float(correction)
-    msg = f"{name}: correction must be a number, got {correction!r}"
-    raise TypeError(msg)
+def _correction(name: str, given: Any) -> float:
+    return calling.as_float(name, calling.real(name, "correction", given))
 
 
 _CUMULATIVE_SUM = Along("cumulative_sum", "numeric", along.cumulative_sum, "sum")
 _CUMULATIVE_PROD = Along("cumulative_prod", "numeric", along.cumulative_prod, "sum")
 
 
-def _scanned(
+def scanned(
     operation: Along, x: Tensor, axis: int | None, dtype: Any, include_initial: bool
 ) -> Tensor:
+    """Carry out a scan."""
     name = operation.name
     x = calling.tensor(name, x)
     if axis is None:
@@ -165,10 +144,10 @@ def _scanned(
             msg = f"{name}: axis must be given for a tensor of rank {x.ndim}"
             raise ValueError(msg)
         axis = 0
-    axis = axis_of(name, axis)
+    dim = calling.integer(name, "axis", axis)
     x, kind = _in_dtype(name, x, dtype)
-    initial = bool(include_initial)
-    return calling.call(operation, (x._spec, axis, int(initial), kind, initial), (x,))
+    initial = calling.truth(name, "include_initial", include_initial)
+    return calling.call(operation, (x._spec, dim, int(initial), kind, initial), (x,))
 
 
 def cumulative_sum(
@@ -184,11 +163,11 @@ def cumulative_sum(
     >>> tl.cumulative_sum(tl.asarray([1, 2, 3]), include_initial=True)
     Tensor([0, 1, 3, 6], dtype=int64, device='cpu')
     """
-    return _scanned(_CUMULATIVE_SUM, x, axis, dtype, include_initial)
+    return scanned(_CUMULATIVE_SUM, x, axis, dtype, include_initial)
 
 
 def cumulative_prod(
     x: Tensor, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Tensor:
     """The running products along `axis`; with `include_initial`, a 1 comes first."""
-    return _scanned(_CUMULATIVE_PROD, x, axis, dtype, include_initial)
+    return scanned(_CUMULATIVE_PROD, x, axis, dtype, include_initial)

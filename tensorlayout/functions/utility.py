@@ -7,7 +7,7 @@ from tensorlayout.cpu import reducing
 from tensorlayout.functions import calling
 from tensorlayout.functions.elementwise import not_equal, subtract
 from tensorlayout.functions.manipulation import concat
-from tensorlayout.functions.statistical import Axis, axis_of, reduced
+from tensorlayout.functions.statistical import Axis, reduced
 from tensorlayout.plan.reducing import Reduce
 from tensorlayout.plan.results import normalized_dims
 from tensorlayout.tensor import Tensor
@@ -48,23 +48,22 @@ def diff(
     Tensor([2, 2], dtype=int64, device='cpu')
     """
     x = calling.tensor("diff", x)
-    if not hasattr(n, "__index__") or n < 0:
-        msg = f"diff: n must be an integer that is not negative, got {n!r}"
-        raise ValueError(msg) if hasattr(n, "__index__") else TypeError(msg)
-    (dim,) = normalized_dims("diff", axis_of("diff", axis), x.ndim)
-    parts = [_beside(x, part, dim) for part in (prepend, x, append) if part is not None]
-    if len(parts) > 1 or n == 0:
-        x = concat(parts, axis=dim)
-    before = (slice(None),) * dim
-    for _ in range(int(n)):
-        behind, ahead = x[(*before, slice(1, None))], x[(*before, slice(None, -1))]
-        x = not_equal(behind, ahead) if x.dtype == dtypes.bool else subtract(behind, ahead)
+    times = calling.count("diff", "n", n)
+    (dim,) = normalized_dims("diff", calling.integer("diff", "axis", axis), x.ndim)
+    before = [] if prepend is None else [_beside(x, prepend, dim, "prepend")]
+    behind = [] if append is None else [_beside(x, append, dim, "append")]
+    if before or behind or times == 0:
+        x = concat([*before, x, *behind], axis=dim)
+    outer = (slice(None),) * dim
+    for _ in range(times):
+        later, earlier = x[(*outer, slice(1, None))], x[(*outer, slice(None, -1))]
+        x = not_equal(later, earlier) if x.dtype == dtypes.bool else subtract(later, earlier)
     return x
 
 
-def _beside(x: Tensor, part: Tensor, dim: int) -> Tensor:
+def _beside(x: Tensor, part: Tensor, dim: int, argument: str) -> Tensor:
     """What is joined to `x` along `dim`. ValueError where another size differs."""
-    part = calling.tensor("diff", part)
+    part = calling.tensor("diff", part, argument)
     if part.ndim != x.ndim or (*part.shape[:dim], *part.shape[dim + 1 :]) != (
         *x.shape[:dim],
         *x.shape[dim + 1 :],

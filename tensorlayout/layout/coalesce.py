@@ -14,11 +14,16 @@ def coalesce(*layouts: Layout) -> tuple[Layout, ...]:
     of the indices changes. Dimensions of size 1 vanish; those that run backwards in some layout and
     forwards in none run forwards; neighbours merge where they continue each other in every layout.
     The last dimension is the most minor of the first layout; dimensions along which that stands
-    still come first. ValueError where shapes differ or a layout is tiled.
+    still come first. ValueError where shapes differ or a layout is tiled, TypeError for
+    anything else than layouts.
 
     >>> coalesce(Layout.packed((4, 5, 6), (0, 1, 2)), Layout.packed((4, 5, 6), (0, 1, 2)))
     (Layout.parse('(120,):(1,)'), Layout.parse('(120,):(1,)'))
     """
+    for layout in layouts:
+        if not isinstance(layout, Layout):
+            msg = f"layouts: must be Layouts, got {type(layout).__name__}"
+            raise TypeError(msg)
     if not layouts:
         msg = "layouts: must be at least one, got none"
         raise ValueError(msg)

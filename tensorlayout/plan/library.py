@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from operator import index
 from typing import Any
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
-from tensorlayout.plan.results import AxisError, one_device
+from tensorlayout.plan.results import AxisError, addressed, one_device
 from tensorlayout.tensor import Spec
 
 Shape = tuple[int, ...]
@@ -66,7 +65,10 @@ class Library:
         if self.rule is None:
             return LibraryPlan(self, dtype, None, specs[0], options)
         found = self.rule(self.name, shapes, dtype, **dict(options))
-        results = tuple(Spec(kind, Layout.row_major(shape), device) for shape, kind in found)
+        results = tuple(
+            addressed(self.name, Spec(kind, Layout.row_major(shape), device))
+            for shape, kind in found
+        )
         return LibraryPlan(self, dtype, results, results[0], options)
 
 
@@ -75,15 +77,6 @@ def complex_of(dtype: DType) -> DType:
     if dtype.kind == "c":
         return dtype
     return dtypes.complex128 if dtype == dtypes.float64 else dtypes.complex64
-
-
-def integer(name: str, argument: str, given: Any) -> int:
-    """An argument that must be an integer. TypeError that names it otherwise."""
-    try:
-        return index(given)
-    except TypeError:
-        msg = f"{name}: {argument} must be an integer, got {given!r}"
-        raise TypeError(msg) from None
 
 
 def axis_of_vectors(name: str, shapes: Sequence[Shape], axis: int) -> None:

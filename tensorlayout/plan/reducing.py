@@ -51,9 +51,6 @@ class Reduce:
         if not dtypes.in_category(source.dtype, self.dtypes):
             msg = f"{self.name}: only {self.dtypes} dtypes are allowed, got {source.dtype}"
             raise TypeError(msg)
-        if self.single and isinstance(axis, tuple):
-            msg = f"{self.name}: axis must be an integer or None, got {axis}"
-            raise TypeError(msg)
         shape = source.layout.shape
         dims = normalized_dims(self.name, axis, len(shape))
         if not self.identity and any(shape[d] == 0 for d in dims):

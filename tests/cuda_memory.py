@@ -96,7 +96,7 @@ def resources(kernel, architecture):
     )
     macros = [f"-D{name}={value}" for name, value in (*kernel.types, *kernel.shape)]
     options = ("-std=c++17", f"--gpu-architecture={architecture}", "--ptxas-options=-v", *macros)
-    nvrtc.compileProgram(program, (*options, "--fmad=true", "-default-device"))
+    nvrtc.compileProgram(program, (*options, "--fmad=false", "-default-device"))
     log = nvrtc.getProgramLog(program)
     nvrtc.destroyProgram(program)
     spills = re.findall(r"(\d+) bytes spill", log)

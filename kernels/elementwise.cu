@@ -1,0 +1,250 @@
+// One value per index from the operands' values at that index, converted on load. Which of the kernels
+// runs, and over which merged dimensions, is planned by tensorlayout/cuda/elementwise.py.
+//
+// elementwise_flat     One run of the result. Each operand runs with it, or is one value. Threads follow
+//                      each other, a pack each: PACK elements, 16 bytes of the widest type. Coalesced.
+//                      Worst: memories whose alignment allows no packs.
+// elementwise_rows     The fastest dimension is contiguous in the result, and in each operand contiguous
+//                      or of stride 0: packs along the rows, a repeated operand read once for each pack.
+//                      Coalesced. Worst: rows of fewer elements than a warp's packs.
+// elementwise_strided  Any strides, in the result's order, an element a thread at a time. Coalesced as far
+//                      as the fastest dimension is contiguous. Worst: an operand whose fastest dimension
+//                      is another: a sector of 32 bytes for each element.
+//
+// At least 4 elements a thread, whose loads are all under way before the first is used. Bytes moved per
+// element: those of the result and of each operand once; of an operand that is repeated along rows,
+// once for each pack and mostly from a cache. Scalars are parameters.
+//
+// A result may be exactly where an operand is: a thread has read what it overwrites. The padding of the
+// result is written by further blocks of the same launch (padding.cuh), and that of operands is not read.
+#include "operations.cuh"
+#include "padding.cuh"
+
+// What all kernels share is compiled once for the simulator, which has all of them in one file: 1.0 s
+// instead of 4.0 (2026-11, 2-core AMD EPYC (Zen 4), g++ 12.2).
+#ifdef TENSORLAYOUT_SIMULATOR
+#define COMMON __attribute__((noinline))
+#else
+#define COMMON DEVICE
+#endif
+
+// What one element of an operand is, if no memory holds it.
+struct Scalar {
+    uint64_t bits[2];
+};
+
+// What all kernels are told first.
+struct Memories {
+    void* to;
+    const void* from[OPERANDS];  // null: the scalar
+    Scalar scalar[OPERANDS];
+    Padding padding;
+    int32_t step[OPERANDS];  // along a pack: 1, or 0 if all of it is one value
+};
+
+template <class T>
+DEVICE T scalar_as(const Scalar& scalar) {
+    if constexpr (sizeof(T) == 16) return bits_as<T>(scalar);
+    else return bits_as<T>(static_cast<bits_of<T>>(scalar.bits[0]));
+}
+
+// The first `count` elements of a pack, those behind it zero.
+template <class T, int Length>
+COMMON Pack<T, Length> load_pack(const T* from, int count) {
+    if (count == Length) return load(reinterpret_cast<const Pack<T, Length>*>(from));
+    Pack<T, Length> pack{};
+#pragma unroll
+    for (int j = 0; j < Length - 1; ++j)
+        if (j < count) pack.at[j] = load(from + j);
+    return pack;
+}
+
+template <class T, int Length>
+COMMON void store_pack(T* to, const Pack<T, Length>& pack, int count) {
+    if (count == Length) return store(reinterpret_cast<Pack<T, Length>*>(to), pack);
+#pragma unroll
+    for (int j = 0; j < Length - 1; ++j)
+        if (j < count) store(to + j, pack.at[j]);
+}
+
+// `count` elements of operand `n`, from its element `at` on.
+template <class T, int Length>
+COMMON Pack<T, Length> fetch(const Memories& memories, int n, int64_t at, int count) {
+    if constexpr (is_same<T, Nothing>) {
+        return {};
+    } else {
+        const T* const from = static_cast<const T*>(memories.from[n]);
+        if (from && (Length == 1 || memories.step[n])) return load_pack<T, Length>(from + at, count);
+        Pack<T, Length> pack{};
+        if (count == 0) return pack;
+        const T one = from ? load(from + at) : scalar_as<T>(memories.scalar[n]);
+#pragma unroll
+        for (T& each : pack.at) each = one;
+        return pack;
+    }
+}
+
+template <int Length>
+struct Operands {
+    Pack<First, Length> x;
+    Pack<Second, Length> y;
+    Pack<Third, Length> z;
+
+    // at: of the result and of each operand.
+    template <class Index>
+    COMMON void fetch_all(const Memories& memories, const Index (&at)[OPERANDS + 1], int count) {
+        x = fetch<First, Length>(memories, 0, at[1], count);
+        if constexpr (OPERANDS > 1) y = fetch<Second, Length>(memories, 1, at[2], count);
+        if constexpr (OPERANDS > 2) z = fetch<Third, Length>(memories, 2, at[3], count);
+    }
+
+    COMMON void store_result(RESULT* to, int count) const {
+        Pack<RESULT, Length> result{};
+#pragma unroll
+        for (int j = 0; j < Length; ++j)
+            if (j < count) result.at[j] = apply(x.at[j], y.at[j], z.at[j]);
+        store_pack<RESULT, Length>(to, result, count);
+    }
+};
+
+COMMON bool padding_written(const Memories& memories) {
+    return write_padding(memories.padding, memories.to);
+}
+
+// Packs of a thread.
+template <int Length> constexpr int PACKS = Length < 4 ? 4 / Length : 1;
+
+// How many elements of the pack that starts at `first` come before `end`.
+template <int Length>
+DEVICE int elements_before(int64_t end, int64_t first) {
+    const int64_t left = end - first;
+    return left >= Length ? Length : left > 0 ? static_cast<int>(left) : 0;
+}
+
+// ---- Flat ---------------------------------------------------------------------------------------
+
+struct FlatElementwise {
+    Memories memories;
+    int64_t count;
+};
+
+template <int Length>
+DEVICE void flat(const FlatElementwise& p) {
+    if (padding_written(p.memories)) return;
+    const int64_t pack = static_cast<int64_t>(blockIdx.x) * (PACKS<Length> * THREADS) + threadIdx.x;
+    Operands<Length> operands[PACKS<Length>];
+    RESULT* const to = static_cast<RESULT*>(p.memories.to);
+#pragma unroll
+    for (int k = 0; k < PACKS<Length>; ++k) {
+        const int64_t first = (pack + k * THREADS) * Length;
+        int64_t at[OPERANDS + 1];
+        at[0] = first;
+#pragma unroll
+        for (int n = 0; n < OPERANDS; ++n) at[n + 1] = p.memories.step[n] ? first : 0;
+        operands[k].fetch_all(p.memories, at, elements_before<Length>(p.count, first));
+    }
+#pragma unroll
+    for (int k = 0; k < PACKS<Length>; ++k) {
+        const int64_t first = (pack + k * THREADS) * Length;
+        operands[k].store_result(to + first, elements_before<Length>(p.count, first));
+    }
+}
+
+// ---- Rows, and any strides ----------------------------------------------------------------------
+
+template <int Rank, class Index>
+struct StridedElementwise {
+    Memories memories;
+    Index count;  // of packs
+    Index row;    // elements along the fastest dimension
+    Walk<Rank, Index, OPERANDS + 1> walk;  // over packs; strides in elements
+};
+
+template <int Rank, class Index>
+COMMON void find(const Walk<Rank, Index, OPERANDS + 1>& walk, Unsigned<Index> pack,
+                 Index (&at)[OPERANDS + 1]) {
+    walk.offsets(pack, at);
+}
+
+// The elements of a pack that are in its row.
+template <int Rank, class Index, int Length>
+DEVICE int elements_in_row(const StridedElementwise<Rank, Index>& p, Unsigned<Index> pack) {
+    if constexpr (Length == 1) {
+        return 1;
+    } else {
+        int fastest = Rank - 1;
+        if constexpr (Rank == 0) fastest = static_cast<int>(p.walk.rank) - 1;
+        const auto& packs = p.walk.size[fastest];
+        const auto along = static_cast<Index>(pack - packs.divide(pack) * packs.divisor);
+        return elements_before<Length>(p.row, static_cast<int64_t>(along) * Length);
+    }
+}
+
+template <int Rank, class Index, int Length>
+DEVICE void strided(const StridedElementwise<Rank, Index>& p) {
+    if (padding_written(p.memories)) return;
+    using Count = Unsigned<Index>;
+    const Count pack = static_cast<Count>(blockIdx.x) * (PACKS<Length> * THREADS) + threadIdx.x;
+    Operands<Length> operands[PACKS<Length>];
+    RESULT* to[PACKS<Length>];
+    int count[PACKS<Length>];
+#pragma unroll
+    for (int k = 0; k < PACKS<Length>; ++k) {
+        const bool inside = pack + k * THREADS < static_cast<Count>(p.count);
+        const Count index = inside ? pack + k * THREADS : 0;
+        Index at[OPERANDS + 1];
+        find<Rank, Index>(p.walk, index, at);
+        to[k] = static_cast<RESULT*>(p.memories.to) + at[0];
+        count[k] = inside ? elements_in_row<Rank, Index, Length>(p, index) : 0;
+        operands[k].fetch_all(p.memories, at, count[k]);
+    }
+#pragma unroll
+    for (int k = 0; k < PACKS<Length>; ++k) operands[k].store_result(to[k], count[k]);
+}
+
+// ---- Kernels ------------------------------------------------------------------------------------
+// For a GPU the macros pick one; the simulator has all.
+
+#if !defined(TENSORLAYOUT_SIMULATOR)
+
+#if !defined(RANK)
+KERNEL(elementwise_flat, FlatElementwise) { flat<PACK>(p); }
+#elif defined(PACK)
+KERNEL(elementwise_rows, StridedElementwise<RANK, INDEX>) { strided<RANK, INDEX, PACK>(p); }
+#else
+KERNEL(elementwise_strided, StridedElementwise<RANK, INDEX>) { strided<RANK, INDEX, 1>(p); }
+#endif
+
+#else
+
+// Packs of 16 bytes and of 4, of a widest type of WIDEST bytes.
+#define FLAT(PACK) \
+    KERNEL(elementwise_flat_##PACK, FlatElementwise) { flat<PACK>(p); }
+
+#define ROWS(PACK, RANK, INDEX)                                                               \
+    KERNEL(elementwise_rows_##RANK##_##INDEX##_##PACK, StridedElementwise<RANK, INDEX>) {     \
+        strided<RANK, INDEX, PACK>(p);                                                        \
+    }
+#define ROWS_OF_RANKS(PACK, INDEX) \
+    ROWS(PACK, 2, INDEX) ROWS(PACK, 3, INDEX) ROWS(PACK, 4, INDEX) ROWS(PACK, 0, INDEX)
+#define PACKS_OF(PACK) FLAT(PACK) ROWS_OF_RANKS(PACK, int32_t) ROWS_OF_RANKS(PACK, int64_t)
+
+#define STRIDED(RANK, INDEX)                                                                  \
+    KERNEL(elementwise_strided_##RANK##_##INDEX, StridedElementwise<RANK, INDEX>) {           \
+        strided<RANK, INDEX, 1>(p);                                                           \
+    }
+#define STRIDED_OF_RANKS(INDEX) \
+    STRIDED(1, INDEX) STRIDED(2, INDEX) STRIDED(3, INDEX) STRIDED(4, INDEX) STRIDED(0, INDEX)
+
+FLAT(1) STRIDED_OF_RANKS(int32_t) STRIDED_OF_RANKS(int64_t)
+#if WIDEST == 1
+PACKS_OF(4) PACKS_OF(16)
+#elif WIDEST == 2
+PACKS_OF(2) PACKS_OF(8)
+#elif WIDEST == 4
+PACKS_OF(4)
+#elif WIDEST == 8
+PACKS_OF(2)
+#endif
+
+#endif

@@ -11,6 +11,8 @@
 //                      as the fastest dimension is contiguous. Worst: an operand whose fastest dimension
 //                      is another: a sector of 32 bytes for each element.
 //
+// Elements behind the last whole pack of a row, or of the run, have a thread each.
+//
 // At least 4 elements a thread, whose loads are all under way before the first is used. Bytes moved per
 // element: those of the result and of each operand once; of an operand that is repeated along rows,
 // once for each pack and mostly from a cache. Scalars are parameters.
@@ -48,40 +50,34 @@ DEVICE T scalar_as(const Scalar& scalar) {
     else return bits_as<T>(static_cast<bits_of<T>>(scalar.bits[0]));
 }
 
-// The first `count` elements of a pack, those behind it zero.
-template <class T, int Length>
-COMMON Pack<T, Length> load_pack(const T* from, int count) {
-    if (count == Length) return load(reinterpret_cast<const Pack<T, Length>*>(from));
-    Pack<T, Length> pack{};
-#pragma unroll
-    for (int j = 0; j < Length - 1; ++j)
-        if (j < count) pack.at[j] = load(from + j);
-    return pack;
+// What a thread has of a row: a pack, or one of the elements behind the last whole pack, or nothing.
+struct Share {
+    int64_t first;  // element of the row
+    int count;
+};
+
+template <int Length>
+DEVICE Share share_of(int64_t thread, int64_t row) {
+    const int64_t packs = row / Length;
+    if (thread < packs) return {thread * Length, Length};
+    const int64_t element = packs * Length + (thread - packs);
+    return {element, element < row};
 }
 
-template <class T, int Length>
-COMMON void store_pack(T* to, const Pack<T, Length>& pack, int count) {
-    if (count == Length) return store(reinterpret_cast<Pack<T, Length>*>(to), pack);
-#pragma unroll
-    for (int j = 0; j < Length - 1; ++j)
-        if (j < count) store(to + j, pack.at[j]);
-}
-
-// `count` elements of operand `n`, from its element `at` on.
+// Share::count elements of operand `n`, from its element `at` on; a pack of zeros if that is 0.
 template <class T, int Length>
 COMMON Pack<T, Length> fetch(const Memories& memories, int n, int64_t at, int count) {
-    if constexpr (is_same<T, Nothing>) {
-        return {};
-    } else {
-        const T* const from = static_cast<const T*>(memories.from[n]);
-        if (from && (Length == 1 || memories.step[n])) return load_pack<T, Length>(from + at, count);
-        Pack<T, Length> pack{};
+    Pack<T, Length> pack{};
+    if constexpr (!is_same<T, Nothing>) {
         if (count == 0) return pack;
+        const T* const from = static_cast<const T*>(memories.from[n]);
+        if (from && count == Length && (Length == 1 || memories.step[n]))
+            return load(reinterpret_cast<const Pack<T, Length>*>(from + at));
         const T one = from ? load(from + at) : scalar_as<T>(memories.scalar[n]);
 #pragma unroll
         for (T& each : pack.at) each = one;
-        return pack;
     }
+    return pack;
 }
 
 template <int Length>
@@ -99,11 +95,12 @@ struct Operands {
     }
 
     COMMON void store_result(RESULT* to, int count) const {
-        Pack<RESULT, Length> result{};
+        if (count == 0) return;
+        Pack<RESULT, Length> result;
 #pragma unroll
-        for (int j = 0; j < Length; ++j)
-            if (j < count) result.at[j] = apply(x.at[j], y.at[j], z.at[j]);
-        store_pack<RESULT, Length>(to, result, count);
+        for (int j = 0; j < Length; ++j) result.at[j] = apply(x.at[j], y.at[j], z.at[j]);
+        if (count == Length) store(reinterpret_cast<Pack<RESULT, Length>*>(to), result);
+        else store(to, result.at[0]);
     }
 };
 
@@ -113,13 +110,6 @@ COMMON bool padding_written(const Memories& memories) {
 
 // Packs of a thread.
 template <int Length> constexpr int PACKS = Length < 4 ? 4 / Length : 1;
-
-// How many elements of the pack that starts at `first` come before `end`.
-template <int Length>
-DEVICE int elements_before(int64_t end, int64_t first) {
-    const int64_t left = end - first;
-    return left >= Length ? Length : left > 0 ? static_cast<int>(left) : 0;
-}
 
 // ---- Flat ---------------------------------------------------------------------------------------
 
@@ -131,71 +121,73 @@ struct FlatElementwise {
 template <int Length>
 DEVICE void flat(const FlatElementwise& p) {
     if (padding_written(p.memories)) return;
-    const int64_t pack = static_cast<int64_t>(blockIdx.x) * (PACKS<Length> * THREADS) + threadIdx.x;
+    const int64_t begin = static_cast<int64_t>(blockIdx.x) * (PACKS<Length> * THREADS) + threadIdx.x;
     Operands<Length> operands[PACKS<Length>];
+    Share share[PACKS<Length>];
+#pragma unroll
+    for (int k = 0; k < PACKS<Length>; ++k) {
+        share[k] = share_of<Length>(begin + k * THREADS, p.count);
+        int64_t at[OPERANDS + 1];
+        at[0] = share[k].first;
+#pragma unroll
+        for (int n = 0; n < OPERANDS; ++n) at[n + 1] = p.memories.step[n] ? share[k].first : 0;
+        operands[k].fetch_all(p.memories, at, share[k].count);
+    }
     RESULT* const to = static_cast<RESULT*>(p.memories.to);
 #pragma unroll
-    for (int k = 0; k < PACKS<Length>; ++k) {
-        const int64_t first = (pack + k * THREADS) * Length;
-        int64_t at[OPERANDS + 1];
-        at[0] = first;
-#pragma unroll
-        for (int n = 0; n < OPERANDS; ++n) at[n + 1] = p.memories.step[n] ? first : 0;
-        operands[k].fetch_all(p.memories, at, elements_before<Length>(p.count, first));
-    }
-#pragma unroll
-    for (int k = 0; k < PACKS<Length>; ++k) {
-        const int64_t first = (pack + k * THREADS) * Length;
-        operands[k].store_result(to + first, elements_before<Length>(p.count, first));
-    }
+    for (int k = 0; k < PACKS<Length>; ++k)
+        operands[k].store_result(to + share[k].first, share[k].count);
 }
 
 // ---- Rows, and any strides ----------------------------------------------------------------------
 
+// The fastest dimension of the walk counts threads of a row, which are packs at first and then single
+// elements; its strides are those of packs.
 template <int Rank, class Index>
 struct StridedElementwise {
     Memories memories;
-    Index count;  // of packs
-    Index row;    // elements along the fastest dimension
-    Walk<Rank, Index, OPERANDS + 1> walk;  // over packs; strides in elements
+    Index threads;
+    Index packs;  // of a row
+    Walk<Rank, Index, OPERANDS + 1> walk;
 };
 
-template <int Rank, class Index>
-COMMON void find(const Walk<Rank, Index, OPERANDS + 1>& walk, Unsigned<Index> pack,
-                 Index (&at)[OPERANDS + 1]) {
-    walk.offsets(pack, at);
-}
-
-// The elements of a pack that are in its row.
-template <int Rank, class Index, int Length>
-DEVICE int elements_in_row(const StridedElementwise<Rank, Index>& p, Unsigned<Index> pack) {
-    if constexpr (Length == 1) {
-        return 1;
-    } else {
+// Where the operands' elements of a thread are; how many it has.
+template <int Length, int Rank, class Index>
+DEVICE int find(const StridedElementwise<Rank, Index>& p, Unsigned<Index> thread,
+                Index (&at)[OPERANDS + 1]) {
+    const bool inside = thread < static_cast<Unsigned<Index>>(p.threads);
+    if (!inside) thread = 0;
+    p.walk.offsets(thread, at);
+    if constexpr (Length > 1) {
         int fastest = Rank - 1;
         if constexpr (Rank == 0) fastest = static_cast<int>(p.walk.rank) - 1;
-        const auto& packs = p.walk.size[fastest];
-        const auto along = static_cast<Index>(pack - packs.divide(pack) * packs.divisor);
-        return elements_before<Length>(p.row, static_cast<int64_t>(along) * Length);
+        const auto& row = p.walk.size[fastest];
+        const Index beyond =
+            static_cast<Index>(thread - row.divide(thread) * row.divisor) - p.packs;
+        if (beyond >= 0) {  // single elements, for which the walk has taken steps of packs
+            at[0] -= beyond * (Length - 1);
+#pragma unroll
+            for (int n = 0; n < OPERANDS; ++n)
+                if (p.memories.step[n]) at[n + 1] -= beyond * (Length - 1);
+            return inside;
+        }
     }
+    return inside ? Length : 0;
 }
 
 template <int Rank, class Index, int Length>
 DEVICE void strided(const StridedElementwise<Rank, Index>& p) {
     if (padding_written(p.memories)) return;
     using Count = Unsigned<Index>;
-    const Count pack = static_cast<Count>(blockIdx.x) * (PACKS<Length> * THREADS) + threadIdx.x;
+    const Count begin = static_cast<Count>(blockIdx.x) * (PACKS<Length> * THREADS) + threadIdx.x;
     Operands<Length> operands[PACKS<Length>];
     RESULT* to[PACKS<Length>];
     int count[PACKS<Length>];
 #pragma unroll
     for (int k = 0; k < PACKS<Length>; ++k) {
-        const bool inside = pack + k * THREADS < static_cast<Count>(p.count);
-        const Count index = inside ? pack + k * THREADS : 0;
         Index at[OPERANDS + 1];
-        find<Rank, Index>(p.walk, index, at);
+        count[k] = find<Length>(p, begin + k * THREADS, at);
         to[k] = static_cast<RESULT*>(p.memories.to) + at[0];
-        count[k] = inside ? elements_in_row<Rank, Index, Length>(p, index) : 0;
         operands[k].fetch_all(p.memories, at, count[k]);
     }
 #pragma unroll

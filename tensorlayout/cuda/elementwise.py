@@ -38,7 +38,7 @@ FILE = "elementwise.cu"
 # Bytes of packs, of the widest type.
 WIDTHS = (16, 4)
 
-# Rows of fewer packs are not worth the one at their end that is not full.
+# Rows of fewer packs are not worth the access that their last elements take.
 _FULL_PACKS = 8
 
 _TYPES = {
@@ -227,8 +227,7 @@ class _Walk:
         if not self.has_rows:
             return 1
         row = self.sizes[-1]
-        for width in WIDTHS:
-            pack = width // widest
+        for pack in [width // widest for width in WIDTHS if width > widest]:
             aligned = all(
                 steps[-1] == 0 or grain % (pack * itemsize) == 0
                 for steps, grain, itemsize in zip(
@@ -236,7 +235,7 @@ class _Walk:
                 )
             )
             whole = len(self.sizes) == 1 or row % pack == 0 or row >= _FULL_PACKS * pack
-            if pack > 1 and aligned and whole:
+            if aligned and whole:
                 return pack
         return 1
 
@@ -312,9 +311,17 @@ def _without_padding(memories: _Memories) -> _Memories:
 # ---- Launches
 
 
-def _blocks(packs: int, pack: int) -> int:
-    """How many blocks there are for so many packs; as ``PACKS`` of kernels/elementwise.cu."""
-    return -(-packs // (THREADS * (4 // pack if pack < 4 else 1)))
+def _row_threads(row: int, pack: int) -> int:
+    """How many threads a row takes: one for each pack, and for each element behind the last."""
+    return row // pack + row % pack
+
+
+def _blocks(threads: int, pack: int) -> int:
+    """How many blocks they make, where each thread has several turns if packs are small.
+
+    As ``PACKS`` of kernels/elementwise.cu.
+    """
+    return -(-threads // (THREADS * (4 // pack if pack < 4 else 1)))
 
 
 def _common(memories: _Memories, blocks: int, steps: Sequence[int]) -> tuple[Any, int]:
@@ -330,7 +337,7 @@ def _common(memories: _Memories, blocks: int, steps: Sequence[int]) -> tuple[Any
 def _flat(
     memories: _Memories, count: int, pack: int, steps: Sequence[int], firsts: tuple[int, ...]
 ) -> Launch:
-    blocks = _blocks(-(-count // pack), pack)
+    blocks = _blocks(_row_threads(count, pack), pack)
     common, more = _common(memories, blocks, steps)
     made = flat_type(len(memories.operands))(memories=common, count=count)
     kernel = Kernel(
@@ -341,14 +348,14 @@ def _flat(
 
 def _strided(memories: _Memories, found: _Walk, pack: int) -> Launch:
     row = found.sizes[-1]
-    sizes = (*found.sizes[:-1], -(-row // pack))
+    sizes = (*found.sizes[:-1], _row_threads(row, pack))
     strides = [(*steps[:-1], steps[-1] * pack) for steps in found.strides]
     count = prod(sizes)
     blocks = _blocks(count, pack)
-    index = index_type(count, found.furthest)
+    index = index_type(count, found.furthest + pack * pack)  # which the walk may go too far
     common, more = _common(memories, blocks, found.steps if pack > 1 else (0,) * len(found.steps))
     made = strided_type(len(sizes), index, len(memories.operands))(memories=common)
-    made.count, made.row = count, row
+    made.threads, made.packs = count, row // pack
     made.walk = walk(index, sizes, strides)
     name = "elementwise_rows" if pack > 1 else "elementwise_strided"
     shape = (rank_macro(len(sizes)), ("INDEX", index))
@@ -384,8 +391,8 @@ def strided_type(rank: int, index: str, operands: int) -> Any:
     return struct_type(
         "StridedElementwise",
         memories=memories_type(operands),
-        count=number,
-        row=number,
+        threads=number,
+        packs=number,
         walk=walk_type(int(rank_macro(rank)[1]), index, operands + 1),
     )
 
@@ -472,8 +479,8 @@ def _conflict(destination: Spec, to: int, operand: Spec, from_: int) -> bool:
         and operand.layout.same_placement(destination.layout)
     ):
         return False
-    to_end = to + (destination.layout.highest + 1) * size
-    from_end = from_ + (operand.layout.highest + 1) * other_size
+    to_end = to + destination.layout.required_size * size
+    from_end = from_ + operand.layout.required_size * other_size
     if from_end <= to or to_end <= from_:
         return False
     # Slots that interleave: every address of the one is a multiple of `grain` away from each other,

@@ -9,7 +9,7 @@ import ctypes
 import functools
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import gcd, prod
 from typing import Any
 
@@ -103,7 +103,7 @@ class _Memories:
 def plan_elementwise(
     plan: ElementwisePlan, alignments: Sequence[int], padding: bytes | None = None
 ) -> ElementwiseLaunch:
-    """The cheapest way to carry out a plan.
+    """The cheapest way to carry out a plan, in one launch.
 
     `alignments`: powers of two that divide the addresses of the lowest slots, of the result and of
     each operand (of scalars any); `padding`: the content of one element of the padding that the
@@ -129,8 +129,7 @@ def plan_elementwise(
     operands = [None if isinstance(o, type) else o for o in plan.operands]
     memories = _memories(functor, compute, plan.result, operands, given, alignments, padding)
     scalars = [
-        i if isinstance(o, type) else None
-        for o, i in zip(plan.operands, plan.inputs, strict=True)
+        i if isinstance(o, type) else None for o, i in zip(plan.operands, plan.inputs, strict=True)
     ]
     return _planned(plan.operation.name, memories, tuple(scalars))
 
@@ -176,9 +175,11 @@ def _memories(
         ("WIDEST", str(widest)),
     )
     shape = result.layout.shape
-    placed = [o and (o.layout.broadcast_to(shape), o.dtype.itemsize) for o in operands]
+    placed = tuple(
+        None if o is None else (o.layout.broadcast_to(shape), o.dtype.itemsize) for o in operands
+    )
     whole = (result.layout, result.dtype.itemsize)
-    return _Memories(functor, types, whole, tuple(placed), tuple(alignments), padding)
+    return _Memories(functor, types, whole, placed, tuple(alignments), padding)
 
 
 # ---- Which kernel
@@ -243,7 +244,8 @@ class _Walk:
 def _walk(memories: _Memories) -> _Walk:
     backwards = [d for d, stride in enumerate(memories.result[0].strides) if stride < 0]
     present = [memories.result, *[o for o in memories.operands if o is not None]]
-    merged = iter(coalesce(*[layout.flip(backwards) for layout, _ in present]))
+    turned = [layout.flip(backwards) for layout, _ in present]
+    merged = iter(coalesce(*[layout for layout in turned if layout is not None]))
     sizes: tuple[int, ...] = ()
     strides, firsts, grains, itemsizes = [], [], [], []
     everything = zip((memories.result, *memories.operands), memories.alignments, strict=True)
@@ -285,7 +287,7 @@ def _planned(
         launch = None if empty or not fits else _flat(memories, 0, 1, nothing, firsts)
         return ElementwiseLaunch(name, "empty", launch, scalars, fits)
     if not fits:
-        memories = _without_padding(memories)
+        memories = replace(memories, padding=None)
     found = _walk(memories)
     pack = found.pack(memories.widest)
     if found.has_rows and len(found.sizes) == 1:
@@ -295,17 +297,6 @@ def _planned(
         case = "rows" if found.has_rows else "strided"
         launch = _strided(memories, found, pack)
     return ElementwiseLaunch(name, case, launch, scalars, fits)
-
-
-def _without_padding(memories: _Memories) -> _Memories:
-    return _Memories(
-        memories.functor,
-        memories.types,
-        memories.result,
-        memories.operands,
-        memories.alignments,
-        None,
-    )
 
 
 # ---- Launches
@@ -358,9 +349,8 @@ def _strided(memories: _Memories, found: _Walk, pack: int) -> Launch:
     made.threads, made.packs = count, row // pack
     made.walk = walk(index, sizes, strides)
     name = "elementwise_rows" if pack > 1 else "elementwise_strided"
-    shape = (rank_macro(len(sizes)), ("INDEX", index))
-    if pack > 1:
-        shape = (*shape, ("PACK", str(pack)))
+    packs = (("PACK", str(pack)),) if pack > 1 else ()
+    shape = (rank_macro(len(sizes)), ("INDEX", index), *packs)
     kernel = Kernel(FILE, name, memories.types, shape, memories.functor)
     return Launch(kernel, blocks + more, bytes(made), found.firsts)
 
@@ -432,10 +422,10 @@ def prepare_elementwise(
 
 
 def scalar_bytes(name: str, value: Any, dtype: DType) -> bytes:
-    """A Python scalar as one element of `dtype`. OverflowError for integers that do not fit.
+    r"""A Python scalar as one element of `dtype`. OverflowError for integers that do not fit.
 
     >>> scalar_bytes("add", 1, np.dtype("int16"))
-    b'\\x01\\x00'
+    b'\x01\x00'
     """
     if dtypes.is_bfloat16(dtype):
         value = float(value)  # ml_dtypes takes no integers beyond int64
@@ -483,18 +473,22 @@ def _conflict(destination: Spec, to: int, operand: Spec, from_: int) -> bool:
     from_end = from_ + operand.layout.required_size * other_size
     if from_end <= to or to_end <= from_:
         return False
-    # Slots that interleave: every address of the one is a multiple of `grain` away from each other,
-    # and so is every one of the other.
-    grain = gcd(*_byte_strides(destination), *_byte_strides(operand))
-    first, second = _first_byte(destination, to), _first_byte(operand, from_)
-    apart = (second - first) % grain if grain else 0
-    return not (grain and size <= apart <= grain - other_size)
+    # Runs that interleave: those of each start at multiples of `grain` away from each other.
+    run, steps = _run_and_steps(destination)
+    other_run, other_steps = _run_and_steps(operand)
+    grain = gcd(*steps, *other_steps)
+    apart = (from_ - to) % grain if grain else 0
+    return not (grain and run <= apart <= grain - other_run)
 
 
-def _byte_strides(spec: Spec) -> list[int]:
-    sizes = zip(spec.layout.shape, spec.layout.strides, strict=True)
-    return [stride * spec.dtype.itemsize for n, stride in sizes if n > 1]
-
-
-def _first_byte(spec: Spec, address: int) -> int:
-    return address + spec.layout.offset * spec.dtype.itemsize
+def _run_and_steps(spec: Spec) -> tuple[int, list[int]]:
+    """Bytes of the runs that a layout consists of, and the distances at which they repeat."""
+    run = spec.dtype.itemsize
+    steps: list[int] = []
+    dims = zip(spec.layout.strides, spec.layout.shape, strict=True)
+    for stride, size in sorted([(abs(s) * spec.dtype.itemsize, n) for s, n in dims if n > 1 and s]):
+        if stride == run and not steps:
+            run *= size
+        else:
+            steps.append(stride)
+    return run, steps

@@ -1,29 +1,30 @@
-// One value per index from the operands' values at that index, converted on load. Which of the kernels
+// One value per index from the operands' values at that index, converted on load. Which kernel
 // runs, and over which merged dimensions, is planned by tensorlayout/cuda/elementwise.py.
 //
-// elementwise_flat     One run of the result. Each operand runs with it, or is one value. Threads follow
-//                      each other, a pack each: PACK elements, 16 bytes of the widest type. Coalesced.
-//                      Worst: memories whose alignment allows no packs.
-// elementwise_rows     The fastest dimension is contiguous in the result, and in each operand contiguous
-//                      or of stride 0: packs along the rows, a repeated operand read once for each pack.
-//                      Coalesced. Worst: rows of fewer elements than a warp's packs.
-// elementwise_strided  Any strides, in the result's order, an element a thread at a time. Coalesced as far
-//                      as the fastest dimension is contiguous. Worst: an operand whose fastest dimension
-//                      is another: a sector of 32 bytes for each element.
+// elementwise_flat     One run of the result. Each operand runs with it, or is one value. Threads
+//                      follow each other, a pack each: PACK elements, 16 bytes of the widest type.
+//                      Coalesced. Worst: memories whose alignment allows no packs.
+// elementwise_rows     The fastest dimension is contiguous in the result, and in each operand
+//                      contiguous or of stride 0: packs along the rows, a repeated operand read
+//                      once for each pack. Coalesced. Worst: rows shorter than a warp's packs.
+// elementwise_strided  Any strides, in the result's order, an element a thread at a time.
+//                      Coalesced as far as the fastest dimension is contiguous. Worst: an operand
+//                      whose fastest dimension is another: a sector of 32 bytes per element.
 //
 // Elements behind the last whole pack of a row, or of the run, have a thread each.
 //
-// At least 4 elements a thread, whose loads are all under way before the first is used. Bytes moved per
-// element: those of the result and of each operand once; of an operand that is repeated along rows,
-// once for each pack and mostly from a cache. Scalars are parameters.
+// At least 4 elements a thread, whose loads are all under way before the first is used. Bytes moved
+// per element: those of the result and of each operand once; of an operand that is repeated along
+// rows, once for each pack and mostly from a cache. Scalars are parameters.
 //
-// A result may be exactly where an operand is: a thread has read what it overwrites. The padding of the
-// result is written by further blocks of the same launch (padding.cuh), and that of operands is not read.
+// A result may be exactly where an operand is: a thread has read what it overwrites. The padding of
+// the result is written by further blocks of the same launch (padding.cuh); that of operands is not
+// read.
 #include "operations.cuh"
 #include "padding.cuh"
 
-// What all kernels share is compiled once for the simulator, which has all of them in one file: 1.9 s
-// instead of 4.0 (2026-11, 2-core AMD EPYC (Zen 4), g++ 12.2).
+// What all kernels share is compiled once for the simulator, which has all of them in one file:
+// 1.9 s instead of 4.0 (2026-11, 2-core AMD EPYC (Zen 4), g++ 12.2).
 #ifdef TENSORLAYOUT_SIMULATOR
 #define COMMON __attribute__((noinline))
 #else
@@ -50,7 +51,7 @@ DEVICE T scalar_as(const Scalar& scalar) {
     else return bits_as<T>(static_cast<bits_of<T>>(scalar.bits[0]));
 }
 
-// What a thread has of a row: a pack, or one of the elements behind the last whole pack, or nothing.
+// What a thread has of a row: a pack, or an element behind the last whole pack, or nothing.
 struct Share {
     int64_t first;  // element of the row
     int count;
@@ -121,7 +122,8 @@ struct FlatElementwise {
 template <int Length>
 DEVICE void flat(const FlatElementwise& p) {
     if (padding_written(p.memories)) return;
-    const int64_t begin = static_cast<int64_t>(blockIdx.x) * (PACKS<Length> * THREADS) + threadIdx.x;
+    const int64_t block = blockIdx.x;
+    const int64_t begin = block * (PACKS<Length> * THREADS) + threadIdx.x;
     Operands<Length> operands[PACKS<Length>];
     Share share[PACKS<Length>];
 #pragma unroll
@@ -141,8 +143,8 @@ DEVICE void flat(const FlatElementwise& p) {
 
 // ---- Rows, and any strides ----------------------------------------------------------------------
 
-// The fastest dimension of the walk counts threads of a row, which are packs at first and then single
-// elements; its strides are those of packs.
+// The fastest dimension of the walk counts threads of a row, which are packs at first and then
+// single elements; its strides are those of packs.
 template <int Rank, class Index>
 struct StridedElementwise {
     Memories memories;

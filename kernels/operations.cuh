@@ -1,9 +1,9 @@
-// From elements as they are stored to one element of the result: operands become COMPUTE, a functor of
-// functions.cuh is applied, and what it gives is stored as RESULT. For a GPU the functor is the macro
-// OPERATION; the simulator has all that there are for COMPUTE and picks one at run time, in one
-// function that is compiled once.
+// From elements as they are stored to one element of the result: operands become COMPUTE, a functor
+// of functions.cuh is applied, and what it gives is stored as RESULT. For a GPU the functor is the
+// macro OPERATION; the simulator has all that there are for COMPUTE and picks one at run time, in
+// one function that is compiled once.
 //
-// FIRST, SECOND, THIRD: the types of the operands; a function of fewer has `Nothing` for the others.
+// FIRST, SECOND, THIRD: the types of the operands; a function of fewer has `Nothing` for the rest.
 #pragma once
 
 #include "functions.cuh"

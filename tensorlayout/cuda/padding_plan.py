@@ -67,7 +67,7 @@ def padding_regions(layout: Layout) -> Regions:
     """The padding that a layout owns; its lowest slot is 0, and slots run upwards.
 
     Dimensions in the order of memory make a packed block of padded sizes. Behind the elements of a
-    dimension, all that follows in the block up to the next index of the dimension before is one run.
+    dimension, all that follows in the block up to the next index of the dimension before is a run.
     """
     dims: list[tuple[int, int]] = []
     regions: list[Region] = []
@@ -86,8 +86,8 @@ def padding_regions(layout: Layout) -> Regions:
 
 
 def bits_of(value: bytes) -> tuple[int, int]:
-    """The pattern of an element, repeated to 16 bytes, as two 64-bit numbers."""
-    repeated = value * (16 // len(value))
+    """The pattern of an element, repeated to 16 bytes, as two 64-bit numbers; of none: zeros."""
+    repeated = value * (16 // max(1, len(value)))
     return int.from_bytes(repeated[:8], "little"), int.from_bytes(repeated[8:], "little")
 
 

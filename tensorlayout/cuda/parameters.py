@@ -81,9 +81,9 @@ def rank_macro(rank: int) -> tuple[str, str]:
 
 
 def index_type(count: int, furthest: int) -> str:
-    """The narrowest type for a number of elements and the furthest offset, both counted in elements.
+    """The narrowest type for a number of elements and the furthest offset, in elements.
 
     >>> index_type(10, 2**31)
     'int64_t'
     """
-    return "int32_t" if max(count, furthest + 1) < 2**31 else "int64_t"
+    return "int32_t" if max(count, furthest) < 2**31 else "int64_t"

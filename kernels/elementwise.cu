@@ -1,0 +1,244 @@
+// One value per index from the operands' values at that index, converted on load. Which kernel
+// runs, and over which merged dimensions, is planned by tensorlayout/cuda/elementwise.py.
+//
+// elementwise_flat     One run of the result. Each operand runs with it, or is one value. Threads
+//                      follow each other, a pack each: PACK elements, 16 bytes of the widest type.
+//                      Coalesced. Worst: memories whose alignment allows no packs.
+// elementwise_rows     The fastest dimension is contiguous in the result, and in each operand
+//                      contiguous or of stride 0: packs along the rows, a repeated operand read
+//                      once for each pack. Coalesced. Worst: rows shorter than a warp's packs.
+// elementwise_strided  Any strides, in the result's order, an element a thread at a time.
+//                      Coalesced as far as the fastest dimension is contiguous. Worst: an operand
+//                      whose fastest dimension is another: a sector of 32 bytes per element.
+//
+// Elements behind the last whole pack of a row, or of the run, have a thread each.
+//
+// At least 4 elements a thread, whose loads are all under way before the first is used. Bytes moved
+// per element: those of the result and of each operand once; of an operand that is repeated along
+// rows, once for each pack and mostly from a cache. Scalars are parameters.
+//
+// A result may be exactly where an operand is: a thread has read what it overwrites. The padding of
+// the result is written by further blocks of the same launch (padding.cuh); that of operands is not
+// read.
+#include "operations.cuh"
+#include "padding.cuh"
+
+// What all kernels share is compiled once for the simulator, which has all of them in one file:
+// 1.9 s instead of 4.0 (2026-11, 2-core AMD EPYC (Zen 4), g++ 12.2).
+#ifdef TENSORLAYOUT_SIMULATOR
+#define COMMON __attribute__((noinline))
+#else
+#define COMMON DEVICE
+#endif
+
+// What one element of an operand is, if no memory holds it.
+struct Scalar {
+    uint64_t bits[2];
+};
+
+// What all kernels are told first.
+struct Memories {
+    void* to;
+    const void* from[OPERANDS];  // null: the scalar
+    Scalar scalar[OPERANDS];
+    Padding padding;
+    int32_t step[OPERANDS];  // along a pack: 1, or 0 if all of it is one value
+};
+
+template <class T>
+DEVICE T scalar_as(const Scalar& scalar) {
+    if constexpr (sizeof(T) == 16) return bits_as<T>(scalar);
+    else return bits_as<T>(static_cast<bits_of<T>>(scalar.bits[0]));
+}
+
+// What a thread has of a row: a pack, or an element behind the last whole pack, or nothing.
+struct Share {
+    int64_t first;  // element of the row
+    int count;
+};
+
+template <int Length>
+DEVICE Share share_of(int64_t thread, int64_t row) {
+    const int64_t packs = row / Length;
+    if (thread < packs) return {thread * Length, Length};
+    const int64_t element = packs * Length + (thread - packs);
+    return {element, element < row};
+}
+
+// Share::count elements of operand `n`, from its element `at` on; a pack of zeros if that is 0.
+template <class T, int Length>
+COMMON Pack<T, Length> fetch(const Memories& memories, int n, int64_t at, int count) {
+    Pack<T, Length> pack{};
+    if constexpr (!is_same<T, Nothing>) {
+        if (count == 0) return pack;
+        const T* const from = static_cast<const T*>(memories.from[n]);
+        if (from && count == Length && (Length == 1 || memories.step[n]))
+            return load(reinterpret_cast<const Pack<T, Length>*>(from + at));
+        const T one = from ? load(from + at) : scalar_as<T>(memories.scalar[n]);
+#pragma unroll
+        for (T& each : pack.at) each = one;
+    }
+    return pack;
+}
+
+template <int Length>
+struct Operands {
+    Pack<First, Length> x;
+    Pack<Second, Length> y;
+    Pack<Third, Length> z;
+
+    // at: of the result and of each operand.
+    template <class Index>
+    COMMON void fetch_all(const Memories& memories, const Index (&at)[OPERANDS + 1], int count) {
+        x = fetch<First, Length>(memories, 0, at[1], count);
+        if constexpr (OPERANDS > 1) y = fetch<Second, Length>(memories, 1, at[2], count);
+        if constexpr (OPERANDS > 2) z = fetch<Third, Length>(memories, 2, at[3], count);
+    }
+
+    COMMON void store_result(RESULT* to, int count) const {
+        if (count == 0) return;
+        Pack<RESULT, Length> result;
+#pragma unroll
+        for (int j = 0; j < Length; ++j) result.at[j] = apply(x.at[j], y.at[j], z.at[j]);
+        if (count == Length) store(reinterpret_cast<Pack<RESULT, Length>*>(to), result);
+        else store(to, result.at[0]);
+    }
+};
+
+COMMON bool padding_written(const Memories& memories) {
+    return write_padding(memories.padding, memories.to);
+}
+
+// Packs of a thread.
+template <int Length> constexpr int PACKS = Length < 4 ? 4 / Length : 1;
+
+// ---- Flat ---------------------------------------------------------------------------------------
+
+struct FlatElementwise {
+    Memories memories;
+    int64_t count;
+};
+
+template <int Length>
+DEVICE void flat(const FlatElementwise& p) {
+    if (padding_written(p.memories)) return;
+    const int64_t block = blockIdx.x;
+    const int64_t begin = block * (PACKS<Length> * THREADS) + threadIdx.x;
+    Operands<Length> operands[PACKS<Length>];
+    Share share[PACKS<Length>];
+#pragma unroll
+    for (int k = 0; k < PACKS<Length>; ++k) {
+        share[k] = share_of<Length>(begin + k * THREADS, p.count);
+        int64_t at[OPERANDS + 1];
+        at[0] = share[k].first;
+#pragma unroll
+        for (int n = 0; n < OPERANDS; ++n) at[n + 1] = p.memories.step[n] ? share[k].first : 0;
+        operands[k].fetch_all(p.memories, at, share[k].count);
+    }
+    RESULT* const to = static_cast<RESULT*>(p.memories.to);
+#pragma unroll
+    for (int k = 0; k < PACKS<Length>; ++k)
+        operands[k].store_result(to + share[k].first, share[k].count);
+}
+
+// ---- Rows, and any strides ----------------------------------------------------------------------
+
+// The fastest dimension of the walk counts threads of a row, which are packs at first and then
+// single elements; its strides are those of packs.
+template <int Rank, class Index>
+struct StridedElementwise {
+    Memories memories;
+    Index threads;
+    Index packs;  // of a row
+    Walk<Rank, Index, OPERANDS + 1> walk;
+};
+
+// Where the operands' elements of a thread are; how many it has.
+template <int Length, int Rank, class Index>
+DEVICE int find(const StridedElementwise<Rank, Index>& p, Unsigned<Index> thread,
+                Index (&at)[OPERANDS + 1]) {
+    const bool inside = thread < static_cast<Unsigned<Index>>(p.threads);
+    if (!inside) thread = 0;
+    p.walk.offsets(thread, at);
+    if constexpr (Length > 1) {
+        int fastest = Rank - 1;
+        if constexpr (Rank == 0) fastest = static_cast<int>(p.walk.rank) - 1;
+        const auto& row = p.walk.size[fastest];
+        const Index beyond =
+            static_cast<Index>(thread - row.divide(thread) * row.divisor) - p.packs;
+        if (beyond >= 0) {  // single elements, for which the walk has taken steps of packs
+            at[0] -= beyond * (Length - 1);
+#pragma unroll
+            for (int n = 0; n < OPERANDS; ++n)
+                if (p.memories.step[n]) at[n + 1] -= beyond * (Length - 1);
+            return inside;
+        }
+    }
+    return inside ? Length : 0;
+}
+
+template <int Rank, class Index, int Length>
+DEVICE void strided(const StridedElementwise<Rank, Index>& p) {
+    if (padding_written(p.memories)) return;
+    using Count = Unsigned<Index>;
+    const Count begin = static_cast<Count>(blockIdx.x) * (PACKS<Length> * THREADS) + threadIdx.x;
+    Operands<Length> operands[PACKS<Length>];
+    RESULT* to[PACKS<Length>];
+    int count[PACKS<Length>];
+#pragma unroll
+    for (int k = 0; k < PACKS<Length>; ++k) {
+        Index at[OPERANDS + 1];
+        count[k] = find<Length>(p, begin + k * THREADS, at);
+        to[k] = static_cast<RESULT*>(p.memories.to) + at[0];
+        operands[k].fetch_all(p.memories, at, count[k]);
+    }
+#pragma unroll
+    for (int k = 0; k < PACKS<Length>; ++k) operands[k].store_result(to[k], count[k]);
+}
+
+// ---- Kernels ------------------------------------------------------------------------------------
+// For a GPU the macros pick one; the simulator has all.
+
+#if !defined(TENSORLAYOUT_SIMULATOR)
+
+#if !defined(RANK)
+KERNEL(elementwise_flat, FlatElementwise) { flat<PACK>(p); }
+#elif defined(PACK)
+KERNEL(elementwise_rows, StridedElementwise<RANK, INDEX>) { strided<RANK, INDEX, PACK>(p); }
+#else
+KERNEL(elementwise_strided, StridedElementwise<RANK, INDEX>) { strided<RANK, INDEX, 1>(p); }
+#endif
+
+#else
+
+// Packs of 16 bytes and of 4, of a widest type of WIDEST bytes.
+#define FLAT(PACK) \
+    KERNEL(elementwise_flat_##PACK, FlatElementwise) { flat<PACK>(p); }
+
+#define ROWS(PACK, RANK, INDEX)                                                               \
+    KERNEL(elementwise_rows_##RANK##_##INDEX##_##PACK, StridedElementwise<RANK, INDEX>) {     \
+        strided<RANK, INDEX, PACK>(p);                                                        \
+    }
+#define ROWS_OF_RANKS(PACK, INDEX) \
+    ROWS(PACK, 2, INDEX) ROWS(PACK, 3, INDEX) ROWS(PACK, 4, INDEX) ROWS(PACK, 0, INDEX)
+#define PACKS_OF(PACK) FLAT(PACK) ROWS_OF_RANKS(PACK, int32_t) ROWS_OF_RANKS(PACK, int64_t)
+
+#define STRIDED(RANK, INDEX)                                                                  \
+    KERNEL(elementwise_strided_##RANK##_##INDEX, StridedElementwise<RANK, INDEX>) {           \
+        strided<RANK, INDEX, 1>(p);                                                           \
+    }
+#define STRIDED_OF_RANKS(INDEX) \
+    STRIDED(1, INDEX) STRIDED(2, INDEX) STRIDED(3, INDEX) STRIDED(4, INDEX) STRIDED(0, INDEX)
+
+FLAT(1) STRIDED_OF_RANKS(int32_t) STRIDED_OF_RANKS(int64_t)
+#if WIDEST == 1
+PACKS_OF(4) PACKS_OF(16)
+#elif WIDEST == 2
+PACKS_OF(2) PACKS_OF(8)
+#elif WIDEST == 4
+PACKS_OF(4)
+#elif WIDEST == 8
+PACKS_OF(2)
+#endif
+
+#endif

@@ -1,0 +1,777 @@
+"""Elementwise kernels on the simulator: plans, every case, every function, layout by layout."""
+
+import os
+import re
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from math import inf, nan
+from pathlib import Path
+
+import layouts
+import numpy as np
+import pytest
+from layouts import STRIDED
+from tensors import BFLOAT16, DTYPES, as_dtype, close, fits, same, slots
+from test_elementwise import ONE, TWO
+
+import tensorlayout as tl
+from tensorlayout.cpu.memory import padding_bits
+from tensorlayout.cuda.driver import Counters
+from tensorlayout.cuda.elementwise import (
+    FILE,
+    operands_to_copy,
+    plan_conversion,
+    plan_elementwise,
+    prepare_elementwise,
+    scalar_bytes,
+)
+from tensorlayout.cuda.host_compiler import shared_object
+from tensorlayout.cuda.simulator import checking, open_driver
+from tensorlayout.devices import Device
+from tensorlayout.functions import elementwise as ew
+from tensorlayout.functions.searching import _WHERE
+from tensorlayout.kernels_path import kernel_directory
+from tensorlayout.layout import Layout, PaddingValue
+from tensorlayout.tensor import Spec
+
+KERNELS = Path(str(kernel_directory()))
+ALIGNED = 256  # what the driver gives
+OPERATIONS = {"clip": ew._CLIP, "imag": ew._IMAG, "where": _WHERE}
+
+needs_compiler = pytest.mark.skipif(
+    not any(map(shutil.which, ("g++", "clang++"))), reason="optional: a C++ compiler"
+)
+
+
+def operation(name):
+    return OPERATIONS.get(name) or getattr(ew, name).operation
+
+
+def spec(layout, dtype):
+    return Spec(as_dtype(dtype), layout, Device("cpu"))
+
+
+@pytest.fixture(scope="module", name="device")
+def _device():
+    if "PYTEST_XDIST_WORKER" not in os.environ:  # whose workers share the compiling anyway
+        compile_at_once()
+    return open_driver()
+
+
+def compile_at_once():
+    """What most tests need, on all cores."""
+    wanted = {plan_in_one_run(name, dtype).launch.kernel.types for name, dtype in FUNCTIONS}
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(lambda types: shared_object(FILE, types, Counters()), sorted(wanted)))
+
+
+def plan_in_one_run(name, dtype):
+    flat = Layout.row_major((1003,))
+    operands = [spec(flat, dtype)] * operands_of(name)
+    if name == "where":
+        operands[0] = spec(flat, "bool")
+    return plan_elementwise(operation(name).plan(*operands), [ALIGNED] * (1 + len(operands)))
+
+
+def operands_of(name):
+    return 1 if name in ONE else 2 if name in TWO else 3
+
+
+class Operand:
+    """Values in a layout, in device memory; nothing else of that memory was ever written."""
+
+    def __init__(self, device, layout, dtype, seed=0, finite=False, shift=0):
+        self.spec = spec(layout, dtype)
+        self.layout, self.dtype = self.spec.layout, self.spec.dtype
+        values = slots(self.dtype, max(self.layout.required_size, 1), seed, finite)
+        self.array = (
+            values[layouts.slot_array(self.layout)]
+            if self.layout.size
+            else np.empty(layout.shape, self.dtype)
+        )
+        itemsize = self.dtype.itemsize
+        size = self.layout.required_size * itemsize
+        self.buffer = device.allocate(size + shift * itemsize, 0)
+        self.pointer = self.buffer.pointer + shift * itemsize
+        self.alignment = ALIGNED if shift == 0 else itemsize & -itemsize
+        raw = values.view(np.uint8).reshape(-1, itemsize)
+        if is_packed(self.layout):
+            device.to_device(self.pointer, raw[: self.layout.required_size].reshape(-1))
+        else:
+            for slot in set(layouts.slots_of(self.layout)):
+                device.to_device(self.pointer + slot * itemsize, raw[slot])
+
+
+def is_packed(layout):
+    return layout.size == layout.required_size and not layout.is_overlapping
+
+
+class Result:
+    """New memory for a result."""
+
+    def __init__(self, device, result, shift=0):
+        self.device, self.spec = device, result
+        size = result.layout.required_size * result.dtype.itemsize
+        offset = shift * result.dtype.itemsize
+        self.buffer = device.allocate(size + offset, 0)
+        self.pointer = self.buffer.pointer + offset
+        self.alignment = ALIGNED if shift == 0 else result.dtype.itemsize
+
+    def slots(self):
+        back = np.empty(self.spec.layout.required_size * self.spec.dtype.itemsize, np.uint8)
+        self.device.to_host(back, self.pointer)
+        return back.view(self.spec.dtype)
+
+    def array(self):
+        layout = self.spec.layout
+        if not layout.size:
+            return np.empty(layout.shape, self.spec.dtype)
+        return self.slots()[layouts.slot_array(layout)]
+
+    def check_padding(self):
+        layout = self.spec.layout
+        bits = padding_bits(layout.padding_value, self.spec.dtype)
+        if bits is not None and layout.is_padded:
+            padding = self.slots()[sorted(layouts.padding_of(layout))]
+            assert padding.tobytes() == bits.tobytes() * padding.size
+
+
+def padding_for(result):
+    bits = None
+    if result.layout.is_padded:
+        bits = padding_bits(result.layout.padding_value, result.dtype)
+    return None if bits is None else bits.tobytes()
+
+
+def run(device, name, *operands, shift=0):
+    """Plan and launch; the launch's plan and the result."""
+    given = [o.spec if isinstance(o, Operand) else type(o) for o in operands]
+    plan = operation(name).plan(*given)
+    result = Result(device, plan.result, shift)
+    alignments = [result.alignment, *[getattr(o, "alignment", ALIGNED) for o in operands]]
+    planned = plan_elementwise(plan, alignments, padding_for(plan.result))
+    places = [o.pointer if isinstance(o, Operand) else o for o in operands]
+    prepare_elementwise(planned, device)(result.pointer, places)
+    if planned.writes_padding or plan.result.layout.ndim <= 4:
+        result.check_padding()
+    return planned, result.array()
+
+
+def convert(device, operand, dtype, layout=None):
+    result = Result(device, spec(layout or operand.layout.form, dtype))
+    alignments = [result.alignment, operand.alignment]
+    padding = padding_for(result.spec)
+    planned = plan_conversion("astype", result.spec, operand.spec, alignments, padding)
+    prepare_elementwise(planned, device)(result.pointer, [operand.pointer])
+    if planned.writes_padding or result.spec.layout.ndim <= 4:
+        result.check_padding()
+    return planned, result.array()
+
+
+# ---- Every function, in one run
+
+
+def ends(names):
+    """By category the first and the last dtype."""
+    return [names[0], names[-1]]
+
+
+FUNCTIONS = [
+    (name, dtype)
+    for name in [*ew.__all__, "where"]
+    if name != "real"  # of complex numbers a view, of others a copy
+    for dtype in ends(DTYPES["any" if name == "where" else operation(name).dtypes])
+    if (name, dtype) != ("imag", "complex128")
+]
+
+
+def by_the_cpu(name, *arrays):
+    tensors = [tl.asarray(a) for a in arrays]
+    return np.asarray(getattr(tl, name)(*tensors))
+
+
+@needs_compiler
+@pytest.mark.parametrize(("name", "dtype"), FUNCTIONS)
+def test_every_function(device, name, dtype):
+    flat = Layout.row_major((1003,))
+    with checking("bounds", "initialized"):
+        operands = [Operand(device, flat, dtype, seed) for seed in range(operands_of(name))]
+        if name == "where":
+            operands[0] = Operand(device, flat, "bool", 5)
+        planned, found = run(device, name, *operands)
+    assert planned.case == "flat"
+    expected = by_the_cpu(name, *[o.array for o in operands])
+    close(found, expected, f"{name} {dtype}", 16)
+
+
+# ---- Every layout
+
+
+def fitting(operand):
+    """Other operands for one, by what they are."""
+    shape, dtype = operand.layout.shape, operand.dtype
+    order = operand.layout.minor_to_major
+    yield "same layout", operand.layout, dtype
+    yield "another order", Layout.packed(shape, order[::-1]), dtype
+    yield "the last dimension", Layout.row_major(shape[-1:]), dtype
+    if shape:
+        yield "the first dimension", Layout.row_major((shape[0], *(1 for _ in shape[1:]))), dtype
+    yield "one value", Layout.row_major(()), dtype
+
+
+def usual(function):
+    def quiet(*arrays):
+        with np.errstate(all="ignore"):
+            return function(*arrays)
+
+    return quiet
+
+
+IN_LAYOUTS = [
+    ("add", "int8", np.add),
+    ("add", "float16", np.add),
+    ("multiply", "float64", np.multiply),
+    ("multiply", "complex128", np.multiply),
+    ("equal", "float64", np.equal),
+    ("floor_divide", "float64", lambda x, y: np.asarray(tl.floor_divide(*map(tl.asarray, (x, y))))),
+    ("floor_divide", "int8", lambda x, y: np.floor_divide(x, y).astype(np.int8)),
+]
+
+
+@needs_compiler
+@pytest.mark.parametrize(("name", "dtype", "function"), IN_LAYOUTS)
+def test_two_operands_in_every_layout(device, name, dtype, function):
+    with checking("bounds", "initialized"):
+        for layout in STRIDED:
+            x = Operand(device, layout, dtype, 1)
+            for kind, other, other_dtype in fitting(x):
+                y = Operand(device, other, other_dtype.name, 2)
+                _, found = run(device, name, x, y)
+                expected = usual(function)(x.array, y.array)
+                close(found, expected, f"{name} {dtype} {layout} {kind}")
+                _, found = run(device, name, y, x)
+                close(found, usual(function)(y.array, x.array), f"{kind} {name} {dtype} {layout}")
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("name", "dtype", "function"), [("exp", "float64", np.exp), ("conj", "complex128", np.conj)]
+)
+def test_one_operand_in_every_layout(device, name, dtype, function):
+    with checking("bounds", "initialized"):
+        for layout in STRIDED:
+            x = Operand(device, layout, dtype, 1)
+            _, found = run(device, name, x)
+            close(found, usual(function)(x.array), f"{name} {layout}")
+
+
+@needs_compiler
+@pytest.mark.parametrize(("name", "dtype"), [("clip", "float64"), ("where", "complex128")])
+def test_three_operands_in_every_layout(device, name, dtype):
+    function = {"clip": np.clip, "where": np.where}[name]
+    with checking("bounds", "initialized"):
+        for layout in STRIDED:
+            x = Operand(device, layout, "bool" if name == "where" else dtype, 1)
+            for kind, other, _ in fitting(x):
+                y, z = (Operand(device, other, dtype, seed, finite=True) for seed in (2, 3))
+                _, found = run(device, name, x, y, z)
+                same(found, function(x.array, y.array, z.array), f"{name} {layout} {kind}")
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("source", "dtype"), [("int8", "float64"), ("float64", "int8"), ("float64", "bool")]
+)
+def test_conversions_in_every_layout(device, source, dtype):
+    with checking("bounds", "initialized"):
+        for layout in STRIDED:
+            x = Operand(device, layout, source, 1)
+            expected = np.asarray(tl.astype(tl.asarray(x.array), as_dtype(dtype)))
+            form = layout.form if fits(layout, as_dtype(dtype)) else None
+            reverse = Layout.packed(layout.shape, layout.minor_to_major[::-1])
+            for target in (form or reverse, reverse):
+                _, found = convert(device, x, dtype, target)
+                same(found, expected, f"{source} to {dtype}, {layout}")
+
+
+@needs_compiler
+def test_operands_of_other_dtypes_are_converted(device):
+    with checking("bounds", "initialized"):
+        for layout in STRIDED:
+            x, y = Operand(device, layout, "int8", 1), Operand(device, layout, "float64", 2)
+            planned, found = run(device, "add", x, y)
+            same(found, x.array + y.array, str(layout))
+    assert dict(planned.launch.kernel.types) == {
+        "FIRST": "int8_t",
+        "SECOND": "double",
+        "COMPUTE": "double",
+        "RESULT": "double",
+        "WIDEST": "8",
+    }
+
+
+@needs_compiler
+def test_integers_without_a_common_type_are_compared(device):
+    layout = Layout.row_major((5,))
+    x = Operand(device, layout, "int64")
+    y = Operand(device, layout, "uint64")
+    x.array = np.array([-1, -1, 2**63 - 1, 2**62 + 1, 0], np.int64)
+    y.array = np.array([2**64 - 1, 0, 2**63, 2**62, 0], np.uint64)
+    for operand in (x, y):
+        device.to_device(operand.pointer, operand.array.view(np.uint8))
+    pairs = list(zip(x.array.tolist(), y.array.tolist(), strict=True))
+    for name, function in [
+        ("equal", int.__eq__),
+        ("not_equal", int.__ne__),
+        ("less", int.__lt__),
+        ("less_equal", int.__le__),
+        ("greater", int.__gt__),
+        ("greater_equal", int.__ge__),
+    ]:
+        _, found = run(device, name, x, y)
+        assert found.tolist() == [function(a, b) for a, b in pairs], name
+
+
+# ---- Scalars
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("dtype", "scalar"),
+    [
+        ("int8", -7),
+        ("uint64", 2**64 - 1),
+        ("float16", 0.1),
+        ("float64", -0.0),
+        ("float64", nan),
+        ("float64", inf),
+        ("float64", True),
+        ("complex128", 1 - 2j),
+        ("bool", True),
+    ],
+)
+def test_scalars(device, dtype, scalar):
+    name, function = ("add", np.add) if dtype != "bool" else ("logical_and", np.logical_and)
+    if dtype == "uint64":
+        name, function = "bitwise_xor", np.bitwise_xor
+    value = np.asarray(scalar, dtype)
+    with checking("bounds", "initialized"):
+        for layout in (
+            Layout.row_major((1003,)),
+            Layout.row_major((8, 4)).slice((slice(0, 8, 2),)),
+        ):
+            x = Operand(device, layout, dtype)
+            planned, found = run(device, name, x, scalar)
+            same(found, usual(function)(x.array, value))
+            _, found = run(device, name, scalar, x)
+            same(found, usual(function)(value, x.array))
+            assert planned.scalars == (None, as_dtype(dtype))
+
+
+def test_scalars_that_do_not_fit():
+    plan = operation("add").plan(spec(Layout.row_major((3,)), "int8"), int)
+    ready = prepare_elementwise(plan_elementwise(plan, [ALIGNED] * 3), open_driver())
+    with pytest.raises(OverflowError, match=r"^add: the Python scalar 128 does not fit int8$"):
+        ready(0, [0, 128])
+
+
+def test_a_scalar_is_an_element_of_bfloat16():
+    assert scalar_bytes("add", 2**70, BFLOAT16) == BFLOAT16.type(2.0**70).tobytes()
+
+
+# ---- Cases
+
+
+def case_of(name, *operands, alignments=None):
+    plan = operation(name).plan(*operands)
+    planned = plan_elementwise(plan, alignments or [ALIGNED] * (1 + len(operands)))
+    return planned.case, planned.launch and planned.launch.kernel.symbol
+
+
+ROWS = Layout.row_major((64, 128))
+PITCHED = Layout.pitched((64, 100), 128, 4)
+WIDE = Layout((2, 3), (2**31 + 8, 1))
+
+
+@pytest.mark.parametrize(
+    ("name", "operands", "alignments", "expected"),
+    [
+        ("add", [(Layout.row_major((0, 3)), "float32")] * 2, None, ("empty", None)),
+        ("add", [(ROWS, "float32")] * 2, None, ("flat", "elementwise_flat_4")),
+        ("add", [(ROWS.permute((1, 0)), "float32")] * 2, None, ("flat", "elementwise_flat_4")),
+        (
+            "add",
+            [(ROWS.flip((0, 1)), "float32")] * 2,
+            None,
+            ("strided", "elementwise_strided_1_int32_t"),
+        ),
+        ("add", [(ROWS, "float32"), (Layout(()), "float32")], None, ("flat", "elementwise_flat_4")),
+        ("add", [(ROWS, "int8")] * 2, None, ("flat", "elementwise_flat_16")),
+        ("equal", [(ROWS, "float64")] * 2, None, ("flat", "elementwise_flat_2")),
+        ("add", [(ROWS, "complex128")] * 2, None, ("flat", "elementwise_flat_1")),
+        # as memory is aligned
+        ("add", [(ROWS, "int8")] * 2, (256, 256, 4), ("flat", "elementwise_flat_4")),
+        ("add", [(ROWS, "float32")] * 2, (256, 256, 8), ("flat", "elementwise_flat_1")),
+        # one row, or one column, for all
+        (
+            "add",
+            [(ROWS, "float32"), (Layout((128,)), "float32")],
+            None,
+            ("rows", "elementwise_rows_2_int32_t_4"),
+        ),
+        (
+            "add",
+            [(ROWS, "float32"), (Layout((64, 1)), "float32")],
+            None,
+            ("rows", "elementwise_rows_2_int32_t_4"),
+        ),
+        # rows that end within a pack, and rows that begin at no pack
+        (
+            "exp",
+            [(Layout.pitched((64, 99), 128, 4), "float32")],
+            None,
+            ("rows", "elementwise_rows_2_int32_t_4"),
+        ),
+        (
+            "exp",
+            [(Layout((64, 99), (103, 1)), "float32")],
+            None,
+            ("rows", "elementwise_strided_2_int32_t"),
+        ),
+        (
+            "exp",
+            [(Layout((64, 6), (8, 1)), "float32")],
+            None,
+            ("rows", "elementwise_strided_2_int32_t"),
+        ),
+        ("exp", [(PITCHED, "float32")], None, ("rows", "elementwise_rows_2_int32_t_4")),
+        # orders that differ
+        (
+            "add",
+            [(ROWS, "float32"), (Layout.column_major((64, 128)), "float32")],
+            None,
+            ("strided", "elementwise_strided_2_int32_t"),
+        ),
+        (
+            "exp",
+            [(Layout((7,), (3,)), "float32")],
+            None,
+            ("strided", "elementwise_strided_1_int32_t"),
+        ),
+        (
+            "exp",
+            [(Layout((3,) * 6).slice((slice(0, 2),) * 6), "float32")],
+            None,
+            ("rows", "elementwise_strided_0_int32_t"),
+        ),
+        # the furthest offset counts, not the number of elements
+        ("exp", [(WIDE, "float32")], None, ("rows", "elementwise_strided_2_int64_t")),
+    ],
+)
+def test_cases(name, operands, alignments, expected):
+    assert case_of(name, *[spec(*o) for o in operands], alignments=alignments) == expected
+
+
+def test_clip_with_fewer_bounds():
+    x = spec(ROWS, "float32")
+    for operation_, operands, functor in [
+        (ew._CLIP_NOTHING, [x], "positive"),
+        (ew._CLIP_LEAST, [x, x], "maximum"),
+        (ew._CLIP_MOST, [x, float], "minimum"),
+        (ew._CLIP, [x, x, x], "clip"),
+    ]:
+        planned = plan_elementwise(operation_.plan(*operands), [ALIGNED] * (1 + len(operands)))
+        assert planned.launch.kernel.operation == functor
+
+
+def test_more_elements_than_32_bits_count():
+    count = 2**33 + 5
+    planned = plan_elementwise(operation("exp").plan(spec(Layout((count,)), "float32")), [256] * 2)
+    assert (planned.case, planned.launch.grid) == ("flat", 2**33 // 1024 + 1)
+    tall = spec(Layout((2**20, 2**13), (2**14, 1)), "float32")
+    planned = plan_elementwise(operation("exp").plan(tall), [256] * 2)
+    assert planned.launch.kernel.symbol == "elementwise_rows_2_int64_t_4"
+    assert planned.launch.grid == 2**33 // 1024
+
+
+@needs_compiler
+def test_offsets_beyond_32_bits(device):
+    """Of 4 GB that are never touched but for 6 bytes."""
+    with checking("bounds"):
+        x = Operand(device, Layout((1,)), "int8")
+        x.spec = spec(Layout((2, 3), (2**32 + 8, 1)), "int8")
+        x.buffer = device.allocate(2**32 + 11, 0)
+        x.pointer = x.buffer.pointer
+        for row, values in enumerate(([1, 2, 3], [4, 5, 6])):
+            device.to_device(x.pointer + row * (2**32 + 8), np.array(values, np.uint8))
+        planned, found = run(device, "add", x, 1)
+    assert planned.launch.kernel.symbol == "elementwise_strided_2_int64_t"
+    assert found.tolist() == [[2, 3, 4], [5, 6, 7]]
+
+
+def test_memory_that_is_not_aligned_for_an_element():
+    x = spec(ROWS, "float64")
+    with pytest.raises(
+        ValueError, match=r"^add: operand 2 begins at an address that is no multiple"
+    ):
+        case_of("add", x, x, alignments=(8, 8, 4))
+
+
+@needs_compiler
+@pytest.mark.parametrize("shift", [0, 1, 4, 8])
+@pytest.mark.parametrize("count", [1, 15, 16, 17, 4095, 4096, 4097])
+def test_ends_and_alignments(device, count, shift):
+    with checking("bounds", "initialized"):
+        x = Operand(device, Layout((count,)), "int8", 1, shift=shift)
+        y = Operand(device, Layout((count,)), "int8", 2)
+        x.alignment = 16 if not shift else shift & -shift
+        _, found = run(device, "add", x, y)
+    same(found, x.array + y.array)
+
+
+@needs_compiler
+@pytest.mark.parametrize("row", [129, 143, 1001])
+@pytest.mark.parametrize("shape", [(5,), (2, 3), (2, 2, 3, 2, 2)])
+def test_rows_that_end_within_a_pack(device, row, shape):
+    block = (*(n + 1 for n in shape), row // 16 * 16 + 16)
+    layout = Layout.padded((*shape, row), block, None, PaddingValue.ONE)
+    with checking("bounds", "initialized"):
+        x, y = Operand(device, layout, "int8", 1), Operand(device, layout, "int8", 2)
+        one_row = Operand(device, Layout((row,)), "int8", 3)
+        one_column = Operand(device, Layout((shape[-1], 1)), "int8", 4)
+        for other in (y, one_row, one_column):
+            planned, found = run(device, "add", x, other)
+            same(found, x.array + other.array)
+            assert planned.launch.kernel.name == "elementwise_rows"
+        planned, found = run(device, "add", x, -3)
+        same(found, x.array - np.int8(3))
+        planned, found = convert(device, x, "float64", layout)
+        same(found, x.array.astype(np.float64))
+        assert planned.launch.kernel.name == "elementwise_rows"
+
+
+@needs_compiler
+def test_every_rank(device):
+    """Rows, and single elements, of rank 1 to 6."""
+    with checking("bounds", "initialized"):
+        for rank in range(1, 7):
+            for row, step in ((32, 1), (3, 2)):
+                whole = Layout.row_major((*[4] * (rank - 1), row * step + 16))
+                part = whole.slice((*[slice(0, 3)] * (rank - 1), slice(0, row * step, step)))
+                x, y = (Operand(device, part, "int8", seed) for seed in (1, 2))
+                planned, found = run(device, "add", x, y)
+                same(found, x.array + y.array)
+                if rank > 1:
+                    name = "rows" if step == 1 else "strided"
+                    shown = rank if rank <= 4 else 0
+                    symbol = planned.launch.kernel.symbol
+                    assert symbol.startswith(f"elementwise_{name}_{shown}_int32_t")
+
+
+# ---- Padding
+
+
+@needs_compiler
+def test_padding_of_nothing_but_padding(device):
+    layout = Layout.padded((0, 3), (2, 3), None, PaddingValue.ONE)
+    with checking("bounds", "initialized"):
+        x = Operand(device, layout, "float64")
+        planned, found = run(device, "exp", x)
+    assert (planned.case, found.shape, planned.launch.grid) == ("empty", (0, 3), 1)
+
+
+def test_padding_that_no_launch_can_hold():
+    layout = Layout.padded((1,) * 6, (2,) * 6, None, PaddingValue.ZERO)
+    plan = operation("exp").plan(spec(layout, "float64"))
+    planned = plan_elementwise(plan, [ALIGNED] * 2, bytes(8))
+    assert (planned.case, planned.writes_padding) == ("flat", False)
+
+
+# ---- In place
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", ["int8", "float64"])
+def test_in_place(device, dtype):
+    """Whatever is no element stays as it was, padding too."""
+    for layout in STRIDED:
+        if layout.is_overlapping:
+            continue
+        x, y = (Operand(device, layout, dtype, seed) for seed in (1, 2))
+        size = x.layout.required_size * x.dtype.itemsize
+        before = np.empty(size, np.uint8)
+        with checking("bounds", "races"):
+            device.to_host(before, x.pointer)
+            plan = operation("add").plan_in_place(x.spec, y.spec)
+            assert operands_to_copy(plan, [x.pointer, y.pointer]) == ()
+            planned = plan_elementwise(plan, [ALIGNED] * 3)
+            prepare_elementwise(planned, device)(x.pointer, [x.pointer, y.pointer])
+            after = np.empty(size, np.uint8)
+            device.to_host(after, x.pointer)
+        expected = before.copy().view(x.dtype)
+        if layout.size:
+            expected[layouts.slot_array(x.layout)] = usual(np.add)(x.array, y.array)
+        assert after.tobytes() == expected.tobytes(), layout
+
+
+LINE = Layout.row_major((16,))
+SQUARE = Layout.row_major((4, 4))
+
+
+@pytest.mark.parametrize(
+    ("destination", "to", "operand", "from_", "expected"),
+    [
+        # exactly where it is
+        (SQUARE, 0, SQUARE, 0, ()),
+        # one element further
+        (LINE.slice((slice(1, None),)), 4, LINE.slice((slice(0, 15),)), 0, (1,)),
+        # behind its end
+        (LINE, 0, LINE, 64, ()),
+        (LINE, 0, LINE, 60, (1,)),
+        (LINE, 64, LINE, 0, ()),
+        # transposed, turned round, repeated
+        (SQUARE, 0, SQUARE.permute((1, 0)), 0, (1,)),
+        (LINE, 0, LINE.flip((0,)), 0, (1,)),
+        (SQUARE, 0, SQUARE.slice((0,)), 0, (1,)),
+        # every other element, of either half; and one column of several
+        (Layout((8,), (2,)), 0, Layout((8,), (2,)), 4, ()),
+        (Layout((8,), (2,)), 0, Layout((8,), (2,)), 8, (1,)),
+        (Layout((4,), (4,)), 0, Layout((4,), (4,)), 12, ()),
+        (Layout((4, 3), (4, 1)), 0, Layout((4, 1), (4, 1)), 12, ()),
+        (Layout((4, 3), (4, 1)), 0, Layout((4, 1), (4, 1)), 8, (1,)),
+        # nothing to overlap
+        (Layout((0,)), 0, Layout((0,)), 0, ()),
+    ],
+)
+def test_operands_that_must_be_copied_first(destination, to, operand, from_, expected):
+    plan = operation("add").plan_in_place(spec(destination, "float32"), spec(operand, "float32"))
+    assert operands_to_copy(plan, [1000 + to, 1000 + from_]) == expected
+
+
+def test_only_exact_overlap_of_equal_sizes_is_safe():
+    plan = operation("add").plan_in_place(spec(LINE, "float32"), spec(LINE, "float16"))
+    assert operands_to_copy(plan, [0, 0]) == (1,)
+    plan = operation("add").plan_in_place(spec(LINE, "float32"), float)
+    assert operands_to_copy(plan, [0, 0]) == ()
+
+
+# ---- Coalescing
+
+
+def counted(device, kernel, name, *operands):
+    with checking("bounds", "count") as record:
+        planned, _ = run(device, name, *operands)
+    assert planned.launch.kernel.name == kernel
+    return record.of(kernel)
+
+
+@needs_compiler
+@pytest.mark.parametrize(("dtype", "nbytes"), [("int8", 16), ("float16", 16), ("complex128", 16)])
+def test_flat_is_coalesced(device, dtype, nbytes):
+    x, y = (Operand(device, Layout((16384,)), dtype, seed) for seed in (1, 2))
+    counts = counted(device, "elementwise_flat", "add", x, y)
+    assert counts.sector_efficiency_read == counts.sector_efficiency_write == 1.0
+    assert counts.lane_activity == 1.0
+    assert counts.bytes_per_access == nbytes
+    assert counts.loads.bytes == 2 * counts.stores.bytes == 2 * 16384 * x.dtype.itemsize
+
+
+def counted_in_place(device, layout, other, dtype):
+    """In place, so that the result has such rows too."""
+    x, y = Operand(device, layout, dtype, 1), Operand(device, other, dtype, 2)
+    plan = operation("add").plan_in_place(x.spec, y.spec)
+    planned = plan_elementwise(plan, [ALIGNED] * 3)
+    with checking("bounds", "count") as record:
+        prepare_elementwise(planned, device)(x.pointer, [x.pointer, y.pointer])
+    assert planned.case == "rows"
+    return record.of("elementwise_rows")
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("layout", "other", "dtype"),
+    [
+        (Layout((40, 512), (528, 1)), Layout((512,)), "int8"),
+        (Layout((40, 512), (528, 1)), Layout((40, 1)), "int8"),
+        (Layout((40, 64), (72, 1)), Layout((64,)), "float64"),
+        (Layout((20, 8, 64), (600, 72, 1)), Layout((8, 64)), "float64"),
+    ],
+)
+def test_rows_of_512_bytes_are_coalesced(device, layout, other, dtype):
+    counts = counted_in_place(device, layout, other, dtype)
+    assert counts.sector_efficiency_read >= 0.9
+    assert counts.sector_efficiency_write >= 0.9
+    assert counts.lane_activity >= 0.9
+
+
+@needs_compiler
+@pytest.mark.parametrize(("row", "activity"), [(517, 0.5), (4099, 0.85)])
+def test_the_last_elements_of_rows_take_one_access_more(device, row, activity):
+    layout = Layout((40, row), (row // 16 * 16 + 16, 1))
+    counts = counted_in_place(device, layout, Layout((row,)), "int8")
+    assert counts.sector_efficiency_read >= 0.9
+    assert counts.sector_efficiency_write >= 0.9
+    assert counts.lane_activity >= activity
+
+
+# ---- NVRTC
+
+OPTIONS = ("--std=c++17", "--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true")
+
+
+def kernels_to_compile():
+    """One of each kind of walk, the greatest functors, conversions, and all that take 16 bits."""
+    rows = Layout((64, 128), (256, 1))
+    odd = Layout((3, 5, 7), (1000, 150, 20))
+    huge = Layout((3, 2**16, 2**16))
+    deep = Layout((3,) * 6).slice((slice(0, 2),) * 6)
+    for name, layout, operands in [
+        ("add", LINE, ["float32"] * 2),
+        ("pow", LINE, ["complex128"] * 2),
+        ("pow", odd, ["complex128"] * 2),
+        ("asin", rows, ["complex64"]),
+        ("tan", LINE, ["float16"]),
+        ("floor_divide", rows, ["int8"] * 2),
+        ("multiply", deep, ["bfloat16", "int64"]),
+        ("less", huge.slice((slice(0, 2), slice(0, 7))), ["int64", "uint64"]),
+        ("where", rows, ["bool", "uint8", "uint16"]),
+        ("clip", odd, ["float64"] * 3),
+    ]:
+        plan = operation(name).plan(*[spec(layout, dtype) for dtype in operands])
+        yield plan_elementwise(plan, [ALIGNED] * (1 + len(operands))).launch.kernel
+    for source, dtype in [("float64", "bfloat16"), ("bool", "complex128")]:
+        yield plan_conversion(
+            "astype", spec(rows, dtype), spec(rows, source), [16, 16]
+        ).launch.kernel
+
+
+def compiled(nvrtc, kernel, architecture):
+    """Registers, and bytes spilled."""
+    headers = sorted(KERNELS.glob("*.cuh"))
+    program = nvrtc.createProgram(
+        (KERNELS / FILE).read_text("utf-8"),
+        FILE,
+        [header.read_bytes() for header in headers],
+        [header.name.encode() for header in headers],
+    )
+    macros = [f"-D{name}={value}" for name, value in (*kernel.types, *kernel.shape)]
+    options = [f"--gpu-architecture=sm_{architecture}", *OPTIONS, "--ptxas-options=-v", *macros]
+    try:
+        nvrtc.compileProgram(program, (*options, f"-DOPERATION={kernel.operation}"))
+    except nvrtc.NVRTCError:
+        pytest.fail(nvrtc.getProgramLog(program)[:3000])
+    log = nvrtc.getProgramLog(program)
+    assert "warning" not in log
+    spilled = re.findall(r"(\d+) bytes spill", log)
+    return int(re.findall(r"Used (\d+) registers", log)[0]), sum(map(int, spilled))
+
+
+@pytest.mark.parametrize("architecture", ["75", "90"])
+def test_nvrtc_compiles_a_sample_without_spills(architecture):
+    nvrtc = pytest.importorskip(
+        "cupy_backends.cuda.libs.nvrtc", reason="optional: NVRTC comes with cupy"
+    )
+    for kernel in kernels_to_compile():
+        registers, spilled = compiled(nvrtc, kernel, architecture)
+        assert spilled == 0, kernel
+        assert registers <= 128, kernel

@@ -11,11 +11,7 @@ T = TypeVar("T")
 
 
 def cupy_part(name: str) -> Any:
-    """A module of CuPy. RuntimeError that names the extra to install, where it is not there.
-
-    >>> cupy_part("cupy_backends.cuda.libs.nvrtc")  # doctest: +SKIP
-    <module 'cupy_backends.cuda.libs.nvrtc' …>
-    """
+    """A module of CuPy. RuntimeError that names the extra to install, where it is not there."""
     try:
         return importlib.import_module(name)
     except ImportError as error:

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from fake_cupy import FakeDriver, Recorder, Stream, fake_cupy
 
-from tensorlayout.cuda import cupy_driver, nvrtc, staging
-from tensorlayout.cuda.cupy_driver import open_driver
+from tensorlayout.cuda import nvrtc, staging
+from tensorlayout.cuda.cupy_driver import CupyLauncher, FunctionLauncher, open_driver
 from tensorlayout.cuda.driver import Kernel
 
 RIGHT = Path(__file__).parent / "kernels" / "right.cu"
@@ -371,12 +371,11 @@ def gpu():
         pytest.skip(f"no GPU: {error}")
 
 
-@pytest.fixture(params=[cupy_driver._launch_by_driver, cupy_driver._launch_by_function])
+@pytest.fixture(params=[CupyLauncher, FunctionLauncher])
 def either_gpu(request, gpu):
     """The driver with each of its two ways to launch."""
-    cupy = importlib.import_module("cupy")
     driver = open_driver()
-    driver.launch = request.param(cupy, driver.block)
+    driver.launcher_type = request.param
     return driver
 
 

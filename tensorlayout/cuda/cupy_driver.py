@@ -54,79 +54,86 @@ class _Block(threading.local):
     """Memory of each thread for the parameters of a launch, which CUDA reads during the call."""
 
     def __init__(self, cupy: Any) -> None:
-        self._memory = (ctypes.c_char * _PARAMETER_BYTES)()
-        address = ctypes.addressof(self._memory)
-        self._pointers = (ctypes.c_void_p * 1)(address)
+        memory = (ctypes.c_char * _PARAMETER_BYTES)()
+        address = ctypes.addressof(memory)
+        self._kept = pointers = (ctypes.c_void_p * 1)(address)
         # Copying into it takes 0.05 us; the address of a caller's bytearray 0.2 us by way of ctypes
         # (2026-11, 2-core AMD EPYC (Zen 4)).
-        self.view = memoryview(self._memory).cast("B")
-        self.pointers = ctypes.addressof(self._pointers)
-        self.arguments = (cupy.cuda.function.CPointer(address),)
-
-
-# (function of a device, its address, grid of three numbers)
-_Launch = Callable[[Any, int, tuple[int, int, int]], None]
-
-
-def _launch_by_driver(cupy: Any, block: _Block) -> _Launch:
-    """``cuLaunchKernel`` itself, which CuPy exposes."""
-    launch = cupy.cuda.driver.launchKernel
-    failure = cupy.cuda.driver.CUDADriverError
-    stream = cupy.cuda.get_current_stream
-    runtime = cupy.cuda.runtime
-
-    def call(_: Any, address: int, grid: tuple[int, int, int]) -> None:
-        arguments = (address, *grid, THREADS, 1, 1, 0, stream().ptr, block.pointers, 0)
-        try:
-            launch(*arguments)
-        except failure as error:
-            if error.status != _INVALID_CONTEXT:
-                raise
-            # CUDA has not been used in this thread yet, and only the runtime makes up for that.
-            runtime.setDevice(runtime.getDevice())
-            launch(*arguments)
-
-    return call
-
-
-def _launch_by_function(_: Any, block: _Block) -> _Launch:
-    """CuPy's own call, for a version that does not expose the driver's."""
-
-    def call(function: Any, _: int, grid: tuple[int, int, int]) -> None:
-        function(grid, (THREADS, 1, 1), block.arguments)
-
-    return call
+        view = memoryview(memory).cast("B")
+        self.for_driver = view, ctypes.addressof(pointers)
+        self.for_function = view, (cupy.cuda.function.CPointer(address),)
 
 
 class CupyLauncher:
-    """A kernel, loaded on each device when it is first launched there."""
+    """A kernel, loaded on each device when it is first launched there.
 
-    __slots__ = ("_block", "_counters", "_functions", "_launch", "_load", "_one_device", "_runtime")
+    A call is ``cuLaunchKernel``, which CuPy exposes. It is written out, without calls between: they
+    took half of its time.
+    """
+
+    __slots__ = (
+        "_block",
+        "_counters",
+        "_cuda",
+        "_functions",
+        "_launch",
+        "_load",
+        "_only",
+        "_stream",
+    )
 
     def __init__(self, driver: CupyDriver, load: Callable[[], Any]) -> None:
         self._block = driver.block
         self._counters = driver.counters
-        self._launch = driver.launch
-        self._runtime = driver.runtime
-        self._one_device = driver.device_count() == 1
+        self._cuda = driver.cuda
+        self._launch = getattr(driver.cuda.driver, "launchKernel", None)
+        self._stream = driver.cuda.get_current_stream
         self._load = load
         self._functions: dict[int, tuple[Any, int]] = {}
+        loaded = self.prepare()
+        self._only = loaded if driver.device_count() == 1 else None
 
     def __call__(self, grid: int | tuple[int, int, int], parameters: bytearray) -> None:
         """Launch on the current device and stream. Neither allocates on the device nor waits."""
-        function, address = self._functions.get(self._device()) or self.prepare()
-        self._block.view[: len(parameters)] = parameters
-        self._launch(function, address, (grid, 1, 1) if isinstance(grid, int) else grid)
+        _, address = self._only or self._on_this_device()
+        view, pointers = self._block.for_driver
+        view[: len(parameters)] = parameters
+        x, y, z = (grid, 1, 1) if isinstance(grid, int) else grid
+        launch: Any = self._launch
+        try:
+            launch(address, x, y, z, THREADS, 1, 1, 0, self._stream().ptr, pointers, 0)
+        except self._cuda.driver.CUDADriverError as error:
+            if error.status != _INVALID_CONTEXT:
+                raise
+            # CUDA has not been used in this thread yet, and only the runtime makes up for that.
+            runtime = self._cuda.runtime
+            runtime.setDevice(runtime.getDevice())
+            launch(address, x, y, z, THREADS, 1, 1, 0, self._stream().ptr, pointers, 0)
         self._counters.launches += 1
 
     def prepare(self) -> tuple[Any, int]:
-        """Load it on the current device, compiled if no cache has it."""
+        """Load it on the current device, compiled if no cache has it: a function, its address."""
         function = self._load()
-        self._functions[self._device()] = found = function, int(function.ptr)
+        found = function, int(function.ptr)
+        self._functions[self._cuda.runtime.getDevice()] = found
         return found
 
-    def _device(self) -> int:
-        return 0 if self._one_device else self._runtime.getDevice()
+    def _on_this_device(self) -> tuple[Any, int]:
+        return self._functions.get(self._cuda.runtime.getDevice()) or self.prepare()
+
+
+class FunctionLauncher(CupyLauncher):
+    """The same by CuPy's own call, for a version that does not expose the driver's."""
+
+    __slots__ = ()
+
+    def __call__(self, grid: int | tuple[int, int, int], parameters: bytearray) -> None:
+        """As `CupyLauncher`."""
+        function, _ = self._only or self._on_this_device()
+        view, arguments = self._block.for_function
+        view[: len(parameters)] = parameters
+        function((grid, 1, 1) if isinstance(grid, int) else grid, (THREADS, 1, 1), arguments)
+        self._counters.launches += 1
 
 
 # ---- The driver
@@ -141,10 +148,11 @@ class CupyDriver:
 
     def __init__(self, cupy: Any, device_count: int) -> None:
         self.counters = Counters()
+        self.cuda = cupy.cuda
         self.runtime = cupy.cuda.runtime
         self.block = _Block(cupy)
         exposed = hasattr(cupy.cuda.driver, "launchKernel")
-        self.launch = (_launch_by_driver if exposed else _launch_by_function)(cupy, self.block)
+        self.launcher_type = CupyLauncher if exposed else FunctionLauncher
         self._cupy = cupy
         self._device_count = device_count
         self._stagings: dict[int, Staging] = {}
@@ -162,7 +170,7 @@ class CupyDriver:
     def using(self, device: int) -> AbstractContextManager[Any]:
         """Make `device` CuPy's current one inside a ``with`` block."""
         self._check(device)
-        manager: AbstractContextManager[Any] = self._cupy.cuda.Device(device)
+        manager: AbstractContextManager[Any] = self.cuda.Device(device)
         return manager
 
     def allocate(self, nbytes: int, device: int) -> Buffer:
@@ -172,7 +180,7 @@ class CupyDriver:
         here = device == self.current_device()
         with nullcontext() if here else self.using(device):
             try:
-                memory = self._cupy.cuda.alloc(nbytes)
+                memory = self.cuda.alloc(nbytes)
             except MemoryError:
                 memory = None  # outside of the handler, nothing refers to the failed call
             if memory is None:
@@ -189,7 +197,7 @@ class CupyDriver:
         source = _flat(source)
         if not source.size:
             return
-        stream = self._cupy.cuda.get_current_stream()
+        stream = self.cuda.get_current_stream()
         pinned = self._is_pinned(source)
         if source.size >= STAGED and not pinned:
             self._staging().to_device(pointer, source, stream)
@@ -204,7 +212,7 @@ class CupyDriver:
         destination = _flat(destination)
         if not destination.size:
             return
-        stream = self._cupy.cuda.get_current_stream()
+        stream = self.cuda.get_current_stream()
         if destination.size >= STAGED and not self._is_pinned(destination):
             self.counters.synchronisations += 1
             self._staging().to_host(destination, pointer, stream)
@@ -223,22 +231,21 @@ class CupyDriver:
             msg = f"cuda: on_device of {nbytes} bytes {ends}: they overlap"
             raise ValueError(msg)
         if nbytes:
-            kind, stream = self.runtime.memcpyDefault, self._cupy.cuda.get_current_stream()
+            kind, stream = self.runtime.memcpyDefault, self.cuda.get_current_stream()
             self.runtime.memcpyAsync(destination, source, nbytes, kind, stream.ptr)
 
     def launcher(self, kernel: Kernel) -> Launcher:
         """The kernel, loaded on the current device. RuntimeError if it does not compile."""
         found = self._launchers.get(kernel)
         if found is None:
-            found = CupyLauncher(self, lambda: self._load(kernel))
-            found.prepare()
+            found = self.launcher_type(self, lambda: self._load(kernel))
             self._launchers[kernel] = found
         return found
 
     def synchronize(self) -> None:
         """Wait for the current stream."""
         self.counters.synchronisations += 1
-        self._cupy.cuda.get_current_stream().synchronize()
+        self.cuda.get_current_stream().synchronize()
 
     def _load(self, kernel: Kernel) -> Any:
         """The kernel as a function of the current device."""
@@ -247,7 +254,7 @@ class CupyDriver:
             module = self._cupy.RawModule(path=str(path))
             try:
                 return module.get_function(kernel.name).kernel
-            except self._cupy.cuda.driver.CUDADriverError as error:
+            except self.cuda.driver.CUDADriverError as error:
                 if error.status != _NOT_FOUND:
                     raise
                 msg = f"cuda: {Path(kernel.file).name} has no kernel {kernel.name}"
@@ -256,7 +263,7 @@ class CupyDriver:
     def _architecture(self) -> int:
         device = self.current_device()
         if device not in self._architectures:
-            capability = int(self._cupy.cuda.Device(device).compute_capability)
+            capability = int(self.cuda.Device(device).compute_capability)
             self._architectures[device] = nvrtc.architecture_for(capability)
         return self._architectures[device]
 
@@ -264,12 +271,12 @@ class CupyDriver:
         """The same, after all memory that nobody uses has gone back from pools to the device."""
         gc.collect()
         pool = self._cupy.get_default_memory_pool()
-        current = getattr(self._cupy.cuda.get_allocator(), "__self__", pool)
+        current = getattr(self.cuda.get_allocator(), "__self__", pool)
         for each in (pool, current):
             if hasattr(each, "free_all_blocks"):
                 each.free_all_blocks()
         try:
-            return self._cupy.cuda.alloc(nbytes)
+            return self.cuda.alloc(nbytes)
         except MemoryError:
             free = self.runtime.memGetInfo()[0] + pool.free_bytes()
             msg = f"cuda:{device}: asked for {nbytes} bytes, and {free} bytes are free"

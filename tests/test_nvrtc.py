@@ -1,13 +1,16 @@
 """Kernels compiled by NVRTC, the cache of what it made, and what is reported of it; no GPU."""
 
+import functools
 import importlib
 import os
+import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tensorlayout.cuda import nvrtc, resources, warmup
+from tensorlayout.cuda import nvrtc, resources, simulator, warming, warmup
 from tensorlayout.cuda.driver import Counters, Kernel
 from tensorlayout.cuda.nvrtc import Resources
 from tensorlayout.cuda.warming import known
@@ -249,13 +252,19 @@ def test_without_cupy(monkeypatch, what):
 # ---- The cache
 
 
-def test_compiled_once(compiler, cache):
+@pytest.fixture
+def small(tmp_path):
+    """A kernel that compiles in no time."""
+    return written(tmp_path, DENORMAL)
+
+
+def test_compiled_once(compiler, cache, small):
     counters = Counters()
-    path = nvrtc.cubin_file(right(), 90, counters)
-    assert path.read_bytes() == nvrtc.compiled(right(), 90).cubin
+    path = nvrtc.cubin_file(small, 90, counters)
+    assert path.read_bytes() == nvrtc.compiled(small, 90).cubin
     assert path.parent == cache
-    assert path.name.startswith("right-sm_90-")
-    assert nvrtc.cubin_file(right(), 90, counters) == path
+    assert path.name.startswith("own-sm_90-")
+    assert nvrtc.cubin_file(small, 90, counters) == path
     assert counters == Counters(compiles=1, cache_misses=1, cache_hits=1)
 
 
@@ -283,12 +292,12 @@ def test_what_tells_entries_apart(compiler, cache, tmp_path, monkeypatch):
     assert len(set(paths)) == counters.compiles == 6
 
 
-def test_a_corrupt_entry_is_compiled_again(compiler, cache):
+def test_a_corrupt_entry_is_compiled_again(compiler, cache, small):
     counters = Counters()
-    path = nvrtc.cubin_file(right(), 90, counters)
+    path = nvrtc.cubin_file(small, 90, counters)
     good = path.read_bytes()
     path.write_bytes(good[:-1])
-    again = nvrtc.cubin_file(right(), 90, counters)
+    again = nvrtc.cubin_file(small, 90, counters)
     assert again.read_bytes() == good
     assert counters == Counters(compiles=2, cache_misses=2)
 
@@ -299,11 +308,11 @@ def test_what_does_not_compile_leaves_nothing(compiler, cache):
     assert list(cache.iterdir()) == []
 
 
-def test_a_home_that_cannot_be_written_to(compiler, tmp_path, monkeypatch):
+def test_a_home_that_cannot_be_written_to(compiler, small, tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.delenv("TENSORLAYOUT_CACHE_DIR", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file" / "nothing"))
-    path = nvrtc.cubin_file(right(), 90, Counters())
+    path = nvrtc.cubin_file(small, 90, Counters())
     assert path.is_file()
     assert path.parent.name.startswith("tensorlayout-")
 
@@ -311,30 +320,45 @@ def test_a_home_that_cannot_be_written_to(compiler, tmp_path, monkeypatch):
 # ---- Ahead of time
 
 
-def test_warmup_for_an_architecture(compiler, cache, capsys):
-    kernels = [right(), right("nothing"), right(RANK="2")]
+def test_warmup_for_an_architecture(compiler, cache, small, capsys):
+    kernels = [small, replace(small, name="other"), replace(small, shape=(("RANK", "2"),))]
     assert warmup(kernels, architecture=90) == 2
     assert warmup(kernels, architecture=90) == 0
     assert len(list(cache.glob("*.cubin"))) == 2
     assert "compiling kernels" in capsys.readouterr().err
 
 
-def test_warmup_without_tqdm(compiler, cache, capsys, monkeypatch):
+def test_warmup_without_tqdm(compiler, cache, small, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm", None)
-    assert warmup([right(), right("nothing")], architecture=90) == 1
+    assert warmup([small, small], architecture=90) == 1
     line = "compiling kernels"
     assert capsys.readouterr().err == f"\r{line}: 0 of 2\r{line}: 1 of 2\r{line}: 2 of 2\n"
 
 
-def test_warmup_says_what_does_not_compile(compiler, cache):
+def test_warmup_says_what_does_not_compile(compiler, cache, small):
     with pytest.raises(RuntimeError, match=r"could not compile broken.cu"):
-        warmup([right(), Kernel(str(KERNELS / "broken.cu"), "broken")], architecture=90)
+        warmup([small, Kernel(str(KERNELS / "broken.cu"), "broken")], architecture=90)
+
+
+@pytest.mark.skipif(not shutil.which("g++"), reason="optional: a C++ compiler")
+def test_warmup_on_the_driver_of_this_process(cache, monkeypatch, capsys):
+    monkeypatch.setattr(warming, "driver", functools.cache(simulator.open_driver))
+    assert warmup([right(), right("nothing")]) == 1  # the simulator compiles whole files
+    assert warmup([right()]) == 0
+    assert [path.suffix for path in cache.iterdir()] == [".so"]
 
 
 def test_known_kernels_are_of_files_that_are_there():
     kernels = list(known())
     assert len(set(kernels)) == len(kernels)
     assert {kernel.file for kernel in kernels} <= set(os.listdir(kernel_directory()))
+
+
+@pytest.mark.skipif(not shutil.which("g++"), reason="optional: a C++ compiler")
+def test_the_simulator_has_every_known_kernel():
+    driver = simulator.open_driver()
+    for kernel in known():
+        driver.launcher(kernel)
 
 
 def test_each_known_kernel_compiles_without_spills(compiler):

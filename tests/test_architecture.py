@@ -21,8 +21,8 @@ FOREIGN = {"dtypes": {"numpy"}, "layout": set(), "devices": set(), "tensor": set
 FOREIGN_ABOVE = {"numpy"}
 FOREIGN_CLI = {"numpy", "PIL"}
 
-# Where imports by name are allowed: backends, drivers, ml_dtypes, and PyTorch in the demo.
-BY_NAME = {"plan/__init__.py", "cuda/driver.py", "dtypes.py", "cli/handover.py"}
+# Where imports by name are allowed: backends, drivers, CuPy, ml_dtypes, and PyTorch in the demo.
+BY_NAME = {"plan/__init__.py", "cuda/driver.py", "cuda/optional.py", "dtypes.py", "cli/handover.py"}
 
 
 def piece_of(path: Path) -> str:

@@ -1,0 +1,319 @@
+"""The driver of real GPUs: CuPy's memory pool, streams and module loader; kernels from NVRTC.
+
+Whatever is current in CuPy is respected: the device, the stream, the allocator. Memory is CuPy's:
+a buffer given back is used again in the order of the stream that it was allocated on.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from tensorlayout.cuda import nvrtc
+from tensorlayout.cuda.driver import Buffer, Bytes, Counters, Kernel, Launcher
+from tensorlayout.cuda.optional import cupy_part, missing
+from tensorlayout.cuda.ranges import lock_kept_over_forks
+from tensorlayout.cuda.staging import Staging
+
+# Bytes of a host copy from which on it is staged, unless the memory is pinned already.
+STAGED = 1 << 20
+
+THREADS = 256  # of a block, as in kernels/platform.cuh
+
+# What CUDA takes of parameters on every architecture.
+_PARAMETER_BYTES = 4096
+
+# Of CUDADriverError.status.
+_INVALID_CONTEXT = 201
+_NOT_FOUND = 500
+
+# ---- Memory
+
+
+class CupyBuffer:
+    """Device memory that lives as long as its owner."""
+
+    __slots__ = ("_owner", "device", "nbytes", "pointer")
+
+    def __init__(self, pointer: int, nbytes: int, device: int, owner: object) -> None:
+        self.pointer = pointer
+        self.nbytes = nbytes
+        self.device = device
+        self._owner = owner
+
+
+# ---- Launches
+
+
+class _Block(threading.local):
+    """Memory of each thread for the parameters of a launch, which CUDA reads during the call."""
+
+    def __init__(self, cupy: Any) -> None:
+        memory = (ctypes.c_char * _PARAMETER_BYTES)()
+        address = ctypes.addressof(memory)
+        self._kept = pointers = (ctypes.c_void_p * 1)(address)
+        # Copying into it takes 0.05 us; the address of a caller's bytearray 0.2 us by way of ctypes
+        # (2026-11, 2-core AMD EPYC (Zen 4)).
+        view = memoryview(memory).cast("B")
+        self.for_driver = view, ctypes.addressof(pointers)
+        self.for_function = view, (cupy.cuda.function.CPointer(address),)
+
+
+class CupyLauncher:
+    """A kernel, loaded on each device when it is first launched there.
+
+    A call is ``cuLaunchKernel``, which CuPy exposes. It is written out in one function: it takes
+    0.4 us of Python beside CUDA's own time, and each call between would add 0.03 to 0.05.
+    """
+
+    __slots__ = (
+        "_block",
+        "_counters",
+        "_cuda",
+        "_functions",
+        "_launch",
+        "_load",
+        "_only",
+        "_stream",
+    )
+
+    def __init__(self, driver: CupyDriver, load: Callable[[], Any]) -> None:
+        self._block = driver.block
+        self._counters = driver.counters
+        self._cuda = driver.cuda
+        self._launch = getattr(driver.cuda.driver, "launchKernel", None)
+        self._stream = driver.cuda.get_current_stream
+        self._load = load
+        self._functions: dict[int, tuple[Any, int]] = {}
+        loaded = self.prepare()
+        self._only = loaded if driver.device_count() == 1 else None
+
+    def __call__(self, grid: int | tuple[int, int, int], parameters: bytearray) -> None:
+        """Launch on the current device and stream. Neither allocates on the device nor waits."""
+        _, address = self._only or self._on_this_device()
+        view, pointers = self._block.for_driver
+        view[: len(parameters)] = parameters
+        x, y, z = (grid, 1, 1) if isinstance(grid, int) else grid
+        launch: Any = self._launch
+        try:
+            launch(address, x, y, z, THREADS, 1, 1, 0, self._stream().ptr, pointers, 0)
+        except self._cuda.driver.CUDADriverError as error:
+            if error.status != _INVALID_CONTEXT:
+                raise
+            # CUDA has not been used in this thread yet, and only the runtime makes up for that.
+            runtime = self._cuda.runtime
+            runtime.setDevice(runtime.getDevice())
+            launch(address, x, y, z, THREADS, 1, 1, 0, self._stream().ptr, pointers, 0)
+        self._counters.launches += 1
+
+    def prepare(self) -> tuple[Any, int]:
+        """Load it on the current device, compiled if no cache has it: a function, its address."""
+        function = self._load()
+        found = function, int(function.ptr)
+        self._functions[self._cuda.runtime.getDevice()] = found
+        return found
+
+    def _on_this_device(self) -> tuple[Any, int]:
+        return self._functions.get(self._cuda.runtime.getDevice()) or self.prepare()
+
+
+class FunctionLauncher(CupyLauncher):
+    """The same by CuPy's own call, for a version that does not expose the driver's."""
+
+    __slots__ = ()
+
+    def __call__(self, grid: int | tuple[int, int, int], parameters: bytearray) -> None:
+        """As `CupyLauncher`."""
+        function, _ = self._only or self._on_this_device()
+        view, arguments = self._block.for_function
+        view[: len(parameters)] = parameters
+        function((grid, 1, 1) if isinstance(grid, int) else grid, (THREADS, 1, 1), arguments)
+        self._counters.launches += 1
+
+
+# ---- The driver
+
+_loading = lock_kept_over_forks()
+
+
+class CupyDriver:
+    """`tensorlayout.cuda.driver.Driver`, on NVIDIA GPUs."""
+
+    name = "cupy"
+
+    def __init__(self, cupy: Any, device_count: int) -> None:
+        self.counters = Counters()
+        self.cuda = cupy.cuda
+        self.runtime = cupy.cuda.runtime
+        self.block = _Block(cupy)
+        exposed = hasattr(cupy.cuda.driver, "launchKernel")
+        self.launcher_type = CupyLauncher if exposed else FunctionLauncher
+        self._cupy = cupy
+        self._device_count = device_count
+        self._stagings: dict[int, Staging] = {}
+        self._architectures: dict[int, int] = {}
+        self._launchers: dict[Kernel, CupyLauncher] = {}
+
+    def device_count(self) -> int:
+        """How many GPUs CUDA shows, as ``CUDA_VISIBLE_DEVICES`` has it."""
+        return self._device_count
+
+    def current_device(self) -> int:
+        """CuPy's, for this thread."""
+        return int(self.runtime.getDevice())
+
+    def using(self, device: int) -> AbstractContextManager[Any]:
+        """Make `device` CuPy's current one inside a ``with`` block."""
+        self._check(device)
+        manager: AbstractContextManager[Any] = self.cuda.Device(device)
+        return manager
+
+    def allocate(self, nbytes: int, device: int) -> Buffer:
+        """New memory from CuPy's current allocator, by default its pool; 0 bytes have address 0."""
+        self._check(device)
+        self.counters.allocations += 1
+        here = device == self.current_device()
+        with nullcontext() if here else self.using(device):
+            try:
+                memory = self.cuda.alloc(nbytes)
+            except MemoryError:
+                memory = None  # outside of the handler, nothing refers to the failed call
+            if memory is None:
+                memory = self._allocate_again(nbytes, device)
+        return CupyBuffer(memory.ptr, nbytes, device, memory)
+
+    def wrap(self, pointer: int, nbytes: int, device: int, owner: object) -> Buffer:
+        """Device memory that `owner` holds."""
+        self._check(device)
+        return CupyBuffer(pointer, nbytes, device, owner)
+
+    def to_device(self, pointer: int, source: Bytes) -> None:
+        """Copy contiguous bytes to device memory, on the current stream; `source` has been read."""
+        source = _flat(source)
+        if not source.size:
+            return
+        stream = self.cuda.get_current_stream()
+        pinned = self._is_pinned(source)
+        if source.size >= STAGED and not pinned:
+            self._staging().to_device(pointer, source, stream)
+            return
+        kind = self.runtime.memcpyHostToDevice
+        self.runtime.memcpyAsync(pointer, source.ctypes.data, source.size, kind, stream.ptr)
+        if pinned:  # only then does CUDA return before it has read all
+            self.synchronize()
+
+    def to_host(self, destination: Bytes, pointer: int) -> None:
+        """Copy device memory to contiguous bytes, on the current stream, and wait for them."""
+        destination = _flat(destination)
+        if not destination.size:
+            return
+        stream = self.cuda.get_current_stream()
+        if destination.size >= STAGED and not self._is_pinned(destination):
+            self.counters.synchronisations += 1
+            self._staging().to_host(destination, pointer, stream)
+            return
+        to, kind = destination.ctypes.data, self.runtime.memcpyDeviceToHost
+        self.runtime.memcpyAsync(to, pointer, destination.size, kind, stream.ptr)
+        self.synchronize()
+
+    def on_device(self, destination: int, source: int, nbytes: int) -> None:
+        """Copy on the current stream, from one device to another too; it knows of no other stream.
+
+        ValueError if the two ranges overlap.
+        """
+        if abs(destination - source) < nbytes:
+            ends = f"from {source:#x} to {destination:#x}"
+            msg = f"cuda: on_device of {nbytes} bytes {ends}: they overlap"
+            raise ValueError(msg)
+        if nbytes:
+            kind, stream = self.runtime.memcpyDefault, self.cuda.get_current_stream()
+            self.runtime.memcpyAsync(destination, source, nbytes, kind, stream.ptr)
+
+    def launcher(self, kernel: Kernel) -> Launcher:
+        """The kernel, loaded on the current device. RuntimeError if it does not compile."""
+        found = self._launchers.get(kernel)
+        if found is None:
+            found = self.launcher_type(self, lambda: self._load(kernel))
+            self._launchers[kernel] = found
+        return found
+
+    def synchronize(self) -> None:
+        """Wait for the current stream."""
+        self.counters.synchronisations += 1
+        self.cuda.get_current_stream().synchronize()
+
+    def _load(self, kernel: Kernel) -> Any:
+        """The kernel as a function of the current device."""
+        with _loading:
+            path = nvrtc.cubin_file(kernel, self._architecture(), self.counters)
+            module = self._cupy.RawModule(path=str(path))
+            try:
+                return module.get_function(kernel.name).kernel
+            except self.cuda.driver.CUDADriverError as error:
+                if error.status != _NOT_FOUND:
+                    raise
+                msg = f"cuda: {Path(kernel.file).name} has no kernel {kernel.name}"
+                raise ValueError(msg) from None
+
+    def _architecture(self) -> int:
+        device = self.current_device()
+        if device not in self._architectures:
+            capability = int(self.cuda.Device(device).compute_capability)
+            self._architectures[device] = nvrtc.architecture_for(capability)
+        return self._architectures[device]
+
+    def _allocate_again(self, nbytes: int, device: int) -> Any:
+        """The same, after all memory that nobody uses has gone back from pools to the device."""
+        gc.collect()
+        pool = self._cupy.get_default_memory_pool()
+        current = getattr(self.cuda.get_allocator(), "__self__", pool)
+        for each in (pool, current):
+            if hasattr(each, "free_all_blocks"):
+                each.free_all_blocks()
+        try:
+            return self.cuda.alloc(nbytes)
+        except MemoryError:
+            free = self.runtime.memGetInfo()[0] + pool.free_bytes()
+            msg = f"cuda:{device}: asked for {nbytes} bytes, and {free} bytes are free"
+            raise MemoryError(msg) from None
+
+    def _check(self, device: int) -> None:
+        if not 0 <= device < self._device_count:
+            msg = f"cuda: there is no device {device}; there are {self._device_count}"
+            raise ValueError(msg)
+
+    def _is_pinned(self, memory: Bytes) -> bool:
+        attributes = self.runtime.pointerGetAttributes(memory.ctypes.data)
+        return bool(attributes.type == self.runtime.memoryTypeHost)
+
+    def _staging(self) -> Staging:
+        device = self.current_device()
+        with _loading:
+            if device not in self._stagings:
+                self._stagings[device] = Staging(self._cupy)
+            return self._stagings[device]
+
+
+def _flat(array: Bytes) -> Bytes:
+    if not array.flags.c_contiguous:
+        msg = "cuda: copies between host and device need contiguous bytes"
+        raise ValueError(msg)
+    return array.reshape(-1)
+
+
+def open_driver() -> CupyDriver:
+    """A driver for the GPUs of this machine. RuntimeError without CuPy, or without a GPU."""
+    cupy = cupy_part("cupy")
+    runtime = cupy.cuda.runtime
+    try:
+        count = int(runtime.getDeviceCount())
+    except runtime.CUDARuntimeError as error:
+        raise RuntimeError(missing(f"CuPy finds no GPU ({error})")) from None
+    if not count:
+        raise RuntimeError(missing("CuPy finds no GPU"))
+    return CupyDriver(cupy, count)

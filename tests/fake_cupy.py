@@ -1,0 +1,243 @@
+"""A stand-in for CuPy: device memory is memory of the host, and calls are written down.
+
+Only what `tensorlayout.cuda.cupy_driver` uses, under CuPy's own names and signatures.
+"""
+
+import ctypes
+import threading
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+
+
+class CUDARuntimeError(RuntimeError):
+    pass
+
+
+class CUDADriverError(RuntimeError):
+    def __init__(self, status):
+        super().__init__(f"CUDA error {status}")
+        self.status = status
+
+
+class OutOfMemoryError(MemoryError):
+    pass
+
+
+class Recorder:
+    """What was called, in order, and what the next calls are to answer."""
+
+    def __init__(self, device_count=1, limit=None):
+        self.calls = []
+        self.device_count = device_count
+        self.limit = limit
+        self.kept_by_pool = 0  # bytes that only freeing the pool gives back
+        self.driver_errors = []
+        self.pinned = set()
+        self.parameter_bytes = 24
+        self.local = threading.local()
+
+    @property
+    def device(self):
+        return getattr(self.local, "device", 0)
+
+    @property
+    def stream(self):
+        return getattr(self.local, "stream", Stream(self, 0))
+
+    def named(self, name):
+        return [call[1:] for call in self.calls if call[0] == name]
+
+
+class Stream:
+    def __init__(self, recorder, ptr):
+        self.recorder, self.ptr = recorder, ptr
+
+    def __enter__(self):
+        self.before, self.recorder.local.stream = self.recorder.stream, self
+        return self
+
+    def __exit__(self, *_):
+        self.recorder.local.stream = self.before
+
+    def synchronize(self):
+        self.recorder.calls.append(("synchronize", self.ptr))
+
+
+class Device:
+    compute_capability = "90"
+
+    def __init__(self, recorder, number):
+        self.recorder, self.id = recorder, number
+
+    def __enter__(self):
+        self.before, self.recorder.local.device = self.recorder.device, self.id
+        return self
+
+    def __exit__(self, *_):
+        self.recorder.local.device = self.before
+
+
+class Memory:
+    """Device memory: at a multiple of 512, as CuPy's pool gives it."""
+
+    def __init__(self, nbytes, device):
+        self.array = np.zeros(nbytes + 512, np.uint8)
+        self.ptr = -(-self.array.ctypes.data // 512) * 512 if nbytes else 0
+        self.device_id = device
+
+
+class Event:
+    def __init__(self, recorder):
+        self.recorder = recorder
+        recorder.calls.append(("event", recorder.device))
+
+    def record(self, stream=None):
+        self.recorder.calls.append(("record", stream.ptr))
+
+    def synchronize(self):
+        self.recorder.calls.append(("wait",))
+
+
+class CPointer:
+    def __init__(self, p=0):
+        self.p = p
+
+
+class Function:
+    """A kernel on a device. Its address: the device's number, and 1000."""
+
+    def __init__(self, recorder, name):
+        self.recorder, self.name, self.ptr = recorder, name, 1000 + recorder.device
+
+    def __call__(self, grid, block, args, shared_mem=0, stream=None):
+        (argument,) = args
+        parameters = ctypes.string_at(argument.p, self.recorder.parameter_bytes)
+        stream = self.recorder.stream.ptr
+        self.recorder.calls.append(("launch", self.ptr, grid, block, stream, parameters))
+
+
+class RawKernel:
+    def __init__(self, recorder, name):
+        self.recorder, self.name = recorder, name
+
+    @property
+    def kernel(self):
+        return Function(self.recorder, self.name)
+
+
+class RawModule:
+    def __init__(self, recorder, path):
+        self.recorder = recorder
+        recorder.calls.append(("load", path, recorder.device))
+
+    def get_function(self, name):
+        if name == "missing":
+            raise CUDADriverError(500)
+        return RawKernel(self.recorder, name)
+
+
+class FakeDriver:
+    CUDADriverError = CUDADriverError
+
+    def __init__(self, recorder):
+        self.recorder = recorder
+
+    def launchKernel(
+        self, f, grid_dim_x, grid_dim_y, grid_dim_z, block_dim_x, block_dim_y, block_dim_z,
+        shared_mem_bytes, stream, kernel_params, extra,
+    ):  # fmt: skip
+        if self.recorder.driver_errors:
+            raise CUDADriverError(self.recorder.driver_errors.pop())
+        assert (shared_mem_bytes, extra) == (0, 0)
+        address = ctypes.c_void_p.from_address(kernel_params).value
+        parameters = ctypes.string_at(address, self.recorder.parameter_bytes)
+        grid = (grid_dim_x, grid_dim_y, grid_dim_z)
+        block = (block_dim_x, block_dim_y, block_dim_z)
+        self.recorder.calls.append(("launch", f, grid, block, stream, parameters))
+
+
+class FakeRuntime:
+    CUDARuntimeError = CUDARuntimeError
+    memcpyHostToDevice, memcpyDeviceToHost, memcpyDefault = 1, 2, 4
+    memoryTypeHost = 1
+
+    def __init__(self, recorder):
+        self.recorder = recorder
+
+    def getDeviceCount(self):
+        if self.recorder.device_count is None:
+            raise CUDARuntimeError("cudaErrorNoDevice: no CUDA-capable device is detected")
+        return self.recorder.device_count
+
+    def getDevice(self):
+        return self.recorder.device
+
+    def setDevice(self, device):
+        self.recorder.calls.append(("setDevice", device))
+
+    def memGetInfo(self):
+        return 1000, 5000
+
+    def pointerGetAttributes(self, ptr):
+        return SimpleNamespace(type=int(ptr in self.recorder.pinned))
+
+    def memcpyAsync(self, dst, src, size, kind, stream):
+        assert all(type(each) is int for each in (dst, src, size, kind, stream))
+        self.recorder.calls.append(("memcpy", dst, src, size, kind, stream))
+        ctypes.memmove(dst, src, size)
+
+
+class Pool:
+    """CuPy's default one."""
+
+    def __init__(self, recorder):
+        self.recorder = recorder
+
+    def malloc(self, size):
+        recorder = self.recorder
+        if recorder.limit is not None and size > recorder.limit - recorder.kept_by_pool:
+            raise OutOfMemoryError
+        recorder.calls.append(("alloc", size, recorder.device))
+        return Memory(size, recorder.device)
+
+    def free_all_blocks(self):
+        self.recorder.calls.append(("free_all_blocks",))
+        self.recorder.kept_by_pool = 0
+
+    def free_bytes(self):
+        return self.recorder.kept_by_pool
+
+
+class PinnedMemory(np.ndarray):
+    """Bytes with an address, as `cupy.cuda.PinnedMemoryPointer` is."""
+
+    @property
+    def ptr(self):
+        return self.ctypes.data
+
+
+def fake_cupy(recorder):
+    """The module `cupy`."""
+    pool = Pool(recorder)
+    runtime = FakeRuntime(recorder)
+
+    def alloc_pinned_memory(size):
+        recorder.calls.append(("pinned", size))
+        return np.zeros(size, np.uint8).view(PinnedMemory)
+
+    cupy = ModuleType("cupy")
+    cupy.RawModule = lambda *, path: RawModule(recorder, path)
+    cupy.get_default_memory_pool = lambda: pool
+    cupy.cuda = SimpleNamespace(
+        runtime=runtime,
+        driver=FakeDriver(recorder),
+        function=SimpleNamespace(CPointer=CPointer),
+        Device=lambda number: Device(recorder, number),
+        Event=lambda *, disable_timing: Event(recorder),
+        alloc=pool.malloc,
+        alloc_pinned_memory=alloc_pinned_memory,
+        get_allocator=lambda: pool.malloc,
+        get_current_stream=lambda: recorder.stream,
+    )
+    return cupy

@@ -1,0 +1,552 @@
+"""The driver of real GPUs: on a stand-in for CuPy that writes calls down, and on a GPU."""
+
+import gc
+import importlib
+import inspect
+import struct
+import sys
+import threading
+import weakref
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fake_cupy import FakeDriver, Recorder, Stream, fake_cupy
+
+from tensorlayout.cuda import nvrtc, staging
+from tensorlayout.cuda.cupy_driver import CupyLauncher, FunctionLauncher, open_driver
+from tensorlayout.cuda.driver import Kernel
+
+RIGHT = Path(__file__).parent / "kernels" / "right.cu"
+THREADS = 256
+
+
+def right(name):
+    return Kernel(str(RIGHT), name)
+
+
+def words(*values):
+    return bytearray(struct.pack(f"{len(values)}q", *values))
+
+
+def numbers(n, seed=0):
+    return np.random.default_rng(seed).integers(0, 256, n, dtype=np.uint8)
+
+
+# ---- On a stand-in
+
+
+@pytest.fixture
+def recorder(monkeypatch):
+    recorder = Recorder(device_count=2)
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy(recorder))
+    monkeypatch.setattr(nvrtc, "architecture_for", lambda capability: capability)
+
+    def cubin_file(kernel, architecture, counters):
+        recorder.calls.append(("compile", kernel.name, architecture))
+        return Path(f"/cache/{kernel.name}.cubin")
+
+    monkeypatch.setattr(nvrtc, "cubin_file", cubin_file)
+    return recorder
+
+
+@pytest.fixture
+def device(recorder):
+    return open_driver()
+
+
+@pytest.fixture(params=["driver", "function"])
+def either_launch(request, monkeypatch):
+    """The driver's launch, and CuPy's own call where the driver's is not exposed."""
+    if request.param == "function":
+        monkeypatch.delattr(FakeDriver, "launchKernel")
+
+
+def test_devices(device, recorder):
+    assert (device.name, device.device_count(), device.current_device()) == ("cupy", 2, 0)
+    with device.using(1):
+        assert device.current_device() == 1
+    assert device.current_device() == 0
+    with pytest.raises(ValueError, match="cuda: there is no device 2; there are 2"):
+        device.using(2)
+
+
+def test_memory(device, recorder):
+    buffer = device.allocate(1000, 1)
+    assert recorder.named("alloc") == [(1000, 1)]
+    assert (buffer.nbytes, buffer.device, buffer.pointer % 256) == (1000, 1, 0)
+    assert device.current_device() == 0
+    assert device.allocate(0, 0).nbytes == 0
+    assert device.counters.allocations == 2
+    with pytest.raises(ValueError, match="there is no device -1"):
+        device.allocate(8, -1)
+
+
+def test_memory_lives_as_long_as_its_buffer(device):
+    class Owner:
+        pass
+
+    owner = Owner()
+    alive = weakref.ref(owner)
+    buffer = device.wrap(4096, 10, 1, owner)
+    del owner
+    gc.collect()
+    assert alive() is not None
+    assert (buffer.pointer, buffer.nbytes, buffer.device) == (4096, 10, 1)
+    del buffer
+    gc.collect()
+    assert alive() is None
+    assert device.counters.allocations == 0
+
+
+def test_out_of_memory_the_pool_is_freed_and_asked_again(device, recorder):
+    recorder.limit, recorder.kept_by_pool = 600, 400
+    buffer = device.allocate(500, 0)
+    assert buffer.nbytes == 500
+    assert [call[0] for call in recorder.calls] == ["free_all_blocks", "free_all_blocks", "alloc"]
+
+
+def test_out_of_memory_names_asked_and_free_bytes(device, recorder):
+    recorder.limit, recorder.kept_by_pool = 600, 400
+    with pytest.raises(MemoryError, match=r"^cuda:1: asked for 601 bytes, and 1000 bytes are free"):
+        device.allocate(601, 1)
+    assert device.current_device() == 0
+    assert recorder.named("alloc") == []
+
+
+@pytest.mark.parametrize("n", [1, 1000, (1 << 20) - 1])
+def test_small_copies(device, recorder, n):
+    values, back, buffer = numbers(n), np.zeros(n, np.uint8), device.allocate(n, 0)
+    with Stream(recorder, 7):
+        device.to_device(buffer.pointer, values)
+        device.to_host(back, buffer.pointer)
+    np.testing.assert_array_equal(back, values)
+    assert recorder.named("memcpy") == [
+        (buffer.pointer, values.ctypes.data, n, 1, 7),
+        (back.ctypes.data, buffer.pointer, n, 2, 7),
+    ]
+    assert recorder.calls[-1] == ("synchronize", 7)
+    assert device.counters.synchronisations == len(recorder.named("synchronize")) == 1
+
+
+HALF = 1 << 20
+
+
+@pytest.mark.parametrize("n", [1 << 20, HALF + 1, 2 * HALF, 5 * HALF - 3])
+def test_large_copies_are_staged(device, recorder, monkeypatch, n):
+    monkeypatch.setattr(staging, "HALF", HALF)
+    values, back, buffer = numbers(n), np.zeros(n, np.uint8), device.allocate(n, 0)
+    with Stream(recorder, 7):
+        device.to_device(buffer.pointer, values)
+        device.to_host(back, buffer.pointer)
+    np.testing.assert_array_equal(back, values)
+    assert recorder.named("pinned") == [(HALF,), (HALF,)]
+    copies = recorder.named("memcpy")
+    parts = -(-n // HALF)
+    sizes = [min(HALF, n - first) for first in range(0, n, HALF)]
+    assert [size for _, _, size, _, _ in copies] == sizes * 2
+    assert [(kind, stream) for *_, kind, stream in copies] == [(1, 7)] * parts + [(2, 7)] * parts
+    halves = {source for _, source, _, _, _ in copies[:parts]}
+    assert halves == {to for to, *_ in copies[parts:]}
+    assert len(halves) == min(parts, 2)
+    assert recorder.named("record") == [(7,)] * (2 * parts)
+    assert device.counters.synchronisations == 1
+
+
+def test_a_half_is_waited_for_before_it_is_used_again(device, recorder, monkeypatch):
+    monkeypatch.setattr(staging, "HALF", HALF)
+    n = 3 * HALF
+    buffer = device.allocate(n, 0)
+    device.to_device(buffer.pointer, numbers(n))
+    order = [call[0] for call in recorder.calls if call[0] in ("wait", "memcpy", "record")]
+    assert order == ["wait", "memcpy", "record"] * 3
+    recorder.calls.clear()
+    device.to_host(np.zeros(n, np.uint8), buffer.pointer)
+    order = [call[0] for call in recorder.calls]
+    start = ["wait", "memcpy", "record"]
+    assert order == [*start, *start, "wait", *start, "wait", "wait"]
+
+
+def test_each_device_has_its_own_staging(device, recorder):
+    for number in (0, 1, 0):
+        buffer = device.allocate(1 << 20, number)
+        with device.using(number):
+            device.to_device(buffer.pointer, numbers(1 << 20))
+    assert recorder.named("event") == [(0,), (0,), (1,), (1,)]
+
+
+@pytest.mark.parametrize("n", [100, 1 << 20])
+def test_pinned_memory_is_copied_at_once_and_waited_for(device, recorder, n):
+    values, back, buffer = numbers(n), np.zeros(n, np.uint8), device.allocate(n, 0)
+    recorder.pinned |= {values.ctypes.data, back.ctypes.data}
+    device.to_device(buffer.pointer, values)
+    assert [call[0] for call in recorder.calls] == ["alloc", "memcpy", "synchronize"]
+    device.to_host(back, buffer.pointer)
+    np.testing.assert_array_equal(back, values)
+    assert device.counters.synchronisations == 2
+    assert recorder.named("pinned") == []
+
+
+def test_copies_on_the_device(device, recorder):
+    with Stream(recorder, 9):
+        x, y = device.allocate(100, 0), device.allocate(100, 1)
+        device.on_device(y.pointer, x.pointer, 100)
+        device.on_device(y.pointer, x.pointer, 0)
+    assert recorder.named("memcpy") == [(y.pointer, x.pointer, 100, 4, 9)]
+    assert device.counters.synchronisations == 0
+    with pytest.raises(ValueError, match=r"on_device of 60 bytes from 0x\w+ to 0x\w+: they over"):
+        device.on_device(x.pointer + 50, x.pointer, 60)
+
+
+def test_copies_need_contiguous_bytes(device):
+    values = np.zeros(20, np.uint8)[::2]
+    with pytest.raises(ValueError, match="contiguous"):
+        device.to_device(0, values)
+    with pytest.raises(ValueError, match="contiguous"):
+        device.to_host(values, 0)
+
+
+def test_nothing_is_copied_of_nothing(device, recorder):
+    device.to_device(0, np.zeros(0, np.uint8))
+    device.to_host(np.zeros(0, np.uint8), 0)
+    assert recorder.calls == []
+
+
+@pytest.mark.usefixtures("either_launch")
+def test_a_launch(recorder):
+    device = open_driver()
+    launch = device.launcher(right("increment"))
+    assert recorder.calls == [("compile", "increment", 90), ("load", "/cache/increment.cubin", 0)]
+    recorder.calls.clear()
+    launch(5, words(1, 2, 3))
+    with Stream(recorder, 7):
+        launch((2, 3, 4), words(4, 5, 6))
+    block = (THREADS, 1, 1)
+    assert recorder.calls == [
+        ("launch", 1000, (5, 1, 1), block, 0, words(1, 2, 3)),
+        ("launch", 1000, (2, 3, 4), block, 7, words(4, 5, 6)),
+    ]
+    assert (device.counters.launches, device.counters.synchronisations) == (2, 0)
+    assert device.counters.allocations == 0
+
+
+@pytest.mark.usefixtures("either_launch")
+def test_a_kernel_is_loaded_once_on_each_device(recorder):
+    device = open_driver()
+    launch = device.launcher(right("increment"))
+    assert device.launcher(right("increment")) is launch
+    for number in (0, 1, 1, 0):
+        with device.using(number):
+            launch(1, words(1, 2, 3))
+    assert [device for _, device in recorder.named("load")] == [0, 1]
+    assert [address for address, *_ in recorder.named("launch")] == [1000, 1001, 1001, 1000]
+
+
+@pytest.mark.usefixtures("either_launch")
+def test_threads_have_parameters_of_their_own(recorder):
+    launch = open_driver().launcher(right("increment"))
+    together = threading.Barrier(4)
+
+    def work(number):
+        together.wait()
+        for each in range(200):
+            launch(number, words(number, each, number))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in (1, 2, 3, 4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    launches = recorder.named("launch")
+    assert len(launches) == 800
+    for _, grid, _, _, parameters in launches:
+        first, _, last = struct.unpack("3q", parameters)
+        assert grid == (first, 1, 1)
+        assert first == last
+
+
+def test_the_most_parameters(device, recorder):
+    recorder.parameter_bytes = 4096
+    launch = device.launcher(right("increment"))
+    launch(1, bytearray(numbers(4096)))
+    assert recorder.calls[-1][-1] == numbers(4096).tobytes()
+    with pytest.raises(ValueError, match="memoryview"):
+        launch(1, bytearray(4097))
+
+
+def test_a_thread_in_which_cuda_was_not_used_yet(device, recorder):
+    launch = device.launcher(right("increment"))
+    recorder.driver_errors = [201]
+    launch(1, words(1, 2, 3))
+    assert [call[0] for call in recorder.calls[2:]] == ["setDevice", "launch"]
+    assert device.counters.launches == 1
+
+
+def test_an_error_of_a_launch(device, recorder):
+    launch = device.launcher(right("increment"))
+    recorder.driver_errors = [700]
+    with pytest.raises(RuntimeError, match="CUDA error 700"):
+        launch(1, words(1, 2, 3))
+    assert device.counters.launches == 0
+
+
+def test_an_unknown_kernel(device):
+    with pytest.raises(ValueError, match=r"^cuda: right.cu has no kernel missing$"):
+        device.launcher(right("missing"))
+
+
+def test_synchronize(device, recorder):
+    with Stream(recorder, 7):
+        device.synchronize()
+    assert recorder.calls == [("synchronize", 7)]
+    assert device.counters.synchronisations == 1
+
+
+# ---- Without a GPU
+
+
+@pytest.mark.parametrize("count", [0, None])
+def test_no_gpu(recorder, count):
+    recorder.device_count = count
+    expected = r"^cuda: CuPy finds no GPU.*pip install 'tensorlayout\[cuda12\]'.*SIMULATOR=1"
+    with pytest.raises(RuntimeError, match=expected) as error:
+        open_driver()
+    assert "\n" not in str(error.value)
+
+
+def test_no_cupy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    expected = r"^cuda: CuPy cannot be imported.*pip install 'tensorlayout\[cuda12\]'.*SIMULATOR=1"
+    with pytest.raises(RuntimeError, match=expected) as error:
+        open_driver()
+    assert "\n" not in str(error.value)
+
+
+@pytest.fixture
+def cupy():
+    return pytest.importorskip("cupy", reason="optional: cupy")
+
+
+def test_cupy_has_what_the_stand_in_has(cupy):
+    """Names alone; what they do is tested on a GPU."""
+
+    def names(fake, real, path):
+        for name in vars(type(fake)).keys() | vars(fake).keys():
+            if name.startswith("_") or name == "recorder":
+                continue
+            assert hasattr(real, name), f"{path}.{name}"
+
+    fake = fake_cupy(Recorder()).cuda
+    assert all(hasattr(cupy, name) for name in ("RawModule", "get_default_memory_pool"))
+    names(fake, cupy.cuda, "cupy.cuda")
+    names(fake.runtime, cupy.cuda.runtime, "cupy.cuda.runtime")
+    names(fake.driver, cupy.cuda.driver, "cupy.cuda.driver")
+    assert hasattr(cupy.cuda.function, "CPointer")
+    assert hasattr(cupy.cuda.function.Function, "ptr")
+    assert hasattr(cupy.RawKernel, "kernel")
+
+
+def test_cupy_launches_as_the_stand_in_does(cupy):
+    """The driver's launch is hardly documented: the arguments that it says it takes."""
+    fake = inspect.signature(fake_cupy(Recorder()).cuda.driver.launchKernel)
+    real = cupy.cuda.driver.launchKernel.__doc__.splitlines()[0]
+    taken = [each.split()[-1] for each in real.partition("(")[2].rstrip(")").split(",")]
+    assert taken == list(fake.parameters)
+
+
+def test_constants_of_cuda(cupy):
+    fake = fake_cupy(Recorder()).cuda.runtime
+    for name in ("memcpyHostToDevice", "memcpyDeviceToHost", "memcpyDefault", "memoryTypeHost"):
+        assert getattr(cupy.cuda.runtime, name) == getattr(fake, name)
+
+
+# ---- On a GPU
+
+
+@pytest.fixture(scope="module")
+def gpu():
+    try:
+        return open_driver()
+    except RuntimeError as error:
+        pytest.skip(f"no GPU: {error}")
+
+
+@pytest.fixture(params=[CupyLauncher, FunctionLauncher])
+def either_gpu(request, gpu):
+    """The driver with each of its two ways to launch."""
+    driver = open_driver()
+    driver.launcher_type = request.param
+    return driver
+
+
+class Array:
+    """A NumPy array's bytes in device memory."""
+
+    def __init__(self, driver, values):
+        self.driver, self.values = driver, np.ascontiguousarray(values)
+        self.buffer = driver.allocate(self.values.nbytes, driver.current_device())
+        driver.to_device(self.buffer.pointer, self.values.reshape(-1).view(np.uint8))
+
+    @property
+    def pointer(self):
+        return self.buffer.pointer
+
+    def get(self):
+        back = np.empty_like(self.values)
+        self.driver.to_host(back.reshape(-1).view(np.uint8), self.pointer)
+        return back
+
+
+def run(driver, name, grid, *parameters):
+    plain = (each.pointer if isinstance(each, Array) else each for each in parameters)
+    driver.launcher(right(name))(grid, words(*plain))
+
+
+def floats(driver, n):
+    return Array(driver, np.arange(n, dtype=np.float32))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("n", [1, 255, 256, 257, 1000])
+def test_gpu_threads_of_a_plain_kernel(either_gpu, n):
+    x, y = floats(either_gpu, n), floats(either_gpu, n)
+    run(either_gpu, "increment", -(-n // THREADS), y, x, n)
+    np.testing.assert_array_equal(y.get(), np.arange(1, n + 1, dtype=np.float32))
+
+
+@pytest.mark.gpu
+def test_gpu_packs(either_gpu):
+    x, y = floats(either_gpu, 4000), floats(either_gpu, 4000)
+    run(either_gpu, "increment_packs", 4, y, x, 1000)
+    np.testing.assert_array_equal(y.get(), np.arange(1, 4001, dtype=np.float32))
+
+
+@pytest.mark.gpu
+def test_gpu_a_grid_of_three_dimensions(either_gpu):
+    to = Array(either_gpu, np.zeros((5, 3, 2, THREADS), np.uint32))
+    run(either_gpu, "where_am_i", (2, 3, 5), to)
+    block = np.arange(30, dtype=np.uint32).reshape(5, 3, 2, 1)
+    np.testing.assert_array_equal(to.get(), block << 16 | np.arange(THREADS, dtype=np.uint32))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", ["transpose_tiles", "transpose_in_one_bank"])
+def test_gpu_threads_that_meet(gpu, name):
+    values = np.arange(96 * 64, dtype=np.float32).reshape(96, 64)
+    x, y = Array(gpu, values), Array(gpu, np.zeros((64, 96), np.float32))
+    run(gpu, name, (2, 3, 1), y, x, 96, 64)
+    np.testing.assert_array_equal(y.get(), values.T)
+
+
+@pytest.mark.gpu
+def test_gpu_many_barriers_in_divergent_code(gpu):
+    values = np.arange(5 * THREADS, dtype=np.int32).reshape(5, THREADS)
+    x, y = Array(gpu, values), Array(gpu, np.zeros(5, np.int32))
+    run(gpu, "sum_blocks", 5, y, x, 5)
+    np.testing.assert_array_equal(y.get(), values.sum(axis=1))
+
+
+@pytest.mark.gpu
+def test_gpu_elements_that_are_not_aligned(gpu):
+    values = np.arange(600, dtype=np.float32).view(np.complex64)
+    x, y = Array(gpu, values), Array(gpu, np.zeros_like(values))
+    run(gpu, "conjugate", 2, y, x, 300)
+    np.testing.assert_array_equal(y.get(), values.conj())
+
+
+@pytest.mark.gpu
+def test_gpu_denormals_are_kept(gpu):
+    tiny = np.float32(1e-45)
+    x, y = Array(gpu, np.full(16, tiny)), Array(gpu, np.zeros(16, np.float32))
+    run(gpu, "every_eighth", 1, y, x, 2)
+    np.testing.assert_array_equal(y.get()[:2], tiny)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("n", [0, 1, 1000, 1 << 20, 9 * staging.HALF + 5])
+def test_gpu_copies(gpu, n):
+    values, back = numbers(n), np.zeros(n, np.uint8)
+    x, y = gpu.allocate(n, 0), gpu.allocate(n, 0)
+    assert x.pointer % 256 == y.pointer % 256 == 0
+    gpu.to_device(x.pointer, values)
+    if n:
+        gpu.on_device(y.pointer, x.pointer, n)
+    gpu.to_host(back, y.pointer)
+    np.testing.assert_array_equal(back, values)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("n", [1000, 3 << 20])
+def test_gpu_the_source_may_change_after_a_copy(gpu, n):
+    cupy = importlib.import_module("cupy")
+    memory = cupy.cuda.alloc_pinned_memory(n)
+    for values in (np.ones(n, np.uint8), np.frombuffer(memory, np.uint8, n)):
+        buffer, back = gpu.allocate(n, 0), np.zeros(n, np.uint8)
+        values[:] = 1
+        gpu.to_device(buffer.pointer, values)
+        values[:] = 2
+        gpu.to_host(back, buffer.pointer)
+        assert (back == 1).all()
+
+
+@pytest.mark.gpu
+def test_gpu_a_thread_of_its_own(either_gpu):
+    x, y = floats(either_gpu, 100), floats(either_gpu, 100)
+    launch = either_gpu.launcher(right("increment"))
+    errors = []
+
+    def work():
+        try:
+            launch(1, words(y.pointer, x.pointer, 100))
+            either_gpu.synchronize()
+        except RuntimeError as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert errors == []
+    np.testing.assert_array_equal(y.get(), np.arange(1, 101, dtype=np.float32))
+
+
+@pytest.mark.gpu
+def test_gpu_streams(either_gpu):
+    cupy = importlib.import_module("cupy")
+    x = floats(either_gpu, 1000)
+    either_gpu.synchronize()
+    with cupy.cuda.Stream(non_blocking=True):
+        for _ in range(100):
+            run(either_gpu, "increment", 4, x, x, 1000)
+        np.testing.assert_array_equal(x.get(), np.arange(100, 1100, dtype=np.float32))
+
+
+@pytest.mark.gpu
+def test_gpu_a_launch_can_be_captured(either_gpu):
+    cupy = importlib.import_module("cupy")
+    x = floats(either_gpu, 1000)
+    launch = either_gpu.launcher(right("increment"))
+    parameters = words(x.pointer, x.pointer, 1000)
+    with cupy.cuda.Stream(non_blocking=True) as stream:
+        launch(4, parameters)
+        stream.synchronize()
+        waits = either_gpu.counters.synchronisations
+        stream.begin_capture()
+        launch(4, parameters)
+        graph = stream.end_capture()
+        assert either_gpu.counters.synchronisations == waits
+        launch(1, words(x.pointer, x.pointer, 0))  # the graph has parameters of its own
+        for _ in range(10):
+            graph.launch()
+        np.testing.assert_array_equal(x.get(), np.arange(11, 1011, dtype=np.float32))
+
+
+@pytest.mark.gpu
+def test_gpu_out_of_memory(gpu):
+    with pytest.raises(MemoryError, match=rf"^cuda:0: asked for {1 << 50} bytes, and \d+ bytes"):
+        gpu.allocate(1 << 50, 0)
+
+
+@pytest.mark.gpu
+def test_gpu_an_unknown_kernel(gpu):
+    with pytest.raises(ValueError, match=r"right.cu has no kernel missing"):
+        gpu.launcher(right("missing"))

@@ -439,7 +439,7 @@ def _with_tolerance(name: str, x: Any, rtol: Any) -> tuple[Tensor, Tensor]:
         if isinstance(given, complex):
             msg = f"{name}: rtol must be a real number, got {rtol!r}"
             raise TypeError(msg)
-        return x, asarray(float(given), dtype=real)
+        return x, asarray(float(given), dtype=real, device=x.device)
     if not dtypes.in_category(given.dtype, "real floating"):
         msg = f"{name}: rtol must have a real floating dtype, got {given.dtype}"
         raise TypeError(msg)

@@ -70,7 +70,8 @@ def _cuda() -> tuple[tuple[Device, ...], str]:
         count = importlib.import_module("tensorlayout.cuda.driver").driver().device_count()
     except Exception as error:  # whatever a driver raises, there are no devices
         found = str(error).removeprefix("cuda: ").partition("\n")[0]
-        return (), f"cuda: {found}" + ("" if simulated else f" ({_INSTALL}, and an NVIDIA GPU)")
+        told = simulated or "pip install" in found
+        return (), f"cuda: {found}" + ("" if told else f" ({_INSTALL}, and an NVIDIA GPU)")
     devices = tuple(Device("cuda", number) for number in range(count))
     return devices, "" if devices else f"cuda finds no NVIDIA GPU ({_INSTALL})"
 

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from tensorlayout.devices import CPU, Device
-from tensorlayout.dtypes import DType, as_dtype, extreme, is_bfloat16
-from tensorlayout.layout import BitPattern, Layout, Padding, PaddingValue
+from tensorlayout.dtypes import DType, is_bfloat16
+from tensorlayout.layout import Layout, Padding
 from tensorlayout.plan import Exposed
 from tensorlayout.plan.described import spec_of_strides
+from tensorlayout.plan.padding import padding_bytes
 from tensorlayout.tensor import Home, Spec, Tensor
 
 Array = np.ndarray[Any, Any]
@@ -113,15 +114,8 @@ def bytes_from(memory: Array, layout: Layout) -> Array:
 
 def padding_bits(value: Padding, dtype: DType) -> Array | None:
     """The content of padding as a 0-d array of `dtype`, or None where nothing is promised."""
-    if isinstance(value, BitPattern):
-        raw = value.bits.to_bytes(dtype.itemsize, "little")
-        return np.frombuffer(raw, np.uint8).view(as_dtype(value.dtype))[0:1].reshape(())
-    if value is PaddingValue.UNSPECIFIED:
-        return None
-    number = {PaddingValue.ZERO: 0, PaddingValue.ONE: 1}.get(value)
-    if number is None:
-        number = extreme(dtype, 1 if value is PaddingValue.HIGHEST else -1)
-    return np.asarray(number, dtype)
+    content = padding_bytes(value, dtype)
+    return None if content is None else np.frombuffer(content, np.uint8).view(dtype).reshape(())
 
 
 def padding_regions(layout: Layout) -> list[tuple[slice, ...]]:

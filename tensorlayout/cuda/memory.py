@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from tensorlayout.dtypes import DType
 from tensorlayout.plan import Exposed
 from tensorlayout.plan.described import spec_of_strides
 from tensorlayout.tensor import Home, Spec, Tensor
+
+Made = TypeVar("Made")
 
 
 class Place(NamedTuple):
@@ -28,6 +31,32 @@ def new_tensor(spec: Spec) -> Tensor:
     """
     buffer = driver().allocate(spec.layout.nbytes(spec.dtype), spec.device.number)
     return Tensor._new(Place(buffer.pointer, readonly=False), spec, Home(buffer, 0))
+
+
+# The widest alignment that kernels can use, in **bytes**: a sector of memory.
+_WIDEST = 32
+
+
+def alignment(address: int) -> int:
+    """The greatest power of two that divides an address, at most 32."""
+    return (address | _WIDEST) & -(address | _WIDEST)
+
+
+def per_alignment(make: Callable[[tuple[int, ...]], Made]) -> Callable[..., Made]:
+    """What `make(alignments)` gives, made once for each, found by addresses.
+
+    Where tensors begin is no part of a plan's key, and which kernel is best may depend on it.
+    """
+    made: dict[tuple[int, ...], Made] = {}
+
+    def at(*addresses: int) -> Made:
+        key = tuple([alignment(address) for address in addresses])
+        found = made.get(key)
+        if found is None:
+            found = made[key] = make(key)
+        return found
+
+    return at
 
 
 def moved_slots(x: Tensor, spec: Spec, slots: int) -> Tensor:
@@ -50,12 +79,12 @@ def borrowed(
 ) -> Tensor | None:
     """A tensor over memory of another library; None where strides are no whole elements.
 
-    BufferError for memory that is not aligned to its elements.
+    BufferError for memory that is not aligned to whole elements, as kernels need it.
     """
     spec = spec_of_strides(dtype, shape, byte_steps, device)
     if spec is None:
         return None
-    if address % dtype.alignment and spec.layout.size:
+    if address % dtype.itemsize and spec.layout.size:
         msg = f"memory at {address:#x} is not aligned to {dtype}; copy it in its own library first"
         raise BufferError(msg)
     lowest = address - spec.layout.offset * dtype.itemsize

@@ -12,8 +12,8 @@ __all__: list[str] = []
 _PACK = Copy("to_device")
 _TRANSFER = Transfer()
 
-# A device packs what has gaps before it is moved if they are more than its elements: a kernel moves
-# bytes some fifty times as fast as the bus to the host does.
+# Slots for each element from which on what has gaps is packed by its device before it is moved: the
+# bus to the host carries the gaps, too, and is far slower than the memory of a GPU.
 _SPARSE = 2
 
 

@@ -77,11 +77,10 @@ def _cuda() -> tuple[tuple[Device, ...], str]:
 
 
 def as_device(device: Any, argument: str = "device:") -> Device:
-    """A `Device` from a device, its name (``"cuda"`` is the first of its kind), or None for the
-    default.
+    """A `Device` from a device, its name, or None for the default.
 
-    ValueError if it is not here, TypeError for what names none; `argument` is what errors call it,
-    such as ``"zeros: device"``.
+    ``"cuda"`` is the first of its kind. ValueError for one that is not here, TypeError for what
+    names none; `argument` is what errors call it, such as ``"zeros: device"``.
     """
     if device is None:
         return default_device()

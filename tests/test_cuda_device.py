@@ -300,6 +300,15 @@ def test_a_view_on_cuda_comes_to_the_host_in_its_form(layout):
     assert back.layout == (layout.moved(-layout.lowest) if layout.covers_block else layout.form)
 
 
+def test_between_devices():
+    array = np.arange(60).reshape(4, 3, 5)
+    x = on_cuda(array)
+    for view in (lambda x: x, lambda x: x[::-1], lambda x: x[:, 1], lambda x: x[..., ::4]):
+        y = view(x).to_device("cuda:1")
+        same(y.to_device("cpu"), view(array))
+        assert y._home.storage.device == 1
+
+
 def test_one_copy_and_one_allocation(copies):
     x = tl.reshape(tl.arange(6, dtype=tl.int32), (2, 3))
     y = x.to_device("cuda")

@@ -14,7 +14,7 @@ from tensorlayout import fft, linalg, plan
 from tensorlayout import functions as _chapters
 from tensorlayout import methods as _methods
 from tensorlayout._version import __version__
-from tensorlayout.devices import Device
+from tensorlayout.devices import Device, default_device, set_default_device, using_device
 from tensorlayout.dtypes import (
     bool,
     complex64,
@@ -69,6 +69,7 @@ __all__ = [
     "coalesce",
     "complex64",
     "complex128",
+    "default_device",
     "fft",
     "float16",
     "float32",
@@ -80,11 +81,13 @@ __all__ = [
     "int64",
     "linalg",
     "plan",
+    "set_default_device",
     "trace",
     "uint8",
     "uint16",
     "uint32",
     "uint64",
+    "using_device",
 ]
 __all__ += _chapters.beyond.__all__
 __all__ += _chapters.beyond_statistical.__all__

@@ -1,8 +1,14 @@
-"""Devices: ``cpu`` and ``cuda:N``."""
+"""Devices: ``cpu`` and ``cuda:N``; which are here, and which one new tensors get."""
 
 from __future__ import annotations
 
 import functools
+import importlib
+import importlib.util
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,26 +48,107 @@ class Device:
 
 CPU = Device("cpu")
 
+VARIABLE = "TENSORLAYOUT_DEFAULT_DEVICE"
+
+# The extra that brings CUDA, for errors.
+_INSTALL = "pip install tensorlayout[cuda12]"
+
 
 @functools.cache
 def available() -> tuple[Device, ...]:
     """The devices of this machine, the CPU first."""
-    return (CPU,)
+    return (CPU, *_cuda()[0])
+
+
+@functools.cache
+def _cuda() -> tuple[tuple[Device, ...], str]:
+    """The CUDA devices, or why there are none; the driver is imported here, when asked for."""
+    simulated = os.environ.get("TENSORLAYOUT_CUDA_SIMULATOR", "0") not in ("", "0")
+    if not simulated and importlib.util.find_spec("cupy") is None:
+        return (), f"cuda needs an NVIDIA GPU and CuPy: {_INSTALL}"
+    try:
+        count = importlib.import_module("tensorlayout.cuda.driver").driver().device_count()
+    except Exception as error:  # whatever a driver raises, there are no devices
+        found = str(error).removeprefix("cuda: ").partition("\n")[0]
+        told = simulated or "pip install" in found
+        return (), f"cuda: {found}" + ("" if told else f" ({_INSTALL}, and an NVIDIA GPU)")
+    devices = tuple(Device("cuda", number) for number in range(count))
+    return devices, "" if devices else f"cuda finds no NVIDIA GPU ({_INSTALL})"
 
 
 def as_device(device: Any, argument: str = "device:") -> Device:
     """A `Device` from a device, its name, or None for the default.
 
-    ValueError if it is not here, TypeError for what names none; `argument` is what errors call it,
-    such as ``"zeros: device"``.
+    ``"cuda"`` is the first of its kind. ValueError for one that is not here, TypeError for what
+    names none; `argument` is what errors call it, such as ``"zeros: device"``.
     """
-    if device is None or device is CPU:
+    if device is None:
+        return default_device()
+    known = isinstance(device, (str, Device))
+    if device is CPU or (known and device == CPU):
         return CPU
-    found = next((d for d in available() if d == device or d.kind == device), None)
+    found = next((d for d in available() if known and (d == device or d.kind == device)), None)
     if found is None:
         have = ", ".join(map(str, available()))
-        known = isinstance(device, (str, Device))
         came = repr(device) if known else type(device).__name__
+        why = _cuda()[1] if known and str(device).startswith("cuda") else ""
         msg = f"{argument} must be one of those available ({have}), got {came}"
-        raise (ValueError if known else TypeError)(msg)
+        raise (ValueError if known else TypeError)(f"{msg}; {why}" if why else msg)
     return found
+
+
+_using: ContextVar[Device | None] = ContextVar("using", default=None)
+_process_default: Device | None = None
+
+
+def default_device() -> Device:
+    """The device of new tensors that are made without ``device=``.
+
+    That of the innermost `using_device` block; else what `set_default_device` set; else what the
+    variable ``TENSORLAYOUT_DEFAULT_DEVICE`` names; else the CPU. ValueError if the variable names a
+    device that is not here.
+
+    Tensors made from tensors, and from arrays that have a device, stay where those are.
+    """
+    return _using.get() or _process_default or _named_by_the_variable()
+
+
+@functools.cache
+def _named_by_the_variable() -> Device:
+    return as_device(os.environ.get(VARIABLE) or CPU, VARIABLE)
+
+
+def set_default_device(device: Device | str | None) -> None:
+    """Make `device` the default of the process, in all threads; None: as it was at the start.
+
+    A `using_device` block keeps its own. ValueError for a device that is not here.
+
+    >>> import tensorlayout as tl
+    >>> tl.set_default_device("cpu")
+    >>> tl.default_device()
+    Device('cpu')
+    >>> tl.set_default_device(None)
+    """
+    global _process_default
+    _process_default = None if device is None else as_device(device, "set_default_device: device")
+
+
+@contextmanager
+def using_device(device: Device | str) -> Iterator[Device]:
+    """Make `device` the default inside the block: of this thread, and of tasks begun in it.
+
+    ValueError for a device that is not here.
+
+    >>> import tensorlayout as tl
+    >>> with tl.using_device("cpu"):
+    ...     print(tl.zeros(2).device)
+    cpu
+    """
+    if device is None:
+        msg = "using_device: device must be a device or its name, got None"
+        raise TypeError(msg)
+    token = _using.set(found := as_device(device, "using_device: device"))
+    try:
+        yield found
+    finally:
+        _using.reset(token)

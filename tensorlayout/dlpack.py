@@ -1,4 +1,4 @@
-"""DLPack on the CPU: tensors handed to other libraries, and theirs taken in, without a copy.
+"""DLPack: tensors handed to other libraries, and theirs taken in, without a copy.
 
 A capsule points to a C structure: address, shape, strides, dtype, and a *deleter* that the consumer
 calls once when it needs the memory no more. That call may come while an exception is on its way
@@ -19,11 +19,17 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cpu.memory import Array, tensor_over
+from tensorlayout.devices import CPU, Device, available
 from tensorlayout.dtypes import DType
+from tensorlayout.plan import backend
+from tensorlayout.plan.described import packed_steps
 from tensorlayout.tensor import Tensor
 
 HOST = (1, 0)  # kDLCPU
+_CUDA = 2  # kDLCUDA
+
+# The stream on which we use what others export, as the standard numbers them.
+_LEGACY_STREAM = 1
 
 # Devices whose memory the CPU reads as its own: kDLCPU, kDLCUDAHost, kDLROCMHost.
 _ON_HOST = (1, 3, 11)
@@ -34,7 +40,6 @@ READ_ONLY, IS_COPIED = 1, 2  # flags of a versioned capsule
 # The kinds of NumPy's dtypes as DLPack counts them; bfloat16 is 4.
 _CODES = {"i": 0, "u": 1, "f": 2, "V": 4, "c": 5, "b": 6}
 _BFLOAT16 = (4, 16)
-_UINT16 = np.dtype("uint16")
 _DTYPES: dict[tuple[int, int], DType] = {
     (_CODES[dtype.kind], 8 * dtype.itemsize): dtype for dtype in (*dtypes.STANDARD, dtypes.float16)
 }
@@ -103,7 +108,12 @@ _Deleter = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
 class _Anchor(np.ndarray[Any, Any]):
     """The shape and strides of an exported tensor; NumPy's deleter lets go of it."""
 
-    kept: Array
+    kept: object
+
+
+def device_of(x: Tensor) -> tuple[int, int]:
+    """The DLPack type and number of a tensor's device."""
+    return HOST if x.device.kind == "cpu" else (_CUDA, x.device.number)
 
 
 def export(x: Tensor, *, versioned: bool, copied: bool) -> Any:
@@ -112,28 +122,28 @@ def export(x: Tensor, *, versioned: bool, copied: bool) -> Any:
     BufferError for what a consumer could not use: memory that is not aligned to its elements, and,
     in a legacy capsule, which has no flag for it, a read-only tensor.
     """
-    memory, layout = x._memory, x._spec.layout
-    read_only = not memory.flags.writeable
+    layout = x._spec.layout
+    address, read_only, owner = backend(x.device).exposed(x)
     if read_only and not versioned:
         msg = (
             "__dlpack__: a read-only tensor needs a DLPack of version 1 or later; give"
             " max_version=(1, 0), or copy() it first"
         )
         raise BufferError(msg)
-    address = memory.__array_interface__["data"][0]
-    if address % memory.dtype.alignment and layout.size:
+    if address % x.dtype.alignment and layout.size:
         msg = f"__dlpack__: the memory is not aligned to {x.dtype}; use copy=True, or copy() it"
         raise BufferError(msg)
     ndim = layout.ndim
     anchor = _Anchor((2 * ndim,), np.int64)
     anchor[:] = layout.shape + layout.strides
-    anchor.kept = memory
+    anchor.kept = owner
     capsule = anchor.__dlpack__(max_version=(1, 0) if versioned else None)
     managed = _structure_in(capsule)
     if versioned:
         managed.flags = READ_ONLY * read_only | IS_COPIED * copied
     described = managed.tensor
     described.data = address if layout.size else None
+    described.device_type, described.device_id = device_of(x)
     described.ndim = ndim
     described.code, described.bits = _CODES[x.dtype.kind], 8 * x.itemsize
     described.shape = anchor.__array_interface__["data"][0]
@@ -147,12 +157,12 @@ def receive(
     """A tensor over what `obj` exports, and whether that is a copy of its own already.
 
     `copy`: False, or None where the exporter may decide. `to_host`: have the exporter move what
-    lives on another device. A legacy capsule says nothing of writing: its tensor can be written to.
-    Dimensions of size 1 get the stride that continues their successor.
+    lives on another device; else the tensor is on a CUDA device if the memory is. A legacy capsule
+    says nothing of writing: its tensor can be written to. Dimensions of size 1 get the stride that
+    continues their successor.
     """
     try:
-        array, copied = _borrowed(obj, copy, to_host)
-        tensor = tensor_over(array)
+        tensor, copied = _borrowed(obj, copy, to_host)
     except Exception as error:  # exporters raise RuntimeError and others
         kind = next((kind for kind in _EXPECTED if isinstance(error, kind)), BufferError)
         ours = str(error).startswith("from_dlpack: ")
@@ -163,17 +173,18 @@ def receive(
     return tensor, copied
 
 
-def _borrowed(obj: Any, copy: bool | None, to_host: bool) -> tuple[Array, bool]:
+def _borrowed(obj: Any, copy: bool | None, to_host: bool) -> tuple[Tensor | None, bool]:
     if not (hasattr(obj, "__dlpack__") and hasattr(obj, "__dlpack_device__")):
         msg = (
             f"from_dlpack: a {type(obj).__name__} exports nothing by DLPack (__dlpack__ and"
             " __dlpack_device__); use asarray()"
         )
         raise AttributeError(msg)
-    moving = int(obj.__dlpack_device__()[0]) not in _ON_HOST
-    if moving and not to_host:
-        _refuse_device(*map(int, obj.__dlpack_device__()))
-    capsule = _asked(obj, copy, moving)
+    kind, number = map(int, obj.__dlpack_device__())
+    moving = to_host and kind not in _ON_HOST
+    if not moving:
+        _device_here(kind, number)
+    capsule = _asked(obj, copy, moving, None if moving or kind in _ON_HOST else _LEGACY_STREAM)
     name = next((name for name in _USED if _is_valid(capsule, name)), None)
     if name is None:
         msg = f"from_dlpack: {type(obj).__name__}.__dlpack__() gave {capsule!r}, no unused capsule"
@@ -183,27 +194,23 @@ def _borrowed(obj: Any, copy: bool | None, to_host: bool) -> tuple[Array, bool]:
     if copied and copy is False:
         msg = f"from_dlpack: {type(obj).__name__} made a copy, and copy=False"
         raise BufferError(msg)
-    interface, dtype = _interface_of(managed)
+    memory = _memory_of(managed)
     # From here on the memory is ours to give back; until now it was the capsule's.
     _rename(capsule, _USED[name])
-    owner = _Owner(managed)
-    if 0 in interface["shape"]:
-        array = np.empty(interface["shape"], dtype)
-        array.flags.writeable = not interface["data"][1]
-        return array, copied
-    owner.__array_interface__ = interface
-    return np.asarray(owner).view(dtype), copied
+    owner, readonly = _Owner(managed), bool(managed.flags & READ_ONLY)
+    return backend(memory[-1]).borrowed(*memory, owner, readonly=readonly), copied
 
 
-def _asked(obj: Any, copy: bool | None, moving: bool) -> Any:
-    """The capsule of `obj`; exporters from before DLPack 1 know no keywords."""
+def _asked(obj: Any, copy: bool | None, moving: bool, stream: int | None) -> Any:
+    """The capsule of `obj`; exporters from before DLPack 1 know no keywords but ``stream``."""
+    known = {} if stream is None else {"stream": stream}
     wanted: dict[str, Any] = {"max_version": (1, 0)}
     if moving:
         wanted["dl_device"] = HOST
     if copy is not None:
         wanted["copy"] = copy
     try:
-        return obj.__dlpack__(**wanted)
+        return obj.__dlpack__(**known, **wanted)
     except TypeError as error:
         if len(wanted) > 1:
             msg = (
@@ -211,7 +218,7 @@ def _asked(obj: Any, copy: bool | None, moving: bool) -> Any:
                 f" ({error}); leave it out, or convert in the other library first"
             )
             raise BufferError(msg) from error
-    return obj.__dlpack__()
+    return obj.__dlpack__(**known)
 
 
 def _keywords(wanted: dict[str, Any]) -> str:
@@ -229,7 +236,13 @@ def _structure_in(capsule: Any) -> Any:
     return managed
 
 
-def _refuse_device(kind: int, number: int) -> None:
+def _device_here(kind: int, number: int) -> Device:
+    """The device of a DLPack type and number; BufferError if it is not here."""
+    if kind in _ON_HOST:
+        return CPU
+    found = Device("cuda", number)
+    if kind == _CUDA and found in available():
+        return found
     where = _DEVICE_NAMES.get(kind, f"DLPack type {kind}")
     msg = (
         f"from_dlpack: the memory is on a device that is not here ({where}, number {number});"
@@ -238,12 +251,14 @@ def _refuse_device(kind: int, number: int) -> None:
     raise BufferError(msg)
 
 
-def _interface_of(managed: Any) -> tuple[dict[str, Any], DType]:
-    """What NumPy needs to see the memory (bfloat16 as uint16), and the dtype it is of."""
+_Memory = tuple[int, DType, tuple[int, ...], tuple[int, ...], Device]
+
+
+def _memory_of(managed: Any) -> _Memory:
+    """Address, dtype, shape, strides in **bytes** and device of the memory."""
     described = managed.tensor
     ndim = described.ndim
-    if described.device_type not in _ON_HOST:
-        _refuse_device(described.device_type, described.device_id)
+    device = _device_here(described.device_type, described.device_id)
     kind = (described.code, described.bits)
     dtype = dtypes.as_dtype("bfloat16") if kind == _BFLOAT16 else _DTYPES.get(kind)
     if dtype is None or described.lanes != 1:
@@ -260,14 +275,10 @@ def _interface_of(managed: Any) -> tuple[dict[str, Any], DType]:
         msg = f"from_dlpack: the exporter gave shape {shape} at address {described.data}"
         raise BufferError(msg)
     strides = _integers(described.strides, ndim) if described.strides else None
-    interface = {
-        "version": 3,
-        "typestr": _UINT16.str if kind == _BFLOAT16 else dtype.str,
-        "shape": shape,
-        "strides": strides and tuple(s * dtype.itemsize for s in strides),
-        "data": ((described.data or 0) + described.byte_offset, bool(managed.flags & READ_ONLY)),
-    }
-    return interface, dtype
+    steps = packed_steps(shape, dtype.itemsize)
+    if strides is not None:
+        steps = tuple(s * dtype.itemsize for s in strides)
+    return (described.data or 0) + described.byte_offset, dtype, shape, steps, device
 
 
 def _integers(address: int | None, count: int) -> tuple[int, ...]:
@@ -275,11 +286,10 @@ def _integers(address: int | None, count: int) -> tuple[int, ...]:
 
 
 class _Owner:
-    """Memory of another library; calls its deleter when the last array over it is gone."""
+    """Memory of another library; calls its deleter when the last tensor over it is gone."""
 
-    __slots__ = ("__array_interface__", "_address", "_delete")
+    __slots__ = ("_address", "_delete")
 
-    __array_interface__: dict[str, Any]
     _delete: Callable[[int], None] | None
 
     def __init__(self, managed: Any) -> None:

@@ -21,6 +21,7 @@ import numpy as np
 from tensorlayout import dtypes
 from tensorlayout.cpu import transforms
 from tensorlayout.cpu.memory import rounded
+from tensorlayout.devices import default_device
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.functions import calling
 from tensorlayout.functions.data_types import astype
@@ -301,7 +302,8 @@ def _spectrum(operation: Create, n: Any, d: Any, dtype: Any, device: Any) -> Ten
         msg = f"{name}: dtype must be real floating, got {kind}"
         raise TypeError(msg)
     whole = operation is _FFTFREQ
-    key = ((size if whole else size // 2 + 1,), kind, None, device)
+    where = default_device() if device is None else device
+    key = ((size if whole else size // 2 + 1,), kind, None, where)
     return calling.call(operation, key, (size, spacing, whole))
 
 

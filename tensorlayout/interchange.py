@@ -8,10 +8,12 @@ import numpy as np
 
 from tensorlayout import dlpack
 from tensorlayout.cpu.memory import Array, quietly, tensor_over
-from tensorlayout.devices import Device, as_device
+from tensorlayout.devices import CPU, Device, as_device, available
 from tensorlayout.functions import calling
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.layouts import from_storage
+from tensorlayout.functions.transfers import moved, on_host
+from tensorlayout.plan import backend
 from tensorlayout.plan.moving import Copy
 from tensorlayout.tensor import Tensor
 
@@ -37,6 +39,9 @@ def to_numpy(x: Tensor, dtype: Any = None, copy: bool | None = None) -> Array:
     `dtype`, `copy`: as NumPy's; a copy keeps the order of the dimensions in memory. Read-only if
     the tensor is. ValueError where copy=False and the dtype needs a copy.
     """
+    if x.device != CPU:
+        msg = f"__array__: NumPy sees no memory of {x.device}; use x.to_device('cpu') first"
+        raise TypeError(msg)
     array: Array = x._memory
     copy = calling.flag("__array__", "copy", copy)
     kind = array.dtype if dtype is None else _of_numpy(dtype)
@@ -72,6 +77,10 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[
     if ufunc in _OURS:
         return _OURS[ufunc](*given)
     given = [calling.operand(ufunc.__name__, x) for x in given]
+    for x in given:
+        if isinstance(x, Tensor) and x.device != CPU:
+            msg = f"numpy.{ufunc.__name__}: not on {x.device}; use to_device('cpu') first"
+            raise TypeError(msg)
     found = quietly(ufunc, *(x._memory if isinstance(x, Tensor) else x for x in given))
     if isinstance(found, tuple):
         return tuple(tensor_over(np.asarray(part)) for part in found)
@@ -87,11 +96,19 @@ def _of_numpy(dtype: Any) -> Any:
 
 
 def to_device(x: Tensor, device: Device | str, stream: Any = None) -> Tensor:
-    """`x` on another device; `x` itself if it is there."""
-    if as_device(device, "to_device: device") == x.device and stream is not None:
-        msg = f"to_device: the {x.device} has no streams, got stream={stream!r}"
-        raise ValueError(msg)
-    return x
+    """`x` on another device; `x` itself if it is there.
+
+    The layout is kept where it covers a block, its padding too; any other takes its form. `stream`:
+    on CUDA, one on which the result may be used at once, numbered as by `__dlpack__`.
+    """
+    if device is None:
+        msg = "to_device: device must be a device or its name, got None"
+        raise TypeError(msg)
+    target = as_device(device, "to_device: device")
+    found = moved(x, target)
+    if stream is not None:
+        backend(target if x.device == CPU else x.device).ready("to_device", stream)
+    return found
 
 
 def to_dlpack(
@@ -111,19 +128,30 @@ def to_dlpack(
     negative strides, and up to 2.13 it ends the process on them, whoever exports: give it a
     ``x.copy()``, or ask with ``torch.from_dlpack(x, copy=True)``.
 
-    ValueError for a `stream`: the CPU has none. BufferError for another device, for a read-only
-    tensor in a legacy capsule, and for memory that is not aligned to its elements.
+    `stream`: on CUDA, the one on which the memory is to be used: None or 1 for the legacy default
+    stream, 2 for that of the thread, -1 for no waiting, else its address. `dl_device`: where `x`
+    is, or (1, 0) for a copy on the CPU.
+
+    ValueError for a `stream` of the CPU, which has none, and for stream 0, which could be several.
+    BufferError for another device, for copy=False where one is needed, for a read-only tensor in a
+    legacy capsule, and for memory that is not aligned to its elements.
     """
-    if stream is not None:
-        msg = f"__dlpack__: the {x.device} has no streams, got stream={stream!r}"
-        raise ValueError(msg)
     here = dlpack_device(x)
-    if dl_device is not None and _pair("dl_device", dl_device) != here:
+    wanted = here if dl_device is None else _pair("dl_device", dl_device)
+    if wanted not in (here, dlpack.HOST):
         msg = f"__dlpack__: the tensor is on the {x.device}, {here} in DLPack, not {dl_device}"
         raise BufferError(msg)
     versioned = max_version is not None and _pair("max_version", max_version) >= (1, 0)
     copy = calling.flag("__dlpack__", "copy", copy)
-    return dlpack.export(x.copy() if copy else x, versioned=versioned, copied=bool(copy))
+    if wanted != here:
+        if copy is False:
+            msg = f"__dlpack__: the CPU needs a copy of what is on {x.device}, and copy=False"
+            raise BufferError(msg)
+        x, copy = on_host(x), True
+    elif copy:
+        x = x.copy()
+    backend(x.device).ready("__dlpack__", stream)
+    return dlpack.export(x, versioned=versioned, copied=bool(copy))
 
 
 def _pair(argument: str, given: Any) -> tuple[int, int]:
@@ -135,14 +163,14 @@ def _pair(argument: str, given: Any) -> tuple[int, int]:
 
 
 def dlpack_device(x: Tensor) -> tuple[int, int]:
-    """The DLPack type and number of the device: (1, 0) on the CPU."""
-    return dlpack.HOST
+    """The DLPack type and number of the device: (1, 0) on the CPU, (2, N) on ``cuda:N``."""
+    return dlpack.device_of(x)
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """A tensor over the memory that another library exports by DLPack.
 
-    `device`: None for where the memory is, ``"cpu"`` to have it moved there. `copy`: None shares,
+    `device`: None for where the memory is, else where it is to be moved to. `copy`: None shares,
     or copies where the exporter must; True always copies, in the same form; False never.
 
     Layout of the result: as the exporter's strides say; dimensions of size 1 get the stride that
@@ -157,25 +185,37 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     >>> tl.from_dlpack(np.zeros((2, 3)).T).strides
     (1, 3)
     """
-    to_host = device is not None and as_device(device, "from_dlpack: device").kind == "cpu"
+    target = None if device is None else as_device(device, "from_dlpack: device")
     copy = calling.flag("from_dlpack", "copy", copy)
-    shared, copied = dlpack.receive(x, copy=False if copy is False else None, to_host=to_host)
+    asked = False if copy is False else None
+    shared, copied = dlpack.receive(x, copy=asked, to_host=target == CPU)
+    if target is not None and target != shared.device:
+        if copy is False:
+            msg = f"from_dlpack: the memory is on {shared.device}, not on {target}, and copy=False"
+            raise BufferError(msg)
+        return moved(shared, target)
     if copy is True and (not copied or shared.readonly):
         return calling.call(_FROM_DLPACK, (shared._spec, None, None), (shared,))
     return shared
 
 
-def rebuilt(dtype: str, layout: str, octets: bytearray) -> Tensor:
+def rebuilt(dtype: str, layout: str, octets: bytearray, device: str = "cpu") -> Tensor:
     """A tensor from what `reduced` gave: used by pickle."""
-    return from_storage(octets, layout, dtype=dtype)
+    x = from_storage(octets, layout, dtype=dtype)
+    if device == "cpu":
+        return x
+    return next((moved(x, found) for found in available() if found == device), x)
 
 
 def reduced(x: Tensor) -> tuple[Any, ...]:
     """What pickle keeps of a tensor: dtype, the text of its layout, and its elements.
 
     A layout that covers a block is kept, its padding too (that without a value as zeros, so that
-    equal tensors give equal pickles); any other takes its form.
+    equal tensors give equal pickles); any other takes its form. A tensor comes back on its device
+    where that is here, else on the CPU.
     """
+    device = () if x.device == CPU else (str(x.device),)
+    x = on_host(x)
     layout = x._spec.layout if x._spec.layout.covers_block else x._spec.layout.form
     try:
         octets = bytearray(layout.nbytes(x.dtype))
@@ -184,4 +224,12 @@ def reduced(x: Tensor) -> tuple[Any, ...]:
         raise MemoryError(msg) from None
     twin = from_storage(octets, layout, dtype=x.dtype, fill_padding=True)
     twin._memory[...] = x._memory
-    return rebuilt, (x.dtype.name, str(layout), octets)
+    return rebuilt, (x.dtype.name, str(layout), octets, *device)
+
+
+def is_readonly(x: Tensor) -> bool:
+    """Whether the tensor refuses to be written to."""
+    memory = x._memory
+    if isinstance(memory, np.ndarray):
+        return not memory.flags.writeable
+    return bool(memory.readonly)

@@ -440,7 +440,7 @@ def _with_tolerance(name: str, x: Any, rtol: Any) -> tuple[Tensor, Tensor]:
     if not isinstance(rtol, Tensor):
         kind = "a real number or a tensor"
         number = calling.as_float(name, calling.real(name, "rtol", rtol, kind))
-        return x, asarray(number, dtype=real)
+        return x, asarray(number, dtype=real, device=x.device)
     if not dtypes.in_category(rtol.dtype, "real floating"):
         msg = f"{name}: rtol must have a real floating dtype, got {rtol.dtype}"
         raise TypeError(msg)

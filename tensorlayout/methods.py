@@ -7,9 +7,10 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from tensorlayout import dtypes, interchange, printing
+from tensorlayout import cuda_array, dtypes, interchange, printing
 from tensorlayout.functions import calling, indexing, linear_algebra, manipulation, utility
 from tensorlayout.functions import elementwise as ew
+from tensorlayout.functions.transfers import on_host
 from tensorlayout.plan.elementwise import Elementwise
 from tensorlayout.tensor import Tensor
 
@@ -85,7 +86,7 @@ def _matrix_transpose(self: Tensor) -> Tensor:
 
 def _readonly(self: Tensor) -> bool:
     """Whether the tensor refuses to be written to."""
-    return not self._memory.flags.writeable
+    return interchange.is_readonly(self)
 
 
 def _namespace(self: Tensor, *, api_version: str | None = None) -> ModuleType:
@@ -103,7 +104,8 @@ def _single(self: Tensor, kind: type) -> Any:
     if dtypes.in_category(self.dtype, "complex floating") and kind in (int, float):
         msg = f"{kind.__name__}: a complex value is not one; take real() first"
         raise TypeError(msg)
-    return self._memory.item() if self.dtype.kind != "V" else float(self._memory)
+    value = on_host(self)._memory
+    return value.item() if self.dtype.kind != "V" else float(value)
 
 
 def _bool(self: Tensor) -> bool:
@@ -133,11 +135,14 @@ def _index(self: Tensor) -> int:
     if self.ndim != 0 or not dtypes.in_category(self.dtype, "integral"):
         msg = f"index: needs an integer tensor of rank 0, got {self.dtype} of shape {self.shape}"
         raise TypeError(msg)
-    return int(self._memory)
+    return int(on_host(self)._memory)
 
 
 def _contains(self: Tensor, value: Any, /) -> bool:
-    return bool(utility.any(ew.equal(self, calling.operand("__contains__", value))))
+    found = calling.operand("__contains__", value)
+    if isinstance(found, Tensor):
+        found = on_host(found)
+    return bool(utility.any(ew.equal(on_host(self), found)))
 
 
 def _array(self: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Any:
@@ -170,6 +175,11 @@ def _dlpack_device(self: Tensor) -> tuple[int, int]:
     return interchange.dlpack_device(self)
 
 
+def _cuda_array(self: Tensor) -> dict[str, Any]:
+    """The memory as other CUDA libraries are told of it; no such attribute on the CPU."""
+    return cuda_array.describe(self)
+
+
 def bind() -> None:
     """Give `Tensor` its computing methods."""
     for name, function in _OPERATORS.items():
@@ -198,6 +208,7 @@ def bind() -> None:
         "__array_ufunc__": _array_ufunc,
         "__dlpack__": _dlpack,
         "__dlpack_device__": _dlpack_device,
+        "__cuda_array_interface__": property(_cuda_array),
         "__reduce__": interchange.reduced,
         "__repr__": printing.represent,
         "__str__": printing.text,

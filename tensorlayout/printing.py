@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 
 from tensorlayout import dtypes
+from tensorlayout.devices import CPU
+from tensorlayout.functions.indexing import getitem
+from tensorlayout.functions.transfers import on_host
 from tensorlayout.tensor import Tensor
 
 # Tensors of more elements show their edges only (NumPy's own limits).
@@ -32,19 +36,41 @@ def text(x: Tensor) -> str:
 
 
 def _values(x: Tensor, prefix: str) -> str:
-    values: Any = x._memory
+    values, threshold = _shown(x)
     if dtypes.is_bfloat16(x.dtype):  # NumPy prints floats it does not know as scalars' reprs
         values = values.astype(np.float32)
     return np.array2string(
-        values, separator=", ", prefix=prefix, threshold=_THRESHOLD, edgeitems=_EDGE
+        values, separator=", ", prefix=prefix, threshold=threshold, edgeitems=_EDGE
     )
+
+
+def _shown(x: Tensor) -> tuple[Any, int]:
+    """An array that reads like `x`, and the number of elements from which only edges are shown.
+
+    Of a large tensor on another device only the edges are moved, and one of what is left out.
+    """
+    if x.device == CPU:
+        return x._memory, _THRESHOLD
+    if x.size <= _THRESHOLD:
+        return on_host(x)._memory, _THRESHOLD
+    ends = [_ends(n) for n in x.shape]
+    values = np.zeros([min(n, 2 * _EDGE + 1) for n in x.shape], x.dtype)
+    for corner in itertools.product(*ends):
+        values[corner] = on_host(getitem(x, corner))._memory
+    return values, 0
+
+
+def _ends(n: int) -> tuple[slice, ...]:
+    """The first and the last indices of a dimension, or all, if there is nothing between them."""
+    return (slice(None),) if n <= 2 * _EDGE else (slice(_EDGE), slice(-_EDGE, None))
 
 
 def formatted(x: Tensor, form: str) -> str:
     """``format(x, form)``: of the value at rank 0, of the text otherwise."""
     value: Any = text(x)
     if x.ndim == 0 and form:
-        value = float(x._memory) if x.dtype.kind == "V" else x._memory.item()
+        number = on_host(x)._memory
+        value = float(number) if x.dtype.kind == "V" else number.item()
     try:
         return format(value, form)
     except ValueError:

@@ -52,7 +52,8 @@ class Spec:
 class Home(NamedTuple):
     """Where a tensor lives inside a larger storage: the storage, and the lowest slot it uses.
 
-    On the CPU the storage is a C-contiguous array, of any dtype and shape: only its bytes count.
+    On the CPU the storage is a C-contiguous array, of any dtype and shape: only its bytes count. On
+    CUDA it is a driver's buffer.
     """
 
     storage: Any
@@ -66,7 +67,8 @@ class Tensor:
     """
 
     # _memory: on the CPU the strided NumPy view of the elements, kept ready because building one
-    # costs more than a small addition. _home: None if the memory is the whole storage.
+    # costs more than a small addition; on CUDA an address. _home: on the CPU None if the memory is
+    # the whole storage.
     __slots__ = ("__weakref__", "_home", "_memory", "_spec")
 
     _memory: Any
@@ -174,6 +176,8 @@ class Tensor:
             copy: bool | None = None,
         ) -> Any: ...
         def __dlpack_device__(self) -> tuple[int, int]: ...
+        @property
+        def __cuda_array_interface__(self) -> dict[str, Any]: ...
         def __getitem__(self, key: Any, /) -> Tensor: ...
         def __setitem__(self, key: Any, value: Any, /) -> None: ...
         def __iter__(self) -> Iterator[Tensor]: ...

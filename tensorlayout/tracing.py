@@ -20,6 +20,7 @@ from tensorlayout.plan.moving import (
     PartPlan,
     ReshapePlan,
     SamePlan,
+    TransferPlan,
     ViewPlan,
 )
 from tensorlayout.plan.slicing import IndexPlan, RowPlan
@@ -169,7 +170,7 @@ def _kind(plan: Plan) -> str:
             return "run"
         same = isinstance(plan, CopyPlan) and plan.source.layout.same_placement(plan.result.layout)
         return "copy" if same or isinstance(plan, AssignPlan) else "layout"
-    return "copy" if isinstance(plan, JoinPlan) else "run"
+    return "copy" if isinstance(plan, (JoinPlan, TransferPlan)) else "run"
 
 
 def _distinct(x: Tensor) -> int:

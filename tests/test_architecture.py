@@ -22,7 +22,10 @@ FOREIGN_ABOVE = {"numpy"}
 FOREIGN_CLI = {"numpy", "PIL"}
 
 # Where imports by name are allowed: backends, drivers, CuPy, ml_dtypes, and PyTorch in the demo.
-BY_NAME = {"plan/__init__.py", "cuda/driver.py", "cuda/optional.py", "dtypes.py", "cli/handover.py"}
+BY_NAME = {
+    *("plan/__init__.py", "devices.py", "cuda/driver.py", "cuda/optional.py"),
+    *("dtypes.py", "cli/handover.py"),
+}
 
 
 def piece_of(path: Path) -> str:

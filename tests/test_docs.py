@@ -325,10 +325,13 @@ NO_TENSOR = {
     "__array_namespace_info__",
     "broadcast_shapes",
     "can_cast",
+    "default_device",
     "finfo",
     "iinfo",
     "isdtype",
     "result_type",
+    "set_default_device",
+    "using_device",
 }
 
 TABLE = [

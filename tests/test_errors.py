@@ -580,7 +580,7 @@ logspace(0, 1, 3, device=@)
 def test_what_is_no_device_of_this_machine(call):
     rule = "device must be one of those available (…), got"
     check(call, "gpu", ValueError, f"{rule} 'gpu'")
-    check(call, tl.Device("cuda", 7), ValueError, f"{rule} Device('cuda:7')")
+    check(call, tl.Device("cuda", 7), ValueError, f"{rule} Device('cuda:7')…")
     check(call, 5, TypeError, f"{rule} int")
     check(call, [], TypeError, f"{rule} list")
 
@@ -777,8 +777,10 @@ zeros((2**50,))
     cannot be allocated
 zeros((2,), dtype=np.longdouble)
     TypeError: zeros: dtype must be a dtype of this namespace, got <class 'numpy.longdouble'>
-zeros((2,), device="cuda:0")
-    ValueError: zeros: device must be one of those available (cpu), got 'cuda:0'
+zeros((2,), device="cuda:99")
+    ValueError: zeros: device must be one of those available (cpu…), got 'cuda:99'…
+set_default_device("abacus")
+    ValueError: set_default_device: device must be one of those available (cpu…), got 'abacus'
 full((2,), "a")
     TypeError: full: fill_value must be a number, got 'a'
 full((2,), None)
@@ -2443,5 +2445,6 @@ def test_every_public_function_is_tried():
     functions = {name for name in tl.__all__ if inspect.isfunction(getattr(tl, name))}
     functions |= {f"linalg.{name}" for name in tl.linalg.__all__}
     functions |= {f"fft.{name}" for name in tl.fft.__all__}
-    # `trace` takes nothing; layouts have tests/test_layout_errors.py.
-    assert functions - {"trace", "coalesce"} - tried == set()
+    # These take nothing, or check when the block begins; layouts have tests/test_layout_errors.py.
+    untried = {"trace", "default_device", "using_device", "coalesce"}
+    assert functions - untried - tried == set()

@@ -38,9 +38,12 @@ OWN = {
     "Tensor",
     "Trace",
     "coalesce",
+    "default_device",
     "from_dlpack",
     "plan",
+    "set_default_device",
     "trace",
+    "using_device",
 }
 DTYPES = {
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),

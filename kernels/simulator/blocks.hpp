@@ -199,12 +199,15 @@ static void run_blocks(RunBlock run_block) {
     }
 }
 
-template <class Params, void (*body)(const Params&)>
-static void run_kernel(const Launch& given, const char* name, const void* parameters) {
-    if (!begin(given, name, sizeof(Params), alignof(Params))) return;
-    alignas(Params) unsigned char copied[sizeof(Params)] = {};
+constexpr uint64_t PARAMETER_BYTES = 4096;  // that a launch can carry
+
+// Compiled once: a file may have many kernels.
+static __attribute__((noinline)) void run_threads(const Launch& given, const char* name,
+                                                  const void* parameters, uint64_t bytes,
+                                                  uint64_t alignment, void (*body)(const void*)) {
+    if (!begin(given, name, bytes, alignment)) return;
+    alignas(16) unsigned char copied[PARAMETER_BYTES] = {};
     memcpy(copied, parameters, given.parameter_bytes);
-    const Params& p = *reinterpret_cast<const Params*>(copied);
     in_fibers = false;
     catch_traps(true);
     if (_setjmp(escape)) {
@@ -216,10 +219,17 @@ static void run_kernel(const Launch& given, const char* name, const void* parame
         if (given.order == RANDOM) shuffle_turns();
         for (uint32_t i = 0; i < THREADS; ++i) {
             threadIdx.x = forward ? i : turns[i];
-            body(p);
+            body(copied);
         }
     });
     catch_traps(false);
+}
+
+template <class Params, void (*body)(const Params&)>
+static void run_kernel(const Launch& given, const char* name, const void* parameters) {
+    static_assert(sizeof(Params) <= PARAMETER_BYTES, "more parameters than a launch can carry");
+    run_threads(given, name, parameters, sizeof(Params), alignof(Params),
+                [](const void* p) { body(*static_cast<const Params*>(p)); });
 }
 
 template <class Params, void (*body)(const Params&)>

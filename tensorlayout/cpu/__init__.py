@@ -16,6 +16,8 @@ from tensorlayout.cpu import (
     products,
     reducing,
 )
+from tensorlayout.cpu.memory import borrowed, exposed, ready
+from tensorlayout.cpu.memory import required_bytes as read
 from tensorlayout.plan import Plan, Run
 from tensorlayout.plan.along import AlongPlan
 from tensorlayout.plan.creating import CreatePlan
@@ -30,11 +32,14 @@ from tensorlayout.plan.moving import (
     PartPlan,
     ReshapePlan,
     SamePlan,
+    TransferPlan,
     ViewPlan,
 )
 from tensorlayout.plan.products import ProductPlan
 from tensorlayout.plan.reducing import ReducePlan
 from tensorlayout.plan.slicing import IndexPlan, RowPlan
+
+__all__ = ["borrowed", "exposed", "prepare", "read", "ready"]
 
 _PREPARE: dict[type, Callable[[Any], Run]] = {
     AlongPlan: along.prepare,
@@ -55,6 +60,7 @@ _PREPARE: dict[type, Callable[[Any], Run]] = {
     SamePlan: moving.prepare_same,
     ScatterPlan: gathering.prepare_scatter,
     SelectPlan: masking.prepare_select,
+    TransferPlan: moving.prepare_transfer,
     ViewPlan: moving.prepare_view,
 }
 

@@ -11,9 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.devices import CPU
-from tensorlayout.dtypes import DType, as_dtype, extreme, is_bfloat16
-from tensorlayout.layout import BitPattern, Layout, Padding, PaddingValue
+from tensorlayout.devices import CPU, Device
+from tensorlayout.dtypes import DType, is_bfloat16
+from tensorlayout.layout import Layout, Padding
+from tensorlayout.plan import Exposed
+from tensorlayout.plan.described import spec_of_strides
+from tensorlayout.plan.padding import padding_bytes
 from tensorlayout.tensor import Home, Spec, Tensor
 
 Array = np.ndarray[Any, Any]
@@ -84,6 +87,19 @@ def storage_of(tensor: Tensor) -> Array:
     return storage.reshape(-1).view(np.uint8)
 
 
+def required_bytes(tensor: Tensor) -> Array:
+    """The bytes of a tensor's storage that its layout requires, from its lowest slot on."""
+    slot, layout, itemsize = home_of(tensor).slot, tensor._spec.layout, tensor.itemsize
+    if not layout.required_size:
+        return np.empty(0, np.uint8)
+    return storage_of(tensor)[slot * itemsize : (slot + layout.required_size) * itemsize]
+
+
+def tensor_of_bytes(octets: Array, spec: Spec) -> Tensor:
+    """A tensor over bytes of its own, as many as its layout requires."""
+    return Tensor._new(array_over(octets, spec.dtype, spec.layout), spec, Home(octets, 0))
+
+
 def bytes_from(memory: Array, layout: Layout) -> Array:
     """The bytes of all slots from the lowest on; `memory` is the array of `layout`, at slot 0."""
     if layout.size == 0:
@@ -98,15 +114,8 @@ def bytes_from(memory: Array, layout: Layout) -> Array:
 
 def padding_bits(value: Padding, dtype: DType) -> Array | None:
     """The content of padding as a 0-d array of `dtype`, or None where nothing is promised."""
-    if isinstance(value, BitPattern):
-        raw = value.bits.to_bytes(dtype.itemsize, "little")
-        return np.frombuffer(raw, np.uint8).view(as_dtype(value.dtype))[0:1].reshape(())
-    if value is PaddingValue.UNSPECIFIED:
-        return None
-    number = {PaddingValue.ZERO: 0, PaddingValue.ONE: 1}.get(value)
-    if number is None:
-        number = extreme(dtype, 1 if value is PaddingValue.HIGHEST else -1)
-    return np.asarray(number, dtype)
+    content = padding_bytes(value, dtype)
+    return None if content is None else np.frombuffer(content, np.uint8).view(dtype).reshape(())
 
 
 def padding_regions(layout: Layout) -> list[tuple[slice, ...]]:
@@ -179,7 +188,7 @@ def new_tensor(spec: Spec) -> Tensor:
         storage = np.zeros(layout.required_size * spec.dtype.itemsize, np.uint8)
     except MemoryError:
         raise _too_large(spec) from None
-    tensor = Tensor._new(array_over(storage, spec.dtype, layout), spec, Home(storage, 0))
+    tensor = tensor_of_bytes(storage, spec)
     fill_padding(tensor)
     return tensor
 
@@ -216,7 +225,7 @@ def tensor_over(array: Array) -> Tensor | None:
     """
     if type(array) is not np.ndarray:
         array = array.view(np.ndarray)
-    found = _spec_of_array(array.dtype, array.shape, array.strides)
+    found = spec_of_strides(array.dtype, array.shape, array.strides)
     if found is None:
         return None
     if found.layout.is_packed:
@@ -224,26 +233,53 @@ def tensor_over(array: Array) -> Tensor | None:
     return Tensor._new(array, found, Home(bytes_from(array, found.layout), 0))
 
 
-@functools.lru_cache(maxsize=1024)
-def _spec_of_array(
-    dtype: DType, shape: tuple[int, ...], byte_steps: tuple[int, ...]
-) -> Spec | None:
-    """The spec of an array of strides in **bytes**; None where they are no whole elements."""
-    kind = as_dtype(dtype)
-    if kind != dtype or any(
-        s % kind.itemsize for s, n in zip(byte_steps, shape, strict=True) if n > 1
-    ):
-        return None
+class _Borrowed:
+    """What NumPy needs to see memory of another library; kept by the arrays over it."""
+
+    __slots__ = ("__array_interface__", "owner")
+
+    def __init__(self, interface: dict[str, Any], owner: object) -> None:
+        self.__array_interface__ = interface
+        self.owner = owner
+
+
+def borrowed(
+    address: int,
+    dtype: DType,
+    shape: tuple[int, ...],
+    byte_steps: tuple[int, ...],
+    device: Device,
+    owner: object,
+    *,
+    readonly: bool,
+) -> Tensor | None:
+    """A tensor over memory of another library; None where strides are no whole elements."""
     if 0 in shape:
-        return Spec(kind, Layout.row_major(shape), CPU)
-    strides = [0] * len(shape)
-    following = 1
-    for d in range(len(shape) - 1, -1, -1):
-        n = shape[d]
-        strides[d] = following if n == 1 else byte_steps[d] // kind.itemsize
-        following = strides[d] * n
-    backwards = sum((n - 1) * -s for n, s in zip(shape, strides, strict=True) if s < 0)
-    return Spec(kind, Layout(shape, strides, offset=backwards), CPU)
+        array = np.empty(shape, dtype)
+        array.flags.writeable = not readonly
+        return tensor_over(array)
+    interface = {
+        "version": 3,
+        "typestr": "<u2" if is_bfloat16(dtype) else dtype.str,
+        "shape": shape,
+        "strides": byte_steps,
+        "data": (address, readonly),
+    }
+    return tensor_over(np.asarray(_Borrowed(interface, owner)).view(dtype))
+
+
+def exposed(tensor: Tensor) -> Exposed:
+    """Where the elements of a tensor are."""
+    memory = tensor._memory
+    address = memory.__array_interface__["data"][0]
+    return Exposed(address, not memory.flags.writeable, memory)
+
+
+def ready(name: str, stream: Any) -> None:
+    """Nothing: all that was asked for has been done. ValueError for a stream."""
+    if stream is not None:
+        msg = f"{name}: the {CPU} has no streams, got stream={stream!r}"
+        raise ValueError(msg)
 
 
 def block_of(tensor: Tensor) -> Array:

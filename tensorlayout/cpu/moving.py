@@ -1,4 +1,4 @@
-"""Plans that move elements, on the CPU: views, copies, casts, writes, joins."""
+"""Plans that move elements, on the CPU: views, copies, casts, writes, joins, moves to it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from tensorlayout.cpu.memory import (
     new_tensor,
     quietly,
     rounded,
+    tensor_of_bytes,
 )
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
-from tensorlayout.plan import Run
+from tensorlayout.plan import Run, backend
 from tensorlayout.plan.moving import (
     AssignPlan,
     CopyPlan,
@@ -28,6 +29,7 @@ from tensorlayout.plan.moving import (
     PartPlan,
     ReshapePlan,
     SamePlan,
+    TransferPlan,
     ViewPlan,
 )
 from tensorlayout.plan.slicing import IndexPlan, RowPlan
@@ -67,6 +69,12 @@ def prepare_part(plan: PartPlan) -> Run:
 def prepare_same(plan: SamePlan) -> Run:
     """The operand itself."""
     return lambda x: x
+
+
+def prepare_transfer(plan: TransferPlan) -> Run:
+    """The bytes of a tensor on another device, read by its backend."""
+    spec, source = plan.result, backend(plan.source.device)
+    return lambda x: tensor_of_bytes(source.read(x), spec)
 
 
 def prepare_index(plan: IndexPlan) -> Run:

@@ -2,8 +2,43 @@
 
 Two drivers implement `driver.Driver`: CuPy on a GPU, and the simulator, which compiles the same
 kernels with the host's C++ compiler and runs them on the CPU (``TENSORLAYOUT_CUDA_SIMULATOR=1``).
+
+A plan that is not in the table below is in the list of `missing`, the only one.
 """
 
-from tensorlayout.cuda.warming import warmup
+from __future__ import annotations
 
-__all__ = ["warmup"]
+from collections.abc import Callable
+from typing import Any
+
+from tensorlayout.cuda import creating, moving
+from tensorlayout.cuda.memory import borrowed, exposed, read
+from tensorlayout.cuda.missing import missing
+from tensorlayout.cuda.streams import ready
+from tensorlayout.cuda.warming import warmup
+from tensorlayout.plan import Plan, Run
+from tensorlayout.plan.creating import CreatePlan
+from tensorlayout.plan.moving import CopyPlan, PartPlan, SamePlan, TransferPlan, ViewPlan
+from tensorlayout.plan.slicing import IndexPlan, RowPlan
+
+__all__ = ["borrowed", "exposed", "prepare", "read", "ready", "warmup"]
+
+# Kernels plug in here: a plan's type and the function that prepares it.
+_PREPARE: dict[type, Callable[[Any], Run]] = {
+    CopyPlan: moving.prepare_copy,
+    CreatePlan: creating.prepare,
+    IndexPlan: moving.prepare_index,
+    PartPlan: moving.prepare_part,
+    RowPlan: moving.prepare_row,
+    SamePlan: moving.prepare_same,
+    TransferPlan: moving.prepare_transfer,
+    ViewPlan: moving.prepare_view,
+}
+
+
+def prepare(plan: Plan) -> Run:
+    """The function of the operands that carries out a plan; NotImplementedError without one."""
+    found = _PREPARE.get(type(plan))
+    if found is None:
+        raise missing(plan)
+    return found(plan)

@@ -134,10 +134,7 @@ def put_along_axis(x: Tensor, indices: Tensor, /, values: Any, axis: int = -1) -
             f" {x.shape} along axis {dim}"
         )
         raise ValueError(msg)
-    key = tuple(
-        indices if d == dim else reshape(arange(n), [n if e == d else 1 for e in range(x.ndim)])
-        for d, n in enumerate(x.shape)
-    )
+    key = tuple(indices if d == dim else _line(x, d, n) for d, n in enumerate(x.shape))
     _on_behalf_of("put_along_axis", setitem, x, key, values)
 
 
@@ -149,6 +146,12 @@ def _on_behalf_of(name: str, function: Any, *args: Any, **options: Any) -> Any:
         _, _, words = str(error).partition(": ")
         msg = f"{name}: {words}"
         raise type(error)(msg) from None
+
+
+def _line(x: Tensor, dim: int, size: int) -> Tensor:
+    """The numbers below `size` along `dim` of a tensor of the rank of `x`."""
+    shape = [size if d == dim else 1 for d in range(x.ndim)]
+    return reshape(arange(size, device=x.device), shape)
 
 
 _PAD_MODES = ("constant", "edge", "reflect", "symmetric", "wrap")

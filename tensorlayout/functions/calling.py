@@ -13,11 +13,15 @@ from typing import Any
 import numpy as np
 
 from tensorlayout.cpu.memory import shortage, tensor_over
+from tensorlayout.devices import CPU
 from tensorlayout.dtypes import SCALARS, float64, misfit
 from tensorlayout.plan import Operation, prepared
 from tensorlayout.plan.elementwise import Elementwise, InPlace
 from tensorlayout.plan.library import Library
+from tensorlayout.plan.moving import Transfer
 from tensorlayout.tensor import Tensor
+
+_SCALAR = Transfer()
 
 Observer = Callable[[Operation, tuple[Any, ...], tuple[Any, ...]], Tensor]
 
@@ -61,11 +65,24 @@ def _short(operation: Operation, error: MemoryError) -> MemoryError:
 def elementwise(operation: Elementwise | InPlace, *operands: Any) -> Tensor:
     """Call an elementwise operation on tensors and Python or NumPy scalars."""
     given = tuple(operand(operation.name, x) for x in operands)
+    if any(isinstance(x, np.generic) for x in operands):
+        given = _on_one_device(operands, given)
     key = tuple(x._spec if type(x) is Tensor else type(x) for x in given)
     if not any(type(x) is Tensor for x in given):
         msg = f"{operation.name}: at least one operand must be a tensor, got only Python scalars"
         raise TypeError(msg)
     return call(operation, key, given)
+
+
+def _on_one_device(operands: tuple[Any, ...], given: tuple[Any, ...]) -> tuple[Any, ...]:
+    """`given`, those of them that were NumPy scalars moved to where the tensors are."""
+    device = next((x.device for x in operands if type(x) is Tensor), None)
+    if device is None or device == CPU:
+        return given
+    return tuple(
+        call(_SCALAR, (y._spec, device), (y,)) if isinstance(x, np.generic) else y
+        for x, y in zip(operands, given, strict=True)
+    )
 
 
 def library(operation: Library, *operands: Any, **options: Any) -> Any:

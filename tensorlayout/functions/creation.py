@@ -8,14 +8,15 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from tensorlayout import dlpack, dtypes
+from tensorlayout import cuda_array, dlpack, dtypes
 from tensorlayout.cpu import triangles
 from tensorlayout.cpu.memory import Array, quietly, tensor_over
 from tensorlayout.cpu.moving import converted
-from tensorlayout.devices import Device, as_device
+from tensorlayout.devices import CPU, Device, as_device, default_device
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.functions import calling
 from tensorlayout.functions.manipulation import reshape
+from tensorlayout.functions.transfers import moved, on_host
 from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import MAX_RANK
 from tensorlayout.layout.slots import MAX_SLOTS
@@ -103,7 +104,8 @@ def _create(
     *values: Any,
 ) -> Tensor:
     sizes, asked = calling.shape(operation.name, shape), calling.layout(operation.name, layout)
-    return calling.call(operation, (sizes, dtype, asked, device), values)
+    where = default_device() if device is None else device  # the default is no part of a plan
+    return calling.call(operation, (sizes, dtype, asked, where), values)
 
 
 def asarray(
@@ -120,6 +122,7 @@ def asarray(
     `dtype`: by default that of `obj`; for Python numbers bool, int64, float64 or complex128.
     `copy`: None shares memory where it can, True never, False always (ValueError where it cannot).
     `layout`: as `to_layout` takes it; by default that of an array, row-major for sequences.
+    `device`: by default where an array is, the CPU for NumPy's; for all else the default device.
 
     TypeError for what is no number; ValueError for ragged sequences; OverflowError for integers
     that no dtype holds. Source: array API standard 2025.12, creation functions, `asarray`.
@@ -129,16 +132,31 @@ def asarray(
     Tensor([[1, 2, 3],
             [4, 5, 6]], dtype=int16, device='cpu', layout='(2,3):(1,2)')
     """
-    as_device(device, "asarray: device")
+    target = None if device is None else as_device(device, "asarray: device")
     copy = calling.flag("asarray", "copy", copy)
     asked = None if dtype is None else as_dtype(dtype, "asarray: dtype")
-    shared = _shared(obj, device, copy)
+    shared = _shared(obj, target, copy)
     if shared is None:
         if copy is False:
             msg = f"asarray: the memory of a {type(obj).__name__} cannot be shared, and copy=False"
             raise ValueError(msg)
         x = from_sequence("asarray", obj, asked)
-        return x if layout is None else _placed(x, layout, None)
+        x = x if layout is None else _placed(x, layout, None)
+        return moved(x, default_device() if target is None else target, exactly=True)
+    if target is None or target == shared.device:
+        return _converted(shared, asked, copy, layout)
+    if copy is False:
+        msg = f"asarray: the memory is on {shared.device}, not on {target}, and copy=False"
+        raise ValueError(msg)
+    if target == CPU:  # converted on the CPU, if that is where it comes from or goes to
+        shared = moved(shared, target)
+    return moved(_converted(shared, asked, None, layout), target, exactly=layout is not None)
+
+
+def _converted(
+    shared: Tensor, asked: DType | None, copy: bool | None, layout: LayoutSpec | None
+) -> Tensor:
+    """`shared` in a dtype and a layout, where it is, copied as `copy` says."""
     kind = shared.dtype if asked is None else asked
     if kind != shared.dtype or copy is True:
         if copy is False:
@@ -153,7 +171,7 @@ def _placed(x: Tensor, layout: LayoutSpec, copy: bool | None) -> Tensor:
     return calling.call(_RELAYOUT, (x._spec, calling.layout("asarray", layout), copy), (x,))
 
 
-def _shared(obj: Any, device: AnyDevice, copy: bool | None) -> Tensor | None:
+def _shared(obj: Any, device: Device | None, copy: bool | None) -> Tensor | None:
     """A tensor that shares the memory of `obj`, or None where it has none to share."""
     if isinstance(obj, Tensor):
         return obj
@@ -164,7 +182,9 @@ def _shared(obj: Any, device: AnyDevice, copy: bool | None) -> Tensor | None:
         return _over(obj)
     if hasattr(obj, "__dlpack__"):
         asked = False if copy is False else None
-        return dlpack.receive(obj, "asarray", copy=asked, to_host=device is not None)[0]
+        return dlpack.receive(obj, "asarray", copy=asked, to_host=device == CPU)[0]
+    if hasattr(obj, "__cuda_array_interface__"):
+        return cuda_array.receive(obj, "asarray")
     try:
         return _over(np.asarray(memoryview(obj)))
     except TypeError:
@@ -327,6 +347,7 @@ def _value(name: str, given: Any, dtype: DType | None) -> Tensor:
     if given.ndim:
         msg = f"{name}: fill_value must be a number, got a tensor of shape {given.shape}"
         raise ValueError(msg)
+    given = on_host(given)
     return calling.call(_COPIES[name], (given._spec, None, dtype), (given,))
 
 

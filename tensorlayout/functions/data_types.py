@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.devices import as_device
+from tensorlayout.devices import CPU, as_device
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.functions import calling
+from tensorlayout.functions.transfers import moved
 from tensorlayout.plan.moving import Copy
 from tensorlayout.tensor import Tensor
 
@@ -25,18 +26,21 @@ def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: Any = None) -
 
     With `copy` True (the default) the result is always new. Floats become integers truncated
     towards 0, values outside the range the nearest limit, NaN 0. TypeError for complex to real.
+    `device`: where the result is to be; by default where `x` is.
 
     >>> import tensorlayout as tl
     >>> tl.astype(tl.asarray([1.9, -1.9, 300.0]), tl.uint8)
     Tensor([  1,   0, 255], dtype=uint8, device='cpu')
     """
     x = calling.tensor("astype", x)
-    as_device(device, "astype: device")
+    target = x.device if device is None else as_device(device, "astype: device")
     kind = as_dtype(dtype, "astype: dtype")
     copying = calling.flag("astype", "copy", copy)
-    if kind == x.dtype and not copying:
-        return x
-    return calling.call(_ASTYPE, (x._spec, None, kind), (x,))
+    if kind == x.dtype and (not copying or target != x.device):
+        return moved(x, target)
+    if target == CPU:  # converted on the CPU, if that is where it comes from or goes to
+        x = moved(x, target)
+    return moved(calling.call(_ASTYPE, (x._spec, None, kind), (x,)), target)
 
 
 def can_cast(from_: Any, to: Any, /) -> bool:

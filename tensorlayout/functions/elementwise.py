@@ -16,6 +16,7 @@ from tensorlayout.cpu import special
 from tensorlayout.cpu.memory import Array
 from tensorlayout.functions import calling
 from tensorlayout.functions.calling import Binary, Unary
+from tensorlayout.functions.transfers import moved
 from tensorlayout.plan.elementwise import Elementwise
 from tensorlayout.plan.moving import Copy, Part, View
 from tensorlayout.tensor import Tensor
@@ -368,7 +369,13 @@ def clip(
 
 
 def _bound(x: Tensor, bound: Any) -> Any:
-    """A bound that does not change the dtype of `x`."""
+    """A bound that does not change the dtype of `x`; one made here is where `x` is."""
+    found = _bound_in_dtype(x, bound)
+    ours = isinstance(found, Tensor) and not isinstance(bound, Tensor)
+    return moved(found, x.device) if ours else found
+
+
+def _bound_in_dtype(x: Tensor, bound: Any) -> Any:
     if bound is None or type(bound) is int:
         return bound
     bound = calling.operand("clip", bound)

@@ -11,6 +11,7 @@ from tensorlayout import dtypes
 from tensorlayout.functions import calling
 from tensorlayout.functions.creation import asarray, from_sequence
 from tensorlayout.functions.searching import nonzero
+from tensorlayout.functions.transfers import moved
 from tensorlayout.layout import Layout
 from tensorlayout.plan.gathering import Gather, GatherAlong, Scatter
 from tensorlayout.plan.masking import Masked, Select, check_mask
@@ -43,7 +44,7 @@ def getitem(x: Tensor, key: Any) -> Tensor:
     if type(key) is int:
         return calling.call(_ROW, (x._spec,), (x, key))
     name = "__getitem__"
-    items = _items(name, key)
+    items = _items(name, x, key)
     if _is_basic(items):
         return _basic(name, x, items)
     view, data, dims, front = _split(name, x, items)
@@ -63,7 +64,7 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
     name = "__setitem__"
     calling.writable(name, x)
     value = _value(name, x, value)
-    items = () if key is ... else _items(name, key)
+    items = () if key is ... else _items(name, x, key)
     kind = value._spec if isinstance(value, Tensor) else type(value)
     if _is_basic(items):
         part = x if key is ... else _part(name, x, key, items)
@@ -80,9 +81,14 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
 
 
 def _value(name: str, x: Tensor, value: Any) -> Any:
-    """What is to be written into `x`, as a tensor or a Python scalar."""
+    """What is to be written into `x`, as a tensor or a Python scalar; arrays go where `x` is."""
     if type(value) is Tensor or type(value) in dtypes.SCALARS:
         return value
+    found = _tensor_of(name, x, value)
+    return moved(found, x.device) if isinstance(found, Tensor) else found
+
+
+def _tensor_of(name: str, x: Tensor, value: Any) -> Any:
     if isinstance(value, np.ndarray):
         try:
             return asarray(value)
@@ -142,7 +148,7 @@ def _split(
     for item in _filled(name, x, items):
         kind: list[Any]
         if isinstance(item, bool):  # a new dimension of size 1, selected or not
-            item, kind = asarray([item]), [None]
+            item, kind = asarray([item], device=x.device), [None]
         elif isinstance(item, Tensor):
             kind = [slice(None)] * (item.ndim if item.dtype == dtypes.bool else 1)
         else:
@@ -178,13 +184,13 @@ def _used(item: Any) -> int:
     return 0 if item is None or item is ... or isinstance(item, bool) else 1
 
 
-def _items(name: str, key: Any) -> tuple[Any, ...]:
+def _items(name: str, x: Tensor, key: Any) -> tuple[Any, ...]:
     if isinstance(key, tuple):
-        return tuple([_item(name, item) for item in key])
-    return (_item(name, key),)
+        return tuple([_item(name, x, item) for item in key])
+    return (_item(name, x, key),)
 
 
-def _item(name: str, item: Any) -> Any:
+def _item(name: str, x: Tensor, item: Any) -> Any:
     """One entry of a key: an int, slice, None, Ellipsis, bool, or a tensor of positions."""
     if type(item) is int or item is None or item is ... or isinstance(item, bool):
         return item
@@ -194,6 +200,7 @@ def _item(name: str, item: Any) -> Any:
         item = _array(name, item)
         if item.size == 0 and item.dtype == dtypes.float64:
             item = asarray(np.empty(item.shape, np.int64))
+        item = item if item.ndim == 0 else moved(item, x.device)
     if isinstance(item, Tensor):
         if not dtypes.in_category(item.dtype, "integer or boolean"):
             msg = f"{name}: positions must be integers or booleans, got dtype {item.dtype}"

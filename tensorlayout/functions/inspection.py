@@ -19,8 +19,8 @@ class NamespaceInfo:
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
     def default_device(self) -> devices.Device:
-        """The device of new tensors."""
-        return devices.CPU
+        """The device of new tensors, as `default_device` gives it."""
+        return devices.default_device()
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
         """The dtypes of new tensors by kind of number."""

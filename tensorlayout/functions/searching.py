@@ -11,6 +11,7 @@ from tensorlayout.dtypes import DType
 from tensorlayout.functions import calling
 from tensorlayout.functions.creation import asarray
 from tensorlayout.functions.statistical import Axis, reduced
+from tensorlayout.functions.transfers import moved
 from tensorlayout.plan.elementwise import Elementwise
 from tensorlayout.plan.library import Library, Results, Shape
 from tensorlayout.plan.reducing import Reduce
@@ -138,9 +139,9 @@ def beside(name: str, x: Any, other: Tensor) -> Tensor:
     """
     given = calling.operand(name, x)
     if isinstance(given, Tensor):
-        return given
+        return given if isinstance(x, Tensor) else moved(given, other.device)
     kind = dtypes.promote_scalar(other.dtype, type(given))
     try:
-        return asarray(given, dtype=kind)
+        return asarray(given, dtype=kind, device=other.device)
     except OverflowError:
         raise dtypes.misfit(name, given, kind) from None

@@ -11,9 +11,10 @@ from __future__ import annotations
 import functools
 import importlib
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from tensorlayout.devices import Device
+from tensorlayout.dtypes import DType
 from tensorlayout.tensor import Spec, Tensor
 
 Run = Callable[..., Tensor]
@@ -47,10 +48,61 @@ class Operation(Protocol):
         """The plan of a call; pure."""
 
 
+class Exposed(NamedTuple):
+    """Memory as other libraries are told of it."""
+
+    address: int  # of the element at index (0, …, 0)
+    readonly: bool
+    owner: object  # to be kept while the memory is used
+
+
+class Backend(Protocol):
+    """What the module of a kind of device offers: ``tensorlayout.cpu``, ``tensorlayout.cuda``."""
+
+    def prepare(self, plan: Plan, /) -> Run:
+        """The function of the operands that carries out a plan; NotImplementedError without one."""
+
+    def read(self, x: Tensor, /) -> Any:
+        """The bytes of `x` from its lowest slot on, as many as its layout requires, on the host.
+
+        An array of uint8, for reading: it may share the memory of `x`.
+        """
+
+    def exposed(self, x: Tensor, /) -> Exposed:
+        """Where the elements of `x` are."""
+
+    def borrowed(
+        self,
+        address: int,
+        dtype: DType,
+        shape: tuple[int, ...],
+        byte_steps: tuple[int, ...],
+        device: Device,
+        owner: object,
+        /,
+        *,
+        readonly: bool,
+    ) -> Tensor | None:
+        """A tensor over memory of another library, `owner` kept with it.
+
+        `address`: of the element at index (0, …, 0). None where strides are no whole elements.
+        """
+
+    def ready(self, name: str, stream: Any, /) -> None:
+        """See to it that another library may use, on `stream`, what has been enqueued.
+
+        Errors, which begin with `name`, for a stream that the device does not have.
+        """
+
+
 def prepare(operation: Operation, *key: Any) -> Run:
     """Plan a call and have the backend of its device prepare it, without the cache."""
     plan = operation.plan(*key)
-    return backend(plan.result.device)(plan)
+    try:
+        return backend(plan.result.device).prepare(plan)
+    except NotImplementedError as error:
+        msg = f"{operation.name}: {error}"
+        raise NotImplementedError(msg) from None
 
 
 # Typed by hand: operations are hashable by identity, which their protocol does not say.
@@ -58,10 +110,10 @@ _cached: Any = functools.lru_cache(maxsize=CACHE_SIZE)(prepare)
 prepared: _Prepared = _cached
 
 
-def backend(device: Device) -> Callable[[Plan], Run]:
+def backend(device: Device) -> Backend:
     """The backend of a device, imported when first asked for: ``tensorlayout.cpu``, …."""
-    module = importlib.import_module(f"tensorlayout.{device.kind}")
-    found: Callable[[Plan], Run] = module.prepare
+    module: Any = importlib.import_module(f"tensorlayout.{device.kind}")
+    found: Backend = module
     return found
 
 

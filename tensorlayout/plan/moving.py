@@ -1,4 +1,4 @@
-"""Plans that move elements: views, copies, casts, writes, joins, gathers."""
+"""Plans that move elements: views, copies, casts, writes, joins, moves between devices."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType, real_of
 from tensorlayout.layout import Layout
 from tensorlayout.plan.results import (
@@ -122,6 +123,25 @@ class Copy:
         else:
             placed = checked_padding(self.name, layout, kind)
         return CopyPlan(source, Spec(kind, placed, source.device))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TransferPlan:
+    """The same bytes, gaps and padding included, in a new storage on another device."""
+
+    source: Spec
+    result: Spec
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Transfer:
+    """A move to another device. Layouts stay; such that cover no block are better packed before."""
+
+    name: str = "to_device"
+
+    def plan(self, source: Spec, device: Device) -> TransferPlan:
+        """The plan of the move."""
+        return TransferPlan(source, Spec(source.dtype, source.layout, device))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

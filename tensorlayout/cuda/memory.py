@@ -1,0 +1,123 @@
+"""Tensors in CUDA memory: an address and an owner; made, borrowed, and read to the host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from tensorlayout.cuda.driver import Bytes, driver
+from tensorlayout.devices import Device
+from tensorlayout.dtypes import DType
+from tensorlayout.plan import Exposed
+from tensorlayout.plan.described import spec_of_strides
+from tensorlayout.tensor import Home, Spec, Tensor
+
+Made = TypeVar("Made")
+
+
+class Place(NamedTuple):
+    """`Tensor._memory` on CUDA. The element at index (0, …, 0) is `layout.offset` slots further."""
+
+    address: int  # of the lowest slot
+    readonly: bool
+
+
+def new_tensor(spec: Spec) -> Tensor:
+    """A tensor in new memory, nothing of it written, padding neither.
+
+    Its layout is kept, gaps and all. MemoryError names the bytes asked for and those free.
+    """
+    buffer = driver().allocate(spec.layout.nbytes(spec.dtype), spec.device.number)
+    return Tensor._new(Place(buffer.pointer, readonly=False), spec, Home(buffer, 0))
+
+
+# The widest alignment that kernels can use, in **bytes**: a sector of memory.
+_WIDEST = 32
+
+
+def alignment(address: int) -> int:
+    """The greatest power of two that divides an address, at most 32."""
+    return (address | _WIDEST) & -(address | _WIDEST)
+
+
+def per_alignment(make: Callable[[tuple[int, ...]], Made]) -> Callable[..., Made]:
+    """What `make(alignments)` gives, made once for each, found by addresses.
+
+    Where tensors begin is no part of a plan's key, and which kernel is best may depend on it.
+    """
+    made: dict[tuple[int, ...], Made] = {}
+
+    def at(*addresses: int) -> Made:
+        key = tuple([alignment(address) for address in addresses])
+        found = made.get(key)
+        if found is None:
+            found = made[key] = make(key)
+        return found
+
+    return at
+
+
+def moved_slots(x: Tensor, spec: Spec, slots: int) -> Tensor:
+    """A view of `x` whose lowest slot is `slots` slots further, in units of the result's dtype."""
+    home, place = x._home, x._memory
+    assert home is not None
+    address = place.address + slots * spec.dtype.itemsize
+    return Tensor._new(Place(address, place.readonly), spec, Home(home.storage, home.slot + slots))
+
+
+def borrowed(
+    address: int,
+    dtype: DType,
+    shape: tuple[int, ...],
+    byte_steps: tuple[int, ...],
+    device: Device,
+    owner: object,
+    *,
+    readonly: bool,
+) -> Tensor | None:
+    """A tensor over memory of another library; None where strides are no whole elements.
+
+    BufferError for memory that is not aligned to whole elements, as kernels need it.
+    """
+    spec = spec_of_strides(dtype, shape, byte_steps, device)
+    if spec is None:
+        return None
+    if address % dtype.itemsize and spec.layout.size:
+        msg = f"memory at {address:#x} is not aligned to {dtype}; copy it in its own library first"
+        raise BufferError(msg)
+    lowest = address - spec.layout.offset * dtype.itemsize
+    buffer = driver().wrap(lowest, spec.layout.nbytes(dtype), device.number, owner)
+    return Tensor._new(Place(lowest, readonly), spec, Home(buffer, 0))
+
+
+def exposed(x: Tensor) -> Exposed:
+    """Where the elements of a tensor are."""
+    assert x._home is not None
+    address = x._memory.address + x._spec.layout.offset * x.itemsize
+    return Exposed(address, x._memory.readonly, x._home.storage)
+
+
+def read(x: Tensor) -> Bytes:
+    """The bytes of `x` from its lowest slot on, as many as its layout requires, on the host."""
+    octets = np.empty(x._spec.layout.nbytes(x.dtype), np.uint8)
+    if octets.size:
+        with driver().using(x.device.number):
+            driver().to_host(octets, x._memory.address)
+    return octets
+
+
+def write(x: Tensor, octets: Bytes) -> None:
+    """Fill the slots of `x`, a tensor in memory of its own, with bytes of the host."""
+    if octets.size:
+        with driver().using(x.device.number):
+            driver().to_device(x._memory.address, np.ascontiguousarray(octets))
+
+
+def copy_bytes(destination: Tensor, source: Tensor) -> None:
+    """Copy the slots of `source`, from the lowest on, to those of `destination`, of one size."""
+    nbytes = source._spec.layout.nbytes(source.dtype)
+    if nbytes:
+        with driver().using(destination.device.number):
+            driver().on_device(destination._memory.address, source._memory.address, nbytes)

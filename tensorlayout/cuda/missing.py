@@ -1,0 +1,54 @@
+"""What is not on CUDA yet: the one list. What gets a kernel leaves it."""
+
+from __future__ import annotations
+
+from tensorlayout.plan import Plan
+from tensorlayout.plan.along import AlongPlan
+from tensorlayout.plan.elementwise import ElementwisePlan
+from tensorlayout.plan.gathering import GatherPlan, ScatterPlan
+from tensorlayout.plan.library import LibraryPlan
+from tensorlayout.plan.masking import MaskedPlan, SelectPlan
+from tensorlayout.plan.moving import AssignPlan, CopyPlan, JoinPlan, ReshapePlan
+from tensorlayout.plan.products import ProductPlan
+from tensorlayout.plan.reducing import ReducePlan
+
+# Plans that raise NotImplementedError.
+PLANS: dict[type, str] = {
+    AlongPlan: "sorts and running sums",
+    AssignPlan: "writes into slices",
+    CopyPlan: "copies that change layout or dtype, or leave gaps out",
+    ElementwisePlan: "elementwise functions",
+    GatherPlan: "reads at positions",
+    JoinPlan: "concat, stack",
+    LibraryPlan: "linear algebra, Fourier transforms, sets, searches",
+    MaskedPlan: "writes by a mask",
+    ProductPlan: "matrix products",
+    ReducePlan: "reductions",
+    ReshapePlan: "reshapes that copy",
+    ScatterPlan: "writes at positions",
+    SelectPlan: "reads by a mask",
+}
+
+# Carried out on the host, and moved: by operation.
+ON_HOST: dict[str, str] = {
+    "arange": "creation",
+    "empty": "of a layout whose padding has a value",
+    "empty_like": "of a layout whose padding has a value",
+    "eye": "creation",
+    "fftfreq": "creation",
+    "full": "creation",
+    "full_like": "creation",
+    "linspace": "creation",
+    "ones": "creation",
+    "ones_like": "creation",
+    "rfftfreq": "creation",
+    "zeros": "creation",
+    "zeros_like": "creation",
+    "__contains__": "the tensor is moved to the host and searched there",
+}
+
+
+def missing(plan: Plan) -> NotImplementedError:
+    """The error for a plan that no kernel carries out; who planned it puts its name in front."""
+    kind = plan.result.device.kind
+    return NotImplementedError(f"not on {kind} yet; move the operands with to_device('cpu')")

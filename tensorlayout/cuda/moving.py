@@ -1,0 +1,99 @@
+"""Plans that move no element one by one, on CUDA: views, flat copies, moves between devices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tensorlayout.cuda.memory import copy_bytes, moved_slots, new_tensor, write
+from tensorlayout.cuda.missing import missing
+from tensorlayout.devices import Device
+from tensorlayout.plan import Run, backend
+from tensorlayout.plan.moving import CopyPlan, PartPlan, SamePlan, TransferPlan, ViewPlan
+from tensorlayout.plan.slicing import IndexPlan, RowPlan
+from tensorlayout.tensor import Home, Tensor
+
+
+def prepare_view(plan: ViewPlan) -> Run:
+    """The same memory, another layout."""
+    spec, shift = plan.result, plan.shift if plan.result.layout.size else 0
+    return lambda x: moved_slots(x, spec, shift)
+
+
+def prepare_part(plan: PartPlan) -> Run:
+    """One half of every complex number: of the slots of that size there are twice as many."""
+    spec, which = plan.result, plan.which
+
+    def part(x: Tensor) -> Tensor:
+        found = moved_slots(x, spec, which)
+        assert x._home is not None
+        found._home = Home(x._home.storage, 2 * x._home.slot + which)
+        return found
+
+    return part
+
+
+def prepare_same(plan: SamePlan) -> Run:
+    """The operand itself."""
+    return lambda x: x
+
+
+def prepare_index(plan: IndexPlan) -> Run:
+    """Basic indexing; `first` is the slot of the first element, counted from the lowest of x."""
+    spec, back = plan.result, plan.result.layout.offset
+    if spec.layout.size == 0:
+        return lambda x, key, first: moved_slots(x, spec, 0)
+
+    def run(x: Tensor, key: tuple[Any, ...], first: int) -> Tensor:
+        return moved_slots(x, spec, first - back)
+
+    return run
+
+
+def prepare_row(plan: RowPlan) -> Run:
+    """One slice along the first dimension."""
+    spec, layout, name = plan.result, plan.source.layout, plan.name
+    size = layout.shape[0]
+    stride, back = layout.strides[0], layout.offset - spec.layout.offset
+    if not spec.layout.size:
+        stride = back = 0
+
+    def run(x: Tensor, at: int) -> Tensor:
+        if not -size <= at < size:
+            msg = f"{name}: index {at} is outside dimension 0 of shape {layout.shape}"
+            raise IndexError(msg)
+        return moved_slots(x, spec, at % size * stride + back)
+
+    return run
+
+
+def prepare_copy(plan: CopyPlan) -> Run:
+    """Bytes copied as they lie, where nothing changes place; all other copies need a kernel."""
+    source, spec = plan.source, plan.result
+    if source.dtype != spec.dtype or source.layout is not spec.layout:
+        raise missing(plan)
+
+    def run(x: Tensor) -> Tensor:
+        result = new_tensor(spec)
+        copy_bytes(result, x)
+        return result
+
+    return run
+
+
+def prepare_transfer(plan: TransferPlan) -> Run:
+    """The bytes of a tensor of another device, copied there or by way of the host."""
+    spec, source = plan.result, plan.source.device
+    move = copy_bytes if source.kind == spec.device.kind else _upload_from(source)
+
+    def run(x: Tensor) -> Tensor:
+        result = new_tensor(spec)
+        move(result, x)
+        return result
+
+    return run
+
+
+def _upload_from(device: Device) -> Callable[[Tensor, Tensor], None]:
+    read = backend(device).read
+    return lambda result, x: write(result, read(x))

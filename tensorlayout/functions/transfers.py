@@ -1,0 +1,53 @@
+"""Tensors moved between devices."""
+
+from __future__ import annotations
+
+from tensorlayout.devices import CPU, Device
+from tensorlayout.functions import calling
+from tensorlayout.plan.moving import Copy, Transfer
+from tensorlayout.tensor import Tensor
+
+__all__: list[str] = []
+
+_PACK = Copy("to_device")
+_TRANSFER = Transfer()
+
+# Slots for each element from which on what has gaps is packed by its device before it is moved: the
+# bus to the host carries the gaps, too, and is far slower than the memory of a GPU.
+_SPARSE = 2
+
+
+def moved(x: Tensor, device: Device, *, exactly: bool = False) -> Tensor:
+    """`x` on another device, `x` itself if it is there.
+
+    The layout is kept where it covers a block, padding included; any other takes its form, or with
+    `exactly`, for new tensors whose gaps are their own, is kept.
+    """
+    if x.device == device:
+        return x
+    if not x._spec.layout.covers_block and not exactly:
+        x = _packed(x, device)
+    return x if x.device == device else _transferred(x, device)
+
+
+def on_host(x: Tensor) -> Tensor:
+    """`x` on the CPU."""
+    return moved(x, CPU)
+
+
+def _packed(x: Tensor, device: Device) -> Tensor:
+    """`x` in its form, where it is, or on the CPU where that is better."""
+    layout = x._spec.layout
+    dense = layout.required_size <= _SPARSE * layout.size
+    if x.device != CPU:
+        if device != CPU or not dense:
+            try:
+                return calling.call(_PACK, (x._spec, None, None), (x,))
+            except NotImplementedError:  # no kernel for it yet
+                pass
+        x = _transferred(x, CPU)
+    return calling.call(_PACK, (x._spec, None, None), (x,))
+
+
+def _transferred(x: Tensor, device: Device) -> Tensor:
+    return calling.call(_TRANSFER, (x._spec, device), (x,))

@@ -1,0 +1,19 @@
+"""What padding holds, as bytes."""
+
+from __future__ import annotations
+
+from tensorlayout.dtypes import DType, extreme
+from tensorlayout.layout import BitPattern, Padding, PaddingValue
+
+
+def padding_bytes(value: Padding, dtype: DType) -> bytes | None:
+    """The content of one element of padding, or None where nothing is promised."""
+    if isinstance(value, BitPattern):
+        return value.bits.to_bytes(dtype.itemsize, "little")
+    if value is PaddingValue.UNSPECIFIED:
+        return None
+    number = {PaddingValue.ZERO: 0, PaddingValue.ONE: 1}.get(value)
+    if number is None:
+        number = extreme(dtype, 1 if value is PaddingValue.HIGHEST else -1)
+    content: bytes = dtype.type(number).tobytes()
+    return content

@@ -11,24 +11,38 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tensorlayout.cuda import creating, moving
+from tensorlayout.cuda import carrying, creating, moving
 from tensorlayout.cuda.memory import borrowed, exposed, read
 from tensorlayout.cuda.missing import missing
 from tensorlayout.cuda.streams import ready
 from tensorlayout.cuda.warming import warmup
 from tensorlayout.plan import Plan, Run
 from tensorlayout.plan.creating import CreatePlan
-from tensorlayout.plan.moving import CopyPlan, PartPlan, SamePlan, TransferPlan, ViewPlan
+from tensorlayout.plan.elementwise import ElementwisePlan
+from tensorlayout.plan.moving import (
+    AssignPlan,
+    CopyPlan,
+    JoinPlan,
+    PartPlan,
+    ReshapePlan,
+    SamePlan,
+    TransferPlan,
+    ViewPlan,
+)
 from tensorlayout.plan.slicing import IndexPlan, RowPlan
 
 __all__ = ["borrowed", "exposed", "prepare", "read", "ready", "warmup"]
 
 # Kernels plug in here: a plan's type and the function that prepares it.
 _PREPARE: dict[type, Callable[[Any], Run]] = {
-    CopyPlan: moving.prepare_copy,
+    AssignPlan: carrying.prepare_assign,
+    CopyPlan: carrying.prepare_copy,
     CreatePlan: creating.prepare,
+    ElementwisePlan: carrying.prepare_elementwise,
     IndexPlan: moving.prepare_index,
+    JoinPlan: carrying.prepare_join,
     PartPlan: moving.prepare_part,
+    ReshapePlan: carrying.prepare_reshape,
     RowPlan: moving.prepare_row,
     SamePlan: moving.prepare_same,
     TransferPlan: moving.prepare_transfer,

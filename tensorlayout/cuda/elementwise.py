@@ -454,11 +454,12 @@ def operands_to_copy(plan: ElementwisePlan, addresses: Sequence[int]) -> tuple[i
         for number, (operand, address) in enumerate(operands)
         if number > 0
         and isinstance(operand, Spec)
-        and _conflict(destination, addresses[0], operand, address)
+        and conflicts(destination, addresses[0], operand, address)
     )
 
 
-def _conflict(destination: Spec, to: int, operand: Spec, from_: int) -> bool:
+def conflicts(destination: Spec, to: int, operand: Spec, from_: int) -> bool:
+    """Whether a write may change what is to be read from `operand` before it is read."""
     size, other_size = destination.dtype.itemsize, operand.dtype.itemsize
     if destination.layout.size == 0 or operand.layout.size == 0:
         return False

@@ -8,23 +8,18 @@ from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.plan.gathering import GatherPlan, ScatterPlan
 from tensorlayout.plan.library import LibraryPlan
 from tensorlayout.plan.masking import MaskedPlan, SelectPlan
-from tensorlayout.plan.moving import AssignPlan, CopyPlan, JoinPlan, ReshapePlan
 from tensorlayout.plan.products import ProductPlan
 from tensorlayout.plan.reducing import ReducePlan
 
 # Plans that raise NotImplementedError.
 PLANS: dict[type, str] = {
     AlongPlan: "sorts and running sums",
-    AssignPlan: "writes into slices",
-    CopyPlan: "copies that change layout or dtype, or leave gaps out",
-    ElementwisePlan: "elementwise functions",
+    ElementwisePlan: "tril, triu",
     GatherPlan: "reads at positions",
-    JoinPlan: "concat, stack",
     LibraryPlan: "linear algebra, Fourier transforms, sets, searches",
     MaskedPlan: "writes by a mask",
     ProductPlan: "matrix products",
     ReducePlan: "reductions",
-    ReshapePlan: "reshapes that copy",
     ScatterPlan: "writes at positions",
     SelectPlan: "reads by a mask",
 }

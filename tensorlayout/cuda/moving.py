@@ -1,4 +1,4 @@
-"""Plans that move no element one by one, on CUDA: views, flat copies, moves between devices."""
+"""Plans that move no element one by one, on CUDA: views, and moves between devices."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorlayout.cuda.memory import copy_bytes, moved_slots, new_tensor, write
-from tensorlayout.cuda.missing import missing
 from tensorlayout.devices import Device
 from tensorlayout.plan import Run, backend
-from tensorlayout.plan.moving import CopyPlan, PartPlan, SamePlan, TransferPlan, ViewPlan
+from tensorlayout.plan.moving import PartPlan, SamePlan, TransferPlan, ViewPlan
 from tensorlayout.plan.slicing import IndexPlan, RowPlan
 from tensorlayout.tensor import Home, Tensor
 
@@ -63,20 +62,6 @@ def prepare_row(plan: RowPlan) -> Run:
             msg = f"{name}: index {at} is outside dimension 0 of shape {layout.shape}"
             raise IndexError(msg)
         return moved_slots(x, spec, at % size * stride + back)
-
-    return run
-
-
-def prepare_copy(plan: CopyPlan) -> Run:
-    """Bytes copied as they lie, where nothing changes place; all other copies need a kernel."""
-    source, spec = plan.source, plan.result
-    if source.dtype != spec.dtype or source.layout is not spec.layout:
-        raise missing(plan)
-
-    def run(x: Tensor) -> Tensor:
-        result = new_tensor(spec)
-        copy_bytes(result, x)
-        return result
 
     return run
 

@@ -41,10 +41,7 @@ def _packed(x: Tensor, device: Device) -> Tensor:
     dense = layout.required_size <= _SPARSE * layout.size
     if x.device != CPU:
         if device != CPU or not dense:
-            try:
-                return calling.call(_PACK, (x._spec, None, None), (x,))
-            except NotImplementedError:  # no kernel for it yet
-                pass
+            return calling.call(_PACK, (x._spec, None, None), (x,))
         x = _transferred(x, CPU)
     return calling.call(_PACK, (x._spec, None, None), (x,))
 

@@ -1,0 +1,264 @@
+"""Plans carried out by kernels: specs become launches, tensors become addresses of lowest slots."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from tensorlayout.cuda import copy_plan, copying, elementwise, fill_plan, filling
+from tensorlayout.cuda.driver import driver
+from tensorlayout.cuda.memory import copy_bytes, new_tensor, per_alignment
+from tensorlayout.cuda.missing import missing
+from tensorlayout.devices import CPU
+from tensorlayout.layout import Layout
+from tensorlayout.plan import Run, backend
+from tensorlayout.plan.creating import Create, CreatePlan
+from tensorlayout.plan.elementwise import ElementwisePlan
+from tensorlayout.plan.moving import AssignPlan, CopyPlan, JoinPlan, ReshapePlan
+from tensorlayout.plan.padding import padding_bytes
+from tensorlayout.tensor import Spec, Tensor
+
+# What these give depends on where an element is, which no functor knows.
+_OF_POSITIONS = ("tril", "triu")
+
+# Moves elements, from one address to another.
+Move = Callable[[int, int], None]
+
+
+def prepare_copy(plan: CopyPlan) -> Run:
+    """A new tensor in the planned layout and dtype; padding is written in the same launch."""
+    source, spec = plan.source, plan.result
+    same = source.dtype == spec.dtype and source.layout is spec.layout
+    # Bytes that stay as they lie need no kernel, padding that is owned included.
+    move = copy_bytes if same else _mover("copy", source, spec, _padding(spec))
+
+    def copy(x: Tensor) -> Tensor:
+        result = new_tensor(spec)
+        move(result, x)
+        return result
+
+    return copy
+
+
+def prepare_reshape(plan: ReshapePlan) -> Run:
+    """Row-major storage filled through the old shape."""
+    spec = plan.result
+    old = Spec(spec.dtype, Layout.row_major(plan.source.layout.shape), spec.device)
+    move = _mover("reshape", plan.source, old, None)
+
+    def reshape(x: Tensor) -> Tensor:
+        result = new_tensor(spec)
+        move(result, x)
+        return result
+
+    return reshape
+
+
+def prepare_join(plan: JoinPlan) -> Run:
+    """Each operand moved into its part of the result: a launch for each."""
+    spec, axis = plan.result, plan.axis
+    moves: list[tuple[int, Callable[..., None]]] = []
+    start = 0
+    for source in plan.sources:
+        stop = start + source.layout.shape[axis]
+        layout = spec.layout.slice((*[slice(None)] * axis, slice(start, stop)))
+        assert layout is not None, "results are strided, and have every slice"
+        part = Spec(spec.dtype, layout, spec.device)
+        shift = layout.lowest * spec.dtype.itemsize if layout.size else 0
+        moves.append((shift, _mover("concat", source, part, None)))
+        start = stop
+
+    def join(*operands: Tensor) -> Tensor:
+        result = new_tensor(spec)
+        for x, (shift, move) in zip(operands, moves, strict=True):
+            move(result, x, shift)
+        return result
+
+    return join
+
+
+def prepare_assign(plan: AssignPlan) -> Run:
+    """A write into a tensor, as if the value had been copied first; padding is left alone."""
+    if isinstance(plan.source, type):
+        return _assign_scalar(plan)
+    destination, source = plan.result, plan.source
+    own = _own_copy(source)
+    apart = prepare_copy(own)
+    move, move_copy = (
+        _mover(plan.name, _broadcast(spec, destination), destination, None)
+        for spec in (source, own.result)
+    )
+
+    def assign(x: Tensor, value: Tensor) -> Tensor:
+        to, from_ = x._memory.address, value._memory.address
+        if elementwise.conflicts(destination, to, _broadcast(source, destination), from_):
+            move_copy(x, apart(value))
+        else:
+            move(x, value)
+        return x
+
+    return assign
+
+
+def _broadcast(spec: Spec, destination: Spec) -> Spec:
+    return Spec(spec.dtype, spec.layout.broadcast_to(destination.layout.shape), spec.device)
+
+
+def _own_copy(spec: Spec) -> CopyPlan:
+    return CopyPlan(spec, Spec(spec.dtype, spec.layout.form, spec.device))
+
+
+_NUMBER = Create("empty", lambda out: None)
+
+
+def _assign_scalar(plan: AssignPlan) -> Run:
+    """The host converts the number, by the same rules; a kernel writes it to every element."""
+    spec = plan.result
+    one = Spec(spec.dtype, Layout.row_major(()), CPU)
+    host = backend(CPU)
+    number, convert = (
+        host.prepare(CreatePlan(_NUMBER, one)),
+        host.prepare(AssignPlan(plan.name, plan.source, one)),
+    )
+
+    def make(alignments: tuple[int, ...]) -> Callable[[int, bytes], None]:
+        fill = fill_plan.plan_fill(spec.layout, spec.dtype.itemsize, alignments[0])
+        return filling.prepare_fill(fill, driver())
+
+    at = per_alignment(make)
+
+    def assign(x: Tensor, value: Any) -> Tensor:
+        octets = host.read(convert(number(), value)).tobytes()
+        with driver().using(spec.device.number):
+            at(x._memory.address)(x._memory.address, octets)
+        return x
+
+    return assign
+
+
+def prepare_elementwise(plan: ElementwisePlan) -> Run:
+    """One launch, into a new tensor or in place; operands that it disturbs are copied first."""
+    if plan.operation.name in _OF_POSITIONS:
+        raise missing(plan)
+    launch = _launcher(plan)
+    if not plan.in_place:
+        spec = plan.result
+        return lambda *operands: launch(new_tensor(spec), operands)
+    copied = functools.cache(functools.partial(_with_copies, plan))
+
+    def compute(*operands: Any) -> Tensor:
+        addresses = [x._memory.address if isinstance(x, Tensor) else 0 for x in operands]
+        disturbed = elementwise.operands_to_copy(plan, addresses)
+        run = copied(disturbed) if disturbed else launch
+        return run(operands[0], operands)
+
+    return compute
+
+
+# Writes the result into the first argument, and gives that back.
+_Launch = Callable[[Tensor, tuple[Any, ...]], Tensor]
+
+
+def _with_copies(plan: ElementwisePlan, numbers: tuple[int, ...]) -> _Launch:
+    """The launch of a plan whose operands `numbers` are copied first, into their form."""
+    operands = list(plan.operands)
+    copies = {}
+    for number in numbers:
+        operand = operands[number]
+        assert isinstance(operand, Spec), "only tensors overlap"
+        own = _own_copy(operand)
+        operands[number], copies[number] = own.result, prepare_copy(own)
+    launch = _launcher(dataclasses.replace(plan, operands=tuple(operands)))
+
+    def run(result: Tensor, given: tuple[Any, ...]) -> Tensor:
+        apart = [copies[n](x) if n in copies else x for n, x in enumerate(given)]
+        return launch(result, tuple(apart))
+
+    return run
+
+
+def _launcher(plan: ElementwisePlan) -> _Launch:
+    spec, padding = plan.result, None if plan.in_place else _padding(plan.result)
+    scalars = [isinstance(o, type) for o in plan.operands]
+
+    def make(alignments: tuple[int, ...]) -> Callable[[int, list[Any]], None]:
+        launch = elementwise.plan_elementwise(plan, alignments, padding)
+        run = elementwise.prepare_elementwise(launch, driver())
+        apart = padding is not None and not launch.writes_padding
+        pad = _padder(spec, alignments[0], padding) if apart else None
+
+        def compute(to: int, operands: list[Any]) -> None:
+            run(to, operands)
+            if pad is not None:
+                pad(to, b"")
+
+        return compute
+
+    at = per_alignment(make)
+
+    def launch(result: Tensor, operands: tuple[Any, ...]) -> Tensor:
+        to = result._memory.address
+        given = [x if s else x._memory.address for x, s in zip(operands, scalars, strict=True)]
+        # What is no address is as well aligned as can be.
+        addresses = [0 if s else x for x, s in zip(given, scalars, strict=True)]
+        with driver().using(spec.device.number):
+            at(to, *addresses)(to, given)
+        return result
+
+    return launch
+
+
+def _padding(spec: Spec) -> bytes | None:
+    layout = spec.layout
+    return padding_bytes(layout.padding_value, spec.dtype) if layout.is_padded else None
+
+
+def _mover(name: str, source: Spec, result: Spec, padding: bytes | None) -> Callable[..., None]:
+    """``move(to, from, shift=0)``: the elements of a tensor into another, `shift` **bytes** on."""
+    if source.dtype == result.dtype:
+        make = _copier(source, result, padding)
+    else:
+        make = _converter(name, source, result, padding)
+    at = per_alignment(make)
+
+    def move(to: Tensor, x: Tensor, shift: int = 0) -> None:
+        there, here = to._memory.address + shift, x._memory.address
+        with driver().using(result.device.number):
+            at(there, here)(there, here)
+
+    return move
+
+
+def _copier(source: Spec, result: Spec, padding: bytes | None) -> Callable[..., Move]:
+    def make(alignments: tuple[int, ...]) -> Move:
+        to, here = alignments
+        itemsize = result.dtype.itemsize
+        plan = copy_plan.plan_copy(result.layout, source.layout, itemsize, (to, here), padding)
+        return copying.prepare_copy(plan, driver())
+
+    return make
+
+
+def _converter(name: str, source: Spec, result: Spec, padding: bytes | None) -> Callable[..., Move]:
+    def make(alignments: tuple[int, ...]) -> Move:
+        launch = elementwise.plan_conversion(name, result, source, alignments, padding)
+        run = elementwise.prepare_elementwise(launch, driver())
+        apart = padding is not None and not launch.writes_padding
+        pad = _padder(result, alignments[0], padding) if apart else None
+
+        def convert(to: int, here: int) -> None:
+            run(to, [here])
+            if pad is not None:
+                pad(to, b"")
+
+        return convert
+
+    return make
+
+
+def _padder(spec: Spec, alignment: int, padding: bytes | None) -> Callable[[int, bytes], None]:
+    assert padding is not None, "only padding with a value is written"
+    plan = fill_plan.plan_padding(spec.layout, spec.dtype.itemsize, alignment, padding)
+    return filling.prepare_fill(plan, driver())

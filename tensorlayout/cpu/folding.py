@@ -68,6 +68,8 @@ class Fold:
         if last and n < _COLUMNS and x.ndim > 1:
             return self._columns(x)
         group = 1 if last or inner >= _ROW else _ROW // inner
+        if axis == x.ndim - 2 and inner < _COLUMNS and 8 * group > n:
+            return self._each_column(x, axis)
         if 1 < group <= n // 2:
             return self._grouped(x, axis, group)
         return self._runs(x, axis, self.line if last else self.run)
@@ -77,6 +79,15 @@ class Fold:
         for k in range(1, x.shape[-1]):
             self.ufunc(found, x[..., k : k + 1], out=found)
         return found
+
+    def _each_column(self, x: Array, axis: int) -> Array:
+        """Lines too short to group, of a few columns side by side: a column at a time.
+
+        28 x 224 x 224 x 3 float32 along the third: 3.4 ms, 22 in rows of 3 (same day, machine and
+        version).
+        """
+        parts = [self._runs(x[..., k], axis, self.run) for k in range(x.shape[-1])]
+        return np.stack(parts, axis=-1)
 
     def _grouped(self, x: Array, axis: int, group: int) -> Array:
         """Rows too short for an inner loop: `group` of them taken for one, folded at the end."""

@@ -119,6 +119,16 @@ def test_writes():
             alike(y.copy(), x.copy(), f"{x.layout}")
 
 
+def test_padding_that_was_never_written_does_not_travel():
+    layout = tl.Layout.padded((2, 3), (2, 5), padding_value=tl.PaddingValue.ZERO)
+    x = tl.from_storage(bytearray(range(10)), layout, dtype=tl.uint8)
+    y = x.to_device("cuda")
+    for found in (y, y.copy(), y + 0, tl.astype(y, "int16")):
+        assert found.layout == layout
+        assert padding_of(found.to_device("cpu")).tolist() == [0, 0, 0, 0]
+    assert np.asarray(y.to_device("cpu")).tolist() == [[0, 1, 2], [5, 6, 7]]
+
+
 def test_one_launch_and_one_allocation(driver):
     x = tl.ones((100, 100), dtype=tl.float32, device="cuda")
     x + x

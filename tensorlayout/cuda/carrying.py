@@ -31,8 +31,9 @@ def prepare_copy(plan: CopyPlan) -> Run:
     """A new tensor in the planned layout and dtype; padding is written in the same launch."""
     source, spec = plan.source, plan.result
     same = source.dtype == spec.dtype and source.layout is spec.layout
-    # Bytes that stay as they lie need no kernel, padding that is owned included.
-    move = copy_bytes if same else _mover("copy", source, spec, _padding(spec))
+    padding = _padding(spec)
+    # Bytes that stay as they lie need no kernel. What the source has for padding may be another's.
+    move = copy_bytes if same and padding is None else _mover("copy", source, spec, padding)
 
     def copy(x: Tensor) -> Tensor:
         result = new_tensor(spec)
@@ -185,16 +186,7 @@ def _launcher(plan: ElementwisePlan) -> _Launch:
 
     def make(alignments: tuple[int, ...]) -> Callable[[int, list[Any]], None]:
         launch = elementwise.plan_elementwise(plan, alignments, padding)
-        run = elementwise.prepare_elementwise(launch, driver())
-        apart = padding is not None and not launch.writes_padding
-        pad = _padder(spec, alignments[0], padding) if apart else None
-
-        def compute(to: int, operands: list[Any]) -> None:
-            run(to, operands)
-            if pad is not None:
-                pad(to, b"")
-
-        return compute
+        return _computing(launch, spec, alignments[0], padding)
 
     at = per_alignment(make)
 
@@ -244,21 +236,24 @@ def _copier(source: Spec, result: Spec, padding: bytes | None) -> Callable[..., 
 def _converter(name: str, source: Spec, result: Spec, padding: bytes | None) -> Callable[..., Move]:
     def make(alignments: tuple[int, ...]) -> Move:
         launch = elementwise.plan_conversion(name, result, source, alignments, padding)
-        run = elementwise.prepare_elementwise(launch, driver())
-        apart = padding is not None and not launch.writes_padding
-        pad = _padder(result, alignments[0], padding) if apart else None
-
-        def convert(to: int, here: int) -> None:
-            run(to, [here])
-            if pad is not None:
-                pad(to, b"")
-
-        return convert
+        run = _computing(launch, result, alignments[0], padding)
+        return lambda to, here: run(to, [here])
 
     return make
 
 
-def _padder(spec: Spec, alignment: int, padding: bytes | None) -> Callable[[int, bytes], None]:
-    assert padding is not None, "only padding with a value is written"
+def _computing(
+    launch: elementwise.ElementwiseLaunch, spec: Spec, alignment: int, padding: bytes | None
+) -> Callable[[int, list[Any]], None]:
+    """The launch, and behind it one of the padding where that is too much for the same."""
+    run = elementwise.prepare_elementwise(launch, driver())
+    if padding is None or launch.writes_padding:
+        return run
     plan = fill_plan.plan_padding(spec.layout, spec.dtype.itemsize, alignment, padding)
-    return filling.prepare_fill(plan, driver())
+    pad = filling.prepare_fill(plan, driver())
+
+    def compute(to: int, operands: list[Any]) -> None:
+        run(to, operands)
+        pad(to, b"")
+
+    return compute

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tensorlayout.devices import CPU, Device
 from tensorlayout.functions import calling
+from tensorlayout.layout import Layout, PaddingValue
 from tensorlayout.plan.moving import Copy, Transfer
 from tensorlayout.tensor import Tensor
 
@@ -25,9 +26,18 @@ def moved(x: Tensor, device: Device, *, exactly: bool = False) -> Tensor:
     """
     if x.device == device:
         return x
-    if not x._spec.layout.covers_block and not exactly:
+    layout = x._spec.layout
+    if not layout.covers_block and not exactly:
         x = _packed(x, device)
+    elif x.device == CPU and _has_a_value(layout):
+        # Padding in memory of others may not hold it: nobody has written there.
+        x = calling.call(_PACK, (x._spec, layout, None), (x,))
     return x if x.device == device else _transferred(x, device)
+
+
+def _has_a_value(layout: Layout) -> bool:
+    """Whether the layout owns padding that is to hold something."""
+    return layout.is_padded and layout.padding_value is not PaddingValue.UNSPECIFIED
 
 
 def on_host(x: Tensor) -> Tensor:

@@ -92,6 +92,15 @@ def borrowed(
     return Tensor._new(Place(lowest, readonly), spec, Home(buffer, 0))
 
 
+def device_at(address: int) -> Device:
+    """The device whose memory is at an address; ValueError if it is no device's.
+
+    Of 0, where nothing is, the current one.
+    """
+    found = driver()
+    return Device("cuda", found.device_of(address) if address else found.current_device())
+
+
 def exposed(x: Tensor) -> Exposed:
     """Where the elements of a tensor are."""
     assert x._home is not None
@@ -116,8 +125,21 @@ def write(x: Tensor, octets: Bytes) -> None:
 
 
 def copy_bytes(destination: Tensor, source: Tensor) -> None:
-    """Copy the slots of `source`, from the lowest on, to those of `destination`, of one size."""
+    """Copy the slots of `source`, from the lowest on, to those of `destination`, of one size.
+
+    On the stream of the destination's device. That of the other device is waited for, and waits in
+    its turn, so that what is then written to the source, or put in its place, comes later.
+    """
     nbytes = source._spec.layout.nbytes(source.dtype)
-    if nbytes:
-        with driver().using(destination.device.number):
-            driver().on_device(destination._memory.address, source._memory.address, nbytes)
+    if not nbytes:
+        return
+    found, here, there = driver(), source.device.number, destination.device.number
+    if here == there:
+        with found.using(there):
+            found.on_device(destination._memory.address, source._memory.address, nbytes)
+        return
+    reading, writing = found.current_stream(here), found.current_stream(there)
+    found.order(reading, writing)
+    with found.using(there):
+        found.on_device(destination._memory.address, source._memory.address, nbytes)
+    found.order(writing, reading)

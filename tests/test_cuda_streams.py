@@ -256,7 +256,7 @@ def test_what_is_described_is_on_the_device_of_its_memory():
     same(y.to_device("cpu"), np.array([2, 3, 4]))
     assert tl.asarray(Described(x[:0])).shape == (0,)
     elsewhere = np.arange(5)
-    with pytest.raises(ValueError, match=r"^cuda: memory at 0x\w+ is not of a device"):
+    with pytest.raises(BufferError, match=r"^asarray: the memory at 0x\w+ is not of a CUDA device"):
         tl.asarray(Described(x, data=(elsewhere.ctypes.data, False)))
 
 
@@ -342,8 +342,7 @@ def test_the_device_of_cupys_memory(recorder):
     device = open_driver()
     buffers = [device.allocate(100, number) for number in (0, 1)]
     assert [device.device_of(buffer.pointer + 99) for buffer in buffers] == [0, 1]
-    with pytest.raises(ValueError, match=r"^cuda: memory at 0x10 is not of a device"):
-        device.device_of(16)
+    assert device.device_of(16) is None
 
 
 def test_memory_keeps_the_streams_that_were_told_to_others(recorder):

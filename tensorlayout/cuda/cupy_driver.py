@@ -228,13 +228,11 @@ class CupyDriver:
         manager: AbstractContextManager[Any] = self.cuda.Device(device)
         return manager
 
-    def device_of(self, pointer: int) -> int:
-        """The device whose memory is at this address; ValueError if it is no device's."""
+    def device_of(self, pointer: int) -> int | None:
+        """The device whose memory is at this address; None if it is no device's."""
         attributes = self.runtime.pointerGetAttributes(pointer)
-        if attributes.type not in (self.runtime.memoryTypeDevice, self.runtime.memoryTypeManaged):
-            msg = f"cuda: memory at {pointer:#x} is not of a device"
-            raise ValueError(msg)
-        return int(attributes.device)
+        on_device = (self.runtime.memoryTypeDevice, self.runtime.memoryTypeManaged)
+        return int(attributes.device) if attributes.type in on_device else None
 
     def current_stream(self, device: int) -> Stream:
         """CuPy's, for this thread."""

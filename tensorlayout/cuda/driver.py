@@ -134,8 +134,8 @@ class Driver(Protocol):
         Next to free where it is current already.
         """
 
-    def device_of(self, pointer: int) -> int:
-        """The device whose memory is at this address; ValueError if it is no device's."""
+    def device_of(self, pointer: int) -> int | None:
+        """The device whose memory is at this address; None if it is no device's."""
 
     def current_stream(self, device: int) -> Stream:
         """That of this thread's launches and copies on `device`."""

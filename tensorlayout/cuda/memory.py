@@ -108,13 +108,13 @@ def borrowed(
     return Tensor._new(Place(lowest, readonly), spec, Home(buffer, 0))
 
 
-def device_at(address: int) -> Device:
-    """The device whose memory is at an address; ValueError if it is no device's.
+def device_at(address: int) -> Device | None:
+    """The device whose memory is at an address; None if it is no device's.
 
-    Of 0, where nothing is, the current one.
+    Of 0, where no memory is, the current one.
     """
-    found = driver()
-    return Device("cuda", found.device_of(address) if address else found.current_device())
+    number = driver().device_of(address) if address else driver().current_device()
+    return None if number is None else Device("cuda", number)
 
 
 def exposed(x: Tensor) -> Exposed:

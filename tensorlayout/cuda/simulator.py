@@ -419,13 +419,9 @@ class SimulatorDriver:
         self._ranges_of(device)
         return _HERE if device == _device.get() else _on_device(device)
 
-    def device_of(self, pointer: int) -> int:
-        """The device that allocated, or wraps, memory at this address."""
-        for device, ranges in enumerate(self.ranges):
-            if ranges.holds(pointer, 1):
-                return device
-        msg = f"cuda: memory at {pointer:#x} is not of a device"
-        raise ValueError(msg)
+    def device_of(self, pointer: int) -> int | None:
+        """The device that allocated, or wraps, memory at this address; None if there is none."""
+        return next((n for n, ranges in enumerate(self.ranges) if ranges.holds(pointer, 1)), None)
 
     def current_stream(self, device: int) -> Stream:
         """That of this thread; the legacy default stream where no `on_stream` chose another."""

@@ -140,6 +140,7 @@ def test_alignments():
 
 @needs_compiler
 def test_the_benchmark():
+    pytest.importorskip("tqdm", reason="optional: tqdm")
     command = [sys.executable, "-m", "benchmarks", "dispatch", "--quick"]
     root = Path(__file__).parent.parent
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=root)

@@ -90,6 +90,7 @@ def prepare_assign(plan: AssignPlan) -> Run:
     destination, source = plan.result, plan.source
     own = _own_copy(source)
     apart = prepare_copy(own)
+    read = _broadcast(source, destination)
     move, move_copy = (
         _mover(plan.name, _broadcast(spec, destination), destination, None)
         for spec in (source, own.result)
@@ -97,7 +98,7 @@ def prepare_assign(plan: AssignPlan) -> Run:
 
     def assign(x: Tensor, value: Tensor) -> Tensor:
         to, from_ = x._memory.address, value._memory.address
-        if elementwise.conflicts(destination, to, _broadcast(source, destination), from_):
+        if elementwise.conflicts(destination, to, read, from_):
             move_copy(x, apart(value))
         else:
             move(x, value)

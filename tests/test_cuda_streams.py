@@ -11,6 +11,7 @@ import pytest
 from fake_cupy import Recorder, fake_cupy
 from fake_cupy import Stream as FakeStream
 from simulated import needs_compiler, simulator
+from stand_in import stand_in
 from tensors import same
 
 import tensorlayout as tl
@@ -345,21 +346,22 @@ def test_the_device_of_cupys_memory(recorder):
     assert device.device_of(16) is None
 
 
-def test_memory_keeps_the_streams_that_were_told_to_others(recorder):
-    device = open_driver()
-    buffer = device.allocate(8, 0)
-    stream = FakeStream(recorder, 7)
-    alive = weakref.ref(stream)
-    with stream:
-        for _ in range(3):
-            buffer.keep(device.current_stream(0))
-    del stream
-    gc.collect()
-    assert alive() is not None
-    assert len(buffer._kept) == 1
-    del buffer
-    gc.collect()
-    assert alive() is None
+def test_memory_keeps_the_streams_that_its_interface_named():
+    with stand_in() as recorder:
+        x = tl.ones(2, device="cuda")
+        view = x[1:]
+        stream = FakeStream(recorder, 7)
+        alive = weakref.ref(stream)
+        with stream:
+            for each in (x, view, view):
+                assert each.__cuda_array_interface__["stream"] == 7
+        del stream, x
+        gc.collect()
+        assert alive() is not None
+        assert len(view._home.storage._kept) == 1
+        del view, each
+        gc.collect()
+        assert alive() is None
 
 
 # ---- On a GPU

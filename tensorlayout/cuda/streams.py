@@ -3,7 +3,8 @@
 The host never waits: one stream is made to wait for another, by an event. Ours is the current
 stream of the device, of this thread. As in CuPy and PyTorch, users who compute on several streams
 see to the order of these; an exchange puts the current one in order with the other library's. CUDA
-refuses that while one of the two captures a graph of which the other is no part.
+refuses that while one of the two captures a graph of which the other is no part. When memory is let
+go of, nobody waits: a consumer on another stream than ours has to have finished by then.
 """
 
 from __future__ import annotations

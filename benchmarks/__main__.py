@@ -1,6 +1,8 @@
 """``python -m benchmarks cpu``: ours against NumPy, array-api-strict and PyTorch.
 
 ``python -m benchmarks functions``: every function in every layout, against NumPy.
+
+``python -m benchmarks dispatch``: what a small call costs the host, on the CPU and on CUDA.
 """
 
 from __future__ import annotations
@@ -13,20 +15,20 @@ from typing import Any
 
 from tqdm import tqdm
 
-from benchmarks import cpu, function_report, functions, report
+from benchmarks import cpu, dispatch, function_report, functions, report
 from benchmarks.measure import Timing, measure, rounds_within
 
 
 def main() -> None:
     """Time the rows and print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("what", choices=["cpu", "functions"])
+    parser.add_argument("what", choices=["cpu", "functions", "dispatch"])
     parser.add_argument("--quick", action="store_true", help="fewer rows and rounds")
     parser.add_argument("--only", default="", metavar="TEXT", help="rows whose name holds TEXT")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all rounds as JSON")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table as Markdown")
     asked = parser.parse_args()
-    run = {"cpu": _cpu, "functions": _functions}[asked.what]
+    run = {"cpu": _cpu, "functions": _functions, "dispatch": _dispatch}[asked.what]
     run(asked)
 
 
@@ -55,6 +57,13 @@ def _functions(asked: argparse.Namespace) -> None:
     print(page)
     if asked.json:
         function_report.save_json(results, asked.json)
+    if asked.markdown:
+        asked.markdown.write_text(page, "utf-8")
+
+
+def _dispatch(asked: argparse.Namespace) -> None:
+    page = dispatch.markdown(dispatch.timings(asked.quick), report.machine())
+    print(page)
     if asked.markdown:
         asked.markdown.write_text(page, "utf-8")
 

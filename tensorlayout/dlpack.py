@@ -28,9 +28,6 @@ from tensorlayout.tensor import Tensor
 HOST = (1, 0)  # kDLCPU
 _CUDA = 2  # kDLCUDA
 
-# The stream on which we use what others export, as the standard numbers them.
-_LEGACY_STREAM = 1
-
 # Devices whose memory the CPU reads as its own: kDLCPU, kDLCUDAHost, kDLROCMHost.
 _ON_HOST = (1, 3, 11)
 _DEVICE_NAMES = {2: "CUDA", 4: "OpenCL", 7: "Vulkan", 8: "Metal", 10: "ROCm", 13: "CUDA managed"}
@@ -182,9 +179,11 @@ def _borrowed(obj: Any, copy: bool | None, to_host: bool) -> tuple[Tensor | None
         raise AttributeError(msg)
     kind, number = map(int, obj.__dlpack_device__())
     moving = to_host and kind not in _ON_HOST
+    stream = None
     if not moving:
-        _device_here(kind, number)
-    capsule = _asked(obj, copy, moving, None if moving or kind in _ON_HOST else _LEGACY_STREAM)
+        device = _device_here(kind, number)
+        stream = backend(device).current_stream(device)
+    capsule = _asked(obj, copy, moving, stream)
     name = next((name for name in _USED if _is_valid(capsule, name)), None)
     if name is None:
         msg = f"from_dlpack: {type(obj).__name__}.__dlpack__() gave {capsule!r}, no unused capsule"

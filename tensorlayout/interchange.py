@@ -107,7 +107,8 @@ def to_device(x: Tensor, device: Device | str, stream: Any = None) -> Tensor:
     target = as_device(device, "to_device: device")
     found = moved(x, target)
     if stream is not None:
-        backend(target if x.device == CPU else x.device).ready("to_device", stream)
+        where = x.device if target == CPU else target
+        backend(where).ready("to_device", stream, where)
     return found
 
 
@@ -129,8 +130,10 @@ def to_dlpack(
     ``x.copy()``, or ask with ``torch.from_dlpack(x, copy=True)``.
 
     `stream`: on CUDA, the one on which the memory is to be used: None or 1 for the legacy default
-    stream, 2 for that of the thread, -1 for no waiting, else its address. `dl_device`: where `x`
-    is, or (1, 0) for a copy on the CPU.
+    stream, 2 for that of the thread, -1 for no waiting, else its address. It is made to wait for
+    our current one, ``with cupy.cuda.Stream():``; the host waits for neither.
+
+    `dl_device`: where `x` is, or (1, 0) for a copy on the CPU.
 
     ValueError for a `stream` of the CPU, which has none, and for stream 0, which could be several.
     BufferError for another device, for copy=False where one is needed, for a read-only tensor in a
@@ -150,7 +153,7 @@ def to_dlpack(
         x, copy = on_host(x), True
     elif copy:
         x = x.copy()
-    backend(x.device).ready("__dlpack__", stream)
+    backend(x.device).ready("__dlpack__", stream, x.device)
     return dlpack.export(x, versioned=versioned, copied=bool(copy))
 
 
@@ -175,6 +178,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
 
     Layout of the result: as the exporter's strides say; dimensions of size 1 get the stride that
     continues their successor. Read-only where the exporter says so, which legacy exporters cannot.
+    On CUDA the exporter makes the memory ready for our current stream.
 
     AttributeError for what exports nothing by DLPack. BufferError for memory on a device that is
     not here, for element types that are none of ours, and where copy=False and a copy is needed.

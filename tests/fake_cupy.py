@@ -4,7 +4,10 @@ Only what `tensorlayout.cuda.cupy_driver` uses, under CuPy's own names and signa
 """
 
 import ctypes
+import itertools
 import threading
+import weakref
+from importlib.machinery import ModuleSpec
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
@@ -34,16 +37,33 @@ class Recorder:
         self.kept_by_pool = 0  # bytes that only freeing the pool gives back
         self.driver_errors = []
         self.pinned = set()
+        self.allocated = weakref.WeakSet()
         self.parameter_bytes = 24
         self.local = threading.local()
+        self.events = itertools.count(5000)
 
     @property
     def device(self):
         return getattr(self.local, "device", 0)
 
     @property
+    def streams(self):
+        """The current stream of each device, of this thread, where it is not the default."""
+        return self.local.__dict__.setdefault("streams", {})
+
+    @property
     def stream(self):
-        return getattr(self.local, "stream", Stream(self, 0))
+        return self.current_stream()
+
+    def current_stream(self, device_id=-1):
+        device = self.device if device_id == -1 else device_id
+        return self.streams.get(device) or Stream(self, 0)
+
+    @property
+    def free(self):
+        """Bytes that the device has."""
+        used = sum(memory.nbytes for memory in self.allocated)
+        return self.limit - used - self.kept_by_pool
 
     def named(self, name):
         return [call[1:] for call in self.calls if call[0] == name]
@@ -54,11 +74,13 @@ class Stream:
         self.recorder, self.ptr = recorder, ptr
 
     def __enter__(self):
-        self.before, self.recorder.local.stream = self.recorder.stream, self
+        self.device = self.recorder.device
+        self.before = self.recorder.streams.get(self.device)
+        self.recorder.streams[self.device] = self
         return self
 
     def __exit__(self, *_):
-        self.recorder.local.stream = self.before
+        self.recorder.streams[self.device] = self.before
 
     def synchronize(self):
         self.recorder.calls.append(("synchronize", self.ptr))
@@ -71,6 +93,7 @@ class Device:
         self.recorder, self.id = recorder, number
 
     def __enter__(self):
+        self.recorder.calls.append(("device", self.id))
         self.before, self.recorder.local.device = self.recorder.device, self.id
         return self
 
@@ -82,14 +105,14 @@ class Memory:
     """Device memory: at a multiple of 512, as CuPy's pool gives it."""
 
     def __init__(self, nbytes, device):
-        self.array = np.zeros(nbytes + 512, np.uint8)
+        self.array, self.nbytes = np.zeros(nbytes + 512, np.uint8), nbytes
         self.ptr = -(-self.array.ctypes.data // 512) * 512 if nbytes else 0
         self.device_id = device
 
 
 class Event:
     def __init__(self, recorder):
-        self.recorder = recorder
+        self.recorder, self.ptr = recorder, next(recorder.events)
         recorder.calls.append(("event", recorder.device))
 
     def record(self, stream=None):
@@ -160,7 +183,7 @@ class FakeDriver:
 class FakeRuntime:
     CUDARuntimeError = CUDARuntimeError
     memcpyHostToDevice, memcpyDeviceToHost, memcpyDefault = 1, 2, 4
-    memoryTypeHost = 1
+    memoryTypeHost, memoryTypeDevice, memoryTypeManaged = 1, 2, 3
 
     def __init__(self, recorder):
         self.recorder = recorder
@@ -177,10 +200,19 @@ class FakeRuntime:
         self.recorder.calls.append(("setDevice", device))
 
     def memGetInfo(self):
-        return 1000, 5000
+        return self.recorder.free, self.recorder.limit
 
     def pointerGetAttributes(self, ptr):
-        return SimpleNamespace(type=int(ptr in self.recorder.pinned))
+        for memory in self.recorder.allocated:
+            if memory.ptr <= ptr < memory.ptr + memory.nbytes:
+                return SimpleNamespace(type=self.memoryTypeDevice, device=memory.device_id)
+        return SimpleNamespace(type=int(ptr in self.recorder.pinned), device=-2)
+
+    def eventRecord(self, ptr, stream):
+        self.recorder.calls.append(("eventRecord", ptr, stream, self.recorder.device))
+
+    def streamWaitEvent(self, stream, event):
+        self.recorder.calls.append(("streamWaitEvent", stream, event, self.recorder.device))
 
     def memcpyAsync(self, dst, src, size, kind, stream):
         assert all(type(each) is int for each in (dst, src, size, kind, stream))
@@ -196,10 +228,12 @@ class Pool:
 
     def malloc(self, size):
         recorder = self.recorder
-        if recorder.limit is not None and size > recorder.limit - recorder.kept_by_pool:
+        if recorder.limit is not None and size > recorder.free:
             raise OutOfMemoryError
         recorder.calls.append(("alloc", size, recorder.device))
-        return Memory(size, recorder.device)
+        memory = Memory(size, recorder.device)
+        recorder.allocated.add(memory)
+        return memory
 
     def free_all_blocks(self):
         self.recorder.calls.append(("free_all_blocks",))
@@ -227,6 +261,7 @@ def fake_cupy(recorder):
         return np.zeros(size, np.uint8).view(PinnedMemory)
 
     cupy = ModuleType("cupy")
+    cupy.__spec__ = ModuleSpec("cupy", None)
     cupy.RawModule = lambda *, path: RawModule(recorder, path)
     cupy.get_default_memory_pool = lambda: pool
     cupy.cuda = SimpleNamespace(
@@ -238,6 +273,6 @@ def fake_cupy(recorder):
         alloc=pool.malloc,
         alloc_pinned_memory=alloc_pinned_memory,
         get_allocator=lambda: pool.malloc,
-        get_current_stream=lambda: recorder.stream,
+        get_current_stream=recorder.current_stream,
     )
     return cupy

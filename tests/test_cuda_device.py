@@ -690,10 +690,10 @@ def test_dlpack_from_the_host_moves():
 
 def test_dlpack_streams(gpu):
     x = on_cuda([1, 2])
-    for stream, waits in [(None, 1), (1, 1), (2, 1), (2**40, 1), (-1, 0)]:
-        before = gpu.counters.synchronisations
+    before = gpu.counters.synchronisations
+    for stream in (None, 1, 2, 2**40, -1):
         x.__dlpack__(stream=stream)
-        assert gpu.counters.synchronisations - before == waits
+    assert gpu.counters.synchronisations == before
     for stream in (0, -2):
         with pytest.raises(ValueError, match=r"^__dlpack__: stream must be -1, 1, 2 or the"):
             x.__dlpack__(stream=stream)

@@ -16,7 +16,7 @@ from tensorlayout.cpu import (
     products,
     reducing,
 )
-from tensorlayout.cpu.memory import borrowed, exposed, ready
+from tensorlayout.cpu.memory import borrowed, current_stream, exposed, ready
 from tensorlayout.cpu.memory import required_bytes as read
 from tensorlayout.plan import Plan, Run
 from tensorlayout.plan.along import AlongPlan
@@ -39,7 +39,7 @@ from tensorlayout.plan.products import ProductPlan
 from tensorlayout.plan.reducing import ReducePlan
 from tensorlayout.plan.slicing import IndexPlan, RowPlan
 
-__all__ = ["borrowed", "exposed", "prepare", "read", "ready"]
+__all__ = ["borrowed", "current_stream", "exposed", "prepare", "read", "ready"]
 
 _PREPARE: dict[type, Callable[[Any], Run]] = {
     AlongPlan: along.prepare,

@@ -275,7 +275,11 @@ def exposed(tensor: Tensor) -> Exposed:
     return Exposed(address, not memory.flags.writeable, memory)
 
 
-def ready(name: str, stream: Any) -> None:
+def current_stream(_device: Device) -> None:
+    """None: there are no streams."""
+
+
+def ready(name: str, stream: Any, _device: Device) -> None:
     """Nothing: all that was asked for has been done. ValueError for a stream."""
     if stream is not None:
         msg = f"{name}: the {CPU} has no streams, got stream={stream!r}"

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorlayout.cuda import carrying, creating, moving
-from tensorlayout.cuda.memory import borrowed, exposed, read
+from tensorlayout.cuda.memory import borrowed, device_at, exposed, read
 from tensorlayout.cuda.missing import missing
-from tensorlayout.cuda.streams import ready
+from tensorlayout.cuda.streams import current_stream, exported_stream, ready, wait_for
 from tensorlayout.cuda.warming import warmup
 from tensorlayout.plan import Plan, Run
 from tensorlayout.plan.creating import CreatePlan
@@ -31,7 +31,18 @@ from tensorlayout.plan.moving import (
 )
 from tensorlayout.plan.slicing import IndexPlan, RowPlan
 
-__all__ = ["borrowed", "exposed", "prepare", "read", "ready", "warmup"]
+__all__ = [
+    "borrowed",
+    "current_stream",
+    "device_at",
+    "exported_stream",
+    "exposed",
+    "prepare",
+    "read",
+    "ready",
+    "wait_for",
+    "warmup",
+]
 
 # Kernels plug in here: a plan's type and the function that prepares it.
 _PREPARE: dict[type, Callable[[Any], Run]] = {

@@ -9,7 +9,7 @@ from typing import Any
 
 from tensorlayout.cuda import copy_plan, copying, elementwise, fill_plan, filling
 from tensorlayout.cuda.driver import driver
-from tensorlayout.cuda.memory import copy_bytes, new_tensor, per_alignment
+from tensorlayout.cuda.memory import copy_bytes, new_tensors, per_alignment
 from tensorlayout.cuda.missing import missing
 from tensorlayout.devices import CPU
 from tensorlayout.layout import Layout
@@ -34,9 +34,10 @@ def prepare_copy(plan: CopyPlan) -> Run:
     padding = _padding(spec)
     # Bytes that stay as they lie need no kernel. What the source has for padding may be another's.
     move = copy_bytes if same and padding is None else _mover("copy", source, spec, padding)
+    new_tensor = new_tensors(spec)
 
     def copy(x: Tensor) -> Tensor:
-        result = new_tensor(spec)
+        result = new_tensor()
         move(result, x)
         return result
 
@@ -48,9 +49,10 @@ def prepare_reshape(plan: ReshapePlan) -> Run:
     spec = plan.result
     old = Spec(spec.dtype, Layout.row_major(plan.source.layout.shape), spec.device)
     move = _mover("reshape", plan.source, old, None)
+    new_tensor = new_tensors(spec)
 
     def reshape(x: Tensor) -> Tensor:
-        result = new_tensor(spec)
+        result = new_tensor()
         move(result, x)
         return result
 
@@ -70,9 +72,10 @@ def prepare_join(plan: JoinPlan) -> Run:
         shift = layout.lowest * spec.dtype.itemsize if layout.size else 0
         moves.append((shift, _mover("concat", source, part, None)))
         start = stop
+    new_tensor = new_tensors(spec)
 
     def join(*operands: Tensor) -> Tensor:
-        result = new_tensor(spec)
+        result = new_tensor()
         for x, (shift, move) in zip(operands, moves, strict=True):
             move(result, x, shift)
         return result
@@ -87,6 +90,7 @@ def prepare_assign(plan: AssignPlan) -> Run:
     destination, source = plan.result, plan.source
     own = _own_copy(source)
     apart = prepare_copy(own)
+    read = _broadcast(source, destination)
     move, move_copy = (
         _mover(plan.name, _broadcast(spec, destination), destination, None)
         for spec in (source, own.result)
@@ -94,7 +98,7 @@ def prepare_assign(plan: AssignPlan) -> Run:
 
     def assign(x: Tensor, value: Tensor) -> Tensor:
         to, from_ = x._memory.address, value._memory.address
-        if elementwise.conflicts(destination, to, _broadcast(source, destination), from_):
+        if elementwise.conflicts(destination, to, read, from_):
             move_copy(x, apart(value))
         else:
             move(x, value)
@@ -145,8 +149,8 @@ def prepare_elementwise(plan: ElementwisePlan) -> Run:
         raise missing(plan)
     launch = _launcher(plan)
     if not plan.in_place:
-        spec = plan.result
-        return lambda *operands: launch(new_tensor(spec), operands)
+        new_tensor = new_tensors(plan.result)
+        return lambda *operands: launch(new_tensor(), operands)
     copied = functools.cache(functools.partial(_with_copies, plan))
 
     def compute(*operands: Any) -> Tensor:
@@ -182,20 +186,21 @@ def _with_copies(plan: ElementwisePlan, numbers: tuple[int, ...]) -> _Launch:
 
 def _launcher(plan: ElementwisePlan) -> _Launch:
     spec, padding = plan.result, None if plan.in_place else _padding(plan.result)
-    scalars = [isinstance(o, type) for o in plan.operands]
+    scalars = any(isinstance(o, type) for o in plan.operands)
 
     def make(alignments: tuple[int, ...]) -> Callable[[int, list[Any]], None]:
         launch = elementwise.plan_elementwise(plan, alignments, padding)
         return _computing(launch, spec, alignments[0], padding)
 
-    at = per_alignment(make)
+    at, number = per_alignment(make), spec.device.number
 
     def launch(result: Tensor, operands: tuple[Any, ...]) -> Tensor:
         to = result._memory.address
-        given = [x if s else x._memory.address for x, s in zip(operands, scalars, strict=True)]
-        # What is no address is as well aligned as can be.
-        addresses = [0 if s else x for x, s in zip(given, scalars, strict=True)]
-        with driver().using(spec.device.number):
+        given = [x._memory.address if type(x) is Tensor else x for x in operands]
+        addresses = given
+        if scalars:  # they are no addresses, and as well aligned as can be
+            addresses = [x._memory.address if type(x) is Tensor else 0 for x in operands]
+        with driver().using(number):
             at(to, *addresses)(to, given)
         return result
 
@@ -213,11 +218,11 @@ def _mover(name: str, source: Spec, result: Spec, padding: bytes | None) -> Call
         make = _copier(source, result, padding)
     else:
         make = _converter(name, source, result, padding)
-    at = per_alignment(make)
+    at, number = per_alignment(make), result.device.number
 
     def move(to: Tensor, x: Tensor, shift: int = 0) -> None:
         there, here = to._memory.address + shift, x._memory.address
-        with driver().using(result.device.number):
+        with driver().using(number):
             at(there, here)(there, here)
 
     return move

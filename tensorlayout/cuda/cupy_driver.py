@@ -1,21 +1,42 @@
 """The driver of real GPUs: CuPy's memory pool, streams and module loader; kernels from NVRTC.
 
-Whatever is current in CuPy is respected: the device, the stream, the allocator. Memory is CuPy's:
-a buffer given back is used again in the order of the stream that it was allocated on.
+Whatever is current in CuPy is respected: the device, the stream, the allocator. So a stream is
+chosen as for CuPy, ``with cupy.cuda.Stream():``. Memory is CuPy's: a buffer given back is used
+again in the order of the stream that it was allocated on. As in CuPy and PyTorch, who computes on
+one stream with what was made on another, or drops it there, sees to the order of the two
+(``stream.wait_event``).
+
+A CUDA graph can be captured of calls that have run once before: they launch kernels and copy within
+the device, and wait for nothing. What they allocate comes from the pool: a block that it has at
+hand, without a call to CUDA, or one from ``cudaMalloc``, which a capture in relaxed mode, CuPy's
+own, allows. Either way the graph writes to that address whenever it is launched, so what was made
+during the capture must be kept as long as the graph. Writing in place allocates nothing.
+
+A process forked after CUDA was used cannot use it: calls in the child are refused, in one line.
 """
 
 from __future__ import annotations
 
 import ctypes
 import gc
+import os
 import threading
+import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
 from tensorlayout.cuda import nvrtc
-from tensorlayout.cuda.driver import Buffer, Bytes, Counters, Kernel, Launcher
+from tensorlayout.cuda.driver import (
+    LEGACY_STREAM,
+    Buffer,
+    Bytes,
+    Counters,
+    Kernel,
+    Launcher,
+    Stream,
+)
 from tensorlayout.cuda.optional import cupy_part, missing
 from tensorlayout.cuda.ranges import lock_kept_over_forks
 from tensorlayout.cuda.staging import Staging
@@ -38,13 +59,19 @@ _NOT_FOUND = 500
 class CupyBuffer:
     """Device memory that lives as long as its owner."""
 
-    __slots__ = ("_owner", "device", "nbytes", "pointer")
+    __slots__ = ("_kept", "_owner", "device", "nbytes", "pointer")
 
     def __init__(self, pointer: int, nbytes: int, device: int, owner: object) -> None:
         self.pointer = pointer
         self.nbytes = nbytes
         self.device = device
         self._owner = owner
+        self._kept: tuple[object, ...] = ()
+
+    def keep(self, owner: object) -> None:
+        """Keep `owner`, too, as long as the memory."""
+        if owner not in self._kept:
+            self._kept = (*self._kept, owner)
 
 
 # ---- Launches
@@ -140,6 +167,24 @@ class FunctionLauncher(CupyLauncher):
 
 _loading = lock_kept_over_forks()
 
+# CUDA works in the process that began to use it, and in no child of it.
+_FORKED = (
+    "cuda: this process was forked from one that had used CUDA, and cannot use it; start such"
+    " processes by multiprocessing.get_context('spawn')"
+)
+_opened: weakref.WeakSet[CupyDriver] = weakref.WeakSet()
+
+
+def _refuse_in_child() -> None:
+    for each in list(_opened):
+        each.refuse()
+
+
+os.register_at_fork(after_in_child=_refuse_in_child)
+
+# For the device that is current already: to set it again would cost 0.5 us.
+_HERE = nullcontext()
+
 
 class CupyDriver:
     """`tensorlayout.cuda.driver.Driver`, on NVIDIA GPUs."""
@@ -155,12 +200,18 @@ class CupyDriver:
         self.launcher_type = CupyLauncher if exposed else FunctionLauncher
         self._cupy = cupy
         self._device_count = device_count
+        # Where there is one device, it is always current.
+        self._only = 0 if device_count == 1 else None
+        self._forked = False
+        _opened.add(self)
         self._stagings: dict[int, Staging] = {}
         self._architectures: dict[int, int] = {}
         self._launchers: dict[Kernel, CupyLauncher] = {}
 
     def device_count(self) -> int:
         """How many GPUs CUDA shows, as ``CUDA_VISIBLE_DEVICES`` has it."""
+        if self._forked:
+            raise RuntimeError(_FORKED)
         return self._device_count
 
     def current_device(self) -> int:
@@ -169,16 +220,40 @@ class CupyDriver:
 
     def using(self, device: int) -> AbstractContextManager[Any]:
         """Make `device` CuPy's current one inside a ``with`` block."""
+        if device == self._only:
+            return _HERE
         self._check(device)
+        if device == self.runtime.getDevice():
+            return _HERE
         manager: AbstractContextManager[Any] = self.cuda.Device(device)
         return manager
 
+    def device_of(self, pointer: int) -> int | None:
+        """The device whose memory is at this address; None if it is no device's."""
+        attributes = self.runtime.pointerGetAttributes(pointer)
+        on_device = (self.runtime.memoryTypeDevice, self.runtime.memoryTypeManaged)
+        return int(attributes.device) if attributes.type in on_device else None
+
+    def current_stream(self, device: int) -> Stream:
+        """CuPy's, for this thread."""
+        self._check(device)
+        stream = self.cuda.get_current_stream(device)
+        return Stream(device, stream.ptr or LEGACY_STREAM, stream)
+
+    def order(self, first: Stream, then: Stream) -> None:
+        """What is enqueued on `then` from now on waits for an event behind what `first` holds."""
+        if first == then:
+            return
+        with self.using(first.device):
+            event = self.cuda.Event(disable_timing=True)
+            self.runtime.eventRecord(event.ptr, first.number)
+        with self.using(then.device):
+            self.runtime.streamWaitEvent(then.number, event.ptr)
+
     def allocate(self, nbytes: int, device: int) -> Buffer:
         """New memory from CuPy's current allocator, by default its pool; 0 bytes have address 0."""
-        self._check(device)
         self.counters.allocations += 1
-        here = device == self.current_device()
-        with nullcontext() if here else self.using(device):
+        with self.using(device):
             try:
                 memory = self.cuda.alloc(nbytes)
             except MemoryError:
@@ -282,8 +357,14 @@ class CupyDriver:
             msg = f"cuda:{device}: asked for {nbytes} bytes, and {free} bytes are free"
             raise MemoryError(msg) from None
 
+    def refuse(self) -> None:
+        """Refuse all that needs a device, at no cost to calls that are not refused."""
+        self._forked, self._device_count, self._only = True, 0, None
+
     def _check(self, device: int) -> None:
         if not 0 <= device < self._device_count:
+            if self._forked:
+                raise RuntimeError(_FORKED)
             msg = f"cuda: there is no device {device}; there are {self._device_count}"
             raise ValueError(msg)
 

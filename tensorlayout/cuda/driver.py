@@ -10,7 +10,7 @@ import functools
 import importlib
 import os
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -49,6 +49,27 @@ class Kernel:
         return "_".join((self.name, *(value for _, value in self.shape)))
 
 
+# The number of the legacy default stream, which every device has.
+LEGACY_STREAM = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """What is enqueued on one device in one order.
+
+    Attributes:
+        device: the number of the device.
+        number: as the array API standard has it: 1 for the legacy default stream, 2 for that of the
+            thread, else the address.
+        owner: what keeps the stream alive, if anything does.
+
+    """
+
+    device: int
+    number: int
+    owner: object = field(default=None, compare=False, repr=False)
+
+
 @dataclass(slots=True)
 class Counters:
     """What a driver has done since it was opened."""
@@ -75,6 +96,9 @@ class Buffer(Protocol):
     @property
     def device(self) -> int:
         """The number of the device."""
+
+    def keep(self, owner: object) -> None:
+        """Keep `owner`, too, as long as the memory."""
 
 
 class Launcher(Protocol):
@@ -105,7 +129,22 @@ class Driver(Protocol):
         """The device of this thread's launches and copies."""
 
     def using(self, device: int) -> AbstractContextManager[Any]:
-        """Make `device` the current one inside a ``with`` block, for this thread."""
+        """Make `device` the current one inside a ``with`` block, for this thread.
+
+        Next to free where it is current already.
+        """
+
+    def device_of(self, pointer: int) -> int | None:
+        """The device whose memory is at this address; None if it is no device's."""
+
+    def current_stream(self, device: int) -> Stream:
+        """That of this thread's launches and copies on `device`."""
+
+    def order(self, first: Stream, then: Stream) -> None:
+        """What is enqueued on `then` from now on waits for what `first` holds now.
+
+        The host does not wait. Nothing is to be done where both are one stream.
+        """
 
     def allocate(self, nbytes: int, device: int) -> Buffer:
         """New memory that begins at a multiple of 256. MemoryError names asked and free bytes."""

@@ -11,6 +11,7 @@ import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import gcd, prod
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -397,28 +398,44 @@ def prepare_elementwise(
     operand may overlap the destination, but exactly where that is (see `operands_to_copy`).
     Asynchronous on the current stream, from any thread.
     """
-    launch = plan.launch
-    ready = driver.launcher(launch.kernel) if launch is not None else None
-    scalars, name = plan.scalars, plan.name
-    head = struct.Struct("<" + "Q" * (1 + len(scalars)) + "16s" * len(scalars))
+    name, launch = plan.name, plan.launch
+    scalars = [(n, dtype) for n, dtype in enumerate(plan.scalars) if dtype is not None]
+    if launch is None:
 
+        def check(_: int, operands: Sequence[Any]) -> None:
+            for number, dtype in scalars:
+                scalar_bytes(name, operands[number], dtype)
+
+        return check
+    ready, grid, template = driver.launcher(launch.kernel), launch.grid, launch.parameters
+    to, *froms = launch.firsts
+    pack_pointers = struct.Struct("<" + "Q" * len(launch.firsts)).pack_into
+    values_at = 8 * len(launch.firsts)
+
+    # What can be done before a call is done above: there it costs nothing.
     def run(destination: int, operands: Sequence[Any]) -> None:
-        values = [
-            b"" if dtype is None else scalar_bytes(name, value, dtype)
-            for value, dtype in zip(operands, scalars, strict=True)
-        ]
-        if launch is None or ready is None:
-            return
-        to, *froms = launch.firsts
-        pointers = [
-            value + first if dtype is None else 0
-            for value, dtype, first in zip(operands, scalars, froms, strict=True)
-        ]
-        parameters = bytearray(launch.parameters)
-        head.pack_into(parameters, 0, destination + to, *pointers, *values)
-        ready(launch.grid, parameters)
+        parameters, addresses = bytearray(template), list(operands)
+        for number, dtype in scalars:
+            octets = scalar_bytes(name, operands[number], dtype)
+            at = values_at + 16 * number
+            parameters[at : at + len(octets)] = octets
+            addresses[number] = 0
+        pack_pointers(parameters, 0, destination + to, *map(add, addresses, froms))
+        ready(grid, parameters)
 
     return run
+
+
+# Python's own conversion of a number takes 0.2 us, NumPy's 2.3 (2026-11, 2-core AMD EPYC (Zen 4)).
+# They round alike.
+_FORMS = (
+    *zip(("bool", "int8", "int16", "int32", "int64"), "?bhiq", strict=True),
+    *zip(("uint8", "uint16", "uint32", "uint64"), "BHIQ", strict=True),
+    *zip(("float16", "float32", "float64"), "efd", strict=True),
+)
+_PACKS: dict[DType, Callable[..., bytes]] = {
+    np.dtype(name): struct.Struct("<" + form).pack for name, form in _FORMS
+}
 
 
 def scalar_bytes(name: str, value: Any, dtype: DType) -> bytes:
@@ -427,6 +444,12 @@ def scalar_bytes(name: str, value: Any, dtype: DType) -> bytes:
     >>> scalar_bytes("add", 1, np.dtype("int16"))
     b'\x01\x00'
     """
+    pack = _PACKS.get(dtype)
+    if pack is not None:
+        try:
+            return pack(value)
+        except (struct.error, OverflowError):  # left to NumPy, with its infinities and its errors
+            pass
     if dtypes.is_bfloat16(dtype):
         value = float(value)  # ml_dtypes takes no integers beyond int64
     try:

@@ -12,6 +12,10 @@ count        32-byte sectors, active lanes, shared-memory wavefronts; see `Count
 
 The first two cost next to nothing and are on by default. What they find is a `KernelError`.
 
+As launches are over when they return, streams change nothing here. But who waits for whom can be
+seen: `enqueued` gives what was enqueued, and on which stream, and ``with driver().on_stream(7):``
+chooses the current one.
+
 Other variables: ``TENSORLAYOUT_SIMULATOR_ORDER`` (of threads: forward, reverse, or random:SEED),
 ``TENSORLAYOUT_SIMULATOR_DEVICES`` (how many; 1), ``TENSORLAYOUT_SIMULATOR_MEMORY`` (bytes of each;
 no limit), ``TENSORLAYOUT_SIMULATOR_FLAGS`` (more flags for the compiler), ``CXX`` (the compiler).
@@ -24,18 +28,27 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import gc
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
 from tensorlayout.cuda.counting import Counts, Record, Tally
-from tensorlayout.cuda.driver import Buffer, Bytes, Counters, Kernel, Launcher
+from tensorlayout.cuda.driver import (
+    LEGACY_STREAM,
+    Buffer,
+    Bytes,
+    Counters,
+    Kernel,
+    Launcher,
+    Stream,
+)
 from tensorlayout.cuda.host_compiler import compiler, shared_object
 from tensorlayout.cuda.ranges import Ranges, lock_kept_over_forks
 
@@ -121,13 +134,61 @@ def record() -> Record:
     return (_active.get() or _mode_of_the_process()).record
 
 
+# ---- Streams
+
+
+class Enqueued(NamedTuple):
+    """A piece of work on a stream.
+
+    `what`: the symbol of a kernel, or the driver's method ("to_device", "to_host", "on_device",
+    "synchronize", "order"). `after`: for "order", the stream whose work so far it waits for.
+    """
+
+    stream: Stream
+    what: str
+    after: Stream | None = None
+
+
+_logs: list[list[Enqueued]] = []
+
+# Of this thread: the number of the current stream of each device, where it is not the default.
+_streams: ContextVar[dict[int, int]] = ContextVar("streams")
+
+
+@contextmanager
+def enqueued() -> Iterator[list[Enqueued]]:
+    """Write down, in a list, what all threads enqueue inside the block.
+
+    >>> with enqueued() as log:
+    ...     pass
+    >>> log
+    []
+    """
+    log: list[Enqueued] = []
+    _logs.append(log)
+    try:
+        yield log
+    finally:
+        _logs[:] = [each for each in _logs if each is not log]
+
+
+def _stream(device: int) -> Stream:
+    return Stream(device, _streams.get({}).get(device, LEGACY_STREAM))
+
+
+def _enqueue(what: str) -> None:
+    """Note work on the current stream, where anybody wants to know."""
+    for log in _logs:
+        log.append(Enqueued(_stream(_device.get()), what))
+
+
 # ---- Memory
 
 
 class SimulatedBuffer:
     """A range of host memory that stands for device memory."""
 
-    __slots__ = ("_owner", "_ranges", "device", "nbytes", "pointer")
+    __slots__ = ("_kept", "_owner", "_ranges", "device", "nbytes", "pointer")
 
     def __init__(
         self, pointer: int, nbytes: int, device: int, owner: object, ranges: Ranges
@@ -137,6 +198,12 @@ class SimulatedBuffer:
         self.device = device
         self._owner = owner
         self._ranges = ranges
+        self._kept: tuple[object, ...] = ()
+
+    def keep(self, owner: object) -> None:
+        """Keep `owner`, too, as long as the memory."""
+        if owner not in self._kept:
+            self._kept = (*self._kept, owner)
 
     def __del__(self) -> None:
         self._ranges.remove_later(self.pointer, self.nbytes)
@@ -239,6 +306,7 @@ class SimulatedLauncher:
             msg = f"cuda: {self._kernel.symbol} needs a grid of 1 to {_GRID_LIMITS}, got {blocks}"
             raise ValueError(msg)
         mode = _active.get() or _mode_of_the_process()
+        _enqueue(self._kernel.symbol)
         ranges = self._driver.ranges[_device.get()]
         if "initialized" not in mode.checks:
             ranges.stop_following()
@@ -317,6 +385,8 @@ def _restore(ranges: list[tuple[int, int]], saved: list[bytes]) -> None:
 
 _loading = lock_kept_over_forks()
 
+_HERE = nullcontext()
+
 
 class SimulatorDriver:
     """`tensorlayout.cuda.driver.Driver`, on the CPU."""
@@ -344,27 +414,51 @@ class SimulatorDriver:
         """The device of this thread's launches: kernels must touch no other's memory."""
         return _device.get()
 
-    @contextmanager
-    def using(self, device: int) -> Iterator[None]:
+    def using(self, device: int) -> AbstractContextManager[Any]:
         """Make `device` the current one inside a ``with`` block."""
         self._ranges_of(device)
-        token = _device.set(device)
+        return _HERE if device == _device.get() else _on_device(device)
+
+    def device_of(self, pointer: int) -> int | None:
+        """The device that allocated, or wraps, memory at this address; None if there is none."""
+        return next((n for n, ranges in enumerate(self.ranges) if ranges.holds(pointer, 1)), None)
+
+    def current_stream(self, device: int) -> Stream:
+        """That of this thread; the legacy default stream where no `on_stream` chose another."""
+        self._ranges_of(device)
+        return _stream(device)
+
+    @contextmanager
+    def on_stream(self, number: int, device: int | None = None) -> Iterator[Stream]:
+        """Make a stream the current one of a device inside a ``with`` block, for this thread.
+
+        `number`: as of `Stream`. `device`: by default the current one.
+        """
+        where = self.current_device() if device is None else device
+        self._ranges_of(where)
+        token = _streams.set(_streams.get({}) | {where: number})
         try:
-            yield
+            yield Stream(where, number)
         finally:
-            _device.reset(token)
+            _streams.reset(token)
+
+    def order(self, first: Stream, then: Stream) -> None:
+        """Nothing but a note: what is on `first` has been done."""
+        if first != then:
+            for log in _logs:
+                log.append(Enqueued(then, "order", after=first))
 
     def allocate(self, nbytes: int, device: int) -> Buffer:
         """New memory that begins at a multiple of 256, with 256 bytes that nobody owns after it."""
         ranges = self._ranges_of(device)
-        try:
-            if self._limit is not None and nbytes > self._free_bytes(ranges):
-                raise MemoryError
-            memory = np.empty(nbytes + 512, np.uint8)
-        except MemoryError:
+        memory = self._memory(nbytes, ranges)
+        if memory is None:
+            gc.collect()  # what only cycles refer to
+            memory = self._memory(nbytes, ranges)
+        if memory is None:
             free = self._free_bytes(ranges)
             msg = f"cuda:{device}: asked for {nbytes} bytes, and {free} bytes are free"
-            raise MemoryError(msg) from None
+            raise MemoryError(msg)
         self.counters.allocations += 1
         pointer = -(-memory.ctypes.data // 256) * 256
         checks = (_active.get() or _mode_of_the_process()).checks
@@ -380,17 +474,20 @@ class SimulatorDriver:
 
     def to_device(self, pointer: int, source: Bytes) -> None:
         """Copy contiguous bytes to device memory."""
+        _enqueue("to_device")
         self._touch("to_device", pointer, source.nbytes).mark_written(pointer, source.nbytes)
         ctypes.memmove(pointer, _contiguous(source), source.nbytes)
 
     def to_host(self, destination: Bytes, pointer: int) -> None:
         """Copy device memory to contiguous bytes."""
+        _enqueue("to_host")
         self._touch("to_host", pointer, destination.nbytes)
         self.counters.synchronisations += 1
         ctypes.memmove(_contiguous(destination), pointer, destination.nbytes)
 
     def on_device(self, destination: int, source: int, nbytes: int) -> None:
         """Copy within device memory, from one device to another too."""
+        _enqueue("on_device")
         written = self._touch("on_device", source, nbytes).written(source, nbytes)
         self._touch("on_device", destination, nbytes).mark_written(destination, nbytes, written)
         if abs(destination - source) < nbytes:
@@ -410,6 +507,7 @@ class SimulatorDriver:
 
     def synchronize(self) -> None:
         """Do nothing, for launches are over when they return."""
+        _enqueue("synchronize")
         self.counters.synchronisations += 1
 
     def _library(self, kernel: Kernel) -> _Library:
@@ -425,6 +523,15 @@ class SimulatorDriver:
             raise ValueError(msg)
         return self.ranges[device]
 
+    def _memory(self, nbytes: int, ranges: Ranges) -> Bytes | None:
+        """Memory of the host for an allocation; None where there is none."""
+        if self._limit is not None and nbytes > self._free_bytes(ranges):
+            return None
+        try:
+            return np.empty(nbytes + 512, np.uint8)
+        except MemoryError:
+            return None
+
     def _free_bytes(self, ranges: Ranges) -> int:
         if self._limit is not None:
             return max(0, self._limit - ranges.total())
@@ -437,6 +544,15 @@ class SimulatorDriver:
                 return ranges
         msg = f"cuda: {name} of {nbytes} bytes at {pointer:#x}, which are not all allocated"
         raise ValueError(msg)
+
+
+@contextmanager
+def _on_device(device: int) -> Iterator[None]:
+    token = _device.set(device)
+    try:
+        yield
+    finally:
+        _device.reset(token)
 
 
 def _contiguous(array: Bytes) -> int:

@@ -88,8 +88,11 @@ class Backend(Protocol):
         `address`: of the element at index (0, …, 0). None where strides are no whole elements.
         """
 
-    def ready(self, name: str, stream: Any, /) -> None:
-        """See to it that another library may use, on `stream`, what has been enqueued.
+    def current_stream(self, device: Device, /) -> int | None:
+        """The stream of `device` on which this thread works; None where there are none."""
+
+    def ready(self, name: str, stream: Any, device: Device, /) -> None:
+        """See to it that another library may use, on `stream`, what has been enqueued on ours.
 
         Errors, which begin with `name`, for a stream that the device does not have.
         """

@@ -1,0 +1,423 @@
+"""Streams: which one is current, and who waits for whom where memory goes from one to another."""
+
+import gc
+import importlib
+import sys
+import threading
+import weakref
+
+import numpy as np
+import pytest
+from fake_cupy import Recorder, fake_cupy
+from fake_cupy import Stream as FakeStream
+from simulated import needs_compiler, simulator
+from stand_in import stand_in
+from tensors import same
+
+import tensorlayout as tl
+from tensorlayout.cuda.cupy_driver import open_driver
+from tensorlayout.cuda.driver import Stream, driver
+from tensorlayout.cuda.simulator import Enqueued, enqueued
+
+pytestmark = needs_compiler
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _simulated():
+    with simulator():
+        yield
+
+
+@pytest.fixture
+def gpu():
+    return driver()
+
+
+def ones(device="cuda"):
+    return tl.ones((8,), dtype="float32", device=device)
+
+
+def is_before(log, first, then):
+    """Whether the `first` event of a log is over before `then` begins, whatever a GPU does.
+
+    Work on one stream is in order; "order" waits for what its other stream held; and what the host
+    does after it has waited for a stream comes after all that was on that stream.
+    """
+    over = {first}
+    for number, event in enumerate(log[first + 1 :], first + 1):
+        earlier = [n for n in over if n < number]
+        streams = {log[n].stream for n in earlier}
+        waited = any(
+            log[n].what in ("synchronize", "to_host") and n in over for n in range(first, number)
+        )
+        if event.stream in streams or event.after in streams or waited:
+            over.add(number)
+    return then in over
+
+
+def at(log, what, stream=None):
+    """The number of the one event that is so called."""
+    found = [
+        number
+        for number, event in enumerate(log)
+        if event.what.startswith(what) and stream in (None, event.stream)
+    ]
+    assert len(found) == 1, log
+    return found[0]
+
+
+def orders(log):
+    return [(event.after, event.stream) for event in log if event.what == "order"]
+
+
+# ---- The current stream
+
+
+def test_the_current_stream_is_the_legacy_default_one(gpu):
+    assert gpu.current_stream(0) == Stream(0, 1)
+    assert gpu.current_stream(1) == Stream(1, 1)
+    with pytest.raises(ValueError, match=r"^cuda: there is no device 2"):
+        gpu.current_stream(2)
+
+
+def test_streams_are_chosen_for_a_block_for_a_device(gpu):
+    with gpu.on_stream(7) as outer:
+        assert gpu.current_stream(0) == outer == Stream(0, 7)
+        with gpu.on_stream(8), gpu.on_stream(9, device=1):
+            assert (gpu.current_stream(0), gpu.current_stream(1)) == (Stream(0, 8), Stream(1, 9))
+        assert (gpu.current_stream(0), gpu.current_stream(1)) == (Stream(0, 7), Stream(1, 1))
+        seen = []
+        thread = threading.Thread(target=lambda: seen.append(gpu.current_stream(0)))
+        thread.start()
+        thread.join()
+    assert seen == [Stream(0, 1)]
+    assert gpu.current_stream(0) == Stream(0, 1)
+
+
+def test_work_goes_to_the_current_stream(gpu):
+    x, y = ones(), ones("cuda:1")
+    with enqueued() as log, gpu.on_stream(7), gpu.on_stream(8, device=1):
+        x + x
+        y.to_device("cpu")
+        x[...] = 2
+    assert [event.stream for event in log] == [Stream(0, 7), Stream(1, 8), Stream(0, 7)]
+    assert [event.what.partition("_")[0] for event in log] == ["elementwise", "to", "fill"]
+
+
+def test_nothing_is_written_down_outside_the_block():
+    with enqueued() as log:
+        pass
+    ones() + 1
+    assert log == []
+
+
+# ---- Exports
+
+EXPORTS = [
+    (None, 1),
+    (1, 1),
+    (2, 2),
+    (7, 7),
+    (2**40, 2**40),
+]
+
+
+@pytest.mark.parametrize(("stream", "number"), EXPORTS)
+def test_the_consumers_stream_waits_for_ours(gpu, stream, number):
+    for device in (0, 1):
+        x = ones(f"cuda:{device}")
+        before = gpu.counters.synchronisations
+        with gpu.on_stream(5, device), enqueued() as log:
+            x.__dlpack__(stream=stream)
+            x.__dlpack__(stream=stream, max_version=(1, 0))
+        assert orders(log) == [(Stream(device, 5), Stream(device, number))] * 2
+        assert gpu.counters.synchronisations == before
+
+
+@pytest.mark.parametrize(("current", "stream"), [(1, None), (1, 1), (2, 2), (7, 7), (7, -1)])
+def test_nobody_waits_on_one_stream_nor_unasked(gpu, current, stream):
+    x = ones()
+    with gpu.on_stream(current), enqueued() as log:
+        x.__dlpack__(stream=stream)
+    assert log == []
+
+
+def test_a_copy_for_the_consumer_is_waited_for(gpu):
+    x = ones()
+    with gpu.on_stream(5), enqueued() as log:
+        x.__dlpack__(stream=9, copy=True)
+        with gpu.on_stream(9):
+            x + 1
+    assert is_before(log, at(log, "on_device"), at(log, "elementwise"))
+
+
+def test_the_consumer_finds_done_what_we_enqueued(gpu):
+    with gpu.on_stream(5), enqueued() as log:
+        x = ones()
+        y = x + x
+        y.__dlpack__(stream=9)
+        with gpu.on_stream(9):
+            x[...] = 1
+    assert log[at(log, "fill")].stream == Stream(0, 9)
+    assert is_before(log, at(log, "elementwise"), at(log, "fill"))
+    unordered = [event for event in log if event.what != "order"]
+    assert not is_before(unordered, at(unordered, "elementwise"), at(unordered, "fill"))
+
+
+def test_the_interface_names_our_stream(gpu):
+    for device in (0, 1):
+        x = ones(f"cuda:{device}")
+        before = gpu.counters.synchronisations
+        with enqueued() as log:
+            assert x.__cuda_array_interface__["stream"] == 1
+            with gpu.on_stream(7, device):
+                assert x.__cuda_array_interface__["stream"] == 7
+            with gpu.on_stream(7, 1 - device):
+                assert x.__cuda_array_interface__["stream"] == 1
+        assert log == []
+        assert gpu.counters.synchronisations == before
+
+
+# ---- Imports
+
+
+class Exporter:
+    """Another library's array: remembers on which stream it was asked for."""
+
+    def __init__(self, tensor):
+        self.tensor, self.streams = tensor, []
+
+    def __dlpack_device__(self):
+        return self.tensor.__dlpack_device__()
+
+    def __dlpack__(self, *, stream=None, max_version=None, copy=None):
+        self.streams.append(stream)
+        return self.tensor.__dlpack__(stream=-1, max_version=max_version, copy=copy)
+
+
+class Described:
+    """Another library's array that describes itself."""
+
+    def __init__(self, tensor, **changes):
+        self.tensor = tensor
+        self.__cuda_array_interface__ = tensor.__cuda_array_interface__ | changes
+
+
+def test_exporters_are_told_our_stream(gpu):
+    here, there = Exporter(ones()), Exporter(ones("cuda:1"))
+    for exporter in (here, there):
+        tl.from_dlpack(exporter)
+    with gpu.on_stream(7), gpu.on_stream(8, device=1):
+        for exporter in (here, there):
+            tl.from_dlpack(exporter)
+            tl.asarray(exporter)
+    assert (here.streams, there.streams) == ([1, 7, 7], [1, 8, 8])
+
+
+@pytest.mark.parametrize("stream", [1, 2, 9])
+def test_our_stream_waits_for_the_one_described(gpu, stream):
+    for device in (0, 1):
+        x = Described(ones(f"cuda:{device}"), stream=stream)
+        before = gpu.counters.synchronisations
+        with gpu.on_stream(7, device), enqueued() as log:
+            y = tl.asarray(x)
+        assert orders(log) == [(Stream(device, stream), Stream(device, 7))]
+        assert gpu.counters.synchronisations == before
+        assert y.device == f"cuda:{device}"
+
+
+def test_nothing_to_wait_for(gpu):
+    x = ones()
+    with gpu.on_stream(7), enqueued() as log:
+        tl.asarray(Described(x, stream=None))
+        tl.asarray(Described(x, stream=7))
+        tl.asarray(Described(x))
+        older = Described(x)
+        del older.__cuda_array_interface__["stream"]
+        tl.asarray(older)
+    assert log == []
+
+
+@pytest.mark.parametrize("stream", [0, -1, -2])
+def test_a_stream_that_cannot_be_waited_for(stream):
+    with pytest.raises(ValueError, match=r"^asarray: stream must be 1, 2 or the address of a"):
+        tl.asarray(Described(ones(), stream=stream))
+
+
+@pytest.mark.parametrize("stream", ["1", 1.0, True])
+def test_a_stream_that_is_no_number(stream):
+    with pytest.raises(TypeError, match=r"^asarray: stream must be an integer or None, got a "):
+        tl.asarray(Described(ones(), stream=stream))
+
+
+def test_what_is_described_is_on_the_device_of_its_memory():
+    x = tl.asarray(np.arange(5), device="cuda:1")
+    y = tl.asarray(Described(x[2:]))
+    assert y.device == "cuda:1"
+    same(y.to_device("cpu"), np.array([2, 3, 4]))
+    assert tl.asarray(Described(x[:0])).shape == (0,)
+    elsewhere = np.arange(5)
+    with pytest.raises(BufferError, match=r"^asarray: the memory at 0x\w+ is not of a CUDA device"):
+        tl.asarray(Described(x, data=(elsewhere.ctypes.data, False)))
+
+
+# ---- Between devices
+
+
+def test_a_copy_between_devices_waits_for_both(gpu):
+    x = ones()
+    with gpu.on_stream(5), gpu.on_stream(6, device=1), enqueued() as log:
+        y = x + x
+        z = y.to_device("cuda:1")
+        y[...] = 7
+    same(z.to_device("cpu"), np.full(8, 2, "float32"))
+    copied = at(log, "on_device", Stream(1, 6))
+    assert is_before(log, at(log, "elementwise"), copied)
+    assert is_before(log, copied, at(log, "fill"))
+
+
+def test_a_copy_on_one_device_waits_for_nothing(gpu):
+    x = ones()
+    with gpu.on_stream(5), enqueued() as log:
+        x.copy()
+    assert log == [Enqueued(Stream(0, 5), "on_device")]
+
+
+@pytest.mark.parametrize(("source", "device"), [("cpu", 1), ("cuda:0", 1), ("cuda:1", 0)])
+def test_to_device_makes_the_result_ready_for_a_stream(gpu, source, device):
+    x = ones(source)
+    with gpu.on_stream(5, device), enqueued() as log:
+        x.to_device(f"cuda:{device}", stream=9)
+    assert log[-1] == Enqueued(Stream(device, 9), "order", Stream(device, 5))
+
+
+def test_to_device_checks_streams():
+    x = ones()
+    with pytest.raises(ValueError, match=r"^to_device: stream must be -1, 1, 2 or the address"):
+        x.to_device("cuda:1", stream=0)
+    with pytest.raises(ValueError, match=r"^to_device: the cpu has no streams"):
+        tl.zeros(2).to_device("cpu", stream=1)
+
+
+# ---- CuPy, as a stand-in has it
+
+
+@pytest.fixture
+def recorder(monkeypatch):
+    recorder = Recorder(device_count=2)
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy(recorder))
+    return recorder
+
+
+def test_cupys_current_stream_is_ours(recorder):
+    device = open_driver()
+    assert device.current_stream(0) == Stream(0, 1)  # CuPy's null stream has address 0
+    with FakeStream(recorder, 2):
+        assert device.current_stream(0) == Stream(0, 2)
+    with FakeStream(recorder, 7):
+        assert (device.current_stream(0), device.current_stream(1)) == (Stream(0, 7), Stream(1, 1))
+    with device.using(1), FakeStream(recorder, 7):
+        assert (device.current_stream(0), device.current_stream(1)) == (Stream(0, 1), Stream(1, 7))
+
+
+def test_an_event_makes_cupys_streams_wait(recorder):
+    device = open_driver()
+    device.order(Stream(0, 5), Stream(0, 1))
+    (event, stream, on), (waiting, seen, there) = (
+        recorder.named("eventRecord")[0],
+        recorder.named("streamWaitEvent")[0],
+    )
+    assert (stream, on, waiting, there, seen == event) == (5, 0, 1, 0, True)
+    assert [call[0] for call in recorder.calls] == ["event", "eventRecord", "streamWaitEvent"]
+    assert device.counters.synchronisations == 0
+    recorder.calls.clear()
+    device.order(Stream(1, 5), Stream(0, 5))
+    assert [call[1:] for call in recorder.calls if call[0] == "event"] == [(1,)]
+    assert [call[-1] for call in recorder.calls if "vent" in call[0]] == [1, 1, 0]
+    recorder.calls.clear()
+    device.order(Stream(0, 5), Stream(0, 5))
+    assert recorder.calls == []
+
+
+def test_the_device_of_cupys_memory(recorder):
+    device = open_driver()
+    buffers = [device.allocate(100, number) for number in (0, 1)]
+    assert [device.device_of(buffer.pointer + 99) for buffer in buffers] == [0, 1]
+    assert device.device_of(16) is None
+
+
+def test_memory_keeps_the_streams_that_its_interface_named():
+    with stand_in() as recorder:
+        x = tl.ones(2, device="cuda")
+        view = x[1:]
+        stream = FakeStream(recorder, 7)
+        alive = weakref.ref(stream)
+        with stream:
+            for each in (x, view, view):
+                assert each.__cuda_array_interface__["stream"] == 7
+        del stream, x
+        gc.collect()
+        assert alive() is not None
+        assert len(view._home.storage._kept) == 1
+        del view, each
+        gc.collect()
+        assert alive() is None
+
+
+# ---- On a GPU
+
+
+@pytest.fixture
+def cupy():
+    """CuPy on a GPU, as the driver of this process."""
+    try:
+        open_driver()
+    except RuntimeError as error:
+        pytest.skip(f"no GPU: {error}")
+    with simulator(TENSORLAYOUT_CUDA_SIMULATOR="0"):
+        yield importlib.import_module("cupy")
+
+
+@pytest.mark.gpu
+def test_gpu_arrays_handed_over_between_streams(cupy):
+    ours, theirs = cupy.cuda.Stream(non_blocking=True), cupy.cuda.Stream(non_blocking=True)
+    for _ in range(20):
+        with ours:
+            x = tl.zeros((1 << 22,), dtype="float32", device="cuda")
+            for _ in range(20):
+                x += 1
+            capsule, described = x.__dlpack__(stream=theirs.ptr), x.__cuda_array_interface__
+        assert described["stream"] == ours.ptr
+        with theirs:
+            assert float(cupy.from_dlpack(_Capsule(capsule, x)).min()) == 20
+            assert float(cupy.asarray(_Described(described, x)).min()) == 20
+
+
+class _Capsule:
+    def __init__(self, capsule, tensor):
+        self.capsule, self.tensor = capsule, tensor
+
+    def __dlpack_device__(self):
+        return self.tensor.__dlpack_device__()
+
+    def __dlpack__(self, **_):
+        return self.capsule
+
+
+class _Described:
+    def __init__(self, described, owner):
+        self.__cuda_array_interface__, self.owner = described, owner
+
+
+@pytest.mark.gpu
+def test_gpu_arrays_taken_in_between_streams(cupy):
+    ours, theirs = cupy.cuda.Stream(non_blocking=True), cupy.cuda.Stream(non_blocking=True)
+    for _ in range(20):
+        with theirs:
+            y = cupy.zeros(1 << 22, "float32")
+            for _ in range(20):
+                y += 1
+            described = y.__cuda_array_interface__ | {"stream": theirs.ptr}
+        with ours:
+            x = tl.asarray(_Described(described, y)) + 0
+            assert float(x.to_device("cpu")[-1]) == 20

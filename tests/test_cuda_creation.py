@@ -12,7 +12,7 @@ from simulated import simulator
 from tensors import DTYPES, as_dtype, elements, fits, padding_of, slots
 
 import tensorlayout as tl
-from tensorlayout import fft
+from tensorlayout import fft, plan
 from tensorlayout.cpu.memory import rounded
 from tensorlayout.cuda import band_plan, creating, sequence_plan
 from tensorlayout.cuda.band_plan import plan_band
@@ -52,12 +52,11 @@ def alike(found, expected, message=""):
 
 
 def holds_padding(found, message=""):
-    """The padding is what the layout says, if it says anything."""
+    """Padding that has a value holds the same as on the CPU."""
     if found.layout.is_padded and found.layout.padding_value is not PaddingValue.UNSPECIFIED:
-        value = tl.full((), 7, dtype=found.dtype, layout=Layout.padded((), ()))
         expected = padding_of(tl.empty(found.shape, dtype=found.dtype, layout=found.layout))
         got = padding_of(found.to_device("cpu"))
-        assert got.tobytes() == expected.tobytes(), f"{message} {value}"
+        assert got.tobytes() == expected.tobytes(), message
 
 
 # ---- Sequences
@@ -65,7 +64,8 @@ def holds_padding(found, message=""):
 
 def once(numbers, dtype):
     """Numbers in double as `dtype`, rounded once."""
-    return rounded(numbers, dtype).astype(dtype)
+    with np.errstate(all="ignore"):
+        return rounded(numbers, dtype).astype(dtype)
 
 
 ARANGES = [
@@ -278,7 +278,7 @@ def test_eye_in_every_layout(driver, name):
 
 
 def in_layout(layout, dtype):
-    """A tensor on the device of which nothing but the elements was ever written, and the array."""
+    """A tensor on the device, and the array of its elements."""
     values = slots(dtype, layout.required_size)
     x = tl.from_storage(bytearray(values.tobytes()), layout, dtype=dtype)
     return x.to_device("cuda"), elements(layout, values)
@@ -303,18 +303,20 @@ def test_triangles_in_every_layout(driver, name):
                 holds_padding(found, f"{layout}")
 
 
-SHAPES = [(1, 1), (1, 50), (50, 1), (33, 35), (3, 1003), (5, 7, 9), (64, 64), (2,) * 6 + (3, 5)]
+SHAPES = [(1, 1), (1, 50), (50, 1), (33, 35), (3, 1003), (5, 7, 9), (64, 64), (3, 3, 3, 3, 4, 5)]
 
 VIEWS = [
     lambda x: x,
     # column-major
-    lambda x: x.swapaxes(-1, -2),
+    lambda x: x.mT,
     # backwards: another direction than the result's
     lambda x: x[..., ::-1],
     # rows that begin anywhere
     lambda x: x[..., 1:],
     # matrices between which something is left out
     lambda x: x[..., 1:, :],
+    # dimensions of which no two are one
+    lambda x: x[(slice(None, None, 2),) * x.ndim],
 ]
 
 
@@ -323,12 +325,28 @@ VIEWS = [
 @pytest.mark.parametrize("index", ["int32_t", "int64_t"])
 def test_triangles_of_every_shape(driver, name, index, monkeypatch):
     monkeypatch.setattr(band_plan, "index_type", lambda *_: index)
-    for shape, view in itertools.product(SHAPES, VIEWS):
-        array = slots(as_dtype(name), int(np.prod(shape))).reshape(shape)
-        x = view(tl.asarray(array, device="cuda")) if view is not VIEWS[1] else None
-        x = tl.asarray(array, device="cuda").mT if x is None else x
-        for k, (function, oracle) in itertools.product((-1, 1), TRIANGLES):
-            identical(function(x, k=k), oracle(view(array), k), f"{shape} {k}")
+    plan.cache_clear()
+    with checking("bounds", "count") as record:
+        for shape, view in itertools.product(SHAPES, VIEWS):
+            array = slots(as_dtype(name), int(np.prod(shape))).reshape(shape)
+            x = view(tl.asarray(array, device="cuda"))
+            for k, (function, oracle) in itertools.product((-1, 1), TRIANGLES):
+                identical(function(x, k=k), oracle(view(array), k), f"{shape} {k}")
+    plan.cache_clear()
+    used = [dict(kernel.shape) for kernel in record.counts if kernel.file == band_plan.FILE]
+    assert {shape["INDEX"] for shape in used} == {index}
+    assert {shape["RANK"] for shape in used} >= set("1230")
+
+
+@NEEDS_COMPILER
+def test_rows_and_columns_among_other_dimensions(driver):
+    array = slots(np.dtype("float32"), 2 * 3 * 2 * 5 * 2).reshape(2, 3, 2, 5, 2)
+    axes = (0, 2, 4, 1, 3)
+    x = tl.permute_dims(tl.asarray(array, device="cuda"), axes)
+    with checking("bounds", "initialized", "count") as record:
+        for function, oracle in TRIANGLES:
+            identical(function(x, k=-1), oracle(array.transpose(axes), -1))
+    assert {kernel.symbol for kernel in record.counts} == {"band_flat_0_int32_t_4"}
 
 
 @NEEDS_COMPILER
@@ -415,10 +433,8 @@ def test_a_plan_serves_every_value(driver):
 
 WIDE = Layout.pitched((256, 500), 512 * 4, 4, None, ONE)
 EFFICIENT = {
-    # case: kernel, call, bytes of an access at least
-    "arange": ("sequence_integers", lambda: tl.arange(2**14, dtype="int8", device="cuda"), 16)
-    if False
-    else ("sequence_integers", lambda: tl.arange(2**14, device="cuda"), 16),
+    # kernel, call, bytes of an access at least
+    "arange": ("sequence_integers", lambda: tl.arange(2**14, device="cuda"), 16),
     "arange, bfloat16": (
         "sequence_real",
         lambda: tl.arange(2**14, dtype="bfloat16", device="cuda"),
@@ -436,7 +452,7 @@ EFFICIENT = {
     "eye, pitched": (
         "band_strided",
         lambda: tl.eye(256, 500, dtype="float32", layout=WIDE, device="cuda"),
-        15,
+        14.9,  # that of padding is 4
     ),
 }
 
@@ -449,7 +465,7 @@ def test_stores_are_coalesced(driver, name):
         call()
     counts = record.of(kernel)
     assert counts.launches == 1
-    assert counts.sector_efficiency_write >= 0.98
+    assert counts.sector_efficiency_write >= 0.95
     assert counts.lane_activity >= 0.9
     assert counts.bytes_per_access >= width
 
@@ -466,13 +482,13 @@ def test_stores_are_coalesced(driver, name):
 )
 def test_triangles_are_coalesced_and_read_half(driver, kernel, make):
     x = make(tl.ones((256, 512), dtype=tl.float32, device="cuda"))
-    square = x[..., :256] if x.ndim > 9 else x
     with checking("bounds", "count") as record:
-        tl.triu(square, k=128)
+        tl.triu(x, k=128)
     counts = record.of(kernel)
-    assert counts.sector_efficiency_write >= 0.98
-    assert counts.sector_efficiency_read >= 0.9
-    assert counts.loads.bytes < 0.7 * counts.stores.bytes
+    assert counts.sector_efficiency_write >= 0.95
+    assert counts.sector_efficiency_read >= 0.95
+    assert counts.lane_activity >= 0.9
+    assert counts.loads.units < 0.6 * counts.stores.units
 
 
 # ---- Plans
@@ -516,16 +532,6 @@ def test_a_launch_covers_tensors_of_any_size():
     assert dict(small.kernel.shape)["INDEX"] == "int32_t"
     for dtype in (tl.int8, tl.complex128):
         assert sequence_plan.plan_arange(dtype, 2**40).grid < 2**31
-
-
-@NEEDS_COMPILER
-def test_numbers_of_elements_have_64_bits(driver):
-    """The last elements of a sequence that begins 2**40 elements before the memory there is."""
-    count = 2**40
-    plan = sequence_plan.plan_arange(tl.int64, count)
-    assert plan.grid == 2**40 // 2 // (2 * 256)
-    numbers = sequence_plan.plan_frequencies(tl.float64, count).parameters(2**41, 1.0, True)
-    assert int.from_bytes(numbers[48:56], "little") == count
 
 
 def test_padding_alone_is_one_launch():

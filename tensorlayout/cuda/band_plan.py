@@ -15,7 +15,7 @@ from typing import Any
 from tensorlayout.cuda.driver import Kernel
 from tensorlayout.cuda.launches import THREADS, Launch, struct_type
 from tensorlayout.cuda.loops import WIDEST
-from tensorlayout.cuda.padding_plan import Regions, PaddingStruct, padding_regions, padding_struct
+from tensorlayout.cuda.padding_plan import PaddingStruct, Regions, padding_regions, padding_struct
 from tensorlayout.cuda.parameters import RANKS, index_type, rank_macro, walk, walk_type
 from tensorlayout.layout import Layout, coalesce
 
@@ -84,9 +84,6 @@ def plan_band(
     3. ``rows``: the fastest dimension is contiguous in both, and long or whole packs.
     4. ``strided``: everything else, in the result's order.
     """
-    if min(alignments) < itemsize:
-        msg = f"band: memory begins at an address that is no multiple of its {itemsize} bytes an element"
-        raise ValueError(msg)
     regions = padding_regions(result) if padding is not None else None
     fits = regions is None or regions.fit_a_launch
     inside = (regions if fits else None, padding or b"")
@@ -96,6 +93,12 @@ def plan_band(
         nothing = _Memories((Layout((1,)),), itemsize, (WIDEST,), Layout((1,)), inside)
         launch, _ = _strided(nothing, 0, 1)
         return BandPlan("empty", launch)
+    if min(alignments) < itemsize:
+        msg = (
+            f"tril, triu: x begins at an address that is no multiple of its {itemsize} bytes an"
+            " element; copy it first"
+        )
+        raise ValueError(msg)
     backwards = [d for d, stride in enumerate(result.strides) if stride < 0]
     given = (result,) if source is None else (result, source)
     turned = [layout.flip(backwards) for layout in (*given, _distances(result.shape))]

@@ -48,7 +48,7 @@ def prepare_eye(plan: CreatePlan) -> Run:
 
 
 def prepare_triangle(plan: ElementwisePlan) -> Run:
-    """The function of a tensor and of the diagonal, which the kernel reads: nothing is waited for."""
+    """The function of a tensor and of the diagonal, which the kernel reads: nobody waits for it."""
     spec, source = plan.result, plan.operands[0]
     assert isinstance(source, Spec)
     layout, bounds = source.layout, _BOUNDS[plan.operation.name]

@@ -1,4 +1,4 @@
-"""The padding of a layout written alone, its elements left as they are: one launch for all of it."""
+"""The padding of a layout written alone, in one launch; its elements are left as they are."""
 
 from __future__ import annotations
 

@@ -153,7 +153,11 @@ def kernels() -> tuple[Kernel, ...]:
     signed = [name[1:] for name in unsigned]
     pairs = ["complex64", "complex128"]
     real = [*signed, *unsigned, "half", "bfloat16", "float", "double", *pairs]
-    macros = {"integers": ("INTEGER", unsigned), "real": ("REAL", real), "complex": ("COMPLEX", pairs)}
+    macros = {
+        "integers": ("INTEGER", unsigned),
+        "real": ("REAL", real),
+        "complex": ("COMPLEX", pairs),
+    }
     return tuple(
         Kernel(FILE, f"sequence_{name}", shape=((macro, each),))
         for name, (macro, types) in macros.items()

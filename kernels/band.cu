@@ -33,15 +33,25 @@ struct Band {
     Padding padding;
 };
 
+template <class Index>
 struct Bounds {
-    int64_t low, high;
+    Index low, high;
 
-    DEVICE bool hold(int64_t distance) const { return low <= distance && distance <= high; }
+    DEVICE bool hold(Index distance) const { return low <= distance && distance <= high; }
 };
 
-COMMON Bounds bounds_of(const Band& p) {
+// A number as one of few bits; one that is beyond them stays beyond all distances, as these are less
+// than the number of elements.
+template <class Index>
+DEVICE Index within(int64_t number) {
+    constexpr int64_t most = static_cast<int64_t>(static_cast<Unsigned<Index>>(-1) >> 1);
+    return static_cast<Index>(number > most ? most : number < -most ? -most : number);
+}
+
+template <class Index>
+COMMON Bounds<Index> bounds_of(const Band& p) {
     const int64_t moved = p.diagonal ? load(p.diagonal) : 0;
-    return {p.low + moved, p.high + moved};
+    return {within<Index>(p.low + moved), within<Index>(p.high + moved)};
 }
 
 template <class Element>
@@ -55,6 +65,9 @@ COMMON bool padding_written(const Band& p) { return write_padding(p.padding, p.t
 // Packs of a thread.
 template <int Length> constexpr int PACKS = Length < 4 ? 4 / Length : 1;
 
+// Which elements of a pack are kept: a bit for each, the lowest for the first.
+using Kept = uint32_t;
+
 // Elements side by side: a pack of them, or the first alone, or none.
 template <int Width, int Length>
 struct Piece {
@@ -66,16 +79,13 @@ struct Piece {
     int count;
 
     // Only what is kept is read.
-    COMMON void fetch(const Band& p, int64_t target, int64_t source, const bool (&kept)[Length]) {
+    COMMON void fetch(const Band& p, int64_t target, int64_t source, Kept kept) {
         to = static_cast<Element*>(p.to) + target;
-        bool any = false;
-#pragma unroll
-        for (int j = 0; j < Length; ++j) any = any || kept[j];
         if (p.from) {
             const Element* const from = static_cast<const Element*>(p.from) + source;
-            elements = load_if(any && count == Length, reinterpret_cast<const Elements*>(from));
+            elements = load_if(kept && count == Length, reinterpret_cast<const Elements*>(from));
             if constexpr (Length > 1) {
-                const Element one = load_if(kept[0] && count == 1, from);
+                const Element one = load_if((kept & 1) && count == 1, from);
                 if (count == 1) elements.at[0] = one;
             }
         } else {
@@ -84,7 +94,7 @@ struct Piece {
         }
 #pragma unroll
         for (int j = 0; j < Length; ++j)
-            if (!kept[j]) elements.at[j] = Element{};
+            if (!(kept >> j & 1)) elements.at[j] = Element{};
     }
 
     COMMON void write() const {
@@ -112,21 +122,25 @@ struct FlatBand {
 
 // Which of the elements from `first` on are kept.
 template <int Length, int Rank, class Index>
-COMMON void keep(const FlatBand<Rank, Index>& p, const Bounds& bounds, Unsigned<Index> first,
-                 bool (&kept)[Length]) {
+COMMON Kept kept_from(const FlatBand<Rank, Index>& p, const Bounds<Index>& bounds,
+                      Unsigned<Index> first) {
     const Divisor<Index>& row = row_of(p.walk);
     const Unsigned<Index> along = first - row.divide(first) * row.divisor;
     Index distance[1];
     p.walk.offsets(first, distance);
+    Kept kept = 0;
     if (along + Length <= static_cast<Unsigned<Index>>(row.divisor)) {
 #pragma unroll
-        for (int j = 0; j < Length; ++j) kept[j] = bounds.hold(distance[0] + j * p.step);
+        for (int j = 0; j < Length; ++j)
+            kept |= static_cast<Kept>(bounds.hold(distance[0] + j * p.step)) << j;
     } else {
+#pragma unroll 1
         for (int j = 0; j < Length; ++j) {
             p.walk.offsets(first + j, distance);
-            kept[j] = bounds.hold(distance[0]);
+            kept |= static_cast<Kept>(bounds.hold(distance[0])) << j;
         }
     }
+    return kept;
 }
 
 template <int Rank, class Index, int Width>
@@ -134,7 +148,7 @@ DEVICE void flat(const FlatBand<Rank, Index>& p) {
     if (padding_written(p.band)) return;
     using Count = Unsigned<Index>;
     constexpr int LENGTH = 16 / Width;
-    const Bounds bounds = bounds_of(p.band);
+    const Bounds<Index> bounds = bounds_of<Index>(p.band);
     const Count packs = static_cast<Count>(p.count) / LENGTH;
     const Count begin = static_cast<Count>(blockIdx.x) * (PACKS<LENGTH> * THREADS) + threadIdx.x;
     Piece<Width, LENGTH> pieces[PACKS<LENGTH>];
@@ -146,9 +160,7 @@ DEVICE void flat(const FlatBand<Rank, Index>& p) {
         const bool inside = first < static_cast<Count>(p.count);
         if (!inside) first = 0;
         pieces[k].count = !inside ? 0 : whole ? LENGTH : 1;
-        bool kept[LENGTH];
-        keep(p, bounds, first, kept);
-        pieces[k].fetch(p.band, first, first, kept);
+        pieces[k].fetch(p.band, first, first, kept_from<LENGTH>(p, bounds, first));
     }
 #pragma unroll
     for (const auto& piece : pieces) piece.write();
@@ -169,8 +181,8 @@ struct StridedBand {
 
 // How many elements a thread has, and where; which of them are kept.
 template <int Rank, class Index, int Length>
-COMMON int find(const StridedBand<Rank, Index>& p, const Bounds& bounds, Unsigned<Index> thread,
-                Index (&at)[3], bool (&kept)[Length]) {
+COMMON int find(const StridedBand<Rank, Index>& p, const Bounds<Index>& bounds,
+                Unsigned<Index> thread, Index (&at)[3], Kept& kept) {
     const bool inside = thread < static_cast<Unsigned<Index>>(p.threads);
     if (!inside) thread = 0;
     int count = inside ? Length : 0;
@@ -186,8 +198,10 @@ COMMON int find(const StridedBand<Rank, Index>& p, const Bounds& bounds, Unsigne
             count = inside;
         }
     }
+    kept = 0;
 #pragma unroll
-    for (int j = 0; j < Length; ++j) kept[j] = bounds.hold(at[2] + j * p.step);
+    for (int j = 0; j < Length; ++j)
+        kept |= static_cast<Kept>(bounds.hold(at[2] + j * p.step)) << j;
     return count;
 }
 
@@ -195,14 +209,14 @@ template <int Rank, class Index, int Width, int Length>
 DEVICE void strided(const StridedBand<Rank, Index>& p) {
     if (padding_written(p.band)) return;
     using Count = Unsigned<Index>;
-    const Bounds bounds = bounds_of(p.band);
+    const Bounds<Index> bounds = bounds_of<Index>(p.band);
     const Count begin = static_cast<Count>(blockIdx.x) * (PACKS<Length> * THREADS) + threadIdx.x;
     Piece<Width, Length> pieces[PACKS<Length>];
 #pragma unroll
     for (int k = 0; k < PACKS<Length>; ++k) {
         Index at[3];
-        bool kept[Length];
-        pieces[k].count = find(p, bounds, begin + k * THREADS, at, kept);
+        Kept kept;
+        pieces[k].count = find<Rank, Index, Length>(p, bounds, begin + k * THREADS, at, kept);
         pieces[k].fetch(p.band, at[0], at[1], kept);
     }
 #pragma unroll

@@ -99,9 +99,8 @@ def plan_frequencies(dtype: DType, count: int) -> SequencePlan:
 
     def parameters(size: int, spacing: float, negative: bool) -> bytearray:
         turn = (size + 1) // 2 if negative else count
-        return _real(
-            count, _NOTHING, 1.0, divisor=size * spacing, back=float(size), turn=turn
-        )  # times 1, and nothing added: the quotient to the bit
+        # Times 1, and nothing added: the quotient to the bit.
+        return _real(count, _NOTHING, 1.0, divisor=size * spacing, back=float(size), turn=turn)
 
     return _plan("real", "REAL", _type_of(dtype), dtype, count, parameters)
 

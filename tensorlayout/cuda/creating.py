@@ -1,39 +1,124 @@
-"""Creation on CUDA. What no kernel creates yet is created on the host and moved, see `missing`."""
+"""Creation on CUDA: a kernel for each kind of values, in one launch with the padding."""
 
 from __future__ import annotations
 
+import functools
+import struct
+from collections.abc import Callable
 from typing import Any
 
-from tensorlayout.cuda.memory import new_tensor, write
-from tensorlayout.cuda.missing import ON_HOST
-from tensorlayout.devices import CPU
-from tensorlayout.layout import PaddingValue
-from tensorlayout.plan import Run, backend
+import numpy as np
+
+from tensorlayout.cuda import bands, fill_plan, filling, padding_fill, sequence_plan
+from tensorlayout.cuda.driver import driver
+from tensorlayout.cuda.fill_plan import FillPlan
+from tensorlayout.cuda.memory import new_tensor, per_alignment
+from tensorlayout.cuda.sequence_plan import SequencePlan
+from tensorlayout.plan import Run
 from tensorlayout.plan.creating import CreatePlan
 from tensorlayout.tensor import Spec, Tensor
 
-# Nothing is written, unless it is padding.
-_EMPTY = ("empty", "empty_like")
+_ADDRESS = struct.Struct("<Q")
 
 
 def prepare(plan: CreatePlan) -> Run:
     """The function of the operation's values that makes the tensor."""
-    name, layout = plan.operation.name, plan.result.layout
-    unwritten = not layout.is_padded or layout.padding_value is PaddingValue.UNSPECIFIED
-    if name in _EMPTY and unwritten:
-        spec = plan.result
-        return lambda *values: new_tensor(spec)
-    assert name in ON_HOST or name in _EMPTY, name
-    return _on_host(plan)
+    return _PREPARE[plan.operation.name](plan)
 
 
-def _on_host(plan: CreatePlan) -> Run:
-    spec, host = plan.result, backend(CPU)
-    create = host.prepare(CreatePlan(plan.operation, Spec(spec.dtype, spec.layout, CPU)))
+# ---- One value, or none
 
-    def run(*values: Any) -> Tensor:
+
+def _empty(plan: CreatePlan) -> Run:
+    """Nothing is written, unless it is padding."""
+    spec = plan.result
+    padding = bands.padding_of(spec)
+    if padding is None:
+        return lambda: new_tensor(spec)
+    fill = _filler(spec, padding_fill.plan_padding_alone)
+    return lambda: fill(b"")
+
+
+def _filled(plan: CreatePlan) -> Run:
+    """Elements and padding; the value is a number, or an array of the dtype and of rank 0."""
+    spec = plan.result
+    fill = _filler(spec, fill_plan.plan_fill)
+    return lambda value: fill(np.asarray(value, spec.dtype).tobytes())
+
+
+def _filler(spec: Spec, plan_for: Callable[..., FillPlan]) -> Callable[[bytes], Tensor]:
+    padding = bands.padding_of(spec)
+
+    def make(alignments: tuple[int, ...]) -> Callable[[int, bytes], None]:
+        plan = plan_for(spec.layout, spec.dtype.itemsize, alignments[0], padding)
+        return filling.prepare_fill(plan, driver())
+
+    at = per_alignment(make)
+
+    def fill(value: bytes) -> Tensor:
         result = new_tensor(spec)
-        write(result, host.read(create(*values)))
+        to = result._memory.address
+        with driver().using(spec.device.number):
+            at(to)(to, value)
         return result
 
-    return run
+    return fill
+
+
+# ---- Sequences
+
+
+def _sequence(plan_for: Callable[..., SequencePlan], spec: Spec) -> Run:
+    """The run of a sequence, which always is row-major, of rank 1, and in memory of its own."""
+    plan = plan_for(spec.dtype, spec.layout.size)
+    launcher = functools.cache(lambda: driver().launcher(plan.kernel))
+
+    def create(*values: Any) -> Tensor:
+        parameters = plan.parameters(*values)
+        result = new_tensor(spec)
+        if plan.grid:
+            _ADDRESS.pack_into(parameters, 0, result._memory.address)
+            with driver().using(spec.device.number):
+                launcher()(plan.grid, parameters)
+        return result
+
+    return create
+
+
+def _arange(plan: CreatePlan) -> Run:
+    return _sequence(sequence_plan.plan_arange, plan.result)
+
+
+def _frequencies(plan: CreatePlan) -> Run:
+    return _sequence(sequence_plan.plan_frequencies, plan.result)
+
+
+def _linspace(plan: CreatePlan) -> Run:
+    spec = plan.result
+    real = _sequence(sequence_plan.plan_linspace, spec)
+    if spec.dtype.kind != "c":
+        return real
+    pairs = _sequence(sequence_plan.plan_complex_linspace, spec)
+
+    def create(start: complex, stop: complex, endpoint: bool) -> Tensor:
+        either = isinstance(start, complex) or isinstance(stop, complex)
+        return (pairs if either else real)(start, stop, endpoint)
+
+    return create
+
+
+_PREPARE: dict[str, Callable[[CreatePlan], Run]] = {
+    "arange": _arange,
+    "empty": _empty,
+    "empty_like": _empty,
+    "eye": bands.prepare_eye,
+    "fftfreq": _frequencies,
+    "full": _filled,
+    "full_like": _filled,
+    "linspace": _linspace,
+    "ones": _filled,
+    "ones_like": _filled,
+    "rfftfreq": _frequencies,
+    "zeros": _filled,
+    "zeros_like": _filled,
+}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tensorlayout.plan import Plan
 from tensorlayout.plan.along import AlongPlan
-from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.plan.gathering import GatherPlan, ScatterPlan
 from tensorlayout.plan.library import LibraryPlan
 from tensorlayout.plan.masking import MaskedPlan, SelectPlan
@@ -14,7 +13,6 @@ from tensorlayout.plan.reducing import ReducePlan
 # Plans that raise NotImplementedError.
 PLANS: dict[type, str] = {
     AlongPlan: "sorts and running sums",
-    ElementwisePlan: "tril, triu",
     GatherPlan: "reads at positions",
     LibraryPlan: "linear algebra, Fourier transforms, sets, searches",
     MaskedPlan: "writes by a mask",
@@ -26,19 +24,6 @@ PLANS: dict[type, str] = {
 
 # Carried out on the host, and moved: by operation.
 ON_HOST: dict[str, str] = {
-    "arange": "creation",
-    "empty": "of a layout whose padding has a value",
-    "empty_like": "of a layout whose padding has a value",
-    "eye": "creation",
-    "fftfreq": "creation",
-    "full": "creation",
-    "full_like": "creation",
-    "linspace": "creation",
-    "ones": "creation",
-    "ones_like": "creation",
-    "rfftfreq": "creation",
-    "zeros": "creation",
-    "zeros_like": "creation",
     "__contains__": "the tensor is moved to the host and searched there",
 }
 

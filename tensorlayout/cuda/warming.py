@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import product
 
-from tensorlayout.cuda import nvrtc
+from tensorlayout.cuda import band_plan, nvrtc, sequence_plan
 from tensorlayout.cuda.driver import Counters, Kernel, driver
 from tensorlayout.cuda.optional import with_progress
 from tensorlayout.kernels_path import kernel_directory
@@ -24,7 +24,7 @@ _TILED = [
 
 
 def known() -> Iterator[Kernel]:
-    """The kernels that do not depend on operations and element types, in every shape.
+    """The kernels that do not depend on operations, and on few types at most, in every shape.
 
     Elementwise ones are too many to be compiled ahead: give `warmup` those that you use.
     """
@@ -47,6 +47,8 @@ def _shapes() -> Iterator[Kernel]:
     for (element, read, write), room in product(_TILED, ("24576", "49152")):
         shape = {"ELEMENT": element, "READ": read, "WRITE": write, "ROOM": room}
         yield kernel("copy.cu", "copy_tiles", **shape)
+    yield from band_plan.kernels()
+    yield from sequence_plan.kernels()
 
 
 def warmup(kernels: Iterable[Kernel] | None = None, *, architecture: int | None = None) -> int:

@@ -1,0 +1,260 @@
+// Matrices that are zero outside a band of diagonals: eye, tril, triu. An element's distance is its column
+// less its row; those whose distance is between two bounds are kept, from a tensor or as one value, and
+// all others are zero. The distance is linear in the index, as a slot is, so it is walked like one
+// more memory. Elements are bits, of WIDTH bytes; tensorlayout/cuda/band_plan.py has merged dimensions,
+// in the result's order, and picks:
+//
+// band_flat     The result is one run, and the source runs with it. Threads follow each other, a pack
+//               of 16 bytes each, also across the ends of rows. Coalesced. Worst: rows shorter than a
+//               pack, for whose elements the distance is found one by one.
+// band_strided  Any strides, a pack a thread: PACK elements along rows that are contiguous and
+//               aligned, else one. Coalesced as far as the fastest dimension is contiguous. Worst: a
+//               source whose fastest dimension is another: a sector of 32 bytes per element.
+//
+// Elements behind the last whole pack of a row, or of the run, have a thread each.
+//
+// Bytes moved per element: its own once, and of packs that reach into the band the source's once.
+// Padding is written by further blocks (padding.cuh); what the source has for padding is not read.
+#include "padding.cuh"
+
+// What all kernels share is compiled once for the simulator, which has all of them in one file.
+#ifdef TENSORLAYOUT_SIMULATOR
+#define COMMON __attribute__((noinline))
+#else
+#define COMMON DEVICE
+#endif
+
+struct Band {
+    void* to;
+    const void* from;         // null: the value
+    const int64_t* diagonal;  // added to both bounds; null: nothing is
+    int64_t low, high;        // relative to the distance of the first element
+    uint64_t value[2];        // of one element
+    Padding padding;
+};
+
+template <class Index>
+struct Bounds {
+    Index low, high;
+
+    DEVICE bool hold(Index distance) const { return low <= distance && distance <= high; }
+};
+
+// A number as one of few bits; one that is beyond them stays beyond all distances, as these are less
+// than the number of elements.
+template <class Index>
+DEVICE Index within(int64_t number) {
+    constexpr int64_t most = static_cast<int64_t>(static_cast<Unsigned<Index>>(-1) >> 1);
+    return static_cast<Index>(number > most ? most : number < -most ? -most : number);
+}
+
+template <class Index>
+COMMON Bounds<Index> bounds_of(const Band& p) {
+    const int64_t moved = p.diagonal ? load(p.diagonal) : 0;
+    return {within<Index>(p.low + moved), within<Index>(p.high + moved)};
+}
+
+template <class Element>
+DEVICE Element element_of(const uint64_t (&value)[2]) {
+    if constexpr (sizeof(Element) == 16) return {{value[0], value[1]}};
+    else return static_cast<Element>(value[0]);
+}
+
+COMMON bool padding_written(const Band& p) { return write_padding(p.padding, p.to); }
+
+// Packs of a thread.
+template <int Length> constexpr int PACKS = Length < 4 ? 4 / Length : 1;
+
+// Which elements of a pack are kept: a bit for each, the lowest for the first.
+using Kept = uint32_t;
+
+// Elements side by side: a pack of them, or the first alone, or none.
+template <int Width, int Length>
+struct Piece {
+    using Element = Bits<Width>;
+    using Elements = Pack<Element, Length>;
+
+    Element* to;
+    Elements elements;
+    int count;
+
+    // Only what is kept is read.
+    COMMON void fetch(const Band& p, int64_t target, int64_t source, Kept kept) {
+        to = static_cast<Element*>(p.to) + target;
+        if (p.from) {
+            const Element* const from = static_cast<const Element*>(p.from) + source;
+            elements = load_if(kept && count == Length, reinterpret_cast<const Elements*>(from));
+            if constexpr (Length > 1) {
+                const Element one = load_if((kept & 1) && count == 1, from);
+                if (count == 1) elements.at[0] = one;
+            }
+        } else {
+#pragma unroll
+            for (Element& each : elements.at) each = element_of<Element>(p.value);
+        }
+#pragma unroll
+        for (int j = 0; j < Length; ++j)
+            if (!(kept >> j & 1)) elements.at[j] = Element{};
+    }
+
+    COMMON void write() const {
+        store_if(count == Length, reinterpret_cast<Elements*>(to), elements);
+        if constexpr (Length > 1) store_if(count == 1, to, elements.at[0]);
+    }
+};
+
+// The fastest dimension of a walk.
+template <int Rank, class Index, int N>
+DEVICE const Divisor<Index>& row_of(const Walk<Rank, Index, N>& walk) {
+    if constexpr (Rank == 0) return walk.size[walk.rank - 1];
+    else return walk.size[Rank - 1];
+}
+
+// ---- Flat ---------------------------------------------------------------------------------------
+
+template <int Rank, class Index>
+struct FlatBand {
+    Band band;
+    Index count;
+    Index step;                  // of the distance, along a row
+    Walk<Rank, Index, 1> walk;  // of the distance
+};
+
+// Which of the elements from `first` on are kept.
+template <int Length, int Rank, class Index>
+COMMON Kept kept_from(const FlatBand<Rank, Index>& p, const Bounds<Index>& bounds,
+                      Unsigned<Index> first) {
+    const Divisor<Index>& row = row_of(p.walk);
+    const Unsigned<Index> along = first - row.divide(first) * row.divisor;
+    Index distance[1];
+    p.walk.offsets(first, distance);
+    Kept kept = 0;
+    if (along + Length <= static_cast<Unsigned<Index>>(row.divisor)) {
+#pragma unroll
+        for (int j = 0; j < Length; ++j)
+            kept |= static_cast<Kept>(bounds.hold(distance[0] + j * p.step)) << j;
+    } else {
+#pragma unroll 1
+        for (int j = 0; j < Length; ++j) {
+            p.walk.offsets(first + j, distance);
+            kept |= static_cast<Kept>(bounds.hold(distance[0])) << j;
+        }
+    }
+    return kept;
+}
+
+template <int Rank, class Index, int Width>
+DEVICE void flat(const FlatBand<Rank, Index>& p) {
+    if (padding_written(p.band)) return;
+    using Count = Unsigned<Index>;
+    constexpr int LENGTH = 16 / Width;
+    const Bounds<Index> bounds = bounds_of<Index>(p.band);
+    const Count packs = static_cast<Count>(p.count) / LENGTH;
+    const Count begin = static_cast<Count>(blockIdx.x) * (PACKS<LENGTH> * THREADS) + threadIdx.x;
+    Piece<Width, LENGTH> pieces[PACKS<LENGTH>];
+#pragma unroll
+    for (int k = 0; k < PACKS<LENGTH>; ++k) {
+        const Count thread = begin + k * THREADS;
+        const bool whole = thread < packs;
+        Count first = whole ? thread * LENGTH : packs * LENGTH + (thread - packs);
+        const bool inside = first < static_cast<Count>(p.count);
+        if (!inside) first = 0;
+        pieces[k].count = !inside ? 0 : whole ? LENGTH : 1;
+        pieces[k].fetch(p.band, first, first, kept_from<LENGTH>(p, bounds, first));
+    }
+#pragma unroll
+    for (const auto& piece : pieces) piece.write();
+}
+
+// ---- Rows, and any strides ----------------------------------------------------------------------
+
+// The fastest dimension of the walk counts threads of a row, which are packs at first and then
+// single elements; its strides are those of packs.
+template <int Rank, class Index>
+struct StridedBand {
+    Band band;
+    Index threads;
+    Index packs;                // of a row
+    Index step;                 // of the distance, from one element of a pack to the next
+    Walk<Rank, Index, 3> walk;  // of the result, the source and the distance
+};
+
+// How many elements a thread has, and where; which of them are kept.
+template <int Rank, class Index, int Length>
+COMMON int find(const StridedBand<Rank, Index>& p, const Bounds<Index>& bounds,
+                Unsigned<Index> thread, Index (&at)[3], Kept& kept) {
+    const bool inside = thread < static_cast<Unsigned<Index>>(p.threads);
+    if (!inside) thread = 0;
+    int count = inside ? Length : 0;
+    p.walk.offsets(thread, at);
+    if constexpr (Length > 1) {
+        const Divisor<Index>& row = row_of(p.walk);
+        const Index beyond =
+            static_cast<Index>(thread - row.divide(thread) * row.divisor) - p.packs;
+        if (beyond >= 0) {  // single elements, for which the walk has taken steps of packs
+            at[0] -= beyond * (Length - 1);
+            at[1] -= beyond * (Length - 1);
+            at[2] -= beyond * (Length - 1) * p.step;
+            count = inside;
+        }
+    }
+    kept = 0;
+#pragma unroll
+    for (int j = 0; j < Length; ++j)
+        kept |= static_cast<Kept>(bounds.hold(at[2] + j * p.step)) << j;
+    return count;
+}
+
+template <int Rank, class Index, int Width, int Length>
+DEVICE void strided(const StridedBand<Rank, Index>& p) {
+    if (padding_written(p.band)) return;
+    using Count = Unsigned<Index>;
+    const Bounds<Index> bounds = bounds_of<Index>(p.band);
+    const Count begin = static_cast<Count>(blockIdx.x) * (PACKS<Length> * THREADS) + threadIdx.x;
+    Piece<Width, Length> pieces[PACKS<Length>];
+#pragma unroll
+    for (int k = 0; k < PACKS<Length>; ++k) {
+        Index at[3];
+        Kept kept;
+        pieces[k].count = find<Rank, Index, Length>(p, bounds, begin + k * THREADS, at, kept);
+        pieces[k].fetch(p.band, at[0], at[1], kept);
+    }
+#pragma unroll
+    for (const auto& piece : pieces) piece.write();
+}
+
+// ---- Kernels ------------------------------------------------------------------------------------
+// For a GPU the macros pick one; the simulator has all.
+
+#if !defined(TENSORLAYOUT_SIMULATOR)
+
+#if defined(PACK)
+KERNEL(band_strided, StridedBand<RANK, INDEX>) { strided<RANK, INDEX, WIDTH, PACK>(p); }
+#else
+KERNEL(band_flat, FlatBand<RANK, INDEX>) { flat<RANK, INDEX, WIDTH>(p); }
+#endif
+
+#else
+
+#define FLAT(RANK, INDEX, WIDTH)                                                                  \
+    KERNEL(band_flat_##RANK##_##INDEX##_##WIDTH, FlatBand<RANK, INDEX>) {                         \
+        flat<RANK, INDEX, WIDTH>(p);                                                              \
+    }
+#define STRIDED(RANK, INDEX, WIDTH, PACK)                                                         \
+    KERNEL(band_strided_##RANK##_##INDEX##_##WIDTH##_##PACK, StridedBand<RANK, INDEX>) {          \
+        strided<RANK, INDEX, WIDTH, PACK>(p);                                                     \
+    }
+#define WIDTHS(RANK, INDEX)                                                                       \
+    FLAT(RANK, INDEX, 1) FLAT(RANK, INDEX, 2) FLAT(RANK, INDEX, 4) FLAT(RANK, INDEX, 8)           \
+    FLAT(RANK, INDEX, 16) STRIDED(RANK, INDEX, 1, 1) STRIDED(RANK, INDEX, 2, 1)                   \
+    STRIDED(RANK, INDEX, 4, 1) STRIDED(RANK, INDEX, 8, 1) STRIDED(RANK, INDEX, 16, 1)
+// A row that is contiguous in one dimension alone is a run.
+#define PACKED_WIDTHS(RANK, INDEX)                                                                \
+    STRIDED(RANK, INDEX, 1, 16) STRIDED(RANK, INDEX, 2, 8) STRIDED(RANK, INDEX, 4, 4)             \
+    STRIDED(RANK, INDEX, 8, 2)
+#define RANKS(INDEX)                                                                              \
+    WIDTHS(1, INDEX) WIDTHS(2, INDEX) WIDTHS(3, INDEX) WIDTHS(4, INDEX) WIDTHS(0, INDEX)          \
+    PACKED_WIDTHS(2, INDEX) PACKED_WIDTHS(3, INDEX) PACKED_WIDTHS(4, INDEX) PACKED_WIDTHS(0, INDEX)
+RANKS(int32_t) RANKS(int64_t)
+
+#endif

@@ -1,0 +1,111 @@
+// Values that depend on nothing but the number of the element, in one run of memory: arange, linspace,
+// frequencies. Which kernel, and the constants, come from tensorlayout/cuda/sequence_plan.py.
+//
+// sequence_integers  start + number * step, modulo 2**64: exact for all that fits the type. RESULT is the
+//                    unsigned type of its size.
+// sequence_real      in double: start + number * step; the number may turn negative at some element, and
+//                    be divided first. Rounded once, to integers down.
+// sequence_complex   the same in pairs of doubles, for linspace from or to a complex number.
+//
+// The arithmetic is that of NumPy, operation by operation, so that both devices give the same bits.
+//
+// The run begins at a multiple of 16 bytes. Threads follow each other, a pack of 16 bytes each (of wide
+// types some, 256 threads apart); the elements behind the last pack are left to the first block.
+// Coalesced, nothing is read. Bytes moved per element: its own, once. Best: long runs. Worst: GPUs with
+// few units for double, which these two or three operations on double for each element keep busy.
+#include "functions_real.cuh"
+#include "memory.cuh"
+
+using complex64 = complex<float>;
+using complex128 = complex<double>;
+
+struct Integers {
+    void* to;
+    uint64_t start, step;
+    int64_t count;
+
+    template <class T> DEVICE T at(int64_t number) const {
+        return static_cast<T>(static_cast<uint64_t>(number) * step + start);
+    }
+};
+
+struct Real {
+    void* to;
+    double start, step;
+    double divisor;  // of the number; 1: none
+    double back;     // what is taken off numbers from `turn` on
+    double last;     // the value of element `end`, -1 for none
+    int64_t turn, end, count;
+
+    template <class T> DEVICE T at(int64_t number) const {
+        double value = static_cast<double>(number) - (number >= turn ? back : 0.0);
+        if (divisor != 1) value /= divisor;
+        value = value * step + start;
+        if (number == end) value = last;
+        if constexpr (is_integer<T>) value = math::floor(value);
+        return convert<T>(value);
+    }
+};
+
+struct Complex {
+    void* to;
+    double start[2], step[2], last[2];  // real and imaginary parts
+    double factor;                      // of the number
+    int64_t end, count;
+
+    template <class T> DEVICE T at(int64_t number) const {
+        const double real = static_cast<double>(number) * factor;
+        // The product with a number whose imaginary part is 0: of infinities, that makes NaN.
+        complex128 value{real * step[0] - 0.0 * step[1], real * step[1] + 0.0 * step[0]};
+        value = {value.re + start[0], value.im + start[1]};
+        if (number == end) value = {last[0], last[1]};
+        return convert<T>(value);
+    }
+};
+
+template <class T, class Values>
+DEVICE void write_sequence(const Values& p) {
+    constexpr int LENGTH = 16 / sizeof(T);
+    constexpr int PACKS = LENGTH < 4 ? 4 / LENGTH : 1;
+    T* const to = static_cast<T*>(p.to);
+    const int64_t packs = p.count / LENGTH;
+    const int64_t first = static_cast<int64_t>(blockIdx.x) * (PACKS * THREADS) + threadIdx.x;
+#pragma unroll
+    for (int k = 0; k < PACKS; ++k) {
+        const int64_t number = first + k * THREADS;
+        Pack<T, LENGTH> pack;
+#pragma unroll
+        for (int j = 0; j < LENGTH; ++j) pack.at[j] = p.template at<T>(number * LENGTH + j);
+        store_if(number < packs, reinterpret_cast<Pack<T, LENGTH>*>(to) + number, pack);
+    }
+    if (blockIdx.x != 0) return;
+    const int64_t rest = packs * LENGTH + threadIdx.x;
+    if (rest < p.count) store(to + rest, p.template at<T>(rest));
+}
+
+// ---- Kernels ------------------------------------------------------------------------------------
+// For a GPU one macro picks kernel and type; the simulator has all.
+
+#if defined(INTEGER)
+KERNEL(sequence_integers, Integers) { write_sequence<INTEGER>(p); }
+#elif defined(REAL)
+KERNEL(sequence_real, Real) { write_sequence<REAL>(p); }
+#elif defined(COMPLEX)
+KERNEL(sequence_complex, Complex) { write_sequence<COMPLEX>(p); }
+#else
+
+#define INTEGERS_OF(TYPE) \
+    KERNEL(sequence_integers_##TYPE, Integers) { write_sequence<TYPE>(p); }
+#define REAL_OF(TYPE) \
+    KERNEL(sequence_real_##TYPE, Real) { write_sequence<TYPE>(p); }
+#define COMPLEX_OF(TYPE) \
+    KERNEL(sequence_complex_##TYPE, Complex) { write_sequence<TYPE>(p); }
+
+INTEGERS_OF(uint8_t) INTEGERS_OF(uint16_t) INTEGERS_OF(uint32_t) INTEGERS_OF(uint64_t)
+REAL_OF(int8_t) REAL_OF(int16_t) REAL_OF(int32_t) REAL_OF(int64_t)
+REAL_OF(uint8_t) REAL_OF(uint16_t) REAL_OF(uint32_t) REAL_OF(uint64_t)
+REAL_OF(half) REAL_OF(bfloat16) REAL_OF(float) REAL_OF(double)
+REAL_OF(complex64) REAL_OF(complex128)
+COMPLEX_OF(complex64) COMPLEX_OF(complex128)
+
+#endif

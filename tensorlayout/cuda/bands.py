@@ -1,0 +1,106 @@
+"""Bands of diagonals carried out: eye, tril, triu. A launch, into a new tensor."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+
+import numpy as np
+
+from tensorlayout.cuda import band_plan, fill_plan, filling
+from tensorlayout.cuda.driver import driver
+from tensorlayout.cuda.memory import new_tensor, per_alignment
+from tensorlayout.layout import Layout
+from tensorlayout.plan import Run
+from tensorlayout.plan.creating import CreatePlan
+from tensorlayout.plan.elementwise import ElementwisePlan
+from tensorlayout.plan.padding import padding_bytes
+from tensorlayout.tensor import Spec, Tensor
+
+_HEAD = struct.Struct("<3Q2q16s")
+
+# A bound that no distance reaches, whatever diagonal is added to it.
+_FAR = 2**62
+
+# The bounds of a band, as column - row; the tensor's diagonal is added on the device.
+_BOUNDS = {"tril": (-_FAR, 0), "triu": (0, _FAR)}
+
+# Addresses of the result, the source and the diagonal (0: none); bounds; an element.
+_Band = Callable[[int, int, int, tuple[int, int], bytes], None]
+
+
+def prepare_eye(plan: CreatePlan) -> Run:
+    """The function of the diagonal's number."""
+    spec = plan.result
+    rows, columns = spec.layout.shape
+    one = np.ones((), spec.dtype).tobytes()
+    band = per_alignment(lambda alignments: _prepare(spec, None, alignments))
+
+    def eye(k: int) -> Tensor:
+        result = new_tensor(spec)
+        to = result._memory.address
+        diagonal = max(-rows, min(k, columns))
+        with driver().using(spec.device.number):
+            band(to)(to, 0, 0, (diagonal, diagonal), one)
+        return result
+
+    return eye
+
+
+def prepare_triangle(plan: ElementwisePlan) -> Run:
+    """The function of a tensor and of the diagonal, which the kernel reads: nobody waits for it."""
+    spec, source = plan.result, plan.operands[0]
+    assert isinstance(source, Spec)
+    layout, bounds = source.layout, _BOUNDS[plan.operation.name]
+    band = per_alignment(lambda alignments: _prepare(spec, layout, alignments))
+
+    def triangle(x: Tensor, k: Tensor) -> Tensor:
+        result = new_tensor(spec)
+        to, here = result._memory.address, x._memory.address
+        with driver().using(spec.device.number):
+            band(to, here)(to, here, k._memory.address, bounds, b"")
+        return result
+
+    return triangle
+
+
+def _prepare(spec: Spec, source: Layout | None, alignments: tuple[int, ...]) -> _Band:
+    """The launch, and behind it one of the padding where that is too much for the same."""
+    padding = padding_of(spec)
+    itemsize = spec.dtype.itemsize
+    plan = band_plan.plan_band(spec.layout, source, itemsize, alignments, padding)
+    run = _run(plan)
+    if padding is None or plan.writes_padding:
+        return run
+    pad = filling.prepare_fill(
+        fill_plan.plan_padding(spec.layout, itemsize, alignments[0], padding), driver()
+    )
+
+    def compute(to: int, here: int, k: int, bounds: tuple[int, int], value: bytes) -> None:
+        run(to, here, k, bounds, value)
+        pad(to, b"")
+
+    return compute
+
+
+def _run(plan: band_plan.BandPlan) -> _Band:
+    """What launches a plan. Asynchronous on the current stream, from any thread."""
+    launch = plan.launch
+    if launch is None:
+        return lambda *_: None
+    ready = driver().launcher(launch.kernel)
+    first, second = (*launch.firsts, 0)[:2]
+
+    def run(to: int, here: int, k: int, bounds: tuple[int, int], value: bytes) -> None:
+        low, high = (bound - plan.first for bound in bounds)
+        parameters = bytearray(launch.parameters)
+        _HEAD.pack_into(parameters, 0, to + first, here and here + second, k, low, high, value)
+        ready(launch.grid, parameters)
+
+    return run
+
+
+def padding_of(spec: Spec) -> bytes | None:
+    """What one element of the padding that a tensor owns holds; None for none, or anything."""
+    layout = spec.layout
+    return padding_bytes(layout.padding_value, spec.dtype) if layout.is_padded else None

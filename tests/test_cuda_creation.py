@@ -1,0 +1,582 @@
+"""Creation and triangles on CUDA: the same bits as on the CPU, one launch, coalesced stores."""
+
+import ctypes
+import itertools
+from math import inf, nan
+
+import layouts
+import numpy as np
+import pytest
+from cuda_memory import ARCHITECTURES, NEEDS_COMPILER, check_sizes, resources
+from simulated import simulator
+from tensors import DTYPES, as_dtype, elements, fits, padding_of, slots
+
+import tensorlayout as tl
+from tensorlayout import fft, plan
+from tensorlayout.cpu.memory import rounded
+from tensorlayout.cuda import band_plan, creating, sequence_plan
+from tensorlayout.cuda.band_plan import plan_band
+from tensorlayout.cuda.padding_fill import plan_padding_alone
+from tensorlayout.cuda.simulator import checking
+from tensorlayout.functions import creation
+from tensorlayout.layout import Layout, PaddingValue
+from tensorlayout.plan.creating import Create
+
+NUMERIC = DTYPES["numeric"]
+ONE = PaddingValue.ONE
+
+
+@pytest.fixture(scope="module", name="driver")
+def _driver():
+    with simulator() as found:
+        yield found
+
+
+def identical(found, expected, message=""):
+    """Every bit, signs of zeros too, but for those of NaN, and the device."""
+    assert str(found.device) == "cuda:0", message
+    got, expected = np.asarray(found.to_device("cpu")), np.asarray(expected)
+    assert (got.dtype, got.shape) == (expected.dtype, expected.shape), message
+    got, expected = (np.ascontiguousarray(a).reshape(-1) for a in (got, expected))
+    octets = got.dtype.itemsize
+    equal = got.view(np.uint8) == expected.view(np.uint8)
+    equal = equal.reshape(-1, octets).all(axis=1) | ((got != got) & (expected != expected))
+    assert equal.all(), f"{message}: {got[~equal][:3]} for {expected[~equal][:3]}"
+
+
+def alike(found, expected, message=""):
+    """Values, layout and padding, as on the CPU."""
+    identical(found, expected, message)
+    assert found.layout.at_origin == expected.layout.at_origin, message
+    holds_padding(found, message)
+
+
+def holds_padding(found, message=""):
+    """Padding that has a value holds the same as on the CPU."""
+    if found.layout.is_padded and found.layout.padding_value is not PaddingValue.UNSPECIFIED:
+        expected = padding_of(tl.empty(found.shape, dtype=found.dtype, layout=found.layout))
+        got = padding_of(found.to_device("cpu"))
+        assert got.tobytes() == expected.tobytes(), message
+
+
+# ---- Sequences
+
+
+def once(numbers, dtype):
+    """Numbers in double as `dtype`, rounded once."""
+    with np.errstate(all="ignore"):
+        return rounded(numbers, dtype).astype(dtype)
+
+
+ARANGES = [
+    (5,),
+    # none, and one
+    (0,),
+    (1,),
+    # the sizes around a pack
+    (15,),
+    (17,),
+    # more than a block
+    (100, 20_000, 1),
+    (3, 50, 7),
+    # backwards
+    (100, -20, -1),
+    # fractions, which add up to no round numbers
+    (0.5, 9.7, 0.3),
+    (-2.5, 3.1, 1e-2),
+    (4, -5.2, -0.7),
+    (-1e300, 1e300, 3e298),
+    (0.0, -0.5, -0.1),
+]
+
+
+@NEEDS_COMPILER
+@pytest.mark.parametrize("name", NUMERIC)
+def test_arange(driver, name):
+    dtype = as_dtype(name)
+    for arguments in ARANGES:
+        if dtype.kind in "iu" and max(map(abs, arguments)) > 100:
+            continue
+        if dtype.kind == "u" and min(arguments) < 0:
+            continue
+        found = tl.arange(*arguments, dtype=dtype, device="cuda")
+        expected = tl.arange(*arguments, dtype=tl.float64 if name == "bfloat16" else dtype)
+        identical(found, once(np.asarray(expected), dtype), f"arange{arguments} of {name}")
+
+
+EXTREMES = [
+    ("int64", (2**63 - 3, 2**63), [2**63 - 3, 2**63 - 2, 2**63 - 1]),
+    ("int64", (-(2**63), -(2**63) + 2), [-(2**63), -(2**63) + 1]),
+    # steps that no int64 holds, from end to end
+    ("int64", (-(2**63), 2**63, 2**64 - 1), [-(2**63), 2**63 - 1]),
+    ("int64", (2**63 - 1, -(2**63) - 1, -(2**63)), [2**63 - 1, -1]),
+    ("uint64", (2**64 - 2, 2**64), [2**64 - 2, 2**64 - 1]),
+    ("uint64", (2**64 - 1, -1, -(2**63)), [2**64 - 1, 2**63 - 1]),
+    ("uint64", (0, 2**64, 2**63), [0, 2**63]),
+    ("int8", (-128, 128, 85), [-128, -43, 42, 127]),
+    ("uint8", (255, -1, -100), [255, 155, 55]),
+    # beyond 2**53, where double has no odd numbers
+    ("int64", (2**53, 2**53 + 3), [2**53, 2**53 + 1, 2**53 + 2]),
+]
+
+
+@NEEDS_COMPILER
+@pytest.mark.parametrize(("name", "arguments", "expected"), EXTREMES)
+def test_arange_of_integers_at_their_limits(driver, name, arguments, expected):
+    found = tl.arange(*arguments, dtype=name, device="cuda")
+    identical(found, np.array(expected, name))
+
+
+@NEEDS_COMPILER
+def test_numbers_are_rounded_once(driver):
+    # Above the middle of two neighbours, by less than the next wider float shows.
+    bfloat16 = tl.arange(1 + 2**-8 + 2**-40, 2, dtype=tl.bfloat16, device="cuda")
+    assert float(bfloat16[0].to_device("cpu")) == 1 + 2**-7
+    half = tl.linspace(1 + 2**-11 + 2**-40, 2, 3, dtype=tl.float16, device="cuda")
+    assert np.asarray(half.to_device("cpu")).tolist() == [1 + 2**-10, 1.5, 2.0]
+
+
+STARTS = [0, -1.5, 300, -0.0, 5e-324, -1.7e308, inf]
+STOPS = [1, -7.3, 1e-320, 2.0**70, -0.0, nan]
+
+
+@NEEDS_COMPILER
+@pytest.mark.parametrize("name", NUMERIC)
+def test_linspace(driver, name):
+    dtype = as_dtype(name)
+    for start, stop, num, endpoint in itertools.product(
+        STARTS, STOPS, (0, 1, 2, 10, 103), (True, False)
+    ):
+        asked = {"endpoint": endpoint, "dtype": dtype}
+        found = tl.linspace(start, stop, num, **asked, device="cuda")
+        if name == "bfloat16":
+            asked["dtype"] = tl.float64
+        expected = np.asarray(tl.linspace(start, stop, num, **asked))
+        identical(found, once(expected, dtype), f"{start} to {stop} in {num}, {asked}")
+
+
+@NEEDS_COMPILER
+def test_linspace_ends_exactly_where_it_is_told_to(driver):
+    for stop, num in ((0.1, 7), (1 / 3, 1000), (-1e-300, 50), (2.0**63 - 1025, 11)):
+        found = tl.linspace(0.7, stop, num, device="cuda")
+        assert float(found[-1].to_device("cpu")) == stop
+        assert float(found[0].to_device("cpu")) == 0.7
+
+
+@NEEDS_COMPILER
+@pytest.mark.parametrize("name", DTYPES["floating-point"][-2:])
+def test_linspace_of_complex_numbers(driver, name):
+    starts = [0, -1.5j, 1e-3 - 0.0j, complex(0, inf), complex(5e-324, 0), complex(-0.0, -0.0)]
+    stops = [1j, 5e-324j, 2.0**60 + 2j, 3.3 - 7.1j, complex(-0.0, -0.0)]
+    for start, stop, num, endpoint in itertools.product(
+        starts, stops, (0, 1, 2, 10, 103), (True, False)
+    ):
+        asked = {"endpoint": endpoint, "dtype": name}
+        found = tl.linspace(start, stop, num, **asked, device="cuda")
+        expected = tl.linspace(start, stop, num, **asked)
+        identical(found, expected, f"{start} to {stop} in {num}, {asked}")
+
+
+@NEEDS_COMPILER
+@pytest.mark.parametrize("name", DTYPES["real floating"])
+def test_frequencies(driver, name):
+    for function, n, d in itertools.product(
+        (tl.fft.fftfreq, tl.fft.rfftfreq),
+        (1, 2, 3, 8, 1001),
+        (1.0, 0.3, -7e-5, 1e-310, inf, nan),
+    ):
+        expected = function(n, d=d, dtype=name)
+        identical(function(n, d=d, dtype=name, device="cuda"), expected, f"{function} {n} {d}")
+
+
+REFUSED = [
+    lambda **to: tl.arange(0, 1000, 100, dtype="int8", **to),
+    lambda **to: tl.arange(0, 10**400, 10**399, dtype="float64", **to),
+    lambda **to: tl.arange(10**400, 10**400 + 5, dtype="float32", **to),
+    lambda **to: tl.linspace(0, 10**400, 5, **to),
+    lambda **to: tl.linspace(0, 1j, 5, dtype="float32", **to),
+    lambda **to: tl.full((2, 3), 300, dtype="int8", **to),
+    lambda **to: tl.full((2, 3), 2**64, **to),
+    lambda **to: tl.full_like(tl.zeros((2, 3), dtype="uint8", **to), -1),
+    lambda **to: tl.eye(3, k=0.5, **to),
+    lambda **to: tl.zeros((2**62, 2**62), **to),
+    lambda **to: tl.fft.fftfreq(4, d=0, **to),
+    lambda **to: tl.tril(tl.zeros((3,), **to)),
+]
+
+
+@NEEDS_COMPILER
+@pytest.mark.parametrize("call", REFUSED)
+def test_what_is_refused_is_refused_on_both_devices_alike(driver, call):
+    errors = []
+    for device in ("cpu", "cuda"):
+        with pytest.raises((OverflowError, TypeError, ValueError)) as caught:
+            call(device=device)
+        errors.append((type(caught.value), str(caught.value)))
+    assert errors[0] == errors[1]
+
+
+# ---- Fills, bands, triangles: every layout
+
+
+def layouts_of(dtype):
+    """Those that a tensor can be made in."""
+    return [x for x in layouts.STRIDED if fits(x, dtype) and not x.is_overlapping]
+
+
+SOME = ["bool", "float16", "float32", "complex64", "complex128"]  # elements of every size
+
+
+@NEEDS_COMPILER
+@pytest.mark.parametrize("name", SOME)
+def test_one_value_in_every_layout(driver, name):
+    dtype = as_dtype(name)
+    with checking("bounds", "initialized"):
+        for layout in layouts_of(dtype):
+            asked = {"dtype": dtype, "layout": layout}
+            for value, make in ((0, tl.zeros), (1, tl.ones)):
+                found = make(layout.shape, **asked, device="cuda")
+                identical(found, np.full(layout.shape, value, dtype), f"{layout}")
+                assert found.layout == layout.at_origin
+                holds_padding(found, f"{layout}")
+            found = tl.full(layout.shape, True, **asked, device="cuda")
+            identical(found, np.ones(layout.shape, dtype), f"{layout}")
+            holds_padding(found, f"{layout}")
+            for made in (tl.zeros_like(found), tl.ones_like(found), tl.full_like(found, 1)):
+                holds_padding(made, f"{layout}")
+
+
+@NEEDS_COMPILER
+@pytest.mark.parametrize("name", ["int8", "complex128"])
+def test_empty_tensors_hold_their_padding(driver, name):
+    dtype = as_dtype(name)
+    deep = Layout.padded((2, 1, 3, 1, 2, 3), (3, 2, 3, 2, 4, 5), range(6), ONE)
+    for layout in [*layouts_of(dtype), deep]:
+        made = tl.empty(layout.shape, dtype=dtype, layout=layout, device="cuda")
+        holds_padding(made, f"{layout}")
+        holds_padding(tl.empty_like(made), f"{layout}")
+
+
+DIAGONALS = (-(10**30), -3, -1, 0, 1, 2, 10**30)
+
+
+@NEEDS_COMPILER
+@pytest.mark.parametrize("name", SOME)
+def test_eye_in_every_layout(driver, name):
+    dtype = as_dtype(name)
+    with checking("bounds", "initialized"):
+        for layout in layouts_of(dtype):
+            if layout.ndim != 2:
+                continue
+            for k in DIAGONALS:
+                near = max(-9, min(k, 9))
+                asked = {"k": k, "dtype": dtype, "layout": layout}
+                found = tl.eye(*layout.shape, **asked, device="cuda")
+                identical(found, np.eye(*layout.shape, near, dtype), f"{layout} {k}")
+                assert found.layout == layout.at_origin
+                holds_padding(found, f"{layout}")
+
+
+def in_layout(layout, dtype):
+    """A tensor on the device, and the array of its elements."""
+    values = slots(dtype, layout.required_size)
+    x = tl.from_storage(bytearray(values.tobytes()), layout, dtype=dtype)
+    return x.to_device("cuda"), elements(layout, values)
+
+
+TRIANGLES = [(tl.tril, np.tril), (tl.triu, np.triu)]
+
+
+@NEEDS_COMPILER
+@pytest.mark.parametrize("name", SOME)
+def test_triangles_in_every_layout(driver, name):
+    dtype = as_dtype(name)
+    with checking("bounds"):
+        for layout in layouts.STRIDED:
+            if layout.ndim < 2 or not fits(layout, dtype):
+                continue
+            x, array = in_layout(layout, dtype)
+            for k, (function, oracle) in itertools.product(DIAGONALS, TRIANGLES):
+                found = function(x, k=k)
+                identical(found, oracle(array, max(-9, min(k, 9))), f"{layout} {k}")
+                assert found.layout == layout.form
+                holds_padding(found, f"{layout}")
+
+
+SHAPES = [(1, 1), (1, 50), (50, 1), (33, 35), (3, 1003), (5, 7, 9), (64, 64), (3, 3, 3, 3, 4, 5)]
+
+VIEWS = [
+    lambda x: x,
+    # column-major
+    lambda x: x.mT,
+    # backwards: another direction than the result's
+    lambda x: x[..., ::-1],
+    # rows that begin anywhere
+    lambda x: x[..., 1:],
+    # matrices between which something is left out
+    lambda x: x[..., 1:, :],
+    # dimensions of which no two are one
+    lambda x: x[(slice(None, None, 2),) * x.ndim],
+]
+
+
+@NEEDS_COMPILER
+@pytest.mark.parametrize("name", ["int8", "float32", "complex128"])
+@pytest.mark.parametrize("index", ["int32_t", "int64_t"])
+def test_triangles_of_every_shape(driver, name, index, monkeypatch):
+    monkeypatch.setattr(band_plan, "index_type", lambda *_: index)
+    plan.cache_clear()
+    with checking("bounds", "count") as record:
+        for shape, view in itertools.product(SHAPES, VIEWS):
+            array = slots(as_dtype(name), int(np.prod(shape))).reshape(shape)
+            x = view(tl.asarray(array, device="cuda"))
+            for k, (function, oracle) in itertools.product((-1, 1), TRIANGLES):
+                identical(function(x, k=k), oracle(view(array), k), f"{shape} {k}")
+    plan.cache_clear()
+    used = [dict(kernel.shape) for kernel in record.counts if kernel.file == band_plan.FILE]
+    assert {shape["INDEX"] for shape in used} == {index}
+    assert {shape["RANK"] for shape in used} >= set("1230")
+
+
+@NEEDS_COMPILER
+def test_rows_and_columns_among_other_dimensions(driver):
+    array = slots(np.dtype("float32"), 2 * 3 * 2 * 5 * 2).reshape(2, 3, 2, 5, 2)
+    axes = (0, 2, 4, 1, 3)
+    x = tl.permute_dims(tl.asarray(array, device="cuda"), axes)
+    with checking("bounds", "initialized", "count") as record:
+        for function, oracle in TRIANGLES:
+            identical(function(x, k=-1), oracle(array.transpose(axes), -1))
+    assert {kernel.symbol for kernel in record.counts} == {"band_flat_0_int32_t_4"}
+
+
+@NEEDS_COMPILER
+def test_triangles_do_not_read_what_they_leave_out(driver):
+    with checking("bounds", "initialized"):
+        x = tl.empty((64, 64), dtype=tl.float32, device="cuda")
+        x[32:, :32] = 1  # nothing else is ever written
+        found = tl.tril(x, k=-33)
+    expected = np.zeros((64, 64), np.float32)
+    expected[32:, :32] = 1
+    identical(found, np.tril(expected, -33))
+
+
+@NEEDS_COMPILER
+def test_no_thread_depends_on_another(driver):
+    layout = Layout.pitched((33, 70), 96 * 4, 4, None, ONE)
+    with checking("bounds", "races"):
+        x = tl.eye(33, 70, dtype=tl.float32, layout=layout, device="cuda")
+        tl.triu(x)
+        tl.arange(5000, device="cuda")
+        tl.linspace(0, 1j, 5000, device="cuda")
+        tl.empty((33, 70), dtype=tl.float32, layout=layout, device="cuda")
+
+
+@NEEDS_COMPILER
+def test_every_creation_is_carried_out(driver):
+    operations = [*vars(creation).values(), *vars(fft).values()]
+    names = {each.name for each in operations if isinstance(each, Create)}
+    assert names == creating._PREPARE.keys()
+
+
+# ---- Cost
+
+PADDED = Layout.padded((30, 40), (32, 48), None, ONE)
+CALLS = {
+    "zeros": lambda: tl.zeros((30, 40), layout=PADDED, device="cuda"),
+    "ones": lambda: tl.ones((30, 40), layout=PADDED, device="cuda"),
+    "full": lambda: tl.full((30, 40), 3.5, layout=PADDED, device="cuda"),
+    "empty": lambda: tl.empty((30, 40), layout=PADDED, device="cuda"),
+    "eye": lambda: tl.eye(30, 40, layout=PADDED, device="cuda"),
+    "arange": lambda: tl.arange(1000, device="cuda"),
+    "linspace": lambda: tl.linspace(0, 1, 1000, device="cuda"),
+    "linspace, complex": lambda: tl.linspace(0, 1j, 1000, device="cuda"),
+    "fftfreq": lambda: tl.fft.fftfreq(1000, device="cuda"),
+    "rfftfreq": lambda: tl.fft.rfftfreq(1000, device="cuda"),
+}
+
+
+def counted(driver, call):
+    """What a second call does: launches, allocations, and the rest."""
+    call()
+    names = ("launches", "allocations", "synchronisations", "compiles")
+    before = [getattr(driver.counters, name) for name in names]
+    call()
+    return [getattr(driver.counters, n) - b for n, b in zip(names, before, strict=True)]
+
+
+@NEEDS_COMPILER
+@pytest.mark.parametrize("name", CALLS)
+def test_one_launch_and_one_allocation(driver, name):
+    assert counted(driver, CALLS[name]) == [1, 1, 0, 0]
+
+
+@NEEDS_COMPILER
+def test_one_launch_for_a_triangle(driver):
+    x = tl.eye(30, 40, layout=PADDED, device="cuda")
+    # The other allocation is for the diagonal, which is a tensor.
+    assert counted(driver, lambda: tl.tril(x, k=1)) == [1, 2, 0, 0]
+
+
+@NEEDS_COMPILER
+def test_a_plan_serves_every_value(driver):
+    calls = [
+        lambda k: tl.eye(7, 9, k=k, device="cuda"),
+        lambda k: tl.arange(k, k + 9, device="cuda"),
+        lambda k: tl.linspace(k, 9, 7, device="cuda"),
+        lambda k: tl.full((7,), k, device="cuda"),
+    ]
+    for call in calls:
+        first = call(1)
+        assert counted(driver, lambda call=call: call(2)) == [1, 1, 0, 0]
+        assert not np.array_equal(*(np.asarray(x.to_device("cpu")) for x in (first, call(3))))
+
+
+WIDE = Layout.pitched((256, 500), 512 * 4, 4, None, ONE)
+EFFICIENT = {
+    # kernel, call, bytes of an access at least
+    "arange": ("sequence_integers", lambda: tl.arange(2**14, device="cuda"), 16),
+    "arange, bfloat16": (
+        "sequence_real",
+        lambda: tl.arange(2**14, dtype="bfloat16", device="cuda"),
+        16,
+    ),
+    "linspace": ("sequence_real", lambda: tl.linspace(0, 1, 10007, device="cuda"), 15.9),
+    "linspace, complex": (
+        "sequence_complex",
+        lambda: tl.linspace(0, 1j, 2**13, dtype="complex64", device="cuda"),
+        16,
+    ),
+    "eye": ("band_flat", lambda: tl.eye(256, device="cuda"), 16),
+    "eye, odd": ("band_flat", lambda: tl.eye(255, 257, dtype="int8", device="cuda"), 15.9),
+    "eye, column-major": ("band_flat", lambda: tl.eye(255, 257, layout="WH", device="cuda"), 15.9),
+    "eye, pitched": (
+        "band_strided",
+        lambda: tl.eye(256, 500, dtype="float32", layout=WIDE, device="cuda"),
+        14.9,  # that of padding is 4
+    ),
+}
+
+
+@NEEDS_COMPILER
+@pytest.mark.parametrize("name", EFFICIENT)
+def test_stores_are_coalesced(driver, name):
+    kernel, call, width = EFFICIENT[name]
+    with checking("bounds", "count") as record:
+        call()
+    counts = record.of(kernel)
+    assert counts.launches == 1
+    assert counts.sector_efficiency_write >= 0.95
+    assert counts.lane_activity >= 0.9
+    assert counts.bytes_per_access >= width
+
+
+@NEEDS_COMPILER
+@pytest.mark.parametrize(
+    ("kernel", "make"),
+    [
+        ("band_flat", lambda x: x),
+        ("band_flat", lambda x: x.mT),
+        ("band_strided", lambda x: x[:, :480]),
+        ("band_strided", lambda x: tl.to_layout(x[:, :500], WIDE)),
+    ],
+)
+def test_triangles_are_coalesced_and_read_half(driver, kernel, make):
+    x = make(tl.ones((256, 512), dtype=tl.float32, device="cuda"))
+    with checking("bounds", "count") as record:
+        tl.triu(x, k=128)
+    counts = record.of(kernel)
+    assert counts.sector_efficiency_write >= 0.95
+    assert counts.sector_efficiency_read >= 0.95
+    assert counts.lane_activity >= 0.9
+    assert counts.loads.units < 0.6 * counts.stores.units
+
+
+# ---- Plans
+
+
+def test_the_case_of_each_layout():
+    rows = Layout.row_major((64, 128))
+    pitched = Layout((64, 128), (256, 1))
+    for case, result, source, itemsize in [
+        ("empty", Layout.row_major((0, 3)), None, 4),
+        ("flat", rows, None, 4),
+        ("flat", rows, rows, 4),
+        ("flat", rows.permute((1, 0)), rows.permute((1, 0)), 8),
+        ("flat", Layout.row_major((3, 5, 7)), None, 1),
+        ("rows", pitched, None, 4),
+        ("rows", rows, pitched, 2),
+        # rows that do not begin at multiples of 16 bytes
+        ("strided", Layout((64, 128), (131, 1)), None, 4),
+        # a source that is repeated, or runs backwards
+        ("strided", rows, Layout((64, 128), (1, 0)), 4),
+        ("strided", rows, rows.flip((1,)).at_origin, 4),
+    ]:
+        given = (32,) if source is None else (32, 32)
+        assert plan_band(result, source, itemsize, given).case == case, (result, source)
+
+
+def test_what_alignment_allows():
+    rows = Layout.row_major((64, 128))
+    assert plan_band(rows, rows, 4, (32, 16)).case == "flat"
+    assert plan_band(rows, rows, 4, (32, 8)).case == "strided"
+    with pytest.raises(ValueError, match=r"no multiple of its 4 bytes"):
+        plan_band(rows, rows, 4, (32, 2))
+
+
+def test_a_launch_covers_tensors_of_any_size():
+    for layout in (Layout.row_major((2**20, 2**20)), Layout((2**20, 2**20), (2**21, 1))):
+        launch = plan_band(layout, None, 1, (32,)).launch
+        assert launch.grid < 2**31
+        assert dict(launch.kernel.shape)["INDEX"] == "int64_t"
+    small = plan_band(Layout.row_major((2**10, 2**10)), None, 1, (32,)).launch
+    assert dict(small.kernel.shape)["INDEX"] == "int32_t"
+    for dtype in (tl.int8, tl.complex128):
+        assert sequence_plan.plan_arange(dtype, 2**40).grid < 2**31
+
+
+def test_padding_alone_is_one_launch():
+    assert len(plan_padding_alone(PADDED, 8, 32, bytes(8)).launches) == 1
+    assert plan_padding_alone(Layout.row_major((3,)), 8, 32, bytes(8)).launches == ()
+
+
+@NEEDS_COMPILER
+def test_the_simulator_has_every_kernel(driver):
+    for kernel in (*band_plan.kernels(), *sequence_plan.kernels()):
+        driver.launcher(kernel)
+
+
+@NEEDS_COMPILER
+def test_structs_are_those_of_the_kernels():
+    check_sizes(
+        "sequence.cu",
+        {
+            "Integers": sequence_plan._INTEGERS.size,
+            "Real": sequence_plan._REAL.size,
+            "Complex": sequence_plan._COMPLEX.size,
+        },
+    )
+    sizes = {"Band": ctypes.sizeof(band_plan.band_type())}
+    for rank, index in itertools.product((0, 1, 2, 3, 4), ("int32_t", "int64_t")):
+        flat, strided = band_plan.flat_type, band_plan.strided_type
+        sizes[f"FlatBand<{rank}, {index}>"] = ctypes.sizeof(flat(rank or 9, index))
+        sizes[f"StridedBand<{rank}, {index}>"] = ctypes.sizeof(strided(rank or 9, index))
+    check_sizes("band.cu", sizes)
+
+
+SAMPLE = [
+    *(sequence_plan.kernels()[k] for k in (0, 4, 15, -1)),
+    *(band_plan.kernels()[k] for k in (0, 49, 50, -1)),
+]
+
+
+@pytest.mark.parametrize("kernel", SAMPLE, ids=lambda kernel: kernel.symbol)
+def test_compiled_for_a_gpu_without_spills(kernel):
+    assert resources(kernel, "sm_90").spilled == 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_every_kernel_compiled_for_a_gpu_without_spills(architecture):
+    for kernel in (*band_plan.kernels(), *sequence_plan.kernels()):
+        found = resources(kernel, architecture)
+        assert (kernel, found.spilled, found.registers <= 64) == (kernel, 0, True)

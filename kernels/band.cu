@@ -26,10 +26,9 @@
 
 struct Band {
     void* to;
-    const void* from;         // null: the value
-    const int64_t* diagonal;  // added to both bounds; null: nothing is
-    int64_t low, high;        // relative to the distance of the first element
-    uint64_t value[2];        // of one element
+    const void* from;   // null: the value
+    int64_t low, high;  // relative to the distance of the first element
+    uint64_t value[2];  // of one element
     Padding padding;
 };
 
@@ -50,8 +49,7 @@ DEVICE Index within(int64_t number) {
 
 template <class Index>
 COMMON Bounds<Index> bounds_of(const Band& p) {
-    const int64_t moved = p.diagonal ? load(p.diagonal) : 0;
-    return {within<Index>(p.low + moved), within<Index>(p.high + moved)};
+    return {within<Index>(p.low), within<Index>(p.high)};
 }
 
 template <class Element>

@@ -128,11 +128,15 @@ def test_arange_of_integers_at_their_limits(driver, name, arguments, expected):
 
 
 @NEEDS_COMPILER
-def test_numbers_are_rounded_once(driver):
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_numbers_are_rounded_once(driver, device):
     # Above the middle of two neighbours, by less than the next wider float shows.
-    bfloat16 = tl.arange(1 + 2**-8 + 2**-40, 2, dtype=tl.bfloat16, device="cuda")
-    assert float(bfloat16[0].to_device("cpu")) == 1 + 2**-7
-    half = tl.linspace(1 + 2**-11 + 2**-40, 2, 3, dtype=tl.float16, device="cuda")
+    for bfloat16 in (
+        tl.arange(1 + 2**-8 + 2**-40, 2, dtype=tl.bfloat16, device=device),
+        tl.linspace(1 + 2**-8 + 2**-40, 2, 3, dtype=tl.bfloat16, device=device),
+    ):
+        assert float(bfloat16[0].to_device("cpu")) == 1 + 2**-7
+    half = tl.linspace(1 + 2**-11 + 2**-40, 2, 3, dtype=tl.float16, device=device)
     assert np.asarray(half.to_device("cpu")).tolist() == [1 + 2**-10, 1.5, 2.0]
 
 
@@ -413,17 +417,18 @@ def test_one_launch_and_one_allocation(driver, name):
 @NEEDS_COMPILER
 def test_one_launch_for_a_triangle(driver):
     x = tl.eye(30, 40, layout=PADDED, device="cuda")
-    # The other allocation is for the diagonal, which is a tensor.
-    assert counted(driver, lambda: tl.tril(x, k=1)) == [1, 2, 0, 0]
+    assert counted(driver, lambda: tl.tril(x, k=1)) == [1, 1, 0, 0]
 
 
 @NEEDS_COMPILER
 def test_a_plan_serves_every_value(driver):
+    ones = tl.ones((7, 9), device="cuda")
     calls = [
         lambda k: tl.eye(7, 9, k=k, device="cuda"),
         lambda k: tl.arange(k, k + 9, device="cuda"),
         lambda k: tl.linspace(k, 9, 7, device="cuda"),
         lambda k: tl.full((7,), k, device="cuda"),
+        lambda k: tl.tril(ones, k=k),
     ]
     for call in calls:
         first = call(1)
@@ -487,7 +492,8 @@ def test_triangles_are_coalesced_and_read_half(driver, kernel, make):
     counts = record.of(kernel)
     assert counts.sector_efficiency_write >= 0.95
     assert counts.sector_efficiency_read >= 0.95
-    assert counts.lane_activity >= 0.9
+    # Of a load that the diagonal crosses, the lanes outside the band have nothing to read.
+    assert counts.stores.lanes >= 0.9 * 32 * counts.stores.accesses
     assert counts.loads.units < 0.6 * counts.stores.units
 
 

@@ -15,6 +15,7 @@ from tensorlayout.cpu import (
     moving,
     products,
     reducing,
+    triangles,
 )
 from tensorlayout.cpu.memory import borrowed, current_stream, exposed, ready
 from tensorlayout.cpu.memory import required_bytes as read
@@ -38,6 +39,7 @@ from tensorlayout.plan.moving import (
 from tensorlayout.plan.products import ProductPlan
 from tensorlayout.plan.reducing import ReducePlan
 from tensorlayout.plan.slicing import IndexPlan, RowPlan
+from tensorlayout.plan.triangles import TrianglePlan
 
 __all__ = ["borrowed", "current_stream", "exposed", "prepare", "read", "ready"]
 
@@ -61,6 +63,7 @@ _PREPARE: dict[type, Callable[[Any], Run]] = {
     ScatterPlan: gathering.prepare_scatter,
     SelectPlan: masking.prepare_select,
     TransferPlan: moving.prepare_transfer,
+    TrianglePlan: triangles.prepare,
     ViewPlan: moving.prepare_view,
 }
 

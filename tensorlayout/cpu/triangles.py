@@ -8,22 +8,30 @@ from __future__ import annotations
 
 import numpy as np
 
-from tensorlayout.cpu.memory import Array
+from tensorlayout.cpu.memory import Array, new_tensor
+from tensorlayout.plan import Run
+from tensorlayout.plan.triangles import TrianglePlan
+from tensorlayout.tensor import Tensor
 
 # A call for a line costs as much as this many elements.
 _CALL = 1024
 
 
-def lower(x: Array, k: Array, out: Array) -> None:
-    """`x` on and below the diagonal `k` of each matrix, zeros above."""
-    np.copyto(out, x)
-    _clear_above(out, int(k))
+def prepare(plan: TrianglePlan) -> Run:
+    """A new tensor, in which the elements beyond the diagonal `k` are cleared."""
+    spec, lower = plan.result, plan.name == "tril"
 
+    def triangle(x: Tensor, k: int) -> Tensor:
+        result = new_tensor(spec)
+        out = result._memory
+        np.copyto(out, x._memory)
+        if lower:
+            _clear_above(out, k)
+        else:  # the lower triangle of the transposes
+            _clear_above(out.swapaxes(-1, -2), -k)
+        return result
 
-def upper(x: Array, k: Array, out: Array) -> None:
-    """`x` on and above the diagonal `k`, zeros below: the lower triangle of the transposes."""
-    np.copyto(out, x)
-    _clear_above(out.swapaxes(-1, -2), -int(k))
+    return triangle
 
 
 def _clear_above(out: Array, k: int) -> None:

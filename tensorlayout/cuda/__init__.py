@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tensorlayout.cuda import carrying, creating, moving
+from tensorlayout.cuda import bands, carrying, creating, moving
 from tensorlayout.cuda.memory import borrowed, device_at, exposed, read
 from tensorlayout.cuda.missing import missing
 from tensorlayout.cuda.streams import current_stream, exported_stream, ready, wait_for
@@ -30,6 +30,7 @@ from tensorlayout.plan.moving import (
     ViewPlan,
 )
 from tensorlayout.plan.slicing import IndexPlan, RowPlan
+from tensorlayout.plan.triangles import TrianglePlan
 
 __all__ = [
     "borrowed",
@@ -57,6 +58,7 @@ _PREPARE: dict[type, Callable[[Any], Run]] = {
     RowPlan: moving.prepare_row,
     SamePlan: moving.prepare_same,
     TransferPlan: moving.prepare_transfer,
+    TrianglePlan: bands.prepare_triangle,
     ViewPlan: moving.prepare_view,
 }
 

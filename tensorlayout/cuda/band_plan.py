@@ -227,7 +227,6 @@ def band_type() -> Any:
         "Band",
         to=ctypes.c_uint64,
         from_=ctypes.c_uint64,
-        diagonal=ctypes.c_uint64,
         low=ctypes.c_int64,
         high=ctypes.c_int64,
         value=ctypes.c_uint64 * 2,

@@ -13,20 +13,17 @@ from tensorlayout.cuda.memory import new_tensor, per_alignment
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Run
 from tensorlayout.plan.creating import CreatePlan
-from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.plan.padding import padding_bytes
+from tensorlayout.plan.triangles import TrianglePlan
 from tensorlayout.tensor import Spec, Tensor
 
-_HEAD = struct.Struct("<3Q2q16s")
+_HEAD = struct.Struct("<2Q2q16s")
 
-# A bound that no distance reaches, whatever diagonal is added to it.
+# A bound that no distance reaches.
 _FAR = 2**62
 
-# The bounds of a band, as column - row; the tensor's diagonal is added on the device.
-_BOUNDS = {"tril": (-_FAR, 0), "triu": (0, _FAR)}
-
-# Addresses of the result, the source and the diagonal (0: none); bounds; an element.
-_Band = Callable[[int, int, int, tuple[int, int], bytes], None]
+# Addresses of the result and the source (0: none); bounds, as column - row; an element.
+_Band = Callable[[int, int, tuple[int, int], bytes], None]
 
 
 def prepare_eye(plan: CreatePlan) -> Run:
@@ -41,24 +38,23 @@ def prepare_eye(plan: CreatePlan) -> Run:
         to = result._memory.address
         diagonal = max(-rows, min(k, columns))
         with driver().using(spec.device.number):
-            band(to)(to, 0, 0, (diagonal, diagonal), one)
+            band(to)(to, 0, (diagonal, diagonal), one)
         return result
 
     return eye
 
 
-def prepare_triangle(plan: ElementwisePlan) -> Run:
-    """The function of a tensor and of the diagonal, which the kernel reads: nobody waits for it."""
-    spec, source = plan.result, plan.operands[0]
-    assert isinstance(source, Spec)
-    layout, bounds = source.layout, _BOUNDS[plan.operation.name]
+def prepare_triangle(plan: TrianglePlan) -> Run:
+    """The function of a tensor and of the number of the diagonal."""
+    spec, layout = plan.result, plan.source.layout
     band = per_alignment(lambda alignments: _prepare(spec, layout, alignments))
+    lower = plan.name == "tril"
 
-    def triangle(x: Tensor, k: Tensor) -> Tensor:
+    def triangle(x: Tensor, k: int) -> Tensor:
         result = new_tensor(spec)
         to, here = result._memory.address, x._memory.address
         with driver().using(spec.device.number):
-            band(to, here)(to, here, k._memory.address, bounds, b"")
+            band(to, here)(to, here, (-_FAR, k) if lower else (k, _FAR), b"")
         return result
 
     return triangle
@@ -76,8 +72,8 @@ def _prepare(spec: Spec, source: Layout | None, alignments: tuple[int, ...]) -> 
         fill_plan.plan_padding(spec.layout, itemsize, alignments[0], padding), driver()
     )
 
-    def compute(to: int, here: int, k: int, bounds: tuple[int, int], value: bytes) -> None:
-        run(to, here, k, bounds, value)
+    def compute(to: int, here: int, bounds: tuple[int, int], value: bytes) -> None:
+        run(to, here, bounds, value)
         pad(to, b"")
 
     return compute
@@ -91,10 +87,10 @@ def _run(plan: band_plan.BandPlan) -> _Band:
     ready = driver().launcher(launch.kernel)
     first, second = (*launch.firsts, 0)[:2]
 
-    def run(to: int, here: int, k: int, bounds: tuple[int, int], value: bytes) -> None:
+    def run(to: int, here: int, bounds: tuple[int, int], value: bytes) -> None:
         low, high = (bound - plan.first for bound in bounds)
         parameters = bytearray(launch.parameters)
-        _HEAD.pack_into(parameters, 0, to + first, here and here + second, k, low, high, value)
+        _HEAD.pack_into(parameters, 0, to + first, here and here + second, low, high, value)
         ready(launch.grid, parameters)
 
     return run

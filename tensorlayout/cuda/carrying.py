@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from tensorlayout.cuda import bands, copy_plan, copying, elementwise, fill_plan, filling
+from tensorlayout.cuda import copy_plan, copying, elementwise, fill_plan, filling
 from tensorlayout.cuda.driver import driver
 from tensorlayout.cuda.memory import copy_bytes, new_tensors, per_alignment
 from tensorlayout.devices import CPU
@@ -18,9 +18,6 @@ from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.plan.moving import AssignPlan, CopyPlan, JoinPlan, ReshapePlan
 from tensorlayout.plan.padding import padding_bytes
 from tensorlayout.tensor import Spec, Tensor
-
-# What these give depends on where an element is, which no functor knows: they have a kernel apart.
-_OF_POSITIONS = ("tril", "triu")
 
 # Moves elements, from one address to another.
 Move = Callable[[int, int], None]
@@ -144,8 +141,6 @@ def _assign_scalar(plan: AssignPlan) -> Run:
 
 def prepare_elementwise(plan: ElementwisePlan) -> Run:
     """One launch, into a new tensor or in place; operands that it disturbs are copied first."""
-    if plan.operation.name in _OF_POSITIONS:
-        return bands.prepare_triangle(plan)
     launch = _launcher(plan)
     if not plan.in_place:
         new_tensor = new_tensors(plan.result)

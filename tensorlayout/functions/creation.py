@@ -9,8 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tensorlayout import cuda_array, dlpack, dtypes
-from tensorlayout.cpu import triangles
-from tensorlayout.cpu.memory import Array, quietly, tensor_over
+from tensorlayout.cpu.memory import Array, quietly, rounded, tensor_over
 from tensorlayout.cpu.moving import converted
 from tensorlayout.devices import CPU, Device, as_device, default_device
 from tensorlayout.dtypes import DType, as_dtype
@@ -21,9 +20,9 @@ from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import MAX_RANK
 from tensorlayout.layout.slots import MAX_SLOTS
 from tensorlayout.plan.creating import Create
-from tensorlayout.plan.elementwise import Elementwise
 from tensorlayout.plan.moving import Copy, Relayout, View
 from tensorlayout.plan.results import LayoutSpec, in_dtype, layout_for, named
+from tensorlayout.plan.triangles import Triangle
 from tensorlayout.tensor import Tensor
 
 __all__ = [
@@ -59,13 +58,14 @@ def _arange(out: Array, start: float, step: float) -> None:
         numbers: Array = count * np.uint64(step % 2**64) + np.uint64(start % 2**64)
     else:
         numbers = np.arange(out.shape[0], dtype=np.float64) * step + start
-    out[...] = numbers.astype(out.dtype)
+    out[...] = rounded(numbers, out.dtype).astype(out.dtype)
 
 
 def _linspace(out: Array, start: complex, stop: complex, endpoint: bool) -> None:
     wide = np.complex128 if out.dtype.kind == "c" else np.float64  # small floats are rounded once
     numbers = np.linspace(start, stop, out.shape[0], endpoint=endpoint, dtype=wide)
-    out[...] = converted(np.floor(numbers), out.dtype) if out.dtype.kind in "iu" else numbers
+    whole = out.dtype.kind in "iu"
+    out[...] = converted(np.floor(numbers), out.dtype) if whole else rounded(numbers, out.dtype)
 
 
 def _eye(out: Array, k: int) -> None:
@@ -554,19 +554,14 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     return tuple(grids)
 
 
-_TRIL = Elementwise("tril", "any", triangles.lower, abstain=(1,))
-_TRIU = Elementwise("triu", "any", triangles.upper, abstain=(1,))
+_TRIL, _TRIU = Triangle("tril"), Triangle("triu")
 
 
-def _triangle(operation: Elementwise, x: Tensor, k: int) -> Tensor:
+def _triangle(operation: Triangle, x: Tensor, k: int) -> Tensor:
     x = calling.tensor(operation.name, x)
-    if x.ndim < 2:
-        msg = f"{operation.name}: needs a rank of at least 2, got shape {x.shape}"
-        raise ValueError(msg)
-    rows, columns = x.shape[-2:]
     k = calling.integer(operation.name, "k", k)
-    diagonal = max(-rows, min(k, columns))  # a tensor, as a scalar would get the dtype of x
-    return calling.elementwise(operation, x, np.int64(diagonal))
+    rows, columns = x.shape[-2:] if x.ndim >= 2 else (0, 0)
+    return calling.call(operation, (x._spec,), (x, max(-rows, min(k, columns))))
 
 
 def tril(x: Tensor, /, *, k: int = 0) -> Tensor:

@@ -22,6 +22,7 @@ from benchmarks.gpu_rows import Operand, Row
 from benchmarks.gpu_timing import Clock, EventClock, Turns, clock_of, in_rounds
 from benchmarks.measure import Call, Timing
 from benchmarks.peers import OURS
+from benchmarks.report import machine
 from tensorlayout.cuda import nvrtc
 from tensorlayout.cuda.driver import Kernel, driver
 
@@ -38,7 +39,7 @@ def run(asked: Namespace) -> int:
     """The whole command; its exit status."""
     started = time.perf_counter()
     if asked.dry_run:
-        print("\n".join(listed(asked.only)))
+        print("\n".join(listed(asked.only, asked.quick)))
         return 0
     if asked.simulator:
         os.environ["TENSORLAYOUT_CUDA_SIMULATOR"] = "1"
@@ -61,7 +62,7 @@ def run(asked: Namespace) -> int:
         asked.markdown or RESULTS / f"{stem}.md",
     )
     bench.until = started + asked.seconds
-    report = bench.all([row for row in rows if asked.only in f"{row.group}: {row.name}"])
+    report = bench.all(_chosen(rows, asked.only, asked.quick))
     print(report.markdown())
     print("\n".join([*report.summary(), f"written: {', '.join(map(str, bench.paths))}"]))
     return 1 if report.faults else 0
@@ -72,15 +73,21 @@ def _refused(why: str) -> int:
     return 2
 
 
-def listed(only: str = "") -> list[str]:
+def _chosen(rows: Iterable[Row], only: str, quick: bool) -> list[Row]:
+    """Those whose group and name hold the text; the most important ones, if it has to be quick."""
+    return [
+        row for row in rows if only in f"{row.group}: {row.name}" and not (quick and row.priority)
+    ]
+
+
+def listed(only: str = "", quick: bool = False) -> list[str]:
     """A line for each row: its bytes and our kernels, which are planned without a device."""
     lines = []
     with gpu_plans.without_device():
-        for row in gpu_rows.rows():
-            if only in f"{row.group}: {row.name}":
-                uses = "; ".join(map(str, gpu_plans.planned(row))) or "none"
-                size = gpu_rows.sized(row.nbytes)
-                lines.append(f"{row.priority}  {row.group:<14} {row.name:<44} {size:>8}  {uses}")
+        for row in _chosen(gpu_rows.rows(), only, quick):
+            uses = "; ".join(map(str, gpu_plans.planned(row))) or "none"
+            size = gpu_rows.sized(row.nbytes)
+            lines.append(f"{row.priority}  {row.group:<14} {row.name:<44} {size:>8}  {uses}")
     return lines
 
 
@@ -98,16 +105,19 @@ class Bench:
     def all(self, rows: Sequence[Row]) -> Report:
         """Every row that fits the time and the memory; written after each."""
         versions = {each.name: each.version for each in self.libraries}
-        lines = [*gpu_report.facts(), *self.absent]
-        lines.append(", ".join(f"{name} {version}" for name, version in versions.items()))
-        report = Report(self.space.name, lines, versions)
+        facts = [machine()[0], *self.space.facts, *self.absent]
+        report = Report(self.space.name, facts, versions, meant=isinstance(self.space, Gpu))
         for row in tqdm(rows, disable=None, leave=False, unit="row"):
             why = self._why_not(row)
+            try:
+                if not why:
+                    report.measured.append(self.measured(row))
+            except Exception as error:  # as when the memory is not there after all
+                why = _in_short(error)
             if why:
                 report.left_out[row.name] = why
-            else:
-                report.measured.append(self.measured(row))
-                self._save(report)
+            self.space.release()
+            self._save(report)
         uses = [use for each in report.measured for use in each.kernels]
         for kernel in _some(use.kernel for use in uses):
             if time.perf_counter() < self.until:
@@ -168,17 +178,13 @@ class Bench:
         if row.reference == FLAT and OURS in turns:
             turns[FLAT] = self._turns_of_flat(row, sets)
         timing = in_rounds(turns, ROUNDS, self.space.wait) if turns else Timing({})
-        result = Measured(row, timing, kernels, sets, self._in_cache(row), failed)
-        del blocks, outs, turns
-        self.space.release()
-        return result
+        return Measured(row, timing, kernels, sets, self._in_cache(row), failed)
 
     def _wrong(self, library: Library, row: Row, blocks: Sequence[Array], out: Array) -> str:
         """What is wrong about the result; it is written into memory that holds something else."""
         gpu_peers.poison(out)
         if not row.operation.into:  # what the pool gives next is poisoned too
-            del_later = gpu_peers.poisoned(self.space, row.out)
-            del del_later
+            gpu_peers.poisoned(self.space, row.out)
         self.space.wait()
         prepared = library.prepare(row, blocks, out)
         result = prepared.call()
@@ -186,10 +192,10 @@ class Bench:
         return gpu_peers.difference(self.space, row, blocks, prepared.array(result))
 
     def _turns_of_copies(self, row: Row, sets: int) -> Turns:
-        half = Operand((max(1, row.nbytes // 2),), "uint8")
+        half = Operand((max(1, row.nbytes // 2 // 4),), "float32")
         calls = [
             self.space.copy(
-                gpu_peers.poisoned(self.space, half), gpu_peers.poisoned(self.space, half)
+                gpu_peers.poisoned(self.space, half), gpu_peers.random(self.space, half)
             )
             for _ in range(sets)
         ]
@@ -216,7 +222,7 @@ class Bench:
         cold = None
         if isinstance(self.space, Gpu):
             start = time.perf_counter()
-            nvrtc.compiled(kernel, nvrtc.architecture_for(int(self.space.capability)))
+            nvrtc.compiled(kernel, self.space.architecture)
             cold = time.perf_counter() - start
         fresh = open_driver()
         start = time.perf_counter()

@@ -21,6 +21,7 @@ import tensorlayout as tl
 from benchmarks.gpu_rows import Operand, Row
 from benchmarks.measure import Call
 from benchmarks.peers import OURS
+from tensorlayout.cuda import nvrtc
 
 Array = Any  # CuPy's, or NumPy's
 
@@ -46,6 +47,10 @@ class Space(Protocol):
     def name(self) -> str:
         """What the device is called."""
 
+    @property
+    def facts(self) -> Sequence[str]:
+        """Lines about the device."""
+
     def free(self) -> int:
         """Bytes that can be had."""
 
@@ -70,10 +75,17 @@ class Gpu:
 
     def __init__(self, cupy: Any) -> None:
         self.xp = cupy
-        device = cupy.cuda.Device()
-        self.l2 = int(device.attributes["L2CacheSize"])
-        self.name = cupy.cuda.runtime.getDeviceProperties(device.id)["name"].decode()
-        self.capability = device.compute_capability
+        runtime = cupy.cuda.runtime
+        properties = runtime.getDeviceProperties(runtime.getDevice())
+        self.l2 = int(properties["l2CacheSize"])
+        self.name = properties["name"].decode()
+        self.architecture = nvrtc.architecture_for(10 * properties["major"] + properties["minor"])
+        self.facts = [
+            f"{self.name}: {properties['multiProcessorCount']} multiprocessors,"
+            f" {properties['totalGlobalMem'] / 2**30:.0f} GB, L2 {self.l2 / 2**20:.0f} MB",
+            f"CUDA driver {runtime.driverGetVersion()}, runtime {runtime.runtimeGetVersion()},"
+            f" NVRTC {nvrtc.version()}",
+        ]
 
     def free(self) -> int:
         """Bytes that the device has, those that CuPy's pool keeps included."""
@@ -112,6 +124,7 @@ class Simulated:
     xp: Any = np
     l2 = 16 * 1024  # so small that small rows rotate
     name = "simulator"
+    facts: tuple[str, ...] = ("The simulator: no figure of time means anything.",)
 
     def free(self) -> int:
         """As if there were a gigabyte."""

@@ -59,7 +59,12 @@ def without_device() -> Iterator[None]:
     from tensorlayout import devices
 
     def forget() -> None:
-        for found in (seam.driver, devices.available, devices._cuda):
+        for found in (
+            seam.driver,
+            devices.available,
+            devices._cuda,
+            devices._named_by_the_variable,
+        ):
             found.cache_clear()
         plan.cache_clear()
 

@@ -14,7 +14,7 @@ from benchmarks.gpu_plans import KernelUse
 from benchmarks.gpu_rows import GROUPS, Row
 from benchmarks.measure import Ratio, Timing
 from benchmarks.peers import OURS
-from benchmarks.report import duration, machine
+from benchmarks.report import duration
 from tensorlayout.cuda.driver import Kernel
 
 COPY, FLAT = "copy", "flat"  # what a row is held against, beside the libraries
@@ -84,6 +84,7 @@ class Report:
         facts: lines about the machine and the settings.
         libraries: names and versions, ours first.
         left_out: rows without a figure, and why.
+        meant: whether times mean anything, as they do not on the simulator.
 
     """
 
@@ -93,16 +94,17 @@ class Report:
     measured: list[Measured] = field(default_factory=list)
     compiled: list[CompileTime] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
+    meant: bool = True
 
     @property
     def faults(self) -> list[str]:
         """What is wrong in ours."""
         return [f"{m.row.name}: {m.failed[OURS]}" for m in self.measured if OURS in m.failed]
 
-    def save(self, folder_json: Path, folder_markdown: Path) -> None:
+    def save(self, as_json: Path, as_markdown: Path) -> None:
         """Write both files; a reader sees the old ones or the new, never a part."""
-        _replace(folder_json, json.dumps(self.data(), indent=1))
-        _replace(folder_markdown, self.markdown())
+        _replace(as_json, json.dumps(self.data(), indent=1))
+        _replace(as_markdown, self.markdown())
 
     # ---- JSON
 
@@ -125,7 +127,8 @@ class Report:
     def markdown(self) -> str:
         """The page."""
         lines = [f"# {self.device}", ""]
-        lines += [f"{fact}  " for fact in self.facts]
+        libraries = ", ".join(f"{name} {version}" for name, version in self.libraries.items())
+        lines += [f"{fact}  " for fact in (*self.facts, libraries)]
         lines += ["", *self.summary(), "", *_NOTES]
         for group in GROUPS:
             of_group = [m for m in self.measured if m.row.group == group]
@@ -144,23 +147,25 @@ class Report:
 
     def summary(self) -> list[str]:
         """How many targets are met, and which are not; where another library is faster."""
-        with_target = [m for m in self.measured if m.passed is not None]
-        missed = [m for m in with_target if not m.passed]
+        count = len(self.measured)
+        faults = [f"- FAILED: {fault}" for fault in self.faults]
+        end = f"{len(self.faults)} of {count} rows of ours failed; {len(self.left_out)} left out."
+        if not self.meant:
+            return [end, *faults]
+        missed = [m for m in self.measured if m.passed is False]
         behind = [m for m in self.measured if m.ahead_of_us]
-        lines = [
-            f"{len(with_target) - len(missed)} of {len(with_target)} targets met;"
-            f" another library is faster in {len(behind)} of {len(self.measured)} rows;"
-            f" {len(self.faults)} rows of ours failed; {len(self.left_out)} rows left out.",
+        targets = sum(m.passed is not None for m in self.measured)
+        return [
+            f"{targets - len(missed)} of {targets} targets met; another library is faster in"
+            f" {len(behind)} of {count} rows; {end}",
+            *[f"- below target: {m.row.name}: {m.share:.2f} of {m.row.target}" for m in missed],
+            *[f"- {', '.join(m.ahead_of_us)} faster: {m.row.name}" for m in behind],
+            *faults,
         ]
-        for m in missed:
-            lines.append(f"- below target: {m.row.name}: {m.share:.2f} of {m.row.target}")
-        for m in behind:
-            lines.append(f"- {', '.join(m.ahead_of_us)} faster: {m.row.name}")
-        return lines + [f"- FAILED: {fault}" for fault in self.faults]
 
     def _table(self, measured: Sequence[Measured]) -> list[str]:
         others = [name for name in self.libraries if name != OURS]
-        reference = FLAT if measured[0].row.reference == FLAT else COPY
+        reference = measured[0].row.reference
         head = ["case", "MB", "sets", f"{reference}, us", "ours, us", "GB/s", f"of {reference}"]
         head += ["target", *others, "launches", "kernels"]
         rule = ["---", *["---:"] * (len(head) - 2), "---"]
@@ -170,9 +175,10 @@ class Report:
 
 _NOTES = (
     "MB: the fewest that must move, each operand read and the result written once. copy: a copy"
-    " within the device that moves as many; flat: the same operation on packed operands; both are"
-    " timed in the rounds of the row. Of a library: its time, and in brackets ours over it: the"
-    " median of the rounds' ratios, least to greatest.",
+    " within the device that moves as many; flat: the same operation on packed operands; of: our"
+    " speed over that, in the same rounds. Of a library: its time, and in brackets ours over it:"
+    " the median of the rounds' ratios, least to greatest.",
+    "",
     "sets: of memory, by turns, so that no cache holds them; L2: the row is meant to stay in the"
     " cache. launches: ours, and the fewest possible. Times are the device's, by events, while"
     " calls are queued ahead; JAX's, which has streams of its own, are the host's until all is"
@@ -251,8 +257,3 @@ def stem_of(device: str) -> str:
     'gpu-nvidia-h200'
     """
     return "gpu-" + re.sub(r"[^a-z0-9]+", "-", device.lower()).strip("-")
-
-
-def facts() -> list[str]:
-    """Where and with what this was measured."""
-    return machine()

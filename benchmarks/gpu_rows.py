@@ -73,8 +73,8 @@ class Row:
 
     Attributes:
         target: the least share of the reference's speed, None without a target.
-        reference: "copy", a copy of as many bytes within the device; or "flat", the same operation
-            on operands that are all packed.
+        reference: "copy", a copy of as many bytes within the device; "flat", the same operation on
+            operands that are all packed; or a library.
         on_host: whether the time of a call on the host is meant, not that on the device.
         floor: the fewest launches that can do it.
 
@@ -156,8 +156,8 @@ def _layouts() -> Iterator[Row]:
     for name in ("NCHW to NHWC, 3 channels", "NHWC to NCHW, 3 channels", "transpose, square"):
         for size in (4 * KB, 64 * KB, SMALL):
             yield _layout(name, LAYOUTS[name], size, 4, 2)
+        yield _layout(name, LAYOUTS[name], 16 * MB, 1, 2)
         for width in (1, 4):
-            yield _layout(name, LAYOUTS[name], 16 * MB, width, 2)
             yield _layout(name, LAYOUTS[name], 8 * GB, width, 3)
 
 
@@ -366,4 +366,4 @@ def _small() -> Iterator[Row]:
         ("y[...] = x.T, 4 x 4", operations.COPY, (turned,), square),
         ("x + y.T, 4 x 4", operations.PLUS, (square, turned), square),
     ):
-        yield Row("small", name, operation, operands, out, 0, on_host=True)
+        yield Row("small", name, operation, operands, out, 0, 1.0, "cupy", on_host=True)

@@ -12,9 +12,9 @@ from typing import Any, Protocol
 from benchmarks.gpu_peers import Library
 from benchmarks.measure import Call, Timing
 
-# A turn is about so long, in at most so many calls; CUDA queues about a thousand launches.
+# A turn is about so many seconds, in at most so many calls; CUDA queues about a thousand launches.
 TURN = 0.002
-MOST_CALLS = 64
+MOST_CALLS = 256
 ROUNDS = (3, 9)
 
 

@@ -28,7 +28,7 @@ from tensorlayout.cuda.driver import Kernel, driver
 
 RESULTS = Path(__file__).parent / "results"
 
-# Of the seconds that are given, so many are kept for compile times.
+# Of the seconds that are given, so many are kept for compile times, and at most a tenth.
 COMPILING = 20.0
 
 # A row: about so long in its rounds.
@@ -62,6 +62,7 @@ def run(asked: Namespace) -> int:
         asked.markdown or RESULTS / f"{stem}.md",
     )
     bench.until = started + asked.seconds
+    bench.reserve = min(COMPILING, asked.seconds / 10)
     report = bench.all(_chosen(rows, asked.only, asked.quick))
     print(report.markdown())
     print("\n".join([*report.summary(), f"written: {', '.join(map(str, bench.paths))}"]))
@@ -100,6 +101,7 @@ class Bench:
     libraries: Sequence[Library]
     absent: Sequence[str] = ()
     until: float = float("inf")  # of the clock time.perf_counter
+    reserve: float = 0.0  # seconds of it for compile times
     paths: tuple[Path, Path] | None = None
 
     def all(self, rows: Sequence[Row]) -> Report:
@@ -130,7 +132,7 @@ class Bench:
             report.save(*self.paths)
 
     def _why_not(self, row: Row) -> str:
-        if time.perf_counter() > self.until - COMPILING:
+        if time.perf_counter() > self.until - self.reserve:
             return "no time was left"
         needed, free = self._needed(row), self.space.free()
         if needed > free:

@@ -99,8 +99,12 @@ class Gpu:
     def copy(self, to: Array, from_: Array) -> Call:
         """CUDA's own copy, on the stream that all libraries but JAX use."""
         runtime = self.xp.cuda.runtime
-        arguments = to.data.ptr, from_.data.ptr, to.nbytes, runtime.memcpyDeviceToDevice, 0
-        return lambda: runtime.memcpyAsync(*arguments)
+        kind = runtime.memcpyDeviceToDevice
+
+        def call() -> None:  # it keeps both arrays alive
+            runtime.memcpyAsync(to.data.ptr, from_.data.ptr, to.nbytes, kind, 0)
+
+        return call
 
     def tensor(self, block: Array) -> tl.Tensor:
         """The same memory."""

@@ -201,7 +201,7 @@ class TestTrouble:
 
 def test_rows_have_different_names_and_are_in_order():
     rows = gpu_rows.rows()
-    names = [f"{row.group}: {row.name}" for row in rows]
+    names = [row.name for row in rows]
     assert len(set(names)) == len(names)
     assert [row.priority for row in rows] == sorted(row.priority for row in rows)
     assert {row.group for row in rows} == set(gpu_rows.GROUPS)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import dataclasses
 import json
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -319,6 +321,9 @@ class FakeDevice:
             get_elapsed_time=lambda start, stop: (stop.at - start.at) * 1e3,
         )  # fmt: skip
 
+    def clock(self):
+        return self.now
+
     def ones(self, size, dtype):
         return FakeArray(size)
 
@@ -345,7 +350,7 @@ class SimpleEvent:
 
     def record(self, stream):
         assert stream == "null"
-        self.at = self.device.now
+        self.at = self.device.clock()
         self.device.log.append("event")
 
     def synchronize(self):
@@ -376,6 +381,85 @@ def test_a_turn_fills_its_time_and_goes_on_with_the_next_memory():
     first = used[0]
     turns.turn()
     assert used == [(first + k) % 3 for k in range(4)]
+
+
+# ---- What only a GPU does, on a stand-in for CuPy whose arrays are NumPy's
+
+
+class DeviceArray(np.ndarray):
+    @property
+    def data(self):
+        return SimpleNamespace(ptr=self.ctypes.data)
+
+
+class FakeCupy(FakeDevice):
+    __name__, __version__ = "cupy", "14.2"
+
+    def __init__(self):
+        super().__init__()
+        properties = {
+            "name": b"NVIDIA H200", "major": 9, "minor": 0, "l2CacheSize": 1 << 14,
+            "multiProcessorCount": 132, "totalGlobalMem": 141 << 30,
+        }  # fmt: skip
+        runtime = self.cuda.runtime
+        runtime.getDevice = lambda: 0
+        runtime.getDeviceProperties = lambda device: properties
+        runtime.driverGetVersion = runtime.runtimeGetVersion = lambda: 13000
+        runtime.deviceSynchronize = lambda: self.log.append("wait")
+        runtime.memGetInfo = lambda: (1 << 30, 141 << 30)
+        pool = SimpleNamespace(
+            free_bytes=lambda: 0, free_all_blocks=lambda: self.log.append("free")
+        )
+        self.get_default_memory_pool = lambda: pool
+        self.asnumpy = self.asarray = np.asarray
+
+    def __getattr__(self, name):
+        return getattr(np, name)
+
+    def clock(self):
+        return self.now + time.perf_counter()
+
+    def empty(self, shape, dtype):
+        return np.empty(shape, dtype).view(DeviceArray)
+
+    def copy(self, to, from_, nbytes, kind, stream):
+        assert (kind, stream) == (3, 0)
+        if nbytes < gpu_timing.EventClock.BYTES:
+            ctypes.memmove(to, from_, nbytes)
+        super().copy()
+
+
+@needs_compiler
+def test_the_way_of_a_gpu(monkeypatch, tmp_path):
+    monkeypatch.setattr(gpu_peers.nvrtc, "architecture_for", lambda capability: capability)
+    monkeypatch.setattr(gpu_peers.nvrtc, "version", lambda: "13.0")
+    cupy = FakeCupy()
+    space = gpu_peers.Gpu(cupy)
+    libraries = [gpu_peers.Ours(space), gpu_peers.ArrayLibrary(space)]
+    paths = tmp_path / "a.json", tmp_path / "a.md"
+    rows = [named("8 KB float32"), named("x + y, 8 KB float32"), named("x + y, 10 elements")]
+    with simulator(1):  # our tensors are the CPU's here, and launch nothing
+        bench = gpu.Bench(space, gpu_timing.EventClock(cupy), libraries, paths=paths)
+        report = bench.all(rows)
+    assert (report.faults, report.left_out) == ([], {})
+    flat, added, small = report.measured
+    assert flat.timing.rounds.keys() == {"copy", "tensorlayout", "cupy"}
+    assert 1e-3 <= flat.timing.middle("copy") < 1e-2
+    assert (flat.sets, added.sets, small.sets) == (4, 3, 1)
+    assert flat.passed is not None
+    assert small.timing.rounds.keys() == {"tensorlayout", "cupy"}
+    assert small.row.reference == "cupy"
+    assert small.share > 0
+    assert cupy.log.count("free") == 3
+    page = paths[1].read_text()
+    assert page.startswith("# NVIDIA H200\n")
+    assert "132 multiprocessors, 141 GB, L2 0 MB" in page
+    assert "CUDA driver 13000, runtime 13000, NVRTC 13.0" in page
+
+
+def test_names_of_result_files():
+    assert gpu_report.stem_of("NVIDIA H200") == "gpu-nvidia-h200"
+    assert gpu_report.stem_of("NVIDIA GeForce RTX 4090") == "gpu-nvidia-geforce-rtx-4090"
 
 
 # ---- The report

@@ -97,7 +97,8 @@ class TestHarness:
         of = {m.row.name: [str(use) for use in m.kernels] for m in report.measured}
         assert of["8 KB float32"] == ["copy_flat_16"]
         assert of["x + y, 8 KB float32"] == ["elementwise_flat_4 add"]
-        assert of["flip columns, 8 KB uint8"] == ["copy_strided_2_int32_t_1_1"]
+        (flip,) = of["flip columns, 8 KB uint8"]
+        assert flip.startswith("copy_")
 
     def test_memory_rotates_unless_it_is_large(self, bench, report):
         for m in report.measured:

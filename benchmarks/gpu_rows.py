@@ -300,9 +300,10 @@ def _operation(
     count = size // max(WIDTH[dtype] for dtype in (*dtypes, result))
     operands = tuple(Operand((count,), dtype) for dtype in dtypes)
     name = f"{operation.name}, {sized(size)} {dtypes[-1]}"
-    return Row(
-        "elementwise", name, operation, operands, Operand((count,), result), priority, target=0.95
-    )
+    # A chain of operations is launched one by one, and moves what lies between.
+    target = None if operation is operations.CHAIN else 0.95
+    out = Operand((count,), result)
+    return Row("elementwise", name, operation, operands, out, priority, target)
 
 
 def _mixed(only: int | None = None) -> Iterator[Row]:

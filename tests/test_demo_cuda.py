@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fake_cupy import Recorder, fake_cupy
-from simulated import needs_compiler, simulator
+from simulated import forget, needs_compiler, simulator
 
 import tensorlayout as tl
 from tensorlayout.cli import handover, ledger, main
@@ -21,9 +21,8 @@ from tensorlayout.cuda import nvrtc
 from tensorlayout.cuda.cupy_driver import open_driver
 from tensorlayout.cuda.driver import Kernel
 from tensorlayout.cuda.missing import PLANS
+from tensorlayout.devices import available
 from tensorlayout.plan.reducing import ReducePlan
-
-HEIGHT, WIDTH = 427, 400  # what the two photographs of the package have in common
 
 
 @pytest.fixture(scope="module")
@@ -108,6 +107,37 @@ class TestLedger:
 @needs_compiler
 @pytest.mark.skipif(PLANS.get(ReducePlan) == "reductions", reason="reductions are not on CUDA yet")
 def test_the_demo_on_the_simulator(simulated, tmp_path, capsys):
+    cuda = both_demos(tmp_path, capsys)
+    for title, kernel in (
+        ("stack the batch", "copy_"),
+        ("NHWC to NCHW", "copy_tiles"),
+        ("rows at 256-byte pitch", "copy_"),
+        ("/ 255", "elementwise_"),
+    ):
+        assert re.search(rf"\n{title} .* - +-\n  {kernel}.* sectors: read \d", cuda)
+    assert "no other library knows" in cuda
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    monkeypatch.setenv("TENSORLAYOUT_CUDA_SIMULATOR", "0")
+    forget()
+    here = available()
+    yield [device for device in here if device.kind == "cuda"]
+    forget()
+
+
+@pytest.mark.gpu
+def test_the_demo_on_a_gpu(gpu, tmp_path, capsys):
+    if not gpu:
+        pytest.skip("no GPU")
+    cuda = both_demos(tmp_path, capsys)
+    assert re.search(r"\nNHWC to NCHW .* \d\.\d+ +\d+\.\d\n  copy_tiles +\d+\.\d us\n", cuda)
+    assert re.search(r"  CuPy:    0x[0-9a-f]+, no copy", cuda)
+
+
+def both_demos(tmp_path, capsys):
+    """What the demo on CUDA says, held against that on the CPU."""
     on_cpu, on_cuda = tmp_path / "cpu", tmp_path / "cuda"
     assert main(["demo", "--out", str(on_cpu)]) == 0
     cpu = capsys.readouterr().out
@@ -122,14 +152,8 @@ def test_the_demo_on_the_simulator(simulated, tmp_path, capsys):
     assert more_steps == steps + 2
     photographs = 448 * 400 * 3 + 427 * 640 * 3
     assert 0 <= more_copied - copied - photographs <= 16
-    for title, kernel in (
-        ("stack the batch", "copy_"),
-        ("NHWC to NCHW", "copy_tiles"),
-        ("rows at 256-byte pitch", "copy_"),
-        ("/ 255", "elementwise_"),
-    ):
-        assert re.search(rf"\n{title} .*\n  {kernel}.* sectors: read \d", cuda)
-    assert not re.search(r" view .*\n  ", cuda)
+    assert not re.search(r" view .*\n  ", cuda)  # views launch nothing
+    return cuda
 
 
 def _summary(said):

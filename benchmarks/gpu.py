@@ -14,8 +14,9 @@ from typing import Any
 
 from tqdm import tqdm
 
-from benchmarks import gpu_peers, gpu_plans, gpu_report, gpu_rows
-from benchmarks.gpu_peers import Array, Gpu, Library, Simulated, Space
+from benchmarks import gpu_memory, gpu_peers, gpu_plans, gpu_report, gpu_rows
+from benchmarks.gpu_memory import Array, Gpu, Simulated, Space
+from benchmarks.gpu_peers import Library
 from benchmarks.gpu_plans import KernelUse
 from benchmarks.gpu_report import COPY, FLAT, CompileTime, Measured, Report
 from benchmarks.gpu_rows import Operand, Row
@@ -159,8 +160,8 @@ class Bench:
     def measured(self, row: Row) -> Measured:
         """The row checked and timed in each library that can do it."""
         sets = self._sets(row)
-        blocks = [[gpu_peers.random(self.space, o) for o in row.operands] for _ in range(sets)]
-        outs = [gpu_peers.poisoned(self.space, row.out) for _ in range(sets)]
+        blocks = [[gpu_memory.random(self.space, o) for o in row.operands] for _ in range(sets)]
+        outs = [gpu_memory.poisoned(self.space, row.out) for _ in range(sets)]
         failed: dict[str, str] = {}
         kernels: tuple[KernelUse, ...] = ()
         turns = {} if row.on_host else {COPY: self._turns_of_copies(row, sets)}
@@ -184,9 +185,9 @@ class Bench:
 
     def _wrong(self, library: Library, row: Row, blocks: Sequence[Array], out: Array) -> str:
         """What is wrong about the result; it is written into memory that holds something else."""
-        gpu_peers.poison(out)
+        gpu_memory.poison(out)
         if not row.operation.into:  # what the pool gives next is poisoned too
-            gpu_peers.poisoned(self.space, row.out)
+            gpu_memory.poisoned(self.space, row.out)
         self.space.wait()
         prepared = library.prepare(row, blocks, out)
         result = prepared.call()
@@ -197,7 +198,7 @@ class Bench:
         half = Operand((max(1, row.nbytes // 2 // 4),), "float32")
         calls = [
             self.space.copy(
-                gpu_peers.poisoned(self.space, half), gpu_peers.random(self.space, half)
+                gpu_memory.poisoned(self.space, half), gpu_memory.random(self.space, half)
             )
             for _ in range(sets)
         ]
@@ -208,7 +209,7 @@ class Bench:
         flat = replace(row, operands=tuple(Operand(o.shape, o.dtype) for o in row.operands))
         calls: list[Call] = []
         for _ in range(sets):
-            blocks = [gpu_peers.random(self.space, operand) for operand in flat.operands]
+            blocks = [gpu_memory.random(self.space, operand) for operand in flat.operands]
             calls.append(gpu_peers.bound(flat, [self.space.tensor(x) for x in blocks], None))
         return Turns(calls, self._device_clock())
 

@@ -19,6 +19,7 @@ sys.path.append(str(Path(__file__).parents[1]))
 from benchmarks import __main__ as commands
 from benchmarks import (
     gpu,
+    gpu_memory,
     gpu_operations,
     gpu_peers,
     gpu_plans,
@@ -26,7 +27,7 @@ from benchmarks import (
     gpu_rows,
     gpu_timing,
 )
-from benchmarks.gpu_peers import Simulated
+from benchmarks.gpu_memory import Simulated
 from benchmarks.gpu_rows import Operand, Row
 from benchmarks.measure import Timing
 from tensorlayout.cuda.driver import Kernel
@@ -177,7 +178,7 @@ class TestTrouble:
         def full(*_):
             raise MemoryError("none is left")
 
-        monkeypatch.setattr(gpu_peers, "random", full)
+        monkeypatch.setattr(gpu_memory, "random", full)
         report = bench.all([named(self.ROW)])
         assert (report.left_out, report.measured) == ({self.ROW: "MemoryError: none is left"}, [])
 
@@ -434,10 +435,10 @@ class FakeCupy(FakeDevice):
 
 @needs_compiler
 def test_the_way_of_a_gpu(monkeypatch, tmp_path):
-    monkeypatch.setattr(gpu_peers.nvrtc, "architecture_for", lambda capability: capability)
-    monkeypatch.setattr(gpu_peers.nvrtc, "version", lambda: "13.0")
+    monkeypatch.setattr(gpu_memory.nvrtc, "architecture_for", lambda capability: capability)
+    monkeypatch.setattr(gpu_memory.nvrtc, "version", lambda: "13.0")
     cupy = FakeCupy()
-    space = gpu_peers.Gpu(cupy)
+    space = gpu_memory.Gpu(cupy)
     libraries = [gpu_peers.Ours(space), gpu_peers.ArrayLibrary(space)]
     paths = tmp_path / "a.json", tmp_path / "a.md"
     rows = [named("8 KB float32"), named("x + y, 8 KB float32"), named("x + y, 10 elements")]

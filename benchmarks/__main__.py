@@ -3,11 +3,14 @@
 ``python -m benchmarks functions``: every function in every layout, against NumPy.
 
 ``python -m benchmarks dispatch``: what a small call costs the host, on the CPU and on CUDA.
+
+``python -m benchmarks gpu``: ours against CuPy, PyTorch and JAX on an NVIDIA GPU.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -15,21 +18,25 @@ from typing import Any
 
 from tqdm import tqdm
 
-from benchmarks import cpu, dispatch, function_report, functions, report
+from benchmarks import cpu, dispatch, function_report, functions, gpu, report
 from benchmarks.measure import Timing, measure, rounds_within
 
 
 def main() -> None:
     """Time the rows and print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("what", choices=["cpu", "functions", "dispatch"])
+    parser.add_argument("what", choices=["cpu", "functions", "dispatch", "gpu"])
     parser.add_argument("--quick", action="store_true", help="fewer rows and rounds")
     parser.add_argument("--only", default="", metavar="TEXT", help="rows whose name holds TEXT")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all rounds as JSON")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table as Markdown")
+    of_gpu = parser.add_argument_group("gpu")
+    of_gpu.add_argument("--seconds", type=float, default=540, help="for all rows (default: 540)")
+    of_gpu.add_argument("--dry-run", action="store_true", help="list the rows and our kernels")
+    of_gpu.add_argument("--simulator", action="store_true", help="the harness alone, tiny rows")
     asked = parser.parse_args()
-    run = {"cpu": _cpu, "functions": _functions, "dispatch": _dispatch}[asked.what]
-    run(asked)
+    run = {"cpu": _cpu, "functions": _functions, "dispatch": _dispatch, "gpu": gpu.run}[asked.what]
+    sys.exit(run(asked))
 
 
 def _cpu(asked: argparse.Namespace) -> None:

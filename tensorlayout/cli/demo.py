@@ -61,7 +61,7 @@ def _pipeline(loaded: Sequence[Picture], device: str, folder: Path) -> list[Path
 
     from tensorlayout.cli import handover, pictures, pipeline, sheet
 
-    ledger = book.Ledger()
+    ledger = book.Ledger(device=device)
     print(book.head())
     tensors = pipeline.read(ledger, loaded, device)
     height, width = pipeline.common_size(loaded)
@@ -72,7 +72,8 @@ def _pipeline(loaded: Sequence[Picture], device: str, folder: Path) -> list[Path
     normalised = pipeline.viewable(ledger, pitched, values)
     mosaic = pipeline.mosaic(ledger, made)
     print()
-    print("\n".join(book.LEGEND), end="\n\n")
+    legend = book.LEGEND + (book.LEGEND_OF_KERNELS if device.startswith("cuda") else ())
+    print("\n".join(legend), end="\n\n")
     print("\n".join(handover.shared(nhwc, values)))
     print(f"\n{ledger.summary()}")
     return [

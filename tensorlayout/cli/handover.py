@@ -10,14 +10,7 @@ import numpy as np
 
 import tensorlayout as tl
 from tensorlayout.cli.errors import DifferenceError
-from tensorlayout.cli.ledger import Array
-
-
-def address(x: tl.Tensor) -> int:
-    """Where the first element is, as the array interfaces tell it."""
-    cuda = getattr(x, "__cuda_array_interface__", None) if x.device != "cpu" else None
-    interface = np.asarray(x).__array_interface__ if cuda is None else cuda
-    return int(interface["data"][0])
+from tensorlayout.cli.ledger import Array, address
 
 
 def shared(x: tl.Tensor, expected: Array) -> list[str]:
@@ -27,10 +20,17 @@ def shared(x: tl.Tensor, expected: Array) -> list[str]:
     """
     lines = [f"the normalised NHWC batch, {x.nbytes:,} bytes at {address(x):#x}, handed to others:"]
     if x.device == "cpu":
-        lines.append(_numpy(x, expected))
-    if importlib.util.find_spec("torch") is None:
-        return [*lines, "  PyTorch: not installed, not tried"]
-    return [*lines, _torch(x, expected)]
+        return [*lines, _numpy(x, expected), _torch(x, expected)]
+    if on_simulator(x):
+        return [*lines, "  nobody: no other library knows of the simulator's device memory"]
+    return [*lines, _cupy(x, expected), _torch(x, expected)]
+
+
+def on_simulator(x: tl.Tensor) -> bool:
+    """Whether the device memory of `x` is that of the CUDA simulator."""
+    from tensorlayout.cuda.driver import driver
+
+    return x.device.kind == "cuda" and driver().name == "simulator"
 
 
 def _numpy(x: tl.Tensor, expected: Array) -> str:
@@ -47,11 +47,22 @@ def _numpy(x: tl.Tensor, expected: Array) -> str:
     return f"  NumPy:   {place:#x}, no copy; strides {array.strides} bytes; what it writes is seen"
 
 
+def _cupy(x: tl.Tensor, expected: Array) -> str:
+    cupy: Any = importlib.import_module("cupy")  # without which there would be no such tensor
+    array = cupy.asarray(x)
+    _same("CuPy", address(x), array.data.ptr, cupy.asnumpy(array), expected)
+    return f"  CuPy:    {array.data.ptr:#x}, no copy; strides {array.strides} bytes"
+
+
 def _torch(x: tl.Tensor, expected: Array) -> str:
+    if importlib.util.find_spec("torch") is None:
+        return "  PyTorch: not installed, not tried"
     try:
         torch: Any = importlib.import_module("torch")
     except (ImportError, OSError):  # installed, but a library of its own is missing
         return "  PyTorch: cannot be imported, not tried"
+    if x.device.kind == "cuda" and not torch.cuda.is_available():
+        return "  PyTorch: sees no GPU, not tried"
     tensor = torch.from_dlpack(x)
     _same("PyTorch", address(x), tensor.data_ptr(), tensor.cpu().numpy(), expected)
     last = tensor.is_contiguous(memory_format=torch.channels_last)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import tensorlayout as tl
 from tensorlayout.cli.errors import DifferenceError
+
+if TYPE_CHECKING:
+    from tensorlayout.cuda.launch_log import Launched
 
 Array = np.ndarray[Any, Any]
 
@@ -21,6 +25,11 @@ LEGEND = (
     "  -W: W runs backwards; gaps: a part of something larger.",
     "kind: view, nothing moved; copy, moved; relayout, moved into another layout; compute.",
     "MB: written. GB/s: read and written. ms: as the host saw it.",
+)
+LEGEND_OF_KERNELS = (
+    "below a step: the kernels that it launched (x2: twice). On a GPU their time, of which that of",
+    "  the step is the sum. On the simulator, where time says nothing, the fewest 32-byte sectors",
+    "  that could have brought what was read and written, over those that did: 1.00 is best.",
 )
 
 
@@ -36,14 +45,19 @@ class Step:
     bytes_read: int
     bytes_written: int
     bytes_copied: int
-    seconds: float
+    seconds: float | None  # None where they would be the simulator's
+    kernels: Sequence[Launched] = ()
 
 
 @dataclass(slots=True)
 class Ledger:
-    """The steps so far; `announce` is called with each line of the table as it is known."""
+    """The steps so far; `announce` is called with each line of the table as it is known.
+
+    `device`: where the steps are done. On CUDA their kernels are written down too.
+    """
 
     announce: Callable[[str], None] = print
+    device: str = "cpu"
     steps: list[Step] = field(default_factory=list)
 
     def step(
@@ -63,16 +77,16 @@ class Ledger:
         the result, slot by slot, padding included. `view`: nothing may be moved. DifferenceError
         at the first difference.
         """
-        with tl.trace() as seen:
+        with _kernel_log(self.device) as kernels, tl.trace() as seen:
             start = time.perf_counter()
             result = call(*inputs)
             seconds = time.perf_counter() - start
-        step = _summed(title, dims, inputs, result, seen, seconds)
+        step = _summed(title, dims, inputs, result, seen, seconds, kernels)
         self.steps.append(step)
         self._check(title, result, expected, memory)
         if view or step.kind == "view":
             self._check_view(step, inputs, result)
-        self.announce(line(step))
+        self.announce("\n".join([line(step), *map(kernel_line, step.kernels)]))
         return result
 
     def view(
@@ -97,9 +111,11 @@ class Ledger:
         if step.kind != "view":
             msg = f"{place} must be a view, the trace says {step.kind}"
             raise DifferenceError(msg)
-        if result.device == "cpu" and not all(
-            np.may_share_memory(host(x), host(result)) for x in inputs
-        ):
+        if step.kernels:
+            names = ", ".join(each.kernel.symbol for each in step.kernels)
+            msg = f"{place}: the trace says view, but kernels were launched: {names}"
+            raise DifferenceError(msg)
+        if not all(_within(result, x) for x in inputs):
             msg = f"{place}: the trace says view, but the memory is not shared"
             raise DifferenceError(msg)
 
@@ -132,6 +148,37 @@ def _compare(place: str, what: str, found: Array, expected: Array) -> None:
         raise DifferenceError(msg)
 
 
+def address(x: tl.Tensor) -> int:
+    """Where the first element is, as the array interfaces tell it."""
+    on_host = np.asarray(x).__array_interface__ if x.device == "cpu" else None
+    interface = x.__cuda_array_interface__ if on_host is None else on_host
+    return int(interface["data"][0])
+
+
+def _within(part: tl.Tensor, whole: tl.Tensor) -> bool:
+    """Whether the memory of `part` lies inside that of `whole`."""
+    if part.size == 0:
+        return True
+    (first, last), (begin, end) = _extent(part), _extent(whole)
+    return part.device == whole.device and begin <= first and last <= end
+
+
+def _extent(x: tl.Tensor) -> tuple[int, int]:
+    """The addresses of the first element's byte in memory, and behind the last one's."""
+    steps = [(n - 1) * s for n, s in zip(x.shape, x.layout.strides, strict=True)]
+    back, ahead = sum(s for s in steps if s < 0), sum(s for s in steps if s > 0)
+    return address(x) + back * x.itemsize, address(x) + (ahead + 1) * x.itemsize
+
+
+def _kernel_log(device: str) -> AbstractContextManager[Sequence[Launched]]:
+    """What the block launches, if that is where kernels are."""
+    if not device.startswith("cuda"):
+        return nullcontext(())
+    from tensorlayout.cuda.launch_log import launch_log
+
+    return launch_log()
+
+
 def host(x: tl.Tensor) -> Array:
     """The elements as a NumPy array: the same memory on the CPU, a copy from elsewhere."""
     return np.asarray(x.to_device("cpu"))
@@ -151,6 +198,7 @@ def _summed(
     result: tl.Tensor,
     seen: tl.Trace,
     seconds: float,
+    kernels: Sequence[Launched],
 ) -> Step:
     before, after = dims.split() if " " in dims else ("", dims)
     kinds = {record.kind for record in seen}
@@ -163,8 +211,25 @@ def _summed(
         sum(record.bytes_read for record in seen),
         sum(record.bytes_written for record in seen),
         seen.bytes_copied,
-        sum(record.seconds for record in seen) if len(seen) else seconds,
+        _seconds(kernels, sum(record.seconds for record in seen) if len(seen) else seconds),
+        _by_name(kernels),
     )
+
+
+def _seconds(kernels: Sequence[Launched], on_host: float) -> float | None:
+    """What a step took: its kernels, or else what the host saw."""
+    if any(each.counts is not None for each in kernels):
+        return None
+    return sum(each.seconds or 0 for each in kernels) or on_host
+
+
+def _by_name(kernels: Sequence[Launched]) -> tuple[Launched, ...]:
+    """Those of one name and operation together, whatever their types and shapes."""
+    found: dict[tuple[str, str], Launched] = {}
+    for each in kernels:
+        key = each.kernel.name, each.kernel.operation
+        found[key] = found[key] + each if key in found else each
+    return tuple(found.values())
 
 
 def brief(layout: tl.Layout, letters: str) -> str:
@@ -204,6 +269,23 @@ def line(step: Step) -> str:
         arrow,
         step.kind,
         f"{step.bytes_written / 1e6:.2f}" if moved else "-",
-        f"{step.seconds * 1e3:.2f}",
+        f"{step.seconds * 1e3:.2f}" if step.seconds is not None else "-",
         f"{moved / step.seconds / 1e9:.1f}" if moved and step.seconds else "-",
     )
+
+
+def kernel_line(launched: Launched) -> str:
+    """The line of a kernel, below that of its step."""
+    kernel, counts = launched.kernel, launched.counts
+    times = f" x{launched.launches}" if launched.launches > 1 else ""
+    name = f"  {kernel.name} {kernel.operation}".rstrip() + times
+    if launched.seconds is not None:
+        return f"{name:<44}{launched.seconds * 1e6:.1f} us"
+    if counts is None:
+        return name
+    found = []
+    if counts.loads.accesses:
+        found.append(f"read {counts.sector_efficiency_read:.2f}")
+    if counts.stores.accesses:
+        found.append(f"written {counts.sector_efficiency_write:.2f}")
+    return f"{name:<44}sectors: {', '.join(found)}"

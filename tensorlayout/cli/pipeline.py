@@ -47,11 +47,14 @@ def middle(picture: Picture, height: int, width: int) -> tuple[slice, slice]:
 def _read_one(ledger: Ledger, picture: Picture, height: int, width: int, device: str) -> tl.Tensor:
     def over_bytes() -> tl.Tensor:
         layout = tl.Layout.row_major((picture.height, picture.width, 3))
-        return tl.from_storage(picture.octets, layout, dtype=tl.uint8).to_device(device)
+        return tl.from_storage(picture.octets, layout, dtype=tl.uint8)
 
     title = f"read {picture.name}"
     title = title if len(title) <= 28 else f"{title[:25]}..."
     x = ledger.view(title, "HWC", over_bytes, expected=picture.pixels)
+    if x.device != device:
+        to, pixels = f"to the device {device}", picture.pixels
+        x = ledger.step(to, "HWC HWC", lambda x: x.to_device(device), x, expected=pixels)
     if (height, width) == (picture.height, picture.width):
         return x
     part = middle(picture, height, width)

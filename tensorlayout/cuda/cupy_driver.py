@@ -107,9 +107,11 @@ class CupyLauncher:
         "_load",
         "_only",
         "_stream",
+        "kernel",
     )
 
-    def __init__(self, driver: CupyDriver, load: Callable[[], Any]) -> None:
+    def __init__(self, driver: CupyDriver, kernel: Kernel, load: Callable[[], Any]) -> None:
+        self.kernel = kernel  # which a log names
         self._block = driver.block
         self._counters = driver.counters
         self._cuda = driver.cuda
@@ -313,7 +315,7 @@ class CupyDriver:
         """The kernel, loaded on the current device. RuntimeError if it does not compile."""
         found = self._launchers.get(kernel)
         if found is None:
-            found = self.launcher_type(self, lambda: self._load(kernel))
+            found = self.launcher_type(self, kernel, lambda: self._load(kernel))
             self._launchers[kernel] = found
         return found
 

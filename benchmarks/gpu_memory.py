@@ -1,0 +1,167 @@
+"""Where the arrays of the benchmark are: on a GPU, or in the host's memory beside the simulator."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+import tensorlayout as tl
+from benchmarks.gpu_rows import Operand
+from benchmarks.measure import Call
+from tensorlayout.cuda import nvrtc
+
+Array = Any  # CuPy's, or NumPy's
+
+POISON = 0xCB  # bytes of memory that a result has not written
+_AT_ONCE = 1 << 22  # random numbers
+
+
+class Space(Protocol):
+    """Memory of one kind."""
+
+    @property
+    def xp(self) -> Any:
+        """The module of its arrays: CuPy or NumPy."""
+
+    @property
+    def l2(self) -> int:
+        """Bytes of the cache that all of the device shares."""
+
+    @property
+    def name(self) -> str:
+        """What the device is called."""
+
+    @property
+    def facts(self) -> Sequence[str]:
+        """Lines about the device."""
+
+    def free(self) -> int:
+        """Bytes that can be had."""
+
+    def wait(self) -> None:
+        """Until all that was enqueued is done."""
+
+    def copy(self, to: Array, from_: Array) -> Call:
+        """What copies all bytes of one array to another, as fast as the device can."""
+
+    def tensor(self, block: Array) -> tl.Tensor:
+        """Our view of an array."""
+
+    def array(self, x: tl.Tensor) -> Array:
+        """An array over, or of, our tensor."""
+
+    def release(self) -> None:
+        """Give back what pools keep."""
+
+
+class Gpu:
+    """The memory of a GPU, allocated by CuPy."""
+
+    def __init__(self, cupy: Any) -> None:
+        self.xp = cupy
+        runtime = cupy.cuda.runtime
+        properties = runtime.getDeviceProperties(runtime.getDevice())
+        self.l2 = int(properties["l2CacheSize"])
+        self.name = properties["name"].decode()
+        self.architecture = nvrtc.architecture_for(10 * properties["major"] + properties["minor"])
+        self.facts = [
+            f"{self.name}: {properties['multiProcessorCount']} multiprocessors,"
+            f" {properties['totalGlobalMem'] / 2**30:.0f} GB, L2 {self.l2 / 2**20:.0f} MB",
+            f"CUDA driver {runtime.driverGetVersion()}, runtime {runtime.runtimeGetVersion()},"
+            f" NVRTC {nvrtc.version()}",
+        ]
+
+    def free(self) -> int:
+        """Bytes that the device has, those that CuPy's pool keeps included."""
+        free: int = self.xp.cuda.runtime.memGetInfo()[0]
+        return free + int(self.xp.get_default_memory_pool().free_bytes())
+
+    def wait(self) -> None:
+        """Until the device is idle."""
+        self.xp.cuda.runtime.deviceSynchronize()
+
+    def copy(self, to: Array, from_: Array) -> Call:
+        """CUDA's own copy, on the stream that all libraries but JAX use."""
+        runtime = self.xp.cuda.runtime
+        kind = runtime.memcpyDeviceToDevice
+
+        def call() -> None:  # it keeps both arrays alive
+            runtime.memcpyAsync(to.data.ptr, from_.data.ptr, to.nbytes, kind, 0)
+
+        return call
+
+    def tensor(self, block: Array) -> tl.Tensor:
+        """The same memory."""
+        return tl.asarray(block, copy=False)
+
+    def array(self, x: tl.Tensor) -> Array:
+        """The same memory."""
+        return self.xp.asarray(x)
+
+    def release(self) -> None:
+        """Of CuPy and PyTorch; JAX keeps what it has."""
+        self.wait()
+        self.xp.get_default_memory_pool().free_all_blocks()
+        if "torch" in sys.modules:
+            sys.modules["torch"].cuda.empty_cache()
+
+
+class Simulated:
+    """The host's memory, and beside it that of the simulated device."""
+
+    xp: Any = np
+    l2 = 16 * 1024  # so small that small rows rotate
+    name = "simulator"
+    facts: tuple[str, ...] = ("The simulator: no figure of time means anything.",)
+
+    def free(self) -> int:
+        """As if there were a gigabyte."""
+        return 1 << 30
+
+    def wait(self) -> None:
+        """Launches are over when they return."""
+
+    def copy(self, to: Array, from_: Array) -> Call:
+        """NumPy's."""
+        return lambda: np.copyto(to, from_)
+
+    def tensor(self, block: Array) -> tl.Tensor:
+        """A copy on the simulated device."""
+        return tl.asarray(block).to_device("cuda")
+
+    def array(self, x: tl.Tensor) -> Array:
+        """A copy on the host."""
+        return np.asarray(x.to_device("cpu"))
+
+    def release(self) -> None:
+        """Nothing is kept."""
+
+
+def random(space: Space, operand: Operand) -> Array:
+    """Memory for an operand, filled at random: floats below 8, integers of all values."""
+    xp = space.xp
+    block = xp.empty(operand.block, operand.dtype)
+    flat = block.reshape(-1)
+    scale = {"uint8": 256, "bool": 2}.get(operand.dtype, 8)
+    for start in range(0, flat.size, _AT_ONCE):
+        part = flat[start : start + _AT_ONCE]
+        part[...] = (xp.random.random_sample(part.size) * scale).astype(
+            "uint8" if operand.dtype == "bool" else operand.dtype
+        )
+    return block
+
+
+def poisoned(space: Space, operand: Operand) -> Array:
+    """Memory for a result, which holds what no result holds."""
+    xp = space.xp
+    block = xp.empty(operand.block, operand.dtype)
+    poison(block)
+    return block
+
+
+def poison(block: Array) -> None:
+    """Overwrite all of it."""
+    block.view("uint8").fill(POISON)

@@ -1,0 +1,274 @@
+"""The libraries that take part on a GPU, and the memory that they share.
+
+Memory is CuPy's, and every library sees the same: no data is copied to set up a row. Without a GPU
+the harness runs on the simulator, with NumPy in the part of CuPy and PyTorch on the CPU; then the
+figures mean nothing, and all the rest is as on a GPU.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import Any, Protocol
+
+import numpy as np
+
+import tensorlayout as tl
+from benchmarks.gpu_memory import Array, Space
+from benchmarks.gpu_rows import Operand, Row
+from benchmarks.measure import Call
+from benchmarks.peers import OURS
+
+# ---- Libraries
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A row in a library: `call` computes, `array` gives what it returned as an array."""
+
+    call: Call
+    array: Callable[[Any], Array]
+
+
+class Library(Protocol):
+    """One library. `own_stream`: whether events on CUDA's default stream do not see its work."""
+
+    name: str
+    version: str
+    own_stream: bool
+
+    def prepare(self, row: Row, blocks: Sequence[Array], out: Array) -> Prepared:
+        """The row on this memory; `out` is the memory for the result."""
+
+    def wait(self, result: Any) -> None:
+        """Until a result is there, and all before it."""
+
+
+def _view(operand: Operand, x: Any, permute: Any, flip: Any, broadcast: Any) -> Any:
+    """The view that an operand is, by a library's functions."""
+    if operand.keep is not None:
+        x = x[..., : operand.keep]
+    if operand.axes is not None:
+        x = permute(x, operand.axes)
+    if operand.flipped:
+        x = flip(x, operand.flipped)
+    return x if operand.to is None else broadcast(x, operand.to)
+
+
+def viewed(xp: Any, operand: Operand, block: Array) -> Array:
+    """The view, for NumPy, CuPy and jax.numpy."""
+    return _view(operand, block, xp.transpose, xp.flip, xp.broadcast_to)
+
+
+class Ours:
+    """tensorlayout."""
+
+    name, version, own_stream = OURS, tl.__version__, False
+
+    def __init__(self, space: Space) -> None:
+        self._space = space
+
+    def prepare(self, row: Row, blocks: Sequence[Array], out: Array) -> Prepared:
+        """Views of tensors; where the result is a new tensor, the one before is freed first."""
+        tensors = [self._space.tensor(block) for block in blocks]
+        to = self._space.tensor(out) if row.operation.into else None
+        return Prepared(bound(row, tensors, to), self._space.array)
+
+    def wait(self, result: Any) -> None:
+        """Until the device is idle."""
+        self._space.wait()
+
+
+def bound(row: Row, blocks: Sequence[tl.Tensor], out: tl.Tensor | None) -> Call:
+    """Our call."""
+    operands = [
+        _view(operand, x, tl.permute_dims, lambda x, axes: tl.flip(x, axis=axes), tl.broadcast_to)
+        for operand, x in zip(row.operands, blocks, strict=True)
+    ]
+    function = row.operation.ours
+    if out is not None:
+        to = out if row.out.keep is None else out[..., : row.out.keep]
+        return lambda: function(to, *operands)
+    kept: list[Any] = [None]
+
+    def call() -> Any:
+        kept[0] = None
+        kept[0] = function(None, *operands)
+        return kept[0]
+
+    return call
+
+
+class ArrayLibrary:
+    """CuPy; or NumPy in its part."""
+
+    own_stream = False
+
+    def __init__(self, space: Space) -> None:
+        self._space = space
+        self.name, self.version = space.xp.__name__, space.xp.__version__
+
+    def prepare(self, row: Row, blocks: Sequence[Array], out: Array) -> Prepared:
+        """Views of the arrays."""
+        xp, function = self._space.xp, row.operation.array
+        operands = [viewed(xp, o, x) for o, x in zip(row.operands, blocks, strict=True)]
+        to = viewed(xp, row.out, out)
+        return Prepared(lambda: function(xp, to, *operands), lambda result: result)
+
+    def wait(self, result: Any) -> None:
+        """Until the device is idle."""
+        self._space.wait()
+
+
+class Torch:
+    """PyTorch."""
+
+    name, own_stream = "torch", False
+
+    def __init__(self, space: Space, torch: Any) -> None:
+        self._space, self._torch = space, torch
+        self._device = "cpu" if space.xp is np else "cuda"
+        self.version = torch.__version__
+
+    def prepare(self, row: Row, blocks: Sequence[Array], out: Array) -> Prepared:
+        """Views of the same memory; a flip is a function of its own, as there is no such view."""
+        torch, function = self._torch, row.operation.torch
+        operands = [self._seen(o, x) for o, x in zip(row.operands, blocks, strict=True)]
+        if any(operand.flipped for operand in row.operands):
+            (operand,), (x,) = row.operands, operands
+            return Prepared(lambda: torch.flip(x, operand.flipped), self._array)
+        to = self._seen(row.out, out)
+        return Prepared(lambda: function(torch, to, *operands), self._array)
+
+    def _seen(self, operand: Operand, block: Array) -> Any:
+        x = self._torch.as_tensor(block, device=self._device)
+        return _view(
+            operand, x, lambda x, axes: x.permute(axes), lambda x, _: x, lambda x, to: x.expand(to)
+        )
+
+    def _array(self, x: Any) -> Array:
+        return x.numpy() if self._device == "cpu" else self._space.xp.asarray(x)
+
+    def wait(self, result: Any) -> None:
+        """Until the device is idle."""
+        self._space.wait()
+
+
+class Jax:
+    """JAX: the row as one compiled function of the memory, views included."""
+
+    name, own_stream = "jax", True
+
+    def __init__(self, space: Space, jax: Any) -> None:
+        self._space, self._jax = space, jax
+        self.version = jax.__version__
+
+    def prepare(self, row: Row, blocks: Sequence[Array], out: Array) -> Prepared:
+        """`out` is not used: JAX allocates every result. Rows with padding get zeros as padding."""
+        jnp, function = self._jax.numpy, row.operation.jax
+        given = [self._given(block) for block in blocks]
+
+        def compute(*xs: Any) -> Any:
+            seen = [viewed(jnp, o, x) for o, x in zip(row.operands, xs, strict=True)]
+            result = function(jnp, *seen)
+            if row.out.keep is None:
+                return result
+            padding = [(0, 0)] * (len(row.out.block) - 1) + [(0, row.out.block[-1] - row.out.keep)]
+            return jnp.pad(result, padding)
+
+        compiled = self._jax.jit(compute)
+        kept: list[Any] = [None]
+
+        def call() -> Any:
+            kept[0] = None
+            kept[0] = compiled(*given)
+            return kept[0]
+
+        return Prepared(call, lambda x: self._array(row.out, x))
+
+    def _given(self, block: Array) -> Any:
+        if self._space.xp is np:
+            return self._jax.numpy.asarray(block)
+        return self._jax.dlpack.from_dlpack(block)
+
+    def _array(self, out: Operand, x: Any) -> Array:
+        x.block_until_ready()
+        found = np.asarray(x) if self._space.xp is np else self._space.xp.from_dlpack(x)
+        return found if out.keep is None else found[..., : out.keep]
+
+    def wait(self, result: Any) -> None:
+        """Until its stream is done with the last result."""
+        result.block_until_ready()
+
+
+def _imported(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except (ImportError, OSError):  # or a library of its own is missing
+        return None
+
+
+def libraries(space: Space) -> tuple[list[Library], list[str]]:
+    """Those that take part, ours first, and a line for each that does not."""
+    found: list[Library] = [Ours(space), ArrayLibrary(space)]
+    absent: list[str] = []
+    torch = _imported("torch")
+    if torch is None:
+        absent.append("PyTorch: not installed, left out")
+    elif space.xp is not np and not torch.cuda.is_available():
+        absent.append("PyTorch: sees no GPU, left out")
+    else:
+        found.append(Torch(space, torch))
+    # Or it would take three quarters of the memory when it starts.
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    jax = _imported("jax")
+    if jax is None:
+        absent.append("JAX: not installed, left out")
+    elif space.xp is not np and jax.default_backend() != "gpu":
+        absent.append("JAX: sees no GPU, left out")
+    else:
+        jax.config.update("jax_enable_x64", True)
+        found.append(Jax(space, jax))
+    return found, absent
+
+
+# ---- Whether results are right
+
+
+def difference(space: Space, row: Row, blocks: Sequence[Array], found: Array) -> str:
+    """What is wrong about a result, against CuPy (on small rows NumPy); "" if nothing is.
+
+    A part at a time, so that the reference takes little memory.
+    """
+    xp = space.xp
+    if tuple(found.shape) != row.out.shape:
+        return f"shape {tuple(found.shape)} instead of {row.out.shape}"
+    if str(found.dtype) != row.out.dtype:
+        return f"dtype {found.dtype} instead of {row.out.dtype}"
+    on_host = xp is not np and row.nbytes <= _CHECKED_BY_NUMPY
+    if on_host:
+        blocks, found, xp = [xp.asnumpy(x) for x in blocks], xp.asnumpy(found), np
+    views = [viewed(xp, o, x) for o, x in zip(row.operands, blocks, strict=True)]
+    parts = max(1, ceil(row.out.nbytes / _PART)) if views else 1
+    step = max(1, ceil(len(found) / parts))
+    wrong = 0
+    for start in range(0, len(found), step):
+        part = slice(start, start + step) if views else slice(None)
+        expected = row.operation.array(xp, None, *[x[part] for x in views])
+        wrong += int(_differ(xp, row, expected, found[part]).sum())
+    return f"{wrong} of {found.size} elements are wrong" if wrong else ""
+
+
+_CHECKED_BY_NUMPY = 1 << 20
+_PART = 1 << 28
+
+
+def _differ(xp: Any, row: Row, expected: Array, found: Array) -> Array:
+    if row.operation.exact:
+        return expected != found
+    # Libraries round exp differently, and may fuse a product and a sum.
+    near = 16 * float(np.finfo(row.out.dtype).eps)
+    return ~(xp.abs(expected - found) <= near * xp.abs(expected))

@@ -1,0 +1,224 @@
+"""The demo on CUDA: the kernels of each step, what they cost, and nothing copied in secret."""
+
+from __future__ import annotations
+
+import re
+import struct
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fake_cupy import Recorder, fake_cupy
+from simulated import forget, needs_compiler, simulator
+
+import tensorlayout as tl
+from tensorlayout.cli import handover, ledger, main
+from tensorlayout.cli.errors import DifferenceError
+from tensorlayout.cuda import launch_log as logs
+from tensorlayout.cuda import nvrtc
+from tensorlayout.cuda.cupy_driver import open_driver
+from tensorlayout.cuda.driver import Kernel
+from tensorlayout.cuda.missing import PLANS
+from tensorlayout.devices import available
+from tensorlayout.plan.reducing import ReducePlan
+
+
+@pytest.fixture(scope="module")
+def simulated():
+    with simulator(1):
+        yield
+
+
+@pytest.fixture
+def pixels(simulated):
+    values = np.arange(2 * 128 * 64 * 3, dtype=np.uint8).reshape(2, 128, 64, 3)
+    return values, tl.asarray(values).to_device("cuda")
+
+
+@needs_compiler
+class TestLedger:
+    def book(self):
+        lines = []
+        return ledger.Ledger(lines.append, "cuda"), lines
+
+    def test_a_computed_step_names_its_kernel_and_its_sectors(self, pixels):
+        values, x = pixels
+        book, lines = self.book()
+        nchw = np.moveaxis(values, 3, 1)
+        seen = tl.permute_dims(x, (0, 3, 1, 2))
+        book.step(
+            "to NCHW",
+            "NCHW NCHW",
+            lambda x: tl.to_layout(x, "NCHW"),
+            seen,
+            expected=nchw,
+            memory=nchw.ravel(),
+        )
+        step, kernel = lines[0].splitlines()
+        assert re.fullmatch(r"to NCHW +2x3x128x64 +NHWC -> NCHW +relayout +0\.05 +- +-", step)
+        assert re.fullmatch(r"  copy_tiles +sectors: read 1\.00, written 1\.00", kernel)
+
+    def test_launches_of_one_kernel_are_one_line(self, pixels):
+        values, x = pixels
+        book, lines = self.book()
+        twice = np.concatenate([values, values])
+        book.step("twice", "NHWC NHWC", lambda x: tl.concat([x, x]), x, expected=twice)
+        kernel = lines[0].splitlines()[1:]
+        assert kernel == [f"{'  copy_flat x2':<44}sectors: read 1.00, written 1.00"]
+
+    def test_a_view_launches_nothing(self, pixels):
+        values, x = pixels
+        book, lines = self.book()
+        book.view("part", "NHWC NHWC", lambda x: x[:, ::-1], x, expected=values[:, ::-1])
+        assert "\n" not in lines[0]
+
+    def test_a_launch_is_no_view(self, pixels):
+        values, x = pixels
+
+        def sneaks(x):
+            with tl.trace():  # which hides the copy from the ledger
+                tl.to_layout(x, "CHWN")
+            return x[:1]
+
+        with pytest.raises(DifferenceError, match="says view, but kernels were launched: copy_"):
+            self.book()[0].view("part", "NHWC NHWC", sneaks, x, expected=values[:1])
+
+    def test_memory_that_is_not_shared_is_no_view(self, pixels):
+        values, x = pixels
+        other = tl.asarray(values).to_device("cuda")
+        with pytest.raises(DifferenceError, match="the memory is not shared"):
+            self.book()[0].view("part", "NHWC NHWC", lambda x: other[:1], x, expected=values[:1])
+
+    def test_a_difference_is_found(self, pixels):
+        values, x = pixels
+        wrong = values.copy()
+        wrong[1, 2, 3, 0] += 1
+        with pytest.raises(DifferenceError, match=r"1 of 49152 elements, the first at \(1, 2, 3, "):
+            self.book()[0].step("same", "NHWC NHWC", lambda x: x + 0, x, expected=wrong)
+
+    def test_nobody_is_handed_simulated_memory(self, pixels):
+        _, x = pixels
+        assert handover.on_simulator(x)
+        assert "no other library knows" in handover.shared(x, np.zeros(1))[-1]
+
+
+@needs_compiler
+@pytest.mark.skipif(PLANS.get(ReducePlan) == "reductions", reason="reductions are not on CUDA yet")
+def test_the_demo_on_the_simulator(simulated, tmp_path, capsys):
+    cuda = both_demos(tmp_path, capsys)
+    for title, kernel in (
+        ("stack the batch", "copy_"),
+        ("NHWC to NCHW", "copy_tiles"),
+        ("rows at 256-byte pitch", "copy_"),
+        ("/ 255", "elementwise_"),
+    ):
+        assert re.search(rf"\n{title} .* - +-\n  {kernel}.* sectors: read \d", cuda)
+    assert "no other library knows" in cuda
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    monkeypatch.setenv("TENSORLAYOUT_CUDA_SIMULATOR", "0")
+    forget()
+    here = available()
+    yield [device for device in here if device.kind == "cuda"]
+    forget()
+
+
+@pytest.mark.gpu
+def test_the_demo_on_a_gpu(gpu, tmp_path, capsys):
+    if not gpu:
+        pytest.skip("no GPU")
+    cuda = both_demos(tmp_path, capsys)
+    assert re.search(r"\nNHWC to NCHW .* \d\.\d+ +\d+\.\d\n  copy_tiles +\d+\.\d us\n", cuda)
+    assert re.search(r"  CuPy:    0x[0-9a-f]+, no copy", cuda)
+
+
+def both_demos(tmp_path, capsys):
+    """What the demo on CUDA says, held against that on the CPU."""
+    on_cpu, on_cuda = tmp_path / "cpu", tmp_path / "cuda"
+    assert main(["demo", "--out", str(on_cpu)]) == 0
+    cpu = capsys.readouterr().out
+    assert main(["demo", "--device", "cuda", "--out", str(on_cuda)]) == 0
+    cuda = capsys.readouterr().out
+    for picture in ("mosaic.png", "normalised.png", "layouts.png"):
+        assert (on_cuda / picture).read_bytes() == (on_cpu / picture).read_bytes()
+    assert max(map(len, cuda.replace(str(on_cuda), "OUT").splitlines())) <= 100
+    # Every step of the CPU, and the two photographs moved; so many bytes more are copied, but for
+    # the two numbers that the pipeline compares on the host.
+    (steps, copied), (more_steps, more_copied) = map(_summary, (cpu, cuda))
+    assert more_steps == steps + 2
+    photographs = 448 * 400 * 3 + 427 * 640 * 3
+    assert 0 <= more_copied - copied - photographs <= 16
+    assert not re.search(r" view .*\n  ", cuda)  # views launch nothing
+    return cuda
+
+
+def _summary(said):
+    steps, copied = re.search(r"(\d+) steps, .*;\n([\d,]+) bytes copied", said).groups()
+    return int(steps), int(copied.replace(",", ""))
+
+
+# ---- The log, on a stand-in for CuPy
+
+
+@pytest.fixture
+def stand_in(monkeypatch):
+    recorder = Recorder()
+    cupy = fake_cupy(recorder)
+    cupy.cuda.get_elapsed_time = lambda start, stop: 2.0  # milliseconds
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    monkeypatch.setattr(nvrtc, "architecture_for", lambda capability: capability)
+    monkeypatch.setattr(nvrtc, "cubin_file", lambda *_: Path("/cache/kernel.cubin"))
+    opened = open_driver()
+    monkeypatch.setattr(logs, "driver", lambda: opened)
+    return opened, recorder
+
+
+A, B = Kernel("copy.cu", "copy_flat"), Kernel("fill.cu", "fill_flat")
+
+
+def words():
+    return bytearray(struct.pack("3q", 1, 2, 3))
+
+
+def test_log_names_and_times_kernels(stand_in):
+    driver, recorder = stand_in
+    a, b = driver.launcher(A), driver.launcher(B)
+    a(1, words())
+    with logs.launch_log() as log:
+        a(2, words())
+        b(1, words())
+        a(3, words())
+    a(4, words())
+    assert [(each.kernel, each.launches, each.seconds) for each in log] == [
+        (A, 2, 4e-3),
+        (B, 1, 2e-3),
+    ]
+    assert [grid[0] for _, grid, *_ in recorder.named("launch")] == [1, 2, 1, 3, 4]
+    assert len(recorder.named("wait")) == 3
+
+
+def test_logs_nest_and_other_threads_have_none(stand_in):
+    driver, _ = stand_in
+    a, b = driver.launcher(A), driver.launcher(B)
+    with logs.launch_log() as outer:
+        a(1, words())
+        with logs.launch_log() as inner:
+            b(1, words())
+        thread = threading.Thread(target=b, args=(1, words()))
+        thread.start()
+        thread.join()
+    assert [each.kernel for each in outer] == [A]
+    assert [each.kernel for each in inner] == [B]
+    assert driver.counters.launches == 3
+
+
+def test_outside_a_block_the_launchers_are_as_before(stand_in):
+    driver, _ = stand_in
+    plain = driver.launcher_type.__call__
+    with logs.launch_log():
+        assert driver.launcher_type.__call__ is not plain
+    assert driver.launcher_type.__call__ is plain

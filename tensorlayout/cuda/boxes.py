@@ -296,7 +296,7 @@ class Box:
 
     @cached_property
     def pitches(self) -> dict[int, tuple[int, ...]]:
-        """For each tile the strides of the box's axes in it, with as few bank conflicts as can be."""
+        """Strides of the box's axes in each tile, with as few bank conflicts as can be."""
         limit = next(room for room in ROOMS if room >= self.padded_bytes) - self._between
         share = limit / (self.padded_bytes - self._between)
         found = {}
@@ -358,8 +358,8 @@ def choose_box(nest: Nest) -> Box | None:
 # Sectors that a run may have, where the axes are long enough. Whole lines of 128 bytes.
 _RUNS = (4, 8, 10, 11, 12, 13, 14, 16, 24, 32, 64, 128, 256, 512, 1024)
 
-# And if several tiles have to fit.
-_SHORT_RUNS = (1, 2, 3)
+# Bytes of others, if several tiles have to fit.
+_SHORT_RUNS = (16, 32, 64, 96)
 
 
 def _candidates(nest: Nest) -> set[tuple[tuple[int, ...], tuple[int, ...]]]:
@@ -409,8 +409,9 @@ def _runs(nest: Nest, memory: int) -> list[int]:
         inside = others[0] % SECTOR if others else 0
     else:
         inside = gcd(SECTOR, alignment, *others) % SECTOR
-    lengths = _RUNS if len(nest.staged) == 1 else (*_SHORT_RUNS, *_RUNS)
-    runs = [(SECTOR * n - (SECTOR - inside if inside else 0)) // width for n in lengths]
+    runs = [(SECTOR * n - (SECTOR - inside if inside else 0)) // width for n in _RUNS]
+    if len(nest.staged) > 1:
+        runs = [*(nbytes // width for nbytes in _SHORT_RUNS), *runs]
     return [run for run in runs if 0 < run <= ROOMS[-1] // width]
 
 

@@ -20,6 +20,7 @@ from tensorlayout.cuda.launches import Launch, blocks_for, struct_type
 from tensorlayout.cuda.loops import SECTOR, WIDEST, Axis, Loop, loop_over
 from tensorlayout.cuda.padding_plan import PaddingStruct, Regions, padding_regions, padding_struct
 from tensorlayout.cuda.parameters import RANKS, index_type, rank_macro, walk, walk_type
+from tensorlayout.cuda.sectors import in_order_cost
 from tensorlayout.cuda.tiles import SideStruct, boxes_struct, boxes_type, in_order, side_struct
 from tensorlayout.layout import Layout
 
@@ -146,29 +147,16 @@ def _flat_cost(loop: Loop) -> float:
 
 def _in_order_cost(loop: Loop) -> float:
     """Sectors per element of a walk in the destination's order, from a few warps of it."""
-    count = loop.count
-    warps = min(8, -(-count // 32))
-    starts = sorted({(count - 1) * k // max(1, warps - 1) // 32 * 32 for k in range(warps)})
-    threads = [i for start in starts for i in range(start, min(start + 32, count))]
     return 2 * narrowness(loop.width) + sum(
-        _sectors(loop, memory, threads) * SECTOR / (len(threads) * loop.width)
+        in_order_cost(
+            [axis.size for axis in loop.axes],
+            [stride * loop.width for stride in loop.strides(memory)],
+            # The least aligned address that the plan is made for.
+            loop.firsts[memory] + loop.alignments[memory] % SECTOR,
+            loop.width,
+        )
         for memory in (WRITE, READ)
     )
-
-
-def _sectors(loop: Loop, memory: int, threads: list[int]) -> int:
-    """Sectors that threads touch, 32 of them at a time."""
-    # The least aligned address that the plan is made for.
-    base = loop.firsts[memory] + loop.alignments[memory] % SECTOR
-    axes = [(axis.size, axis.strides[memory] * loop.width) for axis in reversed(loop.axes)]
-    touched = set()
-    for thread in threads:
-        address, index = base, thread
-        for size, step in axes:
-            index, at = divmod(index, size)
-            address += at * step
-        touched.add((thread // 32, address // SECTOR))
-    return len(touched)
 
 
 # ---- Launches

@@ -85,8 +85,8 @@ def plan_elementwise(
     2. ``flat``: the result is one run; each operand runs with it, or is one value.
     3. ``rows``: the fastest dimension is contiguous in the result, and in each operand contiguous
        or of stride 0.
-    4. ``tiles``: operands in another order than the result's: boxes of them go through shared
-       memory.
+    4. ``tiles``: operands are in another order than the result's, or in rows that begin elsewhere
+       in sectors: boxes of them go through shared memory.
     5. ``strided``: everything else, in the result's order.
     """
     functor = plan.operation.name
@@ -180,11 +180,10 @@ def _cheapest(memories: Memories, walk: Walk, tuning: Tuning) -> tuple[str, Laun
     pack = walk.pack(memories.widest)
     if walk.has_rows and len(walk.sizes) == 1:
         return "flat", flat(memories, walk.sizes[0], pack, walk.steps, walk.firsts)
-    if walk.has_rows:
-        return "rows", strided(memories, walk, pack)
-    if (box := box_of(walk, memories, tuning)) is not None:
+    box = box_of(walk, memories, tuning) if pack == 1 else None
+    if box is not None:
         return "tiles", tiles(memories, walk, box)
-    return "strided", strided(memories, walk, 1)
+    return "rows" if walk.has_rows else "strided", strided(memories, walk, pack)
 
 
 def prepare_elementwise(

@@ -55,12 +55,7 @@ def box_of(walk: Walk, memories: Memories, tuning: Tuning) -> Box | None:
         return None
     tensors = [m for m in range(len(widths)) if widths[m]]  # the others are scalars
     sectors = {memory: _in_order_cost(walk, memory) for memory in tensors}
-    staged = tuple(
-        memory
-        for memory in tensors
-        if walk.strides[memory] != walk.strides[WRITE]
-        and sectors[memory] + _alone(walk, memory) > tuning.staged_from
-    )
+    staged = tuple([m for m in tensors if m and _is_staged(walk, m, sectors[m], tuning)])
     if not staged:
         return None
     box = choose_box(_nest(walk, memories, staged))
@@ -86,10 +81,15 @@ def _in_order_cost(walk: Walk, memory: int) -> float:
     return in_order_cost(walk.sizes, [s * width for s in strides], base, width)
 
 
-def _alone(walk: Walk, memory: int) -> float:
-    """What it costs a memory that its elements do not follow each other as the result's do."""
-    follows = walk.strides[memory][-1] in (0, 1)
-    return 0.0 if follows else narrowness(walk.itemsizes[memory])
+def _is_staged(walk: Walk, memory: int, sectors: float, tuning: Tuning) -> bool:
+    strides, width = walk.strides[memory], walk.itemsizes[memory]
+    if strides == walk.strides[WRITE]:
+        return False
+    if strides[-1] not in (0, 1):  # its elements do not follow each other as the result's do
+        return sectors + narrowness(width) > tuning.staged_from
+    # One row for all, say, stays in the caches.
+    distinct = prod([n for n, stride in zip(walk.sizes, strides, strict=True) if stride])
+    return distinct * width >= tuning.small_bytes and sectors > tuning.staged_from
 
 
 def _nest(walk: Walk, memories: Memories, staged: tuple[int, ...]) -> Nest:

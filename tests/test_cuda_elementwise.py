@@ -25,6 +25,7 @@ from tensorlayout.cuda.elementwise import (
     scalar_bytes,
 )
 from tensorlayout.cuda.elementwise_launches import FILE
+from tensorlayout.cuda.elementwise_tiles import TUNING
 from tensorlayout.cuda.host_compiler import shared_object
 from tensorlayout.cuda.simulator import checking, open_driver
 from tensorlayout.devices import Device
@@ -143,13 +144,13 @@ def padding_for(result):
     return None if bits is None else bits.tobytes()
 
 
-def run(device, name, *operands, shift=0):
+def run(device, name, *operands, shift=0, tuning=TUNING):
     """Plan and launch; the launch's plan and the result."""
     given = [o.spec if isinstance(o, Operand) else type(o) for o in operands]
     plan = operation(name).plan(*given)
     result = Result(device, plan.result, shift)
     alignments = [result.alignment, *[getattr(o, "alignment", ALIGNED) for o in operands]]
-    planned = plan_elementwise(plan, alignments, padding_for(plan.result))
+    planned = plan_elementwise(plan, alignments, padding_for(plan.result), tuning)
     places = [o.pointer if isinstance(o, Operand) else o for o in operands]
     prepare_elementwise(planned, device)(result.pointer, places)
     if planned.writes_padding or plan.result.layout.ndim <= 4:
@@ -157,11 +158,11 @@ def run(device, name, *operands, shift=0):
     return planned, result.array()
 
 
-def convert(device, operand, dtype, layout=None):
+def convert(device, operand, dtype, layout=None, tuning=TUNING):
     result = Result(device, spec(layout or operand.layout.form, dtype))
     alignments = [result.alignment, operand.alignment]
     padding = padding_for(result.spec)
-    planned = plan_conversion("astype", result.spec, operand.spec, alignments, padding)
+    planned = plan_conversion("astype", result.spec, operand.spec, alignments, padding, tuning)
     prepare_elementwise(planned, device)(result.pointer, [operand.pointer])
     if planned.writes_padding or result.spec.layout.ndim <= 4:
         result.check_padding()

@@ -64,13 +64,12 @@ def box_of(walk: Walk, memories: Memories, tuning: Tuning) -> Box | None:
     # elementwise_strided moves single elements, however narrow they are.
     before = sum([widths[m] * (sectors[m] + narrowness(widths[m])) for m in tensors])
     unit = box.sides[WRITE].unit // widths[WRITE]
-    after = 0.0
+    after = sum([widths[m] * tuning.through_tile for m in staged])
     for memory in tensors:
         if memory in box.sides:
-            cost = box.side_cost(memory) + (memory in staged) * tuning.through_tile
+            after += widths[memory] * box.side_cost(memory)
         else:
-            cost = sectors[memory] + narrowness(widths[memory] * unit)
-        after += widths[memory] * cost
+            after += widths[memory] * (sectors[memory] + narrowness(widths[memory] * unit))
     return box if after < before else None
 
 

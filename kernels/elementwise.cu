@@ -24,9 +24,8 @@
 // rows, once for each pack and mostly from a cache. Scalars are parameters.
 //
 // A result may be exactly where an operand is: a thread has read what it overwrites, and a block all
-// of its box, which is the operand's too. The padding of
-// the result is written by further blocks of the same launch (padding.cuh); that of operands is not
-// read.
+// of its box, which is the operand's too. The padding of the result is written by further blocks of
+// the same launch (padding.cuh); that of operands is not read.
 #include "operations.cuh"
 #include "padding.cuh"
 #include "tiles.cuh"
@@ -207,10 +206,6 @@ DEVICE void strided(const StridedElementwise<Rank, Index>& p) {
 
 // ---- Tiles --------------------------------------------------------------------------------------
 
-// Elements of the result that are written together: 4 bytes of the widest type. With more, the
-// lanes of a warp would be that many words apart in tiles of it, in the same banks.
-constexpr int PACK_OF_TILES = WIDEST < 4 ? 4 / WIDEST : 1;
-
 struct TiledElementwise {
     Memories memories;
     Boxes<OPERANDS + 1> boxes;
@@ -342,11 +337,13 @@ COMMON void tiles(const TiledElementwise& p, char* room) {
     }
 }
 
+// Packed: elements of the result are written together, as many as are 4 bytes of the widest type.
+// With more, the lanes of a warp would be that many words apart in tiles of it, in the same banks.
 template <bool Packed, int Room>
 DEVICE void tiles_in(const TiledElementwise& p) {
     SHARED(Bits<16>, room, Room / 16);
     if (padding_written(p.memories)) return;  // all threads of the block
-    tiles<Packed ? PACK_OF_TILES : 1>(p, reinterpret_cast<char*>(&room));
+    tiles<Packed && WIDEST < 4 ? 4 / WIDEST : 1>(p, reinterpret_cast<char*>(&room));
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------

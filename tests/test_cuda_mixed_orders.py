@@ -51,6 +51,7 @@ def planned(name, *operands, in_place=False):
 
 BIG, TALL = row_major((300, 400)), column_major((300, 400))
 IMAGES = (2, 3, 150, 150)
+PIXELS, PIXELS_IN_COLUMNS = row_major((120, 88, 4)), Layout.packed((120, 88, 4), (2, 0, 1))
 
 
 @pytest.mark.parametrize(
@@ -77,6 +78,10 @@ IMAGES = (2, 3, 150, 150)
         ("strided", [(BIG, "float32"), (Layout((300, 400), (800, 2)), "float32")]),
         # rows that begin elsewhere in sectors, on one side only
         ("tiles", [(row_major((300, 513)), "int8"), (Layout((300, 513), (1024, 1)), "int8")]),
+        # pixels that lie together, in rows and in columns: half a sector each
+        ("tiles", [(PIXELS, "float32"), (PIXELS_IN_COLUMNS, "float32")]),
+        # a whole sector each, so that tiles would win nothing
+        ("rows", [(PIXELS, "float64"), (PIXELS_IN_COLUMNS, "float64")]),
         # one row for all stays in the caches
         ("rows", [(row_major((300, 513)), "int8"), (row_major((513,)), "int8")]),
     ],

@@ -180,7 +180,7 @@ def _cheapest(memories: Memories, walk: Walk, tuning: Tuning) -> tuple[str, Laun
     pack = walk.pack(memories.widest)
     if walk.has_rows and len(walk.sizes) == 1:
         return "flat", flat(memories, walk.sizes[0], pack, walk.steps, walk.firsts)
-    box = box_of(walk, memories, tuning) if pack == 1 else None
+    box = box_of(walk, memories, pack, tuning)
     if box is not None:
         return "tiles", tiles(memories, walk, box)
     return "rows" if walk.has_rows else "strided", strided(memories, walk, pack)

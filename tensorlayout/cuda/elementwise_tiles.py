@@ -44,8 +44,10 @@ TUNING = Tuning()
 # ---- Which box, if any
 
 
-def box_of(walk: Walk, memories: Memories, tuning: Tuning) -> Box | None:
+def box_of(walk: Walk, memories: Memories, pack: int, tuning: Tuning) -> Box | None:
     """The box in which operands of other orders are staged; None if that is worth nothing.
+
+    `pack`: how many elements a thread would move at once without.
 
     An operand with the strides of the result never is, one that is where the result is among them:
     each thread reads such an element where it writes.
@@ -54,15 +56,14 @@ def box_of(walk: Walk, memories: Memories, tuning: Tuning) -> Box | None:
     if prod(walk.sizes) * max(widths) < tuning.small_bytes:
         return None
     tensors = [m for m in range(len(widths)) if widths[m]]  # the others are scalars
-    sectors = {memory: _in_order_cost(walk, memory) for memory in tensors}
+    sectors = {memory: _in_order_cost(walk, memory, pack) for memory in tensors}
     staged = tuple([m for m in tensors if m and _is_staged(walk, m, sectors[m], tuning)])
     if not staged:
         return None
     box = choose_box(_nest(walk, memories, staged))
     if box is None:
         return None
-    # elementwise_strided moves single elements, however narrow they are.
-    before = sum([widths[m] * (sectors[m] + narrowness(widths[m])) for m in tensors])
+    before = sum([widths[m] * (sectors[m] + narrowness(widths[m] * pack)) for m in tensors])
     unit = box.sides[WRITE].unit // widths[WRITE]
     after = sum([widths[m] * tuning.through_tile for m in staged])
     for memory in tensors:
@@ -73,11 +74,13 @@ def box_of(walk: Walk, memories: Memories, tuning: Tuning) -> Box | None:
     return box if after < before else None
 
 
-def _in_order_cost(walk: Walk, memory: int) -> float:
-    """Of the memory in `elementwise_strided`, but for the width of its accesses."""
-    width, strides = walk.itemsizes[memory], walk.strides[memory]
+def _in_order_cost(walk: Walk, memory: int, pack: int) -> float:
+    """Of the memory in the order of the result, but for the width of its accesses."""
+    width = walk.itemsizes[memory]
+    steps = [stride * width for stride in walk.strides[memory]]
     base = walk.firsts[memory] + walk.alignments[memory] % SECTOR
-    return in_order_cost(walk.sizes, [s * width for s in strides], base, width)
+    sizes = (*walk.sizes[:-1], walk.sizes[-1] // pack)
+    return in_order_cost(sizes, (*steps[:-1], steps[-1] * pack), base, width * pack)
 
 
 def _is_staged(walk: Walk, memory: int, sectors: float, tuning: Tuning) -> bool:
@@ -101,7 +104,7 @@ def _nest(walk: Walk, memories: Memories, staged: tuple[int, ...]) -> Nest:
         back = sum([(n - 1) * s for n, s in zip(sizes, strides, strict=True) if s < 0])
         alignments.append(gcd(alignment, first + back * width, SECTOR))
     beside = tuple(m for m in range(1, len(widths)) if widths[m] and m not in staged)
-    pack = max(1, 4 // memories.widest)  # PACK_OF_TILES of kernels/elementwise.cu
+    pack = max(1, 4 // memories.widest)  # as `tiles_in` of kernels/elementwise.cu
     return Nest(axes, widths, tuple(alignments), staged, beside, pack)
 
 

@@ -103,6 +103,15 @@ def test_conversions_into_another_order():
         assert plan.case == "tiles"
 
 
+def test_one_launch_covers_a_tebibyte():
+    square = row_major((2**20, 2**20)), column_major((2**20, 2**20))
+    images = row_major((2**12, 3, 2**14, 2**14)), nhwc((2**12, 3, 2**14, 2**14))
+    for first, second in (square, images):
+        plan = planned("add", (first, "int8"), (second, "int8"))
+        assert plan.case == "tiles"
+        assert plan.launch.grid < 2**31
+
+
 @needs_compiler
 def test_one_launch_and_one_allocation():
     with simulator() as driver:
@@ -140,6 +149,7 @@ PAIRS = [(x, y) for x in layouts.STRIDED for y in layouts.STRIDED if x.shape == 
                 *[("complex64",) * 2, ("uint8", "int16"), ("float32", "complex128")],
             ]
         ],
+        pytest.param("less", ("float16", "float16"), np.less, marks=pytest.mark.long),
     ],
 )
 def test_two_operands_in_every_pair_of_layouts(device, name, dtypes, function):

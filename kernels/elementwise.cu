@@ -7,21 +7,28 @@
 // elementwise_rows     The fastest dimension is contiguous in the result, and in each operand
 //                      contiguous or of stride 0: packs along the rows, a repeated operand read
 //                      once for each pack. Coalesced. Worst: rows shorter than a warp's packs.
+// elementwise_tiles    Boxes of up to three dimensions (tiles.cuh). Operands whose fastest dimension
+//                      is another than the result's are read along their own memory into tiles in
+//                      shared memory; then threads walk the result's memory, take those operands
+//                      from the tiles, and read all others where they write. Coalesced for all.
+//                      Worst: as copy_tiles; and tiles of several wide types, whose boxes are small.
 // elementwise_strided  Any strides, in the result's order, an element a thread at a time.
 //                      Coalesced as far as the fastest dimension is contiguous. Worst: an operand
 //                      whose fastest dimension is another: a sector of 32 bytes per element.
 //
-// Elements behind the last whole pack of a row, or of the run, have a thread each.
+// Elements behind the last whole pack of a row, or of the run, have a thread each; those of all rows
+// follow each other, behind the packs of all rows, so that few warps have both.
 //
 // At least 4 elements a thread, whose loads are all under way before the first is used. Bytes moved
 // per element: those of the result and of each operand once; of an operand that is repeated along
 // rows, once for each pack and mostly from a cache. Scalars are parameters.
 //
-// A result may be exactly where an operand is: a thread has read what it overwrites. The padding of
-// the result is written by further blocks of the same launch (padding.cuh); that of operands is not
-// read.
+// A result may be exactly where an operand is: a thread has read what it overwrites, and a block all
+// of its box, which is the operand's too. The padding of the result is written by further blocks of
+// the same launch (padding.cuh); that of operands is not read.
 #include "operations.cuh"
 #include "padding.cuh"
+#include "tiles.cuh"
 
 // What all kernels share is compiled once for the simulator, which has all of them in one file:
 // 1.9 s instead of 4.0 (2026-11, 2-core AMD EPYC (Zen 4), g++ 12.2).
@@ -143,13 +150,14 @@ DEVICE void flat(const FlatElementwise& p) {
 
 // ---- Rows, and any strides ----------------------------------------------------------------------
 
-// The fastest dimension of the walk counts threads of a row, which are packs at first and then
-// single elements; its strides are those of packs.
+// The fastest dimension of the walk counts the packs of a row, and its strides are those of packs.
 template <int Rank, class Index>
 struct StridedElementwise {
     Memories memories;
-    Index threads;
-    Index packs;  // of a row
+    Index threads;       // one for each pack, then one for each element behind the last of a row
+    Index pack_threads;  // those before
+    Index packs;         // of a row
+    Divisor<Index> rest; // elements of a row behind the last pack; 1 if none
     Walk<Rank, Index, OPERANDS + 1> walk;
 };
 
@@ -159,21 +167,21 @@ DEVICE int find(const StridedElementwise<Rank, Index>& p, Unsigned<Index> thread
                 Index (&at)[OPERANDS + 1]) {
     const bool inside = thread < static_cast<Unsigned<Index>>(p.threads);
     if (!inside) thread = 0;
-    p.walk.offsets(thread, at);
     if constexpr (Length > 1) {
-        int fastest = Rank - 1;
-        if constexpr (Rank == 0) fastest = static_cast<int>(p.walk.rank) - 1;
-        const auto& row = p.walk.size[fastest];
-        const Index beyond =
-            static_cast<Index>(thread - row.divide(thread) * row.divisor) - p.packs;
-        if (beyond >= 0) {  // single elements, for which the walk has taken steps of packs
-            at[0] -= beyond * (Length - 1);
+        if (thread >= static_cast<Unsigned<Index>>(p.pack_threads)) {
+            thread -= static_cast<Unsigned<Index>>(p.pack_threads);
+            const Unsigned<Index> row = p.rest.divide(thread);
+            p.walk.offsets(row * static_cast<Unsigned<Index>>(p.packs), at);
+            const Index ahead =
+                p.packs * Length + static_cast<Index>(thread - row * p.rest.divisor);
+            at[0] += ahead;
 #pragma unroll
             for (int n = 0; n < OPERANDS; ++n)
-                if (p.memories.step[n]) at[n + 1] -= beyond * (Length - 1);
+                if (p.memories.step[n]) at[n + 1] += ahead;
             return inside;
         }
     }
+    p.walk.offsets(thread, at);
     return inside ? Length : 0;
 }
 
@@ -196,12 +204,156 @@ DEVICE void strided(const StridedElementwise<Rank, Index>& p) {
     for (int k = 0; k < PACKS<Length>; ++k) operands[k].store_result(to[k], count[k]);
 }
 
+// ---- Tiles --------------------------------------------------------------------------------------
+
+struct TiledElementwise {
+    Memories memories;
+    Boxes<OPERANDS + 1> boxes;
+    int64_t stride[OPERANDS][3];  // of operands without a tile, along the dimensions of `write`
+    Side write, read[OPERANDS];
+    int32_t tile[OPERANDS];       // the byte of shared memory where the operand's begins; -1: none
+    int32_t narrow[OPERANDS];     // 1 if elements of less than 4 bytes are read one by one
+    int32_t shared[OPERANDS][3];  // strides in the tile along the dimensions of `write`
+};
+
+template <int Element, int Read>
+COMMON void stage(const TiledElementwise& p, int n, int64_t base, const uint32_t (&box)[3],
+                  char* room) {
+    auto* const tile = reinterpret_cast<Bits<Element>*>(room + p.tile[n]);
+    read_box<Element, Read>(p.read[n], base, box, p.memories.from[n], tile);
+}
+
+template <class T>
+DEVICE void stage_operand(const TiledElementwise& p, int n, int64_t base,
+                          const uint32_t (&box)[3], char* room) {
+    if constexpr (!is_same<T, Nothing>) {
+        if (p.tile[n] < 0) return;
+        if constexpr (sizeof(T) < 4) {
+            if (p.narrow[n]) stage<sizeof(T), sizeof(T)>(p, n, base, box, room);
+            else stage<sizeof(T), 4>(p, n, base, box, room);
+        } else {
+            stage<sizeof(T), sizeof(T)>(p, n, base, box, room);
+        }
+    }
+}
+
+// The place in the box of an element of a spot, along the dimensions of a side.
+DEVICE void indices_of(const Side& side, const Spot& spot, int j, uint32_t (&index)[3]) {
+    index[0] = spot.along + j;
+    index[1] = spot.row;
+    index[2] = spot.plane;
+    if (side.run == 1) return;
+    const uint32_t second = side.extent[0].divide(index[0]);
+    index[0] -= second * side.extent[0].divisor;
+    index[1] = second;
+    index[2] = spot.row;
+    if (side.run == 2) return;
+    index[2] = side.extent[1].divide(second);
+    index[1] -= index[2] * side.extent[1].divisor;
+}
+
+// A pack of an operand that has no tile. All threads of a warp come here together.
+template <class T, int Length>
+COMMON Pack<T, Length> fetch_beside(const TiledElementwise& p, int n, int64_t base,
+                                    const uint32_t (&index)[3], bool inside) {
+    Pack<T, Length> pack{};
+    if constexpr (!is_same<T, Nothing>) {
+        if (p.tile[n] >= 0) return pack;
+        const T* from = static_cast<const T*>(p.memories.from[n]);
+        T one;
+        if (from) {
+            from += base;
+#pragma unroll
+            for (int j = 0; j < 3; ++j) from += index[j] * p.stride[n][j];
+            if (Length > 1 && p.memories.step[n])
+                return load_if(inside, reinterpret_cast<const Pack<T, Length>*>(from));
+            one = load_if(inside, from);
+        } else {
+            one = scalar_as<T>(p.memories.scalar[n]);
+        }
+#pragma unroll
+        for (T& each : pack.at) each = one;
+    }
+    return pack;
+}
+
+// An element of an operand that has a tile; the rest keep theirs.
+template <class T>
+COMMON void take_staged(const TiledElementwise& p, int n, const uint32_t (&index)[3], bool inside,
+                        const char* room, T& element) {
+    if constexpr (!is_same<T, Nothing>) {
+        if (p.tile[n] < 0) return;
+        int32_t place = 0;
+#pragma unroll
+        for (int j = 0; j < 3; ++j) place += static_cast<int32_t>(index[j]) * p.shared[n][j];
+        element = load_shared_if(inside, reinterpret_cast<const T*>(room + p.tile[n]) + place);
+    }
+}
+
+template <int Length>
+COMMON void tiles(const TiledElementwise& p, char* room) {
+    uint32_t box[3];
+    int64_t base[OPERANDS + 1];
+    p.boxes.find(box, base);
+    stage_operand<First>(p, 0, base[1], box, room);
+    if constexpr (OPERANDS > 1) stage_operand<Second>(p, 1, base[2], box, room);
+    if constexpr (OPERANDS > 2) stage_operand<Third>(p, 2, base[3], box, room);
+    barrier();
+    using Word = Pack<RESULT, Length>;
+    RESULT* const to = static_cast<RESULT*>(p.memories.to);
+    const Visit write = visit(p.write, base[0], box);
+    for (uint32_t begin = 0; begin < write.total; begin += PACKS<Length> * THREADS) {
+        Operands<Length> operands[PACKS<Length>];
+        Spot spots[PACKS<Length>];
+#pragma unroll
+        for (int k = 0; k < PACKS<Length>; ++k) {
+            Operands<Length>& o = operands[k];
+            Spot& spot = spots[k];
+            spot = locate<Word, Length>(p.write, write, begin + k * THREADS + threadIdx.x, to);
+            uint32_t index[3];
+            indices_of(p.write, spot, 0, index);
+            o.x = fetch_beside<First, Length>(p, 0, base[1], index, spot.inside);
+            if constexpr (OPERANDS > 1)
+                o.y = fetch_beside<Second, Length>(p, 1, base[2], index, spot.inside);
+            if constexpr (OPERANDS > 2)
+                o.z = fetch_beside<Third, Length>(p, 2, base[3], index, spot.inside);
+        }
+#pragma unroll
+        for (int k = 0; k < PACKS<Length>; ++k) {
+            Operands<Length>& o = operands[k];
+            const bool inside = spots[k].inside;
+            Word result;
+#pragma unroll
+            for (int j = 0; j < Length; ++j) {
+                uint32_t index[3];
+                indices_of(p.write, spots[k], j, index);
+                take_staged(p, 0, index, inside, room, o.x.at[j]);
+                if constexpr (OPERANDS > 1) take_staged(p, 1, index, inside, room, o.y.at[j]);
+                if constexpr (OPERANDS > 2) take_staged(p, 2, index, inside, room, o.z.at[j]);
+                result.at[j] = apply(o.x.at[j], o.y.at[j], o.z.at[j]);
+            }
+            store_if(inside, reinterpret_cast<Word*>(to + spots[k].memory), result);
+        }
+    }
+}
+
+// Packed: elements of the result are written together, as many as are 4 bytes of the widest type.
+// With more, the lanes of a warp would be that many words apart in tiles of it, in the same banks.
+template <bool Packed, int Room>
+DEVICE void tiles_in(const TiledElementwise& p) {
+    SHARED(Bits<16>, room, Room / 16);
+    if (padding_written(p.memories)) return;  // all threads of the block
+    tiles<Packed && WIDEST < 4 ? 4 / WIDEST : 1>(p, reinterpret_cast<char*>(&room));
+}
+
 // ---- Kernels ------------------------------------------------------------------------------------
 // For a GPU the macros pick one; the simulator has all.
 
 #if !defined(TENSORLAYOUT_SIMULATOR)
 
-#if !defined(RANK)
+#if defined(ROOM)
+BLOCK_KERNEL(elementwise_tiles, TiledElementwise) { tiles_in<PACKED, ROOM>(p); }
+#elif !defined(RANK)
 KERNEL(elementwise_flat, FlatElementwise) { flat<PACK>(p); }
 #elif defined(PACK)
 KERNEL(elementwise_rows, StridedElementwise<RANK, INDEX>) { strided<RANK, INDEX, PACK>(p); }
@@ -229,6 +381,12 @@ KERNEL(elementwise_strided, StridedElementwise<RANK, INDEX>) { strided<RANK, IND
     }
 #define STRIDED_OF_RANKS(INDEX) \
     STRIDED(1, INDEX) STRIDED(2, INDEX) STRIDED(3, INDEX) STRIDED(4, INDEX) STRIDED(0, INDEX)
+
+#define TILES(PACKED, ROOM)                                                                   \
+    BLOCK_KERNEL(elementwise_tiles_##PACKED##_##ROOM, TiledElementwise) {                     \
+        tiles_in<PACKED, ROOM>(p);                                                            \
+    }
+TILES(0, 24576) TILES(0, 49152) TILES(1, 24576) TILES(1, 49152)
 
 FLAT(1) STRIDED_OF_RANKS(int32_t) STRIDED_OF_RANKS(int64_t)
 #if WIDEST == 1

@@ -18,13 +18,14 @@ import tensorlayout as tl
 from tensorlayout.cpu.memory import padding_bits
 from tensorlayout.cuda.driver import Counters
 from tensorlayout.cuda.elementwise import (
-    FILE,
     operands_to_copy,
     plan_conversion,
     plan_elementwise,
     prepare_elementwise,
     scalar_bytes,
 )
+from tensorlayout.cuda.elementwise_launches import FILE
+from tensorlayout.cuda.elementwise_tiles import TUNING
 from tensorlayout.cuda.host_compiler import shared_object
 from tensorlayout.cuda.simulator import checking, open_driver
 from tensorlayout.devices import Device
@@ -143,13 +144,13 @@ def padding_for(result):
     return None if bits is None else bits.tobytes()
 
 
-def run(device, name, *operands, shift=0):
+def run(device, name, *operands, shift=0, tuning=TUNING):
     """Plan and launch; the launch's plan and the result."""
     given = [o.spec if isinstance(o, Operand) else type(o) for o in operands]
     plan = operation(name).plan(*given)
     result = Result(device, plan.result, shift)
     alignments = [result.alignment, *[getattr(o, "alignment", ALIGNED) for o in operands]]
-    planned = plan_elementwise(plan, alignments, padding_for(plan.result))
+    planned = plan_elementwise(plan, alignments, padding_for(plan.result), tuning)
     places = [o.pointer if isinstance(o, Operand) else o for o in operands]
     prepare_elementwise(planned, device)(result.pointer, places)
     if planned.writes_padding or plan.result.layout.ndim <= 4:
@@ -157,11 +158,11 @@ def run(device, name, *operands, shift=0):
     return planned, result.array()
 
 
-def convert(device, operand, dtype, layout=None):
+def convert(device, operand, dtype, layout=None, tuning=TUNING):
     result = Result(device, spec(layout or operand.layout.form, dtype))
     alignments = [result.alignment, operand.alignment]
     padding = padding_for(result.spec)
-    planned = plan_conversion("astype", result.spec, operand.spec, alignments, padding)
+    planned = plan_conversion("astype", result.spec, operand.spec, alignments, padding, tuning)
     prepare_elementwise(planned, device)(result.pointer, [operand.pointer])
     if planned.writes_padding or result.spec.layout.ndim <= 4:
         result.check_padding()
@@ -389,6 +390,7 @@ def case_of(name, *operands, alignments=None):
 
 
 ROWS = Layout.row_major((64, 128))
+SMALL = Layout.row_major((64, 127))  # too small for tiles
 PITCHED = Layout.pitched((64, 100), 128, 4)
 WIDE = Layout((2, 3), (2**31 + 8, 1))
 
@@ -448,7 +450,7 @@ WIDE = Layout((2, 3), (2**31 + 8, 1))
         # orders that differ
         (
             "add",
-            [(ROWS, "float32"), (Layout.column_major((64, 128)), "float32")],
+            [(SMALL, "float32"), (Layout.column_major((64, 127)), "float32")],
             None,
             ("strided", "elementwise_strided_2_int32_t"),
         ),
@@ -705,13 +707,13 @@ def test_rows_of_512_bytes_are_coalesced(device, layout, other, dtype):
 
 
 @needs_compiler
-@pytest.mark.parametrize(("row", "activity"), [(517, 0.5), (4099, 0.85)])
-def test_the_last_elements_of_rows_take_one_access_more(device, row, activity):
+@pytest.mark.parametrize("row", [517, 1031, 4099])
+def test_the_last_elements_of_rows_leave_few_lanes_idle(device, row):
     layout = Layout((40, row), (row // 16 * 16 + 16, 1))
     counts = counted_in_place(device, layout, Layout((row,)), "int8")
     assert counts.sector_efficiency_read >= 0.9
     assert counts.sector_efficiency_write >= 0.9
-    assert counts.lane_activity >= activity
+    assert counts.lane_activity >= 0.9
 
 
 # ---- NVRTC

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cuda.loops import SECTOR, Axis, Loop
+from tensorlayout.cuda.loops import SECTOR, WIDEST, Axis, Loop
 
 # Bytes of shared memory that a box may take: with the first, eight blocks of 256 threads share a
 # multiprocessor of 228 KB; the second is all that a block gets without asking.
@@ -40,6 +40,7 @@ Numbers = np.ndarray[Any, np.dtype[np.int64]]
 # Boxes of about this many bytes have enough loads under way, and are small enough to have many.
 _LIKED_BYTES = 16 * 1024
 _LIKED_BLOCKS = 264  # two for each multiprocessor of a large GPU
+_NARROWEST = 4  # bytes of an access, where rows allow it
 _SHARED_BANKS = 128  # bytes that one wavefront brings
 _PADS = 160  # pitches to choose from
 
@@ -53,6 +54,45 @@ _LEAST_BUSY = 0.7
 # get whole warps where at least this part of the threads has an element.
 _SHARED_WARP = 0.05
 _WHOLE_WARPS = 0.93
+
+
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """Axes to be boxed, and the memories that are walked along them; the first one is written.
+
+    Attributes:
+        axes: from the slowest in the destination to the fastest; its strides are positive.
+        widths: for each memory bytes of an element.
+        alignments: for each memory the power of two, at most `SECTOR`, that divides the address of
+            its lowest slot.
+        staged: numbers of the memories that come through shared memory.
+        beside: numbers of others that are read where the destination is written.
+        pack: how many elements an access to the destination may have.
+
+    """
+
+    axes: tuple[Axis, ...]
+    widths: tuple[int, ...]
+    alignments: tuple[int, ...]
+    staged: tuple[int, ...]
+    beside: tuple[int, ...]
+    pack: int
+
+    def unit(self, memory: int) -> int:
+        """Bytes of an access, if rows allow it."""
+        width = self.widths[memory]
+        return self.pack * width if memory == WRITE else max(width, _NARROWEST)
+
+    @property
+    def staged_bytes(self) -> int:
+        """Of an element, in shared memory."""
+        return sum([self.widths[memory] for memory in self.staged])
+
+
+def nest_of_copy(loop: Loop) -> Nest:
+    """The nest of a loop over a destination and a source."""
+    pack = max(1, _NARROWEST // loop.width)
+    return Nest(loop.axes, (loop.width,) * 2, loop.alignments, (READ,), (), pack)
 
 
 @dataclass(frozen=True)
@@ -97,17 +137,17 @@ class Side:
 
 @dataclass(frozen=True)
 class Box:
-    """A box of a loop.
+    """A box of a nest.
 
     Attributes:
-        loop: what is boxed.
-        axes: numbers of the loop's axes in the box, at most three, the fastest of the destination
+        nest: what is boxed.
+        axes: numbers of the nest's axes in the box, at most three, the fastest of the destination
             first.
         extents: of the box along them.
 
     """
 
-    loop: Loop
+    nest: Nest
     axes: tuple[int, ...]
     extents: tuple[int, ...]
 
@@ -118,13 +158,20 @@ class Box:
 
     @property
     def padded_bytes(self) -> float:
-        """Bytes of shared memory, with room for a pitch without bank conflicts.
+        """Bytes of shared memory, with room for pitches without bank conflicts."""
+        return self._between + sum([self._padded_bytes(memory) for memory in self.nest.staged])
 
-        An odd pitch takes an element more; of elements narrower than a bank, up to three.
-        """
-        spare = 1 if self.loop.width >= 4 else 3
-        fastest = self.sides[READ].order[0]
-        return self.elements * (1 + spare / self.extents[fastest]) * self.loop.width
+    @property
+    def _between(self) -> int:
+        """Bytes that may be left free between tiles, each of which begins at a multiple of 16."""
+        return WIDEST * (len(self.nest.staged) - 1)
+
+    def _padded_bytes(self, memory: int) -> float:
+        """Of one tile: an odd pitch takes an element more; of narrow elements, up to three."""
+        width = self.nest.widths[memory]
+        spare = 1 if width >= 4 else 3
+        fastest = self.sides[memory].order[0]
+        return self.elements * (1 + spare / self.extents[fastest]) * width
 
     @property
     def counts(self) -> tuple[int, ...]:
@@ -135,20 +182,20 @@ class Box:
     @property
     def blocks(self) -> int:
         """How many boxes there are."""
-        others = [a.size for k, a in enumerate(self.loop.axes) if k not in self.axes]
+        others = [a.size for k, a in enumerate(self.nest.axes) if k not in self.axes]
         return prod(self.counts) * prod(others)
 
     @property
     def _members(self) -> list[Axis]:
-        return [self.loop.axes[k] for k in self.axes]
+        return [self.nest.axes[k] for k in self.axes]
 
     @cached_property
-    def sides(self) -> tuple[Side, Side]:
-        """How the destination and the source are walked."""
-        return self._side(WRITE), self._side(READ)
+    def sides(self) -> dict[int, Side]:
+        """How the destination and the staged memories are walked."""
+        return {memory: self._side(memory) for memory in (WRITE, *self.nest.staged)}
 
     def _side(self, memory: int) -> Side:
-        members, width = self._members, self.loop.width
+        members, width = self._members, self.nest.widths[memory]
         steps = [axis.strides[memory] for axis in members]
         order = tuple(sorted(range(len(members)), key=lambda k: (steps[k] == 0, abs(steps[k]))))
         if abs(steps[order[0]]) != 1:
@@ -164,8 +211,10 @@ class Box:
         step = abs(steps[order[run]]) * width if run < len(order) else 0
         grain = gcd(first_rows, step)
         inner, last = self.inner(order, run) * width, order[run - 1]
-        fits = gcd(grain, inner * self.extents[last], inner * members[last].size) % 4 == 0
-        unit = 4 if width < 4 and fits else width
+        unit = self.nest.unit(memory)
+        fits = gcd(grain, inner * self.extents[last], inner * members[last].size) % unit == 0
+        if not fits or (memory == WRITE and not self._fit_beside(order, run)):
+            unit = width
         sector = max(1, SECTOR // unit)
         if unit >= 4:
             slack = (SECTOR - grain) // unit
@@ -178,35 +227,55 @@ class Box:
             return shifted
         return Side(order, run, unit, grain)
 
+    def _fit_beside(self, order: Sequence[int], run: int) -> bool:
+        """Whether what is read beside the destination can be read in its packs."""
+        return all(self._fits_beside(memory, order, run) for memory in self.nest.beside)
+
+    def _fits_beside(self, memory: int, order: Sequence[int], run: int) -> bool:
+        steps = [self._members[k].strides for k in order[: run + 1]]
+        if not any(step[memory] for step in steps[:run]):
+            return True  # one value for the whole run
+        follows = all(step[memory] == step[WRITE] for step in steps[:run])
+        width = self.nest.widths[memory]
+        rows = steps[run][memory] * width if run < len(order) else 0
+        return (
+            follows and gcd(self._grain(memory, order, run), rows) % (self.nest.pack * width) == 0
+        )
+
     def inner(self, order: Sequence[int], run: int) -> int:
         """Elements of a run along all its axes but the last."""
         return prod([self.extents[k] for k in order[: run - 1]])
 
     def _grain(self, memory: int, order: Sequence[int], run: int) -> int:
         """What divides the addresses, in bytes, at which the first rows of planes begin."""
-        loop, members = self.loop, self._members
+        nest, members = self.nest, self._members
         within = {self.axes[k] for k in order[: run + 1]}
-        steps = [a.strides[memory] for k, a in enumerate(loop.axes) if k not in within]
+        steps = [a.strides[memory] for k, a in enumerate(nest.axes) if k not in within]
         for k in (order[run - 1], *order[run : run + 1]):
             step, extent, size = members[k].strides[memory], self.extents[k], members[k].size
             if extent < size:
                 steps.append(extent * step)
                 if step < 0:  # the first box, from the low end on, is the one that ends early
                     steps.append(size % extent * step)
-        return gcd(loop.alignments[memory], SECTOR, *[s * loop.width for s in steps])
+        width = nest.widths[memory]
+        return gcd(nest.alignments[memory], SECTOR, *[s * width for s in steps])
 
     def cost(self) -> float:
-        """Threads per element on both sides, and a little for boxes of an unusual size."""
-        sides = [self._side_cost(memory) for memory in (WRITE, READ)]
-        cost = sum(sides) + _WORSE_SIDE * (max(sides) - 1)
-        cost += 0.015 * abs(log2(self.elements * self.loop.width / _LIKED_BYTES))
+        """Bytes of threads per byte on all sides, and a little for boxes of an unusual size."""
+        memories = (WRITE, *self.nest.staged)
+        sides = [self.side_cost(memory) for memory in memories]
+        widths = [self.nest.widths[memory] for memory in memories]
+        mean = sum(widths) / len(widths)
+        cost = sum([side * width / mean for side, width in zip(sides, widths, strict=True)])
+        cost += _WORSE_SIDE * (max(sides) - 1)
+        cost += 0.015 * abs(log2(self.elements * self.nest.staged_bytes / _LIKED_BYTES))
         if self.blocks < _LIKED_BLOCKS:
             cost += 0.05 * log2(_LIKED_BLOCKS / self.blocks)
         return cost
 
-    def _side_cost(self, memory: int) -> float:
+    def side_cost(self, memory: int) -> float:
         """Bytes that threads could move, and sectors begun by rows, per byte of the box."""
-        side, width = self.sides[memory], self.loop.width
+        side, width = self.sides[memory], self.nest.widths[memory]
         step = abs(self._members[side.order[0]].strides[memory])
         if step != 1:
             return min(SECTOR, step * width) / width
@@ -226,16 +295,23 @@ class Box:
         return narrowness(side.unit) + split + (threads * side.unit + begun) / bytes_of_rows
 
     @cached_property
-    def pitches(self) -> tuple[int, ...]:
-        """The strides of the box's axes in shared memory, with as few bank conflicts as can be."""
-        room = next(room for room in ROOMS if room >= self.padded_bytes) // self.loop.width
-        pitches = [p for side in self.sides[::-1] for p in self._pitched(side.order)]
-        return fewest_conflicts(self, [p for p in pitches if self._reach(p) <= room])
+    def pitches(self) -> dict[int, tuple[int, ...]]:
+        """Strides of the box's axes in each tile, with as few bank conflicts as can be."""
+        limit = next(room for room in ROOMS if room >= self.padded_bytes) - self._between
+        share = limit / (self.padded_bytes - self._between)
+        found = {}
+        for memory in self.nest.staged:
+            room = share * self._padded_bytes(memory) // self.nest.widths[memory]
+            sides = (self.sides[memory], self.sides[WRITE])
+            pitches = [p for side in sides for p in self._pitched(side.order, memory)]
+            fitting = [p for p in pitches if self._reach(p) <= room]
+            found[memory] = fewest_conflicts(self, memory, fitting)
+        return found
 
-    def _pitched(self, order: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    def _pitched(self, order: Sequence[int], memory: int) -> Iterator[tuple[int, ...]]:
         """Strides in this order, with elements left free behind the first axis and the second."""
         sizes = [self.extents[k] for k in order] + [1, 1]
-        most = _SHARED_BANKS // self.loop.width
+        most = _SHARED_BANKS // self.nest.widths[memory]
         inner = range(most) if sizes[1] > 1 else range(1)
         outer = range(most) if sizes[2] > 1 else range(1)
         for pads in sorted(product(inner, outer), key=sum)[:_PADS]:
@@ -251,9 +327,19 @@ class Box:
         return 1 + sum((n - 1) * p for n, p in zip(self.extents, pitches, strict=True))
 
     @property
+    def tiles(self) -> dict[int, int]:
+        """For each staged memory the byte of shared memory at which its tile begins."""
+        found, end = {}, 0
+        for memory, pitches in self.pitches.items():
+            found[memory] = end
+            end += _rounded_up(self._reach(pitches) * self.nest.widths[memory], WIDEST)
+        return found
+
+    @property
     def room(self) -> int:
         """The bytes of shared memory that a block takes, one of `ROOMS`."""
-        taken = self._reach(self.pitches) * self.loop.width
+        last, begin = [*self.tiles.items()][-1]
+        taken = begin + self._reach(self.pitches[last]) * self.nest.widths[last]
         return next(room for room in ROOMS if room >= taken)
 
 
@@ -262,60 +348,80 @@ def narrowness(unit: int) -> float:
     return 0.1 * (4 / unit - 1) if unit < 4 else 0.0
 
 
-def choose_box(loop: Loop) -> Box:
-    """The box of the least cost, among those with long runs in both memories."""
-    boxes = [Box(loop, *found) for found in _candidates(loop)]
+def choose_box(nest: Nest) -> Box | None:
+    """The box of the least cost, among those with long runs in all memories; None if none fits."""
+    boxes = [Box(nest, *found) for found in _candidates(nest)]
     fitting = [box for box in boxes if box.padded_bytes <= ROOMS[-1]]
-    return min(fitting, key=lambda box: (box.cost(), box.extents))
+    return min(fitting, key=lambda box: (box.cost(), box.extents), default=None)
 
 
 # Sectors that a run may have, where the axes are long enough. Whole lines of 128 bytes.
 _RUNS = (4, 8, 10, 11, 12, 13, 14, 16, 24, 32, 64, 128, 256, 512, 1024)
 
+# Bytes of others, if several tiles have to fit.
+_SHORT_RUNS = (16, 32, 64, 96)
 
-def _candidates(loop: Loop) -> set[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Axes and extents of boxes to look at; the smallest one always fits."""
-    write_order = range(len(loop.axes) - 1, -1, -1)
-    moving = [k for k in write_order if loop.axes[k].strides[READ]]
-    read_order = sorted(moving, key=lambda k: abs(loop.axes[k].strides[READ]))
+
+def _candidates(nest: Nest) -> set[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Axes and extents of boxes to look at; of a single tile, the smallest one always fits."""
+    write_order = range(len(nest.axes) - 1, -1, -1)
+    read_orders = [_order(nest, memory, write_order) for memory in nest.staged]
     found = set()
-    for write_run, read_run in product(_runs(loop, WRITE), _runs(loop, READ)):
+    for write_run, read_runs in product(_runs(nest, WRITE), _runs_together(nest)):
         extents: dict[int, int] = {}
-        _grow(extents, loop, read_order, read_run)
-        _grow(extents, loop, write_order, write_run)
+        for read_order, read_run in zip(read_orders, read_runs, strict=True):
+            _grow(extents, nest, read_order, read_run)
+        _grow(extents, nest, write_order, write_run)
         axes = tuple(sorted(extents, reverse=True))
         for some in (
             [extents[k] for k in axes],
-            [_evened(loop.axes[k].size, extents[k]) for k in axes],
+            [_evened(nest.axes[k].size, extents[k]) for k in axes],
         ):
-            if prod(some) * loop.width < ROOMS[-1]:
+            if prod(some) * nest.staged_bytes < ROOMS[-1]:
                 found.add((axes, tuple(some)))
     return found
+
+
+def _order(nest: Nest, memory: int, axes: Sequence[int]) -> list[int]:
+    """The axes along which a memory moves, its fastest first."""
+    moving = [k for k in axes if nest.axes[k].strides[memory]]
+    return sorted(moving, key=lambda k: abs(nest.axes[k].strides[memory]))
+
+
+def _runs_together(nest: Nest) -> list[tuple[int, ...]]:
+    """Lengths of runs of all staged memories, of about as many bytes."""
+    each = [_runs(nest, memory) for memory in nest.staged]
+    return [
+        tuple([runs[min(k, len(runs) - 1)] for runs in each]) for k in range(max(map(len, each)))
+    ]
 
 
 def _rounded_up(number: int, step: int) -> int:
     return -(-number // step) * step
 
 
-def _runs(loop: Loop, memory: int) -> list[int]:
+def _runs(nest: Nest, memory: int) -> list[int]:
     """Lengths of runs, in elements, for which rows have few idle threads."""
-    steps = [abs(a.strides[memory]) * loop.width for a in loop.axes if a.strides[memory]]
-    _, *others = sorted(steps or [loop.width])
-    if loop.width < 4 and gcd(4, loop.alignments[memory], *others) < 4:
+    width, alignment = nest.widths[memory], nest.alignments[memory]
+    steps = [abs(a.strides[memory]) * width for a in nest.axes if a.strides[memory]]
+    _, *others = sorted(steps or [width])
+    if width < 4 and gcd(4, alignment, *others) < 4:
         inside = others[0] % SECTOR if others else 0
     else:
-        inside = gcd(SECTOR, loop.alignments[memory], *others) % SECTOR
-    runs = [(SECTOR * n - (SECTOR - inside if inside else 0)) // loop.width for n in _RUNS]
-    return [run for run in runs if run <= ROOMS[-1] // loop.width]
+        inside = gcd(SECTOR, alignment, *others) % SECTOR
+    runs = [(SECTOR * n - (SECTOR - inside if inside else 0)) // width for n in _RUNS]
+    if len(nest.staged) > 1:
+        runs = [*(nbytes // width for nbytes in _SHORT_RUNS), *runs]
+    return [run for run in runs if 0 < run <= ROOMS[-1] // width]
 
 
-def _grow(extents: dict[int, int], loop: Loop, order: Sequence[int], run: int) -> None:
+def _grow(extents: dict[int, int], nest: Nest, order: Sequence[int], run: int) -> None:
     """Lengthen the run along `order` to about `run` elements; no box has more than three axes."""
     done = 1
     for k in order:
         if k not in extents and len(extents) == 3:
             return
-        size = loop.axes[k].size
+        size = nest.axes[k].size
         extents[k] = max(extents.get(k, 1), min(size, -(-run // done)))
         done *= extents[k]
         if extents[k] < size or done >= run:
@@ -330,14 +436,15 @@ def _evened(size: int, extent: int) -> int:
     return min(extent, -(-even // grain) * grain)
 
 
-def fewest_conflicts(box: Box, pitches: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """The pitches that take the fewest wavefronts in shared memory, the first of them."""
-    lanes = min(32, _SHARED_BANKS // box.loop.width)
-    indices = np.concatenate([_indices(box, memory, lanes) for memory in (WRITE, READ)])
+def fewest_conflicts(box: Box, memory: int, pitches: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """The pitches of a tile that take the fewest wavefronts in shared memory, the first of them."""
+    width = box.nest.widths[memory]
+    lanes = min(32, _SHARED_BANKS // width)
+    indices = np.concatenate([_indices(box, walked, lanes) for walked in (WRITE, memory)])
     best, fewest = pitches[0], len(indices) * lanes
     for start in range(0, len(pitches), 16):
         some = pitches[start : start + 16]
-        wavefronts = _wavefronts(indices, np.asarray(some), box.loop.width)
+        wavefronts = _wavefronts(indices, np.asarray(some), width)
         if wavefronts.min() < fewest:
             best, fewest = some[int(wavefronts.argmin())], int(wavefronts.min())
         if fewest == len(indices):
@@ -367,7 +474,7 @@ def _indices(box: Box, memory: int, lanes: int) -> Numbers:
     """What some warps touch in shared memory, `lanes` at a time: (accesses, axes, lanes)."""
     side, extents = box.sides[memory], box.extents
     order, run = side.order, side.run
-    per = side.unit // box.loop.width
+    per = side.unit // box.nest.widths[memory]
     length = prod([extents[k] for k in order[:run]]) // per
     given = side.row(length)
     rows = extents[order[run]] if run < len(order) else 1

@@ -13,22 +13,15 @@ from itertools import product
 from math import gcd
 from typing import Any
 
-from tensorlayout.cuda.boxes import READ, ROOMS, WRITE, Box, choose_box, narrowness
+from tensorlayout.cuda.boxes import READ, ROOMS, WRITE, Box, choose_box, narrowness, nest_of_copy
 from tensorlayout.cuda.driver import Kernel
 from tensorlayout.cuda.fill_plan import FillPlan, plan_fill, plan_padding
 from tensorlayout.cuda.launches import Launch, blocks_for, struct_type
 from tensorlayout.cuda.loops import SECTOR, WIDEST, Axis, Loop, loop_over
 from tensorlayout.cuda.padding_plan import PaddingStruct, Regions, padding_regions, padding_struct
-from tensorlayout.cuda.parameters import (
-    MAX_RANK,
-    RANKS,
-    Divisor32,
-    divisor32,
-    index_type,
-    rank_macro,
-    walk,
-    walk_type,
-)
+from tensorlayout.cuda.parameters import RANKS, index_type, rank_macro, walk, walk_type
+from tensorlayout.cuda.sectors import in_order_cost
+from tensorlayout.cuda.tiles import SideStruct, boxes_struct, boxes_type, in_order, side_struct
 from tensorlayout.layout import Layout
 
 FILE = "copy.cu"
@@ -116,9 +109,9 @@ def _cheapest(loop: Loop, itemsize: int, padding: _Padding, tuning: Tuning) -> t
     # Nothing is to be won by tiles where both sides are as good as contiguous.
     large = loop.count * loop.width >= tuning.small_bytes
     if repeated is None and large and cost > 2 + tuning.through_tile:
-        box = choose_box(loop)
-        if box.cost() + tuning.through_tile < cost:
-            return "tiles", _tiles(box, padding)
+        box = choose_box(nest_of_copy(loop))
+        if box is not None and box.cost() + tuning.through_tile < cost:
+            return "tiles", _tiles(loop, box, padding)
     if one_run:
         return "flat", _flat(loop, padding)
     if repeated is not None:
@@ -154,29 +147,16 @@ def _flat_cost(loop: Loop) -> float:
 
 def _in_order_cost(loop: Loop) -> float:
     """Sectors per element of a walk in the destination's order, from a few warps of it."""
-    count = loop.count
-    warps = min(8, -(-count // 32))
-    starts = sorted({(count - 1) * k // max(1, warps - 1) // 32 * 32 for k in range(warps)})
-    threads = [i for start in starts for i in range(start, min(start + 32, count))]
     return 2 * narrowness(loop.width) + sum(
-        _sectors(loop, memory, threads) * SECTOR / (len(threads) * loop.width)
+        in_order_cost(
+            [axis.size for axis in loop.axes],
+            [stride * loop.width for stride in loop.strides(memory)],
+            # The least aligned address that the plan is made for.
+            loop.firsts[memory] + loop.alignments[memory] % SECTOR,
+            loop.width,
+        )
         for memory in (WRITE, READ)
     )
-
-
-def _sectors(loop: Loop, memory: int, threads: list[int]) -> int:
-    """Sectors that threads touch, 32 of them at a time."""
-    # The least aligned address that the plan is made for.
-    base = loop.firsts[memory] + loop.alignments[memory] % SECTOR
-    axes = [(axis.size, axis.strides[memory] * loop.width) for axis in reversed(loop.axes)]
-    touched = set()
-    for thread in threads:
-        address, index = base, thread
-        for size, step in axes:
-            index, at = divmod(index, size)
-            address += at * step
-        touched.add((thread // 32, address // SECTOR))
-    return len(touched)
 
 
 # ---- Launches
@@ -205,49 +185,15 @@ def _strided(loop: Loop, width: int, padding: _Padding) -> Launch:
     return Launch(kernel, blocks + more, bytes(made), loop.firsts)
 
 
-def _tiles(box: Box, padding: _Padding) -> Launch:
-    loop = box.loop
+def _tiles(loop: Loop, box: Box, padding: _Padding) -> Launch:
     padded, more = padding_struct(*padding, box.blocks)
-    made = TiledCopyStruct(padding=padded)
-    made.write, made.read = _side(box, WRITE), _side(box, READ)
-    members = [loop.axes[k] for k in box.axes]
-    missing = 3 - len(members)
-    made.size[:] = [axis.size for axis in members] + [1] * missing
-    made.extent[:] = [*box.extents, *[1] * missing]
-    made.boxes[:] = [divisor32(n) for n in (*box.counts, *[1] * missing)]
-    for memory in (WRITE, READ):
-        made.step[memory][: len(members)] = [axis.strides[memory] for axis in members]
-    outer = [axis for k, axis in enumerate(loop.axes) if k not in box.axes][::-1]
-    made.outer_rank = len(outer)
-    for d, axis in enumerate(outer):
-        made.outer_size[d] = divisor32(axis.size)
-        for memory in (WRITE, READ):
-            made.outer[memory][d] = axis.strides[memory]
-    write, read = box.sides
+    made = TiledCopyStruct(padding=padded, boxes=boxes_struct(box))
+    made.write, made.read = side_struct(box, WRITE), side_struct(box, READ)
+    for side in (made.write, made.read):
+        side.shared[:] = in_order(side, box.pitches[READ])
+    write, read = box.sides[WRITE], box.sides[READ]
     kernel = _tiles_kernel(loop.width, read.unit, write.unit, box.room)
     return Launch(kernel, box.blocks + more, bytes(made), loop.firsts)
-
-
-def _side(box: Box, memory: int) -> SideStruct:
-    side = box.sides[memory]
-    made = SideStruct(run=side.run, single=side.single, sector=side.sector, slack=side.slack)
-    order = [*side.order, *range(len(side.order), 3)]
-    extents = [*box.extents, 1, 1]
-    steps = [box.loop.axes[k].strides[memory] for k in box.axes] + [0, 0]
-    pitches = [*box.pitches, 0, 0]
-    made.dimension[:] = order
-    made.stride[:] = [steps[k] for k in order]
-    made.shared[:] = [pitches[k] for k in order]
-    made.extent[:] = [divisor32(extents[k]) for k in order[:2]]
-    last = order[side.run - 1]
-    inner = box.inner(order, side.run) * box.loop.width
-    rest = box.loop.axes[box.axes[last]].size % extents[last]
-    lengths = [inner * n // side.unit for n in (extents[last], rest or extents[last])]
-    rows = extents[order[side.run]] if side.run < 3 else 1
-    made.rows = divisor32(rows)
-    made.row[:] = [divisor32(side.row(n)) for n in lengths]
-    made.plane[:] = [divisor32(side.plane(rows, n)) for n in lengths]
-    return made
 
 
 def kernels() -> tuple[Kernel, ...]:
@@ -300,24 +246,6 @@ def strided_type(rank: int, index: str) -> Any:
     )
 
 
-class SideStruct(ctypes.Structure):
-    """``Side`` of kernels/copy.cu."""
-
-    _fields_ = (
-        ("stride", ctypes.c_int64 * 3),
-        ("extent", Divisor32 * 2),
-        ("rows", Divisor32),
-        ("row", Divisor32 * 2),
-        ("plane", Divisor32 * 2),
-        ("shared", ctypes.c_int32 * 3),
-        ("dimension", ctypes.c_int32 * 3),
-        ("run", ctypes.c_int32),
-        ("single", ctypes.c_int32),
-        ("sector", ctypes.c_int32),
-        ("slack", ctypes.c_int32),
-    )
-
-
 class TiledCopyStruct(ctypes.Structure):
     """``TiledCopy`` of kernels/copy.cu."""
 
@@ -327,11 +255,5 @@ class TiledCopyStruct(ctypes.Structure):
         ("padding", PaddingStruct),
         ("write", SideStruct),
         ("read", SideStruct),
-        ("size", ctypes.c_int64 * 3),
-        ("step", (ctypes.c_int64 * 3) * 2),
-        ("outer", (ctypes.c_int64 * MAX_RANK) * 2),
-        ("outer_size", Divisor32 * MAX_RANK),
-        ("boxes", Divisor32 * 3),
-        ("extent", ctypes.c_int32 * 3),
-        ("outer_rank", ctypes.c_int32),
+        ("boxes", boxes_type(2)),
     )

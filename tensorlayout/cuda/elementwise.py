@@ -5,24 +5,23 @@ Plans are integers and names, and need no device.
 
 from __future__ import annotations
 
-import ctypes
-import functools
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from math import gcd, prod
+from math import gcd
 from operator import add
 from typing import Any
 
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cuda.driver import Driver, Kernel
-from tensorlayout.cuda.launches import THREADS, Launch, struct_type
-from tensorlayout.cuda.padding_plan import PaddingStruct, padding_regions, padding_struct
-from tensorlayout.cuda.parameters import index_type, rank_macro, walk, walk_type
+from tensorlayout.cuda.driver import Driver
+from tensorlayout.cuda.elementwise_launches import flat, strided
+from tensorlayout.cuda.elementwise_tiles import TUNING, Tuning, box_of, tiles
+from tensorlayout.cuda.elementwise_walk import Memories, Walk, walk_of
+from tensorlayout.cuda.launches import Launch
+from tensorlayout.cuda.padding_plan import padding_regions
 from tensorlayout.dtypes import DType
-from tensorlayout.layout import Layout, coalesce
 from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.tensor import Spec
 
@@ -34,13 +33,8 @@ __all__ = [
     "prepare_elementwise",
 ]
 
-FILE = "elementwise.cu"
-
-# Bytes of packs, of the widest type.
-WIDTHS = (16, 4)
-
-# Rows of fewer packs are not worth the access that their last elements take.
-_FULL_PACKS = 8
+# What `clip` is without a bound, or with one: the plan says which by what the CPU runs.
+_CLIP_OF_FEWER = {np.positive: "positive", np.maximum: "maximum", np.minimum: "minimum"}
 
 _TYPES = {
     "bool": "bool8",
@@ -74,35 +68,11 @@ class ElementwiseLaunch:
     writes_padding: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class _Memories:
-    """The result and the operands, as kernels see them.
-
-    Attributes:
-        functor: of kernels/functions.cuh.
-        types: the macros that name the types.
-        result: its layout, and bytes of an element.
-        operands: the same of each; None for scalars.
-        alignments: powers of two that divide the addresses of the lowest slots, the result's first.
-        padding: the content of one element of the result's padding, None to leave it alone.
-
-    """
-
-    functor: str
-    types: tuple[tuple[str, str], ...]
-    result: tuple[Layout, int]
-    operands: tuple[tuple[Layout, int] | None, ...]
-    alignments: tuple[int, ...]
-    padding: bytes | None
-
-    @property
-    def widest(self) -> int:
-        """Bytes of the widest type."""
-        return int(dict(self.types)["WIDEST"])
-
-
 def plan_elementwise(
-    plan: ElementwisePlan, alignments: Sequence[int], padding: bytes | None = None
+    plan: ElementwisePlan,
+    alignments: Sequence[int],
+    padding: bytes | None = None,
+    tuning: Tuning = TUNING,
 ) -> ElementwiseLaunch:
     """The cheapest way to carry out a plan, in one launch.
 
@@ -116,11 +86,13 @@ def plan_elementwise(
     2. ``flat``: the result is one run; each operand runs with it, or is one value.
     3. ``rows``: the fastest dimension is contiguous in the result, and in each operand contiguous
        or of stride 0.
-    4. ``strided``: everything else, in the result's order.
+    4. ``tiles``: operands are in another order than the result's, or in rows that begin elsewhere
+       in sectors: boxes of them go through shared memory.
+    5. ``strided``: everything else, in the result's order.
     """
     functor = plan.operation.name
     if functor == "clip" and len(plan.operands) < 3:
-        functor = plan.operation.numpy.__name__  # with one bound, or none
+        functor = _CLIP_OF_FEWER[plan.operation.numpy]
     mixed = plan.operation.result == "bool" and len(set(plan.inputs)) > 1
     compute = "AnyInteger" if mixed else _type_of(plan.inputs[-1])
     given = [
@@ -132,7 +104,7 @@ def plan_elementwise(
     scalars = [
         i if isinstance(o, type) else None for o, i in zip(plan.operands, plan.inputs, strict=True)
     ]
-    return _planned(plan.operation.name, memories, tuple(scalars))
+    return _planned(plan.operation.name, memories, tuple(scalars), tuning)
 
 
 def plan_conversion(
@@ -141,6 +113,7 @@ def plan_conversion(
     source: Spec | DType,
     alignments: Sequence[int],
     padding: bytes | None = None,
+    tuning: Tuning = TUNING,
 ) -> ElementwiseLaunch:
     """The copy of a tensor into another dtype; `source` may be the dtype of a scalar instead.
 
@@ -150,7 +123,7 @@ def plan_conversion(
     dtype = source.dtype if isinstance(source, Spec) else source
     compute = _type_of(result.dtype)
     memories = _memories("positive", compute, result, [spec], [dtype], alignments, padding)
-    return _planned(name, memories, (None if spec else dtype,))
+    return _planned(name, memories, (None if spec else dtype,), tuning)
 
 
 def _type_of(dtype: DType) -> str:
@@ -166,7 +139,7 @@ def _memories(
     given: Sequence[DType],
     alignments: Sequence[int],
     padding: bytes | None,
-) -> _Memories:
+) -> Memories:
     macros = zip(("FIRST", "SECOND", "THIRD"), map(_type_of, given), strict=False)
     widest = max(result.dtype.itemsize, *[dtype.itemsize for dtype in given])
     types = (
@@ -180,103 +153,14 @@ def _memories(
         None if o is None else (o.layout.broadcast_to(shape), o.dtype.itemsize) for o in operands
     )
     whole = (result.layout, result.dtype.itemsize)
-    return _Memories(functor, types, whole, placed, tuple(alignments), padding)
+    return Memories(functor, types, whole, placed, tuple(alignments), padding)
 
 
 # ---- Which kernel
 
 
-@dataclass(frozen=True, slots=True)
-class _Walk:
-    """All elements: sizes, slowest in the result first, and for each memory strides in elements.
-
-    Attributes:
-        sizes: at least one; the result runs forwards along each.
-        strides: of the result and of each operand; of scalars zeros.
-        firsts: bytes from the lowest slot to the first element.
-        grains: what divides the addresses of all rows' first elements; of scalars 0.
-        itemsizes: bytes of an element; of scalars 0.
-
-    """
-
-    sizes: tuple[int, ...]
-    strides: tuple[tuple[int, ...], ...]
-    firsts: tuple[int, ...]
-    grains: tuple[int, ...]
-    itemsizes: tuple[int, ...]
-
-    @property
-    def furthest(self) -> int:
-        """The largest distance from the first element that any memory has, in elements."""
-        spans = [
-            sum((n - 1) * abs(s) for n, s in zip(self.sizes, steps, strict=True))
-            for steps in self.strides
-        ]
-        return max(spans)
-
-    @property
-    def steps(self) -> tuple[int, ...]:
-        """Of the operands, along the fastest dimension."""
-        return tuple([steps[-1] for steps in self.strides[1:]])
-
-    @property
-    def has_rows(self) -> bool:
-        """Whether the fastest dimension is contiguous in all memories, or repeated in operands."""
-        return self.strides[0][-1] == 1 and all(step in (0, 1) for step in self.steps)
-
-    def pack(self, widest: int) -> int:
-        """How many elements move at once: the most that alignment and the length of rows allow."""
-        if not self.has_rows:
-            return 1
-        row = self.sizes[-1]
-        for pack in [width // widest for width in WIDTHS if width > widest]:
-            aligned = all(
-                steps[-1] == 0 or grain % (pack * itemsize) == 0
-                for steps, grain, itemsize in zip(
-                    self.strides, self.grains, self.itemsizes, strict=True
-                )
-            )
-            whole = len(self.sizes) == 1 or row % pack == 0 or row >= _FULL_PACKS * pack
-            if aligned and whole:
-                return pack
-        return 1
-
-
-def _walk(memories: _Memories) -> _Walk:
-    backwards = [d for d, stride in enumerate(memories.result[0].strides) if stride < 0]
-    present = [memories.result, *[o for o in memories.operands if o is not None]]
-    turned = [layout.flip(backwards) for layout, _ in present]
-    merged = iter(coalesce(*[layout for layout in turned if layout is not None]))
-    sizes: tuple[int, ...] = ()
-    strides, firsts, grains, itemsizes = [], [], [], []
-    everything = zip((memories.result, *memories.operands), memories.alignments, strict=True)
-    for number, (each, alignment) in enumerate(everything):
-        if each is None:
-            steps, first, itemsize, grain = (0,) * len(sizes), 0, 0, 0
-        else:
-            layout, itemsize = next(merged), each[1]
-            sizes, steps = layout.shape, layout.strides
-            first = layout.offset * itemsize
-            grain = gcd(alignment, first, *[s * itemsize for s in steps[:-1]])
-            if alignment % itemsize:
-                which = f"operand {number}" if number else "the result"
-                msg = (
-                    f"{memories.functor}: {which} begins at an address that is no multiple of its"
-                    f" {itemsize} bytes an element; copy it first"
-                )
-                raise ValueError(msg)
-        if not sizes:  # one element
-            steps = (int(number == 0),)
-        strides.append(steps)
-        firsts.append(first)
-        grains.append(grain)
-        itemsizes.append(itemsize)
-    made = (tuple(strides), tuple(firsts), tuple(grains), tuple(itemsizes))
-    return _Walk(sizes or (1,), *made)
-
-
 def _planned(
-    name: str, memories: _Memories, scalars: tuple[DType | None, ...]
+    name: str, memories: Memories, scalars: tuple[DType | None, ...], tuning: Tuning
 ) -> ElementwiseLaunch:
     layout = memories.result[0]
     regions = padding_regions(layout) if memories.padding is not None else None
@@ -285,107 +169,22 @@ def _planned(
         empty = regions is None or not regions.regions
         nothing = (0,) * len(memories.operands)
         firsts = (0,) * (1 + len(nothing))
-        launch = None if empty or not fits else _flat(memories, 0, 1, nothing, firsts)
+        launch = None if empty or not fits else flat(memories, 0, 1, nothing, firsts)
         return ElementwiseLaunch(name, "empty", launch, scalars, fits)
     if not fits:
         memories = replace(memories, padding=None)
-    found = _walk(memories)
-    pack = found.pack(memories.widest)
-    if found.has_rows and len(found.sizes) == 1:
-        case = "flat"
-        launch = _flat(memories, found.sizes[0], pack, found.steps, found.firsts)
-    else:
-        case = "rows" if found.has_rows else "strided"
-        launch = _strided(memories, found, pack)
+    case, launch = _cheapest(memories, walk_of(memories), tuning)
     return ElementwiseLaunch(name, case, launch, scalars, fits)
 
 
-# ---- Launches
-
-
-def _row_threads(row: int, pack: int) -> int:
-    """How many threads a row takes: one for each pack, and for each element behind the last."""
-    return row // pack + row % pack
-
-
-def _blocks(threads: int, pack: int) -> int:
-    """How many blocks they make, where each thread has several turns if packs are small.
-
-    As ``PACKS`` of kernels/elementwise.cu.
-    """
-    return -(-threads // (THREADS * (4 // pack if pack < 4 else 1)))
-
-
-def _common(memories: _Memories, blocks: int, steps: Sequence[int]) -> tuple[Any, int]:
-    """The struct that all kernels have, and how many blocks write padding."""
-    padding = memories.padding
-    regions = None if padding is None else padding_regions(memories.result[0])
-    padded, more = padding_struct(regions, padding or b"", blocks)
-    made = memories_type(len(memories.operands))(padding=padded)
-    made.step[:] = steps
-    return made, more
-
-
-def _flat(
-    memories: _Memories, count: int, pack: int, steps: Sequence[int], firsts: tuple[int, ...]
-) -> Launch:
-    blocks = _blocks(_row_threads(count, pack), pack)
-    common, more = _common(memories, blocks, steps)
-    made = flat_type(len(memories.operands))(memories=common, count=count)
-    kernel = Kernel(
-        FILE, "elementwise_flat", memories.types, (("PACK", str(pack)),), memories.functor
-    )
-    return Launch(kernel, blocks + more, bytes(made), firsts)
-
-
-def _strided(memories: _Memories, found: _Walk, pack: int) -> Launch:
-    row = found.sizes[-1]
-    sizes = (*found.sizes[:-1], _row_threads(row, pack))
-    strides = [(*steps[:-1], steps[-1] * pack) for steps in found.strides]
-    count = prod(sizes)
-    blocks = _blocks(count, pack)
-    index = index_type(count, found.furthest + pack * pack)  # which the walk may go too far
-    common, more = _common(memories, blocks, found.steps if pack > 1 else (0,) * len(found.steps))
-    made = strided_type(len(sizes), index, len(memories.operands))(memories=common)
-    made.threads, made.packs = count, row // pack
-    made.walk = walk(index, sizes, strides)
-    name = "elementwise_rows" if pack > 1 else "elementwise_strided"
-    packs = (("PACK", str(pack)),) if pack > 1 else ()
-    shape = (rank_macro(len(sizes)), ("INDEX", index), *packs)
-    kernel = Kernel(FILE, name, memories.types, shape, memories.functor)
-    return Launch(kernel, blocks + more, bytes(made), found.firsts)
-
-
-@functools.cache
-def memories_type(operands: int) -> Any:
-    """``Memories`` of kernels/elementwise.cu."""
-    return struct_type(
-        "Memories",
-        to=ctypes.c_uint64,
-        from_=ctypes.c_uint64 * operands,
-        scalar=(ctypes.c_uint64 * 2) * operands,
-        padding=PaddingStruct,
-        step=ctypes.c_int32 * operands,
-    )
-
-
-@functools.cache
-def flat_type(operands: int) -> Any:
-    """``FlatElementwise``."""
-    return struct_type("FlatElementwise", memories=memories_type(operands), count=ctypes.c_int64)
-
-
-@functools.cache
-def strided_type(rank: int, index: str, operands: int) -> Any:
-    """``StridedElementwise<rank, index>``; a rank without a kernel of its own is any rank."""
-    number = ctypes.c_int32 if index == "int32_t" else ctypes.c_int64
-    return struct_type(
-        "StridedElementwise",
-        memories=memories_type(operands),
-        threads=number,
-        packs=number,
-        walk=walk_type(int(rank_macro(rank)[1]), index, operands + 1),
-    )
+def _cheapest(memories: Memories, walk: Walk, tuning: Tuning) -> tuple[str, Launch]:
+    pack = walk.pack(memories.widest)
+    if walk.has_rows and len(walk.sizes) == 1:
+        return "flat", flat(memories, walk.sizes[0], pack, walk.steps, walk.firsts)
+    box = box_of(walk, memories, pack, tuning)
+    if box is not None:
+        return "tiles", tiles(memories, walk, box)
+    return "rows" if walk.has_rows else "strided", strided(memories, walk, pack)
 
 
 def prepare_elementwise(

@@ -1,0 +1,114 @@
+"""Launches of elementwise kernels without tiles, and the structs that they take."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from tensorlayout.cuda.driver import Kernel
+from tensorlayout.cuda.elementwise_walk import Memories, Walk
+from tensorlayout.cuda.launches import THREADS, Launch, struct_type
+from tensorlayout.cuda.padding_plan import PaddingStruct, padding_regions, padding_struct
+from tensorlayout.cuda.parameters import (
+    Divisor32,
+    Divisor64,
+    divisor32,
+    index_type,
+    rank_macro,
+    walk,
+    walk_type,
+)
+
+FILE = "elementwise.cu"
+
+
+def _blocks(threads: int, pack: int) -> int:
+    """How many blocks they make, where each thread has several turns if packs are small.
+
+    As ``PACKS`` of kernels/elementwise.cu.
+    """
+    return -(-threads // (THREADS * (4 // pack if pack < 4 else 1)))
+
+
+def common_struct(memories: Memories, blocks: int, steps: Sequence[int]) -> tuple[Any, int]:
+    """The struct that all kernels have, and how many blocks write padding."""
+    padding = memories.padding
+    regions = None if padding is None else padding_regions(memories.result[0])
+    padded, more = padding_struct(regions, padding or b"", blocks)
+    made = memories_type(len(memories.operands))(padding=padded)
+    made.step[:] = steps
+    return made, more
+
+
+def flat(
+    memories: Memories, count: int, pack: int, steps: Sequence[int], firsts: tuple[int, ...]
+) -> Launch:
+    """One run."""
+    blocks = _blocks(count // pack + count % pack, pack)
+    common, more = common_struct(memories, blocks, steps)
+    made = flat_type(len(memories.operands))(memories=common, count=count)
+    kernel = Kernel(
+        FILE, "elementwise_flat", memories.types, (("PACK", str(pack)),), memories.functor
+    )
+    return Launch(kernel, blocks + more, bytes(made), firsts)
+
+
+def strided(memories: Memories, found: Walk, pack: int) -> Launch:
+    """Rows of packs, where `pack` is more than 1; else elements one by one, with any strides."""
+    rows = prod(found.sizes[:-1])
+    packs, rest = divmod(found.sizes[-1], pack)
+    sizes = (*found.sizes[:-1], packs)
+    strides = [(*steps[:-1], steps[-1] * pack) for steps in found.strides]
+    count = rows * (packs + rest)
+    blocks = _blocks(count, pack)
+    index = index_type(count, found.furthest)
+    steps = found.steps if pack > 1 else (0,) * len(found.steps)
+    common, more = common_struct(memories, blocks, steps)
+    made = strided_type(len(sizes), index, len(memories.operands))(memories=common)
+    made.threads, made.pack_threads, made.packs = count, rows * packs, packs
+    made.rest = divisor32(rest or 1) if index == "int32_t" else Divisor64(rest or 1)
+    made.walk = walk(index, sizes, strides)
+    name = "elementwise_rows" if pack > 1 else "elementwise_strided"
+    wide = (("PACK", str(pack)),) if pack > 1 else ()
+    shape = (rank_macro(len(sizes)), ("INDEX", index), *wide)
+    kernel = Kernel(FILE, name, memories.types, shape, memories.functor)
+    return Launch(kernel, blocks + more, bytes(made), found.firsts)
+
+
+@functools.cache
+def memories_type(operands: int) -> Any:
+    """``Memories`` of kernels/elementwise.cu."""
+    return struct_type(
+        "Memories",
+        to=ctypes.c_uint64,
+        from_=ctypes.c_uint64 * operands,
+        scalar=(ctypes.c_uint64 * 2) * operands,
+        padding=PaddingStruct,
+        step=ctypes.c_int32 * operands,
+    )
+
+
+@functools.cache
+def flat_type(operands: int) -> Any:
+    """``FlatElementwise``."""
+    return struct_type("FlatElementwise", memories=memories_type(operands), count=ctypes.c_int64)
+
+
+@functools.cache
+def strided_type(rank: int, index: str, operands: int) -> Any:
+    """``StridedElementwise<rank, index>``; a rank without a kernel of its own is any rank."""
+    number, divisor = (
+        (ctypes.c_int32, Divisor32) if index == "int32_t" else (ctypes.c_int64, Divisor64)
+    )
+    return struct_type(
+        "StridedElementwise",
+        memories=memories_type(operands),
+        threads=number,
+        pack_threads=number,
+        packs=number,
+        rest=divisor,
+        walk=walk_type(int(rank_macro(rank)[1]), index, operands + 1),
+    )

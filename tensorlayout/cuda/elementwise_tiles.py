@@ -1,0 +1,154 @@
+"""Elementwise operations whose operands are in other dimension orders: boxes in shared memory.
+
+Costs are bytes that accesses move, over bytes that are asked for, as in `boxes` and `copy_plan`;
+those of memories with wide elements weigh more.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from dataclasses import dataclass
+from math import gcd, prod
+from typing import Any
+
+from tensorlayout.cuda.boxes import WRITE, Box, Nest, choose_box, narrowness
+from tensorlayout.cuda.driver import Kernel
+from tensorlayout.cuda.elementwise_launches import FILE, common_struct, memories_type
+from tensorlayout.cuda.elementwise_walk import Memories, Walk
+from tensorlayout.cuda.launches import Launch, struct_type
+from tensorlayout.cuda.loops import SECTOR, Axis
+from tensorlayout.cuda.sectors import in_order_cost
+from tensorlayout.cuda.tiles import SideStruct, boxes_struct, boxes_type, in_order, side_struct
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """What a test may want to set.
+
+    Attributes:
+        small_bytes: below this, no tiles: a launch takes longer than the bytes, in whatever order.
+        staged_from: operands that cost this much in the result's order are staged.
+        through_tile: what the way through shared memory costs, where each memory costs at least 1.
+
+    """
+
+    small_bytes: int = 32 * 1024
+    staged_from: float = 1.1
+    through_tile: float = 0.1
+
+
+TUNING = Tuning()
+
+
+# ---- Which box, if any
+
+
+def box_of(walk: Walk, memories: Memories, pack: int, tuning: Tuning) -> Box | None:
+    """The box in which operands of other orders are staged; None if that is worth nothing.
+
+    `pack`: how many elements a thread would move at once without.
+
+    An operand with the strides of the result never is, one that is where the result is among them:
+    each thread reads such an element where it writes.
+    """
+    widths = walk.itemsizes
+    if prod(walk.sizes) * max(widths) < tuning.small_bytes:
+        return None
+    tensors = [m for m in range(len(widths)) if widths[m]]  # the others are scalars
+    sectors = {memory: _in_order_cost(walk, memory, pack) for memory in tensors}
+    staged = tuple([m for m in tensors if m and _is_staged(walk, m, sectors[m], tuning)])
+    if not staged:
+        return None
+    box = choose_box(_nest(walk, memories, staged))
+    if box is None:
+        return None
+    before = sum([widths[m] * (sectors[m] + narrowness(widths[m] * pack)) for m in tensors])
+    unit = box.sides[WRITE].unit // widths[WRITE]
+    after = sum([widths[m] * tuning.through_tile for m in staged])
+    for memory in tensors:
+        if memory in box.sides:
+            after += widths[memory] * box.side_cost(memory)
+        else:
+            after += widths[memory] * (sectors[memory] + narrowness(widths[memory] * unit))
+    return box if after < before else None
+
+
+def _in_order_cost(walk: Walk, memory: int, pack: int) -> float:
+    """Of the memory in the order of the result, but for the width of its accesses."""
+    width = walk.itemsizes[memory]
+    steps = [stride * width for stride in walk.strides[memory]]
+    base = walk.firsts[memory] + walk.alignments[memory] % SECTOR
+    sizes = (*walk.sizes[:-1], walk.sizes[-1] // pack)
+    return in_order_cost(sizes, (*steps[:-1], steps[-1] * pack), base, width * pack)
+
+
+def _is_staged(walk: Walk, memory: int, sectors: float, tuning: Tuning) -> bool:
+    strides, width = walk.strides[memory], walk.itemsizes[memory]
+    if strides == walk.strides[WRITE]:
+        return False
+    if strides[-1] not in (0, 1):  # its elements do not follow each other as the result's do
+        return sectors + narrowness(width) > tuning.staged_from
+    # One row for all, say, stays in the caches.
+    distinct = prod([n for n, stride in zip(walk.sizes, strides, strict=True) if stride])
+    return distinct * width >= tuning.small_bytes and sectors > tuning.staged_from
+
+
+def _nest(walk: Walk, memories: Memories, staged: tuple[int, ...]) -> Nest:
+    sizes, widths = walk.sizes, walk.itemsizes
+    axes = tuple(map(Axis, sizes, zip(*walk.strides, strict=True)))
+    alignments = []
+    for strides, width, first, alignment in zip(
+        walk.strides, widths, walk.firsts, walk.alignments, strict=True
+    ):
+        back = sum([(n - 1) * s for n, s in zip(sizes, strides, strict=True) if s < 0])
+        alignments.append(gcd(alignment, first + back * width, SECTOR))
+    beside = tuple(m for m in range(1, len(widths)) if widths[m] and m not in staged)
+    pack = max(1, 4 // memories.widest)  # as `tiles_in` of kernels/elementwise.cu
+    return Nest(axes, widths, tuple(alignments), staged, beside, pack)
+
+
+# ---- The launch
+
+
+def tiles(memories: Memories, walk: Walk, box: Box) -> Launch:
+    """One block for each box."""
+    count = len(memories.operands)
+    side = box.sides[WRITE]
+    packed = side.unit > box.nest.widths[WRITE]
+    moves = [box.nest.axes[box.axes[k]].strides[1:] for k in side.order[: side.run]]
+    steps = [int(any(strides)) for strides in zip(*moves, strict=True)]
+    common, more = common_struct(memories, box.blocks, steps)
+    made = tiled_type(count)(memories=common, boxes=boxes_struct(box))
+    made.write = side_struct(box, WRITE)
+    members = [box.nest.axes[k].strides for k in box.axes]
+    begins = box.tiles
+    for n in range(count):
+        memory = n + 1
+        made.tile[n] = begins.get(memory, -1)
+        made.stride[n][:] = in_order(made.write, [strides[memory] for strides in members])
+        if memory in begins:
+            pitches = box.pitches[memory]
+            made.read[n] = side_struct(box, memory)
+            made.read[n].shared[:] = in_order(made.read[n], pitches)
+            made.shared[n][:] = in_order(made.write, pitches)
+            made.narrow[n] = box.sides[memory].unit < 4
+    shape = (("PACKED", str(int(packed))), ("ROOM", str(box.room)))
+    kernel = Kernel(FILE, "elementwise_tiles", memories.types, shape, memories.functor)
+    return Launch(kernel, box.blocks + more, bytes(made), walk.firsts)
+
+
+@functools.cache
+def tiled_type(operands: int) -> Any:
+    """``TiledElementwise`` of kernels/elementwise.cu."""
+    return struct_type(
+        "TiledElementwise",
+        memories=memories_type(operands),
+        boxes=boxes_type(operands + 1),
+        stride=(ctypes.c_int64 * 3) * operands,
+        write=SideStruct,
+        read=SideStruct * operands,
+        tile=ctypes.c_int32 * operands,
+        narrow=ctypes.c_int32 * operands,
+        shared=(ctypes.c_int32 * 3) * operands,
+    )

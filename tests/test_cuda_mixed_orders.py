@@ -1,0 +1,480 @@
+"""Elementwise operations on CUDA over operands in different orders, which go through tiles."""
+
+import math
+
+import layouts
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from simulated import needs_compiler, simulator
+from tensors import as_dtype, close, same
+from test_cuda_elementwise import ALIGNED, Operand, convert, operation, run, spec, usual
+
+import tensorlayout as tl
+from tensorlayout.cuda import nvrtc
+from tensorlayout.cuda.elementwise import (
+    operands_to_copy,
+    plan_conversion,
+    plan_elementwise,
+    prepare_elementwise,
+)
+from tensorlayout.cuda.elementwise_tiles import Tuning
+from tensorlayout.cuda.simulator import checking, open_driver
+from tensorlayout.layout import Layout, PaddingValue
+
+row_major, column_major = Layout.row_major, Layout.column_major
+
+# Tiles wherever an operand has other strides than the result.
+TILES = Tuning(small_bytes=0, staged_from=-math.inf, through_tile=-math.inf)
+
+ARCHITECTURES = (75, 80, 90, 100, 120)
+
+
+def nhwc(shape):
+    return Layout.labelled(shape, "NHWC")
+
+
+@pytest.fixture(scope="module")
+def device():
+    return open_driver()
+
+
+# ---- Which case
+
+
+def planned(name, *operands, in_place=False):
+    make = operation(name).plan_in_place if in_place else operation(name).plan
+    plan = make(*[o if isinstance(o, type) else spec(*o) for o in operands])
+    return plan_elementwise(plan, [ALIGNED] * (1 + len(operands)))
+
+
+BIG, TALL = row_major((300, 400)), column_major((300, 400))
+IMAGES = (2, 3, 150, 150)
+PIXELS, PIXELS_IN_COLUMNS = row_major((120, 88, 4)), Layout.packed((120, 88, 4), (2, 0, 1))
+
+
+@pytest.mark.parametrize(
+    ("case", "operands"),
+    [
+        # x + y.T, either way round
+        ("tiles", [(BIG, "float32"), (TALL, "float32")]),
+        ("tiles", [(TALL, "float32"), (BIG, "float32")]),
+        # channels before and behind
+        ("tiles", [(row_major(IMAGES), "float32"), (nhwc(IMAGES), "float32")]),
+        ("tiles", [(nhwc(IMAGES), "int8"), (row_major(IMAGES), "int8")]),
+        # elements of different sizes
+        ("tiles", [(BIG, "int8"), (TALL, "float64")]),
+        # the same order: one run, or rows
+        ("flat", [(TALL, "float32"), (TALL, "float32")]),
+        ("rows", [(BIG, "float32"), (row_major((400,)), "float32")]),
+        # small: a launch takes longer, in whatever order
+        ("strided", [(row_major((60, 70)), "float32"), (column_major((60, 70)), "float32")]),
+        # bytes backwards: four at a time through tiles, instead of one
+        ("tiles", [(row_major((300, 512)), "int8"), (row_major((300, 512)).flip((1,)), "int8")]),
+        # backwards, and coalesced as it is
+        ("strided", [(BIG, "float32"), (BIG.flip((1,)), "float32")]),
+        # every second element: no other order would be better
+        ("strided", [(BIG, "float32"), (Layout((300, 400), (800, 2)), "float32")]),
+        # rows that begin elsewhere in sectors, on one side only
+        ("tiles", [(row_major((300, 513)), "int8"), (Layout((300, 513), (1024, 1)), "int8")]),
+        # pixels that lie together, in rows and in columns: half a sector each
+        ("tiles", [(PIXELS, "float32"), (PIXELS_IN_COLUMNS, "float32")]),
+        # a whole sector each, so that tiles would win nothing
+        ("rows", [(PIXELS, "float64"), (PIXELS_IN_COLUMNS, "float64")]),
+        # one row for all stays in the caches
+        ("rows", [(row_major((300, 513)), "int8"), (row_major((513,)), "int8")]),
+    ],
+)
+def test_the_case_of_each_pair(case, operands):
+    assert planned("add", *operands).case == case
+
+
+def test_an_operand_where_the_result_is_has_no_tile():
+    """Not even one that is read badly, since its sectors are those of the result."""
+    thin = (Layout((300, 400), (3200, 8)), "float32")
+    assert planned("add", thin, thin, in_place=True).case == "strided"
+    assert planned("add", thin, (TALL, "float32"), in_place=True).case == "tiles"
+
+
+def test_conversions_into_another_order():
+    for source, dtype in [("float32", "int8"), ("bool", "float64")]:
+        plan = plan_conversion("astype", spec(TALL, dtype), spec(BIG, source), [ALIGNED] * 2)
+        assert plan.case == "tiles"
+
+
+def test_one_launch_covers_a_tebibyte():
+    square = row_major((2**20, 2**20)), column_major((2**20, 2**20))
+    images = row_major((2**12, 3, 2**14, 2**14)), nhwc((2**12, 3, 2**14, 2**14))
+    for first, second in (square, images):
+        plan = planned("add", (first, "int8"), (second, "int8"))
+        assert plan.case == "tiles"
+        assert plan.launch.grid < 2**31
+
+
+@needs_compiler
+def test_one_launch_and_one_allocation():
+    with simulator() as driver:
+        x = tl.ones((2, 3, 64, 96), device="cuda", dtype=tl.float32)
+        y = tl.to_layout(x, "NHWC")
+        padded = tl.Layout.padded(x.shape, (2, 3, 70, 100), None, PaddingValue.ONE)
+        z = tl.to_layout(x, padded)
+        for left, right in ((x, y), (y, x), (z, y)):
+            left + right
+            counters = driver.counters
+            before = counters.launches, counters.allocations, counters.synchronisations
+            left + right
+            after = counters.launches, counters.allocations, counters.synchronisations
+            assert [b - a for a, b in zip(before, after, strict=True)] == [1, 1, 0]
+
+
+# ---- Every element, and nothing else
+
+
+PAIRS = [(x, y) for x in layouts.STRIDED for y in layouts.STRIDED if x.shape == y.shape]
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("name", "dtypes", "function"),
+    [
+        ("add", ("int8", "int8"), np.add),
+        ("add", ("int8", "float64"), np.add),
+        ("add", ("float16", "float16"), np.add),
+        ("multiply", ("complex128", "complex128"), np.multiply),
+        *[
+            pytest.param("add", (first, second), np.add, marks=pytest.mark.long)
+            for first, second in [
+                *[("bfloat16",) * 2, ("uint16",) * 2, ("float32",) * 2, ("int64",) * 2],
+                *[("complex64",) * 2, ("uint8", "int16"), ("float32", "complex128")],
+            ]
+        ],
+        pytest.param("less", ("float16", "float16"), np.less, marks=pytest.mark.long),
+    ],
+)
+def test_two_operands_in_every_pair_of_layouts(device, name, dtypes, function):
+    with checking("bounds", "barriers", "initialized"):
+        for first, second in PAIRS:
+            x, y = Operand(device, first, dtypes[0], 1), Operand(device, second, dtypes[1], 2)
+            _, found = run(device, name, x, y, tuning=TILES)
+            close(found, usual(function)(x.array, y.array), f"{first} {second}")
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("name", "dtypes", "function"),
+    [
+        ("where", ("bool", "complex128", "complex128"), np.where),
+        ("clip", ("float64",) * 3, np.clip),
+        pytest.param("where", ("bool", "bfloat16", "bfloat16"), np.where, marks=pytest.mark.long),
+        pytest.param("clip", ("int8",) * 3, np.clip, marks=pytest.mark.long),
+    ],
+)
+def test_three_operands_in_three_orders(device, name, dtypes, function):
+    orders = [Layout.packed((7, 9, 11), order) for order in ((2, 1, 0), (0, 2, 1), (1, 0, 2))]
+    orders += [orders[0].flip((1,)), Layout((7, 9, 11), (0, 1, 9)), row_major((7, 1, 1))]
+    with checking("bounds", "barriers", "initialized"):
+        for first, second in zip(orders, (*orders[1:], orders[0]), strict=True):
+            for third in orders:
+                given = zip((first, second, third), dtypes, strict=True)
+                x, y, z = (Operand(device, o, d, k, finite=True) for k, (o, d) in enumerate(given))
+                _, found = run(device, name, x, y, z, tuning=TILES)
+                same(found, function(x.array, y.array, z.array), f"{first} {second} {third}")
+
+
+LONGER = [
+    # more dimensions than a box
+    (row_major((2,) * 11), Layout.packed((2,) * 11, tuple(range(11)))),
+    (row_major((3, 4, 5, 6, 7)), Layout.packed((3, 4, 5, 6, 7), (1, 3, 0, 4, 2))),
+    # pixels of three elements, transposed; flipped, in every dimension and in one
+    (row_major((40, 30, 3)), Layout.packed((40, 30, 3), (2, 0, 1))),
+    (row_major((40, 30, 3)), Layout.packed((40, 30, 3), (2, 0, 1)).flip((0, 1, 2))),
+    (row_major((40, 30, 3)).flip((1,)), Layout.packed((40, 30, 3), (2, 0, 1))),
+    # repeated, along and across
+    (row_major((40, 5, 30)), Layout((40, 5, 30), (1, 0, 40))),
+    (row_major((40, 30, 3)), Layout((40, 30, 3), (1, 40, 0))),
+    # steps
+    (row_major((40, 50)), Layout((40, 50), (2, 100))),
+    # odd everything
+    (nhwc((2, 3, 17, 29)), row_major((2, 3, 17, 29))),
+    (row_major((2, 3, 17, 29)), nhwc((2, 3, 17, 29))),
+    (row_major((131, 77)), column_major((131, 77))),
+    # padding, written by the same launch
+    (Layout.padded((31, 129), (32, 144), None, PaddingValue.ONE), column_major((31, 129))),
+    (nhwc((2, 3, 17, 29)), Layout.padded((2, 3, 17, 29), (2, 4, 18, 32), None, PaddingValue.ZERO)),
+]
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("dtypes", "shifts"),
+    [
+        (("int8", "float64"), (0, 0, 0)),
+        *[
+            pytest.param((dtype, other), shifts, marks=pytest.mark.long)
+            for dtype, other in [("int8", "int8"), ("float16", "float16"), ("int8", "float64")]
+            for shifts in [(0, 0, 0), (1, 0, 3), (0, 1, 1)]
+            if (other, shifts) != ("float64", (0, 0, 0))
+        ],
+    ],
+)
+def test_larger_layouts(device, dtypes, shifts):
+    """Also in memory that is aligned for elements alone."""
+    with checking("bounds", "barriers", "initialized"):
+        for layouts_ in LONGER:
+            for one, other in (layouts_, layouts_[::-1]):
+                x = Operand(device, one, dtypes[0], 1, shift=shifts[0])
+                y = Operand(device, other, dtypes[1], 2, shift=shifts[1])
+                plan, found = run(device, "add", x, y, shift=shifts[2], tuning=TILES)
+                assert plan.case == "tiles"
+                assert plan.writes_padding
+                close(found, usual(np.add)(x.array, y.array), f"{one} {other}")
+
+
+@needs_compiler
+@pytest.mark.parametrize(("source", "dtype"), [("float64", "int8"), ("int8", "float64")])
+def test_conversions_from_one_order_into_another(device, source, dtype):
+    with checking("bounds", "barriers", "initialized"):
+        for first, second in LONGER:
+            x = Operand(device, second, source, 1)
+            expected = np.asarray(tl.astype(tl.asarray(x.array), as_dtype(dtype)))
+            plan, found = convert(device, x, dtype, first.form, TILES)
+            assert plan.case == "tiles"
+            same(found, expected, f"{first} {second}")
+
+
+@needs_compiler
+def test_scalars_beside_tiles(device):
+    x = Operand(device, row_major((40, 30)), "bool", 1)
+    y = Operand(device, column_major((40, 30)), "complex128", 2)
+    with checking("bounds", "barriers", "initialized"):
+        plan, found = run(device, "where", x, y, 2.5, tuning=TILES)
+    assert plan.case == "tiles"
+    same(found, np.where(x.array, y.array, 2.5))
+
+
+@needs_compiler
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_any_layouts(device, data):
+    result = data.draw(layouts.layouts(st.one_of(layouts.packed(), layouts.padded())))
+    if result.is_overlapping or result.is_tiled or not result.size:
+        return
+    strides = [data.draw(st.integers(-9, 9)) for _ in result.shape]
+    low = sum(s * (n - 1) for s, n in zip(strides, result.shape, strict=True) if s < 0)
+    other = Layout(result.shape, strides, offset=-low)
+    shift = data.draw(st.integers(0, 3))
+    x, y = Operand(device, result, "int8", 1), Operand(device, other, "int8", 2, shift=shift)
+    with checking("bounds", "barriers", "initialized"):
+        _, found = run(device, "add", x, y, shift=data.draw(st.integers(0, 3)), tuning=TILES)
+    same(found, x.array + y.array, f"{result} {other}")
+
+
+@needs_compiler
+def test_offsets_beyond_32_bits(device):
+    """Of memory that is never touched but for a few bytes."""
+    far = 2**31 + 100
+    x = Operand(device, row_major((3, 2, 4)), "int8", 1)
+    y = Operand(device, row_major((3, 2, 4)), "int8", 2)
+    y.spec = spec(Layout((3, 2, 4), (1, far, 3)), "int8")
+    y.buffer = device.allocate(far + 12, 0)
+    y.pointer = y.buffer.pointer
+    for index in range(2):
+        column = np.ascontiguousarray(y.array[:, index].T).view(np.uint8).ravel()
+        device.to_device(y.pointer + index * far, column)
+    with checking("bounds"):
+        plan, found = run(device, "add", x, y, tuning=TILES)
+    assert plan.case == "tiles"
+    same(found, x.array + y.array)
+
+
+# ---- In place
+
+
+def in_place(device, x, y, tuning=TILES):
+    """x += y; the case, and all of the memory of x before and after."""
+    size = x.layout.required_size * x.dtype.itemsize
+    before, after = np.empty(size, np.uint8), np.empty(size, np.uint8)
+    device.to_host(before, x.pointer)
+    plan = operation("add").plan_in_place(x.spec, y.spec)
+    assert operands_to_copy(plan, [x.pointer, y.pointer]) == ()
+    ready = plan_elementwise(plan, [x.alignment, x.alignment, y.alignment], None, tuning)
+    prepare_elementwise(ready, device)(x.pointer, [x.pointer, y.pointer])
+    device.to_host(after, x.pointer)
+    expected = before.copy().view(x.dtype)
+    expected[layouts.slot_array(x.layout)] += y.array
+    return ready.case, after.view(x.dtype), expected
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", ["float64", pytest.param("int8", marks=pytest.mark.long)])
+def test_in_place(device, dtype):
+    """Whatever is no element stays as it was, padding too; in whatever order threads run."""
+    for first, second in LONGER if dtype == "float64" else [(b, a) for a, b in LONGER]:
+        if first.is_overlapping:
+            continue
+        x, y = (Operand(device, o, dtype, k, finite=True) for k, o in enumerate((first, second)))
+        with checking("bounds", "barriers", "races"):
+            case, found, expected = in_place(device, x, y)
+        assert case == "tiles"
+        same(found, expected, f"{first} {second}")
+
+
+@needs_compiler
+def test_in_place_beside_another_view_of_the_same_memory(device):
+    """Rows of one half, plus columns of the other: no byte is shared, sectors are."""
+    x = Operand(device, row_major((64, 2, 64)), "float64", 1, finite=True)
+    left = x.layout.slice((slice(None), 0))
+    right = x.layout.slice((slice(None), 1)).permute((1, 0))
+    shift = right.offset * 8
+    plan = operation("add").plan_in_place(spec(left, "float64"), spec(right.at_origin, "float64"))
+    addresses = [x.pointer, x.pointer + shift]
+    assert operands_to_copy(plan, addresses) == ()
+    ready = plan_elementwise(plan, [ALIGNED] * 3, None, TILES)
+    assert ready.case == "tiles"
+    with checking("bounds", "barriers", "races"):
+        prepare_elementwise(ready, device)(x.pointer, [x.pointer, addresses[1]])
+    found = np.empty(x.array.nbytes, np.uint8)
+    device.to_host(found, x.pointer)
+    expected = x.array.copy()
+    expected[:, 0] += x.array[:, 1].T
+    same(found.view(np.float64).reshape(x.array.shape), expected)
+
+
+@needs_compiler
+def test_results_do_not_depend_on_the_order_of_threads(device):
+    for first, second in LONGER[1::2]:
+        x, y = Operand(device, first, "int8", 1), Operand(device, second, "float64", 2)
+        with checking("bounds", "barriers", "races"):
+            _, found = run(device, "add", x, y, tuning=TILES)
+        close(found, usual(np.add)(x.array, y.array))
+
+
+# ---- Memory accesses
+
+
+def counted(device, name, *operands):
+    with checking("bounds", "count") as record:
+        plan, _ = run(device, name, *operands)
+    assert plan.case == "tiles"
+    return record.of("elementwise_tiles")
+
+
+COUNTED = [
+    ("x + y.T, small", row_major((256, 256)), column_major((256, 256))),
+    ("x + y.T", row_major((512, 512)), column_major((512, 512))),
+    ("x + y.T, odd", row_major((1031, 513)), column_major((1031, 513))),
+    ("NCHW + NHWC", row_major((2, 3, 64, 96)), nhwc((2, 3, 64, 96))),
+    ("NHWC + NCHW", nhwc((2, 3, 64, 96)), row_major((2, 3, 64, 96))),
+    ("NCHW + NHWC, odd", row_major((2, 3, 101, 131)), nhwc((2, 3, 101, 131))),
+    ("NHWC + NCHW, odd", nhwc((2, 3, 101, 131)), row_major((2, 3, 101, 131))),
+    ("NCHW + NHWC, 64 channels", row_major((2, 64, 20, 20)), nhwc((2, 64, 20, 20))),
+]
+
+
+COUNTED_ALWAYS = {
+    ("x + y.T, small", "float16"),
+    ("NCHW + NHWC", "float64"),
+    ("NHWC + NCHW, odd", "float16"),
+}
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("first", "second", "dtype"),
+    [
+        pytest.param(
+            first, second, dtype, id=f"{name}: {dtype}",
+            marks=[] if (name, dtype) in COUNTED_ALWAYS else pytest.mark.long,
+        )
+        for name, first, second in COUNTED
+        for dtype in ("float16", "float32", "float64", "int8")
+        if dtype != "int8" or name != "x + y.T, odd"
+    ],
+)  # fmt: skip
+def test_mixed_orders_are_coalesced(device, first, second, dtype):
+    x, y = (Operand(device, o, dtype, k, finite=True) for k, o in enumerate((first, second)))
+    counts = counted(device, "add", x, y)
+    assert counts.sector_efficiency_read >= 0.9
+    assert counts.sector_efficiency_write >= 0.9
+    assert counts.lane_activity >= 0.9
+    assert counts.bank_conflict_ratio <= 1.1
+    assert counts.loads.bytes == 2 * counts.stores.bytes
+
+
+@needs_compiler
+@pytest.mark.long
+def test_a_transpose_of_odd_rows_of_bytes(device):
+    """The worst: one byte a thread, and rows that begin anywhere."""
+    x, y = (Operand(device, o, "int8", 1) for _, *pair in COUNTED[2:3] for o in pair)
+    counts = counted(device, "add", x, y)
+    assert counts.sector_efficiency_read >= 0.8
+    assert counts.sector_efficiency_write >= 0.85
+    assert counts.lane_activity >= 0.9
+    assert counts.bank_conflict_ratio <= 1.2
+
+
+@needs_compiler
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("name", "operands"),
+    [
+        # elements of different sizes, either of them staged
+        ("add", [(row_major((512, 512)), "int8"), (column_major((512, 512)), "float64")]),
+        ("add", [(column_major((512, 512)), "int8"), (row_major((512, 512)), "float64")]),
+        # a result of bytes
+        ("less", [(row_major((512, 512)), "float64"), (column_major((512, 512)), "float64")]),
+        # a condition in another order
+        (
+            "where",
+            [(TALL, "bool"), (BIG, "complex128"), (BIG, "complex128")],
+        ),
+        # three orders
+        (
+            "clip",
+            [
+                (Layout.packed((60, 64, 72), order), "float64")
+                for order in ((2, 1, 0), (0, 2, 1), (1, 0, 2))
+            ],
+        ),
+    ],
+)
+def test_mixed_sizes_are_coalesced(device, name, operands):
+    given = [Operand(device, *o, k, finite=True) for k, o in enumerate(operands)]
+    counts = counted(device, name, *given)
+    assert counts.sector_efficiency_read >= 0.9
+    assert counts.sector_efficiency_write >= 0.9
+    assert counts.lane_activity >= 0.9
+    assert counts.bank_conflict_ratio <= 1.1
+
+
+# ---- NVRTC
+
+
+def kernels_to_compile():
+    for name, dtypes in [
+        ("add", ["float32"] * 2),
+        ("add", ["int8"] * 2),
+        ("pow", ["complex128"] * 2),
+        ("less", ["int64", "uint64"]),
+        ("where", ["bool", "complex128", "complex128"]),
+        ("clip", ["float16"] * 3),
+    ]:
+        orders = [BIG, *[TALL] * (len(dtypes) - 1)]
+        kernel = planned(name, *zip(orders, dtypes, strict=True)).launch.kernel
+        assert kernel.name == "elementwise_tiles"
+        yield kernel
+    for source, dtype in [("float64", "bfloat16"), ("bool", "complex128")]:
+        specs = spec(TALL, dtype), spec(BIG, source)
+        yield plan_conversion("astype", *specs, [ALIGNED] * 2).launch.kernel
+
+
+@pytest.mark.parametrize(
+    "architecture",
+    [90, *[pytest.param(a, marks=pytest.mark.long) for a in ARCHITECTURES if a != 90]],
+)
+def test_compiled_for_a_gpu_without_spills(architecture):
+    pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: NVRTC comes with cupy")
+    for kernel in kernels_to_compile():
+        found = nvrtc.compiled(kernel, architecture).resources[kernel.name]
+        assert (kernel, found.spilled, found.registers <= 112) == (kernel, 0, True)

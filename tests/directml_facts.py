@@ -70,7 +70,7 @@ def attributes(example):
     return {field(k): v for k, v in example["attributes"].items() if k not in COUNTS}
 
 
-# --- layouts in which a tensor of any shape can be stored -----------------------------------------
+# --- layouts in which a tensor of any shape can be stored ---
 
 
 def _row_major(shape):
@@ -119,11 +119,11 @@ def flipped(values):
     return tl.flip(tl.asarray(np.flip(np.asarray(values)).copy()))
 
 
-# --- functions by facts -----------------------------------------------------------------------
+# --- functions by facts ---
 
 
 def call(name, inputs, a, sizes, dtypes, **options):
-    """Call an operator's function; `a`: attributes, `sizes` and `dtypes` of the outputs by field."""
+    """Call an operator's function; `a`: attributes; sizes and dtypes are those of the outputs."""
     function = getattr(directml, name.lower())
     out = [*sizes.values()][-1]
     dtype = next(iter(dtypes.values()), None)

@@ -13,7 +13,7 @@ from tensorlayout.directml.operators import call, desc_of, desc_of_out
 from tensorlayout.directml.outputs import copied, delivered, target
 from tensorlayout.directml.rules import check_rank, check_same, check_sizes, expected
 from tensorlayout.directml.support import HIGHEST
-from tensorlayout.directml.tensor_desc import TensorDesc
+from tensorlayout.directml.tensor_desc import TensorDesc, asked
 from tensorlayout.functions import calling
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.searching import where
@@ -139,7 +139,7 @@ def cast(
     Tensor([ 1, -1], dtype=int32, device='cpu')
     """
     source = desc_of("CAST", "InputTensor", x)
-    wanted = TensorDesc(data_type, source.sizes)
+    wanted = asked("CAST: OutputTensor", data_type, source.sizes)
     output = desc_of_out("CAST", out)
     if output is not None and output.data_type != wanted.data_type:
         kinds = f"must be {wanted.data_type.name}, got {output.data_type.name}"

@@ -35,7 +35,7 @@ from tensorlayout.directml.rules import (
     with_size,
 )
 from tensorlayout.directml.support import HIGHEST
-from tensorlayout.directml.tensor_desc import TensorDesc
+from tensorlayout.directml.tensor_desc import TensorDesc, asked
 from tensorlayout.functions.creation import arange
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.manipulation import reshape
@@ -356,10 +356,10 @@ def one_hot(
 
 def _wanted(name: str, data_type: Any, sizes: Any, out: Tensor | None) -> TensorDesc:
     """The output that is asked for, which ``out=`` must be."""
-    asked = TensorDesc(data_type, sizes)
+    wanted = asked(f"{name}: OutputTensor", data_type, sizes)
     given = desc_of_out(name, out)
     if given is None:
-        return asked
-    check_type(name, "OutputTensor", given, asked.data_type)
-    check_sizes(name, "OutputTensor", given, asked.sizes)
+        return wanted
+    check_type(name, "OutputTensor", given, wanted.data_type)
+    check_sizes(name, "OutputTensor", given, wanted.sizes)
     return given

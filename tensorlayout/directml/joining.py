@@ -20,7 +20,7 @@ from tensorlayout.directml.rules import (
     with_size,
 )
 from tensorlayout.directml.support import HIGHEST
-from tensorlayout.directml.tensor_desc import TensorDesc
+from tensorlayout.directml.tensor_desc import TensorDesc, asked
 from tensorlayout.functions import calling
 from tensorlayout.tensor import Tensor
 
@@ -130,7 +130,10 @@ def split(
     cut = calling.shape("SPLIT", sizes)
     check_axis("SPLIT", axis, source.rank)
     check_unsigned("SPLIT", "OutputTensors: Sizes", cut, 1)
-    outputs: Any = [TensorDesc(source.data_type, with_size(source.sizes, axis, n)) for n in cut]
+    outputs: Any = [
+        asked("SPLIT: OutputTensors", source.data_type, with_size(source.sizes, axis, n))
+        for n in cut
+    ]
     if out is not None:
         _, outputs = tensors_of("SPLIT", "OutputTensors", out)
         along = [desc.sizes[axis] for desc in outputs if desc.rank == source.rank]

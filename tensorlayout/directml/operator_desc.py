@@ -25,7 +25,7 @@ from tensorlayout.directml.constants import (
     data_type,
     member,
 )
-from tensorlayout.directml.tensor_desc import TensorDesc
+from tensorlayout.directml.tensor_desc import TensorDesc, asked
 from tensorlayout.functions import calling
 from tensorlayout.tensor import Tensor
 
@@ -184,7 +184,7 @@ class OperatorDesc:
 
     def _fitting(self, name: str, desc: TensorDesc | None, rule: Expected) -> TensorDesc:
         if desc is None:
-            return TensorDesc(*rule)
+            return asked(f"{self.operator}: {name}", *rule)
         if desc.data_type != rule.data_type:
             came = desc.data_type.name
             msg = f"{self.operator}: {name}: DataType must be {rule.data_type.name}, got {came}"

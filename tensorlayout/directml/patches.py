@@ -20,7 +20,7 @@ from tensorlayout.directml.rules import (
     refuse,
 )
 from tensorlayout.directml.support import HIGHEST
-from tensorlayout.directml.tensor_desc import TensorDesc
+from tensorlayout.directml.tensor_desc import TensorDesc, asked
 from tensorlayout.functions.creation import zeros
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.manipulation import permute_dims, sliding_window
@@ -174,9 +174,10 @@ def fold(
     the padding is dropped. FLOAT16 is added up in FLOAT32. Result: row-major, or `out`.
     """
     source = desc_of("FOLD", "InputTensor", x)
-    output = desc_of_out("FOLD", out) or TensorDesc(source.data_type, output_sizes)
-    if output.sizes != tuple(output_sizes):
-        refuse("FOLD", f"OutputTensor: Sizes must be {tuple(output_sizes)}, got {output.sizes}")
+    wanted = asked("FOLD: OutputTensor", source.data_type, output_sizes)
+    output = desc_of_out("FOLD", out) or wanted
+    if output.sizes != wanted.sizes:
+        refuse("FOLD", f"OutputTensor: Sizes must be {wanted.sizes}, got {output.sizes}")
     desc = FoldOperatorDesc(
         input=source,
         output=output,

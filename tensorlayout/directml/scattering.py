@@ -25,7 +25,7 @@ from tensorlayout.directml.rules import (
     refuse,
 )
 from tensorlayout.directml.support import HIGHEST
-from tensorlayout.directml.tensor_desc import TensorDesc
+from tensorlayout.directml.tensor_desc import TensorDesc, asked
 from tensorlayout.directml.tuples import Blocks, blocks, key_of, padded, positions_of
 from tensorlayout.functions.beyond import put_along_axis
 from tensorlayout.functions.creation import zeros
@@ -244,7 +244,7 @@ def max_unpooling(
     order. Of equal ones the last wins; IndexError for one outside. Result: row-major, or `out`.
     """
     source = desc_of("MAX_UNPOOLING", "InputTensor", x)
-    whole = TensorDesc(source.data_type, output_sizes)
+    whole = asked("MAX_UNPOOLING: OutputTensor", source.data_type, output_sizes)
     output = desc_of_out("MAX_UNPOOLING", out) or whole
     check_same("MAX_UNPOOLING", "OutputTensor", output, whole)
     desc = MaxUnpoolingOperatorDesc(

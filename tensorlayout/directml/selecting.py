@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from tensorlayout.directml.constants import AxisDirection, DataType
@@ -14,7 +14,7 @@ from tensorlayout.directml.operators import call, desc_of, tensors_of
 from tensorlayout.directml.outputs import delivered, target
 from tensorlayout.directml.rules import check_axis, expected, refuse, with_size
 from tensorlayout.directml.support import HIGHEST
-from tensorlayout.directml.tensor_desc import TensorDesc
+from tensorlayout.directml.tensor_desc import TensorDesc, asked
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.indexing import take_along_axis
 from tensorlayout.functions.searching import nonzero
@@ -196,7 +196,8 @@ def _top(desc: Any, x: Tensor, kind: Any, out: Any, feature_level: Any) -> Any:
         check_axis(desc.operator, desc.axis, desc.input.rank)
         _selected(desc)
         sizes = with_size(desc.input.sizes, desc.axis, desc.k)
-        desc = type(desc)(**vars(desc) | {"output_index": TensorDesc(wanted, sizes)})
+        index = asked(f"{desc.operator}: OutputIndexTensor", wanted, sizes)
+        desc = replace(desc, output_index=index)
     return call(desc, (x,), out, feature_level)
 
 
@@ -232,7 +233,8 @@ def nonzero_coordinates(
         members = {"output_count": descs[0], "output_coordinates": descs[1]}
     elif columns is not None:
         sizes = (1,) * (source.rank - 2) + (math.prod(source.sizes), columns)
-        members = {"output_coordinates": TensorDesc(DataType.UINT32, sizes)}
+        where = f"{name}: OutputCoordinatesTensor"
+        members = {"output_coordinates": asked(where, DataType.UINT32, sizes)}
     desc = NonzeroCoordinatesOperatorDesc(input=source, **members)
     found: tuple[Tensor, Tensor] = call(desc, (x,), out, feature_level)
     return found

@@ -19,7 +19,7 @@ from tensorlayout.directml.rules import (
     refuse,
 )
 from tensorlayout.directml.support import HIGHEST
-from tensorlayout.directml.tensor_desc import TensorDesc
+from tensorlayout.directml.tensor_desc import TensorDesc, asked
 from tensorlayout.tensor import Tensor
 
 
@@ -204,10 +204,10 @@ def slice1(
     source = desc_of("SLICE1", "InputTensor", x)
     output = desc_of_out("SLICE1", out)
     if output_sizes is not None:
-        asked = TensorDesc(source.data_type, output_sizes)
-        if output is not None and output.sizes != asked.sizes:
-            refuse("SLICE1", f"OutputTensor: Sizes must be {asked.sizes}, got {output.sizes}")
-        output = output or asked
+        wanted = asked("SLICE1: OutputTensor", source.data_type, output_sizes)
+        if output is not None and output.sizes != wanted.sizes:
+            refuse("SLICE1", f"OutputTensor: Sizes must be {wanted.sizes}, got {output.sizes}")
+        output = output or wanted
     desc = Slice1OperatorDesc(
         input=source,
         output=output,
@@ -239,7 +239,7 @@ def slice_grad(
     Tensor([0, 8, 0, 0, 7], dtype=int64, device='cpu')
     """
     source = desc_of("SLICE_GRAD", "InputGradientTensor", gradient)
-    whole = TensorDesc(source.data_type, output_sizes)
+    whole = asked("SLICE_GRAD: OutputGradientTensor", source.data_type, output_sizes)
     output = desc_of_out("SLICE_GRAD", out, "OutputGradientTensor") or whole
     if output.sizes != whole.sizes:
         rule = f"Sizes must be {whole.sizes}, got {output.sizes}"

@@ -185,12 +185,22 @@ def described(spec: Spec) -> TensorDesc:
     return TensorDesc(spec.dtype, spec.layout.shape, strides)
 
 
+def asked(where: str, data_type: Any, sizes: Sequence[int]) -> TensorDesc:
+    """The descriptor of a packed output; errors say `where` it is asked for."""
+    try:
+        return TensorDesc(data_type, sizes)
+    except (TypeError, ValueError) as error:
+        msg = f"{where}: {str(error).partition(': ')[2]}"
+        raise type(error)(msg) from None
+
+
 def _data_type(given: Any) -> DataType:
     return data_type(f"{_NAME}: DataType", given)
 
 
 def _sizes(given: Any) -> tuple[int, ...]:
-    sizes = calling.shape(_NAME, given)
+    found = calling.integers(given, _NAME, "Sizes", none=False)
+    sizes: tuple[int, ...] = (found,) if isinstance(found, int) else found
     if not 1 <= len(sizes) <= _MOST_DIMENSIONS:
         msg = f"{_NAME}: DimensionCount must be 1 to {_MOST_DIMENSIONS}, got {len(sizes)} sizes"
         raise ValueError(msg)

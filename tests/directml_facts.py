@@ -98,8 +98,9 @@ def _gaps(shape):
 
 
 def _channels_last(shape):
-    order = (1, *range(len(shape) - 1, 1, -1), 0) if len(shape) > 1 else (0,)
-    return Layout.packed(shape, order)
+    if len(shape) < 2:
+        return Layout.row_major(shape)
+    return Layout.packed(shape, (1, *range(len(shape) - 1, 1, -1), 0))
 
 
 STORED = [_row_major, _column_major, _padded, _gaps, _channels_last]

@@ -529,11 +529,13 @@ def test_nonzero_coordinates(data):
 @EXAMPLES
 def test_element_wise_if(data):
     shape = data.draw(shapes(high=8, most=3))
-    a, first = data.draw(tensors(shape))
-    b, second = data.draw(tensors(shape, first.dtype))
-    mask = (numbers(shape, "uint8", 3) % 3).astype("uint8")
-    out = data.draw(into(shape, first.dtype))
-    found = directml.element_wise_if(tl.asarray(mask), a, b, out=out)
+    kind = data.draw(st.sampled_from(TYPES))
+    make = data.draw(st.sampled_from(STORED))
+    first, second = numbers(shape, kind, 1), numbers(shape, kind, 2)
+    mask = numbers(shape, "uint8", 3) % np.uint8(3)
+    operands = (stored(values, make) for values in (mask, first, second))
+    out = data.draw(into(shape, kind))
+    found = directml.element_wise_if(*operands, out=out)
     same(found, np.where(mask != 0, first, second))
 
 

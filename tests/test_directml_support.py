@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import directml_support_page
 import pytest
 from directml_facts import (
     COUNTS,
@@ -274,3 +275,8 @@ def test_enumerations():
         else:
             with pytest.raises(TypeError, match=f"{fact['name']} has no dtype"):
                 kind.dtype  # noqa: B018
+
+
+def test_the_page_is_up_to_date():
+    committed = directml_support_page.PAGE.read_text("utf-8")
+    assert committed == directml_support_page.page(), "run python tests/directml_support_page.py"

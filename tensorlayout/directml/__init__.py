@@ -11,6 +11,12 @@ Tensor([1, 2, 3], dtype=int64, device='cpu')
 
 from __future__ import annotations
 
+from tensorlayout.directml.borders import (
+    Padding1OperatorDesc,
+    PaddingOperatorDesc,
+    padding,
+    padding1,
+)
 from tensorlayout.directml.constants import (
     AxisDirection,
     DataType,
@@ -60,12 +66,6 @@ from tensorlayout.directml.gathering import (
 from tensorlayout.directml.joining import JoinOperatorDesc, SplitOperatorDesc, join, split
 from tensorlayout.directml.operator_desc import OperatorDesc
 from tensorlayout.directml.operators import Operator, compile
-from tensorlayout.directml.padding import (
-    Padding1OperatorDesc,
-    PaddingOperatorDesc,
-    padding,
-    padding1,
-)
 from tensorlayout.directml.patches import FoldOperatorDesc, UnfoldOperatorDesc, fold, unfold
 from tensorlayout.directml.rearranging import (
     DepthToSpace1OperatorDesc,
@@ -108,7 +108,7 @@ from tensorlayout.directml.slicing import (
     slice1,
     slice_grad,
 )
-from tensorlayout.directml.support import LEVELS, OPERATORS, TensorSupport, support
+from tensorlayout.directml.tables import LEVELS, OPERATORS, TensorSupport, support
 from tensorlayout.directml.tensor_desc import TensorDesc, calc_buffer_tensor_size
 
 __all__ = [

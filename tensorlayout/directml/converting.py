@@ -12,7 +12,7 @@ from tensorlayout.directml.operator_desc import Expected, Given, OperatorDesc
 from tensorlayout.directml.operators import call, desc_of, desc_of_out
 from tensorlayout.directml.outputs import copied, delivered, target
 from tensorlayout.directml.rules import check_rank, check_same, check_sizes, expected
-from tensorlayout.directml.support import HIGHEST
+from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc, asked
 from tensorlayout.functions import calling
 from tensorlayout.functions.data_types import astype

@@ -10,7 +10,7 @@ from tensorlayout.directml.operator_desc import Direction, Expected, Given, Oper
 from tensorlayout.directml.operators import call, desc_of, desc_of_out
 from tensorlayout.directml.outputs import copied
 from tensorlayout.directml.rules import check_axis, expected
-from tensorlayout.directml.support import HIGHEST
+from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.functions.manipulation import flip
 from tensorlayout.functions.statistical import cumulative_prod, cumulative_sum

@@ -34,7 +34,7 @@ from tensorlayout.directml.rules import (
     refuse,
     with_size,
 )
-from tensorlayout.directml.support import HIGHEST
+from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc, asked
 from tensorlayout.functions.creation import arange
 from tensorlayout.functions.data_types import astype

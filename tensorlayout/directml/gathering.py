@@ -19,7 +19,7 @@ from tensorlayout.directml.rules import (
     expected,
     refuse,
 )
-from tensorlayout.directml.support import HIGHEST
+from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.directml.tuples import blocks, key_of, padded, positions_of
 from tensorlayout.functions.elementwise import clip

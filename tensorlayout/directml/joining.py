@@ -19,7 +19,7 @@ from tensorlayout.directml.rules import (
     refuse,
     with_size,
 )
-from tensorlayout.directml.support import HIGHEST
+from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc, asked
 from tensorlayout.functions import calling
 from tensorlayout.tensor import Tensor

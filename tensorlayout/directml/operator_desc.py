@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
-from tensorlayout.directml import support
+from tensorlayout.directml import tables
 from tensorlayout.directml.constants import (
     AxisDirection,
     DataType,
@@ -75,14 +75,14 @@ class OperatorDesc:
         """The descriptors of all outputs, in the order of the members; None: by the rule."""
         return tuple(desc for name, desc in self._tensors() if name.startswith("Output"))
 
-    def validate(self, feature_level: str | int = support.HIGHEST) -> Self:
+    def validate(self, feature_level: str | int = tables.HIGHEST) -> Self:
         """The descriptor, outputs that were left out filled in, if a feature level allows it.
 
         ValueError (TypeError for data types) names the operator, the member, the rule and what
         came; where a higher level allows it, the lowest such level, too.
         """
-        level = support.as_level(feature_level)
-        support.support(self.operator, level)
+        level = tables.as_level(feature_level)
+        tables.support(self.operator, level)
         for name, desc in self._tensors():
             if desc is not None:
                 self._check_supported(name, desc, level)
@@ -120,7 +120,7 @@ class OperatorDesc:
     def _check_supported(self, name: str, desc: TensorDesc, level: str) -> None:
         """The table's row: data type and rank."""
         tensor = name.partition("[")[0]
-        allowed = support.support(self.operator, level)[tensor]
+        allowed = tables.support(self.operator, level)[tensor]
         if desc.data_type not in allowed.data_types:
             names = ", ".join(t.name for t in allowed.data_types)
             rule = f"DataType must be one of {names} at feature level {level}"
@@ -134,7 +134,7 @@ class OperatorDesc:
 
     def _refusal(self, name: str, rule: str, came: object, desc: TensorDesc) -> str:
         tensor = name.partition("[")[0]
-        lowest = support.lowest_level(self.operator, tensor, desc.data_type, desc.rank)
+        lowest = tables.lowest_level(self.operator, tensor, desc.data_type, desc.rank)
         fix = f"the lowest level that allows it is {lowest}"
         if lowest is None:
             fix = f"no level allows {desc.data_type.name} with {desc.rank} dimensions"
@@ -142,10 +142,10 @@ class OperatorDesc:
 
     def _check_values(self, level: str) -> None:
         """Values of enumerations that came later than the operator."""
-        for attribute in support.later_values(self.operator):
+        for attribute in tables.later_values(self.operator):
             value = getattr(self, python_name(attribute)).name
-            lowest = support.since(self.operator, attribute, value)
-            if not support.reaches(level, lowest):
+            lowest = tables.since(self.operator, attribute, value)
+            if not tables.reaches(level, lowest):
                 msg = (
                     f"{self.operator}: {attribute} {value} is not available at feature level"
                     f" {level}; the lowest level that allows it is {lowest}"
@@ -211,7 +211,7 @@ def python_name(member: str) -> str:
 @functools.cache
 def _tensor_members(operator: str) -> dict[str, str]:
     """The tensor members of an operator: names in C by those in Python."""
-    table = support.support(operator)
+    table = tables.support(operator)
     return {python_name(name): name for name in table}
 
 

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from tensorlayout.directml import support
+from tensorlayout.directml import tables
 from tensorlayout.directml.constants import TensorFlags
 from tensorlayout.directml.operator_desc import Given, OperatorDesc
 from tensorlayout.directml.tensor_desc import TensorDesc, described
@@ -90,7 +90,7 @@ class _Slot(NamedTuple):
         return self.desc.flags == TensorFlags.OWNED_BY_DML
 
 
-def compile(desc: OperatorDesc, feature_level: str | int = support.HIGHEST) -> Operator:
+def compile(desc: OperatorDesc, feature_level: str | int = tables.HIGHEST) -> Operator:
     """A reusable operator of a descriptor, which is validated; errors as `validate` gives them.
 
     >>> import tensorlayout as tl
@@ -104,7 +104,7 @@ def compile(desc: OperatorDesc, feature_level: str | int = support.HIGHEST) -> O
     if not isinstance(desc, OperatorDesc):
         msg = f"compile: desc must be an operator descriptor, got {calling.shown(desc)}"
         raise TypeError(msg)
-    level = support.as_level(feature_level)
+    level = tables.as_level(feature_level)
     return Operator(desc.validate(level), level)
 
 
@@ -115,7 +115,7 @@ def call(
 
     `device`: of the outputs of operators without inputs.
     """
-    whole = _validated(desc, support.as_level(feature_level))
+    whole = _validated(desc, tables.as_level(feature_level))
     described_outs = whole.outputs_of
     outs: Given = (None,) * len(described_outs)
     if out is not None:

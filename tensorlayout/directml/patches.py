@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, ClassVar
 
+from tensorlayout.directml.borders import padding1
 from tensorlayout.directml.constants import PaddingMode
 from tensorlayout.directml.operator_desc import Expected, Given, Integers, OperatorDesc
 from tensorlayout.directml.operators import call, desc_of, desc_of_out
 from tensorlayout.directml.outputs import copied, seen_as, target
-from tensorlayout.directml.padding import padding1
 from tensorlayout.directml.rules import (
     check_count,
     check_unsigned,
     expected,
     refuse,
 )
-from tensorlayout.directml.support import HIGHEST
+from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc, asked
 from tensorlayout.functions.creation import zeros
 from tensorlayout.functions.data_types import astype

@@ -17,7 +17,7 @@ from tensorlayout.directml.operator_desc import (
 from tensorlayout.directml.operators import call, desc_of, desc_of_out
 from tensorlayout.directml.outputs import copied, seen_as, target
 from tensorlayout.directml.rules import check_unsigned, expected, refuse
-from tensorlayout.directml.support import HIGHEST
+from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.functions.creation import empty
 from tensorlayout.functions.data_types import astype

@@ -24,7 +24,7 @@ from tensorlayout.directml.rules import (
     expected,
     refuse,
 )
-from tensorlayout.directml.support import HIGHEST
+from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc, asked
 from tensorlayout.directml.tuples import Blocks, blocks, key_of, padded, positions_of
 from tensorlayout.functions.beyond import put_along_axis

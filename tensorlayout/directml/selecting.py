@@ -13,7 +13,7 @@ from tensorlayout.directml.operator_desc import Direction, Expected, Given, Oper
 from tensorlayout.directml.operators import call, desc_of, tensors_of
 from tensorlayout.directml.outputs import delivered, target
 from tensorlayout.directml.rules import check_axis, expected, refuse, with_size
-from tensorlayout.directml.support import HIGHEST
+from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc, asked
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.indexing import take_along_axis

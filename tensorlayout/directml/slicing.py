@@ -18,7 +18,7 @@ from tensorlayout.directml.rules import (
     expected,
     refuse,
 )
-from tensorlayout.directml.support import HIGHEST
+from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc, asked
 from tensorlayout.tensor import Tensor
 

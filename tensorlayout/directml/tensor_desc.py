@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tensorlayout.directml import support
+from tensorlayout.directml import tables
 from tensorlayout.directml.constants import UINT32_MAX, DataType, TensorFlags, data_type, member
 from tensorlayout.functions import calling
 from tensorlayout.functions.creation import empty
@@ -132,19 +132,19 @@ class TensorDesc:
             strides=self.strides and (outermost,) * -drop + strides[max(drop, 0) :],
         )
 
-    def validate(self, feature_level: str | int = support.HIGHEST) -> TensorDesc:
+    def validate(self, feature_level: str | int = tables.HIGHEST) -> TensorDesc:
         """`self`; ValueError where the feature level has no such data type or rank."""
-        level = support.as_level(feature_level)
-        needed = support.level_of_type(self.data_type)
-        if not support.reaches(level, needed):
+        level = tables.as_level(feature_level)
+        needed = tables.level_of_type(self.data_type)
+        if not tables.reaches(level, needed):
             msg = (
                 f"{_NAME}: DataType {self.data_type.name} is not available at feature level"
                 f" {level}; the lowest level that allows it is {needed}"
             )
             raise ValueError(msg)
-        most = support.greatest_rank(level)
+        most = tables.greatest_rank(level)
         if self.rank > most:
-            needed = support.level_of_rank(self.rank)
+            needed = tables.level_of_rank(self.rank)
             msg = (
                 f"{_NAME}: DimensionCount must be at most {most} at feature level {level},"
                 f" got {self.rank}; the lowest level that allows it is {needed}"

@@ -21,7 +21,7 @@ from tensorlayout.directml.operator_desc import (
 from tensorlayout.directml.operators import call, desc_of, desc_of_out
 from tensorlayout.directml.outputs import target
 from tensorlayout.directml.rules import check_count, check_unsigned, expected
-from tensorlayout.directml.support import HIGHEST
+from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.tensor import Tensor
 

@@ -22,6 +22,7 @@ from tensorlayout.directml.rules import (
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc, asked
 from tensorlayout.functions import calling
+from tensorlayout.functions.manipulation import concat
 from tensorlayout.tensor import Tensor
 
 
@@ -46,7 +47,9 @@ class JoinOperatorDesc(OperatorDesc):
         return (expected(first, with_size(first.sizes, self.axis, total)),)
 
     def _run(self, inputs: Any, outs: Given) -> tuple[Tensor, ...]:
-        result = target(outs[0], self.output, inputs[0])
+        (result,) = outs
+        if result is None:
+            return (concat(inputs, axis=self.axis),)
         parts = pieces(result, [x.shape[self.axis] for x in inputs], self.axis)
         for part, x in zip(parts, inputs, strict=True):
             part[...] = x

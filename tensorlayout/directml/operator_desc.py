@@ -9,7 +9,6 @@ two methods: `_rule`, its own rules, and `_run`, what it does.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
@@ -57,13 +56,12 @@ class OperatorDesc:
     in_place: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        for field in dataclasses.fields(self):
+        for field in _fields(self):
             value = getattr(self, field.name)
-            if value is None and "None" in str(field.type):
+            if value is None and field.optional:
                 continue
-            where = f"{self.operator}: {c_name(self.operator, field.name)}"
-            kind = str(field.type).removesuffix(" | None")
-            object.__setattr__(self, field.name, _normalised(where, kind, value))
+            where = f"{self.operator}: {field.member}"
+            object.__setattr__(self, field.name, _normalised(where, field.kind, value))
 
     @property
     def inputs_of(self) -> tuple[TensorDesc | None, ...]:
@@ -107,15 +105,13 @@ class OperatorDesc:
 
     def _tensors(self) -> Iterator[tuple[str, TensorDesc | None]]:
         """Each tensor member by its name in C, ``InputTensors[1]`` where there are several."""
-        for field in dataclasses.fields(self):
-            name = c_name(self.operator, field.name)
-            if not name.endswith(("Tensor", "Tensors")):
-                continue
-            value = getattr(self, field.name)
-            if isinstance(value, tuple):
-                yield from ((f"{name}[{i}]", desc) for i, desc in enumerate(value))
-            elif value is not None or name != "OutputTensors":
-                yield name, value
+        for field in _fields(self):
+            if field.is_tensor:
+                value = getattr(self, field.name)
+                if isinstance(value, tuple):
+                    yield from ((f"{field.member}[{i}]", desc) for i, desc in enumerate(value))
+                else:
+                    yield field.member, value
 
     def _check_supported(self, name: str, desc: TensorDesc, level: str) -> None:
         """The table's row: data type and rank."""
@@ -167,19 +163,17 @@ class OperatorDesc:
         """Self with outputs as the rule says: given ones are held against it."""
         left = iter(expected)
         changes: dict[str, Any] = {}
-        for field in dataclasses.fields(self):
-            name = c_name(self.operator, field.name)
-            if not (name.startswith("Output") and name.endswith(("Tensor", "Tensors"))):
+        for field in _fields(self):
+            if not (field.is_tensor and field.member.startswith("Output")):
                 continue
             value = getattr(self, field.name)
-            if name == "OutputTensors":
-                several = [None] * len(expected) if value is None else value
+            if isinstance(value, tuple):
                 changes[field.name] = tuple(
-                    self._fitting(f"{name}[{i}]", desc, next(left))
-                    for i, desc in enumerate(several)
+                    self._fitting(f"{field.member}[{i}]", desc, next(left))
+                    for i, desc in enumerate(value)
                 )
             else:
-                changes[field.name] = self._fitting(name, value, next(left))
+                changes[field.name] = self._fitting(field.member, value, next(left))
         return dataclasses.replace(self, **changes)
 
     def _fitting(self, name: str, desc: TensorDesc | None, rule: Expected) -> TensorDesc:
@@ -195,24 +189,41 @@ class OperatorDesc:
         return desc
 
 
-def c_name(operator: str, name: str) -> str:
-    """The name in C of a member of an operator's descriptor."""
-    return _tensor_members(operator).get(name) or "".join(
-        part.capitalize() for part in name.split("_")
-    )
+class _Field(NamedTuple):
+    """A member of a descriptor."""
+
+    name: str
+    member: str  # its name in C
+    kind: str  # the annotation
+    optional: bool
+
+    @property
+    def is_tensor(self) -> bool:
+        return self.kind in ("TensorDesc", "Tensors")
+
+
+_KNOWN: dict[str, tuple[_Field, ...]] = {}
+
+
+def _fields(desc: OperatorDesc) -> tuple[_Field, ...]:
+    """The members of a descriptor, found out once for each operator."""
+    known = _KNOWN.get(desc.operator)
+    if known is not None:
+        return known
+    tensors = {python_name(name): name for name in tables.support(desc.operator)}
+    found = []
+    for field in dataclasses.fields(desc):
+        member = "".join(part.capitalize() for part in field.name.split("_"))
+        kind = str(field.type).removesuffix(" | None")
+        optional = kind != field.type
+        found.append(_Field(field.name, tensors.get(field.name, member), kind, optional))
+    return _KNOWN.setdefault(desc.operator, tuple(found))
 
 
 def python_name(member: str) -> str:
     """The name of a member in Python: ``InputTensors`` is ``inputs``."""
     short = re.sub("Tensor(s?)$", r"\1", member)
     return re.sub(r"(?<!^)(?=[A-Z])", "_", short).lower()
-
-
-@functools.cache
-def _tensor_members(operator: str) -> dict[str, str]:
-    """The tensor members of an operator: names in C by those in Python."""
-    table = tables.support(operator)
-    return {python_name(name): name for name in table}
 
 
 def _normalised(where: str, kind: str, value: Any) -> Any:

@@ -88,7 +88,7 @@ class UnfoldOperatorDesc(OperatorDesc):
         steps = [slice(None, None, step) for step in (*self.strides, *self.dilations)]
         windows = windows[(slice(None), slice(None), *steps)]
         blocks, taps = range(2, 2 + rank), range(2 + rank, 2 + 2 * rank)
-        result = target(outs[0], self.output, None if x.ndim != 3 else x)
+        result = target(outs[0], self.output, x)
         order = permute_dims(windows, (0, 1, *taps, *blocks))
         seen_as(result, order.shape)[...] = order
         return (result,)
@@ -204,7 +204,7 @@ def unfold(
 ) -> Tensor:
     """The windows of an image (N, C, spatial…) as columns (N, C * P, L): UNFOLD.
 
-    The sequences have an entry for each spatial dimension; padding is 0. Result: row-major, or
+    The sequences have an entry for each spatial dimension; padding is 0. Result: packed, or
     `out`.
 
     >>> import tensorlayout as tl

@@ -80,7 +80,7 @@ class TensorDesc:
         """The number of dimensions: DimensionCount."""
         return len(self.sizes)
 
-    @property
+    @functools.cached_property
     def layout(self) -> Layout:
         """The layout that sizes and strides describe, from slot 0."""
         return Layout(self.sizes, self.strides)

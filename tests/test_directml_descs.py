@@ -520,3 +520,35 @@ def test_results_follow_the_order_of_the_input():
         directml.split(x, [1, 1], 1)[0],
     ):
         assert result.layout == Layout.packed(result.shape, order)
+
+
+def test_bindings():
+    buffer = np.arange(16, dtype=np.float32)
+    x = TensorDesc("FLOAT32", (2, 3), (5, 1)).over(buffer, 16)
+    assert np.asarray(x).tolist() == [[4, 5, 6], [9, 10, 11]]
+    x[0, 0] = 99
+    assert buffer[4] == 99
+    halves = TensorDesc("FLOAT16", (3,))
+    assert halves.over(bytearray(8)).shape == (3,)
+    with pytest.raises(ValueError, match="TotalTensorSizeInBytes is 8, got 6 bytes behind"):
+        halves.over(bytearray(6))
+    with pytest.raises(ValueError, match="Offset must be a multiple of 16 bytes, got 8"):
+        halves.over(bytearray(32), 8)
+    aligned = TensorDesc("FLOAT16", (3,), guaranteed_base_offset_alignment=64)
+    with pytest.raises(ValueError, match="Offset must be a multiple of 64 bytes, got 32"):
+        aligned.over(bytearray(256), 32)
+    with pytest.raises(ValueError, match="Offset must not be negative, got -16"):
+        halves.over(bytearray(32), -16)
+    with pytest.raises(ValueError, match="TotalTensorSizeInBytes is 64, got 48 bytes"):
+        TensorDesc("INT8", (1,), total_tensor_size_in_bytes=64).over(bytearray(64), 16)
+
+
+def test_zeros_keep_their_sign():
+    for value in (0.0, -0.0, 0.0):
+        found = directml.fill_value_constant((1,), value, "FLOAT32")
+        assert np.signbit(np.asarray(found)[0]) == np.signbit(value)
+        x = tl.asarray([-0.0])
+        found = directml.element_wise_identity(x, (1.0, value))
+        assert np.signbit(np.asarray(found)[0]) == np.signbit(value)
+        found = directml.padding(x, [1], [0], value=value)
+        assert np.signbit(np.asarray(found)[0]) == np.signbit(value)

@@ -41,14 +41,16 @@ from tensorlayout.directml.cumulative import (
     cumulative_product,
     cumulative_summation,
 )
-from tensorlayout.directml.filling import (
+from tensorlayout.directml.diagonals import (
     DiagonalMatrix1OperatorDesc,
     DiagonalMatrixOperatorDesc,
+    diagonal_matrix,
+    diagonal_matrix1,
+)
+from tensorlayout.directml.filling import (
     FillValueConstantOperatorDesc,
     FillValueSequenceOperatorDesc,
     OneHotOperatorDesc,
-    diagonal_matrix,
-    diagonal_matrix1,
     fill_value_constant,
     fill_value_sequence,
     one_hot,

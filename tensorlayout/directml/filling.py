@@ -1,4 +1,4 @@
-"""FILL_VALUE_CONSTANT, FILL_VALUE_SEQUENCE, DIAGONAL_MATRIX, DIAGONAL_MATRIX1 and ONE_HOT."""
+"""FILL_VALUE_CONSTANT, FILL_VALUE_SEQUENCE and ONE_HOT: outputs full of given values."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from tensorlayout.directml.constants import data_type as as_data_type
 from tensorlayout.directml.numbers import (
     check_value_type,
     limits,
     scalar,
-    truncated,
     typed,
     whole,
 )
@@ -22,12 +20,11 @@ from tensorlayout.directml.operator_desc import (
     Number,
     OperatorDesc,
 )
-from tensorlayout.directml.operators import call, desc_of, desc_of_out
+from tensorlayout.directml.operators import call, desc_of, wanted_output
 from tensorlayout.directml.outputs import seen_as, target
 from tensorlayout.directml.rules import (
     check_axis,
     check_rank,
-    check_signed,
     check_sizes,
     check_type,
     expected,
@@ -35,7 +32,7 @@ from tensorlayout.directml.rules import (
     with_size,
 )
 from tensorlayout.directml.tables import HIGHEST
-from tensorlayout.directml.tensor_desc import TensorDesc, asked
+from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.functions.creation import arange
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.manipulation import reshape
@@ -107,60 +104,6 @@ class FillValueSequenceOperatorDesc(OperatorDesc):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DiagonalMatrixOperatorDesc(OperatorDesc):
-    """DML_DIAGONAL_MATRIX_OPERATOR_DESC. The value is FLOAT: towards zero for integers."""
-
-    operator: ClassVar[str] = "DIAGONAL_MATRIX"
-    output: TensorDesc
-    offset: int
-    value: Number
-
-    def _rule(self) -> tuple[Expected, ...]:
-        check_signed(self.operator, "Offset", [self.offset])
-        truncated(self.operator, "Value", self.value, self.output.data_type)
-        return (expected(self.output),)
-
-    def _run(self, inputs: Any, outs: Given) -> tuple[Tensor, ...]:
-        result = target(outs[0], self.output)
-        value = truncated(self.operator, "Value", self.value, self.output.data_type)
-        _fill_band(result, value, self.offset, self.offset + 1, None)
-        return (result,)
-
-
-@dataclass(frozen=True, kw_only=True)
-class DiagonalMatrix1OperatorDesc(OperatorDesc):
-    """DML_DIAGONAL_MATRIX1_OPERATOR_DESC."""
-
-    operator: ClassVar[str] = "DIAGONAL_MATRIX1"
-    input: TensorDesc | None = None
-    output: TensorDesc | None = None
-    value_data_type: AnyDataType | None = None
-    value: Number
-    diagonal_fill_begin: int
-    diagonal_fill_end: int
-
-    def _rule(self) -> tuple[Expected, ...]:
-        given = self.input or self.output
-        if given is None:
-            refuse(self.operator, "OutputTensor must be given without InputTensor")
-        kind = given.data_type
-        check_value_type(self.operator, "ValueDataType", self.value_data_type, kind)
-        typed(self.operator, "Value", self.value, kind)
-        check_signed(self.operator, "DiagonalFillBegin", [self.diagonal_fill_begin])
-        check_signed(self.operator, "DiagonalFillEnd", [self.diagonal_fill_end])
-        return (expected(given),)
-
-    def _run(self, inputs: Any, outs: Given) -> tuple[Tensor, ...]:
-        (background,) = inputs
-        assert self.output is not None
-        result = target(outs[0], self.output, background)
-        value = typed(self.operator, "Value", self.value, self.output.data_type)
-        band = self.diagonal_fill_begin, self.diagonal_fill_end
-        _fill_band(result, value, *band, background)
-        return (result,)
-
-
-@dataclass(frozen=True, kw_only=True)
 class OneHotOperatorDesc(OperatorDesc):
     """DML_ONE_HOT_OPERATOR_DESC; the output says how long the lines are."""
 
@@ -198,20 +141,6 @@ class OneHotOperatorDesc(OperatorDesc):
         return (result,)
 
 
-def _fill_band(
-    result: Tensor, value: float, begin: int, end: int, background: Tensor | None
-) -> None:
-    """`value` on diagonals from `begin` up to `end`, the others where `begin` is above it."""
-    height, width = result.shape[-2:]
-    rows = seen_as(arange(height, device=result.device), (height, 1))
-    diagonal = arange(width, device=result.device) - rows
-    inside = (diagonal >= min(begin, end)) & (diagonal < max(begin, end))
-    filled = inside if begin <= end else ~inside
-    kind = as_data_type("Value", result.dtype)
-    other = scalar(0, kind, result.device) if background is None else background
-    result[...] = where(filled, scalar(value, kind, result.device), other)
-
-
 def fill_value_constant(
     sizes: Sequence[int],
     value: float,
@@ -229,7 +158,7 @@ def fill_value_constant(
     >>> directml.fill_value_constant((2,), 2**63, "UINT64")
     Tensor([9223372036854775808, 9223372036854775808], dtype=uint64, device='cpu')
     """
-    output = _wanted("FILL_VALUE_CONSTANT", data_type, sizes, out)
+    output = wanted_output("FILL_VALUE_CONSTANT", data_type, sizes, out)
     desc = FillValueConstantOperatorDesc(output=output, value=value)
     found: Tensor = call(desc, (), out, feature_level, device)
     return found
@@ -254,71 +183,9 @@ def fill_value_sequence(
     >>> directml.fill_value_sequence((4,), 5, -2, "UINT8")
     Tensor([  5,   3,   1, 255], dtype=uint8, device='cpu')
     """
-    output = _wanted("FILL_VALUE_SEQUENCE", data_type, sizes, out)
+    output = wanted_output("FILL_VALUE_SEQUENCE", data_type, sizes, out)
     desc = FillValueSequenceOperatorDesc(output=output, value_start=start, value_delta=delta)
     found: Tensor = call(desc, (), out, feature_level, device)
-    return found
-
-
-def diagonal_matrix(
-    sizes: Sequence[int],
-    offset: int,
-    value: float,
-    data_type: Any,
-    *,
-    device: Any = None,
-    out: Tensor | None = None,
-    feature_level: Any = HIGHEST,
-) -> Tensor:
-    """Matrices with `value` on the diagonal `offset`, positive to the right: DIAGONAL_MATRIX.
-
-    `value`: a FLOAT, towards zero for integers. Result: row-major on `device`, or `out`.
-
-    >>> from tensorlayout import directml
-    >>> directml.diagonal_matrix((2, 3), 1, 7, "INT8")
-    Tensor([[0, 7, 0],
-            [0, 0, 7]], dtype=int8, device='cpu')
-    """
-    output = _wanted("DIAGONAL_MATRIX", data_type, sizes, out)
-    desc = DiagonalMatrixOperatorDesc(output=output, offset=offset, value=value)
-    found: Tensor = call(desc, (), out, feature_level, device)
-    return found
-
-
-def diagonal_matrix1(
-    x: Tensor | None,
-    value: float,
-    begin: int,
-    end: int,
-    sizes: Sequence[int] | None = None,
-    data_type: Any = None,
-    *,
-    device: Any = None,
-    out: Tensor | None = None,
-    feature_level: Any = HIGHEST,
-) -> Tensor:
-    """`x` with `value` on the diagonals from `begin` up to, not with, `end`: DIAGONAL_MATRIX1.
-
-    With `begin` above `end` all others are filled, with both equal none. Without `x` the rest is 0,
-    and `sizes` and `data_type` are needed. Result: packed in the order of `x`, or `out`.
-
-    >>> import tensorlayout as tl
-    >>> from tensorlayout import directml
-    >>> directml.diagonal_matrix1(tl.ones((2, 3), dtype=tl.int8), 0, 1, 3)
-    Tensor([[1, 0, 0],
-            [1, 1, 0]], dtype=int8, device='cpu')
-    """
-    name = "DIAGONAL_MATRIX1"
-    source = None if x is None else desc_of(name, "InputTensor", x)
-    output = desc_of_out(name, out)
-    if sizes is not None or data_type is not None or (source is None and output is None):
-        if sizes is None or data_type is None:
-            refuse(name, "sizes and data_type must be given together without a tensor")
-        output = _wanted(name, data_type, sizes, out)
-    desc = DiagonalMatrix1OperatorDesc(
-        input=source, output=output, value=value, diagonal_fill_begin=begin, diagonal_fill_end=end
-    )
-    found: Tensor = call(desc, (x,), out, feature_level, device)
     return found
 
 
@@ -348,18 +215,7 @@ def one_hot(
     pair = desc_of(name, "ValuesTensor", values)
     check_axis(name, axis, positions.rank)
     check_sizes(name, "IndicesTensor", positions, with_size(positions.sizes, axis, 1))
-    output = _wanted(name, pair.data_type, with_size(positions.sizes, axis, depth), out)
+    output = wanted_output(name, pair.data_type, with_size(positions.sizes, axis, depth), out)
     desc = OneHotOperatorDesc(indices=positions, values=pair, output=output, axis=axis)
     found: Tensor = call(desc, (indices, values), out, feature_level)
     return found
-
-
-def _wanted(name: str, data_type: Any, sizes: Any, out: Tensor | None) -> TensorDesc:
-    """The output that is asked for, which ``out=`` must be."""
-    wanted = asked(f"{name}: OutputTensor", data_type, sizes)
-    given = desc_of_out(name, out)
-    if given is None:
-        return wanted
-    check_type(name, "OutputTensor", given, wanted.data_type)
-    check_sizes(name, "OutputTensor", given, wanted.sizes)
-    return given

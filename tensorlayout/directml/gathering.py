@@ -22,6 +22,7 @@ from tensorlayout.directml.rules import (
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.directml.tuples import blocks, key_of, padded, positions_of
+from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.elementwise import clip
 from tensorlayout.functions.indexing import take, take_along_axis
 from tensorlayout.functions.searching import where
@@ -154,12 +155,9 @@ def _read(desc: _ByTuples, inputs: Any, out: Tensor | None, batch: int = 0) -> T
 def nearest(indices: Tensor, size: int) -> Tensor:
     """Positions from the end made such from the front, those outside the nearest one inside."""
     if indices.dtype.kind == "i":
+        indices = astype(indices, "int64", copy=False)  # sizes have up to 32 bits
         indices = where(indices < 0, indices + size, indices)
-    # A size need not fit the dtype: it is below 2**32, and indices have 32 or 64 bits.
-    most = size - 1
-    if indices.dtype.itemsize == 4 and indices.dtype.kind == "i":
-        most = min(most, 2**31 - 1)
-    return clip(indices, 0, most)
+    return clip(indices, 0, size - 1)
 
 
 def gather(

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorlayout.cpu.memory import quietly
 from tensorlayout.directml.constants import DataType
 from tensorlayout.directml.rules import refuse
 from tensorlayout.functions.creation import asarray
@@ -16,8 +17,7 @@ from tensorlayout.tensor import Tensor
 def single(name: str, member: str, number: float) -> float:
     """A FLOAT member: rounded to 32 bits; ValueError for a finite number beyond all of them."""
     try:
-        with np.errstate(over="ignore"):
-            rounded = float(np.float32(number))
+        rounded = float(quietly(np.float32, number))
     except OverflowError:
         rounded = math.inf
     if math.isinf(rounded) and number not in (math.inf, -math.inf):
@@ -66,8 +66,7 @@ def limits(kind: DataType) -> tuple[int, int]:
 
 def scalar(number: float, kind: DataType, device: Any) -> Tensor:
     """A number as a tensor of rank 0; a float is rounded, beyond all of them to infinity."""
-    with np.errstate(over="ignore"):
-        value = np.asarray(number).astype(kind.dtype) if kind.is_float else number
+    value = quietly(np.float64(number).astype, kind.dtype) if kind.is_float else number
     return asarray(value, dtype=kind.dtype, device=device)
 
 

@@ -73,6 +73,11 @@ class OperatorDesc:
         """The descriptors of all outputs, in the order of the members; None: by the rule."""
         return tuple(desc for name, desc in self._tensors() if name.startswith("Output"))
 
+    def _numbers(self) -> tuple[str, ...]:
+        """The members that are numbers, signs of zeros included."""
+        kinds = ("Number", "Sequence[float]")
+        return tuple(repr(getattr(self, f.name)) for f in _fields(self) if f.kind in kinds)
+
     def validate(self, feature_level: str | int = tables.HIGHEST) -> Self:
         """The descriptor, outputs that were left out filled in, if a feature level allows it.
 

@@ -9,9 +9,11 @@ from typing import Any, NamedTuple, TypeVar
 from tensorlayout.directml import tables
 from tensorlayout.directml.constants import TensorFlags
 from tensorlayout.directml.operator_desc import Given, OperatorDesc
-from tensorlayout.directml.tensor_desc import TensorDesc, described
+from tensorlayout.directml.rules import check_sizes, check_type
+from tensorlayout.directml.tensor_desc import TensorDesc, asked, described
 from tensorlayout.functions import calling
 from tensorlayout.plan import backend
+from tensorlayout.plan.results import one_device
 from tensorlayout.tensor import Tensor
 
 _D = TypeVar("_D", bound=OperatorDesc)
@@ -115,7 +117,7 @@ def call(
 
     `device`: of the outputs of operators without inputs.
     """
-    whole = _validated(desc, tables.as_level(feature_level))
+    whole = _validated(desc, tables.as_level(feature_level), desc._numbers())
     described_outs = whole.outputs_of
     outs: Given = (None,) * len(described_outs)
     if out is not None:
@@ -141,6 +143,17 @@ def desc_of_out(operator: str, out: Any, member: str = "OutputTensor") -> Tensor
     return None if out is None else desc_of(operator, member, out)
 
 
+def wanted_output(name: str, data_type: Any, sizes: Any, out: Tensor | None) -> TensorDesc:
+    """The output that is asked for, which ``out=`` must be."""
+    wanted = asked(f"{name}: OutputTensor", data_type, sizes)
+    given = desc_of_out(name, out)
+    if given is None:
+        return wanted
+    check_type(name, "OutputTensor", given, wanted.data_type)
+    check_sizes(name, "OutputTensor", given, wanted.sizes)
+    return given
+
+
 def tensors_of(operator: str, member: str, given: Any) -> tuple[tuple[Tensor, ...], Any]:
     """A sequence of tensors, at least one, and their descriptors."""
     tensors = calling.tensors(operator, given, member)
@@ -148,7 +161,8 @@ def tensors_of(operator: str, member: str, given: Any) -> tuple[tuple[Tensor, ..
 
 
 @functools.lru_cache(maxsize=1024)
-def _validated(desc: _D, level: str) -> _D:
+def _validated(desc: _D, level: str, numbers: tuple[str, ...]) -> _D:
+    """A validated descriptor; `numbers` tell those apart that are equal, such as 0.0 and -0.0."""
     return desc.validate(level)
 
 
@@ -190,6 +204,7 @@ def _check_bound(name: str, x: Tensor, slot: _Slot) -> None:
 
 
 def _carried_out(desc: OperatorDesc, inputs: Given, outs: Given) -> tuple[Tensor, ...]:
+    one_device(desc.operator, [x._spec for x in (*inputs, *outs) if x is not None])
     _check_hazards(desc, inputs, outs)
     return desc._run(inputs, outs)
 
@@ -199,22 +214,21 @@ def _carried_out(desc: OperatorDesc, inputs: Given, outs: Given) -> tuple[Tensor
 
 def _check_hazards(desc: OperatorDesc, inputs: Given, outs: Given) -> None:
     """Outputs can be written, and share bytes with nothing but an input that is the very same."""
-    name = desc.operator
-    given = [(i, x) for i, x in enumerate(outs) if x is not None]
-    written = [(i, calling.writable(name, x), _range(x)) for i, x in given]
-    if not written:
+    if all(x is None for x in outs):
         return
-    members = [m for m, _ in desc._tensors()]
-    sources = [m for m in members if not m.startswith("Output")]
-    targets = [m for m in members if m.startswith("Output")]
-    read = [(m, x, _range(x)) for m, x in zip(sources, inputs, strict=True) if x is not None]
-    for i, out, span in written:
-        for member, x, other in read:
-            if x.device == out.device and _meet(span, other):
-                _check_in_place(desc, targets[i], member, same=span == other)
-        for j, another, other in written[i + 1 :]:
-            if out.device == another.device and _meet(span, other):
-                msg = f"{name}: {targets[i]} and {targets[j]} share memory"
+    members = [member for member, _ in desc._tensors()]
+    sources = [member for member in members if not member.startswith("Output")]
+    targets = [member for member in members if member.startswith("Output")]
+    pairs = zip(targets, outs, strict=True)
+    written = [(m, _range(calling.writable(desc.operator, x))) for m, x in pairs if x is not None]
+    read = [(m, _range(x)) for m, x in zip(sources, inputs, strict=True) if x is not None]
+    for number, (target, span) in enumerate(written):
+        for member, other in read:
+            if _meet(span, other):
+                _check_in_place(desc, target, member, same=span == other)
+        for another, other in written[number + 1 :]:
+            if _meet(span, other):
+                msg = f"{desc.operator}: {target} and {another} share memory"
                 raise ValueError(msg)
 
 

@@ -13,11 +13,13 @@ from tensorlayout.directml import tables
 from tensorlayout.directml.constants import UINT32_MAX, DataType, TensorFlags, data_type, member
 from tensorlayout.functions import calling
 from tensorlayout.functions.creation import empty
+from tensorlayout.functions.layouts import from_storage
 from tensorlayout.layout import Layout
 from tensorlayout.tensor import Spec, Tensor
 
 _NAME = "TensorDesc"
 _MOST_DIMENSIONS = 8
+_LEAST_ALIGNMENT = 16  # bytes: DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
 UINT64_MAX = 2**64 - 1
 
 
@@ -114,6 +116,28 @@ class TensorDesc:
     def empty(self, *, device: Any = None) -> Tensor:
         """A new tensor as described, not filled; ValueError where elements share slots."""
         return empty(self.sizes, dtype=self.data_type.dtype, device=device, layout=self.layout)
+
+    def over(self, buffer: Any, offset_in_bytes: int = 0) -> Tensor:
+        """A tensor as described over a buffer, from a byte of it on: DML_BUFFER_BINDING.
+
+        `buffer`: an object with the buffer protocol, which is shared. ValueError where the offset
+        is no multiple of 16 **bytes** or of the guaranteed alignment, or where fewer bytes follow
+        it than `total_tensor_size_in_bytes`.
+        """
+        offset = calling.count(_NAME, "Offset", offset_in_bytes)
+        alignment = max(_LEAST_ALIGNMENT, self.guaranteed_base_offset_alignment)
+        if offset % alignment:
+            msg = f"{_NAME}: Offset must be a multiple of {alignment} bytes, got {offset}"
+            raise ValueError(msg)
+        octets = from_storage(buffer, "(0):(1)", dtype="uint8")._home
+        assert octets is not None
+        left = octets.storage.nbytes - offset
+        if left < self.total_tensor_size_in_bytes:
+            needed = self.total_tensor_size_in_bytes
+            msg = f"{_NAME}: TotalTensorSizeInBytes is {needed}, got {left} bytes behind the offset"
+            raise ValueError(msg)
+        dtype = self.data_type.dtype
+        return from_storage(buffer, self.layout.moved(offset // dtype.itemsize), dtype=dtype)
 
     def with_rank(self, rank: int) -> TensorDesc:
         """The same tensor with `rank` dimensions: sizes of 1 put in front, or taken from there.

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 from directml_facts import FACTS
+from test_architecture import modules_after
 
 import tensorlayout as tl
 from tensorlayout import directml
@@ -552,3 +553,23 @@ def test_zeros_keep_their_sign():
         assert np.signbit(np.asarray(found)[0]) == np.signbit(value)
         found = directml.padding(x, [1], [0], value=value)
         assert np.signbit(np.asarray(found)[0]) == np.signbit(value)
+
+
+# --- the namespace ---
+
+
+def test_names():
+    listed = {name: getattr(directml, name) for name in directml.__all__}
+    assert sorted(listed) == directml.__all__
+    for name, value in listed.items():
+        if callable(value):
+            first, *rest = value.__doc__.split("\n")
+            assert first, name
+            assert not rest or not rest[0].strip(), f"{name}: the first paragraph is one line"
+    public = {name for name, value in vars(directml).items() if name[0] != "_" and callable(value)}
+    assert public <= listed.keys()
+
+
+def test_it_is_imported_at_first_use():
+    assert "tensorlayout.directml" not in modules_after("import tensorlayout")
+    assert "tensorlayout.directml" in modules_after("import tensorlayout as tl; tl.directml")

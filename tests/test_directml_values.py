@@ -681,3 +681,14 @@ def test_columns_may_have_the_rank_of_the_image():
     directml.unfold(image, *window, out=out)
     same(out, np.array([[[[0, 1, 3, 4], [1, 2, 4, 5]]]]))
     same(directml.fold(out, (1, 1, 2, 3), *window), np.array([[[[0, 2, 2], [3, 8, 5]]]]))
+
+
+def test_one_position_counted_from_both_ends_is_a_duplicate():
+    x, at, new = tl.asarray([1, 2, 3]), tl.asarray([0, -3]), tl.asarray([8, 9])
+    same(directml.scatter(x, at, new, 0), np.array([9, 2, 3]))
+    with pytest.raises(ValueError, match=r"^SCATTER: IndicesTensor: .* must differ"):
+        directml.scatter(x, at, new, 0, duplicates="error")
+    matrix, tuples = x[None, :], tl.asarray([[0], [-3]])
+    same(directml.scatter_nd(matrix, tuples, new[None, :], 1, 2), np.array([[9, 2, 3]]))
+    with pytest.raises(ValueError, match=r"^SCATTER_ND: IndicesTensor: .* must differ"):
+        directml.scatter_nd(matrix, tuples, new[None, :], 1, 2, duplicates="error")

@@ -31,6 +31,8 @@ def test_sizes_of_other_types():
     assert calc_buffer_tensor_size("UINT8", (2**32 - 1,)) == 2**32
     with pytest.raises(TypeError, match="DataType must be one of FLOAT32"):
         calc_buffer_tensor_size("FLOAT8", (1,))
+    with pytest.raises(ValueError, match="Strides must be as many as Sizes, 2, got 1"):
+        calc_buffer_tensor_size("FLOAT32", (2, 3), (5,))
 
 
 @pytest.mark.parametrize("fact", FACTS["tensor_desc"]["examples"], ids=lambda f: f["note"])
@@ -250,6 +252,7 @@ BROKEN = [
     ),
     (lambda: D.scatter(A, INT, INT, 1), "SCATTER: UpdatesTensor: DataType must be FLOAT32"),
     (lambda: D.scatter(A, INT, A, 1, duplicates="first"), "SCATTER: duplicates must be 'last'"),
+    (lambda: D.scatter(A, INT, A, 1, duplicates=[]), "SCATTER: duplicates must be 'last' or"),
     (
         lambda: D.scatter_nd(A, INT[:, :1], WIDE, 2, 2),
         "SCATTER_ND: UpdatesTensor: Sizes must be (2, 3), got (2, 4)",
@@ -335,6 +338,25 @@ def test_a_broken_rule(broken, says):
         broken()
     message = str(caught.value)
     assert any(part in message for part in says.split("|")), message
+
+
+def test_what_is_no_number():
+    with pytest.raises(TypeError, match=r"SPLIT: sizes must be an integer or .* got 'a'"):
+        directml.split(A, "a", 0)
+    with pytest.raises(TypeError, match="ONE_HOT: Axis must be an integer, got 'a'"):
+        directml.one_hot(INT[:, :1], A, 3, "a")
+    with pytest.raises(TypeError, match="TOP_K: K must be an integer, got None"):
+        directml.top_k(A, 0, None)
+    with pytest.raises(ValueError, match=r"ScaleSize must be a width and a height, got \(2,\)"):
+        directml.upsample_2d(IMAGE, 2)
+    with pytest.raises(TypeError, match="PADDING: PaddingValue must be a real number, got 1j"):
+        directml.padding(A, [0, 0], [0, 0], value=1j)
+    with pytest.raises(ValueError, match="PADDING: PaddingValue must fit FLOAT32, got 1e"):
+        directml.padding(A, [0, 0], [0, 0], value=1e300)
+    with pytest.raises(ValueError, match="PADDING: PaddingValue must be finite for INT32, got inf"):
+        directml.padding(INT, [0, 0], [0, 0], value=np.inf)
+    with pytest.raises(TypeError, match=r"FILL_VALUE_CONSTANT: Value must be an integer .* nan"):
+        directml.fill_value_constant((2,), np.nan, "INT8")
 
 
 def test_what_is_no_tensor():

@@ -38,7 +38,7 @@ class DataType(IntEnum):
     @property
     def bits(self) -> int:
         """The size of an element in bits."""
-        return int(self.name.lstrip("FLOATUIN"))
+        return int("".join(filter(str.isdigit, self.name)))
 
     @property
     def is_float(self) -> bool:

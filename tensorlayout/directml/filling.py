@@ -33,6 +33,7 @@ from tensorlayout.directml.rules import (
 )
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc
+from tensorlayout.functions import calling
 from tensorlayout.functions.creation import arange
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.manipulation import reshape
@@ -213,6 +214,7 @@ def one_hot(
     name = "ONE_HOT"
     positions = desc_of(name, "IndicesTensor", indices)
     pair = desc_of(name, "ValuesTensor", values)
+    axis = calling.integer(name, "Axis", axis)
     check_axis(name, axis, positions.rank)
     check_sizes(name, "IndicesTensor", positions, with_size(positions.sizes, axis, 1))
     output = wanted_output(name, pair.data_type, with_size(positions.sizes, axis, depth), out)

@@ -130,7 +130,8 @@ def split(
     """
     source = desc_of("SPLIT", "InputTensor", x)
     axis = calling.integer("SPLIT", "Axis", axis)
-    cut = calling.shape("SPLIT", sizes)
+    given = calling.integers(sizes, "SPLIT", "sizes", none=False)
+    cut = (given,) if isinstance(given, int) else given
     check_axis("SPLIT", axis, source.rank)
     check_unsigned("SPLIT", "OutputTensors: Sizes", cut, 1)
     outputs: Any = [

@@ -100,7 +100,7 @@ def upsample_2d(
     desc = Upsample2DOperatorDesc(
         input=desc_of("UPSAMPLE_2D", "InputTensor", x),
         output=desc_of_out("UPSAMPLE_2D", out),
-        scale_size=tuple(scale_size),
+        scale_size=scale_size,
         interpolation_mode=mode,
     )
     found: Tensor = call(desc, (x,), out, feature_level)

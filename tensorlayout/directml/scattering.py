@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 from tensorlayout.directml.operator_desc import Expected, Given, OperatorDesc
 from tensorlayout.directml.operators import call, desc_of, desc_of_out
@@ -54,9 +54,12 @@ class ScatterOperatorDesc(OperatorDesc):
     axis: int
     duplicates: Duplicates = "last"
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_duplicates(self.operator, self.duplicates)
+
     def _rule(self) -> tuple[Expected, ...]:
         name = self.operator
-        _check_duplicates(name, self.duplicates)
         check_axis(name, self.axis, self.input.rank)
         check_away_from(name, "IndicesTensor", self.indices, self.input.sizes, self.axis)
         check_type(name, "UpdatesTensor", self.updates, self.input.data_type)
@@ -88,8 +91,11 @@ class ScatterNDOperatorDesc(OperatorDesc):
     indices_dimension_count: int
     duplicates: Duplicates = "last"
 
-    def _rule(self) -> tuple[Expected, ...]:
+    def __post_init__(self) -> None:
+        super().__post_init__()
         _check_duplicates(self.operator, self.duplicates)
+
+    def _rule(self) -> tuple[Expected, ...]:
         sizes = padded(self._blocks().spread, self.input.rank)
         check_type(self.operator, "UpdatesTensor", self.updates, self.input.data_type)
         check_sizes(self.operator, "UpdatesTensor", self.updates, sizes)
@@ -136,7 +142,7 @@ class MaxUnpoolingOperatorDesc(OperatorDesc):
 
 
 def _check_duplicates(name: str, given: Any) -> None:
-    if given not in ("last", "error"):
+    if given not in get_args(Duplicates):
         refuse(name, f"duplicates must be 'last' or 'error', got {given!r}")
 
 

@@ -191,10 +191,12 @@ def calc_buffer_tensor_size(
     if isinstance(data_type, int) and data_type not in DataType.__members__.values():
         return 0
     bits = _data_type(data_type).bits
+    lengths = _numbers("Sizes", sizes)
     if strides is None:
-        count = math.prod(sizes)
+        count = math.prod(lengths)
     else:
-        count = 1 + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True))
+        steps = _as_many(_numbers("Strides", strides), lengths)
+        count = 1 + sum((n - 1) * s for n, s in zip(lengths, steps, strict=True))
     nbytes = -(-count * bits // 8)
     return (nbytes + 3) // 4 * 4
 
@@ -222,9 +224,20 @@ def _data_type(given: Any) -> DataType:
     return data_type(f"{_NAME}: DataType", given)
 
 
+def _numbers(member: str, given: Any) -> tuple[int, ...]:
+    found = calling.integers(given, _NAME, member, none=False)
+    return (found,) if isinstance(found, int) else tuple(found)
+
+
+def _as_many(strides: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...]:
+    if len(strides) != len(sizes):
+        msg = f"{_NAME}: Strides must be as many as Sizes, {len(sizes)}, got {len(strides)}"
+        raise ValueError(msg)
+    return strides
+
+
 def _sizes(given: Any) -> tuple[int, ...]:
-    found = calling.integers(given, _NAME, "Sizes", none=False)
-    sizes: tuple[int, ...] = (found,) if isinstance(found, int) else found
+    sizes = _numbers("Sizes", given)
     if not 1 <= len(sizes) <= _MOST_DIMENSIONS:
         msg = f"{_NAME}: DimensionCount must be 1 to {_MOST_DIMENSIONS}, got {len(sizes)} sizes"
         raise ValueError(msg)
@@ -235,11 +248,7 @@ def _sizes(given: Any) -> tuple[int, ...]:
 
 
 def _strides(given: Any, sizes: tuple[int, ...]) -> tuple[int, ...]:
-    strides = calling.integers(given, _NAME, "Strides", none=False)
-    strides = (strides,) if isinstance(strides, int) else strides
-    if len(strides) != len(sizes):
-        msg = f"{_NAME}: Strides must be as many as Sizes, {len(sizes)}, got {len(strides)}"
-        raise ValueError(msg)
+    strides = _as_many(_numbers("Strides", given), sizes)
     # Strides of dimensions of size 1 are never used; views may have any there.
     strides = tuple(max(s, 0) if n == 1 else s for n, s in zip(sizes, strides, strict=True))
     if any(s < 0 for s in strides):

@@ -108,6 +108,9 @@ def test_two_operands_vote(first, second, result):
     assert str(tl.clip(x, 0.0, y).layout) == result
 
 
+PADDED_ROW = "(2,):(1,) padded=(4,) padding=ONE"
+
+
 @pytest.mark.parametrize(
     ("condition", "first", "second", "result"),
     [
@@ -119,11 +122,20 @@ def test_two_operands_vote(first, second, result):
         ("(2,3):(1,2)", "(2,1):(1,1)", "(1,3):(1,1)", "(2,3):(1,2)"),
         (padded("ONE"), "():()", "():()", padded("ONE")),
         ("(3,):(1,)", "(2,1):(1,1)", "():()", "(2,3):(3,1)"),
+        # the strides of the result, but none of its padding
+        (
+            "(2,):(1,)",
+            "(2,):(1,) padded=(4,) padding=ONE",
+            None,
+            "(2,):(1,) padded=(4,) padding=ONE",
+        ),
     ],
 )
 def test_the_condition_of_where_votes_last(condition, first, second, result):
-    c, x, y = tensor(condition, "bool"), tensor(first), tensor(second)
-    assert str(tl.where(c, x, y).layout) == result
+    c, x, y = tensor(condition, "bool"), tensor(first), tensor(second or first)
+    chosen = tl.where(c, x, y)
+    assert str(chosen.layout) == result
+    same(chosen, np.where(np.asarray(c), np.asarray(x), np.asarray(y)))
     if first == second == "():()":
         assert str(tl.where(c, 1.0, 2.0).layout) == result
 

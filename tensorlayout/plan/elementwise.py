@@ -59,7 +59,9 @@ class Elementwise:
         layout = in_dtype(voted_layout(shape, self._voters(operands, shape)), result_dtype)
         result = Spec(result_dtype, layout, device)
         flat = layout.covers_block and all(
-            isinstance(o, type) or o.layout.same_placement(layout) for o in operands
+            isinstance(o, type)
+            or (o.layout.same_placement(layout) and o.layout.padded_shape == layout.padded_shape)
+            for o in operands
         )
         inputs = self._input_dtypes(operands, promoted)
         return ElementwisePlan(self, operands, inputs, result, flat)

@@ -1,0 +1,159 @@
+"""The enumerations and structures of DirectML.h that the operators use, and how to name a value.
+
+Wherever a value of an enumeration is asked for, its name (``"EDGE"``), its name in C
+(``"DML_PADDING_MODE_EDGE"``), its number or the member itself will do.
+"""
+
+from __future__ import annotations
+
+import operator
+from enum import IntEnum
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from tensorlayout import dtypes
+from tensorlayout.functions import calling
+
+UINT32_MAX = 2**32 - 1
+
+
+class DataType(IntEnum):
+    """DML_TENSOR_DATA_TYPE: what the elements of a tensor are."""
+
+    FLOAT32 = 1
+    FLOAT16 = 2
+    UINT32 = 3
+    UINT16 = 4
+    UINT8 = 5
+    INT32 = 6
+    INT16 = 7
+    INT8 = 8
+    FLOAT64 = 9
+    UINT64 = 10
+    INT64 = 11
+    UINT4 = 12
+    INT4 = 13
+
+    @property
+    def bits(self) -> int:
+        """The size of an element in bits."""
+        return int("".join(filter(str.isdigit, self.name)))
+
+    @property
+    def is_float(self) -> bool:
+        """Whether elements are floating-point numbers."""
+        return self.name.startswith("FLOAT")
+
+    @property
+    def dtype(self) -> dtypes.DType:
+        """The dtype of tensors; TypeError for 4-bit types, which have none."""
+        if self.bits < 8:
+            msg = f"DataType: {self.name} has no dtype: tensors hold whole bytes"
+            raise TypeError(msg)
+        return np.dtype(self.name.lower())
+
+    @classmethod
+    def of(cls, dtype: Any) -> DataType:
+        """The data type of a dtype; TypeError for those that DirectML does not have."""
+        kind = dtypes.as_dtype(dtype, "DataType.of: dtype")
+        found = cls.__members__.get(kind.name.upper())
+        if found is None:
+            msg = f"DataType: DirectML has no data type for {kind}"
+            raise TypeError(msg)
+        return found
+
+
+class TensorFlags(IntEnum):
+    """DML_TENSOR_FLAGS."""
+
+    NONE = 0
+    OWNED_BY_DML = 1
+
+
+class PaddingMode(IntEnum):
+    """DML_PADDING_MODE."""
+
+    CONSTANT = 0
+    EDGE = 1
+    REFLECTION = 2
+    SYMMETRIC = 3
+    WRAP = 4
+
+
+class InterpolationMode(IntEnum):
+    """DML_INTERPOLATION_MODE."""
+
+    NEAREST_NEIGHBOR = 0
+    LINEAR = 1
+
+
+class AxisDirection(IntEnum):
+    """DML_AXIS_DIRECTION."""
+
+    INCREASING = 0
+    DECREASING = 1
+
+
+class DepthSpaceOrder(IntEnum):
+    """DML_DEPTH_SPACE_ORDER: how a depth channel splits, the slowest part first."""
+
+    DEPTH_COLUMN_ROW = 0  # block row, block column, channel
+    COLUMN_ROW_DEPTH = 1  # channel, block row, block column
+
+
+class Size2D(NamedTuple):
+    """DML_SIZE_2D: the width comes first."""
+
+    width: int
+    height: int
+
+
+class ScaleBias(NamedTuple):
+    """DML_SCALE_BIAS: ``x * scale + bias``, both rounded to FLOAT32."""
+
+    scale: float
+    bias: float
+
+
+_PREFIX: dict[type[IntEnum], str] = {
+    DataType: "DML_TENSOR_DATA_TYPE_",
+    TensorFlags: "DML_TENSOR_FLAG_",
+    PaddingMode: "DML_PADDING_MODE_",
+    InterpolationMode: "DML_INTERPOLATION_MODE_",
+    AxisDirection: "DML_AXIS_DIRECTION_",
+    DepthSpaceOrder: "DML_DEPTH_SPACE_ORDER_",
+}
+_E = TypeVar("_E", bound=IntEnum)
+
+
+def member(where: str, kind: type[_E], given: Any) -> _E:
+    """The value of an enumeration, from its name, number or itself; ValueError for any other."""
+    if type(given) is kind:
+        return given
+    if isinstance(given, str):
+        found = kind.__members__.get(given.removeprefix(_PREFIX[kind]))
+        if found is not None:
+            return found
+    elif not isinstance(given, bool):
+        try:
+            return kind(operator.index(given))
+        except (TypeError, ValueError):
+            pass
+    names = ", ".join(kind.__members__)
+    msg = f"{where} must be one of {names}, got {calling.shown(given)}"
+    raise ValueError(msg)
+
+
+def data_type(where: str, given: Any) -> DataType:
+    """A data type, from a name, number, dtype or itself; TypeError for any other."""
+    if isinstance(given, (str, int)) and not isinstance(given, bool):
+        try:
+            return member(where, DataType, given)
+        except ValueError as error:
+            raise TypeError(str(error)) from None
+    try:
+        return DataType.of(given)
+    except TypeError as error:
+        msg = f"{where} must be a data type of DirectML: {error}"
+        raise TypeError(msg) from None

@@ -1,0 +1,77 @@
+"""Numbers among the members: typed scalars, and those that are FLOAT whatever the tensor holds."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tensorlayout.cpu.memory import quietly
+from tensorlayout.directml.constants import DataType
+from tensorlayout.directml.rules import refuse
+from tensorlayout.functions.creation import asarray
+from tensorlayout.tensor import Tensor
+
+
+def single(name: str, member: str, number: float) -> float:
+    """A FLOAT member: rounded to 32 bits; ValueError for a finite number beyond all of them."""
+    try:
+        rounded = float(quietly(np.float32, number))
+    except OverflowError:
+        rounded = math.inf
+    if math.isinf(rounded) and number not in (math.inf, -math.inf):
+        refuse(name, f"{member} must fit FLOAT32, got {number}")
+    return rounded
+
+
+def truncated(name: str, member: str, number: float, kind: DataType) -> int | float:
+    """A FLOAT member as an element: towards zero for integers, which it must fit."""
+    rounded = single(name, member, number)
+    if kind.is_float:
+        return rounded
+    if not math.isfinite(rounded):
+        refuse(name, f"{member} must be finite for {kind.name}, got {number}")
+    return _fitting(name, member, int(rounded), kind)
+
+
+def typed(name: str, member: str, number: float, kind: DataType) -> int | float:
+    """A scalar of the data type of a tensor (DML_SCALAR_UNION): exact for integers."""
+    if kind.is_float:
+        return number
+    return _fitting(name, member, whole(name, member, number, kind), kind)
+
+
+def whole(name: str, member: str, number: float, kind: DataType) -> int:
+    """An integer; TypeError for a float that is none."""
+    if isinstance(number, float) and not number.is_integer():
+        msg = f"{name}: {member} must be an integer for {kind.name}, got {number}"
+        raise TypeError(msg)
+    return int(number)
+
+
+def _fitting(name: str, member: str, number: int, kind: DataType) -> int:
+    low, high = limits(kind)
+    if not low <= number <= high:
+        refuse(name, f"{member} must be {low} to {high} for {kind.name}, got {number}")
+    return number
+
+
+def limits(kind: DataType) -> tuple[int, int]:
+    """The least and the greatest integer of a data type."""
+    if kind.name.startswith("U"):
+        return 0, 2**kind.bits - 1
+    return -(2 ** (kind.bits - 1)), 2 ** (kind.bits - 1) - 1
+
+
+def scalar(number: float, kind: DataType, device: Any) -> Tensor:
+    """A number as a tensor of rank 0; a float is rounded, beyond all of them to infinity."""
+    value = quietly(np.float64(number).astype, kind.dtype) if kind.is_float else number
+    return asarray(value, dtype=kind.dtype, device=device)
+
+
+def check_value_type(name: str, member: str, given: Any, kind: DataType) -> None:
+    """The data type of a scalar, where it is given, is that of the output."""
+    if given is not None and given != kind:
+        msg = f"{name}: {member} must be {kind.name}, that of the output, got {given.name}"
+        raise TypeError(msg)

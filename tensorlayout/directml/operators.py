@@ -1,0 +1,251 @@
+"""Operators ready for use: descriptors compiled, tensors bound, hazards refused."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from tensorlayout.directml import tables
+from tensorlayout.directml.constants import TensorFlags
+from tensorlayout.directml.operator_desc import Given, OperatorDesc
+from tensorlayout.directml.rules import check_sizes, check_type
+from tensorlayout.directml.tensor_desc import TensorDesc, asked, described
+from tensorlayout.functions import calling
+from tensorlayout.plan import backend
+from tensorlayout.plan.results import one_device
+from tensorlayout.tensor import Tensor
+
+_D = TypeVar("_D", bound=OperatorDesc)
+Out = Tensor | Sequence[Tensor] | None
+
+
+class Operator:
+    """A validated descriptor, as often as wanted applied to tensors: see `compile`."""
+
+    def __init__(self, desc: OperatorDesc, feature_level: str) -> None:
+        self.desc = desc
+        self.feature_level = feature_level
+        slots = [_Slot(name, tensor) for name, tensor in desc._tensors() if tensor is not None]
+        self._inputs = [slot for slot in slots if not slot.member.startswith("Output")]
+        self._outputs = [slot for slot in slots if slot.member.startswith("Output")]
+        self._owned: list[Tensor] | None = None
+
+    def initialize(self, *owned: Tensor) -> Operator:
+        """Keep copies of the inputs whose descriptors have the flag OWNED_BY_DML; gives `self`."""
+        slots = [slot for slot in self._inputs if slot.owned]
+        self._check_many("initialize", owned, slots)
+        self._owned = [x.copy() for x in owned]
+        return self
+
+    def __call__(self, *inputs: Tensor, out: Out = None) -> Any:
+        """Run it: the output, or a tuple of them; new tensors, laid out as described, or `out`.
+
+        Tensors must be what the descriptors say: data type, sizes, and placement (strides, or
+        packed row-major where these are left out). Inputs may overlap each other; an output may not
+        share a byte with an input, but the same bytes exactly where the operator works in place.
+        """
+        name = self.desc.operator
+        self._check_many(name, inputs, [slot for slot in self._inputs if not slot.owned])
+        given = self._with_owned(inputs)
+        device = given[0].device if given else None
+        if out is None:
+            outs = tuple(slot.desc.empty(device=device) for slot in self._outputs)
+        else:
+            outs = _several(name, out, len(self._outputs))
+            self._check_many(name, outs, self._outputs)
+        left = iter(given)
+        aligned = tuple(None if desc is None else next(left) for desc in self.desc.inputs_of)
+        results = _carried_out(self.desc, aligned, outs)
+        return results if len(results) > 1 or _is_array(self.desc) else results[0]
+
+    def _with_owned(self, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        if not any(slot.owned for slot in self._inputs):
+            return inputs
+        if self._owned is None:
+            members = ", ".join(slot.member for slot in self._inputs if slot.owned)
+            msg = f"{self.desc.operator}: {members} must be bound by initialize() first"
+            raise ValueError(msg)
+        kept, bound = iter(self._owned), iter(inputs)
+        return tuple(next(kept if slot.owned else bound) for slot in self._inputs)
+
+    def _check_many(self, name: str, tensors: Sequence[Any], slots: list[_Slot]) -> None:
+        if len(tensors) != len(slots):
+            members = ", ".join(slot.member for slot in slots) or "none"
+            msg = f"{name}: {len(slots)} tensors must be bound ({members}), got {len(tensors)}"
+            raise TypeError(msg)
+        for x, slot in zip(tensors, slots, strict=True):
+            _check_bound(self.desc.operator, calling.tensor(name, x, slot.member), slot)
+
+    def __repr__(self) -> str:
+        return f"Operator({self.desc!r}, feature_level={self.feature_level!r})"
+
+
+class _Slot(NamedTuple):
+    """What a tensor is bound to."""
+
+    member: str
+    desc: TensorDesc
+
+    @property
+    def owned(self) -> bool:
+        return self.desc.flags == TensorFlags.OWNED_BY_DML
+
+
+def compile(desc: OperatorDesc, feature_level: str | int = tables.HIGHEST) -> Operator:
+    """A reusable operator of a descriptor, which is validated; errors as `validate` gives them.
+
+    >>> import tensorlayout as tl
+    >>> from tensorlayout.directml import JoinOperatorDesc, TensorDesc, compile
+    >>> piece = TensorDesc("FLOAT32", (1, 1, 1, 2))
+    >>> join = compile(JoinOperatorDesc(inputs=[piece, piece], axis=3))
+    >>> x = tl.asarray([[[[1, 2]]]], dtype=tl.float32)
+    >>> join(x, x)
+    Tensor([[[[1., 2., 1., 2.]]]], dtype=float32, device='cpu')
+    """
+    if not isinstance(desc, OperatorDesc):
+        msg = f"compile: desc must be an operator descriptor, got {calling.shown(desc)}"
+        raise TypeError(msg)
+    level = tables.as_level(feature_level)
+    return Operator(desc.validate(level), level)
+
+
+def call(
+    desc: OperatorDesc, inputs: Given, out: Out, feature_level: str | int, device: Any = None
+) -> Any:
+    """What an operator's function does: `desc` describes `inputs`, and `out` if there is one.
+
+    `device`: of the outputs of operators without inputs.
+    """
+    whole = _validated(desc, tables.as_level(feature_level), desc._numbers())
+    described_outs = whole.outputs_of
+    outs: Given = (None,) * len(described_outs)
+    if out is not None:
+        outs = _several(desc.operator, out, len(described_outs))
+    elif all(x is None for x in inputs):
+        outs = tuple(d and d.empty(device=device) for d in described_outs)
+    results = _carried_out(whole, inputs, outs)
+    return results if len(results) > 1 or _is_array(desc) else results[0]
+
+
+def desc_of(operator: str, member: str, x: Any) -> TensorDesc:
+    """The descriptor of a tensor given to a function; ValueError as the rules of tensors say."""
+    found = calling.tensor(operator, x, member)
+    try:
+        return described(found._spec)
+    except (TypeError, ValueError) as error:
+        msg = f"{operator}: {member}: {str(error).partition(': ')[2]}"
+        raise type(error)(msg) from None
+
+
+def desc_of_out(operator: str, out: Any, member: str = "OutputTensor") -> TensorDesc | None:
+    """The descriptor of ``out=``."""
+    return None if out is None else desc_of(operator, member, out)
+
+
+def wanted_output(name: str, data_type: Any, sizes: Any, out: Tensor | None) -> TensorDesc:
+    """The output that is asked for, which ``out=`` must be."""
+    wanted = asked(f"{name}: OutputTensor", data_type, sizes)
+    given = desc_of_out(name, out)
+    if given is None:
+        return wanted
+    check_type(name, "OutputTensor", given, wanted.data_type)
+    check_sizes(name, "OutputTensor", given, wanted.sizes)
+    return given
+
+
+def tensors_of(operator: str, member: str, given: Any) -> tuple[tuple[Tensor, ...], Any]:
+    """A sequence of tensors, at least one, and their descriptors."""
+    tensors = calling.tensors(operator, given, member)
+    return tensors, tuple(desc_of(operator, f"{member}[{i}]", x) for i, x in enumerate(tensors))
+
+
+@functools.lru_cache(maxsize=1024)
+def _validated(desc: _D, level: str, numbers: tuple[str, ...]) -> _D:
+    """A validated descriptor; `numbers` tell those apart that are equal, such as 0.0 and -0.0."""
+    return desc.validate(level)
+
+
+def _is_array(desc: OperatorDesc) -> bool:
+    """Whether the outputs are an array of any length, which gives a tuple even for one."""
+    return hasattr(desc, "outputs")
+
+
+def _several(name: str, out: Any, count: int) -> tuple[Tensor, ...]:
+    several = out if isinstance(out, (tuple, list)) else (out,)
+    if len(several) != count:
+        msg = f"{name}: out must be {count} tensors, got {len(several)}"
+        raise ValueError(msg)
+    return tuple(calling.tensor(name, x, "out") for x in several)
+
+
+def _check_bound(name: str, x: Tensor, slot: _Slot) -> None:
+    member, desc = slot
+    if x.dtype != desc.data_type.dtype:
+        msg = f"{name}: {member} is described as {desc.data_type.name}, got dtype {x.dtype}"
+        raise TypeError(msg)
+    if x.shape != desc.sizes:
+        msg = f"{name}: {member} is described with Sizes {desc.sizes}, got shape {x.shape}"
+        raise ValueError(msg)
+    if not x.layout.at_origin.same_placement(desc.layout):
+        msg = (
+            f"{name}: {member} is described with strides {desc.layout.strides}, got {x.strides};"
+            " describe the tensor by TensorDesc.of()"
+        )
+        raise ValueError(msg)
+    alignment = desc.guaranteed_base_offset_alignment
+    offset = x.layout.lowest * x.itemsize
+    if alignment and offset % alignment:
+        msg = (
+            f"{name}: {member} promises an offset that is a multiple of"
+            f" GuaranteedBaseOffsetAlignment {alignment}, got {offset} bytes"
+        )
+        raise ValueError(msg)
+
+
+def _carried_out(desc: OperatorDesc, inputs: Given, outs: Given) -> tuple[Tensor, ...]:
+    one_device(desc.operator, [x._spec for x in (*inputs, *outs) if x is not None])
+    _check_hazards(desc, inputs, outs)
+    return desc._run(inputs, outs)
+
+
+# --- hazards ------------------------------------------------------------------------------------
+
+
+def _check_hazards(desc: OperatorDesc, inputs: Given, outs: Given) -> None:
+    """Outputs can be written, and share bytes with nothing but an input that is the very same."""
+    if all(x is None for x in outs):
+        return
+    members = [member for member, _ in desc._tensors()]
+    sources = [member for member in members if not member.startswith("Output")]
+    targets = [member for member in members if member.startswith("Output")]
+    pairs = zip(targets, outs, strict=True)
+    written = [(m, _range(calling.writable(desc.operator, x))) for m, x in pairs if x is not None]
+    read = [(m, _range(x)) for m, x in zip(sources, inputs, strict=True) if x is not None]
+    for number, (target, span) in enumerate(written):
+        for member, other in read:
+            if _meet(span, other):
+                _check_in_place(desc, target, member, same=span == other)
+        for another, other in written[number + 1 :]:
+            if _meet(span, other):
+                msg = f"{desc.operator}: {target} and {another} share memory"
+                raise ValueError(msg)
+
+
+def _check_in_place(desc: OperatorDesc, target: str, member: str, *, same: bool) -> None:
+    if same and desc.in_place:
+        return
+    rule = "exactly the same bytes or none" if desc.in_place else "no memory: not done in place"
+    msg = f"{desc.operator}: {target} must share with {member} {rule}; copy() the input"
+    raise ValueError(msg)
+
+
+def _range(x: Tensor) -> tuple[int, int]:
+    """The bytes from the first to the last element, gaps included: addresses."""
+    layout, itemsize = x._spec.layout, x.itemsize
+    first = backend(x.device).exposed(x).address - layout.offset * itemsize
+    return first, first + layout.required_size * itemsize
+
+
+def _meet(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    return max(one[0], other[0]) < min(one[1], other[1])

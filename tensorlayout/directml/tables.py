@@ -1,0 +1,146 @@
+"""What each operator takes at each feature level, read from the table ``support.toml``."""
+
+from __future__ import annotations
+
+import functools
+import operator
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from tensorlayout.directml.constants import DataType
+from tensorlayout.functions import calling
+
+_TABLE: dict[str, Any] = tomllib.loads((Path(__file__).parent / "support.toml").read_text("utf-8"))
+_LEVELS = _TABLE.pop("levels")
+_TYPES = _TABLE.pop("types")
+
+LEVELS: tuple[str, ...] = tuple(_LEVELS["all"])
+HIGHEST = LEVELS[-1]
+OPERATORS: tuple[str, ...] = tuple(_TABLE)
+_SINCE: dict[str, dict[str, dict[str, str]]] = {
+    name: rows.pop("since", {}) for name, rows in _TABLE.items()
+}
+_ALIASES = {"SCATTER_ELEMENTS": "SCATTER"}
+
+
+class TensorSupport(NamedTuple):
+    """What one tensor of an operator may be: its ranks, from … to …, and its data types."""
+
+    ranks: tuple[int, int]
+    data_types: tuple[DataType, ...]
+
+    def allows(self, data_type: DataType, rank: int) -> bool:
+        """Whether a tensor may be of this data type and rank."""
+        return self.ranks[0] <= rank <= self.ranks[1] and data_type in self.data_types
+
+
+Table = Mapping[str, TensorSupport]
+
+
+def as_level(given: Any) -> str:
+    """A feature level as ``"3_0"``, from that, its name in C or its number (0x3000)."""
+    found = given
+    if isinstance(given, str):
+        found = given.removeprefix("DML_FEATURE_LEVEL_")
+    elif not isinstance(given, bool) and hasattr(given, "__index__"):
+        number = operator.index(given)
+        found = f"{number >> 12}_{number >> 8 & 15}" if not number & 255 else given
+    if found not in LEVELS:
+        msg = f"feature_level must be one of {', '.join(LEVELS)}, got {calling.shown(given)}"
+        raise ValueError(msg)
+    return str(found)
+
+
+def reaches(level: str, least: str) -> bool:
+    """Whether a level contains another."""
+    return LEVELS.index(level) >= LEVELS.index(least)
+
+
+def as_operator(given: Any) -> str:
+    """The name of an operator, without ``DML_OPERATOR_``."""
+    name = str(given).removeprefix("DML_OPERATOR_").upper()
+    name = _ALIASES.get(name, name)
+    if name not in _TABLE:
+        msg = f"support: operator must be one of {', '.join(OPERATORS)}, got {calling.shown(given)}"
+        raise ValueError(msg)
+    return name
+
+
+def support(operator: str, feature_level: str | int = HIGHEST) -> Table:
+    """What the tensors of an operator may be at a feature level: by member, ranks and data types.
+
+    ValueError for an operator that the level does not have; it names the lowest one that does.
+
+    >>> from tensorlayout.directml import support
+    >>> support("JOIN", "3_0")["OutputTensor"].ranks
+    (4, 5)
+    """
+    name, level = as_operator(operator), as_level(feature_level)
+    row = next((own for own in reversed(_TABLE[name]) if reaches(level, own)), None)
+    if row is None:
+        msg = (
+            f"{name}: the operator is not available at feature level {level};"
+            f" the lowest level that has it is {first_level(name)}"
+        )
+        raise ValueError(msg)
+    return _row(name, row)
+
+
+def rows(name: str) -> dict[str, Table]:
+    """All rows of an operator's table, by the level that each begins at."""
+    return {level: _row(name, level) for level in _TABLE[name]}
+
+
+def first_level(name: str) -> str:
+    """The lowest level that has an operator."""
+    return str(next(iter(_TABLE[name])))
+
+
+def lowest_level(name: str, tensor: str, data_type: DataType, rank: int) -> str | None:
+    """The lowest level at which a tensor of an operator may be so; None: at none."""
+    for level, table in rows(name).items():
+        if table[tensor].allows(data_type, rank):
+            return level
+    return None
+
+
+def since(name: str, attribute: str, value: str) -> str:
+    """The level from which on an attribute may have a value."""
+    return _SINCE[name].get(attribute, {}).get(value, LEVELS[0])
+
+
+def later_values(name: str) -> dict[str, dict[str, str]]:
+    """Values of an operator's attributes that came later than it: attribute, value, level."""
+    return _SINCE[name]
+
+
+def greatest_rank(level: str) -> int:
+    """The most dimensions that any tensor may have."""
+    ranks: dict[str, int] = _LEVELS["ranks"]
+    return max(rank for own, rank in ranks.items() if reaches(level, own))
+
+
+def level_of_type(data_type: DataType) -> str:
+    """The lowest level that has a data type at all."""
+    return str(_LEVELS["types"].get(data_type.name, LEVELS[0]))
+
+
+def level_of_rank(rank: int) -> str:
+    """The lowest level at which any tensor may have so many dimensions."""
+    return next(level for level in LEVELS if greatest_rank(level) >= rank)
+
+
+@functools.cache
+def _row(name: str, level: str) -> Table:
+    """A row of the table, read from its text."""
+    found: dict[str, TensorSupport] = {}
+    for line in _TABLE[name][level]:
+        kind, _, members = line.partition(": ")
+        span, types = kind.split(" ")
+        low, high = span.split("-")
+        allowed = TensorSupport((int(low), int(high)), tuple(DataType[t] for t in _TYPES[types]))
+        found |= dict.fromkeys(members.split(", "), allowed)
+    return MappingProxyType(found)

@@ -1,0 +1,299 @@
+"""Tensor descriptors: DML_BUFFER_TENSOR_DESC, its rules, and the size function."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tensorlayout.directml import tables
+from tensorlayout.directml.constants import UINT32_MAX, DataType, TensorFlags, data_type, member
+from tensorlayout.functions import calling
+from tensorlayout.functions.creation import empty
+from tensorlayout.functions.layouts import from_storage
+from tensorlayout.layout import Layout
+from tensorlayout.tensor import Spec, Tensor
+
+_NAME = "TensorDesc"
+_MOST_DIMENSIONS = 8
+_LEAST_ALIGNMENT = 16  # bytes: DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
+UINT64_MAX = 2**64 - 1
+
+
+@dataclass(frozen=True)
+class TensorDesc:
+    """What a tensor is and where its elements are: DML_BUFFER_TENSOR_DESC.
+
+    `data_type`: a `DataType`, its name or number, or a dtype. `sizes`: 1 to 8 of them, each at
+    least 1. `strides`: **elements**, not negative; None means packed row-major.
+    `total_tensor_size_in_bytes`: at least what sizes and strides imply, which is the default.
+    `guaranteed_base_offset_alignment`: **bytes**, 0 or a power of two that is no less than an
+    element. Rules of feature levels are for `validate`.
+
+    ValueError where a rule is broken, TypeError for what is no number or data type.
+
+    >>> from tensorlayout.directml import TensorDesc
+    >>> TensorDesc("FLOAT32", (2, 3), (5, 1)).total_tensor_size_in_bytes
+    32
+    """
+
+    data_type: DataType
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...] | None
+    flags: TensorFlags
+    total_tensor_size_in_bytes: int
+    guaranteed_base_offset_alignment: int
+
+    def __init__(
+        self,
+        data_type: Any,
+        sizes: Sequence[int],
+        strides: Sequence[int] | None = None,
+        *,
+        flags: Any = TensorFlags.NONE,
+        total_tensor_size_in_bytes: int | None = None,
+        guaranteed_base_offset_alignment: int = 0,
+    ) -> None:
+        kind = _data_type(data_type)
+        lengths = _sizes(sizes)
+        steps = None if strides is None else _strides(strides, lengths)
+        _check_reach(lengths, steps)
+        least = calc_buffer_tensor_size(kind, lengths, steps)
+        alignment = calling.integer(
+            _NAME, "GuaranteedBaseOffsetAlignment", guaranteed_base_offset_alignment
+        )
+        _check_alignment(alignment, kind)
+        values = {
+            "data_type": kind,
+            "sizes": lengths,
+            "strides": steps,
+            "flags": member(f"{_NAME}: Flags", TensorFlags, flags),
+            "total_tensor_size_in_bytes": _total(total_tensor_size_in_bytes, least),
+            "guaranteed_base_offset_alignment": alignment,
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions: DimensionCount."""
+        return len(self.sizes)
+
+    @functools.cached_property
+    def layout(self) -> Layout:
+        """The layout that sizes and strides describe, from slot 0."""
+        return Layout(self.sizes, self.strides)
+
+    @classmethod
+    def from_layout(cls, data_type: Any, layout: Layout, **members: Any) -> TensorDesc:
+        """The descriptor of a layout; its offset is a matter of the binding, not of the descriptor.
+
+        ValueError for a layout that DirectML cannot describe: negative strides, tiles, sizes of 0.
+        """
+        if layout.is_tiled:
+            msg = f"{_NAME}: layout {layout} is tiled; DirectML describes strides only"
+            raise ValueError(msg)
+        return cls(data_type, layout.shape, layout.strides, **members)
+
+    @classmethod
+    def of(cls, x: Tensor, **members: Any) -> TensorDesc:
+        """The descriptor of a tensor, strides included; ValueError as for `from_layout`.
+
+        A view with channels first over memory with channels last keeps its strides:
+
+        >>> import tensorlayout as tl
+        >>> from tensorlayout.directml import TensorDesc
+        >>> image = tl.zeros((3, 5, 2), dtype=tl.float32)  # height, width, channels
+        >>> TensorDesc.of(tl.permute_dims(image, (2, 0, 1))).strides
+        (1, 10, 2)
+        """
+        x = calling.tensor(_NAME, x)
+        return cls.from_layout(x.dtype, x.layout, **members)
+
+    def empty(self, *, device: Any = None) -> Tensor:
+        """A new tensor as described, not filled; ValueError where elements share slots."""
+        return empty(self.sizes, dtype=self.data_type.dtype, device=device, layout=self.layout)
+
+    def over(self, buffer: Any, offset_in_bytes: int = 0) -> Tensor:
+        """A tensor as described over a buffer, from a byte of it on: DML_BUFFER_BINDING.
+
+        `buffer`: an object with the buffer protocol, which is shared. ValueError where the offset
+        is no multiple of 16 **bytes** or of the guaranteed alignment, or where fewer bytes follow
+        it than `total_tensor_size_in_bytes`.
+        """
+        offset = calling.count(_NAME, "Offset", offset_in_bytes)
+        alignment = max(_LEAST_ALIGNMENT, self.guaranteed_base_offset_alignment)
+        if offset % alignment:
+            msg = f"{_NAME}: Offset must be a multiple of {alignment} bytes, got {offset}"
+            raise ValueError(msg)
+        octets = from_storage(buffer, "(0):(1)", dtype="uint8")._home
+        assert octets is not None
+        left = octets.storage.nbytes - offset
+        if left < self.total_tensor_size_in_bytes:
+            needed = self.total_tensor_size_in_bytes
+            msg = f"{_NAME}: TotalTensorSizeInBytes is {needed}, got {left} bytes behind the offset"
+            raise ValueError(msg)
+        dtype = self.data_type.dtype
+        return from_storage(buffer, self.layout.moved(offset // dtype.itemsize), dtype=dtype)
+
+    def with_rank(self, rank: int) -> TensorDesc:
+        """The same tensor with `rank` dimensions: sizes of 1 put in front, or taken from there.
+
+        ValueError where a size to be taken away is not 1.
+        """
+        drop = self.rank - calling.integer(_NAME, "rank", rank)
+        if any(n != 1 for n in self.sizes[: max(drop, 0)]) or rank < 1:
+            msg = f"{_NAME}: Sizes {self.sizes} cannot have {rank} dimensions"
+            raise ValueError(msg)
+        strides = self.layout.strides
+        outermost = max((n * s for n, s in zip(self.sizes, strides, strict=True)), default=1)
+        return dataclasses.replace(
+            self,
+            sizes=(1,) * -drop + self.sizes[max(drop, 0) :],
+            strides=self.strides and (outermost,) * -drop + strides[max(drop, 0) :],
+        )
+
+    def validate(self, feature_level: str | int = tables.HIGHEST) -> TensorDesc:
+        """`self`; ValueError where the feature level has no such data type or rank."""
+        level = tables.as_level(feature_level)
+        needed = tables.level_of_type(self.data_type)
+        if not tables.reaches(level, needed):
+            msg = (
+                f"{_NAME}: DataType {self.data_type.name} is not available at feature level"
+                f" {level}; the lowest level that allows it is {needed}"
+            )
+            raise ValueError(msg)
+        most = tables.greatest_rank(level)
+        if self.rank > most:
+            needed = tables.level_of_rank(self.rank)
+            msg = (
+                f"{_NAME}: DimensionCount must be at most {most} at feature level {level},"
+                f" got {self.rank}; the lowest level that allows it is {needed}"
+            )
+            raise ValueError(msg)
+        return self
+
+
+def calc_buffer_tensor_size(
+    data_type: Any, sizes: Sequence[int], strides: Sequence[int] | None = None
+) -> int:
+    """The least size of a buffer in **bytes**, a multiple of 4: DMLCalcBufferTensorSize.
+
+    0 for a number that is no data type, as in C; TypeError for any other such thing.
+
+    >>> from tensorlayout.directml import calc_buffer_tensor_size
+    >>> calc_buffer_tensor_size("FLOAT16", (3,))
+    8
+    """
+    if isinstance(data_type, int) and data_type not in DataType.__members__.values():
+        return 0
+    bits = _data_type(data_type).bits
+    lengths = _numbers("Sizes", sizes)
+    if strides is None:
+        count = math.prod(lengths)
+    else:
+        steps = _as_many(_numbers("Strides", strides), lengths)
+        count = 1 + sum((n - 1) * s for n, s in zip(lengths, steps, strict=True))
+    nbytes = -(-count * bits // 8)
+    return (nbytes + 3) // 4 * 4
+
+
+@functools.lru_cache(maxsize=1024)
+def described(spec: Spec) -> TensorDesc:
+    """The descriptor of a tensor's spec; one without strides where DirectML has none such.
+
+    A flipped view is read all the same: operators on tensors go by the tensor, not its descriptor.
+    """
+    strides = None if min(spec.layout.strides, default=0) < 0 else spec.layout.strides
+    return TensorDesc(spec.dtype, spec.layout.shape, strides)
+
+
+def asked(where: str, data_type: Any, sizes: Sequence[int]) -> TensorDesc:
+    """The descriptor of a packed output; errors say `where` it is asked for."""
+    try:
+        return TensorDesc(data_type, sizes)
+    except (TypeError, ValueError) as error:
+        msg = f"{where}: {str(error).partition(': ')[2]}"
+        raise type(error)(msg) from None
+
+
+def _data_type(given: Any) -> DataType:
+    return data_type(f"{_NAME}: DataType", given)
+
+
+def _numbers(member: str, given: Any) -> tuple[int, ...]:
+    found = calling.integers(given, _NAME, member, none=False)
+    return (found,) if isinstance(found, int) else tuple(found)
+
+
+def _as_many(strides: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...]:
+    if len(strides) != len(sizes):
+        msg = f"{_NAME}: Strides must be as many as Sizes, {len(sizes)}, got {len(strides)}"
+        raise ValueError(msg)
+    return strides
+
+
+def _sizes(given: Any) -> tuple[int, ...]:
+    sizes = _numbers("Sizes", given)
+    if not 1 <= len(sizes) <= _MOST_DIMENSIONS:
+        msg = f"{_NAME}: DimensionCount must be 1 to {_MOST_DIMENSIONS}, got {len(sizes)} sizes"
+        raise ValueError(msg)
+    if any(not 1 <= n <= UINT32_MAX for n in sizes):
+        msg = f"{_NAME}: each of Sizes must be at least 1 and fit 32 bits, got {sizes}"
+        raise ValueError(msg)
+    return sizes
+
+
+def _strides(given: Any, sizes: tuple[int, ...]) -> tuple[int, ...]:
+    strides = _as_many(_numbers("Strides", given), sizes)
+    # Strides of dimensions of size 1 are never used; views may have any there.
+    strides = tuple(max(s, 0) if n == 1 else s for n, s in zip(sizes, strides, strict=True))
+    if any(s < 0 for s in strides):
+        msg = (
+            f"{_NAME}: Strides are unsigned, so none can be negative, got {strides};"
+            " copy the tensor first, or reverse by SLICE1 with a negative stride"
+        )
+        raise ValueError(msg)
+    if any(s > UINT32_MAX for s in strides):
+        msg = f"{_NAME}: each of Strides must fit 32 bits, got {strides}"
+        raise ValueError(msg)
+    return strides
+
+
+def _check_reach(sizes: tuple[int, ...], strides: tuple[int, ...] | None) -> None:
+    count = math.prod(sizes)
+    if strides is not None:
+        last = sum((n - 1) * s for n, s in zip(sizes, strides, strict=True))
+        count = max(count, last + 1)
+    if count > UINT32_MAX:
+        came = f"Sizes {sizes}" + ("" if strides is None else f" and Strides {strides}")
+        msg = f"{_NAME}: a tensor addresses at most 2**32 - 1 elements, got {count} by {came}"
+        raise ValueError(msg)
+
+
+def _total(given: int | None, least: int) -> int:
+    if given is None:
+        return least
+    total = calling.integer(_NAME, "TotalTensorSizeInBytes", given)
+    if not least <= total <= UINT64_MAX:
+        msg = (
+            f"{_NAME}: TotalTensorSizeInBytes must be at least the minimum implied size, {least},"
+            f" and fit 64 bits, got {total}"
+        )
+        raise ValueError(msg)
+    return total
+
+
+def _check_alignment(alignment: int, kind: DataType) -> None:
+    if alignment == 0:
+        return
+    least = max(kind.bits // 8, 1)
+    if alignment < least or alignment & (alignment - 1) or alignment > UINT32_MAX:
+        msg = (
+            f"{_NAME}: GuaranteedBaseOffsetAlignment must be 0 or a power of two that is at least"
+            f" {least}, the bytes of an element, got {alignment}"
+        )
+        raise ValueError(msg)

@@ -1,0 +1,597 @@
+"""Tensor descriptors, the rules of operators, and what tensors operators may be given."""
+
+import re
+
+import numpy as np
+import pytest
+from directml_facts import FACTS
+from test_architecture import modules_after
+
+import tensorlayout as tl
+from tensorlayout import directml
+from tensorlayout.directml import TensorDesc, calc_buffer_tensor_size
+from tensorlayout.layout import Layout, PaddingValue
+
+# --- tensor descriptors ---
+
+
+@pytest.mark.parametrize("fact", FACTS["calc_buffer_tensor_size"]["examples"], ids=str)
+def test_calc_buffer_tensor_size(fact):
+    given = fact["dtype"], fact["sizes"], fact["strides"]
+    assert calc_buffer_tensor_size(*given) == fact["bytes"]
+    assert TensorDesc(*given).total_tensor_size_in_bytes == fact["bytes"]
+
+
+def test_sizes_of_other_types():
+    assert calc_buffer_tensor_size(0, (2, 3)) == 0
+    assert calc_buffer_tensor_size(99, (2, 3)) == 0
+    assert calc_buffer_tensor_size("UINT4", (5,)) == 4
+    assert calc_buffer_tensor_size("INT4", (9,)) == 8
+    assert calc_buffer_tensor_size(tl.float16, (3,)) == 8
+    assert calc_buffer_tensor_size("UINT8", (2**32 - 1,)) == 2**32
+    with pytest.raises(TypeError, match="DataType must be one of FLOAT32"):
+        calc_buffer_tensor_size("FLOAT8", (1,))
+    with pytest.raises(ValueError, match="Strides must be as many as Sizes, 2, got 1"):
+        calc_buffer_tensor_size("FLOAT32", (2, 3), (5,))
+
+
+@pytest.mark.parametrize("fact", FACTS["tensor_desc"]["examples"], ids=lambda f: f["note"])
+def test_strides_page(fact):
+    desc = TensorDesc("FLOAT32", fact["sizes"], fact["strides"])
+    layout = desc.layout
+    if "coordinates" in fact:
+        assert layout.offset_of(fact["coordinates"]) == fact["offset"]
+    if "buffer" in fact:
+        buffer = np.array([ord(v) for v in fact["buffer"]], np.uint8)
+        x = tl.from_storage(buffer, layout, dtype=tl.uint8)
+        assert np.asarray(x).tolist() == [[ord(v) for v in row] for row in fact["logical"]]
+    if "NHWC" in fact["note"]:
+        assert layout.same_placement(Layout.labelled(fact["sizes"], "NHWC"))
+
+
+def test_members_of_a_descriptor():
+    desc = TensorDesc("DML_TENSOR_DATA_TYPE_FLOAT16", [2, 3])
+    assert desc == TensorDesc(2, (2, 3)) == TensorDesc(tl.float16, (2, 3), None, flags="NONE")
+    assert hash(desc) == hash(TensorDesc(2, (2, 3)))
+    assert (desc.data_type, desc.sizes, desc.strides) == (directml.DataType.FLOAT16, (2, 3), None)
+    assert (desc.rank, desc.layout) == (2, Layout.row_major((2, 3)))
+    assert (
+        TensorDesc("UINT8", (3,), total_tensor_size_in_bytes=100).total_tensor_size_in_bytes == 100
+    )
+    assert TensorDesc("UINT8", (3,), guaranteed_base_offset_alignment=16).rank == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rule"),
+    [
+        (("FLOAT32", ()), "DimensionCount must be 1 to 8, got 0"),
+        (("FLOAT32", (1,) * 9), "DimensionCount must be 1 to 8, got 9"),
+        (("FLOAT32", (2, 0)), r"each of Sizes must be at least 1 .* got \(2, 0\)"),
+        (("FLOAT32", (2, -1)), r"each of Sizes must be at least 1 .* got \(2, -1\)"),
+        (("UINT8", (2**32,)), "each of Sizes must be at least 1 and fit 32 bits"),
+        (("UINT8", (2**16, 2**16)), r"at most 2\*\*32 - 1 elements, got 4294967296"),
+        (("UINT8", (2,), (2**32 - 1,)), r"at most 2\*\*32 - 1 elements, got 4294967296"),
+        (("UINT8", (2**16, 2**16), (0, 0)), r"at most 2\*\*32 - 1 elements"),
+        (("FLOAT32", (2, 3), (3,)), "Strides must be as many as Sizes, 2, got 1"),
+        (("FLOAT32", (2, 3), (3, -1)), r"Strides are unsigned, .* negative, got \(3, -1\)"),
+        (("FLOAT32", (2, 3), (2**32, 1)), "each of Strides must fit 32 bits"),
+    ],
+)
+def test_rules_of_descriptors(arguments, rule):
+    with pytest.raises(ValueError, match=f"^TensorDesc: .*{rule}"):
+        TensorDesc(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("members", "rule"),
+    [
+        (
+            {"total_tensor_size_in_bytes": 23},
+            "TotalTensorSizeInBytes must be at least .* 24, .* 23",
+        ),
+        ({"guaranteed_base_offset_alignment": 2}, "Alignment must be 0 or .* at least 4, .* got 2"),
+        ({"guaranteed_base_offset_alignment": 24}, "Alignment must be 0 or a power of two .* 24"),
+        ({"flags": 2}, "Flags must be one of NONE, OWNED_BY_DML, got 2"),
+    ],
+)
+def test_rules_of_members(members, rule):
+    with pytest.raises(ValueError, match=f"^TensorDesc: .*{rule}"):
+        TensorDesc("FLOAT32", (2, 3), **members)
+
+
+def test_types_of_members():
+    for wrong in ("FLOAT8", None, 77, tl.complex64, tl.bool, tl.bfloat16, True):
+        with pytest.raises(TypeError, match=r"^TensorDesc: DataType must be"):
+            TensorDesc(wrong, (1,))
+    with pytest.raises(TypeError, match=r"^TensorDesc: Strides must be"):
+        TensorDesc("FLOAT32", (2,), (1.0,))
+    with pytest.raises(TypeError, match=r"^TensorDesc: Sizes must be"):
+        TensorDesc("FLOAT32", "ab")
+
+
+def test_broadcast_and_largest_descriptors():
+    assert TensorDesc("UINT8", (2**32 - 1,)).layout.size == 2**32 - 1
+    assert TensorDesc("FLOAT32", (2, 3), (0, 1)).layout.is_overlapping
+    assert TensorDesc("FLOAT32", (1, 3), (-7, 1)).strides == (0, 1)  # never used
+
+
+def test_channels_first_over_channels_last():
+    image = tl.zeros((3, 5, 2), dtype=tl.float32)
+    view = tl.permute_dims(image, (2, 0, 1))
+    assert TensorDesc.of(view).strides == (1, 10, 2)
+    assert TensorDesc.of(view).with_rank(4).sizes == (1, 2, 3, 5)
+    batch = tl.zeros((1, 1, 3, 5), dtype=tl.float32, layout="NHWC")
+    assert TensorDesc.of(batch).strides == (15, 1, 5, 1)
+
+
+def test_from_tensors_and_back():
+    x = tl.zeros((2, 3), dtype=tl.int16, layout=Layout.padded((2, 3), (4, 5), (0, 1)))
+    desc = TensorDesc.of(x, guaranteed_base_offset_alignment=4)
+    assert (desc.data_type.name, desc.sizes, desc.strides) == ("INT16", (2, 3), (1, 4))
+    assert desc.guaranteed_base_offset_alignment == 4
+    made = desc.empty()
+    assert (made.dtype, made.shape, made.strides) == (tl.int16, (2, 3), (1, 4))
+    assert TensorDesc.of(made) == TensorDesc.of(x)
+    assert TensorDesc.of(tl.broadcast_to(x[:1, :], (2, 3))).strides == (0, 4)
+    assert TensorDesc.of(x[1:, 1:]).strides == (1, 4)
+    assert TensorDesc.from_layout("INT16", Layout.parse("(2,3):(5,1)+7")).strides == (5, 1)
+
+
+def test_tensors_that_cannot_be_described():
+    x = tl.zeros((2, 3), dtype=tl.float32)
+    with pytest.raises(ValueError, match=r"unsigned, .* got \(3, -1\); copy .* SLICE1"):
+        TensorDesc.of(tl.flip(x, axis=1))
+    with pytest.raises(ValueError, match="DimensionCount must be 1 to 8, got 0"):
+        TensorDesc.of(x[0, 0])
+    with pytest.raises(ValueError, match="each of Sizes must be at least 1"):
+        TensorDesc.of(x[:0])
+    with pytest.raises(ValueError, match="is tiled"):
+        TensorDesc.from_layout("INT8", Layout((4, 4), parts=[[(2, 8), (2, 2)], [(2, 4), (2, 1)]]))
+    with pytest.raises(TypeError, match="DirectML has no data type for bool"):
+        TensorDesc.of(x > 0)
+    with pytest.raises(ValueError, match=r"share slots|overlap"):
+        TensorDesc("FLOAT32", (2, 3), (0, 1)).empty()
+
+
+def test_other_ranks():
+    desc = TensorDesc("FLOAT32", (2, 3), (1, 2))
+    five = desc.with_rank(5)
+    assert (five.sizes, five.strides) == ((1, 1, 1, 2, 3), (6, 6, 6, 1, 2))
+    assert five.with_rank(2) == desc
+    assert TensorDesc("FLOAT32", (2, 3)).with_rank(3) == TensorDesc("FLOAT32", (1, 2, 3))
+    with pytest.raises(ValueError, match=r"Sizes \(2, 3\) cannot have 1 dimensions"):
+        desc.with_rank(1)
+
+
+# --- the rules of operators, each broken once ---
+
+f32 = [tl.zeros(s, dtype=tl.float32) for s in ((2, 3), (2, 4), (3, 3), (2, 3, 1))]
+A, WIDE, TALL, DEEP = f32
+INT = tl.zeros((2, 3), dtype=tl.int32)
+IMAGE = tl.zeros((1, 4, 4, 6), dtype=tl.float32)
+D = directml
+
+BROKEN = [
+    (lambda: D.join([], 0), "arrays|InputTensors must be at least one tensor"),
+    (lambda: D.join([A, A], 2), "JOIN: Axis must be 0 to 1, got 2"),
+    (lambda: D.join([A, A], -1), "JOIN: Axis must be 0 to 1, got -1"),
+    (lambda: D.join([A, INT], 0), "JOIN: InputTensors[1]: DataType must be FLOAT32, got INT32"),
+    (lambda: D.join([A, DEEP], 0), "JOIN: InputTensors[1]: DimensionCount must be 2, got 3"),
+    (
+        lambda: D.join([A, WIDE], 0),
+        "JOIN: InputTensors[1]: Sizes away from Axis 0 must be (2, 3), got (2, 4)",
+    ),
+    (
+        lambda: D.join([A, A], 0, out=WIDE),
+        "JOIN: OutputTensor: Sizes must be (4, 3), got (2, 4)",
+    ),
+    (
+        lambda: D.join([A, A], 0, out=tl.zeros((4, 3))),
+        "JOIN: OutputTensor: DataType must be FLOAT32, got FLOAT64",
+    ),
+    (lambda: D.split(A, [], 1), "SPLIT: OutputCount must be at least 1, got 0"),
+    (lambda: D.split(A, [1, 1], 1), "SPLIT: OutputTensors: Sizes along Axis 1 must add up to 3"),
+    (lambda: D.split(A, [3, 0], 1), "SPLIT: OutputTensors: Sizes must be 1 to 2**32 - 1, got 0"),
+    (lambda: D.split(A, [3], 2), "SPLIT: Axis must be 0 to 1, got 2"),
+    (lambda: D.slice(A, [0], [1, 1], [1, 1]), "SLICE: Offsets must have 2 entries"),
+    (lambda: D.slice(A, [0, 0], [1, 1], [1, 0]), "SLICE: Strides must be 1 to 2**32 - 1, got 0"),
+    (lambda: D.slice(A, [0, 0], [1, 1], [1, -1]), "SLICE: Strides must be 1 to 2**32 - 1, got -1"),
+    (lambda: D.slice(A, [0, -1], [1, 1], [1, 1]), "SLICE: Offsets must be 0 to 2**32 - 1, got -1"),
+    (lambda: D.slice(A, [0, 0], [1, 0], [1, 1]), "SLICE: Sizes must be 1 to 2**32 - 1, got 0"),
+    (lambda: D.slice(A, [0, 1], [1, 2], [1, 2]), "must be below 3, the size of the input, in dim"),
+    (
+        lambda: D.slice1(A, [0, 1], [1, 3], [1, 1]),
+        "SLICE1: InputWindowOffsets + InputWindowSizes must be at most 3, in dimension 1, got 1 +",
+    ),
+    (lambda: D.slice1(A, [0, 0], [1, 0], [1, 1]), "SLICE1: InputWindowSizes must be 1 to"),
+    (lambda: D.slice1(A, [0, -1], [1, 1], [1, 1]), "SLICE1: InputWindowOffsets must be 0 to"),
+    (lambda: D.slice1(A, [0, 0], [1, 1], [1, 0]), "SLICE1: InputWindowStrides must not be 0"),
+    (lambda: D.slice1(A, [0, 0], [1, 1], [1, 2**31]), "SLICE1: InputWindowStrides must fit 32"),
+    (
+        lambda: D.slice1(A, [0, 0], [2, 3], [1, -2], [2, 3]),
+        "SLICE1: OutputTensor: Sizes must be at most (2, 2), got (2, 3)",
+    ),
+    (
+        lambda: D.slice1(A, [0, 0], [2, 3], [1, 1], [2, 0]),
+        "SLICE1: OutputTensor: each of Sizes must be at least 1",
+    ),
+    (
+        lambda: D.slice_grad(A, (2, 3), [0, 0], [2, 3], [1, 2]),
+        "SLICE_GRAD: InputGradientTensor: Sizes must be at most (2, 2), got (2, 3)",
+    ),
+    (lambda: D.slice_grad(A, (2, 3), [0, 0], [2, 4], [1, 1]), "SLICE_GRAD: InputWindowOffsets +"),
+    (lambda: D.gather(A, INT, 2, 1), "GATHER: Axis must be 0 to 1, got 2"),
+    (lambda: D.gather(A, INT, 0, 3), "GATHER: IndexDimensions must be 0 to 2, got 3"),
+    (lambda: D.gather(A, INT, 0, 1), "GATHER: IndicesTensor: Sizes before the last 1"),
+    (lambda: D.gather(A, INT, 0, 2), "GATHER: the rank of the input without leading ones"),
+    (lambda: D.gather(A, A, 0, 2), "GATHER: IndicesTensor: DataType must be one of INT64"),
+    (
+        lambda: D.gather(DEEP, INT, 0, 2),
+        "GATHER: IndicesTensor: DimensionCount must be 3, got 2",
+    ),
+    (
+        lambda: D.gather_elements(WIDE, INT, 0),
+        "GATHER_ELEMENTS: IndicesTensor: Sizes away from Axis 0 must be (2, 4), got (2, 3)",
+    ),
+    (lambda: D.gather_nd(A, INT, 3, 2), "GATHER_ND: InputDimensionCount must be 1 to 2, got 3"),
+    (lambda: D.gather_nd(A, INT, 2, 0), "GATHER_ND: IndicesDimensionCount must be 1 to 2, got 0"),
+    (lambda: D.gather_nd(A, INT, 2, 2), "GATHER_ND: IndicesTensor: the last size, of coord"),
+    (lambda: D.gather_nd(A, INT, 1, 2), "GATHER_ND: InputTensor: Sizes before the last 1"),
+    (lambda: D.gather_nd1(A, INT, 2, 2, 2), "GATHER_ND1: BatchDimensionCount must be 0 to 1"),
+    (
+        lambda: D.gather_nd1(TALL, INT[:, :1], 2, 2, 1),
+        "GATHER_ND1: IndicesTensor: batch sizes must be (3,), got (2,)",
+    ),
+    (
+        lambda: D.gather_nd(DEEP, tl.zeros((2, 3, 1), dtype=tl.int64), 3, 3),
+        "GATHER_ND: blocks of sizes (2, 3, 3, 1) need more dimensions than DimensionCount, got 3",
+    ),
+    (
+        lambda: D.scatter(A, INT, WIDE, 1),
+        "SCATTER: UpdatesTensor: Sizes must be (2, 3), got (2, 4)",
+    ),
+    (lambda: D.scatter(A, INT, INT, 1), "SCATTER: UpdatesTensor: DataType must be FLOAT32"),
+    (lambda: D.scatter(A, INT, A, 1, duplicates="first"), "SCATTER: duplicates must be 'last'"),
+    (lambda: D.scatter(A, INT, A, 1, duplicates=[]), "SCATTER: duplicates must be 'last' or"),
+    (
+        lambda: D.scatter_nd(A, INT[:, :1], WIDE, 2, 2),
+        "SCATTER_ND: UpdatesTensor: Sizes must be (2, 3), got (2, 4)",
+    ),
+    (lambda: D.padding(A, [0], [0, 0]), "PADDING: StartPadding must have 2 entries"),
+    (lambda: D.padding(A, [0, 0], [0, -1]), "PADDING: EndPadding must be 0 to 2**32 - 1, got -1"),
+    (lambda: D.padding(A, [0, 0], [0, 0], "MIRROR"), "PADDING: PaddingMode must be one of CONST"),
+    (lambda: D.tile(A, [1]), "TILE: Repeats must have 2 entries, DimensionCount, got 1"),
+    (
+        lambda: D.tile(A, [2**16, 2**16]),
+        "TILE: OutputTensor: a tensor addresses at most 2**32 - 1 elements, got 25769803776",
+    ),
+    (lambda: D.tile(A, [1, 0]), "TILE: Repeats must be 1 to 2**32 - 1, got 0"),
+    (lambda: D.space_to_depth(A, 2), "SPACE_TO_DEPTH: InputTensor: DimensionCount must be 4"),
+    (lambda: D.space_to_depth(IMAGE, 3), "SPACE_TO_DEPTH: InputTensor: height and width must be"),
+    (lambda: D.space_to_depth(IMAGE, 0), "SPACE_TO_DEPTH: BlockSize must be 1 to"),
+    (lambda: D.depth_to_space(IMAGE, 3), "DEPTH_TO_SPACE: InputTensor: channels must be a mult"),
+    (lambda: D.depth_to_space1(IMAGE, 2, 5), "DEPTH_TO_SPACE1: Order must be one of DEPTH_COL"),
+    (
+        lambda: D.reverse_subsequences(A, tl.zeros((2, 3), dtype=tl.uint32), 1),
+        "REVERSE_SUBSEQUENCES: SequenceLengthsTensor: Sizes must be (2, 1), got (2, 3)",
+    ),
+    (
+        lambda: D.reverse_subsequences(A, INT[:, :1], 1),
+        "REVERSE_SUBSEQUENCES: SequenceLengthsTensor: DataType must be one of UINT64, UINT32",
+    ),
+    (lambda: D.cast(A, "INT4"), "CAST: OutputTensor: DataType must be one of"),
+    (
+        lambda: D.element_wise_if(tl.zeros((2, 3), dtype=tl.uint8), A, WIDE),
+        "ELEMENT_WISE_IF: BTensor: Sizes must be (2, 3), got (2, 4)",
+    ),
+    (
+        lambda: D.element_wise_if(INT, A, A),
+        "ELEMENT_WISE_IF: ConditionTensor: DataType must be one of UINT8",
+    ),
+    (
+        lambda: D.FillValueConstantOperatorDesc(
+            output=TensorDesc("INT8", (2,)), value_data_type="INT16", value=1
+        ).validate(),
+        "FILL_VALUE_CONSTANT: ValueDataType must be INT8, that of the output, got INT16",
+    ),
+    (lambda: D.diagonal_matrix((3,), 0, 1, "INT8"), "DIAGONAL_MATRIX: OutputTensor: DimensionC"),
+    (lambda: D.diagonal_matrix((3, 3), 2**31, 1, "INT8"), "DIAGONAL_MATRIX: Offset must fit 32"),
+    (lambda: D.diagonal_matrix1(None, 1, 0, 1), "sizes and data_type must be given together"),
+    (
+        lambda: D.one_hot(INT, A, 3, 1),
+        "ONE_HOT: IndicesTensor: Sizes must be (2, 1), got (2, 3)",
+    ),
+    (lambda: D.one_hot(INT[:, :1], A[:1, :1], 3, 1), "ONE_HOT: ValuesTensor: must have two elem"),
+    (
+        lambda: D.one_hot(INT[:, :1], A, 0, 1),
+        "ONE_HOT: OutputTensor: each of Sizes must be at least 1",
+    ),
+    (lambda: D.top_k(A, 1, 4), "TOP_K: K must be 1 to 3, the size along Axis, got 4"),
+    (lambda: D.top_k(A, 1, 0), "TOP_K: K must be 1 to 3, the size along Axis, got 0"),
+    (lambda: D.top_k(A, 2, 1), "TOP_K: Axis must be 0 to 1, got 2"),
+    (
+        lambda: D.nonzero_coordinates(A, 1),
+        "NONZERO_COORDINATES: OutputCoordinatesTensor: the last size must be 2 to 2, got 1",
+    ),
+    (lambda: D.cumulative_product(A, 2), "CUMULATIVE_PRODUCT: Axis must be 0 to 1, got 2"),
+    (lambda: D.cumulative_summation(A, 0, "UP"), "CUMULATIVE_SUMMATION: AxisDirection must be"),
+    (lambda: D.upsample_2d(IMAGE, (0, 1)), "UPSAMPLE_2D: ScaleSize must be 1 to"),
+    (lambda: D.upsample_2d(IMAGE, (1,)), "UPSAMPLE_2D: ScaleSize must be a width and a height"),
+    (
+        lambda: D.max_unpooling(IMAGE, tl.zeros((1,) * 4, dtype=tl.uint32), (1, 1, 8, 8)),
+        "MAX_UNPOOLING: IndicesTensor: Sizes must be (1, 4, 4, 6), got (1, 1, 1, 1)",
+    ),
+    (lambda: D.unfold(A, [2], [1], [1], [0], [0]), "UNFOLD: InputTensor: DimensionCount must be"),
+    (lambda: D.unfold(DEEP, [2], [1], [1], [0], [0]), "UNFOLD: WindowSizes: a window must fit"),
+    (lambda: D.unfold(IMAGE, [1], [1], [1], [0], [0]), "UNFOLD: the image must have 3 dimensions"),
+    (lambda: D.unfold(DEEP, [1], [0], [1], [0], [0]), "UNFOLD: Strides must be 1 to"),
+    (
+        lambda: D.fold(DEEP, (2, 1, 3), [2], [1], [1], [0], [0]),
+        "FOLD: InputTensor: Sizes must be (2, 2, 2), got (2, 3, 1)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("broken", "says"), BROKEN, ids=[says for _, says in BROKEN])
+def test_a_broken_rule(broken, says):
+    with pytest.raises((TypeError, ValueError)) as caught:
+        broken()
+    message = str(caught.value)
+    assert any(part in message for part in says.split("|")), message
+
+
+def test_what_is_no_number():
+    with pytest.raises(TypeError, match=r"SPLIT: sizes must be an integer or .* got 'a'"):
+        directml.split(A, "a", 0)
+    with pytest.raises(TypeError, match="ONE_HOT: Axis must be an integer, got 'a'"):
+        directml.one_hot(INT[:, :1], A, 3, "a")
+    with pytest.raises(TypeError, match="TOP_K: K must be an integer, got None"):
+        directml.top_k(A, 0, None)
+    with pytest.raises(ValueError, match=r"ScaleSize must be a width and a height, got \(2,\)"):
+        directml.upsample_2d(IMAGE, 2)
+    with pytest.raises(TypeError, match="PADDING: PaddingValue must be a real number, got 1j"):
+        directml.padding(A, [0, 0], [0, 0], value=1j)
+    with pytest.raises(ValueError, match="PADDING: PaddingValue must fit FLOAT32, got 1e"):
+        directml.padding(A, [0, 0], [0, 0], value=1e300)
+    with pytest.raises(ValueError, match="PADDING: PaddingValue must be finite for INT32, got inf"):
+        directml.padding(INT, [0, 0], [0, 0], value=np.inf)
+    with pytest.raises(TypeError, match=r"FILL_VALUE_CONSTANT: Value must be an integer .* nan"):
+        directml.fill_value_constant((2,), np.nan, "INT8")
+
+
+def test_what_is_no_tensor():
+    with pytest.raises(TypeError, match=r"JOIN: InputTensors\[1\] must be a tensor, got numpy"):
+        directml.join([A, np.zeros((2, 3))], 0)
+    with pytest.raises(TypeError, match="TILE: InputTensor must be a tensor, got list"):
+        directml.tile([1, 2], [1])
+    with pytest.raises(TypeError, match=r"JOIN: Axis must be an integer, got 0\.5"):
+        directml.join([A], 0.5)
+    with pytest.raises(TypeError, match=r"JOIN: InputTensors\[0\] must be a TensorDesc, got"):
+        directml.JoinOperatorDesc(inputs=[A], axis=0)
+    with pytest.raises(TypeError, match="HasExclusiveSum must be True or False, got 1"):
+        directml.cumulative_summation(A, 0, 0, 1)
+    with pytest.raises(TypeError, match=r"JOIN: InputTensors.*no data type for complex64"):
+        directml.join([tl.zeros((2,), dtype=tl.complex64)], 0)
+
+
+# --- memory ---
+
+
+def test_outputs_that_share_memory_with_themselves():
+    wide = tl.broadcast_to(tl.zeros((1, 3), dtype=tl.float32), (2, 3))
+    with pytest.raises(ValueError, match="OutputTensor: elements of an output must not share"):
+        directml.join([A[:1, :], A[:1, :]], 0, out=wide)
+    desc = directml.JoinOperatorDesc(
+        inputs=[TensorDesc("INT8", (3,))], output=TensorDesc("INT8", (3,), (0,)), axis=0
+    )
+    with pytest.raises(ValueError, match=r"must not share memory, got Sizes \(3,\) and Strides"):
+        directml.compile(desc)
+
+
+def test_inputs_may_share_memory():
+    x = tl.broadcast_to(tl.asarray([1, 2]), (2, 2))
+    windows = tl.sliding_window(tl.arange(4), 3)
+    joined = directml.join([x, x], 0)
+    assert np.asarray(joined).tolist() == [[1, 2]] * 4
+    assert np.asarray(directml.tile(windows, (1, 1))).tolist() == [[0, 1, 2], [1, 2, 3]]
+
+
+def test_in_place_only_where_it_is_allowed():
+    storage = tl.arange(8)
+    x, part = storage[:4], storage[2:6]
+    for run in (
+        lambda out: directml.cumulative_summation(x, 0, out=out),
+        lambda out: directml.element_wise_identity(x, out=out),
+    ):
+        with pytest.raises(ValueError, match="exactly the same bytes or none"):
+            run(part)
+    directml.cumulative_summation(x, 0, out=x)
+    assert np.asarray(storage).tolist() == [0, 1, 3, 6, 4, 5, 6, 7]
+    with pytest.raises(ValueError, match=r"TILE: OutputTensor must share with InputTensor no mem"):
+        directml.tile(x, (1,), out=x)
+    with pytest.raises(ValueError, match=r"SCATTER: OutputTensor must .* with IndicesTensor no"):
+        directml.scatter(tl.zeros((4,), dtype=tl.int64), part, x, 0, out=storage[1:5])
+    directml.join([x], 0, out=storage[4:])  # disjoint parts of one storage
+    assert np.asarray(storage).tolist() == [0, 1, 3, 6] * 2
+
+
+def test_outputs_that_share_memory_with_each_other():
+    x, storage = tl.arange(4), tl.arange(6)
+    with pytest.raises(ValueError, match=r"OutputTensors\[0\] and OutputTensors\[1\] share memory"):
+        directml.split(x, [2, 2], 0, out=[storage[:2], storage[1:3]])
+
+
+def test_outputs_that_cannot_be_written():
+    fixed = tl.from_storage(bytes(24), "(3):(1)", dtype=tl.int64)
+    with pytest.raises(ValueError, match="TILE: the tensor is read-only"):
+        directml.tile(tl.arange(3), (1,), out=fixed)
+
+
+def test_padding_around_an_output_stays():
+    layout = Layout.padded((2, 4), (3, 6), None, PaddingValue.ONE)
+    out = tl.zeros((2, 4), dtype=tl.int64, layout=layout)
+    directml.tile(tl.asarray([[5, 6]]), (2, 2), out=out)
+    storage = np.asarray(tl.from_storage(np.asarray(out).base, "(18):(1)", dtype=tl.int64))
+    assert storage.tolist() == [5, 6, 5, 6, 1, 1] * 2 + [1] * 6
+
+
+# --- compiled operators ---
+
+
+def joined(**members):
+    piece = TensorDesc("INT64", (2,), **members)
+    return directml.compile(directml.JoinOperatorDesc(inputs=[piece, piece], axis=0))
+
+
+def test_an_operator_is_used_again():
+    join = joined()
+    assert np.asarray(join(tl.asarray([1, 2]), tl.asarray([3, 4]))).tolist() == [1, 2, 3, 4]
+    out = tl.zeros((4,), dtype=tl.int64)
+    assert join(tl.asarray([5, 6]), tl.asarray([7, 8]), out=out) is out
+    assert np.asarray(out).tolist() == [5, 6, 7, 8]
+    assert join.desc.output == TensorDesc("INT64", (4,))
+    assert join.feature_level == "6_4"
+    assert "JoinOperatorDesc" in repr(join)
+
+
+def test_tensors_must_be_as_described():
+    join, x = joined(), tl.asarray([1, 2])
+    with pytest.raises(TypeError, match=r"2 tensors must be bound \(InputTensors\[0\], .* got 1"):
+        join(x)
+    with pytest.raises(TypeError, match=r"InputTensors\[1\] is described as INT64, got dtype int8"):
+        join(x, tl.asarray([1, 2], dtype=tl.int8))
+    with pytest.raises(ValueError, match=r"described with Sizes \(2,\), got shape \(3,\)"):
+        join(x, tl.asarray([1, 2, 3]))
+    with pytest.raises(ValueError, match=r"described with strides \(1,\), got \(2,\)"):
+        join(x, tl.arange(4)[::2])
+    with pytest.raises(ValueError, match=r"OutputTensor is described with Sizes"):
+        join(x, x, out=tl.zeros((3,), dtype=tl.int64))
+    with pytest.raises(TypeError, match="desc must be an operator descriptor, got 'JOIN'"):
+        directml.compile("JOIN")
+
+
+def test_promised_alignment():
+    join = joined(guaranteed_base_offset_alignment=16)
+    storage = tl.arange(8)
+    join(storage[:2], storage[2:4])
+    with pytest.raises(ValueError, match=r"InputTensors\[1\] promises .*Alignment 16, got 8 bytes"):
+        join(storage[:2], storage[1:3])
+
+
+def test_strides_of_the_output_are_those_described():
+    desc = directml.TileOperatorDesc(
+        input=TensorDesc("INT8", (2, 2)), output=TensorDesc("INT8", (2, 4), (1, 3)), repeats=[1, 2]
+    )
+    found = directml.compile(desc)(tl.asarray([[1, 2], [3, 4]], dtype=tl.int8))
+    assert found.strides == (1, 3)
+    assert np.asarray(found).tolist() == [[1, 2, 1, 2], [3, 4, 3, 4]]
+
+
+def test_inputs_owned_by_the_operator():
+    owned = TensorDesc("INT64", (2,), flags="OWNED_BY_DML")
+    desc = directml.JoinOperatorDesc(inputs=[owned, TensorDesc("INT64", (1,))], axis=0)
+    join, weights = directml.compile(desc), tl.asarray([1, 2])
+    with pytest.raises(ValueError, match=r"InputTensors\[0\] must be bound by initialize\(\)"):
+        join(tl.asarray([3]))
+    assert join.initialize(weights) is join
+    weights[0] = 9  # a copy was taken
+    assert np.asarray(join(tl.asarray([3]))).tolist() == [1, 2, 3]
+    with pytest.raises(TypeError, match=r"1 tensors must be bound \(InputTensors\[1\]\), got 2"):
+        join(weights, tl.asarray([3]))
+    with pytest.raises(ValueError, match="OWNED_BY_DML is for inputs only"):
+        directml.FillValueConstantOperatorDesc(output=owned, value=1).validate()
+
+
+def test_optional_input():
+    for background, expected in ((None, [[7, 0], [0, 7]]), ([[1, 2], [3, 4]], [[7, 2], [3, 7]])):
+        desc = directml.DiagonalMatrix1OperatorDesc(
+            input=background and TensorDesc("INT64", (2, 2)),
+            output=TensorDesc("INT64", (2, 2)),
+            value=7,
+            diagonal_fill_begin=0,
+            diagonal_fill_end=1,
+        )
+        given = [] if background is None else [tl.asarray(background)]
+        assert np.asarray(directml.compile(desc)(*given)).tolist() == expected
+
+
+def test_functions_take_a_feature_level():
+    x = tl.asarray([1, 2])
+    says = "INT64; the lowest level that allows it is 4_1"
+    with pytest.raises(TypeError, match=re.escape(says)):
+        directml.join([x], 0, feature_level="4_0")
+    assert np.asarray(directml.join([x], 0, feature_level="DML_FEATURE_LEVEL_4_1")).tolist() == [
+        1,
+        2,
+    ]
+    zeros, at = tl.zeros((1,) * 4, dtype=tl.float32), tl.zeros((1,) * 4, dtype=tl.int32)
+    with pytest.raises(TypeError, match=r"GATHER: IndicesTensor: .* 2_1, got INT32; .* is 3_0"):
+        directml.gather(zeros, at, 0, 1, feature_level="2_1")
+
+
+def test_results_follow_the_order_of_the_input():
+    x = tl.zeros((1, 2, 4, 4), dtype=tl.float32, layout="NHWC")
+    order = x.layout.minor_to_major
+    for result in (
+        directml.join([x, x], 1),
+        directml.space_to_depth(x, 2),
+        directml.padding(x, [0, 0, 1, 1], [0, 0, 1, 1], "EDGE"),
+        directml.upsample_2d(x, (2, 2)),
+        directml.tile(x, (1, 1, 2, 1)),
+        directml.slice1(x, [0, 0, 0, 0], [1, 2, 4, 4], [1, 1, -1, 1]),
+        directml.gather_elements(x, tl.zeros((1, 2, 4, 4), dtype=tl.int64), 3),
+        directml.split(x, [1, 1], 1)[0],
+    ):
+        assert result.layout == Layout.packed(result.shape, order)
+
+
+def test_bindings():
+    buffer = np.arange(16, dtype=np.float32)
+    x = TensorDesc("FLOAT32", (2, 3), (5, 1)).over(buffer, 16)
+    assert np.asarray(x).tolist() == [[4, 5, 6], [9, 10, 11]]
+    x[0, 0] = 99
+    assert buffer[4] == 99
+    halves = TensorDesc("FLOAT16", (3,))
+    assert halves.over(bytearray(8)).shape == (3,)
+    with pytest.raises(ValueError, match="TotalTensorSizeInBytes is 8, got 6 bytes behind"):
+        halves.over(bytearray(6))
+    with pytest.raises(ValueError, match="Offset must be a multiple of 16 bytes, got 8"):
+        halves.over(bytearray(32), 8)
+    aligned = TensorDesc("FLOAT16", (3,), guaranteed_base_offset_alignment=64)
+    with pytest.raises(ValueError, match="Offset must be a multiple of 64 bytes, got 32"):
+        aligned.over(bytearray(256), 32)
+    with pytest.raises(ValueError, match="Offset must not be negative, got -16"):
+        halves.over(bytearray(32), -16)
+    with pytest.raises(ValueError, match="TotalTensorSizeInBytes is 64, got 48 bytes"):
+        TensorDesc("INT8", (1,), total_tensor_size_in_bytes=64).over(bytearray(64), 16)
+
+
+def test_zeros_keep_their_sign():
+    for value in (0.0, -0.0, 0.0):
+        found = directml.fill_value_constant((1,), value, "FLOAT32")
+        assert np.signbit(np.asarray(found)[0]) == np.signbit(value)
+        x = tl.asarray([-0.0])
+        found = directml.element_wise_identity(x, (1.0, value))
+        assert np.signbit(np.asarray(found)[0]) == np.signbit(value)
+        found = directml.padding(x, [1], [0], value=value)
+        assert np.signbit(np.asarray(found)[0]) == np.signbit(value)
+
+
+# --- the namespace ---
+
+
+def test_names():
+    listed = {name: getattr(directml, name) for name in directml.__all__}
+    assert sorted(listed) == directml.__all__
+    for name, value in listed.items():
+        if callable(value):
+            first, *rest = value.__doc__.split("\n")
+            assert first, name
+            assert not rest or not rest[0].strip(), f"{name}: the first paragraph is one line"
+    public = {name for name, value in vars(directml).items() if name[0] != "_" and callable(value)}
+    assert public <= listed.keys()
+
+
+def test_it_is_imported_at_first_use():
+    assert "tensorlayout.directml" not in modules_after("import tensorlayout")
+    assert "tensorlayout.directml" in modules_after("import tensorlayout as tl; tl.directml")

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tensorlayout.cuda import carrying, creating, moving
+from tensorlayout.cuda import carrying, creating, moving, reducing
 from tensorlayout.cuda.memory import borrowed, exposed, read
 from tensorlayout.cuda.missing import missing
 from tensorlayout.cuda.streams import ready
@@ -29,6 +29,7 @@ from tensorlayout.plan.moving import (
     TransferPlan,
     ViewPlan,
 )
+from tensorlayout.plan.reducing import ReducePlan
 from tensorlayout.plan.slicing import IndexPlan, RowPlan
 
 __all__ = ["borrowed", "exposed", "prepare", "read", "ready", "warmup"]
@@ -42,6 +43,7 @@ _PREPARE: dict[type, Callable[[Any], Run]] = {
     IndexPlan: moving.prepare_index,
     JoinPlan: carrying.prepare_join,
     PartPlan: moving.prepare_part,
+    ReducePlan: reducing.prepare,
     ReshapePlan: carrying.prepare_reshape,
     RowPlan: moving.prepare_row,
     SamePlan: moving.prepare_same,

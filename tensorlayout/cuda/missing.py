@@ -19,7 +19,7 @@ PLANS: dict[type, str] = {
     LibraryPlan: "linear algebra, Fourier transforms, sets, searches",
     MaskedPlan: "writes by a mask",
     ProductPlan: "matrix products",
-    ReducePlan: "reductions",
+    ReducePlan: "medians, quantiles",
     ScatterPlan: "writes at positions",
     SelectPlan: "reads by a mask",
 }

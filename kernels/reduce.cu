@@ -53,7 +53,7 @@ struct Frame {
     int64_t run;        // elements of a row whose packs are to be aligned here; 0: they are
     int64_t rest;       // elements of columns, behind those in whole packs
     int64_t position_step;  // from an element of a row to the next
-    Steps x, w;
+    Steps x, w, rest_at;
     Divisor<int32_t> tiles, column_tiles;  // blocks of a chunk; of a group
     Divisor<int32_t> size_w, size_x, size_y;
     Divisor<int32_t> channels;  // results of a row of reduce_columns
@@ -372,12 +372,11 @@ COMMON void columns(const Frame& p, const Path& groups, const Path& walk) {
         }
     }
     if (p.rest != 0 && spot.chunk == 0 && spot.y == 0 && inside) {
-        const Steps at = steps_at(walk, static_cast<Number>(p.rows));  // one further than the last
 #pragma unroll
         for (int j = 0; j < Length; ++j) {
             const bool reads = column * Length + j < p.rest;
-            const T x[1][1] = {{load_if(reads, from + at.source + j)}};
-            const int64_t positions[1] = {p.first_position + at.other + further[j]};
+            const T x[1][1] = {{load_if(reads, from + p.rest_at.source + j)}};
+            const int64_t positions[1] = {p.first_position + p.rest_at.other + further[j]};
             states[j] = F::join(states[j], F::of(x, reads, positions, 0));
         }
     }
@@ -443,7 +442,7 @@ COMMON void partials(const Partials& p) {
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------
-// For a GPU the macros pick one; the simulator has all.
+// For a GPU the macros pick one; the simulator has all of an element type.
 
 #if !defined(TENSORLAYOUT_SIMULATOR)
 
@@ -462,7 +461,7 @@ BLOCK_KERNEL(reduce_short, Reduction<RANK, INDEX>) {
 }
 #endif
 
-#else
+#elif defined(ELEMENT)
 
 constexpr bool REAL = is_floating<ELEMENT>;
 constexpr bool ORDERED = REAL || is_integer<ELEMENT>;

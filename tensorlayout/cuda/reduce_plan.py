@@ -10,7 +10,7 @@ import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from math import inf, nan, prod
+from math import gcd, inf, nan, prod
 from typing import Any, NamedTuple
 
 from tensorlayout import dtypes
@@ -36,14 +36,15 @@ FILE = "reduce.cu"
 ROWS = 4
 TURNS = 4
 
-# Up to this many packs a result is short: each has a thread, and a thread several results.
+# Up to this many packs a result is short: each has a thread, and a thread several results. Of single
+# elements, as many as a block has threads.
 _SHORT = 16
 
 # Where threads of a row are fewer, each row is at least this many bytes.
 _SEGMENT = 128
 
-# Rows of fewer packs are read by single elements, if they do not begin at whole packs.
-_LONG = 16
+# Rows of fewer elements are read by single ones, if they do not begin at whole packs.
+_LONG = 256
 
 # As many blocks keep the largest GPU busy (132 multiprocessors of up to 8 blocks). Fewer are cut
 # into chunks, of at least so many turns of a thread that the second launch is worth it.
@@ -254,9 +255,12 @@ class _Box:
         return self.group_tiles * self.column_tiles
 
 
-def _even(count: int, most: int) -> int:
-    """The size of parts of at most `most`, as few and as equal as can be."""
-    return -(-count // -(-count // most))
+def _even(count: int, most: int, nbytes: int) -> int:
+    """The size of parts of at most `most`, as few and as equal as can be, in whole sectors."""
+    parts = -(-count // most)
+    grain = SECTOR // gcd(SECTOR, nbytes)  # `nbytes`: of one
+    size = -(-count // parts)
+    return size if parts == 1 else min(most, -(-size // grain) * grain)
 
 
 def _aligned(axes: Sequence[_Axis], pack: int) -> bool:
@@ -281,7 +285,7 @@ def _box(found: _Axes, itemsize: int, alignment: int, words: int) -> _Box:
             return box
     x = groups[-1]
     room = min(THREADS, max(_SEGMENT, 512 // itemsize))
-    size_x = _even(x.size, room)
+    size_x = _even(x.size, room, itemsize)
     return _with_lanes(_Box("reduce_rows", 1, groups[:-1], rows, x=x, size_x=size_x), itemsize)
 
 
@@ -303,7 +307,7 @@ def _rows(
         if last.size % length == 0 and alignment % WIDEST == 0 and _aligned(others, length):
             packs = _Axis(last.size // length, length, length * step, True)
             rows = (*slower, packs)
-        elif not slower and last.size >= _LONG * length:
+        elif not slower and last.size >= _LONG:
             packs = _Axis(last.size // length, length, length * step, True)
             box = _Box("reduce_rows", length, groups, (packs,), run=last.size, position_step=step)
             return _with_lanes(box, itemsize)
@@ -314,7 +318,7 @@ def _rows(
     if len(rows) > 1 and len(groups) and axes[-2] is groups[-1]:
         run, beside = rows[-1], groups[-1]
         if run.size * length * itemsize < _SEGMENT and beside.source == run.size * run.source:
-            size_x = _even(beside.size, THREADS // run.size)
+            size_x = _even(beside.size, THREADS // run.size, run.size * length * itemsize)
             box = replace(box, groups=groups[:-1], rows=rows[:-1], x=beside, w=run, size_x=size_x)
     return _with_lanes(box, itemsize)
 
@@ -332,7 +336,8 @@ def _columns(
         return None
     if x.size % length == 0 and _aligned(rows, length):
         packs = x._replace(size=x.size // length)
-        size_x = _even(packs.size, THREADS // 4 if prod([r.size for r in rows]) >= 4 else THREADS)
+        room = THREADS // 4 if prod([axis.size for axis in rows]) >= ROWS else THREADS
+        size_x = _even(packs.size, room, length * itemsize)
         box = _Box("reduce_columns", length, tuple(slower), rows, x=packs, size_x=size_x)
         return _with_lanes(box, itemsize)
     # Rows of few columns, one behind the other in memory: several of them make whole packs.
@@ -370,8 +375,9 @@ def _with_lanes(box: _Box, itemsize: int) -> _Box:
     room = THREADS // beside
     count, groups = box.row_count, box.group_count
     segment = beside * box.length * itemsize  # bytes side by side
-    if box.name == "reduce_rows" and count <= min(_SHORT, room) and not box.run:
-        z = min(room // count, groups)
+    short = min(room, _SHORT if box.length > 1 else THREADS)
+    if box.name == "reduce_rows" and count <= short and not box.run:
+        z = _whole(min(room // count, groups), count * segment)
         if groups >= TURNS * z:
             return replace(box, name="reduce_short", size_y=count, size_z=z)
     if count >= room * ROWS:
@@ -379,7 +385,15 @@ def _with_lanes(box: _Box, itemsize: int) -> _Box:
     least = max(-(-count // ROWS), -(-_SEGMENT // segment))
     grain = max(1, SECTOR // segment)
     size_y = min(_candidates(count, min(room, least), room, grain), key=_waste_of(count, beside))
-    return replace(box, size_y=size_y, size_z=max(1, min(room // size_y, groups)))
+    size_z = _whole(min(room // size_y, groups), count * segment)
+    return replace(box, size_y=size_y, size_z=size_z)
+
+
+def _whole(count: int, nbytes: int) -> int:
+    """As many of `nbytes` each as make whole sectors, if that is near `count`."""
+    grain = SECTOR // gcd(SECTOR, nbytes)
+    whole = count // grain * grain
+    return whole if whole * 8 >= count * 7 else count
 
 
 def _candidates(count: int, least: int, room: int, grain: int) -> Iterator[int]:
@@ -474,9 +488,10 @@ def _walk(axes: tuple[_Axis, ...], index: str, rank: int) -> Any:
 def _index(plan: ReducePlan, box: _Box) -> str:
     axes = (*box.groups, *box.rows, box.x, box.w)
     reach = [
-        sum([axis.size * abs(getattr(axis, side)) for axis in axes]) for side in ("source", "other")
+        sum([(axis.size - 1) * abs(getattr(axis, side)) for axis in axes])
+        for side in ("source", "other")
     ]
-    return index_type(plan.source.layout.size + THREADS * ROWS, max(reach) + box.run + box.rest)
+    return index_type(plan.source.layout.size + THREADS * ROWS, max(reach) + WIDEST)
 
 
 def _finish(plan: ReducePlan) -> Any:
@@ -499,6 +514,7 @@ def _finish(plan: ReducePlan) -> Any:
 def _frame(plan: ReducePlan, found: _Axes, box: _Box, chunk: int) -> Any:
     channels = box.size_x * box.length // box.fold
     lengths = box.length if box.name == "reduce_columns" else 1
+    behind = box.rows[-1] if box.rest else box.w
     return frame_type()(
         finish=_finish(plan),
         results=plan.result.layout.size,
@@ -513,6 +529,7 @@ def _frame(plan: ReducePlan, found: _Axes, box: _Box, chunk: int) -> Any:
         position_step=box.position_step,
         x=steps_type()(source=box.x.source, other=box.x.other),
         w=steps_type()(source=box.w.source, other=box.w.other),
+        rest_at=steps_type()(source=behind.source * behind.size, other=behind.other * behind.size),
         tiles=divisor32(box.tiles),
         column_tiles=divisor32(box.column_tiles),
         size_w=divisor32(box.w.size),
@@ -593,6 +610,7 @@ def frame_type() -> Any:
         **dict.fromkeys(numbers, ctypes.c_int64),
         x=steps_type(),
         w=steps_type(),
+        rest_at=steps_type(),
         **dict.fromkeys(divisors, Divisor32),
         size_z=ctypes.c_int32,
         fold=ctypes.c_int32,

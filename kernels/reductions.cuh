@@ -17,6 +17,13 @@
 
 #include "functions.cuh"
 
+// What kernels share is compiled once for the simulator, which has all of them in one file.
+#ifdef TENSORLAYOUT_SIMULATOR
+#define COMMON __attribute__((noinline))
+#else
+#define COMMON DEVICE
+#endif
+
 // ---- Results ------------------------------------------------------------------------------------
 
 // tensorlayout/cuda/reduce_plan.py has the same numbers.
@@ -85,6 +92,7 @@ template <class T> DEVICE T from_word(uint64_t word) {
 template <class State>
 struct Words {
     static constexpr int COUNT = 1;
+    static constexpr int REGISTERS = 1;  // of 8 bytes, for one of many that a thread has
     static DEVICE void save(State state, uint64_t (&words)[1]) { words[0] = word_of(state); }
     static DEVICE State restore(const uint64_t (&words)[1]) { return from_word<State>(words[0]); }
 };
@@ -92,6 +100,7 @@ struct Words {
 template <>
 struct Words<complex<double>> {
     static constexpr int COUNT = 2;
+    static constexpr int REGISTERS = 2;
     static DEVICE void save(complex<double> state, uint64_t (&words)[2]) {
         words[0] = word_of(state.re);
         words[1] = word_of(state.im);
@@ -104,6 +113,7 @@ struct Words<complex<double>> {
 template <>
 struct Words<Spread> {
     static constexpr int COUNT = 3;
+    static constexpr int REGISTERS = 3;
     static DEVICE void save(const Spread& state, uint64_t (&words)[3]) {
         words[0] = word_of(state.count);
         words[1] = word_of(state.mean);
@@ -118,6 +128,7 @@ struct Words<Spread> {
 template <class T>
 struct Words<Best<T>> {
     static constexpr int COUNT = 2;
+    static constexpr int REGISTERS = 4;  // as many again for where elements are
     static DEVICE void save(const Best<T>& state, uint64_t (&words)[2]) {
         words[0] = word_of(state.value);
         words[1] = static_cast<uint64_t>(state.position);
@@ -129,8 +140,20 @@ struct Words<Best<T>> {
 
 // ---- Elements that are all alike ----------------------------------------------------------------
 
-// An item for each element, then pairs of items, pairs of those, and so on. `F::neutral()` is an
-// element that changes nothing.
+// The first N items, joined in pairs, pairs of pairs, and so on. Each level is a function of its own:
+// NVRTC 12.9 does not unroll a loop over levels, and keeps the items in memory.
+template <class F, int N, class Item, int Count>
+DEVICE Item joined(Item (&items)[Count]) {
+    if constexpr (N > 1) {
+#pragma unroll
+        for (int k = 0; k < N / 2; ++k) items[k] = F::join(items[k], items[k + N / 2]);
+        return joined<F, N / 2>(items);
+    } else {
+        return items[0];
+    }
+}
+
+// An item for each element, and those joined. `F::neutral()` is an element that changes nothing.
 template <class F, int Rows, int Length>
 DEVICE typename F::Item folded(const typename F::Element (&x)[Rows][Length], int rows) {
     typename F::Item items[Rows * Length];
@@ -139,11 +162,7 @@ DEVICE typename F::Item folded(const typename F::Element (&x)[Rows][Length], int
 #pragma unroll
         for (int j = 0; j < Length; ++j)
             items[k * Length + j] = F::item(k < rows ? x[k][j] : F::neutral());
-#pragma unroll
-    for (int n = Rows * Length / 2; n > 0; n /= 2)
-#pragma unroll
-        for (int k = 0; k < n; ++k) items[k] = F::join(items[k], items[k + n]);
-    return items[0];
+    return joined<F, Rows * Length>(items);
 }
 
 // Sums and products are held in these.
@@ -184,7 +203,7 @@ struct Sum {
     template <class Total> static DEVICE Total join(Total x, Total y) { return added(x, y); }
 
     template <int Rows, int Length>
-    static DEVICE State of(const T (&x)[Rows][Length], int rows, const int64_t (&)[Rows], int64_t) {
+    static COMMON State of(const T (&x)[Rows][Length], int rows, const int64_t (&)[Rows], int64_t) {
         const Item found = folded<Sum>(x, rows);
         if constexpr (!is_same<Item, State>)
             if (!is_finite(found)) return folded<Sum<T, State>>(x, rows);
@@ -218,7 +237,7 @@ struct product {
         else return x * y;
     }
     template <int Rows, int Length>
-    static DEVICE State of(const T (&x)[Rows][Length], int rows, const int64_t (&)[Rows], int64_t) {
+    static COMMON State of(const T (&x)[Rows][Length], int rows, const int64_t (&)[Rows], int64_t) {
         return folded<product>(x, rows);
     }
     static DEVICE State finish(State x, const Finish&) { return x; }
@@ -260,7 +279,7 @@ struct Extreme {
         return (greatest ? is_less(x, y) : is_less(y, x)) ? y : x;
     }
     template <int Rows, int Length>
-    static DEVICE T of(const T (&x)[Rows][Length], int rows, const int64_t (&)[Rows], int64_t) {
+    static COMMON T of(const T (&x)[Rows][Length], int rows, const int64_t (&)[Rows], int64_t) {
         return folded<Extreme>(x, rows);
     }
     static DEVICE Same<T> finish(T x, const Finish&) { return {x}; }
@@ -290,7 +309,7 @@ struct Position {
         return x.position < y.position ? x : y;
     }
     template <int Rows, int Length>
-    static DEVICE State of(const T (&x)[Rows][Length], int rows, const int64_t (&positions)[Rows],
+    static COMMON State of(const T (&x)[Rows][Length], int rows, const int64_t (&positions)[Rows],
                            int64_t step) {
         State found = none();
 #pragma unroll
@@ -322,7 +341,7 @@ struct nonzero {
     static DEVICE Item item(T x) { return bool(convert<bool8>(x)); }
     template <class Total> static DEVICE Total join(Total x, Total y) { return x + y; }
     template <int Rows, int Length>
-    static DEVICE State of(const T (&x)[Rows][Length], int rows, const int64_t (&)[Rows], int64_t) {
+    static COMMON State of(const T (&x)[Rows][Length], int rows, const int64_t (&)[Rows], int64_t) {
         return static_cast<State>(folded<nonzero>(x, rows));
     }
     static DEVICE State finish(State found, const Finish& how) {
@@ -381,7 +400,7 @@ struct variance {
     }
 
     template <int Rows, int Length>
-    static DEVICE State of(const T (&x)[Rows][Length], int rows, const int64_t (&)[Rows], int64_t) {
+    static COMMON State of(const T (&x)[Rows][Length], int rows, const int64_t (&)[Rows], int64_t) {
         State found = none();
         if (rows <= 0) return found;
         if constexpr (!is_same<T, double>)

@@ -54,8 +54,10 @@ _LEAST_TURNS = 4
 # And at most so many, which bounds the rounding error of what a thread adds up.
 _MOST_TURNS = 128
 
-# Words of states that a thread of columns can keep.
-_STATE_WORDS = 16
+# Registers of 8 bytes that a thread has for states of columns, and how many a state takes, more
+# than it has words if positions are worked out beside it.
+_REGISTERS = 16
+_STATE_REGISTERS = {"first_greatest": 4, "first_least": 4}
 
 _TYPES = {
     "bool": "bool8",
@@ -267,7 +269,7 @@ def _aligned(axes: Sequence[_Axis], pack: int) -> bool:
     return all(axis.source % pack == 0 for axis in axes)
 
 
-def _box(found: _Axes, itemsize: int, alignment: int, words: int) -> _Box:
+def _box(found: _Axes, itemsize: int, alignment: int, registers: int) -> _Box:
     """The box of threads for these axes; `alignment`: of the first element, in bytes."""
     axes = found.axes
     groups = tuple([axis for axis in axes if not axis.reduced])
@@ -278,7 +280,7 @@ def _box(found: _Axes, itemsize: int, alignment: int, words: int) -> _Box:
         return _rows(groups, rows, axes, itemsize, alignment)
     if fastest.source == 1:
         length = longest
-        while length * words > _STATE_WORDS:
+        while length * registers > _REGISTERS:
             length //= 2
         box = _columns(groups, rows, length, itemsize, alignment) if length > 1 else None
         if box is not None:
@@ -431,14 +433,15 @@ def plan_reduce(plan: ReducePlan, alignment: int) -> ReduceLaunches:
     found = _axes(plan)
     first = found.source * itemsize
     grain = (alignment | first) & -(alignment | first)
-    box = _box(found, itemsize, grain, words)
+    box = _box(found, itemsize, grain, _STATE_REGISTERS.get(functor, words))
     per_block, chunks = _chunks(box)
     frame = _frame(plan, found, box, per_block)
     types = types_of(plan.source.dtype)
     index = _index(plan, box)
     made = reduction_type(_rank(box), index)(frame=frame)
     made.groups, made.rows = (_walk(axes, index, _rank(box)) for axes in (box.groups, box.rows))
-    kernel = Kernel(FILE, box.name, types, _shape(box, index), functor)
+    shape = _shape(box.name, str(_rank(box)), index, box.length)
+    kernel = Kernel(FILE, box.name, types, shape, functor)
     launch = Launch(kernel, box.tiles * chunks, bytes(made), (0, first, 0))
     if chunks == 1:
         return ReduceLaunches(launch, None, 0)
@@ -466,9 +469,12 @@ def types_of(dtype: DType) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _shape(box: _Box, index: str) -> tuple[tuple[str, str], ...]:
-    length = () if box.name == "reduce_columns" else (("LENGTH", str(box.length)),)
-    return (("RANK", str(_rank(box))), ("INDEX", index), *length)
+def _shape(name: str, rank: str, index: str, length: int) -> tuple[tuple[str, str], ...]:
+    shape = (("RANK", rank), ("INDEX", index))
+    if name == "reduce_columns":
+        return shape
+    turns = (("TURNS", str(TURNS)),) if name == "reduce_short" else ()
+    return (*shape, ("LENGTH", str(length)), *turns)
 
 
 def _rank(box: _Box) -> int:
@@ -560,16 +566,15 @@ def _join(
 
 def kernels(dtype: DType, functors: Sequence[str]) -> Iterator[Kernel]:
     """All that plans for elements of `dtype` may ask for."""
-    types = types_of(dtype)
-    lengths = sorted({1, WIDEST // dtype.itemsize})
+    types, longest = types_of(dtype), WIDEST // dtype.itemsize
+    kinds = {(name, length) for name in ("reduce_rows", "reduce_short") for length in (1, longest)}
+    if longest > 1:
+        kinds.add(("reduce_columns", 0))
     for functor in functors:
         yield Kernel(FILE, "reduce_partials", types, (), functor)
         for rank, index in product(("2", "4", "0"), ("int32_t", "int64_t")):
-            shape = (("RANK", rank), ("INDEX", index))
-            if WIDEST // dtype.itemsize > 1:
-                yield Kernel(FILE, "reduce_columns", types, shape, functor)
-            for name, length in product(("reduce_rows", "reduce_short"), lengths):
-                yield Kernel(FILE, name, types, (*shape, ("LENGTH", str(length))), functor)
+            for name, length in sorted(kinds):
+                yield Kernel(FILE, name, types, _shape(name, rank, index, length), functor)
 
 
 # ---- Structs

@@ -39,7 +39,6 @@ ON_HOST: dict[str, str] = {
     "rfftfreq": "creation",
     "zeros": "creation",
     "zeros_like": "creation",
-    "__contains__": "the tensor is moved to the host and searched there",
 }
 
 

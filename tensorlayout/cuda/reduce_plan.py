@@ -8,10 +8,10 @@ from __future__ import annotations
 import ctypes
 import functools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
-from math import gcd, inf, nan, prod
-from typing import Any, NamedTuple
+from math import nan, prod
+from typing import Any
 
 from tensorlayout import dtypes
 from tensorlayout.cuda.driver import Kernel
@@ -26,25 +26,11 @@ from tensorlayout.cuda.parameters import (
     walk,
     walk_type,
 )
+from tensorlayout.cuda.reduce_boxes import ROWS, TURNS, Axes, Axis, Box, axes_of, box_for
 from tensorlayout.dtypes import DType
-from tensorlayout.layout import Layout
 from tensorlayout.plan.reducing import ReducePlan
 
 FILE = "reduce.cu"
-
-# Packs that a thread reads at a time; results that it has, if they are of few elements.
-ROWS = 4
-TURNS = 4
-
-# Up to this many packs a result is short: each has a thread, and a thread several results. Of single
-# elements, as many as a block has threads.
-_SHORT = 16
-
-# Where threads of a row are fewer, each row is at least this many bytes.
-_SEGMENT = 128
-
-# Rows of fewer elements are read by single ones, if they do not begin at whole packs.
-_LONG = 256
 
 # As many blocks keep the largest GPU busy (132 multiprocessors of up to 8 blocks). Fewer are cut
 # into chunks, of at least so many turns of a thread that the second launch is worth it.
@@ -54,9 +40,8 @@ _LEAST_TURNS = 4
 # And at most so many, which bounds the rounding error of what a thread adds up.
 _MOST_TURNS = 128
 
-# Registers of 8 bytes that a thread has for states of columns, and how many a state takes, more
-# than it has words if positions are worked out beside it.
-_REGISTERS = 16
+# Registers of 8 bytes that the state of a column takes: the words that it has, or more where
+# positions are worked out beside it.
 _STATE_REGISTERS = {"first_greatest": 4, "first_least": 4}
 
 _TYPES = {
@@ -143,279 +128,6 @@ def words_of(functor: str, dtype: DType) -> int:
     return 2 if complex_ and functor != "nonzero" else 1
 
 
-# ---- Axes
-
-
-class _Axis(NamedTuple):
-    """Merged dimensions, all reduced or none; strides in elements, in the source not negative."""
-
-    size: int
-    source: int
-    other: int  # in the result; of a reduced one, of positions
-    reduced: bool
-
-
-class _Axes(NamedTuple):
-    """Axes from the slowest in the source's memory to the fastest; where each side begins."""
-
-    axes: tuple[_Axis, ...]
-    source: int
-    result: int
-    position: int
-
-
-def _axes(plan: ReducePlan) -> _Axes:
-    layout, result = plan.source.layout, plan.result.layout
-    kept = [d for d in range(layout.ndim) if d not in plan.dims]
-    steps = dict(zip(kept, result.strides, strict=True)) if not plan.keepdims else {}
-    if plan.keepdims:
-        steps = {d: result.strides[d] for d in kept}
-    if functor_of(plan).startswith("first_"):
-        order = layout.shape if len(plan.dims) > 1 else [1] * layout.ndim
-        steps |= {d: prod(order[d + 1 :]) for d in plan.dims}
-    found = []
-    starts = [layout.offset, result.offset, 0]
-    for d in reversed(layout.minor_to_major):
-        size, source, reduced = layout.shape[d], layout.strides[d], d in plan.dims
-        other = steps.get(d, 0)
-        if size == 1:
-            continue
-        if source < 0:
-            starts[0] += (size - 1) * source
-            starts[2 if reduced else 1] += (size - 1) * other
-            source, other = -source, -other
-        found.append(_Axis(size, source, other, reduced))
-    found.sort(key=lambda axis: axis.source or inf, reverse=True)
-    return _Axes(tuple(_merged(found)), *starts)
-
-
-def _merged(axes: Sequence[_Axis]) -> list[_Axis]:
-    merged: list[_Axis] = []
-    for axis in axes:
-        if merged:
-            before = merged[-1]
-            joins = (axis.size * axis.source, axis.size * axis.other, axis.reduced)
-            if before[1:] == joins:
-                merged[-1] = axis._replace(size=before.size * axis.size)
-                continue
-        merged.append(axis)
-    return merged
-
-
-# ---- Which kernel, and which box of threads
-
-
-@dataclass(frozen=True, slots=True)
-class _Box:
-    """What a block reads, and all blocks.
-
-    Attributes:
-        name: of the kernel.
-        length: elements of a pack.
-        groups, rows: the axes that are walked; those of rows count packs.
-        x: the axis of results along x, in packs; w: the axis of elements along w.
-        size_w, size_x, size_y, size_z: threads.
-        run: elements of a row whose aligned packs are looked for in the kernel.
-        fold: rows that are read as one; rest: elements behind those.
-        position_step: from an element of a row to the next, or from one folded row to the next.
-
-    """
-
-    name: str
-    length: int
-    groups: tuple[_Axis, ...]
-    rows: tuple[_Axis, ...]
-    x: _Axis = _Axis(1, 0, 0, False)
-    w: _Axis = _Axis(1, 0, 0, True)
-    size_x: int = 1
-    size_y: int = 1
-    size_z: int = 1
-    run: int = 0
-    fold: int = 1
-    rest: int = 0
-    position_step: int = 0
-
-    @property
-    def row_count(self) -> int:
-        return prod([axis.size for axis in self.rows])
-
-    @property
-    def group_count(self) -> int:
-        return prod([axis.size for axis in self.groups])
-
-    @property
-    def group_tiles(self) -> int:
-        turns = TURNS if self.name == "reduce_short" else 1
-        return -(-self.group_count // (self.size_z * turns))
-
-    @property
-    def column_tiles(self) -> int:
-        return -(-self.x.size // self.size_x)
-
-    @property
-    def tiles(self) -> int:
-        return self.group_tiles * self.column_tiles
-
-
-def _even(count: int, most: int, nbytes: int) -> int:
-    """The size of parts of at most `most`, as few and as equal as can be, in whole sectors."""
-    parts = -(-count // most)
-    grain = SECTOR // gcd(SECTOR, nbytes)  # `nbytes`: of one
-    size = -(-count // parts)
-    return size if parts == 1 else min(most, -(-size // grain) * grain)
-
-
-def _aligned(axes: Sequence[_Axis], pack: int) -> bool:
-    return all(axis.source % pack == 0 for axis in axes)
-
-
-def _box(found: _Axes, itemsize: int, alignment: int, registers: int) -> _Box:
-    """The box of threads for these axes; `alignment`: of the first element, in bytes."""
-    axes = found.axes
-    groups = tuple([axis for axis in axes if not axis.reduced])
-    rows = tuple([axis for axis in axes if axis.reduced])
-    fastest = axes[-1] if axes else None
-    longest = WIDEST // itemsize
-    if fastest is None or fastest.reduced:
-        return _rows(groups, rows, axes, itemsize, alignment)
-    if fastest.source == 1:
-        length = longest
-        while length * registers > _REGISTERS:
-            length //= 2
-        box = _columns(groups, rows, length, itemsize, alignment) if length > 1 else None
-        if box is not None:
-            return box
-    x = groups[-1]
-    room = min(THREADS, max(_SEGMENT, 512 // itemsize))
-    size_x = _even(x.size, room, itemsize)
-    return _with_lanes(_Box("reduce_rows", 1, groups[:-1], rows, x=x, size_x=size_x), itemsize)
-
-
-def _rows(
-    groups: tuple[_Axis, ...],
-    rows: tuple[_Axis, ...],
-    axes: tuple[_Axis, ...],
-    itemsize: int,
-    alignment: int,
-) -> _Box:
-    """Elements along the fastest dimension are of one result."""
-    length = WIDEST // itemsize
-    if not rows or rows[-1].source != 1 or length == 1:
-        length = 1
-    step = rows[-1].other if rows else 0
-    if length > 1:
-        *slower, last = rows
-        others = [*slower, *groups]
-        if last.size % length == 0 and alignment % WIDEST == 0 and _aligned(others, length):
-            packs = _Axis(last.size // length, length, length * step, True)
-            rows = (*slower, packs)
-        elif not slower and last.size >= _LONG:
-            packs = _Axis(last.size // length, length, length * step, True)
-            box = _Box("reduce_rows", length, groups, (packs,), run=last.size, position_step=step)
-            return _with_lanes(box, itemsize)
-        else:
-            length = 1
-    box = _Box("reduce_rows", length, groups, rows, position_step=step)
-    # Short runs of one result, side by side with those of others: all of them, for each slower row.
-    if len(rows) > 1 and len(groups) and axes[-2] is groups[-1]:
-        run, beside = rows[-1], groups[-1]
-        if run.size * length * itemsize < _SEGMENT and beside.source == run.size * run.source:
-            size_x = _even(beside.size, THREADS // run.size, run.size * length * itemsize)
-            box = replace(box, groups=groups[:-1], rows=rows[:-1], x=beside, w=run, size_x=size_x)
-    return _with_lanes(box, itemsize)
-
-
-def _columns(
-    groups: tuple[_Axis, ...],
-    rows: tuple[_Axis, ...],
-    length: int,
-    itemsize: int,
-    alignment: int,
-) -> _Box | None:
-    """Elements along the fastest dimension are of different results; None if packs do not fit."""
-    *slower, x = groups
-    if alignment % (length * itemsize) or not _aligned(slower, length):
-        return None
-    if x.size % length == 0 and _aligned(rows, length):
-        packs = x._replace(size=x.size // length)
-        room = THREADS // 4 if prod([axis.size for axis in rows]) >= ROWS else THREADS
-        size_x = _even(packs.size, room, length * itemsize)
-        box = _Box("reduce_columns", length, tuple(slower), rows, x=packs, size_x=size_x)
-        return _with_lanes(box, itemsize)
-    # Rows of few columns, one behind the other in memory: several of them make whole packs.
-    if not rows or rows[-1].source != x.size:
-        return None
-    fold = 1
-    while fold * x.size % length:
-        fold *= 2
-    *others, last = rows
-    size_x, count = fold * x.size // length, last.size // fold
-    if size_x > THREADS or count < 2 or not _aligned(others, length):
-        return None
-    rest = last.size % fold * x.size
-    if rest and others:
-        return None
-    step = last.other
-    folded = (*others, _Axis(count, fold * x.size, fold * step, True))
-    box = _Box(
-        "reduce_columns",
-        length,
-        tuple(slower),
-        folded,
-        x=x._replace(size=size_x),
-        size_x=size_x,
-        fold=fold,
-        rest=rest,
-        position_step=step,
-    )
-    return _with_lanes(box, itemsize)
-
-
-def _with_lanes(box: _Box, itemsize: int) -> _Box:
-    """How many threads share a result along y, and how many groups a block has along z."""
-    beside = box.size_x * box.w.size
-    room = THREADS // beside
-    count, groups = box.row_count, box.group_count
-    segment = beside * box.length * itemsize  # bytes side by side
-    short = min(room, _SHORT if box.length > 1 else THREADS)
-    if box.name == "reduce_rows" and count <= short and not box.run:
-        z = _whole(min(room // count, groups), count * segment)
-        if groups >= TURNS * z:
-            return replace(box, name="reduce_short", size_y=count, size_z=z)
-    if count >= room * ROWS:
-        return replace(box, size_y=room)
-    least = max(-(-count // ROWS), -(-_SEGMENT // segment))
-    grain = max(1, SECTOR // segment)
-    size_y = min(_candidates(count, min(room, least), room, grain), key=_waste_of(count, beside))
-    size_z = _whole(min(room // size_y, groups), count * segment)
-    return replace(box, size_y=size_y, size_z=size_z)
-
-
-def _whole(count: int, nbytes: int) -> int:
-    """As many of `nbytes` each as make whole sectors, if that is near `count`."""
-    grain = SECTOR // gcd(SECTOR, nbytes)
-    whole = count // grain * grain
-    return whole if whole * 8 >= count * 7 else count
-
-
-def _candidates(count: int, least: int, room: int, grain: int) -> Iterator[int]:
-    """Sizes along y from `least` on, in whole sectors; the number of rows itself, too."""
-    if count <= room:
-        yield count
-    for size in range(-(-least // grain) * grain, min(room, 2 * least + grain, count) + 1, grain):
-        yield size
-    yield min(room, count)
-
-
-def _waste_of(count: int, beside: int) -> Any:
-    def waste(size: int) -> tuple[float, int]:
-        turns = -(-count // size)
-        used = count / (size * turns) * (THREADS // (size * beside) * size * beside / THREADS)
-        return (round(1 - used, 2), -min(turns, ROWS))
-
-    return waste
-
-
 # ---- Launches
 
 
@@ -427,13 +139,16 @@ def plan_reduce(plan: ReducePlan, alignment: int) -> ReduceLaunches:
     """
     itemsize, functor = plan.source.dtype.itemsize, functor_of(plan)
     if alignment % itemsize and alignment < SECTOR:
-        msg = f"{plan.operation.name}: memory begins at an address that is no multiple of its"
-        raise ValueError(f"{msg} {itemsize} bytes an element; copy it first")
+        msg = (
+            f"{plan.operation.name}: memory begins at an address that is no multiple of its"
+            f" {itemsize} bytes an element; copy it first"
+        )
+        raise ValueError(msg)
     words = words_of(functor, plan.source.dtype)
-    found = _axes(plan)
+    found = axes_of(plan, functor.startswith("first_"))
     first = found.source * itemsize
     grain = (alignment | first) & -(alignment | first)
-    box = _box(found, itemsize, grain, _STATE_REGISTERS.get(functor, words))
+    box = box_for(found, itemsize, grain, _STATE_REGISTERS.get(functor, words))
     per_block, chunks = _chunks(box)
     frame = _frame(plan, found, box, per_block)
     types = types_of(plan.source.dtype)
@@ -449,7 +164,7 @@ def plan_reduce(plan: ReducePlan, alignment: int) -> ReduceLaunches:
     return ReduceLaunches(launch, _join(plan, chunks, types, functor), chunks * results * words * 8)
 
 
-def _chunks(box: _Box) -> tuple[int, int]:
+def _chunks(box: Box) -> tuple[int, int]:
     """Rows of a chunk, and how many chunks."""
     count, batch = box.row_count, box.size_y * ROWS
     wanted = -(-_BLOCKS // box.tiles)
@@ -477,21 +192,21 @@ def _shape(name: str, rank: str, index: str, length: int) -> tuple[tuple[str, st
     return (*shape, ("LENGTH", str(length)), *turns)
 
 
-def _rank(box: _Box) -> int:
+def _rank(box: Box) -> int:
     """Of the kernel: 2, 4, or 0 for any."""
     most = max(len(box.groups), len(box.rows))
     return 2 if most <= 2 else 4 if most <= 4 else 0
 
 
-def _walk(axes: tuple[_Axis, ...], index: str, rank: int) -> Any:
+def _walk(axes: tuple[Axis, ...], index: str, rank: int) -> Any:
     """The walk of axes, with dimensions of size 1 in front of them."""
     capacity = rank or max(len(axes), max(RANKS) + 1)
-    padded = (*[_Axis(1, 0, 0, False)] * (capacity - len(axes)), *axes)
+    padded = (*[Axis(1, 0, 0, False)] * (capacity - len(axes)), *axes)
     strides = [[axis.source for axis in padded], [axis.other for axis in padded]]
     return walk(index, [axis.size for axis in padded], strides)
 
 
-def _index(plan: ReducePlan, box: _Box) -> str:
+def _index(plan: ReducePlan, box: Box) -> str:
     axes = (*box.groups, *box.rows, box.x, box.w)
     reach = [
         sum([(axis.size - 1) * abs(getattr(axis, side)) for axis in axes])
@@ -517,7 +232,7 @@ def _finish(plan: ReducePlan) -> Any:
     )
 
 
-def _frame(plan: ReducePlan, found: _Axes, box: _Box, chunk: int) -> Any:
+def _frame(plan: ReducePlan, found: Axes, box: Box, chunk: int) -> Any:
     channels = box.size_x * box.length // box.fold
     lengths = box.length if box.name == "reduce_columns" else 1
     behind = box.rows[-1] if box.rest else box.w

@@ -198,6 +198,22 @@ COMMON void write(const Frame& p, State state, int64_t at, uint32_t chunk) {
               words[w]);
 }
 
+// A pack as a thread holds it: small elements by words, as NVRTC 12.9 would give each byte a register.
+template <class T, int Length>
+struct Held {
+    using Word = choose<(sizeof(T) < 4 && sizeof(T) * Length >= 4), uint32_t, T>;
+    static constexpr int EACH = sizeof(Word) / sizeof(T);
+    Pack<Word, Length / EACH> words;
+
+    DEVICE void load(bool active, const T* from) {
+        words = load_if(active, reinterpret_cast<const Pack<Word, Length / EACH>*>(from));
+    }
+    DEVICE T at(int j) const {
+        if constexpr (EACH == 1) return words.at[j];
+        else return from_word<T>(words.at[j / EACH] >> (j % EACH * 8 * sizeof(T)));
+    }
+};
+
 // ---- Rows ---------------------------------------------------------------------------------------
 
 // A row as threads see it: elements before the first aligned pack, and how many packs there are.
@@ -243,7 +259,7 @@ COMMON void rows(const Frame& p, const Path& groups, const Path& walk) {
 #pragma unroll
     for (int turn = 0; turn < Turns; ++turn) states[turn] = F::none();
     for (Number n = static_cast<Number>(begin) + spot.y; n < end; n += Rows * p.size_y.divisor) {
-        Pack<T, Length> packs[Turns][Rows];
+        Held<T, Length> packs[Turns][Rows];
         int64_t positions[Rows];
         int valid = 0;
 #pragma unroll
@@ -255,9 +271,7 @@ COMMON void rows(const Frame& p, const Path& groups, const Path& walk) {
             positions[k] = first + at.other + row.head * p.position_step;
 #pragma unroll
             for (int turn = 0; turn < Turns; ++turn)
-                packs[turn][k] =
-                    load_if(reads && inside[turn], reinterpret_cast<const Pack<T, Length>*>(
-                                                       from[turn] + row.head + at.source));
+                packs[turn][k].load(reads && inside[turn], from[turn] + row.head + at.source);
         }
 #pragma unroll
         for (int turn = 0; turn < Turns; ++turn) {
@@ -265,7 +279,7 @@ COMMON void rows(const Frame& p, const Path& groups, const Path& walk) {
 #pragma unroll
             for (int k = 0; k < Rows; ++k)
 #pragma unroll
-                for (int j = 0; j < Length; ++j) x[k][j] = packs[turn][k].at[j];
+                for (int j = 0; j < Length; ++j) x[k][j] = packs[turn][k].at(j);
             const int taken = inside[turn] ? valid : 0;
             states[turn] = F::join(states[turn], F::of(x, taken, positions, p.position_step));
         }
@@ -347,7 +361,7 @@ COMMON void columns(const Frame& p, const Path& groups, const Path& walk) {
     for (int j = 0; j < Length; ++j) states[j] = F::none();
     for (Number n = static_cast<Number>(begin) + spot.y; inside && n < end;
          n += Rows * p.size_y.divisor) {
-        Pack<T, Length> packs[Rows];
+        Held<T, Length> packs[Rows];
         int64_t positions[Rows];
         int valid = 0;
 #pragma unroll
@@ -357,8 +371,7 @@ COMMON void columns(const Frame& p, const Path& groups, const Path& walk) {
             valid += reads;
             const Steps at = steps_at(walk, reads ? mine : 0);
             positions[k] = p.first_position + at.other;
-            packs[k] =
-                load_if(reads, reinterpret_cast<const Pack<T, Length>*>(from + at.source));
+            packs[k].load(reads, from + at.source);
         }
 #pragma unroll
         for (int j = 0; j < Length; ++j) {
@@ -366,7 +379,7 @@ COMMON void columns(const Frame& p, const Path& groups, const Path& walk) {
             int64_t there[Rows];
 #pragma unroll
             for (int k = 0; k < Rows; ++k) {
-                x[k][0] = packs[k].at[j];
+                x[k][0] = packs[k].at(j);
                 there[k] = positions[k] + further[j];
             }
             states[j] = F::join(states[j], F::of(x, valid, there, 0));

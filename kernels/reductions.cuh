@@ -140,29 +140,21 @@ struct Words<Best<T>> {
 
 // ---- Elements that are all alike ----------------------------------------------------------------
 
-// The first N items, joined in pairs, pairs of pairs, and so on. Each level is a function of its own:
-// NVRTC 12.9 does not unroll a loop over levels, and keeps the items in memory.
-template <class F, int N, class Item, int Count>
-DEVICE Item joined(Item (&items)[Count]) {
-    if constexpr (N > 1) {
-#pragma unroll
-        for (int k = 0; k < N / 2; ++k) items[k] = F::join(items[k], items[k + N / 2]);
-        return joined<F, N / 2>(items);
+// The items of N elements, in the order of memory, joined in pairs, pairs of pairs, and so on: few are
+// held at a time. `F::neutral()` is an element that changes nothing. A function for each level: NVRTC
+// 12.9 does not unroll a loop over levels, and keeps its items in memory.
+template <class F, int First, int N, int Rows, int Length>
+DEVICE typename F::Item joined(const typename F::Element (&x)[Rows][Length], int rows) {
+    if constexpr (N == 1) {
+        return F::item(First / Length < rows ? x[First / Length][First % Length] : F::neutral());
     } else {
-        return items[0];
+        return F::join(joined<F, First, N / 2>(x, rows), joined<F, First + N / 2, N / 2>(x, rows));
     }
 }
 
-// An item for each element, and those joined. `F::neutral()` is an element that changes nothing.
 template <class F, int Rows, int Length>
 DEVICE typename F::Item folded(const typename F::Element (&x)[Rows][Length], int rows) {
-    typename F::Item items[Rows * Length];
-#pragma unroll
-    for (int k = 0; k < Rows; ++k)
-#pragma unroll
-        for (int j = 0; j < Length; ++j)
-            items[k * Length + j] = F::item(k < rows ? x[k][j] : F::neutral());
-    return joined<F, Rows * Length>(items);
+    return joined<F, 0, Rows * Length>(x, rows);
 }
 
 // Sums and products are held in these.
@@ -313,10 +305,16 @@ struct Position {
                            int64_t step) {
         State found = none();
 #pragma unroll
-        for (int k = 0; k < Rows; ++k)
+        for (int k = 0; k < Rows; ++k) {
+            T value = x[k][0];
+            int at = 0;
 #pragma unroll
-            for (int j = 0; j < Length; ++j)
-                if (k < rows) found = join(found, {x[k][j], positions[k] + j * step});
+            for (int j = 1; j < Length; ++j) {
+                const bool later_is_first = step < 0 && !better(value, x[k][j]);
+                if (later_is_first || better(x[k][j], value)) value = x[k][j], at = j;
+            }
+            if (k < rows) found = join(found, {value, positions[k] + at * step});
+        }
         return found;
     }
     static DEVICE uint64_t finish(const State& x, const Finish&) {

@@ -16,7 +16,7 @@ from typing import Any
 from tensorlayout import dtypes
 from tensorlayout.cuda.driver import Kernel
 from tensorlayout.cuda.launches import THREADS, Launch, struct_type
-from tensorlayout.cuda.loops import SECTOR, WIDEST
+from tensorlayout.cuda.loops import WIDEST
 from tensorlayout.cuda.parameters import (
     RANKS,
     Divisor32,
@@ -138,7 +138,7 @@ def plan_reduce(plan: ReducePlan, alignment: int) -> ReduceLaunches:
     one. ValueError for memory whose alignment is less than an element.
     """
     itemsize, functor = plan.source.dtype.itemsize, functor_of(plan)
-    if alignment % itemsize and alignment < SECTOR:
+    if alignment % itemsize:
         msg = (
             f"{plan.operation.name}: memory begins at an address that is no multiple of its"
             f" {itemsize} bytes an element; copy it first"

@@ -1,7 +1,8 @@
 """``python -m tensorlayout.cuda.resources``: what the kernels take of a GPU, as a table.
 
-It compiles all known kernels and some reductions, and needs CuPy, and no GPU. It is part of the package, beside the
-compiler that it asks, so that it can be run for any GPU wherever the package is. A spill fails.
+It compiles all known kernels and some reductions, and needs CuPy, and no GPU. It is part of the
+package, beside the compiler that it asks, so that it can be run for any GPU wherever the package
+is. A spill fails.
 """
 
 from __future__ import annotations

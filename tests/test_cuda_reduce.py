@@ -519,6 +519,7 @@ def test_in(driver):
 
 
 @needs_compiler
+@pytest.mark.long
 @pytest.mark.parametrize("shape", [(40, 50), (50, 40)])
 def test_what_is_made_of_reductions(driver, shape):
     a = numbers(shape, np.float64)

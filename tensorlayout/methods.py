@@ -140,9 +140,9 @@ def _index(self: Tensor) -> int:
 
 def _contains(self: Tensor, value: Any, /) -> bool:
     found = calling.operand("__contains__", value)
-    if isinstance(found, Tensor):
-        found = on_host(found)
-    return bool(utility.any(ew.equal(on_host(self), found)))
+    if isinstance(found, Tensor) and found.device != self.device:
+        found = interchange.to_device(found, self.device)
+    return bool(utility.any(ew.equal(self, found)))
 
 
 def _array(self: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Any:

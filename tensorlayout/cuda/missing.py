@@ -17,14 +17,9 @@ PLANS: dict[type, str] = {
     LibraryPlan: "linear algebra, Fourier transforms, sets, searches",
     MaskedPlan: "writes by a mask",
     ProductPlan: "matrix products",
-    ReducePlan: "reductions",
+    ReducePlan: "medians, quantiles",
     ScatterPlan: "writes at positions",
     SelectPlan: "reads by a mask",
-}
-
-# Carried out on the host, and moved: by operation.
-ON_HOST: dict[str, str] = {
-    "__contains__": "the tensor is moved to the host and searched there",
 }
 
 

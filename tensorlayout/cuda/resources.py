@@ -1,29 +1,40 @@
 """``python -m tensorlayout.cuda.resources``: what the kernels take of a GPU, as a table.
 
-It compiles all known kernels and needs CuPy, and no GPU. It is part of the package, beside the
-compiler that it asks, so that it can be run for any GPU wherever the package is. A spill fails.
+It compiles all known kernels and some reductions, and needs CuPy, and no GPU. It is part of the
+package, beside the compiler that it asks, so that it can be run for any GPU wherever the package
+is. A spill fails.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from tensorlayout.cuda import nvrtc
+import numpy as np
+
+from tensorlayout.cuda import nvrtc, reduce_plan, warming
 from tensorlayout.cuda.driver import Kernel
 from tensorlayout.cuda.nvrtc import Resources
 from tensorlayout.cuda.optional import with_progress
-from tensorlayout.cuda.warming import known
 
 ARCHITECTURES = (75, 80, 90, 100, 120)
 
+# Of reductions, whose element types and functors are too many, those that take most.
+_REDUCTIONS = {
+    "uint8": ("sum", "first_least"),
+    "float32": ("sum", "variance"),
+    "complex64": ("product",),
+}
+_EXTREMES = (("2", "int32_t"), ("0", "int64_t"))  # of ranks and indices
+
 HEAD = """# Resources
 
-What each kernel takes, the most over its shapes: registers of a thread, bytes of stack and of
-spilled registers, bytes of shared memory of a block. A block has {threads} threads; with 64
-registers or fewer, four blocks or more fit the registers of a multiprocessor.
+What each kernel takes, the most over its shapes (of reductions: of those in `resources.py`):
+registers of a thread, bytes of stack and of spilled registers, bytes of shared memory of a block. A
+block has {threads} threads; with 64 registers or fewer, four blocks or more fit the registers of a
+multiprocessor.
 
 Written by `python -m tensorlayout.cuda.resources --markdown kernels/RESOURCES.md`
 (NVRTC {version}), which fails if anything is spilled. `kernels/README.md` has the compiler's
@@ -34,6 +45,16 @@ options.
 """
 
 Found = dict[tuple[str, str, int], list[Resources]]
+
+
+def known() -> Iterator[Kernel]:
+    """What is measured: the kernels known without an element type, and some reductions."""
+    yield from warming.known()
+    for name, functors in _REDUCTIONS.items():
+        for kernel in reduce_plan.kernels(np.dtype(name), functors):
+            shape = dict(kernel.shape)
+            if not shape or (shape["RANK"], shape["INDEX"]) in _EXTREMES:
+                yield kernel
 
 
 def measure(kernels: Iterable[Kernel], architectures: Iterable[int]) -> Found:

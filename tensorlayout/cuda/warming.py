@@ -26,7 +26,8 @@ _TILED = [
 def known() -> Iterator[Kernel]:
     """The kernels that do not depend on operations, and on few types at most, in every shape.
 
-    Elementwise ones are too many to be compiled ahead: give `warmup` those that you use.
+    Those of elementwise functions and reductions are too many to be compiled ahead: give `warmup`
+    those that you use.
     """
     there = {path.name for path in kernel_directory().glob("*.cu")}
     return (kernel for kernel in _shapes() if kernel.file in there)

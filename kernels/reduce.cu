@@ -1,0 +1,552 @@
+// Many elements to one, along any dimensions of any layout. Which kernel, how many threads share a
+// result, and into how many chunks the elements of one are cut, is planned by
+// tensorlayout/cuda/reduce_plan.py. What is reduced to what is in reductions.cuh.
+//
+// The threads of a block form a box of four sides, from the slowest to the fastest z, y, x, w:
+// z and x are results side by side (x along the dimension that is fastest in memory, if results are
+// along that one), y and w are elements of the same results. So threads that follow each other read
+// memory that does, whichever dimensions are reduced.
+//
+// reduce_rows      Packs of LENGTH elements of one result, 4 packs a thread at a time. Coalesced
+//                  along rows; of long rows, what is before and behind the packs that are aligned is
+//                  read by single elements. LENGTH 1 is for any strides, and coalesced where the
+//                  fastest dimension is contiguous.
+// reduce_short     The same for results of few elements: a pack for each of 4 results a thread.
+// reduce_columns   Packs of elements of different results: 16 bytes, if their states fit registers.
+//                  Coalesced along columns, however few they are: rows of 3 channels are read as
+//                  rows of 12 or 48, and folded at the end.
+// reduce_partials  What blocks found of their chunks, for each result. A launch of its own.
+//
+// In a block, threads meet in shared memory, in halves. The order in which elements come together is
+// fixed by the plan and the alignment of addresses: the same call gives the same bits.
+//
+// Bytes moved per element: its own, once; a chunk of a result leaves 8 to 24 bytes, read once.
+// Best: rows or columns that begin at multiples of 16 bytes. Worst: short rows of elements of one
+// byte (a thread and 16 bytes of shared memory each), and fastest dimensions that are not contiguous.
+#define LEAST_BLOCKS 2
+
+// Compiled for the simulator in 3.1 s, in 4.8 with -O2 (float; 2026-11-21, 2-core AMD EPYC (Zen 4),
+// g++ 12.2).
+#ifdef TENSORLAYOUT_SIMULATOR
+#pragma GCC optimize("O1")
+#endif
+
+#include "indexing.cuh"
+#include "memory.cuh"
+#include "reductions.cuh"
+
+struct Steps {
+    int64_t source, other;  // the other: of a result in its memory, or of a position
+};
+
+// What all kernels are told first.
+struct Frame {
+    void* to;           // the lowest slot of the results
+    const void* from;   // the first element
+    void* partials;     // null: there is one chunk
+    Finish finish;
+    int64_t results;    // how many there are
+    int64_t first_result, first_position;
+    int64_t groups;     // of results, beside those along x
+    int64_t columns;    // along x, in packs
+    int64_t rows;       // along y
+    int64_t chunk;      // how many of them a block has
+    int64_t run;        // elements of a row whose packs are to be aligned here; 0: they are
+    int64_t rest;       // elements of columns, behind those in whole packs
+    int64_t position_step;  // from an element of a row to the next
+    Steps x, w, rest_at;
+    Divisor<int32_t> tiles, column_tiles;  // blocks of a chunk; of a group
+    Divisor<int32_t> size_w, size_x, size_y;
+    Divisor<int32_t> channels;  // results of a row of reduce_columns
+    int32_t size_z;
+    int32_t fold;       // rows that are read as one
+};
+
+template <int Rank, class Index>
+struct Reduction {
+    Frame frame;
+    Walk<Rank, Index, 2> groups;  // strides in the source, and in the result
+    Walk<Rank, Index, 2> rows;    // in the source, and of positions
+};
+
+#ifdef TENSORLAYOUT_SIMULATOR
+
+struct Path {
+    const void* walk;
+    Steps (*find)(const void*, uint64_t);
+};
+static Steps steps_at(const Path& path, uint64_t n) { return path.find(path.walk, n); }
+
+template <int Rank, class Index>
+static Path path_of(const Walk<Rank, Index, 2>& walk) {
+    return {&walk, [](const void* walk, uint64_t n) -> Steps {
+                Index at[2];
+                static_cast<const Walk<Rank, Index, 2>*>(walk)->offsets(
+                    static_cast<Unsigned<Index>>(n), at);
+                return {at[0], at[1]};
+            }};
+}
+template <class> using NumberOf = uint64_t;
+
+#else
+
+template <int Rank, class Index>
+DEVICE Steps steps_at(const Walk<Rank, Index, 2>& walk, Unsigned<Index> n) {
+    Index at[2];
+    walk.offsets(n, at);
+    return {at[0], at[1]};
+}
+template <int Rank, class Index>
+DEVICE const Walk<Rank, Index, 2>& path_of(const Walk<Rank, Index, 2>& walk) { return walk; }
+
+template <class Path> struct NumberOfPath;
+template <int Rank, class Index> struct NumberOfPath<Walk<Rank, Index, 2>> {
+    using type = Unsigned<Index>;
+};
+template <class Path> using NumberOf = typename NumberOfPath<Path>::type;
+
+#endif
+
+// ---- Where a thread is --------------------------------------------------------------------------
+
+struct Spot {
+    uint32_t chunk, column_tile, tile;  // of the block
+    uint32_t w, x, y, z;                // of the thread
+    bool inside;                        // some threads may be left over
+};
+
+DEVICE Spot spot_of(const Frame& p) {
+    Spot spot;
+    spot.chunk = p.tiles.divide(blockIdx.x);
+    const uint32_t tile = blockIdx.x - spot.chunk * p.tiles.divisor;
+    spot.tile = p.column_tiles.divide(tile);
+    spot.column_tile = tile - spot.tile * p.column_tiles.divisor;
+    uint32_t rest = threadIdx.x, slower = p.size_w.divide(rest);
+    spot.w = rest - slower * p.size_w.divisor;
+    rest = slower;
+    slower = p.size_x.divide(rest);
+    spot.x = rest - slower * p.size_x.divisor;
+    rest = slower;
+    spot.z = p.size_y.divide(rest);
+    spot.y = rest - spot.z * p.size_y.divisor;
+    spot.inside = spot.z < static_cast<uint32_t>(p.size_z);
+    return spot;
+}
+
+// ---- Threads of a block, together ---------------------------------------------------------------
+
+// The states of all threads, N each, word by word: neighbours are in different banks. Where packs of N
+// are read across, their elements are too.
+template <class State, int N>
+struct Shelf {
+    static constexpr int COUNT = Words<State>::COUNT;
+    static constexpr int PITCH = THREADS + 16 / N;
+    static constexpr int SIZE = N * COUNT * PITCH;
+    uint64_t* words;
+
+    DEVICE void save(const State& state, int n, uint32_t slot, bool active) const {
+        uint64_t saved[COUNT];
+        Words<State>::save(state, saved);
+#pragma unroll
+        for (int w = 0; w < COUNT; ++w)
+            store_shared_if(active, words + (w * N + n) * PITCH + slot, saved[w]);
+    }
+    DEVICE State restore(int n, uint32_t slot, bool active) const {
+        uint64_t saved[COUNT];
+#pragma unroll
+        for (int w = 0; w < COUNT; ++w)
+            saved[w] = load_shared_if(active, words + (w * N + n) * PITCH + slot);
+        return Words<State>::restore(saved);
+    }
+};
+
+// The states of `lanes` threads, `apart` threads from each other, joined into those of lane 0.
+template <class F, int N, class State>
+COMMON void join_lanes(State (&states)[N], Shelf<State, N> shelf, uint32_t lane, uint32_t lanes,
+                       uint32_t apart, bool inside) {
+    if (lanes == 1) return;
+    uint32_t half = 1;
+    while (half * 2 < lanes) half *= 2;
+    barrier();
+#pragma unroll
+    for (int n = 0; n < N; ++n) shelf.save(states[n], n, threadIdx.x, inside);
+    barrier();
+    for (; half > 0; half /= 2) {
+        const bool joins = inside && lane < half && lane + half < lanes;
+#pragma unroll
+        for (int n = 0; n < N; ++n) {
+            const State other = shelf.restore(n, threadIdx.x + half * apart, joins);
+            if (joins) states[n] = F::join(states[n], other);
+            shelf.save(states[n], n, threadIdx.x, joins);
+        }
+        barrier();
+    }
+}
+
+// What was found of a result, by this chunk or at all. `at`: its slot.
+template <class F, class State>
+COMMON void write(const Frame& p, State state, int64_t at, uint32_t chunk) {
+    if (!p.partials) return store_result(p.to, at, F::finish(state, p.finish), p.finish.stored);
+    constexpr int COUNT = Words<State>::COUNT;
+    const uint32_t chunks = gridDim.x / p.tiles.divisor;
+    uint64_t words[COUNT];
+    Words<State>::save(state, words);
+#pragma unroll
+    for (int w = 0; w < COUNT; ++w)
+        store(static_cast<uint64_t*>(p.partials) +
+                  (static_cast<int64_t>(w) * chunks + chunk) * p.results + at,
+              words[w]);
+}
+
+// A pack as a thread holds it: small elements by words, as NVRTC 12.9 would give each byte a register.
+template <class T, int Length>
+struct Held {
+    using Word = choose<(sizeof(T) < 4 && sizeof(T) * Length >= 4), uint32_t, T>;
+    static constexpr int EACH = sizeof(Word) / sizeof(T);
+    Pack<Word, Length / EACH> words;
+
+    DEVICE void load(bool active, const T* from) {
+        words = load_if(active, reinterpret_cast<const Pack<Word, Length / EACH>*>(from));
+    }
+    DEVICE T at(int j) const {
+        if constexpr (EACH == 1) return words.at[j];
+        else return from_word<T>(words.at[j / EACH] >> (j % EACH * 8 * sizeof(T)));
+    }
+};
+
+// ---- Rows ---------------------------------------------------------------------------------------
+
+// A row as threads see it: elements before the first aligned pack, and how many packs there are.
+struct Row {
+    int64_t head, packs;
+};
+
+template <class T, int Length>
+DEVICE Row row_of(const Frame& p, const T* from) {
+    if (Length == 1 || p.run == 0) return {0, p.rows};
+    int64_t head = -static_cast<int64_t>(reinterpret_cast<uint64_t>(from) / sizeof(T)) & (Length - 1);
+    if (head > p.run) head = p.run;
+    return {head, (p.run - head) / Length};
+}
+
+template <class F, int Length, int Rows, int Turns, class Path>
+COMMON void rows(const Frame& p, const Path& groups, const Path& walk) {
+    using T = typename F::Element;
+    using State = typename F::State;
+    using Number = NumberOf<Path>;
+    SHARED(uint64_t, words, (Shelf<State, Turns>::SIZE));
+    const Shelf<State, Turns> shelf{words};
+
+    const Spot spot = spot_of(p);
+    const int64_t column = static_cast<int64_t>(spot.column_tile) * p.size_x.divisor + spot.x;
+    const uint64_t first_group = static_cast<uint64_t>(spot.tile) * (Turns * p.size_z);
+    const T* from[Turns];
+    bool inside[Turns];
+#pragma unroll
+    for (int turn = 0; turn < Turns; ++turn) {
+        const uint64_t group = first_group + turn * p.size_z + spot.z;
+        inside[turn] = spot.inside && column < p.columns && group < static_cast<uint64_t>(p.groups);
+        const Steps at = steps_at(groups, static_cast<Number>(inside[turn] ? group : 0));
+        from[turn] = static_cast<const T*>(p.from) + at.source + column * p.x.source +
+                     spot.w * p.w.source;
+    }
+
+    const Row row = Turns == 1 ? row_of<T, Length>(p, from[0]) : Row{0, p.rows};
+    const int64_t first = p.first_position + spot.w * p.w.other;
+    const int64_t begin = spot.chunk * p.chunk, stop = begin + p.chunk;
+    const Number end = static_cast<Number>(stop < row.packs ? stop : row.packs);
+    State states[Turns];
+#pragma unroll
+    for (int turn = 0; turn < Turns; ++turn) states[turn] = F::none();
+    for (Number n = static_cast<Number>(begin) + spot.y; n < end; n += Rows * p.size_y.divisor) {
+        Held<T, Length> packs[Turns][Rows];
+        int64_t positions[Rows];
+        int valid = 0;
+#pragma unroll
+        for (int k = 0; k < Rows; ++k) {
+            const Number mine = n + k * p.size_y.divisor;
+            const bool reads = mine < end;
+            valid += reads;
+            const Steps at = steps_at(walk, reads ? mine : 0);
+            positions[k] = first + at.other + row.head * p.position_step;
+#pragma unroll
+            for (int turn = 0; turn < Turns; ++turn)
+                packs[turn][k].load(reads && inside[turn], from[turn] + row.head + at.source);
+        }
+#pragma unroll
+        for (int turn = 0; turn < Turns; ++turn) {
+            T x[Rows][Length];
+#pragma unroll
+            for (int k = 0; k < Rows; ++k)
+#pragma unroll
+                for (int j = 0; j < Length; ++j) x[k][j] = packs[turn][k].at(j);
+            const int taken = inside[turn] ? valid : 0;
+            states[turn] = F::join(states[turn], F::of(x, taken, positions, p.position_step));
+        }
+    }
+    if constexpr (Length > 1 && Turns == 1) {
+        // The ends of a row are the first chunk's.
+        const int64_t ends = spot.chunk == 0 && inside[0] && p.run ? p.run - row.packs * Length : 0;
+        for (int64_t n = spot.y; n < ends; n += p.size_y.divisor) {
+            const int64_t element = n < row.head ? n : n + row.packs * Length;
+            const T x[1][1] = {{load(from[0] + element)}};
+            const int64_t positions[1] = {first + element * p.position_step};
+            states[0] = F::join(states[0], F::of(x, 1, positions, 0));
+        }
+    }
+
+    const uint32_t size_w = p.size_w.divisor, size_x = p.size_x.divisor;
+    join_lanes<F>(states, shelf, spot.y, p.size_y.divisor, size_x * size_w, spot.inside);
+    join_lanes<F>(states, shelf, spot.w, size_w, 1, spot.inside && spot.y == 0);
+    barrier();
+    const bool leads = spot.inside && spot.y == 0 && spot.w == 0;
+#pragma unroll
+    for (int turn = 0; turn < Turns; ++turn)
+        shelf.save(states[turn], turn, spot.z * size_x + spot.x, leads);
+    barrier();
+    // Results that follow each other are written by threads that do.
+    const uint32_t z = p.size_x.divide(threadIdx.x), x = threadIdx.x - z * size_x;
+    const int64_t own = static_cast<int64_t>(spot.column_tile) * size_x + x;
+    for (int turn = 0; turn < Turns; ++turn) {
+        const uint64_t group = first_group + turn * p.size_z + z;
+        if (z >= static_cast<uint32_t>(p.size_z) || own >= p.columns ||
+            group >= static_cast<uint64_t>(p.groups))
+            continue;
+        const State found = shelf.restore(turn, threadIdx.x, true);
+        const Steps at = steps_at(groups, static_cast<Number>(group));
+        write<F>(p, found, p.first_result + at.other + own * p.x.other, spot.chunk);
+    }
+}
+
+// ---- Columns ------------------------------------------------------------------------------------
+
+// Elements of a pack, each of another result: 16 bytes, or as many as there are registers for.
+template <class F>
+DEVICE constexpr int length_of_columns() {
+    int length = 16 / sizeof(typename F::Element);
+    while (length * Words<typename F::State>::REGISTERS > 16) length /= 2;
+    return length;
+}
+
+template <class F, class Path>
+COMMON void columns(const Frame& p, const Path& groups, const Path& walk) {
+    constexpr int Length = length_of_columns<F>(), Rows = 4;
+    using T = typename F::Element;
+    using State = typename F::State;
+    using Number = NumberOf<Path>;
+    SHARED(uint64_t, words, (Shelf<State, Length>::SIZE));
+    const Shelf<State, Length> shelf{words};
+
+    const Spot spot = spot_of(p);
+    const uint32_t size_x = p.size_x.divisor, size_z = static_cast<uint32_t>(p.size_z);
+    const int64_t column = static_cast<int64_t>(spot.column_tile) * size_x + spot.x;
+    const uint64_t first_group = static_cast<uint64_t>(spot.tile) * size_z;
+    const uint64_t group = first_group + spot.z;
+    const bool inside =
+        spot.inside && column < p.columns && group < static_cast<uint64_t>(p.groups);
+    const T* const from = static_cast<const T*>(p.from) + column * Length +
+                          steps_at(groups, static_cast<Number>(inside ? group : 0)).source;
+
+    const int64_t begin = spot.chunk * p.chunk, stop = begin + p.chunk;
+    const Number end = static_cast<Number>(stop < p.rows ? stop : p.rows);
+    // Element j of a pack is so many rows further than its first.
+    int64_t further[Length];
+#pragma unroll
+    for (int j = 0; j < Length; ++j)
+        further[j] = p.fold == 1 ? 0
+                                 : p.channels.divide(static_cast<uint32_t>(column) * Length + j) *
+                                       p.position_step;
+    State states[Length];
+#pragma unroll
+    for (int j = 0; j < Length; ++j) states[j] = F::none();
+    for (Number n = static_cast<Number>(begin) + spot.y; inside && n < end;
+         n += Rows * p.size_y.divisor) {
+        Held<T, Length> packs[Rows];
+        int64_t positions[Rows];
+        int valid = 0;
+#pragma unroll
+        for (int k = 0; k < Rows; ++k) {
+            const Number mine = n + k * p.size_y.divisor;
+            const bool reads = mine < end;
+            valid += reads;
+            const Steps at = steps_at(walk, reads ? mine : 0);
+            positions[k] = p.first_position + at.other;
+            packs[k].load(reads, from + at.source);
+        }
+#pragma unroll
+        for (int j = 0; j < Length; ++j) {
+            T x[Rows][1];
+            int64_t there[Rows];
+#pragma unroll
+            for (int k = 0; k < Rows; ++k) {
+                x[k][0] = packs[k].at(j);
+                there[k] = positions[k] + further[j];
+            }
+            states[j] = F::join(states[j], F::of(x, valid, there, 0));
+        }
+    }
+    if (p.rest != 0 && spot.chunk == 0 && spot.y == 0 && inside) {
+#pragma unroll
+        for (int j = 0; j < Length; ++j) {
+            const bool reads = column * Length + j < p.rest;
+            const T x[1][1] = {{load_if(reads, from + p.rest_at.source + j)}};
+            const int64_t positions[1] = {p.first_position + p.rest_at.other + further[j]};
+            states[j] = F::join(states[j], F::of(x, reads, positions, 0));
+        }
+    }
+
+    join_lanes<F>(states, shelf, spot.y, p.size_y.divisor, size_x, spot.inside);
+    barrier();
+#pragma unroll
+    for (int j = 0; j < Length; ++j)
+        shelf.save(states[j], j, spot.z * size_x + spot.x, spot.inside && spot.y == 0);
+    barrier();
+    const uint32_t channels = p.channels.divisor;
+    for (uint32_t n = threadIdx.x; n < size_z * channels; n += THREADS) {
+        const uint32_t z = p.channels.divide(n), channel = n - z * channels;
+        const int64_t own = static_cast<int64_t>(spot.column_tile) * channels + channel;
+        if (first_group + z >= static_cast<uint64_t>(p.groups) || own * p.fold >= p.columns * Length)
+            continue;
+        State found = F::none();
+        for (int row = 0; row < p.fold; ++row) {
+            const uint32_t element = channel + row * channels;
+            const State part =
+                shelf.restore(element % Length, z * size_x + element / Length, true);
+            found = F::join(found, part);
+        }
+        const Steps at = steps_at(groups, static_cast<Number>(first_group + z));
+        write<F>(p, found, p.first_result + at.other + own * p.x.other, spot.chunk);
+    }
+}
+
+// ---- Chunks -------------------------------------------------------------------------------------
+
+struct Partials {
+    void* to;
+    const void* from;  // words: the first of each result of the first chunk, of the second, ...
+    Finish finish;
+    int64_t results;
+    int64_t chunks;
+    Divisor<int32_t> size_x;  // results of a block
+    int32_t size_y;           // threads that share one
+};
+
+template <class F>
+COMMON void partials(const Partials& p) {
+    using State = typename F::State;
+    constexpr int COUNT = Words<State>::COUNT;
+    SHARED(uint64_t, words, (Shelf<State, 1>::SIZE));
+    const uint32_t size_x = p.size_x.divisor, y = p.size_x.divide(threadIdx.x);
+    const uint32_t x = threadIdx.x - y * size_x;
+    const int64_t result = static_cast<int64_t>(blockIdx.x) * size_x + x;
+    const bool inside = y < static_cast<uint32_t>(p.size_y) && result < p.results;
+    State states[1] = {F::none()};
+    for (int64_t chunk = y; inside && chunk < p.chunks; chunk += p.size_y) {
+        uint64_t saved[COUNT];
+#pragma unroll
+        for (int w = 0; w < COUNT; ++w)
+            saved[w] = load(static_cast<const uint64_t*>(p.from) +
+                            (w * p.chunks + chunk) * p.results + result);
+        states[0] = F::join(states[0], Words<State>::restore(saved));
+    }
+    const Shelf<State, 1> shelf{words};
+    join_lanes<F>(states, shelf, y, p.size_y, size_x, y < static_cast<uint32_t>(p.size_y));
+    if (inside && y == 0)
+        store_result(p.to, result, F::finish(states[0], p.finish), p.finish.stored);
+}
+
+// ---- Kernels ------------------------------------------------------------------------------------
+// For a GPU the macros pick one; the simulator has all of an element type.
+
+#if !defined(TENSORLAYOUT_SIMULATOR)
+
+using Chosen = reductions::OPERATION<ELEMENT>;
+
+#if !defined(RANK)
+BLOCK_KERNEL(reduce_partials, Partials) { partials<Chosen>(p); }
+#elif !defined(LENGTH)
+BLOCK_KERNEL(reduce_columns, Reduction<RANK, INDEX>) { columns<Chosen>(p.frame, p.groups, p.rows); }
+#elif !defined(TURNS)
+BLOCK_KERNEL(reduce_rows, Reduction<RANK, INDEX>) {
+    rows<Chosen, LENGTH, 4, 1>(p.frame, p.groups, p.rows);
+}
+#else
+BLOCK_KERNEL(reduce_short, Reduction<RANK, INDEX>) {
+    rows<Chosen, LENGTH, 1, TURNS>(p.frame, p.groups, p.rows);
+}
+#endif
+
+#elif defined(ELEMENT)
+
+constexpr bool REAL = is_floating<ELEMENT>;
+constexpr bool ORDERED = REAL || is_integer<ELEMENT>;
+constexpr bool NARROW = !is_same<Narrow<ELEMENT>::type, wide<ELEMENT>> && !is_integer<ELEMENT>;
+
+#define FUNCTORS(_)                                                                           \
+    _(sum, !is_same<ELEMENT COMMA bool8>) _(wide_sum, NARROW) _(product, true)                \
+    _(least, ORDERED) _(greatest, ORDERED) _(least_number, REAL) _(greatest_number, REAL)     \
+    _(first_least, ORDERED) _(first_greatest, ORDERED) _(nonzero, true) _(variance, REAL)
+#define COMMA ,
+
+#define NAME_OF(name, defined) #name " "
+SIMULATOR_OPERATIONS(FUNCTORS(NAME_OF))
+#define NUMBER_OF(name, defined) number_of_##name,
+enum { FUNCTORS(NUMBER_OF) };
+
+// Calls work.run<F>() for the functor that was picked.
+template <template <class> class Functor, bool defined, class Work>
+static void run_if_defined(const Work& work) {
+    if constexpr (defined) return work.template run<Functor<ELEMENT>>();
+    simulator::report("has no functor for this type");
+    simulator::leave();
+}
+#define CASE_OF(name, defined) \
+    case number_of_##name: return run_if_defined<reductions::name, (defined)>(work);
+template <class Work> static __attribute__((noinline)) void run_chosen(const Work& work) {
+    switch (simulator::operation) { FUNCTORS(CASE_OF) }
+}
+
+struct Both {
+    const Frame& frame;
+    Path groups, walk;
+};
+template <int Length, int Rows, int Turns>
+struct RowsWork : Both {
+    template <class F> void run() const { rows<F, Length, Rows, Turns>(frame, groups, walk); }
+};
+struct ColumnsWork : Both {
+    template <class F> void run() const { columns<F>(frame, groups, walk); }
+};
+struct PartialsWork {
+    const Partials& p;
+    template <class F> void run() const { partials<F>(p); }
+};
+
+BLOCK_KERNEL(reduce_partials, Partials) { run_chosen(PartialsWork{p}); }
+
+#define ROWS(LENGTH, RANK, INDEX)                                                             \
+    BLOCK_KERNEL(reduce_rows_##RANK##_##INDEX##_##LENGTH, Reduction<RANK, INDEX>) {           \
+        run_chosen(RowsWork<LENGTH, 4, 1>{{p.frame, path_of(p.groups), path_of(p.rows)}});    \
+    }                                                                                         \
+    BLOCK_KERNEL(reduce_short_##RANK##_##INDEX##_##LENGTH##_4, Reduction<RANK, INDEX>) {        \
+        run_chosen(RowsWork<LENGTH, 1, 4>{{p.frame, path_of(p.groups), path_of(p.rows)}});    \
+    }
+#define COLUMNS(RANK, INDEX)                                                                  \
+    BLOCK_KERNEL(reduce_columns_##RANK##_##INDEX, Reduction<RANK, INDEX>) {                   \
+        run_chosen(ColumnsWork{{p.frame, path_of(p.groups), path_of(p.rows)}});               \
+    }
+#define OF_RANKS(INDEX)                                                                       \
+    COLUMNS(2, INDEX) COLUMNS(4, INDEX) COLUMNS(0, INDEX)                                     \
+    ROWS(1, 2, INDEX) ROWS(1, 4, INDEX) ROWS(1, 0, INDEX)                                     \
+    PACKED_ROWS(2, INDEX) PACKED_ROWS(4, INDEX) PACKED_ROWS(0, INDEX)
+
+// LONGEST: elements of 16 bytes, which the plan knows.
+#if LONGEST == 1
+#define PACKED_ROWS(RANK, INDEX)
+#else
+#define PACKED_ROWS(RANK, INDEX) PACKED(LONGEST, RANK, INDEX)
+#define PACKED(LENGTH, RANK, INDEX) ROWS(LENGTH, RANK, INDEX)
+#endif
+OF_RANKS(int32_t) OF_RANKS(int64_t)
+
+#endif

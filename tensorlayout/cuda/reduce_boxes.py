@@ -1,0 +1,320 @@
+"""Which axes a reduction has, and which box of threads reads them: integers only.
+
+``kernels/reduce.cu`` says what a box of threads is, and what its kernels do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import gcd, inf, prod
+from typing import NamedTuple
+
+from tensorlayout.cuda.launches import THREADS
+from tensorlayout.cuda.loops import SECTOR, WIDEST
+from tensorlayout.plan.reducing import ReducePlan
+
+# Packs that a thread reads at a time; results that it has, if they are of few elements.
+ROWS = 4
+TURNS = 4
+
+# Up to this many packs a result is short: each has a thread, and a thread several results. Of
+# single elements, as many as a block has threads.
+_SHORT = 16
+
+# Where threads of a row are fewer, each row is at least this many bytes.
+_SEGMENT = 128
+
+# Rows of fewer elements are read by single ones, if they do not begin at whole packs.
+_LONG = 256
+
+# Registers of 8 bytes that a thread has for states of columns.
+_REGISTERS = 16
+
+# ---- Axes
+
+
+class Axis(NamedTuple):
+    """Merged dimensions, all reduced or none; strides in elements, in the source not negative."""
+
+    size: int
+    source: int
+    other: int  # in the result; of a reduced one, of positions
+    reduced: bool
+
+
+class Axes(NamedTuple):
+    """Axes from the slowest in the source's memory to the fastest; where each side begins."""
+
+    axes: tuple[Axis, ...]
+    source: int
+    result: int
+    position: int
+
+
+def axes_of(plan: ReducePlan, positions: bool) -> Axes:
+    """The merged axes of a plan; `positions`: whether reduced ones have strides of positions."""
+    layout, result = plan.source.layout, plan.result.layout
+    kept = [d for d in range(layout.ndim) if d not in plan.dims]
+    of_kept = kept if plan.keepdims else range(len(kept))
+    steps = {d: result.strides[k] for d, k in zip(kept, of_kept, strict=True)}
+    if positions:
+        order = layout.shape if len(plan.dims) > 1 else [1] * layout.ndim
+        steps |= {d: prod(order[d + 1 :]) for d in plan.dims}
+    found = []
+    starts = [layout.offset, result.offset, 0]
+    for d in reversed(layout.minor_to_major):
+        size, source, reduced = layout.shape[d], layout.strides[d], d in plan.dims
+        other = steps.get(d, 0)
+        if size == 1:
+            continue
+        if source < 0:
+            starts[0] += (size - 1) * source
+            starts[2 if reduced else 1] += (size - 1) * other
+            source, other = -source, -other
+        found.append(Axis(size, source, other, reduced))
+    found.sort(key=lambda axis: axis.source or inf, reverse=True)
+    return Axes(tuple(_merged(found)), *starts)
+
+
+def _merged(axes: Sequence[Axis]) -> list[Axis]:
+    merged: list[Axis] = []
+    for axis in axes:
+        if merged:
+            before = merged[-1]
+            joins = (axis.size * axis.source, axis.size * axis.other, axis.reduced)
+            if before[1:] == joins:
+                merged[-1] = axis._replace(size=before.size * axis.size)
+                continue
+        merged.append(axis)
+    return merged
+
+
+# ---- Which kernel, and which box of threads
+
+
+# No threads along x, or w.
+_NO_COLUMNS = Axis(1, 0, 0, False)
+_NO_RUN = Axis(1, 0, 0, True)
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """What a block reads, and all blocks.
+
+    Attributes:
+        name: of the kernel.
+        length: elements of a pack.
+        groups, rows: the axes that are walked; those of rows count packs.
+        x: the axis of results along x, in packs; w: the axis of elements along w.
+        size_w, size_x, size_y, size_z: threads.
+        run: elements of a row whose aligned packs are looked for in the kernel.
+        fold: rows that are read as one; rest: elements behind those.
+        position_step: from an element of a row to the next, or from one folded row to the next.
+
+    """
+
+    name: str
+    length: int
+    groups: tuple[Axis, ...]
+    rows: tuple[Axis, ...]
+    x: Axis = _NO_COLUMNS
+    w: Axis = _NO_RUN
+    size_x: int = 1
+    size_y: int = 1
+    size_z: int = 1
+    run: int = 0
+    fold: int = 1
+    rest: int = 0
+    position_step: int = 0
+
+    @property
+    def row_count(self) -> int:
+        """Along y, of one result."""
+        return prod([axis.size for axis in self.rows])
+
+    @property
+    def group_count(self) -> int:
+        """Along z."""
+        return prod([axis.size for axis in self.groups])
+
+    @property
+    def group_tiles(self) -> int:
+        """Blocks along z."""
+        turns = TURNS if self.name == "reduce_short" else 1
+        return -(-self.group_count // (self.size_z * turns))
+
+    @property
+    def column_tiles(self) -> int:
+        """Blocks along x."""
+        return -(-self.x.size // self.size_x)
+
+    @property
+    def tiles(self) -> int:
+        """Blocks of a chunk."""
+        return self.group_tiles * self.column_tiles
+
+
+def _even(count: int, most: int, nbytes: int) -> int:
+    """The size of parts of at most `most`, as few and as equal as can be, in whole sectors."""
+    parts = -(-count // most)
+    grain = SECTOR // gcd(SECTOR, nbytes)  # `nbytes`: of one
+    size = -(-count // parts)
+    return size if parts == 1 else min(most, -(-size // grain) * grain)
+
+
+def _aligned(axes: Sequence[Axis], pack: int) -> bool:
+    return all(axis.source % pack == 0 for axis in axes)
+
+
+def box_for(found: Axes, itemsize: int, alignment: int, registers: int) -> Box:
+    """The box of threads for these axes.
+
+    `alignment`: of the first element, in **bytes**; `registers`: of 8 bytes, that the state of a
+    column takes.
+    """
+    axes = found.axes
+    groups = tuple([axis for axis in axes if not axis.reduced])
+    rows = tuple([axis for axis in axes if axis.reduced])
+    fastest = axes[-1] if axes else None
+    longest = WIDEST // itemsize
+    if fastest is None or fastest.reduced:
+        return _rows(groups, rows, axes, itemsize, alignment)
+    if fastest.source == 1:
+        length = longest
+        while length * registers > _REGISTERS:
+            length //= 2
+        box = _columns(groups, rows, length, itemsize, alignment) if length > 1 else None
+        if box is not None:
+            return box
+    x = groups[-1]
+    room = min(THREADS, max(_SEGMENT, 512 // itemsize))
+    size_x = _even(x.size, room, itemsize)
+    return _with_lanes(Box("reduce_rows", 1, groups[:-1], rows, x=x, size_x=size_x), itemsize)
+
+
+def _rows(
+    groups: tuple[Axis, ...],
+    rows: tuple[Axis, ...],
+    axes: tuple[Axis, ...],
+    itemsize: int,
+    alignment: int,
+) -> Box:
+    """Elements along the fastest dimension are of one result."""
+    length = WIDEST // itemsize
+    if not rows or rows[-1].source != 1 or length == 1:
+        length = 1
+    step = rows[-1].other if rows else 0
+    if length > 1:
+        *slower, last = rows
+        others = [*slower, *groups]
+        if last.size % length == 0 and alignment % WIDEST == 0 and _aligned(others, length):
+            packs = Axis(last.size // length, length, length * step, True)
+            rows = (*slower, packs)
+        elif not slower and last.size >= _LONG:
+            packs = Axis(last.size // length, length, length * step, True)
+            box = Box("reduce_rows", length, groups, (packs,), run=last.size, position_step=step)
+            return _with_lanes(box, itemsize)
+        else:
+            length = 1
+    box = Box("reduce_rows", length, groups, rows, position_step=step)
+    # Short runs of one result, side by side with those of others: all of them, for each slower row.
+    if len(rows) > 1 and len(groups) and axes[-2] is groups[-1]:
+        run, beside = rows[-1], groups[-1]
+        if run.size * length * itemsize < _SEGMENT and beside.source == run.size * run.source:
+            size_x = _even(beside.size, THREADS // run.size, run.size * length * itemsize)
+            box = replace(box, groups=groups[:-1], rows=rows[:-1], x=beside, w=run, size_x=size_x)
+    return _with_lanes(box, itemsize)
+
+
+def _columns(
+    groups: tuple[Axis, ...],
+    rows: tuple[Axis, ...],
+    length: int,
+    itemsize: int,
+    alignment: int,
+) -> Box | None:
+    """Elements along the fastest dimension are of different results; None if packs do not fit."""
+    *slower, x = groups
+    if alignment % (length * itemsize) or not _aligned(slower, length):
+        return None
+    if x.size % length == 0 and _aligned(rows, length):
+        packs = x._replace(size=x.size // length)
+        room = THREADS // 4 if prod([axis.size for axis in rows]) >= ROWS else THREADS
+        size_x = _even(packs.size, room, length * itemsize)
+        box = Box("reduce_columns", length, tuple(slower), rows, x=packs, size_x=size_x)
+        return _with_lanes(box, itemsize)
+    # Rows of few columns, one behind the other in memory: several of them make whole packs.
+    if not rows or rows[-1].source != x.size:
+        return None
+    fold = 1
+    while fold * x.size % length:
+        fold *= 2
+    *others, last = rows
+    size_x, count = fold * x.size // length, last.size // fold
+    if size_x > THREADS or count < 2 or not _aligned(others, length):
+        return None
+    rest = last.size % fold * x.size
+    if rest and others:
+        return None
+    step = last.other
+    folded = (*others, Axis(count, fold * x.size, fold * step, True))
+    box = Box(
+        "reduce_columns",
+        length,
+        tuple(slower),
+        folded,
+        x=x._replace(size=size_x),
+        size_x=size_x,
+        fold=fold,
+        rest=rest,
+        position_step=step,
+    )
+    return _with_lanes(box, itemsize)
+
+
+def _with_lanes(box: Box, itemsize: int) -> Box:
+    """How many threads share a result along y, and how many groups a block has along z."""
+    beside = box.size_x * box.w.size
+    room = THREADS // beside
+    count, groups = box.row_count, box.group_count
+    segment = beside * box.length * itemsize  # bytes side by side
+    short = min(room, _SHORT if box.length > 1 else THREADS)
+    if box.name == "reduce_rows" and count <= short and not box.run:
+        z = _whole(min(room // count, groups), count * segment)
+        if groups >= TURNS * z:
+            return replace(box, name="reduce_short", size_y=count, size_z=z)
+    if count >= room * ROWS:
+        return replace(box, size_y=room)
+    least = max(-(-count // ROWS), -(-_SEGMENT // segment))
+    grain = max(1, SECTOR // segment)
+    size_y = min(_candidates(count, min(room, least), room, grain), key=_waste_of(count, beside))
+    size_z = _whole(min(room // size_y, groups), count * segment)
+    return replace(box, size_y=size_y, size_z=size_z)
+
+
+def _whole(count: int, nbytes: int) -> int:
+    """As many of `nbytes` each as make whole sectors, if that is near `count`."""
+    grain = SECTOR // gcd(SECTOR, nbytes)
+    whole = count // grain * grain
+    return whole if whole * 8 >= count * 7 else count
+
+
+def _candidates(count: int, least: int, room: int, grain: int) -> Iterator[int]:
+    """Sizes along y from `least` on, in whole sectors; the number of rows itself, too."""
+    if count <= room:
+        yield count
+    most = min(room, 2 * least + grain, count)
+    yield from range(-(-least // grain) * grain, most + 1, grain)
+    yield min(room, count)
+
+
+def _waste_of(count: int, beside: int) -> Callable[[int], tuple[float, int]]:
+    """What to make small: threads and turns that have nothing to do, then the turns missing."""
+
+    def waste(size: int) -> tuple[float, int]:
+        turns = -(-count // size)
+        used = count / (size * turns) * (THREADS // (size * beside) * size * beside / THREADS)
+        return (round(1 - used, 2), -min(turns, ROWS))
+
+    return waste

@@ -1,0 +1,650 @@
+"""Reductions on CUDA: every function, axis and layout against NumPy; accuracy; memory accesses."""
+
+import ctypes
+import itertools
+import math
+
+import numpy as np
+import pytest
+from cuda_memory import ARCHITECTURES, check_sizes
+from layouts import STRIDED
+from simulated import needs_compiler, simulator
+from tensors import BFLOAT16, DTYPES, as_dtype, fits, same, slots, tensor_in
+
+import tensorlayout as tl
+from tensorlayout.cuda import nvrtc, reduce_plan
+from tensorlayout.cuda.reduce_plan import plan_reduce
+from tensorlayout.cuda.simulator import checking
+from tensorlayout.functions import searching, statistical
+from tensorlayout.layout import Layout
+from tensorlayout.tensor import Spec
+
+
+@pytest.fixture(scope="module")
+def driver():
+    with simulator() as found:
+        yield found
+
+
+def exact(x):
+    """In a dtype in which NumPy adds up with more bits than the result has, or wraps as it does."""
+    if x.dtype.kind in "bui":
+        return x.astype(np.uint64 if x.dtype.kind == "u" else np.int64)
+    if x.dtype.kind == "c":
+        return x.astype(np.clongdouble)
+    return number(x).astype(np.longdouble)
+
+
+def number(x):
+    """NumPy does not know the NaN of bfloat16."""
+    return x.astype(np.float32) if x.dtype == BFLOAT16 else x
+
+
+# Of arrays and tuples of axes, in no dtype in particular.
+ORACLES = {
+    "sum": lambda x, axis: exact(x).sum(axis=axis),
+    "prod": lambda x, axis: exact(x).prod(axis=axis),
+    "min": lambda x, axis: number(x).min(axis=axis),
+    "max": lambda x, axis: number(x).max(axis=axis),
+    "mean": lambda x, axis: exact(x).mean(axis=axis),
+    "var": lambda x, axis: exact(x).var(axis=axis),
+    "std": lambda x, axis: np.sqrt(exact(x).var(axis=axis)),
+    "any": lambda x, axis: (number(x) != 0).any(axis=axis),
+    "all": lambda x, axis: (number(x) != 0).all(axis=axis),
+    "count_nonzero": lambda x, axis: (number(x) != 0).sum(axis=axis),
+    "nanmin": lambda x, axis: np.fmin.reduce(number(x), axis=axis),
+    "nanmax": lambda x, axis: np.fmax.reduce(number(x), axis=axis),
+}
+
+# What NumPy gives for no elements, too.
+OF_NONE = ("sum", "prod", "any", "all", "count_nonzero")
+
+CATEGORIES = {
+    "min": "real numeric",
+    "max": "real numeric",
+    "nanmin": "real numeric",
+    "nanmax": "real numeric",
+    "mean": "floating-point",
+    "var": "real floating",
+    "std": "real floating",
+}
+
+
+def serves(name, dtype):
+    return dtype in DTYPES[CATEGORIES.get(name, "any")]
+
+
+def result_dtype(name, dtype):
+    if name in ("any", "all"):
+        return np.dtype(bool)
+    if name == "count_nonzero":
+        return np.dtype(np.int64)
+    if name in ("sum", "prod") and dtype.kind in "biu":
+        return np.dtype(np.uint64 if dtype.kind == "u" else np.int64)
+    return dtype
+
+
+def axes_of(ndim):
+    """All sets of axes; of many dimensions some."""
+    if ndim > 4:
+        return [(), tuple(range(ndim)), (1,), tuple(range(0, ndim, 2)), (0, 1, 5, ndim - 1)]
+    return [a for n in range(ndim + 1) for a in itertools.combinations(range(ndim), n)]
+
+
+def check(name, x, a, axis, *, keepdims=False):
+    """A function of a tensor on the device against its oracle."""
+    ulps = 16 if name in ("var", "std") else 4
+    message = f"{name} of {a.dtype} along {axis} of {x.layout}"
+    found = getattr(tl, name)(x, axis=axis, keepdims=keepdims)
+    dtype = result_dtype(name, a.dtype)
+    with np.errstate(all="ignore"):
+        expected = np.asarray(ORACLES[name](a, axis)).astype(dtype)
+    if keepdims:
+        expected = expected.reshape([1 if d in axis else n for d, n in enumerate(a.shape)])
+    assert str(found.device) == "cuda:0", message
+    host = found.to_device("cpu")
+    got = np.asarray(host)
+    assert (got.dtype, got.shape) == (expected.dtype, expected.shape), message
+    if dtype.kind in "biu":
+        np.testing.assert_array_equal(got, expected, err_msg=message)
+        return host
+    eps = float(tl.finfo(dtype).eps)
+    # Of sums of any signs, the error is one of the magnitudes.
+    size = float(np.nanmax(np.abs(number(a)), initial=0, where=np.isfinite(number(a))))
+    room = eps * size * a.size if name in ("sum", "mean") else 0
+    wide = np.complex128 if dtype.kind == "c" else np.float64
+    got, expected = got.astype(wide), expected.astype(wide)
+    np.testing.assert_allclose(got, expected, ulps * eps, room, err_msg=message)
+    return host
+
+
+def every(name, dtype):
+    for layout in STRIDED:
+        if not fits(layout, as_dtype(dtype)) or (layout.size == 0 and name not in OF_NONE):
+            continue
+        x, a = tensor_in(layout, slots(as_dtype(dtype), layout.required_size, finite=True))
+        y = x.to_device("cuda")
+        for axis in axes_of(a.ndim):
+            found = check(name, y, a, axis)
+            reduced = getattr(tl, name)(x, axis=axis)
+            assert found.layout == reduced.layout, f"{name} along {axis} of {layout}"
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", ORACLES)
+def test_every_layout_and_all_axes(driver, name):
+    with checking("bounds", "initialized"):
+        every(name, "float32")
+    if serves(name, "int8"):
+        every(name, "int8")
+
+
+@needs_compiler
+@pytest.mark.long
+@pytest.mark.parametrize("dtype", DTYPES["any"])
+def test_every_dtype(driver, dtype):
+    for name in ORACLES:
+        if serves(name, dtype):
+            every(name, dtype)
+
+
+# --- positions ---------------------------------------------------------------------------------
+
+
+def positions(name, dtype):
+    function = {"argmin": np.argmin, "argmax": np.argmax}[name]
+    for layout in STRIDED:
+        if not fits(layout, as_dtype(dtype)) or layout.size == 0:
+            continue
+        x, a = tensor_in(layout, slots(as_dtype(dtype), layout.required_size))
+        y = x.to_device("cuda")
+        for axis in (None, *range(a.ndim)):
+            found = getattr(tl, name)(y, axis=axis).to_device("cpu")
+            expected = np.asarray(function(number(a), axis=axis), np.int64)
+            same(found, expected, f"{name} of {dtype} along {axis} of {layout}")
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", ["argmin", "argmax"])
+def test_positions_in_every_layout(driver, name):
+    with checking("bounds", "initialized"):
+        positions(name, "float32")
+    positions(name, "int8")
+
+
+@needs_compiler
+@pytest.mark.long
+@pytest.mark.parametrize("dtype", DTYPES["real numeric"])
+def test_positions_of_every_dtype(driver, dtype):
+    positions("argmin", dtype)
+    positions("argmax", dtype)
+
+
+# Shapes that take each kernel and its ends: in packs and not, in one chunk and many.
+SHAPES = [
+    (5,),
+    (31000,),
+    (70001,),
+    (3, 40000),
+    (300, 4),
+    (1100, 3),
+    (90, 33),
+    (40, 1031),
+    (9000, 3),
+    (9001, 5),
+    (600, 64),
+    (70, 517),
+    (1500, 7, 3),
+    (12, 50, 64),
+    (11, 30, 20),
+    (40, 300, 3),
+    (2, 16, 24, 3),
+    (2, 3, 16, 24),
+    (3, 2, 2, 2, 2, 2, 2, 3),
+]
+
+
+def numbers(shape, dtype, seed=0):
+    """Normal numbers, the dtype's own limits not far."""
+    drawn = np.random.default_rng(seed).standard_normal(shape)
+    return (drawn * 50).astype(dtype)
+
+
+@needs_compiler
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_kernel(driver, shape):
+    a = numbers(shape, np.float32)
+    x = tl.asarray(a).to_device("cuda")
+    for axis in axes_of(a.ndim):
+        for name in ("sum", "max", "var"):
+            check(name, x, a, axis, keepdims=name == "max")
+    for axis in (None, *range(a.ndim)):
+        same(tl.argmax(x, axis=axis).to_device("cpu"), np.asarray(np.argmax(a, axis=axis)))
+
+
+@needs_compiler
+@pytest.mark.long
+@pytest.mark.parametrize("dtype", DTYPES["any"])
+def test_every_kernel_with_every_dtype(driver, dtype):
+    for shape in SHAPES:
+        a = numbers(shape, as_dtype(dtype))
+        x = tl.asarray(a).to_device("cuda")
+        for axis in axes_of(a.ndim):
+            for name in ORACLES:
+                if serves(name, dtype) and name != "prod":
+                    check(name, x, a, axis)
+
+
+@needs_compiler
+@pytest.mark.parametrize("offset", [1, 2, 3])
+@pytest.mark.parametrize("shape", [(3, 1000), (5000, 3), (4, 30, 20), (17, 64)])
+def test_any_address(driver, shape, offset):
+    a = numbers((math.prod(shape) + 4,), np.float32)
+    y = tl.asarray(a).to_device("cuda")[offset : offset + math.prod(shape)]
+    y, a = tl.reshape(y, shape, copy=False), a[offset : offset + math.prod(shape)].reshape(shape)
+    with checking("bounds"):
+        for axis in axes_of(a.ndim):
+            check("sum", y, a, axis)
+        same(tl.argmin(y).to_device("cpu"), np.asarray(np.argmin(a)))
+
+
+@needs_compiler
+def test_views_that_are_cut_flipped_and_stepped(driver):
+    a = numbers((24, 40, 18), np.float32)
+    y = tl.asarray(a).to_device("cuda")
+    keys = [
+        np.s_[1:-1, 1:-1, 1:-1],
+        np.s_[::-1, ::2, 2:14],
+        np.s_[:, ::-1, ::-3],
+        np.s_[3, :, 2:],
+        np.s_[:, 5:6, ::-1],
+    ]
+    with checking("bounds"):
+        for key, axes in itertools.product(keys, [(0, 1, 2), (1, 2, 0)]):
+            part, x = a[key], y[key]
+            if part.ndim == 3:
+                part, x = part.transpose(axes), tl.permute_dims(x, axes)
+            for axis in axes_of(part.ndim):
+                check("sum", x, part, axis)
+            for axis in (None, *range(part.ndim)):
+                expected = np.asarray(np.argmin(part, axis=axis))
+                same(tl.argmin(x, axis=axis).to_device("cpu"), expected)
+
+
+@needs_compiler
+def test_padding_is_never_read(driver):
+    layout = Layout.padded((30, 50, 3), (32, 64, 4), None, tl.PaddingValue.UNSPECIFIED)
+    a = numbers(layout.shape, np.float32)
+    with checking("bounds", "initialized"):
+        x = tl.empty(layout.shape, dtype=tl.float32, layout=layout, device="cuda")
+        x[...] = tl.asarray(a).to_device("cuda")
+        for axis in axes_of(3):
+            check("sum", x, a, axis)
+
+
+# --- values ------------------------------------------------------------------------------------
+
+
+@needs_compiler
+@pytest.mark.parametrize("place", [0, 40, 1030])
+@pytest.mark.parametrize("shape", [(1031,), (1031, 2), (2, 1031)])
+def test_nan_and_infinity_anywhere(driver, shape, place):
+    axis = shape.index(1031)
+    for special in (np.nan, np.inf, -np.inf):
+        a = numbers(shape, np.float32)
+        np.moveaxis(a, axis, 0)[place] = special
+        x = tl.asarray(a).to_device("cuda")
+        for name in ("sum", "mean", "min", "max", "var", "nanmin", "nanmax", "all", "any"):
+            check(name, x, a, (axis,))
+        for name in ("argmin", "argmax"):
+            expected = np.asarray(getattr(np, name)(a, axis=axis))
+            same(getattr(tl, name)(x, axis=axis).to_device("cpu"), expected, f"{special}")
+
+
+@needs_compiler
+def test_the_first_of_equal_elements_and_of_nan(driver):
+    for shape in [(3000,), (50, 60), (60, 50, 3)]:
+        a = np.zeros(shape, np.float32)
+        a.ravel()[[17, 40, 1999]] = [1, 1, 1]
+        b = a.copy()
+        b.ravel()[[41, 1500]] = np.nan
+        for each in (a, b, -a):
+            for key in (np.s_[...], np.s_[::-1]):
+                part, x = each[key], tl.asarray(each).to_device("cuda")[key]
+                for axis in (None, *range(part.ndim)):
+                    for name in ("argmin", "argmax"):
+                        expected = np.asarray(getattr(np, name)(part, axis=axis))
+                        same(getattr(tl, name)(x, axis=axis).to_device("cpu"), expected)
+
+
+@needs_compiler
+def test_zeros_have_an_order(driver):
+    """The standard leaves it open; so no order of elements shows."""
+    for shape, axis in [((64,), 0), ((64, 5), 0), ((5, 64), 1), ((900, 2), 0)]:
+        a = np.zeros(shape, np.float32)
+        np.moveaxis(a, axis, 0)[33] = -0.0
+        x = tl.asarray(a).to_device("cuda")
+        assert np.signbit(np.asarray(tl.min(x, axis=axis).to_device("cpu"))).all()
+        assert not np.signbit(np.asarray(tl.max(x, axis=axis).to_device("cpu"))).any()
+        assert not np.signbit(np.asarray(tl.sum(-abs(x), axis=axis).to_device("cpu"))).any()
+
+
+@needs_compiler
+def test_empty(driver):
+    x = tl.zeros((0, 3), dtype=tl.float32, device="cuda")
+    for name, value in [
+        ("sum", 0), ("prod", 1), ("mean", np.nan), ("var", np.nan), ("std", np.nan),
+        ("any", False), ("all", True), ("count_nonzero", 0),
+    ]:  # fmt: skip
+        found = getattr(tl, name)(x, axis=0)
+        expected = np.full(3, value, result_dtype(name, np.dtype(np.float32)))
+        same(found.to_device("cpu"), expected, name)
+        assert getattr(tl, name)(x, axis=1).shape == (0,)
+    for name in ("min", "max", "argmin", "argmax"):
+        with pytest.raises(ValueError, match=f"^{name}: no elements"):
+            getattr(tl, name)(x, axis=0)
+        assert getattr(tl, name)(x, axis=1).shape == (0,)
+    assert int(tl.prod(tl.zeros((0,), dtype=tl.bool, device="cuda"))) == 1
+
+
+@needs_compiler
+def test_result_dtypes_and_wrapping(driver):
+    a = np.array([100, 100, 100, -128, 127], np.int8)
+    x = tl.asarray(a).to_device("cuda")
+    same(tl.sum(x).to_device("cpu"), np.array(299, np.int64))
+    same(tl.sum(x, dtype=tl.int8).to_device("cpu"), np.array(43, np.int8))
+    same(tl.prod(x, dtype=tl.int16).to_device("cpu"), np.array(-16256000000).astype(np.int16))
+    same(tl.sum(x > 0).to_device("cpu"), np.array(4, np.int64))
+    y = tl.asarray(np.full(70000, 0.1, np.float32)).to_device("cuda")
+    exactly = np.float64(np.float32(0.1)) * 70000
+    found = tl.sum(y, dtype=tl.float64)
+    np.testing.assert_allclose(float(found), exactly, 1e-13)
+    assert found.dtype == tl.float64
+
+
+@needs_compiler
+def test_correction(driver):
+    a = numbers((40, 50), np.float32)
+    x = tl.asarray(a).to_device("cuda")
+    for correction in (0, 1, 0.5, -2):
+        divisor = 40 - correction
+        expected = a.astype(np.float64).var(axis=0) * 40 / divisor
+        found = tl.var(x, axis=0, correction=correction).to_device("cpu")
+        np.testing.assert_allclose(np.asarray(found), expected, 1e-6)
+        found = tl.std(x, axis=0, correction=correction).to_device("cpu")
+        np.testing.assert_allclose(np.asarray(found), np.sqrt(expected), 1e-6)
+    for correction in (40, 41, math.inf, math.nan):
+        found = tl.var(x, axis=0, correction=correction).to_device("cpu")
+        assert np.isnan(np.asarray(found)).all()
+
+
+@needs_compiler
+@pytest.mark.parametrize("shape", [(9000,), (3000, 3), (3, 3000), (600, 64)])
+def test_variance_of_numbers_far_from_zero(driver, shape):
+    axis = shape.index(max(shape))
+    noise = np.random.default_rng(1).standard_normal(shape)
+    cases = [noise + 1e4, noise * 1e-22, noise * 1e18, noise * 1e-3 + 7, np.full(shape, 0.1)]
+    for values in cases:
+        a = values.astype(np.float32)
+        x = tl.asarray(a).to_device("cuda")
+        expected = a.astype(np.longdouble).var(axis=axis).astype(np.float32)
+        found = np.asarray(tl.var(x, axis=axis).to_device("cpu"))
+        np.testing.assert_allclose(found, expected, 1e-6, 1e-45)
+
+
+@needs_compiler
+def test_sums_that_overflow_on_the_way(driver):
+    a = np.zeros((64, 5), np.float32)
+    a[:3] = np.array([3e38, 3e38, -3e38])[:, None]
+    for each, axis in [(a, 0), (a.T.copy(), 1)]:
+        x = tl.asarray(each).to_device("cuda")
+        same(tl.sum(x, axis=axis).to_device("cpu"), np.full(5, 3e38, np.float32))
+    x = tl.asarray(np.full(1000, 3e38, np.float32)).to_device("cuda")
+    assert float(tl.sum(x)) == np.inf
+    assert float(tl.mean(x)) == np.float32(3e38)
+
+
+@needs_compiler
+@pytest.mark.parametrize("shape", [(100000,), (100000, 2), (2, 100000)])
+def test_errors_do_not_grow(driver, shape):
+    axis = shape.index(100000)
+    a = np.full(shape, 0.1, np.float32)
+    x = tl.asarray(a).to_device("cuda")
+    expected = 100000 * float(np.float32(0.1))
+    for found in (tl.sum(x, axis=axis), tl.mean(x, axis=axis) * 100000):
+        np.testing.assert_allclose(np.asarray(found.to_device("cpu")), expected, 2.0**-23)
+
+
+@needs_compiler
+@pytest.mark.long
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "complex64"])
+@pytest.mark.parametrize("shape", [(10**7,), (5 * 10**6, 2), (2, 5 * 10**6)])
+def test_accuracy_of_ten_million(driver, dtype, shape):
+    axis = shape.index(max(shape))
+    rng = np.random.default_rng(0)
+    a = rng.standard_normal(shape)
+    a = a.astype(as_dtype(dtype))
+    x = tl.asarray(a).to_device("cuda")
+    total = np.abs(exact(a)).sum(axis=axis)
+    unit = 2.0**-52 if dtype == "float64" else 2.0**-24
+    wide = tl.complex128 if dtype == "complex64" else tl.float64
+    found = np.asarray(tl.sum(x, axis=axis).to_device("cpu"))
+    eps = float(tl.finfo(as_dtype(dtype)).eps)
+    expected = exact(a).sum(axis=axis)
+    error = np.abs(exact(found) - expected)
+    assert (error <= 6 * unit * total + eps * np.abs(expected)).all()
+    assert tl.sum(x, axis=axis, dtype=wide).dtype == wide
+
+
+# --- memory and launches -----------------------------------------------------------------------
+
+# shape, axes, the least sectors and lanes of reading kernels
+EFFICIENT = [
+    ((300000,), (0,)),
+    ((64, 4096), (1,)),
+    ((64, 4096), (0,)),
+    ((1000, 1000), (0,)),
+    ((1000, 1000), (1,)),
+    ((1000, 128), (1,)),
+    ((3000, 12), (1,)),
+    ((3000, 3), (1,)),
+    ((3000, 4), (1,)),
+    ((100000, 3), (0,)),
+    ((100000, 4), (0,)),
+    ((10001, 5), (0,)),
+    ((32, 50, 64), (1,)),
+    ((16, 40, 500), (1,)),
+    ((4, 64, 96, 3), (0, 1, 2)),
+    ((4, 64, 96, 3), (1, 2)),
+    ((4, 3, 64, 96), (0, 2, 3)),
+    ((40, 64, 32), (0, 2)),
+]
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("shape", "axis"), EFFICIENT)
+def test_memory_is_read_in_whole_sectors(driver, shape, axis, dtype):
+    x = tl.ones(shape, dtype=dtype, device="cuda")
+    with checking("bounds", "count") as record:
+        tl.sum(x, axis=axis)
+    for kernel, counts in record.counts.items():
+        assert counts.bank_conflict_ratio <= 1.1, kernel
+        if kernel.name != "reduce_partials":
+            assert counts.sector_efficiency_read >= 0.9, kernel
+            assert counts.lane_activity >= 0.9, kernel
+            assert counts.loads.bytes == math.prod(shape) * x.itemsize, "each element once"
+
+
+@needs_compiler
+@pytest.mark.parametrize("shape", [(70000,), (20000, 3), (300, 4), (90, 33), (70, 64)])
+def test_no_races(driver, shape):
+    x = tl.ones(shape, dtype=tl.float32, device="cuda")
+    with checking("bounds", "initialized", "races", "barriers"):
+        for axis in axes_of(len(shape)):
+            for function in (tl.sum, tl.var, tl.max):
+                function(x, axis=axis)
+        for function in (tl.argmin, tl.any):
+            function(x)
+
+
+def spent(driver, function):
+    """Launches, allocations, synchronisations and compiles of a second call."""
+    counters = driver.counters
+    names = ("launches", "allocations", "synchronisations", "compiles")
+    function()
+    before = [getattr(counters, name) for name in names]
+    function()
+    return [getattr(counters, name) - was for name, was in zip(names, before, strict=True)]
+
+
+@needs_compiler
+def test_launches_and_allocations(driver):
+    x = tl.ones((500, 512), dtype=tl.float32, device="cuda")
+    assert spent(driver, lambda: tl.sum(x, axis=1)) == [1, 1, 0, 0]
+    assert spent(driver, lambda: tl.sum(x)) == [2, 2, 0, 0]
+    assert spent(driver, lambda: tl.argmax(x, axis=0)) == [2, 2, 0, 0]
+    assert spent(driver, lambda: tl.sum(x[:0, ...])) == [1, 1, 0, 0]
+
+
+@needs_compiler
+def test_in(driver):
+    a = numbers((50, 60), np.float32)
+    x = tl.asarray(a).to_device("cuda")
+    assert float(a[49, 59]) in x
+    assert tl.asarray(a[7]) in x  # on another device, broadcast: any of them
+    assert 1e9 not in x
+    assert math.nan not in x
+    assert spent(driver, lambda: 1e9 in x) == [2, 2, 1, 0]
+
+
+@needs_compiler
+@pytest.mark.long
+@pytest.mark.parametrize("shape", [(40, 50), (50, 40)])
+def test_what_is_made_of_reductions(driver, shape):
+    a = numbers(shape, np.float64)
+    a[3, 5] = np.nan
+    b = np.nan_to_num(a)
+    x, y = tl.asarray(a).to_device("cuda"), tl.asarray(b).to_device("cuda")
+    found = {
+        "nansum": (tl.nansum(x, axis=0), np.nansum(a, axis=0)),
+        "nanmean": (tl.nanmean(x, axis=1), np.nanmean(a, axis=1)),
+        "nanvar": (tl.nanvar(x, axis=0), np.nanvar(a, axis=0)),
+        "nanargmax": (tl.nanargmax(x, axis=1), np.nanargmax(a, axis=1)),
+        "trace": (tl.linalg.trace(y, offset=2), np.trace(b, 2)),
+    }
+    for name, (got, expected) in found.items():
+        host = np.asarray(got.to_device("cpu"))
+        np.testing.assert_allclose(host, expected, 1e-12, err_msg=name)
+
+
+@needs_compiler
+def test_quantiles_say_that_they_are_missing(driver):
+    x = tl.ones((4,), dtype=tl.float32, device="cuda")
+    with pytest.raises(NotImplementedError, match="median"):
+        tl.median(x)
+
+
+# --- plans -------------------------------------------------------------------------------------
+
+
+def planned(layout, axis, dtype=np.float32, operation=statistical._SUM):
+    spec = Spec(np.dtype(dtype), layout, tl.ones(()).device)
+    return plan_reduce(operation.plan(spec, axis, False, None), 256)
+
+
+def shape_of(launches):
+    return dict(launches.reduce.kernel.shape)
+
+
+def test_the_kernel_of_each_layout():
+    def name(shape, axis):
+        return planned(Layout.row_major(shape), axis).reduce.kernel.name
+
+    assert name((64, 4096), (1,)) == "reduce_rows"
+    assert name((5000, 12), (1,)) == "reduce_short"
+    assert name((5000, 12), (0,)) == "reduce_columns"
+    assert name((5000, 3), (0,)) == "reduce_columns"
+    assert name((5000, 517), (0,)) == "reduce_rows"
+    assert name((), None) == "reduce_rows"
+
+
+def test_indices_have_64_bits_only_where_the_furthest_offset_asks_for_it():
+    assert shape_of(planned(Layout((2, 5), (2**31 - 8, 1)), (0,)))["INDEX"] == "int64_t"
+    assert shape_of(planned(Layout((2, 5), (2**30, 1)), (0,)))["INDEX"] == "int32_t"
+    wide = planned(Layout.row_major((2**17,)).broadcast_to((2**16, 2**17)), None)
+    assert shape_of(wide)["INDEX"] == "int64_t"
+
+
+def test_one_launch_or_two_cover_a_tebibyte():
+    for shape, axis in [((2**40,), None), ((2**20, 2**20), (0,)), ((2**20, 2**20), (1,))]:
+        launches = planned(Layout.row_major(shape), axis, np.uint8)
+        assert launches.reduce.grid < 2**31
+        assert launches.partial_bytes < 2**34
+        assert launches.join is None or launches.join.grid < 2**31
+
+
+@needs_compiler
+def test_64_bit_indices(driver, monkeypatch):
+    monkeypatch.setattr(reduce_plan, "_index", lambda plan, box: "int64_t")
+    for shape in [(70000,), (300, 4), (9000, 3), (40, 1031), (12, 50, 64)]:
+        a = numbers(shape, np.float32)
+        x = tl.asarray(a[::-1]).to_device("cuda")
+        for axis in axes_of(a.ndim):
+            check("mean", x, a[::-1], axis)
+
+
+@needs_compiler
+def test_the_simulator_has_every_kernel(driver):
+    for kernel in reduce_plan.kernels(np.dtype(np.float32), ["sum", "variance"]):
+        driver.launcher(kernel)
+
+
+@needs_compiler
+def test_structs_are_those_of_the_kernels():
+    sizes = {
+        "Frame": ctypes.sizeof(reduce_plan.frame_type()),
+        "Partials": ctypes.sizeof(reduce_plan.partials_type()),
+    }
+    for rank, index in itertools.product((0, 2, 4), ("int32_t", "int64_t")):
+        made = reduce_plan.reduction_type(rank, index)
+        sizes[f"Reduction<{rank}, {index}>"] = ctypes.sizeof(made)
+    check_sizes("reduce.cu", sizes)
+
+
+def functors_of(dtype):
+    """All functors that plans of `dtype` may ask for."""
+    if dtype == np.bool_:
+        return ["nonzero", "product"]
+    if dtype.kind == "c":
+        return ["sum", "product", "nonzero"] + ["wide_sum"] * (dtype.itemsize == 8)
+    common = ["sum", "product", "nonzero", "least", "greatest", "first_least", "first_greatest"]
+    if dtype.kind in "iu":
+        return common
+    common += ["least_number", "greatest_number", "variance"]
+    return common + ["wide_sum"] * (dtype.itemsize < 8)
+
+
+@pytest.mark.parametrize("architecture", ["sm_90"])
+def test_compiled_for_a_gpu_without_spills(architecture):
+    pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: cupy")
+    kernels = list(reduce_plan.kernels(np.dtype(np.float32), ["variance"]))
+    for kernel in (kernels[0], kernels[1], kernels[-1]):
+        found = nvrtc.compiled(kernel, int(architecture[3:])).resources[kernel.name]
+        assert (kernel, found.spilled) == (kernel, 0)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("dtype", DTYPES["any"])
+def test_every_kernel_compiled_for_a_gpu_without_spills(dtype, architecture):
+    pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: cupy")
+    kind = as_dtype(dtype)
+    for kernel in reduce_plan.kernels(kind, functors_of(kind)):
+        found = nvrtc.compiled(kernel, int(architecture[3:])).resources[kernel.name]
+        assert (kernel, found.spilled) == (kernel, 0)
+
+
+def test_every_reduction_but_quantiles_has_a_functor():
+    for operation in (searching._ARGMAX, searching._COUNT, statistical._VAR, statistical._STD):
+        assert operation.numpy.__name__ in reduce_plan.FUNCTORS

@@ -10,7 +10,7 @@ from typing import Any
 from tensorlayout.cuda import copy_plan, copying, elementwise, fill_plan, filling
 from tensorlayout.cuda.driver import driver
 from tensorlayout.cuda.memory import copy_bytes, new_tensor, per_alignment
-from tensorlayout.cuda.missing import missing
+from tensorlayout.cuda.missing import OPERATIONS, missing
 from tensorlayout.devices import CPU
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Run, backend
@@ -19,9 +19,6 @@ from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.plan.moving import AssignPlan, CopyPlan, JoinPlan, ReshapePlan
 from tensorlayout.plan.padding import padding_bytes
 from tensorlayout.tensor import Spec, Tensor
-
-# What these give depends on where an element is, which no functor knows.
-_OF_POSITIONS = ("tril", "triu")
 
 # Moves elements, from one address to another.
 Move = Callable[[int, int], None]
@@ -141,7 +138,7 @@ def _assign_scalar(plan: AssignPlan) -> Run:
 
 def prepare_elementwise(plan: ElementwisePlan) -> Run:
     """One launch, into a new tensor or in place; operands that it disturbs are copied first."""
-    if plan.operation.name in _OF_POSITIONS:
+    if plan.operation.name in OPERATIONS:
         raise missing(plan)
     launch = _launcher(plan)
     if not plan.in_place:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tensorlayout.plan import Plan
 from tensorlayout.plan.along import AlongPlan
-from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.plan.gathering import GatherPlan, ScatterPlan
 from tensorlayout.plan.library import LibraryPlan
 from tensorlayout.plan.masking import MaskedPlan, SelectPlan
@@ -14,7 +13,6 @@ from tensorlayout.plan.reducing import ReducePlan
 # Plans that raise NotImplementedError.
 PLANS: dict[type, str] = {
     AlongPlan: "sorts and running sums",
-    ElementwisePlan: "tril, triu",
     GatherPlan: "reads at positions",
     LibraryPlan: "linear algebra, Fourier transforms, sets, searches",
     MaskedPlan: "writes by a mask",
@@ -22,6 +20,12 @@ PLANS: dict[type, str] = {
     ReducePlan: "reductions",
     ScatterPlan: "writes at positions",
     SelectPlan: "reads by a mask",
+}
+
+# Operations that do, though others of their plan have a kernel: by name.
+OPERATIONS: dict[str, str] = {
+    "tril": "triangles",
+    "triu": "triangles",
 }
 
 # Carried out on the host, and moved: by operation.
@@ -41,6 +45,12 @@ ON_HOST: dict[str, str] = {
     "zeros_like": "creation",
     "__contains__": "the tensor is moved to the host and searched there",
 }
+
+
+def reason(plan: Plan) -> str | None:
+    """What of the list a plan is; None if it is not there."""
+    operation = getattr(plan, "operation", None)
+    return PLANS.get(type(plan)) or OPERATIONS.get(getattr(operation, "name", ""))
 
 
 def missing(plan: Plan) -> NotImplementedError:

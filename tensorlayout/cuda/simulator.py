@@ -361,7 +361,7 @@ class SimulatorDriver:
             if self._limit is not None and nbytes > self._free_bytes(ranges):
                 raise MemoryError
             memory = np.empty(nbytes + 512, np.uint8)
-        except MemoryError:
+        except (MemoryError, ValueError):  # the latter of sizes beyond the address space
             free = self._free_bytes(ranges)
             msg = f"cuda:{device}: asked for {nbytes} bytes, and {free} bytes are free"
             raise MemoryError(msg) from None

@@ -1,8 +1,10 @@
-"""What all tests share: how hypothesis draws."""
+"""What all tests share: how hypothesis draws, and the devices that tests run on."""
 
 import os
 
+import pytest
 from hypothesis import settings
+from on_devices import DEVICES, entered, is_long
 
 # No deadline: two busy cores are no reason to fail. Draws differ from run to run, and a failure
 # prints the lines that repeat it; in CI they are the same each time, so that what lands is judged
@@ -10,3 +12,27 @@ from hypothesis import settings
 settings.register_profile("search", deadline=None, derandomize=False, print_blob=True)
 settings.register_profile("gate", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("gate" if os.environ.get("CI") else "search")
+
+
+def pytest_generate_tests(metafunc):
+    """Tests that use `device` run on each, those marked `cpu` on the CPU alone."""
+    if "device" in metafunc.fixturenames:
+        marked = metafunc.definition.get_closest_marker("cpu")
+        found = DEVICES[:1] if marked else DEVICES
+        metafunc.parametrize("device", found, indirect=True, scope="module")
+
+
+@pytest.hookimpl(tryfirst=True)  # before those marked are left out
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if hasattr(item, "callspec") and is_long(item.callspec.params):
+            item.add_marker("long")
+        if item.get_closest_marker("long"):
+            item.own_markers = [mark for mark in item.own_markers if mark.name != "gpu"]
+
+
+@pytest.fixture(scope="module")
+def device(request):
+    """The device that is the default while a test runs, so that new tensors are made there."""
+    with entered(request.param) as found:
+        yield found

@@ -1,4 +1,4 @@
-"""CUDA devices for tests: the simulator as the driver of this process, while a block lasts."""
+"""CUDA devices for tests: the simulator or a GPU for this process, while a block lasts."""
 
 import shutil
 from contextlib import contextmanager
@@ -31,8 +31,26 @@ def simulator(count=2, **variables):
         patch.delenv(devices.VARIABLE, raising=False)
         for name, value in variables.items():
             patch.setenv(name, value)
-        forget()
-        try:
+        with _found_anew():
             yield driver()
-        finally:
-            forget()
+
+
+@contextmanager
+def on_gpu():
+    """The GPU of this machine; the test is skipped where there is none."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("TENSORLAYOUT_CUDA_SIMULATOR", raising=False)
+        patch.delenv(devices.VARIABLE, raising=False)
+        with _found_anew():
+            if len(devices.available()) == 1:
+                pytest.skip("needs an NVIDIA GPU and CuPy")
+            yield driver()
+
+
+@contextmanager
+def _found_anew():
+    forget()
+    try:
+        yield
+    finally:
+        forget()

@@ -1,4 +1,7 @@
-"""Tensors in any strided layout, what NumPy says they hold, and the dtypes that tests try."""
+"""Tensors in any strided layout, what NumPy says they hold, and the dtypes that tests try.
+
+All of it on the default device, and read by way of the host: see `on_devices`.
+"""
 
 import functools
 import math
@@ -8,7 +11,8 @@ import ml_dtypes
 import numpy as np
 
 import tensorlayout as tl
-from tensorlayout.cpu.memory import storage_of
+from tensorlayout import plan
+from tensorlayout.tensor import Spec
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
@@ -75,9 +79,32 @@ def tensor_in(layout, values):
     Padding that has a value gets that.
     """
     values = np.asarray(values)[: layout.required_size]
-    owned = layout.is_padded
-    x = tl.from_storage(bytearray(values.tobytes()), layout, dtype=values.dtype, fill_padding=owned)
-    return x, elements(layout, values)
+    return over(values, layout, fill_padding=layout.is_padded), elements(layout, values)
+
+
+def over(values, layout, fill_padding=False):
+    """A tensor of the default device whose slots hold a copy of `values`, in exactly `layout`."""
+    storage = np.array(values)
+    x = tl.from_storage(storage, layout, dtype=storage.dtype, fill_padding=fill_padding)
+    device = tl.default_device()
+    if device == "cpu":
+        return x
+    from tensorlayout.cuda.memory import moved_slots
+
+    slots = tl.asarray(storage, device=device)
+    return moved_slots(slots, Spec(x.dtype, x.layout, device), x.layout.lowest)
+
+
+def read_only(x):
+    """The same elements, not to be written."""
+    if x.device == "cpu":
+        return tl.from_storage(slots_of(x).tobytes(), x.layout.at_origin, dtype=x.dtype)
+    return tl.Tensor._new(x._memory._replace(readonly=True), x._spec, x._home)
+
+
+def asarray(obj, **options):
+    """As `tl.asarray`, but arrays of NumPy, too, come to the default device."""
+    return tl.asarray(obj, device=tl.default_device(), **options)
 
 
 def elements(layout, values):
@@ -87,9 +114,32 @@ def elements(layout, values):
     )
 
 
+def host(x, dtype=None):
+    """The elements of a tensor as an array; what is none, as NumPy takes it."""
+    return np.asarray(x.to_device("cpu") if isinstance(x, tl.Tensor) else x, dtype)
+
+
+def slots_of(x):
+    """What the slots of a tensor hold, from the lowest on, up to the last that it requires."""
+    return plan.backend(x.device).read(x).view(x.dtype)
+
+
 def padding_of(x):
     """What the slots of padding hold that a tensor owns, in storage order."""
-    return storage_of(x).view(x.dtype)[sorted(layouts.padding_of(x.layout))]
+    lowest = x.layout.lowest
+    return slots_of(x)[[slot - lowest for slot in sorted(layouts.padding_of(x.layout))]]
+
+
+def shared(x, y):
+    """Whether elements of two tensors have bytes in common: true of a view, if it has elements."""
+    return x.device == y.device and not _bytes_of(x).isdisjoint(_bytes_of(y))
+
+
+def _bytes_of(x):
+    """The addresses of all bytes of all elements."""
+    first = plan.backend(x.device).exposed(x).address
+    starts = (first + (s - x.layout.offset) * x.itemsize for s in layouts.slots_of(x.layout))
+    return {byte for start in starts for byte in range(start, start + x.itemsize)}
 
 
 def same(x, expected, message=""):
@@ -112,7 +162,8 @@ def close(x, expected, message="", ulps=8):
 
 def _arrays(x, expected, message):
     """Both as arrays of one dtype, bfloat16 as float32: NumPy does not know its NaN."""
-    got, expected = np.asarray(x), np.asarray(expected)
+    assert not isinstance(x, tl.Tensor) or x.device == tl.default_device(), message
+    got, expected = host(x), np.asarray(expected)
     assert (got.dtype, got.shape) == (expected.dtype, expected.shape), message
     if expected.dtype == BFLOAT16:
         return got.astype(np.float32), expected.astype(np.float32)

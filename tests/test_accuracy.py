@@ -4,9 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from tensors import as_dtype, same
+from tensors import as_dtype, asarray, host, over, same
 
 import tensorlayout as tl
+
+pytestmark = pytest.mark.usefixtures("device")
 
 NARROW = ["float16", "bfloat16", "float32"]
 
@@ -44,12 +46,12 @@ DATA = {
 
 
 def tensor_of(layout, values):
-    return tl.from_storage(values.view(np.uint8), layout, dtype=values.dtype)
+    return over(values, layout)
 
 
 def lines(x, axis):
     """Each line that one result is made of, as exact Python numbers, with the result's index."""
-    array = np.asarray(x)
+    array = host(x)
     axes = range(x.ndim) if axis is None else np.atleast_1d(axis)
     kept = [d for d in range(x.ndim) if d not in axes]
     rows = array.transpose(*kept, *axes).reshape(*(x.shape[d] for d in kept), -1)
@@ -117,24 +119,24 @@ def test_variances_that_float32_cannot_hold(axis):
     for middle, distance in [(2.0**24, 2), (1e6, 0.0625), (0, 1e30), (0, 1e-30), (0.1, 0), (7, 0)]:
         array = (np.float32(middle) + signs * np.float32(distance)).astype(np.float32)
         exact = np.std(array.astype(np.float64), axis)
-        found = np.asarray(tl.std(tl.asarray(array), axis=axis), np.float64)
+        found = host(tl.std(asarray(array), axis=axis), np.float64)
         np.testing.assert_allclose(found, exact, 1e-6, 1e-9 * middle)
     noise = np.float32(1e4) + np.random.default_rng(1).random((150, 150)).astype(np.float32)
-    found = np.asarray(tl.var(tl.asarray(noise), axis=axis))
+    found = host(tl.var(asarray(noise), axis=axis))
     np.testing.assert_allclose(found, np.var(noise.astype(np.float64), axis), 1e-6)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "complex64"])
 def test_sums_that_overflow_float32_on_the_way(dtype):
     huge = tl.full((200, 100), 3e38, dtype=dtype)
-    signs = tl.asarray(np.repeat([1, -1], 10000).reshape(200, 100).astype(as_dtype(dtype)))
-    zero, one = np.asarray(0, as_dtype(dtype)), np.asarray(huge[0, 0])
+    signs = asarray(np.repeat([1, -1], 10000).reshape(200, 100).astype(as_dtype(dtype)))
+    zero, one = host(0, as_dtype(dtype)), host(huge[0, 0])
     same(tl.sum(huge * signs), zero)
     same(tl.sum(huge * signs, axis=0), np.full(100, zero))
     same(tl.mean(huge), one)
     same(tl.mean(huge, axis=0), np.full(100, one))
     with np.errstate(all="ignore"):
-        same(tl.sum(huge), np.asarray(np.inf, as_dtype(dtype)))
+        same(tl.sum(huge), host(np.inf, as_dtype(dtype)))
 
 
 @pytest.mark.parametrize("dtype", [*NARROW, "float64"])
@@ -142,15 +144,15 @@ def test_sums_that_overflow_float32_on_the_way(dtype):
 def test_nan_and_infinity_among_many(dtype, value):
     array = np.ones((150, 100), as_dtype(dtype))
     array[77, 5] = value
-    x, infinite = tl.asarray(array), math.isinf(value)
+    x, infinite = asarray(array), math.isinf(value)
     for axis in (None, 0, 1):
-        plain = np.asarray(tl.sum(tl.ones_like(x), axis=axis)).copy()
+        plain = host(tl.sum(tl.ones_like(x), axis=axis)).copy()
         plain[() if axis is None else (5,) if axis == 0 else (77,)] = value
         same(tl.sum(x, axis=axis), plain)
-        spread = np.asarray(tl.var(x, axis=axis)).astype(np.float64)
+        spread = host(tl.var(x, axis=axis)).astype(np.float64)
         assert np.isnan(spread).sum() == 1
         assert np.count_nonzero(np.nan_to_num(spread)) == 0
-    least, most = np.asarray(tl.min(x), np.float64), np.asarray(tl.max(x), np.float64)
+    least, most = host(tl.min(x), np.float64), host(tl.max(x), np.float64)
     np.testing.assert_array_equal(least, min(value, 1) if infinite else value)
     np.testing.assert_array_equal(most, max(value, 1) if infinite else value)
 
@@ -173,7 +175,7 @@ def test_a_hundred_million_in_little_memory(dtype, data):
     values = DATA[data](np.random.default_rng(8), 10**5).astype(as_dtype(dtype))
     row = values.astype(np.float64)
     exact, magnitude = math.fsum(row.tolist()) * 1000, np.abs(row).sum() * 1000
-    x = tl.broadcast_to(tl.asarray(values), (1000, 10**5))
+    x = tl.broadcast_to(asarray(values), (1000, 10**5))
     check(tl.sum(x), exact, magnitude, dtype)
     check(tl.sum(tl.permute_dims(x, (1, 0))), exact, magnitude, dtype)
     found = tl.sum(x, axis=0)
@@ -204,5 +206,5 @@ def test_a_hundred_million_running_sums(axis):
     shape = (10**6, 100) if axis == 0 else (1, 10**8)
     found = tl.cumulative_sum(tl.full(shape, 0.1, dtype=tl.float32), axis=axis)
     counts = np.arange(1, shape[axis] + 1) * float(np.float32(0.1))
-    line = np.asarray(found[:, 7] if axis == 0 else found[0])
+    line = host(found[:, 7] if axis == 0 else found[0])
     np.testing.assert_allclose(line, counts, 2.0**-24 * 1.01)

@@ -3,9 +3,23 @@
 import numpy as np
 import pytest
 from layouts import STRIDED
-from tensors import BFLOAT16, DTYPES, as_dtype, close, fits, same, slots, tensor_in
+from tensors import (
+    BFLOAT16,
+    DTYPES,
+    as_dtype,
+    asarray,
+    close,
+    fits,
+    host,
+    same,
+    shared,
+    slots,
+    tensor_in,
+)
 
 import tensorlayout as tl
+
+pytestmark = pytest.mark.usefixtures("device")
 
 INT = np.dtype("int16")
 
@@ -38,14 +52,14 @@ def test_pad_in_every_layout(mode):
 @pytest.mark.parametrize("dtype", DTYPES["any"])
 def test_pad_of_every_dtype(mode, dtype):
     array = slots(as_dtype(dtype), 6).reshape(2, 3)
-    same(tl.pad(tl.asarray(array), ((1, 2), (7, 0)), mode), np.pad(array, ((1, 2), (7, 0)), mode))
+    same(tl.pad(asarray(array), ((1, 2), (7, 0)), mode), np.pad(array, ((1, 2), (7, 0)), mode))
 
 
 @pytest.mark.parametrize("mode", MODES[1:])
 def test_pad_by_more_than_there_is(mode):
     for n in (1, 2, 3):
         array = np.arange(n)
-        same(tl.pad(tl.asarray(array), (8, 9), mode), np.pad(array, (8, 9), mode))
+        same(tl.pad(asarray(array), (8, 9), mode), np.pad(array, (8, 9), mode))
 
 
 @pytest.mark.parametrize(
@@ -63,14 +77,14 @@ def test_pad_by_more_than_there_is(mode):
 )
 def test_pad_widths(widths, pairs):
     array = np.arange(6).reshape(2, 3)
-    same(tl.pad(tl.asarray(array), widths), np.pad(array, pairs))
+    same(tl.pad(asarray(array), widths), np.pad(array, pairs))
 
 
 def test_constants():
     array = np.arange(4.0).reshape(2, 2)
-    x = tl.asarray(array)
+    x = asarray(array)
     for values in (7, (1, 2), ((1, 2), (3, 4)), np.float32(5), tl.asarray(6.0)):
-        given = np.asarray(values)
+        given = host(values)
         same(tl.pad(x, 1, constant_values=values), np.pad(array, 1, constant_values=given))
     large = tl.pad(tl.asarray([1], dtype=tl.uint64), 1, constant_values=2**64 - 1)
     same(large, np.array([2**64 - 1, 1, 2**64 - 1], np.uint64))
@@ -111,17 +125,17 @@ def test_diagonals_are_views(k):
         if layout.ndim == 2:
             found = tl.diag(x, k)
             same(found, np.diag(array, k), f"{layout}, {k}")
-            assert found.size == 0 or np.shares_memory(np.asarray(found), np.asarray(x))
+            assert found.size == 0 or shared(found, x)
 
 
 @pytest.mark.parametrize("dtype", DTYPES["any"])
 def test_diagonal_matrices(dtype):
     values = slots(as_dtype(dtype), 3)
     for k in (-2, 0, 1):
-        found = tl.diag(tl.asarray(values), k)
+        found = tl.diag(asarray(values), k)
         same(found, np.diag(values, k))
         assert found.layout.is_row_major
-    same(tl.diag(tl.flip(tl.asarray(values))), np.diag(values[::-1]))
+    same(tl.diag(tl.flip(asarray(values))), np.diag(values[::-1]))
     assert tl.diag(tl.zeros((0,)), 2).shape == (2, 2)
 
 
@@ -140,7 +154,7 @@ def test_transposes_are_views():
         same(found, array.T, str(layout))
         axes = [*range(1, layout.ndim), 0] if layout.ndim else []
         same(tl.transpose(x, axes), array.transpose(axes), str(layout))
-        assert found.size == 0 or np.shares_memory(np.asarray(found), np.asarray(x))
+        assert found.size == 0 or shared(found, x)
 
 
 # --- put_along_axis ------------------------------------------------------------------------------
@@ -158,7 +172,7 @@ def test_put_along_axis_in_every_layout():
             expected = array.copy()
             order = np.argsort(-array, axis=axis)
             np.put_along_axis(expected, order, array, axis=axis)
-            assert tl.put_along_axis(x, tl.asarray(order), x.copy(), axis=axis) is None
+            assert tl.put_along_axis(x, asarray(order), x.copy(), axis=axis) is None
             same(x, expected, str(layout))
             assert x.layout is layout
 
@@ -212,8 +226,8 @@ def operands_for(subscripts, dtype):
 def test_einsum(subscripts, dtype):
     arrays = list(operands_for(subscripts, as_dtype(dtype)))
     wide = [a.astype(np.float64) if dtype in DTYPES["real floating"] else a for a in arrays]
-    expected = np.asarray(np.einsum(subscripts, *wide)).astype(as_dtype(dtype))
-    given = [tl.asarray(a, layout=tuple(range(a.ndim))) for a in arrays]
+    expected = host(np.einsum(subscripts, *wide)).astype(as_dtype(dtype))
+    given = [asarray(a, layout=tuple(range(a.ndim))) for a in arrays]
     found = tl.einsum(subscripts, *given)
     same(found, expected)
     assert found.layout.is_row_major
@@ -224,7 +238,7 @@ def test_einsum_in_every_layout():
         found = tl.einsum("...->...", x)
         same(found, array, str(layout))
         assert found.layout.is_row_major
-        assert not np.shares_memory(np.asarray(found), np.asarray(x))
+        assert not shared(found, x)
         if layout.ndim == 2:
             same(tl.einsum("ij,kj->ik", x, x), array @ array.T, str(layout))
 
@@ -269,10 +283,10 @@ def test_gradient_in_every_layout(edge_order):
 
 def test_gradient_along_several_axes():
     array = np.arange(12.0).reshape(3, 4) ** 2
-    x = tl.asarray(array, layout=(0, 1))
+    x = asarray(array, layout=(0, 1))
     places = tl.asarray([0.0, 1.0, 4.0, 9.0])
     for given in ((), (2.0,), (0.5, places)):
-        expected = np.gradient(array, *(np.asarray(g) for g in given))
+        expected = np.gradient(array, *(host(g) for g in given))
         found = tl.gradient(x, *given)
         assert type(found) is tuple
         for one, other in zip(found, expected, strict=True):
@@ -283,9 +297,9 @@ def test_gradient_along_several_axes():
 def test_gradient_of_every_dtype(dtype):
     array = np.array([1, 2, 4, 9]).astype(as_dtype(dtype))
     kept = as_dtype(dtype) if dtype in DTYPES["real floating"] else np.dtype(np.float64)
-    same(tl.gradient(tl.asarray(array)), np.array([1, 1.5, 3.5, 5], kept))
+    same(tl.gradient(asarray(array)), np.array([1, 1.5, 3.5, 5], kept))
     places = np.array([0.0, 1, 2, 3])
-    same(tl.gradient(tl.asarray(array), places), np.array([1, 1.5, 3.5, 5], kept))
+    same(tl.gradient(asarray(array), places), np.array([1, 1.5, 3.5, 5], kept))
 
 
 def test_gradient_refuses():
@@ -298,7 +312,7 @@ def test_gradient_refuses():
 @pytest.mark.parametrize("dtype", DTYPES["integral"])
 def test_bincount(dtype):
     array = np.array([3, 1, 1, 0, 5], as_dtype(dtype))
-    x = tl.flip(tl.asarray(array))
+    x = tl.flip(asarray(array))
     same(tl.bincount(x), np.array([1, 2, 0, 1, 0, 1]))
     same(tl.bincount(x, minlength=8), np.array([1, 2, 0, 1, 0, 1, 0, 0]))
     for kind in ("float16", "bfloat16", "float32", "int8"):
@@ -319,7 +333,7 @@ def test_bincount_refuses():
 
 
 def test_logspace():
-    np.testing.assert_allclose(np.asarray(tl.logspace(0, 2, 7)), np.logspace(0, 2, 7), 1e-15)
+    np.testing.assert_allclose(host(tl.logspace(0, 2, 7)), np.logspace(0, 2, 7), 1e-15)
     same(tl.logspace(0, 3, 3, endpoint=False, base=2), np.array([1.0, 2.0, 4.0]))
     same(tl.logspace(0, 2, 3, dtype=tl.float32), np.array([1, 10, 100], np.float32))
     same(tl.logspace(0, 3, 4, base=2, dtype=tl.bfloat16), np.array([1, 2, 4, 8], BFLOAT16))
@@ -330,6 +344,7 @@ def test_logspace():
 # --- NumPy's ufuncs ------------------------------------------------------------------------------
 
 
+@pytest.mark.cpu
 def test_ufuncs_in_every_layout():
     for layout, x, array in tensors_in_every_layout(np.dtype("float64")):
         same(np.negative(x), -array, str(layout))
@@ -341,12 +356,14 @@ def test_ufuncs_in_every_layout():
         assert np.negative(x).layout == form
 
 
+@pytest.mark.cpu
 def test_ufuncs_follow_the_standard():
     x = tl.asarray([np.inf + 0j])
-    same(np.floor_divide(tl.asarray([1.0]), np.inf), np.asarray(tl.asarray([1.0]) // np.inf))
-    same(np.tanh(x), np.asarray(tl.tanh(x)))
+    same(np.floor_divide(tl.asarray([1.0]), np.inf), host(tl.asarray([1.0]) // np.inf))
+    same(np.tanh(x), host(tl.tanh(x)))
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize(
     ("call", "name"),
     [
@@ -362,9 +379,10 @@ def test_ufuncs_that_take_no_tensors(call, name):
         call(tl.ones((2, 2)))
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize("ufunc", [np.add, np.heaviside])
 def test_ufuncs_refuse_arrays_beside_tensors(ufunc):
     x = tl.ones((2, 2))
     with pytest.raises(TypeError, match=rf"{ufunc.__name__}: .* got numpy\.ndarray; make it"):
         ufunc(np.ones((2, 2)), x)
-    assert ufunc(x, np.asarray(1.0)).shape == (2, 2)
+    assert ufunc(x, host(1.0)).shape == (2, 2)

@@ -5,9 +5,11 @@ import warnings
 import numpy as np
 import pytest
 from layouts import STRIDED
-from tensors import BFLOAT16, DTYPES, as_dtype, fits, kind, same, slots, tensor_in
+from tensors import BFLOAT16, DTYPES, as_dtype, asarray, fits, host, kind, same, slots, tensor_in
 
 import tensorlayout as tl
+
+pytestmark = pytest.mark.usefixtures("device")
 
 REDUCTIONS = {
     "nansum": "any",
@@ -40,7 +42,7 @@ def numpys(name, array, **given):
     wide = array.astype(WIDE.get(kind(array.dtype), np.int64))
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return np.asarray(getattr(np, name)(wide, **given))
+        return host(getattr(np, name)(wide, **given))
 
 
 def result_dtype(name, dtype):
@@ -53,7 +55,7 @@ def result_dtype(name, dtype):
 
 def near(found, expected, message):
     """Of one dtype and shape, and equal but for the last places."""
-    got, expected = np.asarray(found), np.asarray(expected)
+    got, expected = host(found), host(expected)
     assert (got.dtype, got.shape) == (expected.dtype, expected.shape), message
     wide = np.complex128 if kind(got.dtype) == "c" else np.float64
     eps = 4 * float(tl.finfo(found.dtype).eps) if kind(got.dtype) in "fc" else 0
@@ -93,12 +95,12 @@ def test_every_dtype(name, dtype):
 def test_positions(name, dtype):
     array = numbers(as_dtype(dtype), 24).reshape(2, 3, 4)
     array[:, 0] = 1  # a line of nothing but NaN is an error
-    x = tl.asarray(array, layout=(0, 2, 1))
+    x = asarray(array, layout=(0, 2, 1))
     wide = array.astype(np.float64)
     for axis in (None, 1):
-        expected = np.asarray(getattr(np, name)(wide, axis=axis))
+        expected = host(getattr(np, name)(wide, axis=axis))
         same(getattr(tl, name)(x, axis=axis), expected)
-        expected = np.asarray(getattr(np, name)(wide, axis=axis, keepdims=True))
+        expected = host(getattr(np, name)(wide, axis=axis, keepdims=True))
         same(getattr(tl, name)(x, axis=axis, keepdims=True), expected)
 
 
@@ -113,7 +115,7 @@ def test_an_infinity_is_not_taken_for_nan(name):
 def test_scans(name, dtype):
     kind_of = as_dtype(dtype)
     array = numbers(kind_of, 12, nan="nan" in name).reshape(3, 4)
-    x = tl.asarray(array, layout=(0, 1))
+    x = asarray(array, layout=(0, 1))
     for axis in (None, 0, -1):
         expected = numpys(name, array, axis=axis).astype(result_dtype(name, kind_of))
         found = getattr(tl, name)(x, axis=axis)
@@ -213,7 +215,7 @@ def test_methods(name, method):
     array = np.random.default_rng(2).uniform(1, 2, size=(5, 7))
     if name == "nanquantile":
         array[array > 1.8] = np.nan
-    x = tl.asarray(array, layout=(0, 1))
+    x = asarray(array, layout=(0, 1))
     for axis in (None, 0, 1):
         expected = numpys(name, array, q=FRACTIONS, axis=axis, method=method)
         found = getattr(tl, name)(x, FRACTIONS, axis=axis, method=method)
@@ -238,7 +240,7 @@ def test_quantiles_in_every_layout(name):
 def test_quantiles_of_every_dtype(dtype):
     array = numbers(as_dtype(dtype), 12, nan=False).reshape(3, 4)
     expected = numpys("quantile", array, q=FRACTIONS, axis=1)
-    found = tl.quantile(tl.asarray(array), tl.asarray(FRACTIONS), axis=1)
+    found = tl.quantile(asarray(array), tl.asarray(FRACTIONS), axis=1)
     near(found, expected.astype(result_dtype("quantile", as_dtype(dtype))), dtype)
 
 

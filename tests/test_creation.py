@@ -9,9 +9,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from layouts import STRIDED
-from tensors import BFLOAT16, DTYPES, as_dtype, close, fits, padding_of, same, slots, tensor_in
+from tensors import (
+    BFLOAT16,
+    DTYPES,
+    as_dtype,
+    asarray,
+    close,
+    fits,
+    host,
+    padding_of,
+    same,
+    slots,
+    tensor_in,
+)
 
 import tensorlayout as tl
+
+pytestmark = pytest.mark.usefixtures("device")
 
 V = tl.PaddingValue
 FILLED = {"zeros": 0, "ones": 1}
@@ -23,7 +37,7 @@ SHAPES = [(), (0,), (1,), (3,), (2, 3), (0, 3), (2, 0, 3), (1, 1, 1), (2, 1, 3)]
 
 def _reads(value):
     """An id without addresses, which differ from process to process."""
-    return f"{type(value).__name__}{np.asarray(value).tolist()}"
+    return f"{type(value).__name__}{host(value).tolist()}"
 
 
 @pytest.mark.parametrize("name", FILLED)
@@ -154,8 +168,8 @@ def test_layout_asked_for(layout, expected):
         (tl.ones((2, 3, 4), dtype=tl.int8, layout=layout), 1),
         (tl.full((2, 3, 4), 7, dtype=tl.int8, layout=layout), 7),
         (tl.empty((2, 3, 4), dtype=tl.int8, layout=layout), None),
-        (tl.asarray(array.tolist(), dtype=tl.int8, layout=layout), 0),
-        (tl.asarray(array, layout=layout), 0),
+        (asarray(array.tolist(), dtype=tl.int8, layout=layout), 0),
+        (asarray(array, layout=layout), 0),
         (tl.zeros_like(x, layout=layout), 0),
         (tl.full_like(x, 5, layout=layout), 5),
     ]:
@@ -192,7 +206,7 @@ def test_refused_layouts(layout, error, message):
         with pytest.raises(error, match=message):
             function((2, 3), layout=layout)
     with pytest.raises(error, match=message):
-        tl.asarray(np.ones((2, 3)), layout=layout)
+        asarray(np.ones((2, 3)), layout=layout)
 
 
 @pytest.mark.parametrize(
@@ -320,7 +334,7 @@ def test_arange_of_other_dtypes(given, dtype, expected):
         ),
         (("a",), None, TypeError, "arange: stop must be a real number, got 'a'"),
         ((1j,), None, TypeError, "arange: stop must be a real number, got 1j"),
-        ((2**62,), None, MemoryError, r"arange: shape \(4611686018427387904,\) of int64 needs"),
+        ((2**62,), None, MemoryError, "arange: .* 36893488147419103232 bytes"),
         ((2**70,), "float64", ValueError, r"arange: .* more than 2\*\*63 - 1 numbers"),
         ((1e300,), None, ValueError, r"arange: .* more than 2\*\*63 - 1 numbers"),
     ],
@@ -341,7 +355,7 @@ NUMBERS = st.floats(-1e3, 1e3)
 
 @given(NUMBERS, NUMBERS, st.floats(0.5, 100) | st.floats(-100, -0.5))
 def test_arange_of_floats_is_numpys(start, stop, step):
-    found, expected = np.asarray(tl.arange(start, stop, step)), np.arange(start, stop, step)
+    found, expected = host(tl.arange(start, stop, step)), np.arange(start, stop, step)
     assert found.shape == expected.shape
     np.testing.assert_allclose(found, expected, 1e-13, 1e-10)
     if found.size:
@@ -386,8 +400,8 @@ def test_diagonals(k):
         same(tl.eye(rows, columns, k=k), np.eye(rows, columns, near))
         same(tl.eye(rows, k=k, dtype="bool"), np.eye(rows, k=near, dtype=bool))
         a = np.arange(1, rows * columns + 1, dtype=np.int8).reshape(rows, columns)
-        same(tl.tril(tl.asarray(a), k=k), np.tril(a, near))
-        same(tl.triu(tl.asarray(a), k=k), np.triu(a, near))
+        same(tl.tril(asarray(a), k=k), np.tril(a, near))
+        same(tl.triu(asarray(a), k=k), np.triu(a, near))
 
 
 @pytest.mark.parametrize("dtype", DTYPES["any"])
@@ -425,7 +439,7 @@ def test_refused_triangles():
 @pytest.mark.parametrize("sizes", [(3,), (2, 3), (3, 1), (2, 3, 4), (2, 0), (1, 1), (2, 1, 3, 2)])
 def test_meshgrid(indexing, sizes):
     arrays = [np.arange(n, dtype=np.int16) * 10**d for d, n in enumerate(sizes)]
-    grids = tl.meshgrid(*map(tl.asarray, arrays), indexing=indexing)
+    grids = tl.meshgrid(*map(asarray, arrays), indexing=indexing)
     assert type(grids) is tuple
     for grid, expected in zip(grids, np.meshgrid(*arrays, indexing=indexing), strict=True):
         same(grid, expected)
@@ -496,40 +510,41 @@ def test_meshgrid_of_views():
     ids=_reads,
 )
 def test_asarray(obj, expected):
-    same(tl.asarray(obj), expected)
-    same(tl.asarray(obj, copy=True), expected)
+    same(asarray(obj), expected)
+    same(asarray(obj, copy=True), expected)
     if expected.ndim:
         order = tuple(range(expected.ndim))
-        x = tl.asarray(obj, layout=order)
+        x = asarray(obj, layout=order)
         same(x, expected)
         assert x.layout.is_column_major
 
 
 def test_asarray_of_itself():
     x = tl.ones((2, 3), layout=(0, 1))
-    assert tl.asarray(x) is x
-    assert tl.asarray(x, copy=False) is x
-    assert tl.asarray(x, dtype=tl.float64, layout="WH") is x
-    y = tl.asarray(x, copy=True)
+    assert asarray(x) is x
+    assert asarray(x, copy=False) is x
+    assert asarray(x, dtype=tl.float64, layout="WH") is x
+    y = asarray(x, copy=True)
     assert y.layout is x.layout
     y += 1
     same(x, np.ones((2, 3)))
 
 
+@pytest.mark.cpu
 def test_asarray_shares_memory_where_it_can():
     a = np.arange(6, dtype=np.int16).reshape(2, 3)
     for source in (a, a.T, a[::-1], a[:, ::2], memoryview(a)):
         for copy in (None, False):
-            x = tl.asarray(source, copy=copy)
-            assert np.shares_memory(np.asarray(x), a)
-            same(x, np.asarray(source))
-        assert not np.shares_memory(np.asarray(tl.asarray(source, copy=True)), a)
-        assert not np.shares_memory(np.asarray(tl.asarray(source, dtype=tl.int32)), a)
-    assert tl.asarray(a.T).layout is tl.Layout.column_major((3, 2))
-    assert tl.asarray(a[::-1]).strides == (-3, 1)
-    assert tl.asarray(b"ab").readonly
-    assert not tl.asarray(bytearray(b"ab")).readonly
-    assert not tl.asarray(np.float32(1.5)).readonly
+            x = asarray(source, copy=copy)
+            assert np.shares_memory(host(x), a)
+            same(x, host(source))
+        assert not np.shares_memory(host(asarray(source, copy=True)), a)
+        assert not np.shares_memory(host(asarray(source, dtype=tl.int32)), a)
+    assert asarray(a.T).layout is tl.Layout.column_major((3, 2))
+    assert asarray(a[::-1]).strides == (-3, 1)
+    assert asarray(b"ab").readonly
+    assert not asarray(bytearray(b"ab")).readonly
+    assert not asarray(np.float32(1.5)).readonly
 
 
 @pytest.mark.parametrize(
@@ -548,7 +563,7 @@ def test_asarray_shares_memory_where_it_can():
 )
 def test_asarray_that_cannot_share(obj, given):
     with pytest.raises(ValueError, match="copy=False"):
-        tl.asarray(obj, copy=False, **given)
+        asarray(obj, copy=False, **given)
 
 
 @pytest.mark.parametrize(
@@ -576,7 +591,7 @@ def test_asarray_that_cannot_share(obj, given):
     ],
 )
 def test_asarray_in_a_dtype(obj, dtype, expected):
-    same(tl.asarray(obj, dtype=dtype), expected)
+    same(asarray(obj, dtype=dtype), expected)
 
 
 @pytest.mark.parametrize(
@@ -616,16 +631,16 @@ def test_asarray_in_a_dtype(obj, dtype, expected):
 )
 def test_refused_by_asarray(obj, dtype, error, message):
     with pytest.raises(error, match=message):
-        tl.asarray(obj, dtype=dtype)
+        asarray(obj, dtype=dtype)
 
 
 @pytest.mark.parametrize("dtype", DTYPES["any"])
 def test_a_round_trip_through_lists(dtype):
     array = slots(as_dtype(dtype), 12).reshape(3, 4)
     values = array.astype(np.float32) if dtype == "bfloat16" else array
-    same(tl.asarray(values.tolist(), dtype=dtype), array)
+    same(asarray(values.tolist(), dtype=dtype), array)
     if dtype in ("bool", "int64", "float64", "complex128"):
-        same(tl.asarray(values.tolist()), array)
+        same(asarray(values.tolist()), array)
 
 
 # --- devices, sizes ----------------------------------------------------------------------------
@@ -635,13 +650,14 @@ def test_devices():
     x = tl.ones((2,))
     for made in (
         tl.zeros((2,), device="cpu"),
-        tl.arange(2, device=x.device),
+        tl.arange(2, device=tl.Device("cpu")),
         tl.asarray([1], device="cpu"),
         tl.eye(2, device="cpu"),
         tl.ones_like(x, device="cpu"),
         tl.linspace(0, 1, 2, device="cpu"),
     ):
-        assert made.device == x.device
+        assert made.device == "cpu"
+    assert x.device == tl.ones_like(x).device == tl.arange(2).device == tl.default_device()
     for function in (
         lambda: tl.zeros((2,), device="tpu"),
         lambda: tl.asarray([1], device="tpu"),
@@ -698,4 +714,4 @@ def test_nothing_warns():
         tl.arange(70000, dtype=tl.float16)
         tl.linspace(0, 1e39, 3, dtype=tl.float32)
         tl.asarray([1e300], dtype=tl.bfloat16)
-        tl.asarray(np.array([1e300]), dtype=tl.float32)
+        asarray(np.array([1e300]), dtype=tl.float32)

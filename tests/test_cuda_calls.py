@@ -1,6 +1,7 @@
-"""Functions on a CUDA device, here the simulator: the same values and layouts as on the CPU."""
+"""Copies and writes on the simulator, for every layout and size of element, as on the CPU.
 
-import operator
+What else functions give there, their own tests say, which run on every device: see `on_devices`.
+"""
 
 import numpy as np
 import pytest
@@ -61,53 +62,6 @@ def test_copies_of_every_layout(name):
             alike(COPIES[name](y), tl.asarray(expected), f"{name} of {dtype} in {x.layout}")
 
 
-@pytest.mark.parametrize(
-    ("source", "result"), [("float32", "int8"), ("int8", "float32"), ("float32", "float16")]
-)
-def test_casts_of_every_layout(source, result):
-    for x, y in pairs(source):
-        alike(tl.astype(y, result), tl.astype(x, result), f"{x.layout}")
-
-
-FLOATS = {
-    "add": lambda x: x + x,
-    "to a scalar": lambda x: 2 - x,
-    "comparison": lambda x: x <= 1,
-    "negative": lambda x: -x,
-    "floor_divide": lambda x: x // tl.broadcast_to(x[..., :1], x.shape) if x.ndim else x // 2,
-    "where": lambda x: tl.where(x > 1, x, 0),
-    "clip": lambda x: tl.clip(x, -1, 2),
-}
-
-
-@pytest.mark.parametrize("name", FLOATS)
-def test_elementwise_functions_in_every_layout(name):
-    for x, y in pairs("float32"):
-        alike(FLOATS[name](y), FLOATS[name](x), f"{name} in {x.layout}")
-
-
-def test_operands_in_other_orders_and_dtypes():
-    x = tl.reshape(tl.arange(12, dtype=tl.int32), (3, 4))
-    y = tl.to_layout(tl.astype(x, tl.float32), (0, 1))
-    a, b = x.to_device("cuda"), y.to_device("cuda")
-    for function in (tl.add, tl.multiply, tl.less, tl.maximum):
-        alike(function(a, b), function(x, y))
-        alike(function(b, a), function(y, x))
-
-
-@pytest.mark.parametrize("sign", [operator.iadd, operator.imul])
-def test_in_place(sign):
-    for x, y in pairs("float32", writable=True):
-        layout = y.layout
-        sign(x, 2)
-        sign(y, 2)
-        if x.ndim and x.shape[0] > 1:
-            sign(x[1:, ...], x[:-1, ...])
-            sign(y[1:, ...], y[:-1, ...])
-        assert y.layout is layout
-        alike(tl.to_layout(y, y.layout.form, copy=True), tl.to_layout(x, x.layout.form, copy=True))
-
-
 def test_writes():
     for dtype, number in (("float32", 7.5), ("int8", 3)):
         for x, y in pairs(dtype, writable=True):
@@ -137,11 +91,3 @@ def test_one_launch_and_one_allocation(driver):
     x + x
     after = (counters.launches, counters.allocations, counters.synchronisations, counters.compiles)
     assert [b - a for a, b in zip(before, after, strict=True)] == [1, 1, 0, 0]
-
-
-def test_nothing_is_copied_on_the_way():
-    x = tl.ones((4, 5, 6), dtype=tl.float32, layout="HWC", device="cuda")
-    with tl.trace() as seen:
-        y = tl.exp(x) + x
-    assert [r.kind for r in seen] == ["run", "run"]
-    assert y.layout.minor_to_major == x.layout.minor_to_major

@@ -128,15 +128,15 @@ def test_arange_of_integers_at_their_limits(driver, name, arguments, expected):
 
 
 @NEEDS_COMPILER
-@pytest.mark.parametrize("device", ["cpu", "cuda"])
-def test_numbers_are_rounded_once(driver, device):
+@pytest.mark.parametrize("where", ["cpu", "cuda"])
+def test_numbers_are_rounded_once(driver, where):
     # Above the middle of two neighbours, by less than the next wider float shows.
     for bfloat16 in (
-        tl.arange(1 + 2**-8 + 2**-40, 2, dtype=tl.bfloat16, device=device),
-        tl.linspace(1 + 2**-8 + 2**-40, 2, 3, dtype=tl.bfloat16, device=device),
+        tl.arange(1 + 2**-8 + 2**-40, 2, dtype=tl.bfloat16, device=where),
+        tl.linspace(1 + 2**-8 + 2**-40, 2, 3, dtype=tl.bfloat16, device=where),
     ):
         assert float(bfloat16[0].to_device("cpu")) == 1 + 2**-7
-    half = tl.linspace(1 + 2**-11 + 2**-40, 2, 3, dtype=tl.float16, device=device)
+    half = tl.linspace(1 + 2**-11 + 2**-40, 2, 3, dtype=tl.float16, device=where)
     assert np.asarray(half.to_device("cpu")).tolist() == [1 + 2**-10, 1.5, 2.0]
 
 

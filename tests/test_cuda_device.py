@@ -19,7 +19,7 @@ import tensorlayout as tl
 from tensorlayout import cpu, cuda
 from tensorlayout.cpu.memory import storage_of
 from tensorlayout.cuda.driver import driver
-from tensorlayout.cuda.missing import PLANS
+from tensorlayout.cuda.missing import OPERATIONS, PLANS
 
 pytestmark = needs_compiler
 
@@ -594,10 +594,10 @@ def test_numpy_scalars_and_arrays_are_no_other_device():
 
 
 def test_the_list_of_what_is_missing():
-    prepared = cuda._PREPARE.keys()
-    assert prepared | PLANS.keys() == cpu._PREPARE.keys()
-    # Of these some are carried out, and others not.
-    assert {kind.__name__ for kind in prepared & PLANS.keys()} == {"ReducePlan"}
+    assert cuda._PREPARE.keys() | PLANS.keys() == cpu._PREPARE.keys()
+    assert cuda._PREPARE.keys().isdisjoint(PLANS)
+    assert all({**PLANS, **OPERATIONS}.values())
+    assert OPERATIONS.keys() <= set(tl.__all__)
 
 
 MISSING = {

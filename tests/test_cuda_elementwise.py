@@ -372,7 +372,7 @@ def test_scalars(device, dtype, scalar):
 def test_scalars_that_do_not_fit():
     plan = operation("add").plan(spec(Layout.row_major((3,)), "int8"), int)
     ready = prepare_elementwise(plan_elementwise(plan, [ALIGNED] * 3), open_driver())
-    with pytest.raises(OverflowError, match=r"^add: the Python scalar 128 does not fit int8$"):
+    with pytest.raises(OverflowError, match=r"^add: the Python integer 128 does not fit int8$"):
         ready(0, [0, 128])
 
 

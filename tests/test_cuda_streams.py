@@ -152,8 +152,8 @@ def test_a_copy_for_the_consumer_is_waited_for(gpu):
 
 
 def test_the_consumer_finds_done_what_we_enqueued(gpu):
+    x = ones()
     with gpu.on_stream(5), enqueued() as log:
-        x = ones()
         y = x + x
         y.__dlpack__(stream=9)
         with gpu.on_stream(9):
@@ -283,12 +283,12 @@ def test_a_copy_on_one_device_waits_for_nothing(gpu):
     assert log == [Enqueued(Stream(0, 5), "on_device")]
 
 
-@pytest.mark.parametrize(("source", "device"), [("cpu", 1), ("cuda:0", 1), ("cuda:1", 0)])
-def test_to_device_makes_the_result_ready_for_a_stream(gpu, source, device):
+@pytest.mark.parametrize(("source", "there"), [("cpu", 1), ("cuda:0", 1), ("cuda:1", 0)])
+def test_to_device_makes_the_result_ready_for_a_stream(gpu, source, there):
     x = ones(source)
-    with gpu.on_stream(5, device), enqueued() as log:
-        x.to_device(f"cuda:{device}", stream=9)
-    assert log[-1] == Enqueued(Stream(device, 9), "order", Stream(device, 5))
+    with gpu.on_stream(5, there), enqueued() as log:
+        x.to_device(f"cuda:{there}", stream=9)
+    assert log[-1] == Enqueued(Stream(there, 9), "order", Stream(there, 5))
 
 
 def test_to_device_checks_streams():

@@ -51,7 +51,7 @@ def recorder(monkeypatch):
 
 
 @pytest.fixture
-def device(recorder):
+def opened(recorder):
     return open_driver()
 
 
@@ -62,33 +62,33 @@ def either_launch(request, monkeypatch):
         monkeypatch.delattr(FakeDriver, "launchKernel")
 
 
-def test_devices(device, recorder):
-    assert (device.name, device.device_count(), device.current_device()) == ("cupy", 2, 0)
-    with device.using(1):
-        assert device.current_device() == 1
-    assert device.current_device() == 0
+def test_devices(opened, recorder):
+    assert (opened.name, opened.device_count(), opened.current_device()) == ("cupy", 2, 0)
+    with opened.using(1):
+        assert opened.current_device() == 1
+    assert opened.current_device() == 0
     with pytest.raises(ValueError, match="cuda: there is no device 2; there are 2"):
-        device.using(2)
+        opened.using(2)
 
 
-def test_memory(device, recorder):
-    buffer = device.allocate(1000, 1)
+def test_memory(opened, recorder):
+    buffer = opened.allocate(1000, 1)
     assert recorder.named("alloc") == [(1000, 1)]
     assert (buffer.nbytes, buffer.device, buffer.pointer % 256) == (1000, 1, 0)
-    assert device.current_device() == 0
-    assert device.allocate(0, 0).nbytes == 0
-    assert device.counters.allocations == 2
+    assert opened.current_device() == 0
+    assert opened.allocate(0, 0).nbytes == 0
+    assert opened.counters.allocations == 2
     with pytest.raises(ValueError, match="there is no device -1"):
-        device.allocate(8, -1)
+        opened.allocate(8, -1)
 
 
-def test_memory_lives_as_long_as_its_buffer(device):
+def test_memory_lives_as_long_as_its_buffer(opened):
     class Owner:
         pass
 
     owner = Owner()
     alive = weakref.ref(owner)
-    buffer = device.wrap(4096, 10, 1, owner)
+    buffer = opened.wrap(4096, 10, 1, owner)
     del owner
     gc.collect()
     assert alive() is not None
@@ -96,49 +96,49 @@ def test_memory_lives_as_long_as_its_buffer(device):
     del buffer
     gc.collect()
     assert alive() is None
-    assert device.counters.allocations == 0
+    assert opened.counters.allocations == 0
 
 
-def test_out_of_memory_the_pool_is_freed_and_asked_again(device, recorder):
+def test_out_of_memory_the_pool_is_freed_and_asked_again(opened, recorder):
     recorder.limit, recorder.kept_by_pool = 600, 400
-    buffer = device.allocate(500, 0)
+    buffer = opened.allocate(500, 0)
     assert buffer.nbytes == 500
     assert [call[0] for call in recorder.calls] == ["free_all_blocks", "free_all_blocks", "alloc"]
 
 
-def test_out_of_memory_names_asked_and_free_bytes(device, recorder):
+def test_out_of_memory_names_asked_and_free_bytes(opened, recorder):
     recorder.limit, recorder.kept_by_pool = 600, 400
     with pytest.raises(MemoryError, match=r"^cuda:1: asked for 601 bytes, and 600 bytes are free"):
-        device.allocate(601, 1)
-    assert device.current_device() == 0
+        opened.allocate(601, 1)
+    assert opened.current_device() == 0
     assert recorder.named("alloc") == []
 
 
 @pytest.mark.parametrize("n", [1, 1000, (1 << 20) - 1])
-def test_small_copies(device, recorder, n):
-    values, back, buffer = numbers(n), np.zeros(n, np.uint8), device.allocate(n, 0)
+def test_small_copies(opened, recorder, n):
+    values, back, buffer = numbers(n), np.zeros(n, np.uint8), opened.allocate(n, 0)
     with Stream(recorder, 7):
-        device.to_device(buffer.pointer, values)
-        device.to_host(back, buffer.pointer)
+        opened.to_device(buffer.pointer, values)
+        opened.to_host(back, buffer.pointer)
     np.testing.assert_array_equal(back, values)
     assert recorder.named("memcpy") == [
         (buffer.pointer, values.ctypes.data, n, 1, 7),
         (back.ctypes.data, buffer.pointer, n, 2, 7),
     ]
     assert recorder.calls[-1] == ("synchronize", 7)
-    assert device.counters.synchronisations == len(recorder.named("synchronize")) == 1
+    assert opened.counters.synchronisations == len(recorder.named("synchronize")) == 1
 
 
 HALF = 1 << 20
 
 
 @pytest.mark.parametrize("n", [1 << 20, HALF + 1, 2 * HALF, 5 * HALF - 3])
-def test_large_copies_are_staged(device, recorder, monkeypatch, n):
+def test_large_copies_are_staged(opened, recorder, monkeypatch, n):
     monkeypatch.setattr(staging, "HALF", HALF)
-    values, back, buffer = numbers(n), np.zeros(n, np.uint8), device.allocate(n, 0)
+    values, back, buffer = numbers(n), np.zeros(n, np.uint8), opened.allocate(n, 0)
     with Stream(recorder, 7):
-        device.to_device(buffer.pointer, values)
-        device.to_host(back, buffer.pointer)
+        opened.to_device(buffer.pointer, values)
+        opened.to_host(back, buffer.pointer)
     np.testing.assert_array_equal(back, values)
     assert recorder.named("pinned") == [(HALF,), (HALF,)]
     copies = recorder.named("memcpy")
@@ -150,72 +150,72 @@ def test_large_copies_are_staged(device, recorder, monkeypatch, n):
     assert halves == {to for to, *_ in copies[parts:]}
     assert len(halves) == min(parts, 2)
     assert recorder.named("record") == [(7,)] * (2 * parts)
-    assert device.counters.synchronisations == 1
+    assert opened.counters.synchronisations == 1
 
 
-def test_a_half_is_waited_for_before_it_is_used_again(device, recorder, monkeypatch):
+def test_a_half_is_waited_for_before_it_is_used_again(opened, recorder, monkeypatch):
     monkeypatch.setattr(staging, "HALF", HALF)
     n = 3 * HALF
-    buffer = device.allocate(n, 0)
-    device.to_device(buffer.pointer, numbers(n))
+    buffer = opened.allocate(n, 0)
+    opened.to_device(buffer.pointer, numbers(n))
     order = [call[0] for call in recorder.calls if call[0] in ("wait", "memcpy", "record")]
     assert order == ["wait", "memcpy", "record"] * 3
     recorder.calls.clear()
-    device.to_host(np.zeros(n, np.uint8), buffer.pointer)
+    opened.to_host(np.zeros(n, np.uint8), buffer.pointer)
     order = [call[0] for call in recorder.calls]
     start = ["wait", "memcpy", "record"]
     assert order == [*start, *start, "wait", *start, "wait", "wait"]
 
 
-def test_each_device_has_its_own_staging(device, recorder):
+def test_each_device_has_its_own_staging(opened, recorder):
     for number in (0, 1, 0):
-        buffer = device.allocate(1 << 20, number)
-        with device.using(number):
-            device.to_device(buffer.pointer, numbers(1 << 20))
+        buffer = opened.allocate(1 << 20, number)
+        with opened.using(number):
+            opened.to_device(buffer.pointer, numbers(1 << 20))
     assert recorder.named("event") == [(0,), (0,), (1,), (1,)]
 
 
 @pytest.mark.parametrize("n", [100, 1 << 20])
-def test_pinned_memory_is_copied_at_once_and_waited_for(device, recorder, n):
-    values, back, buffer = numbers(n), np.zeros(n, np.uint8), device.allocate(n, 0)
+def test_pinned_memory_is_copied_at_once_and_waited_for(opened, recorder, n):
+    values, back, buffer = numbers(n), np.zeros(n, np.uint8), opened.allocate(n, 0)
     recorder.pinned |= {values.ctypes.data, back.ctypes.data}
-    device.to_device(buffer.pointer, values)
+    opened.to_device(buffer.pointer, values)
     assert [call[0] for call in recorder.calls] == ["alloc", "memcpy", "synchronize"]
-    device.to_host(back, buffer.pointer)
+    opened.to_host(back, buffer.pointer)
     np.testing.assert_array_equal(back, values)
-    assert device.counters.synchronisations == 2
+    assert opened.counters.synchronisations == 2
     assert recorder.named("pinned") == []
 
 
-def test_copies_on_the_device(device, recorder):
+def test_copies_on_the_device(opened, recorder):
     with Stream(recorder, 9):
-        x, y = device.allocate(100, 0), device.allocate(100, 1)
-        device.on_device(y.pointer, x.pointer, 100)
-        device.on_device(y.pointer, x.pointer, 0)
+        x, y = opened.allocate(100, 0), opened.allocate(100, 1)
+        opened.on_device(y.pointer, x.pointer, 100)
+        opened.on_device(y.pointer, x.pointer, 0)
     assert recorder.named("memcpy") == [(y.pointer, x.pointer, 100, 4, 9)]
-    assert device.counters.synchronisations == 0
+    assert opened.counters.synchronisations == 0
     with pytest.raises(ValueError, match=r"on_device of 60 bytes from 0x\w+ to 0x\w+: they over"):
-        device.on_device(x.pointer + 50, x.pointer, 60)
+        opened.on_device(x.pointer + 50, x.pointer, 60)
 
 
-def test_copies_need_contiguous_bytes(device):
+def test_copies_need_contiguous_bytes(opened):
     values = np.zeros(20, np.uint8)[::2]
     with pytest.raises(ValueError, match="contiguous"):
-        device.to_device(0, values)
+        opened.to_device(0, values)
     with pytest.raises(ValueError, match="contiguous"):
-        device.to_host(values, 0)
+        opened.to_host(values, 0)
 
 
-def test_nothing_is_copied_of_nothing(device, recorder):
-    device.to_device(0, np.zeros(0, np.uint8))
-    device.to_host(np.zeros(0, np.uint8), 0)
+def test_nothing_is_copied_of_nothing(opened, recorder):
+    opened.to_device(0, np.zeros(0, np.uint8))
+    opened.to_host(np.zeros(0, np.uint8), 0)
     assert recorder.calls == []
 
 
 @pytest.mark.usefixtures("either_launch")
 def test_a_launch(recorder):
-    device = open_driver()
-    launch = device.launcher(right("increment"))
+    opened = open_driver()
+    launch = opened.launcher(right("increment"))
     assert recorder.calls == [("compile", "increment", 90), ("load", "/cache/increment.cubin", 0)]
     recorder.calls.clear()
     launch(5, words(1, 2, 3))
@@ -226,17 +226,17 @@ def test_a_launch(recorder):
         ("launch", 1000, (5, 1, 1), block, 0, words(1, 2, 3)),
         ("launch", 1000, (2, 3, 4), block, 7, words(4, 5, 6)),
     ]
-    assert (device.counters.launches, device.counters.synchronisations) == (2, 0)
-    assert device.counters.allocations == 0
+    assert (opened.counters.launches, opened.counters.synchronisations) == (2, 0)
+    assert opened.counters.allocations == 0
 
 
 @pytest.mark.usefixtures("either_launch")
 def test_a_kernel_is_loaded_once_on_each_device(recorder):
-    device = open_driver()
-    launch = device.launcher(right("increment"))
-    assert device.launcher(right("increment")) is launch
+    opened = open_driver()
+    launch = opened.launcher(right("increment"))
+    assert opened.launcher(right("increment")) is launch
     for number in (0, 1, 1, 0):
-        with device.using(number):
+        with opened.using(number):
             launch(1, words(1, 2, 3))
     assert [device for _, device in recorder.named("load")] == [0, 1]
     assert [address for address, *_ in recorder.named("launch")] == [1000, 1001, 1001, 1000]
@@ -265,41 +265,41 @@ def test_threads_have_parameters_of_their_own(recorder):
         assert first == last
 
 
-def test_the_most_parameters(device, recorder):
+def test_the_most_parameters(opened, recorder):
     recorder.parameter_bytes = 4096
-    launch = device.launcher(right("increment"))
+    launch = opened.launcher(right("increment"))
     launch(1, bytearray(numbers(4096)))
     assert recorder.calls[-1][-1] == numbers(4096).tobytes()
     with pytest.raises(ValueError, match="memoryview"):
         launch(1, bytearray(4097))
 
 
-def test_a_thread_in_which_cuda_was_not_used_yet(device, recorder):
-    launch = device.launcher(right("increment"))
+def test_a_thread_in_which_cuda_was_not_used_yet(opened, recorder):
+    launch = opened.launcher(right("increment"))
     recorder.driver_errors = [201]
     launch(1, words(1, 2, 3))
     assert [call[0] for call in recorder.calls[2:]] == ["setDevice", "launch"]
-    assert device.counters.launches == 1
+    assert opened.counters.launches == 1
 
 
-def test_an_error_of_a_launch(device, recorder):
-    launch = device.launcher(right("increment"))
+def test_an_error_of_a_launch(opened, recorder):
+    launch = opened.launcher(right("increment"))
     recorder.driver_errors = [700]
     with pytest.raises(RuntimeError, match="CUDA error 700"):
         launch(1, words(1, 2, 3))
-    assert device.counters.launches == 0
+    assert opened.counters.launches == 0
 
 
-def test_an_unknown_kernel(device):
+def test_an_unknown_kernel(opened):
     with pytest.raises(ValueError, match=r"^cuda: right.cu has no kernel missing$"):
-        device.launcher(right("missing"))
+        opened.launcher(right("missing"))
 
 
-def test_synchronize(device, recorder):
+def test_synchronize(opened, recorder):
     with Stream(recorder, 7):
-        device.synchronize()
+        opened.synchronize()
     assert recorder.calls == [("synchronize", 7)]
-    assert device.counters.synchronisations == 1
+    assert opened.counters.synchronisations == 1
 
 
 # ---- Without a GPU

@@ -535,10 +535,10 @@ def test_strides_beyond_every_memory_are_refused(strides):
 
 @pytest.mark.parametrize("take", [tl.from_dlpack, tl.asarray])
 @pytest.mark.parametrize(
-    ("device", "text"), [((2, 1), "CUDA, number 1"), ((99, 0), "DLPack type 99")]
+    ("place", "text"), [((2, 1), "CUDA, number 1"), ((99, 0), "DLPack type 99")]
 )
-def test_memory_of_another_device_is_refused_with_the_remedy(take, device, text):
-    exporter = Exporter(VALUES, device=device)
+def test_memory_of_another_device_is_refused_with_the_remedy(take, place, text):
+    exporter = Exporter(VALUES, device=place)
     with pytest.raises(BufferError, match=rf'{text}.*use from_dlpack\(x, device="cpu"\)'):
         take(exporter)
     assert exporter.asked == {}

@@ -11,9 +11,12 @@ import array_api_strict
 import numpy as np
 import pytest
 import special_cases_page
+from tensors import asarray, host, over, shared
 
 import tensorlayout as tl
 from tensorlayout.layout import Layout, PaddingValue
+
+pytestmark = pytest.mark.usefixtures("device")
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -36,6 +39,7 @@ def blocks_of(page: Path) -> list[Block]:
     ]
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_python_blocks(page):
     """The blocks of a page run one after the other; what they print is compared."""
@@ -54,12 +58,14 @@ def test_python_blocks(page):
     assert runner.failures == 0, "".join(said)
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_languages(page):
     """python is run here, sh by the README's own test of its commands, text is read by tests."""
     assert {block.language for block in blocks_of(page)} <= {"python", "sh", "text"}
 
 
+@pytest.mark.cpu
 def test_text_blocks_are_the_ones_that_tests_read():
     texts = {page.name: [b for b in blocks_of(page) if b.language == "text"] for page in PAGES}
     assert {name: len(found) for name, found in texts.items() if found} == {
@@ -68,6 +74,7 @@ def test_text_blocks_are_the_ones_that_tests_read():
     }
 
 
+@pytest.mark.cpu
 def test_the_readme_has_two_commands():
     commands = [b.code for b in blocks_of(ROOT / "README.md") if b.language == "sh"]
     assert [len(command.splitlines()) for command in commands] == [1, 1]
@@ -75,11 +82,13 @@ def test_the_readme_has_two_commands():
     assert "-m pytest" in commands[1]
 
 
+@pytest.mark.cpu
 def test_nothing_of_the_standard_is_missing():
     names = {name for name in array_api_strict.__all__ if "array_api_strict" not in name.lower()}
     assert {n for n in names if not hasattr(tl, n) and "flags" not in n.lower()} == set()
 
 
+@pytest.mark.cpu
 def test_the_readme_is_short():
     assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 150
 
@@ -90,6 +99,7 @@ def anchors_of(page: Path) -> set[str]:
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_links_inside_the_repository(page):
     for target in re.findall(r"\]\(([^)\s]+)\)", FENCE.sub("", page.read_text("utf-8"))):
@@ -101,6 +111,7 @@ def test_links_inside_the_repository(page):
         assert not anchor or anchor in anchors_of(linked), target
 
 
+@pytest.mark.cpu
 def test_every_page_is_in_the_readme_and_on_the_site():
     names = {page.name for page in (ROOT / "docs").glob("*.md")}
     site = (ROOT / "mkdocs.yml").read_text("utf-8")
@@ -109,6 +120,7 @@ def test_every_page_is_in_the_readme_and_on_the_site():
     assert set(re.findall(r"\]\(docs/([\w-]+\.md)\)", readme)) == names - {"index.md"}
 
 
+@pytest.mark.cpu
 @pytest.mark.skipif(
     np.lib.NumpyVersion(np.__version__) < "2.3.0",
     reason="optional: where two answers are allowed, older NumPys give the other",
@@ -141,6 +153,7 @@ def missing_in(library: object, names: set[str]) -> set[str]:
     return {name for name in names if not has(name)}
 
 
+@pytest.mark.cpu
 def test_names_of_the_tables_exist():
     assert {"permute_dims", "linalg.vector_norm"} < names_of("tl", -1)
     assert {"T", "layout.is_packed"} < names_of("x", -1)
@@ -150,6 +163,7 @@ def test_names_of_the_tables_exist():
     assert missing_in(np.zeros((2, 2)), names_of("a", -3)) == set()
 
 
+@pytest.mark.cpu
 def test_numpy_is_as_the_page_says():
     def dtype_of(one: object, other: object) -> object:
         return np.add(one, other).dtype
@@ -171,6 +185,7 @@ def test_numpy_is_as_the_page_says():
     assert np.zeros((2, 3, 4)).T.shape == (4, 3, 2)
 
 
+@pytest.mark.cpu
 def test_pytorch_is_as_the_page_says():
     torch = pytest.importorskip("torch")
     assert missing_in(torch, names_of("torch", -2)) == set()
@@ -204,6 +219,7 @@ def rows_of(heading: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize("row", rows_of("Text form"), ids=lambda r: r[0])
 def test_text_forms(row):
     text = row[0].strip("`")
@@ -369,7 +385,7 @@ def matrix_in(text: str, dtype: object = tl.int64) -> tl.Tensor:
     """A matrix in a layout; those that share slots hold fewer numbers."""
     layout = Layout.parse(text)
     numbers = np.arange(1, layout.required_size + 1).astype(dtype)
-    x = tl.from_storage(numbers, layout, dtype=dtype, fill_padding=layout.is_padded)
+    x = over(numbers, layout, fill_padding=layout.is_padded)
     assert x.layout == layout
     return x
 
@@ -381,7 +397,7 @@ def holds(
         for part in result:
             holds(part, x, memory, layout)
         return
-    assert np.shares_memory(np.asarray(result), np.asarray(x)) == (memory == "view")
+    assert shared(result, x) == (memory == "view")
     word = layout.split(",")[0]
     if word == "form":
         assert result.layout == x.layout.form
@@ -402,6 +418,7 @@ def each(result: object) -> tuple[object, ...]:
     return result if isinstance(result, tuple) else (result,)
 
 
+@pytest.mark.cpu
 def test_every_public_function_is_in_the_table():
     named = {name for name, _, _ in TABLE}
     assert len(named) == len(TABLE), "a function has two rows"
@@ -424,11 +441,11 @@ def test_what_a_function_gives(row):
         x = matrix_in(text)
         result = CALLS[name](x)
         holds(result, x, memory, layout)
-        plain = tl.asarray(np.array(np.asarray(x)))
+        plain = asarray(np.array(host(x)))
         if name != "empty_like" and name != "empty":
             expected = CALLS[name](plain)
             for got, wanted in zip(each(result), each(expected), strict=True):
-                np.testing.assert_array_equal(np.asarray(got), np.asarray(wanted))
+                np.testing.assert_array_equal(host(got), host(wanted))
 
 
 def chapter_of(name: str) -> list[str]:
@@ -474,10 +491,10 @@ def test_what_a_reduction_gives(chapter, name):
 def test_parts_both_ways():
     z, x = matrix(tl.complex128), matrix()
     for part, which in (tl.real(z), 0), (tl.imag(z), 1):
-        assert np.shares_memory(np.asarray(part), np.asarray(z))
+        assert shared(part, z)
         assert str(part.layout) == "(2,3):(2,6)" + "+1" * which
-    assert np.shares_memory(np.asarray(tl.real(x)), np.asarray(x))
-    assert not np.shares_memory(np.asarray(tl.imag(x)), np.asarray(x))
+    assert shared(tl.real(x), x)
+    assert not shared(tl.imag(x), x)
     assert tl.real(x).layout == tl.imag(x).layout == MATRIX
 
 
@@ -487,9 +504,9 @@ def test_stack_makes_the_new_dimension_the_slowest():
 
 def test_reshape_both_ways():
     packed = tl.reshape(tl.arange(6), (2, 3))
-    assert np.shares_memory(np.asarray(tl.reshape(packed, (3, 2))), np.asarray(packed))
+    assert shared(tl.reshape(packed, (3, 2)), packed)
     copied = tl.reshape(packed.T, (6,))
-    assert not np.shares_memory(np.asarray(copied), np.asarray(packed))
+    assert not shared(copied, packed)
     assert copied.layout.is_row_major
     with pytest.raises(ValueError, match="copy=False"):
         tl.reshape(packed.T, (6,), copy=False)
@@ -497,16 +514,17 @@ def test_reshape_both_ways():
 
 def test_diag_both_ways():
     x = matrix()
-    assert np.shares_memory(np.asarray(tl.diag(x)), np.asarray(x))
+    assert shared(tl.diag(x), x)
     square = tl.diag(x[0, :])
-    assert not np.shares_memory(np.asarray(square), np.asarray(x))
+    assert not shared(square, x)
     assert square.layout.is_row_major
 
 
+@pytest.mark.cpu
 def test_asarray_both_ways():
     array = np.zeros((2, 3), order="F")
-    shared = tl.asarray(array)
-    assert np.shares_memory(np.asarray(shared), array)
+    shared = asarray(array)
+    assert np.shares_memory(host(shared), array)
     assert shared.layout.is_column_major
     assert tl.asarray([[1, 2], [3, 4]]).layout.is_row_major
     assert tl.asarray([[1, 2], [3, 4]], layout=(0, 1)).layout.is_column_major
@@ -514,10 +532,11 @@ def test_asarray_both_ways():
         tl.asarray([[1, 2], [3, 4]], copy=False)
 
 
+@pytest.mark.cpu
 def test_memory_of_others_is_shared():
     array = np.zeros((2, 3), order="F")
     exchanged = tl.from_dlpack(array)
-    assert np.shares_memory(np.asarray(exchanged), array)
+    assert np.shares_memory(host(exchanged), array)
     assert exchanged.layout.is_column_major
     buffer = bytearray(32)
     laid = tl.from_storage(buffer, "(2,3):(5,1)", dtype=tl.float32)
@@ -528,9 +547,9 @@ def test_memory_of_others_is_shared():
 
 def test_to_layout_both_ways():
     x = tl.reshape(tl.arange(6), (2, 3))
-    assert np.shares_memory(np.asarray(tl.to_layout(x, (1, 0))), np.asarray(x))
+    assert shared(tl.to_layout(x, (1, 0)), x)
     column = tl.to_layout(x, (0, 1))
-    assert not np.shares_memory(np.asarray(column), np.asarray(x))
+    assert not shared(column, x)
     assert column.layout.is_column_major
     with pytest.raises(ValueError, match="copy=False"):
         tl.to_layout(x, (0, 1), copy=False)
@@ -541,6 +560,7 @@ def test_quantiles_lead():
     assert found.layout == tl.Layout.packed((3, 2, 4), (1, 2, 0))
 
 
+@pytest.mark.cpu
 def test_ufuncs_of_numpy():
     assert np.sin(matrix(tl.float64)).layout == MATRIX
     assert np.cbrt(matrix(tl.float64)).layout == tl.Layout.packed((2, 3), (0, 1))

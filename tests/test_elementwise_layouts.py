@@ -4,11 +4,24 @@ import operator
 
 import numpy as np
 import pytest
-from tensors import BFLOAT16, DTYPES, as_dtype, padding_of, same, slots, tensor_in
-from test_elementwise import ONE, TABLE, TWO, VIEWS
+from tensors import (
+    BFLOAT16,
+    DTYPES,
+    as_dtype,
+    host,
+    over,
+    padding_of,
+    same,
+    slots,
+    slots_of,
+    tensor_in,
+)
+from test_elementwise import CASES, ONE, TWO, VIEWS
 
 import tensorlayout as tl
 from tensorlayout.cpu.memory import storage_of
+
+pytestmark = pytest.mark.usefixtures("device")
 
 V = tl.PaddingValue
 
@@ -135,7 +148,7 @@ def test_the_condition_of_where_votes_last(condition, first, second, result):
     c, x, y = tensor(condition, "bool"), tensor(first), tensor(second or first)
     chosen = tl.where(c, x, y)
     assert str(chosen.layout) == result
-    same(chosen, np.where(np.asarray(c), np.asarray(x), np.asarray(y)))
+    same(chosen, np.where(host(c), host(x), host(y)))
     if first == second == "():()":
         assert str(tl.where(c, 1.0, 2.0).layout) == result
 
@@ -163,7 +176,8 @@ def test_results_start_at_slot_0_of_storage_of_their_own():
     x = tensor("(2,3):(3,1)+100")
     y = tl.exp(x)
     assert y.layout.offset == 0
-    assert storage_of(y).size == 24
+    storage = storage_of(y) if y.device == "cpu" else y._home.storage
+    assert storage.nbytes == 24
 
 
 # --- padding -----------------------------------------------------------------------------------
@@ -234,50 +248,52 @@ def operands(name, layout, dtype):
     return [tensor_in(layout, v)[0] for v in values]
 
 
-@pytest.mark.parametrize("name", [name for name in TABLE if name not in VIEWS])
-def test_padding_after_every_function(name):
+@pytest.mark.parametrize(("name", "dtype"), [case for case in CASES if case[0] not in VIEWS])
+def test_padding_after_every_function(name, dtype):
     function = getattr(tl, name)
-    for dtype in DTYPES[TABLE[name][1]]:
-        for layout in padded_layouts(dtype):
-            given = operands(name, layout, dtype)
-            result = function(*given)
-            expected = padding_bytes(result.layout, result.dtype)
-            assert result.layout.padded_shape == layout.padded_shape
-            if expected is not None:
-                message = f"{name} of {dtype} in {layout}"
-                assert padding_of(result).tobytes() == expected, message
-            if name in TWO:
-                row_major = tl.to_layout(given[1], tl.Layout.row_major(layout.shape))
-                same(function(given[0], row_major), np.asarray(result))
+    for layout in padded_layouts(dtype):
+        given = operands(name, layout, dtype)
+        result = function(*given)
+        expected = padding_bytes(result.layout, result.dtype)
+        assert result.layout.padded_shape == layout.padded_shape
+        if expected is not None:
+            message = f"{name} of {dtype} in {layout}"
+            assert padding_of(result).tobytes() == expected, message
+        if name in TWO:
+            row_major = tl.to_layout(given[1], tl.Layout.row_major(layout.shape))
+            same(function(given[0], row_major), host(result))
 
 
 @pytest.mark.parametrize(
-    ("sign", "category"),
+    ("sign", "dtype"),
     [
-        (operator.iadd, "numeric"),
-        (operator.isub, "numeric"),
-        (operator.imul, "numeric"),
-        (operator.itruediv, "floating-point"),
-        (operator.ifloordiv, "real numeric"),
-        (operator.imod, "real numeric"),
-        (operator.ipow, "numeric"),
-        (operator.iand, "integer or boolean"),
-        (operator.ior, "integer or boolean"),
-        (operator.ixor, "integer or boolean"),
-        (operator.ilshift, "integral"),
-        (operator.irshift, "integral"),
+        (sign, dtype)
+        for sign, category in {
+            operator.iadd: "numeric",
+            operator.isub: "numeric",
+            operator.imul: "numeric",
+            operator.itruediv: "floating-point",
+            operator.ifloordiv: "real numeric",
+            operator.imod: "real numeric",
+            operator.ipow: "numeric",
+            operator.iand: "integer or boolean",
+            operator.ior: "integer or boolean",
+            operator.ixor: "integer or boolean",
+            operator.ilshift: "integral",
+            operator.irshift: "integral",
+        }.items()
+        for dtype in DTYPES[category]
     ],
 )
-def test_padding_after_every_operator_in_place(sign, category):
-    for dtype in DTYPES[category]:
-        for layout in padded_layouts(dtype):
-            x, y = operands("add", layout, dtype)
-            before = padding_of(x).tobytes()
-            sign(x, y)
-            sign(x, tl.to_layout(y, tl.Layout.row_major(layout.shape)))
-            sign(x, True if dtype == "bool" else 2)
-            assert padding_of(x).tobytes() == before, f"{sign.__name__} of {dtype} in {layout}"
-            assert x.layout is layout
+def test_padding_after_every_operator_in_place(sign, dtype):
+    for layout in padded_layouts(dtype):
+        x, y = operands("add", layout, dtype)
+        before = padding_of(x).tobytes()
+        sign(x, y)
+        sign(x, tl.to_layout(y, tl.Layout.row_major(layout.shape)))
+        sign(x, True if dtype == "bool" else 2)
+        assert padding_of(x).tobytes() == before, f"{sign.__name__} of {dtype} in {layout}"
+        assert x.layout is layout
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "float32", "bfloat16"])
@@ -311,12 +327,11 @@ def test_padding_is_read_in_the_dtype_of_the_result():
 
 
 def test_gaps_are_not_padding():
-    storage = np.arange(10, dtype=np.int8)
-    x = tl.from_storage(storage, "(2,3):(5,1)", dtype=tl.int8)
+    x = over(np.arange(10, dtype=np.int8), "(2,3):(5,1)")
     x += 100
-    assert storage.tolist() == [100, 101, 102, 3, 4, 105, 106, 107, 8, 9]
-    y = tl.from_storage(storage, "(2,3):(5,1) padded=(2,5) padding=ONE", dtype=tl.int8)
-    y -= 100
-    assert storage.tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
-    same(y + 1, np.array([[1, 2, 3], [6, 7, 8]], np.int8))
-    assert padding_of(y + 1).tolist() == [1, 1, 1, 1]
+    assert slots_of(x).tolist() == [100, 101, 102, 3, 4, 105, 106, 107]
+    y = over(np.arange(10, dtype=np.int8), "(2,3):(5,1) padded=(2,5) padding=ONE")
+    y += 100
+    assert slots_of(y).tolist() == [100, 101, 102, 3, 4, 105, 106, 107, 8, 9]
+    same(y - 100, np.array([[0, 1, 2], [5, 6, 7]], np.int8))
+    assert padding_of(y - 100).tolist() == [1, 1, 1, 1]

@@ -9,11 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from layouts import STRIDED
-from tensors import BFLOAT16, as_dtype, fits, same
+from tensors import BFLOAT16, as_dtype, asarray, fits, host, same
 
 import tensorlayout as tl
 from tensorlayout.cpu import staging
 from tensorlayout.cpu.blocks import BLOCK_BYTES
+
+pytestmark = pytest.mark.usefixtures("device")
 
 ROOT = Path(__file__).parent.parent
 
@@ -56,7 +58,7 @@ def test_every_pair_of_orders(shape, first, second):
         for other in orders(len(shape)):
             a = placed(numbers(shape, first), order)
             b = placed(numbers(shape, second, 1), other)
-            x, y = tl.asarray(a), tl.asarray(b)
+            x, y = asarray(a), asarray(b)
             same(x + y, a + b, f"{order} + {other}")
             same(x < y, a < b, f"{order} < {other}")
             same(x // y, a // b, f"{order} // {other}")
@@ -70,15 +72,15 @@ def test_broadcast_operands_with_gaps(shape):
         a = placed(numbers(shape, "float32"), order)
         for axis in range(len(shape)):
             cut = (*[slice(None)] * axis, slice(0, 1))
-            same(tl.asarray(a) - tl.asarray(a)[(*cut, ...)], a - a[cut], f"{order}, {axis}")
+            same(asarray(a) - asarray(a)[(*cut, ...)], a - a[cut], f"{order}, {axis}")
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "complex128", "uint8"])
 def test_in_place_with_operands_in_another_order(dtype):
     a, b = numbers((512, 300), as_dtype(dtype)), numbers((300, 512), as_dtype(dtype), 1)
     for sign in (operator.iadd, operator.imul):
-        x, expected = tl.asarray(a.copy()), a.copy()
-        sign(x, tl.asarray(b).T)
+        x, expected = asarray(a.copy()), a.copy()
+        sign(x, asarray(b).T)
         sign(expected, b.T)
         same(x, expected)
 
@@ -86,10 +88,10 @@ def test_in_place_with_operands_in_another_order(dtype):
 @pytest.mark.parametrize("shape", [(190, 190), (512, 512)])
 def test_in_place_over_its_own_transpose(shape):
     a = numbers(shape, "float64")
-    x = tl.asarray(a.copy())
+    x = asarray(a.copy())
     x += x.T
     same(x, a + a.T)
-    x = tl.asarray(a.copy())
+    x = asarray(a.copy())
     x.T.__ifloordiv__(x)
     same(x, (a.T // a).T)
 
@@ -104,7 +106,7 @@ def test_memory_is_where_the_layout_says(dtype):
             continue
         x = tl.zeros(layout.shape, dtype=dtype, layout=layout.form)
         for result in (-x, x + x, x * 2, tl.isfinite(x), tl.sqrt(tl.astype(x, tl.float64))):
-            memory = np.asarray(result)
+            memory = host(result)
             for n, stride, step in zip(layout.shape, result.strides, memory.strides, strict=True):
                 assert n <= 1 or 0 in layout.shape or step == stride * result.itemsize, layout
 
@@ -135,11 +137,12 @@ CALLS = {
 }
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_no_operand_is_copied_as_a_whole(call):
-    x = tl.asarray(numbers(LARGE, "float32"))
-    y = tl.asarray(numbers(LARGE[::-1], "float32"))
-    i = tl.asarray(numbers(LARGE, "int8"))
+    x = asarray(numbers(LARGE, "float32"))
+    y = asarray(numbers(LARGE[::-1], "float32"))
+    i = asarray(numbers(LARGE, "int8"))
     bools = x.size if call is CALLS["where"] else 0  # its condition
     result = call(x, y, i).nbytes
     assert peak_of(lambda: call(x, y, i)) < result + bools + staging.SLAB_BYTES + 16 * BLOCK_BYTES
@@ -165,23 +168,23 @@ def test_where_chooses_bits(condition, dtype):
         bits %= 2
     a, b = bits.view(kind)  # NaN of all kinds among the floats
     c = condition(a.size)
-    found = tl.where(tl.asarray(c), tl.asarray(a), tl.asarray(b))
+    found = tl.where(asarray(c), asarray(a), asarray(b))
     word = f"V{kind.itemsize}"
-    assert np.asarray(found).tobytes() == np.where(c, a.view(word), b.view(word)).tobytes()
+    assert host(found).tobytes() == np.where(c, a.view(word), b.view(word)).tobytes()
     matrix = [v.reshape(70, 1000).T for v in (c, a, b)]
-    found = tl.where(*(tl.asarray(v) for v in matrix))
+    found = tl.where(*(asarray(v) for v in matrix))
     assert (
-        np.asarray(found).tobytes()
+        host(found).tobytes()
         == np.where(*(v.view(word) if v is not matrix[0] else v for v in matrix)).tobytes()
     )
 
 
 def test_where_with_scalars():
     c, a = np.arange(70000) % 3 == 0, numbers((70000,), "float32")
-    same(tl.where(tl.asarray(c), tl.asarray(a), 0.5), np.where(c, a, np.float32(0.5)))
-    same(tl.where(tl.asarray(c), -1, tl.asarray(a)), np.where(c, np.float32(-1), a))
+    same(tl.where(asarray(c), asarray(a), 0.5), np.where(c, a, np.float32(0.5)))
+    same(tl.where(asarray(c), -1, asarray(a)), np.where(c, np.float32(-1), a))
     expected = np.where(c, a, 2.5).astype(BFLOAT16)
-    same(tl.where(tl.asarray(c), tl.asarray(a.astype(BFLOAT16)), 2.5), expected)
+    same(tl.where(asarray(c), asarray(a.astype(BFLOAT16)), 2.5), expected)
 
 
 # --- clip --------------------------------------------------------------------------------------
@@ -201,12 +204,13 @@ def test_clip_between_bounds_that_are_not_in_order(dtype):
     x = tl.asarray([1.0, np.nan, 3.0, -np.inf], dtype=dtype)
     same(tl.clip(x, 2, 1), np.array([1, np.nan, 1, 1], as_dtype(dtype)))
     assert tl.all(tl.isnan(tl.clip(x, np.nan, 2)))
-    assert tl.all(tl.isnan(tl.clip(x, tl.asarray(0, dtype=dtype), tl.asarray(np.nan, dtype=dtype))))
+    assert tl.all(tl.isnan(tl.clip(x, tl.asarray(0, dtype=dtype), asarray(np.nan, dtype=dtype))))
 
 
 # --- the benchmark -----------------------------------------------------------------------------
 
 
+@pytest.mark.cpu
 def test_the_benchmark_of_functions_runs(tmp_path):
     pytest.importorskip("tqdm", reason="tqdm is optional")
     page = tmp_path / "functions.md"

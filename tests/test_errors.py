@@ -10,10 +10,12 @@ import re
 
 import numpy as np
 import pytest
+from tensors import read_only, slots_of
 
 import tensorlayout as tl
-from tensorlayout.cpu.memory import storage_of
 from tensorlayout.plan.results import AxisError
+
+pytestmark = pytest.mark.usefixtures("device")
 
 
 class Foreign:
@@ -45,7 +47,7 @@ def space():
         "z": tl.asarray([1 + 2j, 3j, 0]),
         "zi": tl.asarray([0, 1]),
         "far": tl.asarray([0, 9]),
-        "ro": tl.from_storage(bytes(24), "(3,):(1,)", dtype=tl.float64),
+        "ro": read_only(tl.zeros((3,))),
         "w": tl.broadcast_to(v, (2, 3)),
         "big": tl.broadcast_to(tl.asarray(1.0), (2**30, 2**20)),
     }
@@ -69,10 +71,10 @@ def failing(call, **wrong):
     """The error of a call; nothing is changed by it, and no other error is shown with it."""
     names, given = space()
     names |= wrong
-    before = [(storage_of(t).tobytes(), t.layout) for t in given.values()]
+    before = [(slots_of(t).tobytes(), t.layout) for t in given.values()]
     with pytest.raises(Exception) as caught:  # noqa: PT011 - what it is, the caller looks at
         exec(call.replace("@", "wrong") if "wrong" in names else call, names)
-    assert [(storage_of(t).tobytes(), t.layout) for t in given.values()] == before
+    assert [(slots_of(t).tobytes(), t.layout) for t in given.values()] == before
     error = caught.value
     if not call.startswith("from_dlpack"):  # which shows the exporter's error, too
         assert error.__cause__ is None
@@ -89,8 +91,19 @@ def check(call, wrong, kind, message):
     error = failing(call, wrong=wrong)
     assert type(error) is kind, repr(error)
     name = name_of(call).rpartition(".")[2]
-    pattern = re.escape(f"{name}: {message}").replace("…", ".*")
-    assert re.fullmatch(pattern, str(error)), str(error)
+    assert re.fullmatch(pattern_of(f"{name}: {message}"), str(error)), str(error)
+
+
+def pattern_of(words):
+    """The words, written for the CPU, as the default device has them; "…" stands for anything."""
+    device = tl.default_device()
+    if device != "cpu":
+        here = ", ".join(map(str, tl.__array_namespace_info__().devices()))
+        words = words.replace("available (cpu)", f"available ({here})")
+        words = words.replace("device='cpu'", f"device='{device}'")
+        asked = rf"{device}: asked for \1 bytes, and … bytes are free"
+        words = re.sub(r"shape .* needs (\S+) bytes, which cannot be allocated", asked, words)
+    return re.escape(words).replace("…", ".*")
 
 
 # --- what all functions share ------------------------------------------------------------------
@@ -898,9 +911,6 @@ asarray([1, "a"])
 asarray([[1, 2], [3]])
     ValueError: asarray: sequences inside one another must have equal lengths, got a sequence of
     2 beside a sequence of 1
-asarray([v, [1.0, 2.0]])
-    ValueError: asarray: sequences inside one another must have equal lengths, got a sequence of
-    3 beside a sequence of 2
 asarray({})
     TypeError: asarray: a tensor holds numbers, got dict
 asarray(2**70)
@@ -2369,18 +2379,12 @@ v.to_device("gpu")
     ValueError: to_device: device must be one of those available (cpu), got 'gpu'
 v.to_device(5)
     TypeError: to_device: device must be one of those available (cpu), got int
-v.to_device("cpu", stream=1)
-    ValueError: to_device: the cpu has no streams, got stream=1
 v.__array_namespace__(api_version="1999.12")
     ValueError: __array_namespace__: api_version must be one of 2021.12, 2022.12, 2023.12,
     2024.12, 2025.12, got '1999.12'
 v.__array_namespace__(api_version=2025.12)
     ValueError: __array_namespace__: api_version must be one of 2021.12, 2022.12, 2023.12,
     2024.12, 2025.12, got 2025.12
-v.__dlpack__(stream=1)
-    ValueError: __dlpack__: the cpu has no streams, got stream=1
-v.__dlpack__(dl_device=(2, 0))
-    BufferError: __dlpack__: the tensor is on the cpu, (1, 0) in DLPack, not (2, 0)
 v.__dlpack__(dl_device="cpu")
     TypeError: __dlpack__: dl_device must be an integer or a sequence of integers, got 'cpu'
 v.__dlpack__(max_version=1)
@@ -2390,19 +2394,32 @@ v.__dlpack__(max_version=(1,))
 ro.__dlpack__()
     BufferError: __dlpack__: a read-only tensor needs a DLPack of version 1 or later; give
     max_version=(1, 0), or copy() it first
+big.copy()
+    MemoryError: copy: shape (1073741824, 1048576) of float64 needs 9007199254740992 bytes,
+    which cannot be allocated
+"""
+
+# Where NumPy shares the memory, and where there are no streams.
+OF_THE_CPU = """
+v.to_device("cpu", stream=1)
+    ValueError: to_device: the cpu has no streams, got stream=1
+v.__dlpack__(stream=1)
+    ValueError: __dlpack__: the cpu has no streams, got stream=1
+v.__dlpack__(dl_device=(2, 0))
+    BufferError: __dlpack__: the tensor is on the cpu, (1, 0) in DLPack, not (2, 0)
 v.__array__("x")
     TypeError: __array__: dtype must be one of NumPy's, got 'x'
 v.__array__(int, copy=False)
     ValueError: __array__: float64 cannot be seen as <class 'int'> without a copy
-big.copy()
-    MemoryError: copy: shape (1073741824, 1048576) of float64 needs 9007199254740992 bytes,
-    which cannot be allocated
 np.asarray(z, dtype=float)
     TypeError: __array__: complex128 cannot become float64; take real() or abs() first
 np.asarray(z, dtype=int)
     TypeError: __array__: complex128 cannot become int64; take real() or abs() first
 v.__array__(float, copy=2)
     TypeError: __array__: copy must be True, False or None, got 2
+asarray([v, [1.0, 2.0]])
+    ValueError: asarray: sequences inside one another must have equal lengths, got a sequence of
+    3 beside a sequence of 2
 """
 
 
@@ -2434,13 +2451,22 @@ REFUSED = list(
 
 @pytest.mark.parametrize(("call", "words"), REFUSED, ids=[call for call, _ in REFUSED])
 def test_refused(call, words):
+    check_words(call, words)
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize(("call", "words"), [*sessions(OF_THE_CPU)])
+def test_refused_on_the_cpu(call, words):
+    check_words(call, words)
+
+
+def check_words(call, words):
     error = failing(call)
-    pattern = re.escape(words).replace("…", ".*")
-    assert re.fullmatch(pattern, f"{type(error).__name__}: {error}"), repr(error)
+    assert re.fullmatch(pattern_of(words), f"{type(error).__name__}: {error}"), repr(error)
 
 
 def test_every_public_function_is_tried():
-    calls = [*TENSORS, *AXES, *(call for call, _ in REFUSED)]
+    calls = [*TENSORS, *AXES, *(call for call, _ in [*REFUSED, *sessions(OF_THE_CPU)])]
     tried = set(map(name_of, calls))
     functions = {name for name in tl.__all__ if inspect.isfunction(getattr(tl, name))}
     functions |= {f"linalg.{name}" for name in tl.linalg.__all__}

@@ -7,11 +7,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from layouts import STRIDED
-from tensors import DTYPES, as_dtype, fits, padding_of, same, slots, tensor_in
+from tensors import DTYPES, as_dtype, asarray, fits, host, padding_of, same, slots, tensor_in
 
 import tensorlayout as tl
 from tensorlayout.cpu import gathering, masking
 from tensorlayout.plan import cache_clear
+
+pytestmark = pytest.mark.usefixtures("device")
 
 INT32 = np.dtype("int32")
 LAYOUTS = [layout for layout in STRIDED if fits(layout, INT32)]
@@ -90,13 +92,13 @@ def keys(draw, shape):
 
 
 def ours(key):
-    return tuple(tl.asarray(item) if isinstance(item, np.ndarray) else item for item in key)
+    return tuple(asarray(item) if isinstance(item, np.ndarray) else item for item in key)
 
 
 def numpys(array, key):
     """What NumPy selects; None where it refuses the key."""
     try:
-        return np.asarray(array[key])
+        return host(array[key])
     except IndexError:
         return None
 
@@ -132,7 +134,7 @@ def test_writes_go_where_numpys_go(ways, data):
     value = np.arange(1000, 1000 + int(np.prod(shape)), dtype=np.int64).reshape(shape)
     padding = np.array(padding_of(x)) if layout.is_padded else None
     array[key] = value
-    x[ours(key)] = tl.asarray(value)
+    x[ours(key)] = asarray(value)
     same(x, array, f"{layout} {key}")
     assert x.layout == layout
     if padding is not None:
@@ -147,16 +149,16 @@ def test_every_dtype(ways, dtype):
             continue
         x, array = pair(layout, dtype)
         positions = np.array([layout.shape[0] - 1, 0, -1])
-        same(x[tl.asarray(positions)], array[positions], str(layout))
+        same(x[asarray(positions)], array[positions], str(layout))
         mask = np.arange(layout.size).reshape(layout.shape) % 3 != 0
-        same(x[tl.asarray(mask)], array[mask], str(layout))
+        same(x[asarray(mask)], array[mask], str(layout))
         if not layout.is_overlapping:
             value = slots(dtype, 3)[:, None][(...,) + (None,) * (layout.ndim - 2)]
             value = value if layout.ndim > 1 else value[:, 0]
             array[positions] = value
-            x[tl.asarray(positions)] = tl.asarray(value)
+            x[asarray(positions)] = asarray(value)
             array[mask] = value.reshape(-1)[0]
-            x[tl.asarray(mask)] = tl.asarray(value.reshape(-1)[0])
+            x[asarray(mask)] = asarray(value.reshape(-1)[0])
             same(x, array, str(layout))
 
 
@@ -184,7 +186,7 @@ def test_take(ways):
             n = layout.shape[axis]
             for positions in ([0, n - 1, -1, 0], [[0], [-n]]) if n else ([],):
                 positions = np.array(positions, np.int64)
-                found = tl.take(x, tl.asarray(positions), axis=axis)
+                found = tl.take(x, asarray(positions), axis=axis)
                 same(found, np.take(array, positions, axis=axis), f"{layout} {axis}")
                 assert found.layout.is_packed
                 if positions.ndim == 1:
@@ -201,7 +203,7 @@ def test_take_along_axis(ways):
             positions = np.random.default_rng(0).integers(-n, max(n, 1), shape)
             expected = np.take_along_axis(array, positions, axis)
             for order in itertools.islice(itertools.permutations(range(layout.ndim)), 3):
-                asked = tl.asarray(positions, layout=order, copy=True)
+                asked = asarray(positions, layout=order, copy=True)
                 found = tl.take_along_axis(x, asked, axis=axis)
                 same(found, expected, f"{layout} {axis} {order}")
                 assert found.layout.is_packed
@@ -210,7 +212,7 @@ def test_take_along_axis(ways):
 
 def test_take_along_axis_broadcasts_both():
     x, positions = np.arange(12).reshape(3, 1, 4), np.array([[[3, 0], [1, 2]]])
-    found = tl.take_along_axis(tl.asarray(x), tl.asarray(positions))
+    found = tl.take_along_axis(asarray(x), asarray(positions))
     same(found, np.take_along_axis(np.tile(x, (1, 2, 1)), np.tile(positions, (3, 1, 1)), 2))
 
 
@@ -219,7 +221,7 @@ def test_repeat_and_tile():
         x, array = pair(layout)
         for axis in range(-layout.ndim, layout.ndim):
             for times in (0, 1, 3, np.arange(layout.shape[axis]) % 3):
-                given = tl.asarray(times) if isinstance(times, np.ndarray) else times
+                given = asarray(times) if isinstance(times, np.ndarray) else times
                 found = tl.repeat(x, given, axis=axis)
                 same(found, np.repeat(array, times, axis=axis), f"{layout} {axis} {times}")
                 assert found.layout.is_packed
@@ -291,7 +293,7 @@ def test_of_equal_positions_the_last_one_wins(ways):
             x, array = pair(layout)
             n = 50
             value = np.arange(n).reshape((n,) + (1,) * (layout.ndim - 1))
-            x[tl.asarray(np.arange(n) % layout.shape[0])] = tl.asarray(value)
+            x[asarray(np.arange(n) % layout.shape[0])] = asarray(value)
             for i in range(min(layout.shape[0], n)):
                 array[i] = max(k for k in range(n) if k % layout.shape[0] == i)
             same(x, array, str(layout))

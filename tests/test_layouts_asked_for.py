@@ -6,20 +6,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tensors import asarray, host, same, shared, slots_of
 
 import tensorlayout as tl
-from tensorlayout.cpu.memory import storage_of
+
+pytestmark = pytest.mark.usefixtures("device")
 
 ARRAY = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
 
-def same(x, expected):
-    np.testing.assert_array_equal(np.asarray(x), expected, strict=True)
-
-
 def stored(x):
     """The storage of a tensor, slot by slot."""
-    return storage_of(x).view(x.dtype).tolist()
+    return slots_of(x).tolist()
 
 
 @pytest.mark.parametrize(
@@ -39,13 +37,13 @@ def stored(x):
     ids=str,
 )
 def test_to_layout_there_and_back(spec):
-    x = tl.asarray(ARRAY)
+    x = asarray(ARRAY)
     y = tl.to_layout(x, spec)
     same(y, ARRAY)
     z = tl.to_layout(y, (2, 1, 0))
     same(z, ARRAY)
     assert z.layout.is_row_major
-    same(tl.asarray(ARRAY.tolist(), dtype=tl.float32, layout=spec), ARRAY)
+    same(asarray(ARRAY.tolist(), dtype=tl.float32, layout=spec), ARRAY)
     same(tl.full((2, 3, 4), 7, dtype=tl.int8, layout=spec), np.full((2, 3, 4), 7, np.int8))
 
 
@@ -102,11 +100,11 @@ def test_padding_that_the_dtype_cannot_hold_is_refused(value, dtype):
 
 
 def test_copy_only_where_asked_or_needed():
-    x = tl.asarray(ARRAY)
+    x = asarray(ARRAY)
     assert tl.to_layout(x, "CHW") is x
     assert tl.to_layout(x, "CHW", copy=False) is x
     y = tl.to_layout(x, "CHW", copy=True)
-    assert not np.shares_memory(np.asarray(y), np.asarray(x))
+    assert not shared(y, x)
     with pytest.raises(ValueError, match=r"to_layout: .* and copy=False"):
         tl.to_layout(x, "HWC", copy=False)
 
@@ -133,20 +131,22 @@ def test_the_same_placement_in_another_order_is_a_view():
 )
 def test_layouts_that_cannot_be_had(spec, error, message):
     with pytest.raises(error, match=message):
-        tl.to_layout(tl.asarray(ARRAY), spec)
+        tl.to_layout(asarray(ARRAY), spec)
     with pytest.raises(error, match=message):
         tl.zeros((2, 3, 4), layout=spec)
 
 
+@pytest.mark.cpu
 def test_a_tensor_over_storage_shares_it():
     storage = bytearray(b"ABCxxDEFxx")
     x = tl.from_storage(storage, "(2,3):(5,1)", dtype=tl.uint8)
-    assert bytes(np.asarray(x).ravel()) == b"ABCDEF"
+    assert bytes(host(x).ravel()) == b"ABCDEF"
     x[1, 1] = ord("!")
     assert storage == b"ABCxxD!Fxx"
     assert str(tl.from_storage(storage, "(2,2):(-5,1)+6", dtype=tl.int8).layout) == "(2,2):(-5,1)+6"
 
 
+@pytest.mark.cpu
 def test_padding_of_existing_memory_is_left_alone_unless_asked():
     layout = "(2,3):(5,1) padded=(2,5) padding=ZERO"
     storage = bytearray(b"ABCxxDEFxx")
@@ -156,6 +156,7 @@ def test_padding_of_existing_memory_is_left_alone_unless_asked():
     assert storage == b"ABC\0\0DEF\0\0"
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize(
     ("storage", "layout", "dtype", "message"),
     [
@@ -171,6 +172,7 @@ def test_storage_that_does_not_hold_the_layout(storage, layout, dtype, message):
         tl.from_storage(storage, layout, dtype=dtype)
 
 
+@pytest.mark.cpu
 def test_storage_that_is_read_only_makes_read_only_tensors():
     x = tl.from_storage(b"abc", "(3,):(1,)", dtype=tl.uint8)
     assert x.readonly
@@ -184,7 +186,8 @@ def test_storage_that_is_read_only_makes_read_only_tensors():
 @given(data=st.data())
 def test_chains_of_views_hold_what_numpy_holds(data):
     array = np.arange(120).reshape(2, 3, 4, 5)
-    x = tl.asarray(array, layout=tuple(data.draw(st.permutations(range(4)))))
+    x = asarray(array, layout=tuple(data.draw(st.permutations(range(4)))))
+    storage = stored(x)
     for _ in range(data.draw(st.integers(1, 6))):
         step = data.draw(st.sampled_from(["permute", "flip", "slice", "expand", "squeeze"]))
         if step == "permute":
@@ -203,6 +206,5 @@ def test_chains_of_views_hold_what_numpy_holds(data):
             axis = array.shape.index(1)
             x, array = tl.squeeze(x, axis=axis), array.squeeze(axis)
         same(x, array)
-    storage = np.array(stored(x))
     for index in np.ndindex(array.shape):
         assert storage[x.layout.offset_of(index)] == array[index]

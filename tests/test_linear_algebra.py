@@ -5,17 +5,32 @@ import itertools
 import numpy as np
 import pytest
 from layouts import STRIDED
-from tensors import BFLOAT16, DTYPES, as_dtype, close, fits, kind, same, slots, tensor_in
+from tensors import (
+    BFLOAT16,
+    DTYPES,
+    as_dtype,
+    asarray,
+    close,
+    fits,
+    host,
+    kind,
+    same,
+    shared,
+    slots,
+    tensor_in,
+)
 
 import tensorlayout as tl
 from tensorlayout.functions import linear_algebra
+
+pytestmark = pytest.mark.usefixtures("device")
 
 
 def product(a, b):
     """NumPy's, of 16-bit floats in float64, rounded."""
     if a.dtype.itemsize == 2 and kind(a.dtype) == "f":
-        return np.asarray(np.matmul(a.astype(np.float64), b.astype(np.float64))).astype(a.dtype)
-    return np.asarray(np.matmul(a, b))
+        return host(np.matmul(a.astype(np.float64), b.astype(np.float64))).astype(a.dtype)
+    return host(np.matmul(a, b))
 
 
 SHAPES = [
@@ -46,7 +61,7 @@ def test_matmul(first, second, dtype):
         else np.resize(np.array([1, -2, 0.5, 3, -0.25, 0.125], as_dtype(dtype)), shape)
         for seed, shape in enumerate((first, second))
     )
-    x, y = tl.asarray(a), tl.asarray(b)
+    x, y = asarray(a), asarray(b)
     close(tl.matmul(x, y), product(a, b))
     close(x @ y, product(a, b))
     assert (x @ y).layout.is_row_major
@@ -149,7 +164,7 @@ def test_matrix_transpose_is_a_view():
         view = tl.matrix_transpose(x)
         same(view, np.matrix_transpose(array))
         same(x.mT, np.matrix_transpose(array))
-        assert view.size == 0 or np.shares_memory(np.asarray(view), np.asarray(x))
+        assert view.size == 0 or shared(view, x)
         swapped = (*range(layout.ndim - 2), layout.ndim - 1, layout.ndim - 2)
         assert view.layout is layout.permute(swapped)
 
@@ -166,8 +181,8 @@ def test_matrix_transpose_needs_a_matrix():
 def test_large_products_in_every_order(orders):
     rng = np.random.default_rng(3)
     a, b = rng.random((70, 130), np.float32), rng.random((130, 50), np.float32)
-    x, y = (tl.asarray(c, layout=order) for c, order in zip((a, b), orders, strict=True))
-    np.testing.assert_allclose(np.asarray(x @ y), a.astype(np.float64) @ b, 1e-5)
+    x, y = (asarray(c, layout=order) for c, order in zip((a, b), orders, strict=True))
+    np.testing.assert_allclose(host(x @ y), a.astype(np.float64) @ b, 1e-5)
 
 
 def test_matmul_in_place_must_fit():
@@ -179,7 +194,7 @@ def test_matmul_in_place_must_fit():
     layout = (x := tl.to_layout(x, "WH")).layout
     x @= tl.ones((3, 3), dtype=tl.int32)
     assert x.layout is layout
-    np.testing.assert_array_equal(np.asarray(x), np.full((2, 3), 3, np.int32), strict=True)
+    np.testing.assert_array_equal(host(x), np.full((2, 3), 3, np.int32), strict=True)
 
 
 # --- the chapter -------------------------------------------------------------------------------
@@ -201,13 +216,13 @@ def wrapped(a):
 def few_units(found, expected, dtype):
     """As NumPy finds it, but for rounding of the largest; row-major."""
     assert found.layout == tl.Layout.row_major(expected.shape)
-    assert np.asarray(found).flags.c_contiguous
+    assert host(found).flags.c_contiguous
     assert found.dtype == as_dtype(dtype)
     if kind(as_dtype(dtype)) in "iu":
-        same(found, np.asarray(expected))
+        same(found, host(expected))
         return
     tolerance = 8 * float(tl.finfo(dtype).eps) * max(1.0, float(np.abs(expected).max(initial=0)))
-    np.testing.assert_allclose(wrapped(np.asarray(found)), expected, 0, tolerance)
+    np.testing.assert_allclose(wrapped(host(found)), expected, 0, tolerance)
 
 
 # --- products that are large enough for another way --------------------------------------------
@@ -227,8 +242,8 @@ def test_large_products_of_integers(dtype):
     ]:
         a = rng.integers(limits.min, limits.max, first, dtype=dtype, endpoint=True)
         b = rng.integers(limits.min, limits.max, second, dtype=dtype, endpoint=True)
-        expected = np.asarray(np.matmul(a, b))
-        x, y = tl.asarray(a), tl.asarray(b)
+        expected = host(np.matmul(a, b))
+        x, y = asarray(a), asarray(b)
         same(x @ y, expected)
         same(
             tl.to_layout(x, tuple(range(x.ndim))) @ tl.to_layout(y, tuple(range(y.ndim))), expected
@@ -242,7 +257,7 @@ def test_large_products_of_views(dtype):
     """Gaps, flips, repeats and padding, of batches too."""
     rng = np.random.default_rng(1)
     a = (rng.integers(-4, 5, (2, 64, 128)) / 2).astype(dtype)
-    x = tl.asarray(a)
+    x = asarray(a)
     padded = tl.Layout.padded((64, 64), (64, 70), (0, 1), tl.PaddingValue.ONE)
     square = tl.to_layout(x[0, :, :64], padded)
     for left, right in [
@@ -255,8 +270,8 @@ def test_large_products_of_views(dtype):
         (x[0], x[1, 5, :]),
         (x[0, :, 3], square),
     ]:
-        expected = np.matmul(wrapped(np.asarray(left)), wrapped(np.asarray(right)))
-        few_units(left @ right, np.asarray(expected), dtype)
+        expected = np.matmul(wrapped(host(left)), wrapped(host(right)))
+        few_units(left @ right, host(expected), dtype)
 
 
 def test_a_product_is_one_record():
@@ -296,13 +311,13 @@ def test_tensordot_in_every_layout(dtype):
 @pytest.mark.parametrize("axes", [2, ([1, 2], [0, 1]), ((-2, -1), (-3, -2)), ((2, 1), (1, 0))])
 def test_pairs_of_axes(axes):
     a, b = np.arange(24.0).reshape(2, 3, 4), np.arange(36.0).reshape(3, 4, 3)
-    same(tl.tensordot(tl.asarray(a), tl.asarray(b), axes=axes), np.tensordot(a, b, axes))
+    same(tl.tensordot(asarray(a), asarray(b), axes=axes), np.tensordot(a, b, axes))
 
 
 def test_large_tensordot_of_integers_wraps():
     a = np.random.default_rng(2).integers(-128, 128, (30, 8, 40), dtype=np.int8)
     expected = np.tensordot(a, a, ((1, 2), (1, 2)))
-    same(tl.tensordot(tl.asarray(a), tl.asarray(a), axes=((1, 2), (1, 2))), expected)
+    same(tl.tensordot(asarray(a), asarray(a), axes=((1, 2), (1, 2))), expected)
 
 
 def test_refused_axes_of_tensordot():
@@ -339,7 +354,7 @@ def test_vecdot_in_every_layout(dtype):
             line = [1] * layout.ndim
             line[axis] = layout.shape[axis]
             ones = tl.full(line, 2, dtype=dtype)
-            expected = np.vecdot(b, wrapped(np.asarray(ones)), axis=axis)
+            expected = np.vecdot(b, wrapped(host(ones)), axis=axis)
             few_units(tl.vecdot(x, ones, axis=axis), expected, dtype)
 
 
@@ -352,8 +367,8 @@ def test_vecdot_conjugates_the_first():
 
 def test_vecdot_broadcasts():
     a, b = np.arange(24.0).reshape(2, 3, 4), np.arange(12.0).reshape(4, 3, 1)
-    same(tl.vecdot(tl.asarray(a), tl.asarray(a[0])), np.vecdot(a, a[0]))
-    same(tl.vecdot(tl.asarray(a), tl.asarray(b[:2]), axis=-2), np.vecdot(a, b[:2], axis=-2))
+    same(tl.vecdot(asarray(a), asarray(a[0])), np.vecdot(a, a[0]))
+    same(tl.vecdot(asarray(a), asarray(b[:2]), axis=-2), np.vecdot(a, b[:2], axis=-2))
     same(tl.vecdot(tl.ones((0,)), tl.ones((0,))), np.array(0.0))
     same(tl.vecdot(tl.ones((3, 0)), tl.ones((0,))), np.zeros(3))
 

@@ -6,6 +6,8 @@ import tensorlayout as tl
 from tensorlayout.plan import CACHE_SIZE, cache_clear, cache_info
 from tensorlayout.tensor import Spec
 
+pytestmark = pytest.mark.usefixtures("device")
+
 
 @pytest.fixture(autouse=True)
 def _empty_cache():
@@ -76,12 +78,13 @@ def test_the_cache_is_bounded():
 
 def test_an_error_is_not_kept():
     x = tl.asarray([True])
+    before = cache_info().currsize
     for _ in range(3):
         with pytest.raises(
             TypeError, match="sin: only floating-point dtypes are allowed, got bool"
         ):
             tl.sin(x)
-    assert cache_info().currsize == 0
+    assert cache_info().currsize == before
 
 
 def test_planning_needs_no_memory():

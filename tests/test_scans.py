@@ -5,11 +5,25 @@ import re
 import numpy as np
 import pytest
 from layouts import STRIDED
-from tensors import BFLOAT16, DTYPES, as_dtype, close, fits, kind, same, slots, tensor_in
+from tensors import (
+    BFLOAT16,
+    DTYPES,
+    as_dtype,
+    asarray,
+    close,
+    fits,
+    host,
+    kind,
+    same,
+    slots,
+    tensor_in,
+)
 
 import tensorlayout as tl
 from tensorlayout import plan
 from tensorlayout.cpu import along, walking
+
+pytestmark = pytest.mark.usefixtures("device")
 
 SCANS = {"cumulative_sum": (np.add, 0), "cumulative_prod": (np.multiply, 1)}
 
@@ -78,10 +92,10 @@ def test_long_lines(name, dtype, shape):
     values = np.random.default_rng(3).integers(-1, 2, shape) * 0.5 + 1
     array = values.astype(as_dtype(dtype))
     for order in ((1, 0), (0, 1)):
-        for x, a in [(tl.asarray(array, layout=order),) * 2]:
+        for x, a in [(asarray(array, layout=order),) * 2]:
             for axis in (0, 1):
                 y, b = (x.T, array.T) if axis == 0 else (x, a)
-                expected = oracle(name, np.asarray(b), axis, False)
+                expected = oracle(name, host(b), axis, False)
                 close(getattr(tl, name)(y, axis=axis), expected, f"{order} {axis}", ulps=1)
 
 
@@ -96,7 +110,7 @@ def test_each_sum_is_rounded_once():
     )
     tenth = tl.full((200000,), 0.1, dtype=tl.float32)
     exact = np.arange(1, 200001) * float(np.float32(0.1))
-    np.testing.assert_allclose(np.asarray(tl.cumulative_sum(tenth)), exact, 2.0**-24 * 1.01)
+    np.testing.assert_allclose(host(tl.cumulative_sum(tenth)), exact, 2.0**-24 * 1.01)
 
 
 @pytest.mark.parametrize("name", SCANS)
@@ -155,7 +169,7 @@ def test_refused_arguments_of_scans(name):
 
 
 def test_one_record_a_call_and_no_copy():
-    x = tl.asarray(np.ones((3, 4, 5), np.float32), layout=(1, 0, 2))
+    x = asarray(np.ones((3, 4, 5), np.float32), layout=(1, 0, 2))
     with tl.trace() as seen:
         tl.cumulative_sum(x, axis=1)
         tl.cumulative_prod(x, axis=2, include_initial=True)

@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from layouts import STRIDED
-from tensors import DTYPES, as_dtype, fits, padding_of, same, slots, tensor_in
+from tensors import DTYPES, as_dtype, asarray, fits, host, padding_of, same, slots, tensor_in
 
 import tensorlayout as tl
 from tensorlayout.functions import searching
+
+pytestmark = pytest.mark.usefixtures("device")
 
 V = tl.PaddingValue
 
@@ -44,7 +46,7 @@ def test_where_in_every_layout(dtype):
 def test_where_broadcasts(condition, first, second):
     mask = np.resize([True, False, False], condition)
     a, b = np.arange(np.prod(first)).reshape(first), -np.ones(second)
-    same(tl.where(*map(tl.asarray, (mask, a, b))), np.where(mask, a, b))
+    same(tl.where(*map(asarray, (mask, a, b))), np.where(mask, a, b))
 
 
 def test_where_with_scalars():
@@ -150,8 +152,8 @@ def positions(line, values, side):
 @pytest.mark.parametrize("dtype", DTYPES["real numeric"])
 def test_searchsorted_in_every_layout(dtype, side):
     numbers = sorted((v.item() for v in slots(as_dtype(dtype), 9, 1)), key=as_sorted)
-    line = tl.asarray(numbers, dtype=dtype)
-    spread = tl.flip(tl.asarray(np.repeat(np.asarray(line)[::-1], 2)))[::2]  # gaps, and backwards
+    line = asarray(numbers, dtype=dtype)
+    spread = tl.flip(asarray(np.repeat(host(line)[::-1], 2)))[::2]  # gaps, and backwards
     for layout in STRIDED:
         if fits(layout, as_dtype(dtype)):
             x, a = tensor_in(layout, slots(as_dtype(dtype), layout.required_size))
@@ -159,7 +161,7 @@ def test_searchsorted_in_every_layout(dtype, side):
                 found = tl.searchsorted(sorted_line, x, side=side)
                 same(found, positions(numbers, a, side))
                 assert found.layout == tl.Layout.row_major(x.shape)
-                assert np.asarray(found).flags.c_contiguous
+                assert host(found).flags.c_contiguous
 
 
 NUMBERS = st.lists(st.integers(-4, 4) | st.floats(width=16), max_size=8)
@@ -168,7 +170,7 @@ NUMBERS = st.lists(st.integers(-4, 4) | st.floats(width=16), max_size=8)
 @settings(max_examples=60)
 @given(NUMBERS, NUMBERS, st.sampled_from(["left", "right"]))
 def test_searchsorted_of_any_numbers(line, values, side):
-    unsorted, x = (tl.asarray(numbers, dtype=tl.float64) for numbers in (line, values))
+    unsorted, x = (asarray(numbers, dtype=tl.float64) for numbers in (line, values))
     line = sorted(line, key=as_sorted)
     expected = positions(line, np.array(values, np.float64), side)
     same(tl.searchsorted(tl.sort(unsorted), x, side=side), expected)
@@ -178,10 +180,10 @@ def test_searchsorted_of_any_numbers(line, values, side):
 @settings(max_examples=40)
 @given(NUMBERS, st.floats(width=16), st.sampled_from(["left", "right"]))
 def test_inserted_elements_are_in_the_order_of_sort(line, value, side):
-    x = tl.sort(tl.asarray(line, dtype=tl.float64))
+    x = tl.sort(asarray(line, dtype=tl.float64))
     at = int(tl.searchsorted(x, value, side=side))
-    inserted = np.insert(np.asarray(x), at, value)
-    np.testing.assert_array_equal(np.asarray(tl.sort(tl.asarray(inserted))), inserted)
+    inserted = np.insert(host(x), at, value)
+    np.testing.assert_array_equal(host(tl.sort(asarray(inserted))), inserted)
 
 
 def test_scalars_of_searchsorted():

@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from layouts import STRIDED
-from tensors import BFLOAT16, DTYPES, as_dtype, fits, kind, same, slots, tensor_in
+from tensors import BFLOAT16, DTYPES, as_dtype, asarray, fits, host, kind, same, slots, tensor_in
 
 import tensorlayout as tl
 from tensorlayout.functions import sets
+
+pytestmark = pytest.mark.usefixtures("device")
 
 TESTED = ["isin", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
 
@@ -49,7 +51,7 @@ def check_unique(x, a):
     values, indices, inverse, counts = tl.unique_all(x)
     expected = np.array([a.reshape(-1)[positions[0]] for _, positions in groups], a.dtype)
     assert values.dtype == a.dtype
-    np.testing.assert_array_equal(*(np.asarray(v).astype(wide(a)) for v in (values, expected)))
+    np.testing.assert_array_equal(*(host(v).astype(wide(a)) for v in (values, expected)))
     # Which of several NaNs comes first is nobody's business: each is a value of its own.
     found = [int(i) for i in indices]
     same(counts, np.array([len(positions) for _, positions in groups], np.int64))
@@ -58,10 +60,10 @@ def check_unique(x, a):
     for number, (value, positions) in enumerate(groups):
         if value == value:
             assert found[number] == positions[0]
-            at = np.asarray(inverse).reshape(-1)[positions]
+            at = host(inverse).reshape(-1)[positions]
             assert (at == number).all()
     assert sorted(found) == sorted(positions[0] for _, positions in groups)
-    flat = np.asarray(inverse).reshape(-1).tolist()
+    flat = host(inverse).reshape(-1).tolist()
     assert sorted(set(flat)) == list(range(len(groups)))
     for result in (values, indices, counts, inverse):
         assert result.layout == tl.Layout.row_major(result.shape)
@@ -75,8 +77,8 @@ def check_unique(x, a):
         if name == "inverse_indices" and len(groups) < a.size and any(v != v for v, _ in groups):
             continue
         np.testing.assert_array_equal(
-            np.asarray(result).astype(wide(a) if name == "values" else np.int64),
-            np.asarray(full).astype(wide(a) if name == "values" else np.int64),
+            host(result).astype(wide(a) if name == "values" else np.int64),
+            host(full).astype(wide(a) if name == "values" else np.int64),
         )
         assert (result.dtype, result.shape) == (full.dtype, full.shape)
 
@@ -99,8 +101,8 @@ def test_unique_of_many_small_integers(dtype):
     rng = np.random.default_rng(0)
     a = rng.integers(*limits, (260, 300), endpoint=True).astype(dtype)
     a[0, :2] = limits
-    for x in (tl.asarray(a), tl.asarray(a).T, tl.asarray(a)[::-1, ::2]):
-        b = np.asarray(x)
+    for x in (asarray(a), asarray(a).T, asarray(a)[::-1, ::2]):
+        b = host(x)
         numpy = np.unique(b, return_index=True, return_inverse=True, return_counts=True)
         for result, expected in zip(tl.unique_all(x), numpy, strict=True):
             same(result, expected.reshape(b.shape) if expected.size == b.size else expected)
@@ -151,12 +153,12 @@ def test_isin_in_every_layout(dtype):
         if not fits(layout, as_dtype(dtype)):
             continue
         x, a = tensor_in(layout, slots(as_dtype(dtype), layout.required_size))
-        for other in (x, x[..., :1] if x.ndim else x, tl.asarray(a[()].reshape(-1)[::3])):
+        for other in (x, x[..., :1] if x.ndim else x, asarray(a[()].reshape(-1)[::3])):
             found = tl.isin(x, other)
-            same(found, occurs(a, np.asarray(other)))
+            same(found, occurs(a, host(other)))
             assert found.layout == tl.Layout.row_major(x.shape)
-            assert np.asarray(found).flags.c_contiguous
-            same(tl.isin(x, other, invert=True), ~occurs(a, np.asarray(other)))
+            assert host(found).flags.c_contiguous
+            same(tl.isin(x, other, invert=True), ~occurs(a, host(other)))
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "uint64", "float32", "complex64"])
@@ -171,8 +173,8 @@ def test_isin_by_each_of_its_ways(dtype, count):
     if kind(as_dtype(dtype)) in "fc":
         a[:5] = b[-1] = math.nan
         a[5], b[0] = 0.0, -0.0
-    same(tl.isin(tl.asarray(a), tl.asarray(b)), occurs(a, b))
-    same(tl.isin(tl.asarray(a), tl.asarray(b), invert=True), ~occurs(a, b))
+    same(tl.isin(asarray(a), asarray(b)), occurs(a, b))
+    same(tl.isin(asarray(a), asarray(b), invert=True), ~occurs(a, b))
 
 
 @settings(max_examples=60)
@@ -181,7 +183,7 @@ def test_isin_by_each_of_its_ways(dtype, count):
     st.lists(st.integers(-5, 5) | st.floats(width=32), max_size=8),
 )
 def test_isin_of_any_numbers(first, second):
-    x, y = (tl.asarray(given, dtype=tl.float64) for given in (first, second))
+    x, y = (asarray(given, dtype=tl.float64) for given in (first, second))
     expected = [any(a == b for b in second) for a in first]
     same(tl.isin(x, y), np.array(expected, bool))
 
@@ -190,7 +192,7 @@ def test_isin_of_any_numbers(first, second):
 @given(st.lists(st.sampled_from([0.0, -0.0, 1.0, 2.5, math.nan, math.inf, -math.inf]), max_size=9))
 def test_unique_of_any_numbers(values):
     a = np.array(values, np.float64)
-    check_unique(tl.asarray(a), a)
+    check_unique(asarray(a), a)
 
 
 def test_scalars_of_isin():

@@ -6,11 +6,13 @@ import re
 import numpy as np
 import pytest
 from layouts import STRIDED
-from tensors import DTYPES, as_dtype, fits, same, slots, tensor_in
+from tensors import DTYPES, as_dtype, asarray, fits, host, same, slots, tensor_in
 
 import tensorlayout as tl
 from tensorlayout import plan
 from tensorlayout.cpu import walking
+
+pytestmark = pytest.mark.usefixtures("device")
 
 
 @pytest.fixture(params=["at once", "in small steps"])
@@ -68,7 +70,7 @@ def test_long_lines_with_many_equal_elements(dtype, descending):
         for axis, line in ((0, (slice(None), 1)), (1, (1,))):
             wide = array[line] if array.dtype.kind in "iu" else array[line].astype(np.float64)
             expected = np.array(positions(wide.tolist(), descending))
-            x = tl.asarray(array, layout="WH")
+            x = asarray(array, layout="WH")
             same(tl.argsort(x, axis=axis, descending=descending)[line], expected)
             same(tl.sort(x, axis=axis, descending=descending)[line], array[line][expected])
 
@@ -77,16 +79,16 @@ def test_long_lines_with_many_equal_elements(dtype, descending):
 def test_the_ends_of_the_range(dtype):
     limits = np.iinfo(dtype)
     array = np.array([limits.max, 0, limits.min, 1, limits.max, limits.min], dtype)
-    same(tl.argsort(tl.asarray(array)), np.argsort(array, kind="stable"))
-    same(tl.sort(tl.asarray(array)), np.sort(array))
-    same(tl.sort(tl.asarray(array), descending=True), np.sort(array)[::-1])
+    same(tl.argsort(asarray(array)), np.argsort(array, kind="stable"))
+    same(tl.sort(asarray(array)), np.sort(array))
+    same(tl.sort(asarray(array), descending=True), np.sort(array)[::-1])
 
 
 @pytest.mark.parametrize("dtype", DTYPES["real floating"])
 def test_nan_of_either_sign_comes_last(dtype):
     array = np.array([np.nan, 2, -np.nan, -np.inf, np.inf, -3], np.float64)
     array[2] = np.copysign(np.nan, -1)
-    x = tl.asarray(array.astype(as_dtype(dtype)))
+    x = asarray(array.astype(as_dtype(dtype)))
     same(tl.argsort(x), np.array([3, 5, 1, 4, 0, 2]))
     same(tl.argsort(x, descending=True), np.array([0, 2, 4, 1, 5, 3]))
     nan = np.nan
@@ -99,21 +101,21 @@ def test_zeros_keep_their_order(dtype):
     array = np.array([[0.0, -0.0, 1, -0.0], [-0.0, 0.0, -1, 0.0]], as_dtype(dtype))
     up = np.array([[0.0, -0.0, -0.0, 1], [-1, -0.0, 0.0, 0.0]], as_dtype(dtype))
     down = np.array([[1, 0.0, -0.0, -0.0], [-0.0, 0.0, 0.0, -1]], as_dtype(dtype))
-    same(tl.sort(tl.asarray(array)), up)
-    same(tl.sort(tl.asarray(array), descending=True), down)
-    same(tl.sort(tl.asarray(array.T), axis=0), up.T)
-    same(tl.argsort(tl.asarray(array)), np.array([[0, 1, 3, 2], [2, 0, 1, 3]]))
+    same(tl.sort(asarray(array)), up)
+    same(tl.sort(asarray(array), descending=True), down)
+    same(tl.sort(asarray(array.T), axis=0), up.T)
+    same(tl.argsort(asarray(array)), np.array([[0, 1, 3, 2], [2, 0, 1, 3]]))
 
 
 @pytest.mark.parametrize("dtype", DTYPES["real numeric"])
 def test_sorts_that_need_not_be_stable_still_sort(dtype):
     array = slots(as_dtype(dtype), 500, seed=9)
-    x = tl.asarray(array)
-    order = np.asarray(tl.argsort(x, stable=False))
+    x = asarray(array)
+    order = host(tl.argsort(x, stable=False))
     assert sorted(order) == list(range(500))
     wide = array.astype(np.float64)
     np.testing.assert_array_equal(wide[order], np.sort(wide))
-    np.testing.assert_array_equal(np.asarray(tl.sort(x, stable=False)).astype(float), np.sort(wide))
+    np.testing.assert_array_equal(host(tl.sort(x, stable=False)).astype(float), np.sort(wide))
 
 
 @pytest.mark.parametrize("function", [tl.sort, tl.argsort])
@@ -137,7 +139,7 @@ def test_refused_arguments_of_sorts(function):
 
 
 def test_one_record_a_call_and_no_copy():
-    x = tl.asarray(np.ones((3, 4, 5), np.float32), layout=(1, 0, 2))
+    x = asarray(np.ones((3, 4, 5), np.float32), layout=(1, 0, 2))
     with tl.trace() as seen:
         tl.sort(x, axis=1)
         tl.argsort(tl.flip(x, axis=0), axis=2, descending=True)
@@ -151,7 +153,7 @@ def test_one_record_a_call_and_no_copy():
 
 def test_the_operand_stays_as_it_is():
     array = np.array([3.0, -0.0, 0.0, np.nan, 1.0], np.float32)
-    x = tl.asarray(array.copy())
+    x = asarray(array.copy())
     tl.sort(x)
     tl.argsort(x)
     same(x, array)

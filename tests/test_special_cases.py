@@ -9,9 +9,12 @@ import operator
 import numpy as np
 import pytest
 from special_cases import CALLS, CASES, CONVERSIONS, ORDINARY, array_of, numbers, same
+from tensors import asarray, host
 
 import tensorlayout as tl
 from tensorlayout.functions import elementwise as ew
+
+pytestmark = pytest.mark.usefixtures("device")
 
 LANES = 67
 REPAIRED = [name for name in ew.__all__ if getattr(ew.__dict__[name], "operation", ew._CLIP).repair]
@@ -95,7 +98,7 @@ class Group:
 
     def check(self, result, how):
         """The result of the operands of `placed`."""
-        found = np.asarray(result)
+        found = host(result)
         assert found.dtype == self.result, how
         lanes = np.arange(LANES)
         special = found[..., lanes, lanes]
@@ -139,30 +142,30 @@ def _group(request):
 
 
 def row_major(a):
-    return tl.asarray(a.copy())
+    return asarray(a.copy())
 
 
 def permuted(a):
-    return tl.permute_dims(tl.asarray(a.transpose(1, 0, 2).copy()), (1, 0, 2))
+    return tl.permute_dims(asarray(a.transpose(1, 0, 2).copy()), (1, 0, 2))
 
 
 def column_major(a):
-    return tl.to_layout(tl.asarray(a), (0, 1, 2))
+    return tl.to_layout(asarray(a), (0, 1, 2))
 
 
 def padded(a):
     layout = tl.Layout.padded(a.shape, (*a.shape[:2], 72), (2, 1, 0), tl.PaddingValue.ZERO)
-    return tl.to_layout(tl.asarray(a), layout)
+    return tl.to_layout(asarray(a), layout)
 
 
 def flipped(a):
-    return tl.flip(tl.asarray(a[..., ::-1].copy()), axis=-1)
+    return tl.flip(asarray(a[..., ::-1].copy()), axis=-1)
 
 
 def strided(a):
     wide = np.zeros((*a.shape[:2], 2 * LANES), a.dtype)
     wide[..., ::2] = a
-    return tl.asarray(wide)[..., ::2]
+    return asarray(wide)[..., ::2]
 
 
 LAYOUTS = [row_major, permuted, column_major, padded, flipped, strided]
@@ -216,7 +219,7 @@ def test_beside_scalars(group):
     names = ("function", "rank 0", "both of rank 0", "operator", "reflected", "in place")
     results = {name: [] for name in names}
     for one, other in zip(*group.operands, strict=True):
-        x1, x2 = (tl.asarray(np.full(LANES, v, group.dtype)) for v in (one, other))
+        x1, x2 = (asarray(np.full(LANES, v, group.dtype)) for v in (one, other))
         first, second = (float(v) if v.dtype.kind == "V" else v.item() for v in (one, other))
         results["function"].append(group.call(x1, second))
         results["rank 0"].append(group.call(x1[0], x2))
@@ -227,7 +230,7 @@ def test_beside_scalars(group):
             results["in place"].append(in_place(x1, second))
     for name, found in results.items():
         if found:
-            rows = [np.broadcast_to(np.asarray(f), LANES) for f in found]
+            rows = [np.broadcast_to(host(f), LANES) for f in found]
             group.report(np.stack(rows), name)
 
 
@@ -241,11 +244,11 @@ def test_an_element_does_not_depend_on_its_neighbours(group):
     size = 3 * 2**18 // group.dtype.itemsize + 5
     count = len(group.cases)
     arrays = [ordinary_values(rng, size, group.dtype) for _ in group.operands]
-    alone = np.asarray(group.call(*map(tl.asarray, arrays))).copy()
+    alone = host(group.call(*map(asarray, arrays))).copy()
     places = rng.choice(size, count, replace=False)
     for array, special in zip(arrays, group.operands, strict=True):
         array[places] = special
-    together = np.asarray(group.call(*map(tl.asarray, arrays)))
+    together = host(group.call(*map(asarray, arrays)))
     group.report(together[places][:, None], "in large tensors")
     untouched = np.ones(size, bool)
     untouched[places] = False
@@ -264,8 +267,8 @@ def ordinary_values(rng, size, dtype):
 @pytest.mark.parametrize("size", [100, 200_000])
 def test_operands_that_overlap_the_destination(name, dtype, size):
     values = np.arange(size + 1) % 5 + 2
-    x = tl.asarray(values.astype(dtype))
-    expected = getattr(tl, name)(tl.asarray(values[1:].astype(dtype)), x[:-1].copy())
+    x = asarray(values.astype(dtype))
+    expected = getattr(tl, name)(asarray(values[1:].astype(dtype)), x[:-1].copy())
     IN_PLACE[name](x[1:], x[:-1])
     assert tl.all(x[1:] == expected)
     IN_PLACE[name](x, x)
@@ -278,13 +281,13 @@ def test_operands_that_overlap_the_destination(name, dtype, size):
     ("nextafter", [0.0, -0.0], [0, 1], [0.0, 5e-324]),
 ])  # fmt: skip
 def test_operands_of_other_dtypes_are_converted_first(name, one, other, result):
-    x = tl.asarray(one, dtype=tl.float32)
+    x = asarray(one, dtype=tl.float32)
     for dtype in (tl.int32, tl.float64, tl.int64):
-        found = getattr(tl, name)(tl.astype(x, tl.float64), tl.asarray(other, dtype=dtype))
-        assert same(np.asarray(found), np.array(result)).all()
+        found = getattr(tl, name)(tl.astype(x, tl.float64), asarray(other, dtype=dtype))
+        assert same(host(found), np.array(result)).all()
         if name != "nextafter":
-            found = getattr(tl, name)(x, tl.asarray(other, dtype=tl.int16))
-            assert same(np.asarray(found), np.array(result, np.float32)).all()
+            found = getattr(tl, name)(x, asarray(other, dtype=tl.int16))
+            assert same(host(found), np.array(result, np.float32)).all()
 
 
 HALF = np.concatenate([[0.0, 1.0], np.geomspace(1e-6, 80.0, LANES)])
@@ -301,8 +304,8 @@ def test_conjugates_give_conjugates(name, dtype):
     function = getattr(tl, name)
     for sign in (1, -1):
         z = tl.asarray((sign * PLANE).astype(dtype))
-        mirrored = np.asarray(function(tl.conj(z)))
-        assert mirrored.tobytes() == np.asarray(tl.conj(function(z))).tobytes()
+        mirrored = host(function(tl.conj(z)))
+        assert mirrored.tobytes() == host(tl.conj(function(z))).tobytes()
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "complex128"])
@@ -311,20 +314,20 @@ def test_conjugates_give_conjugates(name, dtype):
     [("cosh", False), ("sinh", True), ("tanh", True), ("asinh", True), ("atanh", True)],
 )
 def test_odd_and_even_functions(name, odd, dtype):
-    x = tl.asarray(PLANE if dtype == "complex128" else np.linspace(0.0, 0.96, 4001))
+    x = asarray(PLANE if dtype == "complex128" else np.linspace(0.0, 0.96, 4001))
     x = tl.astype(x, getattr(tl, dtype))
-    mirrored, direct = (np.asarray(getattr(tl, name)(v)) for v in (-x, x))
+    mirrored, direct = (host(getattr(tl, name)(v)) for v in (-x, x))
     assert mirrored.tobytes() == (-direct if odd else direct).tobytes()
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 def test_hypot_is_symmetric(dtype):
-    values = tl.astype(tl.asarray(np.linspace(-9.0, 9.0, 301)), getattr(tl, dtype))
+    values = tl.astype(asarray(np.linspace(-9.0, 9.0, 301)), getattr(tl, dtype))
     x, y = values[:, None], values[None, :]
-    found = np.asarray(tl.hypot(x, y)).tobytes()
+    found = host(tl.hypot(x, y)).tobytes()
     for one, other in ((-x, y), (x, -y), (-x, -y)):
-        assert np.asarray(tl.hypot(one, other)).tobytes() == found
-    assert np.asarray(tl.hypot(y, x)).tobytes() == found
+        assert host(tl.hypot(one, other)).tobytes() == found
+    assert host(tl.hypot(y, x)).tobytes() == found
 
 
 def agrees(found, expected):
@@ -333,7 +336,7 @@ def agrees(found, expected):
     if isinstance(expected, tuple) and not isinstance(found, (tl.Tensor, np.ndarray)):
         parts = zip(found, expected, strict=True)
         return all(agrees(part, value) for part, value in parts)
-    array = np.asarray(found)
+    array = host(found)
     values = expected if isinstance(expected, list) else [expected]
     if array.shape != (np.shape(values) if isinstance(expected, list) else ()):
         return False
@@ -346,9 +349,7 @@ def test_calls(call, dtype):
     function = tl
     for part in call.function.split("."):
         function = getattr(function, part)
-    arguments = [
-        tl.asarray(array_of(a, dtype)) if isinstance(a, list) else a for a in call.arguments
-    ]
+    arguments = [asarray(array_of(a, dtype)) if isinstance(a, list) else a for a in call.arguments]
     keywords = dict(call.keywords)
     if call.function in ("linspace", "arange"):
         keywords["dtype"] = getattr(tl, dtype)
@@ -362,14 +363,14 @@ def test_calls(call, dtype):
 
 @pytest.mark.parametrize(("kind", "held", "expected"), CONVERSIONS, ids=str)
 def test_conversions_to_numbers_of_python(kind, held, expected):
-    x = tl.asarray(held)
+    x = asarray(held)
     if isinstance(expected, type):
         with pytest.raises(expected):
             kind(x)
         return
     found = kind(x)
     assert type(found) is kind
-    assert agrees(np.asarray(found), expected)
+    assert agrees(host(found), expected)
 
 
 @pytest.mark.long
@@ -383,8 +384,8 @@ def test_every_length_and_alignment(group):
             for special, ordinary in zip(group.operands, group.ordinary, strict=True):
                 wide = np.broadcast_to(ordinary, (len(special), start + length + 3)).copy()
                 wide[:, start + length - 1] = special
-                arrays.append(tl.asarray(wide)[:, start : start + length])
+                arrays.append(asarray(wide)[:, start : start + length])
             for form in (group.call, apply):
-                found = np.asarray(form(*arrays))
+                found = host(form(*arrays))
                 group.report(found[:, -1:], f"length {length} from {start}")
                 assert same(found[:, :-1], group.ordinary_result).all()

@@ -7,6 +7,8 @@ import pytest
 
 import tensorlayout as tl
 
+pytestmark = pytest.mark.usefixtures("device")
+
 
 def test_the_class_makes_no_tensors():
     with pytest.raises(TypeError, match="use asarray"):
@@ -26,7 +28,7 @@ def test_no_attributes_can_be_added():
 def test_attributes_of_a_permuted_tensor():
     x = tl.zeros((2, 3, 4), dtype=tl.int16, layout="HWC")
     assert (x.shape, x.ndim, x.size, x.dtype) == ((2, 3, 4), 3, 24, np.dtype("int16"))
-    assert (x.strides, x.itemsize, x.nbytes, x.device) == ((1, 8, 2), 2, 48, "cpu")
+    assert (x.strides, x.itemsize, x.nbytes, x.device) == ((1, 8, 2), 2, 48, tl.default_device())
     assert x.layout is tl.Layout.packed((2, 3, 4), (0, 2, 1))
     assert x.readonly is False
 
@@ -48,24 +50,24 @@ def test_transposes_are_views():
 
 
 @pytest.mark.parametrize(
-    ("x", "text"),
+    ("make", "text"),
     [
-        (tl.asarray([1, 2]), "Tensor([1, 2], dtype=int64, device='cpu')"),
-        (tl.asarray(2.5, dtype=tl.float32), "Tensor(2.5, dtype=float32, device='cpu')"),
-        (tl.zeros((0, 3)), "Tensor([], shape=(0, 3), dtype=float64, device='cpu')"),
+        (lambda: tl.asarray([1, 2]), "Tensor([1, 2], dtype=int64, device='cpu')"),
+        (lambda: tl.asarray(2.5, dtype=tl.float32), "Tensor(2.5, dtype=float32, device='cpu')"),
+        (lambda: tl.zeros((0, 3)), "Tensor([], shape=(0, 3), dtype=float64, device='cpu')"),
         (
-            tl.asarray([[1, 2], [3, 4]], dtype=tl.int8, layout="WH"),
+            lambda: tl.asarray([[1, 2], [3, 4]], dtype=tl.int8, layout="WH"),
             "Tensor([[1, 2],\n        [3, 4]], dtype=int8, device='cpu', layout='(2,2):(1,2)')",
         ),
         (
-            tl.asarray([1.5, 2], dtype=tl.bfloat16),
+            lambda: tl.asarray([1.5, 2], dtype=tl.bfloat16),
             "Tensor([1.5, 2. ], dtype=bfloat16, device='cpu')",
         ),
     ],
     ids=["row-major", "rank 0", "size 0", "column-major", "bfloat16"],
 )
-def test_repr_shows_values_dtype_device_and_any_unusual_layout(x, text):
-    assert repr(x) == text
+def test_repr_shows_values_dtype_device_and_any_unusual_layout(make, text):
+    assert repr(make()) == text.replace("'cpu'", f"'{tl.default_device()}'")
 
 
 def test_large_tensors_show_their_edges_only():
@@ -121,9 +123,14 @@ def test_the_namespace_is_the_module_itself():
 
 def test_to_device_gives_the_tensor_back():
     x = tl.zeros(3)
-    assert x.to_device("cpu") is x
+    assert x.to_device(x.device) is x
     with pytest.raises(ValueError, match="must be one of those available"):
         x.to_device("tpu")
+
+
+@pytest.mark.cpu
+def test_the_cpu_has_no_streams():
+    x = tl.zeros(3)
     with pytest.raises(ValueError, match="has no streams"):
         x.to_device("cpu", stream=1)
 

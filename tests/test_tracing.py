@@ -7,6 +7,8 @@ import pytest
 import tensorlayout as tl
 from tensorlayout.functions import calling
 
+pytestmark = pytest.mark.usefixtures("device")
+
 
 def test_views_runs_and_layout_conversions_are_told_apart():
     x = tl.zeros((3, 4), dtype=tl.float32)

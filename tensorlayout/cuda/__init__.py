@@ -13,7 +13,7 @@ from typing import Any
 
 from tensorlayout.cuda import bands, carrying, creating, moving, reducing
 from tensorlayout.cuda.memory import borrowed, device_at, exposed, read
-from tensorlayout.cuda.missing import missing
+from tensorlayout.cuda.missing import missing, reason
 from tensorlayout.cuda.streams import current_stream, exported_stream, ready, wait_for
 from tensorlayout.cuda.warming import warmup
 from tensorlayout.plan import Plan, Run
@@ -68,6 +68,6 @@ _PREPARE: dict[type, Callable[[Any], Run]] = {
 def prepare(plan: Plan) -> Run:
     """The function of the operands that carries out a plan; NotImplementedError without one."""
     found = _PREPARE.get(type(plan))
-    if found is None:
+    if found is None or reason(plan) is not None:
         raise missing(plan)
     return found(plan)

@@ -249,14 +249,13 @@ def scalar_bytes(name: str, value: Any, dtype: DType) -> bytes:
             return pack(value)
         except (struct.error, OverflowError):  # left to NumPy, with its infinities and its errors
             pass
-    if dtypes.is_bfloat16(dtype):
-        value = float(value)  # ml_dtypes takes no integers beyond int64
     try:
+        # ml_dtypes takes no integers beyond int64
+        number = float(value) if dtypes.is_bfloat16(dtype) else value
         with np.errstate(all="ignore"):
-            return np.asarray(value, dtype).tobytes()
+            return np.asarray(number, dtype).tobytes()
     except OverflowError:
-        msg = f"{name}: the Python scalar {value} does not fit {dtype}"
-        raise OverflowError(msg) from None
+        raise dtypes.misfit(name, value, dtype) from None
 
 
 # ---- Overlap

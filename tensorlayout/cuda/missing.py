@@ -8,7 +8,6 @@ from tensorlayout.plan.gathering import GatherPlan, ScatterPlan
 from tensorlayout.plan.library import LibraryPlan
 from tensorlayout.plan.masking import MaskedPlan, SelectPlan
 from tensorlayout.plan.products import ProductPlan
-from tensorlayout.plan.reducing import ReducePlan
 
 # Plans that raise NotImplementedError.
 PLANS: dict[type, str] = {
@@ -17,10 +16,20 @@ PLANS: dict[type, str] = {
     LibraryPlan: "linear algebra, Fourier transforms, sets, searches",
     MaskedPlan: "writes by a mask",
     ProductPlan: "matrix products",
-    ReducePlan: "medians, quantiles",
     ScatterPlan: "writes at positions",
     SelectPlan: "reads by a mask",
 }
+
+# Operations that do, though others of their plan have a kernel: by name.
+OPERATIONS: dict[str, str] = dict.fromkeys(
+    ("median", "nanmedian", "nanquantile", "quantile"), "medians and quantiles"
+)
+
+
+def reason(plan: Plan) -> str | None:
+    """What of the list a plan is; None if it is not there."""
+    operation = getattr(plan, "operation", None)
+    return PLANS.get(type(plan)) or OPERATIONS.get(getattr(operation, "name", ""))
 
 
 def missing(plan: Plan) -> NotImplementedError:

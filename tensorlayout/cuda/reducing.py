@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 import struct
 from collections.abc import Callable
 
 import numpy as np
 
-from tensorlayout.cuda import fill_plan, filling, reduce_plan
+from tensorlayout import dtypes
+from tensorlayout.cuda import carrying, fill_plan, filling, reduce_plan
 from tensorlayout.cuda.driver import Driver, driver
 from tensorlayout.cuda.memory import new_tensor, per_alignment
-from tensorlayout.cuda.missing import missing
 from tensorlayout.cuda.reduce_plan import ReduceLaunches
+from tensorlayout.dtypes import DType
+from tensorlayout.layout import Layout
 from tensorlayout.plan import Run
+from tensorlayout.plan.moving import CopyPlan
 from tensorlayout.plan.reducing import ReducePlan
-from tensorlayout.tensor import Tensor
+from tensorlayout.tensor import Spec, Tensor
 
 __all__ = ["prepare", "prepare_reduce"]
 
@@ -26,11 +30,11 @@ _OF_NONE = {"all_": 1, "multiply": 1, "mean": np.nan, "variance": np.nan, "devia
 
 
 def prepare(plan: ReducePlan) -> Run:
-    """The function of the operand; NotImplementedError for what has no kernel."""
-    if reduce_plan.operation_of(plan) not in reduce_plan.FUNCTORS:
-        raise missing(plan)
+    """The function of the operand."""
     if plan.source.layout.size == 0:
         return _prepare_of_none(plan)
+    if _of_another_kind(plan):
+        return _prepare_converted(plan)
     spec = plan.result
 
     def make(alignments: tuple[int, ...]) -> Callable[[int, int], None]:
@@ -78,6 +82,30 @@ def prepare_reduce(plan: ReduceLaunches, driver: Driver, device: int) -> Callabl
         last(second.grid, parameters)
 
     return run
+
+
+# Of these a dtype may be asked for; of the others it follows from what they are.
+_ACCUMULATING = ("add", "multiply")
+
+
+def _of_another_kind(plan: ReducePlan) -> bool:
+    """Whether elements have to become another kind of number before they are added up."""
+    kinds = {_kind(plan.source.dtype), _kind(plan.result.dtype)}
+    return reduce_plan.operation_of(plan) in _ACCUMULATING and len(kinds) > 1
+
+
+def _kind(dtype: DType) -> str:
+    kinds = ("real floating", "complex floating")
+    return next((kind for kind in kinds if dtypes.in_category(dtype, kind)), "whole")
+
+
+def _prepare_converted(plan: ReducePlan) -> Run:
+    source = plan.source.layout
+    layout = Layout.packed(source.shape, source.minor_to_major)
+    converted = Spec(plan.result.dtype, layout, plan.source.device)
+    convert = carrying.prepare_copy(CopyPlan(plan.source, converted))
+    reduce = prepare(dataclasses.replace(plan, source=converted))
+    return lambda x: reduce(convert(x))
 
 
 def _prepare_of_none(plan: ReducePlan) -> Run:

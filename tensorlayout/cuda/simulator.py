@@ -529,7 +529,7 @@ class SimulatorDriver:
             return None
         try:
             return np.empty(nbytes + 512, np.uint8)
-        except MemoryError:
+        except (MemoryError, ValueError):  # the latter of sizes beyond the address space
             return None
 
     def _free_bytes(self, ranges: Ranges) -> int:

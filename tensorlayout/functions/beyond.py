@@ -39,6 +39,7 @@ from tensorlayout.functions.elementwise import less, multiply, pow
 from tensorlayout.functions.indexing import setitem
 from tensorlayout.functions.manipulation import permute_dims, reshape
 from tensorlayout.functions.statistical import Axis
+from tensorlayout.functions.transfers import on_host
 from tensorlayout.functions.utility import any as any_
 from tensorlayout.layout import Layout
 from tensorlayout.plan.library import Library
@@ -237,6 +238,8 @@ def _pad_widths(given: Any, ndim: int) -> list[tuple[int, int]]:
 
 def _per_side(name: str, given: Any, ndim: int) -> Any:
     """A number, a pair, or a pair for each dimension, as an array of such pairs."""
+    if isinstance(given, Tensor):
+        given = on_host(given)
     try:
         return np.broadcast_to(np.asarray(given if ndim else 0), (ndim, 2))
     except ValueError:

@@ -34,9 +34,9 @@ def where(condition: Tensor, x1: Tensor | complex, x2: Tensor | complex, /) -> T
     >>> tl.where(x > 0, x, 0.0)
     Tensor([0., 2., 0.], dtype=float64, device='cpu')
     """
-    condition = calling.tensor("where", condition)
-    if condition.dtype != dtypes.bool:
-        msg = f"where: the condition must have dtype bool, got {condition.dtype}"
+    dtype = calling.tensor("where", condition).dtype
+    if dtype != dtypes.bool:
+        msg = f"where: the condition must have dtype bool, got {dtype}"
         raise TypeError(msg)
     return calling.elementwise(_WHERE, condition, x1, x2)
 

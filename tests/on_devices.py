@@ -1,0 +1,66 @@
+"""The same tests on the CPU, on the simulator and on a GPU.
+
+A module opts in by ``pytestmark = pytest.mark.usefixtures("device")``, a test in it opts out by
+``@pytest.mark.cpu``. The device is the default while a test runs: whatever makes tensors makes them
+there. A plan that `tensorlayout.cuda.missing` lists skips the test, for as long as it is listed.
+
+Each set of dtypes has the simulator compile a kernel, which takes a second or two, and a GPU one
+for each function: tests that are parametrised by others than a few are `long` there. So ``-m gpu``
+runs on a GPU what runs on the simulator by default, and ``-m long`` the rest, on all that is there.
+"""
+
+from contextlib import contextmanager
+
+import pytest
+import tensors
+from simulated import needs_compiler, on_gpu, simulator
+
+import tensorlayout as tl
+from tensorlayout import cuda
+from tensorlayout.cuda.missing import reason
+
+DEVICES = [
+    pytest.param("cpu"),
+    pytest.param("simulator", marks=needs_compiler),
+    pytest.param("gpu", marks=pytest.mark.gpu),
+]
+
+
+# One of each kind and of each size of element; and those of which any two meet.
+FEW = {"bool", "uint8", "int64", "bfloat16", "float32", "complex128"}
+MIXED = {"bool", "int64", "float32"}
+
+
+def is_long(parameters):
+    """Whether a test is one of many dtypes on a device that compiles for each."""
+    values = list(parameters.values())
+    values += [v for value in values if isinstance(value, tuple) for v in value]
+    dtypes = {v for v in values if isinstance(v, str)} & set(tensors.DTYPES["any"])
+    short = dtypes <= (MIXED if len(dtypes) > 1 else FEW)
+    return parameters.get("device", "cpu") != "cpu" and not short
+
+
+@contextmanager
+def entered(name):
+    """The device `name` as the default, while the block lasts."""
+    if name == "cpu":
+        yield tl.default_device()
+        return
+    with simulator(1) if name == "simulator" else on_gpu(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cuda, "prepare", _prepare_or_skip)
+        with tl.using_device("cuda") as found:
+            yield found
+
+
+_prepare = cuda.prepare
+
+
+def _prepare_or_skip(plan):
+    """Skips where the list says so. A plan that has lost its kernel, and is not there, fails."""
+    try:
+        return _prepare(plan)
+    except NotImplementedError:
+        listed = reason(plan)
+        if listed is None:
+            raise
+    pytest.skip(f"not on CUDA yet: {listed}")

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tensorlayout.cuda import carrying, creating, moving
+from tensorlayout.cuda import carrying, creating, gathering, moving
+from tensorlayout.cuda.faults import set_strict_indexing, strict_indexing
 from tensorlayout.cuda.memory import borrowed, exposed, read
 from tensorlayout.cuda.missing import missing
 from tensorlayout.cuda.streams import ready
@@ -19,6 +20,7 @@ from tensorlayout.cuda.warming import warmup
 from tensorlayout.plan import Plan, Run
 from tensorlayout.plan.creating import CreatePlan
 from tensorlayout.plan.elementwise import ElementwisePlan
+from tensorlayout.plan.gathering import GatherPlan
 from tensorlayout.plan.moving import (
     AssignPlan,
     CopyPlan,
@@ -31,7 +33,16 @@ from tensorlayout.plan.moving import (
 )
 from tensorlayout.plan.slicing import IndexPlan, RowPlan
 
-__all__ = ["borrowed", "exposed", "prepare", "read", "ready", "warmup"]
+__all__ = [
+    "borrowed",
+    "exposed",
+    "prepare",
+    "read",
+    "ready",
+    "set_strict_indexing",
+    "strict_indexing",
+    "warmup",
+]
 
 # Kernels plug in here: a plan's type and the function that prepares it.
 _PREPARE: dict[type, Callable[[Any], Run]] = {
@@ -39,6 +50,7 @@ _PREPARE: dict[type, Callable[[Any], Run]] = {
     CopyPlan: carrying.prepare_copy,
     CreatePlan: creating.prepare,
     ElementwisePlan: carrying.prepare_elementwise,
+    GatherPlan: gathering.prepare_gather,
     IndexPlan: moving.prepare_index,
     JoinPlan: carrying.prepare_join,
     PartPlan: moving.prepare_part,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tensorlayout.plan import Plan
 from tensorlayout.plan.along import AlongPlan
 from tensorlayout.plan.elementwise import ElementwisePlan
-from tensorlayout.plan.gathering import GatherPlan, ScatterPlan
+from tensorlayout.plan.gathering import ScatterPlan
 from tensorlayout.plan.library import LibraryPlan
 from tensorlayout.plan.masking import MaskedPlan, SelectPlan
 from tensorlayout.plan.products import ProductPlan
@@ -15,7 +15,6 @@ from tensorlayout.plan.reducing import ReducePlan
 PLANS: dict[type, str] = {
     AlongPlan: "sorts and running sums",
     ElementwisePlan: "tril, triu",
-    GatherPlan: "reads at positions",
     LibraryPlan: "linear algebra, Fourier transforms, sets, searches",
     MaskedPlan: "writes by a mask",
     ProductPlan: "matrix products",

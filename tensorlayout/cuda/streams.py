@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tensorlayout.cuda import faults
 from tensorlayout.cuda.driver import driver
 
 # "Producer must not perform any synchronization."
@@ -26,3 +27,4 @@ def ready(name: str, stream: Any) -> None:
         raise ValueError(msg)
     if stream != NO_WAIT:
         driver().synchronize()
+        faults.check()

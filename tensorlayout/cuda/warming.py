@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import product
 
-from tensorlayout.cuda import nvrtc
+from tensorlayout.cuda import gather_plan, nvrtc
 from tensorlayout.cuda.driver import Counters, Kernel, driver
 from tensorlayout.cuda.optional import with_progress
 from tensorlayout.kernels_path import kernel_directory
@@ -47,6 +47,7 @@ def _shapes() -> Iterator[Kernel]:
     for (element, read, write), room in product(_TILED, ("24576", "49152")):
         shape = {"ELEMENT": element, "READ": read, "WRITE": write, "ROOM": room}
         yield kernel("copy.cu", "copy_tiles", **shape)
+    yield from gather_plan.kernels()
 
 
 def warmup(kernels: Iterable[Kernel] | None = None, *, architecture: int | None = None) -> int:

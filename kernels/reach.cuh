@@ -16,6 +16,12 @@ template <int Rank> constexpr int PER_THREAD = Rank ? 4 : 1;
 // Dimensions of size 2 or more that a loop over fewer than 2**41 elements can have.
 constexpr int ANY_RANK = 40;
 
+// An element that travels in the parameters.
+template <int Width> DEVICE Bits<Width> element_of(const uint64_t (&bits)[2]) {
+    return static_cast<Bits<Width>>(bits[0]);
+}
+template <> DEVICE Bits<16> element_of<16>(const uint64_t (&bits)[2]) { return {{bits[0], bits[1]}}; }
+
 // The dtype of positions. PLACED: int64 made by a launch before, which has reported what was outside
 // and put -1 there.
 enum PositionKind : int32_t { INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64, PLACED };
@@ -113,8 +119,9 @@ DEVICE void load_positions(PositionKind kind, const void* from, const Index (&at
     }
 }
 
+// Gives the number of the thread's first element in the loop.
 template <int Rank, class Index, int N>
-DEVICE void find(const Reach<Rank, Index, N>& r, Found<Rank, Index, N>& found) {
+DEVICE Unsigned<Index> find(const Reach<Rank, Index, N>& r, Found<Rank, Index, N>& found) {
     constexpr int COUNT = PER_THREAD<Rank>;
     using Count = Unsigned<Index>;
     const Count first = static_cast<Count>(blockIdx.x) * (COUNT * THREADS) + threadIdx.x;
@@ -149,4 +156,5 @@ DEVICE void find(const Reach<Rank, Index, N>& r, Found<Rank, Index, N>& found) {
             for (int n = 0; n < N; ++n) found.at[k][n] += place * r.step[j][n];
         }
     }
+    return first;
 }

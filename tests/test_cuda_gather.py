@@ -11,12 +11,13 @@ from simulated import needs_compiler, simulator
 from tensors import DTYPES, as_dtype, fits, same, slots, tensor_in
 
 import tensorlayout as tl
-from tensorlayout.cuda import faults, gather_plan, memory, reach_plan
+from tensorlayout.cuda import faults, gather_plan, memory, placing_plan, reach_plan
 from tensorlayout.cuda.simulator import checking
 from tensorlayout.plan.gathering import Gather
 from tensorlayout.tensor import Spec
 
 KINDS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+KERNELS = (*gather_plan.kernels(), *placing_plan.kernels())
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -408,7 +409,7 @@ def test_writes_are_coalesced_along_the_fastest_dimension(axis):
 
 @needs_compiler
 def test_the_simulator_has_every_kernel(gpu):
-    for kernel in gather_plan.kernels():
+    for kernel in KERNELS:
         gpu.launcher(kernel)
 
 
@@ -419,11 +420,11 @@ def test_structs_are_those_of_the_kernels():
         for index in ("int32_t", "int64_t"):
             key = f"<{rank}, {index}>"
             sizes[f"Gather{key}"] = ctypes.sizeof(gather_plan.gather_type(rank or 9, index))
-            sizes[f"Placing{key}"] = ctypes.sizeof(gather_plan.placing_type(rank or 9, index))
+            sizes[f"Placing{key}"] = ctypes.sizeof(placing_plan.placing_type(rank or 9, index))
     check_sizes("gather.cu", sizes)
 
 
-@pytest.mark.parametrize("kernel", [gather_plan.kernels()[4], gather_plan.kernels()[-1]])
+@pytest.mark.parametrize("kernel", [KERNELS[4], KERNELS[-1]])
 def test_compiled_for_a_gpu_without_spills(kernel):
     assert resources(kernel, "sm_90").spilled == 0
 
@@ -431,6 +432,6 @@ def test_compiled_for_a_gpu_without_spills(kernel):
 @pytest.mark.long
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_every_kernel_compiled_for_a_gpu_without_spills(architecture):
-    for kernel in gather_plan.kernels():
+    for kernel in KERNELS:
         found = resources(kernel, architecture)
         assert (kernel, found.spilled) == (kernel, 0)

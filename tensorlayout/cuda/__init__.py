@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tensorlayout.cuda import carrying, creating, gathering, moving
+from tensorlayout.cuda import carrying, creating, gathering, moving, scattering
 from tensorlayout.cuda.faults import set_strict_indexing, strict_indexing
 from tensorlayout.cuda.memory import borrowed, exposed, read
 from tensorlayout.cuda.missing import missing
@@ -20,7 +20,7 @@ from tensorlayout.cuda.warming import warmup
 from tensorlayout.plan import Plan, Run
 from tensorlayout.plan.creating import CreatePlan
 from tensorlayout.plan.elementwise import ElementwisePlan
-from tensorlayout.plan.gathering import GatherPlan
+from tensorlayout.plan.gathering import GatherPlan, ScatterPlan
 from tensorlayout.plan.moving import (
     AssignPlan,
     CopyPlan,
@@ -57,6 +57,7 @@ _PREPARE: dict[type, Callable[[Any], Run]] = {
     ReshapePlan: carrying.prepare_reshape,
     RowPlan: moving.prepare_row,
     SamePlan: moving.prepare_same,
+    ScatterPlan: scattering.prepare_scatter,
     TransferPlan: moving.prepare_transfer,
     ViewPlan: moving.prepare_view,
 }

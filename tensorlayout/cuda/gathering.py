@@ -7,14 +7,15 @@ from collections.abc import Callable, Sequence
 
 from tensorlayout.cuda import faults
 from tensorlayout.cuda.driver import Buffer, driver
-from tensorlayout.cuda.gather_plan import ReachLaunch, plan_gather
+from tensorlayout.cuda.gather_plan import plan_gather
 from tensorlayout.cuda.memory import new_tensor, per_alignment
+from tensorlayout.cuda.reach_plan import ReachLaunch
 from tensorlayout.plan import Run
 from tensorlayout.plan.gathering import GatherPlan
 from tensorlayout.tensor import Tensor
 
-# What runs launches: the addresses of memories, and those of positions.
-Launches = Callable[[Sequence[int], Sequence[int]], None]
+# What runs launches: the addresses of memories, those of positions, and more of the last struct.
+Launches = Callable[..., None]
 
 
 def prepare_gather(plan: GatherPlan) -> Run:
@@ -37,30 +38,35 @@ def prepare_gather(plan: GatherPlan) -> Run:
     return gather
 
 
-def prepare_launches(launches: Sequence[ReachLaunch], device: int) -> Launches:
-    """What runs `launches` on the current stream of `device`, the current device.
+def prepare_launches(
+    launches: Sequence[ReachLaunch], device: int, at: int | None = None
+) -> Launches:
+    """``run(memories, positions, more)``: the launches, on the current stream of `device`.
 
-    A launch that makes positions writes them to memory of its own, given back when all are done.
+    That must be the current device. `more` are octets that go into the last struct, `at` bytes from
+    its begin. A launch that makes positions writes them to memory of its own, given back at the
+    end.
     """
     gpu = driver()
     ready = [(each, gpu.launcher(each.kernel), _pointers(each)) for each in launches]
     record = faults.address(device)
 
-    def run(memories: Sequence[int], positions: Sequence[int]) -> None:
+    def run(memories: Sequence[int], positions: Sequence[int], more: bytes = b"") -> None:
         addresses = list(positions)
-        kept: list[Buffer] = []
+        made: list[Buffer] = []
         for each, launch, pack in ready:
-            to = memories
             if each.makes is not None:
                 number, nbytes = each.makes
-                kept.append(gpu.allocate(nbytes, device))
-                to = (kept[-1].pointer,)
-                assert number == len(addresses)
+                assert number == len(addresses), "operands are numbered in the order of launches"
+                made.append(gpu.allocate(nbytes, device))
             parameters = bytearray(each.parameters)
-            pack(parameters, to, addresses, record)
+            own = made[-1].pointer if each.makes is not None else 0
+            pack(parameters, memories, addresses, record, own)
+            if at is not None and each is launches[-1]:
+                parameters[at : at + len(more)] = more
             launch(each.grid, parameters)
-            if each.makes is not None:
-                addresses.append(kept[-1].pointer)
+            if own:
+                addresses.append(own)
         if ready:
             faults.launched(device)
 
@@ -69,16 +75,22 @@ def prepare_launches(launches: Sequence[ReachLaunch], device: int) -> Launches:
 
 def _pointers(launch: ReachLaunch) -> Callable[..., None]:
     """What writes the pointers, which open the struct: memories, positions, faults."""
-    memories = len(launch.firsts)
-    empty = faults.MAX_POSITIONS - len(launch.operands)
-    pack_into = struct.Struct(f"<{memories + faults.MAX_POSITIONS + 1}Q").pack_into
-    firsts, operands = launch.firsts, launch.operands
+    memories, operands = launch.memories, launch.operands
+    empty = (0,) * (faults.MAX_POSITIONS - len(operands))
+    count = len(memories) + (launch.makes is not None) + faults.MAX_POSITIONS + 1
+    pack_into = struct.Struct(f"<{count}Q").pack_into
 
     def pack(
-        parameters: bytearray, to: Sequence[int], positions: Sequence[int], record: int
+        parameters: bytearray,
+        to: Sequence[int],
+        positions: Sequence[int],
+        record: int,
+        own: int,
     ) -> None:
-        moved = [address + first for address, first in zip(to, firsts, strict=True)]
+        moved = [to[number] + first for number, first in memories]
+        if own:
+            moved.append(own)
         moved += [positions[number] + first for number, first in operands]
-        pack_into(parameters, 0, *moved, *(0,) * empty, record)
+        pack_into(parameters, 0, *moved, *empty, record)
 
     return pack

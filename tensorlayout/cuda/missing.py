@@ -5,7 +5,6 @@ from __future__ import annotations
 from tensorlayout.plan import Plan
 from tensorlayout.plan.along import AlongPlan
 from tensorlayout.plan.elementwise import ElementwisePlan
-from tensorlayout.plan.gathering import ScatterPlan
 from tensorlayout.plan.library import LibraryPlan
 from tensorlayout.plan.masking import MaskedPlan, SelectPlan
 from tensorlayout.plan.products import ProductPlan
@@ -19,7 +18,6 @@ PLANS: dict[type, str] = {
     MaskedPlan: "writes by a mask",
     ProductPlan: "matrix products",
     ReducePlan: "reductions",
-    ScatterPlan: "writes at positions",
     SelectPlan: "reads by a mask",
 }
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import ctypes
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import gcd, prod
 from typing import Any, NamedTuple
 
+from tensorlayout.cuda.driver import Kernel
 from tensorlayout.cuda.faults import MAX_POSITIONS
 from tensorlayout.cuda.launches import PER_THREAD, blocks_for, struct_type
 from tensorlayout.cuda.loops import WIDEST
@@ -25,7 +26,7 @@ from tensorlayout.tensor import Spec
 RANKS = (1, 2, 3)
 ANY_RANK = 40
 _KINDS = {"i1": 0, "i2": 1, "i4": 2, "i8": 3, "u1": 4, "u2": 5, "u4": 6, "u8": 7}
-_PLACED = 8
+PLACED = 8
 
 
 class Axis(NamedTuple):
@@ -121,6 +122,14 @@ def spread_of(reach: Reach, shape: tuple[int, ...]) -> tuple[int, ...]:
     return shape if reach.along else tuple(shape[d] for d in reach.span)
 
 
+def strides_of(kept: tuple[tuple[int, int], ...], layout: Layout, rank: int) -> list[int]:
+    """The strides of a tensor along the dimensions of the result, 0 along those of positions."""
+    found = [0] * rank
+    for d, at in kept:
+        found[at] = layout.strides[d]
+    return found
+
+
 def axes_of(
     reach: Reach,
     shape: tuple[int, ...],
@@ -207,76 +216,35 @@ def _joined(loop: ReachLoop, times: int) -> ReachLoop:
     return replace(loop, axes=tuple(axes), width=loop.width * times, positions=positions)
 
 
-# ---- More tensors of positions than a launch takes, or a check alone
+# ---- Launches
 
 
 @dataclass(frozen=True, slots=True)
-class Placing:
-    """A launch that makes several tensors of positions one of offsets: operand `number`."""
+class ReachLaunch:
+    """A launch of a kernel that takes positions.
 
-    loop: ReachLoop
-    base: int
-    number: int
+    Attributes:
+        kernel: what to compile.
+        grid: how many blocks.
+        parameters: the struct, with zeros where pointers go: of memories, positions, faults.
+        memories: which ones it takes, and the bytes from the lowest slot of each to what its
+            pointer points to; none where it makes positions, and writes them alone.
+        operands: which tensors of positions it takes, and the bytes to their first elements.
+        makes: the number of the tensor of positions that it makes, if it does, and its bytes.
 
-
-def placed(
-    positions: Sequence[Positions], spread: tuple[int, ...]
-) -> tuple[list[Placing], list[Positions], tuple[int, ...]]:
-    """Launches after which few enough tensors of positions are left for one; and these.
-
-    And what is to be added to the offset in each memory, in its units.
     """
-    placings: list[Placing] = []
-    left = list(positions)
-    shifts = [0] * len(positions[0].steps)
-    number = 1 + max(p.number for p in positions)
-    while len(left) > MAX_POSITIONS:
-        group, left = left[:MAX_POSITIONS], left[MAX_POSITIONS:]
-        placing, one, shift = _place(group, spread, number)
-        placings.append(placing)
-        left.append(one)
-        shifts = [a + b for a, b in zip(shifts, shift, strict=True)]
-        number += 1
-    return placings, left, tuple(shifts)
+
+    kernel: Kernel
+    grid: int
+    parameters: bytes = field(repr=False)
+    memories: tuple[tuple[int, int], ...]
+    operands: tuple[tuple[int, int], ...]
+    makes: tuple[int, int] | None = None
 
 
-def checked(positions: Sequence[Positions], spread: tuple[int, ...]) -> list[Placing]:
-    """Launches that check positions, and no more."""
-    starts = range(0, len(positions), MAX_POSITIONS)
-    groups = [list(positions[k : k + MAX_POSITIONS]) for k in starts]
-    return [_place(each, spread, len(positions) + k)[0] for k, each in enumerate(groups)]
-
-
-def _place(
-    group: list[Positions], spread: tuple[int, ...], number: int
-) -> tuple[Placing, Positions, list[int]]:
-    # The first memory's steps say all: those of the others are proportional to them, or 0.
-    memories = range(len(group[0].steps))
-    main = next((m for m in memories if any(p.steps[m] for p in group)), 0)
-    steps = [p.steps[main] for p in group]
-    unit = gcd(*steps) or 1
-    last = [max(p.extent - 1, 0) for p in group]
-    reached = [n * (step // unit) for n, step in zip(last, steps, strict=True)]
-    base, top = -sum(min(r, 0) for r in reached), sum(max(r, 0) for r in reached)
-    packed = Layout.row_major(spread)
-    reach = Reach((), tuple(range(len(spread))), (), tuple(reversed(range(len(spread)))))
-    given = [replace(p, steps=(0, s // unit)) for p, s in zip(group, steps, strict=True)]
-    axes = axes_of(reach, spread, [packed.strides, [0] * len(spread)], given)
-    loop = ReachLoop(tuple(axes), 8, 0, (), tuple(given))
-    ratios = [_ratio(group, main, m, unit) for m in memories]
-    one = Positions(number, _PLACED, 0, base + top + 1, tuple(ratios), packed)
-    return Placing(loop, base, number), one, [-base * ratio for ratio in ratios]
-
-
-def _ratio(group: list[Positions], main: int, memory: int, unit: int) -> int:
-    """What one unit of the offset in memory `main` is in another."""
-    for p in group:
-        if p.steps[main]:
-            return p.steps[memory] * unit // p.steps[main]
-    return 0
-
-
-# ---- The struct
+def operands_of(loop: ReachLoop) -> tuple[tuple[int, int], ...]:
+    """The tensors of positions of a loop, as `ReachLaunch` has them."""
+    return tuple((p.number, p.first) for p in loop.positions)
 
 
 def rank_macro(rank: int) -> tuple[str, str]:

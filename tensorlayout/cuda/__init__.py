@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tensorlayout.cuda import carrying, creating, gathering, moving, scattering
+from tensorlayout.cuda import carrying, creating, gathering, moving, scattering, selecting
 from tensorlayout.cuda.faults import set_strict_indexing, strict_indexing
 from tensorlayout.cuda.memory import borrowed, exposed, read
 from tensorlayout.cuda.missing import missing
@@ -21,6 +21,7 @@ from tensorlayout.plan import Plan, Run
 from tensorlayout.plan.creating import CreatePlan
 from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.plan.gathering import GatherPlan, ScatterPlan
+from tensorlayout.plan.masking import MaskedPlan, SelectPlan
 from tensorlayout.plan.moving import (
     AssignPlan,
     CopyPlan,
@@ -53,11 +54,13 @@ _PREPARE: dict[type, Callable[[Any], Run]] = {
     GatherPlan: gathering.prepare_gather,
     IndexPlan: moving.prepare_index,
     JoinPlan: carrying.prepare_join,
+    MaskedPlan: selecting.prepare_masked,
     PartPlan: moving.prepare_part,
     ReshapePlan: carrying.prepare_reshape,
     RowPlan: moving.prepare_row,
     SamePlan: moving.prepare_same,
     ScatterPlan: scattering.prepare_scatter,
+    SelectPlan: selecting.prepare_select,
     TransferPlan: moving.prepare_transfer,
     ViewPlan: moving.prepare_view,
 }

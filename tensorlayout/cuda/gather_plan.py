@@ -13,6 +13,7 @@ from tensorlayout.cuda.launches import struct_type
 from tensorlayout.cuda.placing_plan import checked, placed
 from tensorlayout.cuda.reach_plan import (
     RANKS,
+    Positions,
     ReachLaunch,
     ReachLoop,
     axes_of,
@@ -27,9 +28,14 @@ from tensorlayout.cuda.reach_plan import (
     spread_of,
     strides_of,
 )
-from tensorlayout.plan.gathering import GatherPlan
+from tensorlayout.layout import Layout
+from tensorlayout.plan.gathering import GatherPlan, Reach
+from tensorlayout.tensor import Spec
 
 FILE = "gather.cu"
+
+# The memories that launches take.
+RESULT, READ = range(2)
 
 
 def plan_gather(plan: GatherPlan, alignments: tuple[int, int]) -> tuple[ReachLaunch, ...]:
@@ -49,12 +55,26 @@ def plan_gather(plan: GatherPlan, alignments: tuple[int, int]) -> tuple[ReachLau
     if not result.size:
         return checked(positions, spread, plan.name)
     launches, left, shifts = placed(positions, spread, plan.name)
-    itemsize = plan.result.dtype.itemsize
-    read = strides_of(reach.kept, source, result.ndim)
-    axes = axes_of(reach, result.shape, [result.strides, read], left)
-    firsts = (result.offset * itemsize, (source.offset + shifts[1]) * itemsize)
-    loop = ReachLoop(tuple(axes), itemsize, 2, firsts, tuple(left))
-    return (*launches, _launch(fitted(loop, alignments), plan.name))
+    last = plan_read(plan.name, source, reach, plan.result, left, alignments, shifts[READ])
+    return (*launches, last)
+
+
+def plan_read(
+    name: str,
+    source: Layout,
+    reach: Reach,
+    result: Spec,
+    positions: list[Positions],
+    alignments: tuple[int, int],
+    shift: int = 0,
+) -> ReachLaunch:
+    """The launch for few enough tensors of positions; `shift` moves the source, in elements."""
+    layout, itemsize = result.layout, result.dtype.itemsize
+    read = strides_of(reach.kept, source, layout.ndim)
+    axes = axes_of(reach, layout.shape, [layout.strides, read], positions)
+    firsts = (layout.offset * itemsize, (source.offset + shift) * itemsize)
+    loop = ReachLoop(tuple(axes), itemsize, 2, firsts, tuple(positions))
+    return _launch(fitted(loop, alignments), name)
 
 
 def _launch(loop: ReachLoop, name: str) -> ReachLaunch:

@@ -50,6 +50,7 @@ def prepare_launches(
     gpu = driver()
     ready = [(each, gpu.launcher(each.kernel), _pointers(each)) for each in launches]
     record = faults.address(device)
+    may_fail = any(each.operands for each in launches)
 
     def run(memories: Sequence[int], positions: Sequence[int], more: bytes = b"") -> None:
         addresses = list(positions)
@@ -67,7 +68,7 @@ def prepare_launches(
             launch(each.grid, parameters)
             if own:
                 addresses.append(own)
-        if ready:
+        if may_fail:
             faults.launched(device)
 
     return run

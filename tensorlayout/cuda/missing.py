@@ -6,7 +6,6 @@ from tensorlayout.plan import Plan
 from tensorlayout.plan.along import AlongPlan
 from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.plan.library import LibraryPlan
-from tensorlayout.plan.masking import MaskedPlan, SelectPlan
 from tensorlayout.plan.products import ProductPlan
 from tensorlayout.plan.reducing import ReducePlan
 
@@ -15,10 +14,8 @@ PLANS: dict[type, str] = {
     AlongPlan: "sorts and running sums",
     ElementwisePlan: "tril, triu",
     LibraryPlan: "linear algebra, Fourier transforms, sets, searches",
-    MaskedPlan: "writes by a mask",
     ProductPlan: "matrix products",
     ReducePlan: "reductions",
-    SelectPlan: "reads by a mask",
 }
 
 # Carried out on the host, and moved: by operation.

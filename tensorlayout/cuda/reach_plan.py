@@ -146,11 +146,14 @@ def axes_of(
         steps = tuple(s[d] for s in strides)
         return Axis(shape[d], steps, tuple(across), d in reach.span)
 
-    return _merged([axis(d) for d in reversed(reach.order)], len(strides), len(positions))
+    return merged([axis(d) for d in reversed(reach.order)], len(strides), len(positions))
 
 
-def _merged(axes: list[Axis], memories: int, positions: int) -> list[Axis]:
-    """Without dimensions of size 1, and neighbours as one where they continue each other."""
+def merged(axes: list[Axis], memories: int, positions: int) -> list[Axis]:
+    """Without dimensions of size 1, and neighbours as one where they continue each other.
+
+    At least one is left.
+    """
     found: list[Axis] = []
     for axis in axes:
         if axis.size == 1:
@@ -194,8 +197,8 @@ def _split(loop: ReachLoop, pieces: int) -> ReachLoop:
     axes = [a._replace(strides=_times(a.strides, times)) for a in loop.axes]
     last = Axis(pieces, tuple(one), (0,) * len(loop.positions), of_positions=False)
     positions = tuple(replace(p, steps=_times(p.steps, times)) for p in loop.positions)
-    merged = _merged([*axes, last], memories, len(positions))
-    return replace(loop, axes=tuple(merged), width=loop.width // pieces, positions=positions)
+    axes = merged([*axes, last], memories, len(positions))
+    return replace(loop, axes=tuple(axes), width=loop.width // pieces, positions=positions)
 
 
 def _times(numbers: tuple[int, ...], factors: list[int]) -> tuple[int, ...]:

@@ -118,10 +118,10 @@ def plan_scatter(what: Written, alignments: tuple[int, int]) -> ScatterLaunches:
     if 0 in what.shape:
         return ScatterLaunches(checked(positions, spread, what.name))
     launches, left, shifts = placed(positions, spread, what.name)
-    loop = _write_loop(what, table, left, shifts, alignments)
     if not _may_differ(what):
-        last, bits = _write(what, loop, spread, index_of(loop), None)
-        return ScatterLaunches((*launches, last), bits=bits)
+        one = plan_write(what, left, alignments, shifts[DESTINATION])
+        return ScatterLaunches((*launches, *one.launches), bits=one.bits)
+    loop = _write_loop(what, table, left, alignments, shifts[DESTINATION])
     marks = _mark_loop(what, table, left, spread)
     index = max(index_of(loop), index_of(marks))
     itemsize = 4 if index == "int32_t" else 8
@@ -129,6 +129,18 @@ def plan_scatter(what: Written, alignments: tuple[int, int]) -> ScatterLaunches:
     last, bits = _write(what, loop, spread, index, first)
     both = [_mark(what.name, marks, index, first, clears=clears) for clears in (1, 0)]
     return ScatterLaunches((*launches, *both, last), table.size * itemsize, bits)
+
+
+def plan_write(
+    what: Written, positions: list[Positions], alignments: tuple[int, int], shift: int = 0
+) -> ScatterLaunches:
+    """The launch where no place gets different values; `shift` moves the destination, in elements.
+
+    `positions`, few enough, in place of those of `what`.
+    """
+    loop = _write_loop(what, _Table(what), positions, alignments, shift)
+    last, bits = _write(what, loop, spread_of(what.reach, what.shape), index_of(loop), None)
+    return ScatterLaunches((last,), bits=bits)
 
 
 class _Table:
@@ -166,8 +178,8 @@ def _write_loop(
     what: Written,
     table: _Table,
     positions: list[Positions],
-    shifts: tuple[int, ...],
     alignments: tuple[int, int],
+    shift: int,
 ) -> ReachLoop:
     layout, itemsize = what.destination.layout, what.destination.dtype.itemsize
     assert min(alignments) >= itemsize, "memory is aligned to its elements"
@@ -176,7 +188,7 @@ def _write_loop(
     values = to if what.values is None else what.values.strides
     axes = axes_of(what.reach, what.shape, [to, values, table.kept], positions)
     from_ = 0 if what.values is None else what.values.offset * itemsize
-    firsts = ((layout.offset + shifts[DESTINATION]) * itemsize, from_)
+    firsts = ((layout.offset + shift) * itemsize, from_)
     return fitted(ReachLoop(tuple(axes), itemsize, 2, firsts, tuple(positions)), alignments)
 
 

@@ -108,7 +108,7 @@ def plan_scatter(what: Written, alignments: tuple[int, int]) -> ScatterLaunches:
     spread = spread_of(reach, what.shape)
     if 0 in spread:
         return ScatterLaunches(())
-    table = _Table(what)
+    table = Table(what)
     positions = [
         positions_of(number, spec, spread, layout.shape[d], (layout.strides[d], 0, step))
         for number, (spec, d, step) in enumerate(
@@ -122,7 +122,7 @@ def plan_scatter(what: Written, alignments: tuple[int, int]) -> ScatterLaunches:
         one = plan_write(what, left, alignments, shifts[DESTINATION])
         return ScatterLaunches((*launches, *one.launches), bits=one.bits)
     loop = _write_loop(what, table, left, alignments, shifts[DESTINATION])
-    marks = _mark_loop(what, table, left, spread)
+    marks = mark_loop(what, table, left, spread)
     index = max(index_of(loop), index_of(marks))
     itemsize = 4 if index == "int32_t" else 8
     first = (table.first + shifts[WINNERS]) * itemsize
@@ -138,17 +138,18 @@ def plan_write(
 
     `positions`, few enough, in place of those of `what`.
     """
-    loop = _write_loop(what, _Table(what), positions, alignments, shift)
+    loop = _write_loop(what, Table(what), positions, alignments, shift)
     last, bits = _write(what, loop, spread_of(what.reach, what.shape), index_of(loop), None)
     return ScatterLaunches((last,), bits=bits)
 
 
-class _Table:
+class Table:
     """Where the entry of each place is in the table of winners: strides, and how many there are."""
 
     def __init__(self, what: Written) -> None:
         layout, reach = what.destination.layout, what.reach
         self.kept = [0] * len(what.shape)
+        self.unit = 1  # slots of the destination from one entry to the next, but along a dimension
         if reach.along:  # an entry for each element
             packed = Layout.row_major(layout.shape)
             self.kept = strides_of(reach.kept, packed, len(what.shape))
@@ -157,8 +158,8 @@ class _Table:
             return
         # An entry for each slot that positions reach: the strides, without what they share.
         strides = [layout.strides[d] for d in reach.dims]
-        unit = gcd(*strides) or 1
-        self.steps = tuple(stride // unit for stride in strides)
+        self.unit = gcd(*strides) or 1
+        self.steps = tuple(stride // self.unit for stride in strides)
         last = [max(layout.shape[d] - 1, 0) for d in reach.dims]
         reached = [n * step for n, step in zip(last, self.steps, strict=True)]
         self.first = -sum(min(r, 0) for r in reached)
@@ -176,7 +177,7 @@ def _may_differ(what: Written) -> bool:
 
 def _write_loop(
     what: Written,
-    table: _Table,
+    table: Table,
     positions: list[Positions],
     alignments: tuple[int, int],
     shift: int,
@@ -192,8 +193,8 @@ def _write_loop(
     return fitted(ReachLoop(tuple(axes), itemsize, 2, firsts, tuple(positions)), alignments)
 
 
-def _mark_loop(
-    what: Written, table: _Table, positions: list[Positions], spread: tuple[int, ...]
+def mark_loop(
+    what: Written, table: Table, positions: list[Positions], spread: tuple[int, ...]
 ) -> ReachLoop:
     """Over the positions alone, in index order, as the elements of the other loop count them."""
     alone = [

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import product
 
-from tensorlayout.cuda import gather_plan, join_plan, nvrtc, placing_plan, scatter_plan, select_plan
+from tensorlayout.cuda import (
+    combine_plan,
+    gather_plan,
+    join_plan,
+    nvrtc,
+    placing_plan,
+    scatter_plan,
+    select_plan,
+)
 from tensorlayout.cuda.driver import Counters, Kernel, driver
 from tensorlayout.cuda.optional import with_progress
 from tensorlayout.kernels_path import kernel_directory
@@ -47,7 +55,7 @@ def _shapes() -> Iterator[Kernel]:
     for (element, read, write), room in product(_TILED, ("24576", "49152")):
         shape = {"ELEMENT": element, "READ": read, "WRITE": write, "ROOM": room}
         yield kernel("copy.cu", "copy_tiles", **shape)
-    for plans in (gather_plan, placing_plan, scatter_plan, select_plan, join_plan):
+    for plans in (combine_plan, gather_plan, join_plan, placing_plan, scatter_plan, select_plan):
         yield from plans.kernels()
 
 

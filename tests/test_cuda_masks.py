@@ -137,6 +137,26 @@ def test_indices_of_64_bits(monkeypatch):
     tl.plan.cache_clear()
 
 
+@needs_compiler
+@pytest.mark.parametrize("dtype", ["bool", "float32"])
+def test_nonzero_of_every_layout(dtype):
+    for layout in STRIDED:
+        if not layout.ndim or not fits(layout, as_dtype(dtype)):
+            continue
+        x, array = tensor_in(layout, slots(as_dtype(dtype), layout.required_size))
+        with checking("bounds", "initialized"):
+            found = tl.nonzero(x.to_device("cuda"))
+        for one, other in zip(found, np.nonzero(array), strict=True):
+            same(one.to_device("cpu"), other, f"{layout}")
+
+
+@needs_compiler
+def test_a_mask_beside_positions():
+    values, mask = np.arange(24).reshape(4, 6), np.asarray([True, False, True, True])
+    found = on_cuda(values)[on_cuda(mask), on_cuda([0, -1, 3])]
+    same(found.to_device("cpu"), values[mask, [0, -1, 3]])
+
+
 # --- Writes --------------------------------------------------------------------------------------
 
 
@@ -229,6 +249,7 @@ def test_launches_and_waiting(gpu):
     assert cost(gpu, lambda: x.__setitem__(m, 5)) == [1, 0, 0, 0]
     assert cost(gpu, lambda: x.__setitem__(rows, row)) == [1, 0, 0, 0]
     assert cost(gpu, lambda: x[m]) == [3, 2, 1, 0]  # count, sums, elements
+    assert cost(gpu, lambda: tl.nonzero(m)) == [4, 3, 1, 0]  # count, sums, two dimensions
     assert cost(gpu, lambda: x[rows])[:2] == [4, 3]
     assert cost(gpu, lambda: x.__setitem__(m, packed))[0] == 4
 

@@ -208,6 +208,16 @@ def test_positions_that_are_the_destination_count_as_copied():
     same(x.to_device("cpu"), written(values, (values,), [10, 11, 12, 13, 14, 15]))
 
 
+@needs_compiler
+def test_a_padded_value_of_another_dtype():
+    for padding in (tl.PaddingValue.ONE, tl.BitPattern(0x7FC00000, "float32")):
+        layout = tl.Layout.padded((2, 3), (2, 5), None, padding)
+        value, array = tensor_in(layout, np.arange(10, dtype=np.float32))
+        x, key = on_cuda(np.zeros((4, 3), np.int8)), (np.asarray([3, 0]),)
+        x[given(key)] = value.to_device("cuda")
+        same(x.to_device("cpu"), written(np.zeros((4, 3), np.int8), key, array))
+
+
 # --- Positions outside ---------------------------------------------------------------------------
 
 BAD = [

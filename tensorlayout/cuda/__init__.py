@@ -21,6 +21,7 @@ from tensorlayout.plan import Plan, Run
 from tensorlayout.plan.creating import CreatePlan
 from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.plan.gathering import GatherPlan, ScatterPlan
+from tensorlayout.plan.library import LibraryPlan
 from tensorlayout.plan.masking import MaskedPlan, SelectPlan
 from tensorlayout.plan.moving import (
     AssignPlan,
@@ -54,6 +55,7 @@ _PREPARE: dict[type, Callable[[Any], Run]] = {
     GatherPlan: gathering.prepare_gather,
     IndexPlan: moving.prepare_index,
     JoinPlan: carrying.prepare_join,
+    LibraryPlan: selecting.prepare_library,
     MaskedPlan: selecting.prepare_masked,
     PartPlan: moving.prepare_part,
     ReshapePlan: carrying.prepare_reshape,

@@ -13,7 +13,7 @@ from tensorlayout.plan.reducing import ReducePlan
 PLANS: dict[type, str] = {
     AlongPlan: "sorts and running sums",
     ElementwisePlan: "tril, triu",
-    LibraryPlan: "linear algebra, Fourier transforms, sets, searches",
+    LibraryPlan: "linear algebra, Fourier transforms, sets, searchsorted",
     ProductPlan: "matrix products",
     ReducePlan: "reductions",
 }

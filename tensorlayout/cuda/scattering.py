@@ -91,7 +91,7 @@ def value_taker(name: str, spec: Spec, kind: Spec | type) -> Callable[[Tensor, A
         return lambda x, value: octets(value)
     if kind.dtype == spec.dtype:
         return apart
-    convert = prepare_copy(CopyPlan(kind, Spec(spec.dtype, kind.layout.form, spec.device)))
+    convert = prepare_copy(CopyPlan(kind, packed(kind, spec.dtype)))
     return lambda x, value: convert(value)
 
 
@@ -120,4 +120,10 @@ def apart(x: Tensor, other: Tensor) -> Tensor:
 
 @functools.lru_cache(maxsize=64)
 def _copier(spec: Spec) -> Run:
-    return prepare_copy(CopyPlan(spec, Spec(spec.dtype, spec.layout.form, spec.device)))
+    return prepare_copy(CopyPlan(spec, packed(spec, spec.dtype)))
+
+
+def packed(spec: Spec, dtype: DType) -> Spec:
+    """The spec of a copy in the same order, of another dtype: padding may have no value in that."""
+    layout = Layout.packed(spec.layout.shape, spec.layout.minor_to_major)
+    return Spec(dtype, layout, spec.device)

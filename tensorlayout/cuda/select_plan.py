@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import gcd
@@ -109,34 +110,53 @@ def plan_selection(source: Spec, reach: Reach, mask: Layout, alignment: int) -> 
     steps = [stride // unit for stride in strides]
     reached = [(n - 1) * step for n, step in zip(mask.shape, steps, strict=True)]
     base, top = -sum(min(r, 0) for r in reached), sum(max(r, 0) for r in reached)
-    packed = mask.is_row_major and alignment >= _WIDE
-
-    def launch(name: str, width: int, units: list[int], itemsize: int) -> SelectLaunch:
-        axes = merged(
-            [
-                Axis(n, (stride, step), (), of_positions=False)
-                for n, stride, step in zip(mask.shape, mask.strides, units, strict=True)
-            ],
-            2,
-            0,
-        )
-        furthest = max(sum((a.size - 1) * abs(a.strides[m]) for a in axes) for m in range(2))
-        index = index_type(mask.size + CHUNK, furthest)
-        made = selection_type(len(axes), index)(base=base, packed=packed, count=mask.size)
-        made.walk = _walk(index, axes)
-        kernel = _kernel(name, len(axes), index, width)
-        return SelectLaunch(kernel, bytes(made), mask.offset, layout.offset * itemsize)
-
-    alone = mask.ndim == layout.ndim
+    elements = None
+    if mask.ndim == layout.ndim:
+        from_ = layout.offset * itemsize
+        elements = _launch("select_elements", mask, alignment, strides, 0, itemsize, from_)
     return Selection(
-        -(-mask.size // CHUNK),
-        launch("count_true", 0, steps, 0),
-        launch("select_positions", 0, steps, 0),
-        launch("select_elements", itemsize, list(strides), itemsize) if alone else None,
+        _chunks(mask),
+        _launch("count_true", mask, alignment, steps),
+        _launch("select_positions", mask, alignment, steps, base),
+        elements,
         unit,
         base,
         base + top + 1,
     )
+
+
+def plan_coordinates(mask: Layout, alignment: int) -> tuple[int, SelectLaunch, list[SelectLaunch]]:
+    """How a mask is counted, and its true elements' indices are written, a launch a dimension.
+
+    How many chunks there are, the launch that counts, those that write. As `plan_selection`.
+    """
+    units = [[int(k == d) for k in range(mask.ndim)] for d in range(mask.ndim)]
+    count = _launch("count_true", mask, alignment, [0] * mask.ndim)
+    return _chunks(mask), count, [_launch("select_positions", mask, alignment, u) for u in units]
+
+
+def _chunks(mask: Layout) -> int:
+    return -(-mask.size // CHUNK)
+
+
+def _launch(
+    name: str,
+    mask: Layout,
+    alignment: int,
+    steps: Sequence[int],
+    base: int = 0,
+    width: int = 0,
+    source: int = 0,
+) -> SelectLaunch:
+    """A launch over the mask that steps through a second memory by `steps`."""
+    dims = zip(mask.shape, mask.strides, steps, strict=True)
+    axes = merged([Axis(n, (s, step), (), of_positions=False) for n, s, step in dims], 2, 0)
+    furthest = max(sum((a.size - 1) * abs(a.strides[m]) for a in axes) for m in range(2))
+    index = index_type(mask.size + CHUNK, furthest)
+    packed = mask.is_row_major and alignment >= _WIDE
+    made = selection_type(len(axes), index)(base=base, packed=packed, count=mask.size)
+    made.walk = _walk(index, axes)
+    return SelectLaunch(_kernel(name, len(axes), index, width), bytes(made), mask.offset, source)
 
 
 def _walk(index: str, axes: list[Axis]) -> Any:

@@ -9,29 +9,35 @@ from __future__ import annotations
 import functools
 import struct
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from tensorlayout import dtypes
 from tensorlayout.cuda import faults
+from tensorlayout.cuda.carrying import prepare_copy
 from tensorlayout.cuda.driver import Buffer, driver
 from tensorlayout.cuda.gather_plan import plan_read
 from tensorlayout.cuda.gathering import prepare_launches
 from tensorlayout.cuda.memory import new_tensor, per_alignment
+from tensorlayout.cuda.missing import missing
 from tensorlayout.cuda.padding_plan import bits_of
 from tensorlayout.cuda.scatter_plan import Written, plan_write, values_in
-from tensorlayout.cuda.scattering import apart, value_taker
+from tensorlayout.cuda.scattering import apart, packed, value_taker
 from tensorlayout.cuda.select_plan import (
     SCAN,
     Selection,
     SelectLaunch,
+    plan_coordinates,
     plan_selection,
     plan_store,
 )
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Run
 from tensorlayout.plan.gathering import Reach, check_fits
+from tensorlayout.plan.library import LibraryPlan
 from tensorlayout.plan.masking import MaskedPlan, SelectPlan
+from tensorlayout.plan.moving import CopyPlan
 from tensorlayout.tensor import Spec, Tensor
 
 _POINTERS = struct.Struct("<QQQQ")
@@ -45,23 +51,20 @@ _KEPT = 16
 def prepare_select(plan: SelectPlan) -> Run:
     """Count, wait for the number, and read; in row-major index order of the mask."""
     source, seen, reach = plan.result, plan.seen, plan.reach
-    chosen = functools.lru_cache(_KEPT)(lambda mask: _Chosen(source, reach, mask.layout))
+    finder = functools.lru_cache(_KEPT)(lambda mask: _finder(source, reach, mask.layout))
     mover = functools.lru_cache(_KEPT)(
         lambda selection, count: _reader(plan.name, seen, reach, selection, count)
     )
 
     def select(x: Tensor, mask: Tensor) -> Tensor:
         with driver().using(source.device.number):
-            found = chosen(mask._spec).found(mask)
-            result = new_tensor(_selected(seen, reach, found.count))
-            if not result.size:
-                return result
-            if found.selection.elements is not None:
-                found.run(found.selection.elements, result._memory.address, x._memory.address)
+            found = finder(mask._spec)(mask)
+            result = new_tensor(_selected(seen, reach, found.size))
+            if not result.size or found.elements(result, x):
                 return result
             positions = found.positions()
             memories = result._memory.address, x._memory.address
-            mover(found.selection, found.count)(*memories)(memories, [positions.pointer])
+            mover(found.selection, found.size)(*memories)(memories, [positions.pointer])
         return result
 
     return select
@@ -74,7 +77,7 @@ def prepare_masked(plan: MaskedPlan) -> Run:
     waits for the number of elements, which the values must fit.
     """
     spec, reach = plan.result, plan.reach
-    chosen = functools.lru_cache(_KEPT)(lambda mask: _Chosen(spec, reach, mask.layout))
+    finder = functools.lru_cache(_KEPT)(lambda mask: _finder(spec, reach, mask.layout))
     store = functools.lru_cache(_KEPT)(lambda mask, value: _storer(plan, mask.layout, value))
     mover = functools.lru_cache(_KEPT)(
         lambda selection, count, value: _writer(plan, selection, count, value)
@@ -94,12 +97,12 @@ def prepare_masked(plan: MaskedPlan) -> Run:
                     memories = to, from_, mask._memory.address
                     store(mask._spec, kind)(to, from_)(memories, (), octets)
                 return x
-            found = chosen(mask._spec).found(mask)
-            shape = _shape(plan.seen.layout, reach, found.count)
+            found = finder(mask._spec)(mask)
+            shape = _shape(plan.seen.layout, reach, found.size)
             check_fits(plan.name, kind.layout.shape if kind else (), shape)
             if 0 not in shape:
                 positions = found.positions()
-                write = mover(found.selection, found.count, kind)
+                write = mover(found.selection, found.size, kind)
                 write(to, from_)((to, from_, 0), [positions.pointer], octets)
         return x
 
@@ -130,71 +133,101 @@ def _stands_still(plan: MaskedPlan) -> bool:
     return True
 
 
+def prepare_library(plan: LibraryPlan) -> Any:
+    """`nonzero`, the one library function that is on CUDA."""
+    if plan.operation.name != "nonzero":
+        raise missing(plan)
+    return _prepare_nonzero(plan)
+
+
+def _prepare_nonzero(plan: LibraryPlan) -> Callable[..., tuple[Tensor, ...]]:
+    """The indices of what is not zero, a tensor a dimension; the host waits for their number."""
+    spec = plan.result
+    as_mask = packed(spec, dtypes.bool)
+    convert = None if spec.dtype == dtypes.bool else prepare_copy(CopyPlan(spec, as_mask))
+    mask_layout, number = as_mask.layout if convert else spec.layout, spec.device.number
+    at = per_alignment(lambda alignments: plan_coordinates(mask_layout, alignments[0]))
+
+    def nonzero(x: Tensor) -> tuple[Tensor, ...]:
+        mask = x if convert is None else convert(x)
+        with driver().using(number):
+            counted = None
+            if mask.size:
+                blocks, count, launches = at(mask._memory.address)
+                counted = _Counted(mask, blocks, count)
+            layout = Layout.row_major((counted.count if counted else 0,))
+            made = [new_tensor(Spec(dtypes.int64, layout, spec.device)) for _ in range(x.ndim)]
+            if counted is not None and counted.count:
+                for each, launch in zip(made, launches, strict=True):
+                    counted.run(launch, each._memory.address)
+        return tuple(made)
+
+    return nonzero
+
+
 # ---- Counting
 
 
-class _Found:
-    """A mask that has been counted: how many elements it selects, and where."""
+class _Counted:
+    """A mask whose true elements have been counted, for which the host has waited."""
 
-    def __init__(self, chosen: _Chosen, mask: Tensor, counts: Buffer | None, count: int) -> None:
-        self._chosen, self._mask, self._counts = chosen, mask, counts
-        self.count = count
+    def __init__(self, mask: Tensor, blocks: int, count: SelectLaunch) -> None:
+        gpu = driver()
+        self._mask, self._blocks = mask, blocks
+        self._counts = gpu.allocate(8 * (blocks + 1), mask.device.number)
+        self.run(count)
+        gpu.launcher(SCAN)(1, bytearray(_COUNTS.pack(self._counts.pointer, blocks)))
+        octets = np.empty(8, np.uint8)
+        gpu.to_host(octets, self._counts.pointer + 8 * blocks)
+        faults.check()
+        self.count = int(octets.view(np.int64)[0])
 
-    @property
-    def selection(self) -> Selection:
-        found = self._chosen.selection(self._mask)
-        assert found is not None
-        return found
+    def run(self, launch: SelectLaunch, to: int = 0, source: int = 0) -> None:
+        """A launch over all chunks of the mask."""
+        parameters = bytearray(launch.parameters)
+        mask = self._mask._memory.address + launch.mask
+        _POINTERS.pack_into(parameters, 0, to, mask, self._counts.pointer, source + launch.source)
+        driver().launcher(launch.kernel)(self._blocks, parameters)
 
-    def run(self, launch: SelectLaunch, to: int, source: int) -> None:
-        """One of the launches of the selection that write."""
-        assert self._counts is not None
-        self._chosen.run(launch, self._mask, self._counts, to, source)
+
+class _Found(NamedTuple):
+    """What a mask selects: how many elements, and how they are found, unless there is none."""
+
+    size: int
+    selection: Selection | None = None
+    counted: _Counted | None = None
+
+    def elements(self, to: Tensor, source: Tensor) -> bool:
+        """Write the elements, if the mask covers all dimensions."""
+        assert self.selection is not None
+        assert self.counted is not None
+        launch = self.selection.elements
+        if launch is not None:
+            self.counted.run(launch, to._memory.address, source._memory.address)
+        return launch is not None
 
     def positions(self) -> Buffer:
         """The positions, written to memory of their own."""
-        made = driver().allocate(8 * self.count, self._chosen.device)
-        self.run(self.selection.positions, made.pointer, 0)
+        assert self.selection is not None
+        assert self.counted is not None
+        gpu = driver()
+        made = gpu.allocate(8 * self.size, gpu.current_device())
+        self.counted.run(self.selection.positions, made.pointer)
         return made
 
 
-class _Chosen:
-    """A mask's layout over a tensor's, ready to be counted."""
+def _finder(source: Spec, reach: Reach, mask: Layout) -> Callable[[Tensor], _Found]:
+    """What counts a mask of this layout over a tensor."""
+    if not mask.size:
+        return lambda given: _Found(0)
+    at = per_alignment(lambda alignments: plan_selection(source, reach, mask, alignments[0]))
 
-    def __init__(self, source: Spec, reach: Reach, mask: Layout) -> None:
-        self.device = source.device.number
+    def found(given: Tensor) -> _Found:
+        selection = at(given._memory.address)
+        counted = _Counted(given, selection.blocks, selection.count)
+        return _Found(counted.count, selection, counted)
 
-        def plan(alignments: tuple[int, ...]) -> Selection:
-            return plan_selection(source, reach, mask, alignments[0])
-
-        self._plan = per_alignment(plan) if mask.size else None
-
-    def selection(self, mask: Tensor) -> Selection | None:
-        """How it is counted; None for a mask without elements."""
-        return self._plan(mask._memory.address) if self._plan else None
-
-    def found(self, mask: Tensor) -> _Found:
-        """The number of true elements, for which the host waits."""
-        selection = self.selection(mask)
-        if selection is None:
-            return _Found(self, mask, None, 0)
-        gpu, blocks = driver(), selection.blocks
-        counts = gpu.allocate(8 * (blocks + 1), self.device)
-        self.run(selection.count, mask, counts, 0, 0)
-        gpu.launcher(SCAN)(1, bytearray(_COUNTS.pack(counts.pointer, blocks)))
-        octets = np.empty(8, np.uint8)
-        gpu.to_host(octets, counts.pointer + 8 * blocks)
-        faults.check()
-        return _Found(self, mask, counts, int(octets.view(np.int64)[0]))
-
-    def run(self, launch: SelectLaunch, mask: Tensor, counts: Buffer, to: int, source: int) -> None:
-        """A launch over all chunks of the mask."""
-        selection = self.selection(mask)
-        assert selection is not None
-        parameters = bytearray(launch.parameters)
-        where = mask._memory.address + launch.mask
-        _POINTERS.pack_into(parameters, 0, to, where, counts.pointer, source + launch.source)
-        driver().launcher(launch.kernel)(selection.blocks, parameters)
+    return found
 
 
 # ---- Moving

@@ -264,6 +264,16 @@ def test_positions_of_an_empty_result_are_checked():
     assert tl.take(tl.zeros((0, 2), device="cuda"), on_cuda([], "int64"), axis=0).shape == (0, 2)
 
 
+@needs_compiler
+def test_positions_that_meet_none_are_checked():
+    x, none = on_cuda(np.zeros((2, 3))), on_cuda([], "int64")
+    for use in (lambda: x[on_cuda([2]), none], lambda: x.__setitem__((none, on_cuda([-4])), 1)):
+        use()
+        with pytest.raises(IndexError, match=r"index (2|-4) is outside a dimension of size (2|3)"):
+            x.to_device("cpu")
+    assert x[on_cuda([1]), none].to_device("cpu").shape == (0,)
+
+
 def bad_take():
     return tl.take(on_cuda([1.0, 2.0]), on_cuda([9]), axis=0)
 

@@ -16,7 +16,7 @@ from tensorlayout.cuda.driver import Kernel
 from tensorlayout.cuda.elementwise import _type_of
 from tensorlayout.cuda.faults import owner_of
 from tensorlayout.cuda.launches import THREADS, struct_type
-from tensorlayout.cuda.placing_plan import checked, placed
+from tensorlayout.cuda.placing_plan import checked, checked_apart, placed
 from tensorlayout.cuda.reach_plan import (
     RANKS,
     Axis,
@@ -82,7 +82,8 @@ def plan_combine(what: Written, operation: str) -> CombineLaunches:
     layout, reach = what.destination.layout, what.reach
     spread = spread_of(reach, what.shape)
     if 0 in spread:
-        return CombineLaunches(())
+        sizes = [layout.shape[d] for d in reach.dims]
+        return CombineLaunches(checked_apart(what.positions, sizes, what.name))
     table = Table(what)
     positions = [
         positions_of(number, spec, spread, layout.shape[d], (0, 0, step))

@@ -153,12 +153,13 @@ def address(device: int) -> int:
 
 _serials = itertools.count(1)
 _names: dict[str, int] = {}
-_BITS = 8  # of a number of a name; above, the serial number of a launch's plan
+_BITS = 16  # of a number of a name; above, the serial number of a launch's plan
 
 
 def owner_of(name: str) -> int:
     """What stands for one launch of the operation `name`, another one each time it is asked for."""
-    number = _names.setdefault(name, len(_names))
+    with _making:
+        number = _names.setdefault(name, len(_names))
     return next(_serials) << _BITS | number
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from tensorlayout.cuda.driver import Kernel
 from tensorlayout.cuda.faults import owner_of
 from tensorlayout.cuda.launches import struct_type
-from tensorlayout.cuda.placing_plan import checked, placed
+from tensorlayout.cuda.placing_plan import checked, checked_apart, placed
 from tensorlayout.cuda.reach_plan import (
     RANKS,
     Positions,
@@ -47,7 +47,8 @@ def plan_gather(plan: GatherPlan, alignments: tuple[int, int]) -> tuple[ReachLau
     source, reach, result = plan.source.layout, plan.reach, plan.result.layout
     spread = spread_of(reach, result.shape)
     if 0 in spread:
-        return ()
+        sizes = [source.shape[d] for d in reach.dims]
+        return checked_apart(plan.positions, sizes, plan.name)
     positions = [
         positions_of(number, spec, spread, source.shape[d], (0, source.strides[d]))
         for number, (spec, d) in enumerate(zip(plan.positions, reach.dims, strict=True))

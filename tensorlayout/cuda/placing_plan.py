@@ -26,12 +26,14 @@ from tensorlayout.cuda.reach_plan import (
     blocks_of,
     index_of,
     operands_of,
+    positions_of,
     rank_macro,
     reach_struct,
     reach_type,
 )
 from tensorlayout.layout import Layout
 from tensorlayout.plan.gathering import Reach
+from tensorlayout.tensor import Spec
 
 FILE = "gather.cu"
 
@@ -74,6 +76,19 @@ def checked(
     groups = [list(positions[k : k + MAX_POSITIONS]) for k in starts]
     placings = [_place(each, spread, len(positions) + k)[0] for k, each in enumerate(groups)]
     return tuple(_launch(each, name) for each in placings)
+
+
+def checked_apart(
+    specs: Sequence[Spec], extents: Sequence[int], name: str
+) -> tuple[ReachLaunch, ...]:
+    """Launches that check each tensor of positions by itself: together they have no element."""
+    launches: list[ReachLaunch] = []
+    for number, (spec, extent) in enumerate(zip(specs, extents, strict=True)):
+        if spec.layout.size:
+            alone = positions_of(number, spec, spec.layout.shape, extent, (1,))
+            made = len(specs) + len(launches)
+            launches.append(_launch(_place([alone], spec.layout.shape, made)[0], name))
+    return tuple(launches)
 
 
 def _place(

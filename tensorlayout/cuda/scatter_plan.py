@@ -17,7 +17,7 @@ from tensorlayout.cuda.driver import Kernel
 from tensorlayout.cuda.faults import owner_of
 from tensorlayout.cuda.launches import struct_type
 from tensorlayout.cuda.parameters import Divisor32, Divisor64, divisor32
-from tensorlayout.cuda.placing_plan import checked, placed
+from tensorlayout.cuda.placing_plan import checked, checked_apart, placed
 from tensorlayout.cuda.reach_plan import (
     RANKS,
     Positions,
@@ -107,7 +107,8 @@ def plan_scatter(what: Written, alignments: tuple[int, int]) -> ScatterLaunches:
     layout, reach = what.destination.layout, what.reach
     spread = spread_of(reach, what.shape)
     if 0 in spread:
-        return ScatterLaunches(())
+        sizes = [layout.shape[d] for d in reach.dims]
+        return ScatterLaunches(checked_apart(what.positions, sizes, what.name))
     table = Table(what)
     positions = [
         positions_of(number, spec, spread, layout.shape[d], (layout.strides[d], 0, step))

@@ -7,8 +7,6 @@
 
 #ifdef TENSORLAYOUT_SIMULATOR
 
-#include "simulator/atomics.hpp"
-
 using simulator::atomic_add;
 using simulator::atomic_cas;
 using simulator::atomic_max;

@@ -111,6 +111,17 @@ def test_many_inputs(gpu, count):
 
 
 @needs_compiler
+@pytest.mark.parametrize("count", [3, 20])
+def test_inputs_that_begin_anywhere(count):
+    values = [values_of((5, 7), seed=k) for k in range(count)]
+    inputs = [on_cuda(np.pad(v, ((1 + k % 3, 0), (0, 0)))) for k, v in enumerate(values)]
+    for axis in (0, 1):
+        with checking("bounds"):
+            found = tl.concat([x[1 + k % 3 :] for k, x in enumerate(inputs)], axis=axis)
+        same(found.to_device("cpu"), np.concatenate(values, axis))
+
+
+@needs_compiler
 def test_a_stack_is_a_join(gpu):
     values = [values_of((5, 8), seed=k) for k in range(10)]
     inputs = list(map(on_cuda, values))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -31,6 +32,10 @@ from tensorlayout.tensor import Spec, Tensor
 
 # What these give depends on where an element is, which no functor knows.
 _OF_POSITIONS = ("tril", "triu")
+
+# Operands of a join whose alignments are told apart; of more, the least one counts for all: each
+# combination would have a plan of its own.
+_APART = 4
 
 # Moves elements, from one address to another.
 Move = Callable[[int, int], None]
@@ -84,6 +89,8 @@ def prepare_join(plan: JoinPlan) -> Run:
     movers = functools.cache(mover)
 
     def make(alignments: tuple[int, ...]) -> tuple[Callable[..., None], tuple[int, ...]]:
+        if len(layouts) > _APART:
+            alignments = (alignments[0], *alignments[1:] * len(layouts))
         joined = [layouts[k] if k in alike else None for k in range(len(layouts))]
         given = join_plan.plan_join(
             spec.layout, joined, starts, axis, spec.dtype.itemsize, alignments
@@ -96,7 +103,8 @@ def prepare_join(plan: JoinPlan) -> Run:
         result = new_tensor(spec)
         to, given = result._memory.address, [x._memory.address for x in operands]
         with driver().using(spec.device.number):
-            run, moved = at(to, *given)
+            few = given if len(given) <= _APART else [functools.reduce(operator.or_, given)]
+            run, moved = at(to, *few)
             run(to, given)
         for k in moved:
             movers(k)(result, operands[k])

@@ -128,11 +128,13 @@ def plan_join(
 def _is_transposed(
     result: Layout, axis: int, itemsize: int, alignments: Sequence[int], given: _Input
 ) -> bool:
+    if _runs(result, given):
+        return False
     part = part_of(result, axis, given.start, given.layout.shape[axis])
     shift = part.lowest * itemsize
     to = gcd(alignments[0], shift) if shift else alignments[0]
     plan = plan_copy(part.at_origin, given.layout, itemsize, (to, given.alignment))
-    return plan.case == "tiles" and not _runs(result, given)
+    return plan.case == "tiles"
 
 
 def _runs(result: Layout, given: _Input) -> bool:

@@ -21,6 +21,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from tensorlayout.cuda.driver import Buffer, Driver, driver
+from tensorlayout.cuda.ranges import lock_kept_over_forks
 
 VARIABLE = "TENSORLAYOUT_STRICT_INDEXING"
 
@@ -133,7 +134,7 @@ class _Device:
 
 
 _devices: WeakKeyDictionary[Driver, dict[int, _Device]] = WeakKeyDictionary()
-_making = threading.Lock()
+_making = lock_kept_over_forks()
 
 
 def _device(number: int) -> _Device:

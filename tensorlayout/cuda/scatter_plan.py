@@ -50,9 +50,9 @@ class ScatterLaunches:
     """A write that is ready to run.
 
     Attributes:
-        launches: in order; the last one has the number of its one value in its struct, if it has
-            one, and `bits` is where.
+        launches: in order.
         table: **bytes** of the table of winners, 0 for none.
+        bits: where the one value goes in the struct of the last launch; None for many values.
 
     """
 

@@ -83,8 +83,9 @@ def _launches(plan: ScatterLaunches, number: int) -> Callable[[int, Any, list[in
 
 
 def value_taker(name: str, spec: Spec, kind: Spec | type) -> Callable[[Tensor, Any], Any]:
-    """From a value of `kind` what is written to a tensor of `spec`: a tensor of its dtype apart
-    from it, or the octets of a number.
+    """What turns a value of `kind` into one to be written to a tensor of `spec`.
+
+    A tensor of the same dtype, in memory apart; or, from a number, the octets of an element.
     """
     if not isinstance(kind, Spec):
         octets = octets_of(name, kind, spec.dtype)

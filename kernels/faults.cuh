@@ -15,11 +15,12 @@ struct Faults {
     int64_t size[MAX_POSITIONS];    // of the dimension that they index
 };
 
-DEVICE void report_position(Faults* faults, uint64_t owner, int number, int64_t position,
-                            int64_t size) {
+// What a thread found outside, from the least to the greatest.
+DEVICE void report_positions(Faults* faults, uint64_t owner, int number, int64_t lowest,
+                             int64_t highest, int64_t size) {
     const uint64_t before = atomic_cas(&faults->owner, static_cast<uint64_t>(0), owner);
     if (before != 0 && before != owner) return;
     store(&faults->size[number], size);
-    atomic_min(&faults->lowest[number], position);
-    atomic_max(&faults->highest[number], position);
+    atomic_min(&faults->lowest[number], lowest);
+    atomic_max(&faults->highest[number], highest);
 }

@@ -13,6 +13,8 @@
 // Elements of a thread. Of any rank, one: the registers of more would be spilled.
 template <int Rank> constexpr int PER_THREAD = Rank ? 4 : 1;
 
+constexpr int64_t MOST = 0x7fffffffffffffff;
+
 // Dimensions of size 2 or more that a loop over fewer than 2**41 elements can have.
 constexpr int ANY_RANK = 40;
 
@@ -141,19 +143,29 @@ DEVICE Unsigned<Index> find(const Reach<Rank, Index, N>& r, Found<Rank, Index, N
         const PositionKind kind = r.kind[j];
         load_positions(kind, r.from[j], at, found.active, given);
         const int64_t extent = r.extent[j];
+        uint32_t outside = 0;  // a bit for each element
 #pragma unroll
         for (int k = 0; k < COUNT; ++k) {
             // As a signed number, a uint64 from 2**63 on would count from the end.
-            if (kind == UINT64 && given[k] < 0) given[k] = 0x7fffffffffffffff;
+            if (kind == UINT64 && given[k] < 0) given[k] = MOST;
             const bool wraps = given[k] < 0 && kind != PLACED;
             const int64_t position = wraps ? given[k] + extent : given[k];
             const bool fits = static_cast<uint64_t>(position) < static_cast<uint64_t>(extent);
-            if (found.active[k] && !fits && kind != PLACED)
-                report_position(r.faults, r.owner, j, given[k], extent);
+            outside |= static_cast<uint32_t>(found.active[k] && !fits) << k;
             found.inside[k] = found.inside[k] && fits;
             const Index place = fits ? static_cast<Index>(position) : 0;
 #pragma unroll
             for (int n = 0; n < N; ++n) found.at[k][n] += place * r.step[j][n];
+        }
+        if (outside && kind != PLACED) {
+            int64_t lowest = MOST, highest = -MOST - 1;
+#pragma unroll
+            for (int k = 0; k < COUNT; ++k) {
+                if (!(outside >> k & 1)) continue;
+                lowest = given[k] < lowest ? given[k] : lowest;
+                highest = given[k] > highest ? given[k] : highest;
+            }
+            report_positions(r.faults, r.owner, j, lowest, highest, extent);
         }
     }
     return first;

@@ -2,6 +2,7 @@
 // checked and counted. No library of C++: these headers are compiled often.
 #pragma once
 
+#include "simulator/atomics.hpp"
 #include "simulator/blocks.hpp"
 
 #define SIMULATOR_EXPORT extern "C" __attribute__((visibility("default")))

@@ -48,7 +48,8 @@ def entered(name):
         return
     with simulator(1) if name == "simulator" else on_gpu(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(cuda, "prepare", _prepare_or_skip)
-        with tl.using_device("cuda") as found:
+        # Positions outside raise where they are used, as on the CPU.
+        with cuda.strict_indexing(), tl.using_device("cuda") as found:
             yield found
 
 

@@ -18,6 +18,7 @@ from tensors import as_dtype, fits, same, slots, tensor_in
 import tensorlayout as tl
 from tensorlayout import cpu, cuda
 from tensorlayout.cpu.memory import storage_of
+from tensorlayout.cuda import faults
 from tensorlayout.cuda.driver import driver
 from tensorlayout.cuda.missing import OPERATIONS, PLANS
 
@@ -63,6 +64,7 @@ class Copies:
 
 @pytest.fixture
 def copies(gpu, monkeypatch):
+    faults.check()  # which else would happen in the midst of what is recorded
     return Copies(gpu, monkeypatch)
 
 
@@ -595,7 +597,8 @@ def test_numpy_scalars_and_arrays_are_no_other_device():
 
 def test_the_list_of_what_is_missing():
     assert cuda._PREPARE.keys() | PLANS.keys() == cpu._PREPARE.keys()
-    assert cuda._PREPARE.keys().isdisjoint(PLANS)
+    # Of these one operation is carried out.
+    assert {kind.__name__ for kind in cuda._PREPARE.keys() & PLANS.keys()} == {"LibraryPlan"}
     assert all({**PLANS, **OPERATIONS}.values())
     assert OPERATIONS.keys() <= set(tl.__all__)
 
@@ -607,9 +610,6 @@ MISSING = {
     "linalg.inv": lambda x: tl.linalg.inv(x),
     "fft.fft": lambda x: tl.fft.fft(x),
     "unique_values": lambda x: tl.unique_values(x),
-    "__setitem__": lambda x: x.__setitem__(on_cuda([0]), 1),
-    "__getitem__": lambda x: x[on_cuda([0, 1])],
-    "take": lambda x: tl.take(x, on_cuda([0]), axis=0),
 }
 
 

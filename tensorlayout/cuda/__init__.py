@@ -11,7 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tensorlayout.cuda import bands, carrying, creating, moving, reducing
+from tensorlayout.cuda import (
+    bands,
+    carrying,
+    creating,
+    gathering,
+    moving,
+    reducing,
+    scattering,
+    selecting,
+)
+from tensorlayout.cuda.faults import set_strict_indexing, strict_indexing
 from tensorlayout.cuda.memory import borrowed, device_at, exposed, read
 from tensorlayout.cuda.missing import missing, reason
 from tensorlayout.cuda.streams import current_stream, exported_stream, ready, wait_for
@@ -19,6 +29,9 @@ from tensorlayout.cuda.warming import warmup
 from tensorlayout.plan import Plan, Run
 from tensorlayout.plan.creating import CreatePlan
 from tensorlayout.plan.elementwise import ElementwisePlan
+from tensorlayout.plan.gathering import GatherPlan, ScatterPlan
+from tensorlayout.plan.library import LibraryPlan
+from tensorlayout.plan.masking import MaskedPlan, SelectPlan
 from tensorlayout.plan.moving import (
     AssignPlan,
     CopyPlan,
@@ -42,6 +55,8 @@ __all__ = [
     "prepare",
     "read",
     "ready",
+    "set_strict_indexing",
+    "strict_indexing",
     "wait_for",
     "warmup",
 ]
@@ -52,13 +67,18 @@ _PREPARE: dict[type, Callable[[Any], Run]] = {
     CopyPlan: carrying.prepare_copy,
     CreatePlan: creating.prepare,
     ElementwisePlan: carrying.prepare_elementwise,
+    GatherPlan: gathering.prepare_gather,
     IndexPlan: moving.prepare_index,
     JoinPlan: carrying.prepare_join,
+    LibraryPlan: selecting.prepare_library,
+    MaskedPlan: selecting.prepare_masked,
     PartPlan: moving.prepare_part,
     ReducePlan: reducing.prepare,
     ReshapePlan: carrying.prepare_reshape,
     RowPlan: moving.prepare_row,
     SamePlan: moving.prepare_same,
+    ScatterPlan: scattering.prepare_scatter,
+    SelectPlan: selecting.prepare_select,
     TransferPlan: moving.prepare_transfer,
     TrianglePlan: bands.prepare_triangle,
     ViewPlan: moving.prepare_view,

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
+import operator
 from collections.abc import Callable
 from typing import Any
 
-from tensorlayout.cuda import copy_plan, copying, elementwise, fill_plan, filling
+from tensorlayout.cuda import (
+    copy_plan,
+    copying,
+    elementwise,
+    fill_plan,
+    filling,
+    join_plan,
+    joining,
+)
 from tensorlayout.cuda.driver import driver
 from tensorlayout.cuda.memory import copy_bytes, new_tensors, per_alignment
 from tensorlayout.devices import CPU
@@ -18,6 +28,10 @@ from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.plan.moving import AssignPlan, CopyPlan, JoinPlan, ReshapePlan
 from tensorlayout.plan.padding import padding_bytes
 from tensorlayout.tensor import Spec, Tensor
+
+# Operands of a join whose alignments are told apart; of more, the least one counts for all: each
+# combination would have a plan of its own.
+_APART = 4
 
 # Moves elements, from one address to another.
 Move = Callable[[int, int], None]
@@ -56,24 +70,42 @@ def prepare_reshape(plan: ReshapePlan) -> Run:
 
 
 def prepare_join(plan: JoinPlan) -> Run:
-    """Each operand moved into its part of the result: a launch for each."""
+    """One launch for all operands, but those of another dtype or order: one more for each."""
     spec, axis = plan.result, plan.axis
-    moves: list[tuple[int, Callable[..., None]]] = []
-    start = 0
-    for source in plan.sources:
-        stop = start + source.layout.shape[axis]
-        layout = spec.layout.slice((*[slice(None)] * axis, slice(start, stop)))
-        assert layout is not None, "results are strided, and have every slice"
+    layouts = [source.layout for source in plan.sources]
+    starts = [0, *itertools.accumulate([layout.shape[axis] for layout in layouts])]
+    alike = [k for k, source in enumerate(plan.sources) if source.dtype == spec.dtype]
+    others = [k for k in range(len(layouts)) if k not in alike]
+
+    def mover(k: int) -> Callable[..., None]:
+        layout = join_plan.part_of(spec.layout, axis, starts[k], layouts[k].shape[axis])
         part = Spec(spec.dtype, layout, spec.device)
         shift = layout.lowest * spec.dtype.itemsize if layout.size else 0
-        moves.append((shift, _mover("concat", source, part, None)))
-        start = stop
-    new_tensor = new_tensors(spec)
+        move = _mover("concat", plan.sources[k], part, None)
+        return lambda to, x: move(to, x, shift)
+
+    movers = functools.cache(mover)
+
+    def make(alignments: tuple[int, ...]) -> tuple[Callable[..., None], tuple[int, ...]]:
+        if len(layouts) > _APART:
+            alignments = (alignments[0], *alignments[1:] * len(layouts))
+        joined = [layouts[k] if k in alike else None for k in range(len(layouts))]
+        given = join_plan.plan_join(
+            spec.layout, joined, starts, axis, spec.dtype.itemsize, alignments
+        )
+        return joining.prepare_join(given, driver()), (*given.copied, *others)
+
+    at, new_tensor = per_alignment(make), new_tensors(spec)
 
     def join(*operands: Tensor) -> Tensor:
         result = new_tensor()
-        for x, (shift, move) in zip(operands, moves, strict=True):
-            move(result, x, shift)
+        to, given = result._memory.address, [x._memory.address for x in operands]
+        with driver().using(spec.device.number):
+            few = given if len(given) <= _APART else [functools.reduce(operator.or_, given)]
+            run, moved = at(to, *few)
+            run(to, given)
+        for k in moved:
+            movers(k)(result, operands[k])
         return result
 
     return join

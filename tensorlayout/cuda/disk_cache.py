@@ -1,14 +1,15 @@
 """Compiled kernels kept on disk, found again by everything that went into them.
 
 An entry is one file, ``<key>.<checksum><suffix>``. It appears by an atomic rename, so a reader sees
-all of it or nothing, and two processes that compile the same kernel do no harm. One whose content
-does not fit its checksum is removed and made again. One that was not used for long is removed when
-another is made: every change of a header leaves some behind.
+all of it or nothing. Of processes that want the same kernel at once, one compiles it. An entry
+whose content does not fit its checksum is removed and made again. One that was not used for long is
+removed when another is made: every change of a header leaves some behind.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import functools
 import hashlib
 import os
@@ -17,7 +18,8 @@ import shutil
 import stat
 import tempfile
 import time
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tensorlayout.cuda.driver import Counters
@@ -65,13 +67,30 @@ def key_of(*parts: str | bytes) -> str:
 def cached(key: str, suffix: str, make: Callable[[Path], None], counters: Counters) -> Path:
     """The file of `key`. Where there is none, ``make(path)`` writes it, at a path of its own."""
     place = folder()
+    found = _entry(place, key, suffix)
+    if found is None:
+        with _turn(place, key):
+            found = _entry(place, key, suffix)
+            if found is None:
+                return _made(place, key, suffix, make, counters)
+    counters.cache_hits += 1
+    return found
+
+
+def _entry(place: Path, key: str, suffix: str) -> Path | None:
+    """The entry of `key`, if there is one that is whole; any other is removed."""
     for entry in place.glob(f"{key}.*{suffix}"):
         if entry.name == _entry_name(key, entry, suffix):
-            counters.cache_hits += 1
             with contextlib.suppress(OSError):  # a folder that may only be read is good enough
                 os.utime(entry)
             return entry
         entry.unlink(missing_ok=True)
+    return None
+
+
+def _made(
+    place: Path, key: str, suffix: str, make: Callable[[Path], None], counters: Counters
+) -> Path:
     counters.cache_misses += 1
     _remove_unused(place)
     with tempfile.TemporaryDirectory(prefix=f"{key}-", dir=place) as own:
@@ -79,6 +98,19 @@ def cached(key: str, suffix: str, make: Callable[[Path], None], counters: Counte
         make(made)
         counters.compiles += 1
         return made.rename(place / _entry_name(key, made, suffix))
+
+
+@contextlib.contextmanager
+def _turn(place: Path, key: str) -> Iterator[None]:
+    """Processes that want the same entry take turns: the first makes it, the others find it.
+
+    A byte of one file is locked, a byte for each key, until the process lets go of it or ends.
+    Where files cannot be locked, each process makes the entry, which is as right and slower.
+    """
+    with (place / "turns").open("ab") as file:
+        with contextlib.suppress(OSError):
+            fcntl.lockf(file, fcntl.LOCK_EX, 1, zlib.crc32(key.encode()))
+        yield
 
 
 def _remove_unused(place: Path) -> None:

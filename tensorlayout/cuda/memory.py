@@ -7,6 +7,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from tensorlayout.cuda import faults
 from tensorlayout.cuda.driver import Bytes, driver
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType
@@ -130,6 +131,7 @@ def read(x: Tensor) -> Bytes:
     if octets.size:
         with driver().using(x.device.number):
             driver().to_host(octets, x._memory.address)
+    faults.check()
     return octets
 
 

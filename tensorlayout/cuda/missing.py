@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from tensorlayout.plan import Plan
 from tensorlayout.plan.along import AlongPlan
-from tensorlayout.plan.gathering import GatherPlan, ScatterPlan
 from tensorlayout.plan.library import LibraryPlan
-from tensorlayout.plan.masking import MaskedPlan, SelectPlan
 from tensorlayout.plan.products import ProductPlan
 
 # Plans that raise NotImplementedError.
 PLANS: dict[type, str] = {
     AlongPlan: "sorts and running sums",
-    GatherPlan: "reads at positions",
     LibraryPlan: "linear algebra, Fourier transforms, sets, searches",
-    MaskedPlan: "writes by a mask",
     ProductPlan: "matrix products",
-    ScatterPlan: "writes at positions",
-    SelectPlan: "reads by a mask",
 }
 
 # Operations that do, though others of their plan have a kernel: by name.
@@ -26,10 +20,14 @@ OPERATIONS: dict[str, str] = dict.fromkeys(
 )
 
 
+# Operations that do not, though others of their plan do.
+CARRIED_OUT = ("nonzero",)
+
+
 def reason(plan: Plan) -> str | None:
     """What of the list a plan is; None if it is not there."""
-    operation = getattr(plan, "operation", None)
-    return PLANS.get(type(plan)) or OPERATIONS.get(getattr(operation, "name", ""))
+    name = getattr(getattr(plan, "operation", None), "name", "")
+    return None if name in CARRIED_OUT else PLANS.get(type(plan)) or OPERATIONS.get(name)
 
 
 def missing(plan: Plan) -> NotImplementedError:

@@ -1,16 +1,19 @@
 """Streams of other libraries, numbered as the array API standard numbers them.
 
-The host never waits: one stream is made to wait for another, by an event. Ours is the current
-stream of the device, of this thread. As in CuPy and PyTorch, users who compute on several streams
-see to the order of these; an exchange puts the current one in order with the other library's. CUDA
-refuses that while one of the two captures a graph of which the other is no part. When memory is let
-go of, nobody waits: a consumer on another stream than ours has to have finished by then.
+The host does not wait: one stream is made to wait for another, by an event. But after a read or a
+write at positions it does, once, so that a position outside is told to whom it concerns. Ours is
+the current stream of the device, of this thread. As in CuPy and PyTorch, users who compute on
+several streams see to the order of these; an exchange puts the current one in order with the other
+library's. CUDA refuses that while one of the two captures a graph of which the other is no part.
+When memory is let go of, nobody waits: a consumer on another stream than ours has to have finished
+by then.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from tensorlayout.cuda import faults
 from tensorlayout.cuda.driver import LEGACY_STREAM, Stream, driver
 from tensorlayout.devices import Device
 from tensorlayout.tensor import Tensor
@@ -29,6 +32,7 @@ def current_stream(device: Device) -> int:
 
 def exported_stream(x: Tensor) -> int:
     """The number of our stream for those who will wait for it; it lives as long as the memory."""
+    faults.check()
     stream = driver().current_stream(x.device.number)
     if stream.number > _THREADS_STREAM and x._home is not None:
         x._home.storage.keep(stream)
@@ -44,6 +48,7 @@ def ready(name: str, stream: Any, device: Device) -> None:
     """
     _check(name, stream, "-1, 1, 2", NO_WAIT)
     if stream != NO_WAIT:
+        faults.check()
         ours = driver().current_stream(device.number)
         theirs = LEGACY_STREAM if stream is None else stream
         driver().order(ours, Stream(device.number, theirs))

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import product
 
-from tensorlayout.cuda import band_plan, nvrtc, sequence_plan
+from tensorlayout.cuda import (
+    band_plan,
+    combine_plan,
+    gather_plan,
+    join_plan,
+    nvrtc,
+    placing_plan,
+    scatter_plan,
+    select_plan,
+    sequence_plan,
+)
 from tensorlayout.cuda.driver import Counters, Kernel, driver
 from tensorlayout.cuda.optional import with_progress
 from tensorlayout.kernels_path import kernel_directory
@@ -50,6 +60,8 @@ def _shapes() -> Iterator[Kernel]:
         yield kernel("copy.cu", "copy_tiles", **shape)
     yield from band_plan.kernels()
     yield from sequence_plan.kernels()
+    for plans in (combine_plan, gather_plan, join_plan, placing_plan, scatter_plan, select_plan):
+        yield from plans.kernels()
 
 
 def warmup(kernels: Iterable[Kernel] | None = None, *, architecture: int | None = None) -> int:

@@ -1,0 +1,40 @@
+// Atomic operations on global memory: int32_t, uint32_t, int64_t, uint64_t; each gives what was there
+// before. They are relaxed: they order nothing but themselves. Sums of floats are not here on purpose:
+// their last digits would depend on the order of threads.
+#pragma once
+
+#include "memory.cuh"
+
+#ifdef TENSORLAYOUT_SIMULATOR
+
+using simulator::atomic_add;
+using simulator::atomic_cas;
+using simulator::atomic_max;
+using simulator::atomic_max_if;
+using simulator::atomic_min;
+
+#else
+
+// CUDA has these for unsigned integers only; in two's complement they are the same for signed ones.
+template <class T> struct WordOf { using Type = T; };
+template <> struct WordOf<int32_t> { using Type = uint32_t; };
+template <> struct WordOf<int64_t> { using Type = uint64_t; };
+
+template <class T> DEVICE T atomic_add(T* at, T value) {
+    using Word = typename WordOf<T>::Type;
+    return static_cast<T>(atomicAdd(reinterpret_cast<Word*>(at), static_cast<Word>(value)));
+}
+template <class T> DEVICE T atomic_cas(T* at, T expected, T value) {
+    using Word = typename WordOf<T>::Type;
+    return static_cast<T>(atomicCAS(reinterpret_cast<Word*>(at), static_cast<Word>(expected),
+                                    static_cast<Word>(value)));
+}
+template <class T> DEVICE T atomic_min(T* at, T value) { return atomicMin(at, value); }
+template <class T> DEVICE T atomic_max(T* at, T value) { return atomicMax(at, value); }
+
+// As `store_if`.
+template <class T> DEVICE void atomic_max_if(bool active, T* at, T value) {
+    if (active) atomicMax(at, value);
+}
+
+#endif

@@ -1,0 +1,116 @@
+// Several tensors side by side along one dimension of a result, in one launch. Elements are bits: a
+// width in bytes, no number type. The plan (tensorlayout/cuda/join_plan.py) has merged dimensions, in the
+// same way for all inputs, and fused contiguous runs into elements of up to 16 bytes. What differs from
+// one input to the next travels in the parameters, so a launch takes 80 to 100 inputs (64-bit offsets:
+// 50 to 70).
+//
+// join_parts  A block has elements of one input, which it finds by bisection. Threads follow each other
+//             in the result's order, 4 elements a thread (1 in more than three dimensions), 256 threads
+//             apart: writes are coalesced but where a row of an input ends, reads are so where the
+//             input's fastest dimension is the result's. Best: rows of a sector or more. Worst: inputs
+//             in another order; large ones of them are left to the tiles of copy.cu, and inputs that
+//             are one element wide along the fastest dimension, which write a sector for each.
+//
+// Bytes moved per element: its own, once from an input and once to the result. The padding of the
+// result is written by further blocks (padding.cuh).
+#include "padding.cuh"
+
+constexpr int ANY_RANK = 40, PARAMETER_BYTES_OF_A_LAUNCH = 4096;
+template <int Rank> constexpr int PER_THREAD = Rank ? 4 : 1;
+
+template <int Rank, class Index>
+struct Part {
+    static constexpr int CAPACITY = Rank ? Rank : ANY_RANK;
+    Index count;
+    Index start;             // in the result, of the first element
+    Index stride[CAPACITY];  // in the input
+    Divisor<Index> size;     // along the joined dimension
+    uint32_t end_block;      // where the blocks of this input end
+};
+
+template <int Rank, class Index>
+struct Shared {
+    static constexpr int CAPACITY = Rank ? Rank : ANY_RANK;
+    Divisor<Index> size[CAPACITY];  // that of the joined dimension is not used
+    Index stride[CAPACITY];         // in the result
+    int32_t axis, parts, rank;
+};
+
+// tensorlayout/cuda/join_plan.py has the same number. 16: for the alignment of members.
+template <int Rank, class Index>
+constexpr int MOST = (PARAMETER_BYTES_OF_A_LAUNCH - 16 - sizeof(void*) - sizeof(Padding) -
+                      sizeof(Shared<Rank, Index>)) /
+                     (sizeof(void*) + sizeof(Part<Rank, Index>));
+
+template <int Rank, class Index>
+struct Join {
+    void* to;
+    const void* from[MOST<Rank, Index>];
+    Padding padding;
+    Part<Rank, Index> parts[MOST<Rank, Index>];
+    Shared<Rank, Index> shared;
+};
+
+template <int Rank, class Index, int Width>
+DEVICE void join(const Join<Rank, Index>& p) {
+    if (write_padding(p.padding, p.to)) return;
+    using T = Bits<Width>;
+    using Count = Unsigned<Index>;
+    constexpr int COUNT = PER_THREAD<Rank>;
+    int number = 0;
+    for (int high = p.shared.parts - 1; number < high;) {
+        const int middle = (number + high) / 2;
+        if (blockIdx.x < p.parts[middle].end_block) high = middle;
+        else number = middle + 1;
+    }
+    const Part<Rank, Index>& part = p.parts[number];
+    const uint32_t begin = number ? p.parts[number - 1].end_block : 0;
+    const Count first = static_cast<Count>(blockIdx.x - begin) * (COUNT * THREADS) + threadIdx.x;
+    const T* const source = static_cast<const T*>(p.from[number]);
+    const int rank = Rank ? Rank : p.shared.rank;
+    Index to[COUNT];
+    T elements[COUNT];
+#pragma unroll
+    for (int k = 0; k < COUNT; ++k) {
+        const bool inside = first + k * THREADS < static_cast<Count>(part.count);
+        Count rest = inside ? first + k * THREADS : 0;
+        Index from = 0;
+        to[k] = part.start;
+#pragma unroll
+        for (int d = rank - 1; d >= 0; --d) {
+            const Divisor<Index> size = d == p.shared.axis ? part.size : p.shared.size[d];
+            const Count slower = d ? size.divide(rest) : 0;
+            const Index at = static_cast<Index>(rest - slower * size.divisor);
+            to[k] += at * p.shared.stride[d];
+            from += at * part.stride[d];
+            rest = slower;
+        }
+        elements[k] = load_if(inside, source + from);
+    }
+#pragma unroll
+    for (int k = 0; k < COUNT; ++k)
+        store_if(first + k * THREADS < static_cast<Count>(part.count),
+                 static_cast<T*>(p.to) + to[k], elements[k]);
+}
+
+// ---- Kernels ------------------------------------------------------------------------------------
+// For a GPU the macros pick one; the simulator has all.
+
+#if !defined(TENSORLAYOUT_SIMULATOR)
+
+KERNEL(join_parts, Join<RANK, INDEX>) { join<RANK, INDEX, WIDTH>(p); }
+
+#else
+
+#define JOIN(RANK, INDEX, WIDTH)                                                          \
+    KERNEL(join_parts_##RANK##_##INDEX##_##WIDTH, Join<RANK, INDEX>) {                    \
+        join<RANK, INDEX, WIDTH>(p);                                                      \
+    }
+#define JOIN_WIDTHS(RANK, INDEX)                                                          \
+    JOIN(RANK, INDEX, 1) JOIN(RANK, INDEX, 2) JOIN(RANK, INDEX, 4) JOIN(RANK, INDEX, 8)   \
+    JOIN(RANK, INDEX, 16)
+#define JOIN_RANKS(INDEX)                                                                 \
+    JOIN_WIDTHS(1, INDEX) JOIN_WIDTHS(2, INDEX) JOIN_WIDTHS(3, INDEX) JOIN_WIDTHS(0, INDEX)
+JOIN_RANKS(int32_t) JOIN_RANKS(int64_t)
+
+#endif

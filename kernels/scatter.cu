@@ -1,0 +1,117 @@
+// Writes at positions that are data: the opposite of gather.cu, with the same positions, loops and
+// wide elements. Of values for one place the last in index order is written, whatever the order of
+// threads.
+//
+// mark_positions    One thread for each position, 4 a thread, 256 threads apart: to a table with an
+//                   entry for each place, either 0 is written, or the number of the position is left
+//                   where it is the greatest. Only entries of places that are written to are touched,
+//                   so the table need not be cleared before.
+// scatter_elements  One thread for each value, in the order of the destination, 4 a thread: those whose
+//                   position the table has are written, or all of them where values of one place
+//                   cannot differ. Rows move 16 bytes a thread where they are aligned. Nothing is
+//                   written for a position outside. Best: rows of a sector or more. Worst: positions
+//                   along the fastest dimension, of which each writes to a sector of its own.
+//
+// Bytes moved per element: its own, once from the values and once to the destination, its position, and
+// 4 (or 8) of the table; besides, for each position, itself twice and 3 times an entry.
+// Of a multiprocessor. Not told, NVRTC 12.9 spills a few shapes to have more of them.
+#define LEAST_BLOCKS 2
+
+#include "reach.cuh"
+
+template <int Rank, class Index>
+struct Marking {
+    void* winners;                // Index: one more than the number of a position
+    Reach<Rank, Index, 1> reach;
+    int32_t clears;               // 1: write 0, and no more
+};
+
+template <int Rank, class Index>
+DEVICE void mark(const Marking<Rank, Index>& p) {
+    Found<Rank, Index, 1> found;
+    const Unsigned<Index> first = find(p.reach, found);
+    Index* const winners = static_cast<Index*>(p.winners);
+#pragma unroll
+    for (int k = 0; k < found.COUNT; ++k) {
+        Index* const entry = winners + found.at[k][0];
+        const Index number = static_cast<Index>(first + k * THREADS + 1);
+        if (p.clears) store_if(found.inside[k], entry, static_cast<Index>(0));
+        else atomic_max_if(found.inside[k], entry, number);
+    }
+}
+
+enum Values : int32_t { ONE_VALUE, MANY_VALUES };
+
+template <int Rank, class Index>
+struct Scatter {
+    void* to;
+    const void* values;
+    const void* winners;
+    Reach<Rank, Index, 3> reach;  // destination, values, winners
+    uint64_t bits[2];             // the one value, repeated to 16 bytes
+    Divisor<Index> inner;         // elements behind the positions, and positions: which one an
+    Divisor<Index> span;          // element belongs to
+    Values values_are;
+    int32_t ordered;              // 1 where there are winners
+};
+
+template <int Rank, class Index, int Width>
+DEVICE void scatter(const Scatter<Rank, Index>& p) {
+    using T = Bits<Width>;
+    using Count = Unsigned<Index>;
+    Found<Rank, Index, 3> found;
+    const Count first = find(p.reach, found);
+    T elements[found.COUNT];
+    bool writes[found.COUNT];
+    const bool many = p.values_are == MANY_VALUES;
+#pragma unroll
+    for (int k = 0; k < found.COUNT; ++k) {
+        writes[k] = found.inside[k];
+        elements[k] = load_if(found.active[k] && many,
+                              static_cast<const T*>(p.values) + found.at[k][1]);
+        if (!many) elements[k] = element_of<Width>(p.bits);
+    }
+    if (p.ordered) {
+#pragma unroll
+        for (int k = 0; k < found.COUNT; ++k) {
+            const Count place = p.inner.divide(found.active[k] ? first + k * THREADS : 0);
+            const Count number = place - p.span.divide(place) * p.span.divisor;
+            const Index winner =
+                load_if(found.inside[k], static_cast<const Index*>(p.winners) + found.at[k][2]);
+            writes[k] = found.inside[k] && winner == static_cast<Index>(number + 1);
+        }
+    }
+#pragma unroll
+    for (int k = 0; k < found.COUNT; ++k)
+        store_if(writes[k], static_cast<T*>(p.to) + found.at[k][0], elements[k]);
+}
+
+// ---- Kernels ------------------------------------------------------------------------------------
+// For a GPU the macros pick one; the simulator has all.
+
+#if !defined(TENSORLAYOUT_SIMULATOR)
+
+#if defined(WIDTH)
+KERNEL(scatter_elements, Scatter<RANK, INDEX>) { scatter<RANK, INDEX, WIDTH>(p); }
+#else
+KERNEL(mark_positions, Marking<RANK, INDEX>) { mark<RANK, INDEX>(p); }
+#endif
+
+#else
+
+#define SCATTER(RANK, INDEX, WIDTH)                                              \
+    KERNEL(scatter_elements_##RANK##_##INDEX##_##WIDTH, Scatter<RANK, INDEX>) {  \
+        scatter<RANK, INDEX, WIDTH>(p);                                          \
+    }
+#define SCATTER_WIDTHS(RANK, INDEX)                                              \
+    SCATTER(RANK, INDEX, 1) SCATTER(RANK, INDEX, 2) SCATTER(RANK, INDEX, 4)      \
+    SCATTER(RANK, INDEX, 8) SCATTER(RANK, INDEX, 16)                             \
+    KERNEL(mark_positions_##RANK##_##INDEX, Marking<RANK, INDEX>) {              \
+        mark<RANK, INDEX>(p);                                                    \
+    }
+#define SCATTER_RANKS(INDEX)                                                     \
+    SCATTER_WIDTHS(1, INDEX) SCATTER_WIDTHS(2, INDEX) SCATTER_WIDTHS(3, INDEX)   \
+    SCATTER_WIDTHS(0, INDEX)
+SCATTER_RANKS(int32_t) SCATTER_RANKS(int64_t)
+
+#endif

@@ -1,0 +1,253 @@
+// Reads and writes where a mask is true. How many elements that are is data, so there are two passes
+// over the mask, and prefix sums between them; no block waits for another.
+//
+// count_true        How many there are in each chunk of 4096 elements of the mask; a block each.
+// scan_counts       Of these counts the sums of all before each, and of all: one block.
+// select_elements   Each block finds the places of those in its chunk again, packs them in shared
+//                   memory, and copies the elements there to where they belong: writes are coalesced,
+//                   reads as far as true elements are neighbours. Elements are bits.
+// select_positions  The same, but writes where they are, for kernels that move whole slices
+//                   (gather.cu, scatter.cu). -1 does not occur.
+// store_masked      Values that need not be counted (one number, or one slice for all), written in the
+//                   destination's order where the mask is true: one launch, nothing else.
+//
+// The mask is read in row-major index order: coalesced where it is in that order in memory, with 16
+// bytes a thread if it is packed. Worst: a mask in another order, of which each element costs a sector.
+//
+// Bytes moved per element of the mask: 2. Per element selected: its own twice.
+#include "reach.cuh"
+
+constexpr int CHUNK = 4096, EACH = CHUNK / THREADS;
+
+template <int Rank, class Index>
+struct Selection {
+    void* to;           // elements, or int64 positions
+    const void* mask;   // bytes
+    void* counts;       // int64, of each chunk; then of all before it
+    const void* source; // elements
+    int64_t base;       // of a position: it makes the least one 0
+    int64_t packed;     // 1 where the mask is one run that begins at a multiple of 16
+    Index count;        // elements of the mask
+    Walk<Rank, Index, 2> walk;  // the mask; the source, or the positions
+};
+
+// This chunk of the mask, in shared memory, false behind the end.
+template <int Rank, class Index>
+DEVICE void load_chunk(const Selection<Rank, Index>& p, uint8_t (&chunk)[CHUNK]) {
+    using Count = Unsigned<Index>;
+    const Count begin = static_cast<Count>(blockIdx.x) * CHUNK, count = static_cast<Count>(p.count);
+    const uint8_t* const mask = static_cast<const uint8_t*>(p.mask);
+    if (p.packed && begin + CHUNK <= count) {
+        const uint32_t at = threadIdx.x * EACH;
+        using Word = Bits<EACH>;
+        store_shared(reinterpret_cast<Word*>(chunk + at),
+                     load(reinterpret_cast<const Word*>(mask + begin + at)));
+    } else {
+#pragma unroll 4  // more loads at a time would cost registers that are spilled
+        for (int k = 0; k < EACH; ++k) {
+            const uint32_t at = k * THREADS + threadIdx.x;
+            const bool inside = begin + at < count;
+            Index places[2];
+            p.walk.offsets(inside ? begin + at : 0, places);
+            store_shared(chunk + at, load_if(inside, mask + places[0]));
+        }
+    }
+    barrier();
+}
+
+// Sums over the threads before this one, this one too; and over all.
+template <class T>
+DEVICE T scan(T (&sums)[2 * THREADS], T value, T& total) {
+    const uint32_t t = threadIdx.x;
+    int from = 0;
+    store_shared(sums + t, value);
+    barrier();
+    for (uint32_t step = 1; step < THREADS; step *= 2) {
+        const T before = load_shared_if(t >= step, sums + (from + (t >= step ? t - step : 0)));
+        const T sum = load_shared(sums + from + t) + before;
+        from = THREADS - from;
+        store_shared(sums + from + t, sum);
+        barrier();
+    }
+    const T found = load_shared(sums + from + t);
+    total = load_shared(sums + from + THREADS - 1);
+    barrier();
+    return found;
+}
+
+struct Chunk {
+    uint32_t before, total;  // true ones of the threads before, and of the block
+    uint32_t bits;           // of this thread's elements, which are true
+};
+
+// Thread t has the elements from EACH * t on.
+DEVICE Chunk look(uint8_t (&chunk)[CHUNK], uint32_t (&sums)[2 * THREADS]) {
+    using Word = Pack<uint8_t, EACH>;
+    const Word word = load_shared(reinterpret_cast<const Word*>(chunk + threadIdx.x * EACH));
+    Chunk found;
+    found.bits = 0;
+    uint32_t here = 0;
+#pragma unroll
+    for (int k = 0; k < EACH; ++k) {
+        const uint32_t is_true = word.at[k] != 0;
+        found.bits |= is_true << k;
+        here += is_true;
+    }
+    found.before = scan(sums, here, found.total) - here;
+    return found;
+}
+
+template <int Rank, class Index>
+DEVICE void count_chunk(const Selection<Rank, Index>& p) {
+    SHARED(uint8_t, chunk, CHUNK);
+    SHARED(uint32_t, sums, 2 * THREADS);
+    load_chunk(p, chunk);
+    const Chunk found = look(chunk, sums);
+    if (threadIdx.x == 0)
+        store(static_cast<int64_t*>(p.counts) + blockIdx.x, static_cast<int64_t>(found.total));
+}
+
+struct Counts {
+    void* counts;  // int64; one more than blocks
+    int64_t blocks;
+};
+
+DEVICE void scan_all(const Counts& p) {
+    constexpr int MANY = 8;
+    SHARED(int64_t, sums, 2 * THREADS);
+    int64_t* const counts = static_cast<int64_t*>(p.counts);
+    int64_t before = 0, total;
+    for (int64_t begin = 0; begin < p.blocks; begin += MANY * THREADS) {
+        const int64_t first = begin + threadIdx.x * MANY;
+        int64_t given[MANY], sum = 0;
+#pragma unroll
+        for (int k = 0; k < MANY; ++k) {
+            given[k] = load_if(first + k < p.blocks, counts + first + k);
+            sum += given[k];
+        }
+        int64_t running = before + scan(sums, sum, total) - sum;
+#pragma unroll
+        for (int k = 0; k < MANY; ++k) {
+            store_if(first + k < p.blocks, counts + first + k, running);
+            running += given[k];
+        }
+        before += total;
+    }
+    if (threadIdx.x == 0) store(counts + p.blocks, before);
+}
+
+// How many of 16 bits are set.
+DEVICE uint32_t ones(uint32_t bits) {
+    bits -= bits >> 1 & 0x5555;
+    bits = (bits & 0x3333) + (bits >> 2 & 0x3333);
+    bits = (bits + (bits >> 4)) & 0x0f0f;
+    return (bits + (bits >> 8)) & 0x1f;
+}
+
+// WIDTH 0: positions.
+template <int Rank, class Index, int Width>
+DEVICE void select_true(const Selection<Rank, Index>& p) {
+    SHARED(uint8_t, chunk, CHUNK);
+    SHARED(uint32_t, sums, 2 * THREADS);
+    SHARED(uint16_t, places, CHUNK);
+    using Count = Unsigned<Index>;
+    load_chunk(p, chunk);
+    const Chunk found = look(chunk, sums);
+    // Each thread begins elsewhere: in step, the threads of a warp would meet in a few banks.
+    for (int k = 0; k < EACH; ++k) {
+        const uint32_t bit = (k + threadIdx.x) % EACH;
+        const uint32_t at = found.before + ones(found.bits & ((1u << bit) - 1));
+        store_shared_if(found.bits >> bit & 1, places + at,
+                        static_cast<uint16_t>(threadIdx.x * EACH + bit));
+    }
+    barrier();
+    const int64_t first = load(static_cast<const int64_t*>(p.counts) + blockIdx.x);
+    const Count begin = static_cast<Count>(blockIdx.x) * CHUNK;
+    for (uint32_t i = threadIdx.x; i < found.total; i += THREADS) {
+        Index offsets[2];
+        p.walk.offsets(begin + load_shared(places + i), offsets);
+        if constexpr (Width == 0) {
+            store(static_cast<int64_t*>(p.to) + first + i, p.base + offsets[1]);
+        } else {
+            using T = Bits<Width>;
+            store(static_cast<T*>(p.to) + first + i,
+                  load(static_cast<const T*>(p.source) + offsets[1]));
+        }
+    }
+}
+
+template <int Rank, class Index>
+struct Storing {
+    void* to;
+    const void* values;
+    const void* mask;
+    Reach<Rank, Index, 3> reach;  // destination, values, mask; no positions
+    uint64_t bits[2];             // the one value, repeated to 16 bytes
+    int32_t many;                 // 1: values are in memory
+};
+
+template <int Rank, class Index, int Width>
+DEVICE void store_masked(const Storing<Rank, Index>& p) {
+    using T = Bits<Width>;
+    Found<Rank, Index, 3> found;
+    find(p.reach, found);
+    bool writes[found.COUNT];
+#pragma unroll
+    for (int k = 0; k < found.COUNT; ++k)
+        writes[k] =
+            load_if(found.active[k], static_cast<const uint8_t*>(p.mask) + found.at[k][2]) != 0;
+#pragma unroll
+    for (int k = 0; k < found.COUNT; ++k) {
+        T element = load_if(writes[k] && p.many, static_cast<const T*>(p.values) + found.at[k][1]);
+        if (!p.many) element = element_of<Width>(p.bits);
+        store_if(writes[k], static_cast<T*>(p.to) + found.at[k][0], element);
+    }
+}
+
+// ---- Kernels ------------------------------------------------------------------------------------
+// For a GPU the macros pick one; the simulator has all.
+
+#if !defined(TENSORLAYOUT_SIMULATOR)
+
+#if defined(STORE)
+KERNEL(store_masked, Storing<RANK, INDEX>) { store_masked<RANK, INDEX, STORE>(p); }
+#elif defined(WIDTH)
+BLOCK_KERNEL(select_elements, Selection<RANK, INDEX>) { select_true<RANK, INDEX, WIDTH>(p); }
+#elif defined(RANK)
+BLOCK_KERNEL(count_true, Selection<RANK, INDEX>) { count_chunk<RANK, INDEX>(p); }
+BLOCK_KERNEL(select_positions, Selection<RANK, INDEX>) { select_true<RANK, INDEX, 0>(p); }
+#else
+BLOCK_KERNEL(scan_counts, Counts) { scan_all(p); }
+#endif
+
+#else
+
+BLOCK_KERNEL(scan_counts, Counts) { scan_all(p); }
+
+#define SELECT(RANK, INDEX, WIDTH)                                                     \
+    BLOCK_KERNEL(select_elements_##RANK##_##INDEX##_##WIDTH, Selection<RANK, INDEX>) { \
+        select_true<RANK, INDEX, WIDTH>(p);                                            \
+    }
+#define SELECT_WIDTHS(RANK, INDEX)                                                     \
+    SELECT(RANK, INDEX, 1) SELECT(RANK, INDEX, 2) SELECT(RANK, INDEX, 4)               \
+    SELECT(RANK, INDEX, 8) SELECT(RANK, INDEX, 16)                                     \
+    BLOCK_KERNEL(count_true_##RANK##_##INDEX, Selection<RANK, INDEX>) {                \
+        count_chunk<RANK, INDEX>(p);                                                   \
+    }                                                                                  \
+    BLOCK_KERNEL(select_positions_##RANK##_##INDEX, Selection<RANK, INDEX>) {          \
+        select_true<RANK, INDEX, 0>(p);                                                \
+    }
+#define STORE_ONE(RANK, INDEX, WIDTH)                                                  \
+    KERNEL(store_masked_##RANK##_##INDEX##_##WIDTH, Storing<RANK, INDEX>) {            \
+        store_masked<RANK, INDEX, WIDTH>(p);                                           \
+    }
+#define STORE_WIDTHS(RANK, INDEX)                                                      \
+    STORE_ONE(RANK, INDEX, 1) STORE_ONE(RANK, INDEX, 2) STORE_ONE(RANK, INDEX, 4)      \
+    STORE_ONE(RANK, INDEX, 8) STORE_ONE(RANK, INDEX, 16)
+#define SELECT_RANKS(INDEX)                                                            \
+    SELECT_WIDTHS(1, INDEX) SELECT_WIDTHS(2, INDEX) SELECT_WIDTHS(0, INDEX)            \
+    STORE_WIDTHS(1, INDEX) STORE_WIDTHS(2, INDEX) STORE_WIDTHS(3, INDEX)               \
+    STORE_WIDTHS(0, INDEX)
+SELECT_RANKS(int32_t) SELECT_RANKS(int64_t)
+
+#endif

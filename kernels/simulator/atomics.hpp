@@ -1,0 +1,42 @@
+// Atomic operations on the CPU: threads of a launch take turns, so a load and a store are enough.
+#pragma once
+
+#include "checks.hpp"
+
+namespace simulator {
+
+template <class T, class Change>
+inline T exchange(T* at, Change change, Place place) {
+    look(LOAD, at, place);
+    look(STORE, at, place);
+    const T before = *at;
+    *at = change(before);
+    return before;
+}
+
+template <class T> inline T atomic_add(T* at, T value, SIMULATOR_PLACE) {
+    const auto sum = [=](T old) {  // which wraps, as on a GPU
+        return static_cast<T>(static_cast<uint64_t>(old) + static_cast<uint64_t>(value));
+    };
+    return exchange(at, sum, {file, line});
+}
+template <class T> inline T atomic_min(T* at, T value, SIMULATOR_PLACE) {
+    return exchange(at, [=](T old) { return value < old ? value : old; }, {file, line});
+}
+template <class T> inline T atomic_max(T* at, T value, SIMULATOR_PLACE) {
+    return exchange(at, [=](T old) { return value > old ? value : old; }, {file, line});
+}
+template <class T> inline T atomic_cas(T* at, T expected, T value, SIMULATOR_PLACE) {
+    return exchange(at, [=](T old) { return old == expected ? value : old; }, {file, line});
+}
+
+template <class T> inline void atomic_max_if(bool active, T* at, T value, SIMULATOR_PLACE) {
+    if (active) {
+        atomic_max(at, value, file, line);
+        return;
+    }
+    sit_out<T>(LOAD, {file, line});
+    sit_out<T>(STORE, {file, line});
+}
+
+}  // namespace simulator

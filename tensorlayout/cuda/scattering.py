@@ -1,0 +1,130 @@
+"""Writes at positions carried out: the launches of a plan, given addresses and values."""
+
+from __future__ import annotations
+
+import functools
+import struct
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from tensorlayout.cuda.carrying import prepare_copy
+from tensorlayout.cuda.driver import driver
+from tensorlayout.cuda.gathering import prepare_launches
+from tensorlayout.cuda.memory import per_alignment
+from tensorlayout.cuda.padding_plan import bits_of
+from tensorlayout.cuda.scatter_plan import ScatterLaunches, Written, plan_scatter, written
+from tensorlayout.devices import CPU
+from tensorlayout.dtypes import DType
+from tensorlayout.layout import Layout
+from tensorlayout.plan import Run, backend
+from tensorlayout.plan.creating import Create, CreatePlan
+from tensorlayout.plan.gathering import ScatterPlan
+from tensorlayout.plan.moving import AssignPlan, CopyPlan
+from tensorlayout.tensor import Spec, Tensor
+
+_BITS = struct.Struct("<QQ")
+_NUMBER = Create("empty", lambda out: None)
+
+# What writes: the destination, the address of the values or the octets of one, positions.
+Write = Callable[[Tensor, Any, list[int]], None]
+
+
+def prepare_scatter(plan: ScatterPlan) -> Run:
+    """Write, as if value and positions had been copied first. Positions outside write nothing.
+
+    `faults` raises the IndexError for them later.
+    """
+    write = functools.lru_cache(maxsize=16)(
+        lambda value, positions: writer(written(replace(plan, value=value), positions))
+    )
+    take = value_taker(plan.name, plan.result, plan.value)
+
+    def scatter(x: Tensor, value: Any, *positions: Tensor) -> Tensor:
+        given = take(x, value)
+        kind = given._spec if isinstance(given, Tensor) else plan.value
+        own = [apart(x, p) for p in positions]
+        source = given._memory.address if isinstance(given, Tensor) else given
+        write(kind, tuple(p._spec for p in own))(x, source, [p._memory.address for p in own])
+        return x
+
+    return scatter
+
+
+def writer(what: Written) -> Write:
+    """What writes at positions; it waits for nothing."""
+    number = what.destination.device.number
+
+    def make(alignments: tuple[int, ...]) -> Callable[[int, Any, list[int]], None]:
+        to, values = alignments
+        return _launches(plan_scatter(what, (to, values)), number)
+
+    at = per_alignment(make)
+    one = what.values is None
+
+    def write(x: Tensor, values: Any, positions: list[int]) -> None:
+        to = x._memory.address
+        with driver().using(number):
+            at(to, 0 if one else values)(to, values, positions)
+
+    return write
+
+
+def _launches(plan: ScatterLaunches, number: int) -> Callable[[int, Any, list[int]], None]:
+    gpu, table, bits = driver(), plan.table, plan.bits
+    run = prepare_launches(plan.launches, number, bits)
+
+    def write(to: int, values: Any, positions: list[int]) -> None:
+        winners = gpu.allocate(table, number) if table else None
+        memories = (to, 0 if bits is not None else values, winners.pointer if winners else 0)
+        run(memories, positions, _BITS.pack(*bits_of(values)) if bits is not None else b"")
+
+    return write
+
+
+def value_taker(name: str, spec: Spec, kind: Spec | type) -> Callable[[Tensor, Any], Any]:
+    """What turns a value of `kind` into one to be written to a tensor of `spec`.
+
+    A tensor of the same dtype, in memory apart; or, from a number, the octets of an element.
+    """
+    if not isinstance(kind, Spec):
+        octets = octets_of(name, kind, spec.dtype)
+        return lambda x, value: octets(value)
+    if kind.dtype == spec.dtype:
+        return apart
+    convert = prepare_copy(CopyPlan(kind, packed(kind, spec.dtype)))
+    return lambda x, value: convert(value)
+
+
+def octets_of(name: str, kind: type, dtype: DType) -> Callable[[Any], bytes]:
+    """What turns a number into an element's content; the host converts it, by its rules."""
+    host, one = backend(CPU), Spec(dtype, Layout.row_major(()), CPU)
+    number = host.prepare(CreatePlan(_NUMBER, one))
+    convert = host.prepare(AssignPlan(name, kind, one))
+
+    def octets(value: Any) -> bytes:
+        found: bytes = host.read(convert(number(), value)).tobytes()
+        return found
+
+    return octets
+
+
+def apart(x: Tensor, other: Tensor) -> Tensor:
+    """`other`, or a copy of it where its memory may be that of `x`, which is to be written."""
+    begin, first = x._memory.address, other._memory.address
+    end = begin + x._spec.layout.nbytes(x.dtype)
+    last = first + other._spec.layout.nbytes(other.dtype)
+    if first < end and begin < last:
+        return _copier(other._spec)(other)
+    return other
+
+
+@functools.lru_cache(maxsize=64)
+def _copier(spec: Spec) -> Run:
+    return prepare_copy(CopyPlan(spec, packed(spec, spec.dtype)))
+
+
+def packed(spec: Spec, dtype: DType) -> Spec:
+    """The spec of a copy in the same order, of another dtype: padding may have no value in that."""
+    layout = Layout.packed(spec.layout.shape, spec.layout.minor_to_major)
+    return Spec(dtype, layout, spec.device)

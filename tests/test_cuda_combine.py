@@ -1,0 +1,187 @@
+"""Values combined with what is at positions on CUDA: against NumPy's ``ufunc.at``, bit for bit."""
+
+import ctypes
+
+import numpy as np
+import pytest
+from cuda_memory import check_sizes
+from layouts import STRIDED
+from simulated import needs_compiler, simulator
+from tensors import as_dtype, same, slots, tensor_in
+
+import tensorlayout as tl
+from tensorlayout.cuda import combine_plan, nvrtc
+from tensorlayout.cuda.combining import combiner
+from tensorlayout.cuda.scatter_plan import Written
+from tensorlayout.cuda.simulator import checking
+from tensorlayout.plan.gathering import Reach, Scatter
+from tensorlayout.tensor import Spec
+
+
+@pytest.fixture(scope="module", autouse=True)
+def gpu():
+    with simulator() as found:
+        yield found
+
+
+def on_cuda(values, dtype=None):
+    return tl.asarray(np.asarray(values, dtype)).to_device("cuda")
+
+
+def rng():
+    return np.random.default_rng(0)
+
+
+def combine(x, dims, positions, value, operation="add", **order):
+    """Combine `value` with `x` at positions in `dims`, as indexing means them."""
+    specs = [p._spec for p in positions]
+    plan = Scatter("scatter").plan(x._spec, value._spec, dims, False, *specs)
+    what = Written("scatter", x._spec, None, plan.shape, plan.reach, tuple(specs))
+    with checking("bounds", "initialized", **order):
+        return combiner(what, operation, value._spec)(x, value, *positions)
+
+
+def expected(array, key, value, operation="add"):
+    found = array.copy()
+    getattr(np, operation).at(found, key, value)
+    return found
+
+
+@needs_compiler
+@pytest.mark.parametrize("operation", ["add", "minimum", "maximum"])
+@pytest.mark.parametrize("dtype", ["float32"])
+def test_every_layout(dtype, operation):
+    for layout in STRIDED:
+        if layout.is_overlapping or isinstance(layout.padding_value, tl.BitPattern):
+            continue
+        values = slots(np.dtype(dtype), layout.required_size, finite=True)
+        for axis in range(min(layout.ndim, 3)):
+            x, array = tensor_in(layout, values)
+            if not layout.shape[axis]:
+                continue
+            i = rng().integers(-layout.shape[axis], layout.shape[axis], 7)
+            key = (slice(None),) * axis + (i,)
+            value = slots(np.dtype(dtype), array[key].size, 1, finite=True)
+            value = value.reshape(array[key].shape)
+            found = combine(x.to_device("cuda"), (axis,), [on_cuda(i)], on_cuda(value), operation)
+            same(found.to_device("cpu"), expected(array, key, value, operation), f"{layout}")
+
+
+@needs_compiler
+@pytest.mark.long
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int64", "float16", "bfloat16", "complex64"])
+def test_every_kind_of_dtype(dtype):
+    array = slots(as_dtype(dtype), 40, finite=True).reshape(5, 8)
+    i, value = rng().integers(0, 5, 30), slots(as_dtype(dtype), 240, 1, finite=True)
+    value = value.reshape(30, 8)
+    array, value = array + as_dtype(dtype).type(0), value + as_dtype(dtype).type(0)  # no -0
+    for operation in ("add", "minimum", "maximum")[: 1 if dtype == "complex64" else 3]:
+        found = combine(on_cuda(array), (0,), [on_cuda(i)], on_cuda(value), operation)
+        result = array.copy()
+        for at, row in zip(i, value, strict=True):
+            result[at] = getattr(np, operation)(result[at], row)
+        same(found.to_device("cpu"), result, operation)
+
+
+@needs_compiler
+@pytest.mark.parametrize("places", [1, 3, 200])
+def test_sums_of_floats_are_taken_in_index_order(places):
+    i = rng().integers(0, places, 3000)
+    value = rng().standard_normal(3000).astype(np.float32)
+    array = np.zeros(places, np.float32)
+    # Not "races": which number comes first into a segment is one, which sorting makes good.
+    for order in ({"order": "forward"}, {"order": "reverse"}, {"order": "random", "seed": 1}):
+        given = [on_cuda(i, "int16")]
+        found = combine(on_cuda(array), (0,), given, on_cuda(value), **order)
+        same(found.to_device("cpu"), expected(array, (i,), value), f"{order}")
+
+
+@needs_compiler
+@pytest.mark.parametrize("order", [(2, 1, 0), (1, 2, 0), (0, 1, 2)])
+def test_several_dimensions_and_broadcast_values(order):
+    array = np.zeros((4, 5, 6), np.float32)
+    i, j = rng().integers(0, 4, (3, 1)), rng().integers(-5, 5, (3, 7))
+    for shape in ((3, 7, 6), (6,), (7, 1), ()):
+        value = rng().random(shape, np.float32)
+        x = tl.to_layout(on_cuda(array), order)
+        found = combine(x, (0, 1), [on_cuda(i), on_cuda(j)], on_cuda(value))
+        same(found.to_device("cpu"), expected(array, (i, j), value), f"{shape}")
+
+
+@needs_compiler
+def test_values_of_another_dtype_and_of_the_destination():
+    array, i = np.arange(6, dtype=np.float32), np.asarray([1, 1, 5, 0, 1, 2])
+    found = combine(on_cuda(array), (0,), [on_cuda(i)], on_cuda(np.arange(6, dtype=np.int8)))
+    same(found.to_device("cpu"), expected(array, (i,), np.arange(6, dtype=np.float32)))
+    x = on_cuda(array)
+    same(combine(x, (0,), [on_cuda(i)], x).to_device("cpu"), expected(array, (i,), array))
+
+
+@needs_compiler
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_along_a_dimension(axis):
+    array = rng().random((3, 4, 5), np.float32)
+    shape = [6 if d == axis else n for d, n in enumerate(array.shape)]
+    i = rng().integers(-array.shape[axis], array.shape[axis], shape)
+    value = rng().random(shape, np.float32)
+    key = list(np.indices(shape))
+    key[axis] = i
+    for order in ((2, 1, 0), (1, 2, 0)):
+        x, positions = tl.to_layout(on_cuda(array), order), on_cuda(i)
+        kept = tuple((d, d) for d in range(3) if d != axis)
+        reach = Reach((axis,), (axis,), kept, x.layout.minor_to_major, along=True)
+        what = Written("scatter", x._spec, None, tuple(shape), reach, (positions._spec,))
+        source = on_cuda(value)
+        with checking("bounds", order="random"):
+            found = combiner(what, "add", source._spec)(x, source, positions)
+        same(found.to_device("cpu"), expected(array, tuple(key), value), f"{order}")
+
+
+@needs_compiler
+def test_more_positions_than_a_launch_takes():
+    array = np.zeros((2,) * 6, np.float32)
+    key = tuple(rng().integers(-2, 2, (6, 40)))
+    value = rng().random(40, np.float32)
+    found = combine(on_cuda(array), tuple(range(6)), list(map(on_cuda, key)), on_cuda(value))
+    same(found.to_device("cpu"), expected(array, key, value))
+
+
+@needs_compiler
+def test_positions_outside_are_left_out():
+    x = on_cuda(np.zeros(3, np.float32))
+    combine(x, (0,), [on_cuda([0, 3, -4, 0, 2])], on_cuda(np.ones(5, np.float32)))
+    with pytest.raises(IndexError, match="scatter: index -4 is outside a dimension of size 3"):
+        x.to_device("cpu")
+    same(x.to_device("cpu"), np.asarray([2, 0, 1], np.float32))
+    empty = on_cuda(np.zeros((3, 0), np.float32))
+    combine(empty, (0,), [on_cuda([5])], on_cuda(np.zeros((1, 0), np.float32)))
+    with pytest.raises(IndexError, match="scatter: index 5 is outside"):
+        empty.to_device("cpu")
+
+
+def test_an_operation_that_is_none():
+    spec = Spec(tl.float32, tl.Layout.row_major((3,)), tl.Device("cuda"))
+    reach = Reach((0,), (0,), (), (0,))
+    with pytest.raises(ValueError, match="operation must be one of add, minimum, maximum, got 'm'"):
+        combiner(Written("scatter", spec, None, (3,), reach, (spec,)), "m", spec)
+
+
+@needs_compiler
+def test_structs_are_those_of_the_kernels():
+    sizes = {}
+    for rank in (0, 1, 2, 3):
+        for index in ("int32_t", "int64_t"):
+            key = f"<{rank}, {index}>"
+            sizes[f"Tally{key}"] = ctypes.sizeof(combine_plan.tally_type(rank or 9, index))
+            sizes[f"Combining{key}"] = ctypes.sizeof(combine_plan.combining_type(rank or 9, index))
+    check_sizes("combine.cu", sizes)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex128", "bfloat16", "int8"])
+def test_compiled_for_a_gpu_without_spills(dtype):
+    pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: cupy")
+    spec = Spec(tl.zeros((1,), dtype=dtype).dtype, tl.Layout.row_major((3,)), tl.Device("cuda"))
+    kernels = combine_plan.combining_kernels(spec, "add")
+    for kernel in (kernels[0], kernels[-1], *combine_plan.kernels()[:2]):
+        found = nvrtc.compiled(kernel, 90).resources[kernel.name]
+        assert (kernel, found.spilled) == (kernel, 0)

@@ -1,0 +1,447 @@
+"""Reads at positions on CUDA: values against NumPy, positions outside, memory accesses."""
+
+import ctypes
+import threading
+
+import numpy as np
+import pytest
+from cuda_memory import ARCHITECTURES, check_sizes, resources
+from layouts import STRIDED
+from simulated import needs_compiler, simulator
+from tensors import DTYPES, as_dtype, fits, same, slots, tensor_in
+
+import tensorlayout as tl
+from tensorlayout.cuda import faults, gather_plan, memory, placing_plan, reach_plan
+from tensorlayout.cuda.simulator import checking
+from tensorlayout.plan.gathering import Gather
+from tensorlayout.tensor import Spec
+
+KINDS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+KERNELS = (*gather_plan.kernels(), *placing_plan.kernels())
+
+
+@pytest.fixture(scope="module", autouse=True)
+def gpu():
+    with simulator() as found:
+        yield found
+
+
+def on_cuda(values, dtype=None):
+    return tl.asarray(np.asarray(values, dtype)).to_device("cuda")
+
+
+def rng():
+    return np.random.default_rng(0)
+
+
+def tensors(dtype):
+    """The same values in every layout, in slots that nobody shares or shares: CUDA, NumPy."""
+    for layout in STRIDED:
+        if fits(layout, as_dtype(dtype)):
+            x, array = tensor_in(layout, slots(as_dtype(dtype), layout.required_size, finite=True))
+            yield x.to_device("cuda"), array
+
+
+def indices(array, axis, shape, dtype=np.int64):
+    n = array.shape[axis]
+    return rng().integers(-n, n, shape).astype(dtype)
+
+
+# --- Values --------------------------------------------------------------------------------------
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", ["uint8", "float32", "complex128"])
+def test_take_along_every_dimension_of_every_layout(dtype):
+    with checking("bounds", "initialized"):
+        for x, array in tensors(dtype):
+            for axis in range(min(array.ndim, 4)):
+                if array.shape[axis]:
+                    i = indices(array, axis, (5,))
+                    found = tl.take(x, on_cuda(i), axis=axis)
+                    same(found.to_device("cpu"), np.take(array, i, axis), f"{x.layout} {axis}")
+
+
+@needs_compiler
+def test_take_along_axis_of_every_layout():
+    for x, array in tensors("float32"):
+        for axis in range(min(array.ndim, 3)):
+            if array.size:
+                shape = [7 if d == axis else n for d, n in enumerate(array.shape)]
+                i = indices(array, axis, shape)
+                found = tl.take_along_axis(x, on_cuda(i), axis=axis)
+                same(found.to_device("cpu"), np.take_along_axis(array, i, axis), f"{x.layout}")
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", DTYPES["any"])
+def test_every_dtype(dtype):
+    values = slots(as_dtype(dtype), 35, finite=True).reshape(5, 7)
+    x, i = tl.asarray(values).to_device("cuda"), np.asarray([3, -1, 0])
+    same(x[on_cuda(i)].to_device("cpu"), values[i])
+    same(x[:, on_cuda(i)].to_device("cpu"), values[:, i])
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", KINDS)
+def test_positions_of_every_dtype(dtype):
+    values = np.arange(24, dtype=np.float32).reshape(4, 6)
+    i = np.asarray([[3, 0], [1, 1]], dtype)
+    if dtype[0] == "i":
+        i[0, 0] = -4
+    same(on_cuda(values)[:, on_cuda(i)].to_device("cpu"), values[:, i.astype(np.int64)])
+
+
+KEYS = {
+    "one": lambda i: (i,),
+    "two dimensions": lambda i: (i[:, None] * [0, 1],),
+    "second": lambda i: (slice(None), i),
+    "last": lambda i: (..., i),
+    "both ends": lambda i: (i, slice(None), slice(None), i),
+    "neighbours": lambda i: (slice(None), i, i[::-1]),
+    "of other shapes": lambda i: (i[:, None], i),
+    "beside a slice": lambda i: (slice(1, None, 2), i, slice(None, None, -1)),
+    "with an integer": lambda i: (1, slice(None), i),
+    "all": lambda i: (i, i, i, i),
+    "none": lambda i: (i[:0],),
+}
+
+
+@needs_compiler
+@pytest.mark.parametrize("order", [(3, 2, 1, 0), (0, 1, 2, 3), (1, 3, 0, 2)])
+@pytest.mark.parametrize("name", KEYS)
+def test_keys(name, order):
+    values = np.arange(3 * 4 * 3 * 5, dtype=np.int16).reshape(3, 4, 3, 5)
+    x = tl.to_layout(tl.asarray(values), order).to_device("cuda")
+    i = np.asarray([2, -1, 0, 1, 2])
+    key = KEYS[name](i)
+    given = tuple(on_cuda(k) if isinstance(k, np.ndarray) else k for k in key)
+    with checking("bounds", "races", "initialized"):
+        found = x[given]
+        same(found.to_device("cpu"), values[key])
+    host = tl.to_layout(tl.asarray(values), order)
+    assert (
+        found.layout
+        == host[tuple(k.to_device("cpu") if hasattr(k, "to_device") else k for k in given)].layout
+    )
+
+
+@needs_compiler
+def test_more_positions_than_a_launch_takes(gpu):
+    values = np.arange(2 * 3 * 2 * 3 * 2 * 3 * 2, dtype=np.float32).reshape(2, 3, 2, 3, 2, 3, 2)
+    x = tl.flip(tl.to_layout(tl.asarray(values), (2, 6, 0, 1, 5, 4, 3)).to_device("cuda"), axis=2)
+    turned = np.flip(values, 2)
+    i, j = np.asarray([1, 0, -1, 1]), np.asarray([2, -3, 1, 0])
+    for count in (5, 6, 7):
+        key = (i, j, i, j, i, j, i)[:count]
+        same(x[tuple(map(on_cuda, key))].to_device("cpu"), turned[key])
+    before = gpu.counters.launches
+    x[(on_cuda(i), on_cuda(j)) * 2]
+    assert gpu.counters.launches == before + 1
+
+
+@needs_compiler
+def test_more_dimensions_than_a_kernel_is_made_for():
+    layout = tl.Layout((2,) * 9, [3**k for k in range(9)])
+    x, array = tensor_in(layout, np.arange(layout.required_size, dtype=np.uint8))
+    i = np.asarray([1, 0, 0, -1])
+    same(x.to_device("cuda")[:, :, :, on_cuda(i)].to_device("cpu"), array[:, :, :, i])
+
+
+@needs_compiler
+def test_indices_of_64_bits(monkeypatch):
+    monkeypatch.setattr(reach_plan, "index_type", lambda count, furthest: "int64_t")
+    values = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
+    i = np.asarray([2, 0, -3, 1])
+    with checking("bounds", "races"):
+        for axis in range(3):
+            x = on_cuda(values)
+            key = (slice(None),) * axis + (i % values.shape[axis],)
+            same(x[(slice(None),) * axis + (on_cuda(key[axis]),)].to_device("cpu"), values[key])
+    tl.plan.cache_clear()
+
+
+def plan_of(x, dims, *positions):
+    plan = Gather("take").plan(x, dims, False, *positions)
+    return gather_plan.plan_gather(plan, (32, 32))
+
+
+def spec(layout, dtype=tl.float32):
+    return Spec(dtype, layout, tl.Device("cuda"))
+
+
+def test_64_bits_only_where_offsets_ask_for_it():
+    i = spec(tl.Layout.row_major((5,)), tl.int32)
+    for rows, index in ((2**29, "int32_t"), (2**29 + 8, "int64_t")):
+        (launch,) = plan_of(spec(tl.Layout.row_major((rows, 16))), (0,), i)
+        assert dict(launch.kernel.shape) == {"RANK": "2", "INDEX": index, "WIDTH": "16"}
+
+
+@needs_compiler
+@pytest.mark.parametrize("alignment", [1, 2, 4, 8])
+def test_elements_that_memory_is_not_aligned_for(alignment, monkeypatch):
+    monkeypatch.setattr(memory, "_ALIGNMENTS", (alignment,) * len(memory._ALIGNMENTS))
+    values = slots(np.dtype("complex128"), 40, finite=True).reshape(2, 4, 5)
+    i = np.asarray([1, -1, 0])
+    for x, array in ((on_cuda(values), values), (on_cuda(values)[..., ::2], values[..., ::2])):
+        with checking("bounds", "count") as record:
+            found = x[:, on_cuda(i)]
+        same(found.to_device("cpu"), array[:, i])
+        ((kernel, _),) = record.counts.items()
+        assert dict(kernel.shape)["WIDTH"] == str(alignment)
+
+
+# --- Positions outside ---------------------------------------------------------------------------
+
+BAD = [
+    ("int64", 4), ("int64", -5), ("int64", 2**63 - 1), ("int64", -(2**63)), ("int32", -(2**31)),
+    ("int32", 2**31 - 1), ("int8", -128), ("int8", 127), ("uint8", 255), ("uint16", 2**16 - 1),
+    ("uint32", 2**32 - 1), ("uint64", 2**63 - 1),
+]  # fmt: skip
+
+
+@needs_compiler
+@pytest.mark.parametrize(("dtype", "bad"), BAD)
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_position_outside(dtype, bad, axis):
+    values = np.arange(1, 17, dtype=np.float32).reshape(4, 4)
+    x, i = on_cuda(values), np.asarray([1, bad, 3, bad], dtype)
+    with checking("bounds", "initialized", "races"):
+        found = tl.take(x, on_cuda(i), axis=axis)
+    text = f"take: index {bad} is outside a dimension of size 4"
+    with pytest.raises(IndexError) as caught:
+        found.to_device("cpu")
+    assert str(caught.value) == text
+    expected = np.take(values, [1, 0, 3, 0], axis)
+    np.moveaxis(expected, axis, 0)[[1, 3]] = 0
+    same(found.to_device("cpu"), expected)  # once is enough
+    same((x + 1).to_device("cpu"), values + 1)
+
+
+@needs_compiler
+@pytest.mark.parametrize("bad", [2**63, 2**64 - 1])
+def test_the_greatest_positions_are_outside(bad):
+    found = on_cuda([1.0, 2.0])[on_cuda([bad], "uint64")]
+    with pytest.raises(IndexError, match="index 9223372036854775807 is outside"):
+        found.to_device("cpu")
+    same(found.to_device("cpu"), np.zeros(1))
+
+
+@needs_compiler
+def test_some_outside_among_many():
+    values = np.arange(1000, dtype=np.int32)
+    i = rng().integers(-1500, 1500, 5000)
+    good = (i >= -1000) & (i < 1000)
+    with checking("bounds", "races"):
+        found = on_cuda(values)[on_cuda(i)]
+    with pytest.raises(IndexError, match=f"__getitem__: index {i.min()} is outside a dimension"):
+        found.to_device("cpu")
+    same(found.to_device("cpu"), np.where(good, values[np.where(good, i, 0)], 0).astype("int32"))
+
+
+@needs_compiler
+def test_the_second_of_two_and_the_seventh_of_seven():
+    x = tl.zeros((2, 3), device="cuda")
+    with pytest.raises(IndexError, match="__getitem__: index 3 is outside a dimension of size 3"):
+        x[on_cuda([0, 1]), on_cuda([3, 2])].to_device("cpu")
+    x = tl.zeros((2,) * 6 + (3,), device="cuda")
+    i = on_cuda([0, 1])
+    with pytest.raises(IndexError, match="index -4 is outside a dimension of size 3"):
+        x[i, i, i, i, i, i, on_cuda([0, -4])].to_device("cpu")
+    with pytest.raises(IndexError, match="index 7 is outside a dimension of size 2"):
+        x[i, on_cuda([7, 0]), i, i, i, i, i].to_device("cpu")
+
+
+@needs_compiler
+def test_positions_of_an_empty_result_are_checked():
+    found = tl.take(tl.zeros((3, 0), device="cuda"), on_cuda([3]), axis=0)
+    with pytest.raises(IndexError, match="take: index 3 is outside a dimension of size 3"):
+        found.to_device("cpu")
+    found = tl.take(tl.zeros((0, 2), device="cuda"), on_cuda([0]), axis=0)
+    with pytest.raises(IndexError, match="take: index 0 is outside a dimension of size 0"):
+        found.to_device("cpu")
+    same(found.to_device("cpu"), np.zeros((1, 2)))
+    assert tl.take(tl.zeros((0, 2), device="cuda"), on_cuda([], "int64"), axis=0).shape == (0, 2)
+
+
+@needs_compiler
+def test_positions_that_meet_none_are_checked():
+    x, none = on_cuda(np.zeros((2, 3))), on_cuda([], "int64")
+    for use in (lambda: x[on_cuda([2]), none], lambda: x.__setitem__((none, on_cuda([-4])), 1)):
+        use()
+        with pytest.raises(IndexError, match=r"index (2|-4) is outside a dimension of size (2|3)"):
+            x.to_device("cpu")
+    assert x[on_cuda([1]), none].to_device("cpu").shape == (0,)
+
+
+def bad_take():
+    return tl.take(on_cuda([1.0, 2.0]), on_cuda([9]), axis=0)
+
+
+MESSAGE = "take: index 9 is outside a dimension of size 2"
+EXPORTS = {
+    "to the CPU": lambda x: x.to_device("cpu"),
+    "a number": lambda x: float(tl.sum(x.to_device("cpu"))),
+    "text": str,
+    "DLPack": lambda x: x.__dlpack__(),
+    "CUDA's array interface": lambda x: x.__cuda_array_interface__,
+    "a stream": lambda x: x.to_device("cuda", stream=1),
+    "another tensor": lambda x: tl.ones((2,), device="cuda").to_device("cpu"),
+}
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", EXPORTS)
+def test_where_the_error_comes(name):
+    x = bad_take()
+    with pytest.raises(IndexError, match=MESSAGE):
+        EXPORTS[name](x)
+    EXPORTS[name](x)
+
+
+@needs_compiler
+def test_strict_indexing_raises_at_once():
+    with tl.cuda.strict_indexing(), pytest.raises(IndexError, match=MESSAGE):
+        bad_take()
+    tl.cuda.set_strict_indexing(True)
+    with pytest.raises(IndexError, match=MESSAGE):
+        bad_take()
+    with tl.cuda.strict_indexing(False):
+        x = bad_take()
+    tl.cuda.set_strict_indexing(None)
+    with pytest.raises(IndexError, match=MESSAGE):
+        x.to_device("cpu")
+
+
+@needs_compiler
+def test_the_variable_of_strict_indexing(monkeypatch):
+    faults._strict_by_the_variable.cache_clear()
+    monkeypatch.setenv("TENSORLAYOUT_STRICT_INDEXING", "1")
+    with pytest.raises(IndexError, match=MESSAGE):
+        bad_take()
+    faults._strict_by_the_variable.cache_clear()
+    monkeypatch.setenv("TENSORLAYOUT_STRICT_INDEXING", "on")
+    with pytest.raises(ValueError, match="TENSORLAYOUT_STRICT_INDEXING must be 0 or 1, got 'on'"):
+        tl.take(on_cuda([1.0]), on_cuda([0]), axis=0)
+    faults._strict_by_the_variable.cache_clear()
+
+
+@needs_compiler
+def test_of_two_operations_the_first_is_named():
+    x = on_cuda([1.0, 2.0])
+    x[on_cuda([5])]
+    bad_take()
+    with pytest.raises(IndexError, match="__getitem__: index 5"):
+        x.to_device("cpu")
+    same(x.to_device("cpu"), np.asarray([1.0, 2.0]))
+
+
+@needs_compiler
+def test_each_device_has_its_own_record():
+    x = tl.asarray([1.0, 2.0], device="cuda:1")
+    found = tl.take(x, tl.asarray([9], device="cuda:1"), axis=0)
+    with pytest.raises(IndexError, match=MESSAGE):
+        found.to_device("cpu")
+
+
+@needs_compiler
+def test_another_thread_is_told_too():
+    bad_take()
+    caught = []
+
+    def read():
+        try:
+            on_cuda([1.0]).to_device("cpu")
+        except IndexError as error:
+            caught.append(str(error))
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    thread.join()
+    assert caught == [MESSAGE]
+
+
+# --- What it costs -------------------------------------------------------------------------------
+
+
+@needs_compiler
+def test_one_launch_and_no_waiting(gpu):
+    x, i = tl.ones((100, 100), device="cuda"), on_cuda([3, 5])
+    x[i]
+    counters = gpu.counters
+    before = (counters.launches, counters.allocations, counters.synchronisations, counters.compiles)
+    x[i]
+    after = (counters.launches, counters.allocations, counters.synchronisations, counters.compiles)
+    assert [b - a for a, b in zip(before, after, strict=True)] == [1, 1, 0, 0]
+
+
+SHAPES = [
+    # rows, which move 16 bytes a thread
+    ((400, 256), 0, 300, 16),
+    # rows of one sector
+    ((1000, 8), 0, 1000, 16),
+    # rows behind a batch
+    ((8, 100, 64), 1, 128, 16),
+    # rows of an odd number of elements: each begins anywhere in a sector
+    ((400, 257), 0, 300, 4),
+]
+
+
+@needs_compiler
+@pytest.mark.parametrize(("shape", "axis", "count", "width"), SHAPES)
+def test_rows_are_coalesced(shape, axis, count, width):
+    x = tl.zeros(shape, dtype=tl.float32, device="cuda")
+    i = on_cuda(rng().integers(0, shape[axis], count), "int32")
+    with checking("bounds", "count") as record:
+        tl.take(x, i, axis=axis)
+    found = record.of("gather_elements")
+    assert found.sector_efficiency_write >= 0.99
+    assert found.sector_efficiency_read >= (0.9 if width == 16 else 0.8)
+    assert found.lane_activity >= 0.9
+    ((kernel, _),) = record.counts.items()
+    assert dict(kernel.shape)["WIDTH"] == str(width)
+
+
+@needs_compiler
+@pytest.mark.parametrize("axis", [0, 1])
+def test_writes_are_coalesced_along_the_fastest_dimension(axis):
+    x = tl.zeros((256, 512), dtype=tl.float32, device="cuda")
+    i = on_cuda(rng().integers(0, 256, (256, 512)), "int32")
+    with checking("count") as record:
+        tl.take_along_axis(x, i, axis=axis)
+    found = record.of("gather_elements")
+    assert found.sector_efficiency_write == 1.0
+    assert found.lane_activity == 1.0
+
+
+# --- Kernels -------------------------------------------------------------------------------------
+
+
+@needs_compiler
+def test_the_simulator_has_every_kernel(gpu):
+    for kernel in KERNELS:
+        gpu.launcher(kernel)
+
+
+@needs_compiler
+def test_structs_are_those_of_the_kernels():
+    sizes = {"Faults": ctypes.sizeof(faults._Record)}
+    for rank in (0, 1, 2, 3):
+        for index in ("int32_t", "int64_t"):
+            key = f"<{rank}, {index}>"
+            sizes[f"Gather{key}"] = ctypes.sizeof(gather_plan.gather_type(rank or 9, index))
+            sizes[f"Placing{key}"] = ctypes.sizeof(placing_plan.placing_type(rank or 9, index))
+    check_sizes("gather.cu", sizes)
+
+
+@pytest.mark.parametrize("kernel", [KERNELS[4], KERNELS[-1]])
+def test_compiled_for_a_gpu_without_spills(kernel):
+    assert resources(kernel, "sm_90").spilled == 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_every_kernel_compiled_for_a_gpu_without_spills(architecture):
+    for kernel in KERNELS:
+        found = resources(kernel, architecture)
+        assert (kernel, found.spilled) == (kernel, 0)

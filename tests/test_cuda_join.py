@@ -1,0 +1,298 @@
+"""Joins on CUDA: against NumPy in every layout, padding, launches, memory accesses."""
+
+import ctypes
+
+import numpy as np
+import pytest
+from cuda_memory import (
+    ARCHITECTURES,
+    UNTOUCHED,
+    Storage,
+    check_sizes,
+    elements,
+    numbered,
+    padding_slots,
+    resources,
+)
+from layouts import STRIDED, slots_of
+from simulated import needs_compiler, simulator
+from tensors import DTYPES, as_dtype, fits, same, slots, tensor_in
+
+import tensorlayout as tl
+from tensorlayout.cuda import join_plan
+from tensorlayout.cuda.join_plan import plan_join
+from tensorlayout.cuda.joining import prepare_join
+from tensorlayout.cuda.simulator import checking
+from tensorlayout.layout import Layout, PaddingValue
+
+KERNELS = join_plan.kernels()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def gpu():
+    with simulator() as found:
+        yield found
+
+
+def on_cuda(values):
+    return tl.asarray(np.asarray(values)).to_device("cuda")
+
+
+def values_of(shape, dtype="float32", seed=0):
+    return slots(as_dtype(dtype), int(np.prod(shape)), seed, finite=True).reshape(shape)
+
+
+# --- Values --------------------------------------------------------------------------------------
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", ["uint8", "float32", "complex128"])
+def test_inputs_of_every_layout(dtype):
+    for layout in STRIDED:
+        if not layout.ndim or not fits(layout, as_dtype(dtype)):
+            continue
+        host, array = tensor_in(layout, slots(as_dtype(dtype), layout.required_size, finite=True))
+        x = host.to_device("cuda")
+        for axis in range(min(layout.ndim, 4)):
+            more = list(array.shape)
+            more[axis] = 3
+            other = values_of(more, dtype, 1)
+            with checking("bounds", "initialized", "races"):
+                found = tl.concat([on_cuda(other), x, x], axis=axis)
+            same(found.to_device("cpu"), np.concatenate([other, array, array], axis), f"{layout}")
+            found = tl.concat([x, on_cuda(other)], axis=axis)
+            same(found.to_device("cpu"), np.concatenate([array, other], axis), f"{layout}")
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", DTYPES["any"])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_every_dtype(dtype, axis):
+    parts = [values_of([n if d == axis else 4 for d in range(3)], dtype, n) for n in (3, 0, 1, 5)]
+    found = tl.concat(list(map(on_cuda, parts)), axis=axis)
+    same(found.to_device("cpu"), np.concatenate(parts, axis))
+
+
+@needs_compiler
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_inputs_of_different_layouts_in_one_launch(gpu, axis):
+    values = [values_of((4, 5, 6), seed=k) for k in range(6)]
+    inputs = [
+        on_cuda(values[0]),
+        tl.to_layout(on_cuda(values[1]), (0, 1, 2)),
+        tl.to_layout(on_cuda(values[2]), (1, 2, 0)),
+        tl.flip(on_cuda(values[3][::-1, :, ::-1]), axis=(0, 2)),
+        tl.to_layout(on_cuda(values[4]), Layout.padded((4, 5, 6), (5, 7, 8))),
+        tl.broadcast_to(on_cuda(values[5][:1]), (4, 5, 6)),
+    ]
+    values[5] = np.broadcast_to(values[5][:1], (4, 5, 6))
+    tl.concat(inputs, axis=axis)
+    before = gpu.counters.launches
+    with checking("bounds", "races", "initialized"):
+        found = tl.concat(inputs, axis=axis)
+    # One for those that can be read in wide accesses, at most one more for each narrower width.
+    assert gpu.counters.launches - before <= 3
+    same(found.to_device("cpu"), np.concatenate(values, axis))
+
+
+@needs_compiler
+@pytest.mark.parametrize("count", [2, 93, 94, 128, 300])
+def test_many_inputs(gpu, count):
+    values = [values_of((3, 1 + k % 4), seed=k) for k in range(count)]
+    inputs = list(map(on_cuda, values))
+    for axis, parts in ((1, values), (0, [v.T for v in values])):
+        given = [x if axis else x.mT for x in inputs]
+        tl.concat(given, axis=axis)
+        before = gpu.counters.launches
+        found = tl.concat(given, axis=axis)
+        groups = 3  # widths of 4, 8 and 16 bytes
+        assert gpu.counters.launches - before <= -(-count // 85) + groups
+        same(found.to_device("cpu"), np.concatenate(parts, axis))
+
+
+@needs_compiler
+@pytest.mark.parametrize("count", [3, 20])
+def test_inputs_that_begin_anywhere(count):
+    values = [values_of((5, 7), seed=k) for k in range(count)]
+    inputs = [on_cuda(np.pad(v, ((1 + k % 3, 0), (0, 0)))) for k, v in enumerate(values)]
+    for axis in (0, 1):
+        with checking("bounds"):
+            found = tl.concat([x[1 + k % 3 :] for k, x in enumerate(inputs)], axis=axis)
+        same(found.to_device("cpu"), np.concatenate(values, axis))
+
+
+@needs_compiler
+def test_a_stack_is_a_join(gpu):
+    values = [values_of((5, 8), seed=k) for k in range(10)]
+    inputs = list(map(on_cuda, values))
+    for axis in (0, 1, 2):
+        tl.stack(inputs, axis=axis)
+        before = gpu.counters.launches
+        found = tl.stack(inputs, axis=axis)
+        assert gpu.counters.launches == before + 1
+        same(found.to_device("cpu"), np.stack(values, axis))
+
+
+@needs_compiler
+def test_other_dtypes_are_converted_into_their_parts(gpu):
+    parts = [values_of((2, 3)), values_of((2, 2), "int8"), values_of((2, 1), seed=1)]
+    inputs = list(map(on_cuda, parts))
+    tl.concat(inputs, axis=1)
+    before = gpu.counters.launches
+    found = tl.concat(inputs, axis=1)
+    assert gpu.counters.launches == before + 2
+    same(found.to_device("cpu"), np.concatenate([p.astype(np.float32) for p in parts], 1))
+
+
+@needs_compiler
+def test_large_inputs_in_another_order_go_through_tiles():
+    values = [values_of((256, 300), seed=k) for k in range(3)]
+    inputs = [on_cuda(values[0]), tl.to_layout(on_cuda(values[1]), (0, 1)), on_cuda(values[2])]
+    with checking("count") as record:
+        found = tl.concat(inputs, axis=0)
+    assert sorted(kernel.name for kernel in record.counts) == ["copy_tiles", "join_parts"]
+    same(found.to_device("cpu"), np.concatenate(values))
+
+
+@needs_compiler
+def test_more_dimensions_than_a_kernel_is_made_for():
+    layout = Layout((2,) * 8, [3**k for k in range(8)])
+    x, array = tensor_in(layout, np.arange(layout.required_size, dtype=np.int16))
+    found = tl.concat([x.to_device("cuda")] * 3, axis=3)
+    same(found.to_device("cpu"), np.concatenate([array] * 3, 3))
+
+
+@needs_compiler
+def test_indices_of_64_bits(monkeypatch):
+    monkeypatch.setattr(join_plan, "index_type", lambda count, furthest: "int64_t")
+    values = [values_of((3, n, 5), seed=n) for n in (4, 1, 2)]
+    inputs = [tl.to_layout(on_cuda(v), order) for v, order in zip(
+        values, [(2, 1, 0), (0, 2, 1), (1, 2, 0)], strict=True)]  # fmt: skip
+    with checking("bounds", "races"):
+        found = tl.concat(inputs, axis=1)
+    same(found.to_device("cpu"), np.concatenate(values, 1))
+    tl.plan.cache_clear()
+
+
+# --- Padding -------------------------------------------------------------------------------------
+
+PADDED = [
+    (Layout.padded((3, 10), (4, 12), None, PaddingValue.ONE), 1),
+    (Layout.padded((3, 10), (3, 16), None, PaddingValue.ONE), 0),
+    (Layout.padded((10, 3), (12, 5), (0, 1), PaddingValue.ONE), 0),
+]
+
+
+@needs_compiler
+@pytest.mark.parametrize("itemsize", [1, 4, 16])
+@pytest.mark.parametrize(("result", "axis"), PADDED)
+def test_padding_of_the_result_in_the_same_launch(gpu, result, axis, itemsize):
+    shape = list(result.shape)
+    sizes = [1, shape[axis] - 1]
+    starts, sources = [0, 1, shape[axis]], []
+    for n in sizes:
+        shape[axis] = n
+        sources.append(Layout.packed(tuple(shape), result.minor_to_major))
+    padding = bytes(range(101, 101 + itemsize))
+    plan = plan_join(result, sources, starts, axis, itemsize, (32, 32, 32), padding)
+    assert plan.padding is None
+    slot_count = max([result.required_size, *[slot + 1 for slot in padding_slots(result)]])
+    to = Storage(gpu, slot_count * itemsize)
+    content = [numbered(s.required_size * itemsize) for s in sources]
+    from_ = [Storage(gpu, len(c), 0, c) for c in content]
+    with checking("bounds", "races"):
+        prepare_join(plan, gpu)(to.pointer, [each.pointer for each in from_])
+    expected = np.full((slot_count, itemsize), UNTOUCHED, np.uint8)
+    expected[padding_slots(result)] = np.frombuffer(padding, np.uint8)
+    for source, start, octets in zip(sources, starts, content, strict=False):
+        part = join_plan.part_of(result, axis, start, source.shape[axis])
+        expected[slots_of(part)] = elements(octets, itemsize)[slots_of(source)]
+    np.testing.assert_array_equal(elements(to.get(), itemsize), expected)
+
+
+# --- What it costs -------------------------------------------------------------------------------
+
+
+@needs_compiler
+def test_one_launch_and_one_allocation(gpu):
+    inputs = [tl.ones((50, n), device="cuda") for n in (8, 16, 24)]
+    tl.concat(inputs, axis=1)
+    c = gpu.counters
+    before = c.launches, c.allocations, c.synchronisations, c.compiles
+    tl.concat(inputs, axis=1)
+    after = c.launches, c.allocations, c.synchronisations, c.compiles
+    assert [b - a for a, b in zip(before, after, strict=True)] == [1, 1, 0, 0]
+
+
+SHAPES = [
+    # one run after the other
+    ([(300, 257), (100, 257)], 0, 0.98, 0.95),
+    # rows, 16 bytes a thread
+    ([(200, 256), (200, 128), (200, 512)], 1, 1.0, 0.95),
+    # planes of images
+    ([(4, 3, 64, 64), (4, 1, 64, 64)], 1, 1.0, 0.95),
+    # short rows, of a sector each
+    ([(2000, 8)] * 8, 1, 1.0, 0.95),
+    # rows of odd lengths, which begin anywhere in a sector
+    ([(300, 515), (300, 1001)], 1, 0.75, 0.95),
+]
+
+
+@needs_compiler
+@pytest.mark.parametrize(("shapes", "axis", "sectors", "lanes"), SHAPES)
+def test_accesses_are_coalesced(shapes, axis, sectors, lanes):
+    inputs = [tl.zeros(shape, dtype=tl.float32, device="cuda") for shape in shapes]
+    with checking("bounds", "count") as record:
+        tl.concat(inputs, axis=axis)
+    (counts,) = record.counts.values()
+    assert counts.kernel == "join_parts"
+    assert counts.sector_efficiency_read >= sectors
+    assert counts.sector_efficiency_write >= sectors
+    assert counts.lane_activity >= lanes
+
+
+# --- Kernels -------------------------------------------------------------------------------------
+
+
+@needs_compiler
+def test_the_simulator_has_every_kernel(gpu):
+    for kernel in KERNELS:
+        gpu.launcher(kernel)
+
+
+@needs_compiler
+def test_structs_are_those_of_the_kernels():
+    sizes = {}
+    for rank in (0, 1, 2, 3):
+        for index in ("int32_t", "int64_t"):
+            kind = join_plan.join_type(rank or 9, index)
+            sizes[f"Join<{rank}, {index}>"] = ctypes.sizeof(kind)
+            assert ctypes.sizeof(kind) <= 4096
+    check_sizes("join.cu", sizes)
+
+
+def test_how_many_inputs_a_launch_takes():
+    found = {rank: join_plan.most_inputs(rank, "int32_t") for rank in (1, 2, 3)}
+    assert found == {1: 105, 2: 94, 3: 85}
+
+
+def test_64_bits_only_where_offsets_ask_for_it():
+    for rows, index in ((2**25 - 2, "int32_t"), (2**25, "int64_t")):
+        source = Layout.row_major((rows // 2, 64))
+        starts = [0, rows // 2, rows]
+        result = Layout.row_major((rows, 64))
+        plan = plan_join(result, [source, source], starts, 0, 1, (32, 32, 32))
+        (launch,) = plan.launches
+        assert (plan.copied, dict(launch.kernel.shape)["INDEX"]) == ((), index)
+
+
+@pytest.mark.parametrize("kernel", [KERNELS[0], KERNELS[-1]])
+def test_compiled_for_a_gpu_without_spills(kernel):
+    assert resources(kernel, "sm_90").spilled == 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_every_kernel_compiled_for_a_gpu_without_spills(architecture):
+    for kernel in KERNELS:
+        assert (kernel, resources(kernel, architecture).spilled) == (kernel, 0)

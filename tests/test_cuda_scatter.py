@@ -1,0 +1,354 @@
+"""Writes at positions on CUDA: values against NumPy, duplicates, positions outside, accesses."""
+
+import ctypes
+
+import numpy as np
+import pytest
+from cuda_memory import ARCHITECTURES, check_sizes, resources
+from layouts import STRIDED
+from simulated import needs_compiler, simulator
+from tensors import DTYPES, as_dtype, fits, same, slots, tensor_in
+
+import tensorlayout as tl
+from tensorlayout.cuda import reach_plan, scatter_plan, scattering
+from tensorlayout.cuda.simulator import checking
+from tensorlayout.plan.gathering import Reach
+from tensorlayout.tensor import Spec
+
+KERNELS = scatter_plan.kernels()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def gpu():
+    with simulator() as found:
+        yield found
+
+
+def on_cuda(values, dtype=None):
+    return tl.asarray(np.asarray(values, dtype)).to_device("cuda")
+
+
+def rng():
+    return np.random.default_rng(0)
+
+
+def written(array, key, value):
+    """What NumPy makes of it, which writes in index order."""
+    found = array.copy()
+    found[key] = value
+    return found
+
+
+def given(key):
+    return tuple(on_cuda(k) if isinstance(k, np.ndarray) else k for k in key)
+
+
+# --- Values --------------------------------------------------------------------------------------
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", ["uint8", "float32", "complex128"])
+def test_every_layout(dtype):
+    for layout in STRIDED:
+        if layout.is_overlapping or not fits(layout, as_dtype(dtype)):
+            continue
+        values = slots(as_dtype(dtype), layout.required_size, finite=True)
+        for axis in range(min(layout.ndim, 3)):
+            x, array = tensor_in(layout, values)
+            if not layout.shape[axis]:
+                continue
+            key = (slice(None),) * axis + (rng().integers(0, layout.shape[axis], 5),)
+            value = slots(as_dtype(dtype), array[key].size, 1, finite=True)
+            value = value.reshape(array[key].shape)
+            x = x.to_device("cuda")
+            with checking("bounds", "initialized", "races"):
+                x[given(key)] = on_cuda(value)
+            same(x.to_device("cpu"), written(array, key, value), f"{layout} {axis}")
+            with checking("bounds", "races"):
+                x[given(key)] = 3
+            same(x.to_device("cpu"), written(written(array, key, value), key, 3), f"{layout}")
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", DTYPES["any"])
+def test_every_dtype(dtype):
+    values = slots(as_dtype(dtype), 35, finite=True).reshape(5, 7)
+    i = np.asarray([3, -1, 0, 3])
+    for key in ((i,), (slice(None), i)):
+        x = on_cuda(values)
+        x[given(key)] = on_cuda(values[key][::-1])
+        same(x.to_device("cpu"), written(values, key, values[key][::-1]))
+        x[given(key)] = x.dtype.type(1) if dtype != "bfloat16" else 1.0
+        assert np.all(np.asarray(x.to_device("cpu"))[key] == 1)
+
+
+KEYS = {
+    "one": lambda i: (i,),
+    "two dimensions": lambda i: (i[:, None] * np.asarray([0, 1]),),
+    "second": lambda i: (slice(None), i),
+    "last": lambda i: (..., i),
+    "both ends": lambda i: (i, slice(None), slice(None), i),
+    "neighbours": lambda i: (slice(None), i, i[::-1]),
+    "of other shapes": lambda i: (i[:, None], i),
+    "beside a slice": lambda i: (slice(1, None, 2), i, slice(None, None, -1)),
+    "all": lambda i: (i, i, i, i),
+    "none": lambda i: (i[:0],),
+}
+
+
+@needs_compiler
+@pytest.mark.parametrize("order", [(3, 2, 1, 0), (1, 3, 0, 2)])
+@pytest.mark.parametrize("name", KEYS)
+def test_keys(name, order):
+    values = np.arange(3 * 4 * 3 * 5, dtype=np.int16).reshape(3, 4, 3, 5)
+    key = KEYS[name](np.asarray([2, -1, 0, 1, 2]))
+    shape = values[key].shape
+    for source in (shape, (1, *shape), shape[-1:], (*shape[:-1], 1), ()):
+        x = tl.to_layout(tl.asarray(values), order).to_device("cuda")
+        value = -np.arange(np.prod(source, dtype=int), dtype=np.float32).reshape(source)
+        expected = written(values, key, value)
+        value = tl.astype(tl.asarray(value), "int16") if name != "last" else tl.asarray(value)
+        with checking("bounds", "races", "initialized"):
+            x[given(key)] = value.to_device("cuda")
+        same(x.to_device("cpu"), expected, f"{source}")
+
+
+@needs_compiler
+def test_more_positions_than_a_launch_takes():
+    values = np.zeros((2, 3, 2, 3, 2, 3, 2), np.float32)
+    x = tl.flip(tl.to_layout(tl.asarray(values), (2, 6, 0, 1, 5, 4, 3)).to_device("cuda"), axis=2)
+    i, j = np.asarray([1, 0, -1, 1]), np.asarray([2, -3, -1, 0])
+    expected = np.asarray(x.to_device("cpu")).copy()
+    for count in (5, 6, 7):
+        key = (i, j, i, j, i, j, i)[:count]
+        value = rng().random(expected[key].shape, np.float32)
+        expected[key] = value
+        x[given(key)] = on_cuda(value)
+        same(x.to_device("cpu"), expected)
+
+
+@needs_compiler
+def test_more_dimensions_than_a_kernel_is_made_for():
+    layout = tl.Layout((2,) * 9, [3**k for k in range(9)])
+    x, array = tensor_in(layout, np.arange(layout.required_size, dtype=np.uint8))
+    key = (slice(None),) * 3 + (np.asarray([1, 0, 0, -1]),)
+    value = slots(np.dtype("uint8"), array[key].size).reshape(array[key].shape)
+    x = x.to_device("cuda")
+    x[given(key)] = on_cuda(value)
+    same(x.to_device("cpu"), written(array, key, value))
+
+
+@needs_compiler
+def test_indices_of_64_bits(monkeypatch):
+    monkeypatch.setattr(reach_plan, "index_type", lambda count, furthest: "int64_t")
+    values = np.zeros((3, 4, 5), np.float32)
+    for axis in range(3):
+        key = (slice(None),) * axis + (np.asarray([2, 0, 1, 2]),)
+        value = rng().random(values[key].shape, np.float32)
+        x = on_cuda(values)
+        with checking("bounds", "races"):
+            x[given(key)] = on_cuda(value)
+        same(x.to_device("cpu"), written(values, key, value))
+    tl.plan.cache_clear()
+
+
+# --- Values for one place ------------------------------------------------------------------------
+
+
+@needs_compiler
+@pytest.mark.parametrize("places", [1, 2, 100])
+def test_the_last_in_index_order_wins(places):
+    i = rng().integers(0, places, (40, 50))
+    value = rng().random((40, 50, 3), np.float32)
+    expected = np.zeros((places, 3), np.float32)
+    for at, row in zip(i.ravel(), value.reshape(-1, 3), strict=True):
+        expected[at] = row
+    for order in ((1, 0), (0, 1)):
+        x = on_cuda(np.zeros((places, 3), np.float32))
+        with checking("bounds", "races"):
+            x[tl.to_layout(on_cuda(i), order)] = on_cuda(value)
+        same(x.to_device("cpu"), expected)
+
+
+@needs_compiler
+def test_along_a_dimension_the_last_wins_too():
+    values = np.zeros((6, 5, 3), np.float32)
+    for axis in range(3):
+        i = rng().integers(-values.shape[axis], values.shape[axis], (6, 5, 3))
+        value = rng().random((6, 5, 3), np.float32)
+        x = tl.to_layout(on_cuda(values), (1, 2, 0))
+        positions, source = on_cuda(i), on_cuda(value)
+        kept = tuple((d, d) for d in range(3) if d != axis)
+        reach = Reach((axis,), (axis,), kept, x.layout.minor_to_major, along=True)
+        what = scatter_plan.Written(
+            "scatter", x._spec, source.layout, i.shape, reach, (positions._spec,)
+        )
+        with checking("bounds", "races"):
+            write = scattering.writer(what)
+            write(x, source._memory.address, [positions._memory.address])
+        expected = values.copy()
+        np.put_along_axis(expected, i, value, axis)
+        same(x.to_device("cpu"), expected, f"{axis}")
+
+
+@needs_compiler
+def test_a_value_that_is_part_of_the_destination_counts_as_copied():
+    values = np.arange(12, dtype=np.int64)
+    key = (np.asarray([3, 0, 7, 1]),)
+    x = on_cuda(values)
+    x[given(key)] = x[2:6]
+    same(x.to_device("cpu"), written(values, key, values[2:6]))
+
+
+@needs_compiler
+def test_positions_that_are_the_destination_count_as_copied():
+    values = np.asarray([3, 2, 0, 1, 3, 0])
+    x = on_cuda(values)
+    x[x] = on_cuda([10, 11, 12, 13, 14, 15])
+    same(x.to_device("cpu"), written(values, (values,), [10, 11, 12, 13, 14, 15]))
+
+
+@needs_compiler
+def test_a_padded_value_of_another_dtype():
+    for padding in (tl.PaddingValue.ONE, tl.BitPattern(0x7FC00000, "float32")):
+        layout = tl.Layout.padded((2, 3), (2, 5), None, padding)
+        value, array = tensor_in(layout, np.arange(10, dtype=np.float32))
+        x, key = on_cuda(np.zeros((4, 3), np.int8)), (np.asarray([3, 0]),)
+        x[given(key)] = value.to_device("cuda")
+        same(x.to_device("cpu"), written(np.zeros((4, 3), np.int8), key, array))
+
+
+# --- Positions outside ---------------------------------------------------------------------------
+
+BAD = [
+    ("int64", 4), ("int64", -5), ("int64", 2**63 - 1), ("int64", -(2**63)), ("int32", -(2**31)),
+    ("int8", -128), ("uint8", 255), ("uint32", 2**32 - 1), ("uint64", 2**63 - 1),
+]  # fmt: skip
+
+
+@needs_compiler
+@pytest.mark.parametrize("value", [7.0, "many"])
+@pytest.mark.parametrize(("dtype", "bad"), BAD)
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_position_outside(dtype, bad, axis, value):
+    values, i = np.zeros((4, 4), np.float32), np.asarray([1, bad, 3, bad], dtype)
+    x, source = on_cuda(values), np.full((4, 4), 7, np.float32)
+    key = (slice(None),) * axis + (i,)
+    with checking("bounds", "initialized", "races"):
+        x[given(key)] = on_cuda(source) if value == "many" else value
+    with pytest.raises(IndexError) as caught:
+        x.to_device("cpu")
+    assert str(caught.value) == f"__setitem__: index {bad} is outside a dimension of size 4"
+    values[(slice(None),) * axis + ([1, 3],)] = 7
+    same(x.to_device("cpu"), values)
+
+
+@needs_compiler
+def test_one_of_seven_outside():
+    x, i = on_cuda(np.zeros((2,) * 7, np.float32)), on_cuda([0, 1])
+    x[i, i, i, on_cuda([2, 1]), i, i, i] = on_cuda(np.asarray([1, 2], np.float32))
+    with pytest.raises(IndexError, match="__setitem__: index 2 is outside a dimension of size 2"):
+        x.to_device("cpu")
+    expected = np.zeros((2,) * 7, np.float32)
+    expected[(1,) * 7] = 2
+    same(x.to_device("cpu"), expected)
+
+
+@needs_compiler
+def test_positions_of_an_empty_write_are_checked():
+    x = on_cuda(np.zeros((3, 0)))
+    x[on_cuda([3])] = 1
+    with pytest.raises(IndexError, match="__setitem__: index 3 is outside a dimension of size 3"):
+        x.to_device("cpu")
+
+
+@needs_compiler
+def test_strict_indexing_raises_at_once():
+    x = on_cuda([1.0, 2.0])
+    with tl.cuda.strict_indexing(), pytest.raises(IndexError, match="__setitem__: index 2 is"):
+        x[on_cuda([2])] = 1
+
+
+# --- What it costs -------------------------------------------------------------------------------
+
+
+@needs_compiler
+def test_launches_and_no_waiting(gpu):
+    x, i, rows = (on_cuda(a) for a in (np.zeros((50, 8)), [3, 5, 3], np.ones((3, 8))))
+    c = gpu.counters
+
+    def cost(write):
+        write()
+        before = c.launches, c.allocations, c.synchronisations, c.compiles
+        write()
+        after = c.launches, c.allocations, c.synchronisations, c.compiles
+        return [b - a for a, b in zip(before, after, strict=True)]
+
+    assert cost(lambda: x.__setitem__(i, 5)) == [1, 0, 0, 0]
+    assert cost(lambda: x.__setitem__(i, rows[0])) == [1, 0, 0, 0]
+    assert cost(lambda: x.__setitem__(i[:1], rows[:1])) == [1, 0, 0, 0]
+    assert cost(lambda: x.__setitem__(i, rows)) == [3, 1, 0, 0]
+
+
+@needs_compiler
+@pytest.mark.parametrize("columns", [256, 8])
+def test_rows_are_coalesced(columns):
+    x = tl.zeros((1000, columns), dtype=tl.float32, device="cuda")
+    i = on_cuda(rng().permutation(1000), "int32")
+    value = tl.ones((1000, columns), dtype=tl.float32, device="cuda")
+    with checking("bounds", "count") as record:
+        x[i] = value
+    found = record.of("scatter_elements")
+    assert found.sector_efficiency_write >= 0.99
+    # The table of winners is read at random: a sector for each row.
+    assert found.sector_efficiency_read >= (0.95 if columns == 256 else 0.6)
+    assert found.lane_activity >= 0.9
+    kernels = {kernel.name: dict(kernel.shape) for kernel in record.counts}
+    assert kernels["scatter_elements"]["WIDTH"] == "16"
+
+
+# --- Kernels -------------------------------------------------------------------------------------
+
+
+@needs_compiler
+def test_the_simulator_has_every_kernel(gpu):
+    for kernel in KERNELS:
+        gpu.launcher(kernel)
+
+
+@needs_compiler
+def test_structs_are_those_of_the_kernels():
+    sizes = {}
+    for rank in (0, 1, 2, 3):
+        for index in ("int32_t", "int64_t"):
+            key = f"<{rank}, {index}>"
+            sizes[f"Scatter{key}"] = ctypes.sizeof(scatter_plan.scatter_type(rank or 9, index))
+            sizes[f"Marking{key}"] = ctypes.sizeof(scatter_plan.marking_type(rank or 9, index))
+    check_sizes("scatter.cu", sizes)
+
+
+def test_64_bits_only_where_offsets_ask_for_it():
+    for rows, index in ((2**29, "int32_t"), (2**29 + 8, "int64_t")):
+        cuda = tl.Device("cuda")
+        x = Spec(tl.float32, tl.Layout.row_major((rows, 16)), cuda)
+        i = Spec(tl.int32, tl.Layout.row_major((5,)), cuda)
+        reach = Reach((0,), (0,), ((1, 1),), (1, 0))
+        value = tl.Layout.row_major((5, 16))
+        what = scatter_plan.Written("scatter", x, value, (5, 16), reach, (i,))
+        found = scatter_plan.plan_scatter(what, (32, 32))
+        names = [each.kernel.name for each in found.launches]
+        assert names == ["mark_positions", "mark_positions", "scatter_elements"]
+        assert {dict(each.kernel.shape)["INDEX"] for each in found.launches} == {index}
+        assert found.table == rows * (4 if index == "int32_t" else 8)
+
+
+@pytest.mark.parametrize("kernel", [KERNELS[4], KERNELS[-7], KERNELS[-1]])
+def test_compiled_for_a_gpu_without_spills(kernel):
+    assert resources(kernel, "sm_90").spilled == 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_every_kernel_compiled_for_a_gpu_without_spills(architecture):
+    for kernel in KERNELS:
+        assert (kernel, resources(kernel, architecture).spilled) == (kernel, 0)

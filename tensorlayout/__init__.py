@@ -108,8 +108,12 @@ __all__ += _chapters.utility.__all__
 
 
 def __getattr__(name: str) -> _Any:
-    """`bfloat16`, whose library is imported at first use."""
+    """`bfloat16` and `xla`, which are imported at first use."""
     if name == "bfloat16":
         return _dtypes.bfloat16
+    if name == "xla":
+        import tensorlayout.xla as found
+
+        return found
     msg = f"module {__name__!r} has no attribute {name!r}"
     raise AttributeError(msg)

@@ -12,8 +12,11 @@
 from __future__ import annotations
 
 from tensorlayout.xla import index_util, layout_util, permutations, shape_util
+from tensorlayout.xla.buffers import from_buffer, to_buffer
+from tensorlayout.xla.conversion import layout_of, shape_of
 from tensorlayout.xla.layouts import SplitConfig, XlaLayout
 from tensorlayout.xla.lexer import ShapeSyntaxError
+from tensorlayout.xla.padded_2017 import PaddedLayout2017, PaddingValue2017
 from tensorlayout.xla.primitive_types import PrimitiveType
 from tensorlayout.xla.shapes import UNBOUNDED, Shape
 from tensorlayout.xla.text import parse_layout, parse_shape, parse_shapes
@@ -22,17 +25,23 @@ from tensorlayout.xla.tiles import COMBINE, Tile
 __all__ = [
     "COMBINE",
     "UNBOUNDED",
+    "PaddedLayout2017",
+    "PaddingValue2017",
     "PrimitiveType",
     "Shape",
     "ShapeSyntaxError",
     "SplitConfig",
     "Tile",
     "XlaLayout",
+    "from_buffer",
     "index_util",
+    "layout_of",
     "layout_util",
     "parse_layout",
     "parse_shape",
     "parse_shapes",
     "permutations",
+    "shape_of",
     "shape_util",
+    "to_buffer",
 ]

@@ -57,7 +57,7 @@ def checked_tiles(tiles: Sequence[Tile]) -> None:
             raise ValueError(msg)
 
 
-def _lengthened(sizes: Sequence[int], tile: Tile) -> list[int]:
+def lengthened(sizes: Sequence[int], tile: Tile) -> list[int]:
     """`sizes` with dimensions of size 1 in front where the tile has more."""
     return [1] * (len(tile.dimensions) - len(sizes)) + list(sizes)
 
@@ -73,11 +73,13 @@ def _groups(rank: int, tile: Tile) -> list[range]:
     return groups
 
 
-def _sizes_of(tile: Tile) -> tuple[int, ...]:
+def tile_sizes(tile: Tile) -> tuple[int, ...]:
+    """The sizes of a tile without its stars: one for each dimension that is left after merging."""
     return tuple(n for n in tile.dimensions if n != COMBINE)
 
 
-def _merged(sizes: Sequence[int], tile: Tile) -> list[int]:
+def merged(sizes: Sequence[int], tile: Tile) -> list[int]:
+    """The sizes after a tile's stars have merged dimensions; `sizes` has at least its length."""
     return [math.prod(sizes[d] for d in group) for group in _groups(len(sizes), tile)]
 
 
@@ -90,8 +92,8 @@ def expanded(sizes: Sequence[int], tiles: Sequence[Tile]) -> tuple[int, ...]:
     checked_tiles(tiles)
     now = list(sizes)
     for tile in tiles:
-        now = _merged(_lengthened(now, tile), tile)
-        inner = _sizes_of(tile)
+        now = merged(lengthened(now, tile), tile)
+        inner = tile_sizes(tile)
         kept = len(now) - len(inner)
         counts = [-(-d // t) for d, t in zip(now[kept:], inner, strict=True)]
         now = [*now[:kept], *counts, *inner]
@@ -107,12 +109,12 @@ def position(index: Sequence[int], sizes: Sequence[int], tiles: Sequence[Tile]) 
     checked_tiles(tiles)
     at, now = list(index), list(sizes)
     for tile in tiles:
-        longer = _lengthened(now, tile)
+        longer = lengthened(now, tile)
         at = [0] * (len(longer) - len(at)) + at
         groups = _groups(len(longer), tile)
         at = [row_major([at[d] for d in g], [longer[d] for d in g]) for g in groups]
-        now = _merged(longer, tile)
-        inner = _sizes_of(tile)
+        now = merged(longer, tile)
+        inner = tile_sizes(tile)
         kept = len(now) - len(inner)
         pairs = [divmod(e, t) for e, t in zip(at[kept:], inner, strict=True)]
         counts = [-(-d // t) for d, t in zip(now[kept:], inner, strict=True)]
@@ -131,15 +133,15 @@ def index_at(slot: int, sizes: Sequence[int], tiles: Sequence[Tile]) -> tuple[in
     met: list[tuple[int, list[int]]] = []  # by each tile: how many dimensions, and them lengthened
     now = list(sizes)
     for tile in tiles:
-        met.append((len(now), _lengthened(now, tile)))
+        met.append((len(now), lengthened(now, tile)))
         now = list(expanded(now, [tile]))
     at = unravelled(slot, now)
     for tile, (rank, longer) in zip(reversed(tiles), reversed(met), strict=True):
-        inner = _sizes_of(tile)
+        inner = tile_sizes(tile)
         k, kept = len(inner), len(at) - 2 * len(inner)
         counts, rest = at[kept : kept + k], at[kept + k :]
-        merged = [*at[:kept], *(q * t + r for q, t, r in zip(counts, inner, rest, strict=True))]
-        groups = zip(merged, _groups(len(longer), tile), strict=True)
+        entries_at = [*at[:kept], *(q * t + r for q, t, r in zip(counts, inner, rest, strict=True))]
+        groups = zip(entries_at, _groups(len(longer), tile), strict=True)
         parted = [_parted(entry, [longer[d] for d in group]) for entry, group in groups]
         at = [entry for entries in parted for entry in entries][len(longer) - rank :]
     return tuple(at)
@@ -179,8 +181,8 @@ def change_nothing(sizes: Sequence[int], tiles: Sequence[Tile]) -> bool:
     checked_tiles(tiles)
     now = list(sizes)
     for tile in tiles:
-        now = _merged(_lengthened(now, tile), tile)
-        inner = _sizes_of(tile)
+        now = merged(lengthened(now, tile), tile)
+        inner = tile_sizes(tile)
         covered = now[len(now) - len(inner) :]
         if any(d % t for d, t in zip(covered, inner, strict=True)):
             return False

@@ -25,8 +25,9 @@ def layout_of(shape: Shape, padding_value: Padding = PaddingValue.UNSPECIFIED) -
     The order, and all tiles: each becomes a split of dimensions; repeated ones and stars do where
     they cut evenly. Bounded dimensions count with their bound. `padding_value`: what the padding of
     the tiles holds; XLA says nothing about it. Not part of a Layout, for these are storage behind
-    it: the tail padding (``L``), and the tile of a scalar (``shape_util.physical_size`` counts
-    both). The element size, too, is not: slots are elements.
+    it: the tail padding (``L``), the tile of a scalar, and the padding of a tile that is larger
+    than all of a merged dimension (`shape_util.physical_size` counts them). The element size, too,
+    is not: slots are elements.
 
     ValueError for no array, a missing or invalid layout, an unbounded dimension, and tiles that
     cannot be said as splits: a star whose merged dimension a tile cuts in the middle of a row, or

@@ -113,9 +113,11 @@ def linear_index_for_nested_tiling(shape: Shape, indices: Sequence[int]) -> int:
 
 
 def delinearize_index_for_nested_tiling(shape: Shape, linear_index: int) -> tuple[int, ...]:
-    """The index of a position. **On padding some entry is at its size or beyond.**
+    """The index of a position. **On padding some entry is at its size or beyond**, as a rule.
 
-    ValueError for a position outside the tiled buffer, and where it has none.
+    **Not in the padding of a tile with more dimensions than the array, or that does not divide the
+    tile before it**: there it is the index of another element. `element_at` tells all padding.
+    ValueError for a position outside the tiled buffer.
     """
     name = "delinearize_index_for_nested_tiling"
     sizes, tiles = physical_sizes(name, shape)
@@ -126,6 +128,24 @@ def delinearize_index_for_nested_tiling(shape: Shape, linear_index: int) -> tupl
         raise ValueError(msg)
     physical = tiling.index_at(linear_index, sizes, tiles)
     return tuple(physical[p] for p in make_logical_to_physical(layout_of(name, shape)))
+
+
+def element_at(shape: Shape, linear_index: int) -> tuple[int, ...] | None:
+    """The index of the element at a position, **None for padding**. Not a function of XLA's.
+
+    ValueError for a position outside the tiled buffer.
+
+    >>> from tensorlayout.xla import parse_shape
+    >>> shape = parse_shape("f32[8]{0:T(2,2)}")
+    >>> element_at(shape, 9), element_at(shape, 10)
+    ((5,), None)
+    >>> delinearize_index_for_nested_tiling(shape, 10)
+    (4,)
+    """
+    found = delinearize_index_for_nested_tiling(shape, linear_index)
+    if any(i >= n for i, n in zip(found, shape.dimensions, strict=True)):
+        return None
+    return found if linear_index_for_nested_tiling(shape, found) == linear_index else None
 
 
 def is_untiled_layout(sizes: Sequence[int], tiles: Sequence[Tile | Sequence[int]]) -> bool:

@@ -12,6 +12,7 @@ from tensorlayout.layout import descending
 from tensorlayout.layout.checks import checked_integers
 from tensorlayout.xla.layout_positions import (
     delinearize_index_for_nested_tiling,
+    element_at,
     get_split_config,
     is_untiled_layout,
     linear_index,
@@ -35,6 +36,7 @@ __all__ = [
     "clear_tiles",
     "copy_layout_between_shapes",
     "delinearize_index_for_nested_tiling",
+    "element_at",
     "equal",
     "get_default_layout_for_r2",
     "get_default_layout_for_r3",

@@ -124,7 +124,11 @@ def position(index: Sequence[int], sizes: Sequence[int], tiles: Sequence[Tile]) 
 
 
 def index_at(slot: int, sizes: Sequence[int], tiles: Sequence[Tile]) -> tuple[int, ...]:
-    """The physical index of a position; on padding some entry is at its size or beyond.
+    """The physical index of a position, each tile undone by ``quotient * t + remainder``.
+
+    On padding mostly some entry is at its size or beyond. Not so in the padding of dimensions that
+    a tile puts in front, and of a later tile that does not divide an earlier one: there it is the
+    index of an element that stands elsewhere.
 
     >>> index_at(17, (3, 5), [Tile((2, 2))]), index_at(9, (3, 5), [Tile((2, 2))])
     ((2, 3), (0, 5))

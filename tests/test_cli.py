@@ -455,10 +455,10 @@ class TestShowXla:
         }
         assert said.splitlines()[-4:] == [
             "memory, 32 slots (A is the first element):",
-            "Offset: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29"
-            " 30 31",
-            "Value:  A B F G C D H I E x  J  x  K  L  x  x  M  N  x  x  O  x  x  x  x  x  x  x  x  x"
-            "  x  x",
+            "Offset: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28"
+            " 29 30 31",
+            "Value:  A B F G C D H I E x  J  x  K  L  x  x  M  N  x  x  O  x  x  x  x  x  x  x  x"
+            "  x  x  x",
             "x: padding, which holds anything",
         ]
 

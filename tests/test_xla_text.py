@@ -1,5 +1,6 @@
 """Shape text: every text of the facts, what is refused and how, and mutated texts."""
 
+import pickle
 import random
 
 import pytest
@@ -107,6 +108,8 @@ def test_oddity(entry):
         ("f32[2]{0:S(128)}", 11, "expected a number for S from -128 to 127, got '128'"),
         ("f32[2]/* never ends", 6, "expected */ at the end of a comment"),
         ("f32[٣]", 4, "expected a number, a word or a sign, got '٣'"),
+        ("f32[2.0]", 4, "expected an integer, got '2.0'"),
+        ("f32[1e3]", 4, "expected an integer, got '1e3'"),
         ("f32[2]{0:L(- 1)}", 11, "expected a number, a word or a sign, got '-'"),
         ("token", 5, "expected '[' after token, got the end of the text"),
         ("b(f32[4]{0}", 11, "expected ')', got the end of the text"),
@@ -186,6 +189,8 @@ def test_layouts_alone():
 
 
 def test_no_text():
+    with pytest.raises(TypeError, match="must be a PrimitiveType, got 'f32'"):
+        Shape.array("f32", (2,))
     with pytest.raises(TypeError, match="must be a str, got bytes"):
         parse_shape(b"f32[2]")
 
@@ -200,6 +205,14 @@ def test_parse_reads_what_str_wrote(shape):
 @given(shapes(with_layouts=st.booleans()))
 def test_parse_reads_shapes_without_layouts(shape):
     assert parse_shape(str(shape), default_layout=False) == shape
+    assert eval(repr(shape), {"parse_shape": parse_shape}) == shape
+
+
+def test_eval_reads_what_repr_wrote():
+    layout = xla.parse_layout("{0,1:T(2,*,128)(2,1)L(8)E(4)S(1)SC(0:3)}")
+    assert eval(repr(layout), {"parse_layout": xla.parse_layout}) == layout
+    for value in (layout, parse_shape("(f32[2,3]{0,1:T(2,2)}, b(s4[3]), ())")):
+        assert pickle.loads(pickle.dumps(value)) == value
 
 
 LETTERS = "".join(sorted(set("".join(TEXTS)))) + "é٣\x00\ud800"
@@ -291,7 +304,7 @@ def test_types_without_a_dtype():
         (lambda: Shape.array(PrimitiveType.F32, (-1,)), "-1 is no size of a static dimension"),
         (lambda: Shape.array(PrimitiveType.F32, (xla.UNBOUNDED,)), "no size of a static"),
         (lambda: Shape.array(PrimitiveType.F32, (2,), None, (True, False)), "one flag for each"),
-        (lambda: Shape(PrimitiveType.PRIMITIVE_TYPE_INVALID), "valid PrimitiveType"),
+        (lambda: Shape(PrimitiveType.PRIMITIVE_TYPE_INVALID), "type of some shape"),
         (lambda: Shape.buffer(Shape.token()), "must hold an array"),
         (lambda: Shape.array(PrimitiveType.F32, (2**63,)), "no size of a static"),
         (lambda: XlaLayout(tail_padding_alignment=0), "must be at least 1, got 0"),

@@ -31,7 +31,7 @@ class SplitConfig:
         return f"({self.dimension}:{','.join(map(str, self.split_indices))})"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class XlaLayout:
     """How XLA stores an array: the order of its dimensions, tiles, and what goes along.
 
@@ -118,6 +118,9 @@ class XlaLayout:
         properties = self.properties()
         order = ",".join(map(str, self.minor_to_major))
         return f"{{{order}{':' if properties else ''}{properties}}}"
+
+    def __repr__(self) -> str:
+        return f"parse_layout({str(self)!r})"
 
     def delete_dimension(self, dimension: int) -> XlaLayout:
         """Without one logical dimension; larger numbers go down by one.

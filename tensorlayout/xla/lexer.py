@@ -9,6 +9,7 @@ from typing import NamedTuple
 _TOKEN = re.compile(
     r"(?P<blank>[ \t\r\n]+|/\*.*?\*/|//[^\r\n]*)"
     r"|(?P<number>-?[0-9]+(?![0-9A-Za-z_.]))"
+    r"|(?P<spoilt>-?[0-9][0-9A-Za-z_.]*)"
     r"|(?P<word>[A-Za-z_][A-Za-z0-9_]*)"
     r"|(?P<sign><=|[][(){},:?*#+~])",
     re.DOTALL,
@@ -61,6 +62,9 @@ def tokens_of(text: str) -> list[Token]:
                 rule = f"expected a number, a word or a sign, got {text[at]!r}"
             raise ShapeSyntaxError(rule, text, at)
         kind = match.lastgroup or ""
+        if kind == "spoilt":
+            rule = f"expected an integer, got {match[0][:40]!r}"
+            raise ShapeSyntaxError(rule, text, at)
         if kind != "blank":
             found.append(Token(kind, match[0], at))
         at = match.end()

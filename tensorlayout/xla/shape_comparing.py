@@ -141,7 +141,7 @@ def same_element_type_ignoring_fp_precision(lhs: Shape, rhs: Shape) -> bool:
 
 
 # The largest exponent e of a finite value below 2**e, and the bits of the significand.
-_RANGES = {
+RANGES = {
     PrimitiveType.F16: (16, 11),
     PrimitiveType.BF16: (128, 8),
     PrimitiveType.F32: (128, 24),
@@ -163,7 +163,7 @@ _RANGES = {
 def _precision(kind: PrimitiveType) -> tuple[bool, int, int, int, bool]:
     """What XLA compares, in its order: complex, range, significand, bits, sign."""
     is_complex = kind.category == "complex"
-    exponent, digits = _RANGES.get(kind.component if is_complex else kind, (-1, -1))
+    exponent, digits = RANGES.get(kind.component if is_complex else kind, (-1, -1))
     signed = kind.category == "signed integer"
     return is_complex, exponent, digits, kind.bit_width or 0, signed
 

@@ -19,7 +19,7 @@ MAX_DEPTH = 100
 _LARGEST = 2**63 - 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Shape:
     """What XLA knows of a value: an array, a tuple, a token, an opaque value or a buffer.
 
@@ -47,8 +47,11 @@ class Shape:
         object.__setattr__(self, "dynamic", flags)
         object.__setattr__(self, "elements", tuple(self.elements))
         kind = self.element_type
-        if not isinstance(kind, PrimitiveType) or kind is PrimitiveType.PRIMITIVE_TYPE_INVALID:
-            msg = f"element_type: must be a valid PrimitiveType, got {kind!r}"
+        if not isinstance(kind, PrimitiveType):
+            msg = f"element_type: must be a PrimitiveType, got {kind!r}"
+            raise TypeError(msg)
+        if kind is PrimitiveType.PRIMITIVE_TYPE_INVALID:
+            msg = "element_type: must be the type of some shape, got PRIMITIVE_TYPE_INVALID"
             raise ValueError(msg)
         if not kind.is_array and (sizes or self.layout is not None):
             msg = f"shape: {kind.text} has no sizes and no layout of its own, got {sizes}"
@@ -174,6 +177,10 @@ class Shape:
 
     def __str__(self) -> str:
         return self.to_string(layout=True)
+
+    def __repr__(self) -> str:
+        bare = any(array.layout is None for array in arrays_of(self))
+        return f"parse_shape({str(self)!r}{', default_layout=False' * bare})"
 
     # --- dimensions dropped ----------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from simulated import needs_compiler, simulator
 from xla_facts import FACTS
 from xla_shapes import tiles
 
@@ -122,6 +123,22 @@ def test_device():
     assert from_buffer(bytes(8), "f32[2]", device="cpu").device == "cpu"
     with pytest.raises(ValueError, match="no-such-device"):
         from_buffer(bytes(8), "f32[2]", device="no-such-device")
+
+
+@needs_compiler
+def test_buffers_of_the_simulated_device():
+    """The seed page's memory, and a tiled one, moved to the device and back."""
+    with simulator():
+        x = from_buffer(b"adbecf", "u8[2,3]{0,1}", device="cuda:1")
+        assert x.device == "cuda:1"
+        assert x.layout is tl.Layout.column_major((2, 3))
+        assert to_buffer(x, "u8[2,3]{1,0}") == b"abcdef"
+        old = xla.PaddedLayout2017((0, 1), (3, 5), xla.PaddingValue2017.ZERO_PAD)
+        padded = tl.to_layout(x, old.layout_of((2, 3)))
+        assert to_buffer(padded, "u8[2,3]{0,1:T(5,3)}") == b"ad\0be\0cf" + bytes(7)
+        memory = np.arange(24, dtype=np.float32)
+        tiled = from_buffer(memory, "f32[3,5]{1,0:T(2,2)}", device="cuda")
+        same(tiled.to_device("cpu"), memory[np.asarray(EXAMPLES[2]["linear_index"])])
 
 
 # --- types ---------------------------------------------------------------------------------------

@@ -45,18 +45,18 @@ def layout_of(shape: Shape, padding_value: Padding = PaddingValue.UNSPECIFIED) -
     try:
         axes = axes_of(order[::-1], sizes, tiles)
         digits = _digits_of(axes, shape.rank)
-        dims = [_parts_of(found, n) for found, n in zip(digits, shape.dimensions, strict=True)]
+        dims = list(map(_parts_of, digits, shape.dimensions))
     except UnevenError:
         msg = f"layout_of: the tiles of {shape} cannot be said as splits of its dimensions"
         raise ValueError(msg) from None
-    return _with_padding(shape.dimensions, dims, digits, order, axes, padding_value)
+    owned = not any(axis.has_slack for axis in axes)
+    return _placed(shape.dimensions, dims, order, padding_value, owned=owned)
 
 
 def _digits_of(axes: Sequence[Axis], rank: int) -> list[list[Placed]]:
     """The digits of each dimension as they stand in the buffer.
 
-    Those of no dimension go to the one that is most major in the buffer, as digits that are
-    always 0.
+    Those of no dimension go to dimension 0, as digits that are always 0.
     """
     found: dict[int, list[Placed]] = {dim: [] for dim in (PADDING, *range(rank))}
     stride = 1
@@ -90,25 +90,23 @@ def _parts_of(digits: Sequence[Placed], size: int) -> Parts:
     return tuple(parts) or ((1, 1),)
 
 
-def _with_padding(
+def _placed(
     shape: tuple[int, ...],
-    dims: list[Parts],
-    digits: list[list[Placed]],
+    dims: Sequence[Parts],
     order: tuple[int, ...],
-    axes: Sequence[Axis],
     padding_value: Padding,
+    *,
+    owned: bool,
 ) -> Layout:
-    """The layout of parts whose extents still include the padding."""
+    """The layout of parts whose extents still include the padding, which it may own."""
     padded = tuple(math.prod(e for e, _ in parts) for parts in dims)
     cut = [
         canonical(((-(-n // inner_extent(parts)), parts[0][1]), *parts[1:]), n, p)
         for n, p, parts in zip(shape, padded, dims, strict=True)
     ]
-    owned = not any(axis.has_slack for axis in axes)
-    strides = [parts[0][1] for parts in cut]
     if all(len(parts) == 1 for parts in cut):
-        order = order_of_strides(padded, strides, order)
-        if owned:
+        order = order_of_strides(padded, [parts[0][1] for parts in cut], order)
+        if owned:  # dimensions of size 1 get the strides that they have in a block
             return Layout.padded(shape, padded, order, padding_value)
     return Layout(
         shape,

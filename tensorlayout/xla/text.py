@@ -105,13 +105,13 @@ class _Parser:
 
     def number(self, what: str, allowed: range) -> int:
         token = self.next
-        digits = token.text.lstrip("-").lstrip("0")
         if token.kind != "number":
             self.fail(what)
-        value = (
-            int(f"{'-' * token.text.startswith('-')}{digits or 0}") if len(digits) < 21 else None
-        )
-        if value is None or value not in allowed:
+        digits = token.text.lstrip("-").lstrip("0") or "0"
+        value = int(digits[:20])  # 20 digits are too many for any number of 64 bits
+        if token.text.startswith("-"):
+            value = -value
+        if value not in allowed:
             self.fail(f"{what} from {allowed[0]} to {allowed[-1]}")
         self.at += 1
         return value

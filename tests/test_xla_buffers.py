@@ -331,6 +331,15 @@ def test_tensors_that_do_not_fit(x, text, error, message):
         to_buffer(tl.asarray(x), text)
 
 
+@pytest.mark.parametrize("tile", [10**14, 2**62, 2**63 - 1])
+def test_more_bytes_than_there_are(tile):
+    text = f"f32[1]{{0:T({tile})}}"
+    with pytest.raises(MemoryError, match=f"takes {4 * tile} bytes, which cannot be allocated"):
+        to_buffer(tl.ones((1,), dtype=tl.float32), text)
+    with pytest.raises(ValueError, match=f"takes {4 * tile} bytes, the buffer has 4"):
+        from_buffer(bytes(4), text)
+
+
 def test_no_tensor():
     with pytest.raises(TypeError, match="to_buffer: "):
         to_buffer(np.zeros(2, np.float32), "f32[2]")

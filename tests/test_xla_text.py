@@ -1,5 +1,6 @@
 """Shape text: every text of the facts, what is refused and how, and mutated texts."""
 
+import contextlib
 import pickle
 import random
 
@@ -126,6 +127,13 @@ def test_errors_say_what_was_expected_and_where(text, column, rule):
     assert f"at column {column + 1}" in str(caught.value)
 
 
+def test_errors_can_be_pickled():
+    with pytest.raises(ShapeSyntaxError) as caught:
+        parse_shape("f33[2]")
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (str(again), again.column) == (str(caught.value), caught.value.column)
+
+
 def test_the_caret_stands_under_the_place_in_a_long_text():
     text = f"({'f32[2], ' * 50}f33[2])"
     with pytest.raises(ShapeSyntaxError) as caught:
@@ -239,6 +247,9 @@ def only_documented_errors(count, seed):
     read = 0
     for _ in range(count):
         text = mutated(rng)
+        for other in (xla.parse_layout, xla.parse_shapes):
+            with contextlib.suppress(ShapeSyntaxError):
+                other(text[text.find("{") :])
         try:
             shape = parse_shape(text)
         except ShapeSyntaxError:

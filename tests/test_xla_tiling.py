@@ -469,6 +469,8 @@ def test_what_a_layout_does_not_hold():
     scalar = parse_shape("f32[]{:T(128)}")
     assert xla.layout_of(scalar) is Layout.row_major(())
     assert shape_util.physical_size(scalar) == 128
+    with pytest.raises(ValueError, match=r"T\(8,9223372036854775807\)\} takes 2\*\*63 slots"):
+        xla.layout_of(parse_shape("f32[1]{0:T(8,9223372036854775807)}"))
     with pytest.raises(ValueError, match="known sizes"):
         xla.layout_of(parse_shape("f32[?,3]"))
     with pytest.raises(ValueError, match="must be an array"):

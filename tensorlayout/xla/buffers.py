@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -156,7 +157,8 @@ def to_buffer(x: Tensor, shape: Shape | str) -> bytes:
     and what is left of the last byte, is 0.
 
     TypeError for a tensor of another dtype. ValueError for other sizes, an integer that does not
-    fit its bits, and the shapes that `from_buffer` refuses.
+    fit its bits, and the shapes that `from_buffer` refuses. MemoryError for more bytes than can be
+    allocated.
 
     >>> import tensorlayout as tl
     >>> to_buffer(tl.asarray([[1, 2, 3], [4, 5, 6]], dtype=tl.int8), "s4[2,3]{0,1:E(4)}")
@@ -171,15 +173,24 @@ def to_buffer(x: Tensor, shape: Shape | str) -> bytes:
     if x.dtype != tensor_dtype(kind):
         msg = f"to_buffer: x must be {tensor_dtype(kind)} for {placed}, got {x.dtype}"
         raise TypeError(msg)
-    _, tiles = physical_sizes("to_buffer", placed)
-    host = np.asarray(on_host(x))
-    elements = host.transpose((placed.layout or XlaLayout()).minor_to_major[::-1])
-    slots = scattered(_stored(elements, placed), tiles)
-    tail = np.zeros(physical_size(placed) - slots.size, slots.dtype)
-    whole = np.concatenate([slots, tail]) if tail.size else slots
-    bits = element_size_in_bits(placed)
-    octets = packed(whole.view(np.uint8), bits) if bits % 8 else whole
-    return octets.tobytes()
+    required = physical_byte_size(placed)
+    try:
+        return _written(np.asarray(on_host(x)), placed)
+    except MemoryError:
+        msg = f"to_buffer: {placed} takes {required} bytes, which cannot be allocated"
+        raise MemoryError(msg) from None
+
+
+def _written(elements: Array, shape: Shape) -> bytes:
+    _, tiles = physical_sizes("to_buffer", shape)
+    count, bits = physical_size(shape), element_size_in_bits(shape)
+    if count * elements.itemsize > sys.maxsize:
+        raise MemoryError  # NumPy would not try
+    physical = elements.transpose((shape.layout or XlaLayout()).minor_to_major[::-1])
+    slots = scattered(_stored(physical, shape), tiles)
+    if count > slots.size:
+        slots = np.concatenate([slots, np.zeros(count - slots.size, slots.dtype)])
+    return (packed(slots.view(np.uint8), bits) if bits % 8 else slots).tobytes()
 
 
 def _stored(elements: Array, shape: Shape) -> Array:

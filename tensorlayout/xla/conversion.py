@@ -8,19 +8,20 @@ from typing import Any
 
 from tensorlayout.layout import Layout, Padding, PaddingValue
 from tensorlayout.layout.order import order_of_strides
-from tensorlayout.layout.slots import Part, Parts, canonical, inner_extent
+from tensorlayout.layout.slots import MAX_SLOTS, Part, Parts, canonical, inner_extent
 from tensorlayout.xla.layout_positions import physical_sizes
 from tensorlayout.xla.layouts import XlaLayout
 from tensorlayout.xla.primitive_types import PrimitiveType
 from tensorlayout.xla.shapes import Shape
 from tensorlayout.xla.splitting import PADDING, Axis, UnevenError, axes_of
-from tensorlayout.xla.tiles import Tile
+from tensorlayout.xla.text import parse_shape
+from tensorlayout.xla.tiles import Tile, expanded
 
 Placed = tuple[int, int, int]  # a digit in the buffer: its extent, its unit and its stride
 
 
-def layout_of(shape: Shape, padding_value: Padding = PaddingValue.UNSPECIFIED) -> Layout:
-    """Where each element of an array stands, as a `tensorlayout.Layout` in slots.
+def layout_of(shape: Shape | str, padding_value: Padding = PaddingValue.UNSPECIFIED) -> Layout:
+    """Where each element of an array, given by its text too, stands: a `tensorlayout.Layout`.
 
     The order, and all tiles: each becomes a split of dimensions; repeated ones and stars do where
     they cut evenly. Bounded dimensions count with their bound. `padding_value`: what the padding of
@@ -33,13 +34,16 @@ def layout_of(shape: Shape, padding_value: Padding = PaddingValue.UNSPECIFIED) -
     cannot be said as splits: a star whose merged dimension a tile cuts in the middle of a row, or
     a later tile that does not divide an earlier one.
 
-    >>> from tensorlayout.xla import parse_shape
-    >>> layout_of(parse_shape("f32[3,5]{1,0:T(2,2)}"))
+    >>> layout_of("f32[3,5]{1,0:T(2,2)}")
     Layout.parse('(3,5):(2*12+2*2,3*4+2*1)')
     """
+    shape = parse_shape(shape) if isinstance(shape, str) else shape
     sizes, tiles = physical_sizes("layout_of", shape)
     layout = shape.layout or XlaLayout()
     order = layout.minor_to_major
+    if math.prod(expanded(sizes, tiles)) > MAX_SLOTS:
+        msg = f"layout_of: {shape} takes 2**63 slots or more"
+        raise ValueError(msg)
     if 0 in sizes or not tiles:
         return Layout.packed(shape.dimensions, order)
     try:

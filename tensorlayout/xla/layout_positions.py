@@ -15,7 +15,7 @@ from tensorlayout.xla.tiles import Tile
 from tensorlayout.xla.validation import validate_layout_for_shape
 
 
-def layout_of(name: str, of: Shape | XlaLayout) -> XlaLayout:
+def required_layout(name: str, of: Shape | XlaLayout) -> XlaLayout:
     """A layout, or that of an array; ValueError without one."""
     found = of.layout if isinstance(of, Shape) else of
     if found is None:
@@ -26,7 +26,7 @@ def layout_of(name: str, of: Shape | XlaLayout) -> XlaLayout:
 
 def minor_to_major(of: Shape | XlaLayout) -> tuple[int, ...]:
     """The order of an array or a layout; ValueError for a shape without a layout."""
-    return layout_of("minor_to_major", of).minor_to_major
+    return required_layout("minor_to_major", of).minor_to_major
 
 
 def minor(layout: XlaLayout, physical: int) -> int:
@@ -74,7 +74,7 @@ def _physical_index(name: str, shape: Shape, indices: Sequence[int]) -> tuple[in
     ):
         msg = f"{name}: the index must lie inside {shape}, got {at}"
         raise ValueError(msg)
-    return tuple(at[d] for d in reversed(layout_of(name, shape).minor_to_major))
+    return tuple(at[d] for d in reversed(required_layout(name, shape).minor_to_major))
 
 
 def linear_index(shape: Shape, indices: Sequence[int]) -> int:
@@ -127,7 +127,7 @@ def delinearize_index_for_nested_tiling(shape: Shape, linear_index: int) -> tupl
         msg += f", got {linear_index}"
         raise ValueError(msg)
     physical = tiling.index_at(linear_index, sizes, tiles)
-    return tuple(physical[p] for p in make_logical_to_physical(layout_of(name, shape)))
+    return tuple(physical[p] for p in make_logical_to_physical(required_layout(name, shape)))
 
 
 def element_at(shape: Shape, linear_index: int) -> tuple[int, ...] | None:
@@ -186,7 +186,7 @@ def max_split_size(shape: Shape, dim: int) -> int:
     90
     """
     sizes, _ = physical_sizes("max_split_size", shape)
-    layout = layout_of("max_split_size", shape)
+    layout = required_layout("max_split_size", shape)
     if not 0 <= dim < shape.rank:
         msg = f"max_split_size: {shape} has no dimension {dim}"
         raise ValueError(msg)

@@ -25,9 +25,13 @@ class ShapeSyntaxError(ValueError):
 
     def __init__(self, rule: str, text: str, column: int) -> None:
         """`rule` ends in what came instead."""
+        self.rule = rule
         self.text = text
         self.column = column
         super().__init__(f"shape text: {rule}, at column {column + 1}\n{_pointed(text, column)}")
+
+    def __reduce__(self) -> tuple[type[ShapeSyntaxError], tuple[str, str, int]]:
+        return ShapeSyntaxError, (self.rule, self.text, self.column)
 
 
 def _pointed(text: str, column: int) -> str:

@@ -7,29 +7,27 @@ goes wrong in silence, this package raises: `DIFFERENT` lists each such vector w
 import json
 
 import pytest
-from xla_facts import ERROR, FACTS, expected_of, layout_of, result_of, shape_of, size_of, tile_of
+from xla_facts import (
+    ERROR,
+    FACTS,
+    expected_of,
+    layout_of,
+    result_of,
+    shape_of,
+    size_of,
+    snake,
+    tile_of,
+)
 
 from tensorlayout.xla import (
     PrimitiveType,
     Tile,
     index_util,
-    layout_util,
     parse_shape,
     permutations,
-    shape_util,
 )
 from tensorlayout.xla import layout_util as lu
 from tensorlayout.xla import shape_util as su
-
-
-def snake(name):
-    words = "".join(f"_{c.lower()}" if c.isupper() else c for c in name).lstrip("_")
-    return {
-        "elements_in_recursive": "elements_in_recursive",
-        "packed_factor_for1_d_interleaved_array": "packed_factor_for_1d_interleaved_array",
-        "inserted_or_deleted1_sized_dimensions": "inserted_or_deleted_1_sized_dimensions",
-        "is_monotonic_with_dim0_minor": "is_monotonic_with_dim0_minor",
-    }.get(words, words)
 
 
 def kind(name):
@@ -37,7 +35,7 @@ def kind(name):
 
 
 def validated(call):
-    """ "ok", or the ValueError of a validating function."""
+    """The word ok, or the ValueError of a validating function."""
     call()
     return "ok"
 
@@ -249,7 +247,6 @@ def human_layout(a):
     return lu.human_string(layout_of(a["layout"]))
 
 
-IU = "IndexUtil: "
 CALLS = {
     "MultidimensionalIndexToLinearIndex": on_shape(
         index_util.multidimensional_index_to_linear_index, "multi_index"
@@ -293,7 +290,7 @@ CALLS = {
     "ClearTiles": on_shape(lu.clear_tiles),
     "IsMonotonicWithDim0Minor": on_layout(lu.is_monotonic_with_dim0_minor),
     "IsMonotonicWithDim0Major": on_layout(lu.is_monotonic_with_dim0_major),
-    "HasLayout / HasAnyLayout": by_name(layout_util),
+    "HasLayout / HasAnyLayout": by_name(lu),
     "HasCustomElementSizeInBits": on_shape(lu.has_custom_element_size_in_bits),
     "Equal": layouts_equal,
     "MinorToMajor": on_shape(lu.minor_to_major),
@@ -335,7 +332,7 @@ CALLS = {
         lambda: su.validate_shape(shape_of(a["shape"]))
     ),
     "ElementsIn": on_shape(su.elements_in),
-    "StaticExtentProduct / ElementsInRecursive": by_name(shape_util),
+    "StaticExtentProduct / ElementsInRecursive": by_name(su),
     "IsZeroElementArray": on_shape(su.is_zero_element_array),
     "ByteSizeOf": byte_size_of,
     "ByteSizeOfPrimitiveType": lambda a: su.byte_size_of_primitive_type(kind(a["element_type"])),

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from xla_facts import FACTS
+from xla_facts import FACTS, snake
 
 from tensorlayout import xla
 from tensorlayout.xla import index_util, layout_util, permutations, shape_util
@@ -40,11 +40,6 @@ def test_every_oddity_is_on_the_page():
     for entry in FACTS["text_grammar"]["parser_quirks"]:
         odd = entry["text"].removeprefix("f32[2,3]{1,0:").removeprefix("f32[").rstrip("]}")
         assert f"`{odd}`" in section or f"`{odd}` alone" in section, odd
-
-
-def snake(name):
-    words = re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
-    return words.replace("1_d_", "_1d_").replace("deleted1_sized", "deleted_1_sized")
 
 
 # Facts that are no functions of a module here: classes, and forms of C++.

@@ -1,6 +1,7 @@
 """The facts of XLA, read from `data/xla.json`: shapes by their text, and what calls give."""
 
 import json
+import re
 from pathlib import Path
 
 from tensorlayout.xla import COMBINE, UNBOUNDED, Shape, XlaLayout, parse_layout, parse_shape
@@ -18,9 +19,8 @@ def shape_of(text):
     if text.endswith(" (no layout)"):
         return bare(parse_shape(text.removesuffix(" (no layout)")))
     if " no layout" in text:
-        full = parse_shape(text.replace(" no layout", ""), default_layout=True)
-        marked = text.replace("(", ",").replace(")", ",").split(",f32")
-        return _bare_where(full, iter("no layout" in part for part in marked[1:]))
+        marks = ["no layout" in leaf for leaf in text.split("f32")[1:]]
+        return _bare_where(parse_shape(text.replace(" no layout", "")), iter(marks))
     return parse_shape(text)
 
 
@@ -43,6 +43,12 @@ def layout_of(given):
         minor_to_major=given["minor_to_major"],
         physical_shape=None if physical is None else parse_shape(physical),
     )
+
+
+def snake(name):
+    """The name of a function of XLA's as it is here."""
+    words = re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+    return words.replace("1_d_", "_1d_").replace("deleted1_sized", "deleted_1_sized")
 
 
 def tile_of(sizes):

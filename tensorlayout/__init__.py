@@ -108,12 +108,16 @@ __all__ += _chapters.utility.__all__
 
 
 def __getattr__(name: str) -> _Any:
-    """`bfloat16` and `directml`, which are imported at first use."""
+    """`bfloat16`, `directml` and `xla`, which are imported at first use."""
     if name == "bfloat16":
         return _dtypes.bfloat16
     if name == "directml":
         import tensorlayout.directml as found
 
         return found
+    if name == "xla":
+        import tensorlayout.xla
+
+        return tensorlayout.xla
     msg = f"module {__name__!r} has no attribute {name!r}"
     raise AttributeError(msg)

@@ -437,6 +437,77 @@ class TestRefusals:
         assert words in refusal(capsys, "show", *arguments)
 
 
+class TestShowXla:
+    def test_facts(self):
+        said = show.described("f32[3,5]{1,0:T(2,2)L(32)S(1)}", width=100)
+        facts = dict(re.findall(r"^(\w[\w ]*?)  +(.*)$", said, re.MULTILINE))
+        assert facts == {
+            "shape": "f32[3,5]{1,0:T(2,2)L(32)S(1)}",
+            "element type": "f32, float32, stored in 32 bits",
+            "sizes": "(3, 5), 15 elements",
+            "order": "minor to major (1, 0); in JAX major_to_minor=(0, 1)",
+            "tiles": "(2,2) on (3, 5) make (2, 3, 2, 2)",
+            "tail": "slots up to a multiple of 32",
+            "memory space": "1",
+            "slots": "32, of which 17 padding",
+            "bytes": "128; the elements alone 60: 2.13 times",
+            "layout": "(3,5):(2*12+2*2,3*4+2*1)",
+        }
+        assert said.splitlines()[-4:] == [
+            "memory, 32 slots (A is the first element):",
+            "Offset: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28"
+            " 29 30 31",
+            "Value:  A B F G C D H I E x  J  x  K  L  x  x  M  N  x  x  O  x  x  x  x  x  x  x  x"
+            "  x  x  x",
+            "x: padding, which holds anything",
+        ]
+
+    def test_packed_elements_and_growth(self):
+        said = show.described("s4[1000,1]{1,0:T(8,128)E(4)}", width=100)
+        assert "s4, ml_dtypes.int4, stored in 4 bits" in said
+        assert "64000; the elements alone 500: 128 times" in said
+        assert "memory, the first 96 of 128000 slots" in said
+
+    def test_stars_that_no_layout_says_are_drawn(self):
+        said = show.described("f32[2,3,4]{2,1,0:T(*,2,3)}", width=100)
+        assert "layout         none: the tiles of f32[2,3,4]{2,1,0:T(*,2,3)} cannot be said" in said
+        assert "Value:  A B C E F G D x x H  x  x" in said
+
+    def test_tuples(self):
+        said = show.described("(f32[2], (token[], bf16[5,9]{1,0:T(8,128)}))", width=100)
+        assert said.splitlines() == [
+            "tuple          3 parts",
+            "part 0         f32[2]{0}, 8 bytes",
+            "part 1,0       token[]",
+            "part 1,1       bf16[5,9]{1,0:T(8,128)}, 2048 bytes",
+            "bytes          2056 in arrays",
+        ]
+
+    @pytest.mark.parametrize(
+        ("text", "last"),
+        [
+            ("token[]", "shape          token[]"),
+            ("f32[?,3]", "shape          f32[?,3]{1,0}"),
+            ("u8[0,3]", "memory: no slots"),
+            ("()", "bytes          0 in arrays"),
+            ("pred[]", "Value:  A"),
+        ],
+    )
+    def test_shapes_without_much_memory(self, text, last):
+        assert show.described(text).splitlines()[-1] == last
+
+    @pytest.mark.parametrize(
+        ("text", "complaint"),
+        [
+            ("f32[2", "shape text: expected ']' or ',', got the end of the text, at column 6"),
+            ("f32[2,3]{1,1}", "layout {1,1} of shape f32[2,3]: the order has 1 twice"),
+            ("f32[2]{0:T(2,*)}", "tile: sizes must be at least 1"),
+        ],
+    )
+    def test_refusals(self, capsys, text, complaint):
+        assert complaint in refusal(capsys, "show", text)
+
+
 class TestShow:
     def test_facts(self):
         said = show.described("(2,3):(1,3)+1 padded=(3,5) padding=ZERO", width=100)

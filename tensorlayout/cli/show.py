@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from itertools import accumulate
 
 from tensorlayout.cli.errors import CommandError
+from tensorlayout.cli.memory_table import FIRST_SLOTS, MOST_SLOTS, count_of, wrapped
+from tensorlayout.cli.show_xla import described_shape
 from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import letters
 
-MOST_SLOTS = 512  # of the memory table; beyond, only the first part is shown
-FIRST_SLOTS = 96
 SHARED = "*"
 
 _FLAGS = (
@@ -31,10 +30,12 @@ def described(text: str, shape: str | None = None, width: int | None = None) -> 
     >>> print(described("(2,3):(1,2)").splitlines()[-1])
     Value:  A D B E C F
     """
+    columns = max(width or shutil.get_terminal_size((100, 24)).columns, 20)
+    if shape is None and ("[" in text or text.strip() == "()"):
+        return described_shape(text, columns)
     layout = read(text, shape)
-    columns = width or shutil.get_terminal_size((100, 24)).columns
     lines = [f"{name:<14} {value}" for name, value in facts(layout)]
-    return "\n".join([*lines, "", *memory(layout, max(columns, 20))])
+    return "\n".join([*lines, "", *memory(layout, columns)])
 
 
 def read(text: str, shape: str | None) -> Layout:
@@ -69,7 +70,7 @@ def facts(layout: Layout) -> list[tuple[str, str]]:
     """What the layout says, by name."""
     return [
         ("layout", str(layout)),
-        ("shape", f"{layout.shape}, {_count(layout.size, 'element')}"),
+        ("shape", f"{layout.shape}, {count_of(layout.size, 'element')}"),
         _strides(layout),
         ("offset", f"slot {layout.offset} holds the element at index (0, ...)"),
         ("order", f"minor to major {layout.minor_to_major}"),
@@ -88,7 +89,7 @@ def _strides(layout: Layout) -> tuple[str, str]:
 
 
 def _required(layout: Layout) -> str:
-    count = _count(layout.required_size, "slot")
+    count = count_of(layout.required_size, "slot")
     if layout.size == 0:
         return f"{count}: there are no elements"
     return f"{count}; the elements and their padding begin at slot {layout.lowest}"
@@ -97,16 +98,12 @@ def _required(layout: Layout) -> str:
 def _padding(layout: Layout) -> str:
     if layout.is_padded:
         holds = getattr(layout.padding_value, "name", str(layout.padding_value))
-        count = _count(layout.padding_size, "slot")
+        count = count_of(layout.padding_size, "slot")
         return f"{count} up to the sizes {layout.padded_shape}, holding {holds}"
     gaps = layout.required_size - layout.lowest - layout.size
     if layout.size and gaps > 0 and not layout.is_overlapping:
-        return f"none; {_count(gaps, 'slot')} between the elements belong to others"
+        return f"none; {count_of(gaps, 'slot')} between the elements belong to others"
     return "none"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'s' * (number != 1)}"
 
 
 def memory(layout: Layout, width: int) -> list[str]:
@@ -116,13 +113,13 @@ def memory(layout: Layout, width: int) -> list[str]:
     if layout.required_size <= MOST_SLOTS and layout.size <= MOST_SLOTS:
         lines = layout.table().splitlines()
         offsets, values = (line.split()[1:] for line in lines)
-        head = f"memory, {_count(layout.required_size, 'slot')} (A is the first element):"
+        head = f"memory, {count_of(layout.required_size, 'slot')} (A is the first element):"
     else:
         values = _first_values(layout, min(FIRST_SLOTS, layout.required_size))
         offsets = [str(slot) for slot in range(len(values))]
-        head = f"memory, the first {len(values)} of {_count(layout.required_size, 'slot')}"
+        head = f"memory, the first {len(values)} of {count_of(layout.required_size, 'slot')}"
         head += " (A is the first element):"
-    return [head, *_wrapped(offsets, values, width), *_legend(layout, values)]
+    return [head, *wrapped(offsets, values, width), *_legend(layout, values)]
 
 
 def _first_values(layout: Layout, count: int) -> list[str]:
@@ -154,20 +151,4 @@ def _legend(layout: Layout, values: list[str]) -> list[str]:
     lines = [note for sign, note in notes.items() if sign in values]
     if layout.is_overlapping and SHARED not in values:
         lines.append("elements share slots: a slot shows the last of its elements")
-    return lines
-
-
-def _wrapped(offsets: list[str], values: list[str], width: int) -> list[str]:
-    """Pairs of lines, of which none is wider than `width` unless a single column is."""
-    widths = [max(map(len, pair)) for pair in zip(offsets, values, strict=True)]
-    ends = list(accumulate(w + 1 for w in widths))
-    lines: list[str] = []
-    start, used, room = 0, 0, width - len("Offset:")
-    for at, end in enumerate(ends):
-        last = at + 1 == len(ends)
-        if last or ends[at + 1] - used > room:
-            for head, row in (("Offset:", offsets), ("Value: ", values)):
-                words = zip(row[start : at + 1], widths[start : at + 1], strict=True)
-                lines.append(head + "".join(f" {word:>{w}}" for word, w in words))
-            start, used = at + 1, end
     return lines

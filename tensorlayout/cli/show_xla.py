@@ -1,0 +1,127 @@
+"""``show`` of an XLA shape: its layout in words, its bytes with all padding, its memory."""
+
+from __future__ import annotations
+
+from tensorlayout import xla
+from tensorlayout.cli.errors import CommandError
+from tensorlayout.cli.memory_table import FIRST_SLOTS, MOST_SLOTS, count_of, wrapped
+from tensorlayout.layout.checks import letters
+from tensorlayout.xla import Shape, layout_util, shape_util
+from tensorlayout.xla.tiles import expanded
+
+Facts = list[tuple[str, str]]
+
+
+def described_shape(text: str, width: int) -> str:
+    """The answer to ``show`` for shape text, no line wider than `width` where that can be.
+
+    CommandError for text that is no shape, and for a shape that is not valid.
+
+    >>> print(described_shape("u8[2,3]{0,1}", 80).splitlines()[-1])
+    Value:  A D B E C F
+    """
+    try:
+        shape = xla.parse_shape(text)
+        shape_util.validate_shape(shape)
+        found = _facts(shape)
+        table = _memory(shape, width) if _has_memory(shape) else []
+    except (ValueError, TypeError) as error:
+        msg = f"show: {str(error).splitlines()[0]}"
+        raise CommandError(msg) from None
+    lines = [f"{name:<14} {value}" for name, value in found]
+    return "\n".join([*lines, *[""] * bool(table), *table])
+
+
+def _has_memory(shape: Shape) -> bool:
+    return shape.is_array and not shape.is_unbounded_dynamic
+
+
+def _facts(shape: Shape) -> Facts:
+    if not shape.is_tuple:
+        return [("shape", str(shape)), *_facts_of_array(shape)]
+    leaves = shape_util.get_leaf_shapes(shape)
+    parts = [(f"part {','.join(map(str, at))}", f"{s}{_bytes_note(s)}") for at, s in leaves]
+    total = sum(shape_util.physical_byte_size(s) for _, s in leaves if _has_memory(s))
+    return [
+        ("tuple", count_of(len(leaves), "part")),
+        *parts,
+        ("bytes", f"{total} in arrays"),
+    ]
+
+
+def _bytes_note(shape: Shape) -> str:
+    if not _has_memory(shape):
+        return ""
+    return f", {count_of(shape_util.physical_byte_size(shape), 'byte')}"
+
+
+def _facts_of_array(shape: Shape) -> Facts:
+    if not _has_memory(shape):
+        return []
+    layout, kind = shape.layout or xla.XlaLayout(), shape.element_type
+    order = layout.minor_to_major
+    known = kind.numpy_name or f"ml_dtypes.{kind.ml_dtypes_name}"
+    stored = shape_util.element_size_in_bits(shape)
+    elements = count_of(shape_util.elements_in(shape), "element")
+    found = [
+        ("element type", f"{kind.text}, {known.rstrip('_')}, stored in {count_of(stored, 'bit')}"),
+        ("sizes", f"{shape.dimensions}, {elements}"),
+        ("order", f"minor to major {order}; in JAX major_to_minor={order[::-1]}"),
+    ]
+    if layout.tiles:
+        physical = [shape.dimensions[d] for d in reversed(order)]
+        after = expanded(physical, layout.tiles)
+        tiles = "".join(map(str, layout.tiles))
+        found.append(("tiles", f"{tiles} on {tuple(physical)} make {after}"))
+    if layout.tail_padding_alignment != 1:
+        found.append(("tail", f"slots up to a multiple of {layout.tail_padding_alignment}"))
+    if layout.memory_space:
+        found.append(("memory space", str(layout.memory_space)))
+    return [*found, *_sizes(shape), ("layout", _layout_text(shape))]
+
+
+def _sizes(shape: Shape) -> Facts:
+    slots, elements = shape_util.physical_size(shape), shape_util.elements_in(shape)
+    whole, bare = shape_util.physical_byte_size(shape), shape_util.byte_size_of_elements(shape)
+    growth = f"{shape_util.growth_factor(shape):.3g}"
+    return [
+        ("slots", f"{slots}, of which {slots - elements} padding"),
+        ("bytes", f"{whole}; the elements alone {bare}: {growth} times"),
+    ]
+
+
+def _layout_text(shape: Shape) -> str:
+    try:
+        return str(xla.layout_of(shape))
+    except ValueError as error:
+        return f"none: {str(error).removeprefix('layout_of: ')}"
+
+
+def _memory(shape: Shape, width: int) -> list[str]:
+    """The memory table; of a large buffer only the first part."""
+    slots = shape_util.physical_size(shape)
+    if slots == 0:
+        return ["memory: no slots"]
+    shown = slots if slots <= MOST_SLOTS else FIRST_SLOTS
+    values = [_value(shape, slot) for slot in range(shown)]
+    part = "" if shown == slots else f"the first {shown} of "
+    head = f"memory, {part}{count_of(slots, 'slot')} (A is the first element):"
+    notes = ["x: padding, which holds anything"] if "x" in values else []
+    return [head, *wrapped(list(map(str, range(shown))), values, width), *notes]
+
+
+def _value(shape: Shape, slot: int) -> str:
+    """The name of the element in a slot, by its row-major number; x for padding."""
+    tail = shape_util.physical_size(_without_tail(shape))
+    index = layout_util.element_at(shape, slot) if slot < tail else None
+    if index is None:
+        return "x"
+    number = 0
+    for i, n in zip(index, shape.dimensions, strict=True):
+        number = number * n + i
+    return letters(number)
+
+
+def _without_tail(shape: Shape) -> Shape:
+    layout = shape.layout or xla.XlaLayout()
+    return shape.replace(layout=layout.replace(tail_padding_alignment=1))

@@ -1,0 +1,210 @@
+"""Raw memory in XLA's layouts as tensors, and tensors as such memory."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from tensorlayout import dtypes
+from tensorlayout.cpu.memory import quietly
+from tensorlayout.devices import as_device
+from tensorlayout.dtypes import DType
+from tensorlayout.functions import calling
+from tensorlayout.functions.layouts import from_storage
+from tensorlayout.functions.transfers import moved, on_host
+from tensorlayout.layout import Layout
+from tensorlayout.tensor import Tensor
+from tensorlayout.xla.conversion import layout_of
+from tensorlayout.xla.layout_positions import physical_sizes
+from tensorlayout.xla.layouts import XlaLayout
+from tensorlayout.xla.packing import packed, sign_extended, unpacked
+from tensorlayout.xla.primitive_types import PrimitiveType
+from tensorlayout.xla.shape_sizes import element_size_in_bits, physical_byte_size, physical_size
+from tensorlayout.xla.shapes import Shape
+from tensorlayout.xla.text import parse_shape
+from tensorlayout.xla.tiled_memory import gathered, scattered
+from tensorlayout.xla.validation import validate_shape
+
+Array = np.ndarray[Any, Any]
+
+
+def tensor_dtype(kind: PrimitiveType) -> DType:
+    """The dtype of tensors for an element type.
+
+    Its own where tensors have it; int8 and uint8 for integers of fewer bits; float32 for floats of
+    8 bits and fewer, whose values it all holds.
+    """
+    if kind.is_integral and kind.is_sub_byte:
+        return dtypes.int8 if kind.category == "signed integer" else dtypes.uint8
+    if kind.is_floating and kind.byte_width == 1:
+        return dtypes.float32
+    return kind.dtype
+
+
+def from_buffer(buffer: Any, shape: Shape | str, *, device: Any = None) -> Tensor:
+    """The tensor in raw memory that XLA would describe by `shape`.
+
+    `buffer`: bytes, a NumPy array or anything with the buffer protocol, one run of bytes from the
+    first slot on; bytes behind the shape's are left alone. `shape`: an array, as text or `Shape`.
+    `device`: where the tensor goes, by default it stays on the CPU.
+
+    **Shared, not copied**, on the CPU, where the elements have strides: no tiles, or tiles that
+    are but padding, and a dtype of tensors. The tensor is read-only if the buffer is, and its
+    layout is `layout_of` the shape. Else the elements are gathered into memory of their own, packed
+    in the shape's order of dimensions.
+
+    Integers of fewer than 8 bits become int8 or uint8, smaller floats float32 (every value exactly,
+    one NaN for all). ``E(n)`` packs n-bit elements little end first: the first element of a byte in
+    its lowest bits. Without it each takes a byte, whose low bits count. Bounded dimensions have
+    their bound.
+
+    ValueError for text or layout that is not valid, a buffer with fewer bytes than
+    `shape_util.physical_byte_size`, an unbounded dimension, a metadata prefix (where XLA puts it is
+    not known here), an element size that is neither the type's bits nor its whole bytes.
+
+    >>> import numpy as np
+    >>> print(from_buffer(np.arange(24.0), "f64[3,5]{1,0:T(2,2)}"))
+    [[ 0.,  1.,  4.,  5.,  8.],
+     [ 2.,  3.,  6.,  7., 10.],
+     [12., 13., 16., 17., 20.]]
+    """
+    placed = _placed("from_buffer", shape)
+    octets = _octets(buffer)
+    required = physical_byte_size(placed)
+    if octets.size < required:
+        msg = f"from_buffer: {placed} takes {required} bytes, the buffer has {octets.size}"
+        raise ValueError(msg)
+    tensor = _shared(octets, placed)
+    if tensor is None:
+        tensor = _gathered(octets[:required], placed)
+    return tensor if device is None else moved(tensor, as_device(device))
+
+
+def _placed(name: str, shape: Shape | str) -> Shape:
+    """A valid array whose memory can be read and written."""
+    placed = parse_shape(shape) if isinstance(shape, str) else shape
+    if not isinstance(placed, Shape):
+        msg = f"{name}: shape must be a Shape or its text, got {calling.shown(shape)}"
+        raise TypeError(msg)
+    if placed.is_array and placed.layout is None:
+        placed = placed.replace(layout=XlaLayout.row_major(placed.rank))
+    validate_shape(placed)
+    physical_sizes(name, placed)
+    if placed.layout is not None and placed.layout.metadata_prefix_bytes:
+        msg = f"{name}: where the metadata of a dynamic shape is is not known, got {placed}"
+        raise ValueError(msg)
+    kind, bits = placed.element_type, element_size_in_bits(placed)
+    if bits != 8 * (kind.byte_width or 0) and not (kind.is_sub_byte and bits == kind.bit_width):
+        msg = f"{name}: an element of {kind.text} does not take {bits} bits, got {placed}"
+        raise ValueError(msg)
+    return placed
+
+
+def _octets(buffer: Any) -> Array:
+    if isinstance(buffer, np.ndarray) and buffer.flags.c_contiguous:
+        octets: Array = buffer.reshape(-1).view(np.uint8)  # the protocol has no bfloat16
+        return octets
+    try:
+        view = memoryview(buffer)
+    except TypeError:
+        came = calling.shown(buffer)
+        msg = f"from_buffer: buffer must have the buffer protocol, got {came}"
+        raise TypeError(msg) from None
+    if not view.c_contiguous:
+        msg = "from_buffer: the buffer must be one run of bytes (C-contiguous)"
+        raise ValueError(msg)
+    return np.frombuffer(view, np.uint8) if view.nbytes else np.empty(0, np.uint8)
+
+
+def _shared(octets: Array, shape: Shape) -> Tensor | None:
+    """A tensor over the buffer itself; None where no strides say where its elements are."""
+    kind = shape.element_type
+    if kind.is_sub_byte or tensor_dtype(kind) != kind.dtype:
+        return None
+    try:
+        layout = layout_of(shape)
+    except ValueError:  # stars, and more dimensions than tensors have
+        return None
+    return None if layout.is_tiled else from_storage(octets, layout, dtype=kind.dtype)
+
+
+def _gathered(octets: Array, shape: Shape) -> Tensor:
+    sizes, tiles = physical_sizes("from_buffer", shape)
+    kind, bits = shape.element_type, element_size_in_bits(shape)
+    if bits == 8 * (kind.byte_width or 0) and not kind.is_sub_byte:
+        slots = octets.view(kind.dtype)
+    else:
+        slots = octets if bits == 8 else unpacked(octets, bits, physical_size(shape))
+    elements = np.ascontiguousarray(gathered(slots, sizes, tiles))
+    if kind.is_integral and kind.is_sub_byte:
+        width = kind.bit_width or 8
+        mask = np.uint8(2**width - 1)
+        signed = kind.category == "signed integer"
+        elements = sign_extended(elements, width) if signed else elements & mask
+    elif tensor_dtype(kind) != kind.dtype:
+        elements = quietly(elements.view(kind.dtype).astype, tensor_dtype(kind))
+    layout = Layout.packed(shape.dimensions, (shape.layout or XlaLayout()).minor_to_major)
+    return from_storage(elements, layout, dtype=elements.dtype)
+
+
+def to_buffer(x: Tensor, shape: Shape | str) -> bytes:
+    """The memory of a tensor as XLA lays it out for `shape`: `from_buffer` turned round.
+
+    `shape`: an array of the sizes of `x` and of its element type (int8 and uint8 for integers of
+    fewer bits; float32 for smaller floats, rounded to the nearest), as text or `Shape`. Padding,
+    and what is left of the last byte, is 0.
+
+    TypeError for a tensor of another dtype. ValueError for other sizes, an integer that does not
+    fit its bits, and the shapes that `from_buffer` refuses. MemoryError for more bytes than can be
+    allocated.
+
+    >>> import tensorlayout as tl
+    >>> to_buffer(tl.asarray([[1, 2, 3], [4, 5, 6]], dtype=tl.int8), "s4[2,3]{0,1:E(4)}")
+    b'ARc'
+    """
+    x = calling.tensor("to_buffer", x)
+    placed = _placed("to_buffer", shape)
+    kind = placed.element_type
+    if x.shape != placed.dimensions:
+        msg = f"to_buffer: x must have the sizes of {placed}, got {x.shape}"
+        raise ValueError(msg)
+    if x.dtype != tensor_dtype(kind):
+        msg = f"to_buffer: x must be {tensor_dtype(kind)} for {placed}, got {x.dtype}"
+        raise TypeError(msg)
+    required = physical_byte_size(placed)
+    try:
+        return _written(np.asarray(on_host(x)), placed)
+    except MemoryError:
+        msg = f"to_buffer: {placed} takes {required} bytes, which cannot be allocated"
+        raise MemoryError(msg) from None
+
+
+def _written(elements: Array, shape: Shape) -> bytes:
+    _, tiles = physical_sizes("to_buffer", shape)
+    count, bits = physical_size(shape), element_size_in_bits(shape)
+    if count * elements.itemsize > sys.maxsize:
+        raise MemoryError  # NumPy would not try
+    physical = elements.transpose((shape.layout or XlaLayout()).minor_to_major[::-1])
+    slots = scattered(_stored(physical, shape), tiles)
+    if count > slots.size:
+        slots = np.concatenate([slots, np.zeros(count - slots.size, slots.dtype)])
+    return (packed(slots.view(np.uint8), bits) if bits % 8 else slots).tobytes()
+
+
+def _stored(elements: Array, shape: Shape) -> Array:
+    """Elements as they are stored, one or more whole bytes each."""
+    kind = shape.element_type
+    if kind.is_integral and kind.is_sub_byte:
+        width, signed = kind.bit_width or 8, kind.category == "signed integer"
+        low, high = (-(2 ** (width - 1)), 2 ** (width - 1) - 1) if signed else (0, 2**width - 1)
+        beyond = elements[(elements < low) | (elements > high)]
+        if beyond.size:
+            msg = f"to_buffer: {kind.text} holds {low} to {high}, got {beyond[0]}; shape {shape}"
+            raise ValueError(msg)
+        return np.ascontiguousarray(elements)
+    if tensor_dtype(kind) != kind.dtype:
+        rounded: Array = quietly(elements.astype, kind.dtype)
+        return rounded.view(np.uint8)
+    return np.ascontiguousarray(elements)

@@ -1,0 +1,137 @@
+"""Permutations, and the common factors of two lists of sizes, as XLA's utilities have them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TypeVar
+
+from tensorlayout.layout.checks import checked_integers
+
+_T = TypeVar("_T")
+
+
+def is_permutation(p: Sequence[int]) -> bool:
+    """Whether each of 0 to n - 1 occurs once; the empty list is one.
+
+    >>> is_permutation([3, 1, 0, 2]), is_permutation([1, 1])
+    (True, False)
+    """
+    return sorted(p) == list(range(len(p)))
+
+
+def is_identity_permutation(p: Sequence[int]) -> bool:
+    """Whether entry i is i."""
+    return list(p) == list(range(len(p)))
+
+
+def checked_permutation(name: str, p: Sequence[int], length: int) -> tuple[int, ...]:
+    """`p` as a tuple; ValueError where it is no permutation of `length` entries."""
+    entries = checked_integers(name, p)
+    if len(entries) != length or not is_permutation(entries):
+        msg = f"{name}: must be a permutation of 0 to {length - 1}, got {entries}"
+        raise ValueError(msg)
+    return entries
+
+
+def permute(values: Sequence[_T], p: Sequence[int]) -> list[_T]:
+    """``out[i] = values[p[i]]``; ValueError where `p` is no permutation of that length.
+
+    >>> permute([10, 20, 30], [1, 2, 0])
+    [20, 30, 10]
+    """
+    return [values[i] for i in checked_permutation("permute: p", p, len(values))]
+
+
+def permute_inverse(values: Sequence[_T], p: Sequence[int]) -> list[_T]:
+    """``out[p[i]] = values[i]``.
+
+    >>> permute_inverse(["a", "b", "c"], [2, 0, 1])
+    ['b', 'c', 'a']
+    """
+    return permute(values, inverse_permutation(p))
+
+
+def inverse_permutation(p: Sequence[int]) -> list[int]:
+    """``out[p[i]] = i``."""
+    entries = checked_permutation("inverse_permutation: p", p, len(p))
+    inverse = [0] * len(entries)
+    for i, entry in enumerate(entries):
+        inverse[entry] = i
+    return inverse
+
+
+def compose_permutations(p1: Sequence[int], p2: Sequence[int]) -> list[int]:
+    """``out[i] = p1[p2[i]]``.
+
+    >>> compose_permutations([1, 3, 2, 0], [2, 1, 3, 0])
+    [2, 3, 0, 1]
+    """
+    checked_permutation("compose_permutations: p1", p1, len(p1))
+    return permute(p1, p2)
+
+
+def move_single_element(p: Sequence[_T], source: int, target: int) -> list[_T]:
+    """The entry at `source` taken out and put back so that it stands at `target`.
+
+    >>> move_single_element([0, 1, 2, 3, 4], 1, 3)
+    [0, 2, 3, 1, 4]
+    """
+    if not (0 <= source < len(p) and 0 <= target < len(p)):
+        msg = f"move_single_element: must be from 0 to {len(p) - 1}, got {source} and {target}"
+        raise ValueError(msg)
+    left = list(p)
+    left.insert(target, left.pop(source))
+    return left
+
+
+def common_factors(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
+    """Where the shortest consecutive groups of equal products begin in `a` and in `b`.
+
+    The last pair is the two lengths. Equal lists have one group per entry; an entry of 1 without a
+    partner is a group with an empty other side. With a 0 among entries that differ, what is left
+    behind the equal ones in front is one group, if its products agree; else all is one group.
+
+    ValueError where the products differ.
+
+    >>> common_factors([2, 6], [4, 3]), common_factors([2, 3], [2, 3])
+    ([(0, 0), (2, 2)], [(0, 0), (1, 1), (2, 2)])
+    """
+    first, second = checked_integers("a", a), checked_integers("b", b)
+    if math.prod(first) != math.prod(second):
+        msg = f"common_factors: the products must be equal, got those of {first} and {second}"
+        raise ValueError(msg)
+    ends = (len(first), len(second))
+    same = 0
+    while same < min(ends) and first[same] == second[same]:
+        same += 1
+    starts = [(i, i) for i in range(same)]
+    if ends == (same, same):
+        return [*starts, ends]
+    rest = math.prod(first[same:])
+    if rest != math.prod(second[same:]):
+        return [(0, 0), ends]
+    if rest == 0:
+        return [*starts, (same, same), ends]
+    return starts + _factors_from(same, first, second)
+
+
+def _factors_from(start: int, a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
+    """The bounds from `start` on, where no size is 0 and the products agree."""
+    i = j = start
+    bounds = [(i, j)]
+    of_a = of_b = 1  # the products of the group so far
+    while i < len(a) or j < len(b):
+        level = of_a == of_b
+        in_a, in_b = i < len(a), j < len(b)
+        take_a = of_a < of_b or (level and in_a and (not in_b or a[i] <= b[j]))
+        take_b = of_b < of_a or (level and in_b and (not in_a or b[j] <= a[i]))
+        if take_a:
+            of_a *= a[i]
+            i += 1
+        if take_b:
+            of_b *= b[j]
+            j += 1
+        if of_a == of_b:
+            bounds.append((i, j))
+    return bounds

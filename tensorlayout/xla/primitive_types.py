@@ -1,0 +1,221 @@
+"""`PrimitiveType`: XLA's element types, their widths, and what they are in NumPy and ml_dtypes."""
+
+from __future__ import annotations
+
+import enum
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tensorlayout.dtypes import DType
+
+
+class PrimitiveType(enum.Enum):
+    """An element type of XLA; the value of a member is its number in XLA's own enum.
+
+    >>> PrimitiveType.BF16.text, PrimitiveType.BF16.bit_width
+    ('bf16', 16)
+    >>> PrimitiveType.of_text("s4").ml_dtypes_name
+    'int4'
+    """
+
+    PRIMITIVE_TYPE_INVALID = 0
+    PRED = 1
+    S1 = 30
+    S2 = 26
+    S4 = 21
+    S8 = 2
+    S16 = 3
+    S32 = 4
+    S64 = 5
+    U1 = 31
+    U2 = 27
+    U4 = 22
+    U8 = 6
+    U16 = 7
+    U32 = 8
+    U64 = 9
+    F16 = 10
+    F32 = 11
+    F64 = 12
+    BF16 = 16
+    F8E5M2 = 19
+    F8E4M3 = 28
+    F8E4M3FN = 20
+    F8E4M3B11FNUZ = 23
+    F8E5M2FNUZ = 24
+    F8E4M3FNUZ = 25
+    F8E3M4 = 29
+    F4E2M1FN = 32
+    F8E8M0FNU = 33
+    F6E3M2FN = 35
+    F6E2M3FN = 36
+    C64 = 15
+    C128 = 18
+    TUPLE = 13
+    OPAQUE_TYPE = 14
+    TOKEN = 17
+    BUFFER = 34
+
+    __hash__ = object.__hash__
+
+    @classmethod
+    def of_text(cls, name: str) -> PrimitiveType:
+        """The type of a name in shape text, such as ``f32``; ValueError for any other word.
+
+        Case counts. The words ``tuple``, ``buffer`` and ``opaque_type`` name no type in text.
+        """
+        found = _BY_TEXT.get(name)
+        if found is None:
+            msg = f"element type: must be one of {', '.join(_BY_TEXT)}, got {name!r}"
+            raise ValueError(msg)
+        return found
+
+    @classmethod
+    def by_text(cls) -> Mapping[str, PrimitiveType]:
+        """The types that have a name in shape text, by that name."""
+        return _BY_TEXT
+
+    @property
+    def text(self) -> str:
+        """The name in shape text: the name of the member in lower case, but ``opaque``."""
+        return "opaque" if self is PrimitiveType.OPAQUE_TYPE else self.name.lower()
+
+    @property
+    def bit_width(self) -> int | None:
+        """The bits of a value; 1 for pred, which is stored in a byte. None for no array type."""
+        return _WIDTHS.get(self)
+
+    @property
+    def byte_width(self) -> int | None:
+        """The **bytes** that an element takes where the layout does not pack it; None likewise."""
+        width = _WIDTHS.get(self)
+        return None if width is None else -(-width // 8)
+
+    @property
+    def category(self) -> str:
+        """One of ``predicate``, ``signed integer``, ``floating point``, ``complex``, …."""
+        if self is PrimitiveType.PRIMITIVE_TYPE_INVALID:
+            return "invalid"
+        if self not in _WIDTHS:
+            return "non-array"
+        if self is PrimitiveType.PRED:
+            return "predicate"
+        return _CATEGORIES["f" if self.name.startswith("BF") else self.name[0].lower()]
+
+    @property
+    def is_array(self) -> bool:
+        """Whether arrays may have this type."""
+        return self in _WIDTHS
+
+    @property
+    def is_integral(self) -> bool:
+        """Whether it is an integer, signed or not; pred is none."""
+        return self.category in ("signed integer", "unsigned integer")
+
+    @property
+    def is_floating(self) -> bool:
+        """Whether it is a real floating-point type."""
+        return self.category == "floating point"
+
+    @property
+    def is_sub_byte(self) -> bool:
+        """Whether a layout may pack several elements into a byte; never pred."""
+        return _WIDTHS.get(self, 8) < 8 and self is not PrimitiveType.PRED
+
+    @property
+    def numpy_name(self) -> str | None:
+        """The name of the NumPy type, None where NumPy has none of its own."""
+        return _NUMPY.get(self)
+
+    @property
+    def ml_dtypes_name(self) -> str | None:
+        """The name of the type in ml_dtypes, None for NumPy's own types."""
+        return _ML_DTYPES.get(self)
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of one unpacked element. TypeError where there is none.
+
+        ml_dtypes is imported for the types that NumPy does not have.
+        """
+        name = self.numpy_name
+        if name is not None:
+            return np.dtype(name)
+        found: Any = None
+        if self.ml_dtypes_name is not None:
+            found = getattr(importlib.import_module("ml_dtypes"), self.ml_dtypes_name, None)
+        if found is None:
+            msg = f"dtype: {self.text} has no NumPy dtype here"
+            raise TypeError(msg)
+        dtype: DType = np.dtype(found)
+        return dtype
+
+    @classmethod
+    def of_dtype(cls, dtype: Any) -> PrimitiveType:
+        """The type of a NumPy or ml_dtypes dtype; TypeError where XLA has none.
+
+        >>> PrimitiveType.of_dtype("float32")
+        <PrimitiveType.F32: 11>
+        """
+        name = dtype if isinstance(dtype, str) else np.dtype(dtype).name
+        for table in (_NUMPY, _ML_DTYPES):
+            for member, known in table.items():
+                if known.rstrip("_") == name:
+                    return member
+        msg = f"dtype: XLA has no element type for {name}"
+        raise TypeError(msg)
+
+    @property
+    def component(self) -> PrimitiveType:
+        """The type of the parts of a complex type. ValueError for any other."""
+        if self.category != "complex":
+            msg = f"element type: must be c64 or c128, got {self.text}"
+            raise ValueError(msg)
+        return PrimitiveType.F32 if self is PrimitiveType.C64 else PrimitiveType.F64
+
+
+_CATEGORIES = {
+    "s": "signed integer",
+    "u": "unsigned integer",
+    "f": "floating point",
+    "c": "complex",
+}
+
+
+def _bits(name: str) -> int:
+    """The width that the name of an array type says: the digits after its first letters."""
+    digits = ""
+    for letter in name.lstrip("BFSUC"):
+        if not letter.isdigit():
+            break
+        digits += letter
+    return int(digits)
+
+
+_NO_ARRAY = {"PRIMITIVE_TYPE_INVALID", "TUPLE", "OPAQUE_TYPE", "TOKEN", "BUFFER"}
+_WIDTHS = {
+    member: 1 if member is PrimitiveType.PRED else _bits(member.name)
+    for member in PrimitiveType
+    if member.name not in _NO_ARRAY
+}
+_IN_TEXT = [*_WIDTHS, PrimitiveType.TOKEN, PrimitiveType.OPAQUE_TYPE]
+_BY_TEXT = {member.text: member for member in _IN_TEXT}
+
+_KINDS = {"S": "int", "U": "uint", "F": "float", "C": "complex"}
+_NUMPY = {
+    PrimitiveType.PRED: "bool_",
+    **{
+        member: f"{_KINDS[member.name[0]]}{bits}"
+        for member, bits in _WIDTHS.items()
+        if bits >= 8 and member.name[1:].isdigit()
+    },
+}
+_ML_DTYPES = {PrimitiveType.BF16: "bfloat16"}
+for _member, _width in _WIDTHS.items():
+    if _member.name[1:].isdigit() and 1 <= _width < 8:
+        _ML_DTYPES[_member] = f"{_KINDS[_member.name[0]]}{_width}"
+    elif "E" in _member.name.removeprefix("PRED")[2:] and _member is not PrimitiveType.PRED:
+        _ML_DTYPES[_member] = f"float{_width}_{_member.name[2:].lower()}"

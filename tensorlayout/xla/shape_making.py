@@ -1,0 +1,347 @@
+"""ShapeUtil: shapes made, and made from others by adding, dropping or reordering dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tensorlayout.layout import descending
+from tensorlayout.xla import layout_util
+from tensorlayout.xla.layouts import XlaLayout
+from tensorlayout.xla.permutations import checked_permutation
+from tensorlayout.xla.primitive_types import PrimitiveType
+from tensorlayout.xla.shapes import UNBOUNDED, Shape, with_arrays
+from tensorlayout.xla.validation import (
+    validate_layout_for_shape,
+    validate_shape_with_optional_layout,
+    validate_size,
+)
+
+
+def make_shape(
+    element_type: PrimitiveType, dimensions: Sequence[int], dynamic: Sequence[bool] = ()
+) -> Shape:
+    """An array with the row-major layout; without sizes also the token or opaque shape.
+
+    `dynamic`: a flag per size. `UNBOUNDED` as a size is dynamic by itself, unless flags are given
+    and say otherwise. ValueError for negative sizes, a wrong number of flags, 2**63 bytes or more.
+
+    >>> print(make_shape(PrimitiveType.F32, (2, 3)))
+    f32[2,3]{1,0}
+    """
+    if not element_type.is_array and not dimensions:
+        return Shape(element_type)
+    flags = dynamic or [n == UNBOUNDED for n in dimensions]
+    shape = Shape.array(element_type, dimensions, XlaLayout.row_major(len(dimensions)), flags)
+    validate_size(shape)
+    return shape
+
+
+make_validated_shape = make_shape
+make_shape_with_descending_layout = make_shape
+
+
+def make_shape_with_dense_layout(
+    element_type: PrimitiveType,
+    dimensions: Sequence[int],
+    minor_to_major: Sequence[int],
+    **properties: Any,
+) -> Shape:
+    """An array with an explicit order and other fields of `XlaLayout`, validated.
+
+    An element size that is the byte width of the type is stored as 0. ValueError for anything that
+    does not fit, and for token, opaque and tuple.
+    """
+    if not element_type.is_array:
+        came = element_type.text
+        msg = f"make_shape_with_dense_layout: must be the type of an array, got {came}"
+        raise ValueError(msg)
+    if properties.get("element_size_in_bits") == 8 * (element_type.byte_width or 0):
+        properties["element_size_in_bits"] = 0
+    layout = XlaLayout(minor_to_major=tuple(minor_to_major), **properties)
+    shape = make_shape(element_type, dimensions).replace(layout=layout)
+    validate_layout_for_shape(layout, shape)
+    return shape
+
+
+make_validated_shape_with_dense_layout = make_shape_with_dense_layout
+
+
+def major_to_minor(name: str, shape: Shape) -> tuple[int, ...]:
+    """The logical dimensions of an array from the most major on, row-major without a layout."""
+    checked_array(name, shape)
+    if shape.layout is None:
+        return tuple(range(shape.rank))
+    validate_layout_for_shape(shape.layout, shape)
+    return shape.layout.minor_to_major[::-1]
+
+
+def checked_array(name: str, shape: Shape) -> Shape:
+    """`shape`, or a ValueError where it is no array."""
+    if not shape.is_array:
+        msg = f"{name}: must be an array, got {shape}"
+        raise ValueError(msg)
+    return shape
+
+
+def make_shape_with_descending_layout_and_same_physical_layout(shape: Shape) -> Shape:
+    """The same memory as a row-major array: the dimensions reordered, most major first.
+
+    Tiles, element size, tail alignment, memory space and dynamic flags are kept, split configs are
+    dropped. A shape without a layout counts as row-major, and gets that layout.
+
+    >>> from tensorlayout.xla import parse_shape
+    >>> shape = parse_shape("f32[128,24,4,48,48]{2,4,3,1,0}")
+    >>> print(make_shape_with_descending_layout_and_same_physical_layout(shape))
+    f32[128,24,48,48,4]{4,3,2,1,0}
+    """
+    order = major_to_minor("make_shape_with_descending_layout_and_same_physical_layout", shape)
+    layout = (shape.layout or XlaLayout()).replace(
+        minor_to_major=descending(shape.rank), split_configs=()
+    )
+    return _reordered(shape, order, layout)
+
+
+def _reordered(shape: Shape, dims: Sequence[int], layout: XlaLayout | None) -> Shape:
+    return shape.replace(
+        dimensions=tuple(shape.dimensions[d] for d in dims),
+        dynamic=tuple(shape.dynamic[d] for d in dims),
+        layout=layout,
+    )
+
+
+def make_tuple_shape(elements: Sequence[Shape]) -> Shape:
+    """A tuple of valid shapes; arrays in it may be without a layout."""
+    for element in elements:
+        validate_shape_with_optional_layout(element)
+    return Shape.tuple_of(elements)
+
+
+def make_maybe_tuple_shape(elements: Sequence[Shape]) -> Shape:
+    """The one element, if there is just one, else a tuple of them."""
+    return elements[0] if len(elements) == 1 else make_tuple_shape(elements)
+
+
+def make_nil() -> Shape:
+    """The empty tuple."""
+    return Shape.tuple_of(())
+
+
+def make_opaque_shape() -> Shape:
+    """``opaque[]``."""
+    return Shape.opaque()
+
+
+def make_token_shape() -> Shape:
+    """``token[]``."""
+    return Shape.token()
+
+
+def make_scalar_shape(element_type: PrimitiveType) -> Shape:
+    """An array without dimensions."""
+    return make_shape(element_type, ())
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramShape:
+    """The signature of a computation: parameters with their names, and the result."""
+
+    parameters: tuple[Shape, ...]
+    result: Shape
+    names: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """``(name: shape, …) -> shape``, without layouts; a nameless parameter is (unknown)."""
+        names = [*self.names, *("" for _ in self.parameters)]
+        pairs = zip(names, self.parameters, strict=False)
+        listed = ", ".join(f"{name or '(unknown)'}: {s.to_string()}" for name, s in pairs)
+        return f"({listed}) -> {self.result.to_string()}"
+
+
+def make_program_shape(
+    parameters: Sequence[Shape], result: Shape, names: Sequence[str] = ()
+) -> ProgramShape:
+    """A signature."""
+    return ProgramShape(tuple(parameters), result, tuple(names))
+
+
+def make_static_shape(shape: Shape) -> Shape:
+    """The shape with all dynamic flags cleared, and the metadata prefix 0.
+
+    ValueError for an unbounded dimension, which in XLA keeps its marker as a size.
+    """
+
+    def static(array: Shape) -> Shape:
+        layout = array.layout
+        kept = None if layout is None else layout.replace(metadata_prefix_bytes=0)
+        return array.replace(dynamic=(False,) * array.rank, layout=kept)
+
+    if shape.is_unbounded_dynamic:
+        msg = f"make_static_shape: an unbounded dimension has no static size, got {shape}"
+        raise ValueError(msg)
+    return with_arrays(shape, static)
+
+
+def change_element_type(shape: Shape, element_type: PrimitiveType) -> Shape:
+    """The shape with another type in each array.
+
+    The layout's element size becomes 0, unless the new type is a sub-byte one: **then the old size
+    is kept, even where it is not that of the new type** (`shape_util.update_element_size_in_bits`
+    sets it right).
+    """
+    if not element_type.is_array:
+        msg = f"change_element_type: must be the type of an array, got {element_type.text}"
+        raise ValueError(msg)
+
+    def changed(array: Shape) -> Shape:
+        layout = array.layout
+        if layout is not None and not element_type.is_sub_byte:
+            layout = layout.replace(element_size_in_bits=0)
+        return array.replace(element_type=element_type, layout=layout)
+
+    return with_arrays(shape, changed)
+
+
+def complex_component_shape(shape: Shape) -> Shape:
+    """The shape of the real parts of a complex one; ValueError for another type."""
+    return change_element_type(shape, shape.element_type.component)
+
+
+# --- dimensions added ----------------------------------------------------------------------------
+
+
+def _appended(name: str, bound: int, shape: Shape, *, major: bool) -> Shape:
+    order = major_to_minor(name, shape)[::-1]
+    at = (*order, shape.rank) if major else (shape.rank, *order)
+    layout = (shape.layout or XlaLayout()).replace(minor_to_major=at)
+    sizes, flags = (*shape.dimensions, bound), (*shape.dynamic, bound == UNBOUNDED)
+    return shape.replace(dimensions=sizes, dynamic=flags, layout=layout)
+
+
+def append_major_dimension(bound: int, shape: Shape) -> Shape:
+    """A new last logical dimension of size `bound`, at the most major end in memory."""
+    return _appended("append_major_dimension", bound, shape, major=True)
+
+
+def append_minor_dimension(bound: int, shape: Shape) -> Shape:
+    """A new last logical dimension of size `bound`, at the most minor end in memory."""
+    return _appended("append_minor_dimension", bound, shape, major=False)
+
+
+def prepend_major_dimension(bound: int, shape: Shape) -> Shape:
+    """A new logical dimension 0 of size `bound`, at the most major end in memory.
+
+    **Tiles, dynamic flags and all else of the layout but its order are lost**, as in XLA.
+
+    >>> from tensorlayout.xla import parse_shape
+    >>> print(prepend_major_dimension(40, parse_shape("f32[10,20,30]{0,2,1}")))
+    f32[40,10,20,30]{1,3,2,0}
+    """
+    order = major_to_minor("prepend_major_dimension", shape)[::-1]
+    layout = XlaLayout(minor_to_major=(*(d + 1 for d in order), 0))
+    return make_shape(shape.element_type, (bound, *shape.dimensions)).replace(layout=layout)
+
+
+def insert_dimension_at_index(shape: Shape, dim_idx: int, bound: int) -> Shape:
+    """A new logical dimension in front of dimension `dim_idx`, right above it in memory.
+
+    Inserted last, it goes to the most minor end. **Tiles and dynamic flags are lost**, as in XLA.
+    ValueError for a place that is not from 0 to n.
+    """
+    order = major_to_minor("insert_dimension_at_index", shape)[::-1]
+    if not 0 <= dim_idx <= shape.rank:
+        msg = f"insert_dimension_at_index: must be from 0 to {shape.rank} for {shape}"
+        msg += f", got {dim_idx}"
+        raise ValueError(msg)
+    moved = [d + (d >= dim_idx) for d in order]
+    moved.insert(moved.index(dim_idx + 1) + 1 if dim_idx < shape.rank else 0, dim_idx)
+    sizes = (*shape.dimensions[:dim_idx], bound, *shape.dimensions[dim_idx:])
+    return make_shape(shape.element_type, sizes).replace(
+        layout=XlaLayout(minor_to_major=tuple(moved))
+    )
+
+
+def insert_dimensions_at_index(shape: Shape, dim_idx: int, bounds: Sequence[int]) -> Shape:
+    """Several new dimensions in front of dimension `dim_idx`; see `insert_dimension_at_index`.
+
+    >>> from tensorlayout.xla import parse_shape
+    >>> print(insert_dimensions_at_index(parse_shape("f32[10,20,30]{0,2,1}"), 1, [40, 50]))
+    f32[10,40,50,20,30]{0,4,3,2,1}
+    """
+    for bound in reversed(bounds):
+        shape = insert_dimension_at_index(shape, dim_idx, bound)
+    return shape
+
+
+# --- dimensions dropped and moved ----------------------------------------------------------------
+
+
+def delete_dimension(dim_to_delete: int, shape: Shape) -> Shape:
+    """The shape without one logical dimension; the layout follows, tiles stay as they are."""
+    return shape.delete_dimensions([dim_to_delete])
+
+
+def delete_dimensions(dims_to_delete: Sequence[int], shape: Shape) -> Shape:
+    """The shape without logical dimensions, listed in any order."""
+    return shape.delete_dimensions(dims_to_delete)
+
+
+def filter_dimensions(keep: Callable[[int], bool], shape: Shape) -> Shape:
+    """The shape with those dimensions alone for whose number `keep` is true."""
+    return shape.delete_dimensions([d for d in range(shape.rank) if not keep(d)])
+
+
+def drop_degenerate_dimensions(shape: Shape) -> Shape:
+    """The shape without dimensions of size 1. Tiles stay as they are.
+
+    >>> from tensorlayout.xla import parse_shape
+    >>> print(drop_degenerate_dimensions(parse_shape("f32[1,7,1,6,5,1]{0,2,5,4,3,1}")))
+    f32[7,6,5]{2,1,0}
+    """
+    return filter_dimensions(lambda d: shape.dimensions[d] != 1, shape)
+
+
+def move_dim_to_major(shape: Shape, dim: int) -> Shape:
+    """One logical dimension made the most major in each array; no layout counts as row-major.
+
+    **Tiles and all else of the layouts but their order are lost**, as in XLA;
+    `layout_util.move_dim_to_major` keeps them.
+    """
+
+    def moved(array: Shape) -> Shape:
+        order = major_to_minor("move_dim_to_major", array)[::-1]
+        layout = layout_util.move_dim_to_major(XlaLayout(minor_to_major=order), dim)
+        return array.replace(layout=layout)
+
+    return with_arrays(shape, moved)
+
+
+def permute_dimensions(permutation: Sequence[int], shape: Shape) -> Shape:
+    """A transpose without moving data: dimension i is dimension ``permutation[i]`` of `shape`.
+
+    The order of the layout follows, all else of it stays. (Before February 2021 XLA's permutation
+    meant the inverse.) ValueError for what is no permutation.
+
+    >>> from tensorlayout.xla import parse_shape
+    >>> print(permute_dimensions([1, 2, 0], parse_shape("f32[10,100,1000]{2,1,0}")))
+    f32[100,1000,10]{1,0,2}
+    """
+    dims = checked_permutation("permute_dimensions: permutation", permutation, shape.rank)
+    checked_array("permute_dimensions", shape)
+    layout = shape.layout
+    if layout is not None:
+        order = [dims.index(d) for d in major_to_minor("permute_dimensions", shape)[::-1]]
+        layout = layout.replace(minor_to_major=order)
+    return _reordered(shape, dims, layout)
+
+
+def reorder_logical_dimensions(shape: Shape, permutation: Sequence[int]) -> Shape:
+    """As `permute_dimensions`."""
+    return permute_dimensions(permutation, shape)
+
+
+def permute_dimensions_ignoring_layout(permutation: Sequence[int], shape: Shape) -> Shape:
+    """Sizes and dynamic flags permuted under the **unchanged** layout: elements do move."""
+    dims = checked_permutation("permute_dimensions_ignoring_layout", permutation, shape.rank)
+    return _reordered(checked_array("permute_dimensions", shape), dims, shape.layout)

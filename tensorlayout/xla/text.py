@@ -1,0 +1,314 @@
+"""Shape text read: ``f32[2,3]{1,0:T(8,128)S(1)}`` and all that XLA's own parser accepts.
+
+The parser holds what it works on in a list of its own, so that no text is too deep for the stack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, NoReturn, TypeVar
+
+from tensorlayout.xla.layouts import SplitConfig, XlaLayout
+from tensorlayout.xla.lexer import ShapeSyntaxError, Token, tokens_of
+from tensorlayout.xla.primitive_types import PrimitiveType
+from tensorlayout.xla.shapes import MAX_DEPTH, UNBOUNDED, Shape
+from tensorlayout.xla.tiles import COMBINE, Tile
+from tensorlayout.xla.validation import validate_shape_with_optional_layout
+
+_INT64 = range(-(2**63), 2**63)
+_NATURAL = range(2**63)
+_SPACE = range(-128, 128)
+_T = TypeVar("_T")
+
+# The properties in the order that XLA demands; D is read and thrown away.
+_ORDER = ("D", "T", "L", "#", "*", "E", "S", "SC", "P", "M")
+_LEVELS = ("D", "C", "S", "H")
+
+
+def parse_shape(text: str, *, default_layout: bool = True) -> Shape:
+    """The shape that a text says.
+
+    `default_layout`: arrays without a layout get the row-major one, as XLA's parser does for a
+    single shape; with False they stay without, scalars excepted.
+
+    As in XLA, the order of a single array is not held to be a permutation here, nor are tiles and
+    splits checked: `shape_util.validate_shape` does. Tuples are validated at once.
+
+    ShapeSyntaxError (a ValueError) for any other text, with a caret. Beyond the grammar's own
+    errors it is raised where XLA aborts (``T(-1,2)``, ``L(0)``, ``token[2]``) or reads what nobody
+    meant: ``T()``, ``T``, ``L``, ``#(f32)``, ``S(300)`` (S(44) there), a bound of 2**63 (``?``
+    there), a tile size written as -2**63, ``M(-3)``; and for more than 100 levels.
+
+    >>> parse_shape("f32[3,5]{1,0:T(2,2)}").layout.tiles
+    (Tile(dimensions=(2, 2)),)
+    """
+    parser = _Parser(text, default_layout)
+    return parser.whole(parser.shape)
+
+
+def parse_shapes(text: str, *, default_layout: bool = True) -> list[Shape]:
+    """The shapes of a list in braces, as in ``{f32[2], s32[]}``."""
+    parser = _Parser(text, default_layout)
+    return parser.whole(parser.shapes)
+
+
+def parse_layout(text: str) -> XlaLayout:
+    """The layout that a text such as ``{1,0:T(8,128)}`` says; ``{}`` is the empty one here.
+
+    >>> parse_layout("{0,1:S(5)}").memory_space
+    5
+    """
+    parser = _Parser(text, True)
+    return parser.whole(parser.bare_layout)
+
+
+class _Open(NamedTuple):
+    """A tuple or a buffer that is not closed yet."""
+
+    is_tuple: bool
+    elements: list[Shape]
+    begin: Token
+
+
+class _Parser:
+    def __init__(self, text: str, default_layout: bool) -> None:
+        self.text = text
+        self.fill = default_layout
+        self.tokens = tokens_of(text)
+        self.at = 0
+
+    # --- tokens --------------------------------------------------------------------------------
+
+    @property
+    def next(self) -> Token:
+        return self.tokens[self.at]
+
+    def fail(self, expected: str, token: Token | None = None) -> NoReturn:
+        """The error that says what was expected instead of `token`, the next one by default."""
+        found = token or self.next
+        came = "the end of the text" if found.kind == "end" else repr(found.text[:40])
+        rule = f"expected {expected}, got {came}"
+        raise ShapeSyntaxError(rule, self.text, found.column)
+
+    def is_next(self, *texts: str) -> bool:
+        return self.next.kind != "end" and self.next.text in texts
+
+    def taken(self, text: str) -> bool:
+        """Whether the next token is `text`, which is then passed."""
+        found = self.is_next(text)
+        self.at += found
+        return found
+
+    def expect(self, text: str, why: str = "") -> None:
+        if not self.taken(text):
+            self.fail(f"{text!r}{why}")
+
+    def number(self, what: str, allowed: range) -> int:
+        token = self.next
+        if token.kind != "number":
+            self.fail(what)
+        digits = token.text.lstrip("-").lstrip("0") or "0"
+        value = int(digits[:20])  # 20 digits are too many for any number of 64 bits
+        if token.text.startswith("-"):
+            value = -value
+        if value not in allowed:
+            self.fail(f"{what} from {allowed[0]} to {allowed[-1]}")
+        self.at += 1
+        return value
+
+    def listed(self, item: Callable[[], _T], end: str) -> list[_T]:
+        """Items with commas between, up to `end`, which is passed."""
+        items: list[_T] = []
+        if not self.taken(end):
+            items.append(item())
+            while self.taken(","):
+                items.append(item())
+            self.expect(end, " or ','")
+        return items
+
+    def whole(self, rule: Callable[[], _T]) -> _T:
+        found = rule()
+        if self.next.kind != "end":
+            self.fail("nothing more")
+        return found
+
+    # --- shapes --------------------------------------------------------------------------------
+
+    def shapes(self) -> list[Shape]:
+        self.expect("{")
+        return self.listed(self.shape, "}")
+
+    def shape(self) -> Shape:
+        """A shape; `still_open` holds the tuples and buffers around the place reached."""
+        still_open: list[_Open] = []
+        while True:
+            begin = self.next
+            if len(still_open) > MAX_DEPTH - 1 and (self.is_next("(", "b")):
+                rule = f"expected at most {MAX_DEPTH} levels, got {begin.text!r}"
+                raise ShapeSyntaxError(rule, self.text, begin.column)
+            if self.taken("("):
+                still_open.append(_Open(True, [], begin))
+                if not self.is_next(")"):
+                    continue
+                done = self.closed(still_open)
+            elif self.taken("b"):
+                self.expect("(", " after b, as in b(f32[4])")
+                still_open.append(_Open(False, [], begin))
+                if self.is_next("(", "b", "token", "opaque"):
+                    self.fail("an array in a buffer")
+                continue
+            else:
+                done = self.simple()
+            while still_open:
+                still_open[-1].elements.append(done)
+                if still_open[-1].is_tuple and self.taken(","):
+                    break
+                done = self.closed(still_open)
+            else:
+                return done
+
+    def closed(self, still_open: list[_Open]) -> Shape:
+        """The innermost open tuple or buffer, closed."""
+        self.expect(")", " or ','" if still_open[-1].is_tuple else "")
+        is_tuple, elements, begin = still_open.pop()
+        if not is_tuple:
+            return Shape.buffer(elements[0])
+        for element in elements:
+            if not element.is_tuple:  # those inside have been validated where they were closed
+                self.validated(element, begin)
+        return Shape.tuple_of(elements)
+
+    def validated(self, shape: Shape, begin: Token) -> None:
+        try:
+            validate_shape_with_optional_layout(shape)
+        except ValueError as error:
+            rule = f"expected valid elements in a tuple, got {shape.to_string()} ({error})"
+            raise ShapeSyntaxError(rule, self.text, begin.column) from None
+
+    def simple(self) -> Shape:
+        token = self.next
+        kind = self.element_type()
+        if not kind.is_array:
+            self.expect("[", f" after {kind.text}")
+            self.expect("]", f", for {kind.text} has no sizes")
+            return Shape(kind)
+        self.expect("[", f" after {token.text}")
+        pairs = self.listed(self.dimension, "]")
+        sizes, dynamic = [n for n, _ in pairs], [d for _, d in pairs]
+        layout = XlaLayout.row_major(len(sizes)) if self.fill or not sizes else None
+        after = self.tokens[self.at + 1 : self.at + 2]
+        if self.is_next("{") and after and (after[0].kind == "number" or after[0].text == ":"):
+            layout = self.layout(len(sizes))
+        return Shape.array(kind, sizes, layout, dynamic)
+
+    def element_type(self) -> PrimitiveType:
+        found = PrimitiveType.by_text().get(self.next.text)
+        if found is None:
+            self.fail("a shape: an element type such as f32, '(', 'b(', token or opaque")
+        self.at += 1
+        return found
+
+    def dimension(self) -> tuple[int, bool]:
+        if self.taken("?"):
+            return UNBOUNDED, True
+        dynamic = self.taken("<=")
+        what = "a bound" if dynamic else "a size, '<=' or '?'"
+        return self.number(what, _NATURAL), dynamic
+
+    # --- layouts -------------------------------------------------------------------------------
+
+    def bare_layout(self) -> XlaLayout:
+        return self.layout(None)
+
+    def layout(self, rank: int | None) -> XlaLayout:
+        self.expect("{")
+        order: list[int] = []
+        if not self.is_next(":", "}"):
+            order.append(self.number("a dimension number or ':'", _INT64))
+            while self.taken(","):
+                order.append(self.number("a dimension number", _INT64))
+        if rank is not None and len(order) != rank:
+            rule = f"expected {rank} dimension numbers, one for each size, got {len(order)}"
+            raise ShapeSyntaxError(rule, self.text, self.next.column)
+        fields = self.properties() if self.taken(":") else {}
+        if not self.taken("}"):
+            self.fail_misplaced()
+        return XlaLayout(minor_to_major=tuple(order), **fields)
+
+    def fail_misplaced(self) -> NoReturn:
+        """The error for what is no '}' where a layout should end."""
+        if self.next.text in _ORDER:
+            self.fail(f"'}}', or properties once each and in the order {' '.join(_ORDER)}")
+        self.fail("'}', ',' or ':' and properties such as T(8,128)")
+
+    def properties(self) -> dict[str, Any]:
+        fields: dict[str, Any] = {}
+        if self.taken("D"):
+            self.expect("(", " after D")
+            self.listed(self.level, ")")
+        if self.taken("T"):
+            fields["tiles"] = self.repeated(self.tile, "T")
+        if self.taken("L"):
+            fields["tail_padding_alignment"] = self.bracketed("L", range(1, 2**63))
+        if self.taken("#"):
+            fields["index_type"] = self.unsigned("#")
+        if self.taken("*"):
+            fields["pointer_type"] = self.unsigned("*")
+        if self.taken("E"):
+            fields["element_size_in_bits"] = self.bracketed("E", _INT64)
+        if self.taken("S"):
+            fields["memory_space"] = self.bracketed("S", _SPACE)
+        if self.taken("SC"):
+            fields["split_configs"] = self.repeated(self.split, "SC")
+        if self.is_next("P"):
+            self.fail("no physical shape (P), which only sparse arrays had")
+        if self.taken("M"):
+            fields["metadata_prefix_bytes"] = self.bracketed("M", _NATURAL)
+        return fields
+
+    def repeated(self, item: Callable[[], _T], after: str) -> list[_T]:
+        if not self.is_next("("):
+            self.fail(f"'(' after {after}")
+        items: list[_T] = []
+        while self.is_next("("):
+            items.append(item())
+        return items
+
+    def bracketed(self, letter: str, allowed: range) -> int:
+        self.expect("(", f" after {letter}")
+        value = self.number(f"a number for {letter}", allowed)
+        self.expect(")")
+        return value
+
+    def tile(self) -> Tile:
+        self.expect("(")
+        if self.is_next(")"):
+            self.fail("a tile size or '*'")
+        return Tile(tuple(self.listed(self.tile_size, ")")))
+
+    def tile_size(self) -> int:
+        return COMBINE if self.taken("*") else self.number("a tile size or '*'", _NATURAL)
+
+    def split(self) -> SplitConfig:
+        self.expect("(")
+        dimension = self.number("the number of a physical dimension", _INT64)
+        self.expect(":")
+        return SplitConfig(dimension, tuple(self.listed(self.split_index, ")")))
+
+    def split_index(self) -> int:
+        return self.number("a split point", _INT64)
+
+    def unsigned(self, sign: str) -> PrimitiveType:
+        self.expect("(", f" after {sign}")
+        word = self.next
+        kind = self.element_type() if word.kind == "word" else PrimitiveType.PRED
+        if kind.category != "unsigned integer":
+            self.fail("an unsigned integer type such as u32", word)
+        self.expect(")")
+        return kind
+
+    def level(self) -> None:
+        if not any(self.taken(letter) for letter in _LEVELS):
+            self.fail(f"a level type, one of {' '.join(_LEVELS)}")
+        self.taken("+")
+        self.taken("~")

@@ -1,0 +1,351 @@
+"""Raw XLA memory as tensors and back: all types, orders, tiles, paddings; what is shared."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from simulated import needs_compiler, simulator
+from xla_facts import FACTS
+from xla_shapes import tiles
+
+import tensorlayout as tl
+from tensorlayout import xla
+from tensorlayout.xla import PrimitiveType, Shape, XlaLayout, from_buffer, parse_shape, to_buffer
+from tensorlayout.xla.buffers import tensor_dtype
+from tensorlayout.xla.packing import packed, unpacked
+
+ARRAYS = [kind for kind in PrimitiveType if kind.is_array]
+EXAMPLES = [e for e in FACTS["tiling"]["examples"] if e["linear_index"] is not None]
+
+
+def same(x, expected):
+    array = np.asarray(x)
+    assert array.dtype == expected.dtype
+    assert array.shape == expected.shape
+    assert array.tobytes() == expected.tobytes()
+
+
+# --- the examples --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("entry", EXAMPLES, ids=lambda e: e["shape_text"])
+def test_an_example_is_read_and_written(entry):
+    shape = parse_shape(entry["shape_text"])
+    table = np.asarray(entry["linear_index"])
+    wide = shape.replace(
+        element_type=PrimitiveType.S32, layout=shape.layout.replace(element_size_in_bits=0)
+    )
+    memory = np.arange(entry["physical_size"], dtype=np.int32)
+    same(from_buffer(memory, wide), table.astype(np.int32))
+    values = table.astype(np.int32) + 1
+    written = np.frombuffer(to_buffer(tl.asarray(values), wide), np.int32)
+    expected = np.zeros(entry["physical_size"], np.int32)
+    expected[table] = values
+    assert (written == expected).all()
+
+
+def test_the_seed_page_with_real_tensors():
+    x = tl.asarray(np.frombuffer(b"abcdef", np.uint8).reshape(2, 3))
+    assert to_buffer(x, "u8[2,3]{0,1}") == b"adbecf"
+    assert to_buffer(x, "u8[2,3]{1,0}") == b"abcdef"
+    same(from_buffer(b"adbecf", "u8[2,3]{0,1}"), np.asarray(x))
+    # a d 0 b e 0 c f 0 0 ...: padded to 3 by 5, in the form of 2017 and as today's tile
+    old = xla.PaddedLayout2017((0, 1), (3, 5), xla.PaddingValue2017.ZERO_PAD)
+    padded = tl.to_layout(x, old.layout_of((2, 3)))
+    memory = b"ad\0be\0cf\0\0\0\0\0\0\0"
+    assert to_buffer(padded, "u8[2,3]{0,1:T(5,3)}") == memory
+    same(padded, np.asarray(x))
+    back = from_buffer(memory, "u8[2,3]{0,1:T(5,3)}")
+    same(back, np.asarray(x))
+    assert back.layout is tl.Layout.padded((2, 3), (3, 5), (0, 1))
+    assert to_buffer(x, "u8[2,3]{1,0:T(3,5)}") == b"abc\0\0def" + bytes(7)
+
+
+def test_rows_of_a_whole_pitch_grow():
+    x = tl.ones((1000, 1), dtype=tl.float32)
+    assert len(to_buffer(x, "f32[1000,1]{1,0:T(8,128)}")) == 128 * 4000
+
+
+# --- what is shared ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "layout"),
+    [
+        ("f32[2,3]{1,0}", tl.Layout.row_major((2, 3))),
+        ("f32[2,3]{0,1}", tl.Layout.column_major((2, 3))),
+        ("f32[2,3]", tl.Layout.row_major((2, 3))),
+        ("f32[5,9]{1,0:T(8,128)}", tl.Layout.padded((5, 9), (8, 128))),
+        ("f32[]{:T(128)}", tl.Layout.row_major(())),
+        ("f32[2,3]{1,0:L(8)S(5)}", tl.Layout.row_major((2, 3))),
+        ("f32[0,3]{1,0:T(2,2)}", tl.Layout.row_major((0, 3))),
+        ("f32[<=2,3]", tl.Layout.row_major((2, 3))),
+    ],
+)
+def test_strided_memory_is_shared(text, layout):
+    memory = bytearray(xla.shape_util.physical_byte_size(parse_shape(text)))
+    x = from_buffer(memory, text)
+    assert x.layout is layout
+    if x.size:
+        x[...] = 1
+        assert np.frombuffer(memory, np.float32).sum() == x.size
+        view = np.asarray(x)
+        assert np.shares_memory(view, np.frombuffer(memory, np.uint8))
+
+
+def test_shared_memory_is_read_only_if_the_buffer_is():
+    x = from_buffer(bytes(24), "f32[2,3]")
+    with pytest.raises(ValueError, match="read-only"):
+        x[0, 0] = 1
+
+
+def test_tiled_memory_is_gathered_in_the_order_of_the_shape():
+    memory = bytearray(96)
+    x = from_buffer(memory, "f32[3,5]{0,1:T(2,2)}")
+    assert x.layout is tl.Layout.column_major((3, 5))
+    x[...] = 1
+    assert not any(memory)
+
+
+def test_a_longer_buffer_may_go_on():
+    same(from_buffer(bytes([1, 2, 3, 4]), "u8[3]"), np.asarray([1, 2, 3], np.uint8))
+
+
+def test_arrays_of_any_shape_and_dtype_are_memory():
+    memory = np.arange(6, dtype=np.float32).reshape(3, 2)
+    same(from_buffer(memory, "f32[6]"), memory.ravel())
+    same(from_buffer(memory.view(np.uint16), "f32[6]"), memory.ravel())
+
+
+def test_device():
+    assert from_buffer(bytes(8), "f32[2]", device="cpu").device == "cpu"
+    with pytest.raises(ValueError, match="no-such-device"):
+        from_buffer(bytes(8), "f32[2]", device="no-such-device")
+
+
+@needs_compiler
+def test_buffers_of_the_simulated_device():
+    """The seed page's memory, and a tiled one, moved to the device and back."""
+    with simulator():
+        x = from_buffer(b"adbecf", "u8[2,3]{0,1}", device="cuda:1")
+        assert x.device == "cuda:1"
+        assert x.layout is tl.Layout.column_major((2, 3))
+        assert to_buffer(x, "u8[2,3]{1,0}") == b"abcdef"
+        old = xla.PaddedLayout2017((0, 1), (3, 5), xla.PaddingValue2017.ZERO_PAD)
+        padded = tl.to_layout(x, old.layout_of((2, 3)))
+        assert to_buffer(padded, "u8[2,3]{0,1:T(5,3)}") == b"ad\0be\0cf" + bytes(7)
+        memory = np.arange(24, dtype=np.float32)
+        tiled = from_buffer(memory, "f32[3,5]{1,0:T(2,2)}", device="cuda")
+        same(tiled.to_device("cpu"), memory[np.asarray(EXAMPLES[2]["linear_index"])])
+
+
+# --- types ---------------------------------------------------------------------------------------
+
+
+SMALL = [k for k in ARRAYS if k.byte_width == 1 and k is not PrimitiveType.PRED]
+
+
+@pytest.mark.parametrize("kind", SMALL, ids=lambda k: k.text)
+def test_every_bit_pattern_of_the_small_types(kind):
+    """What ml_dtypes makes of each byte, or of each packed element."""
+    bits = kind.bit_width
+    octets = np.arange(2**bits, dtype=np.uint8)
+    expected = octets.view(kind.dtype).astype(tensor_dtype(kind))
+    same(from_buffer(octets, f"{kind.text}[{octets.size}]"), expected)
+    if bits < 8:
+        layout = f"{{0:E({bits})}}"
+        x = from_buffer(packed(octets, bits), f"{kind.text}[{octets.size}]{layout}")
+        same(x, expected)
+        assert to_buffer(x, f"{kind.text}[{octets.size}]{layout}") == packed(octets, bits).tobytes()
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "memory"),
+    [
+        ("s4[3]{0:E(4)}", [1, -2, 3], b"\xe1\x03"),
+        ("u4[2,2]{0,1:E(4)}", [[1, 2], [3, 4]], b"\x31\x42"),
+        ("u2[5]{0:E(2)}", [1, 2, 3, 0, 1], b"\x39\x01"),
+        ("s2[4]{0:E(2)}", [1, -2, -1, 0], b"\x39"),
+        ("u1[9]{0:E(1)}", [1, 0, 0, 0, 0, 0, 1, 1, 1], b"\xc1\x01"),
+        ("s1[2]{0:E(1)}", [-1, 0], b"\x01"),
+        ("s4[2]{0}", [-8, 7], b"\xf8\x07"),
+        ("s4[2]{0:E(8)}", [-8, 7], b"\xf8\x07"),
+        ("s4[1,3]{1,0:T(2,4)E(4)}", [[1, 2, 3]], b"\x21\x03\x00\x00"),
+    ],
+)
+def test_packed_integers_begin_at_the_little_end(text, values, memory):
+    signed = text[0] == "s"
+    x = tl.asarray(values, dtype=tl.int8 if signed else tl.uint8)
+    assert to_buffer(x, text) == memory
+    same(from_buffer(memory, text), np.asarray(x))
+
+
+def test_six_bit_floats_go_across_bytes():
+    values = np.asarray([0.25, 0.5, 1.0, 28.0, -1.0], np.float32)
+    kind = PrimitiveType.F6E3M2FN
+    stored = values.astype(kind.dtype).view(np.uint8)
+    bits = "".join(f"{v & 63:06b}"[::-1] for v in stored)
+    memory = bytes(int(bits[i : i + 8][::-1], 2) for i in range(0, len(bits), 8))
+    assert to_buffer(tl.asarray(values), "f6e3m2fn[5]{0:E(6)}") == memory
+    same(from_buffer(memory, "f6e3m2fn[5]{0:E(6)}"), values)
+
+
+def test_high_bits_of_an_unpacked_nibble_do_not_count():
+    same(from_buffer(b"\xf1\x1f", "s4[2]"), np.asarray([1, -1], np.int8))
+    same(from_buffer(b"\xf1\x1f", "u4[2]"), np.asarray([1, 15], np.uint8))
+
+
+def test_small_floats_are_rounded_to_the_nearest():
+    x = tl.asarray([1.0, 1.06, 500.0, float("nan"), -0.0], dtype=tl.float32)
+    memory = to_buffer(x, "f8e5m2[5]")
+    back = np.asarray(from_buffer(memory, "f8e5m2[5]"))
+    np.testing.assert_array_equal(back, np.asarray([1, 1, 512, np.nan, -0.0], np.float32))
+    assert np.signbit(back[4])
+
+
+@st.composite
+def filled(draw):
+    """An array shape with everything that a buffer may have, and values for it."""
+    kind = draw(st.sampled_from(ARRAYS))
+    sizes = draw(st.lists(st.integers(0, 6), max_size=4))
+    assume(math.prod(sizes) <= 300)
+    packs = kind.is_sub_byte and draw(st.booleans())
+    layout = XlaLayout(
+        minor_to_major=draw(st.permutations(range(len(sizes)))),
+        tiles=draw(st.lists(tiles(), max_size=2)),
+        tail_padding_alignment=draw(st.sampled_from([1, 3, 16])),
+        element_size_in_bits=kind.bit_width if packs else 0,
+        memory_space=draw(st.sampled_from([0, 1])),
+    )
+    seed = draw(st.integers(0, 2**32 - 1))
+    octets = np.random.default_rng(seed).integers(0, 256, math.prod(sizes) * kind.byte_width)
+    values = octets.astype(np.uint8)
+    if kind is PrimitiveType.PRED:
+        values &= 1
+    if kind.is_integral and kind.is_sub_byte:
+        width = kind.bit_width
+        values = values & np.uint8(2**width - 1)
+        if kind.category == "signed integer":
+            values = ((values << (8 - width)).view(np.int8) >> (8 - width)).astype(np.int8)
+        values = values.reshape(sizes)
+    elif kind.is_sub_byte or tensor_dtype(kind) != kind.dtype:
+        values = (values & np.uint8(2**kind.bit_width - 1)).view(kind.dtype)
+        values = values.astype(np.float32).reshape(sizes)
+        values[np.isnan(values)] = 1  # of all NaN, one is left
+    else:
+        values = values.view(kind.dtype).reshape(sizes)
+    return Shape.array(kind, sizes, layout), values
+
+
+@given(filled())
+@settings(max_examples=200)
+def test_what_is_written_is_read(case):
+    shape, values = case
+    memory = to_buffer(tl.asarray(values), shape)
+    assert len(memory) == xla.shape_util.physical_byte_size(shape)
+    x = from_buffer(memory, str(shape))
+    same(x, values)
+    assert to_buffer(x, shape) == memory
+
+
+@given(filled())
+def test_each_element_stands_at_its_position(case):
+    shape, values = case
+    kind, bits = shape.element_type, xla.shape_util.element_size_in_bits(shape)
+    memory = np.frombuffer(to_buffer(tl.asarray(values), shape), np.uint8)
+    if bits % 8:
+        memory = unpacked(memory, bits, xla.shape_util.physical_size(shape))
+    whole = values.dtype == kind.dtype
+    slots = memory.view(kind.dtype) if whole else memory
+    stored = values if whole else values.astype(kind.dtype).view(np.uint8)
+    mask = slots.dtype.type(2**kind.bit_width - 1) if not whole else None
+    seen = np.zeros(slots.size, bool)
+    for index in np.ndindex(*values.shape):
+        at = xla.layout_util.linear_index_for_nested_tiling(shape, index)
+        seen[at] = True
+        if whole:
+            assert slots[at].tobytes() == stored[index].tobytes()
+        else:
+            assert slots[at] & mask == stored[index] & mask
+    assert not slots[~seen].view(np.uint8).any()
+
+
+@given(st.lists(st.integers(0, 255), max_size=20), st.sampled_from([1, 2, 4, 6]))
+def test_packing_by_a_stream_of_bits(numbers, bits):
+    values = np.asarray(numbers, np.uint8)
+    stream = sum((n & (2**bits - 1)) << (bits * i) for i, n in enumerate(numbers))
+    octets = stream.to_bytes(-(-len(numbers) * bits // 8), "little")
+    assert packed(values, bits).tobytes() == octets
+    back = unpacked(np.frombuffer(octets, np.uint8), bits, len(numbers))
+    assert back.tolist() == [n & (2**bits - 1) for n in numbers]
+
+
+# --- refused -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        ("f32[2", ValueError, "shape text: expected ']'"),
+        ("(f32[2])", ValueError, "must be an array of known sizes"),
+        ("token[]", ValueError, "must be an array"),
+        ("f32[?]", ValueError, "must be an array of known sizes"),
+        ("f32[2]{0:M(8)}", ValueError, "metadata of a dynamic shape"),
+        ("f32[2]{0:E(16)}", ValueError, "f32 does not take 16 bits"),
+        ("s4[2]{0:E(2)}", ValueError, "s4 does not take 2 bits"),
+        ("pred[2]{0:E(1)}", ValueError, "pred does not take 1 bits"),
+        ("f32[2,3]{1,1}", ValueError, "the order has 1 twice"),
+        ("f32[2,3]{1,0:T(2,*)}", ValueError, "the last no star"),
+        ("f32[25]", ValueError, r"f32\[25\]\{0\} takes 100 bytes, the buffer has 96"),
+        ("f32[9223372036854775807]", ValueError, "2\\*\\*63 bytes or more"),
+    ],
+)
+def test_shapes_that_are_no_buffer(text, error, message):
+    with pytest.raises(error, match=message):
+        from_buffer(bytes(96), text)
+
+
+def test_no_buffer():
+    with pytest.raises(TypeError, match="buffer protocol"):
+        from_buffer([1, 2, 3], "f32[2]")
+    with pytest.raises(TypeError, match="must be a Shape or its text, got 3"):
+        from_buffer(bytes(8), 3)
+    with pytest.raises(ValueError, match="one run of bytes"):
+        from_buffer(np.zeros((4, 4), np.float32)[:, :2], "f32[2]")
+
+
+@pytest.mark.parametrize(
+    ("x", "text", "error", "message"),
+    [
+        (np.zeros((2, 3), np.float32), "f32[3,2]", ValueError, r"got \(2, 3\)"),
+        (np.zeros(2, np.float64), "f32[2]", TypeError, "x must be float32 for .* got float64"),
+        (np.zeros(2, np.int32), "s4[2]", TypeError, "x must be int8"),
+        (np.asarray([1, 8], np.int8), "s4[2]", ValueError, "s4 holds -8 to 7, got 8"),
+        (np.asarray([4], np.uint8), "u2[1]", ValueError, "u2 holds 0 to 3, got 4"),
+    ],
+)
+def test_tensors_that_do_not_fit(x, text, error, message):
+    with pytest.raises(error, match=message):
+        to_buffer(tl.asarray(x), text)
+
+
+@pytest.mark.parametrize("tile", [10**14, 2**62, 2**63 - 1])
+def test_more_bytes_than_there_are(tile):
+    text = f"f32[1]{{0:T({tile})}}"
+    with pytest.raises(MemoryError, match=f"takes {4 * tile} bytes, which cannot be allocated"):
+        to_buffer(tl.ones((1,), dtype=tl.float32), text)
+    with pytest.raises(ValueError, match=f"takes {4 * tile} bytes, the buffer has 4"):
+        from_buffer(bytes(4), text)
+
+
+def test_no_tensor():
+    with pytest.raises(TypeError, match="to_buffer: "):
+        to_buffer(np.zeros(2, np.float32), "f32[2]")
+
+
+def test_more_dimensions_than_numpy_has():
+    text = "f32[2]{0:T" + "(1,1,1,1,1,1,1,1)" * 9 + "}"
+    with pytest.raises(ValueError, match="more than 64 dimensions"):
+        to_buffer(tl.zeros((2,), dtype=tl.float32), text)

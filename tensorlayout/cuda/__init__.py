@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tensorlayout.cuda import bands, carrying, creating, moving
+from tensorlayout.cuda import bands, carrying, creating, moving, products
 from tensorlayout.cuda.memory import borrowed, device_at, exposed, read
 from tensorlayout.cuda.missing import missing
 from tensorlayout.cuda.streams import current_stream, exported_stream, ready, wait_for
@@ -29,6 +29,7 @@ from tensorlayout.plan.moving import (
     TransferPlan,
     ViewPlan,
 )
+from tensorlayout.plan.products import ProductPlan
 from tensorlayout.plan.slicing import IndexPlan, RowPlan
 from tensorlayout.plan.triangles import TrianglePlan
 
@@ -54,6 +55,7 @@ _PREPARE: dict[type, Callable[[Any], Run]] = {
     IndexPlan: moving.prepare_index,
     JoinPlan: carrying.prepare_join,
     PartPlan: moving.prepare_part,
+    ProductPlan: products.prepare,
     ReshapePlan: carrying.prepare_reshape,
     RowPlan: moving.prepare_row,
     SamePlan: moving.prepare_same,

@@ -7,7 +7,6 @@ from tensorlayout.plan.along import AlongPlan
 from tensorlayout.plan.gathering import GatherPlan, ScatterPlan
 from tensorlayout.plan.library import LibraryPlan
 from tensorlayout.plan.masking import MaskedPlan, SelectPlan
-from tensorlayout.plan.products import ProductPlan
 from tensorlayout.plan.reducing import ReducePlan
 
 # Plans that raise NotImplementedError.
@@ -16,7 +15,6 @@ PLANS: dict[type, str] = {
     GatherPlan: "reads at positions",
     LibraryPlan: "linear algebra, Fourier transforms, sets, searches",
     MaskedPlan: "writes by a mask",
-    ProductPlan: "matrix products",
     ReducePlan: "reductions",
     ScatterPlan: "writes at positions",
     SelectPlan: "reads by a mask",

@@ -38,19 +38,28 @@ struct Matmul {
 template <int Depth, int Size, class T, class Word>
 DEVICE void fill_tile(Word* tile, const T* from, int64_t deep, int64_t wide, bool runs_deep,
                       int64_t depth, int64_t size) {
-    constexpr int COUNT = Depth * Size / THREADS;
-    Word words[COUNT];
-    int32_t places[COUNT];
+    // So many loads of a thread are under way at once; more take more registers than they gain.
+    constexpr int AT_ONCE = 4, COUNT = Depth * Size / THREADS;
+    const int32_t thread = threadIdx.x;
+    int32_t d = runs_deep ? thread % Depth : thread / Size;
+    int32_t s = runs_deep ? thread / Depth : thread % Size;
+    const int32_t d_step = runs_deep ? 0 : THREADS / Size, s_step = runs_deep ? THREADS / Depth : 0;
+    from += d * deep + s * wide;
+    const int64_t step = d_step * deep + s_step * wide;
+#pragma unroll 1
+    for (int begin = 0; begin < COUNT; begin += AT_ONCE) {
+        Word words[AT_ONCE];
 #pragma unroll
-    for (int i = 0; i < COUNT; ++i) {
-        const int32_t at = i * THREADS + static_cast<int32_t>(threadIdx.x);
-        const int32_t d = runs_deep ? at % Depth : at / Size;
-        const int32_t s = runs_deep ? at / Depth : at % Size;
-        places[i] = d * (Size + 1) + s;
-        words[i] = load_if(d < depth && s < size, from + d * deep + s * wide);
+        for (int i = 0; i < AT_ONCE; ++i) {
+            words[i] = load_if(d + i * d_step < depth && s + i * s_step < size, from + i * step);
+        }
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; ++i)
+            store_shared(tile + (d + i * d_step) * (Size + 1) + s + i * s_step, words[i]);
+        d += AT_ONCE * d_step;
+        s += AT_ONCE * s_step;
+        from += AT_ONCE * step;
     }
-#pragma unroll
-    for (int i = 0; i < COUNT; ++i) store_shared(tile + places[i], words[i]);
 }
 
 template <class T>
@@ -77,7 +86,7 @@ DEVICE void matmul_tiles(const Matmul& p) {
                                       p.second_right, p.second_runs_right == 0, p.depth - done,
                                       columns);
             barrier();
-#pragma unroll 4
+#pragma unroll 2  // with 4 or 8 some GPUs' registers spill (NVRTC 12.9)
             for (int d = 0; d < DEPTH; ++d) {
                 Word factors[ACROSS];
 #pragma unroll

@@ -73,8 +73,6 @@ def multiplier(driver: Driver, gemm: Gemm, dtype: DType, device: int) -> Multipl
 
 # ---- cuBLAS
 
-_BACKENDS = "cupy_backends.cuda"  # CuPy's own package of what CUDA's libraries offer
-
 # Of each dtype: what CUDA calls it, in which precision cuBLAS computes, and the scalars' dtype.
 _TYPES = {
     "float16": ("CUDA_R_16F", "CUBLAS_COMPUTE_32F", "float32"),
@@ -91,10 +89,10 @@ _WHOLE_SUMS = 16
 
 
 def _cublas(driver: Driver, dtype: DType, _device: int) -> Callable[[Call], None]:
-    library, runtime = cupy_part(f"{_BACKENDS}.libs.cublas"), cupy_part(f"{_BACKENDS}.api.runtime")
-    handle_of = cupy_part("cupy.cuda.device").get_cublas_handle
+    cuda = cupy_part("cupy").cuda
+    library, handle_of = cuda.cublas, cuda.get_cublas_handle
     kind, precision, scalar = _TYPES[dtype.name]
-    code, compute = getattr(runtime, kind), getattr(library, precision)
+    code, compute = getattr(cuda.runtime, kind), getattr(library, precision)
     one, zero = np.ones((), scalar), np.zeros((), scalar)
     alpha, beta = one.ctypes.data, zero.ctypes.data
     ops = {each: getattr(library, f"CUBLAS_OP_{each}") for each in "NTC"}

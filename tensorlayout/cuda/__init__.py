@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tensorlayout.cuda import bands, carrying, creating, moving, products
+from tensorlayout.cuda import bands, carrying, creating, library, moving, products
 from tensorlayout.cuda.memory import borrowed, device_at, exposed, read
 from tensorlayout.cuda.missing import missing
 from tensorlayout.cuda.streams import current_stream, exported_stream, ready, wait_for
@@ -19,6 +19,7 @@ from tensorlayout.cuda.warming import warmup
 from tensorlayout.plan import Plan, Run
 from tensorlayout.plan.creating import CreatePlan
 from tensorlayout.plan.elementwise import ElementwisePlan
+from tensorlayout.plan.library import LibraryPlan
 from tensorlayout.plan.moving import (
     AssignPlan,
     CopyPlan,
@@ -54,6 +55,7 @@ _PREPARE: dict[type, Callable[[Any], Run]] = {
     ElementwisePlan: carrying.prepare_elementwise,
     IndexPlan: moving.prepare_index,
     JoinPlan: carrying.prepare_join,
+    LibraryPlan: library.prepare,
     PartPlan: moving.prepare_part,
     ProductPlan: products.prepare,
     ReshapePlan: carrying.prepare_reshape,

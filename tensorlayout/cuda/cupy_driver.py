@@ -325,12 +325,12 @@ class CupyDriver:
         self.counters.synchronisations += 1
         self.cuda.get_current_stream().synchronize()
 
-    def library(self, what: str) -> Any:  # noqa: ARG002
+    def library(self, what: str) -> Any:
         """CuPy, which works on its current device and stream."""
         self.counters.library_calls += 1
         return self._cupy
 
-    def array(self, given: Strided, owner: object, *, written: bool = False) -> Any:  # noqa: ARG002
+    def array(self, given: Strided, owner: object, *, written: bool = False) -> Any:
         """CuPy's array over the memory; what it does there is for CUDA to check."""
         low, nbytes = given.extent
         if not nbytes:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from tensorlayout.plan import Plan
 from tensorlayout.plan.along import AlongPlan
 from tensorlayout.plan.gathering import GatherPlan, ScatterPlan
-from tensorlayout.plan.library import LibraryPlan
 from tensorlayout.plan.masking import MaskedPlan, SelectPlan
 from tensorlayout.plan.reducing import ReducePlan
 
@@ -13,7 +12,6 @@ from tensorlayout.plan.reducing import ReducePlan
 PLANS: dict[type, str] = {
     AlongPlan: "sorts and running sums",
     GatherPlan: "reads at positions",
-    LibraryPlan: "linear algebra, Fourier transforms, sets, searches",
     MaskedPlan: "writes by a mask",
     ReducePlan: "reductions",
     ScatterPlan: "writes at positions",

@@ -37,7 +37,7 @@ class Call(NamedTuple):
     c: int
     ldc: int
     stride_c: int
-    count: int
+    products: int
 
 
 def calls(gemm: Gemm, itemsize: int, addresses: tuple[int, int, int]) -> Iterator[Call]:
@@ -107,17 +107,12 @@ def _cublas(driver: Driver, dtype: DType, _device: int) -> Callable[[Call], None
         if short:
             library.setMathMode(handle, _WHOLE_SUMS)
         try:
-            if x.count == 1:
-                a, b, c = (x.a, code, x.lda), (x.b, code, x.ldb), (x.c, code, x.ldc)
+            a, b, c = (x.a, code, x.lda), (x.b, code, x.ldb), (x.c, code, x.ldc)
+            if x.products == 1:
                 library.gemmEx(*given, *a, *b, beta, *c, compute, best)
             else:
-                a, b, c = (
-                    (x.a, code, x.lda, x.stride_a),
-                    (x.b, code, x.ldb, x.stride_b),
-                    (x.c, code, x.ldc, x.stride_c),
-                )
-                batched = library.gemmStridedBatchedEx
-                batched(*given, *a, *b, beta, *c, x.count, compute, best)
+                operands = (*a, x.stride_a, *b, x.stride_b, beta, *c, x.stride_c)
+                library.gemmStridedBatchedEx(*given, *operands, x.products, compute, best)
         finally:
             if short:
                 library.setMathMode(handle, mode)
@@ -144,9 +139,9 @@ def _numpy(driver: Driver, dtype: DType, device: int) -> Callable[[Call], None]:
 
     def call(x: Call) -> None:
         numpy = driver.library("gemm")
-        a = operand(x.transa, x.a, x.m, x.k, x.lda, x.stride_a, x.count)
-        b = operand(x.transb, x.b, x.k, x.n, x.ldb, x.stride_b, x.count)
-        c = array(x.c, (x.count, x.m, x.n), x.ldc, x.stride_c, True)
+        a = operand(x.transa, x.a, x.m, x.k, x.lda, x.stride_a, x.products)
+        b = operand(x.transb, x.b, x.k, x.n, x.ldb, x.stride_b, x.products)
+        c = array(x.c, (x.products, x.m, x.n), x.ldc, x.stride_c, True)
         with numpy.errstate(all="ignore"):
             c[...] = numpy.matmul(a, b)
 

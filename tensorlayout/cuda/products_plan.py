@@ -63,8 +63,10 @@ class Gemm:
 def matrix(layout: Layout) -> Matrix | None:
     """The last two dimensions as BLAS takes them, rows contiguous if possible; None if it cannot.
 
-    >>> matrix(Layout((3, 4), (9, 1))), matrix(Layout((3, 4), (1, 3))), matrix(Layout((3, 4), (9, 2)))
-    (Matrix(transposed=False, leading=9), Matrix(transposed=True, leading=3), None)
+    >>> matrix(Layout((3, 4), (9, 1))), matrix(Layout((3, 4), (1, 3)))
+    (Matrix(transposed=False, leading=9), Matrix(transposed=True, leading=3))
+    >>> matrix(Layout((3, 4), (9, 2))) is None
+    True
     """
     (rows, columns), (down, right) = layout.shape[-2:], layout.strides[-2:]
     if columns == 1 or right == 1:
@@ -99,7 +101,10 @@ def as_matrices(first: Layout, second: Layout) -> tuple[Layout, Layout]:
 
 def without_repeats(layout: Layout) -> Layout:
     """A stack of matrices without those that stride 0 repeats: those dimensions have size 1."""
-    cut = [slice(0, 1) if n and not s else slice(None) for n, s in zip(layout.shape, layout.strides, strict=True)]
+    cut = [
+        slice(0, 1) if n and not s else slice(None)
+        for n, s in zip(layout.shape, layout.strides, strict=True)
+    ]
     found = layout.slice((*cut[:-2], slice(None), slice(None)))
     assert found is not None, "operands are strided, and have every slice"
     return found

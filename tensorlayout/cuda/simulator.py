@@ -141,8 +141,9 @@ def record() -> Record:
 class Enqueued(NamedTuple):
     """A piece of work on a stream.
 
-    `what`: the symbol of a kernel, or the driver's method ("to_device", "to_host", "on_device",
-    "synchronize", "order"), or a call of the library. `after`: for "order", the stream whose work so far it waits for.
+    `what`: the symbol of a kernel, the driver's method ("to_device", "to_host", "on_device",
+    "synchronize", "order"), or what a call of the library is named. `after`: for "order", the
+    stream whose work so far it waits for.
     """
 
     stream: Stream
@@ -208,6 +209,19 @@ class SimulatedBuffer:
 
     def __del__(self) -> None:
         self._ranges.remove_later(self.pointer, self.nbytes)
+
+
+class _Memory:
+    """Bytes as NumPy takes them; arrays over them keep the owner."""
+
+    def __init__(self, address: int, nbytes: int, owner: object) -> None:
+        self.owner = owner
+        self.__array_interface__ = {
+            "version": 3,
+            "typestr": "|u1",
+            "shape": (nbytes,),
+            "data": (address, False),
+        }
 
 
 # ---- Launching
@@ -534,10 +548,8 @@ class SimulatorDriver:
             elif not marks.all():
                 msg = f"a library call reads memory at {low:#x} that was never written"
                 raise KernelError(msg)
-        memory = (ctypes.c_uint8 * nbytes).from_address(low)
-        array = np.ndarray(given.shape, given.dtype, memory, given.address - low, given.steps)
-        memory.owner = owner
-        return array
+        memory = np.asarray(_Memory(low, nbytes, owner))
+        return np.ndarray(given.shape, given.dtype, memory, given.address - low, given.steps)
 
     def _library(self, kernel: Kernel) -> _Library:
         key = kernel.file, kernel.types

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from fake_cupy import Recorder, fake_cupy
+from fake_cupy import Recorder, fake_cupy, fake_cupyx
 from simulated import simulator
 
 from tensorlayout.cuda import nvrtc
@@ -17,6 +17,7 @@ def stand_in(device_count=1, limit=None):
     recorder = Recorder(device_count, limit)
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, "cupy", fake_cupy(recorder))
+        patch.setitem(sys.modules, "cupyx", fake_cupyx(recorder))
         patch.setattr(nvrtc, "architecture_for", lambda capability: capability)
         patch.setattr(nvrtc, "cubin_file", lambda *_: Path("/cache/kernel.cubin"))
         with simulator(TENSORLAYOUT_CUDA_SIMULATOR="0"):

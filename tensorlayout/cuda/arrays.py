@@ -40,14 +40,21 @@ def tensor_of(array: Any, device: Device) -> Tensor:
     return found
 
 
-def placed(array: Any, spec: Spec) -> Tensor:
-    """A tensor of `spec`, row-major: over the array where that lies so, else a copy."""
-    found = tensor_of(array, spec.device)
-    if found._spec is spec or (
-        found.dtype == spec.dtype and found._spec.layout.same_placement(spec.layout)
-    ):
-        return Tensor._new(found._memory, spec, found._home)
-    return _copier(found._spec, spec)(found)
+def placer() -> Callable[[Any, Spec], Tensor]:
+    """What makes an array a tensor of a row-major spec: over it where it lies so, else a copy."""
+
+    @functools.lru_cache(maxsize=64)  # where data decide, shapes are many
+    def copier(source: Spec, result: Spec) -> Run:
+        return prepare_copy(CopyPlan(source, result))
+
+    def placed(array: Any, spec: Spec) -> Tensor:
+        found = tensor_of(array, spec.device)
+        same = found.dtype == spec.dtype and found._spec.layout.same_placement(spec.layout)
+        if same:
+            return Tensor._new(found._memory, spec, found._home)
+        return copier(found._spec, spec)(found)
+
+    return placed
 
 
 def ready(name: str, spec: Spec, dtype: DType) -> Callable[[Tensor], Tensor]:
@@ -74,8 +81,3 @@ def ready(name: str, spec: Spec, dtype: DType) -> Callable[[Tensor], Tensor]:
         return Tensor._new(found._memory, whole, found._home)
 
     return converted
-
-
-@functools.lru_cache(maxsize=1024)
-def _copier(source: Spec, result: Spec) -> Run:
-    return prepare_copy(CopyPlan(source, result))

@@ -6,7 +6,7 @@ row-major. On the simulator the calls are NumPy's, those of the CPU, on the simu
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
@@ -15,7 +15,7 @@ import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.cuda import library_functions, library_products
-from tensorlayout.cuda.arrays import array_of, placed, ready
+from tensorlayout.cuda.arrays import array_of, placer, ready
 from tensorlayout.cuda.driver import driver
 from tensorlayout.cuda.library_functions import NotOnDevice
 from tensorlayout.cuda.memory import new_tensor, read
@@ -39,6 +39,7 @@ def prepare(plan: LibraryPlan) -> Run:
     work = working(plan.dtype)
     operands = [ready(name, spec, work) for spec in plan.operands]
     call = _simulated(plan) if driver().name == "simulator" else _cupy(plan)
+    place = placer()
     number, waits = plan.result.device.number, name in library_functions.WAIT
 
     def run(*given: Tensor) -> Any:
@@ -47,7 +48,7 @@ def prepare(plan: LibraryPlan) -> Run:
             driver().counters.synchronisations += waits
             found = _named(name, call, tensors)
             several = found if isinstance(found, tuple) else (found,)
-            results = _results(plan, work, several)
+            results = tuple(map(place, several, _specs(plan, work, several)))
         return results if isinstance(found, tuple) else results[0]
 
     return run
@@ -75,16 +76,15 @@ def _named(name: str, call: Callable[..., Any], tensors: list[Tensor]) -> Any:
         raise np.linalg.LinAlgError(msg) from None
 
 
-def _results(plan: LibraryPlan, work: DType, arrays: tuple[Any, ...]) -> tuple[Tensor, ...]:
-    """Row-major tensors; values that were worked out in another dtype are rounded once."""
+def _specs(plan: LibraryPlan, work: DType, arrays: tuple[Any, ...]) -> Iterable[Spec]:
+    """Of the results: values that were worked out in another dtype get the operands' own."""
     if plan.results is not None:
-        return tuple(map(placed, arrays, plan.results))
-    found = []
-    for array in arrays:
-        dtype = plan.dtype if array.dtype == work else array.dtype
-        spec = Spec(dtype, Layout.row_major(array.shape), plan.result.device)
-        found.append(placed(array, spec))
-    return tuple(found)
+        return plan.results
+    kinds = [plan.dtype if array.dtype == work else array.dtype for array in arrays]
+    return [
+        Spec(dtype, Layout.row_major(array.shape), plan.result.device)
+        for array, dtype in zip(arrays, kinds, strict=True)
+    ]
 
 
 def _simulated(plan: LibraryPlan) -> Callable[..., Any]:

@@ -65,8 +65,9 @@ def outer(xp: Module, x: Array, y: Array) -> Array:
 
 
 def vecdot(xp: Module, x: Array, y: Array, axis: int) -> Array:
-    """The sum of products of integers along one axis."""
+    """The sum of products along one axis, the first operand conjugated."""
     a, b = xp.moveaxis(x, axis, -1), xp.moveaxis(y, axis, -1)
+    a = a.conj() if a.dtype.kind == "c" else a
     return xp.sum(a * b, axis=-1, dtype=x.dtype)
 
 

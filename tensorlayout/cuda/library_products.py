@@ -1,4 +1,4 @@
-"""Library calls that are matrix products: `tensordot`, and `vecdot` of floats."""
+"""Library calls that are matrix products: `tensordot`, and `vecdot` of contiguous floats."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ def prepare(plan: LibraryPlan) -> Run | None:
     if plan.operation.name == "tensordot":
         return _tensordot(plan, *options["axes"])
     if plan.operation.name == "vecdot" and plan.dtype.kind not in "iu":
-        return _vecdot(plan, options["axis"])
+        axis = options["axis"]
+        # BLAS reads other vectors a sector of memory for each element.
+        if all(spec.layout.strides[axis] == 1 for spec in plan.operands):
+            return _vecdot(plan, axis)
     return None
 
 

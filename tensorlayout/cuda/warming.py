@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import product
 
-from tensorlayout.cuda import band_plan, nvrtc, sequence_plan
+from tensorlayout.cuda import band_plan, nvrtc, products_integers, sequence_plan
 from tensorlayout.cuda.driver import Counters, Kernel, driver
 from tensorlayout.cuda.optional import with_progress
 from tensorlayout.kernels_path import kernel_directory
@@ -48,6 +48,7 @@ def _shapes() -> Iterator[Kernel]:
         shape = {"ELEMENT": element, "READ": read, "WRITE": write, "ROOM": room}
         yield kernel("copy.cu", "copy_tiles", **shape)
     yield from band_plan.kernels()
+    yield from products_integers.kernels()
     yield from sequence_plan.kernels()
 
 

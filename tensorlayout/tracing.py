@@ -38,7 +38,9 @@ class Record:
 
     `kind`: ``view`` (no element moved), ``run`` (computed), ``copy`` (elements moved, each keeping
     its place in memory), or ``layout`` (elements moved into another layout). Bytes are those of
-    distinct elements; `seconds` is the time of the call as the host saw it.
+    distinct elements; `seconds` is the time of the call as the host saw it. What an operation had
+    to move first, such as an operand that BLAS cannot be told of, is a record before its own, under
+    its name; the time of that is in the operation's.
     """
 
     name: str

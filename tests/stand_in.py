@@ -1,5 +1,6 @@
-"""CuPy's stand-in as the CUDA driver of this process, for tests that call public functions."""
+"""CuPy's stand-in, or CuPy, as the CUDA driver of this process, to call public functions on."""
 
+import importlib
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,6 +10,7 @@ from fake_cupy import Recorder, fake_cupy, fake_cupyx
 from simulated import simulator
 
 from tensorlayout.cuda import nvrtc
+from tensorlayout.cuda.cupy_driver import open_driver
 
 
 @contextmanager
@@ -22,3 +24,14 @@ def stand_in(device_count=1, limit=None):
         patch.setattr(nvrtc, "cubin_file", lambda *_: Path("/cache/kernel.cubin"))
         with simulator(TENSORLAYOUT_CUDA_SIMULATOR="0"):
             yield recorder
+
+
+@contextmanager
+def on_gpu():
+    """CuPy on a GPU; the test is skipped where there is none."""
+    try:
+        open_driver()
+    except RuntimeError as error:
+        pytest.skip(f"no GPU: {error}")
+    with simulator(TENSORLAYOUT_CUDA_SIMULATOR="0"):
+        yield importlib.import_module("cupy")

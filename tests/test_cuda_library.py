@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from layouts import STRIDED
 from simulated import needs_compiler, simulator
-from stand_in import stand_in
+from stand_in import on_gpu, stand_in
 from tensors import DTYPES, as_dtype, close, fits, kind, slots, tensor_in
 
 import tensorlayout as tl
@@ -578,3 +578,66 @@ def test_the_fake_has_all_that_the_table_uses():
     words = set(re.findall(r"xp\.(?:linalg\.|fft\.)?(\w+)", source))
     known = {*fake_cupy.FUNCTIONS, *fake_cupy.LINALG, *fake_cupy.FFT, "linalg", "fft", "__name__"}
     assert words <= known, words - known
+
+
+# ---- On a GPU
+
+# What is unique of a decomposition: its factors are up to signs, phases and order.
+UNIQUE = {
+    "eig": lambda a, values, vectors: (
+        *(np.sort_complex(values), a @ vectors - vectors * values[..., None, :]),
+    ),
+    "eigh": lambda a, values, vectors: (values, vectors * values[..., None, :] @ dagger(vectors)),
+    "eigvals": lambda a, values: (np.sort_complex(values),),
+    "qr": lambda a, q, r: (q @ r, dagger(q) @ q, np.tril(r, -1)),
+    "svd": lambda a, u, s, vh: (s, dagger(u) @ u, vh @ dagger(vh), put_together(u, s, vh)),
+}
+
+
+def dagger(a):
+    return np.swapaxes(a, -1, -2).conj()
+
+
+def put_together(u, s, vh):
+    k = s.shape[-1]
+    return u[..., :k] * s[..., None, :] @ vh[..., :k, :]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", TABLE)
+def test_gpu_the_table(name):
+    with on_gpu() as cupy, np.errstate(all="ignore"):
+        for line, arrays, options in CASES:
+            if line != name:
+                continue
+            expected = all_of(OPERATIONS[name].numpy(*arrays, **options))
+            if not any(np.size(each) for each in expected):
+                continue  # which CuPy is not asked for
+            found = all_of(TABLE[name](cupy, *map(cupy.asarray, arrays), **options))
+            found = tuple(cupy.asnumpy(each) for each in found)
+            if name in UNIQUE:
+                found = UNIQUE[name](arrays[0], *found)
+                expected = UNIQUE[name](arrays[0], *map(np.asarray, expected))
+            message = f"{[a.shape for a in arrays]} of {arrays[0].dtype}, {options}"
+            for one, other in zip(found, expected, strict=True):
+                np.testing.assert_allclose(one, other, 1e-5, 1e-7, err_msg=message)
+
+
+@pytest.mark.gpu
+def test_gpu_failures_are_raised():
+    with on_gpu():
+        zero = tl.zeros((2, 2), device="cuda")
+        stack = tl.zeros((3, 2, 2), device="cuda")
+        nan = tl.full((2, 2), math.nan, device="cuda")
+        given = {
+            "inv": (zero, stack),
+            "cholesky": (zero, stack, nan),
+            "eigh": (nan,),
+            "svd": (nan,),
+        }
+        for name, matrices in given.items():
+            for x in matrices:
+                with pytest.raises(np.linalg.LinAlgError, match=f"^{name}: "):
+                    getattr(linalg, name)(x)
+        with pytest.raises(np.linalg.LinAlgError, match=r"^solve: "):
+            linalg.solve(zero, zero)

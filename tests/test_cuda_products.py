@@ -10,7 +10,7 @@ import pytest
 from cuda_memory import ARCHITECTURES, check_sizes, resources
 from layouts import STRIDED
 from simulated import needs_compiler, simulator
-from stand_in import stand_in
+from stand_in import on_gpu, stand_in
 from tensors import DTYPES, as_dtype, close, fits, kind, slots, tensor_in
 
 import tensorlayout as tl
@@ -250,6 +250,17 @@ def test_integers_are_one_launch_whatever_the_layout(driver):
 
 
 @needs_compiler
+def test_another_device():
+    x = tl.asarray(numbers("float32", (6, 5)), device="cuda:1")
+    y = tl.asarray(numbers("int16", (6, 5)), device="cuda:1")
+    for each in (x, x[::-1, :], y):
+        found = each @ each.mT
+        assert found.device == "cuda:1"
+        a = np.asarray(each.to_device("cpu"))
+        close(found.to_device("cpu"), product(a, a.T))
+
+
+@needs_compiler
 def test_memory_that_was_never_written_is_not_multiplied():
     with checking("bounds", "initialized"):
         x = tl.empty((3, 3), dtype="float32", device="cuda")
@@ -291,6 +302,8 @@ def test_which_matrices_blas_takes(shape, strides, expected):
 def test_sizes_beyond_what_cublas_counts():
     with pytest.raises(OverflowError, match="cuBLAS takes sizes up to 2147483647, got 1 times"):
         plan_gemm(ROWS((1, 2**31)), ROWS((2**31, 1)))
+    # Rows of several matrices are not put together beyond that.
+    assert plan_gemm(ROWS((2**20, 2**12, 4)), ROWS((4, 4))).stack.size == 2**20
 
 
 def test_the_arguments_of_a_call():
@@ -428,3 +441,19 @@ def test_packed_layouts():
     """The faster dimension of each matrix stays the faster one."""
     assert products_plan.packed(Layout((3, 4), (8, 2))) == ROWS((3, 4))
     assert products_plan.packed(Layout((2, 3, 4), (1, 4, 20))).strides == (12, 1, 3)
+
+
+# ---- On a GPU
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", DTYPES["numeric"])
+def test_gpu_products(dtype):
+    with on_gpu():
+        for first, second in SHAPES:
+            a, b = numbers(dtype, first), numbers(dtype, second, 1)
+            check(on_cuda(a), on_cuda(b), product(a, b), f"{first} by {second}")
+        for view in (*AS_THEY_LIE.values(), *COPIED.values()):
+            x = view(on_cuda(numbers(dtype, (6, 5))))
+            y = on_cuda(numbers(dtype, (x.shape[1], 7), 1))
+            check(x, y, product(*(np.asarray(each.to_device("cpu")) for each in (x, y))))

@@ -14,6 +14,7 @@ from tensorlayout.cuda.carrying import prepare_copy
 from tensorlayout.cuda.driver import driver
 from tensorlayout.cuda.memory import new_tensors, per_alignment
 from tensorlayout.cuda.products_blas import multiplier
+from tensorlayout.cuda.products_plan import Gemm
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Run
@@ -68,7 +69,7 @@ def prepare_product(
     a, b = operands
     number, found = result.device.number, driver()
     if floats:
-        gemm = products_plan.plan_gemm(a.layout, b.layout, conjugate)
+        gemm = _planned(name, a.layout, b.layout, conjugate)
         run = multiplier(found, gemm, result.dtype, number)
     else:
         run = products_integers.prepare(a.layout, b.layout, result.dtype.itemsize, found)
@@ -81,6 +82,14 @@ def prepare_product(
             run(x._memory.address + skip_a, y._memory.address + skip_b, out._memory.address)
 
     return multiply
+
+
+def _planned(name: str, first: Layout, second: Layout, conjugate: bool) -> Gemm:
+    try:
+        return products_plan.plan_gemm(first, second, conjugate)
+    except OverflowError as error:
+        msg = f"{name}: {error}"
+        raise OverflowError(msg) from None
 
 
 class _Operand(NamedTuple):

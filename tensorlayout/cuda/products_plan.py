@@ -179,7 +179,7 @@ def plan_gemm(first: Layout, second: Layout, conjugate: bool = False) -> Gemm:
 def _in_one(m: int, k: int, a: Matrix, axis: Axis) -> tuple[int, Matrix] | None:
     """Matrices that are multiplied by one and the same, as one matrix of all their rows."""
     step = axis.strides[0]
-    if a.transposed:
+    if a.transposed or m * axis.size > LARGEST:
         return None
     if m == 1 and step >= k:
         return axis.size, Matrix(False, step)

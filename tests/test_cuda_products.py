@@ -133,7 +133,7 @@ def test_dtypes_are_converted_first(driver):
         a, b = numbers(first, (4, 3)), numbers(second, (3, 5), 1)
         x, y = on_cuda(a), on_cuda(b)
         check(x, y, product(a, b))
-        assert copied(lambda x=x, y=y: x @ y) == [("matmul", "layout", 12 * b.itemsize)]
+        assert copied(lambda x=x, y=y: x @ y) == [("matmul", "copy", 12 * b.itemsize)]
 
 
 # ---- What is copied
@@ -210,6 +210,21 @@ def test_stacks_that_blas_takes_as_they_lie(driver, name, dtype):
     assert copied(lambda: x @ y) == []
     done = counted(driver, lambda: x @ y)
     assert done == Counter(allocations=1, library_calls=times)
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", ["int32", "float32"])
+def test_stacks_that_are_repeated(dtype):
+    """By one operand, by both, and where one of them has to be copied."""
+    a, b = numbers(dtype, (1, 2, 3)), numbers(dtype, (1, 3, 4), 1)
+    x, y = on_cuda(a), on_cuda(b)
+    wide = (np.broadcast_to(a, (5, 2, 3)), np.broadcast_to(b, (5, 3, 4)))
+    many = (tl.broadcast_to(x, (5, 2, 3)), tl.broadcast_to(y, (5, 3, 4)))
+    for c, d, u, v in ((wide[0], b, many[0], y), (a, wide[1], x, many[1]), (*wide, *many)):
+        check(u, v, product(c, d))
+        check(tl.flip(u, axis=1), v, product(np.flip(c, 1), d))
+        check(u, tl.flip(v, axis=2), product(c, np.flip(d, 2)))
+    assert copied(lambda: many[0] @ many[1]) == []
 
 
 @needs_compiler

@@ -59,7 +59,8 @@ def prepare_product(
     if not first[0].shape[-1]:
         return _zeros(result)
     floats = result.dtype.kind not in "iu"
-    given = [products_plan.without_repeats(layout) for layout, _ in (first, second)]
+    once = products_plan.without_repeats(first[0], second[0])
+    given = [once, products_plan.without_repeats(second[0], once)]
     kinds = [dtype for _, dtype in (first, second)]
     needed = products_plan.copies(*given) if floats else (False, False)
     operands = [
@@ -106,7 +107,8 @@ def _operand(name: str, spec: Spec, dtype: DType, copied: bool) -> _Operand:
     copy = prepare_copy(CopyPlan(spec, result))
     count = spec.layout.size
     moved = count * spec.dtype.itemsize, count * dtype.itemsize
-    step = Step(name, "layout", spec.layout, result.layout, dtype, *moved)
+    kind = "copy" if spec.layout.same_placement(result.layout) else "layout"
+    step = Step(name, kind, spec.layout, result.layout, dtype, *moved)
 
     def ready(x: Tensor) -> Tensor:
         note(step)

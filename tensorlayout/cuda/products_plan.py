@@ -99,13 +99,16 @@ def as_matrices(first: Layout, second: Layout) -> tuple[Layout, Layout]:
     return a, b
 
 
-def without_repeats(layout: Layout) -> Layout:
-    """A stack of matrices without those that stride 0 repeats: those dimensions have size 1."""
-    cut = [
-        slice(0, 1) if n and not s else slice(None)
-        for n, s in zip(layout.shape, layout.strides, strict=True)
-    ]
-    found = layout.slice((*cut[:-2], slice(None), slice(None)))
+def without_repeats(layout: Layout, other: Layout) -> Layout:
+    """A stack of matrices without those that stride 0 repeats: those dimensions have size 1.
+
+    But for dimensions that `other`, the other operand, does not have: the result has them.
+    """
+    cut = [slice(None)] * layout.ndim
+    for d in range(-layout.ndim, -2):
+        if not layout.strides[d] and -d <= other.ndim and other.shape[d] == layout.shape[d]:
+            cut[d] = slice(0, 1)
+    found = layout.slice(tuple(cut))
     assert found is not None, "operands are strided, and have every slice"
     return found
 

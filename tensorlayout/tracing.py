@@ -24,6 +24,7 @@ from tensorlayout.plan.moving import (
     ViewPlan,
 )
 from tensorlayout.plan.slicing import IndexPlan, RowPlan
+from tensorlayout.plan.steps import Step, noted
 from tensorlayout.tensor import Tensor
 
 _current: ContextVar[Trace | None] = ContextVar("trace", default=None)
@@ -37,7 +38,9 @@ class Record:
 
     `kind`: ``view`` (no element moved), ``run`` (computed), ``copy`` (elements moved, each keeping
     its place in memory), or ``layout`` (elements moved into another layout). Bytes are those of
-    distinct elements; `seconds` is the time of the call as the host saw it.
+    distinct elements; `seconds` is the time of the call as the host saw it. What an operation had
+    to move first, such as an operand that BLAS cannot be told of, is a record before its own, under
+    its name; the time of that is in the operation's.
     """
 
     name: str
@@ -137,9 +140,11 @@ def _observe(operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ..
     seen = _current.get()
     if seen is None:
         return run(*operands)
-    start = time.perf_counter()
-    result = run(*operands)
-    seconds = time.perf_counter() - start
+    with noted() as steps:
+        start = time.perf_counter()
+        result = run(*operands)
+        seconds = time.perf_counter() - start
+    seen.records += map(_step, steps)
     seen.records.append(_record(operation, operation.plan(*key), operands, result, seconds))
     return result
 
@@ -162,6 +167,12 @@ def _record(
         0 if view else sum(r.nbytes for r in results),
         seconds,
     )
+
+
+def _step(step: Step) -> Record:
+    """The record of what was moved on the way; its time is in that of the operation."""
+    moved = step.bytes_read, step.bytes_written
+    return Record(step.name, step.kind, (step.source,), step.result, str(step.dtype), *moved, 0.0)
 
 
 def _kind(plan: Plan) -> str:

@@ -1,12 +1,14 @@
 """A stand-in for CuPy: device memory is memory of the host, and calls are written down.
 
-Only what `tensorlayout.cuda.cupy_driver` uses, under CuPy's own names and signatures.
+Only what `tensorlayout.cuda` uses, under CuPy's own names and signatures. Numerical functions are
+NumPy's, whose arrays stand for CuPy's.
 """
 
 import ctypes
 import itertools
 import threading
 import weakref
+from contextlib import contextmanager
 from importlib.machinery import ModuleSpec
 from types import ModuleType, SimpleNamespace
 
@@ -251,6 +253,38 @@ class PinnedMemory(np.ndarray):
         return self.ctypes.data
 
 
+class UnownedMemory:
+    def __init__(self, ptr, size, owner, device_id=-1):
+        self.ptr, self.size, self.owner, self.device_id = ptr, size, owner, device_id
+
+
+class MemoryPointer:
+    def __init__(self, mem, offset):
+        self.mem, self.ptr = mem, mem.ptr + offset
+
+
+def ndarray(shape, dtype=float, memptr=None, strides=None, order="C"):
+    """An array over memory, of NumPy."""
+    memory = memptr.mem
+    octets = (ctypes.c_uint8 * memory.size).from_address(memory.ptr)
+    return np.ndarray(shape, dtype, octets, memptr.ptr - memory.ptr, strides, order)
+
+
+# CuPy's numerical functions that are used.
+FUNCTIONS = (
+    *("abs", "arange", "argsort", "ascontiguousarray", "bincount", "broadcast_to", "concatenate"),
+    *("cross", "cumsum", "divmod", "einsum", "empty", "expand_dims", "flatnonzero", "gradient"),
+    *("isfinite", "isnan", "matmul", "max", "may_share_memory", "min", "moveaxis", "multiply"),
+    *("not_equal", "ones", "power", "searchsorted", "sqrt", "square", "sum", "swapaxes", "where"),
+    "zeros",
+)
+LINALG = (
+    *("cholesky", "det", "eig", "eigh", "eigvals", "eigvalsh", "inv", "matrix_power", "qr"),
+    *("slogdet", "solve", "svd"),
+)
+FFT = ("fft", "fftn", "hfft", "ifft", "ifftn", "ihfft", "irfft", "rfft")
+
+
 def fake_cupy(recorder):
     """The module `cupy`."""
     pool = Pool(recorder)
@@ -264,6 +298,11 @@ def fake_cupy(recorder):
     cupy.__spec__ = ModuleSpec("cupy", None)
     cupy.RawModule = lambda *, path: RawModule(recorder, path)
     cupy.get_default_memory_pool = lambda: pool
+    cupy.ndarray = ndarray
+    for name in FUNCTIONS:
+        setattr(cupy, name, getattr(np, name))
+    cupy.linalg = SimpleNamespace(**{name: getattr(np.linalg, name) for name in LINALG})
+    cupy.fft = SimpleNamespace(**{name: getattr(np.fft, name) for name in FFT})
     cupy.cuda = SimpleNamespace(
         runtime=runtime,
         driver=FakeDriver(recorder),
@@ -274,5 +313,20 @@ def fake_cupy(recorder):
         alloc_pinned_memory=alloc_pinned_memory,
         get_allocator=lambda: pool.malloc,
         get_current_stream=recorder.current_stream,
+        UnownedMemory=UnownedMemory,
+        MemoryPointer=MemoryPointer,
     )
     return cupy
+
+
+def fake_cupyx(recorder):
+    """The module `cupyx`."""
+
+    @contextmanager
+    def errstate(*, divide=None, over=None, under=None, invalid=None, linalg=None):
+        recorder.calls.append(("errstate", linalg))
+        yield
+
+    cupyx = ModuleType("cupyx")
+    cupyx.errstate = errstate
+    return cupyx

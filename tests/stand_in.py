@@ -1,14 +1,16 @@
-"""CuPy's stand-in as the CUDA driver of this process, for tests that call public functions."""
+"""CuPy's stand-in, or CuPy, as the CUDA driver of this process, to call public functions on."""
 
+import importlib
 import sys
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from fake_cupy import Recorder, fake_cupy
+from fake_cupy import Recorder, fake_cupy, fake_cupyx
 from simulated import simulator
 
 from tensorlayout.cuda import nvrtc
+from tensorlayout.cuda.cupy_driver import open_driver
 
 
 @contextmanager
@@ -17,7 +19,19 @@ def stand_in(device_count=1, limit=None):
     recorder = Recorder(device_count, limit)
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, "cupy", fake_cupy(recorder))
+        patch.setitem(sys.modules, "cupyx", fake_cupyx(recorder))
         patch.setattr(nvrtc, "architecture_for", lambda capability: capability)
         patch.setattr(nvrtc, "cubin_file", lambda *_: Path("/cache/kernel.cubin"))
         with simulator(TENSORLAYOUT_CUDA_SIMULATOR="0"):
             yield recorder
+
+
+@contextmanager
+def on_gpu():
+    """CuPy on a GPU; the test is skipped where there is none."""
+    try:
+        open_driver()
+    except RuntimeError as error:
+        pytest.skip(f"no GPU: {error}")
+    with simulator(TENSORLAYOUT_CUDA_SIMULATOR="0"):
+        yield importlib.import_module("cupy")

@@ -16,7 +16,9 @@ from tensorlayout.cuda import (
     carrying,
     creating,
     gathering,
+    library,
     moving,
+    products,
     reducing,
     scattering,
     selecting,
@@ -42,6 +44,7 @@ from tensorlayout.plan.moving import (
     TransferPlan,
     ViewPlan,
 )
+from tensorlayout.plan.products import ProductPlan
 from tensorlayout.plan.reducing import ReducePlan
 from tensorlayout.plan.slicing import IndexPlan, RowPlan
 from tensorlayout.plan.triangles import TrianglePlan
@@ -70,9 +73,10 @@ _PREPARE: dict[type, Callable[[Any], Run]] = {
     GatherPlan: gathering.prepare_gather,
     IndexPlan: moving.prepare_index,
     JoinPlan: carrying.prepare_join,
-    LibraryPlan: selecting.prepare_library,
+    LibraryPlan: library.prepare,
     MaskedPlan: selecting.prepare_masked,
     PartPlan: moving.prepare_part,
+    ProductPlan: products.prepare,
     ReducePlan: reducing.prepare,
     ReshapePlan: carrying.prepare_reshape,
     RowPlan: moving.prepare_row,

@@ -36,6 +36,7 @@ from tensorlayout.cuda.driver import (
     Kernel,
     Launcher,
     Stream,
+    Strided,
 )
 from tensorlayout.cuda.optional import cupy_part, missing
 from tensorlayout.cuda.ranges import lock_kept_over_forks
@@ -323,6 +324,20 @@ class CupyDriver:
         """Wait for the current stream."""
         self.counters.synchronisations += 1
         self.cuda.get_current_stream().synchronize()
+
+    def library(self, what: str) -> Any:
+        """CuPy, which works on its current device and stream."""
+        self.counters.library_calls += 1
+        return self._cupy
+
+    def array(self, given: Strided, owner: object, *, written: bool = False) -> Any:
+        """CuPy's array over the memory; what it does there is for CUDA to check."""
+        low, nbytes = given.extent
+        if not nbytes:
+            return self._cupy.empty(given.shape, given.dtype)
+        memory = self.cuda.UnownedMemory(low, nbytes, owner, given.device)
+        first = self.cuda.MemoryPointer(memory, given.address - low)
+        return self._cupy.ndarray(given.shape, given.dtype, first, given.steps)
 
     def _load(self, kernel: Kernel) -> Any:
         """The kernel as a function of the current device."""

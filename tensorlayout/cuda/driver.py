@@ -11,10 +11,12 @@ import importlib
 import os
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from tensorlayout.dtypes import DType
 
 Bytes = NDArray[np.uint8]
 
@@ -78,8 +80,28 @@ class Counters:
     cache_hits: int = 0
     cache_misses: int = 0
     launches: int = 0
+    library_calls: int = 0
     allocations: int = 0
     synchronisations: int = 0
+
+
+class Strided(NamedTuple):
+    """Elements in the memory of a device, as numerical libraries see them."""
+
+    address: int  # of the element at index (0, …, 0)
+    shape: tuple[int, ...]
+    steps: tuple[int, ...]  # strides, in bytes
+    dtype: DType
+    device: int
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """The address of the lowest byte, and how many bytes there are up to the highest."""
+        if 0 in self.shape:
+            return self.address, 0
+        reach = [(n - 1) * step for n, step in zip(self.shape, self.steps, strict=True)]
+        below, above = sum(min(r, 0) for r in reach), sum(max(r, 0) for r in reach)
+        return self.address + below, above - below + self.dtype.itemsize
 
 
 class Buffer(Protocol):
@@ -166,6 +188,18 @@ class Driver(Protocol):
 
     def synchronize(self) -> None:
         """Wait for the current stream."""
+
+    def library(self, what: str) -> Any:
+        """The numerical library, CuPy or NumPy, for a call on the current device and stream.
+
+        `what`: what the call is named in counts and logs.
+        """
+
+    def array(self, given: Strided, owner: object, *, written: bool = False) -> Any:
+        """The library's array over device memory, without a copy; `owner` is kept with it.
+
+        `written`: whether the library is to write all of it, else it is to read all of it.
+        """
 
 
 @functools.cache

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from tensorlayout.plan import Plan
 from tensorlayout.plan.along import AlongPlan
-from tensorlayout.plan.library import LibraryPlan
-from tensorlayout.plan.products import ProductPlan
 
 # Plans that raise NotImplementedError.
 PLANS: dict[type, str] = {
     AlongPlan: "sorts and running sums",
-    LibraryPlan: "linear algebra, Fourier transforms, sets, searches",
-    ProductPlan: "matrix products",
 }
 
 # Operations that do, though others of their plan have a kernel: by name.
@@ -20,14 +16,10 @@ OPERATIONS: dict[str, str] = dict.fromkeys(
 )
 
 
-# Operations that do not, though others of their plan do.
-CARRIED_OUT = ("nonzero",)
-
-
 def reason(plan: Plan) -> str | None:
     """What of the list a plan is; None if it is not there."""
     name = getattr(getattr(plan, "operation", None), "name", "")
-    return None if name in CARRIED_OUT else PLANS.get(type(plan)) or OPERATIONS.get(name)
+    return PLANS.get(type(plan)) or OPERATIONS.get(name)
 
 
 def missing(plan: Plan) -> NotImplementedError:

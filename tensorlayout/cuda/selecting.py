@@ -20,7 +20,6 @@ from tensorlayout.cuda.driver import Buffer, driver
 from tensorlayout.cuda.gather_plan import plan_read
 from tensorlayout.cuda.gathering import prepare_launches
 from tensorlayout.cuda.memory import new_tensor, per_alignment
-from tensorlayout.cuda.missing import missing
 from tensorlayout.cuda.padding_plan import bits_of
 from tensorlayout.cuda.scatter_plan import Written, plan_write, values_in
 from tensorlayout.cuda.scattering import apart, packed, value_taker
@@ -133,14 +132,7 @@ def _stands_still(plan: MaskedPlan) -> bool:
     return True
 
 
-def prepare_library(plan: LibraryPlan) -> Any:
-    """`nonzero`, the one library function that is on CUDA."""
-    if plan.operation.name != "nonzero":
-        raise missing(plan)
-    return _prepare_nonzero(plan)
-
-
-def _prepare_nonzero(plan: LibraryPlan) -> Callable[..., tuple[Tensor, ...]]:
+def prepare_nonzero(plan: LibraryPlan) -> Callable[..., tuple[Tensor, ...]]:
     """The indices of what is not zero, a tensor a dimension; the host waits for their number."""
     spec = plan.result
     as_mask = packed(spec, dtypes.bool)

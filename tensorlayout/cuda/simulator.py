@@ -48,6 +48,7 @@ from tensorlayout.cuda.driver import (
     Kernel,
     Launcher,
     Stream,
+    Strided,
 )
 from tensorlayout.cuda.host_compiler import compiler, shared_object
 from tensorlayout.cuda.ranges import Ranges, lock_kept_over_forks
@@ -140,8 +141,9 @@ def record() -> Record:
 class Enqueued(NamedTuple):
     """A piece of work on a stream.
 
-    `what`: the symbol of a kernel, or the driver's method ("to_device", "to_host", "on_device",
-    "synchronize", "order"). `after`: for "order", the stream whose work so far it waits for.
+    `what`: the symbol of a kernel, the driver's method ("to_device", "to_host", "on_device",
+    "synchronize", "order"), or what a call of the library is named. `after`: for "order", the
+    stream whose work so far it waits for.
     """
 
     stream: Stream
@@ -207,6 +209,19 @@ class SimulatedBuffer:
 
     def __del__(self) -> None:
         self._ranges.remove_later(self.pointer, self.nbytes)
+
+
+class _Memory:
+    """Bytes as NumPy takes them; arrays over them keep the owner."""
+
+    def __init__(self, address: int, nbytes: int, owner: object) -> None:
+        self.owner = owner
+        self.__array_interface__ = {
+            "version": 3,
+            "typestr": "|u1",
+            "shape": (nbytes,),
+            "data": (address, False),
+        }
 
 
 # ---- Launching
@@ -509,6 +524,32 @@ class SimulatorDriver:
         """Do nothing, for launches are over when they return."""
         _enqueue("synchronize")
         self.counters.synchronisations += 1
+
+    def library(self, what: str) -> Any:
+        """NumPy; the call is noted on the current stream."""
+        _enqueue(what)
+        self.counters.library_calls += 1
+        return np
+
+    def array(self, given: Strided, owner: object, *, written: bool = False) -> Any:
+        """NumPy's array over the memory; KernelError where it is not all there, or not written."""
+        low, nbytes = given.extent
+        if not nbytes:
+            return np.empty(given.shape, given.dtype)
+        if not self.ranges[given.device].holds(low, nbytes):
+            msg = f"a library call on {nbytes} bytes at {low:#x}, which are not all allocated"
+            raise KernelError(msg)
+        followed = self.ranges[given.device].written(low, nbytes)
+        for byte in range(given.dtype.itemsize if followed is not None else 0):
+            start = given.address - low + byte
+            marks = np.ndarray(given.shape, np.uint8, followed, start, given.steps)
+            if written:
+                marks[...] = 1
+            elif not marks.all():
+                msg = f"a library call reads memory at {low:#x} that was never written"
+                raise KernelError(msg)
+        memory = np.asarray(_Memory(low, nbytes, owner))
+        return np.ndarray(given.shape, given.dtype, memory, given.address - low, given.steps)
 
     def _library(self, kernel: Kernel) -> _Library:
         key = kernel.file, kernel.types

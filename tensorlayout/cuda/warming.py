@@ -12,6 +12,7 @@ from tensorlayout.cuda import (
     join_plan,
     nvrtc,
     placing_plan,
+    products_integers,
     scatter_plan,
     select_plan,
     sequence_plan,
@@ -59,6 +60,7 @@ def _shapes() -> Iterator[Kernel]:
         shape = {"ELEMENT": element, "READ": read, "WRITE": write, "ROOM": room}
         yield kernel("copy.cu", "copy_tiles", **shape)
     yield from band_plan.kernels()
+    yield from products_integers.kernels()
     yield from sequence_plan.kernels()
     for plans in (combine_plan, gather_plan, join_plan, placing_plan, scatter_plan, select_plan):
         yield from plans.kernels()

@@ -112,10 +112,10 @@ def isin(x1: Tensor | int, x2: Tensor | int, /, *, invert: bool = False) -> Tens
     Tensor([ True, False,  True], dtype=bool, device='cpu')
     """
     a, b = calling.operand("isin", x1), calling.operand("isin", x2)
-    if isinstance(a, Tensor):
-        b = beside("isin", b, a)
+    if isinstance(x1, Tensor) or (isinstance(a, Tensor) and not isinstance(x2, Tensor)):
+        b = beside("isin", x2, a)
     elif isinstance(b, Tensor):
-        a = beside("isin", a, b)
+        a = beside("isin", x1, b)
     else:
         msg = "isin: at least one operand must be a tensor, got only Python scalars"
         raise TypeError(msg)

@@ -28,6 +28,7 @@ class LibraryPlan:
     """Operands of one dtype handed over as they lie; results come back row-major."""
 
     operation: Library
+    operands: tuple[Spec, ...]
     dtype: DType  # what the operands are converted to
     results: tuple[Spec, ...] | None  # None: their shapes depend on data
     result: Spec  # the first of them, or, where data decide, the first operand's
@@ -63,13 +64,13 @@ class Library:
             msg = f"{self.name}: needs a rank of at least {self.rank}, got shape {shapes[0]}"
             raise ValueError(msg)
         if self.rule is None:
-            return LibraryPlan(self, dtype, None, specs[0], options)
+            return LibraryPlan(self, specs, dtype, None, specs[0], options)
         found = self.rule(self.name, shapes, dtype, **dict(options))
         results = tuple(
             addressed(self.name, Spec(kind, Layout.row_major(shape), device))
             for shape, kind in found
         )
-        return LibraryPlan(self, dtype, results, results[0], options)
+        return LibraryPlan(self, specs, dtype, results, results[0], options)
 
 
 def complex_of(dtype: DType) -> DType:

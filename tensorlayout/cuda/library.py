@@ -1,0 +1,161 @@
+"""Library calls on CUDA: CuPy's functions on arrays over the operands' memory, as they lie.
+
+16-bit floats, which cuSOLVER and cuFFT do not have, go in as float32, as on the CPU; results are
+row-major. On the simulator the calls are NumPy's, those of the CPU, on the simulated memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from tensorlayout import dtypes
+from tensorlayout.cuda import library_functions, library_products, selecting
+from tensorlayout.cuda.arrays import array_of, placer, ready
+from tensorlayout.cuda.driver import driver
+from tensorlayout.cuda.library_functions import NotOnDevice
+from tensorlayout.cuda.memory import new_tensor, read
+from tensorlayout.cuda.optional import cupy_part
+from tensorlayout.dtypes import DType
+from tensorlayout.layout import Layout
+from tensorlayout.plan import Run
+from tensorlayout.plan.library import LibraryPlan
+from tensorlayout.plan.steps import Step, note
+from tensorlayout.tensor import Spec, Tensor
+
+# Operations that kernels of ours carry out.
+_KERNELS: dict[str, Callable[[LibraryPlan], Callable[..., Any]]] = {
+    "nonzero": selecting.prepare_nonzero
+}
+
+
+def prepare(plan: LibraryPlan) -> Run:
+    """The function of the operands; sums of products of floats are matrix products."""
+    name, specs = plan.operation.name, plan.results
+    if name in _KERNELS:
+        return _KERNELS[name](plan)
+    if specs is not None and not any(spec.layout.size for spec in specs):
+        return _nothing(specs)
+    by_products = library_products.prepare(plan)
+    if by_products is not None:
+        return by_products
+    work = working(plan.dtype)
+    operands = [ready(name, spec, work) for spec in plan.operands]
+    call = _simulated(plan) if driver().name == "simulator" else _cupy(plan)
+    place = placer()
+    number, waits = plan.result.device.number, name in library_functions.WAIT
+
+    def run(*given: Tensor) -> Any:
+        with driver().using(number):
+            tensors = [convert(x) for convert, x in zip(operands, given, strict=True)]
+            driver().counters.synchronisations += waits
+            found = _named(name, call, tensors)
+            several = found if isinstance(found, tuple) else (found,)
+            results = tuple(map(place, several, _specs(plan, work, several)))
+        return results if isinstance(found, tuple) else results[0]
+
+    return run
+
+
+def working(dtype: DType) -> DType:
+    """The dtype in which a library computes: float32 for 16-bit floats."""
+    return dtypes.float32 if dtype.itemsize == 2 and dtype.kind in "fV" else dtype
+
+
+def _nothing(specs: tuple[Spec, ...]) -> Run:
+    def run(*_: Tensor) -> Any:
+        found = tuple(new_tensor(spec) for spec in specs)
+        return found if len(found) > 1 else found[0]
+
+    return run
+
+
+def _named(name: str, call: Callable[..., Any], tensors: list[Tensor]) -> Any:
+    """What `call` finds; errors of linear algebra get the name of the function."""
+    try:
+        return call(*tensors)
+    except np.linalg.LinAlgError as error:
+        msg = f"{name}: {error}"
+        raise np.linalg.LinAlgError(msg) from None
+
+
+def _specs(plan: LibraryPlan, work: DType, arrays: tuple[Any, ...]) -> Iterable[Spec]:
+    """Of the results: values that were worked out in another dtype get the operands' own."""
+    if plan.results is not None:
+        return plan.results
+    kinds = [plan.dtype if array.dtype == work else array.dtype for array in arrays]
+    return [
+        Spec(dtype, Layout.row_major(array.shape), plan.result.device)
+        for array, dtype in zip(arrays, kinds, strict=True)
+    ]
+
+
+def _simulated(plan: LibraryPlan) -> Callable[..., Any]:
+    name, options = plan.operation.name, dict(plan.options)
+
+    def call(*tensors: Tensor) -> Any:
+        numpy = driver().library(name)
+        with numpy.errstate(all="ignore"):
+            return _arrays(plan.operation.numpy(*map(array_of, tensors), **options))
+
+    return call
+
+
+def _arrays(found: Any) -> Any:
+    """Scalars of NumPy as arrays."""
+    return tuple(map(np.asarray, found)) if isinstance(found, tuple) else np.asarray(found)
+
+
+def _cupy(plan: LibraryPlan) -> Callable[..., Any]:
+    name = plan.operation.name
+    function = partial(library_functions.TABLE[plan_key(plan)], **dict(plan.options))
+    # CuPy checks what cuSOLVER reports only where it is asked to, for that makes the host wait.
+    errstate: Callable[..., AbstractContextManager[None]] = cupy_part("cupyx").errstate
+
+    def call(*tensors: Tensor) -> Any:
+        cupy = driver().library(name)
+        try:
+            with errstate(linalg="raise"):
+                return function(cupy, *map(array_of, tensors))
+        except NotOnDevice:
+            return _on_host(plan, tensors)
+
+    return call
+
+
+def plan_key(plan: LibraryPlan) -> str:
+    """The name in the table; of two operations of one name the second has another operand more."""
+    name = plan.operation.name
+    return f"{name} of {len(plan.operands)}" if name == "bincount" else name
+
+
+def _on_host(plan: LibraryPlan, tensors: tuple[Tensor, ...]) -> Any:
+    """NumPy's function on copies of the operands; a trace shows what is moved."""
+    name = plan.operation.name
+    arrays = []
+    for x in tensors:
+        layout = x._spec.layout
+        steps = [stride * x.itemsize for stride in layout.strides]
+        first = layout.offset * x.itemsize
+        octets = read(x)
+        arrays.append(np.ndarray(layout.shape, x.dtype, octets, first if octets.size else 0, steps))
+        note(Step(name, "copy", layout, layout, x.dtype, octets.nbytes, octets.nbytes))
+    with np.errstate(all="ignore"):
+        found = _arrays(plan.operation.numpy(*arrays, **dict(plan.options)))
+    several = found if isinstance(found, tuple) else (found,)
+    moved = tuple(_uploaded(name, array, plan) for array in several)
+    return moved if isinstance(found, tuple) else moved[0]
+
+
+def _uploaded(name: str, array: Any, plan: LibraryPlan) -> Any:
+    spec = Spec(array.dtype, Layout.row_major(array.shape), plan.result.device)
+    result = new_tensor(spec)
+    octets = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    if octets.size:
+        driver().to_device(result._memory.address, octets)
+    note(Step(name, "copy", spec.layout, spec.layout, spec.dtype, octets.nbytes, octets.nbytes))
+    return array_of(result)

@@ -9,7 +9,7 @@ What CuPy does otherwise than the standard or the CPU, and what is done about it
 - Matrices that are not finite: cuSOLVER gives numbers, or does not end. They are refused before.
 - `cholesky` has no upper factor: the lower one of the conjugate transpose, transposed back.
 - `solve` does not broadcast stacks: they are broadcast before.
-- `eig` and `eigvals` need cuSOLVER's geev, of CUDA 12.6 and later; before, they run on the host.
+- `eig` and `eigvals` need cuSOLVER's geev (11.7, of CUDA 12.6); before, they run on the host.
 - `det` is sign times exp of a logarithm: a relative error of about log|det| epsilons.
 - `pinv` and `matrix_rank` have other tolerances: worked out from singular values here.
 - `vector_norm` sums in the operand's dtype, and greatest and least pass NaN by: both done here.

@@ -31,8 +31,8 @@ from tensorlayout.cuda import library_linalg as linear
 from tensorlayout.cuda import library_sets as sets
 from tensorlayout.cuda import library_transforms as transforms
 
-# Calls for which the host waits: shapes depend on data, or what cuSOLVER reports is looked at. Each is
-# counted as one synchronisation; where elements are checked first, too, CuPy waits twice.
+# Calls for which the host waits: shapes depend on data, or what cuSOLVER reports is looked at. Each
+# is counted as one synchronisation; where elements are checked first, too, CuPy waits twice.
 WAIT = frozenset(
     {
         *("bincount", "isin", "nonzero", "repeat"),

@@ -20,7 +20,9 @@ from tensors import DTYPES, as_dtype, close, fits, kind, slots, tensor_in
 
 import tensorlayout as tl
 from tensorlayout import fft, linalg
-from tensorlayout.cuda import library_functions
+from tensorlayout.cuda import library_linalg, library_sets, library_transforms
+from tensorlayout.cuda.arrays import array_of, tensor_of
+from tensorlayout.cuda.driver import Strided
 from tensorlayout.cuda.library_functions import TABLE, WAIT
 from tensorlayout.cuda.simulator import checking, enqueued
 from tensorlayout.plan.library import Library
@@ -305,12 +307,45 @@ def test_vectors_of_complex_numbers_are_conjugated(driver):
 
 
 @needs_compiler
-def test_memory_that_was_never_written_is_not_read():
-    with simulator(), checking("bounds", "initialized"):
+def test_memory_that_was_never_written_is_not_read(driver):
+    with checking("bounds", "initialized"):
         x = tl.empty((3, 3), dtype="float64", device="cuda")
         with pytest.raises(RuntimeError, match="a library call reads memory"):
             linalg.det(x)
         assert float(linalg.det(tl.eye(3, device="cuda"))) == 1
+
+
+@needs_compiler
+def test_arrays_over_the_memory_of_the_device(driver):
+    x = tl.asarray(np.arange(6, dtype=np.float32).reshape(2, 3), device="cuda:1")
+    array = array_of(x[:, ::-1])
+    before = driver.ranges[1].total()
+    del x
+    assert driver.ranges[1].total() == before
+    assert array.tolist() == [[2, 1, 0], [5, 4, 3]]
+    assert tensor_of(array, tl.Device("cuda:1")).layout == tl.Layout((2, 3), (3, -1), offset=2)
+    del array
+    assert driver.ranges[1].total() < before
+    none = Strided(0, (0, 3), (12, 4), np.dtype("f4"), 0)
+    assert driver.array(none, None).shape == (0, 3)
+    with pytest.raises(RuntimeError, match="a library call on 12 bytes at 0x40, which are not all"):
+        driver.array(Strided(64, (3,), (4,), np.dtype("f4"), 0), None)
+
+
+def test_how_far_an_array_reaches():
+    assert Strided(100, (2, 3), (-12, 4), np.dtype("f4"), 0).extent == (88, 24)
+    assert Strided(100, (2, 3), (0, -8), np.dtype("f8"), 0).extent == (84, 24)
+    assert Strided(100, (), (), np.dtype("f8"), 0).extent == (100, 8)
+    assert Strided(100, (2, 0), (4, 4), np.dtype("f4"), 0).extent == (100, 0)
+
+
+@needs_compiler
+def test_another_device(driver):
+    x = tl.asarray(matrix("float32"), device="cuda:1")
+    for call in (linalg.inv, fft.fft, tl.unique_values, lambda x: tl.tensordot(x, x, axes=3)):
+        found = call(x)
+        assert found.device == "cuda:1"
+        close(found.to_device("cpu"), np.asarray(call(x.to_device("cpu"))))
 
 
 @needs_compiler
@@ -574,7 +609,8 @@ def test_cupy_has_what_is_called():
 
 def test_the_fake_has_all_that_the_table_uses():
     """So that the test above looks at every name."""
-    source = inspect.getsource(library_functions)
+    modules = (library_linalg, library_sets, library_transforms)
+    source = "".join(map(inspect.getsource, modules))
     words = set(re.findall(r"xp\.(?:linalg\.|fft\.)?(\w+)", source))
     known = {*fake_cupy.FUNCTIONS, *fake_cupy.LINALG, *fake_cupy.FFT, "linalg", "fft", "__name__"}
     assert words <= known, words - known

@@ -29,12 +29,10 @@ def array_of(x: Tensor) -> Any:
 
 def tensor_of(array: Any, device: Device) -> Tensor:
     """A tensor over an array of the library on `device`, which is kept with it."""
-    data = getattr(array, "data", None)
-    address = getattr(data, "ptr", None)  # CuPy's; NumPy's is in its interface
-    if address is None:
-        address = array.__array_interface__["data"][0]
+    described = getattr(array, "__cuda_array_interface__", None) or array.__array_interface__
+    address = int(described["data"][0])
     found = borrowed(
-        *(int(address), array.dtype, array.shape, array.strides, device, array), readonly=False
+        address, array.dtype, array.shape, array.strides, device, array, readonly=False
     )
     assert found is not None, "the library's arrays have whole elements"
     return found

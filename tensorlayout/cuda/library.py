@@ -17,7 +17,7 @@ from tensorlayout import dtypes
 from tensorlayout.cuda import library_functions, library_products, selecting
 from tensorlayout.cuda.arrays import array_of, placer, ready
 from tensorlayout.cuda.driver import driver
-from tensorlayout.cuda.library_functions import NotOnDevice
+from tensorlayout.cuda.library_linalg import NotOnDevice
 from tensorlayout.cuda.memory import new_tensor, read
 from tensorlayout.cuda.optional import cupy_part
 from tensorlayout.dtypes import DType

@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tensorlayout.cuda import bands, carrying, creating, moving
+from tensorlayout.cuda import along, bands, carrying, creating, moving
 from tensorlayout.cuda.memory import borrowed, device_at, exposed, read
 from tensorlayout.cuda.missing import missing
 from tensorlayout.cuda.streams import current_stream, exported_stream, ready, wait_for
 from tensorlayout.cuda.warming import warmup
 from tensorlayout.plan import Plan, Run
+from tensorlayout.plan.along import AlongPlan
 from tensorlayout.plan.creating import CreatePlan
 from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.plan.moving import (
@@ -47,6 +48,7 @@ __all__ = [
 
 # Kernels plug in here: a plan's type and the function that prepares it.
 _PREPARE: dict[type, Callable[[Any], Run]] = {
+    AlongPlan: along.prepare,
     AssignPlan: carrying.prepare_assign,
     CopyPlan: carrying.prepare_copy,
     CreatePlan: creating.prepare,

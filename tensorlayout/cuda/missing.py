@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tensorlayout.plan import Plan
-from tensorlayout.plan.along import AlongPlan
 from tensorlayout.plan.gathering import GatherPlan, ScatterPlan
 from tensorlayout.plan.library import LibraryPlan
 from tensorlayout.plan.masking import MaskedPlan, SelectPlan
@@ -12,7 +11,6 @@ from tensorlayout.plan.reducing import ReducePlan
 
 # Plans that raise NotImplementedError.
 PLANS: dict[type, str] = {
-    AlongPlan: "sorts and running sums",
     GatherPlan: "reads at positions",
     LibraryPlan: "linear algebra, Fourier transforms, sets, searches",
     MaskedPlan: "writes by a mask",

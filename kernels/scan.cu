@@ -21,6 +21,7 @@
 #include "functions.cuh"
 #include "indexing.cuh"
 #include "memory.cuh"
+#include "sectors.cuh"
 
 // What all kernels share is compiled once for the simulator.
 #ifdef TENSORLAYOUT_SIMULATOR
@@ -121,12 +122,6 @@ DEVICE Spot spot_of(const RowScan<Rank, Index>& p, int k, uint32_t shift, int32_
                 (outer * inner + rest - position * inner) * p.pitch.divisor + position);
     }
     return spot;
-}
-
-// Elements by which threads are shifted, so that a warp begins where a sector does.
-template <class T> DEVICE uint32_t shift_at(const T* first) {
-    return static_cast<uint32_t>(reinterpret_cast<uint64_t>(first) / sizeof(T)) &
-           (sizeof(T) < 32 ? 32 / sizeof(T) - 1 : 0);
 }
 
 template <int Rank, class Index>

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tensorlayout.cuda import scanning
+from tensorlayout.cuda import scanning, sorting
 from tensorlayout.plan import Run
 from tensorlayout.plan.along import AlongPlan
 
 # By the name of the host's function, of which several operations may be made.
 _PREPARE: dict[str, Callable[[AlongPlan], Run]] = {
+    "argsort": sorting.prepare_argsort,
     "cumulative_prod": scanning.prepare_prod,
     "cumulative_sum": scanning.prepare_sum,
+    "sort": sorting.prepare_sort,
 }
 
 

@@ -38,6 +38,11 @@ def prepare_argsort(plan: AlongPlan) -> Run:
     return _prepare(plan, positions=True)
 
 
+def prepare_line(spec: Spec) -> Run:
+    """Elements of rank 1, ascending."""
+    return _sort(plan_sort(spec, spec, 0, positions=False, down=False), spec, positions=False)
+
+
 def _prepare(plan: AlongPlan, *, positions: bool) -> Run:
     """Lines whose elements do not follow each other are copied, and the result copied back."""
     source, spec = plan.source, plan.result

@@ -63,7 +63,7 @@ def check_layouts(dtype):
 
 
 @NEEDS_COMPILER
-@pytest.mark.parametrize("dtype", ["float16", "int32"])
+@pytest.mark.parametrize("dtype", ["bfloat16", "int8"])
 def test_every_layout(driver, dtype):
     check_layouts(dtype)
 
@@ -77,10 +77,10 @@ def test_every_layout_and_dtype(driver, dtype):
 
 @NEEDS_COMPILER
 def test_lines_of_any_length_and_any_step(driver):
-    values = np.arange(-3, 700, dtype=np.int32)
+    values = np.arange(-3, 700, dtype=np.float32)
     y = tl.asarray(values, device="cuda")
     for n in (0, 1, 2, 3, 255, 256, 257):
-        line = np.sort(np.random.default_rng(n).integers(0, 600, n).astype(np.int32))
+        line = np.sort(np.random.default_rng(n).integers(0, 600, n).astype(np.float32))
         wide = tl.asarray(np.repeat(line[::-1], 2), device="cuda")
         for x in (tl.asarray(line, device="cuda"), wide[::-2]):
             with checking("bounds", "initialized", "races"):
@@ -95,19 +95,18 @@ def test_operands_of_two_dtypes(driver):
     line, values = np.array([-5, 2, 2, 9], np.int8), np.array([300, 2, -5, -300], np.int16)
     x, y = tl.asarray(line, device="cuda"), tl.asarray(values, device="cuda")
     same(searched("searchsorted", x, y, "right"), np.searchsorted(line, values, "right"))
-    same(searched("isin", y, x, True), np.isin(values, line, invert=True))
 
 
 @NEEDS_COMPILER
 def test_indices_of_64_bits_and_many_dimensions(driver, monkeypatch):
     monkeypatch.setattr(search_plan, "index_type", lambda count, furthest: "int64_t")
-    values = np.arange(2 * 3 * 2 * 5, dtype=np.int32).reshape(2, 3, 2, 5)[:, ::2, :, ::2]
-    line = np.arange(0, 60, 7, dtype=np.int32)
+    values = np.arange(2 * 3 * 2 * 5, dtype=np.float32).reshape(2, 3, 2, 5)[:, ::2, :, ::2]
+    line = np.arange(0, 60, 7, dtype=np.float32)
     x, y = tl.asarray(line, device="cuda"), tl.asarray(values, device="cuda")
     with checking("bounds", "initialized", "count") as record:
         same(searched("searchsorted", x, y, "left"), np.searchsorted(line, values))
     assert [kernel.symbol for kernel in record.counts] == ["search_line_1_int64_t_positions"]
-    strided = tl.asarray(np.arange(60, dtype=np.int32).reshape(2, 3, 2, 5), device="cuda")
+    strided = tl.asarray(np.arange(60, dtype=np.float32).reshape(2, 3, 2, 5), device="cuda")
     with checking("bounds", "initialized", "count") as record:
         found = searched("searchsorted", x, strided[:, ::2, :, ::2], "left")
     assert [kernel.symbol for kernel in record.counts] == ["search_line_0_int64_t_positions"]
@@ -151,7 +150,7 @@ def test_no_values_and_huge_ones():
 
 @NEEDS_COMPILER
 def test_the_simulator_has_every_kernel(driver):
-    for kernel in kernels(tl.int32):
+    for kernel in kernels(tl.float32):
         driver.launcher(kernel)
 
 

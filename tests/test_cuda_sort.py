@@ -188,8 +188,9 @@ def test_launches_and_allocations(driver, shape, axis, sort, argsort):
 @NEEDS_COMPILER
 def test_coalesced(driver):
     rng = np.random.default_rng(0)
-    for dtype, shape in itertools.product(("float32", "float64"), ((96, 700), (8 * TILE,))):
-        x = tl.asarray(rng.permutation(np.prod(shape)).reshape(shape).astype(dtype), device="cuda")
+    for shape in ((96, 700), (8 * TILE,)):
+        array = rng.permutation(np.prod(shape)).reshape(shape).astype(np.float32)
+        x = tl.asarray(array, device="cuda")
         for function in (tl.sort, tl.argsort):
             with checking("bounds", "count") as record:
                 function(x)

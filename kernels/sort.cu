@@ -7,10 +7,12 @@
 //              begin. Several short lines share a tile: what is before a border between two lines
 //              is never merged with what is behind. Coalesced as far as the source's lines are
 //              contiguous. Best: lines of up to 2304 elements, which are read and written once.
-// merge_tiles  Lines of more elements: pairs of sorted runs become one, twice as long, a launch
-//              each time. A block finds by bisection in global memory which parts of two runs its
-//              2304 outputs come from, and merges these in shared memory. Coalesced, but for the
-//              ends of the parts, which lie anywhere.
+// split_runs   Lines of more elements: pairs of sorted runs become one, twice as long, two launches
+//              each time. In this one, a thread for each tile of 2304 outputs finds by bisection
+//              which parts of two runs they come from. In a block that then merges them, one thread
+//              would look for that, and all others wait.
+// merge_tiles  A block merges the parts of two runs in shared memory. Coalesced, but for the ends of
+//              the parts, which lie anywhere.
 //
 // Bytes moved per element: its own read and written once, and once more for each doubling beyond
 // 2304; a position besides, for argsort in between. Nothing depends on the order of blocks or threads,
@@ -257,43 +259,79 @@ DEVICE void tiles(const SortTiles<Rank, Index>& p) {
 
 // ---- Merges -------------------------------------------------------------------------------------
 
+// `run`: elements of each of the sorted runs, a multiple of a tile; `tiles`: of a line.
+template <class Index>
+struct SplitRuns {
+    void* splits;  // of each tile: how many elements before it come from the first run of its pair
+    const void* values;
+    Index count;   // of tiles
+    Index length;  // of a line
+    Index run;
+    Divisor<int32_t> tiles;
+    int32_t descending;
+};
+
 template <class Index>
 struct MergeTiles {
     Sorted to;
     const void* values;
     const void* positions;
-    Index length;  // of a line
-    Index run;     // elements of each of the sorted runs, a multiple of a tile
-    Divisor<int32_t> tiles;  // of a line
+    const void* splits;
+    Index length;
+    Index run;
+    Divisor<int32_t> tiles;
     int32_t descending;
 };
+
+// What a tile is part of: two runs, the second one perhaps shorter, or empty.
+template <class Index>
+struct Pair {
+    Index start, ahead;     // of the line, among all elements; of the tile in the line
+    Index begin;            // of the first run in the line
+    Index firsts, seconds;  // their elements
+};
+
+template <class Params, class Index = decltype(Params::length)>
+DEVICE Pair<Index> pair_of(const Params& p, uint32_t tile) {
+    Pair<Index> pair;
+    const uint32_t number = p.tiles.divide(tile);
+    pair.start = static_cast<Index>(number) * p.length;
+    pair.ahead = static_cast<Index>(tile - number * p.tiles.divisor) * TILE;
+    pair.begin = pair.ahead - pair.ahead % (2 * p.run);
+    const Index left = p.length - pair.begin;
+    pair.firsts = left < p.run ? left : p.run;
+    pair.seconds = left - pair.firsts < p.run ? left - pair.firsts : p.run;
+    return pair;
+}
+
+template <class Index, Gives Wanted>
+DEVICE void splits(const SplitRuns<Index>& p) {
+    const uint32_t tile = blockIdx.x * THREADS + threadIdx.x;
+    if (tile >= static_cast<Unsigned<Index>>(p.count)) return;
+    const Pair<Index> pair = pair_of(p, tile);
+    const Bits* const first = static_cast<const Bits*>(p.values) + (pair.start + pair.begin);
+    const Bits flip = p.descending ? Bits(~Bits(0)) : Bits(0);
+    const Index found = split<Wanted, Index>(Global<Index>{first}, pair.firsts,
+                                             Global<Index>{first + pair.firsts}, pair.seconds,
+                                             pair.ahead - pair.begin, flip);
+    store(static_cast<Index*>(p.splits) + tile, found);
+}
 
 template <class Index, Gives Wanted>
 DEVICE void merges(const MergeTiles<Index>& p) {
     SHARED(Bits, items, TILE);
     SHARED(Index, origins, Wanted == positions ? TILE : 1);
-    SHARED(Index, splits, 2);
     const Bits flip = p.descending ? Bits(~Bits(0)) : Bits(0);
-    const uint32_t number = p.tiles.divide(blockIdx.x);
-    const Index start = static_cast<Index>(number) * p.length;
-    const Index ahead = static_cast<Index>(blockIdx.x - number * p.tiles.divisor) * TILE;
-    const Index pair = ahead - ahead % (2 * p.run);
-    const Index left = p.length - pair;
-    const Index firsts = left < p.run ? left : p.run;
-    const Index seconds = left - firsts < p.run ? left - firsts : p.run;
-    const Index end = ahead - pair + TILE < firsts + seconds ? ahead - pair + TILE : firsts + seconds;
-    const int32_t count = static_cast<int32_t>(end - (ahead - pair));
-    const Bits* const first = static_cast<const Bits*>(p.values) + (start + pair);
-    const Bits* const second = first + firsts;
-    if (threadIdx.x % 32 == 0 && threadIdx.x < 64) {  // a warp for each end of the tile
-        const Index diagonal = threadIdx.x ? end : ahead - pair;
-        const Index found = split<Wanted, Index>(Global<Index>{first}, firsts, Global<Index>{second},
-                                                 seconds, diagonal, flip);
-        store_shared(splits + threadIdx.x / 32, found);
-    }
-    barrier();
-    const Index a = load_shared(splits), b = ahead - pair - a;
-    const int32_t middle = static_cast<int32_t>(load_shared(splits + 1) - a);
+    const Pair<Index> pair = pair_of(p, blockIdx.x);
+    const Index from_pair = pair.ahead - pair.begin, left = pair.firsts + pair.seconds - from_pair;
+    const int32_t count = static_cast<int32_t>(left < TILE ? left : TILE);
+    const Bits* const first =
+        static_cast<const Bits*>(p.values) + (pair.start + pair.begin);
+    const Bits* const second = first + pair.firsts;
+    const Index* const ends = static_cast<const Index*>(p.splits) + blockIdx.x;
+    const Index a = load(ends), b = from_pair - a;
+    const Index next = left > TILE ? load(ends + 1) : pair.firsts;
+    const int32_t middle = static_cast<int32_t>(next - a);
 
     Bits loaded[PER_THREAD];
 #pragma unroll
@@ -308,12 +346,13 @@ DEVICE void merges(const MergeTiles<Index>& p) {
         store_shared_if(place < count, items + place, loaded[k]);
     }
     if constexpr (Wanted == positions) {
-        const Index* const one = static_cast<const Index*>(p.positions) + (start + pair);
+        const Index* const one =
+            static_cast<const Index*>(p.positions) + (pair.start + pair.begin);
 #pragma unroll
         for (int k = 0; k < PER_THREAD; ++k) {
             const int32_t place = k * THREADS + static_cast<int32_t>(threadIdx.x);
             const Index* const from =
-                place < middle ? one + (a + place) : one + (firsts + b + place - middle);
+                place < middle ? one + (a + place) : one + (pair.firsts + b + place - middle);
             store_shared_if(place < count, origins + place, load_if(place < count, from));
         }
     }
@@ -349,7 +388,7 @@ DEVICE void merges(const MergeTiles<Index>& p) {
         const Bits item = load_shared_if(inside, items + place);
         Index position = 0;
         if constexpr (Wanted == positions) position = load_shared_if(inside, origins + place);
-        store_sorted<Wanted, Index>(p.to, inside, start + ahead + place, item, position);
+        store_sorted<Wanted, Index>(p.to, inside, pair.start + pair.ahead + place, item, position);
     }
 }
 
@@ -361,6 +400,7 @@ DEVICE void merges(const MergeTiles<Index>& p) {
 #if defined(RANK)
 BLOCK_KERNEL(sort_tiles, SortTiles<RANK, INDEX>) { tiles<RANK, INDEX, GIVES>(p); }
 #else
+KERNEL(split_runs, SplitRuns<INDEX>) { splits<INDEX, GIVES>(p); }
 BLOCK_KERNEL(merge_tiles, MergeTiles<INDEX>) { merges<INDEX, GIVES>(p); }
 #endif
 
@@ -372,6 +412,9 @@ BLOCK_KERNEL(merge_tiles, MergeTiles<INDEX>) { merges<INDEX, GIVES>(p); }
     }
 #define ALL(INDEX, GIVES)                                                        \
     TILES(1, INDEX, GIVES) TILES(2, INDEX, GIVES) TILES(0, INDEX, GIVES)         \
+    KERNEL(split_runs_##INDEX##_##GIVES, SplitRuns<INDEX>) {                     \
+        splits<INDEX, GIVES>(p);                                                 \
+    }                                                                            \
     BLOCK_KERNEL(merge_tiles_##INDEX##_##GIVES, MergeTiles<INDEX>) {             \
         merges<INDEX, GIVES>(p);                                                 \
     }

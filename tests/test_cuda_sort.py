@@ -168,8 +168,8 @@ def test_nothing_to_sort(driver):
     [
         # launches and allocations
         ((40, 300), 1, (1, 1), (1, 1)),
-        ((TILE + 1,), 0, (2, 2), (2, 2)),
-        ((5 * TILE,), 0, (4, 2), (4, 3)),
+        ((TILE + 1,), 0, (3, 2), (3, 2)),
+        ((5 * TILE,), 0, (7, 2), (7, 3)),
         # lines that are not in one piece: a copy before, and one after
         ((300, 40), 0, (3, 3), (3, 3)),
     ],
@@ -198,10 +198,10 @@ def test_coalesced(driver):
             assert tiles.sector_efficiency_read == tiles.sector_efficiency_write == 1.0, shape
             assert tiles.lane_activity >= 0.9
             merged = record.of("merge_tiles")
-            # The parts of two runs begin anywhere, and single threads look for their ends.
-            assert merged.sector_efficiency_read >= 0.75
+            # The parts of two runs begin anywhere.
+            assert merged.sector_efficiency_read >= 0.8
             assert merged.sector_efficiency_write == 1.0
-            assert merged.loads.bytes <= 1.2 * merged.stores.bytes
+            assert merged.lane_activity >= 0.9
             assert merged.launches == (0 if len(shape) > 1 else 3)
 
 
@@ -215,7 +215,7 @@ def planned(shape, axis, *, positions=False):
 
 
 def test_the_launches_of_each_length():
-    for shape, launches in [((0, 3), 0), ((5, TILE), 1), ((5, TILE + 1), 2), ((2**24,), 14)]:
+    for shape, launches in [((0, 3), 0), ((5, TILE), 1), ((5, TILE + 1), 3), ((2**24,), 27)]:
         assert len(planned(shape, len(shape) - 1).launches) == launches
     # of lines side by side a copy is sorted, line after line
     found = planned((5, 6), 0)
@@ -241,6 +241,7 @@ def test_the_simulator_has_every_kernel(driver):
 def test_structs_are_those_of_the_kernel():
     sizes = {}
     for index in ("int32_t", "int64_t"):
+        sizes[f"SplitRuns<{index}>"] = ctypes.sizeof(sort_plan.split_type(index))
         sizes[f"MergeTiles<{index}>"] = ctypes.sizeof(sort_plan.merge_type(index))
         for rank in (0, 1, 2):
             sizes[f"SortTiles<{rank}, {index}>"] = ctypes.sizeof(sort_plan.tiles_type(rank, index))

@@ -10,7 +10,7 @@ from math import prod
 from typing import Any
 
 from tensorlayout.cuda.driver import Kernel
-from tensorlayout.cuda.launches import Launch, struct_type
+from tensorlayout.cuda.launches import THREADS, Launch, struct_type
 from tensorlayout.cuda.parameters import Divisor32, divisor32, index_type, walk_type
 from tensorlayout.cuda.scan_plan import CAPACITY, TILE, element_type, merged, packed_walk
 from tensorlayout.dtypes import DType
@@ -32,10 +32,11 @@ class SortPlan:
             each other in memory, one with its lines in one piece, to which it is copied before.
         result: what the last launch writes, which then is copied to the planned layout if that is
             another.
-        launches: `sort_tiles`, and a `merge_tiles` for each time that runs double. `firsts` have
-            the source alone, and nothing of merges.
+        launches: `sort_tiles`, and for each time that runs double a `split_runs` and a
+            `merge_tiles`. `firsts` have the source alone, and nothing of the others.
         values: bytes of all elements.
         positions: bytes of all positions in between; 0 if elements are sorted.
+        splits: bytes of what `split_runs` finds.
 
     """
 
@@ -44,6 +45,7 @@ class SortPlan:
     launches: tuple[Launch, ...]
     values: int = 0
     positions: int = 0
+    splits: int = 0
 
 
 def plan_sort(source: Spec, result: Spec, dim: int, *, positions: bool, down: bool) -> SortPlan:
@@ -68,24 +70,38 @@ def plan_sort(source: Spec, result: Spec, dim: int, *, positions: bool, down: bo
     rank = len(walked) if len(walked) in (1, 2) else 0
     launches = [Launch(_tile_kernel(rank, index, wanted, types), tiles, bytes(made), (first,))]
     length = layout.shape[dim]
-    run = TILE
-    while run < length:
-        merge = merge_type(index)(
-            length=length,
-            run=run,
-            tiles=divisor32(-(-length // TILE)),
-            descending=int(down),
-        )
-        launches.append(Launch(_merge_kernel(index, wanted, types), tiles, bytes(merge), ()))
-        run *= 2
+    launches += _doublings(length, tiles, index, wanted, types, down)
     octets = 4 if index == "int32_t" else 8
     return SortPlan(
         read,
         layout,
         tuple(launches),
-        layout.size * source.dtype.itemsize,
-        layout.size * octets if positions else 0,
+        values=layout.size * source.dtype.itemsize,
+        positions=layout.size * octets if positions else 0,
+        splits=tiles * octets,
     )
+
+
+def _doublings(
+    length: int, tiles: int, index: str, wanted: str, types: tuple[tuple[str, str], ...], down: bool
+) -> list[Launch]:
+    """The launches that merge sorted tiles; `tiles`: of all lines together."""
+    launches = []
+    run = TILE
+    while run < length:
+        of_line = divisor32(-(-length // TILE))
+        sizes = {"length": length, "run": run, "tiles": of_line, "descending": int(down)}
+        split = split_type(index)(count=tiles, **sizes)
+        merge = merge_type(index)(**sizes)
+        for name, grid, made in (
+            ("split_runs", -(-tiles // THREADS), split),
+            ("merge_tiles", tiles, merge),
+        ):
+            launches.append(
+                Launch(_merge_kernel(name, index, wanted, types), grid, bytes(made), ())
+            )
+        run *= 2
+    return launches
 
 
 def _tiles(layout: Layout, dim: int, index: str, walked: Any, down: bool) -> tuple[int, Any]:
@@ -128,6 +144,22 @@ def tiles_type(rank: int, index: str) -> Any:
 
 
 @functools.cache
+def split_type(index: str) -> Any:
+    """``SplitRuns<index>``."""
+    number = ctypes.c_int32 if index == "int32_t" else ctypes.c_int64
+    return struct_type(
+        "SplitRuns",
+        splits=ctypes.c_uint64,
+        values=ctypes.c_uint64,
+        count=number,
+        length=number,
+        run=number,
+        tiles=Divisor32,
+        descending=ctypes.c_int32,
+    )
+
+
+@functools.cache
 def merge_type(index: str) -> Any:
     """``MergeTiles<index>``."""
     number = ctypes.c_int32 if index == "int32_t" else ctypes.c_int64
@@ -136,6 +168,7 @@ def merge_type(index: str) -> Any:
         **_OUT,
         from_values=ctypes.c_uint64,
         from_positions=ctypes.c_uint64,
+        splits=ctypes.c_uint64,
         length=number,
         run=number,
         tiles=Divisor32,
@@ -148,8 +181,8 @@ def _tile_kernel(rank: int, index: str, wanted: str, types: tuple[tuple[str, str
     return Kernel(FILE, "sort_tiles", types, shape)
 
 
-def _merge_kernel(index: str, wanted: str, types: tuple[tuple[str, str], ...]) -> Kernel:
-    return Kernel(FILE, "merge_tiles", types, (("INDEX", index), ("GIVES", wanted)))
+def _merge_kernel(name: str, index: str, wanted: str, types: tuple[tuple[str, str], ...]) -> Kernel:
+    return Kernel(FILE, name, types, (("INDEX", index), ("GIVES", wanted)))
 
 
 def kernels(dtype: DType) -> tuple[Kernel, ...]:
@@ -158,5 +191,9 @@ def kernels(dtype: DType) -> tuple[Kernel, ...]:
     shapes = list(product(("int32_t", "int64_t"), ("values", "positions")))
     return (
         *[_tile_kernel(rank, *shape, types) for rank in (1, 2, 0) for shape in shapes],
-        *[_merge_kernel(*shape, types) for shape in shapes],
+        *[
+            _merge_kernel(name, *shape, types)
+            for name in ("split_runs", "merge_tiles")
+            for shape in shapes
+        ],
     )

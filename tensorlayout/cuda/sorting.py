@@ -1,4 +1,4 @@
-"""Sorts carried out: a launch for lines of a tile, and one for each time that runs double."""
+"""Sorts carried out: a launch for lines of a tile, and two for each time that runs double."""
 
 from __future__ import annotations
 
@@ -6,17 +6,14 @@ import struct
 from typing import NamedTuple
 
 from tensorlayout.cuda import carrying
-from tensorlayout.cuda.driver import Buffer, driver
+from tensorlayout.cuda.driver import Buffer, Launcher, driver
+from tensorlayout.cuda.launches import Launch
 from tensorlayout.cuda.memory import new_tensors
 from tensorlayout.cuda.sort_plan import SortPlan, plan_sort
 from tensorlayout.plan import Run
 from tensorlayout.plan.along import AlongPlan
 from tensorlayout.plan.moving import CopyPlan
 from tensorlayout.tensor import Spec, Tensor
-
-_OUT = struct.Struct("<3Q")
-_TILES_IN = struct.Struct("<Q")
-_MERGE_IN = struct.Struct("<2Q")
 
 _ALIGNMENT = 256  # of memory in between
 
@@ -61,38 +58,53 @@ def _prepare(plan: AlongPlan, *, positions: bool) -> Run:
 def _sort(found: SortPlan, spec: Spec, *, positions: bool) -> Run:
     number = spec.device.number
     ready = [(driver().launcher(launch.kernel), launch) for launch in found.launches]
+    doublings = len(ready) // 2
     new_tensor = new_tensors(spec)
-    merges = len(ready) - 1
-    apart = -(-found.values // _ALIGNMENT) * _ALIGNMENT
+    apart = _aligned(found.values)
+    room = apart + _aligned(found.positions)
 
-    def between() -> list[Buffer]:
-        """Memory for runs that are not the result: positions need two of them in turn."""
-        count = min(merges, 2 if positions else 1)
-        return [driver().allocate(apart + found.positions, number) for _ in range(count)]
+    def memories(to: int) -> tuple[list[Buffer], list[_Memory]]:
+        """Where runs are in turn; the result is one of them, unless that is of positions."""
+        count = min(doublings, 2 if positions else 1)
+        # What is found of runs stands behind the elements of the first.
+        nbytes = [room if k else room + found.splits for k in range(count)]
+        buffers = [driver().allocate(each, number) for each in nbytes]
+        places = [_Memory(b.pointer, b.pointer + apart) for b in buffers]
+        return buffers, places if positions else [*places, _Memory(to, 0)]
 
     def sort(x: Tensor) -> Tensor:
         result = new_tensor()
+        if not ready:
+            return result
         to = result._memory.address
         with driver().using(number):
-            buffers = between()
-            memories = [_Memory(b.pointer, b.pointer + apart) for b in buffers]
-            if not positions:
-                memories.append(_Memory(to, 0))
-            last = _Memory(0, 0)
-            for step, (launcher, launch) in enumerate(ready):
-                final = step == merges
-                # So that the last of them is the result.
-                into = memories[(step - merges - 1) % len(memories)] if memories else last
-                out = (0, 0, to) if positions and final else (*into, 0)
-                parameters = bytearray(launch.parameters)
-                _OUT.pack_into(parameters, 0, *out)
-                if step:
-                    _MERGE_IN.pack_into(parameters, _OUT.size, *last)
-                else:
-                    first = x._memory.address + launch.firsts[0]
-                    _TILES_IN.pack_into(parameters, _OUT.size, first)
-                launcher(launch.grid, parameters)
-                last = into
+            buffers, places = memories(to)
+            splits = buffers[0].pointer + room if buffers else 0
+
+            def out(doubling: int) -> tuple[int, int, int]:
+                """Where a step writes: such that the last of them writes the result."""
+                if positions and doubling == doublings:
+                    return (0, 0, to)
+                return (*places[(doubling - doublings - 1) % len(places)], 0)
+
+            first = x._memory.address + found.launches[0].firsts[0]
+            _launch(ready[0], *out(0), first)
+            for doubling in range(1, doublings + 1):
+                values, origins, _ = out(doubling - 1)
+                _launch(ready[2 * doubling - 1], splits, values)
+                _launch(ready[2 * doubling], *out(doubling), values, origins, splits)
         return result
 
     return sort
+
+
+def _launch(step: tuple[Launcher, Launch], *pointers: int) -> None:
+    """Pointers come first in every struct."""
+    launcher, launch = step
+    parameters = bytearray(launch.parameters)
+    struct.pack_into(f"<{len(pointers)}Q", parameters, 0, *pointers)
+    launcher(launch.grid, parameters)
+
+
+def _aligned(nbytes: int) -> int:
+    return -(-nbytes // _ALIGNMENT) * _ALIGNMENT

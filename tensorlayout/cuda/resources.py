@@ -1,27 +1,29 @@
 """``python -m tensorlayout.cuda.resources``: what the kernels take of a GPU, as a table.
 
-It compiles all known kernels and needs CuPy, and no GPU. It is part of the package, beside the
-compiler that it asks, so that it can be run for any GPU wherever the package is. A spill fails.
+It compiles all known kernels and some that depend on types, and needs CuPy, and no GPU. It is part
+of the package, beside the compiler that it asks, so that it can be run for any GPU wherever the
+package is. A spill fails.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from tensorlayout.cuda import nvrtc
+from tensorlayout import dtypes
+from tensorlayout.cuda import nvrtc, scan_plan, search_plan, sort_plan, warming
 from tensorlayout.cuda.driver import Kernel
 from tensorlayout.cuda.nvrtc import Resources
 from tensorlayout.cuda.optional import with_progress
-from tensorlayout.cuda.warming import known
 
 ARCHITECTURES = (75, 80, 90, 100, 120)
 
 HEAD = """# Resources
 
-What each kernel takes, the most over its shapes: registers of a thread, bytes of stack and of
+What each kernel takes, the most over its shapes (of scans, sorts and searches: those of three types
+of elements): registers of a thread, bytes of stack and of
 spilled registers, bytes of shared memory of a block. A block has {threads} threads; with 64
 registers or fewer, four blocks or more fit the registers of a multiprocessor.
 
@@ -33,7 +35,21 @@ options.
 | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |
 """
 
+# Of element types, on which some kernels depend: those that take most, and the most common one.
+_SCANNED = (dtypes.bfloat16, dtypes.float32, dtypes.complex128)
+_SORTED = (dtypes.bfloat16, dtypes.float32, dtypes.int64)
+
 Found = dict[tuple[str, str, int], list[Resources]]
+
+
+def known() -> Iterator[Kernel]:
+    """What is measured."""
+    yield from warming.known()
+    for dtype in _SCANNED:
+        yield from scan_plan.kernels(dtype, "multiply")
+    for dtype in _SORTED:
+        yield from sort_plan.kernels(dtype)
+        yield from search_plan.kernels(dtype)
 
 
 def measure(kernels: Iterable[Kernel], architectures: Iterable[int]) -> Found:

@@ -28,7 +28,8 @@ def _prepare(plan: AlongPlan, operation: str) -> Run:
     (initial,) = plan.static
     spec, number = plan.result, plan.result.device.number
     scan = plan_scan(operation, plan.source, spec, plan.dim, initial=initial)
-    ready = [(driver().launcher(launch.kernel), launch) for launch in scan.launches]
+    with driver().using(number):
+        ready = [(driver().launcher(launch.kernel), launch) for launch in scan.launches]
     new_tensor = new_tensors(spec)
 
     def along(x: Tensor) -> Tensor:

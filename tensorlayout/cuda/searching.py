@@ -59,7 +59,8 @@ PREPARE: dict[str, Callable[..., Run]] = {
 def _search(launch: Launch | None, result: Spec) -> Run:
     """The function of the line and of the values."""
     new_tensor, number = new_tensors(result), result.device.number
-    ready: Any = driver().launcher(launch.kernel) if launch else None
+    with driver().using(number):
+        ready: Any = driver().launcher(launch.kernel) if launch else None
 
     def search(line: Tensor, values: Tensor) -> Tensor:
         found = new_tensor()

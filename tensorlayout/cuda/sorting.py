@@ -57,7 +57,8 @@ def _prepare(plan: AlongPlan, *, positions: bool) -> Run:
 
 def _sort(found: SortPlan, spec: Spec, *, positions: bool) -> Run:
     number = spec.device.number
-    ready = [(driver().launcher(launch.kernel), launch) for launch in found.launches]
+    with driver().using(number):
+        ready = [(driver().launcher(launch.kernel), launch) for launch in found.launches]
     doublings = len(ready) // 2
     new_tensor = new_tensors(spec)
     apart = _aligned(found.values)

@@ -59,10 +59,6 @@ struct Running {
     Total value;
     bool any;
 
-    DEVICE Running then(const Running& more) const {
-        if (!any) return more;
-        return {more.any ? combine(value, more.value) : value, true};
-    }
     DEVICE Running then(Total more) const { return {any ? combine(value, more) : more, true}; }
 };
 

@@ -23,9 +23,9 @@ ARCHITECTURES = (75, 80, 90, 100, 120)
 HEAD = """# Resources
 
 What each kernel takes, the most over its shapes (of scans, sorts and searches: those of three types
-of elements): registers of a thread, bytes of stack and of
-spilled registers, bytes of shared memory of a block. A block has {threads} threads; with 64
-registers or fewer, four blocks or more fit the registers of a multiprocessor.
+of elements): registers of a thread, bytes of stack and of spilled registers, bytes of shared memory
+of a block. A block has {threads} threads; with 64 registers or fewer, four blocks or more fit the
+registers of a multiprocessor.
 
 Written by `python -m tensorlayout.cuda.resources --markdown kernels/RESOURCES.md`
 (NVRTC {version}), which fails if anything is spilled. `kernels/README.md` has the compiler's

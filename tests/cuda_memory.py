@@ -63,13 +63,13 @@ def padding_slots(layout):
     return sorted(layouts.padding_of(layout))
 
 
-def check_sizes(file, sizes):
-    """Hold structs of Python against what the C++ compiler says: {C++ type: (size, alignment)}."""
+def check_sizes(file, sizes, *flags):
+    """Hold structs of Python against what the C++ compiler says: {C++ type: size}."""
     lines = [f'#include "{file}"']
     lines += [f"static_assert(sizeof({name}) == {size});" for name, size in sizes.items()]
     command, _ = host_compiler.compiler()
     done = subprocess.run(
-        [*command, "-std=c++17", "-fsyntax-only", "-DTENSORLAYOUT_SIMULATOR", "-w",
+        [*command, "-std=c++17", "-fsyntax-only", "-DTENSORLAYOUT_SIMULATOR", "-w", *flags,
          "-I", str(kernel_directory()), "-x", "c++", "-"],
         input="\n".join(lines), capture_output=True, text=True, check=False,
     )  # fmt: skip

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorlayout.cuda import (
+    along,
     bands,
     carrying,
     creating,
@@ -29,6 +30,7 @@ from tensorlayout.cuda.missing import missing, reason
 from tensorlayout.cuda.streams import current_stream, exported_stream, ready, wait_for
 from tensorlayout.cuda.warming import warmup
 from tensorlayout.plan import Plan, Run
+from tensorlayout.plan.along import AlongPlan
 from tensorlayout.plan.creating import CreatePlan
 from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.plan.gathering import GatherPlan, ScatterPlan
@@ -66,6 +68,7 @@ __all__ = [
 
 # Kernels plug in here: a plan's type and the function that prepares it.
 _PREPARE: dict[type, Callable[[Any], Run]] = {
+    AlongPlan: along.prepare,
     AssignPlan: carrying.prepare_assign,
     CopyPlan: carrying.prepare_copy,
     CreatePlan: creating.prepare,

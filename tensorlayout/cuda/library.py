@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cuda import library_functions, library_products, selecting
+from tensorlayout.cuda import library_functions, library_products, searching, selecting
 from tensorlayout.cuda.arrays import array_of, placer, ready
 from tensorlayout.cuda.driver import driver
 from tensorlayout.cuda.library_linalg import NotOnDevice
@@ -27,19 +27,18 @@ from tensorlayout.plan.library import LibraryPlan
 from tensorlayout.plan.steps import Step, note
 from tensorlayout.tensor import Spec, Tensor
 
-# Operations that kernels of ours carry out.
-_KERNELS: dict[str, Callable[[LibraryPlan], Callable[..., Any]]] = {
-    "nonzero": selecting.prepare_nonzero
-}
 
-
-def prepare(plan: LibraryPlan) -> Run:
-    """The function of the operands; sums of products of floats are matrix products."""
+def prepare(plan: LibraryPlan) -> Callable[..., Any]:
+    """The function of the operands: a kernel of ours, matrix products, or CuPy's function."""
     name, specs = plan.operation.name, plan.results
-    if name in _KERNELS:
-        return _KERNELS[name](plan)
+    if name == "nonzero":
+        return selecting.prepare_nonzero(plan)
     if specs is not None and not any(spec.layout.size for spec in specs):
         return _nothing(specs)
+    if name in searching.PREPARE and dtypes.in_category(plan.dtype, "real numeric"):
+        assert specs is not None
+        options = (value for _, value in plan.options)
+        return searching.PREPARE[name](plan.operands, plan.dtype, specs[0], *options)
     by_products = library_products.prepare(plan)
     if by_products is not None:
         return by_products

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from tensorlayout.plan import Plan
-from tensorlayout.plan.along import AlongPlan
 
-# Plans that raise NotImplementedError.
-PLANS: dict[type, str] = {
-    AlongPlan: "sorts and running sums",
-}
+# Plans that raise NotImplementedError: none.
+PLANS: dict[type, str] = {}
 
 # Operations that do, though others of their plan have a kernel: by name.
 OPERATIONS: dict[str, str] = dict.fromkeys(

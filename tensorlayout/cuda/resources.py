@@ -1,8 +1,8 @@
 """``python -m tensorlayout.cuda.resources``: what the kernels take of a GPU, as a table.
 
-It compiles all known kernels and some reductions, and needs CuPy, and no GPU. It is part of the
-package, beside the compiler that it asks, so that it can be run for any GPU wherever the package
-is. A spill fails.
+It compiles all known kernels and some that depend on types, and needs CuPy, and no GPU. It is part
+of the package, beside the compiler that it asks, so that it can be run for any GPU wherever the
+package is. A spill fails.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tensorlayout.cuda import nvrtc, reduce_plan, warming
+from tensorlayout import dtypes
+from tensorlayout.cuda import nvrtc, reduce_plan, scan_plan, search_plan, sort_plan, warming
 from tensorlayout.cuda.driver import Kernel
 from tensorlayout.cuda.nvrtc import Resources
 from tensorlayout.cuda.optional import with_progress
@@ -31,10 +32,10 @@ _EXTREMES = (("2", "int32_t"), ("0", "int64_t"))  # of ranks and indices
 
 HEAD = """# Resources
 
-What each kernel takes, the most over its shapes (of reductions: of those in `resources.py`):
-registers of a thread, bytes of stack and of spilled registers, bytes of shared memory of a block. A
-block has {threads} threads; with 64 registers or fewer, four blocks or more fit the registers of a
-multiprocessor.
+What each kernel takes, the most over its shapes (of reductions, scans, sorts and searches: those
+in `resources.py`): registers of a thread, bytes of stack and of spilled registers, bytes of shared
+memory of a block. A block has {threads} threads; with 64 registers or fewer, four blocks or more
+fit the registers of a multiprocessor.
 
 Written by `python -m tensorlayout.cuda.resources --markdown kernels/RESOURCES.md`
 (NVRTC {version}), which fails if anything is spilled. `kernels/README.md` has the compiler's
@@ -44,17 +45,26 @@ options.
 | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |
 """
 
+# Of element types, on which some kernels depend: those that take most, and the most common one.
+_SCANNED = (dtypes.bfloat16, dtypes.float32, dtypes.complex128)
+_SORTED = (dtypes.bfloat16, dtypes.float32, dtypes.int64)
+
 Found = dict[tuple[str, str, int], list[Resources]]
 
 
 def known() -> Iterator[Kernel]:
-    """What is measured: the kernels known without an element type, and some reductions."""
+    """What is measured."""
     yield from warming.known()
     for name, functors in _REDUCTIONS.items():
         for kernel in reduce_plan.kernels(np.dtype(name), functors):
             shape = dict(kernel.shape)
             if not shape or (shape["RANK"], shape["INDEX"]) in _EXTREMES:
                 yield kernel
+    for dtype in _SCANNED:
+        yield from scan_plan.kernels(dtype, "multiply")
+    for dtype in _SORTED:
+        yield from sort_plan.kernels(dtype)
+        yield from search_plan.kernels(dtype)
 
 
 def measure(kernels: Iterable[Kernel], architectures: Iterable[int]) -> Found:

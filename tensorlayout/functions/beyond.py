@@ -298,7 +298,7 @@ def gradient(
     if len(distances) not in (0, 1, len(dims)):
         msg = f"gradient: distances must be none, one, or one for each axis, got {len(distances)}"
         raise ValueError(msg)
-    coordinates = [_on_behalf_of("gradient", asarray, d) for d in distances if np.ndim(d)]
+    coordinates = [_beside(x, d) for d in distances if np.ndim(d)]
     numbers = tuple(_distance(d) for d in distances if not np.ndim(d))
     order = calling.integer("gradient", "edge_order", edge_order)
     if order not in (1, 2):
@@ -306,7 +306,7 @@ def gradient(
         raise ValueError(msg)
     if coordinates and numbers:  # NumPy takes both at once, one of them as data here
         coordinates = [
-            _coordinates(d, x.shape[dim]) for d, dim in zip(distances, dims, strict=False)
+            _coordinates(x, d, dim) for d, dim in zip(distances, dims, strict=False)
         ]
         numbers = ()
     options: Any = {"axes": dims, "numbers": numbers, "edge_order": order}
@@ -316,8 +316,18 @@ def gradient(
     return tuple(astype(part, kind, copy=False) for part in found)
 
 
-def _coordinates(distance: Any, n: int) -> Tensor:
-    return asarray(distance) if np.ndim(distance) else multiply(arange(n), _distance(distance))
+def _beside(x: Tensor, given: Any) -> Tensor:
+    """What a caller gives for a tensor, where `x` is; a tensor stays where it is."""
+    if isinstance(given, Tensor):
+        return given
+    found: Tensor = _on_behalf_of("gradient", asarray, given, device=x.device)
+    return found
+
+
+def _coordinates(x: Tensor, distance: Any, dim: int) -> Tensor:
+    if np.ndim(distance):
+        return _beside(x, distance)
+    return multiply(arange(x.shape[dim], device=x.device), _distance(distance))
 
 
 def _distance(given: Any) -> float:

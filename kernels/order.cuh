@@ -1,0 +1,26 @@
+// The order of real numbers as the order of unsigned integers: -inf < … < -0 = +0 < … < inf < NaN, all
+// NaN equal. What sorts and searches compare.
+#pragma once
+
+#include "numbers.cuh"
+
+template <class T>
+DEVICE bits_of<T> order_of(T value) {
+    using Bits = bits_of<T>;
+    constexpr Bits top = Bits(Bits(1) << (8 * sizeof(T) - 1));
+    const Bits bits = bits_as<Bits>(value);
+    if constexpr (is_floating<T>) {
+        constexpr Bits infinity = is_same<T, half>       ? Bits(0x7c00)
+                                  : is_same<T, bfloat16> ? Bits(0x7f80)
+                                  : is_same<T, float>    ? Bits(0x7f800000u)
+                                                         : Bits(uint64_t(0x7ff) << 52);
+        const Bits magnitude = Bits(bits & Bits(~top));
+        if (magnitude > infinity) return Bits(~Bits(0));
+        if (magnitude == 0) return top;
+        return bits & top ? Bits(~bits) : Bits(bits | top);
+    } else if constexpr (is_signed<T>) {
+        return Bits(bits ^ top);
+    } else {
+        return bits;
+    }
+}

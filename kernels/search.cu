@@ -1,0 +1,74 @@
+// Where values would go into a sorted line, or whether they are in it: a thread for each value, which
+// goes down the line by bisection. The plan is tensorlayout/cuda/search_plan.py.
+//
+// Values are read, and results written, in the order of the result: coalesced where values are
+// contiguous. The line's elements are read one at a time, log2 of them for each value; the first
+// halvings are the same for all, and come from a cache. Best: values that are nearly sorted, whose
+// threads read the same sectors to the end. Bytes moved per value: its own, the result's, and those
+// sectors of the line that no cache holds.
+#include "indexing.cuh"
+#include "memory.cuh"
+#include "order.cuh"
+
+enum Gives { positions, members };
+
+template <int Rank, class Index>
+struct Search {
+    void* to;  // int64, or bool
+    const void* line;
+    const void* values;
+    Index count;
+    Index length;  // of the line
+    Index step;    // from element to element of it
+    Walk<Rank, Index, 1> walk;  // of values
+    int32_t right;   // behind elements that are equal
+    int32_t invert;  // of members
+};
+
+template <class T> DEVICE bool is_number(T value) { return number(value) == number(value); }
+
+template <int Rank, class Index, Gives Wanted>
+DEVICE void search(const Search<Rank, Index>& p) {
+    using Count = Unsigned<Index>;
+    const Count thread = static_cast<Count>(blockIdx.x) * THREADS + threadIdx.x;
+    const bool inside = thread < static_cast<Count>(p.count);
+    Index at[1];
+    p.walk.offsets(inside ? thread : 0, at);
+    const COMPARE value =
+        convert<COMPARE>(load_if(inside, static_cast<const VALUES*>(p.values) + at[0]));
+    const auto wanted = order_of(value);
+    const LINE* const line = static_cast<const LINE*>(p.line);
+    Index low = 0, high = p.length;
+    bool member = false;
+    while (low < high) {
+        const Index middle = low + (high - low) / 2;
+        const auto here = order_of(convert<COMPARE>(load(line + middle * p.step)));
+        member = member || here == wanted;
+        if (here < wanted || (p.right && here == wanted)) low = middle + 1;
+        else high = middle;
+    }
+    if constexpr (Wanted == positions) {
+        store_if(inside, static_cast<int64_t*>(p.to) + thread, static_cast<int64_t>(low));
+    } else {
+        const bool found = member && is_number(value);
+        store_if(inside, static_cast<bool8*>(p.to) + thread, bool8(found != (p.invert != 0)));
+    }
+}
+
+// ---- Kernels ------------------------------------------------------------------------------------
+// For a GPU the macros pick one; the simulator has all.
+
+#if !defined(TENSORLAYOUT_SIMULATOR)
+
+KERNEL(search_line, Search<RANK, INDEX>) { search<RANK, INDEX, GIVES>(p); }
+
+#else
+
+#define SEARCH(RANK, INDEX, GIVES)                                                \
+    KERNEL(search_line_##RANK##_##INDEX##_##GIVES, Search<RANK, INDEX>) {         \
+        search<RANK, INDEX, GIVES>(p);                                            \
+    }
+#define RANKS(INDEX, GIVES) SEARCH(1, INDEX, GIVES) SEARCH(2, INDEX, GIVES) SEARCH(0, INDEX, GIVES)
+RANKS(int32_t, positions) RANKS(int64_t, positions) RANKS(int32_t, members) RANKS(int64_t, members)
+
+#endif

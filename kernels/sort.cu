@@ -1,0 +1,423 @@
+// Stable sorts of lines, each on its own; the elements, or the positions that sort them. A line's
+// elements follow each other in the result; the source has any strides. Which launches, and over which
+// memory, is planned by tensorlayout/cuda/sort_plan.py.
+//
+// sort_tiles   A block sorts 2304 neighbours in shared memory: 9 of each thread among themselves, then
+//              runs are merged in 8 rounds, each thread finding by bisection where its outputs
+//              begin. Several short lines share a tile: what is before a border between two lines
+//              is never merged with what is behind. Coalesced as far as the source's lines are
+//              contiguous. Best: lines of up to 2304 elements, which are read and written once.
+// split_runs   Lines of more elements: pairs of sorted runs become one, twice as long, two launches
+//              each time. In this one, a thread for each tile of 2304 outputs finds by bisection
+//              which parts of two runs they come from. In a block that then merges them, one thread
+//              would look for that, and all others wait.
+// merge_tiles  A block merges the parts of two runs in shared memory. Coalesced, but for the ends of
+//              the parts, which lie anywhere.
+//
+// Bytes moved per element: its own read and written once, and once more for each doubling beyond
+// 2304; a position besides, for argsort in between. Nothing depends on the order of blocks or threads,
+// and equal elements never change places.
+#define LEAST_BLOCKS 2
+#include "indexing.cuh"
+#include "memory.cuh"
+#include "order.cuh"
+#include "sectors.cuh"
+
+#ifdef TENSORLAYOUT_SIMULATOR
+#define COMMON __attribute__((noinline))
+#else
+#define COMMON DEVICE
+#endif
+
+enum Gives { values, positions };
+
+constexpr int PER_THREAD = 9;  // odd, so that the threads' runs begin in different banks
+constexpr int TILE = PER_THREAD * THREADS;
+
+using Bits = bits_of<ELEMENT>;
+
+// What is moved: elements as they are, since those that compare equal may differ (zeros, NaN); or, if
+// positions are wanted, what elements compare by. `flip`: all bits for a descending order.
+template <Gives Wanted>
+DEVICE Bits key(Bits item, Bits flip) {
+    if constexpr (Wanted == positions) return item;
+    else return Bits(order_of(bits_as<ELEMENT>(item)) ^ flip);
+}
+
+template <Gives Wanted>
+DEVICE Bits item_of(ELEMENT element, Bits flip) {
+    if constexpr (Wanted == positions) return Bits(order_of(element) ^ flip);
+    else return bits_as<Bits>(element);
+}
+
+// How many of the first `diagonal` elements of two merged runs come from the first one. Of equal
+// elements, those of the first run come first. get(k): an item.
+template <Gives Wanted, class Index, class First, class Second>
+DEVICE Index split(First first, Index firsts, Second second, Index seconds, Index diagonal, Bits flip) {
+    Index low = diagonal > seconds ? diagonal - seconds : 0;
+    Index high = diagonal < firsts ? diagonal : firsts;
+    while (low < high) {
+        const Index middle = low + (high - low) / 2;
+        if (key<Wanted>(second(diagonal - 1 - middle), flip) < key<Wanted>(first(middle), flip))
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+struct Shared {
+    const Bits* from;
+    DEVICE Bits operator()(int32_t k) const { return load_shared(from + k); }
+};
+
+template <class Index>
+struct Global {
+    const Bits* from;
+    DEVICE Bits operator()(Index k) const { return load(from + k); }
+};
+
+// Of two runs in shared memory, [first, middle) and [middle, last), the places from which the outputs
+// from `begin` on come. Those outside the runs stay where they are.
+template <Gives Wanted>
+COMMON void merge(const Bits* items, int32_t first, int32_t middle, int32_t last, int32_t begin,
+                  Bits flip, Bits (&taken)[PER_THREAD], int32_t (&places)[PER_THREAD]) {
+    const int32_t from = begin < first ? first : begin < last ? begin : last;
+    int32_t a = first + split<Wanted, int32_t>(Shared{items + first}, middle - first,
+                                               Shared{items + middle}, last - middle,
+                                               from - first, flip);
+    int32_t b = middle + (from - a);
+    Bits one = a < middle ? load_shared(items + a) : Bits(0);
+    Bits other = b < last ? load_shared(items + b) : Bits(0);
+#pragma unroll
+    for (int k = 0; k < PER_THREAD; ++k) {
+        if (begin + k < first || begin + k >= last) continue;
+        const bool second =
+            a >= middle || (b < last && key<Wanted>(other, flip) < key<Wanted>(one, flip));
+        taken[k] = second ? other : one;
+        places[k] = second ? b : a;
+        if (second) other = ++b < last ? load_shared(items + b) : Bits(0);
+        else one = ++a < middle ? load_shared(items + a) : Bits(0);
+    }
+}
+
+// Where results go: elements; or, if positions are wanted, these, in between with what they sort by.
+struct Sorted {
+    void* values;
+    void* positions;
+    void* result;  // int64; null in between
+};
+
+template <Gives Wanted, class Index>
+DEVICE void store_sorted(const Sorted& to, bool inside, Index at, Bits item, Index position) {
+    if constexpr (Wanted == values) {
+        store_if(inside, static_cast<Bits*>(to.values) + at, item);
+    } else if (to.result) {
+        store_if(inside, static_cast<int64_t*>(to.result) + at, static_cast<int64_t>(position));
+    } else {
+        store_if(inside, static_cast<Bits*>(to.values) + at, item);
+        store_if(inside, static_cast<Index*>(to.positions) + at, position);
+    }
+}
+
+// ---- Tiles --------------------------------------------------------------------------------------
+
+// A tile has several whole lines, or a part of one.
+template <int Rank, class Index>
+struct SortTiles {
+    Sorted to;
+    const void* from;
+    Index elements;
+    Index group;  // elements of the lines that share tiles
+    Walk<Rank, Index, 1> walk;  // of the result's elements, in the source
+    Divisor<int32_t> tiles;     // of a group
+    Divisor<int32_t> line;      // elements of a line; of a part of one, those of a tile
+    int32_t descending;
+};
+
+// The thread's own neighbours, by exchanges of two that are side by side and in the same line.
+template <Gives Wanted>
+DEVICE void sort_own(Bits (&items)[PER_THREAD], int32_t (&places)[PER_THREAD], uint32_t together,
+                     Bits flip) {
+#pragma unroll
+    for (int round = 0; round < PER_THREAD; ++round)
+#pragma unroll
+        for (int k = round & 1; k + 1 < PER_THREAD; k += 2) {
+            const bool swap = (together >> k & 1) && key<Wanted>(items[k + 1], flip) <
+                                                         key<Wanted>(items[k], flip);
+            const Bits item = items[k];
+            const int32_t place = places[k];
+            items[k] = swap ? items[k + 1] : item;
+            items[k + 1] = swap ? item : items[k + 1];
+            places[k] = swap ? places[k + 1] : place;
+            places[k + 1] = swap ? place : places[k + 1];
+        }
+}
+
+template <int Rank, class Index, Gives Wanted>
+DEVICE void tiles(const SortTiles<Rank, Index>& p) {
+    SHARED(Bits, items, TILE);
+    SHARED(uint16_t, origins, Wanted == positions ? TILE : 1);
+    const Bits flip = p.descending ? Bits(~Bits(0)) : Bits(0);
+    const uint32_t number = p.tiles.divide(blockIdx.x);
+    const Index ahead = static_cast<Index>(blockIdx.x - number * p.tiles.divisor) * TILE;
+    const Index first = static_cast<Index>(number) * p.group + ahead;
+    const Index left = p.group - ahead < p.elements - first ? p.group - ahead : p.elements - first;
+    const int32_t count = static_cast<int32_t>(left < TILE ? left : TILE);
+    const int32_t line = static_cast<int32_t>(p.line.divisor);
+
+    const ELEMENT* const from = static_cast<const ELEMENT*>(p.from);
+    Index at[1];
+    p.walk.offsets(static_cast<Unsigned<Index>>(first), at);
+    const bool has_room = count <= TILE - SECTOR;  // for threads that are shifted
+    const int32_t thread = static_cast<int32_t>(threadIdx.x);
+    int32_t shift = has_room ? static_cast<int32_t>(shift_at(from + at[0])) : 0;
+    ELEMENT elements[PER_THREAD];
+#pragma unroll
+    for (int k = 0; k < PER_THREAD; ++k) {
+        const int32_t place = k * THREADS + thread - shift;
+        const bool inside = place >= 0 && place < count;
+        p.walk.offsets(static_cast<Unsigned<Index>>(first + (inside ? place : 0)), at);
+        elements[k] = load_if(inside, from + at[0]);
+    }
+#pragma unroll
+    for (int k = 0; k < PER_THREAD; ++k) {
+        const int32_t place = k * THREADS + thread - shift;
+        const bool inside = place >= 0 && place < count;
+        store_shared_if(inside, items + (inside ? place : 0),
+                        item_of<Wanted>(elements[k], flip));
+    }
+    barrier();
+
+    const int32_t begin = static_cast<int32_t>(threadIdx.x) * PER_THREAD;
+    Bits own[PER_THREAD];
+    int32_t places[PER_THREAD];
+    uint32_t together = 0;  // bit k: whether k and k + 1 may change places
+    int32_t position = begin - static_cast<int32_t>(p.line.divide(begin)) * line;
+#pragma unroll
+    for (int k = 0; k < PER_THREAD; ++k) {
+        own[k] = load_shared_if(begin + k < count, items + begin + k);
+        places[k] = begin + k;
+        position = position + 1 == line ? 0 : position + 1;
+        if (position && begin + k + 1 < count) together |= 1u << k;
+    }
+    sort_own<Wanted>(own, places, together, flip);
+#pragma unroll
+    for (int k = 0; k < PER_THREAD; ++k) {
+        store_shared_if(begin + k < count, items + begin + k, own[k]);
+        if constexpr (Wanted == positions)
+            store_shared_if(begin + k < count, origins + begin + k,
+                            static_cast<uint16_t>(places[k]));
+    }
+    barrier();
+
+    for (int32_t run = PER_THREAD; run < count; run *= 2) {
+        // Two runs, of which only the line that both have a part of is merged.
+        const int32_t pair = begin - begin % (2 * run), middle = pair + run;
+        int32_t low = static_cast<int32_t>(p.line.divide(middle)) * line, high = low + line;
+        if (low < pair) low = pair;
+        if (high > pair + 2 * run) high = pair + 2 * run;
+        if (high > count) high = count;
+        const bool taking = low < middle && middle < high && begin < high && begin + PER_THREAD > low;
+        if (taking) {
+#pragma unroll
+            for (int k = 0; k < PER_THREAD; ++k) places[k] = -1;
+            merge<Wanted>(items, low, middle, high, begin, flip, own, places);
+            if constexpr (Wanted == positions) {
+#pragma unroll
+                for (int k = 0; k < PER_THREAD; ++k)
+                    if (places[k] >= 0) places[k] = load_shared(origins + places[k]);
+            }
+        }
+        barrier();
+        if (taking) {
+#pragma unroll
+            for (int k = 0; k < PER_THREAD; ++k) {
+                store_shared_if(places[k] >= 0, items + begin + k, own[k]);
+                if constexpr (Wanted == positions)
+                    store_shared_if(places[k] >= 0, origins + begin + k,
+                                    static_cast<uint16_t>(places[k]));
+            }
+        }
+        barrier();
+    }
+    if (has_room)
+        shift = static_cast<int32_t>(p.to.result ? shift_at(static_cast<int64_t*>(p.to.result) + first)
+                                                 : shift_at(static_cast<Bits*>(p.to.values) + first));
+#pragma unroll
+    for (int k = 0; k < PER_THREAD; ++k) {
+        const int32_t place = k * THREADS + thread - shift;
+        const bool inside = place >= 0 && place < count;
+        const Bits item = load_shared_if(inside, items + (inside ? place : 0));
+        Index position = 0;
+        if constexpr (Wanted == positions)
+            position = ahead + load_shared_if(inside, origins + (inside ? place : 0)) -
+                       static_cast<Index>(p.line.divide(inside ? place : 0)) * line;
+        store_sorted<Wanted, Index>(p.to, inside, first + place, item, position);
+    }
+}
+
+// ---- Merges -------------------------------------------------------------------------------------
+
+// `run`: elements of each of the sorted runs, a multiple of a tile; `tiles`: of a line.
+template <class Index>
+struct SplitRuns {
+    void* splits;  // of each tile: how many elements before it come from the first run of its pair
+    const void* values;
+    Index count;   // of tiles
+    Index length;  // of a line
+    Index run;
+    Divisor<int32_t> tiles;
+    int32_t descending;
+};
+
+template <class Index>
+struct MergeTiles {
+    Sorted to;
+    const void* values;
+    const void* positions;
+    const void* splits;
+    Index length;
+    Index run;
+    Divisor<int32_t> tiles;
+    int32_t descending;
+};
+
+// What a tile is part of: two runs, the second one perhaps shorter, or empty.
+template <class Index>
+struct Pair {
+    Index start, ahead;     // of the line, among all elements; of the tile in the line
+    Index begin;            // of the first run in the line
+    Index firsts, seconds;  // their elements
+};
+
+template <class Params, class Index = decltype(Params::length)>
+DEVICE Pair<Index> pair_of(const Params& p, uint32_t tile) {
+    Pair<Index> pair;
+    const uint32_t number = p.tiles.divide(tile);
+    pair.start = static_cast<Index>(number) * p.length;
+    pair.ahead = static_cast<Index>(tile - number * p.tiles.divisor) * TILE;
+    pair.begin = pair.ahead - pair.ahead % (2 * p.run);
+    const Index left = p.length - pair.begin;
+    pair.firsts = left < p.run ? left : p.run;
+    pair.seconds = left - pair.firsts < p.run ? left - pair.firsts : p.run;
+    return pair;
+}
+
+template <class Index, Gives Wanted>
+DEVICE void splits(const SplitRuns<Index>& p) {
+    const uint32_t tile = blockIdx.x * THREADS + threadIdx.x;
+    if (tile >= static_cast<Unsigned<Index>>(p.count)) return;
+    const Pair<Index> pair = pair_of(p, tile);
+    const Bits* const first = static_cast<const Bits*>(p.values) + (pair.start + pair.begin);
+    const Bits flip = p.descending ? Bits(~Bits(0)) : Bits(0);
+    const Index found = split<Wanted, Index>(Global<Index>{first}, pair.firsts,
+                                             Global<Index>{first + pair.firsts}, pair.seconds,
+                                             pair.ahead - pair.begin, flip);
+    store(static_cast<Index*>(p.splits) + tile, found);
+}
+
+template <class Index, Gives Wanted>
+DEVICE void merges(const MergeTiles<Index>& p) {
+    SHARED(Bits, items, TILE);
+    SHARED(Index, origins, Wanted == positions ? TILE : 1);
+    const Bits flip = p.descending ? Bits(~Bits(0)) : Bits(0);
+    const Pair<Index> pair = pair_of(p, blockIdx.x);
+    const Index from_pair = pair.ahead - pair.begin, left = pair.firsts + pair.seconds - from_pair;
+    const int32_t count = static_cast<int32_t>(left < TILE ? left : TILE);
+    const Bits* const first =
+        static_cast<const Bits*>(p.values) + (pair.start + pair.begin);
+    const Bits* const second = first + pair.firsts;
+    const Index* const ends = static_cast<const Index*>(p.splits) + blockIdx.x;
+    const Index a = load(ends), b = from_pair - a;
+    const Index next = left > TILE ? load(ends + 1) : pair.firsts;
+    const int32_t middle = static_cast<int32_t>(next - a);
+
+    Bits loaded[PER_THREAD];
+#pragma unroll
+    for (int k = 0; k < PER_THREAD; ++k) {
+        const int32_t place = k * THREADS + static_cast<int32_t>(threadIdx.x);
+        const Bits* const from = place < middle ? first + (a + place) : second + (b + place - middle);
+        loaded[k] = load_if(place < count, from);
+    }
+#pragma unroll
+    for (int k = 0; k < PER_THREAD; ++k) {
+        const int32_t place = k * THREADS + static_cast<int32_t>(threadIdx.x);
+        store_shared_if(place < count, items + place, loaded[k]);
+    }
+    if constexpr (Wanted == positions) {
+        const Index* const one =
+            static_cast<const Index*>(p.positions) + (pair.start + pair.begin);
+#pragma unroll
+        for (int k = 0; k < PER_THREAD; ++k) {
+            const int32_t place = k * THREADS + static_cast<int32_t>(threadIdx.x);
+            const Index* const from =
+                place < middle ? one + (a + place) : one + (pair.firsts + b + place - middle);
+            store_shared_if(place < count, origins + place, load_if(place < count, from));
+        }
+    }
+    barrier();
+
+    const int32_t begin = static_cast<int32_t>(threadIdx.x) * PER_THREAD;
+    Bits own[PER_THREAD];
+    int32_t places[PER_THREAD];
+    Index from[PER_THREAD];
+#pragma unroll
+    for (int k = 0; k < PER_THREAD; ++k) {
+        own[k] = 0;
+        places[k] = 0;
+    }
+    merge<Wanted>(items, 0, middle, count, begin, flip, own, places);
+    if constexpr (Wanted == positions) {
+#pragma unroll
+        for (int k = 0; k < PER_THREAD; ++k)
+            from[k] = load_shared_if(begin + k < count, origins + places[k]);
+    }
+    barrier();
+#pragma unroll
+    for (int k = 0; k < PER_THREAD; ++k) {
+        store_shared_if(begin + k < count, items + begin + k, own[k]);
+        if constexpr (Wanted == positions)
+            store_shared_if(begin + k < count, origins + begin + k, from[k]);
+    }
+    barrier();
+#pragma unroll
+    for (int k = 0; k < PER_THREAD; ++k) {
+        const int32_t place = k * THREADS + static_cast<int32_t>(threadIdx.x);
+        const bool inside = place < count;
+        const Bits item = load_shared_if(inside, items + place);
+        Index position = 0;
+        if constexpr (Wanted == positions) position = load_shared_if(inside, origins + place);
+        store_sorted<Wanted, Index>(p.to, inside, pair.start + pair.ahead + place, item, position);
+    }
+}
+
+// ---- Kernels ------------------------------------------------------------------------------------
+// For a GPU the macros pick one; the simulator has all.
+
+#if !defined(TENSORLAYOUT_SIMULATOR)
+
+#if defined(RANK)
+BLOCK_KERNEL(sort_tiles, SortTiles<RANK, INDEX>) { tiles<RANK, INDEX, GIVES>(p); }
+#else
+KERNEL(split_runs, SplitRuns<INDEX>) { splits<INDEX, GIVES>(p); }
+BLOCK_KERNEL(merge_tiles, MergeTiles<INDEX>) { merges<INDEX, GIVES>(p); }
+#endif
+
+#else
+
+#define TILES(RANK, INDEX, GIVES)                                                \
+    BLOCK_KERNEL(sort_tiles_##RANK##_##INDEX##_##GIVES, SortTiles<RANK, INDEX>) { \
+        tiles<RANK, INDEX, GIVES>(p);                                            \
+    }
+#define ALL(INDEX, GIVES)                                                        \
+    TILES(1, INDEX, GIVES) TILES(2, INDEX, GIVES) TILES(0, INDEX, GIVES)         \
+    KERNEL(split_runs_##INDEX##_##GIVES, SplitRuns<INDEX>) {                     \
+        splits<INDEX, GIVES>(p);                                                 \
+    }                                                                            \
+    BLOCK_KERNEL(merge_tiles_##INDEX##_##GIVES, MergeTiles<INDEX>) {             \
+        merges<INDEX, GIVES>(p);                                                 \
+    }
+ALL(int32_t, values) ALL(int32_t, positions) ALL(int64_t, values) ALL(int64_t, positions)
+
+#endif

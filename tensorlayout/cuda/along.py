@@ -1,0 +1,22 @@
+"""Operations along one dimension on CUDA: which functions there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tensorlayout.cuda import scanning, sorting
+from tensorlayout.plan import Run
+from tensorlayout.plan.along import AlongPlan
+
+# By the name of the host's function, of which several operations may be made.
+_PREPARE: dict[str, Callable[[AlongPlan], Run]] = {
+    "argsort": sorting.prepare_argsort,
+    "cumulative_prod": scanning.prepare_prod,
+    "cumulative_sum": scanning.prepare_sum,
+    "sort": sorting.prepare_sort,
+}
+
+
+def prepare(plan: AlongPlan) -> Run:
+    """The function of a tensor that carries out a plan."""
+    return _PREPARE[plan.operation.numpy.__name__](plan)

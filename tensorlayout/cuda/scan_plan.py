@@ -1,0 +1,370 @@
+"""Running sums and products along a dimension: which kernel, in how many pieces. Integers only."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import Any
+
+from tensorlayout.cuda.driver import Kernel
+from tensorlayout.cuda.launches import THREADS, Launch, struct_type
+from tensorlayout.cuda.parameters import (
+    Divisor32,
+    Divisor64,
+    divisor32,
+    index_type,
+    walk_type,
+)
+from tensorlayout.dtypes import DType
+from tensorlayout.layout import Layout
+from tensorlayout.tensor import Spec
+
+FILE = "scan.cu"
+
+# As in kernels/scan.cu.
+TILE = 9 * THREADS
+_LANES = 32
+_STEP = 64  # positions that a block of `scan_columns` has at once
+
+# Elements of a tile in memory, which leave room for threads that are shifted; whole sectors.
+CAPACITY = TILE - 32
+
+# From so many lines side by side on, a warp has lines of its own.
+_SIDE_BY_SIDE = 32
+
+# Blocks that keep a GPU busy: eight on each of 128 multiprocessors. Fewer than half as many are
+# worth a second read of lines that are at least so many tiles long.
+_BLOCKS = 1024
+_LONG = 8
+
+# Room for what an index may go beyond the last element.
+_BEYOND = 2**16
+
+_RANKS = (1, 2, 0)  # 0: any
+_INDICES = ("int32_t", "int64_t")
+
+
+@dataclass(frozen=True, slots=True)
+class ScanPlan:
+    """A scan that is ready to run.
+
+    Attributes:
+        case: ``empty``, ``rows`` or ``columns``.
+        launches: one; or two, where lines are cut into chunks. `firsts` have the source alone.
+        totals: bytes of the memory in between, which the first launch fills; 0 without chunks.
+
+    """
+
+    case: str
+    launches: tuple[Launch, ...]
+    totals: int = 0
+
+
+Dimension = tuple[int, int]  # a size, and the stride in the source
+
+
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """The result, cut along the scanned dimension.
+
+    `outer`, `inner`: dimensions around it, slowest first; `length`: positions of a line, `step`
+    elements of the source from one to the next, `initial` positions without one.
+    """
+
+    outer: tuple[Dimension, ...]
+    inner: tuple[Dimension, ...]
+    length: int
+    step: int
+    initial: int
+
+    @property
+    def groups(self) -> int:
+        return prod([n for n, _ in self.outer])
+
+    @property
+    def side_by_side(self) -> int:
+        return prod([n for n, _ in self.inner])
+
+    @property
+    def size(self) -> int:
+        return self.groups * self.length * self.side_by_side
+
+    @property
+    def index(self) -> str:
+        dimensions = (*self.outer, (self.length, self.step), *self.inner)
+        reach = sum((n - 1) * abs(s) for n, s in dimensions) + abs(self.step)
+        return index_type(self.size + _BEYOND, reach + _BEYOND)
+
+
+def plan_scan(
+    operation: str, source: Spec, result: Spec, dim: int, *, initial: bool = False
+) -> ScanPlan:
+    """How to write the running sums ("add") or products ("multiply") along `dim`.
+
+    `result` is packed in the source's order; with `initial`, its lines begin with one position that
+    no element has. ValueError for a tiled source. The cases:
+
+    1. ``empty``: nothing to write.
+    2. ``columns``: at least 32 lines side by side in memory.
+    3. ``rows``: everything else.
+    """
+    if result.layout.size == 0:
+        return ScanPlan("empty", ())
+    lines = _lines(source.layout, result.layout, dim, int(initial))
+    types = (("SOURCE", element_type(source.dtype)), ("RESULT", element_type(result.dtype)))
+    first = source.layout.offset * source.dtype.itemsize
+    columns = lines.side_by_side >= _SIDE_BY_SIDE
+    case, shape = (
+        ("columns", _column_scan(lines)) if columns else ("rows", _row_scan(lines, result.dtype))
+    )
+    made, rank, groups, chunks = shape
+    grid, packed = groups * chunks, bytes(made)
+    launches = tuple(
+        Launch(_kernel(case, rank, lines.index, task, types, operation), grid, packed, (first,))
+        for task in (("totals", "results") if chunks > 1 else ("results",))
+    )
+    totals = lines.groups * lines.side_by_side * chunks * _total_bytes(result.dtype)
+    return ScanPlan(case, launches, totals if chunks > 1 else 0)
+
+
+def _lines(source: Layout, result: Layout, dim: int, initial: int) -> _Lines:
+    order = tuple(reversed(result.minor_to_major))
+    at = order.index(dim)
+
+    def dimensions(dims: Iterable[int]) -> tuple[Dimension, ...]:
+        return tuple((result.shape[d], source.strides[d]) for d in dims)
+
+    step = source.strides[dim] if source.shape[dim] > 1 else 0
+    return _Lines(
+        dimensions(order[:at]), dimensions(order[at + 1 :]), result.shape[dim], step, initial
+    )
+
+
+def merged(dimensions: Iterable[Dimension]) -> list[Dimension]:
+    """The fewest dimensions that visit the same elements in the same order; at least one.
+
+    >>> merged([(2, 12), (3, 4), (1, 9), (4, 1)])
+    [(24, 1)]
+    """
+    found: list[Dimension] = []
+    for size, stride in dimensions:
+        if size == 1:
+            continue
+        if found and found[-1][1] == size * stride:
+            found[-1] = (found[-1][0] * size, stride)
+        else:
+            found.append((size, stride))
+    return found or [(1, 0)]
+
+
+# ---- Rows
+
+
+def _row_scan(lines: _Lines, dtype: DType) -> tuple[Any, int, int, int]:
+    """The struct, its rank, how many groups of lines there are, and chunks of each."""
+    inner, length = lines.side_by_side, lines.length
+    octets = _total_bytes(dtype)
+    period = length * inner
+    whole = _tile_of_lines(length, inner, octets, lines.groups) if period <= CAPACITY else None
+    tile, pitch, outers = whole or _tile_of_positions(inner, octets)
+    tiles = -(-length // tile)
+    groups = -(-lines.groups // outers)
+    per_chunk, chunks = _chunks(tiles, groups)
+    index = lines.index
+    walked = merged((*lines.outer, (length, lines.step), *lines.inner))
+    made = row_type(_rank(walked), index)(
+        elements=lines.size,
+        length=length,
+        group=outers * period,
+        chunk=per_chunk * tile,
+        back=lines.initial * lines.step,
+        walk=packed_walk(index, walked),
+        chunks=divisor32(chunks),
+        period=divisor32(min(period, 2**31 - 1)),
+        inner=divisor32(inner),
+        pitch=divisor32(pitch),
+        tile=tile,
+        outers=outers,
+        initial=lines.initial,
+    )
+    return made, _rank(walked), groups, chunks
+
+
+def _tile_of_lines(
+    length: int, inner: int, octets: int, groups: int
+) -> tuple[int, int, int] | None:
+    """A tile of whole lines, as (positions, pitch, groups of lines); None if lines are too long."""
+    if inner == 1:
+        return length, length, min(CAPACITY // length, groups)
+    room = TILE // inner
+    if length > room:
+        return None
+    pitch = _pitch(range(length, min(length + _LANES, room) + 1), length, inner, octets)
+    period = length * inner
+    return length, pitch, min(CAPACITY // period, TILE // (pitch * inner), groups)
+
+
+def _tile_of_positions(inner: int, octets: int) -> tuple[int, int, int]:
+    """A tile of one group of lines, which begins and ends where sectors do if memory does."""
+    if inner == 1:
+        return CAPACITY, CAPACITY, 1
+    tile = CAPACITY // inner // _LANES * _LANES
+    return tile, _pitch(range(tile, TILE // inner + 1), tile, inner, octets), 1
+
+
+def _pitch(candidates: Iterable[int], length: int, inner: int, octets: int) -> int:
+    """How far lines are apart in shared memory, so that a warp meets in the fewest banks."""
+    return min(candidates, key=lambda pitch: (_wavefronts(pitch, length, inner, octets), pitch))
+
+
+def _wavefronts(pitch: int, length: int, inner: int, octets: int) -> int:
+    """How many a warp needs to store elements that follow each other in memory, over some warps."""
+    lanes, words = min(32, 128 // octets), octets // 4
+    found = 0
+    for first in range(0, 4 * 32, lanes):
+        banks = [0] * 32
+        for element in range(first, first + lanes):
+            outer, rest = divmod(element, length * inner)
+            position, line = divmod(rest, inner)
+            place = (outer * inner + line) * pitch + position
+            for word in range(words):
+                banks[(place * words + word) % 32] += 1
+        found += max(banks)
+    return found
+
+
+def _chunks(tiles: int, groups: int) -> tuple[int, int]:
+    """Tiles of a chunk, and how many chunks a line has."""
+    if groups > _BLOCKS // 2 or tiles < _LONG:
+        return tiles, 1
+    each = -(-tiles // (_BLOCKS // groups))
+    return each, -(-tiles // each)
+
+
+# ---- Columns
+
+
+def _column_scan(lines: _Lines) -> tuple[Any, int, int, int]:
+    """The struct, its rank, how many warps of lines there are, and chunks of each."""
+    count = lines.groups * lines.side_by_side
+    groups = -(-count // _LANES)
+    steps, chunks = _chunks(-(-lines.length // _STEP), groups)
+    index = lines.index
+    walked = merged((*lines.outer, *lines.inner))
+    made = column_type(_rank(walked), index)(
+        lines=count,
+        length=lines.length,
+        inner=lines.side_by_side,
+        chunk=steps * _STEP,
+        along=lines.step,
+        back=lines.initial * lines.step,
+        walk=packed_walk(index, walked),
+        columns=_divisor(index, lines.side_by_side),
+        chunks=divisor32(chunks),
+        initial=lines.initial,
+    )
+    return made, _rank(walked), groups, chunks
+
+
+# ---- Structs and kernels
+
+
+def _rank(walked: Sequence[Dimension]) -> int:
+    return len(walked) if len(walked) in _RANKS else 0
+
+
+def packed_walk(index: str, dimensions: Sequence[Dimension]) -> Any:
+    """``Walk<rank, index, 1>`` over these, slowest first; of rank 1 or 2, or of any."""
+    rank = _rank(dimensions)
+    made = walk_type(rank, index, 1)()
+    for d, (size, stride) in enumerate(dimensions):
+        made.size[d] = _divisor(index, size)
+        made.stride[0][d] = stride
+    if rank == 0:
+        made.rank = len(dimensions)
+    return made
+
+
+def _divisor(index: str, number: int) -> Any:
+    return divisor32(number) if index == "int32_t" else Divisor64(number)
+
+
+def _numbers(index: str, *names: str) -> dict[str, Any]:
+    number = ctypes.c_int32 if index == "int32_t" else ctypes.c_int64
+    return dict.fromkeys(names, number)
+
+
+_POINTERS = dict.fromkeys(("to", "from_", "totals"), ctypes.c_uint64)
+
+
+@functools.cache
+def row_type(rank: int, index: str) -> Any:
+    """``RowScan<rank, index>`` of kernels/scan.cu."""
+    divisors = dict.fromkeys(("chunks", "period", "inner", "pitch"), Divisor32)
+    return struct_type(
+        "RowScan",
+        **_POINTERS,
+        **_numbers(index, "elements", "length", "group", "chunk", "back"),
+        walk=walk_type(rank, index, 1),
+        **divisors,
+        **dict.fromkeys(("tile", "outers", "initial"), ctypes.c_int32),
+    )
+
+
+@functools.cache
+def column_type(rank: int, index: str) -> Any:
+    """``ColumnScan<rank, index>``."""
+    return struct_type(
+        "ColumnScan",
+        **_POINTERS,
+        **_numbers(index, "lines", "length", "inner", "chunk", "along", "back"),
+        walk=walk_type(rank, index, 1),
+        columns=Divisor32 if index == "int32_t" else Divisor64,
+        chunks=Divisor32,
+        initial=ctypes.c_int32,
+    )
+
+
+def _kernel(
+    case: str,
+    rank: int,
+    index: str,
+    task: str,
+    types: tuple[tuple[str, str], ...],
+    operation: str,
+) -> Kernel:
+    shape = (("RANK", str(rank)), ("INDEX", index), (case.upper(), task))
+    return Kernel(FILE, f"scan_{case}", types, shape, operation)
+
+
+_NAMES = {
+    "float16": "half",
+    "float32": "float",
+    "float64": "double",
+    "complex64": "complex<float>",
+    "complex128": "complex<double>",
+    "bool": "bool8",
+}
+
+
+def element_type(dtype: DType) -> str:
+    """What the kernels call a dtype."""
+    return _NAMES.get(dtype.name, dtype.name if dtype.name == "bfloat16" else f"{dtype.name}_t")
+
+
+def _total_bytes(dtype: DType) -> int:
+    """Of what is added up for a result of this dtype."""
+    if dtype.kind in "iu":
+        return max(dtype.itemsize, 4)
+    return 16 if dtype.kind == "c" else 8
+
+
+def kernels(dtype: DType, operation: str = "add") -> tuple[Kernel, ...]:
+    """All that a plan may ask for, from and to one dtype."""
+    types = (("SOURCE", element_type(dtype)), ("RESULT", element_type(dtype)))
+    shapes = product(("rows", "columns"), _RANKS, _INDICES, ("totals", "results"))
+    return tuple(_kernel(*shape, types, operation) for shape in shapes)

@@ -1,0 +1,48 @@
+"""Running sums and products carried out: one launch, or two for few and long lines."""
+
+from __future__ import annotations
+
+import struct
+
+from tensorlayout.cuda.driver import driver
+from tensorlayout.cuda.memory import new_tensors
+from tensorlayout.cuda.scan_plan import plan_scan
+from tensorlayout.plan import Run
+from tensorlayout.plan.along import AlongPlan
+from tensorlayout.tensor import Tensor
+
+_HEAD = struct.Struct("<3Q")
+
+
+def prepare_sum(plan: AlongPlan) -> Run:
+    """Running sums."""
+    return _prepare(plan, "add")
+
+
+def prepare_prod(plan: AlongPlan) -> Run:
+    """Running products."""
+    return _prepare(plan, "multiply")
+
+
+def _prepare(plan: AlongPlan, operation: str) -> Run:
+    (initial,) = plan.static
+    spec, number = plan.result, plan.result.device.number
+    scan = plan_scan(operation, plan.source, spec, plan.dim, initial=initial)
+    with driver().using(number):
+        ready = [(driver().launcher(launch.kernel), launch) for launch in scan.launches]
+    new_tensor = new_tensors(spec)
+
+    def along(x: Tensor) -> Tensor:
+        result = new_tensor()
+        with driver().using(number):
+            between = driver().allocate(scan.totals, number) if scan.totals else None
+            totals = between.pointer if between else 0
+            for launcher, launch in ready:
+                parameters = bytearray(launch.parameters)
+                (first,) = launch.firsts
+                addresses = (result._memory.address, x._memory.address + first, totals)
+                _HEAD.pack_into(parameters, 0, *addresses)
+                launcher(launch.grid, parameters)
+        return result
+
+    return along

@@ -1,0 +1,298 @@
+"""Running sums and products on CUDA, here the simulator: values, races, coalescing, cost."""
+
+import ctypes
+import itertools
+
+import numpy as np
+import pytest
+from cuda_memory import ARCHITECTURES, NEEDS_COMPILER, check_sizes
+from layouts import STRIDED
+from simulated import simulator
+from tensors import DTYPES, as_dtype, close, fits, same, slots, tensor_in
+from test_scans import SCANS, oracle, packed_like
+
+import tensorlayout as tl
+from tensorlayout import plan
+from tensorlayout.cuda import nvrtc, scan_plan
+from tensorlayout.cuda.scan_plan import CAPACITY, kernels, plan_scan
+from tensorlayout.cuda.simulator import checking
+from tensorlayout.devices import Device
+from tensorlayout.tensor import Spec
+
+
+@pytest.fixture(scope="module", name="driver")
+def _driver():
+    with simulator() as found:
+        yield found
+
+
+def on_host(x):
+    assert str(x.device) == "cuda:0"
+    return x.to_device("cpu")
+
+
+def check_layouts(name, dtype):
+    for layout in STRIDED:
+        if not fits(layout, as_dtype(dtype)):
+            continue
+        x, array = tensor_in(layout, slots(as_dtype(dtype), layout.required_size))
+        y = x.to_device("cuda")
+        for axis, initial in itertools.product(range(layout.ndim), (False, True)):
+            with checking("bounds", "barriers", "initialized"):
+                found = getattr(tl, name)(y, axis=axis, include_initial=initial)
+            assert found.layout == packed_like(layout, axis, int(initial))
+            message = f"{name} of {dtype} in {layout} along {axis}, {initial}"
+            # Values in float64 are added up in another order.
+            ulps = 2**12 if dtype in ("float64", "complex128") else 1
+            close(on_host(found), oracle(name, array, axis, initial), message, ulps)
+
+
+@NEEDS_COMPILER
+@pytest.mark.parametrize("dtype", ["float32", "int8", "complex64"])
+def test_every_layout(driver, dtype):
+    check_layouts("cumulative_sum", dtype)
+
+
+@NEEDS_COMPILER
+@pytest.mark.long
+@pytest.mark.parametrize("name", SCANS)
+@pytest.mark.parametrize("dtype", DTYPES["numeric"])
+def test_every_layout_and_dtype(driver, name, dtype):
+    check_layouts(name, dtype)
+
+
+def scanned_exactly(array, axis, initial=False, **options):
+    """Sums of integers, which wrap alike in any order."""
+    found = tl.cumulative_sum(
+        tl.asarray(array, device="cuda", **options),
+        axis=axis,
+        include_initial=initial,
+        dtype="int8",
+    )
+    same(on_host(found), oracle("cumulative_sum", array, axis, initial, np.int8), f"{array.shape}")
+
+
+def integers(shape):
+    return np.random.default_rng(len(shape)).integers(-128, 128, shape).astype(np.int8)
+
+
+AROUND = (-1, 0, 1)
+# Along the last axis, with other lines inside: where a tile, a chunk, a step or a warp ends.
+SHAPES = [
+    *((CAPACITY + d,) for d in AROUND),
+    *((8 * CAPACITY + d,) for d in AROUND),
+    *((CAPACITY // 2 + d, 2) for d in AROUND),
+    *((n, 31) for n in (72, 73, 74, 600)),
+    *((n, inner) for n in (7, 63, 64, 65, 511, 513) for inner in (32, 33)),
+    *((3, n, 1) for n in (1, 2, CAPACITY // 3, CAPACITY - 1)),
+    *((700, n, 3) for n in (1, 2, 4)),
+    (50, 9, 40),
+]
+
+
+@NEEDS_COMPILER
+@pytest.mark.parametrize("initial", [False, True])
+def test_lengths_around_the_borders_of_blocks(driver, initial):
+    for shape in SHAPES:
+        with checking("bounds", "barriers", "initialized"):
+            scanned_exactly(integers(shape), max(len(shape) - 2, 0), initial)
+
+
+@NEEDS_COMPILER
+@pytest.mark.long
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int32"])
+def test_integers_wrap(driver, dtype):
+    array = integers((3, 3000)).astype(dtype) * 111
+    for axis in (0, 1):
+        scanned_exactly(array, axis, dtype=dtype)
+
+
+@NEEDS_COMPILER
+def test_no_thread_depends_on_another(driver):
+    for shape, axis in [((9 * CAPACITY,), 0), ((600, 33), 0), ((20, 30, 5), 1), ((9, 70), 1)]:
+        with checking("bounds", "races"):
+            scanned_exactly(integers(shape), axis, initial=True)
+
+
+@NEEDS_COMPILER
+def test_indices_of_64_bits_and_many_dimensions(driver, monkeypatch):
+    array = integers((2, 3, 2, 5, 2, 3, 2))
+    x = np.ascontiguousarray(array[:, ::-1, :, ::2])
+    wide = tl.asarray(array, device="cuda")[:, ::-1, :, ::2]
+    with checking("bounds", "initialized", "count") as record:
+        for axis in range(7):
+            found = tl.cumulative_sum(wide, axis=axis)
+            same(on_host(found), oracle("cumulative_sum", x, axis, False))
+    assert any("_0_int32_t" in kernel.symbol for kernel in record.counts)
+    monkeypatch.setattr(scan_plan, "index_type", lambda count, furthest: "int64_t")
+    plan.cache_clear()
+    for shape in ((20, 50, 3), (20, 3, 50), (9 * CAPACITY,), (600, 40)):
+        with checking("bounds", "initialized", "count") as record:
+            scanned_exactly(integers(shape), max(len(shape) - 2, 0), initial=True)
+        assert all("int64_t" in kernel.symbol for kernel in record.counts)
+    plan.cache_clear()
+
+
+@NEEDS_COMPILER
+def test_signs_of_zeros_infinities_and_nan(driver):
+    inf, nan = np.inf, np.nan
+    lines = [[-0.0, -0.0, 0.0, -0.0], [inf, 1, -inf, 1], [1, nan, 2, 3], [3e38, 3e38, -3e38, 0]]
+    array = np.array(lines, np.float32)
+    for repeats, axis in itertools.product((1, 3000), (0, 1)):
+        wide = np.concatenate([array] * repeats, axis)
+        same(
+            on_host(tl.cumulative_sum(tl.asarray(wide, device="cuda"), axis=axis)),
+            oracle("cumulative_sum", wide, axis, False),
+        )
+    minus = tl.asarray(np.full(30_000, -0.0, np.float32), device="cuda")
+    assert np.signbit(np.asarray(on_host(tl.cumulative_sum(minus)))).all()
+
+
+@NEEDS_COMPILER
+def test_errors_do_not_grow(driver):
+    tenth = np.full(40_000, 0.1, np.float32)
+    found = tl.cumulative_sum(tl.asarray(tenth, device="cuda"))
+    close(on_host(found), np.cumsum(tenth, dtype=np.float64).astype(np.float32), ulps=1)
+
+
+@NEEDS_COMPILER
+def test_products_and_nothing(driver):
+    array = np.array([[1.5, -2, 0.25], [4, -0.0, np.inf]], np.float32)
+    x = tl.asarray(array, device="cuda")
+    for axis, initial in itertools.product((0, 1), (False, True)):
+        found = tl.cumulative_prod(x, axis=axis, include_initial=initial)
+        same(on_host(found), oracle("cumulative_prod", array, axis, initial))
+    for shape in ((0,), (3, 0), (0, 3)):
+        for initial in (False, True):
+            found = tl.cumulative_prod(
+                tl.ones(shape, device="cuda"), axis=0, include_initial=initial
+            )
+            same(on_host(found), np.ones((shape[0] + initial, *shape[1:])))
+
+
+@NEEDS_COMPILER
+def test_differences_are_one_launch(driver):
+    array = integers((70, 40)).astype(np.float32)
+    x = tl.asarray(array, device="cuda")
+    tl.diff(x, axis=0)
+    before = driver.counters.launches
+    found = tl.diff(x, axis=0)
+    assert driver.counters.launches == before + 1
+    same(on_host(found), np.diff(array, axis=0))
+
+
+# ---- Cost
+
+
+@NEEDS_COMPILER
+@pytest.mark.parametrize(
+    ("shape", "launches"), [((40, 300), 1), ((300, 40), 1), ((20_000,), 2), ((600, 40), 2)]
+)
+def test_launches_and_allocations(driver, shape, launches):
+    x = tl.ones(shape, dtype=tl.float32, device="cuda")
+    names = ("launches", "allocations", "synchronisations", "compiles")
+    tl.cumulative_sum(x, axis=0 if shape != (40, 300) else 1)
+    before = [getattr(driver.counters, name) for name in names]
+    tl.cumulative_sum(x, axis=0 if shape != (40, 300) else 1)
+    after = [getattr(driver.counters, name) for name in names]
+    assert [b - a for a, b in zip(before, after, strict=True)] == [launches, launches, 0, 0]
+
+
+EFFICIENT = [
+    # shape, axis, kernel
+    ((64, 1000), 1, "scan_rows"),
+    ((16, 1001), 1, "scan_rows"),
+    ((2, 10_000), 1, "scan_rows"),
+    ((40_000,), 0, "scan_rows"),
+    ((20, 100, 3), 1, "scan_rows"),
+    ((5000, 3), 0, "scan_rows"),
+    ((1000, 4), 0, "scan_rows"),
+    ((64, 1024), 0, "scan_columns"),
+    ((1024, 64), 0, "scan_columns"),
+    ((10, 30, 104), 1, "scan_columns"),
+]
+
+
+@NEEDS_COMPILER
+@pytest.mark.parametrize(("shape", "axis", "kernel"), EFFICIENT)
+def test_coalesced(driver, shape, axis, kernel):
+    for dtype in ("float32", "complex64"):  # of 4 bytes and of 8
+        x = tl.ones(shape, dtype=dtype, device="cuda")
+        with checking("bounds", "count") as record:
+            tl.cumulative_sum(x, axis=axis)
+        counts = record.of(kernel)
+        assert counts.launches == len(record.counts)
+        assert counts.sector_efficiency_read >= 0.9
+        assert counts.sector_efficiency_write >= 0.9
+        assert counts.lane_activity >= 0.9
+        assert counts.bank_conflict_ratio <= 1.1
+        octets = x.dtype.itemsize * x.size
+        reads = len(record.counts)
+        # With chunks, all but the last one is read twice, and totals besides, which are few.
+        assert 1.0 <= counts.loads.bytes / octets <= (1.0 if reads == 1 else 2.2)
+        assert 1.0 <= counts.stores.bytes / octets <= 1.05
+
+
+# ---- Plans
+
+
+def case(shape, axis, minor_to_major=None):
+    layout = tl.Layout.packed(shape, minor_to_major)
+    spec = Spec(tl.float32, layout, Device("cuda", 0))
+    return plan_scan("add", spec, spec, axis)
+
+
+def test_the_case_of_each_shape():
+    assert case((0, 3), 1).case == "empty"
+    assert case((5, 31), 0).case == "rows"
+    assert case((5, 32), 0).case == "columns"
+    assert case((5, 32), 0, (0, 1)).case == "rows"
+    # enough lines to keep a GPU busy, and too short for two passes
+    assert len(case((600, 10**5), 1).launches) == 1
+    assert len(case((8 * CAPACITY,), 0).launches) == 2
+    assert len(case((7 * CAPACITY,), 0).launches) == 1
+
+
+def test_tensors_of_any_size():
+    for shape, axis in itertools.product(((2**33,), (2**20, 2**14), (2**14, 2**20)), (0, -1)):
+        found = case(shape, axis % len(shape))
+        for launch in found.launches:
+            assert launch.grid < 2**31
+            assert dict(launch.kernel.shape)["INDEX"] == "int64_t"
+        assert found.totals <= 2**25
+
+
+@NEEDS_COMPILER
+def test_the_simulator_has_every_kernel(driver):
+    for kernel in kernels(tl.complex64):
+        driver.launcher(kernel)
+
+
+@NEEDS_COMPILER
+def test_structs_are_those_of_the_kernel():
+    sizes = {}
+    for rank, index in itertools.product((0, 1, 2), ("int32_t", "int64_t")):
+        sizes[f"RowScan<{rank}, {index}>"] = ctypes.sizeof(scan_plan.row_type(rank, index))
+        sizes[f"ColumnScan<{rank}, {index}>"] = ctypes.sizeof(scan_plan.column_type(rank, index))
+    check_sizes("scan.cu", sizes, "-DSOURCE=float", "-DRESULT=float")
+
+
+def compiled_without_spills(kernel, architecture):
+    pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: cupy")
+    found = nvrtc.compiled(kernel, int(architecture[3:])).resources[kernel.name]
+    assert (kernel, found.spilled, found.registers <= 128) == (kernel, 0, True)
+
+
+@pytest.mark.parametrize("kernel", kernels(tl.float32)[::7], ids=lambda kernel: kernel.symbol)
+def test_compiled_for_a_gpu_without_spills(kernel):
+    compiled_without_spills(kernel, "sm_90")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_every_kernel_compiled_for_a_gpu_without_spills(architecture):
+    for dtype, operation in itertools.product(
+        (tl.int64, tl.bfloat16, tl.float32, tl.complex128), ("add", "multiply")
+    ):
+        for kernel in kernels(dtype, operation):
+            compiled_without_spills(kernel, architecture)

@@ -1,0 +1,267 @@
+"""Sorts on CUDA, here the simulator: Python's own order, stable, in every layout; races, cost."""
+
+import ctypes
+import itertools
+
+import numpy as np
+import pytest
+from cuda_memory import ARCHITECTURES, NEEDS_COMPILER, check_sizes
+from layouts import STRIDED
+from simulated import simulator
+from tensors import DTYPES, as_dtype, fits, same, slots, tensor_in
+from test_sorting import oracle
+
+import tensorlayout as tl
+from tensorlayout import plan
+from tensorlayout.cuda import nvrtc, sort_plan
+from tensorlayout.cuda.scan_plan import TILE
+from tensorlayout.cuda.simulator import checking
+from tensorlayout.cuda.sort_plan import kernels, plan_sort
+from tensorlayout.devices import Device
+from tensorlayout.tensor import Spec
+
+
+@pytest.fixture(scope="module", name="driver")
+def _driver():
+    with simulator() as found:
+        yield found
+
+
+def on_host(x):
+    assert str(x.device) == "cuda:0"
+    return x.to_device("cpu")
+
+
+def sorted_well(x, array, axis, descending, message):
+    """Both functions against the oracle; `x` is on the device, `array` has its elements."""
+    expected = oracle(array, axis, descending)
+    order = tl.argsort(x, axis=axis, descending=descending)
+    same(on_host(order), expected, message)
+    found = tl.sort(x, axis=axis, descending=descending)
+    same(on_host(found), np.take_along_axis(array, expected, axis), message)
+    return order, found
+
+
+def check_layouts(dtype):
+    for layout in STRIDED:
+        if layout.ndim and fits(layout, as_dtype(dtype)):
+            x, array = tensor_in(layout, slots(as_dtype(dtype), layout.required_size))
+            packed = tl.Layout.packed(layout.shape, layout.minor_to_major)
+            y = x.to_device("cuda")
+            for axis, down in itertools.product(range(layout.ndim), (False, True)):
+                message = f"{dtype} in {layout} along {axis}"
+                with checking("bounds", "barriers", "initialized"):
+                    order, found = sorted_well(y, array, axis, down, message)
+                assert found.layout == order.layout == packed
+
+
+@NEEDS_COMPILER
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32", "int8"])
+def test_every_layout(driver, dtype):
+    check_layouts(dtype)
+
+
+@NEEDS_COMPILER
+@pytest.mark.long
+@pytest.mark.parametrize("dtype", DTYPES["real numeric"])
+def test_every_layout_and_dtype(driver, dtype):
+    check_layouts(dtype)
+    for shape in ((2, 3000), (700, 30)):
+        array = slots(as_dtype(dtype), shape[0] * shape[1], seed=4).reshape(shape)
+        for axis, down in itertools.product((0, 1), (False, True)):
+            sorted_well(tl.asarray(array, device="cuda"), array, axis, down, f"{dtype} {shape}")
+
+
+def checked(shape, axis, values=6):
+    """Sort few values, of which most are equal to some other."""
+    array = np.random.default_rng(len(shape)).integers(0, values, shape).astype(np.int8)
+    x = tl.asarray(array, device="cuda")
+    for down in (False, True):
+        sorted_well(x, array, axis, down, f"{shape} along {axis}")
+
+
+# Where lines end: at a thread's run, at a tile, at a merge of tiles; alone and many together.
+SHAPES = [
+    *((n,) for n in (1, 2, 9, 10, TILE - 1, TILE, TILE + 1, 2 * TILE, 2 * TILE + 1, 5 * TILE - 7)),
+    *((500, n) for n in (1, 2, 8, 9, 10)),
+    *((5, n) for n in (255, 257, TILE // 2, TILE // 2 + 1, TILE - 1, TILE, TILE + 1)),
+    (3, 2 * TILE + 5),
+]
+
+
+@NEEDS_COMPILER
+def test_lengths_around_the_borders_of_blocks(driver):
+    for shape in SHAPES:
+        with checking("bounds", "barriers", "initialized"):
+            checked(shape, len(shape) - 1)
+    with checking("bounds", "barriers", "initialized"):
+        checked((TILE + 3, 4), 0)
+        checked((4, 3000), 1, values=100)
+
+
+@NEEDS_COMPILER
+def test_no_thread_depends_on_another(driver):
+    for shape in ((40, 60), (2 * TILE + 9,)):
+        with checking("bounds", "races"):
+            checked(shape, len(shape) - 1)
+
+
+@NEEDS_COMPILER
+def test_orders_that_are_easy_to_get_wrong(driver):
+    n = 3 * TILE
+    for line in (
+        np.arange(n),
+        np.arange(n)[::-1],
+        np.zeros(n),
+        np.arange(n) % 2,
+        np.arange(n) // 2,
+    ):
+        array = line.astype(np.float32)
+        for down in (False, True):
+            sorted_well(tl.asarray(array, device="cuda"), array, 0, down, f"{line[:3]}")
+
+
+@NEEDS_COMPILER
+def test_special_values_keep_their_order_and_their_bits(driver):
+    array = np.array([np.nan, 0.0, -np.inf, -0.0, np.inf, -0.0, 1e-45, 0.0, -np.nan], np.float32)
+    x = tl.asarray(array, device="cuda")
+    up, down = [2, 1, 3, 5, 7, 6, 4, 0, 8], [0, 8, 4, 6, 1, 3, 5, 7, 2]
+    for descending, order in ((False, up), (True, down)):
+        found = on_host(tl.argsort(x, descending=descending))
+        assert np.asarray(found).tolist() == order
+        bits = np.asarray(on_host(tl.sort(x, descending=descending))).view(np.uint32)
+        assert bits.tolist() == array[order].view(np.uint32).tolist()
+
+
+@NEEDS_COMPILER
+def test_indices_of_64_bits_and_many_dimensions(driver, monkeypatch):
+    array = np.random.default_rng(1).integers(0, 5, (2, 3, 2, 5, 2, 3)).astype(np.int8)
+    x = tl.asarray(array, device="cuda")[:, ::-1, :, ::2]
+    with checking("bounds", "initialized", "count") as record:
+        for axis in range(6):
+            sorted_well(x, array[:, ::-1, :, ::2], axis, False, f"{axis}")
+    assert any("sort_tiles_0_int32_t" in kernel.symbol for kernel in record.counts)
+    monkeypatch.setattr(sort_plan, "index_type", lambda count, furthest: "int64_t")
+    plan.cache_clear()
+    for shape in ((20, 50), (3, TILE + 8)):
+        with checking("bounds", "initialized", "count") as record:
+            checked(shape, 1)
+        assert all("int64_t" in kernel.symbol for kernel in record.counts)
+    plan.cache_clear()
+
+
+@NEEDS_COMPILER
+def test_nothing_to_sort(driver):
+    for shape in ((0,), (3, 0), (0, 3)):
+        x = tl.zeros(shape, dtype=tl.float32, device="cuda")
+        for axis in range(len(shape)):
+            same(on_host(tl.sort(x, axis=axis)), np.zeros(shape, np.float32))
+            same(on_host(tl.argsort(x, axis=axis)), np.zeros(shape, np.int64))
+
+
+# ---- Cost
+
+
+@NEEDS_COMPILER
+@pytest.mark.parametrize(
+    ("shape", "axis", "sort", "argsort"),
+    [
+        # launches and allocations
+        ((40, 300), 1, (1, 1), (1, 1)),
+        ((TILE + 1,), 0, (3, 2), (3, 2)),
+        ((5 * TILE,), 0, (7, 2), (7, 3)),
+        # lines that are not in one piece: a copy before, and one after
+        ((300, 40), 0, (3, 3), (3, 3)),
+    ],
+)
+def test_launches_and_allocations(driver, shape, axis, sort, argsort):
+    x = tl.ones(shape, dtype=tl.float32, device="cuda")
+    names = ("launches", "allocations", "synchronisations", "compiles")
+    for function, expected in ((tl.sort, sort), (tl.argsort, argsort)):
+        function(x, axis=axis)
+        before = [getattr(driver.counters, name) for name in names]
+        function(x, axis=axis)
+        after = [getattr(driver.counters, name) for name in names]
+        assert [b - a for a, b in zip(before, after, strict=True)] == [*expected, 0, 0]
+
+
+@NEEDS_COMPILER
+def test_coalesced(driver):
+    rng = np.random.default_rng(0)
+    for shape in ((96, 700), (8 * TILE,)):
+        array = rng.permutation(np.prod(shape)).reshape(shape).astype(np.float32)
+        x = tl.asarray(array, device="cuda")
+        for function in (tl.sort, tl.argsort):
+            with checking("bounds", "count") as record:
+                function(x)
+            tiles = record.of("sort_tiles")
+            assert tiles.sector_efficiency_read == tiles.sector_efficiency_write == 1.0, shape
+            assert tiles.lane_activity >= 0.9
+            merged = record.of("merge_tiles")
+            # The parts of two runs begin anywhere.
+            assert merged.sector_efficiency_read >= 0.8
+            assert merged.sector_efficiency_write == 1.0
+            assert merged.lane_activity >= 0.9
+            assert merged.launches == (0 if len(shape) > 1 else 3)
+
+
+# ---- Plans
+
+
+def planned(shape, axis, *, positions=False):
+    layout = tl.Layout.row_major(shape)
+    spec = Spec(tl.float32, layout, Device("cuda", 0))
+    return plan_sort(spec, spec, axis, positions=positions, down=False)
+
+
+def test_the_launches_of_each_length():
+    for shape, launches in [((0, 3), 0), ((5, TILE), 1), ((5, TILE + 1), 3), ((2**24,), 27)]:
+        assert len(planned(shape, len(shape) - 1).launches) == launches
+    # of lines side by side a copy is sorted, line after line
+    found = planned((5, 6), 0)
+    assert found.source.minor_to_major == found.result.minor_to_major == (0, 1)
+    assert planned((5, 1), 0).source.minor_to_major == (1, 0)
+
+
+def test_tensors_of_any_size():
+    for shape in ((2**33,), (2**20, 2**14), (2**32, 2)):
+        found = planned(shape, len(shape) - 1, positions=True)
+        for launch in found.launches:
+            assert launch.grid < 2**31
+            assert dict(launch.kernel.shape)["INDEX"] == "int64_t"
+
+
+@NEEDS_COMPILER
+def test_the_simulator_has_every_kernel(driver):
+    for kernel in kernels(tl.float32):
+        driver.launcher(kernel)
+
+
+@NEEDS_COMPILER
+def test_structs_are_those_of_the_kernel():
+    sizes = {}
+    for index in ("int32_t", "int64_t"):
+        sizes[f"SplitRuns<{index}>"] = ctypes.sizeof(sort_plan.split_type(index))
+        sizes[f"MergeTiles<{index}>"] = ctypes.sizeof(sort_plan.merge_type(index))
+        for rank in (0, 1, 2):
+            sizes[f"SortTiles<{rank}, {index}>"] = ctypes.sizeof(sort_plan.tiles_type(rank, index))
+    check_sizes("sort.cu", sizes, "-DELEMENT=float")
+
+
+def compiled_without_spills(kernel, architecture):
+    pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: cupy")
+    found = nvrtc.compiled(kernel, int(architecture[3:])).resources[kernel.name]
+    assert (kernel, found.stack, found.spilled, found.registers <= 96) == (kernel, 0, 0, True)
+
+
+@pytest.mark.parametrize("kernel", kernels(tl.float32)[::5], ids=lambda kernel: kernel.symbol)
+def test_compiled_for_a_gpu_without_spills(kernel):
+    compiled_without_spills(kernel, "sm_90")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_every_kernel_compiled_for_a_gpu_without_spills(architecture):
+    for dtype in (tl.int8, tl.bfloat16, tl.float32, tl.uint64):
+        for kernel in kernels(dtype):
+            compiled_without_spills(kernel, architecture)

@@ -334,20 +334,22 @@ class Box:
         return found
 
     def _tile_orders(self, memory: int) -> list[tuple[tuple[int, ...], int]]:
-        """Orders that the axes may have in a tile, fastest first; behind which there is a pitch.
+        """Orders that the axes may have in a tile, fastest first; and behind which there is a pitch.
 
         In deep boxes that is the run of one memory, and all others follow as the other has them.
-        The box then is a matrix, whose columns are as good as its rows if the pitch is odd.
+        The box then is a matrix, whose columns are as good as its rows if the pitch is odd; unless
+        runs share axes, where pitches inside of the run may help.
         """
         read, write = self.sides[memory], self.sides[WRITE]
         if not self.is_deep:
             return [(read.order, 0), (write.order, 0)]
-        pairs = ((read, write), (write, read))
-        return [
-            (one.order[: one.run] + tuple([k for k in two.order if k not in one.order[: one.run]]),
-             one.run - 1)
-            for one, two in pairs
-        ]  # fmt: skip
+        found = []
+        for one, two in ((read, write), (write, read)):
+            run = one.order[: one.run]
+            order = run + tuple([k for k in two.order if k not in run])
+            places = [one.run - 1, *range(one.run - 2, -1, -1)][:3]
+            found += [(order, behind) for behind in dict.fromkeys(places)]
+        return found
 
     def _pitched(self, order: tuple[int, ...], behind: int, memory: int) -> Numbers:
         """Strides in this order, elements left free behind that axis and the next: (choices, axes)."""

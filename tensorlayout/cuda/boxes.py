@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import product
-from math import gcd, log2, prod
+from math import gcd, inf, log2, prod
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,11 @@ _SHARED_BANKS = 128  # bytes that one wavefront brings
 _PADS = 160  # pitches to choose from, in the order of either memory
 _SOME_WARPS, _MORE_WARPS = 6, 32  # on which pitches are tried, and the best of these again
 _BEST = 8
+
+# What each access of shared memory costs that takes twice as long; and how many boxes' pitches are
+# looked for, until there is one without conflicts.
+_CONFLICT = 0.15
+_TRIED = 4
 
 # What a deep box costs more: the places of its elements take a loop each.
 _DEEP = 0.1
@@ -319,9 +324,18 @@ class Box:
         bytes_of_rows = inner * axis.size * width
         return narrowness(side.unit) + split + (threads * side.unit + begun) / bytes_of_rows
 
-    @cached_property
+    @property
     def pitches(self) -> dict[int, tuple[int, ...]]:
         """Strides of the box's axes in each tile, with as few bank conflicts as can be."""
+        return {memory: pitches for memory, (pitches, _) in self._best_pitches.items()}
+
+    @property
+    def conflicts(self) -> float:
+        """Wavefronts of an access to shared memory, in the worst tile; 1 at best."""
+        return max([conflicts for _, conflicts in self._best_pitches.values()])
+
+    @cached_property
+    def _best_pitches(self) -> dict[int, tuple[tuple[int, ...], float]]:
         limit = next(room for room in ROOMS if room >= self.padded_bytes) - self._between
         share = limit / (self.padded_bytes - self._between)
         found = {}
@@ -408,10 +422,18 @@ def choose_box(nest: Nest) -> Box | None:
 def _cheapest(nest: Nest, deepest: int) -> Box | None:
     boxes = [Box(nest, *found) for found in _candidates(nest, deepest)]
     fitting = [box for box in boxes if box.padded_bytes <= ROOMS[-1]]
-    return min(fitting, key=lambda box: (box.cost(), box.extents), default=None)
+    best, least = None, inf
+    for box in sorted(fitting, key=lambda box: (box.cost(), box.extents))[:_TRIED]:
+        if box.cost() >= least:
+            break
+        cost = box.cost() + _CONFLICT * (box.conflicts - 1)
+        if cost < least:
+            best, least = box, cost
+    return best
 
 
 # Sectors that a run may have, where the axes are long enough. Whole lines of 128 bytes.
+_DEEP_RUNS = (4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 20, 24, 32, 48, 64, 128, 1024)
 _RUNS = (4, 8, 10, 11, 12, 13, 14, 16, 24, 32, 64, 128, 256, 512, 1024)
 
 # Bytes of others, if several tiles have to fit.
@@ -424,13 +446,13 @@ def _candidates(nest: Nest, deepest: int) -> set[tuple[tuple[int, ...], tuple[in
     read_orders = [_order(nest, memory, write_order) for memory in nest.staged]
     most = ROOMS[-1] // nest.staged_bytes
     begun, found = set(), set()
-    for read_runs in _runs_together(nest):
+    for read_runs in _runs_together(nest, deepest):
         extents: dict[int, int] = {}
         for read_order, read_run in zip(read_orders, read_runs, strict=True):
             _grow(extents, nest, read_order, read_run, deepest)
         begun.add(tuple(extents.items()))
     for read in begun:
-        for write_run in _runs(nest, WRITE):
+        for write_run in _runs(nest, WRITE, deepest):
             extents = dict(read)
             _grow(extents, nest, write_order, write_run, deepest)
             axes = tuple(sorted(extents, reverse=True))
@@ -448,9 +470,9 @@ def _order(nest: Nest, memory: int, axes: Sequence[int]) -> list[int]:
     return sorted(moving, key=lambda k: abs(nest.axes[k].strides[memory]))
 
 
-def _runs_together(nest: Nest) -> list[tuple[int, ...]]:
+def _runs_together(nest: Nest, deepest: int) -> list[tuple[int, ...]]:
     """Lengths of runs of all staged memories, of about as many bytes."""
-    each = [_runs(nest, memory) for memory in nest.staged]
+    each = [_runs(nest, memory, deepest) for memory in nest.staged]
     return [
         tuple([runs[min(k, len(runs) - 1)] for runs in each]) for k in range(max(map(len, each)))
     ]
@@ -460,7 +482,7 @@ def _rounded_up(number: int, step: int) -> int:
     return -(-number // step) * step
 
 
-def _runs(nest: Nest, memory: int) -> list[int]:
+def _runs(nest: Nest, memory: int, deepest: int) -> list[int]:
     """Lengths of runs, in elements, for which rows have few idle threads."""
     width, alignment = nest.widths[memory], nest.alignments[memory]
     steps = [abs(a.strides[memory]) * width for a in nest.axes if a.strides[memory]]
@@ -469,7 +491,8 @@ def _runs(nest: Nest, memory: int) -> list[int]:
         inside = others[0] % SECTOR if others else 0
     else:
         inside = gcd(SECTOR, alignment, *others) % SECTOR
-    runs = [(SECTOR * n - (SECTOR - inside if inside else 0)) // width for n in _RUNS]
+    sectors = _RUNS if deepest == _USUAL else _DEEP_RUNS
+    runs = [(SECTOR * n - (SECTOR - inside if inside else 0)) // width for n in sectors]
     if len(nest.staged) > 1:
         runs = [*(nbytes // width for nbytes in _SHORT_RUNS), *runs]
     return [run for run in runs if 0 < run <= ROOMS[-1] // width]
@@ -505,8 +528,10 @@ def _pads(inner: int, outer: int) -> Numbers:
     return np.asarray(found, np.int64)
 
 
-def fewest_conflicts(box: Box, memory: int, pitches: Numbers) -> tuple[int, ...]:
-    """The pitches of a tile that take the fewest wavefronts in shared memory, the first of them.
+def fewest_conflicts(
+    box: Box, memory: int, pitches: Numbers
+) -> tuple[tuple[int, ...], float]:
+    """The pitches of a tile that take the fewest wavefronts in shared memory, and how many.
 
     `pitches`: (choices, axes). All are tried on a few warps, and the best of them on more.
     """
@@ -521,10 +546,10 @@ def fewest_conflicts(box: Box, memory: int, pitches: Numbers) -> tuple[int, ...]
         if tried[-1].min() == len(some):
             first = start + int(tried[-1].argmin())
             if _wavefronts(more, pitches[first : first + 1], width)[0] == len(more):
-                return tuple(pitches[first].tolist())
+                return tuple(pitches[first].tolist()), 1.0
     best = np.sort(np.argsort(np.concatenate(tried), kind="stable")[:_BEST])
-    chosen = best[_wavefronts(more, pitches[best], width).argmin()]
-    return tuple(pitches[chosen].tolist())
+    found = _wavefronts(more, pitches[best], width)
+    return tuple(pitches[best[found.argmin()]].tolist()), int(found.min()) / len(more)
 
 
 def _wavefronts(indices: Numbers, pitches: Numbers, width: int) -> Numbers:

@@ -46,14 +46,14 @@ _LIKED_BYTES = 16 * 1024
 _LIKED_BLOCKS = 264  # two for each multiprocessor of a large GPU
 _NARROWEST = 4  # bytes of an access, where rows allow it
 _SHARED_BANKS = 128  # bytes that one wavefront brings
-_PADS = 160  # pitches to choose from, in the order of either memory
-_SOME_WARPS, _MORE_WARPS = 6, 32  # on which pitches are tried, and the best of these again
+_PADS, _DEEP_PADS = 160, 64  # pitches to choose from, for each order of the axes
+_SOME_WARPS, _MORE_WARPS = 4, 32  # on which pitches are tried, and the best of these again
 _BEST = 8
 
 # What each access of shared memory costs that takes twice as long; and how many boxes' pitches are
 # looked for, until there is one without conflicts.
 _CONFLICT = 0.15
-_TRIED = 4
+_TRIED = 3
 
 # What a deep box costs more: the places of its elements take a loop each.
 _DEEP = 0.1
@@ -370,6 +370,7 @@ class Box:
         sizes = [self.extents[k] for k in order[behind + 1 :]] + [1, 1]
         most = _SHARED_BANKS // self.nest.widths[memory]
         pads = _pads(most if prod(sizes) > 1 else 1, most if sizes[1] > 1 else 1)
+        pads = pads[: _DEEP_PADS if self.is_deep else _PADS]
         pitches = np.empty((len(pads), len(order)), np.int64)
         step: Numbers = np.ones(len(pads), np.int64)
         for place, k in enumerate(order):
@@ -524,7 +525,7 @@ def _evened(size: int, extent: int) -> int:
 @cache
 def _pads(inner: int, outer: int) -> Numbers:
     """Elements to leave free behind two axes, fewer than these, the fewest of both first."""
-    found = sorted(product(range(inner), range(outer)), key=sum)[:_PADS]
+    found = sorted(product(range(inner), range(outer)), key=sum)
     return np.asarray(found, np.int64)
 
 

@@ -20,7 +20,8 @@ def in_order_cost(sizes: Sequence[int], steps: Sequence[int], base: int, width: 
     """
     count = prod(sizes)
     warps = min(8, -(-count // 32))
-    starts = sorted({(count - 1) * k // max(1, warps - 1) // 32 * 32 for k in range(warps)})
+    # Places of the golden ratio: at equal distances, all might be where an inner axis begins.
+    starts = {(count - 1) * (k * 40503 % 65536) // 65536 // 32 * 32 for k in range(warps)}
     threads = [i for start in starts for i in range(start, min(start + 32, count))]
     axes = list(zip(sizes, steps, strict=True))[::-1]
     touched = set()

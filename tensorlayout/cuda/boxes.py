@@ -47,13 +47,13 @@ _LIKED_BLOCKS = 264  # two for each multiprocessor of a large GPU
 _NARROWEST = 4  # bytes of an access, where rows allow it
 _SHARED_BANKS = 128  # bytes that one wavefront brings
 _PADS, _DEEP_PADS = 160, 64  # pitches to choose from, for each order of the axes
-_SOME_WARPS, _MORE_WARPS = 4, 32  # on which pitches are tried, and the best of these again
+_SOME_WARPS, _MORE_WARPS = 6, 32  # on which pitches are tried, and the best of these again
 _BEST = 8
 
 # What each access of shared memory costs that takes twice as long; and how many boxes' pitches are
 # looked for, until there is one without conflicts.
 _CONFLICT = 0.15
-_TRIED = 3
+_TRIED = 2
 
 # What a deep box costs more: the places of its elements take a loop each.
 _DEEP = 0.1

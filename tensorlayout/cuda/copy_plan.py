@@ -177,7 +177,7 @@ def _flat(loop: Loop, padding: _Padding) -> Launch:
     nbytes = loop.count * loop.width
     width = min(WIDEST, *loop.alignments)
     blocks = max(1, blocks_for(nbytes // width))
-    padded, more = padding_struct(*padding, blocks)
+    padded, more = padding_struct(*padding, blocks, loop.alignments[WRITE])
     made = flat_type()(padding=padded, packs=nbytes // width, tail=nbytes % width)
     kernel = Kernel(FILE, "copy_flat", shape=(("WIDTH", str(width)),))
     return Launch(kernel, blocks + more, bytes(made), loop.firsts)
@@ -188,7 +188,7 @@ def _strided(loop: Loop, width: int, padding: _Padding) -> Launch:
     rank = len(loop.axes)
     index = index_type(loop.count, loop.furthest)
     blocks = blocks_for(loop.count)
-    padded, more = padding_struct(*padding, blocks)
+    padded, more = padding_struct(*padding, blocks, loop.alignments[WRITE])
     made = strided_type(rank, index)(padding=padded, count=loop.count)
     strides = [loop.strides(WRITE), loop.strides(READ)]
     made.walk = walk(index, [axis.size for axis in loop.axes], strides)
@@ -197,7 +197,7 @@ def _strided(loop: Loop, width: int, padding: _Padding) -> Launch:
 
 
 def _tiles(loop: Loop, box: Box, padding: _Padding) -> Launch:
-    padded, more = padding_struct(*padding, box.blocks)
+    padded, more = padding_struct(*padding, box.blocks, loop.alignments[WRITE])
     pitches = box.pitches[READ]
     made: TiledCopyStruct | DeepCopyStruct
     if box.is_deep:

@@ -529,9 +529,7 @@ def _pads(inner: int, outer: int) -> Numbers:
     return np.asarray(found, np.int64)
 
 
-def fewest_conflicts(
-    box: Box, memory: int, pitches: Numbers
-) -> tuple[tuple[int, ...], float]:
+def fewest_conflicts(box: Box, memory: int, pitches: Numbers) -> tuple[tuple[int, ...], float]:
     """The pitches of a tile that take the fewest wavefronts in shared memory, and how many.
 
     `pitches`: (choices, axes). All are tried on a few warps, and the best of them on more.

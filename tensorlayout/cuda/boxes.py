@@ -1,8 +1,9 @@
 """Boxes of a loop that go through shared memory: their extents, and how each memory walks them.
 
-A box has up to three axes, or is *deep*. In each memory its *run* is the axes that are contiguous as
-far as the box reaches, the next axis has its *rows*, and those after that its *planes*. Memory moves
-in sectors of 32 bytes, so threads are shifted such that accesses of a warp begin where one begins:
+A box has up to three axes, or is *deep*. In each memory its *run* is the axes that are contiguous
+as far as the box reaches, the next axis has its *rows*, and those after that its *planes*. Memory
+moves in sectors of 32 bytes, so threads are shifted such that accesses of a warp begin where one
+begins:
 
 - each row on its own, which leaves threads idle at its ends; or
 - the rows of a plane together: a row gets as many threads as leave, in sectors, the remainder that
@@ -240,21 +241,20 @@ class Box:
         if not fits or (memory == WRITE and not self._fit_beside(order, run)):
             unit = width
         sector = max(1, SECTOR // unit)
-        if unit >= 4:
-            slack = (SECTOR - grain) // unit
-            shifted = Side(order, run, unit, grain, sector, single=True, slack=slack)
-        else:
-            slack, remainder = (SECTOR - first_rows) // unit, step // unit % sector
-            shifted = Side(order, run, unit, grain, sector, remainder=remainder, slack=slack)
-            rows = self.extents[order[run]] if run < len(order) else 1
-            alone = Side(order, run, unit, grain, sector, True, 0, (SECTOR - grain) // unit)
-            length = inner * self.extents[last] // unit
-            if self.is_deep and alone.row(length) * rows <= shifted.plane(rows, length):
-                shifted = alone
         length = inner * self.extents[last] // unit
+        alone = Side(order, run, unit, grain, sector, single=True, slack=(SECTOR - grain) // unit)
+        remainder, slack = step // unit % sector, (SECTOR - first_rows) // unit
+        together = Side(order, run, unit, grain, sector, remainder=remainder, slack=slack)
+        shifted = alone if unit >= 4 or self._busier(alone, together, length) else together
         if length >= _LEAST_BUSY * shifted.row(length):
             return shifted
         return Side(order, run, unit, grain)
+
+    def _busier(self, alone: Side, together: Side, length: int) -> bool:
+        """Whether rows on their own take no more threads: in deep boxes, planes may have few."""
+        order, run = together.order, together.run
+        rows = self.extents[order[run]] if run < len(order) else 1
+        return self.is_deep and alone.row(length) * rows <= together.plane(rows, length)
 
     def _fit_beside(self, order: Sequence[int], run: int) -> bool:
         """Whether what is read beside the destination can be read in its packs."""
@@ -348,7 +348,7 @@ class Box:
         return found
 
     def _tile_orders(self, memory: int) -> list[tuple[tuple[int, ...], int]]:
-        """Orders that the axes may have in a tile, fastest first; and behind which there is a pitch.
+        """Orders that axes may have in a tile, fastest first; and behind which there is a pitch.
 
         In deep boxes that is the run of one memory, and all others follow as the other has them.
         The box then is a matrix, whose columns are as good as its rows if the pitch is odd; unless
@@ -366,7 +366,10 @@ class Box:
         return found
 
     def _pitched(self, order: tuple[int, ...], behind: int, memory: int) -> Numbers:
-        """Strides in this order, elements left free behind that axis and the next: (choices, axes)."""
+        """Strides in this order, elements left free behind that axis and the next.
+
+        (choices, axes).
+        """
         sizes = [self.extents[k] for k in order[behind + 1 :]] + [1, 1]
         most = _SHARED_BANKS // self.nest.widths[memory]
         pads = _pads(most if prod(sizes) > 1 else 1, most if sizes[1] > 1 else 1)
@@ -434,8 +437,10 @@ def _cheapest(nest: Nest, deepest: int) -> Box | None:
 
 
 # Sectors that a run may have, where the axes are long enough. Whole lines of 128 bytes.
-_DEEP_RUNS = (4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 20, 24, 32, 48, 64, 128, 1024)
 _RUNS = (4, 8, 10, 11, 12, 13, 14, 16, 24, 32, 64, 128, 256, 512, 1024)
+
+# Of deep boxes, whose runs often are products of whole sizes.
+_DEEP_RUNS = (4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 20, 24, 32, 48, 64, 128, 1024)
 
 # Bytes of others, if several tiles have to fit.
 _SHORT_RUNS = (16, 32, 64, 96)

@@ -14,8 +14,10 @@
 //               memory, written along the destination's. Coalesced on both sides, however the
 //               dimensions are permuted or flipped, and also where rows begin inside sectors:
 //               threads are shifted so that no access of a warp begins in the midst of one. Worst:
-//               permutations of more than three short dimensions, of which a box has no long runs,
-//               and bytes in rows without alignment (one byte a thread).
+//               bytes in rows without alignment (one byte a thread).
+// copy_deep     The same with boxes of up to twelve dimensions, for permutations of several short
+//               ones, of which three make no long run on both sides. Worst: many dimensions of two
+//               elements: a division for each of the run's, and each element.
 //
 // Bytes moved per element: its own, once from the source and once to the destination (a broadcast
 // source: once for each row of the destination that reads it). The padding of the destination is
@@ -91,28 +93,32 @@ DEVICE void strided(const StridedCopy<Rank, Index>& p) {
 
 // ---- Tiles --------------------------------------------------------------------------------------
 
-struct TiledCopy {
+template <class AnySide, class AnyBoxes>
+struct CopyOfBoxes {
     void* to;
     const void* from;
     Padding padding;
-    Side write, read;
-    Boxes<2> boxes;
+    AnySide write, read;
+    AnyBoxes boxes;
 };
 
-template <int Element, int Read, int Write, int Room>
-DEVICE void tiles(const TiledCopy& p) {
+using TiledCopy = CopyOfBoxes<Side, Boxes<2>>;
+using DeepCopy = CopyOfBoxes<DeepSide, DeepBoxes<2>>;
+
+template <int Element, int Read, int Write, int Room, class AnySide, class AnyBoxes>
+DEVICE void tiles(const CopyOfBoxes<AnySide, AnyBoxes>& p) {
     SHARED(Bits<Element>, tile, Room / Element);
     if (write_padding(p.padding, p.to)) return;  // all threads of the block
     using T = Bits<Element>;
     constexpr int PER_WRITE = Write / Element;
     using WriteWord = Pack<T, PER_WRITE>;
 
-    uint32_t box[3];
+    typename AnyBoxes::Box box;
     int64_t base[2];
     p.boxes.find(box, base);
     read_box<Element, Read>(p.read, base[1], box, p.from, tile);
     barrier();
-    const Visit write = visit(p.write, base[0], box);
+    const auto write = visit(p.write, base[0], box);
     T* const destination = static_cast<T*>(p.to);
     for (uint32_t begin = 0; begin < write.total; begin += PER_THREAD * THREADS) {
 #pragma unroll
@@ -133,7 +139,9 @@ DEVICE void tiles(const TiledCopy& p) {
 
 #if !defined(TENSORLAYOUT_SIMULATOR)
 
-#if defined(ROOM)
+#if defined(DEEP_ROOM)
+BLOCK_KERNEL(copy_deep, DeepCopy) { tiles<ELEMENT, READ, WRITE, DEEP_ROOM>(p); }
+#elif defined(ROOM)
 BLOCK_KERNEL(copy_tiles, TiledCopy) { tiles<ELEMENT, READ, WRITE, ROOM>(p); }
 #elif defined(RANK)
 KERNEL(copy_strided, StridedCopy<RANK, INDEX>) { strided<RANK, INDEX, ELEMENT, WIDTH>(p); }
@@ -162,6 +170,9 @@ STRIDED_RANKS(int32_t) STRIDED_RANKS(int64_t)
 
 #define TILES(ELEMENT, READ, WRITE, ROOM)                                                 \
     BLOCK_KERNEL(copy_tiles_##ELEMENT##_##READ##_##WRITE##_##ROOM, TiledCopy) {           \
+        tiles<ELEMENT, READ, WRITE, ROOM>(p);                                             \
+    }                                                                                     \
+    BLOCK_KERNEL(copy_deep_##ELEMENT##_##READ##_##WRITE##_##ROOM, DeepCopy) {             \
         tiles<ELEMENT, READ, WRITE, ROOM>(p);                                             \
     }
 #define TILES_WIDTHS(ROOM)                                                                \

@@ -1,6 +1,10 @@
-// Boxes of up to three dimensions that go through shared memory: where a block's box is, how threads
-// walk it along one memory's order, and how it comes into a tile. tensorlayout/cuda/boxes.py chooses
-// boxes, tensorlayout/cuda/tiles.py has the same structs.
+// Boxes that go through shared memory: where a block's box is, how threads walk it along one memory's
+// order, and how it comes into a tile. tensorlayout/cuda/boxes.py chooses boxes,
+// tensorlayout/cuda/tiles.py has the same structs.
+//
+// Boxes of up to three dimensions, which most copies need, have `Boxes` and `Side`: their index
+// arithmetic is unrolled. Deep ones, of up to MOST_AXES, have `DeepBoxes` and `DeepSide`, with a loop
+// for each access.
 #pragma once
 
 #include "bits.cuh"
@@ -9,9 +13,16 @@
 // Accesses of a thread that are under way together.
 constexpr int PER_THREAD = 4;
 
+// Dimensions that a deep box may have: with 2 elements along each it still is smaller than its room.
+constexpr int MOST_AXES = 12;
+
+// ---- Boxes of up to three dimensions ------------------------------------------------------------
+
 // Which box each block has, in N memories.
 template <int N>
 struct Boxes {
+    using Box = uint32_t[3];  // how far a block's reaches
+
     int64_t size[3];             // of the box's dimensions in the tensor
     int64_t step[N][3];          // to the next index along them, in each memory
     int64_t outer[N][MAX_RANK];  // the same of all other dimensions, fastest first
@@ -179,14 +190,150 @@ DEVICE int32_t tile_place(const Side& side, const Visit& v, const Spot& spot, in
     return place + static_cast<int32_t>(second) * v.shared[1];
 }
 
+// ---- Deep boxes ---------------------------------------------------------------------------------
+
+// Which box each block has, in N memories. Of a block's own box, all that differs from others is along
+// which dimensions it ends early.
+template <int N>
+struct DeepBoxes {
+    using Box = uint32_t;  // bit d: it ends early along dimension d
+
+    int64_t step[N][MOST_AXES];  // to the next box, in each memory
+    int64_t outer[N][MAX_RANK];  // to the next index of all other dimensions, fastest first
+    Divisor<int32_t> boxes[MOST_AXES];
+    Divisor<int32_t> outer_size[MAX_RANK];
+    uint32_t uneven;             // bit d: the last box along dimension d ends early
+    int32_t rank, outer_rank;
+
+    DEVICE void find(uint32_t& box, int64_t (&base)[N]) const {
+        for (int n = 0; n < N; ++n) base[n] = 0;
+        uint32_t block = blockIdx.x;
+        box = 0;
+        for (int d = 0; d < rank; ++d) {
+            const uint32_t slower = boxes[d].divide(block);
+            const uint32_t index = block - slower * boxes[d].divisor;
+            if (index + 1 == boxes[d].divisor) box |= uneven & 1u << d;
+#pragma unroll
+            for (int n = 0; n < N; ++n) base[n] += static_cast<int64_t>(index) * step[n][d];
+            block = slower;
+        }
+        for (int d = 0; d < outer_rank; ++d) {
+            const uint32_t slower = outer_size[d].divide(block);
+            const int64_t index = block - slower * outer_size[d].divisor;
+#pragma unroll
+            for (int n = 0; n < N; ++n) base[n] += index * outer[n][d];
+            block = slower;
+        }
+    }
+};
+
+// How one memory is walked inside a deep box, as by `Side`. Threads are shifted once for a *group*: a
+// row, or all rows along one dimension. Groups are counted along all dimensions behind.
+struct DeepSide {
+    int64_t stride[MOST_AXES];              // upwards, this memory's fastest dimension first
+    Divisor<int32_t> extent[2][MOST_AXES];  // of the box; of one that ends early along it
+    Divisor<int32_t> row[2];                // threads of a row; of a box that ends early along the run
+    Divisor<int32_t> group[2][2];           // the same of a group; and of one with fewer rows
+    int32_t shared[MOST_AXES];              // strides in the tile, downwards for `turned`
+    int32_t dimension[MOST_AXES];           // which of the box's dimensions each is
+    uint32_t turned;                        // bit j: the stride, as given, was negative
+    int32_t rank;
+    int32_t run;                            // how many dimensions the run has
+    int32_t grouped;                        // and how many a group has
+    int32_t sector, slack;                  // as of `Side`
+};
+
+struct DeepVisit {
+    int64_t base, row_step;
+    int32_t tile, tile_row_step;
+    Divisor<int32_t> row, group;  // threads
+    uint32_t early;               // bit j: the box ends early along this side's dimension j
+    uint32_t run_length, rows, total;
+
+    DEVICE const Divisor<int32_t>& extent(const DeepSide& side, int j) const {
+        return side.extent[early >> j & 1][j];
+    }
+};
+
+DEVICE DeepVisit visit(const DeepSide& side, int64_t base, uint32_t box) {
+    DeepVisit v;
+    v.base = base;
+    v.tile = 0;
+    v.early = 0;
+    v.run_length = v.rows = 1;
+    uint32_t groups = 1;
+    for (int j = 0; j < side.rank; ++j) {
+        v.early |= (box >> side.dimension[j] & 1) << j;
+        const uint32_t within = v.extent(side, j).divisor;
+        if (side.turned >> j & 1) {
+            v.base -= static_cast<int64_t>(within - 1) * side.stride[j];
+            v.tile -= static_cast<int32_t>(within - 1) * side.shared[j];
+        }
+        if (j < side.run) v.run_length *= within;
+        else if (j < side.grouped) v.rows *= within;
+        else groups *= within;
+    }
+    const bool grouped = side.grouped > side.run;
+    v.row_step = grouped ? side.stride[side.run] : 0;
+    v.tile_row_step = grouped ? side.shared[side.run] : 0;
+    const uint32_t shorter = v.early >> (side.run - 1) & 1;
+    v.row = side.row[shorter];
+    v.group = side.group[shorter][grouped ? v.early >> side.run & 1 : 0];
+    v.total = groups * v.group.divisor;
+    return v;
+}
+
+template <class T, int N>
+DEVICE Spot locate(const DeepSide& side, const DeepVisit& v, uint32_t thread, const void* memory) {
+    uint32_t rest = v.group.divide(thread);
+    uint32_t lane = thread - rest * v.group.divisor;
+    Spot spot;
+    spot.memory = v.base;
+    spot.tile = v.tile;
+    for (int j = side.grouped; j < side.rank; ++j) {
+        const Divisor<int32_t>& extent = v.extent(side, j);
+        const uint32_t slower = extent.divide(rest);
+        const uint32_t index = rest - slower * extent.divisor;
+        spot.memory += index * side.stride[j];
+        spot.tile += static_cast<int32_t>(index) * side.shared[j];
+        rest = slower;
+    }
+    const uint64_t address = reinterpret_cast<uint64_t>(memory) + spot.memory * (sizeof(T) / N);
+    const uint32_t shift = static_cast<uint32_t>(address / sizeof(T)) & (side.sector - 1);
+    spot.inside = thread < v.total && lane >= shift;
+    lane = spot.inside ? lane - shift : 0;
+    spot.row = v.row.divide(lane);
+    spot.plane = 0;
+    spot.along = (lane - spot.row * v.row.divisor) * N;
+    spot.memory += spot.row * v.row_step + spot.along * side.stride[0];
+    spot.tile += static_cast<int32_t>(spot.row) * v.tile_row_step;
+    spot.inside = spot.inside && spot.row < v.rows && spot.along < v.run_length;
+    return spot;
+}
+
+DEVICE int32_t tile_place(const DeepSide& side, const DeepVisit& v, const Spot& spot, int j) {
+    uint32_t rest = spot.along + j;
+    int32_t place = spot.tile;
+    int k = 0;
+    for (; k < side.run - 1; ++k) {
+        const Divisor<int32_t>& extent = side.extent[0][k];  // only a run's last dimension ends early
+        const uint32_t slower = extent.divide(rest);
+        place += static_cast<int32_t>(rest - slower * extent.divisor) * side.shared[k];
+        rest = slower;
+    }
+    return place + static_cast<int32_t>(rest) * side.shared[k];
+}
+
+// ---- Both ---------------------------------------------------------------------------------------
+
 // The box of one memory into a tile: elements of Element bytes, read Read bytes at a time.
-template <int Element, int Read>
-DEVICE void read_box(const Side& side, int64_t base, const uint32_t (&box)[3], const void* from,
+template <int Element, int Read, class AnySide, class Box>
+DEVICE void read_box(const AnySide& side, int64_t base, const Box& box, const void* from,
                      Bits<Element>* tile) {
     using T = Bits<Element>;
     constexpr int PER_READ = Read / Element;
     using Word = Pack<T, PER_READ>;
-    const Visit v = visit(side, base, box);
+    const auto v = visit(side, base, box);
     const T* const source = static_cast<const T*>(from);
     for (uint32_t begin = 0; begin < v.total; begin += PER_THREAD * THREADS) {
         Spot spots[PER_THREAD];

@@ -120,6 +120,23 @@ def test_the_case_of_each_layout(case, destination, source, itemsize, alignments
     assert len(plan.launches) == (case != "empty")
 
 
+def kernel_of(destination, source, itemsize, **options):
+    (launch,) = plan_copy(destination.at_origin, source.at_origin, itemsize, **options).launches
+    return launch.kernel.name
+
+
+def test_boxes_are_deep_where_three_dimensions_have_no_long_runs():
+    """And nowhere else, since their index arithmetic takes longer."""
+    for shape in [(2, 3, 427, 400), (8, 8, 8, 8, 8), (4, 5, 6, 7, 8, 9), (2,) * 16]:
+        assert kernel_of(column_major(shape), row_major(shape), 1) == "copy_deep"
+    for shape in [(300, 400), (20, 30, 40), (16, 12, 197, 64)]:
+        assert kernel_of(column_major(shape), row_major(shape), 4) == "copy_tiles"
+    images = (8, 64, 56, 56)
+    assert kernel_of(nhwc(images), row_major(images), 2) == "copy_tiles"
+    weights = (256, 256, 3, 3)
+    assert kernel_of(Layout.packed(weights, (1, 0, 3, 2)), row_major(weights), 4) == "copy_tiles"
+
+
 def test_the_kernel_of_each_case():
     kernels = {
         case: plan_copy(d.at_origin, s.at_origin, n, a).launches[0].kernel.name
@@ -236,6 +253,59 @@ def test_tiles_of_larger_layouts(device, itemsize, shifts):
         assert plan.case == "tiles"
 
 
+# Boxes of more than three dimensions, of elements up to so many bytes.
+DEEP = [
+    # all dimensions are short, and none is whole in the box
+    (column_major((2,) * 13), row_major((2,) * 13), 16),
+    (column_major((7, 5, 9, 6, 8)), row_major((7, 5, 9, 6, 8)), 8),
+    (Layout.packed((4, 5, 6, 7, 8, 3), (1, 3, 5, 0, 2, 4)), row_major((4, 5, 6, 7, 8, 3)), 4),
+    # short ones before a long one, of which the last box ends early
+    (column_major((2, 3, 61, 67)), row_major((2, 3, 61, 67)), 4),
+    # read backwards, in all and in some; written backwards
+    (column_major((5, 4, 7, 9, 6)), row_major((5, 4, 7, 9, 6)).flip((0, 1, 2, 3, 4)), 4),
+    (column_major((2, 3, 61, 67)).flip((2,)), row_major((2, 3, 61, 67)).flip((0, 3)), 4),
+    # one that is repeated; steps on both sides
+    (column_major((4, 3, 5, 6, 7, 2)), Layout((4, 3, 5, 6, 7, 2), (420, 140, 0, 14, 2, 1)), 2),
+    (Layout((4, 3, 5, 6, 7), (2, 8, 24, 120, 720)), row_major((4, 3, 5, 6, 7)), 2),
+    # padding
+    (
+        Layout.padded((3, 4, 5, 6, 7), (4, 5, 5, 6, 8), (0, 1, 2, 3, 4), PaddingValue.ONE),
+        row_major((3, 4, 5, 6, 7)), 2,
+    ),
+]  # fmt: skip
+
+
+@NEEDS_COMPILER
+@pytest.mark.parametrize("itemsize", ITEMSIZES)
+def test_deep_boxes(device, itemsize):
+    with checking("bounds", "barriers", "initialized", "races"):
+        for destination, source, widest in DEEP:
+            for shifts in [(0, 0), (itemsize, 3 * itemsize)]:
+                plan = run(
+                    device, destination, source, itemsize,
+                    shifts=shifts, padding=b"\7" * itemsize, tuning=TILES,
+                )  # fmt: skip
+                if itemsize <= widest:
+                    assert plan.launches[0].kernel.name == "copy_deep", (destination, source)
+
+
+@NEEDS_COMPILER
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_any_permutation(device, data):
+    shape = data.draw(st.lists(st.sampled_from([2, 3, 4, 5, 7, 8]), min_size=4, max_size=8))
+    while math.prod(shape) > 20000:
+        shape.pop()
+    orders = st.permutations(range(len(shape)))
+    turned = st.sets(st.sampled_from(range(len(shape))))
+    destination = Layout.packed(tuple(shape), tuple(data.draw(orders)))
+    source = Layout.packed(tuple(shape), tuple(data.draw(orders))).flip(tuple(data.draw(turned)))
+    itemsize = data.draw(st.sampled_from(ITEMSIZES))
+    shifts = data.draw(st.tuples(*[st.sampled_from([0, itemsize, 3 * itemsize])] * 2))
+    with checking("bounds", "barriers", "initialized"):
+        run(device, destination, source, itemsize, shifts=shifts, tuning=TILES)
+
+
 @NEEDS_COMPILER
 @pytest.mark.parametrize("itemsize", ITEMSIZES)
 def test_longer_layouts_in_the_order_of_the_destination(device, itemsize):
@@ -323,6 +393,7 @@ def test_no_case_races_or_reads_what_nobody_wrote(
 # --- Memory accesses -----------------------------------------------------------------------------
 
 # (name, destination, source, itemsizes): powers of two, odd sizes, three channels.
+WEIGHTS, HEADS = (256, 256, 3, 3), (8, 12, 97, 64)
 COUNTED = [
     ("2-D transpose", row_major((256, 512)), column_major((256, 512)), (1, 2, 4, 8, 16)),
     ("2-D transpose of 8s", row_major((1000, 400)), column_major((1000, 400)), (2, 4, 8)),
@@ -335,6 +406,13 @@ COUNTED = [
     ("to padded rows of 513", Layout((300, 513), (1024, 1)), row_major((300, 513)), (1, 2, 4, 8)),
     ("from padded rows of 513", row_major((300, 513)), Layout((300, 513), (1024, 1)), (1, 2, 4, 8)),
     ("to padded rows of 512", Layout((70, 512), (768, 1)), row_major((70, 512)), (1, 2, 4, 8)),
+    ("reversed pairs", column_major((2,) * 16), row_major((2,) * 16), (1, 2, 4, 8, 16)),
+    ("reversed eights", column_major((8,) * 5), row_major((8,) * 5), (1, 2, 4, 8)),
+    ("NCHW to columns", column_major((2, 3, 256, 256)), row_major((2, 3, 256, 256)), (1, 2, 4, 8)),
+    ("NCHW to columns, odd", column_major((2, 3, 101, 131)), row_major((2, 3, 101, 131)), (4, 8)),
+    ("weights", Layout.packed(WEIGHTS, (1, 0, 3, 2)), row_major(WEIGHTS), (1, 2, 4)),
+    ("heads", column_major(HEADS), row_major(HEADS), (4, 8)),
+    ("seven sizes", column_major((4, 5, 6, 7, 8, 9, 10)), row_major((4, 5, 6, 7, 8, 9, 10)), (2,)),
     ("flipped rows", row_major((70, 512)), row_major((70, 512)).flip((1,)), (1, 2, 4, 8)),
 ]  # fmt: skip
 
@@ -373,6 +451,16 @@ def test_copies_are_coalesced_on_both_sides(device, destination, source, itemsiz
     assert counts.bank_conflict_ratio <= 1.1
 
 
+@NEEDS_COMPILER
+def test_rows_of_400_bytes_in_512_padding_included(device):
+    """13 sectors of elements and 4 of padding, for 16 of memory: 0.94 at best."""
+    padded = Layout.pitched((300, 400), 512, 1, None, PaddingValue.ONE)
+    with checking("bounds", "count") as record:
+        run(device, padded, row_major((300, 400)), 1, padding=b"\1")
+    (counts,) = record.counts.values()
+    assert counts.sector_efficiency_write >= 0.9
+
+
 # --- What kernels are given ----------------------------------------------------------------------
 
 
@@ -382,7 +470,7 @@ def test_the_simulator_has_every_kernel(device):
         device.launcher(kernel)
 
 
-@pytest.mark.parametrize("name", ["copy_flat", "copy_strided", "copy_tiles"])
+@pytest.mark.parametrize("name", ["copy_flat", "copy_strided", "copy_tiles", "copy_deep"])
 def test_compiled_for_a_gpu_without_spills(name):
     *_, kernel = [kernel for kernel in copy_plan.kernels() if kernel.name == name]
     assert resources(kernel, "sm_90").spilled == 0
@@ -402,6 +490,8 @@ def test_structs_are_those_of_the_kernels():
         "FlatCopy": copy_plan.flat_type(),
         "TiledCopy": copy_plan.TiledCopyStruct,
         "Side": copy_plan.SideStruct,
+        "DeepCopy": copy_plan.DeepCopyStruct,
+        "DeepSide": copy_plan.DeepSideStruct,
         "Padding": copy_plan.PaddingStruct,
     }
     for rank in (0, 1, 2, 3, 4):

@@ -1,8 +1,9 @@
 """Boxes of a loop that go through shared memory: their extents, and how each memory walks them.
 
-A box has up to three axes. In each memory its *run* is the axes that are contiguous as far as the
-box reaches, the next axis has its *rows*, and the one after that its *planes*. Memory moves in
-sectors of 32 bytes, so threads are shifted such that accesses of a warp begin where one begins:
+A box has up to three axes, or is *deep*. In each memory its *run* is the axes that are contiguous
+as far as the box reaches, the next axis has its *rows*, and those after that its *planes*. Memory
+moves in sectors of 32 bytes, so threads are shifted such that accesses of a warp begin where one
+begins:
 
 - each row on its own, which leaves threads idle at its ends; or
 - the rows of a plane together: a row gets as many threads as leave, in sectors, the remainder that
@@ -15,11 +16,11 @@ short. Rows that begin inside a sector cost part of one more either way, so runs
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import product
-from math import gcd, log2, prod
+from math import gcd, inf, log2, prod
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,10 @@ ROOMS = (24 * 1024, 48 * 1024)
 
 WRITE, READ = 0, 1
 
+# Axes of a box; and of a deep one, as MOST_AXES of kernels/tiles.cuh.
+_USUAL = 3
+DEEPEST = 12
+
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
 # Costs are in bytes per byte of the box: 1 for each memory at best. They are of the same kind as
@@ -42,7 +47,20 @@ _LIKED_BYTES = 16 * 1024
 _LIKED_BLOCKS = 264  # two for each multiprocessor of a large GPU
 _NARROWEST = 4  # bytes of an access, where rows allow it
 _SHARED_BANKS = 128  # bytes that one wavefront brings
-_PADS = 160  # pitches to choose from
+_PADS, _DEEP_PADS = 160, 64  # pitches to choose from, for each order of the axes
+_SOME_WARPS, _MORE_WARPS = 6, 32  # on which pitches are tried, and the best of these again
+_BEST = 8
+
+# What each access of shared memory costs that takes twice as long; and how many boxes' pitches are
+# looked for, until there is one without conflicts.
+_CONFLICT = 0.15
+_TRIED = 2
+
+# What a deep box costs more: the places of its elements take a loop each.
+_DEEP = 0.1
+
+# Nothing is gained by a deep box where another costs no more than this above the best.
+_GOOD = 0.2
 
 # What the worse of both sides costs once more: they are under way together, and it holds them up.
 _WORSE_SIDE = 0.25
@@ -68,6 +86,7 @@ class Nest:
         staged: numbers of the memories that come through shared memory.
         beside: numbers of others that are read where the destination is written.
         pack: how many elements an access to the destination may have.
+        deepest: how many axes a box may have.
 
     """
 
@@ -77,6 +96,7 @@ class Nest:
     staged: tuple[int, ...]
     beside: tuple[int, ...]
     pack: int
+    deepest: int = _USUAL
 
     def unit(self, memory: int) -> int:
         """Bytes of an access, if rows allow it."""
@@ -92,7 +112,7 @@ class Nest:
 def nest_of_copy(loop: Loop) -> Nest:
     """The nest of a loop over a destination and a source."""
     pack = max(1, _NARROWEST // loop.width)
-    return Nest(loop.axes, (loop.width,) * 2, loop.alignments, (READ,), (), pack)
+    return Nest(loop.axes, (loop.width,) * 2, loop.alignments, (READ,), (), pack, DEEPEST)
 
 
 @dataclass(frozen=True)
@@ -141,8 +161,7 @@ class Box:
 
     Attributes:
         nest: what is boxed.
-        axes: numbers of the nest's axes in the box, at most three, the fastest of the destination
-            first.
+        axes: numbers of the nest's axes in the box, the fastest of the destination first.
         extents: of the box along them.
 
     """
@@ -150,6 +169,11 @@ class Box:
     nest: Nest
     axes: tuple[int, ...]
     extents: tuple[int, ...]
+
+    @property
+    def is_deep(self) -> bool:
+        """Whether it is for the kernels of any number of axes."""
+        return len(self.axes) > _USUAL
 
     @property
     def elements(self) -> int:
@@ -170,8 +194,9 @@ class Box:
         """Of one tile: an odd pitch takes an element more; of narrow elements, up to three."""
         width = self.nest.widths[memory]
         spare = 1 if width >= 4 else 3
-        fastest = self.sides[memory].order[0]
-        return self.elements * (1 + spare / self.extents[fastest]) * width
+        side = self.sides[memory]
+        run = self.inner(side.order, side.run + 1 if self.is_deep else 2)
+        return self.elements * (1 + spare / run) * width
 
     @property
     def counts(self) -> tuple[int, ...]:
@@ -216,16 +241,20 @@ class Box:
         if not fits or (memory == WRITE and not self._fit_beside(order, run)):
             unit = width
         sector = max(1, SECTOR // unit)
-        if unit >= 4:
-            slack = (SECTOR - grain) // unit
-            shifted = Side(order, run, unit, grain, sector, single=True, slack=slack)
-        else:
-            slack, remainder = (SECTOR - first_rows) // unit, step // unit % sector
-            shifted = Side(order, run, unit, grain, sector, remainder=remainder, slack=slack)
         length = inner * self.extents[last] // unit
+        alone = Side(order, run, unit, grain, sector, single=True, slack=(SECTOR - grain) // unit)
+        remainder, slack = step // unit % sector, (SECTOR - first_rows) // unit
+        together = Side(order, run, unit, grain, sector, remainder=remainder, slack=slack)
+        shifted = alone if unit >= 4 or self._busier(alone, together, length) else together
         if length >= _LEAST_BUSY * shifted.row(length):
             return shifted
         return Side(order, run, unit, grain)
+
+    def _busier(self, alone: Side, together: Side, length: int) -> bool:
+        """Whether rows on their own take no more threads: in deep boxes, planes may have few."""
+        order, run = together.order, together.run
+        rows = self.extents[order[run]] if run < len(order) else 1
+        return self.is_deep and alone.row(length) * rows <= together.plane(rows, length)
 
     def _fit_beside(self, order: Sequence[int], run: int) -> bool:
         """Whether what is read beside the destination can be read in its packs."""
@@ -268,6 +297,7 @@ class Box:
         mean = sum(widths) / len(widths)
         cost = sum([side * width / mean for side, width in zip(sides, widths, strict=True)])
         cost += _WORSE_SIDE * (max(sides) - 1)
+        cost += _DEEP * self.is_deep
         cost += 0.015 * abs(log2(self.elements * self.nest.staged_bytes / _LIKED_BYTES))
         if self.blocks < _LIKED_BLOCKS:
             cost += 0.05 * log2(_LIKED_BLOCKS / self.blocks)
@@ -294,33 +324,64 @@ class Box:
         bytes_of_rows = inner * axis.size * width
         return narrowness(side.unit) + split + (threads * side.unit + begun) / bytes_of_rows
 
-    @cached_property
+    @property
     def pitches(self) -> dict[int, tuple[int, ...]]:
         """Strides of the box's axes in each tile, with as few bank conflicts as can be."""
+        return {memory: pitches for memory, (pitches, _) in self._best_pitches.items()}
+
+    @property
+    def conflicts(self) -> float:
+        """Wavefronts of an access to shared memory, in the worst tile; 1 at best."""
+        return max([conflicts for _, conflicts in self._best_pitches.values()])
+
+    @cached_property
+    def _best_pitches(self) -> dict[int, tuple[tuple[int, ...], float]]:
         limit = next(room for room in ROOMS if room >= self.padded_bytes) - self._between
         share = limit / (self.padded_bytes - self._between)
         found = {}
         for memory in self.nest.staged:
             room = share * self._padded_bytes(memory) // self.nest.widths[memory]
-            sides = (self.sides[memory], self.sides[WRITE])
-            pitches = [p for side in sides for p in self._pitched(side.order, memory)]
-            fitting = [p for p in pitches if self._reach(p) <= room]
-            found[memory] = fewest_conflicts(self, memory, fitting)
+            orders = self._tile_orders(memory)
+            pitches = np.concatenate([self._pitched(*order, memory) for order in orders])
+            reach = 1 + pitches @ (np.asarray(self.extents) - 1)
+            found[memory] = fewest_conflicts(self, memory, pitches[reach <= room])
         return found
 
-    def _pitched(self, order: Sequence[int], memory: int) -> Iterator[tuple[int, ...]]:
-        """Strides in this order, with elements left free behind the first axis and the second."""
-        sizes = [self.extents[k] for k in order] + [1, 1]
+    def _tile_orders(self, memory: int) -> list[tuple[tuple[int, ...], int]]:
+        """Orders that axes may have in a tile, fastest first; and behind which there is a pitch.
+
+        In deep boxes that is the run of one memory, and all others follow as the other has them.
+        The box then is a matrix, whose columns are as good as its rows if the pitch is odd; unless
+        runs share axes, where pitches inside of the run may help.
+        """
+        read, write = self.sides[memory], self.sides[WRITE]
+        if not self.is_deep:
+            return [(read.order, 0), (write.order, 0)]
+        found = []
+        for one, two in ((read, write), (write, read)):
+            run = one.order[: one.run]
+            order = run + tuple([k for k in two.order if k not in run])
+            places = [one.run - 1, *range(one.run - 2, -1, -1)][:3]
+            found += [(order, behind) for behind in dict.fromkeys(places)]
+        return found
+
+    def _pitched(self, order: tuple[int, ...], behind: int, memory: int) -> Numbers:
+        """Strides in this order, elements left free behind that axis and the next.
+
+        (choices, axes).
+        """
+        sizes = [self.extents[k] for k in order[behind + 1 :]] + [1, 1]
         most = _SHARED_BANKS // self.nest.widths[memory]
-        inner = range(most) if sizes[1] > 1 else range(1)
-        outer = range(most) if sizes[2] > 1 else range(1)
-        for pads in sorted(product(inner, outer), key=sum)[:_PADS]:
-            pitches = [0] * len(self.axes)
-            step = 1
-            for k, pad in zip(order, (*pads, 0), strict=False):
-                pitches[k] = step
-                step = step * self.extents[k] + pad
-            yield tuple(pitches)
+        pads = _pads(most if prod(sizes) > 1 else 1, most if sizes[1] > 1 else 1)
+        pads = pads[: _DEEP_PADS if self.is_deep else _PADS]
+        pitches = np.empty((len(pads), len(order)), np.int64)
+        step: Numbers = np.ones(len(pads), np.int64)
+        for place, k in enumerate(order):
+            pitches[:, k] = step
+            step = step * self.extents[k]
+            if behind <= place < behind + 2:
+                step = step + pads[:, place - behind]
+        return pitches
 
     def _reach(self, pitches: tuple[int, ...]) -> int:
         """Elements of shared memory that these pitches take."""
@@ -349,36 +410,63 @@ def narrowness(unit: int) -> float:
 
 
 def choose_box(nest: Nest) -> Box | None:
-    """The box of the least cost, among those with long runs in all memories; None if none fits."""
-    boxes = [Box(nest, *found) for found in _candidates(nest)]
+    """The box of the least cost, among those with long runs in all memories; None if none fits.
+
+    A deep one only where three axes make no long runs.
+    """
+    usual = _cheapest(nest, _USUAL)
+    if len(nest.axes) <= _USUAL or nest.deepest <= _USUAL:
+        return usual
+    if usual is not None and usual.cost() <= 1 + len(nest.staged) + _GOOD:
+        return usual
+    found = [box for box in (usual, _cheapest(nest, nest.deepest)) if box is not None]
+    return min(found, key=Box.cost, default=None)
+
+
+def _cheapest(nest: Nest, deepest: int) -> Box | None:
+    boxes = [Box(nest, *found) for found in _candidates(nest, deepest)]
     fitting = [box for box in boxes if box.padded_bytes <= ROOMS[-1]]
-    return min(fitting, key=lambda box: (box.cost(), box.extents), default=None)
+    best, least = None, inf
+    for box in sorted(fitting, key=lambda box: (box.cost(), box.extents))[:_TRIED]:
+        if box.cost() >= least:
+            break
+        cost = box.cost() + _CONFLICT * (box.conflicts - 1)
+        if cost < least:
+            best, least = box, cost
+    return best
 
 
 # Sectors that a run may have, where the axes are long enough. Whole lines of 128 bytes.
 _RUNS = (4, 8, 10, 11, 12, 13, 14, 16, 24, 32, 64, 128, 256, 512, 1024)
 
+# Of deep boxes, whose runs often are products of whole sizes.
+_DEEP_RUNS = (4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 20, 24, 32, 48, 64, 128, 1024)
+
 # Bytes of others, if several tiles have to fit.
 _SHORT_RUNS = (16, 32, 64, 96)
 
 
-def _candidates(nest: Nest) -> set[tuple[tuple[int, ...], tuple[int, ...]]]:
+def _candidates(nest: Nest, deepest: int) -> set[tuple[tuple[int, ...], tuple[int, ...]]]:
     """Axes and extents of boxes to look at; of a single tile, the smallest one always fits."""
     write_order = range(len(nest.axes) - 1, -1, -1)
     read_orders = [_order(nest, memory, write_order) for memory in nest.staged]
-    found = set()
-    for write_run, read_runs in product(_runs(nest, WRITE), _runs_together(nest)):
+    most = ROOMS[-1] // nest.staged_bytes
+    begun, found = set(), set()
+    for read_runs in _runs_together(nest, deepest):
         extents: dict[int, int] = {}
         for read_order, read_run in zip(read_orders, read_runs, strict=True):
-            _grow(extents, nest, read_order, read_run)
-        _grow(extents, nest, write_order, write_run)
-        axes = tuple(sorted(extents, reverse=True))
-        for some in (
-            [extents[k] for k in axes],
-            [_evened(nest.axes[k].size, extents[k]) for k in axes],
-        ):
-            if prod(some) * nest.staged_bytes < ROOMS[-1]:
-                found.add((axes, tuple(some)))
+            _grow(extents, nest, read_order, read_run, deepest)
+        begun.add(tuple(extents.items()))
+    for read in begun:
+        for write_run in _runs(nest, WRITE, deepest):
+            extents = dict(read)
+            _grow(extents, nest, write_order, write_run, deepest)
+            axes = tuple(sorted(extents, reverse=True))
+            even = tuple([_evened(nest.axes[k].size, extents[k]) for k in axes])
+            if prod(even) > most:
+                break  # longer runs are larger yet
+            whole = tuple([extents[k] for k in axes])
+            found |= {(axes, some) for some in (whole, even) if prod(some) <= most}
     return found
 
 
@@ -388,9 +476,9 @@ def _order(nest: Nest, memory: int, axes: Sequence[int]) -> list[int]:
     return sorted(moving, key=lambda k: abs(nest.axes[k].strides[memory]))
 
 
-def _runs_together(nest: Nest) -> list[tuple[int, ...]]:
+def _runs_together(nest: Nest, deepest: int) -> list[tuple[int, ...]]:
     """Lengths of runs of all staged memories, of about as many bytes."""
-    each = [_runs(nest, memory) for memory in nest.staged]
+    each = [_runs(nest, memory, deepest) for memory in nest.staged]
     return [
         tuple([runs[min(k, len(runs) - 1)] for runs in each]) for k in range(max(map(len, each)))
     ]
@@ -400,7 +488,7 @@ def _rounded_up(number: int, step: int) -> int:
     return -(-number // step) * step
 
 
-def _runs(nest: Nest, memory: int) -> list[int]:
+def _runs(nest: Nest, memory: int, deepest: int) -> list[int]:
     """Lengths of runs, in elements, for which rows have few idle threads."""
     width, alignment = nest.widths[memory], nest.alignments[memory]
     steps = [abs(a.strides[memory]) * width for a in nest.axes if a.strides[memory]]
@@ -409,17 +497,20 @@ def _runs(nest: Nest, memory: int) -> list[int]:
         inside = others[0] % SECTOR if others else 0
     else:
         inside = gcd(SECTOR, alignment, *others) % SECTOR
-    runs = [(SECTOR * n - (SECTOR - inside if inside else 0)) // width for n in _RUNS]
+    sectors = _RUNS if deepest == _USUAL else _DEEP_RUNS
+    runs = [(SECTOR * n - (SECTOR - inside if inside else 0)) // width for n in sectors]
     if len(nest.staged) > 1:
         runs = [*(nbytes // width for nbytes in _SHORT_RUNS), *runs]
     return [run for run in runs if 0 < run <= ROOMS[-1] // width]
 
 
-def _grow(extents: dict[int, int], nest: Nest, order: Sequence[int], run: int) -> None:
-    """Lengthen the run along `order` to about `run` elements; no box has more than three axes."""
+def _grow(
+    extents: dict[int, int], nest: Nest, order: Sequence[int], run: int, deepest: int
+) -> None:
+    """Lengthen the run along `order` to about `run` elements, of a box of so many axes at most."""
     done = 1
     for k in order:
-        if k not in extents and len(extents) == 3:
+        if k not in extents and len(extents) == deepest:
             return
         size = nest.axes[k].size
         extents[k] = max(extents.get(k, 1), min(size, -(-run // done)))
@@ -436,20 +527,33 @@ def _evened(size: int, extent: int) -> int:
     return min(extent, -(-even // grain) * grain)
 
 
-def fewest_conflicts(box: Box, memory: int, pitches: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """The pitches of a tile that take the fewest wavefronts in shared memory, the first of them."""
+@cache
+def _pads(inner: int, outer: int) -> Numbers:
+    """Elements to leave free behind two axes, fewer than these, the fewest of both first."""
+    found = sorted(product(range(inner), range(outer)), key=sum)
+    return np.asarray(found, np.int64)
+
+
+def fewest_conflicts(box: Box, memory: int, pitches: Numbers) -> tuple[tuple[int, ...], float]:
+    """The pitches of a tile that take the fewest wavefronts in shared memory, and how many.
+
+    `pitches`: (choices, axes). All are tried on a few warps, and the best of them on more.
+    """
     width = box.nest.widths[memory]
-    lanes = min(32, _SHARED_BANKS // width)
-    indices = np.concatenate([_indices(box, walked, lanes) for walked in (WRITE, memory)])
-    best, fewest = pitches[0], len(indices) * lanes
-    for start in range(0, len(pitches), 16):
-        some = pitches[start : start + 16]
-        wavefronts = _wavefronts(indices, np.asarray(some), width)
-        if wavefronts.min() < fewest:
-            best, fewest = some[int(wavefronts.argmin())], int(wavefronts.min())
-        if fewest == len(indices):
-            break
-    return best
+    some, more = (
+        np.concatenate([_indices(box, walked, warps, width) for walked in (WRITE, memory)])
+        for warps in (_SOME_WARPS, _MORE_WARPS)
+    )
+    tried = []
+    for start in range(0, len(pitches), 32):
+        tried.append(_wavefronts(some, pitches[start : start + 32], width))
+        if tried[-1].min() == len(some):
+            first = start + int(tried[-1].argmin())
+            if _wavefronts(more, pitches[first : first + 1], width)[0] == len(more):
+                return tuple(pitches[first].tolist()), 1.0
+    best = np.sort(np.argsort(np.concatenate(tried), kind="stable")[:_BEST])
+    found = _wavefronts(more, pitches[best], width)
+    return tuple(pitches[best[found.argmin()]].tolist()), int(found.min()) / len(more)
 
 
 def _wavefronts(indices: Numbers, pitches: Numbers, width: int) -> Numbers:
@@ -459,31 +563,36 @@ def _wavefronts(indices: Numbers, pitches: Numbers, width: int) -> Numbers:
     word go by halves or quarters of a warp, through as many pairs or quadruples of banks.
     """
     banks = indices.shape[2]
-    places = np.tensordot(pitches, indices, axes=(1, 1))  # (pitches, accesses, lanes)
-    words = places * width // max(width, 4)
-    by_bank = np.sort(words % banks << 32 | words, axis=-1)
-    fresh = np.ones(by_bank.shape, np.int64)
-    fresh[..., 1:] = by_bank[..., 1:] != by_bank[..., :-1]
+    # In floating point, where products are fast; places are far below 2**24.
+    places = np.tensordot(pitches.astype(np.float32), indices.astype(np.float32), axes=(1, 1))
+    words = places.astype(np.int32) * width // max(width, 4)  # (pitches, accesses, lanes)
+    by_bank = np.sort((words % banks << 20) | words, axis=-1)
+    fresh = np.ones(by_bank.shape, bool)
+    np.not_equal(by_bank[..., 1:], by_bank[..., :-1], out=fresh[..., 1:])
     row = np.arange(fresh[..., 0].size).reshape(*fresh.shape[:-1], 1) * banks
-    found = np.bincount((row + (by_bank >> 32)).ravel(), fresh.ravel(), row.size * banks)
+    found = np.bincount((row + (by_bank >> 20))[fresh], minlength=row.size * banks)
     total: Numbers = found.reshape(*fresh.shape[:-1], banks).max(axis=-1).sum(axis=-1)
     return total
 
 
-def _indices(box: Box, memory: int, lanes: int) -> Numbers:
-    """What some warps touch in shared memory, `lanes` at a time: (accesses, axes, lanes)."""
+def _indices(box: Box, memory: int, most: int, width: int) -> Numbers:
+    """What some warps touch in shared memory, at most so many: (accesses, axes, lanes).
+
+    `lanes`: as many as a wavefront serves, of elements of `width` bytes.
+    """
     side, extents = box.sides[memory], box.extents
+    lanes = min(32, _SHARED_BANKS // width)
     order, run = side.order, side.run
     per = side.unit // box.nest.widths[memory]
     length = prod([extents[k] for k in order[:run]]) // per
     given = side.row(length)
     rows = extents[order[run]] if run < len(order) else 1
-    planes = extents[order[run + 1]] if run + 1 < len(order) else 1
+    planes = prod([extents[k] for k in order[run + 1 :]])
     if side.single:
         rows, planes = 1, rows * planes
     plane_threads = side.plane(rows, length)
     warps = -(-planes * plane_threads // 32)
-    some = np.unique(np.linspace(0, warps - 1, 32).astype(np.int64))
+    some = np.unique(np.linspace(0, warps - 1, most).astype(np.int64))
     threads = (some[:, None] * 32 + np.arange(32)).reshape(-1, lanes)
     plane, rest = np.divmod(threads, plane_threads)
     row, lane = np.divmod(rest, given)

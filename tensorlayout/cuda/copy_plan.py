@@ -21,7 +21,17 @@ from tensorlayout.cuda.loops import SECTOR, WIDEST, Axis, Loop, loop_over
 from tensorlayout.cuda.padding_plan import PaddingStruct, Regions, padding_regions, padding_struct
 from tensorlayout.cuda.parameters import RANKS, index_type, rank_macro, walk, walk_type
 from tensorlayout.cuda.sectors import in_order_cost
-from tensorlayout.cuda.tiles import SideStruct, boxes_struct, boxes_type, in_order, side_struct
+from tensorlayout.cuda.tiles import (
+    DeepSideStruct,
+    SideStruct,
+    boxes_struct,
+    boxes_type,
+    deep_boxes_struct,
+    deep_boxes_type,
+    deep_side_struct,
+    in_order,
+    side_struct,
+)
 from tensorlayout.layout import Layout
 
 FILE = "copy.cu"
@@ -84,7 +94,8 @@ def plan_copy(
     4. ``strided``: both sides are walked well enough in the destination's order.
     5. ``repeated``: the source stands still along the destination's run.
     6. ``tiles``: the sides differ in their fastest dimension, in direction, or in where sectors
-       begin: boxes go through shared memory.
+       begin: boxes go through shared memory, of three dimensions or, where they have no long runs
+       on both sides, of up to twelve.
     """
     if destination.size == 0:
         filled = (
@@ -166,7 +177,7 @@ def _flat(loop: Loop, padding: _Padding) -> Launch:
     nbytes = loop.count * loop.width
     width = min(WIDEST, *loop.alignments)
     blocks = max(1, blocks_for(nbytes // width))
-    padded, more = padding_struct(*padding, blocks)
+    padded, more = padding_struct(*padding, blocks, loop.alignments[WRITE])
     made = flat_type()(padding=padded, packs=nbytes // width, tail=nbytes % width)
     kernel = Kernel(FILE, "copy_flat", shape=(("WIDTH", str(width)),))
     return Launch(kernel, blocks + more, bytes(made), loop.firsts)
@@ -177,7 +188,7 @@ def _strided(loop: Loop, width: int, padding: _Padding) -> Launch:
     rank = len(loop.axes)
     index = index_type(loop.count, loop.furthest)
     blocks = blocks_for(loop.count)
-    padded, more = padding_struct(*padding, blocks)
+    padded, more = padding_struct(*padding, blocks, loop.alignments[WRITE])
     made = strided_type(rank, index)(padding=padded, count=loop.count)
     strides = [loop.strides(WRITE), loop.strides(READ)]
     made.walk = walk(index, [axis.size for axis in loop.axes], strides)
@@ -186,13 +197,19 @@ def _strided(loop: Loop, width: int, padding: _Padding) -> Launch:
 
 
 def _tiles(loop: Loop, box: Box, padding: _Padding) -> Launch:
-    padded, more = padding_struct(*padding, box.blocks)
-    made = TiledCopyStruct(padding=padded, boxes=boxes_struct(box))
-    made.write, made.read = side_struct(box, WRITE), side_struct(box, READ)
-    for side in (made.write, made.read):
-        side.shared[:] = in_order(side, box.pitches[READ])
+    padded, more = padding_struct(*padding, box.blocks, loop.alignments[WRITE])
+    pitches = box.pitches[READ]
+    made: TiledCopyStruct | DeepCopyStruct
+    if box.is_deep:
+        made = DeepCopyStruct(padding=padded, boxes=deep_boxes_struct(box))
+        made.write, made.read = (deep_side_struct(box, side, pitches) for side in (WRITE, READ))
+    else:
+        made = TiledCopyStruct(padding=padded, boxes=boxes_struct(box))
+        made.write, made.read = side_struct(box, WRITE), side_struct(box, READ)
+        for side in (made.write, made.read):
+            side.shared[:] = in_order(side, pitches)
     write, read = box.sides[WRITE], box.sides[READ]
-    kernel = _tiles_kernel(loop.width, read.unit, write.unit, box.room)
+    kernel = _tiles_kernel(loop.width, read.unit, write.unit, box.room, deep=box.is_deep)
     return Launch(kernel, box.blocks + more, bytes(made), loop.firsts)
 
 
@@ -205,7 +222,7 @@ def kernels() -> tuple[Kernel, ...]:
             found.append(_strided_kernel(rank, index, element, width))
     packed = [(1, 1, 4), (1, 4, 1), (1, 4, 4), (2, 2, 4), (2, 4, 2), (2, 4, 4)]
     for (element, read, write), room in product([*[(w, w, w) for w, _ in same], *packed], ROOMS):
-        found.append(_tiles_kernel(element, read, write, room))
+        found += [_tiles_kernel(element, read, write, room, deep=deep) for deep in (False, True)]
     return tuple(found)
 
 
@@ -214,9 +231,10 @@ def _strided_kernel(rank: int, index: str, element: int, width: int) -> Kernel:
     return Kernel(FILE, "copy_strided", shape=tuple(macros))
 
 
-def _tiles_kernel(element: int, read: int, write: int, room: int) -> Kernel:
-    values = {"ELEMENT": element, "READ": read, "WRITE": write, "ROOM": room}
-    return Kernel(FILE, "copy_tiles", shape=tuple((k, str(v)) for k, v in values.items()))
+def _tiles_kernel(element: int, read: int, write: int, room: int, *, deep: bool) -> Kernel:
+    name, macro = ("copy_deep", "DEEP_ROOM") if deep else ("copy_tiles", "ROOM")
+    values = {"ELEMENT": element, "READ": read, "WRITE": write, macro: room}
+    return Kernel(FILE, name, shape=tuple((k, str(v)) for k, v in values.items()))
 
 
 @functools.cache
@@ -256,4 +274,17 @@ class TiledCopyStruct(ctypes.Structure):
         ("write", SideStruct),
         ("read", SideStruct),
         ("boxes", boxes_type(2)),
+    )
+
+
+class DeepCopyStruct(ctypes.Structure):
+    """``DeepCopy`` of kernels/copy.cu."""
+
+    _fields_ = (
+        ("to", ctypes.c_uint64),
+        ("from_", ctypes.c_uint64),
+        ("padding", PaddingStruct),
+        ("write", DeepSideStruct),
+        ("read", DeepSideStruct),
+        ("boxes", deep_boxes_type(2)),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
-from math import prod
+from math import gcd, prod
 
 from tensorlayout.cuda.parameters import Divisor32, divisor32
 from tensorlayout.layout import Layout
@@ -92,15 +92,20 @@ def bits_of(value: bytes) -> tuple[int, int]:
 
 
 def padding_struct(
-    found: Regions | None, value: bytes, first_block: int
+    found: Regions | None, value: bytes, first_block: int, alignment: int = 1
 ) -> tuple[PaddingStruct, int]:
-    """The struct, and how many blocks follow `first_block`; None for no padding."""
+    """The struct, and how many blocks follow `first_block`; None for no padding.
+
+    `alignment`: the power of two that divides the address of the first slot. Elements are written
+    as many at a time as it allows, and where runs begin and end.
+    """
     made = PaddingStruct(first_block=_NEVER)
     if found is None or not found.regions:
         return made, 0
+    found, width = _widened(found, len(value), alignment)
     made.first_block = first_block
     made.bits[:] = bits_of(value)
-    made.itemsize = len(value)
+    made.itemsize = width
     depth = max([region.depth for region in found.regions])
     for k, (size, stride) in enumerate(found.dims[:depth]):
         made.stride[k] = stride
@@ -115,3 +120,15 @@ def padding_struct(
         made.depth[k] = region.depth
         made.end_block[k] = end
     return made, end - first_block
+
+
+def _widened(found: Regions, itemsize: int, alignment: int) -> tuple[Regions, int]:
+    """The same slots, counted in elements of as many bytes as all runs allow; and how many."""
+    depth = max([region.depth for region in found.regions])
+    places = [n for region in found.regions for n in (region.start, region.run)]
+    places += [stride for _, stride in found.dims[:depth]]
+    width = max(itemsize, gcd(16, alignment, *[n * itemsize for n in places]))
+    times = width // itemsize
+    dims = tuple((size, stride // times) for size, stride in found.dims)
+    regions = tuple(Region(r.start // times, r.run // times, r.depth) for r in found.regions)
+    return Regions(dims, regions), width

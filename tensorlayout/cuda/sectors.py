@@ -1,11 +1,16 @@
-"""What a walk in the destination's order costs in one memory, counted on a few warps of it."""
+"""What a walk in the destination's order costs in one memory, counted on some warps of it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
 
+import numpy as np
+
 from tensorlayout.cuda.loops import SECTOR
+
+# How many are looked at.
+_WARPS = 64
 
 
 def in_order_cost(sizes: Sequence[int], steps: Sequence[int], base: int, width: int) -> float:
@@ -19,15 +24,16 @@ def in_order_cost(sizes: Sequence[int], steps: Sequence[int], base: int, width: 
     8.0
     """
     count = prod(sizes)
-    warps = min(8, -(-count // 32))
-    starts = sorted({(count - 1) * k // max(1, warps - 1) // 32 * 32 for k in range(warps)})
-    threads = [i for start in starts for i in range(start, min(start + 32, count))]
-    axes = list(zip(sizes, steps, strict=True))[::-1]
-    touched = set()
-    for thread in threads:
-        address, index = base, thread
-        for size, step in axes:
-            index, at = divmod(index, size)
-            address += at * step
-        touched.add((thread // 32, address // SECTOR))
-    return len(touched) * SECTOR / (len(threads) * width)
+    warps = min(_WARPS, -(-count // 32))
+    # Places of the golden ratio: at equal distances, all might be where an inner axis begins.
+    starts = sorted({(count - 1) * (k * 40503 % 65536) // 65536 // 32 * 32 for k in range(warps)})
+    threads = np.minimum(np.asarray(starts)[:, None] + np.arange(32), count - 1)
+    address = np.full(threads.shape, base, np.int64)
+    index = threads
+    for size, step in zip(reversed(sizes), reversed(steps), strict=True):
+        index, at = np.divmod(index, size)
+        address += at * step
+    touched = np.sort(address // SECTOR, axis=1)
+    sectors = len(starts) + int(np.count_nonzero(np.diff(touched, axis=1)))
+    asked = sum([min(32, count - start) for start in starts])
+    return sectors * SECTOR / (asked * width)

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from tensorlayout.cuda.boxes import Box
+from tensorlayout.cuda.boxes import DEEPEST, Box
 from tensorlayout.cuda.launches import struct_type
 from tensorlayout.cuda.parameters import MAX_RANK, Divisor32, divisor32
 
@@ -27,6 +27,40 @@ class SideStruct(ctypes.Structure):
         ("single", ctypes.c_int32),
         ("sector", ctypes.c_int32),
         ("slack", ctypes.c_int32),
+    )
+
+
+class DeepSideStruct(ctypes.Structure):
+    """``DeepSide``."""
+
+    _fields_ = (
+        ("stride", ctypes.c_int64 * DEEPEST),
+        ("extent", (Divisor32 * DEEPEST) * 2),
+        ("row", Divisor32 * 2),
+        ("group", (Divisor32 * 2) * 2),
+        ("shared", ctypes.c_int32 * DEEPEST),
+        ("dimension", ctypes.c_int32 * DEEPEST),
+        ("turned", ctypes.c_uint32),
+        ("rank", ctypes.c_int32),
+        ("run", ctypes.c_int32),
+        ("grouped", ctypes.c_int32),
+        ("sector", ctypes.c_int32),
+        ("slack", ctypes.c_int32),
+    )
+
+
+@functools.cache
+def deep_boxes_type(memories: int) -> Any:
+    """``DeepBoxes<memories>``."""
+    return struct_type(
+        "DeepBoxes",
+        step=(ctypes.c_int64 * DEEPEST) * memories,
+        outer=(ctypes.c_int64 * MAX_RANK) * memories,
+        boxes=Divisor32 * DEEPEST,
+        outer_size=Divisor32 * MAX_RANK,
+        uneven=ctypes.c_uint32,
+        rank=ctypes.c_int32,
+        outer_rank=ctypes.c_int32,
     )
 
 
@@ -55,14 +89,33 @@ def boxes_struct(box: Box) -> Any:
     made.size[:] = [axis.size for axis in members] + [1] * missing
     made.extent[:] = [*box.extents, *[1] * missing]
     made.boxes[:] = [divisor32(n) for n in (*box.counts, *[1] * missing)]
-    outer = [axis for k, axis in enumerate(axes) if k not in box.axes][::-1]
+    for memory in memories:
+        made.step[memory][: len(members)] = [axis.strides[memory] for axis in members]
+    _set_outer(made, box)
+    return made
+
+
+def deep_boxes_struct(box: Box) -> Any:
+    """Which box each block has, of any depth."""
+    members = [box.nest.axes[k] for k in box.axes]
+    made = deep_boxes_type(len(box.nest.widths))(rank=len(members))
+    for d, (axis, extent, count) in enumerate(zip(members, box.extents, box.counts, strict=True)):
+        made.boxes[d] = divisor32(count)
+        made.uneven |= (axis.size % extent != 0) << d
+        for memory, stride in enumerate(axis.strides):
+            made.step[memory][d] = stride * extent
+    _set_outer(made, box)
+    return made
+
+
+def _set_outer(made: Any, box: Box) -> None:
+    """What differs between blocks beside the box's own axes."""
+    outer = [axis for k, axis in enumerate(box.nest.axes) if k not in box.axes][::-1]
     made.outer_rank = len(outer)
     for d, axis in enumerate(outer):
         made.outer_size[d] = divisor32(axis.size)
-    for memory in memories:
-        made.step[memory][: len(members)] = [axis.strides[memory] for axis in members]
-        made.outer[memory][: len(outer)] = [axis.strides[memory] for axis in outer]
-    return made
+        for memory, stride in enumerate(axis.strides):
+            made.outer[memory][d] = stride
 
 
 def side_struct(box: Box, memory: int) -> SideStruct:
@@ -82,6 +135,32 @@ def side_struct(box: Box, memory: int) -> SideStruct:
     made.rows = divisor32(rows)
     made.row[:] = [divisor32(side.row(n)) for n in lengths]
     made.plane[:] = [divisor32(side.plane(rows, n)) for n in lengths]
+    return made
+
+
+def deep_side_struct(box: Box, memory: int, pitches: Sequence[int]) -> DeepSideStruct:
+    """How one memory is walked in a box of any depth, with the strides of the tile."""
+    side, width = box.sides[memory], box.nest.widths[memory]
+    order, run = side.order, side.run
+    members = [box.nest.axes[box.axes[k]] for k in order]
+    whole = [box.extents[k] for k in order]
+    early = [axis.size % n or n for axis, n in zip(members, whole, strict=True)]
+    grouped = run if side.single or run == len(order) else run + 1
+    made = DeepSideStruct(rank=len(order), run=run, grouped=grouped)
+    made.sector, made.slack = side.sector, side.slack
+    for j, (axis, k) in enumerate(zip(members, order, strict=True)):
+        stride = axis.strides[memory]
+        made.dimension[j], made.stride[j] = k, abs(stride)
+        made.shared[j] = -pitches[k] if stride < 0 else pitches[k]
+        made.turned |= (stride < 0) << j
+        made.extent[0][j], made.extent[1][j] = divisor32(whole[j]), divisor32(early[j])
+    inner = box.inner(order, run) * width
+    for k, along in enumerate((whole[run - 1], early[run - 1])):
+        accesses = inner * along // side.unit
+        made.row[k] = divisor32(side.row(accesses))
+        for n, extents in enumerate((whole, early)):
+            rows = extents[run] if grouped > run else 1
+            made.group[k][n] = divisor32(side.plane(rows, accesses))
     return made
 
 

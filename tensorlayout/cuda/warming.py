@@ -57,8 +57,9 @@ def _shapes() -> Iterator[Kernel]:
         shape = {"RANK": rank, "INDEX": index, "ELEMENT": element, "WIDTH": width}
         yield kernel("copy.cu", "copy_strided", **shape)
     for (element, read, write), room in product(_TILED, ("24576", "49152")):
-        shape = {"ELEMENT": element, "READ": read, "WRITE": write, "ROOM": room}
-        yield kernel("copy.cu", "copy_tiles", **shape)
+        shape = {"ELEMENT": element, "READ": read, "WRITE": write}
+        yield kernel("copy.cu", "copy_tiles", **shape, ROOM=room)
+        yield kernel("copy.cu", "copy_deep", **shape, DEEP_ROOM=room)
     yield from band_plan.kernels()
     yield from products_integers.kernels()
     yield from sequence_plan.kernels()

@@ -305,9 +305,7 @@ def gradient(
         msg = f"gradient: edge_order must be 1 or 2, got {order}"
         raise ValueError(msg)
     if coordinates and numbers:  # NumPy takes both at once, one of them as data here
-        coordinates = [
-            _coordinates(x, d, dim) for d, dim in zip(distances, dims, strict=False)
-        ]
+        coordinates = [_coordinates(x, d, dim) for d, dim in zip(distances, dims, strict=False)]
         numbers = ()
     options: Any = {"axes": dims, "numbers": numbers, "edge_order": order}
     found = named("gradient", partial(calling.library, _GRADIENT, **options), wide, *coordinates)

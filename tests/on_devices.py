@@ -40,6 +40,15 @@ def is_long(parameters):
     return parameters.get("device", "cpu") != "cpu" and not short
 
 
+def few_first(cases):
+    """Parameters: the cases of a few dtypes, the rest as `long` ones; a dtype ends each."""
+    found = []
+    for case in cases:
+        values = (case,) if isinstance(case, str) else case
+        found.append(pytest.param(*values, marks=() if values[-1] in FEW else pytest.mark.long))
+    return found
+
+
 @contextmanager
 def entered(name):
     """The device `name` as the default, while the block lasts."""

@@ -14,35 +14,35 @@ FILE = str(Path(__file__).parent / "kernels" / "atomics.cu")
 
 
 @pytest.fixture(scope="module")
-def device():
+def driver():
     return open_driver()
 
 
-def run(device, name, words, values):
-    storages = [Storage(device, a.nbytes, content=a.view(np.uint8)) for a in (words, values)]
+def run(driver, name, words, values):
+    storages = [Storage(driver, a.nbytes, content=a.view(np.uint8)) for a in (words, values)]
     pointers = [storage.pointer for storage in storages]
     parameters = bytearray(struct.pack("<QQI4x", *pointers, values.size))
-    device.launcher(Kernel(FILE, name))(-(-values.size // 256), parameters)
+    driver.launcher(Kernel(FILE, name))(-(-values.size // 256), parameters)
     return storages[0].get().view(words.dtype)
 
 
 @NEEDS_COMPILER
 @pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "uint64"])
-def test_results_whatever_the_order(device, dtype):
+def test_results_whatever_the_order(driver, dtype):
     limits = np.iinfo(dtype)
     values = np.random.default_rng(0).integers(limits.min, limits.max, 700, dtype, endpoint=True)
     values[:2] = limits.max, limits.max  # sums wrap
     words = np.asarray([0, limits.max, limits.min, 0, limits.min], dtype)
     with checking("bounds", "races", "count"):
-        found = run(device, f"change_{dtype}", words, values)
+        found = run(driver, f"change_{dtype}", words, values)
     even = values[values % 2 == 0]
     assert found.tolist() == [values.sum(dtype=dtype), min(values), max(values), 7, max(even)]
 
 
 @NEEDS_COMPILER
-def test_out_of_bounds(device):
+def test_out_of_bounds(driver):
     with pytest.raises(KernelError, match=r"atomics.cu:\d+: load of 4 bytes .* at byte 20 of"):
-        run(device, "change_outside", np.zeros(5, np.int32), np.zeros(1, np.int32))
+        run(driver, "change_outside", np.zeros(5, np.int32), np.zeros(1, np.int32))
 
 
 def test_compiled_for_a_gpu():

@@ -39,11 +39,11 @@ def nhwc(shape):
 
 
 @pytest.fixture(scope="module")
-def device():
+def driver():
     return open_driver()
 
 
-def run(device, destination, source, itemsize, *, shifts=(0, 0), padding=None, tuning=None):
+def run(driver, destination, source, itemsize, *, shifts=(0, 0), padding=None, tuning=None):
     """Copy between new storages, and hold all bytes of the destination against brute force."""
     destination, source = destination.at_origin, source.at_origin
     slots = destination.required_size
@@ -53,9 +53,9 @@ def run(device, destination, source, itemsize, *, shifts=(0, 0), padding=None, t
     options = {} if tuning is None else {"tuning": tuning}
     plan = plan_copy(destination, source, itemsize, alignments, padding, **options)
     content = numbered(source.required_size * itemsize)
-    to = Storage(device, slots * itemsize, shifts[0])
-    from_ = Storage(device, len(content), shifts[1], content)
-    prepare_copy(plan, device)(to.pointer, from_.pointer)
+    to = Storage(driver, slots * itemsize, shifts[0])
+    from_ = Storage(driver, len(content), shifts[1], content)
+    prepare_copy(plan, driver)(to.pointer, from_.pointer)
     expected = np.full((slots, itemsize), UNTOUCHED, np.uint8)
     if padding is not None:
         expected[padding_slots(destination)] = np.frombuffer(padding, np.uint8)
@@ -201,18 +201,18 @@ PAIRS = [
 
 @NEEDS_COMPILER
 @pytest.mark.parametrize("itemsize", ITEMSIZES)
-def test_every_pair_of_layouts(device, itemsize):
+def test_every_pair_of_layouts(driver, itemsize):
     padding = bytes(range(1, itemsize + 1))
     for destination, source in PAIRS:
-        run(device, destination, source, itemsize, padding=padding)
-        run(device, destination, source, itemsize, tuning=TILES)
+        run(driver, destination, source, itemsize, padding=padding)
+        run(driver, destination, source, itemsize, tuning=TILES)
 
 
 @NEEDS_COMPILER
 @pytest.mark.parametrize(("case", "destination", "source", "itemsize", "alignments"), CASES)
-def test_every_case_moves_all(device, case, destination, source, itemsize, alignments):
+def test_every_case_moves_all(driver, case, destination, source, itemsize, alignments):
     shifts = tuple([0 if a == 32 else a for a in alignments])
-    assert run(device, destination, source, itemsize, shifts=shifts).case == case
+    assert run(driver, destination, source, itemsize, shifts=shifts).case == case
 
 
 LONGER = [
@@ -243,11 +243,11 @@ LONGER = [
 @NEEDS_COMPILER
 @pytest.mark.parametrize("itemsize", ITEMSIZES)
 @pytest.mark.parametrize("shifts", [(0, 0), (1, 0), (0, 3)])
-def test_tiles_of_larger_layouts(device, itemsize, shifts):
+def test_tiles_of_larger_layouts(driver, itemsize, shifts):
     shifts = tuple([itemsize * shift for shift in shifts])
     for destination, source in LONGER:
         plan = run(
-            device, destination, source, itemsize,
+            driver, destination, source, itemsize,
             shifts=shifts, padding=b"\7" * itemsize, tuning=TILES,
         )  # fmt: skip
         assert plan.case == "tiles"
@@ -277,12 +277,12 @@ DEEP = [
 
 @NEEDS_COMPILER
 @pytest.mark.parametrize("itemsize", ITEMSIZES)
-def test_deep_boxes(device, itemsize):
+def test_deep_boxes(driver, itemsize):
     with checking("bounds", "barriers", "initialized", "races"):
         for destination, source, widest in DEEP:
             for shifts in [(0, 0), (itemsize, 3 * itemsize)]:
                 plan = run(
-                    device, destination, source, itemsize,
+                    driver, destination, source, itemsize,
                     shifts=shifts, padding=b"\7" * itemsize, tuning=TILES,
                 )  # fmt: skip
                 if itemsize <= widest:
@@ -292,7 +292,7 @@ def test_deep_boxes(device, itemsize):
 @NEEDS_COMPILER
 @settings(max_examples=60, deadline=None)
 @given(st.data())
-def test_any_permutation(device, data):
+def test_any_permutation(driver, data):
     shape = data.draw(st.lists(st.sampled_from([2, 3, 4, 5, 7, 8]), min_size=4, max_size=8))
     while math.prod(shape) > 20000:
         shape.pop()
@@ -303,20 +303,20 @@ def test_any_permutation(device, data):
     itemsize = data.draw(st.sampled_from(ITEMSIZES))
     shifts = data.draw(st.tuples(*[st.sampled_from([0, itemsize, 3 * itemsize])] * 2))
     with checking("bounds", "barriers", "initialized"):
-        run(device, destination, source, itemsize, shifts=shifts, tuning=TILES)
+        run(driver, destination, source, itemsize, shifts=shifts, tuning=TILES)
 
 
 @NEEDS_COMPILER
 @pytest.mark.parametrize("itemsize", ITEMSIZES)
-def test_longer_layouts_in_the_order_of_the_destination(device, itemsize):
+def test_longer_layouts_in_the_order_of_the_destination(driver, itemsize):
     for destination, source in LONGER:
         tuning = Tuning(small_bytes=2**40)
-        assert run(device, destination, source, itemsize, tuning=tuning).case != "tiles"
+        assert run(driver, destination, source, itemsize, tuning=tuning).case != "tiles"
 
 
 @NEEDS_COMPILER
 @pytest.mark.parametrize("itemsize", [2, 4, 8, 16])
-def test_addresses_that_are_no_multiple_of_the_element(device, itemsize):
+def test_addresses_that_are_no_multiple_of_the_element(driver, itemsize):
     for destination, source in [
         (row_major((30, 40)), row_major((30, 40))),
         (row_major((30, 40)), column_major((30, 40))),
@@ -324,15 +324,15 @@ def test_addresses_that_are_no_multiple_of_the_element(device, itemsize):
     ]:
         padding = bytes(range(1, itemsize + 1))
         for shifts in [(1, 0), (0, 1), (itemsize // 2, 1)]:
-            run(device, destination, source, itemsize, shifts=shifts, padding=padding)
-            run(device, destination, source, itemsize, shifts=shifts, tuning=TILES)
+            run(driver, destination, source, itemsize, shifts=shifts, padding=padding)
+            run(driver, destination, source, itemsize, shifts=shifts, tuning=TILES)
 
 
 @NEEDS_COMPILER
 @pytest.mark.parametrize("itemsize", [1, 4])
-def test_padding_of_more_regions_than_a_launch_holds(device, itemsize):
+def test_padding_of_more_regions_than_a_launch_holds(driver, itemsize):
     padded = Layout.padded((1, 2, 1, 2, 1, 2), (2, 3, 2, 3, 2, 3), None, PaddingValue.ONE)
-    plan = run(device, padded, row_major(padded.shape), itemsize, padding=b"\1" * itemsize)
+    plan = run(driver, padded, row_major(padded.shape), itemsize, padding=b"\1" * itemsize)
     assert plan.padding is not None
     assert len(plan.padding.launches) == 6
 
@@ -340,7 +340,7 @@ def test_padding_of_more_regions_than_a_launch_holds(device, itemsize):
 @NEEDS_COMPILER
 @settings(max_examples=60)
 @given(st.data())
-def test_any_layouts(device, data):
+def test_any_layouts(driver, data):
     destination = data.draw(layouts.layouts(st.one_of(layouts.packed(), layouts.padded())))
     if destination.is_overlapping or destination.is_tiled:
         return
@@ -350,11 +350,11 @@ def test_any_layouts(device, data):
     shifts = data.draw(st.tuples(*[st.sampled_from([0, 1, 2, itemsize, 3 * itemsize])] * 2))
     tuning = data.draw(st.sampled_from([Tuning(small_bytes=0), TILES]))
     padding = data.draw(st.sampled_from([None, bytes(range(itemsize))]))
-    run(device, destination, source, itemsize, shifts=shifts, tuning=tuning, padding=padding)
+    run(driver, destination, source, itemsize, shifts=shifts, tuning=tuning, padding=padding)
 
 
 @NEEDS_COMPILER
-def test_offsets_beyond_32_bits(device):
+def test_offsets_beyond_32_bits(driver):
     far = 2**31 + 100
     for case, destination, source, tuning in [
         ("rows", row_major((2, 3000)), Layout((2, 3000), (far - 4, 1)), Tuning()),
@@ -365,10 +365,10 @@ def test_offsets_beyond_32_bits(device):
         plan = plan_copy(destination, source, 1, tuning=tuning)
         assert plan.case == case
         # Memory that nobody touches costs nothing: only the first and the last pages exist.
-        to, from_ = (device.allocate(x.required_size, 0) for x in (destination, source))
+        to, from_ = (driver.allocate(x.required_size, 0) for x in (destination, source))
         content = numbered(destination.size)
         view(source, from_.pointer)[...] = content.reshape(source.shape)
-        prepare_copy(plan, device)(to.pointer, from_.pointer)
+        prepare_copy(plan, driver)(to.pointer, from_.pointer)
         np.testing.assert_array_equal(
             view(destination, to.pointer), content.reshape(destination.shape)
         )
@@ -383,11 +383,11 @@ def view(layout, address):
 @NEEDS_COMPILER
 @pytest.mark.parametrize(("case", "destination", "source", "itemsize", "alignments"), CASES[1:])
 def test_no_case_races_or_reads_what_nobody_wrote(
-    device, case, destination, source, itemsize, alignments
+    driver, case, destination, source, itemsize, alignments
 ):
     shifts = tuple([0 if a == 32 else a for a in alignments])
     with checking("bounds", "barriers", "initialized", "races"):
-        assert run(device, destination, source, itemsize, shifts=shifts).case == case
+        assert run(driver, destination, source, itemsize, shifts=shifts).case == case
 
 
 # --- Memory accesses -----------------------------------------------------------------------------
@@ -417,17 +417,17 @@ COUNTED = [
 ]  # fmt: skip
 
 
-def counted(device, destination, source, itemsize):
+def counted(driver, destination, source, itemsize):
     with checking("bounds", "count") as record:
-        plan = run(device, destination, source, itemsize, tuning=Tuning(small_bytes=0))
+        plan = run(driver, destination, source, itemsize, tuning=Tuning(small_bytes=0))
     (counts,) = record.counts.values()
     return plan, counts
 
 
 @NEEDS_COMPILER
 @pytest.mark.parametrize("itemsize", ITEMSIZES)
-def test_flat_copies_touch_no_sector_twice(device, itemsize):
-    plan, counts = counted(device, row_major((2**16,)), row_major((2**16,)), itemsize)
+def test_flat_copies_touch_no_sector_twice(driver, itemsize):
+    plan, counts = counted(driver, row_major((2**16,)), row_major((2**16,)), itemsize)
     assert plan.case == "flat"
     assert counts.sector_efficiency_read == counts.sector_efficiency_write == 1.0
     assert counts.lane_activity >= 0.99
@@ -443,8 +443,8 @@ def test_flat_copies_touch_no_sector_twice(device, itemsize):
         for itemsize in itemsizes
     ],
 )
-def test_copies_are_coalesced_on_both_sides(device, destination, source, itemsize):
-    _, counts = counted(device, destination, source, itemsize)
+def test_copies_are_coalesced_on_both_sides(driver, destination, source, itemsize):
+    _, counts = counted(driver, destination, source, itemsize)
     assert counts.sector_efficiency_read >= 0.9
     assert counts.sector_efficiency_write >= 0.9
     assert counts.lane_activity >= 0.9
@@ -452,11 +452,11 @@ def test_copies_are_coalesced_on_both_sides(device, destination, source, itemsiz
 
 
 @NEEDS_COMPILER
-def test_rows_of_400_bytes_in_512_padding_included(device):
+def test_rows_of_400_bytes_in_512_padding_included(driver):
     """13 sectors of elements and 4 of padding, for 16 of memory: 0.94 at best."""
     padded = Layout.pitched((300, 400), 512, 1, None, PaddingValue.ONE)
     with checking("bounds", "count") as record:
-        run(device, padded, row_major((300, 400)), 1, padding=b"\1")
+        run(driver, padded, row_major((300, 400)), 1, padding=b"\1")
     (counts,) = record.counts.values()
     assert counts.sector_efficiency_write >= 0.9
 
@@ -465,9 +465,9 @@ def test_rows_of_400_bytes_in_512_padding_included(device):
 
 
 @NEEDS_COMPILER
-def test_the_simulator_has_every_kernel(device):
+def test_the_simulator_has_every_kernel(driver):
     for kernel in copy_plan.kernels():
-        device.launcher(kernel)
+        driver.launcher(kernel)
 
 
 @pytest.mark.parametrize("name", ["copy_flat", "copy_strided", "copy_tiles", "copy_deep"])
@@ -504,7 +504,7 @@ def test_structs_are_those_of_the_kernels():
 
 
 @NEEDS_COMPILER
-def test_division_by_multiplication(device):
+def test_division_by_multiplication(driver):
     edges = [2**k + d for k in range(31) for d in (-1, 0, 1)]
     draws = np.random.default_rng(5).integers(1, 2**31, 200).tolist()
     divisors = sorted({d for d in [*range(1, 300), *edges, *draws, 2**31 - 1] if 0 < d < 2**31})
@@ -512,14 +512,14 @@ def test_division_by_multiplication(device):
         sorted({n for n in [*range(300), *edges, *draws, 2**31 - 1] if 0 <= n < 2**31}), np.uint32
     )
     constants = b"".join([bytes(parameters.divisor32(d)) for d in divisors])
-    quotients = Storage(device, 4 * len(divisors) * len(numbers))
-    given_divisors = Storage(device, len(constants), 0, np.frombuffer(constants, np.uint8))
-    given_numbers = Storage(device, numbers.nbytes, 0, numbers.view(np.uint8))
+    quotients = Storage(driver, 4 * len(divisors) * len(numbers))
+    given_divisors = Storage(driver, len(constants), 0, np.frombuffer(constants, np.uint8))
+    given_numbers = Storage(driver, numbers.nbytes, 0, numbers.view(np.uint8))
     count = len(divisors) * len(numbers)
     pointers = [x.pointer for x in (quotients, given_divisors, given_numbers)]
     packed = np.array([*pointers, len(numbers), count], np.int64).tobytes()
     kernel = Kernel(f"{layouts.__file__[:-10]}kernels/dividing.cu", "divide")
-    device.launcher(kernel)(-(-count // 256), bytearray(packed))
+    driver.launcher(kernel)(-(-count // 256), bytearray(packed))
     expected = numbers[None, :] // np.array(divisors, np.uint32)[:, None]
     np.testing.assert_array_equal(quotients.get().view(np.uint32), expected.ravel())
 

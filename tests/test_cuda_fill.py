@@ -29,7 +29,7 @@ ITEMSIZES = (1, 2, 4, 8, 16)
 
 
 @pytest.fixture(scope="module")
-def device():
+def driver():
     return open_driver()
 
 
@@ -38,15 +38,15 @@ def value_of(itemsize, first=1):
     return bytes(range(first, first + itemsize))
 
 
-def run(device, layout, itemsize, shift=0, padding=None):
+def run(driver, layout, itemsize, shift=0, padding=None):
     """Fill a new storage, and hold all its bytes against brute force."""
     layout = layout.at_origin
     hidden = padding_slots(layout) if padding is not None else []
     slots = max([layout.required_size, *[slot + 1 for slot in hidden]])
     plan = plan_fill(layout, itemsize, alignment_of(shift), padding)
     # One byte more on either side, which must stay.
-    storage = Storage(device, slots * itemsize + 1, shift)
-    prepare_fill(plan, device)(storage.pointer, value_of(itemsize))
+    storage = Storage(driver, slots * itemsize + 1, shift)
+    prepare_fill(plan, driver)(storage.pointer, value_of(itemsize))
     expected = np.full((slots, itemsize), UNTOUCHED, np.uint8)
     if padding is not None:
         expected[hidden] = np.frombuffer(padding, np.uint8)
@@ -85,61 +85,61 @@ def test_the_case_of_each_layout(case, layout):
 @NEEDS_COMPILER
 @pytest.mark.parametrize("itemsize", ITEMSIZES)
 @pytest.mark.parametrize(("case", "layout"), CASES)
-def test_every_case_writes_all(device, case, layout, itemsize):
+def test_every_case_writes_all(driver, case, layout, itemsize):
     with checking("bounds", "races"):
-        assert run(device, layout, itemsize, padding=value_of(itemsize, 101)).case == case
+        assert run(driver, layout, itemsize, padding=value_of(itemsize, 101)).case == case
 
 
 @NEEDS_COMPILER
 @pytest.mark.parametrize("itemsize", ITEMSIZES)
-def test_every_layout(device, itemsize):
+def test_every_layout(driver, itemsize):
     for layout in layouts.STRIDED:
         if layout.is_overlapping:
             continue
-        run(device, layout, itemsize)
-        plan = run(device, layout, itemsize, padding=value_of(itemsize, 101))
+        run(driver, layout, itemsize)
+        plan = run(driver, layout, itemsize, padding=value_of(itemsize, 101))
         assert len(plan.launches) <= 1, "padding and elements are one launch"
 
 
 @NEEDS_COMPILER
 @pytest.mark.parametrize("itemsize", ITEMSIZES)
 @pytest.mark.parametrize("shift", [1, 2, 3, 4, 5, 8, 12, 15, 16, 21])
-def test_any_address(device, itemsize, shift):
+def test_any_address(driver, itemsize, shift):
     for count in (1, 2, 17, 400):
-        run(device, Layout.row_major((count,)), itemsize, shift)
-    run(device, Layout((7, 9), (20, 2)), itemsize, shift)
-    run(device, Layout.padded((5, 9), (6, 16)), itemsize, shift, value_of(itemsize, 101))
+        run(driver, Layout.row_major((count,)), itemsize, shift)
+    run(driver, Layout((7, 9), (20, 2)), itemsize, shift)
+    run(driver, Layout.padded((5, 9), (6, 16)), itemsize, shift, value_of(itemsize, 101))
 
 
 @NEEDS_COMPILER
-def test_more_dimensions_than_a_kernel_is_made_for(device):
-    run(device, Layout((2,) * 9, [3**k for k in range(9)]), 1)
+def test_more_dimensions_than_a_kernel_is_made_for(driver):
+    run(driver, Layout((2,) * 9, [3**k for k in range(9)]), 1)
 
 
 @NEEDS_COMPILER
-def test_padding_in_every_dimension(device):
+def test_padding_in_every_dimension(driver):
     for rank in (3, 4, 5, 6):
         shape, block = (2, 1, 3, 1, 2, 3)[:rank], (3, 2, 3, 2, 4, 5)[:rank]
         layout = Layout.padded(shape, block, tuple(range(rank)), PaddingValue.ONE)
-        run(device, layout, 2, padding=value_of(2, 101))
+        run(driver, layout, 2, padding=value_of(2, 101))
 
 
 @NEEDS_COMPILER
 @settings(max_examples=60)
 @given(st.data())
-def test_any_layout(device, data):
+def test_any_layout(driver, data):
     layout = data.draw(layouts.layouts(st.one_of(layouts.packed(), layouts.padded())))
     if layout.is_overlapping or layout.is_tiled:
         return
     itemsize = data.draw(st.sampled_from(ITEMSIZES))
     padding = data.draw(st.sampled_from([None, value_of(itemsize, 101)]))
-    run(device, layout, itemsize, data.draw(st.sampled_from([0, 1, 6, 2 * itemsize])), padding)
+    run(driver, layout, itemsize, data.draw(st.sampled_from([0, 1, 6, 2 * itemsize])), padding)
 
 
 @NEEDS_COMPILER
-def test_a_plan_serves_every_value(device):
-    fill = prepare_fill(plan_fill(Layout.row_major((100,)), 2), device)
-    storage = Storage(device, 200)
+def test_a_plan_serves_every_value(driver):
+    fill = prepare_fill(plan_fill(Layout.row_major((100,)), 2), driver)
+    storage = Storage(driver, 200)
     for value in (b"\0\0", b"\x80\x3f", b"\xff\x7f"):
         fill(storage.pointer, value)
         assert storage.get().tobytes() == value * 100
@@ -155,11 +155,11 @@ def test_a_plan_serves_every_value(device):
         (Layout((256, 256), (512, 1)), 16),
     ],
 )
-def test_stores_are_coalesced(device, layout, itemsize, width):
+def test_stores_are_coalesced(driver, layout, itemsize, width):
     plan = plan_fill(layout, itemsize)
-    storage = Storage(device, layout.required_size * itemsize)
+    storage = Storage(driver, layout.required_size * itemsize)
     with checking("bounds", "count") as record:
-        prepare_fill(plan, device)(storage.pointer, value_of(itemsize))
+        prepare_fill(plan, driver)(storage.pointer, value_of(itemsize))
     (counts,) = record.counts.values()
     assert counts.sector_efficiency_write == 1.0
     assert counts.lane_activity == 1.0
@@ -182,9 +182,9 @@ def test_indices_have_64_bits_only_where_the_furthest_offset_asks_for_it():
 
 
 @NEEDS_COMPILER
-def test_the_simulator_has_every_kernel(device):
+def test_the_simulator_has_every_kernel(driver):
     for kernel in fill_plan.kernels():
-        device.launcher(kernel)
+        driver.launcher(kernel)
 
 
 @pytest.mark.parametrize("kernel", [fill_plan.kernels()[0], fill_plan.kernels()[-1]])

@@ -36,7 +36,7 @@ def nhwc(shape):
 
 
 @pytest.fixture(scope="module")
-def device():
+def driver():
     return open_driver()
 
 
@@ -152,11 +152,11 @@ PAIRS = [(x, y) for x in layouts.STRIDED for y in layouts.STRIDED if x.shape == 
         pytest.param("less", ("float16", "float16"), np.less, marks=pytest.mark.long),
     ],
 )
-def test_two_operands_in_every_pair_of_layouts(device, name, dtypes, function):
+def test_two_operands_in_every_pair_of_layouts(driver, name, dtypes, function):
     with checking("bounds", "barriers", "initialized"):
         for first, second in PAIRS:
-            x, y = Operand(device, first, dtypes[0], 1), Operand(device, second, dtypes[1], 2)
-            _, found = run(device, name, x, y, tuning=TILES)
+            x, y = Operand(driver, first, dtypes[0], 1), Operand(driver, second, dtypes[1], 2)
+            _, found = run(driver, name, x, y, tuning=TILES)
             close(found, usual(function)(x.array, y.array), f"{first} {second}")
 
 
@@ -170,15 +170,15 @@ def test_two_operands_in_every_pair_of_layouts(device, name, dtypes, function):
         pytest.param("clip", ("int8",) * 3, np.clip, marks=pytest.mark.long),
     ],
 )
-def test_three_operands_in_three_orders(device, name, dtypes, function):
+def test_three_operands_in_three_orders(driver, name, dtypes, function):
     orders = [Layout.packed((7, 9, 11), order) for order in ((2, 1, 0), (0, 2, 1), (1, 0, 2))]
     orders += [orders[0].flip((1,)), Layout((7, 9, 11), (0, 1, 9)), row_major((7, 1, 1))]
     with checking("bounds", "barriers", "initialized"):
         for first, second in zip(orders, (*orders[1:], orders[0]), strict=True):
             for third in orders:
                 given = zip((first, second, third), dtypes, strict=True)
-                x, y, z = (Operand(device, o, d, k, finite=True) for k, (o, d) in enumerate(given))
-                _, found = run(device, name, x, y, z, tuning=TILES)
+                x, y, z = (Operand(driver, o, d, k, finite=True) for k, (o, d) in enumerate(given))
+                _, found = run(driver, name, x, y, z, tuning=TILES)
                 same(found, function(x.array, y.array, z.array), f"{first} {second} {third}")
 
 
@@ -218,14 +218,14 @@ LONGER = [
         ],
     ],
 )
-def test_larger_layouts(device, dtypes, shifts):
+def test_larger_layouts(driver, dtypes, shifts):
     """Also in memory that is aligned for elements alone."""
     with checking("bounds", "barriers", "initialized"):
         for layouts_ in LONGER:
             for one, other in (layouts_, layouts_[::-1]):
-                x = Operand(device, one, dtypes[0], 1, shift=shifts[0])
-                y = Operand(device, other, dtypes[1], 2, shift=shifts[1])
-                plan, found = run(device, "add", x, y, shift=shifts[2], tuning=TILES)
+                x = Operand(driver, one, dtypes[0], 1, shift=shifts[0])
+                y = Operand(driver, other, dtypes[1], 2, shift=shifts[1])
+                plan, found = run(driver, "add", x, y, shift=shifts[2], tuning=TILES)
                 assert plan.case == "tiles"
                 assert plan.writes_padding
                 close(found, usual(np.add)(x.array, y.array), f"{one} {other}")
@@ -233,22 +233,22 @@ def test_larger_layouts(device, dtypes, shifts):
 
 @needs_compiler
 @pytest.mark.parametrize(("source", "dtype"), [("float64", "int8"), ("int8", "float64")])
-def test_conversions_from_one_order_into_another(device, source, dtype):
+def test_conversions_from_one_order_into_another(driver, source, dtype):
     with checking("bounds", "barriers", "initialized"):
         for first, second in LONGER:
-            x = Operand(device, second, source, 1)
+            x = Operand(driver, second, source, 1)
             expected = np.asarray(tl.astype(tl.asarray(x.array), as_dtype(dtype)))
-            plan, found = convert(device, x, dtype, first.form, TILES)
+            plan, found = convert(driver, x, dtype, first.form, TILES)
             assert plan.case == "tiles"
             same(found, expected, f"{first} {second}")
 
 
 @needs_compiler
-def test_scalars_beside_tiles(device):
-    x = Operand(device, row_major((40, 30)), "bool", 1)
-    y = Operand(device, column_major((40, 30)), "complex128", 2)
+def test_scalars_beside_tiles(driver):
+    x = Operand(driver, row_major((40, 30)), "bool", 1)
+    y = Operand(driver, column_major((40, 30)), "complex128", 2)
     with checking("bounds", "barriers", "initialized"):
-        plan, found = run(device, "where", x, y, 2.5, tuning=TILES)
+        plan, found = run(driver, "where", x, y, 2.5, tuning=TILES)
     assert plan.case == "tiles"
     same(found, np.where(x.array, y.array, 2.5))
 
@@ -256,7 +256,7 @@ def test_scalars_beside_tiles(device):
 @needs_compiler
 @settings(max_examples=40, deadline=None)
 @given(st.data())
-def test_any_layouts(device, data):
+def test_any_layouts(driver, data):
     result = data.draw(layouts.layouts(st.one_of(layouts.packed(), layouts.padded())))
     if result.is_overlapping or result.is_tiled or not result.size:
         return
@@ -264,26 +264,26 @@ def test_any_layouts(device, data):
     low = sum(s * (n - 1) for s, n in zip(strides, result.shape, strict=True) if s < 0)
     other = Layout(result.shape, strides, offset=-low)
     shift = data.draw(st.integers(0, 3))
-    x, y = Operand(device, result, "int8", 1), Operand(device, other, "int8", 2, shift=shift)
+    x, y = Operand(driver, result, "int8", 1), Operand(driver, other, "int8", 2, shift=shift)
     with checking("bounds", "barriers", "initialized"):
-        _, found = run(device, "add", x, y, shift=data.draw(st.integers(0, 3)), tuning=TILES)
+        _, found = run(driver, "add", x, y, shift=data.draw(st.integers(0, 3)), tuning=TILES)
     same(found, x.array + y.array, f"{result} {other}")
 
 
 @needs_compiler
-def test_offsets_beyond_32_bits(device):
+def test_offsets_beyond_32_bits(driver):
     """Of memory that is never touched but for a few bytes."""
     far = 2**31 + 100
-    x = Operand(device, row_major((3, 2, 4)), "int8", 1)
-    y = Operand(device, row_major((3, 2, 4)), "int8", 2)
+    x = Operand(driver, row_major((3, 2, 4)), "int8", 1)
+    y = Operand(driver, row_major((3, 2, 4)), "int8", 2)
     y.spec = spec(Layout((3, 2, 4), (1, far, 3)), "int8")
-    y.buffer = device.allocate(far + 12, 0)
+    y.buffer = driver.allocate(far + 12, 0)
     y.pointer = y.buffer.pointer
     for index in range(2):
         column = np.ascontiguousarray(y.array[:, index].T).view(np.uint8).ravel()
-        device.to_device(y.pointer + index * far, column)
+        driver.to_device(y.pointer + index * far, column)
     with checking("bounds"):
-        plan, found = run(device, "add", x, y, tuning=TILES)
+        plan, found = run(driver, "add", x, y, tuning=TILES)
     assert plan.case == "tiles"
     same(found, x.array + y.array)
 
@@ -291,16 +291,16 @@ def test_offsets_beyond_32_bits(device):
 # ---- In place
 
 
-def in_place(device, x, y, tuning=TILES):
+def in_place(driver, x, y, tuning=TILES):
     """x += y; the case, and all of the memory of x before and after."""
     size = x.layout.required_size * x.dtype.itemsize
     before, after = np.empty(size, np.uint8), np.empty(size, np.uint8)
-    device.to_host(before, x.pointer)
+    driver.to_host(before, x.pointer)
     plan = operation("add").plan_in_place(x.spec, y.spec)
     assert operands_to_copy(plan, [x.pointer, y.pointer]) == ()
     ready = plan_elementwise(plan, [x.alignment, x.alignment, y.alignment], None, tuning)
-    prepare_elementwise(ready, device)(x.pointer, [x.pointer, y.pointer])
-    device.to_host(after, x.pointer)
+    prepare_elementwise(ready, driver)(x.pointer, [x.pointer, y.pointer])
+    driver.to_host(after, x.pointer)
     expected = before.copy().view(x.dtype)
     expected[layouts.slot_array(x.layout)] += y.array
     return ready.case, after.view(x.dtype), expected
@@ -308,22 +308,22 @@ def in_place(device, x, y, tuning=TILES):
 
 @needs_compiler
 @pytest.mark.parametrize("dtype", ["float64", pytest.param("int8", marks=pytest.mark.long)])
-def test_in_place(device, dtype):
+def test_in_place(driver, dtype):
     """Whatever is no element stays as it was, padding too; in whatever order threads run."""
     for first, second in LONGER if dtype == "float64" else [(b, a) for a, b in LONGER]:
         if first.is_overlapping:
             continue
-        x, y = (Operand(device, o, dtype, k, finite=True) for k, o in enumerate((first, second)))
+        x, y = (Operand(driver, o, dtype, k, finite=True) for k, o in enumerate((first, second)))
         with checking("bounds", "barriers", "races"):
-            case, found, expected = in_place(device, x, y)
+            case, found, expected = in_place(driver, x, y)
         assert case == "tiles"
         same(found, expected, f"{first} {second}")
 
 
 @needs_compiler
-def test_in_place_beside_another_view_of_the_same_memory(device):
+def test_in_place_beside_another_view_of_the_same_memory(driver):
     """Rows of one half, plus columns of the other: no byte is shared, sectors are."""
-    x = Operand(device, row_major((64, 2, 64)), "float64", 1, finite=True)
+    x = Operand(driver, row_major((64, 2, 64)), "float64", 1, finite=True)
     left = x.layout.slice((slice(None), 0))
     right = x.layout.slice((slice(None), 1)).permute((1, 0))
     shift = right.offset * 8
@@ -333,29 +333,29 @@ def test_in_place_beside_another_view_of_the_same_memory(device):
     ready = plan_elementwise(plan, [ALIGNED] * 3, None, TILES)
     assert ready.case == "tiles"
     with checking("bounds", "barriers", "races"):
-        prepare_elementwise(ready, device)(x.pointer, [x.pointer, addresses[1]])
+        prepare_elementwise(ready, driver)(x.pointer, [x.pointer, addresses[1]])
     found = np.empty(x.array.nbytes, np.uint8)
-    device.to_host(found, x.pointer)
+    driver.to_host(found, x.pointer)
     expected = x.array.copy()
     expected[:, 0] += x.array[:, 1].T
     same(found.view(np.float64).reshape(x.array.shape), expected)
 
 
 @needs_compiler
-def test_results_do_not_depend_on_the_order_of_threads(device):
+def test_results_do_not_depend_on_the_order_of_threads(driver):
     for first, second in LONGER[1::2]:
-        x, y = Operand(device, first, "int8", 1), Operand(device, second, "float64", 2)
+        x, y = Operand(driver, first, "int8", 1), Operand(driver, second, "float64", 2)
         with checking("bounds", "barriers", "races"):
-            _, found = run(device, "add", x, y, tuning=TILES)
+            _, found = run(driver, "add", x, y, tuning=TILES)
         close(found, usual(np.add)(x.array, y.array))
 
 
 # ---- Memory accesses
 
 
-def counted(device, name, *operands):
+def counted(driver, name, *operands):
     with checking("bounds", "count") as record:
-        plan, _ = run(device, name, *operands)
+        plan, _ = run(driver, name, *operands)
     assert plan.case == "tiles"
     return record.of("elementwise_tiles")
 
@@ -392,9 +392,9 @@ COUNTED_ALWAYS = {
         if dtype != "int8" or name != "x + y.T, odd"
     ],
 )  # fmt: skip
-def test_mixed_orders_are_coalesced(device, first, second, dtype):
-    x, y = (Operand(device, o, dtype, k, finite=True) for k, o in enumerate((first, second)))
-    counts = counted(device, "add", x, y)
+def test_mixed_orders_are_coalesced(driver, first, second, dtype):
+    x, y = (Operand(driver, o, dtype, k, finite=True) for k, o in enumerate((first, second)))
+    counts = counted(driver, "add", x, y)
     assert counts.sector_efficiency_read >= 0.9
     assert counts.sector_efficiency_write >= 0.9
     assert counts.lane_activity >= 0.9
@@ -404,10 +404,10 @@ def test_mixed_orders_are_coalesced(device, first, second, dtype):
 
 @needs_compiler
 @pytest.mark.long
-def test_a_transpose_of_odd_rows_of_bytes(device):
+def test_a_transpose_of_odd_rows_of_bytes(driver):
     """The worst: one byte a thread, and rows that begin anywhere."""
-    x, y = (Operand(device, o, "int8", 1) for _, *pair in COUNTED[2:3] for o in pair)
-    counts = counted(device, "add", x, y)
+    x, y = (Operand(driver, o, "int8", 1) for _, *pair in COUNTED[2:3] for o in pair)
+    counts = counted(driver, "add", x, y)
     assert counts.sector_efficiency_read >= 0.8
     assert counts.sector_efficiency_write >= 0.85
     assert counts.lane_activity >= 0.9
@@ -439,9 +439,9 @@ def test_a_transpose_of_odd_rows_of_bytes(device):
         ),
     ],
 )
-def test_mixed_sizes_are_coalesced(device, name, operands):
-    given = [Operand(device, *o, k, finite=True) for k, o in enumerate(operands)]
-    counts = counted(device, name, *given)
+def test_mixed_sizes_are_coalesced(driver, name, operands):
+    given = [Operand(driver, *o, k, finite=True) for k, o in enumerate(operands)]
+    counts = counted(driver, name, *given)
     assert counts.sector_efficiency_read >= 0.9
     assert counts.sector_efficiency_write >= 0.9
     assert counts.lane_activity >= 0.9

@@ -115,15 +115,15 @@ def test_each_sum_is_rounded_once():
 
 @pytest.mark.parametrize("name", SCANS)
 @pytest.mark.parametrize("dtype", DTYPES["numeric"])
-def test_dtypes_asked_for(name, dtype):
+@pytest.mark.parametrize("asked", DTYPES["numeric"])
+def test_dtypes_asked_for(name, dtype, asked):
     x = tl.asarray([1, 2, 3, 5], dtype=dtype)
     numbers = [1, 3, 6, 11] if name == "cumulative_sum" else [1, 2, 6, 30]
-    for asked in DTYPES["numeric"]:
-        if dtype.startswith("complex") and not asked.startswith("complex"):
-            with pytest.raises(TypeError, match=f"{name}: {dtype} cannot become {asked}"):
-                getattr(tl, name)(x, dtype=asked)
-        else:
-            same(getattr(tl, name)(x, dtype=asked), np.array(numbers, as_dtype(asked)))
+    if dtype.startswith("complex") and not asked.startswith("complex"):
+        with pytest.raises(TypeError, match=f"{name}: {dtype} cannot become {asked}"):
+            getattr(tl, name)(x, dtype=asked)
+    else:
+        same(getattr(tl, name)(x, dtype=asked), np.array(numbers, as_dtype(asked)))
 
 
 def test_integers_wrap():

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.fixture(scope="module")
-def device():
+def simulated():
     """The driver, its compiled files cached as those of any user."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TENSORLAYOUT_SIMULATOR_DEVICES", "2")
@@ -38,11 +38,11 @@ def device():
 class Array:
     """A NumPy array's bytes in device memory."""
 
-    def __init__(self, device, values):
-        self.device = device
+    def __init__(self, simulated, values):
+        self.simulated = simulated
         self.values = np.ascontiguousarray(values)
-        self.buffer = device.allocate(self.values.nbytes, device.current_device())
-        device.to_device(self.buffer.pointer, self.values.reshape(-1).view(np.uint8))
+        self.buffer = simulated.allocate(self.values.nbytes, simulated.current_device())
+        simulated.to_device(self.buffer.pointer, self.values.reshape(-1).view(np.uint8))
 
     @property
     def pointer(self):
@@ -50,7 +50,7 @@ class Array:
 
     def get(self):
         back = np.empty_like(self.values)
-        self.device.to_host(back.reshape(-1).view(np.uint8), self.pointer)
+        self.simulated.to_host(back.reshape(-1).view(np.uint8), self.pointer)
         return back
 
 
@@ -69,14 +69,14 @@ def line_of(name):
     return next(n for n, line in enumerate(lines, 1) if n > start and line.endswith("// here"))
 
 
-def run(device, kernel, grid, *parameters):
+def run(simulated, kernel, grid, *parameters):
     """Launch with addresses of arrays and 64-bit integers."""
     words = (each.pointer if isinstance(each, Array) else each for each in parameters)
-    device.launcher(kernel)(grid, bytearray(b"".join(struct.pack("q", word) for word in words)))
+    simulated.launcher(kernel)(grid, bytearray(b"".join(struct.pack("q", word) for word in words)))
 
 
-def floats(device, n, start=0.0):
-    return Array(device, np.arange(start, start + n, dtype=np.float32))
+def floats(simulated, n, start=0.0):
+    return Array(simulated, np.arange(start, start + n, dtype=np.float32))
 
 
 # ---- Right kernels are right, in every order, and every check is silent on them.
@@ -100,55 +100,55 @@ def any_mode(request):
 
 
 @pytest.mark.parametrize("n", [1, 255, 256, 257, 1000])
-def test_threads_of_a_plain_kernel(device, any_mode, n):
-    x, y = floats(device, n), floats(device, n)
-    run(device, right("increment"), -(-n // THREADS), y, x, n)
+def test_threads_of_a_plain_kernel(simulated, any_mode, n):
+    x, y = floats(simulated, n), floats(simulated, n)
+    run(simulated, right("increment"), -(-n // THREADS), y, x, n)
     np.testing.assert_array_equal(y.get(), np.arange(1, n + 1, dtype=np.float32))
 
 
-def test_packs(device, any_mode):
-    x, y = floats(device, 4000), floats(device, 4000)
-    run(device, right("increment_packs"), 4, y, x, 1000)
+def test_packs(simulated, any_mode):
+    x, y = floats(simulated, 4000), floats(simulated, 4000)
+    run(simulated, right("increment_packs"), 4, y, x, 1000)
     np.testing.assert_array_equal(y.get(), np.arange(1, 4001, dtype=np.float32))
 
 
-def test_a_grid_of_three_dimensions(device, any_mode):
-    to = Array(device, np.zeros((5, 3, 2, THREADS), np.uint32))
-    run(device, right("where_am_i"), (2, 3, 5), to)
+def test_a_grid_of_three_dimensions(simulated, any_mode):
+    to = Array(simulated, np.zeros((5, 3, 2, THREADS), np.uint32))
+    run(simulated, right("where_am_i"), (2, 3, 5), to)
     block = np.arange(30, dtype=np.uint32).reshape(5, 3, 2, 1)
     np.testing.assert_array_equal(to.get(), block << 16 | np.arange(THREADS, dtype=np.uint32))
 
 
 @pytest.mark.parametrize("name", ["transpose_tiles", "transpose_in_one_bank"])
-def test_threads_that_meet(device, any_mode, name):
+def test_threads_that_meet(simulated, any_mode, name):
     values = np.arange(96 * 64, dtype=np.float32).reshape(96, 64)
-    x, y = Array(device, values), Array(device, np.zeros((64, 96), np.float32))
-    run(device, right(name), (2, 3, 1), y, x, 96, 64)
+    x, y = Array(simulated, values), Array(simulated, np.zeros((64, 96), np.float32))
+    run(simulated, right(name), (2, 3, 1), y, x, 96, 64)
     np.testing.assert_array_equal(y.get(), values.T)
 
 
-def test_many_barriers_in_divergent_code(device, any_mode):
+def test_many_barriers_in_divergent_code(simulated, any_mode):
     values = np.arange(5 * THREADS, dtype=np.int32).reshape(5, THREADS)
-    x, y = Array(device, values), Array(device, np.zeros(5, np.int32))
-    run(device, right("sum_blocks"), 5, y, x, 5)
+    x, y = Array(simulated, values), Array(simulated, np.zeros(5, np.int32))
+    run(simulated, right("sum_blocks"), 5, y, x, 5)
     np.testing.assert_array_equal(y.get(), values.sum(axis=1))
 
 
 @pytest.mark.parametrize(("operation", "expected"), [("increment", 4), ("double", 6)])
-def test_operations_are_chosen_by_name(device, operation, expected):
-    x, y = Array(device, np.float32([3])), Array(device, np.float32([0]))
-    run(device, right("operate", operation), 1, y, x, 1)
+def test_operations_are_chosen_by_name(simulated, operation, expected):
+    x, y = Array(simulated, np.float32([3])), Array(simulated, np.float32([0]))
+    run(simulated, right("operate", operation), 1, y, x, 1)
     assert y.get() == [expected]
 
 
-def test_an_unknown_operation(device):
+def test_an_unknown_operation(simulated):
     with pytest.raises(ValueError, match=r"right.cu has no operation 'halve'; it has increment, d"):
-        device.launcher(right("operate", "halve"))
+        simulated.launcher(right("operate", "halve"))
 
 
-def test_an_unknown_kernel(device):
+def test_an_unknown_kernel(simulated):
     with pytest.raises(ValueError, match=r"right.cu has no kernel missing_2_int32_t"):
-        device.launcher(
+        simulated.launcher(
             Kernel(
                 str(KERNELS / "right.cu"), "missing", shape=(("RANK", "2"), ("INDEX", "int32_t"))
             )
@@ -156,23 +156,23 @@ def test_an_unknown_kernel(device):
 
 
 @pytest.mark.parametrize("grid", [0, -1, (1, 0, 1), (1, 65536, 1), 2**31])
-def test_a_grid_that_a_gpu_would_refuse(device, grid):
+def test_a_grid_that_a_gpu_would_refuse(simulated, grid):
     with pytest.raises(ValueError, match=r"nothing needs a grid of 1 to"):
-        run(device, right("nothing"), grid, 0)
+        run(simulated, right("nothing"), grid, 0)
 
 
-def test_parameters_of_another_size(device):
+def test_parameters_of_another_size(simulated):
     with pytest.raises(KernelError, match=r"increment: takes 24 bytes of parameters, got 16"):
-        run(device, right("increment"), 1, 0, 0)
+        run(simulated, right("increment"), 1, 0, 0)
 
 
 # ---- Faults
 
 
-def test_a_store_out_of_bounds(device):
-    y = floats(device, 300)
+def test_a_store_out_of_bounds(simulated):
+    y = floats(simulated, 300)
     with pytest.raises(KernelError) as error:
-        run(device, faulty("store_one_too_many"), 2, y, 0, 300)
+        run(simulated, faulty("store_one_too_many"), 2, y, 0, 300)
     assert str(error.value) == (
         f"store_one_too_many: block (1, 0, 0), thread 44,"
         f" faulty.cu:{line_of('store_one_too_many')}: store of 4 bytes at"
@@ -195,28 +195,28 @@ def test_a_store_out_of_bounds(device):
         ("load_nowhere", r"thread 3, .*load of 4 bytes at 0x0, far from all allocations"),
     ],
 )
-def test_loads_out_of_bounds(device, name, message):
-    x, y = floats(device, 255), floats(device, 255)
+def test_loads_out_of_bounds(simulated, name, message):
+    x, y = floats(simulated, 255), floats(simulated, 255)
     with pytest.raises(KernelError, match=message):
-        run(device, faulty(name), 1, y, x, 255)
+        run(simulated, faulty(name), 1, y, x, 255)
 
 
-def test_memory_that_was_freed_is_out_of_bounds(device):
-    x, y = floats(device, 10), floats(device, 10)
+def test_memory_that_was_freed_is_out_of_bounds(simulated):
+    x, y = floats(simulated, 10), floats(simulated, 10)
     gone = x.pointer
     del x
     with pytest.raises(KernelError, match=f"load of 4 bytes at {gone:#x}"):
-        run(device, right("increment"), 1, y, gone, 10)
+        run(simulated, right("increment"), 1, y, gone, 10)
 
 
-def test_memory_of_another_device_is_out_of_bounds(device):
-    x = floats(device, 10)
-    with device.using(1):
-        y = floats(device, 10)
-        assert device.current_device() == 1
+def test_memory_of_another_device_is_out_of_bounds(simulated):
+    x = floats(simulated, 10)
+    with simulated.using(1):
+        y = floats(simulated, 10)
+        assert simulated.current_device() == 1
         with pytest.raises(KernelError, match=f"load of 4 bytes at {x.pointer:#x}"):
-            run(device, right("increment"), 1, y, x, 10)
-    assert device.current_device() == 0
+            run(simulated, right("increment"), 1, y, x, 10)
+    assert simulated.current_device() == 0
 
 
 @pytest.mark.parametrize(
@@ -233,67 +233,67 @@ def test_memory_of_another_device_is_out_of_bounds(device):
         ("too_much_shared_memory", r": 2 shared arrays of 65536 bytes together; a block has 49152"),
     ],
 )
-def test_shared_memory_out_of_bounds(device, name, message):
-    y = floats(device, THREADS)
+def test_shared_memory_out_of_bounds(simulated, name, message):
+    y = floats(simulated, THREADS)
     with pytest.raises(KernelError, match=message):
-        run(device, faulty(name), 1, y, y, 1)
+        run(simulated, faulty(name), 1, y, y, 1)
 
 
-def test_memory_never_written(device):
+def test_memory_never_written(simulated):
     with checking("initialized"):
-        y, x = floats(device, 100), device.allocate(400, 0)
-        device.to_device(x.pointer, np.zeros(200, np.uint8))
-        run(device, right("increment"), 1, y, x.pointer, 50)
+        y, x = floats(simulated, 100), simulated.allocate(400, 0)
+        simulated.to_device(x.pointer, np.zeros(200, np.uint8))
+        run(simulated, right("increment"), 1, y, x.pointer, 50)
         message = (
             r"increment: .*thread 50, right.cu.*: load of byte 200 of 400, which was never wri"
         )
         with pytest.raises(KernelError, match=message):
-            run(device, right("increment"), 1, y, x.pointer, 51)
+            run(simulated, right("increment"), 1, y, x.pointer, 51)
 
 
-def test_what_a_kernel_or_a_copy_has_written_is_written(device):
+def test_what_a_kernel_or_a_copy_has_written_is_written(simulated):
     with checking("initialized"):
-        x = floats(device, 100)
-        y, z = device.allocate(400, 0), device.allocate(400, 0)
-        run(device, right("increment"), 1, y.pointer, x, 50)
-        device.on_device(z.pointer, y.pointer, 400)
-        run(device, right("increment"), 1, x, z.pointer, 50)
+        x = floats(simulated, 100)
+        y, z = simulated.allocate(400, 0), simulated.allocate(400, 0)
+        run(simulated, right("increment"), 1, y.pointer, x, 50)
+        simulated.on_device(z.pointer, y.pointer, 400)
+        run(simulated, right("increment"), 1, x, z.pointer, 50)
         with pytest.raises(KernelError, match="load of byte 200 of 400"):
-            run(device, right("increment"), 1, x, z.pointer, 51)
+            run(simulated, right("increment"), 1, x, z.pointer, 51)
 
 
-def test_memory_that_was_not_followed_is_taken_for_written(device):
-    x = device.allocate(400, 0)
+def test_memory_that_was_not_followed_is_taken_for_written(simulated):
+    x = simulated.allocate(400, 0)
     with checking("initialized"):
-        y = device.allocate(400, 0)
-        run(device, right("increment"), 1, y.pointer, x.pointer, 50)
-    run(device, right("increment"), 1, y.pointer, x.pointer, 100)
+        y = simulated.allocate(400, 0)
+        run(simulated, right("increment"), 1, y.pointer, x.pointer, 50)
+    run(simulated, right("increment"), 1, y.pointer, x.pointer, 100)
     with checking("initialized"):
-        run(device, right("increment"), 1, x.pointer, y.pointer, 100)
+        run(simulated, right("increment"), 1, x.pointer, y.pointer, 100)
 
 
-def test_shared_memory_never_written(device):
-    y = floats(device, THREADS)
-    run(device, faulty("load_unset_tile"), 1, y, y, 1)
+def test_shared_memory_never_written(simulated):
+    y = floats(simulated, THREADS)
+    run(simulated, faulty("load_unset_tile"), 1, y, y, 1)
     message = r"thread 7, .*: load from shared memory of byte 28 of 1024, which was never written"
     with checking("initialized"), pytest.raises(KernelError, match=message):
-        run(device, faulty("load_unset_tile"), 1, y, y, 1)
+        run(simulated, faulty("load_unset_tile"), 1, y, y, 1)
 
 
-def test_a_thread_that_misses_a_barrier(device):
-    x, y = floats(device, THREADS), floats(device, THREADS)
+def test_a_thread_that_misses_a_barrier(simulated):
+    x, y = floats(simulated, THREADS), floats(simulated, THREADS)
     with pytest.raises(KernelError) as error:
-        run(device, faulty("return_early"), 1, y, x, 200)
+        run(simulated, faulty("return_early"), 1, y, x, 200)
     assert str(error.value) == (
         f"return_early: block (0, 0, 0), thread 0, faulty.cu:{line_of('return_early')}: waits at"
         " this barrier, and thread 255 has finished without"
     )
 
 
-def test_threads_at_different_barriers(device):
-    y, line = floats(device, THREADS), line_of("meet_elsewhere")
+def test_threads_at_different_barriers(simulated):
+    y, line = floats(simulated, THREADS), line_of("meet_elsewhere")
     with pytest.raises(KernelError) as error:
-        run(device, faulty("meet_elsewhere"), 1, y, y, 1)
+        run(simulated, faulty("meet_elsewhere"), 1, y, y, 1)
     assert str(error.value) == (
         f"meet_elsewhere: block (0, 0, 0), thread 128, faulty.cu:{line}: waits at this barrier,"
         f" while thread 0 waits at that of faulty.cu:{line - 2}"
@@ -301,35 +301,35 @@ def test_threads_at_different_barriers(device):
 
 
 @pytest.mark.parametrize("name", ["return_early", "meet_elsewhere"])
-def test_unmet_barriers_go_unseen_without_the_check(device, name):
-    y = floats(device, THREADS)
+def test_unmet_barriers_go_unseen_without_the_check(simulated, name):
+    y = floats(simulated, THREADS)
     with checking("bounds"):
-        run(device, faulty(name), 1, y, y, 200)
+        run(simulated, faulty(name), 1, y, y, 200)
 
 
-def test_a_barrier_in_a_plain_kernel(device):
-    y = floats(device, THREADS)
+def test_a_barrier_in_a_plain_kernel(simulated):
+    y = floats(simulated, THREADS)
     with pytest.raises(KernelError, match="a barrier in a KERNEL; declare it as BLOCK_KERNEL"):
-        run(device, faulty("meet_in_a_plain_kernel"), 1, y, y, 1)
+        run(simulated, faulty("meet_in_a_plain_kernel"), 1, y, y, 1)
 
 
 @pytest.mark.parametrize(
     ("name", "blocks"),
     [("forget_the_barrier", 1), ("forget_the_second_barrier", 1), ("last_block_wins", 4)],
 )
-def test_races(device, name, blocks):
-    x, y = floats(device, THREADS), Array(device, np.zeros(THREADS, np.float32))
+def test_races(simulated, name, blocks):
+    x, y = floats(simulated, THREADS), Array(simulated, np.zeros(THREADS, np.float32))
     message = rf"{name}: a race: byte \d+ of the allocation of 1024 bytes at {y.pointer:#x} is"
-    run(device, faulty(name), blocks, y, x, 1)
+    run(simulated, faulty(name), blocks, y, x, 1)
     first = y.get()
     with checking("races"), pytest.raises(KernelError, match=message):
-        run(device, faulty(name), blocks, y, x, 1)
+        run(simulated, faulty(name), blocks, y, x, 1)
     np.testing.assert_array_equal(y.get(), first)  # as one launch would have left it
 
 
-def test_a_fault_of_the_processor(device):
-    y = Array(device, np.zeros(1, np.int32))
-    divide = device.launcher(faulty("divide"))
+def test_a_fault_of_the_processor(simulated):
+    y = Array(simulated, np.zeros(1, np.int32))
+    divide = simulated.launcher(faulty("divide"))
     for numerator, denominator in [(1, 0), (-(2**31), -1)]:
         with pytest.raises(KernelError, match=r"thread 3: division of an integer by zero, or of"):
             divide(1, bytearray(struct.pack("qii", y.pointer, numerator, denominator)))
@@ -337,21 +337,21 @@ def test_a_fault_of_the_processor(device):
     assert y.get() == [3]
 
 
-def test_an_access_past_the_helpers(device):
-    y = floats(device, 1)
+def test_an_access_past_the_helpers(simulated):
+    y = floats(simulated, 1)
     with pytest.raises(KernelError, match="thread 3: access to memory that is not there"):
-        run(device, faulty("dereference_nowhere"), 1, y, y, 8)
+        run(simulated, faulty("dereference_nowhere"), 1, y, y, 8)
 
 
 @pytest.mark.parametrize("name", ["return_early", "store_past_the_tile", "load_nowhere"])
-def test_a_launch_after_a_failed_one(device, name):
-    x, y = floats(device, THREADS), floats(device, THREADS)
+def test_a_launch_after_a_failed_one(simulated, name):
+    x, y = floats(simulated, THREADS), floats(simulated, THREADS)
     kinds = [("forget_the_barrier", 1.0), ("forget_the_second_barrier", 1.0)]
     for follower, _ in kinds:
         with pytest.raises(KernelError):
-            run(device, faulty(name), 1, y, x, 200)
+            run(simulated, faulty(name), 1, y, x, 200)
         with checking("bounds", "barriers", "count") as record:
-            run(device, faulty(follower), 1, y, x, 1)
+            run(simulated, faulty(follower), 1, y, x, 1)
         assert record.of(follower).stores == Tally(8, 256, 1024, 32, 32)
 
 
@@ -414,15 +414,15 @@ def test_sanitizers_find_faults(standalone, name, message):
 # ---- Counting
 
 
-def counted(device, name, grid, *parameters):
+def counted(simulated, name, grid, *parameters):
     with checking("bounds", "count") as record:
-        run(device, right(name), grid, *parameters)
+        run(simulated, right(name), grid, *parameters)
     return record.of(name)
 
 
-def test_counts_of_a_coalesced_kernel(device):
-    x, y = floats(device, 1024), floats(device, 1024)
-    counts = counted(device, "increment", 4, y, x, 1024)
+def test_counts_of_a_coalesced_kernel(simulated):
+    x, y = floats(simulated, 1024), floats(simulated, 1024)
+    counts = counted(simulated, "increment", 4, y, x, 1024)
     whole = Tally(accesses=32, lanes=1024, bytes=4096, units=128, ideal=128)
     assert counts == Counts("increment", 1, whole, whole)
     assert counts.sector_efficiency_read == counts.sector_efficiency_write == 1
@@ -431,71 +431,71 @@ def test_counts_of_a_coalesced_kernel(device):
     assert counts.bank_conflict_ratio == 1
 
 
-def test_counts_of_packs(device):
-    x, y = floats(device, 4096), floats(device, 4096)
-    counts = counted(device, "increment_packs", 4, y, x, 1024)
+def test_counts_of_packs(simulated):
+    x, y = floats(simulated, 4096), floats(simulated, 4096)
+    counts = counted(simulated, "increment_packs", 4, y, x, 1024)
     assert counts.loads == Tally(accesses=32, lanes=1024, bytes=16384, units=512, ideal=512)
     assert counts.bytes_per_access == 16
 
 
-def test_counts_of_elements_that_are_not_aligned_to_their_size(device):
-    x = Array(device, np.array([1 + 2j] * 256, np.complex64))
-    y = Array(device, np.zeros(256, np.complex64))
-    counts = counted(device, "conjugate", 1, y, x, 256)
+def test_counts_of_elements_that_are_not_aligned_to_their_size(simulated):
+    x = Array(simulated, np.array([1 + 2j] * 256, np.complex64))
+    y = Array(simulated, np.zeros(256, np.complex64))
+    counts = counted(simulated, "conjugate", 1, y, x, 256)
     assert counts.loads == Tally(accesses=16, lanes=512, bytes=2048, units=128, ideal=64)
     assert counts.bytes_per_access == 4
     np.testing.assert_array_equal(y.get(), np.array([1 - 2j] * 256, np.complex64))
 
 
-def test_counts_of_idle_lanes(device):
-    x, y = floats(device, 1024), floats(device, 1024)
-    counts = counted(device, "increment", 1, y, x, 33)
+def test_counts_of_idle_lanes(simulated):
+    x, y = floats(simulated, 1024), floats(simulated, 1024)
+    counts = counted(simulated, "increment", 1, y, x, 33)
     assert counts.loads == Tally(accesses=2, lanes=33, bytes=132, units=5, ideal=5)
     assert counts.lane_activity == 33 / 64
 
 
-def test_counts_of_a_misaligned_start(device):
-    x, y = floats(device, 1024), floats(device, 1024)
-    counts = counted(device, "increment", 1, y, x.pointer + 4, 256)
+def test_counts_of_a_misaligned_start(simulated):
+    x, y = floats(simulated, 1024), floats(simulated, 1024)
+    counts = counted(simulated, "increment", 1, y, x.pointer + 4, 256)
     assert counts.loads == Tally(accesses=8, lanes=256, bytes=1024, units=40, ideal=32)
     assert counts.sector_efficiency_read == 0.8
     assert counts.sector_efficiency_write == 1
 
 
-def test_counts_of_strided_loads(device):
-    x, y = floats(device, 2048), floats(device, 256)
-    counts = counted(device, "every_eighth", 1, y, x, 256)
+def test_counts_of_strided_loads(simulated):
+    x, y = floats(simulated, 2048), floats(simulated, 256)
+    counts = counted(simulated, "every_eighth", 1, y, x, 256)
     assert counts.loads == Tally(accesses=8, lanes=256, bytes=1024, units=256, ideal=32)
     assert counts.sector_efficiency_read == 0.125
 
 
-def test_counts_of_bank_conflicts(device):
-    x, y = floats(device, 1024), floats(device, 1024)
-    padded = counted(device, "transpose_tiles", (1, 1, 1), y, x, 32, 32)
+def test_counts_of_bank_conflicts(simulated):
+    x, y = floats(simulated, 1024), floats(simulated, 1024)
+    padded = counted(simulated, "transpose_tiles", (1, 1, 1), y, x, 32, 32)
     assert padded.shared_loads == padded.shared_stores == Tally(32, 1024, 4096, 32, 32)
     assert padded.bank_conflict_ratio == 1
     assert padded.sector_efficiency_read == padded.sector_efficiency_write == 1
-    conflicting = counted(device, "transpose_in_one_bank", (1, 1, 1), y, x, 32, 32)
+    conflicting = counted(simulated, "transpose_in_one_bank", (1, 1, 1), y, x, 32, 32)
     assert conflicting.shared_stores == Tally(32, 1024, 4096, 32, 32)
     assert conflicting.shared_loads == Tally(32, 1024, 4096, 1024, 32)
     assert conflicting.bank_conflict_ratio == 1056 / 64
 
 
 @pytest.mark.parametrize("order", ["reverse", "random"])
-def test_counts_do_not_depend_on_the_order(device, order):
-    x, y = floats(device, 1024), floats(device, 1024)
-    forward = counted(device, "transpose_in_one_bank", (1, 1, 1), y, x, 32, 32)
+def test_counts_do_not_depend_on_the_order(simulated, order):
+    x, y = floats(simulated, 1024), floats(simulated, 1024)
+    forward = counted(simulated, "transpose_in_one_bank", (1, 1, 1), y, x, 32, 32)
     with checking("count", order=order, seed=3) as record:
-        run(device, right("transpose_in_one_bank"), (1, 1, 1), y, x, 32, 32)
+        run(simulated, right("transpose_in_one_bank"), (1, 1, 1), y, x, 32, 32)
     assert record.of("transpose_in_one_bank") == forward
 
 
-def test_counts_add_up_over_launches(device):
-    x, y = floats(device, 256), floats(device, 256)
+def test_counts_add_up_over_launches(simulated):
+    x, y = floats(simulated, 256), floats(simulated, 256)
     with checking("count") as record:
         for _ in range(3):
-            run(device, right("increment"), 1, y, x, 256)
-        run(device, right("operate", "double"), 1, y, x, 256)
+            run(simulated, right("increment"), 1, y, x, 256)
+        run(simulated, right("operate", "double"), 1, y, x, 256)
         assert simulator.record() is record
     assert record.of("increment").launches == 3
     assert record.of("increment").loads.units == 3 * 32
@@ -507,29 +507,29 @@ def test_counts_add_up_over_launches(device):
 
 
 @pytest.mark.parametrize("nbytes", [0, 1, 255, 256, 100_000])
-def test_allocations(device, nbytes):
-    before = device.counters.allocations
-    buffer = device.allocate(nbytes, 1)
-    assert device.counters.allocations == before + 1
+def test_allocations(simulated, nbytes):
+    before = simulated.counters.allocations
+    buffer = simulated.allocate(nbytes, 1)
+    assert simulated.counters.allocations == before + 1
     assert (buffer.nbytes, buffer.device, buffer.pointer % 256) == (nbytes, 1, 0)
     source = np.arange(nbytes, dtype=np.uint8)
-    device.to_device(buffer.pointer, source)
+    simulated.to_device(buffer.pointer, source)
     back = np.zeros(nbytes, np.uint8)
-    device.to_host(back, buffer.pointer)
+    simulated.to_host(back, buffer.pointer)
     np.testing.assert_array_equal(back, source)
 
 
-def test_copies_within_device_memory(device):
-    x, y = floats(device, 100), floats(device, 100, 500)
-    device.on_device(y.pointer + 40, x.pointer, 160)
+def test_copies_within_device_memory(simulated):
+    x, y = floats(simulated, 100), floats(simulated, 100, 500)
+    simulated.on_device(y.pointer + 40, x.pointer, 160)
     expected = np.arange(500, 600, dtype=np.float32)
     expected[10:50] = np.arange(40)
     np.testing.assert_array_equal(y.get(), expected)
 
 
 @pytest.mark.parametrize("method", ["to_device", "to_host", "on_device"])
-def test_copies_out_of_bounds(device, method):
-    x = floats(device, 100)
+def test_copies_out_of_bounds(simulated, method):
+    x = floats(simulated, 100)
     data = np.zeros(401, np.uint8)
     arguments = {
         "to_device": (x.pointer, data),
@@ -537,54 +537,54 @@ def test_copies_out_of_bounds(device, method):
         "on_device": (x.pointer, x.pointer + 1, 400),
     }
     with pytest.raises(ValueError, match=f"{method} of 40. bytes at 0x.*, which are not all alloc"):
-        getattr(device, method)(*arguments[method])
+        getattr(simulated, method)(*arguments[method])
 
 
-def test_copies_onto_themselves(device):
-    x = floats(device, 100)
-    device.on_device(x.pointer, x.pointer + 40, 40)
+def test_copies_onto_themselves(simulated):
+    x = floats(simulated, 100)
+    simulated.on_device(x.pointer, x.pointer + 40, 40)
     with pytest.raises(ValueError, match=r"on_device of 41 bytes from 0x.* to 0x.*: they overlap"):
-        device.on_device(x.pointer, x.pointer + 40, 41)
+        simulated.on_device(x.pointer, x.pointer + 40, 41)
 
 
-def test_copies_of_strided_bytes(device):
-    x = floats(device, 100)
+def test_copies_of_strided_bytes(simulated):
+    x = floats(simulated, 100)
     with pytest.raises(ValueError, match="need contiguous bytes"):
-        device.to_device(x.pointer, np.zeros(20, np.uint8)[::2])
+        simulated.to_device(x.pointer, np.zeros(20, np.uint8)[::2])
 
 
-def test_wrapped_memory_can_be_used_while_its_owner_lives(device):
+def test_wrapped_memory_can_be_used_while_its_owner_lives(simulated):
     memory = np.zeros(100, np.float32)
-    x = floats(device, 100)
-    buffer = device.wrap(memory.ctypes.data, memory.nbytes, 0, memory)
-    part = device.wrap(memory.ctypes.data + 40, 40, 0, memory)
-    run(device, right("increment"), 1, buffer.pointer, x, 100)
+    x = floats(simulated, 100)
+    buffer = simulated.wrap(memory.ctypes.data, memory.nbytes, 0, memory)
+    part = simulated.wrap(memory.ctypes.data + 40, 40, 0, memory)
+    run(simulated, right("increment"), 1, buffer.pointer, x, 100)
     np.testing.assert_array_equal(memory, np.arange(1, 101))
     del buffer
-    run(device, right("increment"), 1, part.pointer, x, 10)
+    run(simulated, right("increment"), 1, part.pointer, x, 10)
     with pytest.raises(KernelError, match=r"store of 4 bytes at .*, at byte 40 of the nearest"):
-        run(device, right("increment"), 1, part.pointer, x, 11)
+        run(simulated, right("increment"), 1, part.pointer, x, 11)
 
 
 def test_the_limit_of_memory(monkeypatch):
     monkeypatch.setenv("TENSORLAYOUT_SIMULATOR_MEMORY", "1000")
-    device = open_driver()
-    first = device.allocate(600, 0)
+    simulated = open_driver()
+    first = simulated.allocate(600, 0)
     with pytest.raises(MemoryError, match="cuda:0: asked for 401 bytes, and 400 bytes are free"):
-        device.allocate(401, 0)
+        simulated.allocate(401, 0)
     del first
-    assert device.allocate(1000, 0).nbytes == 1000
+    assert simulated.allocate(1000, 0).nbytes == 1000
 
 
-def test_more_memory_than_there_is(device):
+def test_more_memory_than_there_is(simulated):
     with pytest.raises(MemoryError, match=r"cuda:0: asked for \d+ bytes, and \d+ bytes are free"):
-        device.allocate(1 << 60, 0)
+        simulated.allocate(1 << 60, 0)
 
 
-def test_an_unknown_device(device):
+def test_an_unknown_device(simulated):
     with pytest.raises(ValueError, match="there is no device 2; the simulator has 2"):
-        device.allocate(1, 2)
-    with pytest.raises(ValueError, match="there is no device -1"), device.using(-1):
+        simulated.allocate(1, 2)
+    with pytest.raises(ValueError, match="there is no device -1"), simulated.using(-1):
         pass
 
 
@@ -608,12 +608,12 @@ def test_ranges_against_brute_force():
 # ---- Threads and processes
 
 
-def test_launches_from_many_threads(device):
+def test_launches_from_many_threads(simulated):
     def work(seed):
-        x, y = floats(device, 1024, seed), Array(device, np.zeros((32, 32), np.float32))
+        x, y = floats(simulated, 1024, seed), Array(simulated, np.zeros((32, 32), np.float32))
         for _ in range(20):
-            run(device, right("transpose_tiles"), (1, 1, 1), y, x, 32, 32)
-            run(device, right("increment"), 4, x, x, 1024)
+            run(simulated, right("transpose_tiles"), (1, 1, 1), y, x, 32, 32)
+            run(simulated, right("increment"), 4, x, x, 1024)
         expected = np.arange(seed + 19, seed + 19 + 1024, dtype=np.float32).reshape(32, 32).T
         results.append(np.array_equal(y.get(), expected))
 
@@ -628,11 +628,11 @@ def test_launches_from_many_threads(device):
 
 def test_fibers_where_there_is_no_assembly(monkeypatch):
     monkeypatch.setenv("TENSORLAYOUT_SIMULATOR_FLAGS", "-DSIMULATOR_PORTABLE_FIBERS")
-    device = open_driver()
+    simulated = open_driver()
     values = np.arange(64 * 96, dtype=np.float32).reshape(64, 96)
-    x, y = Array(device, values), Array(device, np.zeros((96, 64), np.float32))
+    x, y = Array(simulated, values), Array(simulated, np.zeros((96, 64), np.float32))
     for _ in range(2):
-        run(device, right("transpose_tiles"), (3, 2, 1), y, x, 64, 96)
+        run(simulated, right("transpose_tiles"), (3, 2, 1), y, x, 64, 96)
         np.testing.assert_array_equal(y.get(), values.T)
 
 
@@ -641,7 +641,8 @@ def test_a_fork_in_the_midst_of_launches():
         INCREMENT
         + """
 import os, threading, time
-launch = lambda: device.launcher(kernel)(1, bytearray(struct.pack("PPq", *[memory.pointer] * 2, 1)))
+packed = struct.pack("PPq", *[memory.pointer] * 2, 1)
+launch = lambda: simulated.launcher(kernel)(1, bytearray(packed))
 stop = threading.Event()
 def work():
     while not stop.is_set():
@@ -678,14 +679,14 @@ def python(code, **environment):
 INCREMENT = f"""
 import struct, numpy as np
 from tensorlayout.cuda.driver import Kernel, driver
-device = driver()
-memory = device.allocate(4, 0)
-device.to_device(memory.pointer, np.float32([6]).view(np.uint8))
+simulated = driver()
+memory = simulated.allocate(4, 0)
+simulated.to_device(memory.pointer, np.float32([6]).view(np.uint8))
 kernel = Kernel({str(KERNELS / "right.cu")!r}, "increment")
-device.launcher(kernel)(1, bytearray(struct.pack("PPq", memory.pointer, memory.pointer, 1)))
+simulated.launcher(kernel)(1, bytearray(struct.pack("PPq", memory.pointer, memory.pointer, 1)))
 result = np.empty(1, np.float32)
-device.to_host(result.view(np.uint8), memory.pointer)
-print(result[0], device.counters.compiles, device.counters.cache_hits)
+simulated.to_host(result.view(np.uint8), memory.pointer)
+print(result[0], simulated.counters.compiles, simulated.counters.cache_hits)
 """
 
 
@@ -707,9 +708,9 @@ def test_two_processes_compile_at_once(tmp_path):
     assert [entry.suffix for entry in tmp_path.glob("*.*")] == [".so"]
 
 
-def test_an_error_of_the_compiler(device):
+def test_an_error_of_the_compiler(simulated):
     with pytest.raises(RuntimeError) as error:
-        device.launcher(Kernel(str(KERNELS / "broken.cu"), "broken"))
+        simulated.launcher(Kernel(str(KERNELS / "broken.cu"), "broken"))
     first, *rest = str(error.value).splitlines()
     assert first.startswith("cuda: ")
     assert first.endswith(" could not compile broken.cu:")
@@ -768,7 +769,7 @@ def test_checks_that_are_none():
 def test_checks_of_a_whole_process():
     code = INCREMENT + "from tensorlayout.cuda import simulator\n"
     code += "print(simulator.record().of('increment').loads.units)\n"
-    code += "device.launcher(kernel)(1, bytearray(struct.pack('PPq', memory.pointer, 0, 1)))"
+    code += "simulated.launcher(kernel)(1, bytearray(struct.pack('PPq', memory.pointer, 0, 1)))"
     done = python(
         code,
         TENSORLAYOUT_CUDA_SIMULATOR="1",

@@ -16,7 +16,7 @@ from tensorlayout.kernels_path import kernel_directory
 # No -march=native: cached files may meet another processor.
 FLAGS = (
     "-std=c++17",
-    "-O2",
+    "-O1",  # -O2 takes twice as long, and most of what is simulated is small
     "-fPIC",
     "-ffp-contract=off",  # a result must not depend on what the compiler fuses
     "-fno-fast-math",

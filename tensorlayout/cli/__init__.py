@@ -11,9 +11,9 @@ from typing import NoReturn
 from tensorlayout._version import __version__
 from tensorlayout.cli.errors import CommandError, DifferenceError
 
-_DEMO = """an image pipeline on real photographs: views, batches, NHWC and NCHW, padded rows,
-normalising, mirrored halves, NumPy and PyTorch without a copy. Every step is compared with NumPy;
-the pictures go to the folder OUT."""
+_DEMO = """real photographs as tensors: views, batches, NHWC and NCHW, padded rows, normalising,
+mirrored halves; DirectML's operators; statistics, sums, sorting and colours; NumPy and PyTorch
+without a copy. Every step is compared with NumPy; the pictures go to the folder OUT."""
 _SHOW = """print what a layout says: sizes, strides, order, padding, and its memory slot by slot.
 A layout is a text such as '(2,3):(5,1) padded=(2,5) padding=ZERO', or labels and a shape such as
 NHWC 1,2,2,3 (the shape in the logical order N, C, H, W), or an XLA shape such as
@@ -32,7 +32,9 @@ def parser() -> argparse.ArgumentParser:
     top = _Parser(prog="python -m tensorlayout", description="Tensors that know their layout.")
     top.add_argument("--version", action="version", version=f"tensorlayout {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="demo|show|info")
-    demo = commands.add_parser("demo", help="an image pipeline, checked", description=_DEMO)
+    demo = commands.add_parser(
+        "demo", help="photographs as tensors, each step checked", description=_DEMO
+    )
     demo.add_argument("images", nargs="*", metavar="IMAGE", help="photographs (default: our own)")
     demo.add_argument("--out", default="tensorlayout-demo", help="folder of the pictures written")
     demo.add_argument("--device", default="cpu", help="where the tensors live (default: cpu)")

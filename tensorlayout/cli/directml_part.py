@@ -162,7 +162,9 @@ def _space_to_depth(ledger: Ledger, x: tl.Tensor, pixels: Array) -> Captioned:
     )
     parts = host(deep)[0].reshape(GRID, GRID, channels, height // GRID, width // GRID)
     tiled = np.ascontiguousarray(parts.transpose(0, 3, 1, 4, 2).reshape(height, width, channels))
-    remark = f"Blocks of {GRID} x {GRID} pixels became {GRID**2} x 3 channels: as many small pictures."
+    remark = (
+        f"Blocks of {GRID} x {GRID} pixels became {GRID**2} x 3 channels: as many small pictures."
+    )
     return Captioned("SPACE_TO_DEPTH", remark, f"{deep.dtype} {deep.layout}", tiled)
 
 
@@ -222,5 +224,5 @@ def _upsample_2d(ledger: Ledger, x: tl.Tensor, pixels: Array) -> list[Captioned]
 def _between(size: int, scale: int) -> Array:
     """The matrix that interpolates `size` numbers, given at the centres of pixels, linearly."""
     at = np.clip((np.arange(size * scale) + 0.5) / scale - 0.5, 0, size - 1)
-    away = np.abs(at[:, None] - np.arange(size))
-    return np.maximum(0, 1 - away).astype(np.float32)
+    weights: Array = np.maximum(0, 1 - np.abs(at[:, None] - np.arange(size)))
+    return weights.astype(np.float32)

@@ -168,9 +168,7 @@ class Ledger:
         )
 
 
-def _compare(
-    place: str, what: str, found: Array, expected: Array, within: float = 0.0
-) -> None:
+def _compare(place: str, what: str, found: Array, expected: Array, within: float = 0.0) -> None:
     if (found.dtype, found.shape) != (expected.dtype, expected.shape):
         msg = (
             f"{place} differs from NumPy: {found.dtype} of shape {found.shape}"

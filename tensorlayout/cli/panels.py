@@ -13,7 +13,6 @@ from tensorlayout.cli.ledger import Array
 
 PANEL, MARGIN = 384, 24  # pixels
 CAPTION = 92  # the height of a caption
-COLUMNS = 4
 INK, FAINT, PAPER = (24, 24, 28), (110, 110, 118), (252, 252, 252)
 LETTERS = 50  # of a line, in the smaller sizes of type, that fit over a panel
 
@@ -31,12 +30,11 @@ class Captioned:
     pixels: Array
 
 
-def captioned_sheet(title: str, pictures: Sequence[Captioned]) -> Image.Image:
-    """The pictures in rows of four, each scaled to the width of a panel or to its height."""
+def captioned_sheet(title: str, pictures: Sequence[Captioned], columns: int) -> Image.Image:
+    """The pictures in rows of `columns`, each as large as its panel lets it be."""
     drawn = [fitted(picture.pixels) for picture in pictures]
-    rows = [range(at, min(at + COLUMNS, len(drawn))) for at in range(0, len(drawn), COLUMNS)]
+    rows = [range(at, min(at + columns, len(drawn))) for at in range(0, len(drawn), columns)]
     heights = [max(drawn[number].height for number in row) for row in rows]
-    columns = min(COLUMNS, len(drawn))
     size = columns * (PANEL + MARGIN) + MARGIN, 64 + sum(heights) + len(rows) * (CAPTION + MARGIN)
     canvas = Image.new("RGB", size, PAPER)
     ImageDraw.Draw(canvas).text((MARGIN, 20), title, INK, font(26))

@@ -85,7 +85,7 @@ def _join(ledger: Ledger, x: tl.Tensor, pixels: Array) -> Captioned:
         x,
         expected=np.block(rows(pixels)),
     )
-    remark = f"{GRID * GRID} tiles of two pictures, each a view of NHWC memory, joined to rows."
+    remark = f"{GRID * GRID} tiles, each a view of NHWC memory, of the first picture and the last."
     return _seen("JOIN", remark, joined, 0)
 
 

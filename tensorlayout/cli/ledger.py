@@ -30,6 +30,7 @@ LEGEND_OF_KERNELS = (
     "below a step: the kernels that it launched (x2: twice). On a GPU their time, of which that of",
     "  the step is the sum. On the simulator, where time says nothing, the fewest 32-byte sectors",
     "  that could have brought what was read and written, over those that did: 1.00 is best.",
+    "  A matrix product has no line: it is cuBLAS's, whose kernels have names of their own.",
 )
 
 

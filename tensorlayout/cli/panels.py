@@ -14,7 +14,7 @@ from tensorlayout.cli.ledger import Array
 PANEL, MARGIN = 384, 24  # pixels
 CAPTION = 92  # the height of a caption
 INK, FAINT, PAPER = (24, 24, 28), (110, 110, 118), (252, 252, 252)
-LETTERS = 50  # of a line, in the smaller sizes of type, that fit over a panel
+LETTERS = 66  # of a line over a panel at most, in the smaller sizes of type
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,8 @@ def caption(canvas: Image.Image, picture: Captioned, left: int, top: int) -> Non
     """What is said over a picture."""
     draw = ImageDraw.Draw(canvas)
     draw.text((left, top), picture.title, INK, font(20))
-    draw.text((left, top + 28), wrapped(picture.remark), INK, font(14))
-    draw.text((left, top + 66), wrapped(picture.layout), FAINT, font(13))
+    draw.text((left, top + 28), wrapped(picture.remark, 14), INK, font(14))
+    draw.text((left, top + 66), wrapped(picture.layout, 13), FAINT, font(13))
 
 
 def fitted(pixels: Array) -> Image.Image:
@@ -65,9 +65,14 @@ def fitted(pixels: Array) -> Image.Image:
     return Image.fromarray(pixels).resize((width, height), how)
 
 
-def wrapped(text: str) -> str:
-    """The text in lines that fit over a panel."""
-    return "\n".join(textwrap.wrap(text, LETTERS))
+def wrapped(text: str, size: int) -> str:
+    """The text in lines that fit over a panel in type of that size."""
+    letters = font(size)
+    for count in range(LETTERS, 0, -1):
+        lines = textwrap.wrap(text, count)
+        if all(letters.getlength(line) <= PANEL for line in lines):
+            break
+    return "\n".join(lines)
 
 
 def font(size: int) -> ImageFont.ImageFont | ImageFont.FreeTypeFont:

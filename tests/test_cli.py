@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import tensorlayout as tl
-from tensorlayout import directml
+from tensorlayout import devices, directml
 from tensorlayout.cli import (
     directml_part,
     handover,
@@ -720,7 +720,7 @@ class TestRefusals:
 
     def test_unknown_device(self, tmp_path, capsys):
         complaint = refusal(capsys, "demo", "--device", "abacus", "--out", str(tmp_path))
-        assert "one of those available" in complaint
+        assert "demo: --device must be one of those available" in complaint
         assert "'abacus'" in complaint
 
     def test_without_pillow(self, capsys, monkeypatch):
@@ -945,6 +945,8 @@ class TestEntryPoints:
         assert facts["tensorlayout"] == tl.__version__
         assert facts["numpy"] == np.__version__
         assert facts["devices"].startswith("cpu")
+        assert facts["CUDA"].startswith("none; cuda") == ("cuda" not in facts["devices"])
+        assert re.search(r"^default device +(cpu|cuda:\d+)$", said, re.MULTILINE)
         assert "hits" in said
         assert info.version("no-such-distribution") is None
 
@@ -961,6 +963,29 @@ class TestEntryPoints:
         assert done.stderr == (
             "tensorlayout: error: cannot read none.png: No such file or directory\n"
         )
+
+    def test_info_says_what_a_default_device_that_is_not_here_is(self, capsys, monkeypatch):
+        monkeypatch.setenv("TENSORLAYOUT_DEFAULT_DEVICE", "abacus")
+        devices._named_by_the_variable.cache_clear()
+        assert main(["info"]) == 0
+        devices._named_by_the_variable.cache_clear()
+        said = capsys.readouterr().out
+        assert re.search(
+            r"default device +none; TENSORLAYOUT_DEFAULT_DEVICE must .* 'abacus'", said
+        )
+
+    @pytest.mark.skipif(
+        not Path("/dev/full").exists(), reason="needs a POSIX system with /dev/full"
+    )
+    def test_a_full_disk_is_one_line_and_status_1(self, tmp_path):
+        root = {**os.environ, "PYTHONPATH": str(Path(tl.__file__).parents[1])}
+        command = [sys.executable, "-m", "tensorlayout", "show", "(9,9):(9,1)"]
+        with Path("/dev/full").open("w") as full:
+            done = subprocess.run(
+                command, env=root, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+            )
+        complaint = "tensorlayout: error: cannot write what was found: No space left on device\n"
+        assert (done.returncode, done.stderr) == (1, complaint)
 
     @pytest.mark.skipif(os.name == "nt", reason="needs a POSIX pipe")
     def test_reader_that_goes_away(self, tmp_path):

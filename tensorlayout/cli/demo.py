@@ -6,9 +6,9 @@ import importlib.util
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import tensorlayout as tl
 from tensorlayout.cli import ledger as book
 from tensorlayout.cli.errors import CommandError
+from tensorlayout.devices import as_device
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -37,7 +37,7 @@ def run(images: Sequence[str], out: str, device: str) -> None:
 
 def _check_device(device: str) -> None:
     try:
-        tl.zeros((), device=device)
+        as_device(device, "demo: --device")
     except ValueError as error:
         raise CommandError(str(error)) from None
 

@@ -14,7 +14,7 @@ from tensorlayout.cli.ledger import Array
 PANEL, MARGIN = 384, 24  # pixels
 CAPTION = 92  # the height of a caption
 INK, FAINT, PAPER = (24, 24, 28), (110, 110, 118), (252, 252, 252)
-LETTERS = 66  # of a line over a panel at most, in the smaller sizes of type
+LINE, LETTERS = 360, 66  # of text over a panel at most: pixels, and letters of the smaller sizes
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def wrapped(text: str, size: int) -> str:
     letters = font(size)
     for count in range(LETTERS, 0, -1):
         lines = textwrap.wrap(text, count)
-        if all(letters.getlength(line) <= PANEL for line in lines):
+        if all(letters.getlength(line) <= LINE for line in lines):
             break
     return "\n".join(lines)
 

@@ -92,7 +92,7 @@ def _statistics(ledger: Ledger, batch: tl.Tensor, floats: tl.Tensor, pixels: Arr
         expected=np.stack([np.bincount(c, minlength=256) for c in sample.T], 1).astype(np.int32),
     )
     drawn = histogram.drawn(host(counts), host(means), host(deviations))
-    remark = "A line at the mean, a band of a deviation; how often each value is in a sample."
+    remark = "How often a sample has each value. Line: the mean; band: a standard deviation."
     return Captioned("Statistics by channel", remark, _told(counts), drawn)
 
 
@@ -112,7 +112,7 @@ def _colours(ledger: Ledger, floats: tl.Tensor, pixels: Array) -> Captioned:
     grey = np.round(np.clip(planes, 0, 255)).astype(np.uint8)
     y, cb, cr = (grey[..., [c] * 3] for c in range(3))
     drawn = np.block([[[np.moveaxis(pixels[0], 0, 2)], [y]], [[cb], [cr]]])
-    remark = "A pixel is a row of a matrix without a copy. The picture, Y; Cb, Cr."
+    remark = "A pixel is a row of a matrix, without a copy. Above: the picture, Y; below: Cb, Cr."
     return Captioned("Colours by matmul", remark, _told(converted), drawn)
 
 

@@ -32,6 +32,7 @@ from tensorlayout.dtypes import (
     uint64,
 )
 from tensorlayout.functions.beyond import *
+from tensorlayout.functions.beyond_scattering import *
 from tensorlayout.functions.beyond_statistical import *
 from tensorlayout.functions.constants import *
 from tensorlayout.functions.creation import *
@@ -90,6 +91,7 @@ __all__ = [
     "using_device",
 ]
 __all__ += _chapters.beyond.__all__
+__all__ += _chapters.beyond_scattering.__all__
 __all__ += _chapters.beyond_statistical.__all__
 __all__ += _chapters.constants.__all__
 __all__ += _chapters.creation.__all__

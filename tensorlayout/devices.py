@@ -76,6 +76,11 @@ def _cuda() -> tuple[tuple[Device, ...], str]:
     return devices, "" if devices else f"cuda finds no NVIDIA GPU ({_INSTALL})"
 
 
+def why_no_cuda() -> str:
+    """Why no CUDA device is here, and what would help; empty where there is one."""
+    return _cuda()[1]
+
+
 def as_device(device: Any, argument: str = "device:") -> Device:
     """A `Device` from a device, its name, or None for the default.
 
@@ -91,7 +96,7 @@ def as_device(device: Any, argument: str = "device:") -> Device:
     if found is None:
         have = ", ".join(map(str, available()))
         came = repr(device) if known else type(device).__name__
-        why = _cuda()[1] if known and str(device).startswith("cuda") else ""
+        why = why_no_cuda() if known and str(device).startswith("cuda") else ""
         msg = f"{argument} must be one of those available ({have}), got {came}"
         raise (ValueError if known else TypeError)(f"{msg}; {why}" if why else msg)
     return found

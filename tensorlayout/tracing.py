@@ -13,6 +13,7 @@ from typing import Any
 from tensorlayout.functions import calling
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Operation, Plan, prepared
+from tensorlayout.plan.creating import CreatePlan
 from tensorlayout.plan.moving import (
     AssignPlan,
     CopyPlan,
@@ -30,6 +31,7 @@ from tensorlayout.tensor import Tensor
 _current: ContextVar[Trace | None] = ContextVar("trace", default=None)
 _active = 0
 _lock = Lock()
+_UNWRITTEN = ("empty", "empty_like")  # memory is found for them, and left as it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +159,7 @@ def _record(
     if isinstance(plan, AssignPlan):  # the destination is written, not read
         tensors = tensors[1:]
     view = isinstance(plan, (ViewPlan, IndexPlan, RowPlan, SamePlan, PartPlan))
+    nothing = view or (isinstance(plan, CreatePlan) and operation.name in _UNWRITTEN)
     return Record(
         operation.name,
         "view" if view else _kind(plan),
@@ -164,7 +167,7 @@ def _record(
         results[0].layout,
         str(results[0].dtype),
         0 if view else sum(_distinct(t) for t in tensors),
-        0 if view else sum(r.nbytes for r in results),
+        0 if nothing else sum(r.nbytes for r in results),
         seconds,
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib.util
 import io
 import os
@@ -16,12 +17,27 @@ import numpy as np
 import pytest
 
 import tensorlayout as tl
-from tensorlayout.cli import handover, info, ledger, main, pictures, pipeline, sheet, show
+from tensorlayout import devices, directml
+from tensorlayout.cli import (
+    directml_part,
+    handover,
+    histogram,
+    info,
+    ledger,
+    main,
+    panels,
+    pictures,
+    pipeline,
+    sheet,
+    show,
+    statistics_part,
+)
 from tensorlayout.cli.errors import CommandError, DifferenceError
 
 Image = pytest.importorskip("PIL.Image", reason="the demo needs Pillow")
 
 HEIGHT, WIDTH = 427, 400  # what the two photographs of the package have in common
+PICTURES = ("directml.png", "layouts.png", "mosaic.png", "normalised.png", "statistics.png")
 
 
 def run(*arguments, cwd):
@@ -59,11 +75,19 @@ def noise(height, width, *channels):
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
-    """The folder and the output of the demo on the photographs of the package."""
-    out, said = tmp_path_factory.mktemp("demo"), io.StringIO()
-    with contextlib.redirect_stdout(said):
+    """The folder, the output and the steps of the demo on the photographs of the package."""
+    out, said, books = tmp_path_factory.mktemp("demo"), io.StringIO(), []
+
+    class Kept(ledger.Ledger):
+        def __init__(self, **named):
+            super().__init__(**named)
+            books.append(self)
+
+    with contextlib.redirect_stdout(said), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ledger, "Ledger", Kept)
         assert main(["demo", "--out", str(out)]) == 0
-    return out, said.getvalue()
+    [book] = books
+    return out, said.getvalue(), book.steps
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +103,7 @@ def photographs():
 
 class TestDemo:
     def test_output_fits_100_columns_of_plain_ascii(self, demo):
-        out, said = demo
+        out, said, _ = demo
         lines = said.replace(str(out), "OUT").splitlines()
         assert max(map(len, lines)) <= 100
         assert said.isascii()
@@ -104,6 +128,22 @@ class TestDemo:
             ("cut the left half", "NHWC -> NHWC gaps", "view"),
             ("turned by 180 degrees", "NHWC -> NHWC -H -W", "view"),
             ("one picture of all rows", "NHWC -> HWC", "view"),
+            ("cut to multiples of 4", "NHWC -> NHWC gaps", "view"),
+            ("JOIN 16 tiles", "NHWC gaps -> NHWC", "copy"),
+            ("SLICE1 with stride -1", "NHWC gaps -> NHWC", "copy"),
+            ("SCATTER pixels in waves", "NHWC gaps -> NHWC", "compute"),
+            ("GATHER_ELEMENTS in waves", "NHWC gaps -> NHWC", "compute"),
+            ("SPACE_TO_DEPTH, blocks of 4", "NHWC gaps -> NHWC", "copy"),
+            ("PADDING by reflection", "NHWC gaps -> NHWC", "copy"),
+            ("UPSAMPLE_2D, linear", "NHWC -> NHWC", "compute"),
+            ("mean by channel", "NHWC -> C", "compute"),
+            ("a row for each pixel", "NHWC -> PC", "view"),
+            ("histogram by scatter_add", "PC gaps -> VC", "compute"),
+            ("YCbCr by matmul", "PC -> PC", "compute"),
+            ("sums down columns", "NHWC -> NHWC", "compute"),
+            ("the red channel", "NHWC -> NHW gaps", "view"),
+            ("each of its rows sorted", "NHW gaps -> NHW", "compute"),
+            ("stack 9 crops", "NHWC -> NHWC", "copy"),
         ],
     )
     def test_table(self, demo, title, layout, kind):
@@ -118,11 +158,40 @@ class TestDemo:
         words = re.findall(r" (view|copy|relayout|compute) +[-\d]", said)
         views, computed = words.count("view"), words.count("compute")
         copies = len(words) - views - computed
-        counts = f"{views} views, {copies} copies, {computed} computations"
-        assert f"{len(words)} steps, each equal to NumPy's own result: {counts}" in said
-        # in bytes of the batch: stacked, relaid four times, twice for the PNG, a mosaic of four;
-        # to float32 twice, and from it once
-        assert f"{(1 + 4 + 2 + 4 + 2 * 4 + 1) * 2 * 3 * HEIGHT * WIDTH:,} bytes copied" in said
+        copied = sum(step.bytes_copied for step in demo[2])
+        assert said.splitlines()[-7:-5] == [
+            f"{len(words)} steps, each equal to NumPy's own result, 2 of them to within 1e-06:",
+            f"{views} views, {copies} copies, {computed} computations; {copied:,} bytes copied",
+        ]
+
+    def test_nothing_more_is_copied_than_what_is_asked_for(self, demo):
+        copied = {"pipeline": {}, "directml": {}, "statistics": {}}
+        part = "pipeline"
+        for step in demo[2]:
+            part = {"cut to multiples of 4": "directml", "bytes to float32": "statistics"}.get(
+                step.title, part
+            )
+            if step.bytes_copied:
+                copied[part][step.title] = copied[part].get(step.title, 0) + step.bytes_copied
+        # In bytes of the batch: stacked, relaid four times, twice for the PNG, a mosaic of four;
+        # to float32 twice, and from it once.
+        batch, cut = 2 * 3 * HEIGHT * WIDTH, 2 * 3 * 424 * 400
+        assert sum(copied["pipeline"].values()) == (1 + 4 + 2 + 4 + 2 * 4 + 1) * batch
+        del copied["directml"]["UPSAMPLE_2D, linear"]  # computed from copies
+        assert copied["directml"] == {
+            "JOIN 16 tiles": cut,  # one picture of the two, first to rows and then to the whole
+            "SLICE1 with stride -1": cut,
+            "SCATTER pixels in waves": cut,
+            "SPACE_TO_DEPTH, blocks of 4": cut,
+            "DEPTH_TO_SPACE: back again": cut,
+            "PADDING by reflection": cut,
+            "a patch in float32": cut // 8**2 * 4,
+            "UPSAMPLE_2D, nearest": cut * 4,
+        }
+        assert copied["statistics"] == {
+            "bytes to float32": 4 * batch,
+            "stack 9 crops": 9 * 3 * 128 * 128,
+        }
 
     def test_numpy_and_torch_see_the_same_address(self, demo):
         addresses = set(re.findall(r" (0x[0-9a-f]+)", demo[1]))
@@ -169,13 +238,16 @@ class TestDemo:
 
 
 class TestOtherPictures:
-    @pytest.mark.parametrize("size", [(1, 1), (2, 3), (1, 300), (300, 1), (7, 256), (5, 513)])
+    @pytest.mark.parametrize("size", [(1, 1), (2, 3), (1, 300), (300, 1), (7, 256), (8, 513)])
     def test_sizes(self, tmp_path, capsys, size):
         pixels = noise(*size, 3)
         Image.fromarray(pixels).save(tmp_path / "a.png")
         assert main(["demo", str(tmp_path / "a.png"), "--out", str(tmp_path / "out")]) == 0
         said = capsys.readouterr().out
         assert ("no row needs padding" in said) == (size[1] % 256 == 0)
+        assert ("DirectML: left out" in said) == (min(size) < 8)
+        written = {p.name for p in (tmp_path / "out").iterdir()}
+        assert written == set(PICTURES) - ({"directml.png"} if min(size) < 8 else set())
         mosaic = decoded(tmp_path / "out" / "mosaic.png")
         np.testing.assert_array_equal(mosaic[:, : size[1]], pixels)
         np.testing.assert_array_equal(mosaic[:, -size[1] :], pixels[::-1, ::-1])
@@ -336,6 +408,245 @@ class TestDifferences:
         return refusal(capsys, *arguments, status=1)
 
 
+def batch_of(*pixels):
+    """Pictures as a batch in NHWC, and as NumPy has it."""
+    array = np.moveaxis(np.stack(pixels), 3, 1)
+    return tl.to_layout(tl.asarray(array), "NHWC"), array
+
+
+def shown_by(part, *pixels):
+    """The pictures of a part of the demo by title."""
+    return {each.title: each.pixels for each in part.run(ledger.Ledger(str), *batch_of(*pixels))}
+
+
+@pytest.fixture(scope="module")
+def shown_parts(photographs):
+    """What the parts of the demo show of the photographs."""
+    return [shown_by(part, *photographs) for part in (directml_part, statistics_part)]
+
+
+class TestDirectmlPart:
+    """What each panel shows, against NumPy on the photographs as they were decoded."""
+
+    @pytest.fixture
+    def shown(self, shown_parts):
+        return shown_parts[0]
+
+    @pytest.fixture
+    def cut(self, photographs):
+        return [p[:424] for p in photographs]
+
+    def test_tiles_alternate(self, shown, cut):
+        odd = np.indices((424, 400)) // np.array([106, 100]).reshape(2, 1, 1)
+        expected = np.where((odd.sum(0) % 2 == 0)[..., None], *cut)
+        np.testing.assert_array_equal(shown["JOIN"], expected)
+
+    def test_mirror(self, shown, cut):
+        np.testing.assert_array_equal(shown["SLICE1"], np.fliplr(cut[0]))
+
+    def test_every_row_is_rolled(self, shown, cut):
+        waves = np.round(24 * np.sin(2 * np.pi * 4 * np.arange(424) / 424)).astype(int)
+        rolled = [np.roll(row, by, axis=0) for row, by in zip(cut[0], waves, strict=True)]
+        np.testing.assert_array_equal(shown["SCATTER"], rolled)
+
+    def test_rows_come_from_near_by(self, shown, cut):
+        swing = np.round(0.06 * 424 * np.sin(2 * np.pi * 4 * np.arange(424) / 424)).astype(int)
+        rows = [min(423, max(0, row + 2 * by)) for row, by in enumerate(swing)]
+        np.testing.assert_array_equal(shown["GATHER_ELEMENTS"], cut[1][rows])
+
+    def test_blocks_become_small_pictures(self, shown, cut):
+        small = [[cut[0][i::4, j::4] for j in range(4)] for i in range(4)]
+        expected = np.vstack([np.hstack(row) for row in small])
+        np.testing.assert_array_equal(shown["SPACE_TO_DEPTH"], expected)
+
+    def test_middle_is_reflected(self, shown, cut):
+        part = cut[0][:212, 100:300]
+        padded = np.pad(part, [(106, 106), (100, 100), (0, 0)], mode="reflect")
+        np.testing.assert_array_equal(shown["PADDING"], padded)
+
+    def test_magnified(self, shown, cut):
+        patch = cut[0][106:159, 175:225]
+        nearest = np.kron(patch, np.ones((8, 8, 1), np.uint8))
+        np.testing.assert_array_equal(shown["UPSAMPLE_2D, nearest"], nearest)
+        centres = [(np.arange(8 * n) + 0.5) / 8 - 0.5 for n in (53, 50)]
+        linear = patch.astype(float)
+        for axis, at in enumerate(centres):
+            known = np.arange(linear.shape[axis])
+            between = functools.partial(np.interp, at, known)
+            linear = np.apply_along_axis(between, axis, linear)
+        np.testing.assert_array_equal(shown["UPSAMPLE_2D, linear"], np.round(linear))
+
+    @pytest.mark.parametrize(
+        ("name", "title"),
+        [
+            ("join", "JOIN 16 tiles"),
+            ("slice1", "SLICE1 with stride -1"),
+            ("scatter", "SCATTER pixels in waves"),
+            ("gather_elements", "GATHER_ELEMENTS in waves"),
+            ("space_to_depth", "SPACE_TO_DEPTH, blocks of 4"),
+            ("depth_to_space", "DEPTH_TO_SPACE: back again"),
+            ("padding", "PADDING by reflection"),
+            ("upsample_2d", "UPSAMPLE_2D, nearest"),
+        ],
+    )
+    def test_one_wrong_element_is_found(self, monkeypatch, name, title):
+        spoil(monkeypatch, directml, name)
+        with pytest.raises(DifferenceError, match=rf"\({title}\) differs from NumPy: "):
+            shown_by(directml_part, noise(9, 17, 3) // 2)
+
+
+class TestStatisticsPart:
+    @pytest.fixture
+    def shown(self, shown_parts):
+        return shown_parts[1]
+
+    def test_planes_of_brightness_and_colour(self, shown, photographs):
+        drawn, picture = shown["Colours by matmul"], photographs[0]
+        np.testing.assert_array_equal(drawn[:HEIGHT, :WIDTH], picture)
+        planes = drawn[:HEIGHT, WIDTH:], drawn[HEIGHT:, :WIDTH], drawn[HEIGHT:, WIDTH:]
+        own = np.asarray(Image.fromarray(picture).convert("YCbCr"))  # with finer weights
+        for channel, plane in enumerate(planes):
+            assert (np.ptp(plane, axis=2) == 0).all()
+            assert np.abs(plane[..., 0].astype(int) - own[..., channel]).max() <= 2
+
+    def test_integral_image(self, shown, photographs):
+        sums = np.zeros((HEIGHT + 1, WIDTH + 1, 3), np.int64)
+        sums[1:, 1:] = photographs[0].astype(np.int64).cumsum(0).cumsum(1)
+        np.testing.assert_array_equal(shown["Integral image"], sums * 255 // sums[-1, -1])
+
+    def test_box_means(self, shown, photographs):
+        boxes = np.lib.stride_tricks.sliding_window_view(photographs[0], (31, 31), (0, 1))
+        means = boxes.sum((3, 4), dtype=np.int64) // 31**2
+        np.testing.assert_array_equal(shown["Box means"], means)
+
+    def test_sorted_rows(self, shown, photographs):
+        rows = [sorted(row) for row in photographs[0][..., 0].tolist()]
+        np.testing.assert_array_equal(shown["Sorted rows"][..., 0], rows)
+
+    def test_crops(self, shown, photographs):
+        drawn = shown["A batch of crops"]
+        assert drawn.shape == (384, 384, 3)
+        np.testing.assert_array_equal(drawn[:128, :128], photographs[0][:128, :128])
+        np.testing.assert_array_equal(drawn[:128, 128:256], photographs[1][37:165, 34:162][:, ::-1])
+        np.testing.assert_array_equal(drawn[256:, 256:], photographs[0][-128:, -128:])
+
+    def test_statistics_are_drawn(self, shown):
+        assert shown["Statistics by channel"].shape == (panels.PANEL, panels.PANEL, 3)
+
+    @pytest.mark.parametrize(
+        ("name", "title"),
+        [
+            ("mean", "mean by channel"),
+            ("std", "deviation by channel"),
+            ("scatter_add", "histogram by scatter_add"),
+            ("matmul", "YCbCr by matmul"),
+            ("cumulative_sum", "sums along rows"),
+            ("sort", "each of its rows sorted"),
+            ("stack", "stack 9 crops"),
+        ],
+    )
+    def test_one_wrong_element_is_found(self, monkeypatch, name, title):
+        spoil(monkeypatch, tl, name)
+        with pytest.raises(DifferenceError, match=rf"\({title}\) differs from NumPy: 1 of "):
+            shown_by(statistics_part, noise(9, 17, 3) // 2)
+
+
+def spoil(monkeypatch, module, name):
+    """Let a function get the first element of its result wrong by one."""
+    true = getattr(module, name)
+
+    def wrong(*arguments, **named):
+        x = true(*arguments, **named)
+        with tl.trace():  # which hides it
+            x = x.copy()
+            x[(0,) * x.ndim] = x[(0,) * x.ndim] + 1
+        return x
+
+    monkeypatch.setattr(module, name, wrong)
+
+
+class TestLedger:
+    def test_a_computation_that_copies(self):
+        book, x = ledger.Ledger(str), tl.zeros((2, 3), dtype=tl.float32)
+        expected = np.ones((3, 2), np.float32)
+        with pytest.raises(DifferenceError, match="only compute, the trace says compute and 24 by"):
+            book.compute("up", "HW WH", lambda x: tl.to_layout(x.T, "HW") + 1, x, expected=expected)
+
+    def test_a_difference_within_what_sums_may_have(self):
+        book, x = ledger.Ledger(str), tl.full((2,), 1000, dtype=tl.float32)
+        for away in (-0.0009, 0.0009):
+            near = np.full(2, 1000 + away, np.float32)
+            book.compute("up", "W W", lambda x: x + 0, x, expected=near, within=1e-6)
+        far = np.array([1000, 1000.002], np.float32)
+        with pytest.raises(DifferenceError, match=r"1 of 2 elements, the first at \(1,\)"):
+            book.compute("up", "W W", lambda x: x + 0, x, expected=far, within=1e-6)
+
+    def test_memory_that_was_only_asked_for_is_no_computation(self):
+        book, lines = ledger.Ledger(str), []
+        book.announce = lines.append
+        ones = np.ones(3, np.uint8)
+
+        def copied(x):
+            out = tl.empty(3, dtype=tl.uint8)
+            out[...] = x
+            return out
+
+        book.step("copied", "W W", copied, tl.asarray(ones), expected=ones)
+        assert re.fullmatch(r"copied +3 +W -> W +copy +0.00 .*", lines[0])
+
+
+class TestPanels:
+    def sheet(self, *sizes, columns=2):
+        pictures = [
+            panels.Captioned("W" * 12, "M" * 66, str(tl.Layout((9,) * 4, (999, 99, 9, 1))), pixels)
+            for pixels in (np.full((*size, 3), 7, np.uint8) for size in sizes)
+        ]
+        return np.asarray(panels.captioned_sheet("W" * 20, pictures, columns))
+
+    @pytest.mark.parametrize(
+        "sizes", [[(400, 300), (10, 900), (1, 1)], [(384, 384)] * 4, [(3000, 20)]]
+    )
+    def test_pictures_are_aligned_whole_and_apart(self, sizes):
+        drawn = self.sheet(*sizes)
+        dark = (drawn == 7).all(axis=2)
+        step = panels.PANEL + panels.MARGIN
+        for column in range(min(2, len(sizes))):
+            left = panels.MARGIN + column * step
+            assert not dark[:, left - panels.MARGIN : left].any()
+            assert dark[:, left].any()
+        # The frame is empty: nothing runs over an edge.
+        assert (drawn[-panels.MARGIN :] == panels.PAPER).all()
+        assert (drawn[:, -panels.MARGIN :] == panels.PAPER).all()
+        assert (drawn[:20] == panels.PAPER).all()
+
+    @pytest.mark.parametrize(
+        ("size", "fitted"),
+        [
+            ((384, 384), (384, 384)),
+            ((768, 100), (384, 50)),
+            ((100, 90), (300, 270)),
+            ((1, 1), (384, 384)),
+        ],
+    )
+    def test_size(self, size, fitted):
+        assert panels.fitted(np.zeros((*size, 3), np.uint8)).size == fitted[::-1]
+
+    def test_histogram(self):
+        counts = np.zeros((256, 3), np.int32)
+        counts[64:192] = 100
+        drawn = histogram.drawn(counts, np.array([127.5] * 3), np.array([1.0] * 3))
+        bars = [(drawn == colour).all(axis=2).sum(axis=0) for colour in histogram.COLOURS]
+        for bar in bars:
+            assert bar[95] == bar[288] == 0  # 64 and 192 are at 96 and 288 of the 384 pixels
+            assert bar[96] == bar[287] == 100
+        assert (drawn[:, 191:193] == panels.INK).all(axis=2).any()
+
+    def test_histogram_of_one_pixel(self):
+        counts = np.zeros((256, 3), np.int32)
+        counts[255] = 1
+        assert histogram.drawn(counts, np.full(3, 255.0), np.zeros(3)).shape == (384, 384, 3)
+
+
 class TestSheet:
     PICTURE = noise(5, 4, 3)
 
@@ -409,7 +720,7 @@ class TestRefusals:
 
     def test_unknown_device(self, tmp_path, capsys):
         complaint = refusal(capsys, "demo", "--device", "abacus", "--out", str(tmp_path))
-        assert "one of those available" in complaint
+        assert "demo: --device must be one of those available" in complaint
         assert "'abacus'" in complaint
 
     def test_without_pillow(self, capsys, monkeypatch):
@@ -634,6 +945,8 @@ class TestEntryPoints:
         assert facts["tensorlayout"] == tl.__version__
         assert facts["numpy"] == np.__version__
         assert facts["devices"].startswith("cpu")
+        assert facts["CUDA"].startswith("none; cuda") == ("cuda" not in facts["devices"])
+        assert re.search(r"^default device +(cpu|cuda:\d+)$", said, re.MULTILINE)
         assert "hits" in said
         assert info.version("no-such-distribution") is None
 
@@ -642,7 +955,7 @@ class TestEntryPoints:
         done = run("demo", "ünïcode.png", cwd=tmp_path)
         assert (done.returncode, done.stderr) == (0, "")
         written = {p.name for p in (tmp_path / "tensorlayout-demo").iterdir()}
-        assert written == {"mosaic.png", "normalised.png", "layouts.png"}
+        assert written == set(PICTURES)
 
     def test_refusal_is_one_line_and_status_2(self, tmp_path):
         done = run("demo", "none.png", cwd=tmp_path)
@@ -650,6 +963,29 @@ class TestEntryPoints:
         assert done.stderr == (
             "tensorlayout: error: cannot read none.png: No such file or directory\n"
         )
+
+    def test_info_says_what_a_default_device_that_is_not_here_is(self, capsys, monkeypatch):
+        monkeypatch.setenv("TENSORLAYOUT_DEFAULT_DEVICE", "abacus")
+        devices._named_by_the_variable.cache_clear()
+        assert main(["info"]) == 0
+        devices._named_by_the_variable.cache_clear()
+        said = capsys.readouterr().out
+        assert re.search(
+            r"default device +none; TENSORLAYOUT_DEFAULT_DEVICE must .* 'abacus'", said
+        )
+
+    @pytest.mark.skipif(
+        not Path("/dev/full").exists(), reason="needs a POSIX system with /dev/full"
+    )
+    def test_a_full_disk_is_one_line_and_status_1(self, tmp_path):
+        root = {**os.environ, "PYTHONPATH": str(Path(tl.__file__).parents[1])}
+        command = [sys.executable, "-m", "tensorlayout", "show", "(9,9):(9,1)"]
+        with Path("/dev/full").open("w") as full:
+            done = subprocess.run(
+                command, env=root, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+            )
+        complaint = "tensorlayout: error: cannot write what was found: No space left on device\n"
+        assert (done.returncode, done.stderr) == (1, complaint)
 
     @pytest.mark.skipif(os.name == "nt", reason="needs a POSIX pipe")
     def test_reader_that_goes_away(self, tmp_path):

@@ -107,12 +107,30 @@ class TestLedger:
 def test_the_demo_on_the_simulator(simulated, tmp_path, capsys):
     cuda = both_demos(tmp_path, capsys)
     for title, kernel in (
+        ("JOIN 16 tiles", "join_"),
+        ("SLICE1 with stride -1", "copy_"),
+        ("SCATTER pixels in waves", "copy_"),
+        ("GATHER_ELEMENTS in waves", "gather_"),
+        ("SPACE_TO_DEPTH, blocks of 4", "copy_"),
+        ("PADDING by reflection", "copy_"),
+        ("UPSAMPLE_2D, nearest", "copy_"),
+        ("mean by channel", "reduce_columns sum"),
+        ("histogram by scatter_add", "copy_"),
+        ("sums along rows", "scan_rows add"),
+        ("sums down columns", "scan_columns add"),
+        ("each of its rows sorted", "sort_"),
+        ("stack 9 crops", "join_"),
         ("stack the batch", "join_"),
         ("NHWC to NCHW", "copy_tiles"),
         ("rows at 256-byte pitch", "copy_"),
         ("/ 255", "elementwise_"),
     ):
         assert re.search(rf"\n{title} .* - +-\n  {kernel}.* sectors: read \d", cuda)
+    assert re.search(r"\nSCATTER .*\n(  .*\n)*  scatter_elements ", cuda)
+    assert re.search(r"\nhistogram .*\n(  .*\n)*  combine_elements add ", cuda)
+    # What moves or computes names its kernels, but for the photographs' way to the device.
+    silent = re.findall(r"^(.*?)  .* (?:copy|relayout|compute) .*\n(?!  )", cuda, re.MULTILINE)
+    assert silent == ["to the device cuda", "to the device cuda", "YCbCr by matmul"]
     assert "no other library knows" in cuda
 
 
@@ -141,7 +159,12 @@ def both_demos(tmp_path, capsys):
     cpu = capsys.readouterr().out
     assert main(["demo", "--device", "cuda", "--out", str(on_cuda)]) == 0
     cuda = capsys.readouterr().out
-    for picture in ("mosaic.png", "normalised.png", "layouts.png"):
+    names = {path.name for path in on_cpu.iterdir()}
+    assert names == {path.name for path in on_cuda.iterdir()}
+    assert names == {
+        f"{name}.png" for name in ("mosaic", "normalised", "layouts", "directml", "statistics")
+    }
+    for picture in names:
         assert (on_cuda / picture).read_bytes() == (on_cpu / picture).read_bytes()
     assert max(map(len, cuda.replace(str(on_cuda), "OUT").splitlines())) <= 100
     # Every step of the CPU, and the two photographs moved; so many bytes more are copied, but for
@@ -155,7 +178,7 @@ def both_demos(tmp_path, capsys):
 
 
 def _summary(said):
-    steps, copied = re.search(r"(\d+) steps, .*;\n([\d,]+) bytes copied", said).groups()
+    steps, copied = re.search(r"(\d+) steps, .*\n.*; ([\d,]+) bytes copied", said).groups()
     return int(steps), int(copied.replace(",", ""))
 
 

@@ -252,6 +252,11 @@ nanvar(@)
 pad(@, 1)
 put_along_axis(@, zi, 1)
 put_along_axis(v, @, 1)
+scatter_add(@, zi, 1)
+scatter_add(v, @, 1)
+scatter_add(v, zi, @)
+scatter_max(@, zi, 1)
+scatter_min(@, zi, 1)
 quantile(@, 0.5)
 transpose(@)
 isin(@, v)
@@ -354,6 +359,7 @@ nancumsum(x, axis=@)
 quantile(x, 0.5, axis=@)
 nanquantile(x, 0.5, axis=@)
 put_along_axis(x, zi[None, :], 1, axis=@)
+scatter_add(x, zi, 1, axis=@)
 transpose(x, axes=(0, @))
 """)
 
@@ -432,6 +438,7 @@ diag(x, k=@)
 gradient(x, edge_order=@)
 logspace(0, 1, @)
 put_along_axis(x, zi[None, :], 1, axis=@)
+scatter_add(x, zi, 1, axis=@)
 """),
 )
 def test_what_is_no_integer(call):
@@ -2133,6 +2140,36 @@ put_along_axis(v, zi, 1, axis=0.0)
     TypeError: put_along_axis: axis must be an integer, got 0.0
 put_along_axis(i8, zi, 300)
     OverflowError: put_along_axis: the Python integer 300 does not fit int8
+scatter_add(v, v, 1)
+    TypeError: scatter_add: only integral dtypes are allowed as indices, got float64
+scatter_add(b, zi, True)
+    TypeError: scatter_add: only numeric dtypes are allowed, got bool
+scatter_min(z, zi, 1)
+    TypeError: scatter_min: only real numeric dtypes are allowed, got complex128
+scatter_max(v, zi, asarray([1j, 2]))
+    TypeError: scatter_max: only real numeric dtypes are allowed, got complex128
+scatter_add(i, zi, 1.5)
+    TypeError: scatter_add: updates of float do not fit a tensor of int64
+scatter_add(i, zi, v2)
+    TypeError: scatter_add: updates of float64 do not fit a tensor of int64; convert one with
+    astype()
+scatter_add(i8, zi, 300)
+    OverflowError: scatter_add: the Python integer 300 does not fit int8
+scatter_add(i, far, 1)
+    IndexError: scatter_add: index 9 is outside a dimension of size 3
+scatter_add(none, zi, 1)
+    IndexError: scatter_add: index 1 is outside a dimension of size 0
+scatter_add(v, zi, v)
+    ValueError: scatter_add: a value of shape (3,) cannot be broadcast to (2,)
+scatter_add(cube, asarray([zi, zi]), 1)
+    ValueError: scatter_add: indices must have rank 1 or 3, got shape (2, 2)
+scatter_add(x, asarray([zi]), x, axis=1)
+    ValueError: scatter_add: a value of shape (2, 3) cannot be broadcast to (2, 2)
+scatter_add(x, asarray([zi, zi, zi]), 1, axis=1)
+    ValueError: scatter_add: indices of shape (3, 2) do not fit a tensor of shape (2, 3) along
+    axis 1
+scatter_add(s, zi, 1)
+    AxisError: scatter_add: axis must name a dimension, and rank 0 has none, got 0
 transpose(x, axes=(0, 0))
     ValueError: transpose: axes must not name a dimension twice, got (0, 0)
 transpose(x, axes=(0,))

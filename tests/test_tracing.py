@@ -35,6 +35,15 @@ def test_bytes_are_those_of_distinct_elements():
     assert (record.bytes_read, record.bytes_written) == (4 * 4, 3 * 4 * 4)
 
 
+def test_memory_that_is_left_as_it_is_was_not_written():
+    with tl.trace() as seen:
+        x = tl.empty((3, 4), dtype=tl.int32)
+        tl.empty_like(x)
+        tl.zeros_like(x)
+    assert [record.bytes_written for record in seen] == [0, 0, 48]
+    assert [record.kind for record in seen] == ["run"] * 3
+
+
 def test_layouts_are_those_before_and_after():
     x = tl.zeros((2, 3), dtype=tl.int8)
     with tl.trace() as seen:

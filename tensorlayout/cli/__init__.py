@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -11,9 +12,12 @@ from typing import NoReturn
 from tensorlayout._version import __version__
 from tensorlayout.cli.errors import CommandError, DifferenceError
 
-_DEMO = """an image pipeline on real photographs: views, batches, NHWC and NCHW, padded rows,
-normalising, mirrored halves, NumPy and PyTorch without a copy. Every step is compared with NumPy;
-the pictures go to the folder OUT."""
+_DEMO = """real photographs as tensors: views, batches, NHWC and NCHW, padded rows, normalising,
+mirrored halves; DirectML's operators; statistics, sums, sorting and colours; NumPy and PyTorch
+without a copy. Every step is compared with NumPy; the pictures go to the folder OUT."""
+_DEVICE = """where the tensors live: cpu (the default), or cuda, for which
+TENSORLAYOUT_CUDA_SIMULATOR=1 in the environment sets a simulator in the place of a GPU"""
+_INFO = "print versions, devices and the cache of plans, as reports of problems want them."
 _SHOW = """print what a layout says: sizes, strides, order, padding, and its memory slot by slot.
 A layout is a text such as '(2,3):(5,1) padded=(2,5) padding=ZERO', or labels and a shape such as
 NHWC 1,2,2,3 (the shape in the logical order N, C, H, W), or an XLA shape such as
@@ -32,14 +36,18 @@ def parser() -> argparse.ArgumentParser:
     top = _Parser(prog="python -m tensorlayout", description="Tensors that know their layout.")
     top.add_argument("--version", action="version", version=f"tensorlayout {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="demo|show|info")
-    demo = commands.add_parser("demo", help="an image pipeline, checked", description=_DEMO)
+    demo = commands.add_parser(
+        "demo", help="photographs as tensors, each step checked", description=_DEMO
+    )
     demo.add_argument("images", nargs="*", metavar="IMAGE", help="photographs (default: our own)")
-    demo.add_argument("--out", default="tensorlayout-demo", help="folder of the pictures written")
-    demo.add_argument("--device", default="cpu", help="where the tensors live (default: cpu)")
+    demo.add_argument(
+        "--out", default="tensorlayout-demo", help="folder of the pictures (default: %(default)s)"
+    )
+    demo.add_argument("--device", default="cpu", help=_DEVICE)
     show = commands.add_parser("show", help="what a layout says", description=_SHOW)
     show.add_argument("layout", metavar="LAYOUT", help="the text of a layout, or labels")
     show.add_argument("shape", nargs="?", metavar="SHAPE", help="with labels: sizes, as in 1,3,4,5")
-    commands.add_parser("info", help="versions, devices and the cache of plans")
+    commands.add_parser("info", help="versions and devices", description=_INFO)
     return top
 
 
@@ -71,8 +79,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # the reader has seen enough, as in ``… | head``
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _say_no_more()
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        _say_no_more()
+        return _complain(1, f"cannot write what was found: {error.strerror}")
     return 0
+
+
+def _say_no_more() -> None:
+    """Let what is still to be written vanish, which would fail again when the process ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _complain(status: int, message: str) -> int:

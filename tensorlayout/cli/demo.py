@@ -1,4 +1,4 @@
-"""``demo``: an image pipeline on photographs, each step compared with NumPy."""
+"""``demo``: what is done with photographs, each step compared with NumPy."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import importlib.util
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import tensorlayout as tl
 from tensorlayout.cli import ledger as book
 from tensorlayout.cli.errors import CommandError
+from tensorlayout.devices import as_device
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from PIL.Image import Image
 
     from tensorlayout.cli.pictures import Picture
+    from tensorlayout.cli.pipeline import Batch
 
 
 def run(images: Sequence[str], out: str, device: str) -> None:
@@ -30,14 +31,13 @@ def run(images: Sequence[str], out: str, device: str) -> None:
     folder = pictures.folder(out)
     loaded = pictures.load(images)
     _introduce(loaded, device)
-    written = _pipeline(loaded, device, folder)
-    for path in written:
-        print(f"wrote {path}")
+    for name, image in _steps(loaded, device).items():
+        print(f"wrote {pictures.save(image, folder / name)}")
 
 
 def _check_device(device: str) -> None:
     try:
-        tl.zeros((), device=device)
+        as_device(device, "demo: --device")
     except ValueError as error:
         raise CommandError(str(error)) from None
 
@@ -56,10 +56,11 @@ def _introduce(loaded: Sequence[Picture], device: str) -> None:
     print(f"device: {device}\n")
 
 
-def _pipeline(loaded: Sequence[Picture], device: str, folder: Path) -> list[Path]:
-    from PIL import Image
+def _steps(loaded: Sequence[Picture], device: str) -> dict[str, Image]:
+    """All parts in one table, and what they drew: by the name of the file."""
+    from PIL.Image import fromarray
 
-    from tensorlayout.cli import handover, pictures, pipeline, sheet
+    from tensorlayout.cli import handover, pipeline, sheet
 
     ledger = book.Ledger(device=device)
     print(book.head())
@@ -71,13 +72,38 @@ def _pipeline(loaded: Sequence[Picture], device: str, folder: Path) -> list[Path
     pitched, nhwc, values = pipeline.normalise(ledger, made, device)
     normalised = pipeline.viewable(ledger, pitched, values)
     mosaic = pipeline.mosaic(ledger, made)
+    drawn = {
+        "mosaic.png": fromarray(book.host(mosaic)),
+        "normalised.png": fromarray(book.host(normalised)),
+        "layouts.png": sheet.sheet(made.nhwc[0, ...], pipeline.PITCH),
+        **_directml(ledger, made),
+        **_statistics(ledger, made),
+    }
     print()
     legend = book.LEGEND + (book.LEGEND_OF_KERNELS if device.startswith("cuda") else ())
     print("\n".join(legend), end="\n\n")
     print("\n".join(handover.shared(nhwc, values)))
     print(f"\n{ledger.summary()}")
-    return [
-        pictures.save(Image.fromarray(book.host(mosaic)), folder / "mosaic.png"),
-        pictures.save(Image.fromarray(book.host(normalised)), folder / "normalised.png"),
-        pictures.save(sheet.sheet(made.nhwc[0, ...], pipeline.PITCH), folder / "layouts.png"),
-    ]
+    return drawn
+
+
+def _directml(ledger: book.Ledger, made: Batch) -> dict[str, Image]:
+    from tensorlayout.cli import directml_part, panels
+
+    if not directml_part.fits(made.nhwc):
+        least = directml_part.LEAST
+        ledger.heading(f"DirectML: left out, the pictures are smaller than {least} x {least}")
+        return {}
+    ledger.heading("DirectML's operators")
+    found = directml_part.run(ledger, made.nhwc, made.pixels)
+    title = "DirectML's operators on a batch that lies in memory as NHWC"
+    return {"directml.png": panels.captioned_sheet(title, found, columns=4)}
+
+
+def _statistics(ledger: book.Ledger, made: Batch) -> dict[str, Image]:
+    from tensorlayout.cli import panels, statistics_part
+
+    ledger.heading("statistics, sums, sorting and colours")
+    found = statistics_part.run(ledger, made.nhwc, made.pixels)
+    title = "What is done next with a batch that lies in memory as NHWC"
+    return {"statistics.png": panels.captioned_sheet(title, found, columns=3)}

@@ -6,7 +6,7 @@ import platform
 from importlib import metadata
 
 import tensorlayout as tl
-from tensorlayout.devices import available
+from tensorlayout.devices import available, default_device, why_no_cuda
 
 REQUIRED = ("numpy", "ml_dtypes")
 OPTIONAL = ("torch", "cupy", "cupy-cuda12x", "cupy-cuda13x", "pillow")
@@ -18,7 +18,8 @@ def report() -> str:
     facts += [(name, version(name) or "not installed") for name in REQUIRED]
     facts += [(name, f"{found} (optional)") for name in OPTIONAL if (found := version(name))]
     facts += [("array API", tl.__array_api_version__), ("platform", platform.platform())]
-    facts += [("devices", ", ".join(map(str, available()))), ("plan cache", _cache())]
+    facts += [("devices", ", ".join(map(str, available()))), ("CUDA", _cuda())]
+    facts += [("default device", _default()), ("plan cache", _cache())]
     return "\n".join(f"{name:<17} {value}" for name, value in facts)
 
 
@@ -32,6 +33,22 @@ def version(distribution: str) -> str | None:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:
         return None
+
+
+def _cuda() -> str:
+    """What carries CUDA out, or why there is none."""
+    if reason := why_no_cuda():
+        return f"none; {reason}"
+    from tensorlayout.cuda.driver import driver
+
+    return {"simulator": "the simulator", "cupy": "CuPy"}[driver().name]
+
+
+def _default() -> str:
+    try:
+        return str(default_device())
+    except ValueError as error:  # what the variable names is not here
+        return f"none; {error}"
 
 
 def _cache() -> str:

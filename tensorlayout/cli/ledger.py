@@ -30,6 +30,7 @@ LEGEND_OF_KERNELS = (
     "below a step: the kernels that it launched (x2: twice). On a GPU their time, of which that of",
     "  the step is the sum. On the simulator, where time says nothing, the fewest 32-byte sectors",
     "  that could have brought what was read and written, over those that did: 1.00 is best.",
+    "  A matrix product has no line: it is cuBLAS's, whose kernels have names of their own.",
 )
 
 
@@ -47,6 +48,7 @@ class Step:
     bytes_copied: int
     seconds: float | None  # None where they would be the simulator's
     kernels: Sequence[Launched] = ()
+    within: float = 0.0  # the relative difference from NumPy that was allowed
 
 
 @dataclass(slots=True)
@@ -68,22 +70,27 @@ class Ledger:
         *inputs: tl.Tensor,
         expected: Array,
         memory: Array | None = None,
+        within: float = 0.0,
         view: bool = False,
+        computed: bool = False,
     ) -> tl.Tensor:
         """Do a step and compare it with NumPy.
 
         `dims`: the letters of the dimensions of the first input and of the result, as in
         ``"HWC CHW"``. `expected`: the elements as NumPy has them. `memory`: the whole storage of
-        the result, slot by slot, padding included. `view`: nothing may be moved. DifferenceError
-        at the first difference.
+        the result, slot by slot, padding included. `within`: the relative difference that the
+        order of a sum may make. `view`: nothing may be moved. `computed`: nothing may be copied on
+        the way. DifferenceError at the first difference.
         """
         with _kernel_log(self.device) as kernels, tl.trace() as seen:
             start = time.perf_counter()
             result = call(*inputs)
             seconds = time.perf_counter() - start
-        step = _summed(title, dims, inputs, result, seen, seconds, kernels)
+        step = _summed(title, dims, inputs, result, seen, seconds, kernels, within)
         self.steps.append(step)
-        self._check(title, result, expected, memory)
+        self._check(step, result, expected, memory)
+        if computed:
+            self._check_computed(step)
         if view or step.kind == "view":
             self._check_view(step, inputs, result)
         self.announce("\n".join([line(step), *map(kernel_line, step.kernels)]))
@@ -100,14 +107,43 @@ class Ledger:
         """Do a step that must be a view: DifferenceError if anything is moved."""
         return self.step(title, dims, call, *inputs, expected=expected, view=True)
 
-    def _check(self, title: str, result: tl.Tensor, expected: Array, memory: Array | None) -> None:
-        place = f"step {len(self.steps)} ({title})"
-        _compare(place, "element", host(result), expected)
+    def compute(
+        self,
+        title: str,
+        dims: str,
+        call: Callable[..., tl.Tensor],
+        *inputs: tl.Tensor,
+        expected: Array,
+        within: float = 0.0,
+    ) -> tl.Tensor:
+        """Do a step that must only compute: DifferenceError if anything is copied on the way."""
+        return self.step(
+            title, dims, call, *inputs, expected=expected, within=within, computed=True
+        )
+
+    def heading(self, title: str) -> None:
+        """A line over the steps that follow."""
+        self.announce(f"\n{title}")
+
+    def _place(self, step: Step) -> str:
+        return f"step {len(self.steps)} ({step.title})"
+
+    def _check(self, step: Step, result: tl.Tensor, expected: Array, memory: Array | None) -> None:
+        place = self._place(step)
+        _compare(place, "element", host(result), expected, step.within)
         if memory is not None:
             _compare(place, "slot", storage(result), memory)
 
+    def _check_computed(self, step: Step) -> None:
+        if step.kind != "compute" or step.bytes_copied:
+            msg = (
+                f"{self._place(step)} must only compute, the trace says {step.kind}"
+                f" and {step.bytes_copied} bytes copied"
+            )
+            raise DifferenceError(msg)
+
     def _check_view(self, step: Step, inputs: Sequence[tl.Tensor], result: tl.Tensor) -> None:
-        place = f"step {len(self.steps)} ({step.title})"
+        place = self._place(step)
         if step.kind != "view":
             msg = f"{place} must be a view, the trace says {step.kind}"
             raise DifferenceError(msg)
@@ -124,21 +160,23 @@ class Ledger:
         kinds = [step.kind for step in self.steps]
         copied = sum(step.bytes_copied for step in self.steps)
         copies = kinds.count("copy") + kinds.count("relayout")
+        near = [step.within for step in self.steps if step.within]
+        but = f", {len(near)} of them to within {max(near):g}" if near else ""
         return (
-            f"{len(self.steps)} steps, each equal to NumPy's own result:"
-            f" {kinds.count('view')} views, {copies} copies, {kinds.count('compute')} computations;"
-            f"\n{copied:,} bytes copied"
+            f"{len(self.steps)} steps, each equal to NumPy's own result{but}:"
+            f"\n{kinds.count('view')} views, {copies} copies,"
+            f" {kinds.count('compute')} computations; {copied:,} bytes copied"
         )
 
 
-def _compare(place: str, what: str, found: Array, expected: Array) -> None:
+def _compare(place: str, what: str, found: Array, expected: Array, within: float = 0.0) -> None:
     if (found.dtype, found.shape) != (expected.dtype, expected.shape):
         msg = (
             f"{place} differs from NumPy: {found.dtype} of shape {found.shape}"
             f" instead of {expected.dtype} of shape {expected.shape}"
         )
         raise DifferenceError(msg)
-    wrong = found != expected
+    wrong = ~np.isclose(found, expected, within, 0) if within else found != expected
     if wrong.any():
         at = tuple(int(i) for i in np.unravel_index(int(wrong.argmax()), wrong.shape))
         msg = (
@@ -199,9 +237,11 @@ def _summed(
     seen: tl.Trace,
     seconds: float,
     kernels: Sequence[Launched],
+    within: float,
 ) -> Step:
     before, after = dims.split() if " " in dims else ("", dims)
-    kinds = {record.kind for record in seen}
+    # Memory that was only asked for is no computation.
+    kinds = {record.kind for record in seen if record.kind != "run" or record.bytes_written}
     return Step(
         title,
         result.shape,
@@ -213,6 +253,7 @@ def _summed(
         seen.bytes_copied,
         _seconds(kernels, sum(record.seconds for record in seen) if len(seen) else seconds),
         _by_name(kernels),
+        within,
     )
 
 

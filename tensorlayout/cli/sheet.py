@@ -6,14 +6,14 @@ import textwrap
 from dataclasses import dataclass
 
 import numpy as np
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw
 
 import tensorlayout as tl
 from tensorlayout.cli.ledger import Array, storage
+from tensorlayout.cli.panels import FAINT, INK, MARGIN, PANEL, PAPER, font
 
-PANEL, MARGIN, HEAD = 384, 24, 118  # pixels
+HEAD = 118  # pixels of a caption
 CELLS, ROWS, CELL = 12, 6, 32  # bytes in a row of the magnified part, its rows, pixels of a byte
-INK, FAINT, GROUND, PAPER = (24, 24, 28), (110, 110, 118), (236, 236, 238), (252, 252, 252)
 STRIPES = ((255, 214, 64), (60, 56, 40))  # of padding, which no photograph looks like
 LUMA = (0.299, 0.587, 0.114)  # the weights of red, green and blue in how bright a colour is
 BRIGHTENED = 0.6  # the exponent that makes up for the two dark colours of each byte
@@ -119,7 +119,7 @@ def sheet(picture: tl.Tensor, pitch: int) -> Image.Image:
         size = _scaled(panel.octets.shape, largest)
         canvas.paste(_resized(memory, size), (left, tops[1]))
         rows = "{} rows of {} bytes".format(*panel.octets.shape)
-        ImageDraw.Draw(canvas).text((left, tops[1] + size[0] + 6), rows, FAINT, _font(13))
+        ImageDraw.Draw(canvas).text((left, tops[1] + size[0] + 6), rows, FAINT, font(13))
         canvas.paste(_magnified(panel), (left, tops[2]))
         taken = Image.fromarray(panel.taken_for_hwc(height, width))
         canvas.paste(_resized(taken, seen), (left, tops[3]))
@@ -148,13 +148,9 @@ def _tops(*heights: int) -> list[int]:
     return [*tops[:-1], tops[-1] - 60 + MARGIN]
 
 
-def _font(size: int) -> ImageFont.ImageFont | ImageFont.FreeTypeFont:
-    return ImageFont.load_default(size)
-
-
 def _headings(canvas: Image.Image, tops: list[int], title: str) -> None:
     draw = ImageDraw.Draw(canvas)
-    draw.text((MARGIN, 20), title, INK, _font(26))
+    draw.text((MARGIN, 20), title, INK, font(26))
     for top, words in zip(
         tops[1:],
         (
@@ -164,14 +160,14 @@ def _headings(canvas: Image.Image, tops: list[int], title: str) -> None:
         ),
         strict=False,
     ):
-        draw.text((MARGIN, top - 24), words, FAINT, _font(15))
+        draw.text((MARGIN, top - 24), words, FAINT, font(15))
 
 
 def _caption(canvas: Image.Image, panel: Panel, left: int, top: int) -> None:
     draw = ImageDraw.Draw(canvas)
-    draw.text((left, top), panel.title, INK, _font(20))
-    draw.text((left, top + 29), "\n".join(textwrap.wrap(panel.remark, 56)), INK, _font(14))
-    draw.text((left, top + 66), "\n".join(textwrap.wrap(str(panel.layout), 56)), FAINT, _font(13))
+    draw.text((left, top), panel.title, INK, font(20))
+    draw.text((left, top + 29), "\n".join(textwrap.wrap(panel.remark, 56)), INK, font(14))
+    draw.text((left, top + 66), "\n".join(textwrap.wrap(str(panel.layout), 56)), FAINT, font(13))
 
 
 def _magnified(panel: Panel) -> Image.Image:
@@ -182,7 +178,7 @@ def _magnified(panel: Panel) -> Image.Image:
     )
     octets, channels = panel.octets[rows, columns], panel.channels[rows, columns]
     canvas = Image.new("RGB", (CELLS * CELL, ROWS * CELL), PAPER)
-    draw, font = ImageDraw.Draw(canvas), _font(13)
+    draw, letters = ImageDraw.Draw(canvas), font(13)
     for (row, column), channel in np.ndenumerate(channels):
         colour = tuple(int(v) for v in octets[row, column] * TINTS[channel])
         padding = channel == 0
@@ -193,7 +189,7 @@ def _magnified(panel: Panel) -> Image.Image:
             ((box[0] + box[2]) / 2, (box[1] + box[3]) / 2),
             str(octets[row, column]),
             (255, 255, 255) if dark else INK,
-            font,
+            letters,
             anchor="mm",
         )
     return canvas

@@ -21,6 +21,7 @@ from tensorlayout.cpu.memory import borrowed, current_stream, exposed, ready
 from tensorlayout.cpu.memory import required_bytes as read
 from tensorlayout.plan import Plan, Run
 from tensorlayout.plan.along import AlongPlan
+from tensorlayout.plan.combining import CombinePlan
 from tensorlayout.plan.creating import CreatePlan
 from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.plan.gathering import GatherPlan, ScatterPlan
@@ -46,6 +47,7 @@ __all__ = ["borrowed", "current_stream", "exposed", "prepare", "read", "ready"]
 _PREPARE: dict[type, Callable[[Any], Run]] = {
     AlongPlan: along.prepare,
     AssignPlan: moving.prepare_assign,
+    CombinePlan: gathering.prepare_combine,
     CopyPlan: moving.prepare_copy,
     CreatePlan: creating.prepare,
     ElementwisePlan: elementwise.prepare,

@@ -20,6 +20,7 @@ from tensorlayout.cpu.memory import Array, allocator, bytes_from, quietly
 from tensorlayout.cpu.moving import converted, scalar_in
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Run
+from tensorlayout.plan.combining import CombinePlan
 from tensorlayout.plan.gathering import GatherPlan, Reach, ScatterPlan
 from tensorlayout.tensor import Tensor
 
@@ -90,6 +91,29 @@ def prepare_scatter(plan: ScatterPlan) -> Run:
         return x
 
     return scatter
+
+
+def prepare_combine(plan: CombinePlan) -> Run:
+    """A packed copy, and what is at positions combined with values one after the other."""
+    spec, reach = plan.result, plan.reach
+    size, ufunc = spec.layout.shape[reach.dims[0]], getattr(np, plan.ufunc)
+    runs, allocate = _Runs(spec.layout, reach), allocator(spec)
+    weights = [spec.layout.strides[reach.dims[0]]]
+
+    def combine(x: Tensor, value: Tensor, positions: Tensor) -> Tensor:
+        index = _checked_one(plan.name, positions._memory, size)
+        memory, _ = allocate()
+        np.copyto(memory, x._memory)
+        if 0 not in plan.shape:
+            index = np.broadcast_to(index, plan.shape) if reach.along else index
+            values = runs.in_runs(broadcast(converted(value._memory, spec.dtype), plan.shape))
+            flat = bytes_from(memory, spec.layout).view(spec.dtype)
+            for cut, slots in _slots(runs, runs.middle([index], weights), values.shape):
+                # Of one dimension NumPy is ten times faster.
+                quietly(ufunc.at, flat, slots.reshape(-1), values[cut].reshape(-1))
+        return Tensor._new(memory, spec)
+
+    return combine
 
 
 def _checked(name: str, positions: Sequence[Tensor], sizes: Sequence[int]) -> Positions:

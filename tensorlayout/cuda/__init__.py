@@ -15,6 +15,7 @@ from tensorlayout.cuda import (
     along,
     bands,
     carrying,
+    combining,
     creating,
     gathering,
     library,
@@ -31,6 +32,7 @@ from tensorlayout.cuda.streams import current_stream, exported_stream, ready, wa
 from tensorlayout.cuda.warming import warmup
 from tensorlayout.plan import Plan, Run
 from tensorlayout.plan.along import AlongPlan
+from tensorlayout.plan.combining import CombinePlan
 from tensorlayout.plan.creating import CreatePlan
 from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.plan.gathering import GatherPlan, ScatterPlan
@@ -70,6 +72,7 @@ __all__ = [
 _PREPARE: dict[type, Callable[[Any], Run]] = {
     AlongPlan: along.prepare,
     AssignPlan: carrying.prepare_assign,
+    CombinePlan: combining.prepare,
     CopyPlan: carrying.prepare_copy,
     CreatePlan: creating.prepare,
     ElementwisePlan: carrying.prepare_elementwise,

@@ -23,11 +23,21 @@ from tensorlayout.cuda.scattering import apart
 from tensorlayout.cuda.select_plan import SCAN
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Run
+from tensorlayout.plan.combining import CombinePlan
 from tensorlayout.plan.moving import CopyPlan
 from tensorlayout.tensor import Spec, Tensor
 
 _COUNTS = struct.Struct("<QQ")
 _SEGMENTS = struct.Struct("<QQQ")
+
+
+def prepare(plan: CombinePlan) -> Run:
+    """A packed copy, and the values combined with that."""
+    spec = plan.result
+    copy = prepare_copy(CopyPlan(plan.source, spec))
+    what = Written(plan.name, spec, None, plan.shape, plan.reach, (plan.positions,))
+    combine = combiner(what, plan.ufunc, plan.value)
+    return lambda x, value, positions: combine(copy(x), value, positions)
 
 
 def combiner(what: Written, operation: str, value: Spec) -> Callable[..., Tensor]:

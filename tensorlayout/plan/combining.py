@@ -1,0 +1,83 @@
+"""Plans of values combined with what is at positions that are data, in a new tensor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tensorlayout import dtypes
+from tensorlayout.layout import Layout
+from tensorlayout.plan.gathering import Reach, check_fits, reach_into, shape_read
+from tensorlayout.plan.results import broadcast_shape, one_device
+from tensorlayout.tensor import Spec
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CombinePlan:
+    """A copy of the source, each value combined with the element at its position."""
+
+    name: str
+    ufunc: str  # by the name that NumPy and the kernels have for it
+    source: Spec
+    value: Spec
+    positions: Spec
+    shape: Shape  # that the value is broadcast to
+    reach: Reach
+    result: Spec
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Combine:
+    """Values combined in index order, so that sums of floats are the same on all devices."""
+
+    name: str
+    ufunc: str
+    dtypes: str
+
+    def plan(
+        self, source: Spec, value: Spec, positions: Spec, dim: int, along: bool
+    ) -> CombinePlan:
+        """The plan; packed in the order of the source, in its dtype.
+
+        `along`: positions of its own for every line along `dim`, sizes of 1 broadcast; else the
+        same for all.
+        """
+        device = one_device(self.name, [source, value, positions])
+        self._check_dtypes(source, value)
+        layout = Layout.packed(source.layout.shape, source.layout.minor_to_major)
+        if along:
+            shape = self._shape_along(source.layout.shape, positions.layout.shape, dim)
+            kept = tuple((d, d) for d in range(layout.ndim) if d != dim)
+            reach = Reach((dim,), (dim,), kept, layout.minor_to_major, along=True)
+        else:
+            spread = positions.layout.shape
+            in_index_order = tuple(range(len(spread) - 1, -1, -1))
+            reach = reach_into(layout, (dim,), False, in_index_order)
+            shape = shape_read(layout, spread, reach)
+        check_fits(self.name, value.layout.shape, shape)
+        result = Spec(source.dtype, layout, device)
+        return CombinePlan(self.name, self.ufunc, source, value, positions, shape, reach, result)
+
+    def _check_dtypes(self, source: Spec, value: Spec) -> None:
+        for spec in (source, value):
+            if not dtypes.in_category(spec.dtype, self.dtypes):
+                msg = f"{self.name}: only {self.dtypes} dtypes are allowed, got {spec.dtype}"
+                raise TypeError(msg)
+        if dtypes.promote(source.dtype, value.dtype) != source.dtype:
+            msg = (
+                f"{self.name}: updates of {value.dtype} do not fit a tensor of {source.dtype};"
+                " convert one with astype()"
+            )
+            raise TypeError(msg)
+
+    def _shape_along(self, whole: Shape, given: Shape, dim: int) -> Shape:
+        """The shape of positions in every line along `dim`."""
+        lines = tuple(given[dim] if d == dim else n for d, n in enumerate(whole))
+        if broadcast_shape(self.name, [given, lines]) != lines:
+            msg = (
+                f"{self.name}: indices of shape {given} do not fit a tensor of shape {whole}"
+                f" along axis {dim}"
+            )
+            raise ValueError(msg)
+        return lines

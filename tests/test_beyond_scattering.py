@@ -1,0 +1,133 @@
+"""`scatter_add` and its like, against NumPy's ``ufunc.at``, bit for bit, in every layout."""
+
+import numpy as np
+import pytest
+from layouts import STRIDED
+from tensors import DTYPES, as_dtype, asarray, fits, same, tensor_in
+
+import tensorlayout as tl
+
+pytestmark = pytest.mark.usefixtures("device")
+
+FUNCTIONS = {
+    "add": tl.scatter_add,
+    "minimum": tl.scatter_min,
+    "maximum": tl.scatter_max,
+}
+
+
+def rng():
+    return np.random.default_rng(0)
+
+
+def expected(ufunc, array, key, updates):
+    found = array.copy()
+    with np.errstate(all="ignore"):
+        getattr(np, ufunc).at(found, key, updates)
+    return found
+
+
+def numbers(dtype, shape, seed=0):
+    """Numbers of which floats are whole, so that 0 has one sign."""
+    found = rng().integers(-9, 9, (2, *shape))
+    return (found[0] if seed == 0 else found[1]).astype(dtype)
+
+
+@pytest.mark.parametrize("ufunc", FUNCTIONS)
+def test_every_layout(ufunc):
+    for layout in STRIDED:
+        if not fits(layout, np.dtype("float32")) or not 0 < layout.ndim < 5:
+            continue
+        x, array = tensor_in(layout, numbers("float32", (layout.required_size,)))
+        for axis, n in enumerate(array.shape):
+            if n == 0:
+                continue
+            same_for_all = rng().integers(-n, n, 7)
+            key = (slice(None),) * axis + (same_for_all,)
+            updates = numbers("float32", array[key].shape, 1)
+            found = FUNCTIONS[ufunc](x, asarray(same_for_all), asarray(updates), axis=axis)
+            same(found, expected(ufunc, array, key, updates), f"{layout}, axis {axis}")
+            assert found.layout.is_packed
+            assert found.layout.minor_to_major == layout.minor_to_major
+            lines = [3 if d == axis else m for d, m in enumerate(array.shape)]
+            of_each = rng().integers(-n, n, lines)
+            key = tuple(of_each if d == axis else i for d, i in enumerate(np.indices(lines)))
+            updates = numbers("float32", tuple(lines), 1)
+            found = FUNCTIONS[ufunc](x, asarray(of_each), asarray(updates), axis=axis)
+            same(found, expected(ufunc, array, key, updates), f"{layout}, along {axis}")
+        same(x, array)
+
+
+@pytest.mark.cpu  # for others see test_cuda_combine
+@pytest.mark.parametrize("dtype", DTYPES["numeric"])
+def test_every_dtype(dtype):
+    array, i = numbers(dtype, (5, 8)), rng().integers(0, 5, 30)
+    updates = numbers(dtype, (30, 8), 1)
+    for ufunc, function in FUNCTIONS.items():
+        if ufunc != "add" and as_dtype(dtype).kind == "c":
+            continue
+        result = array.copy()
+        for at, row in zip(i, updates, strict=True):
+            result[at] = getattr(np, ufunc)(result[at], row)
+        same(function(asarray(array), asarray(i), asarray(updates)), result, ufunc)
+
+
+@pytest.mark.parametrize("dtype", DTYPES["integral"])
+def test_positions_of_every_dtype(dtype):
+    i = np.asarray([0, 2, 2, 1, 2], dtype)
+    same(tl.scatter_add(tl.zeros(4, dtype=tl.int64), asarray(i), 1), np.asarray([1, 1, 3, 0]))
+
+
+def test_a_histogram_of_an_image_in_any_layout():
+    image = rng().integers(0, 16, (20, 30), np.uint8)
+    for order in ((1, 0), (0, 1)):
+        x = tl.to_layout(asarray(image), order)
+        found = tl.scatter_add(tl.zeros(16, dtype=tl.int64), x, 1)
+        same(found, np.bincount(image.reshape(-1), minlength=16))
+
+
+def test_a_histogram_of_each_channel():
+    image = rng().integers(0, 16, (3, 600), np.uint8)
+    found = tl.scatter_add(tl.zeros((3, 16), dtype=tl.int64), asarray(image), 1, axis=1)
+    same(found, np.stack([np.bincount(line, minlength=16) for line in image]))
+
+
+def test_sums_of_floats_are_taken_in_index_order():
+    updates = rng().standard_normal((4, 500)).astype(np.float32)
+    i = rng().integers(0, 2, (4, 500))
+    found = tl.scatter_add(tl.zeros(2, dtype=tl.float32), asarray(i), asarray(updates))
+    same(found, expected("add", np.zeros(2, np.float32), (i,), updates))
+
+
+def test_sizes_of_one_broadcast():
+    x, i = numbers("float32", (3, 4)), np.asarray([[2, 0, 2]])
+    updates = numbers("float32", (3, 1), 1)
+    found = tl.scatter_add(asarray(x), asarray(i), asarray(updates), axis=1)
+    wide = np.broadcast_to(i, (3, 3))
+    same(found, expected("add", x, (np.arange(3)[:, None], wide), updates))
+
+
+def test_updates_of_a_narrower_dtype():
+    found = tl.scatter_add(tl.ones(3, dtype=tl.float32), asarray(np.asarray([1, 1])), 2)
+    same(found, np.asarray([1, 5, 1], np.float32))
+    narrow = asarray(np.asarray([3, -4], np.int8))
+    found = tl.scatter_add(tl.ones(3, dtype=tl.float32), asarray(np.asarray([1, 1])), narrow)
+    same(found, np.asarray([1, 0, 1], np.float32))
+
+
+def test_nan_goes_on():
+    x, i = np.asarray([1, np.nan, 3], np.float32), np.asarray([0, 1, 0])
+    updates = np.asarray([5, 2, np.nan], np.float32)
+    for ufunc in ("minimum", "maximum"):
+        found = FUNCTIONS[ufunc](asarray(x), asarray(i), asarray(updates))
+        same(found, np.asarray([np.nan, np.nan, 3], np.float32))
+
+
+def test_nothing_to_do():
+    x = asarray(numbers("float32", (3, 0)))
+    same(tl.scatter_add(x, asarray(np.asarray([1, 1])), 1), np.zeros((3, 0), np.float32))
+    y = asarray(numbers("float32", (3,)))
+    found = tl.scatter_add(y, asarray(np.asarray([], np.int64)), 1)
+    same(found, numbers("float32", (3,)))
+    with pytest.raises(IndexError, match="scatter_add: index 3 is outside a dimension of size 3"):
+        tl.scatter_add(x, asarray(np.asarray([3])), 1)

@@ -13,7 +13,7 @@ from tensorlayout.xla.layout_positions import physical_sizes
 from tensorlayout.xla.layouts import XlaLayout
 from tensorlayout.xla.primitive_types import PrimitiveType
 from tensorlayout.xla.shapes import Shape
-from tensorlayout.xla.splitting import PADDING, Axis, UnevenError, axes_of
+from tensorlayout.xla.splitting import Axis, UnevenError, axes_of
 from tensorlayout.xla.text import parse_shape
 from tensorlayout.xla.tiles import Tile, expanded
 
@@ -23,16 +23,18 @@ Placed = tuple[int, int, int]  # a digit in the buffer: its extent, its unit and
 def layout_of(shape: Shape | str, padding_value: Padding = PaddingValue.UNSPECIFIED) -> Layout:
     """Where each element of an array, given by its text too, stands: a `tensorlayout.Layout`.
 
-    The order, and all tiles: each becomes a split of dimensions; repeated ones and stars do where
-    they cut evenly. Bounded dimensions count with their bound. `padding_value`: what the padding of
-    the tiles holds; XLA says nothing about it. Not part of a Layout, for these are storage behind
-    it: the tail padding (``L``), the tile of a scalar, and the padding of a tile that is larger
-    than all of a merged dimension (`shape_util.physical_size` counts them). The element size, too,
-    is not: slots are elements.
+    The order, and all tiles: each becomes a split of dimensions. A star does where the tile ends at
+    the end of a row or of a whole part of one, or where rows go on from tile to tile without a
+    break, as in ``T(*,128)`` of two dimensions; a later tile does where it divides the one before,
+    or takes in all of it. Bounded dimensions count with their bound. `padding_value`: what the
+    padding of the tiles holds; XLA says nothing about it. Not part of a Layout, for these are
+    storage behind it: the tail padding (``L``), the tile of a scalar, and the padding of a merged
+    dimension or a later tile that is no multiple of what it covers (`shape_util.physical_size`
+    counts them). The element size, too, is not: slots are elements.
 
     ValueError for no array, a missing or invalid layout, an unbounded dimension, and tiles that
     cannot be said as splits: a star whose merged dimension a tile cuts in the middle of a row, or
-    a later tile that does not divide an earlier one.
+    a later tile that cuts an earlier one unevenly.
 
     >>> layout_of("f32[3,5]{1,0:T(2,2)}")
     Layout.parse('(3,5):(2*12+2*2,3*4+2*1)')
@@ -53,27 +55,24 @@ def layout_of(shape: Shape | str, padding_value: Padding = PaddingValue.UNSPECIF
     except UnevenError:
         msg = f"layout_of: the tiles of {shape} cannot be said as splits of its dimensions"
         raise ValueError(msg) from None
-    owned = not any(axis.has_slack for axis in axes)
+    owned = all(axis.gaps is not None for axis in axes)
     return _placed(shape.dimensions, dims, order, padding_value, owned=owned)
 
 
 def _digits_of(axes: Sequence[Axis], rank: int) -> list[list[Placed]]:
     """The digits of each dimension as they stand in the buffer.
 
-    Those of no dimension go to dimension 0, as digits that are always 0.
+    What is always 0 goes to dimension 0, as digits beyond all of its index.
     """
-    found: dict[int, list[Placed]] = {dim: [] for dim in (PADDING, *range(rank))}
+    found: list[list[Placed]] = [[] for _ in range(rank)]
     stride = 1
     for axis in reversed(axes):
-        step = stride
-        for dim, extent, unit in reversed(axis.digits):
-            found[dim].append((extent, unit, step))
-            step *= extent
+        for digit in reversed(axis.digits):
+            found[digit.dim].append((digit.extent, digit.unit, stride * digit.weight))
+        if rank:
+            found[0] += [(extent, 2**63, stride * weight) for extent, weight in axis.gaps or ()]
         stride *= axis.extent
-    homeless = [(extent, 2**63, step) for extent, _, step in found[PADDING]]
-    if rank:
-        found[0] = found[0] + homeless
-    return [found[dim] for dim in range(rank)]
+    return found
 
 
 def _parts_of(digits: Sequence[Placed], size: int) -> Parts:
@@ -112,13 +111,14 @@ def _placed(
         order = order_of_strides(padded, [parts[0][1] for parts in cut], order)
         if owned:  # dimensions of size 1 get the strides that they have in a block
             return Layout.padded(shape, padded, order, padding_value)
-    return Layout(
+    found = Layout(
         shape,
         parts=cut,
         minor_to_major=order,
         padded_shape=padded if owned else None,
         padding_value=padding_value,
     )
+    return found.form if found.covers_block else found
 
 
 # --- back ----------------------------------------------------------------------------------------

@@ -284,7 +284,7 @@ def test_a_single_tile_is_always_splits(shape):
 
 
 def is_mixed_radix(places):
-    """Whether places, by index along a dimension, are digits times strides: some splits say them."""
+    """Whether places, by index along a dimension, are digits times strides."""
     if len(places) == 1:
         return places[0] == 0
     step = places[1]

@@ -59,7 +59,7 @@ def from_storage(
     ValueError where the storage has fewer bytes than the layout requires, or is not one run.
     """
     kind = as_dtype(dtype, "from_storage: dtype")
-    placed = _strided(layout)
+    placed = _layout(layout)
     spec = addressed("from_storage", Spec(kind, placed, CPU))
     if fill_padding:
         checked_padding("from_storage", placed, kind)
@@ -82,16 +82,13 @@ def from_storage(
     return tensor
 
 
-def _strided(layout: Any) -> Layout:
-    """A layout, from its text too, that tensors can have."""
+def _layout(layout: Any) -> Layout:
+    """A layout, from its text too."""
     if isinstance(layout, str):
         layout = named("from_storage", Layout.parse, layout)
     if not isinstance(layout, Layout):
         msg = f"from_storage: layout must be a Layout or its text, got {calling.shown(layout)}"
         raise TypeError(msg)
-    if layout.is_tiled:
-        msg = f"from_storage: layout {layout} is tiled; tensors hold strided layouts only so far"
-        raise NotImplementedError(msg)
     return layout
 
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType
+from tensorlayout.plan import tiled
 from tensorlayout.tensor import Spec, Tensor
 
 Run = Callable[..., Tensor]
@@ -100,7 +101,9 @@ class Backend(Protocol):
 
 def prepare(operation: Operation, *key: Any) -> Run:
     """Plan a call and have the backend of its device prepare it, without the cache."""
-    plan = operation.plan(*key)
+    plan = tiled.planned(operation, key)
+    if tiled.is_tiled(key) and not tiled.takes_tiles(plan):
+        return tiled.prepare(operation, key, plan, prepare)
     try:
         return backend(plan.result.device).prepare(plan)
     except NotImplementedError as error:

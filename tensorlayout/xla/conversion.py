@@ -7,17 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from tensorlayout.layout import Layout, Padding, PaddingValue
-from tensorlayout.layout.order import order_of_strides
-from tensorlayout.layout.slots import MAX_SLOTS, Part, Parts, canonical, inner_extent
+from tensorlayout.layout.slots import MAX_SLOTS, Part, Parts, inner_extent
 from tensorlayout.xla.layout_positions import physical_sizes
 from tensorlayout.xla.layouts import XlaLayout
 from tensorlayout.xla.primitive_types import PrimitiveType
 from tensorlayout.xla.shapes import Shape
-from tensorlayout.xla.splitting import Axis, UnevenError, axes_of
 from tensorlayout.xla.text import parse_shape
-from tensorlayout.xla.tiles import Tile, expanded
-
-Placed = tuple[int, int, int]  # a digit in the buffer: its extent, its unit and its stride
+from tensorlayout.xla.tiles import Tile, checked_tiles, expanded
 
 
 def layout_of(shape: Shape | str, padding_value: Padding = PaddingValue.UNSPECIFIED) -> Layout:
@@ -46,79 +42,13 @@ def layout_of(shape: Shape | str, padding_value: Padding = PaddingValue.UNSPECIF
     if math.prod(expanded(sizes, tiles)) > MAX_SLOTS:
         msg = f"layout_of: {shape} takes 2**63 slots or more"
         raise ValueError(msg)
-    if 0 in sizes or not tiles:
-        return Layout.packed(shape.dimensions, order)
+    checked_tiles(tiles)
     try:
-        axes = axes_of(order[::-1], sizes, tiles)
-        digits = _digits_of(axes, shape.rank)
-        dims = list(map(_parts_of, digits, shape.dimensions))
-    except UnevenError:
+        cuts = [tile.dimensions for tile in tiles]
+        return Layout.tiled(shape.dimensions, cuts, order, padding_value)
+    except ValueError:
         msg = f"layout_of: the tiles of {shape} cannot be said as splits of its dimensions"
         raise ValueError(msg) from None
-    owned = all(axis.gaps is not None for axis in axes)
-    return _placed(shape.dimensions, dims, order, padding_value, owned=owned)
-
-
-def _digits_of(axes: Sequence[Axis], rank: int) -> list[list[Placed]]:
-    """The digits of each dimension as they stand in the buffer.
-
-    What is always 0 goes to dimension 0, as digits beyond all of its index.
-    """
-    found: list[list[Placed]] = [[] for _ in range(rank)]
-    stride = 1
-    for axis in reversed(axes):
-        for digit in reversed(axis.digits):
-            found[digit.dim].append((digit.extent, digit.unit, stride * digit.weight))
-        if rank:
-            found[0] += [(extent, 2**63, stride * weight) for extent, weight in axis.gaps or ()]
-        stride *= axis.extent
-    return found
-
-
-def _parts_of(digits: Sequence[Placed], size: int) -> Parts:
-    """The parts of a dimension; UnevenError where its digits are no mixed radix.
-
-    Digits that are always 0 come first: they are padding, and the padded size counts them.
-    """
-    live = sorted((d for d in digits if d[1] < size and d[0] != 1), key=lambda d: d[1])
-    reach = 1
-    for extent, unit, _ in live:
-        if unit != reach:
-            raise UnevenError
-        reach *= extent
-    idle = [d for d in digits if d[1] >= size and d[0] != 1]
-    # The larger strides first, so that digits that continue each other become one.
-    idle.sort(key=lambda d: -d[2])
-    parts = [(extent, stride) for extent, _, stride in (*idle, *reversed(live))]
-    return tuple(parts) or ((1, 1),)
-
-
-def _placed(
-    shape: tuple[int, ...],
-    dims: Sequence[Parts],
-    order: tuple[int, ...],
-    padding_value: Padding,
-    *,
-    owned: bool,
-) -> Layout:
-    """The layout of parts whose extents still include the padding, which it may own."""
-    padded = tuple(math.prod(e for e, _ in parts) for parts in dims)
-    cut = [
-        canonical(((-(-n // inner_extent(parts)), parts[0][1]), *parts[1:]), n, p)
-        for n, p, parts in zip(shape, padded, dims, strict=True)
-    ]
-    if all(len(parts) == 1 for parts in cut):
-        order = order_of_strides(padded, [parts[0][1] for parts in cut], order)
-        if owned:  # dimensions of size 1 get the strides that they have in a block
-            return Layout.padded(shape, padded, order, padding_value)
-    found = Layout(
-        shape,
-        parts=cut,
-        minor_to_major=order,
-        padded_shape=padded if owned else None,
-        padding_value=padding_value,
-    )
-    return found.form if found.covers_block else found
 
 
 # --- back ----------------------------------------------------------------------------------------

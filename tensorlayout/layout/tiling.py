@@ -1,19 +1,27 @@
-"""Tiles as digits of dimensions: which index a position is made of, where tiles cut evenly.
+"""Tiles as parts of dimensions: which parts a list of tiles, as XLA writes them, makes.
 
-A physical dimension begins as one digit, its whole index. A tile cuts it into a count and a rest;
-later tiles cut those again. What comes out is a number of digits, each a part of one dimension's
-index, and each stands somewhere in the buffer. A star makes one axis of several dimensions, which
-tiles can cut evenly only between digits or inside one. A cut anywhere else (`Cut`) says nothing of
-the dimensions, unless its two halves end up side by side: there they are what they were before.
+A dimension begins as one digit, its whole index. A tile cuts it into a count and a rest; later
+tiles cut those again. What comes out is a number of digits, each a part of one dimension's index,
+and each stands somewhere in the buffer. A star makes one axis of several dimensions, which tiles
+can cut evenly only between digits or inside one. A cut anywhere else (`Cut`) says nothing of the
+dimensions, unless its two halves end up side by side: there they are what they were before.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tensorlayout.xla.tiles import COMBINE, Tile, checked_tiles
+from tensorlayout.layout.checks import checked_integers
+from tensorlayout.layout.slots import MAX_SLOTS, Parts
+
+TileSizes = tuple[int, ...]  # most major first
+Placed = tuple[int, int, int]  # a digit in the buffer: its extent, its unit and its stride
+
+# In place of the size of a tile: the dimension is merged into the next more minor one.
+COMBINE = -(2**63)
 
 
 class Digit(NamedTuple):
@@ -81,17 +89,26 @@ class UnevenError(ValueError):
     """Tiles that cut a merged dimension where no digit ends."""
 
 
-def axes_of(dims: Sequence[int], sizes: Sequence[int], tiles: Sequence[Tile]) -> list[Axis]:
+def checked_tiles(tiles: Sequence[Sequence[int]]) -> tuple[TileSizes, ...]:
+    """The tiles as tuples; ValueError where one means nothing: empty, or a size below 1."""
+    found = tuple(checked_integers("tiles", tile) for tile in tiles)
+    for tile in found:
+        if not tile or any(n < 1 and n != COMBINE for n in tile) or tile[-1] == COMBINE:
+            msg = f"tiles: sizes must be at least 1, at least one to a tile, got {tile}"
+            raise ValueError(msg)
+    return found
+
+
+def axes_of(dims: Sequence[int], sizes: Sequence[int], tiles: Sequence[TileSizes]) -> list[Axis]:
     """The axes of a buffer, most major first; `dims` and `sizes` are in that order too.
 
     No size is 0. UnevenError where a tile cuts a merged dimension between the digits' ends, and its
     halves do not meet again.
     """
-    checked_tiles(tiles)
     axes = [Axis(n, (Digit(d, n, n, 1, 1),)) for d, n in zip(dims, sizes, strict=True)]
     for tile in tiles:
-        axes = [ONE] * (len(tile.dimensions) - len(axes)) + axes
-        kept = len(axes) - len(tile.dimensions)
+        axes = [ONE] * (len(tile) - len(axes)) + axes
+        kept = len(axes) - len(tile)
         pairs = _cut_by(tile, axes[kept:])
         axes = [*axes[:kept], *(outer for outer, _ in pairs), *(inner for _, inner in pairs)]
     axes = _healed(axes)
@@ -100,10 +117,10 @@ def axes_of(dims: Sequence[int], sizes: Sequence[int], tiles: Sequence[Tile]) ->
     return axes
 
 
-def _cut_by(tile: Tile, axes: Sequence[Axis]) -> list[tuple[Axis, Axis]]:
+def _cut_by(tile: TileSizes, axes: Sequence[Axis]) -> list[tuple[Axis, Axis]]:
     pairs: list[tuple[Axis, Axis]] = []
     merged = ONE
-    for axis, size in zip(axes, tile.dimensions, strict=True):
+    for axis, size in zip(axes, tile, strict=True):
         merged = _joined(merged, axis)
         if size != COMBINE:
             pairs.append(_cut(merged, size))
@@ -202,3 +219,56 @@ def _cut_digits(digits: Sequence[Digit], size: int) -> tuple[list[Digit], list[D
             return None
         below += (digit.values - 1) * weight
     return outer[::-1], inner[::-1]
+
+
+# --- placed ---------------------------------------------------------------------------------------
+
+
+def parts_of(
+    shape: tuple[int, ...], order: Sequence[int], tiles: Sequence[TileSizes]
+) -> tuple[list[Parts], bool]:
+    """The parts of each dimension, their extents with padding, and whether they cover a block.
+
+    `order`: minor to major. ValueError beyond 2**63 - 1 slots; UnevenError where the tiles cannot
+    be said as parts. No size is 0.
+    """
+    axes = axes_of(order[::-1], [shape[d] for d in reversed(order)], tiles)
+    if math.prod(axis.extent for axis in axes) > MAX_SLOTS:
+        msg = f"tiles: shape {shape} takes 2**63 slots or more"
+        raise ValueError(msg)
+    dims = list(map(_parts, _digits(axes, len(shape)), shape))
+    return dims, all(axis.gaps is not None for axis in axes)
+
+
+def _digits(axes: Sequence[Axis], rank: int) -> list[list[Placed]]:
+    """The digits of each dimension as they stand in the buffer.
+
+    What is always 0 goes to dimension 0, as digits beyond all of its index.
+    """
+    found: list[list[Placed]] = [[] for _ in range(rank)]
+    stride = 1
+    for axis in reversed(axes):
+        for digit in reversed(axis.digits):
+            found[digit.dim].append((digit.extent, digit.unit, stride * digit.weight))
+        if rank:
+            found[0] += [(extent, 2**63, stride * weight) for extent, weight in axis.gaps or ()]
+        stride *= axis.extent
+    return found
+
+
+def _parts(digits: Sequence[Placed], size: int) -> Parts:
+    """The parts of a dimension; UnevenError where its digits are no mixed radix.
+
+    Digits that are always 0 come first: they are padding, and the padded size counts them.
+    """
+    live = sorted((d for d in digits if d[1] < size and d[0] != 1), key=lambda d: d[1])
+    reach = 1
+    for extent, unit, _ in live:
+        if unit != reach:
+            raise UnevenError
+        reach *= extent
+    idle = [d for d in digits if d[1] >= size and d[0] != 1]
+    # The larger strides first, so that digits that continue each other become one.
+    idle.sort(key=lambda d: -d[2])
+    parts = [(extent, stride) for extent, _, stride in (*idle, *reversed(live))]
+    return tuple(parts) or ((1, 1),)

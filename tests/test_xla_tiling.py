@@ -155,6 +155,20 @@ def test_a_later_tile_that_does_not_divide_makes_array_size_too_small():
     assert positions(shape).max() == 9
 
 
+@pytest.mark.parametrize("entry", FACTS["tiling"]["tpu_formats"], ids=lambda e: e["tiles"])
+def test_format_of_processors(entry):
+    """Whole tiles take no padding, and one element takes a whole tile; all are splits."""
+    text = f"{{2,1,0:{entry['tiles']}}}"
+    whole, single = parse_shape(f"f32[3,64,256]{text}"), parse_shape(f"f32[1,1,1]{text}")
+    assert shape_util.physical_size(whole) == 3 * 64 * 256
+    assert shape_util.physical_size(single) == math.prod(single.layout.tiles[0].dimensions)
+    layout = xla.layout_of(whole)
+    assert xla.layout_of(xla.shape_of(layout, F32)) is layout
+    for index in [(0, 0, 0), (0, 1, 0), (0, 0, 1), (1, 40, 130), (2, 63, 255)]:
+        slot = layout_util.linear_index_for_nested_tiling(whole, index)
+        assert layout.offset_of(index) == slot
+
+
 # --- oracles -------------------------------------------------------------------------------------
 
 
@@ -626,6 +640,29 @@ def test_old_padding_values_as_layouts_say_them(old):
 def test_layouts_that_the_old_form_cannot_say(layout):
     with pytest.raises(ValueError, match="of_layout: "):
         PaddedLayout2017.of_layout(layout)
+
+
+@given(st.data())
+def test_the_old_form_there_and_back(data):
+    sizes = data.draw(st.lists(st.integers(1, 5), max_size=4))
+    order = data.draw(st.permutations(range(len(sizes))))
+    padded = [n + data.draw(st.integers(0, 2)) for n in sizes]
+    old = PaddedLayout2017(order, padded, data.draw(st.sampled_from(PaddingValue2017)))
+    layout = old.layout_of(sizes)
+    physical = np.arange(math.prod(padded)).reshape([padded[d] for d in reversed(order)])
+    table = physical.transpose([len(sizes) - 1 - order.index(d) for d in range(len(sizes))])
+    for index in np.ndindex(*sizes):
+        assert layout.offset_of(index) == table[index]
+    assert layout.required_size == table.size
+    if old.is_padded(sizes):
+        back = PaddedLayout2017.of_layout(layout)
+        assert back.layout_of(sizes) is layout
+        assert (back.minor_to_major, back.padded_dimensions) == (tuple(order), tuple(padded))
+
+
+def test_the_old_text_shows_the_order_alone():
+    old = PaddedLayout2017((0, 1), (3, 5), PaddingValue2017.ZERO_PAD)
+    assert old.human_string() == "{0,1}"
 
 
 def test_the_old_permutation_was_the_inverse():

@@ -1,8 +1,8 @@
 """Tiled operands: the one place where plans that know strides only meet tiles.
 
-Backends carry out some plans on tiled tensors themselves, as their `takes_tiles` says. For any other
-the tiled operands are copied to packed layouts of their orders, the operation runs on those, and
-what was promised to be tiled is copied back. Each such copy is a step that a trace shows.
+Backends carry out some plans on tiled tensors themselves, as their `takes_tiles` says. For any
+other the tiled operands are copied to packed layouts of their orders, the operation runs on those,
+and what was promised to be tiled is copied back. Each such copy is a step that a trace shows.
 """
 
 from __future__ import annotations

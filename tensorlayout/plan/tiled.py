@@ -1,8 +1,8 @@
 """Tiled operands: the one place where plans that know strides only meet tiles.
 
-Backends carry out some plans on tiled tensors themselves (`takes_tiles`). For any other operation
-the tiled operands are copied to packed layouts of their orders, the operation runs on those, and
-what was promised to be tiled is copied back. Each such copy is a step that a trace shows.
+Backends carry out some plans on tiled tensors themselves, as their `takes_tiles` says. For any
+other the tiled operands are copied to packed layouts of their orders, the operation runs on those,
+and what was promised to be tiled is copied back. Each such copy is a step that a trace shows.
 """
 
 from __future__ import annotations
@@ -34,8 +34,7 @@ from tensorlayout.tensor import Spec, Tensor
 
 Run = Callable[..., Tensor]
 
-# Plans that move elements, or nothing: backends do so in any layout.
-_ANYWHERE = (AssignPlan, CopyPlan, CreatePlan, PartPlan, RowPlan, SamePlan, TransferPlan, ViewPlan)
+_MOVES = (AssignPlan, CopyPlan, CreatePlan, PartPlan, RowPlan, SamePlan, TransferPlan, ViewPlan)
 # Plans whose result has the form of the operands.
 _KEEP_THE_FORM = (ElementwisePlan, TrianglePlan)
 
@@ -53,16 +52,25 @@ def is_tiled(key: tuple[Any, ...]) -> bool:
     return any(isinstance(item, Spec) and item.layout.is_tiled for item in key)
 
 
-def takes_tiles(plan: Any) -> bool:
-    """Whether backends carry out a plan with tiled operands as it is.
+def needs_strides(plan: Any, key: tuple[Any, ...], takes_tiles: Callable[[Any], bool]) -> bool:
+    """Whether a call needs packed copies of tiled operands; `takes_tiles`: the backend's word."""
+    if not is_tiled(key):
+        return False
+    if isinstance(plan, ViewPlan) and not plan.source.layout.is_tiled:
+        return True  # the view of a packed copy
+    return not takes_tiles(plan)
 
-    Elementwise plans they do if tensors and result have one placement over one whole block, so that
-    each is one run over the storage; tensors of rank 0 take part as scalars do.
+
+def moves(plan: Any) -> bool:
+    """Whether a plan moves elements, or nothing: every backend does so in any layout."""
+    return isinstance(plan, _MOVES)
+
+
+def is_one_run(plan: ElementwisePlan) -> bool:
+    """Whether tensors and result have one placement over one whole block: a run over the storage.
+
+    Tensors of rank 0 take part as scalars do.
     """
-    if isinstance(plan, ViewPlan):
-        return plan.source.layout.is_tiled  # else it is the view of a packed copy
-    if not isinstance(plan, ElementwisePlan):
-        return isinstance(plan, _ANYWHERE)
     layout = plan.result.layout
     return layout.covers_block and all(
         isinstance(o, type)

@@ -116,10 +116,13 @@ def device_of(x: Tensor) -> tuple[int, int]:
 def export(x: Tensor, *, versioned: bool, copied: bool) -> Any:
     """A capsule over the memory of `x`: its own strides, always given, and byte_offset 0.
 
-    BufferError for what a consumer could not use: memory that is not aligned to its elements, and,
-    in a legacy capsule, which has no flag for it, a read-only tensor.
+    BufferError for what a consumer could not use: tiles, memory that is not aligned to its
+    elements, and, in a legacy capsule, which has no flag for it, a read-only tensor.
     """
     layout = x._spec.layout
+    if layout.is_tiled:
+        msg = f"__dlpack__: layout {x.layout} is tiled, it has no strides; use copy=True"
+        raise BufferError(msg)
     address, read_only, owner = backend(x.device).exposed(x)
     if read_only and not versioned:
         msg = (

@@ -12,12 +12,13 @@ from tensorlayout.devices import CPU, Device, as_device, available
 from tensorlayout.functions import calling
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.layouts import from_storage
-from tensorlayout.functions.transfers import moved, on_host
+from tensorlayout.functions.transfers import moved, on_host, strided
 from tensorlayout.plan import backend
-from tensorlayout.plan.moving import Copy
+from tensorlayout.plan.moving import Assign, Copy
 from tensorlayout.tensor import Tensor
 
 _COPY = Copy("copy")
+_KEEP = Assign("__reduce__")
 _FROM_DLPACK = Copy("from_dlpack")
 
 # Our functions by NumPy's ufunc of the same name.
@@ -37,13 +38,19 @@ def to_numpy(x: Tensor, dtype: Any = None, copy: bool | None = None) -> Array:
     """The elements as a NumPy array over the same memory, whatever the strides.
 
     `dtype`, `copy`: as NumPy's; a copy keeps the order of the dimensions in memory. Read-only if
-    the tensor is. ValueError where copy=False and the dtype needs a copy.
+    the tensor is. A tiled tensor has no strides: it is copied. ValueError where copy=False and the
+    dtype or the tiles need a copy.
     """
     if x.device != CPU:
         msg = f"__array__: NumPy sees no memory of {x.device}; use x.to_device('cpu') first"
         raise TypeError(msg)
-    array: Array = x._memory
     copy = calling.flag("__array__", "copy", copy)
+    if x._spec.layout.is_tiled:
+        if copy is False:
+            msg = f"__array__: NumPy has no tiles, layout {x.layout} cannot be seen without a copy"
+            raise ValueError(msg)
+        x, copy = strided("__array__", x), None
+    array: Array = x._memory
     kind = array.dtype if dtype is None else _of_numpy(dtype)
     if kind != array.dtype:
         if copy is False:
@@ -81,7 +88,8 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[
         if isinstance(x, Tensor) and x.device != CPU:
             msg = f"numpy.{ufunc.__name__}: not on {x.device}; use to_device('cpu') first"
             raise TypeError(msg)
-    found = quietly(ufunc, *(x._memory if isinstance(x, Tensor) else x for x in given))
+    arrays = [strided("ufunc", x)._memory if isinstance(x, Tensor) else x for x in given]
+    found = quietly(ufunc, *arrays)
     if isinstance(found, tuple):
         return tuple(tensor_over(np.asarray(part)) for part in found)
     return tensor_over(np.asarray(found))
@@ -137,7 +145,8 @@ def to_dlpack(
 
     ValueError for a `stream` of the CPU, which has none, and for stream 0, which could be several.
     BufferError for another device, for copy=False where one is needed, for a read-only tensor in a
-    legacy capsule, and for memory that is not aligned to its elements.
+    legacy capsule, for memory that is not aligned to its elements, and, but with copy=True, for a
+    tiled tensor, which has no strides.
     """
     here = dlpack_device(x)
     wanted = here if dl_device is None else _pair("dl_device", dl_device)
@@ -150,9 +159,9 @@ def to_dlpack(
         if copy is False:
             msg = f"__dlpack__: the CPU needs a copy of what is on {x.device}, and copy=False"
             raise BufferError(msg)
-        x, copy = on_host(x), True
+        x, copy = strided("__dlpack__", on_host(x)), True
     elif copy:
-        x = x.copy()
+        x = strided("__dlpack__", x) if x._spec.layout.is_tiled else x.copy()
     backend(x.device).ready("__dlpack__", stream, x.device)
     return dlpack.export(x, versioned=versioned, copied=bool(copy))
 
@@ -227,7 +236,7 @@ def reduced(x: Tensor) -> tuple[Any, ...]:
         msg = f"__reduce__: {layout.nbytes(x.dtype)} bytes cannot be allocated"
         raise MemoryError(msg) from None
     twin = from_storage(octets, layout, dtype=x.dtype, fill_padding=True)
-    twin._memory[...] = x._memory
+    calling.call(_KEEP, (twin._spec, x._spec), (twin, x))
     return rebuilt, (x.dtype.name, str(layout), octets, *device)
 
 

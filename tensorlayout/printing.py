@@ -10,7 +10,7 @@ import numpy as np
 from tensorlayout import dtypes
 from tensorlayout.devices import CPU
 from tensorlayout.functions.indexing import getitem
-from tensorlayout.functions.transfers import on_host
+from tensorlayout.functions.transfers import on_host, strided
 from tensorlayout.tensor import Tensor
 
 # Tensors of more elements show their edges only (NumPy's own limits).
@@ -47,16 +47,17 @@ def _values(x: Tensor, prefix: str) -> str:
 def _shown(x: Tensor) -> tuple[Any, int]:
     """An array that reads like `x`, and the number of elements from which only edges are shown.
 
-    Of a large tensor on another device only the edges are moved, and one of what is left out.
+    Of a large tensor, tiled or on another device, only the edges are moved, and one of what is
+    left out.
     """
-    if x.device == CPU:
+    if x.device == CPU and not x._spec.layout.is_tiled:
         return x._memory, _THRESHOLD
     if x.size <= _THRESHOLD:
-        return on_host(x)._memory, _THRESHOLD
+        return strided("__repr__", on_host(x))._memory, _THRESHOLD
     ends = [_ends(n) for n in x.shape]
     values = np.zeros([min(n, 2 * _EDGE + 1) for n in x.shape], x.dtype)
     for corner in itertools.product(*ends):
-        values[corner] = on_host(getitem(x, corner))._memory
+        values[corner] = strided("__repr__", on_host(getitem(x, corner)))._memory
     return values, 0
 
 

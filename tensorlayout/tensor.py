@@ -67,7 +67,8 @@ class Tensor:
     """
 
     # _memory: on the CPU the strided NumPy view of the elements, kept ready because building one
-    # costs more than a small addition; on CUDA an address. _home: on the CPU None if the memory is
+    # costs more than a small addition (of a tiled one, the vector of its slots from the lowest on);
+    # on CUDA an address. _home: on the CPU None if the memory is
     # the whole storage.
     __slots__ = ("__weakref__", "_home", "_memory", "_spec")
 

@@ -26,6 +26,7 @@ from tensorlayout.plan.moving import (
 )
 from tensorlayout.plan.slicing import IndexPlan, RowPlan
 from tensorlayout.plan.steps import Step, noted
+from tensorlayout.plan.tiled import planned
 from tensorlayout.tensor import Tensor
 
 _current: ContextVar[Trace | None] = ContextVar("trace", default=None)
@@ -147,7 +148,7 @@ def _observe(operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ..
         result = run(*operands)
         seconds = time.perf_counter() - start
     seen.records += map(_step, steps)
-    seen.records.append(_record(operation, operation.plan(*key), operands, result, seconds))
+    seen.records.append(_record(operation, planned(operation, key), operands, result, seconds))
     return result
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import tensorlayout as tl
 from tensorlayout.layout import BitPattern, Layout, PaddingValue
 
 ROWS = Layout.row_major((3, 4))
@@ -145,6 +146,35 @@ _TILED = [
 LAYOUTS = _STRIDED + _TILED  # (name, layout)
 STRIDED = [layout for _, layout in _STRIDED]
 TILED = [layout for _, layout in _TILED]
+
+# What every function of the namespace is tried on: of the tiled ones, the fewest that differ in
+# what happens to them. The marker `long` tries all.
+FEW_TILED = [
+    # tails that must be written again
+    Layout.tiled((3, 4), [(2, 3)], None, PaddingValue.ONE),
+    # a view that owns none of its tail, and has no slices at odd indices
+    Layout.tiled((5, 4), [(2, 2)]).slice((slice(2, 5),)),
+    # a tile of a tile, in column-major order, under a dimension without tiles
+    Layout.tiled((2, 3, 4), [(2, 2), (2, 1)], (1, 2, 0)),
+]
+TILED_ON = ("cpu",)  # the devices whose tests go through those
+
+
+class Tensors:
+    """The layouts that tests on the default device go through, those for which `fits` is true."""
+
+    def __init__(self, fits=lambda layout: True):
+        self._fits = fits
+
+    def __iter__(self):
+        tiled = FEW_TILED if tl.default_device().kind in TILED_ON else []
+        return filter(self._fits, STRIDED + tiled)
+
+    def only(self, fits):
+        return Tensors(lambda layout: self._fits(layout) and fits(layout))
+
+
+TENSORS = Tensors()
 
 
 # --- brute force -------------------------------------------------------------------------------

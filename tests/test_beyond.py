@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from layouts import STRIDED
+from layouts import TENSORS
 from tensors import (
     BFLOAT16,
     DTYPES,
@@ -25,7 +25,7 @@ INT = np.dtype("int16")
 
 
 def tensors_in_every_layout(dtype=INT):
-    for layout in STRIDED:
+    for layout in TENSORS:
         if fits(layout, dtype):
             x, array = tensor_in(layout, slots(dtype, layout.required_size, finite=True))
             yield layout, x, array
@@ -125,7 +125,7 @@ def test_diagonals_are_views(k):
         if layout.ndim == 2:
             found = tl.diag(x, k)
             same(found, np.diag(array, k), f"{layout}, {k}")
-            assert found.size == 0 or shared(found, x)
+            assert found.size == 0 or shared(found, x) or layout.is_tiled
 
 
 @pytest.mark.parametrize("dtype", DTYPES["any"])
@@ -161,7 +161,7 @@ def test_transposes_are_views():
 
 
 def test_put_along_axis_in_every_layout():
-    for layout in STRIDED:
+    for layout in TENSORS:
         if layout.is_overlapping or layout.ndim == 0 or 0 in layout.shape or layout.ndim > 4:
             continue
         values = np.arange(layout.required_size, dtype=np.float32)
@@ -267,7 +267,7 @@ def test_einsum_refuses():
 
 @pytest.mark.parametrize("edge_order", [1, 2])
 def test_gradient_in_every_layout(edge_order):
-    for layout in STRIDED:
+    for layout in TENSORS:
         if layout.ndim == 0 or min(layout.shape) <= edge_order or not fits(layout, INT):
             continue
         values = (np.arange(layout.required_size) % 7).astype(np.float64)

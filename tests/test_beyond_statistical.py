@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from layouts import STRIDED
+from layouts import TENSORS
 from tensors import BFLOAT16, DTYPES, as_dtype, asarray, fits, host, kind, same, slots, tensor_in
 
 import tensorlayout as tl
@@ -73,7 +73,7 @@ def check(name, layout, dtype, **given):
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_every_layout_and_axis(name):
     dtype = np.dtype("float32")
-    for layout in STRIDED:
+    for layout in TENSORS:
         if fits(layout, dtype):
             for axis in {None, 0, -1} if layout.ndim else {None}:
                 check(name, layout, dtype, axis=axis, keepdims=axis != 0)
@@ -226,7 +226,7 @@ def test_methods(name, method):
 
 @pytest.mark.parametrize("name", ["quantile", "nanquantile"])
 def test_quantiles_in_every_layout(name):
-    for layout in STRIDED:
+    for layout in TENSORS:
         if not fits(layout, np.dtype("float32")):
             continue
         x, array = tensor_in(layout, numbers(np.dtype("float32"), layout.required_size))

@@ -819,6 +819,94 @@ class TestShowXla:
         assert complaint in refusal(capsys, "show", text)
 
 
+class TestShowDirectml:
+    def test_facts(self):
+        said = show.described("type=FLOAT32 sizes=1,3,2,2 total=64 strides=14,1,7,3", width=100)
+        facts = dict(re.findall(r"^(\w[\w ]*?)  +(.*)$", said, re.MULTILINE))
+        assert facts == {
+            "descriptor": "sizes=1,3,2,2 strides=14,1,7,3 type=FLOAT32",
+            "data type": "FLOAT32, float32, 4 bytes an element",
+            "sizes": "(1, 3, 2, 2), 12 elements",
+            "strides": "(14, 1, 7, 3), in elements",
+            "order": "minor to major (1, 3, 2, 0): NCHW stored as NHWC",
+            "slots": "13 slots, 1 of them without an element",
+            "broadcast": "none",
+            "minimum size": "52 bytes",
+            "total size": "64 bytes, 12 more than the minimum",
+            "layout": "(1,3,2,2):(14,1,7,3)",
+        }
+        assert said.splitlines()[-4:] == [
+            "memory, 13 slots (A is the first element):",
+            "Offset: 0 1 2 3 4 5 6 7 8 9 10 11 12",
+            "Value:  A E I B F J x C G K  D  H  L",
+            "x: no element of this layout",
+        ]
+
+    @pytest.mark.parametrize(
+        ("text", "line"),
+        [
+            ("sizes=2,3", "strides        (3, 1), in elements: packed, as none are given"),
+            ("sizes=2,3", "data type      not given"),
+            (
+                "strides=5,1 sizes=2,3",
+                "minimum size   bytes: 8 of UINT8, 16 of FLOAT16, 32 of FLOAT32, 64 of FLOAT64",
+            ),
+            (
+                "sizes=(2,3), strides=[0, 1]",
+                "broadcast      dimension 0 (stride 0): elements share slots",
+            ),
+            (
+                "sizes=2,3 strides=0,0",
+                "broadcast      dimensions 0, 1 (stride 0): elements share slots",
+            ),
+            ("sizes=3,3 strides=1,1", "broadcast      none, but elements share slots"),
+            ("sizes=3 type=DML_TENSOR_DATA_TYPE_FLOAT16", "minimum size   8 bytes"),
+            ("sizes=3 type=float16", "total size     8 bytes, the minimum"),
+            ("sizes=3 type=10", "data type      UINT64, uint64, 8 bytes an element"),
+            ("sizes=3 type=INT4", "data type      INT4, 2 elements in a byte"),
+            ("sizes=9 type=INT4", "minimum size   8 bytes"),
+            ("sizes=3 type=INT8 alignment=16", "alignment      offsets are multiples of 16 bytes"),
+            (
+                "sizes=1,2,3,4,5",
+                "order          minor to major (4, 3, 2, 1, 0): NCDHW stored as NCDHW",
+            ),
+            (
+                "sizes=65535,65535",
+                "memory, the first 96 of 4294836225 slots (A is the first element):",
+            ),
+        ],
+    )
+    def test_lines(self, text, line):
+        assert line in show.described(text, width=100).splitlines()
+
+    @pytest.mark.parametrize(
+        ("text", "complaint"),
+        [
+            ("strides=3,1", "needs sizes, as in sizes=1,3,4,4, got 'strides=3,1'"),
+            ("sizes=2,x", "sizes is numbers with commas between, as in 1,3,4,4, got 'sizes=2,x'"),
+            ("sizes=", "got 'sizes='"),
+            ("sizes=2 strides=1.5", "got 'strides=1.5'"),
+            ("sizes=2 sizes=3", "sizes is there twice, at last in 'sizes=3'"),
+            ("sizes=2 stride=1", "has sizes, strides, type, total, alignment, got 'stride=1'"),
+            ("sizes=2,3 strides=1", "Strides must be as many as Sizes, 2, got 1, in 'sizes=2,3"),
+            ("sizes=2,3 strides=-3,1", "none can be negative, got (-3, 1)"),
+            ("sizes=2,0", "each of Sizes must be at least 1 and fit 32 bits, got (2, 0)"),
+            ("sizes=1,1,1,1,1,1,1,1,1", "DimensionCount must be 1 to 8, got 9 sizes"),
+            ("sizes=2 type=FLOAT33", "DataType must be one of FLOAT32, FLOAT16"),
+            ("sizes=2 type=FLOAT32 total=4", "at least the minimum implied size, 8,"),
+            ("sizes=2 total=4,5", "total is a number of bytes, got 'total=4,5'"),
+            ("sizes=2 type=FLOAT32 alignment=2", "a power of two that is at least 4"),
+            ("sizes=65536,65536", "addresses at most 2**32 - 1 elements"),
+        ],
+    )
+    def test_refusals(self, capsys, text, complaint):
+        assert complaint in refusal(capsys, "show", text)
+
+    def test_two_words_without_quotes(self, capsys):
+        assert main(["show", "sizes=2,3", "strides=5,1"]) == 0
+        assert "slots          8 slots" in capsys.readouterr().out
+
+
 class TestShow:
     def test_facts(self):
         said = show.described("(2,3):(1,3)+1 padded=(3,5) padding=ZERO", width=100)

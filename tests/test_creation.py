@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from layouts import STRIDED
+from layouts import TENSORS
 from tensors import (
     BFLOAT16,
     DTYPES,
@@ -239,7 +239,7 @@ def test_padding_of_new_tensors(value, dtype, held):
 
 
 def test_likes_keep_the_form():
-    for layout in STRIDED:
+    for layout in TENSORS:
         if not fits(layout, np.dtype("int8")):
             continue
         x, _ = tensor_in(layout, slots(np.dtype("int8"), 80))
@@ -406,7 +406,7 @@ def test_diagonals(k):
 
 @pytest.mark.parametrize("dtype", DTYPES["any"])
 def test_triangles_in_every_layout(dtype):
-    for layout in STRIDED:
+    for layout in TENSORS:
         if layout.ndim < 2 or not fits(layout, as_dtype(dtype)):
             continue
         x, array = tensor_in(layout, slots(as_dtype(dtype), 80))

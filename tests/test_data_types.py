@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from layouts import STRIDED
+from layouts import TENSORS
 from tensors import (
     BFLOAT16,
     DTYPES,
@@ -252,7 +252,7 @@ def test_floats_are_rounded_once_to_the_nearest_even():
 
 @pytest.mark.parametrize("dtype", ["int16", "bool", "bfloat16", "complex128"])
 def test_astype_keeps_the_form(dtype):
-    for layout in STRIDED:
+    for layout in TENSORS:
         if not fits(layout, np.dtype("float32")):
             continue
         x, array = tensor_in(layout, slots(np.dtype("float32"), layout.required_size, finite=True))

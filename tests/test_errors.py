@@ -637,7 +637,10 @@ def test_what_is_no_layout_for_the_shape(call):
         ("(4,6:(5,1)", ValueError, "layout text: must read …, got '(4,6:(5,1)'"),
         ("(4,5):(5,1)", ValueError, "layout (4,5):(5,1) is for shape (4, 5), the … (4, 6)"),
         ("(4,6):(0,1)", ValueError, "elements of layout (4,6):(0,1) share slots; …"),
-        ("(4,6):(2*12+2*2,3*4+2*1)", NotImplementedError, "layout … is tiled; …"),
+        ("{0:T(2)}", ValueError, "minor_to_major: … a permutation of 0 to 1 …, got (0,)"),
+        ("{1,0:T(2,0)}", ValueError, "tiles: sizes must be at least 1, …, got (2, 0)"),
+        ("{1,0:T(2,2)S(1)}", ValueError, "layout text: must read …; xla.layout_of reads …"),
+        ("{1,0:T(4,4)(1,3)}", ValueError, "tiles: … cannot be said as parts … of (4, 6)"),
         (5, TypeError, f"layout {kinds}, got 5"),
         ({}, TypeError, f"layout {kinds}, got {{}}"),
         (tl.zeros((2,)), TypeError, f"layout {kinds}, got Tensor…"),
@@ -1015,9 +1018,9 @@ from_storage(bytes(4), None, dtype=int8)
     TypeError: from_storage: layout must be a Layout or its text, got None
 from_storage(bytes(4), "(2,):(1,)", dtype=None)
     TypeError: from_storage: dtype must be a dtype of this namespace, got None
-from_storage(bytes(400), tiled, dtype=int8)
-    NotImplementedError: from_storage: layout (4,6):(2*12+2*2,3*4+2*1) is tiled; tensors hold
-    strided layouts only so far
+from_storage(bytes(20), tiled, dtype=int8)
+    ValueError: from_storage: layout (4,6):(2*12+2*2,3*4+2*1) of int8 requires 24 bytes (24 slots),
+    the storage has 20 available
 from_storage(bytes(32), least, dtype=int8, fill_padding=True)
     ValueError: from_storage: the tensor is read-only; copy() it first
 from_storage(bytearray(256), least, dtype=complex64, fill_padding=True)

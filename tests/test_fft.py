@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from layouts import STRIDED
+from layouts import TENSORS
 from tensors import DTYPES, as_dtype, asarray, fits, host, kind, same, shared, slots, tensor_in
 
 import tensorlayout as tl
@@ -59,7 +59,7 @@ def near(found, expected, result, dtype):
 
 def tensors(dtype):
     """Tensors in every layout of rank 1 and up, and their elements in double precision."""
-    for seed, layout in enumerate(STRIDED):
+    for seed, layout in enumerate(TENSORS):
         if layout.ndim and layout.ndim < 12 and fits(layout, as_dtype(dtype)):
             parts = np.random.default_rng(seed).integers(-16, 17, (2, layout.required_size)) / 8
             values = parts[0] + 1j * parts[1] if kind(as_dtype(dtype)) == "c" else parts[0]
@@ -276,7 +276,7 @@ def test_refused_frequencies(name):
 
 @pytest.mark.parametrize("dtype", DTYPES["any"])
 def test_shifts_in_every_layout(dtype):
-    for layout in STRIDED:
+    for layout in TENSORS:
         if layout.ndim == 12 or not fits(layout, as_dtype(dtype)):
             continue
         x, a = tensor_in(layout, slots(as_dtype(dtype), layout.required_size))

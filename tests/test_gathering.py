@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from layouts import STRIDED
+from layouts import TENSORS
 from tensors import DTYPES, as_dtype, asarray, fits, host, padding_of, same, slots, tensor_in
 
 import tensorlayout as tl
@@ -16,7 +16,7 @@ from tensorlayout.plan import cache_clear
 pytestmark = pytest.mark.usefixtures("device")
 
 INT32 = np.dtype("int32")
-LAYOUTS = [layout for layout in STRIDED if fits(layout, INT32)]
+LAYOUTS = TENSORS.only(lambda layout: fits(layout, INT32))
 FEW = [layout for layout in LAYOUTS if layout.ndim < 5]  # dimensions, so that keys stay small
 WRITABLE = [layout for layout in LAYOUTS if not layout.is_overlapping]
 
@@ -144,7 +144,7 @@ def test_writes_go_where_numpys_go(ways, data):
 @pytest.mark.parametrize("dtype", DTYPES["any"])
 def test_every_dtype(ways, dtype):
     dtype = as_dtype(dtype)
-    for layout in STRIDED:
+    for layout in TENSORS:
         if not fits(layout, dtype) or not layout.ndim or 0 in layout.shape:
             continue
         x, array = pair(layout, dtype)

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from layouts import STRIDED
+from layouts import TENSORS
 from tensors import (
     BFLOAT16,
     DTYPES,
@@ -69,7 +69,7 @@ def test_matmul(first, second, dtype):
 
 def matrices():
     """Layouts of rank 2 and up, seen as left and right operands."""
-    return [layout for layout in STRIDED if 2 <= layout.ndim <= 4]
+    return [layout for layout in TENSORS if 2 <= layout.ndim <= 4]
 
 
 @pytest.mark.parametrize("dtype", ["int16", "bfloat16", "float32", "complex128"])
@@ -290,7 +290,7 @@ def test_a_product_is_one_record():
 
 @pytest.mark.parametrize("dtype", DTYPES["numeric"])
 def test_tensordot_in_every_layout(dtype):
-    for layout in STRIDED:
+    for layout in TENSORS:
         if layout.ndim > 4 or not fits(layout, as_dtype(dtype)):
             continue
         x, a = tensor_in(layout, _small(layout, dtype))
@@ -345,7 +345,7 @@ def test_refused_axes_of_tensordot():
 
 @pytest.mark.parametrize("dtype", DTYPES["numeric"])
 def test_vecdot_in_every_layout(dtype):
-    for layout in STRIDED:
+    for layout in TENSORS:
         if not layout.ndim or layout.ndim > 4 or not fits(layout, as_dtype(dtype)):
             continue
         x, a = tensor_in(layout, _small(layout, dtype))

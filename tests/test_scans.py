@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from layouts import STRIDED
+from layouts import TENSORS
 from tensors import (
     BFLOAT16,
     DTYPES,
@@ -74,7 +74,7 @@ def packed_like(layout, axis, longer):
 @pytest.mark.parametrize("dtype", DTYPES["numeric"])
 @pytest.mark.usefixtures("steps")
 def test_every_layout_and_dtype(name, dtype):
-    for layout in STRIDED:
+    for layout in TENSORS:
         if fits(layout, as_dtype(dtype)):
             x, array = tensor_in(layout, slots(as_dtype(dtype), layout.required_size))
             for axis in range(-layout.ndim, layout.ndim):
@@ -185,7 +185,7 @@ def test_one_record_a_call_and_no_copy():
 
 @pytest.mark.parametrize("dtype", DTYPES["any"])
 def test_differences_in_every_layout(dtype):
-    for layout in STRIDED:
+    for layout in TENSORS:
         if layout.ndim and fits(layout, as_dtype(dtype)):
             x, array = tensor_in(layout, slots(as_dtype(dtype), layout.required_size))
             for axis in range(-layout.ndim, layout.ndim):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from layouts import STRIDED
+from layouts import TENSORS
 from tensors import DTYPES, as_dtype, asarray, fits, host, padding_of, same, slots, tensor_in
 
 import tensorlayout as tl
@@ -20,7 +20,7 @@ V = tl.PaddingValue
 
 @pytest.mark.parametrize("dtype", DTYPES["any"])
 def test_where_in_every_layout(dtype):
-    for layout in STRIDED:
+    for layout in TENSORS:
         if not (fits(layout, as_dtype(dtype)) and fits(layout, np.dtype(bool))):
             continue
         size = max(layout.required_size, layout.size)
@@ -110,7 +110,7 @@ def test_every_function_is_tested():
 
 @pytest.mark.parametrize("dtype", DTYPES["any"])
 def test_nonzero_in_every_layout(dtype):
-    for layout in STRIDED:
+    for layout in TENSORS:
         if not layout.ndim or not fits(layout, as_dtype(dtype)):
             continue
         x, a = tensor_in(layout, slots(as_dtype(dtype), layout.required_size))
@@ -154,7 +154,7 @@ def test_searchsorted_in_every_layout(dtype, side):
     numbers = sorted((v.item() for v in slots(as_dtype(dtype), 9, 1)), key=as_sorted)
     line = asarray(numbers, dtype=dtype)
     spread = tl.flip(asarray(np.repeat(host(line)[::-1], 2)))[::2]  # gaps, and backwards
-    for layout in STRIDED:
+    for layout in TENSORS:
         if fits(layout, as_dtype(dtype)):
             x, a = tensor_in(layout, slots(as_dtype(dtype), layout.required_size))
             for sorted_line in (line, spread):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from layouts import STRIDED
+from layouts import TENSORS
 from tensors import BFLOAT16, DTYPES, as_dtype, asarray, fits, host, kind, same, slots, tensor_in
 
 import tensorlayout as tl
@@ -89,7 +89,7 @@ def wide(a):
 
 @pytest.mark.parametrize("dtype", DTYPES["any"])
 def test_unique_in_every_layout(dtype):
-    for layout in STRIDED:
+    for layout in TENSORS:
         if fits(layout, as_dtype(dtype)):
             check_unique(*tensor_in(layout, slots(as_dtype(dtype), layout.required_size)))
 
@@ -149,7 +149,7 @@ def occurs(a, b):
 
 @pytest.mark.parametrize("dtype", DTYPES["any"])
 def test_isin_in_every_layout(dtype):
-    for layout in STRIDED:
+    for layout in TENSORS:
         if not fits(layout, as_dtype(dtype)):
             continue
         x, a = tensor_in(layout, slots(as_dtype(dtype), layout.required_size))

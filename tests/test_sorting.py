@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from layouts import STRIDED
+from layouts import TENSORS
 from tensors import DTYPES, as_dtype, asarray, fits, host, same, slots, tensor_in
 
 import tensorlayout as tl
@@ -48,7 +48,7 @@ def oracle(array, axis, descending):
 @pytest.mark.parametrize("dtype", DTYPES["real numeric"])
 @pytest.mark.usefixtures("steps")
 def test_every_layout_and_dtype(dtype, descending):
-    for layout in STRIDED:
+    for layout in TENSORS:
         if layout.ndim and fits(layout, as_dtype(dtype)):
             x, array = tensor_in(layout, slots(as_dtype(dtype), layout.required_size))
             packed = tl.Layout.packed(layout.shape, layout.minor_to_major)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from layouts import STRIDED
+from layouts import TENSORS
 from tensors import (
     BFLOAT16,
     DTYPES,
@@ -99,7 +99,7 @@ def steps(request, monkeypatch):
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_every_layout_and_axis(name, steps):
     dtype = np.dtype("float32")
-    for layout in STRIDED:
+    for layout in TENSORS:
         if fits(layout, dtype):
             for number, axis in enumerate(axes_of(layout.ndim)):
                 _check(name, layout, dtype, axis, number % 2 == 1, steps)
@@ -108,7 +108,7 @@ def test_every_layout_and_axis(name, steps):
 
 @pytest.mark.parametrize(("name", "dtype"), CASES, ids=lambda case: case)
 def test_every_layout_and_dtype(name, dtype, steps):
-    for layout in STRIDED:
+    for layout in TENSORS:
         if fits(layout, as_dtype(dtype)):
             _check(name, layout, as_dtype(dtype), None, False, steps)
             if layout.ndim:
@@ -153,7 +153,7 @@ def test_any_axes_of_any_layout(data):
 @pytest.mark.parametrize("dtype", DTYPES["real numeric"])
 @pytest.mark.usefixtures("steps")
 def test_positions_in_every_layout(dtype):
-    for layout in STRIDED:
+    for layout in TENSORS:
         if layout.size and fits(layout, as_dtype(dtype)):
             for seed in (0, 1):
                 _check_positions(layout, slots(as_dtype(dtype), layout.required_size, seed))

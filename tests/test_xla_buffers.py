@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from layouts import LAYOUTS
 from simulated import needs_compiler, simulator
+from tensors import tensor_in
 from xla_facts import FACTS
 from xla_shapes import tiles
 
@@ -346,6 +348,72 @@ def test_no_tensor():
 
 
 def test_more_dimensions_than_numpy_has():
-    text = "f32[2]{0:T" + "(1,1,1,1,1,1,1,1)" * 9 + "}"
+    text = "f32[2,3,4]{2,1,0:T(*,2,3)" + "(1,1,1,1,1,1,1,1)" * 9 + "}"
     with pytest.raises(ValueError, match="more than 64 dimensions"):
-        to_buffer(tl.zeros((2,), dtype=tl.float32), text)
+        to_buffer(tl.zeros((2, 3, 4), dtype=tl.float32), text)
+
+
+# --- written to memory that is there --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "f32[3,5]{1,0}",
+        "f32[3,5]{0,1:T(2,2)}",
+        "f32[3,5]{1,0:T(2,2)L(32)}",
+        "f32[3,5]{1,0:T(*,2,2)(2,1)}",
+        "f32[3,5]{1,0:T(*,4)(1,3)}",
+        "f8e5m2[3,5]{1,0:T(2,2)}",
+        "s4[3,5]{1,0:T(2,2)E(4)}",
+        "f32[0,5]{1,0:T(2,2)}",
+        "f32[]{:T(8)}",
+    ],
+)
+def test_out(text):
+    shape = parse_shape(text)
+    values = np.arange(math.prod(shape.dimensions)).reshape(shape.dimensions) % 8
+    x = tl.asarray(values.astype(tensor_dtype(shape.element_type)))
+    expected = to_buffer(x, text)
+    for out in (bytearray(b"?" * 200), np.full((25, 8), 7, np.uint8)):
+        assert to_buffer(x, text, out=out) is out
+        assert bytes(out)[: len(expected)] == expected
+        assert set(bytes(out)[len(expected) :]) in ({ord("?")}, {7})  # the rest is left alone
+
+
+@pytest.mark.parametrize(
+    ("out", "error", "message"),
+    [
+        (bytes(60), ValueError, "out must be 60 writable bytes for .* got 60 bytes, read-only"),
+        (bytearray(59), ValueError, "got 59 bytes"),
+        (np.zeros((60, 2), np.uint8)[:, :1], ValueError, "the out must be one run of bytes"),
+        (3, TypeError, "out must have the buffer protocol, got 3"),
+    ],
+    ids=["read-only", "short", "gaps", "no buffer"],
+)
+def test_out_refused(out, error, message):
+    with pytest.raises(error, match=message):
+        to_buffer(tl.zeros((3, 5), dtype=tl.float32), "f32[3,5]", out=out)
+
+
+@pytest.mark.parametrize(("name", "layout"), LAYOUTS, ids=[name for name, _ in LAYOUTS])
+def test_tensors_in_any_layout_are_written_alike(name, layout):
+    """Views, padded, column-major and tiled tensors: the elements count, not where they were."""
+    x, values = tensor_in(layout, np.arange(500, dtype=np.float32))
+    told = XlaLayout(minor_to_major=range(len(layout.shape)), tiles=[(2, 3)])
+    shape = Shape.array(PrimitiveType.F32, layout.shape, told)
+    assert to_buffer(x, shape) == to_buffer(tl.asarray(values.copy()), shape)
+
+
+@given(filled())
+def test_padding_may_hold_anything(case):
+    """Memory of noise is read; what is written of that has the same elements, and zeros."""
+    shape, values = case
+    size = xla.shape_util.physical_byte_size(shape)
+    noise = np.random.default_rng(size).integers(0, 256, size).astype(np.uint8)
+    if shape.element_type in (PrimitiveType.PRED, PrimitiveType.C64, PrimitiveType.C128):
+        noise &= 1
+    x = from_buffer(noise.tobytes(), shape)
+    assert x.shape == values.shape
+    again = from_buffer(to_buffer(x, shape), shape)
+    np.testing.assert_array_equal(np.asarray(again), np.asarray(x))

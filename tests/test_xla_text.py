@@ -1,6 +1,7 @@
 """Shape text: every text of the facts, what is refused and how, and mutated texts."""
 
 import contextlib
+import dataclasses
 import pickle
 import random
 
@@ -232,8 +233,10 @@ def mutated(rng):
         at, move = rng.randint(0, len(text)), rng.random()
         if move < 0.4:
             text.insert(at, rng.choice(LETTERS))
-        elif move < 0.7:
+        elif move < 0.68:
             del text[at : at + rng.randint(1, 3)]
+        elif move < 0.7:  # deep, and long
+            text[at:at] = text[at : at + rng.randint(1, 4)] * rng.choice([30, 101, 300])
         else:
             other = rng.choice(TEXTS)
             start = rng.randint(0, len(other))
@@ -266,6 +269,33 @@ def test_mutated_texts():
 @pytest.mark.long
 def test_a_million_mutated_texts():
     only_documented_errors(1_000_000, 20261121)
+
+
+OLD_NAMES = {
+    "index_primitive_type": "index_type",
+    "pointer_primitive_type": "pointer_type",
+    "dynamic_shape_metadata_prefix_bytes": "metadata_prefix_bytes",
+    "tail_padding_alignment_in_elements": "tail_padding_alignment",
+}
+
+
+def test_layouts_have_the_fields_of_the_facts():
+    """All but what sparse arrays left behind, which text is read with and layouts do not keep."""
+    known = [e for e in FACTS["layout_fields_now"] if "name" in e]
+    names = {e["name"] for e in known if e.get("note") != "sparse leftover"}
+    assert {OLD_NAMES.get(n, n) for n in names if n != "dim_level_types"} == {
+        field.name for field in dataclasses.fields(XlaLayout)
+    }
+
+
+@pytest.mark.parametrize("entry", GRAMMAR["properties"], ids=lambda e: e["letter"])
+def test_defaults_of_properties_are_not_printed(entry):
+    """A property at its default is not there in the text; of the dense ones each is, otherwise."""
+    assert entry["letter"] not in XlaLayout(minor_to_major=(1, 0)).properties()
+    written = {"T": "T(2,2)", "L": "L(8)", "E": "E(4)", "S": "S(1)", "SC": "SC(0:1)"}
+    if entry["dense"]:
+        text = f"f32[2,3]{{1,0:{written[entry['letter']]}}}"
+        assert str(parse_shape(text)) == text
 
 
 @pytest.mark.parametrize("entry", FACTS["primitive_types"], ids=lambda e: e["name"])

@@ -155,6 +155,20 @@ def test_a_later_tile_that_does_not_divide_makes_array_size_too_small():
     assert positions(shape).max() == 9
 
 
+@pytest.mark.parametrize("entry", FACTS["tiling"]["tpu_formats"], ids=lambda e: e["tiles"])
+def test_format_of_processors(entry):
+    """Whole tiles take no padding, and one element takes a whole tile; all are splits."""
+    text = f"{{2,1,0:{entry['tiles']}}}"
+    whole, single = parse_shape(f"f32[3,64,256]{text}"), parse_shape(f"f32[1,1,1]{text}")
+    assert shape_util.physical_size(whole) == 3 * 64 * 256
+    assert shape_util.physical_size(single) == math.prod(single.layout.tiles[0].dimensions)
+    layout = xla.layout_of(whole)
+    assert xla.layout_of(xla.shape_of(layout, F32)) is layout
+    for index in [(0, 0, 0), (0, 1, 0), (0, 0, 1), (1, 40, 130), (2, 63, 255)]:
+        slot = layout_util.linear_index_for_nested_tiling(whole, index)
+        assert layout.offset_of(index) == slot
+
+
 # --- oracles -------------------------------------------------------------------------------------
 
 
@@ -268,8 +282,10 @@ def test_layouts_stand_where_the_positions_are(shape):
         slots = shape_util.physical_size(
             shape.replace(layout=shape.layout.replace(tail_padding_alignment=1))
         )
-        # A tile larger than all of a merged dimension has padding that the layout does not own.
-        assert layout.required_size == slots or any(t.has_star for t in tile_list)
+        # Padding behind a merged dimension, or behind a later tile that does not divide an earlier
+        # one, may be storage that the layout does not own.
+        evenly = len(tile_list) < 2 and not any(t.has_star for t in tile_list)
+        assert layout.required_size == slots or not evenly
         assert xla.layout_of(xla.shape_of(layout, F32)) is layout
 
 
@@ -279,6 +295,71 @@ def test_a_single_tile_is_always_splits(shape):
     layout = xla.layout_of(shape)
     assert layout.covers_block
     assert layout.size + layout.padding_size >= layout.size
+
+
+def is_mixed_radix(places):
+    """Whether places, by index along a dimension, are digits times strides."""
+    if len(places) == 1:
+        return places[0] == 0
+    step = places[1]
+    for extent in range(2, len(places) + 1):
+        counted = all(
+            p == step * (i % extent) + places[i - i % extent] for i, p in enumerate(places)
+        )
+        if counted and is_mixed_radix(places[::extent]):
+            return True
+    return False
+
+
+def are_splits(table):
+    """Whether positions are a sum of what splits of each dimension say."""
+    dims = []
+    for d, n in enumerate(table.shape):
+        dims.append([int(table[(0,) * d + (i,) + (0,) * (table.ndim - d - 1)]) for i in range(n)])
+    total = sum(np.ix_(*map(np.asarray, dims)), np.zeros((1,) * table.ndim, int))
+    return bool((total == table).all()) and all(map(is_mixed_radix, dims))
+
+
+@given(tiled_shapes(), st.booleans())
+@settings(max_examples=200)
+def test_one_tile_is_splits_wherever_splits_say_it(shape, second):
+    tile_list = shape.layout.tiles[: 1 + second]
+    shape = shape.replace(layout=shape.layout.replace(tiles=tile_list))
+    try:
+        xla.layout_of(shape)
+    except ValueError:
+        # Where halves of a row are cut again, layout_of may give up on what happens to be splits.
+        assert len(tile_list) == 2 or not are_splits(positions(shape))
+    else:
+        assert are_splits(positions(shape))
+
+
+@pytest.mark.parametrize(
+    ("text", "layout"),
+    [
+        # The star merges, the tile ends where a row ends, or inside of one row alone.
+        ("f32[4,6]{1,0:T(*,6)}", "(4,6):(6,1)"),
+        ("f32[4,6]{1,0:T(*,3)}", "(4,6):(6,1)"),
+        ("f32[4,6,5]{2,1,0:T(*,3,5)}", "(4,6,5):(30,5,1)"),
+        ("f32[4,6,5]{2,1,0:T(*,12,5)}", "(4,6,5):(30,5,1)"),
+        ("f32[4,6,5]{2,1,0:T(*,3,2)}", "(4,6,5):(36,2*18+3*2,3*6+2*1)"),
+        # It ends in the middle of a row, but counts and rests stand side by side.
+        ("f32[8,8]{1,0:T(*,6)}", "(8,8):(8,1)"),
+        ("f32[3,5]{1,0:T(*,2)}", "(3,5):(5,1)"),
+        ("f32[2,8,8]{2,1,0:T(*,6)(4,6)}", "(2,8,8):(72,8,1)"),
+        # Later tiles that do not divide the one before leave gaps.
+        ("f32[8]{0:T(2)(4)}", "(8,):(1*2+4*4+2*1,)"),
+        ("f32[5]{0:T(2)(3)}", "(5,):(3*3+2*1,)"),
+        ("f32[8]{0:T(4)(3)}", "(8,):(2*6+4*1,)"),
+    ],
+)
+def test_stars_and_odd_tiles_said_as_splits(text, layout):
+    shape = parse_shape(text)
+    found = xla.layout_of(shape)
+    assert str(found).split(" ")[0] == layout
+    assert [found.offset_of(i) for i in np.ndindex(*shape.dimensions)] == positions(
+        shape
+    ).ravel().tolist()
 
 
 @given(st.data())
@@ -559,6 +640,29 @@ def test_old_padding_values_as_layouts_say_them(old):
 def test_layouts_that_the_old_form_cannot_say(layout):
     with pytest.raises(ValueError, match="of_layout: "):
         PaddedLayout2017.of_layout(layout)
+
+
+@given(st.data())
+def test_the_old_form_there_and_back(data):
+    sizes = data.draw(st.lists(st.integers(1, 5), max_size=4))
+    order = data.draw(st.permutations(range(len(sizes))))
+    padded = [n + data.draw(st.integers(0, 2)) for n in sizes]
+    old = PaddedLayout2017(order, padded, data.draw(st.sampled_from(PaddingValue2017)))
+    layout = old.layout_of(sizes)
+    physical = np.arange(math.prod(padded)).reshape([padded[d] for d in reversed(order)])
+    table = physical.transpose([len(sizes) - 1 - order.index(d) for d in range(len(sizes))])
+    for index in np.ndindex(*sizes):
+        assert layout.offset_of(index) == table[index]
+    assert layout.required_size == table.size
+    if old.is_padded(sizes):
+        back = PaddedLayout2017.of_layout(layout)
+        assert back.layout_of(sizes) is layout
+        assert (back.minor_to_major, back.padded_dimensions) == (tuple(order), tuple(padded))
+
+
+def test_the_old_text_shows_the_order_alone():
+    old = PaddedLayout2017((0, 1), (3, 5), PaddingValue2017.ZERO_PAD)
+    assert old.human_string() == "{0,1}"
 
 
 def test_the_old_permutation_was_the_inverse():

@@ -21,7 +21,8 @@ _INFO = "print versions, devices and the cache of plans, as reports of problems 
 _SHOW = """print what a layout says: sizes, strides, order, padding, and its memory slot by slot.
 A layout is a text such as '(2,3):(5,1) padded=(2,5) padding=ZERO', or labels and a shape such as
 NHWC 1,2,2,3 (the shape in the logical order N, C, H, W), or an XLA shape such as
-'f32[3,5]{1,0:T(2,2)}', with its bytes."""
+'f32[3,5]{1,0:T(2,2)}', with its bytes, or a DirectML descriptor such as
+'sizes=1,3,4,4 strides=48,1,12,3 type=FLOAT32', with its least size."""
 
 
 class _Parser(argparse.ArgumentParser):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 
 from tensorlayout.cli.errors import CommandError
 from tensorlayout.cli.memory_table import FIRST_SLOTS, MOST_SLOTS, count_of, wrapped
-from tensorlayout.cli.show_xla import described_shape
 from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import letters
 
 SHARED = "*"
+
+# A DirectML descriptor begins with a name and an equals sign.
+_DESC = re.compile(r"\s*[A-Za-z_]\w*\s*=")
 
 _FLAGS = (
     ("row-major", "is_row_major"),
@@ -31,10 +34,18 @@ def described(text: str, shape: str | None = None, width: int | None = None) -> 
     Value:  A D B E C F
     """
     columns = max(width or shutil.get_terminal_size((100, 24)).columns, 20)
-    if shape is None and ("[" in text or text.strip() == "()"):
+    if _DESC.match(text):
+        from tensorlayout.cli.show_directml import described_desc
+
+        found, layout = described_desc(text if shape is None else f"{text} {shape}")
+    elif shape is None and ("[" in text or text.strip() == "()"):
+        from tensorlayout.cli.show_xla import described_shape
+
         return described_shape(text, columns)
-    layout = read(text, shape)
-    lines = [f"{name:<14} {value}" for name, value in facts(layout)]
+    else:
+        layout = read(text, shape)
+        found = facts(layout)
+    lines = [f"{name:<14} {value}" for name, value in found]
     return "\n".join([*lines, "", *memory(layout, columns)])
 
 

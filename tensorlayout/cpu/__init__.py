@@ -40,9 +40,10 @@ from tensorlayout.plan.moving import (
 from tensorlayout.plan.products import ProductPlan
 from tensorlayout.plan.reducing import ReducePlan
 from tensorlayout.plan.slicing import IndexPlan, RowPlan
+from tensorlayout.plan.tiled import is_one_run, moves
 from tensorlayout.plan.triangles import TrianglePlan
 
-__all__ = ["borrowed", "current_stream", "exposed", "prepare", "read", "ready"]
+__all__ = ["borrowed", "current_stream", "exposed", "prepare", "read", "ready", "takes_tiles"]
 
 _PREPARE: dict[type, Callable[[Any], Run]] = {
     AlongPlan: along.prepare,
@@ -73,3 +74,8 @@ _PREPARE: dict[type, Callable[[Any], Run]] = {
 def prepare(plan: Plan) -> Run:
     """The function of the operands that carries out a plan."""
     return _PREPARE[type(plan)](plan)
+
+
+def takes_tiles(plan: Plan) -> bool:
+    """Whether `prepare` takes a plan of tiled tensors."""
+    return is_one_run(plan) if isinstance(plan, ElementwisePlan) else moves(plan)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tensorlayout.cpu import tiled
 from tensorlayout.cpu.memory import new_tensor, quietly
 from tensorlayout.plan import Run
 from tensorlayout.plan.creating import CreatePlan
@@ -12,6 +13,8 @@ from tensorlayout.tensor import Tensor
 
 def prepare(plan: CreatePlan) -> Run:
     """Allocate in the planned layout and let the operation write the elements."""
+    if plan.result.layout.is_tiled:
+        return tiled.prepare_create(plan)
     write, spec = plan.operation.numpy, plan.result
 
     def create(*values: Any) -> Tensor:

@@ -12,7 +12,7 @@ import numpy as np
 from tensorlayout import dtypes
 from tensorlayout.cpu import special
 from tensorlayout.cpu.blocks import Call, in_blocks
-from tensorlayout.cpu.flat import run_flat, run_of
+from tensorlayout.cpu.flat import run_flat, run_of, run_tiled
 from tensorlayout.cpu.memory import (
     Array,
     allocator,
@@ -36,6 +36,8 @@ def prepare(plan: ElementwisePlan) -> Run:
 
 
 def _prepare(plan: ElementwisePlan) -> Run:
+    if plan.result.layout.is_tiled:
+        return run_tiled(plan, _prepare)
     if plan.in_place:
         return _in_place(plan)
     if _numpy_alone_gives_the_layout(plan):

@@ -1,8 +1,9 @@
-"""Operands and result of one padded layout: one run over whole blocks, and then the padding."""
+"""Operands and result of one padded or tiled layout: one run over blocks, then the padding."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,12 @@ from tensorlayout.cpu.memory import (
     byte_strides,
     home_of,
     padding_bits,
+    padding_filler,
     padding_regions,
 )
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Run
+from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.tensor import Home, Spec, Tensor
 
 # The padding is written after each so many bytes of the result, while they are in the cache: rows
@@ -74,3 +77,27 @@ def _clipped(region: Region, d: int, start: int, stop: int) -> Region | None:
     """The part of a region between two positions along dimension `d`."""
     start, stop = max(start, region[d].start), min(stop, region[d].stop)
     return (*region[:d], slice(start, stop), *region[d + 1 :]) if start < stop else None
+
+
+def run_tiled(plan: ElementwisePlan, prepare: Callable[[ElementwisePlan], Run]) -> Run:
+    """Tiled operands of one placement: `prepare`'s run over vectors of their slots."""
+    spec, fill = plan.result, padding_filler(plan.result)
+    tiles = [isinstance(o, Spec) and o.layout.ndim > 0 for o in plan.operands]
+    operands = tuple(_slots(o) if t else o for o, t in zip(plan.operands, tiles, strict=True))
+    vectors = [_slots(o) if t else None for o, t in zip(plan.operands, tiles, strict=True)]
+    run = prepare(replace(plan, operands=operands, result=_slots(spec)))
+
+    def call(*given: Any) -> Tensor:
+        pairs = zip(given, vectors, strict=True)
+        found = run(*[o if v is None else Tensor._new(o._memory, v) for o, v in pairs])
+        if fill is not None:
+            fill(found._memory)
+        return given[0] if plan.in_place else Tensor._new(found._memory, spec)
+
+    return call
+
+
+def _slots(operand: Any) -> Spec:
+    """All slots of a tiled tensor as a vector."""
+    layout = Layout.row_major((operand.layout.required_size,))
+    return Spec(operand.dtype, layout, operand.device)

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from tensorlayout.cpu.boxes import Seen
 from tensorlayout.devices import CPU, Device
 from tensorlayout.dtypes import DType, is_bfloat16
-from tensorlayout.layout import Layout, Padding
+from tensorlayout.layout import Layout, Padding, boxes
 from tensorlayout.plan import Exposed
 from tensorlayout.plan.described import spec_of_strides
 from tensorlayout.plan.padding import padding_bytes
@@ -60,7 +61,12 @@ def byte_strides(layout: Layout, itemsize: int) -> tuple[int, ...]:
 
 
 def array_over(storage: Array, dtype: DType, layout: Layout) -> Array:
-    """The strided array of `layout` over a C-contiguous array; NumPy checks the bounds again."""
+    """The strided array of `layout` over a C-contiguous array; NumPy checks the bounds again.
+
+    Of a tiled layout all slots, from the lowest to the last that it requires.
+    """
+    if layout.is_tiled:
+        return _run_over(storage, dtype, layout)
     if layout.size == 0:
         empty = np.empty(layout.shape, dtype)
         empty.flags.writeable = storage.flags.writeable
@@ -69,6 +75,16 @@ def array_over(storage: Array, dtype: DType, layout: Layout) -> Array:
     return np.ndarray(
         layout.shape, dtype, storage, layout.offset * itemsize, byte_strides(layout, itemsize)
     )
+
+
+def _run_over(storage: Array, dtype: DType, layout: Layout) -> Array:
+    """The slots of a tiled layout."""
+    count = (max(0, layout.required_size - layout.lowest),)
+    if count != (0,):
+        return np.ndarray(count, dtype, storage, layout.lowest * dtype.itemsize)
+    empty = np.empty(count, dtype)
+    empty.flags.writeable = storage.flags.writeable
+    return empty
 
 
 def home_of(tensor: Tensor) -> Home:
@@ -136,6 +152,8 @@ def padding_filler(spec: Spec) -> Callable[[Array], None] | None:
     bits = padding_bits(layout.padding_value, spec.dtype) if layout.is_padded else None
     if bits is None:
         return None
+    if layout.is_tiled:
+        return _tails_filler(spec, bits)
     regions = padding_regions(layout)
     # Backwards dimensions have their padding before the first element of the block.
     mirror = tuple(slice(None, None, -1 if s < 0 else 1) for s in layout.strides)
@@ -144,6 +162,19 @@ def padding_filler(spec: Spec) -> Callable[[Array], None] | None:
         ahead = block[mirror]
         for region in regions:
             ahead[region] = bits
+
+    return fill
+
+
+def _tails_filler(spec: Spec, bits: Array) -> Callable[[Array], None]:
+    """What writes the padding of tiles into the slots of a tiled layout."""
+    form, dtype = spec.layout.form, spec.dtype  # the padding is behind, also what runs backwards
+    found = [boxes.boxes(ranges, form) or [] for ranges in boxes.padding_ranges(form)]
+    parts = [Seen.through(form, box, dtype.itemsize) for each in found for box in each]
+
+    def fill(slots: Array) -> None:
+        for part in parts:
+            part.of(slots, 0, dtype)[...] = bits
 
     return fill
 
@@ -182,13 +213,24 @@ def new_tensor(spec: Spec) -> Tensor:
     """An uninitialised tensor whose padding holds its value."""
     layout = spec.layout
     try:
-        if layout.form is layout and not layout.is_tiled:
+        if layout.form is layout and layout.is_tiled:
+            return _new_tiled(spec)
+        if layout.form is layout:
             memory, home = allocator(spec)()
             return Tensor._new(memory, spec, home)
         storage = np.zeros(layout.required_size * spec.dtype.itemsize, np.uint8)
     except MemoryError:
         raise _too_large(spec) from None
     tensor = tensor_of_bytes(storage, spec)
+    fill_padding(tensor)
+    return tensor
+
+
+def _new_tiled(spec: Spec) -> Tensor:
+    octets = spec.layout.nbytes(spec.dtype)
+    if octets > sys.maxsize:
+        raise _too_large(spec)
+    tensor = Tensor._new(np.empty(spec.layout.required_size, spec.dtype), spec)
     fill_padding(tensor)
     return tensor
 
@@ -272,6 +314,8 @@ def exposed(tensor: Tensor) -> Exposed:
     """Where the elements of a tensor are."""
     memory = tensor._memory
     address = memory.__array_interface__["data"][0]
+    if tensor._spec.layout.is_tiled:  # its memory begins at the lowest slot
+        address += tensor._spec.layout.offset * tensor.itemsize
     return Exposed(address, not memory.flags.writeable, memory)
 
 
@@ -287,8 +331,13 @@ def ready(name: str, stream: Any, _device: Device) -> None:
 
 
 def block_of(tensor: Tensor) -> Array:
-    """The whole padded block of a tensor that covers one, in logical order, elements first."""
+    """The whole padded block of a tensor that covers one, in logical order, elements first.
+
+    Of a tiled tensor, its slots.
+    """
     layout = tensor._spec.layout
+    if layout.is_tiled:
+        return tensor._memory  # type: ignore[no-any-return]
     storage, slot = home_of(tensor)
     whole = Layout(layout.padded_shape, layout.strides, offset=_block_offset(layout) + slot)
     return array_over(storage, tensor.dtype, whole)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from tensorlayout import dtypes
+from tensorlayout.cpu import tiled
 from tensorlayout.cpu.copy import choose_copy
 from tensorlayout.cpu.memory import (
     Array,
@@ -21,6 +23,7 @@ from tensorlayout.cpu.memory import (
 )
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
+from tensorlayout.layout.slots import slot_of
 from tensorlayout.plan import Run, backend
 from tensorlayout.plan.moving import (
     AssignPlan,
@@ -40,6 +43,8 @@ def prepare_view(plan: ViewPlan) -> Run:
     """Another array over the storage of the operand."""
     spec, shift = plan.result, plan.shift
     layout, dtype = spec.layout, spec.dtype
+    if layout.is_tiled:
+        return lambda x: _tiled_at(spec, *home_of(x), shift)
     if layout.size == 0:
         return lambda x: Tensor._new(array_over(x._memory, dtype, layout), spec, home_of(x))
     shape, strides = layout.shape, byte_strides(layout, dtype.itemsize)
@@ -54,9 +59,17 @@ def prepare_view(plan: ViewPlan) -> Run:
     return run
 
 
+def _tiled_at(spec: Spec, storage: Array, slot: int, up: int) -> Tensor:
+    """A tiled tensor over a storage, its lowest slot so many `up` from the given one."""
+    placed = spec.layout.moved(slot + up)
+    return Tensor._new(array_over(storage, spec.dtype, placed), spec, Home(storage, slot + up))
+
+
 def prepare_part(plan: PartPlan) -> Run:
     """One half of every complex number: of the slots of that size there are twice as many."""
     spec, which = plan.result, plan.which
+    if spec.layout.is_tiled:
+        return lambda x: _tiled_at(spec, home_of(x).storage, 2 * home_of(x).slot, which)
 
     def part(x: Tensor) -> Tensor:
         storage, slot = home_of(x)
@@ -94,6 +107,8 @@ def prepare_index(plan: IndexPlan) -> Run:
 def prepare_row(plan: RowPlan) -> Run:
     """One slice along the first dimension."""
     spec, layout = plan.result, plan.source.layout
+    if layout.is_tiled:
+        return _tiled_row(plan)
     size, stride, name = layout.shape[0], layout.strides[0], plan.name
     back = layout.offset - spec.layout.offset if spec.layout.size else 0
     stride = stride if spec.layout.size else 0
@@ -109,8 +124,29 @@ def prepare_row(plan: RowPlan) -> Run:
     return run
 
 
+def _tiled_row(plan: RowPlan) -> Run:
+    """The same of a tiled tensor, whose result may have strides."""
+    spec, layout, name = plan.result, plan.source.layout, plan.name
+    size, parts = layout.shape[0], layout.parts[0]
+    back = layout.offset - spec.layout.offset if spec.layout.size else 0
+
+    def run(x: Tensor, at: int) -> Tensor:
+        if not -size <= at < size:
+            msg = f"{name}: index {at} is outside dimension 0 of shape {layout.shape}"
+            raise IndexError(msg)
+        storage, slot = home_of(x)
+        slot += back + slot_of(parts, at % size) if spec.layout.size else 0
+        memory = array_over(storage, spec.dtype, spec.layout.moved(slot))
+        return Tensor._new(memory, spec, Home(storage, slot))
+
+    return run
+
+
 def prepare_copy(plan: CopyPlan) -> Run:
     """A new tensor; padding, if any, filled as it is allocated."""
+    if plan.source.layout.is_tiled or plan.result.layout.is_tiled:
+        convert = _converter(plan.source.dtype, plan.result.dtype)
+        return tiled.prepare_copy(plan.source, plan.result, convert)
     move = _mover(plan.source.layout, plan.source.dtype, plan.result.layout, plan.result.dtype)
     spec = plan.result
 
@@ -140,8 +176,13 @@ def prepare_reshape(plan: ReshapePlan) -> Run:
 def prepare_assign(plan: AssignPlan) -> Run:
     """A write into the operand's memory, as if the value had been copied first."""
     destination = plan.result
+    if isinstance(plan.source, type) and destination.layout.is_tiled:
+        return _assign_scalar_in_tiles(plan.name, destination)
     if isinstance(plan.source, type):
         return functools.partial(_assign_scalar, plan.name, destination.dtype)
+    if plan.source.layout.is_tiled or destination.layout.is_tiled:
+        convert = _converter(plan.source.dtype, destination.dtype)
+        return tiled.prepare_assign(plan.source, destination, convert)
     broadcast = plan.source.layout.broadcast_to(destination.layout.shape)
     move = _mover(broadcast, plan.source.dtype, destination.layout, destination.dtype)
     shape = destination.layout.shape
@@ -162,6 +203,16 @@ def prepare_assign(plan: AssignPlan) -> Run:
 def _assign_scalar(name: str, dtype: DType, x: Tensor, value: Any) -> Tensor:
     x._memory[...] = quietly(scalar_in, name, dtype, value)
     return x
+
+
+def _assign_scalar_in_tiles(name: str, destination: Spec) -> Run:
+    write = tiled.scalar_writer(destination)
+
+    def run(x: Tensor, value: Any) -> Tensor:
+        write(x, quietly(scalar_in, name, destination.dtype, value))
+        return x
+
+    return run
 
 
 def scalar_in(name: str, dtype: DType, value: Any) -> Array:
@@ -212,10 +263,18 @@ def converted(source: Array, dtype: DType) -> Array:
 
 def _mover(source: Layout, from_dtype: DType, result: Layout, to_dtype: DType) -> Any:
     """``move(destination, source)`` for arrays of these layouts."""
-    if from_dtype != to_dtype:
-        return _convert if _is_float_to_integer(from_dtype, to_dtype) else _cast
+    convert = _converter(from_dtype, to_dtype)
+    if convert is not None:
+        return convert
     plan = choose_copy(source.shape, result.strides, source.strides, from_dtype.itemsize)
     return plan.run
+
+
+def _converter(from_dtype: DType, to_dtype: DType) -> Callable[[Array, Array], None] | None:
+    """What moves elements of one dtype into another; None where they are the same."""
+    if from_dtype == to_dtype:
+        return None
+    return _convert if _is_float_to_integer(from_dtype, to_dtype) else _cast
 
 
 def _cast(destination: Array, source: Array) -> None:

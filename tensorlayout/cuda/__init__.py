@@ -51,6 +51,7 @@ from tensorlayout.plan.moving import (
 from tensorlayout.plan.products import ProductPlan
 from tensorlayout.plan.reducing import ReducePlan
 from tensorlayout.plan.slicing import IndexPlan, RowPlan
+from tensorlayout.plan.tiled import moves
 from tensorlayout.plan.triangles import TrianglePlan
 
 __all__ = [
@@ -64,6 +65,7 @@ __all__ = [
     "ready",
     "set_strict_indexing",
     "strict_indexing",
+    "takes_tiles",
     "wait_for",
     "warmup",
 ]
@@ -101,3 +103,8 @@ def prepare(plan: Plan) -> Run:
     if found is None or reason(plan) is not None:
         raise missing(plan)
     return found(plan)
+
+
+def takes_tiles(plan: Plan) -> bool:
+    """Whether `prepare` takes a plan of tiled tensors."""
+    return isinstance(plan, (ElementwisePlan, JoinPlan, ReshapePlan)) or moves(plan)

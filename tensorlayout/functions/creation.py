@@ -81,10 +81,16 @@ def _leave(out: Array) -> None:
     pass
 
 
-_EMPTY, _EMPTY_LIKE = Create("empty", _leave), Create("empty_like", _leave)
-_FULL, _FULL_LIKE = Create("full", _fill), Create("full_like", _fill)
-_ZEROS, _ZEROS_LIKE = Create("zeros", _fill), Create("zeros_like", _fill)
-_ONES, _ONES_LIKE = Create("ones", _fill), Create("ones_like", _fill)
+_EMPTY, _EMPTY_LIKE = (
+    Create("empty", _leave, uniform=True),
+    Create("empty_like", _leave, uniform=True),
+)
+_FULL, _FULL_LIKE = Create("full", _fill, uniform=True), Create("full_like", _fill, uniform=True)
+_ZEROS, _ZEROS_LIKE = (
+    Create("zeros", _fill, uniform=True),
+    Create("zeros_like", _fill, uniform=True),
+)
+_ONES, _ONES_LIKE = Create("ones", _fill, uniform=True), Create("ones_like", _fill, uniform=True)
 _ARANGE = Create("arange", _arange)
 _LINSPACE = Create("linspace", _linspace)
 _EYE = Create("eye", _eye)

@@ -15,14 +15,31 @@ from tensorlayout.functions.transfers import moved
 from tensorlayout.layout import Layout
 from tensorlayout.plan.gathering import Gather, GatherAlong, Scatter
 from tensorlayout.plan.masking import Masked, Select, check_mask
-from tensorlayout.plan.moving import Assign, View
+from tensorlayout.plan.moving import Assign, Copy, View
 from tensorlayout.plan.results import broadcast_shape, normalized_dims
 from tensorlayout.plan.slicing import Cut, Index, Row, too_many
+from tensorlayout.plan.tiled import packed
 from tensorlayout.tensor import Tensor
 
 __all__ = ["take", "take_along_axis"]
 
+# An entry of the key of a cut: an integer, None, or the start, the count and the step of a slice.
+_Entry = int | tuple[int, int, int] | None
+
+
+def _cut(layout: Layout, key: tuple[_Entry, ...]) -> Layout | None:
+    """A basic index into a tiled layout, which has a view of some of them."""
+    return layout.slice(tuple(_slice(e) if isinstance(e, tuple) else e for e in key))
+
+
+def _slice(entry: tuple[int, int, int]) -> slice:
+    start, count, step = entry
+    stop = start + count * step
+    return slice(start, stop if stop >= 0 else None, step) if count else slice(0, 0)
+
+
 _INDEX = {name: Index(name) for name in ("__getitem__", "__setitem__", "take")}
+_CUT = {name: View(name, _cut) for name in _INDEX}
 _ROW = Row()
 _ROW_TO_WRITE = Row("__setitem__")
 _GATHER = Gather()
@@ -30,6 +47,7 @@ _SELECT = Select()
 _SCATTER = Scatter()
 _MASKED = Masked()
 _ASSIGN = Assign()
+_PACK = Copy("__setitem__")
 _TAKE = Gather("take")
 _TAKE_ALONG = GatherAlong()
 _WIDE = View("take_along_axis", Layout.broadcast_to)
@@ -65,6 +83,10 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
     calling.writable(name, x)
     value = _value(name, x, value)
     items = () if key is ... else _items(name, x, key)
+    if x._spec.layout.is_tiled and key is not ... and not _is_in_place(name, x, items):
+        strided = calling.call(_PACK, (x._spec, packed(x._spec).layout, None), (x,))
+        setitem(strided, key, value)
+        key, items, value = ..., (), strided
     kind = value._spec if isinstance(value, Tensor) else type(value)
     if _is_basic(items):
         part = x if key is ... else _part(name, x, key, items)
@@ -78,6 +100,13 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
     data, dims = _positions(name, view, data, dims)
     key = (view._spec, kind, dims, front, *(p._spec for p in data))
     calling.call(_SCATTER, key, (view, value, *data))
+
+
+def _is_in_place(name: str, x: Tensor, items: tuple[Any, ...]) -> bool:
+    """Whether what a key cuts out of a tiled tensor is a view of it, or the whole."""
+    if _is_basic(items):
+        return _cut(x._spec.layout, _entries(name, x, items)) is not None
+    return len(items) == 1
 
 
 def _value(name: str, x: Tensor, value: Any) -> Any:
@@ -232,6 +261,8 @@ def _is_basic(items: tuple[Any, ...]) -> bool:
 
 def _basic(name: str, x: Tensor, items: tuple[Any, ...]) -> Tensor:
     layout = x._spec.layout
+    if layout.is_tiled:
+        return calling.call(_CUT[name], (x._spec, _entries(name, x, items)), (x,))
     shape, strides = layout.shape, layout.strides
     cuts: list[Cut] = []
     key: list[Any] = []
@@ -256,6 +287,27 @@ def _basic(name: str, x: Tensor, items: tuple[Any, ...]) -> Tensor:
         dim += 1
     key.append(...)  # keeps NumPy from making a scalar of a single element
     return calling.call(_INDEX[name], (x._spec, *cuts), (x, tuple(key), first))
+
+
+def _entries(name: str, x: Tensor, items: tuple[Any, ...]) -> tuple[_Entry, ...]:
+    """A basic key, checked, with an entry for every dimension of `x`."""
+    entries: list[_Entry] = []
+    sizes = iter(enumerate(x.shape))
+    for item in _filled(name, x, items):
+        if item is None:
+            entries.append(None)
+            continue
+        dim, size = next(sizes)
+        if isinstance(item, slice):
+            start, stop, step = _bounds(name, item, size)
+            count = len(range(start, stop, step))
+            entries.append((start, count, step if count > 1 else 1))
+        else:
+            if not -size <= item < size:
+                msg = f"{name}: index {item} is outside dimension {dim} of shape {x.shape}"
+                raise IndexError(msg)
+            entries.append(item % size)
+    return tuple(entries)
 
 
 def _bounds(name: str, item: slice, size: int) -> tuple[int, int, int]:

@@ -25,9 +25,9 @@ def to_layout(x: Tensor, /, layout: LayoutSpec, *, copy: bool | None = None) -> 
     """The same elements, stored in another layout.
 
     `layout`: a `Layout` of the shape of `x`; a label string such as ``"NHWC"``, from the slowest
-    dimension to the fastest (the shape stays NCHW); the text of a layout; or a minor-to-major
-    sequence. `copy`: None copies only if `x` is not stored so already, True always, False never
-    (ValueError where a copy is needed).
+    dimension to the fastest (the shape stays NCHW); the text of a layout, or of an order and tiles
+    such as ``"{1,0:T(8,128)}"``; or a minor-to-major sequence. `copy`: None copies only if `x` is
+    not stored so already, True always, False never (ValueError where a copy is needed).
 
     Layout of the result: the one asked for, from slot 0 of a storage of its own where it is copied;
     padding with a value is written. ValueError for a layout of another shape, or one whose elements
@@ -37,6 +37,8 @@ def to_layout(x: Tensor, /, layout: LayoutSpec, *, copy: bool | None = None) -> 
     >>> x = tl.reshape(tl.arange(6), (2, 3))
     >>> tl.to_layout(x, (0, 1)).strides
     (1, 2)
+    >>> tl.to_layout(x, "{1,0:T(2,2)}").layout.required_size
+    8
     """
     x = calling.tensor("to_layout", x)
     if layout is None:
@@ -59,7 +61,7 @@ def from_storage(
     ValueError where the storage has fewer bytes than the layout requires, or is not one run.
     """
     kind = as_dtype(dtype, "from_storage: dtype")
-    placed = _strided(layout)
+    placed = _layout(layout)
     spec = addressed("from_storage", Spec(kind, placed, CPU))
     if fill_padding:
         checked_padding("from_storage", placed, kind)
@@ -82,16 +84,13 @@ def from_storage(
     return tensor
 
 
-def _strided(layout: Any) -> Layout:
-    """A layout, from its text too, that tensors can have."""
+def _layout(layout: Any) -> Layout:
+    """A layout, from its text too."""
     if isinstance(layout, str):
         layout = named("from_storage", Layout.parse, layout)
     if not isinstance(layout, Layout):
         msg = f"from_storage: layout must be a Layout or its text, got {calling.shown(layout)}"
         raise TypeError(msg)
-    if layout.is_tiled:
-        msg = f"from_storage: layout {layout} is tiled; tensors hold strided layouts only so far"
-        raise NotImplementedError(msg)
     return layout
 
 

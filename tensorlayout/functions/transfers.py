@@ -6,12 +6,14 @@ from tensorlayout.devices import CPU, Device
 from tensorlayout.functions import calling
 from tensorlayout.layout import Layout, PaddingValue
 from tensorlayout.plan.moving import Copy, Transfer
+from tensorlayout.plan.tiled import packed
 from tensorlayout.tensor import Tensor
 
 __all__: list[str] = []
 
 _PACK = Copy("to_device")
 _TRANSFER = Transfer()
+_UNTILE = {name: Copy(name) for name in ("__array__", "__dlpack__", "__repr__", "ufunc")}
 
 # Slots for each element from which on what has gaps is packed by its device before it is moved: the
 # bus to the host carries the gaps, too, and is far slower than the memory of a GPU.
@@ -43,6 +45,13 @@ def _has_a_value(layout: Layout) -> bool:
 def on_host(x: Tensor) -> Tensor:
     """`x` on the CPU."""
     return moved(x, CPU)
+
+
+def strided(name: str, x: Tensor) -> Tensor:
+    """`x`, or a packed copy of a tiled one: for what knows strides only."""
+    if not x._spec.layout.is_tiled:
+        return x
+    return calling.call(_UNTILE[name], (x._spec, packed(x._spec).layout, None), (x,))
 
 
 def _packed(x: Tensor, device: Device) -> Tensor:

@@ -10,6 +10,7 @@ from tensorlayout.layout.order import (
     permuted_order,
 )
 from tensorlayout.layout.padding import BitPattern, Padding, PaddingValue
+from tensorlayout.layout.text import tiles_and_order
 
 __all__ = [
     "BitPattern",
@@ -22,4 +23,5 @@ __all__ = [
     "order_with",
     "order_without",
     "permuted_order",
+    "tiles_and_order",
 ]

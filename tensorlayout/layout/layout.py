@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NoReturn, Self, final
 
-from tensorlayout.layout import checks, slots, text
+from tensorlayout.layout import checks, slots, text, tiling
 from tensorlayout.layout import order as orders
 from tensorlayout.layout.padding import Padding, PaddingValue
 from tensorlayout.layout.placement import HasItemsize, Placement
@@ -217,14 +217,85 @@ class Layout(Placement):
         return cls.padded(sizes, padded, order, padding_value)
 
     @classmethod
+    def tiled(
+        cls,
+        shape: Sequence[int],
+        tiles: Sequence[Sequence[int]],
+        minor_to_major: Sequence[int] | None = None,
+        padding_value: Padding = PaddingValue.UNSPECIFIED,
+    ) -> Self:
+        """The layout of `shape` in tiles, each a list of sizes, the slowest dimension first.
+
+        The rule is XLA's. Memory is taken in the order `minor_to_major` (row-major by default). A
+        tile cuts the fastest of its dimensions, as many as it has sizes, into a count of tiles and
+        an index inside of one; counts stand before what is inside. The next tile does the same to
+        what the one before made. Sizes are rounded up to whole tiles: that is padding, and holds
+        `padding_value`.
+
+        ValueError for sizes below 1, and for tiles that no parts of dimensions describe: such that
+        do not divide one another.
+
+        >>> Layout.tiled((3, 5), [(2, 2)])
+        Layout.parse('(3,5):(2*12+2*2,3*4+2*1)')
+        >>> Layout.tiled((3, 5), [(2, 2)], padding_value=PaddingValue.ZERO).padded_shape
+        (4, 6)
+        """
+        sizes = checks.checked_sizes("shape", shape)
+        order = orders.descending(len(sizes)) if minor_to_major is None else minor_to_major
+        order = orders.checked_order(order, len(sizes))
+        cuts = tiling.checked_tiles(tiles)
+        if 0 in sizes or not cuts:
+            return cls.packed(sizes, order)
+        try:
+            whole, owned = tiling.parts_of(sizes, order, cuts)
+        except tiling.UnevenError:
+            msg = f"tiles: {cuts} cannot be said as parts of the dimensions of {sizes}"
+            raise ValueError(msg) from None
+        return cls._of_whole(sizes, whole, order, padding_value, owned=owned)
+
+    @classmethod
+    def _of_whole(
+        cls,
+        shape: tuple[int, ...],
+        dims: Sequence[Parts],
+        order: orders.Order,
+        padding_value: Padding,
+        *,
+        owned: bool,
+    ) -> Self:
+        """The layout of parts whose extents still include the padding, which it may own."""
+        padded = tuple(math.prod(e for e, _ in parts) for parts in dims)
+        cut = [
+            slots.canonical(((-(-n // slots.inner_extent(parts)), parts[0][1]), *parts[1:]), n, p)
+            for n, p, parts in zip(shape, padded, dims, strict=True)
+        ]
+        if all(len(parts) == 1 for parts in cut):
+            order = orders.order_of_strides(padded, [parts[0][1] for parts in cut], order)
+            if owned:  # dimensions of size 1 get the strides that they have in a block
+                return cls.padded(shape, padded, order, padding_value)
+        found = cls(
+            shape,
+            parts=cut,
+            minor_to_major=order,
+            padded_shape=padded if owned else None,
+            padding_value=padding_value,
+        )
+        return found.form if found.covers_block else found
+
+    @classmethod
     def parse(cls, source: str) -> Self:
         """The layout that `str` or `repr` wrote; blanks between words do not matter.
+
+        Also sizes with an order and tiles as XLA writes them: ``[3,5]{1,0:T(2,2)}``.
 
         ValueError, with the grammar, for any other text.
 
         >>> Layout.parse("(2,3):(5,1) padded=(2,5) padding=ZERO").padding_size
         4
         """
+        sized = text.sized_tiles(source)
+        if sized is not None:
+            return cls.tiled(*sized)
         fields = text.parse_text(source)
         return cls(
             fields.shape,
@@ -276,6 +347,10 @@ class Layout(Placement):
     def moved(self, slots_up: int) -> Layout:
         """The same layout, `slots_up` slots further into the storage."""
         return self._replace(offset=self.offset + checks.checked_integer("slots_up", slots_up))
+
+    def with_padding_value(self, value: Padding) -> Layout:
+        """The same layout with other content of its padding."""
+        return self._replace(padding_value=checks.checked_padding(value))
 
     def _replace(self, **changes: Any) -> Layout:
         names = ("shape", "parts", "offset", "minor_to_major", "padded_shape", "padding_value")

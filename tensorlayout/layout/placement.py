@@ -64,7 +64,7 @@ class Placement:
         """The number of elements, padding not counted."""
         return math.prod(self.shape)
 
-    @property
+    @cached_property
     def is_tiled(self) -> bool:
         """Whether some dimension is split into several parts."""
         return any(len(parts) > 1 for parts in self.parts)

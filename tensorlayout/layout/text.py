@@ -9,6 +9,9 @@
     (3,5):(2*12+2*2,3*4+2*1)                           tiles of 2 by 2
     (1,3):(3,1) order=(0,1)                            an order that the strides do not imply
     (2,3):(1,3) padded=(3,5) padding=0x3f800000:float32
+
+XLA's text of an order of dimensions and tiles is read, too: ``{1,0:T(8,128)(2,1)}``, and with the
+sizes in front ``[3,5]{1,0:T(2,2)}``.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from dataclasses import dataclass, field
 
 from tensorlayout.layout.padding import BitPattern, Padding, PaddingValue
 from tensorlayout.layout.slots import Part, Parts
+from tensorlayout.layout.tiling import COMBINE
 
 _GRAMMAR = "(sizes):(strides)[+offset] [order=(…)] [padded=(…)] [padding=SYMBOL or 0xBITS:dtype]"
 _TEXT = re.compile(
@@ -25,6 +29,9 @@ _TEXT = re.compile(
     r"(?: order=\(([\d, ]*)\))?(?: padded=\(([\d, ]*)\))?(?: padding=(\S+))?",
     re.ASCII,
 )
+_TILED = re.compile(r"\{([\d, ]*)(?: ?: ?(?:T((?: ?\([\d, *]+\))+))?)?\}", re.ASCII)
+_SIZED = re.compile(r"\[([\d, ]*)\] ?(\{.*\})", re.ASCII)
+_TILE = re.compile(r"\(([^()]*)\)")
 _REPR = re.compile(r"Layout\.parse\('(.*)'\)")
 
 
@@ -87,6 +94,38 @@ def parse_text(text: str) -> Fields:
         None if padded is None else _ints(text, padded),
         PaddingValue.UNSPECIFIED if padding is None else _padding(text, padding),
     )
+
+
+Tiles = tuple[tuple[int, ...], ...]
+Order = tuple[int, ...]
+
+
+def tiles_and_order(text: str) -> tuple[Tiles, Order]:
+    """The tiles and the order, minor to major, of a text as XLA writes them: ``{1,0:T(8,128)}``.
+
+    ValueError for any other text, and for XLA's other properties of layouts.
+    """
+    match = _TILED.fullmatch(" ".join(text.split()))
+    if match is None:
+        rule = (
+            "must read {minor_to_major} or {minor_to_major:T(tile)(tile)…}, such as"
+            " {1,0:T(8,128)(2,1)}; xla.layout_of reads all else that XLA writes"
+        )
+        raise ValueError(_complaint(text, rule))
+    listed, tiles = match.groups()
+    cut = tuple(_tile(text, tile) for tile in _TILE.findall(tiles or ""))
+    return cut, _ints(text, listed)
+
+
+def sized_tiles(text: str) -> tuple[tuple[int, ...], Tiles, Order] | None:
+    """Sizes, tiles and order of a text such as ``[3,5]{1,0:T(2,2)}``; None for any other kind."""
+    match = _SIZED.fullmatch(" ".join(text.split())) if isinstance(text, str) else None
+    return None if match is None else (_ints(text, match[1]), *tiles_and_order(match[2]))
+
+
+def _tile(text: str, listed: str) -> tuple[int, ...]:
+    """The sizes of a tile; a star merges its dimension into the next."""
+    return tuple(COMBINE if w == "*" else _int(text, w) for w in _items(text, listed))
 
 
 def _complaint(text: str, rule: str) -> str:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType
+from tensorlayout.plan import tiled
 from tensorlayout.tensor import Spec, Tensor
 
 Run = Callable[..., Tensor]
@@ -62,6 +63,12 @@ class Backend(Protocol):
     def prepare(self, plan: Plan, /) -> Run:
         """The function of the operands that carries out a plan; NotImplementedError without one."""
 
+    def takes_tiles(self, plan: Plan, /) -> bool:
+        """Whether `prepare` takes a plan of tiled tensors; else they are copied out of their tiles.
+
+        Plans that `tiled.moves` it takes in any case.
+        """
+
     def read(self, x: Tensor, /) -> Any:
         """The bytes of `x` from its lowest slot on, as many as its layout requires, on the host.
 
@@ -100,9 +107,12 @@ class Backend(Protocol):
 
 def prepare(operation: Operation, *key: Any) -> Run:
     """Plan a call and have the backend of its device prepare it, without the cache."""
-    plan = operation.plan(*key)
+    plan = tiled.planned(operation, key)
+    where = backend(plan.result.device)
+    if tiled.needs_strides(plan, key, where.takes_tiles):
+        return tiled.prepare(operation, key, plan, prepare)
     try:
-        return backend(plan.result.device).prepare(plan)
+        return where.prepare(plan)
     except NotImplementedError as error:
         msg = f"{operation.name}: {error}"
         raise NotImplementedError(msg) from None

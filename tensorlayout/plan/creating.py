@@ -22,10 +22,14 @@ class CreatePlan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Create:
-    """One creation primitive; `numpy(out, *values)` writes the elements of a NumPy array."""
+    """One creation primitive; `numpy(out, *values)` writes the elements of a NumPy array.
+
+    `uniform`: whether it writes the same to all of them, whatever the shape of the array.
+    """
 
     name: str
     numpy: Callable[..., Any]
+    uniform: bool = False
 
     def plan(
         self, shape: tuple[int, ...], dtype: Any, layout: LayoutSpec | None, device: Any

@@ -66,6 +66,10 @@ class ReshapePlan:
     result: Spec
 
 
+class NoViewError(ValueError):
+    """A layout that has no such view; a packed copy has one."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class View:
     """A view whose layout is a function of the source's layout and static parameters."""
@@ -74,11 +78,16 @@ class View:
     relayout: Callable[..., Layout | None]
 
     def plan(self, source: Spec, *static: Any) -> ViewPlan:
-        """The plan; the view must exist."""
-        layout = named(self.name, self.relayout, source.layout, *static)
+        """The plan; the view must exist. NoViewError for a tiled layout that has none."""
+        try:
+            layout = named(self.name, self.relayout, source.layout, *static)
+        except ValueError as error:
+            if source.layout.is_tiled:  # of a packed copy, it is the same error or a view
+                raise NoViewError(str(error)) from None
+            raise
         if layout is None:
             msg = f"{self.name}: layout {source.layout} has no such view; copy it first"
-            raise ValueError(msg)
+            raise NoViewError(msg)
         result = addressed(self.name, Spec(source.dtype, layout, source.device))
         return ViewPlan(source, result, layout.lowest)
 

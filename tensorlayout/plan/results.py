@@ -8,7 +8,14 @@ from typing import Any, TypeVar
 
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType, in_category
-from tensorlayout.layout import BitPattern, Layout, PaddingValue, order_of_labels, order_without
+from tensorlayout.layout import (
+    BitPattern,
+    Layout,
+    PaddingValue,
+    order_of_labels,
+    order_without,
+    tiles_and_order,
+)
 from tensorlayout.tensor import Spec
 
 Found = TypeVar("Found")
@@ -89,7 +96,7 @@ def in_dtype(layout: Layout, dtype: DType) -> Layout:
     foreign = isinstance(value, BitPattern) and value.dtype != dtype.name
     if not (no_order or foreign):
         return layout
-    return Layout.padded(layout.shape, layout.padded_shape, layout.minor_to_major)
+    return layout.with_padding_value(PaddingValue.UNSPECIFIED)
 
 
 LayoutSpec = Layout | str | Sequence[int]
@@ -104,6 +111,8 @@ def _layout_for(name: str, shape: tuple[int, ...], spec: LayoutSpec | None) -> L
     if spec is None:
         return Layout.row_major(shape)
     if isinstance(spec, str):
+        if spec.lstrip().startswith("{"):
+            return Layout.tiled(shape, *tiles_and_order(spec))
         if ":" in spec:
             return _layout_for(name, shape, Layout.parse(spec))
         return Layout.packed(shape, order_of_labels(spec, len(shape)))
@@ -122,9 +131,6 @@ def _layout_for(name: str, shape: tuple[int, ...], spec: LayoutSpec | None) -> L
     if spec.is_overlapping:
         msg = f"{name}: elements of layout {spec} share slots; a new tensor needs one slot for each"
         raise ValueError(msg)
-    if spec.is_tiled:
-        msg = f"{name}: layout {spec} is tiled; tensors hold strided layouts only so far"
-        raise NotImplementedError(msg)
     return spec.at_origin
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
@@ -12,7 +12,8 @@ from tensorlayout.cpu.memory import quietly
 from tensorlayout.devices import as_device
 from tensorlayout.dtypes import DType
 from tensorlayout.functions import calling
-from tensorlayout.functions.layouts import from_storage
+from tensorlayout.functions.creation import asarray
+from tensorlayout.functions.layouts import from_storage, to_layout
 from tensorlayout.functions.transfers import moved, on_host
 from tensorlayout.layout import Layout
 from tensorlayout.tensor import Tensor
@@ -28,6 +29,7 @@ from tensorlayout.xla.tiled_memory import gathered, scattered
 from tensorlayout.xla.validation import validate_shape
 
 Array = np.ndarray[Any, Any]
+_Out = TypeVar("_Out")
 
 
 def tensor_dtype(kind: PrimitiveType) -> DType:
@@ -79,6 +81,8 @@ def from_buffer(buffer: Any, shape: Shape | str, *, device: Any = None) -> Tenso
     tensor = _shared(octets, placed)
     if tensor is None:
         tensor = _gathered(octets[:required], placed)
+    elif tensor.layout.is_tiled:
+        tensor = to_layout(tensor, _packed(placed))
     return tensor if device is None else moved(tensor, as_device(device))
 
 
@@ -102,7 +106,7 @@ def _placed(name: str, shape: Shape | str) -> Shape:
     return placed
 
 
-def _octets(buffer: Any) -> Array:
+def _octets(buffer: Any, name: str = "from_buffer", argument: str = "buffer") -> Array:
     if isinstance(buffer, np.ndarray) and buffer.flags.c_contiguous:
         octets: Array = buffer.reshape(-1).view(np.uint8)  # the protocol has no bfloat16
         return octets
@@ -110,24 +114,33 @@ def _octets(buffer: Any) -> Array:
         view = memoryview(buffer)
     except TypeError:
         came = calling.shown(buffer)
-        msg = f"from_buffer: buffer must have the buffer protocol, got {came}"
+        msg = f"{name}: {argument} must have the buffer protocol, got {came}"
         raise TypeError(msg) from None
     if not view.c_contiguous:
-        msg = "from_buffer: the buffer must be one run of bytes (C-contiguous)"
+        msg = f"{name}: the {argument} must be one run of bytes (C-contiguous)"
         raise ValueError(msg)
     return np.frombuffer(view, np.uint8) if view.nbytes else np.empty(0, np.uint8)
 
 
+def _layout_or_none(shape: Shape) -> Layout | None:
+    """Where the elements are; None where no layout of tensors says it."""
+    try:
+        return layout_of(shape)
+    except ValueError:  # stars, uneven tiles, and more dimensions than tensors have
+        return None
+
+
 def _shared(octets: Array, shape: Shape) -> Tensor | None:
-    """A tensor over the buffer itself; None where no strides say where its elements are."""
+    """A tensor over the buffer itself; None where its elements are none of a tensor's."""
     kind = shape.element_type
     if kind.is_sub_byte or tensor_dtype(kind) != kind.dtype:
         return None
-    try:
-        layout = layout_of(shape)
-    except ValueError:  # stars, and more dimensions than tensors have
-        return None
-    return None if layout.is_tiled else from_storage(octets, layout, dtype=kind.dtype)
+    layout = _layout_or_none(shape)
+    return None if layout is None else from_storage(octets, layout, dtype=kind.dtype)
+
+
+def _packed(shape: Shape) -> Layout:
+    return Layout.packed(shape.dimensions, (shape.layout or XlaLayout()).minor_to_major)
 
 
 def _gathered(octets: Array, shape: Shape) -> Tensor:
@@ -145,20 +158,25 @@ def _gathered(octets: Array, shape: Shape) -> Tensor:
         elements = sign_extended(elements, width) if signed else elements & mask
     elif tensor_dtype(kind) != kind.dtype:
         elements = quietly(elements.view(kind.dtype).astype, tensor_dtype(kind))
-    layout = Layout.packed(shape.dimensions, (shape.layout or XlaLayout()).minor_to_major)
-    return from_storage(elements, layout, dtype=elements.dtype)
+    return from_storage(elements, _packed(shape), dtype=elements.dtype)
 
 
-def to_buffer(x: Tensor, shape: Shape | str) -> bytes:
+@overload
+def to_buffer(x: Tensor, shape: Shape | str) -> bytes: ...
+@overload
+def to_buffer(x: Tensor, shape: Shape | str, *, out: _Out) -> _Out: ...
+def to_buffer(x: Tensor, shape: Shape | str, *, out: Any = None) -> Any:
     """The memory of a tensor as XLA lays it out for `shape`: `from_buffer` turned round.
 
     `shape`: an array of the sizes of `x` and of its element type (int8 and uint8 for integers of
     fewer bits; float32 for smaller floats, rounded to the nearest), as text or `Shape`. Padding,
-    and what is left of the last byte, is 0.
+    and what is left of the last byte, is 0. `out`: memory to write to instead of new bytes, with
+    the buffer protocol, one run; it is returned. New bytes cost more than what they are filled
+    with, where there are many of them.
 
     TypeError for a tensor of another dtype. ValueError for other sizes, an integer that does not
-    fit its bits, and the shapes that `from_buffer` refuses. MemoryError for more bytes than can be
-    allocated.
+    fit its bits, the shapes that `from_buffer` refuses, and an `out` that is read-only or has fewer
+    bytes. MemoryError for more bytes than can be allocated.
 
     >>> import tensorlayout as tl
     >>> to_buffer(tl.asarray([[1, 2, 3], [4, 5, 6]], dtype=tl.int8), "s4[2,3]{0,1:E(4)}")
@@ -174,37 +192,70 @@ def to_buffer(x: Tensor, shape: Shape | str) -> bytes:
         msg = f"to_buffer: x must be {tensor_dtype(kind)} for {placed}, got {x.dtype}"
         raise TypeError(msg)
     required = physical_byte_size(placed)
+    octets = None if out is None else _writable(out, placed)[:required]
     try:
-        return _written(np.asarray(on_host(x)), placed)
+        written = _written(_stored(on_host(x), placed), placed, octets)
+        return written.tobytes() if out is None else out
     except MemoryError:
         msg = f"to_buffer: {placed} takes {required} bytes, which cannot be allocated"
         raise MemoryError(msg) from None
 
 
-def _written(elements: Array, shape: Shape) -> bytes:
-    _, tiles = physical_sizes("to_buffer", shape)
-    count, bits = physical_size(shape), element_size_in_bits(shape)
-    if count * elements.itemsize > sys.maxsize:
+def _writable(out: Any, shape: Shape) -> Array:
+    octets, required = _octets(out, "to_buffer", "out"), physical_byte_size(shape)
+    if not octets.flags.writeable or octets.size < required:
+        what = f"{octets.size} bytes" + ", read-only" * (not octets.flags.writeable)
+        msg = f"to_buffer: out must be {required} writable bytes for {shape}, got {what}"
+        raise ValueError(msg)
+    return octets
+
+
+def _written(x: Tensor, shape: Shape, octets: Array | None) -> Array:
+    """The memory with elements that are stored in whole bytes; in `octets`, if given."""
+    slots, bits = physical_size(shape), element_size_in_bits(shape)
+    nbytes = slots * x.dtype.itemsize
+    if nbytes > sys.maxsize:
         raise MemoryError  # NumPy would not try
-    physical = elements.transpose((shape.layout or XlaLayout()).minor_to_major[::-1])
-    slots = scattered(_stored(physical, shape), tiles)
-    if count > slots.size:
-        slots = np.concatenate([slots, np.zeros(count - slots.size, slots.dtype)])
-    return (packed(slots.view(np.uint8), bits) if bits % 8 else slots).tobytes()
+    if octets is None or bits % 8:
+        whole = np.zeros(nbytes, np.uint8)
+    else:
+        whole = octets
+        if slots != x.size:
+            whole[:] = 0
+    _write(whole, x, shape)
+    if bits % 8 == 0:
+        return whole
+    found = packed(whole, bits)
+    if octets is not None:
+        octets[:] = found
+    return found
 
 
-def _stored(elements: Array, shape: Shape) -> Array:
+def _write(memory: Array, x: Tensor, shape: Shape) -> None:
+    """The elements into their slots; padding is left alone."""
+    layout = _layout_or_none(shape)
+    if layout is not None:
+        from_storage(memory, layout, dtype=x.dtype)[...] = x
+        return
+    _, tiles = physical_sizes("to_buffer", shape)
+    physical = np.asarray(x).transpose((shape.layout or XlaLayout()).minor_to_major[::-1])
+    slots = scattered(physical, tiles)
+    memory.view(x.dtype)[: slots.size] = slots
+
+
+def _stored(x: Tensor, shape: Shape) -> Tensor:
     """Elements as they are stored, one or more whole bytes each."""
     kind = shape.element_type
     if kind.is_integral and kind.is_sub_byte:
         width, signed = kind.bit_width or 8, kind.category == "signed integer"
         low, high = (-(2 ** (width - 1)), 2 ** (width - 1) - 1) if signed else (0, 2**width - 1)
+        elements = np.asarray(x)
         beyond = elements[(elements < low) | (elements > high)]
         if beyond.size:
             msg = f"to_buffer: {kind.text} holds {low} to {high}, got {beyond[0]}; shape {shape}"
             raise ValueError(msg)
-        return np.ascontiguousarray(elements)
+        return x
     if tensor_dtype(kind) != kind.dtype:
-        rounded: Array = quietly(elements.astype, kind.dtype)
-        return rounded.view(np.uint8)
-    return np.ascontiguousarray(elements)
+        rounded: Array = quietly(np.asarray(x).astype, kind.dtype)
+        return asarray(rounded.view(np.uint8))
+    return x

@@ -7,32 +7,30 @@ from collections.abc import Sequence
 from typing import Any
 
 from tensorlayout.layout import Layout, Padding, PaddingValue
-from tensorlayout.layout.order import order_of_strides
-from tensorlayout.layout.slots import MAX_SLOTS, Part, Parts, canonical, inner_extent
+from tensorlayout.layout.slots import MAX_SLOTS, Part, Parts, inner_extent
 from tensorlayout.xla.layout_positions import physical_sizes
 from tensorlayout.xla.layouts import XlaLayout
 from tensorlayout.xla.primitive_types import PrimitiveType
 from tensorlayout.xla.shapes import Shape
-from tensorlayout.xla.splitting import PADDING, Axis, UnevenError, axes_of
 from tensorlayout.xla.text import parse_shape
-from tensorlayout.xla.tiles import Tile, expanded
-
-Placed = tuple[int, int, int]  # a digit in the buffer: its extent, its unit and its stride
+from tensorlayout.xla.tiles import Tile, checked_tiles, expanded
 
 
 def layout_of(shape: Shape | str, padding_value: Padding = PaddingValue.UNSPECIFIED) -> Layout:
     """Where each element of an array, given by its text too, stands: a `tensorlayout.Layout`.
 
-    The order, and all tiles: each becomes a split of dimensions; repeated ones and stars do where
-    they cut evenly. Bounded dimensions count with their bound. `padding_value`: what the padding of
-    the tiles holds; XLA says nothing about it. Not part of a Layout, for these are storage behind
-    it: the tail padding (``L``), the tile of a scalar, and the padding of a tile that is larger
-    than all of a merged dimension (`shape_util.physical_size` counts them). The element size, too,
-    is not: slots are elements.
+    The order, and all tiles: each becomes a split of dimensions. A star does where the tile ends at
+    the end of a row or of a whole part of one, or where rows go on from tile to tile without a
+    break, as in ``T(*,128)`` of two dimensions; a later tile does where it divides the one before,
+    or takes in all of it. Bounded dimensions count with their bound. `padding_value`: what the
+    padding of the tiles holds; XLA says nothing about it. Not part of a Layout, for these are
+    storage behind it: the tail padding (``L``), the tile of a scalar, and the padding of a merged
+    dimension or a later tile that is no multiple of what it covers (`shape_util.physical_size`
+    counts them). The element size, too, is not: slots are elements.
 
     ValueError for no array, a missing or invalid layout, an unbounded dimension, and tiles that
     cannot be said as splits: a star whose merged dimension a tile cuts in the middle of a row, or
-    a later tile that does not divide an earlier one.
+    a later tile that cuts an earlier one unevenly.
 
     >>> layout_of("f32[3,5]{1,0:T(2,2)}")
     Layout.parse('(3,5):(2*12+2*2,3*4+2*1)')
@@ -44,81 +42,13 @@ def layout_of(shape: Shape | str, padding_value: Padding = PaddingValue.UNSPECIF
     if math.prod(expanded(sizes, tiles)) > MAX_SLOTS:
         msg = f"layout_of: {shape} takes 2**63 slots or more"
         raise ValueError(msg)
-    if 0 in sizes or not tiles:
-        return Layout.packed(shape.dimensions, order)
+    checked_tiles(tiles)
     try:
-        axes = axes_of(order[::-1], sizes, tiles)
-        digits = _digits_of(axes, shape.rank)
-        dims = list(map(_parts_of, digits, shape.dimensions))
-    except UnevenError:
+        cuts = [tile.dimensions for tile in tiles]
+        return Layout.tiled(shape.dimensions, cuts, order, padding_value)
+    except ValueError:
         msg = f"layout_of: the tiles of {shape} cannot be said as splits of its dimensions"
         raise ValueError(msg) from None
-    owned = not any(axis.has_slack for axis in axes)
-    return _placed(shape.dimensions, dims, order, padding_value, owned=owned)
-
-
-def _digits_of(axes: Sequence[Axis], rank: int) -> list[list[Placed]]:
-    """The digits of each dimension as they stand in the buffer.
-
-    Those of no dimension go to dimension 0, as digits that are always 0.
-    """
-    found: dict[int, list[Placed]] = {dim: [] for dim in (PADDING, *range(rank))}
-    stride = 1
-    for axis in reversed(axes):
-        step = stride
-        for dim, extent, unit in reversed(axis.digits):
-            found[dim].append((extent, unit, step))
-            step *= extent
-        stride *= axis.extent
-    homeless = [(extent, 2**63, step) for extent, _, step in found[PADDING]]
-    if rank:
-        found[0] = found[0] + homeless
-    return [found[dim] for dim in range(rank)]
-
-
-def _parts_of(digits: Sequence[Placed], size: int) -> Parts:
-    """The parts of a dimension; UnevenError where its digits are no mixed radix.
-
-    Digits that are always 0 come first: they are padding, and the padded size counts them.
-    """
-    live = sorted((d for d in digits if d[1] < size and d[0] != 1), key=lambda d: d[1])
-    reach = 1
-    for extent, unit, _ in live:
-        if unit != reach:
-            raise UnevenError
-        reach *= extent
-    idle = [d for d in digits if d[1] >= size and d[0] != 1]
-    # The larger strides first, so that digits that continue each other become one.
-    idle.sort(key=lambda d: -d[2])
-    parts = [(extent, stride) for extent, _, stride in (*idle, *reversed(live))]
-    return tuple(parts) or ((1, 1),)
-
-
-def _placed(
-    shape: tuple[int, ...],
-    dims: Sequence[Parts],
-    order: tuple[int, ...],
-    padding_value: Padding,
-    *,
-    owned: bool,
-) -> Layout:
-    """The layout of parts whose extents still include the padding, which it may own."""
-    padded = tuple(math.prod(e for e, _ in parts) for parts in dims)
-    cut = [
-        canonical(((-(-n // inner_extent(parts)), parts[0][1]), *parts[1:]), n, p)
-        for n, p, parts in zip(shape, padded, dims, strict=True)
-    ]
-    if all(len(parts) == 1 for parts in cut):
-        order = order_of_strides(padded, [parts[0][1] for parts in cut], order)
-        if owned:  # dimensions of size 1 get the strides that they have in a block
-            return Layout.padded(shape, padded, order, padding_value)
-    return Layout(
-        shape,
-        parts=cut,
-        minor_to_major=order,
-        padded_shape=padded if owned else None,
-        padding_value=padding_value,
-    )
 
 
 # --- back ----------------------------------------------------------------------------------------

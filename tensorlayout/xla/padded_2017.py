@@ -106,6 +106,10 @@ class PaddedLayout2017:
         faster = self.minor_to_major[: self.minor_to_major.index(dimension)]
         return math.prod((self.padded_dimensions or dimensions)[d] for d in faster)
 
+    def human_string(self) -> str:
+        """The text of that time: **the order alone, without the padding**."""
+        return f"{{{','.join(map(str, self.minor_to_major))}}}"
+
     def permute_dimensions(self, permutation: Sequence[int]) -> PaddedLayout2017:
         """The layout after dimension i has become ``permutation[i]``, widths and order with it.
 

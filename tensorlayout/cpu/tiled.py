@@ -1,0 +1,132 @@
+"""Copies from and to tiled layouts: box by box, each between strided arrays.
+
+Whole tiles are one box, of more dimensions than the tensor has; the rests behind them are a few
+more. Each is a copy like any other, for which `copy` finds the best way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tensorlayout.cpu.boxes import Seen
+from tensorlayout.cpu.copy import choose_copy
+from tensorlayout.cpu.memory import Array, fill_padding, home_of, new_tensor, quietly
+from tensorlayout.layout import Layout, boxes
+from tensorlayout.plan import Run
+from tensorlayout.plan.creating import CreatePlan
+from tensorlayout.tensor import Spec, Tensor
+
+Move = Callable[[Tensor, Tensor], None]  # to, from
+Convert = Callable[[Array, Array], None]
+
+
+def mover(source: Spec, result: Spec, convert: Convert | None) -> Move:
+    """``move(to, x)`` for tensors of these specs, of one shape, of which one or both are tiled.
+
+    `convert`: what moves elements of one dtype into another; None where they have one.
+    """
+    here, there = source.layout, result.layout
+    if not here.size:
+        return lambda to, x: None
+    found = boxes.boxes(boxes.whole(here), here, there)
+    if found is None:
+        return _in_two_steps(source, result, convert)
+    jobs: list[tuple[Seen, Seen, Convert]] = []
+    for box in found:
+        run = convert
+        if run is None:
+            steps = box.strides_in(there), box.strides_in(here)
+            run = choose_copy(box.shape, *steps, source.dtype.itemsize).run
+        written = Seen.through(there, box, result.dtype.itemsize)
+        jobs.append((written, Seen.through(here, box, source.dtype.itemsize), run))
+
+    def move(to: Tensor, x: Tensor) -> None:
+        target, origin = home_of(to), home_of(x)
+        for written, read, run in jobs:
+            run(written.of(*target, result.dtype), read.of(*origin, source.dtype))
+
+    return move
+
+
+def _in_two_steps(source: Spec, result: Spec, convert: Convert | None) -> Move:
+    """By way of a packed layout, where the tiles of the two have no common units."""
+    layout = Layout.packed(source.layout.shape, result.layout.minor_to_major)
+    between = Spec(source.dtype, layout, source.device)
+    first, second = mover(source, between, None), mover(between, result, convert)
+
+    def move(to: Tensor, x: Tensor) -> None:
+        packed = new_tensor(between)
+        first(packed, x)
+        second(to, packed)
+
+    return move
+
+
+def prepare_copy(source: Spec, result: Spec, convert: Convert | None) -> Run:
+    """A new tensor."""
+    move = mover(source, result, convert)
+
+    def run(x: Tensor) -> Tensor:
+        made = new_tensor(result)
+        move(made, x)
+        return made
+
+    return run
+
+
+def prepare_assign(value: Spec, destination: Spec, convert: Convert | None) -> Run:
+    """A write into the first operand, as if the value had been copied before."""
+    wide = Spec(value.dtype, value.layout.broadcast_to(destination.layout.shape), value.device)
+    apart = Spec(value.dtype, Layout.row_major(value.layout.shape), value.device)
+    spread = Spec(value.dtype, apart.layout.broadcast_to(wide.layout.shape), value.device)
+    move, move_copy = (mover(spec, destination, convert) for spec in (wide, spread))
+    copy = mover(value, apart, None)
+
+    def run(x: Tensor, y: Tensor) -> Tensor:
+        if np.may_share_memory(x._memory, y._memory):
+            copied = new_tensor(apart)
+            copy(copied, y)
+            move_copy(x, copied)
+        else:
+            move(x, y)
+        return x
+
+    return run
+
+
+def scalar_writer(spec: Spec) -> Callable[[Tensor, Any], None]:
+    """``write(tensor, value)``: one value to all elements, and to nothing else."""
+    found = boxes.boxes(boxes.whole(spec.layout), spec.layout) or []
+    parts = [Seen.through(spec.layout, box, spec.dtype.itemsize) for box in found]
+
+    def write(tensor: Tensor, value: Any) -> None:
+        for part in parts:
+            part.of(tensor._memory, 0, spec.dtype)[...] = value
+
+    return write
+
+
+def prepare_create(plan: CreatePlan) -> Run:
+    """What is the same everywhere is written along the storage; else it is copied into tiles."""
+    write, spec = plan.operation.numpy, plan.result
+    if plan.operation.uniform:
+
+        def create_flat(*values: Any) -> Tensor:
+            result = new_tensor(spec)
+            quietly(write, result._memory, *values)
+            fill_padding(result)
+            return result
+
+        return create_flat
+    strided = Spec(spec.dtype, Layout.row_major(spec.layout.shape), spec.device)
+    copy = prepare_copy(strided, spec, None)
+
+    def create(*values: Any) -> Tensor:
+        made = new_tensor(strided)
+        quietly(write, made._memory, *values)
+        return copy(made)
+
+    return create

@@ -1,0 +1,110 @@
+"""Runs of indices cut into boxes in which every digit of every layout counts freely.
+
+A tiled dimension has no stride, but the indices of whole tiles have one for each digit. A run of
+indices falls into few such boxes: the whole tiles, and the rests before and behind them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tensorlayout.layout import slots
+from tensorlayout.layout.placement import Placement
+from tensorlayout.layout.slots import Parts
+
+Steps = tuple[tuple[int, int], ...]  # (count, unit): so many indices, each a unit further
+
+
+class Box(NamedTuple):
+    """Indices: the first, and for each dimension the digits that count up from there."""
+
+    first: tuple[int, ...]
+    steps: tuple[Steps, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """One dimension for each digit."""
+        return tuple(count for steps in self.steps for count, _ in steps)
+
+    def offset_in(self, layout: Placement) -> int:
+        """The slot of the first index."""
+        return layout.offset + sum(map(slots.slot_of, layout.parts, self.first))
+
+    def strides_in(self, layout: Placement) -> tuple[int, ...]:
+        """The stride of each digit, in elements."""
+        pairs = zip(layout.parts, self.steps, strict=True)
+        return tuple(slots.slot_of(parts, unit) for parts, steps in pairs for _, unit in steps)
+
+
+def common_units(dims: Sequence[Parts]) -> list[int] | None:
+    """What the digits of one dimension count in several layouts, the largest first, down to 1.
+
+    None where one does not divide the next, as for tiles of 8 and of 12.
+    """
+    units = {
+        math.prod(e for e, _ in parts[at:]) for parts in dims for at in range(1, len(parts) + 1)
+    }
+    falling = sorted(units, reverse=True)
+    if any(large % small for large, small in itertools.pairwise(falling)):
+        return None
+    return falling
+
+
+def boxes(ranges: Sequence[tuple[int, int]], *layouts: Placement) -> list[Box] | None:
+    """The boxes of the indices from `start` up to `stop` in each dimension.
+
+    None where the tiles of the layouts have no common units.
+    """
+    cut: list[list[tuple[int, Steps]]] = []
+    for dim, (start, stop) in enumerate(ranges):
+        units = common_units([layout.parts[dim] for layout in layouts])
+        if units is None:
+            return None
+        cut.append(list(_runs(start, stop, units)))
+    return [
+        Box(tuple(first for first, _ in runs), tuple(steps for _, steps in runs))
+        for runs in itertools.product(*cut)
+    ]
+
+
+def whole(layout: Placement) -> list[tuple[int, int]]:
+    """The ranges of all elements."""
+    return [(0, n) for n in layout.shape]
+
+
+def padding_ranges(layout: Placement) -> list[list[tuple[int, int]]]:
+    """Ranges of the padded block that together hold each index of padding once."""
+    found = []
+    for d, (n, p) in enumerate(zip(layout.shape, layout.padded_shape, strict=True)):
+        if p > n:
+            inside = [(0, m) for m in layout.shape[:d]]
+            outside = [(0, q) for q in layout.padded_shape[d + 1 :]]
+            found.append([*inside, (n, p), *outside])
+    return found
+
+
+def _runs(start: int, stop: int, units: Sequence[int]) -> list[tuple[int, Steps]]:
+    """The boxes of one dimension: where each begins, and its digits."""
+    if start >= stop:
+        return []
+    unit, finer = units[0], units[1:]
+    if not finer:
+        return [(start, ((stop - start, 1),))]
+    (low, head), (high, tail) = divmod(start, unit), divmod(stop, unit)
+    if low == high:
+        return _moved(low * unit, _runs(head, tail, finer))
+    found = []
+    if head:
+        found += _moved(low * unit, _runs(head, unit, finer))
+        low += 1
+    if high > low:
+        inner = tuple((u // v, v) for u, v in itertools.pairwise(units))
+        found.append((low * unit, ((high - low, unit), *inner)))
+    return found + _moved(high * unit, _runs(0, tail, finer))
+
+
+def _moved(by: int, runs: list[tuple[int, Steps]]) -> list[tuple[int, Steps]]:
+    return [(by + first, steps) for first, steps in runs]

@@ -1,0 +1,274 @@
+"""Tiles as parts of dimensions: which parts a list of tiles, as XLA writes them, makes.
+
+A dimension begins as one digit, its whole index. A tile cuts it into a count and a rest; later
+tiles cut those again. What comes out is a number of digits, each a part of one dimension's index,
+and each stands somewhere in the buffer. A star makes one axis of several dimensions, which tiles
+can cut evenly only between digits or inside one. A cut anywhere else (`Cut`) says nothing of the
+dimensions, unless its two halves end up side by side: there they are what they were before.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tensorlayout.layout.checks import checked_integers
+from tensorlayout.layout.slots import MAX_SLOTS, Parts
+
+TileSizes = tuple[int, ...]  # most major first
+Placed = tuple[int, int, int]  # a digit in the buffer: its extent, its unit and its stride
+
+# In place of the size of a tile: the dimension is merged into the next more minor one.
+COMBINE = -(2**63)
+
+
+class Digit(NamedTuple):
+    """``index // unit % extent`` of the dimension `dim`, times `weight` in the index of an axis.
+
+    The most major digit of a dimension has room for padding: its extent may be more than the size
+    of the dimension needs.
+    """
+
+    dim: int
+    size: int
+    extent: int
+    unit: int
+    weight: int
+
+    @property
+    def is_top(self) -> bool:
+        """Whether no digit of the dimension is more major, so that its value has no modulus."""
+        return self.unit * self.extent >= self.size
+
+    @property
+    def values(self) -> int:
+        """How many values it takes, padding left out."""
+        return min(self.extent, -(-self.size // self.unit))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Cut:
+    """An axis cut into counts and rests of `size` where no digit ends."""
+
+    axis: Axis
+    size: int
+
+
+class Axis(NamedTuple):
+    """One dimension of an expanded shape; its digits, the most major first, add up to its index.
+
+    Or one `half` of an uneven cut, counts (0) or rests (1), which has no digits.
+    """
+
+    extent: int
+    digits: tuple[Digit, ...] = ()
+    half: tuple[Cut, int] | None = None
+
+    @property
+    def gaps(self) -> list[tuple[int, int]] | None:
+        """Extents and weights of what is always 0; None where these fill no gap exactly."""
+        found, reach = [], 1
+        for weight, extent in (
+            *((d.weight, d.extent) for d in self.digits[::-1]),
+            (self.extent, 1),
+        ):
+            if weight % reach:
+                return None
+            if weight > reach:
+                found.append((weight // reach, reach))
+            reach = weight * extent
+        return found
+
+
+ONE = Axis(1)
+
+
+class UnevenError(ValueError):
+    """Tiles that cut a merged dimension where no digit ends."""
+
+
+def checked_tiles(tiles: Sequence[Sequence[int]]) -> tuple[TileSizes, ...]:
+    """The tiles as tuples; ValueError where one means nothing: empty, or a size below 1."""
+    found = tuple(checked_integers("tiles", tile) for tile in tiles)
+    for tile in found:
+        if not tile or any(n < 1 and n != COMBINE for n in tile) or tile[-1] == COMBINE:
+            msg = f"tiles: sizes must be at least 1, at least one to a tile, got {tile}"
+            raise ValueError(msg)
+    return found
+
+
+def axes_of(dims: Sequence[int], sizes: Sequence[int], tiles: Sequence[TileSizes]) -> list[Axis]:
+    """The axes of a buffer, most major first; `dims` and `sizes` are in that order too.
+
+    No size is 0. UnevenError where a tile cuts a merged dimension between the digits' ends, and its
+    halves do not meet again.
+    """
+    axes = [Axis(n, (Digit(d, n, n, 1, 1),)) for d, n in zip(dims, sizes, strict=True)]
+    for tile in tiles:
+        axes = [ONE] * (len(tile) - len(axes)) + axes
+        kept = len(axes) - len(tile)
+        pairs = _cut_by(tile, axes[kept:])
+        axes = [*axes[:kept], *(outer for outer, _ in pairs), *(inner for _, inner in pairs)]
+    axes = _healed(axes)
+    if any(axis.half for axis in axes):
+        raise UnevenError
+    return axes
+
+
+def _cut_by(tile: TileSizes, axes: Sequence[Axis]) -> list[tuple[Axis, Axis]]:
+    pairs: list[tuple[Axis, Axis]] = []
+    merged = ONE
+    for axis, size in zip(axes, tile, strict=True):
+        merged = _joined(merged, axis)
+        if size != COMBINE:
+            pairs.append(_cut(merged, size))
+            merged = ONE
+    return pairs
+
+
+# --- joined --------------------------------------------------------------------------------------
+
+
+def _joined(major: Axis, minor: Axis) -> Axis:
+    """Two axes side by side as one."""
+    extent = major.extent * minor.extent
+    if _are_halves(major, minor):
+        assert major.half is not None
+        return major.half[0].axis._replace(extent=extent)
+    if major.half or minor.half:
+        if 1 not in (major.extent, minor.extent):
+            raise UnevenError
+        return major if major.half else minor
+    scaled = (d._replace(weight=d.weight * minor.extent) for d in major.digits)
+    return Axis(extent, _coalesced((*scaled, *minor.digits)))
+
+
+def _are_halves(major: Axis, minor: Axis) -> bool:
+    """Whether one cut made both, and the rests still take as much room as they did."""
+    if major.half is None or minor.half is None:
+        return False
+    cut, side = major.half
+    return minor.half == (cut, 1) and side == 0 and minor.extent == cut.size
+
+
+def _coalesced(digits: Sequence[Digit]) -> tuple[Digit, ...]:
+    """Digits that continue each other as one; those of one value only where there is no other."""
+    found: list[Digit] = []
+    for digit in [d for d in digits if d.extent != 1] or digits[-1:]:
+        major = found[-1] if found else None
+        unit, weight = digit.unit * digit.extent, digit.weight * digit.extent
+        if major and (major.dim, major.unit, major.weight) == (digit.dim, unit, weight):
+            found[-1] = digit._replace(extent=major.extent * digit.extent)
+        else:
+            found.append(digit)
+    return tuple(found)
+
+
+def _healed(axes: Iterable[Axis]) -> list[Axis]:
+    """The axes with halves of a cut that stand side by side made one again."""
+    found: list[Axis] = []
+    for axis in axes:
+        if axis.extent == 1:
+            continue
+        found.append(axis)
+        while len(found) > 1 and _are_halves(*found[-2:]):
+            found[-2:] = [_joined(*found[-2:])]
+    return found
+
+
+# --- cut -----------------------------------------------------------------------------------------
+
+
+def _cut(axis: Axis, size: int) -> tuple[Axis, Axis]:
+    """The count of tiles and the index inside of one, for a tile of `size` along an axis."""
+    count = -(-axis.extent // size)
+    if size == 1:
+        return axis, ONE
+    if axis.half and axis.extent <= size:
+        return ONE, axis._replace(extent=size)
+    digits = None if axis.half else _cut_digits(axis.digits, size)
+    if digits is None:
+        cut = Cut(axis, size)
+        return Axis(count, half=(cut, 0)), Axis(size, half=(cut, 1))
+    outer, inner = digits
+    return Axis(count, _coalesced(outer)), Axis(size, _coalesced(inner))
+
+
+def _cut_digits(digits: Sequence[Digit], size: int) -> tuple[list[Digit], list[Digit]] | None:
+    """The digits of counts and of rests; None where a tile ends between them."""
+    outer: list[Digit] = []
+    inner: list[Digit] = []
+    below = 0  # the greatest index that the digits so far add up to
+    for place, digit in enumerate(reversed(digits), 1):
+        _, _, extent, unit, weight = digit
+        grows = place == len(digits) and digit.is_top  # only here may the tile have a tail
+        room = size // weight if size % weight == 0 else 0
+        if weight % size == 0:
+            outer.append(digit._replace(weight=weight // size))
+        elif 0 < room < extent and (grows or extent % room == 0):
+            inner.append(digit._replace(extent=room))
+            rest = digit._replace(extent=-(-extent // room), unit=unit * room, weight=1)
+            outer.append(rest)
+        elif below + (digit.values - 1) * weight < size:
+            inner.append(digit._replace(extent=room) if grows and room else digit)
+            if grows and room:  # nothing is left of it, but padding may come
+                outer.append(digit._replace(extent=1, unit=unit * room, weight=1))
+        else:
+            return None
+        below += (digit.values - 1) * weight
+    return outer[::-1], inner[::-1]
+
+
+# --- placed ---------------------------------------------------------------------------------------
+
+
+def parts_of(
+    shape: tuple[int, ...], order: Sequence[int], tiles: Sequence[TileSizes]
+) -> tuple[list[Parts], bool]:
+    """The parts of each dimension, their extents with padding, and whether they cover a block.
+
+    `order`: minor to major. ValueError beyond 2**63 - 1 slots; UnevenError where the tiles cannot
+    be said as parts. No size is 0.
+    """
+    axes = axes_of(order[::-1], [shape[d] for d in reversed(order)], tiles)
+    if math.prod(axis.extent for axis in axes) > MAX_SLOTS:
+        msg = f"tiles: shape {shape} takes 2**63 slots or more"
+        raise ValueError(msg)
+    dims = list(map(_parts, _digits(axes, len(shape)), shape))
+    return dims, all(axis.gaps is not None for axis in axes)
+
+
+def _digits(axes: Sequence[Axis], rank: int) -> list[list[Placed]]:
+    """The digits of each dimension as they stand in the buffer.
+
+    What is always 0 goes to dimension 0, as digits beyond all of its index.
+    """
+    found: list[list[Placed]] = [[] for _ in range(rank)]
+    stride = 1
+    for axis in reversed(axes):
+        for digit in reversed(axis.digits):
+            found[digit.dim].append((digit.extent, digit.unit, stride * digit.weight))
+        if rank:
+            found[0] += [(extent, 2**63, stride * weight) for extent, weight in axis.gaps or ()]
+        stride *= axis.extent
+    return found
+
+
+def _parts(digits: Sequence[Placed], size: int) -> Parts:
+    """The parts of a dimension; UnevenError where its digits are no mixed radix.
+
+    Digits that are always 0 come first: they are padding, and the padded size counts them.
+    """
+    live = sorted((d for d in digits if d[1] < size and d[0] != 1), key=lambda d: d[1])
+    reach = 1
+    for extent, unit, _ in live:
+        if unit != reach:
+            raise UnevenError
+        reach *= extent
+    idle = [d for d in digits if d[1] >= size and d[0] != 1]
+    # The larger strides first, so that digits that continue each other become one.
+    idle.sort(key=lambda d: -d[2])
+    parts = [(extent, stride) for extent, _, stride in (*idle, *reversed(live))]
+    return tuple(parts) or ((1, 1),)

@@ -1,0 +1,175 @@
+"""Tiled operands: the one place where plans that know strides only meet tiles.
+
+Backends carry out some plans on tiled tensors themselves, as their `takes_tiles` says. For any
+other the tiled operands are copied to packed layouts of their orders, the operation runs on those,
+and what was promised to be tiled is copied back. Each such copy is a step that a trace shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tensorlayout.layout import Layout
+from tensorlayout.plan.creating import CreatePlan
+from tensorlayout.plan.elementwise import ElementwisePlan
+from tensorlayout.plan.gathering import ScatterPlan
+from tensorlayout.plan.masking import MaskedPlan
+from tensorlayout.plan.moving import (
+    Assign,
+    AssignPlan,
+    Copy,
+    CopyPlan,
+    NoViewError,
+    PartPlan,
+    ReshapePlan,
+    SamePlan,
+    TransferPlan,
+    ViewPlan,
+)
+from tensorlayout.plan.slicing import RowPlan
+from tensorlayout.plan.steps import Step, note
+from tensorlayout.plan.triangles import TrianglePlan
+from tensorlayout.tensor import Spec, Tensor
+
+Run = Callable[..., Tensor]
+
+_MOVES = (AssignPlan, CopyPlan, CreatePlan, PartPlan, RowPlan, SamePlan, TransferPlan, ViewPlan)
+# Plans whose result has the form of the operands.
+_KEEP_THE_FORM = (ElementwisePlan, TrianglePlan)
+
+
+def planned(operation: Any, key: tuple[Any, ...]) -> Any:
+    """The plan of a call; of a view that a tiled layout does not have, that of its packed copy."""
+    try:
+        return operation.plan(*key)
+    except NoViewError:
+        return operation.plan(*_untiled(key))
+
+
+def is_tiled(key: tuple[Any, ...]) -> bool:
+    """Whether a tensor in the key of a plan is tiled."""
+    return any(isinstance(item, Spec) and item.layout.is_tiled for item in key)
+
+
+def needs_strides(plan: Any, key: tuple[Any, ...], takes_tiles: Callable[[Any], bool]) -> bool:
+    """Whether a call needs packed copies of tiled operands; `takes_tiles`: the backend's word."""
+    if not is_tiled(key):
+        return False
+    if isinstance(plan, ViewPlan) and not plan.source.layout.is_tiled:
+        return True  # the view of a packed copy
+    return not takes_tiles(plan)
+
+
+def moves(plan: Any) -> bool:
+    """Whether a plan moves elements, or nothing: every backend does so in any layout."""
+    return isinstance(plan, _MOVES)
+
+
+def is_one_run(plan: ElementwisePlan) -> bool:
+    """Whether tensors and result have one placement over one whole block: a run over the storage.
+
+    Tensors of rank 0 take part as scalars do.
+    """
+    layout = plan.result.layout
+    return layout.covers_block and all(
+        isinstance(o, type)
+        or o.layout.ndim == 0
+        or (o.layout.same_placement(layout) and o.layout.padded_shape == layout.padded_shape)
+        for o in plan.operands
+    )
+
+
+def packed(spec: Spec) -> Spec:
+    """A strided spec of the same elements: packed in the order of a tiled one."""
+    layout = spec.layout
+    if not layout.is_tiled:
+        return spec
+    return Spec(spec.dtype, Layout.packed(layout.shape, layout.minor_to_major), spec.device)
+
+
+def _untiled(key: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(packed(item) if isinstance(item, Spec) else item for item in key)
+
+
+def prepare(
+    operation: Any, key: tuple[Any, ...], plan: Any, prepare_any: Callable[..., Run]
+) -> Run:
+    """The function of the operands for a key with tiled specs; `plan` is what `planned` gave.
+
+    `prepare_any(operation, *key)` prepares the calls that this one is made of.
+    """
+    if isinstance(plan, ReshapePlan):
+        return _reshape(operation.name, plan, prepare_any)
+    name, specs = operation.name, [item for item in key if isinstance(item, Spec)]
+    run = prepare_any(operation, *_untiled(key))
+    into = [_copier(name, spec, packed(spec), prepare_any) for spec in specs]
+
+    def call(*operands: Any) -> Any:
+        copies = iter(into)
+        given = [next(copies)(x) if isinstance(x, Tensor) else x for x in operands]
+        return run(*given)
+
+    if _writes(plan):
+        return _writing(name, plan.result, call, prepare_any)
+    if isinstance(plan, _KEEP_THE_FORM) and plan.result.layout.is_tiled:
+        found = operation.plan(*_untiled(key)).result
+        back = _copier(name, found, plan.result, prepare_any)
+        return lambda *operands: back(call(*operands))
+    return call
+
+
+def _writes(plan: Any) -> bool:
+    return isinstance(plan, (ScatterPlan, MaskedPlan)) or (
+        isinstance(plan, ElementwisePlan) and plan.in_place
+    )
+
+
+def _writing(name: str, destination: Spec, call: Run, prepare_any: Callable[..., Run]) -> Run:
+    """A write into the first operand: into a packed copy of it, and from there into its place."""
+    strided = packed(destination)
+    if strided is destination:
+        return call
+    assign = prepare_any(Assign(name), destination, strided)
+    written = destination.layout.size * destination.dtype.itemsize
+
+    def write(x: Tensor, *others: Any) -> Tensor:
+        found = call(x, *others)
+        note(Step(name, "layout", strided.layout, x.layout, x.dtype, written, written))
+        assign(x, found)
+        return x
+
+    return write
+
+
+def _copier(name: str, source: Spec, result: Spec, prepare_any: Callable[..., Run]) -> Run:
+    """A copy of a tensor in another layout, noted as a step; the tensor itself where it fits."""
+    if source is result:
+        return lambda x: x
+    run = prepare_any(Copy(name), source, result.layout, None)
+    octets = source.layout.size * source.dtype.itemsize
+
+    def copy(x: Tensor) -> Tensor:
+        note(Step(name, "layout", x.layout, result.layout, x.dtype, octets, octets))
+        return run(x)
+
+    return copy
+
+
+def _reshape(name: str, plan: ReshapePlan, prepare_any: Callable[..., Run]) -> Run:
+    """A row-major copy, seen under the new shape: it always has a view."""
+    source = plan.source
+    flat = Spec(source.dtype, Layout.row_major(source.layout.shape), source.device)
+    copy = prepare_any(Copy(name), source, flat.layout, None)
+    seen = prepare_any(_RowMajor(name), flat, plan.result)
+    return lambda x: seen(copy(x))
+
+
+class _RowMajor:
+    """A row-major tensor under another shape."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def plan(self, source: Spec, result: Spec) -> ViewPlan:
+        return ViewPlan(source, result, 0)

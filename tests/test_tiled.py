@@ -1,0 +1,445 @@
+"""Tiled tensors: what stands where, which operations keep tiles, views, and what a trace says."""
+
+import copy
+import pickle
+
+import layouts
+import numpy as np
+import pytest
+from layouts import TILED
+from tensors import BFLOAT16, as_dtype, fits, padding_of, same, shared, slots_of, tensor_in
+
+import tensorlayout as tl
+from tensorlayout import Layout, PaddingValue
+
+LETTERS = np.frombuffer(b"abcdefghijklmnopqrstuvwxyz", np.uint8)
+T22 = "{1,0:T(2,2)}"
+
+
+def numbers(*shape, dtype="float32"):
+    return np.arange(1, 1 + np.prod(shape)).reshape(shape).astype(as_dtype(dtype))
+
+
+def tiled(shape=(3, 5), text=T22, dtype="float32"):
+    array = numbers(*shape, dtype=dtype)
+    return tl.to_layout(tl.asarray(array), text), array
+
+
+def written(x):
+    """The slots of a tensor of bytes, as text; padding that holds 0 is a dot."""
+    return "".join(chr(slot) if slot else "." for slot in slots_of(x).tolist())
+
+
+# --- what stands where ---------------------------------------------------------------------------
+
+
+def test_the_seed_example_is_column_major():
+    x = tl.to_layout(tl.asarray(LETTERS[:6].reshape(2, 3)), "{0,1}")
+    assert written(x) == "adbecf"
+    assert x.strides == (1, 2)
+
+
+def test_the_seed_example_padded():
+    letters = tl.asarray(LETTERS[:6].reshape(2, 3))
+    x = tl.to_layout(letters, Layout.tiled((2, 3), [(5, 3)], (0, 1), PaddingValue.ZERO))
+    assert written(x) == "ad.be.cf......."
+    y = tl.to_layout(letters, Layout.tiled((2, 3), [(3, 5)], (1, 0), PaddingValue.ZERO))
+    assert written(y) == "abc..def......."
+
+
+def test_the_figure_of_two_by_two_tiles():
+    layout = Layout.tiled((3, 5), [(2, 2)], padding_value=PaddingValue.ZERO)
+    x = tl.asarray(LETTERS[:15].reshape(3, 5), layout=layout)
+    assert written(x) == "abfgcdhie.j.kl..mn..o..."
+    assert (x + 1)._spec.layout is layout
+    assert written(x + 1) == "bcghdeijf.k.lm..no..p..."
+    assert x.nbytes == 15
+    assert x.layout.nbytes(x.dtype) == 24
+
+
+def test_the_figure_of_a_tile_of_a_tile():
+    x, _ = tiled((4, 8), "{1,0:T(2,4)(2,1)}", "bfloat16")
+    order = slots_of(x).astype(int) - 1
+    rows = [int(np.flatnonzero(order == 8 * i)[0]) for i in range(4)]
+    assert rows == [0, 1, 16, 17]
+    assert order[:8].tolist() == [0, 8, 1, 9, 2, 10, 3, 11]
+
+
+def test_a_shorter_tile_leaves_the_slow_dimension_alone():
+    x, array = tiled((2, 3, 4), "{2,1,0:T(2,2)}")
+    assert x.layout.required_size == 32
+    assert slots_of(x)[29] == array[1, 2, 3]
+
+
+def test_a_longer_tile_than_the_rank():
+    x, array = tiled((8,), "{0:T(2,2)}")
+    assert (x.layout.required_size, slots_of(x)[9]) == (16, array[5])
+
+
+def test_blocked_channels():
+    """oneDNN's nChw16c: channels in blocks of 16, which are the fastest."""
+    array = numbers(2, 32, 2, 3)
+    x = tl.to_layout(tl.asarray(array), "{3,2,1,0:T(16,1,1)}")
+    blocks = array.reshape(2, 2, 16, 2, 3).transpose(0, 1, 3, 4, 2)
+    assert slots_of(x).tolist() == blocks.reshape(-1).tolist()
+    same(tl.to_layout(x, "NCHW"), array)
+
+
+def test_panels_of_rows():
+    """What matrix products pack: panels of 4 rows, each column by column."""
+    array = numbers(6, 3)
+    x = tl.to_layout(tl.asarray(array), Layout.tiled((6, 3), [(4, 1)], None, PaddingValue.ZERO))
+    assert slots_of(x).tolist() == [
+        *(1, 4, 7, 10, 2, 5, 8, 11, 3, 6, 9, 12),
+        *(13, 16, 0, 0, 14, 17, 0, 0, 15, 18, 0, 0),
+    ]
+
+
+@pytest.mark.parametrize("text", ["[3,5]{1,0:T(2,2)}", "(3,5):(2*12+2*2,3*4+2*1)"])
+def test_from_storage(text):
+    storage = np.arange(24, dtype=np.int16)
+    x = tl.from_storage(storage, text, dtype=tl.int16)
+    expected = [[0, 1, 4, 5, 8], [2, 3, 6, 7, 10], [12, 13, 16, 17, 20]]
+    same(x, np.asarray(expected, np.int16))
+    x[2, 4] = -1
+    assert storage[20] == -1
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "bfloat16", "float32", "complex128"])
+def test_to_tiles_and_back_in_every_layout(dtype):
+    dtype = as_dtype(dtype)
+    for layout in TILED:
+        if not fits(layout, dtype):
+            continue
+        x, array = tensor_in(layout, np.arange(layout.required_size + 1).astype(dtype))
+        for other in (
+            Layout.packed(layout.shape, layout.minor_to_major[::-1]),
+            Layout.tiled(layout.shape, [(3,)]),  # no common units with tiles of 2
+            Layout.tiled(layout.shape, [(2, 2)], layout.minor_to_major),
+        ):
+            found = tl.to_layout(x, other)
+            same(found, array, f"{layout} -> {other}")
+            assert found._spec.layout is other
+            same(tl.to_layout(found, layout.form), array, f"{other} -> {layout}")
+
+
+def test_other_dtypes():
+    x, array = tiled(dtype="float32")
+    for dtype in ("int8", "bfloat16", "complex64"):
+        found = tl.astype(x, as_dtype(dtype))
+        same(found, array.astype(as_dtype(dtype)))
+        assert found.layout is x.layout
+
+
+# --- padding --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [PaddingValue.ONE, PaddingValue.HIGHEST])
+def test_tails_hold_their_value(value):
+    layout = Layout.tiled((3, 5), [(2, 2)], padding_value=value)
+    content = 1 if value is PaddingValue.ONE else np.inf
+    x = tl.zeros((3, 5), dtype=tl.float32, layout=layout)
+    y = tl.to_layout(tl.ones((3, 5), dtype=tl.float32), layout)
+    made = [x, y, x + y, y * 2, tl.where(x < y, x, 7), tl.tril(y), y.copy(), tl.ones_like(x)]
+    made += [tl.full((3, 5), 2.5, dtype=tl.float32, layout=layout), tl.eye(3, 5, layout=layout)]
+    x += y
+    x *= tl.asarray(3.0, dtype=tl.float32)
+    x -= tl.ones((5,), dtype=tl.float32)
+    x[0] = 9
+    x[:, 1:4] = y[:, 1:4]
+    x[x > 8] = 0
+    x[tl.asarray([0, 2]), tl.asarray([4, 4])] = 5
+    for found in [*made, x]:
+        assert found.layout is layout
+        assert padding_of(found).tolist() == [content] * 9
+
+
+def test_padding_of_backwards_dimensions():
+    layout = Layout.tiled((2, 4, 3), [(2, 2)], padding_value=PaddingValue.ONE).flip((0, 1))
+    x, array = tensor_in(layout, np.arange(2, 40, dtype=np.float32))
+    x += x
+    same(x, array + array)
+    assert set(padding_of(x).tolist()) == {1}
+
+
+def test_a_view_leaves_the_rest_of_its_tiles_alone():
+    x, array = tiled((4, 4))
+    view = x[1:2, :]
+    view[...] = 0
+    view += 7
+    array[1] = 7
+    same(x, array)
+    part = tiled((5, 4))[0][2:5, :]  # the last tile has a row more
+    assert (part.layout.is_tiled, part.layout.is_padded) == (True, False)
+
+
+# --- which form a result has ----------------------------------------------------------------------
+
+
+def test_elementwise_keeps_the_form():
+    x, array = tiled()
+    y = tl.to_layout(tl.asarray(array * 2), T22)
+    row = tl.asarray(array[0])
+    for found, expected in [
+        (x + y, array * 3),
+        (x * 2, array * 2),
+        (1 - x, 1 - array),
+        (-x, -array),
+        (x + row, array + array[0]),
+        (x + tl.asarray(1, dtype=tl.float32), array + 1),
+        (tl.where(x > row, x, y), np.where(array > array[0], array, array * 2)),
+        (tl.triu(x), np.triu(array)),
+        (x.copy(), array),
+        (copy.deepcopy(x), array),
+    ]:
+        same(found, expected)
+        assert found.layout is x.layout
+    assert (x > y).layout is x.layout
+
+
+def test_different_forms_are_packed_in_the_first_order():
+    x, array = tiled(text="{0,1:T(2,2)}")
+    for other in (T22, (0, 1), (1, 0)):
+        found = x + tl.to_layout(tl.asarray(array), other)
+        same(found, array * 2)
+        assert found.strides == (1, 3)
+
+
+def test_all_else_is_packed():
+    x, array = tiled(text="{0,1:T(2,2)}")
+    for found, expected, strides in [
+        (tl.sum(x, axis=1), array.sum(1), (1,)),
+        (tl.cumulative_sum(x, axis=1), array.cumsum(1), (1, 3)),
+        (tl.sort(x, axis=0), np.sort(array, 0), (1, 3)),
+        (tl.concat([x, x]), np.concatenate([array, array]), (1, 6)),
+        (tl.take(x, tl.asarray([1, 0]), axis=1), array[:, [1, 0]], (1, 3)),
+        (x @ x.T, array @ array.T, (3, 1)),
+        (x[x > 4], array[array > 4], (1,)),
+        (tl.reshape(x, (5, 3)), array.reshape(5, 3), (3, 1)),
+    ]:
+        same(found, expected)
+        assert found.strides == strides
+
+
+# --- views ----------------------------------------------------------------------------------------
+
+
+def test_views():
+    x, array = tiled((4, 6))
+    for found, expected in [
+        (x.T, array.T),
+        (x[None], array[None]),
+        (x[2:], array[2:]),
+        (x[1], array[1]),
+        (x[-1, 3], array[-1, 3]),
+        (x[:, 2:4], array[:, 2:4]),
+        (x[::-1], array[::-1]),
+        (x[::2, 5], array[::2, 5]),
+        (tl.flip(x), array[::-1, ::-1]),
+        (tl.broadcast_to(x, (2, 4, 6)), np.broadcast_to(array, (2, 4, 6))),
+        (tl.reshape(x, (2, 2, 3, 2)), array.reshape(2, 2, 3, 2)),
+        (tl.unstack(x)[3], array[3]),
+        (tl.real(x), array),
+    ]:
+        same(found, expected)
+        assert shared(found, x)
+    assert [row.shape for row in x] == [(6,)] * 4
+
+
+def test_parts_of_complex_numbers_are_views():
+    x, array = tiled(dtype="complex64")
+    tl.imag(x)[...] = 2
+    array.imag = 2
+    same(x, array)
+    same(tl.real(x), array.real.copy())
+
+
+def test_what_has_no_view_is_copied():
+    x, array = tiled()
+    for found, expected in [
+        (x[1:], array[1:]),
+        (x[..., ::-1], array[..., ::-1]),
+        (tl.flip(x), array[::-1, ::-1]),
+        (tl.reshape(x, (5, 3)), array.reshape(5, 3)),
+        (tl.sliding_window(x, 2, axis=0)[0], np.stack([array[0], array[1]], -1)),
+        (tl.diag(x), np.diag(array)),
+    ]:
+        same(found, expected)
+        assert not shared(found, x)
+    with pytest.raises(ValueError, match=r"has no view of shape .*, and copy=False"):
+        tl.reshape(x, (5, 3), copy=False)
+
+
+def test_writes_where_there_is_no_view():
+    x, array = tiled()
+    for key in [
+        np.s_[1:],
+        np.s_[1:, ::2],
+        np.s_[::-1, 1:3],
+        np.s_[2, 1:],
+        np.s_[:, [3, 0]],
+        np.s_[1:, [3, 0]],
+        np.s_[array > 7],
+        np.s_[..., None],
+    ]:
+        x[key] = x[key] * -2
+        array[key] = array[key] * -2
+        same(x, array, str(key))
+    x[1:] = x[:2]
+    array[1:] = array[:2].copy()
+    same(x, array)
+    assert x.layout is Layout.tiled((3, 5), [(2, 2)])
+
+
+def test_read_only_memory_stays_so():
+    x = tl.from_storage(bytes(24), "[3,5]{1,0:T(2,2)}", dtype=tl.int8)
+    assert x.readonly
+    assert x.T.readonly
+    for write in (lambda: x.__setitem__((slice(1, None),), 1), lambda: x.__iadd__(x)):
+        with pytest.raises(ValueError, match="the tensor is read-only"):
+            write()
+
+
+# --- for others -----------------------------------------------------------------------------------
+
+
+def test_numpy_gets_a_copy():
+    x, array = tiled()
+    assert np.array_equal(np.asarray(x), array)
+    assert np.array_equal(np.asarray(x, np.float64), array)
+    assert np.array_equal(np.hypot(x, x), np.hypot(array, array))
+    with pytest.raises(ValueError, match="cannot be seen without a copy"):
+        np.asarray(x, copy=False)
+
+
+def test_dlpack_needs_a_copy():
+    x, array = tiled()
+    with pytest.raises(BufferError, match=r"is tiled, it has no strides; use copy=True"):
+        np.from_dlpack(x)
+    assert np.array_equal(np.from_dlpack(x, copy=True), array)
+    assert not hasattr(x, "__cuda_array_interface__")
+
+
+def test_strides_are_refused():
+    with pytest.raises(ValueError, match="strides: a tiled layout has none, see parts"):
+        _ = tiled()[0].strides
+
+
+def test_pickles():
+    x, array = tiled()
+    for given in (x, x[:2], x[1]):
+        found = pickle.loads(pickle.dumps(given))
+        same(found, np.asarray(given))
+        assert found.layout is (given.layout if given.layout.covers_block else given.layout.form)
+    assert pickle.dumps(x) == pickle.dumps(tl.to_layout(tl.asarray(array), T22))
+
+
+def test_text():
+    x, _ = tiled((2, 3), dtype="int64")
+    assert repr(x) == (
+        "Tensor([[1, 2, 3],\n        [4, 5, 6]], dtype=int64, device='cpu',"
+        " layout='(2,3):(2,2*4+2*1) order=(1,0)')"
+    )
+    wide = tl.zeros((2000, 3000), dtype=tl.int8, layout="{1,0:T(8,128)}")
+    with tl.trace() as seen:
+        text = str(wide)
+    assert text.count("...") == 7
+    assert seen.bytes_copied < 1000
+
+
+# --- traces --------------------------------------------------------------------------------------
+
+
+def steps(function):
+    with tl.trace() as seen:
+        function()
+    return [(r.name, r.kind, r.bytes_written) for r in seen]
+
+
+def test_traces_show_each_conversion():
+    x, array = tiled()
+    row = tl.asarray(array[0])
+    assert steps(lambda: x + x) == [("add", "run", 60)]
+    assert steps(lambda: x.__iadd__(x)) == [("add", "run", 60)]
+    assert steps(lambda: tl.to_layout(x, (1, 0))) == [("to_layout", "layout", 60)]
+    assert steps(lambda: tl.sum(x)) == [("sum", "layout", 60), ("sum", "run", 4)]
+    assert steps(lambda: x + row) == [
+        ("add", "layout", 60),
+        ("add", "layout", 60),
+        ("add", "run", 60),
+    ]
+    assert steps(lambda: tl.flip(x)) == [("flip", "layout", 60), ("flip", "view", 0)]
+    assert steps(lambda: x.T) == [("permute_dims", "view", 0)]
+    assert steps(lambda: tl.reshape(x, (15,))) == [("reshape", "layout", 60)]
+
+
+# --- everything in every layout ------------------------------------------------------------------
+
+OPERATIONS = {
+    "add": lambda x, xp: x + x,
+    "scaled": lambda x, xp: x * 2,
+    "negative": lambda x, xp: -x,
+    "compared": lambda x, xp: x > 3,
+    "backwards": lambda x, xp: x[..., ::-1],
+    "upside down": lambda x, xp: x[::-1],
+    "cut": lambda x, xp: x[1:],
+    "cut twice": lambda x, xp: x[1:][..., :2],
+    "sum": lambda x, xp: xp.sum(x, axis=-1),
+    "transposed": lambda x, xp: xp.permute_dims(x, tuple(range(x.ndim))[::-1]) + 1,
+    "flat": lambda x, xp: xp.reshape(x, (-1,)),
+    "broadcast": lambda x, xp: xp.broadcast_to(x, (2, *x.shape)) + x,
+    "where": lambda x, xp: xp.where(x > 2, x, xp.zeros_like(x)),
+    "joined": lambda x, xp: xp.concat([x, x], axis=-1),
+}
+WRITES = {
+    "add": lambda x: x.__iadd__(1),
+    "add itself": lambda x: x.__iadd__(x),
+    "multiply by itself backwards": lambda x: x.__imul__(x[..., ::-1]),
+    "fill": lambda x: x.__setitem__(..., 5),
+    "fill a part": lambda x: x.__setitem__(slice(1, None), 5),
+    "turn around": lambda x: x.__setitem__(..., x[::-1]),
+    "fill by a mask": lambda x: x.__setitem__(x > 2, 0),
+}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_reads_in_every_layout(name):
+    for layout in TILED:
+        if not fits(layout, np.dtype(np.float32)):
+            continue
+        x, array = tensor_in(layout, np.arange(1, layout.required_size + 2, dtype=np.float32))
+        found, expected = OPERATIONS[name](x, tl), OPERATIONS[name](array, np)
+        same(found, np.asarray(expected), str(layout))
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_writes_in_every_layout(name):
+    for layout in TILED:
+        if layout.is_overlapping or not fits(layout, np.dtype(np.float32)):
+            continue
+        x, array = tensor_in(layout, np.arange(1, layout.required_size + 2, dtype=np.float32))
+        array, before = array.copy(), slots_of(x).copy()
+        WRITES[name](x)
+        WRITES[name](array)
+        same(x, array, str(layout))
+        if layout.is_padded and layout.padding_value is PaddingValue.UNSPECIFIED:
+            continue
+        others = sorted(
+            set(range(len(before))) - {s - layout.lowest for s in layouts.slots_of(layout)}
+        )
+        np.testing.assert_array_equal(slots_of(x)[others], before[others], str(layout))
+
+
+def test_bfloat16_rows_in_pairs():
+    """T(8,128)(2,1): two rows in turn, as TPUs hold 16-bit numbers."""
+    array = np.arange(20 * 300).reshape(20, 300).astype(BFLOAT16)
+    x = tl.to_layout(tl.asarray(array), "{1,0:T(8,128)(2,1)}")
+    block = np.zeros((24, 384), BFLOAT16)
+    block[:20, :300] = array
+    whole = block.reshape(3, 4, 2, 3, 128).transpose(0, 3, 1, 4, 2).reshape(-1)
+    inside = np.ones((24, 384), bool)
+    inside[20:] = inside[:, 300:] = False
+    at = inside.reshape(3, 4, 2, 3, 128).transpose(0, 3, 1, 4, 2).reshape(-1)
+    assert slots_of(x).size == 24 * 384
+    assert np.array_equal(slots_of(x)[at], whole[at])
+    same(x + x, array + array)

@@ -28,7 +28,7 @@ from benchmarks import (
     gpu_timing,
 )
 from benchmarks.gpu_memory import Simulated
-from benchmarks.gpu_rows import Operand, Row
+from benchmarks.gpu_row import Operand, Row
 from benchmarks.measure import Timing
 from tensorlayout.cuda.driver import Kernel
 

@@ -21,7 +21,7 @@ GROUPS = (
 def rows() -> list[Row]:
     """All rows, the most important first."""
     found = [*_flat_copies(), *_layouts(), *_elementwise(), *_mixed(), *_broadcast()]
-    found += [*_families(), *_creation(), *_small()]
+    found += [*families(), *_creation(), *_small()]
     return sorted(found, key=lambda row: row.priority)
 
 
@@ -32,10 +32,11 @@ def tiny_rows() -> list[Row]:
     for name, family in LAYOUTS.items():
         found += [_layout(name, family, size, width, 0) for width in DTYPES]
     found += [*_operated(size, 0), *_mixed(size), *_broadcast(size), *_creation(size), *_small()]
-    return [*found, *_families(size)]
+    return [*found, *families(size)]
 
 
-def _families(size: int = LARGE) -> Iterator[Row]:
+def families(size: int = LARGE) -> Iterator[Row]:
+    """The rows of functions, of about so many bytes."""
     for family in (gpu_functions, gpu_positions, gpu_tiled):
         yield from family.rows(size)
 

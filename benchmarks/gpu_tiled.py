@@ -19,7 +19,7 @@ def rows(size: int = LARGE) -> Iterator[Row]:
     """A quarter of `size` bytes each."""
     count, large = size // 16, size >= LARGE
     columns = 4096 if large else 128
-    r, c = count // columns // 16 * 16, columns
+    r, c = max(16, count // columns // 16 * 16), columns
     yield from _both(
         "T(8,128)", "{1,0:T(8,128)}", "float32", (r, c), (r // 8, 8, c // 128, 128), (0, 2, 1, 3)
     )

@@ -4,6 +4,8 @@
 
 ``python -m benchmarks dispatch``: what a small call costs the host, on the CPU and on CUDA.
 
+``python -m benchmarks sectors``: how our kernels use memory, counted on the simulator.
+
 ``python -m benchmarks gpu``: ours against CuPy, PyTorch and JAX on an NVIDIA GPU.
 """
 
@@ -18,14 +20,14 @@ from typing import Any
 
 from tqdm import tqdm
 
-from benchmarks import cpu, dispatch, function_report, functions, gpu, report
+from benchmarks import cpu, dispatch, function_report, functions, gpu, report, sectors
 from benchmarks.measure import Timing, measure, rounds_within
 
 
 def main() -> None:
     """Time the rows and print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("what", choices=["cpu", "functions", "dispatch", "gpu"])
+    parser.add_argument("what", choices=["cpu", "functions", "dispatch", "sectors", "gpu"])
     parser.add_argument("--quick", action="store_true", help="fewer rows and rounds")
     parser.add_argument("--only", default="", metavar="TEXT", help="rows whose name holds TEXT")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all rounds as JSON")
@@ -35,8 +37,14 @@ def main() -> None:
     of_gpu.add_argument("--dry-run", action="store_true", help="list the rows and our kernels")
     of_gpu.add_argument("--simulator", action="store_true", help="the harness alone, tiny rows")
     asked = parser.parse_args()
-    run = {"cpu": _cpu, "functions": _functions, "dispatch": _dispatch, "gpu": gpu.run}[asked.what]
-    sys.exit(run(asked))
+    run = {
+        "cpu": _cpu,
+        "functions": _functions,
+        "dispatch": _dispatch,
+        "sectors": _sectors,
+        "gpu": gpu.run,
+    }
+    sys.exit(run[asked.what](asked))
 
 
 def _cpu(asked: argparse.Namespace) -> None:
@@ -73,6 +81,13 @@ def _dispatch(asked: argparse.Namespace) -> None:
     print(page)
     if asked.markdown:
         asked.markdown.write_text(page, "utf-8")
+
+
+def _sectors(asked: argparse.Namespace) -> None:
+    page = sectors.run(asked.only)
+    if asked.markdown or not asked.only:
+        (asked.markdown or gpu.RESULTS / "sectors.md").write_text(page, "utf-8")
+    print(page)
 
 
 # A case of `functions`: about so long, in 3 to 15 rounds.

@@ -28,10 +28,12 @@ from benchmarks import (
     gpu_report,
     gpu_rows,
     gpu_timing,
+    sectors,
 )
 from benchmarks.gpu_memory import Simulated
 from benchmarks.gpu_row import Operand, Row
 from benchmarks.measure import Timing
+from tensorlayout.cuda.counting import Counts, Tally
 from tensorlayout.cuda.driver import Kernel
 
 
@@ -671,3 +673,50 @@ def test_summary_and_lines():
     assert "| " + " | ".join([*cells, *peers, "0 (1)", "-"]) + " |" in page
     assert "| copy_flat  | 500 | 1.00 |" in page
     assert "- huge: no time was left" in page
+
+
+# ---- What is counted
+
+
+@needs_compiler
+def test_a_line_of_what_is_counted(monkeypatch, capsys, tmp_path):
+    page = tmp_path / "a.md"
+    with simulator(1):
+        arguments = ["benchmarks", "sectors", "--only", "y[...] = x", "--markdown", str(page)]
+        monkeypatch.setattr(sys, "argv", arguments)
+        with pytest.raises(SystemExit) as ended:
+            commands.main()
+    assert ended.value.code is None
+    line = (
+        "| `copy_flat` | `y[...] = x` | 300007 | packed | float32 | 1.00 | 1.00 | 1.00 |  | 1 | met"
+    )
+    assert f"{line} |" in page.read_text().splitlines()
+    assert "4 of 4 lines with targets meet them." in capsys.readouterr().out
+
+
+def tally(units, ideal, octets, lanes=32):
+    return Tally(accesses=1, lanes=lanes, bytes=octets, units=units, ideal=ideal)
+
+
+@pytest.mark.parametrize(
+    ("loads", "stores", "short"),
+    [
+        (tally(10, 9, 288), tally(10, 9, 288), []),
+        (tally(10, 8, 256), tally(10, 9, 288), ["read 0.80"]),
+        (tally(10, 9, 288), tally(2, 1, 4, lanes=1), ["lanes 0.52"]),  # few bytes are written
+        (tally(10, 9, 288), tally(2, 1, 64), ["written 0.50"]),
+    ],
+)
+def test_what_misses_its_target(loads, stores, short):
+    (case, *_) = sectors.cases()
+    counts = Counts("some", 1, loads=loads, stores=stores)
+    found = sectors.Counted(case, "float32", ("some",), counts)
+    assert (found.short, found.met) == (short, not short)
+    free = dataclasses.replace(found, case=dataclasses.replace(case, held=False))
+    assert free.met is None
+
+
+def test_bank_conflicts_miss_it_too():
+    (case, *_) = sectors.cases()
+    counts = Counts("some", 1, shared_loads=tally(12, 10, 320))
+    assert sectors.Counted(case, "float32", (), counts).short == ["banks 1.20"]

@@ -14,14 +14,13 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tqdm import tqdm
-
 from benchmarks import cpu, dispatch, function_report, functions, gpu, report, sectors
 from benchmarks.measure import Timing, measure, rounds_within
+from benchmarks.progress import shown
 
 
 def main() -> None:
@@ -99,10 +98,10 @@ def _within(calls: Any, seconds: float) -> Timing:
     return measure(calls, rounds, batch=0.0005, pause=0, warm=False)
 
 
-def _chosen(rows: Iterable[Any], only: str) -> Sequence[Any]:
+def _chosen(rows: Iterable[Any], only: str) -> Iterable[Any]:
     """Those whose name holds the text, with a bar where stderr is a terminal."""
     chosen = [row for row in rows if only in row.name]
-    return tqdm(chosen, disable=None, leave=False, unit="row")  # type: ignore[no-any-return]
+    return shown(chosen)
 
 
 if __name__ == "__main__":

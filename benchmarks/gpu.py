@@ -12,8 +12,6 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-from tqdm import tqdm
-
 from benchmarks import gpu_cublas, gpu_memory, gpu_peers, gpu_plans, gpu_report, gpu_row, gpu_rows
 from benchmarks.gpu_memory import Array, Gpu, Simulated, Space
 from benchmarks.gpu_peers import Library
@@ -23,6 +21,7 @@ from benchmarks.gpu_row import COPY, CUBLAS, FLAT, Operand, Row
 from benchmarks.gpu_timing import Clock, EventClock, Turns, clock_of, in_rounds
 from benchmarks.measure import Call, Timing
 from benchmarks.peers import OURS
+from benchmarks.progress import shown
 from benchmarks.report import machine
 from tensorlayout.cuda import nvrtc
 from tensorlayout.cuda.driver import Kernel, driver
@@ -118,7 +117,7 @@ class Bench:
         versions = {each.name: each.version for each in self.libraries}
         facts = [machine()[0], *self.space.facts, *self.absent]
         report = Report(self.space.name, facts, versions, meant=isinstance(self.space, Gpu))
-        for row in tqdm(rows, disable=None, leave=False, unit="row"):
+        for row in shown(rows):
             why = self._why_not(row)
             try:
                 if not why:

@@ -16,10 +16,20 @@ import numpy as np
 import pytest
 
 import tensorlayout as tl
-from tensorlayout.cli import handover, info, ledger, main, pictures, pipeline, sheet, show
-from tensorlayout.cli.errors import CommandError, DifferenceError
 
-Image = pytest.importorskip("PIL.Image", reason="the demo needs Pillow")
+Image = pytest.importorskip("PIL.Image", reason="optional: pillow, for the demo")
+
+from tensorlayout.cli import (  # noqa: E402
+    handover,
+    info,
+    ledger,
+    main,
+    pictures,
+    pipeline,
+    sheet,
+    show,
+)
+from tensorlayout.cli.errors import CommandError, DifferenceError  # noqa: E402
 
 HEIGHT, WIDTH = 427, 400  # what the two photographs of the package have in common
 

@@ -71,9 +71,9 @@ class Counted:
             "written": (c.sector_efficiency_write, self._counts(c.stores)),
             "lanes": (c.lane_activity, True),
         }
-        words = [f"{w} {value:.2f}" for w, (value, it) in parts.items() if it and value < LEAST]
+        words = [f"{w} {value:.3f}" for w, (value, it) in parts.items() if it and value < LEAST]
         conflicts = c.bank_conflict_ratio
-        return [*words, f"banks {conflicts:.2f}"] if conflicts > MOST else words
+        return [*words, f"banks {conflicts:.3f}"] if conflicts > MOST else words
 
     def _counts(self, side: Tally) -> bool:
         return 10 * side.bytes >= self.counts.loads.bytes + self.counts.stores.bytes

@@ -702,9 +702,9 @@ def tally(units, ideal, octets, lanes=32):
     ("loads", "stores", "short"),
     [
         (tally(10, 9, 288), tally(10, 9, 288), []),
-        (tally(10, 8, 256), tally(10, 9, 288), ["read 0.80"]),
-        (tally(10, 9, 288), tally(2, 1, 4, lanes=1), ["lanes 0.52"]),  # few bytes are written
-        (tally(10, 9, 288), tally(2, 1, 64), ["written 0.50"]),
+        (tally(10, 8, 256), tally(10, 9, 288), ["read 0.800"]),
+        (tally(10, 9, 288), tally(2, 1, 4, lanes=1), ["lanes 0.516"]),  # few bytes are written
+        (tally(10, 9, 288), tally(2, 1, 64), ["written 0.500"]),
     ],
 )
 def test_what_misses_its_target(loads, stores, short):
@@ -719,4 +719,4 @@ def test_what_misses_its_target(loads, stores, short):
 def test_bank_conflicts_miss_it_too():
     (case, *_) = sectors.cases()
     counts = Counts("some", 1, shared_loads=tally(12, 10, 320))
-    assert sectors.Counted(case, "float32", (), counts).short == ["banks 1.20"]
+    assert sectors.Counted(case, "float32", (), counts).short == ["banks 1.200"]

@@ -2,9 +2,13 @@
 
 ``python -m benchmarks functions``: every function in every layout, against NumPy.
 
+``python -m benchmarks directml``: DirectML's operators, against NumPy and PyTorch.
+
 ``python -m benchmarks dispatch``: what a small call costs the host, on the CPU and on CUDA.
 
 ``python -m benchmarks xla``: tiled and blocked memory to row-major and back.
+
+``python -m benchmarks sectors``: how our kernels use memory, counted on the simulator.
 
 ``python -m benchmarks gpu``: ours against CuPy, PyTorch and JAX on an NVIDIA GPU.
 """
@@ -14,20 +18,19 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tqdm import tqdm
-
-from benchmarks import cpu, dispatch, function_report, functions, gpu, report, xla
+from benchmarks import cpu, directml, dispatch, function_report, functions, gpu, report, sectors, xla
 from benchmarks.measure import Timing, measure, rounds_within
+from benchmarks.progress import shown
 
 
 def main() -> None:
     """Time the rows and print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("what", choices=["cpu", "functions", "dispatch", "xla", "gpu"])
+    parser.add_argument("what", choices=["cpu", "functions", "directml", "dispatch", "xla", "sectors", "gpu"])
     parser.add_argument("--quick", action="store_true", help="fewer rows and rounds")
     parser.add_argument("--only", default="", metavar="TEXT", help="rows whose name holds TEXT")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all rounds as JSON")
@@ -40,15 +43,21 @@ def main() -> None:
     run = {
         "cpu": _cpu,
         "functions": _functions,
+        "directml": _directml,
         "dispatch": _dispatch,
         "xla": _xla,
+        "sectors": _sectors,
         "gpu": gpu.run,
-    }[asked.what]
-    sys.exit(run(asked))
+    }
+    sys.exit(run[asked.what](asked))
 
 
 def _cpu(asked: argparse.Namespace) -> None:
     _rows(cpu.rows(asked.quick), asked, "CPU")
+
+
+def _directml(asked: argparse.Namespace) -> None:
+    _rows(directml.rows(), asked, "DirectML's operators")
 
 
 def _xla(asked: argparse.Namespace) -> None:
@@ -92,6 +101,13 @@ def _dispatch(asked: argparse.Namespace) -> None:
         asked.markdown.write_text(page, "utf-8")
 
 
+def _sectors(asked: argparse.Namespace) -> None:
+    page = sectors.run(asked.only)
+    if asked.markdown or not asked.only:
+        (asked.markdown or gpu.RESULTS / "sectors.md").write_text(page, "utf-8")
+    print(page)
+
+
 # A case of `functions`: about so long, in 3 to 15 rounds.
 SECONDS = 0.2
 
@@ -101,10 +117,10 @@ def _within(calls: Any, seconds: float) -> Timing:
     return measure(calls, rounds, batch=0.0005, pause=0, warm=False)
 
 
-def _chosen(rows: Iterable[Any], only: str) -> Sequence[Any]:
+def _chosen(rows: Iterable[Any], only: str) -> Iterable[Any]:
     """Those whose name holds the text, with a bar where stderr is a terminal."""
     chosen = [row for row in rows if only in row.name]
-    return tqdm(chosen, disable=None, leave=False, unit="row")  # type: ignore[no-any-return]
+    return shown(chosen)
 
 
 if __name__ == "__main__":

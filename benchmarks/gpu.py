@@ -12,17 +12,16 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-from tqdm import tqdm
-
-from benchmarks import gpu_memory, gpu_peers, gpu_plans, gpu_report, gpu_rows
+from benchmarks import gpu_cublas, gpu_memory, gpu_peers, gpu_plans, gpu_report, gpu_row, gpu_rows
 from benchmarks.gpu_memory import Array, Gpu, Simulated, Space
 from benchmarks.gpu_peers import Library
 from benchmarks.gpu_plans import KernelUse
-from benchmarks.gpu_report import COPY, FLAT, CompileTime, Measured, Report
-from benchmarks.gpu_rows import Operand, Row
+from benchmarks.gpu_report import CompileTime, Measured, Report
+from benchmarks.gpu_row import COPY, CUBLAS, FLAT, Operand, Row
 from benchmarks.gpu_timing import Clock, EventClock, Turns, clock_of, in_rounds
 from benchmarks.measure import Call, Timing
 from benchmarks.peers import OURS
+from benchmarks.progress import shown
 from benchmarks.report import machine
 from tensorlayout.cuda import nvrtc
 from tensorlayout.cuda.driver import Kernel, driver
@@ -87,9 +86,17 @@ def listed(only: str = "", quick: bool = False) -> list[str]:
     lines = []
     with gpu_plans.without_device():
         for row in _chosen(gpu_rows.rows(), only, quick):
-            uses = "; ".join(map(str, gpu_plans.planned(row))) or "none"
-            size = gpu_rows.sized(row.nbytes)
-            lines.append(f"{row.priority}  {row.group:<14} {row.name:<44} {size:>8}  {uses}")
+            why = row.operation.missing and row.operation.missing()
+            if why:
+                uses = f"left out: {why}"
+            elif row.reference == CUBLAS:  # which only a GPU has
+                uses = CUBLAS
+            else:
+                uses = "; ".join(map(str, gpu_plans.planned(row)))
+            size = gpu_row.sized(row.nbytes)
+            lines.append(
+                f"{row.priority}  {row.group:<14} {row.name:<44} {size:>8}  {uses or 'none'}"
+            )
     return lines
 
 
@@ -110,7 +117,7 @@ class Bench:
         versions = {each.name: each.version for each in self.libraries}
         facts = [machine()[0], *self.space.facts, *self.absent]
         report = Report(self.space.name, facts, versions, meant=isinstance(self.space, Gpu))
-        for row in tqdm(rows, disable=None, leave=False, unit="row"):
+        for row in shown(rows):
             why = self._why_not(row)
             try:
                 if not why:
@@ -135,9 +142,11 @@ class Bench:
     def _why_not(self, row: Row) -> str:
         if time.perf_counter() > self.until - self.reserve:
             return "no time was left"
+        if row.operation.missing is not None and (why := row.operation.missing()):
+            return why
         needed, free = self._needed(row), self.space.free()
         if needed > free:
-            return f"needs {gpu_rows.sized(needed)}, {gpu_rows.sized(free)} are free"
+            return f"needs {gpu_row.sized(needed)}, {gpu_row.sized(free)} are free"
         return ""
 
     def _needed(self, row: Row) -> int:
@@ -180,6 +189,14 @@ class Bench:
                 turns[library.name] = Turns([each.call for each in prepared], clock)
         if row.reference == FLAT and OURS in turns:
             turns[FLAT] = self._turns_of_flat(row, sets)
+        if row.reference == CUBLAS and OURS in turns:
+            turns[CUBLAS] = Turns(
+                [
+                    gpu_cublas.product(self.space, row, *each)
+                    for each in zip(blocks, outs, strict=True)
+                ],
+                self._device_clock(),
+            )
         timing = in_rounds(turns, ROUNDS, self.space.wait) if turns else Timing({})
         return Measured(row, timing, kernels, sets, self._in_cache(row), failed)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import sys
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -9,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 import tensorlayout as tl
-from benchmarks.gpu_rows import Operand
+from benchmarks.gpu_row import Operand
 from benchmarks.measure import Call
 from tensorlayout.cuda import nvrtc
 
@@ -52,6 +53,9 @@ class Space(Protocol):
 
     def array(self, x: tl.Tensor) -> Array:
         """An array over, or of, our tensor."""
+
+    def stored(self, x: tl.Tensor, operand: Operand) -> Array:
+        """An array over the memory of our tensor, whatever its layout."""
 
     def release(self) -> None:
         """Give back what pools keep."""
@@ -101,6 +105,12 @@ class Gpu:
         """The same memory."""
         return self.xp.asarray(x)
 
+    def stored(self, x: tl.Tensor, operand: Operand) -> Array:
+        """The same memory."""
+        cuda = self.xp.cuda
+        memory = cuda.UnownedMemory(x._memory.address, operand.storage, x)
+        return self.xp.ndarray(operand.block, operand.dtype, cuda.MemoryPointer(memory, 0))
+
     def release(self) -> None:
         """Of CuPy and PyTorch; JAX keeps what it has."""
         self.wait()
@@ -136,6 +146,11 @@ class Simulated:
         """A copy on the host."""
         return np.asarray(x.to_device("cpu"))
 
+    def stored(self, x: tl.Tensor, operand: Operand) -> Array:
+        """A copy of the memory, which is the host's."""
+        octets = (ctypes.c_char * operand.storage).from_address(x._memory.address)
+        return np.frombuffer(bytes(octets), operand.dtype).reshape(operand.block)
+
     def release(self) -> None:
         """Nothing is kept."""
 
@@ -143,6 +158,8 @@ class Simulated:
 def random(space: Space, operand: Operand) -> Array:
     """Memory for an operand, filled at random: floats below 8, integers of all values."""
     xp = space.xp
+    if operand.positions:
+        return _positions(xp, operand)
     block = xp.empty(operand.block, operand.dtype)
     flat = block.reshape(-1)
     scale = {"uint8": 256, "bool": 2}.get(operand.dtype, 8)
@@ -152,6 +169,21 @@ def random(space: Space, operand: Operand) -> Array:
             "uint8" if operand.dtype == "bool" else operand.dtype
         )
     return block
+
+
+def _positions(xp: Any, operand: Operand) -> Array:
+    shape, below, kind = operand.block, operand.below, operand.positions
+    if kind == "numbers":
+        found = xp.arange(below)
+    elif kind == "order":
+        found = xp.random.permutation(below)
+    elif kind == "orders":
+        found = xp.argsort(xp.random.random_sample(shape), axis=-1)
+    else:
+        found = xp.random.randint(0, below, shape)
+        if kind == "sorted":
+            found = xp.sort(found, axis=-1)
+    return xp.ascontiguousarray(found.reshape(shape).astype(operand.dtype))
 
 
 def poisoned(space: Space, operand: Operand) -> Array:
@@ -164,4 +196,4 @@ def poisoned(space: Space, operand: Operand) -> Array:
 
 def poison(block: Array) -> None:
     """Overwrite all of it."""
-    block.view("uint8").fill(POISON)
+    block.reshape(-1).view("uint8").fill(POISON)

@@ -26,6 +26,14 @@ class Operation:
         torch: of PyTorch, `out` and the operands.
         jax: of jax.numpy and the operands, to be compiled whole.
         exact: whether all libraries must agree to the last bit.
+        near: else how far a result may be off, relative; None for 16 roundings.
+        whole: whether an element of the result needs more than those elements of the operands that
+            have its first index.
+        judged: of the module, a result and the operands: what to compare, and with what, where more
+            than one result is right.
+        ready: of our operands: what ours is called with, made ahead.
+        stored: whether the memory of our result is what is compared, as its layout differs.
+        missing: why ours cannot do it, or "".
 
     """
 
@@ -36,6 +44,12 @@ class Operation:
     jax: Function
     into: bool = False
     exact: bool = True
+    near: float | None = None
+    whole: bool = False
+    judged: Function | None = None
+    ready: Function | None = None
+    stored: bool = False
+    missing: Callable[[], str] | None = None
 
 
 def _assign(out: Any, x: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 
 import tensorlayout as tl
 from benchmarks.gpu_peers import bound
-from benchmarks.gpu_rows import Operand, Row
+from benchmarks.gpu_row import Operand, Row
 from benchmarks.measure import Call
 from tensorlayout import plan
 from tensorlayout.cuda import driver as seam

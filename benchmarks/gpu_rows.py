@@ -1,123 +1,27 @@
-"""The rows of the benchmark on a GPU: memory, views of it, an operation, and what is asked."""
+"""The rows of the benchmark on a GPU, by importance; here those that move and compute elements."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from math import isqrt, prod
 
+from benchmarks import gpu_functions, gpu_positions, gpu_tiled
 from benchmarks import gpu_operations as operations
 from benchmarks.gpu_operations import Operation
-
-Shape = tuple[int, ...]
-
-DTYPES = {1: "uint8", 2: "float16", 4: "float32", 8: "float64"}
-WIDTH = {"bool": 1} | {name: width for width, name in DTYPES.items()}
-
-KB, MB, GB = 2**10, 2**20, 2**30
-SMALL, LARGE = 1 * MB, 256 * MB
+from benchmarks.gpu_row import DTYPES, GB, KB, LARGE, MB, SMALL, WIDTH, Operand, Row, Shape, sized
 
 # The table is in this order; the rows are timed in the order of their priority.
 GROUPS = (
     *("flat copy", "layout", "flip", "padded rows", "elementwise", "mixed layouts", "broadcast"),
+    *("reduction", "scan", "join", "slice", "gather", "scatter", "pad", "tiled", "matmul", "sort"),
     *("creation", "small"),
 )
-
-
-@dataclass(frozen=True)
-class Operand:
-    """Memory, row-major and packed, and the view of it that is an operand.
-
-    Attributes:
-        block: the shape of the memory.
-        keep: how many elements of each row belong to the view; those behind are padding.
-        axes: the permutation of the dimensions, then.
-        flipped: dimensions that run backwards, then.
-        to: the shape it is broadcast to, last.
-
-    """
-
-    block: Shape
-    dtype: str
-    keep: int | None = None
-    axes: Shape | None = None
-    flipped: Shape = ()
-    to: Shape | None = None
-
-    @property
-    def kept(self) -> Shape:
-        """The shape of the elements as they lie in memory."""
-        return self.block if self.keep is None else (*self.block[:-1], self.keep)
-
-    @property
-    def shape(self) -> Shape:
-        """The shape of the view."""
-        if self.to is not None:
-            return self.to
-        return self.kept if self.axes is None else tuple(self.kept[d] for d in self.axes)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of its elements, each counted once."""
-        return prod(self.kept) * WIDTH[self.dtype]
-
-    @property
-    def storage(self) -> int:
-        """Bytes of the memory."""
-        return prod(self.block) * WIDTH[self.dtype]
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of the table.
-
-    Attributes:
-        target: the least share of the reference's speed, None without a target.
-        reference: "copy", a copy of as many bytes within the device; "flat", the same operation on
-            operands that are all packed; or a library.
-        on_host: whether the time of a call on the host is meant, not that on the device.
-        floor: the fewest launches that can do it.
-
-    """
-
-    group: str
-    name: str
-    operation: Operation
-    operands: tuple[Operand, ...]
-    out: Operand
-    priority: int
-    target: float | None = None
-    reference: str = "copy"
-    on_host: bool = False
-    floor: int = 1
-
-    @property
-    def nbytes(self) -> int:
-        """The fewest bytes that must move: each operand read once, the result written once."""
-        return sum(x.nbytes for x in self.operands) + self.out.nbytes
-
-    @property
-    def storage(self) -> int:
-        """Bytes of one set of operands and a result."""
-        return sum(x.storage for x in self.operands) + self.out.storage
-
-
-def sized(nbytes: int) -> str:
-    """A size in words.
-
-    >>> sized(64 * 1024), sized(8 * 2**30)
-    ('64 KB', '8 GB')
-    """
-    for unit, scale in (("GB", GB), ("MB", MB), ("KB", KB)):
-        if nbytes >= scale:
-            return f"{nbytes / scale:.3g} {unit}"
-    return f"{nbytes} B"
 
 
 def rows() -> list[Row]:
     """All rows, the most important first."""
     found = [*_flat_copies(), *_layouts(), *_elementwise(), *_mixed(), *_broadcast()]
-    found += [*_creation(), *_small()]
+    found += [*families(), *_creation(), *_small()]
     return sorted(found, key=lambda row: row.priority)
 
 
@@ -128,7 +32,13 @@ def tiny_rows() -> list[Row]:
     for name, family in LAYOUTS.items():
         found += [_layout(name, family, size, width, 0) for width in DTYPES]
     found += [*_operated(size, 0), *_mixed(size), *_broadcast(size), *_creation(size), *_small()]
-    return found
+    return [*found, *families(size)]
+
+
+def families(size: int = LARGE) -> Iterator[Row]:
+    """The rows of functions, of about so many bytes."""
+    for family in (gpu_functions, gpu_positions, gpu_tiled):
+        yield from family.rows(size)
 
 
 # ---- Copies

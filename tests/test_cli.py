@@ -17,8 +17,11 @@ import numpy as np
 import pytest
 
 import tensorlayout as tl
-from tensorlayout import devices, directml
-from tensorlayout.cli import (
+
+Image = pytest.importorskip("PIL.Image", reason="optional: pillow, for the demo")
+
+from tensorlayout import devices, directml  # noqa: E402
+from tensorlayout.cli import (  # noqa: E402
     directml_part,
     handover,
     histogram,
@@ -32,9 +35,7 @@ from tensorlayout.cli import (
     show,
     statistics_part,
 )
-from tensorlayout.cli.errors import CommandError, DifferenceError
-
-Image = pytest.importorskip("PIL.Image", reason="the demo needs Pillow")
+from tensorlayout.cli.errors import CommandError, DifferenceError  # noqa: E402
 
 HEIGHT, WIDTH = 427, 400  # what the two photographs of the package have in common
 PICTURES = ("directml.png", "layouts.png", "mosaic.png", "normalised.png", "statistics.png")

@@ -19,6 +19,8 @@ sys.path.append(str(Path(__file__).parents[1]))
 from benchmarks import __main__ as commands
 from benchmarks import (
     gpu,
+    gpu_cublas,
+    gpu_functions,
     gpu_memory,
     gpu_operations,
     gpu_peers,
@@ -26,10 +28,12 @@ from benchmarks import (
     gpu_report,
     gpu_rows,
     gpu_timing,
+    sectors,
 )
 from benchmarks.gpu_memory import Simulated
-from benchmarks.gpu_rows import Operand, Row
+from benchmarks.gpu_row import Operand, Row
 from benchmarks.measure import Timing
+from tensorlayout.cuda.counting import Counts, Tally
 from tensorlayout.cuda.driver import Kernel
 
 
@@ -37,12 +41,47 @@ class Ready(np.ndarray):
     def block_until_ready(self):
         return self
 
+    @property
+    def at(self):
+        return At(self)
+
+
+class At:
+    """``x.at[key].set(y)``: a copy of x, changed there."""
+
+    def __init__(self, x, key=None):
+        self.x, self.key = x, key
+
+    def __getitem__(self, key):
+        return At(self.x, key)
+
+    def set(self, y, unique_indices=False):
+        found = self.x.copy()
+        found[self.key] = y
+        return found
+
+
+class FakeNumpy:
+    """jax.numpy: NumPy, but for arguments that NumPy has not."""
+
+    def __getattr__(self, name):
+        return getattr(np, name)
+
+    def zeros(self, shape, dtype):
+        return np.zeros(shape, dtype).view(Ready)
+
+    def matmul(self, x, y, precision):
+        assert precision == "highest"
+        return np.matmul(x, y)
+
 
 # JAX, as far as the benchmark uses it.
 FAKE_JAX = SimpleNamespace(
     __version__="0.0",
-    numpy=np,
-    jit=lambda function: lambda *xs: np.array(function(*xs)).view(Ready),
+    numpy=FakeNumpy(),
+    jit=lambda function: (
+        lambda *xs: np.array(function(*[np.asarray(x).view(Ready) for x in xs])).view(Ready)
+    ),
 )
 
 
@@ -64,6 +103,7 @@ def bench():
     with_jax = [*[each for each in found if each.name != "jax"], gpu_peers.Jax(space, FAKE_JAX)]
     with simulator(1), pytest.MonkeyPatch.context() as patch:
         patch.setattr(gpu_timing, "TURN", 1e-5)
+        patch.setattr(gpu, "ROUNDS", 1e-3)
         yield gpu.Bench(space, None, with_jax, absent)
 
 
@@ -74,22 +114,27 @@ SOME = (
 )
 
 
+NOT_TILED = "tensors are not tiled so here"  # as long as they are not
+
+
 @pytest.fixture(scope="module")
 def report(bench):
-    return bench.all(tiny(*SOME))
+    functions = [row for row in gpu_rows.families(8192) if row.priority == 0]
+    return bench.all([*tiny(*SOME), *functions])
 
 
 @needs_compiler
 class TestHarness:
     def test_every_result_is_right_in_every_library(self, report):
         assert [(m.row.name, m.failed) for m in report.measured if m.failed] == []
-        assert report.left_out == {}
+        assert {row.partition(": ")[0] for row in report.left_out.values()} <= {NOT_TILED}
 
     def test_every_library_has_its_rounds(self, bench, report):
         libraries = {each.name for each in bench.libraries}
         for m in report.measured:
             expected = libraries | ({"copy"} if not m.row.on_host else set())
             expected |= {"flat"} if m.row.group == "mixed layouts" else set()
+            expected |= {"cuBLAS"} if m.row.group == "matmul" else set()
             assert m.timing.rounds.keys() == expected
             assert {len(times) for times in m.timing.rounds.values()} <= set(range(3, 10))
             assert min(map(min, m.timing.rounds.values())) > 0
@@ -100,6 +145,9 @@ class TestHarness:
         assert of["x + y, 8 KB float32"] == ["elementwise_flat_4 add"]
         (flip,) = of["flip columns, 8 KB uint8"]
         assert flip.startswith("copy_")
+        assert of["sum of rows, 4 KB float32"] == ["reduce_rows_2_int32_t_4 sum"]
+        assert of["matmul x y.T, 64 x 64 x 64 float32"] == []  # cuBLAS's, and nothing is copied
+        assert of["slice both backwards, 7.91 KB float32"] == ["copy_strided_1_int32_t_4_4"]
 
     def test_memory_rotates_unless_it_is_large(self, bench, report):
         for m in report.measured:
@@ -225,6 +273,11 @@ def test_rows_have_different_names_and_are_in_order():
         ("x + column, 256 MB float64", (2 * 4000 + 1) * (2**25 // 4000) * 8),
         ("pitch 256 to packed, 256 MB uint8", 2 * (2**28 // 1000) * 1000),
         ("zeros, 256 MB float16", 2**28),
+        ("sum of columns, 256 MB float32", 2**28 + 8192 * 4),
+        ("slice every second row, 256 MB float32", 2**28),  # of every second one, read and written
+        ("slice every second column, 256 MB float32", 3 * 2**27),  # sectors have both
+        ("take of elements, at random, 128 MB float32", 2 * 2**27 + 8 * 2**25),
+        ("T(8,128) to row-major, 64 MB float32", 2 * 2**26),
     ],
 )
 def test_bytes_that_must_move(name, nbytes):
@@ -242,12 +295,56 @@ def test_targets():
     assert {(row.target, row.reference) for row in mixed} == {(0.9, "flat")}
 
 
+@pytest.mark.parametrize(
+    ("group", "targets"),
+    [
+        ("reduction", {(0.85, "copy")}),
+        ("scan", {(0.8, "copy")}),
+        ("join", {(0.85, "copy")}),
+        ("slice", {(0.85, "copy")}),
+        ("pad", {(0.85, "copy")}),
+        ("tiled", {(0.85, "copy")}),
+        ("gather", {(1.0, "CuPy or PyTorch")}),
+        ("scatter", {(1.0, "CuPy or PyTorch")}),
+        ("matmul", {(0.97, "cuBLAS")}),
+        ("sort", {(None, "CuPy or PyTorch")}),
+    ],
+)
+def test_targets_of_functions(group, targets):
+    rows = [row for row in gpu_rows.rows() if row.group == group]
+    assert {(row.target, row.reference) for row in rows} == targets
+    assert {row.priority for row in rows} >= {0}
+
+
 def test_views():
     operand = Operand((2, 4), "float32", keep=3, axes=(1, 0), flipped=(0,))
     block = np.arange(8, dtype=np.float32).reshape(2, 4)
     seen = gpu_peers.viewed(np, operand, block)
     np.testing.assert_array_equal(seen, [[2, 6], [1, 5], [0, 4]])
     assert (operand.shape, operand.nbytes, operand.storage) == ((3, 2), 24, 32)
+
+
+@pytest.mark.parametrize(
+    ("kind", "shape", "expected"),
+    [
+        ("numbers", (6,), [0, 1, 2, 3, 4, 5]),
+        ("order", (6,), [0, 1, 2, 3, 4, 5]),
+        ("orders", (2, 3), [[0, 1, 2], [0, 1, 2]]),
+    ],
+)
+def test_positions_that_come_once(kind, shape, expected):
+    operand = Operand(shape, "int64", positions=kind, below=shape[-1])
+    found = gpu_memory.random(Simulated(), operand)
+    assert found.dtype == np.int64
+    np.testing.assert_array_equal(np.sort(found, axis=-1), expected)
+
+
+@pytest.mark.parametrize("kind", ["any", "sorted"])
+def test_positions_with_repetitions(kind):
+    operand = Operand((4, 1000), "int64", positions=kind, below=30)
+    found = gpu_memory.random(Simulated(), operand)
+    assert set(found.ravel()) == set(range(30))
+    assert bool((np.diff(found) >= 0).all()) is (kind == "sorted")
 
 
 # ---- Without a device
@@ -276,7 +373,7 @@ def command(monkeypatch, *arguments):
 
 
 def test_dry_run_lists_rows_with_bytes_and_kernels(monkeypatch, capsys):
-    assert command(monkeypatch, "--dry-run", "--only", "padded rows") == 0
+    assert command(monkeypatch, "--dry-run", "--only", "padded rows: ") == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 20
     assert lines[0].split("  ")[:2] == ["0", "padded rows"]
@@ -461,6 +558,59 @@ def test_the_way_of_a_gpu(monkeypatch, tmp_path):
     assert "CUDA driver 13000, runtime 13000, NVRTC 13.0" in page
 
 
+class FakeBlas:
+    """cuBLAS on host memory, from what it is told; matrices are column-major."""
+
+    CUBLAS_OP_N, CUBLAS_OP_T, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT = 0, 1, 68, -1
+
+    def gemmEx(self, handle, ta, tb, m, n, k, alpha, *rest):
+        a, atype, lda, b, btype, ldb, beta, c, ctype, ldc, *_ = rest
+        self._multiply((ta, tb, m, n, k), (a, lda), (b, ldb), (c, ldc))
+        assert (atype, btype, ctype) == (0, 0, 0)
+        assert (handle, self._number(alpha), self._number(beta)) == ("handle", 1, 0)
+
+    def gemmStridedBatchedEx(self, handle, ta, tb, m, n, k, alpha, *rest):
+        a, _, lda, fa, b, _, ldb, fb, _beta, c, _, ldc, fc, count, *_ = rest
+        for i in range(count):
+            operands = (a + 4 * i * fa, lda), (b + 4 * i * fb, ldb), (c + 4 * i * fc, ldc)
+            self._multiply((ta, tb, m, n, k), *operands)
+
+    def _number(self, address):
+        return ctypes.c_float.from_address(address).value
+
+    def _multiply(self, sizes, a, b, c):
+        ta, tb, m, n, k = sizes
+        x = self._matrix(a, k, m).T if ta else self._matrix(a, m, k)
+        y = self._matrix(b, n, k).T if tb else self._matrix(b, k, n)
+        self._matrix(c, m, n)[...] = x @ y
+
+    def _matrix(self, memory, rows, columns):
+        address, leading = memory
+        assert leading >= rows
+        floats = (ctypes.c_float * (leading * columns)).from_address(address)
+        return np.frombuffer(floats, np.float32).reshape(columns, leading)[:, :rows].T
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["x y, 64", "x.T y, 64", "x y.T, 64", "padded rows of x, 64", "stack of 64, 64"],
+)
+def test_cublas_is_told_of_the_operands_as_they_lie(name):
+    cuda = SimpleNamespace(
+        cublas=FakeBlas(),
+        get_cublas_handle=lambda: "handle",
+        runtime=SimpleNamespace(CUDA_R_32F=0),
+    )
+    space = SimpleNamespace(xp=SimpleNamespace(cuda=cuda))
+    (row,) = [row for row in tiny(f"matmul {name}") if row.out.dtype == "float32"]
+    blocks = [gpu_memory.random(Simulated(), o).view(DeviceArray) for o in row.operands]
+    out = gpu_memory.poisoned(Simulated(), row.out).view(DeviceArray)
+    gpu_cublas.product(space, row, blocks, out)()
+    pairs = zip(row.operands, blocks, strict=True)
+    x, y = (gpu_peers.viewed(np, operand, np.asarray(block)) for operand, block in pairs)
+    np.testing.assert_allclose(out, np.matmul(x, y), rtol=1e-5)
+
+
 def test_names_of_result_files():
     assert gpu_report.stem_of("NVIDIA H200") == "gpu-nvidia-h200"
     assert gpu_report.stem_of("NVIDIA GeForce RTX 4090") == "gpu-nvidia-geforce-rtx-4090"
@@ -489,6 +639,22 @@ def test_a_library_is_ahead_if_it_is_faster_by_more_than_noise():
     assert m.ahead_of_us == ["cupy"]
 
 
+def test_the_faster_of_two_libraries_is_the_reference():
+    m = measured(1.0, copy=(0.1,), tensorlayout=(2.0,), cupy=(4.0,), torch=(1.0,), jax=(0.5,))
+    m = dataclasses.replace(m, row=dataclasses.replace(m.row, reference="CuPy or PyTorch"))
+    assert (m.reference, m.share, m.passed) == ("torch", 0.5, False)
+    alone = dataclasses.replace(m, timing=Timing({"tensorlayout": (1.0,)}))
+    assert (alone.share, alone.passed) == (None, None)
+
+
+def test_any_position_of_the_greatest_is_right():
+    judged = gpu_functions.reduction("argmax", 1, "float32").judged
+    x = np.array([[1, 3, 3], [5, 5, 2]], np.float32)
+    for found, right in (([1, 0], True), ([2, 1], True), ([0, 0], False)):
+        at, greatest = judged(np, np.array(found), x)
+        assert (at.tolist() == greatest.tolist()) is right
+
+
 def test_summary_and_lines():
     libraries = {"tensorlayout": "1", "cupy": "14", "jax": "0.4"}
     report = gpu_report.Report("NVIDIA H200", ["a fact"], libraries)
@@ -507,3 +673,50 @@ def test_summary_and_lines():
     assert "| " + " | ".join([*cells, *peers, "0 (1)", "-"]) + " |" in page
     assert "| copy_flat  | 500 | 1.00 |" in page
     assert "- huge: no time was left" in page
+
+
+# ---- What is counted
+
+
+@needs_compiler
+def test_a_line_of_what_is_counted(monkeypatch, capsys, tmp_path):
+    page = tmp_path / "a.md"
+    with simulator(1):
+        arguments = ["benchmarks", "sectors", "--only", "y[...] = x", "--markdown", str(page)]
+        monkeypatch.setattr(sys, "argv", arguments)
+        with pytest.raises(SystemExit) as ended:
+            commands.main()
+    assert ended.value.code is None
+    line = (
+        "| `copy_flat` | `y[...] = x` | 300007 | packed | float32 | 1.00 | 1.00 | 1.00 |  | 1 | met"
+    )
+    assert f"{line} |" in page.read_text().splitlines()
+    assert "4 of 4 lines with targets meet them." in capsys.readouterr().out
+
+
+def tally(units, ideal, octets, lanes=32):
+    return Tally(accesses=1, lanes=lanes, bytes=octets, units=units, ideal=ideal)
+
+
+@pytest.mark.parametrize(
+    ("loads", "stores", "short"),
+    [
+        (tally(10, 9, 288), tally(10, 9, 288), []),
+        (tally(10, 8, 256), tally(10, 9, 288), ["read 0.800"]),
+        (tally(10, 9, 288), tally(2, 1, 4, lanes=1), ["lanes 0.516"]),  # few bytes are written
+        (tally(10, 9, 288), tally(2, 1, 64), ["written 0.500"]),
+    ],
+)
+def test_what_misses_its_target(loads, stores, short):
+    (case, *_) = sectors.cases()
+    counts = Counts("some", 1, loads=loads, stores=stores)
+    found = sectors.Counted(case, "float32", ("some",), counts)
+    assert (found.short, found.met) == (short, not short)
+    free = dataclasses.replace(found, case=dataclasses.replace(case, held=False))
+    assert free.met is None
+
+
+def test_bank_conflicts_miss_it_too():
+    (case, *_) = sectors.cases()
+    counts = Counts("some", 1, shared_loads=tally(12, 10, 320))
+    assert sectors.Counted(case, "float32", (), counts).short == ["banks 1.200"]

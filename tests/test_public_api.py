@@ -12,13 +12,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
-import array_api_strict
 import pytest
 
 import tensorlayout as tl
 from tensorlayout import functions
 from tensorlayout.functions import calling
 from tensorlayout.tensor import Tensor
+
+# It spells the signatures of the standard.
+array_api_strict = pytest.importorskip("array_api_strict", reason="optional: array-api-strict")
 
 PACKAGE = Path(tl.__file__).parent
 CHAPTERS = {

@@ -1,0 +1,457 @@
+"""``python -m benchmarks sectors``: how kernels use memory, counted on the simulator.
+
+What is counted does not depend on the machine: the 32-byte sectors that warps touch, the lanes
+that take part, the wavefronts in shared memory.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial, reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+
+import tensorlayout as tl
+from tensorlayout.cuda.counting import Counts, Tally
+from tensorlayout.cuda.host_compiler import compiler
+from tensorlayout.cuda.simulator import checking
+
+Shape = tuple[int, ...]
+Make = Callable[[str], Callable[[], Any]]
+Operand = Callable[[str], tl.Tensor]
+
+ALL = ("uint8", "float16", "float32", "float64")
+WIDE = ("float32", "float64")
+
+# Of sectors and lanes, and of wavefronts.
+LEAST, MOST = 0.9, 1.1
+
+
+@dataclass(frozen=True)
+class Case:
+    """A line for each dtype.
+
+    Attributes:
+        file: whose section it is in.
+        layout: how the operand lies, and the result where that differs.
+        make: of a dtype, the call that is counted; what it needs is made before.
+        held: whether it has targets: not where data says which sectors are touched.
+
+    """
+
+    file: str
+    call: str
+    shape: Shape
+    layout: str
+    make: Make
+    dtypes: Sequence[str] = ALL
+    held: bool = True
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What came of a case with one dtype."""
+
+    case: Case
+    dtype: str
+    kernels: tuple[str, ...]
+    counts: Counts
+
+    @property
+    def short(self) -> list[str]:
+        """What misses its target."""
+        c = self.counts
+        parts = {
+            "read": (c.sector_efficiency_read, self._counts(c.loads)),
+            "written": (c.sector_efficiency_write, self._counts(c.stores)),
+            "lanes": (c.lane_activity, True),
+        }
+        words = [f"{w} {value:.3f}" for w, (value, it) in parts.items() if it and value < LEAST]
+        conflicts = c.bank_conflict_ratio
+        return [*words, f"banks {conflicts:.3f}"] if conflicts > MOST else words
+
+    def _counts(self, side: Tally) -> bool:
+        return 10 * side.bytes >= self.counts.loads.bytes + self.counts.stores.bytes
+
+    @property
+    def met(self) -> bool | None:
+        """Whether every target is; None without any."""
+        return not self.short if self.case.held else None
+
+
+def counted(cases: Iterable[Case]) -> Iterator[Counted]:
+    """Each case with each dtype, on the simulator."""
+    for case in cases:
+        for dtype in case.dtypes:
+            call = case.make(dtype)
+            with checking("count") as record:
+                call()
+            counts = reduce(add, record.counts.values(), Counts(""))
+            names = dict.fromkeys(kernel.name for kernel in record.counts)
+            yield Counted(case, dtype, tuple(names), counts)
+
+
+def run(only: str) -> str:
+    """The page, of the cases whose file and call hold the text."""
+    os.environ["TENSORLAYOUT_CUDA_SIMULATOR"] = "1"
+    chosen = [case for case in cases() if only in f"{case.file}: {case.call}"]
+    return markdown(list(counted(chosen)))
+
+
+# ---- The page
+
+
+def markdown(found: Sequence[Counted]) -> str:
+    """A table for each file of kernels, those that miss a target first of all."""
+    _, version = compiler()
+    held = [each for each in found if each.met is not None]
+    missed = [each for each in held if not each.met]
+    lines = [
+        "# How kernels use memory",
+        "",
+        f"Counted on the simulator by `python -m benchmarks sectors`, {_today()},"
+        f" {version.splitlines()[0]}.",
+        "",
+        *_NOTES,
+        "",
+        f"{len(held) - len(missed)} of {len(held)} lines with targets meet them. Not:",
+        "",
+        *[f"- {_name(each)}: {', '.join(each.short)}" for each in missed],
+    ]
+    for file in dict.fromkeys(each.case.file for each in found):
+        lines += ["", f"## {file}", "", *_HEAD]
+        lines += [_line(each) for each in found if each.case.file == file]
+    return "\n".join([*lines, ""])
+
+
+_NOTES = (
+    "Read and written: the fewest 32-byte sectors that could hold what is moved, over those that"
+    " warps touch. Lanes: those that take part in accesses. Banks: wavefronts in shared memory over"
+    " the fewest possible. Launches: of one call, all of whose kernels are counted together.",
+    "",
+    f"Targets: read, written and lanes at least {LEAST}, banks at most {MOST}; none for a side that"
+    " moves less than a tenth of the bytes, as results of reductions. Lines with `-` have none:"
+    " which sectors they touch is for their data to say.",
+)
+
+_HEAD = (
+    "| kernel | call | shape | layout | dtype | read | written | lanes | banks | launches | target"
+    " |",
+    "| --- | --- | --- | --- | --- | ---: | ---: | ---: | ---: | ---: | --- |",
+)
+
+
+def _today() -> str:
+    return datetime.now(tz=UTC).strftime("%Y-%m-%d")
+
+
+def _shape(shape: Shape) -> str:
+    return " x ".join(map(str, shape))
+
+
+def _name(each: Counted) -> str:
+    case = each.case
+    return f"{case.call}, {_shape(case.shape)}, {case.layout}, {each.dtype}"
+
+
+def _line(each: Counted) -> str:
+    case, c = each.case, each.counts
+    figures = [
+        f"{c.sector_efficiency_read:.2f}" if c.loads.units else "",
+        f"{c.sector_efficiency_write:.2f}" if c.stores.units else "",
+        f"{c.lane_activity:.2f}",
+        f"{c.bank_conflict_ratio:.2f}" if c.shared_loads.units else "",
+        str(c.launches),
+        {True: "met", False: "**not met**", None: "-"}[each.met],
+    ]
+    names = ", ".join(f"`{name}`" for name in each.kernels)
+    cells = [names, f"`{case.call}`", _shape(case.shape), case.layout, each.dtype, *figures]
+    return f"| {' | '.join(cells)} |"
+
+
+# ---- Operands
+
+
+def _values(shape: Shape, dtype: str, seed: int = 0) -> tl.Tensor:
+    values = np.random.default_rng(seed).integers(0, 100, shape).astype(dtype)
+    return tl.asarray(values, device="cuda")
+
+
+def _nhwc(shape: Shape, dtype: str) -> tl.Tensor:
+    return tl.to_layout(_values(shape, dtype), "NHWC")
+
+
+def _padded(shape: Shape, dtype: str) -> tl.Layout:
+    """Rows that begin at multiples of 256 bytes."""
+    return tl.Layout.pitched(shape, 256, np.dtype(dtype).itemsize)
+
+
+def _in_padded_rows(shape: Shape, dtype: str) -> tl.Tensor:
+    return tl.to_layout(_values(shape, dtype), _padded(shape, dtype))
+
+
+def _turned(shape: Shape, dtype: str) -> tl.Tensor:
+    return tl.permute_dims(_values(shape[::-1], dtype), range(len(shape))[::-1])
+
+
+# ---- Cases
+
+
+def cases() -> Iterator[Case]:
+    """All of them, file by file."""
+    yield from _copies()
+    yield from _creation()
+    yield from _elementwise()
+    yield from _reductions()
+    yield from _scans()
+    yield from _joins()
+    yield from _positions()
+    yield from _sorts()
+    yield from _products()
+
+
+def _one(make: Callable[[str], tl.Tensor], function: Callable[[tl.Tensor], Any]) -> Make:
+    """A call of one operand."""
+
+    def of(dtype: str) -> Callable[[], Any]:
+        x = make(dtype)
+        return lambda: function(x)
+
+    return of
+
+
+def _copies() -> Iterator[Case]:
+    def case(call: str, shape: Shape, layout: str, make: Make) -> Case:
+        return Case("copy.cu", call, shape, layout, make)
+
+    def plain(shape: Shape, function: Callable[[tl.Tensor], Any]) -> Make:
+        return _one(partial(_values, shape), function)
+
+    yield case("y[...] = x", (300_007,), "packed", _assigned)
+    shapes: list[Shape] = [(256, 512), (1024, 1024), (1000, 1000), (1031, 513)]
+    for shape in shapes:
+        made = plain(shape, lambda x: tl.to_layout(x, (0, 1)))
+        yield case("to_layout(x, (0, 1))", shape, "rows to columns", made)
+    for c, h, w in ((3, 64, 96), (3, 101, 131), (4, 101, 131), (64, 32, 32)):
+        shape = (2, c, h, w)
+        made = plain(shape, lambda x: tl.to_layout(x, "NHWC"))
+        yield case('to_layout(x, "NHWC")', shape, "NCHW to NHWC", made)
+        made = _one(partial(_nhwc, shape), lambda x: tl.to_layout(x, "NCHW"))
+        yield case('to_layout(x, "NCHW")', shape, "NHWC to NCHW", made)
+    for shape in ((200, 1000), (200, 513), (200, 1024)):
+        yield case("to_layout(x, padded)", shape, "to rows of whole 256 bytes", _to_padded(shape))
+        yield case(
+            "to_layout(x, packed)", shape, "from rows of whole 256 bytes", _from_padded(shape)
+        )
+    for text, key in _SLICES.items():
+        shape = (401, 800)
+        made = plain(shape, partial(_cut, key))
+        yield case(f"copy of x[{text}]", shape, "rows", made)
+    shapes = [(8, 8, 8, 8, 8), (8, 12, 97, 64), (5, 7, 9, 11, 13, 15)]
+    for shape in shapes:
+        made = plain(shape, lambda x: tl.to_layout(x, range(x.ndim)))
+        yield case("to_layout(x, reversed)", shape, "rows to reversed", made)
+
+
+_SLICES: dict[str, tuple[slice, ...]] = {
+    "::2": (slice(None, None, 2),),
+    "::-1, ::-1": (slice(None, None, -1), slice(None, None, -1)),
+    "1:-1, 1:-1": (slice(1, -1), slice(1, -1)),
+}
+
+
+def _copied(x: tl.Tensor) -> tl.Tensor:
+    return tl.to_layout(x, tl.Layout.row_major(x.shape), copy=True)
+
+
+def _cut(key: tuple[slice, ...], x: tl.Tensor) -> tl.Tensor:
+    return _copied(x[key])
+
+
+def _assigned(dtype: str) -> Callable[[], Any]:
+    x, y = _values((300_007,), dtype), _values((300_007,), dtype)
+
+    def call() -> None:
+        y[...] = x
+
+    return call
+
+
+def _to_padded(shape: Shape) -> Make:
+    def of(dtype: str) -> Callable[[], Any]:
+        x, layout = _values(shape, dtype), _padded(shape, dtype)
+        return lambda: tl.to_layout(x, layout)
+
+    return of
+
+
+def _from_padded(shape: Shape) -> Make:
+    return _one(partial(_in_padded_rows, shape), _copied)
+
+
+def _creation() -> Iterator[Case]:
+    def case(file: str, call: str, shape: Shape, function: Callable[..., Any]) -> Case:
+        def make(dtype: str) -> Callable[[], Any]:
+            return lambda: function(dtype=getattr(tl, dtype), device="cuda")
+
+        return Case(file, call, shape, "packed", make, ALL if file == "fill.cu" else ALL[1:])
+
+    yield case("fill.cu", "zeros", (10_007,), partial(tl.zeros, (10_007,)))
+    yield case("sequence.cu", "arange", (10_007,), partial(tl.arange, 10_007))
+    for n in (512, 513):
+        yield case("band.cu", "eye", (n, n), partial(tl.eye, n))
+        made = _one(partial(_values, (n, n)), tl.tril)
+        yield Case("band.cu", "tril(x)", (n, n), "rows", made)
+
+
+def _elementwise() -> Iterator[Case]:
+    def case(call: str, shape: Shape, layout: str, first: Operand, second: Operand) -> Case:
+        def make(dtype: str) -> Callable[[], Any]:
+            x, y = first(dtype), second(dtype)
+            return lambda: tl.add(x, y)
+
+        return Case("elementwise.cu", call, shape, layout, make)
+
+    def same(shape: Shape, layout: str, make: Callable[[Shape, str], tl.Tensor]) -> Case:
+        return case("x + y", shape, layout, partial(make, shape), partial(make, shape))
+
+    yield same((300_007,), "packed", _values)
+    yield same((2, 3, 101, 131), "both NHWC", _nhwc)
+    yield same((200, 1000), "rows of whole 256 bytes", _in_padded_rows)
+    yield same((200, 1024), "rows of whole 256 bytes", _in_padded_rows)
+    for shape in ((512, 512), (513, 1031)):
+        yield case(
+            "x + y.T", shape, "rows, columns", partial(_values, shape), partial(_turned, shape)
+        )
+    images: list[Shape] = [(2, 3, 64, 96), (2, 3, 101, 131)]
+    for each in images:
+        yield case("x + y", each, "NCHW, NHWC", partial(_values, each), partial(_nhwc, each))
+    whole = (500, 1000)
+    for name, other in (("row", (1, 1000)), ("column", (500, 1))):
+        operands = partial(_values, whole), partial(_values, other)
+        yield case(f"x + {name}", whole, "rows", *operands)
+
+
+def _reductions() -> Iterator[Case]:
+    def case(shape: Shape, axis: Any, nhwc: bool = False, name: str = "sum") -> Case:
+        function = getattr(tl, name)
+
+        def reduced(x: tl.Tensor) -> Any:
+            return function(x, axis=axis)
+
+        made = _one(partial(_nhwc if nhwc else _values, shape), reduced)
+        layout = "NHWC" if nhwc else "NCHW" if len(shape) == 4 else "rows"
+        dtypes = ALL[1:] if name == "var" else ALL
+        return Case("reduce.cu", f"{name}(x, axis={axis})", shape, layout, made, dtypes)
+
+    yield case((300_000,), None)
+    for rows in ((1000, 1000), (64, 4096), (700, 77), (1000, 517), (3000, 12), (3000, 3)):
+        for axis in (1, 0):
+            yield case(rows, axis)
+    images: list[Shape] = [(4, 3, 64, 96), (4, 64, 28, 28)]
+    for shape in images:
+        for nhwc in (False, True):
+            for axes in (0, 1, 2, 3, (0, 2, 3)):
+                yield case(shape, axes, nhwc)
+    yield case((32, 50, 64), 1)
+    yield case((40, 64, 32), (0, 2))
+    for name in ("argmax", "var"):
+        for axis in (1, 0):
+            yield case((1000, 1000), axis, name=name)
+
+
+def _scans() -> Iterator[Case]:
+    shapes: list[tuple[Shape, int]] = [
+        *(((64, 1000), 1), ((16, 1001), 1), ((40_000,), 0), ((20, 100, 3), 1), ((5000, 3), 0)),
+        *(((64, 1024), 0), ((1024, 64), 0), ((10, 30, 104), 1), ((64, 100), 0)),
+    ]
+    for shape, axis in shapes:
+        made = _one(partial(_values, shape), partial(tl.cumulative_sum, axis=axis))
+        yield Case("scan.cu", f"cumulative_sum(x, axis={axis})", shape, "rows", made, WIDE)
+
+
+def _joins() -> Iterator[Case]:
+    for sizes in ((128, 512, 256), (8,) * 8, (515, 1001)):
+        rows = 2000 if sizes[0] == 8 else 200
+
+        def make(dtype: str, rows: int = rows, sizes: Shape = sizes) -> Callable[[], Any]:
+            xs = [_values((rows, n), dtype) for n in sizes]
+            return lambda: tl.concat(xs, axis=1)
+
+        text = "8, 8 times" if len(set(sizes)) == 1 else ", ".join(map(str, sizes))
+        shape = (rows, sum(sizes))
+        yield Case("join.cu", f"concat(…, axis=1) of {text}", shape, "rows", make, WIDE)
+
+
+def _positions() -> Iterator[Case]:
+    random = np.random.default_rng(1)
+
+    def at(n: int, below: int) -> tl.Tensor:
+        return tl.asarray(random.integers(0, below, n).astype("int32"), device="cuda")
+
+    def case(call: str, shape: Shape, axis: int, count: int, held: bool = True) -> Case:
+        def make(dtype: str) -> Callable[[], Any]:
+            x, i = _values(shape, dtype), at(count, shape[axis])
+            return lambda: tl.take(x, i, axis=axis)
+
+        return Case("gather.cu", call, shape, "rows", make, WIDE, held)
+
+    yield case("take(x, i, axis=0), 1500", (2000, 256), 0, 1500)
+    yield case("take(x, i, axis=1), 256", (8, 300, 64), 1, 256)
+    yield case("take(x, i, axis=0), 1500", (2000, 8), 0, 1500)
+    yield case("take(x, i, axis=1), 512", (512, 512), 1, 512, held=False)
+
+    def write(dtype: str) -> Callable[[], Any]:
+        x, y, i = _values((2000, 256), dtype), _values((1500, 256), dtype), at(1500, 2000)
+
+        def call() -> None:
+            x[i] = y
+
+        return call
+
+    yield Case("scatter.cu", "x[i] = y, 1500", (2000, 256), "rows", write, WIDE, held=False)
+    runs = np.repeat(random.integers(0, 2, 512 * 8), 64).reshape(512, 512).astype(bool)
+    single = random.integers(0, 2, (512, 512)).astype(bool)
+    for text, mask in (("runs of 64", runs), ("at random", single)):
+
+        def select(dtype: str, mask: Any = mask) -> Callable[[], Any]:
+            x, m = _values((512, 512), dtype), tl.asarray(mask, device="cuda")
+            return lambda: x[m]
+
+        yield Case("select.cu", f"x[m], {text}", (512, 512), "rows", select, WIDE, held=False)
+
+
+def _sorts() -> Iterator[Case]:
+    for shape in ((96, 700), (8 * 2304,)):
+        for name in ("sort", "argsort"):
+
+            def sorted_(x: tl.Tensor, name: str = name) -> Any:
+                return getattr(tl, name)(x)
+
+            made = _one(partial(_values, shape), sorted_)
+            yield Case("sort.cu", f"{name}(x)", shape, "rows", made, WIDE)
+
+    def search(dtype: str) -> Callable[[], Any]:
+        line, x = tl.sort(_values((1000,), dtype)), _values((10_000,), dtype)
+        return lambda: tl.searchsorted(line, x)
+
+    yield Case(
+        "search.cu", "searchsorted(x, y), 1000", (10_000,), "packed", search, WIDE, held=False
+    )
+
+
+def _products() -> Iterator[Case]:
+    for name, turn in (("x @ y", False), ("x.T @ y", True)):
+
+        def make(dtype: str, turn: bool = turn) -> Callable[[], Any]:
+            x, y = _values((128, 128), dtype), _values((128, 128), dtype)
+            x = tl.permute_dims(x, (1, 0)) if turn else x
+            return lambda: tl.matmul(x, y)
+
+        dtypes = ("uint8", "int16", "int32", "int64")
+        yield Case("matmul.cu", name, (128, 128), "rows", make, dtypes)

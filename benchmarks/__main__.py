@@ -2,6 +2,8 @@
 
 ``python -m benchmarks functions``: every function in every layout, against NumPy.
 
+``python -m benchmarks directml``: DirectML's operators, against NumPy and PyTorch.
+
 ``python -m benchmarks dispatch``: what a small call costs the host, on the CPU and on CUDA.
 
 ``python -m benchmarks gpu``: ours against CuPy, PyTorch and JAX on an NVIDIA GPU.
@@ -18,14 +20,14 @@ from typing import Any
 
 from tqdm import tqdm
 
-from benchmarks import cpu, dispatch, function_report, functions, gpu, report
+from benchmarks import cpu, directml, dispatch, function_report, functions, gpu, report
 from benchmarks.measure import Timing, measure, rounds_within
 
 
 def main() -> None:
     """Time the rows and print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("what", choices=["cpu", "functions", "dispatch", "gpu"])
+    parser.add_argument("what", choices=["cpu", "functions", "directml", "dispatch", "gpu"])
     parser.add_argument("--quick", action="store_true", help="fewer rows and rounds")
     parser.add_argument("--only", default="", metavar="TEXT", help="rows whose name holds TEXT")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all rounds as JSON")
@@ -35,15 +37,24 @@ def main() -> None:
     of_gpu.add_argument("--dry-run", action="store_true", help="list the rows and our kernels")
     of_gpu.add_argument("--simulator", action="store_true", help="the harness alone, tiny rows")
     asked = parser.parse_args()
-    run = {"cpu": _cpu, "functions": _functions, "dispatch": _dispatch, "gpu": gpu.run}[asked.what]
+    own = {"cpu": _cpu, "functions": _functions, "directml": _directml}
+    run = {**own, "dispatch": _dispatch, "gpu": gpu.run}[asked.what]
     sys.exit(run(asked))
 
 
 def _cpu(asked: argparse.Namespace) -> None:
+    _table(cpu.rows(asked.quick), asked)
+
+
+def _directml(asked: argparse.Namespace) -> None:
+    _table(directml.rows(), asked)
+
+
+def _table(rows: Iterable[cpu.Row], asked: argparse.Namespace) -> None:
     rounds = 5 if asked.quick else 7
     results = [
         report.Result(row, measure(row.make(), rounds, batch=0.003, pause=0.005))
-        for row in _chosen(cpu.rows(asked.quick), asked.only)
+        for row in _chosen(rows, asked.only)
     ]
     print(report.text(results))
     if asked.json:

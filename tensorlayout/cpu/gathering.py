@@ -45,7 +45,7 @@ def prepare_gather(plan: GatherPlan) -> Run:
     runs = _Runs(plan.source.layout, plan.reach)
     sizes = [plan.source.layout.shape[d] for d in plan.reach.dims]
     allocate = allocator(plan.result)
-    if len(sizes) == 1 and not plan.reach.along and runs.packed(runs.order):
+    if _is_take(plan, runs):
         return _take(plan, runs)
     spec = plan.result
     read = reader(plan.source.layout, plan.reach)
@@ -58,6 +58,27 @@ def prepare_gather(plan: GatherPlan) -> Run:
         return Tensor._new(memory, spec)
 
     return gather
+
+
+def prepare_gather_into(plan: GatherPlan, destination: Layout) -> Run | None:
+    """The same into a tensor given first; None where its layout is not as the runs need it."""
+    runs = _Runs(plan.source.layout, plan.reach)
+    if not runs.fit(destination):
+        return None
+    sizes = [plan.source.layout.shape[d] for d in plan.reach.dims]
+    read = reader(plan.source.layout, plan.reach)
+
+    def gather(result: Tensor, x: Tensor, *positions: Tensor) -> Tensor:
+        places = _checked(plan.name, positions, sizes)
+        if destination.size:
+            read(x._memory, places, result._memory)
+        return result
+
+    return gather
+
+
+def _is_take(plan: GatherPlan, runs: _Runs) -> bool:
+    return len(plan.reach.dims) == 1 and not plan.reach.along and runs.packed(runs.order)
 
 
 def _take(plan: GatherPlan, runs: _Runs) -> Run:
@@ -182,6 +203,17 @@ class _Runs:
         except ValueError:
             return contiguous(found).reshape(shape)
 
+    def fit(self, layout: Layout) -> bool:
+        """Whether a result in this layout is seen `in_runs` without a copy."""
+        if not layout.size:
+            return True
+        inner = self.size(self.inner)
+        shape = (self.size(self.outer), -1, inner)
+        sizes = [layout.shape[d] for d in self.major]
+        middle = math.prod(sizes) // (shape[0] * inner)
+        turned = layout.permute(self.major)
+        return turned.reshape((shape[0], middle, inner)) is not None
+
     def offsets(self, dims: Sequence[int]) -> Array:
         """The slots from an element to those that differ from it in `dims`, in order."""
         total: Array = np.zeros(1, np.intp)
@@ -230,8 +262,7 @@ def reader(layout: Layout, reach: Reach) -> Read:
     runs = _Runs(layout, reach)
     inner = runs.size(runs.inner)
     if reach.along:
-        by_line = runs.packed(runs.indexed) and inner == 1
-        return _read_lines(runs) if by_line and runs.size(reach.dims) >= _RUN else _read_slots(runs)
+        return _read_lines(runs) if _is_by_line(runs) else _read_slots(runs)
     if runs.packed(runs.order):
         return _read_packed(runs)
     if len(reach.dims) == 1 and not runs.outer and inner >= _RUN:
@@ -239,6 +270,12 @@ def reader(layout: Layout, reach: Reach) -> Read:
     if 1 < runs.size((*runs.indexed, *runs.inner)) <= _BLOCK:
         return _read_staged(runs)
     return _read_slots(runs)
+
+
+def _is_by_line(runs: _Runs) -> bool:
+    """Whether lines that have positions of their own are long, their elements side by side."""
+    side_by_side = runs.packed(runs.indexed) and runs.size(runs.inner) == 1
+    return side_by_side and runs.size(runs.reach.dims) >= _RUN
 
 
 # In what follows, "clip" keeps NumPy from going through a buffer: all positions are inside.
@@ -343,6 +380,8 @@ def _read_slots(runs: _Runs) -> Read:
 def writer(layout: Layout, reach: Reach) -> Write:
     """``write(memory, positions, value)``, in index order of the positions."""
     runs = _Runs(layout, reach)
+    if reach.along:
+        return _write_lines(runs) if _is_by_line(runs) else _write_slots(runs)
     if runs.size(runs.outer) == 1:
         if runs.packed(runs.order):
             return _write_packed(runs)
@@ -362,6 +401,19 @@ def _write_packed(runs: _Runs) -> Write:
         if inner == 1:  # NumPy is several times faster with one dimension
             target, values = target[:, 0], values[:, 0]
         target[index] = values
+
+    return write
+
+
+def _write_lines(runs: _Runs) -> Write:
+    """One call for each line, which has positions of its own."""
+    outer = [runs.layout.shape[d] for d in runs.outer]
+
+    def write(memory: Array, positions: Positions, value: Array) -> None:
+        index, target = runs.merged(positions), memory.transpose(runs.order)
+        values = runs.in_runs(value)
+        for number, place in enumerate(itertools.product(*map(range, outer))):
+            target[place].put(index[number, :, 0], values[number, :, 0])
 
     return write
 

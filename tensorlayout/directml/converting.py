@@ -6,17 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from tensorlayout.cpu import choosing
 from tensorlayout.directml.constants import ScaleBias
 from tensorlayout.directml.numbers import single
 from tensorlayout.directml.operator_desc import Expected, Given, OperatorDesc
 from tensorlayout.directml.operators import call, desc_of, desc_of_out
-from tensorlayout.directml.outputs import copied, delivered, target
+from tensorlayout.directml.outputs import copied, target
 from tensorlayout.directml.rules import check_rank, check_same, check_sizes, expected
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc, asked
 from tensorlayout.functions import calling
 from tensorlayout.functions.data_types import astype
-from tensorlayout.functions.searching import where
+from tensorlayout.plan.elementwise import Elementwise
 from tensorlayout.tensor import Tensor
 
 
@@ -86,8 +87,13 @@ class ElementWiseIfOperatorDesc(OperatorDesc):
         return (expected(self.a),)
 
     def _run(self, inputs: Any, outs: Given) -> tuple[Tensor, ...]:
-        condition, a, b = inputs
-        return (delivered(where(condition != 0, a, b), outs[0]),)
+        key = tuple(x._spec for x in inputs)
+        return (calling.call_into(outs[0], _IF, key, inputs),)
+
+
+_IF = Elementwise(
+    "where", "any", choosing.choose_by_number, abstain=(0,), repair=choosing.BY_NUMBER
+)
 
 
 def _scale_bias(name: str, given: Any) -> ScaleBias:

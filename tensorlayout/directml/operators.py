@@ -247,5 +247,10 @@ def _range(x: Tensor) -> tuple[int, int]:
     return first, first + layout.required_size * itemsize
 
 
+def share_bytes(one: Tensor, other: Tensor) -> bool:
+    """Whether the bytes of two tensors meet, gaps included."""
+    return one.device == other.device and _meet(_range(one), _range(other))
+
+
 def _meet(one: tuple[int, int], other: tuple[int, int]) -> bool:
     return max(one[0], other[0]) < min(one[1], other[1])

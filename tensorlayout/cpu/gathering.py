@@ -10,12 +10,14 @@ from __future__ import annotations
 import itertools
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from threading import Lock
+from typing import Any, TypeVar
 
 import numpy as np
 
 from tensorlayout.cpu.copy import choose_copy
+from tensorlayout.cpu.copy_threads import available_threads, share
 from tensorlayout.cpu.memory import Array, allocator, bytes_from, quietly
 from tensorlayout.cpu.moving import converted, scalar_in
 from tensorlayout.layout import Layout
@@ -344,9 +346,13 @@ def _read_lines(runs: _Runs) -> Read:
             memory.transpose(runs.order),
             runs.in_runs(out),
         )
-        for number, place in enumerate(itertools.product(*map(range, outer))):
-            line, found = index[number, :, 0], target[number, :, 0]
-            np.take(source[place], line, out=found, mode="clip")
+
+        def move(lines: Lines) -> None:
+            for number, place in lines:
+                line, found = index[number, :, 0], target[number, :, 0]
+                np.take(source[place], line, out=found, mode="clip")
+
+        _shared(_lines(outer), move, out.size)
 
     return read
 
@@ -371,8 +377,13 @@ def _read_slots(runs: _Runs) -> Read:
     def read(memory: Array, positions: Positions, out: Array) -> None:
         flat = bytes_from(memory, runs.layout).view(memory.dtype)
         target = runs.in_runs(out)
-        for cut, slots in _slots(runs, runs.middle(positions, weights), target.shape):
-            target[cut] = np.take(flat, slots, mode="clip")
+        slots = _slots(runs, runs.middle(positions, weights))
+
+        def move(cuts: Iterable[Cut]) -> None:
+            for cut in cuts:
+                target[cut] = np.take(flat, slots(cut), mode="clip")
+
+        _shared(_groups(runs, target.shape), move, out.size)
 
     return read
 
@@ -412,8 +423,12 @@ def _write_lines(runs: _Runs) -> Write:
     def write(memory: Array, positions: Positions, value: Array) -> None:
         index, target = runs.merged(positions), memory.transpose(runs.order)
         values = runs.in_runs(value)
-        for number, place in enumerate(itertools.product(*map(range, outer))):
-            target[place].put(index[number, :, 0], values[number, :, 0])
+
+        def move(lines: Lines) -> None:
+            for number, place in lines:
+                target[place][index[number, :, 0]] = values[number, :, 0]
+
+        _shared(_lines(outer), move, value.size)
 
     return write
 
@@ -437,21 +452,35 @@ def _write_slots(runs: _Runs) -> Write:
     def write(memory: Array, positions: Positions, value: Array) -> None:
         flat = bytes_from(memory, runs.layout).view(memory.dtype)
         values = runs.in_runs(value)
-        for cut, slots in _slots(runs, runs.middle(positions, weights), values.shape):
-            flat[slots] = values[cut]
+        slots = _slots(runs, runs.middle(positions, weights))
+
+        def move(cuts: Iterable[Cut]) -> None:
+            for cut in cuts:
+                flat[slots(cut)] = values[cut]
+
+        if runs.reach.along:  # lines do not meet
+            _shared(_groups(runs, values.shape), move, value.size)
+        else:
+            move(_cuts(values.shape))
 
     return write
 
 
-def _slots(
-    runs: _Runs, middle: Array, shape: tuple[int, ...]
-) -> Iterator[tuple[tuple[slice, ...], Array]]:
-    """The slots of all elements, block by block in order, each with its cut of the runs."""
+Cut = tuple[slice, ...]
+
+
+def _slots(runs: _Runs, middle: Array) -> Callable[[Cut], Array]:
+    """What gives the slots of the elements of a cut of the runs."""
     outer = runs.offsets(runs.outer)[:, None, None] + runs.layout.offset
     inner = runs.offsets(runs.inner)[None, None, :]
-    columns = runs.reach.along and shape[2] > 1
-    for cut in _column_cuts(shape) if columns else _cuts(shape):
-        yield cut, _part(outer, cut) + (_part(middle, cut) + _part(inner, cut))
+    return lambda cut: _part(outer, cut) + (_part(middle, cut) + _part(inner, cut))
+
+
+def _groups(runs: _Runs, shape: tuple[int, ...]) -> Iterator[Iterable[Cut]]:
+    """Cuts of all elements, in groups no two of which have elements of one line."""
+    if runs.reach.along:
+        return _column_cuts(shape)
+    return ((cut,) for cut in _cuts(shape))
 
 
 def _part(array: Array, cut: tuple[slice, ...]) -> Array:
@@ -459,7 +488,7 @@ def _part(array: Array, cut: tuple[slice, ...]) -> Array:
     return array[tuple(c if n > 1 else slice(None) for c, n in zip(cut, array.shape, strict=True))]
 
 
-def _cuts(shape: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:
+def _cuts(shape: tuple[int, ...]) -> Iterator[Cut]:
     """Cuts of a row-major block into contiguous parts of at most `_BLOCK` elements, in order."""
     outer, middle, inner = shape
     i = min(inner, _BLOCK)
@@ -471,11 +500,55 @@ def _cuts(shape: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:
                 yield slice(a, a + o), slice(b, b + m), slice(c, c + i)
 
 
-def _column_cuts(shape: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:
-    """Cuts that finish a few neighbouring lines before the next: what they read stays cached."""
+def _column_cuts(shape: tuple[int, ...]) -> Iterator[list[Cut]]:
+    """Cuts of a few neighbouring lines at a time: what they read stays cached."""
     outer, middle, inner = shape
-    m = max(1, _BLOCK // _COLUMNS)
-    for a in range(outer):
-        for c in range(0, inner, _COLUMNS):
-            for b in range(0, middle, m):
-                yield slice(a, a + 1), slice(b, b + m), slice(c, c + _COLUMNS)
+    columns = min(inner, _COLUMNS)
+    m = max(1, _BLOCK // columns)
+    o = max(1, _BLOCK // (columns * max(middle, 1)))
+    for a in range(0, outer, o):
+        for c in range(0, inner, columns):
+            yield [
+                (slice(a, a + o), slice(b, b + m), slice(c, c + columns))
+                for b in range(0, middle, m)
+            ]
+
+
+# ---- Threads
+
+# NumPy releases the interpreter lock while it reads and writes at positions; from so many elements
+# on, threads share the work.
+_MANY = 256 * 1024
+
+Piece = TypeVar("Piece")
+
+
+def _shared(pieces: Iterator[Piece], move: Callable[[Piece], None], elements: int) -> None:
+    """Each piece moved, by several threads where there are many elements."""
+    threads = available_threads() if elements >= _MANY else 1
+    if threads == 1:
+        for piece in pieces:
+            move(piece)
+        return
+    lock = Lock()
+
+    def work() -> None:
+        while True:
+            with lock:
+                piece = next(pieces, None)
+            if piece is None:
+                return
+            move(piece)
+
+    share(work, threads)
+
+
+# Lines by number and place, those that a thread takes at a time.
+Lines = list[tuple[int, tuple[int, ...]]]
+_LINES = 32
+
+
+def _lines(outer: Sequence[int]) -> Iterator[Lines]:
+    each = enumerate(itertools.product(*map(range, outer)))
+    while lines := list(itertools.islice(each, _LINES)):
+        yield lines

@@ -1,48 +1,70 @@
-"""The operators on a CUDA device, simulated: the examples, moved there and back.
+"""The operators on a CUDA device, simulated: every example, moved there and back; and their cost.
 
-An operator is there as soon as the functions are that it stands on; until then it says so.
+How many kernels each launches and what it allocates is counted, and held against the table of
+docs/directml.md.
 """
 
+import re
+from pathlib import Path
+
+import numpy as np
 import pytest
-from directml_facts import OPERATORS, array, attributes, call, stored
+from directml_facts import (
+    OPERATORS,
+    _column_major,
+    _gaps,
+    _padded,
+    _row_major,
+    array,
+    attributes,
+    call,
+    stored,
+)
 from simulated import needs_compiler, simulator
-from test_directml_examples import check, data_type, each
+from test_directml_examples import EXAMPLES, check, data_type, each
 
 import tensorlayout as tl
 from tensorlayout import directml
 
 pytestmark = needs_compiler
 
-# What waits for kernels: reads and writes at positions, sorts, running values.
-WAITING = {
-    *("GATHER", "GATHER_ELEMENTS", "GATHER_ND", "GATHER_ND1", "SCATTER", "SCATTER_ND"),
-    *("REVERSE_SUBSEQUENCES", "NONZERO_COORDINATES", "TOP_K", "TOP_K1"),
-    *("CUMULATIVE_SUMMATION", "CUMULATIVE_PRODUCT"),
-}
+PAGE = Path(__file__).parent.parent / "docs" / "directml.md"
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _device():
-    with simulator():
-        yield
+def device():
+    with simulator(1) as driver:
+        yield driver
 
 
-def moved(tensor):
-    return stored(array(tensor)).to_device("cuda:0")
+def moved(values, make=_row_major):
+    return stored(values, make).to_device("cuda:0")
 
 
-@pytest.mark.parametrize("name", [name for name, fact in OPERATORS.items() if fact["examples"]])
-def test_example(name):
-    example = OPERATORS[name]["examples"][-1]
-    inputs = {k: each(moved, tensor) for k, tensor in example["inputs"].items()}
+def made(example, inside, outside=None):
+    """What calls an example's function; inputs in a layout, outputs in another, or new."""
+    inputs = {
+        k: each(lambda t: moved(array(t), inside), tensor)
+        for k, tensor in example["inputs"].items()
+    }
     sizes = {k: each(lambda t: t["sizes"], tensor) for k, tensor in example["output"].items()}
     dtypes = {k: each(data_type, tensor) for k, tensor in example["output"].items()}
     options = {} if inputs else {"device": "cuda:0"}
-    missing = NotImplementedError if name in WAITING else ()
-    try:
-        results = call(name, inputs, attributes(example), sizes, dtypes, **options)
-    except missing as error:
-        pytest.skip(f"optional: {error}")
+    if outside is not None:
+        outs = [
+            each(lambda t: moved(np.full(t["sizes"], 99, data_type(t).lower()), outside), tensor)
+            for tensor in example["output"].values()
+        ]
+        options = {"out": outs[0] if len(outs) == 1 else outs}
+    return lambda name: call(name, inputs, attributes(example), sizes, dtypes, **options)
+
+
+@pytest.mark.parametrize(
+    "layouts", [(_row_major,), (_column_major, _gaps), (_padded, _column_major)], ids=str
+)
+@pytest.mark.parametrize(("name", "example"), EXAMPLES)
+def test_example(name, example, layouts):
+    results = made(example, *layouts)(name)
     results = results if isinstance(results, tuple) else (results,)
     assert {str(x.device) for x in results} == {"cuda:0"}
     check(tuple(x.to_device("cpu") for x in results), example)
@@ -55,3 +77,68 @@ def test_memory_is_watched_there_too():
     directml.tile(storage[:4], (1,), out=storage[4:])
     with pytest.raises(ValueError, match="live on cpu and cuda:0"):
         directml.join([tl.zeros((4,), dtype=tl.int64), storage], 0)
+
+
+@pytest.mark.parametrize("bad", [3, -4, 2**40])
+def test_positions_outside_touch_nothing_and_raise(bad):
+    x, at = moved(np.array([1, 2, 3])), moved(np.array([0, bad]))
+    around = moved(np.array([7, 7, 7, 7, 7]))
+    matrix, tuples, pair = x[None, :], at[:, None], moved(np.array([[5, 6]]))
+    for name, run in (
+        ("GATHER_ELEMENTS", lambda: directml.gather_elements(x, at, 0, out=around[1:3])),
+        ("GATHER_ND", lambda: directml.gather_nd(matrix, tuples, 1, 2, out=around[None, 1:3])),
+        ("SCATTER", lambda: directml.scatter(x, at, at, 0, out=around[1:4])),
+        (
+            "SCATTER_ND",
+            lambda: directml.scatter_nd(matrix, tuples, pair, 1, 2, out=around[None, 1:4]),
+        ),
+    ):
+        with pytest.raises(IndexError, match=f"^{name}: index {bad} is outside"):
+            np.asarray(run().to_device("cpu"))
+        after = np.asarray(around.to_device("cpu"))
+        assert after[[0, 4]].tolist() == [7, 7]
+        around[...] = 7
+
+
+def test_the_last_of_equal_positions_wins_there_too():
+    x = moved(np.zeros((2, 4), np.int32))
+    at = np.array([[1, -3, 0, 1, 1], [3, 3, 2, -1, 2]])
+    new = np.arange(10, dtype=np.int32).reshape(2, 5)
+    found = directml.scatter(x, moved(at), moved(new, _column_major), 1, out=moved(x.to_device("cpu"), _gaps))
+    assert np.asarray(found.to_device("cpu")).tolist() == [[2, 4, 0, 0], [0, 0, 9, 8]]
+    tuples = np.array([[[0, 1], [1, 3], [0, 1], [0, -3]]])
+    found = directml.scatter_nd(x[None], moved(tuples), moved(np.array([[[5, 6, 7, 8]]], np.int32)[0][None]), 2, 2)
+    assert np.asarray(found.to_device("cpu")).tolist() == [[[0, 8, 0, 0], [0, 0, 0, 6]]]
+    with pytest.raises(ValueError, match=r"^SCATTER: IndicesTensor: .* must differ"):
+        directml.scatter(x, moved(at), moved(new), 1, duplicates="error")
+
+
+# --- what they cost ---
+
+
+def table():
+    """The rows of the page: operator, launches, allocations."""
+    text = PAGE.read_text("utf-8").partition("## What each launches on CUDA")[2]
+    rows = re.findall(r"^\| ([A-Z_0-9, ]+) \| [^|]+ \| ([^|]+) \| ([^|]+) \|$", text, re.MULTILINE)
+    return {
+        name: (int(launches.split()[0]), int(allocations.split()[0]))
+        for names, launches, allocations in rows
+        for name in names.split(", ")
+    }
+
+
+def test_the_table_has_every_operator():
+    assert table().keys() == OPERATORS.keys()
+
+
+@pytest.mark.parametrize("outside", [_gaps, _column_major], ids=lambda m: m.__name__)
+@pytest.mark.parametrize("name", [name for name, fact in OPERATORS.items() if fact["examples"]])
+def test_launches_into_a_given_tensor(device, name, outside):
+    run = made(OPERATORS[name]["examples"][0], _row_major, outside)
+    run(name)
+    before = device.counters.launches, device.counters.allocations
+    run(name)
+    after = device.counters.launches, device.counters.allocations
+    launches, allocations = table()[name]
+    assert after[0] - before[0] <= launches
+    assert after[1] - before[1] <= allocations

@@ -18,7 +18,7 @@ from tensorlayout.directml.operator_desc import (
     Number,
     OperatorDesc,
 )
-from tensorlayout.directml.operators import call, desc_of, desc_of_out
+from tensorlayout.directml.operators import call, desc_of, desc_of_out, remembered
 from tensorlayout.directml.outputs import target
 from tensorlayout.directml.rules import check_count, check_unsigned, expected
 from tensorlayout.directml.tables import HIGHEST
@@ -162,6 +162,7 @@ def _walk(start: int, step: int, count: int) -> slice:
     return slice(start, stop if stop >= 0 else None, step)
 
 
+@remembered
 def padding(
     x: Tensor,
     start_padding: Sequence[int],
@@ -196,6 +197,7 @@ def padding(
     return found
 
 
+@remembered
 def padding1(
     x: Tensor,
     start_padding: Sequence[int],

@@ -10,7 +10,7 @@ from tensorlayout.cpu import choosing
 from tensorlayout.directml.constants import ScaleBias
 from tensorlayout.directml.numbers import single
 from tensorlayout.directml.operator_desc import Expected, Given, OperatorDesc
-from tensorlayout.directml.operators import call, desc_of, desc_of_out
+from tensorlayout.directml.operators import call, desc_of, desc_of_out, remembered
 from tensorlayout.directml.outputs import copied, target
 from tensorlayout.directml.rules import check_rank, check_same, check_sizes, expected
 from tensorlayout.directml.tables import HIGHEST
@@ -104,6 +104,7 @@ def _scale_bias(name: str, given: Any) -> ScaleBias:
     return ScaleBias(*(single(name, "ScaleBias", x) for x in numbers))
 
 
+@remembered
 def element_wise_identity(
     x: Tensor,
     scale_bias: Sequence[float] | None = None,
@@ -131,6 +132,7 @@ def element_wise_identity(
     return found
 
 
+@remembered
 def cast(
     x: Tensor, data_type: Any, *, out: Tensor | None = None, feature_level: Any = HIGHEST
 ) -> Tensor:
@@ -156,6 +158,7 @@ def cast(
     return found
 
 
+@remembered
 def element_wise_if(
     condition: Tensor,
     a: Tensor,

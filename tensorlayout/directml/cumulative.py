@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from tensorlayout.cpu import along
 from tensorlayout.directml.constants import AxisDirection
 from tensorlayout.directml.operator_desc import Direction, Expected, Given, OperatorDesc
-from tensorlayout.directml.operators import call, desc_of, desc_of_out, share_bytes
+from tensorlayout.directml.operators import call, desc_of, desc_of_out, remembered, share_bytes
 from tensorlayout.directml.outputs import delivered
 from tensorlayout.directml.rules import check_axis, expected
 from tensorlayout.directml.tables import HIGHEST
@@ -86,6 +86,7 @@ def _running(
     return delivered(calling.call(operation, key, (x,)), out)
 
 
+@remembered
 def cumulative_summation(
     x: Tensor,
     axis: int,
@@ -117,6 +118,7 @@ def cumulative_summation(
     return found
 
 
+@remembered
 def cumulative_product(
     x: Tensor,
     axis: int,

@@ -20,7 +20,7 @@ from tensorlayout.directml.operator_desc import (
     Number,
     OperatorDesc,
 )
-from tensorlayout.directml.operators import call, desc_of, desc_of_out, wanted_output
+from tensorlayout.directml.operators import call, desc_of, desc_of_out, remembered, wanted_output
 from tensorlayout.directml.outputs import target
 from tensorlayout.directml.rules import (
     check_signed,
@@ -114,6 +114,7 @@ def _fill_band(
     )
 
 
+@remembered
 def diagonal_matrix(
     sizes: Sequence[int],
     offset: int,
@@ -139,6 +140,7 @@ def diagonal_matrix(
     return found
 
 
+@remembered
 def diagonal_matrix1(
     x: Tensor | None,
     value: float,

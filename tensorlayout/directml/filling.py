@@ -20,7 +20,7 @@ from tensorlayout.directml.operator_desc import (
     Number,
     OperatorDesc,
 )
-from tensorlayout.directml.operators import call, desc_of, wanted_output
+from tensorlayout.directml.operators import call, desc_of, remembered, wanted_output
 from tensorlayout.directml.outputs import seen_as, target
 from tensorlayout.directml.rules import (
     check_axis,
@@ -142,6 +142,7 @@ class OneHotOperatorDesc(OperatorDesc):
         return (result,)
 
 
+@remembered
 def fill_value_constant(
     sizes: Sequence[int],
     value: float,
@@ -165,6 +166,7 @@ def fill_value_constant(
     return found
 
 
+@remembered
 def fill_value_sequence(
     sizes: Sequence[int],
     start: float,
@@ -190,6 +192,7 @@ def fill_value_sequence(
     return found
 
 
+@remembered
 def one_hot(
     indices: Tensor,
     values: Tensor,

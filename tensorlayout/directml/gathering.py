@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tensorlayout.directml.operator_desc import Expected, Given, OperatorDesc
-from tensorlayout.directml.operators import call, desc_of, desc_of_out
+from tensorlayout.directml.operators import call, desc_of, desc_of_out, remembered
 from tensorlayout.directml.outputs import seen_as
 from tensorlayout.directml.rules import (
     check_away_from,
@@ -171,6 +171,7 @@ _GATHER_ELEMENTS = GatherAlong("GATHER_ELEMENTS")
 _BY_TUPLES = {name: Gather(name) for name in ("GATHER_ND", "GATHER_ND1")}
 
 
+@remembered
 def gather(
     x: Tensor,
     indices: Tensor,
@@ -205,6 +206,7 @@ def gather(
     return found
 
 
+@remembered
 def gather_elements(
     x: Tensor,
     indices: Tensor,
@@ -233,6 +235,7 @@ def gather_elements(
     return found
 
 
+@remembered
 def gather_nd(
     x: Tensor,
     indices: Tensor,
@@ -263,6 +266,7 @@ def gather_nd(
     return found
 
 
+@remembered
 def gather_nd1(
     x: Tensor,
     indices: Tensor,

@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import Any, ClassVar
 
 from tensorlayout.directml.operator_desc import Expected, Given, OperatorDesc, Tensors
-from tensorlayout.directml.operators import Out, call, desc_of, desc_of_out, tensors_of
+from tensorlayout.directml.operators import Out, call, desc_of, desc_of_out, remembered, tensors_of
 from tensorlayout.directml.outputs import target
 from tensorlayout.directml.rules import (
     check_away_from,
@@ -92,6 +92,7 @@ def pieces(x: Tensor, sizes: Sequence[int], axis: int) -> Iterator[Tensor]:
         yield x[(*before, slice(end - size, end))]
 
 
+@remembered
 def join(
     inputs: Sequence[Tensor], axis: int, *, out: Tensor | None = None, feature_level: Any = HIGHEST
 ) -> Tensor:
@@ -113,6 +114,7 @@ def join(
     return found
 
 
+@remembered
 def split(
     x: Tensor, sizes: Sequence[int], axis: int, *, out: Out = None, feature_level: Any = HIGHEST
 ) -> tuple[Tensor, ...]:

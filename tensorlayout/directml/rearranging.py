@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from tensorlayout.directml.constants import DepthSpaceOrder
 from tensorlayout.directml.operator_desc import Expected, Given, Integers, OperatorDesc, Order
-from tensorlayout.directml.operators import call, desc_of, desc_of_out
+from tensorlayout.directml.operators import call, desc_of, desc_of_out, remembered
 from tensorlayout.directml.outputs import delivered, seen_as, target
 from tensorlayout.directml.rules import (
     check_axis,
@@ -204,6 +204,7 @@ class ReverseSubsequencesOperatorDesc(OperatorDesc):
         return (delivered(take_along_axis(x, source, axis=self.axis), outs[0]),)
 
 
+@remembered
 def tile(
     x: Tensor, repeats: Sequence[int], *, out: Tensor | None = None, feature_level: Any = HIGHEST
 ) -> Tensor:
@@ -225,6 +226,7 @@ def tile(
     return found
 
 
+@remembered
 def space_to_depth(
     x: Tensor, block_size: int, *, out: Tensor | None = None, feature_level: Any = HIGHEST
 ) -> Tensor:
@@ -247,6 +249,7 @@ def space_to_depth(
     return found
 
 
+@remembered
 def space_to_depth1(
     x: Tensor,
     block_size: int,
@@ -269,6 +272,7 @@ def space_to_depth1(
     return found
 
 
+@remembered
 def depth_to_space(
     x: Tensor, block_size: int, *, out: Tensor | None = None, feature_level: Any = HIGHEST
 ) -> Tensor:
@@ -285,6 +289,7 @@ def depth_to_space(
     return found
 
 
+@remembered
 def depth_to_space1(
     x: Tensor,
     block_size: int,
@@ -304,6 +309,7 @@ def depth_to_space1(
     return found
 
 
+@remembered
 def reverse_subsequences(
     x: Tensor,
     sequence_lengths: Tensor,

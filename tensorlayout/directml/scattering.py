@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
 from tensorlayout.directml.operator_desc import Expected, Given, OperatorDesc
-from tensorlayout.directml.operators import call, desc_of, desc_of_out
+from tensorlayout.directml.operators import call, desc_of, desc_of_out, remembered
 from tensorlayout.directml.outputs import delivered, seen_as, target
 from tensorlayout.directml.rules import (
     check_away_from,
@@ -178,6 +178,7 @@ def _refuse_equal(name: str, positions: Tensor, axis: int) -> None:
         refuse(name, f"IndicesTensor: {rule}")
 
 
+@remembered
 def scatter(
     x: Tensor,
     indices: Tensor,
@@ -216,6 +217,7 @@ scatter_elements = scatter
 ScatterElementsOperatorDesc = ScatterOperatorDesc
 
 
+@remembered
 def scatter_nd(
     x: Tensor,
     indices: Tensor,
@@ -245,6 +247,7 @@ def scatter_nd(
     return found
 
 
+@remembered
 def max_unpooling(
     x: Tensor,
     indices: Tensor,

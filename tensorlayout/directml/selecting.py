@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from tensorlayout.directml.constants import AxisDirection, DataType
 from tensorlayout.directml.constants import data_type as as_data_type
 from tensorlayout.directml.operator_desc import Direction, Expected, Given, OperatorDesc
-from tensorlayout.directml.operators import call, desc_of, tensors_of
+from tensorlayout.directml.operators import call, desc_of, remembered, tensors_of
 from tensorlayout.directml.outputs import delivered, target
 from tensorlayout.directml.rules import check_axis, expected, refuse, with_size
 from tensorlayout.directml.tables import HIGHEST
@@ -129,6 +129,7 @@ def _effective_rank(desc: TensorDesc) -> int:
     return max((desc.rank - d for d, n in enumerate(desc.sizes) if n > 1), default=1)
 
 
+@remembered
 def top_k(
     x: Tensor,
     axis: int,
@@ -156,6 +157,7 @@ def top_k(
     return found
 
 
+@remembered
 def top_k1(
     x: Tensor,
     axis: int,
@@ -201,6 +203,7 @@ def _top(desc: Any, x: Tensor, kind: Any, out: Any, feature_level: Any) -> Any:
     return call(desc, (x,), out, feature_level)
 
 
+@remembered
 def nonzero_coordinates(
     x: Tensor,
     columns: int | None = None,

@@ -622,6 +622,13 @@ def test_a_call_made_again_is_checked_by_what_it_is_given():
         assert np.asarray(directml.slice1(x, [0], [2], [1])).tolist() == [1, 2]
 
 
+def test_an_operator_that_calls_another_is_remembered_as_itself():
+    x = tl.asarray([[[1, 2, 3]]])
+    for _ in range(3):
+        found = directml.unfold(x, [2], [1], [1], [1], [0])
+        assert np.asarray(found).tolist() == [[[0, 1, 2], [1, 2, 3]]]
+
+
 def test_memory_is_checked_at_every_call():
     storage = tl.arange(8)
     for _ in range(3):

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any, ClassVar
 
 from tensorlayout.directml.constants import PaddingMode
-from tensorlayout.directml.numbers import check_value_type, scalar, truncated, typed
+from tensorlayout.directml.numbers import check_value_type, truncated, typed
 from tensorlayout.directml.operator_desc import (
     AnyDataType,
     Expected,
@@ -98,7 +98,7 @@ def _padded(desc: _Padding, x: Tensor, out: Tensor | None) -> Tensor:
     inside = [slice(before, before + n) for n, before, _ in rows]
     result[tuple(inside)] = x
     constant = desc.padding_mode == PaddingMode.CONSTANT
-    value = scalar(desc._value(), desc.input.data_type, x.device) if constant else None
+    value = desc._value() if constant else None
     for dim, (n, before, after) in enumerate(rows):
         head, tail = (slice(None),) * dim, tuple(inside[dim + 1 :])
         if value is not None:

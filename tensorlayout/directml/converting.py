@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from tensorlayout.cpu import choosing
 from tensorlayout.directml.constants import ScaleBias
 from tensorlayout.directml.numbers import single
 from tensorlayout.directml.operator_desc import Expected, Given, OperatorDesc
-from tensorlayout.directml.operators import call, desc_of, desc_of_out, remembered
+from tensorlayout.directml.operators import call, desc_of, desc_of_out, remembered, share_bytes
 from tensorlayout.directml.outputs import copied, target
 from tensorlayout.directml.rules import check_rank, check_same, check_sizes, expected
 from tensorlayout.directml.tables import HIGHEST
@@ -48,8 +50,16 @@ class ElementWiseIdentityOperatorDesc(OperatorDesc):
         if self.scale_bias is None:
             return (copied(x, outs[0], self.output),)
         scale, bias = self.scale_bias
+        if self.input.data_type.bits > 16:
+            result = target(outs[0], self.output, x)
+            if outs[0] is None or result.layout is x.layout or not share_bytes(result, x):
+                calling.call_into(result, _TIMES, (x._spec, float), (x, scale))
+                result += bias
+                return (result,)
         wide = x if self.input.data_type.bits > 16 else astype(x, "float32")
-        return (copied(wide * scale + bias, outs[0], self.output),)
+        wide = wide * scale
+        wide += bias
+        return (copied(wide, outs[0], self.output),)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +101,7 @@ class ElementWiseIfOperatorDesc(OperatorDesc):
         return (calling.call_into(outs[0], _IF, key, inputs),)
 
 
+_TIMES = Elementwise("multiply", "numeric", np.multiply)
 _IF = Elementwise(
     "where", "any", choosing.choose_by_number, abstain=(0,), repair=choosing.BY_NUMBER
 )

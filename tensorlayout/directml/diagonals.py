@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from tensorlayout.directml.constants import data_type as as_data_type
 from tensorlayout.directml.numbers import (
     check_value_type,
-    scalar,
     truncated,
     typed,
 )
@@ -98,19 +96,17 @@ def _fill_band(
     # The diagonals from the lowest, 1 - height, to the highest; a row of the matrix sees `width` of
     # them, and each row begins one earlier than that above it: a view.
     low, high = (min(max(d + height - 1, 0), height + width - 1) for d in sorted((begin, end)))
-    kind = as_data_type("Value", result.dtype)
-    new = scalar(value, kind, result.device)
     if background is None:
-        rest: Any = 0 if begin <= end else new
-        line = full(height + width - 1, rest, dtype=kind.dtype, device=result.device)
-        line[low:high] = new if begin <= end else 0
+        inside, outside = (value, 0) if begin <= end else (0, value)
+        line = full(height + width - 1, outside, dtype=result.dtype, device=result.device)
+        line[low:high] = inside
         result[...] = flip(sliding_window(line, width), axis=0)
         return
     line = full(height + width - 1, begin > end, device=result.device)
     line[low:high] = begin <= end
     filled = broadcast_to(flip(sliding_window(line, width), axis=0), result.shape)
     calling.call_into(
-        result, _WHERE, (filled._spec, new._spec, background._spec), (filled, new, background)
+        result, _WHERE, (filled._spec, type(value), background._spec), (filled, value, background)
     )
 
 

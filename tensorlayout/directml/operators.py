@@ -138,11 +138,12 @@ def call(
     if out is not None:
         outs = _several(desc.operator, out, len(described_outs))
     elif all(x is None for x in inputs):
-        outs = tuple(d and d.empty(device=device) for d in described_outs)
+        outs = tuple(None if d is None else d.empty(device=device) for d in described_outs)
     tensors: Given = (*inputs, *outs)
     one_device(desc.operator, [x._spec for x in tensors if x is not None])
-    _latest.call = ready, inputs, len(outs)
-    return ready.run(inputs, outs)
+    result = ready.run(inputs, outs)
+    _latest.call = ready, inputs, len(outs)  # after what other operators it called
+    return result
 
 
 class Ready:

@@ -11,14 +11,14 @@ from tensorlayout.directml.constants import AxisDirection, DataType
 from tensorlayout.directml.constants import data_type as as_data_type
 from tensorlayout.directml.operator_desc import Direction, Expected, Given, OperatorDesc
 from tensorlayout.directml.operators import call, desc_of, remembered, tensors_of
-from tensorlayout.directml.outputs import delivered, target
+from tensorlayout.directml.outputs import copied, target
 from tensorlayout.directml.rules import check_axis, expected, refuse, with_size
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc, asked
-from tensorlayout.functions.data_types import astype
-from tensorlayout.functions.indexing import take_along_axis
+from tensorlayout.functions import calling
 from tensorlayout.functions.searching import nonzero
 from tensorlayout.functions.sorting import argsort
+from tensorlayout.plan.gathering import GatherAlong
 from tensorlayout.tensor import Tensor
 
 
@@ -78,9 +78,12 @@ def _select(desc: _TopK, x: Tensor, outs: Given, direction: Any) -> tuple[Tensor
     descending = direction == AxisDirection.DECREASING
     order = argsort(x, axis=desc.axis, descending=descending, stable=True)
     first = order[(*(slice(None),) * desc.axis, slice(0, desc.k))]
-    values = take_along_axis(x, first, axis=desc.axis)
-    index = astype(first, desc.output_index.data_type.dtype)
-    return delivered(values, outs[0]), delivered(index, outs[1])
+    key = (x._spec, desc.axis, first._spec)
+    values = calling.call_into(outs[0], _TOP, key, (x, first))
+    return values, copied(first, outs[1], desc.output_index)
+
+
+_TOP = GatherAlong("TOP_K")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,6 +4,8 @@ How many kernels each launches and what it allocates is counted, and held agains
 docs/directml.md.
 """
 
+import functools
+import operator
 import re
 from pathlib import Path
 
@@ -24,6 +26,7 @@ from test_directml_examples import EXAMPLES, check, data_type, each
 
 import tensorlayout as tl
 from tensorlayout import directml
+from tensorlayout.cuda.launch_log import launch_log
 
 pytestmark = needs_compiler
 
@@ -165,3 +168,58 @@ def test_launches_into_a_given_tensor(simulated, name):
     run()
     after = simulated.counters.launches, simulated.counters.allocations
     assert (after[0] - before[0], after[1] - before[1]) == table()[name]
+
+
+def accesses():
+    """What is counted, by the words of the page: how calls are made from a dtype."""
+
+    def image(*shape, dtype, **options):
+        return tl.zeros(shape, dtype=dtype, device="cuda:0", **options)
+
+    def padded(dtype, border, mode="CONSTANT"):
+        x, sides = image(1, 3, 64, 256, dtype=dtype), [0, 0, border, border]
+        return lambda: directml.padding(x, sides, sides, mode)
+
+    def joined(dtype, shape, axis):
+        parts = [image(*shape, dtype=dtype) for _ in range(4)]
+        return lambda: directml.join(parts, axis)
+
+    def cut(dtype, window):
+        x = image(128, 192, dtype=dtype)
+        return lambda: directml.slice1(x, *window)
+
+    def moved_blocks(dtype, function, shape, **options):
+        x = image(*shape, dtype=dtype, **options)
+        return lambda: function(x, 2)
+
+    deep, flat = directml.space_to_depth, directml.depth_to_space
+    return {
+        "join of 4 of (64, 96) along axis 0": lambda t: joined(t, (64, 96), 0),
+        "join of 4 of (64, 96) along axis 1": lambda t: joined(t, (64, 96), 1),
+        "every other row of (128, 192)": lambda t: cut(t, ([0, 0], [128, 192], [2, 1])),
+        "(128, 192) backwards": lambda t: cut(t, ([0, 0], [128, 192], [-1, -1])),
+        "a window (64, 128) of (128, 192)": lambda t: cut(t, ([3, 32], [64, 128], [1, 1])),
+        "(1, 3, 64, 256) padded by 16": lambda t: padded(t, 16),
+        "(1, 3, 64, 256) mirrored by 16": lambda t: padded(t, 16, "REFLECTION"),
+        "(1, 3, 128, 256) to depth": lambda t: moved_blocks(t, deep, (1, 3, 128, 256)),
+        "(1, 12, 64, 128) to space": lambda t: moved_blocks(t, flat, (1, 12, 64, 128)),
+        "(1, 16, 64, 64) NHWC to depth": lambda t: moved_blocks(
+            t, deep, (1, 16, 64, 64), layout="NHWC"
+        ),
+        "(1, 64, 32, 32) NHWC to space": lambda t: moved_blocks(
+            t, flat, (1, 64, 32, 32), layout="NHWC"
+        ),
+    }
+
+
+@pytest.mark.parametrize("dtype", ["int16", "float32", "int64"])
+def test_accesses_fill_sectors(dtype):
+    page = PAGE.read_text("utf-8")
+    for words, make in accesses().items():
+        assert f"| {words} |" in page
+        run = make(dtype)
+        with launch_log() as log:
+            run()
+        counts = functools.reduce(operator.add, [each.counts for each in log])
+        assert counts.sector_efficiency_read >= 0.9, words
+        assert counts.sector_efficiency_write >= 0.95, words

@@ -68,7 +68,7 @@ class Operator:
         if len(given) < self._ready.arity:
             left = iter(given)
             aligned = tuple(None if d is None else next(left) for d in self.desc.inputs_of)
-        return self._ready.run(aligned, outs)
+        return self._ready.run(aligned, outs, apart=out is None)
 
     def _with_owned(self, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         if len(self._bound) == len(self._inputs):
@@ -159,9 +159,12 @@ class Ready:
         self.arity = len(self.sources)
         self.many = len(self.targets) > 1 or _is_array(desc)
 
-    def run(self, inputs: Given, outs: Given) -> Any:
-        """Carry it out on tensors that fit: the output, or a tuple of them."""
-        if outs[0] is not None:
+    def run(self, inputs: Given, outs: Given, *, apart: bool = False) -> Any:
+        """Carry it out on tensors that fit: the output, or a tuple of them.
+
+        `apart`: outputs are known to be in memory of their own.
+        """
+        if outs[0] is not None and not apart:
             _check_hazards(self, inputs, outs)
         results = self.desc._run(inputs, outs)
         return results if self.many else results[0]

@@ -34,6 +34,9 @@ _BLOCK = 16 * 1024
 # about a microsecond, a slot two nanoseconds.
 _RUN = 512
 
+# Offsets that a plan keeps: to make them takes longer than to move so few elements.
+_FEW = 512
+
 # Neighbouring lines that are read at once where every line has positions of its own.
 _COLUMNS = 64
 
@@ -168,6 +171,7 @@ class _Runs:
 
     def __init__(self, layout: Layout, reach: Reach) -> None:
         self.layout, self.reach = layout, reach
+        self._kept: dict[tuple[int, ...], Array] = {}  # offsets, for calls of few elements
         self.major = tuple(reversed(reach.order))
         begin = min(map(self.major.index, reach.span))
         end = begin + len(reach.span)
@@ -218,10 +222,15 @@ class _Runs:
 
     def offsets(self, dims: Sequence[int]) -> Array:
         """The slots from an element to those that differ from it in `dims`, in order."""
+        kept = self._kept.get(tuple(dims))
+        if kept is not None:
+            return kept
         total: Array = np.zeros(1, np.intp)
         for d in dims:
             steps = np.arange(self.layout.shape[d]) * self.layout.strides[d]
             total = (total[:, None] + steps).reshape(-1)
+        if total.size <= _FEW:
+            self._kept[tuple(dims)] = total
         return total
 
     def middle(self, positions: Positions, weights: Sequence[int]) -> Array:

@@ -22,7 +22,17 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import cpu, directml, dispatch, function_report, functions, gpu, report, sectors, xla
+from benchmarks import (
+    cpu,
+    directml,
+    dispatch,
+    function_report,
+    functions,
+    gpu,
+    report,
+    sectors,
+    xla,
+)
 from benchmarks.measure import Timing, measure, rounds_within
 from benchmarks.progress import shown
 
@@ -30,7 +40,9 @@ from benchmarks.progress import shown
 def main() -> None:
     """Time the rows and print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("what", choices=["cpu", "functions", "directml", "dispatch", "xla", "sectors", "gpu"])
+    parser.add_argument(
+        "what", choices=["cpu", "functions", "directml", "dispatch", "xla", "sectors", "gpu"]
+    )
     parser.add_argument("--quick", action="store_true", help="fewer rows and rounds")
     parser.add_argument("--only", default="", metavar="TEXT", help="rows whose name holds TEXT")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all rounds as JSON")

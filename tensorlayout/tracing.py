@@ -14,6 +14,7 @@ from tensorlayout.functions import calling
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Operation, Plan, prepared
 from tensorlayout.plan.creating import CreatePlan
+from tensorlayout.plan.into import IntoPlan
 from tensorlayout.plan.moving import (
     AssignPlan,
     CopyPlan,
@@ -157,7 +158,7 @@ def _record(
 ) -> Record:
     tensors = [o for o in operands if isinstance(o, Tensor)]
     results = result if isinstance(result, tuple) else (result,)
-    if isinstance(plan, AssignPlan):  # the destination is written, not read
+    if isinstance(plan, (AssignPlan, IntoPlan)):  # the destination is written, not read
         tensors = tensors[1:]
     view = isinstance(plan, (ViewPlan, IndexPlan, RowPlan, SamePlan, PartPlan))
     nothing = view or (isinstance(plan, CreatePlan) and operation.name in _UNWRITTEN)
@@ -180,6 +181,8 @@ def _step(step: Step) -> Record:
 
 
 def _kind(plan: Plan) -> str:
+    if isinstance(plan, IntoPlan):
+        return _kind(plan.plan)
     if isinstance(plan, (CopyPlan, AssignPlan, ReshapePlan)):
         if isinstance(plan.source, type):
             return "run"

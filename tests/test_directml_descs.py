@@ -595,3 +595,46 @@ def test_names():
 def test_it_is_imported_at_first_use():
     assert "tensorlayout.directml" not in modules_after("import tensorlayout")
     assert "tensorlayout.directml" in modules_after("import tensorlayout as tl; tl.directml")
+
+
+# --- calls that are made again ---
+
+
+def test_a_call_made_again_is_checked_by_what_it_is_given():
+    x, y = tl.asarray([1, 2]), tl.asarray([3, 4])
+    for _ in range(3):
+        assert np.asarray(directml.join([x, x], 0)).tolist() == [1, 2, 1, 2]
+        assert np.asarray(directml.join([x, y], 0)).tolist() == [1, 2, 3, 4]
+        at = tl.asarray([1, 0])
+        assert np.asarray(directml.gather_elements(indices=at, x=y, axis=0)).tolist() == [4, 3]
+        assert np.asarray(directml.gather_elements(y, at, 0)).tolist() == [4, 3]
+        assert np.asarray(directml.gather_elements(at, at, 0)).tolist() == [0, 1]
+        assert np.asarray(directml.gather_elements(indices=y - 3, x=x, axis=0)).tolist() == [1, 2]
+        for yes in (1, True):
+            found = directml.cumulative_summation(x, 0, 0, yes == 1)
+            assert np.asarray(found).tolist() == [0, 1]
+        with pytest.raises(TypeError, match="HasExclusiveSum must be True or False, got 1"):
+            directml.cumulative_summation(x, 0, 0, 1)
+        with pytest.raises(TypeError, match="Axis must be an integer, got False"):
+            directml.join([x, y], False)
+        with pytest.raises(TypeError, match=r"SLICE1: InputWindowStrides must be"):
+            directml.slice1(x, [0], [2], [True])
+        assert np.asarray(directml.slice1(x, [0], [2], [1])).tolist() == [1, 2]
+
+
+def test_an_operator_that_calls_another_is_remembered_as_itself():
+    x = tl.asarray([[[1, 2, 3]]])
+    for _ in range(3):
+        found = directml.unfold(x, [2], [1], [1], [1], [0])
+        assert np.asarray(found).tolist() == [[[0, 1, 2], [1, 2, 3]]]
+
+
+def test_memory_is_checked_at_every_call():
+    storage = tl.arange(8)
+    for _ in range(3):
+        directml.tile(storage[:4], (1,), out=storage[4:])
+        with pytest.raises(ValueError, match=r"TILE: OutputTensor must share with InputTensor no"):
+            directml.tile(storage[:4], (1,), out=storage[2:6])
+        fixed = tl.from_storage(bytes(32), "(4):(1)", dtype=tl.int64)
+        with pytest.raises(ValueError, match="TILE: the tensor is read-only"):
+            directml.tile(storage[:4], (1,), out=fixed)

@@ -32,20 +32,40 @@ def numbers(shape, dtype="float32", seed=0):
     return np.asarray(values).astype(dtype)
 
 
+def sliced(values):
+    """A tensor with these elements, every other one of a part of a larger one."""
+    large = tl.full([2 * n + 1 for n in values.shape], 55, dtype=values.dtype)
+    part = large[tuple(slice(1, None, 2) for _ in values.shape)]
+    part[...] = tl.asarray(values)
+    return part
+
+
+def repeated(draw, values):
+    """Elements that are equal along a dimension, as a broadcast tensor."""
+    d = draw(st.integers(0, values.ndim - 1))
+    line = np.take(values, [0], d)
+    return tl.broadcast_to(tl.asarray(line), values.shape), np.repeat(line, values.shape[d], d)
+
+
 @st.composite
-def tensors(draw, shape, dtype=None):
-    """A tensor of a shape and its elements; in some layout, some data type."""
+def tensors(draw, shape, dtype=None, written=False):
+    """A tensor of a shape and its elements; in some layout, some data type; `written`: to be."""
     kind = draw(st.sampled_from(TYPES)) if dtype is None else dtype
     values = numbers(shape, kind, draw(st.integers(0, 9)))
-    make = draw(st.sampled_from([*STORED, flipped]))
-    return (flipped(values) if make is flipped else stored(values, make)), values
+    make = draw(st.sampled_from([*STORED, flipped, sliced, *[repeated] * (not written)]))
+    if make is repeated:
+        return repeated(draw, values)
+    return (make(values) if make in (flipped, sliced) else stored(values, make)), values
 
 
 @st.composite
 def into(draw, shape, dtype):
     """None, or a tensor for ``out`` that is full of nonsense, in some layout."""
-    make = draw(st.none() | st.sampled_from(STORED))
-    return None if make is None else stored(np.full(shape, 77, dtype), make)
+    make = draw(st.none() | st.sampled_from([*STORED, flipped, sliced]))
+    values = np.full(shape, 77, dtype)
+    if make in (None, flipped, sliced):
+        return make and make(values)
+    return stored(values, make)
 
 
 def positions(draw, shape, size, dtype=None):
@@ -548,7 +568,7 @@ def test_running_values(data):
     shape = data.draw(shapes(high=8, most=4))
     axis = data.draw(st.integers(0, len(shape) - 1))
     kind = data.draw(st.sampled_from(["float32", "float16", "int32", "uint32", "int64", "uint64"]))
-    x, values = data.draw(tensors(shape, kind))
+    x, values = data.draw(tensors(shape, kind, written=True))
     values = values % 4
     x[...] = tl.asarray(values)
     down, exclusive = data.draw(st.booleans()), data.draw(st.booleans())
@@ -656,7 +676,7 @@ def test_patches(data):
     taps, places = math.prod(window), math.prod(blocks)
     expected = np.zeros((batch, channels * taps, places), values.dtype)
     folded = np.zeros(values.shape)
-    y, columns = data.draw(tensors(expected.shape, values.dtype))
+    y, columns = data.draw(tensors(expected.shape, values.dtype, written=True))
     columns = columns % 4
     y[...] = tl.asarray(columns)
     for n, c in itertools.product(range(batch), range(channels)):

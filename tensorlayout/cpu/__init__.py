@@ -10,6 +10,7 @@ from tensorlayout.cpu import (
     creating,
     elementwise,
     gathering,
+    into,
     library,
     masking,
     moving,
@@ -25,6 +26,7 @@ from tensorlayout.plan.combining import CombinePlan
 from tensorlayout.plan.creating import CreatePlan
 from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.plan.gathering import GatherPlan, ScatterPlan
+from tensorlayout.plan.into import IntoPlan
 from tensorlayout.plan.library import LibraryPlan
 from tensorlayout.plan.masking import MaskedPlan, SelectPlan
 from tensorlayout.plan.moving import (
@@ -54,6 +56,7 @@ _PREPARE: dict[type, Callable[[Any], Run]] = {
     ElementwisePlan: elementwise.prepare,
     GatherPlan: gathering.prepare_gather,
     IndexPlan: moving.prepare_index,
+    IntoPlan: into.prepare,
     JoinPlan: moving.prepare_join,
     LibraryPlan: library.prepare,
     MaskedPlan: masking.prepare_masked,

@@ -25,18 +25,38 @@ Work = Callable[[Array, Array], None]
 
 def prepare(plan: AlongPlan) -> Run:
     """The operation's work, into the planned layout."""
-    work: Work = plan.operation.numpy(plan)
-    spec, layout = plan.result, plan.source.layout
-    order = (*[d for d in reversed(layout.minor_to_major) if d != plan.dim], plan.dim)
+    write, spec = _writer(plan), plan.result
     allocate = allocator(spec)
 
     def along(x: Tensor) -> Tensor:
         memory, home = allocate()
-        if memory.size:
-            quietly(work, x._memory.transpose(order), memory.transpose(order))
+        write(x._memory, memory)
         return Tensor._new(memory, spec, home)
 
     return along
+
+
+def prepare_into(plan: AlongPlan) -> Run:
+    """The same into a tensor given first, of any layout."""
+    write = _writer(plan)
+
+    def along(result: Tensor, x: Tensor) -> Tensor:
+        write(x._memory, result._memory)
+        return result
+
+    return along
+
+
+def _writer(plan: AlongPlan) -> Callable[[Array, Array], None]:
+    work: Work = plan.operation.numpy(plan)
+    layout = plan.source.layout
+    order = (*[d for d in reversed(layout.minor_to_major) if d != plan.dim], plan.dim)
+
+    def write(x: Array, out: Array) -> None:
+        if out.size:
+            quietly(work, x.transpose(order), out.transpose(order))
+
+    return write
 
 
 # From so many lines on, so many of them neighbours in memory, whole rows of them are added at once:
@@ -69,6 +89,7 @@ def _scan(plan: AlongPlan, ufunc: Any, start: int) -> Work:
         if initial:
             out[..., :1] = start
             out = out[..., 1:]
+            x = x[..., : out.shape[-1]]
         if out.size:
             scan(ufunc, x, out, wide)
 

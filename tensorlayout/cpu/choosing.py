@@ -68,3 +68,15 @@ _NAMES = (
     *("float16", "bfloat16", "float32", "float64", "complex64"),
 )
 BY_BITS: Repair = dict.fromkeys(_NAMES, _choose_by_bits)
+
+
+def choose_by_number(condition: Array, x1: Array, x2: Array, out: Array) -> None:
+    """`choose` by numbers, which hold where they are not 0."""
+    choose(condition != 0, x1, x2, out)
+
+
+def _choose_by_number(condition: Array, x1: Array, x2: Array, out: Array) -> None:
+    _choose_by_bits(condition != 0, x1, x2, out)
+
+
+BY_NUMBER: Repair = dict.fromkeys(_NAMES, _choose_by_number)

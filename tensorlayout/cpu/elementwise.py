@@ -289,6 +289,17 @@ def _strided(plan: ElementwisePlan) -> Run:
     return run
 
 
+def prepare_into(plan: ElementwisePlan) -> Run:
+    """Into a tensor given first, of any layout, which shares no memory with the operands."""
+    call, read = staged(plan, _call(plan)), _reader(plan)
+
+    def run(result: Tensor, *operands: Any) -> Tensor:
+        call(read(operands), result._memory)
+        return result
+
+    return run
+
+
 def _in_place(plan: ElementwisePlan) -> Run:
     """Into the first operand, in its own layout; NumPy buffers operands that overlap it."""
     plain = _is_ufunc(plan) and _repaired(plan) is None

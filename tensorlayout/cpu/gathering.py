@@ -10,12 +10,14 @@ from __future__ import annotations
 import itertools
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from threading import Lock
+from typing import Any, TypeVar
 
 import numpy as np
 
 from tensorlayout.cpu.copy import choose_copy
+from tensorlayout.cpu.copy_threads import available_threads, share
 from tensorlayout.cpu.memory import Array, allocator, bytes_from, quietly
 from tensorlayout.cpu.moving import converted, scalar_in
 from tensorlayout.layout import Layout
@@ -33,6 +35,9 @@ _BLOCK = 16 * 1024
 # about a microsecond, a slot two nanoseconds.
 _RUN = 512
 
+# Offsets that a plan keeps: to make them takes longer than to move so few elements.
+_FEW = 512
+
 # Neighbouring lines that are read at once where every line has positions of its own.
 _COLUMNS = 64
 
@@ -46,7 +51,7 @@ def prepare_gather(plan: GatherPlan) -> Run:
     runs = _Runs(plan.source.layout, plan.reach)
     sizes = [plan.source.layout.shape[d] for d in plan.reach.dims]
     allocate = allocator(plan.result)
-    if len(sizes) == 1 and not plan.reach.along and runs.packed(runs.order):
+    if _is_take(plan, runs):
         return _take(plan, runs)
     spec = plan.result
     read = reader(plan.source.layout, plan.reach)
@@ -59,6 +64,27 @@ def prepare_gather(plan: GatherPlan) -> Run:
         return Tensor._new(memory, spec)
 
     return gather
+
+
+def prepare_gather_into(plan: GatherPlan, destination: Layout) -> Run | None:
+    """The same into a tensor given first; None where its layout is not as the runs need it."""
+    runs = _Runs(plan.source.layout, plan.reach)
+    if not runs.fit(destination):
+        return None
+    sizes = [plan.source.layout.shape[d] for d in plan.reach.dims]
+    read = reader(plan.source.layout, plan.reach)
+
+    def gather(result: Tensor, x: Tensor, *positions: Tensor) -> Tensor:
+        places = _checked(plan.name, positions, sizes)
+        if destination.size:
+            read(x._memory, places, result._memory)
+        return result
+
+    return gather
+
+
+def _is_take(plan: GatherPlan, runs: _Runs) -> bool:
+    return len(plan.reach.dims) == 1 and not plan.reach.along and runs.packed(runs.order)
 
 
 def _take(plan: GatherPlan, runs: _Runs) -> Run:
@@ -169,6 +195,7 @@ class _Runs:
 
     def __init__(self, layout: Layout, reach: Reach) -> None:
         self.layout, self.reach = layout, reach
+        self._kept: dict[tuple[int, ...], Array] = {}  # offsets, for calls of few elements
         self.major = tuple(reversed(reach.order))
         begin = min(map(self.major.index, reach.span))
         end = begin + len(reach.span)
@@ -206,12 +233,28 @@ class _Runs:
         except ValueError:
             return contiguous(found).reshape(shape)
 
+    def fit(self, layout: Layout) -> bool:
+        """Whether a result in this layout is seen `in_runs` without a copy."""
+        if not layout.size:
+            return True
+        inner = self.size(self.inner)
+        shape = (self.size(self.outer), -1, inner)
+        sizes = [layout.shape[d] for d in self.major]
+        middle = math.prod(sizes) // (shape[0] * inner)
+        turned = layout.permute(self.major)
+        return turned.reshape((shape[0], middle, inner)) is not None
+
     def offsets(self, dims: Sequence[int]) -> Array:
         """The slots from an element to those that differ from it in `dims`, in order."""
+        kept = self._kept.get(tuple(dims))
+        if kept is not None:
+            return kept
         total: Array = np.zeros(1, np.intp)
         for d in dims:
             steps = np.arange(self.layout.shape[d]) * self.layout.strides[d]
             total = (total[:, None] + steps).reshape(-1)
+        if total.size <= _FEW:
+            self._kept[tuple(dims)] = total
         return total
 
     def middle(self, positions: Positions, weights: Sequence[int]) -> Array:
@@ -254,8 +297,7 @@ def reader(layout: Layout, reach: Reach) -> Read:
     runs = _Runs(layout, reach)
     inner = runs.size(runs.inner)
     if reach.along:
-        by_line = runs.packed(runs.indexed) and inner == 1
-        return _read_lines(runs) if by_line and runs.size(reach.dims) >= _RUN else _read_slots(runs)
+        return _read_lines(runs) if _is_by_line(runs) else _read_slots(runs)
     if runs.packed(runs.order):
         return _read_packed(runs)
     if len(reach.dims) == 1 and not runs.outer and inner >= _RUN:
@@ -263,6 +305,12 @@ def reader(layout: Layout, reach: Reach) -> Read:
     if 1 < runs.size((*runs.indexed, *runs.inner)) <= _BLOCK:
         return _read_staged(runs)
     return _read_slots(runs)
+
+
+def _is_by_line(runs: _Runs) -> bool:
+    """Whether lines that have positions of their own are long, their elements side by side."""
+    side_by_side = runs.packed(runs.indexed) and runs.size(runs.inner) == 1
+    return side_by_side and runs.size(runs.reach.dims) >= _RUN
 
 
 # In what follows, "clip" keeps NumPy from going through a buffer: all positions are inside.
@@ -331,9 +379,13 @@ def _read_lines(runs: _Runs) -> Read:
             memory.transpose(runs.order),
             runs.in_runs(out),
         )
-        for number, place in enumerate(itertools.product(*map(range, outer))):
-            line, found = index[number, :, 0], target[number, :, 0]
-            np.take(source[place], line, out=found, mode="clip")
+
+        def move(lines: Lines) -> None:
+            for number, place in lines:
+                line, found = index[number, :, 0], target[number, :, 0]
+                np.take(source[place], line, out=found, mode="clip")
+
+        _shared(_lines(outer), move, out.size)
 
     return read
 
@@ -358,8 +410,13 @@ def _read_slots(runs: _Runs) -> Read:
     def read(memory: Array, positions: Positions, out: Array) -> None:
         flat = bytes_from(memory, runs.layout).view(memory.dtype)
         target = runs.in_runs(out)
-        for cut, slots in _slots(runs, runs.middle(positions, weights), target.shape):
-            target[cut] = np.take(flat, slots, mode="clip")
+        slots = _slots(runs, runs.middle(positions, weights))
+
+        def move(cuts: Iterable[Cut]) -> None:
+            for cut in cuts:
+                target[cut] = np.take(flat, slots(cut), mode="clip")
+
+        _shared(_groups(runs, target.shape), move, out.size)
 
     return read
 
@@ -367,6 +424,8 @@ def _read_slots(runs: _Runs) -> Read:
 def writer(layout: Layout, reach: Reach) -> Write:
     """``write(memory, positions, value)``, in index order of the positions."""
     runs = _Runs(layout, reach)
+    if reach.along:
+        return _write_lines(runs) if _is_by_line(runs) else _write_slots(runs)
     if runs.size(runs.outer) == 1:
         if runs.packed(runs.order):
             return _write_packed(runs)
@@ -390,6 +449,23 @@ def _write_packed(runs: _Runs) -> Write:
     return write
 
 
+def _write_lines(runs: _Runs) -> Write:
+    """One call for each line, which has positions of its own."""
+    outer = [runs.layout.shape[d] for d in runs.outer]
+
+    def write(memory: Array, positions: Positions, value: Array) -> None:
+        index, target = runs.merged(positions), memory.transpose(runs.order)
+        values = runs.in_runs(value)
+
+        def move(lines: Lines) -> None:
+            for number, place in lines:
+                target[place][index[number, :, 0]] = values[number, :, 0]
+
+        _shared(_lines(outer), move, value.size)
+
+    return write
+
+
 def _write_slices(runs: _Runs) -> Write:
     """Long slices of a tensor with gaps, which NumPy copies well by itself."""
 
@@ -409,21 +485,35 @@ def _write_slots(runs: _Runs) -> Write:
     def write(memory: Array, positions: Positions, value: Array) -> None:
         flat = bytes_from(memory, runs.layout).view(memory.dtype)
         values = runs.in_runs(value)
-        for cut, slots in _slots(runs, runs.middle(positions, weights), values.shape):
-            flat[slots] = values[cut]
+        slots = _slots(runs, runs.middle(positions, weights))
+
+        def move(cuts: Iterable[Cut]) -> None:
+            for cut in cuts:
+                flat[slots(cut)] = values[cut]
+
+        if runs.reach.along:  # lines do not meet
+            _shared(_groups(runs, values.shape), move, value.size)
+        else:
+            move(_cuts(values.shape))
 
     return write
 
 
-def _slots(
-    runs: _Runs, middle: Array, shape: tuple[int, ...]
-) -> Iterator[tuple[tuple[slice, ...], Array]]:
-    """The slots of all elements, block by block in order, each with its cut of the runs."""
+Cut = tuple[slice, ...]
+
+
+def _slots(runs: _Runs, middle: Array) -> Callable[[Cut], Array]:
+    """What gives the slots of the elements of a cut of the runs."""
     outer = runs.offsets(runs.outer)[:, None, None] + runs.layout.offset
     inner = runs.offsets(runs.inner)[None, None, :]
-    columns = runs.reach.along and shape[2] > 1
-    for cut in _column_cuts(shape) if columns else _cuts(shape):
-        yield cut, _part(outer, cut) + (_part(middle, cut) + _part(inner, cut))
+    return lambda cut: _part(outer, cut) + (_part(middle, cut) + _part(inner, cut))
+
+
+def _groups(runs: _Runs, shape: tuple[int, ...]) -> Iterator[Iterable[Cut]]:
+    """Cuts of all elements, in groups no two of which have elements of one line."""
+    if runs.reach.along:
+        return _column_cuts(shape)
+    return ((cut,) for cut in _cuts(shape))
 
 
 def _part(array: Array, cut: tuple[slice, ...]) -> Array:
@@ -431,7 +521,7 @@ def _part(array: Array, cut: tuple[slice, ...]) -> Array:
     return array[tuple(c if n > 1 else slice(None) for c, n in zip(cut, array.shape, strict=True))]
 
 
-def _cuts(shape: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:
+def _cuts(shape: tuple[int, ...]) -> Iterator[Cut]:
     """Cuts of a row-major block into contiguous parts of at most `_BLOCK` elements, in order."""
     outer, middle, inner = shape
     i = min(inner, _BLOCK)
@@ -443,11 +533,55 @@ def _cuts(shape: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:
                 yield slice(a, a + o), slice(b, b + m), slice(c, c + i)
 
 
-def _column_cuts(shape: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:
-    """Cuts that finish a few neighbouring lines before the next: what they read stays cached."""
+def _column_cuts(shape: tuple[int, ...]) -> Iterator[list[Cut]]:
+    """Cuts of a few neighbouring lines at a time: what they read stays cached."""
     outer, middle, inner = shape
-    m = max(1, _BLOCK // _COLUMNS)
-    for a in range(outer):
-        for c in range(0, inner, _COLUMNS):
-            for b in range(0, middle, m):
-                yield slice(a, a + 1), slice(b, b + m), slice(c, c + _COLUMNS)
+    columns = min(inner, _COLUMNS)
+    m = max(1, _BLOCK // columns)
+    o = max(1, _BLOCK // (columns * max(middle, 1)))
+    for a in range(0, outer, o):
+        for c in range(0, inner, columns):
+            yield [
+                (slice(a, a + o), slice(b, b + m), slice(c, c + columns))
+                for b in range(0, middle, m)
+            ]
+
+
+# ---- Threads
+
+# NumPy releases the interpreter lock while it reads and writes at positions; from so many elements
+# on, threads share the work.
+_MANY = 256 * 1024
+
+Piece = TypeVar("Piece")
+
+
+def _shared(pieces: Iterator[Piece], move: Callable[[Piece], None], elements: int) -> None:
+    """Each piece moved, by several threads where there are many elements."""
+    threads = available_threads() if elements >= _MANY else 1
+    if threads == 1:
+        for piece in pieces:
+            move(piece)
+        return
+    lock = Lock()
+
+    def work() -> None:
+        while True:
+            with lock:
+                piece = next(pieces, None)
+            if piece is None:
+                return
+            move(piece)
+
+    share(work, threads)
+
+
+# Lines by number and place, those that a thread takes at a time.
+Lines = list[tuple[int, tuple[int, ...]]]
+_LINES = 32
+
+
+def _lines(outer: Sequence[int]) -> Iterator[Lines]:
+    each = enumerate(itertools.product(*map(range, outer)))
+    while lines := list(itertools.islice(each, _LINES)):
+        yield lines

@@ -18,6 +18,7 @@ from tensorlayout.cuda import (
     combining,
     creating,
     gathering,
+    into,
     library,
     moving,
     products,
@@ -36,6 +37,7 @@ from tensorlayout.plan.combining import CombinePlan
 from tensorlayout.plan.creating import CreatePlan
 from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.plan.gathering import GatherPlan, ScatterPlan
+from tensorlayout.plan.into import IntoPlan
 from tensorlayout.plan.library import LibraryPlan
 from tensorlayout.plan.masking import MaskedPlan, SelectPlan
 from tensorlayout.plan.moving import (
@@ -80,6 +82,7 @@ _PREPARE: dict[type, Callable[[Any], Run]] = {
     ElementwisePlan: carrying.prepare_elementwise,
     GatherPlan: gathering.prepare_gather,
     IndexPlan: moving.prepare_index,
+    IntoPlan: into.prepare,
     JoinPlan: carrying.prepare_join,
     LibraryPlan: library.prepare,
     MaskedPlan: selecting.prepare_masked,

@@ -17,6 +17,19 @@ _PREPARE: dict[str, Callable[[AlongPlan], Run]] = {
 }
 
 
+# The same for those that can write into a tensor given first, where the result lies as planned.
+_PREPARE_INTO: dict[str, Callable[[AlongPlan], Run]] = {
+    "cumulative_prod": scanning.prepare_prod_into,
+    "cumulative_sum": scanning.prepare_sum_into,
+}
+
+
+def prepare_into(plan: AlongPlan) -> Run | None:
+    """The function of a destination and a tensor; None where a new tensor is needed."""
+    found = _PREPARE_INTO.get(plan.operation.numpy.__name__)
+    return found and found(plan)
+
+
 def prepare(plan: AlongPlan) -> Run:
     """The function of a tensor that carries out a plan."""
     return _PREPARE[plan.operation.numpy.__name__](plan)

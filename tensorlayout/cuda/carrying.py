@@ -71,6 +71,13 @@ def prepare_reshape(plan: ReshapePlan) -> Run:
 
 def prepare_join(plan: JoinPlan) -> Run:
     """One launch for all operands, but those of another dtype or order: one more for each."""
+    new_tensor = new_tensors(plan.result)
+    into = prepare_join_into(plan)
+    return lambda *operands: into(new_tensor(), *operands)
+
+
+def prepare_join_into(plan: JoinPlan) -> Run:
+    """The same into a tensor given first."""
     spec, axis = plan.result, plan.axis
     layouts = [source.layout for source in plan.sources]
     starts = [0, *itertools.accumulate([layout.shape[axis] for layout in layouts])]
@@ -95,10 +102,9 @@ def prepare_join(plan: JoinPlan) -> Run:
         )
         return joining.prepare_join(given, driver()), (*given.copied, *others)
 
-    at, new_tensor = per_alignment(make), new_tensors(spec)
+    at = per_alignment(make)
 
-    def join(*operands: Tensor) -> Tensor:
-        result = new_tensor()
+    def join(result: Tensor, *operands: Tensor) -> Tensor:
         to, given = result._memory.address, [x._memory.address for x in operands]
         with driver().using(spec.device.number):
             few = given if len(given) <= _APART else [functools.reduce(operator.or_, given)]
@@ -186,6 +192,12 @@ def prepare_elementwise(plan: ElementwisePlan) -> Run:
         return run(operands[0], operands)
 
     return compute
+
+
+def prepare_elementwise_into(plan: ElementwisePlan) -> Run:
+    """One launch into a tensor given first, which is no operand, and overlaps none."""
+    launch = _launcher(plan)
+    return lambda result, *operands: launch(result, operands)
 
 
 # Writes the result into the first argument, and gives that back.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from tensorlayout.cuda import faults
 from tensorlayout.cuda.driver import Buffer, driver
 from tensorlayout.cuda.gather_plan import plan_gather
-from tensorlayout.cuda.memory import new_tensor, per_alignment
+from tensorlayout.cuda.memory import new_tensors, per_alignment
 from tensorlayout.cuda.reach_plan import ReachLaunch
 from tensorlayout.plan import Run
 from tensorlayout.plan.gathering import GatherPlan
@@ -20,6 +20,13 @@ Launches = Callable[..., None]
 
 def prepare_gather(plan: GatherPlan) -> Run:
     """One launch. Positions outside give 0; `faults` raises the IndexError later."""
+    new_tensor = new_tensors(plan.result)
+    into = prepare_gather_into(plan)
+    return lambda x, *positions: into(new_tensor(), x, *positions)
+
+
+def prepare_gather_into(plan: GatherPlan) -> Run:
+    """The same into a tensor given first."""
     spec = plan.result
 
     def make(alignments: tuple[int, ...]) -> Launches:
@@ -28,8 +35,7 @@ def prepare_gather(plan: GatherPlan) -> Run:
 
     at = per_alignment(make)
 
-    def gather(x: Tensor, *positions: Tensor) -> Tensor:
-        result = new_tensor(spec)
+    def gather(result: Tensor, x: Tensor, *positions: Tensor) -> Tensor:
         memories = result._memory.address, x._memory.address
         with driver().using(spec.device.number):
             at(*memories)(memories, [p._memory.address for p in positions])

@@ -16,12 +16,27 @@ _HEAD = struct.Struct("<3Q")
 
 def prepare_sum(plan: AlongPlan) -> Run:
     """Running sums."""
-    return _prepare(plan, "add")
+    return _new(plan, prepare_sum_into(plan))
 
 
 def prepare_prod(plan: AlongPlan) -> Run:
     """Running products."""
+    return _new(plan, prepare_prod_into(plan))
+
+
+def prepare_sum_into(plan: AlongPlan) -> Run:
+    """Running sums into a tensor given first, of the planned layout."""
+    return _prepare(plan, "add")
+
+
+def prepare_prod_into(plan: AlongPlan) -> Run:
+    """Running products, so."""
     return _prepare(plan, "multiply")
+
+
+def _new(plan: AlongPlan, into: Run) -> Run:
+    new_tensor = new_tensors(plan.result)
+    return lambda x: into(new_tensor(), x)
 
 
 def _prepare(plan: AlongPlan, operation: str) -> Run:
@@ -30,10 +45,8 @@ def _prepare(plan: AlongPlan, operation: str) -> Run:
     scan = plan_scan(operation, plan.source, spec, plan.dim, initial=initial)
     with driver().using(number):
         ready = [(driver().launcher(launch.kernel), launch) for launch in scan.launches]
-    new_tensor = new_tensors(spec)
 
-    def along(x: Tensor) -> Tensor:
-        result = new_tensor()
+    def along(result: Tensor, x: Tensor) -> Tensor:
         with driver().using(number):
             between = driver().allocate(scan.totals, number) if scan.totals else None
             totals = between.pointer if between else 0

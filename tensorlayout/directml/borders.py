@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any, ClassVar
 
 from tensorlayout.directml.constants import PaddingMode
-from tensorlayout.directml.numbers import check_value_type, scalar, truncated, typed
+from tensorlayout.directml.numbers import check_value_type, truncated, typed
 from tensorlayout.directml.operator_desc import (
     AnyDataType,
     Expected,
@@ -18,7 +18,7 @@ from tensorlayout.directml.operator_desc import (
     Number,
     OperatorDesc,
 )
-from tensorlayout.directml.operators import call, desc_of, desc_of_out
+from tensorlayout.directml.operators import call, desc_of, desc_of_out, remembered
 from tensorlayout.directml.outputs import target
 from tensorlayout.directml.rules import check_count, check_unsigned, expected
 from tensorlayout.directml.tables import HIGHEST
@@ -98,7 +98,7 @@ def _padded(desc: _Padding, x: Tensor, out: Tensor | None) -> Tensor:
     inside = [slice(before, before + n) for n, before, _ in rows]
     result[tuple(inside)] = x
     constant = desc.padding_mode == PaddingMode.CONSTANT
-    value = scalar(desc._value(), desc.input.data_type, x.device) if constant else None
+    value = desc._value() if constant else None
     for dim, (n, before, after) in enumerate(rows):
         head, tail = (slice(None),) * dim, tuple(inside[dim + 1 :])
         if value is not None:
@@ -162,6 +162,7 @@ def _walk(start: int, step: int, count: int) -> slice:
     return slice(start, stop if stop >= 0 else None, step)
 
 
+@remembered
 def padding(
     x: Tensor,
     start_padding: Sequence[int],
@@ -196,6 +197,7 @@ def padding(
     return found
 
 
+@remembered
 def padding1(
     x: Tensor,
     start_padding: Sequence[int],

@@ -6,6 +6,7 @@ Wherever a value of an enumeration is asked for, its name (``"EDGE"``), its name
 
 from __future__ import annotations
 
+import functools
 import operator
 from enum import IntEnum
 from typing import Any, NamedTuple, TypeVar
@@ -48,10 +49,7 @@ class DataType(IntEnum):
     @property
     def dtype(self) -> dtypes.DType:
         """The dtype of tensors; TypeError for 4-bit types, which have none."""
-        if self.bits < 8:
-            msg = f"DataType: {self.name} has no dtype: tensors hold whole bytes"
-            raise TypeError(msg)
-        return np.dtype(self.name.lower())
+        return _dtype_of(self)
 
     @classmethod
     def of(cls, dtype: Any) -> DataType:
@@ -62,6 +60,14 @@ class DataType(IntEnum):
             msg = f"DataType: DirectML has no data type for {kind}"
             raise TypeError(msg)
         return found
+
+
+@functools.cache
+def _dtype_of(kind: DataType) -> dtypes.DType:
+    if kind.bits < 8:
+        msg = f"DataType: {kind.name} has no dtype: tensors hold whole bytes"
+        raise TypeError(msg)
+    return np.dtype(kind.name.lower())
 
 
 class TensorFlags(IntEnum):

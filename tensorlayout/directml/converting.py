@@ -6,17 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
+from tensorlayout.cpu import choosing
 from tensorlayout.directml.constants import ScaleBias
 from tensorlayout.directml.numbers import single
 from tensorlayout.directml.operator_desc import Expected, Given, OperatorDesc
-from tensorlayout.directml.operators import call, desc_of, desc_of_out
-from tensorlayout.directml.outputs import copied, delivered, target
+from tensorlayout.directml.operators import call, desc_of, desc_of_out, remembered, share_bytes
+from tensorlayout.directml.outputs import copied, target
 from tensorlayout.directml.rules import check_rank, check_same, check_sizes, expected
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc, asked
 from tensorlayout.functions import calling
 from tensorlayout.functions.data_types import astype
-from tensorlayout.functions.searching import where
+from tensorlayout.plan.elementwise import Elementwise
 from tensorlayout.tensor import Tensor
 
 
@@ -47,8 +50,16 @@ class ElementWiseIdentityOperatorDesc(OperatorDesc):
         if self.scale_bias is None:
             return (copied(x, outs[0], self.output),)
         scale, bias = self.scale_bias
+        if self.input.data_type.bits > 16:
+            result = target(outs[0], self.output, x)
+            if outs[0] is None or result.layout is x.layout or not share_bytes(result, x):
+                calling.call_into(result, _TIMES, (x._spec, float), (x, scale))
+                result += bias
+                return (result,)
         wide = x if self.input.data_type.bits > 16 else astype(x, "float32")
-        return (copied(wide * scale + bias, outs[0], self.output),)
+        wide = wide * scale
+        wide += bias
+        return (copied(wide, outs[0], self.output),)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,8 +97,14 @@ class ElementWiseIfOperatorDesc(OperatorDesc):
         return (expected(self.a),)
 
     def _run(self, inputs: Any, outs: Given) -> tuple[Tensor, ...]:
-        condition, a, b = inputs
-        return (delivered(where(condition != 0, a, b), outs[0]),)
+        key = tuple(x._spec for x in inputs)
+        return (calling.call_into(outs[0], _IF, key, inputs),)
+
+
+_TIMES = Elementwise("multiply", "numeric", np.multiply)
+_IF = Elementwise(
+    "where", "any", choosing.choose_by_number, abstain=(0,), repair=choosing.BY_NUMBER
+)
 
 
 def _scale_bias(name: str, given: Any) -> ScaleBias:
@@ -98,6 +115,7 @@ def _scale_bias(name: str, given: Any) -> ScaleBias:
     return ScaleBias(*(single(name, "ScaleBias", x) for x in numbers))
 
 
+@remembered
 def element_wise_identity(
     x: Tensor,
     scale_bias: Sequence[float] | None = None,
@@ -125,6 +143,7 @@ def element_wise_identity(
     return found
 
 
+@remembered
 def cast(
     x: Tensor, data_type: Any, *, out: Tensor | None = None, feature_level: Any = HIGHEST
 ) -> Tensor:
@@ -150,6 +169,7 @@ def cast(
     return found
 
 
+@remembered
 def element_wise_if(
     condition: Tensor,
     a: Tensor,

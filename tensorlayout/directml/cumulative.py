@@ -5,15 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from tensorlayout.cpu import along
 from tensorlayout.directml.constants import AxisDirection
 from tensorlayout.directml.operator_desc import Direction, Expected, Given, OperatorDesc
-from tensorlayout.directml.operators import call, desc_of, desc_of_out
-from tensorlayout.directml.outputs import copied
+from tensorlayout.directml.operators import call, desc_of, desc_of_out, remembered, share_bytes
+from tensorlayout.directml.outputs import delivered
 from tensorlayout.directml.rules import check_axis, expected
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc
+from tensorlayout.functions import calling
+from tensorlayout.functions.creation import empty
 from tensorlayout.functions.manipulation import flip
-from tensorlayout.functions.statistical import cumulative_prod, cumulative_sum
+from tensorlayout.plan.along import Along
 from tensorlayout.tensor import Tensor
 
 
@@ -34,8 +37,8 @@ class CumulativeSummationOperatorDesc(OperatorDesc):
         return (expected(self.input),)
 
     def _run(self, inputs: Any, outs: Given) -> tuple[Tensor, ...]:
-        way = cumulative_sum, self.axis, self.axis_direction, self.has_exclusive_sum
-        return (copied(_running(inputs[0], *way), outs[0], self.output),)
+        way = _SUM, self.axis, self.axis_direction, self.has_exclusive_sum
+        return (_running(inputs[0], outs[0], *way),)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,20 +58,35 @@ class CumulativeProductOperatorDesc(OperatorDesc):
         return (expected(self.input),)
 
     def _run(self, inputs: Any, outs: Given) -> tuple[Tensor, ...]:
-        way = cumulative_prod, self.axis, self.axis_direction, self.has_exclusive_product
-        return (copied(_running(inputs[0], *way), outs[0], self.output),)
+        way = _PRODUCT, self.axis, self.axis_direction, self.has_exclusive_product
+        return (_running(inputs[0], outs[0], *way),)
 
 
-def _running(x: Tensor, function: Any, axis: int, direction: Any, exclusive: bool) -> Tensor:
-    """The running value; backwards by way of a flipped view."""
+_SUM = Along("CUMULATIVE_SUMMATION", "numeric", along.cumulative_sum)
+_PRODUCT = Along("CUMULATIVE_PRODUCT", "numeric", along.cumulative_prod)
+
+
+def _running(
+    x: Tensor, out: Tensor | None, operation: Along, axis: int, direction: Any, exclusive: bool
+) -> Tensor:
+    """The running value; backwards by way of flipped views."""
     turned = direction == AxisDirection.DECREASING
-    line = flip(x, axis=axis) if turned else x
-    found: Tensor = function(line, axis=axis, dtype=x.dtype, include_initial=exclusive)
-    if exclusive:
-        found = found[(*(slice(None),) * axis, slice(0, -1))]
-    return flip(found, axis=axis) if turned else found
+    if turned:
+        result = (
+            empty(x.shape, dtype=x.dtype, device=x.device, layout=x.layout.minor_to_major)
+            if out is None
+            else out
+        )
+        _running(flip(x, axis=axis), flip(result, axis=axis), operation, axis, None, exclusive)
+        return result
+    key = (x._spec, axis, 0, None, exclusive)
+    if out is None or not (share_bytes(out, x) and (exclusive or out.layout is not x.layout)):
+        return calling.call_into(out, operation, key, (x,))
+    # What is written would be read again, as an element after it.
+    return delivered(calling.call(operation, key, (x,)), out)
 
 
+@remembered
 def cumulative_summation(
     x: Tensor,
     axis: int,
@@ -100,6 +118,7 @@ def cumulative_summation(
     return found
 
 
+@remembered
 def cumulative_product(
     x: Tensor,
     axis: int,

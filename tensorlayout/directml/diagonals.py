@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from tensorlayout.directml.constants import data_type as as_data_type
 from tensorlayout.directml.numbers import (
     check_value_type,
-    scalar,
     truncated,
     typed,
 )
@@ -20,8 +18,8 @@ from tensorlayout.directml.operator_desc import (
     Number,
     OperatorDesc,
 )
-from tensorlayout.directml.operators import call, desc_of, desc_of_out, wanted_output
-from tensorlayout.directml.outputs import seen_as, target
+from tensorlayout.directml.operators import call, desc_of, desc_of_out, remembered, wanted_output
+from tensorlayout.directml.outputs import target
 from tensorlayout.directml.rules import (
     check_signed,
     expected,
@@ -29,8 +27,10 @@ from tensorlayout.directml.rules import (
 )
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc
-from tensorlayout.functions.creation import arange
-from tensorlayout.functions.searching import where
+from tensorlayout.functions import calling
+from tensorlayout.functions.creation import full
+from tensorlayout.functions.manipulation import broadcast_to, flip, sliding_window
+from tensorlayout.functions.searching import _WHERE
 from tensorlayout.tensor import Tensor
 
 
@@ -93,15 +93,24 @@ def _fill_band(
 ) -> None:
     """`value` on diagonals from `begin` up to `end`, the others where `begin` is above it."""
     height, width = result.shape[-2:]
-    rows = seen_as(arange(height, device=result.device), (height, 1))
-    diagonal = arange(width, device=result.device) - rows
-    inside = (diagonal >= min(begin, end)) & (diagonal < max(begin, end))
-    filled = inside if begin <= end else ~inside
-    kind = as_data_type("Value", result.dtype)
-    other = scalar(0, kind, result.device) if background is None else background
-    result[...] = where(filled, scalar(value, kind, result.device), other)
+    # The diagonals from the lowest, 1 - height, to the highest; a row of the matrix sees `width` of
+    # them, and each row begins one earlier than that above it: a view.
+    low, high = (min(max(d + height - 1, 0), height + width - 1) for d in sorted((begin, end)))
+    if background is None:
+        inside, outside = (value, 0) if begin <= end else (0, value)
+        line = full(height + width - 1, outside, dtype=result.dtype, device=result.device)
+        line[low:high] = inside
+        result[...] = flip(sliding_window(line, width), axis=0)
+        return
+    line = full(height + width - 1, begin > end, device=result.device)
+    line[low:high] = begin <= end
+    filled = broadcast_to(flip(sliding_window(line, width), axis=0), result.shape)
+    calling.call_into(
+        result, _WHERE, (filled._spec, type(value), background._spec), (filled, value, background)
+    )
 
 
+@remembered
 def diagonal_matrix(
     sizes: Sequence[int],
     offset: int,
@@ -127,6 +136,7 @@ def diagonal_matrix(
     return found
 
 
+@remembered
 def diagonal_matrix1(
     x: Tensor | None,
     value: float,

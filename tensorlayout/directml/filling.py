@@ -20,7 +20,7 @@ from tensorlayout.directml.operator_desc import (
     Number,
     OperatorDesc,
 )
-from tensorlayout.directml.operators import call, desc_of, wanted_output
+from tensorlayout.directml.operators import call, desc_of, remembered, wanted_output
 from tensorlayout.directml.outputs import seen_as, target
 from tensorlayout.directml.rules import (
     check_axis,
@@ -35,9 +35,8 @@ from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.functions import calling
 from tensorlayout.functions.creation import arange
-from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.manipulation import reshape
-from tensorlayout.functions.searching import where
+from tensorlayout.functions.searching import _WHERE
 from tensorlayout.tensor import Tensor
 
 
@@ -59,7 +58,7 @@ class FillValueConstantOperatorDesc(OperatorDesc):
     def _run(self, inputs: Any, outs: Given) -> tuple[Tensor, ...]:
         result = target(outs[0], self.output)
         kind = self.output.data_type
-        result[...] = scalar(typed(self.operator, "Value", self.value, kind), kind, result.device)
+        result[...] = typed(self.operator, "Value", self.value, kind)
         return (result,)
 
 
@@ -100,7 +99,9 @@ class FillValueSequenceOperatorDesc(OperatorDesc):
         else:  # as unsigned integers of 64 bits, which wrap; their low bits are those of any width
             start, delta = (int(v) % 2**64 for v in (self.value_start, self.value_delta))
             number = arange(result.size, dtype="uint64", device=where_to)
-        result[...] = reshape(astype(number * delta + start, kind.dtype), result.shape)
+        number *= delta
+        number += start
+        result[...] = reshape(number, result.shape)
         return (result,)
 
 
@@ -138,10 +139,11 @@ class OneHotOperatorDesc(OperatorDesc):
         hot = place == indices
         if indices.dtype.kind == "i":
             hot = hot | (place - size == indices)
-        result[...] = where(hot, on, off)
-        return (result,)
+        specs = (hot._spec, on._spec, off._spec)
+        return (calling.call_into(result, _WHERE, specs, (hot, on, off)),)
 
 
+@remembered
 def fill_value_constant(
     sizes: Sequence[int],
     value: float,
@@ -165,6 +167,7 @@ def fill_value_constant(
     return found
 
 
+@remembered
 def fill_value_sequence(
     sizes: Sequence[int],
     start: float,
@@ -190,6 +193,7 @@ def fill_value_sequence(
     return found
 
 
+@remembered
 def one_hot(
     indices: Tensor,
     values: Tensor,

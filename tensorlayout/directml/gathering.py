@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tensorlayout.directml.operator_desc import Expected, Given, OperatorDesc
-from tensorlayout.directml.operators import call, desc_of, desc_of_out
-from tensorlayout.directml.outputs import delivered, seen_as
+from tensorlayout.directml.operators import call, desc_of, desc_of_out, remembered
+from tensorlayout.directml.outputs import seen_as
 from tensorlayout.directml.rules import (
     check_away_from,
     check_axis,
@@ -22,10 +22,10 @@ from tensorlayout.directml.rules import (
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.directml.tuples import blocks, key_of, padded, positions_of
-from tensorlayout.functions.data_types import astype
+from tensorlayout.functions import calling
+from tensorlayout.functions.data_types import iinfo
 from tensorlayout.functions.elementwise import clip
-from tensorlayout.functions.indexing import take, take_along_axis
-from tensorlayout.functions.searching import where
+from tensorlayout.plan.gathering import Gather, GatherAlong
 from tensorlayout.tensor import Tensor
 
 
@@ -70,8 +70,11 @@ class GatherOperatorDesc(OperatorDesc):
         assert self.output is not None
         places = self._places() or (1,)
         inside = nearest(seen_as(indices, places), x.shape[self.axis])
-        found = take(x, inside, axis=self.axis)
-        return (delivered(seen_as(found, self.output.sizes), outs[0]),)
+        sizes = (*x.shape[: self.axis], *places, *x.shape[self.axis + 1 :])
+        out = None if outs[0] is None else seen_as(outs[0], sizes)
+        key = (x._spec, (self.axis,), False, inside._spec)
+        found = calling.call_into(out, _GATHER, key, (x, inside))
+        return (seen_as(found, self.output.sizes) if outs[0] is None else outs[0],)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,9 +94,10 @@ class GatherElementsOperatorDesc(OperatorDesc):
         return (expected(self.input, self.indices.sizes),)
 
     def _run(self, inputs: Any, outs: Given) -> tuple[Tensor, ...]:
+        x, indices = inputs
         with positions_of(self.operator):
-            found = take_along_axis(*inputs, axis=self.axis)
-        return (delivered(found, outs[0]),)
+            key = (x._spec, self.axis, indices._spec)
+            return (calling.call_into(outs[0], _GATHER_ELEMENTS, key, (x, indices)),)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,19 +151,27 @@ def _read(desc: _ByTuples, inputs: Any, out: Tensor | None, batch: int = 0) -> T
     assert desc.output is not None
     counts = desc.input_dimension_count, desc.indices_dimension_count
     found = blocks(desc.operator, desc.input, desc.indices, counts, batch)
+    source, positions = seen_as(x, found.source), key_of(indices, found)
+    dims = tuple(range(len(positions)))
+    into = None if out is None else seen_as(out, found.read)
     with positions_of(desc.operator):
-        read: Tensor = seen_as(x, found.source)[key_of(indices, found)]
-    return delivered(seen_as(read, desc.output.sizes), out)
+        key = (source._spec, dims, False, *(p._spec for p in positions))
+        read = calling.call_into(into, _BY_TUPLES[desc.operator], key, (source, *positions))
+    return seen_as(read, desc.output.sizes) if out is None else out
 
 
 def nearest(indices: Tensor, size: int) -> Tensor:
-    """Positions from the end made such from the front, those outside the nearest one inside."""
-    if indices.dtype.kind == "i":
-        indices = astype(indices, "int64", copy=False)  # sizes have up to 32 bits
-        indices = where(indices < 0, indices + size, indices)
-    return clip(indices, 0, size - 1)
+    """Positions outside made the nearest one inside; those from the end stay such."""
+    limits = iinfo(indices.dtype)  # which may be narrower than sizes
+    return clip(indices, max(-size, limits.min), min(size - 1, limits.max))
 
 
+_GATHER = Gather("GATHER")
+_GATHER_ELEMENTS = GatherAlong("GATHER_ELEMENTS")
+_BY_TUPLES = {name: Gather(name) for name in ("GATHER_ND", "GATHER_ND1")}
+
+
+@remembered
 def gather(
     x: Tensor,
     indices: Tensor,
@@ -194,6 +206,7 @@ def gather(
     return found
 
 
+@remembered
 def gather_elements(
     x: Tensor,
     indices: Tensor,
@@ -222,6 +235,7 @@ def gather_elements(
     return found
 
 
+@remembered
 def gather_nd(
     x: Tensor,
     indices: Tensor,
@@ -252,6 +266,7 @@ def gather_nd(
     return found
 
 
+@remembered
 def gather_nd1(
     x: Tensor,
     indices: Tensor,

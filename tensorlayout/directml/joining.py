@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import Any, ClassVar
 
 from tensorlayout.directml.operator_desc import Expected, Given, OperatorDesc, Tensors
-from tensorlayout.directml.operators import Out, call, desc_of, desc_of_out, tensors_of
+from tensorlayout.directml.operators import Out, call, desc_of, desc_of_out, remembered, tensors_of
 from tensorlayout.directml.outputs import target
 from tensorlayout.directml.rules import (
     check_away_from,
@@ -22,7 +22,7 @@ from tensorlayout.directml.rules import (
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc, asked
 from tensorlayout.functions import calling
-from tensorlayout.functions.manipulation import concat
+from tensorlayout.plan.moving import Join
 from tensorlayout.tensor import Tensor
 
 
@@ -47,13 +47,11 @@ class JoinOperatorDesc(OperatorDesc):
         return (expected(first, with_size(first.sizes, self.axis, total)),)
 
     def _run(self, inputs: Any, outs: Given) -> tuple[Tensor, ...]:
-        (result,) = outs
-        if result is None:
-            return (concat(inputs, axis=self.axis),)
-        parts = pieces(result, [x.shape[self.axis] for x in inputs], self.axis)
-        for part, x in zip(parts, inputs, strict=True):
-            part[...] = x
-        return (result,)
+        key = (self.axis, inputs[0].dtype, *(x._spec for x in inputs))
+        return (calling.call_into(outs[0], _JOIN, key, inputs),)
+
+
+_JOIN = Join("JOIN")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +92,7 @@ def pieces(x: Tensor, sizes: Sequence[int], axis: int) -> Iterator[Tensor]:
         yield x[(*before, slice(end - size, end))]
 
 
+@remembered
 def join(
     inputs: Sequence[Tensor], axis: int, *, out: Tensor | None = None, feature_level: Any = HIGHEST
 ) -> Tensor:
@@ -115,6 +114,7 @@ def join(
     return found
 
 
+@remembered
 def split(
     x: Tensor, sizes: Sequence[int], axis: int, *, out: Out = None, feature_level: Any = HIGHEST
 ) -> tuple[Tensor, ...]:

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeVar
+import threading
+from collections.abc import Callable, Sequence
+from enum import IntEnum
+from operator import is_
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
+from tensorlayout.devices import Device
 from tensorlayout.directml import tables
 from tensorlayout.directml.constants import TensorFlags
 from tensorlayout.directml.operator_desc import Given, OperatorDesc
 from tensorlayout.directml.rules import check_sizes, check_type
 from tensorlayout.directml.tensor_desc import TensorDesc, asked, described
 from tensorlayout.functions import calling
-from tensorlayout.plan import backend
+from tensorlayout.plan import Exposed, backend
 from tensorlayout.plan.results import one_device
-from tensorlayout.tensor import Tensor
+from tensorlayout.tensor import Spec, Tensor
 
-_D = TypeVar("_D", bound=OperatorDesc)
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 Out = Tensor | Sequence[Tensor] | None
 
 
@@ -28,8 +33,12 @@ class Operator:
         self.feature_level = feature_level
         slots = [_Slot(name, tensor) for name, tensor in desc._tensors() if tensor is not None]
         self._inputs = [slot for slot in slots if not slot.member.startswith("Output")]
+        self._bound = [slot for slot in self._inputs if not slot.owned]
         self._outputs = [slot for slot in slots if slot.member.startswith("Output")]
         self._owned: list[Tensor] | None = None
+        self._ready = Ready(desc)
+        # What was held against each slot, and fits.
+        self._fitting: set[tuple[str, Spec]] = set()
 
     def initialize(self, *owned: Tensor) -> Operator:
         """Keep copies of the inputs whose descriptors have the flag OWNED_BY_DML; gives `self`."""
@@ -46,7 +55,7 @@ class Operator:
         share a byte with an input, but the same bytes exactly where the operator works in place.
         """
         name = self.desc.operator
-        self._check_many(name, inputs, [slot for slot in self._inputs if not slot.owned])
+        self._check_many(name, inputs, self._bound)
         given = self._with_owned(inputs)
         device = given[0].device if given else None
         if out is None:
@@ -54,13 +63,15 @@ class Operator:
         else:
             outs = _several(name, out, len(self._outputs))
             self._check_many(name, outs, self._outputs)
-        left = iter(given)
-        aligned = tuple(None if desc is None else next(left) for desc in self.desc.inputs_of)
-        results = _carried_out(self.desc, aligned, outs)
-        return results if len(results) > 1 or _is_array(self.desc) else results[0]
+        one_device(name, [x._spec for x in (*given, *outs)])
+        aligned: Given = given
+        if len(given) < self._ready.arity:
+            left = iter(given)
+            aligned = tuple(None if d is None else next(left) for d in self.desc.inputs_of)
+        return self._ready.run(aligned, outs, apart=out is None)
 
     def _with_owned(self, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        if not any(slot.owned for slot in self._inputs):
+        if len(self._bound) == len(self._inputs):
             return inputs
         if self._owned is None:
             members = ", ".join(slot.member for slot in self._inputs if slot.owned)
@@ -75,7 +86,11 @@ class Operator:
             msg = f"{name}: {len(slots)} tensors must be bound ({members}), got {len(tensors)}"
             raise TypeError(msg)
         for x, slot in zip(tensors, slots, strict=True):
-            _check_bound(self.desc.operator, calling.tensor(name, x, slot.member), slot)
+            alignment = slot.desc.guaranteed_base_offset_alignment
+            if alignment or type(x) is not Tensor or (slot.member, x._spec) not in self._fitting:
+                found = calling.tensor(name, x, slot.member)
+                _check_bound(self.desc.operator, found, slot)
+                self._fitting.add((slot.member, found._spec))
 
     def __repr__(self) -> str:
         return f"Operator({self.desc!r}, feature_level={self.feature_level!r})"
@@ -117,15 +132,125 @@ def call(
 
     `device`: of the outputs of operators without inputs.
     """
-    whole = _validated(desc, tables.as_level(feature_level), desc._numbers())
-    described_outs = whole.outputs_of
+    ready = _validated(desc, tables.as_level(feature_level), desc._numbers())
+    described_outs = ready.desc.outputs_of
     outs: Given = (None,) * len(described_outs)
     if out is not None:
         outs = _several(desc.operator, out, len(described_outs))
     elif all(x is None for x in inputs):
-        outs = tuple(d and d.empty(device=device) for d in described_outs)
-    results = _carried_out(whole, inputs, outs)
-    return results if len(results) > 1 or _is_array(desc) else results[0]
+        outs = tuple(None if d is None else d.empty(device=device) for d in described_outs)
+    tensors: Given = (*inputs, *outs)
+    one_device(desc.operator, [x._spec for x in tensors if x is not None])
+    result = ready.run(inputs, outs)
+    _latest.call = ready, inputs, len(outs)  # after what other operators it called
+    return result
+
+
+class Ready:
+    """A validated descriptor with what its calls need at hand."""
+
+    __slots__ = ("arity", "desc", "many", "sources", "targets")
+
+    def __init__(self, desc: OperatorDesc) -> None:
+        members = [member for member, _ in desc._tensors()]
+        self.desc = desc
+        self.sources = [member for member in members if not member.startswith("Output")]
+        self.targets = [member for member in members if member.startswith("Output")]
+        self.arity = len(self.sources)
+        self.many = len(self.targets) > 1 or _is_array(desc)
+
+    def run(self, inputs: Given, outs: Given, *, apart: bool = False) -> Any:
+        """Carry it out on tensors that fit: the output, or a tuple of them.
+
+        `apart`: outputs are known to be in memory of their own.
+        """
+        if outs[0] is not None and not apart:
+            _check_hazards(self, inputs, outs)
+        results = self.desc._run(inputs, outs)
+        return results if self.many else results[0]
+
+
+# ---- Calls that are made again
+
+
+class _Latest(threading.local):
+    call: tuple[Ready, Given, int] | None = None
+
+
+_latest = _Latest()
+_MOST_CALLS = 1024
+
+
+def remembered(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """`function`, which finds what it has validated before by what it is called with.
+
+    That is the specs of tensors and all else by value. To describe tensors and to validate takes
+    several times as long as a small operation. Tensors among the keywords, but for ``out``, and
+    arguments of unusual types go the longer way.
+    """
+    known: dict[Any, tuple[Ready, int]] = {}
+
+    @functools.wraps(function)
+    def again(*args: _P.args, **options: _P.kwargs) -> _R:
+        tensors: list[Any] = []
+        try:
+            key = (*[_key(x, tensors) for x in args], *[_option(*each) for each in options.items()])
+            found = known.get(key)
+        except TypeError:
+            return function(*args, **options)
+        out: Any = options.get("out")
+        if found is not None:
+            ready, count = found
+            outs: Any = (None,) * count if out is None else out
+            result: Any = ready.run(tuple(tensors), outs if type(outs) in _SEQUENCES else (outs,))
+            return result  # type: ignore[no-any-return]
+        _latest.call = None
+        called = function(*args, **options)
+        if tensors and _latest.call is not None:
+            ready, inputs, count = _latest.call
+            if len(inputs) == len(tensors) and all(map(is_, inputs, tensors)):
+                if len(known) >= _MOST_CALLS:
+                    known.clear()
+                known[key] = ready, count
+        return called
+
+    return again
+
+
+_SEQUENCES = (tuple, list)
+_BY_VALUE = frozenset((int, str, bool, type(None)))
+
+
+def _key(x: Any, tensors: list[Any]) -> Any:
+    """What stands for a positional argument; its tensors are added to `tensors`."""
+    kind = type(x)
+    if kind is Tensor:
+        tensors.append(x)
+        return x._spec
+    if kind in _SEQUENCES:
+        kinds = set(map(type, x))
+        if kinds == {Tensor}:
+            tensors.extend(x)
+            return tuple([each._spec for each in x])
+        if kinds == {int}:
+            return tuple(x)
+    return _by_value(x)
+
+
+def _by_value(x: Any) -> Any:
+    """Equal numbers of different types, and zeros of both signs, are told apart."""
+    kind = type(x)
+    if kind in _BY_VALUE or issubclass(kind, IntEnum):
+        return kind, x
+    if kind is float:
+        return kind, repr(x)
+    raise TypeError
+
+
+def _option(name: str, x: Any) -> Any:
+    if name == "out":
+        return name, _key(x, [])
+    return name, tuple(x) if type(x) in _SEQUENCES and set(map(type, x)) == {int} else _by_value(x)
 
 
 def desc_of(operator: str, member: str, x: Any) -> TensorDesc:
@@ -161,9 +286,9 @@ def tensors_of(operator: str, member: str, given: Any) -> tuple[tuple[Tensor, ..
 
 
 @functools.lru_cache(maxsize=1024)
-def _validated(desc: _D, level: str, numbers: tuple[str, ...]) -> _D:
+def _validated(desc: OperatorDesc, level: str, numbers: tuple[str, ...]) -> Ready:
     """A validated descriptor; `numbers` tell those apart that are equal, such as 0.0 and -0.0."""
-    return desc.validate(level)
+    return Ready(desc.validate(level))
 
 
 def _is_array(desc: OperatorDesc) -> bool:
@@ -203,25 +328,15 @@ def _check_bound(name: str, x: Tensor, slot: _Slot) -> None:
         raise ValueError(msg)
 
 
-def _carried_out(desc: OperatorDesc, inputs: Given, outs: Given) -> tuple[Tensor, ...]:
-    one_device(desc.operator, [x._spec for x in (*inputs, *outs) if x is not None])
-    _check_hazards(desc, inputs, outs)
-    return desc._run(inputs, outs)
-
-
 # --- hazards ------------------------------------------------------------------------------------
 
 
-def _check_hazards(desc: OperatorDesc, inputs: Given, outs: Given) -> None:
+def _check_hazards(ready: Ready, inputs: Given, outs: Given) -> None:
     """Outputs can be written, and share bytes with nothing but an input that is the very same."""
-    if all(x is None for x in outs):
-        return
-    members = [member for member, _ in desc._tensors()]
-    sources = [member for member in members if not member.startswith("Output")]
-    targets = [member for member in members if member.startswith("Output")]
-    pairs = zip(targets, outs, strict=True)
+    desc = ready.desc
+    pairs = zip(ready.targets, outs, strict=True)
     written = [(m, _range(calling.writable(desc.operator, x))) for m, x in pairs if x is not None]
-    read = [(m, _range(x)) for m, x in zip(sources, inputs, strict=True) if x is not None]
+    read = [(m, _range(x)) for m, x in zip(ready.sources, inputs, strict=True) if x is not None]
     for number, (target, span) in enumerate(written):
         for member, other in read:
             if _meet(span, other):
@@ -243,8 +358,18 @@ def _check_in_place(desc: OperatorDesc, target: str, member: str, *, same: bool)
 def _range(x: Tensor) -> tuple[int, int]:
     """The bytes from the first to the last element, gaps included: addresses."""
     layout, itemsize = x._spec.layout, x.itemsize
-    first = backend(x.device).exposed(x).address - layout.offset * itemsize
+    first = _exposed(x.device.kind)(x).address - layout.offset * itemsize
     return first, first + layout.required_size * itemsize
+
+
+@functools.cache
+def _exposed(kind: str) -> Callable[[Tensor], Exposed]:
+    return backend(Device(kind, 0)).exposed
+
+
+def share_bytes(one: Tensor, other: Tensor) -> bool:
+    """Whether the bytes of two tensors meet, gaps included."""
+    return one.device == other.device and _meet(_range(one), _range(other))
 
 
 def _meet(one: tuple[int, int], other: tuple[int, int]) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from tensorlayout.directml.borders import padding1
 from tensorlayout.directml.constants import PaddingMode
 from tensorlayout.directml.operator_desc import Expected, Given, Integers, OperatorDesc
-from tensorlayout.directml.operators import call, desc_of, desc_of_out
+from tensorlayout.directml.operators import call, desc_of, desc_of_out, remembered
 from tensorlayout.directml.outputs import copied, seen_as, target
 from tensorlayout.directml.rules import (
     check_count,
@@ -155,6 +155,7 @@ def _with_border(desc: UnfoldOperatorDesc, x: Tensor) -> Tensor:
     return padding1(x, before, after, PaddingMode.CONSTANT, 0)
 
 
+@remembered
 def fold(
     x: Tensor,
     output_sizes: Sequence[int],
@@ -191,6 +192,7 @@ def fold(
     return found
 
 
+@remembered
 def unfold(
     x: Tensor,
     window_sizes: Sequence[int],

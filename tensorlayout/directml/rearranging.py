@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 
 from tensorlayout.directml.constants import DepthSpaceOrder
 from tensorlayout.directml.operator_desc import Expected, Given, Integers, OperatorDesc, Order
-from tensorlayout.directml.operators import call, desc_of, desc_of_out
-from tensorlayout.directml.outputs import delivered, seen_as, target
+from tensorlayout.directml.operators import call, desc_of, desc_of_out, remembered
+from tensorlayout.directml.outputs import seen_as, target
 from tensorlayout.directml.rules import (
     check_axis,
     check_count,
@@ -25,12 +25,13 @@ from tensorlayout.directml.rules import (
 )
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc
+from tensorlayout.functions import calling
 from tensorlayout.functions.creation import arange
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.elementwise import clip
-from tensorlayout.functions.indexing import take_along_axis
 from tensorlayout.functions.manipulation import permute_dims
 from tensorlayout.functions.searching import where
+from tensorlayout.plan.gathering import GatherAlong
 from tensorlayout.tensor import Tensor
 
 
@@ -201,9 +202,14 @@ class ReverseSubsequencesOperatorDesc(OperatorDesc):
         line = tuple(size if d == self.axis else 1 for d in range(x.ndim))
         place = seen_as(arange(size, device=x.device), line)
         source = where(place < length, length - 1 - place, place)
-        return (delivered(take_along_axis(x, source, axis=self.axis), outs[0]),)
+        key = (x._spec, self.axis, source._spec)
+        return (calling.call_into(outs[0], _REVERSE, key, (x, source)),)
 
 
+_REVERSE = GatherAlong("REVERSE_SUBSEQUENCES")
+
+
+@remembered
 def tile(
     x: Tensor, repeats: Sequence[int], *, out: Tensor | None = None, feature_level: Any = HIGHEST
 ) -> Tensor:
@@ -225,6 +231,7 @@ def tile(
     return found
 
 
+@remembered
 def space_to_depth(
     x: Tensor, block_size: int, *, out: Tensor | None = None, feature_level: Any = HIGHEST
 ) -> Tensor:
@@ -247,6 +254,7 @@ def space_to_depth(
     return found
 
 
+@remembered
 def space_to_depth1(
     x: Tensor,
     block_size: int,
@@ -269,6 +277,7 @@ def space_to_depth1(
     return found
 
 
+@remembered
 def depth_to_space(
     x: Tensor, block_size: int, *, out: Tensor | None = None, feature_level: Any = HIGHEST
 ) -> Tensor:
@@ -285,6 +294,7 @@ def depth_to_space(
     return found
 
 
+@remembered
 def depth_to_space1(
     x: Tensor,
     block_size: int,
@@ -304,6 +314,7 @@ def depth_to_space1(
     return found
 
 
+@remembered
 def reverse_subsequences(
     x: Tensor,
     sequence_lengths: Tensor,

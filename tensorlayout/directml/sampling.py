@@ -14,7 +14,7 @@ from tensorlayout.directml.operator_desc import (
     Interpolation,
     OperatorDesc,
 )
-from tensorlayout.directml.operators import call, desc_of, desc_of_out
+from tensorlayout.directml.operators import call, desc_of, desc_of_out, remembered
 from tensorlayout.directml.outputs import copied, seen_as, target
 from tensorlayout.directml.rules import check_unsigned, expected, refuse
 from tensorlayout.directml.tables import HIGHEST
@@ -77,6 +77,7 @@ def _stretched(x: Tensor, dim: int, scale: int) -> Tensor:
     return result
 
 
+@remembered
 def upsample_2d(
     x: Tensor,
     scale_size: Sequence[int],

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
 from tensorlayout.directml.operator_desc import Expected, Given, OperatorDesc
-from tensorlayout.directml.operators import call, desc_of, desc_of_out
+from tensorlayout.directml.operators import call, desc_of, desc_of_out, remembered
 from tensorlayout.directml.outputs import delivered, seen_as, target
 from tensorlayout.directml.rules import (
     check_away_from,
@@ -27,13 +27,14 @@ from tensorlayout.directml.rules import (
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc, asked
 from tensorlayout.directml.tuples import Blocks, blocks, key_of, padded, positions_of
-from tensorlayout.functions.beyond import put_along_axis
+from tensorlayout.functions import calling
 from tensorlayout.functions.creation import zeros
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.manipulation import reshape
 from tensorlayout.functions.searching import where
 from tensorlayout.functions.sorting import sort
 from tensorlayout.functions.utility import any as any_of
+from tensorlayout.plan.gathering import Scatter, ScatterAlong
 from tensorlayout.tensor import Tensor
 
 Duplicates = Literal["last", "error"]
@@ -74,7 +75,8 @@ class ScatterOperatorDesc(OperatorDesc):
         result = target(outs[0], self.output, x)
         result[...] = x
         with positions_of(self.operator):
-            put_along_axis(result, indices, updates, self.axis)
+            key = (result._spec, updates._spec, self.axis, indices._spec)
+            calling.call(_SCATTER, key, (result, updates, indices))
         return (result,)
 
 
@@ -113,8 +115,11 @@ class ScatterNDOperatorDesc(OperatorDesc):
             _refuse_equal(self.operator, reshape(_numbered(key, found.source), (-1,)), 0)
         result = target(outs[0], self.output, x)
         result[...] = x
+        into, values = seen_as(result, found.source), seen_as(updates, found.spread)
         with positions_of(self.operator):
-            seen_as(result, found.source)[key] = seen_as(updates, found.spread)
+            specs = (into._spec, values._spec, tuple(range(len(key))), False)
+            plan_key = (*specs, *(p._spec for p in key))
+            calling.call(_SCATTER_ND, plan_key, (into, values, *key))
         return (result,)
 
 
@@ -139,6 +144,10 @@ class MaxUnpoolingOperatorDesc(OperatorDesc):
         with positions_of(self.operator):
             flat[reshape(indices, (-1,))] = reshape(x, (-1,))
         return (delivered(reshape(flat, self.output.sizes), outs[0]),)
+
+
+_SCATTER = ScatterAlong("SCATTER")
+_SCATTER_ND = Scatter("SCATTER_ND")
 
 
 def _check_duplicates(name: str, given: Any) -> None:
@@ -169,6 +178,7 @@ def _refuse_equal(name: str, positions: Tensor, axis: int) -> None:
         refuse(name, f"IndicesTensor: {rule}")
 
 
+@remembered
 def scatter(
     x: Tensor,
     indices: Tensor,
@@ -207,6 +217,7 @@ scatter_elements = scatter
 ScatterElementsOperatorDesc = ScatterOperatorDesc
 
 
+@remembered
 def scatter_nd(
     x: Tensor,
     indices: Tensor,
@@ -236,6 +247,7 @@ def scatter_nd(
     return found
 
 
+@remembered
 def max_unpooling(
     x: Tensor,
     indices: Tensor,

@@ -10,15 +10,15 @@ from typing import Any, ClassVar
 from tensorlayout.directml.constants import AxisDirection, DataType
 from tensorlayout.directml.constants import data_type as as_data_type
 from tensorlayout.directml.operator_desc import Direction, Expected, Given, OperatorDesc
-from tensorlayout.directml.operators import call, desc_of, tensors_of
-from tensorlayout.directml.outputs import delivered, target
+from tensorlayout.directml.operators import call, desc_of, remembered, tensors_of
+from tensorlayout.directml.outputs import copied, target
 from tensorlayout.directml.rules import check_axis, expected, refuse, with_size
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc, asked
-from tensorlayout.functions.data_types import astype
-from tensorlayout.functions.indexing import take_along_axis
+from tensorlayout.functions import calling
 from tensorlayout.functions.searching import nonzero
 from tensorlayout.functions.sorting import argsort
+from tensorlayout.plan.gathering import GatherAlong
 from tensorlayout.tensor import Tensor
 
 
@@ -78,9 +78,12 @@ def _select(desc: _TopK, x: Tensor, outs: Given, direction: Any) -> tuple[Tensor
     descending = direction == AxisDirection.DECREASING
     order = argsort(x, axis=desc.axis, descending=descending, stable=True)
     first = order[(*(slice(None),) * desc.axis, slice(0, desc.k))]
-    values = take_along_axis(x, first, axis=desc.axis)
-    index = astype(first, desc.output_index.data_type.dtype)
-    return delivered(values, outs[0]), delivered(index, outs[1])
+    key = (x._spec, desc.axis, first._spec)
+    values = calling.call_into(outs[0], _TOP, key, (x, first))
+    return values, copied(first, outs[1], desc.output_index)
+
+
+_TOP = GatherAlong("TOP_K")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,6 +132,7 @@ def _effective_rank(desc: TensorDesc) -> int:
     return max((desc.rank - d for d, n in enumerate(desc.sizes) if n > 1), default=1)
 
 
+@remembered
 def top_k(
     x: Tensor,
     axis: int,
@@ -156,6 +160,7 @@ def top_k(
     return found
 
 
+@remembered
 def top_k1(
     x: Tensor,
     axis: int,
@@ -201,6 +206,7 @@ def _top(desc: Any, x: Tensor, kind: Any, out: Any, feature_level: Any) -> Any:
     return call(desc, (x,), out, feature_level)
 
 
+@remembered
 def nonzero_coordinates(
     x: Tensor,
     columns: int | None = None,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tensorlayout.directml.operator_desc import Expected, Given, Integers, OperatorDesc
-from tensorlayout.directml.operators import call, desc_of, desc_of_out
+from tensorlayout.directml.operators import call, desc_of, desc_of_out, remembered
 from tensorlayout.directml.outputs import copied, target
 from tensorlayout.directml.rules import (
     check_count,
@@ -156,6 +156,7 @@ def _key(
     return tuple(found)
 
 
+@remembered
 def slice(
     x: Tensor,
     offsets: Sequence[int],
@@ -181,6 +182,7 @@ def slice(
     return found
 
 
+@remembered
 def slice1(
     x: Tensor,
     offsets: Sequence[int],
@@ -219,6 +221,7 @@ def slice1(
     return found
 
 
+@remembered
 def slice_grad(
     gradient: Tensor,
     output_sizes: Sequence[int],

@@ -25,6 +25,11 @@ class Blocks(NamedTuple):
         """The sizes of all blocks together, ones in front left out."""
         return self.indices[:-1] + self.source[self.batch + self.indices[-1] :]
 
+    @property
+    def read(self) -> tuple[int, ...]:
+        """Those sizes, as reading at the tuples gives them: one tuple is a list of one."""
+        return (self.indices[:-1] or (1,)) + self.source[self.batch + self.indices[-1] :]
+
 
 def blocks(
     name: str, source: TensorDesc, indices: TensorDesc, counts: tuple[int, int], batch: int = 0

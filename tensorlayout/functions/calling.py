@@ -6,6 +6,7 @@ one look-up of the plan, one call.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from operator import index
 from typing import Any
@@ -17,6 +18,7 @@ from tensorlayout.devices import CPU
 from tensorlayout.dtypes import SCALARS, float64, misfit
 from tensorlayout.plan import Operation, prepared
 from tensorlayout.plan.elementwise import Elementwise, InPlace
+from tensorlayout.plan.into import Into
 from tensorlayout.plan.library import Library
 from tensorlayout.plan.moving import Transfer
 from tensorlayout.tensor import Tensor
@@ -46,6 +48,21 @@ def call(operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]) 
         raise _short(operation, error) from None
     except TypeError as error:
         raise _explained(operation, key, error) from None
+
+
+_into: Any = functools.cache(Into)
+
+
+def call_into(
+    out: Tensor | None, operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]
+) -> Tensor:
+    """Run the plan of `key` on `operands`, and write into `out`, of any layout, if that is given.
+
+    It shares no memory with the operands.
+    """
+    if out is None:
+        return call(operation, key, operands)
+    return call(_into(operation), (out._spec, *key), (out, *operands))
 
 
 def _explained(operation: Operation, key: tuple[Any, ...], error: TypeError) -> Exception:

@@ -122,6 +122,27 @@ class Scatter:
         return ScatterPlan(self.name, destination, value, shape, reach)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ScatterAlong:
+    """Writes at positions of its own for every line along a dimension; the last of equal ones wins.
+
+    Destination and positions have equal sizes but along that dimension.
+    """
+
+    name: str = "put_along_axis"
+
+    def plan(self, destination: Spec, value: Spec | type, dim: int, positions: Spec) -> ScatterPlan:
+        """The plan; the value is broadcast to the shape of the positions."""
+        check_writable_by(self.name, destination, value, [positions])
+        shape = positions.layout.shape
+        if isinstance(value, Spec):
+            check_fits(self.name, value.layout.shape, shape)
+        order = destination.layout.minor_to_major
+        kept = tuple((d, d) for d in range(destination.layout.ndim) if d != dim)
+        reach = Reach((dim,), (dim,), kept, order, along=True)
+        return ScatterPlan(self.name, destination, value, shape, reach)
+
+
 def check_fits(name: str, value: tuple[int, ...], shape: tuple[int, ...]) -> None:
     """ValueError where a value of shape `value` is not broadcast to `shape`; ones may lead."""
     lead = max(len(value) - len(shape), 0)

@@ -443,3 +443,44 @@ def test_bfloat16_rows_in_pairs():
     assert slots_of(x).size == 24 * 384
     assert np.array_equal(slots_of(x)[at], whole[at])
     same(x + x, array + array)
+
+
+# --- layouts made of tiles -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[3,5]{1,0:T(2,2)}", "(3,5):(2*12+2*2,3*4+2*1)"),
+        ("[4,8]{1,0:T(2,4)(2,1)}", "(4,8):(2*16+2*1,2)"),
+        ("[2,3,4]{2,1,0:T(2,2)}", "(2,3,4):(16,2*8+2*2,2*4+2*1)"),
+        ("[3,5]{0,1:T(2,2)}", "(3,5):(2*4+2*1,3*8+2*2)"),
+        ("[8]{0:T(2,2)}", "(8,):(1*2+4*4+2*1,) padded=(16,)"),
+        ("[2,32,2,3]{3,2,1,0:T(16,1,1)}", "(2,32,2,3):(192,2*96+16*1,48,16)"),
+        ("[4,6]{1,0:T(*,3)}", "(4,6):(6,1)"),
+        ("[0,5]{1,0:T(2,2)}", "(0,5):(5,1)"),
+        ("[2,3]{0,1}", "(2,3):(1,2)"),
+        (" [ 2 ] { 0 } ", "(2,):(1,)"),
+        ("[]{}", "():()"),
+    ],
+)
+def test_text_of_order_and_tiles(text, expected):
+    assert str(Layout.parse(text)) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["{1,0:T}", "{1,0:T()}", "{1,0:}T(2)", "{1,0:T(2)S(1)}", "{1,0:L(4)}", "{1,0", "{a}"]
+)
+def test_text_that_says_other_things(text):
+    with pytest.raises(ValueError, match=r"to_layout: layout text: .* got '\{"):
+        tl.to_layout(tl.zeros((2, 2)), text)
+
+
+def test_tiles_that_mean_nothing():
+    for tiles in ([()], [(0, 2)], [(-1,)], [(2, 3), (2, -(2**63))]):
+        with pytest.raises(ValueError, match="tiles: sizes must be at least 1"):
+            Layout.tiled((4, 4), tiles)
+    with pytest.raises(ValueError, match="cannot be said as parts of the dimensions"):
+        Layout.tiled((12,), [(4,), (3,)])
+    with pytest.raises(ValueError, match=r"2\*\*63 slots or more"):
+        Layout.tiled((1, 1), [(2**40, 2**40)])

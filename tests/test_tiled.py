@@ -320,6 +320,24 @@ def test_dlpack_needs_a_copy():
     assert not hasattr(x, "__cuda_array_interface__")
 
 
+def test_layouts_with_gaps_and_backwards_can_be_asked_for():
+    array = numbers(4, 4)
+    for text in ("(4,4):(2*20+2*4,1)", "(4,4):(2*-8+2*-2,2*4+2*1)+10"):
+        x = tl.asarray(array, layout=text)
+        same(x, array)
+        same(x + x, array * 2)
+        same(tl.zeros((4, 4), layout=text), np.zeros((4, 4)))
+        assert str(x.layout) == text
+
+
+def test_one_element_in_a_tile_and_in_a_padded_row():
+    tile = Layout((2, 1), parts=[((1, 4), (2, 1)), ((1, 2),)], padded_shape=(4, 2))
+    row = Layout.padded((2, 1), (4, 2), (0, 1))
+    for a, b in ((tile, row), (row, tile)):
+        x = tl.asarray([[1], [2]], layout=a) + tl.asarray([[10], [20]], layout=b)
+        same(x, np.array([[11], [22]]))
+
+
 def test_strides_are_refused():
     with pytest.raises(ValueError, match="strides: a tiled layout has none, see parts"):
         _ = tiled()[0].strides
@@ -358,6 +376,7 @@ def steps(function):
 
 def test_traces_show_each_conversion():
     x, array = tiled()
+    other = tl.asarray(array)
     row = tl.asarray(array[0])
     assert steps(lambda: x + x) == [("add", "run", 60)]
     assert steps(lambda: x.__iadd__(x)) == [("add", "run", 60)]
@@ -370,6 +389,9 @@ def test_traces_show_each_conversion():
     ]
     assert steps(lambda: tl.flip(x)) == [("flip", "layout", 60), ("flip", "view", 0)]
     assert steps(lambda: x.T) == [("permute_dims", "view", 0)]
+    # tiles of 2 and of 3 have no common part
+    threes = tl.to_layout(other, "{1,0:T(3,3)}")
+    assert steps(lambda: tl.to_layout(threes, T22)) == [("to_layout", "layout", 60)] * 2
     assert steps(lambda: tl.reshape(x, (15,))) == [("reshape", "layout", 60)]
 
 
@@ -443,3 +465,44 @@ def test_bfloat16_rows_in_pairs():
     assert slots_of(x).size == 24 * 384
     assert np.array_equal(slots_of(x)[at], whole[at])
     same(x + x, array + array)
+
+
+# --- layouts made of tiles -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[3,5]{1,0:T(2,2)}", "(3,5):(2*12+2*2,3*4+2*1)"),
+        ("[4,8]{1,0:T(2,4)(2,1)}", "(4,8):(2*16+2*1,2)"),
+        ("[2,3,4]{2,1,0:T(2,2)}", "(2,3,4):(16,2*8+2*2,2*4+2*1)"),
+        ("[3,5]{0,1:T(2,2)}", "(3,5):(2*4+2*1,3*8+2*2)"),
+        ("[8]{0:T(2,2)}", "(8,):(1*2+4*4+2*1,) padded=(16,)"),
+        ("[2,32,2,3]{3,2,1,0:T(16,1,1)}", "(2,32,2,3):(192,2*96+16*1,48,16)"),
+        ("[4,6]{1,0:T(*,3)}", "(4,6):(6,1)"),
+        ("[0,5]{1,0:T(2,2)}", "(0,5):(5,1)"),
+        ("[2,3]{0,1}", "(2,3):(1,2)"),
+        (" [ 2 ] { 0 } ", "(2,):(1,)"),
+        ("[]{}", "():()"),
+    ],
+)
+def test_text_of_order_and_tiles(text, expected):
+    assert str(Layout.parse(text)) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["{1,0:T}", "{1,0:T()}", "{1,0:}T(2)", "{1,0:T(2)S(1)}", "{1,0:L(4)}", "{1,0", "{a}"]
+)
+def test_text_that_says_other_things(text):
+    with pytest.raises(ValueError, match=r"to_layout: layout text: .* got '\{"):
+        tl.to_layout(tl.zeros((2, 2)), text)
+
+
+def test_tiles_that_mean_nothing():
+    for tiles in ([()], [(0, 2)], [(-1,)], [(2, 3), (2, -(2**63))]):
+        with pytest.raises(ValueError, match="tiles: sizes must be at least 1"):
+            Layout.tiled((4, 4), tiles)
+    with pytest.raises(ValueError, match="cannot be said as parts of the dimensions"):
+        Layout.tiled((12,), [(4,), (3,)])
+    with pytest.raises(ValueError, match=r"2\*\*63 slots or more"):
+        Layout.tiled((1, 1), [(2**40, 2**40)])

@@ -36,6 +36,9 @@ _VOID_BYTE = 0.028
 _MISS = {1024: 0.6, 2048: 1.9, 4096: 2.4}
 _MISS_ELSE = 0.25
 
+# What the prefetcher takes for a run, in bytes.
+_RUN_OF_LINES = 4 * LINE
+
 # More again when the rows lie in more pages than the translation buffer holds.
 _FAR = 1.5
 _FAR_PAGES = 2048
@@ -93,12 +96,17 @@ def _misses(loop: Loop) -> float:
     lines = prod([axis.size for axis in between])
     if lines * LINE <= NEAR_CACHE and not any(map(_crowded, between)):
         return 0.0
-    # Steps of less than a line are met by the prefetcher; steps of a page by nobody.
-    step = max([abs(axis.read) for axis in between])
-    miss = _MISS_ELSE * min(1.0, step / LINE)
+    # Elements of one line that are met one after the other miss it once, and runs of lines come
+    # ahead of time: 16-bit numbers out of T(8,128)(2,1), 64 MB, 19.3 ms so, 23.1 by boxes.
+    step = abs(between[-1].read)
+    if step < LINE and between[-1].size * step >= _RUN_OF_LINES:
+        return _MISS_ELSE * step / LINE
+    miss = _MISS_ELSE
     for axis in filter(_crowded, between):
         miss = max(miss, _MISS.get(gcd(axis.read, PAGE), 0.0))
-    return miss + (_FAR if step >= PAGE and lines > _FAR_PAGES else 0.0)
+    if max([abs(axis.read) for axis in between]) >= PAGE and lines > _FAR_PAGES:
+        miss += _FAR
+    return miss * min(1.0, step / LINE)
 
 
 def _crowded(axis: Axis) -> bool:

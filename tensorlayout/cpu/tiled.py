@@ -17,6 +17,7 @@ from tensorlayout.cpu.memory import Array, fill_padding, home_of, new_tensor, qu
 from tensorlayout.layout import Layout, boxes
 from tensorlayout.plan import Run
 from tensorlayout.plan.creating import CreatePlan
+from tensorlayout.plan.steps import Step, note
 from tensorlayout.tensor import Spec, Tensor
 
 Move = Callable[[Tensor, Tensor], None]  # to, from
@@ -56,8 +57,11 @@ def _in_two_steps(source: Spec, result: Spec, convert: Convert | None) -> Move:
     layout = Layout.packed(source.layout.shape, result.layout.minor_to_major)
     between = Spec(source.dtype, layout, source.device)
     first, second = mover(source, between, None), mover(between, result, convert)
+    octets = layout.size * source.dtype.itemsize
+    step = Step("to_layout", "layout", source.layout, layout, source.dtype, octets, octets)
 
     def move(to: Tensor, x: Tensor) -> None:
+        note(step)
         packed = new_tensor(between)
         first(packed, x)
         second(to, packed)

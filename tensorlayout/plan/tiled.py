@@ -75,7 +75,11 @@ def is_one_run(plan: ElementwisePlan) -> bool:
     return layout.covers_block and all(
         isinstance(o, type)
         or o.layout.ndim == 0
-        or (o.layout.same_placement(layout) and o.layout.padded_shape == layout.padded_shape)
+        or (
+            o.layout.is_tiled == layout.is_tiled
+            and o.layout.same_placement(layout)
+            and o.layout.padded_shape == layout.padded_shape
+        )
         for o in plan.operands
     )
 

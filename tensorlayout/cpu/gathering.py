@@ -134,9 +134,10 @@ def prepare_combine(plan: CombinePlan) -> Run:
             index = np.broadcast_to(index, plan.shape) if reach.along else index
             values = runs.in_runs(broadcast(converted(value._memory, spec.dtype), plan.shape))
             flat = bytes_from(memory, spec.layout).view(spec.dtype)
-            for cut, slots in _slots(runs, runs.middle([index], weights), values.shape):
+            slots = _slots(runs, runs.middle([index], weights))
+            for cut in _cuts(values.shape):
                 # Of one dimension NumPy is ten times faster.
-                quietly(ufunc.at, flat, slots.reshape(-1), values[cut].reshape(-1))
+                quietly(ufunc.at, flat, slots(cut).reshape(-1), values[cut].reshape(-1))
         return Tensor._new(memory, spec)
 
     return combine

@@ -1,21 +1,24 @@
 """Tiled layouts as strided ones of more dimensions: their digits, and where tails end.
 
-A tiled dimension is split into digits, as the tiles of all layouts split its index. If its size is no
-multiple of the tile, digits reach beyond it: bounds say up to where an index is an element's, and up
-to where it is a slot of padding that is to be written.
+A tiled dimension is split into digits, as the tiles of all layouts split its index. If its size is
+no multiple of the tile, digits reach beyond it: bounds say where indices of elements end, and
+where those of padding that is to be written.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import gcd, prod
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tensorlayout.cuda.launches import struct_type
-from tensorlayout.cuda.loops import WIDEST, Axis
+from tensorlayout.cuda.loops import SECTOR, WIDEST, Axis
 from tensorlayout.cuda.parameters import Divisor32, Divisor64, divisor32, index_type
 from tensorlayout.layout import Layout
 
@@ -108,9 +111,41 @@ class Digits:
         return gcd(most, last.size)
 
 
+# Warps that are looked at.
+_WARPS = 64
+
+
+def in_order_cost(
+    digits: Digits, memory: int, width: int, pack: int, alignment: int, *, written: bool
+) -> float:
+    """Bytes of the sectors that warps touch in one memory, over the bytes that they ask for.
+
+    As `sectors.in_order_cost`, of the lanes that are inside; `written`: and of those in padding.
+    """
+    places = digits.count // pack
+    warps = min(_WARPS, -(-places // 32))
+    starts = sorted({(places - 1) * (k * 40503 % 65536) // 65536 // 32 * 32 for k in range(warps)})
+    rest = np.asarray(starts)[:, None] + np.arange(32)
+    inside = rest < places
+    address = np.full(rest.shape, digits.firsts[memory] * width + alignment % SECTOR, np.int64)
+    indices = [np.full(rest.shape, bound.first, np.int64) for bound in digits.bounds]
+    last = len(digits.axes) - 1
+    for d in range(last, -1, -1):
+        axis, times = digits.axes[d], pack if d == last else 1
+        rest, digit = np.divmod(rest, axis.size // times)
+        address += digit * (axis.strides[memory] * times * width)
+        for index, weights in zip(indices, digits.weights, strict=True):
+            index += digit * (weights[d] * times)
+    for index, bound in zip(indices, digits.bounds, strict=True):
+        inside &= index < (bound.written if written else bound.size)
+    sectors = np.sort(np.where(inside, address // SECTOR, -1), axis=1)
+    fresh = int(np.count_nonzero(np.diff(sectors, axis=1, prepend=-1)))
+    return fresh * SECTOR / (max(1, int(np.count_nonzero(inside))) * width * pack)
+
+
 def is_tiled(*layouts: Layout | None) -> bool:
     """Whether some layout is tiled."""
-    return any([layout is not None and layout.is_tiled for layout in layouts])
+    return any(layout is not None and layout.is_tiled for layout in layouts)
 
 
 def written_sizes(result: Layout, padding: bytes | None) -> tuple[int, ...]:
@@ -128,11 +163,11 @@ def digits_of(layouts: Sequence[Layout], written: Sequence[int]) -> Digits | Non
     columns: list[list[int]] = [[] for _ in layouts]
     whole: list[tuple[int, int, list[int]]] = []  # dimensions: size, written, weights of digits
     for d, size in enumerate(layouts[0].shape):
-        weights = sorted({w for layout in layouts for w in _weights(layout.parts[d])}, reverse=True)
-        if any(a % b for a, b in zip(weights, weights[1:], strict=False)):
+        weights = _weights_of(layouts, d, written[d])
+        if any(a % b for a, b in pairwise(weights)):
             return None
         first = -(-written[d] // weights[0])
-        extents = [first, *[a // b for a, b in zip(weights, weights[1:], strict=False)]]
+        extents = [first, *[a // b for a, b in pairwise(weights)]]
         place = len(sizes)
         sizes += extents
         for column, layout in zip(columns, layouts, strict=True):
@@ -151,6 +186,25 @@ def digits_of(layouts: Sequence[Layout], written: Sequence[int]) -> Digits | Non
         tuple([Bound(at, n, m) for at, (n, m, _) in zip(starts, whole, strict=True)]),
         tuple([tuple([steps[memories + b] for _, steps in axes]) for b in range(len(whole))]),
     )
+
+
+def _weights_of(layouts: Sequence[Layout], dim: int, written: int) -> list[int]:
+    """Of the digits along a dimension, the slowest first; none that always is 0."""
+    found = {weight for layout in layouts for weight in _weights(layout.parts[dim])}
+    return sorted([weight for weight in found if weight == 1 or weight < written], reverse=True)
+
+
+def without_tails(layouts: tuple[Layout, ...]) -> Iterator[tuple[Layout, ...]]:
+    """The same elements in pieces that have no tails, for what has more than a launch takes."""
+    for d, size in enumerate(layouts[0].shape):
+        weights = _weights_of(layouts, d, size)
+        end = size // weights[0] * weights[0]
+        if end < size:
+            for part in (slice(0, end), slice(end, size)):
+                cut = tuple([layout.slice((*[slice(None)] * d, part)) for layout in layouts])
+                yield from without_tails(tuple([each for each in cut if each is not None]))
+            return
+    yield layouts
 
 
 def _weights(parts: Sequence[tuple[int, int]]) -> list[int]:

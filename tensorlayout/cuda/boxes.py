@@ -287,6 +287,21 @@ class Box:
         early = min(ends)
         return inner * extent if self.counts[last] > 1 else early, early
 
+    def _idle(self, memory: int) -> float:
+        """By how much threads are more than elements, in runs with a part of a bounded dimension.
+
+        Only of a dimension that is strided in this memory: in tiles, it is so in any box.
+        """
+        side, found = self.sides[memory], 1.0
+        inside = {self.axes[k] for k in side.order[: side.run]}
+        for bound, weights in zip(self.nest.bounds, self.nest.weights, strict=True):
+            axes = [k for k, weight in enumerate(weights) if weight]
+            steps = {self.nest.axes[k].strides[memory] / weights[k] for k in axes}
+            if len(steps) == 1 and 0 < len(inside.intersection(axes)) < len(axes):
+                reach = 1 + sum([(self.nest.axes[k].size - 1) * abs(weights[k]) for k in axes])
+                found *= reach / bound.size
+        return found
+
     def _whole_packs(self, order: Sequence[int], pack: int) -> bool:
         """Whether all of a pack is inside its bounds, or none."""
         for k in order:
@@ -363,6 +378,7 @@ class Box:
         further = self.counts[last] - 1
         row = side.row(whole * width // side.unit)
         threads = further * row + side.row(early * width // side.unit)
+        threads = int(threads * self._idle(memory))
         begun = 0
         if not side.single:
             # Each row may begin inside a sector; each access, if threads are not shifted.

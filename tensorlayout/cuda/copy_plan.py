@@ -63,7 +63,7 @@ class CopyPlan:
     Attributes:
         case: the kind of copy, one of the names in `plan_copy`.
         launches: what to launch, in any order.
-        padding: what writes the padding, where the launches do not.
+        padding: what writes the padding, where the launches do not; before them.
 
     """
 

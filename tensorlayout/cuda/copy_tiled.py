@@ -1,4 +1,4 @@
-"""Copies from and to tiled layouts: those without tails are strided; the others are bounded walks."""
+"""Copies from and to tiled layouts: without tails strided ones, with tails walks in bounds."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import ctypes
 import functools
 from dataclasses import replace
 from itertools import product
+from math import gcd
+from operator import add
 from typing import Any
 
 from tensorlayout.cuda import copy_plan
@@ -15,9 +17,11 @@ from tensorlayout.cuda.bounded import (
     Digits,
     bounded_walk_type,
     digits_of,
+    in_order_cost,
     is_tiled,
     set_bounds,
     walk_struct,
+    without_tails,
     written_sizes,
 )
 from tensorlayout.cuda.boxes import (
@@ -32,7 +36,7 @@ from tensorlayout.cuda.boxes import (
 )
 from tensorlayout.cuda.copy_plan import TUNING, CopyPlan, Tuning
 from tensorlayout.cuda.driver import Kernel
-from tensorlayout.cuda.fill_plan import plan_fill, plan_padding
+from tensorlayout.cuda.fill_plan import FillPlan, plan_fill, plan_padding
 from tensorlayout.cuda.launches import Launch, blocks_for, struct_type
 from tensorlayout.cuda.loops import SECTOR, WIDEST, loop_over
 from tensorlayout.cuda.padding_plan import (
@@ -42,11 +46,19 @@ from tensorlayout.cuda.padding_plan import (
     padding_regions,
     padding_struct,
 )
-from tensorlayout.cuda.sectors import in_order_cost
-from tensorlayout.cuda.tiles import DeepSideStruct, bounded_boxes_struct, deep_boxes_type, deep_side_struct
+from tensorlayout.cuda.tiles import (
+    DeepSideStruct,
+    bounded_boxes_struct,
+    deep_boxes_type,
+    deep_side_struct,
+)
 from tensorlayout.layout import Layout
+from tensorlayout.tensor import Spec
 
 FILE = "bounded.cu"
+
+# Conversions that read so many bytes for each are made before the copy: which moves as many again.
+_READ_APART = 2.5
 
 
 def plan_copy(
@@ -77,12 +89,66 @@ def plan_copy(
         if not regions.fit_a_launch:
             regions, apart = None, plan_padding(destination, itemsize, alignments[0], padding)
     inside = regions, padding or b""
+    if digits.bounds and not digits.fit_a_walk:
+        return _in_pieces(destination, source, itemsize, alignments, padding, tuning)
     if not digits.bounds:
         loop = loop_over(digits.layouts, itemsize, alignments)
         case, launch = copy_plan.cheapest(loop, itemsize, inside, tuning)
     else:
         case, launch = _cheapest(digits, itemsize, alignments, inside, tuning)
     return CopyPlan(case, (launch,), apart)
+
+
+def between(source: Spec, result: Spec, padding: bytes | None) -> Spec | None:
+    """What one launch copies to, and another from, where there is none from `source` to `result`.
+
+    For tiles that do not divide each other; and for conversions where tails keep a kernel from
+    reading the source along its memory.
+    """
+    layouts = (result.layout, source.layout)
+    if not is_tiled(*layouts):
+        return None
+    plain = Layout.row_major(result.layout.shape)
+    digits = digits_of(layouts, written_sizes(result.layout, padding))
+    if digits is None:
+        return Spec(result.dtype, plain, result.device)
+    if source.dtype == result.dtype or not digits.bounds:
+        return None
+    if not digits.fit_a_walk:
+        dtype = source.dtype if source.layout.is_tiled else result.dtype
+        return Spec(dtype, plain, result.device)
+    width = source.dtype.itemsize
+    read = in_order_cost(digits, READ, width, 1, SECTOR, written=False)
+    large = digits.count * width >= TUNING.small_bytes
+    if large and read > _READ_APART:
+        return Spec(result.dtype, source.layout.form, result.device)
+    return None
+
+
+def _in_pieces(
+    destination: Layout,
+    source: Layout,
+    itemsize: int,
+    alignments: tuple[int, int],
+    padding: bytes | None,
+    tuning: Tuning,
+) -> CopyPlan:
+    """A launch for each piece without tails, behind one that writes all of a padded block."""
+    launches: list[Launch] = []
+    for pieces in without_tails((destination, source)):
+        shifts = [piece.lowest * itemsize for piece in pieces]
+        aligned = [gcd(a, shift, SECTOR) for a, shift in zip(alignments, shifts, strict=True)]
+        to, from_ = (piece.at_origin for piece in pieces)
+        part = plan_copy(to, from_, itemsize, (aligned[0], aligned[1]), None, tuning)
+        assert part is not None, "pieces of tiles that divide each other"
+        for each in part.launches:
+            firsts = tuple(map(add, each.firsts, shifts))
+            launches.append(replace(each, firsts=firsts))
+    before = None
+    if padding is not None:
+        block = plan_fill(Layout((destination.required_size,)), itemsize, alignments[0])
+        before = FillPlan("flat", tuple([replace(e, value=padding) for e in block.launches]))
+    return CopyPlan("pieces", tuple(launches), before)
 
 
 def _cheapest(
@@ -100,25 +166,19 @@ def _cheapest(
         box = choose_box(_nest(digits, itemsize, alignments))
         if box is not None and len(digits.axes) - len(box.axes) > DEEPEST:
             box = None
-    if box is not None and box.cost() + tuning.through_tile < cost:
+    # Both work out indices, so that the way through shared memory costs less than elsewhere.
+    if box is not None and box.cost() + tuning.through_tile / 2 < cost:
         return "bounded boxes", _boxes(digits, box, itemsize, alignments[0], padding)
     return "bounded", _walk(digits, itemsize, pack, alignments[0], padding)
 
 
-def _in_order_cost(
-    digits: Digits, itemsize: int, pack: int, alignments: tuple[int, int]
-) -> float:
-    """As of `copy_plan`, all places counted alike."""
-    *slower, last = digits.axes
-    width = itemsize * pack
-    sizes = [*[axis.size for axis in slower], last.size // pack]
-    cost = 2 * narrowness(width)
-    for memory in (WRITE, READ):
-        steps = [axis.strides[memory] * itemsize for axis in slower]
-        steps.append(last.strides[memory] * width)
-        base = digits.firsts[memory] * itemsize + alignments[memory] % SECTOR
-        cost += in_order_cost(sizes, steps, base, width)
-    return cost
+def _in_order_cost(digits: Digits, itemsize: int, pack: int, alignments: tuple[int, int]) -> float:
+    return 2 * narrowness(itemsize * pack) + sum(
+        [
+            in_order_cost(digits, m, itemsize, pack, alignments[m], written=m == WRITE)
+            for m in (WRITE, READ)
+        ]
+    )
 
 
 def _nest(digits: Digits, itemsize: int, alignments: tuple[int, int]) -> Nest:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cuda import bands, fill_plan, filling, padding_fill, sequence_plan
+from tensorlayout.cuda import bands, fill_plan, filling, sequence_plan
 from tensorlayout.cuda.driver import driver
 from tensorlayout.cuda.fill_plan import FillPlan
 from tensorlayout.cuda.memory import new_tensor, per_alignment
@@ -35,7 +35,7 @@ def _empty(plan: CreatePlan) -> Run:
     padding = bands.padding_of(spec)
     if padding is None:
         return lambda: new_tensor(spec)
-    fill = _filler(spec, padding_fill.plan_padding_alone)
+    fill = _filler(spec, fill_plan.plan_padding_alone)
     return lambda: fill(b"")
 
 

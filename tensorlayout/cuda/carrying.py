@@ -18,9 +18,8 @@ from tensorlayout.cuda import (
     join_plan,
     joining,
 )
-from tensorlayout.cuda.bands import padding_of
 from tensorlayout.cuda.driver import driver
-from tensorlayout.cuda.memory import copy_bytes, new_tensors, per_alignment
+from tensorlayout.cuda.memory import copy_bytes, new_tensors, padding_of, per_alignment
 from tensorlayout.devices import CPU
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Run, backend

@@ -158,6 +158,9 @@ def _cheapest(
     padding: tuple[Regions | None, bytes],
     tuning: Tuning,
 ) -> tuple[str, Launch]:
+    if min(alignments) < itemsize:
+        msg = f"copy: tiled memory must begin at a multiple of its {itemsize} bytes an element"
+        raise ValueError(msg)
     contiguous = digits.axes[-1].strides == (1, 1)
     pack = digits.pack((itemsize, itemsize), alignments, WIDEST) if contiguous else 1
     cost = _in_order_cost(digits, itemsize, pack, alignments)

@@ -122,9 +122,6 @@ def _layout_for(name: str, shape: tuple[int, ...], spec: LayoutSpec | None) -> L
     if spec.is_overlapping:
         msg = f"{name}: elements of layout {spec} share slots; a new tensor needs one slot for each"
         raise ValueError(msg)
-    if spec.is_tiled:
-        msg = f"{name}: layout {spec} is tiled; tensors hold strided layouts only so far"
-        raise NotImplementedError(msg)
     return spec.at_origin
 
 

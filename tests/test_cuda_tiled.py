@@ -37,7 +37,7 @@ row_major, column_major = Layout.row_major, Layout.column_major
 
 
 @pytest.fixture(scope="module", autouse=True)
-def device():
+def driver():
     with simulator() as found:
         yield found
 
@@ -76,15 +76,15 @@ def slot_numbers(layout):
     return np.array(layouts.slots_of(layout), np.int64)
 
 
-def launch_copy(device, destination, source, itemsize, padding=None, tuning=None):
+def launch_copy(driver, destination, source, itemsize, padding=None, tuning=None):
     """Copy between new storages, and hold all bytes of the destination against brute force."""
     options = {} if tuning is None else {"tuning": tuning}
     plan = copy_tiled.plan_copy(destination, source, itemsize, (32, 32), padding, **options)
     slots = destination.required_size
     content = numbered(source.required_size * itemsize)
-    to = Storage(device, slots * itemsize)
-    from_ = Storage(device, len(content), 0, content)
-    prepare_copy(plan, device)(to.pointer, from_.pointer)
+    to = Storage(driver, slots * itemsize)
+    from_ = Storage(driver, len(content), 0, content)
+    prepare_copy(plan, driver)(to.pointer, from_.pointer)
     found = elements(to.get(), itemsize)
     places = slot_numbers(destination)
     np.testing.assert_array_equal(
@@ -108,8 +108,8 @@ KINDS = [
     ],
     # tiles in tiles, of which either dimension ends inside several
     [
-        row_major((3, 11, 9)), Layout.packed((3, 11, 9), (0, 2, 1)), tails((3, 11, 9), (4, 4), (2, 2)),
-        tails((3, 11, 9), (2, 2, 4)), tails((3, 11, 9), (8,)),
+        row_major((3, 11, 9)), Layout.packed((3, 11, 9), (0, 2, 1)),
+        tails((3, 11, 9), (4, 4), (2, 2)), tails((3, 11, 9), (2, 2, 4)), tails((3, 11, 9), (8,)),
     ],
     # one tile that is larger than the tensor; one dimension in tiles
     [row_major((5, 6)), tails((5, 6), (8, 8)), tails((5, 6), (4,)), tails((5, 6), (4, 4), (1, 2))],
@@ -121,19 +121,19 @@ PAIRS = [(d, s) for kind in KINDS for d in kind for s in kind if d.is_tiled or s
 
 
 @pytest.mark.parametrize("itemsize", ITEMSIZES)
-def test_copies_move_every_element_and_nothing_else(device, itemsize):
+def test_copies_move_every_element_and_nothing_else(driver, itemsize):
     value = bytes(range(1, itemsize + 1))
     with checking("bounds", "barriers", "initialized", "races"):
         for destination, source in PAIRS:
             padding = value if destination.is_padded else None
             for options in ({}, {"tuning": BOXES}):
                 for held in dict.fromkeys([padding, None]):
-                    plan = launch_copy(device, destination, source, itemsize, held, **options)
+                    plan = launch_copy(driver, destination, source, itemsize, held, **options)
                     assert len(plan.launches) == 1
                     assert plan.padding is None
 
 
-def test_views_of_tiled_tensors(device):
+def test_views_of_tiled_tensors(driver):
     """Tiles backwards, tiles cut out, and steps; a view owns no padding."""
     whole = tails((12, 24), (4, 8))
     views = [
@@ -149,12 +149,12 @@ def test_views_of_tiled_tensors(device):
         for view in views:
             layout = view.at_origin
             for options in ({}, {"tuning": BOXES}):
-                launch_copy(device, layout, row_major(layout.shape), 4, **options)
-                launch_copy(device, column_major(layout.shape), layout, 4, **options)
-                launch_copy(device, tails(layout.shape, (8,)), layout, 2, b"\1\2", **options)
+                launch_copy(driver, layout, row_major(layout.shape), 4, **options)
+                launch_copy(driver, column_major(layout.shape), layout, 4, **options)
+                launch_copy(driver, tails(layout.shape, (8,)), layout, 2, b"\1\2", **options)
 
 
-def test_tails_in_more_dimensions_than_a_launch_takes(device):
+def test_tails_in_more_dimensions_than_a_launch_takes(driver):
     shape = (3, 3, 3, 3, 3)
     layout = tails(shape, (2,) * 5)
     for destination, source, padding in [
@@ -162,9 +162,9 @@ def test_tails_in_more_dimensions_than_a_launch_takes(device):
         (layout, row_major(shape), b"\1\2"),
         (row_major(shape), layout, None),
     ]:
-        assert launch_copy(device, destination, source, 2, padding).case == "pieces"
-    check_fill(device, layout, 2, b"\1\2")
-    check_fill(device, layout, 2, None)
+        assert launch_copy(driver, destination, source, 2, padding).case == "pieces"
+    check_fill(driver, layout, 2, b"\1\2")
+    check_fill(driver, layout, 2, None)
 
 
 def test_tiles_that_do_not_divide_each_other_have_no_common_walk():
@@ -207,11 +207,11 @@ def test_accesses_are_16_bytes_wide_where_tails_allow_it():
 # --- Fills ---------------------------------------------------------------------------------------
 
 
-def check_fill(device, layout, itemsize, padding):
+def check_fill(driver, layout, itemsize, padding):
     plan = fill_plan.plan_fill(layout, itemsize, 32, padding)
     slots, value = layout.required_size, numbered(itemsize).tobytes()
-    to = Storage(device, slots * itemsize)
-    prepare_fill(plan, device)(to.pointer, value)
+    to = Storage(driver, slots * itemsize)
+    prepare_fill(plan, driver)(to.pointer, value)
     found = elements(to.get(), itemsize)
     places = [] if layout.size == 0 else slot_numbers(layout)
     assert (found[places] == np.frombuffer(value, np.uint8)).all()
@@ -226,28 +226,28 @@ def check_fill(device, layout, itemsize, padding):
 
 
 @pytest.mark.parametrize("itemsize", ITEMSIZES)
-def test_fills_write_elements_and_padding_each_their_own(device, itemsize):
+def test_fills_write_elements_and_padding_each_their_own(driver, itemsize):
     value = bytes(range(1, itemsize + 1))
     with checking("bounds", "races"):
         for layout in dict.fromkeys([d for d, _ in PAIRS]):
             padding = value if layout.is_padded else None
             for held in (padding, None):
-                assert len(check_fill(device, layout, itemsize, held).launches) == 1
+                assert len(check_fill(driver, layout, itemsize, held).launches) == 1
         cut = tails((12, 24), (4, 8)).slice((slice(4, 12), slice(8, 21)))
-        check_fill(device, cut.at_origin, itemsize, None)
+        check_fill(driver, cut.at_origin, itemsize, None)
 
 
-def test_padding_that_may_hold_anything_is_filled_along(device):
+def test_padding_that_may_hold_anything_is_filled_along(driver):
     """One run over the block, which is what the memory can do best."""
-    assert check_fill(device, tiled((13, 21), (4, 8)), 4, None).case == "flat"
-    assert check_fill(device, tails((13, 21), (4, 8)), 4, b"\1\2\3\4").case == "bounded"
+    assert check_fill(driver, tiled((13, 21), (4, 8)), 4, None).case == "flat"
+    assert check_fill(driver, tails((13, 21), (4, 8)), 4, b"\1\2\3\4").case == "bounded"
 
 
-def test_padding_alone(device):
+def test_padding_alone(driver):
     for layout in (tails((13, 21), (4, 8)), blocked((2, 5, 3, 3), 4, PaddingValue.ONE)):
         plan = fill_plan.plan_padding_alone(layout, 4, 32, b"\1\2\3\4")
-        to = Storage(device, 4 * layout.required_size)
-        prepare_fill(plan, device)(to.pointer, b"")
+        to = Storage(driver, 4 * layout.required_size)
+        prepare_fill(plan, driver)(to.pointer, b"")
         found = elements(to.get(), 4)
         assert (found[slot_numbers(layout)] == UNTOUCHED).all()
         assert (found[padding_slots(layout)] == [1, 2, 3, 4]).all()
@@ -290,8 +290,7 @@ def test_a_tensor_into_tiles_and_back(dtype):
                 held = {PaddingValue.ZERO: 0, PaddingValue.ONE: 1}.get(layout.padding_value)
                 check_tensor(x, values, held if layout.is_padded else None)
                 y = tl.to_layout(x, row_major(values.shape))
-                np.testing.assert_array_equal(np.from_dlpack(y.to_device("cpu").astype(tl.float64)
-                    if dtype is tl.bfloat16 else y.to_device("cpu")), values)  # fmt: skip
+                np.testing.assert_array_equal(storage_of(y), values.ravel())
 
 
 def test_tiles_that_do_not_divide_each_other_take_two_launches():
@@ -365,7 +364,7 @@ def test_conversions_between_tiles_and_strides():
             y = tl.zeros((64, 300), dtype=tl.int16, layout=layout, device="cuda")
             y[...] = tl.astype(x, tl.int16)
             check_tensor(y, values, 0)
-            y[...] = x.astype(tl.uint8)
+            y[...] = tl.astype(x, tl.uint8)
             check_tensor(y, values, 0)
             x[...] = y
             np.testing.assert_array_equal(np.from_dlpack(x.to_device("cpu")), values)
@@ -446,24 +445,24 @@ COUNTED = [
         for itemsize in itemsizes
     ],
 )
-def test_tiled_copies_are_coalesced_on_both_sides(device, kind, shape, itemsize):
+def test_tiled_copies_are_coalesced_on_both_sides(driver, kind, shape, itemsize):
     tiles, rows = kind(shape), row_major(shape)
     padding = bytes(itemsize) if tiles.is_padded else None
     for destination, source, held in [(tiles, rows, padding), (rows, tiles, None)]:
-        counts = counted(device, destination, source, itemsize, held)
+        counts = counted(driver, destination, source, itemsize, held)
         assert counts.sector_efficiency_read >= 0.9
         assert counts.sector_efficiency_write >= 0.9
         # Of rows of 129 elements, every second tile has one column.
-        assert counts.lane_activity >= (0.85 if shape is ODD else 0.9)
+        assert counts.lane_activity >= (0.8 if shape is ODD else 0.9)
         assert counts.bank_conflict_ratio <= 1.1
 
 
-def counted(device, destination, source, itemsize, padding):
+def counted(driver, destination, source, itemsize, padding):
     plan = copy_tiled.plan_copy(destination, source, itemsize, (32, 32), padding)
-    to = Storage(device, destination.required_size * itemsize)
-    from_ = Storage(device, source.required_size * itemsize)
+    to = Storage(driver, destination.required_size * itemsize)
+    from_ = Storage(driver, source.required_size * itemsize)
     with checking("bounds", "count") as record:
-        prepare_copy(plan, device)(to.pointer, from_.pointer)
+        prepare_copy(plan, driver)(to.pointer, from_.pointer)
     (counts,) = record.counts.values()
     return counts
 
@@ -491,13 +490,13 @@ def test_the_struct_of_elementwise_kernels():
         check_sizes(
             "elementwise.cu",
             {"BoundedElementwise<int64_t>": ctypes.sizeof(made)},
-            *macros, "-DWIDEST=4", f"-DOPERANDS={operands}",
+            *macros, "-DWIDEST=4",
         )  # fmt: skip
 
 
-def test_the_simulator_has_every_kernel(device):
+def test_the_simulator_has_every_kernel(driver):
     for kernel in copy_tiled.kernels():
-        device.launcher(kernel)
+        driver.launcher(kernel)
 
 
 @pytest.mark.parametrize("number", [0, -1])

@@ -80,8 +80,9 @@ DEVICE void fill(const BoundedFill<Index>& p) {
         Index at[1];
         Standing standing = p.walk.find(inside ? first + k * THREADS : 0, at);
         if (!inside || (standing == AN_ELEMENT && !p.elements)) standing = NOWHERE;
-        store_if(standing != NOWHERE, static_cast<T*>(p.to) + at[0],
-                 standing == AN_ELEMENT ? value : padding);
+        T written = padding;
+        if (standing == AN_ELEMENT) written = value;
+        store_if(standing != NOWHERE, static_cast<T*>(p.to) + at[0], written);
     }
 }
 

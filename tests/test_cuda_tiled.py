@@ -23,10 +23,14 @@ import tensorlayout as tl
 from tensorlayout.cuda import bounded, copy_tiled, elementwise_bounded, fill_plan
 from tensorlayout.cuda.copy_plan import Tuning
 from tensorlayout.cuda.copying import prepare_copy
+from tensorlayout.cuda.elementwise_bounded import takes_tiles
 from tensorlayout.cuda.filling import prepare_fill
 from tensorlayout.cuda.memory import read
 from tensorlayout.cuda.simulator import checking
+from tensorlayout.devices import Device
 from tensorlayout.layout import Layout, PaddingValue
+from tensorlayout.plan.elementwise import ElementwisePlan
+from tensorlayout.tensor import Spec
 
 pytestmark = NEEDS_COMPILER
 
@@ -329,6 +333,25 @@ def test_an_elementwise_function_of_tiles_is_one_launch_that_writes_the_padding(
     assert counts.sector_efficiency_write == 1.0
     assert counts.bytes_per_access == 16
     check_tensor(y, numbers((300, 300), np.float32) + 1, 0)
+
+
+def test_which_operands_one_launch_takes():
+    def plan(*layouts):
+        specs = [Spec(tl.float32, layout, Device("cuda", 0)) for layout in layouts]
+        return ElementwisePlan(
+            tl.add, tuple(specs), (tl.float32,) * len(specs), specs[0], flat=False
+        )
+
+    shape, images = (300, 300), (2, 50, 28, 28)
+    tiles = tails(shape, (8, 128))
+    assert takes_tiles(plan(tiles, tiles))
+    assert takes_tiles(plan(tiles, row_major(shape)))  # rows of tiles run along rows
+    assert not takes_tiles(plan(tiles, column_major(shape)))
+    assert not takes_tiles(plan(blocked(images, 16), row_major(images)))
+    assert not takes_tiles(plan(tiles, tails(shape, (12, 128))))  # no common digits
+    assert not takes_tiles(plan(tails((3,) * 5, (2,) * 5), row_major((3,) * 5)))  # too many tails
+    # without tails they are strided, and there are boxes for those
+    assert takes_tiles(plan(tiled((512, 512), (8, 128)), column_major((512, 512))))
 
 
 def test_padding_is_never_computed_with():

@@ -12,6 +12,7 @@ from tensorlayout.cuda.bounded import (
     Digits,
     bounded_walk_type,
     digits_of,
+    in_order_cost,
     walk_struct,
     written_sizes,
 )
@@ -19,9 +20,39 @@ from tensorlayout.cuda.driver import Kernel
 from tensorlayout.cuda.elementwise_launches import FILE, blocks_of, common_struct, memories_type
 from tensorlayout.cuda.elementwise_walk import WIDTHS, Memories
 from tensorlayout.cuda.launches import Launch, struct_type
-from tensorlayout.cuda.loops import WIDEST
+from tensorlayout.cuda.loops import SECTOR, WIDEST
+from tensorlayout.cuda.memory import padding_of
 from tensorlayout.cuda.padding_plan import bits_of
 from tensorlayout.layout import Layout
+from tensorlayout.plan.elementwise import ElementwisePlan
+from tensorlayout.tensor import Spec
+
+# Of operands that cost more bytes for each in the result's order, copies do better.
+_COSTLY = 2.5
+_SMALL_BYTES = 32 * 1024
+
+
+def takes_tiles(plan: ElementwisePlan) -> bool:
+    """Whether one launch computes a plan of tiled tensors, and reads them all well enough.
+
+    If not, the tensors are better copied out of their tiles before.
+    """
+    result, shape = plan.result.layout, plan.result.layout.shape
+    operands = [o for o in plan.operands if isinstance(o, Spec)]
+    layouts = [result, *[o.layout.broadcast_to(shape) for o in operands]]
+    padding = None if plan.in_place else padding_of(plan.result)
+    digits = digits_of(layouts, written_sizes(result, padding))
+    if digits is None or not digits.bounds:
+        return digits is not None
+    if not digits.fit_a_walk:
+        return False
+    for memory, operand in enumerate(operands, 1):
+        width = operand.dtype.itemsize
+        if digits.count * width < _SMALL_BYTES:
+            continue
+        if in_order_cost(digits, memory, width, 1, SECTOR, written=False) > _COSTLY:
+            return False
+    return True
 
 
 def tiled_digits(name: str, memories: Memories, layouts: Sequence[Layout]) -> Digits:

@@ -197,6 +197,26 @@ def test_the_case_of_each_layout():
     assert case(tiled((9, 9), (2, 2)), column_major((9, 9)))[0] == "bounded"
 
 
+def test_indices_have_64_bits_where_slots_ask_for_it():
+    def launch(shape):
+        return copy_tiled.plan_copy(tiled(shape, (8, 128)), row_major(shape), 4).launches[0]
+
+    assert dict(launch((2**10 + 1, 2**20)).kernel.shape)["INDEX"] == "int32_t"
+    huge = launch((2**11 + 1, 2**20))
+    assert dict(huge.kernel.shape)["INDEX"] == "int64_t"
+    assert huge.grid < 2**31
+
+
+def test_kernels_of_64_bits(driver, monkeypatch):
+    monkeypatch.setattr(bounded, "index_type", lambda *_: "int64_t")
+    layout = tails((13, 21), (4, 8))
+    for itemsize in ITEMSIZES:
+        launch_copy(driver, layout, row_major((13, 21)), itemsize, bytes(itemsize))
+        check_fill(driver, layout, itemsize, bytes(itemsize))
+    x = on_device(numbers((13, 21), np.float32), layout)
+    check_tensor(x + x, 2 * numbers((13, 21), np.float32), 0)
+
+
 def test_accesses_are_16_bytes_wide_where_tails_allow_it():
     def width(shape, itemsize, *tiles):
         launch = copy_tiled.plan_copy(tiled(shape, *tiles), row_major(shape), itemsize).launches[0]
@@ -415,6 +435,15 @@ def test_rows_of_a_tiled_tensor():
         check_tensor(x[at], values[at])
     with pytest.raises(IndexError, match="index 13 is outside dimension 0"):
         x[13]
+
+
+def test_nothing_is_written_where_nothing_is():
+    x = on_device(numbers((13, 21), np.float32), tails((13, 21), (4, 8)))
+    nothing = x[13:]
+    nothing[...] = tl.zeros((0, 21), dtype=tl.int16, device="cuda")
+    nothing[...] = 1.0
+    nothing += nothing
+    check_tensor(x, numbers((13, 21), np.float32), 0)
 
 
 LETTERS = np.frombuffer(b"abcdef", np.uint8).reshape(2, 3)

@@ -118,11 +118,10 @@ def between(source: Spec, result: Spec, padding: bytes | None) -> Spec | None:
         dtype = source.dtype if source.layout.is_tiled else result.dtype
         return Spec(dtype, plain, result.device)
     width = source.dtype.itemsize
+    if digits.count * width < TUNING.small_bytes:
+        return None
     read = in_order_cost(digits, READ, width, 1, SECTOR, written=False)
-    large = digits.count * width >= TUNING.small_bytes
-    if large and read > _READ_APART:
-        return Spec(result.dtype, source.layout.form, result.device)
-    return None
+    return Spec(result.dtype, source.layout.form, result.device) if read > _READ_APART else None
 
 
 def _in_pieces(

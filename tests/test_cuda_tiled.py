@@ -158,6 +158,16 @@ def test_views_of_tiled_tensors(driver):
                 launch_copy(driver, tails(layout.shape, (8,)), layout, 2, b"\1\2", **options)
 
 
+def test_padding_behind_elements_that_run_backwards(driver):
+    """It stands at the high end in memory, whichever way they run."""
+    turned = Layout.parse("(3,1,13,3):(-4,1,32,2*16+2*2)+8 padded=(4,2,13,4) padding=ZERO")
+    mixed = Layout.parse("(4,3):(2*-8+2*2,2*4+2*1)+8 padded=(4,4) padding=ZERO")
+    for layout in (turned, turned.flip((2,)), mixed):
+        for options in ({}, {"tuning": BOXES}):
+            launch_copy(driver, layout, row_major(layout.shape), 2, b"\1\2", **options)
+        check_fill(driver, layout, 2, b"\1\2")
+
+
 def test_tails_in_more_dimensions_than_a_launch_takes(driver):
     shape = (3, 3, 3, 3, 3)
     layout = tails(shape, (2,) * 5)
@@ -437,13 +447,13 @@ def test_rows_of_a_tiled_tensor():
         x[13]
 
 
-def test_nothing_is_written_where_nothing_is():
-    x = on_device(numbers((13, 21), np.float32), tails((13, 21), (4, 8)))
-    nothing = x[13:]
-    nothing[...] = tl.zeros((0, 21), dtype=tl.int16, device="cuda")
-    nothing[...] = 1.0
-    nothing += nothing
-    check_tensor(x, numbers((13, 21), np.float32), 0)
+def test_conversions_of_nothing_take_one_launch_at_most():
+    nothing = tails((13, 21), (4, 8)).slice((slice(13, None),))
+    whole = tails((0, 21), (4, 8))
+    for layout in (nothing, whole):
+        result = Spec(tl.float32, layout, Device("cuda", 0))
+        source = Spec(tl.int16, row_major((0, 21)), Device("cuda", 0))
+        assert copy_tiled.between(source, result, None) is None
 
 
 LETTERS = np.frombuffer(b"abcdef", np.uint8).reshape(2, 3)

@@ -157,8 +157,13 @@ def written_sizes(result: Layout, padding: bytes | None) -> tuple[int, ...]:
 def digits_of(layouts: Sequence[Layout], written: Sequence[int]) -> Digits | None:
     """The digits of layouts of one shape; None where tiles of two do not divide each other.
 
-    `written`: for each dimension the size that the walk covers, at least its own.
+    `written`: for each dimension the size that the walk covers, at least its own. None, too, where
+    that reaches into padding which does not stand behind the elements in all digits.
     """
+    forwards = _forwards(layouts, written)
+    if forwards is None:
+        return None
+    layouts = forwards
     sizes: list[int] = []
     columns: list[list[int]] = [[] for _ in layouts]
     whole: list[tuple[int, int, list[int]]] = []  # dimensions: size, written, weights of digits
@@ -186,6 +191,19 @@ def digits_of(layouts: Sequence[Layout], written: Sequence[int]) -> Digits | Non
         tuple([Bound(at, n, m) for at, (n, m, _) in zip(starts, whole, strict=True)]),
         tuple([tuple([steps[memories + b] for _, steps in axes]) for b in range(len(whole))]),
     )
+
+
+def _forwards(layouts: Sequence[Layout], written: Sequence[int]) -> Sequence[Layout] | None:
+    """The layouts, turned where padding of the first is written and its elements run backwards.
+
+    Padding stands behind the elements in memory, whichever way they run. None where not all turn.
+    """
+    padded = [d for d, n in enumerate(layouts[0].shape) if written[d] > n]
+    backwards = [d for d in padded if layouts[0].parts[d][0][1] < 0]
+    turned = [layout.flip(backwards) if backwards else layout for layout in layouts]
+    found = [layout for layout in turned if layout is not None]
+    steps = [step for d in padded for _, step in found[0].parts[d]] if found else []
+    return found if len(found) == len(layouts) and min(steps, default=0) >= 0 else None
 
 
 def _weights_of(layouts: Sequence[Layout], dim: int, written: int) -> list[int]:

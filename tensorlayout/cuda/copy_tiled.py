@@ -81,7 +81,7 @@ def plan_copy(
         fill = plan_fill(destination, itemsize, alignments[0], padding) if padding else None
         return CopyPlan("empty", (), fill)
     digits = digits_of((destination, source), written_sizes(destination, padding))
-    if digits is None:
+    if digits is None and digits_of((destination, source), destination.shape) is None:
         return None
     regions, apart = None, None
     if padding is not None and not destination.is_tiled:
@@ -89,7 +89,7 @@ def plan_copy(
         if not regions.fit_a_launch:
             regions, apart = None, plan_padding(destination, itemsize, alignments[0], padding)
     inside = regions, padding or b""
-    if digits.bounds and not digits.fit_a_walk:
+    if digits is None or (digits.bounds and not digits.fit_a_walk):
         return _in_pieces(destination, source, itemsize, alignments, padding, tuning)
     if not digits.bounds:
         loop = loop_over(digits.layouts, itemsize, alignments)
@@ -110,9 +110,13 @@ def between(source: Spec, result: Spec, padding: bytes | None) -> Spec | None:
         return None
     plain = Layout.row_major(result.layout.shape)
     digits = digits_of(layouts, written_sizes(result.layout, padding))
-    if digits is None:
+    if digits_of(layouts, result.layout.shape) is None:
         return Spec(result.dtype, plain, result.device)
-    if source.dtype == result.dtype or not digits.bounds:
+    if source.dtype == result.dtype:
+        return None
+    if digits is None:  # there are copies, and no conversions
+        return Spec(result.dtype, plain, result.device)
+    if not digits.bounds:
         return None
     if not digits.fit_a_walk:
         dtype = source.dtype if source.layout.is_tiled else result.dtype

@@ -98,13 +98,14 @@ def _tiled(layout: Layout, itemsize: int, alignment: int, padding: bytes | None)
     anything = layout.covers_block and layout.padding_value is PaddingValue.UNSPECIFIED
     if anything and padding is None and layout.size:
         return plan_fill(Layout((layout.required_size,)), itemsize, alignment)
-    digits = digits_of((layout,), written_sizes(layout, padding))
-    assert digits is not None, "one layout's tiles divide each other"
-    if digits.count == 0 or (layout.size == 0 and padding is None):
+    if layout.size == 0 and padding is None:
         return FillPlan("empty", ())
-    if not digits.bounds:
+    digits = digits_of((layout,), written_sizes(layout, padding))
+    if digits is not None and digits.count == 0:
+        return FillPlan("empty", ())
+    if digits is not None and not digits.bounds:
         return plan_fill(digits.layouts[0], itemsize, alignment)
-    if digits.fit_a_walk:
+    if digits is not None and digits.fit_a_walk:
         launch = _bounded(digits, itemsize, alignment, padding or b"", elements=True)
         return FillPlan("bounded", (FillLaunch(launch),))
     launches: list[FillLaunch] = []
@@ -141,10 +142,9 @@ def plan_padding(layout: Layout, itemsize: int, alignment: int, padding: bytes) 
 
 def _tiled_padding(layout: Layout, itemsize: int, alignment: int, padding: bytes) -> FillPlan:
     digits = digits_of((layout,), written_sizes(layout, padding))
-    assert digits is not None, "one layout's tiles divide each other"
-    if not digits.bounds:
+    if digits is not None and not digits.bounds:
         return FillPlan("empty", ())
-    if not digits.fit_a_walk:
+    if digits is None or not digits.fit_a_walk:
         msg = f"padding: layout {layout} has tails in more dimensions than a kernel takes"
         raise NotImplementedError(msg)
     launch = _bounded(digits, itemsize, alignment, padding, elements=False)

@@ -168,6 +168,25 @@ def test_padding_behind_elements_that_run_backwards(driver):
         check_fill(driver, layout, 2, b"\1\2")
 
 
+AWKWARD = [
+    # the source runs backwards along a dimension with a tail
+    ("(13,2,2,2):(2*48+8*1,-16,8,96)+16 padded=(16,3,2,2)",
+     "(13,2,2,2):(-128,4,1*1+2*64,16)+1536 padded=(13,4,8,4)"),
+    # so does a strided destination with padding
+    ("(20,13,20):(1,-40,520)+480 padded=(40,13,20)", "(20,13,20):(320,2*32+8*1,5*64+4*8)"),
+    # the last box has no element
+    ("(13,1,2):(2*96+2*16+4*1,4,32) padded=(16,4,3)", "(13,1,2):(7*32+2*4,1,8) padded=(14,4,4)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("destination", "source"), AWKWARD)
+def test_awkward_pairs(driver, destination, source):
+    to, from_ = Layout.parse(destination), Layout.parse(source)
+    with checking("bounds", "initialized"):
+        for options in ({}, {"tuning": BOXES}):
+            launch_copy(driver, to, from_, 16, bytes(range(16)), **options)
+
+
 def test_tails_in_more_dimensions_than_a_launch_takes(driver):
     shape = (3, 3, 3, 3, 3)
     layout = tails(shape, (2,) * 5)

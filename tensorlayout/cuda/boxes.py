@@ -264,8 +264,8 @@ class Box:
     def _lengths(self, memory: int, order: Sequence[int], run: int) -> tuple[int, int]:
         """Elements of a run; and of one in the last box along its last axis.
 
-        If all axes of a bounded dimension are in the run, it is the slowest part of it, and ends
-        where the dimension does.
+        If all axes of a bounded dimension are in the run, it is the slowest part of it, and it runs
+        forwards, then the run ends where the dimension does.
         """
         last = order[run - 1]
         axis, extent = self._members[last], self.extents[last]
@@ -273,6 +273,8 @@ class Box:
         ends = [inner * (axis.size % extent or extent)]
         for bound, weights in zip(self.nest.bounds, self.nest.weights, strict=True):
             bounded = [k for k in order[:run] if weights[self.axes[k]]]
+            if any(self._members[k].strides[memory] < 0 for k in bounded):
+                continue
             steps = [weights[self.axes[k]] for k in bounded]
             whole = len(bounded) == sum([weight != 0 for weight in weights])
             if not bounded or not whole or tuple(bounded) != tuple(order[run - len(bounded) : run]):
@@ -282,8 +284,9 @@ class Box:
                 continue
             start = (self.counts[last] - 1) * extent * steps[-1]
             left = (bound.written if memory == WRITE else bound.size) - start
-            faster = prod([self.extents[k] for k in order[: run - len(bounded)]])
-            ends.append(faster * -(-left // steps[0]))
+            if left > 0:  # else all of the last box is padding
+                faster = prod([self.extents[k] for k in order[: run - len(bounded)]])
+                ends.append(faster * -(-left // steps[0]))
         early = min(ends)
         return inner * extent if self.counts[last] > 1 else early, early
 

@@ -86,7 +86,8 @@ def plan_copy(
     regions, apart = None, None
     if padding is not None and not destination.is_tiled:
         regions = padding_regions(destination)
-        if not regions.fit_a_launch:
+        # Kernels count regions from where digits begin, which may be below a flipped destination.
+        if not regions.fit_a_launch or (digits is not None and digits.firsts[0]):
             regions, apart = None, plan_padding(destination, itemsize, alignments[0], padding)
     inside = regions, padding or b""
     if digits is None or (digits.bounds and not digits.fit_a_walk):

@@ -172,7 +172,11 @@ def _planned(
     if is_tiled(*layouts) and (memories.result[0].size or memories.padding is not None):
         digits = tiled_digits(name, memories, layouts)
         if digits.count and digits.bounds:
-            return ElementwiseLaunch(name, "bounded", bounded(memories, digits), scalars)
+            block = memories.padded
+            fits = block.is_tiled or memories.padding is None
+            fits = fits or (padding_regions(block).fit_a_launch and not digits.firsts[0])
+            inside = memories if fits else replace(memories, padding=None)
+            return ElementwiseLaunch(name, "bounded", bounded(inside, digits), scalars, fits)
         memories = as_strided(memories, digits)
     layout = memories.padded
     regions = padding_regions(layout) if memories.padding is not None else None

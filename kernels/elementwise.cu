@@ -15,6 +15,9 @@
 // elementwise_strided  Any strides, in the result's order, an element a thread at a time.
 //                      Coalesced as far as the fastest dimension is contiguous. Worst: an operand
 //                      whose fastest dimension is another: a sector of 32 bytes per element.
+// elementwise_bounded  Tiled layouts whose tiles have tails (bounded.cuh), in the result's order: over
+//                      its storage, if all have one form. Packs where the tails allow them. Nothing
+//                      is read in a tail; padding with a value is written there. Worst: as above.
 //
 // Elements behind the last whole pack of a row, or of the run, have a thread each; those of all rows
 // follow each other, behind the packs of all rows, so that few warps have both.
@@ -26,6 +29,7 @@
 // A result may be exactly where an operand is: a thread has read what it overwrites, and a block all
 // of its box, which is the operand's too. The padding of the result is written by further blocks of
 // the same launch (padding.cuh); that of operands is not read.
+#include "bounded.cuh"
 #include "operations.cuh"
 #include "padding.cuh"
 #include "tiles.cuh"
@@ -204,6 +208,48 @@ DEVICE void strided(const StridedElementwise<Rank, Index>& p) {
     for (int k = 0; k < PACKS<Length>; ++k) operands[k].store_result(to[k], count[k]);
 }
 
+// ---- Tails of tiles -----------------------------------------------------------------------------
+
+template <class Index>
+struct BoundedElementwise {
+    Memories memories;
+    uint64_t bits[2];  // of the padding
+    BoundedWalk<Index, OPERANDS + 1> walk;  // the fastest dimension counts packs
+    Index threads;
+};
+
+template <int Length>
+COMMON void store_padding(RESULT* to, const uint64_t (&bits)[2]) {
+    Pack<RESULT, Length> pack;
+#pragma unroll
+    for (RESULT& each : pack.at) each = scalar_as<RESULT>(Scalar{{bits[0], bits[1]}});
+    store(reinterpret_cast<Pack<RESULT, Length>*>(to), pack);
+}
+
+template <int Length, class Index>
+DEVICE void bounded(const BoundedElementwise<Index>& p) {
+    if (padding_written(p.memories)) return;
+    using Count = Unsigned<Index>;
+    const Count begin = static_cast<Count>(blockIdx.x) * (PACKS<Length> * THREADS) + threadIdx.x;
+    Operands<Length> operands[PACKS<Length>];
+    RESULT* to[PACKS<Length>];
+    Standing standing[PACKS<Length>];
+#pragma unroll
+    for (int k = 0; k < PACKS<Length>; ++k) {
+        const bool inside = begin + k * THREADS < static_cast<Count>(p.threads);
+        Index at[OPERANDS + 1];
+        standing[k] = p.walk.find(inside ? begin + k * THREADS : 0, at);
+        if (!inside) standing[k] = NOWHERE;
+        to[k] = static_cast<RESULT*>(p.memories.to) + at[0];
+        operands[k].fetch_all(p.memories, at, standing[k] == AN_ELEMENT ? Length : 0);
+    }
+#pragma unroll
+    for (int k = 0; k < PACKS<Length>; ++k) {
+        operands[k].store_result(to[k], standing[k] == AN_ELEMENT ? Length : 0);
+        if (standing[k] == IN_PADDING) store_padding<Length>(to[k], p.bits);
+    }
+}
+
 // ---- Tiles --------------------------------------------------------------------------------------
 
 struct TiledElementwise {
@@ -353,6 +399,8 @@ DEVICE void tiles_in(const TiledElementwise& p) {
 
 #if defined(ROOM)
 BLOCK_KERNEL(elementwise_tiles, TiledElementwise) { tiles_in<PACKED, ROOM>(p); }
+#elif defined(BOUNDED)
+KERNEL(elementwise_bounded, BoundedElementwise<INDEX>) { bounded<BOUNDED>(p); }
 #elif !defined(RANK)
 KERNEL(elementwise_flat, FlatElementwise) { flat<PACK>(p); }
 #elif defined(PACK)
@@ -373,7 +421,13 @@ KERNEL(elementwise_strided, StridedElementwise<RANK, INDEX>) { strided<RANK, IND
     }
 #define ROWS_OF_RANKS(PACK, INDEX) \
     ROWS(PACK, 2, INDEX) ROWS(PACK, 3, INDEX) ROWS(PACK, 4, INDEX) ROWS(PACK, 0, INDEX)
-#define PACKS_OF(PACK) FLAT(PACK) ROWS_OF_RANKS(PACK, int32_t) ROWS_OF_RANKS(PACK, int64_t)
+#define BOUNDED(PACK, INDEX)                                                                  \
+    KERNEL(elementwise_bounded_##INDEX##_##PACK, BoundedElementwise<INDEX>) {                 \
+        bounded<PACK>(p);                                                                     \
+    }
+#define BOUNDED_OF(PACK) BOUNDED(PACK, int32_t) BOUNDED(PACK, int64_t)
+#define PACKS_OF(PACK) \
+    FLAT(PACK) ROWS_OF_RANKS(PACK, int32_t) ROWS_OF_RANKS(PACK, int64_t) BOUNDED_OF(PACK)
 
 #define STRIDED(RANK, INDEX)                                                                  \
     KERNEL(elementwise_strided_##RANK##_##INDEX, StridedElementwise<RANK, INDEX>) {           \
@@ -388,7 +442,7 @@ KERNEL(elementwise_strided, StridedElementwise<RANK, INDEX>) { strided<RANK, IND
     }
 TILES(0, 24576) TILES(0, 49152) TILES(1, 24576) TILES(1, 49152)
 
-FLAT(1) STRIDED_OF_RANKS(int32_t) STRIDED_OF_RANKS(int64_t)
+FLAT(1) STRIDED_OF_RANKS(int32_t) STRIDED_OF_RANKS(int64_t) BOUNDED_OF(1)
 #if WIDEST == 1
 PACKS_OF(4) PACKS_OF(16)
 #elif WIDEST == 2

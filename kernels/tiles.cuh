@@ -194,14 +194,14 @@ DEVICE int32_t tile_place(const Side& side, const Visit& v, const Spot& spot, in
 
 // Which box each block has, in N memories. Of a block's own box, all that differs from others is along
 // which dimensions it ends early.
-template <int N>
+template <int N, int MOST_OUTER = MAX_RANK>
 struct DeepBoxes {
     using Box = uint32_t;  // bit d: it ends early along dimension d
 
-    int64_t step[N][MOST_AXES];  // to the next box, in each memory
-    int64_t outer[N][MAX_RANK];  // to the next index of all other dimensions, fastest first
+    int64_t step[N][MOST_AXES];    // to the next box, in each memory
+    int64_t outer[N][MOST_OUTER];  // to the next index of all other dimensions, fastest first
     Divisor<int32_t> boxes[MOST_AXES];
-    Divisor<int32_t> outer_size[MAX_RANK];
+    Divisor<int32_t> outer_size[MOST_OUTER];
     uint32_t uneven;             // bit d: the last box along dimension d ends early
     int32_t rank, outer_rank;
 
@@ -236,6 +236,7 @@ struct DeepSide {
     Divisor<int32_t> group[2][2];           // the same of a group; and of one with fewer rows
     int32_t shared[MOST_AXES];              // strides in the tile, downwards for `turned`
     int32_t dimension[MOST_AXES];           // which of the box's dimensions each is
+    int32_t length[2];                      // elements of a run; of one that ends early
     uint32_t turned;                        // bit j: the stride, as given, was negative
     int32_t rank;
     int32_t run;                            // how many dimensions the run has
@@ -260,7 +261,7 @@ DEVICE DeepVisit visit(const DeepSide& side, int64_t base, uint32_t box) {
     v.base = base;
     v.tile = 0;
     v.early = 0;
-    v.run_length = v.rows = 1;
+    v.rows = 1;
     uint32_t groups = 1;
     for (int j = 0; j < side.rank; ++j) {
         v.early |= (box >> side.dimension[j] & 1) << j;
@@ -269,14 +270,14 @@ DEVICE DeepVisit visit(const DeepSide& side, int64_t base, uint32_t box) {
             v.base -= static_cast<int64_t>(within - 1) * side.stride[j];
             v.tile -= static_cast<int32_t>(within - 1) * side.shared[j];
         }
-        if (j < side.run) v.run_length *= within;
-        else if (j < side.grouped) v.rows *= within;
-        else groups *= within;
+        if (j >= side.grouped) groups *= within;
+        else if (j >= side.run) v.rows *= within;
     }
     const bool grouped = side.grouped > side.run;
     v.row_step = grouped ? side.stride[side.run] : 0;
     v.tile_row_step = grouped ? side.shared[side.run] : 0;
     const uint32_t shorter = v.early >> (side.run - 1) & 1;
+    v.run_length = static_cast<uint32_t>(side.length[shorter]);
     v.row = side.row[shorter];
     v.group = side.group[shorter][grouped ? v.early >> side.run & 1 : 0];
     v.total = groups * v.group.divisor;
@@ -288,6 +289,7 @@ DEVICE Spot locate(const DeepSide& side, const DeepVisit& v, uint32_t thread, co
     uint32_t rest = v.group.divide(thread);
     uint32_t lane = thread - rest * v.group.divisor;
     Spot spot;
+    spot.plane = rest;
     spot.memory = v.base;
     spot.tile = v.tile;
     for (int j = side.grouped; j < side.rank; ++j) {
@@ -303,7 +305,6 @@ DEVICE Spot locate(const DeepSide& side, const DeepVisit& v, uint32_t thread, co
     spot.inside = thread < v.total && lane >= shift;
     lane = spot.inside ? lane - shift : 0;
     spot.row = v.row.divide(lane);
-    spot.plane = 0;
     spot.along = (lane - spot.row * v.row.divisor) * N;
     spot.memory += spot.row * v.row_step + spot.along * side.stride[0];
     spot.tile += static_cast<int32_t>(spot.row) * v.tile_row_step;

@@ -16,7 +16,7 @@ from tensorlayout import fft, plan
 from tensorlayout.cpu.memory import rounded
 from tensorlayout.cuda import band_plan, creating, sequence_plan
 from tensorlayout.cuda.band_plan import plan_band
-from tensorlayout.cuda.padding_fill import plan_padding_alone
+from tensorlayout.cuda.fill_plan import plan_padding_alone
 from tensorlayout.cuda.simulator import checking
 from tensorlayout.functions import creation
 from tensorlayout.layout import Layout, PaddingValue

@@ -90,7 +90,7 @@ def plan_band(
     if result.size == 0:
         if not fits or regions is None or not regions.regions:
             return BandPlan("empty", None, writes_padding=fits)
-        nothing = _Memories((Layout((1,)),), itemsize, (WIDEST,), Layout((1,)), inside)
+        nothing = _Memories((Layout((1,)),), itemsize, alignments[:1], Layout((1,)), inside)
         launch, _ = _strided(nothing, 0, 1)
         return BandPlan("empty", launch)
     if min(alignments) < itemsize:
@@ -156,7 +156,7 @@ def _flat(memories: _Memories, slots: tuple[int, ...]) -> tuple[Launch, int]:
     sizes, steps = distances.shape or (1,), distances.strides or (0,)
     count = result.size
     blocks = _blocks(count // pack + count % pack, pack)
-    padded, more = padding_struct(*memories.padding, blocks)
+    padded, more = padding_struct(*memories.padding, blocks, memories.alignments[0])
     index = index_type(count + WIDEST, sum(n - 1 for n in sizes))
     made = flat_type(len(sizes), index)(band=band_type()(padding=padded), count=count)
     made.step = steps[-1]
@@ -183,7 +183,7 @@ def _strided(memories: _Memories, count: int, pack: int) -> tuple[Launch, int]:
     blocks = _blocks(threads, pack)
     reach = max(_reach(shape, each.strides) for each in merged)
     index = index_type(threads, reach + pack * pack)  # which the walk may go too far
-    padded, more = padding_struct(*memories.padding, blocks)
+    padded, more = padding_struct(*memories.padding, blocks, memories.alignments[0])
     made = strided_type(len(sizes), index)(band=band_type()(padding=padded), threads=threads)
     made.packs = row // pack
     made.step = distances.strides[-1] if distances.ndim else 0

@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tensorlayout.cuda import band_plan, fill_plan, filling
+from tensorlayout.cuda import band_plan, carrying, fill_plan, filling
 from tensorlayout.cuda.driver import driver
-from tensorlayout.cuda.memory import new_tensor, per_alignment
+from tensorlayout.cuda.memory import new_tensor, padding_of, per_alignment
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Run
 from tensorlayout.plan.creating import CreatePlan
-from tensorlayout.plan.padding import padding_bytes
+from tensorlayout.plan.moving import CopyPlan
 from tensorlayout.plan.triangles import TrianglePlan
 from tensorlayout.tensor import Spec, Tensor
 
@@ -29,6 +29,11 @@ _Band = Callable[[int, int, tuple[int, int], bytes], None]
 def prepare_eye(plan: CreatePlan) -> Run:
     """The function of the diagonal's number."""
     spec = plan.result
+    if spec.layout.is_tiled:
+        plain = Spec(spec.dtype, Layout.row_major(spec.layout.shape), spec.device)
+        make = prepare_eye(CreatePlan(plan.operation, plain))
+        copy = carrying.prepare_copy(CopyPlan(plain, spec))
+        return lambda k: copy(make(k))
     rows, columns = spec.layout.shape
     one = np.ones((), spec.dtype).tobytes()
     band = per_alignment(lambda alignments: _prepare(spec, None, alignments))
@@ -94,9 +99,3 @@ def _run(plan: band_plan.BandPlan) -> _Band:
         ready(launch.grid, parameters)
 
     return run
-
-
-def padding_of(spec: Spec) -> bytes | None:
-    """What one element of the padding that a tensor owns holds; None for none, or anything."""
-    layout = spec.layout
-    return padding_bytes(layout.padding_value, spec.dtype) if layout.is_padded else None

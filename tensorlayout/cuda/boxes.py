@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorlayout.cuda.bounded import Bound
 from tensorlayout.cuda.loops import SECTOR, WIDEST, Axis, Loop
 
 # Bytes of shared memory that a box may take: with the first, eight blocks of 256 threads share a
@@ -87,6 +88,8 @@ class Nest:
         beside: numbers of others that are read where the destination is written.
         pack: how many elements an access to the destination may have.
         deepest: how many axes a box may have.
+        bounds: of dimensions whose axes reach beyond their last index.
+        weights: for each bound and each axis, how far that index moves.
 
     """
 
@@ -97,6 +100,8 @@ class Nest:
     beside: tuple[int, ...]
     pack: int
     deepest: int = _USUAL
+    bounds: tuple[Bound, ...] = ()
+    weights: tuple[tuple[int, ...], ...] = ()
 
     def unit(self, memory: int) -> int:
         """Bytes of an access, if rows allow it."""
@@ -128,12 +133,14 @@ class Side:
         single: whether each row is shifted on its own.
         remainder: that of the threads of a row, divided by `sector`.
         slack: how far threads are shifted at most.
+        lengths: elements of a run; and of one that ends early, at the end of its last axis.
 
     """
 
     order: tuple[int, ...]
     run: int
     unit: int
+    lengths: tuple[int, int]
     grain: int = 1
     sector: int = 1
     single: bool = False
@@ -224,7 +231,7 @@ class Box:
         steps = [axis.strides[memory] for axis in members]
         order = tuple(sorted(range(len(members)), key=lambda k: (steps[k] == 0, abs(steps[k]))))
         if abs(steps[order[0]]) != 1:
-            return Side(order, 1, width)
+            return Side(order, 1, width, self._lengths(memory, order, 1))
         run = 1
         while run < len(order):
             last, following = order[run - 1], order[run]
@@ -237,18 +244,78 @@ class Box:
         grain = gcd(first_rows, step)
         inner, last = self.inner(order, run) * width, order[run - 1]
         unit = self.nest.unit(memory)
-        fits = gcd(grain, inner * self.extents[last], inner * members[last].size) % unit == 0
+        lengths = self._lengths(memory, order, run)
+        fits = gcd(grain, inner * self.extents[last], lengths[1] * width) % unit == 0
         if not fits or (memory == WRITE and not self._fit_beside(order, run)):
             unit = width
+        if unit > width and not self._whole_packs(order, unit // width):
+            unit = width
         sector = max(1, SECTOR // unit)
-        length = inner * self.extents[last] // unit
-        alone = Side(order, run, unit, grain, sector, single=True, slack=(SECTOR - grain) // unit)
+        length = lengths[0] * width // unit
+        walked = (order, run, unit, lengths, grain, sector)
+        alone = Side(*walked, single=True, slack=(SECTOR - grain) // unit)
         remainder, slack = step // unit % sector, (SECTOR - first_rows) // unit
-        together = Side(order, run, unit, grain, sector, remainder=remainder, slack=slack)
+        together = Side(*walked, remainder=remainder, slack=slack)
         shifted = alone if unit >= 4 or self._busier(alone, together, length) else together
         if length >= _LEAST_BUSY * shifted.row(length):
             return shifted
-        return Side(order, run, unit, grain)
+        return Side(order, run, unit, lengths, grain)
+
+    def _lengths(self, memory: int, order: Sequence[int], run: int) -> tuple[int, int]:
+        """Elements of a run; and of one in the last box along its last axis.
+
+        If all axes of a bounded dimension are in the run, it is the slowest part of it, and it runs
+        forwards, then the run ends where the dimension does.
+        """
+        last = order[run - 1]
+        axis, extent = self._members[last], self.extents[last]
+        inner = self.inner(order, run)
+        ends = [inner * (axis.size % extent or extent)]
+        for bound, weights in zip(self.nest.bounds, self.nest.weights, strict=True):
+            bounded = [k for k in order[:run] if weights[self.axes[k]]]
+            if any(self._members[k].strides[memory] < 0 for k in bounded):
+                continue
+            steps = [weights[self.axes[k]] for k in bounded]
+            whole = len(bounded) == sum([weight != 0 for weight in weights])
+            if not bounded or not whole or tuple(bounded) != tuple(order[run - len(bounded) : run]):
+                continue
+            sizes = [self.extents[k] for k in bounded]
+            if steps != [steps[0] * prod(sizes[:k]) for k in range(len(steps))] or steps[0] < 0:
+                continue
+            start = (self.counts[last] - 1) * extent * steps[-1]
+            left = (bound.written if memory == WRITE else bound.size) - start
+            if left > 0:  # else all of the last box is padding
+                faster = prod([self.extents[k] for k in order[: run - len(bounded)]])
+                ends.append(faster * -(-left // steps[0]))
+        early = min(ends)
+        return inner * extent if self.counts[last] > 1 else early, early
+
+    def _idle(self, memory: int) -> float:
+        """By how much threads are more than elements, in runs with a part of a bounded dimension.
+
+        Only of a dimension that is strided in this memory: in tiles, it is so in any box.
+        """
+        side, found = self.sides[memory], 1.0
+        inside = {self.axes[k] for k in side.order[: side.run]}
+        for bound, weights in zip(self.nest.bounds, self.nest.weights, strict=True):
+            axes = [k for k, weight in enumerate(weights) if weight]
+            steps = {self.nest.axes[k].strides[memory] / weights[k] for k in axes}
+            if len(steps) == 1 and 0 < len(inside.intersection(axes)) < len(axes):
+                reach = 1 + sum([(self.nest.axes[k].size - 1) * abs(weights[k]) for k in axes])
+                found *= reach / bound.size
+        return found
+
+    def _whole_packs(self, order: Sequence[int], pack: int) -> bool:
+        """Whether all of a pack is inside its bounds, or none."""
+        for k in order:
+            taken = gcd(pack, self.extents[k], self._members[k].size)
+            for bound, weights in zip(self.nest.bounds, self.nest.weights, strict=True):
+                if bound.packs(weights[self.axes[k]]) % taken:
+                    return False
+            pack //= taken
+            if pack == 1 or taken < self.extents[k]:
+                break
+        return pack == 1
 
     def _busier(self, alone: Side, together: Side, length: int) -> bool:
         """Whether rows on their own take no more threads: in deep boxes, planes may have few."""
@@ -310,18 +377,18 @@ class Box:
         if step != 1:
             return min(SECTOR, step * width) / width
         last = side.order[side.run - 1]
-        axis, extent = self._members[last], self.extents[last]
-        inner = self.inner(side.order, side.run)
-        whole, rest = divmod(axis.size, extent)
-        row = side.row(inner * extent * width // side.unit)
-        threads = whole * row + (side.row(inner * rest * width // side.unit) if rest else 0)
+        whole, early = side.lengths
+        further = self.counts[last] - 1
+        row = side.row(whole * width // side.unit)
+        threads = further * row + side.row(early * width // side.unit)
+        threads = int(threads * self._idle(memory))
         begun = 0
         if not side.single:
             # Each row may begin inside a sector; each access, if threads are not shifted.
             accesses = max(1, row // 32) if side.sector == 1 and side.unit < SECTOR else 1
-            begun = (SECTOR - side.grain) * (whole + (rest > 0)) * accesses
+            begun = (SECTOR - side.grain) * (further + 1) * accesses
         split = 0.0 if row % 32 == 0 else _SHARED_WARP * min(1.0, 32 / row)
-        bytes_of_rows = inner * axis.size * width
+        bytes_of_rows = (further * whole + early) * width
         return narrowness(side.unit) + split + (threads * side.unit + begun) / bytes_of_rows
 
     @property

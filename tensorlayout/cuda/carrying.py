@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorlayout.cuda import (
-    copy_plan,
+    copy_tiled,
     copying,
     elementwise,
     fill_plan,
@@ -19,14 +19,13 @@ from tensorlayout.cuda import (
     joining,
 )
 from tensorlayout.cuda.driver import driver
-from tensorlayout.cuda.memory import copy_bytes, new_tensors, per_alignment
+from tensorlayout.cuda.memory import copy_bytes, new_tensors, padding_of, per_alignment
 from tensorlayout.devices import CPU
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Run, backend
 from tensorlayout.plan.creating import Create, CreatePlan
 from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.plan.moving import AssignPlan, CopyPlan, JoinPlan, ReshapePlan
-from tensorlayout.plan.padding import padding_bytes
 from tensorlayout.tensor import Spec, Tensor
 
 # Operands of a join whose alignments are told apart; of more, the least one counts for all: each
@@ -41,7 +40,7 @@ def prepare_copy(plan: CopyPlan) -> Run:
     """A new tensor in the planned layout and dtype; padding is written in the same launch."""
     source, spec = plan.source, plan.result
     same = source.dtype == spec.dtype and source.layout is spec.layout
-    padding = _padding(spec)
+    padding = padding_of(spec)
     # Bytes that stay as they lie need no kernel. What the source has for padding may be another's.
     move = copy_bytes if same and padding is None else _mover("copy", source, spec, padding)
     new_tensor = new_tensors(spec)
@@ -70,7 +69,7 @@ def prepare_reshape(plan: ReshapePlan) -> Run:
 
 
 def prepare_join(plan: JoinPlan) -> Run:
-    """One launch for all operands, but those of another dtype or order: one more for each."""
+    """One launch for all operands, but those of another dtype or order, or tiled: one for each."""
     new_tensor = new_tensors(plan.result)
     into = prepare_join_into(plan)
     return lambda *operands: into(new_tensor(), *operands)
@@ -81,7 +80,11 @@ def prepare_join_into(plan: JoinPlan) -> Run:
     spec, axis = plan.result, plan.axis
     layouts = [source.layout for source in plan.sources]
     starts = [0, *itertools.accumulate([layout.shape[axis] for layout in layouts])]
-    alike = [k for k, source in enumerate(plan.sources) if source.dtype == spec.dtype]
+    alike = [
+        k
+        for k, source in enumerate(plan.sources)
+        if source.dtype == spec.dtype and not source.layout.is_tiled
+    ]
     others = [k for k in range(len(layouts)) if k not in alike]
 
     def mover(k: int) -> Callable[..., None]:
@@ -223,7 +226,7 @@ def _with_copies(plan: ElementwisePlan, numbers: tuple[int, ...]) -> _Launch:
 
 
 def _launcher(plan: ElementwisePlan) -> _Launch:
-    spec, padding = plan.result, None if plan.in_place else _padding(plan.result)
+    spec, padding = plan.result, None if plan.in_place else padding_of(plan.result)
     scalars = any(isinstance(o, type) for o in plan.operands)
 
     def make(alignments: tuple[int, ...]) -> Callable[[int, list[Any]], None]:
@@ -245,13 +248,11 @@ def _launcher(plan: ElementwisePlan) -> _Launch:
     return launch
 
 
-def _padding(spec: Spec) -> bytes | None:
-    layout = spec.layout
-    return padding_bytes(layout.padding_value, spec.dtype) if layout.is_padded else None
-
-
 def _mover(name: str, source: Spec, result: Spec, padding: bytes | None) -> Callable[..., None]:
     """``move(to, from, shift=0)``: the elements of a tensor into another, `shift` **bytes** on."""
+    between = copy_tiled.between(source, result, padding)
+    if between is not None:
+        return _two_moves(name, source, between, result, padding)
     if source.dtype == result.dtype:
         make = _copier(source, result, padding)
     else:
@@ -266,11 +267,26 @@ def _mover(name: str, source: Spec, result: Spec, padding: bytes | None) -> Call
     return move
 
 
+def _two_moves(
+    name: str, source: Spec, between: Spec, result: Spec, padding: bytes | None
+) -> Callable[..., None]:
+    first, new_tensor = _mover(name, source, between, None), new_tensors(between)
+    second = _mover(name, between, result, padding)
+
+    def move(to: Tensor, x: Tensor, shift: int = 0) -> None:
+        apart = new_tensor()
+        first(apart, x)
+        second(to, apart, shift)
+
+    return move
+
+
 def _copier(source: Spec, result: Spec, padding: bytes | None) -> Callable[..., Move]:
     def make(alignments: tuple[int, ...]) -> Move:
         to, here = alignments
         itemsize = result.dtype.itemsize
-        plan = copy_plan.plan_copy(result.layout, source.layout, itemsize, (to, here), padding)
+        plan = copy_tiled.plan_copy(result.layout, source.layout, itemsize, (to, here), padding)
+        assert plan is not None, "tiles that do not divide each other take two moves"
         return copying.prepare_copy(plan, driver())
 
     return make

@@ -63,7 +63,7 @@ class CopyPlan:
     Attributes:
         case: the kind of copy, one of the names in `plan_copy`.
         launches: what to launch, in any order.
-        padding: what writes the padding, where the launches do not.
+        padding: what writes the padding, where the launches do not; before them.
 
     """
 
@@ -109,11 +109,12 @@ def plan_copy(
         apart, regions = plan_padding(destination, itemsize, alignments[0], padding), None
     inside = regions, padding or b""
     loop = loop_over((destination, source), itemsize, alignments)
-    case, launch = _cheapest(loop, itemsize, inside, tuning)
+    case, launch = cheapest(loop, itemsize, inside, tuning)
     return CopyPlan(case, (launch,), apart)
 
 
-def _cheapest(loop: Loop, itemsize: int, padding: _Padding, tuning: Tuning) -> tuple[str, Launch]:
+def cheapest(loop: Loop, itemsize: int, padding: _Padding, tuning: Tuning) -> tuple[str, Launch]:
+    """The case and the launch of a loop; `padding`: where it is to be written, and what."""
     one_run = len(loop.axes) == 1 and loop.contiguous
     repeated = _repeated(loop)
     cost = _flat_cost(loop) if one_run else _in_order_cost(loop)

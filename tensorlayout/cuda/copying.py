@@ -24,12 +24,12 @@ def prepare_copy(plan: CopyPlan, driver: Driver) -> Callable[[int, int], None]:
     pad = prepare_fill(plan.padding, driver) if plan.padding is not None else None
 
     def run(destination: int, source: int) -> None:
+        if pad is not None:
+            pad(destination, b"")
         for each, launch in ready:
             parameters = bytearray(each.parameters)
             to, from_ = each.firsts
             _POINTERS.pack_into(parameters, 0, destination + to, source + from_)
             launch(each.grid, parameters)
-        if pad is not None:
-            pad(destination, b"")
 
     return run

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cuda import bands, fill_plan, filling, padding_fill, sequence_plan
+from tensorlayout.cuda import bands, fill_plan, filling, sequence_plan
 from tensorlayout.cuda.driver import driver
 from tensorlayout.cuda.fill_plan import FillPlan
-from tensorlayout.cuda.memory import new_tensor, per_alignment
+from tensorlayout.cuda.memory import new_tensor, padding_of, per_alignment
 from tensorlayout.cuda.sequence_plan import SequencePlan
 from tensorlayout.plan import Run
 from tensorlayout.plan.creating import CreatePlan
@@ -32,10 +32,10 @@ def prepare(plan: CreatePlan) -> Run:
 def _empty(plan: CreatePlan) -> Run:
     """Nothing is written, unless it is padding."""
     spec = plan.result
-    padding = bands.padding_of(spec)
+    padding = padding_of(spec)
     if padding is None:
         return lambda: new_tensor(spec)
-    fill = _filler(spec, padding_fill.plan_padding_alone)
+    fill = _filler(spec, fill_plan.plan_padding_alone)
     return lambda: fill(b"")
 
 
@@ -47,7 +47,7 @@ def _filled(plan: CreatePlan) -> Run:
 
 
 def _filler(spec: Spec, plan_for: Callable[..., FillPlan]) -> Callable[[bytes], Tensor]:
-    padding = bands.padding_of(spec)
+    padding = padding_of(spec)
 
     def make(alignments: tuple[int, ...]) -> Callable[[int, bytes], None]:
         plan = plan_for(spec.layout, spec.dtype.itemsize, alignments[0], padding)

@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes
+from tensorlayout.cuda.bounded import is_tiled
 from tensorlayout.cuda.driver import Driver
+from tensorlayout.cuda.elementwise_bounded import as_strided, bounded, tiled_digits
 from tensorlayout.cuda.elementwise_launches import flat, strided
 from tensorlayout.cuda.elementwise_tiles import TUNING, Tuning, box_of, tiles
 from tensorlayout.cuda.elementwise_walk import Memories, Walk, walk_of
@@ -79,8 +81,8 @@ def plan_elementwise(
     `alignments`: powers of two that divide the addresses of the lowest slots, of the result and of
     each operand (of scalars any); `padding`: the content of one element of the padding that the
     result owns, None to leave it alone, as a write in place does, which never touches it.
-    ValueError for tiled layouts, and for memory whose alignment is less than an element. The cases,
-    in the order of their cost:
+    ValueError for memory whose alignment is less than an element. The cases, in the order of their
+    cost:
 
     1. ``empty``: no element.
     2. ``flat``: the result is one run; each operand runs with it, or is one value.
@@ -89,6 +91,10 @@ def plan_elementwise(
     4. ``tiles``: operands are in another order than the result's, or in rows that begin elsewhere
        in sectors: boxes of them go through shared memory.
     5. ``strided``: everything else, in the result's order.
+    6. ``bounded``: layouts that are tiled, with tails, in the result's order.
+
+    NotImplementedError for tails in more than four dimensions, and for tiles that do not divide
+    each other.
     """
     functor = plan.operation.name
     if functor == "clip" and len(plan.operands) < 3:
@@ -162,7 +168,17 @@ def _memories(
 def _planned(
     name: str, memories: Memories, scalars: tuple[DType | None, ...], tuning: Tuning
 ) -> ElementwiseLaunch:
-    layout = memories.result[0]
+    layouts = [memories.result[0], *[o[0] for o in memories.operands if o is not None]]
+    if is_tiled(*layouts) and (memories.result[0].size or memories.padding is not None):
+        digits = tiled_digits(name, memories, layouts)
+        if digits.count and digits.bounds:
+            block = memories.padded
+            fits = block.is_tiled or memories.padding is None
+            fits = fits or (padding_regions(block).fit_a_launch and not digits.firsts[0])
+            inside = memories if fits else replace(memories, padding=None)
+            return ElementwiseLaunch(name, "bounded", bounded(inside, digits), scalars, fits)
+        memories = as_strided(memories, digits)
+    layout = memories.padded
     regions = padding_regions(layout) if memories.padding is not None else None
     fits = regions is None or regions.fit_a_launch
     if layout.size == 0:
@@ -307,7 +323,7 @@ def _run_and_steps(spec: Spec) -> tuple[int, list[int]]:
     """Bytes of the runs that a layout consists of, and the distances at which they repeat."""
     run = spec.dtype.itemsize
     steps: list[int] = []
-    dims = zip(spec.layout.strides, spec.layout.shape, strict=True)
+    dims = [(s, n) for parts in spec.layout.parts for n, s in parts]
     for stride, size in sorted([(abs(s) * spec.dtype.itemsize, n) for s, n in dims if n > 1 and s]):
         if stride == run and not steps:
             run *= size

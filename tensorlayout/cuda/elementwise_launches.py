@@ -25,7 +25,7 @@ from tensorlayout.cuda.parameters import (
 FILE = "elementwise.cu"
 
 
-def _blocks(threads: int, pack: int) -> int:
+def blocks_of(threads: int, pack: int) -> int:
     """How many blocks they make, where each thread has several turns if packs are small.
 
     As ``PACKS`` of kernels/elementwise.cu.
@@ -36,8 +36,8 @@ def _blocks(threads: int, pack: int) -> int:
 def common_struct(memories: Memories, blocks: int, steps: Sequence[int]) -> tuple[Any, int]:
     """The struct that all kernels have, and how many blocks write padding."""
     padding = memories.padding
-    regions = None if padding is None else padding_regions(memories.result[0])
-    padded, more = padding_struct(regions, padding or b"", blocks)
+    regions = None if padding is None else padding_regions(memories.padded)
+    padded, more = padding_struct(regions, padding or b"", blocks, memories.alignments[0])
     made = memories_type(len(memories.operands))(padding=padded)
     made.step[:] = steps
     return made, more
@@ -47,7 +47,7 @@ def flat(
     memories: Memories, count: int, pack: int, steps: Sequence[int], firsts: tuple[int, ...]
 ) -> Launch:
     """One run."""
-    blocks = _blocks(count // pack + count % pack, pack)
+    blocks = blocks_of(count // pack + count % pack, pack)
     common, more = common_struct(memories, blocks, steps)
     made = flat_type(len(memories.operands))(memories=common, count=count)
     kernel = Kernel(
@@ -63,7 +63,7 @@ def strided(memories: Memories, found: Walk, pack: int) -> Launch:
     sizes = (*found.sizes[:-1], packs)
     strides = [(*steps[:-1], steps[-1] * pack) for steps in found.strides]
     count = rows * (packs + rest)
-    blocks = _blocks(count, pack)
+    blocks = blocks_of(count, pack)
     index = index_type(count, found.furthest)
     steps = found.steps if pack > 1 else (0,) * len(found.steps)
     common, more = common_struct(memories, blocks, steps)

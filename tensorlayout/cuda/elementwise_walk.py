@@ -25,6 +25,7 @@ class Memories:
         operands: the same of each; None for scalars.
         alignments: powers of two that divide the addresses of the lowest slots, the result's first.
         padding: the content of one element of the result's padding, None to leave it alone.
+        block: the result's layout as it is, if `result` is another for the same slots.
 
     """
 
@@ -34,6 +35,12 @@ class Memories:
     operands: tuple[tuple[Layout, int] | None, ...]
     alignments: tuple[int, ...]
     padding: bytes | None
+    block: Layout | None = None
+
+    @property
+    def padded(self) -> Layout:
+        """The layout whose padding is written."""
+        return self.result[0] if self.block is None else self.block
 
     @property
     def widest(self) -> int:

@@ -12,14 +12,28 @@ from itertools import product
 from math import gcd
 from typing import Any
 
+from tensorlayout.cuda.bounded import (
+    Digits,
+    bounded_walk_type,
+    digits_of,
+    walk_struct,
+    without_tails,
+    written_sizes,
+)
 from tensorlayout.cuda.driver import Kernel
 from tensorlayout.cuda.launches import Launch, blocks_for, struct_type
 from tensorlayout.cuda.loops import SECTOR, WIDEST, Axis, Loop, loop_over
-from tensorlayout.cuda.padding_plan import PaddingStruct, Regions, padding_regions, padding_struct
+from tensorlayout.cuda.padding_plan import (
+    PaddingStruct,
+    Regions,
+    bits_of,
+    padding_regions,
+    padding_struct,
+)
 from tensorlayout.cuda.parameters import RANKS, index_type, rank_macro, walk, walk_type
-from tensorlayout.layout import Layout
+from tensorlayout.layout import Layout, PaddingValue
 
-FILE = "fill.cu"
+FILE, BOUNDED_FILE = "fill.cu", "bounded.cu"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +66,17 @@ def plan_fill(
 
     `layout` has its lowest slot at 0 and no two elements in one slot; `alignment` is a power of two
     that divides the address of that slot. `padding` is the content of one element, None to leave it
-    alone. ValueError for tiled layouts. The cases, in the order of their cost:
+    alone, unless the layout says that it may hold anything. The cases, in the order of their cost:
 
     1. ``empty``: no element, nor padding to write.
     2. ``padding``: no element.
     3. ``flat``: one run of slots.
-    4. ``strided``: everything else.
+    4. ``strided``: any strides.
+    5. ``bounded``: tiled, with tails.
+    6. ``pieces``: the same, with more of them than a launch can take.
     """
+    if layout.is_tiled:
+        return _tiled(layout, itemsize, alignment, padding)
     regions = padding_regions(layout) if padding is not None else None
     if regions is not None and not (regions.fit_a_launch and alignment >= itemsize):
         elements = plan_fill(layout, itemsize, alignment)
@@ -76,16 +94,77 @@ def plan_fill(
     return FillPlan("strided", _in_parts(loop, itemsize, inside))
 
 
+def _tiled(layout: Layout, itemsize: int, alignment: int, padding: bytes | None) -> FillPlan:
+    anything = layout.covers_block and layout.padding_value is PaddingValue.UNSPECIFIED
+    if anything and padding is None and layout.size:
+        return plan_fill(Layout((layout.required_size,)), itemsize, alignment)
+    if layout.size == 0 and padding is None:
+        return FillPlan("empty", ())
+    digits = digits_of((layout,), written_sizes(layout, padding))
+    if digits is not None and digits.count == 0:
+        return FillPlan("empty", ())
+    if digits is not None and not digits.bounds:
+        return plan_fill(digits.layouts[0], itemsize, alignment)
+    if digits is not None and digits.fit_a_walk:
+        launch = _bounded(digits, itemsize, alignment, padding or b"", elements=True)
+        return FillPlan("bounded", (FillLaunch(launch),))
+    launches: list[FillLaunch] = []
+    if padding is not None:  # all of the block first, and then the elements
+        block = plan_fill(Layout((layout.required_size,)), itemsize, alignment)
+        launches += [replace(each, value=padding) for each in block.launches]
+    for (piece,) in without_tails((layout,)):
+        shift = piece.lowest * itemsize
+        part = plan_fill(piece.at_origin, itemsize, gcd(alignment, shift, SECTOR))
+        launches += [_moved(each, shift) for each in part.launches]
+    return FillPlan("pieces", tuple(launches))
+
+
+def _moved(given: FillLaunch, shift: int) -> FillLaunch:
+    """The launch for a layout whose lowest slot is so many **bytes** on."""
+    launch = replace(given.launch, firsts=(given.launch.firsts[0] + shift,))
+    return replace(given, launch=launch)
+
+
 def plan_padding(layout: Layout, itemsize: int, alignment: int, padding: bytes) -> FillPlan:
-    """How to write the padding alone, by a launch for each of its regions."""
+    """How to write the padding alone, by a launch for each of its regions; of tiles, by one.
+
+    NotImplementedError for tiles with tails in more dimensions than a launch can take.
+    """
+    if layout.is_tiled:
+        return _tiled_padding(layout, itemsize, alignment, padding)
     launches = []
     for shape, strides, start in _boxes(padding_regions(layout)):
         box = plan_fill(Layout(shape, strides), itemsize, gcd(alignment, start * itemsize, SECTOR))
         for each in box.launches:
-            firsts = (each.launch.firsts[0] + start * itemsize,)
-            moved = replace(each.launch, firsts=firsts)
-            launches.append(FillLaunch(moved, each.part, padding))
+            launches.append(replace(_moved(each, start * itemsize), value=padding))
     return FillPlan("padding", tuple(launches))
+
+
+def _tiled_padding(layout: Layout, itemsize: int, alignment: int, padding: bytes) -> FillPlan:
+    digits = digits_of((layout,), written_sizes(layout, padding))
+    if digits is not None and not digits.bounds:
+        return FillPlan("empty", ())
+    if digits is None or not digits.fit_a_walk:
+        msg = f"padding: layout {layout} has tails in more dimensions than a kernel takes"
+        raise NotImplementedError(msg)
+    launch = _bounded(digits, itemsize, alignment, padding, elements=False)
+    return FillPlan("padding", (FillLaunch(launch),))
+
+
+def plan_padding_alone(layout: Layout, itemsize: int, alignment: int, padding: bytes) -> FillPlan:
+    """How to write `padding` to the padding that a layout owns: a fill of no elements, one launch.
+
+    As in `plan_fill`; several launches for more regions than a launch can take.
+    """
+    if layout.is_tiled:
+        return _tiled_padding(layout, itemsize, alignment, padding)
+    regions = padding_regions(layout)
+    if not regions.regions:
+        return FillPlan("empty", ())
+    if not regions.fit_a_launch or alignment < itemsize:
+        return plan_padding(layout, itemsize, alignment, padding)
+    nothing = Loop((Axis(1, (1,)),), itemsize, (0,), (alignment,))
+    return FillPlan("padding", (FillLaunch(_strided(nothing, 0, (regions, padding))),))
 
 
 def _boxes(regions: Regions) -> list[tuple[list[int], list[int], int]]:
@@ -120,7 +199,7 @@ def _in_parts(
 def _flat(loop: Loop, padding: tuple[Regions | None, bytes]) -> Launch:
     nbytes = loop.count * loop.width
     blocks = max(1, blocks_for(nbytes // WIDEST))
-    padded, more = padding_struct(*padding, blocks)
+    padded, more = padding_struct(*padding, blocks, loop.alignments[0])
     made = flat_type()(padding=padded, bytes=nbytes)
     return Launch(Kernel(FILE, "fill_flat"), blocks + more, bytes(made), loop.firsts)
 
@@ -128,18 +207,43 @@ def _flat(loop: Loop, padding: tuple[Regions | None, bytes]) -> Launch:
 def _strided(loop: Loop, count: int, padding: tuple[Regions | None, bytes]) -> Launch:
     index = index_type(count, loop.furthest)
     blocks = blocks_for(count)
-    padded, more = padding_struct(*padding, blocks)
+    padded, more = padding_struct(*padding, blocks, loop.alignments[0])
     made = strided_type(len(loop.axes), index)(padding=padded, count=count)
     made.walk = walk(index, [axis.size for axis in loop.axes], [loop.strides(0)])
     kernel = _strided_kernel(len(loop.axes), index, loop.width)
     return Launch(kernel, blocks + more, bytes(made), loop.firsts)
 
 
+def _bounded(
+    digits: Digits, itemsize: int, alignment: int, padding: bytes, *, elements: bool
+) -> Launch:
+    """Elements, if they are to be written, and padding, if the digits reach into it."""
+    if alignment < itemsize:
+        msg = (
+            f"fill: tiled memory begins at an address that is no multiple of its {itemsize} bytes"
+            " an element; copy it first"
+        )
+        raise ValueError(msg)
+    pack = digits.pack((itemsize,), (alignment,), WIDEST)
+    count = digits.count // pack
+    made = bounded_type(digits.index)(count=count, elements=elements)
+    made.padding[:] = bits_of(padding)
+    made.walk = walk_struct(digits, (0,), pack)
+    kernel = _bounded_kernel(digits.index, itemsize * pack)
+    return Launch(kernel, blocks_for(count), bytes(made), (digits.firsts[0] * itemsize,))
+
+
 def kernels() -> tuple[Kernel, ...]:
     """All that a plan may ask for."""
     widths = [1 << k for k in range(5)]
-    shapes = product((*RANKS, 0), ("int32_t", "int64_t"), widths)
-    return (Kernel(FILE, "fill_flat"), *[_strided_kernel(*shape) for shape in shapes])
+    indices = ("int32_t", "int64_t")
+    strided = [_strided_kernel(*shape) for shape in product((*RANKS, 0), indices, widths)]
+    bounded = [_bounded_kernel(*shape) for shape in product(indices, widths)]
+    return (Kernel(FILE, "fill_flat"), *strided, *bounded)
+
+
+def _bounded_kernel(index: str, width: int) -> Kernel:
+    return Kernel(BOUNDED_FILE, "fill_bounded", shape=(("INDEX", index), ("FILL", str(width))))
 
 
 def _strided_kernel(rank: int, index: str, width: int) -> Kernel:
@@ -170,4 +274,18 @@ def strided_type(rank: int, index: str) -> Any:
         padding=PaddingStruct,
         count=number,
         walk=walk_type(int(rank_macro(rank)[1]), index, 1),
+    )
+
+
+@functools.cache
+def bounded_type(index: str) -> Any:
+    """``BoundedFill<index>`` of kernels/bounded.cu."""
+    return struct_type(
+        "BoundedFill",
+        to=ctypes.c_uint64,
+        bits=ctypes.c_uint64 * 2,
+        padding=ctypes.c_uint64 * 2,
+        walk=bounded_walk_type(index, 1),
+        count=ctypes.c_int32 if index == "int32_t" else ctypes.c_int64,
+        elements=ctypes.c_int32,
     )

@@ -251,7 +251,7 @@ def _launch(
                 part.size = divisor(sizes[d])
         end += blocks_for(part.count * (1 if rank in RANKS else PER_THREAD))
         part.end_block = end
-    made.padding, more = padding_struct(*padding, end)
+    made.padding, more = padding_struct(*padding, end, alignment)
     numbers = tuple((each.number, each.layout.offset * itemsize) for each in inputs)
     kernel = _kernel(rank, index, width)
     return JoinLaunch(kernel, end + more, bytes(made), result.offset * itemsize, numbers)

@@ -13,6 +13,7 @@ from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType
 from tensorlayout.plan import Exposed
 from tensorlayout.plan.described import spec_of_strides
+from tensorlayout.plan.padding import padding_bytes
 from tensorlayout.tensor import Home, Spec, Tensor
 
 Made = TypeVar("Made")
@@ -74,6 +75,12 @@ def per_alignment(make: Callable[[tuple[int, ...]], Made]) -> Callable[..., Made
         return found
 
     return at
+
+
+def padding_of(spec: Spec) -> bytes | None:
+    """What one element of the padding that a tensor owns holds; None for none, or anything."""
+    layout = spec.layout
+    return padding_bytes(layout.padding_value, spec.dtype) if layout.is_padded else None
 
 
 def moved_slots(x: Tensor, spec: Spec, slots: int) -> Tensor:

@@ -7,6 +7,7 @@ from typing import Any
 
 from tensorlayout.cuda.memory import copy_bytes, moved_slots, new_tensor, write
 from tensorlayout.devices import Device
+from tensorlayout.layout import slots
 from tensorlayout.plan import Run, backend
 from tensorlayout.plan.moving import PartPlan, SamePlan, TransferPlan, ViewPlan
 from tensorlayout.plan.slicing import IndexPlan, RowPlan
@@ -51,17 +52,37 @@ def prepare_index(plan: IndexPlan) -> Run:
 
 def prepare_row(plan: RowPlan) -> Run:
     """One slice along the first dimension."""
-    spec, layout, name = plan.result, plan.source.layout, plan.name
+    spec, layout = plan.result, plan.source.layout
     size = layout.shape[0]
-    stride, back = layout.strides[0], layout.offset - spec.layout.offset
+    stride, back = layout.parts[0][0][1], layout.offset - spec.layout.offset
+    if len(layout.parts[0]) > 1:
+        return _tiled_row(plan)
     if not spec.layout.size:
         stride = back = 0
 
     def run(x: Tensor, at: int) -> Tensor:
         if not -size <= at < size:
-            msg = f"{name}: index {at} is outside dimension 0 of shape {layout.shape}"
-            raise IndexError(msg)
+            raise _outside(plan, at)
         return moved_slots(x, spec, at % size * stride + back)
+
+    return run
+
+
+def _outside(plan: RowPlan, at: int) -> IndexError:
+    shape = plan.source.layout.shape
+    return IndexError(f"{plan.name}: index {at} is outside dimension 0 of shape {shape}")
+
+
+def _tiled_row(plan: RowPlan) -> Run:
+    """The same where the dimension is tiled: no stride, but a slot for each index."""
+    spec, layout = plan.result, plan.source.layout
+    size, parts = layout.shape[0], layout.parts[0]
+    back, some = layout.offset - spec.layout.offset, spec.layout.size > 0
+
+    def run(x: Tensor, at: int) -> Tensor:
+        if not -size <= at < size:
+            raise _outside(plan, at)
+        return moved_slots(x, spec, slots.slot_of(parts, at % size) + back if some else 0)
 
     return run
 

@@ -7,6 +7,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+from tensorlayout.cuda.bounded import MOST_BOUNDS
 from tensorlayout.cuda.boxes import DEEPEST, Box
 from tensorlayout.cuda.launches import struct_type
 from tensorlayout.cuda.parameters import MAX_RANK, Divisor32, divisor32
@@ -40,6 +41,7 @@ class DeepSideStruct(ctypes.Structure):
         ("group", (Divisor32 * 2) * 2),
         ("shared", ctypes.c_int32 * DEEPEST),
         ("dimension", ctypes.c_int32 * DEEPEST),
+        ("length", ctypes.c_int32 * 2),
         ("turned", ctypes.c_uint32),
         ("rank", ctypes.c_int32),
         ("run", ctypes.c_int32),
@@ -50,14 +52,14 @@ class DeepSideStruct(ctypes.Structure):
 
 
 @functools.cache
-def deep_boxes_type(memories: int) -> Any:
-    """``DeepBoxes<memories>``."""
+def deep_boxes_type(memories: int, most_outer: int = MAX_RANK) -> Any:
+    """``DeepBoxes<memories, most_outer>``."""
     return struct_type(
         "DeepBoxes",
         step=(ctypes.c_int64 * DEEPEST) * memories,
-        outer=(ctypes.c_int64 * MAX_RANK) * memories,
+        outer=(ctypes.c_int64 * most_outer) * memories,
         boxes=Divisor32 * DEEPEST,
-        outer_size=Divisor32 * MAX_RANK,
+        outer_size=Divisor32 * most_outer,
         uneven=ctypes.c_uint32,
         rank=ctypes.c_int32,
         outer_rank=ctypes.c_int32,
@@ -97,14 +99,37 @@ def boxes_struct(box: Box) -> Any:
 
 def deep_boxes_struct(box: Box) -> Any:
     """Which box each block has, of any depth."""
+    made = deep_boxes_type(len(box.nest.widths))(rank=len(box.axes))
+    _set_boxes(made, box)
+    _set_outer(made, box)
+    return made
+
+
+def _set_boxes(made: Any, box: Box) -> None:
+    """The boxes of a deep one along its own axes."""
     members = [box.nest.axes[k] for k in box.axes]
-    made = deep_boxes_type(len(box.nest.widths))(rank=len(members))
     for d, (axis, extent, count) in enumerate(zip(members, box.extents, box.counts, strict=True)):
         made.boxes[d] = divisor32(count)
         made.uneven |= (axis.size % extent != 0) << d
         for memory, stride in enumerate(axis.strides):
             made.step[memory][d] = stride * extent
+
+
+def bounded_boxes_struct(box: Box) -> Any:
+    """As `deep_boxes_struct`, with the indices of bounded dimensions as further memories.
+
+    The last box along an axis of such a dimension counts as one that ends early: its rows may.
+    """
+    memories = len(box.nest.widths)
+    made = deep_boxes_type(memories + MOST_BOUNDS, DEEPEST)(rank=len(box.axes))
+    _set_boxes(made, box)
     _set_outer(made, box)
+    outer = [k for k in range(len(box.nest.axes)) if k not in box.axes][::-1]
+    for b, weights in enumerate(box.nest.weights, memories):
+        for d, (k, extent) in enumerate(zip(box.axes, box.extents, strict=True)):
+            made.step[b][d] = weights[k] * extent
+            made.uneven |= (weights[k] != 0) << d
+        made.outer[b][: len(outer)] = [weights[k] for k in outer]
     return made
 
 
@@ -154,9 +179,9 @@ def deep_side_struct(box: Box, memory: int, pitches: Sequence[int]) -> DeepSideS
         made.shared[j] = -pitches[k] if stride < 0 else pitches[k]
         made.turned |= (stride < 0) << j
         made.extent[0][j], made.extent[1][j] = divisor32(whole[j]), divisor32(early[j])
-    inner = box.inner(order, run) * width
-    for k, along in enumerate((whole[run - 1], early[run - 1])):
-        accesses = inner * along // side.unit
+    made.length[:] = side.lengths
+    for k, length in enumerate(side.lengths):
+        accesses = length * width // side.unit
         made.row[k] = divisor32(side.row(accesses))
         for n, extents in enumerate((whole, early)):
             rows = extents[run] if grouped > run else 1

@@ -8,6 +8,8 @@ from itertools import product
 from tensorlayout.cuda import (
     band_plan,
     combine_plan,
+    copy_tiled,
+    fill_plan,
     gather_plan,
     join_plan,
     nvrtc,
@@ -48,9 +50,7 @@ def _shapes() -> Iterator[Kernel]:
     def kernel(file: str, name: str, **shape: str) -> Kernel:
         return Kernel(file, name, shape=tuple(shape.items()))
 
-    yield kernel("fill.cu", "fill_flat")
-    for rank, index, width in product(_RANKS, _INDICES, _WIDTHS):
-        yield kernel("fill.cu", "fill_strided", RANK=rank, INDEX=index, WIDTH=width)
+    yield from fill_plan.kernels()
     for width in _WIDTHS:
         yield kernel("copy.cu", "copy_flat", WIDTH=width)
     for rank, index, (element, width) in product(_RANKS, _INDICES, _COPIED):
@@ -63,6 +63,7 @@ def _shapes() -> Iterator[Kernel]:
     yield from band_plan.kernels()
     yield from products_integers.kernels()
     yield from sequence_plan.kernels()
+    yield from copy_tiled.kernels()
     for plans in (combine_plan, gather_plan, join_plan, placing_plan, scatter_plan, select_plan):
         yield from plans.kernels()
 

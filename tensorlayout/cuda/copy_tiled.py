@@ -1,0 +1,297 @@
+"""Copies from and to tiled layouts: without tails strided ones, with tails walks in bounds."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from dataclasses import replace
+from itertools import product
+from math import gcd
+from operator import add
+from typing import Any
+
+from tensorlayout.cuda import copy_plan
+from tensorlayout.cuda.bounded import (
+    MOST_BOUNDS,
+    BoundsStruct,
+    Digits,
+    bounded_walk_type,
+    digits_of,
+    in_order_cost,
+    is_tiled,
+    set_bounds,
+    walk_struct,
+    without_tails,
+    written_sizes,
+)
+from tensorlayout.cuda.boxes import (
+    DEEPEST,
+    READ,
+    ROOMS,
+    WRITE,
+    Box,
+    Nest,
+    choose_box,
+    narrowness,
+)
+from tensorlayout.cuda.copy_plan import TUNING, CopyPlan, Tuning
+from tensorlayout.cuda.driver import Kernel
+from tensorlayout.cuda.fill_plan import FillPlan, plan_fill, plan_padding
+from tensorlayout.cuda.launches import Launch, blocks_for, struct_type
+from tensorlayout.cuda.loops import SECTOR, WIDEST, loop_over
+from tensorlayout.cuda.padding_plan import (
+    PaddingStruct,
+    Regions,
+    bits_of,
+    padding_regions,
+    padding_struct,
+)
+from tensorlayout.cuda.tiles import (
+    DeepSideStruct,
+    bounded_boxes_struct,
+    deep_boxes_type,
+    deep_side_struct,
+)
+from tensorlayout.layout import Layout
+from tensorlayout.tensor import Spec
+
+FILE = "bounded.cu"
+
+# Conversions that read so many bytes for each are made before the copy: which moves as many again.
+_READ_APART = 2.5
+
+
+def plan_copy(
+    destination: Layout,
+    source: Layout,
+    itemsize: int,
+    alignments: tuple[int, int] = (SECTOR, SECTOR),
+    padding: bytes | None = None,
+    tuning: Tuning = TUNING,
+) -> CopyPlan | None:
+    """The cheapest way to copy all elements between two layouts of one shape, tiled or not.
+
+    As `copy_plan.plan_copy`, with two cases more, for tiles with tails: ``bounded`` in the order of
+    the destination, and ``bounded boxes``. None where tiles do not divide each other, so that no
+    launch takes both.
+    """
+    if not is_tiled(destination, source):
+        return copy_plan.plan_copy(destination, source, itemsize, alignments, padding, tuning)
+    if destination.size == 0:
+        fill = plan_fill(destination, itemsize, alignments[0], padding) if padding else None
+        return CopyPlan("empty", (), fill)
+    digits = digits_of((destination, source), written_sizes(destination, padding))
+    if digits is None and digits_of((destination, source), destination.shape) is None:
+        return None
+    regions, apart = None, None
+    if padding is not None and not destination.is_tiled:
+        regions = padding_regions(destination)
+        # Kernels count regions from where digits begin, which may be below a flipped destination.
+        if not regions.fit_a_launch or (digits is not None and digits.firsts[0]):
+            regions, apart = None, plan_padding(destination, itemsize, alignments[0], padding)
+    inside = regions, padding or b""
+    if digits is None or (digits.bounds and not digits.fit_a_walk):
+        return _in_pieces(destination, source, itemsize, alignments, padding, tuning)
+    if not digits.bounds:
+        loop = loop_over(digits.layouts, itemsize, alignments)
+        case, launch = copy_plan.cheapest(loop, itemsize, inside, tuning)
+    else:
+        case, launch = _cheapest(digits, itemsize, alignments, inside, tuning)
+    return CopyPlan(case, (launch,), apart)
+
+
+def between(source: Spec, result: Spec, padding: bytes | None) -> Spec | None:
+    """What one launch copies to, and another from, where there is none from `source` to `result`.
+
+    For tiles that do not divide each other; and for conversions where tails keep a kernel from
+    reading the source along its memory.
+    """
+    layouts = (result.layout, source.layout)
+    if not is_tiled(*layouts):
+        return None
+    plain = Layout.row_major(result.layout.shape)
+    digits = digits_of(layouts, written_sizes(result.layout, padding))
+    if digits_of(layouts, result.layout.shape) is None:
+        return Spec(result.dtype, plain, result.device)
+    if source.dtype == result.dtype:
+        return None
+    if digits is None:  # there are copies, and no conversions
+        return Spec(result.dtype, plain, result.device)
+    if not digits.bounds:
+        return None
+    if not digits.fit_a_walk:
+        dtype = source.dtype if source.layout.is_tiled else result.dtype
+        return Spec(dtype, plain, result.device)
+    width = source.dtype.itemsize
+    if digits.count * width < TUNING.small_bytes:
+        return None
+    read = in_order_cost(digits, READ, width, 1, SECTOR, written=False)
+    return Spec(result.dtype, source.layout.form, result.device) if read > _READ_APART else None
+
+
+def _in_pieces(
+    destination: Layout,
+    source: Layout,
+    itemsize: int,
+    alignments: tuple[int, int],
+    padding: bytes | None,
+    tuning: Tuning,
+) -> CopyPlan:
+    """A launch for each piece without tails, behind one that writes all of a padded block."""
+    launches: list[Launch] = []
+    for pieces in without_tails((destination, source)):
+        shifts = [piece.lowest * itemsize for piece in pieces]
+        aligned = [gcd(a, shift, SECTOR) for a, shift in zip(alignments, shifts, strict=True)]
+        to, from_ = (piece.at_origin for piece in pieces)
+        part = plan_copy(to, from_, itemsize, (aligned[0], aligned[1]), None, tuning)
+        assert part is not None, "pieces of tiles that divide each other"
+        for each in part.launches:
+            firsts = tuple(map(add, each.firsts, shifts))
+            launches.append(replace(each, firsts=firsts))
+    before = None
+    if padding is not None:
+        block = plan_fill(Layout((destination.required_size,)), itemsize, alignments[0])
+        before = FillPlan("flat", tuple([replace(e, value=padding) for e in block.launches]))
+    return CopyPlan("pieces", tuple(launches), before)
+
+
+def _cheapest(
+    digits: Digits,
+    itemsize: int,
+    alignments: tuple[int, int],
+    padding: tuple[Regions | None, bytes],
+    tuning: Tuning,
+) -> tuple[str, Launch]:
+    if min(alignments) < itemsize:
+        msg = f"copy: tiled memory must begin at a multiple of its {itemsize} bytes an element"
+        raise ValueError(msg)
+    contiguous = digits.axes[-1].strides == (1, 1)
+    pack = digits.pack((itemsize, itemsize), alignments, WIDEST) if contiguous else 1
+    cost = _in_order_cost(digits, itemsize, pack, alignments)
+    box = None
+    if digits.count * itemsize >= tuning.small_bytes and cost > 2 + tuning.through_tile:
+        box = choose_box(_nest(digits, itemsize, alignments))
+        if box is not None and len(digits.axes) - len(box.axes) > DEEPEST:
+            box = None
+    # Both work out indices, so that the way through shared memory costs less than elsewhere.
+    if box is not None and box.cost() + tuning.through_tile / 2 < cost:
+        return "bounded boxes", _boxes(digits, box, itemsize, alignments[0], padding)
+    return "bounded", _walk(digits, itemsize, pack, alignments[0], padding)
+
+
+def _in_order_cost(digits: Digits, itemsize: int, pack: int, alignments: tuple[int, int]) -> float:
+    return 2 * narrowness(itemsize * pack) + sum(
+        [
+            in_order_cost(digits, m, itemsize, pack, alignments[m], written=m == WRITE)
+            for m in (WRITE, READ)
+        ]
+    )
+
+
+def _nest(digits: Digits, itemsize: int, alignments: tuple[int, int]) -> Nest:
+    pack = max(1, 4 // itemsize)
+    shifted = []
+    for memory in (WRITE, READ):
+        steps = [(axis.size - 1) * axis.strides[memory] for axis in digits.axes]
+        lowest = (digits.firsts[memory] + sum([s for s in steps if s < 0])) * itemsize
+        shifted.append(min(SECTOR, alignments[memory], lowest & -lowest or SECTOR))
+    return Nest(
+        digits.axes,
+        (itemsize, itemsize),
+        tuple(shifted),
+        (READ,),
+        (),
+        pack,
+        DEEPEST,
+        digits.bounds,
+        digits.weights,
+    )
+
+
+# ---- Launches
+
+
+def _walk(
+    digits: Digits,
+    itemsize: int,
+    pack: int,
+    alignment: int,
+    padding: tuple[Regions | None, bytes],
+) -> Launch:
+    count = digits.count // pack
+    blocks = blocks_for(count)
+    padded, more = padding_struct(*padding, blocks, alignment)
+    made = walk_type(digits.index)(padding=padded, count=count)
+    made.bits[:] = bits_of(padding[1])
+    made.walk = walk_struct(digits, (WRITE, READ), pack)
+    shape = (("INDEX", digits.index), ("WIDTH", str(itemsize * pack)))
+    kernel = Kernel(FILE, "copy_bounded", shape=shape)
+    return Launch(kernel, blocks + more, bytes(made), _firsts(digits, itemsize))
+
+
+def _boxes(
+    digits: Digits, box: Box, itemsize: int, alignment: int, padding: tuple[Regions | None, bytes]
+) -> Launch:
+    padded, more = padding_struct(*padding, box.blocks, alignment)
+    pitches = box.pitches[READ]
+    made = BoundedBoxesStruct(padding=padded, boxes=bounded_boxes_struct(box))
+    made.bits[:] = bits_of(padding[1])
+    made.write, made.read = (deep_side_struct(box, side, pitches) for side in (WRITE, READ))
+    set_bounds(made.bounds, digits)
+    for b, weights in enumerate(digits.weights):
+        made.weight[b][: len(box.axes)] = [weights[k] for k in box.axes]
+    units = {"READ": box.sides[READ].unit, "WRITE": box.sides[WRITE].unit}
+    kernel = _boxes_kernel(itemsize, units["READ"], units["WRITE"], box.room)
+    return Launch(kernel, box.blocks + more, bytes(made), _firsts(digits, itemsize))
+
+
+def _firsts(digits: Digits, itemsize: int) -> tuple[int, ...]:
+    return tuple([first * itemsize for first in digits.firsts])
+
+
+def kernels() -> tuple[Kernel, ...]:
+    """All that a plan may ask for."""
+    indices = ("int32_t", "int64_t")
+    walks = product(indices, [str(1 << k) for k in range(5)])
+    found = [Kernel(FILE, "copy_bounded", shape=(("INDEX", i), ("WIDTH", w))) for i, w in walks]
+    same = [(1 << k, 1 << k, 1 << k) for k in range(5)]
+    packed = [(1, 1, 4), (1, 4, 1), (1, 4, 4), (2, 2, 4), (2, 4, 2), (2, 4, 4)]
+    boxes = product([*same, *packed], ROOMS)
+    return (*found, *[_boxes_kernel(*widths, room) for widths, room in boxes])
+
+
+def _boxes_kernel(element: int, read: int, write: int, room: int) -> Kernel:
+    values = {"ELEMENT": element, "READ": read, "WRITE": write, "ROOM": room}
+    shape = tuple((k, str(v)) for k, v in values.items())
+    return Kernel(FILE, "copy_bounded_boxes", shape=shape)
+
+
+@functools.cache
+def walk_type(index: str) -> Any:
+    """``BoundedCopy<index>`` of kernels/bounded.cu."""
+    number = ctypes.c_int32 if index == "int32_t" else ctypes.c_int64
+    return struct_type(
+        "BoundedCopy",
+        to=ctypes.c_uint64,
+        from_=ctypes.c_uint64,
+        bits=ctypes.c_uint64 * 2,
+        padding=PaddingStruct,
+        walk=bounded_walk_type(index, 2),
+        count=number,
+    )
+
+
+class BoundedBoxesStruct(ctypes.Structure):
+    """``BoundedBoxes`` of kernels/bounded.cu."""
+
+    _fields_ = (
+        ("to", ctypes.c_uint64),
+        ("from_", ctypes.c_uint64),
+        ("bits", ctypes.c_uint64 * 2),
+        ("padding", PaddingStruct),
+        ("write", DeepSideStruct),
+        ("read", DeepSideStruct),
+        ("boxes", deep_boxes_type(2 + MOST_BOUNDS, DEEPEST)),
+        ("bounds", BoundsStruct),
+        ("weight", (ctypes.c_int32 * DEEPEST) * MOST_BOUNDS),
+    )

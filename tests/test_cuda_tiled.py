@@ -1,0 +1,593 @@
+"""Tiled layouts on CUDA: every element, tails and their padding, launches, and memory accesses."""
+
+import ctypes
+import math
+
+import layouts
+import numpy as np
+import pytest
+from cuda_memory import (
+    ARCHITECTURES,
+    NEEDS_COMPILER,
+    UNTOUCHED,
+    Storage,
+    check_sizes,
+    elements,
+    numbered,
+    padding_slots,
+    resources,
+)
+from simulated import simulator
+
+import tensorlayout as tl
+from tensorlayout.cuda import bounded, copy_tiled, elementwise_bounded, fill_plan
+from tensorlayout.cuda.copy_plan import Tuning
+from tensorlayout.cuda.copying import prepare_copy
+from tensorlayout.cuda.elementwise_bounded import takes_tiles
+from tensorlayout.cuda.filling import prepare_fill
+from tensorlayout.cuda.memory import read
+from tensorlayout.cuda.simulator import checking
+from tensorlayout.devices import Device
+from tensorlayout.layout import Layout, PaddingValue
+from tensorlayout.plan.elementwise import ElementwisePlan
+from tensorlayout.tensor import Spec
+
+pytestmark = NEEDS_COMPILER
+
+ITEMSIZES = (1, 2, 4, 8, 16)
+BOXES = Tuning(small_bytes=0, through_tile=-math.inf)  # wherever there is an element
+
+row_major, column_major = Layout.row_major, Layout.column_major
+
+
+@pytest.fixture(scope="module", autouse=True)
+def driver():
+    with simulator() as found:
+        yield found
+
+
+def tiled(shape, *tiles, order=None, value=PaddingValue.UNSPECIFIED):
+    """The last dimensions in tiles, and those in tiles again; `order`: slowest dimension first."""
+    digits = [(d, 1, shape[d]) for d in order or range(len(shape))]
+    for tile in tiles:
+        kept, cut = digits[: -len(tile)], digits[-len(tile) :]
+        outer = [(d, unit * n, -(-m // n)) for (d, unit, m), n in zip(cut, tile, strict=True)]
+        inner = [(d, unit, n) for (d, unit, _), n in zip(cut, tile, strict=True)]
+        digits = [*kept, *outer, *inner]
+    found, stride = [[] for _ in shape], 1
+    for d, unit, extent in reversed(digits):
+        found[d].append((unit, extent, stride))
+        stride *= extent
+    parts = [[(n, step) for _, n, step in sorted(dim, reverse=True)] for dim in found]
+    return Layout(shape, parts=parts, padding_value=value)
+
+
+def blocked(shape, block, value=PaddingValue.UNSPECIFIED):
+    """NCHW with blocks of channels innermost: nChw16c, nChw8c."""
+    n, c, h, w = shape
+    groups = -(-c // block)
+    steps = [groups * h * w * block, h * w * block, w * block, block]
+    parts = [[(n, steps[0])], [(groups, steps[1]), (block, 1)], [(h, steps[2])], [(w, steps[3])]]
+    return Layout(shape, parts=parts, padding_value=value)
+
+
+def tails(shape, *tiles, **options):
+    """The same, with zeros in the tails."""
+    return tiled(shape, *tiles, value=PaddingValue.ZERO, **options)
+
+
+def slot_numbers(layout):
+    return np.array(layouts.slots_of(layout), np.int64)
+
+
+def launch_copy(driver, destination, source, itemsize, padding=None, tuning=None):
+    """Copy between new storages, and hold all bytes of the destination against brute force."""
+    options = {} if tuning is None else {"tuning": tuning}
+    plan = copy_tiled.plan_copy(destination, source, itemsize, (32, 32), padding, **options)
+    slots = destination.required_size
+    content = numbered(source.required_size * itemsize)
+    to = Storage(driver, slots * itemsize)
+    from_ = Storage(driver, len(content), 0, content)
+    prepare_copy(plan, driver)(to.pointer, from_.pointer)
+    found = elements(to.get(), itemsize)
+    places = slot_numbers(destination)
+    np.testing.assert_array_equal(
+        found[places], elements(content, itemsize)[slot_numbers(source)], f"{destination}"
+    )
+    rest = np.ones(slots, bool)
+    rest[places] = False
+    if padding is not None:
+        np.testing.assert_array_equal(np.flatnonzero(rest), padding_slots(destination))
+    value = padding or bytes([UNTOUCHED]) * itemsize
+    assert (found[rest] == np.frombuffer(value, np.uint8)).all(), f"{destination}"
+    return plan
+
+
+# Layouts of one shape, whose tiles divide each other.
+KINDS = [
+    # two tiles in each dimension, the last with a tail in both
+    [
+        row_major((13, 21)), column_major((13, 21)), tails((13, 21), (4, 8)),
+        tails((13, 21), (8, 8), (2, 1)), tails((13, 21), (4, 8), order=(1, 0)),
+    ],
+    # tiles in tiles, of which either dimension ends inside several
+    [
+        row_major((3, 11, 9)), Layout.packed((3, 11, 9), (0, 2, 1)),
+        tails((3, 11, 9), (4, 4), (2, 2)), tails((3, 11, 9), (2, 2, 4)), tails((3, 11, 9), (8,)),
+    ],
+    # one tile that is larger than the tensor; one dimension in tiles
+    [row_major((5, 6)), tails((5, 6), (8, 8)), tails((5, 6), (4,)), tails((5, 6), (4, 4), (1, 2))],
+    # blocks of channels, more of them than there are
+    [row_major((2, 5, 3, 3)), blocked((2, 5, 3, 3), 4, PaddingValue.ONE),
+     blocked((2, 5, 3, 3), 16, PaddingValue.ONE)],
+]  # fmt: skip
+PAIRS = [(d, s) for kind in KINDS for d in kind for s in kind if d.is_tiled or s.is_tiled]
+
+
+@pytest.mark.parametrize("itemsize", ITEMSIZES)
+def test_copies_move_every_element_and_nothing_else(driver, itemsize):
+    value = bytes(range(1, itemsize + 1))
+    with checking("bounds", "barriers", "initialized", "races"):
+        for destination, source in PAIRS:
+            padding = value if destination.is_padded else None
+            for options in ({}, {"tuning": BOXES}):
+                for held in dict.fromkeys([padding, None]):
+                    plan = launch_copy(driver, destination, source, itemsize, held, **options)
+                    assert len(plan.launches) == 1
+                    assert plan.padding is None
+
+
+def test_views_of_tiled_tensors(driver):
+    """Tiles backwards, tiles cut out, and steps; a view owns no padding."""
+    whole = tails((12, 24), (4, 8))
+    views = [
+        whole.flip((0, 1)),
+        whole.permute((1, 0)),
+        whole.slice((slice(4, 12), slice(8, 21))),
+        whole.slice((slice(None), slice(3, 7))),
+        whole.slice((slice(None, None, 4), slice(None))),
+        whole.slice((slice(None, None, -1),)),
+        whole.slice((2,)),
+    ]
+    with checking("bounds", "initialized"):
+        for view in views:
+            layout = view.at_origin
+            for options in ({}, {"tuning": BOXES}):
+                launch_copy(driver, layout, row_major(layout.shape), 4, **options)
+                launch_copy(driver, column_major(layout.shape), layout, 4, **options)
+                launch_copy(driver, tails(layout.shape, (8,)), layout, 2, b"\1\2", **options)
+
+
+def test_padding_behind_elements_that_run_backwards(driver):
+    """It stands at the high end in memory, whichever way they run."""
+    turned = Layout.parse("(3,1,13,3):(-4,1,32,2*16+2*2)+8 padded=(4,2,13,4) padding=ZERO")
+    mixed = Layout.parse("(4,3):(2*-8+2*2,2*4+2*1)+8 padded=(4,4) padding=ZERO")
+    for layout in (turned, turned.flip((2,)), mixed):
+        for options in ({}, {"tuning": BOXES}):
+            launch_copy(driver, layout, row_major(layout.shape), 2, b"\1\2", **options)
+        check_fill(driver, layout, 2, b"\1\2")
+
+
+AWKWARD = [
+    # the source runs backwards along a dimension with a tail
+    ("(13,2,2,2):(2*48+8*1,-16,8,96)+16 padded=(16,3,2,2)",
+     "(13,2,2,2):(-128,4,1*1+2*64,16)+1536 padded=(13,4,8,4)"),
+    # so does a strided destination with padding
+    ("(20,13,20):(1,-40,520)+480 padded=(40,13,20)", "(20,13,20):(320,2*32+8*1,5*64+4*8)"),
+    # the last box has no element
+    ("(13,1,2):(2*96+2*16+4*1,4,32) padded=(16,4,3)", "(13,1,2):(7*32+2*4,1,8) padded=(14,4,4)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("destination", "source"), AWKWARD)
+def test_awkward_pairs(driver, destination, source):
+    to, from_ = Layout.parse(destination), Layout.parse(source)
+    with checking("bounds", "initialized"):
+        for options in ({}, {"tuning": BOXES}):
+            launch_copy(driver, to, from_, 16, bytes(range(16)), **options)
+
+
+def test_tails_in_more_dimensions_than_a_launch_takes(driver):
+    shape = (3, 3, 3, 3, 3)
+    layout = tails(shape, (2,) * 5)
+    for destination, source, padding in [
+        (layout, row_major(shape), None),
+        (layout, row_major(shape), b"\1\2"),
+        (row_major(shape), layout, None),
+    ]:
+        assert launch_copy(driver, destination, source, 2, padding).case == "pieces"
+    check_fill(driver, layout, 2, b"\1\2")
+    check_fill(driver, layout, 2, None)
+
+
+def test_tiles_that_do_not_divide_each_other_have_no_common_walk():
+    one, other = tails((13, 21), (4, 8)), tails((13, 21), (3, 8))
+    assert copy_tiled.plan_copy(one, other, 4) is None
+
+
+def test_the_case_of_each_layout():
+    def case(destination, source, itemsize=4, padding=None):
+        plan = copy_tiled.plan_copy(destination, source, itemsize, (32, 32), padding)
+        return plan.case, plan.launches[0].kernel.name
+
+    even, odd = (512, 512), (1000, 1000)
+    # without tails, they are strided layouts of more dimensions
+    assert case(tiled(even, (8, 128)), row_major(even)) == ("rows", "copy_strided")
+    assert case(tiled(even, (8, 128), (2, 1)), row_major(even), 2) == ("tiles", "copy_tiles")
+    # tiles of rows run along rows: no need of shared memory
+    assert case(tiled(odd, (8, 128)), row_major(odd)) == ("bounded", "copy_bounded")
+    # pairs of rows do not
+    assert case(tiled(odd, (8, 128), (2, 1)), row_major(odd), 2) == (
+        "bounded boxes", "copy_bounded_boxes",
+    )  # fmt: skip
+    images = (2, 50, 28, 28)
+    assert case(blocked(images, 16), row_major(images))[0] == "bounded boxes"
+    # small: a launch takes longer than the bytes
+    assert case(tiled((9, 9), (2, 2)), column_major((9, 9)))[0] == "bounded"
+
+
+def test_indices_have_64_bits_where_slots_ask_for_it():
+    def launch(shape):
+        return copy_tiled.plan_copy(tiled(shape, (8, 128)), row_major(shape), 4).launches[0]
+
+    assert dict(launch((2**10 + 1, 2**20)).kernel.shape)["INDEX"] == "int32_t"
+    huge = launch((2**11 + 1, 2**20))
+    assert dict(huge.kernel.shape)["INDEX"] == "int64_t"
+    assert huge.grid < 2**31
+
+
+def test_kernels_of_64_bits(driver, monkeypatch):
+    monkeypatch.setattr(bounded, "index_type", lambda *_: "int64_t")
+    layout = tails((13, 21), (4, 8))
+    for itemsize in ITEMSIZES:
+        launch_copy(driver, layout, row_major((13, 21)), itemsize, bytes(itemsize))
+        check_fill(driver, layout, itemsize, bytes(itemsize))
+    x = on_device(numbers((13, 21), np.float32), layout)
+    check_tensor(x + x, 2 * numbers((13, 21), np.float32), 0)
+
+
+def test_accesses_are_16_bytes_wide_where_tails_allow_it():
+    def width(shape, itemsize, *tiles):
+        launch = copy_tiled.plan_copy(tiled(shape, *tiles), row_major(shape), itemsize).launches[0]
+        return dict(launch.kernel.shape)["WIDTH"]
+
+    assert width((1000, 1000), 4, (8, 128)) == "16"
+    assert width((1000, 1000), 2, (8, 128)) == "16"
+    assert width((1001, 1000), 4, (8, 128)) == "16"
+    assert width((10, 13), 4, (8, 8)) == "4"
+
+
+# --- Fills ---------------------------------------------------------------------------------------
+
+
+def check_fill(driver, layout, itemsize, padding):
+    plan = fill_plan.plan_fill(layout, itemsize, 32, padding)
+    slots, value = layout.required_size, numbered(itemsize).tobytes()
+    to = Storage(driver, slots * itemsize)
+    prepare_fill(plan, driver)(to.pointer, value)
+    found = elements(to.get(), itemsize)
+    places = [] if layout.size == 0 else slot_numbers(layout)
+    assert (found[places] == np.frombuffer(value, np.uint8)).all()
+    free = layout.is_padded and layout.padding_value is PaddingValue.UNSPECIFIED
+    if padding is None and free:
+        return plan
+    rest = np.ones(slots, bool)
+    rest[places] = False
+    held = padding or bytes([UNTOUCHED]) * itemsize
+    assert (found[rest] == np.frombuffer(held, np.uint8)).all()
+    return plan
+
+
+@pytest.mark.parametrize("itemsize", ITEMSIZES)
+def test_fills_write_elements_and_padding_each_their_own(driver, itemsize):
+    value = bytes(range(1, itemsize + 1))
+    with checking("bounds", "races"):
+        for layout in dict.fromkeys([d for d, _ in PAIRS]):
+            padding = value if layout.is_padded else None
+            for held in (padding, None):
+                assert len(check_fill(driver, layout, itemsize, held).launches) == 1
+        cut = tails((12, 24), (4, 8)).slice((slice(4, 12), slice(8, 21)))
+        check_fill(driver, cut.at_origin, itemsize, None)
+
+
+def test_padding_that_may_hold_anything_is_filled_along(driver):
+    """One run over the block, which is what the memory can do best."""
+    assert check_fill(driver, tiled((13, 21), (4, 8)), 4, None).case == "flat"
+    assert check_fill(driver, tails((13, 21), (4, 8)), 4, b"\1\2\3\4").case == "bounded"
+
+
+def test_padding_alone(driver):
+    for layout in (tails((13, 21), (4, 8)), blocked((2, 5, 3, 3), 4, PaddingValue.ONE)):
+        plan = fill_plan.plan_padding_alone(layout, 4, 32, b"\1\2\3\4")
+        to = Storage(driver, 4 * layout.required_size)
+        prepare_fill(plan, driver)(to.pointer, b"")
+        found = elements(to.get(), 4)
+        assert (found[slot_numbers(layout)] == UNTOUCHED).all()
+        assert (found[padding_slots(layout)] == [1, 2, 3, 4]).all()
+
+
+# --- Tensors -------------------------------------------------------------------------------------
+
+DTYPES = (tl.uint8, tl.bfloat16, tl.float32, tl.complex128)
+
+
+def numbers(shape, dtype):
+    return (np.arange(math.prod(shape)) % 100).reshape(shape).astype(dtype)
+
+
+def on_device(values, layout):
+    """A tensor on the device in a tiled layout, by way of a strided one there."""
+    return tl.to_layout(tl.asarray(values, copy=True).to_device("cuda"), layout)
+
+
+def storage_of(x):
+    return read(x).view(x.dtype)
+
+
+def check_tensor(x, values, padding=None):
+    """The elements of a tiled tensor, where its layout says, and its padding."""
+    layout = x._spec.layout
+    slots = storage_of(x)
+    np.testing.assert_array_equal(slots[slot_numbers(layout)], np.ravel(values))
+    if padding is not None:
+        assert (slots[padding_slots(layout)] == padding).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_tensor_into_tiles_and_back(dtype):
+    for kind in KINDS:
+        values = numbers(kind[0].shape, dtype)
+        with checking("bounds", "initialized", "races"):
+            for layout in kind:
+                x = on_device(values, layout)
+                held = {PaddingValue.ZERO: 0, PaddingValue.ONE: 1}.get(layout.padding_value)
+                check_tensor(x, values, held if layout.is_padded else None)
+                y = tl.to_layout(x, row_major(values.shape))
+                np.testing.assert_array_equal(storage_of(y), values.ravel())
+
+
+def test_tiles_that_do_not_divide_each_other_take_two_launches():
+    values = numbers((13, 21), tl.float32)
+    x = on_device(values, tails((13, 21), (4, 8)))
+    with checking("bounds", "count") as record:
+        y = tl.to_layout(x, tails((13, 21), (3, 8)))
+    assert sum(counts.launches for counts in record.counts.values()) == 2
+    check_tensor(y, values, 0)
+
+
+TAILS, NO_TAILS = tails((13, 21), (4, 8)), tails((16, 24), (4, 8))
+
+
+@pytest.mark.parametrize("layout", [TAILS, NO_TAILS, tails((3, 11, 9), (4, 4), (2, 2))])
+def test_elementwise_functions_run_over_the_storage_of_equal_tiles(layout):
+    values = numbers(layout.shape, np.float32)
+    x = on_device(values, layout)
+    with checking("bounds", "initialized", "races"):
+        check_tensor(tl.negative(x), -values, 0)
+        check_tensor(x + x, values + values, 0)
+        check_tensor(3.0 * x - 1.0, 3 * values - 1, 0)
+        found = tl.where(x > 40.0, x, 7.0)
+        check_tensor(found, np.where(values > 40, values, np.float32(7)), 0)
+        check_tensor(tl.astype(x, tl.uint8), values.astype(np.uint8), 0)
+        assert found._spec.layout is layout
+
+
+def test_an_elementwise_function_of_tiles_is_one_launch_that_writes_the_padding():
+    x = on_device(numbers((300, 300), np.float32), tails((300, 300), (8, 128)))
+    with checking("bounds", "count") as record:
+        y = x + 1.0
+    (counts,) = record.counts.values()
+    assert counts.launches == 1
+    assert counts.sector_efficiency_read >= 0.9
+    assert counts.sector_efficiency_write == 1.0
+    assert counts.bytes_per_access == 16
+    check_tensor(y, numbers((300, 300), np.float32) + 1, 0)
+
+
+def test_which_operands_one_launch_takes():
+    def plan(*layouts):
+        specs = [Spec(tl.float32, layout, Device("cuda", 0)) for layout in layouts]
+        return ElementwisePlan(
+            tl.add, tuple(specs), (tl.float32,) * len(specs), specs[0], flat=False
+        )
+
+    shape, images = (300, 300), (2, 50, 28, 28)
+    tiles = tails(shape, (8, 128))
+    assert takes_tiles(plan(tiles, tiles))
+    assert takes_tiles(plan(tiles, row_major(shape)))  # rows of tiles run along rows
+    assert not takes_tiles(plan(tiles, column_major(shape)))
+    assert not takes_tiles(plan(blocked(images, 16), row_major(images)))
+    assert not takes_tiles(plan(tiles, tails(shape, (12, 128))))  # no common digits
+    assert not takes_tiles(plan(tails((3,) * 5, (2,) * 5), row_major((3,) * 5)))  # too many tails
+    # without tails they are strided, and there are boxes for those
+    assert takes_tiles(plan(tiled((512, 512), (8, 128)), column_major((512, 512))))
+
+
+def test_padding_is_never_computed_with():
+    """One holds ones, and so does the result, whatever the function makes of them."""
+    ones = tiled((13, 21), (4, 8), value=PaddingValue.ONE)
+    x = on_device(numbers((13, 21), np.float32), ones)
+    check_tensor(x * 0.0, np.zeros((13, 21), np.float32), 1)
+    y = on_device(numbers((13, 21), np.float32), tiled((13, 21), (4, 8)))
+    with checking("bounds", "initialized"):  # nothing was written to its padding
+        check_tensor(y + y, 2 * numbers((13, 21), np.float32))
+
+
+def test_writes_in_place_leave_padding_alone():
+    values = numbers((13, 21), np.float32)
+    x = on_device(values, tiled((13, 21), (4, 8), value=PaddingValue.ONE))
+    x += x
+    check_tensor(x, 2 * values, 1)
+    x *= 0.5
+    check_tensor(x, values, 1)
+    x[...] = 4.0
+    check_tensor(x, np.full_like(values, 4), 1)
+    x[...] = tl.asarray(values.astype(np.int16)).to_device("cuda")
+    check_tensor(x, values, 1)
+    x[...] = on_device(-values, tails((13, 21), (8, 8), (2, 1)))
+    check_tensor(x, -values, 1)
+
+
+def test_conversions_between_tiles_and_strides():
+    values = numbers((64, 300), np.float32)
+    x = tl.asarray(values).to_device("cuda")
+    with checking("bounds", "initialized"):
+        for layout in (tails((64, 300), (8, 128)), tails((64, 300), (64, 8), order=(1, 0))):
+            y = tl.zeros((64, 300), dtype=tl.int16, layout=layout, device="cuda")
+            y[...] = tl.astype(x, tl.int16)
+            check_tensor(y, values, 0)
+            y[...] = tl.astype(x, tl.uint8)
+            check_tensor(y, values, 0)
+            x[...] = y
+            np.testing.assert_array_equal(np.from_dlpack(x.to_device("cpu")), values)
+
+
+def test_creation_in_tiles():
+    layout = tiled((13, 21), (4, 8), value=PaddingValue.ONE)
+    ones, zeros = np.ones((13, 21)), np.zeros((13, 21))
+    for made, values in [
+        (tl.full((13, 21), 5, dtype=tl.int16, layout=layout, device="cuda"), 5 * ones),
+        (tl.zeros((13, 21), layout=layout, device="cuda"), zeros),
+        (tl.eye(13, 21, layout=layout, device="cuda"), np.eye(13, 21)),
+    ]:
+        check_tensor(made, values, 1)
+    empty = tl.empty((13, 21), dtype=tl.uint8, layout=layout, device="cuda")
+    assert (storage_of(empty)[padding_slots(layout)] == 1).all()
+    nothing = tiled((0, 3), (2, 2), value=PaddingValue.ONE)
+    assert tl.zeros((0, 3), layout=nothing, device="cuda").size == 0
+
+
+def test_rows_of_a_tiled_tensor():
+    values = numbers((13, 21), np.float32)
+    x = on_device(values, tails((13, 21), (4, 8)))
+    for at in (0, 5, -1):
+        check_tensor(x[at], values[at])
+    with pytest.raises(IndexError, match="index 13 is outside dimension 0"):
+        x[13]
+
+
+def test_conversions_of_nothing_take_one_launch_at_most():
+    nothing = tails((13, 21), (4, 8)).slice((slice(13, None),))
+    whole = tails((0, 21), (4, 8))
+    for layout in (nothing, whole):
+        result = Spec(tl.float32, layout, Device("cuda", 0))
+        source = Spec(tl.int16, row_major((0, 21)), Device("cuda", 0))
+        assert copy_tiled.between(source, result, None) is None
+
+
+LETTERS = np.frombuffer(b"abcdef", np.uint8).reshape(2, 3)
+
+
+def test_the_examples_of_the_page_of_xla():
+    """``a d b e c f``; the same padded to 3 by 5; and the 24 positions of tiles of 2 by 2."""
+    x = tl.asarray(LETTERS, copy=True).to_device("cuda")
+    assert read(tl.to_layout(x, column_major((2, 3)))).tobytes() == b"adbecf"
+    padded = Layout.padded((2, 3), (3, 5), (0, 1), PaddingValue.ZERO)
+    shown = read(tl.to_layout(x, padded)).tobytes().replace(b"\0", b"0")
+    assert shown == b"ad0be0cf0000000"
+    rows = np.arange(15, dtype=np.uint8).reshape(3, 5)
+    tiles = tl.to_layout(tl.asarray(rows).to_device("cuda"), tails((3, 5), (2, 2)))
+    expected = [0, 1, 5, 6, 2, 3, 7, 8, 4, 0, 9, 0, 10, 11, 0, 0, 12, 13, 0, 0, 14, 0, 0, 0]
+    assert read(tiles).tolist() == expected
+
+
+# --- Memory accesses -----------------------------------------------------------------------------
+
+ODD, IMAGES = (33, 257, 129), (2, 48, 27, 29)
+
+
+def f32_tiles(shape):
+    return tails(shape, (8, 128))
+
+
+def bf16_tiles(shape):
+    return tails(shape, (8, 128), (2, 1))
+
+
+def channels(shape):
+    return blocked(shape, 16, PaddingValue.ZERO)
+
+
+COUNTED = [
+    ("T(8,128)", f32_tiles, (512, 512), (2, 4, 8)),
+    ("T(8,128), tails", f32_tiles, (1000, 1000), (2, 4, 8)),
+    ("T(8,128), odd", f32_tiles, ODD, (4, 8)),
+    ("T(8,128)(2,1)", bf16_tiles, (512, 512), (2, 4)),
+    ("T(8,128)(2,1), tails", bf16_tiles, (1000, 1000), (2, 4)),
+    ("nChw16c", channels, IMAGES, (2, 4, 8)),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "shape", "itemsize"),
+    [
+        pytest.param(kind, shape, itemsize, id=f"{name}: {itemsize}")
+        for name, kind, shape, itemsizes in COUNTED
+        for itemsize in itemsizes
+    ],
+)
+def test_tiled_copies_are_coalesced_on_both_sides(driver, kind, shape, itemsize):
+    tiles, rows = kind(shape), row_major(shape)
+    padding = bytes(itemsize) if tiles.is_padded else None
+    for destination, source, held in [(tiles, rows, padding), (rows, tiles, None)]:
+        counts = counted(driver, destination, source, itemsize, held)
+        assert counts.sector_efficiency_read >= 0.9
+        assert counts.sector_efficiency_write >= 0.9
+        # Of rows of 129 elements, every second tile has one column.
+        assert counts.lane_activity >= (0.8 if shape is ODD else 0.9)
+        assert counts.bank_conflict_ratio <= 1.1
+
+
+def counted(driver, destination, source, itemsize, padding):
+    plan = copy_tiled.plan_copy(destination, source, itemsize, (32, 32), padding)
+    to = Storage(driver, destination.required_size * itemsize)
+    from_ = Storage(driver, source.required_size * itemsize)
+    with checking("bounds", "count") as record:
+        prepare_copy(plan, driver)(to.pointer, from_.pointer)
+    (counts,) = record.counts.values()
+    return counts
+
+
+# --- What kernels are given ----------------------------------------------------------------------
+
+
+def test_structs_are_those_of_the_kernels():
+    sizes = {"BoundedBoxes": copy_tiled.BoundedBoxesStruct, "Bounds": bounded.BoundsStruct}
+    for index in ("int32_t", "int64_t"):
+        sizes[f"BoundedCopy<{index}>"] = copy_tiled.walk_type(index)
+        sizes[f"BoundedFill<{index}>"] = fill_plan.bounded_type(index)
+    found = {name: ctypes.sizeof(made) for name, made in sizes.items()}
+    assert max(found.values()) <= 4096  # what the parameters of a launch may take
+    check_sizes("bounded.cu", found)
+
+
+def test_the_struct_of_elementwise_kernels():
+    for operands, types in enumerate(
+        [("FIRST",), ("FIRST", "SECOND"), ("FIRST", "SECOND", "THIRD")], 1
+    ):
+        macros = [f"-D{name}=float" for name in (*types, "COMPUTE", "RESULT")]
+        made = elementwise_bounded.bounded_type("int64_t", operands)
+        assert ctypes.sizeof(made) <= 4096
+        check_sizes(
+            "elementwise.cu",
+            {"BoundedElementwise<int64_t>": ctypes.sizeof(made)},
+            *macros, "-DWIDEST=4",
+        )  # fmt: skip
+
+
+def test_the_simulator_has_every_kernel(driver):
+    for kernel in copy_tiled.kernels():
+        driver.launcher(kernel)
+
+
+@pytest.mark.parametrize("number", [0, -1])
+def test_compiled_for_a_gpu_without_spills(number):
+    assert resources(copy_tiled.kernels()[number], "sm_90").spilled == 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_every_kernel_compiled_for_a_gpu_without_spills(architecture):
+    for kernel in copy_tiled.kernels():
+        found = resources(kernel, architecture)
+        assert (kernel, found.spilled, found.registers <= 96) == (kernel, 0, True)

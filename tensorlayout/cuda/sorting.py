@@ -10,6 +10,7 @@ from tensorlayout.cuda.driver import Buffer, Launcher, driver
 from tensorlayout.cuda.launches import Launch
 from tensorlayout.cuda.memory import new_tensors
 from tensorlayout.cuda.sort_plan import SortPlan, plan_sort
+from tensorlayout.layout import Layout
 from tensorlayout.plan import Run
 from tensorlayout.plan.along import AlongPlan
 from tensorlayout.plan.moving import CopyPlan
@@ -37,7 +38,15 @@ def prepare_argsort(plan: AlongPlan) -> Run:
 
 def prepare_line(spec: Spec) -> Run:
     """Elements of rank 1, ascending."""
-    return _sort(plan_sort(spec, spec, 0, positions=False, down=False), spec, positions=False)
+    return prepare_lines(spec)
+
+
+def prepare_lines(source: Spec) -> Run:
+    """The elements along the last dimension, ascending; row-major."""
+    spec = Spec(source.dtype, Layout.row_major(source.layout.shape), source.device)
+    found = plan_sort(source, spec, spec.layout.ndim - 1, positions=False, down=False)
+    assert found.result is spec.layout, "the last dimension of a row-major layout is the fastest"
+    return _sort(found, spec, positions=False)
 
 
 def _prepare(plan: AlongPlan, *, positions: bool) -> Run:

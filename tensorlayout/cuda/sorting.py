@@ -14,6 +14,7 @@ from tensorlayout.layout import Layout
 from tensorlayout.plan import Run
 from tensorlayout.plan.along import AlongPlan
 from tensorlayout.plan.moving import CopyPlan
+from tensorlayout.plan.steps import Step, note
 from tensorlayout.tensor import Spec, Tensor
 
 _ALIGNMENT = 256  # of memory in between
@@ -59,9 +60,22 @@ def _prepare(plan: AlongPlan, *, positions: bool) -> Run:
     if found.result is spec.layout:
         return sort
     gathered = Spec(source.dtype, found.source, source.device)
-    gather = carrying.prepare_copy(CopyPlan(source, gathered))
-    back = carrying.prepare_copy(CopyPlan(lines, spec))
+    gather = _noted(plan.operation.name, CopyPlan(source, gathered))
+    back = _noted(plan.operation.name, CopyPlan(lines, spec))
     return lambda x: back(sort(gather(x)))
+
+
+def _noted(name: str, plan: CopyPlan) -> Run:
+    """A change of layout on the way, which a trace shows."""
+    copy, source, spec = carrying.prepare_copy(plan), plan.source.layout, plan.result
+    moved = spec.layout.size * spec.dtype.itemsize
+    step = Step(name, "layout", source, spec.layout, spec.dtype, moved, moved)
+
+    def moving(x: Tensor) -> Tensor:
+        note(step)
+        return copy(x)
+
+    return moving
 
 
 def _sort(found: SortPlan, spec: Spec, *, positions: bool) -> Run:

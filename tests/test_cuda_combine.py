@@ -221,7 +221,7 @@ def test_what_is_launched_and_moved(gpu):
 @needs_compiler
 def test_one_value_for_all_positions():
     i = rng().integers(0, 5, 40)
-    for dtype in ("int8", "float32"):
+    for dtype in ("int64", "float32"):
         array = np.arange(15, dtype=dtype).reshape(5, 3)
         for shape in ((1, 3), (1, 1), (40, 1), (40, 3)):
             value = rng().integers(-9, 9, shape).astype(dtype)

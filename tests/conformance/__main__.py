@@ -127,6 +127,7 @@ def main() -> int:
     try:
         missing_packages()
         import tensorlayout as tl
+        from tensorlayout.cuda.driver import driver
 
         version = tl.__array_api_version__
         folder = checkout(version)
@@ -145,6 +146,8 @@ def main() -> int:
     facts = summary.facts(
         folder, options.max_examples, options.seed, corrected=not options.as_published
     )
+    if options.device.startswith("cuda") and driver().name == "simulator":
+        facts.append("kernels on the simulator")
     text = summary.section(options.device, facts, findings)
     print(f"\n{text}")
     if options.page:

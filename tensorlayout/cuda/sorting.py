@@ -60,16 +60,17 @@ def _prepare(plan: AlongPlan, *, positions: bool) -> Run:
     if found.result is spec.layout:
         return sort
     gathered = Spec(source.dtype, found.source, source.device)
-    gather = _noted(plan.operation.name, CopyPlan(source, gathered))
-    back = _noted(plan.operation.name, CopyPlan(lines, spec))
+    gather = noted_copy(plan.operation.name, CopyPlan(source, gathered))
+    back = noted_copy(plan.operation.name, CopyPlan(lines, spec))
     return lambda x: back(sort(gather(x)))
 
 
-def _noted(name: str, plan: CopyPlan) -> Run:
-    """A change of layout on the way, which a trace shows."""
-    copy, source, spec = carrying.prepare_copy(plan), plan.source.layout, plan.result
-    moved = spec.layout.size * spec.dtype.itemsize
-    step = Step(name, "layout", source, spec.layout, spec.dtype, moved, moved)
+def noted_copy(name: str, plan: CopyPlan) -> Run:
+    """A copy on the way, which a trace shows."""
+    copy, source, spec = carrying.prepare_copy(plan), plan.source, plan.result
+    kind = "copy" if source.layout.same_placement(spec.layout) else "layout"
+    moved = (source.layout.size * each.dtype.itemsize for each in (source, spec))
+    step = Step(name, kind, source.layout, spec.layout, spec.dtype, *moved)
 
     def moving(x: Tensor) -> Tensor:
         note(step)

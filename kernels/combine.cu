@@ -12,7 +12,11 @@
 // combine_elements  One thread for each element of the destination that positions can reach, in its order:
 //                   coalesced along the dimensions that are faster than the indexed ones.
 //
+// Integers come in any order to the same result: they are not sorted. Where all get one and the same
+// value, as in a histogram, counting and one addition are all there is to do.
+//
 // Bytes moved: 8 to 24 per place, 24 per position, and each element once or twice.
+#define LEAST_BLOCKS 2
 #include "functions.cuh"
 #include "reach.cuh"
 
@@ -83,10 +87,18 @@ struct Combining {
     const void* ends;
     const void* numbers;
     Reach<Rank, Index, 3> reach;  // destination, values, places; no positions
-    int64_t step;                 // from the values of a position to those of the next
+    int64_t step;                 // from the values of a position to those of the next; 0: the same
 };
 
 #ifdef ELEMENT
+
+// What `count` times the same integer makes of `x`.
+template <template <class> class Functor, class T>
+DEVICE T combined(T x, T value, int64_t count) {
+    if constexpr (is_same<Functor<T>, functions::add<T>>)
+        value = functions::multiply<T>::apply(value, convert<T>(count));
+    return Functor<T>::apply(x, value);
+}
 
 template <template <class> class Functor, int Rank, class Index>
 DEVICE void combine(const Combining<Rank, Index>& p) {
@@ -98,6 +110,15 @@ DEVICE void combine(const Combining<Rank, Index>& p) {
     for (int k = 0; k < found.COUNT; ++k) {
         if (!found.active[k]) continue;
         const Index place = found.at[k][2];
+        if constexpr (is_integer<ELEMENT>) {
+            if (p.step == 0) {  // `ends` are counts
+                const int64_t count = load(ends + place);
+                T* const to = static_cast<T*>(p.to) + found.at[k][0];
+                const T value = load(static_cast<const T*>(p.values) + found.at[k][1]);
+                if (count) store(to, combined<Functor>(load(to), value, count));
+                continue;
+            }
+        }
         int64_t at = place ? load(ends + place - 1) : 0;
         const int64_t end = load(ends + place);
         if (at == end) continue;  // it may be a gap between elements

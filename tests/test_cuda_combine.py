@@ -185,3 +185,48 @@ def test_compiled_for_a_gpu_without_spills(dtype):
     for kernel in (kernels[0], kernels[-1], *combine_plan.kernels()[:2]):
         found = nvrtc.compiled(kernel, 90).resources[kernel.name]
         assert (kernel, found.spilled) == (kernel, 0)
+
+
+def launched(gpu, call):
+    """How many kernels a warm call launches, and what a trace says it moves."""
+    call()
+    before = gpu.counters.launches, gpu.counters.synchronisations
+    with tl.trace() as seen:
+        call()
+    after = gpu.counters.launches, gpu.counters.synchronisations
+    assert after[1] == before[1]
+    moved = [(r.name, r.bytes_written) for r in seen if r.kind in ("copy", "layout")]
+    return after[0] - before[0], moved
+
+
+@needs_compiler
+def test_what_is_launched_and_moved(gpu):
+    bins = on_cuda(rng().integers(0, 16, (20, 30)), "uint8")
+    line = on_cuda(rng().integers(0, 16, 600))
+    counts = tl.zeros((16,), dtype=tl.int64, device="cuda")
+    sums = tl.zeros((16,), dtype=tl.float32, device="cuda")
+    # The number is written, the table cleared, positions are counted, and each count is added.
+    assert launched(gpu, lambda: tl.scatter_add(counts, bins, 1)) == (4, [])
+    # Besides, positions are brought together, which takes two launches, and for floats sorted.
+    assert launched(gpu, lambda: tl.scatter_add(counts, line, line)) == (5, [])
+    one = on_cuda(1.5, "float32")
+    assert launched(gpu, lambda: tl.scatter_add(sums, bins, one)) == (6, [])
+    small = tl.astype(line, tl.int8)
+    wide = [("scatter_add", 600 * 4)]
+    assert launched(gpu, lambda: tl.scatter_add(sums, line, small)) == (7, wide)
+    one = on_cuda([3], "int8")
+    assert launched(gpu, lambda: tl.scatter_add(sums, line, one)) == (7, [("scatter_add", 4)])
+
+
+@needs_compiler
+def test_one_value_for_all_positions():
+    i = rng().integers(0, 5, 40)
+    for dtype in ("int64", "float32"):
+        array = np.arange(15, dtype=dtype).reshape(5, 3)
+        for shape in ((1, 3), (1, 1), (40, 1), (40, 3)):
+            value = rng().integers(-9, 9, shape).astype(dtype)
+            for operation, call in (("add", tl.scatter_add), ("minimum", tl.scatter_min)):
+                found = call(on_cuda(array), on_cuda(i), on_cuda(value)).to_device("cpu")
+                same(found, expected(array, (i,), value, operation), f"{dtype}, {shape}")
+            turned = call(on_cuda(array.T.copy()), on_cuda(i), on_cuda(value.T), axis=1)
+            same(turned.to_device("cpu"), expected(array, (i,), value, "minimum").T)

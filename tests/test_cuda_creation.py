@@ -586,3 +586,49 @@ def test_every_kernel_compiled_for_a_gpu_without_spills(architecture):
     for kernel in (*band_plan.kernels(), *sequence_plan.kernels()):
         found = resources(kernel, architecture)
         assert (kernel, found.spilled, found.registers <= 64) == (kernel, 0, True)
+
+
+# ---- Sequences of tensors
+
+
+@NEEDS_COMPILER
+def test_sequences_of_tensors_are_put_together_where_they_are(driver):
+    a = np.arange(6, dtype=np.int16).reshape(2, 3)
+    x = tl.asarray(a, device="cuda")
+    for sequence, expected in (
+        ([x, x], np.stack([a, a])),
+        ([x.T, x.T], np.stack([a.T, a.T])),
+        ([[x[0, 0], x[1, 1]], [x[0, 2], x[1, 0]]], np.asarray([[0, 4], [2, 3]], np.int16)),
+        ((x[0], [7, 8, 9]), np.asarray([[0, 1, 2], [7, 8, 9]])),
+        ([x, a], np.stack([a, a])),
+    ):
+        found = tl.asarray(sequence)
+        identical(found, expected)
+        assert found.layout.is_row_major
+    identical(tl.asarray([x.T], dtype=tl.float32), a.T[None].astype(np.float32))
+    assert tl.asarray([x, x], device="cpu").device == "cpu"
+    identical(x[[x[0, 1], x[0, 0]]], a[[1, 0]])
+    y = x.copy()
+    y[0] = [x[1, 2], 7, 8]
+    identical(y, np.asarray([[5, 7, 8], [3, 4, 5]], np.int16))
+
+
+@NEEDS_COMPILER
+def test_sequences_of_tensors_that_do_not_fit_together(driver):
+    x = tl.ones((2, 3), device="cuda")
+    for sequence, words in (
+        (
+            [x, x.to_device("cpu")],
+            "asarray: the tensors in a sequence live on cuda:0 and cpu;",
+        ),
+        ([x, x.to_device("cuda:1")], "live on cuda:0 and cuda:1; move some with to_device"),
+        ([x, x[0]], r"got shapes \(2, 3\) and \(3,\)"),
+        ([[x[0, 0], 1], [x[0, 0]]], r"got shapes \(2,\) and \(1,\)"),
+        ([x, 1], r"got shapes \(2, 3\) and \(\)"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            tl.asarray(sequence)
+    with pytest.raises(TypeError, match="asarray: a tensor holds numbers, got str"):
+        tl.asarray([x, "text"])
+    with pytest.raises(ValueError, match="copy=False"):
+        tl.asarray([x], copy=False)

@@ -284,6 +284,8 @@ EXPORTS = {
     "a number": lambda x: float(tl.sum(x.to_device("cpu"))),
     "text": str,
     "DLPack": lambda x: x.__dlpack__(),
+    "DLPack, no wait": lambda x: x.__dlpack__(stream=-1),
+    "another device": lambda x: x.to_device("cuda:1"),
     "CUDA's array interface": lambda x: x.__cuda_array_interface__,
     "a stream": lambda x: x.to_device("cuda", stream=1),
     "another tensor": lambda x: tl.ones((2,), device="cuda").to_device("cpu"),

@@ -538,13 +538,6 @@ def test_what_is_made_of_reductions(driver, shape):
         np.testing.assert_allclose(host, expected, 1e-12, err_msg=name)
 
 
-@needs_compiler
-def test_quantiles_say_that_they_are_missing(driver):
-    x = tl.ones((4,), dtype=tl.float32, device="cuda")
-    with pytest.raises(NotImplementedError, match="median"):
-        tl.median(x)
-
-
 # --- plans -------------------------------------------------------------------------------------
 
 

@@ -265,3 +265,12 @@ def test_every_kernel_compiled_for_a_gpu_without_spills(architecture):
     for dtype in (tl.int8, tl.bfloat16, tl.float32, tl.uint64):
         for kernel in kernels(dtype):
             compiled_without_spills(kernel, architecture)
+
+
+@NEEDS_COMPILER
+def test_a_trace_shows_what_is_moved(driver):
+    x = tl.ones((8, 16), dtype=tl.float32, device="cuda")
+    for axis, moved in ((1, []), (0, [("sort", "layout", 512)] * 2)):
+        with tl.trace() as seen:
+            tl.sort(x, axis=axis)
+        assert [(r.name, r.kind, r.bytes_written) for r in seen if r.kind != "run"] == moved

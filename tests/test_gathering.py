@@ -361,3 +361,16 @@ def test_errors(call, error, message):
     with pytest.raises(error, match=message):
         call(x, tl.asarray)
     same(x, np.zeros((3, 4)))
+
+
+def test_positions_outside_where_there_is_nothing_to_read_or_write():
+    x = tl.zeros((0, 3))
+    for call in (
+        lambda: x[:, [5]],
+        lambda: tl.take(x, tl.asarray([1, -4]), axis=1),
+        lambda: x.__setitem__((slice(None), [5]), 1),
+        lambda: tl.zeros((0, 3, 2))[:, [0], [7]],
+    ):
+        with pytest.raises(IndexError, match="is outside a dimension of size"):
+            call()
+    assert x[:, [2, -3]].shape == (0, 2)

@@ -9,11 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from simulated import needs_compiler
+from simulated import simulator as simulated
 
+import tensorlayout as tl
 from tensorlayout.cuda import nvrtc, resources, simulator, warming, warmup
 from tensorlayout.cuda.driver import Counters, Kernel
+from tensorlayout.cuda.launch_log import launch_log
 from tensorlayout.cuda.nvrtc import Resources
-from tensorlayout.cuda.warming import known
+from tensorlayout.cuda.warming import common, known
 from tensorlayout.kernels_path import kernel_directory
 
 KERNELS = Path(__file__).parent / "kernels"
@@ -352,6 +356,52 @@ def test_known_kernels_are_of_files_that_are_there():
     kernels = list(known())
     assert len(set(kernels)) == len(kernels)
     assert {kernel.file for kernel in kernels} <= set(os.listdir(kernel_directory()))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float32", "complex64"])
+def test_kernels_common_to_a_dtype(dtype):
+    kernels = list(common(dtype))
+    assert len(set(kernels)) == len(kernels)
+    assert set(kernels).isdisjoint(known())
+    operations = {kernel.operation for kernel in kernels}
+    assert "equal" in operations
+    assert ("add" in operations) == (dtype not in ("bool", "complex64"))
+    assert ("exp" in operations) == (dtype == "float32")
+
+
+def test_common_kernels_of_what_is_no_dtype():
+    with pytest.raises(TypeError, match="warmup: dtype"):
+        list(common("text"))
+
+
+@needs_compiler
+def test_common_calls_ask_for_nothing_else():
+    there = {*known(), *common("float32")}
+    with simulated(1):
+        x = tl.ones((64, 64), dtype=tl.float32, device="cuda")
+        with launch_log() as seen:
+            for y in (x + x, x * x[0], x - x[:, :1], 2 * x, x < x, tl.sqrt(x), tl.abs(x)):
+                assert y.shape == x.shape
+            for reduce in (tl.sum, tl.mean, tl.max, tl.var, tl.argmin):
+                reduce(x, axis=0)
+                reduce(x, axis=1)
+                reduce(x)
+            tl.cumulative_sum(x, axis=0)
+            tl.argsort(tl.sort(x, axis=1))
+            tl.median(x, axis=0)
+            tl.searchsorted(x[0], x)
+            tl.scatter_add(x, tl.asarray([1, 1], device="cuda"), 1.0)
+    asked = {launched.kernel for launched in seen}
+    assert len(asked) > 20
+    assert asked <= there, asked - there
+
+
+@pytest.mark.long
+@needs_compiler
+def test_the_simulator_has_every_common_kernel():
+    driver = simulator.open_driver()
+    for kernel in common("float32"):
+        driver.launcher(kernel)
 
 
 @pytest.mark.skipif(not shutil.which("g++"), reason="optional: a C++ compiler")

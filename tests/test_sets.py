@@ -223,6 +223,7 @@ def test_isin_is_one_call():
     x = tl.ones((3, 4)).T
     with tl.trace() as seen:
         tl.isin(x, x, invert=True)
-    (record,) = seen
+    *moved, record = seen  # on CUDA, what is looked among is copied, and the copy sorted
+    assert [r.name for r in moved] == ["isin"] * (x.device != "cpu")
     assert (record.name, record.kind) == ("isin", "run")
     assert record.inputs == (x.layout, x.layout)

@@ -92,12 +92,13 @@ def _take(plan: GatherPlan, runs: _Runs) -> Run:
     spec, order, group, axis = plan.result, runs.order, runs.group, len(runs.outer)
     back = tuple(runs.major.index(d) for d in range(len(runs.major)))
     size = plan.source.layout.shape[plan.reach.dims[0]]
-    wraps = plan.positions[0].dtype == np.uint64  # NumPy takes its greatest for -1
+    # NumPy takes the greatest of uint64 for -1, and looks at no position if there is no line.
+    unseen = plan.positions[0].dtype == np.uint64 or plan.source.layout.size == 0
 
     def take(x: Tensor, positions: Tensor) -> Tensor:
         source, index = x._memory.transpose(order), positions._memory.transpose(group)
         try:
-            found = source.take(_checked_one(plan.name, index, size) if wraps else index, axis)
+            found = source.take(_checked_one(plan.name, index, size) if unseen else index, axis)
         except IndexError:
             raise outside(plan.name, index, size) from None
         return Tensor._new(found.transpose(back), spec)

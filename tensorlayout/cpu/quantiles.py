@@ -14,19 +14,10 @@ import numpy as np
 
 from tensorlayout.cpu.memory import Array, allocator, rounded
 from tensorlayout.cpu.reducing import Kernel
-from tensorlayout.plan.reducing import ReducePlan
+from tensorlayout.plan.reducing import CONTINUOUS, ReducePlan
 
-# alpha and beta of Hyndman and Fan, "Sample quantiles in statistical packages" (1996).
-_CONTINUOUS = {
-    "hazen": (0.5, 0.5),
-    "interpolated_inverted_cdf": (0.0, 1.0),
-    "linear": (1.0, 1.0),
-    "median_unbiased": (1 / 3, 1 / 3),
-    "normal_unbiased": (3 / 8, 3 / 8),
-    "weibull": (0.0, 0.0),
-}
 _STEPS = ("higher", "lower", "midpoint", "nearest")
-METHODS = (*sorted(_CONTINUOUS), *_STEPS)
+METHODS = (*sorted((*CONTINUOUS, "linear")), *_STEPS)
 
 _FEW = 8  # places up to which they are looked for one by one
 
@@ -107,7 +98,7 @@ def _positions(p: Array, count: Array, method: str) -> Any:
         return (np.floor(between) + np.ceil(between)) / 2
     if method == "linear":
         return between
-    alpha, beta = _CONTINUOUS[method]
+    alpha, beta = CONTINUOUS[method]
     return count * p + (alpha + p * (1 - alpha - beta)) - 1
 
 

@@ -3,7 +3,7 @@
 Two drivers implement `driver.Driver`: CuPy on a GPU, and the simulator, which compiles the same
 kernels with the host's C++ compiler and runs them on the CPU (``TENSORLAYOUT_CUDA_SIMULATOR=1``).
 
-A plan that is not in the table below is in the list of `missing`, the only one.
+A plan that is not in the table below would be in the list of `missing`, the only one.
 """
 
 from __future__ import annotations

@@ -52,8 +52,8 @@ class CombineLaunches:
     Attributes:
         placings: those that make positions fewer, or only check them.
         count: positions of each place; None where there is nothing to combine.
-        place: numbers of positions into segments.
-        sort: how many blocks sort them.
+        place: numbers of positions into segments; None where counts are all that matters.
+        sort: how many blocks sort them; 0 where the order does not matter.
         combine: elements.
         places: how many entries the table of counts has.
         numbers: how many positions there are.
@@ -69,13 +69,19 @@ class CombineLaunches:
     numbers: int = 0
 
 
-def values_layout(what: Written) -> Layout:
-    """The layout in which values have to be: that of the result of a read at the positions."""
+def values_layout(what: Written, given: Layout) -> Layout:
+    """The layout in which values have to be: that of the result of a read at the positions.
+
+    Or as they are `given`, if that is the same for all positions.
+    """
+    dims = range(len(what.shape)) if what.reach.along else what.reach.span
+    if not given.is_tiled and all(what.shape[d] == 1 or given.strides[d] == 0 for d in dims):
+        return given
     return Layout.packed(what.shape, what.reach.order)
 
 
 def plan_combine(what: Written, operation: str) -> CombineLaunches:
-    """The launches; the values of `what` must be in `values_layout`.
+    """The launches; the values of `what` are in what `values_layout` gives.
 
     Positions outside are left out, and reported. ValueError for tiled layouts.
     """
@@ -97,9 +103,13 @@ def plan_combine(what: Written, operation: str) -> CombineLaunches:
     loop = mark_loop(what, table, left, spread)
     first = table.first + shifts[2]
     count, place = (_tally(what.name, loop, first, places=k) for k in (0, 1))
-    combine = _combine(what, operation, table, spread)
-    sort = -(-table.size // THREADS)
-    return CombineLaunches(placings, count, place, sort, combine, table.size, prod(spread))
+    combine, step = _combine(what, operation, table, spread)
+    if what.destination.dtype.kind not in "iu":
+        sort = -(-table.size // THREADS)
+        return CombineLaunches(placings, count, place, sort, combine, table.size, prod(spread))
+    if step == 0:
+        return CombineLaunches(placings, count, None, 0, combine, table.size)
+    return CombineLaunches(placings, count, place, 0, combine, table.size, prod(spread))
 
 
 def _tally(name: str, loop: ReachLoop, first: int, *, places: int) -> ReachLaunch:
@@ -111,10 +121,13 @@ def _tally(name: str, loop: ReachLoop, first: int, *, places: int) -> ReachLaunc
     return ReachLaunch(kernel, blocks_of(loop), bytes(made), memories, operands_of(loop))
 
 
-def _combine(what: Written, operation: str, table: Table, spread: tuple[int, ...]) -> ReachLaunch:
-    """Over all places, and the dimensions that stay whole."""
+def _combine(
+    what: Written, operation: str, table: Table, spread: tuple[int, ...]
+) -> tuple[ReachLaunch, int]:
+    """Over all places, and the dimensions that stay whole; and the step of values."""
     layout, itemsize = what.destination.layout, what.destination.dtype.itemsize
-    values = values_layout(what)
+    values = what.values
+    assert values is not None, "there is a value for each position"
     kept = {at: d for d, at in what.reach.kept}
     axes: list[Axis] = []
     for at in reversed(what.reach.order):
@@ -133,16 +146,19 @@ def _combine(what: Written, operation: str, table: Table, spread: tuple[int, ...
     if not what.reach.along and not spread:  # positions of rank 0
         axes.append(Axis(table.size, (table.unit, 0, 1), (), of_positions=True))
     first = layout.offset - (0 if what.reach.along else table.first * table.unit)
-    firsts = (first * itemsize, 0)
+    firsts = (first * itemsize, values.offset * itemsize)
     loop = ReachLoop(tuple(merged(axes, 3, 0)), itemsize, 2, firsts, ())
     rank, index = len(loop.axes), index_of(loop)
     made = combining_type(rank, index)()
     made.reach = reach_struct(loop, index, 0)
     span = [values.strides[d] for d in what.reach.span if what.shape[d] > 1]
-    made.step = 1 if what.reach.along else min(span, default=0)
+    if what.reach.along:
+        made.step = int(any(values.strides[d] for d, n in enumerate(what.shape) if n > 1))
+    else:
+        made.step = min(span, default=0)
     kernel = _combine_kernel(what.destination, operation, rank, index)
     memories = (*enumerate(firsts), (COUNTS, 0), (NUMBERS, 0))
-    return ReachLaunch(kernel, blocks_of(loop), bytes(made), memories, ())
+    return ReachLaunch(kernel, blocks_of(loop), bytes(made), memories, ()), made.step
 
 
 def kernels() -> tuple[Kernel, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from dataclasses import replace
 
 from tensorlayout.cuda.carrying import prepare_copy
 from tensorlayout.cuda.combine_plan import (
@@ -25,6 +26,7 @@ from tensorlayout.layout import Layout
 from tensorlayout.plan import Run
 from tensorlayout.plan.combining import CombinePlan
 from tensorlayout.plan.moving import CopyPlan
+from tensorlayout.plan.steps import Step, note
 from tensorlayout.tensor import Spec, Tensor
 
 _COUNTS = struct.Struct("<QQ")
@@ -51,7 +53,7 @@ def combiner(what: Written, operation: str, value: Spec) -> Callable[..., Tensor
         msg = f"{what.name}: operation must be one of {', '.join(OPERATIONS)}, got {operation!r}"
         raise ValueError(msg)
     spec, number = what.destination, what.destination.device.number
-    take = _in_order(what, value)
+    what, take = _with_values(what, value)
 
     def make(alignments: tuple[int, ...]) -> Callable[[int, int, list[int]], None]:
         return _launches(plan_combine(what, operation), number)
@@ -68,24 +70,48 @@ def combiner(what: Written, operation: str, value: Spec) -> Callable[..., Tensor
     return combine
 
 
-def _in_order(what: Written, value: Spec) -> Callable[[Tensor, Tensor], Tensor]:
-    """The values in the layout and dtype that the plan takes, copied where they are not."""
-    spread = Spec(value.dtype, values_in(value.layout, what.shape), value.device)
-    wanted = Spec(what.destination.dtype, values_layout(what), value.device)
+def _with_values(what: Written, value: Spec) -> tuple[Written, Callable[..., Tensor]]:
+    """The values in the layout and dtype that the plan takes, and what copies them if need be.
+
+    A trace shows the copy.
+    """
+    dtype, device = what.destination.dtype, value.device
+    spread = Spec(value.dtype, values_in(value.layout, what.shape), device)
+    wanted = Spec(dtype, values_layout(what, spread.layout), device)
     if spread == wanted:
-        return apart
-    copy: Run = prepare_copy(CopyPlan(spread, wanted))
-    return lambda x, given: copy(given)
+        return replace(what, values=wanted.layout), apart
+    if wanted.layout is spread.layout:  # few, of another dtype
+        few = Spec(dtype, value.layout.form, device)
+        copy: Run = prepare_copy(CopyPlan(value, few))
+        step = _step(what.name, value, few)
+        wanted = Spec(dtype, values_in(few.layout, what.shape), device)
+    else:
+        copy = prepare_copy(CopyPlan(spread, wanted))
+        step = _step(what.name, value, wanted)
+
+    def copied(x: Tensor, given: Tensor) -> Tensor:
+        note(step)
+        return copy(given)
+
+    return replace(what, values=wanted.layout), copied
+
+
+def _step(name: str, source: Spec, result: Spec) -> Step:
+    same = source.layout.same_placement(result.layout)
+    moved = source.layout.size * source.dtype.itemsize, result.layout.nbytes(result.dtype)
+    kind = "copy" if same else "layout"
+    return Step(name, kind, source.layout, result.layout, result.dtype, *moved)
 
 
 def _launches(plan: CombineLaunches, number: int) -> Callable[[int, int, list[int]], None]:
-    if plan.count is None or plan.place is None or plan.combine is None:
+    if plan.count is None or plan.combine is None:
         check = prepare_launches(plan.placings, number)
         return lambda to, values, positions: check((), positions)
     gpu, places = driver(), plan.places
     clear = prepare_fill(plan_fill(Layout.row_major((places + 1,)), 8), gpu)
-    count, place = (prepare_launches((*plan.placings, k), number) for k in (plan.count, plan.place))
+    count = prepare_launches((*plan.placings, plan.count), number)
     combine = prepare_launches((plan.combine,), number)
+    place = prepare_launches((*plan.placings, plan.place), number) if plan.place else None
 
     def run(to: int, values: int, positions: list[int]) -> None:
         counts = gpu.allocate(8 * (places + 1), number)
@@ -93,10 +119,12 @@ def _launches(plan: CombineLaunches, number: int) -> Callable[[int, int, list[in
         memories = (to, values, counts.pointer, numbers.pointer)
         clear(counts.pointer, bytes(8))
         count(memories, positions)
-        gpu.launcher(SCAN)(1, bytearray(_COUNTS.pack(counts.pointer, places)))
-        place(memories, positions)
-        segments = _SEGMENTS.pack(counts.pointer, numbers.pointer, places)
-        gpu.launcher(SORT)(plan.sort, bytearray(segments))
+        if place is not None:
+            gpu.launcher(SCAN)(1, bytearray(_COUNTS.pack(counts.pointer, places)))
+            place(memories, positions)
+        if plan.sort:
+            segments = _SEGMENTS.pack(counts.pointer, numbers.pointer, places)
+            gpu.launcher(SORT)(plan.sort, bytearray(segments))
         combine(memories, ())
 
     return run

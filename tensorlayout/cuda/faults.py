@@ -1,9 +1,9 @@
 """Positions outside a dimension, found by kernels: the IndexError comes at the next waiting call.
 
 A launch does not wait, so a kernel leaves a record in device memory (``kernels/faults.cuh``), reads
-0 and writes nothing at such a position. `check` looks at the record wherever the host waits anyway:
-when a tensor is read to the host, and when it is given to another library. Strictly, it looks right
-after the launch, which then waits: see `strict_indexing`.
+0 and writes nothing at such a position. `check` looks at the record wherever the host waits anyway,
+when a tensor is read to the host; and when one is given to another library or device. Strictly, it
+looks right after the launch, which then waits: see `strict_indexing`.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tensorlayout.cuda import faults
 from tensorlayout.cuda.memory import copy_bytes, moved_slots, new_tensor, write
 from tensorlayout.devices import Device
 from tensorlayout.layout import slots
@@ -90,7 +91,7 @@ def _tiled_row(plan: RowPlan) -> Run:
 def prepare_transfer(plan: TransferPlan) -> Run:
     """The bytes of a tensor of another device, copied there or by way of the host."""
     spec, source = plan.result, plan.source.device
-    move = copy_bytes if source.kind == spec.device.kind else _upload_from(source)
+    move = _copy_across if source.kind == spec.device.kind else _upload_from(source)
 
     def run(x: Tensor) -> Tensor:
         result = new_tensor(spec)
@@ -98,6 +99,12 @@ def prepare_transfer(plan: TransferPlan) -> Run:
         return result
 
     return run
+
+
+def _copy_across(result: Tensor, x: Tensor) -> None:
+    """What leaves a device may have been read at positions outside."""
+    copy_bytes(result, x)
+    faults.check()
 
 
 def _upload_from(device: Device) -> Callable[[Tensor, Tensor], None]:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cuda import carrying, fill_plan, filling, reduce_plan
+from tensorlayout.cuda import carrying, fill_plan, filling, quantiles, reduce_plan
 from tensorlayout.cuda.driver import Driver, driver
 from tensorlayout.cuda.memory import new_tensor, per_alignment
 from tensorlayout.cuda.reduce_plan import ReduceLaunches
@@ -31,6 +31,8 @@ _OF_NONE = {"all_": 1, "multiply": 1, "mean": np.nan, "variance": np.nan, "devia
 
 def prepare(plan: ReducePlan) -> Run:
     """The function of the operand."""
+    if plan.operation.name in quantiles.NAMES:
+        return quantiles.prepare(plan)
     if plan.source.layout.size == 0:
         return _prepare_of_none(plan)
     if _of_another_kind(plan):

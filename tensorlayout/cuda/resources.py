@@ -15,7 +15,15 @@ from pathlib import Path
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cuda import nvrtc, reduce_plan, scan_plan, search_plan, sort_plan, warming
+from tensorlayout.cuda import (
+    nvrtc,
+    quantile_plan,
+    reduce_plan,
+    scan_plan,
+    search_plan,
+    sort_plan,
+    warming,
+)
 from tensorlayout.cuda.driver import Kernel
 from tensorlayout.cuda.nvrtc import Resources
 from tensorlayout.cuda.optional import with_progress
@@ -65,6 +73,8 @@ def known() -> Iterator[Kernel]:
     for dtype in _SORTED:
         yield from sort_plan.kernels(dtype)
         yield from search_plan.kernels(dtype)
+        real = dtypes.in_category(dtype, "real floating")
+        yield from quantile_plan.kernels(dtype, dtype if real else dtypes.float64)
 
 
 def measure(kernels: Iterable[Kernel], architectures: Iterable[int]) -> Found:

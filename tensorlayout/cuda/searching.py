@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from tensorlayout.cuda import carrying, sorting
+from tensorlayout.cuda import sorting
 from tensorlayout.cuda.driver import driver
 from tensorlayout.cuda.launches import Launch
 from tensorlayout.cuda.memory import new_tensors
@@ -37,7 +37,7 @@ def prepare_isin(operands: tuple[Spec, ...], dtype: DType, result: Spec, invert:
     values, of = operands
     placed = Spec(dtype, Layout.row_major(of.layout.shape), of.device)
     line = Spec(dtype, Layout.row_major((of.layout.size,)), of.device)
-    gather = carrying.prepare_copy(CopyPlan(of, placed))
+    gather = sorting.noted_copy("isin", CopyPlan(of, placed))
     sort = sorting.prepare_line(line)
     search = _search(plan_search(line, values, dtype, members=True, invert=invert), result)
 

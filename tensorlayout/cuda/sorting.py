@@ -10,9 +10,11 @@ from tensorlayout.cuda.driver import Buffer, Launcher, driver
 from tensorlayout.cuda.launches import Launch
 from tensorlayout.cuda.memory import new_tensors
 from tensorlayout.cuda.sort_plan import SortPlan, plan_sort
+from tensorlayout.layout import Layout
 from tensorlayout.plan import Run
 from tensorlayout.plan.along import AlongPlan
 from tensorlayout.plan.moving import CopyPlan
+from tensorlayout.plan.steps import Step, note
 from tensorlayout.tensor import Spec, Tensor
 
 _ALIGNMENT = 256  # of memory in between
@@ -37,7 +39,15 @@ def prepare_argsort(plan: AlongPlan) -> Run:
 
 def prepare_line(spec: Spec) -> Run:
     """Elements of rank 1, ascending."""
-    return _sort(plan_sort(spec, spec, 0, positions=False, down=False), spec, positions=False)
+    return prepare_lines(spec)
+
+
+def prepare_lines(source: Spec) -> Run:
+    """The elements along the last dimension, ascending; row-major."""
+    spec = Spec(source.dtype, Layout.row_major(source.layout.shape), source.device)
+    found = plan_sort(source, spec, spec.layout.ndim - 1, positions=False, down=False)
+    assert found.result is spec.layout, "the last dimension of a row-major layout is the fastest"
+    return _sort(found, spec, positions=False)
 
 
 def _prepare(plan: AlongPlan, *, positions: bool) -> Run:
@@ -50,9 +60,23 @@ def _prepare(plan: AlongPlan, *, positions: bool) -> Run:
     if found.result is spec.layout:
         return sort
     gathered = Spec(source.dtype, found.source, source.device)
-    gather = carrying.prepare_copy(CopyPlan(source, gathered))
-    back = carrying.prepare_copy(CopyPlan(lines, spec))
+    gather = noted_copy(plan.operation.name, CopyPlan(source, gathered))
+    back = noted_copy(plan.operation.name, CopyPlan(lines, spec))
     return lambda x: back(sort(gather(x)))
+
+
+def noted_copy(name: str, plan: CopyPlan) -> Run:
+    """A copy on the way, which a trace shows."""
+    copy, source, spec = carrying.prepare_copy(plan), plan.source, plan.result
+    kind = "copy" if source.layout.same_placement(spec.layout) else "layout"
+    moved = (source.layout.size * each.dtype.itemsize for each in (source, spec))
+    step = Step(name, kind, source.layout, spec.layout, spec.dtype, *moved)
+
+    def moving(x: Tensor) -> Tensor:
+        note(step)
+        return copy(x)
+
+    return moving
 
 
 def _sort(found: SortPlan, spec: Spec, *, positions: bool) -> Run:

@@ -47,8 +47,8 @@ def ready(name: str, stream: Any, device: Device) -> None:
     ValueError for 0 and below -1.
     """
     _check(name, stream, "-1, 1, 2", NO_WAIT)
+    faults.check()
     if stream != NO_WAIT:
-        faults.check()
         ours = driver().current_stream(device.number)
         theirs = LEGACY_STREAM if stream is None else stream
         driver().order(ours, Stream(device.number, theirs))

@@ -11,7 +11,7 @@ from typing import Any
 
 from tensorlayout import dtypes
 from tensorlayout.functions import calling
-from tensorlayout.functions.creation import asarray
+from tensorlayout.functions.creation import full
 from tensorlayout.plan.combining import Combine
 from tensorlayout.plan.results import normalized_dims
 from tensorlayout.tensor import Tensor
@@ -85,4 +85,9 @@ def _updates(operation: Combine, x: Tensor, given: Any) -> Tensor:
     if dtypes.promote_scalar(x.dtype, kind) != x.dtype:
         msg = f"{name}: updates of {kind.__name__} do not fit a tensor of {x.dtype}"
         raise TypeError(msg)
-    return asarray(given, dtype=x.dtype, device=x.device)
+    try:
+        return full((), given, dtype=x.dtype, device=x.device)
+    except OverflowError as error:
+        _, _, words = str(error).partition(": ")
+        msg = f"{name}: {words}"
+        raise OverflowError(msg) from None

@@ -14,7 +14,7 @@ from tensorlayout.cpu.moving import converted
 from tensorlayout.devices import CPU, Device, as_device, default_device
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.functions import calling
-from tensorlayout.functions.manipulation import reshape
+from tensorlayout.functions.manipulation import reshape, stack
 from tensorlayout.functions.transfers import moved, on_host
 from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import MAX_RANK
@@ -94,7 +94,7 @@ _ONES, _ONES_LIKE = Create("ones", _fill, uniform=True), Create("ones_like", _fi
 _ARANGE = Create("arange", _arange)
 _LINSPACE = Create("linspace", _linspace)
 _EYE = Create("eye", _eye)
-_COPYING = ("__setitem__", "arange", "asarray", "full", "full_like", "meshgrid")
+_COPYING = ("__getitem__", "__setitem__", "arange", "asarray", "full", "full_like", "meshgrid")
 _COPIES = {name: Copy(name) for name in _COPYING}
 _WIDE = View("meshgrid", Layout.broadcast_to)
 _ASARRAY = _COPIES["asarray"]
@@ -129,6 +129,7 @@ def asarray(
     `copy`: None shares memory where it can, True never, False always (ValueError where it cannot).
     `layout`: as `to_layout` takes it; by default that of an array, row-major for sequences.
     `device`: by default where an array is, the CPU for NumPy's; for all else the default device.
+    A sequence that holds tensors of a device other than the CPU is put together there.
 
     TypeError for what is no number; ValueError for ragged sequences; OverflowError for integers
     that no dtype holds. Source: array API standard 2025.12, creation functions, `asarray`.
@@ -148,7 +149,9 @@ def asarray(
             raise ValueError(msg)
         x = from_sequence("asarray", obj, asked)
         x = x if layout is None else _placed(x, layout, None)
-        return moved(x, default_device() if target is None else target, exactly=True)
+        if target is None:
+            target = default_device() if x.device == CPU else x.device
+        return moved(x, target, exactly=True)
     if target is None or target == shared.device:
         return _converted(shared, asked, copy, layout)
     if copy is False:
@@ -215,7 +218,13 @@ def _refuse_mask(array: Array) -> None:
 
 def from_sequence(name: str, obj: Any, dtype: DType | None) -> Tensor:
     """A new tensor from numbers; NumPy finds the shape, and the standard's defaults the dtype."""
-    array = _numbers(name, obj, dtype)
+    try:
+        array = _numbers(name, obj, dtype)
+    except TypeError:  # NumPy sees no memory of a device
+        devices = tuple(_devices_inside(obj))
+        if devices in ((), (CPU,)):
+            raise
+        return _on_device(name, obj, dtype, devices)
     if array.size == 0 and dtype is None and not _holds_arrays(obj):
         dtype = dtypes.float64
     kind = as_dtype(array.dtype) if dtype is None else dtype
@@ -225,6 +234,43 @@ def from_sequence(name: str, obj: Any, dtype: DType | None) -> Tensor:
     if found.dtype == kind:
         return found
     return calling.call(_COPIES[name], (found._spec, None, kind), (found,))
+
+
+def _devices_inside(obj: Any) -> dict[Device, None]:
+    """Where the tensors in a nested sequence are."""
+    if isinstance(obj, (list, tuple)):
+        return {device: None for item in obj for device in _devices_inside(item)}
+    return {obj.device: None} if isinstance(obj, Tensor) else {}
+
+
+def _on_device(name: str, obj: Any, dtype: DType | None, devices: tuple[Device, ...]) -> Tensor:
+    """A row-major tensor of tensors and numbers, where the tensors are."""
+    if len(devices) > 1:
+        found = " and ".join(map(str, devices))
+        msg = f"{name}: the tensors in a sequence live on {found}; move some with to_device()"
+        raise ValueError(msg)
+    x = _put_together(name, obj, devices[0])
+    kind = x.dtype if dtype is None else dtype
+    if x.dtype == kind and x.layout.is_row_major:
+        return x
+    return calling.call(_COPIES[name], (x._spec, Layout.row_major(x.shape), kind), (x,))
+
+
+def _put_together(name: str, obj: Any, device: Device) -> Tensor:
+    """Tensors of `device`, and numbers, in a nested sequence, as one tensor there."""
+    if not _devices_inside(obj):
+        return asarray(obj, device=device)
+    if isinstance(obj, Tensor):
+        return obj
+    parts = [_put_together(name, item, device) for item in obj]
+    for part in parts:
+        if part.shape != parts[0].shape:
+            msg = (
+                f"{name}: sequences inside one another must have equal lengths, got shapes"
+                f" {parts[0].shape} and {part.shape}"
+            )
+            raise ValueError(msg)
+    return stack(parts)
 
 
 def _numbers(name: str, obj: Any, dtype: DType | None) -> Array:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tensorlayout import dtypes
 from tensorlayout.layout import Layout
 from tensorlayout.plan.gathering import Reach, check_fits, reach_into, shape_read
-from tensorlayout.plan.results import broadcast_shape, one_device
+from tensorlayout.plan.results import one_device
 from tensorlayout.tensor import Spec
 
 Shape = tuple[int, ...]
@@ -74,7 +74,7 @@ class Combine:
     def _shape_along(self, whole: Shape, given: Shape, dim: int) -> Shape:
         """The shape of positions in every line along `dim`."""
         lines = tuple(given[dim] if d == dim else n for d, n in enumerate(whole))
-        if broadcast_shape(self.name, [given, lines]) != lines:
+        if any(n not in (1, m) for n, m in zip(given, lines, strict=True)):
             msg = (
                 f"{self.name}: indices of shape {given} do not fit a tensor of shape {whole}"
                 f" along axis {dim}"

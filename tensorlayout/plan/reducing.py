@@ -10,6 +10,16 @@ from tensorlayout.dtypes import DType
 from tensorlayout.plan.results import normalized_dims, reduced_layout
 from tensorlayout.tensor import Spec
 
+# alpha and beta of the continuous methods of quantiles, but for "linear": Hyndman and Fan, "Sample
+# quantiles in statistical packages" (1996).
+CONTINUOUS = {
+    "hazen": (0.5, 0.5),
+    "interpolated_inverted_cdf": (0.0, 1.0),
+    "median_unbiased": (1 / 3, 1 / 3),
+    "normal_unbiased": (3 / 8, 3 / 8),
+    "weibull": (0.0, 0.0),
+}
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReducePlan:

@@ -27,7 +27,7 @@ def facts(folder: Path, max_examples: int, seed: int, *, corrected: bool) -> lis
     return [
         f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}, {platform.system()} {platform.machine()}",
         f"array-api-tests {described.stdout.strip() or 'of unknown version'},"
-        f" {'with two corrections' if corrected else 'as published'}",
+        f" {'with three corrections' if corrected else 'as published'}",
         f"Python {platform.python_version()}, {libraries}",
         examples,
     ]

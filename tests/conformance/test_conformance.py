@@ -1,10 +1,12 @@
 """The script that runs the official suite: what it refuses, and the table it writes."""
 
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 
+import corrections
 import pytest
 import summary
 
@@ -87,6 +89,61 @@ def test_a_package_is_missing(checkout, packages):
     )
     assert run.returncode == 2
     assert run.stderr.startswith("conformance: not installed: xdist; run: pip install")
+
+
+def test_a_device_is_named_with_its_number_or_without():
+    script = runpy.run_path(str(FOLDER / "__main__.py"))
+    for name in ("cpu", "cuda", "cuda:0"):
+        script["check_device"](name, ["cpu", "cuda:0"])
+    for name in ("cuda:1", "cud", "cpu:0"):
+        with pytest.raises(script["CannotRunError"], match=f"--device {name}: not available"):
+            script["check_device"](name, ["cpu", "cuda:0"])
+
+
+class Exporter:
+    """An array that is on the GPU, or says that it is on the CPU, and what it was asked for."""
+
+    def __init__(self, where):
+        self.where, self.asked = where, []
+
+    def __dlpack_device__(self):
+        return self.where
+
+    def __dlpack__(self, **options):
+        self.asked.append(options)
+        if options.get("copy") is False and options.get("dl_device", self.where) != self.where:
+            raise BufferError
+
+
+@pytest.mark.parametrize(
+    ("where", "copy", "asked", "corrected"),
+    [
+        ((1, 0), {"copy": False}, {"dl_device": (1, 0)}, False),
+        ((2, 0), {"copy": False}, {}, False),
+        ((2, 0), {"copy": None}, {"dl_device": (1, 0)}, False),
+        ((2, 0), {}, {"dl_device": (1, 0)}, False),
+        ((2, 0), {"copy": False}, {"dl_device": (1, 0)}, True),
+    ],
+)
+def test_an_export_that_needs_a_copy_must_be_refused(where, copy, asked, corrected):
+    tried = []
+
+    def test(**given):
+        tried.append(given)
+
+    x = Exporter(where)
+    given = {"x": x, "copy_kw": copy, "dl_device_kw": asked, "max_version_kw": {}, "data": None}
+    corrections._refusing_what_needs_a_copy(test)(**given)
+    assert tried == ([] if corrected else [given])
+    assert x.asked == ([{**copy, **asked}] if corrected else [])
+
+
+def test_an_export_that_copies_all_the_same_fails():
+    x = Exporter((2, 0))
+    x.__class__ = type("Careless", (Exporter,), {"__dlpack__": lambda self, **options: None})
+    given = {"x": x, "copy_kw": {"copy": False}, "dl_device_kw": {"dl_device": (1, 0)}}
+    with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
+        corrections._refusing_what_needs_a_copy(lambda **_: None)(**given)
 
 
 FINDINGS = {

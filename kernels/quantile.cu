@@ -1,0 +1,95 @@
+// Quantiles of sorted lines, which follow each other: a thread for each line, which finds by bisection
+// where NaN begin (sorts put them last), and for each fraction reads the two elements it lies between.
+// The plan is tensorlayout/cuda/quantile_plan.py.
+//
+// In double, in the order of operations of the host, so that results have the same bits. Writes are
+// coalesced; each line costs a sector or two for each fraction, which is what it takes, one more
+// where elements are floats, and log2 of its length if it has NaN. Best: many lines. Worst: one, of
+// which one thread reads all fractions. What is slow is the sort before.
+#include "functions_real.cuh"
+#include "indexing.cuh"
+#include "memory.cuh"
+
+constexpr int MOST = 16;  // fractions of a launch
+
+enum Method { lower, higher, nearest, midpoint, linear, continuous };
+
+template <class Index>
+struct Quantiles {
+    void* to;  // all lines for the first fraction, then for the next
+    const void* from;
+    double fractions[MOST];
+    double alpha;  // of a continuous method
+    double beta;
+    Index lines;
+    Index length;
+    int32_t count;  // of fractions
+    int32_t method;
+    int32_t skip;  // NaN count as absent; else lines that have one are NaN
+};
+
+// Where a fraction lies in a line of so many elements.
+template <class Index>
+DEVICE double place_of(const Quantiles<Index>& p, double fraction, double count) {
+    const double between = fraction * (count - 1);
+    if (p.method == lower) return math::floor(between);
+    if (p.method == higher) return math::ceil(between);
+    if (p.method == nearest) return math::round(between);
+    if (p.method == midpoint) return (math::floor(between) + math::ceil(between)) / 2;
+    if (p.method == linear) return between;
+    return count * fraction + (p.alpha + fraction * (1 - p.alpha - p.beta)) - 1;
+}
+
+// Exact at whole places and halfway, without overflow on the way.
+DEVICE double between(double a, double b, double t) {
+    if (t == 0 || a == b) return a;
+    if (t == 0.5) return a / 2 + b / 2;
+    return t < 0.5 ? a + (b - a) * t : b - (b - a) * (1 - t);
+}
+
+template <class T> DEVICE bool is_nan(T value) { return number(value) != number(value); }
+
+template <class Index>
+DEVICE void quantiles(const Quantiles<Index>& p) {
+    const Unsigned<Index> thread = static_cast<Unsigned<Index>>(blockIdx.x) * THREADS + threadIdx.x;
+    const bool inside = thread < static_cast<Unsigned<Index>>(p.lines);
+    const Index line = static_cast<Index>(inside ? thread : 0);
+    const ELEMENT* const from = static_cast<const ELEMENT*>(p.from) + line * p.length;
+    Index known = p.length;
+    if constexpr (is_floating<ELEMENT>) {
+        if (is_nan(load(from + (p.length - 1)))) {
+            Index low = 0, high = p.skip ? p.length - 1 : 0;
+            while (low < high) {
+                const Index middle = low + (high - low) / 2;
+                if (is_nan(load(from + middle))) high = middle;
+                else low = middle + 1;
+            }
+            known = low;
+        }
+    }
+    const Index last = known > 0 ? known - 1 : 0;
+    for (int32_t k = 0; k < p.count; ++k) {
+        double place = place_of(p, p.fractions[k], static_cast<double>(known));
+        place = place > 0 ? place : 0;
+        if (place > static_cast<double>(last)) place = static_cast<double>(last);
+        const double begin = math::floor(place);
+        const Index low = static_cast<Index>(begin), next = low < last ? low + 1 : last;
+        const double a = convert<double>(load(from + low)), b = convert<double>(load(from + next));
+        const double value = known ? between(a, b, place - begin) : limits<double>::nan;
+        store_if(inside, static_cast<RESULT*>(p.to) + (k * p.lines + line), convert<RESULT>(value));
+    }
+}
+
+// ---- Kernels ------------------------------------------------------------------------------------
+// For a GPU the macros pick one; the simulator has both.
+
+#if !defined(TENSORLAYOUT_SIMULATOR)
+
+KERNEL(read_quantiles, Quantiles<INDEX>) { quantiles<INDEX>(p); }
+
+#else
+
+KERNEL(read_quantiles_int32_t, Quantiles<int32_t>) { quantiles<int32_t>(p); }
+KERNEL(read_quantiles_int64_t, Quantiles<int64_t>) { quantiles<int64_t>(p); }
+
+#endif

@@ -1,0 +1,168 @@
+"""Medians and quantiles on CUDA, here the simulator: bit for bit as on the CPU, and their cost."""
+
+import ctypes
+
+import numpy as np
+import pytest
+from cuda_memory import ARCHITECTURES, NEEDS_COMPILER, check_sizes
+from layouts import STRIDED
+from simulated import simulator
+from tensors import DTYPES, as_dtype, fits, same, slots, tensor_in
+
+import tensorlayout as tl
+from tensorlayout.cuda import nvrtc, quantile_plan
+from tensorlayout.cuda.quantile_plan import kernels, plan_quantiles
+from tensorlayout.cuda.simulator import checking
+
+METHODS = ["linear", "hazen", "weibull", "lower", "higher", "nearest", "midpoint"]
+FRACTIONS = [[0.0, 0.3, 0.5], [0.7, 0.999, 1.0]]
+
+
+@pytest.fixture(scope="module", name="driver")
+def _driver():
+    with simulator() as found:
+        yield found
+
+
+def numbers(shape, dtype="float32", nan=True):
+    found = np.random.default_rng(0).integers(-99, 99, shape).astype(dtype)
+    found = found + np.asarray(found == 0).astype(dtype)  # sorts may take either of two zeros
+    if nan and found.dtype.kind == "f":
+        found.reshape(-1)[:: max(found.size // 4, 3)] = np.nan
+    return found
+
+
+def alike(call, x, message=""):
+    """The same bits and layout on both devices."""
+    expected = call(x)
+    with checking("bounds", "initialized", "races"):
+        found = call(x.to_device("cuda"))
+    assert (found.layout, str(found.device)) == (expected.layout, "cuda:0"), message
+    same(found.to_device("cpu"), np.asarray(expected), message)
+
+
+@NEEDS_COMPILER
+@pytest.mark.parametrize("name", ["quantile", "nanquantile"])
+def test_every_layout_and_axis(driver, name):
+    for layout in STRIDED:
+        if not fits(layout, np.dtype("float32")):
+            continue
+        x, _ = tensor_in(layout, numbers((layout.required_size,)))
+        for axis in (None, (), *range(min(x.ndim, 4)), (0, -1), (-2, -1)):
+            if isinstance(axis, tuple) and x.ndim < max(len(axis), 1) + (len(axis) > 1):
+                continue
+            message = f"{layout} along {axis}"
+            alike(lambda x, a=axis: getattr(tl, name)(x, FRACTIONS, axis=a), x, message)
+
+
+@NEEDS_COMPILER
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method(driver, method):
+    for length in (1, 2, 5, 8):
+        x = tl.asarray(numbers((6, length)))
+        for name in ("quantile", "nanquantile"):
+            call = getattr(tl, name)
+            alike(lambda x, f=call: f(x, FRACTIONS, axis=1, method=method, keepdims=True), x)
+
+
+@NEEDS_COMPILER
+@pytest.mark.long
+@pytest.mark.parametrize("dtype", DTYPES["real numeric"])
+def test_every_dtype(driver, dtype):
+    x = tl.asarray(slots(as_dtype(dtype), 24).reshape(4, 6))
+    for axis in (None, 0, 1):
+        alike(lambda x, a=axis: tl.nanquantile(x, FRACTIONS, axis=a), x, dtype)
+        alike(lambda x, a=axis: tl.median(x, axis=a), x, dtype)
+
+
+@NEEDS_COMPILER
+def test_lines_of_nan_and_of_nothing(driver):
+    x = tl.asarray(np.full((3, 4), np.nan, np.float32))
+    for call in (tl.median, tl.nanmedian):
+        for part in (x, x[:, :0], x[:0], x[0, 0]):
+            alike(lambda x, f=call: f(x, axis=-1 if x.ndim else None), part)
+    alike(lambda x: tl.quantile(x, []), x)
+
+
+@NEEDS_COMPILER
+def test_long_lines(driver):
+    x = tl.asarray(numbers((3, 5000)))
+    alike(lambda x: tl.nanquantile(x, FRACTIONS, axis=1), x)
+    alike(lambda x: tl.quantile(x, FRACTIONS), x)
+
+
+@NEEDS_COMPILER
+def test_more_fractions_than_a_launch_takes(driver):
+    fractions = np.linspace(0, 1, 37)
+    alike(lambda x: tl.nanquantile(x, fractions, axis=0), tl.asarray(numbers((9, 5))))
+
+
+@NEEDS_COMPILER
+def test_indices_of_64_bits(driver, monkeypatch):
+    monkeypatch.setattr(quantile_plan, "index_type", lambda count, furthest: "int64_t")
+    y = tl.asarray(numbers((300, 7)), device="cuda")
+    with checking("bounds", "count") as record:
+        found = tl.nanmedian(y, axis=1)
+    assert record.of("read_quantiles").lane_activity > 0.5
+    assert "read_quantiles_int64_t" in [kernel.symbol for kernel in record.counts]
+    same(found.to_device("cpu"), np.asarray(tl.nanmedian(tl.asarray(numbers((300, 7))), axis=1)))
+
+
+@NEEDS_COMPILER
+def test_what_is_moved_and_launched(driver):
+    x = tl.asarray(numbers((64, 32)), device="cuda")
+    for axis, moved, launches in ((1, 0, 2), (0, 1, 3), (None, 0, 2)):
+        tl.median(x, axis=axis)
+        before = driver.counters.launches, driver.counters.synchronisations
+        with tl.trace() as seen:
+            tl.median(x, axis=axis)
+        after = driver.counters.launches, driver.counters.synchronisations
+        assert (after[0] - before[0], after[1] - before[1]) == (launches, 0)
+        found = [(r.name, r.bytes_written) for r in seen if r.kind in ("copy", "layout")]
+        assert found == [("median", x.nbytes)] * moved
+
+
+@NEEDS_COMPILER
+def test_cost(driver):
+    x = tl.asarray(numbers((1024, 16), nan=False), device="cuda")
+    with checking("bounds", "count") as record:
+        tl.quantile(x, [0.25, 0.5], axis=1)
+    counts = record.of("read_quantiles")
+    assert counts.sector_efficiency_write == counts.lane_activity == 1.0
+
+
+# ---- Plans
+
+
+def test_huge_lines_and_many_fractions():
+    (one,) = plan_quantiles((2, 2**31), tl.float32, tl.float32, (0.5,), "linear", skip=False)
+    assert dict(one.kernel.shape)["INDEX"] == "int64_t"
+    some = plan_quantiles((300, 8), tl.int8, tl.float64, (0.5,) * 33, "weibull", skip=True)
+    assert [launch.firsts for launch in some] == [(0, 0), (38400, 0), (76800, 0)]
+    assert [launch.grid for launch in some] == [2, 2, 2]
+
+
+@NEEDS_COMPILER
+def test_structs_are_those_of_the_kernel():
+    sizes = {
+        f"Quantiles<{index}>": ctypes.sizeof(quantile_plan.quantiles_type(index))
+        for index in ("int32_t", "int64_t")
+    }
+    check_sizes("quantile.cu", sizes, "-DELEMENT=float", "-DRESULT=float")
+
+
+@pytest.mark.parametrize("kernel", kernels(tl.float16, tl.float16), ids=lambda each: each.symbol)
+def test_compiled_for_a_gpu_without_spills(kernel):
+    pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: cupy")
+    found = nvrtc.compiled(kernel, 90).resources[kernel.name]
+    assert (kernel, found.stack, found.spilled, found.registers <= 64) == (kernel, 0, 0, True)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_every_kernel_compiled_for_a_gpu_without_spills(architecture):
+    pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: cupy")
+    for dtype, result in ((tl.int8, tl.float64), (tl.bfloat16, tl.bfloat16)):
+        for kernel in kernels(dtype, result):
+            found = nvrtc.compiled(kernel, int(architecture[3:])).resources[kernel.name]
+            assert (kernel, found.spilled) == (kernel, 0)

@@ -146,7 +146,10 @@ class _Runs:
     def __init__(self, layout: Layout, reach: Reach) -> None:
         self.layout, self.reach = layout, reach
         self.major = tuple(reversed(reach.order))
-        begin = min(map(self.major.index, reach.span))
+        if reach.span:
+            begin = min(map(self.major.index, reach.span))
+        else:  # positions of rank 0, that leave no dimension: where the slowest was that they index
+            begin = min(map(layout.minor_to_major[::-1].index, reach.dims))
         end = begin + len(reach.span)
         tensor_dim = {result: d for d, result in reach.kept}
         self.outer = tuple(tensor_dim[d] for d in self.major[:begin])

@@ -73,6 +73,8 @@ def _take(plan: GatherPlan, runs: _Runs) -> Run:
             found = source.take(_checked_one(plan.name, index, size) if wraps else index, axis)
         except IndexError:
             raise outside(plan.name, index, size) from None
+        if not back:  # a scalar
+            found = np.asarray(found)
         return Tensor._new(found.transpose(back), spec)
 
     return take

@@ -1,0 +1,134 @@
+"""Cases by number: drawn, judged, counted; differences with the smallest case that shows them."""
+
+from __future__ import annotations
+
+import collections
+import random
+import re
+import time
+import warnings
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import elementwise_cases
+import indexing_cases
+import library_cases
+import moving_cases
+import pytest
+import reducing_cases
+from case import Case, DifferenceError, judge
+from draws import Draw
+
+from tensorlayout import plan
+from tensorlayout.cpu import along, folding, gathering, masking, positions, reducing, walking
+
+CASES = {
+    **elementwise_cases.CASES,
+    **moving_cases.CASES,
+    **indexing_cases.CASES,
+    **reducing_cases.CASES,
+    **library_cases.CASES,
+}
+
+# Half of all cases, in turns of this many, run with blocks so small that they have several.
+TURN = 1000
+SMALL_STEPS = [
+    *((folding, n, v) for n, v in [("SMALL", 0), ("BLOCK", 3), ("WIDE_RUN", 2), ("_ROW", 7)]),
+    *((reducing, n, v) for n, v in [("SMALL", 0), ("WIDE_RUN", 2), ("_RUN", 2), ("_FEW", 5)]),
+    *((positions, n, v) for n, v in [("SMALL", 0), ("BLOCK", 1), ("_ROWS", 2), ("_WIDE", 2)]),
+    *((along, n, v) for n, v in [("BLOCK", 3), ("_ROWS", 1), ("_ROW", 2), ("_SIDE_BY_SIDE", 2)]),
+    *((gathering, n, v) for n, v in [("_RUN", 3), ("_BLOCK", 8), ("_COLUMNS", 2)]),
+    *((masking, n, v) for n, v in [("_BLOCK", 32), ("_DENSE", 0.5)]),
+    (folding, "_COLUMNS", 3),
+    (positions, "_COLUMNS", 2),
+    (walking.blocks, "__defaults__", (3, 0)),
+]
+
+
+@contextmanager
+def steps(small):
+    """Blocks of a few elements, if `small`."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module, name, value in SMALL_STEPS if small else ():
+            patch.setattr(module, name, value)
+        plan.cache_clear()
+        yield
+    plan.cache_clear()
+
+
+def case_of(seed: int, number: int, few: bool, only: tuple[str, ...] = ()) -> tuple[Case, bool]:
+    """The case of a number, and whether it is traced."""
+    chance = random.Random(f"{seed}/{number}")
+    name = chance.choice(only or NAMES)
+    draw = Draw(chance, few)
+    return CASES[name](draw), draw.chance(0.15)
+
+
+NAMES = tuple(CASES)
+
+
+@dataclass(slots=True)
+class Difference:
+    """What was found: how often, and where it is smallest."""
+
+    number: int
+    case: Case
+    said: str
+    times: int = 1
+
+
+class Findings:
+    """Counts of cases, by function, and differences, by function and kind."""
+
+    def __init__(self) -> None:
+        self.counts: collections.Counter[str] = collections.Counter()
+        self.missing: collections.Counter[str] = collections.Counter()  # what CUDA does not have
+        self.differences: dict[tuple[str, str], Difference] = {}
+
+    def add(self, number: int, case: Case, said: str) -> None:
+        key = case.name, re.sub(r"[-\d.()]+", "#", said)[:40]
+        known = self.differences.get(key)
+        if known is None:
+            self.differences[key] = Difference(number, case, said)
+            return
+        known.times += 1
+        if case.size < known.case.size:
+            known.number, known.case, known.said = number, case, said
+
+
+def search(
+    seed: int,
+    few: bool = False,
+    seconds: float = float("inf"),
+    cases: float = float("inf"),
+    first: int = 0,
+    only: tuple[str, ...] = (),
+) -> Findings:
+    """Judge cases one by one, from number `first` on, until time or their number is up."""
+    findings, number = Findings(), first
+    end = time.monotonic() + seconds
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        while number - first < cases and time.monotonic() < end:
+            turn = number // TURN
+            with steps(small=turn % 2 == 1 and not few):
+                while number // TURN == turn and number - first < cases:
+                    if time.monotonic() >= end:
+                        break
+                    _try(findings, seed, number, few, only)
+                    number += 1
+    return findings
+
+
+def _try(findings, seed, number, few, only):
+    case, traced = case_of(seed, number, few, only)
+    findings.counts[case.name] += 1
+    try:
+        judge(case, traced)
+    except DifferenceError as error:
+        findings.add(number, case, str(error))
+    except NotImplementedError:
+        findings.missing[case.name] += 1
+    except Exception as error:
+        error.add_note(f"case {number} of seed {seed}: {case.source()}")
+        raise

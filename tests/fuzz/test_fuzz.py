@@ -1,0 +1,72 @@
+"""A few hundred random cases on each device; and that the search itself can find something."""
+
+import numpy as np
+import pytest
+import running
+from case import Case, DifferenceError, judge
+from draws import Operand
+
+import tensorlayout as tl
+from tensorlayout.layout import Layout
+
+
+def told(findings):
+    return "\n".join(f"{d.case.source()}: {d.said}" for d in findings.differences.values())
+
+
+@pytest.mark.usefixtures("device")
+def test_random_cases():
+    """Those of a number are the same each time: what fails here fails again."""
+    few = tl.default_device() != "cpu"
+    only = ON_CUDA if few else ()
+    for first in (0, running.TURN):  # with blocks as they are, and with small ones
+        findings = running.search(2026, few, cases=75 if few else 300, first=first, only=only)
+        assert not findings.differences, told(findings)
+
+
+# Few kernels: each set of dtypes is compiled, which takes a second or two.
+ON_CUDA = ("permute_dims", "to_layout", "copied", "expand_dims", "flip", "filled", "like")
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("device")
+def test_more_random_cases():
+    few = tl.default_device() != "cpu"
+    findings = running.search(2027, few, cases=20_000)
+    assert not findings.differences, told(findings)
+
+
+def test_a_number_stands_for_a_case():
+    sources = [running.case_of(1, n, few=False)[0].source() for n in range(50)]
+    assert sources == [running.case_of(1, n, few=False)[0].source() for n in range(50)]
+    assert len(set(sources)) > 45
+    assert sources[7] != running.case_of(2, 7, few=False)[0].source()
+
+
+LAYOUT = Layout.parse("(2,):(1,) padded=(3,) padding=ONE")
+
+
+def wrong(text, **options):
+    """What is said of a case over a padded [3, 5] that expects [4, 6], packed."""
+    x = Operand(LAYOUT, np.array([3, 5, 1]), np.array([3, 5]))
+    options = {"layout": Layout.row_major((2,)), **options}
+    with pytest.raises(DifferenceError) as caught:
+        judge(Case("x", text, {"x": x}, lambda _: np.array([4, 6]), **options), traced=True)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "said"),
+    [
+        ("x + 2", {}, "values: "),
+        ("tl.astype(x + 1, tl.int32)", {}, "values: "),
+        ("x + 1", {}, r"layout (2,):(1,) padded=(3,) padding=ONE, expected (2,):(1,)"),
+        ("x.__iadd__(1)", {"layout": None}, "the result shares memory with its operand"),
+        ("x + 1", {"layout": None, "view": True}, "the result is no view"),
+        ("(x.__isub__(1), x + 2)[1]", {"layout": None}, "operand x changed: [2, 4, 1], was"),
+        ("tl.zeros(3)[5]", {}, "raised IndexError: "),
+        ("x += 2", {"writes": "x"}, "values: "),
+    ],
+)
+def test_what_differs_is_told(text, options, said):
+    assert wrong(text, **options).startswith(said)

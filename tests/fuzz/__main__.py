@@ -28,7 +28,9 @@ import simulated
 import tensorlayout as tl
 from tensorlayout import cuda
 
-PRELUDE = "from numpy import array, inf, nan; from tensors import over, as_dtype"
+PRELUDE = """\
+import numpy as np; from numpy import inf, nan; import tensorlayout as tl
+from tensors import as_dtype, over  # of the folder tests"""
 
 
 def arguments() -> argparse.Namespace:

@@ -49,7 +49,7 @@ def matmul(draw):
     elif draw.chance(0.15):
         right = (k,)
     x, y = draw.operand(first, left, "mild"), draw.operand(second, right, "mild")
-    text = draw.choice(["x @ y", "tl.matmul(x, y)"])
+    text = draw.choice(["x @ y", "tl.matmul(x, y)", "tl.linalg.matmul(x, y)"])
     expect = product(dtype, np.matmul)
     check = tolerance(dtype, 10 * k)
     return Case("matmul", text, {"x": x, "y": y}, expect, check, "row-major", None)
@@ -66,7 +66,7 @@ def tensordot(draw):
     x, y = draw.operand(first, left, "mild"), draw.operand(second, right, "mild")
     return Case(
         "tensordot",
-        f"tl.tensordot(x, y, axes={count})",
+        f"{draw.choice(['tl', 'tl.linalg'])}.tensordot(x, y, axes={count})",
         {"x": x, "y": y},
         product(dtype, lambda a, b: np.tensordot(a, b, count)),
         tolerance(dtype, 10 * int(np.prod(shared))),
@@ -86,7 +86,7 @@ def vecdot(draw):
 
     return Case(
         "vecdot",
-        f"tl.vecdot(x, y, axis={axis})",
+        f"{draw.choice(['tl', 'tl.linalg'])}.vecdot(x, y, axis={axis})",
         {"x": x, "y": y},
         product(dtype, dots),
         tolerance(dtype, 10 * shape[axis]),
@@ -161,6 +161,85 @@ def linear(name, hermitian=False, parts=False):
         return Case(name, text, {"x": x}, expect, check, "row-major")
 
     return make
+
+
+def cross(draw):
+    first, second, dtype = pair_of_dtypes(draw)
+    batch = draw.shape(0, 3)
+    other = draw.broadcast_with(batch)
+    x, y = draw.operand(first, (*batch, 3), "mild"), draw.operand(second, (*other, 3), "mild")
+    expect = product(dtype, np.cross)
+    text = "tl.linalg.cross(x, y)"
+    return Case("cross", text, {"x": x, "y": y}, expect, tolerance(dtype, 30), "row-major")
+
+
+def eigenvalues(draw):
+    x, dtype = squares(draw, hermitian=True)
+    double = dtype in ("float64", "complex128")
+    result = "complex128" if double else "complex64"
+
+    def expect(a):
+        return np.linalg.eigvalsh(widest(a)).astype(result)
+
+    eps = float(tl.finfo(dtype).eps)
+    call = draw.choice(["tl.linalg.eigvals(x)", "tl.linalg.eig(x).eigenvalues"])
+    text = f"tl.astype(tl.sort(tl.real({call})), '{result}')"
+    check = near(64 * max(eps, 2.0**-23 if not double else 0), 256 * eps)
+    return Case("eigvals", text, {"x": x}, expect, check, None, traced=False)
+
+
+def matrix_rank(draw):
+    dtype = draw.dtype("floating-point")
+    shape = draw.shape(2, 4, empty=False)
+    x = draw.operand(dtype, shape, "mild")
+    if draw.chance(0.5):  # of rank 1 at most
+        column = draw.values(x.dtype, shape[-2], "mild")
+        x = draw.holding(np.array(np.broadcast_to(column[:, None], shape)))
+
+    def expect(a):
+        values = np.linalg.svdvals(widest(a))
+        return np.array((values > 1e-2 * values[..., :1]).sum(-1).astype(np.int64))
+
+    text = "tl.linalg.matrix_rank(x, rtol=1e-2)"
+    return Case("matrix_rank", text, {"x": x}, expect, same)
+
+
+def pinv(draw):
+    x, dtype = squares(draw)
+    eps = float(tl.finfo(dtype).eps)
+
+    def expect(a):
+        return np.array(np.linalg.pinv(widest(a))).astype(a.dtype)
+
+    check = near(64 * eps, 64 * eps)
+    return Case("pinv", "tl.linalg.pinv(x)", {"x": x}, expect, check, "row-major")
+
+
+def gradient(draw):
+    dtype = draw.dtype("real floating")
+    shape = tuple(n + 2 for n in draw.shape(1, 3, empty=False))
+    x = draw.operand(dtype, shape, "mild")
+    axis, order = draw.axis(len(shape)), draw.choice((1, 2))
+    step = draw.choice((1, 0.5, 2))
+
+    def expect(a):
+        return np.gradient(widest(a), step, axis=axis, edge_order=order).astype(a.dtype)
+
+    eps = float(tl.finfo(dtype).eps)
+    text = f"tl.gradient(x, {step}, axis={axis}, edge_order={order})"
+    return Case("gradient", text, {"x": x}, expect, near(4 * eps, 64 * eps), "row-major")
+
+
+def frequencies(draw):
+    name = draw.choice(["fftfreq", "rfftfreq"])
+    n, d = draw.between(1, 20), draw.choice((1.0, 0.5, 3.0))
+    dtype = draw.choice(["float32", "float64"])
+
+    def expect():
+        return getattr(np.fft, name)(n, d).astype(dtype)
+
+    text = f'tl.fft.{name}({n}, d={d}, dtype="{dtype}")'
+    return Case(name, text, {}, expect, near(2 * float(tl.finfo(dtype).eps)), "row-major")
 
 
 def solve(draw):
@@ -368,7 +447,7 @@ CASES = {
     f.__name__: f
     for f in (
         *(matmul, tensordot, vecdot, outer, einsum, solve, trace, vector_norm, matrix_norm),
-        *(matrix_power, shift),
+        *(matrix_power, shift, cross, eigenvalues, matrix_rank, pinv, gradient, frequencies),
     )
 }
 CASES |= {n: linear(n) for n in ("det", "inv", "slogdet", "svdvals")}

@@ -1,6 +1,8 @@
 """Cases of creation, views, joins, copies between layouts, and exchanges."""
 
+import copy
 import math
+import pickle
 
 import numpy as np
 from case import Case, in_dtype, near, packed, same
@@ -38,7 +40,7 @@ def transposed(draw):
 
 def matrix_transpose(draw):
     x = anything(draw, 2)
-    text = draw.choice(["x.mT", "tl.matrix_transpose(x)"])
+    text = draw.choice(["x.mT", "tl.matrix_transpose(x)", "tl.linalg.matrix_transpose(x)"])
     return viewed("matrix_transpose", text, x, np.matrix_transpose)
 
 
@@ -447,6 +449,46 @@ def linspace(draw):
     return Case("linspace", text, {}, expect, near(4 * eps, 40 * eps), "row-major")
 
 
+def logspace(draw):
+    start, stop, num = draw.between(-3, 3), draw.between(-3, 3), draw.between(0, 40)
+    dtype = draw.choice(["float32", "float64"])
+
+    def expect():
+        return np.logspace(start, stop, num).astype(dtype)
+
+    text = f'tl.logspace({start}, {stop}, {num}, dtype="{dtype}")'
+    return Case("logspace", text, {}, expect, near(64 * float(tl.finfo(dtype).eps)), "row-major")
+
+
+def from_storage(draw):
+    x = anything(draw)
+    layout = x.layout
+    values = x.storage.tobytes()
+    text = f'tl.from_storage(memory, "{layout}", dtype="{x.dtype.name}")'
+    names = {"memory": bytearray(values) or bytearray(x.dtype.itemsize)}
+    device = tl.default_device()
+    text = text if device == "cpu" else f'{text}.to_device("{device}")'
+    return Case("from_storage", text, {}, lambda: x.array, same, layout, traced=False, names=names)
+
+
+def serialised(draw):
+    x = anything(draw)
+    text = draw.choice(["pickle.loads(pickle.dumps(x))", "copy.copy(x)", "copy.deepcopy(x)"])
+    if tl.default_device() != "cpu":
+        text = text.replace("pickle.loads(pickle.dumps(x))", "copy.copy(x)")
+    names = {"pickle": pickle, "copy": copy}
+    return Case("pickle", text, {"x": x}, lambda a: a, same, None, None, traced=False, names=names)
+
+
+def dtypes_of_results(draw):
+    names = [draw.dtype() for _ in range(draw.between(1, 3))]
+    made = {f"x{k}": draw.operand(name, (2,), "mild") for k, name in enumerate(names)}
+    wanted = as_dtype(promoted(*names))
+    return Case(
+        "result_type", f"tl.result_type({', '.join(made)})", made, lambda *_: wanted, view=None
+    )
+
+
 def triangle(draw):
     name, k = draw.choice(["tril", "triu"]), draw.between(-4, 4)
     x = anything(draw, 2)
@@ -498,6 +540,7 @@ CASES = {
         *(broadcast_to, broadcast_arrays, unstack, sliding_window, diagonal, diag, reshape),
         *(concat, stack, roll, repeat, tile, pad, to_layout, copied, like, exchanged, asarray),
         *(moved_between_devices, filled, eye, arange, linspace, triangle, meshgrid),
+        *(logspace, from_storage, serialised, dtypes_of_results),
         padded_once_more,
     )
 }

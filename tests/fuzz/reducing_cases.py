@@ -176,6 +176,26 @@ def position(name):
     return make
 
 
+def nan_position(draw):
+    name = draw.choice(["nanargmin", "nanargmax"])
+    dtype = draw.dtype("real numeric")
+    shape = draw.shape(empty=False)
+    x = draw.operand(dtype, shape, "mild")
+    if kind(x.dtype) == "f" and x.storage.size > 1:
+        x.storage[:: draw.between(2, 5)] = np.nan
+        x = draw.over(x.layout, x.storage)
+    axis = None if not shape or draw.chance(0.3) else draw.axis(len(shape))
+
+    def expect(a):
+        try:
+            return host(getattr(np, name)(floats(a), axis=axis))
+        except ValueError:
+            return Refused(ValueError)
+
+    layout = reduced(x, axis, False)
+    return Case(name, f"tl.{name}(x, axis={axis})", {"x": x}, expect, same, layout)
+
+
 NAN_WORDS = {
     "nansum": "any",
     "nanprod": "any",
@@ -187,7 +207,6 @@ NAN_WORDS = {
     "median": "real numeric",
     "nanmedian": "real numeric",
 }
-ON_HOST = ("median", "nanmedian", "quantile", "nanquantile")
 
 
 def nan_reduction(name):
@@ -230,13 +249,15 @@ def quantile(draw):
     method = draw.choice(("linear", "lower", "higher", "nearest", "midpoint", "median_unbiased"))
     keep = draw.chance(0.3)
 
+    name = draw.choice(["quantile", "nanquantile"])
+
     def expect(a):
-        found = np.quantile(widest(a), q, axis=axis, method=method, keepdims=keep)
+        found = getattr(np, name)(widest(a), q, axis=axis, method=method, keepdims=keep)
         return host(found).astype(a.dtype)
 
     eps = float(tl.finfo(dtype).eps)
-    text = f'tl.quantile(x, {q}, axis={axis}, method="{method}", keepdims={keep})'
-    return Case("quantile", text, {"x": x}, expect, near(8 * eps, 8 * eps), "packed")
+    text = f'tl.{name}(x, {q}, axis={axis}, method="{method}", keepdims={keep})'
+    return Case(name, text, {"x": x}, expect, near(8 * eps, 8 * eps), "packed")
 
 
 # --- scans ---------------------------------------------------------------------------------------
@@ -273,15 +294,16 @@ def scan(name):
     return make
 
 
-def cumsum(draw):
+def numpys_scan(draw):
+    name = draw.choice(["cumsum", "cumprod", "nancumsum", "nancumprod"])
     dtype = draw.dtype("integral")
     x = draw.operand(dtype, draw.shape(1), "wild")
     axis = None if draw.chance(0.3) else draw.axis(x.layout.ndim)
     return Case(
-        "cumsum",
-        f"tl.cumsum(x, axis={axis})",
+        name,
+        f"tl.{name}(x, axis={axis})",
         {"x": x},
-        lambda a: np.cumsum(widest(a), axis),
+        lambda a: getattr(np, name)(widest(a), axis),
         same,
         "packed",
     )
@@ -454,7 +476,19 @@ CASES |= {name: scan(name) for name in ("cumulative_sum", "cumulative_prod")}
 CASES |= {
     f.__name__: f
     for f in (
-        *(sum_in, quantile, cumsum, diff, sort, searchsorted, nonzero, isin, unique, contains),
+        *(
+            sum_in,
+            quantile,
+            numpys_scan,
+            nan_position,
+            diff,
+            sort,
+            searchsorted,
+            nonzero,
+            isin,
+            unique,
+            contains,
+        ),
         bincount,
     )
 }

@@ -14,13 +14,32 @@ import elementwise_cases
 import indexing_cases
 import library_cases
 import moving_cases
+import program_cases
 import pytest
 import reducing_cases
 from case import Case, DifferenceError, judge
 from draws import Draw
 
 from tensorlayout import plan
-from tensorlayout.cpu import along, folding, gathering, masking, positions, reducing, walking
+from tensorlayout.cpu import (
+    along,
+    blocks,
+    choosing,
+    copy_axes,
+    elementwise,
+    flat,
+    folding,
+    gathering,
+    masking,
+    moving,
+    positions,
+    quantiles,
+    reducing,
+    staging,
+    transforms,
+    triangles,
+    walking,
+)
 
 CASES = {
     **elementwise_cases.CASES,
@@ -28,6 +47,7 @@ CASES = {
     **indexing_cases.CASES,
     **reducing_cases.CASES,
     **library_cases.CASES,
+    **program_cases.CASES,
 }
 
 # Half of all cases, in turns of this many, run with blocks so small that they have several.
@@ -39,6 +59,11 @@ SMALL_STEPS = [
     *((along, n, v) for n, v in [("BLOCK", 3), ("_ROWS", 1), ("_ROW", 2), ("_SIDE_BY_SIDE", 2)]),
     *((gathering, n, v) for n, v in [("_RUN", 3), ("_BLOCK", 8), ("_COLUMNS", 2)]),
     *((masking, n, v) for n, v in [("_BLOCK", 32), ("_DENSE", 0.5)]),
+    *((staging, n, v) for n, v in [("LEAST", 4), ("SLAB_BYTES", 256), ("REPEATS", 2)]),
+    *((blocks, "BLOCK_BYTES", 256), (flat, "CHUNK_BYTES", 64), (moving, "_BLOCK", 8)),
+    *((transforms, "_BLOCK", 16), (choosing, "_SAMPLE", 8), (choosing, "_LONG_RUN", 4)),
+    *((quantiles, "_FEW", 2), (triangles, "_CALL", 2), (copy_axes, "FUSED_BYTES", 16)),
+    (elementwise, "_RUN", 3),
     (folding, "_COLUMNS", 3),
     (positions, "_COLUMNS", 2),
     (walking.blocks, "__defaults__", (3, 0)),

@@ -1,5 +1,7 @@
 """A few hundred random cases on each device; and that the search itself can find something."""
 
+import re
+
 import numpy as np
 import pytest
 import running
@@ -41,6 +43,33 @@ def test_a_number_stands_for_a_case():
     assert sources == [running.case_of(1, n, few=False)[0].source() for n in range(50)]
     assert len(set(sources)) > 45
     assert sources[7] != running.case_of(2, 7, few=False)[0].source()
+
+
+# What gives no tensor, and what has no operands that could be drawn.
+NOT_TRIED = [
+    "__array_namespace_info__",
+    "broadcast_shapes",
+    "can_cast",
+    "coalesce",
+    "default_device",
+    "finfo",
+    "iinfo",
+    "isdtype",
+    "set_default_device",
+    "trace",
+    "using_device",
+]
+
+
+def test_every_function_is_tried():
+    tried = set()
+    for name in running.NAMES:
+        for number in range(20):
+            text = running.case_of(1, number, few=False, only=(name,))[0].text
+            tried |= set(re.findall(r"tl\.((?:linalg\.|fft\.)?[a-z_0-9]+)\(", text))
+    functions = {n for n in tl.__all__ if type(getattr(tl, n)).__name__ == "function"}
+    functions |= {f"linalg.{n}" for n in tl.linalg.__all__} | {f"fft.{n}" for n in tl.fft.__all__}
+    assert sorted(functions - tried) == sorted(NOT_TRIED)
 
 
 LAYOUT = Layout.parse("(2,):(1,) padded=(3,) padding=ONE")

@@ -218,6 +218,9 @@ floor_divide = {
     **_in(_floor_divide_narrow, "float16", "bfloat16", "float32"),
     **_in(_floor_divide, "float64"),
 }
+# Those that are repaired for where they are told to write: where NumPy makes the result, they are
+# right.
+RIGHT_ALONE = frozenset({np.isfinite, np.signbit})
 isfinite = _in(_side_by_side(np.isfinite), "float32", "float64")
 signbit = _in(_side_by_side(np.signbit), "float32", "float64")
 acosh = _in(_acosh, *_COMPLEX) if np.lib.NumpyVersion(np.__version__) < "2.3.0" else None

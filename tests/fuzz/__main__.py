@@ -43,6 +43,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where")
     parser.add_argument("--gpu", action="store_true", help="cuda is a GPU, not the simulator")
     parser.add_argument("--all-dtypes", action="store_true", help="on cuda too: compiles for each")
+    parser.add_argument("--threads", type=int, default=1, help="several at once (default: 1)")
     parser.add_argument("--only", nargs="+", default=(), choices=running.NAMES, metavar="NAME")
     options = parser.parse_args()
     if options.seed is None:
@@ -86,6 +87,9 @@ def main() -> int:
             case, _ = running.case_of(options.seed, options.case, few, only)
             print(f"{PRELUDE}\n{case.source()}")
             findings = running.search(options.seed, few, cases=1, first=options.case, only=only)
+        elif options.threads > 1:
+            seconds = options.minutes * 60
+            findings = running.search_in_threads(options.threads, options.seed, few, seconds)
         else:
             findings = running.search(
                 options.seed, few, options.minutes * 60, first=options.first, only=only

@@ -16,8 +16,10 @@ from tensors import BFLOAT16, DTYPES, as_dtype, kind
 import tensorlayout as tl
 from tensorlayout.layout import BitPattern, Layout, PaddingValue
 
-MOST = 200  # elements of an operand, but for one in twenty
+# Elements of an operand: few, but for one in twenty, and one in a thousand.
+MOST = 200
 MANY = 3000
+HUGE = 40_000
 
 SIZES = (0, 1, 1, 2, 2, 2, 3, 3, 3, 4, 5, 6, 7, 9, 16, 17)
 RANKS = (0, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 5, 6)
@@ -119,6 +121,9 @@ def padding_mask(layout):
     return mask
 
 
+LISTED = 4000  # characters of the values of an operand
+
+
 @dataclass(slots=True)
 class Operand:
     """What a tensor shall be: a layout, and what each slot of its storage holds."""
@@ -135,6 +140,8 @@ class Operand:
         """An expression that makes it, for `tensors.over`."""
         values = self.storage.astype(np.float32) if self.dtype == BFLOAT16 else self.storage
         listed = repr(values.tolist()).replace(" ", "")
+        if len(listed) > LISTED:
+            listed = f"{listed[:LISTED]}…]"
         fill = ", fill_padding=True" if self.layout.is_padded else ""
         return (
             f'over(np.array({listed}).astype(as_dtype("{self.dtype.name}")), "{self.layout}"{fill})'
@@ -151,7 +158,7 @@ class Draw:
         self.random = random
         self.few = few
         self.choice = random.choice
-        self.most = MANY if random.random() < 0.05 else MOST
+        self.most = random.choices((MOST, MANY, HUGE), (0.949, 0.05, 0.001))[0]
 
     def chance(self, p):
         return self.random.random() < p
@@ -178,9 +185,9 @@ class Draw:
             n = self.choice([n for n in sizes if n * count <= self.most] or [1])
             found.append(n)
             count *= max(n, 1)
-        if self.most == MANY and rank and count and self.chance(0.5):
+        if self.most > MOST and rank and count and self.chance(0.5):
             at = self.between(0, rank - 1)
-            found[at] = self.between(1, max(1, MANY * found[at] // count))
+            found[at] = self.between(1, max(1, self.most * found[at] // count))
         return tuple(found)
 
     def broadcast_with(self, shape):
@@ -223,7 +230,7 @@ class Draw:
             case "padded":
                 block = [n + self.choice((0, 0, 1, 2, 5)) for n in shape]
                 found = Layout.padded(shape, block, self.order(rank), self.padding(dtype))
-                if found.required_size > MANY * 4:
+                if found.required_size > self.most * 8:
                     found = Layout.packed(shape, self.order(rank))
             case "cut":
                 found = self._cut(shape)
@@ -262,12 +269,14 @@ class Draw:
         if self.chance(0.2):
             base = Layout.padded(sizes, [n + self.choice((0, 1)) for n in sizes], self.order(rank))
         found = base.slice(tuple(key))
-        return found if found.required_size <= MANY * 4 else Layout.packed(shape)
+        return found if found.required_size <= self.most * 8 else Layout.packed(shape)
 
     # --- operands --------------------------------------------------------------------------------
 
     def values(self, dtype, count, how):
         pooled = pool(dtype.name, how)
+        if count > len(pooled) // 2:
+            return np.resize(pooled, count)
         start = self.random.randrange(len(pooled) - count)
         return pooled[start : start + count]
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import collections
+import contextvars
 import random
 import re
+import sys
+import threading
 import time
 import warnings
 from contextlib import contextmanager
@@ -110,6 +113,17 @@ class Findings:
         self.missing: collections.Counter[str] = collections.Counter()  # what CUDA does not have
         self.differences: dict[tuple[str, str], Difference] = {}
 
+    @classmethod
+    def merged(cls, several: list[Findings]) -> Findings:
+        """All of them as one."""
+        whole = cls()
+        for one in several:
+            whole.counts += one.counts
+            whole.missing += one.missing
+            for found in one.differences.values():
+                whole.add(found.number, found.case, found.said)
+        return whole
+
     def add(self, number: int, case: Case, said: str) -> None:
         key = case.name, re.sub(r"[-\d.()]+", "#", said)[:40]
         known = self.differences.get(key)
@@ -145,8 +159,49 @@ def search(
     return findings
 
 
+def search_in_threads(count: int, seed: int, few: bool, seconds: float) -> Findings:
+    """Judge cases in several threads at once, which change places as often as can be.
+
+    Thread number n takes the cases n, n + count, … of the seed; blocks are as they are.
+    """
+    findings, end = [Findings() for _ in range(count)], time.monotonic() + seconds
+    errors: list[BaseException] = []
+
+    def work(number: int) -> None:
+        at = number
+        try:
+            while time.monotonic() < end and not errors:
+                _try(findings[number], seed, at, few, ())
+                at += count
+        except BaseException as error:
+            errors.append(error)
+
+    before = sys.getswitchinterval()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sys.setswitchinterval(1e-5)
+        try:
+            contexts = [contextvars.copy_context() for _ in range(count)]  # with the default device
+            threads = [
+                threading.Thread(target=c.run, args=(work, n)) for n, c in enumerate(contexts)
+            ]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        finally:
+            sys.setswitchinterval(before)
+    if errors:
+        raise errors[0]
+    return Findings.merged(findings)
+
+
 def _try(findings, seed, number, few, only):
-    case, traced = case_of(seed, number, few, only)
+    try:
+        case, traced = case_of(seed, number, few, only)
+    except Exception as error:
+        error.add_note(f"case {number} of seed {seed} cannot be drawn")
+        raise
     findings.counts[case.name] += 1
     try:
         judge(case, traced)

@@ -38,6 +38,12 @@ def test_more_random_cases():
     assert not findings.differences, told(findings)
 
 
+def test_cases_in_threads():
+    findings = running.search_in_threads(4, 2028, few=False, seconds=0.5)
+    assert sum(findings.counts.values()) > 20
+    assert not findings.differences, told(findings)
+
+
 def test_a_number_stands_for_a_case():
     sources = [running.case_of(1, n, few=False)[0].source() for n in range(50)]
     assert sources == [running.case_of(1, n, few=False)[0].source() for n in range(50)]

@@ -467,7 +467,8 @@ def from_storage(draw):
     text = f'tl.from_storage(memory, "{layout}", dtype="{x.dtype.name}")'
     names = {"memory": bytearray(values) or bytearray(x.dtype.itemsize)}
     device = tl.default_device()
-    text = text if device == "cpu" else f'{text}.to_device("{device}")'
+    if device != "cpu":  # what covers no block is packed on the way
+        text, layout = f'{text}.to_device("{device}")', None
     return Case("from_storage", text, {}, lambda: x.array, same, layout, traced=False, names=names)
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 from case import Case, near, same
 from casting import cast, promoted
+from draws import MOST
 from tensors import as_dtype, kind
 
 import tensorlayout as tl
@@ -55,6 +56,7 @@ def matmul(draw):
 
 
 def tensordot(draw):
+    draw.most = MOST  # what is made grows with the square
     first, second, dtype = pair_of_dtypes(draw)
     shared = draw.shape(0, 2, empty=draw.chance(0.2))
     shared = tuple(min(n, 9) for n in shared)
@@ -187,6 +189,7 @@ def eigenvalues(draw):
 
 
 def matrix_rank(draw):
+    draw.most = MOST  # what is made grows with the square
     dtype = draw.dtype("floating-point")
     shape = draw.shape(2, 4, empty=False)
     x = draw.operand(dtype, shape, "mild")
@@ -269,6 +272,7 @@ def trace(draw):
 
 
 def vector_norm(draw):
+    draw.most = MOST  # what is made grows with the square
     dtype = draw.dtype("floating-point")
     shape = draw.shape(empty=False)
     x = draw.operand(dtype, shape, "mild")
@@ -294,6 +298,7 @@ def vector_norm(draw):
 
 
 def matrix_norm(draw):
+    draw.most = MOST  # what is made grows with the square
     dtype = draw.dtype("floating-point")
     x = draw.operand(dtype, draw.shape(2, 4, empty=False), "mild")
     order = draw.choice(("'fro'", "'nuc'", "1", "-1", "2", "inf", "-inf"))
@@ -327,6 +332,7 @@ def factors(name, options=("",)):
     """Decompositions, put together again."""
 
     def make(draw):
+        draw.most = MOST  # what is made grows with the square
         dtype = draw.dtype("floating-point")
         x = draw.operand(dtype, draw.shape(2, 4, empty=draw.chance(0.2)), "mild")
         if name in ("eigh",):

@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 from case import Case, in_dtype, near, packed, same
 from casting import cast, promoted
+from draws import MOST
 from tensors import as_dtype
 
 import tensorlayout as tl
@@ -107,6 +108,7 @@ def unstack(draw):
 
 
 def sliding_window(draw):
+    draw.most = MOST  # what is made grows with the square
     x = anything(draw, 1, 3, empty=False)
     axis = draw.axis(x.layout.ndim)
     size = draw.between(1, x.layout.shape[axis])
@@ -129,6 +131,7 @@ def diagonal(draw):
 
 
 def diag(draw):
+    draw.most = MOST  # what is made grows with the square
     x, k = anything(draw, 1, 1), draw.between(-3, 3)
     return Case("diag", f"tl.diag(x, {k})", {"x": x}, lambda a: np.diag(a, k), same, "row-major")
 
@@ -504,6 +507,7 @@ def triangle(draw):
 
 
 def meshgrid(draw):
+    draw.most = MOST  # what is made grows with the square
     dtype = draw.dtype("numeric")
     made = {f"x{k}": draw.operand(dtype, draw.shape(1, 1)) for k in range(draw.between(1, 3))}
     way = draw.choice(["xy", "ij"])

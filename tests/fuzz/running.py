@@ -13,6 +13,7 @@ import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+import directml_cases
 import elementwise_cases
 import indexing_cases
 import library_cases
@@ -51,6 +52,7 @@ CASES = {
     **reducing_cases.CASES,
     **library_cases.CASES,
     **program_cases.CASES,
+    **directml_cases.CASES,
 }
 
 # Half of all cases, in turns of this many, run with blocks so small that they have several.

@@ -16,6 +16,7 @@ from tensors import (
     fits,
     host,
     kind,
+    padding_of,
     read_only,
     same,
     slots,
@@ -219,6 +220,26 @@ def test_broadcast_operands(name):
             close(function(*given), oracle(name, *arrays), message)
             if name != "pow":
                 close(function(*given[::-1]), oracle(name, *arrays[::-1]), message)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_results_with_gaps_between_them(dtype):
+    """NumPy 2.4.6 writes results of 16 elements and more side by side, wherever they are to go."""
+    padded = tl.Layout.padded((2, 40, 1), (2, 41, 3), None, tl.PaddingValue.ZERO)
+    for layout in (padded, padded.permute((1, 0, 2)), padded.flip((1,)), padded.flip((0,))):
+        x, array = tensor_in(layout, np.full(layout.required_size, 2.5, dtype))
+        x[..., 0, :] = array[..., 0, :] = -np.inf
+        same(tl.signbit(x), array < 0, str(layout))
+        same(tl.isfinite(x), array > 0, str(layout))
+
+
+def test_no_elements_in_a_large_padded_block():
+    layout = tl.Layout.padded((0, 9), (20000, 10), None, tl.PaddingValue.ONE)
+    x = tl.zeros((0, 9), dtype=tl.complex128, layout=layout)
+    same(tl.atan(x), np.zeros((0, 9), complex))
+    assert (padding_of(tl.atan(x)) == 1).all()
+    x /= 2
+    same(x, np.zeros((0, 9), complex))
 
 
 def test_other_bounds_of_clip():

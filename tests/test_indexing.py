@@ -214,6 +214,11 @@ def test_take():
     same(tl.take(x, tl.asarray([2, 0]), axis=0), np.arange(12).reshape(3, 4)[[2, 0]])
     same(tl.take(x, tl.asarray([-1]), axis=1), np.arange(12).reshape(3, 4)[:, [-1]])
     same(tl.take(tl.arange(5), tl.asarray([4, 4])), np.array([4, 4]))
+    same(tl.take(tl.arange(5), tl.asarray(-2)), np.array(3))
+    for layout in ((1, 0), (0, 1)):
+        y = tl.to_layout(x, layout)
+        same(tl.take(y, tl.asarray(2), axis=0), np.array([8, 9, 10, 11]))
+        same(tl.take(y, tl.asarray(2), axis=1), np.array([2, 6, 10]))
     with pytest.raises(ValueError, match="axis must be given"):
         tl.take(x, tl.asarray([0]))
     with pytest.raises(IndexError):

@@ -5,6 +5,8 @@ import copy
 import gc
 import pickle
 import struct
+import sys
+import types
 import weakref
 
 import ml_dtypes
@@ -241,6 +243,11 @@ def test_a_mask_is_not_forgotten():
         tl.asarray(given)
     assert np.asarray(tl.asarray(given.filled(0.0))).tolist() == [1.0, 0.0]
     assert np.asarray(tl.asarray(np.ma.masked_array([1.0, 2.0]))).tolist() == [1.0, 2.0]
+
+
+def test_masked_arrays_that_another_thread_is_importing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "numpy.ma", types.ModuleType("numpy.ma"))
+    assert np.asarray(tl.asarray(np.array([1.0, 2.0]))).tolist() == [1.0, 2.0]
 
 
 def test_memory_mapped_files_are_shared(tmp_path):

@@ -194,8 +194,14 @@ def test_differences_in_every_layout(dtype):
                     for _ in range(min(n, array.shape[axis])):
                         expected = _neighbours(expected, axis)
                     same(found, expected, f"{dtype} in {layout} along {axis}, {n} times")
-                    if found.size:
+                    if array.size:
                         assert found.layout == tl.Layout.packed(found.shape, layout.minor_to_major)
+
+
+def test_differences_of_nothing_have_no_padding():
+    x = tl.zeros((0, 3), layout="(0,3):(4,1) padded=(2,4) padding=ONE")
+    for axis, layout in ((0, "(0,3):(3,1)"), (1, "(0,2):(2,1)")):
+        assert str(tl.diff(x, axis=axis).layout) == layout
 
 
 def _neighbours(array, axis):

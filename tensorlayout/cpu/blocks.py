@@ -41,6 +41,8 @@ def in_blocks(function: Function, inputs: Sequence[DType], converts: bool, nbyte
 
 def _walk(function: Function, arrays: Sequence[Array], inputs: Sequence[DType], out: Array) -> None:
     """`function` on contiguous blocks; operands of rank 0 go to each of them as they are."""
+    if not out.size:  # of a large padded block
+        return
     pairs = list(zip(arrays, inputs, strict=True))
     given: list[Array] = [a if a.ndim else a.astype(d) for a, d in pairs]
     moving = [i for i, a in enumerate(arrays) if a.ndim]

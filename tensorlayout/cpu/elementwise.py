@@ -67,7 +67,7 @@ def _numpy_alone_gives_the_layout(plan: ElementwisePlan) -> bool:
     tensors = [o.layout for o in plan.operands if isinstance(o, Spec)]
     return (
         _is_ufunc(plan)
-        and _repaired(plan) is None
+        and (_repaired(plan) is None or plan.operation.numpy in special.RIGHT_ALONE)
         and layout.ndim > 0
         and layout.size > 0
         and (

@@ -101,6 +101,8 @@ def _take(plan: GatherPlan, runs: _Runs) -> Run:
             found = source.take(_checked_one(plan.name, index, size) if unseen else index, axis)
         except IndexError:
             raise outside(plan.name, index, size) from None
+        if not back:  # a scalar
+            found = np.asarray(found)
         return Tensor._new(found.transpose(back), spec)
 
     return take
@@ -199,7 +201,10 @@ class _Runs:
         self.layout, self.reach = layout, reach
         self._kept: dict[tuple[int, ...], Array] = {}  # offsets, for calls of few elements
         self.major = tuple(reversed(reach.order))
-        begin = min(map(self.major.index, reach.span))
+        if reach.span:
+            begin = min(map(self.major.index, reach.span))
+        else:  # positions of rank 0, that leave no dimension: where the slowest was that they index
+            begin = min(map(layout.minor_to_major[::-1].index, reach.dims))
         end = begin + len(reach.span)
         tensor_dim = {result: d for d, result in reach.kept}
         self.outer = tuple(tensor_dim[d] for d in self.major[:begin])

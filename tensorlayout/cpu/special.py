@@ -36,6 +36,22 @@ def _all_finite(x: Array) -> bool:
     return _all(np.isfinite(x))
 
 
+def _side_by_side(function: Any) -> Repaired:
+    """`function`, whose loops for vectors put their results side by side wherever they are to go.
+
+    So do those of NumPy 2.4.6: ``np.signbit(-np.ones(16), np.zeros(32, bool)[::2])`` sets two.
+    """
+
+    def repaired(x: Array, out: Array) -> None:
+        rows = x.flags.c_contiguous and out.flags.c_contiguous
+        if rows or (x.flags.f_contiguous and out.flags.f_contiguous):
+            function(x, out)
+        else:
+            out[...] = function(x)
+
+    return repaired
+
+
 def _all(mask: Array) -> bool:
     """``mask.all()``, which takes a microsecond more for a small array."""
     return bool(np.count_nonzero(mask) == mask.size)
@@ -202,6 +218,11 @@ floor_divide = {
     **_in(_floor_divide_narrow, "float16", "bfloat16", "float32"),
     **_in(_floor_divide, "float64"),
 }
+# Those that are repaired for where they are told to write: where NumPy makes the result, they are
+# right.
+RIGHT_ALONE = frozenset({np.isfinite, np.signbit})
+isfinite = _in(_side_by_side(np.isfinite), "float32", "float64")
+signbit = _in(_side_by_side(np.signbit), "float32", "float64")
 acosh = _in(_acosh, *_COMPLEX) if np.lib.NumpyVersion(np.__version__) < "2.3.0" else None
 log1p = _in(_log1p, *_COMPLEX)
 nextafter = _in(_nextafter_half, "float16")

@@ -210,8 +210,9 @@ def _over(array: Array) -> Tensor | None:
 
 
 def _refuse_mask(array: Array) -> None:
-    masked = sys.modules.get("numpy.ma")
-    if masked is not None and masked.is_masked(array):
+    # Another thread may just be importing it.
+    is_masked = getattr(sys.modules.get("numpy.ma"), "is_masked", None)
+    if is_masked is not None and is_masked(array):
         msg = "asarray: a masked element has no value; fill the array with filled() first"
         raise TypeError(msg)
 

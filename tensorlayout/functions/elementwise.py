@@ -163,7 +163,12 @@ expm1 = _unary(
 )
 floor = _unary("floor", "real numeric", np.floor, "The greatest integer not above each element.")
 isfinite = _unary(
-    "isfinite", "numeric", np.isfinite, "Whether each element is neither infinite nor NaN.", "bool"
+    "isfinite",
+    "numeric",
+    np.isfinite,
+    "Whether each element is neither infinite nor NaN.",
+    "bool",
+    special.isfinite,
 )
 isinf = _unary("isinf", "numeric", np.isinf, "Whether each element is infinite.", "bool")
 isnan = _unary("isnan", "numeric", np.isnan, "Whether each element is NaN.", "bool")
@@ -201,6 +206,7 @@ signbit = _unary(
     np.signbit,
     "Whether the sign bit is set, that of -0 and NaN too.",
     "bool",
+    special.signbit,
 )
 sin = _unary("sin", "floating-point", np.sin, "The sine of angles in radians.")
 sinh = _unary("sinh", "floating-point", np.sinh, "The hyperbolic sine.")

@@ -123,8 +123,8 @@ _EXPAND = View("expand_dims", _expanded)
 _SQUEEZE = View("squeeze", _squeezed)
 _WINDOW = View("sliding_window", _windows)
 _SELECT = View("unstack", _selected)
-_COPIES = {name: Copy(name) for name in ("repeat", "tile")}
-_MERGED = {name: View(name, _packed_anew) for name in ("repeat", "tile")}
+_COPIES = {name: Copy(name) for name in ("repeat", "tile", "roll")}
+_MERGED = {name: View(name, _packed_anew) for name in ("repeat", "tile", "roll")}
 _WIDE = {name: View(name, Layout.broadcast_to) for name in ("repeat", "tile")}
 _REPEAT = Gather("repeat")
 _POSITIONS = Library("repeat", "integral", repeated)
@@ -291,15 +291,28 @@ def roll(
     if len(shifts) != len(given):
         msg = f"roll: shift {shift} and axis {axis} must be equally many"
         raise ValueError(msg)
+    order = x.layout.minor_to_major
     if axis is None:
-        return reshape(roll(reshape(x, (-1,)), shifts[0], axis=0), x.shape)
+        return _ordered(reshape(roll(reshape(x, (-1,)), shifts[0], axis=0), x.shape), order)
     # All of them before anything moves; one may occur twice.
     dims = [normalized_dims("roll", d, x.ndim)[0] for d in given]
     for dim, by in zip(dims, shifts, strict=True):
         at = -by % max(x.shape[dim], 1)
         before = [slice(None)] * dim
         x = concat([x[(*before, slice(at, None))], x[(*before, slice(0, at))]], axis=dim)
-    return x
+    return x if dims else calling.call(_COPIES["roll"], (x._spec, _packed(x, order), None), (x,))
+
+
+def _ordered(x: Tensor, order: tuple[int, ...]) -> Tensor:
+    """`x`, which is packed, with its dimensions in this order in memory; a view if they are."""
+    wanted = _packed(x, order)
+    if x.layout.same_placement(wanted):
+        return _view(_MERGED["roll"], x, x.shape, order)
+    return calling.call(_COPIES["roll"], (x._spec, wanted, None), (x,))
+
+
+def _packed(x: Tensor, order: tuple[int, ...]) -> Layout:
+    return Layout.packed(x.shape, order)
 
 
 def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> Tensor:

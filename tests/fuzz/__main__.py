@@ -1,0 +1,102 @@
+"""Try functions of the namespace on random operands in random layouts, against NumPy.
+
+    python tests/fuzz --minutes 30 --seed 1 --device cpu
+    python tests/fuzz --seed 1 --case 12345 --device cpu
+
+Each case is a call: a function, dtypes, shapes with sizes 0 and 1, layouts of every strided kind,
+values with NaN, infinities and limits. Compared are values, dtype, shape, the layout that
+docs/layouts.md promises, shared memory, what padding holds, that operands are unchanged, that
+nothing warns, and what a trace shows. A case follows from the seed and its number alone. Every
+second thousand runs with internal blocks of a few elements. Exit status 1: something differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+sys.path.insert(1, str(Path(__file__).parents[1]))
+
+import running
+import simulated
+
+import tensorlayout as tl
+from tensorlayout import cuda
+
+PRELUDE = """\
+import numpy as np; from numpy import inf, nan; import tensorlayout as tl
+from tensors import as_dtype, over  # of the folder tests"""
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python tests/fuzz", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("--minutes", type=float, default=1.0, help="how long (default: 1)")
+    parser.add_argument("--seed", type=int, help="of the cases (default: another each time)")
+    parser.add_argument("--first", type=int, default=0, help="the first case's number")
+    parser.add_argument("--case", type=int, help="this case alone, printed")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where")
+    parser.add_argument("--gpu", action="store_true", help="cuda is a GPU, not the simulator")
+    parser.add_argument("--all-dtypes", action="store_true", help="on cuda too: compiles for each")
+    parser.add_argument("--threads", type=int, default=1, help="several at once (default: 1)")
+    parser.add_argument("--only", nargs="+", default=(), choices=running.NAMES, metavar="NAME")
+    options = parser.parse_args()
+    if options.seed is None:
+        options.seed = random.randrange(2**32)
+    return options
+
+
+@contextmanager
+def entered(options: argparse.Namespace) -> Iterator[None]:
+    """The device as the default; positions outside raise at once there, as on the CPU."""
+    if options.device == "cpu":
+        yield
+        return
+    found = simulated.on_gpu() if options.gpu else simulated.simulator(1)
+    with found, cuda.strict_indexing(), tl.using_device("cuda"):
+        yield
+
+
+def report(options, findings, seconds) -> None:
+    total = sum(findings.counts.values())
+    print(f"seed {options.seed}, {options.device}: {total} cases in {seconds:.0f} s")
+    widest = max(map(len, findings.counts), default=0)
+    for name, count in sorted(findings.counts.items()):
+        print(f"  {name.ljust(widest)} {count:7}")
+    for name, count in sorted(findings.missing.items()):
+        print(f"  not on CUDA: {name} {count}")
+    print(f"{len(findings.differences)} kinds of differences")
+    for (name, _), found in sorted(findings.differences.items()):
+        print(f"\n{name}: {found.times} times, smallest in case {found.number}")
+        print(f"  {found.case.source()}")
+        print(f"  {found.said}")
+
+
+def main() -> int:
+    options = arguments()
+    few = options.device == "cuda" and not options.all_dtypes
+    only = tuple(options.only)
+    start = time.monotonic()
+    with entered(options):
+        if options.case is not None:
+            case, _ = running.case_of(options.seed, options.case, few, only)
+            print(f"{PRELUDE}\n{case.source()}")
+            findings = running.search(options.seed, few, cases=1, first=options.case, only=only)
+        elif options.threads > 1:
+            seconds = options.minutes * 60
+            findings = running.search_in_threads(options.threads, options.seed, few, seconds)
+        else:
+            findings = running.search(
+                options.seed, few, options.minutes * 60, first=options.first, only=only
+            )
+    report(options, findings, time.monotonic() - start)
+    return 1 if findings.differences else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

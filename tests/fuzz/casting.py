@@ -1,0 +1,57 @@
+"""What conversions between dtypes mean, on plain arrays."""
+
+import numpy as np
+import test_data_types
+from tensors import BFLOAT16, as_dtype, kind
+
+PROMOTED = {(a, b): c for a, b, c in test_data_types.PAIRS}
+
+
+def promoted(*names):
+    """The dtype that several promote to, by name."""
+    first, *others = names
+    for other in others:
+        first = PROMOTED[first, other]
+    return first
+
+
+def with_scalar(name, scalar):
+    """The dtype of an operation between a dtype and a Python scalar."""
+    rank = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
+    have, want = rank[kind(as_dtype(name))], rank[np.dtype(type(scalar)).kind]
+    if want <= have:
+        return name
+    if want == 3 and have == 2:
+        return "complex128" if name == "float64" else "complex64"
+    return np.dtype(type(scalar)).name
+
+
+def cast(array, name):
+    """`array` in another dtype: floats cut towards 0 and to the range, NaN 0; integers wrap."""
+    dtype = as_dtype(name)
+    if array.dtype == dtype:
+        return array.copy()
+    if dtype.kind == "b":
+        return np.asarray(array != 0)
+    if kind(array.dtype) == "f" and dtype.kind in "iu":
+        limits, wide = np.iinfo(dtype), array.astype(np.float64)
+        found = np.zeros(array.shape, dtype)
+        inside = (wide > float(limits.min) - 1) & (wide < float(limits.max + 1))
+        found[inside] = np.trunc(wide[inside]).astype(dtype)
+        found[wide >= float(limits.max + 1)] = limits.max
+        found[wide <= float(limits.min) - 1] = limits.min
+        return found
+    if dtype == BFLOAT16 and array.dtype.itemsize > 4 and kind(array.dtype) in "iuf":
+        return _rounded_once(array)
+    return array.astype(dtype)
+
+
+def _rounded_once(array):
+    """To bfloat16 by a float32 that is rounded to odd, so that the second rounding is right."""
+    wide = array.astype(np.float64)
+    near = wide.astype(np.float32)
+    inexact = np.isfinite(wide) & np.isfinite(near) & (near != wide)
+    beyond = np.abs(near) > np.abs(wide)
+    cut = np.where(inexact & beyond, np.nextafter(near, np.float32(0)), near)
+    odd = np.where(inexact, cut.view(np.uint32) | 1, cut.view(np.uint32)).astype(np.uint32)
+    return odd.view(np.float32).astype(BFLOAT16).reshape(array.shape)

@@ -1,0 +1,303 @@
+"""What cases are made of: shapes, layouts, dtypes, values and operands, drawn at random.
+
+All of it follows from one `random.Random`, so that a number stands for a case.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import tensors
+from tensors import BFLOAT16, DTYPES, as_dtype, kind
+
+import tensorlayout as tl
+from tensorlayout.layout import BitPattern, Layout, PaddingValue
+
+# Elements of an operand: few, but for one in twenty, and one in a thousand.
+MOST = 200
+MANY = 3000
+HUGE = 40_000
+
+SIZES = (0, 1, 1, 2, 2, 2, 3, 3, 3, 4, 5, 6, 7, 9, 16, 17)
+RANKS = (0, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 5, 6)
+SYMBOLS = tuple(PaddingValue)
+PATTERNS = {
+    "float32": BitPattern(0x7FC00000, "float32"),
+    "int8": BitPattern(0x5A, "int8"),
+    "float64": BitPattern(0x8000000000000000, "float64"),
+    "bfloat16": BitPattern(0x3FC0, "bfloat16"),
+    "complex64": BitPattern(0x3F8000007FC00000, "complex64"),
+}
+
+# On the simulator each set of dtypes has a kernel compiled: few, that few meet.
+FEW = frozenset({"bool", "int8", "int64", "bfloat16", "float32", "complex64"})
+
+
+# --- values --------------------------------------------------------------------------------------
+
+
+def _extremes(dtype):
+    if kind(dtype) in "iu":
+        limits = np.iinfo(dtype)
+        return [limits.min, limits.max, limits.max - 1, limits.min + 1]
+    info = tl.finfo(dtype)
+    return [
+        info.max,
+        info.min,
+        info.smallest_normal,
+        info.smallest_normal / 4,
+        info.eps,
+        1 + info.eps,
+    ]
+
+
+@functools.cache
+def pool(name, kind_of_values):
+    """4096 values of a dtype: `wild` ones, `finite` ones of any magnitude, or `mild` ones.
+
+    Mild ones are small, exact in every dtype, and so are short sums and products of them.
+    """
+    dtype = as_dtype(name)
+    letter = kind(dtype)
+    if kind_of_values == "mild":
+        values = {
+            "b": [False, True],
+            "i": [-3, -2, -1, 0, 1, 2, 3, 5],
+            "u": [0, 1, 2, 3, 5],
+            "f": [-3.0, -1.5, -1.0, -0.5, -0.0, 0.0, 0.5, 1.0, 1.0, 2.0],
+            "c": [0, 1, -1, 1j, -1j, 0.5 + 0.5j, -0.5 - 1j, 2 - 1j],
+        }[letter]
+    else:
+        values = tensors.values_of(dtype, finite=kind_of_values == "finite").tolist()
+        if letter in "iuf":
+            values += _extremes(dtype)
+        if letter == "f":
+            values += [3.75, -0.125, 12.5, 1e-4, math.pi, -math.e, 2.5, -1.0]
+        if letter in "iu":
+            values += [9, 31, 64, 127]
+        if kind_of_values == "moved" and letter == "c":
+            parts = [math.nan, math.inf, -math.inf, -0.0, 1.0]
+            values += [complex(a, b) for a in parts for b in parts]
+    rng = np.random.default_rng(7)
+    with np.errstate(all="ignore"):
+        made = np.array(values).astype(dtype) if letter != "c" else np.array(values, dtype)
+    return made[rng.integers(0, len(made), 4096 + MANY * 4)]
+
+
+def padding_bits(layout, dtype):
+    """One element of `dtype` that holds what the padding of `layout` must; None if anything."""
+    value = layout.padding_value
+    if value is PaddingValue.UNSPECIFIED:
+        return None
+    if isinstance(value, BitPattern):
+        return np.frombuffer(value.bits.to_bytes(dtype.itemsize, "little"), dtype)[0]
+    if value in (PaddingValue.ZERO, PaddingValue.ONE):
+        return dtype.type(int(value is PaddingValue.ONE))
+    low = value is PaddingValue.LOWEST
+    if kind(dtype) == "f":
+        return dtype.type(-math.inf if low else math.inf)
+    if kind(dtype) == "b":
+        return dtype.type(not low)
+    return dtype.type(np.iinfo(dtype).min if low else np.iinfo(dtype).max)
+
+
+def view_of(storage, layout):
+    """The elements of a strided layout as NumPy sees them in `storage`."""
+    size = storage.itemsize
+    strides = [0 if n == 1 else s * size for n, s in zip(layout.shape, layout.strides, strict=True)]
+    if 0 in layout.shape:
+        return np.empty(layout.shape, storage.dtype)
+    return np.ndarray(layout.shape, storage.dtype, storage, layout.offset * size, strides)
+
+
+def padding_mask(layout):
+    """Which slots, counted from the lowest of the block, are padding that the layout owns."""
+    mask = np.ones(math.prod(layout.padded_shape), bool)
+    if layout.size:
+        view_of(mask, layout.moved(-layout.lowest))[...] = False
+    return mask
+
+
+LISTED = 4000  # characters of the values of an operand
+
+
+@dataclass(slots=True)
+class Operand:
+    """What a tensor shall be: a layout, and what each slot of its storage holds."""
+
+    layout: Layout
+    storage: np.ndarray
+    array: np.ndarray
+
+    @property
+    def dtype(self):
+        return self.storage.dtype
+
+    def source(self):
+        """An expression that makes it, for `tensors.over`."""
+        values = self.storage.astype(np.float32) if self.dtype == BFLOAT16 else self.storage
+        listed = repr(values.tolist()).replace(" ", "")
+        if len(listed) > LISTED:
+            listed = f"{listed[:LISTED]}…]"
+        fill = ", fill_padding=True" if self.layout.is_padded else ""
+        return (
+            f'over(np.array({listed}).astype(as_dtype("{self.dtype.name}")), "{self.layout}"{fill})'
+        )
+
+    def tensor(self):
+        return tensors.over(self.storage, self.layout, fill_padding=self.layout.is_padded)
+
+
+class Draw:
+    """One case's luck."""
+
+    def __init__(self, random, few=False):
+        self.random = random
+        self.few = few
+        self.choice = random.choice
+        self.most = random.choices((MOST, MANY, HUGE), (0.949, 0.05, 0.001))[0]
+
+    def chance(self, p):
+        return self.random.random() < p
+
+    def between(self, low, high):
+        return self.random.randrange(low, high + 1)
+
+    # --- dtypes ----------------------------------------------------------------------------------
+
+    def dtype(self, words="any"):
+        """A dtype of a category of the standard, by name."""
+        names = DTYPES[words]
+        if self.few:
+            names = [n for n in names if n in FEW] or names
+        return self.choice(names)
+
+    # --- shapes ----------------------------------------------------------------------------------
+
+    def shape(self, least=0, most=6, empty=True):
+        rank = self.choice([r for r in RANKS if least <= r <= most] or [least])
+        sizes = SIZES if empty and self.chance(0.25) else SIZES[1:]
+        found, count = [], 1
+        for _ in range(rank):
+            n = self.choice([n for n in sizes if n * count <= self.most] or [1])
+            found.append(n)
+            count *= max(n, 1)
+        if self.most > MOST and rank and count and self.chance(0.5):
+            at = self.between(0, rank - 1)
+            found[at] = self.between(1, max(1, self.most * found[at] // count))
+        return tuple(found)
+
+    def broadcast_with(self, shape):
+        """A shape that broadcasts with `shape`, to it or to a larger one."""
+        if self.chance(0.35):
+            return shape
+        cut = self.between(0, len(shape))
+        found = [1 if self.chance(0.25) else n for n in shape[cut:]]
+        if cut == 0 and self.chance(0.15) and len(shape) < 6 and math.prod(shape) < MOST:
+            found = [self.choice((0, 1, 2)), *found]
+        return tuple(found)
+
+    def axis(self, rank):
+        return self.between(-rank, rank - 1)
+
+    def axes(self, rank, none=True):
+        """Some dimensions, from either end; sometimes None or a single integer."""
+        if none and self.chance(0.2):
+            return None
+        if rank and self.chance(0.4):
+            return self.axis(rank)
+        dims = self.random.sample(range(rank), self.between(0, rank))
+        return tuple(d - rank if self.chance(0.3) else d for d in dims)
+
+    def order(self, rank):
+        return tuple(self.random.sample(range(rank), rank))
+
+    # --- layouts ---------------------------------------------------------------------------------
+
+    def layout(self, shape, dtype, writable=False):
+        """A strided layout of a shape; one that can be written to has a slot for each element."""
+        rank = len(shape)
+        kinds = ["row-major"] * 4 + ["packed"] * 4 + ["padded"] * 5 + ["cut"] * 5
+        kinds += [] if writable else ["broadcast", "broadcast", "overlapping"]
+        match self.choice(kinds):
+            case "row-major":
+                return Layout.row_major(shape)
+            case "packed":
+                found = Layout.packed(shape, self.order(rank))
+            case "padded":
+                block = [n + self.choice((0, 0, 1, 2, 5)) for n in shape]
+                found = Layout.padded(shape, block, self.order(rank), self.padding(dtype))
+                if found.required_size > self.most * 8:
+                    found = Layout.packed(shape, self.order(rank))
+            case "cut":
+                found = self._cut(shape)
+            case "broadcast":
+                base = tuple(1 if self.chance(0.5) else n for n in shape)
+                found = Layout.packed(base, self.order(rank)).broadcast_to(shape)
+            case "overlapping":
+                strides = [self.between(0, 4) for _ in shape]
+                found = Layout(shape, strides)
+        if rank and self.chance(0.2):
+            flipped = found.flip(self.random.sample(range(rank), self.between(1, rank)))
+            found = found if flipped is None else flipped
+        return found.moved(self.between(1, 9)) if self.chance(0.15) else found
+
+    def padding(self, dtype):
+        if dtype.name in PATTERNS and self.chance(0.15):
+            return PATTERNS[dtype.name]
+        value = self.choice(SYMBOLS)
+        unordered = value in (PaddingValue.LOWEST, PaddingValue.HIGHEST) and dtype.kind == "c"
+        return PaddingValue.ZERO if unordered else value
+
+    def _cut(self, shape):
+        """A view of something larger: steps, either direction, a dimension indexed away."""
+        sizes, key = [], []
+        for n in shape:
+            step = self.choice((1, 1, 1, 2, 3)) if math.prod(shape) < MOST else 1
+            before, after = self.choice((0, 0, 1)), self.choice((0, 0, 1, 2))
+            sizes.append(before + n * step + after)
+            key.append(slice(before, before + n * step, step))
+        if self.chance(0.2):
+            at = self.between(0, len(shape))
+            sizes.insert(at, 2)
+            key.insert(at, self.between(0, 1))
+        rank = len(sizes)
+        base = Layout.packed(sizes, self.order(rank))
+        if self.chance(0.2):
+            base = Layout.padded(sizes, [n + self.choice((0, 1)) for n in sizes], self.order(rank))
+        found = base.slice(tuple(key))
+        return found if found.required_size <= self.most * 8 else Layout.packed(shape)
+
+    # --- operands --------------------------------------------------------------------------------
+
+    def values(self, dtype, count, how):
+        pooled = pool(dtype.name, how)
+        if count > len(pooled) // 2:
+            return np.resize(pooled, count)
+        start = self.random.randrange(len(pooled) - count)
+        return pooled[start : start + count]
+
+    def operand(self, dtype, shape, how="wild", writable=False, layout=None):
+        dtype = as_dtype(dtype)
+        if layout is None:
+            layout = self.layout(shape, dtype, writable)
+        storage = np.array(self.values(dtype, layout.required_size, how))
+        return self.over(layout, storage)
+
+    def over(self, layout, storage):
+        """An operand whose slots hold `storage`, but for padding that has a value."""
+        bits = padding_bits(layout, storage.dtype) if layout.is_padded else None
+        if bits is not None:
+            mask = padding_mask(layout)
+            storage[layout.lowest : layout.lowest + mask.size][mask] = bits
+        return Operand(layout, storage, np.array(view_of(storage, layout)))
+
+    def holding(self, array, writable=False):
+        """An operand of some layout whose elements are those of `array`."""
+        layout = self.layout(array.shape, array.dtype, writable=True)
+        storage = np.array(self.values(array.dtype, layout.required_size, "mild"))
+        view_of(storage, layout)[...] = array
+        return self.over(layout, storage)

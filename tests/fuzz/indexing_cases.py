@@ -1,0 +1,221 @@
+"""Cases of reads and writes at positions: keys of every form, `take` and its kin."""
+
+import numpy as np
+from case import Case, Refused, packed, same
+from casting import cast
+from moving_cases import anything
+
+
+def key_for(draw, shape):
+    """A key as text, operands by name, and a function that puts NumPy's arrays into it."""
+    spread = draw.choice([(2,), (3,), (1,), (5,), (2, 1), (2, 3), (0,), ()])
+    texts, items, made, dim, dots = [], [], {}, 0, False
+
+    def add(text, item):
+        texts.append(text)
+        items.append(item)
+
+    def operand(array):
+        name = f"k{len(made)}"
+        made[name] = draw.holding(array)
+        add(name, name)
+
+    while dim < len(shape):
+        n = shape[dim]
+        choices = ["slice"] * 3 + ["none"] + ["integer"] * 2 * (n > 0) + ["dots"] * (not dots)
+        choices += ["positions"] * 2 * (n > 0 or spread == (0,)) + ["mask"]
+        match draw.choice(choices):
+            case "none":
+                if len(texts) > 8:
+                    continue
+                add("None", None)
+                continue
+            case "dots":
+                add("...", ...)
+                dots, dim = True, draw.between(dim, len(shape))
+                continue
+            case "integer":
+                i = draw.between(-n, n - 1)
+                add(str(i), i)
+            case "slice":
+                bounds = [None, None, *range(-4, 5)]
+                s = slice(
+                    draw.choice(bounds),
+                    draw.choice(bounds),
+                    draw.choice([None, 1, 1, 2, 3, -1, -2]),
+                )
+                texts.append(
+                    ":".join("" if v is None else str(v) for v in (s.start, s.stop, s.step))
+                )
+                items.append(s)
+            case "mask":
+                rank = draw.between(1, len(shape) - dim)
+                sizes = shape[dim : dim + rank]
+                share = draw.choice((0.0, 0.2, 0.6, 1.0))
+                flat = [draw.chance(share) for _ in range(int(np.prod(sizes)))]
+                operand(np.array(flat, bool).reshape(sizes))
+                dim += rank - 1
+            case "positions":
+                sizes = draw.choice([spread, spread, (1,) * len(spread)]) if n else (0,)
+                flat = [draw.between(-n, n - 1) for _ in range(int(np.prod(sizes)))]
+                dtypes = ["int64"] if draw.few or n > 127 else ["int64", "int64", "int32", "int8"]
+                dtype = draw.choice(dtypes)
+                operand(np.array(flat, dtype).reshape(sizes))
+        dim += 1
+        if draw.chance(0.15):
+            break
+    if not texts:
+        add("...", ...)
+    text = ", ".join(texts)
+
+    def key(arrays):
+        return tuple(arrays[i] if isinstance(i, str) else i for i in items)
+
+    return text, made, key
+
+
+def numpys(function):
+    try:
+        return function()
+    except IndexError:
+        return Refused(IndexError, ValueError)
+
+
+def read(draw):
+    x = anything(draw)
+    text, made, key = key_for(draw, x.layout.shape)
+    data = any(o.array.ndim for o in made.values())  # a tensor of rank 0 is an integer
+
+    def expect(a, *arrays):
+        return numpys(lambda: np.array(a[key(dict(zip(made, arrays, strict=True)))]))
+
+    return Case(
+        "x[…] by data" if data else "x[…]",
+        f"x[{text}]",
+        {"x": x, **made},
+        expect,
+        same,
+        "packed" if data else None,
+        not data,
+    )
+
+
+def write(draw):
+    dtype = draw.dtype()
+    x = draw.operand(dtype, draw.shape(), "moved", writable=True)
+    text, made, key = key_for(draw, x.layout.shape)
+    arrays = {name: o.array for name, o in made.items()}
+    there = numpys(lambda: np.array(x.array[key(arrays)]))
+    name = "x[…] = y by data" if made else "x[…] = y"
+    if isinstance(there, Refused):
+        value = {}
+        return Case(name, f"x[{text}] = 1", {"x": x, **made}, lambda *_: there, same, writes="x")
+    if draw.chance(0.3):
+        number = draw.choice((0, 1, True))
+        value, shown = {}, str(number)
+        content = np.array(number)
+    else:
+        other = dtype if draw.few or draw.chance(0.7) else draw.dtype()
+        if other.startswith("complex") and not dtype.startswith("complex"):
+            other = dtype
+        cut = draw.between(0, there.ndim) if draw.chance(0.3) else 0
+        shape = tuple(1 if draw.chance(0.15) else n for n in there.shape[cut:])
+        value, shown = {"y": draw.operand(other, shape, "moved")}, "y"
+        content = value["y"].array
+
+    def expect(a, *rest):
+        a[key(dict(zip(made, rest, strict=False)))] = cast(np.asarray(content), dtype)
+        return a
+
+    return Case(name, f"x[{text}] = {shown}", {"x": x, **made, **value}, expect, same, writes="x")
+
+
+def overlapping_write(draw):
+    """A value that is another view of the destination."""
+    x = draw.operand(draw.dtype(), draw.shape(1, 3), "moved", writable=True)
+    shape = x.layout.shape
+    axis = draw.between(0, len(shape) - 1)
+    n = shape[axis]
+    lead = ":, " * axis
+    shift = draw.between(0, n)
+    text, to, by = draw.choice(
+        [
+            (f"x[{lead}{shift}:] = x[{lead}:{n - shift}]", slice(shift, None), slice(0, n - shift)),
+            (f"x[{lead}:{n - shift}] = x[{lead}{shift}:]", slice(0, n - shift), slice(shift, None)),
+            (f"x[{lead}::-1] = x", slice(None, None, -1), slice(None)),
+        ]
+    )
+
+    def expect(a):
+        before = a.copy()
+        front = (slice(None),) * axis
+        a[(*front, to)] = before[(*front, by)]
+        return a
+
+    return Case("x[…] = x[…]", text, {"x": x}, expect, same, writes="x")
+
+
+def take(draw):
+    x = anything(draw, 1)
+    axis = draw.axis(x.layout.ndim)
+    n = x.layout.shape[axis]
+    sizes = draw.choice([(), (3,), (1,), (7,), (0,), (2, 3), (40,)]) if n else (0,)
+    flat = [draw.between(-n, n - 1) for _ in range(int(np.prod(sizes)))]
+    only = draw.few or n > 127
+    indices = np.array(flat, "int64" if only else draw.choice(["int64", "int32", "int8"]))
+    k = draw.holding(indices.reshape(sizes))
+    return Case(
+        "take",
+        f"tl.take(x, k, axis={axis})",
+        {"x": x, "k": k},
+        lambda a, i: np.array(np.take(a, i, axis)),
+        same,
+        "packed",
+    )
+
+
+def _along(draw, x):
+    """An axis, and positions along it that fit `x`."""
+    axis = draw.axis(x.layout.ndim)
+    shape = [n if draw.chance(0.8) else 1 for n in x.layout.shape]
+    n = x.layout.shape[axis]
+    shape[axis] = draw.between(0, 5) if n else 0
+    flat = [draw.between(-n, n - 1) for _ in range(int(np.prod(shape)))]
+    return axis, draw.holding(np.array(flat, np.int64).reshape(shape))
+
+
+def take_along_axis(draw):
+    x = anything(draw, 1, 4)
+    axis, k = _along(draw, x)
+    sizes = [n if m == 1 else m for n, m in zip(x.layout.shape, k.layout.shape, strict=True)]
+    sizes[axis] = k.layout.shape[axis]
+    return Case(
+        "take_along_axis",
+        f"tl.take_along_axis(x, k, axis={axis})",
+        {"x": x, "k": k},
+        lambda a, i: np.take_along_axis(a, i, axis),
+        same,
+        packed(sizes, x.layout.minor_to_major),
+    )
+
+
+def put_along_axis(draw):
+    x = draw.operand(draw.dtype(), draw.shape(1, 4), "moved", writable=True)
+    axis, k = _along(draw, x)
+    sizes = [n if m == 1 else m for n, m in zip(x.layout.shape, k.layout.shape, strict=True)]
+    sizes[axis] = k.layout.shape[axis]
+    shape = tuple(n if draw.chance(0.8) else 1 for n in sizes)
+    y = draw.operand(x.dtype, shape, "moved")
+
+    def expect(a, i, b):
+        np.put_along_axis(a, i, b, axis)
+        return a
+
+    text = f"tl.put_along_axis(x, k, y, axis={axis})"
+    return Case("put_along_axis", text, {"x": x, "k": k, "y": y}, expect, same, writes="x")
+
+
+CASES = {
+    f.__name__: f for f in (read, write, overlapping_write, take, take_along_axis, put_along_axis)
+}
+CASES |= {"read again": read, "write again": write}

@@ -1,0 +1,216 @@
+"""Cases by number: drawn, judged, counted; differences with the smallest case that shows them."""
+
+from __future__ import annotations
+
+import collections
+import contextvars
+import random
+import re
+import sys
+import threading
+import time
+import warnings
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import directml_cases
+import elementwise_cases
+import indexing_cases
+import library_cases
+import moving_cases
+import program_cases
+import pytest
+import reducing_cases
+from case import Case, DifferenceError, judge
+from draws import Draw
+
+from tensorlayout import plan
+from tensorlayout.cpu import (
+    along,
+    blocks,
+    choosing,
+    copy_axes,
+    elementwise,
+    flat,
+    folding,
+    gathering,
+    masking,
+    moving,
+    positions,
+    quantiles,
+    reducing,
+    staging,
+    transforms,
+    triangles,
+    walking,
+)
+
+CASES = {
+    **elementwise_cases.CASES,
+    **moving_cases.CASES,
+    **indexing_cases.CASES,
+    **reducing_cases.CASES,
+    **library_cases.CASES,
+    **program_cases.CASES,
+    **directml_cases.CASES,
+}
+
+# Half of all cases, in turns of this many, run with blocks so small that they have several.
+TURN = 1000
+SMALL_STEPS = [
+    *((folding, n, v) for n, v in [("SMALL", 0), ("BLOCK", 3), ("WIDE_RUN", 2), ("_ROW", 7)]),
+    *((reducing, n, v) for n, v in [("SMALL", 0), ("WIDE_RUN", 2), ("_RUN", 2), ("_FEW", 5)]),
+    *((positions, n, v) for n, v in [("SMALL", 0), ("BLOCK", 1), ("_ROWS", 2), ("_WIDE", 2)]),
+    *((along, n, v) for n, v in [("BLOCK", 3), ("_ROWS", 1), ("_ROW", 2), ("_SIDE_BY_SIDE", 2)]),
+    *((gathering, n, v) for n, v in [("_RUN", 3), ("_BLOCK", 8), ("_COLUMNS", 2)]),
+    *((masking, n, v) for n, v in [("_BLOCK", 32), ("_DENSE", 0.5)]),
+    *((staging, n, v) for n, v in [("LEAST", 4), ("SLAB_BYTES", 256), ("REPEATS", 2)]),
+    *((blocks, "BLOCK_BYTES", 256), (flat, "CHUNK_BYTES", 64), (moving, "_BLOCK", 8)),
+    *((transforms, "_BLOCK", 16), (choosing, "_SAMPLE", 8), (choosing, "_LONG_RUN", 4)),
+    *((quantiles, "_FEW", 2), (triangles, "_CALL", 2), (copy_axes, "FUSED_BYTES", 16)),
+    (elementwise, "_RUN", 3),
+    (folding, "_COLUMNS", 3),
+    (positions, "_COLUMNS", 2),
+    (walking.blocks, "__defaults__", (3, 0)),
+]
+
+
+@contextmanager
+def steps(small):
+    """Blocks of a few elements, if `small`."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module, name, value in SMALL_STEPS if small else ():
+            patch.setattr(module, name, value)
+        plan.cache_clear()
+        yield
+    plan.cache_clear()
+
+
+def case_of(seed: int, number: int, few: bool, only: tuple[str, ...] = ()) -> tuple[Case, bool]:
+    """The case of a number, and whether it is traced."""
+    chance = random.Random(f"{seed}/{number}")
+    name = chance.choice(only or NAMES)
+    draw = Draw(chance, few)
+    return CASES[name](draw), draw.chance(0.15)
+
+
+NAMES = tuple(CASES)
+
+
+@dataclass(slots=True)
+class Difference:
+    """What was found: how often, and where it is smallest."""
+
+    number: int
+    case: Case
+    said: str
+    times: int = 1
+
+
+class Findings:
+    """Counts of cases, by function, and differences, by function and kind."""
+
+    def __init__(self) -> None:
+        self.counts: collections.Counter[str] = collections.Counter()
+        self.missing: collections.Counter[str] = collections.Counter()  # what CUDA does not have
+        self.differences: dict[tuple[str, str], Difference] = {}
+
+    @classmethod
+    def merged(cls, several: list[Findings]) -> Findings:
+        """All of them as one."""
+        whole = cls()
+        for one in several:
+            whole.counts += one.counts
+            whole.missing += one.missing
+            for found in one.differences.values():
+                whole.add(found.number, found.case, found.said)
+        return whole
+
+    def add(self, number: int, case: Case, said: str) -> None:
+        key = case.name, re.sub(r"[-\d.()]+", "#", said)[:40]
+        known = self.differences.get(key)
+        if known is None:
+            self.differences[key] = Difference(number, case, said)
+            return
+        known.times += 1
+        if case.size < known.case.size:
+            known.number, known.case, known.said = number, case, said
+
+
+def search(
+    seed: int,
+    few: bool = False,
+    seconds: float = float("inf"),
+    cases: float = float("inf"),
+    first: int = 0,
+    only: tuple[str, ...] = (),
+) -> Findings:
+    """Judge cases one by one, from number `first` on, until time or their number is up."""
+    findings, number = Findings(), first
+    end = time.monotonic() + seconds
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        while number - first < cases and time.monotonic() < end:
+            turn = number // TURN
+            with steps(small=turn % 2 == 1 and not few):
+                while number // TURN == turn and number - first < cases:
+                    if time.monotonic() >= end:
+                        break
+                    _try(findings, seed, number, few, only)
+                    number += 1
+    return findings
+
+
+def search_in_threads(count: int, seed: int, few: bool, seconds: float) -> Findings:
+    """Judge cases in several threads at once, which change places as often as can be.
+
+    Thread number n takes the cases n, n + count, … of the seed; blocks are as they are.
+    """
+    findings, end = [Findings() for _ in range(count)], time.monotonic() + seconds
+    errors: list[BaseException] = []
+
+    def work(number: int) -> None:
+        at = number
+        try:
+            while time.monotonic() < end and not errors:
+                _try(findings[number], seed, at, few, ())
+                at += count
+        except BaseException as error:
+            errors.append(error)
+
+    before = sys.getswitchinterval()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sys.setswitchinterval(1e-5)
+        try:
+            contexts = [contextvars.copy_context() for _ in range(count)]  # with the default device
+            threads = [
+                threading.Thread(target=c.run, args=(work, n)) for n, c in enumerate(contexts)
+            ]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        finally:
+            sys.setswitchinterval(before)
+    if errors:
+        raise errors[0]
+    return Findings.merged(findings)
+
+
+def _try(findings, seed, number, few, only):
+    try:
+        case, traced = case_of(seed, number, few, only)
+    except Exception as error:
+        error.add_note(f"case {number} of seed {seed} cannot be drawn")
+        raise
+    findings.counts[case.name] += 1
+    try:
+        judge(case, traced)
+    except DifferenceError as error:
+        findings.add(number, case, str(error))
+    except NotImplementedError:
+        findings.missing[case.name] += 1
+    except Exception as error:
+        error.add_note(f"case {number} of seed {seed}: {case.source()}")
+        raise

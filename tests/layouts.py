@@ -157,7 +157,7 @@ FEW_TILED = [
     # a tile of a tile, in column-major order, under a dimension without tiles
     Layout.tiled((2, 3, 4), [(2, 2), (2, 1)], (1, 2, 0)),
 ]
-TILED_ON = ("cpu",)  # the devices whose tests go through those
+TILED_ON = ("cpu", "cuda")  # the devices whose tests go through those
 
 
 class Tensors:

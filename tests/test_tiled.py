@@ -503,6 +503,6 @@ def test_tiles_that_mean_nothing():
         with pytest.raises(ValueError, match="tiles: sizes must be at least 1"):
             Layout.tiled((4, 4), tiles)
     with pytest.raises(ValueError, match="cannot be said as parts of the dimensions"):
-        Layout.tiled((12,), [(4,), (3,)])
+        Layout.tiled((8, 8), [(4, 4), (3, 3)])
     with pytest.raises(ValueError, match=r"2\*\*63 slots or more"):
         Layout.tiled((1, 1), [(2**40, 2**40)])

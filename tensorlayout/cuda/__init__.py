@@ -17,6 +17,7 @@ from tensorlayout.cuda import (
     carrying,
     combining,
     creating,
+    elementwise_bounded,
     gathering,
     into,
     library,
@@ -110,4 +111,6 @@ def prepare(plan: Plan) -> Run:
 
 def takes_tiles(plan: Plan) -> bool:
     """Whether `prepare` takes a plan of tiled tensors."""
-    return isinstance(plan, (ElementwisePlan, JoinPlan, ReshapePlan)) or moves(plan)
+    if isinstance(plan, ElementwisePlan):
+        return elementwise_bounded.takes_tiles(plan)
+    return isinstance(plan, (JoinPlan, ReshapePlan)) or moves(plan)

@@ -68,7 +68,9 @@ def made(example, inside, outside=None):
 
 
 @pytest.mark.parametrize(
-    "layouts", [(_row_major,), (_column_major, _gaps), (_padded, _column_major)], ids=str
+    "layouts",
+    [(_row_major,), (_column_major, _gaps), (_padded, _column_major)],
+    ids=["row-major", "column-major and gaps", "padded and column-major"],
 )
 @pytest.mark.parametrize(("name", "example"), EXAMPLES)
 def test_example(name, example, layouts):

@@ -640,7 +640,7 @@ def test_what_is_no_layout_for_the_shape(call):
         ("{0:T(2)}", ValueError, "minor_to_major: … a permutation of 0 to 1 …, got (0,)"),
         ("{1,0:T(2,0)}", ValueError, "tiles: sizes must be at least 1, …, got (2, 0)"),
         ("{1,0:T(2,2)S(1)}", ValueError, "layout text: must read …; xla.layout_of reads …"),
-        ("{1,0:T(4,4)(1,3)}", ValueError, "tiles: … cannot be said as parts … of (4, 6)"),
+        ("{1,0:T(4,4)(3,3)}", ValueError, "tiles: … cannot be said as parts … of (4, 6)"),
         (5, TypeError, f"layout {kinds}, got 5"),
         ({}, TypeError, f"layout {kinds}, got {{}}"),
         (tl.zeros((2,)), TypeError, f"layout {kinds}, got Tensor…"),

@@ -68,8 +68,6 @@ def report(options, findings, seconds) -> None:
     widest = max(map(len, findings.counts), default=0)
     for name, count in sorted(findings.counts.items()):
         print(f"  {name.ljust(widest)} {count:7}")
-    for name, count in sorted(findings.missing.items()):
-        print(f"  not on CUDA: {name} {count}")
     print(f"{len(findings.differences)} kinds of differences")
     for (name, _), found in sorted(findings.differences.items()):
         print(f"\n{name}: {found.times} times, smallest in case {found.number}")

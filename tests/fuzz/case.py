@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import tensors
-from draws import Operand, padding_bits, padding_mask, view_of
+from draws import Operand, padding_bits, padding_mask, places
 from tensors import as_dtype
 
 import tensorlayout as tl
@@ -115,8 +115,8 @@ def voted(shape, operands, dtype):
     if not forms:
         return Layout.row_major(shape)
     first = forms[0]
-    kept = (first.strides, first.minor_to_major, first.padded_shape)
-    if any((f.strides, f.minor_to_major, f.padded_shape) != kept for f in forms[1:]):
+    kept = (first.parts, first.minor_to_major, first.padded_shape)
+    if any((f.parts, f.minor_to_major, f.padded_shape) != kept for f in forms[1:]):
         return packed(shape, first.minor_to_major)
     return in_dtype(first, dtype)
 
@@ -130,7 +130,7 @@ def in_dtype(layout, dtype):
         lost = dtype.kind == "c" and value in (PaddingValue.LOWEST, PaddingValue.HIGHEST)
     if not lost:
         return layout
-    return Layout.padded(layout.shape, layout.padded_shape, layout.minor_to_major)
+    return layout.with_padding_value(PaddingValue.UNSPECIFIED)
 
 
 # --- judging -------------------------------------------------------------------------------------
@@ -152,10 +152,6 @@ def judge(case: Case, traced: bool = False) -> Any:
                 results = _run(case, space)
         else:
             results = _run(case, space)
-    except NotImplementedError:
-        if tl.default_device() != "cpu":
-            raise
-        raise DifferenceError("not implemented") from None
     except Exception as error:
         if isinstance(expected, Refused) and isinstance(error, expected.errors):
             _untouched(case, given)
@@ -248,10 +244,8 @@ def _laid_out(case, results):
 def _span(x):
     """The addresses between which the elements of `x` lie."""
     low = plan.backend(x.device).exposed(x).address
-    layout = x.layout
-    down = sum((n - 1) * s for n, s in zip(layout.shape, layout.strides, strict=True) if s < 0)
-    up = sum((n - 1) * s for n, s in zip(layout.shape, layout.strides, strict=True) if s > 0)
-    return low + down * x.itemsize, low + (up + 1) * x.itemsize
+    slots = places(x.layout) - x.layout.offset
+    return low + int(slots.min()) * x.itemsize, low + (int(slots.max()) + 1) * x.itemsize
 
 
 def _shares(case, results, x):
@@ -273,7 +267,7 @@ def _shown(case, results, seen):
     if case.view and moved and len(case.operands) == 1:  # positions of rank 0 are read
         raise DifferenceError(f"a view, but the trace has {moved} bytes written")
     made = sum(r.nbytes for r in results if isinstance(r, tl.Tensor))
-    if case.view is False and moved < made:
+    if case.view is False and moved < made and not case.name.startswith("empty"):
         raise DifferenceError(f"{made} bytes are new, and the trace has {moved}")
 
 
@@ -308,6 +302,6 @@ def _written(case, space, given, expected):
         raise DifferenceError(f"values: {_brief(error)}") from None
     _padded(x, "the destination")
     storage = operand.storage.copy()
-    view_of(storage, operand.layout)[...] = tensors.host(x)
+    storage[places(operand.layout)] = tensors.host(x)
     _holds_storage(x, operand.layout, storage, "the destination")
     _untouched(case, given, but=case.writes)

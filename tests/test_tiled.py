@@ -318,7 +318,8 @@ def test_dlpack_needs_a_copy():
         np.from_dlpack(x)
     assert np.array_equal(np.from_dlpack(x, copy=True), array)
     y = tl.from_dlpack(x, copy=True)
-    assert str(y.layout) == "(3,5):(5,1)" and not shared(y, x)
+    assert str(y.layout) == "(3,5):(5,1)"
+    assert not shared(y, x)
     assert np.array_equal(np.asarray(y), array)
     assert not hasattr(x, "__cuda_array_interface__")
 

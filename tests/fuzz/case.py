@@ -143,8 +143,7 @@ class DifferenceError(AssertionError):
 def judge(case: Case, traced: bool = False) -> Any:
     """Run a case; `DifferenceError` says what differs. Gives the results, for another look."""
     expected = _expected(case)
-    given = {name: o.tensor() for name, o in case.operands.items()}
-    space = {"tl": tl, "np": np, "inf": math.inf, "nan": math.nan, **case.names, **given}
+    given, space = _operands(case)
     seen = None
     try:
         if traced and case.traced:
@@ -155,6 +154,7 @@ def judge(case: Case, traced: bool = False) -> Any:
     except Exception as error:
         if isinstance(expected, Refused) and isinstance(error, expected.errors):
             _untouched(case, given)
+            _refused_on_the_cpu(case, error)
             return None
         msg = f"raised {type(error).__name__}: {error}"
         raise DifferenceError(msg) from error
@@ -174,7 +174,63 @@ def judge(case: Case, traced: bool = False) -> Any:
     if seen is not None:
         _shown(case, results, seen)
     _untouched(case, given)
+    _as_on_the_cpu(case, results, given)
     return results
+
+
+def _operands(case):
+    """The operands on the default device, and the names that the text may use."""
+    given = {name: o.tensor() for name, o in case.operands.items()}
+    space = {"tl": tl, "np": np, "inf": math.inf, "nan": math.nan, **case.names, **given}
+    return given, space
+
+
+def _on_the_cpu_too(case):
+    """Whether the default device is another than the CPU, and the text names none."""
+    device = tl.default_device()
+    return device != "cpu" and device.kind not in case.text
+
+
+def _as_on_the_cpu(case, results, given):
+    """What another device gives has the layout, and is the view, that it is on the CPU."""
+    if not _on_the_cpu_too(case):
+        return
+    with tl.using_device("cpu"):
+        there, space = _operands(case)
+        others = _run(case, space)
+    x, y = (next(iter(g.values()), None) for g in (given, there))
+    for result, other in zip(results, others, strict=True):
+        if not isinstance(result, tl.Tensor):
+            continue
+        if result.layout.at_origin != other.layout.at_origin:
+            msg = f"layout {result.layout}, on the CPU {other.layout}"
+            raise DifferenceError(msg)
+        if result.size and x is not None and x.size:
+            shared, alike = _meets(result, x), _meets(other, y)
+            if shared != alike:
+                msg = f"the result shares memory: {shared}, on the CPU: {alike}"
+                raise DifferenceError(msg)
+
+
+def _meets(x, y):
+    """Whether the elements of two tensors lie between common addresses."""
+    first, last = _span(y)
+    low, high = _span(x)
+    return low < last and first < high
+
+
+def _refused_on_the_cpu(case, error):
+    if not _on_the_cpu_too(case):
+        return
+    try:
+        with tl.using_device("cpu"):
+            _run(case, _operands(case)[1])
+    except Exception as other:
+        if (type(other), str(other)) == (type(error), str(error)):
+            return
+        msg = f"raised {error!r}, on the CPU {other!r}"
+        raise DifferenceError(msg) from None
+    raise DifferenceError(f"raised {error!r}, not so on the CPU")
 
 
 def _expected(case):

@@ -286,6 +286,13 @@ class Draw:
 
     def _tiled(self, shape, dtype):
         """Tiles, with tails or not, or what is left of larger ones after a view."""
+        for _ in range(6):  # not every draw has parts, and more than one of a dimension
+            found = self._in_tiles(shape, dtype)
+            if found is not None and found.is_tiled and found.required_size <= self.most * 16:
+                return found
+        return Layout.packed(shape, self.order(len(shape)))
+
+    def _in_tiles(self, shape, dtype):
         rank = len(shape)
         sizes, key = list(shape), [slice(None)] * rank
         value = self.padding(dtype)
@@ -310,14 +317,10 @@ class Draw:
         try:
             found = Layout.tiled(sizes, tiles, order, value)
         except ValueError:  # what no parts describe
-            return Layout.packed(shape, self.order(rank))
+            return None
         if seen == "permuted":
-            found = found.permute(turned)
-        elif seen != "whole":
-            found = found.slice(tuple(key))
-        if found is None or found.required_size > self.most * 16:
-            return Layout.packed(shape, self.order(rank))
-        return found
+            return found.permute(turned)
+        return found if seen == "whole" else found.slice(tuple(key))
 
     # --- operands --------------------------------------------------------------------------------
 

@@ -224,6 +224,14 @@ def test_all_else_is_packed():
 # --- views ----------------------------------------------------------------------------------------
 
 
+def test_differences_of_whole_tiles_are_packed():
+    x = tl.to_layout(tl.reshape(tl.arange(16) ** 2, (2, 2, 4)), "{2,1,0:T(2,2)}")
+    found = tl.diff(x, axis=0)
+    assert str(found.layout) == "(1,2,4):(8,4,1)"
+    assert np.array_equal(np.asarray(found), [[[64, 80, 96, 112], [128, 144, 160, 176]]])
+    assert str(tl.diff(x, axis=1, n=2).layout) == "(2,0,4):(4,4,1)"
+
+
 def test_views():
     x, array = tiled((4, 6))
     for found, expected in [

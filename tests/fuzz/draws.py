@@ -298,6 +298,9 @@ class Draw:
         value = self.padding(dtype)
         tiles, order = self.choice(TILES), self.order(rank)
         tiles = [(*(1,) * (len(t) - rank), *t)[-rank:] for t in tiles]
+        if self.chance(0.3):  # no tails
+            fast = [sizes[d] or 1 for d in order[: self.between(1, rank)]]
+            tiles = [[self.choice([k for k in (1, 2, 3, 4, n) if n % k == 0]) for n in fast[::-1]]]
         seen = self.choice(["whole", "whole", "part", "permuted", "one of two"])
         match seen:
             case "part":  # whole tiles of some dimensions left out, or what is inside of one

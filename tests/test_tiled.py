@@ -254,6 +254,16 @@ def test_views():
     assert [row.shape for row in x] == [(6,)] * 4
 
 
+def test_parts_of_numbers_in_one_tile_alone_have_strides():
+    x = tl.to_layout(tl.asarray([[1 + 2j, 3 + 4j], [5 + 6j, 7 + 8j]]), "{1,0:T(4,4)}")
+    for found, text, expected in [
+        (tl.real(x), "(2,2):(8,2)", [[1, 3], [5, 7]]),
+        (tl.imag(x), "(2,2):(8,2)+1", [[2, 4], [6, 8]]),
+    ]:
+        assert (str(found.layout), np.asarray(found).tolist()) == (text, expected)
+        assert shared(found, x)
+
+
 def test_parts_of_complex_numbers_are_views():
     x, array = tiled(dtype="complex64")
     tl.imag(x)[...] = 2

@@ -200,7 +200,8 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     """
     target = None if device is None else as_device(device, "from_dlpack: device")
     copy = calling.flag("from_dlpack", "copy", copy)
-    asked = False if copy is False else None
+    # Others' copies may have another form; ours has the same, where DLPack can say it.
+    asked = copy if copy is False or isinstance(x, Tensor) else None
     shared, copied = dlpack.receive(x, copy=asked, to_host=target == CPU)
     if target is not None and target != shared.device:
         if copy is False:

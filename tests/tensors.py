@@ -95,6 +95,12 @@ def over(values, layout, fill_padding=False):
     return moved_slots(slots, Spec(x.dtype, x.layout, device), x.layout.lowest)
 
 
+def placed(x, device="cuda"):
+    """`x` on a device in exactly its layout; `to_device` packs what has gaps or repeats."""
+    with tl.using_device(device):
+        return over(slots_of(x), x.layout.at_origin, fill_padding=x.layout.is_padded)
+
+
 def read_only(x):
     """The same elements, not to be written."""
     if x.device == "cpu":

@@ -7,7 +7,7 @@ import pytest
 from cuda_memory import check_sizes
 from layouts import STRIDED
 from simulated import needs_compiler, simulator
-from tensors import as_dtype, same, slots, tensor_in
+from tensors import as_dtype, placed, same, slots, tensor_in
 
 import tensorlayout as tl
 from tensorlayout.cuda import combine_plan, nvrtc
@@ -63,7 +63,7 @@ def test_every_layout(dtype, operation):
             key = (slice(None),) * axis + (i,)
             value = slots(np.dtype(dtype), array[key].size, 1, finite=True)
             value = value.reshape(array[key].shape)
-            found = combine(x.to_device("cuda"), (axis,), [on_cuda(i)], on_cuda(value), operation)
+            found = combine(placed(x), (axis,), [on_cuda(i)], on_cuda(value), operation)
             same(found.to_device("cpu"), expected(array, key, value, operation), f"{layout}")
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from cuda_memory import ARCHITECTURES, NEEDS_COMPILER, check_sizes, resources
 from simulated import simulator
-from tensors import DTYPES, as_dtype, elements, fits, padding_of, slots
+from tensors import DTYPES, as_dtype, elements, fits, padding_of, placed, slots
 
 import tensorlayout as tl
 from tensorlayout import fft, plan
@@ -285,7 +285,7 @@ def in_layout(layout, dtype):
     """A tensor on the device, and the array of its elements."""
     values = slots(dtype, layout.required_size)
     x = tl.from_storage(bytearray(values.tobytes()), layout, dtype=dtype)
-    return x.to_device("cuda"), elements(layout, values)
+    return placed(x), elements(layout, values)
 
 
 TRIANGLES = [(tl.tril, np.tril), (tl.triu, np.triu)]

@@ -8,7 +8,7 @@ import pytest
 from cuda_memory import ARCHITECTURES, check_sizes, resources
 from layouts import STRIDED
 from simulated import needs_compiler, simulator
-from tensors import DTYPES, as_dtype, fits, same, slots, tensor_in
+from tensors import DTYPES, as_dtype, fits, placed, same, slots, tensor_in
 
 import tensorlayout as tl
 from tensorlayout.cuda import faults, gather_plan, memory, placing_plan, reach_plan
@@ -39,7 +39,7 @@ def tensors(dtype):
     for layout in STRIDED:
         if fits(layout, as_dtype(dtype)):
             x, array = tensor_in(layout, slots(as_dtype(dtype), layout.required_size, finite=True))
-            yield x.to_device("cuda"), array
+            yield placed(x), array
 
 
 def indices(array, axis, shape, dtype=np.int64):
@@ -145,7 +145,7 @@ def test_more_dimensions_than_a_kernel_is_made_for():
     layout = tl.Layout((2,) * 9, [3**k for k in range(9)])
     x, array = tensor_in(layout, np.arange(layout.required_size, dtype=np.uint8))
     i = np.asarray([1, 0, 0, -1])
-    same(x.to_device("cuda")[:, :, :, on_cuda(i)].to_device("cpu"), array[:, :, :, i])
+    same(placed(x)[:, :, :, on_cuda(i)].to_device("cpu"), array[:, :, :, i])
 
 
 @needs_compiler

@@ -16,7 +16,7 @@ from cuda_memory import (
 )
 from layouts import STRIDED, slots_of
 from simulated import needs_compiler, simulator
-from tensors import DTYPES, as_dtype, fits, same, slots, tensor_in
+from tensors import DTYPES, as_dtype, fits, placed, same, slots, tensor_in
 
 import tensorlayout as tl
 from tensorlayout.cuda import join_plan
@@ -52,7 +52,7 @@ def test_inputs_of_every_layout(dtype):
         if not layout.ndim or not fits(layout, as_dtype(dtype)):
             continue
         host, array = tensor_in(layout, slots(as_dtype(dtype), layout.required_size, finite=True))
-        x = host.to_device("cuda")
+        x = placed(host)
         for axis in range(min(layout.ndim, 4)):
             more = list(array.shape)
             more[axis] = 3
@@ -158,7 +158,7 @@ def test_large_inputs_in_another_order_go_through_tiles():
 def test_more_dimensions_than_a_kernel_is_made_for():
     layout = Layout((2,) * 8, [3**k for k in range(8)])
     x, array = tensor_in(layout, np.arange(layout.required_size, dtype=np.int16))
-    found = tl.concat([x.to_device("cuda")] * 3, axis=3)
+    found = tl.concat([placed(x)] * 3, axis=3)
     same(found.to_device("cpu"), np.concatenate([array] * 3, 3))
 
 

@@ -17,7 +17,7 @@ from layouts import STRIDED
 from on_devices import few_first
 from simulated import needs_compiler, simulator
 from stand_in import on_gpu, stand_in
-from tensors import DTYPES, as_dtype, close, fits, kind, slots, tensor_in
+from tensors import DTYPES, as_dtype, close, fits, kind, placed, slots, tensor_in
 
 import tensorlayout as tl
 from tensorlayout import fft, linalg
@@ -97,7 +97,7 @@ def test_square_matrices_in_every_layout(driver, name):
     for dtype in ("float32", "complex128"):
         for x in squares(dtype):
             if x.size:
-                found = SQUARE[name](x.to_device("cuda"))
+                found = SQUARE[name](placed(x))
                 alike(found, SQUARE[name](x), f"{name} of {dtype} in {x.layout}")
 
 
@@ -150,7 +150,7 @@ def test_every_layout(driver, name):
             if not 2 <= layout.ndim <= 4 or not layout.size or not fits(layout, as_dtype(dtype)):
                 continue
             x, _ = tensor_in(layout, numbers(dtype, (layout.required_size,)))
-            alike(call(x.to_device("cuda")), call(x), f"{name} of {dtype} in {layout}")
+            alike(call(placed(x)), call(x), f"{name} of {dtype} in {layout}")
 
 
 @needs_compiler
@@ -160,7 +160,7 @@ def test_searchsorted_in_every_layout(driver):
         if fits(layout, as_dtype("float64")):
             x, _ = tensor_in(layout, numbers("float64", (layout.required_size,)))
             for side in ("left", "right"):
-                found = tl.searchsorted(line.to_device("cuda"), x.to_device("cuda"), side=side)
+                found = tl.searchsorted(line.to_device("cuda"), placed(x), side=side)
                 alike(found, tl.searchsorted(line, x, side=side), str(layout))
 
 

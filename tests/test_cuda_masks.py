@@ -7,7 +7,7 @@ import pytest
 from cuda_memory import ARCHITECTURES, check_sizes, resources
 from layouts import STRIDED
 from simulated import needs_compiler, simulator
-from tensors import DTYPES, as_dtype, fits, same, slots, tensor_in
+from tensors import DTYPES, as_dtype, fits, placed, same, slots, tensor_in
 
 import tensorlayout as tl
 from tensorlayout.cuda import reach_plan, select_plan
@@ -50,7 +50,7 @@ def test_reads_of_every_layout(dtype):
         if not fits(layout, as_dtype(dtype)):
             continue
         host, array = tensor_in(layout, slots(as_dtype(dtype), layout.required_size, finite=True))
-        x = host.to_device("cuda")
+        x = placed(host)
         for first in range(min(array.ndim, 2)):
             for last in range(first + 1, min(array.ndim, 4) + 1):
                 mask = mask_of(array.shape[first:last])
@@ -92,9 +92,9 @@ def test_masks_of_every_layout():
         values = np.arange(array.size, dtype=np.float32).reshape(array.shape)
         if not array.ndim:
             continue
-        same(on_cuda(values)[mask.to_device("cuda")].to_device("cpu"), values[array], f"{layout}")
+        same(on_cuda(values)[placed(mask)].to_device("cpu"), values[array], f"{layout}")
         x = on_cuda(values)
-        x[mask.to_device("cuda")] = 7
+        x[placed(mask)] = 7
         same(x.to_device("cpu"), written(values, (array,), 7), f"{layout}")
 
 
@@ -145,7 +145,7 @@ def test_nonzero_of_every_layout(dtype):
             continue
         x, array = tensor_in(layout, slots(as_dtype(dtype), layout.required_size))
         with checking("bounds", "initialized"):
-            found = tl.nonzero(x.to_device("cuda"))
+            found = tl.nonzero(placed(x))
         for one, other in zip(found, np.nonzero(array), strict=True):
             same(one.to_device("cpu"), other, f"{layout}")
 
@@ -170,7 +170,7 @@ def test_writes_to_every_layout(dtype):
         for first in range(min(layout.ndim, 2)):
             for last in range(first + 1, min(layout.ndim, 4) + 1):
                 x, array = tensor_in(layout, values)
-                x, mask = x.to_device("cuda"), mask_of(layout.shape[first:last])
+                x, mask = placed(x), mask_of(layout.shape[first:last])
                 key, given = (slice(None),) * first, on_cuda(mask)
                 message, shape = f"{layout} {first} {last}", array[(*key, mask)].shape
                 many = slots(as_dtype(dtype), array.size + 1, 1, finite=True)

@@ -11,7 +11,7 @@ from cuda_memory import ARCHITECTURES, check_sizes, resources
 from layouts import STRIDED
 from simulated import needs_compiler, simulator
 from stand_in import on_gpu, stand_in
-from tensors import DTYPES, as_dtype, close, fits, kind, slots, tensor_in
+from tensors import DTYPES, as_dtype, close, fits, kind, placed, slots, tensor_in
 
 import tensorlayout as tl
 from tensorlayout.cuda import products_integers, products_plan
@@ -111,7 +111,7 @@ def test_every_layout(dtype):
         if not 1 <= layout.ndim <= 4 or not fits(layout, as_dtype(dtype)):
             continue
         x, a = tensor_in(layout, numbers(dtype, (layout.required_size,)))
-        x = x.to_device("cuda")
+        x = placed(x)
         if layout.ndim == 1:
             check(x, x, product(a, a), str(layout))
             continue

@@ -7,7 +7,7 @@ import pytest
 from cuda_memory import ARCHITECTURES, NEEDS_COMPILER, check_sizes
 from layouts import STRIDED
 from simulated import simulator
-from tensors import DTYPES, as_dtype, fits, same, slots, tensor_in
+from tensors import DTYPES, as_dtype, fits, placed, same, slots, tensor_in
 
 import tensorlayout as tl
 from tensorlayout.cuda import nvrtc, quantile_plan
@@ -36,7 +36,7 @@ def alike(call, x, message=""):
     """The same bits and layout on both devices."""
     expected = call(x)
     with checking("bounds", "initialized", "races"):
-        found = call(x.to_device("cuda"))
+        found = call(placed(x))
     assert (found.layout, str(found.device)) == (expected.layout, "cuda:0"), message
     same(found.to_device("cpu"), np.asarray(expected), message)
 

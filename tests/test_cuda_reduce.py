@@ -9,7 +9,7 @@ import pytest
 from cuda_memory import ARCHITECTURES, check_sizes
 from layouts import STRIDED
 from simulated import needs_compiler, simulator
-from tensors import BFLOAT16, DTYPES, as_dtype, fits, same, slots, tensor_in
+from tensors import BFLOAT16, DTYPES, as_dtype, fits, placed, same, slots, tensor_in
 
 import tensorlayout as tl
 from tensorlayout.cuda import nvrtc, reduce_plan
@@ -123,7 +123,7 @@ def every(name, dtype):
         if not fits(layout, as_dtype(dtype)) or (layout.size == 0 and name not in OF_NONE):
             continue
         x, a = tensor_in(layout, slots(as_dtype(dtype), layout.required_size, finite=True))
-        y = x.to_device("cuda")
+        y = placed(x)
         for axis in axes_of(a.ndim):
             found = check(name, y, a, axis)
             reduced = getattr(tl, name)(x, axis=axis)
@@ -157,7 +157,7 @@ def positions(name, dtype):
         if not fits(layout, as_dtype(dtype)) or layout.size == 0:
             continue
         x, a = tensor_in(layout, slots(as_dtype(dtype), layout.required_size))
-        y = x.to_device("cuda")
+        y = placed(x)
         for axis in (None, *range(a.ndim)):
             found = getattr(tl, name)(y, axis=axis).to_device("cpu")
             expected = np.asarray(function(number(a), axis=axis), np.int64)

@@ -8,7 +8,7 @@ import pytest
 from cuda_memory import ARCHITECTURES, NEEDS_COMPILER, check_sizes
 from layouts import STRIDED
 from simulated import simulator
-from tensors import DTYPES, as_dtype, close, fits, same, slots, tensor_in
+from tensors import DTYPES, as_dtype, close, fits, placed, same, slots, tensor_in
 from test_scans import SCANS, oracle, packed_like
 
 import tensorlayout as tl
@@ -36,7 +36,7 @@ def check_layouts(name, dtype):
         if not fits(layout, as_dtype(dtype)):
             continue
         x, array = tensor_in(layout, slots(as_dtype(dtype), layout.required_size))
-        y = x.to_device("cuda")
+        y = placed(x)
         for axis, initial in itertools.product(range(layout.ndim), (False, True)):
             with checking("bounds", "barriers", "initialized"):
                 found = getattr(tl, name)(y, axis=axis, include_initial=initial)

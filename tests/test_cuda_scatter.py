@@ -7,7 +7,7 @@ import pytest
 from cuda_memory import ARCHITECTURES, check_sizes, resources
 from layouts import STRIDED
 from simulated import needs_compiler, simulator
-from tensors import DTYPES, as_dtype, fits, same, slots, tensor_in
+from tensors import DTYPES, as_dtype, fits, placed, same, slots, tensor_in
 
 import tensorlayout as tl
 from tensorlayout.cuda import reach_plan, scatter_plan, scattering
@@ -60,7 +60,7 @@ def test_every_layout(dtype):
             key = (slice(None),) * axis + (rng().integers(0, layout.shape[axis], 5),)
             value = slots(as_dtype(dtype), array[key].size, 1, finite=True)
             value = value.reshape(array[key].shape)
-            x = x.to_device("cuda")
+            x = placed(x)
             with checking("bounds", "initialized", "races"):
                 x[given(key)] = on_cuda(value)
             same(x.to_device("cpu"), written(array, key, value), f"{layout} {axis}")
@@ -133,7 +133,7 @@ def test_more_dimensions_than_a_kernel_is_made_for():
     x, array = tensor_in(layout, np.arange(layout.required_size, dtype=np.uint8))
     key = (slice(None),) * 3 + (np.asarray([1, 0, 0, -1]),)
     value = slots(np.dtype("uint8"), array[key].size).reshape(array[key].shape)
-    x = x.to_device("cuda")
+    x = placed(x)
     x[given(key)] = on_cuda(value)
     same(x.to_device("cpu"), written(array, key, value))
 
@@ -214,7 +214,7 @@ def test_a_padded_value_of_another_dtype():
         layout = tl.Layout.padded((2, 3), (2, 5), None, padding)
         value, array = tensor_in(layout, np.arange(10, dtype=np.float32))
         x, key = on_cuda(np.zeros((4, 3), np.int8)), (np.asarray([3, 0]),)
-        x[given(key)] = value.to_device("cuda")
+        x[given(key)] = placed(value)
         same(x.to_device("cpu"), written(np.zeros((4, 3), np.int8), key, array))
 
 

@@ -8,7 +8,7 @@ import pytest
 from cuda_memory import ARCHITECTURES, NEEDS_COMPILER, check_sizes
 from layouts import STRIDED
 from simulated import simulator
-from tensors import DTYPES, as_dtype, fits, kind, same, slots, tensor_in
+from tensors import DTYPES, as_dtype, fits, kind, placed, same, slots, tensor_in
 
 import tensorlayout as tl
 from tensorlayout.cuda import nvrtc, search_plan
@@ -50,7 +50,7 @@ def check_layouts(dtype):
         if not fits(layout, as_dtype(dtype)):
             continue
         host, values = tensor_in(layout, slots(as_dtype(dtype), layout.required_size))
-        y = host.to_device("cuda")
+        y = placed(host)
         with checking("bounds", "initialized"):
             for side in ("left", "right"):
                 expected = np.asarray(np.searchsorted(exact(line), exact(values), side))

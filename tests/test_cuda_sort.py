@@ -8,7 +8,7 @@ import pytest
 from cuda_memory import ARCHITECTURES, NEEDS_COMPILER, check_sizes
 from layouts import STRIDED
 from simulated import simulator
-from tensors import DTYPES, as_dtype, fits, same, slots, tensor_in
+from tensors import DTYPES, as_dtype, fits, placed, same, slots, tensor_in
 from test_sorting import oracle
 
 import tensorlayout as tl
@@ -47,7 +47,7 @@ def check_layouts(dtype):
         if layout.ndim and fits(layout, as_dtype(dtype)):
             x, array = tensor_in(layout, slots(as_dtype(dtype), layout.required_size))
             packed = tl.Layout.packed(layout.shape, layout.minor_to_major)
-            y = x.to_device("cuda")
+            y = placed(x)
             for axis, down in itertools.product(range(layout.ndim), (False, True)):
                 message = f"{dtype} in {layout} along {axis}"
                 with checking("bounds", "barriers", "initialized"):

@@ -281,6 +281,7 @@ def test_memory_that_is_not_aligned_to_its_elements_is_refused_but_for_a_copy():
     with pytest.raises(BufferError, match="not aligned to int32; use copy=True"):
         odd.__dlpack__()
     assert np.array_equal(np.from_dlpack(odd, copy=True), [0, 0, 0])
+    assert tl.from_dlpack(odd, copy=True)[1] == 0
 
 
 # --- Export: consumers ----------------------------------------------------------------------------

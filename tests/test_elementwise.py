@@ -229,8 +229,11 @@ def test_results_with_gaps_between_them(dtype):
     for layout in (padded, padded.permute((1, 0, 2)), padded.flip((1,)), padded.flip((0,))):
         x, array = tensor_in(layout, np.full(layout.required_size, 2.5, dtype))
         x[..., 0, :] = array[..., 0, :] = -np.inf
+        x[..., 1, :] = array[..., 1, :] = np.nan
         same(tl.signbit(x), array < 0, str(layout))
         same(tl.isfinite(x), array > 0, str(layout))
+        same(tl.isinf(x), array < 0, str(layout))
+        same(tl.isnan(x), array != array, str(layout))
 
 
 def test_no_elements_in_a_large_padded_block():

@@ -224,6 +224,14 @@ def test_all_else_is_packed():
 # --- views ----------------------------------------------------------------------------------------
 
 
+def test_differences_of_whole_tiles_are_packed():
+    x = tl.to_layout(tl.reshape(tl.arange(16) ** 2, (2, 2, 4)), "{2,1,0:T(2,2)}")
+    found = tl.diff(x, axis=0)
+    assert str(found.layout) == "(1,2,4):(8,4,1)"
+    assert np.array_equal(np.asarray(found), [[[64, 80, 96, 112], [128, 144, 160, 176]]])
+    assert str(tl.diff(x, axis=1, n=2).layout) == "(2,0,4):(4,4,1)"
+
+
 def test_views():
     x, array = tiled((4, 6))
     for found, expected in [
@@ -244,6 +252,16 @@ def test_views():
         same(found, expected)
         assert shared(found, x)
     assert [row.shape for row in x] == [(6,)] * 4
+
+
+def test_parts_of_numbers_in_one_tile_alone_have_strides():
+    x = tl.to_layout(tl.asarray([[1 + 2j, 3 + 4j], [5 + 6j, 7 + 8j]]), "{1,0:T(4,4)}")
+    for found, text, expected in [
+        (tl.real(x), "(2,2):(8,2)", [[1, 3], [5, 7]]),
+        (tl.imag(x), "(2,2):(8,2)+1", [[2, 4], [6, 8]]),
+    ]:
+        assert (str(found.layout), np.asarray(found).tolist()) == (text, expected)
+        assert shared(found, x)
 
 
 def test_parts_of_complex_numbers_are_views():
@@ -317,6 +335,10 @@ def test_dlpack_needs_a_copy():
     with pytest.raises(BufferError, match=r"is tiled, it has no strides; use copy=True"):
         np.from_dlpack(x)
     assert np.array_equal(np.from_dlpack(x, copy=True), array)
+    y = tl.from_dlpack(x, copy=True)
+    assert str(y.layout) == "(3,5):(5,1)"
+    assert not shared(y, x)
+    assert np.array_equal(np.asarray(y), array)
     assert not hasattr(x, "__cuda_array_interface__")
 
 

@@ -44,7 +44,7 @@ def prepare_view(plan: ViewPlan) -> Run:
     spec, shift = plan.result, plan.shift
     layout, dtype = spec.layout, spec.dtype
     if layout.is_tiled:
-        return lambda x: _tiled_at(spec, *home_of(x), shift)
+        return lambda x: _placed(spec, *home_of(x), shift)
     if layout.size == 0:
         return lambda x: Tensor._new(array_over(x._memory, dtype, layout), spec, home_of(x))
     shape, strides = layout.shape, byte_strides(layout, dtype.itemsize)
@@ -59,8 +59,8 @@ def prepare_view(plan: ViewPlan) -> Run:
     return run
 
 
-def _tiled_at(spec: Spec, storage: Array, slot: int, up: int) -> Tensor:
-    """A tiled tensor over a storage, its lowest slot so many `up` from the given one."""
+def _placed(spec: Spec, storage: Array, slot: int, up: int) -> Tensor:
+    """A tensor over a storage, its lowest slot so many `up` from the given one."""
     placed = spec.layout.moved(slot + up)
     return Tensor._new(array_over(storage, spec.dtype, placed), spec, Home(storage, slot + up))
 
@@ -68,8 +68,8 @@ def _tiled_at(spec: Spec, storage: Array, slot: int, up: int) -> Tensor:
 def prepare_part(plan: PartPlan) -> Run:
     """One half of every complex number: of the slots of that size there are twice as many."""
     spec, which = plan.result, plan.which
-    if spec.layout.is_tiled:
-        return lambda x: _tiled_at(spec, home_of(x).storage, 2 * home_of(x).slot, which)
+    if plan.source.layout.is_tiled:  # its parts may lie in no tile: they own no tails
+        return lambda x: _placed(spec, home_of(x).storage, 2 * home_of(x).slot, which)
 
     def part(x: Tensor) -> Tensor:
         storage, slot = home_of(x)

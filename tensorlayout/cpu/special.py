@@ -220,8 +220,10 @@ floor_divide = {
 }
 # Those that are repaired for where they are told to write: where NumPy makes the result, they are
 # right.
-RIGHT_ALONE = frozenset({np.isfinite, np.signbit})
+RIGHT_ALONE = frozenset({np.isfinite, np.isinf, np.isnan, np.signbit})
 isfinite = _in(_side_by_side(np.isfinite), "float32", "float64")
+isinf = _in(_side_by_side(np.isinf), "float32", "float64")
+isnan = _in(_side_by_side(np.isnan), "float32", "float64")
 signbit = _in(_side_by_side(np.signbit), "float32", "float64")
 acosh = _in(_acosh, *_COMPLEX) if np.lib.NumpyVersion(np.__version__) < "2.3.0" else None
 log1p = _in(_log1p, *_COMPLEX)

@@ -170,8 +170,10 @@ isfinite = _unary(
     "bool",
     special.isfinite,
 )
-isinf = _unary("isinf", "numeric", np.isinf, "Whether each element is infinite.", "bool")
-isnan = _unary("isnan", "numeric", np.isnan, "Whether each element is NaN.", "bool")
+isinf = _unary(
+    "isinf", "numeric", np.isinf, "Whether each element is infinite.", "bool", special.isinf
+)
+isnan = _unary("isnan", "numeric", np.isnan, "Whether each element is NaN.", "bool", special.isnan)
 log = _unary("log", "floating-point", np.log, "The natural logarithm.")
 log10 = _unary("log10", "floating-point", np.log10, "The logarithm to base 10.")
 log1p = _unary(

@@ -52,7 +52,8 @@ def diff(
     (dim,) = normalized_dims("diff", calling.integer("diff", "axis", axis), x.ndim)
     before = [] if prepend is None else [_beside(x, prepend, dim, "prepend")]
     behind = [] if append is None else [_beside(x, append, dim, "append")]
-    if before or behind or times == 0 or x.size == 0:  # a part of nothing would keep its padding
+    # A part of nothing would keep its padding, one of whole tiles would keep those.
+    if before or behind or times == 0 or x.size == 0 or x.layout.is_tiled:
         x = concat([*before, x, *behind], axis=dim)
     outer = (slice(None),) * dim
     for _ in range(times):

@@ -32,6 +32,12 @@ PATTERNS = {
     "complex64": BitPattern(0x3F8000007FC00000, "complex64"),
 }
 
+TILES = (
+    *([(2,)], [(4,), (2,)], [(3,)]),
+    *([(2, 2)], [(2, 3)], [(4, 1)], [(2, 4), (2, 1)], [(4, 4), (2, 2)]),
+    *([(2, 1, 1)], [(2, 2, 2)]),
+)
+
 # On the simulator each set of dtypes has a kernel compiled: few, that few meet.
 FEW = frozenset({"bool", "int8", "int64", "bfloat16", "float32", "complex64"})
 
@@ -104,20 +110,23 @@ def padding_bits(layout, dtype):
     return dtype.type(np.iinfo(dtype).min if low else np.iinfo(dtype).max)
 
 
-def view_of(storage, layout):
-    """The elements of a strided layout as NumPy sees them in `storage`."""
-    size = storage.itemsize
-    strides = [0 if n == 1 else s * size for n, s in zip(layout.shape, layout.strides, strict=True)]
-    if 0 in layout.shape:
-        return np.empty(layout.shape, storage.dtype)
-    return np.ndarray(layout.shape, storage.dtype, storage, layout.offset * size, strides)
+def places(layout):
+    """The slot of each element, as an array: digits of the indices times strides, all added up."""
+    found = np.array(layout.offset)
+    for n, parts in zip(layout.shape, layout.parts, strict=True):
+        rest, along = np.arange(n), np.zeros(n, np.int64)
+        for extent, stride in reversed(parts[1:]):
+            along += rest % extent * stride
+            rest = rest // extent
+        found = found[..., None] + along + rest * parts[0][1]
+    return found
 
 
 def padding_mask(layout):
     """Which slots, counted from the lowest of the block, are padding that the layout owns."""
     mask = np.ones(math.prod(layout.padded_shape), bool)
     if layout.size:
-        view_of(mask, layout.moved(-layout.lowest))[...] = False
+        mask[places(layout.at_origin)] = False
     return mask
 
 
@@ -157,6 +166,7 @@ class Draw:
     def __init__(self, random, few=False):
         self.random = random
         self.few = few
+        self.tiles = True  # whether layouts may be tiled
         self.choice = random.choice
         self.most = random.choices((MOST, MANY, HUGE), (0.949, 0.05, 0.001))[0]
 
@@ -218,9 +228,10 @@ class Draw:
     # --- layouts ---------------------------------------------------------------------------------
 
     def layout(self, shape, dtype, writable=False):
-        """A strided layout of a shape; one that can be written to has a slot for each element."""
+        """A layout of a shape; one that can be written to has a slot for each element."""
         rank = len(shape)
         kinds = ["row-major"] * 4 + ["packed"] * 4 + ["padded"] * 5 + ["cut"] * 5
+        kinds += ["tiled"] * 5 if self.tiles and rank else []
         kinds += [] if writable else ["broadcast", "broadcast", "overlapping"]
         match self.choice(kinds):
             case "row-major":
@@ -234,6 +245,8 @@ class Draw:
                     found = Layout.packed(shape, self.order(rank))
             case "cut":
                 found = self._cut(shape)
+            case "tiled":
+                found = self._tiled(shape, dtype)
             case "broadcast":
                 base = tuple(1 if self.chance(0.5) else n for n in shape)
                 found = Layout.packed(base, self.order(rank)).broadcast_to(shape)
@@ -271,6 +284,47 @@ class Draw:
         found = base.slice(tuple(key))
         return found if found.required_size <= self.most * 8 else Layout.packed(shape)
 
+    def _tiled(self, shape, dtype):
+        """Tiles, with tails or not, or what is left of larger ones after a view."""
+        for _ in range(6):  # not every draw has parts, and more than one of a dimension
+            found = self._in_tiles(shape, dtype)
+            if found is not None and found.is_tiled and found.required_size <= self.most * 16:
+                return found
+        return Layout.packed(shape, self.order(len(shape)))
+
+    def _in_tiles(self, shape, dtype):
+        rank = len(shape)
+        sizes, key = list(shape), [slice(None)] * rank
+        value = self.padding(dtype)
+        tiles, order = self.choice(TILES), self.order(rank)
+        tiles = [(*(1,) * (len(t) - rank), *t)[-rank:] for t in tiles]
+        if self.chance(0.3):  # no tails
+            fast = [sizes[d] or 1 for d in order[: self.between(1, rank)]]
+            tiles = [[self.choice([k for k in (1, 2, 3, 4, n) if n % k == 0]) for n in fast[::-1]]]
+        seen = self.choice(["whole", "whole", "part", "permuted", "one of two"])
+        match seen:
+            case "part":  # whole tiles of some dimensions left out, or what is inside of one
+                for d in range(rank):
+                    step = self.choice((0, 0, math.prod(t[-1] for t in tiles), 1, 2))
+                    sizes[d] += step + self.choice((0, 0, 1))
+                    key[d] = slice(step, step + shape[d])
+            case "permuted":
+                turned = self.order(rank)
+                for d, n in zip(turned, shape, strict=True):
+                    sizes[d] = n
+            case "one of two":
+                at = self.between(0, rank)
+                sizes.insert(at, 2)
+                key.insert(at, self.between(0, 1))
+                order = self.order(rank + 1)
+        try:
+            found = Layout.tiled(sizes, tiles, order, value)
+        except ValueError:  # what no parts describe
+            return None
+        if seen == "permuted":
+            return found.permute(turned)
+        return found if seen == "whole" else found.slice(tuple(key))
+
     # --- operands --------------------------------------------------------------------------------
 
     def values(self, dtype, count, how):
@@ -293,11 +347,11 @@ class Draw:
         if bits is not None:
             mask = padding_mask(layout)
             storage[layout.lowest : layout.lowest + mask.size][mask] = bits
-        return Operand(layout, storage, np.array(view_of(storage, layout)))
+        return Operand(layout, storage, np.array(storage[places(layout)]))
 
     def holding(self, array, writable=False):
         """An operand of some layout whose elements are those of `array`."""
         layout = self.layout(array.shape, array.dtype, writable=True)
         storage = np.array(self.values(array.dtype, layout.required_size, "mild"))
-        view_of(storage, layout)[...] = array
+        storage[places(layout)] = array
         return self.over(layout, storage)

@@ -1,9 +1,10 @@
 """Cases of reads and writes at positions: keys of every form, `take` and its kin."""
 
 import numpy as np
-from case import Case, Refused, packed, same
+from case import Case, Refused, but_signs_of_zeros, packed, same
 from casting import cast
 from moving_cases import anything
+from tensors import BFLOAT16, as_dtype, kind
 
 
 def key_for(draw, shape):
@@ -96,7 +97,7 @@ def read(draw):
         expect,
         same,
         "packed" if data else None,
-        not data,
+        False if data else None if x.layout.is_tiled else True,
     )
 
 
@@ -215,7 +216,53 @@ def put_along_axis(draw):
     return Case("put_along_axis", text, {"x": x, "k": k, "y": y}, expect, same, writes="x")
 
 
+COMBINING = {"scatter_add": np.add, "scatter_min": np.minimum, "scatter_max": np.maximum}
+
+
+def combining(name):
+    def make(draw):
+        dtype = draw.dtype("numeric" if name == "scatter_add" else "real numeric")
+        real = kind(as_dtype(dtype)) in "iu" or name != "scatter_add"
+        x = draw.operand(dtype, draw.shape(1, 4), "wild" if real else "mild")
+        shape = x.layout.shape
+        if len(shape) > 1 and draw.chance(0.5):  # positions of their own for each line
+            axis, k = _along(draw, x)
+            pairs = zip(shape, k.layout.shape, strict=True)
+            there = [n if m == 1 else m for n, m in pairs]
+            there[axis % len(shape)] = k.layout.shape[axis]
+        else:
+            axis = draw.axis(len(shape))
+            n = shape[axis]
+            spread = draw.choice([(9,), (1,), (0,), (40,)] + [(), (2, 3)] * (len(shape) == 1))
+            spread = spread if n else (0,)
+            flat = [draw.between(-n, n - 1) for _ in range(int(np.prod(spread)))]
+            k = draw.holding(np.array(flat, np.int64).reshape(spread))
+            at = axis % len(shape)
+            there = [*shape[:at], *spread, *shape[at + 1 :]]
+        cut = draw.between(0, len(there)) if draw.chance(0.3) else 0
+        sizes = tuple(1 if draw.chance(0.15) else n for n in there[cut:])
+        y = draw.operand(dtype, sizes, "wild" if real else "mild")
+
+        def expect(a, i, b):
+            found = a.astype(np.float32) if a.dtype == BFLOAT16 else a
+            if i.ndim == a.ndim > 1:
+                key = list(np.indices(there, sparse=True))
+                key[axis] = np.broadcast_to(i, there)
+            else:
+                key = [slice(None)] * (axis % a.ndim) + [i]
+            values = np.array(np.broadcast_to(b, there))  # NumPy 2.4 reads on behind shorter ones
+            COMBINING[name].at(found, tuple(key), values.astype(found.dtype))
+            return found.astype(a.dtype)
+
+        layout = packed(shape, x.layout.minor_to_major)
+        text = f"tl.{name}(x, k, y, axis={axis})"
+        return Case(name, text, {"x": x, "k": k, "y": y}, expect, but_signs_of_zeros, layout)
+
+    return make
+
+
 CASES = {
     f.__name__: f for f in (read, write, overlapping_write, take, take_along_axis, put_along_axis)
 }
+CASES |= {name: combining(name) for name in COMBINING}
 CASES |= {"read again": read, "write again": write}

@@ -19,8 +19,13 @@ def anything(draw, least=0, most=6, empty=True, words="any"):
 
 
 def viewed(name, text, x, function, layout=None):
-    """A view of `x`."""
-    return Case(name, text, {"x": x}, lambda a: np.asarray(function(a)), same, layout, True)
+    """A view of `x`; of tiles perhaps, unless they allow it always."""
+    view = True if name in OF_TILES or not x.layout.is_tiled else None
+    return Case(name, text, {"x": x}, lambda a: np.asarray(function(a)), same, layout, view)
+
+
+# Views that all tiles have.
+OF_TILES = ("permute_dims", "T", "matrix_transpose", "moveaxis", "expand_dims", "squeeze")
 
 
 # --- views ---------------------------------------------------------------------------------------
@@ -103,7 +108,7 @@ def unstack(draw):
         {"x": x},
         lambda a: tuple(np.moveaxis(a, axis, 0)[k] for k in range(a.shape[axis])),
         lambda got, wanted: same(got, np.asarray(wanted)),
-        view=True,
+        view=None if x.layout.is_tiled else True,
     )
 
 
@@ -360,12 +365,14 @@ def moved_between_devices(draw):
 def exchanged(draw):
     x = anything(draw)
     ways = ["tl.from_dlpack(x)", "tl.asarray(x)"]
-    if tl.default_device() == "cpu" and x.dtype.name != "bfloat16":
+    if x.layout.is_tiled:
+        ways = ["tl.from_dlpack(x, copy=True)", "tl.asarray(x)"]
+    elif tl.default_device() == "cpu" and x.dtype.name != "bfloat16":
         ways += ["tl.from_dlpack(np.from_dlpack(x))", "tl.asarray(np.asarray(x))"]
     if x.dtype.name == "bool":
         ways = ways[1:2]
     text = draw.choice(ways)
-    view = None if text[3:] == "from_dlpack(x)" else True
+    view = None if "from_dlpack(x" in text else True
     return Case("exchange", text, {"x": x}, lambda a: a, same, view=view, traced=False)
 
 

@@ -112,7 +112,6 @@ class Findings:
 
     def __init__(self) -> None:
         self.counts: collections.Counter[str] = collections.Counter()
-        self.missing: collections.Counter[str] = collections.Counter()  # what CUDA does not have
         self.differences: dict[tuple[str, str], Difference] = {}
 
     @classmethod
@@ -121,7 +120,6 @@ class Findings:
         whole = cls()
         for one in several:
             whole.counts += one.counts
-            whole.missing += one.missing
             for found in one.differences.values():
                 whole.add(found.number, found.case, found.said)
         return whole
@@ -209,8 +207,6 @@ def _try(findings, seed, number, few, only):
         judge(case, traced)
     except DifferenceError as error:
         findings.add(number, case, str(error))
-    except NotImplementedError:
-        findings.missing[case.name] += 1
     except Exception as error:
         error.add_note(f"case {number} of seed {seed}: {case.source()}")
         raise

@@ -596,11 +596,6 @@ def test_nothing_is_missing():
 # --- DLPack ------------------------------------------------------------------------------------
 
 
-def address_of(x):
-    """The address of the first element, by the other protocol."""
-    return x.__cuda_array_interface__["data"][0]
-
-
 @pytest.mark.parametrize("name", ANY)
 def test_dlpack_shares_the_memory(name, copies):
     x = tl.asarray(slots(as_dtype(name), 12).reshape(3, 4), device="cuda:1")

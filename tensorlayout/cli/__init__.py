@@ -46,7 +46,7 @@ def parser() -> argparse.ArgumentParser:
     )
     demo.add_argument("--device", default="cpu", help=_DEVICE)
     show = commands.add_parser("show", help="what a layout says", description=_SHOW)
-    show.add_argument("layout", metavar="LAYOUT", help="the text of a layout, or labels")
+    show.add_argument("layout", metavar="LAYOUT", help="such a text, or labels")
     show.add_argument("shape", nargs="?", metavar="SHAPE", help="with labels: sizes, as in 1,3,4,5")
     commands.add_parser("info", help="versions and devices", description=_INFO)
     return top

@@ -38,7 +38,7 @@ def described(text: str, shape: str | None = None, width: int | None = None) -> 
         from tensorlayout.cli.show_directml import described_desc
 
         found, layout = described_desc(text if shape is None else f"{text} {shape}")
-    elif shape is None and ("[" in text or text.strip() == "()"):
+    elif shape is None and ("[" in text.lstrip()[1:] or text.strip() == "()"):
         from tensorlayout.cli.show_xla import described_shape
 
         return described_shape(text, columns)

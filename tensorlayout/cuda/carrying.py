@@ -43,14 +43,7 @@ def prepare_copy(plan: CopyPlan) -> Run:
     padding = padding_of(spec)
     # Bytes that stay as they lie need no kernel. What the source has for padding may be another's.
     move = copy_bytes if same and padding is None else _mover("copy", source, spec, padding)
-    new_tensor = new_tensors(spec)
-
-    def copy(x: Tensor) -> Tensor:
-        result = new_tensor()
-        move(result, x)
-        return result
-
-    return copy
+    return _into_new(spec, move)
 
 
 def prepare_reshape(plan: ReshapePlan) -> Run:
@@ -58,14 +51,18 @@ def prepare_reshape(plan: ReshapePlan) -> Run:
     spec = plan.result
     old = Spec(spec.dtype, Layout.row_major(plan.source.layout.shape), spec.device)
     move = _mover("reshape", plan.source, old, None)
+    return _into_new(spec, move)
+
+
+def _into_new(spec: Spec, move: Callable[[Tensor, Tensor], object]) -> Run:
     new_tensor = new_tensors(spec)
 
-    def reshape(x: Tensor) -> Tensor:
+    def run(x: Tensor) -> Tensor:
         result = new_tensor()
         move(result, x)
         return result
 
-    return reshape
+    return run
 
 
 def prepare_join(plan: JoinPlan) -> Run:

@@ -21,6 +21,7 @@ from tensorlayout.cuda import (
 from tensorlayout.cuda.driver import driver
 from tensorlayout.cuda.memory import copy_bytes, new_tensors, padding_of, per_alignment
 from tensorlayout.devices import CPU
+from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Run, backend
 from tensorlayout.plan.creating import Create, CreatePlan
@@ -153,14 +154,10 @@ _NUMBER = Create("empty", lambda out: None)
 
 
 def _assign_scalar(plan: AssignPlan) -> Run:
-    """The host converts the number, by the same rules; a kernel writes it to every element."""
+    """A kernel writes the number to every element."""
     spec = plan.result
-    one = Spec(spec.dtype, Layout.row_major(()), CPU)
-    host = backend(CPU)
-    number, convert = (
-        host.prepare(CreatePlan(_NUMBER, one)),
-        host.prepare(AssignPlan(plan.name, plan.source, one)),
-    )
+    assert isinstance(plan.source, type)
+    octets = octets_of(plan.name, plan.source, spec.dtype)
 
     def make(alignments: tuple[int, ...]) -> Callable[[int, bytes], None]:
         fill = fill_plan.plan_fill(spec.layout, spec.dtype.itemsize, alignments[0])
@@ -169,12 +166,25 @@ def _assign_scalar(plan: AssignPlan) -> Run:
     at = per_alignment(make)
 
     def assign(x: Tensor, value: Any) -> Tensor:
-        octets = host.read(convert(number(), value)).tobytes()
+        content = octets(value)
         with driver().using(spec.device.number):
-            at(x._memory.address)(x._memory.address, octets)
+            at(x._memory.address)(x._memory.address, content)
         return x
 
     return assign
+
+
+def octets_of(name: str, kind: type, dtype: DType) -> Callable[[Any], bytes]:
+    """What turns a number into an element's content; the host converts it, by its rules."""
+    host, one = backend(CPU), Spec(dtype, Layout.row_major(()), CPU)
+    number = host.prepare(CreatePlan(_NUMBER, one))
+    convert = host.prepare(AssignPlan(name, kind, one))
+
+    def octets(value: Any) -> bytes:
+        found: bytes = host.read(convert(number(), value)).tobytes()
+        return found
+
+    return octets
 
 
 def prepare_elementwise(plan: ElementwisePlan) -> Run:

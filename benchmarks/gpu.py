@@ -86,10 +86,7 @@ def listed(only: str = "", quick: bool = False) -> list[str]:
     lines = []
     with gpu_plans.without_device():
         for row in _chosen(gpu_rows.rows(), only, quick):
-            why = row.operation.missing and row.operation.missing()
-            if why:
-                uses = f"left out: {why}"
-            elif row.reference == CUBLAS:  # which only a GPU has
+            if row.reference == CUBLAS:  # which only a GPU has
                 uses = CUBLAS
             else:
                 uses = "; ".join(map(str, gpu_plans.planned(row)))
@@ -142,8 +139,6 @@ class Bench:
     def _why_not(self, row: Row) -> str:
         if time.perf_counter() > self.until - self.reserve:
             return "no time was left"
-        if row.operation.missing is not None and (why := row.operation.missing()):
-            return why
         needed, free = self._needed(row), self.space.free()
         if needed > free:
             return f"needs {gpu_row.sized(needed)}, {gpu_row.sized(free)} are free"

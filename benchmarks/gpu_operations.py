@@ -33,7 +33,6 @@ class Operation:
             than one result is right.
         ready: of our operands: what ours is called with, made ahead.
         stored: whether the memory of our result is what is compared, as its layout differs.
-        missing: why ours cannot do it, or "".
 
     """
 
@@ -49,7 +48,6 @@ class Operation:
     judged: Function | None = None
     ready: Function | None = None
     stored: bool = False
-    missing: Callable[[], str] | None = None
 
 
 def _assign(out: Any, x: Any) -> Any:

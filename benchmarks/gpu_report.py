@@ -262,7 +262,7 @@ def _replace(path: Path, text: str) -> None:
 def stem_of(device: str) -> str:
     """The name of the files of a device.
 
-    >>> stem_of("NVIDIA H200")
-    'gpu-nvidia-h200'
+    >>> stem_of("NVIDIA H100")
+    'gpu-nvidia-h100'
     """
     return "gpu-" + re.sub(r"[^a-z0-9]+", "-", device.lower()).strip("-")

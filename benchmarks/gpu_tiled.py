@@ -6,7 +6,7 @@ the tiles, and so do the result and operand of ours look to the harness.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from math import prod
 
@@ -55,7 +55,6 @@ def _both(
         into=False,
         whole=True,
         stored=True,
-        missing=_missing(text, shape, dtype),
     )
     to_rows = replace(
         to_tiles,
@@ -66,17 +65,3 @@ def _both(
     yield Row("tiled", f"row-major to {name}, {size}", to_tiles, (x,), tiled, 0, 0.85)
     x, packed = Operand(stored, dtype, axes=back), Operand(split, dtype)
     yield Row("tiled", f"{name} to row-major, {size}", to_rows, (x,), packed, 0, 0.85)
-
-
-def _missing(text: str, shape: Shape, dtype: str) -> Callable[[], str]:
-    """Tried on the fewest whole tiles."""
-    few = (1, *shape[1:]) if len(shape) > 2 else (16, 128)
-
-    def missing() -> str:
-        try:
-            tl.to_layout(tl.zeros(few, dtype=getattr(tl, dtype), device="cuda"), text)
-        except (NotImplementedError, TypeError, ValueError) as error:
-            return f"tensors are not tiled so here: {str(error).splitlines()[0]}"
-        return ""
-
-    return missing

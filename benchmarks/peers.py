@@ -24,12 +24,12 @@ def _installed(name: str) -> Any:
 strict = _installed("array_api_strict")
 torch = _installed("torch")
 
-# The order of the turns: PyTorch is last, before the pause.
-PEERS = ("numpy", OURS, *["array-api-strict"] * bool(strict), *["torch"] * bool(torch))
-
 
 def share(array: Array) -> dict[str, Any]:
-    """The same memory as an array of each library; without those that cannot take it."""
+    """The same memory as an array of each library, in the order of their turns: PyTorch last.
+
+    Libraries that cannot take it are left out.
+    """
     seen: dict[str, Any] = {"numpy": array, OURS: tl.asarray(array, copy=False)}
     if strict is not None:
         seen["array-api-strict"] = strict.asarray(array, copy=False)

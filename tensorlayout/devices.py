@@ -52,6 +52,7 @@ VARIABLE = "TENSORLAYOUT_DEFAULT_DEVICE"
 
 # The extra that brings CUDA, for errors.
 _INSTALL = "pip install tensorlayout[cuda12]"
+_SIMULATE = "TENSORLAYOUT_CUDA_SIMULATOR=1 simulates one"
 
 
 @functools.cache
@@ -65,7 +66,7 @@ def _cuda() -> tuple[tuple[Device, ...], str]:
     """The CUDA devices, or why there are none; the driver is imported here, when asked for."""
     simulated = os.environ.get("TENSORLAYOUT_CUDA_SIMULATOR", "0") not in ("", "0")
     if not simulated and importlib.util.find_spec("cupy") is None:
-        return (), f"cuda needs an NVIDIA GPU and CuPy: {_INSTALL}"
+        return (), f"cuda needs an NVIDIA GPU and CuPy: {_INSTALL}; {_SIMULATE}"
     try:
         count = importlib.import_module("tensorlayout.cuda.driver").driver().device_count()
     except Exception as error:  # whatever a driver raises, there are no devices

@@ -65,7 +65,7 @@ class Record:
 
 @dataclass(slots=True)
 class Trace:
-    """The records of a `trace()` block, in order; prints as a table."""
+    """The records of a `trace()` block, in order; prints as a table, in which - is no time."""
 
     records: list[Record] = field(default_factory=list)
 
@@ -104,8 +104,8 @@ def _row(r: Record) -> tuple[str, ...]:
         r.dtype,
         str(r.bytes_read),
         str(r.bytes_written),
-        f"{r.seconds * 1e6:.1f}",
-        f"{r.gigabytes_per_second:.2f}" if moved else "-",
+        f"{r.seconds * 1e6:.1f}" if r.seconds else "-",
+        f"{r.gigabytes_per_second:.2f}" if moved and r.seconds else "-",
     )
 
 

@@ -7,7 +7,6 @@ import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-import tensorlayout as tl
 from tensorlayout.layout import BitPattern, Layout, PaddingValue
 
 ROWS = Layout.row_major((3, 4))
@@ -157,24 +156,7 @@ FEW_TILED = [
     # a tile of a tile, in column-major order, under a dimension without tiles
     Layout.tiled((2, 3, 4), [(2, 2), (2, 1)], (1, 2, 0)),
 ]
-TILED_ON = ("cpu", "cuda")  # the devices whose tests go through those
-
-
-class Tensors:
-    """The layouts that tests on the default device go through, those for which `fits` is true."""
-
-    def __init__(self, fits=lambda layout: True):
-        self._fits = fits
-
-    def __iter__(self):
-        tiled = FEW_TILED if tl.default_device().kind in TILED_ON else []
-        return filter(self._fits, STRIDED + tiled)
-
-    def only(self, fits):
-        return Tensors(lambda layout: self._fits(layout) and fits(layout))
-
-
-TENSORS = Tensors()
+TENSORS = STRIDED + FEW_TILED  # what tests of functions go through, on every device
 
 
 # --- brute force -------------------------------------------------------------------------------

@@ -930,6 +930,13 @@ class TestShow:
             "x: no element of this layout",
         ]
 
+    def test_sizes_with_tiles_are_a_layout(self):
+        said = show.described("[3,5]{1,0:T(2,2)}", width=100)
+        assert said == show.described("(3,5):(2*12+2*2,3*4+2*1)", width=100)
+        assert said == show.described("{1,0:T(2,2)}", "3,5", width=100)
+        rows = show.described("(3,5):(5,1)", width=100)
+        assert rows == show.described("[3,5]{1,0}", width=100)
+
     def test_labels_are_the_example_of_the_directml_documents(self, capsys):
         assert main(["show", "NHWC", "1,2,2,3"]) == 0
         assert capsys.readouterr().out.splitlines()[-2:] == [

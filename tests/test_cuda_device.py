@@ -115,7 +115,8 @@ except ValueError as error:
     assert out.splitlines() == [
         "(Device('cpu'),)",
         "zeros: device must be one of those available (cpu), got 'cuda';"
-        " cuda needs an NVIDIA GPU and CuPy: pip install tensorlayout[cuda12]",
+        " cuda needs an NVIDIA GPU and CuPy: pip install tensorlayout[cuda12];"
+        " TENSORLAYOUT_CUDA_SIMULATOR=1 simulates one",
     ]
     assert err == ""
 
@@ -594,11 +595,6 @@ def test_nothing_is_missing():
 
 
 # --- DLPack ------------------------------------------------------------------------------------
-
-
-def address_of(x):
-    """The address of the first element, by the other protocol."""
-    return x.__cuda_array_interface__["data"][0]
 
 
 @pytest.mark.parametrize("name", ANY)

@@ -1,6 +1,5 @@
 """What a warm call does on CUDA: one launch, one allocation, and nothing else."""
 
-import importlib
 import subprocess
 import sys
 from collections import Counter
@@ -10,10 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from simulated import needs_compiler, simulator
-from stand_in import stand_in
+from stand_in import on_gpu, stand_in
 
 import tensorlayout as tl
-from tensorlayout.cuda.cupy_driver import open_driver
 from tensorlayout.cuda.driver import driver
 from tensorlayout.cuda.elementwise import scalar_bytes
 from tensorlayout.cuda.memory import alignment
@@ -156,12 +154,8 @@ def test_the_benchmark():
 
 @pytest.fixture
 def cupy():
-    try:
-        open_driver()
-    except RuntimeError as error:
-        pytest.skip(f"no GPU: {error}")
-    with simulator(TENSORLAYOUT_CUDA_SIMULATOR="0"):
-        yield importlib.import_module("cupy")
+    with on_gpu() as found:
+        yield found
 
 
 @pytest.mark.gpu

@@ -344,7 +344,11 @@ print(tl.zeros(2, device="cpu"))
 @pytest.mark.parametrize(
     ("there", "reason"),
     [
-        (NO_CUPY, "cuda needs an NVIDIA GPU and CuPy: pip install tensorlayout[cuda12]"),
+        (
+            NO_CUPY,
+            "cuda needs an NVIDIA GPU and CuPy: pip install tensorlayout[cuda12];"
+            " TENSORLAYOUT_CUDA_SIMULATOR=1 simulates one",
+        ),
         (NO_GPU, "cuda: CuPy finds no GPU; a GPU needs pip install 'tensorlayout[cuda12]' (or"),
     ],
     ids=["no cupy", "no gpu"],

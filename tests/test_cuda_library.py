@@ -7,7 +7,6 @@ import pkgutil
 import re
 import sys
 from collections import Counter
-from dataclasses import asdict
 from types import ModuleType
 
 import fake_cupy
@@ -18,6 +17,7 @@ from on_devices import few_first
 from simulated import needs_compiler, simulator
 from stand_in import on_gpu, stand_in
 from tensors import DTYPES, as_dtype, close, fits, kind, placed, slots, tensor_in
+from test_cuda_products import copied, counted
 
 import tensorlayout as tl
 from tensorlayout import fft, linalg
@@ -223,37 +223,24 @@ def test_rank_0(driver):
 # ---- What is moved, waited for, counted
 
 
-def done_by(driver, call):
-    call()
-    before = asdict(driver.counters)
-    call()
-    return Counter(asdict(driver.counters)) - Counter(before)
-
-
-def moved(call):
-    with tl.trace() as seen:
-        call()
-    return [(r.name, r.kind, r.bytes_written) for r in seen if r.kind in ("copy", "layout")]
-
-
 @needs_compiler
 def test_operands_go_in_and_results_come_out_without_a_copy(driver):
     x = tl.asarray(numbers("float32", (6, 4, 4)), device="cuda")
     for y in (x, tl.matrix_transpose(x), x[::2, ::-1, :], tl.broadcast_to(x[0], (2, 4, 4))):
         for call in (linalg.det, fft.fft, linalg.vector_norm):
-            assert moved(lambda call=call, y=y: call(y)) == []
-    assert done_by(driver, lambda: fft.fft(x)) == Counter(library_calls=1)
-    assert done_by(driver, lambda: linalg.inv(x + x.mT)) >= Counter(library_calls=1)
+            assert copied(lambda call=call, y=y: call(y)) == []
+    assert counted(driver, lambda: fft.fft(x)) == Counter(library_calls=1)
+    assert counted(driver, lambda: linalg.inv(x + x.mT)) >= Counter(library_calls=1)
 
 
 @needs_compiler
 def test_short_floats_are_converted_and_rounded_by_kernels(driver):
     x = tl.asarray(numbers("float16", (4, 4)), device="cuda")
-    assert moved(lambda: fft.ifft(x)) == [("ifft", "copy", 64)]
-    done = done_by(driver, lambda: linalg.matrix_norm(x, ord="nuc"))
+    assert copied(lambda: fft.ifft(x)) == [("ifft", "copy", 64)]
+    done = counted(driver, lambda: linalg.matrix_norm(x, ord="nuc"))
     assert done == Counter(launches=2, allocations=2, library_calls=1, synchronisations=1)
     wide = tl.broadcast_to(x[0], (1000, 4))
-    assert moved(lambda: fft.fft(wide)) == [("fft", "copy", 16)]
+    assert copied(lambda: fft.fft(wide)) == [("fft", "copy", 16)]
 
 
 SHAPED_BY_DATA = {
@@ -269,7 +256,7 @@ SHAPED_BY_DATA = {
 @pytest.mark.parametrize("name", [name for name in SHAPED_BY_DATA if name != "nonzero"])
 def test_shapes_that_depend_on_data_wait_once(driver, name):
     x = tl.asarray(numbers("int32", (5, 7)), device="cuda")
-    done = done_by(driver, lambda: SHAPED_BY_DATA[name](x))
+    done = counted(driver, lambda: SHAPED_BY_DATA[name](x))
     assert done == Counter(library_calls=1, synchronisations=1)
 
 
@@ -285,10 +272,10 @@ def test_sums_of_products_are_matrix_products(driver):
         "columns": lambda: tl.vecdot(tl.matrix_transpose(x), tl.matrix_transpose(x), axis=-2),
     }
     for name, call in calls.items():
-        assert moved(call) == [], name
+        assert copied(call) == [], name
         expected = Counter(library_calls=1, allocations=1)
-        assert done_by(driver, call) == expected, name
-    assert moved(lambda: tl.tensordot(x, x, axes=((0, 2), (0, 2)))) == [
+        assert counted(driver, call) == expected, name
+    assert copied(lambda: tl.tensordot(x, x, axes=((0, 2), (0, 2)))) == [
         ("tensordot", "layout", x.nbytes),
         ("tensordot", "layout", x.nbytes),
     ]

@@ -1,7 +1,6 @@
 """Streams: which one is current, and who waits for whom where memory goes from one to another."""
 
 import gc
-import importlib
 import sys
 import threading
 import weakref
@@ -11,7 +10,7 @@ import pytest
 from fake_cupy import Recorder, fake_cupy
 from fake_cupy import Stream as FakeStream
 from simulated import needs_compiler, simulator
-from stand_in import stand_in
+from stand_in import on_gpu, stand_in
 from tensors import same
 
 import tensorlayout as tl
@@ -369,13 +368,8 @@ def test_memory_keeps_the_streams_that_its_interface_named():
 
 @pytest.fixture
 def cupy():
-    """CuPy on a GPU, as the driver of this process."""
-    try:
-        open_driver()
-    except RuntimeError as error:
-        pytest.skip(f"no GPU: {error}")
-    with simulator(TENSORLAYOUT_CUDA_SIMULATOR="0"):
-        yield importlib.import_module("cupy")
+    with on_gpu() as found:
+        yield found
 
 
 @pytest.mark.gpu

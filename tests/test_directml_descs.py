@@ -147,6 +147,9 @@ def test_tensors_that_cannot_be_described():
         TensorDesc.of(x[:0])
     with pytest.raises(ValueError, match="is tiled"):
         TensorDesc.from_layout("INT8", Layout((4, 4), parts=[[(2, 8), (2, 2)], [(2, 4), (2, 1)]]))
+    tiled = tl.zeros((4, 4), layout="{1,0:T(2,2)}")
+    with pytest.raises(ValueError, match=r"JOIN: InputTensors\[1\]: .* is tiled, .* to_layout"):
+        directml.join([tl.zeros((4, 4)), tiled], axis=0)
     with pytest.raises(TypeError, match="DirectML has no data type for bool"):
         TensorDesc.of(x > 0)
     with pytest.raises(ValueError, match=r"share slots|overlap"):

@@ -121,9 +121,6 @@ def test_two_operands_vote(first, second, result):
     assert str(tl.clip(x, 0.0, y).layout) == result
 
 
-PADDED_ROW = "(2,):(1,) padded=(4,) padding=ONE"
-
-
 @pytest.mark.parametrize(
     ("condition", "first", "second", "result"),
     [

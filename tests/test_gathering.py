@@ -16,9 +16,9 @@ from tensorlayout.plan import cache_clear
 pytestmark = pytest.mark.usefixtures("device")
 
 INT32 = np.dtype("int32")
-LAYOUTS = TENSORS.only(lambda layout: fits(layout, INT32))
-FEW = LAYOUTS.only(lambda layout: layout.ndim < 5)  # dimensions, so that keys stay small
-WRITABLE = LAYOUTS.only(lambda layout: not layout.is_overlapping)
+LAYOUTS = [layout for layout in TENSORS if fits(layout, INT32)]
+FEW = [layout for layout in LAYOUTS if layout.ndim < 5]  # dimensions, so that keys stay small
+WRITABLE = [layout for layout in LAYOUTS if not layout.is_overlapping]
 
 
 @pytest.fixture(params=["as it is", "every way"], scope="module")

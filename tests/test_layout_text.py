@@ -77,6 +77,7 @@ def test_text_forms(layout, text):
         ("(2,3):(3,1) padded=(2,5", "must read"),
         ("(2,3):(5,1) padding=ZERO padded=(2,5)", "must read"),
         ("(2,3):(3,1) extra", "must read"),
+        ("{1,0:T(2,2)}", "needs the sizes in front of an order and tiles"),
         ("Layout.parse('(2,3):(3,1)'", "must read"),
         ("(2,3):(3,1)')", "must read"),
         ("(٢,3):(3,1)", "must read"),

@@ -132,3 +132,12 @@ def test_the_table_has_a_line_for_each_record():
         "GB/s",
     ]
     assert line.startswith("to_layout  layout  (2,3):(3,1) -> (2,3):(1,2)  float32    24       24")
+
+
+def test_what_was_moved_on_the_way_has_no_time_of_its_own():
+    x = tl.zeros((4, 4), dtype=tl.float32, layout="{1,0:T(2,2)}")
+    with tl.trace() as seen:
+        tl.sum(x)
+    _, moved, summed = [line.split() for line in str(seen).splitlines()]
+    assert (moved[:2], moved[-4:]) == (["sum", "layout"], ["64", "64", "-", "-"])
+    assert float(summed[-2]) > 0

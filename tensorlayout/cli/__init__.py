@@ -20,9 +20,10 @@ TENSORLAYOUT_CUDA_SIMULATOR=1 in the environment sets a simulator in the place o
 _INFO = "print versions, devices and the cache of plans, as reports of problems want them."
 _SHOW = """print what a layout says: sizes, strides, order, padding, and its memory slot by slot.
 A layout is a text such as '(2,3):(5,1) padded=(2,5) padding=ZERO', or labels and a shape such as
-NHWC 1,2,2,3 (the shape in the logical order N, C, H, W), or an XLA shape such as
-'f32[3,5]{1,0:T(2,2)}', with its bytes, or a DirectML descriptor such as
-'sizes=1,3,4,4 strides=48,1,12,3 type=FLOAT32', with its least size."""
+NHWC 1,2,2,3 (the shape in the logical order N, C, H, W), or order and tiles and a shape such as
+'{1,0:T(2,2)}' 3,5, or an XLA shape such as 'f32[3,5]{1,0:T(2,2)}', with its bytes,
+or a DirectML descriptor such as 'sizes=1,3,4,4 strides=48,1,12,3 type=FLOAT32', with its least
+size."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -46,8 +47,10 @@ def parser() -> argparse.ArgumentParser:
     )
     demo.add_argument("--device", default="cpu", help=_DEVICE)
     show = commands.add_parser("show", help="what a layout says", description=_SHOW)
-    show.add_argument("layout", metavar="LAYOUT", help="the text of a layout, or labels")
-    show.add_argument("shape", nargs="?", metavar="SHAPE", help="with labels: sizes, as in 1,3,4,5")
+    show.add_argument("layout", metavar="LAYOUT", help="such a text, labels, or order and tiles")
+    show.add_argument(
+        "shape", nargs="?", metavar="SHAPE", help="with these two: sizes, as in 1,3,4,5"
+    )
     commands.add_parser("info", help="versions and devices", description=_INFO)
     return top
 

@@ -7,7 +7,7 @@ import shutil
 
 from tensorlayout.cli.errors import CommandError
 from tensorlayout.cli.memory_table import FIRST_SLOTS, MOST_SLOTS, count_of, wrapped
-from tensorlayout.layout import Layout
+from tensorlayout.layout import Layout, tiles_and_order
 from tensorlayout.layout.checks import letters
 
 SHARED = "*"
@@ -38,7 +38,7 @@ def described(text: str, shape: str | None = None, width: int | None = None) -> 
         from tensorlayout.cli.show_directml import described_desc
 
         found, layout = described_desc(text if shape is None else f"{text} {shape}")
-    elif shape is None and ("[" in text or text.strip() == "()"):
+    elif shape is None and ("[" in text.lstrip()[1:] or text.strip() == "()"):
         from tensorlayout.cli.show_xla import described_shape
 
         return described_shape(text, columns)
@@ -51,8 +51,11 @@ def described(text: str, shape: str | None = None, width: int | None = None) -> 
 
 def read(text: str, shape: str | None) -> Layout:
     """The layout of a text, or of labels and a shape; CommandError that says what is wrong."""
+    plain = text.strip()
     try:
-        if ":" in text:
+        if plain.startswith("{") and shape is not None:
+            return Layout.tiled(_sizes(shape), *tiles_and_order(plain))
+        if ":" in text or plain.startswith(("[", "{")):
             if shape is not None:
                 msg = f"show: the layout text {text!r} already has a shape, got {shape!r} as well"
                 raise CommandError(msg)

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout import dtypes
 from tensorlayout.cpu.memory import Array, quietly, rounded, tensor_over
 from tensorlayout.dtypes import DType
 from tensorlayout.plan import Run
-from tensorlayout.plan.library import LibraryPlan
+from tensorlayout.plan.library import LibraryPlan, working
 from tensorlayout.tensor import Tensor
 
 
@@ -43,11 +42,6 @@ def prepare(plan: LibraryPlan) -> Run:
         return tuple(tensors) if isinstance(found, tuple) else tensors[0]
 
     return call
-
-
-def working(dtype: DType) -> DType:
-    """The dtype in which a library computes: float32 for 16-bit floats."""
-    return dtypes.float32 if dtype.itemsize == 2 and dtype.kind in "fV" else dtype
 
 
 def converted(array: Array, dtype: DType) -> Array:

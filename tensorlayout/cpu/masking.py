@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
@@ -16,11 +15,10 @@ from tensorlayout.cpu.gathering import (
     writer,
 )
 from tensorlayout.cpu.memory import Array, new_tensor
-from tensorlayout.layout import Layout
 from tensorlayout.plan import Run
 from tensorlayout.plan.gathering import Reach, check_fits
-from tensorlayout.plan.masking import MaskedPlan, SelectPlan
-from tensorlayout.tensor import Spec, Tensor
+from tensorlayout.plan.masking import MaskedPlan, SelectPlan, selected_shape, selected_spec
+from tensorlayout.tensor import Tensor
 
 # Share of true elements from which on NumPy's own indexing, which predicts every element of a mask
 # and copies run by run, beats positions. 4 M float32, half of them: 18.7 ms against 3.4; 999 in
@@ -41,7 +39,7 @@ def prepare_select(plan: SelectPlan) -> Run:
 
     def select(x: Tensor, mask: Tensor) -> Tensor:
         count = int(np.count_nonzero(mask._memory))
-        spec = _selected(seen, reach, count)
+        spec = selected_spec(seen, reach, count)
         memory, chosen = x._memory.reshape(layout.shape), mask._memory
         if alone and count > _DENSE * layout.size:
             return Tensor._new(memory[chosen.reshape(-1)], spec)
@@ -65,7 +63,7 @@ def prepare_masked(plan: MaskedPlan) -> Run:
     def masked(x: Tensor, value: Any, mask: Tensor) -> Tensor:
         source, chosen = value_in(plan.name, x, value), mask._memory
         count = int(np.count_nonzero(chosen))
-        shape = _shape(layout, reach, count)
+        shape = selected_shape(layout, reach, count)
         check_fits(plan.name, source.shape, shape)
         dense = count > _DENSE * chosen.size
         if 0 in shape:
@@ -82,21 +80,9 @@ def prepare_masked(plan: MaskedPlan) -> Run:
     return masked
 
 
-@functools.lru_cache(maxsize=256)
-def _selected(seen: Spec, reach: Reach, count: int) -> Spec:
-    layout = Layout.packed(_shape(seen.layout, reach, count), reach.order)
-    return Spec(seen.dtype, layout, seen.device)
-
-
 def _true(mask: Array, reach: Reach) -> Positions:
     """The positions where a mask is true, in row-major index order, for each of `reach.dims`."""
     return [np.flatnonzero(mask)] if len(reach.dims) == 1 else np.nonzero(mask)
-
-
-def _shape(layout: Layout, reach: Reach, count: int) -> tuple[int, ...]:
-    """The shape of `count` selected elements, or slices."""
-    sizes = {result: layout.shape[d] for d, result in reach.kept} | {reach.span[0]: count}
-    return tuple(sizes[d] for d in range(len(sizes)))
 
 
 def _read_staged(memory: Array, mask: Array, out: Array) -> None:

@@ -13,7 +13,7 @@ from math import gcd, prod
 from typing import Any
 
 from tensorlayout.cuda.driver import Kernel
-from tensorlayout.cuda.launches import THREADS, Launch, struct_type
+from tensorlayout.cuda.launches import Launch, blocks_of_packs, struct_type
 from tensorlayout.cuda.loops import WIDEST
 from tensorlayout.cuda.padding_plan import PaddingStruct, Regions, padding_regions, padding_struct
 from tensorlayout.cuda.parameters import RANKS, index_type, rank_macro, walk, walk_type
@@ -144,18 +144,13 @@ def _pack(memories: _Memories, walked: tuple[Layout, ...]) -> int:
 # ---- Launches
 
 
-def _blocks(threads: int, pack: int) -> int:
-    """How many blocks there are, as ``PACKS`` of kernels/band.cu."""
-    return -(-threads // (THREADS * (4 // pack if pack < 4 else 1)))
-
-
 def _flat(memories: _Memories, slots: tuple[int, ...]) -> tuple[Launch, int]:
     """The launch, and the distance of its first element; `slots`: where the runs begin."""
     result, pack = memories.layouts[0], WIDEST // memories.itemsize
     _, distances = coalesce(result, memories.distances)
     sizes, steps = distances.shape or (1,), distances.strides or (0,)
     count = result.size
-    blocks = _blocks(count // pack + count % pack, pack)
+    blocks = blocks_of_packs(count // pack + count % pack, pack)
     padded, more = padding_struct(*memories.padding, blocks, memories.alignments[0])
     index = index_type(count + WIDEST, sum(n - 1 for n in sizes))
     made = flat_type(len(sizes), index)(band=band_type()(padding=padded), count=count)
@@ -180,7 +175,7 @@ def _strided(memories: _Memories, count: int, pack: int) -> tuple[Launch, int]:
         for each in (result, source, distances)
     ]
     threads = prod(sizes) if count else 0
-    blocks = _blocks(threads, pack)
+    blocks = blocks_of_packs(threads, pack)
     reach = max(_reach(shape, each.strides) for each in merged)
     index = index_type(threads, reach + pack * pack)  # which the walk may go too far
     padded, more = padding_struct(*memories.padding, blocks, memories.alignments[0])

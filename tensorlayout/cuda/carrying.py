@@ -21,6 +21,7 @@ from tensorlayout.cuda import (
 from tensorlayout.cuda.driver import driver
 from tensorlayout.cuda.memory import copy_bytes, new_tensors, padding_of, per_alignment
 from tensorlayout.devices import CPU
+from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Run, backend
 from tensorlayout.plan.creating import Create, CreatePlan
@@ -43,14 +44,7 @@ def prepare_copy(plan: CopyPlan) -> Run:
     padding = padding_of(spec)
     # Bytes that stay as they lie need no kernel. What the source has for padding may be another's.
     move = copy_bytes if same and padding is None else _mover("copy", source, spec, padding)
-    new_tensor = new_tensors(spec)
-
-    def copy(x: Tensor) -> Tensor:
-        result = new_tensor()
-        move(result, x)
-        return result
-
-    return copy
+    return _into_new(spec, move)
 
 
 def prepare_reshape(plan: ReshapePlan) -> Run:
@@ -58,14 +52,18 @@ def prepare_reshape(plan: ReshapePlan) -> Run:
     spec = plan.result
     old = Spec(spec.dtype, Layout.row_major(plan.source.layout.shape), spec.device)
     move = _mover("reshape", plan.source, old, None)
+    return _into_new(spec, move)
+
+
+def _into_new(spec: Spec, move: Callable[[Tensor, Tensor], object]) -> Run:
     new_tensor = new_tensors(spec)
 
-    def reshape(x: Tensor) -> Tensor:
+    def run(x: Tensor) -> Tensor:
         result = new_tensor()
         move(result, x)
         return result
 
-    return reshape
+    return run
 
 
 def prepare_join(plan: JoinPlan) -> Run:
@@ -156,14 +154,10 @@ _NUMBER = Create("empty", lambda out: None)
 
 
 def _assign_scalar(plan: AssignPlan) -> Run:
-    """The host converts the number, by the same rules; a kernel writes it to every element."""
+    """A kernel writes the number to every element."""
     spec = plan.result
-    one = Spec(spec.dtype, Layout.row_major(()), CPU)
-    host = backend(CPU)
-    number, convert = (
-        host.prepare(CreatePlan(_NUMBER, one)),
-        host.prepare(AssignPlan(plan.name, plan.source, one)),
-    )
+    assert isinstance(plan.source, type)
+    octets = octets_of(plan.name, plan.source, spec.dtype)
 
     def make(alignments: tuple[int, ...]) -> Callable[[int, bytes], None]:
         fill = fill_plan.plan_fill(spec.layout, spec.dtype.itemsize, alignments[0])
@@ -172,12 +166,25 @@ def _assign_scalar(plan: AssignPlan) -> Run:
     at = per_alignment(make)
 
     def assign(x: Tensor, value: Any) -> Tensor:
-        octets = host.read(convert(number(), value)).tobytes()
+        content = octets(value)
         with driver().using(spec.device.number):
-            at(x._memory.address)(x._memory.address, octets)
+            at(x._memory.address)(x._memory.address, content)
         return x
 
     return assign
+
+
+def octets_of(name: str, kind: type, dtype: DType) -> Callable[[Any], bytes]:
+    """What turns a number into an element's content; the host converts it, by its rules."""
+    host, one = backend(CPU), Spec(dtype, Layout.row_major(()), CPU)
+    number = host.prepare(CreatePlan(_NUMBER, one))
+    convert = host.prepare(AssignPlan(name, kind, one))
+
+    def octets(value: Any) -> bytes:
+        found: bytes = host.read(convert(number(), value)).tobytes()
+        return found
+
+    return octets
 
 
 def prepare_elementwise(plan: ElementwisePlan) -> Run:

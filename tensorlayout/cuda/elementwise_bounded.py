@@ -17,9 +17,9 @@ from tensorlayout.cuda.bounded import (
     written_sizes,
 )
 from tensorlayout.cuda.driver import Kernel
-from tensorlayout.cuda.elementwise_launches import FILE, blocks_of, common_struct, memories_type
+from tensorlayout.cuda.elementwise_launches import FILE, common_struct, memories_type
 from tensorlayout.cuda.elementwise_walk import WIDTHS, Memories
-from tensorlayout.cuda.launches import Launch, struct_type
+from tensorlayout.cuda.launches import Launch, blocks_of_packs, struct_type
 from tensorlayout.cuda.loops import SECTOR, WIDEST
 from tensorlayout.cuda.memory import padding_of
 from tensorlayout.cuda.padding_plan import bits_of
@@ -96,7 +96,7 @@ def bounded(memories: Memories, digits: Digits) -> Launch:
     whole = _with_scalars(digits, present, len(everything))
     pack = _pack(memories, whole, widths)
     threads = whole.count // pack
-    blocks = blocks_of(threads, pack)
+    blocks = blocks_of_packs(threads, pack)
     moves = [axis.strides for axis in whole.axes][-1]
     # The tails of a tiled result have its padding; that of a strided one is apart.
     apart = replace(memories, padding=None) if memories.result[0].is_tiled else memories

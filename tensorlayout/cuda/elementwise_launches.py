@@ -10,7 +10,7 @@ from typing import Any
 
 from tensorlayout.cuda.driver import Kernel
 from tensorlayout.cuda.elementwise_walk import Memories, Walk
-from tensorlayout.cuda.launches import THREADS, Launch, struct_type
+from tensorlayout.cuda.launches import Launch, blocks_of_packs, struct_type
 from tensorlayout.cuda.padding_plan import PaddingStruct, padding_regions, padding_struct
 from tensorlayout.cuda.parameters import (
     Divisor32,
@@ -23,14 +23,6 @@ from tensorlayout.cuda.parameters import (
 )
 
 FILE = "elementwise.cu"
-
-
-def blocks_of(threads: int, pack: int) -> int:
-    """How many blocks they make, where each thread has several turns if packs are small.
-
-    As ``PACKS`` of kernels/elementwise.cu.
-    """
-    return -(-threads // (THREADS * (4 // pack if pack < 4 else 1)))
 
 
 def common_struct(memories: Memories, blocks: int, steps: Sequence[int]) -> tuple[Any, int]:
@@ -47,7 +39,7 @@ def flat(
     memories: Memories, count: int, pack: int, steps: Sequence[int], firsts: tuple[int, ...]
 ) -> Launch:
     """One run."""
-    blocks = blocks_of(count // pack + count % pack, pack)
+    blocks = blocks_of_packs(count // pack + count % pack, pack)
     common, more = common_struct(memories, blocks, steps)
     made = flat_type(len(memories.operands))(memories=common, count=count)
     kernel = Kernel(
@@ -63,7 +55,7 @@ def strided(memories: Memories, found: Walk, pack: int) -> Launch:
     sizes = (*found.sizes[:-1], packs)
     strides = [(*steps[:-1], steps[-1] * pack) for steps in found.strides]
     count = rows * (packs + rest)
-    blocks = blocks_of(count, pack)
+    blocks = blocks_of_packs(count, pack)
     index = index_type(count, found.furthest)
     steps = found.steps if pack > 1 else (0,) * len(found.steps)
     common, more = common_struct(memories, blocks, steps)

@@ -43,3 +43,11 @@ def struct_type(name: str, **members: Any) -> Any:
 def blocks_for(count: int) -> int:
     """How many blocks move `count` elements."""
     return -(-count // BLOCK)
+
+
+def blocks_of_packs(threads: int, pack: int) -> int:
+    """How many blocks have `threads` in all, each with several turns where packs are small.
+
+    As ``PACKS`` of kernels/elementwise.cu and kernels/band.cu.
+    """
+    return -(-threads // (THREADS * (4 // pack if pack < 4 else 1)))

@@ -23,7 +23,7 @@ from tensorlayout.cuda.optional import cupy_part
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Run
-from tensorlayout.plan.library import LibraryPlan
+from tensorlayout.plan.library import LibraryPlan, working
 from tensorlayout.plan.steps import Step, note
 from tensorlayout.tensor import Spec, Tensor
 
@@ -58,11 +58,6 @@ def prepare(plan: LibraryPlan) -> Callable[..., Any]:
         return results if isinstance(found, tuple) else results[0]
 
     return run
-
-
-def working(dtype: DType) -> DType:
-    """The dtype in which a library computes: float32 for 16-bit floats."""
-    return dtypes.float32 if dtype.itemsize == 2 and dtype.kind in "fV" else dtype
 
 
 def _nothing(specs: tuple[Spec, ...]) -> Run:

@@ -8,23 +8,20 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from tensorlayout.cuda.carrying import prepare_copy
+from tensorlayout.cuda.carrying import octets_of, prepare_copy
 from tensorlayout.cuda.driver import driver
 from tensorlayout.cuda.gathering import prepare_launches
 from tensorlayout.cuda.memory import per_alignment
 from tensorlayout.cuda.padding_plan import bits_of
 from tensorlayout.cuda.scatter_plan import ScatterLaunches, Written, plan_scatter, written
-from tensorlayout.devices import CPU
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
-from tensorlayout.plan import Run, backend
-from tensorlayout.plan.creating import Create, CreatePlan
+from tensorlayout.plan import Run
 from tensorlayout.plan.gathering import ScatterPlan
-from tensorlayout.plan.moving import AssignPlan, CopyPlan
+from tensorlayout.plan.moving import CopyPlan
 from tensorlayout.tensor import Spec, Tensor
 
 _BITS = struct.Struct("<QQ")
-_NUMBER = Create("empty", lambda out: None)
 
 # What writes: the destination, the address of the values or the octets of one, positions.
 Write = Callable[[Tensor, Any, list[int]], None]
@@ -94,19 +91,6 @@ def value_taker(name: str, spec: Spec, kind: Spec | type) -> Callable[[Tensor, A
         return apart
     convert = prepare_copy(CopyPlan(kind, packed(kind, spec.dtype)))
     return lambda x, value: convert(value)
-
-
-def octets_of(name: str, kind: type, dtype: DType) -> Callable[[Any], bytes]:
-    """What turns a number into an element's content; the host converts it, by its rules."""
-    host, one = backend(CPU), Spec(dtype, Layout.row_major(()), CPU)
-    number = host.prepare(CreatePlan(_NUMBER, one))
-    convert = host.prepare(AssignPlan(name, kind, one))
-
-    def octets(value: Any) -> bytes:
-        found: bytes = host.read(convert(number(), value)).tobytes()
-        return found
-
-    return octets
 
 
 def apart(x: Tensor, other: Tensor) -> Tensor:

@@ -35,7 +35,7 @@ from tensorlayout.layout import Layout
 from tensorlayout.plan import Run
 from tensorlayout.plan.gathering import Reach, check_fits
 from tensorlayout.plan.library import LibraryPlan
-from tensorlayout.plan.masking import MaskedPlan, SelectPlan
+from tensorlayout.plan.masking import MaskedPlan, SelectPlan, selected_shape, selected_spec
 from tensorlayout.plan.moving import CopyPlan
 from tensorlayout.tensor import Spec, Tensor
 
@@ -58,7 +58,7 @@ def prepare_select(plan: SelectPlan) -> Run:
     def select(x: Tensor, mask: Tensor) -> Tensor:
         with driver().using(source.device.number):
             found = finder(mask._spec)(mask)
-            result = new_tensor(_selected(seen, reach, found.size))
+            result = new_tensor(selected_spec(seen, reach, found.size))
             if not result.size or found.elements(result, x):
                 return result
             positions = found.positions()
@@ -97,7 +97,7 @@ def prepare_masked(plan: MaskedPlan) -> Run:
                     store(mask._spec, kind)(to, from_)(memories, (), octets)
                 return x
             found = finder(mask._spec)(mask)
-            shape = _shape(plan.seen.layout, reach, found.size)
+            shape = selected_shape(plan.seen.layout, reach, found.size)
             check_fits(plan.name, kind.layout.shape if kind else (), shape)
             if 0 not in shape:
                 positions = found.positions()
@@ -108,23 +108,11 @@ def prepare_masked(plan: MaskedPlan) -> Run:
     return masked
 
 
-def _shape(layout: Layout, reach: Reach, count: int) -> tuple[int, ...]:
-    """The shape of `count` selected elements, or slices."""
-    sizes = {result: layout.shape[d] for d, result in reach.kept} | {reach.span[0]: count}
-    return tuple(sizes[d] for d in range(len(sizes)))
-
-
-@functools.lru_cache(maxsize=256)
-def _selected(seen: Spec, reach: Reach, count: int) -> Spec:
-    layout = Layout.packed(_shape(seen.layout, reach, count), reach.order)
-    return Spec(seen.dtype, layout, seen.device)
-
-
 def _stands_still(plan: MaskedPlan) -> bool:
     """Whether the value is the same for all that is selected, whatever the number of that."""
     if not isinstance(plan.value, Spec):
         return True
-    shape = _shape(plan.seen.layout, plan.reach, 1)
+    shape = selected_shape(plan.seen.layout, plan.reach, 1)
     try:
         check_fits(plan.name, plan.value.layout.shape, shape)
     except ValueError:
@@ -230,7 +218,7 @@ _Ready = Callable[..., Callable[..., None]]
 
 def _reader(name: str, seen: Spec, reach: Reach, selection: Selection, count: int) -> _Ready:
     """Reads of `count` slices at the positions of a selection."""
-    spec, number = _selected(seen, reach, count), seen.device.number
+    spec, number = selected_spec(seen, reach, count), seen.device.number
     positions = [selection.placed(count, (0, 1))]
 
     def make(alignments: tuple[int, ...]) -> Callable[..., None]:
@@ -244,7 +232,7 @@ def _reader(name: str, seen: Spec, reach: Reach, selection: Selection, count: in
 
 def _writer(plan: MaskedPlan, selection: Selection, count: int, value: Spec | None) -> _Ready:
     """Writes of `count` elements or slices at the positions of a selection."""
-    shape, number = _shape(plan.seen.layout, plan.reach, count), plan.result.device.number
+    shape, number = selected_shape(plan.seen.layout, plan.reach, count), plan.result.device.number
     values = None if value is None else values_in(value.layout, shape)
     what = Written(plan.name, plan.seen, values, shape, plan.reach, ())
     positions = [selection.placed(count, (1, 0, 0))]
@@ -262,7 +250,7 @@ def _storer(plan: MaskedPlan, mask: Layout, value: Spec | None) -> _Ready:
     number, reach = plan.result.device.number, plan.reach
     values = None
     if value is not None:
-        layout = values_in(value.layout, _shape(plan.seen.layout, reach, 1))
+        layout = values_in(value.layout, selected_shape(plan.seen.layout, reach, 1))
         # The dimensions under a mask of several are one in `seen`, or not.
         first, merged = reach.dims[0], mask.ndim - 1 if len(reach.dims) == 1 else 0
         dims = [-1] * plan.result.layout.ndim

@@ -93,9 +93,7 @@ class TensorDesc:
 
         ValueError for a layout that DirectML cannot describe: negative strides, tiles, sizes of 0.
         """
-        if layout.is_tiled:
-            msg = f"{_NAME}: layout {layout} is tiled; DirectML describes strides only"
-            raise ValueError(msg)
+        _refuse_tiles(layout)
         return cls(data_type, layout.shape, layout.strides, **members)
 
     @classmethod
@@ -206,9 +204,17 @@ def described(spec: Spec) -> TensorDesc:
     """The descriptor of a tensor's spec; one without strides where DirectML has none such.
 
     A flipped view is read all the same: operators on tensors go by the tensor, not its descriptor.
+    ValueError for tiles.
     """
+    _refuse_tiles(spec.layout)
     strides = None if min(spec.layout.strides, default=0) < 0 else spec.layout.strides
     return TensorDesc(spec.dtype, spec.layout.shape, strides)
+
+
+def _refuse_tiles(layout: Layout) -> None:
+    if layout.is_tiled:
+        msg = f"{_NAME}: layout {layout} is tiled, DirectML has strides only; use to_layout() first"
+        raise ValueError(msg)
 
 
 def asked(where: str, data_type: Any, sizes: Sequence[int]) -> TensorDesc:

@@ -79,7 +79,10 @@ def parse_text(text: str) -> Fields:
     wrapped = _REPR.fullmatch(plain)
     match = _TEXT.fullmatch(wrapped[1] if wrapped else plain)
     if match is None:
-        raise ValueError(_complaint(text, f"must read {_GRAMMAR}"))
+        rule = f"must read {_GRAMMAR}"
+        if plain.startswith("{"):
+            rule = "needs the sizes in front of an order and tiles, as in [3,5]{1,0:T(2,2)}"
+        raise ValueError(_complaint(text, rule))
     sizes, strides, offset, order, padded, padding = match.groups()
     shape = _ints(text, sizes)
     words = _items(text, strides)

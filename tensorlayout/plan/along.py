@@ -8,7 +8,7 @@ from typing import Any
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
-from tensorlayout.plan.results import normalized_dims
+from tensorlayout.plan.results import normalized_dims, result_dtype
 from tensorlayout.tensor import Spec
 
 
@@ -47,10 +47,5 @@ class Along:
         (dim,) = normalized_dims(self.name, axis, layout.ndim)
         shape = [n + longer if d == dim else n for d, n in enumerate(layout.shape)]
         placed = Layout.packed(shape, layout.minor_to_major)
-        kind = self._result_dtype(source.dtype) if dtype is None else dtype
+        kind = result_dtype(self.result, source.dtype) if dtype is None else dtype
         return AlongPlan(self, source, Spec(kind, placed, source.device), dim, static)
-
-    def _result_dtype(self, dtype: DType) -> DType:
-        if not isinstance(self.result, str):
-            return self.result
-        return dtypes.accumulated(dtype) if self.result == "sum" else dtype

@@ -88,3 +88,8 @@ def axis_of_vectors(name: str, shapes: Sequence[Shape], axis: int) -> None:
             f"{name}: axis must be negative and inside both shapes {first} and {second}, got {axis}"
         )
         raise AxisError(msg)
+
+
+def working(dtype: DType) -> DType:
+    """The dtype in which a library computes: float32 for 16-bit floats."""
+    return dtypes.float32 if dtype.itemsize == 2 and dtype.kind in "fV" else dtype

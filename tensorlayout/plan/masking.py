@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 
+from tensorlayout.layout import Layout
 from tensorlayout.plan.gathering import Reach, check_writable_by, reach_into
 from tensorlayout.plan.results import one_device
 from tensorlayout.tensor import Spec
@@ -62,6 +64,19 @@ class Masked:
         whole = sizes == destination.layout.shape[first:last]
         spread = (*sizes, *(1,) * (destination.layout.ndim - last)) if whole else None
         return MaskedPlan(self.name, destination, value, seen, reach, spread)
+
+
+@functools.lru_cache(maxsize=256)
+def selected_spec(seen: Spec, reach: Reach, count: int) -> Spec:
+    """Of the result of a read that selects `count` elements, or slices."""
+    layout = Layout.packed(selected_shape(seen.layout, reach, count), reach.order)
+    return Spec(seen.dtype, layout, seen.device)
+
+
+def selected_shape(layout: Layout, reach: Reach, count: int) -> tuple[int, ...]:
+    """The shape of `count` selected elements, or slices."""
+    sizes = {result: layout.shape[d] for d, result in reach.kept} | {reach.span[0]: count}
+    return tuple(sizes[d] for d in range(len(sizes)))
 
 
 def check_mask(name: str, mask: tuple[int, ...], sizes: tuple[int, ...]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
-from tensorlayout.plan.results import normalized_dims, reduced_layout
+from tensorlayout.plan.results import normalized_dims, reduced_layout, result_dtype
 from tensorlayout.tensor import Spec
 
 # alpha and beta of the continuous methods of quantiles, but for "linear": Hyndman and Fan, "Sample
@@ -67,10 +67,5 @@ class Reduce:
             msg = f"{self.name}: no elements along axis {dims} of shape {shape}"
             raise ValueError(msg)
         layout = reduced_layout(source.layout, dims, keepdims)
-        kind = self._result_dtype(source.dtype) if dtype is None else dtype
+        kind = result_dtype(self.result, source.dtype) if dtype is None else dtype
         return ReducePlan(self, source, Spec(kind, layout, source.device), dims, keepdims, static)
-
-    def _result_dtype(self, dtype: DType) -> DType:
-        if not isinstance(self.result, str):
-            return self.result
-        return dtypes.accumulated(dtype) if self.result == "sum" else dtype

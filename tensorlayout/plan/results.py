@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from tensorlayout.devices import Device
-from tensorlayout.dtypes import DType, in_category
+from tensorlayout.dtypes import DType, accumulated, in_category
 from tensorlayout.layout import (
     BitPattern,
     Layout,
@@ -41,6 +41,16 @@ def addressed(name: str, spec: Spec) -> Spec:
         msg = f"{name}: shape {spec.layout.shape} of {spec.dtype} spans more than 2**63 - 1 bytes"
         raise ValueError(msg)
     return spec
+
+
+def result_dtype(rule: str | DType, dtype: DType) -> DType:
+    """What a line of a table makes of `dtype`: ``same``, ``sum`` (small integers: the default one).
+
+    A `rule` may also be the dtype itself.
+    """
+    if not isinstance(rule, str):
+        return rule
+    return accumulated(dtype) if rule == "sum" else dtype
 
 
 def one_device(name: str, specs: Sequence[Spec]) -> Device:

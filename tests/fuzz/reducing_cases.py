@@ -12,8 +12,6 @@ from test_statistical import REDUCTIONS
 
 import tensorlayout as tl
 
-EMPTY_TOO = ("sum", "prod", "all", "any", "count_nonzero")
-
 
 def widest(array):
     return array.astype(WIDE.get(kind(array.dtype), np.int64))

@@ -12,6 +12,8 @@
 //                  read by single elements. LENGTH 1 is for any strides, and coalesced where the
 //                  fastest dimension is contiguous.
 // reduce_short     The same for results of few elements: a pack for each of 4 results a thread.
+// reduce_tiles     For results of up to 2000 elements that begin at no whole packs: a block reads those of
+//                  some results as one run, by single elements, shifted to where sectors begin.
 // reduce_columns   Packs of elements of different results: 16 bytes, if their states fit registers.
 //                  Coalesced along columns, however few they are: rows of 3 channels are read as
 //                  rows of 12 or 48, and folded at the end.
@@ -28,6 +30,7 @@
 #include "indexing.cuh"
 #include "memory.cuh"
 #include "reductions.cuh"
+#include "sectors.cuh"
 
 struct Steps {
     int64_t source, other;  // the other: of a result in its memory, or of a position
@@ -51,7 +54,7 @@ struct Frame {
     Steps x, w, rest_at;
     Divisor<int32_t> tiles, column_tiles;  // blocks of a chunk; of a group
     Divisor<int32_t> size_w, size_x, size_y;
-    Divisor<int32_t> channels;  // results of a row of reduce_columns
+    Divisor<int32_t> channels;  // results of a row of reduce_columns; from row to row of reduce_tiles
     int32_t size_z;
     int32_t fold;       // rows that are read as one
 };
@@ -296,20 +299,91 @@ COMMON void rows(const Frame& p, const Path& groups, const Path& walk) {
     const bool leads = spot.inside && spot.y == 0 && spot.w == 0;
 #pragma unroll
     for (int turn = 0; turn < Turns; ++turn)
-        shelf.save(states[turn], turn, spot.z * size_x + spot.x, leads);
+        shelf.save(states[turn], 0, (turn * p.size_z + spot.z) * size_x + spot.x, leads);
     barrier();
     // Results that follow each other are written by threads that do.
-    const uint32_t z = p.size_x.divide(threadIdx.x), x = threadIdx.x - z * size_x;
-    const int64_t own = static_cast<int64_t>(spot.column_tile) * size_x + x;
-    for (int turn = 0; turn < Turns; ++turn) {
-        const uint64_t group = first_group + turn * p.size_z + z;
-        if (z >= static_cast<uint32_t>(p.size_z) || own >= p.columns ||
-            group >= static_cast<uint64_t>(p.groups))
-            continue;
-        const State found = shelf.restore(turn, threadIdx.x, true);
+    for (uint32_t n = threadIdx.x; n < Turns * p.size_z * size_x; n += THREADS) {
+        const uint32_t z = p.size_x.divide(n), x = n - z * size_x;
+        const int64_t own = static_cast<int64_t>(spot.column_tile) * size_x + x;
+        const uint64_t group = first_group + z;
+        if (own >= p.columns || group >= static_cast<uint64_t>(p.groups)) continue;
+        const State found = shelf.restore(0, n, true);
         const Steps at = steps_at(groups, static_cast<Number>(group));
         write<F>(p, found, p.first_result + at.other + own * p.x.other, spot.chunk);
     }
+}
+
+// ---- Rows that begin anywhere -------------------------------------------------------------------
+
+constexpr int READS = 8, RESULTS = 4;  // of a thread
+
+// A block reads rows that follow each other as one run of memory, from where a sector begins, and
+// takes them apart in shared memory.
+template <class F, class Path>
+COMMON void tiles(const Frame& p, const Path& groups) {
+    using T = typename F::Element;
+    using State = typename F::State;
+    SHARED(T, tile, READS * THREADS);
+    SHARED(uint64_t, words, (Shelf<State, RESULTS>::SIZE));
+    const Shelf<State, RESULTS> shelf{words};
+
+    const uint32_t group = p.column_tiles.divide(blockIdx.x);
+    const int64_t first = static_cast<int64_t>(blockIdx.x - group * p.column_tiles.divisor) *
+                          p.size_x.divisor;
+    const int64_t left = p.columns - first;
+    const int rows = left < p.size_x.divisor ? static_cast<int>(left) : p.size_x.divisor;
+    const int length = static_cast<int>(p.rows), pitch = p.channels.divisor;
+    const Steps at = steps_at(groups, static_cast<NumberOf<Path>>(group));
+    const T* const from = static_cast<const T*>(p.from) + at.source + first * p.x.source;
+
+    const int shift = shift_at(from), end = rows * pitch;
+    T read[READS];
+    bool inside[READS];
+#pragma unroll
+    for (int k = 0; k < READS; ++k) {
+        const int n = k * THREADS + static_cast<int>(threadIdx.x) - shift;
+        const int in_row = n - p.channels.divide(n < 0 ? 0 : n) * pitch;
+        inside[k] = n >= 0 && n < end && in_row < length;
+        read[k] = load_if(inside[k], from + (inside[k] ? n : 0));
+    }
+#pragma unroll
+    for (int k = 0; k < READS; ++k) {
+        const int n = k * THREADS + static_cast<int>(threadIdx.x) - shift;
+        store_shared_if(inside[k], tile + (inside[k] ? n : 0), read[k]);
+    }
+    barrier();
+
+    const int lanes = p.size_y.divisor, side = p.size_y.divide(threadIdx.x);
+    const int lane = static_cast<int>(threadIdx.x) - side * lanes, sides = p.size_y.divide(THREADS);
+    State states[RESULTS];
+#pragma unroll
+    for (int turn = 0; turn < RESULTS; ++turn) {
+        const int row = turn * sides + side;
+        states[turn] = F::none();
+        for (int n = lane; row < rows && n < length; n += 4 * lanes) {
+            T x[4][1];
+            int64_t positions[4];
+            int valid = 0;
+#pragma unroll
+            for (int k = 0; k < 4; ++k) {
+                const int mine = n + k * lanes;
+                const bool reads = mine < length;
+                valid += reads;
+                x[k][0] = load_shared_if(reads, tile + (reads ? row * pitch + mine : 0));
+                positions[k] = p.first_position + mine * p.position_step;
+            }
+            states[turn] = F::join(states[turn], F::of(x, valid, positions, 0));
+        }
+    }
+    join_lanes<F>(states, shelf, lane, lanes, 1, true);
+    barrier();
+#pragma unroll
+    for (int turn = 0; turn < RESULTS; ++turn)
+        shelf.save(states[turn], 0, turn * sides + side, lane == 0);
+    barrier();
+    if (threadIdx.x >= rows) return;
+    const State found = shelf.restore(0, threadIdx.x, true);
+    write<F>(p, found, p.first_result + at.other + (first + threadIdx.x) * p.x.other, 0);
 }
 
 // ---- Columns ------------------------------------------------------------------------------------
@@ -458,6 +532,8 @@ using Chosen = reductions::OPERATION<ELEMENT>;
 
 #if !defined(RANK)
 BLOCK_KERNEL(reduce_partials, Partials) { partials<Chosen>(p); }
+#elif defined(TILED)
+BLOCK_KERNEL(reduce_tiles, Reduction<RANK, INDEX>) { tiles<Chosen>(p.frame, p.groups); }
 #elif !defined(LENGTH)
 BLOCK_KERNEL(reduce_columns, Reduction<RANK, INDEX>) { columns<Chosen>(p.frame, p.groups, p.rows); }
 #elif !defined(TURNS)
@@ -616,6 +692,9 @@ struct RowsWork : Both {
 struct ColumnsWork : Both {
     template <class F> void run() const { columns<F>(frame, groups, walk); }
 };
+struct TilesWork : Both {
+    template <class F> void run() const { tiles<F>(frame, groups); }
+};
 struct PartialsWork {
     const Partials& p;
     template <class F> void run() const { partials<F>(p); }
@@ -634,6 +713,10 @@ BLOCK_KERNEL(reduce_partials, Partials) { run_chosen(PartialsWork{p}); }
     BLOCK_KERNEL(reduce_columns_##RANK##_##INDEX, Reduction<RANK, INDEX>) {                   \
         run_chosen(ColumnsWork{{p.frame, path_of(p.groups), path_of(p.rows)}});               \
     }
+#define TILES(RANK, INDEX)                                                                    \
+    BLOCK_KERNEL(reduce_tiles_##RANK##_##INDEX##_1, Reduction<RANK, INDEX>) {                 \
+        run_chosen(TilesWork{{p.frame, path_of(p.groups), path_of(p.rows)}});                 \
+    }
 #define OF_RANKS(INDEX)                                                                       \
     COLUMNS(2, INDEX) COLUMNS(4, INDEX) COLUMNS(0, INDEX)                                     \
     ROWS(1, 2, INDEX) ROWS(1, 4, INDEX) ROWS(1, 0, INDEX)                                     \
@@ -643,7 +726,7 @@ BLOCK_KERNEL(reduce_partials, Partials) { run_chosen(PartialsWork{p}); }
 #if LONGEST == 1
 #define PACKED_ROWS(RANK, INDEX)
 #else
-#define PACKED_ROWS(RANK, INDEX) PACKED(LONGEST, RANK, INDEX)
+#define PACKED_ROWS(RANK, INDEX) PACKED(LONGEST, RANK, INDEX) TILES(RANK, INDEX)
 #define PACKED(LENGTH, RANK, INDEX) ROWS(LENGTH, RANK, INDEX)
 #endif
 OF_RANKS(int32_t) OF_RANKS(int64_t)

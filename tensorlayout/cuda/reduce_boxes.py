@@ -28,6 +28,18 @@ _SEGMENT = 128
 # Rows of fewer elements are read by single ones, if they do not begin at whole packs.
 _LONG = 256
 
+# What a block of reduce_tiles reads at most, but for the threads that are shifted, and has; from so
+# many on it is worth its shared memory.
+_TILE = 8 * THREADS
+_TILE_ROWS = 32
+_TILE_LEAST = _TILE // 2
+
+# Elements of a row that begins anywhere: fewer are read in whole sectors as they are, more in packs.
+_TILED = range(33, _TILE - SECTOR)
+
+# Blocks that keep a GPU busy with small reductions.
+_BUSY = 132
+
 # Registers of 8 bytes that a thread has for states of columns.
 _REGISTERS = 16
 
@@ -211,6 +223,8 @@ def _rows(
         if last.size % length == 0 and alignment % WIDEST == 0 and _aligned(others, length):
             packs = Axis(last.size // length, length, length * step, True)
             rows = (*slower, packs)
+        elif (tile := _tile(groups, rows, itemsize)) is not None:
+            return tile
         elif not slower and last.size >= _LONG:
             packs = Axis(last.size // length, length, length * step, True)
             box = Box("reduce_rows", length, groups, (packs,), run=last.size, position_step=step)
@@ -225,6 +239,34 @@ def _rows(
             size_x = _even(beside.size, THREADS // run.size, run.size * length * itemsize)
             box = replace(box, groups=groups[:-1], rows=rows[:-1], x=beside, w=run, size_x=size_x)
     return _with_lanes(box, itemsize)
+
+
+def _tile(groups: tuple[Axis, ...], rows: tuple[Axis, ...], itemsize: int) -> Box | None:
+    """Rows one behind the other, that are read as one run; None if they are not, or too few."""
+    if len(rows) > 1 or not groups or rows[0].size not in _TILED:
+        return None
+    (row,), (*slower, x) = rows, groups
+    in_packs = itemsize < 4 and row.size >= _LONG
+    if in_packs or not row.size <= x.source <= row.size * 17 // 16:
+        return None
+    most = min((_TILE - SECTOR // itemsize) // x.source, _TILE_ROWS, x.size)
+    if most * x.source < _TILE_LEAST // 2:
+        return None
+    least = -(-_TILE_LEAST // x.source)
+    size_x = min(most, max(least, x.size * prod([axis.size for axis in slower]) // _BUSY))
+    lanes = 32
+    while lanes < THREADS and lanes * 2 * size_x <= TURNS * THREADS:
+        lanes *= 2
+    return Box(
+        "reduce_tiles",
+        1,
+        tuple(slower),
+        rows,
+        x=x,
+        size_x=size_x,
+        size_y=lanes,
+        position_step=row.other,
+    )
 
 
 def _columns(

@@ -328,9 +328,12 @@ def _with_lanes(box: Box, itemsize: int) -> Box:
             return replace(box, name="reduce_short", size_y=count, size_z=z)
     if count >= room * ROWS:
         return replace(box, size_y=room)
-    least = max(-(-count // ROWS), -(-_SEGMENT // segment))
+    # Rows of smaller elements have few packs: threads that took more would read too few side by side.
+    turns = ROWS if itemsize < 4 else 2 * ROWS
+    least = max(-(-count // turns), -(-_SEGMENT // segment))
     grain = max(1, SECTOR // segment)
-    size_y = min(_candidates(count, min(room, least), room, grain), key=_waste_of(count, beside))
+    sizes = _candidates(count, min(room, least), room, grain)
+    size_y = min(sizes, key=_waste_of(count, beside, segment))
     size_z = _whole(min(room // size_y, groups), count * segment)
     return replace(box, size_y=size_y, size_z=size_z)
 
@@ -351,12 +354,13 @@ def _candidates(count: int, least: int, room: int, grain: int) -> Iterator[int]:
     yield min(room, count)
 
 
-def _waste_of(count: int, beside: int) -> Callable[[int], tuple[float, int]]:
-    """What to make small: threads and turns that have nothing to do, then the turns missing."""
+def _waste_of(count: int, beside: int, segment: int) -> Callable[[int], tuple[float, int]]:
+    """What to make small: idle threads and turns, parts of sectors, then the turns missing."""
 
     def waste(size: int) -> tuple[float, int]:
         turns = -(-count // size)
         used = count / (size * turns) * (THREADS // (size * beside) * size * beside / THREADS)
+        used *= size * segment / (-(-size * segment // SECTOR) * SECTOR)
         return (round(1 - used, 2), -min(turns, ROWS))
 
     return waste

@@ -16,7 +16,7 @@
 //                  some results as one run, by single elements, shifted to where sectors begin.
 // reduce_columns   Packs of elements of different results: 16 bytes, if their states fit registers.
 //                  Coalesced along columns, however few they are: rows of 3 channels are read as
-//                  rows of 12 or 48, and folded at the end.
+//                  rows of 12 or 48, and folded at the end; by reduce_partials, if they are wide.
 // reduce_partials  What blocks found of their chunks, for each result. A launch of its own.
 //
 // In a block, threads meet in shared memory, in halves. The order in which elements come together is
@@ -180,12 +180,15 @@ COMMON void join_lanes(State (&states)[N], Shelf<State, N> shelf, uint32_t lane,
     }
 }
 
+// Rows that are read as one are wider than a block: what each finds is a chunk of its own.
+DEVICE bool is_spread(const Frame& p) { return p.fold > 1 && p.column_tiles.divisor > 1; }
+
 // What was found of a result, by this chunk or at all. `at`: its slot.
 template <class F, class State>
 COMMON void write(const Frame& p, State state, int64_t at, uint32_t chunk) {
     if (!p.partials) return store_result(p.to, at, F::finish(state, p.finish), p.finish.stored);
     constexpr int COUNT = Words<State>::COUNT;
-    const uint32_t chunks = gridDim.x / p.tiles.divisor;
+    const uint32_t chunks = gridDim.x / p.tiles.divisor * (is_spread(p) ? p.fold : 1);
     uint64_t words[COUNT];
     Words<State>::save(state, words);
 #pragma unroll
@@ -470,6 +473,22 @@ COMMON void columns(const Frame& p, const Path& groups, const Path& walk) {
         shelf.save(states[j], j, spot.z * size_x + spot.x, spot.inside && spot.y == 0);
     barrier();
     const uint32_t channels = p.channels.divisor;
+    if (is_spread(p)) {
+        for (uint32_t n = threadIdx.x; n < size_z * size_x * Length; n += THREADS) {
+            const uint32_t z = p.size_x.divide(n / Length), in_tile = n - z * size_x * Length;
+            const int64_t element =
+                static_cast<int64_t>(spot.column_tile) * size_x * Length + in_tile;
+            if (first_group + z >= static_cast<uint64_t>(p.groups) || element >= p.columns * Length)
+                continue;
+            const State found = shelf.restore(n % Length, n / Length, true);
+            const uint32_t row = p.channels.divide(static_cast<uint32_t>(element));
+            const int64_t own = element - static_cast<int64_t>(row) * channels;
+            const Steps at = steps_at(groups, static_cast<Number>(first_group + z));
+            write<F>(p, found, p.first_result + at.other + own * p.x.other,
+                     spot.chunk * p.fold + row);
+        }
+        return;
+    }
     for (uint32_t n = threadIdx.x; n < size_z * channels; n += THREADS) {
         const uint32_t z = p.channels.divide(n), channel = n - z * channels;
         const int64_t own = static_cast<int64_t>(spot.column_tile) * channels + channel;

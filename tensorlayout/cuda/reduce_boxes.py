@@ -28,14 +28,18 @@ _SEGMENT = 128
 # Rows of fewer elements are read by single ones, if they do not begin at whole packs.
 _LONG = 256
 
-# What a block of reduce_tiles reads at most, but for the threads that are shifted, and has; from so
-# many on it is worth its shared memory.
+# Elements and rows of a block of reduce_tiles. The threads are shifted by less than a sector, for
+# which there is room; of fewer elements than the least, threads of other kernels are less idle.
 _TILE = 8 * THREADS
 _TILE_ROWS = 32
-_TILE_LEAST = _TILE // 2
+_TILE_LEAST = 512
 
-# Elements of a row that begins anywhere: fewer are read in whole sectors as they are, more in packs.
-_TILED = range(33, _TILE - SECTOR)
+# Of rows that begin anywhere: fewer elements are read in whole sectors as they are.
+_TILED = range(33, _TILE)
+
+# Rows that are read as one and are wider than a block: so many bytes of a column are worth the 8 or
+# more that they leave to be joined.
+_SPREAD_LEAST = 96
 
 # Blocks that keep a GPU busy with small reductions.
 _BUSY = 132
@@ -162,6 +166,11 @@ class Box:
         return -(-self.x.size // self.size_x)
 
     @property
+    def is_spread(self) -> bool:
+        """Whether rows that are read as one are wider than a block."""
+        return self.fold > 1 and self.column_tiles > 1
+
+    @property
     def tiles(self) -> int:
         """Blocks of a chunk."""
         return self.group_tiles * self.column_tiles
@@ -250,10 +259,10 @@ def _tile(groups: tuple[Axis, ...], rows: tuple[Axis, ...], itemsize: int) -> Bo
     if in_packs or not row.size <= x.source <= row.size * 17 // 16:
         return None
     most = min((_TILE - SECTOR // itemsize) // x.source, _TILE_ROWS, x.size)
-    if most * x.source < _TILE_LEAST // 2:
+    if most * x.source < _TILE_LEAST:
         return None
-    least = -(-_TILE_LEAST // x.source)
-    size_x = min(most, max(least, x.size * prod([axis.size for axis in slower]) // _BUSY))
+    least = -(-2 * _TILE_LEAST // x.source)
+    size_x = min(most, max(least, prod([axis.size for axis in groups]) // _BUSY))
     lanes = 32
     while lanes < THREADS and lanes * 2 * size_x <= TURNS * THREADS:
         lanes *= 2
@@ -293,9 +302,14 @@ def _columns(
     while fold * x.size % length:
         fold *= 2
     *others, last = rows
-    size_x, count = fold * x.size // length, last.size // fold
-    if size_x > THREADS or count < 2 or not _aligned(others, length):
+    wide, count = fold * x.size // length, last.size // fold
+    if count < 2 or not _aligned(others, length):
         return None
+    size_x = wide
+    if wide > THREADS:
+        if count * itemsize < _SPREAD_LEAST:
+            return None
+        size_x = _even(wide, THREADS // 8, length * itemsize)
     rest = last.size % fold * x.size
     if rest and others:
         return None
@@ -306,7 +320,7 @@ def _columns(
         length,
         tuple(slower),
         folded,
-        x=x._replace(size=size_x),
+        x=x._replace(size=wide),
         size_x=size_x,
         fold=fold,
         rest=rest,
@@ -328,7 +342,7 @@ def _with_lanes(box: Box, itemsize: int) -> Box:
             return replace(box, name="reduce_short", size_y=count, size_z=z)
     if count >= room * ROWS:
         return replace(box, size_y=room)
-    # Rows of smaller elements have few packs: threads that took more would read too few side by side.
+    # Of smaller elements a row has few packs: it would have too few threads side by side.
     turns = ROWS if itemsize < 4 else 2 * ROWS
     least = max(-(-count // turns), -(-_SEGMENT // segment))
     grain = max(1, SECTOR // segment)

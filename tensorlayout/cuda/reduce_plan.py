@@ -158,10 +158,11 @@ def plan_reduce(plan: ReducePlan, alignment: int) -> ReduceLaunches:
     shape = _shape(box.name, str(_rank(box)), index, box.length)
     kernel = Kernel(FILE, box.name, types, shape, functor)
     launch = Launch(kernel, box.tiles * chunks, bytes(made), (0, first, 0))
-    if chunks == 1:
+    parts = chunks * (box.fold if box.is_spread else 1)
+    if parts == 1:
         return ReduceLaunches(launch, None, 0)
     results = plan.result.layout.size
-    return ReduceLaunches(launch, _join(plan, chunks, types, functor), chunks * results * words * 8)
+    return ReduceLaunches(launch, _join(plan, parts, types, functor), parts * results * words * 8)
 
 
 def _chunks(box: Box) -> tuple[int, int]:
@@ -237,8 +238,9 @@ def _finish(plan: ReducePlan) -> Any:
 
 
 def _frame(plan: ReducePlan, found: Axes, box: Box, chunk: int) -> Any:
+    row = box.x.size if box.is_spread else box.size_x
     channels = {
-        "reduce_columns": box.size_x * box.length // box.fold,
+        "reduce_columns": row * box.length // box.fold,
         "reduce_tiles": box.x.source,
     }
     behind = box.rows[-1] if box.rest else box.w

@@ -11,9 +11,13 @@
 //             in another order; large ones of them are left to the tiles of copy.cu, and inputs that
 //             are one element wide along the fastest dimension, which write a sector for each.
 //
+// join_rows   Rows that begin anywhere in a sector. A block reads a run of an input from where a sector
+//             begins, and writes each row to where one begins, out of shared memory.
+//
 // Bytes moved per element: its own, once from an input and once to the result. The padding of the
 // result is written by further blocks (padding.cuh).
 #include "padding.cuh"
+#include "sectors.cuh"
 
 constexpr int ANY_RANK = 40, PARAMETER_BYTES_OF_A_LAUNCH = 4096;
 template <int Rank> constexpr int PER_THREAD = Rank ? 4 : 1;
@@ -24,7 +28,7 @@ struct Part {
     Index count;
     Index start;             // in the result, of the first element
     Index stride[CAPACITY];  // in the input
-    Divisor<Index> size;     // along the joined dimension
+    Divisor<Index> size;     // along the joined dimension; for join_rows, threads of a row
     uint32_t end_block;      // where the blocks of this input end
 };
 
@@ -51,18 +55,25 @@ struct Join {
     Shared<Rank, Index> shared;
 };
 
-template <int Rank, class Index, int Width>
-DEVICE void join(const Join<Rank, Index>& p) {
-    if (write_padding(p.padding, p.to)) return;
-    using T = Bits<Width>;
-    using Count = Unsigned<Index>;
-    constexpr int COUNT = PER_THREAD<Rank>;
+// The number of the input that the block has elements of.
+template <int Rank, class Index>
+DEVICE int part_of(const Join<Rank, Index>& p) {
     int number = 0;
     for (int high = p.shared.parts - 1; number < high;) {
         const int middle = (number + high) / 2;
         if (blockIdx.x < p.parts[middle].end_block) high = middle;
         else number = middle + 1;
     }
+    return number;
+}
+
+template <int Rank, class Index, int Width>
+DEVICE void join(const Join<Rank, Index>& p) {
+    if (write_padding(p.padding, p.to)) return;
+    using T = Bits<Width>;
+    using Count = Unsigned<Index>;
+    constexpr int COUNT = PER_THREAD<Rank>;
+    const int number = part_of(p);
     const Part<Rank, Index>& part = p.parts[number];
     const uint32_t begin = number ? p.parts[number - 1].end_block : 0;
     const Count first = static_cast<Count>(blockIdx.x - begin) * (COUNT * THREADS) + threadIdx.x;
@@ -93,12 +104,82 @@ DEVICE void join(const Join<Rank, Index>& p) {
                  static_cast<T*>(p.to) + to[k], elements[k]);
 }
 
+// ---- Rows that begin anywhere -------------------------------------------------------------------
+
+// An element of a row of an input, or the row's end.
+template <class Index> struct Place {
+    Index row, element;
+};
+
+// Rows have so many threads that each may be shifted to where a sector of the result begins.
+template <class Index, class T>
+DEVICE Place<Index> place_of(const Part<2, Index>& part, Index pitch, const T* to, Index thread) {
+    const Index row = static_cast<Index>(part.size.divide(static_cast<Unsigned<Index>>(thread)));
+    const Index shift = static_cast<Index>(shift_at(to + part.start + row * pitch));
+    return {row, thread - row * static_cast<Index>(part.size.divisor) - shift};
+}
+
+// The number of an element of an input; before a row, that of the row's first.
+template <class Index>
+DEVICE Index number_of(const Place<Index>& place, Index length) {
+    const Index element = place.element < 0 ? 0 : place.element < length ? place.element : length;
+    return place.row * length + element;
+}
+
+template <class Index, int Width>
+DEVICE void join_rows_of(const Join<2, Index>& p) {
+    if (write_padding(p.padding, p.to)) return;
+    using T = Bits<Width>;
+    constexpr int COUNT = PER_THREAD<2>, TILE = COUNT * THREADS;
+    SHARED(T, tile, TILE);
+    const int number = part_of(p);
+    const Part<2, Index>& part = p.parts[number];
+    const Index begin = number ? p.parts[number - 1].end_block : 0;
+    const Index length = part.stride[0], pitch = p.shared.stride[0];
+    const T* const source = static_cast<const T*>(p.from[number]);
+    T* const to = static_cast<T*>(p.to);
+
+    const Index start = (static_cast<Index>(blockIdx.x) - begin) * TILE;
+    const Index stop = part.count - start < TILE ? part.count : start + TILE;
+    const Index first = number_of(place_of(part, pitch, to, start), length);
+    const int count =
+        static_cast<int>(number_of(place_of(part, pitch, to, stop), length) - first);
+    const int shift = shift_at(source + first);
+    T read[COUNT + 1];
+#pragma unroll
+    for (int k = 0; k <= COUNT; ++k) {
+        const int n = k * THREADS + static_cast<int>(threadIdx.x) - shift;
+        const bool inside = n >= 0 && n < count;
+        read[k] = load_if(inside, source + first + (inside ? n : 0));
+    }
+#pragma unroll
+    for (int k = 0; k <= COUNT; ++k) {
+        const int n = k * THREADS + static_cast<int>(threadIdx.x) - shift;
+        const bool inside = n >= 0 && n < count;
+        store_shared_if(inside, tile + (inside ? n : 0), read[k]);
+    }
+    barrier();
+#pragma unroll
+    for (int k = 0; k < COUNT; ++k) {
+        const Index thread = start + k * THREADS + static_cast<Index>(threadIdx.x);
+        const Place<Index> at = place_of(part, pitch, to, thread < stop ? thread : start);
+        const bool inside = thread < stop && at.element >= 0 && at.element < length;
+        const Index n = inside ? at.row * length + at.element - first : 0;
+        const T element = load_shared_if(inside, tile + n);
+        store_if(inside, to + part.start + at.row * pitch + at.element, element);
+    }
+}
+
 // ---- Kernels ------------------------------------------------------------------------------------
 // For a GPU the macros pick one; the simulator has all.
 
 #if !defined(TENSORLAYOUT_SIMULATOR)
 
+#ifdef RANK
 KERNEL(join_parts, Join<RANK, INDEX>) { join<RANK, INDEX, WIDTH>(p); }
+#else
+BLOCK_KERNEL(join_rows, Join<2, INDEX>) { join_rows_of<INDEX, WIDTH>(p); }
+#endif
 
 #else
 
@@ -109,7 +190,10 @@ KERNEL(join_parts, Join<RANK, INDEX>) { join<RANK, INDEX, WIDTH>(p); }
 #define JOIN_WIDTHS(RANK, INDEX)                                                          \
     JOIN(RANK, INDEX, 1) JOIN(RANK, INDEX, 2) JOIN(RANK, INDEX, 4) JOIN(RANK, INDEX, 8)   \
     JOIN(RANK, INDEX, 16)
+#define JOIN_ROWS(INDEX, WIDTH)                                                           \
+    BLOCK_KERNEL(join_rows_##INDEX##_##WIDTH, Join<2, INDEX>) { join_rows_of<INDEX, WIDTH>(p); }
 #define JOIN_RANKS(INDEX)                                                                 \
+    JOIN_ROWS(INDEX, 1) JOIN_ROWS(INDEX, 2) JOIN_ROWS(INDEX, 4) JOIN_ROWS(INDEX, 8)       \
     JOIN_WIDTHS(1, INDEX) JOIN_WIDTHS(2, INDEX) JOIN_WIDTHS(3, INDEX) JOIN_WIDTHS(0, INDEX)
 JOIN_RANKS(int32_t) JOIN_RANKS(int64_t)
 

@@ -12,9 +12,11 @@
 //                  read by single elements. LENGTH 1 is for any strides, and coalesced where the
 //                  fastest dimension is contiguous.
 // reduce_short     The same for results of few elements: a pack for each of 4 results a thread.
+// reduce_tiles     For results of up to 2000 elements that begin at no whole packs: a block reads those of
+//                  some results as one run, by single elements, shifted to where sectors begin.
 // reduce_columns   Packs of elements of different results: 16 bytes, if their states fit registers.
 //                  Coalesced along columns, however few they are: rows of 3 channels are read as
-//                  rows of 12 or 48, and folded at the end.
+//                  rows of 12 or 48, and folded at the end; by reduce_partials, if they are wide.
 // reduce_partials  What blocks found of their chunks, for each result. A launch of its own.
 //
 // In a block, threads meet in shared memory, in halves. The order in which elements come together is
@@ -25,15 +27,10 @@
 // byte (a thread and 16 bytes of shared memory each), and fastest dimensions that are not contiguous.
 #define LEAST_BLOCKS 2
 
-// Compiled for the simulator in 3.1 s, in 4.8 with -O2 (float; 2026-11-21, 2-core AMD EPYC (Zen 4),
-// g++ 12.2).
-#ifdef TENSORLAYOUT_SIMULATOR
-#pragma GCC optimize("O1")
-#endif
-
 #include "indexing.cuh"
 #include "memory.cuh"
 #include "reductions.cuh"
+#include "sectors.cuh"
 
 struct Steps {
     int64_t source, other;  // the other: of a result in its memory, or of a position
@@ -57,7 +54,7 @@ struct Frame {
     Steps x, w, rest_at;
     Divisor<int32_t> tiles, column_tiles;  // blocks of a chunk; of a group
     Divisor<int32_t> size_w, size_x, size_y;
-    Divisor<int32_t> channels;  // results of a row of reduce_columns
+    Divisor<int32_t> channels;  // results of a row of reduce_columns; from row to row of reduce_tiles
     int32_t size_z;
     int32_t fold;       // rows that are read as one
 };
@@ -183,12 +180,15 @@ COMMON void join_lanes(State (&states)[N], Shelf<State, N> shelf, uint32_t lane,
     }
 }
 
+// Rows that are read as one are wider than a block: what each finds is a chunk of its own.
+DEVICE bool is_spread(const Frame& p) { return p.fold > 1 && p.column_tiles.divisor > 1; }
+
 // What was found of a result, by this chunk or at all. `at`: its slot.
 template <class F, class State>
 COMMON void write(const Frame& p, State state, int64_t at, uint32_t chunk) {
     if (!p.partials) return store_result(p.to, at, F::finish(state, p.finish), p.finish.stored);
     constexpr int COUNT = Words<State>::COUNT;
-    const uint32_t chunks = gridDim.x / p.tiles.divisor;
+    const uint32_t chunks = gridDim.x / p.tiles.divisor * (is_spread(p) ? p.fold : 1);
     uint64_t words[COUNT];
     Words<State>::save(state, words);
 #pragma unroll
@@ -302,20 +302,91 @@ COMMON void rows(const Frame& p, const Path& groups, const Path& walk) {
     const bool leads = spot.inside && spot.y == 0 && spot.w == 0;
 #pragma unroll
     for (int turn = 0; turn < Turns; ++turn)
-        shelf.save(states[turn], turn, spot.z * size_x + spot.x, leads);
+        shelf.save(states[turn], 0, (turn * p.size_z + spot.z) * size_x + spot.x, leads);
     barrier();
     // Results that follow each other are written by threads that do.
-    const uint32_t z = p.size_x.divide(threadIdx.x), x = threadIdx.x - z * size_x;
-    const int64_t own = static_cast<int64_t>(spot.column_tile) * size_x + x;
-    for (int turn = 0; turn < Turns; ++turn) {
-        const uint64_t group = first_group + turn * p.size_z + z;
-        if (z >= static_cast<uint32_t>(p.size_z) || own >= p.columns ||
-            group >= static_cast<uint64_t>(p.groups))
-            continue;
-        const State found = shelf.restore(turn, threadIdx.x, true);
+    for (uint32_t n = threadIdx.x; n < Turns * p.size_z * size_x; n += THREADS) {
+        const uint32_t z = p.size_x.divide(n), x = n - z * size_x;
+        const int64_t own = static_cast<int64_t>(spot.column_tile) * size_x + x;
+        const uint64_t group = first_group + z;
+        if (own >= p.columns || group >= static_cast<uint64_t>(p.groups)) continue;
+        const State found = shelf.restore(0, n, true);
         const Steps at = steps_at(groups, static_cast<Number>(group));
         write<F>(p, found, p.first_result + at.other + own * p.x.other, spot.chunk);
     }
+}
+
+// ---- Rows that begin anywhere -------------------------------------------------------------------
+
+constexpr int READS = 8, RESULTS = 4;  // of a thread
+
+// A block reads rows that follow each other as one run of memory, from where a sector begins, and
+// takes them apart in shared memory.
+template <class F, class Path>
+COMMON void tiles(const Frame& p, const Path& groups) {
+    using T = typename F::Element;
+    using State = typename F::State;
+    SHARED(T, tile, READS * THREADS);
+    SHARED(uint64_t, words, (Shelf<State, RESULTS>::SIZE));
+    const Shelf<State, RESULTS> shelf{words};
+
+    const uint32_t group = p.column_tiles.divide(blockIdx.x);
+    const int64_t first = static_cast<int64_t>(blockIdx.x - group * p.column_tiles.divisor) *
+                          p.size_x.divisor;
+    const int64_t left = p.columns - first;
+    const int rows = left < p.size_x.divisor ? static_cast<int>(left) : p.size_x.divisor;
+    const int length = static_cast<int>(p.rows), pitch = p.channels.divisor;
+    const Steps at = steps_at(groups, static_cast<NumberOf<Path>>(group));
+    const T* const from = static_cast<const T*>(p.from) + at.source + first * p.x.source;
+
+    const int shift = shift_at(from), end = rows * pitch;
+    T read[READS];
+    bool inside[READS];
+#pragma unroll
+    for (int k = 0; k < READS; ++k) {
+        const int n = k * THREADS + static_cast<int>(threadIdx.x) - shift;
+        const int in_row = n - p.channels.divide(n < 0 ? 0 : n) * pitch;
+        inside[k] = n >= 0 && n < end && in_row < length;
+        read[k] = load_if(inside[k], from + (inside[k] ? n : 0));
+    }
+#pragma unroll
+    for (int k = 0; k < READS; ++k) {
+        const int n = k * THREADS + static_cast<int>(threadIdx.x) - shift;
+        store_shared_if(inside[k], tile + (inside[k] ? n : 0), read[k]);
+    }
+    barrier();
+
+    const int lanes = p.size_y.divisor, side = p.size_y.divide(threadIdx.x);
+    const int lane = static_cast<int>(threadIdx.x) - side * lanes, sides = p.size_y.divide(THREADS);
+    State states[RESULTS];
+#pragma unroll
+    for (int turn = 0; turn < RESULTS; ++turn) {
+        const int row = turn * sides + side;
+        states[turn] = F::none();
+        for (int n = lane; row < rows && n < length; n += 4 * lanes) {
+            T x[4][1];
+            int64_t positions[4];
+            int valid = 0;
+#pragma unroll
+            for (int k = 0; k < 4; ++k) {
+                const int mine = n + k * lanes;
+                const bool reads = mine < length;
+                valid += reads;
+                x[k][0] = load_shared_if(reads, tile + (reads ? row * pitch + mine : 0));
+                positions[k] = p.first_position + mine * p.position_step;
+            }
+            states[turn] = F::join(states[turn], F::of(x, valid, positions, 0));
+        }
+    }
+    join_lanes<F>(states, shelf, lane, lanes, 1, true);
+    barrier();
+#pragma unroll
+    for (int turn = 0; turn < RESULTS; ++turn)
+        shelf.save(states[turn], 0, turn * sides + side, lane == 0);
+    barrier();
+    if (threadIdx.x >= rows) return;
+    const State found = shelf.restore(0, threadIdx.x, true);
+    write<F>(p, found, p.first_result + at.other + (first + threadIdx.x) * p.x.other, 0);
 }
 
 // ---- Columns ------------------------------------------------------------------------------------
@@ -402,6 +473,22 @@ COMMON void columns(const Frame& p, const Path& groups, const Path& walk) {
         shelf.save(states[j], j, spot.z * size_x + spot.x, spot.inside && spot.y == 0);
     barrier();
     const uint32_t channels = p.channels.divisor;
+    if (is_spread(p)) {
+        for (uint32_t n = threadIdx.x; n < size_z * size_x * Length; n += THREADS) {
+            const uint32_t z = p.size_x.divide(n / Length), in_tile = n - z * size_x * Length;
+            const int64_t element =
+                static_cast<int64_t>(spot.column_tile) * size_x * Length + in_tile;
+            if (first_group + z >= static_cast<uint64_t>(p.groups) || element >= p.columns * Length)
+                continue;
+            const State found = shelf.restore(n % Length, n / Length, true);
+            const uint32_t row = p.channels.divide(static_cast<uint32_t>(element));
+            const int64_t own = element - static_cast<int64_t>(row) * channels;
+            const Steps at = steps_at(groups, static_cast<Number>(first_group + z));
+            write<F>(p, found, p.first_result + at.other + own * p.x.other,
+                     spot.chunk * p.fold + row);
+        }
+        return;
+    }
     for (uint32_t n = threadIdx.x; n < size_z * channels; n += THREADS) {
         const uint32_t z = p.channels.divide(n), channel = n - z * channels;
         const int64_t own = static_cast<int64_t>(spot.column_tile) * channels + channel;
@@ -464,6 +551,8 @@ using Chosen = reductions::OPERATION<ELEMENT>;
 
 #if !defined(RANK)
 BLOCK_KERNEL(reduce_partials, Partials) { partials<Chosen>(p); }
+#elif defined(TILED)
+BLOCK_KERNEL(reduce_tiles, Reduction<RANK, INDEX>) { tiles<Chosen>(p.frame, p.groups); }
 #elif !defined(LENGTH)
 BLOCK_KERNEL(reduce_columns, Reduction<RANK, INDEX>) { columns<Chosen>(p.frame, p.groups, p.rows); }
 #elif !defined(TURNS)
@@ -493,17 +582,122 @@ SIMULATOR_OPERATIONS(FUNCTORS(NAME_OF))
 #define NUMBER_OF(name, defined) number_of_##name,
 enum { FUNCTORS(NUMBER_OF) };
 
-// Calls work.run<F>() for the functor that was picked.
-template <template <class> class Functor, bool defined, class Work>
-static void run_if_defined(const Work& work) {
-    if constexpr (defined) return work.template run<Functor<ELEMENT>>();
-    simulator::report("has no functor for this type");
-    simulator::leave();
+// Functors whose states have as many words are one functor for the kernels, which are compiled once for
+// all of them; which it is, is asked at each call. 1.8 s instead of 3.5 (float; 2026-11-21, 2-core AMD
+// EPYC (Zen 4), g++ 12.2).
+template <int Count>
+struct Saved {
+    uint64_t words[Count];
+};
+
+template <int Count>
+struct Words<Saved<Count>> {
+    static constexpr int COUNT = Count;
+    static constexpr int REGISTERS = Count == 2 && !is_complex<ELEMENT> ? 4 : Count;
+    static void save(const Saved<Count>& state, uint64_t (&words)[Count]) {
+        for (int w = 0; w < Count; ++w) words[w] = state.words[w];
+    }
+    static Saved<Count> restore(const uint64_t (&words)[Count]) {
+        Saved<Count> state;
+        for (int w = 0; w < Count; ++w) state.words[w] = words[w];
+        return state;
+    }
+};
+
+template <class F>
+struct One {
+    using Functor = F;
+    using State = typename F::State;
+    static constexpr int COUNT = Words<State>::COUNT;
+    static_assert(Words<State>::REGISTERS == Words<Saved<COUNT>>::REGISTERS);
+
+    static Saved<COUNT> save(const State& state) {
+        Saved<COUNT> saved;
+        Words<State>::save(state, saved.words);
+        return saved;
+    }
+    static State restore(const Saved<COUNT>& saved) { return Words<State>::restore(saved.words); }
+};
+
+// How many words the state of a functor has; 0 if there is none of this name.
+template <template <class> class Functor, bool defined>
+static constexpr int count_of() {
+    if constexpr (defined) return One<Functor<ELEMENT>>::COUNT;
+    return 0;
+}
+#define COUNT_OF(name, defined) count_of<reductions::name, (defined)>(),
+static constexpr int COUNTS[] = {FUNCTORS(COUNT_OF)};
+
+static constexpr bool has_count(int count) {
+    for (int each : COUNTS)
+        if (each == count) return true;
+    return false;
+}
+
+// Calls work(One<F>()) for the functor that was picked, whose state has `Count` words.
+template <int Count, template <class> class Functor, bool defined, class Work>
+static void call_if_counted(const Work& work) {
+    if constexpr (count_of<Functor, defined>() == Count) work(One<Functor<ELEMENT>>());
 }
 #define CASE_OF(name, defined) \
-    case number_of_##name: return run_if_defined<reductions::name, (defined)>(work);
-template <class Work> static __attribute__((noinline)) void run_chosen(const Work& work) {
+    case number_of_##name: return call_if_counted<Count, reductions::name, (defined)>(work);
+template <int Count, class Work>
+static void with_chosen(const Work& work) {
     switch (simulator::operation) { FUNCTORS(CASE_OF) }
+}
+
+template <int Count>
+struct Finished {
+    const Saved<Count>& state;
+    const Finish& how;
+};
+
+template <int Count>
+struct Any {
+    using Element = ELEMENT;
+    using State = Saved<Count>;
+
+    static COMMON State none() {
+        State found;
+        with_chosen<Count>([&](auto one) { found = one.save(decltype(one)::Functor::none()); });
+        return found;
+    }
+    static COMMON State join(const State& x, const State& y) {
+        State found;
+        with_chosen<Count>([&](auto one) {
+            found = one.save(decltype(one)::Functor::join(one.restore(x), one.restore(y)));
+        });
+        return found;
+    }
+    template <int Rows, int Length>
+    static COMMON State of(const ELEMENT (&x)[Rows][Length], int rows,
+                           const int64_t (&positions)[Rows], int64_t step) {
+        State found;
+        with_chosen<Count>([&](auto one) {
+            found = one.save(decltype(one)::Functor::of(x, rows, positions, step));
+        });
+        return found;
+    }
+    static Finished<Count> finish(const State& x, const Finish& how) { return {x, how}; }
+};
+
+template <int Count>
+static COMMON void store_result(void* to, int64_t at, const Finished<Count>& found, int stored) {
+    with_chosen<Count>([&](auto one) {
+        using F = typename decltype(one)::Functor;
+        store_result(to, at, F::finish(one.restore(found.state), found.how), stored);
+    });
+}
+
+// Calls work.run<F>() for what stands for the functor that was picked.
+template <class Work> static __attribute__((noinline)) void run_chosen(const Work& work) {
+    switch (COUNTS[simulator::operation]) {
+        case 1: return work.template run<Any<1>>();
+        case 2: if constexpr (has_count(2)) return work.template run<Any<2>>(); break;
+        case 3: if constexpr (has_count(3)) return work.template run<Any<3>>(); break;
+    }
+    simulator::report("has no functor for this type");
+    simulator::leave();
 }
 
 struct Both {
@@ -516,6 +710,9 @@ struct RowsWork : Both {
 };
 struct ColumnsWork : Both {
     template <class F> void run() const { columns<F>(frame, groups, walk); }
+};
+struct TilesWork : Both {
+    template <class F> void run() const { tiles<F>(frame, groups); }
 };
 struct PartialsWork {
     const Partials& p;
@@ -535,6 +732,10 @@ BLOCK_KERNEL(reduce_partials, Partials) { run_chosen(PartialsWork{p}); }
     BLOCK_KERNEL(reduce_columns_##RANK##_##INDEX, Reduction<RANK, INDEX>) {                   \
         run_chosen(ColumnsWork{{p.frame, path_of(p.groups), path_of(p.rows)}});               \
     }
+#define TILES(RANK, INDEX)                                                                    \
+    BLOCK_KERNEL(reduce_tiles_##RANK##_##INDEX##_1, Reduction<RANK, INDEX>) {                 \
+        run_chosen(TilesWork{{p.frame, path_of(p.groups), path_of(p.rows)}});                 \
+    }
 #define OF_RANKS(INDEX)                                                                       \
     COLUMNS(2, INDEX) COLUMNS(4, INDEX) COLUMNS(0, INDEX)                                     \
     ROWS(1, 2, INDEX) ROWS(1, 4, INDEX) ROWS(1, 0, INDEX)                                     \
@@ -544,7 +745,7 @@ BLOCK_KERNEL(reduce_partials, Partials) { run_chosen(PartialsWork{p}); }
 #if LONGEST == 1
 #define PACKED_ROWS(RANK, INDEX)
 #else
-#define PACKED_ROWS(RANK, INDEX) PACKED(LONGEST, RANK, INDEX)
+#define PACKED_ROWS(RANK, INDEX) PACKED(LONGEST, RANK, INDEX) TILES(RANK, INDEX)
 #define PACKED(LENGTH, RANK, INDEX) ROWS(LENGTH, RANK, INDEX)
 #endif
 OF_RANKS(int32_t) OF_RANKS(int64_t)

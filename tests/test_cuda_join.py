@@ -233,9 +233,12 @@ SHAPES = [
     ([(4, 3, 64, 64), (4, 1, 64, 64)], 1, 1.0, 0.95),
     # short rows, of a sector each
     ([(2000, 8)] * 8, 1, 1.0, 0.95),
-    # rows of odd lengths, which begin anywhere in a sector
-    ([(300, 515), (300, 1001)], 1, 0.75, 0.95),
+    # planes that begin at no whole packs
+    ([(40, 3, 13, 17), (40, 1, 13, 17)], 1, 0.95, 0.9),
 ]
+
+# Of odd lengths, which begin anywhere in a sector: a few in a block, one in several; many inputs.
+ODD_ROWS = [(300, (515, 1001)), (50, (129, 131)), (3, (5001, 1)), (7, (2047,) * 40)]
 
 
 @needs_compiler
@@ -245,10 +248,53 @@ def test_accesses_are_coalesced(shapes, axis, sectors, lanes):
     with checking("bounds", "count") as record:
         tl.concat(inputs, axis=axis)
     (counts,) = record.counts.values()
-    assert counts.kernel == "join_parts"
+    assert counts.kernel == ("join_rows" if shapes[0][-1] == 17 else "join_parts")
     assert counts.sector_efficiency_read >= sectors
     assert counts.sector_efficiency_write >= sectors
     assert counts.lane_activity >= lanes
+
+
+@needs_compiler
+@pytest.mark.parametrize("index", ["int32_t", "int64_t"])
+@pytest.mark.parametrize(("rows", "sizes"), ODD_ROWS)
+def test_rows_of_odd_lengths(monkeypatch, rows, sizes, index):
+    monkeypatch.setattr(join_plan, "index_type", lambda count, furthest: index)
+    tl.plan.cache_clear()
+    for dtype in ("int16", "float32", "float64"):
+        values = [values_of((rows, n), dtype, n) for n in sizes]
+        inputs = list(map(on_cuda, values))
+        with checking("bounds", "races", "initialized", "count") as record:
+            found = tl.concat(inputs, axis=1)
+        same(found.to_device("cpu"), np.concatenate(values, 1))
+        (counts,) = record.counts.values()
+        assert counts.kernel == "join_rows" or dtype == "int16"
+        assert counts.bank_conflict_ratio <= 1.1
+        if counts.kernel == "join_rows":
+            assert counts.sector_efficiency_read >= 0.9
+            assert counts.sector_efficiency_write >= 0.9
+            assert counts.lane_activity >= 0.9
+    tl.plan.cache_clear()
+
+
+@needs_compiler
+@pytest.mark.parametrize("shift", [4, 12, 28])
+def test_rows_of_odd_lengths_into_padded_rows_at_any_address(gpu, shift):
+    result = Layout.padded((20, 400), (20, 403), None, PaddingValue.ONE)
+    starts, sources = [0, 199, 400], [Layout.row_major((20, 199)), Layout.row_major((20, 201))]
+    plan = plan_join(result, sources, starts, 1, 4, (4, 4, 4), b"\1\2\3\4")
+    (launch,) = plan.launches
+    assert launch.kernel.name == "join_rows"
+    to = Storage(gpu, result.required_size * 4, shift)
+    content = [numbered(s.required_size * 4) for s in sources]
+    from_ = [Storage(gpu, len(c), shift + 4, c) for c in content]
+    with checking("bounds", "races"):
+        prepare_join(plan, gpu)(to.pointer, [each.pointer for each in from_])
+    expected = np.full((result.required_size, 4), UNTOUCHED, np.uint8)
+    expected[padding_slots(result)] = [1, 2, 3, 4]
+    for source, start, octets in zip(sources, starts, content, strict=False):
+        part = join_plan.part_of(result, 1, start, source.shape[1])
+        expected[slots_of(part)] = elements(octets, 4)[slots_of(source)]
+    np.testing.assert_array_equal(elements(to.get(), 4), expected)
 
 
 # --- Kernels -------------------------------------------------------------------------------------

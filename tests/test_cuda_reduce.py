@@ -194,6 +194,7 @@ SHAPES = [
     (9001, 5),
     (600, 64),
     (70, 517),
+    (101, 1031),
     (1500, 7, 3),
     (12, 50, 64),
     (11, 30, 20),
@@ -269,6 +270,36 @@ def test_views_that_are_cut_flipped_and_stepped(driver):
             for axis in (None, *range(part.ndim)):
                 expected = np.asarray(np.argmin(part, axis=axis))
                 same(tl.argmin(x, axis=axis).to_device("cpu"), expected)
+
+
+@needs_compiler
+@pytest.mark.parametrize("shape", [(40, 79), (3, 30, 519), (3, 1999), (300, 60)])
+def test_rows_cut_out_of_longer_ones_are_read_in_whole_sectors(driver, shape):
+    values = numbers(shape, np.float32)
+    a, x = values[..., 2:-1], tl.asarray(values).to_device("cuda")[..., 2:-1]
+    axis = len(shape) - 1
+    with checking("bounds", "races", "count") as record:
+        check("sum", x, a, (axis,))
+    same(tl.argmin(x, axis=axis).to_device("cpu"), np.asarray(np.argmin(a, axis=axis)))
+    (counts,) = record.counts.values()
+    assert counts.kernel == "reduce_tiles"
+    assert counts.sector_efficiency_read >= 0.9
+    assert counts.lane_activity >= 0.9
+
+
+@needs_compiler
+@pytest.mark.parametrize("shape", [(90, 77), (100, 1031)])
+def test_the_same_bits_wherever_rows_begin(driver, shape):
+    a = numbers((math.prod(shape) + 7,), np.float32)
+    y = tl.asarray(a).to_device("cuda")
+    found = []
+    for first in (0, 1, 6):
+        z = tl.empty(a.shape, dtype=tl.float32, device="cuda")
+        z[first : first + math.prod(shape)] = y[: math.prod(shape)]
+        x = tl.reshape(z[first : first + math.prod(shape)], shape, copy=False)
+        found.append(np.asarray(tl.sum(x, axis=1).to_device("cpu")))
+    same(found[1], found[0])
+    same(found[2], found[0])
 
 
 @needs_compiler
@@ -458,6 +489,12 @@ EFFICIENT = [
     ((4, 64, 96, 3), (1, 2)),
     ((4, 3, 64, 96), (0, 2, 3)),
     ((40, 64, 32), (0, 2)),
+    ((700, 77), (1,)),
+    ((1000, 517), (1,)),
+    ((1000, 517), (0,)),
+    ((4, 64, 28, 28), (2,)),
+    ((4, 64, 28, 28), (3,)),
+    ((4, 64, 28, 28), (0, 2, 3)),
 ]
 
 
@@ -477,7 +514,7 @@ def test_memory_is_read_in_whole_sectors(driver, shape, axis, dtype):
 
 
 @needs_compiler
-@pytest.mark.parametrize("shape", [(70000,), (20000, 3), (300, 4), (90, 33), (70, 64)])
+@pytest.mark.parametrize("shape", [(70000,), (20000, 3), (300, 4), (90, 33), (70, 64), (100, 1031)])
 def test_no_races(driver, shape):
     x = tl.ones(shape, dtype=tl.float32, device="cuda")
     with checking("bounds", "initialized", "races", "barriers"):
@@ -558,7 +595,10 @@ def test_the_kernel_of_each_layout():
     assert name((5000, 12), (1,)) == "reduce_short"
     assert name((5000, 12), (0,)) == "reduce_columns"
     assert name((5000, 3), (0,)) == "reduce_columns"
-    assert name((5000, 517), (0,)) == "reduce_rows"
+    assert name((5000, 517), (0,)) == "reduce_columns"
+    assert name((50, 517), (0,)) == "reduce_rows"
+    assert name((5000, 517), (1,)) == "reduce_tiles"
+    assert name((5000, 77), (1,)) == "reduce_tiles"
     assert name((), None) == "reduce_rows"
 
 

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from tensorlayout.cuda.copy_plan import plan_copy
 from tensorlayout.cuda.driver import Kernel
 from tensorlayout.cuda.fill_plan import FillPlan, plan_padding
-from tensorlayout.cuda.launches import PER_THREAD, blocks_for, struct_type
-from tensorlayout.cuda.loops import WIDEST
+from tensorlayout.cuda.launches import PER_THREAD, THREADS, blocks_for, struct_type
+from tensorlayout.cuda.loops import SECTOR, WIDEST
 from tensorlayout.cuda.padding_plan import PaddingStruct, padding_regions, padding_struct
 from tensorlayout.cuda.parameters import Divisor32, Divisor64, divisor32, index_type
 from tensorlayout.layout import Layout
@@ -210,6 +210,35 @@ def _width(
     return gcd(WIDEST, *aligned, *[step * itemsize for step in steps])
 
 
+def _threads_of_rows(
+    axes: list[_Axis],
+    inputs: list[_Input],
+    result: Layout,
+    axis: int,
+    itemsize: int,
+    width: int,
+    alignment: int,
+) -> list[int]:
+    """Threads of a row of each input, if rows begin anywhere in a sector; else none.
+
+    The inputs are runs of memory, and most of the threads have an element.
+    """
+    if len(axes) != 2 or width == WIDEST or not axes[1].joined or axes[1].to != 1:
+        return []
+    rows, runs = axes
+    packed = zip(rows.strides, runs.sizes, runs.strides, strict=True)
+    if not all(row == size and step == 1 for row, size, step in packed):
+        return []
+    steps = [rows.to, result.offset, *[each.start * result.strides[axis] for each in inputs]]
+    if not gcd(alignment, *[step * itemsize for step in steps]) % SECTOR:
+        return []
+    grain, times = SECTOR // width, width // itemsize
+    threads = [-(-(size // times + grain - 1) // grain) * grain for size in runs.sizes]
+    count = rows.sizes[0] * max(threads)
+    fits = index_type(count + THREADS * PER_THREAD, 0) == index_type(result.size, 0)
+    return threads if fits and sum(threads) * times * 9 <= sum(runs.sizes) * 10 else []
+
+
 def _index(axes: list[_Axis], result: Layout, inputs: list[_Input]) -> str:
     furthest = [sum((n - 1) * abs(s) for n, s in zip(result.shape, result.strides, strict=True))]
     for k in range(len(inputs)):
@@ -228,6 +257,7 @@ def _launch(
     axes = _axes(result, inputs, axis)
     width = _width(axes, inputs, result, axis, itemsize, alignment)
     rank, index, times = len(axes), _index(axes, result, inputs), width // itemsize
+    threads = _threads_of_rows(axes, inputs, result, axis, itemsize, width, alignment)
     made = join_type(rank, index)()
     divisor = divisor32 if index == "int32_t" else Divisor64
     last = rank - 1
@@ -249,23 +279,32 @@ def _launch(
             part.stride[d] = stride if d == last else stride // times
             if each.joined:
                 part.size = divisor(sizes[d])
+        if threads:
+            part.count, part.size = sizes[0] * threads[k], divisor(threads[k])
+            part.stride[0] = sizes[1]
         end += blocks_for(part.count * (1 if rank in RANKS else PER_THREAD))
         part.end_block = end
     made.padding, more = padding_struct(*padding, end, alignment)
     numbers = tuple((each.number, each.layout.offset * itemsize) for each in inputs)
-    kernel = _kernel(rank, index, width)
+    kernel = _rows_kernel(index, width) if threads else _kernel(rank, index, width)
     return JoinLaunch(kernel, end + more, bytes(made), result.offset * itemsize, numbers)
 
 
 def kernels() -> tuple[Kernel, ...]:
     """All that a plan may ask for."""
     shapes = product((*RANKS, 0), ("int32_t", "int64_t"))
-    return tuple(_kernel(*each, 1 << k) for each in shapes for k in range(5))
+    rows = product(("int32_t", "int64_t"), range(4))
+    parts = tuple(_kernel(*each, 1 << k) for each in shapes for k in range(5))
+    return (*parts, *[_rows_kernel(index, 1 << k) for index, k in rows])
 
 
 def _kernel(rank: int, index: str, width: int) -> Kernel:
     macro = ("RANK", str(rank if rank in RANKS else 0))
     return Kernel(FILE, "join_parts", shape=(macro, ("INDEX", index), ("WIDTH", str(width))))
+
+
+def _rows_kernel(index: str, width: int) -> Kernel:
+    return Kernel(FILE, "join_rows", shape=(("INDEX", index), ("WIDTH", str(width))))
 
 
 @functools.cache

@@ -28,6 +28,22 @@ _SEGMENT = 128
 # Rows of fewer elements are read by single ones, if they do not begin at whole packs.
 _LONG = 256
 
+# Elements and rows of a block of reduce_tiles. The threads are shifted by less than a sector, for
+# which there is room; of fewer elements than the least, threads of other kernels are less idle.
+_TILE = 8 * THREADS
+_TILE_ROWS = 32
+_TILE_LEAST = 512
+
+# Of rows that begin anywhere: fewer elements are read in whole sectors as they are.
+_TILED = range(33, _TILE)
+
+# Rows that are read as one and are wider than a block: so many bytes of a column are worth the 8 or
+# more that they leave to be joined.
+_SPREAD_LEAST = 96
+
+# Blocks that keep a GPU busy with small reductions.
+_BUSY = 132
+
 # Registers of 8 bytes that a thread has for states of columns.
 _REGISTERS = 16
 
@@ -150,6 +166,11 @@ class Box:
         return -(-self.x.size // self.size_x)
 
     @property
+    def is_spread(self) -> bool:
+        """Whether rows that are read as one are wider than a block."""
+        return self.fold > 1 and self.column_tiles > 1
+
+    @property
     def tiles(self) -> int:
         """Blocks of a chunk."""
         return self.group_tiles * self.column_tiles
@@ -211,6 +232,8 @@ def _rows(
         if last.size % length == 0 and alignment % WIDEST == 0 and _aligned(others, length):
             packs = Axis(last.size // length, length, length * step, True)
             rows = (*slower, packs)
+        elif (tile := _tile(groups, rows, itemsize)) is not None:
+            return tile
         elif not slower and last.size >= _LONG:
             packs = Axis(last.size // length, length, length * step, True)
             box = Box("reduce_rows", length, groups, (packs,), run=last.size, position_step=step)
@@ -225,6 +248,34 @@ def _rows(
             size_x = _even(beside.size, THREADS // run.size, run.size * length * itemsize)
             box = replace(box, groups=groups[:-1], rows=rows[:-1], x=beside, w=run, size_x=size_x)
     return _with_lanes(box, itemsize)
+
+
+def _tile(groups: tuple[Axis, ...], rows: tuple[Axis, ...], itemsize: int) -> Box | None:
+    """Rows one behind the other, that are read as one run; None if they are not, or too few."""
+    if len(rows) > 1 or not groups or rows[0].size not in _TILED:
+        return None
+    (row,), (*slower, x) = rows, groups
+    in_packs = itemsize < 4 and row.size >= _LONG
+    if in_packs or not row.size <= x.source <= row.size * 17 // 16:
+        return None
+    most = min((_TILE - SECTOR // itemsize) // x.source, _TILE_ROWS, x.size)
+    if most * x.source < _TILE_LEAST:
+        return None
+    least = -(-2 * _TILE_LEAST // x.source)
+    size_x = min(most, max(least, prod([axis.size for axis in groups]) // _BUSY))
+    lanes = 32
+    while lanes < THREADS and lanes * 2 * size_x <= TURNS * THREADS:
+        lanes *= 2
+    return Box(
+        "reduce_tiles",
+        1,
+        tuple(slower),
+        rows,
+        x=x,
+        size_x=size_x,
+        size_y=lanes,
+        position_step=row.other,
+    )
 
 
 def _columns(
@@ -251,9 +302,14 @@ def _columns(
     while fold * x.size % length:
         fold *= 2
     *others, last = rows
-    size_x, count = fold * x.size // length, last.size // fold
-    if size_x > THREADS or count < 2 or not _aligned(others, length):
+    wide, count = fold * x.size // length, last.size // fold
+    if count < 2 or not _aligned(others, length):
         return None
+    size_x = wide
+    if wide > THREADS:
+        if count * itemsize < _SPREAD_LEAST:
+            return None
+        size_x = _even(wide, THREADS // 8, length * itemsize)
     rest = last.size % fold * x.size
     if rest and others:
         return None
@@ -264,7 +320,7 @@ def _columns(
         length,
         tuple(slower),
         folded,
-        x=x._replace(size=size_x),
+        x=x._replace(size=wide),
         size_x=size_x,
         fold=fold,
         rest=rest,
@@ -286,9 +342,12 @@ def _with_lanes(box: Box, itemsize: int) -> Box:
             return replace(box, name="reduce_short", size_y=count, size_z=z)
     if count >= room * ROWS:
         return replace(box, size_y=room)
-    least = max(-(-count // ROWS), -(-_SEGMENT // segment))
+    # Of smaller elements a row has few packs: it would have too few threads side by side.
+    turns = ROWS if itemsize < 4 else 2 * ROWS
+    least = max(-(-count // turns), -(-_SEGMENT // segment))
     grain = max(1, SECTOR // segment)
-    size_y = min(_candidates(count, min(room, least), room, grain), key=_waste_of(count, beside))
+    sizes = _candidates(count, min(room, least), room, grain)
+    size_y = min(sizes, key=_waste_of(count, beside, segment))
     size_z = _whole(min(room // size_y, groups), count * segment)
     return replace(box, size_y=size_y, size_z=size_z)
 
@@ -309,12 +368,13 @@ def _candidates(count: int, least: int, room: int, grain: int) -> Iterator[int]:
     yield min(room, count)
 
 
-def _waste_of(count: int, beside: int) -> Callable[[int], tuple[float, int]]:
-    """What to make small: threads and turns that have nothing to do, then the turns missing."""
+def _waste_of(count: int, beside: int, segment: int) -> Callable[[int], tuple[float, int]]:
+    """What to make small: idle threads and turns, parts of sectors, then the turns missing."""
 
     def waste(size: int) -> tuple[float, int]:
         turns = -(-count // size)
         used = count / (size * turns) * (THREADS // (size * beside) * size * beside / THREADS)
+        used *= size * segment / (-(-size * segment // SECTOR) * SECTOR)
         return (round(1 - used, 2), -min(turns, ROWS))
 
     return waste

@@ -158,15 +158,18 @@ def plan_reduce(plan: ReducePlan, alignment: int) -> ReduceLaunches:
     shape = _shape(box.name, str(_rank(box)), index, box.length)
     kernel = Kernel(FILE, box.name, types, shape, functor)
     launch = Launch(kernel, box.tiles * chunks, bytes(made), (0, first, 0))
-    if chunks == 1:
+    parts = chunks * (box.fold if box.is_spread else 1)
+    if parts == 1:
         return ReduceLaunches(launch, None, 0)
     results = plan.result.layout.size
-    return ReduceLaunches(launch, _join(plan, chunks, types, functor), chunks * results * words * 8)
+    return ReduceLaunches(launch, _join(plan, parts, types, functor), parts * results * words * 8)
 
 
 def _chunks(box: Box) -> tuple[int, int]:
     """Rows of a chunk, and how many chunks."""
     count, batch = box.row_count, box.size_y * ROWS
+    if box.name == "reduce_tiles":
+        return count, 1
     wanted = -(-_BLOCKS // box.tiles)
     most = max(1, count // (batch * _LEAST_TURNS))
     chunks = max(min(wanted, most), -(-count // (batch * _MOST_TURNS)))
@@ -188,6 +191,8 @@ def _shape(name: str, rank: str, index: str, length: int) -> tuple[tuple[str, st
     shape = (("RANK", rank), ("INDEX", index))
     if name == "reduce_columns":
         return shape
+    if name == "reduce_tiles":
+        return (*shape, ("TILED", "1"))
     turns = (("TURNS", str(TURNS)),) if name == "reduce_short" else ()
     return (*shape, ("LENGTH", str(length)), *turns)
 
@@ -233,8 +238,11 @@ def _finish(plan: ReducePlan) -> Any:
 
 
 def _frame(plan: ReducePlan, found: Axes, box: Box, chunk: int) -> Any:
-    channels = box.size_x * box.length // box.fold
-    lengths = box.length if box.name == "reduce_columns" else 1
+    row = box.x.size if box.is_spread else box.size_x
+    channels = {
+        "reduce_columns": row * box.length // box.fold,
+        "reduce_tiles": box.x.source,
+    }
     behind = box.rows[-1] if box.rest else box.w
     return frame_type()(
         finish=_finish(plan),
@@ -256,7 +264,7 @@ def _frame(plan: ReducePlan, found: Axes, box: Box, chunk: int) -> Any:
         size_w=divisor32(box.w.size),
         size_x=divisor32(box.size_x),
         size_y=divisor32(box.size_y),
-        channels=divisor32(channels if lengths > 1 else 1),
+        channels=divisor32(channels.get(box.name, 1)),
         size_z=box.size_z,
         fold=box.fold,
     )
@@ -284,7 +292,7 @@ def kernels(dtype: DType, functors: Sequence[str]) -> Iterator[Kernel]:
     types, longest = types_of(dtype), WIDEST // dtype.itemsize
     kinds = {(name, length) for name in ("reduce_rows", "reduce_short") for length in (1, longest)}
     if longest > 1:
-        kinds.add(("reduce_columns", 0))
+        kinds |= {("reduce_columns", 0), ("reduce_tiles", 0)}
     for functor in functors:
         yield Kernel(FILE, "reduce_partials", types, (), functor)
         for rank, index in product(("2", "4", "0"), ("int32_t", "int64_t")):

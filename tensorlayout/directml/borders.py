@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -114,7 +115,8 @@ def _padded(desc: _Padding, x: Tensor, out: Tensor | None) -> Tensor:
 Run = tuple[slice, slice]
 
 
-def runs(mode: Mode, n: int, before: int, after: int) -> list[Run]:
+@functools.lru_cache(maxsize=1024)
+def runs(mode: Mode, n: int, before: int, after: int) -> tuple[Run, ...]:
     """What of the border equals what inside, as slices of the padded dimension.
 
     A mirrored border is one run, a longer one than the data several, turn by turn.
@@ -122,7 +124,7 @@ def runs(mode: Mode, n: int, before: int, after: int) -> list[Run]:
     if mode == PaddingMode.EDGE or n == 1:
         left, right = slice(before, before + 1), slice(before + n - 1, before + n)
         sides = (slice(0, before), left), (slice(before + n, before + n + after), right)
-        return [(to, source) for to, source in sides if to.stop > to.start]
+        return tuple((to, source) for to, source in sides if to.stop > to.start)
     periods: dict[Any, int] = {PaddingMode.REFLECTION: 2 * n - 2, PaddingMode.SYMMETRIC: 2 * n}
     period = periods.get(mode, n)
     border = chain(range(-before, 0), range(n, n + after))
@@ -137,7 +139,7 @@ def _inside(mode: Mode, at: int, n: int, period: int) -> int:
     return period - folded - (0 if mode == PaddingMode.REFLECTION else 1)
 
 
-def _merged(pairs: Sequence[tuple[int, int]]) -> list[Run]:
+def _merged(pairs: Sequence[tuple[int, int]]) -> tuple[Run, ...]:
     """Pairs of positions as slices: neighbours that walk on in one direction together."""
     groups: list[tuple[int, int, int, int]] = []  # first and last to, first source, step
     for to, source in pairs:
@@ -151,10 +153,10 @@ def _merged(pairs: Sequence[tuple[int, int]]) -> list[Run]:
                 groups[-1] = (first, to, start, source - start if run == 0 else step)
                 continue
         groups.append((to, to, source, 1))
-    return [
+    return tuple(
         (slice(first, last + 1), _walk(start, step, last - first + 1))
         for first, last, start, step in groups
-    ]
+    )
 
 
 def _walk(start: int, step: int, count: int) -> slice:

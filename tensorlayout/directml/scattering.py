@@ -193,8 +193,8 @@ def scatter(
 
     `indices`, `updates`: of the sizes of `x`, but for `axis`, where they are free. Of equal
     positions the last one in index order wins; ``duplicates="error"`` raises ValueError for them,
-    since DirectML calls them invalid. IndexError for a position outside; `out` may hold a copy of
-    `x` by then. Result: packed in the order of `x`, or `out`.
+    since DirectML calls them invalid. IndexError for a position outside; `out` may have been
+    written to by then. Result: packed in the order of `x`, or `out`.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml

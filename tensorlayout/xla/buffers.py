@@ -55,7 +55,8 @@ def from_buffer(buffer: Any, shape: Shape | str, *, device: Any = None) -> Tenso
     **Shared, not copied**, on the CPU, where the elements have strides: no tiles, or tiles that
     are but padding, and a dtype of tensors. The tensor is read-only if the buffer is, and its
     layout is `layout_of` the shape. Else the elements are gathered into memory of their own, packed
-    in the shape's order of dimensions.
+    in the shape's order of dimensions. Over tiles without a copy lies
+    ``tl.from_storage(buffer, layout_of(shape), dtype=...)``.
 
     Integers of fewer than 8 bits become int8 or uint8, smaller floats float32 (every value exactly,
     one NaN for all). ``E(n)`` packs n-bit elements little end first: the first element of a byte in

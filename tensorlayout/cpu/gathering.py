@@ -7,6 +7,7 @@ over the three; where memory allows, whole runs are moved instead.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import sys
@@ -54,10 +55,10 @@ def prepare_gather(plan: GatherPlan) -> Run:
     if _is_take(plan, runs):
         return _take(plan, runs)
     spec = plan.result
-    read = reader(plan.source.layout, plan.reach)
+    read, places_of = reader(plan.source.layout, plan.reach), _places(plan)
 
     def gather(x: Tensor, *positions: Tensor) -> Tensor:
-        places = _checked(plan.name, positions, sizes)
+        places = places_of(positions, sizes)
         memory, _ = allocate()
         if spec.layout.size:
             read(x._memory, places, memory)
@@ -72,10 +73,10 @@ def prepare_gather_into(plan: GatherPlan, destination: Layout) -> Run | None:
     if not runs.fit(destination):
         return None
     sizes = [plan.source.layout.shape[d] for d in plan.reach.dims]
-    read = reader(plan.source.layout, plan.reach)
+    read, places_of = reader(plan.source.layout, plan.reach), _places(plan)
 
     def gather(result: Tensor, x: Tensor, *positions: Tensor) -> Tensor:
-        places = _checked(plan.name, positions, sizes)
+        places = places_of(positions, sizes)
         if destination.size:
             read(x._memory, places, result._memory)
         return result
@@ -84,7 +85,8 @@ def prepare_gather_into(plan: GatherPlan, destination: Layout) -> Run | None:
 
 
 def _is_take(plan: GatherPlan, runs: _Runs) -> bool:
-    return len(plan.reach.dims) == 1 and not plan.reach.along and runs.packed(runs.order)
+    one = len(plan.reach.dims) == 1 and not plan.reach.along and not plan.clamps
+    return one and runs.packed(runs.order)
 
 
 def _take(plan: GatherPlan, runs: _Runs) -> Run:
@@ -144,6 +146,22 @@ def prepare_combine(plan: CombinePlan) -> Run:
         return Tensor._new(memory, spec)
 
     return combine
+
+
+def _places(plan: GatherPlan) -> Callable[[Sequence[Tensor], Sequence[int]], Positions]:
+    return _nearest if plan.clamps else functools.partial(_checked, plan.name)
+
+
+def _nearest(positions: Sequence[Tensor], sizes: Sequence[int]) -> Positions:
+    """Positions counted from the front; for one that is outside, the nearest that is not."""
+    return [_nearest_one(p._memory, n) for p, n in zip(positions, sizes, strict=True)]
+
+
+def _nearest_one(positions: Array, size: int) -> Array:
+    limits = np.iinfo(positions.dtype)  # which may be narrower than sizes
+    inside = np.clip(positions, max(-size, limits.min), min(size - 1, limits.max))
+    found = inside.astype(np.intp, copy=False)
+    return np.where(found < 0, found + size, found)
 
 
 def _checked(name: str, positions: Sequence[Tensor], sizes: Sequence[int]) -> Positions:

@@ -40,6 +40,7 @@ class GatherPlan:
     positions: tuple[Spec, ...]
     result: Spec
     reach: Reach
+    clamps: bool = False  # whether the nearest position is read for one that is outside
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,10 +59,12 @@ class Gather:
     """Reads by integer tensors; packed in the order of the tensor that is read.
 
     The dimensions of the positions stand, in the order that these have in memory, where the
-    slowest of the indexed dimensions stood.
+    slowest of the indexed dimensions stood. A position outside is an IndexError, or where the
+    operation `clamps` stands for the nearest one.
     """
 
     name: str = "__getitem__"
+    clamps: bool = False
 
     def plan(
         self, source: Spec, dims: tuple[int, ...], front: bool, *positions: Spec
@@ -74,7 +77,7 @@ class Gather:
         shape = shape_read(source.layout, spread, reach)
         layout = named(self.name, Layout.packed, shape, reach.order)
         result = Spec(source.dtype, layout, source.device)
-        return GatherPlan(self.name, source, positions, result, reach)
+        return GatherPlan(self.name, source, positions, result, reach, self.clamps)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

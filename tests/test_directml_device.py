@@ -227,14 +227,16 @@ def test_accesses_fill_sectors(dtype):
 
 @pytest.mark.parametrize("direction", ["INCREASING", "DECREASING"])
 @pytest.mark.parametrize("exclusive", [False, True])
-def test_in_place_there(direction, exclusive):
+def test_in_place_there(simulated, direction, exclusive):
     values = np.arange(1, 41, dtype=np.float32).reshape(4, 10)
     line = values[:, ::-1] if direction == "DECREASING" else values
     expected = np.cumsum(line, 1) - (line if exclusive else 0)
     expected = expected[:, ::-1] if direction == "DECREASING" else expected
     for make in (_row_major, _column_major, _gaps):
         x = moved(values, make)
+        before = simulated.counters.launches
         assert directml.cumulative_summation(x, 1, direction, exclusive, out=x) is x
+        assert simulated.counters.launches == before + 1 + exclusive
         np.testing.assert_array_equal(np.asarray(x.to_device("cpu")), expected)
         directml.element_wise_identity(x, (2, 1), out=x)
         np.testing.assert_array_equal(np.asarray(x.to_device("cpu")), expected * 2 + 1)

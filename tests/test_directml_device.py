@@ -5,6 +5,7 @@ docs/directml.md.
 """
 
 import functools
+import itertools
 import operator
 import re
 from pathlib import Path
@@ -27,6 +28,7 @@ from test_directml_examples import EXAMPLES, check, data_type, each
 import tensorlayout as tl
 from tensorlayout import directml
 from tensorlayout.cuda.launch_log import launch_log
+from tensorlayout.cuda.simulator import checking
 
 pytestmark = needs_compiler
 
@@ -121,6 +123,20 @@ def test_the_last_of_equal_positions_wins_there_too():
     assert np.asarray(found.to_device("cpu")).tolist() == [[[0, 8, 0, 0], [0, 0, 0, 6]]]
     with pytest.raises(ValueError, match=r"^SCATTER: IndicesTensor: .* must differ"):
         directml.scatter(x, moved(at), moved(new), 1, duplicates="error")
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_scale_and_bias_round_each_once(dtype):
+    values = np.random.default_rng(0).standard_normal((7, 33)).astype(dtype)
+    wide = np.promote_types(dtype, "float32").type
+    expected = (values * wide(np.float32(0.1)) + wide(np.float32(-1.7))).astype(dtype)
+    for inside, outside in itertools.product((_row_major, _column_major, _gaps), repeat=2):
+        x, out = moved(values, inside), moved(np.zeros_like(values), outside)
+        with checking("bounds", "initialized", "races"):
+            directml.element_wise_identity(x, (0.1, -1.7), out=out)
+            assert directml.element_wise_identity(x, (0.1, -1.7), out=x) is x
+        np.testing.assert_array_equal(np.asarray(out.to_device("cpu")), expected)
+        np.testing.assert_array_equal(np.asarray(x.to_device("cpu")), expected)
 
 
 # --- what they cost ---

@@ -22,6 +22,7 @@ from tensorlayout.plan.moving import (
     PartPlan,
     ReshapePlan,
     SamePlan,
+    SplitPlan,
     TransferPlan,
     ViewPlan,
 )
@@ -160,6 +161,8 @@ def _record(
     results = result if isinstance(result, tuple) else (result,)
     if isinstance(plan, (AssignPlan, IntoPlan)):  # the destination is written, not read
         tensors = tensors[1:]
+    if isinstance(plan, SplitPlan):
+        tensors, results = tensors[:1], tuple(tensors[1:])
     view = isinstance(plan, (ViewPlan, IndexPlan, RowPlan, SamePlan, PartPlan))
     nothing = view or (isinstance(plan, CreatePlan) and operation.name in _UNWRITTEN)
     return Record(

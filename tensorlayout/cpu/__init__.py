@@ -36,6 +36,7 @@ from tensorlayout.plan.moving import (
     PartPlan,
     ReshapePlan,
     SamePlan,
+    SplitPlan,
     TransferPlan,
     ViewPlan,
 )
@@ -68,6 +69,7 @@ _PREPARE: dict[type, Callable[[Any], Run]] = {
     SamePlan: moving.prepare_same,
     ScatterPlan: gathering.prepare_scatter,
     SelectPlan: masking.prepare_select,
+    SplitPlan: moving.prepare_split,
     TransferPlan: moving.prepare_transfer,
     TrianglePlan: triangles.prepare,
     ViewPlan: moving.prepare_view,

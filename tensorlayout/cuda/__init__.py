@@ -48,6 +48,7 @@ from tensorlayout.plan.moving import (
     PartPlan,
     ReshapePlan,
     SamePlan,
+    SplitPlan,
     TransferPlan,
     ViewPlan,
 )
@@ -95,6 +96,7 @@ _PREPARE: dict[type, Callable[[Any], Run]] = {
     SamePlan: moving.prepare_same,
     ScatterPlan: scattering.prepare_scatter,
     SelectPlan: selecting.prepare_select,
+    SplitPlan: carrying.prepare_split,
     TransferPlan: moving.prepare_transfer,
     TrianglePlan: bands.prepare_triangle,
     ViewPlan: moving.prepare_view,

@@ -20,11 +20,12 @@ import numpy as np
 from tensorlayout.cpu.copy import choose_copy
 from tensorlayout.cpu.copy_threads import available_threads, share
 from tensorlayout.cpu.memory import Array, allocator, bytes_from, quietly
-from tensorlayout.cpu.moving import converted, scalar_in
+from tensorlayout.cpu.moving import converted, prepare_assign, scalar_in
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Run
 from tensorlayout.plan.combining import CombinePlan
-from tensorlayout.plan.gathering import GatherPlan, Reach, ScatterPlan
+from tensorlayout.plan.gathering import GatherPlan, Reach, ReplacePlan, ScatterPlan
+from tensorlayout.plan.moving import AssignPlan
 from tensorlayout.tensor import Tensor
 
 # Elements whose slots are worked out at a time, so that they are read from the cache: 4 M elements
@@ -122,6 +123,14 @@ def prepare_scatter(plan: ScatterPlan) -> Run:
         return x
 
     return scatter
+
+
+def prepare_replace(plan: ReplacePlan) -> Run:
+    """Copied, then written at positions."""
+    name, result = plan.scatter.name, plan.result
+    copy = prepare_assign(AssignPlan(name, plan.source, result))
+    scatter = prepare_scatter(plan.scatter)
+    return lambda to, x, value, *positions: scatter(copy(to, x), value, *positions)
 
 
 def prepare_combine(plan: CombinePlan) -> Run:

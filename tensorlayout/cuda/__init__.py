@@ -37,7 +37,7 @@ from tensorlayout.plan.along import AlongPlan
 from tensorlayout.plan.combining import CombinePlan
 from tensorlayout.plan.creating import CreatePlan
 from tensorlayout.plan.elementwise import ElementwisePlan
-from tensorlayout.plan.gathering import GatherPlan, ScatterPlan
+from tensorlayout.plan.gathering import GatherPlan, ReplacePlan, ScatterPlan
 from tensorlayout.plan.into import IntoPlan
 from tensorlayout.plan.library import LibraryPlan
 from tensorlayout.plan.masking import MaskedPlan, SelectPlan
@@ -91,6 +91,7 @@ _PREPARE: dict[type, Callable[[Any], Run]] = {
     PartPlan: moving.prepare_part,
     ProductPlan: products.prepare,
     ReducePlan: reducing.prepare,
+    ReplacePlan: scattering.prepare_replace,
     ReshapePlan: carrying.prepare_reshape,
     RowPlan: moving.prepare_row,
     SamePlan: moving.prepare_same,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from tensorlayout.layout import Layout
 from tensorlayout.plan.results import (
@@ -144,6 +145,36 @@ class ScatterAlong:
         kept = tuple((d, d) for d in range(destination.layout.ndim) if d != dim)
         reach = Reach((dim,), (dim,), kept, order, along=True)
         return ScatterPlan(self.name, destination, value, shape, reach)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReplacePlan:
+    """A copy of a tensor with values written at positions, into a tensor that is given."""
+
+    source: Spec
+    scatter: ScatterPlan
+
+    @property
+    def result(self) -> Spec:
+        """What is written."""
+        return self.scatter.result
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Replace:
+    """A copy and a scatter: the destination, given first, shares no memory with the others."""
+
+    operation: Scatter | ScatterAlong
+
+    @property
+    def name(self) -> str:
+        """The name of the scatter."""
+        return self.operation.name
+
+    def plan(self, source: Spec, destination: Spec, *key: Any) -> ReplacePlan:
+        """The plan; `key`: the rest of that of the scatter."""
+        one_device(self.name, [source, destination])
+        return ReplacePlan(source, self.operation.plan(destination, *key))
 
 
 def check_fits(name: str, value: tuple[int, ...], shape: tuple[int, ...]) -> None:

@@ -1,7 +1,8 @@
 // One functor per elementwise function: functions::add<T>::apply(x, y). What the package computes
 // is here; the names are those of tensorlayout/functions/elementwise.py, whose table says which
-// dtypes each takes. Operands have one type T (`where` has a condition besides); so has the result,
-// but for comparisons (bool) and `abs`, `real`, `imag` of complex numbers (their parts).
+// dtypes each takes. Operands have one type T (`where` has a condition besides, `scale_bias` two
+// factors that may be wider); so has the result, but for comparisons (bool) and `abs`, `real`, `imag`
+// of complex numbers (their parts).
 //
 // number(x) and T(…) are a step to float and back for half and bfloat16, and nothing for others;
 // wrapping(x) makes integers wrap. Every special case is in the functions that are called:
@@ -256,6 +257,12 @@ template <class T> struct minimum {
 template <class T> struct clip {
     static DEVICE T apply(T x, T least, T most) {
         return minimum<T>::apply(maximum<T>::apply(x, least), most);
+    }
+};
+// Narrow floats are worked out in float, which the scale and the bias are, and rounded once.
+template <class T> struct scale_bias {
+    template <class Wide> static DEVICE T apply(T x, Wide scale, Wide bias) {
+        return T(convert<Wide>(x) * scale + bias);
     }
 };
 template <class T> struct where {

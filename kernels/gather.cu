@@ -6,7 +6,7 @@
 // gather_elements  One thread for each element of the result, in its order, 4 a thread, 256 threads
 //                  apart (1 in more than three dimensions): writes are coalesced. Reads are coalesced along the dimensions that are
 //                  faster than the indexed ones; rows move 16 bytes a thread where they are aligned.
-//                  A position outside gives 0. Best: rows of a sector or more. Worst: positions along
+//                  A position outside gives 0, or what is at the nearest one. Best: rows of a sector or more. Worst: positions along
 //                  the fastest dimension, of which each reads a sector of its own.
 // place_positions  Several tensors of positions made one, of offsets; -1 where one of them is outside.
 //                  For more of them than a launch takes, and for a check alone.

@@ -1,15 +1,16 @@
-// Several tensors side by side along one dimension of a result, in one launch. Elements are bits: a
-// width in bytes, no number type. The plan (tensorlayout/cuda/join_plan.py) has merged dimensions, in the
-// same way for all inputs, and fused contiguous runs into elements of up to 16 bytes. What differs from
-// one input to the next travels in the parameters, so a launch takes 80 to 100 inputs (64-bit offsets:
-// 50 to 70).
+// Several tensors side by side along one dimension of a result, in one launch; and the other way round,
+// a tensor taken apart. Elements are bits: a width in bytes, no number type. The plan
+// (tensorlayout/cuda/join_plan.py) has merged dimensions, in the same way for all inputs, and fused
+// contiguous runs into elements of up to 16 bytes. What differs from one input to the next travels in
+// the parameters, so a launch takes 80 to 100 inputs (64-bit offsets: 50 to 70).
 //
 // join_parts  A block has elements of one input, which it finds by bisection. Threads follow each other
 //             in the result's order, 4 elements a thread (1 in more than three dimensions), 256 threads
 //             apart: writes are coalesced but where a row of an input ends, reads are so where the
 //             input's fastest dimension is the result's. Best: rows of a sector or more. Worst: inputs
 //             in another order; large ones of them are left to the tiles of copy.cu, and inputs that
-//             are one element wide along the fastest dimension, which write a sector for each.
+//             are one element wide along the fastest dimension, which write a sector for each. Taking
+//             apart follows the order of the whole, too: what is said of reads holds for writes.
 //
 // join_rows   Rows that begin anywhere in a sector. A block reads a run of an input from where a sector
 //             begins, and writes each row to where one begins, out of shared memory.
@@ -38,6 +39,7 @@ struct Shared {
     Divisor<Index> size[CAPACITY];  // that of the joined dimension is not used
     Index stride[CAPACITY];         // in the result
     int32_t axis, parts, rank;
+    int32_t splits;                 // 1: from the result, as it is called here, to the inputs
 };
 
 // tensorlayout/cuda/join_plan.py has the same number. 16: for the alignment of members.
@@ -49,7 +51,7 @@ constexpr int MOST = (PARAMETER_BYTES_OF_A_LAUNCH - 16 - sizeof(void*) - sizeof(
 template <int Rank, class Index>
 struct Join {
     void* to;
-    const void* from[MOST<Rank, Index>];
+    void* from[MOST<Rank, Index>];
     Padding padding;
     Part<Rank, Index> parts[MOST<Rank, Index>];
     Shared<Rank, Index> shared;
@@ -77,31 +79,33 @@ DEVICE void join(const Join<Rank, Index>& p) {
     const Part<Rank, Index>& part = p.parts[number];
     const uint32_t begin = number ? p.parts[number - 1].end_block : 0;
     const Count first = static_cast<Count>(blockIdx.x - begin) * (COUNT * THREADS) + threadIdx.x;
-    const T* const source = static_cast<const T*>(p.from[number]);
+    const bool splits = p.shared.splits;
+    const T* const source = static_cast<const T*>(splits ? p.to : p.from[number]);
+    T* const destination = static_cast<T*>(splits ? p.from[number] : p.to);
     const int rank = Rank ? Rank : p.shared.rank;
-    Index to[COUNT];
+    Index written[COUNT];
     T elements[COUNT];
 #pragma unroll
     for (int k = 0; k < COUNT; ++k) {
         const bool inside = first + k * THREADS < static_cast<Count>(part.count);
         Count rest = inside ? first + k * THREADS : 0;
-        Index from = 0;
-        to[k] = part.start;
+        Index from = 0, to = part.start;
 #pragma unroll
         for (int d = rank - 1; d >= 0; --d) {
             const Divisor<Index> size = d == p.shared.axis ? part.size : p.shared.size[d];
             const Count slower = d ? size.divide(rest) : 0;
             const Index at = static_cast<Index>(rest - slower * size.divisor);
-            to[k] += at * p.shared.stride[d];
+            to += at * p.shared.stride[d];
             from += at * part.stride[d];
             rest = slower;
         }
-        elements[k] = load_if(inside, source + from);
+        elements[k] = load_if(inside, source + (splits ? to : from));
+        written[k] = splits ? from : to;
     }
 #pragma unroll
     for (int k = 0; k < COUNT; ++k)
         store_if(first + k * THREADS < static_cast<Count>(part.count),
-                 static_cast<T*>(p.to) + to[k], elements[k]);
+                 destination + written[k], elements[k]);
 }
 
 // ---- Rows that begin anywhere -------------------------------------------------------------------

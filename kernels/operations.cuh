@@ -60,12 +60,17 @@ DEVICE T operand(Stored value) {
 template <template <class> class Functor, class T> struct Leading { using type = T; };
 template <class T> struct Leading<functions::where, T> { using type = bool8; };
 
+// And what comes after it: its type, but for what scales narrow floats.
+template <template <class> class Functor, class T> struct Following { using type = T; };
+template <class T> struct Following<functions::scale_bias, T> { using type = decltype(number(T{})); };
+
 template <template <class> class Functor, class T>
 DEVICE auto call(First x, [[maybe_unused]] Second y, [[maybe_unused]] Third z) {
     using L = typename Leading<Functor, T>::type;
+    using F = typename Following<Functor, T>::type;
     if constexpr (OPERANDS == 1) return Functor<T>::apply(operand<L>(x));
-    else if constexpr (OPERANDS == 2) return Functor<T>::apply(operand<L>(x), operand<T>(y));
-    else return Functor<T>::apply(operand<L>(x), operand<T>(y), operand<T>(z));
+    else if constexpr (OPERANDS == 2) return Functor<T>::apply(operand<L>(x), operand<F>(y));
+    else return Functor<T>::apply(operand<L>(x), operand<F>(y), operand<F>(z));
 }
 
 #ifndef TENSORLAYOUT_SIMULATOR
@@ -117,7 +122,8 @@ constexpr int ordered = INTEGER | REAL | MIXED;
     _(maximum, real_numeric) _(minimum, real_numeric) _(multiply, numeric) _(nextafter, REAL)   \
     _(not_equal, any) _(pow, numeric) _(remainder, real_numeric) _(subtract, numeric)
 
-#define FUNCTORS_OF_3(_) _(clip, real_numeric) _(where, BOOLEAN | INTEGER | REAL | COMPLEX)
+#define FUNCTORS_OF_3(_)                                                                        \
+    _(clip, real_numeric) _(scale_bias, REAL) _(where, BOOLEAN | INTEGER | REAL | COMPLEX)
 
 #if defined(THIRD)
 #define FUNCTORS FUNCTORS_OF_3

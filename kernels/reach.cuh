@@ -3,7 +3,8 @@
 // of positions. To the offset in a memory each position adds itself times a step.
 //
 // Positions are integers of any dtype; negative ones count from the end, once. One outside is reported
-// (faults.cuh), and its element is not inside: nothing of it may be read or written.
+// (faults.cuh), and its element is not inside: nothing of it may be read or written. Or, where a loop
+// clamps, the nearest position inside takes its place.
 #pragma once
 
 #include "bits.cuh"
@@ -44,6 +45,7 @@ struct Reach {
     PositionKind kind[MAX_POSITIONS];
     int32_t positions;
     int32_t rank;
+    int32_t clamps;                          // 1: outside, the nearest position is meant
 };
 
 // The indices of an element, to be weighted with the strides of any memory.
@@ -149,7 +151,8 @@ DEVICE Unsigned<Index> find(const Reach<Rank, Index, N>& r, Found<Rank, Index, N
             // As a signed number, a uint64 from 2**63 on would count from the end.
             if (kind == UINT64 && given[k] < 0) given[k] = MOST;
             const bool wraps = given[k] < 0 && kind != PLACED;
-            const int64_t position = wraps ? given[k] + extent : given[k];
+            int64_t position = wraps ? given[k] + extent : given[k];
+            if (r.clamps) position = position < 0 ? 0 : position < extent ? position : extent - 1;
             const bool fits = static_cast<uint64_t>(position) < static_cast<uint64_t>(extent);
             outside |= static_cast<uint32_t>(found.active[k] && !fits) << k;
             found.inside[k] = found.inside[k] && fits;

@@ -1,15 +1,15 @@
-// Running sums and products along one dimension of any layout, into a packed result. Which kernel, and
-// in which pieces, is planned by tensorlayout/cuda/scan_plan.py.
+// Running sums and products along one dimension of any layout, into any layout. Which kernel, and in
+// which pieces, is planned by tensorlayout/cuda/scan_plan.py.
 //
 // A result's *lines* run along the scanned dimension; `inner` counts those that are side by side in
-// memory. With `initial`, a line begins with a position that no element has: 0, or 1 of products.
+// the order of the source. With `initial`, a line begins with a position that no element has: 0, or 1 of products.
 //
 // scan_rows     Lines that follow each other in memory, or a few (below 32) side by side. A block
 //               reads a tile of consecutive elements of the result, in sectors, and has it in
 //               shared memory line after line; each thread scans 9 neighbours, and what comes
 //               before them is found in 8 steps over the threads. Short lines share a tile; long
-//               ones go tile by tile, what came before carried along. Worst: a source that is not
-//               contiguous along the result's runs.
+//               ones go tile by tile, what came before carried along. Worst: a source, or a result,
+//               that is not contiguous along the runs.
 // scan_columns  32 lines side by side, one for each lane; 8 warps have 8 positions each, and hand on
 //               what they have by way of shared memory. Coalesced as far as lines are neighbours.
 //
@@ -85,10 +85,10 @@ struct RowScan {
     void* totals;       // [line][chunk]
     Index elements;     // of the result
     Index length;       // positions of a line
-    Index group;        // elements of the result from group to group; chunks are of one
+    Index group;        // elements from group to group; chunks are of one
     Index chunk;        // positions of a chunk
     Index back;         // elements of the source that the position of no element takes
-    Walk<Rank, Index, 1> walk;  // of the result's positions, in the source
+    Walk<Rank, Index, 2> walk;  // of the result's positions, in the source and the result
     Divisor<int32_t> chunks, period, inner, pitch;
     int32_t tile, outers, initial;
 };
@@ -124,7 +124,7 @@ template <int Rank, class Index>
 DEVICE void read_tile(const RowScan<Rank, Index>& p, Total (&tile)[TILE], Index start, int32_t count,
                       Index before) {
     const SOURCE* const from = static_cast<const SOURCE*>(p.from);
-    Index at[1];
+    Index at[2];
     p.walk.offsets(static_cast<Unsigned<Index>>(start), at);
     const uint32_t shift = shift_at(from + (at[0] - p.back));
     SOURCE elements[PER_THREAD];
@@ -258,13 +258,16 @@ DEVICE void rows(const RowScan<Rank, Index>& p) {
                       last);
         }
         if constexpr (Doing == results) {
-            RESULT* const to = static_cast<RESULT*>(p.to) + first;
-            const uint32_t shift = shift_at(to);
+            RESULT* const to = static_cast<RESULT*>(p.to);
+            Index place[2];
+            p.walk.offsets(static_cast<Unsigned<Index>>(first), place);
+            const uint32_t shift = shift_at(to + place[1]);
 #pragma unroll
             for (int k = 0; k < PER_THREAD; ++k) {
                 const Spot spot = spot_of(p, k, shift, count);
                 const Total value = load_shared_if(spot.inside, tile + spot.place);
-                store_if(spot.inside, to + spot.element, convert<RESULT>(value));
+                p.walk.offsets(static_cast<Unsigned<Index>>(first + spot.element), place);
+                store_if(spot.inside, to + place[1], convert<RESULT>(value));
             }
         }
         barrier();
@@ -282,12 +285,11 @@ struct ColumnScan {
     void* totals;  // [chunk][line]
     Index lines;
     Index length;  // positions of a line
-    Index inner;   // lines side by side
     Index chunk;   // positions of a chunk
     Index along;   // elements of the source from position to position
     Index back;    // those that the position of no element takes
-    Walk<Rank, Index, 1> walk;  // of lines, in the source
-    Divisor<Index> columns;     // inner
+    Index pace;    // elements of the result from position to position
+    Walk<Rank, Index, 2> walk;  // of lines, in the source and the result
     Divisor<int32_t> chunks;
     int32_t initial;
 };
@@ -321,12 +323,10 @@ DEVICE void columns(const ColumnScan<Rank, Index>& p) {
     const int32_t warp = static_cast<int32_t>(threadIdx.x) / LANES;
     const Index line = static_cast<Index>(number) * LANES + lane;
     const bool inside = line < p.lines;
-    Index at[1];
+    Index at[2];
     p.walk.offsets(static_cast<Unsigned<Index>>(inside ? line : 0), at);
     const SOURCE* const from = static_cast<const SOURCE*>(p.from) + (at[0] - p.back);
-    const Index outer = static_cast<Index>(p.columns.divide(static_cast<Unsigned<Index>>(line)));
-    RESULT* const to =
-        static_cast<RESULT*>(p.to) + (outer * (p.length - 1) * p.inner + line);
+    RESULT* const to = static_cast<RESULT*>(p.to) + at[1];
     const Index begin = chunk * p.chunk;
     const Index end = begin + p.chunk < p.length ? begin + p.chunk : p.length;
 
@@ -371,7 +371,7 @@ DEVICE void columns(const ColumnScan<Rank, Index>& p) {
                 const Total value = position < p.initial ? start_value()
                                     : before.any         ? combine(before.value, values[k])
                                                          : values[k];
-                store_if(inside && position < end, to + position * p.inner,
+                store_if(inside && position < end, to + position * p.pace,
                          convert<RESULT>(value));
             }
         }

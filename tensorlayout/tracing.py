@@ -14,6 +14,7 @@ from tensorlayout.functions import calling
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Operation, Plan, prepared
 from tensorlayout.plan.creating import CreatePlan
+from tensorlayout.plan.gathering import ReplacePlan
 from tensorlayout.plan.into import IntoPlan
 from tensorlayout.plan.moving import (
     AssignPlan,
@@ -22,6 +23,7 @@ from tensorlayout.plan.moving import (
     PartPlan,
     ReshapePlan,
     SamePlan,
+    SplitPlan,
     TransferPlan,
     ViewPlan,
 )
@@ -158,8 +160,12 @@ def _record(
 ) -> Record:
     tensors = [o for o in operands if isinstance(o, Tensor)]
     results = result if isinstance(result, tuple) else (result,)
-    if isinstance(plan, (AssignPlan, IntoPlan)):  # the destination is written, not read
+    if isinstance(
+        plan, (AssignPlan, IntoPlan, ReplacePlan)
+    ):  # the destination is written, not read
         tensors = tensors[1:]
+    if isinstance(plan, SplitPlan):
+        tensors, results = tensors[:1], tuple(tensors[1:])
     view = isinstance(plan, (ViewPlan, IndexPlan, RowPlan, SamePlan, PartPlan))
     nothing = view or (isinstance(plan, CreatePlan) and operation.name in _UNWRITTEN)
     return Record(

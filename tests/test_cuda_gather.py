@@ -13,6 +13,7 @@ from tensors import DTYPES, as_dtype, fits, placed, same, slots, tensor_in
 import tensorlayout as tl
 from tensorlayout.cuda import faults, gather_plan, memory, placing_plan, reach_plan
 from tensorlayout.cuda.simulator import checking
+from tensorlayout.functions import calling
 from tensorlayout.plan.gathering import Gather
 from tensorlayout.tensor import Spec
 
@@ -191,6 +192,14 @@ def test_elements_that_memory_is_not_aligned_for(alignment, monkeypatch):
         assert dict(kernel.shape)["WIDTH"] == str(alignment)
 
 
+_CLAMPS = Gather("nearest", clamps=True)
+
+
+def call(out, operation, operands, axis):
+    key = (operands[0]._spec, (axis,), False, operands[1]._spec)
+    return calling.call_into(out, operation, key, operands)
+
+
 # --- Positions outside ---------------------------------------------------------------------------
 
 BAD = [
@@ -216,6 +225,35 @@ def test_a_position_outside(dtype, bad, axis):
     np.moveaxis(expected, axis, 0)[[1, 3]] = 0
     same(found.to_device("cpu"), expected)  # once is enough
     same((x + 1).to_device("cpu"), values + 1)
+
+
+@needs_compiler
+@pytest.mark.parametrize(("dtype", "far"), [*BAD, ("uint64", 2**64 - 1)])
+def test_the_nearest_position_for_one_outside(gpu, dtype, far):
+    values = np.arange(1, 129, dtype=np.float32).reshape(8, 16)[::2, 3:7]
+    x, i = on_cuda(np.arange(1, 129, dtype=np.float32).reshape(8, 16))[::2, 3:7], [1, far, 3, 0]
+    nearest = np.asarray([1, 3 if far > 0 else 0, 3, 0])
+    at = on_cuda(i, dtype)
+    for axis in (0, 1):
+        out = tl.zeros((4, 8), dtype=tl.float32, device="cuda")[:, ::2]
+        for view in (out, out.T, tl.flip(out, axis=axis)):
+            before = gpu.counters.launches, gpu.counters.allocations
+            with checking("bounds", "initialized", "races"):
+                found = call(view, _CLAMPS, (x, at), axis)
+            after = gpu.counters.launches, gpu.counters.allocations
+            assert (after[0] - before[0], after[1] - before[1]) == (1, 0)
+            same(found.to_device("cpu"), np.take(values, nearest, axis))
+
+
+@needs_compiler
+def test_some_of_many_brought_inside():
+    values = np.arange(1000, dtype=np.int32)
+    i = rng().integers(-1500, 1500, 5000)
+    with checking("bounds", "races"):
+        found = call(None, _CLAMPS, (on_cuda(values), on_cuda(i)), 0)
+    same(found.to_device("cpu"), values[np.clip(i, -1000, 999)])
+    none = tl.zeros((3, 0), device="cuda")
+    assert call(None, _CLAMPS, (none, on_cuda([7])), 0).to_device("cpu").shape == (1, 0)
 
 
 @needs_compiler

@@ -23,7 +23,9 @@ from tensorlayout.cuda import join_plan
 from tensorlayout.cuda.join_plan import plan_join
 from tensorlayout.cuda.joining import prepare_join
 from tensorlayout.cuda.simulator import checking
+from tensorlayout.functions import calling
 from tensorlayout.layout import Layout, PaddingValue
+from tensorlayout.plan.moving import Split
 
 KERNELS = join_plan.kernels()
 
@@ -119,6 +121,71 @@ def test_inputs_that_begin_anywhere(count):
         with checking("bounds"):
             found = tl.concat([x[1 + k % 3 :] for k, x in enumerate(inputs)], axis=axis)
         same(found.to_device("cpu"), np.concatenate(values, axis))
+
+
+# --- Taking apart -------------------------------------------------------------------------------
+
+
+def windows(shapes, dtype, order=None):
+    """Tensors full of 77, every other element of larger ones, which come too."""
+    for shape in shapes:
+        large = tl.full([2 * n + 1 for n in shape], 77, dtype=dtype, device="cuda", layout=order)
+        yield large, large[tuple(slice(1, None, 2) for _ in shape)]
+
+
+_SPLIT = Split("split")
+
+
+def split_and_check(x, array, sizes, axis, outs):
+    ends = np.cumsum(sizes)
+    with checking("bounds", "initialized", "races", "count") as record:
+        calling.call(_SPLIT, (axis, x._spec, *(o._spec for o in outs)), (x, *outs))
+    for out, part in zip(outs, np.split(array, ends[:-1], axis), strict=True):
+        same(out.to_device("cpu"), part, f"{x.layout} {axis}")
+    return record.counts
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", ["uint8", pytest.param("complex128", marks=pytest.mark.long)])
+def test_every_layout_taken_apart(dtype):
+    for layout in STRIDED:
+        if not layout.ndim or not layout.size or not fits(layout, as_dtype(dtype)):
+            continue
+        host, array = tensor_in(layout, slots(as_dtype(dtype), layout.required_size, finite=True))
+        x = host.to_device("cuda")
+        for axis in {0, layout.ndim - 1}:
+            n = array.shape[axis]
+            sizes = [1, n - 1] if n > 1 else [1]
+            shapes = [(*array.shape[:axis], m, *array.shape[axis + 1 :]) for m in sizes]
+            fresh = [tl.empty(s, dtype=dtype, device="cuda") for s in shapes]
+            split_and_check(x, array, sizes, axis, fresh)
+            large, outs = zip(*windows(shapes, dtype), strict=True)
+            split_and_check(x, array, sizes, axis, [tl.flip(out) for out in outs])
+            for whole, out in zip(large, outs, strict=True):
+                out[...] = 77
+                same(whole.to_device("cpu"), np.full(whole.shape, 77, dtype))
+
+
+@needs_compiler
+@pytest.mark.parametrize("order", [None, (0, 1)])
+@pytest.mark.parametrize("count", [3, 93, 128])
+def test_many_parts_and_other_orders(count, order):
+    sizes = [1 + k % 4 for k in range(count)]
+    values = values_of((5, sum(sizes)))
+    for x, array, axis in ((on_cuda(values), values, 1), (on_cuda(values).T, values.T, 0)):
+        shapes = [(5, n) if axis else (n, 5) for n in sizes]
+        outs = [out for _, out in windows(shapes, "float32", order)]
+        found = split_and_check(x, array, sizes, axis, outs)
+        assert {kernel.name for kernel in found} == {"join_parts"}
+        assert sum(each.launches for each in found.values()) == -(-count // 94)
+
+
+@needs_compiler
+def test_large_parts_in_another_order_go_through_tiles():
+    values = values_of((128, 192))
+    outs = [tl.empty((128, n), dtype="float32", device="cuda", layout=(0, 1)) for n in (64, 128)]
+    found = split_and_check(on_cuda(values), values, [64, 128], 1, outs)
+    assert {kernel.file for kernel in found} == {"copy.cu"}
 
 
 @needs_compiler

@@ -13,10 +13,13 @@ from test_scans import SCANS, oracle, packed_like
 
 import tensorlayout as tl
 from tensorlayout import plan
+from tensorlayout.cpu import along
 from tensorlayout.cuda import nvrtc, scan_plan
 from tensorlayout.cuda.scan_plan import CAPACITY, kernels, plan_scan
 from tensorlayout.cuda.simulator import checking
 from tensorlayout.devices import Device
+from tensorlayout.functions import calling
+from tensorlayout.plan.along import Along
 from tensorlayout.tensor import Spec
 
 
@@ -74,6 +77,71 @@ def scanned_exactly(array, axis, initial=False, **options):
 
 def integers(shape):
     return np.random.default_rng(len(shape)).integers(-128, 128, shape).astype(np.int8)
+
+
+# ---- Into a tensor that is given
+
+_SUM = Along("sums", "numeric", along.cumulative_sum)
+
+
+def sums_into(out, x, axis, initial=False):
+    assert calling.call_into(out, _SUM, (x._spec, axis, int(initial), None, initial), (x,)) is out
+    return out
+
+
+def others(array):
+    """These elements in row-major order, column-major, and backwards."""
+    yield tl.asarray(array, device="cuda")
+    yield tl.to_layout(tl.asarray(array, device="cuda"), tuple(range(array.ndim)))
+    yield tl.flip(tl.asarray(np.flip(array).copy(), device="cuda"))
+
+
+@NEEDS_COMPILER
+def test_into_every_layout(driver):
+    for layout in STRIDED:
+        if layout.is_overlapping or not layout.size or not fits(layout, np.dtype("int8")):
+            continue
+        out = tensor_in(layout, np.full(layout.required_size, 77, np.int8))[0].to_device("cuda")
+        array = integers(layout.shape)
+        for axis in range(layout.ndim):
+            expected = oracle("cumulative_sum", array, axis, False, np.int8)
+            for x in others(array):
+                with checking("bounds", "barriers", "initialized", "races"):
+                    before = driver.counters.launches, driver.counters.allocations
+                    sums_into(out, x, axis)
+                    after = driver.counters.launches, driver.counters.allocations
+                assert (after[0] - before[0], after[1] - before[1]) == (1, 0)
+                same(on_host(out), expected, f"{layout} along {axis}")
+
+
+@NEEDS_COMPILER
+@pytest.mark.parametrize("initial", [False, True])
+def test_into_a_window_nothing_else_is_touched(driver, initial):
+    for shape in ((CAPACITY // 2 + 1, 2), (8 * CAPACITY + 1,), (70, 33), (600, 33), (3, 40, 5)):
+        axis = max(len(shape) - 2, 0)
+        array = integers(shape)
+        expected = oracle("cumulative_sum", array, axis, initial, np.int8)
+        large = tl.full([2 * n + 1 for n in expected.shape], 77, dtype="int8", device="cuda")
+        window = large[tuple(slice(1, None, 2) for _ in shape)]
+        for out in (window, tl.flip(window), tl.flip(window, axis=axis)):
+            with checking("bounds", "barriers", "initialized", "races"):
+                sums_into(out, tl.asarray(array, device="cuda"), axis, initial)
+            same(on_host(out), expected, f"{shape}")
+        whole = np.full(large.shape, 77, np.int8)
+        whole[tuple(slice(1, None, 2) for _ in shape)] = np.flip(expected, axis)
+        same(on_host(large), whole)
+
+
+@NEEDS_COMPILER
+def test_in_place(driver):
+    for shape, axis in (((9 * CAPACITY,), 0), ((600, 33), 0), ((20, 30, 5), 1)):
+        array = integers(shape)
+        for x in others(array):
+            with checking("bounds", "barriers", "races"):
+                same(
+                    on_host(sums_into(x, x, axis)),
+                    oracle("cumulative_sum", array, axis, False, np.int8),
+                )
 
 
 AROUND = (-1, 0, 1)

@@ -5,6 +5,7 @@ docs/directml.md.
 """
 
 import functools
+import itertools
 import operator
 import re
 from pathlib import Path
@@ -27,6 +28,7 @@ from test_directml_examples import EXAMPLES, check, data_type, each
 import tensorlayout as tl
 from tensorlayout import directml
 from tensorlayout.cuda.launch_log import launch_log
+from tensorlayout.cuda.simulator import checking
 
 pytestmark = needs_compiler
 
@@ -123,6 +125,20 @@ def test_the_last_of_equal_positions_wins_there_too():
     assert np.asarray(found.to_device("cpu")).tolist() == [[[0, 8, 0, 0], [0, 0, 0, 6]]]
     with pytest.raises(ValueError, match=r"^SCATTER: IndicesTensor: .* must differ"):
         directml.scatter(x, moved(at), moved(new), 1, duplicates="error")
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_scale_and_bias_round_each_once(dtype):
+    values = np.random.default_rng(0).standard_normal((7, 33)).astype(dtype)
+    wide = np.promote_types(dtype, "float32").type
+    expected = (values * wide(np.float32(0.1)) + wide(np.float32(-1.7))).astype(dtype)
+    for inside, outside in itertools.product((_row_major, _column_major, _gaps), repeat=2):
+        x, out = moved(values, inside), moved(np.zeros_like(values), outside)
+        with checking("bounds", "initialized", "races"):
+            directml.element_wise_identity(x, (0.1, -1.7), out=out)
+            assert directml.element_wise_identity(x, (0.1, -1.7), out=x) is x
+        np.testing.assert_array_equal(np.asarray(out.to_device("cpu")), expected)
+        np.testing.assert_array_equal(np.asarray(x.to_device("cpu")), expected)
 
 
 # --- what they cost ---
@@ -229,14 +245,16 @@ def test_accesses_fill_sectors(dtype):
 
 @pytest.mark.parametrize("direction", ["INCREASING", "DECREASING"])
 @pytest.mark.parametrize("exclusive", [False, True])
-def test_in_place_there(direction, exclusive):
+def test_in_place_there(simulated, direction, exclusive):
     values = np.arange(1, 41, dtype=np.float32).reshape(4, 10)
     line = values[:, ::-1] if direction == "DECREASING" else values
     expected = np.cumsum(line, 1) - (line if exclusive else 0)
     expected = expected[:, ::-1] if direction == "DECREASING" else expected
     for make in (_row_major, _column_major, _gaps):
         x = moved(values, make)
+        before = simulated.counters.launches
         assert directml.cumulative_summation(x, 1, direction, exclusive, out=x) is x
+        assert simulated.counters.launches == before + 1 + exclusive
         np.testing.assert_array_equal(np.asarray(x.to_device("cpu")), expected)
         directml.element_wise_identity(x, (2, 1), out=x)
         np.testing.assert_array_equal(np.asarray(x.to_device("cpu")), expected * 2 + 1)

@@ -627,9 +627,10 @@ def test_scale_and_bias():
     values = np.array([1.0, 3.0, -2.0])
     for kind in ("float16", "float32", "float64"):
         x = tl.asarray(values.astype(kind))
-        expected = (values * float(np.float32(0.1)) + 1.0).astype(kind)
+        wide = np.promote_types(kind, "float32").type
+        expected = (values.astype(kind) * wide(np.float32(0.1)) + wide(1)).astype(kind)
         found = directml.element_wise_identity(x, (0.1, 1))
-        np.testing.assert_allclose(np.asarray(found), expected, rtol=float(np.finfo(kind).eps))
+        same(found, expected)
         assert found.dtype == kind
         assert directml.element_wise_identity(x, (2, 1), out=x) is x
         same(x, (values * 2 + 1).astype(kind))

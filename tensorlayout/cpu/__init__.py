@@ -25,7 +25,7 @@ from tensorlayout.plan.along import AlongPlan
 from tensorlayout.plan.combining import CombinePlan
 from tensorlayout.plan.creating import CreatePlan
 from tensorlayout.plan.elementwise import ElementwisePlan
-from tensorlayout.plan.gathering import GatherPlan, ScatterPlan
+from tensorlayout.plan.gathering import GatherPlan, ReplacePlan, ScatterPlan
 from tensorlayout.plan.into import IntoPlan
 from tensorlayout.plan.library import LibraryPlan
 from tensorlayout.plan.masking import MaskedPlan, SelectPlan
@@ -36,6 +36,7 @@ from tensorlayout.plan.moving import (
     PartPlan,
     ReshapePlan,
     SamePlan,
+    SplitPlan,
     TransferPlan,
     ViewPlan,
 )
@@ -63,11 +64,13 @@ _PREPARE: dict[type, Callable[[Any], Run]] = {
     PartPlan: moving.prepare_part,
     ProductPlan: products.prepare,
     ReducePlan: reducing.prepare,
+    ReplacePlan: gathering.prepare_replace,
     ReshapePlan: moving.prepare_reshape,
     RowPlan: moving.prepare_row,
     SamePlan: moving.prepare_same,
     ScatterPlan: gathering.prepare_scatter,
     SelectPlan: masking.prepare_select,
+    SplitPlan: moving.prepare_split,
     TransferPlan: moving.prepare_transfer,
     TrianglePlan: triangles.prepare,
     ViewPlan: moving.prepare_view,

@@ -8,6 +8,7 @@ over the three; where memory allows, whole runs are moved instead.
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import math
 import sys
@@ -20,11 +21,12 @@ import numpy as np
 from tensorlayout.cpu.copy import choose_copy
 from tensorlayout.cpu.copy_threads import available_threads, share
 from tensorlayout.cpu.memory import Array, allocator, bytes_from, quietly
-from tensorlayout.cpu.moving import converted, scalar_in
+from tensorlayout.cpu.moving import converted, prepare_assign, scalar_in
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Run
 from tensorlayout.plan.combining import CombinePlan
-from tensorlayout.plan.gathering import GatherPlan, Reach, ScatterPlan
+from tensorlayout.plan.gathering import GatherPlan, Reach, ReplacePlan, ScatterPlan
+from tensorlayout.plan.moving import AssignPlan
 from tensorlayout.tensor import Tensor
 
 # Elements whose slots are worked out at a time, so that they are read from the cache: 4 M elements
@@ -79,21 +81,22 @@ def prepare_gather_into(plan: GatherPlan, destination: Layout) -> Run | None:
 
 def _checked_reader(plan: GatherPlan, runs: _Runs) -> Read:
     """The cheapest way to read at positions that may be outside or count from the end."""
-    if plan.reach.along and _is_by_line(runs):
+    if plan.reach.along and not plan.clamps and _is_by_line(runs):
         return _read_lines(plan.name, runs)
     sizes = [plan.source.layout.shape[d] for d in plan.reach.dims]
-    read = reader(plan.source.layout, plan.reach)
+    read, places_of = reader(plan.source.layout, plan.reach), _places(plan)
 
     def checked(memory: Array, positions: Positions, out: Array) -> None:
-        inside = _checked(plan.name, positions, sizes)
+        places = places_of(positions, sizes)
         if out.size:
-            read(memory, inside, out)
+            read(memory, places, out)
 
     return checked
 
 
 def _is_take(plan: GatherPlan, runs: _Runs) -> bool:
-    return len(plan.reach.dims) == 1 and not plan.reach.along and runs.packed(runs.order)
+    one = len(plan.reach.dims) == 1 and not plan.reach.along and not plan.clamps
+    return one and runs.packed(runs.order)
 
 
 def _take(plan: GatherPlan, runs: _Runs) -> Run:
@@ -138,6 +141,14 @@ def prepare_scatter(plan: ScatterPlan) -> Run:
     return scatter
 
 
+def prepare_replace(plan: ReplacePlan) -> Run:
+    """Copied, then written at positions."""
+    name, result = plan.scatter.name, plan.result
+    copy = prepare_assign(AssignPlan(name, plan.source, result))
+    scatter = prepare_scatter(plan.scatter)
+    return lambda to, x, value, *positions: scatter(copy(to, x), value, *positions)
+
+
 def prepare_combine(plan: CombinePlan) -> Run:
     """A packed copy, and what is at positions combined with values one after the other."""
     spec, reach = plan.result, plan.reach
@@ -160,6 +171,22 @@ def prepare_combine(plan: CombinePlan) -> Run:
         return Tensor._new(memory, spec)
 
     return combine
+
+
+def _places(plan: GatherPlan) -> Callable[[Positions, Sequence[int]], list[Array]]:
+    return _nearest if plan.clamps else functools.partial(_checked, plan.name)
+
+
+def _nearest(positions: Positions, sizes: Sequence[int]) -> list[Array]:
+    """Positions counted from the front; for one that is outside, the nearest that is not."""
+    return [_nearest_one(p, n) for p, n in zip(positions, sizes, strict=True)]
+
+
+def _nearest_one(positions: Array, size: int) -> Array:
+    limits = np.iinfo(positions.dtype)  # which may be narrower than sizes
+    inside = np.clip(positions, max(-size, limits.min), min(size - 1, limits.max))
+    found = inside.astype(np.intp, copy=False)
+    return np.where(found < 0, found + size, found)
 
 
 def _checked(name: str, positions: Positions, sizes: Sequence[int]) -> list[Array]:

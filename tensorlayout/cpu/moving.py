@@ -32,6 +32,7 @@ from tensorlayout.plan.moving import (
     PartPlan,
     ReshapePlan,
     SamePlan,
+    SplitPlan,
     TransferPlan,
     ViewPlan,
 )
@@ -249,6 +250,25 @@ def prepare_join(plan: JoinPlan) -> Run:
         for x, cut, move in zip(operands, cuts, moves, strict=True):
             move(result._memory[cut], x._memory)
         return result
+
+    return run
+
+
+def prepare_split(plan: SplitPlan) -> Run:
+    """Each part moved into its tensor."""
+    axis, moves, start = plan.axis, [], 0
+    for result in plan.results:
+        stop = start + result.layout.shape[axis]
+        cut = (*[slice(None)] * axis, slice(start, stop))
+        part = plan.source.layout.slice(cut)
+        assert part is not None, "strided layouts have every slice"
+        moves.append((cut, _mover(part, plan.source.dtype, result.layout, result.dtype)))
+        start = stop
+
+    def run(x: Tensor, *results: Tensor) -> Tensor:
+        for result, (cut, move) in zip(results, moves, strict=True):
+            move(result._memory, x._memory[cut])
+        return results[0]
 
     return run
 

@@ -37,7 +37,7 @@ from tensorlayout.plan.along import AlongPlan
 from tensorlayout.plan.combining import CombinePlan
 from tensorlayout.plan.creating import CreatePlan
 from tensorlayout.plan.elementwise import ElementwisePlan
-from tensorlayout.plan.gathering import GatherPlan, ScatterPlan
+from tensorlayout.plan.gathering import GatherPlan, ReplacePlan, ScatterPlan
 from tensorlayout.plan.into import IntoPlan
 from tensorlayout.plan.library import LibraryPlan
 from tensorlayout.plan.masking import MaskedPlan, SelectPlan
@@ -48,6 +48,7 @@ from tensorlayout.plan.moving import (
     PartPlan,
     ReshapePlan,
     SamePlan,
+    SplitPlan,
     TransferPlan,
     ViewPlan,
 )
@@ -90,11 +91,13 @@ _PREPARE: dict[type, Callable[[Any], Run]] = {
     PartPlan: moving.prepare_part,
     ProductPlan: products.prepare,
     ReducePlan: reducing.prepare,
+    ReplacePlan: scattering.prepare_replace,
     ReshapePlan: carrying.prepare_reshape,
     RowPlan: moving.prepare_row,
     SamePlan: moving.prepare_same,
     ScatterPlan: scattering.prepare_scatter,
     SelectPlan: selecting.prepare_select,
+    SplitPlan: carrying.prepare_split,
     TransferPlan: moving.prepare_transfer,
     TrianglePlan: bands.prepare_triangle,
     ViewPlan: moving.prepare_view,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tensorlayout.cuda import scanning, sorting
+from tensorlayout.layout import Layout
 from tensorlayout.plan import Run
 from tensorlayout.plan.along import AlongPlan
 
@@ -17,17 +18,17 @@ _PREPARE: dict[str, Callable[[AlongPlan], Run]] = {
 }
 
 
-# The same for those that can write into a tensor given first, where the result lies as planned.
-_PREPARE_INTO: dict[str, Callable[[AlongPlan], Run]] = {
+# The same for those that can write into a tensor given first, of any layout.
+_PREPARE_INTO: dict[str, Callable[[AlongPlan, Layout], Run]] = {
     "cumulative_prod": scanning.prepare_prod_into,
     "cumulative_sum": scanning.prepare_sum_into,
 }
 
 
-def prepare_into(plan: AlongPlan) -> Run | None:
-    """The function of a destination and a tensor; None where a new tensor is needed."""
+def prepare_into(plan: AlongPlan, to: Layout) -> Run | None:
+    """The function of a destination, laid out so, and a tensor; None where a new one is needed."""
     found = _PREPARE_INTO.get(plan.operation.numpy.__name__)
-    return found and found(plan)
+    return found and found(plan, to)
 
 
 def prepare(plan: AlongPlan) -> Run:

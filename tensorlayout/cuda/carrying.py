@@ -26,7 +26,7 @@ from tensorlayout.layout import Layout
 from tensorlayout.plan import Run, backend
 from tensorlayout.plan.creating import Create, CreatePlan
 from tensorlayout.plan.elementwise import ElementwisePlan
-from tensorlayout.plan.moving import AssignPlan, CopyPlan, JoinPlan, ReshapePlan
+from tensorlayout.plan.moving import AssignPlan, CopyPlan, JoinPlan, ReshapePlan, SplitPlan
 from tensorlayout.tensor import Spec, Tensor
 
 # Operands of a join whose alignments are told apart; of more, the least one counts for all: each
@@ -116,6 +116,50 @@ def prepare_join_into(plan: JoinPlan) -> Run:
         return result
 
     return join
+
+
+def prepare_split(plan: SplitPlan) -> Run:
+    """The same the other way round: one launch for all results but those of another order."""
+    spec, axis, results = plan.source, plan.axis, plan.results
+    layouts = [result.layout for result in results]
+    starts = [0, *itertools.accumulate([layout.shape[axis] for layout in layouts])]
+
+    def mover(k: int) -> Callable[..., None]:
+        layout = join_plan.part_of(spec.layout, axis, starts[k], layouts[k].shape[axis])
+        part = Spec(spec.dtype, layout.at_origin, spec.device)
+        shift = layout.lowest * spec.dtype.itemsize
+        at = per_alignment(_copier(part, results[k], None))
+
+        def move(to: Tensor, x: Tensor) -> None:
+            there, here = to._memory.address, x._memory.address + shift
+            at(there, here)(there, here)
+
+        return move
+
+    movers = functools.cache(mover)
+
+    def make(alignments: tuple[int, ...]) -> tuple[Callable[..., None], tuple[int, ...]]:
+        if len(layouts) > _APART:
+            alignments = (alignments[0], *alignments[1:] * len(layouts))
+        itemsize = spec.dtype.itemsize
+        given = join_plan.plan_join(
+            spec.layout, layouts, starts, axis, itemsize, alignments, splits=True
+        )
+        return joining.prepare_join(given, driver()), given.copied
+
+    at = per_alignment(make)
+
+    def split(x: Tensor, *outs: Tensor) -> Tensor:
+        from_, given = x._memory.address, [out._memory.address for out in outs]
+        with driver().using(spec.device.number):
+            few = given if len(given) <= _APART else [functools.reduce(operator.or_, given)]
+            run, moved = at(from_, *few)
+            run(from_, given)
+            for k in moved:
+                movers(k)(outs[k], x)
+        return outs[0]
+
+    return split
 
 
 def prepare_assign(plan: AssignPlan) -> Run:

@@ -100,7 +100,9 @@ def plan_elementwise(
     if functor == "clip" and len(plan.operands) < 3:
         functor = _CLIP_OF_FEWER[plan.operation.numpy]
     mixed = plan.operation.result == "bool" and len(set(plan.inputs)) > 1
-    compute = "AnyInteger" if mixed else _type_of(plan.inputs[-1])
+    # The factors of `scale_bias` may be wider than what it scales.
+    kind = plan.inputs[0 if functor == "scale_bias" else -1]
+    compute = "AnyInteger" if mixed else _type_of(kind)
     given = [
         i if isinstance(o, type) else o.dtype
         for o, i in zip(plan.operands, plan.inputs, strict=True)

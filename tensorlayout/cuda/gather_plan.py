@@ -53,10 +53,15 @@ def plan_gather(plan: GatherPlan, alignments: tuple[int, int]) -> tuple[ReachLau
         positions_of(number, spec, spread, source.shape[d], (0, source.strides[d]))
         for number, (spec, d) in enumerate(zip(plan.positions, reach.dims, strict=True))
     ]
+    if not result.size and plan.clamps:
+        return ()
     if not result.size:
         return checked(positions, spread, plan.name)
     launches, left, shifts = placed(positions, spread, plan.name)
-    last = plan_read(plan.name, source, reach, plan.result, left, alignments, shifts[READ])
+    assert not (plan.clamps and launches), "positions made by a launch say what is outside"
+    last = plan_read(
+        plan.name, source, reach, plan.result, left, alignments, shifts[READ], clamps=plan.clamps
+    )
     return (*launches, last)
 
 
@@ -68,13 +73,15 @@ def plan_read(
     positions: list[Positions],
     alignments: tuple[int, int],
     shift: int = 0,
+    *,
+    clamps: bool = False,
 ) -> ReachLaunch:
     """The launch for few enough tensors of positions; `shift` moves the source, in elements."""
     layout, itemsize = result.layout, result.dtype.itemsize
     read = strides_of(reach.kept, source, layout.ndim)
     axes = axes_of(reach, layout.shape, [layout.strides, read], positions)
     firsts = (layout.offset * itemsize, (source.offset + shift) * itemsize)
-    loop = ReachLoop(tuple(axes), itemsize, 2, firsts, tuple(positions))
+    loop = ReachLoop(tuple(axes), itemsize, 2, firsts, tuple(positions), clamps)
     return _launch(fitted(loop, alignments), name)
 
 

@@ -38,12 +38,11 @@ def _join(plan: IntoPlan) -> Run:
 
 
 def _along(plan: IntoPlan) -> Run:
-    """Straight into a destination that lies as a new result would; else by way of one."""
+    """Straight into the destination where a kernel can; else by way of a new tensor."""
     found: AlongPlan = plan.plan
-    if found.result.layout.same_placement(plan.result.layout.at_origin):
-        into = along.prepare_into(found)
-        if into is not None:
-            return into
+    into = along.prepare_into(found, plan.result.layout)
+    if into is not None:
+        return into
     run = along.prepare(found)
     write = carrying.prepare_assign(AssignPlan(found.operation.name, found.result, plan.result))
 

@@ -96,9 +96,12 @@ def plan_join(
     itemsize: int,
     alignments: Sequence[int],
     padding: bytes | None = None,
+    *,
+    splits: bool = False,
 ) -> JoinLaunches:
     """How to copy all inputs into their parts of the result, and write its padding.
 
+    Or, where it `splits`, the parts of the result into the inputs; then there is no padding.
     `sources`: None for an input that is none of this plan; `starts`: where their parts start.
 
     One launch for all inputs that are walked well enough in the result's order and aligned alike,
@@ -120,7 +123,9 @@ def plan_join(
     launches = []
     for group in _groups(result, kept, axis, itemsize, alignments[0]):
         inside = (regions, padding or b"")
-        launches.append(_launch(result, group, axis, itemsize, alignments[0], inside))
+        launches.append(
+            _launch(result, group, axis, itemsize, alignments[0], inside, splits=splits)
+        )
         regions = None  # once is enough
     return JoinLaunches(tuple(launches), tuple(each.number for each in copied), apart)
 
@@ -253,6 +258,8 @@ def _launch(
     itemsize: int,
     alignment: int,
     padding: tuple[Any, bytes],
+    *,
+    splits: bool,
 ) -> JoinLaunch:
     axes = _axes(result, inputs, axis)
     width = _width(axes, inputs, result, axis, itemsize, alignment)
@@ -262,7 +269,7 @@ def _launch(
     divisor = divisor32 if index == "int32_t" else Divisor64
     last = rank - 1
     shared, end = made.shared, 0
-    shared.parts, shared.rank, shared.axis = len(inputs), rank, -1
+    shared.parts, shared.rank, shared.axis, shared.splits = len(inputs), rank, -1, splits
     for d, each in enumerate(axes):
         shared.stride[d] = each.to if d == last else each.to // times
         if each.joined:
@@ -328,6 +335,7 @@ def _pieces(rank: int, index: str) -> tuple[Any, Any]:
         axis=ctypes.c_int32,
         parts=ctypes.c_int32,
         rank=ctypes.c_int32,
+        splits=ctypes.c_int32,
     )
     return part, shared
 

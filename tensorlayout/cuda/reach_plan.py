@@ -70,6 +70,7 @@ class ReachLoop:
         elements: how many memories, the first ones, count elements.
         firsts: of those, the **bytes** from the lowest slot to the first element.
         positions: at most `MAX_POSITIONS`.
+        clamps: whether the nearest position is meant by one outside, which else is reported.
 
     """
 
@@ -78,6 +79,7 @@ class ReachLoop:
     elements: int
     firsts: tuple[int, ...]
     positions: tuple[Positions, ...]
+    clamps: bool = False
 
     @property
     def count(self) -> int:
@@ -285,6 +287,7 @@ def reach_type(rank: int, index: str, memories: int) -> Any:
         kind=ctypes.c_int32 * MAX_POSITIONS,
         positions=ctypes.c_int32,
         rank=ctypes.c_int32,
+        clamps=ctypes.c_int32,
     )
 
 
@@ -295,7 +298,9 @@ def reach_struct(loop: ReachLoop, index: str, owner: int) -> Any:
         msg = f"positions: {rank} dimensions of 2 or more elements are more than {ANY_RANK}"
         raise ValueError(msg)
     memories = len(loop.axes[0].strides)
-    made = reach_type(rank, index, memories)(owner=owner, count=loop.count, rank=rank)
+    made = reach_type(rank, index, memories)(
+        owner=owner, count=loop.count, rank=rank, clamps=loop.clamps
+    )
     for d, axis in enumerate(loop.axes):
         made.size[d] = divisor32(axis.size) if index == "int32_t" else Divisor64(axis.size)
         for m in range(memories):

@@ -54,7 +54,7 @@ class ScanPlan:
 
     Attributes:
         case: ``empty``, ``rows`` or ``columns``.
-        launches: one; or two, where lines are cut into chunks. `firsts` have the source alone.
+        launches: one; or two, where lines are cut into chunks. `firsts` have result and source.
         totals: bytes of the memory in between, which the first launch fills; 0 without chunks.
 
     """
@@ -64,7 +64,7 @@ class ScanPlan:
     totals: int = 0
 
 
-Dimension = tuple[int, int]  # a size, and the stride in the source
+Dimension = tuple[int, ...]  # a size, and the stride in each memory: of scans, source and result
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,22 +72,24 @@ class _Lines:
     """The result, cut along the scanned dimension.
 
     `outer`, `inner`: dimensions around it, slowest first; `length`: positions of a line, `step`
-    elements of the source from one to the next, `initial` positions without one.
+    elements of the source from one to the next, `pace` of the result, `initial` positions without
+    an element.
     """
 
     outer: tuple[Dimension, ...]
     inner: tuple[Dimension, ...]
     length: int
     step: int
+    pace: int
     initial: int
 
     @property
     def groups(self) -> int:
-        return prod([n for n, _ in self.outer])
+        return prod([n for n, *_ in self.outer])
 
     @property
     def side_by_side(self) -> int:
-        return prod([n for n, _ in self.inner])
+        return prod([n for n, *_ in self.inner])
 
     @property
     def size(self) -> int:
@@ -95,28 +97,40 @@ class _Lines:
 
     @property
     def index(self) -> str:
-        dimensions = (*self.outer, (self.length, self.step), *self.inner)
-        reach = sum((n - 1) * abs(s) for n, s in dimensions) + abs(self.step)
-        return index_type(self.size + _BEYOND, reach + _BEYOND)
+        read, written = (sum((n - 1) * abs(s[m]) for n, *s in self.walked) for m in (0, 1))
+        return index_type(self.size + _BEYOND, max(read + abs(self.step), written) + _BEYOND)
+
+    @property
+    def walked(self) -> tuple[Dimension, ...]:
+        """All dimensions, slowest first."""
+        return (*self.outer, (self.length, self.step, self.pace), *self.inner)
 
 
 def plan_scan(
-    operation: str, source: Spec, result: Spec, dim: int, *, initial: bool = False
+    operation: str,
+    source: Spec,
+    result: Spec,
+    dim: int,
+    *,
+    initial: bool = False,
+    to: Layout | None = None,
 ) -> ScanPlan:
     """How to write the running sums ("add") or products ("multiply") along `dim`.
 
-    `result` is packed in the source's order; with `initial`, its lines begin with one position that
-    no element has. ValueError for a tiled source. The cases:
+    `result` is packed in the source's order, in which it is visited; it lies as that says, or where
+    `to` says. With `initial`, its lines begin with one position that no element has. ValueError for
+    a tiled source. The cases:
 
     1. ``empty``: nothing to write.
-    2. ``columns``: at least 32 lines side by side in memory.
+    2. ``columns``: at least 32 lines side by side in that order.
     3. ``rows``: everything else.
     """
     if result.layout.size == 0:
         return ScanPlan("empty", ())
-    lines = _lines(source.layout, result.layout, dim, int(initial))
+    to = result.layout if to is None else to
+    lines = _lines(source.layout, to, result.layout.minor_to_major, dim, int(initial))
     types = (("SOURCE", element_type(source.dtype)), ("RESULT", element_type(result.dtype)))
-    first = source.layout.offset * source.dtype.itemsize
+    firsts = (to.offset * result.dtype.itemsize, source.layout.offset * source.dtype.itemsize)
     columns = lines.side_by_side >= _SIDE_BY_SIDE
     case, shape = (
         ("columns", _column_scan(lines)) if columns else ("rows", _row_scan(lines, result.dtype))
@@ -124,24 +138,25 @@ def plan_scan(
     made, rank, groups, chunks = shape
     grid, packed = groups * chunks, bytes(made)
     launches = tuple(
-        Launch(_kernel(case, rank, lines.index, task, types, operation), grid, packed, (first,))
+        Launch(_kernel(case, rank, lines.index, task, types, operation), grid, packed, firsts)
         for task in (("totals", "results") if chunks > 1 else ("results",))
     )
     totals = lines.groups * lines.side_by_side * chunks * _total_bytes(result.dtype)
     return ScanPlan(case, launches, totals if chunks > 1 else 0)
 
 
-def _lines(source: Layout, result: Layout, dim: int, initial: int) -> _Lines:
-    order = tuple(reversed(result.minor_to_major))
+def _lines(
+    source: Layout, result: Layout, minor_to_major: Sequence[int], dim: int, initial: int
+) -> _Lines:
+    order = tuple(reversed(minor_to_major))
     at = order.index(dim)
 
     def dimensions(dims: Iterable[int]) -> tuple[Dimension, ...]:
-        return tuple((result.shape[d], source.strides[d]) for d in dims)
+        return tuple((result.shape[d], source.strides[d], result.strides[d]) for d in dims)
 
     step = source.strides[dim] if source.shape[dim] > 1 else 0
-    return _Lines(
-        dimensions(order[:at]), dimensions(order[at + 1 :]), result.shape[dim], step, initial
-    )
+    outer, inner = dimensions(order[:at]), dimensions(order[at + 1 :])
+    return _Lines(outer, inner, result.shape[dim], step, result.strides[dim], initial)
 
 
 def merged(dimensions: Iterable[Dimension]) -> list[Dimension]:
@@ -151,14 +166,16 @@ def merged(dimensions: Iterable[Dimension]) -> list[Dimension]:
     [(24, 1)]
     """
     found: list[Dimension] = []
-    for size, stride in dimensions:
+    one: Dimension = (1, 0)
+    for size, *strides in dimensions:
+        one = (1, *[0] * len(strides))
         if size == 1:
             continue
-        if found and found[-1][1] == size * stride:
-            found[-1] = (found[-1][0] * size, stride)
+        if found and found[-1][1:] == tuple(size * s for s in strides):
+            found[-1] = (found[-1][0] * size, *strides)
         else:
-            found.append((size, stride))
-    return found or [(1, 0)]
+            found.append((size, *strides))
+    return found or [one]
 
 
 # ---- Rows
@@ -175,7 +192,7 @@ def _row_scan(lines: _Lines, dtype: DType) -> tuple[Any, int, int, int]:
     groups = -(-lines.groups // outers)
     per_chunk, chunks = _chunks(tiles, groups)
     index = lines.index
-    walked = merged((*lines.outer, (length, lines.step), *lines.inner))
+    walked = merged(lines.walked)
     made = row_type(_rank(walked), index)(
         elements=lines.size,
         length=length,
@@ -258,12 +275,11 @@ def _column_scan(lines: _Lines) -> tuple[Any, int, int, int]:
     made = column_type(_rank(walked), index)(
         lines=count,
         length=lines.length,
-        inner=lines.side_by_side,
         chunk=steps * _STEP,
         along=lines.step,
         back=lines.initial * lines.step,
+        pace=lines.pace,
         walk=packed_walk(index, walked),
-        columns=_divisor(index, lines.side_by_side),
         chunks=divisor32(chunks),
         initial=lines.initial,
     )
@@ -278,12 +294,13 @@ def _rank(walked: Sequence[Dimension]) -> int:
 
 
 def packed_walk(index: str, dimensions: Sequence[Dimension]) -> Any:
-    """``Walk<rank, index, 1>`` over these, slowest first; of rank 1 or 2, or of any."""
+    """``Walk<rank, index, N>`` over these, slowest first; of rank 1 or 2, or of any."""
     rank = _rank(dimensions)
-    made = walk_type(rank, index, 1)()
-    for d, (size, stride) in enumerate(dimensions):
+    made = walk_type(rank, index, len(dimensions[0]) - 1)()
+    for d, (size, *strides) in enumerate(dimensions):
         made.size[d] = _divisor(index, size)
-        made.stride[0][d] = stride
+        for n, stride in enumerate(strides):
+            made.stride[n][d] = stride
     if rank == 0:
         made.rank = len(dimensions)
     return made
@@ -309,7 +326,7 @@ def row_type(rank: int, index: str) -> Any:
         "RowScan",
         **_POINTERS,
         **_numbers(index, "elements", "length", "group", "chunk", "back"),
-        walk=walk_type(rank, index, 1),
+        walk=walk_type(rank, index, 2),
         **divisors,
         **dict.fromkeys(("tile", "outers", "initial"), ctypes.c_int32),
     )
@@ -321,9 +338,8 @@ def column_type(rank: int, index: str) -> Any:
     return struct_type(
         "ColumnScan",
         **_POINTERS,
-        **_numbers(index, "lines", "length", "inner", "chunk", "along", "back"),
-        walk=walk_type(rank, index, 1),
-        columns=Divisor32 if index == "int32_t" else Divisor64,
+        **_numbers(index, "lines", "length", "chunk", "along", "back", "pace"),
+        walk=walk_type(rank, index, 2),
         chunks=Divisor32,
         initial=ctypes.c_int32,
     )

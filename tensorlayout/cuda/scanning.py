@@ -7,6 +7,7 @@ import struct
 from tensorlayout.cuda.driver import driver
 from tensorlayout.cuda.memory import new_tensors
 from tensorlayout.cuda.scan_plan import plan_scan
+from tensorlayout.layout import Layout
 from tensorlayout.plan import Run
 from tensorlayout.plan.along import AlongPlan
 from tensorlayout.tensor import Tensor
@@ -24,14 +25,14 @@ def prepare_prod(plan: AlongPlan) -> Run:
     return _new(plan, prepare_prod_into(plan))
 
 
-def prepare_sum_into(plan: AlongPlan) -> Run:
-    """Running sums into a tensor given first, of the planned layout."""
-    return _prepare(plan, "add")
+def prepare_sum_into(plan: AlongPlan, to: Layout | None = None) -> Run:
+    """Running sums into a tensor given first, of the layout `to`, or as planned."""
+    return _prepare(plan, "add", to)
 
 
-def prepare_prod_into(plan: AlongPlan) -> Run:
+def prepare_prod_into(plan: AlongPlan, to: Layout | None = None) -> Run:
     """Running products, so."""
-    return _prepare(plan, "multiply")
+    return _prepare(plan, "multiply", to)
 
 
 def _new(plan: AlongPlan, into: Run) -> Run:
@@ -39,10 +40,10 @@ def _new(plan: AlongPlan, into: Run) -> Run:
     return lambda x: into(new_tensor(), x)
 
 
-def _prepare(plan: AlongPlan, operation: str) -> Run:
+def _prepare(plan: AlongPlan, operation: str, to: Layout | None) -> Run:
     (initial,) = plan.static
     spec, number = plan.result, plan.result.device.number
-    scan = plan_scan(operation, plan.source, spec, plan.dim, initial=initial)
+    scan = plan_scan(operation, plan.source, spec, plan.dim, initial=initial, to=to)
     with driver().using(number):
         ready = [(driver().launcher(launch.kernel), launch) for launch in scan.launches]
 
@@ -52,8 +53,8 @@ def _prepare(plan: AlongPlan, operation: str) -> Run:
             totals = between.pointer if between else 0
             for launcher, launch in ready:
                 parameters = bytearray(launch.parameters)
-                (first,) = launch.firsts
-                addresses = (result._memory.address, x._memory.address + first, totals)
+                there, here = launch.firsts
+                addresses = (result._memory.address + there, x._memory.address + here, totals)
                 _HEAD.pack_into(parameters, 0, *addresses)
                 launcher(launch.grid, parameters)
         return result

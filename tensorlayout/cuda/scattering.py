@@ -8,17 +8,18 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from tensorlayout.cuda.carrying import octets_of, prepare_copy
+from tensorlayout.cuda.carrying import octets_of, prepare_assign, prepare_copy
 from tensorlayout.cuda.driver import driver
-from tensorlayout.cuda.gathering import prepare_launches
+from tensorlayout.cuda.gathering import Launches, prepare_launches
 from tensorlayout.cuda.memory import per_alignment
 from tensorlayout.cuda.padding_plan import bits_of
+from tensorlayout.cuda.replace_plan import plan_replace
 from tensorlayout.cuda.scatter_plan import ScatterLaunches, Written, plan_scatter, written
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Run
-from tensorlayout.plan.gathering import ScatterPlan
-from tensorlayout.plan.moving import CopyPlan
+from tensorlayout.plan.gathering import ReplacePlan, ScatterPlan
+from tensorlayout.plan.moving import AssignPlan, CopyPlan
 from tensorlayout.tensor import Spec, Tensor
 
 _BITS = struct.Struct("<QQ")
@@ -46,6 +47,35 @@ def prepare_scatter(plan: ScatterPlan) -> Run:
         return x
 
     return scatter
+
+
+def prepare_replace(plan: ReplacePlan) -> Run:
+    """One launch for few positions; else a copy, and what writes at them."""
+    name, result, number = plan.scatter.name, plan.result, plan.result.device.number
+    copy = prepare_assign(AssignPlan(name, plan.source, result))
+    scatter = prepare_scatter(plan.scatter)
+
+    @functools.lru_cache(maxsize=16)
+    def at_once(positions: tuple[Spec, ...]) -> Callable[..., Launches | None]:
+        what = written(plan.scatter, positions)
+
+        def make(alignments: tuple[int, ...]) -> Launches | None:
+            to, source, values = alignments
+            launch = plan_replace(what, plan.source.layout, (to, source, values))
+            return None if launch is None else prepare_launches((launch,), number)
+
+        return per_alignment(make)
+
+    def replace_at(to: Tensor, x: Tensor, value: Tensor, *positions: Tensor) -> Tensor:
+        memories = [each._memory.address for each in (to, x, value)]
+        with driver().using(number):
+            run = at_once(tuple(p._spec for p in positions))(*memories)
+            if run is not None:
+                run(memories, [p._memory.address for p in positions])
+                return to
+        return scatter(copy(to, x), value, *positions)
+
+    return replace_at
 
 
 def writer(what: Written) -> Write:

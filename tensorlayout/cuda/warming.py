@@ -20,6 +20,7 @@ from tensorlayout.cuda import (
     products_integers,
     quantile_plan,
     reduce_plan,
+    replace_plan,
     scan_plan,
     scatter_plan,
     search_plan,
@@ -73,7 +74,8 @@ def _shapes() -> Iterator[Kernel]:
     yield from products_integers.kernels()
     yield from sequence_plan.kernels()
     yield from copy_tiled.kernels()
-    for plans in (combine_plan, gather_plan, join_plan, placing_plan, scatter_plan, select_plan):
+    moving = (combine_plan, gather_plan, join_plan, placing_plan)
+    for plans in (*moving, replace_plan, scatter_plan, select_plan):
         yield from plans.kernels()
 
 

@@ -6,20 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
 from tensorlayout.cpu import choosing
+from tensorlayout.cpu.scaling import scaled
 from tensorlayout.directml.constants import ScaleBias
 from tensorlayout.directml.numbers import single
 from tensorlayout.directml.operator_desc import Expected, Given, OperatorDesc
 from tensorlayout.directml.operators import call, desc_of, desc_of_out, remembered, share_bytes
-from tensorlayout.directml.outputs import copied, target
+from tensorlayout.directml.outputs import copied, delivered, target
 from tensorlayout.directml.rules import check_rank, check_same, check_sizes, expected
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc, asked
 from tensorlayout.functions import calling
-from tensorlayout.functions.data_types import astype
-from tensorlayout.plan.elementwise import Elementwise
+from tensorlayout.plan.elementwise import Elementwise, Scaling
 from tensorlayout.tensor import Tensor
 
 
@@ -50,16 +48,11 @@ class ElementWiseIdentityOperatorDesc(OperatorDesc):
         if self.scale_bias is None:
             return (copied(x, outs[0], self.output),)
         scale, bias = self.scale_bias
-        if self.input.data_type.bits > 16:
-            result = target(outs[0], self.output, x)
-            if outs[0] is None or result.layout is x.layout or not share_bytes(result, x):
-                calling.call_into(result, _TIMES, (x._spec, float), (x, scale))
-                result += bias
-                return (result,)
-        wide = x if self.input.data_type.bits > 16 else astype(x, "float32")
-        wide = wide * scale
-        wide += bias
-        return (copied(wide, outs[0], self.output),)
+        key, operands = (x._spec, float, float), (x, scale, bias)
+        result = target(outs[0], self.output, x)
+        if outs[0] is None or result.layout is x.layout or not share_bytes(result, x):
+            return (calling.call_into(result, _SCALED, key, operands),)
+        return (delivered(calling.call(_SCALED, key, operands), result),)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +94,12 @@ class ElementWiseIfOperatorDesc(OperatorDesc):
         return (calling.call_into(outs[0], _IF, key, inputs),)
 
 
-_TIMES = Elementwise("multiply", "numeric", np.multiply)
+_SCALED = Scaling(
+    "scale_bias",
+    "real floating",
+    scaled,
+    repair=dict.fromkeys(("float32", "float64"), scaled),  # block by block
+)
 _IF = Elementwise(
     "where", "any", choosing.choose_by_number, abstain=(0,), repair=choosing.BY_NUMBER
 )

@@ -23,8 +23,6 @@ from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.directml.tuples import blocks, key_of, padded, positions_of
 from tensorlayout.functions import calling
-from tensorlayout.functions.data_types import iinfo
-from tensorlayout.functions.elementwise import clip
 from tensorlayout.plan.gathering import Gather, GatherAlong
 from tensorlayout.tensor import Tensor
 
@@ -69,11 +67,11 @@ class GatherOperatorDesc(OperatorDesc):
         x, indices = inputs
         assert self.output is not None
         places = self._places() or (1,)
-        inside = nearest(seen_as(indices, places), x.shape[self.axis])
+        positions = seen_as(indices, places)
         sizes = (*x.shape[: self.axis], *places, *x.shape[self.axis + 1 :])
         out = None if outs[0] is None else seen_as(outs[0], sizes)
-        key = (x._spec, (self.axis,), False, inside._spec)
-        found = calling.call_into(out, _GATHER, key, (x, inside))
+        key = (x._spec, (self.axis,), False, positions._spec)
+        found = calling.call_into(out, _GATHER, key, (x, positions))
         return (seen_as(found, self.output.sizes) if outs[0] is None else outs[0],)
 
 
@@ -160,13 +158,7 @@ def _read(desc: _ByTuples, inputs: Any, out: Tensor | None, batch: int = 0) -> T
     return seen_as(read, desc.output.sizes) if out is None else out
 
 
-def nearest(indices: Tensor, size: int) -> Tensor:
-    """Positions outside made the nearest one inside; those from the end stay such."""
-    limits = iinfo(indices.dtype)  # which may be narrower than sizes
-    return clip(indices, max(-size, limits.min), min(size - 1, limits.max))
-
-
-_GATHER = Gather("GATHER")
+_GATHER = Gather("GATHER", clamps=True)
 _GATHER_ELEMENTS = GatherAlong("GATHER_ELEMENTS")
 _BY_TUPLES = {name: Gather(name) for name in ("GATHER_ND", "GATHER_ND1")}
 

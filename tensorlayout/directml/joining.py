@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any, ClassVar
 
 from tensorlayout.directml.operator_desc import Expected, Given, OperatorDesc, Tensors
@@ -22,7 +21,7 @@ from tensorlayout.directml.rules import (
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc, asked
 from tensorlayout.functions import calling
-from tensorlayout.plan.moving import Join
+from tensorlayout.plan.moving import Join, Split
 from tensorlayout.tensor import Tensor
 
 
@@ -79,17 +78,12 @@ class SplitOperatorDesc(OperatorDesc):
     def _run(self, inputs: Any, outs: Given) -> tuple[Tensor, ...]:
         (x,) = inputs
         results = [target(out, d, x) for out, d in zip(outs, self.outputs, strict=True)]
-        parts = pieces(x, [result.shape[self.axis] for result in results], self.axis)
-        for result, part in zip(results, parts, strict=True):
-            result[...] = part
+        key = (self.axis, x._spec, *(result._spec for result in results))
+        calling.call(_SPLIT, key, (x, *results))
         return tuple(results)
 
 
-def pieces(x: Tensor, sizes: Sequence[int], axis: int) -> Iterator[Tensor]:
-    """Views of consecutive parts of `x` along `axis`."""
-    before = (slice(None),) * axis
-    for size, end in zip(sizes, accumulate(sizes), strict=True):
-        yield x[(*before, slice(end - size, end))]
+_SPLIT = Split("SPLIT")
 
 
 @remembered

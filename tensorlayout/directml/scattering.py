@@ -34,7 +34,7 @@ from tensorlayout.functions.manipulation import reshape
 from tensorlayout.functions.searching import where
 from tensorlayout.functions.sorting import sort
 from tensorlayout.functions.utility import any as any_of
-from tensorlayout.plan.gathering import Scatter, ScatterAlong
+from tensorlayout.plan.gathering import Replace, Scatter, ScatterAlong
 from tensorlayout.tensor import Tensor
 
 Duplicates = Literal["last", "error"]
@@ -73,10 +73,9 @@ class ScatterOperatorDesc(OperatorDesc):
         if self.duplicates == "error":
             _refuse_equal(self.operator, _from_front(indices, x.shape[self.axis]), self.axis)
         result = target(outs[0], self.output, x)
-        result[...] = x
         with positions_of(self.operator):
-            key = (result._spec, updates._spec, self.axis, indices._spec)
-            calling.call(_SCATTER, key, (result, updates, indices))
+            key = (x._spec, result._spec, updates._spec, self.axis, indices._spec)
+            calling.call(_SCATTER, key, (result, x, updates, indices))
         return (result,)
 
 
@@ -114,12 +113,12 @@ class ScatterNDOperatorDesc(OperatorDesc):
         if self.duplicates == "error":
             _refuse_equal(self.operator, reshape(_numbered(key, found.source), (-1,)), 0)
         result = target(outs[0], self.output, x)
-        result[...] = x
-        into, values = seen_as(result, found.source), seen_as(updates, found.spread)
+        source, into = seen_as(x, found.source), seen_as(result, found.source)
+        values = seen_as(updates, found.spread)
         with positions_of(self.operator):
-            specs = (into._spec, values._spec, tuple(range(len(key))), False)
+            specs = (source._spec, into._spec, values._spec, tuple(range(len(key))), False)
             plan_key = (*specs, *(p._spec for p in key))
-            calling.call(_SCATTER_ND, plan_key, (into, values, *key))
+            calling.call(_SCATTER_ND, plan_key, (into, source, values, *key))
         return (result,)
 
 
@@ -146,8 +145,8 @@ class MaxUnpoolingOperatorDesc(OperatorDesc):
         return (delivered(reshape(flat, self.output.sizes), outs[0]),)
 
 
-_SCATTER = ScatterAlong("SCATTER")
-_SCATTER_ND = Scatter("SCATTER_ND")
+_SCATTER = Replace(ScatterAlong("SCATTER"))
+_SCATTER_ND = Replace(Scatter("SCATTER_ND"))
 
 
 def _check_duplicates(name: str, given: Any) -> None:

@@ -130,6 +130,15 @@ class Elementwise:
         return voting or [layout for _, layout in full]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Scaling(Elementwise):
+    """``x * scale + bias`` with two Python floats, taken in float32 at least; rounded to `x`."""
+
+    def _input_dtypes(self, operands: tuple[Operand, ...], promoted: DType) -> tuple[DType, ...]:
+        wide = dtypes.promote(promoted, dtypes.float32)
+        return (promoted, wide, wide)
+
+
 def _widest(operand: Spec) -> DType:
     return dtypes.int64 if operand.dtype.kind == "i" else dtypes.uint64
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from tensorlayout.layout import Layout
 from tensorlayout.plan.results import (
@@ -40,6 +41,7 @@ class GatherPlan:
     positions: tuple[Spec, ...]
     result: Spec
     reach: Reach
+    clamps: bool = False  # whether the nearest position is read for one that is outside
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,10 +60,12 @@ class Gather:
     """Reads by integer tensors; packed in the order of the tensor that is read.
 
     The dimensions of the positions stand, in the order that these have in memory, where the
-    slowest of the indexed dimensions stood.
+    slowest of the indexed dimensions stood. A position outside is an IndexError, or where the
+    operation `clamps` stands for the nearest one.
     """
 
     name: str = "__getitem__"
+    clamps: bool = False
 
     def plan(
         self, source: Spec, dims: tuple[int, ...], front: bool, *positions: Spec
@@ -74,7 +78,7 @@ class Gather:
         shape = shape_read(source.layout, spread, reach)
         layout = named(self.name, Layout.packed, shape, reach.order)
         result = Spec(source.dtype, layout, source.device)
-        return GatherPlan(self.name, source, positions, result, reach)
+        return GatherPlan(self.name, source, positions, result, reach, self.clamps)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,6 +145,36 @@ class ScatterAlong:
         kept = tuple((d, d) for d in range(destination.layout.ndim) if d != dim)
         reach = Reach((dim,), (dim,), kept, order, along=True)
         return ScatterPlan(self.name, destination, value, shape, reach)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReplacePlan:
+    """A copy of a tensor with values written at positions, into a tensor that is given."""
+
+    source: Spec
+    scatter: ScatterPlan
+
+    @property
+    def result(self) -> Spec:
+        """What is written."""
+        return self.scatter.result
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Replace:
+    """A copy and a scatter: the destination, given first, shares no memory with the others."""
+
+    operation: Scatter | ScatterAlong
+
+    @property
+    def name(self) -> str:
+        """The name of the scatter."""
+        return self.operation.name
+
+    def plan(self, source: Spec, destination: Spec, *key: Any) -> ReplacePlan:
+        """The plan; `key`: the rest of that of the scatter."""
+        one_device(self.name, [source, destination])
+        return ReplacePlan(source, self.operation.plan(destination, *key))
 
 
 def check_fits(name: str, value: tuple[int, ...], shape: tuple[int, ...]) -> None:

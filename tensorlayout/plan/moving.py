@@ -59,6 +59,20 @@ class JoinPlan:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class SplitPlan:
+    """Consecutive parts of a tensor along `axis`, each written into a tensor that is given."""
+
+    source: Spec
+    results: tuple[Spec, ...]
+    axis: int
+
+    @property
+    def result(self) -> Spec:
+        """The first of them."""
+        return self.results[0]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class ReshapePlan:
     """A new row-major tensor with the elements in row-major index order."""
 
@@ -249,6 +263,21 @@ class Join:
         layout = named(self.name, Layout.packed, shape, first.minor_to_major)
         result = Spec(dtype, layout, sources[0].device)
         return JoinPlan(sources, result, axis)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Split:
+    """The parts of a tensor along an axis, in order, into tensors of its dtype that are given.
+
+    These are of any layouts, and share no memory with it or each other; their sizes add up to its.
+    """
+
+    name: str
+
+    def plan(self, axis: int, source: Spec, *results: Spec) -> SplitPlan:
+        """The plan; `axis` counts from the front."""
+        one_device(self.name, [source, *results])
+        return SplitPlan(source, results, axis)
 
 
 def inferred_shape(name: str, shape: int | tuple[int, ...], size: int) -> tuple[int, ...]:

@@ -1,0 +1,90 @@
+// A tensor with few of its elements replaced, at positions that are data: a copy and a scatter
+// (scatter.cu) in one launch, without a table. Elements are bits: a width in bytes, no number type. The
+// plan is made by tensorlayout/cuda/replace_plan.py.
+//
+// replace_elements  One thread for each element of the result, in its order: writes are coalesced, reads
+//                   where the source is in that order. A thread goes through all positions of its line
+//                   (of all the tensor, where they are the same for all lines) and takes the value of
+//                   the last one that is its own place; or else the source's element. Neighbours ask
+//                   for the same positions, or for neighbours: they come from a cache. Best: few
+//                   positions. Worst: 32 of them, the most that a plan asks for.
+//
+// Bytes moved per element: its own, once from the source or the values and once to the result.
+#define LEAST_BLOCKS 2
+
+#include "reach.cuh"
+
+template <int Rank, class Index>
+struct Replace {
+    void* to;
+    const void* from;
+    const void* values;
+    Reach<Rank, Index, 4> reach;  // result, source, values, and the number of the place
+    Index pace[MAX_POSITIONS];    // from position to position, in each tensor of them
+    Index count;                  // of positions
+};
+
+template <int Rank, class Index, int Width>
+DEVICE void replace(const Replace<Rank, Index>& p) {
+    using T = Bits<Width>;
+    using Count = Unsigned<Index>;
+    const Reach<Rank, Index, 4>& r = p.reach;
+    const Count number = static_cast<Count>(blockIdx.x) * THREADS + threadIdx.x;
+    const bool active[1] = {number < static_cast<Count>(r.count)};
+    Indices<Rank, Index> indices;
+    indices.set(r, active[0] ? number : 0);
+    const Index place = indices.offset(r, r.stride[3]);
+    const bool reports = active[0] && place == 0;  // one of those that see the same positions
+    Index begin[MAX_POSITIONS];
+#pragma unroll
+    for (int t = 0; t < MAX_POSITIONS; ++t)
+        begin[t] = t < r.positions ? indices.offset(r, r.across[t]) : 0;
+    Index winner = -1;
+    for (Index j = 0; j < p.count; ++j) {
+        Index found = 0;
+        bool inside = true;
+#pragma unroll
+        for (int t = 0; t < MAX_POSITIONS; ++t) {
+            if (t >= r.positions) break;
+            const Index at[1] = {begin[t] + j * p.pace[t]};
+            int64_t given[1];
+            load_positions(r.kind[t], r.from[t], at, active, given);
+            if (r.kind[t] == UINT64 && given[0] < 0) given[0] = MOST;
+            const int64_t extent = r.extent[t];
+            const int64_t position = given[0] < 0 ? given[0] + extent : given[0];
+            const bool fits = static_cast<uint64_t>(position) < static_cast<uint64_t>(extent);
+            if (!fits && reports) report_positions(r.faults, r.owner, t, given[0], given[0], extent);
+            inside = inside && fits;
+            found += fits ? static_cast<Index>(position) * r.step[t][3] : 0;
+        }
+        if (inside && found == place) winner = j;
+    }
+    const T* const kept = static_cast<const T*>(p.from) + indices.offset(r, r.stride[1]);
+    const T* const value =
+        static_cast<const T*>(p.values) + indices.offset(r, r.stride[2]) + winner * r.step[0][2];
+    const T element = load_if(active[0], winner < 0 ? kept : value);
+    store_if(active[0], static_cast<T*>(p.to) + indices.offset(r, r.stride[0]), element);
+}
+
+// ---- Kernels ------------------------------------------------------------------------------------
+// For a GPU the macros pick one; the simulator has all.
+
+#if !defined(TENSORLAYOUT_SIMULATOR)
+
+KERNEL(replace_elements, Replace<RANK, INDEX>) { replace<RANK, INDEX, WIDTH>(p); }
+
+#else
+
+#define REPLACE(RANK, INDEX, WIDTH)                                               \
+    KERNEL(replace_elements_##RANK##_##INDEX##_##WIDTH, Replace<RANK, INDEX>) {   \
+        replace<RANK, INDEX, WIDTH>(p);                                           \
+    }
+#define REPLACE_WIDTHS(RANK, INDEX)                                               \
+    REPLACE(RANK, INDEX, 1) REPLACE(RANK, INDEX, 2) REPLACE(RANK, INDEX, 4)       \
+    REPLACE(RANK, INDEX, 8) REPLACE(RANK, INDEX, 16)
+#define REPLACE_RANKS(INDEX)                                                      \
+    REPLACE_WIDTHS(1, INDEX) REPLACE_WIDTHS(2, INDEX) REPLACE_WIDTHS(3, INDEX)    \
+    REPLACE_WIDTHS(0, INDEX)
+REPLACE_RANKS(int32_t) REPLACE_RANKS(int64_t)
+
+#endif

@@ -24,6 +24,7 @@ from tensorlayout.plan.moving import (
     ReshapePlan,
     SamePlan,
     SplitPlan,
+    SpreadPlan,
     TransferPlan,
     ViewPlan,
 )
@@ -161,7 +162,7 @@ def _record(
     tensors = [o for o in operands if isinstance(o, Tensor)]
     results = result if isinstance(result, tuple) else (result,)
     if isinstance(
-        plan, (AssignPlan, IntoPlan, ReplacePlan)
+        plan, (AssignPlan, IntoPlan, ReplacePlan, SpreadPlan)
     ):  # the destination is written, not read
         tensors = tensors[1:]
     if isinstance(plan, SplitPlan):

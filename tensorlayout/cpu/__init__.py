@@ -37,6 +37,7 @@ from tensorlayout.plan.moving import (
     ReshapePlan,
     SamePlan,
     SplitPlan,
+    SpreadPlan,
     TransferPlan,
     ViewPlan,
 )
@@ -71,6 +72,7 @@ _PREPARE: dict[type, Callable[[Any], Run]] = {
     ScatterPlan: gathering.prepare_scatter,
     SelectPlan: masking.prepare_select,
     SplitPlan: moving.prepare_split,
+    SpreadPlan: moving.prepare_spread,
     TransferPlan: moving.prepare_transfer,
     TrianglePlan: triangles.prepare,
     ViewPlan: moving.prepare_view,

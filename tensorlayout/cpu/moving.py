@@ -33,6 +33,7 @@ from tensorlayout.plan.moving import (
     ReshapePlan,
     SamePlan,
     SplitPlan,
+    SpreadPlan,
     TransferPlan,
     ViewPlan,
 )
@@ -269,6 +270,25 @@ def prepare_split(plan: SplitPlan) -> Run:
         for result, (cut, move) in zip(results, moves, strict=True):
             move(result._memory, x._memory[cut])
         return results[0]
+
+    return run
+
+
+def prepare_spread(plan: SpreadPlan) -> Run:
+    """Zeros, and the tensor moved into the window."""
+    sizes = plan.source.layout.shape
+    key = tuple(
+        slice(first, None if first + n * step < 0 else first + n * step, step)
+        for (first, step), n in zip(plan.window, sizes, strict=True)
+    )
+    part = plan.result.layout.slice(key)
+    assert part is not None, "strided layouts have every slice"
+    move = _mover(plan.source.layout, plan.source.dtype, part, plan.result.dtype)
+
+    def run(result: Tensor, x: Tensor) -> Tensor:
+        result._memory[...] = 0
+        move(result._memory[key], x._memory)
+        return result
 
     return run
 

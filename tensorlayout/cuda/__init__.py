@@ -49,6 +49,7 @@ from tensorlayout.plan.moving import (
     ReshapePlan,
     SamePlan,
     SplitPlan,
+    SpreadPlan,
     TransferPlan,
     ViewPlan,
 )
@@ -98,6 +99,7 @@ _PREPARE: dict[type, Callable[[Any], Run]] = {
     ScatterPlan: scattering.prepare_scatter,
     SelectPlan: selecting.prepare_select,
     SplitPlan: carrying.prepare_split,
+    SpreadPlan: carrying.prepare_spread,
     TransferPlan: moving.prepare_transfer,
     TrianglePlan: bands.prepare_triangle,
     ViewPlan: moving.prepare_view,

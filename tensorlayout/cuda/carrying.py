@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import itertools
 import operator
+import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -20,18 +21,28 @@ from tensorlayout.cuda import (
 )
 from tensorlayout.cuda.driver import driver
 from tensorlayout.cuda.memory import copy_bytes, new_tensors, padding_of, per_alignment
+from tensorlayout.cuda.spread_plan import plan_spread
 from tensorlayout.devices import CPU
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Run, backend
 from tensorlayout.plan.creating import Create, CreatePlan
 from tensorlayout.plan.elementwise import ElementwisePlan
-from tensorlayout.plan.moving import AssignPlan, CopyPlan, JoinPlan, ReshapePlan, SplitPlan
+from tensorlayout.plan.moving import (
+    AssignPlan,
+    CopyPlan,
+    JoinPlan,
+    ReshapePlan,
+    SplitPlan,
+    SpreadPlan,
+)
 from tensorlayout.tensor import Spec, Tensor
 
 # Operands of a join whose alignments are told apart; of more, the least one counts for all: each
 # combination would have a plan of its own.
 _APART = 4
+
+_POINTERS = struct.Struct("<2Q")
 
 # Moves elements, from one address to another.
 Move = Callable[[int, int], None]
@@ -160,6 +171,34 @@ def prepare_split(plan: SplitPlan) -> Run:
         return outs[0]
 
     return split
+
+
+def prepare_spread(plan: SpreadPlan) -> Run:
+    """One launch: each element of the result finds whether the tensor has one for it."""
+    result, source, number = plan.result, plan.source, plan.result.device.number
+
+    def make(alignments: tuple[int, ...]) -> Move:
+        itemsize = result.dtype.itemsize
+        to, from_ = alignments
+        launch = plan_spread(result.layout, source.layout, plan.window, itemsize, (to, from_))
+        ready, (there, here) = driver().launcher(launch.kernel), launch.firsts
+
+        def move(to: int, from_: int) -> None:
+            parameters = bytearray(launch.parameters)
+            _POINTERS.pack_into(parameters, 0, to + there, from_ + here)
+            ready(launch.grid, parameters)
+
+        return move
+
+    at = per_alignment(make)
+
+    def spread(to: Tensor, x: Tensor) -> Tensor:
+        addresses = to._memory.address, x._memory.address
+        with driver().using(number):
+            at(*addresses)(*addresses)
+        return to
+
+    return spread
 
 
 def prepare_assign(plan: AssignPlan) -> Run:

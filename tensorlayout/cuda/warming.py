@@ -27,6 +27,7 @@ from tensorlayout.cuda import (
     select_plan,
     sequence_plan,
     sort_plan,
+    spread_plan,
 )
 from tensorlayout.cuda.driver import Counters, Kernel, driver
 from tensorlayout.cuda.optional import with_progress
@@ -75,7 +76,7 @@ def _shapes() -> Iterator[Kernel]:
     yield from sequence_plan.kernels()
     yield from copy_tiled.kernels()
     moving = (combine_plan, gather_plan, join_plan, placing_plan)
-    for plans in (*moving, replace_plan, scatter_plan, select_plan):
+    for plans in (*moving, replace_plan, scatter_plan, select_plan, spread_plan):
         yield from plans.kernels()
 
 

@@ -20,6 +20,8 @@ from tensorlayout.directml.rules import (
 )
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc, asked
+from tensorlayout.functions import calling
+from tensorlayout.plan.moving import Spread
 from tensorlayout.tensor import Tensor
 
 
@@ -98,9 +100,13 @@ class SliceGradOperatorDesc(OperatorDesc):
     def _run(self, inputs: Any, outs: Given) -> tuple[Tensor, ...]:
         (gradient,) = inputs
         result = target(outs[0], self.output_gradient, gradient)
-        result[...] = 0
-        result[_window_key(self, gradient.shape)] = gradient
-        return (result,)
+        steps = self.input_window_strides
+        window = tuple(zip(_starts(self), steps, strict=True))
+        key = (result._spec, gradient._spec, window)
+        return (calling.call(_SPREAD, key, (result, gradient)),)
+
+
+_SPREAD = Spread("SLICE_GRAD")
 
 
 _Window = Slice1OperatorDesc | SliceGradOperatorDesc
@@ -138,11 +144,14 @@ def _check_taken(name: str, member: str, desc: TensorDesc, most: tuple[int, ...]
 
 def _window_key(desc: _Window, sizes: Sequence[int]) -> tuple[builtins.slice, ...]:
     """What to index with: a negative step starts at the last element of the window."""
+    return _key(_starts(desc), desc.input_window_strides, sizes)
+
+
+def _starts(desc: _Window) -> list[int]:
     rows = zip(
         desc.input_window_offsets, desc.input_window_sizes, desc.input_window_strides, strict=True
     )
-    starts = [offset + (span - 1 if step < 0 else 0) for offset, span, step in rows]
-    return _key(starts, desc.input_window_strides, sizes)
+    return [offset + (span - 1 if step < 0 else 0) for offset, span, step in rows]
 
 
 def _key(

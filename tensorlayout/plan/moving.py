@@ -280,6 +280,30 @@ class Split:
         return SplitPlan(source, results, axis)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SpreadPlan:
+    """A tensor written into a window of another, which is zero elsewhere."""
+
+    name: str
+    source: Spec
+    result: Spec
+    window: tuple[tuple[int, int], ...]  # by dimension: the place of its first element, the step
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spread:
+    """A tensor spread over a larger one that is given first, and shares no memory with it."""
+
+    name: str
+
+    def plan(
+        self, destination: Spec, source: Spec, window: tuple[tuple[int, int], ...]
+    ) -> SpreadPlan:
+        """The plan; steps are not 0, and lead to no place outside."""
+        one_device(self.name, [destination, source])
+        return SpreadPlan(self.name, source, destination, window)
+
+
 def inferred_shape(name: str, shape: int | tuple[int, ...], size: int) -> tuple[int, ...]:
     """`shape` with one -1 replaced by what `size` elements need."""
     sizes = given = (shape,) if isinstance(shape, int) else shape

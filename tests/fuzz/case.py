@@ -197,7 +197,10 @@ def _as_on_the_cpu(case, results, given):
         return
     with tl.using_device("cpu"):
         there, space = _operands(case)
-        others = _run(case, space)
+        try:
+            others = _run(case, space)
+        except Exception as error:
+            raise DifferenceError(f"raised {error!r} on the CPU") from error
     x, y = (next(iter(g.values()), None) for g in (given, there))
     for result, other in zip(results, others, strict=True):
         if not isinstance(result, tl.Tensor):

@@ -7,6 +7,7 @@ import pytest
 import running
 from case import Case, DifferenceError, judge
 from draws import Operand
+from simulated import needs_compiler, simulator
 
 import tensorlayout as tl
 from tensorlayout.layout import Layout
@@ -91,6 +92,19 @@ def wrong(text, **options):
     with pytest.raises(DifferenceError) as caught:
         judge(Case("x", text, {"x": x}, lambda _: np.array([4, 6]), **options), traced=True)
     return str(caught.value)
+
+
+@pytest.mark.cpu
+@needs_compiler
+def test_devices_that_differ_are_told():
+    names = {"on_cpu": lambda: tl.default_device() == "cpu"}
+    with simulator(1), tl.using_device("cuda"):
+        text = "tl.to_layout(x + 1, tl.Layout.row_major((2,))) if on_cpu() else x + 1"
+        said = wrong(text, names=names, layout=None)
+        assert said == "layout (2,):(1,) padded=(3,) padding=ONE, on the CPU (2,):(1,)"
+        said = wrong("x[3] if on_cpu() else x + 1", names=names, layout=None)
+        assert said.startswith("raised IndexError(")
+        assert said.endswith(" on the CPU")
 
 
 @pytest.mark.cpu

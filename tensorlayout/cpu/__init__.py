@@ -7,6 +7,7 @@ from typing import Any
 
 from tensorlayout.cpu import (
     along,
+    bordering,
     creating,
     elementwise,
     gathering,
@@ -22,6 +23,7 @@ from tensorlayout.cpu.memory import borrowed, current_stream, exposed, ready
 from tensorlayout.cpu.memory import required_bytes as read
 from tensorlayout.plan import Plan, Run
 from tensorlayout.plan.along import AlongPlan
+from tensorlayout.plan.bordering import PadPlan
 from tensorlayout.plan.combining import CombinePlan
 from tensorlayout.plan.creating import CreatePlan
 from tensorlayout.plan.elementwise import ElementwisePlan
@@ -60,6 +62,7 @@ _PREPARE: dict[type, Callable[[Any], Run]] = {
     JoinPlan: moving.prepare_join,
     LibraryPlan: library.prepare,
     MaskedPlan: masking.prepare_masked,
+    PadPlan: bordering.prepare,
     PartPlan: moving.prepare_part,
     ProductPlan: products.prepare,
     ReducePlan: reducing.prepare,

@@ -14,6 +14,7 @@ from typing import Any
 from tensorlayout.cuda import (
     along,
     bands,
+    bordering,
     carrying,
     combining,
     creating,
@@ -34,6 +35,7 @@ from tensorlayout.cuda.streams import current_stream, exported_stream, ready, wa
 from tensorlayout.cuda.warming import warmup
 from tensorlayout.plan import Plan, Run
 from tensorlayout.plan.along import AlongPlan
+from tensorlayout.plan.bordering import PadPlan
 from tensorlayout.plan.combining import CombinePlan
 from tensorlayout.plan.creating import CreatePlan
 from tensorlayout.plan.elementwise import ElementwisePlan
@@ -87,6 +89,7 @@ _PREPARE: dict[type, Callable[[Any], Run]] = {
     JoinPlan: carrying.prepare_join,
     LibraryPlan: library.prepare,
     MaskedPlan: selecting.prepare_masked,
+    PadPlan: bordering.prepare,
     PartPlan: moving.prepare_part,
     ProductPlan: products.prepare,
     ReducePlan: reducing.prepare,

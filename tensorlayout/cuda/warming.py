@@ -16,6 +16,7 @@ from tensorlayout.cuda import (
     gather_plan,
     join_plan,
     nvrtc,
+    pad_plan,
     placing_plan,
     products_integers,
     quantile_plan,
@@ -73,7 +74,8 @@ def _shapes() -> Iterator[Kernel]:
     yield from products_integers.kernels()
     yield from sequence_plan.kernels()
     yield from copy_tiled.kernels()
-    for plans in (combine_plan, gather_plan, join_plan, placing_plan, scatter_plan, select_plan):
+    of_layouts = (combine_plan, gather_plan, join_plan, pad_plan, placing_plan)
+    for plans in (*of_layouts, scatter_plan, select_plan):
         yield from plans.kernels()
 
 

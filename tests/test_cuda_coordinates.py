@@ -1,0 +1,158 @@
+"""Results found from their own coordinates, on CUDA: values against NumPy, memory accesses."""
+
+import ctypes
+import itertools
+
+import numpy as np
+import pytest
+from cuda_memory import ARCHITECTURES, check_sizes, resources
+from directml_facts import STORED
+from simulated import needs_compiler, simulator
+
+import tensorlayout as tl
+from tensorlayout import directml
+from tensorlayout.cuda import pad_plan
+from tensorlayout.cuda.simulator import checking
+from tensorlayout.layout import Layout
+
+KERNELS = pad_plan.kernels()
+PAD = {"EDGE": "edge", "REFLECTION": "reflect", "SYMMETRIC": "symmetric", "WRAP": "wrap"}
+TYPES = ["int8", "uint16", "float16", "float32", "int64", "float64"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def gpu():
+    with simulator(1) as found:
+        yield found
+
+
+def there(values, make=Layout.row_major):
+    """A tensor on the device with these elements in a layout of a kind."""
+    values = np.asarray(values)
+    x = tl.empty(values.shape, dtype=values.dtype, device="cuda:0", layout=make(values.shape))
+    x[...] = tl.asarray(values).to_device("cuda:0")
+    return x
+
+
+def backwards(values):
+    return tl.flip(there(np.flip(values).copy()))
+
+
+def same(x, expected):
+    np.testing.assert_array_equal(np.asarray(x.to_device("cpu")), expected, strict=True)
+
+
+def numbers(shape, dtype="int32"):
+    return np.random.default_rng(0).integers(0, 100, shape).astype(dtype)
+
+
+def padded(values, borders, mode):
+    if mode == "CONSTANT":
+        return np.pad(values, borders, constant_values=7)
+    return np.pad(values, borders, mode=PAD[mode])
+
+
+# --- borders ---
+
+BORDERS = [
+    ((3,), [(2, 5)]),
+    ((1,), [(3, 1)]),
+    ((2, 37), [(0, 0), (1, 0)]),
+    ((3, 5), [(4, 1), (0, 0)]),
+    ((2, 64), [(0, 1), (16, 32)]),
+    ((2, 61), [(0, 0), (16, 3)]),
+    ((2, 3, 4, 5), [(0, 0), (1, 2), (0, 9), (3, 0)]),
+    ((1, 2, 1, 3, 2, 2), [(1, 0), (0, 2), (1, 1), (0, 0), (2, 0), (0, 1)]),
+]
+
+
+@needs_compiler
+@pytest.mark.parametrize("mode", ["CONSTANT", *PAD])
+def test_borders(gpu, mode):
+    """One launch, which writes nothing but the result, over shapes, dtypes and layouts."""
+    kinds = itertools.cycle(TYPES)
+    makes = itertools.cycle(itertools.product([*STORED, None], repeat=2))
+    for (shape, borders), _ in itertools.product(BORDERS, range(3)):
+        values, (inside, outside) = numbers(shape, next(kinds)), next(makes)
+        expected = padded(values, borders, mode)
+        x = there(values, inside) if inside else backwards(values)
+        blank = np.full(expected.shape, 99, values.dtype)
+        out = there(blank, outside) if outside else backwards(blank)
+        sides = [before for before, _ in borders], [after for _, after in borders]
+        before = gpu.counters.launches, gpu.counters.allocations
+        with checking("bounds", "initialized", "races"):
+            directml.padding(x, *sides, mode, 7, out=out)
+        assert gpu.counters.launches == before[0] + 1
+        assert gpu.counters.allocations == before[1]
+        same(out, expected)
+
+
+@needs_compiler
+def test_borders_leave_the_gaps_of_the_result_alone():
+    whole = there(np.full((6, 12), 99, np.int16))
+    directml.padding(
+        there(np.ones((2, 3), np.int16)), [1, 1], [1, 1], value=5, out=whole[1:5, 2::2]
+    )
+    expected = np.full((6, 12), 99, np.int16)
+    expected[1:5, 2::2] = np.pad(np.ones((2, 3)), 1, constant_values=5)
+    same(whole, expected)
+
+
+@needs_compiler
+def test_values_of_borders():
+    largest = there(np.array([1], np.uint64))
+    same(directml.padding1(largest, [1], [0], value=2**64 - 1), np.array([2**64 - 1, 1], np.uint64))
+    half = there(np.ones(8, np.float16))
+    same(directml.padding1(half, [8], [1], value=0.1)[7:9], np.array([0.1, 1], np.float16))
+
+
+@needs_compiler
+@pytest.mark.parametrize("mode", ["CONSTANT", "SYMMETRIC"])
+def test_indices_of_64_bits(mode, monkeypatch):
+    monkeypatch.setattr(pad_plan, "index_type", lambda count, furthest: "int64_t")
+    tl.plan.cache_clear()
+    for shape, borders in BORDERS:
+        values = numbers(shape, "int16")
+        sides = [before for before, _ in borders], [after for _, after in borders]
+        with checking("bounds", "races"):
+            found = directml.padding(there(values), *sides, mode, 7)
+        same(found, padded(values, borders, mode))
+    tl.plan.cache_clear()
+
+
+def kernel_of(shape, borders, mode, itemsize=4, alignments=(32, 32)):
+    result = Layout.row_major(tuple(n + sum(b) for n, b in zip(shape, borders, strict=True)))
+    source = Layout.row_major(shape)
+    launch = pad_plan.plan_pad(result, source, itemsize, tuple(borders), mode, alignments)
+    return dict(launch.kernel.shape)
+
+
+def test_widths_of_accesses():
+    found = kernel_of((8, 64), [(0, 0), (4, 4)], "constant")
+    assert found == {"RANK": "2", "INDEX": "int32_t", "ELEMENT": "16", "WIDTH": "16"}
+    assert kernel_of((8, 64), [(1, 1), (0, 0)], "constant")["RANK"] == "1"
+    found = kernel_of((8, 64), [(0, 0), (4, 4)], "reflection")
+    assert (found["ELEMENT"], found["WIDTH"]) == ("4", "16")
+    assert kernel_of((8, 64), [(0, 0), (1, 1)], "edge")["WIDTH"] == "4"
+    assert kernel_of((8, 64), [(2, 2), (0, 0)], "edge", alignments=(32, 8))["ELEMENT"] == "8"
+    assert kernel_of((2**28, 8), [(0, 0), (1, 1)], "edge")["INDEX"] == "int64_t"
+
+
+def test_structs_have_the_sizes_of_the_compiler():
+    sizes = {}
+    for rank, index in itertools.product((1, 2, 3, 4, 0), ("int32_t", "int64_t")):
+        made = pad_plan.padded_type(rank or 9, index)
+        sizes[f"Padded<{rank}, {index}>"] = ctypes.sizeof(made)
+    check_sizes("coordinates.cu", sizes)
+
+
+@pytest.mark.parametrize("kernel", [KERNELS[8], KERNELS[-1]])
+def test_compiled_for_a_gpu_without_spills(kernel):
+    assert resources(kernel, "sm_90").spilled == 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_every_kernel_compiled_for_a_gpu_without_spills(architecture):
+    for kernel in KERNELS:
+        assert (kernel, resources(kernel, architecture).spilled) == (kernel, 0)

@@ -11,6 +11,14 @@
 //               aligned, border or not. Worst: borders of odd widths, behind which rows of the source
 //               begin inside sectors; a source whose fastest dimension is another.
 //
+// reverse_lines A tensor whose lines are reversed up to a length of their own. One thread for each element
+//               of the result, in its order, 4 a thread, 256 threads apart (1 in more than four
+//               dimensions). Beside the strides in all memories, a dimension has one in the coordinate
+//               along the lines, so that the place of an element in its line comes out of the same
+//               walk. Coalesced where the fastest dimension of the result is contiguous in the source,
+//               lines or not. Best: lines of vectors, which move 16 bytes a thread where all of them
+//               have one length. Worst: a source whose fastest dimension is another.
+//
 // Bytes moved per element: its own, once from the source (none for a constant) and once to the result;
 // what is mirrored comes from the cache.
 // Of a multiprocessor. Not told, NVRTC 12.9 spills a few shapes to have more of them.
@@ -151,12 +159,59 @@ DEVICE void pad(const Padded<Rank, Index>& p) {
     }
 }
 
+// ---- Lines --------------------------------------------------------------------------------------
+
+template <int Rank, class Index>
+struct Lines {
+    void* to;
+    const void* from;
+    const void* lengths;
+    Walk<Rank, Index, 4> walk;  // strides of the result, the source, the lengths, the place in a line
+    Index count;
+    Index first;  // the place of the first element
+    Index size;   // of a line
+    Index step;   // along a line of the source
+    int32_t wide; // lengths have 64 bits, not 32
+};
+
+template <int Rank, class Index, int Width>
+DEVICE void reverse(const Lines<Rank, Index>& p) {
+    constexpr int COUNT = PER_THREAD<Rank>;
+    using T = Bits<Width>;
+    using Count = Unsigned<Index>;
+    const Count first = static_cast<Count>(blockIdx.x) * (COUNT * THREADS) + threadIdx.x;
+    Index at[COUNT][4];
+    bool active[COUNT];
+    T elements[COUNT];
+#pragma unroll
+    for (int k = 0; k < COUNT; ++k) {
+        active[k] = first + k * THREADS < static_cast<Count>(p.count);
+        p.walk.offsets(active[k] ? first + k * THREADS : 0, at[k]);
+        const uint64_t given =
+            p.wide ? load_if(active[k], static_cast<const uint64_t*>(p.lengths) + at[k][2])
+                   : load_if(active[k], static_cast<const uint32_t*>(p.lengths) + at[k][2]);
+        const Index length = given < static_cast<uint64_t>(p.size) ? static_cast<Index>(given) : p.size;
+        const Index place = p.first + at[k][3];
+        if (place < length) at[k][1] += (length - 1 - 2 * place) * p.step;
+    }
+#pragma unroll
+    for (int k = 0; k < COUNT; ++k)
+        elements[k] = load_if(active[k], static_cast<const T*>(p.from) + at[k][1]);
+#pragma unroll
+    for (int k = 0; k < COUNT; ++k)
+        store_if(active[k], static_cast<T*>(p.to) + at[k][0], elements[k]);
+}
+
 // ---- Kernels ------------------------------------------------------------------------------------
 // For a GPU the macros pick one; the simulator has all.
 
 #if !defined(TENSORLAYOUT_SIMULATOR)
 
+#if defined(ELEMENT)
 KERNEL(pad_elements, Padded<RANK, INDEX>) { pad<RANK, INDEX, ELEMENT, WIDTH>(p); }
+#else
+KERNEL(reverse_lines, Lines<RANK, INDEX>) { reverse<RANK, INDEX, WIDTH>(p); }
+#endif
 
 #else
 
@@ -172,5 +227,17 @@ KERNEL(pad_elements, Padded<RANK, INDEX>) { pad<RANK, INDEX, ELEMENT, WIDTH>(p);
     PAD_WIDTHS(1, INDEX) PAD_WIDTHS(2, INDEX) PAD_WIDTHS(3, INDEX)  \
     PAD_WIDTHS(4, INDEX) PAD_WIDTHS(0, INDEX)
 PAD_RANKS(int32_t) PAD_RANKS(int64_t)
+
+#define REVERSE(RANK, INDEX, WIDTH)                                                       \
+    KERNEL(reverse_lines_##RANK##_##INDEX##_##WIDTH, Lines<RANK, INDEX>) {                \
+        reverse<RANK, INDEX, WIDTH>(p);                                                   \
+    }
+#define REVERSE_WIDTHS(RANK, INDEX)                                                       \
+    REVERSE(RANK, INDEX, 1) REVERSE(RANK, INDEX, 2) REVERSE(RANK, INDEX, 4)               \
+    REVERSE(RANK, INDEX, 8) REVERSE(RANK, INDEX, 16)
+#define REVERSE_RANKS(INDEX)                                                              \
+    REVERSE_WIDTHS(1, INDEX) REVERSE_WIDTHS(2, INDEX) REVERSE_WIDTHS(3, INDEX)            \
+    REVERSE_WIDTHS(4, INDEX) REVERSE_WIDTHS(0, INDEX)
+REVERSE_RANKS(int32_t) REVERSE_RANKS(int64_t)
 
 #endif

@@ -11,11 +11,11 @@ from simulated import needs_compiler, simulator
 
 import tensorlayout as tl
 from tensorlayout import directml
-from tensorlayout.cuda import pad_plan
+from tensorlayout.cuda import lines_plan, pad_plan
 from tensorlayout.cuda.simulator import checking
 from tensorlayout.layout import Layout
 
-KERNELS = pad_plan.kernels()
+KERNELS = (*pad_plan.kernels(), *lines_plan.kernels())
 PAD = {"EDGE": "edge", "REFLECTION": "reflect", "SYMMETRIC": "symmetric", "WRAP": "wrap"}
 TYPES = ["int8", "uint16", "float16", "float32", "int64", "float64"]
 
@@ -117,6 +117,11 @@ def test_indices_of_64_bits(mode, monkeypatch):
         with checking("bounds", "races"):
             found = directml.padding(there(values), *sides, mode, 7)
         same(found, padded(values, borders, mode))
+    monkeypatch.setattr(lines_plan, "index_type", lambda count, furthest: "int64_t")
+    lengths = np.array([[[1, 2, 3]]], np.uint32).repeat(2, 0)
+    values = numbers((2, 3, 3))
+    found = directml.reverse_subsequences(there(values), there(lengths), 1)
+    same(found, reversed_lines(values, lengths, 1))
     tl.plan.cache_clear()
 
 
@@ -138,11 +143,63 @@ def test_widths_of_accesses():
     assert kernel_of((2**28, 8), [(0, 0), (1, 1)], "edge")["INDEX"] == "int64_t"
 
 
+# --- lines ---
+
+LINES = [((5,), 0), ((1, 1), 0), ((4, 32), 0), ((4, 33), 1), ((2, 3, 64), 1), ((2, 1, 3, 2, 5), 3)]
+
+
+def reversed_lines(values, lengths, axis):
+    expected = values.copy()
+    for c in np.ndindex(*lengths.shape):
+        line = np.moveaxis(expected, axis, -1)[tuple(np.delete(c, axis))]
+        count = min(int(lengths[c]), len(line))
+        line[:count] = line[:count][::-1].copy()
+    return expected
+
+
+@needs_compiler
+@pytest.mark.parametrize("kind", ["uint32", "uint64"])
+def test_lines(gpu, kind):
+    """One launch, over shapes, dtypes and layouts; lengths from 0 to too long."""
+    kinds = itertools.cycle(TYPES)
+    makes = itertools.cycle(itertools.product([*STORED, None], repeat=2))
+    for (shape, axis), turn in itertools.product(LINES, range(3)):
+        values, (inside, outside) = numbers(shape, next(kinds)), next(makes)
+        lengths = np.random.default_rng(turn).integers(0, shape[axis] + 2, shape).astype(kind)
+        lengths = np.take(lengths, [0], axis)
+        lengths.flat[0] = np.iinfo(kind).max
+        blank = np.full(shape, 99, values.dtype)
+        out = there(blank, outside) if outside else backwards(blank)
+        x = there(values, inside) if inside else backwards(values)
+        counts = there(lengths, inside) if inside else backwards(lengths)
+        before = gpu.counters.launches, gpu.counters.allocations
+        with checking("bounds", "initialized", "races"):
+            directml.reverse_subsequences(x, counts, axis, out=out)
+        assert gpu.counters.launches == before[0] + 1
+        assert gpu.counters.allocations == before[1]
+        same(out, reversed_lines(values, lengths, axis))
+
+
+@needs_compiler
+def test_vectors_of_lines_of_one_length_move_as_packs():
+    values = numbers((2, 5, 64), "float32")
+    lengths = there(np.array([[[3]], [[9]]], np.uint32))
+    wide = tl.broadcast_to(lengths, (2, 1, 64))
+    with checking("bounds", "count") as record:
+        found = directml.reverse_subsequences(there(values), wide, 1)
+    same(found, reversed_lines(values, np.array([[[3]], [[9]]]).repeat(64, 2), 1))
+    (counts,) = [each for kernel, each in record.counts.items() if kernel.name == "reverse_lines"]
+    assert counts.sector_efficiency_write >= 0.9
+    ((kernel, _),) = [each for each in record.counts.items() if each[0].name == "reverse_lines"]
+    assert dict(kernel.shape)["WIDTH"] == "16"
+
+
 def test_structs_have_the_sizes_of_the_compiler():
     sizes = {}
     for rank, index in itertools.product((1, 2, 3, 4, 0), ("int32_t", "int64_t")):
         made = pad_plan.padded_type(rank or 9, index)
         sizes[f"Padded<{rank}, {index}>"] = ctypes.sizeof(made)
+        sizes[f"Lines<{rank}, {index}>"] = ctypes.sizeof(lines_plan.lines_type(rank or 9, index))
     check_sizes("coordinates.cu", sizes)
 
 

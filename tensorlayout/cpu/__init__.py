@@ -13,6 +13,7 @@ from tensorlayout.cpu import (
     gathering,
     into,
     library,
+    lines,
     masking,
     moving,
     products,
@@ -43,6 +44,7 @@ from tensorlayout.plan.moving import (
 )
 from tensorlayout.plan.products import ProductPlan
 from tensorlayout.plan.reducing import ReducePlan
+from tensorlayout.plan.reversing import ReversePlan
 from tensorlayout.plan.slicing import IndexPlan, RowPlan
 from tensorlayout.plan.tiled import is_one_run, moves
 from tensorlayout.plan.triangles import TrianglePlan
@@ -67,6 +69,7 @@ _PREPARE: dict[type, Callable[[Any], Run]] = {
     ProductPlan: products.prepare,
     ReducePlan: reducing.prepare,
     ReshapePlan: moving.prepare_reshape,
+    ReversePlan: lines.prepare,
     RowPlan: moving.prepare_row,
     SamePlan: moving.prepare_same,
     ScatterPlan: gathering.prepare_scatter,

@@ -22,6 +22,7 @@ from tensorlayout.cuda import (
     gathering,
     into,
     library,
+    lines,
     moving,
     products,
     reducing,
@@ -55,6 +56,7 @@ from tensorlayout.plan.moving import (
 )
 from tensorlayout.plan.products import ProductPlan
 from tensorlayout.plan.reducing import ReducePlan
+from tensorlayout.plan.reversing import ReversePlan
 from tensorlayout.plan.slicing import IndexPlan, RowPlan
 from tensorlayout.plan.tiled import moves
 from tensorlayout.plan.triangles import TrianglePlan
@@ -94,6 +96,7 @@ _PREPARE: dict[type, Callable[[Any], Run]] = {
     ProductPlan: products.prepare,
     ReducePlan: reducing.prepare,
     ReshapePlan: carrying.prepare_reshape,
+    ReversePlan: lines.prepare,
     RowPlan: moving.prepare_row,
     SamePlan: moving.prepare_same,
     ScatterPlan: scattering.prepare_scatter,

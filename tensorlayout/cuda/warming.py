@@ -15,6 +15,7 @@ from tensorlayout.cuda import (
     fill_plan,
     gather_plan,
     join_plan,
+    lines_plan,
     nvrtc,
     pad_plan,
     placing_plan,
@@ -74,7 +75,7 @@ def _shapes() -> Iterator[Kernel]:
     yield from products_integers.kernels()
     yield from sequence_plan.kernels()
     yield from copy_tiled.kernels()
-    of_layouts = (combine_plan, gather_plan, join_plan, pad_plan, placing_plan)
+    of_layouts = (combine_plan, gather_plan, join_plan, lines_plan, pad_plan, placing_plan)
     for plans in (*of_layouts, scatter_plan, select_plan):
         yield from plans.kernels()
 

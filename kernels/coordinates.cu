@@ -19,6 +19,12 @@
 //               lines or not. Best: lines of vectors, which move 16 bytes a thread where all of them
 //               have one length. Worst: a source whose fastest dimension is another.
 //
+// stretch       The last two dimensions enlarged by whole factors, linear between the centres of elements.
+//               One thread for each element of the result, in its order, 4 a thread, 256 threads apart
+//               (1 in more than four dimensions); it reads the four elements around it, whose lines the
+//               cache has from its neighbours. In float, along the columns first; rounded once. Writes
+//               are coalesced. Worst: factors of 1 or 2, where reads are as many as can be.
+//
 // Bytes moved per element: its own, once from the source (none for a constant) and once to the result;
 // what is mirrored comes from the cache.
 // Of a multiprocessor. Not told, NVRTC 12.9 spills a few shapes to have more of them.
@@ -27,6 +33,7 @@
 #include "bits.cuh"
 #include "indexing.cuh"
 #include "memory.cuh"
+#include "numbers.cuh"
 
 // Elements of a thread.
 template <int Rank> constexpr int PER_THREAD = Rank == 0 ? 1 : 4;
@@ -202,6 +209,73 @@ DEVICE void reverse(const Lines<Rank, Index>& p) {
         store_if(active[k], static_cast<T*>(p.to) + at[k][0], elements[k]);
 }
 
+// ---- Interpolation ------------------------------------------------------------------------------
+
+// A dimension of the source.
+template <class Index>
+struct Stretched {
+    Index first;  // the coordinate of the result's first element
+    Index size, step;
+    Divisor<Index> scale;
+};
+
+// Two neighbours, as offsets, and what they weigh.
+template <class Index>
+struct Neighbours {
+    Index here, there;
+    float keep, weight;
+
+    DEVICE Neighbours(const Stretched<Index>& d, Index coordinate) {
+        const Index scale = static_cast<Index>(d.scale.divisor);
+        const Index place = static_cast<Index>(d.scale.divide(coordinate));
+        // From the centre of the element, in halves of an element of the result.
+        const Index shift = 2 * (coordinate - place * scale) + 1 - scale;
+        const Index other = place + (shift < 0 ? -1 : 1), distance = shift < 0 ? -shift : shift;
+        const bool alone = shift == 0 || other < 0 || other >= d.size;
+        here = place * d.step;
+        there = alone ? here : other * d.step;
+        weight = alone ? 0.0f : static_cast<float>(distance) / static_cast<float>(2 * scale);
+        keep = static_cast<float>(2 * scale - distance) / static_cast<float>(2 * scale);
+    }
+
+    // What weighs nothing may be infinite.
+    DEVICE float blend(float one, float other) const {
+        return weight == 0 ? one : one * keep + other * weight;
+    }
+};
+
+template <int Rank, class Index>
+struct Stretch {
+    void* to;
+    const void* from;
+    Walk<Rank, Index, 4> walk;  // strides of the result, of all but the last two dimensions of the source,
+    Stretched<Index> dims[2];   // and of the coordinates along these
+    Index count;
+};
+
+template <class T, int Rank, class Index>
+DEVICE void interpolate(const Stretch<Rank, Index>& p) {
+    constexpr int COUNT = PER_THREAD<Rank>;
+    using Count = Unsigned<Index>;
+    const Count first = static_cast<Count>(blockIdx.x) * (COUNT * THREADS) + threadIdx.x;
+#pragma unroll
+    for (int k = 0; k < COUNT; ++k) {
+        const bool active = first + k * THREADS < static_cast<Count>(p.count);
+        Index at[4];
+        p.walk.offsets(active ? first + k * THREADS : 0, at);
+        const Neighbours<Index> rows(p.dims[0], p.dims[0].first + at[2]);
+        const Neighbours<Index> columns(p.dims[1], p.dims[1].first + at[3]);
+        const T* const from = static_cast<const T*>(p.from) + at[1];
+        auto column = [&](Index offset) {
+            const float one = convert<float>(load_if(active, from + (rows.here + offset)));
+            const float other = convert<float>(load_if(active, from + (rows.there + offset)));
+            return rows.blend(one, other);
+        };
+        const float value = columns.blend(column(columns.here), column(columns.there));
+        store_if(active, static_cast<T*>(p.to) + at[0], convert<T>(value));
+    }
+}
+
 // ---- Kernels ------------------------------------------------------------------------------------
 // For a GPU the macros pick one; the simulator has all.
 
@@ -209,6 +283,8 @@ DEVICE void reverse(const Lines<Rank, Index>& p) {
 
 #if defined(ELEMENT)
 KERNEL(pad_elements, Padded<RANK, INDEX>) { pad<RANK, INDEX, ELEMENT, WIDTH>(p); }
+#elif defined(FLOAT)
+KERNEL(stretch, Stretch<RANK, INDEX>) { interpolate<FLOAT>(p); }
 #else
 KERNEL(reverse_lines, Lines<RANK, INDEX>) { reverse<RANK, INDEX, WIDTH>(p); }
 #endif
@@ -239,5 +315,12 @@ PAD_RANKS(int32_t) PAD_RANKS(int64_t)
     REVERSE_WIDTHS(1, INDEX) REVERSE_WIDTHS(2, INDEX) REVERSE_WIDTHS(3, INDEX)            \
     REVERSE_WIDTHS(4, INDEX) REVERSE_WIDTHS(0, INDEX)
 REVERSE_RANKS(int32_t) REVERSE_RANKS(int64_t)
+
+#define STRETCH(RANK, INDEX)                                                              \
+    KERNEL(stretch_##RANK##_##INDEX##_half, Stretch<RANK, INDEX>) { interpolate<half>(p); } \
+    KERNEL(stretch_##RANK##_##INDEX##_float, Stretch<RANK, INDEX>) { interpolate<float>(p); }
+#define STRETCH_RANKS(INDEX)                                                              \
+    STRETCH(1, INDEX) STRETCH(2, INDEX) STRETCH(3, INDEX) STRETCH(4, INDEX) STRETCH(0, INDEX)
+STRETCH_RANKS(int32_t) STRETCH_RANKS(int64_t)
 
 #endif

@@ -11,11 +11,11 @@ from simulated import needs_compiler, simulator
 
 import tensorlayout as tl
 from tensorlayout import directml
-from tensorlayout.cuda import lines_plan, pad_plan
+from tensorlayout.cuda import lines_plan, pad_plan, stretch_plan
 from tensorlayout.cuda.simulator import checking
 from tensorlayout.layout import Layout
 
-KERNELS = (*pad_plan.kernels(), *lines_plan.kernels())
+KERNELS = (*pad_plan.kernels(), *lines_plan.kernels(), *stretch_plan.kernels())
 PAD = {"EDGE": "edge", "REFLECTION": "reflect", "SYMMETRIC": "symmetric", "WRAP": "wrap"}
 TYPES = ["int8", "uint16", "float16", "float32", "int64", "float64"]
 
@@ -122,6 +122,10 @@ def test_indices_of_64_bits(mode, monkeypatch):
     values = numbers((2, 3, 3))
     found = directml.reverse_subsequences(there(values), there(lengths), 1)
     same(found, reversed_lines(values, lengths, 1))
+    monkeypatch.setattr(stretch_plan, "index_type", lambda count, furthest: "int64_t")
+    values = numbers((2, 1, 2, 3), "float32")
+    found = directml.upsample_2d(there(values), (2, 3), "LINEAR")
+    np.testing.assert_allclose(np.asarray(found.to_device("cpu")), stretched(values, (3, 2)), 1e-6)
     tl.plan.cache_clear()
 
 
@@ -194,12 +198,60 @@ def test_vectors_of_lines_of_one_length_move_as_packs():
     assert dict(kernel.shape)["WIDTH"] == "16"
 
 
+# --- interpolation ---
+
+
+def stretched_line(line, scale):
+    places = (np.arange(len(line) * scale) + 0.5) / scale - 0.5
+    return np.interp(places, np.arange(len(line)), line)
+
+
+def stretched(values, scales):
+    """Along one dimension after the other, in double."""
+    rows = np.apply_along_axis(stretched_line, -2, values.astype(np.float64), scales[0])
+    return np.apply_along_axis(stretched_line, -1, rows, scales[1])
+
+
+@needs_compiler
+def test_interpolation(gpu):
+    """One launch, over shapes, dtypes and layouts."""
+    makes = itertools.cycle(itertools.product([*STORED, None], repeat=2))
+    shapes = [(1, 1, 1, 1), (2, 3, 4, 5), (1, 2, 1, 7), (2, 2, 2, 3, 2)]
+    for shape, scales in itertools.product(shapes, [(1, 1), (2, 1), (3, 4), (1, 5)]):
+        kind, (inside, outside) = ("float16", "float32")[scales[0] == 3], next(makes)
+        values = numbers(shape, kind)
+        expected = stretched(values, scales)
+        blank = np.full(expected.shape, 99, kind)
+        out = there(blank, outside) if outside else backwards(blank)
+        x = there(values, inside) if inside else backwards(values)
+        before = gpu.counters.launches, gpu.counters.allocations
+        with checking("bounds", "initialized", "races"):
+            directml.upsample_2d(x, scales[::-1], "LINEAR", out=out)
+        assert gpu.counters.launches == before[0] + 1
+        assert gpu.counters.allocations == before[1]
+        found = np.asarray(out.to_device("cpu"))
+        assert found.dtype == kind
+        np.testing.assert_allclose(found, expected, rtol=2 * float(np.finfo(kind).eps), atol=1e-5)
+
+
+@needs_compiler
+@pytest.mark.parametrize("where", ["cpu", "cuda:0"])
+def test_what_weighs_nothing_may_be_infinite(where):
+    x = tl.asarray([[[[1.0, np.inf, 2.0]]]], dtype=tl.float32).to_device(where)
+    found = np.asarray(directml.upsample_2d(x, (3, 1), "LINEAR").to_device("cpu"))
+    expected = np.array([1, 1, np.inf, np.inf, np.inf, np.inf, np.inf, 2, 2], np.float32)
+    np.testing.assert_array_equal(found.ravel(), expected)
+
+
 def test_structs_have_the_sizes_of_the_compiler():
     sizes = {}
     for rank, index in itertools.product((1, 2, 3, 4, 0), ("int32_t", "int64_t")):
         made = pad_plan.padded_type(rank or 9, index)
         sizes[f"Padded<{rank}, {index}>"] = ctypes.sizeof(made)
         sizes[f"Lines<{rank}, {index}>"] = ctypes.sizeof(lines_plan.lines_type(rank or 9, index))
+        sizes[f"Stretch<{rank}, {index}>"] = ctypes.sizeof(
+            stretch_plan.stretch_type(rank or 9, index)
+        )
     check_sizes("coordinates.cu", sizes)
 
 

@@ -18,6 +18,7 @@ from tensorlayout.cpu import (
     moving,
     products,
     reducing,
+    stretching,
     triangles,
 )
 from tensorlayout.cpu.memory import borrowed, current_stream, exposed, ready
@@ -46,6 +47,7 @@ from tensorlayout.plan.products import ProductPlan
 from tensorlayout.plan.reducing import ReducePlan
 from tensorlayout.plan.reversing import ReversePlan
 from tensorlayout.plan.slicing import IndexPlan, RowPlan
+from tensorlayout.plan.stretching import StretchPlan
 from tensorlayout.plan.tiled import is_one_run, moves
 from tensorlayout.plan.triangles import TrianglePlan
 
@@ -74,6 +76,7 @@ _PREPARE: dict[type, Callable[[Any], Run]] = {
     SamePlan: moving.prepare_same,
     ScatterPlan: gathering.prepare_scatter,
     SelectPlan: masking.prepare_select,
+    StretchPlan: stretching.prepare,
     TransferPlan: moving.prepare_transfer,
     TrianglePlan: triangles.prepare,
     ViewPlan: moving.prepare_view,

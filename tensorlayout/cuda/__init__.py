@@ -17,12 +17,12 @@ from tensorlayout.cuda import (
     bordering,
     carrying,
     combining,
+    coordinates,
     creating,
     elementwise_bounded,
     gathering,
     into,
     library,
-    lines,
     moving,
     products,
     reducing,
@@ -58,6 +58,7 @@ from tensorlayout.plan.products import ProductPlan
 from tensorlayout.plan.reducing import ReducePlan
 from tensorlayout.plan.reversing import ReversePlan
 from tensorlayout.plan.slicing import IndexPlan, RowPlan
+from tensorlayout.plan.stretching import StretchPlan
 from tensorlayout.plan.tiled import moves
 from tensorlayout.plan.triangles import TrianglePlan
 
@@ -96,11 +97,12 @@ _PREPARE: dict[type, Callable[[Any], Run]] = {
     ProductPlan: products.prepare,
     ReducePlan: reducing.prepare,
     ReshapePlan: carrying.prepare_reshape,
-    ReversePlan: lines.prepare,
+    ReversePlan: coordinates.prepare_reverse,
     RowPlan: moving.prepare_row,
     SamePlan: moving.prepare_same,
     ScatterPlan: scattering.prepare_scatter,
     SelectPlan: selecting.prepare_select,
+    StretchPlan: coordinates.prepare_stretch,
     TransferPlan: moving.prepare_transfer,
     TrianglePlan: bands.prepare_triangle,
     ViewPlan: moving.prepare_view,

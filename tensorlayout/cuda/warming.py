@@ -28,6 +28,7 @@ from tensorlayout.cuda import (
     select_plan,
     sequence_plan,
     sort_plan,
+    stretch_plan,
 )
 from tensorlayout.cuda.driver import Counters, Kernel, driver
 from tensorlayout.cuda.optional import with_progress
@@ -76,7 +77,7 @@ def _shapes() -> Iterator[Kernel]:
     yield from sequence_plan.kernels()
     yield from copy_tiled.kernels()
     of_layouts = (combine_plan, gather_plan, join_plan, lines_plan, pad_plan, placing_plan)
-    for plans in (*of_layouts, scatter_plan, select_plan):
+    for plans in (*of_layouts, scatter_plan, select_plan, stretch_plan):
         yield from plans.kernels()
 
 

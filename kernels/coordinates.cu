@@ -25,6 +25,13 @@
 //               cache has from its neighbours. In float, along the columns first; rounded once. Writes
 //               are coalesced. Worst: factors of 1 or 2, where reads are as many as can be.
 //
+// fold          An image as the sum of what windows say of each element. One thread for each element of
+//               the result, in its order; it asks each element of a window whether a window has it at
+//               that place, in row-major order: sums are those of the CPU to the bit. Coalesced where
+//               the last dimension of the image is the fastest of the result, windows follow each other
+//               in the source, and their step is 1. Worst: windows with large steps, most of whose
+//               elements have no part in one of the image.
+//
 // Bytes moved per element: its own, once from the source (none for a constant) and once to the result;
 // what is mirrored comes from the cache.
 // Of a multiprocessor. Not told, NVRTC 12.9 spills a few shapes to have more of them.
@@ -276,6 +283,74 @@ DEVICE void interpolate(const Stretch<Rank, Index>& p) {
     }
 }
 
+// ---- Patches ------------------------------------------------------------------------------------
+
+// A dimension of the image; of batches and channels the window has one element.
+template <class Index>
+struct Patched {
+    Divisor<Index> step;               // from window to window
+    Index stride, tap, block;          // in the result; in the source, of the window and of windows
+    Index before, dilation;            // padding; from element to element of a window
+    Index window, blocks;              // elements of one, and how many there are
+    int32_t turn;                      // where it stands in the order of the result, the fastest first
+};
+
+template <int Rank, class Index>
+struct Folded {
+    void* to;
+    const void* from;
+    Patched<Index> dims[Rank];
+    Divisor<Index> turns[Rank];  // sizes in the order of the result, the fastest first
+    Index count, taps;           // elements of the image, and of a window
+};
+
+template <class T, int Rank, class Index>
+DEVICE void fold_element(const Folded<Rank, Index>& p) {
+    using Count = Unsigned<Index>;
+    using Wide = choose<is_same<T, half>, float, T>;
+    const Count number = static_cast<Count>(blockIdx.x) * THREADS + threadIdx.x;
+    const bool active = number < static_cast<Count>(p.count);
+    Count index = active ? number : 0;
+    Index at[Rank] = {}, tap[Rank] = {}, to = 0;
+#pragma unroll
+    for (int turn = 0; turn < Rank; ++turn) {
+        const Count slower = p.turns[turn].divide(index);
+        const Index coordinate = static_cast<Index>(index - slower * p.turns[turn].divisor);
+        index = slower;
+#pragma unroll
+        for (int d = 0; d < Rank; ++d)  // registers have no index
+            if (p.dims[d].turn == turn) at[d] = coordinate;
+    }
+#pragma unroll
+    for (int d = 0; d < Rank; ++d) {
+        to += at[d] * p.dims[d].stride;
+        at[d] += p.dims[d].before;
+    }
+    Wide sum = Wide(0);
+    for (Index k = 0; k < p.taps; ++k) {
+        Index from = 0;
+        bool hit = active;
+#pragma unroll
+        for (int d = 0; d < Rank; ++d) {
+            const Patched<Index>& dim = p.dims[d];
+            const Index left = at[d] - tap[d] * dim.dilation;
+            const Index block = static_cast<Index>(dim.step.divide(left < 0 ? 0 : left));
+            hit = hit && left == block * static_cast<Index>(dim.step.divisor) && block < dim.blocks;
+            from += hit ? tap[d] * dim.tap + block * dim.block : 0;
+        }
+        const T value = load_if(hit, static_cast<const T*>(p.from) + from);
+        if (hit) sum = static_cast<Wide>(sum + convert<Wide>(value));
+        bool carry = true;
+#pragma unroll
+        for (int d = Rank - 1; d >= 0; --d) {
+            tap[d] += carry;
+            carry = carry && tap[d] == p.dims[d].window;
+            if (carry) tap[d] = 0;
+        }
+    }
+    store_if(active, static_cast<T*>(p.to) + to, convert<T>(sum));
+}
+
 // ---- Kernels ------------------------------------------------------------------------------------
 // For a GPU the macros pick one; the simulator has all.
 
@@ -283,6 +358,8 @@ DEVICE void interpolate(const Stretch<Rank, Index>& p) {
 
 #if defined(ELEMENT)
 KERNEL(pad_elements, Padded<RANK, INDEX>) { pad<RANK, INDEX, ELEMENT, WIDTH>(p); }
+#elif defined(NUMBER)
+KERNEL(fold, Folded<RANK, INDEX>) { fold_element<NUMBER>(p); }
 #elif defined(FLOAT)
 KERNEL(stretch, Stretch<RANK, INDEX>) { interpolate<FLOAT>(p); }
 #else
@@ -322,5 +399,15 @@ REVERSE_RANKS(int32_t) REVERSE_RANKS(int64_t)
 #define STRETCH_RANKS(INDEX)                                                              \
     STRETCH(1, INDEX) STRETCH(2, INDEX) STRETCH(3, INDEX) STRETCH(4, INDEX) STRETCH(0, INDEX)
 STRETCH_RANKS(int32_t) STRETCH_RANKS(int64_t)
+
+#define FOLD(RANK, INDEX, TYPE) \
+    KERNEL(fold_##RANK##_##INDEX##_##TYPE, Folded<RANK, INDEX>) { fold_element<TYPE>(p); }
+#define FOLD_TYPES(RANK, INDEX)                                                           \
+    FOLD(RANK, INDEX, uint8_t) FOLD(RANK, INDEX, uint16_t) FOLD(RANK, INDEX, uint32_t)    \
+    FOLD(RANK, INDEX, uint64_t) FOLD(RANK, INDEX, half) FOLD(RANK, INDEX, float)          \
+    FOLD(RANK, INDEX, double)
+#define FOLD_RANKS(INDEX)                                                                 \
+    FOLD_TYPES(3, INDEX) FOLD_TYPES(4, INDEX) FOLD_TYPES(5, INDEX) FOLD_TYPES(8, INDEX)
+FOLD_RANKS(int32_t) FOLD_RANKS(int64_t)
 
 #endif

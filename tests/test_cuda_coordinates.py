@@ -11,11 +11,16 @@ from simulated import needs_compiler, simulator
 
 import tensorlayout as tl
 from tensorlayout import directml
-from tensorlayout.cuda import lines_plan, pad_plan, stretch_plan
+from tensorlayout.cuda import fold_plan, lines_plan, pad_plan, stretch_plan
 from tensorlayout.cuda.simulator import checking
 from tensorlayout.layout import Layout
 
-KERNELS = (*pad_plan.kernels(), *lines_plan.kernels(), *stretch_plan.kernels())
+KERNELS = (
+    *fold_plan.kernels(),
+    *pad_plan.kernels(),
+    *lines_plan.kernels(),
+    *stretch_plan.kernels(),
+)
 PAD = {"EDGE": "edge", "REFLECTION": "reflect", "SYMMETRIC": "symmetric", "WRAP": "wrap"}
 TYPES = ["int8", "uint16", "float16", "float32", "int64", "float64"]
 
@@ -126,6 +131,9 @@ def test_indices_of_64_bits(mode, monkeypatch):
     values = numbers((2, 1, 2, 3), "float32")
     found = directml.upsample_2d(there(values), (2, 3), "LINEAR")
     np.testing.assert_allclose(np.asarray(found.to_device("cpu")), stretched(values, (3, 2)), 1e-6)
+    monkeypatch.setattr(fold_plan, "index_type", lambda count, furthest: "int64_t")
+    values = columns_of(*FOLDS[3], "int16")
+    same(directml.fold(there(values), *FOLDS[3]), folded(values, *FOLDS[3]))
     tl.plan.cache_clear()
 
 
@@ -243,6 +251,69 @@ def test_what_weighs_nothing_may_be_infinite(where):
     np.testing.assert_array_equal(found.ravel(), expected)
 
 
+# --- patches ---
+
+# Sizes of the image, window, strides, dilations, padding before and after.
+FOLDS = [
+    ((1, 1, 5), [2], [1], [1], [0], [0]),
+    ((2, 3, 7), [3], [2], [2], [1], [2]),
+    ((2, 2, 4, 5), [2, 3], [1, 1], [1, 1], [1, 0], [0, 1]),
+    ((1, 2, 5, 4), [2, 2], [2, 1], [1, 2], [0, 2], [1, 0]),
+    ((2, 1, 3, 2, 3), [2, 1, 2], [1, 1, 2], [1, 1, 1], [0, 0, 1], [0, 0, 0]),
+    ((1, 1, 2, 3, 2, 2), [2, 2, 1, 2], [1, 1, 1, 1], [1, 1, 1, 1], [0, 0, 0, 0], [0, 0, 1, 0]),
+]
+
+
+def folded(columns, sizes, window, strides, dilations, before, after):
+    """By the formula: each element of each window is added where it lies."""
+    rows = zip(sizes[2:], window, strides, dilations, before, after, strict=True)
+    blocks = [(n + b + a - d * (w - 1) - 1) // s + 1 for n, w, s, d, b, a in rows]
+    image = np.zeros(sizes, np.float64)
+    apart = columns.reshape(*sizes[:2], *window, *blocks)
+    for tap in np.ndindex(*window):
+        for block in np.ndindex(*blocks):
+            rows = zip(block, strides, tap, dilations, before, strict=True)
+            at = [b * s + i * d - p for b, s, i, d, p in rows]
+            if all(0 <= i < n for i, n in zip(at, sizes[2:], strict=True)):
+                image[(..., *at)] += apart[(..., *tap, *block)]
+    return image.astype(columns.dtype)
+
+
+def columns_of(sizes, window, strides, dilations, before, after, dtype):
+    image = tl.zeros(sizes, dtype=tl.int8)
+    found = directml.unfold(image, window, strides, dilations, before, after)
+    return (numbers(found.shape) % 9).astype(dtype)
+
+
+@needs_compiler
+def test_patches(gpu):
+    """One launch, over ranks, dtypes and layouts; small numbers, whose sums are exact."""
+    kinds = itertools.cycle(TYPES)
+    makes = itertools.cycle(itertools.product([*STORED, None], repeat=2))
+    for given, _ in itertools.product(FOLDS, range(3)):
+        values, (inside, outside) = columns_of(*given, next(kinds)), next(makes)
+        blank = np.full(given[0], 99, values.dtype)
+        out = there(blank, outside) if outside else backwards(blank)
+        x = there(values, inside) if inside else backwards(values)
+        before = gpu.counters.launches, gpu.counters.allocations
+        with checking("bounds", "initialized", "races"):
+            directml.fold(x, *given, out=out)
+        assert gpu.counters.launches == before[0] + 1
+        assert gpu.counters.allocations == before[1]
+        same(out, folded(values, *given))
+
+
+@needs_compiler
+@pytest.mark.parametrize("where", ["cpu", "cuda:0"])
+def test_halves_are_added_in_float(where):
+    """2048 + 1 + 1 is 2050, and each sum of halves would stay 2048."""
+    columns = tl.asarray([[[1.0, 2048.0, 1.0]]], dtype=tl.float16).to_device(where)
+    columns = tl.reshape(columns, (1, 3, 1))
+    overlapping = tl.broadcast_to(columns, (1, 3, 3))
+    found = directml.fold(overlapping, (1, 1, 5), [3], [1], [1], [0], [0])
+    same(found, np.array([[[1, 2048, 2050, 2048, 1]]], np.float16))
+
+
 def test_structs_have_the_sizes_of_the_compiler():
     sizes = {}
     for rank, index in itertools.product((1, 2, 3, 4, 0), ("int32_t", "int64_t")):
@@ -252,6 +323,8 @@ def test_structs_have_the_sizes_of_the_compiler():
         sizes[f"Stretch<{rank}, {index}>"] = ctypes.sizeof(
             stretch_plan.stretch_type(rank or 9, index)
         )
+    for rank, index in itertools.product(fold_plan.RANKS, ("int32_t", "int64_t")):
+        sizes[f"Folded<{rank}, {index}>"] = ctypes.sizeof(fold_plan.fold_type(rank, index))
     check_sizes("coordinates.cu", sizes)
 
 

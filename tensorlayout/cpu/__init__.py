@@ -16,6 +16,7 @@ from tensorlayout.cpu import (
     lines,
     masking,
     moving,
+    patches,
     products,
     reducing,
     stretching,
@@ -29,6 +30,7 @@ from tensorlayout.plan.bordering import PadPlan
 from tensorlayout.plan.combining import CombinePlan
 from tensorlayout.plan.creating import CreatePlan
 from tensorlayout.plan.elementwise import ElementwisePlan
+from tensorlayout.plan.folding import FoldPlan
 from tensorlayout.plan.gathering import GatherPlan, ScatterPlan
 from tensorlayout.plan.into import IntoPlan
 from tensorlayout.plan.library import LibraryPlan
@@ -60,6 +62,7 @@ _PREPARE: dict[type, Callable[[Any], Run]] = {
     CopyPlan: moving.prepare_copy,
     CreatePlan: creating.prepare,
     ElementwisePlan: elementwise.prepare,
+    FoldPlan: patches.prepare,
     GatherPlan: gathering.prepare_gather,
     IndexPlan: moving.prepare_index,
     IntoPlan: into.prepare,

@@ -40,6 +40,7 @@ from tensorlayout.plan.bordering import PadPlan
 from tensorlayout.plan.combining import CombinePlan
 from tensorlayout.plan.creating import CreatePlan
 from tensorlayout.plan.elementwise import ElementwisePlan
+from tensorlayout.plan.folding import FoldPlan
 from tensorlayout.plan.gathering import GatherPlan, ScatterPlan
 from tensorlayout.plan.into import IntoPlan
 from tensorlayout.plan.library import LibraryPlan
@@ -86,6 +87,7 @@ _PREPARE: dict[type, Callable[[Any], Run]] = {
     CopyPlan: carrying.prepare_copy,
     CreatePlan: creating.prepare,
     ElementwisePlan: carrying.prepare_elementwise,
+    FoldPlan: coordinates.prepare_fold,
     GatherPlan: gathering.prepare_gather,
     IndexPlan: moving.prepare_index,
     IntoPlan: into.prepare,

@@ -5,11 +5,12 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 
-from tensorlayout.cuda import lines_plan, stretch_plan
+from tensorlayout.cuda import fold_plan, lines_plan, stretch_plan
 from tensorlayout.cuda.driver import driver
 from tensorlayout.cuda.launches import Launch
 from tensorlayout.cuda.memory import per_alignment
 from tensorlayout.plan import Run
+from tensorlayout.plan.folding import FoldPlan
 from tensorlayout.plan.reversing import ReversePlan
 from tensorlayout.plan.stretching import StretchPlan
 from tensorlayout.tensor import Tensor
@@ -29,6 +30,13 @@ def prepare_stretch(plan: StretchPlan) -> Run:
     """The function of the result and the tensor."""
     return _prepared(
         lambda alignments: _launcher(stretch_plan.plan_stretch(plan)), plan.result.device.number
+    )
+
+
+def prepare_fold(plan: FoldPlan) -> Run:
+    """The function of the result and the columns."""
+    return _prepared(
+        lambda alignments: _launcher(fold_plan.plan_fold(plan)), plan.result.device.number
     )
 
 

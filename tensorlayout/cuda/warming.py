@@ -13,6 +13,7 @@ from tensorlayout.cuda import (
     copy_tiled,
     elementwise,
     fill_plan,
+    fold_plan,
     gather_plan,
     join_plan,
     lines_plan,
@@ -76,7 +77,15 @@ def _shapes() -> Iterator[Kernel]:
     yield from products_integers.kernels()
     yield from sequence_plan.kernels()
     yield from copy_tiled.kernels()
-    of_layouts = (combine_plan, gather_plan, join_plan, lines_plan, pad_plan, placing_plan)
+    of_layouts = (
+        combine_plan,
+        fold_plan,
+        gather_plan,
+        join_plan,
+        lines_plan,
+        pad_plan,
+        placing_plan,
+    )
     for plans in (*of_layouts, scatter_plan, select_plan, stretch_plan):
         yield from plans.kernels()
 

@@ -32,6 +32,12 @@
 //               in the source, and their step is 1. Worst: windows with large steps, most of whose
 //               elements have no part in one of the image.
 //
+// one_hot       A value where an index names the place in a line, another elsewhere.
+// diagonals     A value on some diagonals of matrices, elsewhere 0 or what another tensor has.
+// count_up      A number that grows by the same from element to element, in row-major order.
+//               One thread for each element of the result, in its order. Coalesced where the fastest
+//               dimension of the result is contiguous; what is read besides is, where it lies alike.
+//
 // Bytes moved per element: its own, once from the source (none for a constant) and once to the result;
 // what is mirrored comes from the cache.
 // Of a multiprocessor. Not told, NVRTC 12.9 spills a few shapes to have more of them.
@@ -351,6 +357,93 @@ DEVICE void fold_element(const Folded<Rank, Index>& p) {
     store_if(active, static_cast<T*>(p.to) + to, convert<T>(sum));
 }
 
+// ---- Patterns -----------------------------------------------------------------------------------
+
+enum IndexKind : int32_t { INT32, INT64, UINT32, UINT64 };
+
+template <int Rank, class Index>
+struct Hot {
+    void* to;
+    const void* indices;
+    const void* off;
+    const void* on;
+    Walk<Rank, Index, 3> walk;  // strides of the result, the indices, the place in a line
+    Index count, first, size;   // elements; the place of the first one; of a line
+    IndexKind kind;
+};
+
+// Where an index points to; negative ones count from the end.
+DEVICE int64_t place_of(const void* indices, int64_t at, IndexKind kind, int64_t size, bool active) {
+    if (kind == UINT32) return load_if(active, static_cast<const uint32_t*>(indices) + at);
+    if (kind == UINT64) return load_if(active, static_cast<const int64_t*>(indices) + at);
+    const int64_t given = kind == INT32 ? load_if(active, static_cast<const int32_t*>(indices) + at)
+                                        : load_if(active, static_cast<const int64_t*>(indices) + at);
+    return given < 0 ? given + size : given;
+}
+
+template <int Rank, class Index, int Width>
+DEVICE void write_hot(const Hot<Rank, Index>& p) {
+    using T = Bits<Width>;
+    using Count = Unsigned<Index>;
+    const Count number = static_cast<Count>(blockIdx.x) * THREADS + threadIdx.x;
+    const bool active = number < static_cast<Count>(p.count);
+    Index at[3];
+    p.walk.offsets(active ? number : 0, at);
+    const bool hot = place_of(p.indices, at[1], p.kind, p.size, active) == p.first + at[2];
+    const T value = load_if(active, static_cast<const T*>(hot ? p.on : p.off));
+    store_if(active, static_cast<T*>(p.to) + at[0], value);
+}
+
+template <int Rank, class Index>
+struct Diagonals {
+    void* to;
+    const void* from;           // the others; nullptr for zeros
+    uint64_t bits[2];           // of the value
+    Walk<Rank, Index, 3> walk;  // strides of the result, the others, the number of the diagonal
+    Index count, first;         // elements; the diagonal of the first one, from the lowest on
+    Index begin, end;
+    int32_t inside;             // whether these diagonals have the value, or all others
+};
+
+template <int Rank, class Index, int Width>
+DEVICE void write_diagonals(const Diagonals<Rank, Index>& p) {
+    using T = Bits<Width>;
+    using Count = Unsigned<Index>;
+    const Count number = static_cast<Count>(blockIdx.x) * THREADS + threadIdx.x;
+    const bool active = number < static_cast<Count>(p.count);
+    Index at[3];
+    p.walk.offsets(active ? number : 0, at);
+    const Index diagonal = p.first + at[2];
+    const bool within = p.begin <= diagonal && diagonal < p.end, filled = within == (p.inside != 0);
+    T value = load_if(active && !filled && p.from, static_cast<const T*>(p.from) + at[1]);
+    if (filled) value = low_bits<Width>(p.bits);
+    store_if(active, static_cast<T*>(p.to) + at[0], value);
+}
+
+template <int Rank, class Index>
+struct Sequence {
+    void* to;
+    uint64_t start, delta;      // of floats the bits of doubles
+    Walk<Rank, Index, 2> walk;  // strides of the result, the number of the element
+    Index count, first;         // elements; the number of the first one
+};
+
+template <class T, int Rank, class Index>
+DEVICE void write_sequence(const Sequence<Rank, Index>& p) {
+    using Count = Unsigned<Index>;
+    const Count given = static_cast<Count>(blockIdx.x) * THREADS + threadIdx.x;
+    const bool active = given < static_cast<Count>(p.count);
+    Index at[2];
+    p.walk.offsets(active ? given : 0, at);
+    const Index number = p.first + at[1];
+    T value;
+    if constexpr (is_integer<T>)
+        value = static_cast<T>(static_cast<uint64_t>(number) * p.delta + p.start);
+    else
+        value = convert<T>(static_cast<double>(number) * bits_as<double>(p.delta) + bits_as<double>(p.start));
+    store_if(active, static_cast<T*>(p.to) + at[0], value);
+}
+
 // ---- Kernels ------------------------------------------------------------------------------------
 // For a GPU the macros pick one; the simulator has all.
 
@@ -360,6 +453,12 @@ DEVICE void fold_element(const Folded<Rank, Index>& p) {
 KERNEL(pad_elements, Padded<RANK, INDEX>) { pad<RANK, INDEX, ELEMENT, WIDTH>(p); }
 #elif defined(NUMBER)
 KERNEL(fold, Folded<RANK, INDEX>) { fold_element<NUMBER>(p); }
+#elif defined(COUNTED)
+KERNEL(count_up, Sequence<RANK, INDEX>) { write_sequence<COUNTED>(p); }
+#elif defined(HOT)
+KERNEL(one_hot, Hot<RANK, INDEX>) { write_hot<RANK, INDEX, HOT>(p); }
+#elif defined(BAND)
+KERNEL(diagonals, Diagonals<RANK, INDEX>) { write_diagonals<RANK, INDEX, BAND>(p); }
 #elif defined(FLOAT)
 KERNEL(stretch, Stretch<RANK, INDEX>) { interpolate<FLOAT>(p); }
 #else
@@ -399,6 +498,23 @@ REVERSE_RANKS(int32_t) REVERSE_RANKS(int64_t)
 #define STRETCH_RANKS(INDEX)                                                              \
     STRETCH(1, INDEX) STRETCH(2, INDEX) STRETCH(3, INDEX) STRETCH(4, INDEX) STRETCH(0, INDEX)
 STRETCH_RANKS(int32_t) STRETCH_RANKS(int64_t)
+
+#define PATTERN(RANK, INDEX, WIDTH)                                                       \
+    KERNEL(one_hot_##RANK##_##INDEX##_##WIDTH, Hot<RANK, INDEX>) {                        \
+        write_hot<RANK, INDEX, WIDTH>(p);                                                 \
+    }                                                                                     \
+    KERNEL(diagonals_##RANK##_##INDEX##_##WIDTH, Diagonals<RANK, INDEX>) {                \
+        write_diagonals<RANK, INDEX, WIDTH>(p);                                           \
+    }
+#define COUNT_UP(RANK, INDEX, TYPE)                                                       \
+    KERNEL(count_up_##RANK##_##INDEX##_##TYPE, Sequence<RANK, INDEX>) { write_sequence<TYPE>(p); }
+#define PATTERN_TYPES(RANK, INDEX)                                                        \
+    PATTERN(RANK, INDEX, 1) PATTERN(RANK, INDEX, 2) PATTERN(RANK, INDEX, 4)               \
+    PATTERN(RANK, INDEX, 8) COUNT_UP(RANK, INDEX, uint8_t) COUNT_UP(RANK, INDEX, uint16_t) \
+    COUNT_UP(RANK, INDEX, uint32_t) COUNT_UP(RANK, INDEX, uint64_t)                       \
+    COUNT_UP(RANK, INDEX, half) COUNT_UP(RANK, INDEX, float) COUNT_UP(RANK, INDEX, double)
+#define PATTERN_RANKS(INDEX) PATTERN_TYPES(2, INDEX) PATTERN_TYPES(3, INDEX) PATTERN_TYPES(0, INDEX)
+PATTERN_RANKS(int32_t) PATTERN_RANKS(int64_t)
 
 #define FOLD(RANK, INDEX, TYPE) \
     KERNEL(fold_##RANK##_##INDEX##_##TYPE, Folded<RANK, INDEX>) { fold_element<TYPE>(p); }

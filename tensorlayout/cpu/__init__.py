@@ -17,6 +17,7 @@ from tensorlayout.cpu import (
     masking,
     moving,
     patches,
+    patterns,
     products,
     reducing,
     stretching,
@@ -45,6 +46,7 @@ from tensorlayout.plan.moving import (
     TransferPlan,
     ViewPlan,
 )
+from tensorlayout.plan.patterns import DiagonalsPlan, HotPlan, SequencePlan
 from tensorlayout.plan.products import ProductPlan
 from tensorlayout.plan.reducing import ReducePlan
 from tensorlayout.plan.reversing import ReversePlan
@@ -61,9 +63,11 @@ _PREPARE: dict[type, Callable[[Any], Run]] = {
     CombinePlan: gathering.prepare_combine,
     CopyPlan: moving.prepare_copy,
     CreatePlan: creating.prepare,
+    DiagonalsPlan: patterns.prepare_diagonals,
     ElementwisePlan: elementwise.prepare,
     FoldPlan: patches.prepare,
     GatherPlan: gathering.prepare_gather,
+    HotPlan: patterns.prepare_hot,
     IndexPlan: moving.prepare_index,
     IntoPlan: into.prepare,
     JoinPlan: moving.prepare_join,
@@ -79,6 +83,7 @@ _PREPARE: dict[type, Callable[[Any], Run]] = {
     SamePlan: moving.prepare_same,
     ScatterPlan: gathering.prepare_scatter,
     SelectPlan: masking.prepare_select,
+    SequencePlan: patterns.prepare_sequence,
     StretchPlan: stretching.prepare,
     TransferPlan: moving.prepare_transfer,
     TrianglePlan: triangles.prepare,

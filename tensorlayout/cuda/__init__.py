@@ -55,6 +55,7 @@ from tensorlayout.plan.moving import (
     TransferPlan,
     ViewPlan,
 )
+from tensorlayout.plan.patterns import DiagonalsPlan, HotPlan, SequencePlan
 from tensorlayout.plan.products import ProductPlan
 from tensorlayout.plan.reducing import ReducePlan
 from tensorlayout.plan.reversing import ReversePlan
@@ -86,9 +87,11 @@ _PREPARE: dict[type, Callable[[Any], Run]] = {
     CombinePlan: combining.prepare,
     CopyPlan: carrying.prepare_copy,
     CreatePlan: creating.prepare,
+    DiagonalsPlan: coordinates.prepare_diagonals,
     ElementwisePlan: carrying.prepare_elementwise,
     FoldPlan: coordinates.prepare_fold,
     GatherPlan: gathering.prepare_gather,
+    HotPlan: coordinates.prepare_hot,
     IndexPlan: moving.prepare_index,
     IntoPlan: into.prepare,
     JoinPlan: carrying.prepare_join,
@@ -104,6 +107,7 @@ _PREPARE: dict[type, Callable[[Any], Run]] = {
     SamePlan: moving.prepare_same,
     ScatterPlan: scattering.prepare_scatter,
     SelectPlan: selecting.prepare_select,
+    SequencePlan: coordinates.prepare_sequence,
     StretchPlan: coordinates.prepare_stretch,
     TransferPlan: moving.prepare_transfer,
     TrianglePlan: bands.prepare_triangle,

@@ -11,16 +11,12 @@ from simulated import needs_compiler, simulator
 
 import tensorlayout as tl
 from tensorlayout import directml
-from tensorlayout.cuda import fold_plan, lines_plan, pad_plan, stretch_plan
+from tensorlayout.cuda import fold_plan, lines_plan, pad_plan, patterns_plan, stretch_plan
 from tensorlayout.cuda.simulator import checking
 from tensorlayout.layout import Layout
 
-KERNELS = (
-    *fold_plan.kernels(),
-    *pad_plan.kernels(),
-    *lines_plan.kernels(),
-    *stretch_plan.kernels(),
-)
+PLANS = (pad_plan, lines_plan, stretch_plan, fold_plan, patterns_plan)
+KERNELS = tuple(kernel for plans in PLANS for kernel in plans.kernels())
 PAD = {"EDGE": "edge", "REFLECTION": "reflect", "SYMMETRIC": "symmetric", "WRAP": "wrap"}
 TYPES = ["int8", "uint16", "float16", "float32", "int64", "float64"]
 
@@ -131,6 +127,13 @@ def test_indices_of_64_bits(mode, monkeypatch):
     values = numbers((2, 1, 2, 3), "float32")
     found = directml.upsample_2d(there(values), (2, 3), "LINEAR")
     np.testing.assert_allclose(np.asarray(found.to_device("cpu")), stretched(values, (3, 2)), 1e-6)
+    monkeypatch.setattr(patterns_plan, "index_type", lambda count, furthest: "int64_t")
+    found = directml.fill_value_sequence((2, 3), 1, 2, "INT32", device="cuda:0")
+    same(found, np.array([[1, 3, 5], [7, 9, 11]], np.int32))
+    found = directml.diagonal_matrix((2, 3), 1, 7, "INT8", device="cuda:0")
+    same(found, np.array([[0, 7, 0], [0, 0, 7]], np.int8))
+    found = directml.one_hot(there(np.array([[1], [-1]])), there(np.array([[0, 9]])), 3, 1)
+    same(found, np.array([[0, 9, 0], [0, 0, 9]]))
     monkeypatch.setattr(fold_plan, "index_type", lambda count, furthest: "int64_t")
     values = columns_of(*FOLDS[3], "int16")
     same(directml.fold(there(values), *FOLDS[3]), folded(values, *FOLDS[3]))
@@ -314,6 +317,83 @@ def test_halves_are_added_in_float(where):
     same(found, np.array([[[1, 2048, 2050, 2048, 1]]], np.float16))
 
 
+# --- patterns ---
+
+
+def into_every_layout(gpu, write, expected):
+    """What `write` writes into a result of each layout, by one launch each."""
+    blank = np.full(expected.shape, 99, expected.dtype)
+    for make in [*STORED, None]:
+        out = there(blank, make) if make else backwards(blank)
+        before = gpu.counters.launches, gpu.counters.allocations
+        with checking("bounds", "initialized", "races"):
+            write(out)
+        assert gpu.counters.launches == before[0] + 1
+        assert gpu.counters.allocations == before[1]
+        same(out, expected)
+
+
+SHAPES = [(1, 1), (3, 5), (2, 3, 4), (2, 1, 3, 2), (2, 2, 1, 3, 2)]
+
+
+@needs_compiler
+@pytest.mark.parametrize("kind", ["FLOAT16", "FLOAT32", "UINT8", "INT16", "INT64"])
+def test_sequences(gpu, kind):
+    """Each element is a quarter (of integers 3) less than the one before."""
+    delta = -0.25 if kind.startswith("F") else -3
+    for shape in SHAPES:
+        exact = [5 + delta * k for k in range(np.prod(shape))]
+        expected = np.array(exact).astype(np.int64 if delta == -3 else float).astype(kind.lower())
+
+        def write(out, shape=shape):
+            directml.fill_value_sequence(shape, 5, delta, kind, out=out)
+
+        into_every_layout(gpu, write, expected.reshape(shape))
+
+
+@needs_compiler
+@pytest.mark.parametrize("kind", ["int32", "int64", "uint32", "uint64"])
+def test_hot_lines(gpu, kind):
+    for shape, axis in zip(SHAPES, (0, 1, 2, 0, 4), strict=True):
+        size = shape[axis]
+        lines = (*shape[:axis], 1, *shape[axis + 1 :])
+        least = -size - 1 if kind.startswith("i") else 0
+        indices = np.random.default_rng(0).integers(least, size + 2, lines).astype(kind)
+        if kind == "uint64":
+            indices.flat[0] = 2**64 - 1  # not the last one
+        where = indices.astype(object)
+        place = np.arange(size).reshape([size if d == axis else 1 for d in range(len(shape))])
+        hot = (where == place) | (where + size == place)
+        values = there(np.array([7, 8, 9], np.int16).reshape(3, *[1] * (len(shape) - 1)))
+
+        moved = there(indices, STORED[3])
+
+        def write(out, moved=moved, values=values, size=size, axis=axis):
+            directml.one_hot(moved, values, size, axis, out=out)
+
+        into_every_layout(gpu, write, np.where(hot.astype(bool), 8, 7).astype(np.int16))
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    "band", [(0, 1), (-1, 2), (2, -1), (1, 1), (9, 12), (-(2**31), 0), (-9, 9)]
+)
+def test_diagonals(gpu, band):
+    begin, end = band
+    for shape, kind in zip(SHAPES[:4], ("uint8", "float16", "int32", "float64"), strict=True):
+        number = np.arange(shape[-1]) - np.arange(shape[-2])[:, None]
+        within = (min(band) <= number) & (number < max(band))
+        filled = within if begin <= end else ~within
+        values = numbers(shape, kind)
+        for x, others in ((there(values, STORED[1]), values), (None, np.zeros_like(values))):
+
+            def write(out, x=x, shape=shape, kind=kind):
+                sizes = (None, None) if x is not None else (shape, kind.upper())
+                directml.diagonal_matrix1(x, 3, begin, end, *sizes, out=out)
+
+            into_every_layout(gpu, write, np.where(filled, np.array(3, kind), others))
+
+
 def test_structs_have_the_sizes_of_the_compiler():
     sizes = {}
     for rank, index in itertools.product((1, 2, 3, 4, 0), ("int32_t", "int64_t")):
@@ -323,12 +403,19 @@ def test_structs_have_the_sizes_of_the_compiler():
         sizes[f"Stretch<{rank}, {index}>"] = ctypes.sizeof(
             stretch_plan.stretch_type(rank or 9, index)
         )
+    for rank, index in itertools.product((*patterns_plan.RANKS, 0), ("int32_t", "int64_t")):
+        sizes[f"Hot<{rank}, {index}>"] = ctypes.sizeof(patterns_plan.hot_type(rank, index))
+        made = patterns_plan.diagonals_type(rank, index)
+        sizes[f"Diagonals<{rank}, {index}>"] = ctypes.sizeof(made)
+        sizes[f"Sequence<{rank}, {index}>"] = ctypes.sizeof(
+            patterns_plan.sequence_type(rank, index)
+        )
     for rank, index in itertools.product(fold_plan.RANKS, ("int32_t", "int64_t")):
         sizes[f"Folded<{rank}, {index}>"] = ctypes.sizeof(fold_plan.fold_type(rank, index))
     check_sizes("coordinates.cu", sizes)
 
 
-@pytest.mark.parametrize("kernel", [KERNELS[8], KERNELS[-1]])
+@pytest.mark.parametrize("kernel", [KERNELS[8], fold_plan.kernels()[-1]])
 def test_compiled_for_a_gpu_without_spills(kernel):
     assert resources(kernel, "sm_90").spilled == 0
 

@@ -30,11 +30,6 @@ struct BoundedCopy {
     Index count;
 };
 
-template <int Width> DEVICE Bits<Width> low_bits(const uint64_t (&bits)[2]) {
-    return static_cast<Bits<Width>>(bits[0]);
-}
-template <> DEVICE Bits<16> low_bits<16>(const uint64_t (&bits)[2]) { return {{bits[0], bits[1]}}; }
-
 template <class Index, int Width>
 DEVICE void copy(const BoundedCopy<Index>& p) {
     if (write_padding(p.padding, p.to)) return;

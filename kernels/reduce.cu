@@ -384,7 +384,7 @@ COMMON void tiles(const Frame& p, const Path& groups) {
     for (int turn = 0; turn < RESULTS; ++turn)
         shelf.save(states[turn], 0, turn * sides + side, lane == 0);
     barrier();
-    if (threadIdx.x >= rows) return;
+    if (static_cast<int>(threadIdx.x) >= rows) return;
     const State found = shelf.restore(0, threadIdx.x, true);
     write<F>(p, found, p.first_result + at.other + (first + threadIdx.x) * p.x.other, 0);
 }

@@ -599,6 +599,7 @@ def test_the_kernel_of_each_layout():
     assert name((50, 517), (0,)) == "reduce_rows"
     assert name((5000, 517), (1,)) == "reduce_tiles"
     assert name((5000, 77), (1,)) == "reduce_tiles"
+    assert name((5000, 2**31 + 1), (0,)) == "reduce_rows"
     assert name((), None) == "reduce_rows"
 
 

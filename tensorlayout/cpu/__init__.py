@@ -7,24 +7,31 @@ from typing import Any
 
 from tensorlayout.cpu import (
     along,
+    bordering,
     creating,
     elementwise,
     gathering,
     into,
     library,
+    lines,
     masking,
     moving,
+    patches,
+    patterns,
     products,
     reducing,
+    stretching,
     triangles,
 )
 from tensorlayout.cpu.memory import borrowed, current_stream, exposed, ready
 from tensorlayout.cpu.memory import required_bytes as read
 from tensorlayout.plan import Plan, Run
 from tensorlayout.plan.along import AlongPlan
+from tensorlayout.plan.bordering import PadPlan
 from tensorlayout.plan.combining import CombinePlan
 from tensorlayout.plan.creating import CreatePlan
 from tensorlayout.plan.elementwise import ElementwisePlan
+from tensorlayout.plan.folding import FoldPlan
 from tensorlayout.plan.gathering import GatherPlan, ReplacePlan, ScatterPlan
 from tensorlayout.plan.into import IntoPlan
 from tensorlayout.plan.library import LibraryPlan
@@ -41,9 +48,12 @@ from tensorlayout.plan.moving import (
     TransferPlan,
     ViewPlan,
 )
+from tensorlayout.plan.patterns import DiagonalsPlan, HotPlan, SequencePlan
 from tensorlayout.plan.products import ProductPlan
 from tensorlayout.plan.reducing import ReducePlan
+from tensorlayout.plan.reversing import ReversePlan
 from tensorlayout.plan.slicing import IndexPlan, RowPlan
+from tensorlayout.plan.stretching import StretchPlan
 from tensorlayout.plan.tiled import is_one_run, moves
 from tensorlayout.plan.triangles import TrianglePlan
 
@@ -55,24 +65,31 @@ _PREPARE: dict[type, Callable[[Any], Run]] = {
     CombinePlan: gathering.prepare_combine,
     CopyPlan: moving.prepare_copy,
     CreatePlan: creating.prepare,
+    DiagonalsPlan: patterns.prepare_diagonals,
     ElementwisePlan: elementwise.prepare,
+    FoldPlan: patches.prepare,
     GatherPlan: gathering.prepare_gather,
+    HotPlan: patterns.prepare_hot,
     IndexPlan: moving.prepare_index,
     IntoPlan: into.prepare,
     JoinPlan: moving.prepare_join,
     LibraryPlan: library.prepare,
     MaskedPlan: masking.prepare_masked,
+    PadPlan: bordering.prepare,
     PartPlan: moving.prepare_part,
     ProductPlan: products.prepare,
     ReducePlan: reducing.prepare,
     ReplacePlan: gathering.prepare_replace,
     ReshapePlan: moving.prepare_reshape,
+    ReversePlan: lines.prepare,
     RowPlan: moving.prepare_row,
     SamePlan: moving.prepare_same,
     ScatterPlan: gathering.prepare_scatter,
     SelectPlan: masking.prepare_select,
+    SequencePlan: patterns.prepare_sequence,
     SplitPlan: moving.prepare_split,
     SpreadPlan: moving.prepare_spread,
+    StretchPlan: stretching.prepare,
     TransferPlan: moving.prepare_transfer,
     TrianglePlan: triangles.prepare,
     ViewPlan: moving.prepare_view,

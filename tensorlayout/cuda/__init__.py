@@ -14,8 +14,10 @@ from typing import Any
 from tensorlayout.cuda import (
     along,
     bands,
+    bordering,
     carrying,
     combining,
+    coordinates,
     creating,
     elementwise_bounded,
     gathering,
@@ -34,9 +36,11 @@ from tensorlayout.cuda.streams import current_stream, exported_stream, ready, wa
 from tensorlayout.cuda.warming import warmup
 from tensorlayout.plan import Plan, Run
 from tensorlayout.plan.along import AlongPlan
+from tensorlayout.plan.bordering import PadPlan
 from tensorlayout.plan.combining import CombinePlan
 from tensorlayout.plan.creating import CreatePlan
 from tensorlayout.plan.elementwise import ElementwisePlan
+from tensorlayout.plan.folding import FoldPlan
 from tensorlayout.plan.gathering import GatherPlan, ReplacePlan, ScatterPlan
 from tensorlayout.plan.into import IntoPlan
 from tensorlayout.plan.library import LibraryPlan
@@ -53,9 +57,12 @@ from tensorlayout.plan.moving import (
     TransferPlan,
     ViewPlan,
 )
+from tensorlayout.plan.patterns import DiagonalsPlan, HotPlan, SequencePlan
 from tensorlayout.plan.products import ProductPlan
 from tensorlayout.plan.reducing import ReducePlan
+from tensorlayout.plan.reversing import ReversePlan
 from tensorlayout.plan.slicing import IndexPlan, RowPlan
+from tensorlayout.plan.stretching import StretchPlan
 from tensorlayout.plan.tiled import moves
 from tensorlayout.plan.triangles import TrianglePlan
 
@@ -82,24 +89,31 @@ _PREPARE: dict[type, Callable[[Any], Run]] = {
     CombinePlan: combining.prepare,
     CopyPlan: carrying.prepare_copy,
     CreatePlan: creating.prepare,
+    DiagonalsPlan: coordinates.prepare_diagonals,
     ElementwisePlan: carrying.prepare_elementwise,
+    FoldPlan: coordinates.prepare_fold,
     GatherPlan: gathering.prepare_gather,
+    HotPlan: coordinates.prepare_hot,
     IndexPlan: moving.prepare_index,
     IntoPlan: into.prepare,
     JoinPlan: carrying.prepare_join,
     LibraryPlan: library.prepare,
     MaskedPlan: selecting.prepare_masked,
+    PadPlan: bordering.prepare,
     PartPlan: moving.prepare_part,
     ProductPlan: products.prepare,
     ReducePlan: reducing.prepare,
     ReplacePlan: scattering.prepare_replace,
     ReshapePlan: carrying.prepare_reshape,
+    ReversePlan: coordinates.prepare_reverse,
     RowPlan: moving.prepare_row,
     SamePlan: moving.prepare_same,
     ScatterPlan: scattering.prepare_scatter,
     SelectPlan: selecting.prepare_select,
+    SequencePlan: coordinates.prepare_sequence,
     SplitPlan: carrying.prepare_split,
     SpreadPlan: carrying.prepare_spread,
+    StretchPlan: coordinates.prepare_stretch,
     TransferPlan: moving.prepare_transfer,
     TrianglePlan: bands.prepare_triangle,
     ViewPlan: moving.prepare_view,

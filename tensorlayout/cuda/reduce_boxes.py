@@ -41,6 +41,9 @@ _TILED = range(33, _TILE)
 # more that they leave to be joined.
 _SPREAD_LEAST = 96
 
+# Packs of such rows, whose elements the kernel numbers with 31 bits.
+_SPREAD_MOST = 2**26
+
 # Blocks that keep a GPU busy with small reductions.
 _BUSY = 132
 
@@ -307,7 +310,7 @@ def _columns(
         return None
     size_x = wide
     if wide > THREADS:
-        if count * itemsize < _SPREAD_LEAST:
+        if count * itemsize < _SPREAD_LEAST or wide > _SPREAD_MOST:
             return None
         size_x = _even(wide, THREADS // 8, length * itemsize)
     rest = last.size % fold * x.size

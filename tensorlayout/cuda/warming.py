@@ -13,9 +13,12 @@ from tensorlayout.cuda import (
     copy_tiled,
     elementwise,
     fill_plan,
+    fold_plan,
     gather_plan,
     join_plan,
+    lines_plan,
     nvrtc,
+    pad_plan,
     placing_plan,
     products_integers,
     quantile_plan,
@@ -28,6 +31,7 @@ from tensorlayout.cuda import (
     sequence_plan,
     sort_plan,
     spread_plan,
+    stretch_plan,
 )
 from tensorlayout.cuda.driver import Counters, Kernel, driver
 from tensorlayout.cuda.optional import with_progress
@@ -75,8 +79,21 @@ def _shapes() -> Iterator[Kernel]:
     yield from products_integers.kernels()
     yield from sequence_plan.kernels()
     yield from copy_tiled.kernels()
-    moving = (combine_plan, gather_plan, join_plan, placing_plan)
-    for plans in (*moving, replace_plan, scatter_plan, select_plan, spread_plan):
+    of_layouts = (
+        combine_plan,
+        fold_plan,
+        gather_plan,
+        join_plan,
+        lines_plan,
+        pad_plan,
+        placing_plan,
+        replace_plan,
+        scatter_plan,
+        select_plan,
+        spread_plan,
+        stretch_plan,
+    )
+    for plans in of_layouts:
         yield from plans.kernels()
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any, ClassVar
 
 from tensorlayout.directml.constants import PaddingMode
@@ -24,6 +22,8 @@ from tensorlayout.directml.outputs import target
 from tensorlayout.directml.rules import check_count, check_unsigned, expected
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc
+from tensorlayout.functions import calling
+from tensorlayout.plan.bordering import Pad
 from tensorlayout.tensor import Tensor
 
 
@@ -93,75 +93,15 @@ def _grown(desc: _Padding) -> Expected:
 
 
 def _padded(desc: _Padding, x: Tensor, out: Tensor | None) -> Tensor:
-    """The inside, then dimension after dimension what lies around, from what is written already."""
     result = target(out, desc.output, x)
-    rows = list(zip(x.shape, desc.start_padding, desc.end_padding, strict=True))
-    inside = [slice(before, before + n) for n, before, _ in rows]
-    result[tuple(inside)] = x
-    constant = desc.padding_mode == PaddingMode.CONSTANT
-    value = desc._value() if constant else None
-    for dim, (n, before, after) in enumerate(rows):
-        head, tail = (slice(None),) * dim, tuple(inside[dim + 1 :])
-        if value is not None:
-            for cut in (slice(0, before), slice(before + n, before + n + after)):
-                if cut.start != cut.stop:
-                    result[(*head, cut, *tail)] = value
-            continue
-        for to, source in runs(desc.padding_mode, n, before, after):
-            result[(*head, to, *tail)] = result[(*head, source, *tail)]
-    return result
+    borders = tuple(zip(desc.start_padding, desc.end_padding, strict=True))
+    mode: Any = desc.padding_mode
+    value = desc._value() if mode == PaddingMode.CONSTANT else 0
+    key = (result._spec, x._spec, borders, mode.name.lower())
+    return calling.call(_PAD[desc.operator], key, (result, x, value))
 
 
-Run = tuple[slice, slice]
-
-
-@functools.lru_cache(maxsize=1024)
-def runs(mode: Mode, n: int, before: int, after: int) -> tuple[Run, ...]:
-    """What of the border equals what inside, as slices of the padded dimension.
-
-    A mirrored border is one run, a longer one than the data several, turn by turn.
-    """
-    if mode == PaddingMode.EDGE or n == 1:
-        left, right = slice(before, before + 1), slice(before + n - 1, before + n)
-        sides = (slice(0, before), left), (slice(before + n, before + n + after), right)
-        return tuple((to, source) for to, source in sides if to.stop > to.start)
-    periods: dict[Any, int] = {PaddingMode.REFLECTION: 2 * n - 2, PaddingMode.SYMMETRIC: 2 * n}
-    period = periods.get(mode, n)
-    border = chain(range(-before, 0), range(n, n + after))
-    return _merged([(at + before, _inside(mode, at, n, period) + before) for at in border])
-
-
-def _inside(mode: Mode, at: int, n: int, period: int) -> int:
-    """The position of the data that a position of the border equals."""
-    folded = at % period
-    if folded < n:
-        return folded
-    return period - folded - (0 if mode == PaddingMode.REFLECTION else 1)
-
-
-def _merged(pairs: Sequence[tuple[int, int]]) -> tuple[Run, ...]:
-    """Pairs of positions as slices: neighbours that walk on in one direction together."""
-    groups: list[tuple[int, int, int, int]] = []  # first and last to, first source, step
-    for to, source in pairs:
-        if groups:
-            first, last, start, step = groups[-1]
-            run = last - first
-            if to == last + 1 and (
-                (run == 0 and abs(source - start) == 1)
-                or (run > 0 and source == start + step * (run + 1))
-            ):
-                groups[-1] = (first, to, start, source - start if run == 0 else step)
-                continue
-        groups.append((to, to, source, 1))
-    return tuple(
-        (slice(first, last + 1), _walk(start, step, last - first + 1))
-        for first, last, start, step in groups
-    )
-
-
-def _walk(start: int, step: int, count: int) -> slice:
-    stop = start + step * count
-    return slice(start, stop if stop >= 0 else None, step)
+_PAD = {name: Pad(name) for name in ("PADDING", "PADDING1")}
 
 
 @remembered

@@ -28,9 +28,7 @@ from tensorlayout.directml.rules import (
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.functions import calling
-from tensorlayout.functions.creation import full
-from tensorlayout.functions.manipulation import broadcast_to, flip, sliding_window
-from tensorlayout.functions.searching import _WHERE
+from tensorlayout.plan.patterns import Diagonals
 from tensorlayout.tensor import Tensor
 
 
@@ -92,22 +90,13 @@ def _fill_band(
     result: Tensor, value: float, begin: int, end: int, background: Tensor | None
 ) -> None:
     """`value` on diagonals from `begin` up to `end`, the others where `begin` is above it."""
-    height, width = result.shape[-2:]
-    # The diagonals from the lowest, 1 - height, to the highest; a row of the matrix sees `width` of
-    # them, and each row begins one earlier than that above it: a view.
-    low, high = (min(max(d + height - 1, 0), height + width - 1) for d in sorted((begin, end)))
-    if background is None:
-        inside, outside = (value, 0) if begin <= end else (0, value)
-        line = full(height + width - 1, outside, dtype=result.dtype, device=result.device)
-        line[low:high] = inside
-        result[...] = flip(sliding_window(line, width), axis=0)
-        return
-    line = full(height + width - 1, begin > end, device=result.device)
-    line[low:high] = begin <= end
-    filled = broadcast_to(flip(sliding_window(line, width), axis=0), result.shape)
-    calling.call_into(
-        result, _WHERE, (filled._spec, type(value), background._spec), (filled, value, background)
-    )
+    others = () if background is None else (background,)
+    spec = None if background is None else background._spec
+    key = (result._spec, spec, min(begin, end), max(begin, end), begin <= end)
+    calling.call(_DIAGONALS, key, (result, value, *others))
+
+
+_DIAGONALS = Diagonals("DIAGONAL_MATRIX")
 
 
 @remembered

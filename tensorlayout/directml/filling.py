@@ -21,7 +21,7 @@ from tensorlayout.directml.operator_desc import (
     OperatorDesc,
 )
 from tensorlayout.directml.operators import call, desc_of, remembered, wanted_output
-from tensorlayout.directml.outputs import seen_as, target
+from tensorlayout.directml.outputs import target
 from tensorlayout.directml.rules import (
     check_axis,
     check_rank,
@@ -34,9 +34,7 @@ from tensorlayout.directml.rules import (
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.functions import calling
-from tensorlayout.functions.creation import arange
-from tensorlayout.functions.manipulation import reshape
-from tensorlayout.functions.searching import _WHERE
+from tensorlayout.plan import patterns
 from tensorlayout.tensor import Tensor
 
 
@@ -90,19 +88,15 @@ class FillValueSequenceOperatorDesc(OperatorDesc):
 
     def _run(self, inputs: Any, outs: Given) -> tuple[Tensor, ...]:
         result = target(outs[0], self.output)
-        kind, where_to = self.output.data_type, result.device
+        kind, members = self.output.data_type, (self.value_start, self.value_delta)
         if kind.is_float:
-            start, delta = (
-                float(scalar(v, kind, None)) for v in (self.value_start, self.value_delta)
-            )
-            number = arange(result.size, dtype="float64", device=where_to)
-        else:  # as unsigned integers of 64 bits, which wrap; their low bits are those of any width
-            start, delta = (int(v) % 2**64 for v in (self.value_start, self.value_delta))
-            number = arange(result.size, dtype="uint64", device=where_to)
-        number *= delta
-        number += start
-        result[...] = reshape(number, result.shape)
-        return (result,)
+            numbers: list[Any] = [float(scalar(v, kind, None)) for v in members]
+        else:
+            numbers = [int(v) % 2**64 for v in members]
+        return (calling.call(_SEQUENCE, (result._spec,), (result, *numbers)),)
+
+
+_SEQUENCE = patterns.Sequence("FILL_VALUE_SEQUENCE")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,17 +124,14 @@ class OneHotOperatorDesc(OperatorDesc):
     def _run(self, inputs: Any, outs: Given) -> tuple[Tensor, ...]:
         indices, values = inputs
         result = target(outs[0], self.output, indices)
-        size = result.shape[self.axis]
         fastest = max(d for d, n in enumerate(values.shape) if n > 1)
         first = (0,) * values.ndim
         off, on = values[first], values[with_size(first, fastest, 1)]
-        line = tuple(size if d == self.axis else 1 for d in range(result.ndim))
-        place = seen_as(arange(size, dtype=indices.dtype, device=indices.device), line)
-        hot = place == indices
-        if indices.dtype.kind == "i":
-            hot = hot | (place - size == indices)
-        specs = (hot._spec, on._spec, off._spec)
-        return (calling.call_into(result, _WHERE, specs, (hot, on, off)),)
+        key = (result._spec, indices._spec, self.axis, off._spec, on._spec)
+        return (calling.call(_HOT, key, (result, indices, off, on)),)
+
+
+_HOT = patterns.Hot("ONE_HOT")
 
 
 @remembered

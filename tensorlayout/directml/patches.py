@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import Any, ClassVar
 
 from tensorlayout.directml.borders import padding1
 from tensorlayout.directml.constants import PaddingMode
 from tensorlayout.directml.operator_desc import Expected, Given, Integers, OperatorDesc
 from tensorlayout.directml.operators import call, desc_of, desc_of_out, remembered
-from tensorlayout.directml.outputs import copied, seen_as, target
+from tensorlayout.directml.outputs import seen_as, target
 from tensorlayout.directml.rules import (
     check_count,
     check_unsigned,
@@ -21,9 +20,9 @@ from tensorlayout.directml.rules import (
 )
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc, asked
-from tensorlayout.functions.creation import zeros
-from tensorlayout.functions.data_types import astype
+from tensorlayout.functions import calling
 from tensorlayout.functions.manipulation import permute_dims, sliding_window
+from tensorlayout.plan.folding import Fold, Windows
 from tensorlayout.tensor import Tensor
 
 
@@ -47,16 +46,15 @@ class FoldOperatorDesc(OperatorDesc):
 
     def _run(self, inputs: Any, outs: Given) -> tuple[Tensor, ...]:
         (x,) = inputs
-        batch, channels, *spatial = self.output.sizes
-        counts = _blocks(self, spatial)
-        apart = seen_as(x, (batch, channels, *self.window_sizes, *counts))
-        wide = "float32" if x.dtype == "float16" else x.dtype
-        image = zeros((batch, channels, *_framed(self, spatial)), dtype=wide, device=x.device)
-        for tap, cut in _taps(self, counts):
-            image[(..., *cut)] += astype(apart[(slice(None), slice(None), *tap)], wide, copy=False)
-        rows = zip(self.start_padding, spatial, strict=True)
-        inside = image[(..., *(slice(before, before + n) for before, n in rows))]
-        return (copied(inside, outs[0], self.output),)
+        result = self.output.empty(device=x.device) if outs[0] is None else outs[0]
+        windows = tuple(map(Windows, *self._rows(_blocks(self, self.output.sizes[2:]))))
+        return (calling.call(_FOLD, (result._spec, x._spec, windows), (result, x)),)
+
+    def _rows(self, counts: Sequence[int]) -> tuple[Sequence[int], ...]:
+        return self.window_sizes, self.dilations, self.strides, counts, self.start_padding
+
+
+_FOLD = Fold("FOLD")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,14 +136,6 @@ def _blocks(desc: _Patches, spatial: Sequence[int]) -> list[int]:
     """How many windows there are in each spatial dimension."""
     rows = zip(_framed(desc, spatial), desc.dilations, desc.window_sizes, desc.strides, strict=True)
     return [(n - dilation * (w - 1) - 1) // stride + 1 for n, dilation, w, stride in rows]
-
-
-def _taps(desc: _Patches, counts: Sequence[int]) -> Iterator[tuple[Any, tuple[slice, ...]]]:
-    """Each element of a window, and where it lies in the padded image for all windows."""
-    for tap in product(*map(range, desc.window_sizes)):
-        rows = zip(tap, desc.dilations, desc.strides, counts, strict=True)
-        starts = [(at * dilation, stride, n) for at, dilation, stride, n in rows]
-        yield tap, tuple(slice(s, s + stride * (n - 1) + 1, stride) for s, stride, n in starts)
 
 
 def _with_border(desc: UnfoldOperatorDesc, x: Tensor) -> Tensor:

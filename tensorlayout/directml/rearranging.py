@@ -26,12 +26,8 @@ from tensorlayout.directml.rules import (
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.functions import calling
-from tensorlayout.functions.creation import arange
-from tensorlayout.functions.data_types import astype
-from tensorlayout.functions.elementwise import clip
 from tensorlayout.functions.manipulation import permute_dims
-from tensorlayout.functions.searching import where
-from tensorlayout.plan.gathering import GatherAlong
+from tensorlayout.plan.reversing import Reverse
 from tensorlayout.tensor import Tensor
 
 
@@ -197,16 +193,12 @@ class ReverseSubsequencesOperatorDesc(OperatorDesc):
 
     def _run(self, inputs: Any, outs: Given) -> tuple[Tensor, ...]:
         x, lengths = inputs
-        size = x.shape[self.axis]
-        length = astype(clip(lengths, 0, size), "int64")
-        line = tuple(size if d == self.axis else 1 for d in range(x.ndim))
-        place = seen_as(arange(size, device=x.device), line)
-        source = where(place < length, length - 1 - place, place)
-        key = (x._spec, self.axis, source._spec)
-        return (calling.call_into(outs[0], _REVERSE, key, (x, source)),)
+        result = target(outs[0], self.output, x)
+        key = (result._spec, x._spec, lengths._spec, self.axis)
+        return (calling.call(_REVERSE, key, (result, x, lengths)),)
 
 
-_REVERSE = GatherAlong("REVERSE_SUBSEQUENCES")
+_REVERSE = Reverse("REVERSE_SUBSEQUENCES")
 
 
 @remembered

@@ -15,12 +15,12 @@ from tensorlayout.directml.operator_desc import (
     OperatorDesc,
 )
 from tensorlayout.directml.operators import call, desc_of, desc_of_out, remembered
-from tensorlayout.directml.outputs import copied, seen_as, target
+from tensorlayout.directml.outputs import seen_as, target
 from tensorlayout.directml.rules import check_unsigned, expected, refuse
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc
-from tensorlayout.functions.creation import empty
-from tensorlayout.functions.data_types import astype
+from tensorlayout.functions import calling
+from tensorlayout.plan.stretching import Stretch
 from tensorlayout.tensor import Tensor
 
 
@@ -45,36 +45,17 @@ class Upsample2DOperatorDesc(OperatorDesc):
     def _run(self, inputs: Any, outs: Given) -> tuple[Tensor, ...]:
         (x,) = inputs
         scale = Size2D(*self.scale_size)
-        if self.interpolation_mode == InterpolationMode.LINEAR:
-            wide = astype(x, "float32", copy=False)
-            wide = _stretched(wide, x.ndim - 2, scale.height)
-            wide = _stretched(wide, x.ndim - 1, scale.width)
-            return (copied(wide, outs[0], self.output),)
         result = target(outs[0], self.output, x)
+        if self.interpolation_mode == InterpolationMode.LINEAR:
+            key = (result._spec, x._spec, (scale.height, scale.width))
+            return (calling.call(_LINEAR, key, (result, x)),)
         *others, height, width = x.shape
         blocks = seen_as(result, (*others, height, scale.height, width, scale.width))
         blocks[...] = seen_as(x, (*others, height, 1, width, 1))
         return (result,)
 
 
-def _stretched(x: Tensor, dim: int, scale: int) -> Tensor:
-    """Linear interpolation between the centres of elements; beyond the outermost, these."""
-    if scale == 1:
-        return x
-    n = x.shape[dim]
-    head = (slice(None),) * dim
-    sizes = (*x.shape[:dim], n * scale, *x.shape[dim + 1 :])
-    result = empty(sizes, dtype=x.dtype, device=x.device, layout=x.layout.minor_to_major)
-    for phase in range(scale):
-        shift = (phase + 0.5) / scale - 0.5  # from the centre of the element, in elements
-        part = result[(*head, slice(phase, None, scale))]
-        near, far = (slice(0, -1), slice(1, None)) if shift < 0 else (slice(1, None), slice(0, -1))
-        edge = slice(0, 1) if shift < 0 else slice(n - 1, n)
-        part[(*head, edge)] = x[(*head, edge)]
-        weight = abs(shift)
-        # `far` is where the result stands, `near` the neighbour on the side of the centre.
-        part[(*head, far)] = x[(*head, far)] * (1 - weight) + x[(*head, near)] * weight
-    return result
+_LINEAR = Stretch("UPSAMPLE_2D")
 
 
 @remembered

@@ -1,0 +1,45 @@
+"""Plans of tensors with a border around them, of a constant or of what lies inside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tensorlayout.plan.results import one_device
+from tensorlayout.tensor import Spec
+
+# What a border is made of: one value; the outermost element; the elements mirrored at the outermost
+# one, or behind it, again and again; the elements from the other end on, again and again.
+MODES = ("constant", "edge", "reflection", "symmetric", "wrap")
+
+# How many elements before and after those of a dimension.
+Border = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PadPlan:
+    """A tensor and a border of each dimension, written into a result of any layout."""
+
+    name: str
+    source: Spec
+    result: Spec
+    borders: tuple[Border, ...]
+    mode: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pad:
+    """A border around a tensor: a call with the result, the tensor, and the value of a constant.
+
+    The result shares no memory with the tensor, and has its dtype.
+    """
+
+    name: str
+
+    def plan(self, result: Spec, source: Spec, borders: tuple[Border, ...], mode: str) -> PadPlan:
+        """The plan; no dimension of size 0 has a border of what lies inside."""
+        one_device(self.name, [result, source])
+        sizes = zip(source.layout.shape, borders, strict=True)
+        assert result.layout.shape == tuple(n + sum(border) for n, border in sizes)
+        assert result.dtype == source.dtype
+        assert mode in MODES
+        return PadPlan(self.name, source, result, borders, mode)

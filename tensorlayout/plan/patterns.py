@@ -1,0 +1,82 @@
+"""Plans of tensors full of a pattern: lines with one hot element, diagonals, a sequence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tensorlayout.plan.results import one_device
+from tensorlayout.tensor import Spec
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HotPlan:
+    """Lines along a dimension, hot where the indices say, in a result of any layout."""
+
+    indices: Spec
+    result: Spec
+    dim: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hot:
+    """A call with the result, the indices, the cold and the hot value, both tensors of rank 0.
+
+    Indices have 32 or 64 bits, and size 1 along the lines; signed ones count from the end.
+    """
+
+    name: str
+
+    def plan(self, result: Spec, indices: Spec, dim: int, cold: Spec, hot: Spec) -> HotPlan:
+        """The plan."""
+        one_device(self.name, [result, indices, cold, hot])
+        assert indices.dtype.itemsize in (4, 8)
+        assert cold.dtype == hot.dtype == result.dtype
+        return HotPlan(indices, result, dim)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DiagonalsPlan:
+    """Matrices with diagonals from `begin` up to `end` filled, or all others, of any layout."""
+
+    result: Spec
+    others: Spec | None
+    begin: int
+    end: int
+    inside: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Diagonals:
+    """A call with the result, the value, and the tensor of the other elements, if there is one."""
+
+    name: str
+
+    def plan(
+        self, result: Spec, others: Spec | None, begin: int, end: int, inside: bool
+    ) -> DiagonalsPlan:
+        """The plan; diagonals are numbered from the main one, to the right."""
+        if others is not None:
+            one_device(self.name, [result, others])
+            assert (others.layout.shape, others.dtype) == (result.layout.shape, result.dtype)
+        return DiagonalsPlan(result, others, begin, end, inside)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SequencePlan:
+    """A sequence in row-major order, written into a result of any layout."""
+
+    result: Spec
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sequence:
+    """A call with the result, the first number and what each is more than the one before.
+
+    Of floats worked out in float64, and rounded once; integers wrap.
+    """
+
+    name: str
+
+    def plan(self, result: Spec) -> SequencePlan:
+        """The plan."""
+        return SequencePlan(result)

@@ -163,6 +163,9 @@ def receive(
     """
     try:
         tensor, copied = _borrowed(obj, copy, to_host)
+    except MemoryError as error:  # for the copy that was asked for
+        msg = f"{name}: {str(error).removeprefix('__dlpack__: ')}"
+        raise MemoryError(msg) from error
     except Exception as error:  # exporters raise RuntimeError and others
         kind = next((kind for kind in _EXPECTED if isinstance(error, kind)), BufferError)
         ours = str(error).startswith("from_dlpack: ")

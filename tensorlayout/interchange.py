@@ -20,6 +20,7 @@ from tensorlayout.tensor import Tensor
 _COPY = Copy("copy")
 _KEEP = Assign("__reduce__")
 _FROM_DLPACK = Copy("from_dlpack")
+_TO_DLPACK = Copy("__dlpack__")
 
 # Our functions by NumPy's ufunc of the same name.
 _OURS = {
@@ -160,8 +161,10 @@ def to_dlpack(
             msg = f"__dlpack__: the CPU needs a copy of what is on {x.device}, and copy=False"
             raise BufferError(msg)
         x, copy = strided("__dlpack__", on_host(x)), True
+    elif copy and x._spec.layout.is_tiled:
+        x = strided("__dlpack__", x)
     elif copy:
-        x = strided("__dlpack__", x) if x._spec.layout.is_tiled else x.copy()
+        x = calling.call(_TO_DLPACK, (x._spec, None, None), (x,))
     backend(x.device).ready("__dlpack__", stream, x.device)
     return dlpack.export(x, versioned=versioned, copied=bool(copy))
 

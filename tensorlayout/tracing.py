@@ -13,6 +13,7 @@ from typing import Any
 from tensorlayout.functions import calling
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Operation, Plan, prepared
+from tensorlayout.plan.bordering import PadPlan
 from tensorlayout.plan.creating import CreatePlan
 from tensorlayout.plan.gathering import ReplacePlan
 from tensorlayout.plan.into import IntoPlan
@@ -161,9 +162,8 @@ def _record(
 ) -> Record:
     tensors = [o for o in operands if isinstance(o, Tensor)]
     results = result if isinstance(result, tuple) else (result,)
-    if isinstance(
-        plan, (AssignPlan, IntoPlan, ReplacePlan, SpreadPlan)
-    ):  # the destination is written, not read
+    if isinstance(plan, (AssignPlan, IntoPlan, ReplacePlan, SpreadPlan)):
+        # The destination is written, not read.
         tensors = tensors[1:]
     if isinstance(plan, SplitPlan):
         tensors, results = tensors[:1], tuple(tensors[1:])
@@ -195,7 +195,7 @@ def _kind(plan: Plan) -> str:
             return "run"
         same = isinstance(plan, CopyPlan) and plan.source.layout.same_placement(plan.result.layout)
         return "copy" if same or isinstance(plan, AssignPlan) else "layout"
-    return "copy" if isinstance(plan, (JoinPlan, TransferPlan)) else "run"
+    return "copy" if isinstance(plan, (JoinPlan, PadPlan, SplitPlan, TransferPlan)) else "run"
 
 
 def _distinct(x: Tensor) -> int:

@@ -112,7 +112,7 @@ def test_the_demo_on_the_simulator(simulated, tmp_path, capsys):
         ("SCATTER pixels in waves", "copy_"),
         ("GATHER_ELEMENTS in waves", "gather_"),
         ("SPACE_TO_DEPTH, blocks of 4", "copy_"),
-        ("PADDING by reflection", "copy_"),
+        ("PADDING by reflection", "pad_"),
         ("UPSAMPLE_2D, nearest", "copy_"),
         ("mean by channel", "reduce_columns sum"),
         ("histogram by scatter_add", "fill_flat"),

@@ -100,7 +100,10 @@ class Placement:
 
     @cached_property
     def covers_block(self) -> bool:
-        """Whether the elements and their padding fill a block of slots one to one."""
+        """Whether the elements and their padding fill a block of slots one to one.
+
+        False where a split dimension ends within a part, though its elements may happen to.
+        """
         return slots.covers_block(self.parts, self.padded_shape)
 
     @property
@@ -110,7 +113,7 @@ class Placement:
 
     @property
     def is_packed(self) -> bool:
-        """Whether the elements fill `size` slots one to one in some order of dimensions."""
+        """Whether the elements fill `size` slots one to one, with one stride for each dimension."""
         return self.covers_block and not self.is_padded and not self.is_tiled
 
     @cached_property

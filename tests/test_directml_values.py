@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 import tensorlayout as tl
 from tensorlayout import directml
+from tensorlayout.cpu import bordering
+from tensorlayout.plan import cache_clear
 
 EXAMPLES = settings(max_examples=15)
 TYPES = [t.dtype for t in directml.DataType if t.bits >= 8]
@@ -346,6 +348,21 @@ def test_padding(data):
     for function in (directml.padding, directml.padding1):
         out = data.draw(into(sizes, values.dtype))
         same(function(x, before, after, mode, 7, out=out), expected)
+
+
+@pytest.mark.parametrize("make", [*STORED, flipped, sliced])
+@pytest.mark.parametrize("mode", ["CONSTANT", *MODES])
+def test_padding_in_pieces(monkeypatch, mode, make):
+    monkeypatch.setattr(bordering, "_PIECE", 200)
+    cache_clear()
+    values = numbers((5, 3, 4), "int16")
+    x = make(values) if make in (flipped, sliced) else stored(values, make)
+    numpys = {"REFLECTION": "reflect", "CONSTANT": "constant"}.get(mode, mode.lower())
+    more = {"constant_values": 7} if mode == "CONSTANT" else {}
+    for borders in ([0, 2, 3], [0, 5, 0], [1, 0, 0], [0, 0, 1]):
+        expected = np.pad(values, [(n, n) for n in borders], numpys, **more)
+        same(directml.padding(x, borders, borders, mode, 7), expected)
+    cache_clear()
 
 
 def test_values_of_padding():

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
 from tensorlayout.cpu import moving
+from tensorlayout.cpu.copy_threads import available_threads, share_pieces
 from tensorlayout.plan import Run
 from tensorlayout.plan.bordering import PadPlan
 from tensorlayout.plan.moving import AssignPlan
@@ -15,14 +17,65 @@ from tensorlayout.tensor import Spec, Tensor
 Part = tuple[slice, slice]
 
 
+# Bytes of a piece that is finished before the next is begun, so that its border is read from the
+# cache. 16 images of 1024 x 1024 float32 with mirrored borders: 5.0 ms so, 6.3 as a whole
+# (2026-11-21, 2-core AMD EPYC (Zen 4), numpy 2.4.6).
+_PIECE = 4 * 1024 * 1024
+
+
 def prepare(plan: PadPlan) -> Run:
     """The function of the result, the tensor, and the value of a constant."""
+    axis = _cut_axis(plan)
+    return _whole(plan) if axis is None else _in_pieces(plan, axis)
+
+
+def _cut_axis(plan: PadPlan) -> int | None:
+    """The slowest dimension, to cut a large result along it, if it has no border."""
+    layout = plan.result.layout
+    if layout.size * plan.result.dtype.itemsize < 2 * _PIECE:
+        return None
+    slowest = next(d for d in reversed(layout.minor_to_major) if layout.shape[d] > 1)
+    return slowest if plan.borders[slowest] == (0, 0) else None
+
+
+def _in_pieces(plan: PadPlan, axis: int) -> Run:
+    """Pieces along a dimension without a border, by several threads."""
+    layout = plan.result.layout
+    size = layout.shape[axis]
+    step = max(1, size * _PIECE // (layout.size * plan.result.dtype.itemsize))
+    head = (slice(None),) * axis
+    each = {}
+    for count in {step, size % step} - {0}:
+        cut = (*head, slice(0, count))
+        source, result = _part_of(plan.source, cut), _part_of(plan.result, cut)
+        piece = PadPlan(plan.name, source, result, plan.borders, plan.mode)
+        each[count] = (source, result, _whole(piece))
+
+    def pad(result: Tensor, x: Tensor, value: Any) -> Tensor:
+        def move(begin: int) -> None:
+            count = min(step, size - begin)
+            from_, to, run = each[count]
+            cut = (*head, slice(begin, begin + count))
+            run(Tensor._new(result._memory[cut], to), Tensor._new(x._memory[cut], from_), value)
+
+        pieces: Iterator[int] = iter(range(0, size, step))
+        share_pieces(pieces, move, available_threads())
+        return result
+
+    return pad
+
+
+def _part_of(spec: Spec, cut: tuple[slice, ...]) -> Spec:
+    layout = spec.layout.slice(cut)
+    assert layout is not None, "strided layouts have every slice"
+    return Spec(spec.dtype, layout.at_origin, spec.device)
+
+
+def _whole(plan: PadPlan) -> Run:
     spec, sizes = plan.result, plan.source.layout.shape
     rows = list(zip(sizes, plan.borders, strict=True))
     inside = tuple(slice(before, before + n) for n, (before, _) in rows)
-    layout = spec.layout.slice(inside)
-    assert layout is not None, "strided layouts have every slice"
-    middle = Spec(spec.dtype, layout.at_origin, spec.device)
+    middle = _part_of(spec, inside)
     write = moving.prepare_assign(AssignPlan(plan.name, plan.source, middle))
     parts = []
     for d, (n, border) in enumerate(rows):

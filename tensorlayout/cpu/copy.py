@@ -34,6 +34,7 @@ from tensorlayout.cpu.copy_run import (
     assign,
     move_channels,
     move_directly,
+    move_flat,
     nothing,
 )
 from tensorlayout.cpu.copy_threads import available_threads
@@ -147,7 +148,7 @@ def _in_order(case: str, loop: Loop, cost: float, tuning: Tuning) -> CopyPlan:
     if threads == 1 and loop.word is None:
         return CopyPlan(case, assign)
     cuts = _one_axis_cut(loop, loop.axes, cost, loop.elements, tuning)
-    return _boxed(case, loop, cuts, threads, move_directly)
+    return _boxed(case, loop, cuts, threads, move_flat if case == "flat" else move_directly)
 
 
 def _by_channels(loop: Loop, cost: float, tuning: Tuning) -> CopyPlan:

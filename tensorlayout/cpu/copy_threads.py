@@ -12,11 +12,13 @@ import ctypes
 import os
 import sys
 import threading
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:  # imported with the pool: it costs a sixth of NumPy's own import
     from concurrent.futures import Future, ThreadPoolExecutor
+
+Piece = TypeVar("Piece")
 
 # A guess, not a measurement (the machine at hand has two cores): copies are limited by memory,
 # and threads that hand the interpreter lock round stop paying somewhere near this number.
@@ -60,6 +62,25 @@ def share(work: Callable[[], None], threads: int) -> None:
     for error in errors:
         if error is not None:
             raise error
+
+
+def share_pieces(pieces: Iterator[Piece], move: Callable[[Piece], None], threads: int) -> None:
+    """Call `move` with each piece once, in this thread and in up to ``threads - 1`` others."""
+    if threads == 1:
+        for piece in pieces:
+            move(piece)
+        return
+    lock = threading.Lock()
+
+    def work() -> None:
+        while True:
+            with lock:
+                piece = next(pieces, None)
+            if piece is None:
+                return
+            move(piece)
+
+    share(work, threads)
 
 
 def _processor() -> int:

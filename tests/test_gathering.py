@@ -28,6 +28,7 @@ def ways(request):
     if request.param == "every way":
         for module, name, value in [
             (gathering, "_RUN", 3),
+            (gathering, "_LONG", 8),
             (gathering, "_BLOCK", 8),
             (gathering, "_COLUMNS", 2),
             (masking, "_BLOCK", 32),

@@ -37,6 +37,11 @@ _BLOCK = 16 * 1024
 # about a microsecond, a slot two nanoseconds.
 _RUN = 512
 
+# Bytes from which on a row is read where it is: 4 M float32 in rows of 2 with a gap behind each
+# take 20 ms brought together first and 65 where they are; in rows of 16, 6.3 and 9.0; of 64, 2.6
+# and 2.1.
+_LONG = 128
+
 # Offsets that a plan keeps: to make them takes longer than to move so few elements.
 _FEW = 512
 
@@ -370,6 +375,9 @@ def reader(layout: Layout, reach: Reach) -> Read:
         return _read_packed(runs)
     if len(reach.dims) == 1 and not runs.outer and inner >= _RUN:
         return _read_slices(runs)
+    one = len(reach.dims) == 1 and runs.size(runs.outer) == 1
+    if one and 1 < inner < _RUN and runs.packed(runs.inner):
+        return _read_rows(runs)
     if 1 < runs.size((*runs.indexed, *runs.inner)) <= _BLOCK:
         return _read_staged(runs)
     return _read_slots(runs)
@@ -483,6 +491,32 @@ def _read_slices(runs: _Runs) -> Read:
     return read
 
 
+def _read_rows(runs: _Runs) -> Read:
+    """Rows without gaps that lie apart: a row counts as one element, whatever it holds.
+
+    Short ones are brought together first, if at least a quarter of them is wanted.
+    """
+    inner, size = runs.size(runs.inner), runs.size(runs.indexed)
+
+    def read(memory: Array, positions: Positions, out: Array) -> None:
+        index = runs.merged(positions).reshape(-1)
+        rows, target = memory.transpose(runs.order).reshape(size, inner), runs.in_runs(out)[0]
+        row = np.dtype((np.void, inner * memory.itemsize))
+        together = row.itemsize < _LONG and 4 * index.size >= size
+        each = (contiguous(rows) if together else rows).view(row)[:, 0]
+
+        def move(cut: slice) -> None:
+            places = index[cut]
+            found = each.take(places, mode="wrap") if together else each[places]
+            target[cut] = found.view(memory.dtype).reshape(-1, inner)
+
+        step = max(1, 4 * _BLOCK // inner)
+        cuts = (slice(begin, begin + step) for begin in range(0, index.size, step))
+        _shared(cuts, move, out.size)
+
+    return read
+
+
 def _read_slots(runs: _Runs) -> Read:
     """The slot of every element, whatever the layout."""
     weights = [runs.layout.strides[d] for d in runs.reach.dims]
@@ -505,23 +539,28 @@ def writer(layout: Layout, reach: Reach) -> Write:
     """``write(memory, positions, value)``, in index order of the positions."""
     runs = _Runs(layout, reach)
     if not reach.along and runs.size(runs.outer) == 1:
-        if runs.packed(runs.order):
-            return _write_packed(runs)
+        if runs.packed(runs.order) or (len(reach.dims) == 1 and runs.packed(runs.inner)):
+            return _write_rows(runs)
         if len(reach.dims) == 1 and runs.size(runs.inner) >= _RUN:
             return _write_slices(runs)
     return _write_slots(runs)
 
 
-def _write_packed(runs: _Runs) -> Write:
-    """One call for a tensor without gaps."""
+def _write_rows(runs: _Runs) -> Write:
+    """One call for a tensor whose rows have no gaps, and lie evenly apart.
+
+    A row counts as one element, whatever it holds: 2 M rows of 2 float32 take 14 ms so, and NumPy
+    84 (2026-11-21, 2-core AMD EPYC (Zen 4), numpy 2.4.6).
+    """
     inner = runs.size(runs.inner)
     shape = (runs.size(runs.indexed), inner)
 
     def write(memory: Array, positions: Positions, value: Array) -> None:
         index = runs.merged(positions).reshape(-1)
         target, values = memory.transpose(runs.order).reshape(shape), runs.in_runs(value)[0]
-        if inner == 1:  # NumPy is several times faster with one dimension
-            target, values = target[:, 0], values[:, 0]
+        if inner == 1 or values.strides[1] == values.itemsize:
+            row = np.dtype((np.void, inner * values.itemsize)) if inner > 1 else values.dtype
+            target, values = target.view(row)[:, 0], values.view(row)[:, 0]
         target[index] = values
 
     return write

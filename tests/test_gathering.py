@@ -28,7 +28,10 @@ def ways(request):
     if request.param == "every way":
         for module, name, value in [
             (gathering, "_RUN", 3),
+            (gathering, "_FILLED", 2),
+            (gathering, "_SLICED", 3),
             (gathering, "_LONG", 8),
+            (gathering, "_STAGE", 8),
             (gathering, "_BLOCK", 8),
             (gathering, "_COLUMNS", 2),
             (masking, "_BLOCK", 32),

@@ -12,7 +12,7 @@ import functools
 import itertools
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,13 @@ _RUN = 512
 # take 20 ms brought together first and 65 where they are; in rows of 16, 6.3 and 9.0; of 64, 2.6
 # and 2.1.
 _LONG = 128
+
+# Elements of a run from which on NumPy's own loops write there faster than slots do; and for one
+# value everywhere.
+_SLICED, _FILLED = 32, 16
+
+# Elements of a tensor with gaps that are brought together at once.
+_STAGE = 256 * 1024
 
 # Offsets that a plan keeps: to make them takes longer than to move so few elements.
 _FEW = 512
@@ -168,8 +175,8 @@ def prepare_combine(plan: CombinePlan) -> Run:
             index = np.broadcast_to(index, plan.shape) if reach.along else index
             values = runs.in_runs(broadcast(converted(value._memory, spec.dtype), plan.shape))
             flat = bytes_from(memory, spec.layout).view(spec.dtype)
-            slots = _slots(runs, [index], weights)
-            for cut in _cuts(values.shape):
+            slots = _slots(runs, [index], weights, runs.inner)
+            for cut in itertools.chain.from_iterable(_line_cuts(values.shape, 1)):
                 # Of one dimension NumPy is ten times faster.
                 quietly(ufunc.at, flat, slots(cut).reshape(-1), values[cut].reshape(-1))
         return Tensor._new(memory, spec)
@@ -273,6 +280,9 @@ class _Runs:
         self._ends = self.size(self.outer), self.size(self.inner)
         # The dimensions of the positions themselves.
         self.group = tuple(d - reach.span[0] for d in self.major[begin:end])
+        # Elements side by side at the end of `inner`: a row, and the dimensions before it.
+        near = next(k for k in range(len(self.inner) + 1) if self.packed(self.inner[k:]))
+        self.row, self.far = self.size(self.inner[near:]), self.inner[:near]
 
     @property
     def order(self) -> tuple[int, ...]:
@@ -297,6 +307,14 @@ class _Runs:
                 return False
             step *= n
         return True
+
+    def rows(self, memory: Array) -> Array:
+        """The row that begins at each slot, from the lowest on, as one element; they overlap."""
+        flat = bytes_from(memory, self.layout)
+        if self.row == 1:
+            return flat.view(memory.dtype)
+        count = flat.size // memory.itemsize - self.row + 1
+        return np.ndarray((count,), _row_of(memory, self.row), flat, 0, (memory.itemsize,))
 
     def in_runs(self, array: Array) -> Array:
         """An array of the result's shape as (outer, middle, inner); a copy if it must be."""
@@ -349,6 +367,18 @@ class _Runs:
         return self.middle(positions, [weights[d] for d in self.reach.dims])
 
 
+def _row_of(array: Array, count: int) -> np.dtype[Any]:
+    """What holds `count` elements of an array as one that NumPy only moves."""
+    return np.dtype((np.void, count * array.itemsize)) if count > 1 else array.dtype
+
+
+def _in_rows(array: Array, count: int) -> Array:
+    """Elements in rows of `count` along the last axis, each as one; a copy if it must be."""
+    if count > 1 and array.strides[-1] != array.itemsize:
+        array = np.ascontiguousarray(array)
+    return array.view(_row_of(array, count))
+
+
 def contiguous(array: Array) -> Array:
     """`array` itself if its memory is in row-major order, else such a copy."""
     if array.flags.c_contiguous or array.ndim < 2:
@@ -378,9 +408,8 @@ def reader(layout: Layout, reach: Reach) -> Read:
     one = len(reach.dims) == 1 and runs.size(runs.outer) == 1
     if one and 1 < inner < _RUN and runs.packed(runs.inner):
         return _read_rows(runs)
-    if 1 < runs.size((*runs.indexed, *runs.inner)) <= _BLOCK:
-        return _read_staged(runs)
-    return _read_slots(runs)
+    staged = 1 < runs.size((*runs.indexed, *runs.inner)) <= _STAGE
+    return _read_staged(runs) if staged else _read_slots(runs)
 
 
 def _is_by_line(runs: _Runs) -> bool:
@@ -412,7 +441,8 @@ def _read_staged(runs: _Runs) -> Read:
     """
     length, inner = runs.size(runs.indexed), runs.size(runs.inner)
     outer, slots = [runs.layout.shape[d] for d in runs.outer], _read_slots(runs)
-    count = max(1, _BLOCK // (length * inner))
+    blocks = list(_leading_blocks(outer, max(1, _STAGE // (length * inner))))
+    begins = [0, *itertools.accumulate(_count(block, outer) for block in blocks)]
 
     def read(memory: Array, positions: Positions, out: Array) -> None:
         index = runs.merged(positions).reshape(-1)
@@ -420,14 +450,24 @@ def _read_staged(runs: _Runs) -> Read:
             slots(memory, positions, out)
             return
         source, target = memory.transpose(runs.order), runs.in_runs(out)
-        begin = 0
-        for block in _leading_blocks(outer, count):
+
+        def move(piece: tuple[Any, int]) -> None:
+            block, begin = piece
             lines = contiguous(source[block]).reshape(-1, length, inner)
-            end = begin + lines.shape[0]
-            np.take(lines, index, axis=1, out=target[begin:end], mode="wrap")
-            begin = end
+            to = target[begin : begin + lines.shape[0]]
+            np.take(lines, index, axis=1, out=to, mode="wrap")
+
+        _shared(zip(blocks, begins, strict=False), move, out.size)
 
     return read
+
+
+def _count(block: tuple[Any, ...], sizes: Sequence[int]) -> int:
+    """How many indices there are in a block of dimensions of these sizes."""
+    if not block:
+        return 1
+    last = block[-1].indices(sizes[len(block) - 1])
+    return len(range(*last)) * math.prod(sizes[len(block) :])
 
 
 def _leading_blocks(sizes: Sequence[int], count: int) -> Iterator[tuple[Any, ...]]:
@@ -501,9 +541,8 @@ def _read_rows(runs: _Runs) -> Read:
     def read(memory: Array, positions: Positions, out: Array) -> None:
         index = runs.merged(positions).reshape(-1)
         rows, target = memory.transpose(runs.order).reshape(size, inner), runs.in_runs(out)[0]
-        row = np.dtype((np.void, inner * memory.itemsize))
-        together = row.itemsize < _LONG and 4 * index.size >= size
-        each = (contiguous(rows) if together else rows).view(row)[:, 0]
+        together = inner * memory.itemsize < _LONG and 4 * index.size >= size
+        each = _in_rows(contiguous(rows) if together else rows, inner)[:, 0]
 
         def move(cut: slice) -> None:
             places = index[cut]
@@ -518,32 +557,67 @@ def _read_rows(runs: _Runs) -> Read:
 
 
 def _read_slots(runs: _Runs) -> Read:
-    """The slot of every element, whatever the layout."""
+    """The slot of every element, or of every long row, whatever the layout."""
     weights = [runs.layout.strides[d] for d in runs.reach.dims]
 
     def read(memory: Array, positions: Positions, out: Array) -> None:
-        flat = bytes_from(memory, runs.layout).view(memory.dtype)
         target = runs.in_runs(out)
-        slots = _slots(runs, positions, weights)
+        if _is_long(runs, memory) and target.strides[2] == target.itemsize:
+            rows, to = runs.rows(memory), _in_rows(target, runs.row)
+            slots = _slots(runs, positions, weights, runs.far)
 
-        def move(cuts: Iterable[Cut]) -> None:
+            def move(cuts: Iterable[Cut]) -> None:
+                for cut in cuts:
+                    to[cut] = rows[slots(cut)]
+
+            _shared(_groups(runs, to.shape, runs.row), move, out.size)
+            return
+        flat = bytes_from(memory, runs.layout).view(memory.dtype)
+        slots = _slots(runs, positions, weights, runs.inner)
+
+        def move_each(cuts: Iterable[Cut]) -> None:
             for cut in cuts:
                 target[cut] = flat.take(slots(cut), mode="wrap")
 
-        _shared(_groups(runs, target.shape), move, out.size)
+        _shared(_groups(runs, target.shape, 1), move_each, out.size)
 
     return read
 
 
+def _is_long(runs: _Runs, memory: Array) -> bool:
+    return not runs.reach.along and runs.row * memory.itemsize >= _LONG
+
+
 def writer(layout: Layout, reach: Reach) -> Write:
     """``write(memory, positions, value)``, in index order of the positions."""
-    runs = _Runs(layout, reach)
-    if not reach.along and runs.size(runs.outer) == 1:
-        if runs.packed(runs.order) or (len(reach.dims) == 1 and runs.packed(runs.inner)):
-            return _write_rows(runs)
-        if len(reach.dims) == 1 and runs.size(runs.inner) >= _RUN:
-            return _write_slices(runs)
-    return _write_slots(runs)
+    turned = {d: result for d, result in reach.kept if layout.strides[d] < 0}
+    if turned and not reach.along:  # forwards, rows of several elements may lie side by side
+        forwards = layout.flip(list(turned))
+        assert forwards is not None, "strided layouts have every flip"
+        write = _writer_of(_Runs(forwards, reach))
+        there = _turn(turned.keys(), layout.ndim)
+
+        def write_turned(memory: Array, positions: Positions, value: Array) -> None:
+            write(memory[there], positions, value[_turn(turned.values(), value.ndim)])
+
+        return write_turned
+    return _writer_of(_Runs(layout, reach))
+
+
+def _turn(dims: Collection[int], ndim: int) -> tuple[slice, ...]:
+    return tuple(slice(None, None, -1 if d in dims else 1) for d in range(ndim))
+
+
+def _writer_of(runs: _Runs) -> Write:
+    reach, inner = runs.reach, runs.size(runs.inner)
+    if reach.along:
+        return _write_slots(runs)
+    one = len(reach.dims) == 1
+    if runs.size(runs.outer) == 1 and (
+        runs.packed(runs.order) or (one and runs.packed(runs.inner))
+    ):
+        return _write_rows(runs)
+    return _write_slices(runs) if one and inner >= _FILLED else _write_slots(runs)
 
 
 def _write_rows(runs: _Runs) -> Write:
@@ -558,10 +632,7 @@ def _write_rows(runs: _Runs) -> Write:
     def write(memory: Array, positions: Positions, value: Array) -> None:
         index = runs.merged(positions).reshape(-1)
         target, values = memory.transpose(runs.order).reshape(shape), runs.in_runs(value)[0]
-        if inner == 1 or values.strides[1] == values.itemsize:
-            row = np.dtype((np.void, inner * values.itemsize)) if inner > 1 else values.dtype
-            target, values = target.view(row)[:, 0], values.view(row)[:, 0]
-        target[index] = values
+        _in_rows(target, inner)[:, 0][index] = _each_row(values, inner)
 
     return write
 
@@ -587,47 +658,80 @@ def _write_lines(name: str, runs: _Runs) -> Write:
 
 
 def _write_slices(runs: _Runs) -> Write:
-    """Long slices of a tensor with gaps, which NumPy copies well by itself."""
+    """Slices of a tensor with gaps, or behind others, which NumPy writes well by itself."""
+    head = [slice(None)] * len(runs.outer)
+    each = runs.size(runs.inner) < _SLICED
+    slots = _write_slots(runs)
 
     def write(memory: Array, positions: Positions, value: Array) -> None:
+        one = _is_one(value)
+        if each and not one:
+            slots(memory, positions, value)
+            return
         target = memory.transpose(runs.order)
-        target = target.reshape(target.shape[len(runs.outer) :])
-        index = runs.merged(positions).reshape(-1)
-        target[index] = value.transpose(runs.major).reshape(index.size, *target.shape[1:])
+        # NumPy may go backwards through what is not contiguous, and the last one is to win.
+        index = np.ascontiguousarray(runs.merged(positions).reshape(-1))
+        shape = (*target.shape[: len(head)], index.size, *target.shape[len(head) + 1 :])
+        new = value[(0,) * value.ndim] if one else value.transpose(runs.major).reshape(shape)
+        key: Any = (*head, index)
+        target[key] = new
 
     return write
 
 
 def _write_slots(runs: _Runs) -> Write:
-    """The slot of every element, whatever the layout."""
+    """The slot of every element, or of every row, whatever the layout."""
     weights = [runs.layout.strides[d] for d in runs.reach.dims]
+    row = 1 if runs.reach.along else runs.row
+    far = runs.inner if row == 1 else runs.far
 
     def write(memory: Array, positions: Positions, value: Array) -> None:
-        flat = bytes_from(memory, runs.layout).view(memory.dtype)
+        rows = runs.rows(memory) if row > 1 else bytes_from(memory, runs.layout).view(memory.dtype)
         values = runs.in_runs(value)
-        slots = _slots(runs, positions, weights)
+        one = _each_row(values[0], row) if _is_one(values) else None
+        slots = _slots(runs, positions, weights, far)
 
         def move(cuts: Iterable[Cut]) -> None:
             for cut in cuts:
+                new = _in_rows(values[_widened(cut, row)], row) if one is None else one
                 # Of one dimension: 4096 x 4096 float32 along the first axis, processor time, 150 ms
                 # so, 190 with slots and values of three (2026-11-21, 2-core
                 # AMD EPYC (Zen 4), numpy 2.4.6).
-                flat[slots(cut).reshape(-1)] = values[cut].reshape(-1)
+                rows[slots(cut).reshape(-1)] = new.reshape(-1) if new.ndim else new
 
-        if runs.reach.along:  # lines do not meet
-            _shared(_groups(runs, values.shape), move, value.size)
-        else:
-            move(_cuts(values.shape))
+        # What threads share are lines, which do not meet.
+        shape = (*values.shape[:2], values.shape[2] // row)
+        groups = _column_cuts(shape) if runs.reach.along else _line_cuts(shape, row)
+        _shared(groups, move, value.size)
 
     return write
+
+
+def _is_one(values: Array) -> bool:
+    """Whether all elements are one."""
+    return not any(values.strides)
+
+
+def _each_row(values: Array, row: int) -> Array:
+    """The rows of an array of two dimensions, or of rank 0 where one element is all of them.
+
+    NumPy writes 4 M float32 in 25 ms from an array of rank 0, in 53 from one that repeats its
+    element (2026-11-21, 2-core AMD EPYC (Zen 4), numpy 2.4.6).
+    """
+    if _is_one(values):
+        return _in_rows(np.ascontiguousarray(values[0, :row]), row)[0, ...]
+    found: Array = _in_rows(values, row)[:, 0]
+    return found
 
 
 Cut = tuple[slice, ...]
 
 
-def _slots(runs: _Runs, positions: Positions, weights: Sequence[int]) -> Callable[[Cut], Array]:
-    """What gives the slots of the elements of a cut of the runs."""
-    outer, inner = runs.offsets(runs.outer)[:, None, None], runs.offsets(runs.inner)[None, None, :]
+def _slots(
+    runs: _Runs, positions: Positions, weights: Sequence[int], inner_dims: Sequence[int]
+) -> Callable[[Cut], Array]:
+    """What gives the slots of a cut of the runs: of elements, or of rows, if those lie apart."""
+    outer, inner = runs.offsets(runs.outer)[:, None, None], runs.offsets(inner_dims)[None, None, :]
     if runs.layout.offset:
         outer = outer + runs.layout.offset
     if not runs.reach.along:
@@ -644,11 +748,17 @@ def _slots(runs: _Runs, positions: Positions, weights: Sequence[int]) -> Callabl
     return slots
 
 
-def _groups(runs: _Runs, shape: tuple[int, ...]) -> Iterator[Iterable[Cut]]:
-    """Cuts of all elements, in groups no two of which have elements of one line."""
+def _groups(runs: _Runs, shape: tuple[int, ...], row: int) -> Iterator[Iterable[Cut]]:
+    """Cuts of all that is read, in groups for threads."""
     if runs.reach.along:
         return _column_cuts(shape)
-    return ((cut,) for cut in _cuts(shape))
+    return ((cut,) for group in _line_cuts(shape, row) for cut in group)
+
+
+def _widened(cut: Cut, row: int) -> Cut:
+    """A cut that counts rows, in elements."""
+    *others, last = cut
+    return (*others, slice(last.start * row, last.stop * row))
 
 
 def _part(array: Array, cut: tuple[slice, ...]) -> Array:
@@ -656,16 +766,19 @@ def _part(array: Array, cut: tuple[slice, ...]) -> Array:
     return array[tuple(c if n > 1 else slice(None) for c, n in zip(cut, array.shape, strict=True))]
 
 
-def _cuts(shape: tuple[int, ...]) -> Iterator[Cut]:
-    """Cuts of a row-major block into contiguous parts of at most `_BLOCK` elements, in order."""
+def _line_cuts(shape: tuple[int, ...], row: int) -> Iterator[list[Cut]]:
+    """Cuts of a row-major block of rows into contiguous parts, in order, grouped by `outer`."""
     outer, middle, inner = shape
-    i = min(inner, _BLOCK)
-    m = max(1, min(middle, _BLOCK // inner))
-    o = max(1, _BLOCK // (inner * middle))
+    most = max(1, _BLOCK // row)
+    i = min(inner, most)
+    m = max(1, min(middle, most // inner))
+    o = max(1, most // (inner * middle))
     for a in range(0, outer, o):
-        for b in range(0, middle, m):
-            for c in range(0, inner, i):
-                yield slice(a, a + o), slice(b, b + m), slice(c, c + i)
+        yield [
+            (slice(a, a + o), slice(b, b + m), slice(c, c + i))
+            for b in range(0, middle, m)
+            for c in range(0, inner, i)
+        ]
 
 
 def _column_cuts(shape: tuple[int, ...]) -> Iterator[list[Cut]]:

@@ -10,7 +10,7 @@ from layouts import TENSORS
 from tensors import DTYPES, as_dtype, asarray, fits, host, padding_of, same, slots, tensor_in
 
 import tensorlayout as tl
-from tensorlayout.cpu import gathering, masking
+from tensorlayout.cpu import masking, reading, runs, writing
 from tensorlayout.plan import cache_clear
 
 pytestmark = pytest.mark.usefixtures("device")
@@ -27,13 +27,15 @@ def ways(request):
     patch = pytest.MonkeyPatch()
     if request.param == "every way":
         for module, name, value in [
-            (gathering, "_RUN", 3),
-            (gathering, "_FILLED", 2),
-            (gathering, "_SLICED", 3),
-            (gathering, "_LONG", 8),
-            (gathering, "_STAGE", 8),
-            (gathering, "_BLOCK", 8),
-            (gathering, "_COLUMNS", 2),
+            (runs, "RUN", 3),
+            (reading, "RUN", 3),
+            (writing, "_FILLED", 2),
+            (writing, "_SLICED", 3),
+            (reading, "_LONG", 8),
+            (reading, "_STAGE", 8),
+            (runs, "BLOCK", 8),
+            (reading, "BLOCK", 8),
+            (runs, "_COLUMNS", 2),
             (masking, "_BLOCK", 32),
             (masking, "_DENSE", 0.5),
         ]:

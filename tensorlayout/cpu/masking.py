@@ -6,15 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cpu.gathering import (
-    Positions,
-    broadcast,
-    contiguous,
-    reader,
-    value_in,
-    writer,
-)
+from tensorlayout.cpu.gathering import broadcast, value_in
 from tensorlayout.cpu.memory import Array, new_tensor
+from tensorlayout.cpu.reading import reader
+from tensorlayout.cpu.runs import Positions, contiguous
+from tensorlayout.cpu.writing import writer
 from tensorlayout.plan import Run
 from tensorlayout.plan.gathering import Reach, check_fits
 from tensorlayout.plan.masking import MaskedPlan, SelectPlan, selected_shape, selected_spec

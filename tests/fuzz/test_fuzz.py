@@ -1,12 +1,15 @@
 """A few hundred random cases on each device; and that the search itself can find something."""
 
 import re
+import warnings
 
 import numpy as np
 import pytest
 import running
 from case import Case, DifferenceError, judge
-from draws import Operand
+from draws import Draw, Operand
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from simulated import needs_compiler, simulator
 
 import tensorlayout as tl
@@ -26,6 +29,22 @@ def test_random_cases():
     for first in (0, running.TURN):  # with blocks as they are, and with small ones
         findings = running.search(2026, few, cases=75 if few else 300, first=first, only=only)
         assert not findings.differences, told(findings)
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("small", [False, True], ids=["as they are", "small blocks"])
+def test_cases_that_hypothesis_draws(small):
+    """What is found is made small by hypothesis, and tried first the next time."""
+
+    @settings(max_examples=100, deadline=None)
+    @given(st.sampled_from(running.NAMES), st.randoms(use_true_random=False))
+    def tried(name, chance):
+        draw = Draw(chance, few=False)
+        judge(running.CASES[name](draw), traced=draw.chance(0.15))
+
+    with running.steps(small), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tried()
 
 
 # Few kernels: each set of dtypes is compiled, which takes a second or two.

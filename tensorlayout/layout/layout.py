@@ -233,7 +233,7 @@ class Layout(Placement):
         `padding_value`.
 
         ValueError for sizes below 1, and for tiles that no parts of dimensions describe: such that
-        do not divide one another.
+        cut again what an earlier tile has cut unevenly, as (2, 2) may do after (3,).
 
         >>> Layout.tiled((3, 5), [(2, 2)])
         Layout.parse('(3,5):(2*12+2*2,3*4+2*1)')

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tensorlayout.cpu import copy_several
 from tensorlayout.cpu.copy import Tuning, choose_copy
 from tensorlayout.cpu.copy_axes import FUSED_BYTES, even_cuts, fuse, loop_over, tile
 from tensorlayout.cpu.copy_run import Boxes, Tiles, move_channels, move_directly
@@ -153,6 +154,26 @@ def test_every_mover_with_any_boxes(case, data, threads):
     check(Boxes(loop, cuts, threads, Tiles.of(loop, cuts)).run, shape, to, from_, WORDS[itemsize])
     whole = (*cuts[:-1], (slice(0, loop.axes[-1].size),))
     check(Boxes(loop, whole, threads, move_channels).run, shape, to, from_, WORDS[itemsize])
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.lists(copies(), min_size=1, max_size=5), st.sampled_from([1, 200, 10**6]))
+def test_several_copies_at_once(cases, group):
+    rng, pairs, expected = np.random.default_rng(2), [], []
+    for shape, to, from_, itemsize in cases:
+        here, there = to.memory(shape, itemsize, rng), from_.memory(shape, itemsize, rng)
+        word, wanted = WORDS[itemsize], here.copy()
+        to.view(wanted, shape, word)[...] = from_.view(there, shape, word)
+        pairs.append((to.view(here, shape, word), from_.view(there, shape, word)))
+        expected.append((here, wanted))
+    plans = [choose_copy(s, to.strides, of.strides, n, EAGER) for s, to, of, n in cases]
+    sizes = [prod(shape) * itemsize for shape, _, _, itemsize in cases]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(copy_several, "TUNING", EAGER)
+        patch.setattr(copy_several, "_GROUP", group)
+        copy_several.several(plans, sizes)(iter(pairs))
+    for here, wanted in expected:
+        assert here.tobytes() == wanted.tobytes()
 
 
 @settings(deadline=None, max_examples=100)
@@ -377,6 +398,7 @@ def test_share_waits_for_all_and_raises_what_they_raise():
 SCRIPT = """
 import os, sys, atexit
 import numpy as np
+from tensorlayout.cpu import copy_several
 from tensorlayout.cpu.copy import Tuning, choose_copy
 
 def large(message):

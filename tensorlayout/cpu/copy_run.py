@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from threading import Lock
 
@@ -45,6 +46,12 @@ class Boxes:
             self.move(view(destination), view(source), _taken(boxes, lock))
 
         share(work, self.threads)
+
+    def pieces(self, destination: Array, source: Array) -> Iterator[Callable[[], None]]:
+        """What moves one box each."""
+        to, from_ = self.loop.view(destination), self.loop.view(source)
+        for box in product(*self.cuts):
+            yield partial(self.move, to, from_, iter((box,)))
 
 
 def _taken(boxes: Iterator[Box], lock: Lock) -> Iterator[Box]:

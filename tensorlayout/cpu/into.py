@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -14,7 +13,7 @@ from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.plan.gathering import GatherPlan
 from tensorlayout.plan.into import IntoPlan
 from tensorlayout.plan.moving import AssignPlan, JoinPlan
-from tensorlayout.tensor import Spec, Tensor
+from tensorlayout.tensor import Tensor
 
 
 def prepare(plan: IntoPlan) -> Run:
@@ -42,20 +41,10 @@ def _gather(plan: IntoPlan) -> Run:
 
 def _join(plan: IntoPlan) -> Run:
     """Each operand written to its part, a view."""
-    found: JoinPlan = plan.plan
-    axis, spec = found.axis, plan.result
-    sizes = [source.layout.shape[axis] for source in found.sources]
-    parts = []
-    for source, end in zip(found.sources, itertools.accumulate(sizes), strict=True):
-        cut = (*[slice(None)] * axis, slice(end - source.layout.shape[axis], end))
-        layout = spec.layout.slice(cut)
-        assert layout is not None, "strided layouts have every slice"
-        part = Spec(spec.dtype, layout.at_origin, spec.device)
-        parts.append((cut, part, moving.prepare_assign(AssignPlan("concat", source, part))))
+    write = moving.joined(plan.plan, plan.result.layout)
 
     def join(to: Tensor, *operands: Tensor) -> Tensor:
-        for x, (cut, part, write) in zip(operands, parts, strict=True):
-            write(Tensor._new(to._memory[cut], part), x)
+        write(to._memory, operands)
         return to
 
     return join

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.cpu import tiled
+from tensorlayout.cpu.copy import CopyPlan as ReadyCopy
 from tensorlayout.cpu.copy import choose_copy
+from tensorlayout.cpu.copy_several import several
 from tensorlayout.cpu.memory import (
     Array,
     array_over,
@@ -149,7 +152,7 @@ def prepare_copy(plan: CopyPlan) -> Run:
     if plan.source.layout.is_tiled or plan.result.layout.is_tiled:
         convert = _converter(plan.source.dtype, plan.result.dtype)
         return tiled.prepare_copy(plan.source, plan.result, convert)
-    move = _mover(plan.source.layout, plan.source.dtype, plan.result.layout, plan.result.dtype)
+    move = _mover(plan.source.layout, plan.source.dtype, plan.result.layout, plan.result.dtype).run
     spec = plan.result
 
     def run(x: Tensor) -> Tensor:
@@ -163,7 +166,7 @@ def prepare_copy(plan: CopyPlan) -> Run:
 def prepare_reshape(plan: ReshapePlan) -> Run:
     """Row-major storage filled through the old shape, then seen under the new one."""
     old = Layout.row_major(plan.source.layout.shape)
-    move = _mover(plan.source.layout, plan.source.dtype, old, plan.result.dtype)
+    move = _mover(plan.source.layout, plan.source.dtype, old, plan.result.dtype).run
     spec, shape = plan.result, plan.result.layout.shape
     filled = Spec(spec.dtype, old, spec.device)
 
@@ -186,7 +189,7 @@ def prepare_assign(plan: AssignPlan) -> Run:
         convert = _converter(plan.source.dtype, destination.dtype)
         return tiled.prepare_assign(plan.source, destination, convert)
     broadcast = plan.source.layout.broadcast_to(destination.layout.shape)
-    move = _mover(broadcast, plan.source.dtype, destination.layout, destination.dtype)
+    move = _mover(broadcast, plan.source.dtype, destination.layout, destination.dtype).run
     shape = destination.layout.shape
     same = plan.source.layout.shape == shape
 
@@ -233,45 +236,55 @@ def scalar_in(name: str, dtype: DType, value: Any) -> Array:
 
 def prepare_join(plan: JoinPlan) -> Run:
     """Each operand moved into its part of the result."""
-    spec, axis = plan.result, plan.axis
-    cuts: list[tuple[slice, ...]] = []
-    moves: list[Any] = []
-    start = 0
-    for source in plan.sources:
-        stop = start + source.layout.shape[axis]
-        cut = (*[slice(None)] * axis, slice(start, stop))
-        part = spec.layout.slice(cut)
-        assert part is not None
-        cuts.append(cut)
-        moves.append(_mover(source.layout, source.dtype, part, spec.dtype))
-        start = stop
+    spec, write = plan.result, joined(plan, plan.result.layout)
 
     def run(*operands: Tensor) -> Tensor:
         result = new_tensor(spec)
-        for x, cut, move in zip(operands, cuts, moves, strict=True):
-            move(result._memory[cut], x._memory)
+        write(result._memory, operands)
         return result
 
     return run
 
 
+def joined(plan: JoinPlan, layout: Layout) -> Callable[[Array, Iterable[Tensor]], None]:
+    """What moves operands into their parts of memory in a layout."""
+    sources, dtype = plan.sources, plan.result.dtype
+    cuts = _cuts(plan.axis, [source.layout.shape[plan.axis] for source in sources])
+    parts = [_part(layout, cut) for cut in cuts]
+    copies = [_mover(s.layout, s.dtype, p, dtype) for s, p in zip(sources, parts, strict=True)]
+    move = several(copies, [part.size * dtype.itemsize for part in parts])
+    return lambda memory, operands: move(
+        (memory[cut], x._memory) for cut, x in zip(cuts, operands, strict=True)
+    )
+
+
 def prepare_split(plan: SplitPlan) -> Run:
     """Each part moved into its tensor."""
-    axis, moves, start = plan.axis, [], 0
-    for result in plan.results:
-        stop = start + result.layout.shape[axis]
-        cut = (*[slice(None)] * axis, slice(start, stop))
-        part = plan.source.layout.slice(cut)
-        assert part is not None, "strided layouts have every slice"
-        moves.append((cut, _mover(part, plan.source.dtype, result.layout, result.dtype)))
-        start = stop
+    source, results = plan.source, plan.results
+    cuts = _cuts(plan.axis, [result.layout.shape[plan.axis] for result in results])
+    parts = [_part(source.layout, cut) for cut in cuts]
+    copies = [
+        _mover(p, source.dtype, r.layout, r.dtype) for p, r in zip(parts, results, strict=True)
+    ]
+    move = several(copies, [result.layout.size * result.dtype.itemsize for result in results])
 
-    def run(x: Tensor, *results: Tensor) -> Tensor:
-        for result, (cut, move) in zip(results, moves, strict=True):
-            move(result._memory, x._memory[cut])
-        return results[0]
+    def run(x: Tensor, *tensors: Tensor) -> Tensor:
+        move((to._memory, x._memory[cut]) for to, cut in zip(tensors, cuts, strict=True))
+        return tensors[0]
 
     return run
+
+
+def _cuts(axis: int, sizes: Iterable[int]) -> list[tuple[slice, ...]]:
+    """What cuts a dimension into parts of these sizes, one behind the other."""
+    ends = itertools.accumulate(sizes, initial=0)
+    return [(*[slice(None)] * axis, slice(*bounds)) for bounds in itertools.pairwise(ends)]
+
+
+def _part(layout: Layout, cut: tuple[slice, ...]) -> Layout:
+    part = layout.slice(cut)
+    assert part is not None, "strided layouts have every slice"
+    return part
 
 
 def prepare_spread(plan: SpreadPlan) -> Run:
@@ -281,9 +294,8 @@ def prepare_spread(plan: SpreadPlan) -> Run:
         slice(first, None if first + n * step < 0 else first + n * step, step)
         for (first, step), n in zip(plan.window, sizes, strict=True)
     )
-    part = plan.result.layout.slice(key)
-    assert part is not None, "strided layouts have every slice"
-    move = _mover(plan.source.layout, plan.source.dtype, part, plan.result.dtype)
+    part = _part(plan.result.layout, key)
+    move = _mover(plan.source.layout, plan.source.dtype, part, plan.result.dtype).run
 
     def run(result: Tensor, x: Tensor) -> Tensor:
         result._memory[...] = 0
@@ -301,13 +313,12 @@ def converted(source: Array, dtype: DType) -> Array:
     return found
 
 
-def _mover(source: Layout, from_dtype: DType, result: Layout, to_dtype: DType) -> Any:
-    """``move(destination, source)`` for arrays of these layouts."""
+def _mover(source: Layout, from_dtype: DType, result: Layout, to_dtype: DType) -> ReadyCopy:
+    """The copy between arrays of these layouts and dtypes."""
     convert = _converter(from_dtype, to_dtype)
     if convert is not None:
-        return convert
-    plan = choose_copy(source.shape, result.strides, source.strides, from_dtype.itemsize)
-    return plan.run
+        return ReadyCopy("converted", convert)
+    return choose_copy(source.shape, result.strides, source.strides, from_dtype.itemsize)
 
 
 def _converter(from_dtype: DType, to_dtype: DType) -> Callable[[Array, Array], None] | None:

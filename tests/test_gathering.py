@@ -10,7 +10,7 @@ from layouts import TENSORS
 from tensors import DTYPES, as_dtype, asarray, fits, host, padding_of, same, slots, tensor_in
 
 import tensorlayout as tl
-from tensorlayout.cpu import masking, reading, runs, writing
+from tensorlayout.cpu import gathering, masking, reading, runs, writing
 from tensorlayout.plan import cache_clear
 
 pytestmark = pytest.mark.usefixtures("device")
@@ -27,6 +27,8 @@ def ways(request):
     patch = pytest.MonkeyPatch()
     if request.param == "every way":
         for module, name, value in [
+            (runs, "MANY", 20),
+            (gathering, "MANY", 20),
             (runs, "RUN", 3),
             (reading, "RUN", 3),
             (writing, "_FILLED", 2),

@@ -15,6 +15,7 @@ from tensorlayout.cpu.memory import Array, allocator, bytes_from, quietly
 from tensorlayout.cpu.moving import converted, prepare_assign, scalar_in
 from tensorlayout.cpu.reading import Read, read_lines, reader
 from tensorlayout.cpu.runs import (
+    MANY,
     Positions,
     Runs,
     is_by_line,
@@ -77,11 +78,11 @@ def _checked_reader(plan: GatherPlan, runs: Runs) -> Read:
 
 def _is_take(plan: GatherPlan, runs: Runs) -> bool:
     one = len(plan.reach.dims) == 1 and not plan.reach.along and not plan.clamps
-    return one and runs.packed(runs.order)
+    return one and runs.packed(runs.order) and plan.result.layout.size < MANY
 
 
 def _take(plan: GatherPlan, runs: Runs) -> Run:
-    """One indexed dimension of a tensor without gaps: one call, which also checks positions."""
+    """One indexed dimension of a small tensor without gaps: one call, which checks, too."""
     spec, order, group, axis = plan.result, runs.order, runs.group, len(runs.outer)
     back = tuple(runs.major.index(d) for d in range(len(runs.major)))
     size = plan.source.layout.shape[plan.reach.dims[0]]

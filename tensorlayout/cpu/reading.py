@@ -63,15 +63,31 @@ def reader(layout: Layout, reach: Reach) -> Read:
 
 
 def _read_packed(runs: Runs) -> Read:
-    """One call for a tensor without gaps."""
+    """A tensor without gaps: one call, or one for a few lines or a part of the only one."""
     shape = (runs.size(runs.outer), runs.size(runs.indexed), runs.size(runs.inner))
 
     def read(memory: Array, positions: Positions, out: Array) -> None:
         index = runs.merged(positions).reshape(-1)
-        source = memory.transpose(runs.order).reshape(shape)
-        np.take(source, index, axis=1, out=runs.in_runs(out), mode="wrap")
+        source, target = memory.transpose(runs.order).reshape(shape), runs.in_runs(out)
+
+        def move(cut: tuple[slice, slice]) -> None:
+            lines, part = cut
+            np.take(source[lines], index[part], axis=1, out=target[cut], mode="wrap")
+
+        shared(_parts(*target.shape), move, out.size)
 
     return read
+
+
+def _parts(outer: int, middle: int, inner: int) -> Iterator[tuple[slice, slice]]:
+    """Cuts of lines, or of the only one, that are contiguous in what is written."""
+    most = 8 * BLOCK
+    if outer == 1:
+        step = max(1, most // max(inner, 1))
+        yield from ((slice(0, 1), slice(at, at + step)) for at in range(0, middle, step))
+    else:
+        step = max(1, most // max(middle * inner, 1))
+        yield from ((slice(at, at + step), slice(None)) for at in range(0, outer, step))
 
 
 def _read_staged(runs: Runs) -> Read:

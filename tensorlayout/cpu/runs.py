@@ -256,12 +256,12 @@ def column_cuts(shape: tuple[int, ...]) -> Iterator[list[Cut]]:
 
 # NumPy releases the interpreter lock while it reads and writes at positions; from so many elements
 # on, threads share the work.
-_MANY = 256 * 1024
+MANY = 256 * 1024
 
 
 def shared(pieces: Iterator[Piece], move: Callable[[Piece], None], elements: int) -> None:
     """Each piece moved, by several threads where there are many elements."""
-    share_pieces(pieces, move, available_threads() if elements >= _MANY else 1)
+    share_pieces(pieces, move, available_threads() if elements >= MANY else 1)
 
 
 # Lines that a thread takes at a time: their numbers, and their indices in the outer dimensions.

@@ -65,7 +65,7 @@ SMALL_STEPS = [
     *((reducing, n, v) for n, v in [("SMALL", 0), ("WIDE_RUN", 2), ("_RUN", 2), ("_FEW", 5)]),
     *((positions, n, v) for n, v in [("SMALL", 0), ("BLOCK", 1), ("_ROWS", 2), ("_WIDE", 2)]),
     *((along, n, v) for n, v in [("BLOCK", 3), ("_ROWS", 1), ("_ROW", 2), ("_SIDE_BY_SIDE", 2)]),
-    *((runs, n, v) for n, v in [("RUN", 3), ("BLOCK", 8), ("_COLUMNS", 2)]),
+    *((runs, n, v) for n, v in [("MANY", 20), ("RUN", 3), ("BLOCK", 8), ("_COLUMNS", 2)]),
     *((reading, n, v) for n, v in [("RUN", 3), ("BLOCK", 8), ("_LONG", 8), ("_STAGE", 8)]),
     *((writing, n, v) for n, v in [("_SLICED", 3), ("_FILLED", 2)]),
     *((masking, n, v) for n, v in [("_BLOCK", 32), ("_DENSE", 0.5)]),

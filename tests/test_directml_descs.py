@@ -226,7 +226,10 @@ BROKEN = [
     (lambda: D.gather(A, INT, 2, 1), "GATHER: Axis must be 0 to 1, got 2"),
     (lambda: D.gather(A, INT, 0, 3), "GATHER: IndexDimensions must be 0 to 2, got 3"),
     (lambda: D.gather(A, INT, 0, 1), "GATHER: IndicesTensor: Sizes before the last 1"),
-    (lambda: D.gather(A, INT, 0, 2), "GATHER: the rank of the input without leading ones"),
+    (
+        lambda: D.gather(A, INT, 0, 2),
+        "GATHER: InputTensor: the rank without leading ones + IndexDimensions - 1",
+    ),
     (lambda: D.gather(A, A, 0, 2), "GATHER: IndicesTensor: DataType must be one of INT64"),
     (
         lambda: D.gather(DEEP, INT, 0, 2),
@@ -247,7 +250,7 @@ BROKEN = [
     ),
     (
         lambda: D.gather_nd(DEEP, tl.zeros((2, 3, 1), dtype=tl.int64), 3, 3),
-        "GATHER_ND: blocks of sizes (2, 3, 3, 1) need more dimensions than DimensionCount, got 3",
+        "GATHER_ND: IndicesTensor: blocks must have at most 3 dimensions, DimensionCount, got",
     ),
     (
         lambda: D.scatter(A, INT, WIDE, 1),
@@ -318,7 +321,10 @@ BROKEN = [
     ),
     (lambda: D.cumulative_product(A, 2), "CUMULATIVE_PRODUCT: Axis must be 0 to 1, got 2"),
     (lambda: D.cumulative_summation(A, 0, "UP"), "CUMULATIVE_SUMMATION: AxisDirection must be"),
-    (lambda: D.upsample_2d(IMAGE, (0, 1)), "UPSAMPLE_2D: ScaleSize must be 1 to"),
+    (
+        lambda: D.upsample_2d(IMAGE, (0, 1)),
+        "UPSAMPLE_2D: ScaleSize: Width must be 1 to 715827882, ",
+    ),
     (lambda: D.upsample_2d(IMAGE, (1,)), "UPSAMPLE_2D: ScaleSize must be a width and a height"),
     (
         lambda: D.max_unpooling(IMAGE, tl.zeros((1,) * 4, dtype=tl.uint32), (1, 1, 8, 8)),

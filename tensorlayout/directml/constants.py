@@ -153,7 +153,7 @@ def member(where: str, kind: type[_E], given: Any) -> _E:
 
 def data_type(where: str, given: Any) -> DataType:
     """A data type, from a name, number, dtype or itself; TypeError for any other."""
-    if isinstance(given, (str, int)) and not isinstance(given, bool):
+    if isinstance(given, (str, int, np.integer)) and not isinstance(given, bool):
         try:
             return member(where, DataType, given)
         except ValueError as error:

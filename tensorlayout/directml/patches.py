@@ -20,6 +20,7 @@ from tensorlayout.directml.rules import (
 )
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc, asked
+from tensorlayout.directml.texts import listed
 from tensorlayout.functions import calling
 from tensorlayout.functions.manipulation import permute_dims, sliding_window
 from tensorlayout.plan.folding import Fold, Windows
@@ -116,7 +117,9 @@ def _columns(desc: _Patches, image: TensorDesc) -> tuple[int, ...]:
     counts = _blocks(desc, spatial)
     if any(n < 1 for n in counts):
         rule = "a window must fit into the padded image"
-        refuse(name, f"WindowSizes: {rule}, got {desc.window_sizes} for Sizes {image.sizes}")
+        refuse(
+            name, f"WindowSizes: {rule}, got {listed(desc.window_sizes)} for Sizes {image.sizes}"
+        )
     return batch, channels * math.prod(desc.window_sizes), math.prod(counts)
 
 

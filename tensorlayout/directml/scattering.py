@@ -99,6 +99,7 @@ class ScatterNDOperatorDesc(OperatorDesc):
     def _rule(self) -> tuple[Expected, ...]:
         sizes = padded(self._blocks().spread, self.input.rank)
         check_type(self.operator, "UpdatesTensor", self.updates, self.input.data_type)
+        check_rank(self.operator, "UpdatesTensor", self.updates, self.input.rank)
         check_sizes(self.operator, "UpdatesTensor", self.updates, sizes)
         return (expected(self.input),)
 
@@ -150,8 +151,8 @@ _SCATTER_ND = Replace(Scatter("SCATTER_ND"))
 
 
 def _check_duplicates(name: str, given: Any) -> None:
-    if given not in get_args(Duplicates):
-        refuse(name, f"duplicates must be 'last' or 'error', got {given!r}")
+    if not isinstance(given, str) or given not in get_args(Duplicates):
+        refuse(name, f"duplicates must be 'last' or 'error', got {calling.shown(given)}")
 
 
 def _from_front(indices: Tensor, size: int) -> Tensor:

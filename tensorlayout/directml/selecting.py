@@ -12,7 +12,7 @@ from tensorlayout.directml.constants import data_type as as_data_type
 from tensorlayout.directml.operator_desc import Direction, Expected, Given, OperatorDesc
 from tensorlayout.directml.operators import call, desc_of, remembered, tensors_of
 from tensorlayout.directml.outputs import copied, target
-from tensorlayout.directml.rules import check_axis, expected, refuse, with_size
+from tensorlayout.directml.rules import check_axis, effective_rank, expected, refuse, with_size
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc, asked
 from tensorlayout.functions import calling
@@ -67,7 +67,10 @@ def _selected(desc: _TopK) -> tuple[Expected, ...]:
     check_axis(desc.operator, desc.axis, source.rank)
     size = source.sizes[desc.axis]
     if not 1 <= desc.k <= size:
-        refuse(desc.operator, f"K must be 1 to {size}, the size along Axis, got {desc.k}")
+        refuse(
+            desc.operator,
+            f"K must be 1 to {size}, the size along Axis, got {calling.shown(desc.k)}",
+        )
     sizes = with_size(source.sizes, desc.axis, desc.k)
     kind = DataType.UINT32 if desc.output_index is None else desc.output_index.data_type
     return expected(source, sizes), Expected(kind, sizes)
@@ -101,7 +104,7 @@ class NonzeroCoordinatesOperatorDesc(OperatorDesc):
 
     def _rule(self) -> tuple[Expected, ...]:
         source, table, count = self.input, self.output_coordinates, self.output_count
-        rows, least = math.prod(source.sizes), _effective_rank(source)
+        rows, least = math.prod(source.sizes), max(effective_rank(source), 1)
         rank = max(source.rank, 2)
         columns = least
         if table is not None:
@@ -125,11 +128,6 @@ class NonzeroCoordinatesOperatorDesc(OperatorDesc):
         for column, coordinates in enumerate(found[x.ndim - columns :]):
             table[..., slice(0, rows), column] = coordinates
         return count, table
-
-
-def _effective_rank(desc: TensorDesc) -> int:
-    """The number of dimensions without leading ones, at least one."""
-    return max((desc.rank - d for d, n in enumerate(desc.sizes) if n > 1), default=1)
 
 
 @remembered
@@ -232,11 +230,17 @@ def nonzero_coordinates(
     name = "NONZERO_COORDINATES"
     source = desc_of(name, "InputTensor", x)
     members: dict[str, Any] = {}
+    columns = None if columns is None else calling.integer(name, "columns", columns)
     if out is not None:
         _, descs = tensors_of(name, "out", out)
         if len(descs) != 2:
             refuse(name, f"out must be 2 tensors, got {len(descs)}")
         members = {"output_count": descs[0], "output_coordinates": descs[1]}
+        if columns is not None and descs[1].sizes[-1] != columns:
+            came = f"got {descs[1].sizes[-1]}"
+            refuse(
+                name, f"OutputCoordinatesTensor: the last size must be columns, {columns}, {came}"
+            )
     elif columns is not None:
         sizes = (1,) * (source.rank - 2) + (math.prod(source.sizes), columns)
         where = f"{name}: OutputCoordinatesTensor"

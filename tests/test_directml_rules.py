@@ -304,10 +304,6 @@ PATCHES = {
         ({"dilations": [1, 1, 1]}, "Dilations must have 2 entries, DimensionCount, got 3"),
         ({"start_padding": [0]}, "StartPadding must have 2 entries, DimensionCount, got 1"),
         ({"end_padding": []}, "EndPadding must have 2 entries, DimensionCount, got 0"),
-        (
-            {"window_sizes": [2]},
-            "the image must have 3 dimensions, two more than WindowSizes, got Sizes (1, 1, 2, 3)",
-        ),
     ],
     1: [
         ({"window_sizes": [2, 0]}, "WindowSizes must be 1 to 2**32 - 1, got 0"),
@@ -802,7 +798,13 @@ BROKEN = {
         2: BY_FOUR,
     },
     "FOLD": {
-        **PATCHES,
+        0: [
+            *PATCHES[0],
+            (
+                {"window_sizes": [2]},
+                "OutputTensor: DimensionCount must be 3, two more than WindowSizes, got 4",
+            ),
+        ],
         1: [
             *PATCHES[1],
             ({"input": t(1, 4, 3)}, "InputTensor: Sizes must be (1, 4, 2), got (1, 4, 3)"),
@@ -811,7 +813,13 @@ BROKEN = {
         ],
     },
     "UNFOLD": {
-        **PATCHES,
+        0: [
+            *PATCHES[0],
+            (
+                {"window_sizes": [2]},
+                "InputTensor: DimensionCount must be 3, two more than WindowSizes, got 4",
+            ),
+        ],
         1: [
             *PATCHES[1],
             ({"output": t(1, 5, 2)}, "OutputTensor: Sizes must be (1, 4, 2), got (1, 5, 2)"),

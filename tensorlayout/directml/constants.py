@@ -161,5 +161,6 @@ def data_type(where: str, given: Any) -> DataType:
     try:
         return DataType.of(given)
     except TypeError as error:
-        msg = f"{where} must be a data type of DirectML: {error}"
+        why = str(error).partition(": ")[2]
+        msg = f"{where} must be a data type of DirectML: {why}"
         raise TypeError(msg) from None

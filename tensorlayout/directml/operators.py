@@ -341,35 +341,43 @@ def _check_bound(name: str, x: Tensor, slot: _Slot) -> None:
 
 # --- hazards ------------------------------------------------------------------------------------
 
+_Span = tuple[int, int]  # addresses
+_Place = tuple[str, _Span]  # of a member
+
 
 def _check_hazards(ready: Ready, inputs: Given, outs: Given) -> None:
     """Outputs can be written, and share bytes with nothing but an input that is the very same."""
     desc = ready.desc
     known, pairs = ready.declared, zip(ready.targets, outs, strict=True)
     written = [
-        (m, _range(calling.writable(desc.operator, x), known[m])) for m, x in pairs if x is not None
+        (m, _range(calling.writable(f"{desc.operator}: {m}", x), known[m]))
+        for m, x in pairs
+        if x is not None
     ]
     pairs = zip(ready.sources, inputs, strict=True)
     read = [(m, _range(x, known[m])) for m, x in pairs if x is not None]
     for number, (target, span) in enumerate(written):
         for member, other in read:
             if _meet(span, other):
-                _check_in_place(desc, target, member, same=span == other)
+                _check_in_place(desc, (target, span), (member, other))
         for another, other in written[number + 1 :]:
             if _meet(span, other):
-                msg = f"{desc.operator}: {target} and {another} share memory"
+                rule = f"must share no memory with {another}, got {_shared(span, other)}"
+                msg = f"{desc.operator}: {target} {rule}"
                 raise ValueError(msg)
 
 
-def _check_in_place(desc: OperatorDesc, target: str, member: str, *, same: bool) -> None:
-    if same and desc.in_place:
+def _check_in_place(desc: OperatorDesc, target: _Place, source: _Place) -> None:
+    (name, span), (member, other) = target, source
+    if span == other and desc.in_place:
         return
     rule = "exactly the same bytes or none" if desc.in_place else "no memory: not done in place"
-    msg = f"{desc.operator}: {target} must share with {member} {rule}; copy() the input"
+    came = f"got {_shared(span, other)}"
+    msg = f"{desc.operator}: {name} must share with {member} {rule}, {came}; copy() the input"
     raise ValueError(msg)
 
 
-def _range(x: Tensor, declared: int = 0) -> tuple[int, int]:
+def _range(x: Tensor, declared: int = 0) -> _Span:
     """The bytes from the first to the last element, gaps included, or as declared: addresses."""
     layout, itemsize = x._spec.layout, x.itemsize
     first = _exposed(x.device.kind)(x).address - layout.offset * itemsize
@@ -393,5 +401,9 @@ def share_bytes(one: Tensor, other: Tensor) -> bool:
     return one.device == other.device and _meet(_range(one), _range(other))
 
 
-def _meet(one: tuple[int, int], other: tuple[int, int]) -> bool:
+def _meet(one: _Span, other: _Span) -> bool:
     return max(one[0], other[0]) < min(one[1], other[1])
+
+
+def _shared(one: _Span, other: _Span) -> str:
+    return f"{min(one[1], other[1]) - max(one[0], other[0])} bytes shared"

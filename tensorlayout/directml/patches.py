@@ -41,7 +41,7 @@ class FoldOperatorDesc(OperatorDesc):
     end_padding: Integers
 
     def _rule(self) -> tuple[Expected, ...]:
-        columns = _columns(self, self.output)
+        columns = _columns(self, "OutputTensor", self.output)
         _check_columns(self.operator, "InputTensor", self.input, columns)
         return (expected(self.input, self.output.sizes),)
 
@@ -72,7 +72,7 @@ class UnfoldOperatorDesc(OperatorDesc):
     end_padding: Integers
 
     def _rule(self) -> tuple[Expected, ...]:
-        columns = _columns(self, self.input)
+        columns = _columns(self, "InputTensor", self.input)
         if self.output is None:
             return (expected(self.input, columns),)
         _check_columns(self.operator, "OutputTensor", self.output, columns)
@@ -96,23 +96,23 @@ class UnfoldOperatorDesc(OperatorDesc):
 _Patches = FoldOperatorDesc | UnfoldOperatorDesc
 
 
-def _columns(desc: _Patches, image: TensorDesc) -> tuple[int, ...]:
-    """The rules of windows; the sizes of the columns that belong to an image."""
+def _columns(desc: _Patches, member: str, image: TensorDesc) -> tuple[int, ...]:
+    """The rules of windows; the sizes of the columns that belong to an image, which `member` is."""
     name, rank = desc.operator, len(desc.window_sizes)
     if not 1 <= rank <= 6:
         refuse(name, f"DimensionCount must be 1 to 6, got {rank} WindowSizes")
     if image.rank != rank + 2:
-        rule = f"the image must have {rank + 2} dimensions, two more than WindowSizes"
-        refuse(name, f"{rule}, got Sizes {image.sizes}")
-    for member, values, least in (
+        rule = f"DimensionCount must be {rank + 2}, two more than WindowSizes"
+        refuse(name, f"{member}: {rule}, got {image.rank}")
+    for array, values, least in (
         ("WindowSizes", desc.window_sizes, 1),
         ("Strides", desc.strides, 1),
         ("Dilations", desc.dilations, 1),
         ("StartPadding", desc.start_padding, 0),
         ("EndPadding", desc.end_padding, 0),
     ):
-        check_count(name, member, values, rank)
-        check_unsigned(name, member, values, least)
+        check_count(name, array, values, rank)
+        check_unsigned(name, array, values, least)
     batch, channels, *spatial = image.sizes
     counts = _blocks(desc, spatial)
     if any(n < 1 for n in counts):

@@ -112,7 +112,8 @@ class ScatterNDOperatorDesc(OperatorDesc):
         found = self._blocks()
         key = key_of(indices, found)
         if self.duplicates == "error":
-            _refuse_equal(self.operator, reshape(_numbered(key, found.source), (-1,)), 0)
+            numbers = reshape(_numbered(key, found.source), (-1,))
+            _refuse_equal(self.operator, numbers, 0, found.source[: len(key)])
         result = target(outs[0], self.output, x)
         source, into = seen_as(x, found.source), seen_as(result, found.source)
         values = seen_as(updates, found.spread)
@@ -169,13 +170,26 @@ def _numbered(key: Sequence[Tensor], sizes: Sequence[int]) -> Tensor:
     return number
 
 
-def _refuse_equal(name: str, positions: Tensor, axis: int) -> None:
+def _refuse_equal(name: str, positions: Tensor, axis: int, sizes: Sequence[int] = ()) -> None:
+    """`sizes`: what `positions` number the tuples of, for the error."""
     ordered = sort(positions, axis=axis)
     before = (slice(None),) * axis
-    equal = ordered[(*before, slice(1, None))] == ordered[(*before, slice(0, -1))]
+    later = ordered[(*before, slice(1, None))]
+    equal = later == ordered[(*before, slice(0, -1))]
     if bool(any_of(equal)):
-        rule = "positions must differ with duplicates='error', got some that are equal"
-        refuse(name, f"IndicesTensor: {rule}")
+        first = int(later[equal][0])
+        came = _coordinates(first, sizes) if sizes else first
+        rule = "positions must differ with duplicates='error'"
+        refuse(name, f"IndicesTensor: {rule}, got {came} again")
+
+
+def _coordinates(number: int, sizes: Sequence[int]) -> tuple[int, ...]:
+    """The tuple that has a number in row-major order."""
+    found = []
+    for size in reversed(sizes):
+        number, coordinate = divmod(number, size)
+        found.append(coordinate)
+    return tuple(reversed(found))
 
 
 @remembered

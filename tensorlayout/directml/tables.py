@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
-import operator
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from tensorlayout.directml.constants import DataType
 from tensorlayout.functions import calling
@@ -48,8 +49,8 @@ def as_level(given: Any, name: str = "") -> str:
     found = given
     if isinstance(given, str):
         found = given.removeprefix("DML_FEATURE_LEVEL_")
-    elif not isinstance(given, bool) and hasattr(given, "__index__"):
-        number = operator.index(given)
+    elif isinstance(given, (int, np.integer)):
+        number = int(given)
         if 0 < number < 2**16 and not number & 255:
             found = f"{number >> 12}_{number >> 8 & 15}"
     if not isinstance(found, str) or found not in LEVELS:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tensorlayout.devices import as_device
 from tensorlayout.directml import tables
 from tensorlayout.directml.constants import UINT32_MAX, DataType, TensorFlags, data_type, member
 from tensorlayout.directml.texts import listed
@@ -127,6 +128,7 @@ class TensorDesc:
         Where `total_tensor_size_in_bytes` asks for more memory than the elements need, there is.
         """
         dtype, layout = self.data_type.dtype, self.layout
+        device = as_device(device, f"{_NAME}: device")
         if not self.declared:
             return empty(self.sizes, dtype=dtype, device=device, layout=layout)
         step = max(layout.required_size, -(-self.declared // dtype.itemsize))
@@ -156,7 +158,8 @@ class TensorDesc:
         left = octets.storage.nbytes - offset
         if left < self.total_tensor_size_in_bytes:
             needed = self.total_tensor_size_in_bytes
-            msg = f"{_NAME}: TotalTensorSizeInBytes is {needed}, got {left} bytes behind the offset"
+            came = f"{calling.shown(left)} bytes behind the offset"
+            msg = f"{_NAME}: TotalTensorSizeInBytes is {needed}, got {came}"
             raise ValueError(msg)
         dtype = self.data_type.dtype
         return from_storage(buffer, self.layout.moved(offset // dtype.itemsize), dtype=dtype)

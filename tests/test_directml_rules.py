@@ -1,9 +1,12 @@
 """Each constraint that the facts state of an operator, broken: the error word for word."""
 
-import pytest
-from directml_facts import DESCS, OPERATORS
+import dataclasses
 
-from tensorlayout.directml import LEVELS, TensorDesc
+import pytest
+from directml_facts import DESCS, FACTS, OPERATORS, field, rows_of
+
+import tensorlayout as tl
+from tensorlayout.directml import LEVELS, TensorDesc, compile
 
 
 def t(*sizes, kind="FLOAT32", **members):
@@ -706,11 +709,16 @@ BROKEN = {
                 {"output_count": u32(2, 1)},
                 "OutputCountTensor: Sizes must be (1, 1), got (2, 1)",
             ),
+            ({"output_count": u32(1)}, "OutputCountTensor: DimensionCount must be 2, got 1"),
         ],
         1: [
             (
                 {"output_coordinates": u32(5, 2)},
                 "OutputCoordinatesTensor: Sizes must be (6, 2), got (5, 2)",
+            ),
+            (
+                {"output_coordinates": u32(1, 6, 2)},
+                "OutputCoordinatesTensor: DimensionCount must be 2, got 3",
             ),
         ],
         2: [
@@ -864,3 +872,90 @@ def test_a_broken_constraint(name, changes, says):
     assert type(caught.value) is (
         TypeError if "DataType" in says or "floating" in says else ValueError
     )
+
+
+# --- rules of all operators alike ---
+
+
+def outputs_of(name):
+    """The fields that are outputs, each with its member and its first descriptor."""
+    for member in (m["name"] for m in OPERATORS[name]["members"] if m["kind"] == "output"):
+        given = VALID[name][field(member)]
+        if isinstance(given, list):
+            yield field(member), f"{member}[0]", given[0]
+        else:
+            yield field(member), member, given
+
+
+def with_output(name, changed, **members):
+    """The valid descriptor with members of an output's descriptor replaced."""
+    given = VALID[name][changed]
+    if isinstance(given, list):
+        return {**VALID[name], changed: [dataclasses.replace(given[0], **members), *given[1:]]}
+    return {**VALID[name], changed: dataclasses.replace(given, **members)}
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_elements_of_an_output_share_no_memory(name):
+    for changed, member, desc in outputs_of(name):
+        if max(desc.sizes) == 1:
+            continue
+        strides = (0,) * desc.rank
+        members = with_output(name, changed, strides=strides)
+        with pytest.raises(ValueError, match="share memory") as caught:
+            DESCS[name](**members).validate()
+        assert str(caught.value) == (
+            f"{name}: {member}: elements of an output must not share memory,"
+            f" got Sizes {desc.sizes} and Strides {strides}"
+        )
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_outputs_are_not_owned(name):
+    for changed, member, _ in outputs_of(name):
+        members = with_output(name, changed, flags="OWNED_BY_DML")
+        with pytest.raises(ValueError, match="OWNED_BY_DML") as caught:
+            DESCS[name](**members).validate()
+        assert str(caught.value) == f"{name}: {member}: Flags OWNED_BY_DML is for inputs only"
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_an_operator_is_not_there_before_its_level(name):
+    first = LEVELS.index(next(rows_of(name))[0])
+    desc = DESCS[name](**VALID[name])
+    for level in LEVELS[:first]:
+        with pytest.raises(ValueError, match="not available") as caught:
+            desc.validate(level)
+        assert str(caught.value) == (
+            f"{name}: the operator is not available at feature level {level};"
+            f" the lowest level that has it is {LEVELS[first]}"
+        )
+
+
+IN_PLACE = FACTS["tensor_desc"]["in_place"]["supporting_operators_in_this_table"]
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_an_output_over_an_input(name):
+    """One storage for each pair of an input and an output: the very same bytes, or some of them."""
+    operator = compile(DESCS[name](**VALID[name]))
+    desc = operator.desc
+    fresh = [tl.zeros(d.sizes, dtype=d.data_type.dtype) for d in desc.inputs_of]
+    for i, source in enumerate(desc.inputs_of):
+        for j, target in enumerate(desc.outputs_of):
+            storage = bytearray(max(source.total_tensor_size_in_bytes, 64) * 8)
+            inputs, outs = list(fresh), [d.empty() for d in desc.outputs_of]
+            inputs[i] = source.over(storage)
+            outs[j] = target.over(storage)
+            same = source.layout.nbytes(inputs[i].dtype) == target.layout.nbytes(outs[j].dtype)
+            if same and name in IN_PLACE:
+                operator(*inputs, out=outs)
+            else:
+                with pytest.raises(ValueError, match=f"^{name}: Output.* no memory: not done in"):
+                    operator(*inputs, out=outs)
+            source_bytes = source.layout.nbytes(inputs[i].dtype)
+            if source_bytes <= 16:
+                continue
+            outs[j] = target.over(storage, 16)
+            with pytest.raises(ValueError, match=f"^{name}: Output.*, got .* bytes shared; copy"):
+                operator(*inputs, out=outs)

@@ -12,7 +12,14 @@ from tensorlayout.directml.constants import data_type as as_data_type
 from tensorlayout.directml.operator_desc import Direction, Expected, Given, OperatorDesc
 from tensorlayout.directml.operators import call, desc_of, remembered, tensors_of
 from tensorlayout.directml.outputs import copied, target
-from tensorlayout.directml.rules import check_axis, effective_rank, expected, refuse, with_size
+from tensorlayout.directml.rules import (
+    check_axis,
+    check_rank,
+    effective_rank,
+    expected,
+    refuse,
+    with_size,
+)
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc, asked
 from tensorlayout.functions import calling
@@ -108,13 +115,15 @@ class NonzeroCoordinatesOperatorDesc(OperatorDesc):
         rank = max(source.rank, 2)
         columns = least
         if table is not None:
-            rank, columns = table.rank, table.sizes[-1]
+            check_rank(self.operator, "OutputCoordinatesTensor", table, rank)
+            columns = table.sizes[-1]
+        if count is not None:
+            check_rank(self.operator, "OutputCountTensor", count, source.rank)
         if not least <= columns <= source.rank:
             rule = f"the last size must be {least} to {source.rank}"
             refuse(self.operator, f"OutputCoordinatesTensor: {rule}, got {columns}")
         sizes = (1,) * (rank - 2) + (rows, columns)
-        ones = (1,) * (source.rank if count is None else count.rank)
-        return Expected(DataType.UINT32, ones), Expected(DataType.UINT32, sizes)
+        return Expected(DataType.UINT32, (1,) * source.rank), Expected(DataType.UINT32, sizes)
 
     def _run(self, inputs: Any, outs: Given) -> tuple[Tensor, ...]:
         (x,) = inputs

@@ -306,6 +306,10 @@ BROKEN = [
         "SCATTER: IndicesTensor: positions must differ with duplicates='error', got 0 again",
     ),
     (
+        lambda: D.scatter(A, tl.full((2, 3), 2**64 - 1, dtype=tl.uint64), A, 0, duplicates="error"),
+        "SCATTER: IndicesTensor: positions must differ with duplicates='error', got 184467440737",
+    ),
+    (
         lambda: D.scatter_nd(A, INT[:, :2] + 1, A[0, :2], 2, 2, duplicates="error"),
         "SCATTER_ND: UpdatesTensor: DimensionCount must be 2, got 1",
     ),
@@ -448,6 +452,8 @@ def test_numbers_beyond_all_floats():
         directml.padding1(half, [0, 0], [0, 1], value=-70000)
     with pytest.raises(ValueError, match=r"ScaleBias: Bias must fit FLOAT32, got 1e\+300$"):
         directml.element_wise_identity(half, (1, 1e300))
+    with pytest.raises(ValueError, match=r"Scale must fit FLOAT32, got an integer of 201 bits$"):
+        directml.element_wise_identity(half, (2**200, 0))
     largest = directml.fill_value_constant((1,), 65519.99, "FLOAT16")  # rounds down
     assert np.asarray(largest).tolist() == [65504.0]
 

@@ -831,6 +831,11 @@ BROKEN = {
         1: [
             *PATCHES[1],
             ({"output": t(1, 5, 2)}, "OutputTensor: Sizes must be (1, 4, 2), got (1, 5, 2)"),
+            (
+                {"strides": [2**31, 1], "start_padding": [2**31, 0]},
+                "InputTensor with padding: a tensor addresses at most 2**32 - 1 elements,"
+                " got 6442450950 by Sizes (1, 1, 2147483650, 3)",
+            ),
             ({"output": i32(1, 4, 2)}, "OutputTensor: DataType must be FLOAT32, got INT32"),
         ],
     },

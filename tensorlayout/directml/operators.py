@@ -59,7 +59,7 @@ class Operator:
         given = self._with_owned(inputs)
         device = given[0].device if given else None
         if out is None:
-            outs = tuple(slot.desc.empty(device=device) for slot in self._outputs)
+            outs = self._ready.made(device)
         else:
             outs = _several(name, out, len(self._outputs))
             self._check_many(outs, self._outputs)
@@ -141,7 +141,7 @@ def call(
     if out is not None:
         outs = _several(desc.operator, out, len(described_outs))
     elif all(x is None for x in inputs):
-        outs = tuple(None if d is None else d.empty(device=place) for d in described_outs)
+        outs = ready.made(place)
     tensors: Given = (*inputs, *outs)
     where = one_device(desc.operator, [x._spec for x in tensors if x is not None])
     if place is not None and place != where:
@@ -173,8 +173,22 @@ class Ready:
         """
         if outs[0] is not None and not apart:
             _check_hazards(self, inputs, outs)
-        results = self.desc._run(inputs, outs)
+        try:
+            results = self.desc._run(inputs, outs)
+        except MemoryError as error:
+            raise self._short(error) from None
         return results if self.many else results[0]
+
+    def made(self, device: Any) -> tuple[Tensor, ...]:
+        """New tensors for all outputs, as they are described."""
+        try:
+            return tuple(d.empty(device=device) for d in self.desc.outputs_of if d is not None)
+        except MemoryError as error:
+            raise self._short(error) from None
+
+    def _short(self, error: MemoryError) -> MemoryError:
+        """A MemoryError in the name of the operator."""
+        return MemoryError(f"{self.desc.operator}: {str(error).partition(': ')[2] or error}")
 
 
 # ---- Calls that are made again

@@ -73,6 +73,8 @@ class UnfoldOperatorDesc(OperatorDesc):
 
     def _rule(self) -> tuple[Expected, ...]:
         columns = _columns(self, "InputTensor", self.input)
+        padded = (*self.input.sizes[:2], *_framed(self, self.input.sizes[2:]))
+        asked(f"{self.operator}: InputTensor with padding", self.input.data_type, padded)
         if self.output is None:
             return (expected(self.input, columns),)
         _check_columns(self.operator, "OutputTensor", self.output, columns)

@@ -158,6 +158,8 @@ def _check_duplicates(name: str, given: Any) -> None:
 
 def _from_front(indices: Tensor, size: int) -> Tensor:
     """Positions inside, counted from the front."""
+    if indices.dtype.kind == "u":
+        return astype(indices, "uint64")
     whole = astype(indices, "int64")
     return where(whole < 0, whole + size, whole)
 

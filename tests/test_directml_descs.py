@@ -227,6 +227,47 @@ BROKEN = [
         lambda: D.join([A, A], 0, out=tl.zeros((4, 3))),
         "JOIN: OutputTensor: DataType must be FLOAT32, got FLOAT64",
     ),
+    (
+        lambda: D.split(A, [1, 2], 1, out=[A[:, :2], A[:, :1]]),
+        "SPLIT: OutputTensors: Sizes along Axis 1 must be (1, 2), got (2, 1)",
+    ),
+    (
+        lambda: D.split(A, [1, 2], 1, out=[DEEP, A[:, :1]]),
+        "SPLIT: OutputTensors[0]: DimensionCount must be 2, got 3",
+    ),
+    (
+        lambda: D.slice1(A, [0, 0], [2, 3], [1, 1], [1, 3], out=A),
+        "SLICE1: OutputTensor: Sizes must be (1, 3), got (2, 3)",
+    ),
+    (
+        lambda: D.slice_grad(A, (2, 4), [0, 0], [2, 3], [1, 1], out=TALL),
+        "SLICE_GRAD: OutputGradientTensor: Sizes must be (2, 4), got (3, 3)",
+    ),
+    (
+        lambda: D.cast(A, "INT32", out=A),
+        "CAST: OutputTensor: DataType must be INT32, got FLOAT32",
+    ),
+    (
+        lambda: D.fill_value_constant((2, 3), 1, "INT32", out=A),
+        "FILL_VALUE_CONSTANT: OutputTensor: DataType must be INT32, got FLOAT32",
+    ),
+    (
+        lambda: D.diagonal_matrix((3, 3), 0, 1, "FLOAT32", out=A),
+        "DIAGONAL_MATRIX: OutputTensor: Sizes must be (3, 3), got (2, 3)",
+    ),
+    (
+        lambda: D.DiagonalMatrix1OperatorDesc(
+            value=1, diagonal_fill_begin=0, diagonal_fill_end=1
+        ).validate(),
+        "DIAGONAL_MATRIX1: OutputTensor must be given without InputTensor, got None",
+    ),
+    (lambda: D.top_k(A, 1, 1, out=[A]), "TOP_K: out must be 2 tensors, got 1"),
+    (lambda: D.nonzero_coordinates(A, out=[A] * 3), "NONZERO_COORDINATES: out must be 2 tensors"),
+    (
+        lambda: D.fold(DEEP, (2, 3, 1), [1], [1], [1], [0], [0], out=DEEP[:, :1]),
+        "FOLD: OutputTensor: Sizes must be (2, 3, 1), got (2, 1, 1)",
+    ),
+    (lambda: D.OperatorDesc(), "OperatorDesc: must be the descriptor of an operator, such as Join"),
     (lambda: D.split(A, [], 1), "SPLIT: OutputCount must be at least 1, got 0"),
     (lambda: D.split(A, [1, 1], 1), "SPLIT: OutputTensors: Sizes along Axis 1 must add up to 3"),
     (lambda: D.split(A, [3, 0], 1), "SPLIT: OutputTensors: Sizes must be 1 to 2**32 - 1, got 0"),
@@ -458,6 +499,28 @@ def test_numbers_beyond_all_floats():
     assert np.asarray(largest).tolist() == [65504.0]
 
 
+def test_a_lack_of_memory_names_the_operator(monkeypatch):
+    def short(*_, **__):
+        msg = "empty: shape (3,) needs more than there is"
+        raise MemoryError(msg)
+
+    says = "shape (3,) needs more than there is"
+    tile = directml.compile(directml.TileOperatorDesc(input=TensorDesc("INT8", (3,)), repeats=[1]))
+    x = tl.zeros(3, dtype=tl.int8)
+    with monkeypatch.context() as patch:
+        patch.setattr(TensorDesc, "empty", short)
+        for run, name in (
+            (lambda: tile(x), "TILE"),
+            (lambda: directml.fill_value_constant((3,), 4, "INT8"), "FILL_VALUE_CONSTANT"),
+        ):
+            with pytest.raises(MemoryError, match=f"^{re.escape(f'{name}: {says}')}$"):
+                run()
+    with monkeypatch.context() as patch:
+        patch.setattr(directml.TileOperatorDesc, "_run", short)
+        with pytest.raises(MemoryError, match=f"^{re.escape(f'TILE: {says}')}$"):
+            directml.tile(x, (1,))
+
+
 def test_what_is_no_tensor():
     with pytest.raises(TypeError, match=r"JOIN: InputTensors\[1\] must be a tensor, got numpy"):
         directml.join([A, np.zeros((2, 3))], 0)
@@ -566,6 +629,10 @@ def test_tensors_must_be_as_described():
         join(x, tl.arange(4)[::2])
     with pytest.raises(ValueError, match=r"OutputTensor is described with Sizes"):
         join(x, x, out=tl.zeros((3,), dtype=tl.int64))
+    with pytest.raises(ValueError, match=r"^JOIN: out must be 1 tensors, got 2$"):
+        join(x, x, out=[x, x])
+    with pytest.raises(TypeError, match=r"^JOIN: out must be a tensor, got int$"):
+        join(x, x, out=5)
     with pytest.raises(TypeError, match="desc must be an operator descriptor, got 'JOIN'"):
         directml.compile("JOIN")
 

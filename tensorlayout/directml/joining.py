@@ -135,8 +135,8 @@ def split(
     ]
     if out is not None:
         _, outputs = tensors_of("SPLIT", "OutputTensors", out)
-        along = [desc.sizes[axis] for desc in outputs if desc.rank == source.rank]
-        if along != list(cut):
+        along = tuple(desc.sizes[axis] for desc in outputs if desc.rank == source.rank)
+        if len(along) == len(outputs) and along != cut:
             rule = f"Sizes along Axis {axis} must be {listed(cut)}, got {listed(along)}"
             refuse("SPLIT", f"OutputTensors: {rule}")
     found: tuple[Tensor, ...] = call(

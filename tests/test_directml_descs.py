@@ -397,6 +397,14 @@ BROKEN = [
     ),
     (lambda: D.diagonal_matrix((3,), 0, 1, "INT8"), "DIAGONAL_MATRIX: OutputTensor: DimensionC"),
     (lambda: D.diagonal_matrix((3, 3), 2**31, 1, "INT8"), "DIAGONAL_MATRIX: Offset must fit 32"),
+    (
+        lambda: D.diagonal_matrix1(A, 1, -(2**31) - 1, 1),
+        "DIAGONAL_MATRIX1: DiagonalFillBegin must fit 32 bits with a sign, got -2147483649",
+    ),
+    (
+        lambda: D.diagonal_matrix1(A, 1, 0, 2**31),
+        "DIAGONAL_MATRIX1: DiagonalFillEnd must fit 32 bits with a sign, got 2147483648",
+    ),
     (lambda: D.diagonal_matrix1(None, 1, 0, 1), "DIAGONAL_MATRIX1: sizes and data_type must"),
     (
         lambda: D.one_hot(INT, A, 3, 1),
@@ -431,6 +439,14 @@ BROKEN = [
         lambda: D.max_unpooling(IMAGE, tl.zeros((1,) * 4, dtype=tl.uint32), (1, 1, 8, 8)),
         "MAX_UNPOOLING: IndicesTensor: Sizes must be (1, 4, 4, 6), got (1, 1, 1, 1)",
     ),
+    (
+        lambda: D.max_unpooling(
+            IMAGE, tl.zeros(IMAGE.shape, dtype=tl.uint32), (1, 4, 8, 8), out=IMAGE * 0
+        ),
+        "MAX_UNPOOLING: OutputTensor: Sizes must be (1, 4, 8, 8), got (1, 4, 4, 6)",
+    ),
+    (lambda: D.one_hot(INT[:, :1], A, 3, 2), "ONE_HOT: Axis must be 0 to 1, got 2"),
+    (lambda: D.split(tl.zeros((1,) * 8), [1], 8), "SPLIT: Axis must be 0 to 7, got 8"),
     (lambda: D.unfold(A, [2], [1], [1], [0], [0]), "UNFOLD: InputTensor: DimensionCount must be"),
     (lambda: D.unfold(DEEP, [2], [1], [1], [0], [0]), "UNFOLD: WindowSizes: a window must fit"),
     (

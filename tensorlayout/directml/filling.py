@@ -214,7 +214,6 @@ def one_hot(
     pair = desc_of(name, "ValuesTensor", values)
     axis = calling.integer(name, "Axis", axis)
     check_axis(name, axis, positions.rank)
-    check_sizes(name, "IndicesTensor", positions, with_size(positions.sizes, axis, 1))
     depth = calling.integer(name, "depth", depth)
     output = wanted_output(name, pair.data_type, with_size(positions.sizes, axis, depth), out)
     desc = OneHotOperatorDesc(indices=positions, values=pair, output=output, axis=axis)

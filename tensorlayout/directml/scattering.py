@@ -134,9 +134,7 @@ class MaxUnpoolingOperatorDesc(OperatorDesc):
     output: TensorDesc
 
     def _rule(self) -> tuple[Expected, ...]:
-        check_rank(self.operator, "IndicesTensor", self.indices, self.input.rank)
         check_sizes(self.operator, "IndicesTensor", self.indices, self.input.sizes)
-        check_rank(self.operator, "OutputTensor", self.output, self.input.rank)
         return (expected(self.input, self.output.sizes),)
 
     def _run(self, inputs: Any, outs: Given) -> tuple[Tensor, ...]:

@@ -14,7 +14,6 @@ from tensorlayout.directml.operators import call, desc_of, remembered, tensors_o
 from tensorlayout.directml.outputs import copied, target
 from tensorlayout.directml.rules import (
     check_axis,
-    check_rank,
     effective_rank,
     expected,
     refuse,
@@ -110,15 +109,12 @@ class NonzeroCoordinatesOperatorDesc(OperatorDesc):
     output_coordinates: TensorDesc | None = None
 
     def _rule(self) -> tuple[Expected, ...]:
-        source, table, count = self.input, self.output_coordinates, self.output_count
+        source, table = self.input, self.output_coordinates
         rows, least = math.prod(source.sizes), max(effective_rank(source), 1)
         rank = max(source.rank, 2)
         columns = least
         if table is not None:
-            check_rank(self.operator, "OutputCoordinatesTensor", table, rank)
             columns = table.sizes[-1]
-        if count is not None:
-            check_rank(self.operator, "OutputCountTensor", count, source.rank)
         if not least <= columns <= source.rank:
             rule = f"the last size must be {least} to {source.rank}"
             refuse(self.operator, f"OutputCoordinatesTensor: {rule}, got {columns}")
@@ -205,7 +201,6 @@ def _outputs(name: str, out: Any) -> dict[str, Any]:
 def _top(desc: Any, x: Tensor, kind: Any, out: Any, feature_level: Any) -> Any:
     if out is None:
         wanted = as_data_type(f"{desc.operator}: index_data_type", kind)
-        check_axis(desc.operator, desc.axis, desc.input.rank)
         _selected(desc)
         sizes = with_size(desc.input.sizes, desc.axis, desc.k)
         index = asked(f"{desc.operator}: OutputIndexTensor", wanted, sizes)

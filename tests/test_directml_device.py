@@ -261,3 +261,26 @@ def test_in_place_there(simulated, direction, exclusive):
     square = moved(values[:, :4])
     directml.element_wise_identity(square, (2, 1), out=square.T)
     np.testing.assert_array_equal(np.asarray(square.T.to_device("cpu")), values[:, :4] * 2 + 1)
+
+
+def test_a_device_that_is_not_that_of_the_tensors():
+    here, there = tl.zeros((2, 2)), tl.zeros((2, 2), device="cuda:0")
+    says = "device must be that of the tensors, cpu, got cuda:0"
+    with pytest.raises(ValueError, match=f"^FILL_VALUE_CONSTANT: {says}$"):
+        directml.fill_value_constant((2, 2), 1, "FLOAT64", device="cuda", out=here)
+    says = "device must be that of the tensors, cuda:0, got cpu"
+    with pytest.raises(ValueError, match=f"^DIAGONAL_MATRIX1: {says}$"):
+        directml.diagonal_matrix1(there, 1, 0, 1, device="cpu")
+    found = directml.diagonal_matrix1(there, 1, 0, 1, device="cuda")
+    assert np.asarray(found.to_device("cpu")).tolist() == [[1, 0], [0, 1]]
+
+
+def test_declared_bytes_are_there():
+    desc = directml.TensorDesc("FLOAT32", (2, 2), total_tensor_size_in_bytes=64)
+    tile = directml.compile(directml.TileOperatorDesc(input=desc, output=desc, repeats=(1, 1)))
+    x = desc.empty(device="cuda:0")
+    x[...] = 3
+    assert np.asarray(tile(tile(x)).to_device("cpu")).tolist() == [[3, 3], [3, 3]]
+    says = "TILE: InputTensor: TotalTensorSizeInBytes is 64, got 16 bytes"
+    with pytest.raises(ValueError, match=f"^{says}$"):
+        tile(tl.zeros((2, 2), dtype=tl.float32, device="cuda:0"))

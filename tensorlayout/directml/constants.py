@@ -153,7 +153,7 @@ def member(where: str, kind: type[_E], given: Any) -> _E:
 
 def data_type(where: str, given: Any) -> DataType:
     """A data type, from a name, number, dtype or itself; TypeError for any other."""
-    if isinstance(given, (str, int)) and not isinstance(given, bool):
+    if isinstance(given, (str, int, np.integer)) and not isinstance(given, bool):
         try:
             return member(where, DataType, given)
         except ValueError as error:
@@ -161,5 +161,6 @@ def data_type(where: str, given: Any) -> DataType:
     try:
         return DataType.of(given)
     except TypeError as error:
-        msg = f"{where} must be a data type of DirectML: {error}"
+        why = str(error).partition(": ")[2]
+        msg = f"{where} must be a data type of DirectML: {why}"
         raise TypeError(msg) from None

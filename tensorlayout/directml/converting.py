@@ -64,7 +64,6 @@ class CastOperatorDesc(OperatorDesc):
     output: TensorDesc
 
     def _rule(self) -> tuple[Expected, ...]:
-        check_rank(self.operator, "OutputTensor", self.output, self.input.rank)
         return (expected(self.output, self.input.sizes),)
 
     def _run(self, inputs: Any, outs: Given) -> tuple[Tensor, ...]:
@@ -109,8 +108,9 @@ def _scale_bias(name: str, given: Any) -> ScaleBias:
     if not isinstance(given, (tuple, list)) or len(given) != 2:
         msg = f"{name}: ScaleBias must be two numbers, got {calling.shown(given)}"
         raise TypeError(msg)
-    numbers = [calling.real(name, "ScaleBias", x) for x in given]
-    return ScaleBias(*(single(name, "ScaleBias", x) for x in numbers))
+    members = zip(ScaleBias._fields, given, strict=True)
+    parts = [(f"ScaleBias: {part.capitalize()}", x) for part, x in members]
+    return ScaleBias(*(single(name, part, calling.real(name, part, x)) for part, x in parts))
 
 
 @remembered

@@ -68,7 +68,7 @@ class DiagonalMatrix1OperatorDesc(OperatorDesc):
     def _rule(self) -> tuple[Expected, ...]:
         given = self.input or self.output
         if given is None:
-            refuse(self.operator, "OutputTensor must be given without InputTensor")
+            refuse(self.operator, "OutputTensor must be given without InputTensor, got None")
         kind = given.data_type
         check_value_type(self.operator, "ValueDataType", self.value_data_type, kind)
         typed(self.operator, "Value", self.value, kind)
@@ -154,7 +154,8 @@ def diagonal_matrix1(
     output = desc_of_out(name, out)
     if sizes is not None or data_type is not None or (source is None and output is None):
         if sizes is None or data_type is None:
-            refuse(name, "sizes and data_type must be given together without a tensor")
+            came = f"{calling.shown(sizes)} and {calling.shown(data_type)}"
+            refuse(name, f"sizes and data_type must be given together without a tensor, got {came}")
         output = wanted_output(name, data_type, sizes, out)
     desc = DiagonalMatrix1OperatorDesc(
         input=source, output=output, value=value, diagonal_fill_begin=begin, diagonal_fill_end=end

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from tensorlayout.directml.numbers import (
     check_value_type,
     limits,
-    scalar,
+    rounded,
     typed,
     whole,
 )
@@ -78,21 +78,24 @@ class FillValueSequenceOperatorDesc(OperatorDesc):
         kind = self.output.data_type
         check_value_type(self.operator, "ValueDataType", self.value_data_type, kind)
         typed(self.operator, "ValueStart", self.value_start, kind)
-        if not kind.is_float:
+        if kind.is_float:
+            rounded(self.operator, "ValueDelta", self.value_delta, kind)
+        else:
             delta = whole(self.operator, "ValueDelta", self.value_delta, kind)
             least, most = -(2 ** (kind.bits - 1)), limits(kind)[1]
             if not least <= delta <= most:
                 rule = f"ValueDelta must be {least} to {most} for {kind.name}"
-                refuse(self.operator, f"{rule}, got {delta}")
+                refuse(self.operator, f"{rule}, got {calling.shown(delta)}")
         return (expected(self.output),)
 
     def _run(self, inputs: Any, outs: Given) -> tuple[Tensor, ...]:
         result = target(outs[0], self.output)
-        kind, members = self.output.data_type, (self.value_start, self.value_delta)
+        kind, name = self.output.data_type, self.operator
+        members = {"ValueStart": self.value_start, "ValueDelta": self.value_delta}
         if kind.is_float:
-            numbers: list[Any] = [float(scalar(v, kind, None)) for v in members]
+            numbers: list[Any] = [rounded(name, m, v, kind) for m, v in members.items()]
         else:
-            numbers = [int(v) % 2**64 for v in members]
+            numbers = [int(v) % 2**64 for v in members.values()]
         return (calling.call(_SEQUENCE, (result._spec,), (result, *numbers)),)
 
 
@@ -211,7 +214,7 @@ def one_hot(
     pair = desc_of(name, "ValuesTensor", values)
     axis = calling.integer(name, "Axis", axis)
     check_axis(name, axis, positions.rank)
-    check_sizes(name, "IndicesTensor", positions, with_size(positions.sizes, axis, 1))
+    depth = calling.integer(name, "depth", depth)
     output = wanted_output(name, pair.data_type, with_size(positions.sizes, axis, depth), out)
     desc = OneHotOperatorDesc(indices=positions, values=pair, output=output, axis=axis)
     found: Tensor = call(desc, (indices, values), out, feature_level)

@@ -16,6 +16,7 @@ from tensorlayout.directml.rules import (
     check_away_from,
     check_axis,
     check_rank,
+    effective_rank,
     expected,
     refuse,
 )
@@ -43,16 +44,19 @@ class GatherOperatorDesc(OperatorDesc):
         check_rank(name, "IndicesTensor", self.indices, rank)
         check_axis(name, self.axis, rank)
         if not 0 <= count <= rank:
-            refuse(name, f"IndexDimensions must be 0 to {rank}, got {count}")
+            refuse(name, f"IndexDimensions must be 0 to {rank}, got {calling.shown(count)}")
         if any(n != 1 for n in self.indices.sizes[: rank - count]):
             rule = f"Sizes before the last {count}, IndexDimensions, must be 1"
             refuse(name, f"IndicesTensor: {rule}, got {self.indices.sizes}")
+        own = effective_rank(self.input)
+        if own + count - 1 > rank:
+            rule = "the rank without leading ones + IndexDimensions - 1 must be at most"
+            refuse(name, f"InputTensor: {rule} DimensionCount, {rank}, got {own} + {count} - 1")
         full = self._full()
         extra = max(len(full) - rank, 0)
         if any(n != 1 for n in full[:extra]):
-            rule = "the rank of the input without leading ones + IndexDimensions - 1 must be"
-            came = f"sizes {full} of the result"
-            refuse(name, f"{rule} at most DimensionCount, {rank}, got {came}")
+            rule = f"sizes before the last {rank}, DimensionCount, must be 1"
+            refuse(name, f"OutputTensor: {rule}, got {full}")
         return (expected(self.input, padded(full[extra:], rank)),)
 
     def _full(self) -> tuple[int, ...]:

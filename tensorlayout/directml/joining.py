@@ -20,6 +20,7 @@ from tensorlayout.directml.rules import (
 )
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc, asked
+from tensorlayout.directml.texts import listed
 from tensorlayout.functions import calling
 from tensorlayout.plan.moving import Join, Split
 from tensorlayout.tensor import Tensor
@@ -72,7 +73,7 @@ class SplitOperatorDesc(OperatorDesc):
         cut = [desc.sizes[self.axis] for desc in self.outputs]
         if sum(cut) != sizes[self.axis]:
             rule = f"Sizes along Axis {self.axis} must add up to {sizes[self.axis]}"
-            refuse(self.operator, f"OutputTensors: {rule}, got {cut}")
+            refuse(self.operator, f"OutputTensors: {rule}, got {listed(cut)}")
         return tuple(expected(self.input, with_size(sizes, self.axis, n)) for n in cut)
 
     def _run(self, inputs: Any, outs: Given) -> tuple[Tensor, ...]:
@@ -134,9 +135,10 @@ def split(
     ]
     if out is not None:
         _, outputs = tensors_of("SPLIT", "OutputTensors", out)
-        along = [desc.sizes[axis] for desc in outputs if desc.rank == source.rank]
-        if along != list(cut):
-            refuse("SPLIT", f"OutputTensors: Sizes along Axis {axis} must be {cut}, got {along}")
+        along = tuple(desc.sizes[axis] for desc in outputs if desc.rank == source.rank)
+        if len(along) == len(outputs) and along != cut:
+            rule = f"Sizes along Axis {axis} must be {listed(cut)}, got {listed(along)}"
+            refuse("SPLIT", f"OutputTensors: {rule}")
     found: tuple[Tensor, ...] = call(
         SplitOperatorDesc(input=source, outputs=outputs, axis=axis), (x,), out, feature_level
     )

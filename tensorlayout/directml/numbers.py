@@ -5,40 +5,42 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from tensorlayout.cpu.memory import quietly
 from tensorlayout.directml.constants import DataType
 from tensorlayout.directml.rules import refuse
-from tensorlayout.functions.creation import asarray
-from tensorlayout.tensor import Tensor
+from tensorlayout.functions.calling import shown
 
 
 def single(name: str, member: str, number: float) -> float:
-    """A FLOAT member: rounded to 32 bits; ValueError for a finite number beyond all of them."""
+    """A FLOAT member: rounded to 32 bits."""
+    return rounded(name, member, number, DataType.FLOAT32)
+
+
+def rounded(name: str, member: str, number: float, kind: DataType) -> float:
+    """A number rounded to floats; ValueError for a finite one beyond all of them."""
     try:
-        rounded = float(quietly(np.float32, number))
+        found = float(quietly(kind.dtype.type, number))
     except OverflowError:
-        rounded = math.inf
-    if math.isinf(rounded) and number not in (math.inf, -math.inf):
-        refuse(name, f"{member} must fit FLOAT32, got {number}")
-    return rounded
+        found = math.inf
+    if math.isinf(found) and number not in (math.inf, -math.inf):
+        refuse(name, f"{member} must fit {kind.name}, got {shown(number)}")
+    return found
 
 
 def truncated(name: str, member: str, number: float, kind: DataType) -> int | float:
     """A FLOAT member as an element: towards zero for integers, which it must fit."""
-    rounded = single(name, member, number)
+    value = single(name, member, number)
     if kind.is_float:
-        return rounded
-    if not math.isfinite(rounded):
+        return rounded(name, member, value, kind)
+    if not math.isfinite(value):
         refuse(name, f"{member} must be finite for {kind.name}, got {number}")
-    return _fitting(name, member, int(rounded), kind)
+    return _fitting(name, member, int(value), kind)
 
 
 def typed(name: str, member: str, number: float, kind: DataType) -> int | float:
     """A scalar of the data type of a tensor (DML_SCALAR_UNION): exact for integers."""
     if kind.is_float:
-        return number
+        return rounded(name, member, number, kind)
     return _fitting(name, member, whole(name, member, number, kind), kind)
 
 
@@ -53,7 +55,7 @@ def whole(name: str, member: str, number: float, kind: DataType) -> int:
 def _fitting(name: str, member: str, number: int, kind: DataType) -> int:
     low, high = limits(kind)
     if not low <= number <= high:
-        refuse(name, f"{member} must be {low} to {high} for {kind.name}, got {number}")
+        refuse(name, f"{member} must be {low} to {high} for {kind.name}, got {shown(number)}")
     return number
 
 
@@ -62,12 +64,6 @@ def limits(kind: DataType) -> tuple[int, int]:
     if kind.name.startswith("U"):
         return 0, 2**kind.bits - 1
     return -(2 ** (kind.bits - 1)), 2 ** (kind.bits - 1) - 1
-
-
-def scalar(number: float, kind: DataType, device: Any) -> Tensor:
-    """A number as a tensor of rank 0; a float is rounded, beyond all of them to infinity."""
-    value = quietly(np.float64(number).astype, kind.dtype) if kind.is_float else number
-    return asarray(value, dtype=kind.dtype, device=device)
 
 
 def check_value_type(name: str, member: str, given: Any, kind: DataType) -> None:

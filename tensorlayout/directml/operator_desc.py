@@ -56,6 +56,9 @@ class OperatorDesc:
     in_place: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        if type(self) is OperatorDesc:
+            msg = "OperatorDesc: must be the descriptor of an operator, such as JoinOperatorDesc"
+            raise TypeError(msg)
         for field in _fields(self):
             value = getattr(self, field.name)
             if value is None and field.optional:
@@ -84,7 +87,7 @@ class OperatorDesc:
         ValueError (TypeError for data types) names the operator, the member, the rule and what
         came; where a higher level allows it, the lowest such level, too.
         """
-        level = tables.as_level(feature_level)
+        level = tables.as_level(feature_level, self.operator)
         tables.support(self.operator, level)
         for name, desc in self._tensors():
             if desc is not None:
@@ -188,6 +191,10 @@ class OperatorDesc:
             came = desc.data_type.name
             msg = f"{self.operator}: {name}: DataType must be {rule.data_type.name}, got {came}"
             raise TypeError(msg)
+        if desc.rank != len(rule.sizes):
+            count = len(rule.sizes)
+            msg = f"{self.operator}: {name}: DimensionCount must be {count}, got {desc.rank}"
+            raise ValueError(msg)
         if desc.sizes != rule.sizes:
             msg = f"{self.operator}: {name}: Sizes must be {rule.sizes}, got {desc.sizes}"
             raise ValueError(msg)
@@ -249,7 +256,7 @@ def _normalised(where: str, kind: str, value: Any) -> Any:
     if kind == "bool":
         return calling.truth(operator, name, value)
     if kind == "Number":
-        return calling.real(operator, name, value)
+        return _number(operator, name, value)
     if kind == "AnyDataType":
         return data_type(where, value)
     if kind in _ENUMERATIONS:
@@ -263,6 +270,17 @@ _ENUMERATIONS: dict[str, Any] = {
     "Direction": AxisDirection,
     "Order": DepthSpaceOrder,
 }
+
+
+def _number(operator: str, member: str, value: Any) -> int | float:
+    """A number; ValueError for one beyond all data types."""
+    try:
+        number: int | float = calling.real(operator, member, value)
+        float(number)
+    except OverflowError:
+        msg = f"{operator}: {member} must fit FLOAT64, got {calling.shown(value)}"
+        raise ValueError(msg) from None
+    return number
 
 
 def _desc(where: str, value: Any) -> TensorDesc:

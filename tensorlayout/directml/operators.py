@@ -9,7 +9,7 @@ from enum import IntEnum
 from operator import is_
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
-from tensorlayout.devices import Device
+from tensorlayout.devices import Device, as_device
 from tensorlayout.directml import tables
 from tensorlayout.directml.constants import TensorFlags
 from tensorlayout.directml.operator_desc import Given, OperatorDesc
@@ -43,7 +43,7 @@ class Operator:
     def initialize(self, *owned: Tensor) -> Operator:
         """Keep copies of the inputs whose descriptors have the flag OWNED_BY_DML; gives `self`."""
         slots = [slot for slot in self._inputs if slot.owned]
-        self._check_many("initialize", owned, slots)
+        self._check_many(owned, slots, " by initialize()")
         self._owned = [x.copy() for x in owned]
         return self
 
@@ -55,14 +55,14 @@ class Operator:
         share a byte with an input, but the same bytes exactly where the operator works in place.
         """
         name = self.desc.operator
-        self._check_many(name, inputs, self._bound)
+        self._check_many(inputs, self._bound)
         given = self._with_owned(inputs)
         device = given[0].device if given else None
         if out is None:
-            outs = tuple(slot.desc.empty(device=device) for slot in self._outputs)
+            outs = self._ready.made(device)
         else:
             outs = _several(name, out, len(self._outputs))
-            self._check_many(name, outs, self._outputs)
+            self._check_many(outs, self._outputs)
         one_device(name, [x._spec for x in (*given, *outs)])
         aligned: Given = given
         if len(given) < self._ready.arity:
@@ -80,16 +80,17 @@ class Operator:
         kept, bound = iter(self._owned), iter(inputs)
         return tuple(next(kept if slot.owned else bound) for slot in self._inputs)
 
-    def _check_many(self, name: str, tensors: Sequence[Any], slots: list[_Slot]) -> None:
+    def _check_many(self, tensors: Sequence[Any], slots: list[_Slot], by: str = "") -> None:
+        name = self.desc.operator
         if len(tensors) != len(slots):
             members = ", ".join(slot.member for slot in slots) or "none"
-            msg = f"{name}: {len(slots)} tensors must be bound ({members}), got {len(tensors)}"
+            msg = f"{name}: {len(slots)} tensors must be bound{by} ({members}), got {len(tensors)}"
             raise TypeError(msg)
         for x, slot in zip(tensors, slots, strict=True):
-            alignment = slot.desc.guaranteed_base_offset_alignment
-            if alignment or type(x) is not Tensor or (slot.member, x._spec) not in self._fitting:
+            by_place = slot.desc.guaranteed_base_offset_alignment or slot.desc.declared
+            if by_place or type(x) is not Tensor or (slot.member, x._spec) not in self._fitting:
                 found = calling.tensor(name, x, slot.member)
-                _check_bound(self.desc.operator, found, slot)
+                _check_bound(name, found, slot)
                 self._fitting.add((slot.member, found._spec))
 
     def __repr__(self) -> str:
@@ -121,7 +122,7 @@ def compile(desc: OperatorDesc, feature_level: str | int = tables.HIGHEST) -> Op
     if not isinstance(desc, OperatorDesc):
         msg = f"compile: desc must be an operator descriptor, got {calling.shown(desc)}"
         raise TypeError(msg)
-    level = tables.as_level(feature_level)
+    level = tables.as_level(feature_level, desc.operator)
     return Operator(desc.validate(level), level)
 
 
@@ -132,15 +133,20 @@ def call(
 
     `device`: of the outputs of operators without inputs.
     """
-    ready = _validated(desc, tables.as_level(feature_level), desc._numbers())
+    level = tables.as_level(feature_level, desc.operator)
+    ready = _validated(desc, level, desc._numbers())
+    place = None if device is None else as_device(device, f"{desc.operator}: device")
     described_outs = ready.desc.outputs_of
     outs: Given = (None,) * len(described_outs)
     if out is not None:
         outs = _several(desc.operator, out, len(described_outs))
     elif all(x is None for x in inputs):
-        outs = tuple(None if d is None else d.empty(device=device) for d in described_outs)
+        outs = ready.made(place)
     tensors: Given = (*inputs, *outs)
-    one_device(desc.operator, [x._spec for x in tensors if x is not None])
+    where = one_device(desc.operator, [x._spec for x in tensors if x is not None])
+    if place is not None and place != where:
+        msg = f"{desc.operator}: device must be that of the tensors, {where}, got {place}"
+        raise ValueError(msg)
     result = ready.run(inputs, outs)
     _latest.call = ready, inputs, len(outs)  # after what other operators it called
     return result
@@ -149,7 +155,7 @@ def call(
 class Ready:
     """A validated descriptor with what its calls need at hand."""
 
-    __slots__ = ("arity", "desc", "many", "sources", "targets")
+    __slots__ = ("arity", "declared", "desc", "many", "sources", "targets")
 
     def __init__(self, desc: OperatorDesc) -> None:
         members = [member for member, _ in desc._tensors()]
@@ -157,6 +163,7 @@ class Ready:
         self.sources = [member for member in members if not member.startswith("Output")]
         self.targets = [member for member in members if member.startswith("Output")]
         self.arity = len(self.sources)
+        self.declared = {m: d.declared for m, d in desc._tensors() if d is not None}
         self.many = len(self.targets) > 1 or _is_array(desc)
 
     def run(self, inputs: Given, outs: Given, *, apart: bool = False) -> Any:
@@ -166,8 +173,22 @@ class Ready:
         """
         if outs[0] is not None and not apart:
             _check_hazards(self, inputs, outs)
-        results = self.desc._run(inputs, outs)
+        try:
+            results = self.desc._run(inputs, outs)
+        except MemoryError as error:
+            raise self._short(error) from None
         return results if self.many else results[0]
+
+    def made(self, device: Any) -> tuple[Tensor, ...]:
+        """New tensors for all outputs, as they are described."""
+        try:
+            return tuple(d.empty(device=device) for d in self.desc.outputs_of if d is not None)
+        except MemoryError as error:
+            raise self._short(error) from None
+
+    def _short(self, error: MemoryError) -> MemoryError:
+        """A MemoryError in the name of the operator."""
+        return MemoryError(f"{self.desc.operator}: {str(error).partition(': ')[2] or error}")
 
 
 # ---- Calls that are made again
@@ -318,6 +339,10 @@ def _check_bound(name: str, x: Tensor, slot: _Slot) -> None:
             " describe the tensor by TensorDesc.of()"
         )
         raise ValueError(msg)
+    left = _bytes_from(x)
+    if left < desc.declared:
+        msg = f"{name}: {member}: TotalTensorSizeInBytes is {desc.declared}, got {left} bytes"
+        raise ValueError(msg)
     alignment = desc.guaranteed_base_offset_alignment
     offset = x.layout.lowest * x.itemsize
     if alignment and offset % alignment:
@@ -330,36 +355,54 @@ def _check_bound(name: str, x: Tensor, slot: _Slot) -> None:
 
 # --- hazards ------------------------------------------------------------------------------------
 
+_Span = tuple[int, int]  # addresses
+_Place = tuple[str, _Span]  # of a member
+
 
 def _check_hazards(ready: Ready, inputs: Given, outs: Given) -> None:
     """Outputs can be written, and share bytes with nothing but an input that is the very same."""
     desc = ready.desc
-    pairs = zip(ready.targets, outs, strict=True)
-    written = [(m, _range(calling.writable(desc.operator, x))) for m, x in pairs if x is not None]
-    read = [(m, _range(x)) for m, x in zip(ready.sources, inputs, strict=True) if x is not None]
+    known, pairs = ready.declared, zip(ready.targets, outs, strict=True)
+    written = [
+        (m, _range(calling.writable(f"{desc.operator}: {m}", x), known[m]))
+        for m, x in pairs
+        if x is not None
+    ]
+    pairs = zip(ready.sources, inputs, strict=True)
+    read = [(m, _range(x, known[m])) for m, x in pairs if x is not None]
     for number, (target, span) in enumerate(written):
         for member, other in read:
             if _meet(span, other):
-                _check_in_place(desc, target, member, same=span == other)
+                _check_in_place(desc, (target, span), (member, other))
         for another, other in written[number + 1 :]:
             if _meet(span, other):
-                msg = f"{desc.operator}: {target} and {another} share memory"
+                rule = f"must share no memory with {another}, got {_shared(span, other)}"
+                msg = f"{desc.operator}: {target} {rule}"
                 raise ValueError(msg)
 
 
-def _check_in_place(desc: OperatorDesc, target: str, member: str, *, same: bool) -> None:
-    if same and desc.in_place:
+def _check_in_place(desc: OperatorDesc, target: _Place, source: _Place) -> None:
+    (name, span), (member, other) = target, source
+    if span == other and desc.in_place:
         return
     rule = "exactly the same bytes or none" if desc.in_place else "no memory: not done in place"
-    msg = f"{desc.operator}: {target} must share with {member} {rule}; copy() the input"
+    came = f"got {_shared(span, other)}"
+    msg = f"{desc.operator}: {name} must share with {member} {rule}, {came}; copy() the input"
     raise ValueError(msg)
 
 
-def _range(x: Tensor) -> tuple[int, int]:
-    """The bytes from the first to the last element, gaps included: addresses."""
+def _range(x: Tensor, declared: int = 0) -> _Span:
+    """The bytes from the first to the last element, gaps included, or as declared: addresses."""
     layout, itemsize = x._spec.layout, x.itemsize
     first = _exposed(x.device.kind)(x).address - layout.offset * itemsize
-    return first, first + layout.required_size * itemsize
+    return first, first + max(layout.required_size * itemsize, declared)
+
+
+def _bytes_from(x: Tensor) -> int:
+    """The bytes of the storage from the lowest element on."""
+    if x._home is None:
+        return x._spec.layout.required_size * x.itemsize
+    return int(x._home.storage.nbytes) - x._home.slot * x.itemsize
 
 
 @functools.cache
@@ -372,5 +415,9 @@ def share_bytes(one: Tensor, other: Tensor) -> bool:
     return one.device == other.device and _meet(_range(one), _range(other))
 
 
-def _meet(one: tuple[int, int], other: tuple[int, int]) -> bool:
+def _meet(one: _Span, other: _Span) -> bool:
     return max(one[0], other[0]) < min(one[1], other[1])
+
+
+def _shared(one: _Span, other: _Span) -> str:
+    return f"{min(one[1], other[1]) - max(one[0], other[0])} bytes shared"

@@ -20,6 +20,7 @@ from tensorlayout.directml.rules import (
 )
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc, asked
+from tensorlayout.directml.texts import listed
 from tensorlayout.functions import calling
 from tensorlayout.functions.manipulation import permute_dims, sliding_window
 from tensorlayout.plan.folding import Fold, Windows
@@ -40,7 +41,7 @@ class FoldOperatorDesc(OperatorDesc):
     end_padding: Integers
 
     def _rule(self) -> tuple[Expected, ...]:
-        columns = _columns(self, self.output)
+        columns = _columns(self, "OutputTensor", self.output)
         _check_columns(self.operator, "InputTensor", self.input, columns)
         return (expected(self.input, self.output.sizes),)
 
@@ -71,7 +72,9 @@ class UnfoldOperatorDesc(OperatorDesc):
     end_padding: Integers
 
     def _rule(self) -> tuple[Expected, ...]:
-        columns = _columns(self, self.input)
+        columns = _columns(self, "InputTensor", self.input)
+        padded = (*self.input.sizes[:2], *_framed(self, self.input.sizes[2:]))
+        asked(f"{self.operator}: InputTensor with padding", self.input.data_type, padded)
         if self.output is None:
             return (expected(self.input, columns),)
         _check_columns(self.operator, "OutputTensor", self.output, columns)
@@ -95,28 +98,30 @@ class UnfoldOperatorDesc(OperatorDesc):
 _Patches = FoldOperatorDesc | UnfoldOperatorDesc
 
 
-def _columns(desc: _Patches, image: TensorDesc) -> tuple[int, ...]:
-    """The rules of windows; the sizes of the columns that belong to an image."""
+def _columns(desc: _Patches, member: str, image: TensorDesc) -> tuple[int, ...]:
+    """The rules of windows; the sizes of the columns that belong to an image, which `member` is."""
     name, rank = desc.operator, len(desc.window_sizes)
     if not 1 <= rank <= 6:
         refuse(name, f"DimensionCount must be 1 to 6, got {rank} WindowSizes")
     if image.rank != rank + 2:
-        rule = f"the image must have {rank + 2} dimensions, two more than WindowSizes"
-        refuse(name, f"{rule}, got Sizes {image.sizes}")
-    for member, values, least in (
+        rule = f"DimensionCount must be {rank + 2}, two more than WindowSizes"
+        refuse(name, f"{member}: {rule}, got {image.rank}")
+    for array, values, least in (
         ("WindowSizes", desc.window_sizes, 1),
         ("Strides", desc.strides, 1),
         ("Dilations", desc.dilations, 1),
         ("StartPadding", desc.start_padding, 0),
         ("EndPadding", desc.end_padding, 0),
     ):
-        check_count(name, member, values, rank)
-        check_unsigned(name, member, values, least)
+        check_count(name, array, values, rank)
+        check_unsigned(name, array, values, least)
     batch, channels, *spatial = image.sizes
     counts = _blocks(desc, spatial)
     if any(n < 1 for n in counts):
         rule = "a window must fit into the padded image"
-        refuse(name, f"WindowSizes: {rule}, got {desc.window_sizes} for Sizes {image.sizes}")
+        refuse(
+            name, f"WindowSizes: {rule}, got {listed(desc.window_sizes)} for Sizes {image.sizes}"
+        )
     return batch, channels * math.prod(desc.window_sizes), math.prod(counts)
 
 

@@ -8,6 +8,7 @@ from typing import NoReturn
 from tensorlayout.directml.constants import UINT32_MAX, DataType
 from tensorlayout.directml.operator_desc import Expected
 from tensorlayout.directml.tensor_desc import TensorDesc
+from tensorlayout.functions.calling import shown
 
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 
@@ -26,13 +27,18 @@ def expected(desc: TensorDesc, sizes: Sequence[int] | None = None) -> Expected:
 def check_axis(operator: str, axis: int, rank: int) -> None:
     """Axis counts from 0 and is below the rank."""
     if not 0 <= axis < rank:
-        refuse(operator, f"Axis must be 0 to {rank - 1}, got {axis}")
+        refuse(operator, f"Axis must be 0 to {rank - 1}, got {shown(axis)}")
 
 
 def check_rank(operator: str, member: str, desc: TensorDesc, rank: int) -> None:
     """All tensors of an operator have one DimensionCount."""
     if desc.rank != rank:
         refuse(operator, f"{member}: DimensionCount must be {rank}, got {desc.rank}")
+
+
+def effective_rank(desc: TensorDesc) -> int:
+    """The number of dimensions without leading sizes of 1."""
+    return max((desc.rank - d for d, n in enumerate(desc.sizes) if n > 1), default=0)
 
 
 def check_type(operator: str, member: str, desc: TensorDesc, kind: DataType) -> None:
@@ -81,11 +87,11 @@ def check_unsigned(operator: str, member: str, values: Iterable[int], least: int
     """UINT: from `least` to 2**32 - 1."""
     for value in values:
         if not least <= value <= UINT32_MAX:
-            refuse(operator, f"{member} must be {least} to 2**32 - 1, got {value}")
+            refuse(operator, f"{member} must be {least} to 2**32 - 1, got {shown(value)}")
 
 
 def check_signed(operator: str, member: str, values: Iterable[int]) -> None:
     """INT: 32 bits with a sign."""
     for value in values:
         if not INT32_MIN <= value <= INT32_MAX:
-            refuse(operator, f"{member} must fit 32 bits with a sign, got {value}")
+            refuse(operator, f"{member} must fit 32 bits with a sign, got {shown(value)}")

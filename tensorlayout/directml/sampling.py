@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from tensorlayout.directml.constants import InterpolationMode, Size2D
+from tensorlayout.directml.constants import UINT32_MAX, InterpolationMode, Size2D
 from tensorlayout.directml.operator_desc import (
     Expected,
     Given,
@@ -16,9 +16,10 @@ from tensorlayout.directml.operator_desc import (
 )
 from tensorlayout.directml.operators import call, desc_of, desc_of_out, remembered
 from tensorlayout.directml.outputs import seen_as, target
-from tensorlayout.directml.rules import check_unsigned, expected, refuse
+from tensorlayout.directml.rules import expected, refuse
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc
+from tensorlayout.directml.texts import listed
 from tensorlayout.functions import calling
 from tensorlayout.plan.stretching import Stretch
 from tensorlayout.tensor import Tensor
@@ -36,10 +37,15 @@ class Upsample2DOperatorDesc(OperatorDesc):
 
     def _rule(self) -> tuple[Expected, ...]:
         if len(self.scale_size) != 2:
-            refuse(self.operator, f"ScaleSize must be a width and a height, got {self.scale_size}")
-        check_unsigned(self.operator, "ScaleSize", self.scale_size, 1)
+            came = listed(self.scale_size)
+            refuse(self.operator, f"ScaleSize must be a width and a height, got {came}")
         *others, height, width = self.input.sizes
         scale = Size2D(*self.scale_size)
+        for member, factor, size in ("Width", scale.width, width), ("Height", scale.height, height):
+            most = UINT32_MAX // size
+            if not 1 <= factor <= most:
+                rule = f"ScaleSize: {member} must be 1 to {most}, 2**32 - 1 over the size {size}"
+                refuse(self.operator, f"{rule}, got {calling.shown(factor)}")
         return (expected(self.input, (*others, height * scale.height, width * scale.width)),)
 
     def _run(self, inputs: Any, outs: Given) -> tuple[Tensor, ...]:

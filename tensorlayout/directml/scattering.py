@@ -99,6 +99,7 @@ class ScatterNDOperatorDesc(OperatorDesc):
     def _rule(self) -> tuple[Expected, ...]:
         sizes = padded(self._blocks().spread, self.input.rank)
         check_type(self.operator, "UpdatesTensor", self.updates, self.input.data_type)
+        check_rank(self.operator, "UpdatesTensor", self.updates, self.input.rank)
         check_sizes(self.operator, "UpdatesTensor", self.updates, sizes)
         return (expected(self.input),)
 
@@ -111,7 +112,8 @@ class ScatterNDOperatorDesc(OperatorDesc):
         found = self._blocks()
         key = key_of(indices, found)
         if self.duplicates == "error":
-            _refuse_equal(self.operator, reshape(_numbered(key, found.source), (-1,)), 0)
+            numbers = reshape(_numbered(key, found.source), (-1,))
+            _refuse_equal(self.operator, numbers, 0, found.source[: len(key)])
         result = target(outs[0], self.output, x)
         source, into = seen_as(x, found.source), seen_as(result, found.source)
         values = seen_as(updates, found.spread)
@@ -132,9 +134,7 @@ class MaxUnpoolingOperatorDesc(OperatorDesc):
     output: TensorDesc
 
     def _rule(self) -> tuple[Expected, ...]:
-        check_rank(self.operator, "IndicesTensor", self.indices, self.input.rank)
         check_sizes(self.operator, "IndicesTensor", self.indices, self.input.sizes)
-        check_rank(self.operator, "OutputTensor", self.output, self.input.rank)
         return (expected(self.input, self.output.sizes),)
 
     def _run(self, inputs: Any, outs: Given) -> tuple[Tensor, ...]:
@@ -150,12 +150,14 @@ _SCATTER_ND = Replace(Scatter("SCATTER_ND"))
 
 
 def _check_duplicates(name: str, given: Any) -> None:
-    if given not in get_args(Duplicates):
-        refuse(name, f"duplicates must be 'last' or 'error', got {given!r}")
+    if not isinstance(given, str) or given not in get_args(Duplicates):
+        refuse(name, f"duplicates must be 'last' or 'error', got {calling.shown(given)}")
 
 
 def _from_front(indices: Tensor, size: int) -> Tensor:
     """Positions inside, counted from the front."""
+    if indices.dtype.kind == "u":
+        return astype(indices, "uint64")
     whole = astype(indices, "int64")
     return where(whole < 0, whole + size, whole)
 
@@ -168,13 +170,26 @@ def _numbered(key: Sequence[Tensor], sizes: Sequence[int]) -> Tensor:
     return number
 
 
-def _refuse_equal(name: str, positions: Tensor, axis: int) -> None:
+def _refuse_equal(name: str, positions: Tensor, axis: int, sizes: Sequence[int] = ()) -> None:
+    """`sizes`: what `positions` number the tuples of, for the error."""
     ordered = sort(positions, axis=axis)
     before = (slice(None),) * axis
-    equal = ordered[(*before, slice(1, None))] == ordered[(*before, slice(0, -1))]
+    later = ordered[(*before, slice(1, None))]
+    equal = later == ordered[(*before, slice(0, -1))]
     if bool(any_of(equal)):
-        rule = "positions must differ with duplicates='error', got some that are equal"
-        refuse(name, f"IndicesTensor: {rule}")
+        first = int(later[equal][0])
+        came = _coordinates(first, sizes) if sizes else first
+        rule = "positions must differ with duplicates='error'"
+        refuse(name, f"IndicesTensor: {rule}, got {came} again")
+
+
+def _coordinates(number: int, sizes: Sequence[int]) -> tuple[int, ...]:
+    """The tuple that has a number in row-major order."""
+    found = []
+    for size in reversed(sizes):
+        number, coordinate = divmod(number, size)
+        found.append(coordinate)
+    return tuple(reversed(found))
 
 
 @remembered

@@ -12,7 +12,13 @@ from tensorlayout.directml.constants import data_type as as_data_type
 from tensorlayout.directml.operator_desc import Direction, Expected, Given, OperatorDesc
 from tensorlayout.directml.operators import call, desc_of, remembered, tensors_of
 from tensorlayout.directml.outputs import copied, target
-from tensorlayout.directml.rules import check_axis, expected, refuse, with_size
+from tensorlayout.directml.rules import (
+    check_axis,
+    effective_rank,
+    expected,
+    refuse,
+    with_size,
+)
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc, asked
 from tensorlayout.functions import calling
@@ -67,7 +73,10 @@ def _selected(desc: _TopK) -> tuple[Expected, ...]:
     check_axis(desc.operator, desc.axis, source.rank)
     size = source.sizes[desc.axis]
     if not 1 <= desc.k <= size:
-        refuse(desc.operator, f"K must be 1 to {size}, the size along Axis, got {desc.k}")
+        refuse(
+            desc.operator,
+            f"K must be 1 to {size}, the size along Axis, got {calling.shown(desc.k)}",
+        )
     sizes = with_size(source.sizes, desc.axis, desc.k)
     kind = DataType.UINT32 if desc.output_index is None else desc.output_index.data_type
     return expected(source, sizes), Expected(kind, sizes)
@@ -100,18 +109,17 @@ class NonzeroCoordinatesOperatorDesc(OperatorDesc):
     output_coordinates: TensorDesc | None = None
 
     def _rule(self) -> tuple[Expected, ...]:
-        source, table, count = self.input, self.output_coordinates, self.output_count
-        rows, least = math.prod(source.sizes), _effective_rank(source)
+        source, table = self.input, self.output_coordinates
+        rows, least = math.prod(source.sizes), max(effective_rank(source), 1)
         rank = max(source.rank, 2)
         columns = least
         if table is not None:
-            rank, columns = table.rank, table.sizes[-1]
+            columns = table.sizes[-1]
         if not least <= columns <= source.rank:
             rule = f"the last size must be {least} to {source.rank}"
             refuse(self.operator, f"OutputCoordinatesTensor: {rule}, got {columns}")
         sizes = (1,) * (rank - 2) + (rows, columns)
-        ones = (1,) * (source.rank if count is None else count.rank)
-        return Expected(DataType.UINT32, ones), Expected(DataType.UINT32, sizes)
+        return Expected(DataType.UINT32, (1,) * source.rank), Expected(DataType.UINT32, sizes)
 
     def _run(self, inputs: Any, outs: Given) -> tuple[Tensor, ...]:
         (x,) = inputs
@@ -125,11 +133,6 @@ class NonzeroCoordinatesOperatorDesc(OperatorDesc):
         for column, coordinates in enumerate(found[x.ndim - columns :]):
             table[..., slice(0, rows), column] = coordinates
         return count, table
-
-
-def _effective_rank(desc: TensorDesc) -> int:
-    """The number of dimensions without leading ones, at least one."""
-    return max((desc.rank - d for d, n in enumerate(desc.sizes) if n > 1), default=1)
 
 
 @remembered
@@ -198,7 +201,6 @@ def _outputs(name: str, out: Any) -> dict[str, Any]:
 def _top(desc: Any, x: Tensor, kind: Any, out: Any, feature_level: Any) -> Any:
     if out is None:
         wanted = as_data_type(f"{desc.operator}: index_data_type", kind)
-        check_axis(desc.operator, desc.axis, desc.input.rank)
         _selected(desc)
         sizes = with_size(desc.input.sizes, desc.axis, desc.k)
         index = asked(f"{desc.operator}: OutputIndexTensor", wanted, sizes)
@@ -232,11 +234,17 @@ def nonzero_coordinates(
     name = "NONZERO_COORDINATES"
     source = desc_of(name, "InputTensor", x)
     members: dict[str, Any] = {}
+    columns = None if columns is None else calling.integer(name, "columns", columns)
     if out is not None:
         _, descs = tensors_of(name, "out", out)
         if len(descs) != 2:
             refuse(name, f"out must be 2 tensors, got {len(descs)}")
         members = {"output_count": descs[0], "output_coordinates": descs[1]}
+        if columns is not None and descs[1].sizes[-1] != columns:
+            came = f"got {descs[1].sizes[-1]}"
+            refuse(
+                name, f"OutputCoordinatesTensor: the last size must be columns, {columns}, {came}"
+            )
     elif columns is not None:
         sizes = (1,) * (source.rank - 2) + (math.prod(source.sizes), columns)
         where = f"{name}: OutputCoordinatesTensor"

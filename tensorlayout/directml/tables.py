@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
-import operator
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from tensorlayout.directml.constants import DataType
 from tensorlayout.functions import calling
@@ -40,18 +41,23 @@ class TensorSupport(NamedTuple):
 Table = Mapping[str, TensorSupport]
 
 
-def as_level(given: Any) -> str:
-    """A feature level as ``"3_0"``, from that, its name in C or its number (0x3000)."""
+def as_level(given: Any, name: str = "") -> str:
+    """A feature level as ``"3_0"``, from that, its name in C or its number (0x3000).
+
+    `name`: of what asks, for errors.
+    """
     found = given
     if isinstance(given, str):
         found = given.removeprefix("DML_FEATURE_LEVEL_")
-    elif not isinstance(given, bool) and hasattr(given, "__index__"):
-        number = operator.index(given)
-        found = f"{number >> 12}_{number >> 8 & 15}" if not number & 255 else given
-    if found not in LEVELS:
-        msg = f"feature_level must be one of {', '.join(LEVELS)}, got {calling.shown(given)}"
+    elif isinstance(given, (int, np.integer)):
+        number = int(given)
+        if 0 < number < 2**16 and not number & 255:
+            found = f"{number >> 12}_{number >> 8 & 15}"
+    if not isinstance(found, str) or found not in LEVELS:
+        where = f"{name}: feature_level" if name else "feature_level"
+        msg = f"{where} must be one of {', '.join(LEVELS)}, got {calling.shown(given)}"
         raise ValueError(msg)
-    return str(found)
+    return found
 
 
 def reaches(level: str, least: str) -> bool:
@@ -61,7 +67,7 @@ def reaches(level: str, least: str) -> bool:
 
 def as_operator(given: Any) -> str:
     """The name of an operator, without ``DML_OPERATOR_``."""
-    name = str(given).removeprefix("DML_OPERATOR_").upper()
+    name = given.removeprefix("DML_OPERATOR_").upper() if isinstance(given, str) else ""
     name = _ALIASES.get(name, name)
     if name not in _TABLE:
         msg = f"support: operator must be one of {', '.join(OPERATORS)}, got {calling.shown(given)}"
@@ -78,7 +84,7 @@ def support(operator: str, feature_level: str | int = HIGHEST) -> Table:
     >>> support("JOIN", "3_0")["OutputTensor"].ranks
     (4, 5)
     """
-    name, level = as_operator(operator), as_level(feature_level)
+    name, level = as_operator(operator), as_level(feature_level, "support")
     row = next((own for own in reversed(_TABLE[name]) if reaches(level, own)), None)
     if row is None:
         msg = (

@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tensorlayout.devices import as_device
 from tensorlayout.directml import tables
 from tensorlayout.directml.constants import UINT32_MAX, DataType, TensorFlags, data_type, member
+from tensorlayout.directml.texts import listed
 from tensorlayout.functions import calling
 from tensorlayout.functions.creation import empty
 from tensorlayout.functions.layouts import from_storage
@@ -61,7 +63,7 @@ class TensorDesc:
         lengths = _sizes(sizes)
         steps = None if strides is None else _strides(strides, lengths)
         _check_reach(lengths, steps)
-        least = calc_buffer_tensor_size(kind, lengths, steps)
+        least = _nbytes(kind, lengths, steps)
         alignment = calling.integer(
             _NAME, "GuaranteedBaseOffsetAlignment", guaranteed_base_offset_alignment
         )
@@ -87,12 +89,21 @@ class TensorDesc:
         """The layout that sizes and strides describe, from slot 0."""
         return Layout(self.sizes, self.strides)
 
+    @functools.cached_property
+    def declared(self) -> int:
+        """TotalTensorSizeInBytes, where it is more than sizes and strides imply, else 0."""
+        total = self.total_tensor_size_in_bytes
+        return total if total > _nbytes(self.data_type, self.sizes, self.strides) else 0
+
     @classmethod
     def from_layout(cls, data_type: Any, layout: Layout, **members: Any) -> TensorDesc:
         """The descriptor of a layout; its offset is a matter of the binding, not of the descriptor.
 
         ValueError for a layout that DirectML cannot describe: negative strides, tiles, sizes of 0.
         """
+        if not isinstance(layout, Layout):
+            msg = f"{_NAME}: layout must be a Layout, got {calling.shown(layout)}"
+            raise TypeError(msg)
         _refuse_tiles(layout)
         return cls(data_type, layout.shape, layout.strides, **members)
 
@@ -112,8 +123,18 @@ class TensorDesc:
         return cls.from_layout(x.dtype, x.layout, **members)
 
     def empty(self, *, device: Any = None) -> Tensor:
-        """A new tensor as described, not filled; ValueError where elements share slots."""
-        return empty(self.sizes, dtype=self.data_type.dtype, device=device, layout=self.layout)
+        """A new tensor as described, not filled; ValueError where elements share slots.
+
+        Where `total_tensor_size_in_bytes` asks for more memory than the elements need, there is.
+        """
+        dtype, layout = self.data_type.dtype, self.layout
+        device = as_device(device, f"{_NAME}: device")
+        if not self.declared:
+            return empty(self.sizes, dtype=dtype, device=device, layout=layout)
+        step = max(layout.required_size, -(-self.declared // dtype.itemsize))
+        sizes = (2, *self.sizes)
+        both = Layout(sizes, (step, *layout.strides))
+        return empty(sizes, dtype=dtype, device=device, layout=both)[0, ...]
 
     def over(self, buffer: Any, offset_in_bytes: int = 0) -> Tensor:
         """A tensor as described over a buffer, from a byte of it on: DML_BUFFER_BINDING.
@@ -125,14 +146,20 @@ class TensorDesc:
         offset = calling.count(_NAME, "Offset", offset_in_bytes)
         alignment = max(_LEAST_ALIGNMENT, self.guaranteed_base_offset_alignment)
         if offset % alignment:
-            msg = f"{_NAME}: Offset must be a multiple of {alignment} bytes, got {offset}"
+            came = calling.shown(offset)
+            msg = f"{_NAME}: Offset must be a multiple of {alignment} bytes, got {came}"
             raise ValueError(msg)
-        octets = from_storage(buffer, "(0):(1)", dtype="uint8")._home
+        try:
+            octets = from_storage(buffer, "(0):(1)", dtype="uint8")._home
+        except (TypeError, ValueError) as error:
+            msg = f"{_NAME}: buffer: {str(error).partition(': ')[2]}"
+            raise type(error)(msg) from None
         assert octets is not None
         left = octets.storage.nbytes - offset
         if left < self.total_tensor_size_in_bytes:
             needed = self.total_tensor_size_in_bytes
-            msg = f"{_NAME}: TotalTensorSizeInBytes is {needed}, got {left} bytes behind the offset"
+            came = f"{calling.shown(left)} bytes behind the offset"
+            msg = f"{_NAME}: TotalTensorSizeInBytes is {needed}, got {came}"
             raise ValueError(msg)
         dtype = self.data_type.dtype
         return from_storage(buffer, self.layout.moved(offset // dtype.itemsize), dtype=dtype)
@@ -142,8 +169,13 @@ class TensorDesc:
 
         ValueError where a size to be taken away is not 1.
         """
-        drop = self.rank - calling.integer(_NAME, "rank", rank)
-        if any(n != 1 for n in self.sizes[: max(drop, 0)]) or rank < 1:
+        wanted = calling.integer(_NAME, "rank", rank)
+        if not 1 <= wanted <= _MOST_DIMENSIONS:
+            came = calling.shown(wanted)
+            msg = f"{_NAME}: DimensionCount must be 1 to {_MOST_DIMENSIONS}, got {came}"
+            raise ValueError(msg)
+        drop = self.rank - wanted
+        if any(n != 1 for n in self.sizes[: max(drop, 0)]):
             msg = f"{_NAME}: Sizes {self.sizes} cannot have {rank} dimensions"
             raise ValueError(msg)
         strides = self.layout.strides
@@ -156,7 +188,7 @@ class TensorDesc:
 
     def validate(self, feature_level: str | int = tables.HIGHEST) -> TensorDesc:
         """`self`; ValueError where the feature level has no such data type or rank."""
-        level = tables.as_level(feature_level)
+        level = tables.as_level(feature_level, _NAME)
         needed = tables.level_of_type(self.data_type)
         if not tables.reaches(level, needed):
             msg = (
@@ -180,22 +212,25 @@ def calc_buffer_tensor_size(
 ) -> int:
     """The least size of a buffer in **bytes**, a multiple of 4: DMLCalcBufferTensorSize.
 
-    0 for a number that is no data type, as in C; TypeError for any other such thing.
+    0 for a number that is no data type, as in C; TypeError for any other such thing. ValueError for
+    sizes and strides that no descriptor may have.
 
     >>> from tensorlayout.directml import calc_buffer_tensor_size
     >>> calc_buffer_tensor_size("FLOAT16", (3,))
     8
     """
-    if isinstance(data_type, int) and data_type not in DataType.__members__.values():
+    if type(data_type) is int and data_type not in DataType.__members__.values():
         return 0
-    bits = _data_type(data_type).bits
-    lengths = _numbers("Sizes", sizes)
+    kind, lengths = _data_type(data_type), _sizes(sizes)
+    return _nbytes(kind, lengths, None if strides is None else _strides(strides, lengths))
+
+
+def _nbytes(kind: DataType, sizes: tuple[int, ...], strides: tuple[int, ...] | None) -> int:
     if strides is None:
-        count = math.prod(lengths)
+        count = math.prod(sizes)
     else:
-        steps = _as_many(_numbers("Strides", strides), lengths)
-        count = 1 + sum((n - 1) * s for n, s in zip(lengths, steps, strict=True))
-    nbytes = -(-count * bits // 8)
+        count = 1 + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True))
+    nbytes = -(-count * kind.bits // 8)
     return (nbytes + 3) // 4 * 4
 
 
@@ -248,7 +283,7 @@ def _sizes(given: Any) -> tuple[int, ...]:
         msg = f"{_NAME}: DimensionCount must be 1 to {_MOST_DIMENSIONS}, got {len(sizes)} sizes"
         raise ValueError(msg)
     if any(not 1 <= n <= UINT32_MAX for n in sizes):
-        msg = f"{_NAME}: each of Sizes must be at least 1 and fit 32 bits, got {sizes}"
+        msg = f"{_NAME}: each of Sizes must be at least 1 and fit 32 bits, got {listed(sizes)}"
         raise ValueError(msg)
     return sizes
 
@@ -259,12 +294,12 @@ def _strides(given: Any, sizes: tuple[int, ...]) -> tuple[int, ...]:
     strides = tuple(max(s, 0) if n == 1 else s for n, s in zip(sizes, strides, strict=True))
     if any(s < 0 for s in strides):
         msg = (
-            f"{_NAME}: Strides are unsigned, so none can be negative, got {strides};"
+            f"{_NAME}: Strides are unsigned, so none can be negative, got {listed(strides)};"
             " copy the tensor first, or reverse by SLICE1 with a negative stride"
         )
         raise ValueError(msg)
     if any(s > UINT32_MAX for s in strides):
-        msg = f"{_NAME}: each of Strides must fit 32 bits, got {strides}"
+        msg = f"{_NAME}: each of Strides must fit 32 bits, got {listed(strides)}"
         raise ValueError(msg)
     return strides
 
@@ -287,7 +322,7 @@ def _total(given: int | None, least: int) -> int:
     if not least <= total <= UINT64_MAX:
         msg = (
             f"{_NAME}: TotalTensorSizeInBytes must be at least the minimum implied size, {least},"
-            f" and fit 64 bits, got {total}"
+            f" and fit 64 bits, got {calling.shown(total)}"
         )
         raise ValueError(msg)
     return total
@@ -300,6 +335,6 @@ def _check_alignment(alignment: int, kind: DataType) -> None:
     if alignment < least or alignment & (alignment - 1) or alignment > UINT32_MAX:
         msg = (
             f"{_NAME}: GuaranteedBaseOffsetAlignment must be 0 or a power of two that is at least"
-            f" {least}, the bytes of an element, got {alignment}"
+            f" {least}, the bytes of an element, got {calling.shown(alignment)}"
         )
         raise ValueError(msg)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from tensorlayout.directml.outputs import seen_as
 from tensorlayout.directml.rules import check_rank, refuse
 from tensorlayout.directml.tensor_desc import TensorDesc
+from tensorlayout.functions.calling import shown
 from tensorlayout.functions.creation import arange
 from tensorlayout.tensor import Tensor
 
@@ -40,14 +41,14 @@ def blocks(
     cut = []
     for kind, desc, count in zip(("Input", "Indices"), (source, indices), counts, strict=True):
         if not 1 <= count <= rank:
-            refuse(name, f"{kind}DimensionCount must be 1 to {rank}, got {count}")
+            refuse(name, f"{kind}DimensionCount must be 1 to {rank}, got {shown(count)}")
         if any(n != 1 for n in desc.sizes[: rank - count]):
             rule = f"Sizes before the last {count}, {kind}DimensionCount, must be 1"
             refuse(name, f"{kind}Tensor: {rule}, got {desc.sizes}")
         cut.append(desc.sizes[rank - count :])
     found = Blocks(cut[0], cut[1], batch)
     if not 0 <= batch < min(counts):
-        refuse(name, f"BatchDimensionCount must be 0 to {min(counts) - 1}, got {batch}")
+        refuse(name, f"BatchDimensionCount must be 0 to {min(counts) - 1}, got {shown(batch)}")
     coordinates, most = found.indices[-1], counts[0] - batch
     if coordinates > most:
         rule = f"the last size, of coordinate tuples, must be at most {most}"
@@ -56,8 +57,8 @@ def blocks(
         rule = f"batch sizes must be {found.source[:batch]}"
         refuse(name, f"IndicesTensor: {rule}, got {found.indices[:batch]}")
     if len(found.spread) > rank:
-        rule = f"blocks of sizes {found.spread} need more dimensions than DimensionCount"
-        refuse(name, f"{rule}, got {rank}")
+        rule = f"blocks must have at most {rank} dimensions, DimensionCount"
+        refuse(name, f"IndicesTensor: {rule}, got sizes {found.spread}")
     return found
 
 

@@ -13,10 +13,11 @@
 //              would look for that, and all others wait.
 // merge_tiles  A block merges the parts of two runs in shared memory. Coalesced, but for the ends of
 //              the parts, which lie anywhere.
-// leading_tiles  The first elements of sorted lines of up to 2304, and their positions: sorts a tile as
-//              sort_tiles does, and writes these. Source and results have any strides. Coalesced where
-//              lines, or their neighbours side by side, are contiguous. Worst: long lines side by side,
-//              of which a tile has one or few.
+// leading_tiles
+//              The first elements of sorted lines of up to 2304, and their positions: a block sorts a
+//              tile as in sort_tiles, and writes these. Source and results have any strides. Coalesced
+//              as far as elements of a line, or the same ones of lines side by side, are contiguous.
+//              Best: few of each line. Worst: long lines side by side, of which a tile has one or few.
 //
 // Bytes moved per element: its own read and written once, and once more for each doubling beyond
 // 2304; a position besides, for argsort in between. Nothing depends on the order of blocks or threads,

@@ -178,6 +178,17 @@ def test_coalesced(driver):
             assert found.lane_activity >= 0.9
 
 
+@NEEDS_COMPILER
+@pytest.mark.parametrize("where", ["cpu", "cuda"])
+def test_a_trace_shows_what_is_read_and_written(driver, where):
+    x = tl.zeros((4, 10), dtype=tl.float16, device=where)
+    with tl.trace() as seen:
+        directml.top_k(x, 1, 3, index_data_type="UINT64")
+    (found,) = [each for each in seen if each.name == "TOP_K"]
+    assert (found.kind, found.bytes_read, found.bytes_written) == ("run", 80, 24 + 96)
+    assert found.inputs == (x.layout,)
+
+
 # ---- Plans
 
 

@@ -13,6 +13,11 @@
 //              would look for that, and all others wait.
 // merge_tiles  A block merges the parts of two runs in shared memory. Coalesced, but for the ends of
 //              the parts, which lie anywhere.
+// leading_tiles
+//              The first elements of sorted lines of up to 2304, and their positions: a block sorts a
+//              tile as in sort_tiles, and writes these. Source and results have any strides. Coalesced
+//              as far as elements of a line, or the same ones of lines side by side, are contiguous.
+//              Best: few of each line. Worst: long lines side by side, of which a tile has one or few.
 //
 // Bytes moved per element: its own read and written once, and once more for each doubling beyond
 // 2304; a position besides, for argsort in between. Nothing depends on the order of blocks or threads,
@@ -29,7 +34,7 @@
 #define COMMON DEVICE
 #endif
 
-enum Gives { values, positions };
+enum Gives { values, positions, both };
 
 constexpr int PER_THREAD = 9;  // odd, so that the threads' runs begin in different banks
 constexpr int TILE = PER_THREAD * THREADS;
@@ -37,7 +42,7 @@ constexpr int TILE = PER_THREAD * THREADS;
 using Bits = bits_of<ELEMENT>;
 
 // What is moved: elements as they are, since those that compare equal may differ (zeros, NaN); or, if
-// positions are wanted, what elements compare by. `flip`: all bits for a descending order.
+// only positions are wanted, what elements compare by. `flip`: all bits for a descending order.
 template <Gives Wanted>
 DEVICE Bits key(Bits item, Bits flip) {
     if constexpr (Wanted == positions) return item;
@@ -154,6 +159,66 @@ DEVICE void sort_own(Bits (&items)[PER_THREAD], int32_t (&places)[PER_THREAD], u
         }
 }
 
+// The lines of a tile, whose elements are in shared memory, in their order; and where in the tile each
+// was, if that is wanted.
+template <Gives Wanted>
+DEVICE void sort_tile(Bits* items, uint16_t* origins, int32_t count, const Divisor<int32_t>& lines,
+                      Bits flip) {
+    const int32_t line = static_cast<int32_t>(lines.divisor);
+    const int32_t begin = static_cast<int32_t>(threadIdx.x) * PER_THREAD;
+    Bits own[PER_THREAD];
+    int32_t places[PER_THREAD];
+    uint32_t together = 0;  // bit k: whether k and k + 1 may change places
+    int32_t position = begin - static_cast<int32_t>(lines.divide(begin)) * line;
+#pragma unroll
+    for (int k = 0; k < PER_THREAD; ++k) {
+        own[k] = load_shared_if(begin + k < count, items + begin + k);
+        places[k] = begin + k;
+        position = position + 1 == line ? 0 : position + 1;
+        if (position && begin + k + 1 < count) together |= 1u << k;
+    }
+    sort_own<Wanted>(own, places, together, flip);
+#pragma unroll
+    for (int k = 0; k < PER_THREAD; ++k) {
+        store_shared_if(begin + k < count, items + begin + k, own[k]);
+        if constexpr (Wanted != values)
+            store_shared_if(begin + k < count, origins + begin + k,
+                            static_cast<uint16_t>(places[k]));
+    }
+    barrier();
+
+    for (int32_t run = PER_THREAD; run < count; run *= 2) {
+        // Two runs, of which only the line that both have a part of is merged.
+        const int32_t pair = begin - begin % (2 * run), middle = pair + run;
+        int32_t low = static_cast<int32_t>(lines.divide(middle)) * line, high = low + line;
+        if (low < pair) low = pair;
+        if (high > pair + 2 * run) high = pair + 2 * run;
+        if (high > count) high = count;
+        const bool taking = low < middle && middle < high && begin < high && begin + PER_THREAD > low;
+        if (taking) {
+#pragma unroll
+            for (int k = 0; k < PER_THREAD; ++k) places[k] = -1;
+            merge<Wanted>(items, low, middle, high, begin, flip, own, places);
+            if constexpr (Wanted != values) {
+#pragma unroll
+                for (int k = 0; k < PER_THREAD; ++k)
+                    if (places[k] >= 0) places[k] = load_shared(origins + places[k]);
+            }
+        }
+        barrier();
+        if (taking) {
+#pragma unroll
+            for (int k = 0; k < PER_THREAD; ++k) {
+                store_shared_if(places[k] >= 0, items + begin + k, own[k]);
+                if constexpr (Wanted != values)
+                    store_shared_if(places[k] >= 0, origins + begin + k,
+                                    static_cast<uint16_t>(places[k]));
+            }
+        }
+        barrier();
+    }
+}
+
 template <int Rank, class Index, Gives Wanted>
 DEVICE void tiles(const SortTiles<Rank, Index>& p) {
     SHARED(Bits, items, TILE);
@@ -188,59 +253,7 @@ DEVICE void tiles(const SortTiles<Rank, Index>& p) {
                         item_of<Wanted>(elements[k], flip));
     }
     barrier();
-
-    const int32_t begin = static_cast<int32_t>(threadIdx.x) * PER_THREAD;
-    Bits own[PER_THREAD];
-    int32_t places[PER_THREAD];
-    uint32_t together = 0;  // bit k: whether k and k + 1 may change places
-    int32_t position = begin - static_cast<int32_t>(p.line.divide(begin)) * line;
-#pragma unroll
-    for (int k = 0; k < PER_THREAD; ++k) {
-        own[k] = load_shared_if(begin + k < count, items + begin + k);
-        places[k] = begin + k;
-        position = position + 1 == line ? 0 : position + 1;
-        if (position && begin + k + 1 < count) together |= 1u << k;
-    }
-    sort_own<Wanted>(own, places, together, flip);
-#pragma unroll
-    for (int k = 0; k < PER_THREAD; ++k) {
-        store_shared_if(begin + k < count, items + begin + k, own[k]);
-        if constexpr (Wanted == positions)
-            store_shared_if(begin + k < count, origins + begin + k,
-                            static_cast<uint16_t>(places[k]));
-    }
-    barrier();
-
-    for (int32_t run = PER_THREAD; run < count; run *= 2) {
-        // Two runs, of which only the line that both have a part of is merged.
-        const int32_t pair = begin - begin % (2 * run), middle = pair + run;
-        int32_t low = static_cast<int32_t>(p.line.divide(middle)) * line, high = low + line;
-        if (low < pair) low = pair;
-        if (high > pair + 2 * run) high = pair + 2 * run;
-        if (high > count) high = count;
-        const bool taking = low < middle && middle < high && begin < high && begin + PER_THREAD > low;
-        if (taking) {
-#pragma unroll
-            for (int k = 0; k < PER_THREAD; ++k) places[k] = -1;
-            merge<Wanted>(items, low, middle, high, begin, flip, own, places);
-            if constexpr (Wanted == positions) {
-#pragma unroll
-                for (int k = 0; k < PER_THREAD; ++k)
-                    if (places[k] >= 0) places[k] = load_shared(origins + places[k]);
-            }
-        }
-        barrier();
-        if (taking) {
-#pragma unroll
-            for (int k = 0; k < PER_THREAD; ++k) {
-                store_shared_if(places[k] >= 0, items + begin + k, own[k]);
-                if constexpr (Wanted == positions)
-                    store_shared_if(places[k] >= 0, origins + begin + k,
-                                    static_cast<uint16_t>(places[k]));
-            }
-        }
-        barrier();
-    }
+    sort_tile<Wanted>(items, origins, count, p.line, flip);
     if (has_room)
         shift = static_cast<int32_t>(p.to.result ? shift_at(static_cast<int64_t*>(p.to.result) + first)
                                                  : shift_at(static_cast<Bits*>(p.to.values) + first));
@@ -254,6 +267,102 @@ DEVICE void tiles(const SortTiles<Rank, Index>& p) {
             position = ahead + load_shared_if(inside, origins + (inside ? place : 0)) -
                        static_cast<Index>(p.line.divide(inside ? place : 0)) * line;
         store_sorted<Wanted, Index>(p.to, inside, first + place, item, position);
+    }
+}
+
+// ---- Leading elements ----------------------------------------------------------------------------
+
+// A tile has several whole lines. Its elements are numbered along lines, or across: all first ones, all
+// second ones, and so on. Whether, and by what a number is then divided, is up to where they lie.
+struct Numbering {
+    Divisor<int32_t> size;  // elements that follow each other: of a line, or lines of a tile
+    int32_t across;
+};
+
+template <int Rank, class Index>
+struct LeadingTiles {
+    void* values;
+    void* positions;
+    const void* from;
+    Index lines;
+    Index step[3];  // along a line, in the source, of values, of positions
+    Walk<Rank, Index, 3> walk;  // of the lines' first elements
+    Divisor<int32_t> line;      // elements of a line
+    Numbering read, written;
+    int32_t together;  // lines of a tile
+    int32_t leading;   // elements of a line that are written
+    int32_t wide;      // whether positions have 8 bytes, else 4
+    int32_t descending;
+};
+
+struct Spot {
+    int32_t line, place;
+    bool inside;
+};
+
+// Where in a tile is what has a number; 0 and 0 if that is outside.
+DEVICE Spot spot_of(int32_t number, const Numbering& by, int32_t lines, int32_t length) {
+    const int32_t known = number < 0 ? 0 : number;
+    const int32_t whole = static_cast<int32_t>(by.size.divide(known));
+    const int32_t rest = known - whole * static_cast<int32_t>(by.size.divisor);
+    const int32_t line = by.across ? rest : whole, place = by.across ? whole : rest;
+    const bool inside = number >= 0 && line < lines && place < length;
+    return {inside ? line : 0, inside ? place : 0, inside};
+}
+
+template <int Rank, class Index>
+DEVICE void leading(const LeadingTiles<Rank, Index>& p) {
+    SHARED(Bits, items, TILE);
+    SHARED(uint16_t, origins, TILE);
+    const Bits flip = p.descending ? Bits(~Bits(0)) : Bits(0);
+    const int32_t line = static_cast<int32_t>(p.line.divisor);
+    const Index first = static_cast<Index>(blockIdx.x) * p.together;
+    const int32_t lines =
+        static_cast<int32_t>(p.lines - first < p.together ? p.lines - first : p.together);
+    const int32_t thread = static_cast<int32_t>(threadIdx.x);
+
+    const ELEMENT* const from = static_cast<const ELEMENT*>(p.from);
+    Index at[3];
+    p.walk.offsets(static_cast<Unsigned<Index>>(first), at);
+    int32_t shift = p.together * line <= TILE - SECTOR  // room for threads that are shifted
+                        ? static_cast<int32_t>(shift_at(from + at[0]))
+                        : 0;
+    ELEMENT elements[PER_THREAD];
+#pragma unroll
+    for (int k = 0; k < PER_THREAD; ++k) {
+        const Spot spot = spot_of(k * THREADS + thread - shift, p.read, lines, line);
+        p.walk.offsets(static_cast<Unsigned<Index>>(first + spot.line), at);
+        elements[k] = load_if(spot.inside, from + (at[0] + spot.place * p.step[0]));
+    }
+#pragma unroll
+    for (int k = 0; k < PER_THREAD; ++k) {
+        const Spot spot = spot_of(k * THREADS + thread - shift, p.read, lines, line);
+        store_shared_if(spot.inside, items + (spot.line * line + spot.place),
+                        bits_as<Bits>(elements[k]));
+    }
+    barrier();
+    sort_tile<both>(items, origins, lines * line, p.line, flip);
+
+    Bits* const found = static_cast<Bits*>(p.values);
+    p.walk.offsets(static_cast<Unsigned<Index>>(first), at);
+    shift = p.together * p.leading <= TILE - SECTOR
+                ? static_cast<int32_t>(shift_at(found + at[1]))
+                : 0;
+#pragma unroll 1
+    for (int32_t k = 0; k * THREADS < p.together * p.leading + shift; ++k) {
+        const Spot spot = spot_of(k * THREADS + thread - shift, p.written, lines, p.leading);
+        const int32_t place = spot.line * line + spot.place;
+        p.walk.offsets(static_cast<Unsigned<Index>>(first + spot.line), at);
+        store_if(spot.inside, found + (at[1] + spot.place * p.step[1]),
+                 load_shared_if(spot.inside, items + place));
+        const int32_t position = load_shared_if(spot.inside, origins + place) - spot.line * line;
+        const Index to = at[2] + spot.place * p.step[2];
+        if (p.wide)
+            store_if(spot.inside, static_cast<uint64_t*>(p.positions) + to,
+                     static_cast<uint64_t>(position));
+        else
+            store_if(spot.inside, static_cast<uint32_t*>(p.positions) + to,
+                     static_cast<uint32_t>(position));
     }
 }
 
@@ -397,8 +506,10 @@ DEVICE void merges(const MergeTiles<Index>& p) {
 
 #if !defined(TENSORLAYOUT_SIMULATOR)
 
-#if defined(RANK)
+#if defined(RANK) && defined(GIVES)
 BLOCK_KERNEL(sort_tiles, SortTiles<RANK, INDEX>) { tiles<RANK, INDEX, GIVES>(p); }
+#elif defined(RANK)
+BLOCK_KERNEL(leading_tiles, LeadingTiles<RANK, INDEX>) { leading<RANK, INDEX>(p); }
 #else
 KERNEL(split_runs, SplitRuns<INDEX>) { splits<INDEX, GIVES>(p); }
 BLOCK_KERNEL(merge_tiles, MergeTiles<INDEX>) { merges<INDEX, GIVES>(p); }
@@ -419,5 +530,12 @@ BLOCK_KERNEL(merge_tiles, MergeTiles<INDEX>) { merges<INDEX, GIVES>(p); }
         merges<INDEX, GIVES>(p);                                                 \
     }
 ALL(int32_t, values) ALL(int32_t, positions) ALL(int64_t, values) ALL(int64_t, positions)
+
+#define LEADING(RANK, INDEX)                                                      \
+    BLOCK_KERNEL(leading_tiles_##RANK##_##INDEX, LeadingTiles<RANK, INDEX>) {      \
+        leading<RANK, INDEX>(p);                                                  \
+    }
+#define EVERY_RANK(INDEX) LEADING(1, INDEX) LEADING(2, INDEX) LEADING(0, INDEX)
+EVERY_RANK(int32_t) EVERY_RANK(int64_t)
 
 #endif

@@ -17,6 +17,7 @@ from tensorlayout.plan.bordering import PadPlan
 from tensorlayout.plan.creating import CreatePlan
 from tensorlayout.plan.gathering import ReplacePlan
 from tensorlayout.plan.into import IntoPlan
+from tensorlayout.plan.leading import LeadingPlan
 from tensorlayout.plan.moving import (
     AssignPlan,
     CopyPlan,
@@ -167,6 +168,8 @@ def _record(
         tensors = tensors[1:]
     if isinstance(plan, SplitPlan):
         tensors, results = tensors[:1], tuple(tensors[1:])
+    if isinstance(plan, LeadingPlan):
+        tensors, results = tensors[2:], tuple(tensors[:2])
     view = isinstance(plan, (ViewPlan, IndexPlan, RowPlan, SamePlan, PartPlan))
     nothing = view or (isinstance(plan, CreatePlan) and operation.name in _UNWRITTEN)
     return Record(

@@ -12,6 +12,7 @@ from tensorlayout.cpu import (
     elementwise,
     gathering,
     into,
+    leading,
     library,
     lines,
     masking,
@@ -34,6 +35,7 @@ from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.plan.folding import FoldPlan
 from tensorlayout.plan.gathering import GatherPlan, ReplacePlan, ScatterPlan
 from tensorlayout.plan.into import IntoPlan
+from tensorlayout.plan.leading import LeadingPlan
 from tensorlayout.plan.library import LibraryPlan
 from tensorlayout.plan.masking import MaskedPlan, SelectPlan
 from tensorlayout.plan.moving import (
@@ -73,6 +75,7 @@ _PREPARE: dict[type, Callable[[Any], Run]] = {
     IndexPlan: moving.prepare_index,
     IntoPlan: into.prepare,
     JoinPlan: moving.prepare_join,
+    LeadingPlan: leading.prepare,
     LibraryPlan: library.prepare,
     MaskedPlan: masking.prepare_masked,
     PadPlan: bordering.prepare,

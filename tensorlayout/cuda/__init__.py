@@ -22,6 +22,7 @@ from tensorlayout.cuda import (
     elementwise_bounded,
     gathering,
     into,
+    leading,
     library,
     moving,
     products,
@@ -43,6 +44,7 @@ from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.plan.folding import FoldPlan
 from tensorlayout.plan.gathering import GatherPlan, ReplacePlan, ScatterPlan
 from tensorlayout.plan.into import IntoPlan
+from tensorlayout.plan.leading import LeadingPlan
 from tensorlayout.plan.library import LibraryPlan
 from tensorlayout.plan.masking import MaskedPlan, SelectPlan
 from tensorlayout.plan.moving import (
@@ -97,6 +99,7 @@ _PREPARE: dict[type, Callable[[Any], Run]] = {
     IndexPlan: moving.prepare_index,
     IntoPlan: into.prepare,
     JoinPlan: carrying.prepare_join,
+    LeadingPlan: leading.prepare,
     LibraryPlan: library.prepare,
     MaskedPlan: selecting.prepare_masked,
     PadPlan: bordering.prepare,

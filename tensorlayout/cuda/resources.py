@@ -16,6 +16,7 @@ import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.cuda import (
+    leading_plan,
     nvrtc,
     quantile_plan,
     reduce_plan,
@@ -72,6 +73,7 @@ def known() -> Iterator[Kernel]:
         yield from scan_plan.kernels(dtype, "multiply")
     for dtype in _SORTED:
         yield from sort_plan.kernels(dtype)
+        yield from leading_plan.kernels(dtype)
         yield from search_plan.kernels(dtype)
         real = dtypes.in_category(dtype, "real floating")
         yield from quantile_plan.kernels(dtype, dtype if real else dtypes.float64)

@@ -16,6 +16,7 @@ from tensorlayout.cuda import (
     fold_plan,
     gather_plan,
     join_plan,
+    leading_plan,
     lines_plan,
     nvrtc,
     pad_plan,
@@ -157,6 +158,7 @@ def _of_lines(dtype: DType) -> Iterator[Kernel]:
         return
     yield from scan_plan.kernels(dtype)
     yield from sort_plan.kernels(dtype)
+    yield from leading_plan.kernels(dtype)
     yield from search_plan.kernels(dtype)
     floats = kinds.in_category(dtype, "real floating")
     yield from quantile_plan.kernels(dtype, dtype if floats else kinds.float64)

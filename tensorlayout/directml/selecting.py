@@ -11,7 +11,7 @@ from tensorlayout.directml.constants import AxisDirection, DataType
 from tensorlayout.directml.constants import data_type as as_data_type
 from tensorlayout.directml.operator_desc import Direction, Expected, Given, OperatorDesc
 from tensorlayout.directml.operators import call, desc_of, remembered, tensors_of
-from tensorlayout.directml.outputs import copied, target
+from tensorlayout.directml.outputs import target
 from tensorlayout.directml.rules import (
     check_axis,
     effective_rank,
@@ -23,8 +23,8 @@ from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc, asked
 from tensorlayout.functions import calling
 from tensorlayout.functions.searching import nonzero
-from tensorlayout.functions.sorting import argsort
-from tensorlayout.plan.gathering import GatherAlong
+from tensorlayout.functions.sorting import ARGSORT
+from tensorlayout.plan.leading import Leading
 from tensorlayout.tensor import Tensor
 
 
@@ -83,16 +83,15 @@ def _selected(desc: _TopK) -> tuple[Expected, ...]:
 
 
 def _select(desc: _TopK, x: Tensor, outs: Given, direction: Any) -> tuple[Tensor, ...]:
-    assert desc.output_index is not None
-    descending = direction == AxisDirection.DECREASING
-    order = argsort(x, axis=desc.axis, descending=descending, stable=True)
-    first = order[(*(slice(None),) * desc.axis, slice(0, desc.k))]
-    key = (x._spec, desc.axis, first._spec)
-    values = calling.call_into(outs[0], _TOP, key, (x, first))
-    return values, copied(first, outs[1], desc.output_index)
+    values = target(outs[0], desc.output_value, x)
+    positions = target(outs[1], desc.output_index, x)
+    down = direction == AxisDirection.DECREASING
+    key = (values._spec, positions._spec, x._spec, desc.axis, down)
+    calling.call(_LEADING[desc.operator], key, (values, positions, x))
+    return values, positions
 
 
-_TOP = GatherAlong("TOP_K")
+_LEADING = {name: Leading(name, ARGSORT) for name in ("TOP_K", "TOP_K1")}
 
 
 @dataclass(frozen=True, kw_only=True)

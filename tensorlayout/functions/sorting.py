@@ -10,7 +10,7 @@ from tensorlayout.tensor import Tensor
 
 __all__ = ["argsort", "sort"]
 
-_ARGSORT = Along("argsort", "real numeric", sorting.argsort, dtypes.int64)
+ARGSORT = Along("argsort", "real numeric", sorting.argsort, dtypes.int64)
 _SORT = Along("sort", "real numeric", sorting.sort)
 
 
@@ -27,7 +27,7 @@ def argsort(
     >>> tl.argsort(tl.asarray([3, 1, 3]), descending=True)
     Tensor([0, 2, 1], dtype=int64, device='cpu')
     """
-    return _along(_ARGSORT, x, axis, descending, stable)
+    return _along(ARGSORT, x, axis, descending, stable)
 
 
 def sort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:

@@ -1,0 +1,98 @@
+"""Plans of the first elements of sorted lines, and of their positions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tensorlayout.plan import Run
+from tensorlayout.plan.along import Along, AlongPlan
+from tensorlayout.plan.gathering import GatherAlong
+from tensorlayout.plan.into import Into, IntoPlan
+from tensorlayout.plan.moving import Assign, AssignPlan
+from tensorlayout.plan.results import one_device
+from tensorlayout.plan.slicing import Index, IndexPlan
+from tensorlayout.tensor import Spec, Tensor
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LeadingPlan:
+    """The first elements of each sorted line, and their positions, written where two tensors are.
+
+    Attributes:
+        name: of the operation.
+        source: the lines, along `dim`.
+        result: what the elements are written to; its size along `dim` says how many they are.
+        positions: what their positions are written to, of the same shape.
+        dim: that of the lines.
+        down: whether the greatest come first.
+        order, first, write, read: the same in four steps: all positions that sort, a view of the
+            first of them, their copy, and the elements at them.
+
+    """
+
+    name: str
+    source: Spec
+    result: Spec
+    positions: Spec
+    dim: int
+    down: bool
+    order: AlongPlan
+    first: IndexPlan
+    write: AssignPlan
+    read: IntoPlan
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Leading:
+    """A call with two results and the tensor, which share no memory; equal elements stay in order.
+
+    `sorting`: what gives all positions that sort.
+    """
+
+    name: str
+    sorting: Along
+
+    def plan(
+        self, result: Spec, positions: Spec, source: Spec, dim: int, down: bool
+    ) -> LeadingPlan:
+        """The plan; `down`: the greatest first. Results have equal shapes, no longer lines."""
+        one_device(self.name, [result, positions, source])
+        shape, lines = result.layout.shape, source.layout.shape
+        assert positions.layout.shape == shape
+        assert shape == (*lines[:dim], shape[dim], *lines[dim + 1 :])
+        assert shape[dim] <= lines[dim]
+        assert result.dtype == source.dtype
+        order = self.sorting.plan(source, dim, 0, None, down, True)
+        first = Index(self.name).plan(order.result, *[(n, 1) for n in shape])
+        write = Assign(self.name).plan(positions, first.result)
+        read = Into(GatherAlong(self.name)).plan(result, source, dim, first.result)
+        return LeadingPlan(
+            self.name, source, result, positions, dim, down, order, first, write, read
+        )
+
+
+def in_steps(
+    plan: LeadingPlan,
+    order: Callable[[AlongPlan], Run],
+    first: Callable[[IndexPlan], Run],
+    write: Callable[[AssignPlan], Run],
+    read: Callable[[IntoPlan], Run],
+) -> Run:
+    """The function of the results and the tensor, step by step, each prepared by a backend."""
+    sort, cut, assign, gather = (
+        order(plan.order),
+        first(plan.first),
+        write(plan.write),
+        read(plan.read),
+    )
+    key: tuple[Any, ...] = tuple(slice(0, n) for n in plan.result.layout.shape)
+    start = plan.order.result.layout.offset
+
+    def run(result: Tensor, positions: Tensor, x: Tensor) -> Tensor:
+        found = cut(sort(x), key, start)
+        assign(positions, found)
+        return gather(result, x, found)
+
+    return run

@@ -83,7 +83,8 @@ def reduction(name):
                 check = near(2 * float(tl.finfo(dtype).eps), float(tl.finfo(dtype).smallest_normal))
         elif accurate and name in ("var", "std"):
             eps = max(float(tl.finfo(dtype).eps), 2.0**-50)
-            check = near(32 * eps, 32 * eps)
+            most = 32 * eps * max(1, count / 1000)  # blocks may be tiny, one added to the other
+            check = near(most, most)
         elif accurate:
             check = tolerances(x, dtype, count)
         text = f"tl.{name}(x{options})"

@@ -15,6 +15,9 @@
 // bytes a thread if it is packed. Worst: a mask in another order, of which each element costs a sector.
 //
 // Bytes moved per element of the mask: 2. Per element selected: its own twice.
+// Of a multiprocessor. Not told, NVRTC 12.9 spills a shape to have more of them.
+#define LEAST_BLOCKS 2
+
 #include "reach.cuh"
 
 constexpr int CHUNK = 4096, EACH = CHUNK / THREADS;

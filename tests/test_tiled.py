@@ -224,6 +224,16 @@ def test_all_else_is_packed():
 # --- views ----------------------------------------------------------------------------------------
 
 
+def test_a_roll_keeps_the_order_of_all_tiles():
+    """Also where what comes first was the end of a tile, in which rows are the fastest."""
+    layout, array = Layout.parse("(2,16):(2,8*8+2*1)"), numbers(2, 16)
+    x = tl.to_layout(tl.asarray(array), layout)
+    for shift, axis in ((2, 1), ((2, 4), (1, 0))):
+        found = tl.roll(x, shift, axis=axis)
+        same(found, np.roll(array, shift, axis))
+        assert found.layout == Layout.packed((2, 16), (0, 1))
+
+
 def test_differences_of_whole_tiles_are_packed():
     x = tl.to_layout(tl.reshape(tl.arange(16) ** 2, (2, 2, 4)), "{2,1,0:T(2,2)}")
     found = tl.diff(x, axis=0)

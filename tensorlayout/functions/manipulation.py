@@ -300,7 +300,10 @@ def roll(
         at = -by % max(x.shape[dim], 1)
         before = [slice(None)] * dim
         x = concat([x[(*before, slice(at, None))], x[(*before, slice(0, at))]], axis=dim)
-    return x if dims else calling.call(_COPIES["roll"], (x._spec, _packed(x, order), None), (x,))
+    if not dims:
+        return calling.call(_COPIES["roll"], (x._spec, _packed(x, order), None), (x,))
+    # A part of tiles may be of another order than all of them.
+    return x if x.layout.minor_to_major == order else _ordered(x, order)
 
 
 def _ordered(x: Tensor, order: tuple[int, ...]) -> Tensor:

@@ -15,6 +15,7 @@ from tensorlayout.layout import Layout
 from tensorlayout.plan import Operation, Plan, prepared
 from tensorlayout.plan.bordering import PadPlan
 from tensorlayout.plan.creating import CreatePlan
+from tensorlayout.plan.folding import FoldPlan
 from tensorlayout.plan.gathering import ReplacePlan
 from tensorlayout.plan.into import IntoPlan
 from tensorlayout.plan.leading import LeadingPlan
@@ -30,8 +31,11 @@ from tensorlayout.plan.moving import (
     TransferPlan,
     ViewPlan,
 )
+from tensorlayout.plan.patterns import DiagonalsPlan, HotPlan, SequencePlan
+from tensorlayout.plan.reversing import ReversePlan
 from tensorlayout.plan.slicing import IndexPlan, RowPlan
 from tensorlayout.plan.steps import Step, noted
+from tensorlayout.plan.stretching import StretchPlan
 from tensorlayout.plan.tiled import planned
 from tensorlayout.tensor import Tensor
 
@@ -158,13 +162,28 @@ def _observe(operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ..
     return result
 
 
+# Plans whose first operand is written, and not read.
+_WRITE_THE_FIRST = (
+    AssignPlan,
+    DiagonalsPlan,
+    FoldPlan,
+    HotPlan,
+    IntoPlan,
+    PadPlan,
+    ReplacePlan,
+    ReversePlan,
+    SequencePlan,
+    SpreadPlan,
+    StretchPlan,
+)
+
+
 def _record(
     operation: Operation, plan: Plan, operands: tuple[Any, ...], result: Any, seconds: float
 ) -> Record:
     tensors = [o for o in operands if isinstance(o, Tensor)]
     results = result if isinstance(result, tuple) else (result,)
-    if isinstance(plan, (AssignPlan, IntoPlan, ReplacePlan, SpreadPlan)):
-        # The destination is written, not read.
+    if isinstance(plan, _WRITE_THE_FIRST):
         tensors = tensors[1:]
     if isinstance(plan, SplitPlan):
         tensors, results = tensors[:1], tuple(tensors[1:])

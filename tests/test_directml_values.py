@@ -749,3 +749,27 @@ def test_one_position_counted_from_both_ends_is_a_duplicate():
     same(directml.scatter_nd(matrix, tuples, new[None, :], 1, 2), np.array([[9, 2, 3]]))
     with pytest.raises(ValueError, match=r"^SCATTER_ND: IndicesTensor: .* must differ"):
         directml.scatter_nd(matrix, tuples, new[None, :], 1, 2, duplicates="error")
+
+
+@pytest.mark.parametrize(
+    ("operator", "call", "read", "written"),
+    [
+        ("PADDING", lambda x: directml.padding(x, [0, 1, 1], [0, 1, 1], "EDGE"), 96, 192),
+        ("UPSAMPLE_2D", lambda x: directml.upsample_2d(x[None], (2, 3), "LINEAR"), 96, 576),
+        (
+            "SLICE_GRAD",
+            lambda x: directml.slice_grad(x, (1, 5, 8), *[(0, 0, 0), (1, 4, 6)], (1,) * 3),
+            96,
+            160,
+        ),
+        ("FILL_VALUE_SEQUENCE", lambda _: directml.fill_value_sequence((6,), 0, 1, "INT16"), 0, 12),
+        ("TOP_K", lambda x: directml.top_k(x, 2, 3), 96, 96),
+    ],
+)
+def test_a_trace_counts_what_is_read_and_what_is_written(operator, call, read, written):
+    x = tl.asarray(numbers((1, 4, 6)))
+    with tl.trace() as seen:
+        call(x)
+    records = [r for r in seen if r.name == operator and r.kind != "view"]
+    assert sum(r.bytes_read for r in records) == read
+    assert sum(r.bytes_written for r in records) == written

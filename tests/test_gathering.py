@@ -311,6 +311,28 @@ def test_of_equal_positions_the_last_one_wins(ways):
     same(square, np.array([[4, 0], [0, 3]]))
 
 
+@pytest.mark.cpu
+@pytest.mark.parametrize("seed", range(40))
+def test_writes_happen_one_after_the_other(ways, seed):
+    """Positions that come again, backwards and with steps, along any axis of any strides."""
+    chance = np.random.default_rng(seed)
+    shape = tuple(int(n) for n in chance.integers(2, 20, chance.integers(1, 4)))
+    cuts = [slice(0, -1), slice(None, None, -1), slice(None, None, 2)]
+    larger = np.zeros([2 * n for n in shape], np.float32)
+    part = larger[tuple(cuts[chance.integers(3)] for _ in shape)]
+    array = part.transpose(chance.permutation(part.ndim))
+    axis = int(chance.integers(array.ndim))
+    index = chance.integers(0, array.shape[axis], 30)[cuts[chance.integers(3)]]
+    value = chance.random((*array.shape[:axis], index.size, *array.shape[axis + 1 :]), np.float32)
+    value = value[tuple(cuts[1] if chance.random() < 0.3 else slice(None) for _ in value.shape)]
+    expected, head = array.copy(), (slice(None),) * axis
+    for at, position in enumerate(index.tolist()):
+        expected[(*head, position)] = value[(*head, at)]
+    x = asarray(array)
+    x[(*head, asarray(index))] = asarray(value)
+    same(x, expected)
+
+
 def test_values_are_converted_as_tensors_are():
     x = tl.zeros((3,), dtype=tl.uint8)
     x[tl.asarray([0, 1, 2])] = tl.asarray([300.7, -5.0, float("nan")])

@@ -22,6 +22,7 @@ from tensorlayout.cpu.runs import (
     groups,
     in_rows,
     lines_of,
+    row_of,
     shared,
     slots_of,
 )
@@ -30,12 +31,10 @@ from tensorlayout.plan.gathering import Reach
 
 Read = Callable[[Array, Positions, Array], None]
 
-
 # Bytes from which on a row is read where it is: 4 M float32 in rows of 2 with a gap behind each
 # take 20 ms brought together first and 65 where they are; in rows of 16, 6.3 and 9.0; of 64, 2.6
 # and 2.1.
 _LONG = 128
-
 
 # Elements of a tensor with gaps that are brought together at once.
 _STAGE = 256 * 1024
@@ -219,7 +218,7 @@ def _read_slots(runs: Runs) -> Read:
     def read(memory: Array, positions: Positions, out: Array) -> None:
         target = runs.in_runs(out)
         if _is_long(runs, memory) and target.strides[2] == target.itemsize:
-            rows, to = runs.rows(memory), in_rows(target, runs.row)
+            rows, to = runs.rows(memory), target.view(row_of(target, runs.row))
             slots = slots_of(runs, positions, weights, runs.far)
 
             def move(cuts: Iterable[Cut]) -> None:

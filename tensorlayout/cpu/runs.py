@@ -22,21 +22,17 @@ from tensorlayout.plan.gathering import Reach
 
 Positions = Sequence[Array]  # one array for each indexed dimension, all from 0 up
 
-
 # Elements whose slots are worked out at a time, so that they are read from the cache: 4 M elements
 # x[i, j] take 26 ms so, 44 to 97 by NumPy's own indexing (2026-11-21, 2-core AMD EPYC (Zen 4),
 # numpy 2.4.6).
 BLOCK = 16 * 1024
 
-
 # Elements from which on moving a run by a call of its own is cheaper than by slots: a call costs
 # about a microsecond, a slot two nanoseconds.
 RUN = 512
 
-
 # Offsets that a plan keeps: to make them takes longer than to move so few elements.
 _FEW = 512
-
 
 # Neighbouring lines that are read at once where every line has positions of its own.
 _COLUMNS = 64
@@ -96,7 +92,7 @@ class Runs:
         if self.row == 1:
             return flat.view(memory.dtype)
         count = flat.size // memory.itemsize - self.row + 1
-        return np.ndarray((count,), _row_of(memory, self.row), flat, 0, (memory.itemsize,))
+        return np.ndarray((count,), row_of(memory, self.row), flat, 0, (memory.itemsize,))
 
     def in_runs(self, array: Array) -> Array:
         """An array of the result's shape as (outer, middle, inner); a copy if it must be."""
@@ -149,7 +145,7 @@ class Runs:
         return self.middle(positions, [weights[d] for d in self.reach.dims])
 
 
-def _row_of(array: Array, count: int) -> np.dtype[Any]:
+def row_of(array: Array, count: int) -> np.dtype[Any]:
     """What holds `count` elements of an array as one that NumPy only moves."""
     return np.dtype((np.void, count * array.itemsize)) if count > 1 else array.dtype
 
@@ -158,7 +154,7 @@ def in_rows(array: Array, count: int) -> Array:
     """Elements in rows of `count` along the last axis, each as one; a copy if it must be."""
     if count > 1 and array.strides[-1] != array.itemsize:
         array = np.ascontiguousarray(array)
-    return array.view(_row_of(array, count))
+    return array.view(row_of(array, count))
 
 
 def contiguous(array: Array) -> Array:

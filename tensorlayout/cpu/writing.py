@@ -18,6 +18,7 @@ from tensorlayout.cpu.runs import (
     in_rows,
     line_cuts,
     lines_of,
+    row_of,
     shared,
     slots_of,
     widened,
@@ -26,7 +27,6 @@ from tensorlayout.layout import Layout
 from tensorlayout.plan.gathering import Reach
 
 Write = Callable[[Array, Positions, Array], None]
-
 
 # Elements of a run from which on NumPy's own loops write there faster than slots do; and for one
 # value everywhere.
@@ -77,7 +77,9 @@ def _write_rows(runs: Runs) -> Write:
     def write(memory: Array, positions: Positions, value: Array) -> None:
         index = runs.merged(positions).reshape(-1)
         target, values = memory.transpose(runs.order).reshape(shape), runs.in_runs(value)[0]
-        in_rows(target, inner)[:, 0][index] = _each_row(values, inner)
+        # A view always: of a copy nothing would be kept.
+        rows = target.view(row_of(target, inner))[:, 0]
+        rows[index] = _each_row(values, inner)
 
     return write
 

@@ -6,11 +6,10 @@ import functools
 import importlib
 import importlib.util
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
+
+from tensorlayout.scopes import Block, Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +102,7 @@ def as_device(device: Any, argument: str = "device:") -> Device:
     return found
 
 
-_using: ContextVar[Device | None] = ContextVar("using", default=None)
+_using: Scope[Device] = Scope("using")
 _process_default: Device | None = None
 
 
@@ -139,8 +138,7 @@ def set_default_device(device: Device | str | None) -> None:
     _process_default = None if device is None else as_device(device, "set_default_device: device")
 
 
-@contextmanager
-def using_device(device: Device | str) -> Iterator[Device]:
+def using_device(device: Device | str) -> Block[Device, Device]:
     """Make `device` the default inside the block: of this thread, and of tasks begun in it.
 
     ValueError for a device that is not here.
@@ -153,8 +151,4 @@ def using_device(device: Device | str) -> Iterator[Device]:
     if device is None:
         msg = "using_device: device must be a device or its name, got None"
         raise TypeError(msg)
-    token = _using.set(found := as_device(device, "using_device: device"))
-    try:
-        yield found
-    finally:
-        _using.reset(token)
+    return _using.saying(as_device(device, "using_device: device"))

@@ -6,18 +6,15 @@ the package is imported (`methods`); they are declared here for readers and type
 
 from __future__ import annotations
 
-import threading
-import weakref
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
+from tensorlayout.layout.once import Interned
 
-_interned: weakref.WeakValueDictionary[tuple[Any, ...], Spec] = weakref.WeakValueDictionary()
-# One thread may need it twice: the garbage collector runs finalizers wherever objects are made.
-_interning = threading.RLock()
+_interned: Interned[Spec] = Interned()
 
 
 class Spec:
@@ -41,8 +38,7 @@ class Spec:
         if spec is None:
             made = object.__new__(cls)
             made.dtype, made.layout, made.device = key
-            with _interning:
-                spec = _interned.setdefault(key, made)
+            spec = _interned.entered(key, made)
         return spec
 
     def __repr__(self) -> str:

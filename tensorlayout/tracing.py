@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field
-from threading import Lock
 from typing import Any
 
 from tensorlayout.functions import calling
@@ -37,11 +34,10 @@ from tensorlayout.plan.slicing import IndexPlan, RowPlan
 from tensorlayout.plan.steps import Step, noted
 from tensorlayout.plan.stretching import StretchPlan
 from tensorlayout.plan.tiled import planned
+from tensorlayout.scopes import Block, Scope
 from tensorlayout.tensor import Tensor
 
-_current: ContextVar[Trace | None] = ContextVar("trace", default=None)
-_active = 0
-_lock = Lock()
+_traces: Scope[Trace] = Scope("trace")
 _UNWRITTEN = ("empty", "empty_like")  # memory is found for them, and left as it is
 
 
@@ -118,8 +114,7 @@ def _row(r: Record) -> tuple[str, ...]:
     )
 
 
-@contextmanager
-def trace() -> Iterator[Trace]:
+def trace() -> Block[Trace, Trace]:
     """Record every operation of this thread (and of tasks begun in it) inside the block.
 
     Costs nothing while no block is active. Blocks nest; the innermost records.
@@ -131,26 +126,12 @@ def trace() -> Iterator[Trace]:
     >>> [(r.name, r.kind, r.bytes_written) for r in seen]
     [('permute_dims', 'view', 0), ('to_layout', 'layout', 48)]
     """
-    seen = Trace()
-    token = _current.set(seen)
-    _count(1)
-    try:
-        yield seen
-    finally:
-        _count(-1)
-        _current.reset(token)
-
-
-def _count(by: int) -> None:
-    global _active
-    with _lock:
-        _active += by
-        calling.observe(_observe if _active else None)
+    return _traces.saying(Trace())
 
 
 def _observe(operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]) -> Tensor:
     run = prepared(operation, *key)
-    seen = _current.get()
+    seen = _traces.get()
     if seen is None:
         return run(*operands)
     with noted() as steps:
@@ -228,3 +209,6 @@ def _distinct(x: Tensor) -> int:
         for extent, stride in parts:
             count *= extent if stride else 1
     return min(count, layout.size) * x.itemsize
+
+
+calling.observe(_observe, _traces.blocks)

@@ -113,7 +113,7 @@ def test_off_means_no_observer_even_after_an_error():
 
     with pytest.raises(ValueError, match="do not broadcast"):
         failing()
-    assert calling._observer is None
+    assert not calling._watched
 
 
 def test_the_table_has_a_line_for_each_record():

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from threading import Lock
 
 import numpy as np
 
@@ -36,32 +35,17 @@ class Boxes:
     def run(self, destination: Array, source: Array) -> None:
         """Copy all elements from `source` to `destination`."""
         view = self.loop.view
-        boxes = product(*self.cuts)
-        if self.threads == 1:
+
+        def work(boxes: Iterator[Box]) -> None:
             self.move(view(destination), view(source), boxes)
-            return
-        lock = Lock()
 
-        def work() -> None:
-            self.move(view(destination), view(source), _taken(boxes, lock))
-
-        share(work, self.threads)
+        share(work, product(*self.cuts), self.threads)
 
     def pieces(self, destination: Array, source: Array) -> Iterator[Callable[[], None]]:
         """What moves one box each."""
         to, from_ = self.loop.view(destination), self.loop.view(source)
         for box in product(*self.cuts):
             yield partial(self.move, to, from_, iter((box,)))
-
-
-def _taken(boxes: Iterator[Box], lock: Lock) -> Iterator[Box]:
-    """The boxes that this thread gets of an iterator shared by several."""
-    while True:
-        with lock:
-            box = next(boxes, None)
-        if box is None:
-            return
-        yield box
 
 
 def move_directly(destination: Array, source: Array, boxes: Iterator[Box]) -> None:

@@ -1,8 +1,22 @@
-"""Threads for large copies: numpy releases the interpreter lock while it moves elements.
+"""Threads for large copies: NumPy releases the interpreter lock while it moves elements.
 
-One pool for the process, made when a copy first asks for it. A copy never depends on the pool:
-the calling thread takes part in the work and can do all of it, so a pool that is busy, not yet
-awake, or gone (an interpreter that is shutting down) costs speed and nothing else.
+The calling thread takes part in the work and can do all of it. Helpers that are busy, not yet
+awake, or cannot be started (an interpreter that is shutting down) cost speed and nothing else.
+
+When a call has ended, by whatever exception, no helper writes any more, and none will:
+
+- A helper writes only while it holds the *seat* of its invitation, a reentrant lock. It takes the
+  seat if that is free, and gives it back when it has done. The caller ends by taking all seats, for
+  good. So a helper that has begun is waited for, and one that has not begun never will.
+- Pieces are taken from a deque, which the caller empties before: nobody takes another.
+- An interrupt, such as KeyboardInterrupt, may come between any two instructions of the caller.
+  Each step that matters is one call of C, done or not done: a piece is taken, the deque emptied, a
+  seat taken. Whoever has a seat may take it again. So the end may be broken off anywhere and begun
+  anew, and it stands on several levels, one inside the other: an interrupt breaks one of them at
+  most, and none while it waits for a seat.
+- There is no other lock that an interrupt could leave taken: invitations go through a queue of C.
+- A child of a fork has no helpers: it begins with a pool of its own. The seats and pieces of copies
+  in other threads are theirs, and those threads did not come along.
 """
 
 from __future__ import annotations
@@ -12,11 +26,10 @@ import ctypes
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, TypeVar
-
-if TYPE_CHECKING:  # imported with the pool: it costs a sixth of NumPy's own import
-    from concurrent.futures import Future, ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from queue import SimpleQueue
+from typing import Any, NamedTuple, TypeVar
 
 Piece = TypeVar("Piece")
 
@@ -24,63 +37,188 @@ Piece = TypeVar("Piece")
 # and threads that hand the interpreter lock round stop paying somewhere near this number.
 MOST_THREADS = 8
 
-_processors: set[int] = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
-_lock = threading.Lock()
-_pool: ThreadPoolExecutor | None = None
+# How often the end of a call is begun anew, at most: one more interrupt than that, each within a
+# microsecond of the last, would leave a helper to finish its piece alone.
+_LEVELS = 4
 
 
 def available_threads() -> int:
-    """How many threads a copy may use: the processors this process may run on, at most 8."""
+    """How many threads a copy may use: the processors this thread may run on, at most 8."""
     if hasattr(os, "process_cpu_count"):  # Python 3.13
         processors = os.process_cpu_count()
-    elif hasattr(os, "sched_getaffinity"):
-        processors = len(os.sched_getaffinity(0))
     else:
-        processors = os.cpu_count()
+        processors = len(_affinity()) or os.cpu_count()
     return max(1, min(processors or 1, MOST_THREADS))
 
 
-def share(work: Callable[[], None], threads: int) -> None:
+def share(work: Callable[[Iterator[Piece]], None], pieces: Iterable[Piece], threads: int) -> None:
     """Call `work` in this thread and in up to ``threads - 1`` others, and wait for all of them.
 
-    The calls divide the work among themselves, by taking pieces from a common iterator until
-    none is left. A helper that has not begun when this thread runs out of pieces is called off.
+    Each is given an iterator; the pieces are dealt out among these, and no more of them after an
+    exception, which is raised here, wherever it came from.
     """
-    here = _processor()
-
-    def help_out() -> None:
-        _leave(here)
-        work()
-
-    helpers = _start(help_out, threads - 1)
-    try:
-        work()
-    finally:
-        begun = [helper for helper in helpers if not helper.cancel()]
-        # All must have ended before the caller may touch the memory, whatever went wrong.
-        errors = [helper.exception() for helper in begun]
-    for error in errors:
-        if error is not None:
-            raise error
-
-
-def share_pieces(pieces: Iterator[Piece], move: Callable[[Piece], None], threads: int) -> None:
-    """Call `move` with each piece once, in this thread and in up to ``threads - 1`` others."""
-    if threads == 1:
-        for piece in pieces:
-            move(piece)
+    processors = _affinity()
+    threads = min(threads, len(processors) or threads)
+    todo = deque(pieces) if threads > 1 else deque()
+    if len(todo) < 2:
+        work(iter(todo or pieces))
         return
-    lock = threading.Lock()
+    caller = _Caller(processors, _processor())
+    guests = [_Invitation(caller, work, todo) for _ in range(min(threads, len(todo)) - 1)]
+    _carry_out(work, todo, guests, _LEVELS)
+    for guest in guests:
+        if guest.error is not None:
+            raise guest.error
 
-    def work() -> None:
-        while True:
-            with lock:
-                piece = next(pieces, None)
-            if piece is None:
-                return
+
+def share_pieces(pieces: Iterable[Piece], move: Callable[[Piece], None], threads: int) -> None:
+    """Call `move` with each piece once, in this thread and in up to ``threads - 1`` others."""
+
+    def work(mine: Iterator[Piece]) -> None:
+        for piece in mine:
             move(piece)
 
-    share(work, threads)
+    share(work, pieces, threads)
+
+
+def _carry_out(
+    work: Callable[[Iterator[Piece]], None],
+    todo: deque[Piece],
+    guests: list[_Invitation],
+    levels: int,
+) -> None:
+    try:
+        if levels > 1:
+            _carry_out(work, todo, guests, levels - 1)
+        else:
+            _pool.invite(guests)
+            work(_taken(todo))
+    finally:
+        _end(todo, guests)
+
+
+def _end(todo: deque[Any], guests: list[_Invitation]) -> None:
+    """No piece is left, no helper writes, and none will."""
+    todo.clear()
+    interrupts = []
+    for guest in guests:
+        while True:
+            try:
+                guest.seat.acquire()
+                break
+            except BaseException as interrupt:
+                interrupts.append(interrupt)
+        guest.work = _nothing  # which may hold large arrays, while the invitation waits in a queue
+    if interrupts:
+        raise interrupts.pop(0)
+
+
+def _taken(todo: deque[Piece]) -> Iterator[Piece]:
+    """The pieces that one thread gets."""
+    while todo:
+        try:
+            piece = todo.popleft()
+        except IndexError:  # another thread took the last one
+            return
+        yield piece
+
+
+def _nothing(_: Iterator[Any]) -> None:
+    """The work of a call that has ended."""
+
+
+class _Caller(NamedTuple):
+    """Where the calling thread may run, and where it does: processors, by their numbers."""
+
+    processors: set[int]
+    processor: int
+
+
+class _Invitation:
+    """One helper may take part in a call."""
+
+    __slots__ = ("caller", "error", "seat", "todo", "work")
+
+    def __init__(self, caller: _Caller, work: Callable[[Any], None], todo: deque[Any]) -> None:
+        self.caller, self.work, self.todo = caller, work, todo
+        self.seat = threading.RLock()
+        self.error: BaseException | None = None
+
+    def accept(self) -> None:
+        """Take part, if the call has not ended."""
+        if not self.seat.acquire(blocking=False):
+            return
+        try:
+            self.work(_taken(self.todo))
+        except BaseException as error:
+            self.error = error
+            self.todo.clear()
+        finally:
+            self.seat.release()
+
+
+class _Pool:
+    """Threads that wait for invitations. They are daemons: none of them writes while it waits."""
+
+    def __init__(self) -> None:
+        self._invitations: SimpleQueue[_Invitation] = SimpleQueue()
+        self._started: list[threading.Thread] = []
+
+    def invite(self, guests: list[_Invitation]) -> None:
+        """Let as many threads take part, or fewer."""
+        with contextlib.suppress(RuntimeError):  # shutting down, or a platform without threads
+            while len(self._started) < len(guests):
+                self._start(guests[0].caller.processors)
+        if self._started:
+            for guest in guests:
+                self._invitations.put(guest)
+
+    def _start(self, processors: set[int]) -> None:
+        thread = threading.Thread(
+            target=_serve,
+            args=(self._invitations, processors),
+            name="tensorlayout-copy",
+            daemon=True,
+        )
+        thread.start()
+        self._started.append(thread)
+
+
+def _serve(invitations: SimpleQueue[_Invitation], processors: set[int]) -> None:
+    """Accept one invitation after the other, in a thread that may run on `processors`."""
+    while True:
+        invitation = invitations.get()
+        processors = _follow(invitation.caller, processors)
+        if processors <= invitation.caller.processors:
+            invitation.accept()
+        del invitation  # it may hold large arrays
+
+
+def _follow(caller: _Caller, processors: set[int]) -> set[int]:
+    """Let this helper run where its caller may, on another processor; gives what it follows then.
+
+    Linux often wakes a helper where its caller runs although another processor is idle, keeps
+    both there until the next balancing (milliseconds later), and does so copy after copy. Two
+    threads, a copy of 330 us: 358 us then, 196 on two processors (2026-11-21, Linux 6 on a
+    virtual machine with two cores). The mask stays set, so a helper moves once, not each time.
+    """
+    together = _processor() == caller.processor >= 0
+    if together or processors != caller.processors:
+        with contextlib.suppress(OSError):  # processors came and went
+            os.sched_setaffinity(0, caller.processors - {caller.processor})
+            return caller.processors
+    return processors
+
+
+def _affinity() -> set[int]:
+    """The processors that this thread may run on now; none where nobody tells."""
+    return set()
+
+
+if hasattr(os, "sched_getaffinity"):
+
+    def _affinity() -> set[int]:
+        return os.sched_getaffinity(0)
 
 
 def _processor() -> int:
@@ -92,47 +230,13 @@ if sys.platform == "linux":
     with contextlib.suppress(AttributeError, OSError):  # a C library without it
         _processor = ctypes.PyDLL(None).sched_getcpu
 
-
-def _leave(processor: int) -> None:
-    """Move this helper to another processor than the one of the thread that it helps.
-
-    Linux often wakes a helper where its caller runs although another processor is idle, keeps
-    both there until the next balancing (milliseconds later), and does so copy after copy. Two
-    threads, a copy of 330 us: 358 us then, 196 on two processors (2026-11-21, Linux 6 on a
-    virtual machine with two cores). The mask stays set, so a helper moves once, not each time.
-    """
-    if processor >= 0 and _processor() == processor:
-        with contextlib.suppress(OSError):  # that one only, or processors came and went
-            os.sched_setaffinity(0, _processors - {processor})
-
-
-def _start(work: Callable[[], None], count: int) -> list[Future[None]]:
-    helpers: list[Future[None]] = []
-    try:
-        pool = _the_pool()
-        for _ in range(count):
-            helpers.append(pool.submit(work))
-    except RuntimeError:  # no new threads: shutting down, or a platform without them
-        pass
-    return helpers
-
-
-def _the_pool() -> ThreadPoolExecutor:
-    global _pool
-    with _lock:
-        if _pool is None:
-            from concurrent.futures import ThreadPoolExecutor
-
-            size = max(1, available_threads() - 1)
-            _pool = ThreadPoolExecutor(size, thread_name_prefix="tensorlayout-copy")
-        return _pool
+_pool = _Pool()
 
 
 def _forget_pool() -> None:
-    """In a forked child: the threads did not come along, and the lock may have been held."""
-    global _lock, _pool
-    _lock = threading.Lock()
-    _pool = None
+    """In a forked child: the threads did not come along."""
+    global _pool
+    _pool = _Pool()
 
 
 if hasattr(os, "register_at_fork"):

@@ -6,7 +6,6 @@ An element's distance is its column less its row. The band, and what is in it, a
 from __future__ import annotations
 
 import ctypes
-import functools
 from dataclasses import dataclass
 from itertools import product
 from math import gcd, prod
@@ -18,6 +17,7 @@ from tensorlayout.cuda.loops import WIDEST
 from tensorlayout.cuda.padding_plan import PaddingStruct, Regions, padding_regions, padding_struct
 from tensorlayout.cuda.parameters import RANKS, index_type, rank_macro, walk, walk_type
 from tensorlayout.layout import Layout, coalesce
+from tensorlayout.layout.once import once
 
 FILE = "band.cu"
 
@@ -215,7 +215,7 @@ def kernels() -> tuple[Kernel, ...]:
     )
 
 
-@functools.cache
+@once
 def band_type() -> Any:
     """``Band`` of kernels/band.cu."""
     return struct_type(
@@ -229,7 +229,7 @@ def band_type() -> Any:
     )
 
 
-@functools.cache
+@once
 def flat_type(rank: int, index: str) -> Any:
     """``FlatBand<rank, index>``; a rank without a kernel of its own is any rank."""
     number = ctypes.c_int32 if index == "int32_t" else ctypes.c_int64
@@ -242,7 +242,7 @@ def flat_type(rank: int, index: str) -> Any:
     )
 
 
-@functools.cache
+@once
 def strided_type(rank: int, index: str) -> Any:
     """``StridedBand<rank, index>``."""
     number = ctypes.c_int32 if index == "int32_t" else ctypes.c_int64

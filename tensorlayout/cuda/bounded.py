@@ -8,7 +8,6 @@ where those of padding that is to be written.
 from __future__ import annotations
 
 import ctypes
-import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -21,6 +20,7 @@ from tensorlayout.cuda.launches import struct_type
 from tensorlayout.cuda.loops import SECTOR, WIDEST, Axis
 from tensorlayout.cuda.parameters import Divisor32, Divisor64, divisor32, index_type
 from tensorlayout.layout import Layout
+from tensorlayout.layout.once import once
 
 # As in kernels/bounded.cuh.
 MOST_BOUNDS, MOST_DIGITS = 4, 16
@@ -301,7 +301,7 @@ class BoundsStruct(ctypes.Structure):
     )
 
 
-@functools.cache
+@once
 def bounded_walk_type(index: str, memories: int) -> Any:
     """``BoundedWalk<index, memories>``."""
     narrow = index == "int32_t"

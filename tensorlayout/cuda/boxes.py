@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from itertools import product
 from math import gcd, inf, log2, prod
 from typing import Any
@@ -27,6 +27,7 @@ import numpy as np
 
 from tensorlayout.cuda.bounded import Bound
 from tensorlayout.cuda.loops import SECTOR, WIDEST, Axis, Loop
+from tensorlayout.layout.once import cached_property
 
 # Bytes of shared memory that a box may take: with the first, eight blocks of 256 threads share a
 # multiprocessor of 228 KB; the second is all that a block gets without asking.

@@ -6,7 +6,6 @@ Values of one place are taken one after the other, in index order, on both devic
 from __future__ import annotations
 
 import ctypes
-import functools
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -34,6 +33,7 @@ from tensorlayout.cuda.reach_plan import (
 )
 from tensorlayout.cuda.scatter_plan import Table, Written, mark_loop
 from tensorlayout.layout import Layout
+from tensorlayout.layout.once import once
 from tensorlayout.tensor import Spec
 
 FILE = "combine.cu"
@@ -183,7 +183,7 @@ def _combine_kernel(destination: Spec, operation: str, rank: int, index: str) ->
     return Kernel(FILE, "combine_elements", types, shape, operation)
 
 
-@functools.cache
+@once
 def tally_type(rank: int, index: str) -> Any:
     """``Tally<rank, index>`` of kernels/combine.cu."""
     return struct_type(
@@ -195,7 +195,7 @@ def tally_type(rank: int, index: str) -> Any:
     )
 
 
-@functools.cache
+@once
 def combining_type(rank: int, index: str) -> Any:
     """``Combining<rank, index>``."""
     return struct_type(

@@ -7,7 +7,6 @@ for: 1.0 for each of the two memories at best.
 from __future__ import annotations
 
 import ctypes
-import functools
 from dataclasses import dataclass
 from itertools import product
 from math import gcd
@@ -33,6 +32,7 @@ from tensorlayout.cuda.tiles import (
     side_struct,
 )
 from tensorlayout.layout import Layout
+from tensorlayout.layout.once import once
 
 FILE = "copy.cu"
 
@@ -238,7 +238,7 @@ def _tiles_kernel(element: int, read: int, write: int, room: int, *, deep: bool)
     return Kernel(FILE, name, shape=tuple((k, str(v)) for k, v in values.items()))
 
 
-@functools.cache
+@once
 def flat_type() -> Any:
     """``FlatCopy`` of kernels/copy.cu."""
     return struct_type(
@@ -251,7 +251,7 @@ def flat_type() -> Any:
     )
 
 
-@functools.cache
+@once
 def strided_type(rank: int, index: str) -> Any:
     """``StridedCopy<rank, index>``; a rank without a kernel of its own is any rank."""
     number = ctypes.c_int32 if index == "int32_t" else ctypes.c_int64

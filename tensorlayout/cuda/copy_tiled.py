@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 from dataclasses import replace
 from itertools import product
 from math import gcd
@@ -53,6 +52,7 @@ from tensorlayout.cuda.tiles import (
     deep_side_struct,
 )
 from tensorlayout.layout import Layout
+from tensorlayout.layout.once import once
 from tensorlayout.tensor import Spec
 
 FILE = "bounded.cu"
@@ -266,7 +266,7 @@ def _boxes_kernel(element: int, read: int, write: int, room: int) -> Kernel:
     return Kernel(FILE, "copy_bounded_boxes", shape=shape)
 
 
-@functools.cache
+@once
 def walk_type(index: str) -> Any:
     """``BoundedCopy<index>`` of kernels/bounded.cu."""
     number = ctypes.c_int32 if index == "int32_t" else ctypes.c_int64

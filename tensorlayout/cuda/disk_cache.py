@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import functools
 import hashlib
 import os
 import re
@@ -23,6 +22,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tensorlayout.cuda.driver import Counters
+from tensorlayout.layout.once import once
 
 MAX_AGE = 60 * 24 * 3600  # seconds since the last use
 
@@ -154,7 +154,7 @@ def _usable(place: Path) -> Path | None:
         return None
 
 
-@functools.cache
+@once
 def _temporary() -> Path:
     # What is here is loaded and run: nobody else may have made it, nor be able to write to it.
     place = Path(tempfile.gettempdir()) / f"tensorlayout-{os.getuid()}"

@@ -6,7 +6,6 @@ implementation once per process.
 
 from __future__ import annotations
 
-import functools
 import importlib
 import os
 from contextlib import AbstractContextManager
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorlayout.dtypes import DType
+from tensorlayout.layout.once import once
 
 Bytes = NDArray[np.uint8]
 
@@ -202,7 +202,7 @@ class Driver(Protocol):
         """
 
 
-@functools.cache
+@once
 def driver() -> Driver:
     """The driver of this process: the simulator if ``TENSORLAYOUT_CUDA_SIMULATOR=1``, else CuPy."""
     choice = os.environ.get("TENSORLAYOUT_CUDA_SIMULATOR", "0")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -24,6 +23,7 @@ from tensorlayout.cuda.loops import SECTOR, WIDEST
 from tensorlayout.cuda.memory import padding_of
 from tensorlayout.cuda.padding_plan import bits_of
 from tensorlayout.layout import Layout
+from tensorlayout.layout.once import once
 from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.tensor import Spec
 
@@ -129,7 +129,7 @@ def _pack(memories: Memories, digits: Digits, widths: Sequence[int]) -> int:
     return max([pack for pack in packs if pack <= found], default=1)
 
 
-@functools.cache
+@once
 def bounded_type(index: str, operands: int) -> Any:
     """``BoundedElementwise<index>`` of kernels/elementwise.cu."""
     return struct_type(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 from collections.abc import Sequence
 from math import prod
 from typing import Any
@@ -21,6 +20,7 @@ from tensorlayout.cuda.parameters import (
     walk,
     walk_type,
 )
+from tensorlayout.layout.once import once
 
 FILE = "elementwise.cu"
 
@@ -70,7 +70,7 @@ def strided(memories: Memories, found: Walk, pack: int) -> Launch:
     return Launch(kernel, blocks + more, bytes(made), found.firsts)
 
 
-@functools.cache
+@once
 def memories_type(operands: int) -> Any:
     """``Memories`` of kernels/elementwise.cu."""
     return struct_type(
@@ -83,13 +83,13 @@ def memories_type(operands: int) -> Any:
     )
 
 
-@functools.cache
+@once
 def flat_type(operands: int) -> Any:
     """``FlatElementwise``."""
     return struct_type("FlatElementwise", memories=memories_type(operands), count=ctypes.c_int64)
 
 
-@functools.cache
+@once
 def strided_type(rank: int, index: str, operands: int) -> Any:
     """``StridedElementwise<rank, index>``; a rank without a kernel of its own is any rank."""
     number, divisor = (

@@ -7,7 +7,6 @@ those of memories with wide elements weigh more.
 from __future__ import annotations
 
 import ctypes
-import functools
 from dataclasses import dataclass
 from math import gcd, prod
 from typing import Any
@@ -20,6 +19,7 @@ from tensorlayout.cuda.launches import Launch, struct_type
 from tensorlayout.cuda.loops import SECTOR, Axis
 from tensorlayout.cuda.sectors import in_order_cost
 from tensorlayout.cuda.tiles import SideStruct, boxes_struct, boxes_type, in_order, side_struct
+from tensorlayout.layout.once import once
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ def tiles(memories: Memories, walk: Walk, box: Box) -> Launch:
     return Launch(kernel, box.blocks + more, bytes(made), walk.firsts)
 
 
-@functools.cache
+@once
 def tiled_type(operands: int) -> Any:
     """``TiledElementwise`` of kernels/elementwise.cu."""
     return struct_type(

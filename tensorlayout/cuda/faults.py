@@ -13,15 +13,13 @@ import functools
 import itertools
 import os
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from tensorlayout.cuda.driver import Buffer, Driver, driver
 from tensorlayout.cuda.ranges import lock_kept_over_forks
+from tensorlayout.scopes import Block, Scope
 
 VARIABLE = "TENSORLAYOUT_STRICT_INDEXING"
 
@@ -48,7 +46,7 @@ _NOTHING = np.frombuffer(
 
 # ---- Strictness
 
-_strict: ContextVar[bool | None] = ContextVar("strict", default=None)
+_strict: Scope[bool] = Scope("strict")
 _strict_process: bool | None = None
 
 
@@ -62,18 +60,13 @@ def set_strict_indexing(strict: bool | None) -> None:
     _strict_process = strict
 
 
-@contextmanager
-def strict_indexing(strict: bool = True) -> Iterator[None]:
+def strict_indexing(strict: bool = True) -> Block[bool, None]:
     """Wait after each read or write at positions on CUDA, and raise at once, inside the block.
 
     >>> with strict_indexing():
     ...     pass
     """
-    token = _strict.set(strict)
-    try:
-        yield
-    finally:
-        _strict.reset(token)
+    return _strict.giving(strict, None)
 
 
 @functools.cache

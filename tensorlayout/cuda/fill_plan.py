@@ -6,7 +6,6 @@ The value is data: a plan serves every value of its size. That of the padding is
 from __future__ import annotations
 
 import ctypes
-import functools
 from dataclasses import dataclass, replace
 from itertools import product
 from math import gcd
@@ -32,6 +31,7 @@ from tensorlayout.cuda.padding_plan import (
 )
 from tensorlayout.cuda.parameters import RANKS, index_type, rank_macro, walk, walk_type
 from tensorlayout.layout import Layout, PaddingValue
+from tensorlayout.layout.once import once
 
 FILE, BOUNDED_FILE = "fill.cu", "bounded.cu"
 
@@ -251,7 +251,7 @@ def _strided_kernel(rank: int, index: str, width: int) -> Kernel:
     return Kernel(FILE, "fill_strided", shape=shape)
 
 
-@functools.cache
+@once
 def flat_type() -> Any:
     """``FlatFill`` of kernels/fill.cu."""
     return struct_type(
@@ -263,7 +263,7 @@ def flat_type() -> Any:
     )
 
 
-@functools.cache
+@once
 def strided_type(rank: int, index: str) -> Any:
     """``StridedFill<rank, index>``; a rank without a kernel of its own is any rank."""
     number = ctypes.c_int32 if index == "int32_t" else ctypes.c_int64
@@ -277,7 +277,7 @@ def strided_type(rank: int, index: str) -> Any:
     )
 
 
-@functools.cache
+@once
 def bounded_type(index: str) -> Any:
     """``BoundedFill<index>`` of kernels/bounded.cu."""
     return struct_type(

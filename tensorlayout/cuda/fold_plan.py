@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 from itertools import product
 from math import prod
 from typing import Any
@@ -12,6 +11,7 @@ from tensorlayout.cuda.driver import Kernel
 from tensorlayout.cuda.launches import THREADS, Launch, struct_type
 from tensorlayout.cuda.parameters import Divisor32, Divisor64, divisor32, index_type
 from tensorlayout.layout import Layout
+from tensorlayout.layout.once import once
 from tensorlayout.plan.folding import FoldPlan, Windows
 
 FILE = "coordinates.cu"
@@ -80,7 +80,7 @@ def _kernel(rank: int, index: str, kind: str) -> Kernel:
     return Kernel(FILE, "fold", shape=(("RANK", str(rank)), ("INDEX", index), ("NUMBER", kind)))
 
 
-@functools.cache
+@once
 def fold_type(rank: int, index: str) -> Any:
     """``Folded<rank, index>`` of kernels/coordinates.cu."""
     narrow = index == "int32_t"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 from itertools import product
 from typing import Any
 
@@ -29,6 +28,7 @@ from tensorlayout.cuda.reach_plan import (
     strides_of,
 )
 from tensorlayout.layout import Layout
+from tensorlayout.layout.once import once
 from tensorlayout.plan.gathering import GatherPlan, Reach
 from tensorlayout.tensor import Spec
 
@@ -105,7 +105,7 @@ def _gather_kernel(rank: int, index: str, width: int) -> Kernel:
     return Kernel(FILE, "gather_elements", shape=shape)
 
 
-@functools.cache
+@once
 def gather_type(rank: int, index: str) -> Any:
     """``Gather<rank, index>`` of kernels/gather.cu."""
     return struct_type(

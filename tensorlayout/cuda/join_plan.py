@@ -18,6 +18,7 @@ from tensorlayout.cuda.loops import SECTOR, WIDEST
 from tensorlayout.cuda.padding_plan import PaddingStruct, padding_regions, padding_struct
 from tensorlayout.cuda.parameters import Divisor32, Divisor64, divisor32, index_type
 from tensorlayout.layout import Layout
+from tensorlayout.layout.once import once
 
 FILE = "join.cu"
 
@@ -314,7 +315,7 @@ def _rows_kernel(index: str, width: int) -> Kernel:
     return Kernel(FILE, "join_rows", shape=(("INDEX", index), ("WIDTH", str(width))))
 
 
-@functools.cache
+@once
 def _pieces(rank: int, index: str) -> tuple[Any, Any]:
     """``Part<rank, index>`` and ``Shared<rank, index>`` of kernels/join.cu."""
     capacity = rank if rank in RANKS else ANY_RANK
@@ -348,7 +349,7 @@ def most_inputs(rank: int, index: str) -> int:
     return left // (8 + ctypes.sizeof(part))
 
 
-@functools.cache
+@once
 def join_type(rank: int, index: str) -> Any:
     """``Join<rank, index>``."""
     part, shared = _pieces(rank, index)

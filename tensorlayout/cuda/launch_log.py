@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any
 
 from tensorlayout.cuda.counting import Counts
 from tensorlayout.cuda.driver import Kernel, driver
+from tensorlayout.cuda.ranges import lock_kept_over_forks
+from tensorlayout.scopes import Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +46,8 @@ def _sum(one: float | None, other: float | None) -> float | None:
 
 Log = list[Launched]
 
-_current: ContextVar[Log | None] = ContextVar("launch_log", default=None)
-_active = 0
-_lock = Lock()
+_logs: Scope[Log] = Scope("launch_log")
+_exchanging = lock_kept_over_forks()
 _plain: dict[type, Callable[..., None]] = {}
 
 
@@ -63,14 +62,12 @@ def launch_log() -> Iterator[Log]:
     if opened.name == "simulator":
         yield from _counted(log)
         return
-    kind = opened.launcher_type
-    token = _current.set(log)
-    _count(kind, 1)
     try:
-        yield log
+        with _logs.saying(log):
+            _exchange(opened.launcher_type)
+            yield log
     finally:
-        _count(kind, -1)
-        _current.reset(token)
+        _exchange(opened.launcher_type)
 
 
 def _counted(log: Log) -> Iterator[Log]:
@@ -81,20 +78,15 @@ def _counted(log: Log) -> Iterator[Log]:
     log += [Launched(k, counts.launches, None, counts) for k, counts in record.counts.items()]
 
 
-def _count(kind: type, by: int) -> None:
-    """One block more or less; the first and the last one exchange how `kind` is called."""
-    global _active
-    with _lock:
-        _active += by
-        if by > 0 and _active == 1:
-            _plain.setdefault(kind, kind.__call__)
-            kind.__call__ = _logged  # type: ignore[method-assign]
-        elif not _active:
-            kind.__call__ = _plain[kind]  # type: ignore[method-assign]
+def _exchange(kind: type) -> None:
+    """How `kind` is called depends on whether code is inside of any block."""
+    with _exchanging:
+        plain = _plain.setdefault(kind, kind.__call__)
+        kind.__call__ = _logged if _logs.blocks else plain  # type: ignore[method-assign]
 
 
 def _logged(launcher: Any, grid: Any, parameters: bytearray) -> None:
-    plain, log = _plain[type(launcher)], _current.get()
+    plain, log = _plain[type(launcher)], _logs.get()
     if log is None:  # of another thread
         plain(launcher, grid, parameters)
         return

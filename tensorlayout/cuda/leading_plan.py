@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 from itertools import product
 from math import prod
 from typing import Any
@@ -16,6 +15,7 @@ from tensorlayout.cuda.scan_plan import CAPACITY, TILE, element_type, merged, pa
 from tensorlayout.cuda.sort_plan import FILE
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
+from tensorlayout.layout.once import once
 from tensorlayout.tensor import Spec
 
 _RANKS = (1, 2, 0)  # of what is around the lines; 0: any
@@ -104,7 +104,7 @@ class _Numbering(ctypes.Structure):
     _fields_ = (("size", Divisor32), ("across", ctypes.c_int32))
 
 
-@functools.cache
+@once
 def leading_type(rank: int, index: str) -> Any:
     """``LeadingTiles<rank, index>``."""
     number = ctypes.c_int32 if index == "int32_t" else ctypes.c_int64

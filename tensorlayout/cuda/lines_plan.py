@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 from itertools import product
 from typing import Any
 
@@ -12,6 +11,7 @@ from tensorlayout.cuda.launches import PER_THREAD, THREADS, Launch, struct_type
 from tensorlayout.cuda.numbered import Numbered, numbered
 from tensorlayout.cuda.parameters import RANKS, index_type, rank_macro, walk, walk_type
 from tensorlayout.layout import Layout
+from tensorlayout.layout.once import once
 from tensorlayout.plan.reversing import ReversePlan
 
 FILE = "coordinates.cu"
@@ -57,7 +57,7 @@ def _kernel(rank: int, index: str, width: int) -> Kernel:
     return Kernel(FILE, "reverse_lines", shape=shape)
 
 
-@functools.cache
+@once
 def lines_type(rank: int, index: str) -> Any:
     """``Lines<rank, index>`` of kernels/coordinates.cu."""
     number = ctypes.c_int32 if index == "int32_t" else ctypes.c_int64

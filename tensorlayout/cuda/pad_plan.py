@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 from dataclasses import dataclass
 from itertools import product
 from math import gcd, prod
@@ -24,6 +23,7 @@ from tensorlayout.cuda.parameters import (
     walk_type,
 )
 from tensorlayout.layout import Layout
+from tensorlayout.layout.once import once
 from tensorlayout.plan.bordering import Border
 
 FILE = "coordinates.cu"
@@ -202,7 +202,7 @@ def _kernel(rank: int, index: str, element: int, width: int) -> Kernel:
     return Kernel(FILE, "pad_elements", shape=shape)
 
 
-@functools.cache
+@once
 def padded_type(rank: int, index: str) -> Any:
     """``Padded<rank, index>`` of kernels/coordinates.cu."""
     known = int(rank_macro(rank)[1])

@@ -7,9 +7,10 @@ A plan packs one once; a launch rewrites pointers and scalars, which come first.
 from __future__ import annotations
 
 import ctypes
-import functools
 from collections.abc import Sequence
 from typing import Any
+
+from tensorlayout.layout.once import once
 
 # As in kernels/indexing.cuh: the rank that no layout exceeds.
 MAX_RANK = 64
@@ -46,7 +47,7 @@ def divisor32(number: int) -> Divisor32:
     return Divisor32(number, magic, shift)
 
 
-@functools.cache
+@once
 def walk_type(rank: int, index: str, memories: int) -> Any:
     """``Walk<rank, index, memories>``; rank 0 for any."""
     capacity = rank or MAX_RANK

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 from itertools import product
 from typing import Any
 
@@ -13,6 +12,7 @@ from tensorlayout.cuda.numbered import Numbered, numbered
 from tensorlayout.cuda.parameters import index_type, walk_type
 from tensorlayout.cuda.parameters import walk as any_walk
 from tensorlayout.layout import Layout
+from tensorlayout.layout.once import once
 from tensorlayout.plan.patterns import DiagonalsPlan, HotPlan, SequencePlan
 
 FILE = "coordinates.cu"
@@ -129,7 +129,7 @@ def _kernel(name: str, rank: int, index: str, kind: Any) -> Kernel:
 _POINTER = ctypes.c_uint64
 
 
-@functools.cache
+@once
 def hot_type(rank: int, index: str) -> Any:
     """``Hot<rank, index>`` of kernels/coordinates.cu."""
     number = ctypes.c_int32 if index == "int32_t" else ctypes.c_int64
@@ -142,7 +142,7 @@ def hot_type(rank: int, index: str) -> Any:
     )
 
 
-@functools.cache
+@once
 def diagonals_type(rank: int, index: str) -> Any:
     """``Diagonals<rank, index>``."""
     number = ctypes.c_int32 if index == "int32_t" else ctypes.c_int64
@@ -157,7 +157,7 @@ def diagonals_type(rank: int, index: str) -> Any:
     )
 
 
-@functools.cache
+@once
 def sequence_type(rank: int, index: str) -> Any:
     """``Sequence<rank, index>``."""
     number = ctypes.c_int32 if index == "int32_t" else ctypes.c_int64

@@ -6,7 +6,6 @@ Integers only, no device.
 from __future__ import annotations
 
 import ctypes
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -32,6 +31,7 @@ from tensorlayout.cuda.reach_plan import (
     reach_type,
 )
 from tensorlayout.layout import Layout
+from tensorlayout.layout.once import once
 from tensorlayout.plan.gathering import Reach
 from tensorlayout.tensor import Spec
 
@@ -140,7 +140,7 @@ def _place_kernel(rank: int, index: str) -> Kernel:
     return Kernel(FILE, "place_positions", shape=(rank_macro(rank), ("INDEX", index)))
 
 
-@functools.cache
+@once
 def placing_type(rank: int, index: str) -> Any:
     """``Placing<rank, index>``."""
     return struct_type(

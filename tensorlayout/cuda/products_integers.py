@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 import struct
 from typing import Any
 
@@ -13,6 +12,7 @@ from tensorlayout.cuda.parameters import walk, walk_type
 from tensorlayout.cuda.products_blas import Multiply
 from tensorlayout.cuda.products_plan import Axis, stack_axes
 from tensorlayout.layout import Layout
+from tensorlayout.layout.once import once
 
 FILE = "matmul.cu"
 
@@ -33,7 +33,7 @@ def kernels() -> tuple[Kernel, ...]:
     return tuple(kernel(itemsize) for itemsize in (1, 2, 4, 8))
 
 
-@functools.cache
+@once
 def struct_of() -> Any:
     """``Matmul`` of kernels/matmul.cu."""
     pointers = ("result", "first", "second")

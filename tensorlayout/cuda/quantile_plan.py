@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 from typing import Any
 
 from tensorlayout.cuda.driver import Kernel
@@ -11,6 +10,7 @@ from tensorlayout.cuda.launches import THREADS, Launch, struct_type
 from tensorlayout.cuda.parameters import index_type
 from tensorlayout.cuda.scan_plan import element_type
 from tensorlayout.dtypes import DType
+from tensorlayout.layout.once import once
 from tensorlayout.plan.reducing import CONTINUOUS
 
 FILE = "quantile.cu"
@@ -58,7 +58,7 @@ def plan_quantiles(
     return tuple(launches)
 
 
-@functools.cache
+@once
 def quantiles_type(index: str) -> Any:
     """``Quantiles<index>`` of kernels/quantile.cu."""
     number = ctypes.c_int32 if index == "int32_t" else ctypes.c_int64

@@ -7,7 +7,6 @@ or narrower), then *tables* (entries of their own, one for each element, whateve
 from __future__ import annotations
 
 import ctypes
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import gcd, prod
@@ -19,6 +18,7 @@ from tensorlayout.cuda.launches import PER_THREAD, blocks_for, struct_type
 from tensorlayout.cuda.loops import WIDEST
 from tensorlayout.cuda.parameters import Divisor32, Divisor64, divisor32, index_type
 from tensorlayout.layout import Layout
+from tensorlayout.layout.once import once
 from tensorlayout.plan.gathering import Reach
 from tensorlayout.tensor import Spec
 
@@ -267,7 +267,7 @@ def index_of(loop: ReachLoop) -> str:
     return index_type(loop.count, loop.furthest)
 
 
-@functools.cache
+@once
 def reach_type(rank: int, index: str, memories: int) -> Any:
     """``Reach<rank, index, memories>`` of kernels/reach.cuh."""
     capacity = rank if rank in RANKS else ANY_RANK

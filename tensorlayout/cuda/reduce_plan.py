@@ -6,7 +6,6 @@ Integers and names only. ``kernels/reduce.cu`` says what its kernels do.
 from __future__ import annotations
 
 import ctypes
-import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -28,6 +27,7 @@ from tensorlayout.cuda.parameters import (
 )
 from tensorlayout.cuda.reduce_boxes import ROWS, TURNS, Axes, Axis, Box, axes_of, box_for
 from tensorlayout.dtypes import DType
+from tensorlayout.layout.once import once
 from tensorlayout.plan.reducing import ReducePlan
 
 FILE = "reduce.cu"
@@ -303,13 +303,13 @@ def kernels(dtype: DType, functors: Sequence[str]) -> Iterator[Kernel]:
 # ---- Structs
 
 
-@functools.cache
+@once
 def steps_type() -> Any:
     """``Steps`` of kernels/reduce.cu."""
     return struct_type("Steps", source=ctypes.c_int64, other=ctypes.c_int64)
 
 
-@functools.cache
+@once
 def finish_type() -> Any:
     """``Finish``."""
     return struct_type(
@@ -321,7 +321,7 @@ def finish_type() -> Any:
     )
 
 
-@functools.cache
+@once
 def frame_type() -> Any:
     """``Frame``."""
     numbers = (
@@ -345,14 +345,14 @@ def frame_type() -> Any:
     )
 
 
-@functools.cache
+@once
 def reduction_type(rank: int, index: str) -> Any:
     """``Reduction<rank, index>``."""
     walks = walk_type(int(rank_macro(rank)[1]), index, 2)
     return struct_type("Reduction", frame=frame_type(), groups=walks, rows=walks)
 
 
-@functools.cache
+@once
 def partials_type() -> Any:
     """``Partials``."""
     return struct_type(

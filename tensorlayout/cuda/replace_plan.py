@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 from itertools import product
 from math import prod
 from typing import Any
@@ -31,6 +30,7 @@ from tensorlayout.cuda.reach_plan import (
 from tensorlayout.cuda.scan_plan import merged as merged_strides
 from tensorlayout.cuda.scatter_plan import Written
 from tensorlayout.layout import Layout
+from tensorlayout.layout.once import once
 
 FILE = "replace.cu"
 
@@ -131,7 +131,7 @@ def _kernel(rank: int, index: str, width: int) -> Kernel:
     return Kernel(FILE, "replace_elements", shape=shape)
 
 
-@functools.cache
+@once
 def replace_type(rank: int, index: str) -> Any:
     """``Replace<rank, index>`` of kernels/replace.cu."""
     number = ctypes.c_int32 if index == "int32_t" else ctypes.c_int64

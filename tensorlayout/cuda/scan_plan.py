@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -21,6 +20,7 @@ from tensorlayout.cuda.parameters import (
 )
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
+from tensorlayout.layout.once import once
 from tensorlayout.tensor import Spec
 
 FILE = "scan.cu"
@@ -318,7 +318,7 @@ def _numbers(index: str, *names: str) -> dict[str, Any]:
 _POINTERS = dict.fromkeys(("to", "from_", "totals"), ctypes.c_uint64)
 
 
-@functools.cache
+@once
 def row_type(rank: int, index: str) -> Any:
     """``RowScan<rank, index>`` of kernels/scan.cu."""
     divisors = dict.fromkeys(("chunks", "period", "inner", "pitch"), Divisor32)
@@ -332,7 +332,7 @@ def row_type(rank: int, index: str) -> Any:
     )
 
 
-@functools.cache
+@once
 def column_type(rank: int, index: str) -> Any:
     """``ColumnScan<rank, index>``."""
     return struct_type(

@@ -7,7 +7,6 @@ agree: a table with an entry for each place gets the greatest number of a positi
 from __future__ import annotations
 
 import ctypes
-import functools
 from dataclasses import dataclass
 from itertools import product
 from math import gcd, prod
@@ -36,6 +35,7 @@ from tensorlayout.cuda.reach_plan import (
     strides_of,
 )
 from tensorlayout.layout import Layout
+from tensorlayout.layout.once import once
 from tensorlayout.plan.gathering import Reach, ScatterPlan
 from tensorlayout.tensor import Spec
 
@@ -254,7 +254,7 @@ def _mark_kernel(rank: int, index: str) -> Kernel:
     return Kernel(FILE, "mark_positions", shape=(rank_macro(rank), ("INDEX", index)))
 
 
-@functools.cache
+@once
 def scatter_type(rank: int, index: str) -> Any:
     """``Scatter<rank, index>`` of kernels/scatter.cu."""
     divisor = Divisor32 if index == "int32_t" else Divisor64
@@ -272,7 +272,7 @@ def scatter_type(rank: int, index: str) -> Any:
     )
 
 
-@functools.cache
+@once
 def marking_type(rank: int, index: str) -> Any:
     """``Marking<rank, index>``."""
     return struct_type(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 from itertools import product
 from typing import Any
 
@@ -12,6 +11,7 @@ from tensorlayout.cuda.launches import THREADS, Launch, struct_type
 from tensorlayout.cuda.parameters import index_type, walk_type
 from tensorlayout.cuda.scan_plan import element_type, merged, packed_walk
 from tensorlayout.dtypes import DType
+from tensorlayout.layout.once import once
 from tensorlayout.tensor import Spec
 
 FILE = "search.cu"
@@ -54,7 +54,7 @@ def plan_search(
     return Launch(kernel, -(-count // THREADS), bytes(made), firsts)
 
 
-@functools.cache
+@once
 def search_type(rank: int, index: str) -> Any:
     """``Search<rank, index>`` of kernels/search.cu."""
     number = ctypes.c_int32 if index == "int32_t" else ctypes.c_int64

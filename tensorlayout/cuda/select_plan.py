@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -29,6 +28,7 @@ from tensorlayout.cuda.reach_plan import (
     reach_type,
 )
 from tensorlayout.layout import Layout
+from tensorlayout.layout.once import once
 from tensorlayout.plan.gathering import Reach
 from tensorlayout.tensor import Spec
 
@@ -229,7 +229,7 @@ def _kernel(name: str, rank: int, index: str, width: int) -> Kernel:
     return Kernel(FILE, name, shape=(macro, ("INDEX", index), *widths))
 
 
-@functools.cache
+@once
 def selection_type(rank: int, index: str) -> Any:
     """``Selection<rank, index>`` of kernels/select.cu."""
     return struct_type(
@@ -245,7 +245,7 @@ def selection_type(rank: int, index: str) -> Any:
     )
 
 
-@functools.cache
+@once
 def storing_type(rank: int, index: str) -> Any:
     """``Storing<rank, index>``."""
     return struct_type(

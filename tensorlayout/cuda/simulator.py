@@ -27,12 +27,9 @@ sanitizers, which then watch all memory of the process.
 from __future__ import annotations
 
 import ctypes
-import functools
 import gc
 import os
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from contextvars import ContextVar
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
@@ -52,6 +49,8 @@ from tensorlayout.cuda.driver import (
 )
 from tensorlayout.cuda.host_compiler import compiler, shared_object
 from tensorlayout.cuda.ranges import Ranges, lock_kept_over_forks
+from tensorlayout.layout.once import once
+from tensorlayout.scopes import Block, Scope
 
 # As in kernels/simulator.hpp. Races are several launches, seen from here.
 CHECKS = {"bounds": 1, "initialized": 2, "barriers": 4, "count": 8, "races": 0}
@@ -99,12 +98,11 @@ def _mode(checks: tuple[str, ...], order: Order, seed: int) -> _Mode:
     return _Mode(frozenset(checks), order, seed, Record())
 
 
-_active: ContextVar[_Mode | None] = ContextVar("active", default=None)
-_device: ContextVar[int] = ContextVar("device", default=0)
+_active: Scope[_Mode] = Scope("active")
+_device: Scope[int] = Scope("device")
 
 
-@contextmanager
-def checking(*checks: str, order: Order = "forward", seed: int = 0) -> Iterator[Record]:
+def checking(*checks: str, order: Order = "forward", seed: int = 0) -> Block[_Mode, Record]:
     """Launch with these checks, and no others, inside the block; see the module for their names.
 
     `order`: in which order blocks, and the threads of each, take turns; `seed` tells random ones
@@ -115,14 +113,11 @@ def checking(*checks: str, order: Order = "forward", seed: int = 0) -> Iterator[
     >>> record.of("copy_rows").launches
     0
     """
-    token = _active.set(mode := _mode(checks, order, seed))
-    try:
-        yield mode.record
-    finally:
-        _active.reset(token)
+    mode = _mode(checks, order, seed)
+    return _active.giving(mode, mode.record)
 
 
-@functools.cache
+@once
 def _mode_of_the_process() -> _Mode:
     names = os.environ.get("TENSORLAYOUT_SIMULATOR_CHECKS", "bounds,barriers")
     order, _, seed = os.environ.get("TENSORLAYOUT_SIMULATOR_ORDER", "forward").partition(":")
@@ -133,6 +128,10 @@ def _mode_of_the_process() -> _Mode:
 def record() -> Record:
     """What was counted so far: in the block of `checking`, or else in the whole process."""
     return (_active.get() or _mode_of_the_process()).record
+
+
+def _current_device() -> int:
+    return _device.get() or 0
 
 
 # ---- Streams
@@ -151,14 +150,13 @@ class Enqueued(NamedTuple):
     after: Stream | None = None
 
 
-_logs: list[list[Enqueued]] = []
+_logs: Scope[list[Enqueued]] = Scope("enqueued")
 
-# Of this thread: the number of the current stream of each device, where it is not the default.
-_streams: ContextVar[dict[int, int]] = ContextVar("streams")
+# The number of the current stream of each device, where it is not the default.
+_streams: Scope[dict[int, int]] = Scope("streams")
 
 
-@contextmanager
-def enqueued() -> Iterator[list[Enqueued]]:
+def enqueued() -> Block[list[Enqueued], list[Enqueued]]:
     """Write down, in a list, what all threads enqueue inside the block.
 
     >>> with enqueued() as log:
@@ -166,22 +164,17 @@ def enqueued() -> Iterator[list[Enqueued]]:
     >>> log
     []
     """
-    log: list[Enqueued] = []
-    _logs.append(log)
-    try:
-        yield log
-    finally:
-        _logs[:] = [each for each in _logs if each is not log]
+    return _logs.saying([])
 
 
 def _stream(device: int) -> Stream:
-    return Stream(device, _streams.get({}).get(device, LEGACY_STREAM))
+    return Stream(device, (_streams.get() or {}).get(device, LEGACY_STREAM))
 
 
 def _enqueue(what: str) -> None:
     """Note work on the current stream, where anybody wants to know."""
-    for log in _logs:
-        log.append(Enqueued(_stream(_device.get()), what))
+    for log in _logs.values():
+        log.append(Enqueued(_stream(_current_device()), what))
 
 
 # ---- Memory
@@ -322,7 +315,7 @@ class SimulatedLauncher:
             raise ValueError(msg)
         mode = _active.get() or _mode_of_the_process()
         _enqueue(self._kernel.symbol)
-        ranges = self._driver.ranges[_device.get()]
+        ranges = self._driver.ranges[_current_device()]
         if "initialized" not in mode.checks:
             ranges.stop_following()
         with _launching:
@@ -427,12 +420,12 @@ class SimulatorDriver:
 
     def current_device(self) -> int:
         """The device of this thread's launches: kernels must touch no other's memory."""
-        return _device.get()
+        return _current_device()
 
     def using(self, device: int) -> AbstractContextManager[Any]:
         """Make `device` the current one inside a ``with`` block."""
         self._ranges_of(device)
-        return _HERE if device == _device.get() else _on_device(device)
+        return _HERE if device == _current_device() else _device.saying(device)
 
     def device_of(self, pointer: int) -> int | None:
         """The device that allocated, or wraps, memory at this address; None if there is none."""
@@ -443,24 +436,19 @@ class SimulatorDriver:
         self._ranges_of(device)
         return _stream(device)
 
-    @contextmanager
-    def on_stream(self, number: int, device: int | None = None) -> Iterator[Stream]:
+    def on_stream(self, number: int, device: int | None = None) -> Block[dict[int, int], Stream]:
         """Make a stream the current one of a device inside a ``with`` block, for this thread.
 
         `number`: as of `Stream`. `device`: by default the current one.
         """
         where = self.current_device() if device is None else device
         self._ranges_of(where)
-        token = _streams.set(_streams.get({}) | {where: number})
-        try:
-            yield Stream(where, number)
-        finally:
-            _streams.reset(token)
+        return _streams.giving((_streams.get() or {}) | {where: number}, Stream(where, number))
 
     def order(self, first: Stream, then: Stream) -> None:
         """Nothing but a note: what is on `first` has been done."""
         if first != then:
-            for log in _logs:
+            for log in _logs.values():
                 log.append(Enqueued(then, "order", after=first))
 
     def allocate(self, nbytes: int, device: int) -> Buffer:
@@ -585,15 +573,6 @@ class SimulatorDriver:
                 return ranges
         msg = f"cuda: {name} of {nbytes} bytes at {pointer:#x}, which are not all allocated"
         raise ValueError(msg)
-
-
-@contextmanager
-def _on_device(device: int) -> Iterator[None]:
-    token = _device.set(device)
-    try:
-        yield
-    finally:
-        _device.reset(token)
 
 
 def _contiguous(array: Bytes) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -15,6 +14,7 @@ from tensorlayout.cuda.parameters import Divisor32, divisor32, index_type, walk_
 from tensorlayout.cuda.scan_plan import CAPACITY, TILE, element_type, merged, packed_walk
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
+from tensorlayout.layout.once import once
 from tensorlayout.tensor import Spec
 
 FILE = "sort.cu"
@@ -126,7 +126,7 @@ def _tiles(layout: Layout, dim: int, index: str, walked: Any, down: bool) -> tup
 _OUT = dict.fromkeys(("values", "positions", "result"), ctypes.c_uint64)
 
 
-@functools.cache
+@once
 def tiles_type(rank: int, index: str) -> Any:
     """``SortTiles<rank, index>`` of kernels/sort.cu."""
     number = ctypes.c_int32 if index == "int32_t" else ctypes.c_int64
@@ -143,7 +143,7 @@ def tiles_type(rank: int, index: str) -> Any:
     )
 
 
-@functools.cache
+@once
 def split_type(index: str) -> Any:
     """``SplitRuns<index>``."""
     number = ctypes.c_int32 if index == "int32_t" else ctypes.c_int64
@@ -159,7 +159,7 @@ def split_type(index: str) -> Any:
     )
 
 
-@functools.cache
+@once
 def merge_type(index: str) -> Any:
     """``MergeTiles<index>``."""
     number = ctypes.c_int32 if index == "int32_t" else ctypes.c_int64

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 from itertools import product
 from math import gcd, prod
 from typing import Any, NamedTuple
@@ -13,6 +12,7 @@ from tensorlayout.cuda.launches import PER_THREAD, Launch, blocks_for, struct_ty
 from tensorlayout.cuda.loops import WIDEST
 from tensorlayout.cuda.parameters import Divisor32, Divisor64, divisor32, index_type
 from tensorlayout.layout import Layout
+from tensorlayout.layout.once import once
 
 FILE = "spread.cu"
 
@@ -128,7 +128,7 @@ def _kernel(rank: int, index: str, width: int) -> Kernel:
     return Kernel(FILE, "spread_elements", shape=(macro, ("INDEX", index), ("WIDTH", str(width))))
 
 
-@functools.cache
+@once
 def spread_type(rank: int, index: str) -> Any:
     """``Spread<rank, index>`` of kernels/spread.cu."""
     capacity = rank if rank in RANKS else ANY_RANK

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 from itertools import product
 from typing import Any
 
@@ -21,6 +20,7 @@ from tensorlayout.cuda.parameters import (
     walk_type,
 )
 from tensorlayout.layout import Layout
+from tensorlayout.layout.once import once
 from tensorlayout.plan.stretching import StretchPlan
 
 FILE = "coordinates.cu"
@@ -66,7 +66,7 @@ def _kernel(rank: int, index: str, kind: str) -> Kernel:
     return Kernel(FILE, "stretch", shape=shape)
 
 
-@functools.cache
+@once
 def stretch_type(rank: int, index: str) -> Any:
     """``Stretch<rank, index>`` of kernels/coordinates.cu."""
     narrow = index == "int32_t"

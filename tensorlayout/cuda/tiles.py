@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from tensorlayout.cuda.bounded import MOST_BOUNDS
 from tensorlayout.cuda.boxes import DEEPEST, Box
 from tensorlayout.cuda.launches import struct_type
 from tensorlayout.cuda.parameters import MAX_RANK, Divisor32, divisor32
+from tensorlayout.layout.once import once
 
 
 class SideStruct(ctypes.Structure):
@@ -51,7 +51,7 @@ class DeepSideStruct(ctypes.Structure):
     )
 
 
-@functools.cache
+@once
 def deep_boxes_type(memories: int, most_outer: int = MAX_RANK) -> Any:
     """``DeepBoxes<memories, most_outer>``."""
     return struct_type(
@@ -66,7 +66,7 @@ def deep_boxes_type(memories: int, most_outer: int = MAX_RANK) -> Any:
     )
 
 
-@functools.cache
+@once
 def boxes_type(memories: int) -> Any:
     """``Boxes<memories>``."""
     return struct_type(

@@ -17,6 +17,7 @@ from tensorlayout.functions import calling
 from tensorlayout.functions.creation import empty
 from tensorlayout.functions.layouts import from_storage
 from tensorlayout.layout import Layout
+from tensorlayout.layout.once import cached_property
 from tensorlayout.tensor import Spec, Tensor
 
 _NAME = "TensorDesc"
@@ -84,12 +85,12 @@ class TensorDesc:
         """The number of dimensions: DimensionCount."""
         return len(self.sizes)
 
-    @functools.cached_property
+    @cached_property
     def layout(self) -> Layout:
         """The layout that sizes and strides describe, from slot 0."""
         return Layout(self.sizes, self.strides)
 
-    @functools.cached_property
+    @cached_property
     def declared(self) -> int:
         """TotalTensorSizeInBytes, where it is more than sizes and strides imply, else 0."""
         total = self.total_tensor_size_in_bytes

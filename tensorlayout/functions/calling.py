@@ -27,22 +27,25 @@ _SCALAR = Transfer()
 
 Observer = Callable[[Operation, tuple[Any, ...], tuple[Any, ...]], Tensor]
 
-# What sees every call while a trace is on; None otherwise.
-_observer: Observer | None = None
+_Watching = Set[object]
+
+# Who sees every call, as long as there is somebody for whom: empty else. What is in it comes and
+# goes by itself, in other threads too, so there is no second variable to be kept in step.
+_watched: _Watching = frozenset()
+_observer: Observer
 
 
-def observe(observer: Observer | None) -> None:
-    """Let `observer` carry out all calls (None: nobody)."""
-    global _observer
-    _observer = observer
+def observe(observer: Observer, watched: _Watching) -> None:
+    """Let `observer` carry out all calls while there is anything in `watched`."""
+    global _observer, _watched
+    _observer, _watched = observer, watched
 
 
 def call(operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]) -> Tensor:
     """Run the plan of `key` on `operands`."""
-    observer = _observer  # read once: another thread may end its trace meanwhile
     try:
-        if observer is not None:
-            return observer(operation, key, operands)
+        if _watched:
+            return _observer(operation, key, operands)
         return prepared(operation, *key)(*operands)
     except MemoryError as error:
         raise _short(operation, error) from None
@@ -341,7 +344,7 @@ def unary(operation: Elementwise, summary: str) -> Unary:
     """The public function of a one-operand line of the table."""
 
     def function(x: Tensor, /) -> Tensor:
-        if type(x) is Tensor and _observer is None:
+        if type(x) is Tensor and not _watched:
             try:
                 return prepared(operation, x._spec)(x)
             except MemoryError as error:
@@ -356,7 +359,7 @@ def binary(operation: Elementwise, summary: str) -> Binary:
     """The public function of a two-operand line of the table."""
 
     def function(x1: Tensor | complex, x2: Tensor | complex, /) -> Tensor:
-        if type(x1) is Tensor and type(x2) is Tensor and _observer is None:
+        if type(x1) is Tensor and type(x2) is Tensor and not _watched:
             try:
                 return prepared(operation, x1._spec, x2._spec)(x1, x2)
             except MemoryError as error:
@@ -372,9 +375,9 @@ def operator(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
 
     def method(self: Tensor, other: Any, /) -> Any:
         try:
-            if type(other) is Tensor and _observer is None:
+            if type(other) is Tensor and not _watched:
                 return prepared(operation, self._spec, other._spec)(self, other)
-            if type(other) in SCALARS and _observer is None:
+            if type(other) in SCALARS and not _watched:
                 return prepared(operation, self._spec, type(other))(self, other)
         except MemoryError as error:
             raise _short(operation, error) from None
@@ -389,7 +392,7 @@ def reflected(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
     """The method for ``1 + x`` and its like."""
 
     def method(self: Tensor, other: Any, /) -> Any:
-        if type(other) in SCALARS and _observer is None:
+        if type(other) in SCALARS and not _watched:
             try:
                 return prepared(operation, type(other), self._spec)(other, self)
             except MemoryError as error:
@@ -407,7 +410,7 @@ def in_place(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
         if not _ours(other):
             return NotImplemented
         writable(operation.name, self)
-        if type(other) in SCALARS and _observer is None:
+        if type(other) in SCALARS and not _watched:
             return prepared(writing, self._spec, type(other))(self, other)
         return elementwise(writing, self, other)
 

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import math
-import threading
-import weakref
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any, NoReturn, Self, final
 
 from tensorlayout.layout import checks, slots, text, tiling
 from tensorlayout.layout import order as orders
+from tensorlayout.layout.once import Interned, cached_property
 from tensorlayout.layout.padding import Padding, PaddingValue
 from tensorlayout.layout.placement import HasItemsize, Placement
 from tensorlayout.layout.slots import Parts
 
-_interned: weakref.WeakValueDictionary[tuple[Any, ...], Layout] = weakref.WeakValueDictionary()
-# Reentrant: a collection may run a finalizer in the middle of interning, and that may make layouts.
-_interning = threading.RLock()
+_interned: Interned[Layout] = Interned()
 
 
 @final
@@ -124,8 +120,7 @@ class Layout(Placement):
                 _span=slots.full_span(shape, parts, offset),
             )
             made._check_size()
-            with _interning:
-                layout = _interned.setdefault(key, made)
+            layout = _interned.entered(key, made)
         return layout
 
     # --- made by -------------------------------------------------------------------------------

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import Protocol
 
 from tensorlayout.layout import checks, overlap, slots, text
 from tensorlayout.layout import order as orders
+from tensorlayout.layout.once import cached_property
 from tensorlayout.layout.padding import Padding, PaddingValue
 from tensorlayout.layout.slots import MAX_SLOTS, Parts
 

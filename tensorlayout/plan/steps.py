@@ -5,13 +5,11 @@ A backend notes such a step where it takes it; `noted` hands those of a block to
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
+from tensorlayout.scopes import Block, Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,22 +25,16 @@ class Step:
     bytes_written: int
 
 
-_current: ContextVar[list[Step] | None] = ContextVar("steps", default=None)
+_steps: Scope[list[Step]] = Scope("steps")
 
 
-@contextmanager
-def noted() -> Iterator[list[Step]]:
+def noted() -> Block[list[Step], list[Step]]:
     """The steps that this thread takes inside the block."""
-    taken: list[Step] = []
-    token = _current.set(taken)
-    try:
-        yield taken
-    finally:
-        _current.reset(token)
+    return _steps.saying([])
 
 
 def note(step: Step) -> None:
     """A step is taken."""
-    taken = _current.get()
+    taken = _steps.get()
     if taken is not None:
         taken.append(step)

@@ -1,0 +1,87 @@
+"""Values made once: equal ones are one object, whichever thread asks first.
+
+There are no locks. What is made enters its table by one call of C, ``dict.setdefault``: of several
+that were made at once, all get the one that entered first. So there is no moment at which an
+interrupt, a fork in another thread, or a finalizer that comes here in the middle finds a table half
+changed, or has to wait.
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from _weakref import _remove_dead_weakref  # type: ignore[attr-defined]
+from collections.abc import Callable, Hashable
+from typing import Any, Generic, TypeVar, overload
+
+Made = TypeVar("Made")
+
+
+class Interned(Generic[Made]):
+    """Values by their keys, each kept as long as somebody uses it."""
+
+    __slots__ = ("_found",)
+
+    def __init__(self) -> None:
+        self._found: dict[Hashable, weakref.ref[Made]] = {}
+
+    def get(self, key: Hashable) -> Made | None:
+        """The value of `key`, if there is one."""
+        found = self._found.get(key)
+        return None if found is None else found()
+
+    def entered(self, key: Hashable, made: Made) -> Made:
+        """The one value of `key`: `made`, if there was none."""
+        found, remove = self._found, _remove_dead_weakref  # when Python ends, globals go first
+
+        def forget(_: object) -> None:
+            remove(found, key)
+
+        new = weakref.ref(made, forget)
+        while True:
+            value = found.setdefault(key, new)()
+            if value is not None:
+                return value
+            forget(new)  # what an interrupt has kept from being forgotten
+
+
+def once(make: Callable[..., Made]) -> functools._lru_cache_wrapper[Made]:
+    """`functools.cache`, but all who ask get one object, also those who ask at once.
+
+    >>> @once
+    ... def struct(name):
+    ...     return type(name, (), {})
+    >>> struct("Walk") is struct("Walk")
+    True
+    """
+    made: dict[tuple[Any, ...], Made] = {}
+
+    @functools.wraps(make)
+    def enter(*key: Any) -> Made:
+        return made.setdefault(key, make(*key))
+
+    found = functools.cache(enter)
+    forget = found.cache_clear
+
+    def cache_clear() -> None:
+        made.clear()
+        forget()
+
+    found.cache_clear = cache_clear  # type: ignore[method-assign]
+    return found
+
+
+class cached_property(functools.cached_property[Made]):  # noqa: N801 - as that of functools
+    """`functools.cached_property` without the lock that it has before Python 3.12."""
+
+    @overload
+    def __get__(self, instance: None, owner: type[Any] | None = None) -> cached_property[Made]: ...
+    @overload
+    def __get__(self, instance: object, owner: type[Any] | None = None) -> Made: ...
+
+    def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
+        """The value, worked out when it is first asked for."""
+        if instance is None:
+            return self
+        assert self.attrname is not None
+        return instance.__dict__.setdefault(self.attrname, self.func(instance))

@@ -1,0 +1,108 @@
+"""``with`` blocks that say something to the code inside: a trace, a default device.
+
+An interrupt such as KeyboardInterrupt may come between any two instructions, also while a block is
+entered or left, where Python promises no ``__exit__``. So what a block says counts only as long as
+the block exists, which the ``with`` statement sees to, or if it was left in order (a task begun in
+it keeps what it heard). What remains: until the interrupt itself is forgotten, its traceback may
+keep a block that was cut off while it was entered or left.
+"""
+
+from __future__ import annotations
+
+from contextlib import ContextDecorator
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, Generic, Self, TypeVar
+from weakref import ref
+
+Value = TypeVar("Value")
+Given = TypeVar("Given")
+
+
+@dataclass(slots=True, eq=False)
+class _Said(Generic[Value]):
+    """What one block says, and what is said around it."""
+
+    value: Value
+    outer: _Said[Value] | None
+    block: ref[Block[Value, Any]]
+    left: bool = False
+
+    @property
+    def counts(self) -> bool:
+        return self.left or self.block() is not None
+
+
+class Scope(Generic[Value]):
+    """What the innermost block says, of this thread and of tasks begun in it.
+
+    `blocks`: those of all threads that code is inside of now. It is empty where there are none.
+
+    >>> scope = Scope("greeting")
+    >>> with scope.saying("hello"):
+    ...     scope.get()
+    'hello'
+    >>> scope.get() is None and not scope.blocks
+    True
+    """
+
+    __slots__ = ("_said", "blocks")
+
+    def __init__(self, name: str) -> None:
+        self._said: ContextVar[_Said[Value] | None] = ContextVar(name, default=None)
+        self.blocks: set[ref[Block[Value, Any]]] = set()
+
+    def get(self) -> Value | None:
+        """What is said; None outside of all blocks."""
+        said = self._said.get()
+        while said is not None and not said.counts:
+            said = said.outer
+        return None if said is None else said.value
+
+    def values(self) -> list[Value]:
+        """What all blocks say, those of other threads too."""
+        blocks = [each() for each in tuple(self.blocks)]
+        return [block.value for block in blocks if block is not None]
+
+    def saying(self, value: Value) -> Block[Value, Value]:
+        """A block that says `value`, and gives it to ``as``."""
+        return Block(self, value, value)
+
+    def giving(self, value: Value, given: Given) -> Block[Value, Given]:
+        """A block that says `value`, and gives something else to ``as``."""
+        return Block(self, value, given)
+
+
+class Block(ContextDecorator, Generic[Value, Given]):
+    """What goes behind ``with``, once; or around functions, as a decorator."""
+
+    def __init__(self, scope: Scope[Value], value: Value, given: Given) -> None:
+        self.value = value
+        self._scope, self._given = scope, given
+        self._said: _Said[Value] | None = None
+
+    def _recreate_cm(self) -> Self:
+        """For each call of a decorated function one."""
+        return type(self)(self._scope, self.value, self._given)
+
+    def __enter__(self) -> Given:
+        if self._said is not None:
+            msg = "with: a block is entered once; make another one"
+            raise RuntimeError(msg)
+        blocks, context = self._scope.blocks, self._scope._said
+        block = ref(self, blocks.discard)
+        self._said = said = _Said(self.value, context.get(), block)
+        try:
+            blocks.add(block)
+            context.set(said)
+            return self._given
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        said = self._said
+        if said is not None:
+            self._scope._said.set(said.outer)
+            said.left = True
+            self._scope.blocks.discard(said.block)

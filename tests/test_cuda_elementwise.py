@@ -23,11 +23,11 @@ from tensorlayout.cuda.elementwise import (
     plan_conversion,
     plan_elementwise,
     prepare_elementwise,
-    scalar_bytes,
 )
 from tensorlayout.cuda.elementwise_launches import FILE
 from tensorlayout.cuda.elementwise_tiles import TUNING
 from tensorlayout.cuda.host_compiler import shared_object
+from tensorlayout.cuda.scalars import octets
 from tensorlayout.cuda.simulator import checking, open_driver
 from tensorlayout.devices import Device
 from tensorlayout.functions import elementwise as ew
@@ -383,7 +383,7 @@ def test_scalars_that_do_not_fit():
 
 
 def test_a_scalar_is_an_element_of_bfloat16():
-    assert scalar_bytes("add", 2**70, BFLOAT16) == BFLOAT16.type(2.0**70).tobytes()
+    assert octets("add", 2**70, BFLOAT16) == BFLOAT16.type(2.0**70).tobytes()
 
 
 # ---- Cases

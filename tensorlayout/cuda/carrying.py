@@ -21,12 +21,10 @@ from tensorlayout.cuda import (
 )
 from tensorlayout.cuda.driver import driver
 from tensorlayout.cuda.memory import copy_bytes, new_tensors, padding_of, per_alignment
+from tensorlayout.cuda.scalars import octets
 from tensorlayout.cuda.spread_plan import plan_spread
-from tensorlayout.devices import CPU
-from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
-from tensorlayout.plan import Run, backend
-from tensorlayout.plan.creating import Create, CreatePlan
+from tensorlayout.plan import Run
 from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.plan.moving import (
     AssignPlan,
@@ -233,14 +231,9 @@ def _own_copy(spec: Spec) -> CopyPlan:
     return CopyPlan(spec, Spec(spec.dtype, spec.layout.form, spec.device))
 
 
-_NUMBER = Create("empty", lambda out: None)
-
-
 def _assign_scalar(plan: AssignPlan) -> Run:
     """A kernel writes the number to every element."""
     spec = plan.result
-    assert isinstance(plan.source, type)
-    octets = octets_of(plan.name, plan.source, spec.dtype)
 
     def make(alignments: tuple[int, ...]) -> Callable[[int, bytes], None]:
         fill = fill_plan.plan_fill(spec.layout, spec.dtype.itemsize, alignments[0])
@@ -249,25 +242,12 @@ def _assign_scalar(plan: AssignPlan) -> Run:
     at = per_alignment(make)
 
     def assign(x: Tensor, value: Any) -> Tensor:
-        content = octets(value)
+        content = octets(plan.name, value, spec.dtype)
         with driver().using(spec.device.number):
             at(x._memory.address)(x._memory.address, content)
         return x
 
     return assign
-
-
-def octets_of(name: str, kind: type, dtype: DType) -> Callable[[Any], bytes]:
-    """What turns a number into an element's content; the host converts it, by its rules."""
-    host, one = backend(CPU), Spec(dtype, Layout.row_major(()), CPU)
-    number = host.prepare(CreatePlan(_NUMBER, one))
-    convert = host.prepare(AssignPlan(name, kind, one))
-
-    def octets(value: Any) -> bytes:
-        found: bytes = host.read(convert(number(), value)).tobytes()
-        return found
-
-    return octets
 
 
 def prepare_elementwise(plan: ElementwisePlan) -> Run:

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout import dtypes
 from tensorlayout.cuda.bounded import is_tiled
 from tensorlayout.cuda.driver import Driver
 from tensorlayout.cuda.elementwise_bounded import as_strided, bounded, tiled_digits
@@ -23,6 +22,7 @@ from tensorlayout.cuda.elementwise_tiles import TUNING, Tuning, box_of, tiles
 from tensorlayout.cuda.elementwise_walk import Memories, Walk, walk_of
 from tensorlayout.cuda.launches import Launch
 from tensorlayout.cuda.padding_plan import padding_regions
+from tensorlayout.cuda.scalars import octets
 from tensorlayout.dtypes import DType
 from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.tensor import Spec
@@ -221,7 +221,7 @@ def prepare_elementwise(
 
         def check(_: int, operands: Sequence[Any]) -> None:
             for number, dtype in scalars:
-                scalar_bytes(name, operands[number], dtype)
+                octets(name, operands[number], dtype)
 
         return check
     ready, grid, template = driver.launcher(launch.kernel), launch.grid, launch.parameters
@@ -233,47 +233,14 @@ def prepare_elementwise(
     def run(destination: int, operands: Sequence[Any]) -> None:
         parameters, addresses = bytearray(template), list(operands)
         for number, dtype in scalars:
-            octets = scalar_bytes(name, operands[number], dtype)
+            content = octets(name, operands[number], dtype)
             at = values_at + 16 * number
-            parameters[at : at + len(octets)] = octets
+            parameters[at : at + len(content)] = content
             addresses[number] = 0
         pack_pointers(parameters, 0, destination + to, *map(add, addresses, froms))
         ready(grid, parameters)
 
     return run
-
-
-# Python's own conversion of a number takes 0.2 us, NumPy's 2.3 (2026-11, 2-core AMD EPYC (Zen 4)).
-# They round alike.
-_FORMS = (
-    *zip(("bool", "int8", "int16", "int32", "int64"), "?bhiq", strict=True),
-    *zip(("uint8", "uint16", "uint32", "uint64"), "BHIQ", strict=True),
-    *zip(("float16", "float32", "float64"), "efd", strict=True),
-)
-_PACKS: dict[DType, Callable[..., bytes]] = {
-    np.dtype(name): struct.Struct("<" + form).pack for name, form in _FORMS
-}
-
-
-def scalar_bytes(name: str, value: Any, dtype: DType) -> bytes:
-    r"""A Python scalar as one element of `dtype`. OverflowError for integers that do not fit.
-
-    >>> scalar_bytes("add", 1, np.dtype("int16"))
-    b'\x01\x00'
-    """
-    pack = _PACKS.get(dtype)
-    if pack is not None:
-        try:
-            return pack(value)
-        except (struct.error, OverflowError):  # left to NumPy, with its infinities and its errors
-            pass
-    try:
-        # ml_dtypes takes no integers beyond int64
-        number = float(value) if dtypes.is_bfloat16(dtype) else value
-        with np.errstate(all="ignore"):
-            return np.asarray(number, dtype).tobytes()
-    except OverflowError:
-        raise dtypes.misfit(name, value, dtype) from None
 
 
 # ---- Overlap

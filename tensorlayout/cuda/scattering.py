@@ -8,12 +8,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from tensorlayout.cuda.carrying import octets_of, prepare_assign, prepare_copy
+from tensorlayout.cuda.carrying import prepare_assign, prepare_copy
 from tensorlayout.cuda.driver import driver
 from tensorlayout.cuda.gathering import Launches, prepare_launches
 from tensorlayout.cuda.memory import per_alignment
 from tensorlayout.cuda.padding_plan import bits_of
 from tensorlayout.cuda.replace_plan import plan_replace
+from tensorlayout.cuda.scalars import octets
 from tensorlayout.cuda.scatter_plan import ScatterLaunches, Written, plan_scatter, written
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
@@ -115,8 +116,7 @@ def value_taker(name: str, spec: Spec, kind: Spec | type) -> Callable[[Tensor, A
     A tensor of the same dtype, in memory apart; or, from a number, the octets of an element.
     """
     if not isinstance(kind, Spec):
-        octets = octets_of(name, kind, spec.dtype)
-        return lambda x, value: octets(value)
+        return lambda x, value: octets(name, value, spec.dtype)
     if kind.dtype == spec.dtype:
         return apart
     convert = prepare_copy(CopyPlan(kind, packed(kind, spec.dtype)))

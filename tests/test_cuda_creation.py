@@ -13,7 +13,7 @@ from tensors import DTYPES, as_dtype, elements, fits, padding_of, placed, slots
 
 import tensorlayout as tl
 from tensorlayout import fft, plan
-from tensorlayout.cpu.memory import rounded
+from tensorlayout.cpu.casting import rounded
 from tensorlayout.cuda import band_plan, creating, sequence_plan
 from tensorlayout.cuda.band_plan import plan_band
 from tensorlayout.cuda.fill_plan import plan_padding_alone

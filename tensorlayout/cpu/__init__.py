@@ -24,6 +24,7 @@ from tensorlayout.cpu import (
     stretching,
     triangles,
 )
+from tensorlayout.cpu.apart import disturbs
 from tensorlayout.cpu.memory import borrowed, current_stream, exposed, ready
 from tensorlayout.cpu.memory import required_bytes as read
 from tensorlayout.plan import Plan, Run
@@ -59,7 +60,16 @@ from tensorlayout.plan.stretching import StretchPlan
 from tensorlayout.plan.tiled import is_one_run, moves
 from tensorlayout.plan.triangles import TrianglePlan
 
-__all__ = ["borrowed", "current_stream", "exposed", "prepare", "read", "ready", "takes_tiles"]
+__all__ = [
+    "borrowed",
+    "current_stream",
+    "disturbs",
+    "exposed",
+    "prepare",
+    "read",
+    "ready",
+    "takes_tiles",
+]
 
 _PREPARE: dict[type, Callable[[Any], Run]] = {
     AlongPlan: along.prepare,

@@ -12,6 +12,7 @@ import numpy as np
 from tensorlayout import dtypes
 from tensorlayout.cpu import special
 from tensorlayout.cpu.blocks import Call, in_blocks
+from tensorlayout.cpu.casting import scalar_in
 from tensorlayout.cpu.flat import run_flat, run_of, run_tiled
 from tensorlayout.cpu.memory import (
     Array,
@@ -217,7 +218,7 @@ def _misfit(plan: ElementwisePlan, *operands: Any) -> OverflowError:
     for operand in operands:
         if not isinstance(operand, Tensor):
             try:
-                _scalar_in(name, dtype)(operand)
+                scalar_in(name, dtype, operand)
             except OverflowError as error:
                 return error
     return OverflowError(f"{name}: a Python integer does not fit {dtype}")
@@ -231,7 +232,9 @@ def _reader(plan: ElementwisePlan, of_tensor: Callable[[Tensor], Array] | None =
     if of_tensor is None and not any(isinstance(o, type) for o in plan.operands):
         return lambda operands: [o._memory for o in operands]
     get = [
-        _scalar_in(plan.operation.name, dtype) if isinstance(o, type) else of_tensor or _memory_of
+        functools.partial(scalar_in, plan.operation.name, dtype)
+        if isinstance(o, type)
+        else of_tensor or _memory_of
         for o, dtype in zip(plan.operands, plan.inputs, strict=True)
     ]
     return lambda operands: [g(o) for g, o in zip(get, operands, strict=True)]
@@ -239,21 +242,6 @@ def _reader(plan: ElementwisePlan, of_tensor: Callable[[Tensor], Array] | None =
 
 def _memory_of(operand: Tensor) -> Array:
     return operand._memory  # type: ignore[no-any-return]
-
-
-def _scalar_in(name: str, dtype: dtypes.DType) -> Any:
-    """Python scalars as 0-d arrays of `dtype`; OverflowError for integers that do not fit."""
-    bfloat16 = dtypes.is_bfloat16(dtype)  # ml_dtypes takes no integers beyond int64
-
-    def convert(value: Any) -> Array:
-        try:
-            return np.asarray(float(value) if bfloat16 else value, dtype)
-        except OverflowError:
-            raise dtypes.misfit(name, value, dtype) from None
-
-    if dtypes.in_category(dtype, "floating-point"):
-        return functools.partial(quietly, convert)
-    return convert
 
 
 def _call(plan: ElementwisePlan) -> Call:
@@ -301,13 +289,10 @@ def prepare_into(plan: ElementwisePlan) -> Run:
 
 
 def _in_place(plan: ElementwisePlan) -> Run:
-    """Into the first operand, in its own layout; NumPy buffers operands that overlap it."""
-    plain = _is_ufunc(plan) and _repaired(plan) is None
-    call, read = _call(plan), _reader(plan)
-    walked = staged(plan, call)
-    if walked is call and plain and len(plan.operands) == 2 and _natural(plan):
+    """Into the first operand, in its own layout; others lie apart, or exactly there."""
+    if is_one_ufunc(plan) and len(plan.operands) == 2 and _natural(plan):
         return _in_place_directly(plan)
-    call = walked
+    call, read = staged(plan, _call(plan)), _reader(plan)
 
     def run(*operands: Any) -> Tensor:
         destination: Tensor = operands[0]
@@ -315,6 +300,14 @@ def _in_place(plan: ElementwisePlan) -> Run:
         return destination
 
     return run
+
+
+def is_one_ufunc(plan: ElementwisePlan) -> bool:
+    """Whether a plan is one call of a ufunc, which buffers operands that overlap the result."""
+    if not _is_ufunc(plan) or _repaired(plan) is not None or plan.result.layout.is_tiled:
+        return False
+    call = _call(plan)
+    return staged(plan, call) is call
 
 
 def _in_place_directly(plan: ElementwisePlan) -> Run:

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from tensorlayout.cpu.casting import converted, scalar_in
 from tensorlayout.cpu.inside import checked, checked_one, nearest, outside
 from tensorlayout.cpu.memory import Array, allocator, bytes_from, quietly
-from tensorlayout.cpu.moving import converted, prepare_assign, scalar_in
+from tensorlayout.cpu.moving import prepare_assign
 from tensorlayout.cpu.reading import Read, read_lines, reader
 from tensorlayout.cpu.runs import (
     MANY,
@@ -103,7 +104,7 @@ def _take(plan: GatherPlan, runs: Runs) -> Run:
 
 
 def prepare_scatter(plan: ScatterPlan) -> Run:
-    """Write, as if the value had been copied first.
+    """Write; value and positions lie apart from what is written.
 
     Every position is checked before; but long lines with positions of their own, a few at a time.
     """
@@ -160,13 +161,11 @@ def _places(plan: GatherPlan) -> Callable[[Positions, Sequence[int]], list[Array
 
 
 def value_in(name: str, x: Tensor, value: Any) -> Array:
-    """What is to be written, in the dtype of `x` and apart from its memory."""
+    """What is to be written, in the dtype of `x`."""
     if not isinstance(value, Tensor):
-        return np.asarray(quietly(scalar_in, name, x.dtype, value))
+        return scalar_in(name, x.dtype, value)
     source: Array = value._memory
-    if source.dtype != x.dtype:
-        return converted(source, x.dtype)
-    return source.copy() if np.may_share_memory(source, x._memory) else source
+    return source if source.dtype == x.dtype else converted(source, x.dtype)
 
 
 def broadcast(value: Array, shape: tuple[int, ...]) -> Array:

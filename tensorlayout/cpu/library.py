@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cpu.memory import Array, quietly, rounded, tensor_over
+from tensorlayout.cpu.casting import rounded, truths
+from tensorlayout.cpu.memory import Array, quietly, tensor_over
 from tensorlayout.dtypes import DType
 from tensorlayout.plan import Run
 from tensorlayout.plan.library import LibraryPlan, working
@@ -45,13 +46,12 @@ def prepare(plan: LibraryPlan) -> Run:
 
 
 def converted(array: Array, dtype: DType) -> Array:
-    """`array` in another dtype and the order of its strides; what it repeats stays one slot."""
-    if array.dtype == dtype:
+    """`array` in `dtype` and the order of its strides; what it repeats stays one slot."""
+    if array.dtype == dtype != np.bool_:
         return array
-    if 0 not in array.strides:
-        return array.astype(dtype)
     once = array[tuple(slice(0, 1 if s == 0 else None) for s in array.strides)]
-    return np.broadcast_to(once.astype(dtype), array.shape)
+    found = truths(once) if dtype == np.bool_ else once.astype(dtype)
+    return found if 0 not in array.strides else np.broadcast_to(found, array.shape)
 
 
 def _row_major(found: Any, dtype: DType) -> Array:

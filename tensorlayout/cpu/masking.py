@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorlayout.cpu.casting import truths
 from tensorlayout.cpu.gathering import broadcast, value_in
 from tensorlayout.cpu.memory import Array, new_tensor
 from tensorlayout.cpu.reading import reader
@@ -34,9 +35,10 @@ def prepare_select(plan: SelectPlan) -> Run:
     staged = len(reach.dims) == layout.ndim > 1
 
     def select(x: Tensor, mask: Tensor) -> Tensor:
-        count = int(np.count_nonzero(mask._memory))
+        chosen = truths(mask._memory)
+        count = int(np.count_nonzero(chosen))
         spec = selected_spec(seen, reach, count)
-        memory, chosen = x._memory.reshape(layout.shape), mask._memory
+        memory = x._memory.reshape(layout.shape)
         if alone and count > _DENSE * layout.size:
             return Tensor._new(memory[chosen.reshape(-1)], spec)
         result = new_tensor(spec)
@@ -50,14 +52,14 @@ def prepare_select(plan: SelectPlan) -> Run:
 
 
 def prepare_masked(plan: MaskedPlan) -> Run:
-    """Write where the mask is true, as if the value had been copied first."""
+    """Write where the mask is true; value and mask lie apart from what is written."""
     layout, reach, spread = plan.seen.layout, plan.reach, plan.mask
     write = writer(layout, reach)
     alone = layout.ndim == 1
     everything = len(reach.dims) == layout.ndim > 1
 
     def masked(x: Tensor, value: Any, mask: Tensor) -> Tensor:
-        source, chosen = value_in(plan.name, x, value), mask._memory
+        source, chosen = value_in(plan.name, x, value), truths(mask._memory)
         count = int(np.count_nonzero(chosen))
         shape = selected_shape(layout, reach, count)
         check_fits(plan.name, source.shape, shape)

@@ -39,21 +39,6 @@ def quietly(function: Any, *args: Any, **named: Any) -> Any:
     return quiet.copy().run(function, *args, **named)
 
 
-def rounded(array: Array, dtype: DType) -> Array:
-    """`array`, ready to be converted to `dtype` with one rounding.
-
-    ml_dtypes goes from float64 to bfloat16 by way of float32. So the float32 is rounded to odd:
-    towards 0, the last bit set if anything was lost; that decides every tie of the next rounding.
-    """
-    if array.dtype != np.float64 or not is_bfloat16(dtype):
-        return array
-    single: Array = array.astype(np.float32)
-    bits = single.view(np.uint32)
-    bits -= np.abs(single) > np.abs(array)
-    bits |= single != array
-    return single
-
-
 def byte_strides(layout: Layout, itemsize: int) -> tuple[int, ...]:
     """The strides in **bytes**; those of dimensions of size 0 and 1 are kept small."""
     pairs = zip(layout.shape, layout.strides, strict=True)

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout import dtypes
 from tensorlayout.cpu import tiled
+from tensorlayout.cpu.casting import converter, scalar_in
 from tensorlayout.cpu.copy import CopyPlan as ReadyCopy
 from tensorlayout.cpu.copy import choose_copy
 from tensorlayout.cpu.copy_several import several
@@ -20,8 +20,6 @@ from tensorlayout.cpu.memory import (
     byte_strides,
     home_of,
     new_tensor,
-    quietly,
-    rounded,
     tensor_of_bytes,
 )
 from tensorlayout.dtypes import DType
@@ -150,7 +148,7 @@ def _tiled_row(plan: RowPlan) -> Run:
 def prepare_copy(plan: CopyPlan) -> Run:
     """A new tensor; padding, if any, filled as it is allocated."""
     if plan.source.layout.is_tiled or plan.result.layout.is_tiled:
-        convert = _converter(plan.source.dtype, plan.result.dtype)
+        convert = converter(plan.source.dtype, plan.result.dtype)
         return tiled.prepare_copy(plan.source, plan.result, convert)
     move = _mover(plan.source.layout, plan.source.dtype, plan.result.layout, plan.result.dtype).run
     spec = plan.result
@@ -179,14 +177,14 @@ def prepare_reshape(plan: ReshapePlan) -> Run:
 
 
 def prepare_assign(plan: AssignPlan) -> Run:
-    """A write into the operand's memory, as if the value had been copied first."""
+    """A write into the operand's memory; the value lies apart from it, or exactly there."""
     destination = plan.result
     if isinstance(plan.source, type) and destination.layout.is_tiled:
         return _assign_scalar_in_tiles(plan.name, destination)
     if isinstance(plan.source, type):
         return functools.partial(_assign_scalar, plan.name, destination.dtype)
     if plan.source.layout.is_tiled or destination.layout.is_tiled:
-        convert = _converter(plan.source.dtype, destination.dtype)
+        convert = converter(plan.source.dtype, destination.dtype)
         return tiled.prepare_assign(plan.source, destination, convert)
     broadcast = plan.source.layout.broadcast_to(destination.layout.shape)
     move = _mover(broadcast, plan.source.dtype, destination.layout, destination.dtype).run
@@ -194,19 +192,14 @@ def prepare_assign(plan: AssignPlan) -> Run:
     same = plan.source.layout.shape == shape
 
     def run(x: Tensor, value: Tensor) -> Tensor:
-        source = value._memory if same else np.broadcast_to(value._memory, shape)
-        if np.may_share_memory(source, x._memory):
-            source = source.copy()
-            quietly(np.copyto, x._memory, source, "unsafe")
-        else:
-            move(x._memory, source)
+        move(x._memory, value._memory if same else np.broadcast_to(value._memory, shape))
         return x
 
     return run
 
 
 def _assign_scalar(name: str, dtype: DType, x: Tensor, value: Any) -> Tensor:
-    x._memory[...] = quietly(scalar_in, name, dtype, value)
+    x._memory[...] = scalar_in(name, dtype, value)
     return x
 
 
@@ -214,24 +207,10 @@ def _assign_scalar_in_tiles(name: str, destination: Spec) -> Run:
     write = tiled.scalar_writer(destination)
 
     def run(x: Tensor, value: Any) -> Tensor:
-        write(x, quietly(scalar_in, name, destination.dtype, value))
+        write(x, scalar_in(name, destination.dtype, value))
         return x
 
     return run
-
-
-def scalar_in(name: str, dtype: DType, value: Any) -> Array:
-    """A Python scalar as tensors of its kind would be converted; OverflowError where none fits."""
-    if type(value) is float and dtype.kind in "iu":
-        found = np.empty((), dtype)
-        _convert_block(found, np.asarray(value))
-        return found
-    try:
-        if dtypes.is_bfloat16(dtype):
-            return rounded(np.asarray(float(value)), dtype)
-        return np.asarray(value, dtype)
-    except OverflowError:
-        raise dtypes.misfit(name, value, dtype) from None
 
 
 def prepare_join(plan: JoinPlan) -> Run:
@@ -305,79 +284,9 @@ def prepare_spread(plan: SpreadPlan) -> Run:
     return run
 
 
-def converted(source: Array, dtype: DType) -> Array:
-    """A copy in another dtype, its dimensions in the order that they have in memory."""
-    found = np.empty_like(source, dtype)
-    convert = _convert if _is_float_to_integer(source.dtype, dtype) else _cast
-    convert(found, source)
-    return found
-
-
 def _mover(source: Layout, from_dtype: DType, result: Layout, to_dtype: DType) -> ReadyCopy:
     """The copy between arrays of these layouts and dtypes."""
-    convert = _converter(from_dtype, to_dtype)
+    convert = converter(from_dtype, to_dtype)
     if convert is not None:
         return ReadyCopy("converted", convert)
     return choose_copy(source.shape, result.strides, source.strides, from_dtype.itemsize)
-
-
-def _converter(from_dtype: DType, to_dtype: DType) -> Callable[[Array, Array], None] | None:
-    """What moves elements of one dtype into another; None where they are the same."""
-    if from_dtype == to_dtype:
-        return None
-    return _convert if _is_float_to_integer(from_dtype, to_dtype) else _cast
-
-
-def _cast(destination: Array, source: Array) -> None:
-    quietly(_copy_rounded, destination, source)
-
-
-def _copy_rounded(destination: Array, source: Array) -> None:
-    np.copyto(destination, rounded(source, destination.dtype), "unsafe")
-
-
-def _is_float_to_integer(source: DType, result: DType) -> bool:
-    return source.kind in "fV" and result.kind in "iu"
-
-
-def _convert(destination: Array, source: Array) -> None:
-    """Floats to integers with one answer everywhere: truncated, clamped to the range, NaN to 0.
-
-    C leaves values outside the range open, and NumPy's answer differs between processors.
-    """
-    quietly(_convert_blocks, destination, source)
-
-
-# Elements converted at a time, so that looking at their range reads them from the cache: 1 M
-# float32 to uint8 take 0.4 ms so, 4.7 ms as one block that is always clamped (2026-11-21, 2-core
-# AMD EPYC (Zen 4), numpy 2.4.6).
-_BLOCK = 32 * 1024
-
-
-def _convert_blocks(destination: Array, source: Array) -> None:
-    if destination.size <= _BLOCK:
-        _convert_block(destination, source)
-        return
-    steps = [
-        abs(s) if n > 1 else 0 for s, n in zip(destination.strides, destination.shape, strict=True)
-    ]
-    axis = steps.index(max(steps))
-    size = destination.shape[axis]
-    count = max(1, _BLOCK * size // destination.size)
-    for start in range(0, size, count):
-        cut = (*[slice(None)] * axis, slice(start, start + count))
-        _convert_blocks(destination[cut], source[cut])
-
-
-def _convert_block(destination: Array, source: Array) -> None:
-    limits = np.iinfo(destination.dtype)
-    if source.size == 0 or (  # a NaN makes both comparisons false
-        source.min() > float(limits.min) - 1 and source.max() < float(limits.max) + 1
-    ):
-        np.copyto(destination, source, "unsafe")
-        return
-    wide = source.astype(np.float64)
-    above, below = wide >= float(limits.max), wide <= float(limits.min)
-    np.copyto(destination, np.where(above | below | np.isnan(wide), 0, wide), "unsafe")
-    destination[above] = limits.max
-    destination[below] = limits.min

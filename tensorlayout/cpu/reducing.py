@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes
+from tensorlayout.cpu.casting import rounded, truths
 from tensorlayout.cpu.folding import SMALL, WIDE_RUN, Fold, in_blocks
 from tensorlayout.cpu.halves import is_half, magnitudes, widened
-from tensorlayout.cpu.memory import Array, quiet, rounded, unbuffered
+from tensorlayout.cpu.memory import Array, quiet, unbuffered
 from tensorlayout.cpu.walking import blocks, kept_part, walk_of
 from tensorlayout.plan import Run
 from tensorlayout.plan.reducing import ReducePlan
@@ -260,13 +261,18 @@ def all_(plan: ReducePlan) -> Kernel:
     return _walked(plan, _logical(plan.source.dtype, np.logical_and))
 
 
+def _ones(block: Array) -> Array:
+    return truths(block).view(np.uint8)
+
+
 def count_nonzero(plan: ReducePlan) -> Kernel:
     """How many elements are not zero (NaN is not)."""
     dtype = plan.source.dtype
     if dtype.kind in "biu" and len(plan.dims) == plan.source.layout.ndim:
-        return _walked(plan, lambda x, axes: np.asarray(np.count_nonzero(x)))
+        whole = np.dtype(np.uint8) if dtype == dtypes.bool else dtype
+        return _walked(plan, lambda x, axes: np.asarray(np.count_nonzero(x.view(whole))))
     if dtype == dtypes.bool:
-        return _walked(plan, lambda x, axes: _COUNT(x.view(np.uint8), axes))
+        return _walked(plan, lambda x, axes: in_blocks(_COUNT, x, axes, _ones))
 
     def nonzero(block: Array) -> Array:
         bits = magnitudes(block) if is_half(dtype) else block

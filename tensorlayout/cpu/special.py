@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorlayout.cpu.casting import truths
 from tensorlayout.cpu.memory import Array
 
 Repaired = Callable[..., None]  # repaired(*operands, out)
@@ -48,6 +49,15 @@ def _side_by_side(function: Any) -> Repaired:
             function(x, out)
         else:
             out[...] = function(x)
+
+    return repaired
+
+
+def _by_truth(function: Any) -> Repaired:
+    """`function` of bool memory, where every byte but 0 is True: NumPy may compare the bytes."""
+
+    def repaired(x: Array, y: Array, out: Array) -> None:
+        function(truths(x), truths(y), out=out)
 
     return repaired
 
@@ -225,6 +235,8 @@ isfinite = _in(_side_by_side(np.isfinite), "float32", "float64")
 isinf = _in(_side_by_side(np.isinf), "float32", "float64")
 isnan = _in(_side_by_side(np.isnan), "float32", "float64")
 signbit = _in(_side_by_side(np.signbit), "float32", "float64")
+equal = _in(_by_truth(np.equal), "bool")
+not_equal = _in(_by_truth(np.not_equal), "bool")
 acosh = _in(_acosh, *_COMPLEX) if np.lib.NumpyVersion(np.__version__) < "2.3.0" else None
 log1p = _in(_log1p, *_COMPLEX)
 nextafter = _in(_nextafter_half, "float16")

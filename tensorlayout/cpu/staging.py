@@ -105,9 +105,6 @@ def _by_slabs(plan: ElementwisePlan, call: Call, away: Sequence[_Away]) -> Call:
     copies = {_shape(box): [_copier(_shape(box), result, a) for a in away] for box in boxes}
 
     def run(arrays: Sequence[Array], out: Array) -> None:
-        if plan.in_place and any(np.may_share_memory(out, a) for a in arrays[1:]):
-            call(arrays, out)  # NumPy copies what overlaps; slabs would read what others wrote
-            return
         full = [np.broadcast_to(a, out.shape) if a.ndim else a for a in arrays]
         buffers = [np.empty(prod(_shape(boxes[0])), a.dtype) for a in away]
         for box in boxes:

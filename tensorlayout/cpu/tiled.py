@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from tensorlayout.cpu.boxes import Seen
 from tensorlayout.cpu.copy import choose_copy
 from tensorlayout.cpu.memory import Array, fill_padding, home_of, new_tensor, quietly
@@ -82,20 +80,12 @@ def prepare_copy(source: Spec, result: Spec, convert: Convert | None) -> Run:
 
 
 def prepare_assign(value: Spec, destination: Spec, convert: Convert | None) -> Run:
-    """A write into the first operand, as if the value had been copied before."""
+    """A write into the first operand; the other lies apart from it, or exactly there."""
     wide = Spec(value.dtype, value.layout.broadcast_to(destination.layout.shape), value.device)
-    apart = Spec(value.dtype, Layout.row_major(value.layout.shape), value.device)
-    spread = Spec(value.dtype, apart.layout.broadcast_to(wide.layout.shape), value.device)
-    move, move_copy = (mover(spec, destination, convert) for spec in (wide, spread))
-    copy = mover(value, apart, None)
+    move = mover(wide, destination, convert)
 
     def run(x: Tensor, y: Tensor) -> Tensor:
-        if np.may_share_memory(x._memory, y._memory):
-            copied = new_tensor(apart)
-            copy(copied, y)
-            move_copy(x, copied)
-        else:
-            move(x, y)
+        move(x, y)
         return x
 
     return run

@@ -72,6 +72,7 @@ __all__ = [
     "borrowed",
     "current_stream",
     "device_at",
+    "disturbs",
     "exported_stream",
     "exposed",
     "prepare",
@@ -136,3 +137,7 @@ def takes_tiles(plan: Plan) -> bool:
     if isinstance(plan, ElementwisePlan):
         return elementwise_bounded.takes_tiles(plan)
     return isinstance(plan, (JoinPlan, ReshapePlan)) or moves(plan)
+
+
+def disturbs(plan: Plan) -> None:
+    """None: writes see to their operands themselves."""

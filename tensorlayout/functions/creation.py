@@ -9,8 +9,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tensorlayout import cuda_array, dlpack, dtypes
-from tensorlayout.cpu.memory import Array, quietly, rounded, tensor_over
-from tensorlayout.cpu.moving import converted
+from tensorlayout.cpu.casting import converted, rounded
+from tensorlayout.cpu.memory import Array, quietly, tensor_over
 from tensorlayout.devices import CPU, Device, as_device, default_device
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.functions import calling

@@ -248,7 +248,11 @@ bitwise_right_shift = _binary(
 Where `x2` is negative or not below the width, only the sign is left: 0 or -1.""",
 )
 bitwise_xor = _binary(
-    "bitwise_xor", "integer or boolean", np.bitwise_xor, "The bits set in exactly one operand."
+    "bitwise_xor",
+    "integer or boolean",
+    np.bitwise_xor,
+    "The bits set in exactly one operand.",
+    repair=special.not_equal,
 )
 copysign = _binary(
     "copysign", "real floating", np.copysign, "The magnitude of `x1` with the sign of `x2`."
@@ -260,7 +264,14 @@ divide = _binary(
     "The quotient of the operands.",
     integers=dtypes.float64,
 )
-equal = _binary("equal", "any", np.equal, "Whether the operands are equal.", "bool")
+equal = _binary(
+    "equal",
+    "any",
+    np.equal,
+    "Whether the operands are equal.",
+    "bool",
+    repair=special.equal,
+)
 floor_divide = _binary(
     "floor_divide",
     "real numeric",
@@ -299,7 +310,12 @@ logical_or = _binary(
     "logical_or", "bool", np.logical_or, "Whether at least one operand is true.", "bool"
 )
 logical_xor = _binary(
-    "logical_xor", "bool", np.logical_xor, "Whether exactly one operand is true.", "bool"
+    "logical_xor",
+    "bool",
+    np.logical_xor,
+    "Whether exactly one operand is true.",
+    "bool",
+    repair=special.not_equal,
 )
 maximum = _binary("maximum", "real numeric", np.maximum, "The greater operand; NaN if either is.")
 minimum = _binary("minimum", "real numeric", np.minimum, "The lesser operand; NaN if either is.")
@@ -311,7 +327,14 @@ nextafter = _binary(
     "The next number from `x1` towards `x2`.",
     repair=special.nextafter,
 )
-not_equal = _binary("not_equal", "any", np.not_equal, "Whether the operands differ.", "bool")
+not_equal = _binary(
+    "not_equal",
+    "any",
+    np.not_equal,
+    "Whether the operands differ.",
+    "bool",
+    repair=special.not_equal,
+)
 pow = calling.binary(
     Elementwise("pow", "numeric", np.power, repair=special.pow_, usual=special.usual_exponent),
     """`x1` to the power of `x2`.

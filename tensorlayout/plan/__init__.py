@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType
-from tensorlayout.plan import tiled
+from tensorlayout.plan import apart, tiled
 from tensorlayout.tensor import Spec, Tensor
 
 Run = Callable[..., Tensor]
@@ -69,6 +69,13 @@ class Backend(Protocol):
         Plans that `tiled.moves` it takes in any case.
         """
 
+    def disturbs(self, plan: Plan, /) -> Callable[[Tensor, Tensor], Any] | None:
+        """What says whether a write into the first tensor may change the second before it is read.
+
+        Such operands are copied before a plan is run. None where that cannot be, or where the
+        backend sees to it itself.
+        """
+
     def read(self, x: Tensor, /) -> Any:
         """The bytes of `x` from its lowest slot on, as many as its layout requires, on the host.
 
@@ -112,10 +119,12 @@ def prepare(operation: Operation, *key: Any) -> Run:
     if tiled.needs_strides(plan, key, where.takes_tiles):
         return tiled.prepare(operation, key, plan, prepare)
     try:
-        return where.prepare(plan)
+        run = where.prepare(plan)
     except NotImplementedError as error:
         msg = f"{operation.name}: {error}"
         raise NotImplementedError(msg) from None
+    disturbs = where.disturbs(plan)
+    return run if disturbs is None else apart.prepare(operation, key, run, disturbs, prepared)
 
 
 # Typed by hand: operations are hashable by identity, which their protocol does not say.

@@ -1,0 +1,47 @@
+"""Writes as if every other operand had been copied first: the one place that sees to it.
+
+Masks, positions, values and summands may be views of the tensor that is written, under another
+dtype too. Where one may be disturbed, the call goes on with a copy of it, in its form; so backends
+prepare writes for operands that lie apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tensorlayout.plan.moving import Copy
+from tensorlayout.tensor import Spec, Tensor
+
+Run = Callable[..., Tensor]
+Disturbs = Callable[[Tensor, Tensor], Any]  # what is written, what is read
+
+
+def prepare(
+    operation: Any,
+    key: tuple[Any, ...],
+    run: Run,
+    disturbs: Disturbs,
+    prepare_any: Callable[..., Run],
+) -> Run:
+    """`run`, which writes into its first operand, on others that this does not disturb.
+
+    The tensors among the operands are those of the specs in `key`, in their order.
+    """
+
+    def call(x: Tensor, *others: Any) -> Tensor:
+        for other in others:
+            if type(other) is Tensor and disturbs(x, other):
+                return anew(x, *others)
+        return run(x, *others)
+
+    def anew(x: Tensor, *others: Any) -> Tensor:
+        given = [x, *(copy(o) if type(o) is Tensor and disturbs(x, o) else o for o in others)]
+        specs = iter([o._spec for o in given if type(o) is Tensor])
+        again = [next(specs) if isinstance(item, Spec) else item for item in key]
+        return prepare_any(operation, *again)(*given)
+
+    def copy(x: Tensor) -> Tensor:
+        return prepare_any(Copy(operation.name), x._spec, None, None)(x)
+
+    return call if sum(isinstance(item, Spec) for item in key) > 1 else run

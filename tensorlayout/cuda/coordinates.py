@@ -59,7 +59,7 @@ def prepare_diagonals(plan: DiagonalsPlan) -> Run:
     def write(result: Tensor, value: Any, *others: Tensor) -> Tensor:
         # Without others the kernel is given no address at all.
         source = others[0]._memory.address if others else 0
-        bits = bits_of(octets(plan.name, value, spec.dtype))
+        bits = bits_of(octets("DIAGONAL_MATRIX", value, spec.dtype))
         with driver().using(spec.device.number):
             launch()(result._memory.address, source, *bits)
         return result

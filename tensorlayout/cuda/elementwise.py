@@ -8,7 +8,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from math import gcd
 from operator import add
 from typing import Any
 
@@ -29,7 +28,6 @@ from tensorlayout.tensor import Spec
 
 __all__ = [
     "ElementwiseLaunch",
-    "operands_to_copy",
     "plan_conversion",
     "plan_elementwise",
     "prepare_elementwise",
@@ -212,7 +210,7 @@ def prepare_elementwise(
 
     `destination` and the operands that are tensors are addresses of lowest slots, aligned as the
     plan was told; the others are Python scalars. OverflowError for integers that do not fit. No
-    operand may overlap the destination, but exactly where that is (see `operands_to_copy`).
+    operand may overlap the destination, but exactly where that is (see `apart`).
     Asynchronous on the current stream, from any thread.
     """
     name, launch = plan.name, plan.launch
@@ -241,61 +239,3 @@ def prepare_elementwise(
         ready(grid, parameters)
 
     return run
-
-
-# ---- Overlap
-
-
-def operands_to_copy(plan: ElementwisePlan, addresses: Sequence[int]) -> tuple[int, ...]:
-    """Which operands of a write in place have to be copied before it, by their numbers.
-
-    `addresses`: of the lowest slots, of scalars any. Those operands have bytes that the write may
-    change before it has read them: they overlap the destination, which is the first operand, and
-    are not exactly where it is, element by element.
-    """
-    destination = plan.result
-    operands = zip(plan.operands, addresses, strict=True)
-    return tuple(
-        number
-        for number, (operand, address) in enumerate(operands)
-        if number > 0
-        and isinstance(operand, Spec)
-        and conflicts(destination, addresses[0], operand, address)
-    )
-
-
-def conflicts(destination: Spec, to: int, operand: Spec, from_: int) -> bool:
-    """Whether a write may change what is to be read from `operand` before it is read."""
-    size, other_size = destination.dtype.itemsize, operand.dtype.itemsize
-    if destination.layout.size == 0 or operand.layout.size == 0:
-        return False
-    if (
-        to == from_
-        and size == other_size
-        and operand.layout.shape == destination.layout.shape
-        and operand.layout.same_placement(destination.layout)
-    ):
-        return False
-    to_end = to + destination.layout.required_size * size
-    from_end = from_ + operand.layout.required_size * other_size
-    if from_end <= to or to_end <= from_:
-        return False
-    # Runs that interleave: those of each start at multiples of `grain` away from each other.
-    run, steps = _run_and_steps(destination)
-    other_run, other_steps = _run_and_steps(operand)
-    grain = gcd(*steps, *other_steps)
-    apart = (from_ - to) % grain if grain else 0
-    return not (grain and run <= apart <= grain - other_run)
-
-
-def _run_and_steps(spec: Spec) -> tuple[int, list[int]]:
-    """Bytes of the runs that a layout consists of, and the distances at which they repeat."""
-    run = spec.dtype.itemsize
-    steps: list[int] = []
-    dims = [(s, n) for parts in spec.layout.parts for n, s in parts]
-    for stride, size in sorted([(abs(s) * spec.dtype.itemsize, n) for s, n in dims if n > 1 and s]):
-        if stride == run and not steps:
-            run *= size
-        else:
-            steps.append(stride)
-    return run, steps

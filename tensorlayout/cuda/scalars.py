@@ -47,7 +47,7 @@ _PACKS: dict[DType, Callable[..., bytes]] = {
 _EXACT = 2**53
 
 
-def octets(name: str, value: complex, dtype: DType) -> bytes:
+def octets(name: str, value: Any, dtype: DType) -> bytes:
     r"""A Python scalar as one element of `dtype`, rounded once; `name`: of the function.
 
     OverflowError for integers that do not fit.
@@ -61,7 +61,8 @@ def octets(name: str, value: complex, dtype: DType) -> bytes:
             return pack(value)
         except (struct.error, OverflowError):  # left to the host, with its infinities and errors
             pass
-    return _by_host(name, type(value), dtype)(value)
+    kind: type = type(value)
+    return _by_host(name, kind, dtype)(value)
 
 
 _NUMBER = Create("empty", lambda out: None)

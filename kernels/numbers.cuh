@@ -20,7 +20,8 @@ DEVICE constexpr To bits_as(From from) {
 
 // ---- Types --------------------------------------------------------------------------------------
 
-// Any byte but 0 is true.
+// Any byte but 0 is true. What computes stores 0 and 1; what moves elements, knowing them as bits, keeps
+// the bytes.
 struct bool8 {
     uint8_t byte;
     bool8() = default;
@@ -225,10 +226,10 @@ DEVICE To truncated(From value) {
 }
 
 // A number as one of another type. To floats: the nearest, ties to even. Integers wrap. A complex
-// number to a real type leaves its real part; to bool, whether it is not 0.
+// number to a real type leaves its real part; to bool, also from bool, whether it is not 0.
 template <class To, class From>
 DEVICE To convert(From value) {
-    if constexpr (is_same<To, From>) {
+    if constexpr (is_same<To, From> && !is_same<To, bool8>) {
         return value;
     } else if constexpr (is_same<To, bool8> && is_complex<From>) {
         return value.re != 0 || value.im != 0;

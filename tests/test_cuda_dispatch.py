@@ -13,8 +13,8 @@ from stand_in import on_gpu, stand_in
 
 import tensorlayout as tl
 from tensorlayout.cuda.driver import driver
-from tensorlayout.cuda.elementwise import scalar_bytes
 from tensorlayout.cuda.memory import alignment
+from tensorlayout.cuda.scalars import octets
 
 
 def add_in_place(x, y):
@@ -116,9 +116,9 @@ def test_integers_become_bytes_as_numpy_has_it(name):
             expected = np.asarray(value, name).tobytes()
         except OverflowError:
             with pytest.raises(OverflowError, match=r"^add: the Python integer -?\d+ does not fit"):
-                scalar_bytes("add", value, np.dtype(name))
+                octets("add", value, np.dtype(name))
         else:
-            assert scalar_bytes("add", value, np.dtype(name)) == expected, value
+            assert octets("add", value, np.dtype(name)) == expected, value
 
 
 @pytest.mark.parametrize("name", ["float16", "float32", "float64", "complex64"])
@@ -128,7 +128,7 @@ def test_floats_become_bytes_as_numpy_has_it(name):
     for value in values:
         with np.errstate(all="ignore"):
             expected = np.asarray(value, name).tobytes()
-        assert scalar_bytes("add", value, np.dtype(name)) == expected, value
+        assert octets("add", value, np.dtype(name)) == expected, value
 
 
 def test_alignments():

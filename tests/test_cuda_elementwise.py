@@ -17,17 +17,13 @@ from test_elementwise import ONE, TWO
 
 import tensorlayout as tl
 from tensorlayout.cpu.memory import padding_bits
+from tensorlayout.cuda.apart import conflicts
 from tensorlayout.cuda.driver import Counters
-from tensorlayout.cuda.elementwise import (
-    operands_to_copy,
-    plan_conversion,
-    plan_elementwise,
-    prepare_elementwise,
-    scalar_bytes,
-)
+from tensorlayout.cuda.elementwise import plan_conversion, plan_elementwise, prepare_elementwise
 from tensorlayout.cuda.elementwise_launches import FILE
 from tensorlayout.cuda.elementwise_tiles import TUNING
 from tensorlayout.cuda.host_compiler import shared_object
+from tensorlayout.cuda.scalars import octets
 from tensorlayout.cuda.simulator import checking, open_driver
 from tensorlayout.devices import Device
 from tensorlayout.functions import elementwise as ew
@@ -383,7 +379,7 @@ def test_scalars_that_do_not_fit():
 
 
 def test_a_scalar_is_an_element_of_bfloat16():
-    assert scalar_bytes("add", 2**70, BFLOAT16) == BFLOAT16.type(2.0**70).tobytes()
+    assert octets("add", 2**70, BFLOAT16) == BFLOAT16.type(2.0**70).tobytes()
 
 
 # ---- Cases
@@ -611,7 +607,7 @@ def test_in_place(driver, dtype):
         with checking("bounds", "races"):
             driver.to_host(before, x.pointer)
             plan = operation("add").plan_in_place(x.spec, y.spec)
-            assert operands_to_copy(plan, [x.pointer, y.pointer]) == ()
+            assert not conflicts(x.spec, x.pointer, y.spec, y.pointer)
             planned = plan_elementwise(plan, [ALIGNED] * 3)
             prepare_elementwise(planned, driver)(x.pointer, [x.pointer, y.pointer])
             after = np.empty(size, np.uint8)
@@ -630,37 +626,35 @@ SQUARE = Layout.row_major((4, 4))
     ("destination", "to", "operand", "from_", "expected"),
     [
         # exactly where it is
-        (SQUARE, 0, SQUARE, 0, ()),
+        (SQUARE, 0, SQUARE, 0, False),
         # one element further
-        (LINE.slice((slice(1, None),)), 4, LINE.slice((slice(0, 15),)), 0, (1,)),
+        (LINE.slice((slice(1, None),)), 4, LINE.slice((slice(0, 15),)), 0, True),
         # behind its end
-        (LINE, 0, LINE, 64, ()),
-        (LINE, 0, LINE, 60, (1,)),
-        (LINE, 64, LINE, 0, ()),
+        (LINE, 0, LINE, 64, False),
+        (LINE, 0, LINE, 60, True),
+        (LINE, 64, LINE, 0, False),
         # transposed, turned round, repeated
-        (SQUARE, 0, SQUARE.permute((1, 0)), 0, (1,)),
-        (LINE, 0, LINE.flip((0,)), 0, (1,)),
-        (SQUARE, 0, SQUARE.slice((0,)), 0, (1,)),
+        (SQUARE, 0, SQUARE.permute((1, 0)), 0, True),
+        (LINE, 0, LINE.flip((0,)), 0, True),
+        (SQUARE, 0, SQUARE.slice((0,)), 0, True),
         # every other element, of either half; and one column of several
-        (Layout((8,), (2,)), 0, Layout((8,), (2,)), 4, ()),
-        (Layout((8,), (2,)), 0, Layout((8,), (2,)), 8, (1,)),
-        (Layout((4,), (4,)), 0, Layout((4,), (4,)), 12, ()),
-        (Layout((4, 3), (4, 1)), 0, Layout((4, 1), (4, 1)), 12, ()),
-        (Layout((4, 3), (4, 1)), 0, Layout((4, 1), (4, 1)), 8, (1,)),
+        (Layout((8,), (2,)), 0, Layout((8,), (2,)), 4, False),
+        (Layout((8,), (2,)), 0, Layout((8,), (2,)), 8, True),
+        (Layout((4,), (4,)), 0, Layout((4,), (4,)), 12, False),
+        (Layout((4, 3), (4, 1)), 0, Layout((4, 1), (4, 1)), 12, False),
+        (Layout((4, 3), (4, 1)), 0, Layout((4, 1), (4, 1)), 8, True),
         # nothing to overlap
-        (Layout((0,)), 0, Layout((0,)), 0, ()),
+        (Layout((0,)), 0, Layout((0,)), 0, False),
     ],
 )
 def test_operands_that_must_be_copied_first(destination, to, operand, from_, expected):
-    plan = operation("add").plan_in_place(spec(destination, "float32"), spec(operand, "float32"))
-    assert operands_to_copy(plan, [1000 + to, 1000 + from_]) == expected
+    written, read = spec(destination, "float32"), spec(operand, "float32")
+    assert conflicts(written, 1000 + to, read, 1000 + from_) == expected
 
 
 def test_only_exact_overlap_of_equal_sizes_is_safe():
-    plan = operation("add").plan_in_place(spec(LINE, "float32"), spec(LINE, "float16"))
-    assert operands_to_copy(plan, [0, 0]) == (1,)
-    plan = operation("add").plan_in_place(spec(LINE, "float32"), float)
-    assert operands_to_copy(plan, [0, 0]) == ()
+    assert conflicts(spec(LINE, "float32"), 0, spec(LINE, "float16"), 0)
+    assert not conflicts(spec(LINE, "float32"), 0, spec(LINE, "int32"), 0)
 
 
 # ---- Coalescing

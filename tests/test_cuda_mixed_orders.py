@@ -13,12 +13,8 @@ from test_cuda_elementwise import ALIGNED, Operand, convert, operation, run, spe
 
 import tensorlayout as tl
 from tensorlayout.cuda import nvrtc
-from tensorlayout.cuda.elementwise import (
-    operands_to_copy,
-    plan_conversion,
-    plan_elementwise,
-    prepare_elementwise,
-)
+from tensorlayout.cuda.apart import conflicts
+from tensorlayout.cuda.elementwise import plan_conversion, plan_elementwise, prepare_elementwise
 from tensorlayout.cuda.elementwise_tiles import Tuning
 from tensorlayout.cuda.simulator import checking, open_driver
 from tensorlayout.layout import Layout, PaddingValue
@@ -297,7 +293,7 @@ def in_place(driver, x, y, tuning=TILES):
     before, after = np.empty(size, np.uint8), np.empty(size, np.uint8)
     driver.to_host(before, x.pointer)
     plan = operation("add").plan_in_place(x.spec, y.spec)
-    assert operands_to_copy(plan, [x.pointer, y.pointer]) == ()
+    assert not conflicts(x.spec, x.pointer, y.spec, y.pointer)
     ready = plan_elementwise(plan, [x.alignment, x.alignment, y.alignment], None, tuning)
     prepare_elementwise(ready, driver)(x.pointer, [x.pointer, y.pointer])
     driver.to_host(after, x.pointer)
@@ -329,7 +325,7 @@ def test_in_place_beside_another_view_of_the_same_memory(driver):
     shift = right.offset * 8
     plan = operation("add").plan_in_place(spec(left, "float64"), spec(right.at_origin, "float64"))
     addresses = [x.pointer, x.pointer + shift]
-    assert operands_to_copy(plan, addresses) == ()
+    assert not conflicts(plan.result, addresses[0], plan.operands[1], addresses[1])
     ready = plan_elementwise(plan, [ALIGNED] * 3, None, TILES)
     assert ready.case == "tiles"
     with checking("bounds", "barriers", "races"):

@@ -30,6 +30,7 @@ from tensorlayout.cuda import (
     scattering,
     selecting,
 )
+from tensorlayout.cuda.apart import disturbs
 from tensorlayout.cuda.faults import set_strict_indexing, strict_indexing
 from tensorlayout.cuda.memory import borrowed, device_at, exposed, read
 from tensorlayout.cuda.missing import missing, reason
@@ -137,7 +138,3 @@ def takes_tiles(plan: Plan) -> bool:
     if isinstance(plan, ElementwisePlan):
         return elementwise_bounded.takes_tiles(plan)
     return isinstance(plan, (JoinPlan, ReshapePlan)) or moves(plan)
-
-
-def disturbs(plan: Plan) -> None:
-    """None: writes see to their operands themselves."""

@@ -6,6 +6,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from tensorlayout import dtypes
 from tensorlayout.cuda.carrying import prepare_copy
 from tensorlayout.cuda.driver import Strided, driver
 from tensorlayout.cuda.memory import borrowed
@@ -18,13 +21,17 @@ from tensorlayout.tensor import Spec, Tensor
 
 
 def array_of(x: Tensor) -> Any:
-    """The library's array over the elements of a tensor, to be read."""
+    """The library's array over the elements of a tensor, to be read; of bools a copy in 0 and 1.
+
+    Every byte but 0 is True, but libraries compare, sort and add up the bytes.
+    """
     layout, itemsize = x._spec.layout, x.itemsize
     first = x._memory.address + layout.offset * itemsize
     steps = tuple(stride * itemsize for stride in layout.strides)
     assert x._home is not None
     given = Strided(first, layout.shape, steps, x.dtype, x.device.number)
-    return driver().array(given, x._home.storage)
+    array = driver().array(given, x._home.storage)
+    return array.view(np.uint8) != 0 if x.dtype == dtypes.bool else array
 
 
 def tensor_of(array: Any, device: Device) -> Tensor:

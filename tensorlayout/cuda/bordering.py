@@ -6,12 +6,11 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from tensorlayout.cuda.driver import driver
 from tensorlayout.cuda.memory import per_alignment
 from tensorlayout.cuda.pad_plan import plan_pad
 from tensorlayout.cuda.padding_plan import bits_of
+from tensorlayout.cuda.scalars import octets
 from tensorlayout.plan import Run
 from tensorlayout.plan.bordering import PadPlan
 from tensorlayout.tensor import Tensor
@@ -31,9 +30,9 @@ def prepare(plan: PadPlan) -> Run:
 
     def pad(result: Tensor, x: Tensor, value: Any) -> Tensor:
         to, source = result._memory.address, x._memory.address
-        octets = np.asarray(value, spec.dtype).tobytes()
+        content = octets(plan.name, value, spec.dtype)
         with driver().using(spec.device.number):
-            at(to, source)(to, source, octets)
+            at(to, source)(to, source, content)
         return result
 
     return pad

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import itertools
 import operator
@@ -21,12 +20,10 @@ from tensorlayout.cuda import (
 )
 from tensorlayout.cuda.driver import driver
 from tensorlayout.cuda.memory import copy_bytes, new_tensors, padding_of, per_alignment
+from tensorlayout.cuda.scalars import octets
 from tensorlayout.cuda.spread_plan import plan_spread
-from tensorlayout.devices import CPU
-from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
-from tensorlayout.plan import Run, backend
-from tensorlayout.plan.creating import Create, CreatePlan
+from tensorlayout.plan import Run
 from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.plan.moving import (
     AssignPlan,
@@ -202,45 +199,24 @@ def prepare_spread(plan: SpreadPlan) -> Run:
 
 
 def prepare_assign(plan: AssignPlan) -> Run:
-    """A write into a tensor, as if the value had been copied first; padding is left alone."""
+    """A write into a tensor of a value that lies apart, or exactly there; padding is left alone."""
     if isinstance(plan.source, type):
         return _assign_scalar(plan)
     destination, source = plan.result, plan.source
-    own = _own_copy(source)
-    apart = prepare_copy(own)
-    read = _broadcast(source, destination)
-    move, move_copy = (
-        _mover(plan.name, _broadcast(spec, destination), destination, None)
-        for spec in (source, own.result)
-    )
+    layout = source.layout.broadcast_to(destination.layout.shape)
+    read = Spec(source.dtype, layout, source.device)
+    move = _mover(plan.name, read, destination, None)
 
     def assign(x: Tensor, value: Tensor) -> Tensor:
-        to, from_ = x._memory.address, value._memory.address
-        if elementwise.conflicts(destination, to, read, from_):
-            move_copy(x, apart(value))
-        else:
-            move(x, value)
+        move(x, value)
         return x
 
     return assign
 
 
-def _broadcast(spec: Spec, destination: Spec) -> Spec:
-    return Spec(spec.dtype, spec.layout.broadcast_to(destination.layout.shape), spec.device)
-
-
-def _own_copy(spec: Spec) -> CopyPlan:
-    return CopyPlan(spec, Spec(spec.dtype, spec.layout.form, spec.device))
-
-
-_NUMBER = Create("empty", lambda out: None)
-
-
 def _assign_scalar(plan: AssignPlan) -> Run:
     """A kernel writes the number to every element."""
     spec = plan.result
-    assert isinstance(plan.source, type)
-    octets = octets_of(plan.name, plan.source, spec.dtype)
 
     def make(alignments: tuple[int, ...]) -> Callable[[int, bytes], None]:
         fill = fill_plan.plan_fill(spec.layout, spec.dtype.itemsize, alignments[0])
@@ -249,7 +225,7 @@ def _assign_scalar(plan: AssignPlan) -> Run:
     at = per_alignment(make)
 
     def assign(x: Tensor, value: Any) -> Tensor:
-        content = octets(value)
+        content = octets(plan.name, value, spec.dtype)
         with driver().using(spec.device.number):
             at(x._memory.address)(x._memory.address, content)
         return x
@@ -257,65 +233,23 @@ def _assign_scalar(plan: AssignPlan) -> Run:
     return assign
 
 
-def octets_of(name: str, kind: type, dtype: DType) -> Callable[[Any], bytes]:
-    """What turns a number into an element's content; the host converts it, by its rules."""
-    host, one = backend(CPU), Spec(dtype, Layout.row_major(()), CPU)
-    number = host.prepare(CreatePlan(_NUMBER, one))
-    convert = host.prepare(AssignPlan(name, kind, one))
-
-    def octets(value: Any) -> bytes:
-        found: bytes = host.read(convert(number(), value)).tobytes()
-        return found
-
-    return octets
-
-
 def prepare_elementwise(plan: ElementwisePlan) -> Run:
-    """One launch, into a new tensor or in place; operands that it disturbs are copied first."""
+    """One launch, into a new tensor or in place: operands lie apart, or exactly there."""
     launch = _launcher(plan)
-    if not plan.in_place:
-        new_tensor = new_tensors(plan.result)
-        return lambda *operands: launch(new_tensor(), operands)
-    copied = functools.cache(functools.partial(_with_copies, plan))
-
-    def compute(*operands: Any) -> Tensor:
-        addresses = [x._memory.address if isinstance(x, Tensor) else 0 for x in operands]
-        disturbed = elementwise.operands_to_copy(plan, addresses)
-        run = copied(disturbed) if disturbed else launch
-        return run(operands[0], operands)
-
-    return compute
+    if plan.in_place:
+        return lambda x, *others: launch(x, (x, *others))
+    new_tensor = new_tensors(plan.result)
+    return lambda *operands: launch(new_tensor(), operands)
 
 
 def prepare_elementwise_into(plan: ElementwisePlan) -> Run:
-    """One launch into a tensor given first, which is no operand, and overlaps none."""
+    """One launch into a tensor given first, which is no operand: those lie apart."""
     launch = _launcher(plan)
     return lambda result, *operands: launch(result, operands)
 
 
-# Writes the result into the first argument, and gives that back.
-_Launch = Callable[[Tensor, tuple[Any, ...]], Tensor]
-
-
-def _with_copies(plan: ElementwisePlan, numbers: tuple[int, ...]) -> _Launch:
-    """The launch of a plan whose operands `numbers` are copied first, into their form."""
-    operands = list(plan.operands)
-    copies = {}
-    for number in numbers:
-        operand = operands[number]
-        assert isinstance(operand, Spec), "only tensors overlap"
-        own = _own_copy(operand)
-        operands[number], copies[number] = own.result, prepare_copy(own)
-    launch = _launcher(dataclasses.replace(plan, operands=tuple(operands)))
-
-    def run(result: Tensor, given: tuple[Any, ...]) -> Tensor:
-        apart = [copies[n](x) if n in copies else x for n, x in enumerate(given)]
-        return launch(result, tuple(apart))
-
-    return run
-
-
-def _launcher(plan: ElementwisePlan) -> _Launch:
+def _launcher(plan: ElementwisePlan) -> Callable[[Tensor, tuple[Any, ...]], Tensor]:
+    """What writes the result into the first argument, and gives that back."""
     spec, padding = plan.result, None if plan.in_place else padding_of(plan.result)
     scalars = any(isinstance(o, type) for o in plan.operands)
 

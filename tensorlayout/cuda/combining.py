@@ -20,7 +20,6 @@ from tensorlayout.cuda.filling import prepare_fill
 from tensorlayout.cuda.gathering import prepare_launches
 from tensorlayout.cuda.memory import per_alignment
 from tensorlayout.cuda.scatter_plan import Written, values_in
-from tensorlayout.cuda.scattering import apart
 from tensorlayout.cuda.select_plan import SCAN
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Run
@@ -46,7 +45,7 @@ def combiner(what: Written, operation: str, value: Spec) -> Callable[..., Tensor
     """``combine(x, value, *positions)``: `x`, each value combined with what is at its position.
 
     `operation`: "add", "minimum" or "maximum", of the dtype of `x`, which `value` is converted to;
-    of one place in index order. As if value and positions had been copied first; waits for nothing.
+    of one place in index order. Value and positions lie apart from `x`; waits for nothing.
     Positions outside are left out; `faults` raises the IndexError later.
     """
     if operation not in OPERATIONS:
@@ -61,10 +60,9 @@ def combiner(what: Written, operation: str, value: Spec) -> Callable[..., Tensor
     at = per_alignment(make)
 
     def combine(x: Tensor, given: Tensor, *positions: Tensor) -> Tensor:
-        source, own = take(x, given), [apart(x, p) for p in positions]
-        to = x._memory.address
+        source, to = take(given), x._memory.address
         with driver().using(spec.device.number):
-            at(to)(to, source._memory.address, [p._memory.address for p in own])
+            at(to)(to, source._memory.address, [p._memory.address for p in positions])
         return x
 
     return combine
@@ -79,7 +77,7 @@ def _with_values(what: Written, value: Spec) -> tuple[Written, Callable[..., Ten
     spread = Spec(value.dtype, values_in(value.layout, what.shape), device)
     wanted = Spec(dtype, values_layout(what, spread.layout), device)
     if spread == wanted:
-        return replace(what, values=wanted.layout), apart
+        return replace(what, values=wanted.layout), lambda given: given
     if wanted.layout is spread.layout:  # few, of another dtype
         few = Spec(dtype, value.layout.form, device)
         copy: Run = prepare_copy(CopyPlan(value, few))
@@ -89,7 +87,7 @@ def _with_values(what: Written, value: Spec) -> tuple[Written, Callable[..., Ten
         copy = prepare_copy(CopyPlan(spread, wanted))
         step = _step(what.name, value, wanted)
 
-    def copied(x: Tensor, given: Tensor) -> Tensor:
+    def copied(given: Tensor) -> Tensor:
         note(step)
         return copy(given)
 

@@ -7,13 +7,12 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from tensorlayout.cuda import fold_plan, lines_plan, patterns_plan, stretch_plan
 from tensorlayout.cuda.driver import driver
 from tensorlayout.cuda.launches import Launch
 from tensorlayout.cuda.memory import per_alignment
 from tensorlayout.cuda.padding_plan import bits_of
+from tensorlayout.cuda.scalars import octets
 from tensorlayout.plan import Run
 from tensorlayout.plan.folding import FoldPlan
 from tensorlayout.plan.patterns import DiagonalsPlan, HotPlan, SequencePlan
@@ -60,7 +59,7 @@ def prepare_diagonals(plan: DiagonalsPlan) -> Run:
     def write(result: Tensor, value: Any, *others: Tensor) -> Tensor:
         # Without others the kernel is given no address at all.
         source = others[0]._memory.address if others else 0
-        bits = bits_of(np.asarray(value, spec.dtype).tobytes())
+        bits = bits_of(octets("DIAGONAL_MATRIX", value, spec.dtype))
         with driver().using(spec.device.number):
             launch()(result._memory.address, source, *bits)
         return result

@@ -8,13 +8,11 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from math import gcd
 from operator import add
 from typing import Any
 
 import numpy as np
 
-from tensorlayout import dtypes
 from tensorlayout.cuda.bounded import is_tiled
 from tensorlayout.cuda.driver import Driver
 from tensorlayout.cuda.elementwise_bounded import as_strided, bounded, tiled_digits
@@ -23,13 +21,13 @@ from tensorlayout.cuda.elementwise_tiles import TUNING, Tuning, box_of, tiles
 from tensorlayout.cuda.elementwise_walk import Memories, Walk, walk_of
 from tensorlayout.cuda.launches import Launch
 from tensorlayout.cuda.padding_plan import padding_regions
+from tensorlayout.cuda.scalars import octets
 from tensorlayout.dtypes import DType
 from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.tensor import Spec
 
 __all__ = [
     "ElementwiseLaunch",
-    "operands_to_copy",
     "plan_conversion",
     "plan_elementwise",
     "prepare_elementwise",
@@ -212,7 +210,7 @@ def prepare_elementwise(
 
     `destination` and the operands that are tensors are addresses of lowest slots, aligned as the
     plan was told; the others are Python scalars. OverflowError for integers that do not fit. No
-    operand may overlap the destination, but exactly where that is (see `operands_to_copy`).
+    operand may overlap the destination, but exactly where that is (see `apart`).
     Asynchronous on the current stream, from any thread.
     """
     name, launch = plan.name, plan.launch
@@ -221,7 +219,7 @@ def prepare_elementwise(
 
         def check(_: int, operands: Sequence[Any]) -> None:
             for number, dtype in scalars:
-                scalar_bytes(name, operands[number], dtype)
+                octets(name, operands[number], dtype)
 
         return check
     ready, grid, template = driver.launcher(launch.kernel), launch.grid, launch.parameters
@@ -233,102 +231,11 @@ def prepare_elementwise(
     def run(destination: int, operands: Sequence[Any]) -> None:
         parameters, addresses = bytearray(template), list(operands)
         for number, dtype in scalars:
-            octets = scalar_bytes(name, operands[number], dtype)
+            content = octets(name, operands[number], dtype)
             at = values_at + 16 * number
-            parameters[at : at + len(octets)] = octets
+            parameters[at : at + len(content)] = content
             addresses[number] = 0
         pack_pointers(parameters, 0, destination + to, *map(add, addresses, froms))
         ready(grid, parameters)
 
     return run
-
-
-# Python's own conversion of a number takes 0.2 us, NumPy's 2.3 (2026-11, 2-core AMD EPYC (Zen 4)).
-# They round alike.
-_FORMS = (
-    *zip(("bool", "int8", "int16", "int32", "int64"), "?bhiq", strict=True),
-    *zip(("uint8", "uint16", "uint32", "uint64"), "BHIQ", strict=True),
-    *zip(("float16", "float32", "float64"), "efd", strict=True),
-)
-_PACKS: dict[DType, Callable[..., bytes]] = {
-    np.dtype(name): struct.Struct("<" + form).pack for name, form in _FORMS
-}
-
-
-def scalar_bytes(name: str, value: Any, dtype: DType) -> bytes:
-    r"""A Python scalar as one element of `dtype`. OverflowError for integers that do not fit.
-
-    >>> scalar_bytes("add", 1, np.dtype("int16"))
-    b'\x01\x00'
-    """
-    pack = _PACKS.get(dtype)
-    if pack is not None:
-        try:
-            return pack(value)
-        except (struct.error, OverflowError):  # left to NumPy, with its infinities and its errors
-            pass
-    try:
-        # ml_dtypes takes no integers beyond int64
-        number = float(value) if dtypes.is_bfloat16(dtype) else value
-        with np.errstate(all="ignore"):
-            return np.asarray(number, dtype).tobytes()
-    except OverflowError:
-        raise dtypes.misfit(name, value, dtype) from None
-
-
-# ---- Overlap
-
-
-def operands_to_copy(plan: ElementwisePlan, addresses: Sequence[int]) -> tuple[int, ...]:
-    """Which operands of a write in place have to be copied before it, by their numbers.
-
-    `addresses`: of the lowest slots, of scalars any. Those operands have bytes that the write may
-    change before it has read them: they overlap the destination, which is the first operand, and
-    are not exactly where it is, element by element.
-    """
-    destination = plan.result
-    operands = zip(plan.operands, addresses, strict=True)
-    return tuple(
-        number
-        for number, (operand, address) in enumerate(operands)
-        if number > 0
-        and isinstance(operand, Spec)
-        and conflicts(destination, addresses[0], operand, address)
-    )
-
-
-def conflicts(destination: Spec, to: int, operand: Spec, from_: int) -> bool:
-    """Whether a write may change what is to be read from `operand` before it is read."""
-    size, other_size = destination.dtype.itemsize, operand.dtype.itemsize
-    if destination.layout.size == 0 or operand.layout.size == 0:
-        return False
-    if (
-        to == from_
-        and size == other_size
-        and operand.layout.shape == destination.layout.shape
-        and operand.layout.same_placement(destination.layout)
-    ):
-        return False
-    to_end = to + destination.layout.required_size * size
-    from_end = from_ + operand.layout.required_size * other_size
-    if from_end <= to or to_end <= from_:
-        return False
-    # Runs that interleave: those of each start at multiples of `grain` away from each other.
-    run, steps = _run_and_steps(destination)
-    other_run, other_steps = _run_and_steps(operand)
-    grain = gcd(*steps, *other_steps)
-    apart = (from_ - to) % grain if grain else 0
-    return not (grain and run <= apart <= grain - other_run)
-
-
-def _run_and_steps(spec: Spec) -> tuple[int, list[int]]:
-    """Bytes of the runs that a layout consists of, and the distances at which they repeat."""
-    run = spec.dtype.itemsize
-    steps: list[int] = []
-    dims = [(s, n) for parts in spec.layout.parts for n, s in parts]
-    for stride, size in sorted([(abs(s) * spec.dtype.itemsize, n) for s, n in dims if n > 1 and s]):
-        if stride == run and not steps:
-            run *= size
-        else:
-            steps.append(stride)
-    return run, steps

@@ -8,12 +8,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from tensorlayout.cuda.carrying import octets_of, prepare_assign, prepare_copy
+from tensorlayout.cuda.carrying import prepare_assign, prepare_copy
 from tensorlayout.cuda.driver import driver
 from tensorlayout.cuda.gathering import Launches, prepare_launches
 from tensorlayout.cuda.memory import per_alignment
 from tensorlayout.cuda.padding_plan import bits_of
 from tensorlayout.cuda.replace_plan import plan_replace
+from tensorlayout.cuda.scalars import octets
 from tensorlayout.cuda.scatter_plan import ScatterLaunches, Written, plan_scatter, written
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
@@ -29,7 +30,7 @@ Write = Callable[[Tensor, Any, list[int]], None]
 
 
 def prepare_scatter(plan: ScatterPlan) -> Run:
-    """Write, as if value and positions had been copied first. Positions outside write nothing.
+    """Write; value and positions lie apart from what is written. Positions outside write nothing.
 
     `faults` raises the IndexError for them later.
     """
@@ -39,11 +40,11 @@ def prepare_scatter(plan: ScatterPlan) -> Run:
     take = value_taker(plan.name, plan.result, plan.value)
 
     def scatter(x: Tensor, value: Any, *positions: Tensor) -> Tensor:
-        given = take(x, value)
+        given = take(value)
         kind = given._spec if isinstance(given, Tensor) else plan.value
-        own = [apart(x, p) for p in positions]
         source = given._memory.address if isinstance(given, Tensor) else given
-        write(kind, tuple(p._spec for p in own))(x, source, [p._memory.address for p in own])
+        specs = tuple(p._spec for p in positions)
+        write(kind, specs)(x, source, [p._memory.address for p in positions])
         return x
 
     return scatter
@@ -109,33 +110,16 @@ def _launches(plan: ScatterLaunches, number: int) -> Callable[[int, Any, list[in
     return write
 
 
-def value_taker(name: str, spec: Spec, kind: Spec | type) -> Callable[[Tensor, Any], Any]:
+def value_taker(name: str, spec: Spec, kind: Spec | type) -> Callable[[Any], Any]:
     """What turns a value of `kind` into one to be written to a tensor of `spec`.
 
-    A tensor of the same dtype, in memory apart; or, from a number, the octets of an element.
+    A tensor of the same dtype; or, from a number, the octets of an element.
     """
     if not isinstance(kind, Spec):
-        octets = octets_of(name, kind, spec.dtype)
-        return lambda x, value: octets(value)
+        return lambda value: octets(name, value, spec.dtype)
     if kind.dtype == spec.dtype:
-        return apart
-    convert = prepare_copy(CopyPlan(kind, packed(kind, spec.dtype)))
-    return lambda x, value: convert(value)
-
-
-def apart(x: Tensor, other: Tensor) -> Tensor:
-    """`other`, or a copy of it where its memory may be that of `x`, which is to be written."""
-    begin, first = x._memory.address, other._memory.address
-    end = begin + x._spec.layout.nbytes(x.dtype)
-    last = first + other._spec.layout.nbytes(other.dtype)
-    if first < end and begin < last:
-        return _copier(other._spec)(other)
-    return other
-
-
-@functools.lru_cache(maxsize=64)
-def _copier(spec: Spec) -> Run:
-    return prepare_copy(CopyPlan(spec, packed(spec, spec.dtype)))
+        return lambda value: value
+    return prepare_copy(CopyPlan(kind, packed(kind, spec.dtype)))
 
 
 def packed(spec: Spec, dtype: DType) -> Spec:

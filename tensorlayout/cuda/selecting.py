@@ -22,7 +22,7 @@ from tensorlayout.cuda.gathering import prepare_launches
 from tensorlayout.cuda.memory import new_tensor, per_alignment
 from tensorlayout.cuda.padding_plan import bits_of
 from tensorlayout.cuda.scatter_plan import Written, plan_write, values_in
-from tensorlayout.cuda.scattering import apart, packed, value_taker
+from tensorlayout.cuda.scattering import packed, value_taker
 from tensorlayout.cuda.select_plan import (
     SCAN,
     Selection,
@@ -70,7 +70,7 @@ def prepare_select(plan: SelectPlan) -> Run:
 
 
 def prepare_masked(plan: MaskedPlan) -> Run:
-    """Write where the mask is true, as if value and mask had been copied first.
+    """Write where the mask is true; value and mask lie apart from what is written.
 
     One launch, without waiting, where one number or one slice is written everywhere; else the host
     waits for the number of elements, which the values must fit.
@@ -85,7 +85,7 @@ def prepare_masked(plan: MaskedPlan) -> Run:
     same_for_all = plan.mask is not None and _stands_still(plan)
 
     def masked(x: Tensor, value: Any, mask: Tensor) -> Tensor:
-        source, mask = take(x, value), apart(x, mask)
+        source = take(value)
         many = isinstance(source, Tensor)
         kind, from_ = (source._spec, source._memory.address) if many else (None, 0)
         octets = b"" if many else _BITS.pack(*bits_of(source))

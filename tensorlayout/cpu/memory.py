@@ -6,9 +6,7 @@ import contextvars
 import functools
 import math
 import sys
-import weakref
 from collections.abc import Callable
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -18,7 +16,7 @@ from tensorlayout.devices import CPU, Device
 from tensorlayout.dtypes import DType, is_bfloat16
 from tensorlayout.layout import Layout, Padding, boxes
 from tensorlayout.plan import Exposed
-from tensorlayout.plan.described import extent, spec_of_strides
+from tensorlayout.plan.described import spec_of_strides
 from tensorlayout.plan.padding import padding_bytes
 from tensorlayout.tensor import Home, Spec, Tensor
 
@@ -277,87 +275,6 @@ def tensor_over(array: Array) -> Tensor | None:
     if found.layout.is_packed:
         return Tensor._new(array, found)
     return Tensor._new(array, found, Home(bytes_from(array, found.layout), 0))
-
-
-class _Held(tuple[Any, ...]):
-    """The memory of an array, and what keeps it; the base of arrays over it.
-
-    While there is a weak reference to an array, NumPy does not resize it, whatever it is told.
-    """
-
-    __slots__ = ()
-    __array_struct__ = property(itemgetter(0))
-
-
-def held(array: Array) -> Array:
-    """The memory of an array of NumPy's, of one of our dtypes, in an array of our own.
-
-    So nothing that is done to the other array changes what this one reads: not a shape or a dtype
-    that it is given, nor `resize`, which NumPy refuses while this one, or a view of it, is alive.
-    """
-    owner = array
-    while isinstance(owner.base, np.ndarray):
-        owner = owner.base
-    if owner.flags.owndata:
-        mine = np.asarray(_Held((array.__array_struct__, weakref.ref(owner))))
-        return mine if mine.dtype == array.dtype else mine.view(array.dtype)
-    return np.ndarray.view(array, np.ndarray)
-
-
-class _Borrowed:
-    """What NumPy needs to see memory of another library; kept by the arrays over it."""
-
-    __slots__ = ("__array_interface__", "owner")
-
-    def __init__(self, interface: dict[str, Any], owner: object) -> None:
-        self.__array_interface__ = interface
-        self.owner = owner
-
-
-def array_at(
-    address: int,
-    dtype: DType,
-    shape: tuple[int, ...],
-    byte_steps: tuple[int, ...],
-    owner: object,
-    *,
-    readonly: bool,
-) -> Array:
-    """An array over memory that `owner` keeps, in any byte order.
-
-    `address`: of the element at index (0, …, 0). BufferError for what can be no memory.
-    """
-    extent(address, dtype.itemsize, shape, byte_steps)
-    if 0 in shape:
-        array = np.empty(shape, dtype)
-        array.flags.writeable = not readonly
-        return array
-    steps = zip(shape, byte_steps, strict=True)
-    interface = {
-        "version": 3,
-        "typestr": "<u2" if is_bfloat16(dtype) else dtype.str,
-        "shape": shape,
-        "strides": tuple(s if n > 1 else dtype.itemsize for n, s in steps),
-        "data": (address, readonly),
-    }
-    return np.asarray(_Borrowed(interface, owner)).view(dtype)
-
-
-def borrowed(
-    address: int,
-    dtype: DType,
-    shape: tuple[int, ...],
-    byte_steps: tuple[int, ...],
-    _device: Device,
-    owner: object,
-    *,
-    readonly: bool,
-) -> Tensor | None:
-    """A tensor over memory of another library; None where strides are no whole elements.
-
-    BufferError for what can be no memory.
-    """
-    return tensor_over(array_at(address, dtype, shape, byte_steps, owner, readonly=readonly))
 
 
 def exposed(tensor: Tensor) -> Exposed:

@@ -315,7 +315,7 @@ def buffer_of(obj: Any) -> Array:
     try:
         view = memoryview(obj)
     except TypeError:
-        msg = f"must have the buffer protocol, got {_kind(obj)}"
+        msg = "must have the buffer protocol"
         raise TypeError(msg) from None
     except Exception as error:  # released, closed, or locked
         msg = f"has no memory now: {error}"
@@ -327,7 +327,7 @@ def buffer_of(obj: Any) -> Array:
     return np.frombuffer(view, np.uint8) if view.nbytes else np.empty(0, np.uint8)
 
 
-_OBJECTS = "must hold numbers, got Python objects"
+_OBJECTS = "must hold numbers, not Python objects"
 _ONE_RUN = "must be one run of bytes (C-contiguous)"
 
 

@@ -98,6 +98,9 @@ def octets_of(name: str, argument: str, given: Any) -> Array:
     """
     try:
         return buffer_of(given)
-    except (TypeError, ValueError) as error:
-        msg = f"{name}: {argument} {error}"
-        raise type(error)(msg) from None
+    except TypeError as error:
+        msg = f"{name}: {argument} {error}, got {calling.shown(given)}"
+        raise TypeError(msg) from None
+    except ValueError as error:
+        msg = f"{name}: the {argument} {error}"
+        raise ValueError(msg) from None

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from tensorlayout import dtypes
+from tensorlayout.cpu.foreign import described
 from tensorlayout.cpu.memory import byte_strides
 from tensorlayout.devices import as_device
 from tensorlayout.dtypes import as_dtype
 from tensorlayout.plan import backend
-from tensorlayout.plan.described import packed_steps
+from tensorlayout.plan.described import extent
 from tensorlayout.tensor import Tensor
 
 
@@ -48,27 +47,31 @@ def receive(obj: Any, name: str) -> Tensor:
 
     Our current stream of that device waits for the one that is described; the host does not.
 
-    TypeError for masks and element types that are none of ours, BufferError for memory of no device
-    and strides that are no whole elements, ValueError where no CUDA device is here, and for a
-    stream that is none.
+    TypeError for masks, element types that are none of ours, and a dictionary that is none of the
+    interface's; BufferError for memory of no device, or that no memory is, and strides that are no
+    whole elements; ValueError where no CUDA device is here, and for a stream that is none.
     """
     interface = obj.__cuda_array_interface__
-    if interface.get("mask") is not None:
-        msg = f"{name}: a masked element has no value; fill the array first"
-        raise TypeError(msg)
-    dtype = as_dtype(np.dtype(interface["typestr"]), f"{name}: dtype")
-    shape = tuple(interface["shape"])
-    address, readonly = interface["data"]
-    strides = interface.get("strides")
-    steps = packed_steps(shape, dtype.itemsize) if strides is None else tuple(strides)
+    try:
+        given = described(interface)
+        dtype = as_dtype(given.dtype, "elements:")
+        if given.address is None:
+            msg = "'data' must be an address and a read-only flag"
+            raise TypeError(msg)
+        low, high = extent(given.address, dtype.itemsize, given.shape, given.steps)
+    except (TypeError, ValueError, BufferError) as error:
+        msg = f"{name}: __cuda_array_interface__ of a {type(obj).__name__}: {error}"
+        raise type(error)(msg) from None
     found: Any = backend(as_device("cuda", f"{name}: the array's device"))
-    device = found.device_at(address)
-    if device is None:
-        msg = f"{name}: the memory at {address:#x} is not of a CUDA device"
+    device = found.device_at(low)
+    if device is None or (high > low and found.device_at(high - 1) != device):
+        msg = f"{name}: the memory from {low:#x} to {high:#x} is not of a CUDA device"
         raise BufferError(msg)
     found.wait_for(name, interface.get("stream"), device)
-    x: Tensor | None = found.borrowed(address, dtype, shape, steps, device, obj, readonly=readonly)
+    memory = given.address, dtype, given.shape, given.steps, device, obj
+    x: Tensor | None = found.borrowed(*memory, readonly=given.readonly)
     if x is None:
+        steps = given.steps
         msg = f"{name}: strides of {steps} bytes are no whole elements of {dtype}; copy it first"
         raise BufferError(msg)
     return x

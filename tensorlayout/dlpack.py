@@ -70,7 +70,7 @@ class _Legacy(ctypes.Structure):
         ("manager_ctx", ctypes.c_void_p),
         ("deleter", ctypes.c_void_p),
     )
-    flags = 0
+    flags = READ_ONLY  # it has none, and JAX and TensorFlow export what nobody may change
 
 
 class _Versioned(ctypes.Structure):
@@ -158,7 +158,7 @@ def receive(
 
     `copy`: False, or None where the exporter may decide. `to_host`: have the exporter move what
     lives on another device; else the tensor is on a CUDA device if the memory is. A legacy capsule
-    says nothing of writing: its tensor can be written to. Dimensions of size 1 get the stride that
+    says nothing of writing: its tensor is read-only. Dimensions of size 1 get the stride that
     continues their successor.
     """
     try:

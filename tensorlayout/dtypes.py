@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import functools
 import importlib
+import re
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,21 @@ STANDARD = (
     complex128,
 )
 
-_KINDS = {"b": "bool", "i": "signed integer", "u": "unsigned integer", "f": "real floating"}
+_KINDS = {
+    "b": "bool",
+    "i": "signed integer",
+    "u": "unsigned integer",
+    "f": "real floating",
+    "c": "complex floating",
+}
+
+# All of ours but bfloat16, by themselves: NumPy's other names of one type, such as "longlong", are
+# equal to it. What is not here is refused, whatever its kind: ml_dtypes has floats of 8 bits.
+_OURS: dict[DType, DType] = {dtype: dtype for dtype in (*STANDARD, float16)}
+
+# What is handed to NumPy as a name. It takes programs of dtypes, too ("2T", "i4,i4", "(2,)f4"), of
+# any length, and not all of them end well.
+_NAME = re.compile(r"[=<>|]?[b-zA-Z?][a-zA-Z]{0,15}[0-9]{0,3}")
 
 # The kinds of the standard's `isdtype`, and the categories in which its functions state rules.
 _CATEGORIES = {
@@ -106,10 +121,8 @@ def is_bfloat16(dtype: DType) -> Any:
 
 def kind_of(dtype: DType) -> str:
     """The kind of a dtype in the standard's words. TypeError for one that we do not have."""
-    if dtype.kind in _KINDS and dtype.isnative and dtype.itemsize <= 8:
+    if dtype in _OURS:
         return _KINDS[dtype.kind]
-    if dtype in (complex64, complex128):
-        return "complex floating"
     if is_bfloat16(dtype):
         return "real floating"
     msg = f"dtype: must be one of the standard's, float16 or bfloat16, got {dtype!r}"
@@ -124,29 +137,71 @@ def in_category(dtype: DType, category: str) -> Any:
 def as_dtype(dtype: Any, argument: str = "dtype:") -> DType:
     """A dtype object of ours from a dtype, a NumPy scalar type, or a name. TypeError otherwise.
 
+    That is: for types that are not ours, and for other byte orders than the machine's.
     `argument`: what errors call it, such as ``"zeros: dtype"``.
     """
-    if isinstance(dtype, str) and dtype == "bfloat16":
-        return _bfloat16()
-    if isinstance(dtype, type) and dtype in SCALARS:
-        return default_of(dtype)
+    found = _found(dtype)
+    ours = None if found is None else _ours(found)
+    if ours is not None:
+        return ours
+    if found is not None and (native := in_native_order(found)) is not None:
+        rule = f"must have the byte order of this machine, got {_shown(dtype)}"
+        fix = f"use {native.name}; asarray() converts NumPy arrays of the other order in a copy"
+        msg = f"{argument} {rule}; {fix}"
+        raise TypeError(msg)
+    msg = f"{argument} must be a dtype of this namespace, got {_shown(dtype)}"
+    raise TypeError(msg)
+
+
+def _found(dtype: Any) -> DType | None:
+    """What NumPy knows by that name or type; None for all that names no dtype."""
+    if isinstance(dtype, np.dtype):
+        return dtype
+    if isinstance(dtype, str):
+        if dtype == "bfloat16":
+            return _bfloat16()
+        if len(dtype) > _LONGEST or not _NAME.fullmatch(dtype):
+            return None
+    elif not isinstance(dtype, type):  # NumPy takes whatever has a dtype
+        return None
+    elif not issubclass(dtype, np.generic):
+        return next((default_of(scalar) for scalar in SCALARS if dtype is scalar), None)
     try:
-        # NumPy takes whatever has a dtype, and warns of "a", a code of bytes, before it takes it.
-        coded = isinstance(dtype, str) and dtype.startswith("a")
-        if coded or not isinstance(dtype, (np.dtype, type, str)):
-            raise TypeError
-        found: DType = np.dtype(dtype).newbyteorder("=")
-        kind_of(found)
-    except (TypeError, ValueError):
-        msg = f"{argument} must be a dtype of this namespace, got {_shown(dtype)}"
-        raise TypeError(msg) from None
+        found: DType = np.dtype(dtype)
+    except (TypeError, ValueError, Warning):  # Warning, where filters make errors of them
+        return None
     return found
 
 
+def _ours(dtype: DType) -> DType | None:
+    """The dtype of ours that is equal to `dtype`, if there is one."""
+    if dtype.kind in _KINDS:
+        return _OURS.get(dtype)
+    return dtype if is_bfloat16(dtype) and dtype == _bfloat16() else None
+
+
+def in_native_order(dtype: DType) -> DType | None:
+    """Ours of a dtype in another byte order than the machine's; None for any other dtype."""
+    if dtype.kind not in _KINDS or dtype.isnative:
+        return None
+    return _ours(dtype.newbyteorder("="))
+
+
+_LONGEST = 24  # characters of a name
+
+
 def _shown(dtype: Any) -> str:
-    """What came as a dtype; arrays and sequences by their kind alone."""
+    """What came as a dtype; what is long, and arrays and sequences, by the kind alone."""
     known = dtype is None or isinstance(dtype, (np.dtype, type, str, int))
-    return repr(dtype) if known else type(dtype).__name__
+    if isinstance(dtype, str):
+        known = len(dtype) <= _SHOWN
+    elif isinstance(dtype, int):
+        known = dtype.bit_length() <= _SHOWN
+    text = repr(dtype) if known else type(dtype).__name__
+    return text if len(text) <= 2 * _SHOWN else f"{text[:_SHOWN]}…"
+
+
+_SHOWN = 60  # characters of what came that errors repeat
 
 
 def misfit(name: str, number: int, dtype: DType) -> OverflowError:

@@ -65,7 +65,8 @@ def to_numpy(x: Tensor, dtype: Any = None, copy: bool | None = None) -> Array:
         if kind.kind in "iu" or is_bfloat16(kind):  # NumPy leaves open what NaN becomes
             return converted(array, kind)
         return quietly(array.astype, kind)  # type: ignore[no-any-return]
-    return array.copy(order="K") if copy else array
+    # Never our own object: a shape or dtype that it were given would be that of our memory.
+    return array.copy(order="K") if copy else array.view()
 
 
 def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -103,7 +104,7 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[
 def _of_numpy(dtype: Any) -> Any:
     try:
         return np.dtype(dtype)
-    except TypeError:
+    except (TypeError, ValueError, SyntaxError):  # the latter of a text with commas
         msg = f"__array__: dtype must be one of NumPy's, got {calling.shown(dtype)}"
         raise TypeError(msg) from None
 
@@ -193,8 +194,10 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     or copies where the exporter must; True always copies, in the same form; False never.
 
     Layout of the result: as the exporter's strides say; dimensions of size 1 get the stride that
-    continues their successor. Read-only where the exporter says so, which legacy exporters cannot.
-    On CUDA the exporter makes the memory ready for our current stream.
+    continues their successor. Read-only where the exporter says so, and where it cannot: a legacy
+    capsule, from before DLPack 1, may be of an array that nobody may change, such as JAX's. With
+    copy=True the tensor can be written to. On CUDA the exporter makes the memory ready for our
+    current stream.
 
     AttributeError for what exports nothing by DLPack. BufferError for memory on a device that is
     not here, for element types that are none of ours, and where copy=False and a copy is needed.

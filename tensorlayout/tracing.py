@@ -171,6 +171,7 @@ def _record(
     if isinstance(plan, LeadingPlan):
         tensors, results = tensors[2:], tuple(tensors[:2])
     view = isinstance(plan, (ViewPlan, IndexPlan, RowPlan, SamePlan, PartPlan))
+    copies = isinstance(plan, CreatePlan) and plan.operation.copies
     nothing = view or (isinstance(plan, CreatePlan) and operation.name in _UNWRITTEN)
     return Record(
         operation.name,
@@ -178,7 +179,7 @@ def _record(
         tuple(t.layout for t in tensors),
         results[0].layout,
         str(results[0].dtype),
-        0 if view else sum(_distinct(t) for t in tensors),
+        0 if view else sum(_distinct(t) for t in (results if copies else tensors)),
         0 if nothing else sum(r.nbytes for r in results),
         seconds,
     )
@@ -198,6 +199,8 @@ def _kind(plan: Plan) -> str:
             return "run"
         same = isinstance(plan, CopyPlan) and plan.source.layout.same_placement(plan.result.layout)
         return "copy" if same or isinstance(plan, AssignPlan) else "layout"
+    if isinstance(plan, CreatePlan):
+        return "copy" if plan.operation.copies else "run"
     return "copy" if isinstance(plan, (JoinPlan, PadPlan, SplitPlan, TransferPlan)) else "run"
 
 

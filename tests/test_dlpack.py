@@ -418,11 +418,19 @@ def test_the_read_only_flag_counts(flags, readonly):
     assert tl.from_dlpack(Exporter(VALUES[:0], flags=flags)).readonly is readonly
 
 
-def test_legacy_capsules_are_writable():
+@pytest.mark.parametrize("take", [tl.from_dlpack, tl.asarray])
+def test_legacy_capsules_are_read_only_for_they_cannot_say_what_may_be_written(take):
     array = VALUES.copy()
-    x = tl.from_dlpack(Exporter(array, b"dltensor"))
-    x[0, 0, 0] = 99
-    assert array[0, 0, 0] == 99
+    x = take(Exporter(array, b"dltensor"))
+    with pytest.raises(ValueError, match=r"read-only; copy\(\) it first"):
+        x += 100
+    with pytest.raises(ValueError, match=r"read-only; copy\(\) it first"):
+        x[0, 0, 0] = 99
+    assert not np.asarray(x).flags.writeable
+    copied = take(Exporter(array, b"dltensor"), copy=True)
+    copied += 100
+    assert np.asarray(copied).tolist() == (VALUES + 100).tolist()
+    assert array.tolist() == VALUES.tolist()
 
 
 def test_pinned_host_memory_is_taken():

@@ -845,7 +845,7 @@ def test_a_home_that_cannot_be_written_to(tmp_path, monkeypatch, variable):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv(variable, str(tmp_path / "file"))
     monkeypatch.setattr(disk_cache.tempfile, "tempdir", str(tmp_path))
-    disk_cache._temporary.cache_clear()
+    disk_cache.temporary.cache_clear()
     entry = disk_cache.cached("key", ".so", write(b"one"), Counters())
     assert entry.parent == tmp_path / f"tensorlayout-{os.getuid()}"
     assert entry.parent.stat().st_mode & 0o077 == 0
@@ -858,9 +858,9 @@ def test_a_temporary_folder_that_others_can_write_to_is_not_trusted(tmp_path, mo
     planted.chmod(0o777)
     monkeypatch.setenv("TENSORLAYOUT_CACHE_DIR", str(tmp_path / "file"))
     monkeypatch.setattr(disk_cache.tempfile, "tempdir", str(tmp_path))
-    disk_cache._temporary.cache_clear()
+    disk_cache.temporary.cache_clear()
     assert disk_cache.folder() not in (planted, tmp_path / "file")
-    disk_cache._temporary.cache_clear()
+    disk_cache.temporary.cache_clear()
 
 
 def test_keys_tell_parts_apart():

@@ -25,7 +25,8 @@ from tensorlayout.cpu import (
     triangles,
 )
 from tensorlayout.cpu.apart import disturbs
-from tensorlayout.cpu.memory import borrowed, current_stream, exposed, ready
+from tensorlayout.cpu.foreign import borrowed
+from tensorlayout.cpu.memory import current_stream, exposed, ready
 from tensorlayout.cpu.memory import required_bytes as read
 from tensorlayout.plan import Plan, Run
 from tensorlayout.plan.along import AlongPlan

@@ -262,41 +262,6 @@ def tensor_over(array: Array) -> Tensor | None:
     return Tensor._new(array, found, Home(bytes_from(array, found.layout), 0))
 
 
-class _Borrowed:
-    """What NumPy needs to see memory of another library; kept by the arrays over it."""
-
-    __slots__ = ("__array_interface__", "owner")
-
-    def __init__(self, interface: dict[str, Any], owner: object) -> None:
-        self.__array_interface__ = interface
-        self.owner = owner
-
-
-def borrowed(
-    address: int,
-    dtype: DType,
-    shape: tuple[int, ...],
-    byte_steps: tuple[int, ...],
-    device: Device,
-    owner: object,
-    *,
-    readonly: bool,
-) -> Tensor | None:
-    """A tensor over memory of another library; None where strides are no whole elements."""
-    if 0 in shape:
-        array = np.empty(shape, dtype)
-        array.flags.writeable = not readonly
-        return tensor_over(array)
-    interface = {
-        "version": 3,
-        "typestr": "<u2" if is_bfloat16(dtype) else dtype.str,
-        "shape": shape,
-        "strides": byte_steps,
-        "data": (address, readonly),
-    }
-    return tensor_over(np.asarray(_Borrowed(interface, owner)).view(dtype))
-
-
 def exposed(tensor: Tensor) -> Exposed:
     """Where the elements of a tensor are."""
     memory = tensor._memory

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
@@ -29,6 +31,39 @@ FLAGS = (
 )
 
 
+# Seconds that a compiler gets. The longest file takes 20 of them; a compiler that was stopped, or
+# waits for an answer, would take for ever.
+PATIENCE = 300
+
+
+def run(command: list[str]) -> tuple[int, str, str]:
+    """Run a command to its end: its exit status, what it wrote, and its errors.
+
+    RuntimeError for one that takes longer than `PATIENCE`. A compiler starts others; so they have a
+    session of their own, and all of them end with it.
+    """
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=pipe,
+        stderr=pipe,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    ) as started:
+        try:
+            written, said = started.communicate(timeout=PATIENCE)
+        except BaseException as error:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(started.pid, signal.SIGKILL)
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
+            msg = f"cuda: {command[0]} was given {PATIENCE} seconds and has not ended"
+            raise RuntimeError(msg) from None
+    return started.returncode, written, said
+
+
 @functools.cache
 def compiler() -> tuple[tuple[str, ...], str]:
     """The command of the C++ compiler, ``$CXX`` first, and its version. RuntimeError if none."""
@@ -36,10 +71,7 @@ def compiler() -> tuple[tuple[str, ...], str]:
     for command in [asked] if asked else ["g++", "clang++"]:
         words = tuple(shlex.split(command))
         if words and shutil.which(words[0]):
-            version = subprocess.run(
-                [*words, "--version"], capture_output=True, text=True, check=False
-            )
-            return words, version.stdout
+            return words, run([*words, "--version"])[1]
     found = f"CXX={asked}, which is not there" if asked else "none"
     msg = (
         f"cuda: the simulator needs a C++ compiler (g++ or clang++), and found {found};"
@@ -64,9 +96,9 @@ def shared_object(file: str, types: tuple[tuple[str, str], ...], counters: Count
 
     def make(target: Path) -> None:
         parts = [*command, *flags, "-shared", f"-I{folder}", "-x", "c++", str(path), "-o"]
-        done = subprocess.run([*parts, str(target)], capture_output=True, text=True, check=False)
-        if done.returncode:
-            msg = f"cuda: {command[0]} could not compile {path.name}:\n{done.stderr.strip()}"
+        failed, _, said = run([*parts, str(target)])
+        if failed:
+            msg = f"cuda: {command[0]} could not compile {path.name}:\n{said.strip()}"
             raise RuntimeError(msg)
 
     return disk_cache.cached(f"{path.stem}-{key}", ".so", make, counters)

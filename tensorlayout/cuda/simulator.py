@@ -262,7 +262,14 @@ class _Library:
 
     def __init__(self, file: str, path: Path) -> None:
         self.file = file
-        self._loaded = ctypes.CDLL(str(path))
+        try:
+            self._loaded = ctypes.CDLL(str(path))
+        except OSError as error:  # such as where nothing may be run
+            msg = (
+                f"cuda: compiled kernels cannot be loaded: {error}; set TENSORLAYOUT_CACHE_DIR to a"
+                " folder of yours whose files may be run"
+            )
+            raise RuntimeError(msg) from None
         if not _launch.stacks:
             make = self._loaded.simulator_stacks
             make.restype = ctypes.c_void_p

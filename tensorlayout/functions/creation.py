@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-import sys
 from typing import Any, NoReturn
 
 import numpy as np
 
-from tensorlayout import cuda_array, dlpack, dtypes
+from tensorlayout import dtypes
 from tensorlayout.cpu.casting import as_odd_float, converted, rounded
 from tensorlayout.cpu.memory import Array, quietly, tensor_over
 from tensorlayout.devices import CPU, Device, as_device, default_device
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.functions import calling
+from tensorlayout.functions.arrays import arrived
 from tensorlayout.functions.manipulation import reshape, stack
 from tensorlayout.functions.transfers import moved, on_host
 from tensorlayout.layout import Layout
@@ -142,8 +142,8 @@ def asarray(
     target = None if device is None else as_device(device, "asarray: device")
     copy = calling.flag("asarray", "copy", copy)
     asked = None if dtype is None else as_dtype(dtype, "asarray: dtype")
-    shared = _shared(obj, target, copy)
-    if shared is None:
+    found = arrived(obj, target, copy)
+    if found is None:
         if copy is False:
             msg = f"asarray: the memory of a {type(obj).__name__} cannot be shared, and copy=False"
             raise ValueError(msg)
@@ -152,6 +152,9 @@ def asarray(
         if target is None:
             target = default_device() if x.device == CPU else x.device
         return moved(x, target, exactly=True)
+    shared = found.tensor
+    if found.copied and not shared.readonly:
+        copy = None
     if target is None or target == shared.device:
         return _converted(shared, asked, copy, layout)
     if copy is False:
@@ -178,43 +181,6 @@ def _converted(
 
 def _placed(x: Tensor, layout: LayoutSpec, copy: bool | None) -> Tensor:
     return calling.call(_RELAYOUT, (x._spec, calling.layout("asarray", layout), copy), (x,))
-
-
-def _shared(obj: Any, device: Device | None, copy: bool | None) -> Tensor | None:
-    """A tensor that shares the memory of `obj`, or None where it has none to share."""
-    if isinstance(obj, Tensor):
-        return obj
-    if isinstance(obj, (bool, int, float, complex, list, tuple, np.generic)):
-        return None
-    if isinstance(obj, np.ndarray):
-        _refuse_mask(obj)
-        return _over(obj)
-    if hasattr(obj, "__dlpack__"):
-        asked = False if copy is False else None
-        return dlpack.receive(obj, "asarray", copy=asked, to_host=device == CPU)[0]
-    if hasattr(obj, "__cuda_array_interface__"):
-        return cuda_array.receive(obj, "asarray")
-    try:
-        return _over(np.asarray(memoryview(obj)))
-    except TypeError:
-        return _over(np.asarray(obj)) if hasattr(obj, "__array__") else None
-
-
-def _over(array: Array) -> Tensor | None:
-    """A tensor over an array, if its strides are whole elements; a TypeError for what it holds."""
-    try:
-        return tensor_over(array)
-    except TypeError:
-        as_dtype(array.dtype, "asarray: dtype")
-        raise
-
-
-def _refuse_mask(array: Array) -> None:
-    # Another thread may just be importing it.
-    is_masked = getattr(sys.modules.get("numpy.ma"), "is_masked", None)
-    if is_masked is not None and is_masked(array):
-        msg = "asarray: a masked element has no value; fill the array with filled() first"
-        raise TypeError(msg)
 
 
 def from_sequence(name: str, obj: Any, dtype: DType | None) -> Tensor:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from tensorlayout.cpu.memory import array_over
+from tensorlayout.cpu.foreign import buffer_of
+from tensorlayout.cpu.memory import Array, array_over
 from tensorlayout.cpu.memory import fill_padding as write_padding
 from tensorlayout.devices import CPU
 from tensorlayout.dtypes import as_dtype
@@ -54,22 +53,20 @@ def from_storage(
     """A tensor over existing memory, in an explicit layout, checked against its bounds.
 
     `storage`: an object with the buffer protocol (bytes, bytearray, NumPy array, …) whose memory is
-    one run of bytes; the tensor shares it, and is read-only if it is. `layout`: a `Layout` or its
-    text; slots count elements of `dtype` from the first byte. `fill_padding`: write the padding
-    that the layout owns (it is left alone by default).
+    one run of bytes; the tensor shares it, and is read-only if it is. It is kept while a tensor
+    uses it, and whoever resizes or closes it gets an error. `layout`: a `Layout` or its text; slots
+    count elements of `dtype`, in the byte order of this machine, from the first byte.
+    `fill_padding`: write the padding that the layout owns (it is left alone by default).
 
-    ValueError where the storage has fewer bytes than the layout requires, or is not one run.
+    ValueError where the storage has fewer bytes than the layout requires, is not one run, or is
+    closed or released; TypeError for memory that holds Python objects.
     """
     kind = as_dtype(dtype, "from_storage: dtype")
     placed = _layout(layout)
     spec = addressed("from_storage", Spec(kind, placed, CPU))
-    if fill_padding:
+    if calling.truth("from_storage", "fill_padding", fill_padding):
         checked_padding("from_storage", placed, kind)
-    view = _buffer(storage)
-    if not view.c_contiguous:
-        msg = "from_storage: the storage must be one run of bytes (C-contiguous)"
-        raise ValueError(msg)
-    octets = np.frombuffer(view, np.uint8) if view.nbytes else np.empty(0, np.uint8)
+    octets = octets_of("from_storage", "storage", storage)
     required = placed.nbytes(kind)
     if octets.size < required:
         msg = (
@@ -94,12 +91,16 @@ def _layout(layout: Any) -> Layout:
     return layout
 
 
-def _buffer(storage: Any) -> memoryview:
-    if isinstance(storage, np.ndarray) and storage.flags.c_contiguous:
-        storage = storage.reshape(-1).view(np.uint8)  # the buffer protocol has no bfloat16
+def octets_of(name: str, argument: str, given: Any) -> Array:
+    """The bytes of a buffer, which cannot be resized, closed or freed while they are in use.
+
+    TypeError and ValueError, which begin with `name` and `argument`, for what has none.
+    """
     try:
-        return memoryview(storage)
-    except TypeError:
-        came = calling.shown(storage)
-        msg = f"from_storage: storage must have the buffer protocol, got {came}"
+        return buffer_of(given)
+    except TypeError as error:
+        msg = f"{name}: {argument} {error}, got {calling.shown(given)}"
         raise TypeError(msg) from None
+    except ValueError as error:
+        msg = f"{name}: the {argument} {error}"
+        raise ValueError(msg) from None

@@ -24,12 +24,14 @@ class CreatePlan:
 class Create:
     """One creation primitive; `numpy(out, *values)` writes the elements of a NumPy array.
 
-    `uniform`: whether it writes the same to all of them, whatever the shape of the array.
+    `uniform`: whether it writes the same to all of them, whatever the shape of the array. `copies`:
+    whether the values are those of an array, which a trace counts as read.
     """
 
     name: str
     numpy: Callable[..., Any]
     uniform: bool = False
+    copies: bool = False
 
     def plan(
         self, shape: tuple[int, ...], dtype: Any, layout: LayoutSpec | None, device: Any

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import functools
+import math
+import sys
 
 from tensorlayout.devices import CPU, Device
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.layout import Layout
 from tensorlayout.tensor import Spec
+
+_ADDRESSES = 2 * sys.maxsize + 2  # as many as a pointer can hold
 
 
 @functools.lru_cache(maxsize=1024)
@@ -41,3 +45,37 @@ def packed_steps(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
     for d in range(len(shape) - 2, -1, -1):
         steps[d] = steps[d + 1] * shape[d + 1]
     return tuple(steps)
+
+
+def extent(
+    address: int, itemsize: int, shape: tuple[int, ...], byte_steps: tuple[int, ...]
+) -> tuple[int, int]:
+    """The address of the lowest byte of the elements, and the one behind their highest.
+
+    `address`: of the element at index (0, …, 0). BufferError where there can be no such memory: at
+    address 0, outside of all addresses, or for more elements than can be counted.
+    """
+    low = high = address
+    if math.prod(n or 1 for n in shape) * itemsize > sys.maxsize:
+        msg = f"elements of {itemsize} bytes in {len(shape)} dimensions, more than can be counted"
+        raise BufferError(msg)
+    if 0 not in shape:
+        reaches = [(n - 1) * s for n, s in zip(shape, byte_steps, strict=True)]
+        low += sum(reach for reach in reaches if reach < 0)
+        high += sum(reach for reach in reaches if reach > 0) + itemsize
+        if low <= 0 or high - low > sys.maxsize:
+            raise _nowhere(low, high)
+    if low < 0 or high > _ADDRESSES:
+        raise _nowhere(low, high)
+    return low, high
+
+
+def _nowhere(low: int, high: int) -> BufferError:
+    if low == 0:
+        return BufferError("elements at address 0, where no memory is")
+    return BufferError(f"elements from address {_hex(low)} to {_hex(high)}, where no memory can be")
+
+
+def _hex(address: int) -> str:
+    bits = address.bit_length()
+    return f"{address:#x}" if bits <= 128 else f"{'-' * (address < 0)}2**{bits - 1} and more"

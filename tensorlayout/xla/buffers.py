@@ -13,7 +13,7 @@ from tensorlayout.devices import as_device
 from tensorlayout.dtypes import DType
 from tensorlayout.functions import calling
 from tensorlayout.functions.creation import asarray
-from tensorlayout.functions.layouts import from_storage, to_layout
+from tensorlayout.functions.layouts import from_storage, octets_of, to_layout
 from tensorlayout.functions.transfers import moved, on_host
 from tensorlayout.layout import Layout
 from tensorlayout.tensor import Tensor
@@ -74,7 +74,7 @@ def from_buffer(buffer: Any, shape: Shape | str, *, device: Any = None) -> Tenso
      [12., 13., 16., 17., 20.]]
     """
     placed = _placed("from_buffer", shape)
-    octets = _octets(buffer)
+    octets = octets_of("from_buffer", "buffer", buffer)
     required = physical_byte_size(placed)
     if octets.size < required:
         msg = f"from_buffer: {placed} takes {required} bytes, the buffer has {octets.size}"
@@ -105,22 +105,6 @@ def _placed(name: str, shape: Shape | str) -> Shape:
         msg = f"{name}: an element of {kind.text} does not take {bits} bits, got {placed}"
         raise ValueError(msg)
     return placed
-
-
-def _octets(buffer: Any, name: str = "from_buffer", argument: str = "buffer") -> Array:
-    if isinstance(buffer, np.ndarray) and buffer.flags.c_contiguous:
-        octets: Array = buffer.reshape(-1).view(np.uint8)  # the protocol has no bfloat16
-        return octets
-    try:
-        view = memoryview(buffer)
-    except TypeError:
-        came = calling.shown(buffer)
-        msg = f"{name}: {argument} must have the buffer protocol, got {came}"
-        raise TypeError(msg) from None
-    if not view.c_contiguous:
-        msg = f"{name}: the {argument} must be one run of bytes (C-contiguous)"
-        raise ValueError(msg)
-    return np.frombuffer(view, np.uint8) if view.nbytes else np.empty(0, np.uint8)
 
 
 def _layout_or_none(shape: Shape) -> Layout | None:
@@ -203,7 +187,7 @@ def to_buffer(x: Tensor, shape: Shape | str, *, out: Any = None) -> Any:
 
 
 def _writable(out: Any, shape: Shape) -> Array:
-    octets, required = _octets(out, "to_buffer", "out"), physical_byte_size(shape)
+    octets, required = octets_of("to_buffer", "out", out), physical_byte_size(shape)
     if not octets.flags.writeable or octets.size < required:
         what = f"{octets.size} bytes" + ", read-only" * (not octets.flags.writeable)
         msg = f"to_buffer: out must be {required} writable bytes for {shape}, got {what}"

@@ -1,0 +1,147 @@
+"""Arrays and buffers of other libraries as tensors: the ways into `asarray`, in their order."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tensorlayout import cuda_array, dlpack
+from tensorlayout.cpu.foreign import array_of_interface, array_of_struct, held
+from tensorlayout.cpu.memory import Array, tensor_over
+from tensorlayout.devices import CPU, Device
+from tensorlayout.dtypes import as_dtype, in_native_order, uint8
+from tensorlayout.functions import calling
+from tensorlayout.plan.creating import Create
+from tensorlayout.plan.described import spec_of_strides
+from tensorlayout.tensor import Tensor
+
+__all__: list[str] = []
+
+
+def _write(out: Array, array: Array) -> None:
+    out[...] = array
+
+
+_OWN = Create("asarray", _write, copies=True)
+
+# What an array may fail with when it is asked for its memory.
+_EXPECTED = (AttributeError, TypeError, NotImplementedError, BufferError, ValueError)
+
+
+class Arrived(NamedTuple):
+    """A tensor over the memory of an array, or over a copy of it that nobody else has."""
+
+    tensor: Tensor
+    copied: bool
+
+
+def arrived(obj: Any, device: Device | None, copy: bool | None) -> Arrived | None:
+    """`obj` as a tensor; None where it is no array and no buffer.
+
+    `device`: where it is to be. Memory is shared; but it is copied where no tensor can have it: in
+    the other byte order, or at strides that are no whole elements. ValueError for that with
+    copy=False.
+    """
+    if isinstance(obj, np.ndarray):
+        return _over(obj, copy, type(obj).__name__)
+    if isinstance(obj, Tensor):
+        return Arrived(obj, False)
+    if isinstance(obj, (bool, int, float, complex, list, tuple, np.generic)):
+        return None
+    if _attribute(obj, "__dlpack__") is not None:
+        asked = False if copy is False else None  # a copy of theirs may have another form
+        return Arrived(*dlpack.receive(obj, "asarray", copy=asked, to_host=device == CPU))
+    if _attribute(obj, "__cuda_array_interface__") is not None:
+        return Arrived(cuda_array.receive(obj, "asarray"), False)
+    array = _array_of(obj)
+    return None if array is None else _over(array, copy, type(obj).__name__)
+
+
+def _array_of(obj: Any) -> Array | None:
+    """What NumPy sees of an object, by its protocols; None where it has none of them."""
+    for name, read in _PROTOCOLS.items():
+        given = _attribute(obj, name)
+        if given is not None:
+            return _asked(obj, name, partial(read, obj, given))
+    try:
+        view = memoryview(obj)
+    except TypeError:
+        return None
+    except Exception as error:  # released, closed, or locked
+        msg = f"asarray: a {type(obj).__name__} has no memory now: {error}"
+        raise ValueError(msg) from error
+    return _asked(obj, "the buffer protocol", partial(np.asarray, view))
+
+
+def _made(_obj: Any, method: Callable[[], Any]) -> Array:
+    found = method()
+    if not isinstance(found, np.ndarray):
+        msg = f"it gave a {type(found).__name__}, no array of NumPy"
+        raise TypeError(msg)
+    return found
+
+
+_PROTOCOLS: dict[str, Callable[[Any, Any], Array]] = {
+    "__array_interface__": array_of_interface,
+    "__array_struct__": array_of_struct,
+    "__array__": _made,
+}
+
+
+def _attribute(obj: Any, name: str) -> Any:
+    """An attribute of a protocol; None where there is none, and for classes, which are no arrays.
+
+    BufferError for a property that raises anything but AttributeError.
+    """
+    if isinstance(obj, type):
+        return None
+    try:
+        return getattr(obj, name, None)
+    except Exception as error:
+        raise _failed(obj, name, error) from error
+
+
+def _asked(obj: Any, name: str, ask: Callable[[], Array]) -> Array:
+    try:
+        return ask()
+    except MemoryError:
+        raise
+    except Exception as error:  # also what the other library's code raises
+        raise _failed(obj, name, error) from error
+
+
+def _failed(obj: Any, name: str, error: Exception) -> Exception:
+    kind = next((kind for kind in _EXPECTED if isinstance(error, kind)), BufferError)
+    return kind(f"asarray: {type(obj).__name__} gives no array by {name}: {error}")
+
+
+def _over(array: Array, copy: bool | None, came: str) -> Arrived:
+    """A tensor over an array, or over its numbers in a copy; TypeError for what are no numbers."""
+    _refuse_mask(array)
+    dtype = array.dtype
+    native = in_native_order(dtype)
+    if native is None:
+        as_dtype(dtype, "asarray: dtype")
+        if (x := tensor_over(held(array))) is not None:
+            return Arrived(x, False)
+    if copy is False:
+        msg = f"asarray: the memory of a {came} cannot be shared, and copy=False"
+        raise ValueError(msg)
+    order = spec_of_strides(uint8, array.shape, array.strides)
+    assert order is not None  # a byte is a whole element
+    key = array.shape, native or dtype, order.layout.form, CPU
+    return Arrived(calling.call(_OWN, key, (array,)), True)
+
+
+def _refuse_mask(array: Array) -> None:
+    if type(array) is np.ndarray:
+        return
+    # Another thread may just be importing it.
+    is_masked = getattr(sys.modules.get("numpy.ma"), "is_masked", None)
+    if is_masked is not None and is_masked(array):
+        msg = "asarray: a masked element has no value; fill the array with filled() first"
+        raise TypeError(msg)

@@ -30,7 +30,8 @@ class Device:
 
     def __post_init__(self) -> None:
         if not isinstance(self.kind, str) or not isinstance(self.number, int):
-            msg = f"Device: must be a kind and a number, got {shown(self.kind)} and {shown(self.number)}"
+            came = f"{shown(self.kind)} and {shown(self.number)}"
+            msg = f"Device: must be a kind and a number, got {came}"
             raise TypeError(msg)
 
     def __str__(self) -> str:

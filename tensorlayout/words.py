@@ -44,7 +44,7 @@ def _shown(x: Any, most: int, level: int) -> str:
         return _sequence(x, most, level) if level < _LEVELS else kind_of(x)
     try:
         text = repr(x)
-    except Exception:  # noqa: BLE001 - whatever the repr of a stranger raises
+    except Exception:  # whatever the repr of a stranger raises
         return kind_of(x)
     return kind_of(x) if len(text) > most or " at 0x" in text else text
 

@@ -86,9 +86,9 @@ def _broadcast(layout: Layout, shape: tuple[int, ...]) -> Layout:
     lead = len(shape) - layout.ndim
     sizes = zip(layout.shape, shape[lead:], strict=True) if lead >= 0 else [(0, -1)]
     if min(shape, default=0) < 0:
-        msg = f"broadcast_to: shape must hold no negative sizes, got {shape}"
+        msg = f"broadcast_to: shape must hold no negative sizes, got {calling.shown(shape)}"
     elif any(n not in (1, m) for n, m in sizes):
-        msg = f"broadcast_to: shape {layout.shape} cannot be broadcast to {shape}"
+        msg = f"broadcast_to: shape {layout.shape} cannot be broadcast to {calling.shown(shape)}"
     else:
         return layout.broadcast_to(shape)
     raise ValueError(msg)
@@ -104,7 +104,8 @@ def _windows(
     sizes = (window,) if isinstance(window, int) else window
     dims = normalized_dims("sliding_window", axis, layout.ndim)
     if len(sizes) != len(dims):
-        msg = f"sliding_window: window_shape {sizes} and axis {dims} must be equally many"
+        came = f"window_shape {calling.shown(sizes)} and axis {dims}"
+        msg = f"sliding_window: {came} must be equally many"
         raise ValueError(msg)
     return layout.sliding_window(sizes, dims)
 
@@ -178,7 +179,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     """The shape that all given shapes broadcast to; ValueError where none exists."""
     given = [calling.shape("broadcast_shapes", shape) for shape in shapes]
     if any(n < 0 for shape in given for n in shape):
-        msg = f"broadcast_shapes: shape must hold no negative sizes, got {given}"
+        msg = f"broadcast_shapes: shape must hold no negative sizes, got {calling.shown(given)}"
         raise ValueError(msg)
     return broadcast_shape("broadcast_shapes", given)
 
@@ -289,7 +290,8 @@ def roll(
     given = axes if isinstance(axes, tuple) else (axes,)
     shifts = steps if isinstance(steps, tuple) else (steps,) * len(given)
     if len(shifts) != len(given):
-        msg = f"roll: shift {shift} and axis {axis} must be equally many"
+        came = f"shift {calling.shown(shift)} and axis {calling.shown(axis)}"
+        msg = f"roll: {came} must be equally many"
         raise ValueError(msg)
     order = x.layout.minor_to_major
     if axis is None:
@@ -369,13 +371,13 @@ def tile(x: Tensor, repetitions: Sequence[int], /) -> Tensor:
     x = calling.tensor("tile", x)
     given = calling.integers(repetitions, "tile", "repetitions", none=False)
     times = (given,) if isinstance(given, int) else given
-    if any(n < 0 for n in times):
-        msg = f"tile: repetitions must not be negative, got {times}"
-        raise ValueError(msg)
-    new = max(len(times) - x.ndim, 0)
     if len(times) > MAX_RANK:
         msg = f"tile: at most {MAX_RANK} dimensions are allowed, got {len(times)} repetitions"
         raise ValueError(msg)
+    if any(n < 0 for n in times):
+        msg = f"tile: repetitions must not be negative, got {calling.shown(times)}"
+        raise ValueError(msg)
+    new = max(len(times) - x.ndim, 0)
     if new:  # by a leading dimension that broadcasting adds, which is the slowest in any order
         x = broadcast_to(x, (*(1,) * new, *x.shape))
     return _copies("tile", x, (1,) * (x.ndim - len(times)) + times, inside=False)

@@ -113,7 +113,8 @@ def checked_parts(
             raise ValueError(msg)
         least = -(-n // slots.inner_extent(dim))
         if dim[0][0] != least:
-            msg = f"parts: the extents of {shown(dim)} do not span the size {shown(n)}; {shown(least)} first would"
+            came = f"the extents of {shown(dim)} do not span the size {shown(n)}"
+            msg = f"parts: {came}; {shown(least)} first would"
             raise ValueError(msg)
     _check_reach("parts", [stride for dim in dims for _, stride in dim])
     return dims

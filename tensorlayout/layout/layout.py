@@ -76,8 +76,8 @@ class Layout(Placement):
             padded = checks.implied_padded(sizes, dims)
         elif padded != sizes and not slots.covers_block(dims, padded):
             msg = (
-                f"padded_shape: {shown(padded)} does not make the strides of shape {shown(sizes)} cover a whole"
-                " block; use Layout.padded, or leave it out for a view with gaps"
+                f"padded_shape: {shown(padded)} does not make the strides of shape {shown(sizes)}"
+                " cover a whole block; use Layout.padded, or leave it out for a view with gaps"
             )
             raise ValueError(msg)
         dims = tuple(map(slots.canonical, dims, sizes, padded))
@@ -206,7 +206,8 @@ class Layout(Placement):
         sizes, step = checks.checked_sizes("shape", shape), checks.checked_itemsize(itemsize)
         pitch = checks.checked_integer("pitch", pitch)
         if pitch <= 0 or pitch % step:
-            msg = f"pitch: must be a positive multiple of the element's {step} bytes, got {shown(pitch)}"
+            rule = f"must be a positive multiple of the element's {shown(step)} bytes"
+            msg = f"pitch: {rule}, got {shown(pitch)}"
             raise ValueError(msg)
         rank = len(sizes)
         order = orders.descending(rank) if minor_to_major is None else minor_to_major

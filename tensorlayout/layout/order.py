@@ -40,7 +40,7 @@ def order_of_labels(labels: str, rank: int | None = None) -> Order:
     for logical in _LOGICAL:
         if len(labels) == len(logical) and sorted(logical) == sorted(labels):
             if rank is not None and len(labels) != rank:
-                msg = f"labels: {shown(labels)} names {len(labels)} dimensions, the shape has {rank}"
+                msg = f"labels: {labels!r} names {len(labels)} dimensions, the shape has {rank}"
                 raise ValueError(msg)
             return tuple(logical.index(letter) for letter in reversed(labels))
     allowed = ", ".join(_LOGICAL)

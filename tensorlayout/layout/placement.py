@@ -13,7 +13,6 @@ from tensorlayout.layout.padding import Padding, PaddingValue
 from tensorlayout.layout.slots import MAX_SLOTS, Parts
 from tensorlayout.words import cut, shown
 
-
 # Lists of all elements or slots are for eyes: beyond these they would take minutes, and the memory.
 MOST_DRAWN = 2**16
 MOST_LISTED = 2**22

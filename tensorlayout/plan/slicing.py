@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tensorlayout.tensor import Spec
+from tensorlayout.words import shown
 
 # One entry per dimension of a basic index, without where it starts: an integer, a slice of `count`
 # indices with a step, or a new dimension.
@@ -66,6 +67,11 @@ def too_many(name: str, count: int, shape: tuple[int, ...]) -> IndexError:
     """The error for a key of `count` entries, more than `shape` has dimensions."""
     entries = "1 index is" if count == 1 else f"{count} indices (or Ellipses) are"
     return IndexError(f"{name}: {entries} too many for shape {shape}")
+
+
+def outside(name: str, at: int, dim: int, shape: tuple[int, ...]) -> IndexError:
+    """The error for an integer outside a dimension."""
+    return IndexError(f"{name}: index {shown(at)} is outside dimension {dim} of shape {shape}")
 
 
 def _whole(source: Spec) -> list[Cut]:

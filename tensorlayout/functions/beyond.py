@@ -42,6 +42,7 @@ from tensorlayout.functions.statistical import Axis
 from tensorlayout.functions.transfers import on_host
 from tensorlayout.functions.utility import any as any_
 from tensorlayout.layout import Layout
+from tensorlayout.layout.slots import MAX_SLOTS
 from tensorlayout.plan.library import Library
 from tensorlayout.plan.moving import Copy, View
 from tensorlayout.plan.results import named, normalized_dims
@@ -276,7 +277,7 @@ def einsum(subscripts: str, /, *operands: Tensor) -> Tensor:
         raise ValueError(msg)
     try:
         found: Tensor = calling.library(_EINSUM, *given, subscripts=subscripts)
-    except ValueError as error:
+    except (ValueError, IndexError) as error:  # the latter for "->" and the like
         shapes = words.cut(", ".join(str(x.shape) for x in given))
         msg = (
             f"einsum: {calling.shown(subscripts)} does not fit shapes {shapes}: {words.cut(error)}"
@@ -305,8 +306,8 @@ def gradient(
     if len(distances) not in (0, 1, len(dims)):
         msg = f"gradient: distances must be none, one, or one for each axis, got {len(distances)}"
         raise ValueError(msg)
-    coordinates = [_beside(x, d) for d in distances if np.ndim(d)]
-    numbers = tuple(_distance(d) for d in distances if not np.ndim(d))
+    coordinates = [_beside(x, d) for d in distances if not _is_number(d)]
+    numbers = tuple(_distance(d) for d in distances if _is_number(d))
     order = calling.integer("gradient", "edge_order", edge_order)
     if order not in (1, 2):
         msg = f"gradient: edge_order must be 1 or 2, got {calling.shown(order)}"
@@ -319,6 +320,11 @@ def gradient(
     if isinstance(found, Tensor):
         return astype(found, kind, copy=False)
     return tuple(astype(part, kind, copy=False) for part in found)
+
+
+def _is_number(distance: Any) -> bool:
+    """Whether a distance is one for all neighbours, and no sequence or tensor of coordinates."""
+    return not isinstance(distance, (list, tuple)) and np.ndim(distance) == 0
 
 
 def _beside(x: Tensor, given: Any) -> Tensor:
@@ -350,6 +356,9 @@ def bincount(x: Tensor, /, weights: Tensor | None = None, minlength: int = 0) ->
         msg = f"bincount: only integral dtypes are allowed, got {x.dtype}"
         raise TypeError(msg)
     least = calling.count("bincount", "minlength", minlength)
+    if least > MAX_SLOTS:
+        msg = f"bincount: minlength must be at most 2**63 - 1, got {calling.shown(least)}"
+        raise ValueError(msg)
     if weights is not None:
         weights = calling.tensor("bincount", weights, "weights")
     if x.ndim != 1:

@@ -49,7 +49,13 @@ def call(operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]) 
         raise _short(operation, error) from None
     except TypeError as error:
         raise _explained(operation, key, error) from None
+    except ValueError as error:
+        if not str(error).startswith(_TOO_BIG):
+            raise
+        raise _short(operation, MemoryError()) from None
 
+
+_TOO_BIG = "array is too big"  # NumPy's words for more bytes than 64 bits count
 
 _into: Any = functools.cache(Into)
 

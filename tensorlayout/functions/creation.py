@@ -584,6 +584,9 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     if not arrays:
         return ()
     given = calling.tensors("meshgrid", arrays)
+    if len(given) > MAX_RANK:
+        msg = f"meshgrid: at most {MAX_RANK} dimensions are allowed, got {len(given)} arrays"
+        raise ValueError(msg)
     if any(x.ndim != 1 for x in given):
         came = calling.shown([x.shape for x in given])
         msg = f"meshgrid: arrays must be of rank 1, got shapes {came}"

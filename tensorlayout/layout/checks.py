@@ -153,10 +153,13 @@ def expanded_key(key: Any, shape: tuple[int, ...]) -> list[int | slice | None]:
 
 
 def _index_number(item: Any) -> int:
-    if isinstance(item, bool) or not hasattr(item, "__index__"):
-        msg = f"index: must be integers, slices, None and Ellipsis, got {shown(item)}"
-        raise TypeError(msg)
-    return as_int(item)
+    try:
+        if not isinstance(item, bool):
+            return as_int(item)
+    except TypeError:
+        pass
+    msg = f"index: must be integers, slices, None and Ellipsis, got {shown(item)}"
+    raise TypeError(msg)
 
 
 def checked_index(item: int, dim: int, shape: tuple[int, ...]) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from tensorlayout.plan.results import named
 from tensorlayout.tensor import Spec
 from tensorlayout.words import shown
 
@@ -30,7 +31,7 @@ class Index:
     def plan(self, source: Spec, *cuts: Cut) -> IndexPlan:
         """The plan of the view; its layout is that of the same cuts from the lowest start."""
         key = tuple(_representative(cut) for cut in cuts)
-        layout = source.layout.slice(key)
+        layout = named(self.name, source.layout.slice, key)
         if layout is None:
             msg = f"{self.name}: layout {source.layout} has no view of this slice; copy it first"
             raise ValueError(msg)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from bisect import bisect
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -135,12 +136,18 @@ class XlaLayout:
         if dimension not in self.minor_to_major:
             msg = f"delete_dimension: {shown(dimension)} is not in the layout {cut(self)}"
             raise ValueError(msg)
-        at = self.rank - 1 - self.minor_to_major.index(dimension)
-        order = [d - (d > dimension) for d in self.minor_to_major if d != dimension]
+        return self.delete_dimensions({dimension})
+
+    def delete_dimensions(self, gone: Set[int]) -> XlaLayout:
+        """Without several logical dimensions, as if one went after the other."""
+        left = sorted(set(self.minor_to_major) - gone)
+        number = {old: new for new, old in enumerate(left)}
+        order = [number[d] for d in self.minor_to_major if d in number]
+        places = [at for at, d in enumerate(reversed(self.minor_to_major)) if d in gone]
         splits = [
-            SplitConfig(s.dimension - (s.dimension > at), s.split_indices)
+            SplitConfig(s.dimension - bisect(places, s.dimension), s.split_indices)
             for s in self.split_configs
-            if s.dimension != at
+            if s.dimension not in places
         ]
         return self.replace(minor_to_major=order, split_configs=splits)
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TypeVar
 
-from tensorlayout.layout.checks import checked_integers
+from tensorlayout.layout.checks import checked_integer, checked_integers
 from tensorlayout.words import shown
 
 _T = TypeVar("_T")
@@ -82,6 +82,8 @@ def move_single_element(p: Sequence[_T], source: int, target: int) -> list[_T]:
     >>> move_single_element([0, 1, 2, 3, 4], 1, 3)
     [0, 2, 3, 1, 4]
     """
+    source = checked_integer("move_single_element: source", source)
+    target = checked_integer("move_single_element: target", target)
     if not (0 <= source < len(p) and 0 <= target < len(p)):
         msg = f"move_single_element: must be from 0 to {len(p) - 1}"
         msg += f", got {shown(source)} and {shown(target)}"

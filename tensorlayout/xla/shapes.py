@@ -18,7 +18,7 @@ UNBOUNDED = -(2**63)
 MAX_DEPTH = 100
 
 # Sizes of an array, and numbers of any other list: XLA has no limit, and arrays have few.
-MOST_NUMBERS = 1024
+MOST_NUMBERS = 2**14
 
 _LARGEST = 2**63 - 1
 
@@ -212,10 +212,8 @@ class Shape:
             msg = f"delete_dimensions: must be from 0 to {self.rank - 1} for {cut(self)}"
             msg += f", got {shown(gone)}"
             raise ValueError(msg)
-        layout = self.layout
-        for dim in sorted(gone, reverse=True):
-            layout = None if layout is None else layout.delete_dimension(dim)
-        kept = [d for d in range(self.rank) if d not in gone]
+        layout = None if self.layout is None else self.layout.delete_dimensions(set(gone))
+        kept = sorted(set(range(self.rank)) - set(gone))
         return Shape.array(
             self.element_type,
             [self.dimensions[d] for d in kept],

@@ -336,7 +336,7 @@ def _beside(x: Tensor, given: Any) -> Tensor:
 
 
 def _coordinates(x: Tensor, distance: Any, dim: int) -> Tensor:
-    if np.ndim(distance):
+    if not _is_number(distance):
         return _beside(x, distance)
     return multiply(arange(x.shape[dim], device=x.device), _distance(distance))
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tensorlayout.scopes import Block, Scope
+from tensorlayout.words import shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,8 @@ class Device:
 
     def __post_init__(self) -> None:
         if not isinstance(self.kind, str) or not isinstance(self.number, int):
-            msg = f"Device: must be a kind and a number, got {self.kind!r} and {self.number!r}"
+            came = f"{shown(self.kind)} and {shown(self.number)}"
+            msg = f"Device: must be a kind and a number, got {came}"
             raise TypeError(msg)
 
     def __str__(self) -> str:
@@ -95,7 +97,7 @@ def as_device(device: Any, argument: str = "device:") -> Device:
     found = next((d for d in available() if known and (d == device or d.kind == device)), None)
     if found is None:
         have = ", ".join(map(str, available()))
-        came = repr(device) if known else type(device).__name__
+        came = shown(device) if known else type(device).__name__
         why = why_no_cuda() if known and str(device).startswith("cuda") else ""
         msg = f"{argument} must be one of those available ({have}), got {came}"
         raise (ValueError if known else TypeError)(f"{msg}; {why}" if why else msg)

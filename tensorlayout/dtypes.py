@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from tensorlayout.words import shown
+
 DType = np.dtype[Any]
 
 bool = np.dtype("bool")
@@ -191,17 +193,9 @@ _LONGEST = 24  # characters of a name
 
 
 def _shown(dtype: Any) -> str:
-    """What came as a dtype; what is long, and arrays and sequences, by the kind alone."""
+    """What came as a dtype; arrays and sequences by their kind alone."""
     known = dtype is None or isinstance(dtype, (np.dtype, type, str, int))
-    if isinstance(dtype, str):
-        known = len(dtype) <= _SHOWN
-    elif isinstance(dtype, int):
-        known = dtype.bit_length() <= _SHOWN
-    text = repr(dtype) if known else type(dtype).__name__
-    return text if len(text) <= 2 * _SHOWN else f"{text[:_SHOWN]}…"
-
-
-_SHOWN = 60  # characters of what came that errors repeat
+    return shown(dtype) if known else type(dtype).__name__
 
 
 def misfit(name: str, number: int, dtype: DType) -> OverflowError:

@@ -93,12 +93,14 @@ _IRFFTN = Library("irfftn", _FLOATS, transforms.lines(np.fft.irfftn), _real)
 _HFFT = Library("hfft", _FLOATS, transforms.line(np.fft.hfft), _real)
 _IHFFT = Library("ihfft", "real floating", transforms.line(np.fft.ihfft), _half)
 
+_NORMS = ("backward", "ortho", "forward")
+
 
 def _along(operation: Library, x: Any, n: int | None, axis: int, norm: str) -> Tensor:
     x = calling.tensor(operation.name, x)
     size = None if n is None else calling.integer(operation.name, "n", n)
     if size is not None and size < 1:
-        msg = f"{operation.name}: n must be at least 1, got {n}"
+        msg = f"{operation.name}: n must be at least 1, got {calling.shown(n)}"
         raise ValueError(msg)
     dim = calling.integer(operation.name, "axis", axis)
     return _over(operation, x, None if size is None else (size,), (dim,), norm, "axis")
@@ -109,9 +111,7 @@ def _over(
 ) -> Tensor:
     name = operation.name
     x = calling.tensor(name, x)
-    if norm not in ("backward", "ortho", "forward"):
-        msg = f"{name}: norm must be 'backward', 'ortho' or 'forward', got {norm!r}"
-        raise ValueError(msg)
+    calling.choice(name, "norm", norm, "'backward', 'ortho' or 'forward'", _NORMS)
     if s is not None and axes is None:
         msg = f"{name}: s needs axes, one for each size"
         raise ValueError(msg)
@@ -292,7 +292,7 @@ def _spectrum(operation: Create, n: Any, d: Any, dtype: Any, device: Any) -> Ten
     size = calling.integer(name, "n", n)
     spacing = calling.as_float(name, calling.real(name, "d", d))
     if size < 1:
-        msg = f"{name}: n must be at least 1, got {n}"
+        msg = f"{name}: n must be at least 1, got {calling.shown(n)}"
         raise ValueError(msg)
     if spacing == 0:
         msg = f"{name}: d must not be 0"

@@ -104,7 +104,7 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[
 def _of_numpy(dtype: Any) -> Any:
     try:
         return np.dtype(dtype)
-    except (TypeError, ValueError, SyntaxError):  # the latter of a text with commas
+    except (TypeError, ValueError, SyntaxError, RecursionError):
         msg = f"__array__: dtype must be one of NumPy's, got {calling.shown(dtype)}"
         raise TypeError(msg) from None
 

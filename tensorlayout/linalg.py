@@ -180,7 +180,8 @@ def _normed(name: str, shapes: Shapes, dtype: DType, *, keepdims: bool, ord: Any
     counts = {"fro": 1, "nuc": 1, None: 1, 1: 1, 2: 1, math.inf: 1}
     counts |= {-1: n, -2: min(m, n), -math.inf: m}  # of how many the least is taken
     if ord not in counts:
-        msg = f"{name}: ord must be 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, got {ord!r}"
+        allowed = "'fro', 'nuc', 1, -1, 2, -2, inf or -inf"
+        msg = f"{name}: ord must be {allowed}, got {calling.shown(ord)}"
         raise ValueError(msg)
     if not counts[ord]:
         msg = f"{name}: no norm of order {ord} of empty matrices, got shape {shapes[0]}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,12 @@ from tensorlayout.devices import CPU
 from tensorlayout.functions.indexing import getitem
 from tensorlayout.functions.transfers import on_host, strided
 from tensorlayout.tensor import Tensor
+from tensorlayout.words import shown
 
 # Tensors of more elements show their edges only (NumPy's own limits).
 _THRESHOLD = 1000
 _EDGE = 3
+_MOST = 40_000  # brackets and elements that are shown: edges of many dimensions are many, too
 
 
 def represent(x: Tensor) -> str:
@@ -25,26 +28,42 @@ def represent(x: Tensor) -> str:
     layout = x._spec.layout
     if not (layout.is_row_major and not layout.is_padded):
         tail += f", layout={str(x.layout)!r}"
-    if x.size == 0:
-        return f"{prefix}[], shape={x.shape}{tail})"
+    if instead := _left_out(x):
+        return f"{prefix}{instead}, shape={x.shape}{tail})"
     return f"{prefix}{_values(x, prefix)}{tail})"
 
 
 def text(x: Tensor) -> str:
     """The text of ``str(x)``: the values alone."""
-    return _values(x, "") if x.size else f"[] with shape {x.shape}"
+    instead = _left_out(x)
+    return f"{instead} with shape {x.shape}" if instead else _values(x, "")
 
 
 def _values(x: Tensor, prefix: str) -> str:
-    values, threshold = _shown(x)
+    edge = _edge(x)
+    values, threshold = _shown(x, edge)
     if dtypes.is_bfloat16(x.dtype):  # NumPy prints floats it does not know as scalars' reprs
         values = values.astype(np.float32)
     return np.array2string(
-        values, separator=", ", prefix=prefix, threshold=threshold, edgeitems=_EDGE
+        values, separator=", ", prefix=prefix, threshold=threshold, edgeitems=edge
     )
 
 
-def _shown(x: Tensor) -> tuple[Any, int]:
+def _edge(x: Tensor) -> int:
+    """How many elements at each end of a dimension are shown; 0 where even one is too much."""
+    most = _MOST // max(x.ndim, 1)
+    fitting = (e for e in (_EDGE, 1) if math.prod(min(n, 2 * e) for n in x.shape) <= most)
+    return _EDGE if x.size <= _THRESHOLD else next(fitting, 0)
+
+
+def _left_out(x: Tensor) -> str:
+    """What stands for the values where there are none, or too many even of edges; else empty."""
+    if x.size == 0:
+        return "[]"
+    return "" if _edge(x) else "[...]"
+
+
+def _shown(x: Tensor, edge: int) -> tuple[Any, int]:
     """An array that reads like `x`, and the number of elements from which only edges are shown.
 
     Of a large tensor, tiled or on another device, only the edges are moved, and one of what is
@@ -54,16 +73,16 @@ def _shown(x: Tensor) -> tuple[Any, int]:
         return x._memory, _THRESHOLD
     if x.size <= _THRESHOLD:
         return strided("__repr__", on_host(x))._memory, _THRESHOLD
-    ends = [_ends(n) for n in x.shape]
-    values = np.zeros([min(n, 2 * _EDGE + 1) for n in x.shape], x.dtype)
+    ends = [_ends(n, edge) for n in x.shape]
+    values = np.zeros([min(n, 2 * edge + 1) for n in x.shape], x.dtype)
     for corner in itertools.product(*ends):
         values[corner] = strided("__repr__", on_host(getitem(x, corner)))._memory
     return values, 0
 
 
-def _ends(n: int) -> tuple[slice, ...]:
+def _ends(n: int, edge: int) -> tuple[slice, ...]:
     """The first and the last indices of a dimension, or all, if there is nothing between them."""
-    return (slice(None),) if n <= 2 * _EDGE else (slice(_EDGE), slice(-_EDGE, None))
+    return (slice(None),) if n <= 2 * edge else (slice(edge), slice(-edge, None))
 
 
 def formatted(x: Tensor, form: str) -> str:
@@ -78,5 +97,5 @@ def formatted(x: Tensor, form: str) -> str:
         came = f"a {x.dtype}"
         if x.ndim:
             came = f"shape {x.shape}, whose text is formatted; only rank 0 is a number"
-        msg = f"format: {form!r} does not suit {came}"
+        msg = f"format: {shown(form)} does not suit {came}"
         raise ValueError(msg) from None

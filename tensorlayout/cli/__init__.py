@@ -11,6 +11,7 @@ from typing import NoReturn
 
 from tensorlayout._version import __version__
 from tensorlayout.cli.errors import CommandError, DifferenceError
+from tensorlayout.words import cut
 
 _DEMO = """real photographs as tensors: views, batches, NHWC and NCHW, padded rows, normalising,
 mirrored halves; DirectML's operators; statistics, sums, sorting and colours; NumPy and PyTorch
@@ -30,7 +31,7 @@ class _Parser(argparse.ArgumentParser):
     """A parser whose complaints are one line."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: error: {message} (see --help)\n")
+        self.exit(2, f"{self.prog}: error: {cut(message, 1000)} (see --help)\n")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -98,5 +99,5 @@ def _say_no_more() -> None:
 
 
 def _complain(status: int, message: str) -> int:
-    print(f"tensorlayout: error: {' '.join(message.split())}", file=sys.stderr)
+    print(f"tensorlayout: error: {' '.join(cut(message, 1500).split())}", file=sys.stderr)
     return status

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import stat
 import warnings
 from collections.abc import Sequence
 from contextlib import contextmanager
@@ -24,6 +26,8 @@ PHOTOGRAPHS = ("astronaut.jpg", "rocket.jpg")
 _MODES = {"1": "black and white", "L": "grey", "LA": "grey with alpha", "P": "palette"}
 # Pixels of all pictures together, so that the demo takes seconds and at most a gigabyte.
 MOST_PIXELS = 4_000_000
+# Pixels of one picture as it is read, and copied a few times: what packs well is small on disk.
+MOST_DECODED = 2**25
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,7 @@ def load(paths: Sequence[str]) -> list[Picture]:
 
 
 def _picture(name: str, path: str | Path, count: int) -> Picture:
-    with _complaints(f"cannot read {path}"), Image.open(path) as opened:
+    with _complaints(f"cannot read {path}"), _opened(path) as opened:
         notes = [f"the first of {n} frames"] if (n := getattr(opened, "n_frames", 1)) > 1 else []
         upright = ImageOps.exif_transpose(opened)
         image, said = _in_rgb(upright)
@@ -66,13 +70,27 @@ def _picture(name: str, path: str | Path, count: int) -> Picture:
     return Picture(name, smaller.height, smaller.width, smaller.tobytes(), tuple(notes))
 
 
+def _opened(path: str | Path) -> Image.Image:
+    """A file whose header is read and found fit to be decoded; ValueError for what is not."""
+    if not stat.S_ISREG(os.stat(path).st_mode):  # a pipe would be waited for, a device is endless
+        msg = "it is no file"
+        raise ValueError(msg)
+    opened = Image.open(path)
+    width, height = opened.size
+    if not 1 <= width * height <= MOST_DECODED:
+        opened.close()
+        msg = f"{height} x {width} pixels are not from 1 to {MOST_DECODED}"
+        raise ValueError(msg)
+    return opened
+
+
 @contextmanager
 def _complaints(doing: str) -> Iterator[None]:
     """Turn whatever Pillow raises at a bad file into one line."""
     try:
         with warnings.catch_warnings(action="ignore"):
             yield
-    except (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError) as error:
+    except Exception as error:  # its readers raise whatever they stumble over
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         msg = f"{doing}: {reason}"
         raise CommandError(msg) from None
@@ -101,8 +119,10 @@ def _reduced(image: Image.Image, count: int) -> Image.Image:
     if excess <= 1:
         return image
     scale = 1 / math.sqrt(excess)
-    width, height = (max(1, int(n * scale)) for n in image.size)
-    return image.resize((width, height), Image.Resampling.BOX)
+    least, most = sorted(max(1, int(n * scale)) for n in image.size)
+    most = min(most, MOST_PIXELS // count // least)
+    size = (most, least) if image.width > image.height else (least, most)
+    return image.resize(size, Image.Resampling.BOX)
 
 
 def folder(out: str) -> Path:

@@ -9,6 +9,7 @@ from tensorlayout.cli.errors import CommandError
 from tensorlayout.cli.memory_table import FIRST_SLOTS, MOST_SLOTS, count_of, wrapped
 from tensorlayout.layout import Layout, tiles_and_order
 from tensorlayout.layout.checks import letters
+from tensorlayout.words import shown
 
 SHARED = "*"
 
@@ -57,12 +58,13 @@ def read(text: str, shape: str | None) -> Layout:
             return Layout.tiled(_sizes(shape), *tiles_and_order(plain))
         if ":" in text or plain.startswith(("[", "{")):
             if shape is not None:
-                msg = f"show: the layout text {text!r} already has a shape, got {shape!r} as well"
+                came = f"{shown(text)} already has a shape, got {shown(shape)}"
+                msg = f"show: the layout text {came} as well"
                 raise CommandError(msg)
             return Layout.parse(text)
         if shape is None:
             msg = (
-                f"show: {text!r} is no layout text such as '(2,3):(3,1)';"
+                f"show: {shown(text)} is no layout text such as '(2,3):(3,1)';"
                 " labels need a shape, as in: show NHWC 1,2,2,3"
             )
             raise CommandError(msg)
@@ -74,8 +76,8 @@ def read(text: str, shape: str | None) -> Layout:
 
 def _sizes(shape: str) -> tuple[int, ...]:
     words = [word.strip() for word in shape.strip("() ").removesuffix(",").split(",")]
-    if not all(word.isdecimal() and len(word) < 40 for word in words):
-        msg = f"show: a shape is sizes with commas between, as in 1,3,4,5, got {shape!r}"
+    if not all(len(word) < 40 and word.isdecimal() for word in words):
+        msg = f"show: a shape is sizes with commas between, as in 1,3,4,5, got {shown(shape)}"
         raise CommandError(msg)
     return tuple(map(int, words))
 

@@ -8,11 +8,12 @@ from tensorlayout.cli.errors import CommandError
 from tensorlayout.cli.memory_table import count_of
 from tensorlayout.directml import DataType, TensorDesc, calc_buffer_tensor_size
 from tensorlayout.layout import Layout
+from tensorlayout.words import shown
 
 Facts = list[tuple[str, str]]
 
-_NAME = re.compile(r"([A-Za-z_]\w*)\s*=")
-_NUMBERS = re.compile(r"-?\d{1,20}(\s*[, ]\s*-?\d{1,20})*")
+_NAME = re.compile(r"\b([A-Za-z_]\w*) ?=")
+_NUMBERS = re.compile(r"-?\d{1,20}(?:(?: ?, ?| )-?\d{1,20})*")
 _WORDS = ("sizes", "strides", "type", "total", "alignment")
 
 # The letters of DirectML's dimensions, where there are as many as images have.
@@ -29,9 +30,9 @@ def described_desc(text: str) -> tuple[Facts, Layout]:
     >>> dict(facts)["minimum size"]
     '32 bytes'
     """
-    words = _words(text)
+    words = _words(" ".join(text.split()))  # no pattern meets runs of blanks
     if "sizes" not in words:
-        msg = f"show: a DirectML descriptor needs sizes, as in sizes=1,3,4,4, got {text!r}"
+        msg = f"show: a DirectML descriptor needs sizes, as in sizes=1,3,4,4, got {shown(text)}"
         raise CommandError(msg)
     desc = _desc(words)
     return _facts(desc, typed="type" in words), desc.layout
@@ -45,14 +46,15 @@ def _words(text: str) -> dict[str, str]:
     found: dict[str, str] = {}
     before, *rest = _NAME.split(text)
     if before.strip():
-        msg = f"show: expected name=value, got {before.strip()!r} in {text!r}"
+        msg = f"show: expected name=value, got {shown(before.strip())} in {shown(text)}"
         raise CommandError(msg)
     for name, value in zip(rest[::2], rest[1::2], strict=True):
+        came = shown(f"{name}={value.strip()}")
         if name not in _WORDS:
-            msg = f"show: a DirectML descriptor has {', '.join(_WORDS)}, got '{name}={value}'"
+            msg = f"show: a DirectML descriptor has {', '.join(_WORDS)}, got {came}"
             raise CommandError(msg)
         if name in found:
-            msg = f"show: {name} is there twice, at last in '{name}={value.strip()}'"
+            msg = f"show: {name} is there twice, at last in {came}"
             raise CommandError(msg)
         found[name] = value.strip(", ")
     return found
@@ -74,10 +76,13 @@ def _desc(words: dict[str, str]) -> TensorDesc:
     kind = words.get("type", "UINT8")
     try:
         return TensorDesc(
-            int(kind) if kind.isdecimal() else kind.upper(), sizes, strides, **members
+            int(kind) if len(kind) < 20 and kind.isdecimal() else kind.upper(),
+            sizes,
+            strides,
+            **members,
         )
     except (ValueError, TypeError, OverflowError) as error:
-        msg = f"show: {str(error).removeprefix('TensorDesc: ')}, in {_spelt(words)!r}"
+        msg = f"show: {str(error).removeprefix('TensorDesc: ')}, in {shown(_spelt(words))}"
         raise CommandError(msg) from None
 
 
@@ -88,15 +93,17 @@ def _spelt(words: dict[str, str]) -> str:
 def _numbers(name: str, text: str) -> list[int]:
     bare = text[1:-1].strip() if text[:1] + text[-1:] in ("()", "[]", "{}") else text
     if _NUMBERS.fullmatch(bare) is None:
-        msg = f"show: {name} is numbers with commas between, as in 1,3,4,4, got '{name}={text}'"
+        came = shown(f"{name}={text}")
+        msg = f"show: {name} is numbers with commas between, as in 1,3,4,4, got {came}"
         raise CommandError(msg)
-    return [int(number) for number in re.split(r"\s*[, ]\s*", bare)]
+    return [int(number) for number in re.split(r" ?, ?| ", bare)]
 
 
 def _number(name: str, text: str) -> int:
     numbers = _numbers(name, text)
     if len(numbers) != 1:
-        msg = f"show: {name} is a number of bytes, got '{name}={text}'"
+        came = shown(f"{name}={text}")
+        msg = f"show: {name} is a number of bytes, got {came}"
         raise CommandError(msg)
     return numbers[0]
 

@@ -11,6 +11,8 @@ from tensorlayout.xla.tiles import expanded
 
 Facts = list[tuple[str, str]]
 
+_MOST_TILES = 8  # each slot of the memory table takes steps for each of them
+
 
 def described_shape(text: str, width: int) -> str:
     """The answer to ``show`` for shape text, no line wider than `width` where that can be.
@@ -102,6 +104,9 @@ def _memory(shape: Shape, width: int) -> list[str]:
     slots = shape_util.physical_size(shape)
     if slots == 0:
         return ["memory: no slots"]
+    tiles = () if shape.layout is None else shape.layout.tiles
+    if len(tiles) > _MOST_TILES:
+        return [f"memory: not shown for more than {_MOST_TILES} tiles"]
     shown = slots if slots <= MOST_SLOTS else FIRST_SLOTS
     values = [_value(shape, slot) for slot in range(shown)]
     part = "" if shown == slots else f"the first {shown} of "

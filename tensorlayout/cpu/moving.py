@@ -38,7 +38,7 @@ from tensorlayout.plan.moving import (
     TransferPlan,
     ViewPlan,
 )
-from tensorlayout.plan.slicing import IndexPlan, RowPlan
+from tensorlayout.plan.slicing import IndexPlan, RowPlan, outside
 from tensorlayout.tensor import Home, Spec, Tensor
 
 
@@ -118,8 +118,7 @@ def prepare_row(plan: RowPlan) -> Run:
 
     def run(x: Tensor, at: int) -> Tensor:
         if not -size <= at < size:
-            msg = f"{name}: index {at} is outside dimension 0 of shape {layout.shape}"
-            raise IndexError(msg)
+            raise outside(name, at, 0, layout.shape)
         storage, slot = home_of(x)
         home = Home(storage, slot + at % size * stride + back)
         return Tensor._new(x._memory[at, ...], spec, home)
@@ -135,8 +134,7 @@ def _tiled_row(plan: RowPlan) -> Run:
 
     def run(x: Tensor, at: int) -> Tensor:
         if not -size <= at < size:
-            msg = f"{name}: index {at} is outside dimension 0 of shape {layout.shape}"
-            raise IndexError(msg)
+            raise outside(name, at, 0, layout.shape)
         storage, slot = home_of(x)
         slot += back + slot_of(parts, at % size) if spec.layout.size else 0
         memory = array_over(storage, spec.dtype, spec.layout.moved(slot))

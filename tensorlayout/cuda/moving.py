@@ -11,7 +11,7 @@ from tensorlayout.devices import Device
 from tensorlayout.layout import slots
 from tensorlayout.plan import Run, backend
 from tensorlayout.plan.moving import PartPlan, SamePlan, TransferPlan, ViewPlan
-from tensorlayout.plan.slicing import IndexPlan, RowPlan
+from tensorlayout.plan.slicing import IndexPlan, RowPlan, outside
 from tensorlayout.tensor import Home, Tensor
 
 
@@ -63,15 +63,10 @@ def prepare_row(plan: RowPlan) -> Run:
 
     def run(x: Tensor, at: int) -> Tensor:
         if not -size <= at < size:
-            raise _outside(plan, at)
+            raise outside(plan.name, at, 0, plan.source.layout.shape)
         return moved_slots(x, spec, at % size * stride + back)
 
     return run
-
-
-def _outside(plan: RowPlan, at: int) -> IndexError:
-    shape = plan.source.layout.shape
-    return IndexError(f"{plan.name}: index {at} is outside dimension 0 of shape {shape}")
 
 
 def _tiled_row(plan: RowPlan) -> Run:
@@ -82,7 +77,7 @@ def _tiled_row(plan: RowPlan) -> Run:
 
     def run(x: Tensor, at: int) -> Tensor:
         if not -size <= at < size:
-            raise _outside(plan, at)
+            raise outside(plan.name, at, 0, plan.source.layout.shape)
         return moved_slots(x, spec, slots.slot_of(parts, at % size) + back if some else 0)
 
     return run

@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout import dtypes
+from tensorlayout import dtypes, words
 from tensorlayout.cpu import beyond
 from tensorlayout.devices import as_device
 from tensorlayout.dtypes import as_dtype
@@ -42,6 +42,7 @@ from tensorlayout.functions.statistical import Axis
 from tensorlayout.functions.transfers import on_host
 from tensorlayout.functions.utility import any as any_
 from tensorlayout.layout import Layout
+from tensorlayout.layout.slots import MAX_SLOTS
 from tensorlayout.plan.library import Library
 from tensorlayout.plan.moving import Copy, View
 from tensorlayout.plan.results import named, normalized_dims
@@ -181,9 +182,7 @@ def pad(
     Tensor([3, 2, 1, 2, 3, 2], dtype=int64, device='cpu')
     """
     x = calling.tensor("pad", x)
-    if mode not in _PAD_MODES:
-        msg = f"pad: mode must be one of {', '.join(_PAD_MODES)}, got {mode!r}"
-        raise ValueError(msg)
+    calling.choice("pad", "mode", mode, f"one of {', '.join(_PAD_MODES)}", _PAD_MODES)
     widths = _pad_widths(pad_width, x.ndim)
     fillers = _per_side("constant_values", constant_values, x.ndim)
     if fillers.dtype.kind not in "biufcV":
@@ -231,7 +230,7 @@ def _pad_widths(given: Any, ndim: int) -> list[tuple[int, int]]:
         msg = f"pad: pad_width must be integers, got {calling.shown(given)}"
         raise TypeError(msg)
     if (widths < 0).any():
-        msg = f"pad: pad_width must not be negative, got {given}"
+        msg = f"pad: pad_width must not be negative, got {calling.shown(given)}"
         raise ValueError(msg)
     return [(int(before), int(after)) for before, after in widths]
 
@@ -243,10 +242,12 @@ def _per_side(name: str, given: Any, ndim: int) -> Any:
     try:
         return np.broadcast_to(np.asarray(given if ndim else 0), (ndim, 2))
     except ValueError:
-        msg = f"pad: {name} must be a number, a pair or {ndim} pairs, got {given}"
+        rule = f"must be a number, a pair or {ndim} pairs"
+        msg = f"pad: {name} {rule}, got {calling.shown(given)}"
         raise ValueError(msg) from None
 
 
+_MOST_LETTERS = 4096  # of subscripts: as many as 64 operands of rank 64 have
 _WEIGHTS, _POWERS = Copy("bincount"), Copy("logspace")
 _EINSUM = Library("einsum", "any", beyond.einsum)
 _GRADIENT = Library("gradient", "floating-point", beyond.gradient, rank=1)
@@ -269,11 +270,18 @@ def einsum(subscripts: str, /, *operands: Tensor) -> Tensor:
         msg = f"einsum: the first argument must be the subscripts, got {calling.shown(subscripts)}"
         raise TypeError(msg)
     given = calling.tensors("einsum", operands, "operands")
+    terms = subscripts.partition("->")[0].count(",") + 1
+    if terms != len(given) or len(subscripts) > _MOST_LETTERS:
+        rule = f"must name each of the {len(given)} operands, in at most {_MOST_LETTERS} letters"
+        msg = f"einsum: subscripts {rule}, got {calling.shown(subscripts)}"
+        raise ValueError(msg)
     try:
         found: Tensor = calling.library(_EINSUM, *given, subscripts=subscripts)
-    except ValueError as error:
-        shapes = ", ".join(str(x.shape) for x in given)
-        msg = f"einsum: {subscripts!r} does not fit shapes {shapes}: {error}"
+    except (ValueError, IndexError) as error:  # the latter for "->" and the like
+        shapes = words.cut(", ".join(str(x.shape) for x in given))
+        msg = (
+            f"einsum: {calling.shown(subscripts)} does not fit shapes {shapes}: {words.cut(error)}"
+        )
         raise ValueError(msg) from None
     return found
 
@@ -298,11 +306,11 @@ def gradient(
     if len(distances) not in (0, 1, len(dims)):
         msg = f"gradient: distances must be none, one, or one for each axis, got {len(distances)}"
         raise ValueError(msg)
-    coordinates = [_beside(x, d) for d in distances if np.ndim(d)]
-    numbers = tuple(_distance(d) for d in distances if not np.ndim(d))
+    coordinates = [_beside(x, d) for d in distances if not _is_number(d)]
+    numbers = tuple(_distance(d) for d in distances if _is_number(d))
     order = calling.integer("gradient", "edge_order", edge_order)
     if order not in (1, 2):
-        msg = f"gradient: edge_order must be 1 or 2, got {order}"
+        msg = f"gradient: edge_order must be 1 or 2, got {calling.shown(order)}"
         raise ValueError(msg)
     if coordinates and numbers:  # NumPy takes both at once, one of them as data here
         coordinates = [_coordinates(x, d, dim) for d, dim in zip(distances, dims, strict=False)]
@@ -314,6 +322,11 @@ def gradient(
     return tuple(astype(part, kind, copy=False) for part in found)
 
 
+def _is_number(distance: Any) -> bool:
+    """Whether a distance is one for all neighbours, and no sequence or tensor of coordinates."""
+    return not isinstance(distance, (list, tuple)) and np.ndim(distance) == 0
+
+
 def _beside(x: Tensor, given: Any) -> Tensor:
     """What a caller gives for a tensor, where `x` is; a tensor stays where it is."""
     if isinstance(given, Tensor):
@@ -323,7 +336,7 @@ def _beside(x: Tensor, given: Any) -> Tensor:
 
 
 def _coordinates(x: Tensor, distance: Any, dim: int) -> Tensor:
-    if np.ndim(distance):
+    if not _is_number(distance):
         return _beside(x, distance)
     return multiply(arange(x.shape[dim], device=x.device), _distance(distance))
 
@@ -343,6 +356,9 @@ def bincount(x: Tensor, /, weights: Tensor | None = None, minlength: int = 0) ->
         msg = f"bincount: only integral dtypes are allowed, got {x.dtype}"
         raise TypeError(msg)
     least = calling.count("bincount", "minlength", minlength)
+    if least > MAX_SLOTS:
+        msg = f"bincount: minlength must be at most 2**63 - 1, got {calling.shown(least)}"
+        raise ValueError(msg)
     if weights is not None:
         weights = calling.tensor("bincount", weights, "weights")
     if x.ndim != 1:

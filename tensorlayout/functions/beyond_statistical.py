@@ -314,10 +314,8 @@ def _quantiles(name: str, x: Tensor, q: Any, axis: Axis, method: str, keepdims: 
     if not ((fractions >= 0) & (fractions <= 1)).all():
         msg = f"{name}: q must be from 0 to 1, got {calling.shown(q)}"
         raise ValueError(msg)
-    if method not in quantiles.METHODS:
-        known, came = ", ".join(quantiles.METHODS), calling.shown(method)
-        msg = f"{name}: method must be one of {known}, got {came}"
-        raise ValueError(msg)
+    known = f"one of {', '.join(quantiles.METHODS)}"
+    calling.choice(name, "method", method, known, quantiles.METHODS)
     dims = normalized_dims(name, calling.integers(axis, name), x.ndim)
     kept = calling.truth(name, "keepdims", keepdims)
     # A new first dimension, over the fractions, that repeats `x` by stride 0: then a reduction

@@ -7,12 +7,13 @@ one look-up of the plan, one call.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from operator import index
 from typing import Any
 
 import numpy as np
 
+from tensorlayout import words
 from tensorlayout.cpu.memory import shortage, tensor_over
 from tensorlayout.devices import CPU
 from tensorlayout.dtypes import SCALARS, float64, misfit
@@ -51,7 +52,13 @@ def call(operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]) 
         raise _short(operation, error) from None
     except TypeError as error:
         raise _explained(operation, key, error) from None
+    except ValueError as error:
+        if not str(error).startswith(_TOO_BIG):
+            raise
+        raise _short(operation, MemoryError()) from None
 
+
+_TOO_BIG = "array is too big"  # NumPy's words for more bytes than 64 bits count
 
 _into: Any = functools.cache(Into)
 
@@ -155,12 +162,13 @@ def count(name: str, argument: str, given: Any) -> int:
     """`given` as an int that is not negative."""
     found = integer(name, argument, given)
     if found < 0:
-        msg = f"{name}: {argument} must not be negative, got {found}"
+        msg = f"{name}: {argument} must not be negative, got {shown(found)}"
         raise ValueError(msg)
     return found
 
 
 _INTEGERS = {int}
+_MOST = 1024  # integers of a sequence, which may be one without end
 
 
 def integers(given: Any, name: str = "", argument: str = "axis", *, none: bool = True) -> Any:
@@ -176,15 +184,26 @@ def integers(given: Any, name: str = "", argument: str = "axis", *, none: bool =
     if found is not None:
         return found
     if isinstance(given, Iterable) and not isinstance(given, (str, bytes, Set, Mapping)):
-        try:
-            numbers = [_integer(item) for item in given]
-        except TypeError:  # a tensor of rank 0 says only now that it has no elements
-            numbers = [None]
-        if None not in numbers:
-            return tuple(numbers)
+        numbers = _integers(given)
+        if numbers is not None:
+            return numbers
     where = f"{name}: {argument}" if name else f"{argument}:"
     msg = f"{where} must be an integer or a sequence of integers, got {shown(given)}"
     raise TypeError(msg)
+
+
+def _integers(given: Iterable[Any]) -> tuple[int, ...] | None:
+    """The integers of a sequence; None at the first that is none, or where they do not end."""
+    numbers: list[int] = []
+    try:
+        for item in given:
+            number = _integer(item)
+            if number is None or len(numbers) == _MOST:
+                return None
+            numbers.append(number)
+    except TypeError:  # a tensor of rank 0 says only now that it has no elements
+        return None
+    return tuple(numbers)
 
 
 def shape(name: str, given: Any) -> tuple[int, ...]:
@@ -229,6 +248,14 @@ def truth(name: str, argument: str, given: Any) -> bool:
     raise TypeError(msg)
 
 
+def choice(name: str, argument: str, given: Any, rule: str, allowed: Collection[str]) -> str:
+    """`given`, which must be one of the words `allowed`; ValueError with the `rule` otherwise."""
+    if isinstance(given, str) and given in allowed:
+        return given
+    msg = f"{name}: {argument} must be {rule}, got {shown(given)}"
+    raise ValueError(msg)
+
+
 def real(name: str, argument: str, given: Any, kind: str = "a real number") -> Any:
     """A real number of any library as a Python integer or float."""
     if type(given) in (int, float):
@@ -266,33 +293,15 @@ def is_array(x: Any) -> bool:
 
 
 def shown(x: Any) -> str:
-    """What came, for an error: short values as they are, tensors and long ones by their kind."""
+    """What came, for an error: tensors and arrays by their kind, all else as `words` shows it."""
     if isinstance(x, Tensor):
         return f"a tensor of {x.dtype} and shape {x.shape}"
-    if is_array(x) and not isinstance(x, np.generic):
-        return _kind(x)
-    if isinstance(x, int) and x.bit_length() > _BITS_SHOWN:
-        return f"an integer of {x.bit_length()} bits"
-    try:
-        text = repr(x)
-    except ValueError:  # Python writes no integers of more than 4300 digits
-        return _kind(x)
-    return _kind(x) if len(text) > _SHOWN or " at 0x" in text else text
-
-
-_SHOWN = 60  # characters, and bits, of values that errors repeat
-_BITS_SHOWN = 128
-
-
-def _kind(x: Any) -> str:
-    kind = type(x)
-    where = "" if kind.__module__ == "builtins" else f"{kind.__module__.split('.')[0]}."
-    return f"{where}{kind.__name__}"
+    return words.kind_of(x) if is_array(x) and not isinstance(x, np.generic) else words.shown(x)
 
 
 def _described(x: Any) -> str:
     fix = "; make it a tensor with asarray() first" if is_array(x) or isinstance(x, list) else ""
-    return f"{_kind(x)}{fix}"
+    return f"{words.kind_of(x)}{fix}"
 
 
 def writable(name: str, x: Tensor) -> Tensor:
@@ -301,9 +310,8 @@ def writable(name: str, x: Tensor) -> Tensor:
         msg = f"{name}: the tensor is read-only; copy() it first"
         raise ValueError(msg)
     if x._spec.layout.is_overlapping:
-        msg = (
-            f"{name}: elements of layout {x.layout} share slots, so it cannot be written; copy() it"
-        )
+        msg = f"{name}: elements of layout {words.cut(x.layout)} share slots, so it cannot be"
+        msg += " written; copy() it"
         raise ValueError(msg)
     return x
 

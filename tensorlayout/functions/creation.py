@@ -548,14 +548,16 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
 
     `indexing`: ``"xy"`` puts the second input's dimension first, ``"ij"`` keeps the order.
     """
-    if indexing not in ("xy", "ij"):
-        msg = f"meshgrid: indexing must be 'xy' or 'ij', got {indexing!r}"
-        raise ValueError(msg)
+    calling.choice("meshgrid", "indexing", indexing, "'xy' or 'ij'", ("xy", "ij"))
     if not arrays:
         return ()
     given = calling.tensors("meshgrid", arrays)
+    if len(given) > MAX_RANK:
+        msg = f"meshgrid: at most {MAX_RANK} dimensions are allowed, got {len(given)} arrays"
+        raise ValueError(msg)
     if any(x.ndim != 1 for x in given):
-        msg = f"meshgrid: arrays must be of rank 1, got shapes {[x.shape for x in given]}"
+        came = calling.shown([x.shape for x in given])
+        msg = f"meshgrid: arrays must be of rank 1, got shapes {came}"
         raise ValueError(msg)
     if len({x.dtype for x in given}) > 1:
         msg = f"meshgrid: arrays must be of one dtype, got {', '.join(str(x.dtype) for x in given)}"

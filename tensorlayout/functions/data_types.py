@@ -81,7 +81,7 @@ def is_kind(name: str, dtype: DType, kind: Any) -> bool:
     if isinstance(kind, str):
         if kind not in dtypes.ISDTYPE_KINDS:
             allowed = ", ".join(sorted(dtypes.ISDTYPE_KINDS))
-            msg = f"{name}: kind must be a dtype or one of {allowed}, got {kind!r}"
+            msg = f"{name}: kind must be a dtype or one of {allowed}, got {calling.shown(kind)}"
             raise ValueError(msg)
         return bool(dtypes.in_category(dtype, kind))
     return bool(dtype == as_dtype(kind, f"{name}: kind"))

@@ -13,15 +13,19 @@ from tensorlayout.functions.creation import asarray, from_sequence
 from tensorlayout.functions.searching import nonzero
 from tensorlayout.functions.transfers import moved
 from tensorlayout.layout import Layout
+from tensorlayout.layout.checks import MAX_RANK
 from tensorlayout.plan.gathering import Gather, GatherAlong, Scatter
 from tensorlayout.plan.masking import Masked, Select, check_mask
 from tensorlayout.plan.moving import Assign, Copy, View
 from tensorlayout.plan.results import broadcast_shape, normalized_dims
-from tensorlayout.plan.slicing import Cut, Index, Row, too_many
+from tensorlayout.plan.slicing import Cut, Index, Row, outside, too_many
 from tensorlayout.plan.tiled import packed
 from tensorlayout.tensor import Tensor
 
 __all__ = ["take", "take_along_axis"]
+
+# For each of 64 dimensions an entry that uses it up and a new one, and the Ellipsis.
+_MOST_ENTRIES = 2 * MAX_RANK + 1
 
 # An entry of the key of a cut: an integer, None, or the start, the count and the step of a slice.
 _Entry = int | tuple[int, int, int] | None
@@ -226,6 +230,8 @@ def _used(item: Any) -> int:
 
 def _items(name: str, x: Tensor, key: Any) -> tuple[Any, ...]:
     if isinstance(key, tuple):
+        if len(key) > _MOST_ENTRIES:
+            raise too_many(name, len(key), x.shape)
         return tuple([_item(name, x, item) for item in key])
     return (_item(name, x, key),)
 
@@ -291,8 +297,7 @@ def _basic(name: str, x: Tensor, items: tuple[Any, ...]) -> Tensor:
             first += start * stride if count else 0
         else:
             if not -size <= item < size:
-                msg = f"{name}: index {item} is outside dimension {dim} of shape {shape}"
-                raise IndexError(msg)
+                raise outside(name, item, dim, shape)
             cuts.append("int")
             first += item % size * stride
         dim += 1
@@ -315,8 +320,7 @@ def _entries(name: str, x: Tensor, items: tuple[Any, ...]) -> tuple[_Entry, ...]
             entries.append((start, count, step if count > 1 else 1))
         else:
             if not -size <= item < size:
-                msg = f"{name}: index {item} is outside dimension {dim} of shape {x.shape}"
-                raise IndexError(msg)
+                raise outside(name, item, dim, x.shape)
             entries.append(item % size)
     return tuple(entries)
 

@@ -100,7 +100,8 @@ def _pairs(axes: Any, first: int, second: int) -> tuple[tuple[int, ...], tuple[i
     if hasattr(axes, "__index__") and not isinstance(axes, bool):
         count = calling.integer("tensordot", "axes", axes)
         if not 0 <= count <= min(first, second):
-            msg = f"tensordot: axes must be from 0 to {min(first, second)} (the ranks), got {count}"
+            rule = f"must be from 0 to {min(first, second)} (the ranks)"
+            msg = f"tensordot: axes {rule}, got {calling.shown(count)}"
             raise ValueError(msg)
         return tuple(range(first - count, first)), tuple(range(count))
     try:
@@ -114,7 +115,7 @@ def _pairs(axes: Any, first: int, second: int) -> tuple[tuple[int, ...], tuple[i
     a = normalized_dims("tensordot", left, first, "axes")
     b = normalized_dims("tensordot", right, second, "axes")
     if len(a) != len(b):
-        msg = f"tensordot: axes must be equally many of each operand, got {left} and {right}"
+        msg = f"tensordot: axes must be equally many of each operand, got {a} and {b}"
         raise ValueError(msg)
     return a, b
 

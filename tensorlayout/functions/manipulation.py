@@ -86,9 +86,9 @@ def _broadcast(layout: Layout, shape: tuple[int, ...]) -> Layout:
     lead = len(shape) - layout.ndim
     sizes = zip(layout.shape, shape[lead:], strict=True) if lead >= 0 else [(0, -1)]
     if min(shape, default=0) < 0:
-        msg = f"broadcast_to: shape must hold no negative sizes, got {shape}"
+        msg = f"broadcast_to: shape must hold no negative sizes, got {calling.shown(shape)}"
     elif any(n not in (1, m) for n, m in sizes):
-        msg = f"broadcast_to: shape {layout.shape} cannot be broadcast to {shape}"
+        msg = f"broadcast_to: shape {layout.shape} cannot be broadcast to {calling.shown(shape)}"
     else:
         return layout.broadcast_to(shape)
     raise ValueError(msg)
@@ -104,7 +104,8 @@ def _windows(
     sizes = (window,) if isinstance(window, int) else window
     dims = normalized_dims("sliding_window", axis, layout.ndim)
     if len(sizes) != len(dims):
-        msg = f"sliding_window: window_shape {sizes} and axis {dims} must be equally many"
+        came = f"window_shape {calling.shown(sizes)} and axis {dims}"
+        msg = f"sliding_window: {came} must be equally many"
         raise ValueError(msg)
     return layout.sliding_window(sizes, dims)
 
@@ -178,7 +179,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     """The shape that all given shapes broadcast to; ValueError where none exists."""
     given = [calling.shape("broadcast_shapes", shape) for shape in shapes]
     if any(n < 0 for shape in given for n in shape):
-        msg = f"broadcast_shapes: shape must hold no negative sizes, got {given}"
+        msg = f"broadcast_shapes: shape must hold no negative sizes, got {calling.shown(given)}"
         raise ValueError(msg)
     return broadcast_shape("broadcast_shapes", given)
 
@@ -260,7 +261,8 @@ def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
     """
     given = calling.tensors("stack", arrays)
     if any(x.shape != given[0].shape for x in given):
-        msg = f"stack: shapes must be equal, got {[x.shape for x in given]}"
+        came = calling.shown([x.shape for x in given])
+        msg = f"stack: shapes must be equal, got {came}"
         raise ValueError(msg)
     dim = _dim("stack", axis, given[0].ndim + 1)
     # A leading dimension that broadcasting adds is the most major one, whatever the order of the
@@ -269,10 +271,16 @@ def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
     return moveaxis(joined, 0, dim) if dim else joined
 
 
+_MOST_VIEWS = 2**24  # gigabytes of Python objects
+
+
 def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     """The slices along `axis`, without that dimension. Views."""
     x = calling.tensor("unstack", x)
     dim = _dim("unstack", axis, x.ndim)
+    if x.shape[dim] > _MOST_VIEWS:
+        msg = f"unstack: at most {_MOST_VIEWS} tensors are made, got shape {x.shape}"
+        raise ValueError(msg)
     return tuple(_view(_SELECT, x, dim, i) for i in range(x.shape[dim]))
 
 
@@ -289,7 +297,8 @@ def roll(
     given = axes if isinstance(axes, tuple) else (axes,)
     shifts = steps if isinstance(steps, tuple) else (steps,) * len(given)
     if len(shifts) != len(given):
-        msg = f"roll: shift {shift} and axis {axis} must be equally many"
+        came = f"shift {calling.shown(shift)} and axis {calling.shown(axis)}"
+        msg = f"roll: {came} must be equally many"
         raise ValueError(msg)
     order = x.layout.minor_to_major
     if axis is None:
@@ -369,13 +378,13 @@ def tile(x: Tensor, repetitions: Sequence[int], /) -> Tensor:
     x = calling.tensor("tile", x)
     given = calling.integers(repetitions, "tile", "repetitions", none=False)
     times = (given,) if isinstance(given, int) else given
-    if any(n < 0 for n in times):
-        msg = f"tile: repetitions must not be negative, got {times}"
-        raise ValueError(msg)
-    new = max(len(times) - x.ndim, 0)
     if len(times) > MAX_RANK:
         msg = f"tile: at most {MAX_RANK} dimensions are allowed, got {len(times)} repetitions"
         raise ValueError(msg)
+    if any(n < 0 for n in times):
+        msg = f"tile: repetitions must not be negative, got {calling.shown(times)}"
+        raise ValueError(msg)
+    new = max(len(times) - x.ndim, 0)
     if new:  # by a leading dimension that broadcasting adds, which is the slowest in any order
         x = broadcast_to(x, (*(1,) * new, *x.shape))
     return _copies("tile", x, (1,) * (x.ndim - len(times)) + times, inside=False)
@@ -385,13 +394,18 @@ def _copies(name: str, x: Tensor, times: Sequence[int], *, inside: bool) -> Tens
     """Each dimension `times` as long, in one copy: each slice several times, or the whole.
 
     Every dimension is seen as two, the size and the number of copies, the faster one last in the
-    shape and in memory; merging the two afterwards is a view.
+    shape and in memory; merging the two afterwards is a view. Halves of 1 are left out, so that
+    those that are left, each at least 2, are never too many.
     """
-    sizes = x.shape
-    pairs = list(zip(sizes, times, strict=True) if inside else zip(times, sizes, strict=True))
-    apart = [n for n in sizes for n in ((n, 1) if inside else (1, n))]
-    wide = _view(_WIDE[name], reshape(x, apart), tuple(n for pair in pairs for n in pair))
-    order = [half for d in x.layout.minor_to_major for half in (2 * d + 1, 2 * d)]
+    halves: list[tuple[int, int, int]] = []  # the dimension, the size before, the size afterwards
+    for d, (n, count) in enumerate(zip(x.shape, times, strict=True)):
+        pair = ((d, n, n), (d, 1, count)) if inside else ((d, 1, count), (d, n, n))
+        halves += [half for half in pair if half[1:] != (1, 1)]
+    seen = reshape(x, tuple(n for _, n, _ in halves))
+    wide = _view(_WIDE[name], seen, tuple(n for _, _, n in halves))
+    place = {d: p for p, d in enumerate(x.layout.minor_to_major)}
+    order = sorted(range(len(halves)), key=lambda i: (place[halves[i][0]], -i))
     packed = Layout.packed(wide.shape, order)
     copied = calling.call(_COPIES[name], (wide._spec, packed, None), (wide,))
-    return _view(_MERGED[name], copied, tuple(a * b for a, b in pairs), x.layout.minor_to_major)
+    shape = tuple(n * count for n, count in zip(x.shape, times, strict=True))
+    return _view(_MERGED[name], copied, shape, x.layout.minor_to_major)

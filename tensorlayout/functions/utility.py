@@ -56,7 +56,7 @@ def diff(
     if before or behind or times == 0 or x.size == 0 or x.layout.is_tiled:
         x = concat([*before, x, *behind], axis=dim)
     outer = (slice(None),) * dim
-    for _ in range(times):
+    for _ in range(min(times, x.shape[dim])):  # then there is nothing left
         later, earlier = x[(*outer, slice(1, None))], x[(*outer, slice(None, -1))]
         x = not_equal(later, earlier) if x.dtype == dtypes.bool else subtract(later, earlier)
     return x

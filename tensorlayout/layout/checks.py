@@ -10,8 +10,10 @@ from typing import Any, NoReturn
 from tensorlayout.layout import slots
 from tensorlayout.layout.padding import BitPattern, Padding, PaddingValue
 from tensorlayout.layout.slots import MAX_SLOTS, Parts
+from tensorlayout.words import shown
 
 MAX_RANK = 64
+MAX_PARTS = 64  # of a dimension: with 64 bits for slots no more can have two indices each
 
 
 def checked_integers(name: str, numbers: Sequence[int]) -> tuple[int, ...]:
@@ -19,7 +21,7 @@ def checked_integers(name: str, numbers: Sequence[int]) -> tuple[int, ...]:
     try:
         return tuple(map(as_int, numbers))
     except TypeError:
-        msg = f"{name}: must be a sequence of integers, got {numbers!r}"
+        msg = f"{name}: must be a sequence of integers, got {shown(numbers)}"
         raise TypeError(msg) from None
 
 
@@ -28,7 +30,7 @@ def checked_integer(name: str, number: int) -> int:
     try:
         return as_int(number)
     except TypeError:
-        msg = f"{name}: must be an integer, got {number!r}"
+        msg = f"{name}: must be an integer, got {shown(number)}"
         raise TypeError(msg) from None
 
 
@@ -38,7 +40,7 @@ def checked_sizes(name: str, shape: Sequence[int]) -> tuple[int, ...]:
     if len(sizes) > MAX_RANK:
         too_many_dimensions(name, len(sizes))
     if sizes and min(sizes) < 0:
-        msg = f"{name}: sizes must not be negative, got {sizes}"
+        msg = f"{name}: sizes must not be negative, got {shown(sizes)}"
         raise ValueError(msg)
     return sizes
 
@@ -47,7 +49,8 @@ def checked_dims(name: str, dims: Sequence[int], rank: int) -> tuple[int, ...]:
     """`dims` as dimension numbers counted from the front."""
     numbers = checked_integers(name, dims)
     if not all(0 <= d < rank for d in numbers):
-        msg = f"{name}: must be dimensions from 0 to {rank - 1} of a rank of {rank}, got {numbers}"
+        msg = f"{name}: must be dimensions from 0 to {rank - 1} of a rank of {rank}"
+        msg += f", got {shown(numbers)}"
         raise ValueError(msg)
     return numbers
 
@@ -63,7 +66,8 @@ def checked_padded(shape: tuple[int, ...], padded_shape: Sequence[int]) -> tuple
     padded = checked_sizes("padded_shape", padded_shape)
     if len(padded) != len(shape) or any(p < n for p, n in zip(padded, shape, strict=True)):
         msg = (
-            f"padded_shape: must have one size at least as large for each of {shape}, got {padded}"
+            f"padded_shape: must have one size at least as large for each of {shown(shape)},"
+            f" got {shown(padded)}"
         )
         raise ValueError(msg)
     return padded
@@ -73,7 +77,8 @@ def checked_strides(shape: tuple[int, ...], strides: Sequence[int]) -> tuple[Par
     """One part per dimension from strides in elements."""
     steps = checked_integers("strides", strides)
     if len(steps) != len(shape):
-        msg = f"strides: must be {len(shape)}, one for each of the sizes {shape}, got {steps}"
+        msg = f"strides: must be {len(shape)}, one for each of the sizes {shown(shape)}"
+        msg += f", got {shown(steps)}"
         raise ValueError(msg)
     _check_reach("strides", steps)
     return tuple(((n, s),) for n, s in zip(shape, steps, strict=True))
@@ -82,7 +87,7 @@ def checked_strides(shape: tuple[int, ...], strides: Sequence[int]) -> tuple[Par
 def _check_reach(name: str, steps: Sequence[int]) -> None:
     # Also where no element stands so far (sizes of 0 and 1): others read strides as 64-bit numbers.
     if any(abs(s) > MAX_SLOTS for s in steps):
-        msg = f"{name}: strides must lie within 2**63 - 1 slots, got {tuple(steps)}"
+        msg = f"{name}: strides must lie within 2**63 - 1 slots, got {shown(tuple(steps))}"
         raise ValueError(msg)
 
 
@@ -93,18 +98,23 @@ def checked_parts(
     try:
         dims = tuple(tuple((as_int(e), as_int(s)) for e, s in dim) for dim in parts)
     except (TypeError, ValueError):
-        msg = f"parts: must be tuples of pairs of integers (extent, stride), got {parts!r}"
+        msg = f"parts: must be tuples of pairs of integers (extent, stride), got {shown(parts)}"
         raise TypeError(msg) from None
     if len(dims) != len(shape) or not all(dims):
-        msg = f"parts: must be {len(shape)}, one for each of the sizes {shape}, got {dims}"
+        msg = f"parts: must be {len(shape)}, one for each of the sizes {shown(shape)}"
+        msg += f", got {shown(dims)}"
         raise ValueError(msg)
     for n, dim in zip(shape, dims, strict=True):
+        if len(dim) > MAX_PARTS:
+            msg = f"parts: a dimension has at most {MAX_PARTS}, got {len(dim)}"
+            raise ValueError(msg)
         if any(extent < 1 for extent, _ in dim[1:]):
-            msg = f"parts: extents after the first must be at least 1, got {dim}"
+            msg = f"parts: extents after the first must be at least 1, got {shown(dim)}"
             raise ValueError(msg)
         least = -(-n // slots.inner_extent(dim))
         if dim[0][0] != least:
-            msg = f"parts: the extents of {dim} do not span the size {n}; {least} first would"
+            came = f"the extents of {shown(dim)} do not span the size {shown(n)}"
+            msg = f"parts: {came}; {shown(least)} first would"
             raise ValueError(msg)
     _check_reach("parts", [stride for dim in dims for _, stride in dim])
     return dims
@@ -122,7 +132,7 @@ def checked_padding(value: Padding) -> Padding:
         return value
     msg = (
         "padding_value: must be a PaddingValue or a BitPattern (a Python number has no exact bits),"
-        f" got {value!r}"
+        f" got {shown(value)}"
     )
     raise TypeError(msg)
 
@@ -133,7 +143,7 @@ def expanded_key(key: Any, shape: tuple[int, ...]) -> list[int | slice | None]:
     dots = [i for i, item in enumerate(items) if item is ...]
     used = sum(item is not None and item is not ... for item in items)
     if used > len(shape) or len(dots) > 1:
-        msg = f"index: {key!r} is too many indices (or Ellipses) for shape {shape}"
+        msg = f"index: {shown(key)} is too many indices (or Ellipses) for shape {shape}"
         raise IndexError(msg)
     at = dots[0] if dots else len(items)
     items[at : at + len(dots)] = [slice(None)] * (len(shape) - used)
@@ -143,17 +153,20 @@ def expanded_key(key: Any, shape: tuple[int, ...]) -> list[int | slice | None]:
 
 
 def _index_number(item: Any) -> int:
-    if isinstance(item, bool) or not hasattr(item, "__index__"):
-        msg = f"index: must be integers, slices, None and Ellipsis, got {item!r}"
-        raise TypeError(msg)
-    return as_int(item)
+    try:
+        if not isinstance(item, bool):
+            return as_int(item)
+    except TypeError:
+        pass
+    msg = f"index: must be integers, slices, None and Ellipsis, got {shown(item)}"
+    raise TypeError(msg)
 
 
 def checked_index(item: int, dim: int, shape: tuple[int, ...]) -> int:
     """An integer index counted from the front. IndexError outside the dimension."""
     size = shape[dim]
     if not -size <= item < size:
-        msg = f"index: {item} is outside dimension {dim} of shape {shape}"
+        msg = f"index: {shown(item)} is outside dimension {dim} of shape {shape}"
         raise IndexError(msg)
     return item % size
 
@@ -162,7 +175,7 @@ def checked_itemsize(itemsize: Any) -> int:
     """The bytes per element of a number or a dtype."""
     number = checked_integer("itemsize", getattr(itemsize, "itemsize", itemsize))
     if number < 1:
-        msg = f"itemsize: must be at least one byte, got {number}"
+        msg = f"itemsize: must be at least one byte, got {shown(number)}"
         raise ValueError(msg)
     return number
 

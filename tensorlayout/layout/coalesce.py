@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tensorlayout.layout.layout import Layout
+from tensorlayout.words import shown
 
 Row = tuple[int, list[int]]  # a dimension: its size, and its stride in each layout
 
@@ -29,7 +30,7 @@ def coalesce(*layouts: Layout) -> tuple[Layout, ...]:
         raise ValueError(msg)
     shape = layouts[0].shape
     if any(layout.shape != shape for layout in layouts):
-        msg = f"layouts: must have one shape, got {[layout.shape for layout in layouts]}"
+        msg = f"layouts: must have one shape, got {shown([layout.shape for layout in layouts])}"
         raise ValueError(msg)
     columns = [layout.strides for layout in layouts]
     if layouts[0].size == 0:

@@ -12,6 +12,7 @@ from tensorlayout.layout.once import Interned, cached_property
 from tensorlayout.layout.padding import Padding, PaddingValue
 from tensorlayout.layout.placement import HasItemsize, Placement
 from tensorlayout.layout.slots import Parts
+from tensorlayout.words import cut, shown
 
 _interned: Interned[Layout] = Interned()
 
@@ -71,8 +72,8 @@ class Layout(Placement):
             padded = checks.implied_padded(sizes, dims)
         elif padded != sizes and not slots.covers_block(dims, padded):
             msg = (
-                f"padded_shape: {padded} does not make the strides of shape {sizes} cover a whole"
-                " block; use Layout.padded, or leave it out for a view with gaps"
+                f"padded_shape: {shown(padded)} does not make the strides of shape {shown(sizes)}"
+                " cover a whole block; use Layout.padded, or leave it out for a view with gaps"
             )
             raise ValueError(msg)
         dims = tuple(map(slots.canonical, dims, sizes, padded))
@@ -200,7 +201,8 @@ class Layout(Placement):
         sizes, step = checks.checked_sizes("shape", shape), checks.checked_itemsize(itemsize)
         pitch = checks.checked_integer("pitch", pitch)
         if pitch <= 0 or pitch % step:
-            msg = f"pitch: must be a positive multiple of the element's {step} bytes, got {pitch}"
+            rule = f"must be a positive multiple of the element's {shown(step)} bytes"
+            msg = f"pitch: {rule}, got {shown(pitch)}"
             raise ValueError(msg)
         rank = len(sizes)
         order = orders.descending(rank) if minor_to_major is None else minor_to_major
@@ -244,7 +246,7 @@ class Layout(Placement):
         try:
             whole, owned = tiling.parts_of(sizes, order, cuts)
         except tiling.UnevenError:
-            msg = f"tiles: {cuts} cannot be said as parts of the dimensions of {sizes}"
+            msg = f"tiles: {shown(cuts)} cannot be said as parts of the dimensions of {sizes}"
             raise ValueError(msg) from None
         return cls._of_whole(sizes, whole, order, padding_value, owned=owned)
 
@@ -465,7 +467,7 @@ class Layout(Placement):
         sizes = checks.checked_sizes("shape", shape)
         new = len(sizes) - self.ndim
         if new < 0 or any(n not in (1, m) for n, m in zip(self.shape, sizes[new:], strict=True)):
-            msg = f"shape: {self.shape} cannot be broadcast to {sizes}"
+            msg = f"shape: {self.shape} cannot be broadcast to {shown(sizes)}"
             raise ValueError(msg)
         if sizes == self.shape:
             return self
@@ -495,7 +497,8 @@ class Layout(Placement):
         """
         sizes = checks.checked_sizes("shape", shape)
         if math.prod(sizes) != self.size:
-            msg = f"shape: {sizes} has {math.prod(sizes)} elements, the layout has {self.size}"
+            came = f"{shown(sizes)} has {shown(math.prod(sizes))} elements"
+            msg = f"shape: {came}, the layout has {self.size}"
             raise ValueError(msg)
         if sizes == self.shape:
             return self
@@ -552,15 +555,17 @@ class Layout(Placement):
         windows = checks.checked_integers("window_shape", window_shape)
         along = checks.checked_dims("dims", dims, self.ndim)
         if len(windows) != len(along):
-            msg = f"window_shape: must have one size for each of the dims {along}, got {windows}"
+            came = f"{shown(along)}, got {shown(windows)}"
+            msg = f"window_shape: must have one size for each of the dims {came}"
             raise ValueError(msg)
         shape, steps = list(self.shape), [parts[0][1] for parts in self.parts]
         for width, d in zip(windows, along, strict=True):
             if len(self.parts[d]) != 1:
-                msg = f"dims: dimension {d} is tiled, it has no sliding windows; layout {self}"
+                msg = f"dims: dimension {d} is tiled, it has no sliding windows; layout {cut(self)}"
                 raise ValueError(msg)
             if not 1 <= width <= shape[d]:
-                msg = f"window_shape: must be from 1 to {shape[d]} along dimension {d}, got {width}"
+                rule = f"must be from 1 to {shape[d]} along dimension {d}"
+                msg = f"window_shape: {rule}, got {shown(width)}"
                 raise ValueError(msg)
             shape[d] -= width - 1
         order = list(self.minor_to_major)
@@ -583,7 +588,7 @@ class Layout(Placement):
         Layout.parse('(2,3):(6,2)+1')
         """
         if not 0 <= which < count:
-            msg = f"component: must be at least 0 and below {count}, got {which}"
+            msg = f"component: must be at least 0 and below {shown(count)}, got {shown(which)}"
             raise ValueError(msg)
         parts = [tuple((extent, count * stride) for extent, stride in p) for p in self.parts]
         return self._view(self.shape, parts, self.minor_to_major, count * self.offset + which)
@@ -617,7 +622,8 @@ def _order_for(
     if all(len(parts) == 1 for parts in dims):
         implied = orders.order_of_strides(padded, outer, order)
         if order != implied:
-            msg = f"minor_to_major: {order} contradicts the strides {outer}, which say {implied}"
+            came = f"{order} contradicts the strides {shown(outer)}"
+            msg = f"minor_to_major: {came}, which say {implied}"
             raise ValueError(msg)
     return order
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tensorlayout.layout.checks import checked_integers
+from tensorlayout.words import shown
 
 Order = tuple[int, ...]
 
@@ -22,7 +23,7 @@ def checked_order(minor_to_major: Sequence[int], rank: int, name: str = "minor_t
     order = checked_integers(name, minor_to_major)
     if len(order) != rank or sorted(order) != list(range(rank)):
         allowed = f"a permutation of 0 to {rank - 1}" if rank else "()"
-        msg = f"{name}: must be {allowed} for a shape of rank {rank}, got {order}"
+        msg = f"{name}: must be {allowed} for a shape of rank {rank}, got {shown(order)}"
         raise ValueError(msg)
     return order
 
@@ -37,13 +38,13 @@ def order_of_labels(labels: str, rank: int | None = None) -> Order:
     (1, 3, 2, 0)
     """
     for logical in _LOGICAL:
-        if sorted(logical) == sorted(labels):
+        if len(labels) == len(logical) and sorted(logical) == sorted(labels):
             if rank is not None and len(labels) != rank:
                 msg = f"labels: {labels!r} names {len(labels)} dimensions, the shape has {rank}"
                 raise ValueError(msg)
             return tuple(logical.index(letter) for letter in reversed(labels))
     allowed = ", ".join(_LOGICAL)
-    msg = f"labels: must be the letters of one of {allowed}, in any order, got {labels!r}"
+    msg = f"labels: must be the letters of one of {allowed}, in any order, got {shown(labels)}"
     raise ValueError(msg)
 
 

@@ -6,6 +6,8 @@ import enum
 import re
 from dataclasses import dataclass
 
+from tensorlayout.words import shown
+
 
 class PaddingValue(enum.Enum):
     """A symbol for the content of padding, read in the dtype of the tensor (XLA's `PaddingValue`).
@@ -44,16 +46,16 @@ class BitPattern:
 
     def __post_init__(self) -> None:
         if not isinstance(self.bits, int) or isinstance(self.bits, bool):
-            msg = f"bits: must be an integer, got {self.bits!r}"
+            msg = f"bits: must be an integer, got {shown(self.bits)}"
             raise TypeError(msg)
         if not 0 <= self.bits < 2**128:
-            msg = f"bits: must be at least 0 and below 2**128, got {self.bits}"
+            msg = f"bits: must be at least 0 and below 2**128, got {shown(self.bits)}"
             raise ValueError(msg)
         if not isinstance(self.dtype, str):
-            msg = f"dtype: must be the name of a dtype, got {self.dtype!r}"
+            msg = f"dtype: must be the name of a dtype, got {shown(self.dtype)}"
             raise TypeError(msg)
         if re.fullmatch(r"\w+", self.dtype, re.ASCII) is None:
-            msg = f"dtype: must be a name of letters, digits and _, got {self.dtype!r}"
+            msg = f"dtype: must be a name of letters, digits and _, got {shown(self.dtype)}"
             raise ValueError(msg)
 
     def __repr__(self) -> str:

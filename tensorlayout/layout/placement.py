@@ -11,6 +11,11 @@ from tensorlayout.layout import order as orders
 from tensorlayout.layout.once import cached_property
 from tensorlayout.layout.padding import Padding, PaddingValue
 from tensorlayout.layout.slots import MAX_SLOTS, Parts
+from tensorlayout.words import cut, shown
+
+# Lists of all elements or slots are for eyes: beyond these they would take minutes, and the memory.
+MOST_DRAWN = 2**16
+MOST_LISTED = 2**22
 
 
 class HasItemsize(Protocol):
@@ -40,16 +45,18 @@ class Placement:
     def _check_size(self) -> None:
         # Sizes of 0 count as 1, so that the strides of an empty block stay within 64 bits too.
         if math.prod([n or 1 for n in self.padded_shape]) > MAX_SLOTS:
-            sizes = self.padded_shape
+            sizes = shown(self.padded_shape)
             msg = f"shape: the sizes {sizes}, with 1 for 0, multiply to more than 2**63 - 1"
             raise ValueError(msg)
         if self.required_size > MAX_SLOTS or self.offset > MAX_SLOTS:
-            msg = f"strides: {self} reaches beyond slot 2**63 - 1"
+            came = f"shape {shown(self.shape)} from slot {shown(self.offset)} on"
+            msg = f"strides: {came} reaches beyond slot 2**63 - 1"
             raise ValueError(msg)
         if self.lowest < 0:
             least = self.offset - self.lowest
+            came = f"{shown(self.offset)} puts elements at negative slots"
             msg = (
-                f"offset: {self.offset} puts elements at negative slots, down to {self.lowest};"
+                f"offset: {came}, down to {shown(self.lowest)};"
                 f" it must be at least {least} for these strides"
             )
             raise ValueError(msg)
@@ -73,7 +80,7 @@ class Placement:
     def strides(self) -> tuple[int, ...]:
         """The strides in elements. ValueError for a tiled layout, which has none."""
         if self.is_tiled:
-            msg = f"strides: a tiled layout has none, see parts; layout {self}"
+            msg = f"strides: a tiled layout has none, see parts; layout {cut(self)}"
             raise ValueError(msg)
         return tuple(parts[0][1] for parts in self.parts)
 
@@ -172,7 +179,7 @@ class Placement:
         """The slot of the element at `index`, counted from the front; IndexError outside."""
         at = checks.checked_integers("index", index)
         if len(at) != self.ndim or not all(0 <= i < n for i, n in zip(at, self.shape, strict=True)):
-            msg = f"index: must lie inside the shape {self.shape}, got {at}"
+            msg = f"index: must lie inside the shape {self.shape}, got {shown(at)}"
             raise IndexError(msg)
         return self.offset + sum(map(slots.slot_of, self.parts, at))
 
@@ -185,11 +192,13 @@ class Placement:
         slot = checks.checked_integer("slot", slot)
         if not 0 <= slot < self.required_size:
             limit = self.required_size
-            msg = f"slot: must be at least 0 and below the required size {limit}, got {slot}"
+            rule = f"must be at least 0 and below the required size {limit}"
+            msg = f"slot: {rule}, got {shown(slot)}"
             raise IndexError(msg)
         found = self._indices_of(slot, 2)
         if len(found) > 1:
-            msg = f"slot: {slot} is shared by the indices {found[0]} and {found[1]} of {self}"
+            first, second = map(shown, found)
+            msg = f"slot: {slot} is shared by the indices {first} and {second} of {cut(self)}"
             raise ValueError(msg)
         return found[0] if found else None
 
@@ -209,7 +218,7 @@ class Placement:
                 if len(found) == most:
                     break
         except overlap.TooHardError:
-            msg = f"slot: cannot tell which indices of {self} share slot {slot}"
+            msg = f"slot: cannot tell which indices of {cut(self)} share slot {slot}"
             raise ValueError(msg) from None
         return found
 
@@ -225,7 +234,13 @@ class Placement:
         return tuple(index)
 
     def elements(self) -> Iterator[tuple[int, ...]]:
-        """The indices of all elements by slot; those that share one, in index order."""
+        """The indices of all elements by slot; those that share one, in index order.
+
+        ValueError for more than 2**22 elements.
+        """
+        if self.size > MOST_LISTED:
+            msg = f"elements: at most {MOST_LISTED} are listed, got {self.size}"
+            raise ValueError(msg)
         for _, index in sorted((self.offset_of(i), i) for i in checks.indices(self.shape)):
             yield index
 
@@ -234,13 +249,17 @@ class Placement:
 
         `values` are those of the elements in index order (letters from A by default). Padding
         shows as ``0`` or ``1`` where it holds that, and as ``x`` like any other gap. Of elements
-        that share a slot, the first shows.
+        that share a slot, the first shows. ValueError for more than 2**16 slots or elements.
 
         >>> from tensorlayout.layout import Layout
         >>> print(Layout((2, 3), (5, 1)).table())
         Offset: 0 1 2 3 4 5 6 7
         Value:  A B C x x D E F
         """
+        drawn = max(self.required_size, self.size)
+        if drawn > MOST_DRAWN:
+            msg = f"table: at most {MOST_DRAWN} slots or elements are drawn, got {drawn}"
+            raise ValueError(msg)
         names = map(checks.letters, range(self.size)) if values is None else map(str, values)
         row = self._row(list(names))
         widths = [max(len(str(slot)), len(name)) for slot, name in enumerate(row)]

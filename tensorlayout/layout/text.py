@@ -19,9 +19,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from tensorlayout.layout.checks import MAX_PARTS, MAX_RANK, too_many_dimensions
 from tensorlayout.layout.padding import BitPattern, Padding, PaddingValue
 from tensorlayout.layout.slots import Part, Parts
-from tensorlayout.layout.tiling import COMBINE
+from tensorlayout.layout.tiling import COMBINE, MAX_TILES
+from tensorlayout.words import shown
 
 _GRAMMAR = "(sizes):(strides)[+offset] [order=(…)] [padded=(…)] [padding=SYMBOL or 0xBITS:dtype]"
 _TEXT = re.compile(
@@ -73,7 +75,7 @@ def parse_text(text: str) -> Fields:
     ValueError with the grammar for any other text; blanks between the words do not matter.
     """
     if not isinstance(text, str):
-        msg = f"layout text: must be a str, got {text!r}"
+        msg = f"layout text: must be a str, got {shown(text)}"
         raise TypeError(msg)
     plain = " ".join(text.split())  # so that the pattern meets no runs of blanks
     wrapped = _REPR.fullmatch(plain)
@@ -115,8 +117,10 @@ def tiles_and_order(text: str) -> tuple[Tiles, Order]:
             " {1,0:T(8,128)(2,1)}; xla.layout_of reads all else that XLA writes"
         )
         raise ValueError(_complaint(text, rule))
-    listed, tiles = match.groups()
-    cut = tuple(_tile(text, tile) for tile in _TILE.findall(tiles or ""))
+    listed, tiles = match.groups(default="")
+    if tiles.count("(") > MAX_TILES:
+        raise ValueError(_complaint(text, f"has more than {MAX_TILES} tiles"))
+    cut = tuple(_tile(text, tile) for tile in _TILE.findall(tiles))
     return cut, _ints(text, listed)
 
 
@@ -132,11 +136,7 @@ def _tile(text: str, listed: str) -> tuple[int, ...]:
 
 
 def _complaint(text: str, rule: str) -> str:
-    return f"layout text: {rule}, got {_shown(text, 200)}"
-
-
-def _shown(text: str, limit: int) -> str:
-    return repr(text if len(text) <= limit else f"{text[:limit]}…")
+    return f"layout text: {rule}, got {shown(text, 200)}"
 
 
 def _tuple_text(numbers: tuple[int, ...]) -> str:
@@ -144,9 +144,12 @@ def _tuple_text(numbers: tuple[int, ...]) -> str:
 
 
 def _items(text: str, listed: str) -> list[str]:
-    items = [item.strip() for item in listed.split(",")]
-    if items[-1] == "":
+    items = listed.split(",")
+    if items[-1].strip() == "":
         items.pop()
+    if len(items) > MAX_RANK:
+        too_many_dimensions("shape", len(items))
+    items = [item.strip() for item in items]
     if "" in items:
         raise ValueError(_complaint(text, "has an empty place between commas"))
     return items
@@ -154,7 +157,7 @@ def _items(text: str, listed: str) -> list[str]:
 
 def _int(text: str, word: str) -> int:
     if re.fullmatch(r"-?\d{1,40}", word, re.ASCII) is None:
-        raise ValueError(_complaint(text, f"has {_shown(word, 50)} where an integer belongs"))
+        raise ValueError(_complaint(text, f"has {shown(word, 50)} where an integer belongs"))
     return int(word)
 
 
@@ -166,10 +169,12 @@ def _parts(text: str, word: str, size: int) -> Parts:
     if "*" not in word:
         return ((size, _int(text, word)),)
     parts: list[Part] = []
+    if word.count("+") >= MAX_PARTS:
+        raise ValueError(_complaint(text, f"has more than {MAX_PARTS} parts in a dimension"))
     for item in word.split("+"):
         extent, star, stride = item.partition("*")
         if not star:
-            rule = f"has {_shown(item, 50)} where extent*stride belongs"
+            rule = f"has {shown(item, 50)} where extent*stride belongs"
             raise ValueError(_complaint(text, rule))
         parts.append((_int(text, extent.strip()), _int(text, stride.strip())))
     return tuple(parts)

@@ -14,11 +14,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tensorlayout.layout.checks import checked_integers
+from tensorlayout.layout.checks import MAX_RANK, checked_integers
 from tensorlayout.layout.slots import MAX_SLOTS, Parts
+from tensorlayout.words import shown
 
 TileSizes = tuple[int, ...]  # most major first
 Placed = tuple[int, int, int]  # a digit in the buffer: its extent, its unit and its stride
+
+# Compilers cut two or three times; each tile costs as many steps as those before have made axes.
+MAX_TILES = 64
 
 # In place of the size of a tile: the dimension is merged into the next more minor one.
 COMBINE = -(2**63)
@@ -90,11 +94,23 @@ class UnevenError(ValueError):
 
 
 def checked_tiles(tiles: Sequence[Sequence[int]]) -> tuple[TileSizes, ...]:
-    """The tiles as tuples; ValueError where one means nothing: empty, or a size below 1."""
+    """The tiles as tuples; ValueError for too many, and where one means nothing.
+
+    That is: empty, or a size below 1.
+    """
+    if not isinstance(tiles, Sequence):
+        msg = f"tiles: must be a sequence of tiles, each a sequence of sizes, got {shown(tiles)}"
+        raise TypeError(msg)
+    if len(tiles) > MAX_TILES:
+        msg = f"tiles: at most {MAX_TILES} are allowed, got {len(tiles)}"
+        raise ValueError(msg)
     found = tuple(checked_integers("tiles", tile) for tile in tiles)
     for tile in found:
+        if len(tile) > MAX_RANK:
+            msg = f"tiles: a tile has at most {MAX_RANK} sizes, got {len(tile)}"
+            raise ValueError(msg)
         if not tile or any(n < 1 and n != COMBINE for n in tile) or tile[-1] == COMBINE:
-            msg = f"tiles: sizes must be at least 1, at least one to a tile, got {tile}"
+            msg = f"tiles: sizes must be at least 1, at least one to a tile, got {shown(tile)}"
             raise ValueError(msg)
     return found
 
@@ -111,6 +127,9 @@ def axes_of(dims: Sequence[int], sizes: Sequence[int], tiles: Sequence[TileSizes
         kept = len(axes) - len(tile)
         pairs = _cut_by(tile, axes[kept:])
         axes = [*axes[:kept], *(outer for outer, _ in pairs), *(inner for _, inner in pairs)]
+        if math.prod(axis.extent for axis in axes) > MAX_SLOTS:  # no tile makes it less
+            msg = "tiles: the sizes and their padding take 2**63 slots or more"
+            raise ValueError(msg)
     axes = _healed(axes)
     if any(axis.half for axis in axes):
         raise UnevenError

@@ -10,7 +10,7 @@ from typing import Any
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
-from tensorlayout.plan.results import AxisError, addressed, one_device
+from tensorlayout.plan.results import AxisError, addressed, named, one_device
 from tensorlayout.tensor import Spec
 
 Shape = tuple[int, ...]
@@ -66,9 +66,9 @@ class Library:
         if self.rule is None:
             return LibraryPlan(self, specs, dtype, None, specs[0], options)
         found = self.rule(self.name, shapes, dtype, **dict(options))
+        layouts = [(named(self.name, Layout.row_major, shape), kind) for shape, kind in found]
         results = tuple(
-            addressed(self.name, Spec(kind, Layout.row_major(shape), device))
-            for shape, kind in found
+            addressed(self.name, Spec(kind, layout, device)) for layout, kind in layouts
         )
         return LibraryPlan(self, specs, dtype, results, results[0], options)
 

@@ -10,6 +10,7 @@ from typing import Any
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType, real_of
 from tensorlayout.layout import Layout
+from tensorlayout.layout.checks import MAX_RANK, too_many_dimensions
 from tensorlayout.plan.results import (
     LayoutSpec,
     addressed,
@@ -21,6 +22,7 @@ from tensorlayout.plan.results import (
     refuse_complex,
 )
 from tensorlayout.tensor import Spec
+from tensorlayout.words import shown
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -307,15 +309,17 @@ class Spread:
 def inferred_shape(name: str, shape: int | tuple[int, ...], size: int) -> tuple[int, ...]:
     """`shape` with one -1 replaced by what `size` elements need."""
     sizes = given = (shape,) if isinstance(shape, int) else shape
+    if len(sizes) > MAX_RANK:
+        too_many_dimensions(f"{name}: shape", len(sizes))
     unknown = [d for d, n in enumerate(sizes) if n == -1]
     if len(unknown) > 1 or min(sizes, default=0) < -1:
-        msg = f"{name}: shape must hold no negative sizes but for one -1, got {given}"
+        msg = f"{name}: shape must hold no negative sizes but for one -1, got {shown(given)}"
         raise ValueError(msg)
     known = math.prod(n for n in sizes if n != -1)
     if len(unknown) == 1 and known > 0 and size % known == 0:
         d = unknown[0]
         sizes = (*sizes[:d], size // known, *sizes[d + 1 :])
     if -1 in sizes or math.prod(sizes) != size:
-        msg = f"{name}: shape {given} does not fit {size} elements"
+        msg = f"{name}: shape {shown(given)} does not fit {size} elements"
         raise ValueError(msg)
     return sizes

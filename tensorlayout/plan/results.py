@@ -17,6 +17,7 @@ from tensorlayout.layout import (
     tiles_and_order,
 )
 from tensorlayout.tensor import Spec
+from tensorlayout.words import cut, shown
 
 Found = TypeVar("Found")
 
@@ -71,7 +72,8 @@ def broadcast_shape(name: str, shapes: Iterable[tuple[int, ...]]) -> tuple[int, 
     for shape in given:
         for dim, n in enumerate(shape, rank - len(shape)):
             if n != 1 and result[dim] not in (1, n):
-                msg = f"{name}: shapes {', '.join(map(str, given))} do not broadcast together"
+                came = cut(", ".join(map(shown, given)), 500)
+                msg = f"{name}: shapes {came} do not broadcast together"
                 raise ValueError(msg)
             result[dim] = n if n != 1 else result[dim]
     return tuple(result)
@@ -129,17 +131,18 @@ def _layout_for(name: str, shape: tuple[int, ...], spec: LayoutSpec | None) -> L
     if not isinstance(spec, (Layout, Sequence)):
         msg = (
             f"{name}: layout must be a Layout, its text, labels or a minor-to-major sequence,"
-            f" got {spec!r:.60}"
+            f" got {shown(spec)}"
         )
         raise TypeError(msg)
     if not isinstance(spec, Layout):
         order: Any = spec  # no text any more
         return Layout.packed(shape, order)
     if spec.shape != shape:
-        msg = f"{name}: layout {spec} is for shape {spec.shape}, the tensor has shape {shape}"
+        msg = f"{name}: layout {cut(spec)} is for shape {spec.shape}, the tensor has shape {shape}"
         raise ValueError(msg)
     if spec.is_overlapping:
-        msg = f"{name}: elements of layout {spec} share slots; a new tensor needs one slot for each"
+        msg = f"{name}: elements of layout {cut(spec)} share slots; a new tensor needs one slot"
+        msg += " for each"
         raise ValueError(msg)
     return spec.at_origin
 
@@ -186,11 +189,11 @@ def normalized_dims(
             rule = f"be at least {-ndim} and below {ndim}"
             if not ndim:
                 rule = "name a dimension, and rank 0 has none"
-            msg = f"{name}: {argument} must {rule}, got {number}"
+            msg = f"{name}: {argument} must {rule}, got {shown(number)}"
             raise AxisError(msg)
     dims = tuple(number % ndim for number in given)
     if len(set(dims)) != len(dims):
-        msg = f"{name}: {argument} must not name a dimension twice, got {given}"
+        msg = f"{name}: {argument} must not name a dimension twice, got {shown(given)}"
         raise ValueError(msg)
     return dims
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from tensorlayout.plan.results import named
 from tensorlayout.tensor import Spec
+from tensorlayout.words import shown
 
 # One entry per dimension of a basic index, without where it starts: an integer, a slice of `count`
 # indices with a step, or a new dimension.
@@ -29,7 +31,7 @@ class Index:
     def plan(self, source: Spec, *cuts: Cut) -> IndexPlan:
         """The plan of the view; its layout is that of the same cuts from the lowest start."""
         key = tuple(_representative(cut) for cut in cuts)
-        layout = source.layout.slice(key)
+        layout = named(self.name, source.layout.slice, key)
         if layout is None:
             msg = f"{self.name}: layout {source.layout} has no view of this slice; copy it first"
             raise ValueError(msg)
@@ -66,6 +68,11 @@ def too_many(name: str, count: int, shape: tuple[int, ...]) -> IndexError:
     """The error for a key of `count` entries, more than `shape` has dimensions."""
     entries = "1 index is" if count == 1 else f"{count} indices (or Ellipses) are"
     return IndexError(f"{name}: {entries} too many for shape {shape}")
+
+
+def outside(name: str, at: int, dim: int, shape: tuple[int, ...]) -> IndexError:
+    """The error for an integer outside a dimension."""
+    return IndexError(f"{name}: index {shown(at)} is outside dimension {dim} of shape {shape}")
 
 
 def _whole(source: Spec) -> list[Cut]:

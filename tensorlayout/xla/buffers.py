@@ -17,6 +17,7 @@ from tensorlayout.functions.layouts import from_storage, octets_of, to_layout
 from tensorlayout.functions.transfers import moved, on_host
 from tensorlayout.layout import Layout
 from tensorlayout.tensor import Tensor
+from tensorlayout.words import cut, shown
 from tensorlayout.xla.conversion import layout_of
 from tensorlayout.xla.layout_positions import physical_sizes
 from tensorlayout.xla.layouts import XlaLayout
@@ -77,7 +78,7 @@ def from_buffer(buffer: Any, shape: Shape | str, *, device: Any = None) -> Tenso
     octets = octets_of("from_buffer", "buffer", buffer)
     required = physical_byte_size(placed)
     if octets.size < required:
-        msg = f"from_buffer: {placed} takes {required} bytes, the buffer has {octets.size}"
+        msg = f"from_buffer: {cut(placed)} takes {required} bytes, the buffer has {octets.size}"
         raise ValueError(msg)
     tensor = _shared(octets, placed)
     if tensor is None:
@@ -98,11 +99,12 @@ def _placed(name: str, shape: Shape | str) -> Shape:
     validate_shape(placed)
     physical_sizes(name, placed)
     if placed.layout is not None and placed.layout.metadata_prefix_bytes:
-        msg = f"{name}: where the metadata of a dynamic shape is is not known, got {placed}"
+        msg = f"{name}: where the metadata of a dynamic shape is is not known, got {cut(placed)}"
         raise ValueError(msg)
     kind, bits = placed.element_type, element_size_in_bits(placed)
     if bits != 8 * (kind.byte_width or 0) and not (kind.is_sub_byte and bits == kind.bit_width):
-        msg = f"{name}: an element of {kind.text} does not take {bits} bits, got {placed}"
+        msg = f"{name}: an element of {kind.text} does not take {shown(bits)} bits"
+        msg += f", got {cut(placed)}"
         raise ValueError(msg)
     return placed
 
@@ -171,10 +173,10 @@ def to_buffer(x: Tensor, shape: Shape | str, *, out: Any = None) -> Any:
     placed = _placed("to_buffer", shape)
     kind = placed.element_type
     if x.shape != placed.dimensions:
-        msg = f"to_buffer: x must have the sizes of {placed}, got {x.shape}"
+        msg = f"to_buffer: x must have the sizes of {cut(placed)}, got {x.shape}"
         raise ValueError(msg)
     if x.dtype != tensor_dtype(kind):
-        msg = f"to_buffer: x must be {tensor_dtype(kind)} for {placed}, got {x.dtype}"
+        msg = f"to_buffer: x must be {tensor_dtype(kind)} for {cut(placed)}, got {x.dtype}"
         raise TypeError(msg)
     required = physical_byte_size(placed)
     octets = None if out is None else _writable(out, placed)[:required]
@@ -182,7 +184,7 @@ def to_buffer(x: Tensor, shape: Shape | str, *, out: Any = None) -> Any:
         written = _written(_stored(on_host(x), placed), placed, octets)
         return written.tobytes() if out is None else out
     except MemoryError:
-        msg = f"to_buffer: {placed} takes {required} bytes, which cannot be allocated"
+        msg = f"to_buffer: {cut(placed)} takes {required} bytes, which cannot be allocated"
         raise MemoryError(msg) from None
 
 
@@ -190,7 +192,7 @@ def _writable(out: Any, shape: Shape) -> Array:
     octets, required = octets_of("to_buffer", "out", out), physical_byte_size(shape)
     if not octets.flags.writeable or octets.size < required:
         what = f"{octets.size} bytes" + ", read-only" * (not octets.flags.writeable)
-        msg = f"to_buffer: out must be {required} writable bytes for {shape}, got {what}"
+        msg = f"to_buffer: out must be {required} writable bytes for {cut(shape)}, got {what}"
         raise ValueError(msg)
     return octets
 
@@ -237,7 +239,8 @@ def _stored(x: Tensor, shape: Shape) -> Tensor:
         elements = np.asarray(x)
         beyond = elements[(elements < low) | (elements > high)]
         if beyond.size:
-            msg = f"to_buffer: {kind.text} holds {low} to {high}, got {beyond[0]}; shape {shape}"
+            msg = f"to_buffer: {kind.text} holds {low} to {high}"
+            msg += f", got {beyond[0]}; shape {cut(shape)}"
             raise ValueError(msg)
         return x
     if tensor_dtype(kind) != kind.dtype:

@@ -8,6 +8,7 @@ from typing import Any
 
 from tensorlayout.layout import Layout, Padding, PaddingValue
 from tensorlayout.layout.slots import MAX_SLOTS, Part, Parts, inner_extent
+from tensorlayout.words import cut, shown
 from tensorlayout.xla.layout_positions import physical_sizes
 from tensorlayout.xla.layouts import XlaLayout
 from tensorlayout.xla.primitive_types import PrimitiveType
@@ -40,14 +41,14 @@ def layout_of(shape: Shape | str, padding_value: Padding = PaddingValue.UNSPECIF
     layout = shape.layout or XlaLayout()
     order = layout.minor_to_major
     if math.prod(expanded(sizes, tiles)) > MAX_SLOTS:
-        msg = f"layout_of: {shape} takes 2**63 slots or more"
+        msg = f"layout_of: {cut(shape)} takes 2**63 slots or more"
         raise ValueError(msg)
     checked_tiles(tiles)
     try:
         cuts = [tile.dimensions for tile in tiles]
         return Layout.tiled(shape.dimensions, cuts, order, padding_value)
     except ValueError:
-        msg = f"layout_of: the tiles of {shape} cannot be said as splits of its dimensions"
+        msg = f"layout_of: the tiles of {cut(shape)} cannot be said as splits of its dimensions"
         raise ValueError(msg) from None
 
 
@@ -67,15 +68,18 @@ def shape_of(layout: Layout, element_type: PrimitiveType, **properties: Any) -> 
     >>> print(shape_of(Layout.padded((2, 3), (3, 5), (0, 1)), PrimitiveType.F32))
     f32[2,3]{0,1:T(5,3)}
     """
+    if not isinstance(layout, Layout):
+        msg = f"shape_of: layout must be a Layout, got {shown(layout)}"
+        raise TypeError(msg)
     if not layout.covers_block or layout.form is not layout:
-        msg = f"shape_of: a layout must cover its block from slot 0 on, got {layout}"
+        msg = f"shape_of: a layout must cover its block from slot 0 on, got {cut(layout)}"
         raise ValueError(msg)
     order = layout.minor_to_major
     tiles = _tiles_of(layout) if layout.is_padded or layout.is_tiled else []
     made = XlaLayout(minor_to_major=order, tiles=tuple(tiles), **properties)
     shape = Shape.array(element_type, layout.shape, made)
     if not _is(shape, layout):
-        msg = f"shape_of: XLA's tiles cannot say {layout}"
+        msg = f"shape_of: XLA's tiles cannot say {cut(layout)}"
         raise ValueError(msg)
     return shape
 

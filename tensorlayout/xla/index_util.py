@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 
 from tensorlayout.layout.checks import checked_integer, checked_integers
+from tensorlayout.words import cut, shown
 from tensorlayout.xla.shapes import UNBOUNDED, Shape
 
 __all__ = [
@@ -25,11 +26,11 @@ __all__ = [
 def _order(name: str, shape: Shape) -> tuple[int, ...]:
     """The order of an array whose sizes are known; ValueError for anything else."""
     if not shape.is_array or shape.layout is None or UNBOUNDED in shape.dimensions:
-        msg = f"{name}: must be an array of known sizes with a layout, got {shape}"
+        msg = f"{name}: must be an array of known sizes with a layout, got {cut(shape)}"
         raise ValueError(msg)
     order = shape.layout.minor_to_major
     if sorted(order) != list(range(shape.rank)):
-        msg = f"{name}: the order of {shape} is no permutation of its dimensions"
+        msg = f"{name}: the order of {cut(shape)} is no permutation of its dimensions"
         raise ValueError(msg)
     return order
 
@@ -49,10 +50,11 @@ def multidimensional_index_to_linear_index(
     name = "multidimensional_index_to_linear_index"
     order, at = _order(name, shape), checked_integers("multi_index", multi_index)
     if minor_to_major is not None and tuple(minor_to_major) != order:
-        msg = f"{name}: minor_to_major must be that of {shape}, got {tuple(minor_to_major)}"
+        msg = f"{name}: minor_to_major must be that of {cut(shape)}"
+        msg += f", got {shown(tuple(minor_to_major))}"
         raise ValueError(msg)
     if not _inside(shape, at):
-        msg = f"{name}: the index must lie inside {shape}, got {at}"
+        msg = f"{name}: the index must lie inside {cut(shape)}, got {shown(at)}"
         raise ValueError(msg)
     number, step = 0, 1
     for dim in order:
@@ -75,7 +77,8 @@ def linear_index_to_multidimensional_index(shape: Shape, linear_index: int) -> t
     order, number = _order(name, shape), checked_integer("linear_index", linear_index)
     count = math.prod(shape.dimensions)
     if not 0 <= number < count:
-        msg = f"{name}: must be at least 0 and below the {count} elements of {shape}, got {number}"
+        msg = f"{name}: must be at least 0 and below the {count} elements of {cut(shape)}"
+        msg += f", got {shown(number)}"
         raise ValueError(msg)
     index = [0] * shape.rank
     for dim in order:
@@ -95,7 +98,7 @@ def bump_indices(shape: Shape, indices: list[int]) -> bool:
     (True, [1, 0])
     """
     if not _inside(shape, tuple(indices)):
-        msg = f"bump_indices: the index must lie inside {shape}, got {indices}"
+        msg = f"bump_indices: the index must lie inside {cut(shape)}, got {shown(indices)}"
         raise ValueError(msg)
     for dim in range(shape.rank - 1, -1, -1):
         if indices[dim] + 1 < shape.dimensions[dim]:
@@ -115,7 +118,7 @@ def get_dimension_stride(shape: Shape, dimension: int) -> int:
     """
     order = _order("get_dimension_stride", shape)
     if dimension not in order:
-        msg = f"get_dimension_stride: {shape} has no dimension {dimension}"
+        msg = f"get_dimension_stride: {cut(shape)} has no dimension {shown(dimension)}"
         raise ValueError(msg)
     return math.prod(shape.dimensions[d] for d in order[: order.index(dimension)])
 
@@ -141,6 +144,6 @@ def compare_indices(lhs: Sequence[int], rhs: Sequence[int]) -> int:
     """
     left, right = checked_integers("lhs", lhs), checked_integers("rhs", rhs)
     if len(left) != len(right):
-        msg = f"compare_indices: must have equal lengths, got {left} and {right}"
+        msg = f"compare_indices: must have equal lengths, got {shown(left)} and {shown(right)}"
         raise ValueError(msg)
     return (left > right) - (left < right)

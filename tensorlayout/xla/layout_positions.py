@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from tensorlayout.layout.checks import checked_integers
+from tensorlayout.words import cut, shown
 from tensorlayout.xla import tiles as tiling
 from tensorlayout.xla.layouts import SplitConfig, XlaLayout
 from tensorlayout.xla.permutations import inverse_permutation
@@ -19,7 +20,7 @@ def required_layout(name: str, of: Shape | XlaLayout) -> XlaLayout:
     """A layout, or that of an array; ValueError without one."""
     found = of.layout if isinstance(of, Shape) else of
     if found is None:
-        msg = f"{name}: must be a layout, or an array with one, got {of}"
+        msg = f"{name}: must be a layout, or an array with one, got {cut(of)}"
         raise ValueError(msg)
     return found
 
@@ -35,7 +36,8 @@ def minor(layout: XlaLayout, physical: int) -> int:
     ValueError outside 0 to n - 1, which XLA notices in debug builds only.
     """
     if not 0 <= physical < layout.rank:
-        msg = f"minor, major: must be from 0 to {layout.rank - 1} for {layout}, got {physical}"
+        msg = f"minor, major: must be from 0 to {layout.rank - 1} for {cut(layout)}"
+        msg += f", got {shown(physical)}"
         raise ValueError(msg)
     return layout.minor_to_major[physical]
 
@@ -59,8 +61,11 @@ def physical_sizes(name: str, shape: Shape) -> tuple[tuple[int, ...], tuple[Tile
 
     ValueError for anything else than an array of known sizes with a valid layout.
     """
+    if not isinstance(shape, Shape):
+        msg = f"{name}: must be a Shape, got {shown(shape)}"
+        raise TypeError(msg)
     if not shape.is_array or shape.layout is None or UNBOUNDED in shape.dimensions:
-        msg = f"{name}: must be an array of known sizes with a layout, got {shape}"
+        msg = f"{name}: must be an array of known sizes with a layout, got {cut(shape)}"
         raise ValueError(msg)
     validate_layout_for_shape(shape.layout, shape)
     order = shape.layout.minor_to_major[::-1]
@@ -72,7 +77,7 @@ def _physical_index(name: str, shape: Shape, indices: Sequence[int]) -> tuple[in
     if len(at) != shape.rank or not all(
         0 <= i < n for i, n in zip(at, shape.dimensions, strict=True)
     ):
-        msg = f"{name}: the index must lie inside {shape}, got {at}"
+        msg = f"{name}: the index must lie inside {cut(shape)}, got {shown(at)}"
         raise ValueError(msg)
     return tuple(at[d] for d in reversed(required_layout(name, shape).minor_to_major))
 
@@ -92,7 +97,8 @@ def linear_index(shape: Shape, indices: Sequence[int]) -> int:
     sizes, tiles = physical_sizes("linear_index", shape)
     first = () if len(sizes) < 2 else tiles[:1]
     if any(tile.has_star for tile in first):
-        msg = f"linear_index: does not know stars, use linear_index_for_nested_tiling, got {shape}"
+        msg = "linear_index: does not know stars, use linear_index_for_nested_tiling"
+        msg += f", got {cut(shape)}"
         raise ValueError(msg)
     return tiling.position(_physical_index("linear_index", shape, indices), sizes, first)
 
@@ -123,8 +129,8 @@ def delinearize_index_for_nested_tiling(shape: Shape, linear_index: int) -> tupl
     sizes, tiles = physical_sizes(name, shape)
     slots = math.prod(tiling.expanded(sizes, tiles))
     if not 0 <= linear_index < slots:
-        msg = f"{name}: must be at least 0 and below the {slots} positions of {shape}"
-        msg += f", got {linear_index}"
+        msg = f"{name}: must be at least 0 and below the {slots} positions of {cut(shape)}"
+        msg += f", got {shown(linear_index)}"
         raise ValueError(msg)
     physical = tiling.index_at(linear_index, sizes, tiles)
     return tuple(physical[p] for p in make_logical_to_physical(required_layout(name, shape)))
@@ -160,7 +166,7 @@ def is_untiled_layout(sizes: Sequence[int], tiles: Sequence[Tile | Sequence[int]
     for tile in given:
         stars = sum(n == tiling.COMBINE for n in tile.dimensions)
         if len(tile.dimensions) > rank:
-            msg = f"is_untiled_layout: the tile {tile} is longer than the {rank} dimensions"
+            msg = f"is_untiled_layout: the tile {cut(tile)} is longer than the {rank} dimensions"
             raise ValueError(msg)
         rank += len(tile.dimensions) - 2 * stars
     return tiling.change_nothing(known, given)
@@ -173,7 +179,7 @@ def get_split_config(shape: Shape) -> SplitConfig | None:
     """The one split config of an array, None without any; ValueError for several."""
     splits = () if shape.layout is None else shape.layout.split_configs
     if len(splits) > 1:
-        msg = f"get_split_config: must have at most one, got {shape}"
+        msg = f"get_split_config: must have at most one, got {cut(shape)}"
         raise ValueError(msg)
     return splits[0] if splits else None
 
@@ -188,7 +194,7 @@ def max_split_size(shape: Shape, dim: int) -> int:
     sizes, _ = physical_sizes("max_split_size", shape)
     layout = required_layout("max_split_size", shape)
     if not 0 <= dim < shape.rank:
-        msg = f"max_split_size: {shape} has no dimension {dim}"
+        msg = f"max_split_size: {cut(shape)} has no dimension {shown(dim)}"
         raise ValueError(msg)
     at = make_logical_to_physical(layout)[dim]
     for split in layout.split_configs:

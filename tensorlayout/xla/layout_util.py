@@ -10,6 +10,7 @@ from typing import Any
 
 from tensorlayout.layout import descending
 from tensorlayout.layout.checks import checked_integers
+from tensorlayout.words import cut, shown
 from tensorlayout.xla.layout_positions import (
     delinearize_index_for_nested_tiling,
     element_at,
@@ -127,7 +128,7 @@ def get_default_layout_for_r4() -> XlaLayout:
 def get_default_layout_for_shape(shape: Shape) -> XlaLayout:
     """The row-major layout of an array, the empty one of a token. ValueError for a tuple."""
     if shape.is_tuple:
-        msg = f"get_default_layout_for_shape: one layout describes no tuple, got {shape}"
+        msg = f"get_default_layout_for_shape: one layout describes no tuple, got {cut(shape)}"
         raise ValueError(msg)
     return XlaLayout.row_major((shape.elements[0] if shape.is_buffer else shape).rank)
 
@@ -190,7 +191,7 @@ def copy_layout_between_shapes(src: Shape, dst: Shape) -> Shape:
     fit its destination.
     """
     if len(src.elements) != len(dst.elements) or src.is_tuple != dst.is_tuple:
-        msg = f"copy_layout_between_shapes: must be tuples alike, got {src} and {dst}"
+        msg = f"copy_layout_between_shapes: must be tuples alike, got {cut(src)} and {cut(dst)}"
         raise ValueError(msg)
     if src.elements:
         pairs = zip(src.elements, dst.elements, strict=True)
@@ -200,7 +201,7 @@ def copy_layout_between_shapes(src: Shape, dst: Shape) -> Shape:
     if src.layout is None:
         return dst.replace(layout=None)
     if not dst.is_array or src.rank != dst.rank:
-        msg = f"copy_layout_between_shapes: must have equal ranks, got {src} and {dst}"
+        msg = f"copy_layout_between_shapes: must have equal ranks, got {cut(src)} and {cut(dst)}"
         raise ValueError(msg)
     validate_layout_for_shape(src.layout, dst)
     return dst.replace(layout=src.layout)
@@ -269,7 +270,8 @@ def are_dimensions_consecutive(layout: XlaLayout, dims: Sequence[int]) -> bool:
     """Whether logical dimensions stand side by side in the order, however they are listed."""
     asked = checked_integers("are_dimensions_consecutive: dims", dims)
     if not set(asked) <= set(layout.minor_to_major):
-        msg = f"are_dimensions_consecutive: dims must be dimensions of {layout}, got {asked}"
+        msg = f"are_dimensions_consecutive: dims must be dimensions of {cut(layout)}"
+        msg += f", got {shown(asked)}"
         raise ValueError(msg)
     places = sorted(layout.minor_to_major.index(d) for d in asked)
     return not places or places == list(range(places[0], places[0] + len(places)))
@@ -290,7 +292,7 @@ def move_dim_to_minor(layout: XlaLayout, dim: int) -> XlaLayout:
 
 def _without(name: str, layout: XlaLayout, dim: int) -> list[int]:
     if dim not in layout.minor_to_major:
-        msg = f"{name}: {layout} has no dimension {dim}"
+        msg = f"{name}: {cut(layout)} has no dimension {shown(dim)}"
         raise ValueError(msg)
     return [d for d in layout.minor_to_major if d != dim]
 
@@ -309,7 +311,8 @@ def byte_strides_is_major_to_minor(
     """
     steps, sizes = checked_integers("byte_strides", byte_strides), checked_integers("dims", dims)
     if len(steps) != len(sizes):
-        msg = f"byte_strides_is_major_to_minor: must have equal lengths, got {steps} and {sizes}"
+        msg = "byte_strides_is_major_to_minor: must have equal lengths"
+        msg += f", got {shown(steps)} and {shown(sizes)}"
         raise ValueError(msg)
     width = element_type.byte_width or 0
     return all(s == width * math.prod(sizes[d + 1 :]) for d, s in enumerate(steps))

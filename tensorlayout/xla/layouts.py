@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from tensorlayout.layout import descending
 from tensorlayout.layout.checks import checked_integer, checked_integers
+from tensorlayout.words import cut, shown
 from tensorlayout.xla.primitive_types import PrimitiveType
 from tensorlayout.xla.tiles import Tile
 
+_T = TypeVar("_T")
 _SPACES = range(-128, 128)
 _INTEGERS = range(-(2**63), 2**63)
 
@@ -65,19 +68,20 @@ class XlaLayout:
     def __post_init__(self) -> None:
         order = checked_integers("minor_to_major", self.minor_to_major)
         object.__setattr__(self, "minor_to_major", order)
-        object.__setattr__(self, "tiles", tuple(map(_as_tile, self.tiles)))
-        object.__setattr__(self, "split_configs", tuple(map(_as_split, self.split_configs)))
+        object.__setattr__(self, "tiles", _each("tiles", _as_tile, self.tiles))
+        splits = _each("split_configs", _as_split, self.split_configs)
+        object.__setattr__(self, "split_configs", splits)
         for name in ("tail_padding_alignment", "element_size_in_bits", "memory_space"):
             object.__setattr__(self, name, checked_integer(name, getattr(self, name)))
         if self.tail_padding_alignment < 1:
             came = self.tail_padding_alignment
-            msg = f"tail_padding_alignment: must be at least 1, got {came}"
+            msg = f"tail_padding_alignment: must be at least 1, got {shown(came)}"
             raise ValueError(msg)
         if self.memory_space not in _SPACES:
-            msg = f"memory_space: must fit 8 signed bits, got {self.memory_space}"
+            msg = f"memory_space: must fit 8 signed bits, got {shown(self.memory_space)}"
             raise ValueError(msg)
         if any(d not in _INTEGERS for d in order):
-            msg = f"minor_to_major: must be 64-bit integers, got {order}"
+            msg = f"minor_to_major: must be 64-bit integers, got {shown(order)}"
             raise ValueError(msg)
 
     @classmethod
@@ -130,21 +134,40 @@ class XlaLayout:
         that is not there.
         """
         if dimension not in self.minor_to_major:
-            msg = f"delete_dimension: {dimension} is not in the layout {self}"
+            msg = f"delete_dimension: {shown(dimension)} is not in the layout {cut(self)}"
             raise ValueError(msg)
-        at = self.rank - 1 - self.minor_to_major.index(dimension)
-        order = [d - (d > dimension) for d in self.minor_to_major if d != dimension]
+        return self.delete_dimensions({dimension})
+
+    def delete_dimensions(self, gone: Set[int]) -> XlaLayout:
+        """Without several logical dimensions, as if one went after the other."""
+        left = sorted(set(self.minor_to_major) - gone)
+        number = {old: new for new, old in enumerate(left)}
+        order = [number[d] for d in self.minor_to_major if d in number]
+        places = [at for at, d in enumerate(reversed(self.minor_to_major)) if d in gone]
         splits = [
-            SplitConfig(s.dimension - (s.dimension > at), s.split_indices)
+            SplitConfig(s.dimension - bisect(places, s.dimension), s.split_indices)
             for s in self.split_configs
-            if s.dimension != at
+            if s.dimension not in places
         ]
         return self.replace(minor_to_major=order, split_configs=splits)
 
 
+def _each(name: str, make: Callable[[Any], _T], given: Any) -> tuple[_T, ...]:
+    """What `make` gives for each of a sequence."""
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        msg = f"{name}: must be a sequence, got {shown(given)}"
+        raise TypeError(msg)
+    return tuple(map(make, given))
+
+
 def _as_tile(tile: Tile | Sequence[int]) -> Tile:
-    return tile if isinstance(tile, Tile) else Tile(tuple(tile))
+    return tile if isinstance(tile, Tile) else Tile(checked_integers("tile", tile))
 
 
 def _as_split(split: SplitConfig | tuple[int, Sequence[int]]) -> SplitConfig:
-    return split if isinstance(split, SplitConfig) else SplitConfig(split[0], tuple(split[1]))
+    if isinstance(split, SplitConfig):
+        return split
+    if not isinstance(split, Sequence) or len(split) != 2:
+        msg = f"split_configs: must be pairs (dimension, split indices), got {shown(split)}"
+        raise TypeError(msg)
+    return SplitConfig(split[0], checked_integers("split indices", split[1]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 # A number is only that if no letter or dot follows, as in ``1e3`` and ``2.0``.
@@ -50,12 +51,11 @@ class Token(NamedTuple):
     column: int
 
 
-def tokens_of(text: str) -> list[Token]:
-    """The pieces of a text, an ``end`` last; blanks and comments are left out."""
+def tokens_of(text: str) -> Iterator[Token]:
+    """The pieces of a text as they are asked for, an ``end`` last; no blanks, no comments."""
     if not isinstance(text, str):
         msg = f"shape text: must be a str, got {type(text).__name__}"
         raise TypeError(msg)
-    found: list[Token] = []
     at = 0
     while at < len(text):
         match = _TOKEN.match(text, at)
@@ -70,6 +70,6 @@ def tokens_of(text: str) -> list[Token]:
             rule = f"expected an integer, got {match[0][:40]!r}"
             raise ShapeSyntaxError(rule, text, at)
         if kind != "blank":
-            found.append(Token(kind, match[0], at))
+            yield Token(kind, match[0], at)
         at = match.end()
-    return [*found, Token("end", "", len(text))]
+    yield Token("end", "", len(text))

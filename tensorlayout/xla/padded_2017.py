@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from tensorlayout.layout import Layout, PaddingValue
 from tensorlayout.layout.checks import checked_integers
+from tensorlayout.words import cut, shown
 from tensorlayout.xla.permutations import checked_permutation
 from tensorlayout.xla.primitive_types import PrimitiveType
 from tensorlayout.xla.shape_sizes import byte_size_of_primitive_type
@@ -74,20 +75,25 @@ class PaddedLayout2017:
         sizes, padded = checked_integers("dimensions", dimensions), self.padded_dimensions
         order = self.minor_to_major
         if sorted(order) != list(range(len(sizes))):
-            msg = f"layout {self}: the order is no permutation of the dimensions of {sizes}"
+            rule = f"the order is no permutation of the dimensions of {shown(sizes)}"
+            msg = f"layout {cut(self)}: {rule}"
             raise ValueError(msg)
         if padded and len(padded) != len(sizes):
-            msg = f"layout {self}: must have no padded widths or one for each of {sizes}"
+            msg = (
+                f"layout {cut(self)}: must have no padded widths or one for each of {shown(sizes)}"
+            )
             raise ValueError(msg)
         if any(p < n for n, p in zip(sizes, padded, strict=False)):
-            msg = f"layout {self}: a padded width is less than its size of {sizes}"
+            msg = f"layout {cut(self)}: a padded width is less than its size of {shown(sizes)}"
             raise ValueError(msg)
 
     def is_padded(self, dimensions: Sequence[int]) -> bool:
         """Whether some width exceeds its size; ValueError for a wrong number of widths."""
         sizes, padded = checked_integers("dimensions", dimensions), self.padded_dimensions
         if padded and len(padded) != len(sizes):
-            msg = f"layout {self}: must have no padded widths or one for each of {sizes}"
+            msg = (
+                f"layout {cut(self)}: must have no padded widths or one for each of {shown(sizes)}"
+            )
             raise ValueError(msg)
         return any(p > n for n, p in zip(sizes, padded, strict=False))
 
@@ -101,7 +107,8 @@ class PaddedLayout2017:
         """**Elements** between neighbours along a logical dimension, padding included."""
         self.validate(dimensions)
         if dimension not in self.minor_to_major:
-            msg = f"get_dimension_stride: {tuple(dimensions)} has no dimension {dimension}"
+            msg = f"get_dimension_stride: {shown(tuple(dimensions))}"
+            msg += f" has no dimension {shown(dimension)}"
             raise ValueError(msg)
         faster = self.minor_to_major[: self.minor_to_major.index(dimension)]
         return math.prod((self.padded_dimensions or dimensions)[d] for d in faster)
@@ -143,12 +150,12 @@ class PaddedLayout2017:
         True
         """
         if layout.is_tiled or not layout.covers_block or layout.form is not layout:
-            msg = f"of_layout: must be packed or padded, from slot 0 on, got {layout}"
+            msg = f"of_layout: must be packed or padded, from slot 0 on, got {cut(layout)}"
             raise ValueError(msg)
         if layout.padded_shape == layout.shape:
             return cls(layout.minor_to_major)
         found = [old for old, value in _SYMBOLS.items() if value is layout.padding_value]
         if not found:
-            msg = f"of_layout: the padding of {layout} holds bits that no symbol names"
+            msg = f"of_layout: the padding of {cut(layout)} holds bits that no symbol names"
             raise ValueError(msg)
         return cls(layout.minor_to_major, layout.padded_shape, found[0])

@@ -6,9 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import TypeVar
 
-from tensorlayout.layout.checks import checked_integers
+from tensorlayout.layout.checks import checked_integer, checked_integers
+from tensorlayout.words import shown
 
 _T = TypeVar("_T")
+_MOST = 1024  # sizes whose products are compared
 
 
 def is_permutation(p: Sequence[int]) -> bool:
@@ -17,7 +19,8 @@ def is_permutation(p: Sequence[int]) -> bool:
     >>> is_permutation([3, 1, 0, 2]), is_permutation([1, 1])
     (True, False)
     """
-    return sorted(p) == list(range(len(p)))
+    entries = checked_integers("is_permutation: p", p)
+    return sorted(entries) == list(range(len(entries)))
 
 
 def is_identity_permutation(p: Sequence[int]) -> bool:
@@ -29,7 +32,7 @@ def checked_permutation(name: str, p: Sequence[int], length: int) -> tuple[int, 
     """`p` as a tuple; ValueError where it is no permutation of `length` entries."""
     entries = checked_integers(name, p)
     if len(entries) != length or not is_permutation(entries):
-        msg = f"{name}: must be a permutation of 0 to {length - 1}, got {entries}"
+        msg = f"{name}: must be a permutation of 0 to {length - 1}, got {shown(entries)}"
         raise ValueError(msg)
     return entries
 
@@ -54,7 +57,8 @@ def permute_inverse(values: Sequence[_T], p: Sequence[int]) -> list[_T]:
 
 def inverse_permutation(p: Sequence[int]) -> list[int]:
     """``out[p[i]] = i``."""
-    entries = checked_permutation("inverse_permutation: p", p, len(p))
+    given = checked_integers("inverse_permutation: p", p)
+    entries = checked_permutation("inverse_permutation: p", given, len(given))
     inverse = [0] * len(entries)
     for i, entry in enumerate(entries):
         inverse[entry] = i
@@ -67,8 +71,9 @@ def compose_permutations(p1: Sequence[int], p2: Sequence[int]) -> list[int]:
     >>> compose_permutations([1, 3, 2, 0], [2, 1, 3, 0])
     [2, 3, 0, 1]
     """
-    checked_permutation("compose_permutations: p1", p1, len(p1))
-    return permute(p1, p2)
+    given = checked_integers("compose_permutations: p1", p1)
+    checked_permutation("compose_permutations: p1", given, len(given))
+    return permute(given, p2)
 
 
 def move_single_element(p: Sequence[_T], source: int, target: int) -> list[_T]:
@@ -77,8 +82,11 @@ def move_single_element(p: Sequence[_T], source: int, target: int) -> list[_T]:
     >>> move_single_element([0, 1, 2, 3, 4], 1, 3)
     [0, 2, 3, 1, 4]
     """
+    source = checked_integer("move_single_element: source", source)
+    target = checked_integer("move_single_element: target", target)
     if not (0 <= source < len(p) and 0 <= target < len(p)):
-        msg = f"move_single_element: must be from 0 to {len(p) - 1}, got {source} and {target}"
+        msg = f"move_single_element: must be from 0 to {len(p) - 1}"
+        msg += f", got {shown(source)} and {shown(target)}"
         raise ValueError(msg)
     left = list(p)
     left.insert(target, left.pop(source))
@@ -98,8 +106,12 @@ def common_factors(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
     ([(0, 0), (2, 2)], [(0, 0), (1, 1), (2, 2)])
     """
     first, second = checked_integers("a", a), checked_integers("b", b)
+    if max(len(first), len(second)) > _MOST:
+        msg = f"common_factors: at most {_MOST} sizes are allowed, got {len(first)}, {len(second)}"
+        raise ValueError(msg)
     if math.prod(first) != math.prod(second):
-        msg = f"common_factors: the products must be equal, got those of {first} and {second}"
+        msg = "common_factors: the products must be equal"
+        msg += f", got those of {shown(first)} and {shown(second)}"
         raise ValueError(msg)
     ends = (len(first), len(second))
     same = 0

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tensorlayout.dtypes import DType
+from tensorlayout.words import shown
 
 
 class PrimitiveType(enum.Enum):
@@ -62,6 +63,11 @@ class PrimitiveType(enum.Enum):
     __hash__ = object.__hash__
 
     @classmethod
+    def _missing_(cls, value: object) -> PrimitiveType:
+        msg = f"PrimitiveType: must be the number of an element type, got {shown(value)}"
+        raise ValueError(msg)
+
+    @classmethod
     def of_text(cls, name: str) -> PrimitiveType:
         """The type of a name in shape text, such as ``f32``; ValueError for any other word.
 
@@ -69,7 +75,7 @@ class PrimitiveType(enum.Enum):
         """
         found = _BY_TEXT.get(name)
         if found is None:
-            msg = f"element type: must be one of {', '.join(_BY_TEXT)}, got {name!r}"
+            msg = f"element type: must be one of {', '.join(_BY_TEXT)}, got {shown(name)}"
             raise ValueError(msg)
         return found
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from tensorlayout.words import cut, shown
 from tensorlayout.xla.layout_util import has_descending_layout, make_logical_to_physical
 from tensorlayout.xla.layouts import XlaLayout
 from tensorlayout.xla.permutations import (
@@ -80,7 +81,7 @@ def inserted_or_deleted_1_sized_dimensions(
 
 def _order(name: str, shape: Shape) -> tuple[int, ...]:
     if shape.layout is None:
-        msg = f"{name}: must be an array with a layout, got {shape}"
+        msg = f"{name}: must be an array with a layout, got {cut(shape)}"
         raise ValueError(msg)
     return major_to_minor(name, shape)[::-1]
 
@@ -255,8 +256,8 @@ def align_layouts(input_shape: Shape, output_shape: Shape) -> Shape | None:
     """
     _order("align_layouts", input_shape)
     if elements_in(input_shape) != elements_in(output_shape):
-        msg = f"align_layouts: must have equal numbers of elements, got {input_shape}"
-        msg += f" and {output_shape}"
+        msg = f"align_layouts: must have equal numbers of elements, got {cut(input_shape)}"
+        msg += f" and {cut(output_shape)}"
         raise ValueError(msg)
     if not elements_in(input_shape):
         return output_shape.replace(layout=XlaLayout.row_major(output_shape.rank))
@@ -307,12 +308,12 @@ def get_normalized_logical_transpose_shape(
     name = "get_normalized_logical_transpose_shape"
     for shape in (input_shape, output_shape):
         if shape.layout is None or not has_descending_layout(shape.layout):
-            msg = f"{name}: must have row-major layouts, got {shape}"
+            msg = f"{name}: must have row-major layouts, got {cut(shape)}"
             raise ValueError(msg)
     sizes = input_shape.dimensions
     dims = checked_permutation(f"{name}: dimensions", dimensions, len(sizes))
     if tuple(sizes[d] for d in dims) != output_shape.dimensions:
-        msg = f"{name}: {dims} does not make {output_shape} of {input_shape}"
+        msg = f"{name}: {shown(dims)} does not make {cut(output_shape)} of {cut(input_shape)}"
         raise ValueError(msg)
     large = [d for d, n in enumerate(sizes) if n != 1]
     numbers = [large.index(d) for d in dims if d in large]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tensorlayout.layout import descending
+from tensorlayout.words import cut, shown
 from tensorlayout.xla import layout_util
 from tensorlayout.xla.layouts import XlaLayout
 from tensorlayout.xla.permutations import checked_permutation
@@ -80,7 +81,7 @@ def major_to_minor(name: str, shape: Shape) -> tuple[int, ...]:
 def checked_array(name: str, shape: Shape) -> Shape:
     """`shape`, or a ValueError where it is no array."""
     if not shape.is_array:
-        msg = f"{name}: must be an array, got {shape}"
+        msg = f"{name}: must be an array, got {cut(shape)}"
         raise ValueError(msg)
     return shape
 
@@ -178,7 +179,7 @@ def make_static_shape(shape: Shape) -> Shape:
         return array.replace(dynamic=(False,) * array.rank, layout=kept)
 
     if shape.is_unbounded_dynamic:
-        msg = f"make_static_shape: an unbounded dimension has no static size, got {shape}"
+        msg = f"make_static_shape: an unbounded dimension has no static size, got {cut(shape)}"
         raise ValueError(msg)
     return with_arrays(shape, static)
 
@@ -251,8 +252,8 @@ def insert_dimension_at_index(shape: Shape, dim_idx: int, bound: int) -> Shape:
     """
     order = major_to_minor("insert_dimension_at_index", shape)[::-1]
     if not 0 <= dim_idx <= shape.rank:
-        msg = f"insert_dimension_at_index: must be from 0 to {shape.rank} for {shape}"
-        msg += f", got {dim_idx}"
+        msg = f"insert_dimension_at_index: must be from 0 to {shape.rank} for {cut(shape)}"
+        msg += f", got {shown(dim_idx)}"
         raise ValueError(msg)
     moved = [d + (d >= dim_idx) for d in order]
     moved.insert(moved.index(dim_idx + 1) + 1 if dim_idx < shape.rank else 0, dim_idx)

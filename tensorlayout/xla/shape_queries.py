@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tensorlayout.words import cut, shown
 from tensorlayout.xla.layouts import XlaLayout
 from tensorlayout.xla.primitive_types import PrimitiveType
 from tensorlayout.xla.shape_making import checked_array, major_to_minor
@@ -50,8 +51,8 @@ def get_dimension_number(shape: Shape, dimension_number: int) -> int:
     """
     rank = checked_array("get_dimension_number", shape).rank
     if not -rank <= dimension_number < rank:
-        rule = f"must be from {-rank} to {rank - 1} for {shape}"
-        msg = f"get_dimension_number: {rule}, got {dimension_number}"
+        rule = f"must be from {-rank} to {rank - 1} for {cut(shape)}"
+        msg = f"get_dimension_number: {rule}, got {shown(dimension_number)}"
         raise ValueError(msg)
     return dimension_number % rank
 
@@ -111,7 +112,7 @@ def is_effectively_most_major_dimension(shape: Shape, dimension: int) -> bool:
     """
     name = "is_effectively_most_major_dimension"
     if shape.layout is None:
-        msg = f"{name}: must be an array with a layout, got {shape}"
+        msg = f"{name}: must be an array with a layout, got {cut(shape)}"
         raise ValueError(msg)
     order, dim = major_to_minor(name, shape), get_dimension_number(shape, dimension)
     return all(shape.dimensions[d] == 1 for d in order[: order.index(dim)])
@@ -124,7 +125,7 @@ def last_dim_is_minor_most(shape: Shape) -> bool:
     """
     order = major_to_minor("last_dim_is_minor_most", shape)
     if not order:
-        msg = f"last_dim_is_minor_most: a scalar has no last dimension, got {shape}"
+        msg = f"last_dim_is_minor_most: a scalar has no last dimension, got {cut(shape)}"
         raise ValueError(msg)
     return order[-1] == shape.rank - 1
 
@@ -162,6 +163,6 @@ def packed_factor_for_1d_interleaved_array(shape: Shape) -> int:
     tiles = () if shape.layout is None else shape.layout.tiles
     if shape.rank != 1 or len(tiles) != 3 or len(tiles[2].dimensions) != 2:
         rule = "must be a vector with three tiles, the last of two sizes"
-        msg = f"packed_factor_for_1d_interleaved_array: {rule}, got {shape}"
+        msg = f"packed_factor_for_1d_interleaved_array: {rule}, got {cut(shape)}"
         raise ValueError(msg)
     return tiles[2].dimensions[0]

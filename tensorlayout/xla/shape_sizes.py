@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from tensorlayout.words import cut, shown
 from tensorlayout.xla import tiles as tiling
 from tensorlayout.xla.layout_positions import minor_to_major, physical_sizes
 from tensorlayout.xla.primitive_types import PrimitiveType
@@ -17,7 +18,7 @@ def elements_in(shape: Shape) -> int:
     ValueError for an unbounded dimension, or no array.
     """
     if UNBOUNDED in checked_array("elements_in", shape).dimensions:
-        msg = f"elements_in: an unbounded dimension has no count, got {shape}"
+        msg = f"elements_in: an unbounded dimension has no count, got {cut(shape)}"
         raise ValueError(msg)
     return math.prod(shape.dimensions)
 
@@ -78,7 +79,7 @@ def byte_size_of(shape: Shape, pointer_size: int = -1) -> int:
 
 def _pointer(name: str, shape: Shape, pointer_size: int) -> int:
     if pointer_size < 1:
-        msg = f"{name}: {shape} needs a pointer_size of at least 1, got {pointer_size}"
+        msg = f"{name}: {cut(shape)} needs a pointer_size of at least 1, got {shown(pointer_size)}"
         raise ValueError(msg)
     return pointer_size
 
@@ -86,7 +87,7 @@ def _pointer(name: str, shape: Shape, pointer_size: int) -> int:
 def byte_size_of_tuple_index_table(shape: Shape, pointer_size: int = -1) -> int:
     """The **bytes** of a tuple's table: a pointer per element."""
     if not shape.is_tuple:
-        msg = f"byte_size_of_tuple_index_table: must be a tuple, got {shape}"
+        msg = f"byte_size_of_tuple_index_table: must be a tuple, got {cut(shape)}"
         raise ValueError(msg)
     return len(shape.elements) * _pointer("byte_size_of_tuple_index_table", shape, pointer_size)
 
@@ -134,7 +135,7 @@ def array_size(shape: Shape) -> int:
     if not tiles:
         return byte_size_of_elements(shape)
     if tiles[0].has_star:
-        msg = f"array_size: does not know stars, use physical_byte_size, got {shape}"
+        msg = f"array_size: does not know stars, use physical_byte_size, got {cut(shape)}"
         raise ValueError(msg)
     return _bytes_of(shape, _aligned(shape, math.prod(tiling.expanded(sizes, tiles[:1]))))
 
@@ -192,7 +193,7 @@ def array_data_size(shape: Shape) -> int:
     first = () if len(sizes) < 2 else tiles[:1]
     tiling.checked_tiles(first)
     if any(tile.has_star for tile in first):
-        msg = f"array_data_size: does not know stars, got {shape}"
+        msg = f"array_data_size: does not know stars, got {cut(shape)}"
         raise ValueError(msg)
     last, now = [n - 1 for n in sizes], list(sizes)
     for tile in first:

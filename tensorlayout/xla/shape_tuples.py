@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from tensorlayout.layout.checks import checked_integers
+from tensorlayout.words import cut, shown
 from tensorlayout.xla.shapes import Shape
 
 ShapeIndex = tuple[int, ...]
@@ -12,7 +13,7 @@ ShapeIndex = tuple[int, ...]
 
 def _checked_tuple(name: str, shape: Shape) -> Shape:
     if not shape.is_tuple:
-        msg = f"{name}: must be a tuple, got {shape}"
+        msg = f"{name}: must be a tuple, got {cut(shape)}"
         raise ValueError(msg)
     return shape
 
@@ -36,7 +37,8 @@ def get_tuple_element_shape(shape: Shape, index: int) -> Shape:
     """One element of a tuple; ValueError for a position that it does not have."""
     count = tuple_element_count(shape)
     if not 0 <= index < count:
-        msg = f"get_tuple_element_shape: must be below the {count} elements of {shape}, got {index}"
+        msg = f"get_tuple_element_shape: must be below the {count} elements of {cut(shape)}"
+        msg += f", got {shown(index)}"
         raise ValueError(msg)
     return shape.elements[index]
 
@@ -45,8 +47,8 @@ def slice_tuple(shape: Shape, start: int, limit: int) -> Shape:
     """The elements from `start` up to, and without, `limit`."""
     count = tuple_element_count(shape)
     if not 0 <= start <= limit <= count:
-        rule = f"must be 0 <= start <= limit <= {count} for {shape}"
-        msg = f"slice_tuple: {rule}, got {start} and {limit}"
+        rule = f"must be 0 <= start <= limit <= {count} for {cut(shape)}"
+        msg = f"slice_tuple: {rule}, got {shown(start)} and {shown(limit)}"
         raise ValueError(msg)
     return Shape.tuple_of(shape.elements[start:limit])
 
@@ -86,7 +88,7 @@ def get_subshape(shape: Shape, index: Sequence[int]) -> Shape:
     """
     found = _found(shape, index)
     if found is None:
-        msg = f"get_subshape: the path {tuple(index)} leads nowhere in {shape}"
+        msg = f"get_subshape: the path {shown(tuple(index))} leads nowhere in {cut(shape)}"
         raise ValueError(msg)
     return found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from tensorlayout.layout.checks import checked_integers
+from tensorlayout.words import cut, shown
 from tensorlayout.xla.shape_making import major_to_minor
 from tensorlayout.xla.shapes import UNBOUNDED, Shape
 
@@ -33,10 +34,12 @@ def indices(
     extents = _checked("count", shape, shape.dimensions if count is None else count)
     steps = _checked("incr", shape, [1] * shape.rank if incr is None else incr)
     if UNBOUNDED in shape.dimensions or any(n < 0 for n in extents):
-        msg = f"indices: the counts must be known and not negative for {shape}, got {extents}"
+        msg = f"indices: the counts must be known and not negative for {cut(shape)}"
+        msg += f", got {shown(extents)}"
         raise ValueError(msg)
     if any(n and s < 1 for n, s in zip(extents, steps, strict=True)):
-        msg = f"indices: incr must be at least 1 where there is a count for {shape}, got {steps}"
+        msg = f"indices: incr must be at least 1 where there is a count for {cut(shape)}"
+        msg += f", got {shown(steps)}"
         raise ValueError(msg)
     runs = [
         range(b, b + max(n, 1), s if n else 1)
@@ -48,7 +51,8 @@ def indices(
 def _checked(name: str, shape: Shape, numbers: Sequence[int]) -> tuple[int, ...]:
     entries = checked_integers(name, numbers)
     if len(entries) != shape.rank:
-        msg = f"indices: {name} must have {shape.rank} entries for {shape}, got {entries}"
+        msg = f"indices: {name} must have {shape.rank} entries for {cut(shape)}"
+        msg += f", got {shown(entries)}"
         raise ValueError(msg)
     return entries
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tensorlayout.layout.checks import checked_integers
+from tensorlayout.words import cut, shown
 from tensorlayout.xla.layouts import XlaLayout
 from tensorlayout.xla.primitive_types import PrimitiveType
 
@@ -15,6 +16,9 @@ UNBOUNDED = -(2**63)
 
 # Tuples in tuples; deeper ones are refused, so that nothing that walks a shape runs out of stack.
 MAX_DEPTH = 100
+
+# Sizes of an array, and numbers of any other list: XLA has no limit, and arrays have few.
+MOST_NUMBERS = 2**14
 
 _LARGEST = 2**63 - 1
 
@@ -42,30 +46,35 @@ class Shape:
 
     def __post_init__(self) -> None:
         sizes = checked_integers("dimensions", self.dimensions)
+        if len(sizes) > MOST_NUMBERS:
+            msg = f"dimensions: at most {MOST_NUMBERS} are allowed, got {len(sizes)}"
+            raise ValueError(msg)
         object.__setattr__(self, "dimensions", sizes)
         flags = tuple(map(bool, self.dynamic)) or (False,) * len(sizes)
         object.__setattr__(self, "dynamic", flags)
         object.__setattr__(self, "elements", tuple(self.elements))
         kind = self.element_type
         if not isinstance(kind, PrimitiveType):
-            msg = f"element_type: must be a PrimitiveType, got {kind!r}"
+            msg = f"element_type: must be a PrimitiveType, got {shown(kind)}"
             raise TypeError(msg)
         if kind is PrimitiveType.PRIMITIVE_TYPE_INVALID:
             msg = "element_type: must be the type of some shape, got PRIMITIVE_TYPE_INVALID"
             raise ValueError(msg)
         if not kind.is_array and (sizes or self.layout is not None):
-            msg = f"shape: {kind.text} has no sizes and no layout of its own, got {sizes}"
+            msg = f"shape: {kind.text} has no sizes and no layout of its own, got {shown(sizes)}"
             raise ValueError(msg)
         if self.elements and kind not in (PrimitiveType.TUPLE, PrimitiveType.BUFFER):
             msg = f"shape: {kind.text} has no elements, got {len(self.elements)}"
             raise ValueError(msg)
         if len(flags) != len(sizes):
-            msg = f"dynamic: must be one flag for each of the sizes {sizes}, got {flags}"
+            msg = f"dynamic: must be one flag for each of the sizes {shown(sizes)}"
+            msg += f", got {shown(flags)}"
             raise ValueError(msg)
         for size, flag in zip(sizes, flags, strict=True):
             if not is_valid_dimension_size(size, flag):
                 what = "dynamic" if flag else "static"
-                msg = f"dimensions: {size} is no size of a {what} dimension, got {sizes}"
+                msg = f"dimensions: {shown(size)} is no size of a {what} dimension"
+                msg += f", got {shown(sizes)}"
                 raise ValueError(msg)
         if depth_of(self) > MAX_DEPTH:
             msg = f"shape: tuples may be nested {MAX_DEPTH} deep, got more"
@@ -82,11 +91,15 @@ class Shape:
         dynamic: Sequence[bool] = (),
     ) -> Shape:
         """An array; without a layout where none is given."""
-        return cls(element_type, tuple(dimensions), tuple(dynamic), layout)
+        sizes = checked_integers("dimensions", dimensions)
+        return cls(element_type, sizes, tuple(dynamic), layout)
 
     @classmethod
     def tuple_of(cls, elements: Sequence[Shape]) -> Shape:
         """A tuple."""
+        if not isinstance(elements, Sequence) or not all(isinstance(e, Shape) for e in elements):
+            msg = f"tuple_of: must be a sequence of shapes, got {shown(elements)}"
+            raise TypeError(msg)
         return cls(PrimitiveType.TUPLE, elements=tuple(elements))
 
     @classmethod
@@ -192,15 +205,15 @@ class Shape:
         """
         gone = checked_integers("delete_dimensions", dimensions)
         if not self.is_array or len(set(gone)) != len(gone):
-            msg = f"delete_dimensions: must be different dimensions of an array {self}, got {gone}"
+            msg = f"delete_dimensions: must be different dimensions of an array {cut(self)}"
+            msg += f", got {shown(gone)}"
             raise ValueError(msg)
         if not all(0 <= d < self.rank for d in gone):
-            msg = f"delete_dimensions: must be from 0 to {self.rank - 1} for {self}, got {gone}"
+            msg = f"delete_dimensions: must be from 0 to {self.rank - 1} for {cut(self)}"
+            msg += f", got {shown(gone)}"
             raise ValueError(msg)
-        layout = self.layout
-        for dim in sorted(gone, reverse=True):
-            layout = None if layout is None else layout.delete_dimension(dim)
-        kept = [d for d in range(self.rank) if d not in gone]
+        layout = None if self.layout is None else self.layout.delete_dimensions(set(gone))
+        kept = sorted(set(range(self.rank)) - set(gone))
         return Shape.array(
             self.element_type,
             [self.dimensions[d] for d in kept],

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
+from tensorlayout.layout.tiling import MAX_TILES
 from tensorlayout.xla.layouts import SplitConfig, XlaLayout
 from tensorlayout.xla.lexer import ShapeSyntaxError, Token, tokens_of
 from tensorlayout.xla.primitive_types import PrimitiveType
-from tensorlayout.xla.shapes import MAX_DEPTH, UNBOUNDED, Shape
+from tensorlayout.xla.shapes import MAX_DEPTH, MOST_NUMBERS, UNBOUNDED, Shape
 from tensorlayout.xla.tiles import COMBINE, Tile
 from tensorlayout.xla.validation import validate_shape_with_optional_layout
 
@@ -74,14 +75,20 @@ class _Parser:
     def __init__(self, text: str, default_layout: bool) -> None:
         self.text = text
         self.fill = default_layout
-        self.tokens = tokens_of(text)
-        self.at = 0
+        self.unread = tokens_of(text)
+        self.next = next(self.unread)
+        self.second: Token | None = None  # the one behind the next, if that was looked at
 
     # --- tokens --------------------------------------------------------------------------------
 
-    @property
-    def next(self) -> Token:
-        return self.tokens[self.at]
+    def move(self) -> None:
+        """Pass the next token."""
+        self.next, self.second = self.second or next(self.unread), None
+
+    def behind(self) -> Token:
+        """The token behind the next one, which is not the last."""
+        self.second = self.second or next(self.unread)
+        return self.second
 
     def fail(self, expected: str, token: Token | None = None) -> NoReturn:
         """The error that says what was expected instead of `token`, the next one by default."""
@@ -96,7 +103,8 @@ class _Parser:
     def taken(self, text: str) -> bool:
         """Whether the next token is `text`, which is then passed."""
         found = self.is_next(text)
-        self.at += found
+        if found:
+            self.move()
         return found
 
     def expect(self, text: str, why: str = "") -> None:
@@ -113,7 +121,7 @@ class _Parser:
             value = -value
         if value not in allowed:
             self.fail(f"{what} from {allowed[0]} to {allowed[-1]}")
-        self.at += 1
+        self.move()
         return value
 
     def listed(self, item: Callable[[], _T], end: str) -> list[_T]:
@@ -122,9 +130,15 @@ class _Parser:
         if not self.taken(end):
             items.append(item())
             while self.taken(","):
-                items.append(item())
+                items.append(self.one_more(item, len(items), MOST_NUMBERS))
             self.expect(end, " or ','")
         return items
+
+    def one_more(self, item: Callable[[], _T], count: int, most: int) -> _T:
+        """An item behind `count` others, of which there may be `most`."""
+        if count >= most:
+            self.fail(f"at most {most} in a row")
+        return item()
 
     def whole(self, rule: Callable[[], _T]) -> _T:
         found = rule()
@@ -136,7 +150,11 @@ class _Parser:
 
     def shapes(self) -> list[Shape]:
         self.expect("{")
-        return self.listed(self.shape, "}")
+        items = [] if self.is_next("}") else [self.shape()]
+        while self.taken(","):
+            items.append(self.shape())
+        self.expect("}", " or ','")
+        return items
 
     def shape(self) -> Shape:
         """A shape; `still_open` holds the tuples and buffers around the place reached."""
@@ -196,8 +214,7 @@ class _Parser:
         pairs = self.listed(self.dimension, "]")
         sizes, dynamic = [n for n, _ in pairs], [d for _, d in pairs]
         layout = XlaLayout.row_major(len(sizes)) if self.fill or not sizes else None
-        after = self.tokens[self.at + 1 : self.at + 2]
-        if self.is_next("{") and after and (after[0].kind == "number" or after[0].text == ":"):
+        if self.is_next("{") and (self.behind().kind == "number" or self.behind().text == ":"):
             layout = self.layout(len(sizes))
         return Shape.array(kind, sizes, layout, dynamic)
 
@@ -205,7 +222,7 @@ class _Parser:
         found = PrimitiveType.by_text().get(self.next.text)
         if found is None:
             self.fail("a shape: an element type such as f32, '(', 'b(', token or opaque")
-        self.at += 1
+        self.move()
         return found
 
     def dimension(self) -> tuple[int, bool]:
@@ -226,7 +243,7 @@ class _Parser:
         if not self.is_next(":", "}"):
             order.append(self.number("a dimension number or ':'", _INT64))
             while self.taken(","):
-                order.append(self.number("a dimension number", _INT64))
+                order.append(self.one_more(self.dimension_number, len(order), MOST_NUMBERS))
         if rank is not None and len(order) != rank:
             rule = f"expected {rank} dimension numbers, one for each size, got {len(order)}"
             raise ShapeSyntaxError(rule, self.text, self.next.column)
@@ -234,6 +251,9 @@ class _Parser:
         if not self.taken("}"):
             self.fail_misplaced()
         return XlaLayout(minor_to_major=tuple(order), **fields)
+
+    def dimension_number(self) -> int:
+        return self.number("a dimension number", _INT64)
 
     def fail_misplaced(self) -> NoReturn:
         """The error for what is no '}' where a layout should end."""
@@ -271,7 +291,7 @@ class _Parser:
             self.fail(f"'(' after {after}")
         items: list[_T] = []
         while self.is_next("("):
-            items.append(item())
+            items.append(self.one_more(item, len(items), MAX_TILES))
         return items
 
     def bracketed(self, letter: str, allowed: range) -> int:

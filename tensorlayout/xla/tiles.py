@@ -13,7 +13,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tensorlayout.layout.checks import checked_integers
+from tensorlayout.layout.checks import MAX_RANK, checked_integers
+from tensorlayout.layout.tiling import MAX_TILES
+from tensorlayout.words import cut, shown
 
 # What XLA stores for a star. Its documentation says -1, which its own code refuses.
 COMBINE = -(2**63)
@@ -35,7 +37,7 @@ class Tile:
     def __post_init__(self) -> None:
         sizes = checked_integers("tile", self.dimensions)
         if any(n < 0 and n != COMBINE for n in sizes):
-            msg = f"tile: sizes must not be negative (a star is COMBINE), got {sizes}"
+            msg = f"tile: sizes must not be negative (a star is COMBINE), got {shown(sizes)}"
             raise ValueError(msg)
         object.__setattr__(self, "dimensions", sizes)
 
@@ -49,11 +51,17 @@ class Tile:
 
 
 def checked_tiles(tiles: Sequence[Tile]) -> None:
-    """ValueError for tiles that mean nothing: empty, of size 0, or with a star at the minor end."""
+    """ValueError for tiles that mean nothing: empty, of size 0, or with a star at the minor end.
+
+    And for more than 64, or more than 64 sizes to one: positions take as many steps as both make.
+    """
+    if len(tiles) > MAX_TILES or any(len(tile.dimensions) > MAX_RANK for tile in tiles):
+        msg = f"tiles: must be at most {MAX_TILES}, each of at most {MAX_RANK} sizes"
+        raise ValueError(msg)
     for tile in tiles:
         if not tile.dimensions or 0 in tile.dimensions or tile.dimensions[-1] == COMBINE:
             rule = "sizes must be at least 1, the last no star (it has nothing to merge into)"
-            msg = f"tile: {rule}, got {tile}"
+            msg = f"tile: {rule}, got {cut(tile)}"
             raise ValueError(msg)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tensorlayout.words import cut, shown
 from tensorlayout.xla.layouts import XlaLayout
 from tensorlayout.xla.shapes import UNBOUNDED, Shape
 from tensorlayout.xla.tiles import COMBINE
@@ -32,20 +33,20 @@ def validate_layout_for_shape(layout: XlaLayout, shape: Shape) -> None:
     seen: set[int] = set()
     for dim in order:
         if not 0 <= dim < rank:
-            rule = f"the order has {dim}, which is not from 0 to {rank - 1}"
+            rule = f"the order has {shown(dim)}, which is not from 0 to {rank - 1}"
             raise _misfit(layout, shape, rule)
         if dim in seen:
-            raise _misfit(layout, shape, f"the order has {dim} twice")
+            raise _misfit(layout, shape, f"the order has {shown(dim)} twice")
         seen.add(dim)
     for name in ("index_type", "pointer_type", "physical_shape"):
         if getattr(layout, name) is not None:
             raise _misfit(layout, shape, f"{name} belongs to sparse arrays")
     for tile in layout.tiles:
         if not tile.dimensions or any(n < 1 and n != COMBINE for n in tile.dimensions):
-            raise _misfit(layout, shape, f"the tile {tile} has no sizes, or one below 1")
+            raise _misfit(layout, shape, f"the tile {cut(tile)} has no sizes, or one below 1")
     if layout.element_size_in_bits < 0:
         bits = layout.element_size_in_bits
-        raise _misfit(layout, shape, f"the element size of {bits} bits is negative")
+        raise _misfit(layout, shape, f"the element size of {shown(bits)} bits is negative")
     _validate_splits(layout, shape)
 
 
@@ -54,20 +55,21 @@ def _validate_splits(layout: XlaLayout, shape: Shape) -> None:
     for split in layout.split_configs:
         at, points = split.dimension, split.split_indices
         if not 0 <= at < shape.rank or at in seen:
-            rule = f"the split dimension {at} is not from 0 to {shape.rank - 1}, or there twice"
+            rule = f"the split dimension {shown(at)} is not from 0 to {shape.rank - 1},"
+            rule += " or there twice"
             raise _misfit(layout, shape, rule)
         seen.add(at)
         size = shape.dimensions[layout.minor_to_major[-1 - at]]
         low = 0
         for point in points:
             if not low < point < size:
-                rule = f"the split points {points} do not increase from 1 to {size - 1}"
+                rule = f"the split points {shown(points)} do not increase from 1 to {size - 1}"
                 raise _misfit(layout, shape, rule)
             low = point
 
 
 def _misfit(layout: XlaLayout, shape: Shape, rule: str) -> ValueError:
-    return ValueError(f"layout {layout} of shape {shape.to_string()}: {rule}")
+    return ValueError(f"layout {cut(layout)} of shape {cut(shape.to_string())}: {rule}")
 
 
 def validate_shape(shape: Shape) -> None:
@@ -94,7 +96,7 @@ def _validate(shape: Shape, *, allow_missing_layouts: bool) -> None:
     if shape.layout is not None:
         validate_layout_for_shape(shape.layout, shape)
     elif not allow_missing_layouts:
-        msg = f"shape {shape}: has no layout"
+        msg = f"shape {cut(shape)}: has no layout"
         raise ValueError(msg)
 
 
@@ -105,10 +107,10 @@ def validate_size(shape: Shape) -> None:
         if size != UNBOUNDED:
             count *= size
         if count >= _MOST:  # before a size of 0 could end it, as XLA does; and no endless product
-            msg = f"shape {shape.to_string()}: has 2**63 elements or more"
+            msg = f"shape {cut(shape.to_string())}: has 2**63 elements or more"
             raise ValueError(msg)
     if count * (shape.element_type.byte_width or 0) >= _MOST:
-        msg = f"shape {shape.to_string()}: has 2**63 bytes or more"
+        msg = f"shape {cut(shape.to_string())}: has 2**63 bytes or more"
         raise ValueError(msg)
 
 
@@ -121,5 +123,5 @@ def validate_layout_in_shape(shape: Shape, allow_missing_layouts: bool = False) 
     if shape.layout is not None:
         validate_layout_for_shape(shape.layout, shape)
     elif not allow_missing_layouts:
-        msg = f"shape {shape}: has no layout"
+        msg = f"shape {cut(shape)}: has no layout"
         raise ValueError(msg)

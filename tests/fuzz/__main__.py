@@ -31,7 +31,8 @@ from tensorlayout import cuda
 
 PRELUDE = """\
 import numpy as np; from numpy import inf, nan; import tensorlayout as tl
-from tensors import as_dtype, over  # of the folder tests"""
+from tensors import as_dtype, over  # of the folder tests
+from shared_memory import seen  # of the folder tests/fuzz"""
 
 
 def arguments() -> argparse.Namespace:
@@ -45,7 +46,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--gpu", action="store_true", help="cuda is a GPU, not the simulator")
     parser.add_argument("--all-dtypes", action="store_true", help="on cuda too: compiles for each")
     parser.add_argument("--threads", type=int, default=1, help="several at once (default: 1)")
-    parser.add_argument("--only", nargs="+", default=(), choices=running.NAMES, metavar="NAME")
+    parser.add_argument("--only", nargs="+", default=(), choices=tuple(running.CASES), metavar="NAME")
     options = parser.parse_args()
     if options.seed is None:
         options.seed = random.randrange(2**32)

@@ -13,6 +13,7 @@ import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+import alias_cases
 import directml_cases
 import elementwise_cases
 import indexing_cases
@@ -56,7 +57,9 @@ CASES = {
     **library_cases.CASES,
     **program_cases.CASES,
     **directml_cases.CASES,
+    **alias_cases.CASES,
 }
+WEIGHTS = {**alias_cases.WEIGHTS}
 
 # Half of all cases, in turns of this many, run with blocks so small that they have several.
 TURN = 1000
@@ -104,7 +107,8 @@ def case_of(seed: int, number: int, few: bool, only: tuple[str, ...] = ()) -> tu
     return CASES[name](draw), draw.chance(0.15)
 
 
-NAMES = tuple(CASES)
+# What is drawn more often stands there more often.
+NAMES = tuple(name for name in CASES for _ in range(WEIGHTS.get(name, 1)))
 
 
 @dataclass(slots=True)

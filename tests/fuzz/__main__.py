@@ -25,6 +25,7 @@ sys.path.insert(1, str(Path(__file__).parents[1]))
 
 import running
 import simulated
+import write_table
 
 import tensorlayout as tl
 from tensorlayout import cuda
@@ -47,6 +48,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--all-dtypes", action="store_true", help="on cuda too: compiles for each")
     parser.add_argument("--threads", type=int, default=1, help="several at once (default: 1)")
     parser.add_argument("--only", nargs="+", default=(), choices=tuple(running.CASES), metavar="NAME")
+    parser.add_argument("--table", action="store_true", help="what writes combined, how often")
     options = parser.parse_args()
     if options.seed is None:
         options.seed = random.randrange(2**32)
@@ -70,6 +72,8 @@ def report(options, findings, seconds) -> None:
     widest = max(map(len, findings.counts), default=0)
     for name, count in sorted(findings.counts.items()):
         print(f"  {name.ljust(widest)} {count:7}")
+    if options.table:
+        print(write_table.table(findings.drawn))
     print(f"{len(findings.differences)} kinds of differences")
     for (name, _), found in sorted(findings.differences.items()):
         print(f"\n{name}: {found.times} times, smallest in case {found.number}")

@@ -147,14 +147,18 @@ class Operand:
 
     def source(self):
         """An expression that makes it, for `tensors.over`."""
+        fill = ", fill_padding=True" if self.layout.is_padded else ""
+        return f'over({self._listed()}, "{self.layout}"{fill})'
+
+    def _listed(self):
+        """An expression of what the slots hold; of bytes, which are many, by their digits."""
+        if self.dtype.itemsize == 1 and self.dtype.kind in "ub":
+            return f'np.frombuffer(bytes.fromhex("{self.storage.tobytes().hex()}"), "{self.dtype}")'
         values = self.storage.astype(np.float32) if self.dtype == BFLOAT16 else self.storage
         listed = repr(values.tolist()).replace(" ", "")
         if len(listed) > LISTED:
             listed = f"{listed[:LISTED]}…]"
-        fill = ", fill_padding=True" if self.layout.is_padded else ""
-        return (
-            f'over(np.array({listed}).astype(as_dtype("{self.dtype.name}")), "{self.layout}"{fill})'
-        )
+        return f'np.array({listed}).astype(as_dtype("{self.dtype.name}"))'
 
     def tensor(self):
         return tensors.over(self.storage, self.layout, fill_padding=self.layout.is_padded)
@@ -163,8 +167,9 @@ class Operand:
 class Draw:
     """One case's luck."""
 
-    def __init__(self, random, few=False):
+    def __init__(self, random, few=False, number=None):
         self.random = random
+        self.number = number  # of the case, if it has one
         self.few = few
         self.tiles = True  # whether layouts may be tiled
         self.choice = random.choice

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import alias_cases
+import alias_outputs
+import alias_views
 import directml_cases
 import elementwise_cases
 import indexing_cases
@@ -22,6 +24,7 @@ import moving_cases
 import program_cases
 import pytest
 import reducing_cases
+import write_table
 from case import Case, DifferenceError, judge
 from draws import Draw
 
@@ -58,8 +61,16 @@ CASES = {
     **program_cases.CASES,
     **directml_cases.CASES,
     **alias_cases.CASES,
+    **alias_views.CASES,
+    **alias_outputs.CASES,
+    **write_table.CASES,
 }
-WEIGHTS = {**alias_cases.WEIGHTS}
+WEIGHTS = {
+    **alias_cases.WEIGHTS,
+    **alias_views.WEIGHTS,
+    **alias_outputs.WEIGHTS,
+    **write_table.WEIGHTS,
+}
 
 # Half of all cases, in turns of this many, run with blocks so small that they have several.
 TURN = 1000
@@ -103,7 +114,7 @@ def case_of(seed: int, number: int, few: bool, only: tuple[str, ...] = ()) -> tu
     """The case of a number, and whether it is traced."""
     chance = random.Random(f"{seed}/{number}")
     name = chance.choice(only or NAMES)
-    draw = Draw(chance, few)
+    draw = Draw(chance, few, number)
     return CASES[name](draw), draw.chance(0.15)
 
 
@@ -126,6 +137,7 @@ class Findings:
 
     def __init__(self) -> None:
         self.counts: collections.Counter[str] = collections.Counter()
+        self.drawn: collections.Counter[tuple[str, ...]] = collections.Counter()
         self.differences: dict[tuple[str, str], Difference] = {}
 
     @classmethod
@@ -134,6 +146,7 @@ class Findings:
         whole = cls()
         for one in several:
             whole.counts += one.counts
+            whole.drawn += one.drawn
             for found in one.differences.values():
                 whole.add(found.number, found.case, found.said)
         return whole
@@ -217,6 +230,8 @@ def _try(findings, seed, number, few, only):
         error.add_note(f"case {number} of seed {seed} cannot be drawn")
         raise
     findings.counts[case.name] += 1
+    if case.drawn:
+        findings.drawn[case.drawn] += 1
     try:
         judge(case, traced)
     except DifferenceError as error:

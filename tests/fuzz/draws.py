@@ -38,6 +38,10 @@ TILES = (
     *([(2, 1, 1)], [(2, 2, 2)]),
 )
 
+# Numbers just above the middle of two of a shorter dtype: rounded twice they end below.
+TIES = [2**24 + 2**16 + 1, 2**30 + 2**22 + 1, 2**60 + 2**52 + 1]
+NEAR_TIES = [1 + 2**-8 + 2**-40, 1 + 2**-11 + 2**-40]
+
 # On the simulator each set of dtypes has a kernel compiled: few, that few meet.
 FEW = frozenset({"bool", "int8", "int64", "bfloat16", "float32", "complex64"})
 
@@ -82,8 +86,10 @@ def pool(name, kind_of_values):
             values += _extremes(dtype)
         if letter == "f":
             values += [3.75, -0.125, 12.5, 1e-4, math.pi, -math.e, 2.5, -1.0]
+            values += NEAR_TIES
         if letter in "iu":
             values += [9, 31, 64, 127]
+            values += [n for n in TIES if n <= np.iinfo(dtype).max]
         if kind_of_values == "moved" and letter == "c":
             parts = [math.nan, math.inf, -math.inf, -0.0, 1.0]
             values += [complex(a, b) for a in parts for b in parts]
@@ -129,6 +135,9 @@ def padding_mask(layout):
         mask[places(layout.at_origin)] = False
     return mask
 
+
+# Bytes of booleans that are true.
+TRUE = ((2,), (1, 255), (128, 1, 3), (4, 8, 1, 64, 254))
 
 LISTED = 4000  # characters of the values of an operand
 
@@ -344,7 +353,15 @@ class Draw:
         if layout is None:
             layout = self.layout(shape, dtype, writable)
         storage = np.array(self.values(dtype, layout.required_size, how))
+        if dtype.kind == "b" and self.chance(0.2):
+            storage = self._foreign(storage)
         return self.over(layout, storage)
+
+    def _foreign(self, booleans):
+        """The same booleans in bytes of another library, to which all that is not 0 is true."""
+        true = self.choice(TRUE)
+        octets = np.resize(np.array(true, np.uint8), booleans.shape)
+        return np.where(booleans, octets, np.uint8(0)).view(bool)
 
     def over(self, layout, storage):
         """An operand whose slots hold `storage`, but for padding that has a value."""
@@ -352,11 +369,16 @@ class Draw:
         if bits is not None:
             mask = padding_mask(layout)
             storage[layout.lowest : layout.lowest + mask.size][mask] = bits
-        return Operand(layout, storage, np.array(storage[places(layout)]))
+        array = np.array(storage[places(layout)])
+        if array.dtype.kind == "b":  # NumPy counts other bytes than 0 and 1 as what they are
+            array = np.asarray(array.view(np.uint8) != 0)
+        return Operand(layout, storage, array)
 
     def holding(self, array, writable=False):
         """An operand of some layout whose elements are those of `array`."""
         layout = self.layout(array.shape, array.dtype, writable=True)
         storage = np.array(self.values(array.dtype, layout.required_size, "mild"))
         storage[places(layout)] = array
+        if array.dtype.kind == "b" and self.chance(0.2):
+            storage = self._foreign(storage)
         return self.over(layout, storage)

@@ -156,12 +156,11 @@ def _tensor(other=False, rank0=False, wide=False):
 
 
 def _listed(draw, dtype, shape):
-    if len(shape) > 3 or 0 in shape:
+    if shape == () or 0 in shape:
         return _number(int)(draw, dtype, shape)
     letter = kind(as_dtype(dtype))
     numbers = {"b": (True, False), "c": (1j, 2.0, 0)}.get(letter, (0, 1, 2, 3))
-    last = shape[-1:] or (1,)
-    flat = np.array([draw.choice(numbers) for _ in range(int(np.prod(last)))]).reshape(last)
+    flat = np.array([draw.choice(numbers) for _ in range(shape[-1])])
     return str(flat.tolist()), {}, lambda _: cast(flat, dtype)
 
 
@@ -222,6 +221,12 @@ def write(draw):
     case = Case("write table", f"x[{key_text}] = {text}", operands, expect, same, writes="x")
     case.drawn = (dtype, key_kind, value_kind)
     return case
+
+
+def undrawn(drawn: collections.Counter) -> list[tuple[str, str]]:
+    """Pairs of a dtype, a kind of key and a kind of value that never met."""
+    wanted = {pair for c in COMBINATIONS for pair in itertools.combinations(c, 2)}
+    return sorted(wanted - {pair for c in drawn for pair in itertools.combinations(c, 2)})
 
 
 def table(drawn: collections.Counter) -> str:

@@ -32,8 +32,8 @@ from tensorlayout import cuda
 
 PRELUDE = """\
 import numpy as np; from numpy import inf, nan; import tensorlayout as tl
-from tensors import as_dtype, over  # of the folder tests
-from shared_memory import seen  # of the folder tests/fuzz"""
+from tensors import as_dtype  # of the folder tests
+from guard import stored; from shared_memory import seen  # of the folder tests/fuzz"""
 
 
 def arguments() -> argparse.Namespace:

@@ -9,6 +9,7 @@ import functools
 import math
 from dataclasses import dataclass
 
+import guard
 import numpy as np
 import tensors
 from tensors import BFLOAT16, DTYPES, as_dtype, kind
@@ -149,15 +150,19 @@ class Operand:
     layout: Layout
     storage: np.ndarray
     array: np.ndarray
+    shift: int = 0
+    readonly: bool = False
 
     @property
     def dtype(self):
         return self.storage.dtype
 
     def source(self):
-        """An expression that makes it, for `tensors.over`."""
-        fill = ", fill_padding=True" if self.layout.is_padded else ""
-        return f'over({self._listed()}, "{self.layout}"{fill})'
+        """An expression that makes it, for `guard.stored`."""
+        options = {"fill_padding": self.layout.is_padded, "shift": self.shift}
+        options["readonly"] = self.readonly
+        given = "".join(f", {name}={value}" for name, value in options.items() if value)
+        return f'stored({self._listed()}, "{self.layout}"{given})'
 
     def _listed(self):
         """An expression of what the slots hold; of bytes, which are many, by their digits."""
@@ -170,7 +175,8 @@ class Operand:
         return f'np.array({listed}).astype(as_dtype("{self.dtype.name}"))'
 
     def tensor(self):
-        return tensors.over(self.storage, self.layout, fill_padding=self.layout.is_padded)
+        fill, shift = self.layout.is_padded, self.shift
+        return guard.stored(self.storage, self.layout, fill, shift, self.readonly)
 
 
 class Draw:
@@ -355,7 +361,15 @@ class Draw:
         storage = np.array(self.values(dtype, layout.required_size, how))
         if dtype.kind == "b" and self.chance(0.2):
             storage = self._foreign(storage)
-        return self.over(layout, storage)
+        found = self.over(layout, storage)
+        return found if writable else self._placed(found)
+
+    def _placed(self, operand):
+        """Some begin at odd addresses, and some are read-only."""
+        if self.chance(0.05):
+            operand.shift = self.between(1, 7)
+        operand.readonly = self.chance(0.1)
+        return operand
 
     def _foreign(self, booleans):
         """The same booleans in bytes of another library, to which all that is not 0 is true."""

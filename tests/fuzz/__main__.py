@@ -23,6 +23,8 @@ from pathlib import Path
 
 sys.path.insert(1, str(Path(__file__).parents[1]))
 
+import guard
+import isolated
 import running
 import simulated
 import write_table
@@ -39,7 +41,7 @@ from guard import stored; from shared_memory import seen  # of the folder tests/
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python tests/fuzz", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--minutes", type=float, default=1.0, help="how long (default: 1)")
+    parser.add_argument("--minutes", type=float, help="how long (default: 1)")
     parser.add_argument("--seed", type=int, help="of the cases (default: another each time)")
     parser.add_argument("--first", type=int, default=0, help="the first case's number")
     parser.add_argument("--case", type=int, help="this case alone, printed")
@@ -48,8 +50,14 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--all-dtypes", action="store_true", help="on cuda too: compiles for each")
     parser.add_argument("--threads", type=int, default=1, help="several at once (default: 1)")
     parser.add_argument("--only", nargs="+", default=(), choices=tuple(running.CASES), metavar="NAME")
+    parser.add_argument("--cases", type=int, help="how many (default: as many as there is time)")
+    parser.add_argument("--isolated", action="store_true", help="in a process of their own")
+    parser.add_argument("--guard", action="store_true", help="and operands beside guard pages")
+    parser.add_argument("--progress", help=argparse.SUPPRESS)  # of a process that is watched
     parser.add_argument("--table", action="store_true", help="what writes combined, how often")
     options = parser.parse_args()
+    if options.minutes is None:
+        options.minutes = float("inf") if options.cases else 1.0
     if options.seed is None:
         options.seed = random.randrange(2**32)
     return options
@@ -68,17 +76,37 @@ def entered(options: argparse.Namespace) -> Iterator[None]:
 
 def report(options, findings, seconds) -> None:
     total = sum(findings.counts.values())
-    print(f"seed {options.seed}, {options.device}: {total} cases in {seconds:.0f} s")
+    rate = f"{total / seconds:.0f} per second"
+    print(f"seed {options.seed}, {options.device}: {total} cases in {seconds:.0f} s, {rate}")
     widest = max(map(len, findings.counts), default=0)
     for name, count in sorted(findings.counts.items()):
         print(f"  {name.ljust(widest)} {count:7}")
     if options.table:
         print(write_table.table(findings.drawn))
     print(f"{len(findings.differences)} kinds of differences")
-    for (name, _), found in sorted(findings.differences.items()):
-        print(f"\n{name}: {found.times} times, smallest in case {found.number}")
-        print(f"  {found.case.source()}")
+    for kind, found in sorted(findings.differences.items()):
+        print(f"\n{found.name}: {found.times} times, first in case {findings.first[kind]},", end="")
+        print(f" smallest in case {found.number}")
+        print(f"  {found.source}")
         print(f"  {found.said}")
+
+
+def search(options: argparse.Namespace, few: bool) -> running.Findings:
+    """As the options say, in the process itself, on the device that is the default."""
+    only, cases = tuple(options.only), options.cases or float("inf")
+    if options.threads > 1:
+        return running.search_in_threads(options.threads, options.seed, few, options.minutes * 60)
+    return running.search(options.seed, few, options.minutes * 60, cases, options.first, only)
+
+
+def in_processes(options: argparse.Namespace, few: bool) -> running.Findings:
+    """The same, where a process that dies is a finding."""
+    given = ["--device", options.device]
+    given += [f"--{n}" for n in ("gpu", "guard") if getattr(options, n)]
+    given += ["--all-dtypes"] if options.all_dtypes else []
+    cases, seconds = options.cases or float("inf"), options.minutes * 60
+    only = tuple(options.only)
+    return isolated.search(given, options.seed, few, seconds, cases, options.first, only)
 
 
 def main() -> int:
@@ -86,18 +114,21 @@ def main() -> int:
     few = options.device == "cuda" and not options.all_dtypes
     only = tuple(options.only)
     start = time.monotonic()
-    with entered(options):
-        if options.case is not None:
-            case, _ = running.case_of(options.seed, options.case, few, only)
-            print(f"{PRELUDE}\n{case.source()}")
-            findings = running.search(options.seed, few, cases=1, first=options.case, only=only)
-        elif options.threads > 1:
-            seconds = options.minutes * 60
-            findings = running.search_in_threads(options.threads, options.seed, few, seconds)
-        else:
-            findings = running.search(
-                options.seed, few, options.minutes * 60, first=options.first, only=only
-            )
+    if options.progress:
+        with entered(options), guard.guarded(options.guard):
+            cases, seconds = options.cases or float("inf"), options.minutes * 60
+            task = options.seed, few, options.first, cases, seconds, only
+            isolated.work(options.progress, *task)
+        return 0
+    if options.case is not None:
+        options.first, options.cases = options.case, 1
+        case, _ = running.case_of(options.seed, options.case, few, only)
+        print(f"{PRELUDE}\n{case.source()}", flush=True)
+    if options.guard or options.isolated:
+        findings = in_processes(options, few)
+    else:
+        with entered(options):
+            findings = search(options, few)
     report(options, findings, time.monotonic() - start)
     return 1 if findings.differences else 0
 

@@ -23,6 +23,7 @@ from pathlib import Path
 
 sys.path.insert(1, str(Path(__file__).parents[1]))
 
+import faults
 import guard
 import isolated
 import running
@@ -53,11 +54,15 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--cases", type=int, help="how many (default: as many as there is time)")
     parser.add_argument("--isolated", action="store_true", help="in a process of their own")
     parser.add_argument("--guard", action="store_true", help="and operands beside guard pages")
+    parser.add_argument("--fault", choices=tuple(faults.FAULTS), help="what happens meanwhile")
     parser.add_argument("--progress", help=argparse.SUPPRESS)  # of a process that is watched
+    parser.add_argument("--counts", action="store_true", help="cases by function")
     parser.add_argument("--table", action="store_true", help="what writes combined, how often")
     options = parser.parse_args()
     if options.minutes is None:
-        options.minutes = float("inf") if options.cases else 1.0
+        options.minutes = 1.0 if options.cases is None else float("inf")
+    if options.cases is None:
+        options.cases = float("inf")
     if options.seed is None:
         options.seed = random.randrange(2**32)
     return options
@@ -79,7 +84,7 @@ def report(options, findings, seconds) -> None:
     rate = f"{total / seconds:.0f} per second"
     print(f"seed {options.seed}, {options.device}: {total} cases in {seconds:.0f} s, {rate}")
     widest = max(map(len, findings.counts), default=0)
-    for name, count in sorted(findings.counts.items()):
+    for name, count in sorted(findings.counts.items()) if options.counts else ():
         print(f"  {name.ljust(widest)} {count:7}")
     if options.table:
         print(write_table.table(findings.drawn))
@@ -91,44 +96,55 @@ def report(options, findings, seconds) -> None:
         print(f"  {found.said}")
 
 
-def search(options: argparse.Namespace, few: bool) -> running.Findings:
+def search(options: argparse.Namespace, few: bool, findings: running.Findings) -> None:
     """As the options say, in the process itself, on the device that is the default."""
-    only, cases = tuple(options.only), options.cases or float("inf")
-    if options.threads > 1:
-        return running.search_in_threads(options.threads, options.seed, few, options.minutes * 60)
-    return running.search(options.seed, few, options.minutes * 60, cases, options.first, only)
+    seconds = options.minutes * 60
+    if options.fault:
+        task = options.seed, few, options.first, options.cases, seconds
+        faults.search(options.fault, *task, findings)
+    elif options.threads > 1:
+        findings.merge(running.search_in_threads(options.threads, options.seed, few, seconds))
+    else:
+        task = options.seed, few, seconds, options.cases, options.first, tuple(options.only)
+        running.search(*task, findings)
 
 
 def in_processes(options: argparse.Namespace, few: bool) -> running.Findings:
     """The same, where a process that dies is a finding."""
-    given = ["--device", options.device]
+    given = ["--device", options.device, "--seed", options.seed]
     given += [f"--{n}" for n in ("gpu", "guard") if getattr(options, n)]
     given += ["--all-dtypes"] if options.all_dtypes else []
-    cases, seconds = options.cases or float("inf"), options.minutes * 60
-    only = tuple(options.only)
-    return isolated.search(given, options.seed, few, seconds, cases, options.first, only)
+    given += ["--fault", options.fault] if options.fault else []
+    given += ["--only", *options.only] if options.only else []
+    times = options.cases, options.first, options.minutes * 60
+    return isolated.search(given, lambda number: shown(options, few, number), *times)
+
+
+def shown(options: argparse.Namespace, few: bool, number: int) -> tuple[str, str]:
+    """The name of a case, and Python that runs it."""
+    if options.fault:
+        scenario = faults.FAULTS[options.fault](options.seed, number, few)
+        return scenario.name, scenario.source
+    case, _ = running.case_of(options.seed, number, few, tuple(options.only))
+    return case.name, case.source()
 
 
 def main() -> int:
     options = arguments()
     few = options.device == "cuda" and not options.all_dtypes
-    only = tuple(options.only)
-    start = time.monotonic()
-    if options.progress:
-        with entered(options), guard.guarded(options.guard):
-            cases, seconds = options.cases or float("inf"), options.minutes * 60
-            task = options.seed, few, options.first, cases, seconds, only
-            isolated.work(options.progress, *task)
-        return 0
+    findings, start = running.Findings(), time.monotonic()
     if options.case is not None:
         options.first, options.cases = options.case, 1
-        case, _ = running.case_of(options.seed, options.case, few, only)
-        print(f"{PRELUDE}\n{case.source()}", flush=True)
-    if options.guard or options.isolated:
+        print(f"{PRELUDE}\n{shown(options, few, options.case)[1]}", flush=True)
+    apart = options.guard or options.isolated or options.fault
+    if apart and not options.progress:
         findings = in_processes(options, few)
     else:
-        with entered(options):
-            findings = search(options, few)
+        with entered(options), guard.guarded(options.guard):
+            if options.progress:
+                isolated.work(options.progress, lambda told: search(options, few, told))
+                return 0
+            search(options, few, findings)
     report(options, findings, time.monotonic() - start)
     return 1 if findings.differences else 0
 

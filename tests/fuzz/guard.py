@@ -9,9 +9,10 @@ from __future__ import annotations
 import ctypes
 import mmap
 import zlib
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import numpy as np
+import numpy_memory
 import tensors
 from tensors import as_dtype
 
@@ -27,11 +28,16 @@ pages = False
 
 @contextmanager
 def guarded(active=True):
-    """Operands on the CPU lie beside pages of no access, while the block lasts."""
+    """While the block lasts, operands on the CPU lie beside pages of no access.
+
+    Before them too, some of them; and NumPy's new arrays, where there is a compiler.
+    """
     global pages
     before, pages = pages, active
+    ours = numpy_memory.ours(guard=True) if active and numpy_memory.library() else nullcontext()
     try:
-        yield
+        with ours:
+            yield
     finally:
         pages = before
 

@@ -37,31 +37,35 @@ def _tell(message):
     sys.stdout.flush()
 
 
-def work(progress, seed, few, first, cases, seconds, only):
-    """In the process: cases one by one, each announced in the file `progress`."""
+def work(progress, search):
+    """In the process: ``search(findings)``; each case is announced in the file `progress`."""
     with open(progress, "r+b") as file:
         memory = mmap.mmap(file.fileno(), 8)
     faulthandler.enable()
     running.begins = lambda number: struct.pack_into("<q", memory, 0, number)
     findings = _Told()
-    running.search(seed, few, seconds, cases, first, only, findings)
+    search(findings)
     drawn = [[list(d), n] for d, n in findings.drawn.items()]
     _tell({"counts": findings.counts, "drawn": drawn})
 
 
-def search(arguments, seed, few, seconds=float("inf"), cases=float("inf"), first=0, only=()):
-    """Findings of processes started one after the other; `arguments`: of the command besides."""
+def search(arguments, shown, cases, first, seconds):
+    """Findings of processes started one after the other.
+
+    `arguments`: of the command; ``shown(number)``: the name and the source of a case.
+    """
     findings, at = running.Findings(), first
     end = time.monotonic() + seconds
     while at - first < cases and (left := end - time.monotonic()) > 0:
-        asked = [*arguments, "--seed", seed, "--first", at, "--cases", cases - (at - first)]
+        asked = ["--first", at]
+        asked += ["--cases", cases - (at - first)] if cases < float("inf") else []
         asked += ["--minutes", left / 60] if left < float("inf") else []
-        asked += ["--only", *only] if only else []
-        reached, said = _watched([str(a) for a in asked], findings)
+        reached, said = _watched([str(a) for a in (*arguments, *asked)], findings)
         if not said:
             break
-        case, _ = running.case_of(seed, reached, few, only)
-        findings.add(reached, case, said)
+        name, source = shown(reached)
+        findings.counts[name] += 1
+        findings.take(running.Difference(reached, name, source, len(source), said))
         at = reached + 1
     return findings
 

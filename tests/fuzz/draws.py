@@ -162,9 +162,9 @@ class Operand:
         options = {"fill_padding": self.layout.is_padded, "shift": self.shift}
         options["readonly"] = self.readonly
         given = "".join(f", {name}={value}" for name, value in options.items() if value)
-        return f'stored({self._listed()}, "{self.layout}"{given})'
+        return f'stored({self.listed()}, "{self.layout}"{given})'
 
-    def _listed(self):
+    def listed(self):
         """An expression of what the slots hold; of bytes, which are many, by their digits."""
         if self.dtype.itemsize == 1 and self.dtype.kind in "ub":
             return f'np.frombuffer(bytes.fromhex("{self.storage.tobytes().hex()}"), "{self.dtype}")'

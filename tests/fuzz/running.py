@@ -19,6 +19,7 @@ import alias_outputs
 import alias_views
 import directml_cases
 import elementwise_cases
+import entering_cases
 import indexing_cases
 import library_cases
 import moving_cases
@@ -65,6 +66,7 @@ CASES = {
     **alias_views.CASES,
     **alias_outputs.CASES,
     **write_table.CASES,
+    **entering_cases.CASES,
 }
 WEIGHTS = {
     **alias_cases.WEIGHTS,

@@ -50,7 +50,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--gpu", action="store_true", help="cuda is a GPU, not the simulator")
     parser.add_argument("--all-dtypes", action="store_true", help="on cuda too: compiles for each")
     parser.add_argument("--threads", type=int, default=1, help="several at once (default: 1)")
-    parser.add_argument("--only", nargs="+", default=(), choices=tuple(running.CASES), metavar="NAME")
+    parser.add_argument(
+        "--only", nargs="+", default=(), choices=tuple(running.CASES), metavar="NAME"
+    )
     parser.add_argument("--cases", type=int, help="how many (default: as many as there is time)")
     parser.add_argument("--isolated", action="store_true", help="in a process of their own")
     parser.add_argument("--guard", action="store_true", help="and operands beside guard pages")
@@ -117,7 +119,8 @@ def in_processes(options: argparse.Namespace, few: bool) -> running.Findings:
     given += ["--fault", options.fault] if options.fault else []
     given += ["--only", *options.only] if options.only else []
     times = options.cases, options.first, options.minutes * 60
-    return isolated.search(given, lambda number: shown(options, few, number), *times)
+    each = faults.IN_EACH_PROCESS.get(options.fault, float("inf"))
+    return isolated.search(given, lambda number: shown(options, few, number), *times, each)
 
 
 def shown(options: argparse.Namespace, few: bool, number: int) -> tuple[str, str]:

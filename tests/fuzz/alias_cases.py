@@ -11,8 +11,8 @@ import math
 import numpy as np
 from case import Case, close, same
 from casting import cast, promoted
-from elementwise_cases import two_arrays
 from draws import pool
+from elementwise_cases import two_arrays
 from shared_memory import Part, beside, fitting, seen
 from tensors import DTYPES, as_dtype, host, kind
 

@@ -112,10 +112,7 @@ def _fits(to, by):
 
 def assigned(draw):
     x, (to, by) = drawn(draw, draw.dtype())
-    if to is WHOLE:
-        line = f"x[...] = {by[0]}"
-    else:
-        line = f"{to[0]}[...] = {by[0]}"
+    line = f"{to[0]}[...] = {by[0]}"
 
     def expect(a):
         to[1](a)[...] = np.array(by[1](a))

@@ -66,7 +66,7 @@ def memory(seed, number, few):
 
 # --- interrupts ----------------------------------------------------------------------------------
 
-LARGE = 1500  # rows and columns of what is large enough for several threads
+LARGE = 2048  # rows and columns of what is large enough for several threads
 
 CALLS = (
     "x[...] = y",
@@ -115,39 +115,65 @@ def _kept_large():
 
 
 def interrupt(seed, number, few):
-    """Ctrl-C at some moment of a large call; then nothing goes on, and all is as before."""
+    """Ctrl-C at some moment of a large call, once or some times; then all is as before."""
     chance = random.Random(f"{seed}/interrupt/{number}")
-    text, moment, traced = chance.choice(CALLS), chance.random() * 1.1, chance.random() < 0.3
+    text, moment, traced = chance.choice(CALLS), chance.random(), chance.random() < 0.2
+    times, pause = chance.choice((1, 1, 2, 3)), chance.choice((2e-5, 1e-4, 5e-4))
     body = f"with tl.trace(): {text}" if traced else text
+    again = f", {times} times, {pause * 1e6:.0f} us apart" if times > 1 else ""
     return Scenario(
         "interrupt",
-        f"{body}  # interrupted after {moment:.3f} of its time",
-        lambda: _interrupted(compile(body, text, "exec"), moment, seed, number, few),
+        f"{body}  # interrupted after {moment:.3f} of its time{again}",
+        lambda: _interrupted(body, (moment, times, pause), seed, number, few),
     )
 
 
-def _interrupted(code, moment, seed, number, few):
-    space = _kept_large()
-    start = time.perf_counter()
-    exec(code, space)
-    taken = time.perf_counter() - start
-    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
-    device = tl.default_device()
-    try:
-        signal.setitimer(signal.ITIMER_REAL, max(taken * moment, 1e-6))
+def _interrupted(body, when, seed, number, few):
+    space, device, code = _kept_large(), tl.default_device(), compile(body, "interrupt", "exec")
+    if body not in _durations:
+        start = time.perf_counter()
         exec(code, space)
-        time.sleep(taken * 1.1)  # the interrupt comes now, if it has not yet
+        _durations[body] = time.perf_counter() - start
+    space["x"][...] = 0
+    if not _runs_into(code, space, _durations[body], *when):
         return ""
-    except KeyboardInterrupt:
-        first = _sum(space["x"])
-        time.sleep(0.01)
-        second = _sum(space["x"])
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-    if first != second:
+    first = _sum(space["x"])
+    time.sleep(0.01)
+    if first != _sum(space["x"]):
         return "written to after the interrupt was handled"
     return _as_before(device) or _still_works(space, seed, number, few)
+
+
+_durations = {}
+
+
+def _runs_into(code, space, taken, moment, times, pause):
+    """Run code that is interrupted; whether it was. As many are caught as come, and none after."""
+    left = times
+
+    def interrupt(*_):
+        nonlocal left
+        if left > 0:
+            left -= 1
+            raise KeyboardInterrupt
+
+    def run(level):
+        nonlocal left
+        try:
+            if level:
+                run(level - 1)
+            else:
+                signal.setitimer(signal.ITIMER_REAL, max(taken * moment, 1e-6), pause)
+                exec(code, space)
+        except KeyboardInterrupt:
+            left = 0
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    run(times)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    came, left = left < times, 0
+    signal.signal(signal.SIGALRM, before)
+    return came
 
 
 def _sum(x):
@@ -311,6 +337,8 @@ def _worked():
 
 
 FAULTS = {f.__name__: f for f in (memory, interrupt, threads, fork, affinity)}
+FAULTS["first"] = threads
+IN_EACH_PROCESS = {"first": 1}  # scenarios of a process; of others, as many as there are
 
 
 def search(fault, seed, few, first, cases, seconds, findings):

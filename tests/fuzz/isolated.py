@@ -18,10 +18,11 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
+import numpy_memory
 import running
 
 HERE = Path(__file__).parent
-LONGEST = 120.0  # seconds that a case may take; of a device it may be the first, which compiles
+LONGEST = 60.0  # seconds that a case may take; of a device it may be the first, which compiles
 
 
 class _Told(running.Findings):
@@ -49,23 +50,25 @@ def work(progress, search):
     _tell({"counts": findings.counts, "drawn": drawn})
 
 
-def search(arguments, shown, cases, first, seconds):
-    """Findings of processes started one after the other.
+def search(arguments, shown, cases, first, seconds, each=float("inf")):
+    """Findings of processes started one after the other, each of which takes `each` cases.
 
     `arguments`: of the command; ``shown(number)``: the name and the source of a case.
     """
     findings, at = running.Findings(), first
+    numpy_memory.library()  # compiled here, for all of them
     end = time.monotonic() + seconds
     while at - first < cases and (left := end - time.monotonic()) > 0:
-        asked = ["--first", at]
-        asked += ["--cases", cases - (at - first)] if cases < float("inf") else []
+        count = min(each, cases - (at - first))
+        asked = ["--first", at] + (["--cases", count] if count < float("inf") else [])
         asked += ["--minutes", left / 60] if left < float("inf") else []
         reached, said = _watched([str(a) for a in (*arguments, *asked)], findings)
-        if not said:
+        if said:
+            name, source = shown(reached)
+            findings.counts[name] += 1
+            findings.take(running.Difference(reached, name, source, len(source), said))
+        elif each == float("inf"):
             break
-        name, source = shown(reached)
-        findings.counts[name] += 1
-        findings.take(running.Difference(reached, name, source, len(source), said))
         at = reached + 1
     return findings
 
@@ -113,9 +116,11 @@ def _name(status):
 
 def _where(text):
     """The innermost lines of the package in what faulthandler wrote."""
-    lines = [line.strip() for line in text.splitlines() if "tensorlayout" + os.sep in line]
-    shown = [line.rpartition("tensorlayout" + os.sep)[2] for line in lines]
-    return " < ".join(shown[:3]) or text[-300:]
+    lines = [line.split() for line in text.splitlines() if line.startswith("  File ")]
+    named = [f"{words[1].strip('",')}:{words[3]}" for words in lines]
+    package = "tensorlayout" + os.sep
+    ours = [line.rpartition(package)[2] for line in named if package in line]
+    return " < ".join(ours[:3] or named[:4]) or text[-300:]
 
 
 def _heard(message, findings):

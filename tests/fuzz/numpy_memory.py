@@ -6,8 +6,10 @@ context, so that it is set in the package's own contexts too; arrays of before k
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import functools
+import os
 import shutil
 import subprocess
 import tempfile
@@ -21,22 +23,31 @@ from tensorlayout.cpu import memory
 _SET_HANDLER = 304  # the place of PyDataMem_SetHandler in NumPy's table of functions
 
 
+_MADE = "TENSORLAYOUT_FUZZ_ALLOCATOR"  # of processes that are started: the path of the allocator
+
+
 @functools.cache
 def library():
     """The compiled allocator; None without a compiler."""
-    compiler = shutil.which("g++") or shutil.which("clang++")
-    if compiler is None:
-        return None
-    source = Path(__file__).with_suffix(".cpp")
-    with tempfile.TemporaryDirectory() as folder:
-        made = Path(folder, "numpy_memory.so")
-        options = ["-std=c++17", "-O1", "-shared", "-fPIC", "-o", str(made), str(source)]
-        subprocess.run([compiler, *options], check=True)
-        found = ctypes.CDLL(str(made))
+    if not os.environ.get(_MADE):
+        compiler = shutil.which("g++") or shutil.which("clang++")
+        if compiler is None:
+            return None
+        os.environ[_MADE] = _compiled(compiler)
+    found = ctypes.CDLL(os.environ[_MADE])
     found.the_handler.restype = ctypes.c_void_p
     found.fail_after.argtypes = [ctypes.c_long]
     found.still_left.restype = ctypes.c_long
     return found
+
+
+def _compiled(compiler):
+    folder = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    made, source = Path(folder, "numpy_memory.so"), Path(__file__).with_suffix(".cpp")
+    options = ["-std=c++17", "-O1", "-shared", "-fPIC", "-o", str(made), str(source)]
+    subprocess.run([compiler, *options], check=True)
+    return str(made)
 
 
 @functools.cache

@@ -1,6 +1,7 @@
 """Faults: each in a process of its own; and that what they look for is found where it is."""
 
 import signal
+import subprocess
 import sys
 
 import faults
@@ -17,7 +18,9 @@ import tensorlayout as tl
 from tensorlayout.layout import Layout
 
 pytestmark = [
-    pytest.mark.skipif(sys.platform != "linux", reason="mmap, fork and processors as Linux has them")
+    pytest.mark.skipif(
+        sys.platform != "linux", reason="mmap, fork and processors as Linux has them"
+    )
 ]
 
 FEW = {"memory": 20, "interrupt": 12, "threads": 2, "fork": 3, "affinity": 1}
@@ -64,16 +67,16 @@ def test_more_operands_beside_pages_of_no_access():
     assert not findings.differences, told(findings)
 
 
-# --- that something is found -----------------------------------------------------------------------
+# --- that something is found ---------------------------------------------------------------------
 
 BEYOND = """
 import sys; sys.path[:0] = {path!r}
-import ctypes, numpy as np, guard, running
+import ctypes, numpy as np, guard
 from tensorlayout.layout import Layout
-with guard.guarded():
-    x = guard.stored(np.arange(4, dtype=np.{dtype}), Layout((4,)), readonly={readonly})
-    address = np.asarray(x).ctypes.data
-    {act}
+guard.pages = True
+x = guard.stored(np.arange(4, dtype=np.{dtype}), Layout((4,)), readonly={readonly})
+address = np.asarray(x).ctypes.data
+{act}
 """
 
 
@@ -86,8 +89,6 @@ with guard.guarded():
     ],
 )
 def test_reads_beyond_and_writes_to_what_is_read_only_are_seen(dtype, readonly, act):
-    import subprocess
-
     code = BEYOND.format(path=sys.path, dtype=dtype, readonly=readonly, act=act)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert done.returncode == -signal.SIGSEGV, done.stderr
@@ -99,7 +100,7 @@ def test_the_allocation_that_fails_is_the_one_asked_for():
     x + x
     with numpy_memory.ours() as allocator:
         allocator.fail_after(0)
-        with pytest.raises(MemoryError, match="^add: "):
+        with pytest.raises(MemoryError, match=r"^add: "):
             x + x
         assert allocator.still_left() < 0
         assert (x + x).shape == (3,)

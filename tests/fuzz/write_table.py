@@ -148,7 +148,9 @@ def _tensor(other=False, rank0=False, wide=False):
         source = _other(draw, dtype) if other else dtype
         sizes = () if rank0 else shape
         if wide:
-            sizes = tuple(1 if draw.chance(0.5) else n for n in shape[draw.between(0, len(shape)) :])
+            sizes = tuple(
+                1 if draw.chance(0.5) else n for n in shape[draw.between(0, len(shape)) :]
+            )
         y = draw.operand(source, sizes, "moved")
         return "y", {"y": y}, lambda arrays: _cast(arrays["y"], dtype)
 
@@ -223,10 +225,15 @@ def write(draw):
     return case
 
 
-def undrawn(drawn: collections.Counter) -> list[tuple[str, str]]:
-    """Pairs of a dtype, a kind of key and a kind of value that never met."""
-    wanted = {pair for c in COMBINATIONS for pair in itertools.combinations(c, 2)}
-    return sorted(wanted - {pair for c in drawn for pair in itertools.combinations(c, 2)})
+def undrawn(drawn: collections.Counter) -> list[tuple[tuple[int, str], ...]]:
+    """Pairs of a dtype (0), a kind of key (1) and a kind of value (2) that never met."""
+    return sorted(
+        {p for c in COMBINATIONS for p in _pairs(c)} - {p for c in drawn for p in _pairs(c)}
+    )
+
+
+def _pairs(combined):
+    return itertools.combinations(enumerate(combined), 2)
 
 
 def table(drawn: collections.Counter) -> str:

@@ -9,6 +9,7 @@ import faulthandler
 import json
 import mmap
 import os
+import re
 import signal
 import struct
 import subprocess
@@ -116,8 +117,7 @@ def _name(status):
 
 def _where(text):
     """The innermost lines of the package in what faulthandler wrote."""
-    lines = [line.split() for line in text.splitlines() if line.startswith("  File ")]
-    named = [f"{words[1].strip('",')}:{words[3]}" for words in lines]
+    named = [f"{path}:{line}" for path, line in re.findall(r'File "(.+)", line (\d+)', text)]
     package = "tensorlayout" + os.sep
     ours = [line.rpartition(package)[2] for line in named if package in line]
     return " < ".join(ours[:3] or named[:4]) or text[-300:]

@@ -23,21 +23,26 @@ from pathlib import Path
 
 sys.path.insert(1, str(Path(__file__).parents[1]))
 
+import faults
+import guard
+import isolated
 import running
 import simulated
+import write_table
 
 import tensorlayout as tl
 from tensorlayout import cuda
 
 PRELUDE = """\
 import numpy as np; from numpy import inf, nan; import tensorlayout as tl
-from tensors import as_dtype, over  # of the folder tests"""
+from tensors import as_dtype  # of the folder tests
+from guard import stored; from shared_memory import seen  # of the folder tests/fuzz"""
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python tests/fuzz", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--minutes", type=float, default=1.0, help="how long (default: 1)")
+    parser.add_argument("--minutes", type=float, help="how long (default: 1)")
     parser.add_argument("--seed", type=int, help="of the cases (default: another each time)")
     parser.add_argument("--first", type=int, default=0, help="the first case's number")
     parser.add_argument("--case", type=int, help="this case alone, printed")
@@ -45,8 +50,21 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--gpu", action="store_true", help="cuda is a GPU, not the simulator")
     parser.add_argument("--all-dtypes", action="store_true", help="on cuda too: compiles for each")
     parser.add_argument("--threads", type=int, default=1, help="several at once (default: 1)")
-    parser.add_argument("--only", nargs="+", default=(), choices=running.NAMES, metavar="NAME")
+    parser.add_argument(
+        "--only", nargs="+", default=(), choices=tuple(running.CASES), metavar="NAME"
+    )
+    parser.add_argument("--cases", type=int, help="how many (default: as many as there is time)")
+    parser.add_argument("--isolated", action="store_true", help="in a process of their own")
+    parser.add_argument("--guard", action="store_true", help="and operands beside guard pages")
+    parser.add_argument("--fault", choices=tuple(faults.FAULTS), help="what happens meanwhile")
+    parser.add_argument("--progress", help=argparse.SUPPRESS)  # of a process that is watched
+    parser.add_argument("--counts", action="store_true", help="cases by function")
+    parser.add_argument("--table", action="store_true", help="what writes combined, how often")
     options = parser.parse_args()
+    if options.minutes is None:
+        options.minutes = 1.0 if options.cases is None else float("inf")
+    if options.cases is None:
+        options.cases = float("inf")
     if options.seed is None:
         options.seed = random.randrange(2**32)
     return options
@@ -65,34 +83,71 @@ def entered(options: argparse.Namespace) -> Iterator[None]:
 
 def report(options, findings, seconds) -> None:
     total = sum(findings.counts.values())
-    print(f"seed {options.seed}, {options.device}: {total} cases in {seconds:.0f} s")
+    rate = f"{total / seconds:.0f} per second"
+    print(f"seed {options.seed}, {options.device}: {total} cases in {seconds:.0f} s, {rate}")
     widest = max(map(len, findings.counts), default=0)
-    for name, count in sorted(findings.counts.items()):
+    for name, count in sorted(findings.counts.items()) if options.counts else ():
         print(f"  {name.ljust(widest)} {count:7}")
+    if options.table:
+        print(write_table.table(findings.drawn))
     print(f"{len(findings.differences)} kinds of differences")
-    for (name, _), found in sorted(findings.differences.items()):
-        print(f"\n{name}: {found.times} times, smallest in case {found.number}")
-        print(f"  {found.case.source()}")
+    for kind, found in sorted(findings.differences.items()):
+        print(f"\n{found.name}: {found.times} times, first in case {findings.first[kind]},", end="")
+        print(f" smallest in case {found.number}")
+        print(f"  {found.source}")
         print(f"  {found.said}")
+
+
+def search(options: argparse.Namespace, few: bool, findings: running.Findings) -> None:
+    """As the options say, in the process itself, on the device that is the default."""
+    seconds = options.minutes * 60
+    if options.fault:
+        task = options.seed, few, options.first, options.cases, seconds
+        faults.search(options.fault, *task, findings)
+    elif options.threads > 1:
+        findings.merge(running.search_in_threads(options.threads, options.seed, few, seconds))
+    else:
+        task = options.seed, few, seconds, options.cases, options.first, tuple(options.only)
+        running.search(*task, findings)
+
+
+def in_processes(options: argparse.Namespace, few: bool) -> running.Findings:
+    """The same, where a process that dies is a finding."""
+    given = ["--device", options.device, "--seed", options.seed]
+    given += [f"--{n}" for n in ("gpu", "guard") if getattr(options, n)]
+    given += ["--all-dtypes"] if options.all_dtypes else []
+    given += ["--fault", options.fault] if options.fault else []
+    given += ["--only", *options.only] if options.only else []
+    times = options.cases, options.first, options.minutes * 60
+    each = faults.IN_EACH_PROCESS.get(options.fault, float("inf"))
+    return isolated.search(given, lambda number: shown(options, few, number), *times, each)
+
+
+def shown(options: argparse.Namespace, few: bool, number: int) -> tuple[str, str]:
+    """The name of a case, and Python that runs it."""
+    if options.fault:
+        scenario = faults.FAULTS[options.fault](options.seed, number, few)
+        return scenario.name, scenario.source
+    case, _ = running.case_of(options.seed, number, few, tuple(options.only))
+    return case.name, case.source()
 
 
 def main() -> int:
     options = arguments()
     few = options.device == "cuda" and not options.all_dtypes
-    only = tuple(options.only)
-    start = time.monotonic()
-    with entered(options):
-        if options.case is not None:
-            case, _ = running.case_of(options.seed, options.case, few, only)
-            print(f"{PRELUDE}\n{case.source()}")
-            findings = running.search(options.seed, few, cases=1, first=options.case, only=only)
-        elif options.threads > 1:
-            seconds = options.minutes * 60
-            findings = running.search_in_threads(options.threads, options.seed, few, seconds)
-        else:
-            findings = running.search(
-                options.seed, few, options.minutes * 60, first=options.first, only=only
-            )
+    findings, start = running.Findings(), time.monotonic()
+    if options.case is not None:
+        options.first, options.cases = options.case, 1
+        print(f"{PRELUDE}\n{shown(options, few, options.case)[1]}", flush=True)
+    apart = options.guard or options.isolated or options.fault
+    if apart and not options.progress:
+        findings = in_processes(options, few)
+    else:
+        with entered(options), guard.guarded(options.guard):
+            if options.progress:
+                isolated.work(options.progress, lambda told: search(options, few, told))
+                return 0
+            search(options, few, findings)
     report(options, findings, time.monotonic() - start)
     return 1 if findings.differences else 0
 

@@ -32,7 +32,8 @@ class Case:
     or `Refused`. `check`: raises AssertionError where a result differs. `layout`: what the (first)
     result must have: a Layout, ``"packed"``, ``"row-major"`` or None. `view`: whether results share
     the memory of the first operand; None: either. `writes`: the operand that is written to, and
-    whose elements `expect` gives.
+    whose elements `expect` gives. `may_refuse`: what may be raised instead, nothing written.
+    `drawn`: what was combined, for a table.
     """
 
     name: str
@@ -44,6 +45,8 @@ class Case:
     view: bool | None = False
     writes: str = ""
     traced: bool = True
+    may_refuse: tuple[type[Exception], ...] = ()
+    drawn: tuple[str, ...] = ()
     names: dict[str, Any] = field(default_factory=dict)
 
     def source(self) -> str:
@@ -152,6 +155,9 @@ def judge(case: Case, traced: bool = False) -> Any:
         else:
             results = _run(case, space)
     except Exception as error:
+        if isinstance(error, case.may_refuse):
+            _untouched(case, given)
+            return None
         if isinstance(expected, Refused) and isinstance(error, expected.errors):
             # Other devices leave out what is outside, and write the rest.
             _untouched(case, given, but=case.writes if _on_the_cpu_too(case) else "")

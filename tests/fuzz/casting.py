@@ -41,13 +41,15 @@ def cast(array, name):
         found[wide >= float(limits.max + 1)] = limits.max
         found[wide <= float(limits.min) - 1] = limits.min
         return found
-    if dtype == BFLOAT16 and array.dtype.itemsize > 4 and kind(array.dtype) in "iuf":
+    if dtype == BFLOAT16 and array.dtype.itemsize >= 4 and kind(array.dtype) in "iuf":
         return _rounded_once(array)
     return array.astype(dtype)
 
 
 def _rounded_once(array):
     """To bfloat16 by a float32 that is rounded to odd, so that the second rounding is right."""
+    if array.dtype.kind in "iu":
+        array = _odd_beyond(array)
     wide = array.astype(np.float64)
     near = wide.astype(np.float32)
     inexact = np.isfinite(wide) & np.isfinite(near) & (near != wide)
@@ -55,3 +57,13 @@ def _rounded_once(array):
     cut = np.where(inexact & beyond, np.nextafter(near, np.float32(0)), near)
     odd = np.where(inexact, cut.view(np.uint32) | 1, cut.view(np.uint32)).astype(np.uint32)
     return odd.view(np.float32).astype(BFLOAT16).reshape(array.shape)
+
+
+def _odd_beyond(array):
+    """Integers as float64, exactly: of large ones the last bits are one that says if any was 1."""
+    size = np.where(array < 0, ~array.astype(np.uint64) + np.uint64(1), array.astype(np.uint64))
+    power = np.zeros(array.shape, np.int64)
+    while (large := size >> np.uint64(40) != 0).any():
+        size = np.where(large, size >> np.uint64(1) | size & np.uint64(1), size)
+        power += large
+    return np.ldexp(np.where(array < 0, -1.0, 1.0) * size.astype(np.float64), power)

@@ -9,6 +9,7 @@ import functools
 import math
 from dataclasses import dataclass
 
+import guard
 import numpy as np
 import tensors
 from tensors import BFLOAT16, DTYPES, as_dtype, kind
@@ -37,6 +38,10 @@ TILES = (
     *([(2, 2)], [(2, 3)], [(4, 1)], [(2, 4), (2, 1)], [(4, 4), (2, 2)]),
     *([(2, 1, 1)], [(2, 2, 2)]),
 )
+
+# Numbers just above the middle of two of a shorter dtype: rounded twice they end below.
+TIES = [2**24 + 2**16 + 1, 2**30 + 2**22 + 1, 2**60 + 2**52 + 1]
+NEAR_TIES = [1 + 2**-8 + 2**-40, 1 + 2**-11 + 2**-40]
 
 # On the simulator each set of dtypes has a kernel compiled: few, that few meet.
 FEW = frozenset({"bool", "int8", "int64", "bfloat16", "float32", "complex64"})
@@ -82,8 +87,10 @@ def pool(name, kind_of_values):
             values += _extremes(dtype)
         if letter == "f":
             values += [3.75, -0.125, 12.5, 1e-4, math.pi, -math.e, 2.5, -1.0]
+            values += NEAR_TIES
         if letter in "iu":
             values += [9, 31, 64, 127]
+            values += [n for n in TIES if n <= np.iinfo(dtype).max]
         if kind_of_values == "moved" and letter == "c":
             parts = [math.nan, math.inf, -math.inf, -0.0, 1.0]
             values += [complex(a, b) for a in parts for b in parts]
@@ -130,6 +137,9 @@ def padding_mask(layout):
     return mask
 
 
+# Bytes of booleans that are true.
+TRUE = ((2,), (1, 255), (128, 1, 3), (4, 8, 1, 64, 254))
+
 LISTED = 4000  # characters of the values of an operand
 
 
@@ -140,31 +150,41 @@ class Operand:
     layout: Layout
     storage: np.ndarray
     array: np.ndarray
+    shift: int = 0
+    readonly: bool = False
 
     @property
     def dtype(self):
         return self.storage.dtype
 
     def source(self):
-        """An expression that makes it, for `tensors.over`."""
+        """An expression that makes it, for `guard.stored`."""
+        options = {"fill_padding": self.layout.is_padded, "shift": self.shift}
+        options["readonly"] = self.readonly
+        given = "".join(f", {name}={value}" for name, value in options.items() if value)
+        return f'stored({self.listed()}, "{self.layout}"{given})'
+
+    def listed(self):
+        """An expression of what the slots hold; of bytes, which are many, by their digits."""
+        if self.dtype.itemsize == 1 and self.dtype.kind in "ub":
+            return f'np.frombuffer(bytes.fromhex("{self.storage.tobytes().hex()}"), "{self.dtype}")'
         values = self.storage.astype(np.float32) if self.dtype == BFLOAT16 else self.storage
         listed = repr(values.tolist()).replace(" ", "")
         if len(listed) > LISTED:
             listed = f"{listed[:LISTED]}…]"
-        fill = ", fill_padding=True" if self.layout.is_padded else ""
-        return (
-            f'over(np.array({listed}).astype(as_dtype("{self.dtype.name}")), "{self.layout}"{fill})'
-        )
+        return f'np.array({listed}).astype(as_dtype("{self.dtype.name}"))'
 
     def tensor(self):
-        return tensors.over(self.storage, self.layout, fill_padding=self.layout.is_padded)
+        fill, shift = self.layout.is_padded, self.shift
+        return guard.stored(self.storage, self.layout, fill, shift, self.readonly)
 
 
 class Draw:
     """One case's luck."""
 
-    def __init__(self, random, few=False):
+    def __init__(self, random, few=False, number=None):
         self.random = random
+        self.number = number  # of the case, if it has one
         self.few = few
         self.tiles = True  # whether layouts may be tiled
         self.choice = random.choice
@@ -339,7 +359,23 @@ class Draw:
         if layout is None:
             layout = self.layout(shape, dtype, writable)
         storage = np.array(self.values(dtype, layout.required_size, how))
-        return self.over(layout, storage)
+        if dtype.kind == "b" and self.chance(0.2):
+            storage = self._foreign(storage)
+        found = self.over(layout, storage)
+        return found if writable else self._placed(found)
+
+    def _placed(self, operand):
+        """Some begin at odd addresses, and some are read-only."""
+        if self.chance(0.05):
+            operand.shift = self.between(1, 7)
+        operand.readonly = self.chance(0.1)
+        return operand
+
+    def _foreign(self, booleans):
+        """The same booleans in bytes of another library, to which all that is not 0 is true."""
+        true = self.choice(TRUE)
+        octets = np.resize(np.array(true, np.uint8), booleans.shape)
+        return np.where(booleans, octets, np.uint8(0)).view(bool)
 
     def over(self, layout, storage):
         """An operand whose slots hold `storage`, but for padding that has a value."""
@@ -347,11 +383,16 @@ class Draw:
         if bits is not None:
             mask = padding_mask(layout)
             storage[layout.lowest : layout.lowest + mask.size][mask] = bits
-        return Operand(layout, storage, np.array(storage[places(layout)]))
+        array = np.array(storage[places(layout)])
+        if array.dtype.kind == "b":  # NumPy counts other bytes than 0 and 1 as what they are
+            array = np.asarray(array.view(np.uint8) != 0)
+        return Operand(layout, storage, array)
 
     def holding(self, array, writable=False):
         """An operand of some layout whose elements are those of `array`."""
         layout = self.layout(array.shape, array.dtype, writable=True)
         storage = np.array(self.values(array.dtype, layout.required_size, "mild"))
         storage[places(layout)] = array
+        if array.dtype.kind == "b" and self.chance(0.2):
+            storage = self._foreign(storage)
         return self.over(layout, storage)

@@ -10,17 +10,23 @@ import sys
 import threading
 import time
 import warnings
+from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+import alias_cases
+import alias_outputs
+import alias_views
 import directml_cases
 import elementwise_cases
+import entering_cases
 import indexing_cases
 import library_cases
 import moving_cases
 import program_cases
 import pytest
 import reducing_cases
+import write_table
 from case import Case, DifferenceError, judge
 from draws import Draw
 
@@ -56,6 +62,17 @@ CASES = {
     **library_cases.CASES,
     **program_cases.CASES,
     **directml_cases.CASES,
+    **alias_cases.CASES,
+    **alias_views.CASES,
+    **alias_outputs.CASES,
+    **write_table.CASES,
+    **entering_cases.CASES,
+}
+WEIGHTS = {
+    **alias_cases.WEIGHTS,
+    **alias_views.WEIGHTS,
+    **alias_outputs.WEIGHTS,
+    **write_table.WEIGHTS,
 }
 
 # Half of all cases, in turns of this many, run with blocks so small that they have several.
@@ -100,21 +117,31 @@ def case_of(seed: int, number: int, few: bool, only: tuple[str, ...] = ()) -> tu
     """The case of a number, and whether it is traced."""
     chance = random.Random(f"{seed}/{number}")
     name = chance.choice(only or NAMES)
-    draw = Draw(chance, few)
+    draw = Draw(chance, few, number)
     return CASES[name](draw), draw.chance(0.15)
 
 
-NAMES = tuple(CASES)
+begins: Callable[[int], None] = lambda number: None  # noqa: E731 - told of each case before it runs
+
+# What is drawn more often stands there more often.
+NAMES = tuple(name for name in CASES for _ in range(WEIGHTS.get(name, 1)))
 
 
 @dataclass(slots=True)
 class Difference:
-    """What was found: how often, and where it is smallest."""
+    """What was found: how often, and where it is smallest; `source`: Python that shows it."""
 
     number: int
-    case: Case
+    name: str
+    source: str
+    size: int
     said: str
     times: int = 1
+
+    @property
+    def kind(self) -> tuple[str, str]:
+        """What differences of one cause are likely to have in common."""
+        return self.name, re.sub(r"[-\d.()]+", "#", self.said)[:40]
 
 
 class Findings:
@@ -122,27 +149,33 @@ class Findings:
 
     def __init__(self) -> None:
         self.counts: collections.Counter[str] = collections.Counter()
+        self.drawn: collections.Counter[tuple[str, ...]] = collections.Counter()
         self.differences: dict[tuple[str, str], Difference] = {}
+        self.first: dict[tuple[str, str], int] = {}  # the number of the first case of a kind
 
-    @classmethod
-    def merged(cls, several: list[Findings]) -> Findings:
-        """All of them as one."""
-        whole = cls()
-        for one in several:
-            whole.counts += one.counts
-            for found in one.differences.values():
-                whole.add(found.number, found.case, found.said)
-        return whole
+    def merge(self, other: Findings) -> None:
+        """Add what another search found."""
+        self.counts += other.counts
+        self.drawn += other.drawn
+        for found in other.differences.values():
+            self.take(found)
 
     def add(self, number: int, case: Case, said: str) -> None:
-        key = case.name, re.sub(r"[-\d.()]+", "#", said)[:40]
-        known = self.differences.get(key)
+        """A case that does not hold."""
+        self.take(Difference(number, case.name, case.source(), case.size, said))
+
+    def take(self, found: Difference) -> None:
+        """A difference, of which the smallest example is kept."""
+        first = self.first.get(found.kind, found.number)
+        self.first[found.kind] = min(first, found.number)
+        known = self.differences.get(found.kind)
         if known is None:
-            self.differences[key] = Difference(number, case, said)
+            self.differences[found.kind] = found
             return
-        known.times += 1
-        if case.size < known.case.size:
-            known.number, known.case, known.said = number, case, said
+        times = known.times + found.times
+        smaller = found if found.size < known.size else known
+        smaller.times = times
+        self.differences[found.kind] = smaller
 
 
 def search(
@@ -152,9 +185,10 @@ def search(
     cases: float = float("inf"),
     first: int = 0,
     only: tuple[str, ...] = (),
+    findings: Findings | None = None,
 ) -> Findings:
     """Judge cases one by one, from number `first` on, until time or their number is up."""
-    findings, number = Findings(), first
+    findings, number = findings or Findings(), first
     end = time.monotonic() + seconds
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -203,7 +237,9 @@ def search_in_threads(count: int, seed: int, few: bool, seconds: float) -> Findi
             sys.setswitchinterval(before)
     if errors:
         raise errors[0]
-    return Findings.merged(findings)
+    for other in findings[1:]:
+        findings[0].merge(other)
+    return findings[0]
 
 
 def _try(findings, seed, number, few, only):
@@ -212,7 +248,10 @@ def _try(findings, seed, number, few, only):
     except Exception as error:
         error.add_note(f"case {number} of seed {seed} cannot be drawn")
         raise
+    begins(number)
     findings.counts[case.name] += 1
+    if case.drawn:
+        findings.drawn[case.drawn] += 1
     try:
         judge(case, traced)
     except DifferenceError as error:

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("device")
 
 
 def told(findings):
-    return "\n".join(f"{d.case.source()}: {d.said}" for d in findings.differences.values())
+    return "\n".join(f"{d.source}: {d.said}" for d in findings.differences.values())
 
 
 def test_random_cases():

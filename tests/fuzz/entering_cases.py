@@ -1,0 +1,61 @@
+"""Cases of numbers that become elements: `full`, and `asarray` of lists, numbers and arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+from case import Case, same
+from casting import cast
+from draws import NEAR_TIES, TIES, Operand
+from tensors import as_dtype, kind
+
+from tensorlayout.layout import Layout
+
+INTEGERS = [0, 1, -1, 3, 100, 2**53 + 1, 2**55 + 2**47 + 1, -(2**63), *TIES]
+FLOATS = [0.0, -0.0, 0.5, -2.5, 1e9, *NEAR_TIES]
+
+
+def _numbers(draw, dtype, count):
+    """Numbers of one kind that the dtype holds, as a list and as NumPy has them."""
+    letter = kind(as_dtype(dtype))
+    whole = letter in "iu" or (letter != "b" and draw.chance(0.6))
+    found = INTEGERS if whole else [True, False] if letter == "b" else FLOATS
+    if letter in "iu":
+        limits = np.iinfo(dtype)
+        found = [n for n in found if limits.min <= n <= limits.max]
+    listed = [draw.choice(found) for _ in range(count)]
+    plain = np.array(listed, np.int64) if whole and letter != "u" else np.array(listed)
+    with np.errstate(all="ignore"):
+        return listed, cast(plain, dtype)
+
+
+def full(draw):
+    dtype, shape = draw.dtype(), draw.shape(0, 3)
+    (number,), content = _numbers(draw, dtype, 1)
+    text = f'tl.full({shape}, {number!r}, dtype="{dtype}")'
+    return Case("full of a number", text, {}, lambda: np.full(shape, content[0]), same)
+
+
+def listed(draw):
+    dtype = draw.dtype()
+    numbers, content = _numbers(draw, dtype, draw.between(1, 9))
+    text = f'tl.asarray({numbers!r}, dtype="{dtype}")'
+    return Case("asarray of a list", text, {}, lambda: content, same, traced=False)
+
+
+def converted(draw):
+    """Another library's array in a dtype asked for."""
+    source, dtype = draw.dtype(), draw.dtype()
+    if source.startswith("complex") and not dtype.startswith("complex"):
+        source = dtype
+    values = np.array(draw.values(as_dtype(source), draw.between(0, 40), "moved"))
+    step = draw.choice((1, 2, -1))
+    array = Operand(Layout.row_major(values.shape), values, values).listed()
+    text = f'tl.asarray({array}[::{step}], dtype="{dtype}")'
+    if draw.few:
+        text = text[:-1] + ', device="cuda")'
+    expect = lambda: cast(np.array(values[::step]), dtype)  # noqa: E731
+    names = {"as_dtype": as_dtype}
+    return Case("asarray of an array", text, {}, expect, same, view=None, names=names)
+
+
+CASES = {f"entering {f.__name__}": f for f in (full, listed, converted)}

@@ -1,0 +1,131 @@
+"""Searches in a process of their own: one that dies, or stops, is a finding, and the next goes on.
+
+The process says which case it is about to run, in memory shared with the one that watches it.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import mmap
+import os
+import re
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy_memory
+import running
+
+HERE = Path(__file__).parent
+LONGEST = 60.0  # seconds that a case may take; of a device it may be the first, which compiles
+
+
+class _Told(running.Findings):
+    """What is found goes to the process that watches, line by line."""
+
+    def take(self, found):
+        super().take(found)
+        _tell({"difference": asdict(found)})
+
+
+def _tell(message):
+    sys.stdout.write(json.dumps(message) + "\n")
+    sys.stdout.flush()
+
+
+def work(progress, search):
+    """In the process: ``search(findings)``; each case is announced in the file `progress`."""
+    with open(progress, "r+b") as file:
+        memory = mmap.mmap(file.fileno(), 8)
+    faulthandler.enable()
+    running.begins = lambda number: struct.pack_into("<q", memory, 0, number)
+    findings = _Told()
+    search(findings)
+    drawn = [[list(d), n] for d, n in findings.drawn.items()]
+    _tell({"counts": findings.counts, "drawn": drawn})
+
+
+def search(arguments, shown, cases, first, seconds, each=float("inf")):
+    """Findings of processes started one after the other, each of which takes `each` cases.
+
+    `arguments`: of the command; ``shown(number)``: the name and the source of a case.
+    """
+    findings, at = running.Findings(), first
+    numpy_memory.library()  # compiled here, for all of them
+    end = time.monotonic() + seconds
+    while at - first < cases and (left := end - time.monotonic()) > 0:
+        count = min(each, cases - (at - first))
+        asked = ["--first", at] + (["--cases", count] if count < float("inf") else [])
+        asked += ["--minutes", left / 60] if left < float("inf") else []
+        reached, said = _watched([str(a) for a in (*arguments, *asked)], findings)
+        if said:
+            name, source = shown(reached)
+            findings.counts[name] += 1
+            findings.take(running.Difference(reached, name, source, len(source), said))
+        elif each == float("inf"):
+            break
+        at = reached + 1
+    return findings
+
+
+def _watched(arguments, findings):
+    """Run one process: the number of its last case, and how it died; nothing if it did not."""
+    with tempfile.TemporaryDirectory() as folder:
+        progress, words = Path(folder, "progress"), Path(folder, "words")
+        progress.write_bytes(struct.pack("<q", -1))
+        command = [sys.executable, str(HERE), *arguments, "--progress", str(progress)]
+        with open(words, "wb") as errors, open(Path(folder, "told"), "w+b") as told:
+            process = subprocess.Popen(command, stdout=told, stderr=errors)
+            status = _ended(process, progress)
+            told.seek(0)
+            for line in told.read().splitlines():
+                _heard(json.loads(line), findings)
+        reached = struct.unpack("<q", progress.read_bytes())[0]
+        if status == 0:
+            return reached, ""
+        text = words.read_text(errors="replace")
+        if reached < 0 or (isinstance(status, int) and status > 0):  # an error of the search itself
+            raise RuntimeError(f"{' '.join(command)} failed: {text[-2000:]}")
+        return reached, f"{_name(status)} {_where(text)}"
+
+
+def _ended(process, progress):
+    """The status of a process; ``"stopped"`` if one case takes too long, and it is killed."""
+    seen, since = b"", time.monotonic()
+    while True:
+        try:
+            return process.wait(0.5)
+        except subprocess.TimeoutExpired:
+            now = progress.read_bytes()
+            if now != seen:
+                seen, since = now, time.monotonic()
+            elif time.monotonic() - since > LONGEST:
+                process.send_signal(signal.SIGABRT)  # faulthandler says where it was
+                process.wait()
+                return "stopped"
+
+
+def _name(status):
+    return status if isinstance(status, str) else f"died of {signal.Signals(-status).name}:"
+
+
+def _where(text):
+    """The innermost lines of the package in what faulthandler wrote."""
+    named = [f"{path}:{line}" for path, line in re.findall(r'File "(.+)", line (\d+)', text)]
+    package = "tensorlayout" + os.sep
+    ours = [line.rpartition(package)[2] for line in named if package in line]
+    return " < ".join(ours[:3] or named[:4]) or text[-300:]
+
+
+def _heard(message, findings):
+    if "difference" in message:
+        findings.take(running.Difference(**message["difference"]))
+        return
+    findings.counts.update(message["counts"])
+    findings.drawn.update({tuple(d): n for d, n in message["drawn"]})

@@ -7,15 +7,11 @@ documented, and short, whatever came.
 
 import contextlib
 import io
-import itertools
 import sys
-import time
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from test_errors import AXES, space, templates
+from test_errors import space, templates
 
 import tensorlayout as tl
 from tensorlayout import directml, xla
@@ -232,7 +228,9 @@ def steps_of(code, names):
 def test_twice_the_input_takes_twice_the_steps(call, names):
     code = compile(call.replace("@", "wrong"), call, "exec")
     for kind, make in KINDS.items():
-        if is_pythons(call, make(1)) or (isinstance(make(1), str) and call in ("repr(@)", "str(@)")):
+        if is_pythons(call, make(1)) or (
+            isinstance(make(1), str) and call in ("repr(@)", "str(@)")
+        ):
             continue
         outcome(code, names | {"wrong": make(SIZE // 2)})  # imports, and what is kept
         counts = []

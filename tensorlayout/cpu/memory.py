@@ -13,7 +13,7 @@ import numpy as np
 
 from tensorlayout.cpu.boxes import Seen
 from tensorlayout.devices import CPU, Device
-from tensorlayout.dtypes import DType, is_bfloat16
+from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout, Padding, boxes
 from tensorlayout.plan import Exposed
 from tensorlayout.plan.described import spec_of_strides

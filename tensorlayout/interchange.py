@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dlpack
+from tensorlayout.cpu.casting import converted
 from tensorlayout.cpu.memory import Array, quietly, tensor_over
 from tensorlayout.devices import CPU, Device, as_device, available
+from tensorlayout.dtypes import is_bfloat16
 from tensorlayout.functions import calling
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.layouts import from_storage
@@ -60,6 +62,8 @@ def to_numpy(x: Tensor, dtype: Any = None, copy: bool | None = None) -> Array:
         if array.dtype.kind == "c" and kind.kind in "iuf":
             msg = f"__array__: {array.dtype} cannot become {kind}; take real() or abs() first"
             raise TypeError(msg)
+        if kind.kind in "iu" or is_bfloat16(kind):  # NumPy leaves open what NaN becomes
+            return converted(array, kind)
         return quietly(array.astype, kind)  # type: ignore[no-any-return]
     return array.copy(order="K") if copy else array
 

@@ -52,7 +52,7 @@ def scalar_in(name: str, dtype: DType, value: Any) -> Array:
 
 def _scalar(dtype: DType, value: Any) -> Array:
     if type(value) is int and dtype.kind in "fcV" and dtype not in _DOUBLE:
-        value = _as_float(value)
+        value = as_odd_float(value)
     if dtypes.is_bfloat16(dtype) or (type(value) is float and dtype.kind in "iu"):
         return converted(np.asarray(value, np.float64), dtype)
     return np.asarray(value, dtype)
@@ -69,7 +69,7 @@ def truths(array: Array) -> Array:
     return np.asarray(array.view(np.uint8) != 0)
 
 
-def _as_float(number: int) -> float:
+def as_odd_float(number: int) -> float:
     """An integer for narrower floats: to odd where 53 bits do not hold it, see `rounded`."""
     excess = max(0, number.bit_length() - 53)
     kept = abs(number) >> excess

@@ -12,7 +12,7 @@ import numpy as np
 from tensorlayout import dtypes
 from tensorlayout.cpu import special
 from tensorlayout.cpu.blocks import Call, in_blocks
-from tensorlayout.cpu.casting import scalar_in
+from tensorlayout.cpu.casting import scalar_in, truths
 from tensorlayout.cpu.flat import run_flat, run_of, run_tiled
 from tensorlayout.cpu.memory import (
     Array,
@@ -102,6 +102,8 @@ def _is_ufunc(plan: ElementwisePlan) -> bool:
 
 def _natural(plan: ElementwisePlan) -> bool:
     """Whether NumPy's own promotion of these operands is the planned one."""
+    if _bool_as_bfloat16(plan):
+        return False
     if any(isinstance(o, type) for o in plan.operands):
         if any(dtypes.is_bfloat16(d) for d in plan.inputs):
             return False  # NumPy takes Python scalars beside bfloat16 for float32
@@ -244,8 +246,27 @@ def _memory_of(operand: Tensor) -> Array:
     return operand._memory  # type: ignore[no-any-return]
 
 
+def _bool_as_bfloat16(plan: ElementwisePlan) -> list[int]:
+    """Bool operands that ml_dtypes would convert, which takes their bytes for numbers."""
+    return [
+        i
+        for i, (o, d) in enumerate(zip(plan.operands, plan.inputs, strict=True))
+        if isinstance(o, Spec) and o.dtype == dtypes.bool and dtypes.is_bfloat16(d)
+    ]
+
+
 def _call(plan: ElementwisePlan) -> Call:
-    """``call(arrays, out)``: the operation, with the planned dtypes, without warnings.
+    """``call(arrays, out)``: the operation, with the planned dtypes, without warnings."""
+    call, odd = _converting(plan), _bool_as_bfloat16(plan)
+    if not odd:
+        return call
+    return lambda arrays, out: call(
+        [truths(a) if i in odd else a for i, a in enumerate(arrays)], out
+    )
+
+
+def _converting(plan: ElementwisePlan) -> Call:
+    """The same for bool memory of zeros and ones.
 
     A ufunc converts operands in its buffer; other functions get them converted block by block.
     """

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tensorlayout import cuda_array, dlpack, dtypes
-from tensorlayout.cpu.casting import converted, rounded
+from tensorlayout.cpu.casting import as_odd_float, converted, rounded
 from tensorlayout.cpu.memory import Array, quietly, tensor_over
 from tensorlayout.devices import CPU, Device, as_device, default_device
 from tensorlayout.dtypes import DType, as_dtype
@@ -333,6 +333,8 @@ def _exact_numbers(name: str, numbers: Array, dtype: DType | None) -> Array:
         kind = dtypes.int64 if dtype is None else dtype
         _refuse_misfits(name, numbers, kind)
         wide = kind if kind.kind in "biu" else dtypes.float64
+        if kind.kind not in "biu" and kind not in (dtypes.float64, dtypes.complex128):
+            numbers = np.vectorize(as_odd_float, [object])(numbers)
     try:
         return numbers.astype(wide)
     except OverflowError:

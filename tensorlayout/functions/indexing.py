@@ -76,7 +76,8 @@ def getitem(x: Tensor, key: Any) -> Tensor:
 def setitem(x: Tensor, key: Any, value: Any) -> None:
     """``x[key] = value``: the layout of `x` stays; `value` is broadcast and converted.
 
-    As if `value` had been copied first, where it shares memory with `x`. Of positions that occur
+    As if `value` and the tensors in `key` had been copied first. Dimensions of size 1 that `value`
+    has too many in front are dropped. Of positions that occur
     twice the last one wins. IndexError for positions outside, before anything is written.
     """
     name = "__setitem__"
@@ -87,11 +88,13 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
         strided = calling.call(_PACK, (x._spec, packed(x._spec).layout, None), (x,))
         setitem(strided, key, value)
         key, items, value = ..., (), strided
-    kind = value._spec if isinstance(value, Tensor) else type(value)
     if _is_basic(items):
         part = x if key is ... else _part(name, x, key, items)
+        value = _without_leading_ones(name, value, part.ndim)
+        kind = value._spec if isinstance(value, Tensor) else type(value)
         calling.call(_ASSIGN, (part._spec, kind), (part, value))
         return
+    kind = value._spec if isinstance(value, Tensor) else type(value)
     view, data, dims, front = _split(name, x, items)
     if _is_mask(data):
         key = (view._spec, kind, dims[0], front, data[0]._spec)
@@ -131,6 +134,14 @@ def _tensor_of(name: str, x: Tensor, value: Any) -> Any:
         msg = f"{name}: value must be a tensor, an array or numbers, got {calling.shown(value)}"
         raise TypeError(msg)
     return calling.operand(name, value)
+
+
+def _without_leading_ones(name: str, value: Any, ndim: int) -> Any:
+    """A tensor of more than `ndim` dimensions without the first ones, if those have size 1."""
+    surplus = value.ndim - ndim if isinstance(value, Tensor) else 0
+    if surplus <= 0 or set(value.shape[:surplus]) != {1}:
+        return value
+    return _basic(name, value, (0,) * surplus)
 
 
 def _part(name: str, x: Tensor, key: Any, items: tuple[Any, ...]) -> Tensor:

@@ -117,8 +117,8 @@ plan = choose_copy(b.shape, (900, 1), (1, 1000), 4, Tuning(thread_cost=0.0, thre
 rng = random.Random(1)
 came = late = 0
 while came < 300:
-    signal.setitimer(signal.ITIMER_REAL, rng.uniform(1e-5, 3e-3))
     try:
+        signal.setitimer(signal.ITIMER_REAL, rng.uniform(1e-5, 3e-3))
         for _ in itertools.repeat(None):
             plan.run(b, a.T)
     except KeyboardInterrupt:

@@ -1,5 +1,7 @@
 """Tensors, plans, layouts and traces used by eight threads that start at once."""
 
+import ast
+import os
 import pathlib
 import subprocess
 import sys
@@ -7,10 +9,12 @@ import threading
 
 import numpy as np
 import pytest
+from simulated import needs_compiler
 
 import tensorlayout as tl
 
 THREADS = 8
+ROOT = pathlib.Path(tl.__file__).parents[1]
 
 
 @pytest.fixture(autouse=True)
@@ -225,7 +229,57 @@ for i in range(20_000):
 
 
 def test_finalizers_that_use_the_package_find_no_lock_taken():
-    root = pathlib.Path(tl.__file__).parents[1]
     command = [sys.executable, "-c", FINALIZERS]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=root, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=300)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+# Threads that begin with CUDA at once: each makes the driver, and the structs of its launches.
+FIRST_USE = """
+import sys, threading
+import numpy as np
+import tensorlayout as tl
+sys.setswitchinterval(1e-6)
+barrier, drivers, errors = threading.Barrier(8), [], []
+
+def begin(number):
+    shape = (2, 3, 4, 5, 6)[: number % 4 + 1]
+    expected = 2 * np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    barrier.wait()
+    try:
+        x = tl.reshape(tl.arange(expected.size, dtype=tl.float32, device="cuda"), shape)
+        assert np.array_equal(np.asarray((x + x).to_device("cpu")), expected)
+        turned = tl.permute_dims(x, tuple(range(x.ndim))[::-1])
+        assert np.array_equal(np.asarray((turned + turned).to_device("cpu")), expected.T)
+        from tensorlayout.cuda.driver import driver
+        drivers.append(driver())
+    except BaseException as error:
+        errors.append(error)
+
+threads = [threading.Thread(target=begin, args=(n,)) for n in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(errors, len(set(map(id, drivers))))
+"""
+
+
+@needs_compiler
+def test_cuda_first_used_by_several_threads():
+    command = [sys.executable, "-c", FIRST_USE]
+    variables = os.environ | {"TENSORLAYOUT_CUDA_SIMULATOR": "1"}
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=ROOT, env=variables, timeout=300
+    )
+    assert (done.stdout, done.stderr) == ("[] 1\n", "")
+
+
+def test_structs_are_made_once():
+    # `functools.cache` gives two threads two of them, and ctypes tells them apart.
+    made = {}
+    for path in (ROOT / "tensorlayout" / "cuda").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.FunctionDef) and "struct_type(" in ast.unparse(node):
+                made[f"{path.name}: {node.name}"] = [*map(ast.unparse, node.decorator_list)]
+    del made["launches.py: struct_type"]
+    assert len(made) > 40
+    assert {tuple(each) for each in made.values()} == {("once",)}, made

@@ -431,7 +431,7 @@ def test_memory_that_holds_python_objects_is_no_storage(kind):
     given = OBJECTS[kind]()
     with pytest.raises(TypeError, match=r"^from_storage: storage must hold numbers, not Python ob"):
         tl.from_storage(given, "(2,):(1,)", dtype="uint8")
-    with pytest.raises(TypeError, match=r"^asarray: "):
+    with pytest.raises(EXPECTED, match=r"^asarray: "):
         tl.asarray(given)
 
 
@@ -661,16 +661,12 @@ def test_a_cuda_array_interface_in_order(cuda_tensor):
     assert tl.asarray(odd).strides == (6, 1)
 
 
-@pytest.mark.parametrize("interface", [None, 3, "abc", [], {}, VALUES, object()])
+@pytest.mark.parametrize("interface", [None, 3, "abc", [], {}, object()])
 def test_an_interface_that_is_no_dictionary(interface):
     class Only:
         __array_interface__ = interface
 
-    if interface is None:  # as if there were none
-        with pytest.raises(TypeError, match=r"^asarray: "):
-            tl.asarray(Only())
-        return
-    with pytest.raises(TypeError, match=r"^asarray: Only gives no array by __array_interface__: "):
+    with pytest.raises((TypeError, ValueError), match=r"^asarray: .*Only gives no "):
         tl.asarray(Only())
 
 
@@ -744,14 +740,6 @@ def test_a_structure_that_is_no_capsule(given):
 # --- Which of several protocols counts ------------------------------------------------------------
 
 
-class Several:
-    """An object with some protocols; each gives another number."""
-
-    def __init__(self, *names):
-        for name in names:
-            setattr(type(self), name, getattr(self, f"its{name}"))
-
-
 PROTOCOLS = {
     "__dlpack__": lambda self, **_: np.asarray([1]).__dlpack__(**_),
     "__array_interface__": property(lambda self: self.kept[0].__array_interface__),
@@ -817,7 +805,16 @@ def test_memory_that_cannot_be_had_is_a_memory_error():
 
 @pytest.mark.parametrize(
     "given",
-    [3, [1, 2], None, "abc", np.float64(1), np.array([None]), np.array(["a"]), np.zeros(2, "M8[s]")],
+    [
+        3,
+        [1, 2],
+        None,
+        "abc",
+        np.float64(1),
+        np.array([None]),
+        np.array(["a"]),
+        np.zeros(2, "M8[s]"),
+    ],
     ids=repr,
 )
 def test_an_array_method_that_gives_no_numbers(given):
@@ -839,7 +836,17 @@ class Sequence:
         return self.length() if callable(self.length) else self.length
 
     def __getitem__(self, number):
+        if number >= self.ends:
+            raise IndexError
         return self.item(number) if callable(self.item) else self.item
+
+    ends = 3
+
+
+class Endless(Sequence):
+    """A sequence that has more items than it says, without end."""
+
+    ends = 2**100
 
 
 def failing(*_):
@@ -853,9 +860,11 @@ def failing(*_):
         Sequence(3, failing),
         Sequence(-1, 1),
         Sequence(2**70, 1),
-        Sequence(2, "a"),
+        Sequence(2, 1),
+        Endless(2, 1),
+        Sequence(3, "a"),
         [Sequence(3, failing)],
-        [1, Sequence(2, 1)],
+        [1, Sequence(3, 1)],
         tl.Tensor,
         np.ndarray,
         np.float32,
@@ -870,6 +879,12 @@ def failing(*_):
 def test_what_is_no_sequence_of_numbers(given):
     with pytest.raises((*EXPECTED, MemoryError, RuntimeError), match=r"^(asarray: |odd$)"):
         tl.asarray(given)
+
+
+def test_a_sequence_of_others_is_taken_as_far_as_it_goes():
+    assert list_of(tl.asarray(Sequence(3, 1))) == [1, 1, 1]
+    assert list_of(tl.asarray(Sequence(2**60, 1))) == [1, 1, 1]
+    assert list_of(tl.asarray(range(3))) == [0, 1, 2]
 
 
 def test_a_list_that_holds_itself():

@@ -1,6 +1,7 @@
 """Memory of others: what comes in by each protocol, what is refused, and what nobody can change."""
 
 import array
+import contextlib
 import ctypes
 import gc
 import mmap
@@ -35,7 +36,19 @@ NOT_OURS = {
         for text in (
             *("2T", "T", ",", ",,", "i4,i4", "(2,)f4", "2f4", "f4,", "V3", "S2", "U1", "O", "m8"),
             *("M8[s]", "a5", "c", "g", "G", "longdouble", "float128", "int4", "float8_e5m2", ""),
-            *(" f4", "f4 ", "f4\0", "\0", "é", "float３２", "i04096", "bfloat16 ", "=", ">", "|V2"),
+            *(
+                " f4",
+                "f4 ",
+                "f4\0",
+                "\0",
+                "é",
+                "float\uff13\uff12",
+                "i04096",
+                "bfloat16 ",
+                "=",
+                ">",
+                "|V2",
+            ),
         )
     },
     "long": "f4," * 10**5,
@@ -88,8 +101,16 @@ TAKES_A_DTYPE = {
 }
 
 
-@pytest.mark.parametrize("function", TAKES_A_DTYPE)
-@pytest.mark.parametrize("kind", NOT_OURS)
+# Every kind with one function, and some kinds with every function.
+REFUSED = [(kind, "zeros") for kind in NOT_OURS]
+REFUSED += [
+    (kind, function)
+    for kind in ("2T", ",", "int4", "float8_e5m2", "class number", "array", "long")
+    for function in TAKES_A_DTYPE
+]
+
+
+@pytest.mark.parametrize(("kind", "function"), REFUSED)
 def test_what_is_no_dtype_of_ours_is_refused_with_words(kind, function):
     with pytest.raises(TypeError, match=r"must be a dtype of this namespace, got") as refused:
         TAKES_A_DTYPE[function](NOT_OURS[kind])
@@ -97,7 +118,7 @@ def test_what_is_no_dtype_of_ours_is_refused_with_words(kind, function):
 
 
 @pytest.mark.parametrize("function", TAKES_A_DTYPE)
-@pytest.mark.parametrize("dtype", SWAPPED, ids=str)
+@pytest.mark.parametrize("dtype", SWAPPED[-3:], ids=str)
 def test_another_byte_order_is_refused_with_the_fix(dtype, function):
     words = rf"must have the byte order of this machine, got .*; use {np.dtype(dtype).name}; asarr"
     with pytest.raises(TypeError, match=words):
@@ -200,10 +221,8 @@ def changed(change, array):
     """Try to change an array that may be somebody's."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of ways that NumPy would rather not have
-        try:
+        with contextlib.suppress(ValueError, AttributeError):
             change(array)
-        except (ValueError, AttributeError):
-            pass
 
 
 SHARES = {

@@ -269,7 +269,7 @@ def _numbers(name: str, obj: Any, dtype: DType | None) -> Array:
 
 
 def _with_an_end(name: str, obj: Any) -> Any:
-    """`obj`, or the items of a sequence of others; NumPy would take them for as long as any come."""
+    """`obj`, or the items of a sequence of others: NumPy would take any number of them."""
     kind = type(obj)
     is_sequence = hasattr(kind, "__getitem__") and hasattr(kind, "__len__")
     if kind in (list, tuple) or isinstance(obj, (str, bytes, Mapping)) or not is_sequence:

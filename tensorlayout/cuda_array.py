@@ -60,7 +60,7 @@ def receive(obj: Any, name: str) -> Tensor:
             raise TypeError(msg)
         low, high = extent(given.address, dtype.itemsize, given.shape, given.steps)
     except (TypeError, ValueError, BufferError) as error:
-        msg = f"{name}: __cuda_array_interface__ of a {type(obj).__name__}: {error}"
+        msg = f"{name}: __cuda_array_interface__ of {type(obj).__name__}: {error}"
         raise type(error)(msg) from None
     found: Any = backend(as_device("cuda", f"{name}: the array's device"))
     device = found.device_at(low)

@@ -762,9 +762,9 @@ def test_what_is_described_is_shared():
 
 def test_what_cannot_be_described():
     x = on_cuda([1, 2])
-    with pytest.raises(TypeError, match=r"^asarray: a masked element has no value"):
+    with pytest.raises(TypeError, match=r"^asarray: .*: a masked element has no value"):
         tl.asarray(Interface(x, mask=x))
-    with pytest.raises(TypeError, match=r"^asarray: dtype"):
+    with pytest.raises(TypeError, match=r"^asarray: .*: 'typestr' must be"):
         tl.asarray(Interface(x, typestr="<M8[s]"))
     with pytest.raises(BufferError, match=r"^asarray: strides of \(3,\) bytes are no whole"):
         tl.asarray(Interface(x, strides=(3,)))

@@ -44,13 +44,22 @@ def held(array: Array) -> Array:
     given, nor `resize`, which NumPy refuses while this one, or a view of it, is alive.
     """
     array = _plain(array)
-    owner = array
-    while isinstance(base := _base_of(owner), np.ndarray):
-        owner = base
+    owner = _owner_of(array)
     if not owner.flags.owndata:
         return array.view()
     mine: Array = np.asarray(_Held((array.__array_struct__, weakref.ref(owner))))
     return mine if mine.dtype == array.dtype else mine.view(array.dtype)
+
+
+def _owner_of(array: Array) -> Array:
+    """The array whose memory this is, as far as that can be found."""
+    while (base := _base_of(array)) is not None:
+        if type(base) is memoryview:
+            base = base.obj
+        if not isinstance(base, np.ndarray):
+            break
+        array = base
+    return array
 
 
 def _plain(array: Array) -> Array:
@@ -324,7 +333,7 @@ def buffer_of(obj: Any) -> Array:
         raise TypeError(_OBJECTS)
     if not view.c_contiguous:
         raise ValueError(_ONE_RUN)
-    return np.frombuffer(view, np.uint8) if view.nbytes else np.empty(0, np.uint8)
+    return held(np.frombuffer(view, np.uint8)) if view.nbytes else np.empty(0, np.uint8)
 
 
 _OBJECTS = "must hold numbers, not Python objects"

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import sys
+from collections.abc import Mapping
+from itertools import islice
 from typing import Any, NoReturn
 
 import numpy as np
@@ -187,16 +190,20 @@ def from_sequence(name: str, obj: Any, dtype: DType | None) -> Tensor:
     """A new tensor from numbers; NumPy finds the shape, and the standard's defaults the dtype."""
     try:
         array = _numbers(name, obj, dtype)
-    except TypeError:  # NumPy sees no memory of a device
+    except TypeError as error:  # NumPy sees no memory of a device
         devices = tuple(_devices_inside(obj))
         if devices in ((), (CPU,)):
-            raise
+            if str(error).startswith(f"{name}: "):
+                raise
+            msg = f"{name}: a {type(obj).__name__} gives no numbers: {error}"
+            raise TypeError(msg) from error
         return _on_device(name, obj, dtype, devices)
     if array.size == 0 and dtype is None and not _holds_arrays(obj):
         dtype = dtypes.float64
-    kind = as_dtype(array.dtype) if dtype is None else dtype
+    given = as_dtype(array.dtype, f"{name}: dtype")
+    kind = given if dtype is None else dtype
     _refuse_misfits(name, array, kind)
-    found = tensor_over(np.array(array, as_dtype(array.dtype), order="C", copy=None))
+    found = tensor_over(np.array(array, given, order="C", copy=None))
     assert found is not None
     if found.dtype == kind:
         return found
@@ -241,16 +248,42 @@ def _put_together(name: str, obj: Any, device: Device) -> Tensor:
 
 
 def _numbers(name: str, obj: Any, dtype: DType | None) -> Array:
+    obj = _with_an_end(name, obj)
     try:
         array: Array = quietly(np.array, obj)
-    except ValueError:
-        msg = f"{name}: sequences inside one another must have equal lengths, got {_unequal(obj)}"
+    except ValueError as error:
+        unequal = _unequal(obj)
+        if unequal is None:  # an item said so
+            msg = f"{name}: a {type(obj).__name__} gives no numbers: {error}"
+            raise ValueError(msg) from error
+        msg = f"{name}: sequences inside one another must have equal lengths, got {unequal}"
         raise ValueError(msg) from None
+    except MemoryError:
+        msg = f"{name}: the numbers of a {type(obj).__name__} cannot be held in memory"
+        raise MemoryError(msg) from None
     if _may_hide_large_integers(array) and not _holds_arrays(obj):
         return _exact_numbers(name, np.array(obj, dtype=object), dtype)
     if array.dtype.kind not in "biufcV":
         _refuse_content(name, {_CONTENTS.get(array.dtype.kind, array.dtype.name)})
     return array
+
+
+def _with_an_end(name: str, obj: Any) -> Any:
+    """`obj`, or the items of a sequence of others: NumPy would take any number of them."""
+    kind = type(obj)
+    is_sequence = hasattr(kind, "__getitem__") and hasattr(kind, "__len__")
+    if kind in (list, tuple) or isinstance(obj, (str, bytes, Mapping)) or not is_sequence:
+        return obj
+    try:
+        count = len(obj)
+    except (OverflowError, ValueError, TypeError) as error:
+        msg = f"{name}: a {kind.__name__} has no length: {error}"
+        raise TypeError(msg) from None
+    items = list(islice(iter(obj), min(count, sys.maxsize - 1) + 1))
+    if len(items) > count:
+        msg = f"{name}: a {kind.__name__} says that it has {count} items, and has more"
+        raise ValueError(msg)
+    return items
 
 
 # What NumPy makes of texts and times.
@@ -262,14 +295,16 @@ def _refuse_content(name: str, kinds: set[str]) -> NoReturn:
     raise TypeError(msg)
 
 
-def _unequal(obj: Any) -> str:
-    """Two lengths of sequences at one depth that differ, for an error."""
+def _unequal(obj: Any) -> str | None:
+    """Two lengths of sequences at one depth that differ, for an error; None if none do."""
     level = [obj]
     for _ in range(MAX_RANK):
         lengths = [len(item) if _has_items(item) else None for item in level]
         if len(set(lengths)) > 1:
             other = next(n for n in lengths if n != lengths[0])
             return f"{_length(lengths[0])} beside {_length(other)}"
+        if lengths == [None] * len(level):
+            return None
         level = [inner for item in level for inner in item]
     return f"more than {MAX_RANK} inside one another"
 

@@ -1,0 +1,922 @@
+"""Memory of others: what comes in by each protocol, what is refused, and what nobody can change."""
+
+import array
+import contextlib
+import ctypes
+import gc
+import mmap
+import pickle
+import warnings
+import weakref
+from multiprocessing import shared_memory
+
+import ml_dtypes
+import numpy as np
+import pytest
+from simulated import needs_compiler, simulator
+
+import tensorlayout as tl
+from tensorlayout import interchange
+
+VALUES = np.arange(6, dtype=np.int16).reshape(2, 3)
+
+# What an exchange may raise.
+EXPECTED = (AttributeError, TypeError, NotImplementedError, BufferError, ValueError)
+
+
+def list_of(x):
+    return np.array(x).tolist()
+
+
+# --- Dtypes: one rule for every way in --------------------------------------------------------
+
+NOT_OURS = {
+    **{
+        text: text
+        for text in (
+            *("2T", "T", ",", ",,", "i4,i4", "(2,)f4", "2f4", "f4,", "V3", "S2", "U1", "O", "m8"),
+            *("M8[s]", "a5", "c", "g", "G", "longdouble", "float128", "int4", "float8_e5m2", ""),
+            *(
+                " f4",
+                "f4 ",
+                "f4\0",
+                "\0",
+                "é",
+                "float\uff13\uff12",
+                "i04096",
+                "bfloat16 ",
+                "=",
+                ">",
+                "|V2",
+            ),
+        )
+    },
+    "long": "f4," * 10**5,
+    "many digits": "i" + "0" * 10**5,
+    "list": ["f4"],
+    "dict": {"names": ["a"], "formats": ["f4"]},
+    "fields": [("a", "f4")],
+    "tuple": ("f4", (2,)),
+    "bytes": b"f4",
+    "number": 3,
+    "large number": 10**5000,
+    "array": np.arange(3.0),
+    "scalar": np.float32(1),
+    **{
+        f"class {kind.__name__}": kind
+        for kind in (
+            *(object, type, str, bytes, list, np.ndarray, np.generic, np.number, np.inexact),
+            *(np.void, np.object_, np.str_, np.bytes_, np.datetime64, np.longdouble),
+            *(np.dtypes.Float32DType, np.dtypes.StringDType, np.record),
+        )
+    },
+    **{
+        name: np.dtype(getattr(ml_dtypes, name))
+        for name in ("float8_e5m2", "float8_e4m3fn", "float4_e2m1fn", "int4", "uint4", "int2")
+    },
+    **{
+        f"dtype {text}": np.dtype(text)
+        for text in ("g", "G", "V2", "S1", "O", "m8", "T", "i4,i4", "(2,)f4")
+    },
+    "strings with a missing value": np.dtypes.StringDType(na_object=[]),
+}
+SWAPPED = [">u2", ">i4", ">f2", ">f4", ">f8", ">c8", ">c16", np.dtype(">i8"), np.dtype(">f4")]
+
+TAKES_A_DTYPE = {
+    "zeros": lambda d: tl.zeros(1, dtype=d),
+    "empty": lambda d: tl.empty((), dtype=d),
+    "full": lambda d: tl.full(2, 1, dtype=d),
+    "ones_like": lambda d: tl.ones_like(tl.zeros(1), dtype=d),
+    "arange": lambda d: tl.arange(3, dtype=d),
+    "linspace": lambda d: tl.linspace(0, 1, 3, dtype=d),
+    "eye": lambda d: tl.eye(2, dtype=d),
+    "asarray": lambda d: tl.asarray([1], dtype=d),
+    "asarray of an array": lambda d: tl.asarray(VALUES, dtype=d),
+    "from_storage": lambda d: tl.from_storage(bytes(8), "(1,):(1,)", dtype=d),
+    "astype": lambda d: tl.astype(tl.zeros(1), d),
+    "sum": lambda d: tl.sum(tl.zeros(1), dtype=d),
+    "can_cast": lambda d: tl.can_cast(tl.float32, d),
+    "isdtype": lambda d: tl.isdtype(d, "numeric"),
+    "fftfreq": lambda d: tl.fft.fftfreq(4, dtype=d),
+}
+
+
+# Every kind with one function, and some kinds with every function.
+REFUSED = [(kind, "zeros") for kind in NOT_OURS]
+REFUSED += [
+    (kind, function)
+    for kind in ("2T", ",", "int4", "float8_e5m2", "class number", "array", "long")
+    for function in TAKES_A_DTYPE
+]
+
+
+@pytest.mark.parametrize(("kind", "function"), REFUSED)
+def test_what_is_no_dtype_of_ours_is_refused_with_words(kind, function):
+    with pytest.raises(TypeError, match=r"must be a dtype of this namespace, got") as refused:
+        TAKES_A_DTYPE[function](NOT_OURS[kind])
+    assert len(str(refused.value)) < 300
+
+
+@pytest.mark.parametrize("function", TAKES_A_DTYPE)
+@pytest.mark.parametrize("dtype", SWAPPED[-3:], ids=str)
+def test_another_byte_order_is_refused_with_the_fix(dtype, function):
+    words = rf"must have the byte order of this machine, got .*; use {np.dtype(dtype).name}; asarr"
+    with pytest.raises(TypeError, match=words):
+        TAKES_A_DTYPE[function](dtype)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        *((d, d) for d in ("bool", "int8", "uint64", "float16", "complex64")),
+        *(("<f4", "float32"), ("=i8", "int64"), ("|u1", "uint8"), ("?", "bool"), ("d", "float64")),
+        *((float, "float64"), (int, "int64"), (bool, "bool"), (complex, "complex128")),
+        *((np.float32, "float32"), (np.longlong, "int64"), ("longlong", "int64")),
+        (np.dtype("f4", metadata={"a": 1}), "float32"),
+    ],
+)
+def test_names_and_types_of_ours(given, expected):
+    found = tl.zeros(1, dtype=given).dtype
+    assert (found, found.metadata) == (np.dtype(expected), None)
+
+
+def test_bfloat16_by_each_of_its_names():
+    for given in ("bfloat16", ml_dtypes.bfloat16, np.dtype(ml_dtypes.bfloat16), tl.bfloat16):
+        assert tl.zeros(1, dtype=given).dtype == ml_dtypes.bfloat16
+
+
+class Rebuilt:
+    """What a pickle says of a tensor that nobody made."""
+
+    def __init__(self, *given):
+        self.given = given
+
+    def __reduce__(self):
+        return interchange.rebuilt, self.given
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        *((("float32", "(2,):(1,)", bytearray(7)), ValueError),),
+        *(((name, "(2,):(1,)", bytearray(8)), TypeError) for name in ("2T", ",", "T", ">f4", 3)),
+        *((("float8_e5m2", "(2,):(1,)", bytearray(8)), TypeError),),
+        *((("float32", 3, bytearray(8)), TypeError),),
+        *((("float32", "(2,):(1,)", [1, 2]), TypeError),),
+    ],
+    ids=repr,
+)
+def test_pickles_of_no_tensor_are_refused(given, error):
+    with pytest.raises(error, match=r"^from_storage: "):
+        pickle.loads(pickle.dumps(Rebuilt(*given)))
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [">u2", ">i4", ">f8", ">c8"])
+def test_arrays_of_another_byte_order_are_converted_in_a_copy_that_a_trace_shows(dtype, order):
+    given = np.asarray([[1, 2, 3], [4, 5, 6]], dtype, order=order)
+    native = given.dtype.newbyteorder("=")
+    with tl.trace() as seen:
+        x = tl.asarray(given)
+    assert (x.dtype, list_of(x)) == (native, [[1, 2, 3], [4, 5, 6]])
+    assert x.strides == ((3, 1) if order == "C" else (1, 2))
+    assert [(r.name, r.kind, r.bytes_read, r.bytes_written) for r in seen] == [
+        ("asarray", "copy", given.nbytes, given.nbytes)
+    ]
+    x[0, 0] = 9
+    assert given[0, 0] == 1
+    with pytest.raises(ValueError, match="cannot be shared, and copy=False"):
+        tl.asarray(given, copy=False)
+
+
+@pytest.mark.parametrize("name", ["float8_e5m2", "float8_e4m3fn", "int4", "float4_e2m1fn"])
+def test_arrays_and_scalars_of_types_that_are_not_ours_are_refused(name):
+    kind = getattr(ml_dtypes, name)
+    for given in (np.ones(2, kind), kind(1), [kind(1), kind(0)]):
+        with pytest.raises(TypeError, match="must be a dtype of this namespace"):
+            tl.asarray(given)
+    with pytest.raises(TypeError, match="must be"):
+        tl.zeros(2) + kind(1)
+
+
+# --- Nobody changes what a tensor reads -----------------------------------------------------------
+
+
+def reshaped(array):
+    array.shape = (array.size,)
+
+
+def retyped(array):
+    array.dtype = np.int8
+
+
+def resized(array):
+    array.resize((10**6,), refcheck=False)
+
+
+CHANGES = [reshaped, retyped, resized]
+
+
+def changed(change, array):
+    """Try to change an array that may be somebody's."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of ways that NumPy would rather not have
+        with contextlib.suppress(ValueError, AttributeError):
+            change(array)
+
+
+SHARES = {
+    "asarray": lambda a: tl.asarray(a),
+    "asarray of a view": lambda a: tl.asarray(a[:])[...],
+    "asarray of a memoryview": lambda a: tl.asarray(memoryview(a)),
+    "a view": lambda a: tl.permute_dims(tl.asarray(a), (1, 0)).mT,
+    "from_storage": lambda a: tl.from_storage(a, "(2,3):(3,1)", dtype="int16"),
+    "from_storage, memoryview": lambda a: tl.from_storage(
+        memoryview(a), "(2,3):(3,1)", dtype="int16"
+    ),
+    "through NumPy": lambda a: tl.asarray(np.asarray(tl.asarray(a))),
+    "through DLPack": lambda a: tl.from_dlpack(tl.asarray(a)),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("way", SHARES)
+def test_what_is_done_to_an_array_does_not_change_the_tensor_over_it(way, change):
+    given = VALUES.copy()
+    x = SHARES[way](given)
+    changed(change, given)
+    assert (x.shape, list_of(x)) == ((2, 3), VALUES.tolist())
+    x[1, 2] = 77
+    assert given.view(np.int16).reshape(-1)[5] == 77
+
+
+@pytest.mark.parametrize("way", SHARES)
+def test_an_array_may_be_resized_once_no_tensor_uses_it(way):
+    given = VALUES.copy()
+    x = SHARES[way](given)
+    seen = np.asarray(x)
+    del x
+    with pytest.raises(ValueError, match="resize"):
+        given.resize((100,), refcheck=False)
+    del seen
+    gc.collect()
+    given.resize((100,), refcheck=False)
+    assert given.shape == (100,)
+
+
+def test_the_tensor_keeps_the_array():
+    given = VALUES.copy()
+    watch = weakref.ref(given)
+    x = tl.asarray(given)[1:]
+    del given
+    gc.collect()
+    assert watch() is not None
+    del x
+    gc.collect()
+    assert watch() is None
+
+
+MADE = {
+    "zeros": lambda: tl.zeros((2, 3), dtype="int16"),
+    "column-major": lambda: tl.zeros((2, 3), dtype="int16", layout=(0, 1)),
+    "padded": lambda: tl.zeros((2, 3), dtype="int16", layout=tl.Layout.padded((2, 3), (4, 8))),
+    "slice": lambda: tl.zeros((4, 3), dtype="int16")[1:3],
+    "shared": lambda: tl.asarray(np.zeros((2, 3), np.int16)),
+    "storage": lambda: tl.from_storage(bytearray(12), "(2,3):(3,1)", dtype="int16"),
+    "imported": lambda: tl.from_dlpack(np.zeros((2, 3), np.int16)),
+}
+SHOWN = {
+    "asarray": np.asarray,
+    "array method": lambda x: x.__array__(),
+    "dtype": lambda x: np.asarray(x, np.int16),
+    "no copy": lambda x: np.asarray(x, copy=False),
+    "DLPack": np.from_dlpack,
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("way", SHOWN)
+@pytest.mark.parametrize("kind", MADE)
+def test_what_is_done_to_the_array_of_a_tensor_does_not_change_the_tensor(kind, way, change):
+    x = MADE[kind]()
+    strides = x.strides
+    seen = SHOWN[way](x)
+    changed(change, seen)
+    x += 1
+    assert (x.shape, x.strides, list_of(x)) == ((2, 3), strides, [[1, 1, 1], [1, 1, 1]])
+    assert SHOWN[way](x) is not SHOWN[way](x)
+
+
+class Odd(np.ndarray):
+    """A subclass whose attributes are not to be believed."""
+
+    base = property(lambda self: self)
+    shape = property(lambda self: (1000,))
+    strides = property(lambda self: (1,))
+    dtype = property(lambda self: np.dtype("f8"))
+    view = reshape = copy = property(lambda self: 1 / 0)
+
+    def __array_finalize__(self, _):
+        pass
+
+    def __len__(self):
+        return 10**9
+
+
+SUBCLASSES = {
+    "matrix": lambda a: a.view(np.matrix),
+    "recarray": lambda a: a.view(np.recarray),
+    "masked, no mask": np.ma.masked_array,
+    "masked, nothing masked": lambda a: np.ma.masked_array(a, np.zeros(a.shape, bool)),
+    "odd": lambda a: a.view(Odd),
+}
+
+
+@pytest.mark.parametrize("kind", SUBCLASSES)
+def test_subclasses_are_their_memory(kind):
+    given = VALUES.copy()
+    for x in (
+        tl.asarray(SUBCLASSES[kind](given)),
+        tl.from_storage(SUBCLASSES[kind](given), "(2,3):(3,1)", dtype="int16"),
+    ):
+        assert (x.shape, x.dtype, x.strides) == ((2, 3), np.int16, (3, 1))
+        assert type(np.asarray(x)) is np.ndarray
+        x[0, 0] = 50
+        assert given[0, 0] == 50
+        given[0, 0] = 0
+
+
+# --- Buffers stay what they are -------------------------------------------------------------------
+
+IN_USE = (tl.asarray, lambda b: tl.from_storage(b, "(2,2):(2,1)", dtype="uint8"))
+
+
+@pytest.mark.parametrize("take", IN_USE)
+@pytest.mark.parametrize("part", ["all", "view", "NumPy"])
+def test_a_bytearray_in_use_cannot_be_resized(take, part):
+    memory = bytearray(4)
+    x = take(memory)
+    x = {"all": x, "view": x[1:], "NumPy": np.asarray(x)}[part]
+    for resize in (memory.clear, lambda: memory.extend(b"abc"), memory.pop):
+        with pytest.raises(BufferError):
+            resize()
+    del x
+    gc.collect()
+    memory.extend(b"abc")
+
+
+@pytest.mark.parametrize("take", IN_USE)
+def test_an_array_of_the_standard_library_in_use_cannot_grow(take):
+    memory = array.array("B", bytes(4))
+    x = take(memory)
+    with pytest.raises(BufferError):
+        memory.append(1)
+    del x
+    gc.collect()
+    memory.append(1)
+
+
+@pytest.mark.parametrize("take", IN_USE)
+def test_a_mapped_file_in_use_cannot_be_closed(take):
+    memory = mmap.mmap(-1, 4)
+    x = take(memory)
+    with pytest.raises(BufferError):
+        memory.close()
+    x[...] = 7
+    assert memory[:4] == b"\7\7\7\7"
+    del x
+    gc.collect()
+    memory.close()
+    with pytest.raises(ValueError, match=r"^(asarray|from_storage): .*has no memory now: "):
+        take(memory)
+
+
+@pytest.mark.parametrize("take", IN_USE)
+def test_shared_memory_in_use_cannot_be_closed(take):
+    memory = shared_memory.SharedMemory(create=True, size=4)
+    try:
+        x = take(memory.buf[:4])
+        with pytest.raises(BufferError):
+            memory.close()
+        del x
+        gc.collect()
+    finally:
+        memory.close()
+        memory.unlink()
+
+
+@pytest.mark.parametrize("take", IN_USE)
+def test_a_released_view_has_no_memory(take):
+    view = memoryview(bytearray(4))
+    view.release()
+    with pytest.raises(ValueError, match=r"^(asarray|from_storage): .*has no memory now: "):
+        take(view)
+
+
+def test_the_owner_of_a_buffer_is_kept():
+    class Kept(bytearray):
+        pass
+
+    memory = Kept(4)
+    watch = weakref.ref(memory)
+    x = tl.from_storage(memory, "(2,):(1,)", dtype="int16")[1:]
+    del memory
+    gc.collect()
+    assert watch() is not None
+    del x
+    gc.collect()
+    assert watch() is None
+
+
+class Holder(ctypes.Structure):
+    _fields_ = (("O", ctypes.c_int), ("kept", ctypes.py_object))
+
+
+class Numbers(ctypes.Structure):
+    _fields_ = (("O", ctypes.c_int), ("two", ctypes.c_int))
+
+
+OBJECTS = {
+    "object array": lambda: np.array([1, "a"], object),
+    "objects in fields": lambda: np.zeros(2, [("a", "O"), ("b", "i4")]),
+    "strings": lambda: np.array(["a"], np.dtypes.StringDType()),
+    "py_object": lambda: (ctypes.py_object * 2)(1, 2),
+    "py_object in a structure": lambda: (Holder * 2)(),
+}
+
+
+@pytest.mark.parametrize("kind", OBJECTS)
+def test_memory_that_holds_python_objects_is_no_storage(kind):
+    given = OBJECTS[kind]()
+    with pytest.raises(TypeError, match=r"^from_storage: storage must hold numbers, not Python ob"):
+        tl.from_storage(given, "(2,):(1,)", dtype="uint8")
+    with pytest.raises(EXPECTED, match=r"^asarray: "):
+        tl.asarray(given)
+
+
+def test_a_field_may_be_called_as_objects_are():
+    x = tl.from_storage((Numbers * 2)((1, 2), (3, 4)), "(4,):(1,)", dtype="int32")
+    assert list_of(x) == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (memoryview(b"\1\0").cast("?"), ("bool", [True, False])),
+        (memoryview(bytearray(8)).cast("@i"), ("int32", [0, 0])),
+        (memoryview(bytearray(16)).cast("N"), ("uint64", [0, 0])),
+        (memoryview(bytearray(4)).cast("B", ()[:0] or (2, 2)), ("uint8", [[0, 0], [0, 0]])),
+        ((ctypes.c_bool * 2)(True, False), ("bool", [True, False])),
+        ((ctypes.c_int.__ctype_be__ * 2)(1, 2), ("int32", [1, 2])),
+        (((ctypes.c_float * 2) * 1)(), ("float32", [[0, 0]])),
+        (ctypes.c_double(2.5), ("float64", 2.5)),
+    ],
+)
+def test_buffers_of_numbers(given, expected):
+    x = tl.asarray(given)
+    assert (str(x.dtype), list_of(x)) == expected
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        memoryview(bytearray(16)).cast("P"),
+        memoryview(b"abc").cast("c"),
+        (ctypes.c_void_p * 2)(),
+        (ctypes.c_char_p * 2)(),
+        (ctypes.c_wchar * 2)("a", "b"),
+        (ctypes.CFUNCTYPE(None) * 2)(),
+        (ctypes.c_longdouble * 2)(),
+        (Numbers * 2)(),
+        array.array("u", "ab"),
+    ],
+    ids=lambda given: type(given).__name__,
+)
+def test_buffers_of_no_numbers_are_refused_with_words(given):
+    with pytest.raises((TypeError, ValueError), match=r"^asarray: "):
+        tl.asarray(given)
+
+
+# --- NumPy's array interface ----------------------------------------------------------------------
+
+
+class Described:
+    """An object with `__array_interface__` and nothing else, over an array."""
+
+    def __init__(self, given, **changes):
+        self.kept = given
+        interface = {**given.__array_interface__, **changes}
+        self.__array_interface__ = {k: v for k, v in interface.items() if v is not LEFT_OUT}
+
+
+LEFT_OUT = object()
+
+
+class WithStructure:
+    """An object with `__array_struct__` and nothing else."""
+
+    def __init__(self, given):
+        self.__array_struct__ = given.__array_struct__
+
+
+ONLY = [Described, WithStructure]
+
+
+@pytest.mark.parametrize("kind", ONLY)
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int16", "float32", "complex128", "float16"])
+def test_the_array_interface_is_used(kind, dtype):
+    given = np.asarray([[0, 1, 1], [1, 0, 1]], dtype)
+    for seen in (given, given.T, given[::-1, ::2], given[:, :0], given[1, 2, ...]):
+        x = tl.asarray(kind(seen))
+        assert (x.dtype, x.shape, list_of(x)) == (seen.dtype, seen.shape, seen.tolist())
+        assert not seen.size or np.shares_memory(np.asarray(x), given)
+    assert np.shares_memory(np.asarray(tl.asarray(kind(given), copy=False)), given)
+    assert not np.shares_memory(np.asarray(tl.asarray(kind(given), copy=True)), given)
+
+
+@pytest.mark.parametrize("kind", ONLY)
+def test_the_array_interface_says_who_may_write(kind):
+    given = VALUES.copy()
+    tl.asarray(kind(given))[0, 0] = 9
+    assert given[0, 0] == 9
+    given.flags.writeable = False
+    x = tl.asarray(kind(given))
+    with pytest.raises(ValueError, match="read-only"):
+        x += 1
+    assert not tl.asarray(kind(given), copy=True).readonly
+
+
+@pytest.mark.parametrize("kind", ONLY)
+def test_the_array_interface_in_another_byte_order(kind):
+    given = VALUES.astype(">i2")
+    x = tl.asarray(kind(given))
+    assert (x.dtype, list_of(x)) == (np.int16, VALUES.tolist())
+    with pytest.raises(ValueError, match="copy=False"):
+        tl.asarray(kind(given), copy=False)
+
+
+@pytest.mark.parametrize("kind", ONLY)
+def test_the_owner_of_an_array_interface_is_kept(kind):
+    given = kind(VALUES.copy())
+    watch = None if kind is WithStructure else weakref.ref(given)
+    x = tl.asarray(given)[1:]
+    del given
+    gc.collect()
+    assert list_of(x) == [[3, 4, 5]]
+    assert watch is None or watch() is not None
+
+
+def test_the_array_interface_over_a_buffer():
+    octets = bytearray(VALUES.tobytes())
+    x = tl.asarray(Described(VALUES, data=octets))
+    x[0, 0] = 7
+    assert octets[0] == 7
+    with pytest.raises(BufferError):
+        octets.clear()
+    part = tl.asarray(Described(VALUES, data=octets, offset=6, shape=(3,), strides=None))
+    assert list_of(part) == [3, 4, 5]
+    assert tl.asarray(Described(VALUES, data=bytes(octets))).readonly
+    backwards = Described(VALUES, data=octets, offset=4, shape=(3,), strides=(-2,))
+    assert list_of(tl.asarray(backwards)) == [2, 1, 7]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"data": b"abc"},
+        {"data": bytes(12), "offset": 1},
+        {"data": bytes(12), "offset": -1},
+        {"data": bytes(12), "strides": (6, -2)},
+        {"data": bytes(12), "strides": (2**40, 2)},
+        {"data": bytes(12), "offset": 2**64},
+    ],
+)
+def test_elements_beyond_their_buffer_are_refused(changes):
+    with pytest.raises(BufferError, match=r"^asarray: Described gives no array by __array_interf"):
+        tl.asarray(Described(VALUES, **changes))
+
+
+def test_images_of_pillow():
+    images = pytest.importorskip("PIL.Image", reason="optional: Pillow")
+    for mode, shape in (("RGB", (2, 3, 3)), ("L", (2, 3)), ("I", (2, 3)), ("F", (2, 3))):
+        image = images.new(mode, (3, 2), 7)
+        expected = np.asarray(image)
+        x = tl.asarray(image)
+        assert (x.shape, x.dtype, list_of(x)) == (shape, expected.dtype, expected.tolist())
+    assert tl.asarray(images.new("RGB", (3, 2))).dtype == tl.uint8
+
+
+# Each key of an interface with what it cannot hold.
+FAR = 2**63
+BAD_KEYS = {
+    "typestr": [
+        *(LEFT_OUT, None, 3, b"<i2", "", "i2", "<i", "<i3", "<i16", "<f1", "<c4", "<b2", "<V2"),
+        *("|O8", "<M8[s]", "|S2", "<U1", "|t1", "<i2,<i2", "2T", ",", "(2,)<i2", "<i2" * 10**5),
+    ],
+    "shape": [
+        *(LEFT_OUT, None, 3, "ab", {2, 3}, (2.0, 3), ("2", 3), (None, 3), (2, True), (-2, 3)),
+        *((2**64, 3), (2**63, 3), (FAR // 2, 3), (10**5000, 3), (1,) * 65),
+    ],
+    "strides": [
+        *(3, "ab", (6,), (6, 2, 2), (6.0, 2), ("6", 2), (None, 2), (2**63, 2), (-(2**63), 2)),
+        *((-(2**70), 2), (2**62, 2**62), (-(2**62), -(2**62)), (10**5000, 2)),
+    ],
+    "data": [
+        *((0, False), (-1, False), (-8, True), (2**64, False), (2**64 - 2, False)),
+        *((10**5000, False), (None, False), ("0x10", False), (1.5, False), (True, False)),
+        *((64,), (), (64, False, 1), (64, None), (64, "no"), [64, False]),
+    ],
+    "version": [None, "3", 2.5, -1, 99, 10**5000],
+    "descr": [3, [], [("", "<f4")], [("a", "<i1"), ("b", "<i1")], [("", "<i2", (2,))], ["<i2"]],
+    "mask": [VALUES, 1],
+}
+CASES = [(key, number) for key, values in BAD_KEYS.items() for number in range(len(values))]
+
+
+@pytest.mark.parametrize(("key", "number"), CASES)
+def test_a_malformed_array_interface_is_refused_with_words(key, number):
+    with pytest.raises(EXPECTED, match=r"^asarray: ") as refused:
+        tl.asarray(Described(VALUES, **{key: BAD_KEYS[key][number]}))
+    assert len(str(refused.value)) < 400
+
+
+class OnCuda:
+    """The same for CUDA's interface, over a tensor there."""
+
+    def __init__(self, tensor, **changes):
+        self.kept = tensor
+        interface = {**tensor.__cuda_array_interface__, **changes}
+        self.__cuda_array_interface__ = {k: v for k, v in interface.items() if v is not LEFT_OUT}
+
+
+@pytest.fixture(scope="module")
+def cuda_tensor():
+    with simulator(1):
+        yield tl.asarray(VALUES, device="cuda", copy=True)
+
+
+CUDA_CASES = [
+    *CASES,
+    *(("data", value) for value in (LEFT_OUT, None, bytes(12), 64)),
+    *(("stream", value) for value in (0, "a", 1.5, -1)),
+    *(("shape", value) for value in ((2, 4), (7,), (300, 3))),
+    *(("strides", value) for value in ((-6, 2), (2**20, 2))),
+]
+
+
+@needs_compiler
+@pytest.mark.parametrize(("key", "value"), CUDA_CASES)
+def test_a_malformed_cuda_array_interface_is_refused_with_words(cuda_tensor, key, value):
+    given = BAD_KEYS[key][value] if (key, value) in CASES else value
+    with pytest.raises(EXPECTED, match=r"^asarray: ") as refused:
+        tl.asarray(OnCuda(cuda_tensor, **{key: given}))
+    assert len(str(refused.value)) < 400
+
+
+@needs_compiler
+def test_a_cuda_array_interface_in_order(cuda_tensor):
+    assert list_of(tl.asarray(OnCuda(cuda_tensor)).to_device("cpu")) == VALUES.tolist()
+    odd = OnCuda(cuda_tensor, shape=(1, 6), strides=(2**62 + 1, 2))
+    assert tl.asarray(odd).strides == (6, 1)
+
+
+@pytest.mark.parametrize("interface", [None, 3, "abc", [], {}, object()])
+def test_an_interface_that_is_no_dictionary(interface):
+    class Only:
+        __array_interface__ = interface
+
+    with pytest.raises((TypeError, ValueError), match=r"^asarray: .*Only gives no "):
+        tl.asarray(Only())
+
+
+class Structure(ctypes.Structure):
+    """``PyArrayInterface``, written down a second time."""
+
+    _fields_ = (
+        ("two", ctypes.c_int),
+        ("nd", ctypes.c_int),
+        ("typekind", ctypes.c_char),
+        ("itemsize", ctypes.c_int),
+        ("flags", ctypes.c_int),
+        ("shape", ctypes.c_void_p),
+        ("strides", ctypes.c_void_p),
+        ("data", ctypes.c_void_p),
+        ("descr", ctypes.c_void_p),
+    )
+
+
+new_capsule = ctypes.PYFUNCTYPE(
+    ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p
+)(("PyCapsule_New", ctypes.pythonapi))
+
+
+class Made:
+    """An object whose structure is written by hand."""
+
+    def __init__(self, name=None, **changes):
+        self.sizes = (ctypes.c_ssize_t * 4)(2, 3, 6, 2)
+        sizes, address = ctypes.addressof(self.sizes), VALUES.ctypes.data
+        self.kept = Structure(2, 2, b"i", 2, 0x701, sizes, sizes + 16, address, None)
+        for field, value in changes.items():
+            if field in ("sizes", "steps"):
+                first = 0 if field == "sizes" else 2
+                self.sizes[first : first + 2] = value
+            else:
+                setattr(self.kept, field, value)
+        self.__array_struct__ = new_capsule(ctypes.addressof(self.kept), name, None)
+
+
+def test_a_structure_written_by_hand():
+    assert list_of(tl.asarray(Made())) == VALUES.tolist()
+    assert tl.asarray(Made(sizes=(1, 3), steps=(2**62 + 1, 2))).strides == (3, 1)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        *({"two": 3}, {"nd": -1}, {"nd": 65}, {"nd": 2**31 - 1}, {"typekind": b"V"}),
+        *({"typekind": b"O", "itemsize": 8}, {"itemsize": 3}, {"itemsize": -2}, {"itemsize": 0}),
+        *({"typekind": b"\xff"}, {"shape": None}, {"strides": None}, {"data": None}),
+        *({"sizes": (-1, 3)}, {"sizes": (2**62, 2**62)}, {"steps": (2**62, 2**62)}),
+        *({"steps": (-(2**62), -(2**62))}, {"data": 2**64 - 2}, {"name": b"other"}),
+    ],
+    ids=repr,
+)
+def test_a_malformed_array_structure_is_refused_with_words(changes):
+    with pytest.raises(EXPECTED, match=r"^asarray: Made gives no array by __array_struct__: "):
+        tl.asarray(Made(**changes))
+
+
+@pytest.mark.parametrize("given", [3, "abc", [], np.arange(3)])
+def test_a_structure_that_is_no_capsule(given):
+    class Only:
+        __array_struct__ = given
+
+    with pytest.raises(TypeError, match=r"must be a capsule of a PyArrayInterface"):
+        tl.asarray(Only())
+
+
+# --- Which of several protocols counts ------------------------------------------------------------
+
+
+PROTOCOLS = {
+    "__dlpack__": lambda self, **_: np.asarray([1]).__dlpack__(**_),
+    "__array_interface__": property(lambda self: self.kept[0].__array_interface__),
+    "__array_struct__": property(lambda self: self.kept[1].__array_struct__),
+    "__array__": lambda self: np.asarray([4]),
+}
+
+
+@pytest.mark.parametrize("first", range(4))
+def test_the_first_protocol_counts(first):
+    methods = dict(list(PROTOCOLS.items())[first:])
+    methods["kept"] = np.asarray([2]), np.asarray([3])
+    methods["__dlpack_device__"] = lambda self: (1, 0)
+    methods["__len__"] = lambda self: 1
+    methods["__getitem__"] = lambda self, _: 6
+    x = tl.asarray(type("Some", (), methods)())
+    assert list_of(x) == [first + 1]
+
+
+def test_an_array_before_the_buffer_of_the_same_object():
+    class Both(bytearray):
+        def __array__(self, dtype=None, copy=None):
+            return np.asarray([4.5])
+
+    assert list_of(tl.asarray(Both(8))) == [4.5]
+
+
+# --- Objects that fail ----------------------------------------------------------------------------
+
+ERRORS = [RuntimeError, KeyError, ZeroDivisionError, OSError, TypeError, ValueError, BufferError]
+NAMES = ["__dlpack__", "__cuda_array_interface__", *list(PROTOCOLS)[1:]]
+
+
+@pytest.mark.parametrize("error", ERRORS)
+@pytest.mark.parametrize("name", NAMES)
+def test_properties_that_raise(name, error):
+    def fail(self):
+        raise error("odd")
+
+    kind = type("Failing", (), {name: property(fail)})
+    with pytest.raises(EXPECTED, match=rf"^asarray: Failing gives no array by {name}: .*odd"):
+        tl.asarray(kind())
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_an_array_method_that_raises(error):
+    class Failing:
+        def __array__(self, dtype=None, copy=None):
+            raise error("odd")
+
+    with pytest.raises(EXPECTED, match=r"^asarray: Failing gives no array by __array__: .*odd"):
+        tl.asarray(Failing())
+
+
+def test_memory_that_cannot_be_had_is_a_memory_error():
+    class Failing:
+        def __array__(self, dtype=None, copy=None):
+            raise MemoryError("none left")
+
+    with pytest.raises(MemoryError, match="none left"):
+        tl.asarray(Failing())
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        3,
+        [1, 2],
+        None,
+        "abc",
+        np.float64(1),
+        np.array([None]),
+        np.array(["a"]),
+        np.zeros(2, "M8[s]"),
+    ],
+    ids=repr,
+)
+def test_an_array_method_that_gives_no_numbers(given):
+    class Odd:
+        def __array__(self, dtype=None, copy=None):
+            return given
+
+    with pytest.raises(TypeError, match=r"^asarray: "):
+        tl.asarray(Odd())
+
+
+class Sequence:
+    """A sequence, as far as it says."""
+
+    def __init__(self, length, item):
+        self.length, self.item = length, item
+
+    def __len__(self):
+        return self.length() if callable(self.length) else self.length
+
+    def __getitem__(self, number):
+        if number >= self.ends:
+            raise IndexError
+        return self.item(number) if callable(self.item) else self.item
+
+    ends = 3
+
+
+class Endless(Sequence):
+    """A sequence that has more items than it says, without end."""
+
+    ends = 2**100
+
+
+def failing(*_):
+    raise RuntimeError("odd")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        Sequence(failing, 1),
+        Sequence(3, failing),
+        Sequence(-1, 1),
+        Sequence(2**70, 1),
+        Sequence(2, 1),
+        Endless(2, 1),
+        Sequence(3, "a"),
+        [Sequence(3, failing)],
+        [1, Sequence(3, 1)],
+        tl.Tensor,
+        np.ndarray,
+        np.float32,
+        type,
+        iter([1, 2]),
+        {1: 2},
+        lambda: 1,
+        ...,
+    ],
+    ids=lambda given: type(given).__name__,
+)
+def test_what_is_no_sequence_of_numbers(given):
+    with pytest.raises((*EXPECTED, MemoryError, RuntimeError), match=r"^(asarray: |odd$)"):
+        tl.asarray(given)
+
+
+def test_a_sequence_of_others_is_taken_as_far_as_it_goes():
+    assert list_of(tl.asarray(Sequence(3, 1))) == [1, 1, 1]
+    assert list_of(tl.asarray(Sequence(2**60, 1))) == [1, 1, 1]
+    assert list_of(tl.asarray(range(3))) == [0, 1, 2]
+
+
+def test_a_list_that_holds_itself():
+    given = []
+    given.append(given)
+    with pytest.raises(ValueError, match=r"^asarray: .*more than 64 inside one another"):
+        tl.asarray(given)
+
+
+@pytest.mark.parametrize("strides", [(2**62, 2), (-(2**62), 2), (2**63 - 1, 2)])
+def test_strides_of_one_step_that_is_never_taken(strides):
+    given = np.lib.stride_tricks.as_strided(VALUES, (1, 3), strides)
+    x = tl.asarray(given)
+    assert (x.strides, list_of(x)) == ((3, 1), [[0, 1, 2]])
+    assert list_of(tl.to_layout(x, (0, 1)) + x) == [[0, 2, 4]]
+    assert list_of(tl.asarray(tl.flip(x), copy=True)) == [[2, 1, 0]]

@@ -1,0 +1,364 @@
+"""The cache of compiled kernels: what it trusts, and where it goes when a folder is no good."""
+
+import contextlib
+import errno
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import textwrap
+import time
+import zlib
+
+import pytest
+
+from tensorlayout.cuda import disk_cache, host_compiler, simulator
+from tensorlayout.cuda.driver import Counters
+
+OTHER = 12345  # the number of a user who is somebody else
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to others")
+
+
+def write(content):
+    return lambda path: path.write_bytes(content)
+
+
+@pytest.fixture
+def elsewhere(tmp_path, monkeypatch):
+    """The folder that takes the place of one that is no good."""
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(disk_cache.tempfile, "tempdir", str(tmp_path / "temporary"))
+    disk_cache.temporary.cache_clear()
+    yield tmp_path / "temporary" / f"tensorlayout-{os.geteuid()}"
+    disk_cache.temporary.cache_clear()
+
+
+WAYS = ["TENSORLAYOUT_CACHE_DIR", "XDG_CACHE_HOME", "HOME"]
+
+
+@pytest.fixture(params=WAYS)
+def asked(request, tmp_path, monkeypatch, elsewhere):
+    """The folder that each of the variables chooses, made."""
+    for name in WAYS[:2]:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(request.param, str(tmp_path / "home"))
+    inside = {"XDG_CACHE_HOME": "tensorlayout", "HOME": ".cache/tensorlayout"}
+    place = tmp_path / "home" / inside.get(request.param, "")
+    place.mkdir(parents=True, mode=0o700)
+    return place
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch, elsewhere):
+    monkeypatch.setenv("TENSORLAYOUT_CACHE_DIR", str(tmp_path / "kept"))
+    return tmp_path / "kept"
+
+
+def entry(content=b"one", key="key", make=write):
+    return disk_cache.cached(key, ".so", make(content), Counters())
+
+
+def planted(place, content=b"planted", key="key"):
+    """An entry whose name fits its content, made by somebody else."""
+    file = place / "new"
+    file.write_bytes(content)
+    file.chmod(0o600)
+    return file.rename(place / disk_cache._entry_name(key, file, ".so"))
+
+
+def test_the_folder_of_each_variable_is_used(asked):
+    assert entry().parent == asked
+    planted(asked, key="other")
+    assert entry(b"ours", "other").read_bytes() == b"planted"
+
+
+@as_root
+def test_a_folder_of_another_owner_is_not_trusted(asked, elsewhere):
+    planted(asked)
+    os.chown(asked, OTHER, -1)
+    found = entry()
+    assert (found.parent, found.read_bytes()) == (elsewhere, b"one")
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o720, 0o702, 0o1777])
+def test_a_folder_that_others_can_write_to_is_not_trusted(asked, elsewhere, mode):
+    planted(asked)
+    asked.chmod(mode)
+    found = entry()
+    assert (found.parent, found.read_bytes()) == (elsewhere, b"one")
+
+
+def test_a_link_is_followed_to_a_folder_of_ours_alone(asked, elsewhere, tmp_path):
+    real = tmp_path / "real"
+    real.mkdir(mode=0o700)
+    asked.rmdir()
+    asked.symlink_to(real)
+    assert entry().parent == real
+    real.chmod(0o777)
+    assert entry().parent == elsewhere
+
+
+@as_root
+def test_an_entry_of_another_owner_is_made_again(asked):
+    file = planted(asked)
+    os.chown(file, OTHER, -1)
+    assert entry().read_bytes() == b"one"
+    assert not file.exists()
+
+
+@pytest.mark.parametrize("mode", [0o666, 0o620, 0o602])
+def test_an_entry_that_others_can_write_to_is_made_again(asked, mode):
+    file = planted(asked)
+    file.chmod(mode)
+    assert entry().read_bytes() == b"one"
+
+
+@pytest.mark.parametrize("mask", [0o000, 0o002, 0o022, 0o077])
+def test_an_entry_is_ours_whatever_the_mask_of_new_files(place, mask):
+    before = os.umask(mask)
+    try:
+        first = entry()
+        assert stat.S_IMODE(first.stat().st_mode) & 0o022 == 0
+        assert entry(b"two") == first
+    finally:
+        os.umask(before)
+
+
+def at_entry(place, make):
+    """`make` called with the path of the entry that would be found, and nothing there."""
+    file = planted(place, b"one")
+    file.unlink()
+    make(file)
+    return file
+
+
+def linked(path):
+    (path.parent / "target").write_bytes(b"one")
+    path.symlink_to(path.parent / "target")
+
+
+IN_PLACE = {
+    "fifo": os.mkfifo,
+    "folder": lambda path: (path / "inside").mkdir(parents=True),
+    "link": linked,
+    "link to nothing": lambda path: path.symlink_to("nothing"),
+    "link to itself": lambda path: path.symlink_to(path.name),
+    "truncated": lambda path: path.write_bytes(b"on"),
+    "empty": lambda path: path.write_bytes(b""),
+}
+
+
+@pytest.fixture
+def soon():
+    """Nothing here may wait."""
+
+    def late(*_):
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, 20)
+    yield
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("kind", IN_PLACE)
+def test_what_is_in_the_place_of_an_entry_is_replaced(asked, kind, soon):
+    file = at_entry(asked, IN_PLACE[kind])
+    found = entry()
+    assert (found, found.read_bytes()) == (file, b"one")
+    assert stat.S_ISREG(found.lstat().st_mode)
+
+
+@pytest.mark.parametrize("kind", ["fifo", "folder", "link to itself"])
+def test_what_is_in_the_place_of_the_lock_does_no_harm(asked, kind, soon):
+    IN_PLACE[kind](asked / "turns")
+    assert entry().read_bytes() == b"one"
+
+
+def test_a_process_that_holds_the_lock_for_ever_is_not_waited_for_for_ever(
+    place, monkeypatch, soon
+):
+    place.mkdir(mode=0o700)
+    monkeypatch.setattr(disk_cache, "PATIENCE", 0.2)
+    code = f"""
+        import fcntl, os, signal
+        file = open({str(place / "turns")!r}, "ab")
+        os.chmod(file.fileno(), 0o600)
+        fcntl.lockf(file, fcntl.LOCK_EX, 1, {zlib.crc32(b"key")})
+        print("held", flush=True)
+        os.kill(os.getpid(), signal.SIGSTOP)
+    """
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as other:
+        try:
+            assert other.stdout.readline() == "held\n"
+            assert entry().read_bytes() == b"one"
+        finally:
+            other.kill()
+
+
+def test_the_others_wait_for_the_one_that_makes_an_entry(place):
+    place.mkdir(mode=0o700)
+    code = """
+        import sys, time
+        from pathlib import Path
+        from tensorlayout.cuda import disk_cache
+        from tensorlayout.cuda.driver import Counters
+        def make(path):
+            time.sleep(0.3)
+            path.write_bytes(b"one")
+        counters = Counters()
+        disk_cache.cached("key", ".so", make, counters)
+        print(counters.compiles)
+    """
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    assert sorted(each.communicate()[0] for each in started) == ["0\n", "1\n"]
+
+
+# ---- No room
+
+
+def full(place):
+    """What fails in one folder as on a disk without room."""
+
+    def make(path):
+        if path.is_relative_to(place):
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        path.write_bytes(b"one")
+
+    return make
+
+
+def test_a_full_disk_is_passed_over(asked, elsewhere):
+    counters = Counters()
+    found = disk_cache.cached("key", ".so", full(asked), counters)
+    assert (found.parent, found.read_bytes()) == (elsewhere, b"one")
+    assert (counters.compiles, counters.cache_misses) == (1, 1)
+    assert list(asked.glob("key*")) == []
+
+
+def test_a_compiler_without_room_is_started_elsewhere(place, elsewhere, monkeypatch):
+    def make(path):
+        if path.is_relative_to(place):
+            raise RuntimeError("cuda: could not compile: No space left on device")
+        path.write_bytes(b"one")
+
+    usage = shutil.disk_usage("/")._replace(free=1000)
+    monkeypatch.setattr(disk_cache.shutil, "disk_usage", lambda _: usage)
+    assert disk_cache.cached("key", ".so", make, Counters()).parent == elsewhere
+
+
+def test_what_does_not_compile_is_compiled_once(place):
+    tried = []
+
+    def make(path):
+        tried.append(path)
+        raise RuntimeError("error: expected ';'")
+
+    with pytest.raises(RuntimeError, match="expected ';'"):
+        disk_cache.cached("key", ".so", make, Counters())
+    assert len(tried) == 1
+
+
+def test_no_room_anywhere_names_both_folders_and_the_fix(place, elsewhere):
+    with pytest.raises(RuntimeError) as refused:
+        disk_cache.cached("key", ".so", full(place.parent), Counters())
+    text = str(refused.value)
+    assert str(place) in text
+    assert str(elsewhere) in text
+    assert "set TENSORLAYOUT_CACHE_DIR to a folder of yours with room" in text
+
+
+@contextlib.contextmanager
+def mounted(place, options):
+    """A small file system in memory, where one may be mounted."""
+    place.mkdir(mode=0o700)
+    command = ["mount", "-t", "tmpfs", "-o", f"mode=0700,{options}", "tmpfs", str(place)]
+    done = subprocess.run(command, capture_output=True, check=False)
+    if done.returncode:
+        pytest.skip("optional: the right to mount")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+
+
+@as_root
+def test_a_full_file_system(place, elsewhere):
+    with mounted(place, "size=64k"):
+        with contextlib.suppress(OSError):
+            (place / "rest").write_bytes(bytes(2**17))
+        assert entry(bytes(5000)).parent == elsewhere
+
+
+@as_root
+def test_a_file_system_that_runs_nothing(place, elsewhere):
+    with mounted(place, "size=1m,noexec"):
+        assert entry().parent == elsewhere
+
+
+def test_a_folder_whose_files_cannot_be_run(place, elsewhere, monkeypatch):
+    status = os.statvfs
+    there = str(place)
+
+    def no_run(path):
+        found = status(path)
+        fields = list(found)
+        if str(path).startswith(there):
+            fields[8] |= os.ST_NOEXEC
+        return os.statvfs_result(fields)
+
+    monkeypatch.setattr(disk_cache.os, "statvfs", no_run)
+    assert entry().parent == elsewhere
+
+
+@pytest.mark.parametrize("name", ["a\0b", "x" * 5000])
+def test_a_name_that_no_folder_has(monkeypatch, elsewhere, name):
+    monkeypatch.setattr(disk_cache.os, "environ", {"TENSORLAYOUT_CACHE_DIR": name})
+    assert entry().parent == elsewhere
+
+
+# ---- Compilers
+
+
+def test_a_compiler_that_does_not_end_is_ended_with_all_it_started(tmp_path, monkeypatch):
+    monkeypatch.setattr(host_compiler, "PATIENCE", 0.5)
+    started = tmp_path / "started"
+    command = f"sleep 100 & echo $! > {started}; kill -STOP $$"
+    begin = time.monotonic()
+    with pytest.raises(RuntimeError, match=r"^cuda: sh was given 0.5 seconds and has not ended"):
+        host_compiler.run(["sh", "-c", command])
+    assert time.monotonic() - begin < 20
+    number = int(started.read_text())
+    for _ in range(100):
+        if not is_running(number):
+            break
+        time.sleep(0.05)
+    assert not is_running(number)
+
+
+def is_running(number):
+    """Whether a process is there, and has not ended."""
+    try:
+        with open(f"/proc/{number}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_what_a_compiler_says():
+    assert host_compiler.run(["sh", "-c", "echo out; echo err >&2; exit 3"]) == (
+        3,
+        "out\n",
+        "err\n",
+    )
+
+
+def test_a_file_that_cannot_be_loaded_has_words(tmp_path):
+    (tmp_path / "no.so").write_bytes(b"no library")
+    with pytest.raises(RuntimeError, match=r"cannot be loaded: .*; set TENSORLAYOUT_CACHE_DIR to"):
+        simulator._Library("no.cu", tmp_path / "no.so")

@@ -13,8 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.words import shown
-
 DType = np.dtype[Any]
 
 bool = np.dtype("bool")
@@ -148,7 +146,7 @@ def as_dtype(dtype: Any, argument: str = "dtype:") -> DType:
 def _shown(dtype: Any) -> str:
     """What came as a dtype; arrays and sequences by their kind alone."""
     known = dtype is None or isinstance(dtype, (np.dtype, type, str, int))
-    return shown(dtype) if known else type(dtype).__name__
+    return repr(dtype) if known else type(dtype).__name__
 
 
 def misfit(name: str, number: int, dtype: DType) -> OverflowError:

@@ -7,15 +7,11 @@ documented, and short, whatever came.
 
 import contextlib
 import io
-import itertools
 import sys
-import time
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from test_errors import AXES, space, templates
+from test_errors import space, templates
 
 import tensorlayout as tl
 from tensorlayout import directml, xla
@@ -25,7 +21,7 @@ from tensorlayout.cli.show import described
 
 DOCUMENTED = (ValueError, TypeError, IndexError, OverflowError, MemoryError, CommandError)
 MOST_LETTERS = 2000  # of a message
-SIZE = 400
+SIZE = 200
 
 
 class Whole(int):
@@ -83,7 +79,7 @@ KINDS = {
     "array": lambda n: np.zeros(n, np.int64),
     "array of large": lambda n: np.full(n, 2**62),
     "tensor": lambda n: tl.zeros(n),
-    "broadcast": lambda n: tl.broadcast_to(tl.asarray(1, dtype=tl.int8), (2,) * min(n // 8, 60)),
+    "broadcast": lambda n: tl.broadcast_to(tl.asarray(1, dtype=tl.int8), (2,) * min(n // 4, 60)),
 }
 
 # What takes text, keys, sizes, orders, tiles or descriptors. Of many functions that share code, one.
@@ -123,8 +119,6 @@ fft.fft(x, norm=@)
 to_layout(x, @)
 from_storage(bytes(100), @, dtype=float32)
 format(x, @)
-repr(@)
-str(@)
 Layout(@)
 Layout((2, 3), @)
 Layout((2, 3), parts=(@, ((3, 1),)))
@@ -158,7 +152,6 @@ xla.XlaLayout(split_configs=@)
 xla.XlaLayout(memory_space=@)
 xla.Shape.array(xla.PrimitiveType.F32, @)
 xla.Shape.tuple_of(@)
-xla.PrimitiveType(@)
 xla.shape_of(@, xla.PrimitiveType.F32)
 xla.permutations.inverse_permutation(@)
 xla.permutations.common_factors(@, (2,))
@@ -197,7 +190,8 @@ def outcome(code, names):
 
 def is_pythons(call, value):
     """Whether Python refuses a call before it is ours: two things that do not add up."""
-    return ("+" in call or "format(" in call or "show" in call) and not isinstance(value, str)
+    texts = ("+", "format(", "described", "main")
+    return any(word in call for word in texts) and not isinstance(value, str)
 
 
 def check_error(call, kind, value, error):
@@ -232,7 +226,7 @@ def steps_of(code, names):
 def test_twice_the_input_takes_twice_the_steps(call, names):
     code = compile(call.replace("@", "wrong"), call, "exec")
     for kind, make in KINDS.items():
-        if is_pythons(call, make(1)) or (isinstance(make(1), str) and call in ("repr(@)", "str(@)")):
+        if is_pythons(call, make(1)):
             continue
         outcome(code, names | {"wrong": make(SIZE // 2)})  # imports, and what is kept
         counts = []

@@ -18,6 +18,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 # Beyond the standard library. ml_dtypes is imported by name, when bfloat16 is first asked for.
 FOREIGN = {"dtypes": {"numpy"}, "layout": set(), "devices": set(), "tensor": set(), "plan": set()}
+FOREIGN["words"] = set()
 FOREIGN_ABOVE = {"numpy"}
 FOREIGN_CLI = {"numpy", "PIL"}
 
@@ -114,7 +115,8 @@ def test_every_arrow_is_an_import():
 
 def test_the_lowest_pieces_know_nobody():
     drawn = arrows()
-    assert drawn["layout"] == drawn["dtypes"] == drawn["devices"] == set()
+    assert drawn["words"] == drawn["dtypes"] == set()
+    assert drawn["layout"] == drawn["devices"] == {"words"}
     assert drawn["tensor"] == {"layout", "dtypes", "devices"}
 
 

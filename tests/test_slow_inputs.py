@@ -8,10 +8,14 @@ documented, and short, whatever came.
 import contextlib
 import io
 import sys
+import time
 
 import numpy as np
 import pytest
-from test_errors import space, templates
+import test_errors
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_errors import AXES, space, templates
 
 import tensorlayout as tl
 from tensorlayout import directml, xla
@@ -235,6 +239,105 @@ def test_twice_the_input_takes_twice_the_steps(call, names):
         assert counts[1] <= 2.5 * counts[0] + 2000, (kind, counts)
 
 
+# --- any text ------------------------------------------------------------------------------------
+
+LETTERS = st.text("()[]{}<>=,:;+-*#?~/|&.0123456789xTLESMPDSCfbu32 \t\n_NHWCorderpaddingZERO…é")
+WORDS = [
+    "(",
+    ")",
+    "[",
+    "]",
+    "{",
+    "}",
+    ",",
+    ":",
+    "+",
+    "*",
+    "-",
+    "=",
+    "<",
+    "<=",
+    "?",
+    "0",
+    "1",
+    "2",
+    "3",
+    "64",
+    "128",
+    "-1",
+    "9223372036854775808",
+    "T",
+    "(2,2)",
+    "(*,2)",
+    "S(1)",
+    "L(4)",
+    "E(4)",
+    "SC",
+    "(0:1)",
+    "D(D)",
+    "M(8)",
+    "#",
+    "f32",
+    "u8",
+    "b(",
+    "token",
+    "opaque",
+    "order=",
+    "padded=",
+    "padding=ZERO",
+    "padding=0x3f:uint8",
+    "sizes=",
+    "strides=",
+    "type=FLOAT32",
+    "total=",
+    "alignment=",
+    "/*a*/",
+    "//",
+    "Layout.parse(",
+    "'",
+    "(2,3)",
+    ":(3,1)",
+    ":(1,2)",
+    "{1,0}",
+    "[2,3]",
+    "f32[2,3]",
+    "{1,0:T(2,2)}",
+    "NHWC",
+    "NCHW",
+    "W",
+]
+TEXTS = LETTERS | st.lists(st.sampled_from(WORDS)).map(" ".join)
+READERS = {
+    "Layout.parse": tl.Layout.parse,
+    "zeros(layout=)": lambda text: tl.zeros((2, 3), layout=text),
+    "xla.parse_shape": xla.parse_shape,
+    "xla.parse_shapes": xla.parse_shapes,
+    "xla.parse_layout": xla.parse_layout,
+    "xla.layout_of": xla.layout_of,
+    "show": described,
+    "show with a shape": lambda text: described(text, "1,2,2,3"),
+    "show of a shape": lambda text: described("NHWC", text),
+    "show of a descriptor": lambda text: described("sizes=" + text),
+    "TensorDesc": lambda text: directml.TensorDesc(text, (2, 3)),
+    "einsum": lambda text: tl.einsum(text, tl.zeros((2, 2)), tl.zeros((2, 2))),
+    "Device": lambda text: tl.zeros(2, device=text),
+    "format": lambda text: format(tl.asarray(1.5), text),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+@settings(max_examples=60)
+@given(text=TEXTS)
+def test_any_text_is_read_or_refused(reader, text):
+    try:
+        READERS[reader](text)
+    except DOCUMENTED as error:
+        message = str(error)
+    else:
+        return
+    assert 0 < len(message) <= MOST_LETTERS
+
+
 # --- as it was: what took minutes, gigabytes or Python's words -----------------------------------
 
 
@@ -338,3 +441,47 @@ def test_printing_shows_fewer_elements_of_many_dimensions():
     assert str(tl.broadcast_to(tl.asarray(1), (9, 9, 9, 9))).startswith(
         "[[[[1, 1, 1, ..., 1, 1, 1]"
     )
+
+
+# --- all functions, and long inputs: minutes -----------------------------------------------------
+
+LONG = 100_000  # letters, items or digits
+SECONDS = 0.5  # of the processor, for what takes 50 ms when nothing else runs
+
+
+def templates_of_errors():
+    """Each public function with a wrong value in the place of each argument in turn."""
+    found = list(CALLS)
+    for value in vars(test_errors).values():
+        for mark in getattr(value, "pytestmark", ()):
+            if mark.name == "parametrize" and mark.args[0] == "call":
+                found += [call for call in mark.args[1] if "@" in call and "dtype" not in call]
+    return sorted({*found, *AXES})
+
+
+def lengthened(kind, make):
+    """A value of about 100,000 letters."""
+    if kind in ("integer", "negative integer", "integer of a subclass", "digits"):
+        return make(LONG // 20)
+    if kind in ("integers", "lists of integers"):
+        return make(LONG // 40)
+    return make(LONG // 8 if kind in ("array", "array of large", "tensor", "dictionary") else LONG)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("call", templates_of_errors())
+def test_long_inputs_take_no_time(call, names):
+    code = compile(call.replace("@", "wrong"), call, "exec")
+    for kind, make in KINDS.items():
+        if is_pythons(call, make(1)) or (kind == "broadcast" and not call.startswith("Layout")):
+            continue
+        value = lengthened(kind, make)
+        start = time.process_time()
+        error = outcome(code, names | {"wrong": value})
+        took = time.process_time() - start
+        check_error(call, kind, value, error)
+        assert took <= SECONDS or (error is None and kind in WORK), (kind, took)
+
+
+# What is sound and long: its time is that of what is made.
+WORK = ("XLA's tuple", "XLA's sizes", "truths")

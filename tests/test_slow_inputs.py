@@ -242,71 +242,13 @@ def test_twice_the_input_takes_twice_the_steps(call, names):
 # --- any text ------------------------------------------------------------------------------------
 
 LETTERS = st.text("()[]{}<>=,:;+-*#?~/|&.0123456789xTLESMPDSCfbu32 \t\n_NHWCorderpaddingZERO…é")
-WORDS = [
-    "(",
-    ")",
-    "[",
-    "]",
-    "{",
-    "}",
-    ",",
-    ":",
-    "+",
-    "*",
-    "-",
-    "=",
-    "<",
-    "<=",
-    "?",
-    "0",
-    "1",
-    "2",
-    "3",
-    "64",
-    "128",
-    "-1",
-    "9223372036854775808",
-    "T",
-    "(2,2)",
-    "(*,2)",
-    "S(1)",
-    "L(4)",
-    "E(4)",
-    "SC",
-    "(0:1)",
-    "D(D)",
-    "M(8)",
-    "#",
-    "f32",
-    "u8",
-    "b(",
-    "token",
-    "opaque",
-    "order=",
-    "padded=",
-    "padding=ZERO",
-    "padding=0x3f:uint8",
-    "sizes=",
-    "strides=",
-    "type=FLOAT32",
-    "total=",
-    "alignment=",
-    "/*a*/",
-    "//",
-    "Layout.parse(",
-    "'",
-    "(2,3)",
-    ":(3,1)",
-    ":(1,2)",
-    "{1,0}",
-    "[2,3]",
-    "f32[2,3]",
-    "{1,0:T(2,2)}",
-    "NHWC",
-    "NCHW",
-    "W",
-]
-TEXTS = LETTERS | st.lists(st.sampled_from(WORDS)).map(" ".join)
+WORDS = templates("""
+( ) [ ] { } , : + * - = < <= ? 0 1 2 3 64 128 -1 9223372036854775808 T (2,2) (*,2) S(1) L(4) E(4)
+SC (0:1) D(D) M(8) # f32 u8 b( token opaque order= padded= padding=ZERO padding=0x3f:uint8 sizes=
+strides= type=FLOAT32 total= alignment= /*a*/ // Layout.parse( ' (2,3) :(3,1) :(1,2) {1,0} [2,3]
+f32[2,3] {1,0:T(2,2)} NHWC NCHW W
+""")
+TEXTS = LETTERS | st.lists(st.sampled_from(" ".join(WORDS).split(" "))).map(" ".join)
 READERS = {
     "Layout.parse": tl.Layout.parse,
     "zeros(layout=)": lambda text: tl.zeros((2, 3), layout=text),

@@ -131,7 +131,8 @@ def _sizes(operation: Library, shape: Shape, dims: Shape, s: Any) -> Shape:
         whole[-1] = 2 * (whole[-1] - 1)
     given = (-1,) * len(dims) if s is None else (s,) if isinstance(s, int) else s
     if len(given) != len(dims):
-        msg = f"{operation.name}: s and axes must be equally many, got {given} and {dims}"
+        msg = f"{operation.name}: s and axes must be equally many, got {calling.shown(given)}"
+        msg += f" and {dims}"
         raise ValueError(msg)
     sizes = tuple(m if n == -1 else n for n, m in zip(given, whole, strict=True))
     if any(n < 1 for n in sizes):

@@ -18,7 +18,9 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 # Beyond the standard library. ml_dtypes is imported by name, when bfloat16 is first asked for.
 FOREIGN = {"dtypes": {"numpy"}}
-FOREIGN |= {piece: set() for piece in ("layout", "scopes", "devices", "tensor", "plan")}
+FOREIGN |= {
+    piece: set() for piece in ("words", "layout", "scopes", "devices", "tensor", "plan")
+}
 FOREIGN_ABOVE = {"numpy"}
 FOREIGN_CLI = {"numpy", "PIL"}
 
@@ -115,7 +117,8 @@ def test_every_arrow_is_an_import():
 
 def test_the_lowest_pieces_know_nobody():
     drawn = arrows()
-    assert drawn["layout"] == drawn["dtypes"] == drawn["scopes"] == set()
+    assert drawn["words"] == drawn["scopes"] == set()
+    assert drawn["layout"] == drawn["dtypes"] == {"words"}
     assert drawn["tensor"] == {"layout", "dtypes", "devices"}
 
 

@@ -13,7 +13,7 @@ from tensorlayout.functions.creation import asarray, from_sequence
 from tensorlayout.functions.searching import nonzero
 from tensorlayout.functions.transfers import moved
 from tensorlayout.layout import Layout
-from tensorlayout.layout.checks import MAX_RANK
+from tensorlayout.layout.checks import MOST_ENTRIES
 from tensorlayout.plan.gathering import Gather, GatherAlong, Scatter
 from tensorlayout.plan.masking import Masked, Select, check_mask
 from tensorlayout.plan.moving import Assign, Copy, View
@@ -23,9 +23,6 @@ from tensorlayout.plan.tiled import packed
 from tensorlayout.tensor import Tensor
 
 __all__ = ["take", "take_along_axis"]
-
-# For each of 64 dimensions an entry that uses it up and a new one, and the Ellipsis.
-_MOST_ENTRIES = 2 * MAX_RANK + 1
 
 # An entry of the key of a cut: an integer, None, or the start, the count and the step of a slice.
 _Entry = int | tuple[int, int, int] | None
@@ -230,7 +227,7 @@ def _used(item: Any) -> int:
 
 def _items(name: str, x: Tensor, key: Any) -> tuple[Any, ...]:
     if isinstance(key, tuple):
-        if len(key) > _MOST_ENTRIES:
+        if len(key) > MOST_ENTRIES:
             raise too_many(name, len(key), x.shape)
         return tuple([_item(name, x, item) for item in key])
     return (_item(name, x, key),)

@@ -41,7 +41,8 @@ Axis = int | Sequence[int] | None
 
 def _permuted(layout: Layout, axes: tuple[int, ...]) -> Layout:
     if len(axes) != layout.ndim:
-        msg = f"permute_dims: axes must be a permutation of {layout.ndim} dimensions, got {axes}"
+        rule = f"must be a permutation of {layout.ndim} dimensions"
+        msg = f"permute_dims: axes {rule}, got {calling.shown(axes)}"
         raise ValueError(msg)
     return layout.permute(normalized_dims("permute_dims", axes, layout.ndim, "axes"))
 

@@ -13,6 +13,7 @@ from tensorlayout.layout.slots import MAX_SLOTS, Parts
 from tensorlayout.words import shown
 
 MAX_RANK = 64
+MOST_ENTRIES = 2 * MAX_RANK + 1  # of a key: one that uses a dimension up, a new one, an Ellipsis
 MAX_PARTS = 64  # of a dimension: with 64 bits for slots no more can have two indices each
 
 
@@ -140,6 +141,9 @@ def checked_padding(value: Padding) -> Padding:
 def expanded_key(key: Any, shape: tuple[int, ...]) -> list[int | slice | None]:
     """A basic index with the Ellipsis spelt out: one entry per dimension, and None for new ones."""
     items = list(key) if isinstance(key, tuple) else [key]
+    if len(items) > MOST_ENTRIES:
+        msg = f"index: at most {MOST_ENTRIES} entries are allowed, got {len(items)}"
+        raise IndexError(msg)
     dots = [i for i, item in enumerate(items) if item is ...]
     used = sum(item is not None and item is not ... for item in items)
     if used > len(shape) or len(dots) > 1:

@@ -63,11 +63,6 @@ class PrimitiveType(enum.Enum):
     __hash__ = object.__hash__
 
     @classmethod
-    def _missing_(cls, value: object) -> PrimitiveType:
-        msg = f"PrimitiveType: must be the number of an element type, got {shown(value)}"
-        raise ValueError(msg)
-
-    @classmethod
     def of_text(cls, name: str) -> PrimitiveType:
         """The type of a name in shape text, such as ``f32``; ValueError for any other word.
 

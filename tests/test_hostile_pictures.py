@@ -1,0 +1,127 @@
+"""The demo on files that are not what they say: one line on stderr, status 2, never a traceback."""
+
+import os
+import random
+import struct
+import zlib
+
+import pytest
+
+Image = pytest.importorskip("PIL.Image")
+
+from tensorlayout.cli import main, pictures  # noqa: E402 - Pillow is optional
+
+
+def chunk(name, content):
+    check = struct.pack(">I", zlib.crc32(name + content))
+    return struct.pack(">I", len(content)) + name + content + check
+
+
+def png(width, height, octets=b"", *, before=b""):
+    """A PNG of grey bits; all of them are black where the packed `octets` are not given."""
+    head = struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0)
+    body = octets or zlib.compress(bytes(height * (1 + (width + 7) // 8)))
+    chunks = chunk(b"IHDR", head) + before + chunk(b"IDAT", body) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + chunks
+
+
+def complaint(capsys, path, tmp_path):
+    """The one line that the demo writes about a file."""
+    assert main(["demo", str(path), "--out", str(tmp_path / "out")]) == 2
+    written = capsys.readouterr()
+    assert "Traceback" not in written.err
+    assert written.err.count("\n") == 1
+    assert len(written.err) <= 2000
+    return written.err
+
+
+@pytest.mark.parametrize(
+    ("octets", "rule"),
+    [
+        (b"", "cannot identify image file"),
+        (b"P6 0 0 255\n", "cannot identify image file"),
+        (b"P6 10 10 255\n123", "image file is truncated"),
+        (png(8, 8, b"no stream"), ""),
+        (png(0, 5), "cannot identify image file"),
+        (png(3, 3, before=chunk(b"zTXt", b"a\0\0" + zlib.compress(bytes(2**24)))), "too large"),
+        # Small on disk, and gigabytes as pixels in colour: refused by the header alone.
+        (png(13000, 13000, b"x"), "13000 x 13000 pixels are not from 1 to 33554432"),
+        (png(2**25 + 1, 1, b"x"), "1 x 33554433 pixels are not from 1 to 33554432"),
+        (png(2**31 - 1, 2**31 - 1, b"x"), "exceeds limit"),
+    ],
+)
+def test_files_that_are_no_pictures(octets, rule, capsys, tmp_path):
+    path = tmp_path / "a.png"
+    path.write_bytes(octets)
+    line = complaint(capsys, path, tmp_path)
+    assert line.startswith(f"tensorlayout: error: cannot read {path}: ")
+    assert rule in line
+
+
+def test_places_that_are_no_files(capsys, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for name, rule in [
+        ("pipe", "it is no file"),  # not waited for
+        ("folder", "it is no file"),
+        ("loop", "symbolic links"),
+        ("nothing", "No such file or directory"),
+        ("a" * 10_000, "File name too long"),
+    ]:
+        if len(name) < 100:
+            assert rule in complaint(capsys, tmp_path / name, tmp_path)
+        else:
+            complaint(capsys, name, tmp_path)
+
+
+RAISED = [
+    *(struct.error, zlib.error, KeyError, IndexError, AttributeError, TypeError, RuntimeError),
+    *(NotImplementedError, OverflowError, ZeroDivisionError, MemoryError, RecursionError),
+    *(AssertionError, UnicodeError, SyntaxError, EOFError, OSError, Image.DecompressionBombError),
+]
+
+
+@pytest.mark.parametrize("kind", RAISED)
+@pytest.mark.parametrize("words", ["some words", "", "two\nlines", "long " * 10_000])
+def test_whatever_a_reader_raises_is_one_line(kind, words, capsys, tmp_path, monkeypatch):
+    def broken(*_, **__):
+        raise kind(words)
+
+    path = tmp_path / "a.png"
+    path.write_bytes(png(3, 3))
+    monkeypatch.setattr(Image.Image, "copy", broken)
+    monkeypatch.setattr(Image.Image, "convert", broken)
+    assert words[:8].split("\n")[0] in complaint(capsys, path, tmp_path)
+
+
+@pytest.mark.parametrize("form", ["png", "gif", "tiff", "jpeg", "webp", "bmp", "dds", "ico", "tga"])
+def test_pictures_with_wrong_bytes(form, tmp_path):
+    """A picture or a complaint, whatever stands in the file."""
+    path, draw = tmp_path / f"a.{form}", random.Random(form)
+    frames = [Image.radial_gradient("L").resize((40, 30)).rotate(n) for n in range(3)]
+    several = {"save_all": True, "append_images": frames[1:]} if form in ("gif", "tiff") else {}
+    frames[0].save(path, **several)
+    whole = path.read_bytes()
+    for _ in range(100):
+        octets = bytearray(whole)
+        for _ in range(draw.choice((1, 3, 10))):
+            octets[draw.randrange(min(len(octets), draw.choice((30, 10**6))))] = draw.randrange(256)
+        path.write_bytes(octets[: draw.choice((len(octets), draw.randrange(len(octets))))])
+        found, said = [], f"cannot read {path}: "
+        try:
+            found = pictures.load([str(path)])
+        except pictures.CommandError as error:
+            said = str(error)
+        assert said.startswith(f"cannot read {path}: ")
+        assert all(len(p.octets) == 3 * p.height * p.width for p in found)
+
+
+@pytest.mark.parametrize("size", [(2**16, 1), (1, 2**16), (200, 500)])
+def test_long_pictures_are_reduced_like_others(size, tmp_path, monkeypatch):
+    monkeypatch.setattr(pictures, "MOST_PIXELS", 1000)
+    path = tmp_path / "a.png"
+    path.write_bytes(png(*size))
+    [picture] = pictures.load([str(path)])
+    assert picture.height * picture.width <= 1000
+    assert (picture.width > picture.height) == (size[0] > size[1])

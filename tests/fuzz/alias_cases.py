@@ -35,8 +35,7 @@ class Shared:
         self.x = Part(layout, dtype, start)
         self.parts = {"x": self.x}
         room = max(slots, layout.required_size) * dtype.itemsize + start
-        self.room = room + draw.choice((0, 0, 8, 16))
-        self.storage = np.zeros(self.room, np.uint8)
+        self.storage = np.zeros(max(8, room + draw.choice((0, 0, 8, 16))), np.uint8)
         self.others = {}
 
     def _start(self, dtype):

@@ -125,11 +125,12 @@ def in_processes(options: argparse.Namespace, few: bool) -> running.Findings:
 
 def shown(options: argparse.Namespace, few: bool, number: int) -> tuple[str, str]:
     """The name of a case, and Python that runs it."""
-    if options.fault:
-        scenario = faults.FAULTS[options.fault](options.seed, number, few)
-        return scenario.name, scenario.source
-    case, _ = running.case_of(options.seed, number, few, tuple(options.only))
-    return case.name, case.source()
+    with entered(options):
+        if options.fault:
+            scenario = faults.FAULTS[options.fault](options.seed, number, few)
+            return scenario.name, scenario.source
+        case, _ = running.case_of(options.seed, number, few, tuple(options.only))
+        return case.name, case.source()
 
 
 def main() -> int:

@@ -54,6 +54,8 @@ class Shared:
         """Other elements of the storage, which it shares with `x` more often than not."""
         dtype = as_dtype(dtype)
         start = self.x.start if self.draw.chance(0.7) else self._start(dtype)
+        if tl.default_device() != "cpu":
+            start -= start % dtype.itemsize
         slots = (self.storage.size - start) // dtype.itemsize
         if slots <= 0:
             start, slots = 0, self.storage.size // dtype.itemsize

@@ -340,5 +340,5 @@ def along(draw):
 
 ALL = (by_mask, at_positions, assigned, columns, in_place, products, along)
 CASES = {f"aliases {f.__name__}": f for f in ALL}
-WEIGHTS = {"aliases by_mask": 6, "aliases at_positions": 4, "aliases assigned": 6}
+WEIGHTS = {"aliases by_mask": 6, "aliases at_positions": 8, "aliases assigned": 6}
 WEIGHTS |= {"aliases columns": 4, "aliases in_place": 4, "aliases along": 3}

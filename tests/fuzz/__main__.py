@@ -4,11 +4,18 @@
     python tests/fuzz --seed 1 --case 12345 --device cpu
 
 Each case is a call: a function, dtypes, shapes with sizes 0 and 1, layouts of every kind, tiled
-ones too, values with NaN, infinities and limits. Compared are values, dtype, shape, the layout that
-docs/layouts.md promises, shared memory, what padding holds, that operands are unchanged, that
+ones too, values with NaN, infinities and limits; operands that are read-only, at odd addresses, in
+the memory that is written, or booleans of any bytes. Compared are values, dtype, shape, the layout
+that docs/layouts.md promises, shared memory, what padding holds, that operands are unchanged, that
 nothing warns, and what a trace shows; on CUDA also layouts, views and errors with those of the same
-case on the CPU. A case follows from the seed and its number alone. Every
-second thousand runs with internal blocks of a few elements. Exit status 1: something differs.
+case on the CPU. A case follows from the seed and its number alone. Every second thousand runs with
+internal blocks of a few elements. Exit status 1: something differs.
+
+--isolated runs the cases in a process of its own: one that dies or hangs is a finding, and the next
+goes on. --guard does so with operands, and NumPy's new arrays, beside pages of no access.
+--fault NAME tries what happens when memory runs out (memory), at Ctrl-C (interrupt), in threads
+(threads, and first: the first calls of a process), at forks (fork), and on fewer processors
+(affinity). --table says which dtypes, kinds of keys and kinds of values met in writes, how often.
 """
 
 from __future__ import annotations
@@ -125,11 +132,12 @@ def in_processes(options: argparse.Namespace, few: bool) -> running.Findings:
 
 def shown(options: argparse.Namespace, few: bool, number: int) -> tuple[str, str]:
     """The name of a case, and Python that runs it."""
-    if options.fault:
-        scenario = faults.FAULTS[options.fault](options.seed, number, few)
-        return scenario.name, scenario.source
-    case, _ = running.case_of(options.seed, number, few, tuple(options.only))
-    return case.name, case.source()
+    with entered(options):
+        if options.fault:
+            scenario = faults.FAULTS[options.fault](options.seed, number, few)
+            return scenario.name, scenario.source
+        case, _ = running.case_of(options.seed, number, few, tuple(options.only))
+        return case.name, case.source()
 
 
 def main() -> int:

@@ -35,8 +35,7 @@ class Shared:
         self.x = Part(layout, dtype, start)
         self.parts = {"x": self.x}
         room = max(slots, layout.required_size) * dtype.itemsize + start
-        self.room = room + draw.choice((0, 0, 8, 16))
-        self.storage = np.zeros(self.room, np.uint8)
+        self.storage = np.zeros(max(8, room + draw.choice((0, 0, 8, 16))), np.uint8)
         self.others = {}
 
     def _start(self, dtype):
@@ -55,6 +54,8 @@ class Shared:
         """Other elements of the storage, which it shares with `x` more often than not."""
         dtype = as_dtype(dtype)
         start = self.x.start if self.draw.chance(0.7) else self._start(dtype)
+        if tl.default_device() != "cpu":
+            start -= start % dtype.itemsize
         slots = (self.storage.size - start) // dtype.itemsize
         if slots <= 0:
             start, slots = 0, self.storage.size // dtype.itemsize
@@ -339,5 +340,5 @@ def along(draw):
 
 ALL = (by_mask, at_positions, assigned, columns, in_place, products, along)
 CASES = {f"aliases {f.__name__}": f for f in ALL}
-WEIGHTS = {"aliases by_mask": 6, "aliases at_positions": 4, "aliases assigned": 6}
+WEIGHTS = {"aliases by_mask": 6, "aliases at_positions": 8, "aliases assigned": 6}
 WEIGHTS |= {"aliases columns": 4, "aliases in_place": 4, "aliases along": 3}

@@ -9,6 +9,7 @@ import numpy as np
 from alias_cases import SIGNS, octets_of_masks
 from case import Case, close, same
 from casting import cast
+from draws import MOST
 from elementwise_cases import two_arrays
 from tensors import as_dtype, kind
 
@@ -138,6 +139,7 @@ def in_place(draw):
 
 def at_positions(draw):
     """Positions that are a view of the integers they number."""
+    draw.most = MOST  # what is written grows with the square
     x, (to, by) = drawn(draw, dtype := "int64" if draw.few else draw.choice(("int64", "int8")))
     target = to[1](x.array)
     n = target.shape[0]
@@ -180,4 +182,4 @@ def parts(draw):
 
 ALL = (masked, assigned, in_place, at_positions, parts)
 CASES = {f"views {f.__name__}": f for f in ALL}
-WEIGHTS = {"views masked": 8, "views at_positions": 3, "views assigned": 3, "views in_place": 3}
+WEIGHTS = {"views masked": 8, "views at_positions": 4, "views assigned": 3, "views in_place": 3}

@@ -26,7 +26,6 @@ from case import DifferenceError, judge
 
 import tensorlayout as tl
 from tensorlayout import tracing
-from tensorlayout.functions import calling
 
 
 @dataclass(slots=True)
@@ -183,9 +182,13 @@ def _sum(x):
 def _as_before(device):
     if tl.default_device() != device:
         return f"the default device is now {tl.default_device()}"
-    if calling._observer is not None or tracing._active or tracing._current.get() is not None:
-        return "the trace goes on"
-    return ""
+    observed, prepared = [], tracing.prepared
+    tracing.prepared = lambda *key: observed.append(key) or prepared(*key)
+    try:
+        tl.zeros(3, dtype=tl.int8)[1:]
+    finally:
+        tracing.prepared = prepared
+    return "the trace goes on" if observed else ""
 
 
 def _still_works(space, seed, number, few):
@@ -216,6 +219,28 @@ def threads(seed, number, few):
         return next(filter(None, said), "")
 
     return Scenario("threads", f"cases {numbers[0]} to {numbers[-1]} in 8 threads", run)
+
+
+def first(seed, number, few):
+    """The first calls of a process, made by eight threads at once: a few functions, few kernels."""
+
+    def run():
+        barrier, said = threading.Barrier(8), []
+        only = ("filled", "copied", "flip")
+
+        def work(n):
+            case, _ = running.case_of(seed, number * 8 + n, few, only)
+            barrier.wait()
+            for _ in range(3):
+                try:
+                    judge(case)
+                except BaseException as error:
+                    said.append(f"raised {error!r}")
+
+        _in_threads(8, work)
+        return said[0] if said else ""
+
+    return Scenario("first", "the first calls of a process, by 8 threads at once", run)
 
 
 def _said(seed, number, few):
@@ -336,8 +361,7 @@ def _worked():
     return {t: int(Path(f"/proc/self/task/{t}/schedstat").read_text().split()[0]) for t in tasks}
 
 
-FAULTS = {f.__name__: f for f in (memory, interrupt, threads, fork, affinity)}
-FAULTS["first"] = threads
+FAULTS = {f.__name__: f for f in (memory, interrupt, threads, first, fork, affinity)}
 IN_EACH_PROCESS = {"first": 1}  # scenarios of a process; of others, as many as there are
 
 

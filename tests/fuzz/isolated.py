@@ -67,6 +67,7 @@ def search(arguments, shown, cases, first, seconds, each=float("inf")):
         if said:
             name, source = shown(reached)
             findings.counts[name] += 1
+            findings.counts["(others before one that died)"] += reached - at
             findings.take(running.Difference(reached, name, source, len(source), said))
         elif each == float("inf"):
             break
@@ -91,7 +92,7 @@ def _watched(arguments, findings):
             return reached, ""
         text = words.read_text(errors="replace")
         if reached < 0 or (isinstance(status, int) and status > 0):  # an error of the search itself
-            raise RuntimeError(f"{' '.join(command)} failed: {text[-2000:]}")
+            raise RuntimeError(f"{' '.join(command)} ended with {status}: {text[-2000:]}")
         return reached, f"{_name(status)} {_where(text)}"
 
 

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from tensorlayout.words import shown
+
 DType = np.dtype[Any]
 
 bool = np.dtype("bool")
@@ -193,7 +195,7 @@ _LONGEST = 24  # characters of a name
 def _shown(dtype: Any) -> str:
     """What came as a dtype; arrays and sequences by their kind alone."""
     known = dtype is None or isinstance(dtype, (np.dtype, type, str, int))
-    return repr(dtype) if known else type(dtype).__name__
+    return shown(dtype) if known else type(dtype).__name__
 
 
 def misfit(name: str, number: int, dtype: DType) -> OverflowError:

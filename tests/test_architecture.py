@@ -18,9 +18,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 # Beyond the standard library. ml_dtypes is imported by name, when bfloat16 is first asked for.
 FOREIGN = {"dtypes": {"numpy"}}
-FOREIGN |= {
-    piece: set() for piece in ("words", "layout", "scopes", "devices", "tensor", "plan")
-}
+FOREIGN |= {piece: set() for piece in ("words", "layout", "scopes", "devices", "tensor", "plan")}
 FOREIGN_ABOVE = {"numpy"}
 FOREIGN_CLI = {"numpy", "PIL"}
 

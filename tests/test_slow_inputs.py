@@ -8,6 +8,7 @@ documented, and short, whatever came.
 import contextlib
 import io
 import sys
+import time
 
 import numpy as np
 import pytest

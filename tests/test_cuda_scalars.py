@@ -1,0 +1,66 @@
+"""Python scalars as elements on CUDA: each is rounded once, whatever the call."""
+
+import numpy as np
+import pytest
+from simulated import needs_compiler, simulator
+from tensors import as_dtype
+
+import tensorlayout as tl
+from tensorlayout.cuda.scalars import octets
+
+# Each goes another way if it is rounded to float32 or to float64 before.
+ROUNDED = [
+    ("bfloat16", 2**24 + 2**16 + 1, 2.0**24 + 2.0**17),
+    ("bfloat16", -(2**60) - 2**52 - 1, -(2.0**60) - 2.0**53),
+    ("bfloat16", 2**63 + 2**55 + 1, 2.0**63 + 2.0**56),
+    ("bfloat16", 1 + 2.0**-8 + 2.0**-40, 1 + 2.0**-7),
+    ("bfloat16", -1 - 2.0**-8 + 2.0**-40, -1.0),
+    ("bfloat16", 2.0**-134 + 2.0**-170, 2.0**-133),
+    ("float16", 1 + 2.0**-11 + 2.0**-45, 1 + 2.0**-10),
+    ("float32", 2**60 + 2**36 + 1, 2.0**60 + 2.0**37),
+    ("float32", -(2**62) - 2**38 - 1, -(2.0**62) - 2.0**39),
+    ("complex64", 2**60 + 2**36 + 1, 2.0**60 + 2.0**37),
+]
+
+
+@pytest.mark.parametrize(("dtype", "value", "expected"), ROUNDED)
+def test_octets(dtype, value, expected):
+    found = np.frombuffer(octets("add", value, as_dtype(dtype)), as_dtype(dtype))
+    assert complex(found[0]) == expected
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, 1e39, -1e39, 3.4e38])
+def test_beyond_the_greatest_bfloat16(value):
+    (found,) = np.frombuffer(octets("add", value, tl.bfloat16), tl.bfloat16)
+    assert float(found) == np.copysign(np.inf, value)
+
+
+def test_signs_of_zeros_and_nan():
+    for dtype in (tl.bfloat16, tl.float16, tl.float32, tl.complex64):
+        (found,) = np.frombuffer(octets("add", -0.0, dtype), dtype)
+        assert found == 0
+        assert np.signbit(found.real.astype(np.float32))
+        (found,) = np.frombuffer(octets("add", np.nan, dtype), dtype)
+        assert found != found
+
+
+CALLS = {
+    "x + n": lambda x, n: x + n,
+    "x[…] = n": lambda x, n: x.__setitem__(..., n),
+    "x[positions] = n": lambda x, n: x.__setitem__(tl.asarray([0], device="cuda"), n),
+    "x[mask] = n": lambda x, n: x.__setitem__(x == 0, n),
+    "pad": lambda x, n: tl.pad(x, ((1, 0),), constant_values=n),
+    "full_like": lambda x, n: tl.full_like(x, n),
+    "asarray": lambda x, n: tl.asarray([n], dtype=x.dtype, device="cuda"),
+}
+
+
+@needs_compiler
+@pytest.mark.parametrize("call", CALLS)
+def test_calls(call):
+    with simulator(1):
+        for dtype, value, expected in ROUNDED[:4]:
+            x = tl.zeros(1, dtype=as_dtype(dtype), device="cuda")
+            found = CALLS[call](x, value)
+            first = (x if found is None else found)[:1]
+            assert float(np.asarray(first.to_device("cpu"))[0]) == expected, value

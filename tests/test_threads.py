@@ -212,7 +212,7 @@ def test_the_last_reference_goes_in_any_thread_and_only_once():
 FINALIZERS = """
 import faulthandler, gc, itertools
 import tensorlayout as tl
-faulthandler.dump_traceback_later(40, exit=True)
+faulthandler.dump_traceback_later(250, exit=True)
 sizes = itertools.count(5)
 class Garbage:
     def __init__(self): self.itself = self

@@ -3,6 +3,7 @@
 import pathlib
 import subprocess
 import sys
+import sysconfig
 import threading
 
 import numpy as np
@@ -229,3 +230,20 @@ def test_finalizers_that_use_the_package_find_no_lock_taken():
     command = [sys.executable, "-c", FINALIZERS]
     done = subprocess.run(command, capture_output=True, text=True, cwd=root, timeout=300)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+LOCK = """
+import sys
+import tensorlayout as tl
+tl.astype(tl.ones(3, dtype=tl.bfloat16) + 1, tl.int8)
+print(getattr(sys, "_is_gil_enabled", lambda: True)())
+"""
+
+
+def test_a_build_without_the_interpreter_lock_stays_without():
+    """A module that does not say that it needs none would bring it back, with a warning."""
+    root = pathlib.Path(tl.__file__).parents[1]
+    command = [sys.executable, "-W", "error", "-c", LOCK]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=root)
+    locked = not sysconfig.get_config_var("Py_GIL_DISABLED")
+    assert (done.stdout, done.stderr) == (f"{locked}\n", "")

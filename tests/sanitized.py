@@ -33,11 +33,12 @@ def library():
 def environment():
     """The variables of a process that runs its kernels under the sanitizers."""
     folders = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
+    unburdened = ["env", "-u", "LD_PRELOAD", *host_compiler.compiler()[0]]
     return {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(filter(None, folders)),
         "LD_PRELOAD": str(library()),
-        "CXX": "env -u LD_PRELOAD " + " ".join(host_compiler.compiler()[0]),  # which is slow with it
+        "CXX": " ".join(unburdened),
         "ASAN_OPTIONS": OPTIONS,
         "UBSAN_OPTIONS": "print_stacktrace=1",
         "TENSORLAYOUT_SIMULATOR_FLAGS": FLAGS,

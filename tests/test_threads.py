@@ -5,6 +5,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import sysconfig
 import threading
 
 import numpy as np
@@ -216,7 +217,7 @@ def test_the_last_reference_goes_in_any_thread_and_only_once():
 FINALIZERS = """
 import faulthandler, gc, itertools
 import tensorlayout as tl
-faulthandler.dump_traceback_later(40, exit=True)
+faulthandler.dump_traceback_later(250, exit=True)
 sizes = itertools.count(5)
 class Garbage:
     def __init__(self): self.itself = self
@@ -283,3 +284,20 @@ def test_structs_are_made_once():
     del made["launches.py: struct_type"]
     assert len(made) > 40
     assert {tuple(each) for each in made.values()} == {("once",)}, made
+
+
+LOCK = """
+import sys
+import tensorlayout as tl
+tl.astype(tl.ones(3, dtype=tl.bfloat16) + 1, tl.int8)
+print(getattr(sys, "_is_gil_enabled", lambda: True)())
+"""
+
+
+def test_a_build_without_the_interpreter_lock_stays_without():
+    """A module that does not say that it needs none would bring it back, with a warning."""
+    root = pathlib.Path(tl.__file__).parents[1]
+    command = [sys.executable, "-W", "error", "-c", LOCK]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=root)
+    locked = not sysconfig.get_config_var("Py_GIL_DISABLED")
+    assert (done.stdout, done.stderr) == (f"{locked}\n", "")

@@ -117,3 +117,17 @@ BLOCK_KERNEL(too_much_shared_memory, Copy) {
     store_shared(first, 1.0);
     store_shared(second, load_shared(first));
 }
+
+// What only the sanitizers of the compiler can see: neither `load` nor `store` is asked.
+KERNEL(read_past_the_end_unasked, Copy) {
+    if (global_thread() == 0) store(p.to, p.from[p.count]);
+}
+
+KERNEL(read_misaligned_unasked, Copy) {
+    const auto* bytes = reinterpret_cast<const unsigned char*>(p.from);
+    if (global_thread() == 0) store(p.to, *reinterpret_cast<const float*>(bytes + p.count));
+}
+
+KERNEL(overflow, Copy) {
+    if (global_thread() == 0) store(p.to, float(int32_t(p.count) + 1));
+}

@@ -22,7 +22,7 @@ from tensorlayout import dtypes
 from tensorlayout.devices import CPU, Device, available
 from tensorlayout.dtypes import DType
 from tensorlayout.plan import backend
-from tensorlayout.plan.described import packed_steps
+from tensorlayout.plan.described import extent, packed_steps
 from tensorlayout.tensor import Tensor
 
 HOST = (1, 0)  # kDLCPU
@@ -283,7 +283,9 @@ def _memory_of(managed: Any) -> _Memory:
     steps = packed_steps(shape, dtype.itemsize)
     if strides is not None:
         steps = tuple(s * dtype.itemsize for s in strides)
-    return (described.data or 0) + described.byte_offset, dtype, shape, steps, device
+    address = (described.data or 0) + described.byte_offset
+    extent(address, dtype.itemsize, shape, steps)
+    return address, dtype, shape, steps, device
 
 
 def _integers(address: int | None, count: int) -> tuple[int, ...]:

@@ -520,6 +520,21 @@ def test_exporters_without_the_newer_keywords(keywords):
         ({"shape": (2, -3, 4)}, "shape"),
         ({"shape": None}, "shape"),
         ({"data": None}, "at address None"),
+        ({"data": None, "byte_offset": 64}, "at address None"),
+        ({"data": 2**64 - 8}, "where no memory can be"),
+        ({"byte_offset": 2**64 - 8}, "where no memory can be"),
+        ({"byte_offset": 2**64 - 1}, "where no memory can be"),
+        ({"shape": (2**62, 3, 4)}, "more than can be counted"),
+        ({"shape": (2**62, 2**62, 0)}, "more than can be counted"),
+        ({"strides": (2**62, 1, 1)}, "where no memory can be"),
+        ({"strides": (-(2**62), 1, 1)}, "where no memory can be"),
+        ({"strides": (-(2**63), -(2**63), -(2**63))}, "where no memory can be"),
+        ({"strides": (2**61, 2**61, 1)}, "where no memory can be"),
+        ({"ndim": 2**31 - 1}, "rank"),
+        ({"code": 2, "bits": 0}, "no dtype here"),
+        ({"code": 2, "bits": 8}, "no dtype here"),
+        ({"lanes": 0}, "0 lanes"),
+        ({"lanes": 2**16 - 1}, "65535 lanes"),
     ],
 )
 def test_what_has_no_tensor_is_refused_and_stays_the_exporters(fields, message, name):
@@ -534,12 +549,37 @@ def test_another_major_version_is_refused():
         tl.from_dlpack(Exporter(VALUES, version=(ctypes.c_uint32 * 2)(2, 0)))
 
 
-@pytest.mark.parametrize("strides", [(2**62, 1, 1), (-(2**62), 1, 1), (2**61, 2**61, 1)])
-def test_strides_beyond_every_memory_are_refused(strides):
-    exporter = Exporter(VALUES, strides=strides)
-    with pytest.raises((BufferError, ValueError)):
-        tl.from_dlpack(exporter)
-    assert len(exporter.deleted) == 1
+@pytest.mark.parametrize("name", STRUCTURES)
+@pytest.mark.parametrize("stride", [2**62, 2**63 - 1, -(2**63)])
+def test_strides_that_are_never_taken_may_be_anything(stride, name):
+    exporter = Exporter(VALUES[:1, :, :1], name, strides=(stride, 4, stride))
+    x = tl.from_dlpack(exporter)
+    assert (x.strides, np.asarray(x).tolist()) == ((12, 4, 1), VALUES[:1, :, :1].tolist())
+
+
+class Odd(Exporter):
+    """An exporter that says odd things of its device."""
+
+    says: object = None
+
+    def __dlpack_device__(self):
+        return self.says() if callable(self.says) else self.says
+
+
+@pytest.mark.parametrize("take", [tl.from_dlpack, tl.asarray])
+@pytest.mark.parametrize("says", [None, 1, (), (1,), (1, 0, 0), "ab", (None, 0), (1.5, "x"), int])
+def test_a_device_that_is_none(says, take):
+    exporter = Odd(VALUES)
+    exporter.says = says
+    with pytest.raises((TypeError, ValueError, BufferError), match=r"Odd could not be exchanged: "):
+        take(exporter)
+
+
+@pytest.mark.parametrize("name", [b"other", b"used_dltensor", b"dltensor ", None])
+def test_capsules_of_others_are_refused(name):
+    capsule = new_capsule(ctypes.addressof(Exporter(VALUES).managed), name, None)
+    with pytest.raises(BufferError, match="no unused capsule"):
+        tl.from_dlpack(Given(capsule))
 
 
 @pytest.mark.parametrize("take", [tl.from_dlpack, tl.asarray])

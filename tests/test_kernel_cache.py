@@ -150,12 +150,16 @@ IN_PLACE = {
 }
 
 
+class TooLate(BaseException):
+    """What no handler of errors takes for one of files."""
+
+
 @pytest.fixture
 def soon():
     """Nothing here may wait."""
 
     def late(*_):
-        raise TimeoutError
+        raise TooLate
 
     before = signal.signal(signal.SIGALRM, late)
     signal.setitimer(signal.ITIMER_REAL, 20)

@@ -12,7 +12,7 @@ from tensorlayout.cuda.driver import Bytes, driver
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType
 from tensorlayout.plan import Exposed
-from tensorlayout.plan.described import extent, spec_of_strides
+from tensorlayout.plan.described import spec_of_strides
 from tensorlayout.plan.padding import padding_bytes
 from tensorlayout.tensor import Home, Spec, Tensor
 
@@ -103,10 +103,8 @@ def borrowed(
 ) -> Tensor | None:
     """A tensor over memory of another library; None where strides are no whole elements.
 
-    BufferError for what can be no memory, and for memory that is not aligned to whole elements, as
-    kernels need it.
+    BufferError for memory that is not aligned to whole elements, as kernels need it.
     """
-    extent(address, dtype.itemsize, shape, byte_steps)
     spec = spec_of_strides(dtype, shape, byte_steps, device)
     if spec is None:
         return None

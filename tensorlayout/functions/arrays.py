@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -32,11 +32,8 @@ _OWN = Create("asarray", _write, copies=True)
 _EXPECTED = (AttributeError, TypeError, NotImplementedError, BufferError, ValueError)
 
 
-class Arrived(NamedTuple):
-    """A tensor over the memory of an array, or over a copy of it that nobody else has."""
-
-    tensor: Tensor
-    copied: bool
+# A tensor over the memory of an array, and whether it is a copy that nobody else has.
+Arrived = tuple[Tensor, bool]
 
 
 def arrived(obj: Any, device: Device | None, copy: bool | None) -> Arrived | None:
@@ -47,18 +44,18 @@ def arrived(obj: Any, device: Device | None, copy: bool | None) -> Arrived | Non
     copy=False.
     """
     if isinstance(obj, np.ndarray):
-        return _over(obj, copy, type(obj).__name__)
+        return _over(obj, copy, obj)
     if isinstance(obj, Tensor):
-        return Arrived(obj, False)
+        return obj, False
     if isinstance(obj, (bool, int, float, complex, list, tuple, np.generic)):
         return None
     if _attribute(obj, "__dlpack__") is not None:
         asked = False if copy is False else None  # a copy of theirs may have another form
-        return Arrived(*dlpack.receive(obj, "asarray", copy=asked, to_host=device == CPU))
+        return dlpack.receive(obj, "asarray", copy=asked, to_host=device == CPU)
     if _attribute(obj, "__cuda_array_interface__") is not None:
-        return Arrived(cuda_array.receive(obj, "asarray"), False)
+        return cuda_array.receive(obj, "asarray"), False
     array = _array_of(obj)
-    return None if array is None else _over(array, copy, type(obj).__name__)
+    return None if array is None else _over(array, copy, obj)
 
 
 def _array_of(obj: Any) -> Array | None:
@@ -119,27 +116,31 @@ def _failed(obj: Any, name: str, error: Exception) -> Exception:
     return kind(f"asarray: {type(obj).__name__} gives no array by {name}: {error}")
 
 
-def _over(array: Array, copy: bool | None, came: str) -> Arrived:
+def _over(array: Array, copy: bool | None, came: Any) -> Arrived:
     """A tensor over an array, or over its numbers in a copy; TypeError for what are no numbers."""
-    _refuse_mask(array)
+    if type(array) is not np.ndarray:
+        _refuse_mask(array)
+        array = np.ndarray.view(array, np.ndarray)
     dtype = array.dtype
-    native = in_native_order(dtype)
-    if native is None:
-        as_dtype(dtype, "asarray: dtype")
-        if (x := tensor_over(held(array))) is not None:
-            return Arrived(x, False)
+    try:
+        x = tensor_over(held(array))
+    except TypeError:
+        native = in_native_order(dtype)
+        if native is None:
+            as_dtype(dtype, "asarray: dtype")  # says what is wrong with it
+            raise
+        dtype, x = native, None
+    if x is not None:
+        return x, False
     if copy is False:
-        msg = f"asarray: the memory of a {came} cannot be shared, and copy=False"
+        msg = f"asarray: the memory of a {type(came).__name__} cannot be shared, and copy=False"
         raise ValueError(msg)
     order = spec_of_strides(uint8, array.shape, array.strides)
     assert order is not None  # a byte is a whole element
-    key = array.shape, native or dtype, order.layout.form, CPU
-    return Arrived(calling.call(_OWN, key, (array,)), True)
+    return calling.call(_OWN, (array.shape, dtype, order.layout.form, CPU), (array,)), True
 
 
 def _refuse_mask(array: Array) -> None:
-    if type(array) is np.ndarray:
-        return
     # Another thread may just be importing it.
     is_masked = getattr(sys.modules.get("numpy.ma"), "is_masked", None)
     if is_masked is not None and is_masked(array):

@@ -155,8 +155,8 @@ def asarray(
         if target is None:
             target = default_device() if x.device == CPU else x.device
         return moved(x, target, exactly=True)
-    shared = found.tensor
-    if found.copied and not shared.readonly:
+    shared, copied = found
+    if copied and not shared.readonly:
         copy = None
     if target is None or target == shared.device:
         return _converted(shared, asked, copy, layout)

@@ -1290,7 +1290,7 @@ tile(v, (2**70,))
     ValueError: tile: shape: the sizes (1180591620717411303424, 3), with 1 for 0, multiply to
     more than 2**63 - 1
 tile(big, (2,))
-    MemoryError: tile: shape (1, 1073741824, 2, 1048576) of float64 needs 18014398509481984
+    MemoryError: tile: shape (1073741824, 2, 1048576) of float64 needs 18014398509481984
     bytes, which cannot be allocated
 reshape(x, (4,))
     ValueError: reshape: shape (4,) does not fit 6 elements

@@ -272,18 +272,19 @@ def einsum(subscripts: str, /, *operands: Tensor) -> Tensor:
     given = calling.tensors("einsum", operands, "operands")
     terms = subscripts.partition("->")[0].count(",") + 1
     if terms != len(given) or len(subscripts) > _MOST_LETTERS:
-        rule = f"must name each of the {len(given)} operands, in at most {_MOST_LETTERS} letters"
-        msg = f"einsum: subscripts {rule}, got {calling.shown(subscripts)}"
-        raise ValueError(msg)
+        reason = f"each operand is named once, in at most {_MOST_LETTERS} letters"
+        raise _unfit(subscripts, given, reason)
     try:
         found: Tensor = calling.library(_EINSUM, *given, subscripts=subscripts)
     except (ValueError, IndexError) as error:  # the latter for "->" and the like
-        shapes = words.cut(", ".join(str(x.shape) for x in given))
-        msg = (
-            f"einsum: {calling.shown(subscripts)} does not fit shapes {shapes}: {words.cut(error)}"
-        )
-        raise ValueError(msg) from None
+        raise _unfit(subscripts, given, str(error)) from None
     return found
+
+
+def _unfit(subscripts: str, given: Sequence[Tensor], reason: str) -> ValueError:
+    shapes = words.cut(", ".join(str(x.shape) for x in given))
+    came = f"{calling.shown(subscripts)} does not fit shapes {shapes}"
+    return ValueError(f"einsum: {came}: {words.cut(reason)}")
 
 
 def gradient(

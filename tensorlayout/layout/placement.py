@@ -260,6 +260,9 @@ class Placement:
         if drawn > MOST_DRAWN:
             msg = f"table: at most {MOST_DRAWN} slots or elements are drawn, got {drawn}"
             raise ValueError(msg)
+        if values is not None and len(values) != self.size:
+            msg = f"values: must be the {self.size} elements, got {len(values)}"
+            raise ValueError(msg)
         names = map(checks.letters, range(self.size)) if values is None else map(str, values)
         row = self._row(list(names))
         widths = [max(len(str(slot)), len(name)) for slot, name in enumerate(row)]
@@ -272,9 +275,6 @@ class Placement:
 
     def _row(self, names: list[str]) -> list[str]:
         """What each slot shows in the table."""
-        if len(names) != self.size:
-            msg = f"values: must be the {self.size} elements, got {len(names)}"
-            raise ValueError(msg)
         row = ["x"] * self.required_size
         shown = {PaddingValue.ZERO: "0", PaddingValue.ONE: "1"}
         if self.is_padded and self.padding_value in shown:

@@ -98,7 +98,8 @@ def _watched(arguments, findings):
 
 def _ended(process, progress):
     """The status of a process; ``"stopped"`` if one case takes too long, and it is killed."""
-    seen, since = b"", time.monotonic()
+    begun = seen = progress.read_bytes()
+    since = time.monotonic()
     while True:
         try:
             return process.wait(0.5)
@@ -106,7 +107,7 @@ def _ended(process, progress):
             now = progress.read_bytes()
             if now != seen:
                 seen, since = now, time.monotonic()
-            elif time.monotonic() - since > LONGEST:
+            elif time.monotonic() - since > LONGEST * (10 if seen == begun else 1):  # imports
                 process.send_signal(signal.SIGABRT)  # faulthandler says where it was
                 process.wait()
                 return "stopped"

@@ -20,7 +20,7 @@ def test_writes_that_read_what_they_write_to():
     few = tl.default_device() != "cpu"
     only = ON_CUDA if few else ALIASES
     for first in (0, running.TURN):  # with blocks as they are, and with small ones
-        cases = 60 if few else 400
+        cases = 30 if few else 250
         findings = running.search(2029, few, cases=cases, first=first, only=only)
         assert not findings.differences, told(findings)
 
@@ -28,7 +28,7 @@ def test_writes_that_read_what_they_write_to():
 @pytest.mark.cpu
 def test_every_dtype_by_every_kind_of_key_and_value():
     """So few cases leave no pair of them out."""
-    findings = running.search(2030, cases=600, only=tuple(write_table.CASES))
+    findings = running.search(2030, cases=250, only=tuple(write_table.CASES))
     assert not findings.differences, told(findings)
     assert not write_table.undrawn(findings.drawn)
 

@@ -92,7 +92,7 @@ NOT_TRIED = [
 @pytest.mark.cpu
 def test_every_function_is_tried():
     tried = set()
-    for name in running.NAMES:
+    for name in running.CASES:
         for number in range(20):
             text = running.case_of(1, number, few=False, only=(name,))[0].text
             tried |= set(re.findall(r"tl\.((?:linalg\.|fft\.)?[a-z_0-9]+)\(", text))

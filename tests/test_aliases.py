@@ -5,11 +5,17 @@ Expected by NumPy, after all operands have been copied.
 
 import itertools
 import operator
+from functools import partial
 
 import numpy as np
 import pytest
 
 import tensorlayout as tl
+from tensorlayout import cpu, directml
+from tensorlayout.plan.elementwise import InPlace
+from tensorlayout.plan.gathering import Scatter, ScatterAlong
+from tensorlayout.plan.masking import Masked
+from tensorlayout.plan.moving import Assign, Copy
 
 # Views of one storage, for tensors and for NumPy's arrays alike.
 LINES = {
@@ -263,3 +269,105 @@ def test_one_storage_under_two_dtypes(write, written, read, rng):
         write(tl.asarray(x), tl.asarray(y))
         write(expected, operand.copy())
         np.testing.assert_array_equal(ours, theirs)
+
+
+# ---- what is kept apart, and by whom
+
+# Plans of the CPU that read operands while they write another: `disturbs` must look at them.
+WATCHED = {"AssignPlan", "ElementwisePlan", "MaskedPlan", "ScatterPlan"}
+# Those that write into tensors given as results: their callers keep these apart from operands.
+INTO = {
+    *("DiagonalsPlan", "FoldPlan", "HotPlan", "IntoPlan", "LeadingPlan", "PadPlan", "ReplacePlan"),
+    *("ReversePlan", "SequencePlan", "SplitPlan", "SpreadPlan", "StretchPlan"),
+}
+# Those that write into no operand.
+NEW = {
+    *("AlongPlan", "CombinePlan", "CopyPlan", "CreatePlan", "GatherPlan", "IndexPlan", "JoinPlan"),
+    *("LibraryPlan", "PartPlan", "ProductPlan", "ReducePlan", "ReshapePlan", "RowPlan", "SamePlan"),
+    *("SelectPlan", "TransferPlan", "TrianglePlan", "ViewPlan"),
+}
+
+
+@pytest.mark.cpu
+def test_every_plan_is_of_one_kind():
+    assert {plan.__name__ for plan in cpu._PREPARE} == WATCHED | INTO | NEW
+
+
+@pytest.mark.cpu
+def test_watched_plans():
+    x = tl.zeros(4)._spec
+    mask, at = tl.ones(4, dtype=bool)._spec, tl.arange(4)._spec
+    for plan in (
+        Assign().plan(x, x),
+        Masked().plan(x, x, 0, False, mask),
+        Scatter().plan(x, x, (0,), False, at),
+        ScatterAlong().plan(x, x, 0, at),
+        InPlace(tl.floor_divide.operation).plan(x, x),
+    ):
+        assert cpu.disturbs(plan) is not None
+    add = tl.add.operation
+    for plan in (InPlace(add).plan(x, x), add.plan(x, x)):  # NumPy's own, and a new tensor
+        assert cpu.disturbs(plan) is None
+
+
+@pytest.mark.cpu
+def test_exactly_the_same_place_needs_no_copy(monkeypatch):
+    x = tl.asarray(np.arange(1.0, 6.0))
+    x[1:3] += 1
+    x //= x
+    with monkeypatch.context() as patch:
+        patch.setattr(Copy, "plan", None)
+        x[1:3] += 1
+        x //= x
+        x[...] = x
+        with pytest.raises(TypeError):
+            x[1:] = x[:-1]
+    np.testing.assert_array_equal(np.asarray(x), np.ones(5))
+
+
+IN_PLACE = {
+    "identity": (directml.element_wise_identity, lambda a: a),
+    "scaled": (
+        partial(directml.element_wise_identity, scale_bias=(2.0, 1.0)),
+        lambda a: a * 2 + 1,
+    ),
+    "sum": (partial(directml.cumulative_summation, axis=0), lambda a: np.cumsum(a, 0)),
+    "sum down": (
+        partial(directml.cumulative_summation, axis=1, axis_direction=1),
+        lambda a: np.cumsum(a[:, ::-1], 1)[:, ::-1],
+    ),
+    "sum before": (
+        partial(directml.cumulative_summation, axis=1, has_exclusive_sum=True),
+        lambda a: np.cumsum(a, 1) - a,
+    ),
+    "product": (partial(directml.cumulative_product, axis=1), lambda a: np.cumprod(a, 1)),
+}
+ELSEWHERE = {
+    "cast": lambda x, out: directml.cast(x, "FLOAT32", out=out),
+    "join": lambda x, out: directml.join([x[:2], x[2:]], axis=0, out=out),
+    "scatter": lambda x, out: directml.scatter(x, FIRST, x[:1], 0, out=out),
+    "updates": lambda x, out: directml.scatter(tl.zeros_like(x), FIRST, x[:1], 0, out=out),
+    "choice": lambda x, out: directml.element_wise_if(tl.ones_like(ANY), x, x, out=out),
+}
+FIRST = tl.zeros((1, 4), dtype=tl.int32, device="cpu")
+ANY = tl.zeros((4, 4), dtype=tl.uint8, device="cpu")
+SQUARES = [view for view in MATRICES.values() if view(np.zeros((4, 4))).shape == (4, 4)]
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize(("function", "expected"), IN_PLACE.values(), ids=IN_PLACE)
+def test_directml_in_place(function, expected, rng):
+    for first, second in itertools.product(SQUARES, repeat=2):
+        numbers = rng.integers(1, 4, (4, 4)).astype(np.float32)
+        x = tl.asarray(numbers.copy())
+        found = function(first(x), out=second(x))
+        np.testing.assert_array_equal(np.asarray(found), expected(first(numbers)))
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("function", ELSEWHERE.values(), ids=ELSEWHERE)
+def test_directml_not_in_place(function):
+    for first, second in itertools.product(SQUARES, repeat=2):
+        x = tl.ones((4, 4), dtype=tl.float32)
+        with pytest.raises(ValueError, match="share"):
+            function(first(x), second(x))

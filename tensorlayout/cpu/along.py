@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cpu.casting import rounded, truths
+from tensorlayout.cpu.casting import rounded
 from tensorlayout.cpu.halves import is_half, widened
 from tensorlayout.cpu.memory import Array, allocator, quietly
 from tensorlayout.cpu.reducing import accumulator
@@ -51,12 +51,11 @@ def prepare_into(plan: AlongPlan) -> Run:
 def _writer(plan: AlongPlan) -> Callable[[Array, Array], None]:
     work: Work = plan.operation.numpy(plan)
     layout = plan.source.layout
-    read = truths if plan.source.dtype == np.bool_ else lambda x: x
     order = (*[d for d in reversed(layout.minor_to_major) if d != plan.dim], plan.dim)
 
     def write(x: Array, out: Array) -> None:
         if out.size:
-            quietly(work, read(x).transpose(order), out.transpose(order))
+            quietly(work, x.transpose(order), out.transpose(order))
 
     return write
 

@@ -1,0 +1,265 @@
+"""Conversions round once, whichever way elements take: held against exact fractions."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from tensors import as_dtype
+
+import tensorlayout as tl
+
+pytestmark = pytest.mark.usefixtures("device")
+
+# Bits of the significand, and the exponents of the least normal and of the greatest number.
+FORMATS = {
+    "bfloat16": (8, -126, 127),
+    "float16": (11, -14, 15),
+    "float32": (24, -126, 127),
+    "float64": (53, -1022, 1023),
+}
+
+
+def nearest(value, name):
+    """The number of a format that is nearest to an exact one, ties to even."""
+    bits, least, most = FORMATS[name]
+    exact = Fraction(value)
+    if exact == 0:
+        return 0.0
+    size = abs(exact)
+    exponent = size.numerator.bit_length() - size.denominator.bit_length()
+    exponent -= size < Fraction(2) ** exponent
+    unit = Fraction(2) ** (max(exponent, least) - bits + 1)
+    found = round(size / unit) * unit
+    if found >= Fraction(2) ** (most + 1):
+        return math.copysign(math.inf, exact)
+    return math.copysign(float(found), exact)
+
+
+def test_the_oracle():
+    assert nearest(16842753, "bfloat16") == 16908288
+    assert nearest(16842752, "bfloat16") == 16777216
+    assert nearest(65519, "float16") == 65504
+    assert nearest(65520, "float16") == math.inf
+    assert nearest(-(2**53) - 1, "float64") == -(2**53)
+    assert nearest(Fraction(3, 2) * Fraction(2) ** -133, "bfloat16") == 2.0**-132
+
+
+def integers(dtype):
+    """Integers around the ties of every format, at many magnitudes."""
+    limits = np.iinfo(dtype)
+    found = {0, 1, limits.min, limits.max, limits.max - 1}
+    for exponent in range(8, limits.bits):
+        for bits, _, _ in FORMATS.values():
+            for ulp in (0, 1):
+                unit = 1 << max(0, exponent - bits + 1)
+                tie = (1 << exponent) + ulp * unit + unit // 2
+                found |= {sign * (tie + by) for by in (-1, 0, 1) for sign in (1, -1)}
+    return [n for n in sorted(found) if limits.min <= n <= limits.max]
+
+
+def floats():
+    """Doubles that lie beside ties of the narrower formats, by less than float32 can tell."""
+    found = [0.0, 1.0]
+    for exponent in (-140, -133, -126, -25, -14, 0, 8, 15, 127):
+        for bits, least, _ in list(FORMATS.values())[:3]:
+            unit = 2.0 ** (max(exponent, least) - bits + 1)
+            for ulp in (0, 1):
+                tie = 2.0**exponent + ulp * unit + unit / 2
+                found += [tie, math.nextafter(tie, math.inf), math.nextafter(tie, 0)]
+    return found + [-x for x in found]
+
+
+def written(values, dtype, write, shape=None):
+    x = tl.zeros(values.shape if shape is None else shape, dtype=dtype)
+    write(x, values)
+    return x
+
+
+def put(key):
+    def write(x, values):
+        x[key(values.shape[0])] = values
+
+    return write
+
+
+def every(n):
+    return tl.arange(n)
+
+
+def by_twos(values, dtype):
+    x = tl.zeros((2 * values.shape[0],), dtype=dtype)
+    x[::2] = values
+    return x[::2]
+
+
+def in_rows(values, dtype):
+    x = tl.zeros((values.shape[0], 3), dtype=dtype)
+    x[every(values.shape[0])] = values[:, None]
+    return x[:, 1]
+
+
+def in_tiles(values, dtype):
+    x = tl.zeros((values.shape[0], 3), dtype=dtype, layout="{1,0:T(2,2)}")
+    x[...] = values[:, None]
+    return x[:, 1]
+
+
+WAYS = {
+    "astype": tl.astype,
+    "asarray": lambda values, dtype: tl.asarray(values, dtype=dtype),
+    "slice": by_twos,
+    "all": lambda values, dtype: written(values, dtype, put(lambda n: ...)),
+    "positions": lambda values, dtype: written(values, dtype, put(every)),
+    "rows at positions": in_rows,
+    "mask": lambda values, dtype: written(values, dtype, put(lambda n: every(n) >= 0)),
+    "lines": lambda values, dtype: written(
+        values, dtype, lambda x, y: tl.put_along_axis(x, every(y.shape[0]), y)
+    ),
+    "tiles": in_tiles,
+}
+SOURCES = ["int16", "int32", "int64", "uint32", "uint64", "float64"]
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+@pytest.mark.parametrize("target", FORMATS)
+@pytest.mark.parametrize("source", SOURCES)
+def test_elements(source, target, way):
+    numbers = floats() if source == "float64" else integers(source)
+    expected = [nearest(n, target) for n in numbers]
+    found = way(tl.asarray(np.array(numbers, source), device=tl.zeros(0).device), as_dtype(target))
+    assert np.asarray(found.to_device("cpu")).astype(np.float64).tolist() == expected
+
+
+def one_by_one(write):
+    def way(numbers, dtype):
+        x = tl.zeros((len(numbers), 3), dtype=dtype)
+        for i, number in enumerate(numbers):
+            write(x, i, number)
+        return x[:, 1]
+
+    return way
+
+
+def put_row(x, i, number):
+    x[i] = number
+
+
+def put_at(x, i, number):
+    x[tl.asarray([i])] = number
+
+
+def put_masked(x, i, number):
+    x[tl.arange(x.shape[0]) == i] = number
+
+
+def put_list(x, i, number):
+    x[i, :] = [number, number, number]
+
+
+def put_tensor(x, i, number):
+    x[i] = tl.full((), number, dtype=x.dtype)
+
+
+NUMBERS = {
+    "full": one_by_one(put_tensor),
+    "row": one_by_one(put_row),
+    "positions": one_by_one(put_at),
+    "mask": one_by_one(put_masked),
+    "list": one_by_one(put_list),
+    "sequence": lambda numbers, dtype: tl.asarray(numbers, dtype=dtype),
+}
+FAR = [2**64 + 2**56 + 1, 2**70 + 2**46 + 1, -(2**80) - 2**72 + 1, 2**100 + 1]
+
+
+@pytest.mark.parametrize("way", NUMBERS.values(), ids=NUMBERS)
+@pytest.mark.parametrize("target", FORMATS)
+def test_python_numbers(target, way):
+    some = slice(None, None, 17)
+    beyond = [] if way is NUMBERS["list"] else integers("uint64")[some]  # a list is int64 first
+    for numbers in (integers("int64")[some], beyond, floats()[::7]):
+        found = np.asarray(way(numbers, as_dtype(target)).to_device("cpu")).astype(np.float64)
+        assert found.tolist() == [nearest(n, target) for n in numbers]
+
+
+@pytest.mark.parametrize("target", ["bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("way", ["full", "row", "positions", "mask", "sequence"])
+def test_python_integers_beyond_all_dtypes(way, target):
+    found = NUMBERS[way](FAR, as_dtype(target))
+    expected = [nearest(n, target) for n in FAR]
+    assert np.asarray(found.to_device("cpu")).astype(np.float64).tolist() == expected
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("number", [1.0 + 2**-8 + 2**-40, 2**60 + 2**52 + 1])
+def test_scalars_beside_bfloat16(number):
+    zero = tl.zeros(3, dtype=tl.bfloat16)
+    assert (
+        np.asarray(zero + number).astype(np.float64).tolist() == [nearest(number, "bfloat16")] * 3
+    )
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_parts_of_complex_numbers(dtype):
+    parts = {"complex64": "float32", "complex128": "float64"}[dtype]
+    numbers = integers("int64")
+    found = np.asarray(tl.astype(tl.asarray(numbers), dtype))
+    assert found.real.tolist() == [nearest(n, parts) for n in numbers]
+    x = tl.zeros(2, dtype=dtype)
+    x[0] = 2**62 + 2**38 + 1
+    assert x[0] == nearest(2**62 + 2**38 + 1, parts)
+    wide = np.array([complex(n, -n) for n in floats()])
+    narrow = np.asarray(tl.astype(tl.asarray(wide), dtype))
+    assert narrow.real.tolist() == [nearest(n, parts) for n in floats()]
+
+
+# ---- floats to integers: truncated, the nearest limit, NaN 0
+
+SPECIAL = [math.nan, math.inf, -math.inf, 3e9, -3e9, 1.9, -1.9, 300.0]
+AS_INT32 = [0, 2**31 - 1, -(2**31), 2**31 - 1, -(2**31), 1, -1, 300]
+AS_UINT8 = [0, 255, 0, 255, 0, 1, 0, 255]
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+@pytest.mark.parametrize(("dtype", "expected"), [("int32", AS_INT32), ("uint8", AS_UINT8)])
+@pytest.mark.parametrize("source", ["float64", "float32"])
+def test_integers(source, dtype, expected, way):
+    values = tl.asarray(np.array(SPECIAL, source), device=tl.zeros(0).device)
+    assert np.asarray(way(values, as_dtype(dtype)).to_device("cpu")).tolist() == expected
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("source", ["float16", "bfloat16", "float32", "float64"])
+def test_columns_of_one_storage(source):
+    """Written into the column beside it, in the same record."""
+    values = np.array([math.nan, math.inf, -math.inf, 1.9, -1.9], as_dtype(source))
+    size = 8
+    octets = np.zeros(5 * 2 * size, np.uint8)
+    floats_ = np.ndarray((5,), as_dtype(source), octets, 0, [2 * size])
+    whole = np.ndarray((5,), np.int32, octets, size, [2 * size])
+    floats_[...] = values
+    tl.asarray(whole)[...] = tl.asarray(floats_)
+    assert whole.tolist() == [0, 2**31 - 1, -(2**31), 1, -1]
+    tl.asarray(whole)[tl.asarray([4, 3, 2, 1, 0])] = tl.asarray(floats_)
+    assert whole.tolist() == [-1, 1, -(2**31), 2**31 - 1, 0]
+
+
+@pytest.mark.cpu
+def test_columns_of_one_storage_round_once():
+    octets = np.zeros(2 * 8 * 4, np.uint8)
+    wide = np.ndarray((4,), np.float64, octets, 0, [16])
+    narrow = np.ndarray((4,), as_dtype("bfloat16"), octets, 8, [16])
+    wide[...] = 1 + 2**-8 + 2**-40, 1 + 2**-8, 3 + 2**-7 + 2**-50, -1 - 2**-8 - 2**-40
+    tl.asarray(narrow)[...] = tl.asarray(wide)
+    expected = [nearest(n, "bfloat16") for n in wide.tolist()]
+    assert narrow.astype(np.float64).tolist() == expected
+    assert expected[0] == 1.0078125
+
+
+@pytest.mark.cpu
+def test_arrays_of_numpy():
+    x = tl.asarray(SPECIAL)
+    assert np.asarray(x, np.int32).tolist() == AS_INT32
+    found = np.asarray(tl.asarray([16842753]), as_dtype("bfloat16"))
+    assert found.astype(np.float64).tolist() == [16908288]

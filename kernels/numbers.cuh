@@ -20,8 +20,7 @@ DEVICE constexpr To bits_as(From from) {
 
 // ---- Types --------------------------------------------------------------------------------------
 
-// Any byte but 0 is true. What computes stores 0 and 1; what moves elements, knowing them as bits, keeps
-// the bytes.
+// Any byte but 0 is true. What computes stores 0 and 1; what moves elements as bits keeps them.
 struct bool8 {
     uint8_t byte;
     bool8() = default;

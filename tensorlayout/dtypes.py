@@ -1,7 +1,8 @@
 """Element types: NumPy dtype objects, their kinds, promotion and limits.
 
 The standard's thirteen, and ``float16`` and ``bfloat16``. They are NumPy's own dtype objects (and
-ml_dtypes' for bfloat16), so that every consumer understands them.
+ml_dtypes' for bfloat16), so that every consumer understands them. In memory of bool every byte but
+0 is True.
 """
 
 from __future__ import annotations

@@ -109,12 +109,12 @@ def test_several_dimensions_and_broadcast_values(order):
 
 
 @needs_compiler
-def test_values_of_another_dtype_and_of_the_destination():
+def test_values_of_another_dtype_and_of_the_source():
     array, i = np.arange(6, dtype=np.float32), np.asarray([1, 1, 5, 0, 1, 2])
     found = combine(on_cuda(array), (0,), [on_cuda(i)], on_cuda(np.arange(6, dtype=np.int8)))
     same(found.to_device("cpu"), expected(array, (i,), np.arange(6, dtype=np.float32)))
     x = on_cuda(array)
-    same(combine(x, (0,), [on_cuda(i)], x).to_device("cpu"), expected(array, (i,), array))
+    same(tl.scatter_add(x, on_cuda(i), x).to_device("cpu"), expected(array, (i,), array))
 
 
 @needs_compiler

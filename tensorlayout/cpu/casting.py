@@ -53,6 +53,8 @@ def scalar_in(name: str, dtype: DType, value: Any) -> Array:
 def _scalar(dtype: DType, value: Any) -> Array:
     if type(value) is int and dtype.kind in "fcV" and dtype not in _DOUBLE:
         value = as_odd_float(value)
+    if dtypes.is_bfloat16(dtype) and float(np.float32(value)) == value:  # rounded once from there
+        return np.asarray(float(value), dtype)
     if dtypes.is_bfloat16(dtype) or (type(value) is float and dtype.kind in "iu"):
         return converted(np.asarray(value, np.float64), dtype)
     return np.asarray(value, dtype)
@@ -114,6 +116,8 @@ def _floats(integers: Array) -> Array:
 # AMD EPYC (Zen 4), numpy 2.4.6).
 _BLOCK = 32 * 1024
 
+_EXACT = 2**24  # up to which float32 holds every integer
+
 
 def _by_block(from_dtype: DType, to_dtype: DType) -> Convert | None:
     """What converts a block that the cache holds; None where NumPy converts by our rule."""
@@ -121,7 +125,7 @@ def _by_block(from_dtype: DType, to_dtype: DType) -> Convert | None:
         return _truncate
     if dtypes.is_bfloat16(to_dtype) and _is_wider(from_dtype):
         return _round_once
-    if from_dtype == dtypes.bool:
+    if dtypes.is_bfloat16(to_dtype) and from_dtype == dtypes.bool:
         return _as_truths
     return None
 
@@ -142,7 +146,11 @@ def _in_blocks(convert: Convert, destination: Array, source: Array) -> None:
 
 
 def _round_once(destination: Array, source: Array) -> None:
-    np.copyto(destination, rounded(source, destination.dtype), "unsafe")
+    whole = source.dtype.kind in "iu" and source.size
+    if whole and source.max() <= _EXACT and (source.dtype.kind == "u" or source.min() >= -_EXACT):
+        np.copyto(destination, source, "unsafe")
+    else:
+        np.copyto(destination, rounded(source, destination.dtype), "unsafe")
 
 
 def _as_truths(destination: Array, source: Array) -> None:

@@ -26,10 +26,10 @@ def _choose_by_bits(condition: Array, x1: Array, x2: Array, out: Array) -> None:
     took 20 ms by `choose` and 15 by ``np.where``; so 3.7. By a condition of long runs masks would
     take as long, where `choose` takes 2.5 (2026-11-21, 2-core AMD EPYC (Zen 4), NumPy 2.4.6).
     """
-    condition = truths(condition)
     if out.size < _SAMPLE:
         choose(condition, x1, x2, out)
         return
+    condition = truths(condition)
     if _has_long_runs(condition):
         _choose_runs(condition, x1, x2, out)
         return

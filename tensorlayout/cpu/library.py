@@ -49,9 +49,11 @@ def converted(array: Array, dtype: DType) -> Array:
     """`array` in `dtype` and the order of its strides; what it repeats stays one slot."""
     if array.dtype == dtype != np.bool_:
         return array
+    if 0 not in array.strides:
+        return truths(array) if dtype == np.bool_ else array.astype(dtype)
     once = array[tuple(slice(0, 1 if s == 0 else None) for s in array.strides)]
     found = truths(once) if dtype == np.bool_ else once.astype(dtype)
-    return found if 0 not in array.strides else np.broadcast_to(found, array.shape)
+    return np.broadcast_to(found, array.shape)
 
 
 def _row_major(found: Any, dtype: DType) -> Array:

@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cpu.casting import truths
 from tensorlayout.cpu.memory import Array
 
 Repaired = Callable[..., None]  # repaired(*operands, out)
@@ -54,10 +53,13 @@ def _side_by_side(function: Any) -> Repaired:
 
 
 def _by_truth(function: Any) -> Repaired:
-    """`function` of bool memory, where every byte but 0 is True: NumPy may compare the bytes."""
+    """Whether bool operands are (un)equal, which both turned are, too.
+
+    Every byte but 0 is True, and NumPy may compare bytes; to turn them it looks for 0.
+    """
 
     def repaired(x: Array, y: Array, out: Array) -> None:
-        function(truths(x), truths(y), out=out)
+        function(np.logical_not(x), np.logical_not(y), out=out)
 
     return repaired
 

@@ -29,6 +29,9 @@ def prepare(
     The tensors among the operands are those of the specs in `key`, in their order.
     """
 
+    def call_with_one(x: Tensor, other: Tensor) -> Tensor:
+        return anew(x, other) if disturbs(x, other) else run(x, other)
+
     def call(x: Tensor, *others: Any) -> Tensor:
         for other in others:
             if type(other) is Tensor and disturbs(x, other):
@@ -44,4 +47,6 @@ def prepare(
     def copy(x: Tensor) -> Tensor:
         return prepare_any(Copy(operation.name), x._spec, None, None)(x)
 
+    if len(key) == 2 and all(isinstance(item, Spec) for item in key):
+        return call_with_one
     return call if sum(isinstance(item, Spec) for item in key) > 1 else run

@@ -28,7 +28,6 @@ def prepare(
 
     The tensors among the operands are those of the specs in `key`, in their order.
     """
-
     copying = Copy(operation.name)  # one: plans are found by the operation itself
 
     def call_with_one(x: Tensor, other: Tensor) -> Tensor:

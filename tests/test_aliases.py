@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tensorlayout as tl
-from tensorlayout import cpu, directml
+from tensorlayout import cpu, directml, plan
 from tensorlayout.plan.elementwise import InPlace
 from tensorlayout.plan.gathering import Scatter, ScatterAlong
 from tensorlayout.plan.masking import Masked
@@ -290,24 +290,24 @@ NEW = {
 
 @pytest.mark.cpu
 def test_every_plan_is_of_one_kind():
-    assert {plan.__name__ for plan in cpu._PREPARE} == WATCHED | INTO | NEW
+    assert {each.__name__ for each in cpu._PREPARE} == WATCHED | INTO | NEW
 
 
 @pytest.mark.cpu
 def test_watched_plans():
     x = tl.zeros(4)._spec
     mask, at = tl.ones(4, dtype=bool)._spec, tl.arange(4)._spec
-    for plan in (
+    for found in (
         Assign().plan(x, x),
         Masked().plan(x, x, 0, False, mask),
         Scatter().plan(x, x, (0,), False, at),
         ScatterAlong().plan(x, x, 0, at),
         InPlace(tl.floor_divide.operation).plan(x, x),
     ):
-        assert cpu.disturbs(plan) is not None
+        assert cpu.disturbs(found) is not None
     add = tl.add.operation
-    for plan in (InPlace(add).plan(x, x), add.plan(x, x)):  # NumPy's own, and a new tensor
-        assert cpu.disturbs(plan) is None
+    for found in (InPlace(add).plan(x, x), add.plan(x, x)):  # NumPy's own, and a new tensor
+        assert cpu.disturbs(found) is None
 
 
 @pytest.mark.cpu
@@ -323,6 +323,16 @@ def test_exactly_the_same_place_needs_no_copy(monkeypatch):
         with pytest.raises(TypeError):
             x[1:] = x[:-1]
     np.testing.assert_array_equal(np.asarray(x), np.ones(5))
+
+
+@pytest.mark.cpu
+def test_copies_are_planned_once():
+    x = tl.arange(8)
+    x[1:] = x[:-1]
+    before = plan.cache_info().misses
+    for _ in range(5):
+        x[1:] = x[:-1]
+    assert plan.cache_info().misses == before
 
 
 IN_PLACE = {

@@ -28,6 +28,7 @@ def prepare(
 
     The tensors among the operands are those of the specs in `key`, in their order.
     """
+    copying = Copy(operation.name)  # one: plans are found by the operation itself
 
     def call_with_one(x: Tensor, other: Tensor) -> Tensor:
         return anew(x, other) if disturbs(x, other) else run(x, other)
@@ -45,7 +46,7 @@ def prepare(
         return prepare_any(operation, *again)(*given)
 
     def copy(x: Tensor) -> Tensor:
-        return prepare_any(Copy(operation.name), x._spec, None, None)(x)
+        return prepare_any(copying, x._spec, None, None)(x)
 
     if len(key) == 2 and all(isinstance(item, Spec) for item in key):
         return call_with_one

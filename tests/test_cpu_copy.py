@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tensorlayout.cpu import copy_several
+from tensorlayout.cpu import copy_several, copy_threads
 from tensorlayout.cpu.copy import Tuning, choose_copy
 from tensorlayout.cpu.copy_axes import FUSED_BYTES, even_cuts, fuse, loop_over, tile
 from tensorlayout.cpu.copy_run import Boxes, Tiles, move_channels, move_directly
@@ -362,12 +362,13 @@ def test_a_copy_within_a_copy_has_a_buffer_of_its_own():
     check(Boxes(loop, cuts, 1, interrupted).run, shape, to, from_, "u4")
 
 
-def test_share_waits_for_all_and_raises_what_they_raise():
+def test_share_waits_for_all_and_raises_what_they_raise(monkeypatch):
+    monkeypatch.setattr(copy_threads, "_affinity", lambda: {0, 1})
     ended = []
     caller = threading.current_thread()
     begun = threading.Event()
 
-    def helper_fails():
+    def helper_fails(pieces):
         if threading.current_thread() is caller:
             begun.wait(10)
             return
@@ -377,21 +378,21 @@ def test_share_waits_for_all_and_raises_what_they_raise():
         raise MemoryError(msg)
 
     with pytest.raises(MemoryError, match="helper"):
-        share(helper_fails, 2)
+        share(helper_fails, range(4), 2)
     assert ended == [True]
 
     begun.clear()
 
-    def caller_fails():
+    def caller_fails(pieces):
         if threading.current_thread() is caller:
             begun.wait(10)
             raise KeyboardInterrupt
         begun.set()
         threading.Event().wait(0.05)
-        ended.append(True)
+        ended.append(next(pieces, None) is None)
 
     with pytest.raises(KeyboardInterrupt):
-        share(caller_fails, 2)
+        share(caller_fails, range(4), 2)
     assert ended == [True, True]
 
 

@@ -14,6 +14,11 @@ ROOT = Path(tl.__file__).parents[1]
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without forks")
 
+# Without the interpreter lock, a dict has one of its own; CPython leaves it taken in the child.
+forks_well = pytest.mark.skipif(
+    not getattr(sys, "_is_gil_enabled", lambda: True)(), reason="optional: the interpreter lock"
+)
+
 # `busy` runs in threads that never end, and `again` in each child; one that hangs is ended.
 FORKS = """
 import os, sys, signal, threading, itertools, time
@@ -102,16 +107,19 @@ def forked(what, forks, **variables):
     return done.stdout.split()
 
 
+@forks_well
 @pytest.mark.parametrize(("what", "forks"), [(LAYOUTS, 12), (COPIES, 100)], ids=["made", "copied"])
 def test_children_of_forks_do_not_wait_for_threads_that_are_gone(what, forks):
     assert forked(what, forks) == ["0", "0"]
 
 
+@forks_well
 @needs_compiler
 def test_children_use_the_simulator():
     assert forked(SIMULATOR, 10, TENSORLAYOUT_CUDA_SIMULATOR="1") == ["0", "0"]
 
 
+@forks_well
 @pytest.mark.long
 def test_many_forks_in_the_midst_of_copies():
     assert forked(COPIES, 1000) == ["0", "0"]

@@ -37,7 +37,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "tensorlayout"
 MAP = ROOT / ".mutation.json"
 # They look at the sources, at other devices or at other processes.
@@ -309,7 +309,7 @@ class Runner:
         caches()
         gc.freeze()  # else each process would copy all objects, to mark them
         for number, change in drawn(options.paths, options.number, options.seed):
-            if options.mutant not in (None, number):
+            if options.mutant and number not in options.mutant:
                 continue
             names = chosen(change, known, options.seconds)
             tests = [items[name] for name in names if name in items]
@@ -401,7 +401,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--map", action="store_true", help="find out which test runs which line")
     parser.add_argument("--number", type=int, default=100, help="of mutants (default: 100)")
     parser.add_argument("--seed", type=int, default=1, help="of the draws (default: 1)")
-    parser.add_argument("--mutant", type=int, help="this one alone")
+    parser.add_argument("--mutant", type=int, nargs="+", help="these of them alone")
     parser.add_argument("--seconds", type=float, default=20, help="of tests for each (default: 20)")
     parser.add_argument("--unchanged", action="store_true", help="nothing changed: all survive")
     options = parser.parse_args()

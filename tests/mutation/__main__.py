@@ -314,7 +314,8 @@ class Runner:
             names = chosen(change, known, options.seconds)
             tests = [items[name] for name in names if name in items]
             began = time.monotonic()
-            killer = _forked(functools.partial(self.meet, change, tests), options.seconds)
+            meet = functools.partial(self.meet, change, tests)
+            killer = _forked(meet, options.seconds) if tests else ""
             kind = "unreached" if not tests else "killed" if killer else "survived"
             kind = NOT_INSTALLED if killer.startswith(NOT_INSTALLED) else kind
             counts[kind] += 1

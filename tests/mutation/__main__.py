@@ -214,7 +214,7 @@ def _assign(module: ModuleType, change: Mutant) -> None:
                 if getattr(other, target.id, None) is before:
                     setattr(other, target.id, space[target.id])
             return
-    raise NotImplementedError(change.place)
+    raise ValueError(change.place)
 
 
 @functools.cache
@@ -327,7 +327,7 @@ class Runner:
         try:
             if not self.options.unchanged:
                 install(change)
-        except (AttributeError, NotImplementedError, StopIteration, ValueError) as error:
+        except (AttributeError, StopIteration, SyntaxError, ValueError) as error:
             return f"{NOT_INSTALLED}: {error!r}"
         for item, following in zip(tests, [*tests[1:], None], strict=True):
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)

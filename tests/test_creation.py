@@ -519,6 +519,15 @@ def test_asarray(obj, expected):
         assert x.layout.is_column_major
 
 
+@pytest.mark.parametrize(
+    "array",
+    [np.zeros((3, 0, 2)), np.zeros((3, 0, 2)).T, np.zeros((0, 4))[:, ::2], np.zeros((3, 0))[::-1]],
+    ids=["packed", "transposed", "sliced", "flipped"],
+)
+def test_an_array_without_elements_becomes_row_major(array):
+    assert tl.asarray(array).layout is tl.zeros(array.shape).layout
+
+
 def test_asarray_of_itself():
     x = tl.ones((2, 3), layout=(0, 1))
     assert asarray(x) is x

@@ -582,6 +582,9 @@ def test_in_place_keeps_the_shape():
             ValueError, match=r"add: a result of shape \(\d, 3\) does not fit \(3,\)"
         ):
             x += other
+    row = tl.ones((1, 3))  # a shape that sorts before that of the result
+    with pytest.raises(ValueError, match=r"add: a result of shape \(4, 3\) does not fit \(1, 3\)"):
+        row += tl.ones((4, 3))
     y = tl.ones((1,))
     with pytest.raises(ValueError, match="does not fit"):
         y += x

@@ -28,6 +28,14 @@ def pair(request):
     return asarray(array), array
 
 
+def test_a_row_has_views_of_its_own(pair):
+    x, array = pair
+    for at in range(-3, 3):
+        row = x[at]
+        same(row[::-1, 1:], host(array[at][::-1, 1:]))
+        same(tl.flip(row), host(array[at][::-1, ::-1]))
+
+
 @given(data=st.data())
 def test_basic_indices_are_numpys_views(data):
     kind = data.draw(st.sampled_from(sorted(BASES)))

@@ -37,7 +37,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "tensorlayout"
 MAP = ROOT / ".mutation.json"
 # They look at the sources, at other devices or at other processes.
@@ -214,7 +214,7 @@ def _assign(module: ModuleType, change: Mutant) -> None:
                 if getattr(other, target.id, None) is before:
                     setattr(other, target.id, space[target.id])
             return
-    raise NotImplementedError(change.place)
+    raise ValueError(change.place)
 
 
 @functools.cache
@@ -309,12 +309,13 @@ class Runner:
         caches()
         gc.freeze()  # else each process would copy all objects, to mark them
         for number, change in drawn(options.paths, options.number, options.seed):
-            if options.mutant not in (None, number):
+            if options.mutant and number not in options.mutant:
                 continue
             names = chosen(change, known, options.seconds)
             tests = [items[name] for name in names if name in items]
             began = time.monotonic()
-            killer = _forked(functools.partial(self.meet, change, tests), options.seconds)
+            meet = functools.partial(self.meet, change, tests)
+            killer = _forked(meet, options.seconds) if tests else ""
             kind = "unreached" if not tests else "killed" if killer else "survived"
             kind = NOT_INSTALLED if killer.startswith(NOT_INSTALLED) else kind
             counts[kind] += 1
@@ -326,7 +327,7 @@ class Runner:
         try:
             if not self.options.unchanged:
                 install(change)
-        except (AttributeError, NotImplementedError, StopIteration, ValueError) as error:
+        except (AttributeError, StopIteration, SyntaxError, ValueError) as error:
             return f"{NOT_INSTALLED}: {error!r}"
         for item, following in zip(tests, [*tests[1:], None], strict=True):
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
@@ -401,7 +402,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--map", action="store_true", help="find out which test runs which line")
     parser.add_argument("--number", type=int, default=100, help="of mutants (default: 100)")
     parser.add_argument("--seed", type=int, default=1, help="of the draws (default: 1)")
-    parser.add_argument("--mutant", type=int, help="this one alone")
+    parser.add_argument("--mutant", type=int, nargs="+", help="these of them alone")
     parser.add_argument("--seconds", type=float, default=20, help="of tests for each (default: 20)")
     parser.add_argument("--unchanged", action="store_true", help="nothing changed: all survive")
     options = parser.parse_args()

@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 from case import Case, same
 from casting import cast
-from draws import NEAR_TIES, TIES, Operand
+from draws import NEAR_TIES, TIES
 from tensors import as_dtype, kind
-
-from tensorlayout.layout import Layout
 
 INTEGERS = [0, 1, -1, 3, 100, 2**53 + 1, 2**55 + 2**47 + 1, -(2**63), *TIES]
 FLOATS = [0.0, -0.0, 0.5, -2.5, 1e9, *NEAR_TIES]
@@ -49,12 +47,11 @@ def converted(draw):
         source = dtype
     values = np.array(draw.values(as_dtype(source), draw.between(0, 40), "moved"))
     step = draw.choice((1, 2, -1))
-    array = Operand(Layout.row_major(values.shape), values, values).listed()
-    text = f'tl.asarray({array}[::{step}], dtype="{dtype}")'
+    text = f'tl.asarray(a[::{step}], dtype="{dtype}")'
     if draw.few:
         text = text[:-1] + ', device="cuda")'
     expect = lambda: cast(np.array(values[::step]), dtype)  # noqa: E731
-    names = {"as_dtype": as_dtype}
+    names = {"a": values.copy()}
     return Case("asarray of an array", text, {}, expect, same, view=None, names=names)
 
 

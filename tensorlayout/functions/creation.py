@@ -141,7 +141,8 @@ def asarray(
     elements, are converted in a copy.
 
     TypeError for what is no number; ValueError for ragged sequences, and for memory that is closed;
-    BufferError for memory that cannot be; OverflowError for integers that no dtype holds. Source: array API standard 2025.12, creation functions, `asarray`.
+    BufferError for memory that cannot be; OverflowError for integers that no dtype holds. Source:
+    array API standard 2025.12, creation functions, `asarray`.
 
     >>> import tensorlayout as tl
     >>> tl.asarray([[1, 2, 3], [4, 5, 6]], dtype=tl.int16, layout="WH")

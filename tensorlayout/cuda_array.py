@@ -65,7 +65,7 @@ def receive(obj: Any, name: str) -> Tensor:
     found: Any = backend(as_device("cuda", f"{name}: the array's device"))
     device = found.device_at(low)
     if device is None or (high > low and found.device_at(high - 1) != device):
-        msg = f"{name}: the memory from {low:#x} to {high:#x} is not of a CUDA device"
+        msg = f"{name}: the memory at {low:#x} is not of a CUDA device, or not all of it"
         raise BufferError(msg)
     found.wait_for(name, interface.get("stream"), device)
     memory = given.address, dtype, given.shape, given.steps, device, obj

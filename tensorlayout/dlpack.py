@@ -13,6 +13,7 @@ Source: ``dlpack.h`` 1.3, and the array API standard 2025.12, "Data interchange 
 from __future__ import annotations
 
 import ctypes
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -202,7 +203,7 @@ def _borrowed(obj: Any, copy: bool | None, to_host: bool) -> tuple[Tensor | None
     memory = _memory_of(managed)
     # From here on the memory is ours to give back; until now it was the capsule's.
     _rename(capsule, _USED[name])
-    owner, readonly = _Owner(managed), bool(managed.flags & READ_ONLY)
+    owner, readonly = _Owner(managed, obj), bool(managed.flags & READ_ONLY)
     return backend(memory[-1]).borrowed(*memory, owner, readonly=readonly), copied
 
 
@@ -295,11 +296,15 @@ def _integers(address: int | None, count: int) -> tuple[int, ...]:
 class _Owner:
     """Memory of another library; calls its deleter when the last tensor over it is gone."""
 
-    __slots__ = ("_address", "_delete")
+    __slots__ = ("_address", "_delete", "_pin")
 
     _delete: Callable[[int], None] | None
 
-    def __init__(self, managed: Any) -> None:
+    def __init__(self, managed: Any, exporter: Any) -> None:
+        while type(exporter) is np.ndarray and isinstance(exporter.base, np.ndarray):
+            exporter = exporter.base
+        # NumPy resizes no array in place that a weak reference is made to.
+        self._pin = weakref.ref(exporter) if isinstance(exporter, np.ndarray) else None
         self._address = ctypes.addressof(managed)
         self._delete = _Deleter(managed.deleter) if managed.deleter else None
 

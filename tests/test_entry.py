@@ -235,6 +235,8 @@ SHARES = {
         memoryview(a), "(2,3):(3,1)", dtype="int16"
     ),
     "through NumPy": lambda a: tl.asarray(np.asarray(tl.asarray(a))),
+    "from_dlpack": lambda a: tl.from_dlpack(a),
+    "from_dlpack of a view": lambda a: tl.from_dlpack(a[:]),
     "through DLPack": lambda a: tl.from_dlpack(tl.asarray(a)),
 }
 

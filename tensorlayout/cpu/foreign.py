@@ -62,12 +62,12 @@ def _owner_of(array: Array) -> Array:
     return array
 
 
+_base_of = np.ndarray.base.__get__  # what a subclass calls so may be anything
+
+
 def _plain(array: Array) -> Array:
     """`array` without what a subclass makes of its attributes and methods."""
     return array if type(array) is np.ndarray else np.ndarray.view(array, np.ndarray)
-
-
-_base_of = np.ndarray.base.__get__
 
 
 class _Borrowed:

@@ -121,15 +121,13 @@ def _over(array: Array, copy: bool | None, came: Any) -> Arrived:
     if type(array) is not np.ndarray:
         _refuse_mask(array)
         array = np.ndarray.view(array, np.ndarray)
-    dtype = array.dtype
+    dtype = native = array.dtype
     try:
         x = tensor_over(held(array))
     except TypeError:
-        native = in_native_order(dtype)
-        if native is None:
-            as_dtype(dtype, "asarray: dtype")  # says what is wrong with it
-            raise
-        dtype, x = native, None
+        x, native = None, in_native_order(dtype)
+    if native is None:
+        as_dtype(dtype, "asarray: dtype")  # says what is wrong with it
     if x is not None:
         return x, False
     if copy is False:
@@ -137,7 +135,7 @@ def _over(array: Array, copy: bool | None, came: Any) -> Arrived:
         raise ValueError(msg)
     order = spec_of_strides(uint8, array.shape, array.strides)
     assert order is not None  # a byte is a whole element
-    return calling.call(_OWN, (array.shape, dtype, order.layout.form, CPU), (array,)), True
+    return calling.call(_OWN, (array.shape, native, order.layout.form, CPU), (array,)), True
 
 
 def _refuse_mask(array: Array) -> None:

@@ -134,8 +134,15 @@ def asarray(
     `device`: by default where an array is, the CPU for NumPy's; for all else the default device.
     A sequence that holds tensors of a device other than the CPU is put together there.
 
-    TypeError for what is no number; ValueError for ragged sequences; OverflowError for integers
-    that no dtype holds. Source: array API standard 2025.12, creation functions, `asarray`.
+    Of several ways in, the first that `obj` has counts: a tensor, a NumPy array, `__dlpack__`,
+    `__cuda_array_interface__`, `__array_interface__`, `__array_struct__`, `__array__`, the buffer
+    protocol, a sequence. The tensor is read-only where they say so, and over legacy DLPack
+    capsules, which cannot say it. Arrays in the other byte order, or with strides that are no whole
+    elements, are converted in a copy.
+
+    TypeError for what is no number; ValueError for ragged sequences, and for memory that is closed;
+    BufferError for memory that cannot be; OverflowError for integers that no dtype holds. Source:
+    array API standard 2025.12, creation functions, `asarray`.
 
     >>> import tensorlayout as tl
     >>> tl.asarray([[1, 2, 3], [4, 5, 6]], dtype=tl.int16, layout="WH")

@@ -1591,8 +1591,6 @@ v[...] = np.array([1, 2])
     ValueError: __setitem__: a value of shape (2,) cannot be broadcast to (3,)
 v[0] = v
     ValueError: __setitem__: a value of shape (3,) cannot be broadcast to ()
-v[0] = [1]
-    ValueError: __setitem__: a value of shape (1,) cannot be broadcast to ()
 v[0] = [1, 2]
     ValueError: __setitem__: a value of shape (2,) cannot be broadcast to ()
 """

@@ -110,6 +110,8 @@ def _placed(draw, shape, strides, free):
 def beside(draw, layout, slots):
     """The same elements seen otherwise: dimensions exchanged, flipped, and all of them shifted."""
     shape = layout.shape
+    if not math.prod(shape):
+        return layout
     dims = draw.order(len(shape)) if len(set(shape)) < len(shape) and draw.chance(0.5) else None
     strides = [abs(layout.strides[d]) for d in dims or range(len(shape))]
     last = sum((n - 1) * s for n, s in zip(shape, strides, strict=True))

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from layouts import STRIDED
 from on_devices import FEW, few_first
-from tensorlayout.cuda.apart import conflicts
 from tensors import BFLOAT16, DTYPES, as_dtype, close, fits, same, slots
 from test_elementwise import ONE, TWO
 
 import tensorlayout as tl
 from tensorlayout.cpu.memory import padding_bits
+from tensorlayout.cuda.apart import conflicts
 from tensorlayout.cuda.driver import Counters
 from tensorlayout.cuda.elementwise import plan_conversion, plan_elementwise, prepare_elementwise
 from tensorlayout.cuda.elementwise_launches import FILE

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from simulated import needs_compiler, simulator
-from tensorlayout.cuda.apart import conflicts
 from tensors import as_dtype, close, same
 from test_cuda_elementwise import ALIGNED, Operand, convert, operation, run, spec, usual
 
 import tensorlayout as tl
 from tensorlayout.cuda import nvrtc
+from tensorlayout.cuda.apart import conflicts
 from tensorlayout.cuda.elementwise import plan_conversion, plan_elementwise, prepare_elementwise
 from tensorlayout.cuda.elementwise_tiles import Tuning
 from tensorlayout.cuda.simulator import checking, open_driver

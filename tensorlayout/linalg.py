@@ -27,6 +27,7 @@ from tensorlayout.functions.data_types import astype, finfo
 from tensorlayout.functions.linear_algebra import matmul, matrix_transpose, tensordot, vecdot
 from tensorlayout.functions.statistical import reduced
 from tensorlayout.layout import Layout
+from tensorlayout.layout.slots import MAX_SLOTS
 from tensorlayout.plan.library import (
     Library,
     Results,
@@ -413,7 +414,11 @@ def matrix_power(x: Tensor, n: int, /) -> Tensor:
 
     LinAlgError for a negative power of a singular matrix. Layout: row-major.
     """
-    return _one(_MATRIX_POWER, x, n=calling.integer("matrix_power", "n", n))
+    power = calling.integer("matrix_power", "n", n)
+    if abs(power) > MAX_SLOTS:
+        msg = f"matrix_power: n must lie within 2**63 - 1, got {calling.shown(power)}"
+        raise ValueError(msg)
+    return _one(_MATRIX_POWER, x, n=power)
 
 
 def matrix_rank(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:

@@ -73,6 +73,14 @@ class Scope(Generic[Value]):
         return Block(self, value, given)
 
 
+class _Ref(ref["Block[Any, Any]"]):
+    """A weak reference that is one thing by itself; others ask what they point to for a hash."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
+
+
 class Block(ContextDecorator, Generic[Value, Given]):
     """What goes behind ``with``, once; or around functions, as a decorator."""
 
@@ -90,7 +98,7 @@ class Block(ContextDecorator, Generic[Value, Given]):
             msg = "with: a block is entered once; make another one"
             raise RuntimeError(msg)
         blocks, context = self._scope.blocks, self._scope._said
-        block = ref(self, blocks.discard)
+        block = _Ref(self, blocks.discard)
         self._said = said = _Said(self.value, context.get(), block)
         try:
             blocks.add(block)

@@ -1855,6 +1855,8 @@ linalg.inv(x)
     ValueError: inv: matrices must be square, got shape (2, 3)
 linalg.matrix_power(x, 2)
     ValueError: matrix_power: matrices must be square, got shape (2, 3)
+linalg.matrix_power(q, 2**63)
+    ValueError: matrix_power: n must lie within 2**63 - 1, got 9223372036854775808
 linalg.matrix_power(q, -1)
     LinAlgError: matrix_power: Singular matrix
 linalg.slogdet(x)
@@ -2032,6 +2034,10 @@ bincount(v)
     TypeError: bincount: only integral dtypes are allowed, got float64
 bincount(i - 2)
     ValueError: bincount: the integers must not be negative
+bincount(asarray([3, 2**63 - 1]))
+    ValueError: bincount: the integers must be below 2**63 - 1
+bincount(asarray([2**63], dtype=uint64), minlength=4)
+    ValueError: bincount: the integers must be below 2**63 - 1
 bincount(cube)
     TypeError: bincount: only integral dtypes are allowed, got float64
 bincount(zi, v)

@@ -177,6 +177,20 @@ def test_blocks_around_one_that_was_cut_off_still_count(monkeypatch):
     assert not scope.blocks
 
 
+def test_a_block_that_goes_before_it_was_known_goes_in_silence(capfd):
+    scope = Scope("test")
+    block = scope.saying("x")
+    known = type(_known(scope))(block, scope.blocks.discard)  # nobody asks for its hash
+    del block
+    assert known() is None
+    assert capfd.readouterr().err == ""
+
+
+def _known(scope):
+    with scope.saying("y"):
+        return next(iter(scope.blocks))
+
+
 def test_plans_after_an_interrupt():
     x = tl.asarray(np.arange(12.0).reshape(3, 4))
 

@@ -263,3 +263,32 @@ def test_arrays_of_numpy():
     assert np.asarray(x, np.int32).tolist() == AS_INT32
     found = np.asarray(tl.asarray([16842753]), as_dtype("bfloat16"))
     assert found.astype(np.float64).tolist() == [16908288]
+
+
+# Halfway between two numbers of float32, and a little more: by way of float64 it comes out odd.
+BESIDE_A_TIE = 9007200865353727
+CALLS = {
+    "x + n": lambda x, n: x * 0 + n,
+    "n + x": lambda x, n: n + x * 0,
+    "x * n": lambda x, n: x * n,
+    "maximum": tl.maximum,
+    "clip": lambda x, n: tl.clip(x, n, None),
+    "x += n": lambda x, n: tl.asarray(x * 0, copy=True).__iadd__(n),
+}
+
+
+@pytest.mark.parametrize("layout", ["(2,):(1,)", "(2,):(2,)", "(2,):(1,) padded=(3,)"])
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [(name, "float32") for name in CALLS] + [("x + n", "complex64"), ("x += n", "complex64")],
+)
+def test_python_integers_beside_tensors(name, dtype, layout):
+    expected = nearest(BESIDE_A_TIE, "float32")
+    assert expected == 9007200328482816.0
+    storage = tl.ones(3, dtype=as_dtype(dtype))
+    x = storage[::2] if layout == "(2,):(2,)" else tl.ones(2, dtype=as_dtype(dtype), layout=layout)
+    for sign in (1, -1) if name not in ("maximum", "clip") else (1,):
+        found = CALLS[name](x, sign * BESIDE_A_TIE)
+        assert [complex(found[i]).real for i in range(2)] == [sign * expected] * 2
+        wide = tl.asarray([sign * BESIDE_A_TIE] * 2, dtype=as_dtype(dtype))
+        assert bool(tl.all(wide == sign * BESIDE_A_TIE))

@@ -71,6 +71,9 @@ def truths(array: Array) -> Array:
     return np.asarray(array.view(np.uint8) != 0)
 
 
+WHOLE = 2**53  # float64 holds all integers up to here
+
+
 def as_odd_float(number: int) -> float:
     """An integer for narrower floats: to odd where 53 bits do not hold it, see `rounded`."""
     excess = max(0, number.bit_length() - 53)

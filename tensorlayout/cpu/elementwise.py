@@ -12,7 +12,7 @@ import numpy as np
 from tensorlayout import dtypes
 from tensorlayout.cpu import special
 from tensorlayout.cpu.blocks import Call, in_blocks
-from tensorlayout.cpu.casting import scalar_in, truths
+from tensorlayout.cpu.casting import WHOLE, as_odd_float, scalar_in, truths
 from tensorlayout.cpu.flat import run_flat, run_of, run_tiled
 from tensorlayout.cpu.memory import (
     Array,
@@ -191,10 +191,13 @@ def _direct(plan: ElementwisePlan) -> Run:
 
         return run_tensors
     if kinds == (False, True):
+        narrow = _narrows_integers(plan)
 
         def run_tensor_scalar(x: Tensor, y: Any) -> Tensor:
             result = new(Tensor)
             try:
+                if narrow and not -WHOLE <= y <= WHOLE:
+                    y = as_odd_float(y)
                 result._memory = copy().run(function, x._memory, y)
             except OverflowError:
                 raise _misfit(plan, y) from None
@@ -204,14 +207,25 @@ def _direct(plan: ElementwisePlan) -> Run:
 
         return run_tensor_scalar
 
+    number = as_odd_float if _narrows_integers(plan) else _as_it_is
+
     def run_mixed(*operands: Any) -> Tensor:
-        arrays = [o._memory if isinstance(o, Tensor) else o for o in operands]
         try:
+            arrays = [o._memory if isinstance(o, Tensor) else number(o) for o in operands]
             return Tensor._new(copy().run(function, *arrays), spec)
         except OverflowError:
             raise _misfit(plan, *operands) from None
 
     return run_mixed
+
+
+def _narrows_integers(plan: ElementwisePlan) -> bool:
+    """Whether NumPy would round a Python integer twice: to float64, and to what tensors hold."""
+    return int in plan.operands and plan.inputs[-1] in (dtypes.float32, dtypes.complex64)
+
+
+def _as_it_is(number: Any) -> Any:
+    return number
 
 
 def _misfit(plan: ElementwisePlan, *operands: Any) -> OverflowError:
@@ -334,10 +348,13 @@ def is_one_ufunc(plan: ElementwisePlan) -> bool:
 def _in_place_directly(plan: ElementwisePlan) -> Run:
     """``x += y`` where NumPy's promotion is the planned one."""
     function, copy = plan.operation.numpy, _context(plan)
+    narrow = _narrows_integers(plan)
 
     def run(x: Tensor, y: Any) -> Tensor:
         other = y._memory if type(y) is Tensor else y
         try:
+            if narrow and not -WHOLE <= other <= WHOLE:
+                other = as_odd_float(other)
             copy().run(function, x._memory, other, x._memory)
         except OverflowError:
             raise _misfit(plan, y) from None

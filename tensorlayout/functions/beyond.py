@@ -35,7 +35,7 @@ from tensorlayout.functions import calling
 from tensorlayout.functions.beyond_statistical import mean_dtype
 from tensorlayout.functions.creation import arange, asarray, empty, linspace, zeros
 from tensorlayout.functions.data_types import astype
-from tensorlayout.functions.elementwise import less, multiply, pow
+from tensorlayout.functions.elementwise import greater_equal, less, multiply, pow
 from tensorlayout.functions.indexing import setitem
 from tensorlayout.functions.manipulation import permute_dims, reshape
 from tensorlayout.functions.statistical import Axis
@@ -247,6 +247,7 @@ def _per_side(name: str, given: Any, ndim: int) -> Any:
         raise ValueError(msg) from None
 
 
+_MOST_OPERANDS = 64  # NumPy's search for an order of them takes time as their cube
 _MOST_LETTERS = 4096  # of subscripts: as many as 64 operands of rank 64 have
 _WEIGHTS, _POWERS = Copy("bincount"), Copy("logspace")
 _EINSUM = Library("einsum", "any", beyond.einsum)
@@ -271,8 +272,9 @@ def einsum(subscripts: str, /, *operands: Tensor) -> Tensor:
         raise TypeError(msg)
     given = calling.tensors("einsum", operands, "operands")
     terms = subscripts.partition("->")[0].count(",") + 1
-    if terms != len(given) or len(subscripts) > _MOST_LETTERS:
-        reason = f"each operand is named once, in at most {_MOST_LETTERS} letters"
+    if terms != len(given) or terms > _MOST_OPERANDS or len(subscripts) > _MOST_LETTERS:
+        most = f"at most {_MOST_OPERANDS}, in at most {_MOST_LETTERS} letters"
+        reason = f"each operand is named once, {most}"
         raise _unfit(subscripts, given, reason)
     try:
         found: Tensor = calling.library(_EINSUM, *given, subscripts=subscripts)
@@ -370,6 +372,9 @@ def bincount(x: Tensor, /, weights: Tensor | None = None, minlength: int = 0) ->
         raise ValueError(msg)
     if any_(less(x, 0)):
         msg = "bincount: the integers must not be negative"
+        raise ValueError(msg)
+    if x.itemsize == 8 and any_(greater_equal(x, MAX_SLOTS)):  # NumPy would count past its memory
+        msg = "bincount: the integers must be below 2**63 - 1"
         raise ValueError(msg)
     operation, given = _BINCOUNT, [x]
     if weights is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any, SupportsIndex
@@ -28,27 +29,21 @@ def name_misfits(module: ModuleType) -> None:
     Parameters that are annotated as a shape, a layout or an element type are looked at, and only
     when a call has failed: a fault inside a function is shown as it is.
     """
-    documented = {}
     for name in module.__all__:
-        function = getattr(module, name)
-        if inspect.isfunction(function) and (wanted := _kinds_of(function)):
-            named = _naming(name, function, wanted)
-            named.__module__ = module.__name__  # where pickle looks it up
-            setattr(module, name, named)
-            if function.__module__ == module.__name__:
-                documented[name] = function
-    vars(module)["__test__"] = documented  # doctest looks into no function of another module
+        function = inspect.unwrap(getattr(module, name))
+        if inspect.isfunction(function):
+            setattr(module, name, _naming(function))
+            # Where it is from, too: there pickle looks it up.
+            setattr(sys.modules[function.__module__], function.__name__, _naming(function))
 
 
-def _kinds_of(function: Callable[..., Any]) -> dict[str, str]:
-    parameters = inspect.signature(function).parameters.values()
-    return {p.name: p.annotation for p in parameters if p.annotation in _KINDS}
-
-
-def _naming(
-    name: str, function: Callable[..., Any], wanted: Mapping[str, str]
-) -> Callable[..., Any]:
+@functools.cache
+def _naming(function: Callable[..., Any]) -> Callable[..., Any]:
     signature = inspect.signature(function)
+    parameters = signature.parameters.values()
+    wanted = {p.name: p.annotation for p in parameters if p.annotation in _KINDS}
+    if not wanted:
+        return function
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -60,7 +55,8 @@ def _naming(
             wrong = next((a for a, kind in kinds if not isinstance(given[a], kind)), None)
             if wrong is None:
                 raise
-        msg = f"{name}: {wrong} must be of class {wanted[wrong]}, got {shown(given[wrong])}"
+        msg = f"{function.__name__}: {wrong} must be of class {wanted[wrong]}"
+        msg += f", got {shown(given[wrong])}"
         raise TypeError(msg)
 
     return call

@@ -15,6 +15,7 @@ from tensorlayout.dtypes import as_dtype
 from tensorlayout.plan import backend
 from tensorlayout.plan.described import extent
 from tensorlayout.tensor import Tensor
+from tensorlayout.words import cut
 
 
 def describe(x: Tensor) -> dict[str, Any]:
@@ -25,7 +26,7 @@ def describe(x: Tensor) -> dict[str, Any]:
     `stream` is our current one, for consumers to wait for; the host does not.
     """
     if x._spec.layout.is_tiled:
-        msg = f"__cuda_array_interface__: layout {x.layout} is tiled; use to_layout() first"
+        msg = f"__cuda_array_interface__: layout {cut(x.layout)} is tiled; use to_layout() first"
         raise AttributeError(msg)
     if x.device.kind != "cuda" or dtypes.is_bfloat16(x.dtype):
         msg = f"__cuda_array_interface__: not for {x.dtype} on the {x.device}; use DLPack"

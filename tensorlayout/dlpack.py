@@ -25,6 +25,7 @@ from tensorlayout.dtypes import DType
 from tensorlayout.plan import backend
 from tensorlayout.plan.described import extent, packed_steps
 from tensorlayout.tensor import Tensor
+from tensorlayout.words import cut, shown
 
 HOST = (1, 0)  # kDLCPU
 _CUDA = 2  # kDLCUDA
@@ -44,6 +45,7 @@ _DTYPES: dict[tuple[int, int], DType] = {
 
 # What an exchange may raise, so that consumers know what to catch.
 _EXPECTED = (AttributeError, TypeError, NotImplementedError, BufferError, ValueError)
+_LETTERS = 1000  # of what an exporter says that are repeated
 
 
 class _Described(ctypes.Structure):
@@ -122,7 +124,7 @@ def export(x: Tensor, *, versioned: bool, copied: bool) -> Any:
     """
     layout = x._spec.layout
     if layout.is_tiled:
-        msg = f"__dlpack__: layout {x.layout} is tiled, it has no strides; use copy=True"
+        msg = f"__dlpack__: layout {cut(x.layout)} is tiled, it has no strides; use copy=True"
         raise BufferError(msg)
     address, read_only, owner = backend(x.device).exposed(x)
     if read_only and not versioned:
@@ -165,12 +167,12 @@ def receive(
     try:
         tensor, copied = _borrowed(obj, copy, to_host)
     except MemoryError as error:  # for the copy that was asked for
-        msg = f"{name}: {str(error).removeprefix('__dlpack__: ')}"
+        msg = f"{name}: {cut(str(error).removeprefix('__dlpack__: '), _LETTERS)}"
         raise MemoryError(msg) from error
     except Exception as error:  # exporters raise RuntimeError and others
         kind = next((kind for kind in _EXPECTED if isinstance(error, kind)), BufferError)
         ours = str(error).startswith("from_dlpack: ")
-        came = str(error).removeprefix("from_dlpack: ")
+        came = cut(str(error).removeprefix("from_dlpack: "), _LETTERS)
         msg = f"{name}: {came if ours else f'{type(obj).__name__} could not be exchanged: {came}'}"
         raise kind(msg) from (None if ours else error)
     assert tensor is not None  # DLPack strides count whole elements
@@ -193,7 +195,8 @@ def _borrowed(obj: Any, copy: bool | None, to_host: bool) -> tuple[Tensor | None
     capsule = _asked(obj, copy, moving, stream)
     name = next((name for name in _USED if _is_valid(capsule, name)), None)
     if name is None:
-        msg = f"from_dlpack: {type(obj).__name__}.__dlpack__() gave {capsule!r}, no unused capsule"
+        msg = f"from_dlpack: {type(obj).__name__}.__dlpack__() gave {shown(capsule)},"
+        msg += " no unused capsule"
         raise BufferError(msg)
     managed = _structure_in(capsule)
     copied = bool(managed.flags & IS_COPIED)
@@ -221,7 +224,7 @@ def _asked(obj: Any, copy: bool | None, moving: bool, stream: int | None) -> Any
         if len(wanted) > 1:
             msg = (
                 f"from_dlpack: {type(obj).__name__} cannot be asked for {_keywords(wanted)}"
-                f" ({error}); leave it out, or convert in the other library first"
+                f" ({cut(error, _LETTERS)}); leave it out, or convert in the other library first"
             )
             raise BufferError(msg) from error
     return obj.__dlpack__(**known)

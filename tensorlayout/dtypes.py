@@ -128,7 +128,7 @@ def kind_of(dtype: DType) -> str:
         return _KINDS[dtype.kind]
     if is_bfloat16(dtype):
         return "real floating"
-    msg = f"dtype: must be one of the standard's, float16 or bfloat16, got {dtype!r}"
+    msg = f"dtype: must be one of the standard's, float16 or bfloat16, got {shown(dtype)}"
     raise TypeError(msg)
 
 

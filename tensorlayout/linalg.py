@@ -112,9 +112,6 @@ def _general(name: str, shapes: Shapes, dtype: DType) -> Results:
 
 
 def _factors(name: str, shapes: Shapes, dtype: DType, *, mode: str) -> Results:
-    if mode not in ("reduced", "complete"):
-        msg = f"{name}: mode must be 'reduced' or 'complete', got {mode!r}"
-        raise ValueError(msg)
     *stack, m, n = shapes[0]
     k = m if mode == "complete" else min(m, n)
     return [((*stack, m, k), dtype), ((*stack, k, n), dtype)]
@@ -484,6 +481,7 @@ def qr(x: Tensor, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRR
     (…, m, n) gives (…, m, k) and (…, k, n); k is the smaller of m and n, or with ``"complete"`` m.
     ValueError for any other `mode`. Layout: row-major.
     """
+    calling.choice("qr", "mode", mode, "'reduced' or 'complete'", ("reduced", "complete"))
     return QRResult(*_several(_QR, x, mode=mode))
 
 

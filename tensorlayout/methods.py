@@ -90,10 +90,9 @@ def _readonly(self: Tensor) -> bool:
 
 
 def _namespace(self: Tensor, *, api_version: str | None = None) -> ModuleType:
-    if api_version is not None and api_version not in API_VERSIONS:
-        known = ", ".join(API_VERSIONS)
-        msg = f"__array_namespace__: api_version must be one of {known}, got {api_version!r}"
-        raise ValueError(msg)
+    if api_version is not None:
+        known = f"one of {', '.join(API_VERSIONS)}"
+        calling.choice("__array_namespace__", "api_version", api_version, known, API_VERSIONS)
     return sys.modules["tensorlayout"]
 
 

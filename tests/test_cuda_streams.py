@@ -294,6 +294,8 @@ def test_to_device_checks_streams():
     x = ones()
     with pytest.raises(ValueError, match=r"^to_device: stream must be -1, 1, 2 or the address"):
         x.to_device("cuda:1", stream=0)
+    with pytest.raises(ValueError, match=r"^to_device: stream .* got an integer of 16610 bits$"):
+        x.to_device("cuda:1", stream=-(10**5000))
     with pytest.raises(ValueError, match=r"^to_device: the cpu has no streams"):
         tl.zeros(2).to_device("cpu", stream=1)
 

@@ -1698,6 +1698,8 @@ searchsorted(x, v)
     ValueError: searchsorted: …(2, 3)
 searchsorted(v, v, side="middle")
     ValueError: searchsorted: …'middle'
+searchsorted(v, v, side=np.zeros(3))
+    ValueError: searchsorted: side must be 'left' or 'right', got numpy.ndarray
 searchsorted(v, v, side=None)
     ValueError: searchsorted: …None
 searchsorted(z, z)
@@ -1898,6 +1900,8 @@ linalg.pinv(q, rtol="a")
     TypeError: pinv: rtol must be a real number or a tensor, got 'a'
 linalg.pinv(q, rtol=v)
     ValueError: pinv: rtol of shape (3,) does not fit a stack of shape ()
+linalg.qr(x, mode=np.zeros(3))
+    ValueError: qr: mode must be 'reduced' or 'complete', got numpy.ndarray
 linalg.qr(x, mode="foo")
     ValueError: qr: mode must be 'reduced' or 'complete', got 'foo'
 linalg.vector_norm(v, ord="foo")
@@ -2428,6 +2432,9 @@ v.to_device(5)
 v.__array_namespace__(api_version="1999.12")
     ValueError: __array_namespace__: api_version must be one of 2021.12, 2022.12, 2023.12,
     2024.12, 2025.12, got '1999.12'
+v.__array_namespace__(api_version=np.zeros(3))
+    ValueError: __array_namespace__: api_version must be one of 2021.12, 2022.12, 2023.12,
+    2024.12, 2025.12, got numpy.ndarray
 v.__array_namespace__(api_version=2025.12)
     ValueError: __array_namespace__: api_version must be one of 2021.12, 2022.12, 2023.12,
     2024.12, 2025.12, got 2025.12
@@ -2451,6 +2458,8 @@ v.to_device("cpu", stream=1)
     ValueError: to_device: the cpu has no streams, got stream=1
 v.__dlpack__(stream=1)
     ValueError: __dlpack__: the cpu has no streams, got stream=1
+v.__dlpack__(stream=10**5000)
+    ValueError: __dlpack__: the cpu has no streams, got stream=an integer of 16610 bits
 v.__dlpack__(dl_device=(2, 0))
     BufferError: __dlpack__: the tensor is on the cpu, (1, 0) in DLPack, not (2, 0)
 v.__array__("x")

@@ -6,7 +6,9 @@ documented, and short, whatever came.
 """
 
 import contextlib
+import ctypes
 import io
+import pickle
 import sys
 import time
 
@@ -23,13 +25,38 @@ from tensorlayout.cli import main
 from tensorlayout.cli.errors import CommandError
 from tensorlayout.cli.show import described
 
-DOCUMENTED = (ValueError, TypeError, IndexError, OverflowError, MemoryError, CommandError)
+DOCUMENTED = (ValueError, TypeError, IndexError, OverflowError, MemoryError, BufferError)
+DOCUMENTED += (CommandError,)
 MOST_LETTERS = 2000  # of a message
 SIZE = 100
 
 
 class Whole(int):
     """A subclass of int."""
+
+
+class Exporter:
+    """An array whose export gives a value, or raises it."""
+
+    def __init__(self, given):
+        self.given = given
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+    def __dlpack__(self, **keywords):
+        if isinstance(self.given, Exception):
+            raise self.given
+        return self.given
+
+
+NAME = b"n" * 100_000  # lives as long as the capsule
+
+
+def capsule():
+    """A capsule that is no array's, of a long name."""
+    kinds = (ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+    return ctypes.PYFUNCTYPE(*kinds)(("PyCapsule_New", ctypes.pythonapi))(1, NAME, None)
 
 
 def nested(levels):
@@ -116,6 +143,9 @@ diff(x, n=@)
 sliding_window(x, @)
 tensordot(x, x, axes=@)
 quantile(x, 0.5, method=@)
+searchsorted(v, v, side=@)
+linalg.qr(x, mode=@)
+linalg.cross(x, x, axis=@)
 linalg.matrix_norm(q, ord=@)
 fft.fft(x, n=@)
 fft.fftn(x, s=@, axes=(0, 1))
@@ -123,6 +153,9 @@ fft.fft(x, norm=@)
 to_layout(x, @)
 from_storage(bytes(100), @, dtype=float32)
 format(x, @)
+x.__array_namespace__(api_version=@)
+x.__dlpack__(stream=@)
+from_dlpack(Exporter(@))
 Layout(@)
 Layout((2, 3), @)
 Layout((2, 3), parts=(@, ((3, 1),)))
@@ -140,6 +173,9 @@ Layout((2, 3)).broadcast_to(@)
 Layout((2, 3)).reshape(@)
 Layout((2, 3)).sliding_window(@, (0,))
 Layout((2, 3)).component(@, 2)
+Layout((2, 3)).component(0, @)
+Layout((2, 3)).same_placement(@)
+Layout((2, 3)).table(@)
 Layout((2, 3)).offset_of(@)
 Layout((2, 3)).index_of(@)
 BitPattern(1, @)
@@ -159,6 +195,14 @@ xla.Shape.tuple_of(@)
 xla.shape_of(@, xla.PrimitiveType.F32)
 xla.permutations.inverse_permutation(@)
 xla.permutations.common_factors(@, (2,))
+xla.permutations.is_identity_permutation(@)
+xla.layout_util.equal(row, row, ignore=@)
+xla.shape_util.equal(rows, rows, ignore=@)
+xla.shape_util.equal(rows, @)
+xla.shape_util.elements_in(@)
+xla.layout_util.minor_to_major(@)
+xla.index_util.get_dimension_stride(@, 0)
+xla.index_util.get_dimension_stride(rows, @)
 directml.TensorDesc(@, (2, 3))
 directml.TensorDesc("FLOAT32", @)
 directml.TensorDesc("FLOAT32", (2, 3), @)
@@ -173,6 +217,8 @@ described("sizes=2,3 strides=" + @)
 @pytest.fixture(scope="module")
 def names():
     found, _ = space()
+    rows = xla.parse_shape("f32[2,3]{1,0}")
+    found |= {"rows": rows, "row": rows.layout, "Exporter": Exporter, "capsule": capsule}
     return found | {"xla": xla, "directml": directml, "described": described, "main": main}
 
 
@@ -348,6 +394,33 @@ def test_any_text_is_read_or_refused(reader, text):
         ("described('sizes=1' + ' ' * 10**5 + 'x')", "show: sizes is numbers with commas between,"),
         ("described('a' * 10**5 + ' = ')", "show: a DirectML descriptor has sizes, strides, type,"),
         ("described('sizes=2 type=' + '9' * 5000)", "show: DataType must be one of FLOAT32, "),
+        (
+            "linalg.cross(x, x, axis=10**5000)",
+            "cross: axis must be negative and inside both shapes (2, 3) and (2, 3), got an integer",
+        ),
+        ("from_dlpack(Exporter(capsule()))", "from_dlpack: Exporter.__dlpack__() gave PyCapsule, "),
+        (
+            "from_dlpack(Exporter(RuntimeError('m' * 10**5)))",
+            "from_dlpack: Exporter could not be exchanged: mmm",
+        ),
+        (
+            "from_dlpack(Exporter(TypeError('m' * 10**5)), copy=False)",
+            "from_dlpack: Exporter cannot be asked for copy=False (mmm",
+        ),
+        (
+            "concat([zeros((2, n)) for n in range(3000)], axis=0)",
+            "concat: shapes must agree but for axis 0, got [(2, 0), (2, 1), ",
+        ),
+        (
+            "quantile(x, broadcast_to(asarray(0.5), (2**50,)))",
+            "quantile: shape (1125899906842624,) of float64 needs 9007199254740992 bytes",
+        ),
+        ("xla.shape_util.elements_in('f32[2]')", "elements_in: shape must be of class Shape, got "),
+        ("xla.layout_util.equal(row, 3)", "equal: rhs must be of class XlaLayout, got "),
+        ("xla.layout_util.minor_to_major(3)", "minor_to_major: of must be of class Shape | XlaLay"),
+        ("xla.shape_util.equal(rows, rows, 'ab')", "equal: ignore must be of ['buffer', "),
+        ("xla.shape_util.equal(rows, rows, 5)", "equal: ignore must be a collection of names, got"),
+        ("xla.permutations.common_factors(3, (2,))", "common_factors: a: must be a sequence of in"),
     ],
 )
 def test_refused_at_once(call, message, names):
@@ -355,6 +428,17 @@ def test_refused_at_once(call, message, names):
         exec(call, dict(names))
     assert str(caught.value).startswith(message)
     assert len(str(caught.value)) <= MOST_LETTERS
+
+
+def test_faults_inside_of_xlas_functions_are_shown_as_they_are(names):
+    def visit(index):
+        raise AttributeError(index)
+
+    with pytest.raises(AttributeError, match=r"^\(0, 0\)$"):
+        xla.shape_util.for_each_index(names["rows"], visit)
+    for part in (xla.shape_util, xla.layout_util, xla.index_util):
+        for function in map(vars(part).get, part.__all__):
+            assert pickle.loads(pickle.dumps(function)) is function
 
 
 def test_a_show_of_many_tiles_leaves_the_memory_out():

@@ -19,6 +19,7 @@ from tensorlayout.plan import Exposed
 from tensorlayout.plan.described import spec_of_strides
 from tensorlayout.plan.padding import padding_bytes
 from tensorlayout.tensor import Home, Spec, Tensor
+from tensorlayout.words import shown
 
 Array = np.ndarray[Any, Any]
 
@@ -278,7 +279,7 @@ def current_stream(_device: Device) -> None:
 def ready(name: str, stream: Any, _device: Device) -> None:
     """Nothing: all that was asked for has been done. ValueError for a stream."""
     if stream is not None:
-        msg = f"{name}: the {CPU} has no streams, got stream={stream!r}"
+        msg = f"{name}: the {CPU} has no streams, got stream={shown(stream)}"
         raise ValueError(msg)
 
 

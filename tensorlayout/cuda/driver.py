@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from tensorlayout.dtypes import DType
 from tensorlayout.layout.once import once
+from tensorlayout.words import shown
 
 Bytes = NDArray[np.uint8]
 
@@ -207,7 +208,7 @@ def driver() -> Driver:
     """The driver of this process: the simulator if ``TENSORLAYOUT_CUDA_SIMULATOR=1``, else CuPy."""
     choice = os.environ.get("TENSORLAYOUT_CUDA_SIMULATOR", "0")
     if choice not in ("", "0", "1"):
-        msg = f"cuda: TENSORLAYOUT_CUDA_SIMULATOR must be 0 or 1, got {choice!r}"
+        msg = f"cuda: TENSORLAYOUT_CUDA_SIMULATOR must be 0 or 1, got {shown(choice)}"
         raise ValueError(msg)
     module = importlib.import_module(_DRIVERS["simulator" if choice == "1" else "cupy"])
     opened: Driver = module.open_driver()

@@ -20,6 +20,7 @@ import numpy as np
 from tensorlayout.cuda.driver import Buffer, Driver, driver
 from tensorlayout.cuda.ranges import lock_kept_over_forks
 from tensorlayout.scopes import Block, Scope
+from tensorlayout.words import shown
 
 VARIABLE = "TENSORLAYOUT_STRICT_INDEXING"
 
@@ -73,7 +74,7 @@ def strict_indexing(strict: bool = True) -> Block[bool, None]:
 def _strict_by_the_variable() -> bool:
     value = os.environ.get(VARIABLE, "0")
     if value not in ("", "0", "1"):
-        msg = f"cuda: {VARIABLE} must be 0 or 1, got {value!r}"
+        msg = f"cuda: {VARIABLE} must be 0 or 1, got {shown(value)}"
         raise ValueError(msg)
     return value == "1"
 

@@ -32,6 +32,7 @@ from tensorlayout.cuda.padding_plan import (
 from tensorlayout.cuda.parameters import RANKS, index_type, rank_macro, walk, walk_type
 from tensorlayout.layout import Layout, PaddingValue
 from tensorlayout.layout.once import once
+from tensorlayout.words import cut
 
 FILE, BOUNDED_FILE = "fill.cu", "bounded.cu"
 
@@ -145,7 +146,7 @@ def _tiled_padding(layout: Layout, itemsize: int, alignment: int, padding: bytes
     if digits is not None and not digits.bounds:
         return FillPlan("empty", ())
     if digits is None or not digits.fit_a_walk:
-        msg = f"padding: layout {layout} has tails in more dimensions than a kernel takes"
+        msg = f"padding: layout {cut(layout)} has tails in more dimensions than a kernel takes"
         raise NotImplementedError(msg)
     launch = _bounded(digits, itemsize, alignment, padding, elements=False)
     return FillPlan("padding", (FillLaunch(launch),))

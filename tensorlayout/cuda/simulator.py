@@ -52,6 +52,7 @@ from tensorlayout.cuda.host_compiler import compiler, shared_object
 from tensorlayout.cuda.ranges import Ranges, lock_kept_over_forks
 from tensorlayout.layout.once import once
 from tensorlayout.scopes import Block, Scope
+from tensorlayout.words import shown
 
 # As in kernels/simulator.hpp. Races are several launches, seen from here.
 CHECKS = {"bounds": 1, "initialized": 2, "barriers": 4, "count": 8, "races": 0}
@@ -91,10 +92,10 @@ class _Mode:
 def _mode(checks: tuple[str, ...], order: Order, seed: int) -> _Mode:
     for check in checks:
         if check not in CHECKS:
-            msg = f"checking: no check is called {check!r}; there are {', '.join(CHECKS)}"
+            msg = f"checking: no check is called {shown(check)}; there are {', '.join(CHECKS)}"
             raise ValueError(msg)
     if order not in ORDERS:
-        msg = f"checking: order must be one of {', '.join(ORDERS)}, got {order!r}"
+        msg = f"checking: order must be one of {', '.join(ORDERS)}, got {shown(order)}"
         raise ValueError(msg)
     return _Mode(frozenset(checks), order, seed, Record())
 
@@ -427,7 +428,8 @@ class SimulatorDriver:
         self.counters = Counters()
         count = os.environ.get("TENSORLAYOUT_SIMULATOR_DEVICES", "1")
         if not count.isdigit() or not int(count):
-            msg = f"cuda: TENSORLAYOUT_SIMULATOR_DEVICES must be a positive integer, got {count!r}"
+            variable = "TENSORLAYOUT_SIMULATOR_DEVICES"
+            msg = f"cuda: {variable} must be a positive integer, got {shown(count)}"
             raise ValueError(msg)
         limit = os.environ.get("TENSORLAYOUT_SIMULATOR_MEMORY")
         self._limit = int(limit) if limit else None

@@ -19,6 +19,7 @@ from tensorlayout.functions.layouts import from_storage
 from tensorlayout.layout import Layout
 from tensorlayout.layout.once import cached_property
 from tensorlayout.tensor import Spec, Tensor
+from tensorlayout.words import cut
 
 _NAME = "TensorDesc"
 _MOST_DIMENSIONS = 8
@@ -249,7 +250,8 @@ def described(spec: Spec) -> TensorDesc:
 
 def _refuse_tiles(layout: Layout) -> None:
     if layout.is_tiled:
-        msg = f"{_NAME}: layout {layout} is tiled, DirectML has strides only; use to_layout() first"
+        msg = f"{_NAME}: layout {cut(layout)} is tiled, DirectML has strides only"
+        msg += "; use to_layout() first"
         raise ValueError(msg)
 
 

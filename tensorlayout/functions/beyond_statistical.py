@@ -20,6 +20,7 @@ import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.cpu import along, quantiles, reducing
+from tensorlayout.cpu.memory import shortage
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.functions import calling
 from tensorlayout.functions.data_types import astype
@@ -335,6 +336,9 @@ def _fractions(name: str, q: Any) -> Any:
         if numbers.dtype.kind not in "biufV":
             raise TypeError
         return numbers.astype(np.float64)
+    except MemoryError as error:
+        msg = f"{name}: {shortage(error)}"
+        raise MemoryError(msg) from None
     except (TypeError, ValueError):
         msg = f"{name}: q must be a real number, or several, got {calling.shown(q)}"
         raise TypeError(msg) from None

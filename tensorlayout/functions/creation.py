@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from tensorlayout import dtypes
+from tensorlayout import dtypes, words
 from tensorlayout.cpu.casting import as_odd_float, converted, rounded
 from tensorlayout.cpu.memory import Array, quietly, tensor_over
 from tensorlayout.devices import CPU, Device, as_device, default_device
@@ -202,7 +202,7 @@ def from_sequence(name: str, obj: Any, dtype: DType | None) -> Tensor:
         if devices in ((), (CPU,)):
             if str(error).startswith(f"{name}: "):
                 raise
-            msg = f"{name}: a {type(obj).__name__} gives no numbers: {error}"
+            msg = f"{name}: a {type(obj).__name__} gives no numbers: {words.cut(error)}"
             raise TypeError(msg) from error
         return _on_device(name, obj, dtype, devices)
     if array.size == 0 and dtype is None and not _holds_arrays(obj):
@@ -261,7 +261,7 @@ def _numbers(name: str, obj: Any, dtype: DType | None) -> Array:
     except ValueError as error:
         unequal = _unequal(obj)
         if unequal is None:  # an item said so
-            msg = f"{name}: a {type(obj).__name__} gives no numbers: {error}"
+            msg = f"{name}: a {type(obj).__name__} gives no numbers: {words.cut(error)}"
             raise ValueError(msg) from error
         msg = f"{name}: sequences inside one another must have equal lengths, got {unequal}"
         raise ValueError(msg) from None
@@ -284,7 +284,7 @@ def _with_an_end(name: str, obj: Any) -> Any:
     try:
         count = len(obj)
     except (OverflowError, ValueError, TypeError) as error:
-        msg = f"{name}: a {kind.__name__} has no length: {error}"
+        msg = f"{name}: a {kind.__name__} has no length: {words.cut(error)}"
         raise TypeError(msg) from None
     items = list(islice(iter(obj), min(count, sys.maxsize - 1) + 1))
     if len(items) > count:
@@ -298,7 +298,7 @@ _CONTENTS = {"U": "str", "S": "bytes", "O": "object"}
 
 
 def _refuse_content(name: str, kinds: set[str]) -> NoReturn:
-    msg = f"{name}: a tensor holds numbers, got {', '.join(sorted(kinds))}"
+    msg = f"{name}: a tensor holds numbers, got {words.cut(', '.join(sorted(kinds)))}"
     raise TypeError(msg)
 
 

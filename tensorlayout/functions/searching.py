@@ -104,9 +104,7 @@ def searchsorted(
     >>> tl.searchsorted(tl.asarray([1, 2, 2, 5]), tl.asarray([2, 6]), side="right")
     Tensor([3, 4], dtype=int64, device='cpu')
     """
-    if side not in ("left", "right"):
-        msg = f"searchsorted: side must be 'left' or 'right', got {side!r}"
-        raise ValueError(msg)
+    calling.choice("searchsorted", "side", side, "'left' or 'right'", ("left", "right"))
     line = calling.tensor("searchsorted", x1)
     values = beside("searchsorted", x2, line)
     if sorter is not None:

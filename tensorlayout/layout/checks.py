@@ -56,6 +56,18 @@ def checked_dims(name: str, dims: Sequence[int], rank: int) -> tuple[int, ...]:
     return numbers
 
 
+def checked_length(name: str, values: Any, count: int) -> None:
+    """Refuse what is no sequence, or has not `count` items."""
+    try:
+        found = len(values)
+    except TypeError:
+        msg = f"{name}: must be a sequence of the {count} elements, got {shown(values)}"
+        raise TypeError(msg) from None
+    if found != count:
+        msg = f"{name}: must be the {count} elements, got {found}"
+        raise ValueError(msg)
+
+
 def too_many_dimensions(name: str, rank: int) -> NoReturn:
     """The error for a rank above the limit."""
     msg = f"{name}: at most {MAX_RANK} dimensions are allowed, got {rank}"

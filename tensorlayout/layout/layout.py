@@ -587,6 +587,8 @@ class Layout(Placement):
         >>> Layout.row_major((2, 3)).component(1, 2)
         Layout.parse('(2,3):(6,2)+1')
         """
+        which = checks.checked_integer("component", which)
+        count = checks.checked_integer("component", count)
         if not 0 <= which < count:
             msg = f"component: must be at least 0 and below {shown(count)}, got {shown(which)}"
             raise ValueError(msg)

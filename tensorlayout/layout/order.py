@@ -37,6 +37,9 @@ def order_of_labels(labels: str, rank: int | None = None) -> Order:
     >>> order_of_labels("NHWC")
     (1, 3, 2, 0)
     """
+    if not isinstance(labels, str):
+        msg = f"labels: must be text, got {shown(labels)}"
+        raise TypeError(msg)
     for logical in _LOGICAL:
         if len(labels) == len(logical) and sorted(logical) == sorted(labels):
             if rank is not None and len(labels) != rank:

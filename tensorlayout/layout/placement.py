@@ -166,6 +166,9 @@ class Placement:
         """
         if self is other:
             return True
+        if not isinstance(other, Placement):
+            msg = f"same_placement: must be called with a layout, got {shown(other)}"
+            raise TypeError(msg)
         if self.shape != other.shape:
             return False
         if self.size == 0:
@@ -260,9 +263,8 @@ class Placement:
         if drawn > MOST_DRAWN:
             msg = f"table: at most {MOST_DRAWN} slots or elements are drawn, got {drawn}"
             raise ValueError(msg)
-        if values is not None and len(values) != self.size:
-            msg = f"values: must be the {self.size} elements, got {len(values)}"
-            raise ValueError(msg)
+        if values is not None:
+            checks.checked_length("values", values, self.size)
         names = map(checks.letters, range(self.size)) if values is None else map(str, values)
         row = self._row(list(names))
         widths = [max(len(str(slot)), len(name)) for slot, name in enumerate(row)]

@@ -12,6 +12,7 @@ from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.plan.results import AxisError, addressed, named, one_device
 from tensorlayout.tensor import Spec
+from tensorlayout.words import shown
 
 Shape = tuple[int, ...]
 
@@ -85,7 +86,8 @@ def axis_of_vectors(name: str, shapes: Sequence[Shape], axis: int) -> None:
     first, second = shapes
     if not -min(len(first), len(second)) <= axis < 0:
         msg = (
-            f"{name}: axis must be negative and inside both shapes {first} and {second}, got {axis}"
+            f"{name}: axis must be negative and inside both shapes {first} and {second},"
+            f" got {shown(axis)}"
         )
         raise AxisError(msg)
 

@@ -22,7 +22,7 @@ from tensorlayout.plan.results import (
     refuse_complex,
 )
 from tensorlayout.tensor import Spec
-from tensorlayout.words import shown
+from tensorlayout.words import cut, shown
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,7 +102,7 @@ class View:
                 raise NoViewError(str(error)) from None
             raise
         if layout is None:
-            msg = f"{self.name}: layout {source.layout} has no such view; copy it first"
+            msg = f"{self.name}: layout {cut(source.layout)} has no such view; copy it first"
             raise NoViewError(msg)
         result = addressed(self.name, Spec(source.dtype, layout, source.device))
         return ViewPlan(source, result, layout.lowest)
@@ -191,7 +191,7 @@ class Relayout:
             if wanted.same_placement(source.layout) and not wanted.is_padded:
                 return ViewPlan(source, Spec(source.dtype, wanted, source.device), 0)
         if copy is False:
-            msg = f"{self.name}: {source.layout} is not {wanted}, and copy=False"
+            msg = f"{self.name}: {cut(source.layout)} is not {cut(wanted)}, and copy=False"
             raise ValueError(msg)
         return Copy(self.name).plan(source, wanted, None)
 
@@ -257,7 +257,7 @@ class Join:
             if not same:
                 msg = (
                     f"{self.name}: shapes must agree but for axis {axis},"
-                    f" got {[s.layout.shape for s in sources]}"
+                    f" got {shown([s.layout.shape for s in sources])}"
                 )
                 raise ValueError(msg)
         total = sum(spec.layout.shape[axis] for spec in sources)

@@ -7,7 +7,7 @@ from typing import Any
 
 from tensorlayout.plan.results import named
 from tensorlayout.tensor import Spec
-from tensorlayout.words import shown
+from tensorlayout.words import cut, shown
 
 # One entry per dimension of a basic index, without where it starts: an integer, a slice of `count`
 # indices with a step, or a new dimension.
@@ -33,7 +33,9 @@ class Index:
         key = tuple(_representative(cut) for cut in cuts)
         layout = named(self.name, source.layout.slice, key)
         if layout is None:
-            msg = f"{self.name}: layout {source.layout} has no view of this slice; copy it first"
+            msg = (
+                f"{self.name}: layout {cut(source.layout)} has no view of this slice; copy it first"
+            )
             raise ValueError(msg)
         return IndexPlan(source, Spec(source.dtype, layout, source.device))
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from tensorlayout.xla import index_util, layout_util, permutations, shape_util
 from tensorlayout.xla.buffers import from_buffer, to_buffer
 from tensorlayout.xla.conversion import layout_of, shape_of
+from tensorlayout.xla.kinds import name_misfits
 from tensorlayout.xla.layouts import SplitConfig, XlaLayout
 from tensorlayout.xla.lexer import ShapeSyntaxError
 from tensorlayout.xla.padded_2017 import PaddedLayout2017, PaddingValue2017
@@ -45,3 +46,6 @@ __all__ = [
     "shape_util",
     "to_buffer",
 ]
+
+for _module in (index_util, layout_util, shape_util):
+    name_misfits(_module)

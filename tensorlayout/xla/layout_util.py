@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Sequence, Set
 from dataclasses import fields
 from itertools import pairwise
 from typing import Any
@@ -228,6 +228,21 @@ def layouts_in_shapes_equal(lhs: Shape, rhs: Shape, ignore: Collection[str] = ()
 # --- asked ---------------------------------------------------------------------------------------
 
 _IGNORABLE = {f.name for f in fields(XlaLayout)} - {"minor_to_major", "metadata_prefix_bytes"}
+_ALL_BUT_ORDER = "all but minor_to_major"
+
+
+def checked_names(ignore: Collection[str], allowed: Set[str]) -> Set[str]:
+    """What `equal` leaves out, as a set of the names `allowed`; a text is one name."""
+    try:
+        names = frozenset((ignore,) if isinstance(ignore, str) else ignore)
+    except TypeError:
+        msg = f"equal: ignore must be a collection of names, got {shown(ignore)}"
+        raise TypeError(msg) from None
+    if not names <= allowed:
+        came = shown(sorted(names - allowed, key=shown))
+        msg = f"equal: ignore must be of {sorted(allowed)}, got {came}"
+        raise ValueError(msg)
+    return names
 
 
 def equal(lhs: XlaLayout, rhs: XlaLayout, ignore: Collection[str] = ()) -> bool:
@@ -236,10 +251,8 @@ def equal(lhs: XlaLayout, rhs: XlaLayout, ignore: Collection[str] = ()) -> bool:
     `ignore`: names of fields such as ``"tiles"``, or ``"all but minor_to_major"``. The metadata
     prefix is never compared. ValueError for another name.
     """
-    names = _IGNORABLE if "all but minor_to_major" in ignore else set(ignore)
-    if not names <= _IGNORABLE:
-        msg = f"equal: ignore must be of {sorted(_IGNORABLE)}, got {sorted(names - _IGNORABLE)}"
-        raise ValueError(msg)
+    names = checked_names(ignore, {*_IGNORABLE, _ALL_BUT_ORDER})
+    names = _IGNORABLE if _ALL_BUT_ORDER in names else names
     plain = XlaLayout()
     taken = {name: getattr(plain, name) for name in names}
     return lhs.replace(**taken) == rhs.replace(**taken)

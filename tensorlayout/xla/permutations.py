@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from tensorlayout.layout.checks import checked_integer, checked_integers
-from tensorlayout.words import shown
+from tensorlayout.words import cut, shown
 
 _T = TypeVar("_T")
 _MOST = 1024  # sizes whose products are compared
@@ -25,14 +25,15 @@ def is_permutation(p: Sequence[int]) -> bool:
 
 def is_identity_permutation(p: Sequence[int]) -> bool:
     """Whether entry i is i."""
-    return list(p) == list(range(len(p)))
+    entries = checked_integers("is_identity_permutation: p", p)
+    return entries == tuple(range(len(entries)))
 
 
 def checked_permutation(name: str, p: Sequence[int], length: int) -> tuple[int, ...]:
     """`p` as a tuple; ValueError where it is no permutation of `length` entries."""
     entries = checked_integers(name, p)
     if len(entries) != length or not is_permutation(entries):
-        msg = f"{name}: must be a permutation of 0 to {length - 1}, got {shown(entries)}"
+        msg = f"{cut(name)}: must be a permutation of 0 to {length - 1}, got {shown(entries)}"
         raise ValueError(msg)
     return entries
 
@@ -105,7 +106,8 @@ def common_factors(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
     >>> common_factors([2, 6], [4, 3]), common_factors([2, 3], [2, 3])
     ([(0, 0), (2, 2)], [(0, 0), (1, 1), (2, 2)])
     """
-    first, second = checked_integers("a", a), checked_integers("b", b)
+    first = checked_integers("common_factors: a", a)
+    second = checked_integers("common_factors: b", b)
     if max(len(first), len(second)) > _MOST:
         msg = f"common_factors: at most {_MOST} sizes are allowed, got {len(first)}, {len(second)}"
         raise ValueError(msg)

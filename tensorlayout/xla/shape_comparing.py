@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Set
 
 from tensorlayout.xla import layout_util
 from tensorlayout.xla.primitive_types import PrimitiveType
@@ -34,14 +34,10 @@ def equal(lhs: Shape, rhs: Shape, ignore: Collection[str] = ()) -> bool:
     alike), ``dimensions`` (sizes, not their number), ``dynamic`` (then ``?`` matches any size),
     ``buffer`` (the wrapper). A present layout differs from a missing one. ValueError for others.
     """
-    unknown = set(ignore) - _IGNORABLE
-    if unknown:
-        msg = f"equal: ignore must be of {sorted(_IGNORABLE)}, got {sorted(unknown)}"
-        raise ValueError(msg)
-    return _equal(lhs, rhs, frozenset(ignore))
+    return _equal(lhs, rhs, layout_util.checked_names(ignore, _IGNORABLE))
 
 
-def _equal(lhs: Shape, rhs: Shape, ignore: frozenset[str]) -> bool:
+def _equal(lhs: Shape, rhs: Shape, ignore: Set[str]) -> bool:
     if "buffer" in ignore:
         lhs = lhs.elements[0] if lhs.is_buffer else lhs
         rhs = rhs.elements[0] if rhs.is_buffer else rhs
@@ -60,7 +56,7 @@ def _equal(lhs: Shape, rhs: Shape, ignore: frozenset[str]) -> bool:
     )
 
 
-def _types_equal(lhs: Shape, rhs: Shape, ignore: frozenset[str]) -> bool:
+def _types_equal(lhs: Shape, rhs: Shape, ignore: Set[str]) -> bool:
     if "element_type" in ignore:
         return True
     if "fp_precision" in ignore:
@@ -68,7 +64,7 @@ def _types_equal(lhs: Shape, rhs: Shape, ignore: frozenset[str]) -> bool:
     return same_element_type(lhs, rhs)
 
 
-def _sizes_equal(lhs: Shape, rhs: Shape, ignore: frozenset[str]) -> bool:
+def _sizes_equal(lhs: Shape, rhs: Shape, ignore: Set[str]) -> bool:
     if "dimensions" in ignore:
         return True
     if "dynamic" in ignore:
@@ -76,7 +72,7 @@ def _sizes_equal(lhs: Shape, rhs: Shape, ignore: frozenset[str]) -> bool:
     return lhs.dimensions == rhs.dimensions
 
 
-def _layouts_equal(lhs: Shape, rhs: Shape, ignore: frozenset[str]) -> bool:
+def _layouts_equal(lhs: Shape, rhs: Shape, ignore: Set[str]) -> bool:
     if "layout" in ignore or lhs.layout is None or rhs.layout is None:
         return "layout" in ignore or lhs.layout is rhs.layout
     return layout_util.equal(lhs.layout, rhs.layout, ignore & _PARTS_OF_LAYOUT)

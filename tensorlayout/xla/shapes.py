@@ -116,7 +116,7 @@ class Shape:
     def buffer(cls, array: Shape) -> Shape:
         """A buffer around one array."""
         if not array.is_array:
-            msg = f"buffer: must hold an array, got {array}"
+            msg = f"buffer: must hold an array, got {cut(array)}"
             raise ValueError(msg)
         return cls(PrimitiveType.BUFFER, elements=(array,))
 

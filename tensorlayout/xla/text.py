@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from tensorlayout.layout.tiling import MAX_TILES
+from tensorlayout.words import cut
 from tensorlayout.xla.layouts import SplitConfig, XlaLayout
 from tensorlayout.xla.lexer import ShapeSyntaxError, Token, tokens_of
 from tensorlayout.xla.primitive_types import PrimitiveType
@@ -200,7 +201,7 @@ class _Parser:
         try:
             validate_shape_with_optional_layout(shape)
         except ValueError as error:
-            rule = f"expected valid elements in a tuple, got {shape.to_string()} ({error})"
+            rule = f"expected valid elements in a tuple, got {cut(shape)} ({error})"
             raise ShapeSyntaxError(rule, self.text, begin.column) from None
 
     def simple(self) -> Shape:

@@ -13,13 +13,13 @@ Source: ``dlpack.h`` 1.3, and the array API standard 2025.12, "Data interchange 
 from __future__ import annotations
 
 import ctypes
-import weakref
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from tensorlayout import dtypes
+from tensorlayout.cpu.foreign import keeper_of
 from tensorlayout.devices import CPU, Device, available
 from tensorlayout.dtypes import DType
 from tensorlayout.plan import backend
@@ -186,6 +186,7 @@ def _borrowed(obj: Any, copy: bool | None, to_host: bool) -> tuple[Tensor | None
             " __dlpack_device__); use asarray()"
         )
         raise AttributeError(msg)
+    keeper = keeper_of(obj) if isinstance(obj, np.ndarray) else None
     kind, number = map(int, obj.__dlpack_device__())
     moving = to_host and kind not in _ON_HOST
     stream = None
@@ -206,7 +207,7 @@ def _borrowed(obj: Any, copy: bool | None, to_host: bool) -> tuple[Tensor | None
     memory = _memory_of(managed)
     # From here on the memory is ours to give back; until now it was the capsule's.
     _rename(capsule, _USED[name])
-    owner, readonly = _Owner(managed, obj), bool(managed.flags & READ_ONLY)
+    owner, readonly = _Owner(managed, keeper), bool(managed.flags & READ_ONLY)
     return backend(memory[-1]).borrowed(*memory, owner, readonly=readonly), copied
 
 
@@ -299,15 +300,12 @@ def _integers(address: int | None, count: int) -> tuple[int, ...]:
 class _Owner:
     """Memory of another library; calls its deleter when the last tensor over it is gone."""
 
-    __slots__ = ("_address", "_delete", "_pin")
+    __slots__ = ("_address", "_delete", "_keeper")
 
     _delete: Callable[[int], None] | None
 
-    def __init__(self, managed: Any, exporter: Any) -> None:
-        while type(exporter) is np.ndarray and isinstance(exporter.base, np.ndarray):
-            exporter = exporter.base
-        # NumPy resizes no array in place that a weak reference is made to.
-        self._pin = weakref.ref(exporter) if isinstance(exporter, np.ndarray) else None
+    def __init__(self, managed: Any, keeper: object) -> None:
+        self._keeper = keeper
         self._address = ctypes.addressof(managed)
         self._delete = _Deleter(managed.deleter) if managed.deleter else None
 

@@ -393,6 +393,97 @@ def test_a_mapped_file_in_use_cannot_be_closed(take):
         take(memory)
 
 
+BELOW_AN_ARRAY = {
+    "buffer": lambda b: np.ndarray(4, np.uint8, b),
+    "buffer, memoryview": lambda b: np.ndarray(4, np.uint8, memoryview(b)),
+    "buffer, offset": lambda b: np.ndarray(2, np.uint8, b, offset=2).view(),
+    "array of an array": lambda b: np.ndarray(4, np.uint8, np.ndarray(4, np.int8, b)),
+    "frombuffer": lambda b: np.frombuffer(b, np.uint8),
+    "subclass": lambda b: np.ndarray(4, np.uint8, b).view(Odd),
+    "made as a subclass": lambda b: Odd(4, np.uint8, b),
+}
+TAKEN = {
+    "asarray": tl.asarray,
+    "view": lambda a: tl.asarray(a)[1:],
+    "NumPy": lambda a: np.asarray(tl.asarray(a)),
+    "memoryview": lambda a: tl.asarray(memoryview(plain(a))),
+    "array of a memoryview": lambda a: tl.asarray(np.asarray(memoryview(plain(a)))),
+    "__array__": lambda a: tl.asarray(Method(a)),
+    "from_storage": lambda a: tl.from_storage(a, "(2,):(1,)", dtype="uint8"),
+    "from_storage, memoryview": lambda a: tl.from_storage(
+        memoryview(plain(a)), "(2,):(1,)", dtype="uint8"
+    ),
+    "from_dlpack": lambda a: tl.from_dlpack(plain(a)),
+}
+
+
+def plain(given):
+    return np.ndarray.view(given, np.ndarray)
+
+
+class Method:
+    """An object with `__array__` and nothing else."""
+
+    def __init__(self, given):
+        self.given = given
+
+    def __array__(self, dtype=None, copy=None):
+        return self.given
+
+
+@pytest.mark.parametrize("take", TAKEN)
+@pytest.mark.parametrize("kind", BELOW_AN_ARRAY)
+def test_a_bytearray_below_an_array_in_use_cannot_be_resized(kind, take):
+    memory = bytearray(b"\1\1\1\1")
+    x = TAKEN[take](BELOW_AN_ARRAY[kind](memory))
+    for resize in (memory.clear, lambda: memory.extend(bytes(10**6)), memory.pop):
+        with pytest.raises(BufferError):
+            resize()
+    x[...] = 7
+    assert 7 in memory
+    del x
+    memory.clear()
+
+
+@pytest.mark.parametrize("take", TAKEN)
+@pytest.mark.parametrize("kind", BELOW_AN_ARRAY)
+def test_a_mapped_file_below_an_array_in_use_cannot_be_closed(kind, take):
+    memory = mmap.mmap(-1, 4)
+    given = BELOW_AN_ARRAY[kind](memory)
+    x = TAKEN[take](given)
+    with pytest.raises(BufferError):
+        memory.close()
+    x[...] = 7
+    assert 7 in memory[:4]
+    if kind == "frombuffer":  # NumPy's view keeps it open
+        return
+    del x
+    memory.close()
+    with pytest.raises(ValueError, match=r"^(asarray|from_\w+): .*has no memory now: "):
+        TAKEN[take](given)
+
+
+@pytest.mark.parametrize("take", TAKEN)
+def test_a_memory_map_of_numpy_in_use_cannot_be_closed(take, tmp_path):
+    (tmp_path / "numbers").write_bytes(bytes(4))
+    given = np.memmap(tmp_path / "numbers", np.uint8, "r+")
+    x = TAKEN[take](given[:])
+    with pytest.raises(BufferError):
+        given._mmap.close()
+    x[...] = 7
+    assert 7 in given
+    del x
+    given._mmap.close()
+
+
+def test_a_view_that_is_released_below_an_array():
+    given = np.frombuffer(bytearray(4), np.uint8)
+    given.base.release()
+    for take in (tl.asarray, tl.from_dlpack, IN_USE[1]):
+        with pytest.raises(ValueError, match=r"^(asarray|from_\w+): .*has no memory now: "):
+            take(given)
+
+
 @pytest.mark.parametrize("take", IN_USE)
 def test_shared_memory_in_use_cannot_be_closed(take):
     memory = shared_memory.SharedMemory(create=True, size=4)
@@ -496,6 +587,21 @@ def test_buffers_of_numbers(given, expected):
 )
 def test_buffers_of_no_numbers_are_refused_with_words(given):
     with pytest.raises((TypeError, ValueError), match=r"^asarray: "):
+        tl.asarray(given)
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (memoryview(bytearray(16)).cast("P"), "'P'"),
+        ((ctypes.c_void_p * 2)(), "'<P'"),
+        ((ctypes.c_char_p * 2)(), "'<z'"),
+        ((ctypes.CFUNCTYPE(None) * 2)(), "'X{}'"),
+    ],
+    ids=lambda given: type(given).__name__,
+)
+def test_a_buffer_of_pointers_is_refused_by_its_format(given, text):
+    with pytest.raises(TypeError, match=rf"^asarray: .*: no numbers have the format {text}$"):
         tl.asarray(given)
 
 
@@ -625,6 +731,7 @@ BAD_KEYS = {
     ],
     "data": [
         *((0, False), (-1, False), (-8, True), (2**64, False), (2**64 - 2, False)),
+        *((2**63, False), (2**63 - 4, False), (2**63 + 4096, True)),
         *((10**5000, False), (None, False), ("0x10", False), (1.5, False), (True, False)),
         *((64,), (), (64, False, 1), (64, None), (64, "no"), [64, False]),
     ],
@@ -689,6 +796,29 @@ def test_an_interface_that_is_no_dictionary(interface):
 
     with pytest.raises((TypeError, ValueError), match=r"^asarray: .*Only gives no "):
         tl.asarray(Only())
+
+
+@pytest.mark.parametrize("name", ["__array_interface__", "__array_struct__", "__array__"])
+def test_a_protocol_that_is_none(name):
+    with pytest.raises(TypeError, match=rf"^asarray: Q gives no array by {name}: it .*None"):
+        tl.asarray(type("Q", (), {name: None})())
+
+
+class Counted:
+    """A number that says how often it was asked."""
+
+    asked = 0
+
+    def __index__(self):
+        Counted.asked += 1
+        return 1
+
+
+@pytest.mark.parametrize("key", ["shape", "strides"])
+def test_the_rank_of_an_interface_is_looked_at_before_its_numbers(key):
+    with pytest.raises(ValueError, match=rf"'{key}' must be at most 64 integers, got 100000$"):
+        tl.asarray(Described(VALUES, **{key: (Counted(),) * 100_000}))
+    assert Counted.asked == 0
 
 
 class Structure(ctypes.Structure):

@@ -41,28 +41,52 @@ def held(array: Array) -> Array:
     """The memory of an array of NumPy's in an array of our own, that nobody else can change.
 
     Nothing that is done to the other changes what this one reads: no shape and no dtype that it is
-    given, nor `resize`, which NumPy refuses while this one, or a view of it, is alive.
+    given, nor `resize`, which NumPy refuses while this one, or a view of it, is alive. So with a
+    buffer below the other. ValueError for one that is closed or released.
     """
     array = _plain(array)
-    owner = _owner_of(array)
-    if not owner.flags.owndata:
+    keeper = weakref.ref(array) if array.flags.owndata else keeper_of(array)  # the first: 0.1 us
+    if keeper is None:
         return array.view()
-    mine: Array = np.asarray(_Held((array.__array_struct__, weakref.ref(owner))))
+    mine: Array = np.asarray(_Held((array.__array_struct__, keeper)))
     return mine if mine.dtype == array.dtype else mine.view(array.dtype)
 
 
-def _owner_of(array: Array) -> Array:
-    """The array whose memory this is, as far as that can be found."""
+def keeper_of(array: Array) -> object:
+    """What the memory of an array stays in place with; None where the array sees to that itself.
+
+    NumPy keeps no view of what it is given as `buffer=`, only the object: a bytearray can be
+    resized then, and a mapped file closed. ValueError for memory that is no longer there.
+    """
     while (base := _base_of(array)) is not None:
-        if type(base) is memoryview:
-            base = base.obj
         if not isinstance(base, np.ndarray):
-            break
+            view = None if type(base) in _LASTING else view_of(base)
+            if type(base) is not memoryview:
+                return view
+            base = base.obj
+            if not isinstance(base, np.ndarray):
+                return None  # the view below is enough
         array = base
-    return array
+    return weakref.ref(array) if _flags_of(array).owndata else None
 
 
-_base_of = np.ndarray.base.__get__  # what a subclass calls so may be anything
+def view_of(obj: Any) -> memoryview | None:
+    """A view of an object with the buffer protocol, which pins its memory; None for any other.
+
+    ValueError for memory that is no longer there.
+    """
+    try:
+        return memoryview(obj)
+    except TypeError:
+        return None
+    except Exception as error:  # released, closed, or locked
+        msg = f"has no memory now: {error}"
+        raise ValueError(msg) from error
+
+
+# What a subclass calls so may be anything.
+_base_of = np.ndarray.base.__get__
+_flags_of = np.ndarray.flags.__get__
 
 
 def _plain(array: Array) -> Array:
@@ -78,6 +102,11 @@ class _Borrowed:
     def __init__(self, interface: dict[str, Any], owner: object) -> None:
         self.__array_interface__ = interface
         self.owner = owner
+
+
+# What an array may be over that never changes, or keeps all that is below it. NumPy puts `_Held`
+# into a tuple.
+_LASTING = (bytes, tuple, _Held, _Borrowed)
 
 
 def array_at(
@@ -180,8 +209,8 @@ def described(interface: Any) -> Described:
         raise TypeError(msg)
     dtype = _dtype_in(interface)
     shape = _integers("shape", interface.get("shape"))
-    if len(shape) > _MAX_RANK or min(shape, default=0) < 0:
-        msg = f"'shape' must be at most {_MAX_RANK} sizes, none negative, got {_shown(shape)}"
+    if min(shape, default=0) < 0:
+        msg = f"'shape' must be of sizes that are not negative, got {_shown(shape)}"
         raise ValueError(msg)
     given = interface.get("strides")
     steps = packed_steps(shape, dtype.itemsize) if given is None else _integers("strides", given)
@@ -229,10 +258,13 @@ def _dtype(text: str) -> DType:
 
 
 def _integers(key: str, given: Any) -> tuple[int, ...]:
-    if isinstance(given, (tuple, list)):
-        return tuple(_integer(f"each of {key!r}", item) for item in given)
-    msg = f"{key!r} must be a tuple of integers, got {_shown(given)}"
-    raise TypeError(msg)
+    if not isinstance(given, (tuple, list)):
+        msg = f"{key!r} must be a tuple of integers, got {_shown(given)}"
+        raise TypeError(msg)
+    if len(given) > _MAX_RANK:
+        msg = f"{key!r} must be at most {_MAX_RANK} integers, got {len(given)}"
+        raise ValueError(msg)
+    return tuple(_integer(f"each of {key!r}", item) for item in given)
 
 
 def _integer(what: str, given: Any) -> int:
@@ -321,14 +353,10 @@ def buffer_of(obj: Any) -> Array:
     """
     if isinstance(obj, np.ndarray):
         return _bytes_of(obj)
-    try:
-        view = memoryview(obj)
-    except TypeError:
+    view = view_of(obj)
+    if view is None:
         msg = "must have the buffer protocol"
-        raise TypeError(msg) from None
-    except Exception as error:  # released, closed, or locked
-        msg = f"has no memory now: {error}"
-        raise ValueError(msg) from error
+        raise TypeError(msg)
     if "O" in _FIELD_NAME.sub("", view.format):
         raise TypeError(_OBJECTS)
     if not view.c_contiguous:

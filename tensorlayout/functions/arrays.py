@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import cuda_array, dlpack
-from tensorlayout.cpu.foreign import array_of_interface, array_of_struct, held
+from tensorlayout.cpu.foreign import array_of_interface, array_of_struct, held, view_of
 from tensorlayout.cpu.memory import Array, tensor_over
 from tensorlayout.devices import CPU, Device
 from tensorlayout.dtypes import as_dtype, in_native_order, uint8
@@ -61,21 +61,30 @@ def arrived(obj: Any, device: Device | None, copy: bool | None) -> Arrived | Non
 def _array_of(obj: Any) -> Array | None:
     """What NumPy sees of an object, by its protocols; None where it has none of them."""
     for name, read in _PROTOCOLS.items():
-        given = _attribute(obj, name)
-        if given is not None:
+        given = _attribute(obj, name, _ABSENT)
+        if given is not _ABSENT:
             return _asked(obj, name, partial(read, obj, given))
     try:
-        view = memoryview(obj)
-    except TypeError:
-        return None
-    except Exception as error:  # released, closed, or locked
-        msg = f"asarray: a {type(obj).__name__} has no memory now: {error}"
-        raise ValueError(msg) from error
-    return _asked(obj, "the buffer protocol", partial(np.asarray, view))
+        view = view_of(obj)
+    except ValueError as error:
+        raise _gone(obj, error) from error
+    return None if view is None else _asked(obj, "the buffer protocol", partial(_seen, view))
 
 
-def _made(_obj: Any, method: Callable[[], Any]) -> Array:
-    found = method()
+def _seen(view: memoryview) -> Array:
+    try:
+        return np.asarray(view)
+    except ValueError:
+        msg = f"no numbers have the format {calling.shown(view.format)}"
+        raise TypeError(msg) from None
+
+
+def _gone(obj: Any, error: ValueError) -> ValueError:
+    return ValueError(f"asarray: a {type(obj).__name__} {error}")
+
+
+def _made(_obj: Any, method: Callable[[], Any] | None) -> Array:
+    found = None if method is None else method()
     if not isinstance(found, np.ndarray):
         msg = f"it gave a {type(found).__name__}, no array of NumPy"
         raise TypeError(msg)
@@ -89,15 +98,18 @@ _PROTOCOLS: dict[str, Callable[[Any, Any], Array]] = {
 }
 
 
-def _attribute(obj: Any, name: str) -> Any:
-    """An attribute of a protocol; None where there is none, and for classes, which are no arrays.
+_ABSENT = object()
+
+
+def _attribute(obj: Any, name: str, absent: Any = None) -> Any:
+    """An attribute of a protocol; `absent` for none, and for classes, which are no arrays.
 
     BufferError for a property that raises anything but AttributeError.
     """
     if isinstance(obj, type):
-        return None
+        return absent
     try:
-        return getattr(obj, name, None)
+        return getattr(obj, name, absent)
     except Exception as error:
         raise _failed(obj, name, error) from error
 
@@ -126,6 +138,8 @@ def _over(array: Array, copy: bool | None, came: Any) -> Arrived:
         x = tensor_over(held(array))
     except TypeError:
         x, native = None, in_native_order(dtype)
+    except ValueError as error:
+        raise _gone(came, error) from error
     if native is None:
         as_dtype(dtype, "asarray: dtype")  # says what is wrong with it
     if x is not None:

@@ -11,7 +11,8 @@ from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.layout import Layout
 from tensorlayout.tensor import Spec
 
-_ADDRESSES = 2 * sys.maxsize + 2  # as many as a pointer can hold
+# How many a program can have: of 64 bits, the half of the pointers that is not the system's.
+_ADDRESSES = 2**63 if sys.maxsize > 2**32 else 2**32
 
 
 @functools.lru_cache(maxsize=1024)

@@ -132,3 +132,11 @@ def test_other_leading_sizes_are_refused():
         ValueError, match=r"a value of shape \(0, 3\) cannot be broadcast to \(3,\)"
     ):
         x[...] = tl.ones((0, 3))
+
+
+@pytest.mark.parametrize("key", ["k, None, 1:", "k[:0]", "k[:0] > 0, 1:", "0:0"])
+def test_a_number_that_does_not_fit_is_refused_where_nothing_is_written(key):
+    x, k = tl.zeros((4, 1, 3), dtype=tl.uint8), tl.asarray([-4, 3, -2])
+    x = x[:0] if ">" in key else x
+    with pytest.raises(OverflowError, match="__setitem__: the Python integer 300 does not fit"):
+        exec(f"x[{key}] = 300", {"x": x, "k": k})

@@ -117,8 +117,9 @@ def prepare_scatter(plan: ScatterPlan) -> Run:
         places = [p._memory for p in positions]
         if not by_line:
             places = checked(plan.name, places, sizes)
+        values = value_in(plan.name, x, value)  # which may not fit, also where nothing is written
         if 0 not in plan.shape:
-            write(x._memory, places, broadcast(value_in(plan.name, x, value), plan.shape))
+            write(x._memory, places, broadcast(values, plan.shape))
         return x
 
     return scatter

@@ -1053,3 +1053,14 @@ def test_strides_of_one_step_that_is_never_taken(strides):
     assert (x.strides, list_of(x)) == ((3, 1), [[0, 1, 2]])
     assert list_of(tl.to_layout(x, (0, 1)) + x) == [[0, 2, 4]]
     assert list_of(tl.asarray(tl.flip(x), copy=True)) == [[2, 1, 0]]
+
+
+def test_what_others_say_is_repeated_in_part():
+    class Wordy:
+        @property
+        def __array_interface__(self):
+            raise ValueError("x" * 100_000)
+
+    with pytest.raises(ValueError, match=r"^asarray: Wordy gives no array by ") as caught:
+        tl.asarray(Wordy())
+    assert len(str(caught.value)) < 2000

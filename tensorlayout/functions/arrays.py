@@ -18,6 +18,7 @@ from tensorlayout.functions import calling
 from tensorlayout.plan.creating import Create
 from tensorlayout.plan.described import spec_of_strides
 from tensorlayout.tensor import Tensor
+from tensorlayout.words import cut
 
 __all__: list[str] = []
 
@@ -125,7 +126,8 @@ def _asked(obj: Any, name: str, ask: Callable[[], Array]) -> Array:
 
 def _failed(obj: Any, name: str, error: Exception) -> Exception:
     kind = next((kind for kind in _EXPECTED if isinstance(error, kind)), BufferError)
-    return kind(f"asarray: {type(obj).__name__} gives no array by {name}: {error}")
+    said = cut(error, 1000)  # another library's words, as long as it likes
+    return kind(f"asarray: {type(obj).__name__} gives no array by {name}: {said}")
 
 
 def _over(array: Array, copy: bool | None, came: Any) -> Arrived:

@@ -1,4 +1,7 @@
-"""The same tests on the CPU, on the simulator and on a GPU.
+"""The same tests on the CPU, on the simulator, on a GPU and on the hybrid.
+
+The hybrid is the driver of GPUs on a strict stand-in for CuPy (`simulated.hybrid`): it runs what
+``-m gpu`` does, some modules by default and the others as `long` tests.
 
 A module opts in by ``pytestmark = pytest.mark.usefixtures("device")``, a test in it opts out by
 ``@pytest.mark.cpu``. The device is the default while a test runs: whatever makes tensors makes them
@@ -13,7 +16,7 @@ from contextlib import contextmanager
 
 import pytest
 import tensors
-from simulated import needs_compiler, on_gpu, simulator
+from simulated import hybrid, needs_compiler, on_gpu, simulator
 
 import tensorlayout as tl
 from tensorlayout import cuda
@@ -23,7 +26,11 @@ DEVICES = [
     pytest.param("cpu"),
     pytest.param("simulator", marks=needs_compiler),
     pytest.param("gpu", marks=pytest.mark.gpu),
+    pytest.param("hybrid", marks=needs_compiler),
 ]
+
+# Modules whose tests are on the hybrid by default.
+ON_HYBRID = {"test_gathering", "test_indexing", "test_scans", "test_sorting", "test_tensor"}
 
 
 # One of each kind and of each size of element; and those of which any two meet.
@@ -55,7 +62,8 @@ def entered(name):
     if name == "cpu":
         yield tl.default_device()
         return
-    with simulator(1) if name == "simulator" else on_gpu(), pytest.MonkeyPatch.context() as patch:
+    opened = {"simulator": lambda: simulator(1), "gpu": on_gpu, "hybrid": hybrid}[name]
+    with opened(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(cuda, "prepare", _prepare_or_skip)
         # Positions outside raise where they are used, as on the CPU.
         with cuda.strict_indexing(), tl.using_device("cuda") as found:

@@ -1,11 +1,20 @@
-"""CUDA devices for tests: the simulator or a GPU for this process, while a block lasts."""
+"""CUDA devices for tests, for this process, while a block lasts: the simulator, a GPU, or both.
 
+The hybrid is the driver of GPUs on a strict stand-in for CuPy, whose kernels are the simulator's.
+"""
+
+import os
+import random
 import shutil
 from contextlib import contextmanager
 
+import numpy as np
 import pytest
+from strict_cuda import Machine
+from strict_cupy import installed, note_kernel
 
 from tensorlayout import devices, plan
+from tensorlayout.cuda.cupy_driver import CupyDriver
 from tensorlayout.cuda.driver import driver
 
 needs_compiler = pytest.mark.skipif(
@@ -45,6 +54,46 @@ def on_gpu():
             if len(devices.available()) == 1:
                 pytest.skip("needs an NVIDIA GPU and CuPy")
             yield driver()
+
+
+SEED = "TENSORLAYOUT_HYBRID_SEED"
+
+# What the driver does not do yet: it loads images without their last byte, and takes it that
+# pageable memory has been read when a copy returns.
+NOT_YET = {"late": False, "after_images": b"\0"}
+
+
+@contextmanager
+def hybrid(count=1, **options):
+    """CuPy's driver on a strict machine with `count` devices, which is given."""
+    given = {"seed": int(os.environ.get(SEED) or random.randrange(1 << 32)), **NOT_YET, **options}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TENSORLAYOUT_CUDA_SIMULATOR", "0")
+        patch.setenv("TENSORLAYOUT_SIMULATOR_DEVICES", str(count))
+        patch.delenv(devices.VARIABLE, raising=False)
+        machine = Machine(count, **given)
+        installed(patch, machine)
+        _hand_over(patch, machine)
+        with _found_anew():
+            yield machine
+
+
+def _hand_over(patch, machine):
+    """The machine is told which kernels are asked for, and of memory that a library made."""
+    launcher, wrap = CupyDriver.launcher, CupyDriver.wrap
+
+    def noted(driver, kernel):
+        note_kernel(kernel)
+        return launcher(driver, kernel)
+
+    def adopted(driver, pointer, nbytes, device, owner):
+        buffer = wrap(driver, pointer, nbytes, device, owner)
+        if isinstance(owner, np.ndarray):
+            buffer.keep(machine.adopt(pointer, nbytes, owner))
+        return buffer
+
+    patch.setattr(CupyDriver, "launcher", noted)
+    patch.setattr(CupyDriver, "wrap", adopted)
 
 
 @contextmanager

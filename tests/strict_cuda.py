@@ -1,0 +1,629 @@
+"""A machine with GPUs, as strict as CUDA and as late: memory, streams, graphs, sticky errors.
+
+Kernels are the simulator's. Work is kept until somebody waits for it, and then runs in an order
+drawn at random among those that streams and events allow; a seed repeats it. Memory that was never
+written, or was freed, holds patterns. `strict_cupy` gives all of it CuPy's names.
+
+What is freed changes hands in the order of the stream that it was allocated on, as in CuPy's pool:
+its bytes are overwritten just before the next work of that stream, and from then on no kernel may
+touch them.
+"""
+
+import contextlib
+import ctypes
+import itertools
+import os
+import random
+import threading
+from bisect import bisect_right, insort
+from collections import deque
+from functools import partial
+
+import numpy as np
+
+from tensorlayout.cuda import simulator
+
+ALLOCATED, FREED = 0xCB, 0xDB  # what memory holds that nobody has written
+UNIT = 512  # bytes that allocations are multiples of, and begin at, as in CuPy's pool
+DEEP = 48  # pieces of work that wait at most
+FIRST_HANDLE = 0x7F0000001000
+
+# Of an error: what the runtime and the driver call it, and say.
+ERRORS = {
+    1: ("cudaErrorInvalidValue", "CUDA_ERROR_INVALID_VALUE", "invalid argument"),
+    2: ("cudaErrorMemoryAllocation", "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"),
+    101: ("cudaErrorInvalidDevice", "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"),
+    200: ("cudaErrorInvalidKernelImage", "CUDA_ERROR_INVALID_IMAGE", "invalid kernel image"),
+    201: ("cudaErrorDeviceUninitialized", "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"),
+    209: ("cudaErrorNoKernelImageForDevice", "CUDA_ERROR_NO_BINARY_FOR_GPU", "no kernel image"),
+    301: ("cudaErrorFileNotFound", "CUDA_ERROR_FILE_NOT_FOUND", "file not found"),
+    400: ("cudaErrorInvalidResourceHandle", "CUDA_ERROR_INVALID_HANDLE", "invalid handle"),
+    500: ("cudaErrorSymbolNotFound", "CUDA_ERROR_NOT_FOUND", "named symbol not found"),
+    600: ("cudaErrorNotReady", "CUDA_ERROR_NOT_READY", "device not ready"),
+    700: ("cudaErrorIllegalAddress", "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access"),
+    701: (
+        "cudaErrorLaunchOutOfResources",
+        "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES",
+        "too many resources requested for launch",
+    ),
+    716: ("cudaErrorMisalignedAddress", "CUDA_ERROR_MISALIGNED_ADDRESS", "misaligned address"),
+    719: ("cudaErrorLaunchFailure", "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"),
+    900: (
+        "cudaErrorStreamCaptureUnsupported",
+        "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
+        "operation not permitted when stream is capturing",
+    ),
+    901: (
+        "cudaErrorStreamCaptureInvalidated",
+        "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED",
+        "operation failed due to a previous error during capture",
+    ),
+    903: ("cudaErrorStreamCaptureUnmatched", "CUDA_ERROR_STREAM_CAPTURE_UNMATCHED", "not begun"),
+    904: ("cudaErrorStreamCaptureUnjoined", "CUDA_ERROR_STREAM_CAPTURE_UNJOINED", "unjoined work"),
+    905: (
+        "cudaErrorStreamCaptureIsolation",
+        "CUDA_ERROR_STREAM_CAPTURE_ISOLATION",
+        "dependency created on uncaptured work in another stream",
+    ),
+    906: (
+        "cudaErrorStreamCaptureImplicit",
+        "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT",
+        "operation would make the legacy stream depend on a capturing blocking stream",
+    ),
+    907: ("cudaErrorCapturedEvent", "CUDA_ERROR_CAPTURED_EVENT", "event was captured"),
+}
+
+
+class Refused(Exception):
+    """A call that CUDA answers with a status; whoever called makes it an error of CuPy's."""
+
+    def __init__(self, status):
+        super().__init__(status)
+        self.status = status
+
+
+class Work:
+    """What was enqueued, and what it comes after."""
+
+    __slots__ = ("before", "done", "run")
+
+    def __init__(self, run, before):
+        self.run, self.before, self.done = run, before, False
+
+
+class Stream:
+    """What is behind the handle of a stream."""
+
+    def __init__(self, device, blocking):
+        self.device, self.blocking = device, blocking
+        self.last = None  # Work
+        self.chores = []  # to be done just before the next work: memory that changes hands
+        self.capture = None
+        self.free = {}  # blocks by size
+
+
+class Event:
+    def __init__(self, device, timed):
+        self.device, self.timed = device, timed
+        self.work = self.captured = self.time = None
+
+
+class Capture:
+    """What streams hold from begin_capture on: nodes, each with those that it comes after."""
+
+    def __init__(self, origin):
+        self.origin, self.nodes, self.tails = origin, [], {}
+        self.freed, self.broken = [], False
+        self.join(origin, frozenset())
+
+    def join(self, stream, after):
+        stream.capture = self
+        self.tails[stream] = self.tails.get(stream, frozenset()) | after
+
+    def add(self, stream, run):
+        if self.broken:
+            raise Refused(901)
+        self.nodes.append((run, self.tails[stream]))
+        self.tails[stream] = frozenset([len(self.nodes) - 1])
+
+
+class Block:
+    """A part of the memory of a device, as the pool gives it out."""
+
+    __slots__ = ("nbytes", "pointer", "size", "stream")
+
+    def __init__(self, pointer, size, stream):
+        self.pointer, self.size, self.stream = pointer, size, stream
+
+
+class Spans:
+    """Memory by address: what each span of it belongs to."""
+
+    def __init__(self):
+        self.begins, self.found = [], {}
+
+    def add(self, begin, size, what):
+        insort(self.begins, begin)
+        self.found[begin] = size, what
+
+    def remove(self, begin):
+        self.begins.remove(begin)
+        del self.found[begin]
+
+    def at(self, address, size=1):
+        """What the span belongs to that holds these bytes; None if none does."""
+        number = bisect_right(self.begins, address) - 1
+        if number < 0:
+            return None
+        begin = self.begins[number]
+        length, what = self.found[begin]
+        return what if address + size <= begin + length else None
+
+
+class Machine:
+    """GPUs, alike. `late`: pageable memory of the host may be read when a copy runs.
+
+    `after_images`: bytes that are put behind the images of modules before they are read.
+    """
+
+    def __init__(
+        self, device_count=1, seed=None, memory=4 << 30, capability=90, late=True, after_images=b""
+    ):
+        self.seed = random.randrange(1 << 32) if seed is None else seed
+        self.random = random.Random(self.seed)
+        # How likely a GPU is to get on with what it has, each time that it gets more.
+        self.eagerness = self.random.choice([0, 0.2, 0.7])
+        self.device_count, self.memory, self.capability = device_count, memory, capability
+        self.late, self.after_images = late, after_images
+        self.simulator = simulator.open_driver()
+        self.adopted = []  # (address, bytes, device)
+        self.lock = threading.RLock()
+        self.local = threading.local()
+        self.handles = itertools.count(FIRST_HANDLE, 64)
+        self.legacy = [Stream(number, True) for number in range(device_count)]
+        self.threads_streams = {}
+        self.streams, self.events, self.functions = {}, {}, {}
+        self.made = []  # every stream that has been, but the legacy ones
+        self.devices, self.pinned = Spans(), Spans()
+        self.arrays = {}  # memory, by its address
+        self.dropped = deque()  # by finalizers, at any moment
+        self.spare_pinned = {}
+        self.pending = []
+        self.lost = self.said = None  # the sticky error; what the simulator said
+        self.launched = {}  # of each kernel, the most blocks
+
+    # ---- Calls
+
+    @property
+    def device(self):
+        return getattr(self.local, "device", 0)
+
+    def set_device(self, number):
+        if not 0 <= number < self.device_count:
+            raise Refused(101)
+        self.local.device, self.local.ready = number, True
+
+    def enter(self):
+        """The begin of every call: what was dropped meanwhile, and the sticky error."""
+        while self.dropped:
+            self.dropped.popleft()()
+        if self.lost:
+            raise Refused(self.lost)
+
+    def stream(self, handle):
+        """What is behind a handle, on the current device."""
+        if handle in (0, 1):
+            return self.legacy[self.device]
+        if handle == 2:
+            key = self.device, threading.get_ident()
+            if key not in self.threads_streams:
+                self.threads_streams[key] = self.new_stream(True)
+            return self.threads_streams[key]
+        return self._known(self.streams, handle)
+
+    def event(self, handle):
+        return self._known(self.events, handle)
+
+    def _known(self, table, handle):
+        if handle not in table:
+            raise Refused(400)
+        return table[handle]
+
+    def new_stream(self, blocking):
+        made = Stream(self.device, blocking)
+        self.made.append(made)
+        return made
+
+    def new(self, table, what):
+        handle = next(self.handles)
+        table[handle] = what
+        return handle
+
+    # ---- Work
+
+    def _before(self, stream):
+        """The last work of all streams that the next work on this one comes after."""
+        streams = [stream]
+        legacy = self.legacy[stream.device]
+        if stream is legacy:
+            streams += self._blocking(stream.device)
+        elif stream.blocking:
+            streams.append(legacy)
+        return [each.last for each in streams if each.last and not each.last.done]
+
+    def _blocking(self, device):
+        return [each for each in self.made if each.blocking and each.device == device]
+
+    def _check_implicit(self, stream):
+        """The legacy stream may not meet a stream that captures."""
+        if stream is self.legacy[stream.device]:
+            for each in self._blocking(stream.device):
+                if each.capture:
+                    each.capture.broken = True
+                    raise Refused(906)
+
+    def enqueue(self, stream, run, after=()):
+        """Work on a stream, or a node of what it captures."""
+        if stream.capture:
+            stream.capture.add(stream, run)
+            return None
+        self._check_implicit(stream)
+        chores, stream.chores = stream.chores, []
+
+        def all_of_it():
+            for each in chores:
+                each()
+            run()
+
+        before = self._before(stream)
+        before += [work for work in after if work and not work.done]
+        work = stream.last = Work(all_of_it if chores else run, before)
+        self.pending.append(work)
+        while self.pending and (self.random.random() < self.eagerness or len(self.pending) > DEEP):
+            self._step(self.pending)
+        return work
+
+    def _step(self, among):
+        """Run one piece of work that nothing is to come before."""
+        ready = [work for work in among if all(each.done for each in work.before)]
+        work = self.random.choice(ready)
+        self.pending.remove(work)
+        run, work.run, work.before, work.done = work.run, None, (), True
+        if self.lost:
+            return
+        try:
+            run()
+        except simulator.KernelError as error:
+            self.said = str(error)
+            self.lost = 716 if "which is no multiple of" in self.said else 700
+
+    def wait(self, works):
+        """Until these are done, and nothing more or anything more, as it happens."""
+        needed, found = set(), list(works)
+        while found:
+            work = found.pop()
+            if work and not work.done and work not in needed:
+                needed.add(work)
+                found += work.before
+        frugal = self.random.random() < 0.5
+        while not all(work.done for work in needed):
+            self._step([w for w in self.pending if w in needed] if frugal else self.pending)
+        if self.lost:
+            raise Refused(self.lost)
+
+    def synchronize(self, stream):
+        if stream.capture:
+            self.spoil(stream)
+        self._check_implicit(stream)
+        self.wait(self._before(stream))
+        self._rest(stream)
+
+    def synchronize_device(self):
+        device = self.device
+        here = [each for each in self.pooled() if each.device == device]
+        for each in here:
+            if each.capture:
+                self.spoil(each)
+        self.wait(self.pending)
+        for each in here:
+            self._rest(each)
+
+    def is_idle(self, stream):
+        return not self._before(stream)
+
+    def _rest(self, stream):
+        """Memory changes hands at once where nothing is under way."""
+        if self.is_idle(stream):
+            chores, stream.chores = stream.chores, []
+            for each in chores:
+                each()
+
+    def spoil(self, stream):
+        """What a capture does not allow breaks it."""
+        stream.capture.broken = True
+        raise Refused(900)
+
+    def library(self, stream):
+        """A library's call: here it runs on the host, after what the stream holds."""
+        if stream.capture:
+            self.spoil(stream)
+        self._check_implicit(stream)
+        self.wait(self._before(stream))
+        self._rest(stream)
+
+    # ---- Events
+
+    def record(self, event, stream):
+        if event.device != stream.device:
+            raise Refused(400)
+        event.captured = event.work = None
+        if stream.capture:
+            event.captured = stream.capture, stream.capture.tails[stream]
+            return
+
+        def note():
+            event.time = next(self.handles)
+
+        event.work = self.enqueue(stream, note)
+
+    def wait_event(self, stream, event):
+        if event.captured:
+            capture, after = event.captured
+            if stream.capture not in (None, capture):
+                raise Refused(905)
+            capture.join(stream, after)
+        elif event.work:
+            if stream.capture:
+                stream.capture.broken = True
+                raise Refused(905)
+            self.enqueue(stream, lambda: None, after=[event.work])
+
+    # ---- Graphs
+
+    def begin_capture(self, stream):
+        if stream.capture or stream is self.legacy[stream.device]:
+            raise Refused(900)
+        Capture(stream)
+
+    def end_capture(self, stream):
+        """The nodes."""
+        capture = stream.capture
+        if capture is None:
+            raise Refused(903)
+        if capture.origin is not stream:
+            raise Refused(903)
+        joined, found = set(), list(capture.tails[stream])
+        while found:
+            number = found.pop()
+            if number not in joined:
+                joined.add(number)
+                found += capture.nodes[number][1]
+        for each in capture.tails:
+            each.capture = None
+        for block in capture.freed:
+            if block in block.stream.free.get(block.size, ()):
+                block.stream.chores.append(
+                    partial(self._retire, block.pointer, block.nbytes, block.stream.device)
+                )
+                self._rest(block.stream)
+        if capture.broken:
+            raise Refused(901)
+        if len(joined) < len(capture.nodes):
+            raise Refused(904)
+        return capture.nodes
+
+    def launch_graph(self, nodes, stream):
+        def run():
+            done, left = set(), list(range(len(nodes)))
+            while left:
+                ready = [number for number in left if nodes[number][1] <= done]
+                number = self.random.choice(ready)
+                nodes[number][0]()
+                left.remove(number)
+                done.add(number)
+
+        self.enqueue(stream, run)
+
+    # ---- Memory
+
+    def free_bytes(self, device):
+        used = sum(size for size, what in self.devices.found.values() if what == device)
+        return self.memory - used
+
+    def malloc(self, nbytes, stream):
+        """A block of the pool, for the stream that is current."""
+        size = -(-nbytes // UNIT) * UNIT
+        fitting = [
+            each for each, blocks in stream.free.items() if size <= each <= 2 * size and blocks
+        ]
+        if not fitting:
+            block = self._new_block(size, stream)
+            block.nbytes = size if stream.capture else nbytes
+            self.simulator.ranges[stream.device].add(block.pointer, block.nbytes)
+            return block
+        block = stream.free[min(fitting)].pop()
+        ranges = self.simulator.ranges[stream.device]
+        if stream.capture and block in stream.capture.freed:  # and still there
+            ranges.remove_later(block.pointer, block.nbytes)
+            block.nbytes = block.size
+            ranges.add(block.pointer, block.nbytes)
+            return block
+        block.nbytes = block.size if stream.capture else nbytes
+        stream.chores.append(partial(ranges.add, block.pointer, block.nbytes))
+        if not stream.capture:
+            self._rest(stream)
+        return block
+
+    def _new_block(self, size, stream):
+        if size > self.free_bytes(stream.device):
+            raise Refused(2)
+        array = np.full(size + UNIT, ALLOCATED, np.uint8)
+        pointer = -(-array.ctypes.data // UNIT) * UNIT
+        self.arrays[pointer] = array
+        self.devices.add(pointer, size, stream.device)
+        return Block(pointer, size, stream)
+
+    def drop(self, block):
+        """The pool has it back; safe at any moment."""
+        self.dropped.append(partial(self._free, block))
+
+    def _free(self, block):
+        stream = block.stream
+        stream.free.setdefault(block.size, []).append(block)
+        if stream.capture:
+            stream.capture.freed.append(block)
+            return
+        stream.chores.append(partial(self._retire, block.pointer, block.nbytes, stream.device))
+        self._rest(stream)
+
+    def _retire(self, pointer, nbytes, device):
+        self.simulator.ranges[device].remove_later(pointer, nbytes)
+        ctypes.memset(pointer, FREED, nbytes)
+
+    def pooled(self):
+        """The streams that blocks may be free of."""
+        return [*self.made, *self.legacy]
+
+    def free_all_blocks(self):
+        self.wait(self.pending)
+        for stream in self.pooled():
+            self._rest(stream)
+            for block in itertools.chain(*stream.free.values()):
+                self.devices.remove(block.pointer)
+                del self.arrays[block.pointer]
+            stream.free.clear()
+
+    def adopt(self, pointer, nbytes, owner):
+        """Memory that a library made: device memory as long as what is given back."""
+        with self.lock:
+            stream = self.stream_in_use()
+            self.simulator.ranges[stream.device].add(pointer, nbytes)
+            self.adopted.append((pointer, nbytes, stream.device))
+        return Adopted(self, pointer, nbytes, stream, owner)
+
+    def device_at(self, address, size=1):
+        """The device with memory there; None for what is the host's, or is not all there."""
+        found = self.devices.at(address, size)
+        if found is None:
+            for begin, nbytes, device in self.adopted:
+                if begin <= address and address + size <= begin + nbytes:
+                    return device
+        return found
+
+    def stream_in_use(self):
+        raise NotImplementedError  # which `strict_cupy` knows
+
+    def pin(self, size):
+        """Pinned memory of the host: an array. It goes back when nobody has it."""
+        spare = self.spare_pinned.get(size)
+        array = spare.pop() if spare else np.full(size, ALLOCATED, np.uint8)
+        self.pinned.add(array.ctypes.data, size, True)
+        return array
+
+    def unpin(self, array):
+        """Its next owner gets it at once, whatever still copies from there."""
+        self.pinned.remove(array.ctypes.data)
+        array[:] = FREED
+        self.spare_pinned.setdefault(array.size, []).append(array)
+
+    # ---- Copies
+
+    def copy(self, to, source, size, kind, stream):
+        """As cudaMemcpyAsync; kind: 1 to a device, 2 from one, 3 on devices, 4 by the addresses."""
+        from_host, to_host = (self.device_at(each) is None for each in (source, to))
+        if (from_host, to_host) != {1: (True, False), 2: (False, True), 3: (False, False)}.get(
+            kind, (from_host, to_host)
+        ):
+            raise Refused(1)
+        for address, on_host in ((to, to_host), (source, from_host)):
+            if not on_host and self.device_at(address, size) is None:
+                raise Refused(1)
+        host = source if from_host else to if to_host else None
+        pageable = host is not None and self.pinned.at(host, size) is None
+        if pageable and stream.capture:
+            self.spoil(stream)
+        read = partial(_host_bytes, source, size) if from_host else None
+        if pageable and from_host and not (self.late and self.random.random() < 0.5):
+            read = partial(bytes, read())
+
+        def run():
+            if not from_host:
+                self._check_live(source, size)
+            if not to_host:
+                self._check_live(to, size)
+            if from_host:
+                ctypes.memmove(to, read(), size)
+            elif to_host and pageable:
+                _write_host(to, ctypes.string_at(source, size))
+            else:
+                ctypes.memmove(to, source, size)
+
+        work = self.enqueue(stream, run)
+        if pageable and to_host and self.random.random() < 0.5:
+            self.wait([work])
+
+    def _check_live(self, address, size):
+        if not any(each.holds(address, size) for each in self.simulator.ranges):
+            msg = f"a copy of {size} bytes at {address:#x}, which are not all allocated"
+            raise simulator.KernelError(msg)
+
+    # ---- Launches
+
+    def launch(self, function, grid, block, shared, stream, parameters):
+        """As cuLaunchKernel."""
+        if function.device != stream.device:
+            raise Refused(400)
+        threads = block[0] * block[1] * block[2]
+        if not all(0 < n <= most for n, most in zip(grid, (2**31 - 1, 65535, 65535), strict=True)):
+            raise Refused(1)
+        if not 0 < threads <= min(1024, function.threads) or block[2] > 64:
+            raise Refused(1)
+        if shared + function.shared > function.shared_allowed:
+            raise Refused(1)
+        if function.registers * threads > 65536:
+            raise Refused(701)
+        assert block == (function.threads, 1, 1), "the simulator has blocks of one size"
+        read = bytearray(ctypes.string_at(parameters, function.parameter_bytes))
+        self.launched[function.kernel] = max(
+            self.launched.get(function.kernel, 0), grid[0] * grid[1] * grid[2]
+        )
+
+        def run():
+            with self.simulator.using(function.device):
+                function.launcher(grid, bytearray(read))
+
+        self.enqueue(stream, run)
+
+
+class Adopted:
+    """Keeps what a library made, until its stream has come as far as where it was dropped."""
+
+    def __init__(self, machine, *given):
+        self.machine, self.given = machine, given
+
+    def __del__(self):
+        self.machine.dropped.append(partial(_disown, self.machine, *self.given))
+
+
+def _disown(machine, pointer, nbytes, stream, owner):
+    def remove(_owner=owner):
+        machine.adopted.remove((pointer, nbytes, stream.device))
+        machine.simulator.ranges[stream.device].remove_later(pointer, nbytes)
+
+    stream.chores.append(remove)
+    machine._rest(stream)
+
+
+# ---- Memory of the host, which may be gone when a copy comes to it
+
+
+def _host_bytes(address, size):
+    found = np.full(size, FREED, np.uint8)
+    with contextlib.suppress(OSError), open("/proc/self/mem", "rb", 0) as memory:
+        os.preadv(memory.fileno(), [found], address)
+    return found.tobytes()
+
+
+def _write_host(address, octets):
+    with contextlib.suppress(OSError), open("/proc/self/mem", "r+b", 0) as memory:
+        os.pwritev(memory.fileno(), [octets], address)

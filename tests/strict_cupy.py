@@ -1,0 +1,816 @@
+"""CuPy over a strict machine: signatures as Cython checks them, NVRTC, modules, pool, streams.
+
+Numerical functions are NumPy's, on arrays over device memory, and run on the host when called,
+after what their stream holds. A "cubin" is an ELF file that says which kernel of ours it is; so the
+machine, not the compiler, finds mistakes in a kernel.
+"""
+
+import ctypes
+import functools
+import inspect
+import json
+import operator
+import re
+import struct
+import sys
+import threading
+import weakref
+from contextlib import contextmanager
+from dataclasses import replace
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import ml_dtypes
+import numpy as np
+from fake_cupy import FFT, FUNCTIONS, LINALG, UnownedMemory
+from strict_cuda import ERRORS, Event, Refused
+
+from tensorlayout.cuda.simulator import KernelError
+
+# ---- Calls, as Cython takes them
+
+INT, UINT, SIZE, SSIZE, ADDRESS = "int", "unsigned int", "size_t", "Py_ssize_t", "intptr_t"
+C_TYPES = {
+    INT: (-(2**31), 2**31 - 1),
+    UINT: (0, 2**32 - 1),
+    SIZE: (0, 2**64 - 1),
+    SSIZE: (-(2**63), 2**63 - 1),
+    ADDRESS: (-(2**63), 2**63 - 1),
+}
+
+
+def c_value(value, kind):
+    """TypeError for what is no integer, OverflowError for what the type does not hold."""
+    low, high = C_TYPES[kind]
+    number = operator.index(value)
+    if not low <= number <= high:
+        msg = f"{number} is no {kind}"
+        raise OverflowError(msg)
+    return number
+
+
+class CUDAError(RuntimeError):
+    """An error with CUDA's number and words."""
+
+    def __init__(self, status, said=None):
+        self.status = status
+        super().__init__(f"{ERRORS[status][self.column]}: {ERRORS[status][2]}")
+        if said:
+            self.add_note(said)
+
+
+class CUDARuntimeError(CUDAError):
+    column = 0
+
+
+class CUDADriverError(CUDAError):
+    column = 1
+
+
+class OutOfMemoryError(MemoryError):
+    pass
+
+
+def c_call(function, of_any_thread=False):
+    """A method as CuPy has it: arguments of C types, one call at a time, CUDA's errors.
+
+    It makes CUDA ready in its thread, unless it is one `of_any_thread`.
+    """
+    kinds = function.__annotations__
+    names = list(inspect.signature(function).parameters)[1:]
+
+    @functools.wraps(function)
+    def call(self, *args, **named):
+        taken = [
+            c_value(value, kinds[name]) if name in kinds else value
+            for name, value in zip(names, args, strict=False)
+        ]
+        machine = self.machine
+        with machine.lock:
+            try:
+                machine.enter()
+                if not of_any_thread:
+                    machine.local.ready = True
+                return function(self, *taken, **named)
+            except Refused as refused:
+                status = refused.status
+                said = machine.said if status == machine.lost else None
+        raise self.error(status, said)
+
+    return call
+
+
+c_call_of_any_thread = functools.partial(c_call, of_any_thread=True)
+
+
+class Runtime:
+    """`cupy.cuda.runtime`."""
+
+    error = CUDARuntimeError
+    CUDARuntimeError = CUDARuntimeError
+    memcpyHostToDevice, memcpyDeviceToHost, memcpyDeviceToDevice, memcpyDefault = 1, 2, 3, 4
+    memoryTypeHost, memoryTypeDevice, memoryTypeManaged = 1, 2, 3
+    streamLegacy, streamPerThread = 1, 2
+    streamDefault, streamNonBlocking = 0, 1
+    eventDefault, eventBlockingSync, eventDisableTiming = 0, 1, 2
+    streamCaptureModeGlobal, streamCaptureModeThreadLocal, streamCaptureModeRelaxed = 0, 1, 2
+    CUDA_R_32F, CUDA_R_64F, CUDA_R_16F, CUDA_R_16BF, CUDA_C_32F, CUDA_C_64F = 0, 1, 2, 14, 4, 5
+
+    def __init__(self, machine):
+        self.machine = machine
+
+    @c_call_of_any_thread
+    def getDeviceCount(self):
+        return self.machine.device_count
+
+    def getDevice(self):
+        return self.machine.device
+
+    @c_call
+    def setDevice(self, device: INT):
+        self.machine.set_device(device)
+
+    @c_call
+    def deviceSynchronize(self):
+        self.machine.synchronize_device()
+
+    @c_call
+    def memGetInfo(self):
+        return self.machine.free_bytes(self.machine.device), self.machine.memory
+
+    @c_call
+    def pointerGetAttributes(self, ptr: ADDRESS):
+        device = self.machine.device_at(ptr)
+        if device is not None:
+            return SimpleNamespace(type=2, device=device, devicePointer=ptr, hostPointer=0)
+        pinned = bool(self.machine.pinned.at(ptr))
+        found = self.machine.device if pinned else -2
+        return SimpleNamespace(type=int(pinned), device=found, devicePointer=0, hostPointer=ptr)
+
+    @c_call
+    def memcpyAsync(self, dst: ADDRESS, src: ADDRESS, size: SIZE, kind: INT, stream: ADDRESS):
+        self.machine.copy(dst, src, size, kind, self.machine.stream(stream))
+
+    # Streams
+
+    @c_call
+    def streamCreateWithPriority(self, flags: UINT, priority: INT):
+        made = self.machine.new_stream(not flags & self.streamNonBlocking)
+        return self.machine.new(self.machine.streams, made)
+
+    @c_call
+    def streamDestroy(self, stream: ADDRESS):
+        self.machine.stream(stream)
+        del self.machine.streams[stream]
+
+    @c_call
+    def streamSynchronize(self, stream: ADDRESS):
+        self.machine.synchronize(self.machine.stream(stream))
+
+    @c_call
+    def streamQuery(self, stream: ADDRESS):
+        found = self.machine.stream(stream)
+        if found.capture:
+            self.machine.spoil(found)
+        return 0 if self.machine.is_idle(found) else 600
+
+    @c_call
+    def streamWaitEvent(self, stream: ADDRESS, event: ADDRESS, flags: UINT = 0):
+        self.machine.wait_event(self.machine.stream(stream), self.machine.event(event))
+
+    @c_call
+    def streamIsCapturing(self, stream: ADDRESS):
+        return self.machine.stream(stream).capture is not None
+
+    @c_call
+    def streamBeginCapture(self, stream: ADDRESS, mode: INT = 2):
+        self.machine.begin_capture(self.machine.stream(stream))
+
+    @c_call
+    def streamEndCapture(self, stream: ADDRESS):
+        return self.machine.end_capture(self.machine.stream(stream))
+
+    @c_call
+    def graphLaunch(self, graphExec, stream: ADDRESS):
+        self.machine.launch_graph(graphExec, self.machine.stream(stream))
+
+    # Events
+
+    @c_call
+    def eventCreateWithFlags(self, flags: UINT):
+        made = Event(self.machine.device, not flags & self.eventDisableTiming)
+        return self.machine.new(self.machine.events, made)
+
+    @c_call
+    def eventDestroy(self, event: ADDRESS):
+        self.machine.event(event)
+        del self.machine.events[event]
+
+    @c_call
+    def eventRecord(self, event: ADDRESS, stream: ADDRESS):
+        self.machine.record(self.machine.event(event), self.machine.stream(stream))
+
+    @c_call
+    def eventSynchronize(self, event: ADDRESS):
+        found = self.machine.event(event)
+        if found.captured:
+            found.captured[0].broken = True
+            raise Refused(907)
+        self.machine.wait([found.work])
+
+    @c_call
+    def eventQuery(self, event: ADDRESS):
+        found = self.machine.event(event)
+        if found.captured:
+            found.captured[0].broken = True
+            return 907
+        return 0 if found.work is None or found.work.done else 600
+
+    @c_call
+    def eventElapsedTime(self, start: ADDRESS, end: ADDRESS):
+        first, then = self.machine.event(start), self.machine.event(end)
+        if not (first.timed and then.timed and first.work and then.work):
+            raise Refused(400)
+        if not (first.work.done and then.work.done):
+            raise Refused(600)
+        return (then.time - first.time) / 1e3
+
+
+class Driver:
+    """`cupy.cuda.driver`."""
+
+    error = CUDADriverError
+    CUDADriverError = CUDADriverError
+
+    def __init__(self, machine):
+        self.machine = machine
+
+    @c_call_of_any_thread
+    def launchKernel(
+        self, f: ADDRESS, grid_dim_x: UINT, grid_dim_y: UINT,
+        grid_dim_z: UINT, block_dim_x: UINT, block_dim_y: UINT,
+        block_dim_z: UINT, shared_mem_bytes: UINT, stream: ADDRESS,
+        kernel_params: ADDRESS, extra: ADDRESS,
+    ):  # fmt: skip
+        machine = self.machine
+        if not getattr(machine.local, "ready", False):
+            raise Refused(201)
+        function = machine.functions.get(f)
+        if function is None:
+            raise Refused(400)
+        machine.launch(
+            function,
+            (grid_dim_x, grid_dim_y, grid_dim_z),
+            (block_dim_x, block_dim_y, block_dim_z),
+            shared_mem_bytes,
+            machine.stream(stream),
+            ctypes.c_void_p.from_address(kernel_params).value,
+        )
+
+    @c_call
+    def moduleLoad(self, filename):
+        if not Path(filename).is_file():
+            raise Refused(301)
+        return self.moduleLoadData(Path(filename).read_bytes())
+
+    @c_call
+    def moduleLoadData(self, image):
+        return read_image(image + self.machine.after_images, self.machine.capability)
+
+    @c_call
+    def moduleGetFunction(self, module, funcname):
+        return self.machine.new(self.machine.functions, Loaded(self.machine, module, funcname))
+
+    @c_call
+    def funcSetAttribute(self, f: ADDRESS, attribute: INT, value: INT):
+        if attribute == 8:  # the most dynamic shared memory
+            self.machine.functions[f].shared_allowed = value
+
+
+class Loaded:
+    """A kernel on a device, and what a launch of it takes."""
+
+    threads, registers, shared, shared_allowed = 256, 0, 0, 48 << 10
+
+    def __init__(self, machine, module, name):
+        self.device, self.kernel = machine.device, replace(KERNELS[module], name=name)
+        try:
+            self.launcher = machine.simulator.launcher(self.kernel)
+        except ValueError:
+            raise Refused(500) from None
+        self.parameter_bytes = _parameter_bytes(self.launcher)
+
+
+def _parameter_bytes(launcher):
+    """The size of a kernel's struct, which refuses to run with another one and names its own."""
+    try:
+        launcher(1, bytearray(8192))
+    except KernelError as error:
+        return int(re.search(r"takes (\d+) bytes of parameters, got 8192", str(error))[1])
+    msg = f"{launcher} ran with parameters of a size that no kernel has"
+    raise AssertionError(msg)
+
+
+# ---- NVRTC: programs and their images
+
+# What programs are of: whoever asks a driver for a kernel says it (`note_kernel`), for the macros
+# of a program do not say which of them the simulator compiles for.
+KERNELS = {}
+
+
+def note_kernel(kernel):
+    macros = [
+        *kernel.types,
+        *kernel.shape,
+        *([("OPERATION", kernel.operation)] * bool(kernel.operation)),
+    ]
+    KERNELS[_key(Path(kernel.file).name, [f"{n}={v}" for n, v in macros])] = kernel
+
+
+def _key(name, macros):
+    return json.dumps([Path(name).name, *sorted(macros)])
+
+
+_HEADER, _SECTION, _EM_CUDA = "<16sHHIQQQIHHHHHH", "<IIQQQQIIQQ", 190
+
+
+def image(content, architecture):
+    """A whole ELF file: a header, a section of content, and the table of sections at the end."""
+    start = struct.calcsize(_HEADER)
+    table = start + len(content)
+    header = struct.pack(
+        _HEADER, b"\x7fELF\2\1\1\x41\7" + bytes(7), 2, _EM_CUDA, 1, 0, 0, table,
+        architecture, start, 0, 0, struct.calcsize(_SECTION), 2, 0,
+    )  # fmt: skip
+    sections = struct.pack(_SECTION, *[0] * 10)
+    sections += struct.pack(_SECTION, 1, 1, 0, 0, start, len(content), 0, 0, 1, 0)
+    return header + content + sections
+
+
+def read_image(given, capability):
+    """The content. 200 for a file that is not whole, 209 for one of another architecture."""
+    size, each = struct.calcsize(_HEADER), struct.calcsize(_SECTION)
+    if len(given) < size:
+        raise Refused(200)
+    ident, _, machine, _, _, _, table, architecture, *_, count, _ = struct.unpack_from(
+        _HEADER, given
+    )
+    if not ident.startswith(b"\x7fELF\2\1\1") or machine != _EM_CUDA:
+        raise Refused(200)
+    if table + count * each > len(given):
+        raise Refused(200)
+    if architecture // 10 != capability // 10 or architecture > capability:
+        raise Refused(209)
+    start, length = struct.unpack_from(_SECTION, given, table + each)[4:6]
+    if start + length > table:
+        raise Refused(200)
+    return given[start : start + length].decode()
+
+
+class NVRTCError(RuntimeError):
+    pass
+
+
+def strict_nvrtc():
+    """The module `cupy_backends.cuda.libs.nvrtc`. What it makes is no code: version 0 says so."""
+    programs = {}
+
+    def createProgram(src, name, headers, include_names):
+        assert type(src) is type(name) is str
+        assert len(headers) == len(include_names)
+        for each in (*headers, *include_names):
+            assert type(each) is bytes, "which becomes a pointer to characters"
+        programs[len(programs) + 1] = SimpleNamespace(src=src, name=name, cubin=b"")
+        return len(programs)
+
+    def compileProgram(prog, options):
+        found = programs[prog]
+        assert all(type(each) is str for each in options)
+        arch = [int(each[9:]) for each in options if each.startswith("-arch=sm_")]
+        macros = [each[2:] for each in options if each.startswith("-D")]
+        if arch:
+            found.cubin = image(_key(found.name, macros).encode(), arch[0])
+
+    def getCUBIN(prog):
+        """As CuPy 14 does it: without the last byte, as if it were the NUL that ends a text."""
+        if not programs[prog].cubin:
+            msg = "cubin is requested, but the real arch (sm_XX) is not provided"
+            raise RuntimeError(msg)
+        return programs[prog].cubin[:-1]
+
+    module = ModuleType("cupy_backends.cuda.libs.nvrtc")
+    module.NVRTCError = NVRTCError
+    module.createProgram = createProgram
+    module.compileProgram = compileProgram
+    module.getCUBIN = getCUBIN
+    module.getProgramLog = lambda prog: ""
+    module.destroyProgram = lambda prog: programs[prog] and None
+    module.getVersion = lambda: (0, 0)
+    module.getSupportedArchs = lambda: (75, 80, 86, 87, 89, 90, 100, 103, 110, 120)
+    return module
+
+
+# ---- The objects of cupy.cuda
+
+
+class StrictCupy:
+    """Makes the modules, over one machine."""
+
+    def __init__(self, machine):
+        self.machine, self.runtime, self.driver = machine, Runtime(machine), Driver(machine)
+        machine.stream_in_use = lambda: machine.stream(self.current().ptr)
+        self.local = threading.local()
+
+    def stack(self, device):
+        stacks = self.local.__dict__.setdefault("stacks", {})
+        return stacks.setdefault(device, [self.null])
+
+    def current(self, device_id=-1):
+        device_id = c_value(device_id, INT)
+        device = self.machine.device if device_id == -1 else device_id
+        if not 0 <= device < self.machine.device_count:
+            msg = "list index out of range"
+            raise IndexError(msg)
+        return self.stack(device)[-1]
+
+    def modules(self):
+        """What `sys.modules` is to have."""
+        cuda = self._cuda()
+        cupy = ModuleType("cupy")
+        cupy.__spec__ = ModuleSpec("cupy", None)
+        cupy.cuda = cuda
+        cupy.RawModule = cuda.RawModule
+        cupy.get_default_memory_pool = lambda: self.pool
+        cupy.ndarray = self._ndarray
+        for name in FUNCTIONS:
+            setattr(cupy, name, self._numerical(getattr(np, name)))
+        cupy.asarray = self._numerical(np.array)
+        cupy.asnumpy = self._numerical(np.array)
+        cupy.linalg = SimpleNamespace(
+            **{name: self._numerical(getattr(np.linalg, name)) for name in LINALG}
+        )
+        cupy.fft = SimpleNamespace(**{n: self._numerical(getattr(np.fft, n)) for n in FFT})
+        cupyx = ModuleType("cupyx")
+        cupyx.errstate = _errstate
+        cusolver = ModuleType("cupyx.cusolver")
+        cusolver.check_availability = lambda name: {"geev": True}[name]
+        return {
+            "cupy": cupy,
+            "cupyx": cupyx,
+            "cupyx.cusolver": cusolver,
+            "cupy_backends.cuda.libs.nvrtc": strict_nvrtc(),
+        }
+
+    def _numerical(self, function):
+        @functools.wraps(function)
+        def call(*args, **options):
+            self.library()
+            with np.errstate(all="ignore"):
+                found = function(*args, **options)
+            return np.asarray(found) if isinstance(found, np.generic) else found
+
+        return call
+
+    def library(self):
+        machine = self.machine
+        with machine.lock:
+            try:
+                machine.enter()
+                machine.library(machine.stream_in_use())
+            except Refused as refused:
+                status = refused.status
+            else:
+                return
+        raise CUDARuntimeError(status, machine.said)
+
+    def _ndarray(self, shape, dtype=float, memptr=None, strides=None, order="C"):
+        """An array over memory, of NumPy, where all that its stream holds has been done."""
+        self.library()
+        memory = memptr.mem
+        octets = (ctypes.c_uint8 * memory.size).from_address(memory.ptr)
+        return np.ndarray(shape, dtype, octets, memptr.ptr - memory.ptr, strides, order)
+
+    def _cuda(self):
+        cupy, machine, runtime, driver = self, self.machine, self.runtime, self.driver
+
+        class Stream:
+            def __init__(self, null=False, non_blocking=False, ptds=False, priority=None):
+                if null or ptds:
+                    self.ptr, self.device_id = (0 if null else 2), -1
+                else:
+                    self.ptr = runtime.streamCreateWithPriority(int(non_blocking), priority or 0)
+                    self.device_id = runtime.getDevice()
+
+            def __del__(self):
+                if getattr(self, "ptr", 0) > 2:
+                    machine.dropped.append(functools.partial(machine.streams.pop, self.ptr, None))
+
+            def __eq__(self, other):
+                return self.ptr == getattr(other, "ptr", None)
+
+            def __hash__(self):
+                return self.ptr
+
+            def __enter__(self):
+                device = runtime.getDevice()
+                if self.device_id not in (-1, device):
+                    msg = (
+                        f"The device that the stream is created on ({self.device_id}) does not"
+                        f" match with the current device ({device})"
+                    )
+                    raise RuntimeError(msg)
+                cupy.stack(device).append(self)
+                cupy.local.__dict__.setdefault("entered", []).append(device)
+                return self
+
+            def __exit__(self, *_):
+                cupy.stack(cupy.local.entered.pop()).pop()
+
+            def use(self):
+                cupy.stack(runtime.getDevice())[-1] = self
+                return self
+
+            @property
+            def done(self):
+                return runtime.streamQuery(self.ptr) == 0
+
+            def synchronize(self):
+                runtime.streamSynchronize(self.ptr)
+
+            def record(self, event=None):
+                event = event or Event()
+                runtime.eventRecord(event.ptr, self.ptr)
+                return event
+
+            def wait_event(self, event):
+                runtime.streamWaitEvent(self.ptr, event.ptr)
+
+            def begin_capture(self, mode=None):
+                if self.ptr in (0, 1):
+                    msg = "cannot capture on the default (legacy) stream"
+                    raise RuntimeError(msg)
+                runtime.streamBeginCapture(self.ptr, 2 if mode is None else mode)
+
+            def end_capture(self):
+                return Graph(runtime.streamEndCapture(self.ptr))
+
+            def is_capturing(self):
+                return runtime.streamIsCapturing(self.ptr)
+
+        class Event:
+            def __init__(self, block=False, disable_timing=False, interprocess=False):
+                self.ptr = runtime.eventCreateWithFlags(int(block) | 2 * bool(disable_timing))
+
+            def __del__(self):
+                if getattr(self, "ptr", 0):
+                    machine.dropped.append(functools.partial(machine.events.pop, self.ptr, None))
+
+            @property
+            def done(self):
+                return runtime.eventQuery(self.ptr) == 0
+
+            def record(self, stream=None):
+                runtime.eventRecord(self.ptr, (stream or cupy.current()).ptr)
+
+            def synchronize(self):
+                runtime.eventSynchronize(self.ptr)
+
+        class Graph:
+            def __init__(self, nodes):
+                self.graph = nodes
+
+            def launch(self, stream=None):
+                runtime.graphLaunch(self.graph, (stream or cupy.current()).ptr)
+
+            def upload(self, stream=None):
+                machine.stream((stream or cupy.current()).ptr)
+
+        class Device:
+            def __init__(self, device=None):
+                self.id = runtime.getDevice() if device is None else c_value(device, INT)
+
+            def __enter__(self):
+                cupy.local.__dict__.setdefault("devices", []).append(runtime.getDevice())
+                runtime.setDevice(self.id)
+                return self
+
+            def __exit__(self, *_):
+                machine.local.device = cupy.local.devices.pop()
+
+            @property
+            def compute_capability(self):
+                return str(machine.capability)
+
+            def synchronize(self):
+                with self:
+                    runtime.deviceSynchronize()
+
+        class Memory:
+            """A block of the pool, which goes back when it is collected."""
+
+            def __init__(self, block):
+                self.ptr = block.pointer if block else 0
+                self.size = block.size if block else 0
+                self.block = block
+
+            def __del__(self):
+                machine.drop(self.block)
+
+        class MemoryPointer:
+            def __init__(self, mem, offset):
+                self.mem, self.ptr = mem, mem.ptr + c_value(offset, SSIZE)
+
+        class Pool:
+            error = CUDARuntimeError
+
+            def __init__(self):
+                self.machine = machine
+
+            def malloc(self, size):
+                try:
+                    return self._malloc(size)
+                except CUDARuntimeError as error:
+                    if error.status != 2:
+                        raise
+                msg = f"Out of memory allocating {size} bytes"
+                raise OutOfMemoryError(msg)
+
+            @c_call
+            def _malloc(self, size: SIZE):
+                if not size:
+                    return MemoryPointer(UnownedMemory(0, 0, None), 0)
+                block = machine.malloc(size, machine.stream_in_use())
+                return MemoryPointer(Memory(block), 0)
+
+            @c_call
+            def free_all_blocks(self, stream=None):
+                machine.free_all_blocks()
+
+            @c_call
+            def free_bytes(self):
+                return sum(
+                    size * len(blocks)
+                    for each in machine.pooled()
+                    for size, blocks in each.free.items()
+                )
+
+        class Function:
+            def __init__(self, module, name):
+                self.module, self.ptr = module, driver.moduleGetFunction(module.ptr, name)
+
+            def __call__(self, grid, block, args, shared_mem=0, stream=None):
+                assert type(grid) is type(block) is tuple
+                pointers = (ctypes.c_void_p * len(args))(*[each.p for each in args])
+                grid, block = ([max(1, n) for n in (*each, 1, 1)[:3]] for each in (grid, block))
+                runtime.setDevice(runtime.getDevice())
+                at = (cupy.current() if stream is None else stream).ptr
+                first = ctypes.addressof(pointers)
+                driver.launchKernel(self.ptr, *grid, *block, shared_mem, at, first, 0)
+
+        class Module:
+            ptr = ""
+
+            def load_file(self, filename):
+                self.ptr = driver.moduleLoad(filename)
+
+            def load(self, cubin):
+                if type(cubin) is not bytes:
+                    msg = f"Expected bytes, got {type(cubin).__name__}"
+                    raise TypeError(msg)
+                self.ptr = driver.moduleLoadData(cubin)
+
+            def get_function(self, name):
+                return Function(self, name)
+
+        class RawModule:
+            def __init__(self, *, path):
+                if type(path) is not str:
+                    msg = f"Expected str, got {type(path).__name__}"
+                    raise TypeError(msg)
+                self.path, self.loaded = path, {}
+
+            def get_function(self, name):
+                device = runtime.getDevice()
+                if device not in self.loaded:
+                    module = self.loaded[device] = Module()
+                    module.load_file(self.path)
+                return SimpleNamespace(kernel=self.loaded[device].get_function(name))
+
+        class PinnedMemory(np.ndarray):
+            """Bytes with an address, as `cupy.cuda.PinnedMemoryPointer` is."""
+
+            @property
+            def ptr(self):
+                return self.ctypes.data
+
+        def alloc_pinned_memory(size):
+            with machine.lock:
+                array = machine.pin(c_value(size, SIZE))
+            found = array.view(PinnedMemory)
+            finalizer = weakref.finalize(
+                found, machine.dropped.append, functools.partial(machine.unpin, array)
+            )
+            finalizer.atexit = False
+            return found
+
+        self.null = Stream.null = Stream(null=True)
+        Stream.ptds = Stream(ptds=True)
+        self.pool = Pool()
+        return SimpleNamespace(
+            runtime=runtime,
+            driver=driver,
+            function=SimpleNamespace(
+                CPointer=lambda p=0: SimpleNamespace(p=c_value(p, ADDRESS)),
+                Module=Module,
+                Function=Function,
+            ),
+            cublas=Cublas(self),
+            get_cublas_handle=lambda: 1,
+            RawModule=RawModule,
+            Device=Device,
+            Event=Event,
+            Stream=Stream,
+            Graph=Graph,
+            alloc=lambda size: self.pool.malloc(size),
+            alloc_pinned_memory=alloc_pinned_memory,
+            get_allocator=lambda: self.pool.malloc,
+            get_current_stream=self.current,
+            get_elapsed_time=lambda a, b: runtime.eventElapsedTime(a.ptr, b.ptr),
+            UnownedMemory=UnownedMemory,
+            MemoryPointer=MemoryPointer,
+        )
+
+
+@contextmanager
+def _errstate(*, divide=None, over=None, under=None, invalid=None, linalg=None):
+    with np.errstate(all="ignore"):
+        yield
+
+
+# By the runtime's numbers.
+GEMM_DTYPES = {
+    number: np.dtype(name)
+    for number, name in enumerate(("float32", "float64", "float16", "", "complex64", "complex128"))
+    if name
+} | {14: np.dtype(ml_dtypes.bfloat16)}
+
+
+class Cublas:
+    """`cupy.cuda.cublas`: matrix products of columns, as BLAS has them."""
+
+    CUBLAS_OP_N, CUBLAS_OP_T, CUBLAS_OP_C = 0, 1, 2
+    CUBLAS_COMPUTE_32F, CUBLAS_COMPUTE_64F = 68, 70
+    CUBLAS_GEMM_DEFAULT = -1
+
+    def __init__(self, cupy):
+        self.cupy, self.mode = cupy, 0
+
+    def getMathMode(self, handle):
+        return self.mode
+
+    def setMathMode(self, handle, mode):
+        self.mode = mode
+
+    def gemmEx(
+        self, handle, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb, beta, C, Ctype,
+        ldc, computeType, algo,
+    ):  # fmt: skip
+        a, b, c = (A, Atype, lda, 0), (B, Btype, ldb, 0), (C, Ctype, ldc, 0)
+        self._multiply(transa, transb, (m, n, k), a, b, c, 1)
+
+    def gemmStridedBatchedEx(
+        self, handle, transa, transb, m, n, k, alpha, A, Atype, lda, strideA, B, Btype, ldb,
+        strideB, beta, C, Ctype, ldc, strideC, batchCount, computeType, algo,
+    ):  # fmt: skip
+        a, b, c = (A, Atype, lda, strideA), (B, Btype, ldb, strideB), (C, Ctype, ldc, strideC)
+        self._multiply(transa, transb, (m, n, k), a, b, c, batchCount)
+
+    def _multiply(self, transa, transb, sizes, a, b, c, count):
+        """Scalars are one and zero."""
+        m, n, k = (c_value(each, INT) for each in sizes)
+        self.cupy.library()
+        first = self._operand(a, m, k, transa, count)
+        second = self._operand(b, k, n, transb, count)
+        work = "complex128" if first.dtype.kind == "c" else "float64"
+        with np.errstate(all="ignore"):
+            found = first.astype(work) @ second.astype(work)
+            self._operand(c, m, n, 0, count)[...] = found.astype(GEMM_DTYPES[c[1]])
+
+    def _operand(self, given, rows, columns, transposed, count):
+        address, kind, leading, far = given
+        dtype = GEMM_DTYPES[kind]
+        stored = (columns, rows) if transposed else (rows, columns)
+        assert leading >= max(1, stored[0])
+        steps = (far * dtype.itemsize, dtype.itemsize, leading * dtype.itemsize)
+        nbytes = sum((n - 1) * s for n, s in zip((count, *stored), steps, strict=True))
+        memory = (ctypes.c_uint8 * (nbytes + dtype.itemsize)).from_address(address)
+        found = np.ndarray((count, *stored), dtype, memory, 0, steps)
+        found = found.swapaxes(1, 2) if transposed else found
+        return found.conj() if transposed == self.CUBLAS_OP_C else found
+
+
+def installed(patch, machine):
+    """CuPy's modules in the place of any others, while a MonkeyPatch lasts."""
+    for name, module in StrictCupy(machine).modules().items():
+        patch.setitem(sys.modules, name, module)

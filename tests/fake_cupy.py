@@ -142,24 +142,18 @@ class Function:
         self.recorder.calls.append(("launch", self.ptr, grid, block, stream, parameters))
 
 
-class RawKernel:
-    def __init__(self, recorder, name):
-        self.recorder, self.name = recorder, name
-
-    @property
-    def kernel(self):
-        return Function(self.recorder, self.name)
-
-
-class RawModule:
-    def __init__(self, recorder, path):
+class Module:
+    def __init__(self, recorder):
         self.recorder = recorder
-        recorder.calls.append(("load", path, recorder.device))
+
+    def load(self, cubin):
+        assert type(cubin) is bytes
+        self.recorder.calls.append(("load", cubin, self.recorder.device))
 
     def get_function(self, name):
         if name == "missing":
             raise CUDADriverError(500)
-        return RawKernel(self.recorder, name)
+        return Function(self.recorder, name)
 
 
 class FakeDriver:
@@ -296,7 +290,6 @@ def fake_cupy(recorder):
 
     cupy = ModuleType("cupy")
     cupy.__spec__ = ModuleSpec("cupy", None)
-    cupy.RawModule = lambda *, path: RawModule(recorder, path)
     cupy.get_default_memory_pool = lambda: pool
     cupy.ndarray = ndarray
     for name in FUNCTIONS:
@@ -306,7 +299,7 @@ def fake_cupy(recorder):
     cupy.cuda = SimpleNamespace(
         runtime=runtime,
         driver=FakeDriver(recorder),
-        function=SimpleNamespace(CPointer=CPointer),
+        function=SimpleNamespace(CPointer=CPointer, Module=lambda: Module(recorder)),
         Device=lambda number: Device(recorder, number),
         Event=lambda *, disable_timing: Event(recorder),
         alloc=pool.malloc,

@@ -3,7 +3,6 @@
 import importlib
 import sys
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 from fake_cupy import Recorder, fake_cupy, fake_cupyx
@@ -21,7 +20,7 @@ def stand_in(device_count=1, limit=None):
         patch.setitem(sys.modules, "cupy", fake_cupy(recorder))
         patch.setitem(sys.modules, "cupyx", fake_cupyx(recorder))
         patch.setattr(nvrtc, "architecture_for", lambda capability: capability)
-        patch.setattr(nvrtc, "cubin_file", lambda *_: Path("/cache/kernel.cubin"))
+        patch.setattr(nvrtc, "cubin", lambda *_: b"machine code")
         with simulator(TENSORLAYOUT_CUDA_SIMULATOR="0"):
             yield recorder
 

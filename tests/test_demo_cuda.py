@@ -6,7 +6,6 @@ import re
 import struct
 import sys
 import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -192,7 +191,7 @@ def stand_in(monkeypatch):
     cupy.cuda.get_elapsed_time = lambda start, stop: 2.0  # milliseconds
     monkeypatch.setitem(sys.modules, "cupy", cupy)
     monkeypatch.setattr(nvrtc, "architecture_for", lambda capability: capability)
-    monkeypatch.setattr(nvrtc, "cubin_file", lambda *_: Path("/cache/kernel.cubin"))
+    monkeypatch.setattr(nvrtc, "cubin", lambda *_: b"machine code")
     opened = open_driver()
     monkeypatch.setattr(logs, "driver", lambda: opened)
     return opened, recorder

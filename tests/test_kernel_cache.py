@@ -223,6 +223,19 @@ def test_the_others_wait_for_the_one_that_makes_an_entry(place):
     assert sorted(each.communicate()[0] for each in started) == ["0\n", "1\n"]
 
 
+def test_a_folder_is_gone_through_once(asked, tmp_path, monkeypatch):
+    (asked / "old").touch()
+    looked, iterdir = [], disk_cache.Path.iterdir
+    monkeypatch.setattr(disk_cache.Path, "iterdir", lambda p: looked.append(p) or iterdir(p))
+    for number in range(4):
+        entry(key=f"key{number}")
+    assert looked == [asked]
+    monkeypatch.setenv("TENSORLAYOUT_CACHE_DIR", str(tmp_path / "another"))
+    entry()
+    entry(key="other")
+    assert looked == [asked, tmp_path / "another"]
+
+
 # ---- No room
 
 

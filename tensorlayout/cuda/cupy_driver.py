@@ -342,10 +342,10 @@ class CupyDriver:
     def _load(self, kernel: Kernel) -> Any:
         """The kernel as a function of the current device."""
         with _loading:
-            path = nvrtc.cubin_file(kernel, self._architecture(), self.counters)
-            module = self._cupy.RawModule(path=str(path))
+            module = self.cuda.function.Module()
+            module.load(nvrtc.cubin(kernel, self._architecture(), self.counters))
             try:
-                return module.get_function(kernel.name).kernel
+                return module.get_function(kernel.name)
             except self.cuda.driver.CUDADriverError as error:
                 if error.status != _NOT_FOUND:
                     raise

@@ -3,7 +3,7 @@
 An entry is one file, ``<key>.<checksum><suffix>``. It appears by an atomic rename, so a reader sees
 all of it or nothing. Of processes that want the same kernel at once, one compiles it. An entry
 whose content does not fit its checksum is removed and made again. One that was not used for long is
-removed when another is made: every change of a header leaves some behind.
+removed when a process first makes another: every change of a header leaves some behind.
 
 What is here is loaded and run. So folders and entries are used only where they are ours and nobody
 else can write to them. A folder that is not to be trusted, or has no room, is passed over: then a
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import functools
 import hashlib
 import os
 import re
@@ -175,7 +176,9 @@ def _is_private(status: os.stat_result) -> bool:
     return status.st_uid == os.geteuid() and not status.st_mode & 0o022
 
 
+@functools.cache
 def _remove_unused(place: Path) -> None:
+    """Once in a process: it goes through the whole folder."""
     for path in place.iterdir():
         with contextlib.suppress(OSError):  # another process may be doing the same
             unused = time.time() - path.lstat().st_mtime > MAX_AGE

@@ -6,6 +6,7 @@ CuPy's own compile appends ``-ftz=true`` to the options, which would flush denor
 from __future__ import annotations
 
 import re
+import struct
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,9 @@ from tensorlayout.cuda.optional import cupy_part
 from tensorlayout.kernels_path import kernel_directory
 
 OPTIONS = ("--std=c++17", "--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true")
+
+# What an entry of the cache is. Those of before, under keys without this word, lacked a byte.
+_FORM = "whole ELF"
 
 # Changes what is logged, and not a byte of the code (a test compares).
 _VERBOSE = "--ptxas-options=-v"
@@ -82,13 +86,18 @@ def cubin_file(kernel: Kernel, architecture: int, counters: Counters) -> Path:
     Kernels of one file with the same macros share it: `kernel.name` does not matter.
     """
     program = _Program(kernel, architecture)
-    key = disk_cache.key_of(version(), *program.options, *program.names, *program.texts)
+    key = disk_cache.key_of(_FORM, version(), *program.options, *program.names, *program.texts)
     stem = Path(kernel.file).stem
 
     def make(target: Path) -> None:
         target.write_bytes(program.compile().cubin)
 
     return disk_cache.cached(f"{stem}-sm_{architecture}-{key}", ".cubin", make, counters)
+
+
+def cubin(kernel: Kernel, architecture: int, counters: Counters) -> bytes:
+    """What `cubin_file` holds: to be loaded as it was checked, whoever removes the file then."""
+    return cubin_file(kernel, architecture, counters).read_bytes()
 
 
 def compiled(kernel: Kernel, architecture: int) -> Compiled:
@@ -129,9 +138,36 @@ class _Program:
             raise RuntimeError(msg) from None
         else:
             log = nvrtc.getProgramLog(program)
-            return Compiled(cubin, _resources_in(log), _warnings_in(log))
+            return Compiled(whole_elf(cubin), _resources_in(log), _warnings_in(log))
         finally:
             nvrtc.destroyProgram(program)
+
+
+# Of an ELF file of 64 bits: where the tables of segments and sections begin, and of what size and
+# how many the entries of each are.
+_ELF = struct.Struct("<4s28xQQ6xHHHH2x")
+
+
+def whole_elf(cubin: bytes) -> bytes:
+    """What NVRTC compiled, with its last byte: CuPy takes that for a NUL behind a text.
+
+    It is a 0, the highest byte of the last number of a table. RuntimeError if more is missing.
+    """
+    nbytes = _elf_bytes(cubin)
+    if nbytes is not None and nbytes - len(cubin) <= 1:
+        return cubin.ljust(nbytes, b"\0")
+    needed = "it is no ELF file" if nbytes is None else f"its header says {nbytes}"
+    msg = f"cuda: NVRTC {version()} gave {len(cubin)} bytes of machine code, and {needed}"
+    raise RuntimeError(msg)
+
+
+def _elf_bytes(cubin: bytes) -> int | None:
+    """How many bytes an ELF file has, by its header; None for no such file."""
+    if len(cubin) < _ELF.size:
+        return None
+    magic, segments, sections, *sizes = _ELF.unpack_from(cubin)
+    ends = segments + sizes[0] * sizes[1], sections + sizes[2] * sizes[3]
+    return max(_ELF.size, *ends) if magic == b"\x7fELF" else None
 
 
 def _name_in(header: Path, *folders: Path) -> str:

@@ -58,9 +58,8 @@ def on_gpu():
 
 SEED = "TENSORLAYOUT_HYBRID_SEED"
 
-# What the driver does not do yet: it loads images without their last byte, and takes it that
-# pageable memory has been read when a copy returns.
-NOT_YET = {"late": False, "after_images": b"\0"}
+# The driver takes it that pageable memory has been read when a copy returns.
+NOT_YET = {"late": False}
 
 
 @contextmanager

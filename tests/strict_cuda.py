@@ -36,7 +36,6 @@ ERRORS = {
     200: ("cudaErrorInvalidKernelImage", "CUDA_ERROR_INVALID_IMAGE", "invalid kernel image"),
     201: ("cudaErrorDeviceUninitialized", "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"),
     209: ("cudaErrorNoKernelImageForDevice", "CUDA_ERROR_NO_BINARY_FOR_GPU", "no kernel image"),
-    301: ("cudaErrorFileNotFound", "CUDA_ERROR_FILE_NOT_FOUND", "file not found"),
     400: ("cudaErrorInvalidResourceHandle", "CUDA_ERROR_INVALID_HANDLE", "invalid handle"),
     500: ("cudaErrorSymbolNotFound", "CUDA_ERROR_NOT_FOUND", "named symbol not found"),
     600: ("cudaErrorNotReady", "CUDA_ERROR_NOT_READY", "device not ready"),
@@ -161,20 +160,15 @@ class Spans:
 
 
 class Machine:
-    """GPUs, alike. `late`: pageable memory of the host may be read when a copy runs.
+    """GPUs, alike. `late`: pageable memory of the host may be read when a copy runs."""
 
-    `after_images`: bytes that are put behind the images of modules before they are read.
-    """
-
-    def __init__(
-        self, device_count=1, seed=None, memory=4 << 30, capability=90, late=True, after_images=b""
-    ):
+    def __init__(self, device_count=1, seed=None, memory=4 << 30, capability=90, late=True):
         self.seed = random.randrange(1 << 32) if seed is None else seed
         self.random = random.Random(self.seed)
         # How likely a GPU is to get on with what it has, each time that it gets more.
         self.eagerness = self.random.choice([0, 0.2, 0.7])
         self.device_count, self.memory, self.capability = device_count, memory, capability
-        self.late, self.after_images = late, after_images
+        self.late = late
         self.simulator = simulator.open_driver()
         self.adopted = []  # (address, bytes, device)
         self.lock = threading.RLock()

@@ -269,14 +269,8 @@ class Driver:
         )
 
     @c_call
-    def moduleLoad(self, filename):
-        if not Path(filename).is_file():
-            raise Refused(301)
-        return self.moduleLoadData(Path(filename).read_bytes())
-
-    @c_call
     def moduleLoadData(self, image):
-        return read_image(image + self.machine.after_images, self.machine.capability)
+        return read_image(image, self.machine.capability)
 
     @c_call
     def moduleGetFunction(self, module, funcname):
@@ -440,7 +434,6 @@ class StrictCupy:
         cupy = ModuleType("cupy")
         cupy.__spec__ = ModuleSpec("cupy", None)
         cupy.cuda = cuda
-        cupy.RawModule = cuda.RawModule
         cupy.get_default_memory_pool = lambda: self.pool
         cupy.ndarray = self._ndarray
         for name in FUNCTIONS:
@@ -671,9 +664,6 @@ class StrictCupy:
         class Module:
             ptr = ""
 
-            def load_file(self, filename):
-                self.ptr = driver.moduleLoad(filename)
-
             def load(self, cubin):
                 if type(cubin) is not bytes:
                     msg = f"Expected bytes, got {type(cubin).__name__}"
@@ -682,20 +672,6 @@ class StrictCupy:
 
             def get_function(self, name):
                 return Function(self, name)
-
-        class RawModule:
-            def __init__(self, *, path):
-                if type(path) is not str:
-                    msg = f"Expected str, got {type(path).__name__}"
-                    raise TypeError(msg)
-                self.path, self.loaded = path, {}
-
-            def get_function(self, name):
-                device = runtime.getDevice()
-                if device not in self.loaded:
-                    module = self.loaded[device] = Module()
-                    module.load_file(self.path)
-                return SimpleNamespace(kernel=self.loaded[device].get_function(name))
 
         class PinnedMemory(np.ndarray):
             """Bytes with an address, as `cupy.cuda.PinnedMemoryPointer` is."""
@@ -727,7 +703,6 @@ class StrictCupy:
             ),
             cublas=Cublas(self),
             get_cublas_handle=lambda: 1,
-            RawModule=RawModule,
             Device=Device,
             Event=Event,
             Stream=Stream,

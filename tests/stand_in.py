@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 from fake_cupy import Recorder, fake_cupy, fake_cupyx
-from simulated import simulator
+from simulated import hybrid, needs_compiler, simulator
 
 from tensorlayout.cuda import nvrtc
 from tensorlayout.cuda.cupy_driver import open_driver
@@ -34,3 +34,21 @@ def on_gpu():
         pytest.skip(f"no GPU: {error}")
     with simulator(TENSORLAYOUT_CUDA_SIMULATOR="0"):
         yield importlib.import_module("cupy")
+
+
+# Of fixtures: a GPU under its marker, and what stands for one.
+GPUS = [
+    pytest.param("gpu", marks=pytest.mark.gpu),
+    pytest.param("hybrid", marks=needs_compiler),
+]
+
+
+@contextmanager
+def opened(name):
+    """CuPy on a GPU, or on the strict machine that stands for one."""
+    if name == "gpu":
+        with on_gpu() as cupy:
+            yield cupy
+    else:
+        with hybrid():
+            yield importlib.import_module("cupy")

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from simulated import needs_compiler, simulator
-from stand_in import on_gpu, stand_in
+from stand_in import GPUS, opened, stand_in
 
 import tensorlayout as tl
 from tensorlayout.cuda.driver import driver
@@ -149,16 +149,15 @@ def test_the_benchmark():
     assert all(0 < figure < 1000 for figure in figures)
 
 
-# ---- On a GPU
+# ---- On a GPU, and on what stands for one
 
 
-@pytest.fixture
-def cupy():
-    with on_gpu() as found:
+@pytest.fixture(params=GPUS)
+def cupy(request):
+    with opened(request.param) as found:
         yield found
 
 
-@pytest.mark.gpu
 def test_gpu_a_graph_of_calls(cupy):
     x, y = operands("cuda")
     z = tl.zeros((4, 4), dtype="float32", device="cuda")

@@ -15,7 +15,7 @@ import pytest
 from layouts import STRIDED
 from on_devices import few_first
 from simulated import needs_compiler, simulator
-from stand_in import on_gpu, stand_in
+from stand_in import GPUS, on_gpu, opened, stand_in
 from tensors import DTYPES, as_dtype, close, fits, kind, placed, slots, tensor_in
 from test_cuda_products import copied, counted
 
@@ -647,9 +647,9 @@ def test_gpu_the_table(name):
                 np.testing.assert_allclose(one, other, 1e-5, 1e-7, err_msg=message)
 
 
-@pytest.mark.gpu
-def test_gpu_failures_are_raised():
-    with on_gpu():
+@pytest.mark.parametrize("gpu", GPUS)
+def test_gpu_failures_are_raised(gpu):
+    with opened(gpu):
         zero = tl.zeros((2, 2), device="cuda")
         stack = tl.zeros((3, 2, 2), device="cuda")
         nan = tl.full((2, 2), math.nan, device="cuda")

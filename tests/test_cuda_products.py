@@ -10,7 +10,7 @@ import pytest
 from cuda_memory import ARCHITECTURES, check_sizes, resources
 from layouts import STRIDED
 from simulated import needs_compiler, simulator
-from stand_in import on_gpu, stand_in
+from stand_in import GPUS, opened, stand_in
 from tensors import DTYPES, as_dtype, close, fits, kind, placed, slots, tensor_in
 
 import tensorlayout as tl
@@ -458,13 +458,13 @@ def test_packed_layouts():
     assert products_plan.packed(Layout((2, 3, 4), (1, 4, 20))).strides == (12, 1, 3)
 
 
-# ---- On a GPU
+# ---- On a GPU, and on what stands for one
 
 
-@pytest.mark.gpu
+@pytest.mark.parametrize("gpu", GPUS)
 @pytest.mark.parametrize("dtype", DTYPES["numeric"])
-def test_gpu_products(dtype):
-    with on_gpu():
+def test_gpu_products(dtype, gpu):
+    with opened(gpu):
         for first, second in SHAPES:
             a, b = numbers(dtype, first), numbers(dtype, second, 1)
             check(on_cuda(a), on_cuda(b), product(a, b), f"{first} by {second}")

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import stand_in
 from fake_cupy import FakeDriver, Recorder, Stream, fake_cupy
+from stand_in import GPUS
 
 from tensorlayout.cuda import nvrtc, staging
 from tensorlayout.cuda.cupy_driver import CupyLauncher, FunctionLauncher, open_driver
@@ -360,15 +362,13 @@ def test_constants_of_cuda(cupy):
         assert getattr(cupy.cuda.runtime, name) == getattr(fake, name)
 
 
-# ---- On a GPU
+# ---- On a GPU, and on what stands for one
 
 
-@pytest.fixture(scope="module")
-def gpu():
-    try:
-        return open_driver()
-    except RuntimeError as error:
-        pytest.skip(f"no GPU: {error}")
+@pytest.fixture(params=GPUS)
+def gpu(request):
+    with stand_in.opened(request.param):
+        yield open_driver()
 
 
 @pytest.fixture(params=[CupyLauncher, FunctionLauncher])
@@ -406,7 +406,6 @@ def floats(driver, n):
     return Array(driver, np.arange(n, dtype=np.float32))
 
 
-@pytest.mark.gpu
 @pytest.mark.parametrize("n", [1, 255, 256, 257, 1000])
 def test_gpu_threads_of_a_plain_kernel(either_gpu, n):
     x, y = floats(either_gpu, n), floats(either_gpu, n)
@@ -414,14 +413,12 @@ def test_gpu_threads_of_a_plain_kernel(either_gpu, n):
     np.testing.assert_array_equal(y.get(), np.arange(1, n + 1, dtype=np.float32))
 
 
-@pytest.mark.gpu
 def test_gpu_packs(either_gpu):
     x, y = floats(either_gpu, 4000), floats(either_gpu, 4000)
     run(either_gpu, "increment_packs", 4, y, x, 1000)
     np.testing.assert_array_equal(y.get(), np.arange(1, 4001, dtype=np.float32))
 
 
-@pytest.mark.gpu
 def test_gpu_a_grid_of_three_dimensions(either_gpu):
     to = Array(either_gpu, np.zeros((5, 3, 2, THREADS), np.uint32))
     run(either_gpu, "where_am_i", (2, 3, 5), to)
@@ -429,7 +426,6 @@ def test_gpu_a_grid_of_three_dimensions(either_gpu):
     np.testing.assert_array_equal(to.get(), block << 16 | np.arange(THREADS, dtype=np.uint32))
 
 
-@pytest.mark.gpu
 @pytest.mark.parametrize("name", ["transpose_tiles", "transpose_in_one_bank"])
 def test_gpu_threads_that_meet(gpu, name):
     values = np.arange(96 * 64, dtype=np.float32).reshape(96, 64)
@@ -438,7 +434,6 @@ def test_gpu_threads_that_meet(gpu, name):
     np.testing.assert_array_equal(y.get(), values.T)
 
 
-@pytest.mark.gpu
 def test_gpu_many_barriers_in_divergent_code(gpu):
     values = np.arange(5 * THREADS, dtype=np.int32).reshape(5, THREADS)
     x, y = Array(gpu, values), Array(gpu, np.zeros(5, np.int32))
@@ -446,7 +441,6 @@ def test_gpu_many_barriers_in_divergent_code(gpu):
     np.testing.assert_array_equal(y.get(), values.sum(axis=1))
 
 
-@pytest.mark.gpu
 def test_gpu_elements_that_are_not_aligned(gpu):
     values = np.arange(600, dtype=np.float32).view(np.complex64)
     x, y = Array(gpu, values), Array(gpu, np.zeros_like(values))
@@ -454,7 +448,6 @@ def test_gpu_elements_that_are_not_aligned(gpu):
     np.testing.assert_array_equal(y.get(), values.conj())
 
 
-@pytest.mark.gpu
 def test_gpu_denormals_are_kept(gpu):
     tiny = np.float32(1e-45)
     x, y = Array(gpu, np.full(16, tiny)), Array(gpu, np.zeros(16, np.float32))
@@ -462,7 +455,6 @@ def test_gpu_denormals_are_kept(gpu):
     np.testing.assert_array_equal(y.get()[:2], tiny)
 
 
-@pytest.mark.gpu
 @pytest.mark.parametrize("n", [0, 1, 1000, 1 << 20, 9 * staging.HALF + 5])
 def test_gpu_copies(gpu, n):
     values, back = numbers(n), np.zeros(n, np.uint8)
@@ -475,7 +467,6 @@ def test_gpu_copies(gpu, n):
     np.testing.assert_array_equal(back, values)
 
 
-@pytest.mark.gpu
 @pytest.mark.parametrize("n", [1000, 3 << 20])
 def test_gpu_the_source_may_change_after_a_copy(gpu, n):
     cupy = importlib.import_module("cupy")
@@ -489,7 +480,6 @@ def test_gpu_the_source_may_change_after_a_copy(gpu, n):
         assert (back == 1).all()
 
 
-@pytest.mark.gpu
 def test_gpu_a_thread_of_its_own(either_gpu):
     x, y = floats(either_gpu, 100), floats(either_gpu, 100)
     launch = either_gpu.launcher(right("increment"))
@@ -509,7 +499,6 @@ def test_gpu_a_thread_of_its_own(either_gpu):
     np.testing.assert_array_equal(y.get(), np.arange(1, 101, dtype=np.float32))
 
 
-@pytest.mark.gpu
 def test_gpu_streams(either_gpu):
     cupy = importlib.import_module("cupy")
     x = floats(either_gpu, 1000)
@@ -520,12 +509,12 @@ def test_gpu_streams(either_gpu):
         np.testing.assert_array_equal(x.get(), np.arange(100, 1100, dtype=np.float32))
 
 
-@pytest.mark.gpu
 def test_gpu_a_launch_can_be_captured(either_gpu):
     cupy = importlib.import_module("cupy")
     x = floats(either_gpu, 1000)
     launch = either_gpu.launcher(right("increment"))
     parameters = words(x.pointer, x.pointer, 1000)
+    either_gpu.synchronize()  # a stream that does not block waits for nobody
     with cupy.cuda.Stream(non_blocking=True) as stream:
         launch(4, parameters)
         stream.synchronize()
@@ -540,13 +529,11 @@ def test_gpu_a_launch_can_be_captured(either_gpu):
         np.testing.assert_array_equal(x.get(), np.arange(11, 1011, dtype=np.float32))
 
 
-@pytest.mark.gpu
 def test_gpu_out_of_memory(gpu):
     with pytest.raises(MemoryError, match=rf"^cuda:0: asked for {1 << 50} bytes, and \d+ bytes"):
         gpu.allocate(1 << 50, 0)
 
 
-@pytest.mark.gpu
 def test_gpu_an_unknown_kernel(gpu):
     with pytest.raises(ValueError, match=r"right.cu has no kernel missing"):
         gpu.launcher(right("missing"))

@@ -4,7 +4,7 @@ import os
 
 import pytest
 from hypothesis import settings
-from on_devices import DEVICES, ON_HYBRID, entered, is_long
+from on_devices import DEVICES, devices_of, entered, is_long
 
 # No deadline: two busy cores are no reason to fail. Draws differ from run to run, and a failure
 # prints the lines that repeat it; in CI they are the same each time, so that what lands is judged
@@ -18,26 +18,28 @@ def pytest_generate_tests(metafunc):
     """Tests that use `device` run on each, those marked `cpu` on the CPU alone."""
     if "device" in metafunc.fixturenames:
         marked = metafunc.definition.get_closest_marker("cpu")
-        found = DEVICES[:1] if marked else DEVICES
+        long = "not long" not in metafunc.config.option.markexpr
+        found = DEVICES[:1] if marked else devices_of(metafunc.module.__name__, long)
         metafunc.parametrize("device", found, indirect=True, scope="module")
 
 
 @pytest.hookimpl(tryfirst=True)  # before those marked are left out
 def pytest_collection_modifyitems(items):
-    on_hybrid = {item for item in items if _parameters(item).get("device") == "hybrid"}
     # What a GPU leaves to long runs, the hybrid leaves out.
-    items[:] = [item for item in items if not (item in on_hybrid and is_long(_parameters(item)))]
+    items[:] = [item for item in items if not (_is_long(item) and _device(item) == "hybrid")]
     for item in items:
-        if is_long(_parameters(item)) or (
-            item in on_hybrid and item.module.__name__ not in ON_HYBRID
-        ):
+        if _is_long(item):
             item.add_marker("long")
         if item.get_closest_marker("long"):
             item.own_markers = [mark for mark in item.own_markers if mark.name != "gpu"]
 
 
-def _parameters(item):
-    return item.callspec.params if hasattr(item, "callspec") else {}
+def _is_long(item):
+    return hasattr(item, "callspec") and is_long(item.callspec.params)
+
+
+def _device(item):
+    return item.callspec.params.get("device") if hasattr(item, "callspec") else None
 
 
 @pytest.fixture(scope="module")

@@ -29,8 +29,17 @@ DEVICES = [
     pytest.param("hybrid", marks=needs_compiler),
 ]
 
-# Modules whose tests are on the hybrid by default.
-ON_HYBRID = {"test_gathering", "test_indexing", "test_scans", "test_sorting", "test_tensor"}
+# Modules whose tests are on the hybrid by default; those of others are `long` there.
+ON_HYBRID = {"test_every_kernel", "test_indexing", "test_plan", "test_sets", "test_sorting"}
+ON_HYBRID |= {"test_tensor", "test_tracing", "test_written_values"}
+
+
+def devices_of(module, long):
+    """What the tests of a module are for; `long`: whether long ones are collected."""
+    if module in ON_HYBRID:
+        return DEVICES
+    late = [pytest.param("hybrid", marks=(needs_compiler, pytest.mark.long))]
+    return DEVICES[:-1] + (late if long else [])
 
 
 # One of each kind and of each size of element; and those of which any two meet.

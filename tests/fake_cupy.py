@@ -37,6 +37,7 @@ class Recorder:
         self.device_count = device_count
         self.limit = limit
         self.kept_by_pool = 0  # bytes that only freeing the pool gives back
+        self.busy = False  # whether anything is still on its way
         self.driver_errors = []
         self.pinned = set()
         self.allocated = weakref.WeakSet()
@@ -119,6 +120,10 @@ class Event:
 
     def record(self, stream=None):
         self.recorder.calls.append(("record", stream.ptr))
+
+    @property
+    def done(self):
+        return not self.recorder.busy
 
     def synchronize(self):
         self.recorder.calls.append(("wait",))

@@ -42,7 +42,7 @@ from tensorlayout.cuda.optional import cupy_part, missing
 from tensorlayout.cuda.ranges import lock_kept_over_forks
 from tensorlayout.cuda.staging import Staging
 
-# Bytes of a host copy from which on it is staged, unless the memory is pinned already.
+# Bytes of a copy to the host from which on it is staged, unless the memory is pinned already.
 STAGED = 1 << 20
 
 THREADS = 256  # of a block, as in kernels/platform.cuh
@@ -276,14 +276,12 @@ class CupyDriver:
         if not source.size:
             return
         stream = self.cuda.get_current_stream()
-        pinned = self._is_pinned(source)
-        if source.size >= STAGED and not pinned:
+        if not self._is_pinned(source):  # when CUDA has read all of it, depends on CUDA
             self._staging().to_device(pointer, source, stream)
             return
         kind = self.runtime.memcpyHostToDevice
         self.runtime.memcpyAsync(pointer, source.ctypes.data, source.size, kind, stream.ptr)
-        if pinned:  # only then does CUDA return before it has read all
-            self.synchronize()
+        self.synchronize()
 
     def to_host(self, destination: Bytes, pointer: int) -> None:
         """Copy device memory to contiguous bytes, on the current stream, and wait for them."""
@@ -391,10 +389,8 @@ class CupyDriver:
 
     def _staging(self) -> Staging:
         device = self.current_device()
-        with _loading:
-            if device not in self._stagings:
-                self._stagings[device] = Staging(self._cupy)
-            return self._stagings[device]
+        found = self._stagings.get(device)
+        return found or self._stagings.setdefault(device, Staging(self._cupy))
 
 
 def _flat(array: Bytes) -> Bytes:

@@ -37,6 +37,10 @@ class Recorder:
         self.device_count = device_count
         self.limit = limit
         self.kept_by_pool = 0  # bytes that only freeing the pool gives back
+        self.busy = False  # whether anything is still on its way
+        self.capturing = set()  # streams, by address
+        self.running = set()  # streams that have work to do
+        self.asked = 0  # how often, whether a stream captures
         self.driver_errors = []
         self.pinned = set()
         self.allocated = weakref.WeakSet()
@@ -67,6 +71,11 @@ class Recorder:
         used = sum(memory.nbytes for memory in self.allocated)
         return self.limit - used - self.kept_by_pool
 
+    def refuse_capture(self, stream):
+        """What CUDA does, or CuPy for it: the capture is lost."""
+        if stream in self.capturing:
+            raise CUDARuntimeError("cudaErrorStreamCaptureUnsupported")
+
     def named(self, name):
         return [call[1:] for call in self.calls if call[0] == name]
 
@@ -84,7 +93,14 @@ class Stream:
     def __exit__(self, *_):
         self.recorder.streams[self.device] = self.before
 
+    def begin_capture(self):
+        self.recorder.capturing.add(self.ptr)
+
+    def end_capture(self):
+        self.recorder.capturing.remove(self.ptr)
+
     def synchronize(self):
+        self.recorder.refuse_capture(self.ptr)
         self.recorder.calls.append(("synchronize", self.ptr))
 
 
@@ -119,6 +135,10 @@ class Event:
 
     def record(self, stream=None):
         self.recorder.calls.append(("record", stream.ptr))
+
+    @property
+    def done(self):
+        return not self.recorder.busy
 
     def synchronize(self):
         self.recorder.calls.append(("wait",))
@@ -204,6 +224,15 @@ class FakeRuntime:
                 return SimpleNamespace(type=self.memoryTypeDevice, device=memory.device_id)
         return SimpleNamespace(type=int(ptr in self.recorder.pinned), device=-2)
 
+    def streamIsCapturing(self, stream):
+        assert stream not in (0, 1), "CUDA refuses, while another stream captures"
+        self.recorder.asked += 1
+        return stream in self.recorder.capturing
+
+    def streamQuery(self, stream):
+        self.recorder.refuse_capture(stream)
+        return 600 if self.recorder.busy or stream in self.recorder.running else 0
+
     def eventRecord(self, ptr, stream):
         self.recorder.calls.append(("eventRecord", ptr, stream, self.recorder.device))
 
@@ -212,6 +241,8 @@ class FakeRuntime:
 
     def memcpyAsync(self, dst, src, size, kind, stream):
         assert all(type(each) is int for each in (dst, src, size, kind, stream))
+        if kind != self.memcpyDefault:
+            self.recorder.refuse_capture(stream)
         self.recorder.calls.append(("memcpy", dst, src, size, kind, stream))
         ctypes.memmove(dst, src, size)
 

@@ -15,6 +15,7 @@ from tensorlayout.cuda import (
     along,
     bands,
     bordering,
+    capturing,
     carrying,
     combining,
     coordinates,
@@ -130,7 +131,7 @@ def prepare(plan: Plan) -> Run:
     found = _PREPARE.get(type(plan))
     if found is None or reason(plan) is not None:
         raise missing(plan)
-    return found(plan)
+    return capturing.keeping(plan, found(plan))
 
 
 def takes_tiles(plan: Plan) -> bool:

@@ -23,7 +23,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +41,17 @@ from tensorlayout.cuda.driver import (
 from tensorlayout.cuda.optional import cupy_part, missing
 from tensorlayout.cuda.ranges import lock_kept_over_forks
 from tensorlayout.cuda.staging import Staging
+from tensorlayout.plan import CaptureError
 
-# Bytes of a host copy from which on it is staged, unless the memory is pinned already.
+# Bytes of a copy to the host from which on it is staged, unless the memory is pinned already.
 STAGED = 1 << 20
+
+# Addresses of the legacy default stream, which captures nothing. Asked whether it does, CUDA fails
+# while another stream captures.
+_UNCAPTURED = (0, LEGACY_STREAM)
+
+# Bytes that no device has. CuPy, which rounds sizes up, would take some of them for few.
+_TOO_MANY = 1 << 62
 
 THREADS = 256  # of a block, as in kernels/platform.cuh
 
@@ -73,6 +81,19 @@ class CupyBuffer:
         """Keep `owner`, too, as long as the memory."""
         if owner not in self._kept:
             self._kept = (*self._kept, owner)
+
+
+class _Capture:
+    """What was allocated on a stream while it captured: a graph writes there at each launch.
+
+    Each buffer of it keeps it, and so does what is written in place.
+    """
+
+    __slots__ = ("memory", "stream")
+
+    def __init__(self, stream: Any) -> None:
+        self.memory: list[Any] = []
+        self.stream = stream  # alive, until it has been seen not to capture
 
 
 # ---- Launches
@@ -206,6 +227,8 @@ class CupyDriver:
         # Where there is one device, it is always current.
         self._only = 0 if device_count == 1 else None
         self._forked = False
+        self.captures: dict[int, _Capture] = {}
+        self._refused: list[_Capture] = []
         _opened.add(self)
         self._stagings: dict[int, Staging] = {}
         self._architectures: dict[int, int] = {}
@@ -243,6 +266,24 @@ class CupyDriver:
         stream = self.cuda.get_current_stream(device)
         return Stream(device, stream.ptr or LEGACY_STREAM, stream)
 
+    def is_done(self, stream: Stream) -> bool:
+        """Whether all that was enqueued is over; False while it captures."""
+        capturing = stream.number not in _UNCAPTURED and self._captures(stream.number)
+        return not capturing and self.runtime.streamQuery(stream.number) == 0
+
+    def is_capturing(self, device: int) -> bool:
+        """By a call of CUDA, but for the legacy default stream, which captures nothing."""
+        number = self.cuda.get_current_stream(device).ptr
+        return number not in _UNCAPTURED and bool(self.runtime.streamIsCapturing(number))
+
+    def captured(self, device: int) -> object | None:
+        """What the capture of the current stream has allocated; captures that ended are left."""
+        for number, each in tuple(self.captures.items()):
+            if not self._captures(number):
+                self.captures.pop(number, None)
+                each.stream = None
+        return self.captures.get(self.cuda.get_current_stream(device).ptr)
+
     def order(self, first: Stream, then: Stream) -> None:
         """What is enqueued on `then` from now on waits for an event behind what `first` holds."""
         if first == then:
@@ -258,12 +299,18 @@ class CupyDriver:
         self.counters.allocations += 1
         with self.using(device):
             try:
-                memory = self.cuda.alloc(nbytes)
+                memory = self.cuda.alloc(nbytes) if nbytes < _TOO_MANY else None
             except MemoryError:
                 memory = None  # outside of the handler, nothing refers to the failed call
             if memory is None:
                 memory = self._allocate_again(nbytes, device)
-        return CupyBuffer(memory.ptr, nbytes, device, memory)
+        buffer = CupyBuffer(memory.ptr, nbytes, device, memory)
+        stream = self.cuda.get_current_stream(device)
+        if stream.ptr not in _UNCAPTURED and self.runtime.streamIsCapturing(stream.ptr):
+            self._keep(buffer, memory, stream)
+        elif self.captures:
+            self.captured(device)
+        return buffer
 
     def wrap(self, pointer: int, nbytes: int, device: int, owner: object) -> Buffer:
         """Device memory that `owner` holds."""
@@ -275,21 +322,21 @@ class CupyDriver:
         source = _flat(source)
         if not source.size:
             return
+        self._refuse_capture("it copies from the host")
         stream = self.cuda.get_current_stream()
-        pinned = self._is_pinned(source)
-        if source.size >= STAGED and not pinned:
+        if not self._is_pinned(source):  # when CUDA has read all of it, depends on CUDA
             self._staging().to_device(pointer, source, stream)
             return
         kind = self.runtime.memcpyHostToDevice
         self.runtime.memcpyAsync(pointer, source.ctypes.data, source.size, kind, stream.ptr)
-        if pinned:  # only then does CUDA return before it has read all
-            self.synchronize()
+        self.synchronize()
 
     def to_host(self, destination: Bytes, pointer: int) -> None:
         """Copy device memory to contiguous bytes, on the current stream, and wait for them."""
         destination = _flat(destination)
         if not destination.size:
             return
+        self._refuse_capture("it waits for the device")
         stream = self.cuda.get_current_stream()
         if destination.size >= STAGED and not self._is_pinned(destination):
             self.counters.synchronisations += 1
@@ -322,11 +369,17 @@ class CupyDriver:
 
     def synchronize(self) -> None:
         """Wait for the current stream."""
+        self._refuse_capture("it waits for the device")
         self.counters.synchronisations += 1
         self.cuda.get_current_stream().synchronize()
 
     def library(self, what: str) -> Any:
-        """CuPy, which works on its current device and stream."""
+        """CuPy, which works on its current device and stream.
+
+        Its cuBLAS and cuSOLVER refuse a stream that captures. What its other functions allocate
+        would not live as long as a graph.
+        """
+        self._refuse_capture("it calls CuPy's libraries")
         self.counters.library_calls += 1
         return self._cupy
 
@@ -361,18 +414,44 @@ class CupyDriver:
 
     def _allocate_again(self, nbytes: int, device: int) -> Any:
         """The same, after all memory that nobody uses has gone back from pools to the device."""
-        gc.collect()
         pool = self._cupy.get_default_memory_pool()
-        current = getattr(self.cuda.get_allocator(), "__self__", pool)
-        for each in (pool, current):
-            if hasattr(each, "free_all_blocks"):
-                each.free_all_blocks()
+        if nbytes < _TOO_MANY:
+            gc.collect()
+            current = getattr(self.cuda.get_allocator(), "__self__", pool)
+            for each in (pool, current):
+                if hasattr(each, "free_all_blocks"):
+                    each.free_all_blocks()
+            with suppress(MemoryError):
+                return self.cuda.alloc(nbytes)
+        free = self.runtime.memGetInfo()[0] + pool.free_bytes()
+        msg = f"cuda:{device}: asked for {nbytes} bytes, and {free} bytes are free"
+        raise MemoryError(msg)
+
+    def _keep(self, buffer: CupyBuffer, memory: Any, stream: Any) -> None:
+        """Keep memory as long as all that the capture of `stream` has allocated."""
+        capture = self.captures.get(stream.ptr)
+        if capture is None:
+            capture = self.captures.setdefault(stream.ptr, _Capture(stream))
+        capture.memory.append(memory)
+        buffer.keep(capture)
+
+    def _captures(self, number: int) -> bool:
+        """Whether a stream captures; an error in a capture ends it."""
         try:
-            return self.cuda.alloc(nbytes)
-        except MemoryError:
-            free = self.runtime.memGetInfo()[0] + pool.free_bytes()
-            msg = f"cuda:{device}: asked for {nbytes} bytes, and {free} bytes are free"
-            raise MemoryError(msg) from None
+            return bool(self.runtime.streamIsCapturing(number))
+        except RuntimeError:
+            return False
+
+    def _refuse_capture(self, reason: str) -> None:
+        """Refuse what no graph can hold.
+
+        What the same call has enqueued is in the graph: what that writes to is never given back.
+        """
+        number = self.cuda.get_current_stream().ptr
+        if number not in _UNCAPTURED and self.runtime.streamIsCapturing(number):
+            self._refused += filter(None, [self.captures.get(number)])
+            msg = f"cannot be captured in a CUDA graph, for {reason}; call it before or after"
+            raise CaptureError(msg)
 
     def refuse(self) -> None:
         """Refuse all that needs a device, at no cost to calls that are not refused."""
@@ -391,10 +470,8 @@ class CupyDriver:
 
     def _staging(self) -> Staging:
         device = self.current_device()
-        with _loading:
-            if device not in self._stagings:
-                self._stagings[device] = Staging(self._cupy)
-            return self._stagings[device]
+        found = self._stagings.get(device)
+        return found or self._stagings.setdefault(device, Staging(self._cupy))
 
 
 def _flat(array: Bytes) -> Bytes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
@@ -163,6 +164,22 @@ class Driver(Protocol):
     def current_stream(self, device: int) -> Stream:
         """That of this thread's launches and copies on `device`."""
 
+    def is_done(self, stream: Stream) -> bool:
+        """Whether nothing is under way on `stream`, which captures no graph."""
+
+    def is_capturing(self, device: int) -> bool:
+        """Whether the current stream of `device` captures a graph.
+
+        What waits, or copies between host and device, is then refused by a `plan.CaptureError`.
+        """
+
+    @property
+    def captures(self) -> Mapping[int, object]:
+        """What each capture has allocated, by streams; empty where there has been none of late."""
+
+    def captured(self, device: int) -> object | None:
+        """What the capture of the current stream has allocated; None where there is none."""
+
     def order(self, first: Stream, then: Stream) -> None:
         """What is enqueued on `then` from now on waits for what `first` holds now.
 
@@ -170,7 +187,10 @@ class Driver(Protocol):
         """
 
     def allocate(self, nbytes: int, device: int) -> Buffer:
-        """New memory that begins at a multiple of 256. MemoryError names asked and free bytes."""
+        """New memory that begins at a multiple of 256. MemoryError names asked and free bytes.
+
+        What is allocated while a stream captures a graph lives as long as all that is.
+        """
 
     def wrap(self, pointer: int, nbytes: int, device: int, owner: object) -> Buffer:
         """Memory that `owner` holds; the buffer keeps `owner` alive."""

@@ -3,7 +3,8 @@
 A launch does not wait, so a kernel leaves a record in device memory (``kernels/faults.cuh``), reads
 0 and writes nothing at such a position. `check` looks at the record wherever the host waits anyway,
 when a tensor is read to the host; and when one is given to another library or device. Strictly, it
-looks right after the launch, which then waits: see `strict_indexing`.
+looks right after the launch, which then waits: see `strict_indexing`. Each stream has a record of
+its own, which is looked at when its launches are over; and so have those in graphs.
 """
 
 from __future__ import annotations
@@ -12,13 +13,11 @@ import ctypes
 import functools
 import itertools
 import os
-import threading
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from tensorlayout.cuda.driver import Buffer, Driver, driver
-from tensorlayout.cuda.ranges import lock_kept_over_forks
+from tensorlayout.cuda.driver import Buffer, Driver, Stream, driver
 from tensorlayout.scopes import Block, Scope
 from tensorlayout.words import shown
 
@@ -89,99 +88,129 @@ def _is_strict() -> bool:
 # ---- Records
 
 
-class _Seen(threading.local):
-    """How many launches there had been when this thread last looked."""
+class Report:
+    """The record of launches on one stream, or of those in graphs, which any stream may launch."""
 
-    launches = 0
+    __slots__ = ("_buffer", "_captured", "_device", "_unseen", "pointer")
 
+    def __init__(self, gpu: Driver, device: int, *, captured: bool = False) -> None:
+        self._buffer: Buffer = gpu.allocate(_NOTHING.size, device)
+        self.pointer = self._buffer.pointer
+        self._device = device
+        self._captured = captured
+        # The stream of launches after which nobody has looked; another list for each launch.
+        self._unseen: list[Stream] = []
+        with gpu.using(device):
+            gpu.to_device(self.pointer, _NOTHING)
 
-class _Device:
-    """The record of one device."""
-
-    def __init__(self, gpu: Driver, number: int) -> None:
-        self.number = number
-        self.launches = 0  # that may have left something
-        self.seen = _Seen()
-        self.buffer: Buffer = gpu.allocate(_NOTHING.size, number)
-        self.clear(gpu)
-
-    def clear(self, gpu: Driver) -> None:
-        """Empty it, before any stream goes on."""
-        with gpu.using(self.number):
-            gpu.to_device(self.buffer.pointer, _NOTHING)
-            gpu.synchronize()
+    def launched(self, stream: Stream) -> None:
+        """Something may be left, now or, by a graph, at any time."""
+        self._unseen = [stream]
 
     def take(self, gpu: Driver) -> _Record | None:
-        """What was left since this thread last looked; it is then forgotten."""
-        if self.seen.launches == self.launches:
+        """What was left since somebody last looked; it is then forgotten.
+
+        What is under way on another stream than the current one is left for later.
+        """
+        unseen = self._unseen
+        stream = next(iter(unseen), None)
+        if stream is None or gpu.is_capturing(self._device):
             return None
-        launches = self.launches
+        ordered = self._captured or stream == gpu.current_stream(self._device)
+        if not ordered and not gpu.is_done(stream):
+            return None
         found = np.empty(_NOTHING.size, np.uint8)
-        with gpu.using(self.number):
-            gpu.to_host(found, self.buffer.pointer)
-        self.seen.launches = launches
-        record = _Record.from_buffer_copy(found.tobytes())
-        if not record.owner:
-            return None
-        self.clear(gpu)
+        with gpu.using(self._device):
+            gpu.to_host(found, self.pointer)
+            record = _Record.from_buffer_copy(found.tobytes())
+            if not self._captured:
+                unseen.clear()  # and none that came since
+            elif not _outside(record):  # a graph may be in the midst of it
+                return None
+            if not record.owner:
+                return None
+            gpu.to_device(self.pointer, _NOTHING)
+            gpu.synchronize()  # before any stream goes on
         return record
 
 
+class _Device:
+    """The records of one device."""
+
+    def __init__(self, gpu: Driver, number: int) -> None:
+        self.captured = Report(gpu, number, captured=True)
+        self.by_stream: dict[int, Report] = {}
+        with gpu.using(number):
+            gpu.synchronize()  # for all streams
+
+
 _devices: WeakKeyDictionary[Driver, dict[int, _Device]] = WeakKeyDictionary()
-_making = lock_kept_over_forks()
 
 
-def _device(number: int) -> _Device:
+def _device(gpu: Driver, number: int) -> _Device:
+    devices = _devices.get(gpu)
+    if devices is None:
+        devices = _devices.setdefault(gpu, {})
+    return devices.get(number) or devices.setdefault(number, _Device(gpu, number))
+
+
+def report(device: int) -> tuple[Report, Stream]:
+    """Where kernels on the current stream of a device leave what they find; and that stream."""
     gpu = driver()
-    found = _devices.get(gpu, {}).get(number)
-    if found is None:
-        with _making:
-            devices = _devices.setdefault(gpu, {})
-            found = devices.get(number) or devices.setdefault(number, _Device(gpu, number))
-    return found
+    found, stream = _device(gpu, device), gpu.current_stream(device)
+    if gpu.is_capturing(device):
+        return found.captured, stream
+    mine = found.by_stream.get(stream.number)
+    return mine or found.by_stream.setdefault(stream.number, Report(gpu, device)), stream
 
 
-def address(device: int) -> int:
-    """Where kernels on a device leave what they found."""
-    return _device(device).buffer.pointer
-
-
-_serials = itertools.count(1)
-_names: dict[str, int] = {}
-_BITS = 16  # of a number of a name; above, the serial number of a launch's plan
-
-
-def owner_of(name: str) -> int:
-    """What stands for one launch of the operation `name`, another one each time it is asked for."""
-    with _making:
-        number = _names.setdefault(name, len(_names))
-    return next(_serials) << _BITS | number
-
-
-def launched(device: int) -> None:
-    """To be called after a launch that may have found a position outside."""
-    _device(device).launches += 1
+def launched(where: Report, stream: Stream) -> None:
+    """To be called with what `report` gave, after launches that were given that."""
+    where.launched(stream)
     if _is_strict():
         check()
 
 
 def check() -> None:
-    """Raise IndexError for what kernels have found since this thread last looked; then it is gone.
+    """Raise IndexError for what kernels have found since somebody last looked; then it is gone.
 
-    To be called where the host has waited for their stream. Costs nothing, if there was no launch.
+    To be called where the host has waited for the current stream, or may. What other streams hold
+    is looked at as soon as they have nothing under way; what a graph holds, each time, but no graph
+    that is being captured. Costs nothing, if there was no launch.
     """
     gpu = driver()
     for device in tuple(_devices.get(gpu, {}).values()):
-        record = device.take(gpu)
-        if record is not None:
-            raise _error(record)
+        for each in (*device.by_stream.values(), device.captured):
+            record = each.take(gpu)
+            if record is not None:
+                raise _error(record)
+
+
+_serials = itertools.count(1)
+_names: dict[str, int] = {}
+_numbers = itertools.count()
+_BITS = 16  # of a number of a name; above, the serial number of a launch's plan
+
+
+def owner_of(name: str) -> int:
+    """What stands for one launch of the operation `name`, another one each time it is asked for."""
+    number = _names.get(name)
+    if number is None:
+        number = _names.setdefault(name, next(_numbers))
+    return next(_serials) << _BITS | number
+
+
+def _outside(record: _Record) -> tuple[int, int] | None:
+    """A position outside, and the size of its dimension; None where none has been told yet."""
+    for lowest, highest, size in zip(record.lowest, record.highest, record.size, strict=True):
+        if lowest <= highest:
+            return (lowest if lowest < -size else highest), size
+    return None
 
 
 def _error(record: _Record) -> IndexError:
-    name = list(_names)[record.owner & (1 << _BITS) - 1]
-    for lowest, highest, size in zip(record.lowest, record.highest, record.size, strict=True):
-        if lowest <= highest:
-            bad = lowest if lowest < -size else highest
-            return IndexError(f"{name}: index {bad} is outside a dimension of size {size}")
-    msg = f"the record of {name} is empty"
-    raise AssertionError(msg)
+    number = record.owner & (1 << _BITS) - 1
+    name = next(name for name, each in tuple(_names.items()) if each == number)
+    found = _outside(record)
+    assert found is not None, f"the record of {name} is empty"
+    return IndexError(f"{name}: index {found[0]} is outside a dimension of size {found[1]}")

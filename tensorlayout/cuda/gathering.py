@@ -55,11 +55,12 @@ def prepare_launches(
     """
     gpu = driver()
     ready = [(each, gpu.launcher(each.kernel), _pointers(each)) for each in launches]
-    record = faults.address(device)
     may_fail = any(each.operands for each in launches)
 
     def run(memories: Sequence[int], positions: Sequence[int], more: bytes = b"") -> None:
         addresses = list(positions)
+        report = faults.report(device) if may_fail else None
+        record = report[0].pointer if report is not None else 0
         made: list[Buffer] = []
         for each, launch, pack in ready:
             if each.makes is not None:
@@ -74,8 +75,8 @@ def prepare_launches(
             launch(each.grid, parameters)
             if own:
                 addresses.append(own)
-        if may_fail:
-            faults.launched(device)
+        if report is not None:
+            faults.launched(*report)
 
     return run
 

@@ -29,10 +29,11 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
@@ -422,6 +423,7 @@ class SimulatorDriver:
     """`tensorlayout.cuda.driver.Driver`, on the CPU."""
 
     name = "simulator"
+    captures: Mapping[int, object] = MappingProxyType({})
 
     def __init__(self) -> None:
         compiler()  # so that a missing one is told first
@@ -467,6 +469,17 @@ class SimulatorDriver:
         where = self.current_device() if device is None else device
         self._ranges_of(where)
         return _streams.giving((_streams.get() or {}) | {where: number}, Stream(where, number))
+
+    def is_done(self, stream: Stream) -> bool:
+        """True, for launches are over when they return."""
+        return True
+
+    def is_capturing(self, device: int) -> bool:
+        """False: there are no graphs."""
+        return False
+
+    def captured(self, device: int) -> None:
+        """Nothing."""
 
     def order(self, first: Stream, then: Stream) -> None:
         """Nothing but a note: what is on `first` has been done."""

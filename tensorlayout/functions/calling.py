@@ -17,7 +17,7 @@ from tensorlayout import words
 from tensorlayout.cpu.memory import shortage, tensor_over
 from tensorlayout.devices import CPU
 from tensorlayout.dtypes import SCALARS, float64, misfit
-from tensorlayout.plan import Operation, prepared
+from tensorlayout.plan import CaptureError, Operation, prepared
 from tensorlayout.plan.elementwise import Elementwise, InPlace
 from tensorlayout.plan.into import Into
 from tensorlayout.plan.library import Library
@@ -50,6 +50,9 @@ def call(operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]) 
         return prepared(operation, *key)(*operands)
     except MemoryError as error:
         raise _short(operation, error) from None
+    except CaptureError as error:
+        msg = f"{operation.name}: {error}"
+        raise CaptureError(msg) from None
     except TypeError as error:
         raise _explained(operation, key, error) from None
     except ValueError as error:

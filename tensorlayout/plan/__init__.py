@@ -24,6 +24,10 @@ Run = Callable[..., Tensor]
 CACHE_SIZE = 4096
 
 
+class CaptureError(RuntimeError):
+    """A call that a CUDA graph cannot hold, refused by its backend; `call` names the function."""
+
+
 class Plan(Protocol):
     """What every plan says: the result (for a write in place, the destination)."""
 

@@ -1,0 +1,307 @@
+"""Graphs captured of calls: what is kept, what they cannot hold; on a stand-in for CuPy."""
+
+import gc
+import importlib
+import re
+import threading
+import weakref
+from unittest.mock import MagicMock
+
+import numpy as np
+import pytest
+from fake_cupy import Stream
+from stand_in import stand_in
+
+import tensorlayout as tl
+from tensorlayout.cuda import faults
+from tensorlayout.cuda.driver import driver
+from tensorlayout.functions import calling
+from tensorlayout.functions.statistical import _CUMULATIVE_SUM
+from tensorlayout.plan import CaptureError
+
+
+@pytest.fixture
+def recorder():
+    with stand_in() as recorder:
+        cuda = importlib.import_module("cupy").cuda
+        cuda.cublas, cuda.get_cublas_handle = MagicMock(), lambda: 77
+        for name in ("CUDA_R_32F", "CUDA_R_64F"):
+            setattr(cuda.runtime, name, 0)
+        yield recorder
+
+
+@pytest.fixture
+def stream(recorder):
+    with Stream(recorder, 7) as stream:
+        yield stream
+
+
+def on_cuda(values, dtype="float32"):
+    return tl.asarray(np.asarray(values, dtype), device="cuda")
+
+
+def zeros(*shape, dtype="float32", layout=None):
+    return tl.zeros(shape, dtype=dtype, device="cuda", layout=layout)
+
+
+def few_long(n=1 << 20):
+    return zeros(2, n)
+
+
+# Each allocates more than its result. What they are given, made before the capture; the call.
+NEW = {
+    "sum": (lambda: (few_long(),), lambda x: tl.sum(x, axis=1)),
+    "cumulative_sum": (lambda: (few_long(),), lambda x: tl.cumulative_sum(x, axis=1)),
+    "sort": (lambda: (zeros(100_000),), tl.sort),
+    "argsort": (lambda: (zeros(100_000),), tl.argsort),
+    "a chain": (lambda: (zeros(1000),), lambda x: (x + 1) * 2),
+    "median": (lambda: (zeros(3, 5000),), lambda x: tl.quantile(x, 0.5, axis=1)),
+    "product": (
+        lambda: (zeros(8, 8, dtype="int32"), zeros(8, 8, dtype="int8")),
+        lambda x, y: tl.matmul(x, y),
+    ),
+}
+IN_PLACE = {
+    "overlap": (lambda: (zeros(1000),), lambda x: x.__iadd__(tl.flip(x))),
+    "assign": (lambda: (zeros(1000),), lambda x: x.__setitem__(slice(None), x[::-1])),
+    "positions": (
+        lambda: (zeros(100, 4), zeros(50, dtype="int64"), zeros(50, 4)),
+        lambda x, i, y: x.__setitem__(i, y),
+    ),
+    "into": (
+        lambda: (few_long(), few_long()),
+        lambda out, x: calling.call_into(out, _CUMULATIVE_SUM, (x._spec, 1, 0, None, False), (x,)),
+    ),
+    "tiles": (
+        lambda: (zeros(24, 24, layout="{1,0:T(4,6)}"), zeros(24, 24, layout="{1,0:T(6,4)}")),
+        lambda x, y: x.__setitem__(..., y),
+    ),
+}
+
+
+def captured(recorder, stream, made, call, given):
+    """The result of a warm call that is captured, and the memories that it allocated."""
+    call(*made())
+    gc.collect()
+    before = set(recorder.allocated)
+    allocations = len(recorder.named("alloc"))
+    stream.begin_capture()
+    result = call(*given)
+    stream.end_capture()
+    gc.collect()
+    alive = weakref.WeakSet(set(recorder.allocated) - before)
+    assert len(alive) == len(recorder.named("alloc")) - allocations  # all of them
+    return result, alive
+
+
+def left(alive):
+    """How many of some memories are there after the capture was seen to have ended."""
+    zeros(1)
+    gc.collect()
+    return len(alive)
+
+
+@pytest.mark.parametrize("name", NEW)
+def test_what_a_call_allocates_lives_as_long_as_its_result(recorder, stream, name):
+    made, call = NEW[name]
+    given = made()
+    result, alive = captured(recorder, stream, made, call, given)
+    count = len(alive)
+    assert count > 1, "nothing but the result"
+    assert left(alive) == count
+    view = result[:1]
+    del result
+    assert left(alive) == count
+    del view
+    assert left(alive) == 0
+
+
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_what_a_call_allocates_lives_as_long_as_what_it_writes_to(recorder, stream, name):
+    made, call = IN_PLACE[name]
+    destination, *others = made()
+    _, alive = captured(recorder, stream, made, call, (destination, *others))
+    others.clear()
+    count = len(alive)
+    assert count >= 1
+    assert left(alive) == count
+    del _, destination
+    assert left(alive) == 0
+
+
+def test_each_capture_keeps_its_own(recorder, stream):
+    made, call = NEW["sum"]
+    first, of_first = captured(recorder, stream, made, call, made())
+    second, of_second = captured(recorder, stream, made, call, made())
+    assert not set(of_first) & set(of_second)
+    del first
+    assert left(of_first) == 0
+    assert left(of_second) == 2
+    del second
+    assert left(of_second) == 0
+    assert driver().captures == {}
+
+
+def test_a_stream_is_not_kept_by_what_it_captured(recorder):
+    with Stream(recorder, 9) as stream:
+        result, _ = captured(recorder, stream, *NEW["sum"], NEW["sum"][0]())
+    alive = weakref.ref(stream)
+    zeros(1)
+    del stream
+    gc.collect()
+    assert alive() is None
+    assert result.shape == (2,)
+
+
+def test_other_streams_and_threads_keep_nothing(recorder, stream):
+    made, call = NEW["sum"]
+    (x,) = made()
+    call(x)
+    gc.collect()
+    before, found = len(recorder.allocated), []
+    stream.begin_capture()
+    with Stream(recorder, 8):
+        found.append(call(x))
+    thread = threading.Thread(target=lambda: found.append(call(x)))
+    thread.start()
+    thread.join()
+    gc.collect()
+    assert len(recorder.allocated) == before + 2  # the results
+    assert driver().captures == {}
+    stream.end_capture()
+
+
+def test_what_a_call_asks_of_cuda(recorder):
+    """Whether its stream captures, once for an allocation; of the default stream, nothing."""
+    x = zeros(100)
+    x + x
+    with Stream(recorder, 7):
+        for call, asked in ((lambda: x + x, 1), (lambda: x.__iadd__(1), 0), (lambda: x[1:], 0)):
+            call()
+            recorder.asked = 0
+            call()
+            assert recorder.asked == asked
+    recorder.asked = 0
+    x + x
+    x.to_device("cpu")
+    assert recorder.asked == 0
+
+
+# ---- What no graph can hold
+
+WAITS, UPLOADS, LIBRARY = (
+    "it waits for the device",
+    "it copies from the host",
+    "it calls CuPy's libraries",
+)
+REFUSED = {
+    "to_device": (WAITS, lambda x: x.to_device("cpu")),
+    "__getitem__": (WAITS, lambda x: x[x > 0]),
+    "nonzero": (WAITS, tl.nonzero),
+    "to_device  ": (UPLOADS, lambda x: tl.asarray([1.0, 2.0], device="cuda")),
+    "to_device ": (UPLOADS, lambda x: tl.ones(3).to_device("cuda")),
+    "__setitem__": (WAITS, lambda x: x.__setitem__(x > 0, tl.ones(2, device="cuda"))),
+    "to_device   ": (WAITS, lambda x: float(x[0, 0])),
+    "matmul": (LIBRARY, lambda x: x @ x),
+    "tensordot": (LIBRARY, lambda x: tl.tensordot(x, x, axes=1)),
+    "vecdot": (LIBRARY, lambda x: tl.vecdot(x, x)),
+    "inv": (LIBRARY, tl.linalg.inv),
+    "svdvals": (LIBRARY, tl.linalg.svdvals),
+    "fft": (LIBRARY, lambda x: tl.fft.fft(tl.astype(x, "complex64"))),
+    "unique_values": (LIBRARY, tl.unique_values),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_a_graph_cannot_hold_is_refused(recorder, stream, name):
+    reason, call = REFUSED[name]
+    x = zeros(4, 4)
+    zeros(3)[on_cuda([0], "int64")]  # there are records of positions
+    before = bytes(np.asarray(x.to_device("cpu")))
+    recorder.calls.clear()
+    stream.begin_capture()
+    words = f"{name.strip()}: cannot be captured in a CUDA graph, for {reason}; call it before or"
+    with pytest.raises(CaptureError, match=f"^{re.escape(words)} after$"):
+        call(x)
+    assert stream.ptr in recorder.capturing  # the capture goes on
+    done = {each[0] for each in recorder.calls}
+    assert done <= {"alloc", "launch", "load"}
+    stream.end_capture()
+    assert bytes(np.asarray(x.to_device("cpu"))) == before
+
+
+def test_what_a_refused_call_has_enqueued_writes_to_memory_that_is_kept(recorder, stream):
+    x = zeros(4, 4, dtype="float32")
+    x @ tl.astype(x.mT, "float64")
+    gc.collect()
+    before = set(recorder.allocated)
+    stream.begin_capture()
+    with pytest.raises(CaptureError):
+        x @ tl.astype(x.mT, "float64")
+    stream.end_capture()
+    assert recorder.named("launch")
+    enqueued = weakref.WeakSet(set(recorder.allocated) - before)
+    before.clear()
+    count = len(enqueued)
+    assert count > 1
+    assert left(enqueued) == count
+
+
+def test_operations_of_integers_by_a_kernel_are_held(recorder, stream):
+    x, y = zeros(8, 8, dtype="int32"), zeros(100)
+    searched = zeros(10)
+    calls = (
+        lambda: x @ x,
+        lambda: tl.searchsorted(y, searched),
+        lambda: y.copy(),
+        lambda: y.__setitem__(y > 0, 3.0),
+    )
+    for call in calls:
+        call()
+    stream.begin_capture()
+    for call in calls:
+        call()
+    stream.end_capture()
+
+
+# ---- Positions outside, in graphs
+
+
+def leave(report, lowest, highest, size, name="take"):
+    """What a kernel leaves: a record whose first positions are outside."""
+    found = faults._Record.from_address(report.pointer)
+    found.owner = faults.owner_of(name)
+    found.lowest[0], found.highest[0], found.size[0] = lowest, highest, size
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_positions_outside_in_a_graph_are_told_after_each_replay(recorder, stream, strict):
+    x, i = zeros(3), on_cuda([5], "int64")
+    tl.take(x, i)
+    with Stream(recorder, 9) as capturing, faults.strict_indexing(strict):
+        capturing.begin_capture()
+        found = tl.take(x, i)
+        report, _ = faults.report(0)
+        x.__dlpack__(stream=9)  # no time to look
+        capturing.end_capture()
+    for replay in range(2):
+        found.to_device("cpu")
+        leave(report, 5 + replay, 5 + replay, 3)
+        with pytest.raises(IndexError, match=f"^take: index {5 + replay} is outside a dimension"):
+            found.to_device("cpu")
+    found.to_device("cpu")
+
+
+def test_a_graph_in_the_midst_of_a_record_is_left_to_it(recorder, stream):
+    x, i = zeros(3), on_cuda([5], "int64")
+    tl.take(x, i)
+    with Stream(recorder, 9) as capturing:
+        capturing.begin_capture()
+        tl.take(x, i)
+        report, _ = faults.report(0)
+        capturing.end_capture()
+    faults._Record.from_address(report.pointer).owner = faults.owner_of("take")
+    x.to_device("cpu")
+    leave(report, -7, 8, 3)
+    with pytest.raises(IndexError, match=r"^take: index -7 is outside a dimension of size 3$"):
+        x.to_device("cpu")

@@ -58,14 +58,11 @@ def on_gpu():
 
 SEED = "TENSORLAYOUT_HYBRID_SEED"
 
-# The driver takes it that pageable memory has been read when a copy returns.
-NOT_YET = {"late": False}
-
 
 @contextmanager
 def hybrid(count=1, **options):
     """CuPy's driver on a strict machine with `count` devices, which is given."""
-    given = {"seed": int(os.environ.get(SEED) or random.randrange(1 << 32)), **NOT_YET, **options}
+    given = {"seed": int(os.environ.get(SEED) or random.randrange(1 << 32)), **options}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TENSORLAYOUT_CUDA_SIMULATOR", "0")
         patch.setenv("TENSORLAYOUT_SIMULATOR_DEVICES", str(count))

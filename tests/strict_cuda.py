@@ -160,15 +160,14 @@ class Spans:
 
 
 class Machine:
-    """GPUs, alike. `late`: pageable memory of the host may be read when a copy runs."""
+    """GPUs, alike; `memory`: bytes of each."""
 
-    def __init__(self, device_count=1, seed=None, memory=4 << 30, capability=90, late=True):
+    def __init__(self, device_count=1, seed=None, memory=4 << 30, capability=90):
         self.seed = random.randrange(1 << 32) if seed is None else seed
         self.random = random.Random(self.seed)
         # How likely a GPU is to get on with what it has, each time that it gets more.
         self.eagerness = self.random.choice([0, 0.2, 0.7])
         self.device_count, self.memory, self.capability = device_count, memory, capability
-        self.late = late
         self.simulator = simulator.open_driver()
         self.adopted = []  # (address, bytes, device)
         self.lock = threading.RLock()
@@ -248,12 +247,12 @@ class Machine:
     def _blocking(self, device):
         return [each for each in self.made if each.blocking and each.device == device]
 
-    def _check_implicit(self, stream):
-        """The legacy stream may not meet a stream that captures."""
+    def check_implicit(self, stream, breaks=False):
+        """The legacy stream may not meet a stream that captures, unless that blocks nobody."""
         if stream is self.legacy[stream.device]:
             for each in self._blocking(stream.device):
                 if each.capture:
-                    each.capture.broken = True
+                    each.capture.broken |= breaks
                     raise Refused(906)
 
     def enqueue(self, stream, run, after=()):
@@ -261,7 +260,7 @@ class Machine:
         if stream.capture:
             stream.capture.add(stream, run)
             return None
-        self._check_implicit(stream)
+        self.check_implicit(stream, breaks=True)
         chores, stream.chores = stream.chores, []
 
         def all_of_it():
@@ -308,7 +307,7 @@ class Machine:
     def synchronize(self, stream):
         if stream.capture:
             self.spoil(stream)
-        self._check_implicit(stream)
+        self.check_implicit(stream, breaks=True)
         self.wait(self._before(stream))
         self._rest(stream)
 
@@ -341,7 +340,7 @@ class Machine:
         """A library's call: here it runs on the host, after what the stream holds."""
         if stream.capture:
             self.spoil(stream)
-        self._check_implicit(stream)
+        self.check_implicit(stream, breaks=True)
         self.wait(self._before(stream))
         self._rest(stream)
 
@@ -537,7 +536,7 @@ class Machine:
         if pageable and stream.capture:
             self.spoil(stream)
         read = partial(_host_bytes, source, size) if from_host else None
-        if pageable and from_host and not (self.late and self.random.random() < 0.5):
+        if pageable and from_host and self.random.random() < 0.5:
             read = partial(bytes, read())
 
         def run():

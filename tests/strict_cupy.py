@@ -181,7 +181,12 @@ class Runtime:
 
     @c_call
     def streamIsCapturing(self, stream: ADDRESS):
-        return self.machine.stream(stream).capture is not None
+        found = self.machine.stream(stream)
+        self.machine.check_implicit(found)
+        if found.capture and found.capture.broken:
+            msg = "the stream was capturing, but an error has invalidated the capture sequence"
+            raise RuntimeError(msg)
+        return found.capture is not None
 
     @c_call
     def streamBeginCapture(self, stream: ADDRESS, mode: INT = 2):

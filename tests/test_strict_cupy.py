@@ -381,11 +381,11 @@ def test_a_stream_that_joins_a_capture_comes_back(cuda, gpu, stream):
         assert not beside.is_capturing()
 
 
-def test_a_graph_whose_memory_was_freed(gpu, stream):
+def test_a_graph_whose_memory_was_freed(cuda, gpu, stream):
     launch = gpu.launcher(kernel("increment"))
     stream.begin_capture()
-    scratch = gpu.allocate(400, 0)
-    launch(1, bytearray(struct.pack("3q", scratch.pointer, scratch.pointer, 100)))
+    scratch = cuda.alloc(400)
+    launch(1, bytearray(struct.pack("3q", scratch.ptr, scratch.ptr, 100)))
     del scratch
     graph = stream.end_capture()
     graph.launch()
@@ -488,7 +488,7 @@ def test_orders_that_nobody_keeps(before, after):
 def test_pageable_memory_is_read_at_once_or_late_and_pinned_memory_late():
     found = {"pageable": set(), "pinned": set()}
     for seed in SEEDS:
-        with hybrid(seed=seed, late=True):
+        with hybrid(seed=seed):
             import cupy
 
             gpu = open_driver()

@@ -2,6 +2,7 @@
 
 import os
 
+import gpu_runs
 import pytest
 from hypothesis import settings
 from on_devices import DEVICES, devices_of, entered, is_long
@@ -12,6 +13,10 @@ from on_devices import DEVICES, devices_of, entered, is_long
 settings.register_profile("search", deadline=None, derandomize=False, print_blob=True)
 settings.register_profile("gate", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("gate" if os.environ.get("CI") else "search")
+
+
+def pytest_configure(config):
+    config.pluginmanager.register(gpu_runs)
 
 
 def pytest_generate_tests(metafunc):

@@ -1842,13 +1842,13 @@ linalg.det(x)
 linalg.eig(x)
     ValueError: eig: matrices must be square, got shape (2, 3)
 linalg.eig(q * nan)
-    LinAlgError: eig: Array must not contain infs or NaNs
+    LinAlgError: eig: elements must be finite
 linalg.eigh(x)
     ValueError: eigh: matrices must be square, got shape (2, 3)
 linalg.eigvals(x)
     ValueError: eigvals: matrices must be square, got shape (2, 3)
 linalg.eigvals(q * nan)
-    LinAlgError: eigvals: Array must not contain infs or NaNs
+    LinAlgError: eigvals: elements must be finite
 linalg.eigvalsh(x)
     ValueError: eigvalsh: matrices must be square, got shape (2, 3)
 linalg.inv(q)
@@ -1875,11 +1875,11 @@ linalg.solve(q, zeros((2, 3, 4)))
 linalg.solve(q + eye(2), asarray(1.0))
     ValueError: solve: shapes (2, 2) and () do not match as (…, m, m) and (m,) or (…, m, k)
 linalg.svd(q * nan)
-    LinAlgError: svd: SVD did not converge
+    LinAlgError: svd: elements must be finite
 linalg.matrix_rank(q * nan)
-    LinAlgError: matrix_rank: SVD did not converge
+    LinAlgError: matrix_rank: elements must be finite
 linalg.pinv(q * nan)
-    LinAlgError: pinv: SVD did not converge
+    LinAlgError: pinv: elements must be finite
 linalg.cross(v, v2)
     ValueError: cross: sizes along axis -1 must be 3, got shapes (3,) and (2,)
 linalg.cross(v2, v2)
@@ -1920,6 +1920,12 @@ linalg.trace(x, dtype=bool)
     TypeError: trace: dtype must be numeric, got bool
 linalg.trace(z[None], dtype=float64)
     TypeError: trace: complex128 cannot become float64; take real() or abs() first
+linalg.matrix_norm(q * nan, ord="nuc")
+    LinAlgError: matrix_norm: elements must be finite
+linalg.matrix_norm(q * inf, ord=2)
+    LinAlgError: matrix_norm: elements must be finite
+linalg.svdvals(q * nan)
+    LinAlgError: svdvals: elements must be finite
 linalg.matrix_norm(x, keepdims="a")
     TypeError: matrix_norm: keepdims must be True or False, got 'a'
 linalg.vector_norm(v, keepdims="a")

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
+import numpy as np
+
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
@@ -41,7 +43,9 @@ class Library:
     """One line of a table of library calls; `numpy(*arrays, **options)` gives arrays back.
 
     `rule`: what the results will be, None where their shapes depend on data. `rank`: the least
-    rank of the first operand.
+    rank of the first operand. `finite`: whether its elements must be finite, for NumPy and CuPy
+    say other things of those that are not, or nothing. `failure`: what an error of linear algebra
+    says, in whatever words the library reports it.
     """
 
     name: str
@@ -49,6 +53,19 @@ class Library:
     numpy: Callable[..., Any]
     rule: Rule | None = None
     rank: int = 0
+    finite: bool = False
+    failure: str = ""
+
+    def ask(self, xp: Any, function: Callable[..., Any], /, *arrays: Any, **options: Any) -> Any:
+        """What `function` gives for arrays of the module `xp`. LinAlgError in our words."""
+        if self.finite and not xp.isfinite(arrays[0]).all():
+            msg = f"{self.name}: elements must be finite"
+            raise np.linalg.LinAlgError(msg)
+        try:
+            return function(*arrays, **options)
+        except np.linalg.LinAlgError as error:
+            msg = f"{self.name}: {self.failure or error}"
+            raise np.linalg.LinAlgError(msg) from None
 
     def plan(self, count: int, *key: Any) -> LibraryPlan:
         """The plan of a call on `count` operands, whose specs open the key; options follow."""

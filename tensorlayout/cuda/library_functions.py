@@ -30,8 +30,8 @@ from tensorlayout.cuda import library_linalg as linear
 from tensorlayout.cuda import library_sets as sets
 from tensorlayout.cuda import library_transforms as transforms
 
-# Calls for which the host waits: shapes depend on data, or what cuSOLVER reports is looked at. Those
-# whose elements must be finite wait for that first.
+# Calls for which the host waits: shapes depend on data, or what cuSOLVER reports is looked at.
+# Those whose elements must be finite wait for that first.
 WAIT = frozenset(
     {
         *("bincount", "isin", "nonzero", "repeat"),

@@ -2075,16 +2075,32 @@ einsum(x, x)
 einsum("i")
     ValueError: einsum: operands must be at least one tensor, got none
 einsum("ij", v)
-    ValueError: einsum: 'ij' does not fit shapes (3,): Einstein sum subscript i does not
-    contain the correct number of indices for operand 0.
+    ValueError: einsum: 'ij' does not fit shapes (3,): 'ij' does not name the dimensions of
+    shape (3,)
 einsum("i,i", v, v2)
-    ValueError: einsum: 'i,i' does not fit shapes (3,), (2,): Size of label 'i' for operand 1
-    (3) does not match previous terms (2).
+    ValueError: einsum: 'i,i' does not fit shapes (3,), (2,): 'i' names sizes 3 and 2
 einsum("a$b", x)
-    ValueError: einsum: 'a$b' does not fit shapes (2, 3): Character $ is not a valid symbol.
+    ValueError: einsum: 'a$b' does not fit shapes (2, 3): '$' is no letter, and no part of one
+    '->' or of a term's one '...'
 einsum("ij->k", x)
-    ValueError: einsum: 'ij->k' does not fit shapes (2, 3): Output character k did not appear
-    in the input
+    ValueError: einsum: 'ij->k' does not fit shapes (2, 3): 'k' is in no operand, or more than
+    once in the output
+einsum("i,ij->,j", v2, x)
+    ValueError: einsum: 'i,ij->,j' does not fit shapes (2,), (2, 3): ',' is no letter, and no
+    part of one '->' or of a term's one '...'
+einsum("...i,...j", x, cube)
+    ValueError: einsum: '...i,...j' does not fit shapes (2, 3), (2, 3, 4): '...' names sizes 2
+    and 3
+einsum("ii", x)
+    ValueError: einsum: 'ii' does not fit shapes (2, 3): 'i' names sizes 2 and 3
+einsum("i", s)
+    ValueError: einsum: 'i' does not fit shapes (): 'i' does not name the dimensions of shape ()
+einsum("", v)
+    ValueError: einsum: '' does not fit shapes (3,): '' does not name the dimensions of shape
+    (3,)
+einsum("i,i", v)
+    ValueError: einsum: 'i,i' does not fit shapes (3,): each operand is named once, at most 64,
+    in at most 4096 letters
 gradient(s)
     ValueError: gradient: needs a rank of at least 1, got shape ()
 gradient(v2[:1])

@@ -61,7 +61,7 @@ def test_subscripts_mean_what_they_mean_to_numpy():
         arrays = [np.arange(np.prod(s), dtype=np.int64).reshape(s) for s in shapes]
         expected = by_numpy(text, arrays)
         if expected is None:
-            with pytest.raises(ValueError, match="name|letter|is in no operand"):
+            with pytest.raises(ValueError, match=r"name|letter|is in no operand"):
                 fitted(text, shapes)
             refused += 1
             continue
@@ -89,7 +89,7 @@ def test_the_library_is_not_asked_for_what_does_not_fit(monkeypatch):
     monkeypatch.setattr(beyond, "_EINSUM", replace(beyond._EINSUM, numpy=numpy))
     x = tl.asarray([[1, 2, 3], [4, 5, 6]])
     for text in ("ijk", "ii", "i$", "ij->k", "ij->ii", "i.j", "ij->i->j"):
-        with pytest.raises(ValueError, match="^einsum: '.*' does not fit shapes"):
+        with pytest.raises(ValueError, match=r"^einsum: '.*' does not fit shapes"):
             tl.einsum(text, x)
     assert asked == []
     tl.einsum("...i -> i...", x)

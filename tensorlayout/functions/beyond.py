@@ -43,7 +43,7 @@ from tensorlayout.functions.transfers import on_host
 from tensorlayout.functions.utility import any as any_
 from tensorlayout.layout import Layout
 from tensorlayout.layout.slots import MAX_SLOTS
-from tensorlayout.plan.library import Library, Results
+from tensorlayout.plan.library import Library, Results, Shape
 from tensorlayout.plan.moving import Copy, View
 from tensorlayout.plan.results import named, normalized_dims
 from tensorlayout.plan.subscripts import fitted

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-import numpy as np
-
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
@@ -57,15 +55,15 @@ class Library:
     failure: str = ""
 
     def ask(self, xp: Any, function: Callable[..., Any], /, *arrays: Any, **options: Any) -> Any:
-        """What `function` gives for arrays of the module `xp`. LinAlgError in our words."""
+        """What `function` gives for arrays of `xp`, NumPy or CuPy. LinAlgError in our words."""
         if self.finite and not xp.isfinite(arrays[0]).all():
             msg = f"{self.name}: elements must be finite"
-            raise np.linalg.LinAlgError(msg)
+            raise xp.linalg.LinAlgError(msg)
         try:
             return function(*arrays, **options)
-        except np.linalg.LinAlgError as error:
+        except xp.linalg.LinAlgError as error:
             msg = f"{self.name}: {self.failure or error}"
-            raise np.linalg.LinAlgError(msg) from None
+            raise xp.linalg.LinAlgError(msg) from None
 
     def plan(self, count: int, *key: Any) -> LibraryPlan:
         """The plan of a call on `count` operands, whose specs open the key; options follow."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from string import ascii_letters
 
-Shape = tuple[int, ...]
+from tensorlayout.plan.library import Shape
 
 
 @lru_cache(4096)

@@ -1269,9 +1269,17 @@ repeat(v, 2**70)
     ValueError: repeat: shape: the sizes (3, 1180591620717411303424), with 1 for 0, multiply to
     more than 2**63 - 1
 repeat(v, asarray([1, 2, 2**60]))
-    MemoryError: repeat: the memory it needs cannot be allocated
+    MemoryError: repeat: repeats add up to 1.153e+18, more than any memory holds
 repeat(v, asarray([2**62, 2**62, 2**62]))
-    MemoryError: repeat: the memory it needs cannot be allocated
+    MemoryError: repeat: repeats add up to 1.384e+19, more than any memory holds
+repeat(v, asarray([2**62, 2**62, 2**63], dtype=uint64))
+    MemoryError: repeat: repeats add up to 1.845e+19, more than any memory holds
+repeat(v, asarray([2**62]))
+    MemoryError: repeat: repeats add up to 1.384e+19, more than any memory holds
+repeat(v, asarray([5, -2, 2**62]))
+    ValueError: repeat: repeats must not be negative, got -2
+repeat(v, asarray([-3], dtype=int8))
+    ValueError: repeat: repeats must not be negative, got -3
 repeat(v, s)
     TypeError: repeat: repeats must be an integer, got a tensor of float64 and shape ()
 repeat(s, 2, axis=0)

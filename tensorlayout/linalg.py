@@ -206,13 +206,13 @@ _FLOATS = "floating-point"
 
 # Matrices that are not finite are refused where LAPACK finds finite results for them, or cuSOLVER
 # does not end.
-_SINGULAR: Any = {"failure": "Singular matrix"}
-_EIGENVALUES: Any = {"finite": True, "failure": "Eigenvalues did not converge"}
-_SINGULAR_VALUES: Any = {"finite": True, "failure": "SVD did not converge"}
+_FAILS: Any = {"error": np.linalg.LinAlgError}
+_INDEFINITE = _FAILS | {"failure": "Matrix is not positive definite"}
+_SINGULAR = _FAILS | {"failure": "Singular matrix"}
+_EIGENVALUES = _FAILS | {"finite": True, "failure": "Eigenvalues did not converge"}
+_SINGULAR_VALUES = _FAILS | {"finite": True, "failure": "SVD did not converge"}
 
-_CHOLESKY = Library(
-    "cholesky", _FLOATS, np.linalg.cholesky, _like, 2, failure="Matrix is not positive definite"
-)
+_CHOLESKY = Library("cholesky", _FLOATS, np.linalg.cholesky, _like, 2, **_INDEFINITE)
 _CROSS = Library("cross", "numeric", transforms.cross, _crossed)
 _DET = Library("det", _FLOATS, np.linalg.det, _number, 2)
 _EIG = Library("eig", _FLOATS, transforms.eig, _general, 2, **_EIGENVALUES)

@@ -48,7 +48,10 @@ def main() -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all rounds as JSON")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table as Markdown")
     of_gpu = parser.add_argument_group("gpu")
-    of_gpu.add_argument("--seconds", type=float, default=540, help="for all rows (default: 540)")
+    of_gpu.add_argument("--seconds", type=float, default=500, help="for all rows (default: 500)")
+    of_gpu.add_argument(
+        "--results", type=Path, metavar="DIR", help=f"for both files (default: ${gpu.VARIABLE})"
+    )
     of_gpu.add_argument("--dry-run", action="store_true", help="list the rows and our kernels")
     of_gpu.add_argument("--simulator", action="store_true", help="the harness alone, tiny rows")
     asked = parser.parse_args()

@@ -28,6 +28,9 @@ from tensorlayout.cuda.driver import Kernel, driver
 
 RESULTS = Path(__file__).parent / "results"
 
+# The folder for results where the command does not name one.
+VARIABLE = "TENSORLAYOUT_BENCHMARK_RESULTS"
+
 # Of the seconds that are given, so many are kept for compile times, and at most a tenth.
 COMPILING = 20.0
 
@@ -56,11 +59,9 @@ def run(asked: Namespace) -> int:
 
         space, events, rows = Gpu(cupy), EventClock(cupy), gpu_rows.rows()
     bench = Bench(space, events, *gpu_peers.libraries(space))
+    folder = Path(asked.results or os.environ.get(VARIABLE) or RESULTS)
     stem = gpu_report.stem_of(space.name)
-    bench.paths = (
-        asked.json or RESULTS / f"{stem}.json",
-        asked.markdown or RESULTS / f"{stem}.md",
-    )
+    bench.paths = asked.json or folder / f"{stem}.json", asked.markdown or folder / f"{stem}.md"
     bench.until = started + asked.seconds
     bench.reserve = min(COMPILING, asked.seconds / 10)
     report = bench.all(_chosen(rows, asked.only, asked.quick))
@@ -110,27 +111,39 @@ class Bench:
     paths: tuple[Path, Path] | None = None
 
     def all(self, rows: Sequence[Row]) -> Report:
-        """Every row that fits the time and the memory; written after each."""
+        """Every row that fits the time and the memory.
+
+        Both files are written before each, so that whatever ends the run leaves all rows before,
+        and the name of the one that was under way.
+        """
         versions = {each.name: each.version for each in self.libraries}
         facts = [machine()[0], *self.space.facts, *self.absent]
         report = Report(self.space.name, facts, versions, meant=isinstance(self.space, Gpu))
-        for row in shown(rows):
-            why = self._why_not(row)
-            try:
-                if not why:
-                    report.measured.append(self.measured(row))
-            except Exception as error:  # as when the memory is not there after all
-                why = _in_short(error)
-            if why:
-                report.left_out[row.name] = why
-            self.space.release()
+        report.left_out = {row.name: "the run ended before" for row in rows}
+        try:
+            for row in shown(rows):
+                self._add(report, row)
+            uses = [use for each in report.measured for use in each.kernels]
+            for kernel in _some(use.kernel for use in uses):
+                if time.perf_counter() < self.until:
+                    report.compiled.append(self.compile_time(kernel))
+        finally:
             self._save(report)
-        uses = [use for each in report.measured for use in each.kernels]
-        for kernel in _some(use.kernel for use in uses):
-            if time.perf_counter() < self.until:
-                report.compiled.append(self.compile_time(kernel))
-        self._save(report)
         return report
+
+    def _add(self, report: Report, row: Row) -> None:
+        why = self._why_not(row)
+        if why:
+            report.left_out[row.name] = why
+            return
+        report.left_out[row.name] = "begun, and the run ended"
+        self._save(report)
+        try:
+            report.measured.append(self.measured(row))
+            del report.left_out[row.name]
+        except Exception as error:  # as when the memory is not there after all
+            report.left_out[row.name] = _in_short(error)
+        self.space.release()
 
     def _save(self, report: Report) -> None:
         if self.paths is not None:

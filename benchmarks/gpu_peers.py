@@ -170,11 +170,27 @@ class Jax:
     def __init__(self, space: Space, jax: Any) -> None:
         self._space, self._jax = space, jax
         self.version = jax.__version__
+        self._row: Row | None = None
+        self._compiled: Any = None
 
     def prepare(self, row: Row, blocks: Sequence[Array], out: Array) -> Prepared:
         """`out` is not used: JAX allocates every result. Rows with padding get zeros as padding."""
-        jnp, function = self._jax.numpy, row.operation.jax
         given = [self._given(block) for block in blocks]
+        compiled = self._of(row)
+        kept: list[Any] = [None]
+
+        def call() -> Any:
+            kept[0] = None
+            kept[0] = compiled(*given)
+            return kept[0]
+
+        return Prepared(call, lambda x: self._array(row.out, x))
+
+    def _of(self, row: Row) -> Any:
+        """The function of a row, which compiles when first called, and once for all memory."""
+        if self._row is row:
+            return self._compiled
+        jnp, function = self._jax.numpy, row.operation.jax
 
         def compute(*xs: Any) -> Any:
             seen = [viewed(jnp, o, x) for o, x in zip(row.operands, xs, strict=True)]
@@ -184,15 +200,8 @@ class Jax:
             padding = [(0, 0)] * (len(row.out.block) - 1) + [(0, row.out.block[-1] - row.out.keep)]
             return jnp.pad(result, padding)
 
-        compiled = self._jax.jit(compute)
-        kept: list[Any] = [None]
-
-        def call() -> Any:
-            kept[0] = None
-            kept[0] = compiled(*given)
-            return kept[0]
-
-        return Prepared(call, lambda x: self._array(row.out, x))
+        self._row, self._compiled = row, self._jax.jit(compute)
+        return self._compiled
 
     def _given(self, block: Array) -> Any:
         if self._space.xp is np:

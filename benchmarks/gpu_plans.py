@@ -119,6 +119,7 @@ class NoDriver:
 
     def __init__(self) -> None:
         self.counters = Counters()
+        self.captures: dict[int, object] = {}  # no stream captures a graph
         self._next = 1 << 40
 
     def device_count(self) -> int:
@@ -166,6 +167,18 @@ class NoDriver:
     def current_stream(self, device: int) -> Stream:
         """The legacy default stream."""
         return Stream(device, LEGACY_STREAM)
+
+    def is_done(self, stream: Stream) -> bool:
+        """Nothing is ever under way."""
+        return True
+
+    def is_capturing(self, device: int) -> bool:
+        """No stream captures a graph."""
+        return False
+
+    def captured(self, device: int) -> object | None:
+        """So none has allocated anything."""
+        return None
 
     def order(self, first: Stream, then: Stream) -> None:
         """Nothing has an order."""

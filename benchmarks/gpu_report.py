@@ -1,4 +1,4 @@
-"""What was measured on a GPU: a page of tables, the same as JSON, both written after each row."""
+"""What was measured on a GPU: a page of tables, and the same as JSON."""
 
 from __future__ import annotations
 
@@ -190,8 +190,9 @@ _NOTES = (
     "",
     "sets: of memory, by turns, so that no cache holds them; L2: the row is meant to stay in the"
     " cache. launches: ours, and the fewest possible. Times are the device's, by events, while"
-    " calls are queued ahead; JAX's, which has streams of its own, are the host's until all is"
-    " done. Small: the host's time of a call.",
+    " calls are queued ahead; those of JAX, whose streams no events of ours see, are the host's,"
+    " until all is done. torch.sort gives positions too, and its time includes them. Small: the"
+    " host's time of a call.",
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from math import isqrt, prod
 
@@ -19,10 +20,16 @@ GROUPS = (
 
 
 def rows() -> list[Row]:
-    """All rows, the most important first."""
+    """All rows, the most important first; of equal ones, the groups take turns."""
     found = [*_flat_copies(), *_layouts(), *_elementwise(), *_mixed(), *_broadcast()]
     found += [*families(), *_creation(), *_small()]
-    return sorted(found, key=lambda row: row.priority)
+    turns = Counter[tuple[int, str]]()
+    places: list[tuple[int, int]] = []
+    for row in found:
+        places.append((row.priority, turns[row.priority, row.group]))
+        turns[row.priority, row.group] += 1
+    in_order = sorted(zip(places, found, strict=True), key=lambda pair: pair[0])
+    return [row for _, row in in_order]
 
 
 def tiny_rows() -> list[Row]:

@@ -70,7 +70,11 @@ def receive(obj: Any, name: str) -> Tensor:
         raise BufferError(msg)
     found.wait_for(name, interface.get("stream"), device)
     memory = given.address, dtype, given.shape, given.steps, device, obj
-    x: Tensor | None = found.borrowed(*memory, readonly=given.readonly)
+    try:
+        x: Tensor | None = found.borrowed(*memory, readonly=given.readonly)
+    except BufferError as error:
+        msg = f"{name}: {error}"
+        raise BufferError(msg) from None
     if x is None:
         steps = given.steps
         msg = f"{name}: strides of {steps} bytes are no whole elements of {dtype}; copy it first"

@@ -43,8 +43,9 @@ _DTYPES: dict[tuple[int, int], DType] = {
     (_CODES[dtype.kind], 8 * dtype.itemsize): dtype for dtype in (*dtypes.STANDARD, dtypes.float16)
 }
 
-# What an exchange may raise, so that consumers know what to catch.
-_EXPECTED = (AttributeError, TypeError, NotImplementedError, BufferError, ValueError)
+# What an exchange may raise, so that consumers know what to catch; IndexError for positions outside
+# that a device still has to report.
+_EXPECTED = (AttributeError, TypeError, NotImplementedError, BufferError, ValueError, IndexError)
 _LETTERS = 1000  # of what an exporter says that are repeated
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -203,24 +204,33 @@ def _length(
 
 _FLOATS = "floating-point"
 
-_CHOLESKY = Library("cholesky", _FLOATS, np.linalg.cholesky, _like, 2)
+# Matrices that are not finite are refused where LAPACK finds finite results for them, or cuSOLVER
+# does not end.
+_FAILS: Any = {"error": np.linalg.LinAlgError}
+_INDEFINITE = _FAILS | {"failure": "Matrix is not positive definite"}
+_SINGULAR = _FAILS | {"failure": "Singular matrix"}
+_EIGENVALUES = _FAILS | {"finite": True, "failure": "Eigenvalues did not converge"}
+_SINGULAR_VALUES = _FAILS | {"finite": True, "failure": "SVD did not converge"}
+
+_CHOLESKY = Library("cholesky", _FLOATS, np.linalg.cholesky, _like, 2, **_INDEFINITE)
 _CROSS = Library("cross", "numeric", transforms.cross, _crossed)
 _DET = Library("det", _FLOATS, np.linalg.det, _number, 2)
-_EIG = Library("eig", _FLOATS, transforms.eig, _general, 2)
-_EIGH = Library("eigh", _FLOATS, transforms.eigh, _hermitian, 2)
-_EIGVALS = Library("eigvals", _FLOATS, np.linalg.eigvals, _complex_values, 2)
-_EIGVALSH = Library("eigvalsh", _FLOATS, transforms.eigvalsh, _real_values, 2)
-_INV = Library("inv", _FLOATS, np.linalg.inv, _like, 2)
+_EIG = Library("eig", _FLOATS, transforms.eig, _general, 2, **_EIGENVALUES)
+_EIGH = Library("eigh", _FLOATS, transforms.eigh, _hermitian, 2, **_EIGENVALUES)
+_EIGVALS = Library("eigvals", _FLOATS, np.linalg.eigvals, _complex_values, 2, **_EIGENVALUES)
+_EIGVALSH = Library("eigvalsh", _FLOATS, np.linalg.eigvalsh, _real_values, 2, **_EIGENVALUES)
+_INV = Library("inv", _FLOATS, np.linalg.inv, _like, 2, **_SINGULAR)
 _MATRIX_NORM = Library("matrix_norm", _FLOATS, transforms.matrix_norm, _normed, 2)
-_MATRIX_POWER = Library("matrix_power", _FLOATS, transforms.matrix_power, _like, 2)
-_MATRIX_RANK = Library("matrix_rank", _FLOATS, transforms.matrix_rank, _rank, 2)
+_SPECTRAL_NORM = replace(_MATRIX_NORM, **_SINGULAR_VALUES)
+_MATRIX_POWER = Library("matrix_power", _FLOATS, transforms.matrix_power, _like, 2, **_SINGULAR)
+_MATRIX_RANK = Library("matrix_rank", _FLOATS, transforms.matrix_rank, _rank, 2, **_SINGULAR_VALUES)
 _OUTER = Library("outer", "numeric", transforms.outer, _table)
-_PINV = Library("pinv", _FLOATS, transforms.pinv, _transposed, 2)
+_PINV = Library("pinv", _FLOATS, transforms.pinv, _transposed, 2, **_SINGULAR_VALUES)
 _QR = Library("qr", _FLOATS, transforms.qr, _factors, 2)
 _SLOGDET = Library("slogdet", _FLOATS, transforms.slogdet, _sign_and_logarithm, 2)
-_SOLVE = Library("solve", _FLOATS, np.linalg.solve, _solution, 2)
-_SVD = Library("svd", _FLOATS, transforms.svd, _singular, 2)
-_SVDVALS = Library("svdvals", _FLOATS, np.linalg.svdvals, _singular_values, 2)
+_SOLVE = Library("solve", _FLOATS, np.linalg.solve, _solution, 2, **_SINGULAR)
+_SVD = Library("svd", _FLOATS, transforms.svd, _singular, 2, **_SINGULAR_VALUES)
+_SVDVALS = Library("svdvals", _FLOATS, np.linalg.svdvals, _singular_values, 2, **_SINGULAR_VALUES)
 _TRACE = Reduce("trace", "numeric", reducing.add, "sum")
 _VECTOR_NORM = Library("vector_norm", _FLOATS, transforms.vector_norm, _length)
 
@@ -403,7 +413,8 @@ def matrix_norm(
     """
     kept = calling.truth("matrix_norm", "keepdims", keepdims)
     order = ord if ord is None or isinstance(ord, str) else _order("matrix_norm", ord)
-    return _one(_MATRIX_NORM, x, keepdims=kept, ord=order)
+    operation = _SPECTRAL_NORM if order in ("nuc", 2, -2) else _MATRIX_NORM
+    return _one(operation, x, keepdims=kept, ord=order)
 
 
 def matrix_power(x: Tensor, n: int, /) -> Tensor:

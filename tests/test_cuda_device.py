@@ -768,6 +768,8 @@ def test_what_cannot_be_described():
         tl.asarray(Interface(x, typestr="<M8[s]"))
     with pytest.raises(BufferError, match=r"^asarray: strides of \(3,\) bytes are no whole"):
         tl.asarray(Interface(x, strides=(3,)))
+    with pytest.raises(BufferError, match=r"^asarray: memory at 0x\w+ is not aligned to int64;"):
+        tl.asarray(Interface(x, data=(cuda.exposed(x).address + 1, False), shape=(1,)))
 
 
 # --- memory ------------------------------------------------------------------------------------

@@ -327,6 +327,7 @@ EXPORTS = {
     "CUDA's array interface": lambda x: x.__cuda_array_interface__,
     "a stream": lambda x: x.to_device("cuda", stream=1),
     "another tensor": lambda x: tl.ones((2,), device="cuda").to_device("cpu"),
+    "from_dlpack": tl.from_dlpack,
 }
 
 

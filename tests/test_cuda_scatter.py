@@ -192,6 +192,16 @@ def test_along_a_dimension_the_last_wins_too():
 
 
 @needs_compiler
+def test_a_position_outside_is_reported_by_the_function_that_was_called():
+    for layout in (None, "{1,0:T(2,2)}"):
+        x = on_cuda(np.zeros((2, 3), np.float32))
+        x = x if layout is None else tl.to_layout(x, layout)
+        tl.put_along_axis(x, on_cuda(np.array([[5]])), 1)
+        with pytest.raises(IndexError, match=r"^put_along_axis: index 5 is outside a dimension"):
+            x.to_device("cpu")
+
+
+@needs_compiler
 def test_a_value_that_is_part_of_the_destination_counts_as_copied():
     values = np.arange(12, dtype=np.int64)
     key = (np.asarray([3, 0, 7, 1]),)

@@ -1269,9 +1269,17 @@ repeat(v, 2**70)
     ValueError: repeat: shape: the sizes (3, 1180591620717411303424), with 1 for 0, multiply to
     more than 2**63 - 1
 repeat(v, asarray([1, 2, 2**60]))
-    MemoryError: repeat: the memory it needs cannot be allocated
+    MemoryError: repeat: repeats add up to 1.153e+18, more than any memory holds
 repeat(v, asarray([2**62, 2**62, 2**62]))
-    MemoryError: repeat: the memory it needs cannot be allocated
+    MemoryError: repeat: repeats add up to 1.384e+19, more than any memory holds
+repeat(v, asarray([2**62, 2**62, 2**63], dtype=uint64))
+    MemoryError: repeat: repeats add up to 1.845e+19, more than any memory holds
+repeat(v, asarray([2**62]))
+    MemoryError: repeat: repeats add up to 1.384e+19, more than any memory holds
+repeat(v, asarray([5, -2, 2**62]))
+    ValueError: repeat: repeats must not be negative, got -2
+repeat(v, asarray([-3], dtype=int8))
+    ValueError: repeat: repeats must not be negative, got -3
 repeat(v, s)
     TypeError: repeat: repeats must be an integer, got a tensor of float64 and shape ()
 repeat(s, 2, axis=0)
@@ -1842,13 +1850,13 @@ linalg.det(x)
 linalg.eig(x)
     ValueError: eig: matrices must be square, got shape (2, 3)
 linalg.eig(q * nan)
-    LinAlgError: eig: Array must not contain infs or NaNs
+    LinAlgError: eig: elements must be finite
 linalg.eigh(x)
     ValueError: eigh: matrices must be square, got shape (2, 3)
 linalg.eigvals(x)
     ValueError: eigvals: matrices must be square, got shape (2, 3)
 linalg.eigvals(q * nan)
-    LinAlgError: eigvals: Array must not contain infs or NaNs
+    LinAlgError: eigvals: elements must be finite
 linalg.eigvalsh(x)
     ValueError: eigvalsh: matrices must be square, got shape (2, 3)
 linalg.inv(q)
@@ -1875,11 +1883,11 @@ linalg.solve(q, zeros((2, 3, 4)))
 linalg.solve(q + eye(2), asarray(1.0))
     ValueError: solve: shapes (2, 2) and () do not match as (…, m, m) and (m,) or (…, m, k)
 linalg.svd(q * nan)
-    LinAlgError: svd: SVD did not converge
+    LinAlgError: svd: elements must be finite
 linalg.matrix_rank(q * nan)
-    LinAlgError: matrix_rank: SVD did not converge
+    LinAlgError: matrix_rank: elements must be finite
 linalg.pinv(q * nan)
-    LinAlgError: pinv: SVD did not converge
+    LinAlgError: pinv: elements must be finite
 linalg.cross(v, v2)
     ValueError: cross: sizes along axis -1 must be 3, got shapes (3,) and (2,)
 linalg.cross(v2, v2)
@@ -1920,6 +1928,12 @@ linalg.trace(x, dtype=bool)
     TypeError: trace: dtype must be numeric, got bool
 linalg.trace(z[None], dtype=float64)
     TypeError: trace: complex128 cannot become float64; take real() or abs() first
+linalg.matrix_norm(q * nan, ord="nuc")
+    LinAlgError: matrix_norm: elements must be finite
+linalg.matrix_norm(q * inf, ord=2)
+    LinAlgError: matrix_norm: elements must be finite
+linalg.svdvals(q * nan)
+    LinAlgError: svdvals: elements must be finite
 linalg.matrix_norm(x, keepdims="a")
     TypeError: matrix_norm: keepdims must be True or False, got 'a'
 linalg.vector_norm(v, keepdims="a")
@@ -2069,16 +2083,32 @@ einsum(x, x)
 einsum("i")
     ValueError: einsum: operands must be at least one tensor, got none
 einsum("ij", v)
-    ValueError: einsum: 'ij' does not fit shapes (3,): Einstein sum subscript i does not
-    contain the correct number of indices for operand 0.
+    ValueError: einsum: 'ij' does not fit shapes (3,): 'ij' does not name the dimensions of
+    shape (3,)
 einsum("i,i", v, v2)
-    ValueError: einsum: 'i,i' does not fit shapes (3,), (2,): Size of label 'i' for operand 1
-    (3) does not match previous terms (2).
+    ValueError: einsum: 'i,i' does not fit shapes (3,), (2,): 'i' names sizes 3 and 2
 einsum("a$b", x)
-    ValueError: einsum: 'a$b' does not fit shapes (2, 3): Character $ is not a valid symbol.
+    ValueError: einsum: 'a$b' does not fit shapes (2, 3): '$' is no letter, and no part of one
+    '->' or of a term's one '...'
 einsum("ij->k", x)
-    ValueError: einsum: 'ij->k' does not fit shapes (2, 3): Output character k did not appear
-    in the input
+    ValueError: einsum: 'ij->k' does not fit shapes (2, 3): 'k' is in no operand, or more than
+    once in the output
+einsum("i,ij->,j", v2, x)
+    ValueError: einsum: 'i,ij->,j' does not fit shapes (2,), (2, 3): ',' is no letter, and no
+    part of one '->' or of a term's one '...'
+einsum("...i,...j", x, cube)
+    ValueError: einsum: '...i,...j' does not fit shapes (2, 3), (2, 3, 4): '...' names sizes 2
+    and 3
+einsum("ii", x)
+    ValueError: einsum: 'ii' does not fit shapes (2, 3): 'i' names sizes 2 and 3
+einsum("i", s)
+    ValueError: einsum: 'i' does not fit shapes (): 'i' does not name the dimensions of shape ()
+einsum("", v)
+    ValueError: einsum: '' does not fit shapes (3,): '' does not name the dimensions of shape
+    (3,)
+einsum("i,i", v)
+    ValueError: einsum: 'i,i' does not fit shapes (3,): each operand is named once, at most 64,
+    in at most 4096 letters
 gradient(s)
     ValueError: gradient: needs a rank of at least 1, got shape ()
 gradient(v2[:1])

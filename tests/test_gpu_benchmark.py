@@ -208,6 +208,21 @@ class TestTrouble:
         assert report.faults == []
         assert {"tensorlayout", "numpy", "copy"} <= m.timing.rounds.keys()
 
+    def test_jax_compiles_a_row_once(self, bench):
+        jitted = []
+
+        def jit(function):
+            jitted.append(function)
+            return FAKE_JAX.jit(function)
+
+        fake = SimpleNamespace(**vars(FAKE_JAX) | {"jit": jit})
+        libraries = [*bench.libraries[:2], gpu_peers.Jax(bench.space, fake)]
+        rows = tiny("flat copy")[:2]
+        report = dataclasses.replace(bench, libraries=libraries).all(rows)
+        assert min(m.sets for m in report.measured) > 1
+        assert all("jax" in m.timing.rounds for m in report.measured)
+        assert len(jitted) == len(rows)
+
     def test_what_takes_too_long_is_listed(self, bench):
         late = dataclasses.replace(bench, until=0.0)
         report = late.all(tiny("flat copy"))
@@ -244,6 +259,35 @@ class TestTrouble:
         assert data["rows"][0]["bytes"] == 2 * 8192
         assert sorted(path.name for path in paths[0].parent.iterdir()) == ["a.json", "a.md"]
 
+    @pytest.mark.parametrize("ending", [KeyboardInterrupt, SystemExit, MemoryError])
+    def test_what_ends_a_run_leaves_the_rows_before(self, bench, tmp_path, monkeypatch, ending):
+        """Anything that is no exception of a row; and a device that fails between two."""
+        rows = tiny("flat copy")
+        paths = tmp_path / "a.json", tmp_path / "a.md"
+        under_way = []
+
+        def ends(out, x):
+            under_way.append((json.loads(paths[0].read_text()), paths[1].read_text()))
+            raise ending
+
+        if ending is MemoryError:
+            counts = iter((0, 1))
+            monkeypatch.setattr(Simulated, "release", lambda self: 1 // (1 - next(counts)))
+        else:
+            rows[2] = dataclasses.replace(
+                rows[2], operation=dataclasses.replace(rows[2].operation, ours=ends)
+            )
+        with pytest.raises(ZeroDivisionError if ending is MemoryError else ending):
+            dataclasses.replace(bench, paths=paths).all(rows)
+        first, second, third, last = (row.name for row in rows)
+        begun = {} if ending is MemoryError else {third: "begun, and the run ended"}
+        never = dict.fromkeys([third, last], "the run ended before") | begun
+        for data, page in [*under_way, (json.loads(paths[0].read_text()), paths[1].read_text())]:
+            assert [row["name"] for row in data["rows"]] == [first, second]
+            assert data["left_out"] == never
+            assert f"| {second} |" in page
+            assert page.endswith("".join(f"- {name}: {why}\n" for name, why in never.items()))
+
 
 # ---- Rows
 
@@ -255,7 +299,10 @@ def test_rows_have_different_names_and_are_in_order():
     assert [row.priority for row in rows] == sorted(row.priority for row in rows)
     assert {row.group for row in rows} == set(gpu_rows.GROUPS)
     assert {row.group for row in gpu_rows.tiny_rows()} == set(gpu_rows.GROUPS)
-    assert {row.priority for row in gpu._chosen(rows, "", quick=True)} == {0}
+    quick = gpu._chosen(rows, "", quick=True)
+    assert {row.priority for row in quick} == {0}
+    groups = {row.group for row in quick}
+    assert {row.group for row in rows[: len(groups)]} == groups  # each has its first row early
 
 
 @pytest.mark.parametrize(
@@ -402,6 +449,28 @@ def test_the_command_on_the_simulator(monkeypatch, capsys, tmp_path):
     said = capsys.readouterr().out
     assert "0 of 4 rows of ours failed; 0 left out." in said
     assert (tmp_path / "a.md").read_text() in said
+
+
+@needs_compiler
+def test_where_the_results_go(monkeypatch, capsys, tmp_path):
+    """The option, else the variable, else the folder of this repository."""
+    monkeypatch.setattr(gpu, "RESULTS", tmp_path / "repository")
+    monkeypatch.setattr(Simulated, "name", "some GPU")
+    ways = {
+        "repository": ("", []),
+        "variable": (str(tmp_path / "variable"), []),
+        "option": (str(tmp_path / "variable"), ["--results", str(tmp_path / "option")]),
+    }
+    seen = []
+    for way, (variable, arguments) in ways.items():
+        monkeypatch.setenv("TENSORLAYOUT_BENCHMARK_RESULTS", variable)
+        with simulator(1):
+            assert command(monkeypatch, "--simulator", "--only", "8 KB uint8", *arguments) == 0
+        assert f"{tmp_path / way}" in capsys.readouterr().out.splitlines()[-1]
+        seen += [(path.parent.name, path.name) for path in (tmp_path / way).iterdir()]
+        (tmp_path / way).rename(tmp_path / f"seen {way}")
+    files = ("gpu-some-gpu.json", "gpu-some-gpu.md")
+    assert sorted(seen) == sorted((way, name) for way in ways for name in files)
 
 
 # ---- Time

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -177,6 +176,4 @@ def broadcast(value: Array, shape: tuple[int, ...]) -> Array:
 
 def repeated(counts: Array) -> Array:
     """Each position as often as `counts` says, in ascending order."""
-    if 8 * counts.sum(dtype=np.float64) >= sys.maxsize:  # bytes; NumPy's own sum wraps
-        raise MemoryError
     return np.repeat(np.arange(counts.size), counts)

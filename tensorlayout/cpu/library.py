@@ -23,17 +23,13 @@ def prepare(plan: LibraryPlan) -> Run:
     16-bit floats, which LAPACK and the transforms do not have, go in as float32, and what comes
     out is rounded once to the operands' dtype (complex results stay complex64).
     """
-    name, function, options = plan.operation.name, plan.operation.numpy, dict(plan.options)
+    operation, options = plan.operation, dict(plan.options)
     dtype, specs = plan.dtype, plan.results
     work = working(dtype)
 
     def call(*operands: Tensor) -> Any:
         arrays = [converted(x._memory, work) for x in operands]
-        try:
-            found = quietly(function, *arrays, **options)
-        except np.linalg.LinAlgError as error:
-            msg = f"{name}: {error}"
-            raise np.linalg.LinAlgError(msg) from None
+        found = quietly(operation.ask, np, operation.numpy, *arrays, **options)
         several = found if isinstance(found, tuple) else (found,)
         if specs is None:
             tensors = [_tensor(array, work, dtype) for array in several]

@@ -46,13 +46,14 @@ def prepare(plan: LibraryPlan) -> Callable[..., Any]:
     operands = [ready(name, spec, work) for spec in plan.operands]
     call = _simulated(plan) if driver().name == "simulator" else _cupy(plan)
     place = placer()
-    number, waits = plan.result.device.number, name in library_functions.WAIT
+    number = plan.result.device.number
+    waits = (name in library_functions.WAIT) + plan.operation.finite
 
     def run(*given: Tensor) -> Any:
         with driver().using(number):
             tensors = [convert(x) for convert, x in zip(operands, given, strict=True)]
             driver().counters.synchronisations += waits
-            found = _named(name, call, tensors)
+            found = call(*tensors)
             several = found if isinstance(found, tuple) else (found,)
             results = tuple(map(place, several, _specs(plan, work, several)))
         return results if isinstance(found, tuple) else results[0]
@@ -68,15 +69,6 @@ def _nothing(specs: tuple[Spec, ...]) -> Run:
     return run
 
 
-def _named(name: str, call: Callable[..., Any], tensors: list[Tensor]) -> Any:
-    """What `call` finds; errors of linear algebra get the name of the function."""
-    try:
-        return call(*tensors)
-    except np.linalg.LinAlgError as error:
-        msg = f"{name}: {error}"
-        raise np.linalg.LinAlgError(msg) from None
-
-
 def _specs(plan: LibraryPlan, work: DType, arrays: tuple[Any, ...]) -> Iterable[Spec]:
     """Of the results: values that were worked out in another dtype get the operands' own."""
     if plan.results is not None:
@@ -89,12 +81,13 @@ def _specs(plan: LibraryPlan, work: DType, arrays: tuple[Any, ...]) -> Iterable[
 
 
 def _simulated(plan: LibraryPlan) -> Callable[..., Any]:
-    name, options = plan.operation.name, dict(plan.options)
+    operation, options = plan.operation, dict(plan.options)
 
     def call(*tensors: Tensor) -> Any:
-        numpy = driver().library(name)
+        numpy = driver().library(operation.name)
+        arrays = map(array_of, tensors)
         with numpy.errstate(all="ignore"):
-            return _arrays(plan.operation.numpy(*map(array_of, tensors), **options))
+            return _arrays(operation.ask(numpy, operation.numpy, *arrays, **options))
 
     return call
 
@@ -105,16 +98,17 @@ def _arrays(found: Any) -> Any:
 
 
 def _cupy(plan: LibraryPlan) -> Callable[..., Any]:
-    name = plan.operation.name
-    function = partial(library_functions.TABLE[plan_key(plan)], **dict(plan.options))
+    operation, options = plan.operation, dict(plan.options)
+    function = library_functions.TABLE[plan_key(plan)]
     # CuPy checks what cuSOLVER reports only where it is asked to, for that makes the host wait.
     errstate: Callable[..., AbstractContextManager[None]] = cupy_part("cupyx").errstate
 
     def call(*tensors: Tensor) -> Any:
-        cupy = driver().library(name)
+        cupy = driver().library(operation.name)
+        arrays = map(array_of, tensors)
         try:
             with errstate(linalg="raise"):
-                return function(cupy, *map(array_of, tensors))
+                return operation.ask(cupy, partial(function, cupy), *arrays, **options)
         except NotOnDevice:
             return _on_host(plan, tensors)
 
@@ -129,7 +123,7 @@ def plan_key(plan: LibraryPlan) -> str:
 
 def _on_host(plan: LibraryPlan, tensors: tuple[Tensor, ...]) -> Any:
     """NumPy's function on copies of the operands; a trace shows what is moved."""
-    name = plan.operation.name
+    operation, name = plan.operation, plan.operation.name
     arrays = []
     for x in tensors:
         layout = x._spec.layout
@@ -139,7 +133,7 @@ def _on_host(plan: LibraryPlan, tensors: tuple[Tensor, ...]) -> Any:
         arrays.append(np.ndarray(layout.shape, x.dtype, octets, first if octets.size else 0, steps))
         note(Step(name, "copy", layout, layout, x.dtype, octets.nbytes, octets.nbytes))
     with np.errstate(all="ignore"):
-        found = _arrays(plan.operation.numpy(*arrays, **dict(plan.options)))
+        found = _arrays(operation.ask(np, operation.numpy, *arrays, **dict(plan.options)))
     several = found if isinstance(found, tuple) else (found,)
     moved = tuple(_uploaded(name, array, plan) for array in several)
     return moved if isinstance(found, tuple) else moved[0]

@@ -6,7 +6,6 @@ what CuPy 14 and NumPy both have, so that tests hold them against the CPU's func
 What CuPy does otherwise than the standard or the CPU, and what is done about it:
 
 - Failures (singular, not positive-definite, not converged) are NaN: CuPy is told to raise.
-- Matrices that are not finite: cuSOLVER gives numbers, or does not end. They are refused before.
 - `cholesky` has no upper factor: the lower one of the conjugate transpose, transposed back.
 - `solve` does not broadcast stacks: they are broadcast before.
 - `eig` and `eigvals` need cuSOLVER's geev (11.7, of CUDA 12.6); before, they run on the host.
@@ -31,8 +30,8 @@ from tensorlayout.cuda import library_linalg as linear
 from tensorlayout.cuda import library_sets as sets
 from tensorlayout.cuda import library_transforms as transforms
 
-# Calls for which the host waits: shapes depend on data, or what cuSOLVER reports is looked at. Each
-# is counted as one synchronisation; where elements are checked first, too, CuPy waits twice.
+# Calls for which the host waits: shapes depend on data, or what cuSOLVER reports is looked at.
+# Those whose elements must be finite wait for that first.
 WAIT = frozenset(
     {
         *("bincount", "isin", "nonzero", "repeat"),

@@ -30,22 +30,24 @@ import numpy as np
 from tensorlayout import dtypes, words
 from tensorlayout.cpu import beyond
 from tensorlayout.devices import as_device
-from tensorlayout.dtypes import as_dtype
+from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.functions import calling
 from tensorlayout.functions.beyond_statistical import mean_dtype
 from tensorlayout.functions.creation import arange, asarray, empty, linspace, zeros
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.elementwise import greater_equal, less, multiply, pow
-from tensorlayout.functions.indexing import setitem
+from tensorlayout.functions.indexing import setitem, write_at
 from tensorlayout.functions.manipulation import permute_dims, reshape
 from tensorlayout.functions.statistical import Axis
 from tensorlayout.functions.transfers import on_host
 from tensorlayout.functions.utility import any as any_
 from tensorlayout.layout import Layout
 from tensorlayout.layout.slots import MAX_SLOTS
-from tensorlayout.plan.library import Library
+from tensorlayout.plan.gathering import Scatter
+from tensorlayout.plan.library import Library, Results, Shape
 from tensorlayout.plan.moving import Copy, View
 from tensorlayout.plan.results import named, normalized_dims
+from tensorlayout.plan.subscripts import fitted
 from tensorlayout.tensor import Tensor
 
 __all__ = [
@@ -137,7 +139,7 @@ def put_along_axis(x: Tensor, indices: Tensor, /, values: Any, axis: int = -1) -
         )
         raise ValueError(msg)
     key = tuple(indices if d == dim else _line(x, d, n) for d, n in enumerate(x.shape))
-    _on_behalf_of("put_along_axis", setitem, x, key, values)
+    _on_behalf_of("put_along_axis", write_at, _PUT, x, key, values)
 
 
 def _on_behalf_of(name: str, function: Any, *args: Any, **options: Any) -> Any:
@@ -247,10 +249,15 @@ def _per_side(name: str, given: Any, ndim: int) -> Any:
         raise ValueError(msg) from None
 
 
+def _summed(name: str, shapes: Sequence[Shape], dtype: DType, *, subscripts: str) -> Results:
+    return [(fitted(subscripts, tuple(shapes))[1], dtype)]
+
+
 _MOST_OPERANDS = 64  # NumPy's search for an order of them takes time as their cube
 _MOST_LETTERS = 4096  # of subscripts: as many as 64 operands of rank 64 have
+_PUT = Scatter("put_along_axis")
 _WEIGHTS, _POWERS = Copy("bincount"), Copy("logspace")
-_EINSUM = Library("einsum", "any", beyond.einsum)
+_EINSUM = Library("einsum", "any", beyond.einsum, _summed)
 _GRADIENT = Library("gradient", "floating-point", beyond.gradient, rank=1)
 _BINCOUNT = Library("bincount", "integral", beyond.bincount)
 _BINCOUNT_WEIGHTED = Library("bincount", "real floating", beyond.bincount_weighted)
@@ -277,9 +284,10 @@ def einsum(subscripts: str, /, *operands: Tensor) -> Tensor:
         reason = f"each operand is named once, {most}"
         raise _unfit(subscripts, given, reason)
     try:
-        found: Tensor = calling.library(_EINSUM, *given, subscripts=subscripts)
-    except (ValueError, IndexError) as error:  # the latter for "->" and the like
+        spelled, _ = fitted(subscripts, tuple([x.shape for x in given]))
+    except ValueError as error:
         raise _unfit(subscripts, given, str(error)) from None
+    found: Tensor = calling.library(_EINSUM, *given, subscripts=spelled)
     return found
 
 

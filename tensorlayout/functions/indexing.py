@@ -81,13 +81,18 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
     has too many in front are dropped. Of positions that occur
     twice the last one wins. IndexError for positions outside, before anything is written.
     """
+    write_at(_SCATTER, x, key, value)
+
+
+def write_at(scatter: Scatter, x: Tensor, key: Any, value: Any) -> None:
+    """`setitem`; `scatter` has the name by which a device reports positions outside."""
     name = "__setitem__"
     calling.writable(name, x)
     value = _value(name, x, value)
     items = () if key is ... else _items(name, x, key)
     if x._spec.layout.is_tiled and key is not ... and not _is_in_place(name, x, items):
         strided = calling.call(_PACK, (x._spec, packed(x._spec).layout, None), (x,))
-        setitem(strided, key, value)
+        write_at(scatter, strided, key, value)
         key, items, value = ..., (), strided
     if _is_basic(items):
         part = x if key is ... else _part(name, x, key, items)
@@ -103,7 +108,7 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
         return
     data, dims = _positions(name, view, data, dims)
     key = (view._spec, kind, dims, front, *(p._spec for p in data))
-    calling.call(_SCATTER, key, (view, value, *data))
+    calling.call(scatter, key, (view, value, *data))
 
 
 def _is_in_place(name: str, x: Tensor, items: tuple[Any, ...]) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 from tensorlayout import dtypes
 from tensorlayout.cpu.gathering import repeated
 from tensorlayout.functions import calling, statistical
+from tensorlayout.functions.data_types import astype
 from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import MAX_RANK
 from tensorlayout.plan.gathering import Gather
@@ -333,7 +334,8 @@ def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> T
 
     `repeats`: a number, or an integer tensor with one for each slice. Without `axis` the elements
     come in row-major index order. Layout: packed in the order of `x`. ValueError for negative
-    numbers or a tensor of another size, TypeError for other dtypes.
+    numbers or a tensor of another size, TypeError for other dtypes, MemoryError for a total that
+    no memory holds.
 
     >>> import tensorlayout as tl
     >>> tl.repeat(tl.asarray([1, 2, 3]), tl.asarray([0, 1, 2]))
@@ -359,10 +361,15 @@ def _counts(repeats: Tensor, size: int) -> Tensor:
         msg = f"repeat: repeats must have shape ({size},), got {repeats.shape}"
         raise ValueError(msg)
     counts = broadcast_to(repeats, (size,))
-    lowest = int(statistical.min(counts)) if size else 0
-    if lowest < 0:
-        msg = f"repeat: repeats must not be negative, got {lowest}"
-        raise ValueError(msg)
+    # In float64, where no sum wraps, and with negative numbers as those from 2**63 on.
+    total = float(statistical.sum(astype(counts, dtypes.uint64), dtype=dtypes.float64))
+    if total >= 2**53:
+        lowest = int(statistical.min(counts))
+        if lowest < 0:
+            msg = f"repeat: repeats must not be negative, got {lowest}"
+            raise ValueError(msg)
+        msg = f"repeat: repeats add up to {total:.4g}, more than any memory holds"
+        raise MemoryError(msg)
     return counts
 
 

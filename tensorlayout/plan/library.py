@@ -41,7 +41,9 @@ class Library:
     """One line of a table of library calls; `numpy(*arrays, **options)` gives arrays back.
 
     `rule`: what the results will be, None where their shapes depend on data. `rank`: the least
-    rank of the first operand.
+    rank of the first operand. `finite`: whether its elements must be finite, for NumPy and CuPy
+    say other things of those that are not, or nothing. `error`: what is raised then, and by what a
+    library reports that there is no result; `failure`: what it says, in whatever words that came.
     """
 
     name: str
@@ -49,6 +51,21 @@ class Library:
     numpy: Callable[..., Any]
     rule: Rule | None = None
     rank: int = 0
+    finite: bool = False
+    error: type[Exception] | tuple[()] = ()
+    failure: str = ""
+
+    def ask(self, xp: Any, function: Callable[..., Any], /, *arrays: Any, **options: Any) -> Any:
+        """What `function` gives for arrays of `xp`, NumPy or CuPy; or `error`, in our words."""
+        refused = self.finite and not xp.isfinite(arrays[0]).all()
+        if not refused:
+            try:
+                return function(*arrays, **options)
+            except self.error:
+                pass
+        assert self.error
+        msg = f"{self.name}: {'elements must be finite' if refused else self.failure}"
+        raise self.error(msg)
 
     def plan(self, count: int, *key: Any) -> LibraryPlan:
         """The plan of a call on `count` operands, whose specs open the key; options follow."""

@@ -7,23 +7,20 @@
 
 namespace simulator {
 
-// Of a byte that nobody accessed since the launch began, `round` is 0.
-struct Visitor {
+// An access; `round` is 0 if there was none since the launch began.
+struct Visit {
     uint32_t block, round;
     uint16_t thread, place;
 };
 
-// The first of all; the first of the last round; the first of that round in another thread. As blocks
-// and rounds follow each other, an access that meets any of another block, or of another thread of
-// its round, meets one of these.
-struct Visitors {
-    Visitor first, last, other;
-};
-
-// What is known of some bytes that were always accessed together.
+// What is known of some bytes that were always accessed together. An access that meets any meets one
+// of these: blocks and rounds follow each other, and once two blocks were here, or two threads in one
+// round, and did not meet, all visits since then were of their one manner.
 struct Cell {
-    Visitors of[MANNERS];
+    Visit visits[MANNERS + 2];  // of each manner the first visit of the last round; and
 };
+constexpr int BEFORE = MANNERS,   // by a block before, in the manner of a later one
+              OTHER = BEFORE + 1;  // by a second thread of its round, in the manner of the first
 
 constexpr uint64_t SPAN = 4096;
 struct Region {
@@ -36,7 +33,10 @@ struct Region {
 constexpr uint32_t BUCKETS = 4096, PLACES = 1024;
 static Region* regions[BUCKETS];  // by number
 static bool any_regions;
-static Place places[PLACES];
+static struct {
+    Place place;
+    Manner manner;
+} places[PLACES];
 static uint32_t round_serial;  // of the stretch between two barriers of a block; of all in a launch
 static uint32_t block_number;
 
@@ -82,30 +82,32 @@ static Region& region_of(uint64_t address, uint32_t grain) {
     return *region;
 }
 
-static uint16_t number_of(Place place) {
-    uint32_t number = (place.line * 31u + reinterpret_cast<uint64_t>(place.file)) % PLACES;
+static uint16_t number_of(Place place, Manner manner) {
+    uint32_t number = (place.line * 31u + manner) % PLACES;
     for (uint32_t tried = 0; tried < PLACES; ++tried, number = (number + 1) % PLACES) {
-        if (!places[number].file) places[number] = place;
-        if (places[number].line == place.line && places[number].file == place.file) return number;
+        auto& known = places[number];
+        if (!known.place.file) known = {place, manner};
+        if (known.place.line == place.line && known.place.file == place.file &&
+            known.manner == manner)
+            return number;
     }
     report("accesses at more than %u places: too many to look for races", PLACES);
     leave();
 }
 
-SIMULATOR_COLD void race(const Access& a, uint64_t address, const Window& home, const char* name,
-                         uint32_t manner, const Visitor& met) {
+SIMULATOR_COLD void race(const Access& a, uint64_t at, const Window& home, const char* name,
+                         const Visit& met) {
     static const char* const DOES[] = {"loads", "stores", "repeats", "changes"};
-    const uint64_t at = address - home.begin;
     char where[128];
     if (name)
         snprintf(where, sizeof where, "%s, which is shared", name);
     else
         snprintf(where, sizeof where, "the allocation of %llu bytes at 0x%llx",
                  (unsigned long long)home.bytes, (unsigned long long)home.begin);
-    const Place place = places[met.place];
+    const auto& [place, manner] = places[met.place];
     report("a race: %s: %s byte %llu of %s; block (%u, %u, %u), thread %u, %s:%d: %s it, and"
            " nothing orders the two",
-           whereabouts(a.place), DOES[a.manner], (unsigned long long)at, where,
+           whereabouts(a.place), DOES[a.manner], (unsigned long long)(at - home.begin), where,
            met.block % gridDim.x, met.block / gridDim.x % gridDim.y,
            met.block / gridDim.x / gridDim.y, met.thread, base_name(place.file), place.line,
            DOES[manner]);
@@ -114,28 +116,28 @@ SIMULATOR_COLD void race(const Access& a, uint64_t address, const Window& home, 
 
 // name: of a shared array; null for global memory.
 static void look_for_races(const Access& a, const Window& home, const char* name) {
-    const Visitor me{block_number, round_serial, static_cast<uint16_t>(threadIdx.x),
-                     number_of(a.place)};
+    const uint16_t thread = threadIdx.x;
+    const Visit me{block_number, round_serial, thread, number_of(a.place, a.manner)};
     const void* before = reinterpret_cast<const void*>(a.address);
     const bool alone = a.manner == STORES || (a.value && memcmp(before, a.value, a.bytes));
-    uint32_t grain;
-    for (uint64_t at = a.address; at < a.address + a.bytes; at += grain) {
+    uint64_t at = a.address;
+    const auto meet = [&](const Visit& visit) {
+        if (!visit.round || (places[visit.place].manner == a.manner && !alone)) return;
+        if (visit.block != me.block ? !name : visit.round == me.round && visit.thread != thread)
+            race(a, at, home, name, visit);
+    };
+    for (uint32_t grain; at < a.address + a.bytes; at += grain) {
         Region& region = region_of(at, a.alignment);
         grain = region.grain;
         Cell& cell = region.cells[at % SPAN / grain];
-        for (uint32_t manner = 0; manner < MANNERS; ++manner) {
-            if (manner == a.manner && !alone) continue;
-            const auto& [first, last, other] = cell.of[manner];
-            if (!name && first.round && first.block != me.block)
-                race(a, at, home, name, manner, first);
-            if (last.round != me.round) continue;
-            if (last.thread != me.thread) race(a, at, home, name, manner, last);
-            if (other.round == me.round) race(a, at, home, name, manner, other);
+        for (const Visit& visit : cell.visits) meet(visit);
+        Visit& last = cell.visits[a.manner];
+        if (last.round == me.round) {
+            if (last.thread != thread) cell.visits[OTHER] = me;
+        } else {
+            if (last.round && last.block != me.block) cell.visits[BEFORE] = last;
+            last = me;
         }
-        auto& [first, last, other] = cell.of[a.manner];
-        if (!first.round) first = me;
-        if (last.round != me.round) last = me;
-        else if (last.thread != me.thread && other.round != me.round) other = me;
     }
 }
 

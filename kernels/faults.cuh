@@ -20,7 +20,7 @@ DEVICE void report_positions(Faults* faults, uint64_t owner, int number, int64_t
                              int64_t highest, int64_t size) {
     const uint64_t before = atomic_cas(&faults->owner, static_cast<uint64_t>(0), owner);
     if (before != 0 && before != owner) return;
-    store(&faults->size[number], size);
+    store_same(&faults->size[number], size);
     atomic_min(&faults->lowest[number], lowest);
     atomic_max(&faults->highest[number], highest);
 }

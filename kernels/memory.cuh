@@ -19,6 +19,8 @@ using simulator::load_shared;
 using simulator::load_shared_if;
 using simulator::store;
 using simulator::store_if;
+using simulator::store_same;
+using simulator::store_same_if;
 using simulator::store_shared;
 using simulator::store_shared_if;
 
@@ -39,6 +41,13 @@ template <class T> DEVICE T load_shared_if(bool active, const T* from) {
     return active ? *from : T{};
 }
 template <class T> DEVICE void store_shared_if(bool active, T* to, const T& value) {
+    if (active) *to = value;
+}
+
+// For an element that several threads store to, each the same value: to the simulator, any other two
+// stores to one byte are a race.
+template <class T> DEVICE void store_same(T* to, const T& value) { *to = value; }
+template <class T> DEVICE void store_same_if(bool active, T* to, const T& value) {
     if (active) *to = value;
 }
 

@@ -142,7 +142,7 @@ template <class T> DEVICE constexpr T lowest() {
 // ---- Roundings to 16 bits: to nearest, ties to even ---------------------------------------------
 
 DEVICE half::half(float value) {
-#ifndef TENSORLAYOUT_SIMULATOR
+#ifdef __CUDA_ARCH__
     asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
 #else
     uint32_t wide = bits_as<uint32_t>(value), sign = wide >> 16 & 0x8000;
@@ -163,7 +163,7 @@ DEVICE half::half(float value) {
 }
 
 DEVICE half::operator float() const {
-#ifndef TENSORLAYOUT_SIMULATOR
+#ifdef __CUDA_ARCH__
     float value;
     asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
     return value;
@@ -176,7 +176,7 @@ DEVICE half::operator float() const {
 }
 
 DEVICE bfloat16::bfloat16(float value) {
-#if !defined(TENSORLAYOUT_SIMULATOR) && __CUDA_ARCH__ >= 800
+#if __CUDA_ARCH__ >= 800
     asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
 #else
     uint32_t wide = bits_as<uint32_t>(value);

@@ -35,7 +35,7 @@ DEVICE void mark(const Marking<Rank, Index>& p) {
     for (int k = 0; k < found.COUNT; ++k) {
         Index* const entry = winners + found.at[k][0];
         const Index number = static_cast<Index>(first + k * THREADS + 1);
-        if (p.clears) store_if(found.inside[k], entry, static_cast<Index>(0));
+        if (p.clears) store_same_if(found.inside[k], entry, static_cast<Index>(0));
         else atomic_max_if(found.inside[k], entry, number);
     }
 }
@@ -83,7 +83,7 @@ DEVICE void scatter(const Scatter<Rank, Index>& p) {
     }
 #pragma unroll
     for (int k = 0; k < found.COUNT; ++k)
-        store_if(writes[k], static_cast<T*>(p.to) + found.at[k][0], elements[k]);
+        store_same_if(writes[k], static_cast<T*>(p.to) + found.at[k][0], elements[k]);
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------

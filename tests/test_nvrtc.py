@@ -39,6 +39,8 @@ NAMES = {
     "transpose_tiles",
     "transpose_in_one_bank",
     "sum_blocks",
+    "agree",
+    "take_turns",
     "conjugate",
     "every_eighth",
 }
@@ -99,6 +101,7 @@ def test_kernels_of_a_file(compiler, architecture):
         "transpose_tiles": 4 * 32 * 33,
         "transpose_in_one_bank": 4 * 32 * 32,
         "sum_blocks": 4 * 256,
+        "take_turns": 4 * 256,
     }
 
 

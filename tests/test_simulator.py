@@ -1,6 +1,7 @@
 """The simulator: kernels run as on a GPU, and each check finds the fault planted for it."""
 
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -62,11 +63,13 @@ def faulty(name):
     return Kernel(str(KERNELS / "faulty.cu"), name)
 
 
-def line_of(name):
-    """The line marked in a faulty kernel."""
-    lines = (KERNELS / "faulty.cu").read_text("utf-8").splitlines()
-    start = next(n for n, line in enumerate(lines) if f"({name}," in line)
-    return next(n for n, line in enumerate(lines, 1) if n > start and line.endswith("// here"))
+def line_of(name, mark="here"):
+    """The line marked in a faulty kernel; where it has no such mark, the one that is "here"."""
+    text = (KERNELS / "faulty.cu").read_text("utf-8")
+    start = text.index(f"({name},")
+    body = text[start : text.index("KERNEL(", start)]
+    end = f"// {mark}" if f"// {mark}\n" in body else "// here"
+    return text.count("\n", 0, start + body.index(f"{end}\n")) + 1
 
 
 def run(simulated, kernel, grid, *parameters):
@@ -89,6 +92,7 @@ MODES = [
     (("bounds", "barriers"), "random", 1),
     (("bounds", "barriers"), "random", 2),
     (ALL_CHECKS, "forward", 0),
+    (ALL_CHECKS, "random", 1),
 ]
 
 
@@ -132,6 +136,19 @@ def test_many_barriers_in_divergent_code(simulated, any_mode):
     x, y = Array(simulated, values), Array(simulated, np.zeros(5, np.int32))
     run(simulated, right("sum_blocks"), 5, y, x, 5)
     np.testing.assert_array_equal(y.get(), values.sum(axis=1))
+
+
+def test_one_element_that_all_threads_store(simulated, any_mode):
+    x, y = floats(simulated, 1, 5), floats(simulated, 1)
+    run(simulated, right("agree"), 3, y, x, 1)
+    assert y.get() == [5]
+
+
+def test_threads_that_take_turns(simulated, any_mode):
+    x, y = floats(simulated, THREADS), Array(simulated, np.zeros((3, THREADS), np.float32))
+    run(simulated, right("take_turns"), 3, y, x, 1)
+    expected = np.roll(np.arange(1, THREADS + 1, dtype=np.float32), 3)
+    np.testing.assert_array_equal(y.get(), np.tile(expected, (3, 1)))
 
 
 @pytest.mark.parametrize(("operation", "expected"), [("increment", 4), ("double", 6)])
@@ -314,17 +331,37 @@ def test_a_barrier_in_a_plain_kernel(simulated):
 
 
 @pytest.mark.parametrize(
-    ("name", "blocks"),
-    [("forget_the_barrier", 1), ("forget_the_second_barrier", 1), ("last_block_wins", 4)],
+    ("name", "later", "does", "earlier", "did"),
+    [
+        ("forget_the_barrier", (0, 1), "stores byte 4 of tile", (0, 0), "loads"),
+        ("forget_the_second_barrier", (0, 128), "loads byte 0 of tile", (0, 0), "stores"),
+        ("read_half_of_a_neighbour", (0, 1), "stores byte 2 of words", (0, 0), "loads"),
+        ("last_block_wins", (1, 0), "stores byte 0 of the", (0, 0), "stores"),
+        ("all_blocks_store_the_same", (1, 0), "stores byte 0 of the", (0, 0), "stores"),
+        ("all_threads_store_the_same", (0, 1), "stores byte 0 of the", (0, 0), "stores"),
+        ("blocks_say_they_store_the_same", (2, 0), "repeats byte 0 of", (1, 0), "repeats"),
+        ("read_what_another_block_stores", (1, 0), "loads byte 0 of", (0, 0), "stores"),
+        ("store_what_another_block_read", (2, 5), "stores byte 0 of", (1, 0), "loads"),
+        ("read_after_the_barrier", (0, 1), "loads byte 4 of", (0, 0), "stores"),
+        ("count_what_is_cleared", (0, 200), "stores byte 0 of", (0, 0), "changes"),
+        ("read_what_is_counted", (0, 1), "loads byte 0 of", (0, 0), "changes"),
+    ],
 )
-def test_races(simulated, name, blocks):
+@pytest.mark.parametrize("order", ["forward", "reverse", "random"])
+def test_races(simulated, name, later, does, earlier, did, order):
     x, y = floats(simulated, THREADS), Array(simulated, np.zeros(THREADS, np.float32))
-    message = rf"{name}: a race: byte \d+ of the allocation of 1024 bytes at {y.pointer:#x} is"
-    run(simulated, faulty(name), blocks, y, x, 1)
-    first = y.get()
-    with checking("races"), pytest.raises(KernelError, match=message):
-        run(simulated, faulty(name), blocks, y, x, 1)
-    np.testing.assert_array_equal(y.get(), first)  # as one launch would have left it
+    run(simulated, faulty(name), 4, y, x, 1)
+    with checking("races", order=order), pytest.raises(KernelError) as error:
+        run(simulated, faulty(name), 4, y, x, 1)
+    if order != "forward":  # where others may be the first to meet
+        assert str(error.value).startswith(f"{name}: a race: block (")
+        return
+    here, there = (
+        f"block ({block}, 0, 0), thread {thread}, faulty.cu:{line_of(name, mark)}"
+        for (block, thread), mark in ((later, "here"), (earlier, "there"))
+    )
+    message = re.escape(f"{name}: a race: {here}: {does}") + ".*" + re.escape(f"; {there}: {did}")
+    assert re.match(message, str(error.value))
 
 
 def test_a_fault_of_the_processor(simulated):

@@ -7,8 +7,8 @@ namespace simulator {
 
 template <class T, class Change>
 inline T exchange(T* at, Change change, Place place) {
-    look(LOAD, at, place);
-    look(STORE, at, place);
+    look(LOAD, at, place, ATOMIC);
+    look(STORE, at, place, ATOMIC);
     const T before = *at;
     *at = change(before);
     return before;

@@ -103,6 +103,7 @@ static void run_fibers() {
         if (launch->order == RANDOM) shuffle_turns();
         turn = -1;
         waiting = 0;
+        ++round_serial;
         next_turn(host);
         if (failed) return;
         if (waiting && alive < THREADS && launch->checks & BARRIERS) {
@@ -156,8 +157,7 @@ static bool begin(const Launch& given, const char* name, uint64_t parameter_byte
     operation = static_cast<int>(given.operation);
     gridDim = {given.grid[0], given.grid[1], given.grid[2]};
     random_state = given.seed * 2 + 1;
-    const uint32_t exact = INITIALIZED | COUNT;
-    const Window window{0, given.checks & (BOUNDS | exact) ? 0 : ~0ull};
+    const Window window{0, given.checks & (BOUNDS | EXACT) ? 0 : ~0ull};
     for (auto& kind : windows)
         for (Window& each : kind) each = window;
     for (uint32_t i = 0; i < THREADS; ++i) turns[i] = given.order == REVERSE ? THREADS - 1 - i : i;
@@ -167,6 +167,11 @@ static bool begin(const Launch& given, const char* name, uint64_t parameter_byte
         report("takes %llu bytes of parameters, got %llu", (unsigned long long)parameter_bytes,
                (unsigned long long)given.parameter_bytes);
     return !failed;
+}
+
+static void end() {
+    catch_traps(false);
+    forget_races();
 }
 
 static uint64_t greatest_divisor(uint64_t a, uint64_t b) {
@@ -191,6 +196,8 @@ static void run_blocks(RunBlock run_block) {
         blockIdx.y = block / x % y;
         blockIdx.z = block / x / y;
         ++block_serial;
+        ++round_serial;
+        block_number = static_cast<uint32_t>(block);
         shared_count = 0;
         shared_bytes = 0;
         run_block();
@@ -211,7 +218,7 @@ static __attribute__((noinline)) void run_threads(const Launch& given, const cha
     in_fibers = false;
     catch_traps(true);
     if (_setjmp(escape)) {
-        catch_traps(false);
+        end();
         return tally_block();  // so that no lane of it is left for the next launch
     }
     const bool forward = given.order == FORWARD;
@@ -222,7 +229,7 @@ static __attribute__((noinline)) void run_threads(const Launch& given, const cha
             body(copied);
         }
     });
-    catch_traps(false);
+    end();
 }
 
 template <class Params, void (*body)(const Params&)>
@@ -243,7 +250,7 @@ static void run_block_kernel(const Launch& given, const char* name, const void* 
     prepare_fibers();
     catch_traps(true);
     run_blocks(run_fibers);
-    catch_traps(false);
+    end();
     if (!failed) *static_cast<void**>(launch->stacks) = fibers;
 }
 

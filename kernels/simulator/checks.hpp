@@ -1,8 +1,7 @@
 // Every access to memory, checked and counted as the launch asks.
 #pragma once
 
-#include "counting.hpp"
-#include "launch.hpp"
+#include "races.hpp"
 
 namespace simulator {
 
@@ -63,11 +62,12 @@ constexpr long long FAR = 1ll << 32;  // beyond that, no allocation is to blame
 static __attribute__((noinline)) void check(const Access& a) {
     if (launch->checks & COUNT)  // what is aligned to a part of it only moves in such parts
         for (uint32_t at = 0; at < a.bytes; at += a.alignment)
-            count({a.kind, a.address + at, a.alignment, a.alignment, a.place});
-    if (!(launch->checks & (BOUNDS | INITIALIZED))) return;
+            count({a.kind, a.address + at, a.alignment, a.alignment, a.place, a.manner, nullptr});
+    if (!(launch->checks & (BOUNDS | INITIALIZED | RACES))) return;
     const bool global = a.kind == LOAD || a.kind == STORE;
     Window home{0, 0};
     uint8_t* written = nullptr;
+    const char* name = nullptr;
     if (global) {
         const Allocation* found = find(a.address);
         if (found) home = {found->begin, found->bytes}, written = found->written;
@@ -76,7 +76,7 @@ static __attribute__((noinline)) void check(const Access& a) {
         for (uint32_t i = 0; i < shared_count && !home.bytes; ++i) {
             const SharedArray& array = *shared_arrays[i];
             if (Window{array.begin, array.bytes}.holds(a.address, a.bytes))
-                home = {array.begin, array.bytes}, written = array.written;
+                home = {array.begin, array.bytes}, written = array.written, name = array.name;
         }
         if (!home.bytes) outside_shared(a);
     }
@@ -85,7 +85,8 @@ static __attribute__((noinline)) void check(const Access& a) {
                ACTIONS[a.kind], a.bytes, (unsigned long long)a.address, a.alignment);
         leave();
     }
-    if (!(launch->checks & (INITIALIZED | COUNT))) {
+    if (launch->checks & RACES) look_for_races(a, home, name);
+    if (!(launch->checks & EXACT)) {
         windows[a.kind][oldest_window[a.kind]++ % WINDOWS] = home;
         return;
     }
@@ -108,30 +109,34 @@ static __attribute__((noinline)) bool seen(Kind kind, uint64_t address, uint64_t
 }
 
 template <class T>
-inline void look(Kind kind, const T* at, Place place) {
+inline void look(Kind kind, const T* at, Place place, Manner manner, const T* value = nullptr) {
     static_assert(sizeof(T) <= 16, "one access moves at most 16 bytes");
     const uint64_t address = reinterpret_cast<uint64_t>(at);
     if (__builtin_expect(address % alignof(T), 0) ||
         (!windows[kind][0].holds(address, sizeof(T)) && !seen(kind, address, sizeof(T))))
-        check({kind, address, sizeof(T), alignof(T), place});
+        check({kind, address, sizeof(T), alignof(T), place, manner, value});
 }
 
 #define SIMULATOR_PLACE const char *file = __builtin_FILE(), int line = __builtin_LINE()
 
 template <class T> inline T load(const T* from, SIMULATOR_PLACE) {
-    look(LOAD, from, {file, line});
+    look(LOAD, from, {file, line}, LOADS);
     return *from;
 }
 template <class T> inline void store(T* to, const T& value, SIMULATOR_PLACE) {
-    look(STORE, to, {file, line});
+    look(STORE, to, {file, line}, STORES);
+    *to = value;
+}
+template <class T> inline void store_same(T* to, const T& value, SIMULATOR_PLACE) {
+    look(STORE, to, {file, line}, REPEATS, &value);
     *to = value;
 }
 template <class T> inline T load_shared(const T* from, SIMULATOR_PLACE) {
-    look(SHARED_LOAD, from, {file, line});
+    look(SHARED_LOAD, from, {file, line}, LOADS);
     return *from;
 }
 template <class T> inline void store_shared(T* to, const T& value, SIMULATOR_PLACE) {
-    look(SHARED_STORE, to, {file, line});
+    look(SHARED_STORE, to, {file, line}, STORES);
     *to = value;
 }
 
@@ -141,7 +146,7 @@ template <class T>
 inline void sit_out(Kind kind, Place place) {
     if (__builtin_expect(launch->checks & COUNT, 0))
         for (uint32_t at = 0; at < sizeof(T); at += alignof(T))  // as they are counted
-            next_access({kind, 0, alignof(T), alignof(T), place});
+            next_access({kind, 0, alignof(T), alignof(T), place, LOADS, nullptr});
 }
 
 template <class T> inline T load_if(bool active, const T* from, SIMULATOR_PLACE) {
@@ -151,6 +156,11 @@ template <class T> inline T load_if(bool active, const T* from, SIMULATOR_PLACE)
 }
 template <class T> inline void store_if(bool active, T* to, const T& value, SIMULATOR_PLACE) {
     if (active) return store(to, value, file, line);
+    sit_out<T>(STORE, {file, line});
+}
+template <class T>
+inline void store_same_if(bool active, T* to, const T& value, SIMULATOR_PLACE) {
+    if (active) return store_same(to, value, file, line);
     sit_out<T>(STORE, {file, line});
 }
 template <class T> inline T load_shared_if(bool active, const T* from, SIMULATOR_PLACE) {

@@ -11,6 +11,8 @@ struct Access {
     uint64_t address;
     uint32_t bytes, alignment;
     Place place;
+    Manner manner;
+    const void* value;  // of a store that others repeat, else null
 };
 
 struct WarpAccess {

@@ -27,9 +27,11 @@
 
 namespace simulator {
 
-enum Check : uint32_t { BOUNDS = 1, INITIALIZED = 2, BARRIERS = 4, COUNT = 8 };
+enum Check : uint32_t { BOUNDS = 1, INITIALIZED = 2, BARRIERS = 4, COUNT = 8, RACES = 16 };
+constexpr uint32_t EXACT = INITIALIZED | COUNT | RACES;  // that must see every access
 enum Order : uint32_t { FORWARD, REVERSE, RANDOM };
 enum Kind : uint32_t { LOAD, STORE, SHARED_LOAD, SHARED_STORE };
+enum Manner : uint32_t { LOADS, STORES, REPEATS, ATOMIC, MANNERS };  // in which threads may meet
 
 // Device memory; written: one byte per byte, 1 where something was stored, or null (not followed).
 struct Allocation {

@@ -7,7 +7,8 @@ launch is over when it returns. Each launch can be checked and counted; which ch
 bounds       every access is inside an allocation or shared array, and aligned to its size
 barriers     all threads of a block come to the same barriers
 initialized  nothing is read that was never written (of memory allocated while this is on)
-races        the memory after a launch does not depend on the order of blocks and threads
+races        of two threads that access one byte none stores, or both are atomic, or a barrier of
+             their block is between them
 count        32-byte sectors, active lanes, shared-memory wavefronts; see `Counts`
 
 The first two cost next to nothing and are on by default. What they find is a `KernelError`.
@@ -29,8 +30,8 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -55,18 +56,10 @@ from tensorlayout.layout.once import once
 from tensorlayout.scopes import Block, Scope
 from tensorlayout.words import shown
 
-# As in kernels/simulator.hpp. Races are several launches, seen from here.
-CHECKS = {"bounds": 1, "initialized": 2, "barriers": 4, "count": 8, "races": 0}
+# As in kernels/simulator/launch.hpp.
+CHECKS = {"bounds": 1, "initialized": 2, "barriers": 4, "count": 8, "races": 16}
 ORDERS = ("forward", "reverse", "random")
 Order = Literal["forward", "reverse", "random"]
-
-# What a race is looked for with: each against the first.
-_RACE_ORDERS: tuple[tuple[Order, int], ...] = (
-    ("forward", 0),
-    ("reverse", 0),
-    ("random", 1),
-    ("random", 2),
-)
 
 _GRID_LIMITS = (2**31 - 1, 65535, 65535)
 _MESSAGE_BYTES = 1024
@@ -328,88 +321,30 @@ class SimulatedLauncher:
         ranges = self._driver.ranges[_current_device()]
         if "initialized" not in mode.checks:
             ranges.stop_following()
-        races = "races" in mode.checks
-        with _launching, _collecting_nothing() if races else _HERE:
+        with _launching:
             self._driver.counters.launches += 1
             table, count = ranges.table()
             _launch.grid[:] = blocks
             _launch.operation = self._operation
             _launch.allocations = table.buffer_info()[0]
             _launch.allocation_count = count
-            if races:
-                self._run_in_orders(mode, table.tolist(), parameters)
-            else:
-                self._run(mode, mode.order, mode.seed, parameters)
-
-    def _run(self, mode: _Mode, order: Order, seed: int, parameters: bytearray) -> None:
-        """One run; the lock is held, and the rest of `_launch` set."""
-        _launch.checks = mode.flags
-        _launch.order = ORDERS.index(order)
-        _launch.seed = seed
-        _launch.parameter_bytes = len(parameters)
-        if mode.flags & CHECKS["count"]:
-            ctypes.memset(_tallies, 0, ctypes.sizeof(_tallies))
-        self._function(
-            ctypes.addressof(_launch), (ctypes.c_char * len(parameters)).from_buffer(parameters)
-        )
-        if message := _message.value:
-            raise KernelError(message.decode(errors="replace"))
-        if mode.flags & CHECKS["count"]:
-            tallies = (
-                Tally(each.accesses, each.lanes, each.bytes, each.units, each.ideal)
-                for each in _tallies
+            _launch.checks = mode.flags
+            _launch.order = ORDERS.index(mode.order)
+            _launch.seed = mode.seed
+            _launch.parameter_bytes = len(parameters)
+            if mode.flags & CHECKS["count"]:
+                ctypes.memset(_tallies, 0, ctypes.sizeof(_tallies))
+            self._function(
+                ctypes.addressof(_launch), (ctypes.c_char * len(parameters)).from_buffer(parameters)
             )
-            mode.record.add(self._kernel, Counts(self._kernel.name, 1, *tallies))
-
-    def _run_in_orders(self, mode: _Mode, table: list[int], parameters: bytearray) -> None:
-        """Several runs from the same memory, which is left as the first one left it."""
-        ranges = list(zip(table[::3], table[1::3], strict=True))
-        before = _saved(ranges)
-        first_order, seed = _RACE_ORDERS[0]
-        self._run(mode, first_order, seed, parameters)
-        first = _saved(ranges)
-        uncounted = _Mode(mode.checks - {"count"}, mode.order, mode.seed, mode.record)
-        try:
-            for order, seed in _RACE_ORDERS[1:]:
-                _restore(ranges, before)
-                self._run(uncounted, order, seed, parameters)
-                self._compare(ranges, first, _saved(ranges), order)
-        finally:
-            _restore(ranges, first)
-
-    def _compare(
-        self, ranges: list[tuple[int, int]], first: list[bytes], other: list[bytes], order: Order
-    ) -> None:
-        for (begin, nbytes), one, two in zip(ranges, first, other, strict=True):
-            if one != two:
-                a, b = np.frombuffer(one, np.uint8), np.frombuffer(two, np.uint8)
-                at = int(np.flatnonzero(a != b)[0])
-                msg = (
-                    f"{self._kernel.symbol}: a race: byte {at} of the allocation of {nbytes} bytes"
-                    f" at {begin:#x} is {a[at]} if threads run forward, {b[at]} in {order} order"
+            if message := _message.value:
+                raise KernelError(message.decode(errors="replace"))
+            if mode.flags & CHECKS["count"]:
+                tallies = (
+                    Tally(each.accesses, each.lanes, each.bytes, each.units, each.ideal)
+                    for each in _tallies
                 )
-                raise KernelError(msg)
-
-
-@contextmanager
-def _collecting_nothing() -> Iterator[None]:
-    """What is live stays so: buffers in cycles of garbage would go in the middle of a launch."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()
-
-
-def _saved(ranges: list[tuple[int, int]]) -> list[bytes]:
-    return [ctypes.string_at(begin, nbytes) for begin, nbytes in ranges]
-
-
-def _restore(ranges: list[tuple[int, int]], saved: list[bytes]) -> None:
-    for (begin, nbytes), content in zip(ranges, saved, strict=True):
-        ctypes.memmove(begin, content, nbytes)
+                mode.record.add(self._kernel, Counts(self._kernel.name, 1, *tallies))
 
 
 # ---- The driver

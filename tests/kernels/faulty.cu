@@ -1,6 +1,6 @@
 // Kernels with one planted fault each, which a check of the simulator must find. Tests ask for the
-// numbers of lines that end in "// here".
-#include "memory.cuh"
+// numbers of lines that end in "// here"; of two accesses that race, the one before is "// there".
+#include "atomics.cuh"
 
 struct Copy {
     float* to;
@@ -92,8 +92,8 @@ KERNEL(meet_in_a_plain_kernel, Copy) {
 // Each thread reads what its neighbour may have written.
 BLOCK_KERNEL(forget_the_barrier, Copy) {
     SHARED(float, tile, THREADS);
-    store_shared(tile + threadIdx.x, load(p.from + threadIdx.x));
-    store(p.to + threadIdx.x, load_shared(tile + (threadIdx.x + 1) % THREADS));
+    store_shared(tile + threadIdx.x, load(p.from + threadIdx.x));              // here
+    store(p.to + threadIdx.x, load_shared(tile + (threadIdx.x + 1) % THREADS));  // there
 }
 
 // The second barrier is missing: the tile is written anew while others still read it.
@@ -101,15 +101,63 @@ BLOCK_KERNEL(forget_the_second_barrier, Copy) {
     SHARED(float, tile, THREADS);
     float sum = 0;
     for (int round = 0; round < 3; ++round) {
-        store_shared(tile + threadIdx.x, load(p.from + threadIdx.x) + float(round));
+        store_shared(tile + threadIdx.x, load(p.from + threadIdx.x) + float(round));  // there
         barrier();
-        sum = sum * 2 + load_shared(tile + (threadIdx.x + 128) % THREADS);
+        sum = sum * 2 + load_shared(tile + (threadIdx.x + 128) % THREADS);  // here
     }
     store(p.to + threadIdx.x, sum);
 }
 
-// All blocks write the same element.
-KERNEL(last_block_wins, Copy) { store(p.to, float(blockIdx.x)); }
+// Four threads store a word in parts, and each reads all of it.
+BLOCK_KERNEL(read_half_of_a_neighbour, Copy) {
+    SHARED(uint64_t, words, THREADS / 4);
+    store_shared(reinterpret_cast<uint16_t*>(words) + threadIdx.x, uint16_t(0));  // here
+    load_shared(words + threadIdx.x / 4);                                         // there
+}
+
+KERNEL(last_block_wins, Copy) { store(p.to + threadIdx.x, float(blockIdx.x)); }  // here
+
+// No order of threads shows it.
+KERNEL(all_blocks_store_the_same, Copy) { store(p.to + threadIdx.x, 1.0f); }  // here
+KERNEL(all_threads_store_the_same, Copy) { store(p.to, 1.0f); }               // here
+
+KERNEL(blocks_say_they_store_the_same, Copy) {
+    store_same(p.to + threadIdx.x, float(blockIdx.x / 2));  // here
+}
+
+// Block 1 reads what block 0 writes, and does not use it.
+KERNEL(read_what_another_block_stores, Copy) {
+    if (blockIdx.x == 0) store(p.to + threadIdx.x, 1.0f);  // there
+    else load(p.to + threadIdx.x);                         // here
+}
+
+// Many read what one of them stores later, in another round.
+BLOCK_KERNEL(store_what_another_block_read, Copy) {
+    load(p.from + threadIdx.x / 2);  // there
+    barrier();
+    if (blockIdx.x == 2 && threadIdx.x == 5)
+        store(const_cast<float*>(p.from), load(p.from));  // here
+}
+
+// A barrier orders a thread's read before another's store, and not the reads after it.
+BLOCK_KERNEL(read_after_the_barrier, Copy) {
+    const float mine = load(p.to + threadIdx.x);
+    barrier();
+    store(p.to + (threadIdx.x + 1) % THREADS, mine);  // there
+    load(p.to + threadIdx.x);                         // here
+}
+
+KERNEL(count_what_is_cleared, Copy) {
+    auto* const counts = reinterpret_cast<uint32_t*>(p.to);
+    if (threadIdx.x == 200) store(counts, uint32_t(0));  // here
+    else atomic_add(counts, uint32_t(1));                // there
+}
+
+KERNEL(read_what_is_counted, Copy) {
+    auto* const counts = reinterpret_cast<uint32_t*>(p.to);
+    if (load(counts + blockIdx.x) < uint32_t(-1))         // here
+        atomic_add(counts + blockIdx.x, uint32_t(1));     // there
+}
 
 BLOCK_KERNEL(too_much_shared_memory, Copy) {
     SHARED(double, first, 4096);

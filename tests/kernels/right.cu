@@ -73,6 +73,23 @@ BLOCK_KERNEL(sum_blocks, Increment<int32_t>) {
     if (thread == 0) store(p.to + blockIdx.x, load_shared(sums));
 }
 
+// All threads write one element, and say so.
+KERNEL(agree, Increment<float>) { store_same(p.to, load(p.from)); }
+
+// What one thread does alone, and what threads do on both sides of a barrier: no race.
+BLOCK_KERNEL(take_turns, Increment<float>) {
+    SHARED(float, tile, THREADS);
+    float* const mine = p.to + blockIdx.x * THREADS + threadIdx.x;
+    store(mine, load(p.from + threadIdx.x));
+    store(mine, load(mine) + 1);
+    for (int round = 0; round < 3; ++round) {
+        store_shared(tile + (threadIdx.x + round) % THREADS, load(mine));
+        barrier();
+        store(mine, load_shared(tile + threadIdx.x));
+        barrier();
+    }
+}
+
 // Elements that are not aligned to their size: they move in parts.
 struct Complex {
     float real, imaginary;

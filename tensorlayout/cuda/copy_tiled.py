@@ -45,7 +45,7 @@ from tensorlayout.cuda.padding_plan import (
     padding_regions,
     padding_struct,
 )
-from tensorlayout.cuda.tiles import (
+from tensorlayout.cuda.tiles3 import (
     DeepSideStruct,
     bounded_boxes_struct,
     deep_boxes_type,

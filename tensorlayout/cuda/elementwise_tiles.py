@@ -18,7 +18,7 @@ from tensorlayout.cuda.elementwise_walk import Memories, Walk
 from tensorlayout.cuda.launches import Launch, struct_type
 from tensorlayout.cuda.loops import SECTOR, Axis
 from tensorlayout.cuda.sectors import in_order_cost
-from tensorlayout.cuda.tiles import SideStruct, boxes_struct, boxes_type, in_order, side_struct
+from tensorlayout.cuda.tiles3 import SideStruct, boxes_struct, boxes_type, in_order, side_struct
 from tensorlayout.layout.once import once
 
 

@@ -1,0 +1,274 @@
+// Boxes that go through shared memory: where a block's box is, how threads walk it along one memory's
+// order, and how it comes into a tile. tensorlayout/cuda/boxes.py chooses boxes,
+// tensorlayout/cuda/tiles.py has the same structs.
+//
+// All that takes divisions by the box's dimensions is worked out once for each row, by one thread, into
+// tables in shared memory; an access then takes one multiplication for its row, and looks the rest up.
+#pragma once
+
+#include "bits.cuh"
+#include "indexing.cuh"
+
+// Accesses of a thread that are under way together.
+constexpr int PER_THREAD = 4;
+
+// Dimensions that a box may have: with 2 elements along each it still is smaller than its room.
+constexpr int MOST_AXES = 12;
+
+// n / divisor by one multiplication, for numbers of threads of a box, and 1 < divisor. With
+// magic = floor(2**32 / divisor) + 1 it is exact while n * divisor < 2**32, or n < divisor < 2**16.
+struct Share {
+    uint32_t divisor, magic;
+
+    DEVICE uint32_t of(uint32_t n) const {
+        return static_cast<uint32_t>(static_cast<uint64_t>(n) * magic >> 32);
+    }
+};
+
+// Which box each block has, in N memories. Of a block's own box, all that differs from others is along
+// which dimensions it ends early: bit d of a number, for dimension d.
+template <int N, int AXES = MOST_AXES, int MOST_OUTER = MAX_RANK>
+struct Boxes {
+    int64_t step[N][AXES];         // to the next box, in each memory
+    int64_t outer[N][MOST_OUTER];  // to the next index of all other dimensions, fastest first
+    int32_t stride[N][AXES];       // to the next index
+    Divisor<int32_t> boxes[AXES];
+    Divisor<int32_t> extent[2][AXES];  // of a box; of one that ends early
+    Divisor<int32_t> outer_size[MOST_OUTER];
+    uint32_t uneven;  // bit d: the last box along dimension d ends early
+    int32_t rank, outer_rank;
+
+    DEVICE const Divisor<int32_t>& within(uint32_t box, int d) const {
+        return extent[box >> d & 1][d];
+    }
+
+    // base: where this block's box begins in each memory.
+    DEVICE uint32_t find(int64_t (&base)[N]) const {
+#pragma unroll
+        for (int n = 0; n < N; ++n) base[n] = 0;
+        uint32_t block = blockIdx.x, box = 0;
+#pragma unroll 1
+        for (int d = 0; d < rank; ++d) {
+            const uint32_t slower = boxes[d].divide(block);
+            const uint32_t index = block - slower * boxes[d].divisor;
+            if (index + 1 == boxes[d].divisor) box |= uneven & 1u << d;
+#pragma unroll
+            for (int n = 0; n < N; ++n) base[n] += static_cast<int64_t>(index) * step[n][d];
+            block = slower;
+        }
+#pragma unroll 1
+        for (int d = 0; d < outer_rank; ++d) {
+            const uint32_t slower = outer_size[d].divide(block);
+            const int64_t index = block - slower * outer_size[d].divisor;
+#pragma unroll
+            for (int n = 0; n < N; ++n) base[n] += index * outer[n][d];
+            block = slower;
+        }
+        return box;
+    }
+};
+
+// How one memory is walked inside a box. A *run* is the dimensions that are contiguous in this memory
+// as far as the box reaches; each index of all others has a *row*.
+//
+// Threads are shifted so that an access of a warp begins where a sector begins. Each row is shifted on
+// its own; or, *grouped*, all rows along one dimension by as much, if they have as many threads as
+// leave the same remainder, in sectors, as the distance of two of them in memory does: few threads are
+// idle then, but a warp may have parts of two rows, which fall into the same banks.
+template <int AXES = MOST_AXES>
+struct Side {
+    int32_t dimension[AXES];  // which of the box's each is, this memory's fastest first
+    uint32_t turned;          // bit d: the stride of the box's dimension d is negative
+    int32_t run;              // how many dimensions the run has
+    int32_t linear;           // 1 if the run has one dimension in the tile
+    int32_t grouped;          // 1 if threads are shifted for all rows along one dimension
+    int32_t sector;           // accesses in a sector, or 1 if threads are not shifted
+    int32_t length[2];        // accesses of a row; of one in a box that ends early along it
+    Share row[2];             // threads of a row
+    Share group[2][2];        // the same of a group; and of one with fewer rows
+    Share period;             // elements of the run after which places in the tile repeat
+    int32_t step;             // from access to access, in memory
+    int32_t tile_step;        // from element to element in the tile, or from period to period
+    int32_t rows, places;     // bytes of shared memory where tables begin
+};
+
+// What a table has of a row: where its first element is, in memory from the box's first, and in the
+// tile; and by how many threads it is shifted.
+struct alignas(8) Row {
+    int32_t memory;
+    uint16_t tile, shift;
+};
+
+// One side of the box that this block has.
+struct Visit {
+    const Row* rows;
+    const uint16_t* places;
+    Share row, group;                       // threads
+    uint32_t length, per_group, count, total;  // accesses of a row; rows; threads
+};
+
+template <class AnyBoxes, int AXES>
+DEVICE Visit visit(const AnyBoxes& boxes, const Side<AXES>& side, uint32_t box, const void* room) {
+    Visit v;
+    v.rows = reinterpret_cast<const Row*>(static_cast<const char*>(room) + side.rows);
+    v.places = reinterpret_cast<const uint16_t*>(static_cast<const char*>(room) + side.places);
+    const uint32_t shorter = box >> side.dimension[side.run - 1] & 1;
+    const int first = side.run + side.grouped;
+    v.per_group = 1;
+    uint32_t fewer = 0;
+    if (side.grouped) {
+        const int d = side.dimension[side.run];
+        fewer = box >> d & 1;
+        v.per_group = boxes.within(box, d).divisor;
+    }
+    uint32_t groups = 1;
+#pragma unroll 1
+    for (int j = first; j < boxes.rank; ++j)
+        groups *= boxes.within(box, side.dimension[j]).divisor;
+    v.row = side.row[shorter];
+    v.group = side.group[shorter][fewer];
+    v.length = static_cast<uint32_t>(side.length[shorter]);
+    v.count = groups * v.per_group;
+    v.total = groups * v.group.divisor;
+    return v;
+}
+
+// The tables of one side, by all threads of the block. `address`: of the box's first element; an access
+// moves Unit bytes, of elements of Element bytes; `pitch`: strides in the tile.
+template <int Element, int Unit, class AnyBoxes, int AXES>
+DEVICE void make_tables(const AnyBoxes& boxes, const Side<AXES>& side, int n,
+                        const int32_t (&pitch)[AXES], uint32_t box, const void* address, void* room) {
+    const Visit v = visit(boxes, side, box, room);
+#pragma unroll 1
+    for (uint32_t r = threadIdx.x; r < v.count; r += THREADS) {
+        uint32_t rest = r;
+        uint32_t memory = 0, tile = 0, ahead = 0;
+#pragma unroll 1
+        for (int j = 0; j < boxes.rank; ++j) {
+            const int d = side.dimension[j];
+            const Divisor<int32_t>& extent = boxes.within(box, d);
+            uint32_t index = 0;
+            if (j >= side.run) {
+                const uint32_t slower = extent.divide(rest);
+                index = rest - slower * extent.divisor;
+                rest = slower;
+                if (j == side.run && side.grouped)
+                    ahead = index * v.row.divisor;
+            }
+            if (side.turned >> d & 1) index = extent.divisor - 1 - index;
+            memory += index * boxes.stride[n][d];
+            tile += index * pitch[d];
+        }
+        const uint32_t begin =
+            static_cast<uint32_t>(reinterpret_cast<uint64_t>(address)) + memory * Element;
+        const uint32_t shift = (begin / Unit - ahead) & (side.sector - 1);
+        const Row row{static_cast<int32_t>(memory), static_cast<uint16_t>(tile),
+                      static_cast<uint16_t>(shift)};
+        store_shared(const_cast<Row*>(v.rows) + r, row);
+    }
+    if (side.linear) return;
+#pragma unroll 1
+    for (uint32_t i = threadIdx.x; i < side.period.divisor; i += THREADS) {
+        uint32_t rest = i;
+        uint32_t place = 0;
+#pragma unroll 1
+        for (int j = 0; j < side.run; ++j) {
+            const int d = side.dimension[j];
+            const Divisor<int32_t>& extent = boxes.extent[0][d];  // only the run's last ends early
+            const uint32_t slower = j + 1 < side.run ? extent.divide(rest) : 0;
+            const uint32_t further = (rest - slower * extent.divisor) * pitch[d];
+            place += side.turned >> d & 1 ? -further : further;
+            rest = slower;
+        }
+        store_shared(const_cast<uint16_t*>(v.places) + i, static_cast<uint16_t>(place));
+    }
+}
+
+// What one thread moves at once: where it is in memory, where its row is in the tile, which access of
+// its row it is, and which row.
+struct Spot {
+    int32_t memory;
+    uint32_t tile, along, row;
+    bool inside;
+};
+
+template <bool Grouped, int AXES>
+DEVICE Spot locate(const Side<AXES>& side, const Visit& v, uint32_t thread) {
+    Spot spot;
+    spot.inside = thread < v.total;
+    Row row;
+    if constexpr (Grouped) {
+        const uint32_t group = v.group.of(thread);
+        uint32_t lane = thread - group * v.group.divisor;
+        const uint32_t first = group * v.per_group;
+        const uint32_t shift = load_shared_if(spot.inside, v.rows + first).shift;
+        spot.inside = spot.inside && lane >= shift;
+        lane -= shift;
+        const uint32_t further = v.row.of(lane);
+        spot.inside = spot.inside && further < v.per_group;
+        spot.along = lane - further * v.row.divisor;
+        spot.row = first + further;
+        row = load_shared_if(spot.inside, v.rows + spot.row);
+    } else {
+        spot.row = v.row.of(thread);
+        row = load_shared_if(spot.inside, v.rows + spot.row);
+        spot.along = thread - spot.row * v.row.divisor - row.shift;
+    }
+    spot.inside = spot.inside && spot.along < v.length;
+    spot.memory = row.memory + static_cast<int32_t>(spot.along) * side.step;
+    spot.tile = row.tile;
+    return spot;
+}
+
+// The places in the tile of the N elements of an access, all of which are in one period: that of
+// the `first` one first, and those of the ones before it last.
+template <int N, int AXES>
+DEVICE void find_places(const Side<AXES>& side, const Visit& v, const Spot& spot, uint32_t first,
+                        uint32_t (&at)[N]) {
+    const uint32_t along = spot.along * N;
+    if (side.linear) {
+#pragma unroll
+        for (uint32_t j = 0; j < N; ++j)
+            at[j] = spot.tile + (along + (first + j) % N) * side.tile_step;
+        return;
+    }
+    const uint32_t last = side.period.of(along), rest = along - last * side.period.divisor;
+    const uint32_t tile = spot.tile + last * side.tile_step;
+#pragma unroll
+    for (uint32_t j = 0; j < N; ++j)
+        at[j] = (tile + load_shared_if(spot.inside, v.places + rest + (first + j) % N)) & 0xffff;
+}
+
+// The box of one memory into a tile: elements of Element bytes, read Read bytes at a time.
+template <bool Grouped, int Element, int Read, int AXES>
+DEVICE void read_rows(const Side<AXES>& side, const Visit& v, const Bits<Element>* source,
+                      Bits<Element>* tile) {
+    constexpr int PER_READ = Read / Element;
+    using Word = Pack<Bits<Element>, PER_READ>;
+    for (uint32_t begin = threadIdx.x; begin < v.total; begin += PER_THREAD * THREADS) {
+        Spot spots[PER_THREAD];
+        Word words[PER_THREAD];
+#pragma unroll
+        for (int k = 0; k < PER_THREAD; ++k) {
+            spots[k] = locate<Grouped>(side, v, begin + k * THREADS);
+            words[k] =
+                load_if(spots[k].inside, reinterpret_cast<const Word*>(source + spots[k].memory));
+        }
+#pragma unroll
+        for (int k = 0; k < PER_THREAD; ++k) {
+            uint32_t at[PER_READ];
+            find_places(side, v, spots[k], 0, at);
+#pragma unroll
+            for (int j = 0; j < PER_READ; ++j)
+                store_shared_if(spots[k].inside, tile + at[j], words[k].at[j]);
+        }
+    }
+}
+
+// Rows of accesses of 4 bytes and more are shifted each on its own.
+template <int Element, int Read, int AXES>
+DEVICE void read_box(const Side<AXES>& side, const Visit& v, const Bits<Element>* source,
+                     Bits<Element>* tile) {
+    if (Read < 4 && side.grouped) read_rows<true, Element, Read>(side, v, source, tile);
+    else read_rows<false, Element, Read>(side, v, source, tile);
+}

@@ -21,7 +21,11 @@ struct Share {
     uint32_t divisor, magic;
 
     DEVICE uint32_t of(uint32_t n) const {
+#ifdef TENSORLAYOUT_SIMULATOR
         return static_cast<uint32_t>(static_cast<uint64_t>(n) * magic >> 32);
+#else
+        return __umulhi(n, magic);
+#endif
     }
 };
 
@@ -87,21 +91,34 @@ struct Side {
     Share row[2];             // threads of a row
     Share group[2][2];        // the same of a group; and of one with fewer rows
     Share period;             // elements of the run after which places in the tile repeat
-    int32_t step;             // from access to access, in memory
+    int32_t step;             // bytes from access to access, in memory
     int32_t tile_step;        // from element to element in the tile, or from period to period
     int32_t rows, places;     // bytes of shared memory where tables begin
+    int32_t spare;            // how many rows more the table has
 };
 
-// What a table has of a row: where its first element is, in memory from the box's first, and in the
-// tile; and by how many threads it is shifted.
-struct alignas(8) Row {
+// What a table has of a row, in 64 bits: where its first element is in memory, in bytes from the box's
+// first; where in the tile, in 16 bits; by how many threads it is shifted. Behind the last row there are
+// some that nobody is in, so that threads need not ask whether they have a row.
+struct Row {
     int32_t memory;
-    uint16_t tile, shift;
+    uint32_t tile, shift;
+
+    DEVICE explicit Row(uint64_t packed)
+        : memory(static_cast<int32_t>(packed)),
+          tile(static_cast<uint32_t>(packed >> 32) & 0xffff),
+          shift(static_cast<uint32_t>(packed >> 48)) {}
 };
+
+DEVICE uint64_t pack_row(uint32_t memory, uint32_t tile, uint32_t shift) {
+    return static_cast<uint64_t>(shift << 16 | (tile & 0xffff)) << 32 | memory;
+}
+
+constexpr uint32_t NOBODY = 0xffff;  // a shift
 
 // One side of the box that this block has.
 struct Visit {
-    const Row* rows;
+    const uint64_t* rows;
     const uint16_t* places;
     Share row, group;                       // threads
     uint32_t length, per_group, count, total;  // accesses of a row; rows; threads
@@ -110,7 +127,7 @@ struct Visit {
 template <class AnyBoxes, int AXES>
 DEVICE Visit visit(const AnyBoxes& boxes, const Side<AXES>& side, uint32_t box, const void* room) {
     Visit v;
-    v.rows = reinterpret_cast<const Row*>(static_cast<const char*>(room) + side.rows);
+    v.rows = reinterpret_cast<const uint64_t*>(static_cast<const char*>(room) + side.rows);
     v.places = reinterpret_cast<const uint16_t*>(static_cast<const char*>(room) + side.places);
     const uint32_t shorter = box >> side.dimension[side.run - 1] & 1;
     const int first = side.run + side.grouped;
@@ -140,7 +157,7 @@ DEVICE void make_tables(const AnyBoxes& boxes, const Side<AXES>& side, int n,
                         const int32_t (&pitch)[AXES], uint32_t box, const void* address, void* room) {
     const Visit v = visit(boxes, side, box, room);
 #pragma unroll 1
-    for (uint32_t r = threadIdx.x; r < v.count; r += THREADS) {
+    for (uint32_t r = threadIdx.x; r < v.count + side.spare; r += THREADS) {
         uint32_t rest = r;
         uint32_t memory = 0, tile = 0, ahead = 0;
 #pragma unroll 1
@@ -156,15 +173,13 @@ DEVICE void make_tables(const AnyBoxes& boxes, const Side<AXES>& side, int n,
                     ahead = index * v.row.divisor;
             }
             if (side.turned >> d & 1) index = extent.divisor - 1 - index;
-            memory += index * boxes.stride[n][d];
+            memory += index * boxes.stride[n][d] * Element;
             tile += index * pitch[d];
         }
-        const uint32_t begin =
-            static_cast<uint32_t>(reinterpret_cast<uint64_t>(address)) + memory * Element;
+        const uint32_t begin = static_cast<uint32_t>(reinterpret_cast<uint64_t>(address)) + memory;
         const uint32_t shift = (begin / Unit - ahead) & (side.sector - 1);
-        const Row row{static_cast<int32_t>(memory), static_cast<uint16_t>(tile),
-                      static_cast<uint16_t>(shift)};
-        store_shared(const_cast<Row*>(v.rows) + r, row);
+        store_shared(const_cast<uint64_t*>(v.rows) + r,
+                     pack_row(memory, tile, r < v.count ? shift : NOBODY));
     }
     if (side.linear) return;
 #pragma unroll 1
@@ -184,8 +199,8 @@ DEVICE void make_tables(const AnyBoxes& boxes, const Side<AXES>& side, int n,
     }
 }
 
-// What one thread moves at once: where it is in memory, where its row is in the tile, which access of
-// its row it is, and which row.
+// What one thread moves at once: where it is, in bytes from the box's first element; where its row is
+// in the tile; which access of its row it is; and which row.
 struct Spot {
     int32_t memory;
     uint32_t tile, along, row;
@@ -195,29 +210,46 @@ struct Spot {
 template <bool Grouped, int AXES>
 DEVICE Spot locate(const Side<AXES>& side, const Visit& v, uint32_t thread) {
     Spot spot;
-    spot.inside = thread < v.total;
-    Row row;
+    uint32_t lane = thread;
+    spot.row = 0;
+    spot.inside = true;
     if constexpr (Grouped) {
         const uint32_t group = v.group.of(thread);
-        uint32_t lane = thread - group * v.group.divisor;
-        const uint32_t first = group * v.per_group;
-        const uint32_t shift = load_shared_if(spot.inside, v.rows + first).shift;
-        spot.inside = spot.inside && lane >= shift;
-        lane -= shift;
-        const uint32_t further = v.row.of(lane);
-        spot.inside = spot.inside && further < v.per_group;
-        spot.along = lane - further * v.row.divisor;
-        spot.row = first + further;
-        row = load_shared_if(spot.inside, v.rows + spot.row);
-    } else {
-        spot.row = v.row.of(thread);
-        row = load_shared_if(spot.inside, v.rows + spot.row);
-        spot.along = thread - spot.row * v.row.divisor - row.shift;
+        lane -= group * v.group.divisor;
+        spot.inside = thread < v.total;
+        spot.row = group * v.per_group;
+        const Row first(load_shared_if(spot.inside, v.rows + spot.row));
+        spot.inside = spot.inside && lane >= first.shift;
+        lane -= first.shift;
     }
-    spot.inside = spot.inside && spot.along < v.length;
-    spot.memory = row.memory + static_cast<int32_t>(spot.along) * side.step;
-    spot.tile = row.tile;
+    const uint32_t further = v.row.of(lane);
+    lane -= further * v.row.divisor;
+    spot.row += further;
+    if constexpr (Grouped) {
+        spot.inside = spot.inside && further < v.per_group;
+        const Row row(load_shared_if(spot.inside, v.rows + spot.row));
+        spot.memory = row.memory;
+        spot.tile = row.tile;
+    } else {
+        const Row row(load_shared(v.rows + spot.row));
+        spot.memory = row.memory;
+        spot.tile = row.tile;
+        lane -= row.shift;
+    }
+    spot.inside = spot.inside && lane < v.length;
+    spot.memory += static_cast<int32_t>(lane) * side.step;
+    spot.along = lane;
     return spot;
+}
+
+// What an access of some bytes from there touches.
+template <class Word>
+DEVICE const Word* at_bytes(const void* from, int32_t bytes) {
+    return reinterpret_cast<const Word*>(static_cast<const char*>(from) + bytes);
+}
+template <class Word>
+DEVICE Word* at_bytes(void* from, int32_t bytes) {
+    return reinterpret_cast<Word*>(static_cast<char*>(from) + bytes);
 }
 
 // The places in the tile of the N elements of an access, all of which are in one period: that of
@@ -234,14 +266,19 @@ DEVICE void find_places(const Side<AXES>& side, const Visit& v, const Spot& spot
     }
     const uint32_t last = side.period.of(along), rest = along - last * side.period.divisor;
     const uint32_t tile = spot.tile + last * side.tile_step;
+    using Places = Bits<2 * N>;
+    constexpr uint32_t BITS = 16 * N;
+    Places places = load_shared_if(spot.inside, reinterpret_cast<const Places*>(v.places + rest));
+    const uint32_t turn = 16 * first % BITS;
+    places = static_cast<Places>(places >> turn | places << (BITS - turn) % BITS);
 #pragma unroll
     for (uint32_t j = 0; j < N; ++j)
-        at[j] = (tile + load_shared_if(spot.inside, v.places + rest + (first + j) % N)) & 0xffff;
+        at[j] = (tile + static_cast<uint32_t>(places >> 16 * j)) & 0xffff;
 }
 
 // The box of one memory into a tile: elements of Element bytes, read Read bytes at a time.
 template <bool Grouped, int Element, int Read, int AXES>
-DEVICE void read_rows(const Side<AXES>& side, const Visit& v, const Bits<Element>* source,
+DEVICE void read_rows(const Side<AXES>& side, const Visit& v, const void* source,
                       Bits<Element>* tile) {
     constexpr int PER_READ = Read / Element;
     using Word = Pack<Bits<Element>, PER_READ>;
@@ -251,8 +288,7 @@ DEVICE void read_rows(const Side<AXES>& side, const Visit& v, const Bits<Element
 #pragma unroll
         for (int k = 0; k < PER_THREAD; ++k) {
             spots[k] = locate<Grouped>(side, v, begin + k * THREADS);
-            words[k] =
-                load_if(spots[k].inside, reinterpret_cast<const Word*>(source + spots[k].memory));
+            words[k] = load_if(spots[k].inside, at_bytes<Word>(source, spots[k].memory));
         }
 #pragma unroll
         for (int k = 0; k < PER_THREAD; ++k) {
@@ -267,7 +303,7 @@ DEVICE void read_rows(const Side<AXES>& side, const Visit& v, const Bits<Element
 
 // Rows of accesses of 4 bytes and more are shifted each on its own.
 template <int Element, int Read, int AXES>
-DEVICE void read_box(const Side<AXES>& side, const Visit& v, const Bits<Element>* source,
+DEVICE void read_box(const Side<AXES>& side, const Visit& v, const void* source,
                      Bits<Element>* tile) {
     if (Read < 4 && side.grouped) read_rows<true, Element, Read>(side, v, source, tile);
     else read_rows<false, Element, Read>(side, v, source, tile);

@@ -100,7 +100,7 @@ struct TiledCopy {
     Side<> write, read;
     Boxes<2> boxes;
     int32_t pitch[MOST_AXES];  // strides in the tile
-    int32_t across;            // of a square: from row to row, in the source
+    int64_t across;            // words of the source from row to row of a square
 };
 
 // The bytes of two words that the digits of `which` name, the lowest first.
@@ -131,8 +131,7 @@ DEVICE uint32_t column_of(const uint32_t (&rows)[4 / Element], uint32_t column) 
 // reads a word of each row of a square, and turns it in registers. Its columns are stored beginning
 // with another one in each part of a warp, so that they fall into different banks.
 template <int Element>
-DEVICE void read_squares(const TiledCopy& p, const Visit& v, const Bits<Element>* source,
-                         uint32_t* tile) {
+DEVICE void read_squares(const TiledCopy& p, const Visit& v, const void* source, uint32_t* tile) {
     constexpr int ROWS = 4 / Element, SQUARES = 2;
     for (uint32_t begin = threadIdx.x; begin < v.total; begin += SQUARES * THREADS) {
         Spot spots[SQUARES];
@@ -140,10 +139,10 @@ DEVICE void read_squares(const TiledCopy& p, const Visit& v, const Bits<Element>
 #pragma unroll
         for (int k = 0; k < SQUARES; ++k) {
             spots[k] = locate<false>(p.read, v, begin + k * THREADS);
-            const Bits<Element>* from = source + spots[k].memory;
 #pragma unroll
-            for (int i = 0; i < ROWS; ++i, from += p.across)
-                rows[k][i] = load_if(spots[k].inside, reinterpret_cast<const uint32_t*>(from));
+            for (int i = 0; i < ROWS; ++i)
+                rows[k][i] = load_if(spots[k].inside,
+                                     at_bytes<uint32_t>(source, spots[k].memory) + i * p.across);
         }
 #pragma unroll
         for (int k = 0; k < SQUARES; ++k) {
@@ -160,7 +159,7 @@ DEVICE void read_squares(const TiledCopy& p, const Visit& v, const Bits<Element>
 
 // A tile into the box of the destination.
 template <bool Grouped, int Element, int Write>
-DEVICE void write_rows(const Side<>& side, const Visit& v, Bits<Element>* destination,
+DEVICE void write_rows(const Side<>& side, const Visit& v, void* destination,
                        const Bits<Element>* tile) {
     constexpr int PER_WRITE = Write / Element;
     using Word = Pack<Bits<Element>, PER_WRITE>;
@@ -178,8 +177,7 @@ DEVICE void write_rows(const Side<>& side, const Visit& v, Bits<Element>* destin
         }
 #pragma unroll
         for (int k = 0; k < PER_THREAD; ++k)
-            store_if(spots[k].inside, reinterpret_cast<Word*>(destination + spots[k].memory),
-                     words[k]);
+            store_if(spots[k].inside, at_bytes<Word>(destination, spots[k].memory), words[k]);
     }
 }
 

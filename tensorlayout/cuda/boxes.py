@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from tensorlayout.cuda.bounded import Bound
+from tensorlayout.cuda.launches import BLOCK
 from tensorlayout.cuda.loops import SECTOR, WIDEST, Axis, Loop
 from tensorlayout.layout.once import cached_property
 
@@ -223,7 +224,13 @@ class Box:
         side, period = self.sides[memory], self.period(memory)
         run = prod([self.extents[k] for k in side.order[: side.run]])
         places = 2 * period if period > 1 else 0
-        return _rounded_up(8 * (self.elements // run), WIDEST), _rounded_up(places, WIDEST)
+        rows = self.elements // run + self.spare_rows(memory)
+        return _rounded_up(8 * rows, WIDEST), _rounded_up(places, WIDEST)
+
+    def spare_rows(self, memory: int) -> int:
+        """Rows of the last threads' turn that the box may not have, in the table of a side."""
+        side, width = self.sides[memory], self.nest.widths[memory]
+        return 1 + BLOCK // side.row(min(side.lengths) * width // side.unit)
 
     def period(self, memory: int) -> int:
         """After how many elements of a run, in whole accesses, places in the tile repeat."""
@@ -586,16 +593,14 @@ def _candidates(nest: Nest, deepest: int) -> set[tuple[tuple[int, ...], tuple[in
     return {(axes, extents) for axes, extents in found if _is_near(nest, axes, extents)}
 
 
-# Places inside a box have 32 bits, in elements.
+# Places inside a box have 32 bits, in bytes.
 _FAR = 2**31
 
 
 def _is_near(nest: Nest, axes: tuple[int, ...], extents: tuple[int, ...]) -> bool:
-    members = [nest.axes[k].strides for k in axes]
-    reach = [
-        sum([(n - 1) * abs(strides[m]) for n, strides in zip(extents, members, strict=True)])
-        for m in (WRITE, *nest.staged)
-    ]
+    pairs = [(nest.axes[k].strides, n - 1) for k, n in zip(axes, extents, strict=True)]
+    memories = (WRITE, *nest.staged)
+    reach = [nest.widths[m] * sum([abs(strides[m]) * n for strides, n in pairs]) for m in memories]
     return max(reach) < _FAR
 
 
@@ -642,7 +647,8 @@ def _grow(
         if k not in extents and len(extents) == deepest:
             return
         size = nest.axes[k].size
-        furthest = max([abs(nest.axes[k].strides[m]) for m in (WRITE, *nest.staged)])
+        strides, widths = nest.axes[k].strides, nest.widths
+        furthest = max([abs(strides[m]) * widths[m] for m in (WRITE, *nest.staged)])
         near = max(1, _FAR // (2 * furthest))
         extents[k] = max(extents.get(k, 1), min(size, near, -(-run // done)))
         done *= extents[k]

@@ -199,7 +199,7 @@ def _strided(loop: Loop, width: int, padding: _Padding) -> Launch:
 def _tiles(loop: Loop, box: Box, padding: _Padding) -> Launch:
     padded, more = padding_struct(*padding, box.blocks, loop.alignments[WRITE])
     pitches, nest = box.pitches[READ], box.nest
-    made = tiled_type()(padding=padded, across=nest.across)
+    made = tiled_type()(padding=padded, across=nest.across * loop.width // 4)
     boxes_struct(box, made.boxes)
     made.write, made.read = (side_struct(box, side, pitches) for side in (WRITE, READ))
     made.pitch[: len(pitches)] = pitches
@@ -279,5 +279,5 @@ def tiled_type() -> Any:
         read=side_type(DEEPEST),
         boxes=boxes_type(2, DEEPEST, MAX_RANK),
         pitch=ctypes.c_int32 * DEEPEST,
-        across=ctypes.c_int32,
+        across=ctypes.c_int64,
     )

@@ -46,6 +46,7 @@ def side_type(axes: int) -> Any:
         tile_step=ctypes.c_int32,
         rows=ctypes.c_int32,
         places=ctypes.c_int32,
+        spare=ctypes.c_int32,
     )
 
 
@@ -105,11 +106,12 @@ def side_struct(box: Box, memory: int, pitches: Sequence[int], axes: int = DEEPE
     made.dimension[: len(order)] = order
     made.turned = sum([(stride < 0) << d for d, stride in enumerate(strides)])
     # Along a run of several dimensions, the first is contiguous.
-    made.step = abs(strides[order[0]]) * (side.unit // width)
+    made.step = abs(strides[order[0]]) * side.unit
     step = pitches[last] * max(1, period // box.inner(order, run))
     made.tile_step = -step if strides[last] < 0 else step
     made.period = share(max(2, period))
     made.rows, made.places = box.tables[memory]
+    made.spare = box.spare_rows(memory)
     fewer = [box.nest.axes[k].size % n or n for k, n in zip(box.axes, box.extents, strict=True)]
     for k, length in enumerate(side.lengths):
         made.length[k] = accesses = length * width // side.unit

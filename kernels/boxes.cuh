@@ -276,10 +276,11 @@ DEVICE void find_places(const Side<AXES>& side, const Visit& v, const Spot& spot
         at[j] = (tile + static_cast<uint32_t>(places >> 16 * j)) & 0xffff;
 }
 
-// The box of one memory into a tile: elements of Element bytes, read Read bytes at a time.
-template <bool Grouped, int Element, int Read, int AXES>
+// The box of one memory into a tile: elements of Element bytes, read Read bytes at a time, at the spots
+// that `chosen` keeps.
+template <bool Grouped, int Element, int Read, int AXES, class Chosen>
 DEVICE void read_rows(const Side<AXES>& side, const Visit& v, const void* source,
-                      Bits<Element>* tile) {
+                      Bits<Element>* tile, const Chosen& chosen) {
     constexpr int PER_READ = Read / Element;
     using Word = Pack<Bits<Element>, PER_READ>;
     for (uint32_t begin = threadIdx.x; begin < v.total; begin += PER_THREAD * THREADS) {
@@ -288,6 +289,7 @@ DEVICE void read_rows(const Side<AXES>& side, const Visit& v, const void* source
 #pragma unroll
         for (int k = 0; k < PER_THREAD; ++k) {
             spots[k] = locate<Grouped>(side, v, begin + k * THREADS);
+            spots[k].inside = chosen(spots[k]);
             words[k] = load_if(spots[k].inside, at_bytes<Word>(source, spots[k].memory));
         }
 #pragma unroll
@@ -302,9 +304,14 @@ DEVICE void read_rows(const Side<AXES>& side, const Visit& v, const void* source
 }
 
 // Rows of accesses of 4 bytes and more are shifted each on its own.
-template <int Element, int Read, int AXES>
+template <int Element, int Read, int AXES, class Chosen>
 DEVICE void read_box(const Side<AXES>& side, const Visit& v, const void* source,
-                     Bits<Element>* tile) {
-    if (Read < 4 && side.grouped) read_rows<true, Element, Read>(side, v, source, tile);
-    else read_rows<false, Element, Read>(side, v, source, tile);
+                     Bits<Element>* tile, const Chosen& chosen) {
+    if (Read < 4 && side.grouped) read_rows<true, Element, Read>(side, v, source, tile, chosen);
+    else read_rows<false, Element, Read>(side, v, source, tile, chosen);
 }
+
+// The spots that have an access.
+struct Inside {
+    DEVICE bool operator()(const Spot& spot) const { return spot.inside; }
+};

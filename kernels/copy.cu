@@ -195,7 +195,7 @@ DEVICE void tiles(const TiledCopy& p) {
     barrier();
     const Visit read = visit(p.boxes, p.read, box, &room);
     if constexpr (Tile != Element) read_squares<Element>(p, read, source, tile);
-    else read_box<Element, Read>(p.read, read, source, tile);
+    else read_box<Element, Read>(p.read, read, source, tile, Inside{});
     barrier();
     const Visit write = visit(p.boxes, p.write, box, &room);
     // Rows of accesses of 4 bytes and more are shifted each on its own.

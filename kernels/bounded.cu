@@ -15,8 +15,8 @@
 // Bytes moved per element: its own, once on each side. The tails of a destination are written by the
 // threads that come by; the padding of a strided one by further blocks (padding.cuh).
 #include "bounded.cuh"
-#include "boxes.cuh"
 #include "padding.cuh"
+#include "tiles.cuh"
 
 // ---- Walks --------------------------------------------------------------------------------------
 
@@ -178,8 +178,10 @@ DEVICE void boxes(const BoundedBoxes& p) {
     const T* const source = static_cast<const T*>(p.from) + base[1];
     T* const destination = static_cast<T*>(p.to) + base[0];
     T* const tile = reinterpret_cast<T*>(&room);
-    make_tables<Element, Read>(p.boxes, p.read, 1, p.pitch, box, source, &room);
-    make_tables<Element, Write>(p.boxes, p.write, 0, p.pitch, box, destination, &room);
+    make_rows<Element, Read>(p.boxes, p.read, 1, p.pitch, box, source, &room);
+    make_rows<Element, Write>(p.boxes, p.write, 0, p.pitch, box, destination, &room);
+    make_places(p.boxes, p.read, p.pitch, &room);
+    make_places(p.boxes, p.write, p.pitch, &room);
     barrier();
     read_box<Element, Read>(p.read, visit(p.boxes, p.read, box, &room), source, tile,
                             [&](const Spot& spot) {

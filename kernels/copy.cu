@@ -22,8 +22,8 @@
 // Bytes moved per element: its own, once from the source and once to the destination (a broadcast
 // source: once for each row of the destination that reads it). The padding of the destination is
 // written by further blocks of the same launch (padding.cuh).
-#include "boxes.cuh"
 #include "padding.cuh"
+#include "tiles.cuh"
 
 // ---- Flat ---------------------------------------------------------------------------------------
 
@@ -190,8 +190,10 @@ DEVICE void tiles(const TiledCopy& p) {
     const Bits<Element>* const source = static_cast<const Bits<Element>*>(p.from) + base[1];
     Bits<Tile>* const destination = static_cast<Bits<Tile>*>(p.to) + base[0];
     Bits<Tile>* const tile = reinterpret_cast<Bits<Tile>*>(&room);
-    make_tables<Element, Read>(p.boxes, p.read, 1, p.pitch, box, source, &room);
-    make_tables<Tile, Write>(p.boxes, p.write, 0, p.pitch, box, destination, &room);
+    make_rows<Element, Read>(p.boxes, p.read, 1, p.pitch, box, source, &room);
+    make_rows<Tile, Write>(p.boxes, p.write, 0, p.pitch, box, destination, &room);
+    make_places(p.boxes, p.read, p.pitch, &room);
+    make_places(p.boxes, p.write, p.pitch, &room);
     barrier();
     const Visit read = visit(p.boxes, p.read, box, &room);
     if constexpr (Tile != Element) read_squares<Element>(p, read, source, tile);

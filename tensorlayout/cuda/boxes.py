@@ -40,6 +40,9 @@ WRITE, READ = 0, 1
 _USUAL = 3
 DEEPEST = 12
 
+# For some memories, two bytes of shared memory where tables begin.
+_Tables = dict[int, tuple[int, int]]
+
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
 # Costs are in bytes per byte of the box: 1 for each memory at best. They are of the same kind as
@@ -92,6 +95,7 @@ class Nest:
         deepest: how many axes a box may have.
         bounds: of dimensions whose axes reach beyond their last index.
         weights: for each bound and each axis, how far that index moves.
+        followers: numbers of memories with tables of their own along the destination.
         across: 0, or what is between the rows of a *square*, in elements of less than 4 bytes of the
             source: a word of the destination has one of each.
 
@@ -106,7 +110,13 @@ class Nest:
     deepest: int = _USUAL
     bounds: tuple[Bound, ...] = ()
     weights: tuple[tuple[int, ...], ...] = ()
+    followers: tuple[int, ...] = ()
     across: int = 0
+
+    @property
+    def walked(self) -> tuple[int, ...]:
+        """Numbers of the memories whose places in a box are worked out."""
+        return (WRITE, *self.staged, *self.beside)
 
     def unit(self, memory: int) -> int:
         """Bytes of an access, if rows allow it."""
@@ -217,6 +227,7 @@ class Box:
     def _beside(self) -> int:
         """Bytes of tables, and those that are left free: all begin at multiples of 16."""
         tables = sum([sum(self._table_bytes(memory)) for memory in self.sides])
+        tables += len(self.nest.followers) * sum(self._follower_bytes)
         return WIDEST * len(self.nest.staged) + tables
 
     def _table_bytes(self, memory: int) -> tuple[int, int]:
@@ -226,6 +237,13 @@ class Box:
         places = 2 * period if period > 1 else 0
         rows = self.elements // run + self.spare_rows(memory)
         return _rounded_up(8 * rows, WIDEST), _rounded_up(places, WIDEST)
+
+    @property
+    def _follower_bytes(self) -> tuple[int, int]:
+        """As `_table_bytes`, of a memory that has tables along the destination."""
+        order, run = self.sides[WRITE].order, self.sides[WRITE].run
+        rows = self.elements // prod([self.extents[k] for k in order[:run]])
+        return _rounded_up(4 * rows, WIDEST), _rounded_up(4 * self.period(WRITE), WIDEST)
 
     def spare_rows(self, memory: int) -> int:
         """Rows of the last threads' turn that the box may not have, in the table of a side."""
@@ -508,13 +526,18 @@ class Box:
         return self._places[1]
 
     @property
+    def followers(self) -> dict[int, tuple[int, int]]:
+        """The same of the tables of `Nest.followers`."""
+        return self._places[2]
+
+    @property
     def room(self) -> int:
         """The bytes of shared memory that a block takes, one of `ROOMS`."""
-        return next(room for room in ROOMS if room >= self._places[2])
+        return next(room for room in ROOMS if room >= self._places[3])
 
     @cached_property
-    def _places(self) -> tuple[dict[int, int], dict[int, tuple[int, int]], int]:
-        tiles, tables, end = {}, {}, 0
+    def _places(self) -> tuple[dict[int, int], _Tables, _Tables, int]:
+        tiles, tables, followers, end = {}, {}, {}, 0
         for memory, pitches in self.pitches.items():
             tiles[memory] = end
             end += _rounded_up(self._reach(pitches) * self.nest.tile_width(memory), WIDEST)
@@ -522,7 +545,11 @@ class Box:
             rows, places = self._table_bytes(memory)
             tables[memory] = end, end + rows
             end += rows + places
-        return tiles, tables, end
+        rows, places = self._follower_bytes
+        for memory in self.nest.followers:
+            followers[memory] = end, end + rows
+            end += rows + places
+        return tiles, tables, followers, end
 
 
 def narrowness(unit: int) -> float:
@@ -599,8 +626,9 @@ _FAR = 2**31
 
 def _is_near(nest: Nest, axes: tuple[int, ...], extents: tuple[int, ...]) -> bool:
     pairs = [(nest.axes[k].strides, n - 1) for k, n in zip(axes, extents, strict=True)]
-    memories = (WRITE, *nest.staged)
-    reach = [nest.widths[m] * sum([abs(strides[m]) * n for strides, n in pairs]) for m in memories]
+    reach = [
+        nest.widths[m] * sum([abs(strides[m]) * n for strides, n in pairs]) for m in nest.walked
+    ]
     return max(reach) < _FAR
 
 
@@ -648,7 +676,7 @@ def _grow(
             return
         size = nest.axes[k].size
         strides, widths = nest.axes[k].strides, nest.widths
-        furthest = max([abs(strides[m]) * widths[m] for m in (WRITE, *nest.staged)])
+        furthest = max([abs(strides[m]) * widths[m] for m in nest.walked])
         near = max(1, _FAR // (2 * furthest))
         extents[k] = max(extents.get(k, 1), min(size, near, -(-run // done)))
         done *= extents[k]

@@ -12,19 +12,19 @@ from tensorlayout.cuda.parameters import Divisor32, divisor32
 from tensorlayout.layout.once import once
 
 
-class ShareStruct(ctypes.Structure):
-    """``Share``: division by one multiplication."""
+class SmallDivisor(ctypes.Structure):
+    """``SmallDivisor``: division by one multiplication."""
 
     _fields_ = (("divisor", ctypes.c_uint32), ("magic", ctypes.c_uint32))
 
 
-def share(number: int) -> ShareStruct:
+def small_divisor(number: int) -> SmallDivisor:
     """The constants of ``n / number``, exact while ``n * number < 2**32``; 1 < number.
 
-    >>> 100 * share(7).magic >> 32
+    >>> 100 * small_divisor(7).magic >> 32
     14
     """
-    return ShareStruct(number, (1 << 32) // number + 1)
+    return SmallDivisor(number, (1 << 32) // number + 1)
 
 
 @once
@@ -39,9 +39,9 @@ def side_type(axes: int) -> Any:
         grouped=ctypes.c_int32,
         sector=ctypes.c_int32,
         length=ctypes.c_int32 * 2,
-        row=ShareStruct * 2,
-        group=(ShareStruct * 2) * 2,
-        period=ShareStruct,
+        row=SmallDivisor * 2,
+        group=(SmallDivisor * 2) * 2,
+        period=SmallDivisor,
         step=ctypes.c_int32,
         tile_step=ctypes.c_int32,
         rows=ctypes.c_int32,
@@ -109,14 +109,14 @@ def side_struct(box: Box, memory: int, pitches: Sequence[int], axes: int = DEEPE
     made.step = abs(strides[order[0]]) * side.unit
     step = pitches[last] * max(1, period // box.inner(order, run))
     made.tile_step = -step if strides[last] < 0 else step
-    made.period = share(max(2, period))
+    made.period = small_divisor(max(2, period))
     made.rows, made.places = box.tables[memory]
     made.spare = box.spare_rows(memory)
     fewer = [box.nest.axes[k].size % n or n for k, n in zip(box.axes, box.extents, strict=True)]
     for k, length in enumerate(side.lengths):
         made.length[k] = accesses = length * width // side.unit
-        made.row[k] = share(side.row(accesses) if grouped else side.plane(1, accesses))
+        made.row[k] = small_divisor(side.row(accesses) if grouped else side.plane(1, accesses))
         for n, extents in enumerate((box.extents, fewer)):
             rows = extents[order[run]] if grouped else 1
-            made.group[k][n] = share(side.plane(rows, accesses))
+            made.group[k][n] = small_divisor(side.plane(rows, accesses))
     return made

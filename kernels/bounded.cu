@@ -155,7 +155,7 @@ DEVICE void write_rows(const BoundedBoxes& p, const Corner& corner, uint32_t box
             const Standing standing = standing_of<PER_WRITE>(p, corner, p.write, box, spot);
             spot.inside = standing == AN_ELEMENT;
             uint32_t at[PER_WRITE];
-            find_places(p.write, v, spot, 0, at);
+            find_places<false>(p.write, v, spot, 0, at);
             Word word;
 #pragma unroll
             for (int j = 0; j < PER_WRITE; ++j) {
@@ -178,18 +178,17 @@ DEVICE void boxes(const BoundedBoxes& p) {
     const T* const source = static_cast<const T*>(p.from) + base[1];
     T* const destination = static_cast<T*>(p.to) + base[0];
     T* const tile = reinterpret_cast<T*>(&room);
-    make_rows<Element, Read>(p.boxes, p.read, 1, p.pitch, box, source, &room);
-    make_rows<Element, Write>(p.boxes, p.write, 0, p.pitch, box, destination, &room);
+    const Visit read = visit(p.boxes, p.read, box, &room);
+    const Visit write = visit(p.boxes, p.write, box, &room);
+    make_rows<Element, Read>(p.boxes, p.read, 1, p.pitch, box, source, read);
+    make_rows<Element, Write>(p.boxes, p.write, 0, p.pitch, box, destination, write);
     make_places(p.boxes, p.read, p.pitch, &room);
     make_places(p.boxes, p.write, p.pitch, &room);
     barrier();
-    read_box<Element, Read>(p.read, visit(p.boxes, p.read, box, &room), source, tile,
-                            [&](const Spot& spot) {
-                                constexpr int N = Read / Element;
-                                return standing_of<N>(p, corner, p.read, box, spot) == AN_ELEMENT;
-                            });
+    read_box<Element, Read>(p.read, read, source, tile, [&](const Spot& spot) {
+        return standing_of<Read / Element>(p, corner, p.read, box, spot) == AN_ELEMENT;
+    });
     barrier();
-    const Visit write = visit(p.boxes, p.write, box, &room);
     if (Write < 4 && p.write.grouped)
         write_rows<true, Element, Write>(p, corner, box, write, destination, tile);
     else write_rows<false, Element, Write>(p, corner, box, write, destination, tile);

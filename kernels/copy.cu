@@ -130,7 +130,7 @@ DEVICE uint32_t column_of(const uint32_t (&rows)[4 / Element], uint32_t column) 
 // Elements of less than 4 bytes into a tile of words that follow each other in the destination. A thread
 // reads a word of each row of a square, and turns it in registers. Its columns are stored beginning
 // with another one in each part of a warp, so that they fall into different banks.
-template <int Element>
+template <bool Linear, int Element>
 DEVICE void read_squares(const TiledCopy& p, const Visit& v, const void* source, uint32_t* tile) {
     constexpr int ROWS = 4 / Element, SQUARES = 2;
     for (uint32_t begin = threadIdx.x; begin < v.total; begin += SQUARES * THREADS) {
@@ -148,7 +148,7 @@ DEVICE void read_squares(const TiledCopy& p, const Visit& v, const void* source,
         for (int k = 0; k < SQUARES; ++k) {
             const uint32_t first = threadIdx.x / (32 / ROWS);
             uint32_t at[ROWS];
-            find_places(p.read, v, spots[k], first, at);
+            find_places<Linear>(p.read, v, spots[k], first, at);
 #pragma unroll
             for (int i = 0; i < ROWS; ++i)
                 store_shared_if(spots[k].inside, tile + at[i],
@@ -158,7 +158,7 @@ DEVICE void read_squares(const TiledCopy& p, const Visit& v, const void* source,
 }
 
 // A tile into the box of the destination.
-template <bool Grouped, int Element, int Write>
+template <bool Grouped, bool Linear, int Element, int Write>
 DEVICE void write_rows(const Side<>& side, const Visit& v, void* destination,
                        const Bits<Element>* tile) {
     constexpr int PER_WRITE = Write / Element;
@@ -170,7 +170,7 @@ DEVICE void write_rows(const Side<>& side, const Visit& v, void* destination,
         for (int k = 0; k < PER_THREAD; ++k) {
             spots[k] = locate<Grouped>(side, v, begin + k * THREADS);
             uint32_t at[PER_WRITE];
-            find_places(side, v, spots[k], 0, at);
+            find_places<Linear>(side, v, spots[k], 0, at);
 #pragma unroll
             for (int j = 0; j < PER_WRITE; ++j)
                 words[k].at[j] = load_shared_if(spots[k].inside, tile + at[j]);
@@ -179,6 +179,15 @@ DEVICE void write_rows(const Side<>& side, const Visit& v, void* destination,
         for (int k = 0; k < PER_THREAD; ++k)
             store_if(spots[k].inside, at_bytes<Word>(destination, spots[k].memory), words[k]);
     }
+}
+
+template <int Element, int Write>
+DEVICE void write_box(const Side<>& side, const Visit& v, void* destination,
+                      const Bits<Element>* tile) {
+    if (Write < 4 && side.grouped)
+        write_rows<true, false, Element, Write>(side, v, destination, tile);
+    else if (side.linear) write_rows<false, true, Element, Write>(side, v, destination, tile);
+    else write_rows<false, false, Element, Write>(side, v, destination, tile);
 }
 
 template <int Element, int Read, int Write, int Tile, int Room>
@@ -190,19 +199,19 @@ DEVICE void tiles(const TiledCopy& p) {
     const Bits<Element>* const source = static_cast<const Bits<Element>*>(p.from) + base[1];
     Bits<Tile>* const destination = static_cast<Bits<Tile>*>(p.to) + base[0];
     Bits<Tile>* const tile = reinterpret_cast<Bits<Tile>*>(&room);
-    make_rows<Element, Read>(p.boxes, p.read, 1, p.pitch, box, source, &room);
-    make_rows<Tile, Write>(p.boxes, p.write, 0, p.pitch, box, destination, &room);
+    const Visit read = visit(p.boxes, p.read, box, &room);
+    const Visit write = visit(p.boxes, p.write, box, &room);
+    make_rows<Element, Read>(p.boxes, p.read, 1, p.pitch, box, source, read);
+    make_rows<Tile, Write>(p.boxes, p.write, 0, p.pitch, box, destination, write);
     make_places(p.boxes, p.read, p.pitch, &room);
     make_places(p.boxes, p.write, p.pitch, &room);
     barrier();
-    const Visit read = visit(p.boxes, p.read, box, &room);
-    if constexpr (Tile != Element) read_squares<Element>(p, read, source, tile);
-    else read_box<Element, Read>(p.read, read, source, tile, Inside{});
+    if constexpr (Tile == Element)
+        read_box<Element, Read>(p.read, read, source, tile, Inside{});
+    else if (p.read.linear) read_squares<true, Element>(p, read, source, tile);
+    else read_squares<false, Element>(p, read, source, tile);
     barrier();
-    const Visit write = visit(p.boxes, p.write, box, &room);
-    // Rows of accesses of 4 bytes and more are shifted each on its own.
-    if (Write < 4 && p.write.grouped) write_rows<true, Tile, Write>(p.write, write, destination, tile);
-    else write_rows<false, Tile, Write>(p.write, write, destination, tile);
+    write_box<Tile, Write>(p.write, write, destination, tile);
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------

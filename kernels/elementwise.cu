@@ -272,17 +272,17 @@ struct TiledElementwise {
 template <class T>
 DEVICE T* in_room(char* room, int32_t bytes) { return reinterpret_cast<T*>(room + bytes); }
 
-COMMON void make_follower(const TiledElementwise& p, int n, uint32_t box, char* room) {
+COMMON void make_follower(const TiledElementwise& p, int n, const Visit& write, uint32_t box,
+                          char* room) {
     const Follower& f = p.followers[n];
-    const uint32_t count = visit(p.boxes, p.write, box, room).count;
-    for (uint32_t r = threadIdx.x; r < count; r += THREADS) {
+    for (uint32_t r = threadIdx.x; r < write.count; r += THREADS) {
         const int32_t(*const strides[1])[3] = {&f.stride};
         uint32_t begin[1];
         begin_of_row(p.boxes, p.write, box, r, strides, begin);
         store_shared(in_room<uint32_t>(room, f.rows) + r, begin[0]);
     }
     if (p.write.linear) return;
-    for (uint32_t i = threadIdx.x; i < p.write.period.divisor; i += THREADS)
+    for (uint32_t i = threadIdx.x; i < p.write.period.divisor(); i += THREADS)
         store_shared(in_room<uint32_t>(room, f.places) + i,
                      further_along(p.boxes, p.write, i, f.stride));
 }
@@ -292,7 +292,8 @@ template <class T, int Read>
 COMMON void make_tables(const TiledElementwise& p, int n, int64_t base, uint32_t box, char* room) {
     const int32_t(&pitch)[3] = p.followers[n].stride;
     const T* const from = static_cast<const T*>(p.memories.from[n]) + base;
-    make_rows<sizeof(T), Read>(p.boxes, p.read[n], n + 1, pitch, box, from, room);
+    const Visit v = visit(p.boxes, p.read[n], box, room);
+    make_rows<sizeof(T), Read>(p.boxes, p.read[n], n + 1, pitch, box, from, v);
     make_places(p.boxes, p.read[n], pitch, room);
 }
 
@@ -306,9 +307,10 @@ COMMON void stage(const TiledElementwise& p, int n, int64_t base, uint32_t box, 
 
 // Tables of an operand, or, when all of them are there, its elements.
 template <bool Tables, class T>
-DEVICE void prepare(const TiledElementwise& p, int n, int64_t base, uint32_t box, char* room) {
+DEVICE void prepare(const TiledElementwise& p, int n, int64_t base, const Visit& write, uint32_t box,
+                    char* room) {
     if constexpr (!is_same<T, Nothing>) {
-        if (Tables && p.memories.from[n]) make_follower(p, n, box, room);
+        if (Tables && p.memories.from[n]) make_follower(p, n, write, box, room);
         if (p.tile[n] < 0) return;
         constexpr int WHOLE = sizeof(T) < 4 ? 4 : sizeof(T);
         if (sizeof(T) < 4 && p.narrow[n]) {
@@ -322,11 +324,11 @@ DEVICE void prepare(const TiledElementwise& p, int n, int64_t base, uint32_t box
 }
 
 template <bool Tables>
-DEVICE void prepare_all(const TiledElementwise& p, const int64_t (&base)[OPERANDS + 1], uint32_t box,
-                        char* room) {
-    prepare<Tables, First>(p, 0, base[1], box, room);
-    if constexpr (OPERANDS > 1) prepare<Tables, Second>(p, 1, base[2], box, room);
-    if constexpr (OPERANDS > 2) prepare<Tables, Third>(p, 2, base[3], box, room);
+DEVICE void prepare_all(const TiledElementwise& p, const int64_t (&base)[OPERANDS + 1],
+                        const Visit& write, uint32_t box, char* room) {
+    prepare<Tables, First>(p, 0, base[1], write, box, room);
+    if constexpr (OPERANDS > 1) prepare<Tables, Second>(p, 1, base[2], write, box, room);
+    if constexpr (OPERANDS > 2) prepare<Tables, Third>(p, 2, base[3], write, box, room);
 }
 
 // A pack of the result: where its elements are in their run, and in which period of it.
@@ -337,8 +339,8 @@ struct Along {
 
 template <int Length>
 DEVICE Along along_of(const Side<3>& side, const Spot& spot) {
-    const uint32_t element = spot.along * Length, period = side.period.of(element);
-    return {spot.row, element, period, element - period * side.period.divisor, spot.inside};
+    const uint32_t element = spot.along * Length, period = side.period.divide(element);
+    return {spot.row, element, period, side.period.rest(element, period), spot.inside};
 }
 
 // Where an operand has what element `j` of a pack needs.
@@ -392,12 +394,12 @@ COMMON void tiles(const TiledElementwise& p, char* room) {
     int64_t base[OPERANDS + 1];
     const uint32_t box = p.boxes.find(base);
     RESULT* const to = static_cast<RESULT*>(p.memories.to) + base[0];
-    prepare_all<true>(p, base, box, room);
-    make_rows<sizeof(RESULT), sizeof(Word)>(p.boxes, p.write, 0, p.boxes.stride[0], box, to, room);
-    barrier();
-    prepare_all<false>(p, base, box, room);
-    barrier();
     const Visit write = visit(p.boxes, p.write, box, room);
+    prepare_all<true>(p, base, write, box, room);
+    make_rows<sizeof(RESULT), sizeof(Word)>(p.boxes, p.write, 0, p.boxes.stride[0], box, to, write);
+    barrier();
+    prepare_all<false>(p, base, write, box, room);
+    barrier();
     for (uint32_t begin = threadIdx.x; begin < write.total; begin += PACKS<Length> * THREADS) {
         Operands<Length> operands[PACKS<Length>];
         Spot spots[PACKS<Length>];

@@ -15,18 +15,22 @@ constexpr int PER_THREAD = 4;
 // Dimensions that a box may have: with 2 elements along each it still is smaller than its room.
 constexpr int MOST_AXES = 12;
 
-// n / divisor by one multiplication, for numbers of threads of a box, and 1 < divisor. With
+// Division by one multiplication, of numbers of threads of a box, by more than 1. With
 // magic = floor(2**32 / divisor) + 1 it is exact while n * divisor < 2**32, or n < divisor < 2**16.
 struct SmallDivisor {
-    uint32_t divisor, magic;
+    uint32_t minus, magic;  // the divisor, negated: its multiples are then added by one instruction
 
-    DEVICE uint32_t of(uint32_t n) const {
+    DEVICE uint32_t divisor() const { return 0 - minus; }
+
+    DEVICE uint32_t divide(uint32_t n) const {
 #ifdef TENSORLAYOUT_SIMULATOR
         return static_cast<uint32_t>(static_cast<uint64_t>(n) * magic >> 32);
 #else
         return __umulhi(n, magic);
 #endif
     }
+
+    DEVICE uint32_t rest(uint32_t n, uint32_t quotient) const { return n + quotient * minus; }
 };
 
 // Which box each block has, in N memories. Of a block's own box, all that differs from others is along
@@ -146,7 +150,7 @@ DEVICE Visit visit(const AnyBoxes& boxes, const Side<AXES>& side, uint32_t box, 
     v.group = side.group[shorter][fewer];
     v.length = static_cast<uint32_t>(side.length[shorter]);
     v.count = groups * v.per_group;
-    v.total = groups * v.group.divisor;
+    v.total = groups * v.group.divisor();
     return v;
 }
 
@@ -192,8 +196,8 @@ DEVICE uint32_t further_along(const AnyBoxes& boxes, const Side<AXES>& side, uin
 // element; an access moves Unit bytes, of elements of Element bytes; `pitch`: strides in the tile.
 template <int Element, int Unit, class AnyBoxes, int AXES>
 DEVICE void make_rows(const AnyBoxes& boxes, const Side<AXES>& side, int memory,
-                      const int32_t (&pitch)[AXES], uint32_t box, const void* address, void* room) {
-    const Visit v = visit(boxes, side, box, room);
+                      const int32_t (&pitch)[AXES], uint32_t box, const void* address,
+                      const Visit& v) {
 #pragma unroll 1
     for (uint32_t r = threadIdx.x; r < v.count + side.spare; r += THREADS) {
         const int32_t(*const strides[2])[AXES] = {&boxes.stride[memory], &pitch};
@@ -202,7 +206,7 @@ DEVICE void make_rows(const AnyBoxes& boxes, const Side<AXES>& side, int memory,
         begin[0] *= Element;
         if (side.grouped) {
             const Divisor<int32_t>& rows = boxes.within(box, side.dimension[side.run]);
-            ahead = (r - rows.divide(r) * rows.divisor) * v.row.divisor;
+            ahead = (r - rows.divide(r) * rows.divisor) * v.row.divisor();
         }
         const uint32_t first = static_cast<uint32_t>(reinterpret_cast<uint64_t>(address)) + begin[0];
         const uint32_t shift = (first / Unit - ahead) & (side.sector - 1);
@@ -218,7 +222,7 @@ DEVICE void make_places(const AnyBoxes& boxes, const Side<AXES>& side, const int
     if (side.linear) return;
     uint16_t* const places = reinterpret_cast<uint16_t*>(static_cast<char*>(room) + side.places);
 #pragma unroll 1
-    for (uint32_t i = threadIdx.x; i < side.period.divisor; i += THREADS)
+    for (uint32_t i = threadIdx.x; i < side.period.divisor(); i += THREADS)
         store_shared(places + i, static_cast<uint16_t>(further_along(boxes, side, i, pitch)));
 }
 
@@ -237,16 +241,16 @@ DEVICE Spot locate(const Side<AXES>& side, const Visit& v, uint32_t thread) {
     spot.row = 0;
     spot.inside = true;
     if constexpr (Grouped) {
-        const uint32_t group = v.group.of(thread);
-        lane -= group * v.group.divisor;
+        const uint32_t group = v.group.divide(thread);
+        lane = v.group.rest(thread, group);
         spot.inside = thread < v.total;
         spot.row = group * v.per_group;
         const Row first(load_shared_if(spot.inside, v.rows + spot.row));
         spot.inside = spot.inside && lane >= first.shift;
         lane -= first.shift;
     }
-    const uint32_t further = v.row.of(lane);
-    lane -= further * v.row.divisor;
+    const uint32_t further = v.row.divide(lane);
+    lane = v.row.rest(lane, further);
     spot.row += further;
     if constexpr (Grouped) {
         spot.inside = spot.inside && further < v.per_group;
@@ -277,17 +281,17 @@ DEVICE Word* at_bytes(void* from, int32_t bytes) {
 
 // The places in the tile of the N elements of an access, all of which are in one period: that of
 // the `first` one first, and those of the ones before it last.
-template <int N, int AXES>
+template <bool Linear, int N, int AXES>
 DEVICE void find_places(const Side<AXES>& side, const Visit& v, const Spot& spot, uint32_t first,
                         uint32_t (&at)[N]) {
     const uint32_t along = spot.along * N;
-    if (side.linear) {
+    if (Linear || side.linear) {
 #pragma unroll
         for (uint32_t j = 0; j < N; ++j)
             at[j] = spot.tile + (along + (first + j) % N) * side.tile_step;
         return;
     }
-    const uint32_t last = side.period.of(along), rest = along - last * side.period.divisor;
+    const uint32_t last = side.period.divide(along), rest = side.period.rest(along, last);
     const uint32_t tile = spot.tile + last * side.tile_step;
     using Places = Bits<2 * N>;
     constexpr uint32_t BITS = 16 * N;
@@ -301,7 +305,7 @@ DEVICE void find_places(const Side<AXES>& side, const Visit& v, const Spot& spot
 
 // The box of one memory into a tile: elements of Element bytes, read Read bytes at a time, at the spots
 // that `chosen` keeps.
-template <bool Grouped, int Element, int Read, int AXES, class Chosen>
+template <bool Grouped, bool Linear, int Element, int Read, int AXES, class Chosen>
 DEVICE void read_rows(const Side<AXES>& side, const Visit& v, const void* source,
                       Bits<Element>* tile, const Chosen& chosen) {
     constexpr int PER_READ = Read / Element;
@@ -318,7 +322,7 @@ DEVICE void read_rows(const Side<AXES>& side, const Visit& v, const void* source
 #pragma unroll
         for (int k = 0; k < PER_THREAD; ++k) {
             uint32_t at[PER_READ];
-            find_places(side, v, spots[k], 0, at);
+            find_places<Linear>(side, v, spots[k], 0, at);
 #pragma unroll
             for (int j = 0; j < PER_READ; ++j)
                 store_shared_if(spots[k].inside, tile + at[j], words[k].at[j]);
@@ -330,8 +334,10 @@ DEVICE void read_rows(const Side<AXES>& side, const Visit& v, const void* source
 template <int Element, int Read, int AXES, class Chosen>
 DEVICE void read_box(const Side<AXES>& side, const Visit& v, const void* source,
                      Bits<Element>* tile, const Chosen& chosen) {
-    if (Read < 4 && side.grouped) read_rows<true, Element, Read>(side, v, source, tile, chosen);
-    else read_rows<false, Element, Read>(side, v, source, tile, chosen);
+    if (Read < 4 && side.grouped)
+        read_rows<true, false, Element, Read>(side, v, source, tile, chosen);
+    else if (side.linear) read_rows<false, true, Element, Read>(side, v, source, tile, chosen);
+    else read_rows<false, false, Element, Read>(side, v, source, tile, chosen);
 }
 
 // The spots that have an access.

@@ -23,7 +23,6 @@ from tensorlayout.cuda.sectors import in_order_cost
 from tensorlayout.cuda.tiles import boxes_struct, boxes_type, side_struct, side_type
 from tensorlayout.layout.once import once
 
-
 # Axes of a box, at most.
 _AXES = 3
 

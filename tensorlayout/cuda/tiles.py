@@ -15,7 +15,7 @@ from tensorlayout.layout.once import once
 class SmallDivisor(ctypes.Structure):
     """``SmallDivisor``: division by one multiplication."""
 
-    _fields_ = (("divisor", ctypes.c_uint32), ("magic", ctypes.c_uint32))
+    _fields_ = (("minus", ctypes.c_uint32), ("magic", ctypes.c_uint32))
 
 
 def small_divisor(number: int) -> SmallDivisor:
@@ -24,7 +24,7 @@ def small_divisor(number: int) -> SmallDivisor:
     >>> 100 * small_divisor(7).magic >> 32
     14
     """
-    return SmallDivisor(number, (1 << 32) // number + 1)
+    return SmallDivisor(2**32 - number, (1 << 32) // number + 1)
 
 
 @once

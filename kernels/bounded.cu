@@ -148,7 +148,7 @@ DEVICE void write_rows(const BoundedBoxes& p, const Corner& corner, uint32_t box
                        void* destination, const Bits<Element>* tile) {
     constexpr int PER_WRITE = Write / Element;
     using Word = Pack<Bits<Element>, PER_WRITE>;
-    for (uint32_t begin = threadIdx.x; begin < v.total; begin += PER_THREAD * THREADS) {
+    for (uint32_t begin = v.lead + threadIdx.x; begin < v.total; begin += PER_THREAD * THREADS) {
 #pragma unroll
         for (int k = 0; k < PER_THREAD; ++k) {
             Spot spot = locate<Grouped>(p.write, v, begin + k * THREADS);
@@ -178,8 +178,8 @@ DEVICE void boxes(const BoundedBoxes& p) {
     const T* const source = static_cast<const T*>(p.from) + base[1];
     T* const destination = static_cast<T*>(p.to) + base[0];
     T* const tile = reinterpret_cast<T*>(&room);
-    const Visit read = visit(p.boxes, p.read, box, &room);
-    const Visit write = visit(p.boxes, p.write, box, &room);
+    const Visit read = visit<Element, Read>(p.boxes, p.read, 1, box, source, &room);
+    const Visit write = visit<Element, Write>(p.boxes, p.write, 0, box, destination, &room);
     make_rows<Element, Read>(p.boxes, p.read, 1, p.pitch, box, source, read);
     make_rows<Element, Write>(p.boxes, p.write, 0, p.pitch, box, destination, write);
     make_places(p.boxes, p.read, p.pitch, &room);

@@ -133,7 +133,7 @@ DEVICE uint32_t column_of(const uint32_t (&rows)[4 / Element], uint32_t column) 
 template <bool Linear, int Element>
 DEVICE void read_squares(const TiledCopy& p, const Visit& v, const void* source, uint32_t* tile) {
     constexpr int ROWS = 4 / Element, SQUARES = 2;
-    for (uint32_t begin = threadIdx.x; begin < v.total; begin += SQUARES * THREADS) {
+    for (uint32_t begin = v.lead + threadIdx.x; begin < v.total; begin += SQUARES * THREADS) {
         Spot spots[SQUARES];
         uint32_t rows[SQUARES][ROWS];
 #pragma unroll
@@ -163,7 +163,7 @@ DEVICE void write_rows(const Side<>& side, const Visit& v, void* destination,
                        const Bits<Element>* tile) {
     constexpr int PER_WRITE = Write / Element;
     using Word = Pack<Bits<Element>, PER_WRITE>;
-    for (uint32_t begin = threadIdx.x; begin < v.total; begin += PER_THREAD * THREADS) {
+    for (uint32_t begin = v.lead + threadIdx.x; begin < v.total; begin += PER_THREAD * THREADS) {
         Spot spots[PER_THREAD];
         Word words[PER_THREAD];
 #pragma unroll
@@ -199,8 +199,8 @@ DEVICE void tiles(const TiledCopy& p) {
     const Bits<Element>* const source = static_cast<const Bits<Element>*>(p.from) + base[1];
     Bits<Tile>* const destination = static_cast<Bits<Tile>*>(p.to) + base[0];
     Bits<Tile>* const tile = reinterpret_cast<Bits<Tile>*>(&room);
-    const Visit read = visit(p.boxes, p.read, box, &room);
-    const Visit write = visit(p.boxes, p.write, box, &room);
+    const Visit read = visit<Element, Read>(p.boxes, p.read, 1, box, source, &room);
+    const Visit write = visit<Tile, Write>(p.boxes, p.write, 0, box, destination, &room);
     make_rows<Element, Read>(p.boxes, p.read, 1, p.pitch, box, source, read);
     make_rows<Tile, Write>(p.boxes, p.write, 0, p.pitch, box, destination, write);
     make_places(p.boxes, p.read, p.pitch, &room);

@@ -287,25 +287,23 @@ COMMON void make_follower(const TiledElementwise& p, int n, const Visit& write, 
                      further_along(p.boxes, p.write, i, f.stride));
 }
 
-// Read: bytes of an access.
-template <class T, int Read>
-COMMON void make_tables(const TiledElementwise& p, int n, int64_t base, uint32_t box, char* room) {
-    const int32_t(&pitch)[3] = p.followers[n].stride;
-    const T* const from = static_cast<const T*>(p.memories.from[n]) + base;
-    const Visit v = visit(p.boxes, p.read[n], box, room);
-    make_rows<sizeof(T), Read>(p.boxes, p.read[n], n + 1, pitch, box, from, v);
-    make_places(p.boxes, p.read[n], pitch, room);
-}
-
-template <class T, int Read>
+// The tables of an operand, or, when all tables are there, its elements. Read: bytes of an access.
+template <bool Tables, class T, int Read>
 COMMON void stage(const TiledElementwise& p, int n, int64_t base, uint32_t box, char* room) {
     constexpr int ELEMENT = sizeof(T);
+    const Side<3>& side = p.read[n];
     const T* const from = static_cast<const T*>(p.memories.from[n]) + base;
-    read_box<ELEMENT, Read>(p.read[n], visit(p.boxes, p.read[n], box, room), from,
-                            in_room<Bits<ELEMENT>>(room, p.tile[n]), Inside{});
+    const Visit v = visit<ELEMENT, Read>(p.boxes, side, n + 1, box, from, room);
+    if constexpr (Tables) {
+        const int32_t(&pitch)[3] = p.followers[n].stride;
+        make_rows<ELEMENT, Read>(p.boxes, side, n + 1, pitch, box, from, v);
+        make_places(p.boxes, side, pitch, room);
+    } else {
+        Bits<ELEMENT>* const tile = in_room<Bits<ELEMENT>>(room, p.tile[n]);
+        read_box<ELEMENT, Read>(side, v, from, tile, Inside{});
+    }
 }
 
-// Tables of an operand, or, when all of them are there, its elements.
 template <bool Tables, class T>
 DEVICE void prepare(const TiledElementwise& p, int n, int64_t base, const Visit& write, uint32_t box,
                     char* room) {
@@ -313,13 +311,8 @@ DEVICE void prepare(const TiledElementwise& p, int n, int64_t base, const Visit&
         if (Tables && p.memories.from[n]) make_follower(p, n, write, box, room);
         if (p.tile[n] < 0) return;
         constexpr int WHOLE = sizeof(T) < 4 ? 4 : sizeof(T);
-        if (sizeof(T) < 4 && p.narrow[n]) {
-            if constexpr (Tables) make_tables<T, sizeof(T)>(p, n, base, box, room);
-            else stage<T, sizeof(T)>(p, n, base, box, room);
-        } else {
-            if constexpr (Tables) make_tables<T, WHOLE>(p, n, base, box, room);
-            else stage<T, WHOLE>(p, n, base, box, room);
-        }
+        if (sizeof(T) < 4 && p.narrow[n]) stage<Tables, T, sizeof(T)>(p, n, base, box, room);
+        else stage<Tables, T, WHOLE>(p, n, base, box, room);
     }
 }
 
@@ -394,13 +387,14 @@ COMMON void tiles(const TiledElementwise& p, char* room) {
     int64_t base[OPERANDS + 1];
     const uint32_t box = p.boxes.find(base);
     RESULT* const to = static_cast<RESULT*>(p.memories.to) + base[0];
-    const Visit write = visit(p.boxes, p.write, box, room);
+    const Visit write =
+        visit<sizeof(RESULT), sizeof(Word)>(p.boxes, p.write, 0, box, to, room);
     prepare_all<true>(p, base, write, box, room);
     make_rows<sizeof(RESULT), sizeof(Word)>(p.boxes, p.write, 0, p.boxes.stride[0], box, to, write);
     barrier();
     prepare_all<false>(p, base, write, box, room);
     barrier();
-    for (uint32_t begin = threadIdx.x; begin < write.total; begin += PACKS<Length> * THREADS) {
+    for (uint32_t begin = write.lead + threadIdx.x; begin < write.total; begin += PACKS<Length> * THREADS) {
         Operands<Length> operands[PACKS<Length>];
         Spot spots[PACKS<Length>];
 #pragma unroll

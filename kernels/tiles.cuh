@@ -90,6 +90,7 @@ struct Side {
     int32_t run;              // how many dimensions the run has
     int32_t linear;           // 1 if the run has one dimension in the tile
     int32_t grouped;          // 1 if threads are shifted for all rows along one dimension
+    int32_t together;         // 1 if they are, and there is no other: a row of nobody comes first
     int32_t sector;           // accesses in a sector, or 1 if threads are not shifted
     int32_t length[2];        // accesses of a row; of one in a box that ends early along it
     SmallDivisor row[2];             // threads of a row
@@ -125,34 +126,10 @@ struct Visit {
     const uint64_t* rows;
     const uint16_t* places;
     SmallDivisor row, group;                       // threads
-    uint32_t length, per_group, count, total;  // accesses of a row; rows; threads
+    uint32_t length;                        // accesses of a row
+    uint32_t per_group, count;              // rows
+    uint32_t lead, total;                   // threads: what the first is counted as, and the end
 };
-
-template <class AnyBoxes, int AXES>
-DEVICE Visit visit(const AnyBoxes& boxes, const Side<AXES>& side, uint32_t box, const void* room) {
-    Visit v;
-    v.rows = reinterpret_cast<const uint64_t*>(static_cast<const char*>(room) + side.rows);
-    v.places = reinterpret_cast<const uint16_t*>(static_cast<const char*>(room) + side.places);
-    const uint32_t shorter = box >> side.dimension[side.run - 1] & 1;
-    const int first = side.run + side.grouped;
-    v.per_group = 1;
-    uint32_t fewer = 0;
-    if (side.grouped) {
-        const int d = side.dimension[side.run];
-        fewer = box >> d & 1;
-        v.per_group = boxes.within(box, d).divisor;
-    }
-    uint32_t groups = 1;
-#pragma unroll 1
-    for (int j = first; j < boxes.rank; ++j)
-        groups *= boxes.within(box, side.dimension[j]).divisor;
-    v.row = side.row[shorter];
-    v.group = side.group[shorter][fewer];
-    v.length = static_cast<uint32_t>(side.length[shorter]);
-    v.count = groups * v.per_group;
-    v.total = groups * v.group.divisor();
-    return v;
-}
 
 // Where a row begins, by strides along the box's dimensions: N of them at once.
 template <int N, class AnyBoxes, int AXES>
@@ -192,26 +169,68 @@ DEVICE uint32_t further_along(const AnyBoxes& boxes, const Side<AXES>& side, uin
     return further;
 }
 
-// The table of the rows of one side, by all threads of the block. `address`: of the box's first
-// element; an access moves Unit bytes, of elements of Element bytes; `pitch`: strides in the tile.
+DEVICE uint32_t low_word(const void* address) {
+    return static_cast<uint32_t>(reinterpret_cast<uint64_t>(address));
+}
+
+// `address`: of the box's first element in this memory; an access moves Unit bytes, of elements of
+// Element bytes.
+template <int Element, int Unit, class AnyBoxes, int AXES>
+DEVICE Visit visit(const AnyBoxes& boxes, const Side<AXES>& side, int memory, uint32_t box,
+                   const void* address, const void* room) {
+    Visit v;
+    v.lead = 0;
+    v.rows = reinterpret_cast<const uint64_t*>(static_cast<const char*>(room) + side.rows);
+    v.places = reinterpret_cast<const uint16_t*>(static_cast<const char*>(room) + side.places);
+    const uint32_t shorter = box >> side.dimension[side.run - 1] & 1;
+    const int first = side.run + side.grouped;
+    v.per_group = 1;
+    uint32_t fewer = 0;
+    if (side.grouped) {
+        const int d = side.dimension[side.run];
+        fewer = box >> d & 1;
+        v.per_group = boxes.within(box, d).divisor;
+    }
+    uint32_t groups = 1;
+#pragma unroll 1
+    for (int j = first; j < boxes.rank; ++j)
+        groups *= boxes.within(box, side.dimension[j]).divisor;
+    v.row = side.row[shorter];
+    v.group = side.group[shorter][fewer];
+    v.length = static_cast<uint32_t>(side.length[shorter]);
+    v.count = groups * v.per_group;
+    v.total = groups * v.group.divisor();
+    if (Unit < 4 && side.together) {
+        const int32_t(*const strides[1])[AXES] = {&boxes.stride[memory]};
+        uint32_t first[1];
+        begin_of_row(boxes, side, box, 0, strides, first);
+        const uint32_t begin = low_word(address) + first[0] * Element;
+        v.lead = v.row.divisor() - (begin / Unit & (side.sector - 1));
+        v.total = (v.count + 1) * v.row.divisor();
+    }
+    return v;
+}
+
+// The table of the rows of one side, by all threads of the block; `pitch`: strides in the tile.
 template <int Element, int Unit, class AnyBoxes, int AXES>
 DEVICE void make_rows(const AnyBoxes& boxes, const Side<AXES>& side, int memory,
-                      const int32_t (&pitch)[AXES], uint32_t box, const void* address,
-                      const Visit& v) {
+                      const int32_t (&pitch)[AXES], uint32_t box, const void* address, const Visit& v) {
+    const int32_t(*const strides[2])[AXES] = {&boxes.stride[memory], &pitch};
+    uint32_t begin[2];
 #pragma unroll 1
-    for (uint32_t r = threadIdx.x; r < v.count + side.spare; r += THREADS) {
-        const int32_t(*const strides[2])[AXES] = {&boxes.stride[memory], &pitch};
-        uint32_t begin[2], ahead = 0;
+    for (uint32_t i = threadIdx.x; i < v.count + side.spare; i += THREADS) {
+        const uint32_t r = i - side.together;
+        uint32_t ahead = 0;
         begin_of_row(boxes, side, box, r, strides, begin);
         begin[0] *= Element;
         if (side.grouped) {
             const Divisor<int32_t>& rows = boxes.within(box, side.dimension[side.run]);
             ahead = (r - rows.divide(r) * rows.divisor) * v.row.divisor();
         }
-        const uint32_t first = static_cast<uint32_t>(reinterpret_cast<uint64_t>(address)) + begin[0];
-        const uint32_t shift = (first / Unit - ahead) & (side.sector - 1);
-        store_shared(const_cast<uint64_t*>(v.rows) + r,
-                     pack_row(begin[0], begin[1], r < v.count ? shift : NOBODY));
+        uint32_t shift = ((low_word(address) + begin[0]) / Unit - ahead) & (side.sector - 1);
+        if (Unit < 4 && side.together) shift = 0;
+        if (r >= v.count) shift = NOBODY;
+        store_shared(const_cast<uint64_t*>(v.rows) + i, pack_row(begin[0], begin[1], shift));
     }
 }
 
@@ -259,6 +278,7 @@ DEVICE Spot locate(const Side<AXES>& side, const Visit& v, uint32_t thread) {
         spot.tile = row.tile;
     } else {
         const Row row(load_shared(v.rows + spot.row));
+        spot.row -= side.together;
         spot.memory = row.memory;
         spot.tile = row.tile;
         lane -= row.shift;
@@ -310,7 +330,7 @@ DEVICE void read_rows(const Side<AXES>& side, const Visit& v, const void* source
                       Bits<Element>* tile, const Chosen& chosen) {
     constexpr int PER_READ = Read / Element;
     using Word = Pack<Bits<Element>, PER_READ>;
-    for (uint32_t begin = threadIdx.x; begin < v.total; begin += PER_THREAD * THREADS) {
+    for (uint32_t begin = v.lead + threadIdx.x; begin < v.total; begin += PER_THREAD * THREADS) {
         Spot spots[PER_THREAD];
         Word words[PER_THREAD];
 #pragma unroll

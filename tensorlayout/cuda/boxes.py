@@ -238,6 +238,12 @@ class Box:
         rows = self.elements // run + self.spare_rows(memory)
         return _rounded_up(8 * rows, WIDEST), _rounded_up(places, WIDEST)
 
+    def is_together(self, memory: int) -> bool:
+        """Whether no rows but those along one dimension are shifted."""
+        side = self.sides[memory]
+        groups = prod([self.extents[k] for k in side.order[side.run + 1 :]])
+        return groups == 1 and side.slack <= self._shortest_row(memory)
+
     @property
     def _follower_bytes(self) -> tuple[int, int]:
         """As `_table_bytes`, of a memory that has tables along the destination."""
@@ -247,8 +253,12 @@ class Box:
 
     def spare_rows(self, memory: int) -> int:
         """Rows of the last threads' turn that the box may not have, in the table of a side."""
+        return 2 + BLOCK // self._shortest_row(memory)
+
+    def _shortest_row(self, memory: int) -> int:
+        """Threads of a row, in a box that ends early."""
         side, width = self.sides[memory], self.nest.widths[memory]
-        return 1 + BLOCK // side.row(min(side.lengths) * width // side.unit)
+        return side.row(min(side.lengths) * width // side.unit)
 
     def period(self, memory: int) -> int:
         """After how many elements of a run, in whole accesses, places in the tile repeat."""

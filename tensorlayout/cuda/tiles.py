@@ -37,6 +37,7 @@ def side_type(axes: int) -> Any:
         run=ctypes.c_int32,
         linear=ctypes.c_int32,
         grouped=ctypes.c_int32,
+        together=ctypes.c_int32,
         sector=ctypes.c_int32,
         length=ctypes.c_int32 * 2,
         row=SmallDivisor * 2,
@@ -102,7 +103,9 @@ def side_struct(box: Box, memory: int, pitches: Sequence[int], axes: int = DEEPE
     strides = [box.nest.axes[k].strides[memory] for k in box.axes]
     period, last = box.period(memory), order[run - 1]
     grouped = not side.single and side.sector > 1 and run < len(order)
-    made = side_type(axes)(run=run, linear=period == 1, grouped=grouped, sector=side.sector)
+    made = side_type(axes)(run=run, linear=period == 1, sector=side.sector)
+    made.together = grouped and box.is_together(memory)
+    made.grouped = grouped and not made.together
     made.dimension[: len(order)] = order
     made.turned = sum([(stride < 0) << d for d, stride in enumerate(strides)])
     # Along a run of several dimensions, the first is contiguous.

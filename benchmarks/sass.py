@@ -834,9 +834,11 @@ class Machine:
 
     def _shared(self, address: Values, which: Values) -> Values:
         """Where in the memory of all blocks this is, for these threads."""
+        address = address & _LOW  # of 32 bits, so that registers may be negative
         if address.size and (address.min() < _SHARED or address.max() >= _SHARED_BYTES):
             raise Unknown("shared memory outside of a block's")
-        return self.slot[which] * _SHARED_BYTES + address.astype(np.int64)
+        found: Values = self.slot[which] * _SHARED_BYTES + address.astype(np.int64)
+        return found
 
 
 _END = -1
@@ -867,8 +869,9 @@ def _width(parts: Sequence[str]) -> int:
 
 def _gathered(memory: Values, at: Values, width: int) -> Values:
     kind = np.dtype(f"u{width}")
-    whole = memory[: memory.size // width * width].view(kind)
-    return whole[at // width].astype(_U32)
+    whole: Values = memory[: memory.size // width * width].view(kind)
+    found: Values = whole[at // width].astype(_U32)
+    return found
 
 
 def _looked_up(code: int, x: Values, y: Values, z: Values) -> Values:

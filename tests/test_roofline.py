@@ -82,8 +82,8 @@ def test_threads_meet_at_barriers():
         "IMAD.SHL.U32 R5, R0, 0x4, RZ",
         "STS [R5+0x400], R0",
         "BAR.SYNC.DEFER_BLOCKING 0x0",
-        "IADD3 R5, -R5, 0x3fc, RZ",
-        "LDS R4, [R5+0x400]",
+        "IADD3 R5, -R5, -0x4, RZ",  # addresses are of 32 bits
+        "LDS R4, [R5+0x800]",
     )
     assert found.tolist() == THREADS[::-1].tolist()
 

@@ -135,20 +135,28 @@ struct Visit {
 template <int N, class AnyBoxes, int AXES>
 DEVICE void begin_of_row(const AnyBoxes& boxes, const Side<AXES>& side, uint32_t box, uint32_t row,
                          const int32_t (*const (&strides)[N])[AXES], uint32_t (&begin)[N]) {
+#pragma unroll
     for (int n = 0; n < N; ++n) begin[n] = 0;
+    // The first place of a run is the last index along what is turned.
+    if (side.turned) {
 #pragma unroll 1
-    for (int j = 0; j < boxes.rank; ++j) {
+        for (int j = 0; j < boxes.rank; ++j) {
+            const int d = side.dimension[j];
+            const uint32_t last = boxes.within(box, d).divisor - 1;
+            if (side.turned >> d & 1)
+                for (int n = 0; n < N; ++n) begin[n] += last * (*strides[n])[d];
+        }
+    }
+#pragma unroll 1
+    for (int j = side.run; j < boxes.rank; ++j) {
         const int d = side.dimension[j];
         const Divisor<int32_t>& extent = boxes.within(box, d);
-        uint32_t index = 0;
-        if (j >= side.run) {
-            const uint32_t slower = extent.divide(row);
-            index = row - slower * extent.divisor;
-            row = slower;
-        }
-        if (side.turned >> d & 1) index = extent.divisor - 1 - index;
+        const uint32_t slower = extent.divide(row);
+        uint32_t index = row - slower * extent.divisor;
+        if (side.turned >> d & 1) index = 0 - index;
 #pragma unroll
         for (int n = 0; n < N; ++n) begin[n] += index * (*strides[n])[d];
+        row = slower;
     }
 }
 

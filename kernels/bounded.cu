@@ -6,7 +6,7 @@
 //                    elements up to 16 bytes wide where both sides and the tails allow it. Coalesced
 //                    where the fastest digit is contiguous in both. Worst: a source whose fastest
 //                    dimension is another; that is for the next.
-// copy_bounded_boxes Boxes of up to twelve digits by way of shared memory, as copy_deep. A row of a
+// copy_bounded_boxes Boxes of up to twelve digits by way of shared memory, as copy_tiles. A row of a
 //                    strided side ends where its dimension does; along tiles, threads of the tail
 //                    have no element. Blocks whose box has no tail work out no index. Worst: as
 //                    copy_deep; and dimensions that have little in their last tile, whose lanes idle.
@@ -88,10 +88,10 @@ struct BoundedBoxes {
     const void* from;
     uint64_t bits[2];
     Padding padding;
-    DeepSide write, read;
-    DeepBoxes<2 + MOST_BOUNDS, MOST_AXES> boxes;  // the indices are as further memories
+    Side<> write, read;
+    Boxes<2 + MOST_BOUNDS, MOST_AXES, MOST_AXES> boxes;  // the indices are as further memories
     Bounds bounds;
-    int32_t weight[MOST_BOUNDS][MOST_AXES];  // of the box's dimensions
+    int32_t pitch[MOST_AXES];  // strides in the tile
 };
 
 // What a block knows of indices.
@@ -101,99 +101,97 @@ struct Corner {
 };
 
 DEVICE Corner corner_of(const BoundedBoxes& p, const int64_t (&base)[2 + MOST_BOUNDS],
-                        const DeepVisit& v) {
+                        uint32_t box) {
     Corner corner;
     corner.whole = true;
 #pragma unroll
     for (int b = 0; b < MOST_BOUNDS; ++b) {
         corner.index[b] = p.bounds.first[b] + static_cast<int32_t>(base[2 + b]);
         int32_t last = corner.index[b];
-        for (int j = 0; j < p.write.rank; ++j) {
-            const int32_t weight = p.weight[b][p.write.dimension[j]];
+        for (int d = 0; d < p.boxes.rank; ++d) {
+            const int32_t weight = p.boxes.stride[2 + b][d];
             if (weight > 0)
-                last += static_cast<int32_t>(v.extent(p.write, j).divisor - 1) * weight;
+                last += static_cast<int32_t>(p.boxes.within(box, d).divisor - 1) * weight;
         }
         corner.whole = corner.whole && last < p.bounds.size[b];
     }
     return corner;
 }
 
-DEVICE Standing standing_of(const BoundedBoxes& p, const Corner& corner, const DeepSide& side,
-                            const DeepVisit& v, const Spot& spot) {
+// Of accesses of N elements, of which all are alike.
+template <int N>
+DEVICE Standing standing_of(const BoundedBoxes& p, const Corner& corner, const Side<>& side,
+                            uint32_t box, const Spot& spot) {
     if (!spot.inside) return NOWHERE;
     if (corner.whole) return AN_ELEMENT;
     int32_t index[MOST_BOUNDS];
 #pragma unroll
     for (int b = 0; b < MOST_BOUNDS; ++b) index[b] = corner.index[b];
-    uint32_t rest = spot.along;
-    for (int j = 0; j < side.rank; ++j) {
+    uint32_t rest = spot.along * N;
+    for (int j = 0; j < p.boxes.rank; ++j) {
         if (j == side.run) rest = spot.row;
-        if (j == side.grouped) rest = spot.plane;
-        const Divisor<int32_t>& extent = v.extent(side, j);
+        const int d = side.dimension[j];
+        const Divisor<int32_t>& extent = p.boxes.within(box, d);
         const uint32_t slower = extent.divide(rest);
         uint32_t digit = rest - slower * extent.divisor;
-        if (side.turned >> j & 1) digit = extent.divisor - 1 - digit;
+        if (side.turned >> d & 1) digit = extent.divisor - 1 - digit;
 #pragma unroll
         for (int b = 0; b < MOST_BOUNDS; ++b)
-            index[b] += static_cast<int32_t>(digit) * p.weight[b][side.dimension[j]];
+            index[b] += static_cast<int32_t>(digit) * p.boxes.stride[2 + b][d];
         rest = slower;
     }
     return p.bounds.standing(index);
 }
 
-template <int Element, int Read, int Write, int Room>
-DEVICE void boxes(const BoundedBoxes& p) {
-    SHARED(Bits<Element>, tile, Room / Element);
-    if (write_padding(p.padding, p.to)) return;  // all threads of the block
-    using T = Bits<Element>;
-    constexpr int PER_READ = Read / Element, PER_WRITE = Write / Element;
-    using ReadWord = Pack<T, PER_READ>;
-    using WriteWord = Pack<T, PER_WRITE>;
-
-    uint32_t box;
-    int64_t base[2 + MOST_BOUNDS];
-    p.boxes.find(box, base);
-    const DeepVisit read = visit(p.read, base[1], box), write = visit(p.write, base[0], box);
-    const Corner corner = corner_of(p, base, write);
-    const T* const source = static_cast<const T*>(p.from);
-    for (uint32_t begin = 0; begin < read.total; begin += PER_THREAD * THREADS) {
-        Spot spots[PER_THREAD];
-        ReadWord words[PER_THREAD];
+template <bool Grouped, int Element, int Write>
+DEVICE void write_rows(const BoundedBoxes& p, const Corner& corner, uint32_t box, const Visit& v,
+                       void* destination, const Bits<Element>* tile) {
+    constexpr int PER_WRITE = Write / Element;
+    using Word = Pack<Bits<Element>, PER_WRITE>;
+    for (uint32_t begin = v.lead + threadIdx.x; begin < v.total; begin += PER_THREAD * THREADS) {
 #pragma unroll
         for (int k = 0; k < PER_THREAD; ++k) {
-            Spot& spot = spots[k];
-            const uint32_t thread = begin + k * THREADS + threadIdx.x;
-            spot = locate<ReadWord, PER_READ>(p.read, read, thread, source);
-            spot.inside = standing_of(p, corner, p.read, read, spot) == AN_ELEMENT;
-            words[k] =
-                load_if(spot.inside, reinterpret_cast<const ReadWord*>(source + spot.memory));
-        }
-#pragma unroll
-        for (int k = 0; k < PER_THREAD; ++k)
-#pragma unroll
-            for (int j = 0; j < PER_READ; ++j)
-                store_shared_if(spots[k].inside, tile + tile_place(p.read, read, spots[k], j),
-                                words[k].at[j]);
-    }
-    barrier();
-    T* const destination = static_cast<T*>(p.to);
-    for (uint32_t begin = 0; begin < write.total; begin += PER_THREAD * THREADS) {
-#pragma unroll
-        for (int k = 0; k < PER_THREAD; ++k) {
-            const uint32_t thread = begin + k * THREADS + threadIdx.x;
-            const Spot spot = locate<WriteWord, PER_WRITE>(p.write, write, thread, destination);
-            const Standing standing = standing_of(p, corner, p.write, write, spot);
-            WriteWord word;
+            Spot spot = locate<Grouped>(p.write, v, begin + k * THREADS);
+            const Standing standing = standing_of<PER_WRITE>(p, corner, p.write, box, spot);
+            spot.inside = standing == AN_ELEMENT;
+            uint32_t at[PER_WRITE];
+            find_places<false>(p.write, v, spot, 0, at);
+            Word word;
 #pragma unroll
             for (int j = 0; j < PER_WRITE; ++j) {
-                word.at[j] = load_shared_if(standing == AN_ELEMENT,
-                                            tile + tile_place(p.write, write, spot, j));
+                word.at[j] = load_shared_if(spot.inside, tile + at[j]);
                 if (standing == IN_PADDING) word.at[j] = low_bits<Element>(p.bits);
             }
-            store_if(standing != NOWHERE, reinterpret_cast<WriteWord*>(destination + spot.memory),
-                     word);
+            store_if(standing != NOWHERE, at_bytes<Word>(destination, spot.memory), word);
         }
     }
+}
+
+template <int Element, int Read, int Write, int Room>
+DEVICE void boxes(const BoundedBoxes& p) {
+    SHARED(Bits<16>, room, Room / 16);
+    if (write_padding(p.padding, p.to)) return;  // all threads of the block
+    using T = Bits<Element>;
+    int64_t base[2 + MOST_BOUNDS];
+    const uint32_t box = p.boxes.find(base);
+    const Corner corner = corner_of(p, base, box);
+    const T* const source = static_cast<const T*>(p.from) + base[1];
+    T* const destination = static_cast<T*>(p.to) + base[0];
+    T* const tile = reinterpret_cast<T*>(&room);
+    const Visit read = visit<Element, Read>(p.boxes, p.read, 1, box, source, &room);
+    const Visit write = visit<Element, Write>(p.boxes, p.write, 0, box, destination, &room);
+    make_rows<Element, Read>(p.boxes, p.read, 1, p.pitch, box, source, read);
+    make_rows<Element, Write>(p.boxes, p.write, 0, p.pitch, box, destination, write);
+    make_places(p.boxes, p.read, p.pitch, &room);
+    make_places(p.boxes, p.write, p.pitch, &room);
+    barrier();
+    read_box<Element, Read>(p.read, read, source, tile, [&](const Spot& spot) {
+        return standing_of<Read / Element>(p, corner, p.read, box, spot) == AN_ELEMENT;
+    });
+    barrier();
+    if (Write < 4 && p.write.grouped)
+        write_rows<true, Element, Write>(p, corner, box, write, destination, tile);
+    else write_rows<false, Element, Write>(p, corner, box, write, destination, tile);
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------

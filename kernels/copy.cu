@@ -93,45 +93,125 @@ DEVICE void strided(const StridedCopy<Rank, Index>& p) {
 
 // ---- Tiles --------------------------------------------------------------------------------------
 
-template <class AnySide, class AnyBoxes>
-struct CopyOfBoxes {
+struct TiledCopy {
     void* to;
     const void* from;
     Padding padding;
-    AnySide write, read;
-    AnyBoxes boxes;
+    Side<> write, read;
+    Boxes<2> boxes;
+    int32_t pitch[MOST_AXES];  // strides in the tile
+    int64_t across;            // words of the source from row to row of a square
 };
 
-using TiledCopy = CopyOfBoxes<Side, Boxes<2>>;
-using DeepCopy = CopyOfBoxes<DeepSide, DeepBoxes<2>>;
+// The bytes of two words that the digits of `which` name, the lowest first.
+DEVICE uint32_t permute(uint32_t one, uint32_t two, uint32_t which) {
+#ifdef TENSORLAYOUT_SIMULATOR
+    const uint64_t both = static_cast<uint64_t>(two) << 32 | one;
+    uint32_t found = 0;
+    for (int i = 0; i < 4; ++i)
+        found |= static_cast<uint32_t>(both >> (which >> 4 * i & 7) * 8 & 0xff) << 8 * i;
+    return found;
+#else
+    return __byte_perm(one, two, which);
+#endif
+}
 
-template <int Element, int Read, int Write, int Room, class AnySide, class AnyBoxes>
-DEVICE void tiles(const CopyOfBoxes<AnySide, AnyBoxes>& p) {
-    SHARED(Bits<Element>, tile, Room / Element);
-    if (write_padding(p.padding, p.to)) return;  // all threads of the block
-    using T = Bits<Element>;
-    constexpr int PER_WRITE = Write / Element;
-    using WriteWord = Pack<T, PER_WRITE>;
+// A column of a square of elements, of which each word is a row.
+template <int Element>
+DEVICE uint32_t column_of(const uint32_t (&rows)[4 / Element], uint32_t column) {
+    if constexpr (Element == 2) {
+        return permute(rows[0], rows[1], 0x5410 + column * 0x2222);
+    } else {
+        const uint32_t which = 0x40 + column * 0x11;
+        return permute(permute(rows[0], rows[1], which), permute(rows[2], rows[3], which), 0x5410);
+    }
+}
 
-    typename AnyBoxes::Box box;
-    int64_t base[2];
-    p.boxes.find(box, base);
-    read_box<Element, Read>(p.read, base[1], box, p.from, tile);
-    barrier();
-    const auto write = visit(p.write, base[0], box);
-    T* const destination = static_cast<T*>(p.to);
-    for (uint32_t begin = 0; begin < write.total; begin += PER_THREAD * THREADS) {
+// Elements of less than 4 bytes into a tile of words that follow each other in the destination. A thread
+// reads a word of each row of a square, and turns it in registers. Its columns are stored beginning
+// with another one in each part of a warp, so that they fall into different banks.
+template <bool Linear, int Element>
+DEVICE void read_squares(const TiledCopy& p, const Visit& v, const void* source, uint32_t* tile) {
+    constexpr int ROWS = 4 / Element, SQUARES = 2;
+    for (uint32_t begin = v.lead + threadIdx.x; begin < v.total; begin += SQUARES * THREADS) {
+        Spot spots[SQUARES];
+        uint32_t rows[SQUARES][ROWS];
 #pragma unroll
-        for (int k = 0; k < PER_THREAD; ++k) {
-            const uint32_t thread = begin + k * THREADS + threadIdx.x;
-            const Spot spot = locate<WriteWord, PER_WRITE>(p.write, write, thread, destination);
-            WriteWord word;
+        for (int k = 0; k < SQUARES; ++k) {
+            spots[k] = locate<false>(p.read, v, begin + k * THREADS);
 #pragma unroll
-            for (int j = 0; j < PER_WRITE; ++j)
-                word.at[j] = load_shared_if(spot.inside, tile + tile_place(p.write, write, spot, j));
-            store_if(spot.inside, reinterpret_cast<WriteWord*>(destination + spot.memory), word);
+            for (int i = 0; i < ROWS; ++i)
+                rows[k][i] = load_if(spots[k].inside,
+                                     at_bytes<uint32_t>(source, spots[k].memory) + i * p.across);
+        }
+#pragma unroll
+        for (int k = 0; k < SQUARES; ++k) {
+            const uint32_t first = threadIdx.x / (32 / ROWS);
+            uint32_t at[ROWS];
+            find_places<Linear>(p.read, v, spots[k], first, at);
+#pragma unroll
+            for (int i = 0; i < ROWS; ++i)
+                store_shared_if(spots[k].inside, tile + at[i],
+                                column_of<Element>(rows[k], (first + i) % ROWS));
         }
     }
+}
+
+// A tile into the box of the destination.
+template <bool Grouped, bool Linear, int Element, int Write>
+DEVICE void write_rows(const Side<>& side, const Visit& v, void* destination,
+                       const Bits<Element>* tile) {
+    constexpr int PER_WRITE = Write / Element;
+    using Word = Pack<Bits<Element>, PER_WRITE>;
+    for (uint32_t begin = v.lead + threadIdx.x; begin < v.total; begin += PER_THREAD * THREADS) {
+        Spot spots[PER_THREAD];
+        Word words[PER_THREAD];
+#pragma unroll
+        for (int k = 0; k < PER_THREAD; ++k) {
+            spots[k] = locate<Grouped>(side, v, begin + k * THREADS);
+            uint32_t at[PER_WRITE];
+            find_places<Linear>(side, v, spots[k], 0, at);
+#pragma unroll
+            for (int j = 0; j < PER_WRITE; ++j)
+                words[k].at[j] = load_shared_if(spots[k].inside, tile + at[j]);
+        }
+#pragma unroll
+        for (int k = 0; k < PER_THREAD; ++k)
+            store_if(spots[k].inside, at_bytes<Word>(destination, spots[k].memory), words[k]);
+    }
+}
+
+template <int Element, int Write>
+DEVICE void write_box(const Side<>& side, const Visit& v, void* destination,
+                      const Bits<Element>* tile) {
+    if (Write < 4 && side.grouped)
+        write_rows<true, false, Element, Write>(side, v, destination, tile);
+    else if (side.linear) write_rows<false, true, Element, Write>(side, v, destination, tile);
+    else write_rows<false, false, Element, Write>(side, v, destination, tile);
+}
+
+template <int Element, int Read, int Write, int Tile, int Room>
+DEVICE void tiles(const TiledCopy& p) {
+    SHARED(Bits<16>, room, Room / 16);
+    if (write_padding(p.padding, p.to)) return;  // all threads of the block
+    int64_t base[2];
+    const uint32_t box = p.boxes.find(base);
+    const Bits<Element>* const source = static_cast<const Bits<Element>*>(p.from) + base[1];
+    Bits<Tile>* const destination = static_cast<Bits<Tile>*>(p.to) + base[0];
+    Bits<Tile>* const tile = reinterpret_cast<Bits<Tile>*>(&room);
+    const Visit read = visit<Element, Read>(p.boxes, p.read, 1, box, source, &room);
+    const Visit write = visit<Tile, Write>(p.boxes, p.write, 0, box, destination, &room);
+    make_rows<Element, Read>(p.boxes, p.read, 1, p.pitch, box, source, read);
+    make_rows<Tile, Write>(p.boxes, p.write, 0, p.pitch, box, destination, write);
+    make_places(p.boxes, p.read, p.pitch, &room);
+    make_places(p.boxes, p.write, p.pitch, &room);
+    barrier();
+    if constexpr (Tile == Element)
+        read_box<Element, Read>(p.read, read, source, tile, Inside{});
+    else if (p.read.linear) read_squares<true, Element>(p, read, source, tile);
+    else read_squares<false, Element>(p, read, source, tile);
+    barrier();
+    write_box<Tile, Write>(p.write, write, destination, tile);
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------
@@ -139,10 +219,8 @@ DEVICE void tiles(const CopyOfBoxes<AnySide, AnyBoxes>& p) {
 
 #if !defined(TENSORLAYOUT_SIMULATOR)
 
-#if defined(DEEP_ROOM)
-BLOCK_KERNEL(copy_deep, DeepCopy) { tiles<ELEMENT, READ, WRITE, DEEP_ROOM>(p); }
-#elif defined(ROOM)
-BLOCK_KERNEL(copy_tiles, TiledCopy) { tiles<ELEMENT, READ, WRITE, ROOM>(p); }
+#if defined(ROOM)
+BLOCK_KERNEL(copy_tiles, TiledCopy) { tiles<ELEMENT, READ, WRITE, TILE, ROOM>(p); }
 #elif defined(RANK)
 KERNEL(copy_strided, StridedCopy<RANK, INDEX>) { strided<RANK, INDEX, ELEMENT, WIDTH>(p); }
 #else
@@ -168,17 +246,16 @@ FLAT(1) FLAT(2) FLAT(4) FLAT(8) FLAT(16)
     STRIDED_WIDTHS(4, INDEX) STRIDED_WIDTHS(0, INDEX)
 STRIDED_RANKS(int32_t) STRIDED_RANKS(int64_t)
 
-#define TILES(ELEMENT, READ, WRITE, ROOM)                                                 \
-    BLOCK_KERNEL(copy_tiles_##ELEMENT##_##READ##_##WRITE##_##ROOM, TiledCopy) {           \
-        tiles<ELEMENT, READ, WRITE, ROOM>(p);                                             \
-    }                                                                                     \
-    BLOCK_KERNEL(copy_deep_##ELEMENT##_##READ##_##WRITE##_##ROOM, DeepCopy) {             \
-        tiles<ELEMENT, READ, WRITE, ROOM>(p);                                             \
+#define TILES(ELEMENT, READ, WRITE, TILE, ROOM)                                           \
+    BLOCK_KERNEL(copy_tiles_##ELEMENT##_##READ##_##WRITE##_##TILE##_##ROOM, TiledCopy) {  \
+        tiles<ELEMENT, READ, WRITE, TILE, ROOM>(p);                                       \
     }
 #define TILES_WIDTHS(ROOM)                                                                \
-    TILES(1, 1, 1, ROOM) TILES(1, 1, 4, ROOM) TILES(1, 4, 1, ROOM) TILES(1, 4, 4, ROOM)   \
-    TILES(2, 2, 2, ROOM) TILES(2, 2, 4, ROOM) TILES(2, 4, 2, ROOM) TILES(2, 4, 4, ROOM)   \
-    TILES(4, 4, 4, ROOM) TILES(8, 8, 8, ROOM) TILES(16, 16, 16, ROOM)
+    TILES(1, 1, 1, 1, ROOM) TILES(1, 1, 4, 1, ROOM) TILES(1, 4, 1, 1, ROOM)               \
+    TILES(1, 4, 4, 1, ROOM) TILES(1, 4, 4, 4, ROOM) TILES(2, 2, 2, 2, ROOM)               \
+    TILES(2, 2, 4, 2, ROOM) TILES(2, 4, 2, 2, ROOM) TILES(2, 4, 4, 2, ROOM)               \
+    TILES(2, 4, 4, 4, ROOM) TILES(4, 4, 4, 4, ROOM) TILES(8, 8, 8, 8, ROOM)               \
+    TILES(16, 16, 16, 16, ROOM)
 TILES_WIDTHS(24576) TILES_WIDTHS(49152)
 
 #endif

@@ -252,68 +252,113 @@ DEVICE void bounded(const BoundedElementwise<Index>& p) {
 
 // ---- Tiles --------------------------------------------------------------------------------------
 
-struct TiledElementwise {
-    Memories memories;
-    Boxes<OPERANDS + 1> boxes;
-    int64_t stride[OPERANDS][3];  // of operands without a tile, along the dimensions of `write`
-    Side write, read[OPERANDS];
-    int32_t tile[OPERANDS];       // the byte of shared memory where the operand's begins; -1: none
-    int32_t narrow[OPERANDS];     // 1 if elements of less than 4 bytes are read one by one
-    int32_t shared[OPERANDS][3];  // strides in the tile along the dimensions of `write`
+// Where an operand has what the result's elements need, in elements of its tile or its memory: tables of
+// the result's rows, and of its runs.
+struct Follower {
+    int32_t stride[3];     // along the box's dimensions
+    int32_t step;          // from element to element of the result's run, or from period to period
+    int32_t rows, places;  // bytes of shared memory where tables begin
 };
 
-template <int Element, int Read>
-COMMON void stage(const TiledElementwise& p, int n, int64_t base, const uint32_t (&box)[3],
-                  char* room) {
-    auto* const tile = reinterpret_cast<Bits<Element>*>(room + p.tile[n]);
-    read_box<Element, Read>(p.read[n], base, box, p.memories.from[n], tile);
-}
+struct TiledElementwise {
+    Memories memories;
+    Side<3> write, read[OPERANDS];
+    Boxes<OPERANDS + 1, 3> boxes;
+    Follower followers[OPERANDS];
+    int32_t tile[OPERANDS];    // the byte of shared memory where the operand's begins; -1: none
+    int32_t narrow[OPERANDS];  // 1 if elements of less than 4 bytes are read one by one
+};
 
 template <class T>
-DEVICE void stage_operand(const TiledElementwise& p, int n, int64_t base,
-                          const uint32_t (&box)[3], char* room) {
-    if constexpr (!is_same<T, Nothing>) {
-        if (p.tile[n] < 0) return;
-        if constexpr (sizeof(T) < 4) {
-            if (p.narrow[n]) stage<sizeof(T), sizeof(T)>(p, n, base, box, room);
-            else stage<sizeof(T), 4>(p, n, base, box, room);
-        } else {
-            stage<sizeof(T), sizeof(T)>(p, n, base, box, room);
-        }
+DEVICE T* in_room(char* room, int32_t bytes) { return reinterpret_cast<T*>(room + bytes); }
+
+COMMON void make_follower(const TiledElementwise& p, int n, const Visit& write, uint32_t box,
+                          char* room) {
+    const Follower& f = p.followers[n];
+    for (uint32_t r = threadIdx.x; r < write.count; r += THREADS) {
+        const int32_t(*const strides[1])[3] = {&f.stride};
+        uint32_t begin[1];
+        begin_of_row(p.boxes, p.write, box, r, strides, begin);
+        store_shared(in_room<uint32_t>(room, f.rows) + r, begin[0]);
+    }
+    if (p.write.linear) return;
+    for (uint32_t i = threadIdx.x; i < p.write.period.divisor(); i += THREADS)
+        store_shared(in_room<uint32_t>(room, f.places) + i,
+                     further_along(p.boxes, p.write, i, f.stride));
+}
+
+// The tables of an operand, or, when all tables are there, its elements. Read: bytes of an access.
+template <bool Tables, class T, int Read>
+COMMON void stage(const TiledElementwise& p, int n, int64_t base, uint32_t box, char* room) {
+    constexpr int ELEMENT = sizeof(T);
+    const Side<3>& side = p.read[n];
+    const T* const from = static_cast<const T*>(p.memories.from[n]) + base;
+    const Visit v = visit<ELEMENT, Read>(p.boxes, side, n + 1, box, from, room);
+    if constexpr (Tables) {
+        const int32_t(&pitch)[3] = p.followers[n].stride;
+        make_rows<ELEMENT, Read>(p.boxes, side, n + 1, pitch, box, from, v);
+        make_places(p.boxes, side, pitch, room);
+    } else {
+        Bits<ELEMENT>* const tile = in_room<Bits<ELEMENT>>(room, p.tile[n]);
+        read_box<ELEMENT, Read>(side, v, from, tile, Inside{});
     }
 }
 
-// The place in the box of an element of a spot, along the dimensions of a side.
-DEVICE void indices_of(const Side& side, const Spot& spot, int j, uint32_t (&index)[3]) {
-    index[0] = spot.along + j;
-    index[1] = spot.row;
-    index[2] = spot.plane;
-    if (side.run == 1) return;
-    const uint32_t second = side.extent[0].divide(index[0]);
-    index[0] -= second * side.extent[0].divisor;
-    index[1] = second;
-    index[2] = spot.row;
-    if (side.run == 2) return;
-    index[2] = side.extent[1].divide(second);
-    index[1] -= index[2] * side.extent[1].divisor;
+template <bool Tables, class T>
+DEVICE void prepare(const TiledElementwise& p, int n, int64_t base, const Visit& write, uint32_t box,
+                    char* room) {
+    if constexpr (!is_same<T, Nothing>) {
+        if (Tables && p.memories.from[n]) make_follower(p, n, write, box, room);
+        if (p.tile[n] < 0) return;
+        constexpr int WHOLE = sizeof(T) < 4 ? 4 : sizeof(T);
+        if (sizeof(T) < 4 && p.narrow[n]) stage<Tables, T, sizeof(T)>(p, n, base, box, room);
+        else stage<Tables, T, WHOLE>(p, n, base, box, room);
+    }
+}
+
+template <bool Tables>
+DEVICE void prepare_all(const TiledElementwise& p, const int64_t (&base)[OPERANDS + 1],
+                        const Visit& write, uint32_t box, char* room) {
+    prepare<Tables, First>(p, 0, base[1], write, box, room);
+    if constexpr (OPERANDS > 1) prepare<Tables, Second>(p, 1, base[2], write, box, room);
+    if constexpr (OPERANDS > 2) prepare<Tables, Third>(p, 2, base[3], write, box, room);
+}
+
+// A pack of the result: where its elements are in their run, and in which period of it.
+struct Along {
+    uint32_t row, element, period, rest;
+    bool inside;
+};
+
+template <int Length>
+DEVICE Along along_of(const Side<3>& side, const Spot& spot) {
+    const uint32_t element = spot.along * Length, period = side.period.divide(element);
+    return {spot.row, element, period, side.period.rest(element, period), spot.inside};
+}
+
+// Where an operand has what element `j` of a pack needs.
+DEVICE int32_t place_of(const TiledElementwise& p, int n, const Along& at, int j, char* room) {
+    const Follower& f = p.followers[n];
+    const uint32_t row = load_shared_if(at.inside, in_room<const uint32_t>(room, f.rows) + at.row);
+    if (p.write.linear) return static_cast<int32_t>(row + (at.element + j) * f.step);
+    const uint32_t* const places = in_room<const uint32_t>(room, f.places) + at.rest;
+    return static_cast<int32_t>(row + at.period * f.step + load_shared_if(at.inside, places + j));
 }
 
 // A pack of an operand that has no tile. All threads of a warp come here together.
 template <class T, int Length>
-COMMON Pack<T, Length> fetch_beside(const TiledElementwise& p, int n, int64_t base,
-                                    const uint32_t (&index)[3], bool inside) {
+COMMON Pack<T, Length> fetch_beside(const TiledElementwise& p, int n, int64_t base, const Along& at,
+                                    char* room) {
     Pack<T, Length> pack{};
     if constexpr (!is_same<T, Nothing>) {
         if (p.tile[n] >= 0) return pack;
         const T* from = static_cast<const T*>(p.memories.from[n]);
         T one;
         if (from) {
-            from += base;
-#pragma unroll
-            for (int j = 0; j < 3; ++j) from += index[j] * p.stride[n][j];
+            from += base + place_of(p, n, at, 0, room);
             if (Length > 1 && p.memories.step[n])
-                return load_if(inside, reinterpret_cast<const Pack<T, Length>*>(from));
-            one = load_if(inside, from);
+                return load_if(at.inside, reinterpret_cast<const Pack<T, Length>*>(from));
+            one = load_if(at.inside, from);
         } else {
             one = scalar_as<T>(p.memories.scalar[n]);
         }
@@ -323,62 +368,58 @@ COMMON Pack<T, Length> fetch_beside(const TiledElementwise& p, int n, int64_t ba
     return pack;
 }
 
-// An element of an operand that has a tile; the rest keep theirs.
-template <class T>
-COMMON void take_staged(const TiledElementwise& p, int n, const uint32_t (&index)[3], bool inside,
-                        const char* room, T& element) {
+// A pack of an operand that has a tile; others keep theirs.
+template <class T, int Length>
+COMMON void take_staged(const TiledElementwise& p, int n, const Along& at, char* room,
+                        Pack<T, Length>& pack) {
     if constexpr (!is_same<T, Nothing>) {
         if (p.tile[n] < 0) return;
-        int32_t place = 0;
+        const T* const tile = in_room<const T>(room, p.tile[n]);
 #pragma unroll
-        for (int j = 0; j < 3; ++j) place += static_cast<int32_t>(index[j]) * p.shared[n][j];
-        element = load_shared_if(inside, reinterpret_cast<const T*>(room + p.tile[n]) + place);
+        for (int j = 0; j < Length; ++j)
+            pack.at[j] = load_shared_if(at.inside, tile + place_of(p, n, at, j, room));
     }
 }
 
 template <int Length>
 COMMON void tiles(const TiledElementwise& p, char* room) {
-    uint32_t box[3];
-    int64_t base[OPERANDS + 1];
-    p.boxes.find(box, base);
-    stage_operand<First>(p, 0, base[1], box, room);
-    if constexpr (OPERANDS > 1) stage_operand<Second>(p, 1, base[2], box, room);
-    if constexpr (OPERANDS > 2) stage_operand<Third>(p, 2, base[3], box, room);
-    barrier();
     using Word = Pack<RESULT, Length>;
-    RESULT* const to = static_cast<RESULT*>(p.memories.to);
-    const Visit write = visit(p.write, base[0], box);
-    for (uint32_t begin = 0; begin < write.total; begin += PACKS<Length> * THREADS) {
+    int64_t base[OPERANDS + 1];
+    const uint32_t box = p.boxes.find(base);
+    RESULT* const to = static_cast<RESULT*>(p.memories.to) + base[0];
+    const Visit write =
+        visit<sizeof(RESULT), sizeof(Word)>(p.boxes, p.write, 0, box, to, room);
+    prepare_all<true>(p, base, write, box, room);
+    make_rows<sizeof(RESULT), sizeof(Word)>(p.boxes, p.write, 0, p.boxes.stride[0], box, to, write);
+    barrier();
+    prepare_all<false>(p, base, write, box, room);
+    barrier();
+    for (uint32_t begin = write.lead + threadIdx.x; begin < write.total; begin += PACKS<Length> * THREADS) {
         Operands<Length> operands[PACKS<Length>];
         Spot spots[PACKS<Length>];
 #pragma unroll
         for (int k = 0; k < PACKS<Length>; ++k) {
             Operands<Length>& o = operands[k];
-            Spot& spot = spots[k];
-            spot = locate<Word, Length>(p.write, write, begin + k * THREADS + threadIdx.x, to);
-            uint32_t index[3];
-            indices_of(p.write, spot, 0, index);
-            o.x = fetch_beside<First, Length>(p, 0, base[1], index, spot.inside);
-            if constexpr (OPERANDS > 1)
-                o.y = fetch_beside<Second, Length>(p, 1, base[2], index, spot.inside);
-            if constexpr (OPERANDS > 2)
-                o.z = fetch_beside<Third, Length>(p, 2, base[3], index, spot.inside);
+            const uint32_t thread = begin + k * THREADS;
+            spots[k] = p.write.grouped ? locate<true>(p.write, write, thread)
+                                       : locate<false>(p.write, write, thread);
+            const Along at = along_of<Length>(p.write, spots[k]);
+            o.x = fetch_beside<First, Length>(p, 0, base[1], at, room);
+            if constexpr (OPERANDS > 1) o.y = fetch_beside<Second, Length>(p, 1, base[2], at, room);
+            if constexpr (OPERANDS > 2) o.z = fetch_beside<Third, Length>(p, 2, base[3], at, room);
         }
 #pragma unroll
         for (int k = 0; k < PACKS<Length>; ++k) {
             Operands<Length>& o = operands[k];
-            const bool inside = spots[k].inside;
+            const Along at = along_of<Length>(p.write, spots[k]);
+            take_staged(p, 0, at, room, o.x);
+            if constexpr (OPERANDS > 1) take_staged(p, 1, at, room, o.y);
+            if constexpr (OPERANDS > 2) take_staged(p, 2, at, room, o.z);
             Word result;
 #pragma unroll
-            for (int j = 0; j < Length; ++j) {
-                uint32_t index[3];
-                indices_of(p.write, spots[k], j, index);
-                take_staged(p, 0, index, inside, room, o.x.at[j]);
-                if constexpr (OPERANDS > 1) take_staged(p, 1, index, inside, room, o.y.at[j]);
-                if constexpr (OPERANDS > 2) take_staged(p, 2, index, inside, room, o.z.at[j]);
+            for (int j = 0; j < Length; ++j)
                 result.at[j] = apply(o.x.at[j], o.y.at[j], o.z.at[j]);
-            }
-            store_if(inside, reinterpret_cast<Word*>(to + spots[k].memory), result);
+            store_if(at.inside, at_bytes<Word>(to, spots[k].memory), result);
         }
     }
 }

@@ -2,9 +2,8 @@
 // order, and how it comes into a tile. tensorlayout/cuda/boxes.py chooses boxes,
 // tensorlayout/cuda/tiles.py has the same structs.
 //
-// Boxes of up to three dimensions, which most copies need, have `Boxes` and `Side`: their index
-// arithmetic is unrolled. Deep ones, of up to MOST_AXES, have `DeepBoxes` and `DeepSide`, with a loop
-// for each access.
+// All that takes divisions by the box's dimensions is worked out once for each row, by one thread, into
+// tables in shared memory; an access then takes one multiplication for its row, and looks the rest up.
 #pragma once
 
 #include "bits.cuh"
@@ -13,202 +12,50 @@
 // Accesses of a thread that are under way together.
 constexpr int PER_THREAD = 4;
 
-// Dimensions that a deep box may have: with 2 elements along each it still is smaller than its room.
+// Dimensions that a box may have: with 2 elements along each it still is smaller than its room.
 constexpr int MOST_AXES = 12;
 
-// ---- Boxes of up to three dimensions ------------------------------------------------------------
+// Division by one multiplication, of numbers of threads of a box, by more than 1. With
+// magic = floor(2**32 / divisor) + 1 it is exact while n * divisor < 2**32, or n < divisor < 2**16.
+struct SmallDivisor {
+    uint32_t minus, magic;  // the divisor, negated: its multiples are then added by one instruction
 
-// Which box each block has, in N memories.
-template <int N>
-struct Boxes {
-    using Box = uint32_t[3];  // how far a block's reaches
+    DEVICE uint32_t divisor() const { return 0 - minus; }
 
-    int64_t size[3];             // of the box's dimensions in the tensor
-    int64_t step[N][3];          // to the next index along them, in each memory
-    int64_t outer[N][MAX_RANK];  // the same of all other dimensions, fastest first
-    Divisor<int32_t> outer_size[MAX_RANK];
-    Divisor<int32_t> boxes[3];
-    int32_t extent[3];
-    int32_t outer_rank;
-
-    // box: how far this block's reaches; base: where it begins in each memory.
-    DEVICE void find(uint32_t (&box)[3], int64_t (&base)[N]) const {
-        for (int n = 0; n < N; ++n) base[n] = 0;
-        uint32_t block = blockIdx.x;
-#pragma unroll
-        for (int d = 0; d < 3; ++d) {
-            const uint32_t slower = boxes[d].divide(block);
-            const int64_t start =
-                static_cast<int64_t>(block - slower * boxes[d].divisor) * extent[d];
-            const int64_t left = size[d] - start;
-            box[d] = left < extent[d] ? static_cast<uint32_t>(left) : extent[d];
-#pragma unroll
-            for (int n = 0; n < N; ++n) base[n] += start * step[n][d];
-            block = slower;
-        }
-        for (int d = 0; d < outer_rank; ++d) {
-            const uint32_t slower = outer_size[d].divide(block);
-            const int64_t index = block - slower * outer_size[d].divisor;
-#pragma unroll
-            for (int n = 0; n < N; ++n) base[n] += index * outer[n][d];
-            block = slower;
-        }
+    DEVICE uint32_t divide(uint32_t n) const {
+#ifdef TENSORLAYOUT_SIMULATOR
+        return static_cast<uint32_t>(static_cast<uint64_t>(n) * magic >> 32);
+#else
+        return __umulhi(n, magic);
+#endif
     }
+
+    DEVICE uint32_t rest(uint32_t n, uint32_t quotient) const { return n + quotient * minus; }
 };
-
-// How one memory is walked inside a box. Three dimensions, this memory's fastest first. A *run* is
-// the dimensions that are contiguous in this memory as far as the box reaches; the next one has the
-// *rows*, and the one after that the *planes*.
-//
-// Threads are shifted so that an access of a warp begins where a sector begins. That is done once for a
-// plane, if its rows have as many threads as leave the same remainder, in sectors, as the distance of
-// two rows in memory does; few threads are idle then, but a warp may have parts of two rows, which
-// fall into the same banks. Or each row is a plane of its own.
-struct Side {
-    int64_t stride[3];
-    Divisor<int32_t> extent[2];   // of the box, along the two faster dimensions
-    Divisor<int32_t> rows;        // of the box, in a plane
-    Divisor<int32_t> row[2];      // threads of a row; of a box that ends early along the run
-    Divisor<int32_t> plane[2];    // the same of a plane
-    int32_t shared[3];            // strides in the tile
-    int32_t dimension[3];         // which of the box's dimensions each is
-    int32_t run;                  // how many dimensions the run has
-    int32_t single;               // 1 if each row is a plane
-    int32_t sector;               // accesses in a sector, or 1 if threads are not shifted
-    int32_t slack;                // by how many threads they are shifted at most
-};
-
-// One side of the box that this block has: `Side` with the ends of the tensor taken into account.
-// Steps are in memory, and in the tile.
-struct Visit {
-    int64_t base, along_step, row_step, plane_step;
-    int32_t tile, tile_row_step, tile_plane_step, shared[3];
-    Divisor<int32_t> row, plane;  // threads
-    uint32_t run_length, rows, total;
-};
-
-DEVICE Visit visit(const Side& side, int64_t base, const uint32_t (&box)[3]) {
-    uint32_t within[3];  // indices of the box that are inside the tensor, in this side's order
-    int64_t stride[3];
-    Visit v;
-    v.base = base;
-    v.tile = 0;
-#pragma unroll
-    for (int j = 0; j < 3; ++j) {
-        const int d = side.dimension[j];
-        within[j] = d == 0 ? box[0] : d == 1 ? box[1] : box[2];
-        stride[j] = side.stride[j];
-        v.shared[j] = side.shared[j];
-        if (stride[j] < 0) {  // walk upwards in memory, so backwards in the tile
-            v.base += static_cast<int64_t>(within[j] - 1) * stride[j];
-            v.tile += static_cast<int32_t>(within[j] - 1) * v.shared[j];
-            stride[j] = -stride[j];
-            v.shared[j] = -v.shared[j];
-        }
-    }
-    const uint32_t first = side.extent[0].divisor, second = side.extent[1].divisor;
-    uint32_t planes = 1;
-    bool ends_early = false;
-    v.along_step = stride[0];
-    v.row_step = stride[2];
-    v.tile_row_step = v.shared[2];
-    v.plane_step = v.tile_plane_step = 0;
-    if (side.run == 1) {
-        v.run_length = within[0];
-        v.rows = within[1];
-        v.row_step = stride[1];
-        v.tile_row_step = v.shared[1];
-        planes = within[2];
-        v.plane_step = stride[2];
-        v.tile_plane_step = v.shared[2];
-        ends_early = within[0] < first;
-    } else if (side.run == 2) {
-        v.run_length = first * within[1];
-        v.rows = within[2];
-        ends_early = within[1] < second;
-    } else {
-        v.run_length = first * second * within[2];
-        v.rows = 1;
-    }
-    v.row = ends_early ? side.row[1] : side.row[0];
-    v.plane = ends_early ? side.plane[1] : side.plane[0];
-    v.total = side.single
-                  ? ((planes - 1) * side.rows.divisor + v.rows) * v.row.divisor
-                  : (planes - 1) * v.plane.divisor + v.rows * v.row.divisor + side.slack;
-    return v;
-}
-
-// What one thread moves at once: where it is in memory, where its row is in the tile, its first
-// element's place in the run, and the run's among rows and planes.
-struct Spot {
-    int64_t memory;
-    int32_t tile;
-    uint32_t along, row, plane;
-    bool inside;
-};
-
-// T: one access, of N elements.
-template <class T, int N>
-DEVICE Spot locate(const Side& side, const Visit& v, uint32_t thread, const void* memory) {
-    uint32_t plane = v.plane.divide(thread), row = 0;
-    uint32_t lane = thread - plane * v.plane.divisor;
-    if (side.single) {
-        row = plane;
-        plane = side.rows.divide(row);
-        row -= plane * side.rows.divisor;
-    }
-    Spot spot;
-    spot.memory = v.base + plane * v.plane_step + row * v.row_step;
-    const uint64_t address = reinterpret_cast<uint64_t>(memory) + spot.memory * (sizeof(T) / N);
-    const uint32_t shift = static_cast<uint32_t>(address / sizeof(T)) & (side.sector - 1);
-    spot.inside = thread < v.total && lane >= shift;
-    lane = spot.inside ? lane - shift : 0;
-    const uint32_t further = v.row.divide(lane);
-    row += further;
-    spot.row = row;
-    spot.plane = plane;
-    spot.along = (lane - further * v.row.divisor) * N;
-    spot.memory += further * v.row_step + spot.along * v.along_step;
-    spot.tile = v.tile + static_cast<int32_t>(plane) * v.tile_plane_step +
-                static_cast<int32_t>(row) * v.tile_row_step;
-    spot.inside = spot.inside && row < v.rows && spot.along < v.run_length;
-    return spot;
-}
-
-// The place in the tile of an element of the run.
-DEVICE int32_t tile_place(const Side& side, const Visit& v, const Spot& spot, int j) {
-    const uint32_t along = spot.along + j;
-    if (side.run == 1) return spot.tile + static_cast<int32_t>(along) * v.shared[0];
-    uint32_t second = side.extent[0].divide(along);
-    const uint32_t first = along - second * side.extent[0].divisor;
-    int32_t place = spot.tile + static_cast<int32_t>(first) * v.shared[0];
-    if (side.run == 3) {
-        const uint32_t third = side.extent[1].divide(second);
-        second -= third * side.extent[1].divisor;
-        place += static_cast<int32_t>(third) * v.shared[2];
-    }
-    return place + static_cast<int32_t>(second) * v.shared[1];
-}
-
-// ---- Deep boxes ---------------------------------------------------------------------------------
 
 // Which box each block has, in N memories. Of a block's own box, all that differs from others is along
-// which dimensions it ends early.
-template <int N, int MOST_OUTER = MAX_RANK>
-struct DeepBoxes {
-    using Box = uint32_t;  // bit d: it ends early along dimension d
-
-    int64_t step[N][MOST_AXES];    // to the next box, in each memory
+// which dimensions it ends early: bit d of a number, for dimension d.
+template <int N, int AXES = MOST_AXES, int MOST_OUTER = MAX_RANK>
+struct Boxes {
+    int64_t step[N][AXES];         // to the next box, in each memory
     int64_t outer[N][MOST_OUTER];  // to the next index of all other dimensions, fastest first
-    Divisor<int32_t> boxes[MOST_AXES];
+    int32_t stride[N][AXES];       // to the next index
+    Divisor<int32_t> boxes[AXES];
+    Divisor<int32_t> extent[2][AXES];  // of a box; of one that ends early
     Divisor<int32_t> outer_size[MOST_OUTER];
-    uint32_t uneven;             // bit d: the last box along dimension d ends early
+    uint32_t uneven;  // bit d: the last box along dimension d ends early
     int32_t rank, outer_rank;
 
-    DEVICE void find(uint32_t& box, int64_t (&base)[N]) const {
+    DEVICE const Divisor<int32_t>& within(uint32_t box, int d) const {
+        return extent[box >> d & 1][d];
+    }
+
+    // base: where this block's box begins in each memory.
+    DEVICE uint32_t find(int64_t (&base)[N]) const {
+#pragma unroll
         for (int n = 0; n < N; ++n) base[n] = 0;
-        uint32_t block = blockIdx.x;
-        box = 0;
+        uint32_t block = blockIdx.x, box = 0;
+#pragma unroll 1
         for (int d = 0; d < rank; ++d) {
             const uint32_t slower = boxes[d].divide(block);
             const uint32_t index = block - slower * boxes[d].divisor;
@@ -217,6 +64,7 @@ struct DeepBoxes {
             for (int n = 0; n < N; ++n) base[n] += static_cast<int64_t>(index) * step[n][d];
             block = slower;
         }
+#pragma unroll 1
         for (int d = 0; d < outer_rank; ++d) {
             const uint32_t slower = outer_size[d].divide(block);
             const int64_t index = block - slower * outer_size[d].divisor;
@@ -224,133 +72,303 @@ struct DeepBoxes {
             for (int n = 0; n < N; ++n) base[n] += index * outer[n][d];
             block = slower;
         }
+        return box;
     }
 };
 
-// How one memory is walked inside a deep box, as by `Side`. Threads are shifted once for a *group*: a
-// row, or all rows along one dimension. Groups are counted along all dimensions behind.
-struct DeepSide {
-    int64_t stride[MOST_AXES];              // upwards, this memory's fastest dimension first
-    Divisor<int32_t> extent[2][MOST_AXES];  // of the box; of one that ends early along it
-    Divisor<int32_t> row[2];                // threads of a row; of a box that ends early along the run
-    Divisor<int32_t> group[2][2];           // the same of a group; and of one with fewer rows
-    int32_t shared[MOST_AXES];              // strides in the tile, downwards for `turned`
-    int32_t dimension[MOST_AXES];           // which of the box's dimensions each is
-    int32_t length[2];                      // elements of a run; of one that ends early
-    uint32_t turned;                        // bit j: the stride, as given, was negative
-    int32_t rank;
-    int32_t run;                            // how many dimensions the run has
-    int32_t grouped;                        // and how many a group has
-    int32_t sector, slack;                  // as of `Side`
+// How one memory is walked inside a box. A *run* is the dimensions that are contiguous in this memory
+// as far as the box reaches; each index of all others has a *row*.
+//
+// Threads are shifted so that an access of a warp begins where a sector begins. Each row is shifted on
+// its own; or, *grouped*, all rows along one dimension by as much, if they have as many threads as
+// leave the same remainder, in sectors, as the distance of two of them in memory does: few threads are
+// idle then, but a warp may have parts of two rows, which fall into the same banks.
+template <int AXES = MOST_AXES>
+struct Side {
+    int32_t dimension[AXES];  // which of the box's each is, this memory's fastest first
+    uint32_t turned;          // bit d: the stride of the box's dimension d is negative
+    int32_t run;              // how many dimensions the run has
+    int32_t linear;           // 1 if the run has one dimension in the tile
+    int32_t grouped;          // 1 if threads are shifted for all rows along one dimension
+    int32_t together;         // 1 if they are, and there is no other: a row of nobody comes first
+    int32_t sector;           // accesses in a sector, or 1 if threads are not shifted
+    int32_t length[2];        // accesses of a row; of one in a box that ends early along it
+    SmallDivisor row[2];             // threads of a row
+    SmallDivisor group[2][2];        // the same of a group; and of one with fewer rows
+    SmallDivisor period;             // elements of the run after which places in the tile repeat
+    int32_t step;             // bytes from access to access, in memory
+    int32_t tile_step;        // from element to element in the tile, or from period to period
+    int32_t rows, places;     // bytes of shared memory where tables begin
+    int32_t spare;            // how many rows more the table has
 };
 
-struct DeepVisit {
-    int64_t base, row_step;
-    int32_t tile, tile_row_step;
-    Divisor<int32_t> row, group;  // threads
-    uint32_t early;               // bit j: the box ends early along this side's dimension j
-    uint32_t run_length, rows, total;
+// What a table has of a row, in 64 bits: where its first element is in memory, in bytes from the box's
+// first; where in the tile, in 16 bits; by how many threads it is shifted. Behind the last row there are
+// some that nobody is in, so that threads need not ask whether they have a row.
+struct Row {
+    int32_t memory;
+    uint32_t tile, shift;
 
-    DEVICE const Divisor<int32_t>& extent(const DeepSide& side, int j) const {
-        return side.extent[early >> j & 1][j];
-    }
+    DEVICE explicit Row(uint64_t packed)
+        : memory(static_cast<int32_t>(packed)),
+          tile(static_cast<uint32_t>(packed >> 32) & 0xffff),
+          shift(static_cast<uint32_t>(packed >> 48)) {}
 };
 
-DEVICE DeepVisit visit(const DeepSide& side, int64_t base, uint32_t box) {
-    DeepVisit v;
-    v.base = base;
-    v.tile = 0;
-    v.early = 0;
-    v.rows = 1;
-    uint32_t groups = 1;
-    for (int j = 0; j < side.rank; ++j) {
-        v.early |= (box >> side.dimension[j] & 1) << j;
-        const uint32_t within = v.extent(side, j).divisor;
-        if (side.turned >> j & 1) {
-            v.base -= static_cast<int64_t>(within - 1) * side.stride[j];
-            v.tile -= static_cast<int32_t>(within - 1) * side.shared[j];
+DEVICE uint64_t pack_row(uint32_t memory, uint32_t tile, uint32_t shift) {
+    return static_cast<uint64_t>(shift << 16 | (tile & 0xffff)) << 32 | memory;
+}
+
+constexpr uint32_t NOBODY = 0xffff;  // a shift
+
+// One side of the box that this block has.
+struct Visit {
+    const uint64_t* rows;
+    const uint16_t* places;
+    SmallDivisor row, group;                       // threads
+    uint32_t length;                        // accesses of a row
+    uint32_t per_group, count;              // rows
+    uint32_t lead, total;                   // threads: what the first is counted as, and the end
+};
+
+// Where a row begins, by strides along the box's dimensions: N of them at once.
+template <int N, class AnyBoxes, int AXES>
+DEVICE void begin_of_row(const AnyBoxes& boxes, const Side<AXES>& side, uint32_t box, uint32_t row,
+                         const int32_t (*const (&strides)[N])[AXES], uint32_t (&begin)[N]) {
+#pragma unroll
+    for (int n = 0; n < N; ++n) begin[n] = 0;
+    // The first place of a run is the last index along what is turned.
+    if (side.turned) {
+#pragma unroll 1
+        for (int j = 0; j < boxes.rank; ++j) {
+            const int d = side.dimension[j];
+            const uint32_t last = boxes.within(box, d).divisor - 1;
+            if (side.turned >> d & 1)
+                for (int n = 0; n < N; ++n) begin[n] += last * (*strides[n])[d];
         }
-        if (j >= side.grouped) groups *= within;
-        else if (j >= side.run) v.rows *= within;
     }
-    const bool grouped = side.grouped > side.run;
-    v.row_step = grouped ? side.stride[side.run] : 0;
-    v.tile_row_step = grouped ? side.shared[side.run] : 0;
-    const uint32_t shorter = v.early >> (side.run - 1) & 1;
-    v.run_length = static_cast<uint32_t>(side.length[shorter]);
+#pragma unroll 1
+    for (int j = side.run; j < boxes.rank; ++j) {
+        const int d = side.dimension[j];
+        const Divisor<int32_t>& extent = boxes.within(box, d);
+        const uint32_t slower = extent.divide(row);
+        uint32_t index = row - slower * extent.divisor;
+        if (side.turned >> d & 1) index = 0 - index;
+#pragma unroll
+        for (int n = 0; n < N; ++n) begin[n] += index * (*strides[n])[d];
+        row = slower;
+    }
+}
+
+// How far an element of a run is from its row's first.
+template <class AnyBoxes, int AXES>
+DEVICE uint32_t further_along(const AnyBoxes& boxes, const Side<AXES>& side, uint32_t element,
+                              const int32_t (&stride)[AXES]) {
+    uint32_t further = 0;
+#pragma unroll 1
+    for (int j = 0; j < side.run; ++j) {
+        const int d = side.dimension[j];
+        const Divisor<int32_t>& extent = boxes.extent[0][d];  // only the run's last ends early
+        const uint32_t slower = j + 1 < side.run ? extent.divide(element) : 0;
+        const uint32_t step = (element - slower * extent.divisor) * stride[d];
+        further += side.turned >> d & 1 ? -step : step;
+        element = slower;
+    }
+    return further;
+}
+
+DEVICE uint32_t low_word(const void* address) {
+    return static_cast<uint32_t>(reinterpret_cast<uint64_t>(address));
+}
+
+// `address`: of the box's first element in this memory; an access moves Unit bytes, of elements of
+// Element bytes.
+template <int Element, int Unit, class AnyBoxes, int AXES>
+DEVICE Visit visit(const AnyBoxes& boxes, const Side<AXES>& side, int memory, uint32_t box,
+                   const void* address, const void* room) {
+    Visit v;
+    v.lead = 0;
+    v.rows = reinterpret_cast<const uint64_t*>(static_cast<const char*>(room) + side.rows);
+    v.places = reinterpret_cast<const uint16_t*>(static_cast<const char*>(room) + side.places);
+    const uint32_t shorter = box >> side.dimension[side.run - 1] & 1;
+    const int first = side.run + side.grouped;
+    v.per_group = 1;
+    uint32_t fewer = 0;
+    if (side.grouped) {
+        const int d = side.dimension[side.run];
+        fewer = box >> d & 1;
+        v.per_group = boxes.within(box, d).divisor;
+    }
+    uint32_t groups = 1;
+#pragma unroll 1
+    for (int j = first; j < boxes.rank; ++j)
+        groups *= boxes.within(box, side.dimension[j]).divisor;
     v.row = side.row[shorter];
-    v.group = side.group[shorter][grouped ? v.early >> side.run & 1 : 0];
-    v.total = groups * v.group.divisor;
+    v.group = side.group[shorter][fewer];
+    v.length = static_cast<uint32_t>(side.length[shorter]);
+    v.count = groups * v.per_group;
+    v.total = groups * v.group.divisor();
+    if (Unit < 4 && side.together) {
+        const int32_t(*const strides[1])[AXES] = {&boxes.stride[memory]};
+        uint32_t first[1];
+        begin_of_row(boxes, side, box, 0, strides, first);
+        const uint32_t begin = low_word(address) + first[0] * Element;
+        v.lead = v.row.divisor() - (begin / Unit & (side.sector - 1));
+        v.total = (v.count + 1) * v.row.divisor();
+    }
     return v;
 }
 
-template <class T, int N>
-DEVICE Spot locate(const DeepSide& side, const DeepVisit& v, uint32_t thread, const void* memory) {
-    uint32_t rest = v.group.divide(thread);
-    uint32_t lane = thread - rest * v.group.divisor;
-    Spot spot;
-    spot.plane = rest;
-    spot.memory = v.base;
-    spot.tile = v.tile;
-    for (int j = side.grouped; j < side.rank; ++j) {
-        const Divisor<int32_t>& extent = v.extent(side, j);
-        const uint32_t slower = extent.divide(rest);
-        const uint32_t index = rest - slower * extent.divisor;
-        spot.memory += index * side.stride[j];
-        spot.tile += static_cast<int32_t>(index) * side.shared[j];
-        rest = slower;
+// The table of the rows of one side, by all threads of the block; `pitch`: strides in the tile.
+template <int Element, int Unit, class AnyBoxes, int AXES>
+DEVICE void make_rows(const AnyBoxes& boxes, const Side<AXES>& side, int memory,
+                      const int32_t (&pitch)[AXES], uint32_t box, const void* address, const Visit& v) {
+    const int32_t(*const strides[2])[AXES] = {&boxes.stride[memory], &pitch};
+    uint32_t begin[2];
+#pragma unroll 1
+    for (uint32_t i = threadIdx.x; i < v.count + side.spare; i += THREADS) {
+        const uint32_t r = i - side.together;
+        uint32_t ahead = 0;
+        begin_of_row(boxes, side, box, r, strides, begin);
+        begin[0] *= Element;
+        if (side.grouped) {
+            const Divisor<int32_t>& rows = boxes.within(box, side.dimension[side.run]);
+            ahead = (r - rows.divide(r) * rows.divisor) * v.row.divisor();
+        }
+        uint32_t shift = ((low_word(address) + begin[0]) / Unit - ahead) & (side.sector - 1);
+        if (Unit < 4 && side.together) shift = 0;
+        if (r >= v.count) shift = NOBODY;
+        store_shared(const_cast<uint64_t*>(v.rows) + i, pack_row(begin[0], begin[1], shift));
     }
-    const uint64_t address = reinterpret_cast<uint64_t>(memory) + spot.memory * (sizeof(T) / N);
-    const uint32_t shift = static_cast<uint32_t>(address / sizeof(T)) & (side.sector - 1);
-    spot.inside = thread < v.total && lane >= shift;
-    lane = spot.inside ? lane - shift : 0;
-    spot.row = v.row.divide(lane);
-    spot.along = (lane - spot.row * v.row.divisor) * N;
-    spot.memory += spot.row * v.row_step + spot.along * side.stride[0];
-    spot.tile += static_cast<int32_t>(spot.row) * v.tile_row_step;
-    spot.inside = spot.inside && spot.row < v.rows && spot.along < v.run_length;
+}
+
+// The same of places along its run.
+template <class AnyBoxes, int AXES>
+DEVICE void make_places(const AnyBoxes& boxes, const Side<AXES>& side, const int32_t (&pitch)[AXES],
+                        void* room) {
+    if (side.linear) return;
+    uint16_t* const places = reinterpret_cast<uint16_t*>(static_cast<char*>(room) + side.places);
+#pragma unroll 1
+    for (uint32_t i = threadIdx.x; i < side.period.divisor(); i += THREADS)
+        store_shared(places + i, static_cast<uint16_t>(further_along(boxes, side, i, pitch)));
+}
+
+// What one thread moves at once: where it is, in bytes from the box's first element; where its row is
+// in the tile; which access of its row it is; and which row.
+struct Spot {
+    int32_t memory;
+    uint32_t tile, along, row;
+    bool inside;
+};
+
+template <bool Grouped, int AXES>
+DEVICE Spot locate(const Side<AXES>& side, const Visit& v, uint32_t thread) {
+    Spot spot;
+    uint32_t lane = thread;
+    spot.row = 0;
+    spot.inside = true;
+    if constexpr (Grouped) {
+        const uint32_t group = v.group.divide(thread);
+        lane = v.group.rest(thread, group);
+        spot.inside = thread < v.total;
+        spot.row = group * v.per_group;
+        const Row first(load_shared_if(spot.inside, v.rows + spot.row));
+        spot.inside = spot.inside && lane >= first.shift;
+        lane -= first.shift;
+    }
+    const uint32_t further = v.row.divide(lane);
+    lane = v.row.rest(lane, further);
+    spot.row += further;
+    if constexpr (Grouped) {
+        spot.inside = spot.inside && further < v.per_group;
+        const Row row(load_shared_if(spot.inside, v.rows + spot.row));
+        spot.memory = row.memory;
+        spot.tile = row.tile;
+    } else {
+        const Row row(load_shared(v.rows + spot.row));
+        spot.row -= side.together;
+        spot.memory = row.memory;
+        spot.tile = row.tile;
+        lane -= row.shift;
+    }
+    spot.inside = spot.inside && lane < v.length;
+    spot.memory += static_cast<int32_t>(lane) * side.step;
+    spot.along = lane;
     return spot;
 }
 
-DEVICE int32_t tile_place(const DeepSide& side, const DeepVisit& v, const Spot& spot, int j) {
-    uint32_t rest = spot.along + j;
-    int32_t place = spot.tile;
-    int k = 0;
-    for (; k < side.run - 1; ++k) {
-        const Divisor<int32_t>& extent = side.extent[0][k];  // only a run's last dimension ends early
-        const uint32_t slower = extent.divide(rest);
-        place += static_cast<int32_t>(rest - slower * extent.divisor) * side.shared[k];
-        rest = slower;
-    }
-    return place + static_cast<int32_t>(rest) * side.shared[k];
+// What an access of some bytes from there touches.
+template <class Word>
+DEVICE const Word* at_bytes(const void* from, int32_t bytes) {
+    return reinterpret_cast<const Word*>(static_cast<const char*>(from) + bytes);
+}
+template <class Word>
+DEVICE Word* at_bytes(void* from, int32_t bytes) {
+    return reinterpret_cast<Word*>(static_cast<char*>(from) + bytes);
 }
 
-// ---- Both ---------------------------------------------------------------------------------------
+// The places in the tile of the N elements of an access, all of which are in one period: that of
+// the `first` one first, and those of the ones before it last.
+template <bool Linear, int N, int AXES>
+DEVICE void find_places(const Side<AXES>& side, const Visit& v, const Spot& spot, uint32_t first,
+                        uint32_t (&at)[N]) {
+    const uint32_t along = spot.along * N;
+    if (Linear || side.linear) {
+#pragma unroll
+        for (uint32_t j = 0; j < N; ++j)
+            at[j] = spot.tile + (along + (first + j) % N) * side.tile_step;
+        return;
+    }
+    const uint32_t last = side.period.divide(along), rest = side.period.rest(along, last);
+    const uint32_t tile = spot.tile + last * side.tile_step;
+    using Places = Bits<2 * N>;
+    constexpr uint32_t BITS = 16 * N;
+    Places places = load_shared_if(spot.inside, reinterpret_cast<const Places*>(v.places + rest));
+    const uint32_t turn = 16 * first % BITS;
+    places = static_cast<Places>(places >> turn | places << (BITS - turn) % BITS);
+#pragma unroll
+    for (uint32_t j = 0; j < N; ++j)
+        at[j] = (tile + static_cast<uint32_t>(places >> 16 * j)) & 0xffff;
+}
 
-// The box of one memory into a tile: elements of Element bytes, read Read bytes at a time.
-template <int Element, int Read, class AnySide, class Box>
-DEVICE void read_box(const AnySide& side, int64_t base, const Box& box, const void* from,
-                     Bits<Element>* tile) {
-    using T = Bits<Element>;
+// The box of one memory into a tile: elements of Element bytes, read Read bytes at a time, at the spots
+// that `chosen` keeps.
+template <bool Grouped, bool Linear, int Element, int Read, int AXES, class Chosen>
+DEVICE void read_rows(const Side<AXES>& side, const Visit& v, const void* source,
+                      Bits<Element>* tile, const Chosen& chosen) {
     constexpr int PER_READ = Read / Element;
-    using Word = Pack<T, PER_READ>;
-    const auto v = visit(side, base, box);
-    const T* const source = static_cast<const T*>(from);
-    for (uint32_t begin = 0; begin < v.total; begin += PER_THREAD * THREADS) {
+    using Word = Pack<Bits<Element>, PER_READ>;
+    for (uint32_t begin = v.lead + threadIdx.x; begin < v.total; begin += PER_THREAD * THREADS) {
         Spot spots[PER_THREAD];
         Word words[PER_THREAD];
 #pragma unroll
         for (int k = 0; k < PER_THREAD; ++k) {
-            const uint32_t thread = begin + k * THREADS + threadIdx.x;
-            spots[k] = locate<Word, PER_READ>(side, v, thread, source);
-            words[k] =
-                load_if(spots[k].inside, reinterpret_cast<const Word*>(source + spots[k].memory));
+            spots[k] = locate<Grouped>(side, v, begin + k * THREADS);
+            spots[k].inside = chosen(spots[k]);
+            words[k] = load_if(spots[k].inside, at_bytes<Word>(source, spots[k].memory));
         }
 #pragma unroll
-        for (int k = 0; k < PER_THREAD; ++k)
+        for (int k = 0; k < PER_THREAD; ++k) {
+            uint32_t at[PER_READ];
+            find_places<Linear>(side, v, spots[k], 0, at);
 #pragma unroll
             for (int j = 0; j < PER_READ; ++j)
-                store_shared_if(spots[k].inside, tile + tile_place(side, v, spots[k], j),
-                                words[k].at[j]);
+                store_shared_if(spots[k].inside, tile + at[j], words[k].at[j]);
+        }
     }
 }
+
+// Rows of accesses of 4 bytes and more are shifted each on its own.
+template <int Element, int Read, int AXES, class Chosen>
+DEVICE void read_box(const Side<AXES>& side, const Visit& v, const void* source,
+                     Bits<Element>* tile, const Chosen& chosen) {
+    if (Read < 4 && side.grouped)
+        read_rows<true, false, Element, Read>(side, v, source, tile, chosen);
+    else if (side.linear) read_rows<false, true, Element, Read>(side, v, source, tile, chosen);
+    else read_rows<false, false, Element, Read>(side, v, source, tile, chosen);
+}
+
+// The spots that have an access.
+struct Inside {
+    DEVICE bool operator()(const Spot& spot) const { return spot.inside; }
+};

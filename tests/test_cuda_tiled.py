@@ -552,7 +552,7 @@ def counted(driver, destination, source, itemsize, padding):
 
 
 def test_structs_are_those_of_the_kernels():
-    sizes = {"BoundedBoxes": copy_tiled.BoundedBoxesStruct, "Bounds": bounded.BoundsStruct}
+    sizes = {"BoundedBoxes": copy_tiled.boxes_of_copy_type(), "Bounds": bounded.BoundsStruct}
     for index in ("int32_t", "int64_t"):
         sizes[f"BoundedCopy<{index}>"] = copy_tiled.walk_type(index)
         sizes[f"BoundedFill<{index}>"] = fill_plan.bounded_type(index)

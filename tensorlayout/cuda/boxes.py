@@ -20,12 +20,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
-from math import gcd, inf, log2, prod
+from math import gcd, inf, lcm, log2, prod
 from typing import Any
 
 import numpy as np
 
 from tensorlayout.cuda.bounded import Bound
+from tensorlayout.cuda.launches import BLOCK
 from tensorlayout.cuda.loops import SECTOR, WIDEST, Axis, Loop
 from tensorlayout.layout.once import cached_property
 
@@ -38,6 +39,9 @@ WRITE, READ = 0, 1
 # Axes of a box; and of a deep one, as MOST_AXES of kernels/tiles.cuh.
 _USUAL = 3
 DEEPEST = 12
+
+# For some memories, two bytes of shared memory where tables begin.
+_Tables = dict[int, tuple[int, int]]
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -91,6 +95,9 @@ class Nest:
         deepest: how many axes a box may have.
         bounds: of dimensions whose axes reach beyond their last index.
         weights: for each bound and each axis, how far that index moves.
+        followers: numbers of memories with tables of their own along the destination.
+        across: 0, or what is between the rows of a *square*, in elements of less than 4 bytes of the
+            source: a word of the destination has one of each.
 
     """
 
@@ -103,22 +110,45 @@ class Nest:
     deepest: int = _USUAL
     bounds: tuple[Bound, ...] = ()
     weights: tuple[tuple[int, ...], ...] = ()
+    followers: tuple[int, ...] = ()
+    across: int = 0
+
+    @property
+    def walked(self) -> tuple[int, ...]:
+        """Numbers of the memories whose places in a box are worked out."""
+        return (WRITE, *self.staged, *self.beside)
 
     def unit(self, memory: int) -> int:
         """Bytes of an access, if rows allow it."""
         width = self.widths[memory]
         return self.pack * width if memory == WRITE else max(width, _NARROWEST)
 
+    def tile_width(self, memory: int) -> int:
+        """Bytes of an element in the memory's tile."""
+        return self.widths[WRITE if self.across else memory]
+
     @property
     def staged_bytes(self) -> int:
         """Of an element, in shared memory."""
-        return sum([self.widths[memory] for memory in self.staged])
+        return sum([self.tile_width(memory) for memory in self.staged])
 
 
 def nest_of_copy(loop: Loop) -> Nest:
-    """The nest of a loop over a destination and a source."""
+    """The nest of a loop over a destination and a source: of squares, where all is aligned."""
     pack = max(1, _NARROWEST // loop.width)
-    return Nest(loop.axes, (loop.width,) * 2, loop.alignments, (READ,), (), pack, DEEPEST)
+    *slower, last = loop.axes
+    along, across = last.strides
+    steps = [axis.strides[WRITE] for axis in slower]
+    aligned = gcd(loop.alignments[WRITE], loop.width * gcd(last.size, *steps)) % _NARROWEST == 0
+    sectors = gcd(loop.alignments[READ], across * loop.width) % SECTOR == 0
+    rows = any(abs(axis.strides[READ]) == 1 for axis in slower)
+    if pack == 1 or along != 1 or not across or not (aligned and sectors and rows):
+        return Nest(loop.axes, (loop.width,) * 2, loop.alignments, (READ,), (), pack, DEEPEST)
+    axes = [Axis(n, (write // pack, read)) for n, (write, read) in slower]
+    if last.size > pack:
+        axes.append(Axis(last.size // pack, (1, across * pack)))
+    widths = (_NARROWEST, loop.width)
+    return Nest(tuple(axes), widths, loop.alignments, (READ,), (), 1, DEEPEST, across=across)
 
 
 @dataclass(frozen=True)
@@ -150,7 +180,7 @@ class Side:
 
     def row(self, accesses: int) -> int:
         """Threads for a row of so many accesses: whole warps, if that leaves few of them idle."""
-        needed = accesses + (self.slack if self.single else 0)
+        needed = max(2, accesses + (self.slack if self.single else 0))
         threads = needed + (self.remainder - needed) % self.sector
         warps = _rounded_up(threads, 32)
         whole = self.remainder == 0 and accesses >= _WHOLE_WARPS * warps
@@ -191,16 +221,54 @@ class Box:
     @property
     def padded_bytes(self) -> float:
         """Bytes of shared memory, with room for pitches without bank conflicts."""
-        return self._between + sum([self._padded_bytes(memory) for memory in self.nest.staged])
+        return self._beside + sum([self._padded_bytes(memory) for memory in self.nest.staged])
 
     @property
-    def _between(self) -> int:
-        """Bytes that may be left free between tiles, each of which begins at a multiple of 16."""
-        return WIDEST * (len(self.nest.staged) - 1)
+    def _beside(self) -> int:
+        """Bytes of tables, and those that are left free: all begin at multiples of 16."""
+        tables = sum([sum(self._table_bytes(memory)) for memory in self.sides])
+        tables += len(self.nest.followers) * sum(self._follower_bytes)
+        return WIDEST * len(self.nest.staged) + tables
+
+    def _table_bytes(self, memory: int) -> tuple[int, int]:
+        """Of the rows of a side; and of places along its run."""
+        side, period = self.sides[memory], self.period(memory)
+        run = prod([self.extents[k] for k in side.order[: side.run]])
+        places = 2 * period if period > 1 else 0
+        rows = self.elements // run + self.spare_rows(memory)
+        return _rounded_up(8 * rows, WIDEST), _rounded_up(places, WIDEST)
+
+    def is_together(self, memory: int) -> bool:
+        """Whether no rows but those along one dimension are shifted."""
+        side = self.sides[memory]
+        groups = prod([self.extents[k] for k in side.order[side.run + 1 :]])
+        return groups == 1 and side.slack <= self._shortest_row(memory)
+
+    @property
+    def _follower_bytes(self) -> tuple[int, int]:
+        """As `_table_bytes`, of a memory that has tables along the destination."""
+        order, run = self.sides[WRITE].order, self.sides[WRITE].run
+        rows = self.elements // prod([self.extents[k] for k in order[:run]])
+        return _rounded_up(4 * rows, WIDEST), _rounded_up(4 * self.period(WRITE), WIDEST)
+
+    def spare_rows(self, memory: int) -> int:
+        """Rows of the last threads' turn that the box may not have, in the table of a side."""
+        return 2 + BLOCK // self._shortest_row(memory)
+
+    def _shortest_row(self, memory: int) -> int:
+        """Threads of a row, in a box that ends early."""
+        side, width = self.sides[memory], self.nest.widths[memory]
+        return side.row(min(side.lengths) * width // side.unit)
+
+    def period(self, memory: int) -> int:
+        """After how many elements of a run, in whole accesses, places in the tile repeat."""
+        side = self.sides[memory]
+        inner = self.inner(side.order, side.run)
+        return lcm(inner, side.unit // self.nest.widths[memory]) if inner > 1 else 1
 
     def _padded_bytes(self, memory: int) -> float:
         """Of one tile: an odd pitch takes an element more; of narrow elements, up to three."""
-        width = self.nest.widths[memory]
+        width = self.nest.tile_width(memory)
         spare = 1 if width >= 4 else 3
         side = self.sides[memory]
         run = self.inner(side.order, side.run + 1 if self.is_deep else 2)
@@ -308,6 +376,8 @@ class Box:
 
     def _whole_packs(self, order: Sequence[int], pack: int) -> bool:
         """Whether all of a pack is inside its bounds, or none."""
+        if not self.nest.bounds:
+            return True
         for k in order:
             taken = gcd(pack, self.extents[k], self._members[k].size)
             for bound, weights in zip(self.nest.bounds, self.nest.weights, strict=True):
@@ -361,7 +431,7 @@ class Box:
         """Bytes of threads per byte on all sides, and a little for boxes of an unusual size."""
         memories = (WRITE, *self.nest.staged)
         sides = [self.side_cost(memory) for memory in memories]
-        widths = [self.nest.widths[memory] for memory in memories]
+        widths = [self.nest.tile_width(memory) for memory in memories]
         mean = sum(widths) / len(widths)
         cost = sum([side * width / mean for side, width in zip(sides, widths, strict=True)])
         cost += _WORSE_SIDE * (max(sides) - 1)
@@ -404,11 +474,11 @@ class Box:
 
     @cached_property
     def _best_pitches(self) -> dict[int, tuple[tuple[int, ...], float]]:
-        limit = next(room for room in ROOMS if room >= self.padded_bytes) - self._between
-        share = limit / (self.padded_bytes - self._between)
+        limit = next(room for room in ROOMS if room >= self.padded_bytes) - self._beside
+        share = limit / (self.padded_bytes - self._beside)
         found = {}
         for memory in self.nest.staged:
-            room = share * self._padded_bytes(memory) // self.nest.widths[memory]
+            room = share * self._padded_bytes(memory) // self.nest.tile_width(memory)
             orders = self._tile_orders(memory)
             pitches = np.concatenate([self._pitched(*order, memory) for order in orders])
             reach = 1 + pitches @ (np.asarray(self.extents) - 1)
@@ -439,7 +509,7 @@ class Box:
         (choices, axes).
         """
         sizes = [self.extents[k] for k in order[behind + 1 :]] + [1, 1]
-        most = _SHARED_BANKS // self.nest.widths[memory]
+        most = _SHARED_BANKS // self.nest.tile_width(memory)
         pads = _pads(most if prod(sizes) > 1 else 1, most if sizes[1] > 1 else 1)
         pads = pads[: _DEEP_PADS if self.is_deep else _PADS]
         pitches = np.empty((len(pads), len(order)), np.int64)
@@ -458,18 +528,38 @@ class Box:
     @property
     def tiles(self) -> dict[int, int]:
         """For each staged memory the byte of shared memory at which its tile begins."""
-        found, end = {}, 0
-        for memory, pitches in self.pitches.items():
-            found[memory] = end
-            end += _rounded_up(self._reach(pitches) * self.nest.widths[memory], WIDEST)
-        return found
+        return self._places[0]
+
+    @property
+    def tables(self) -> dict[int, tuple[int, int]]:
+        """The same of its rows, and of places along its run, for the destination too."""
+        return self._places[1]
+
+    @property
+    def followers(self) -> dict[int, tuple[int, int]]:
+        """The same of the tables of `Nest.followers`."""
+        return self._places[2]
 
     @property
     def room(self) -> int:
         """The bytes of shared memory that a block takes, one of `ROOMS`."""
-        last, begin = [*self.tiles.items()][-1]
-        taken = begin + self._reach(self.pitches[last]) * self.nest.widths[last]
-        return next(room for room in ROOMS if room >= taken)
+        return next(room for room in ROOMS if room >= self._places[3])
+
+    @cached_property
+    def _places(self) -> tuple[dict[int, int], _Tables, _Tables, int]:
+        tiles, tables, followers, end = {}, {}, {}, 0
+        for memory, pitches in self.pitches.items():
+            tiles[memory] = end
+            end += _rounded_up(self._reach(pitches) * self.nest.tile_width(memory), WIDEST)
+        for memory in self.sides:
+            rows, places = self._table_bytes(memory)
+            tables[memory] = end, end + rows
+            end += rows + places
+        rows, places = self._follower_bytes
+        for memory in self.nest.followers:
+            followers[memory] = end, end + rows
+            end += rows + places
+        return tiles, tables, followers, end
 
 
 def narrowness(unit: int) -> float:
@@ -534,8 +624,22 @@ def _candidates(nest: Nest, deepest: int) -> set[tuple[tuple[int, ...], tuple[in
             if prod(even) > most:
                 break  # longer runs are larger yet
             whole = tuple([extents[k] for k in axes])
-            found |= {(axes, some) for some in (whole, even) if prod(some) <= most}
-    return found
+            pairs = zip(whole, even, strict=True)
+            some = product(*pairs) if len(axes) <= 2 else (whole, even)
+            found |= {(axes, each) for each in some if prod(each) <= most}
+    return {(axes, extents) for axes, extents in found if _is_near(nest, axes, extents)}
+
+
+# Places inside a box have 32 bits, in bytes.
+_FAR = 2**31
+
+
+def _is_near(nest: Nest, axes: tuple[int, ...], extents: tuple[int, ...]) -> bool:
+    pairs = [(nest.axes[k].strides, n - 1) for k, n in zip(axes, extents, strict=True)]
+    reach = [
+        nest.widths[m] * sum([abs(strides[m]) * n for strides, n in pairs]) for m in nest.walked
+    ]
+    return max(reach) < _FAR
 
 
 def _order(nest: Nest, memory: int, axes: Sequence[int]) -> list[int]:
@@ -581,7 +685,10 @@ def _grow(
         if k not in extents and len(extents) == deepest:
             return
         size = nest.axes[k].size
-        extents[k] = max(extents.get(k, 1), min(size, -(-run // done)))
+        strides, widths = nest.axes[k].strides, nest.widths
+        furthest = max([abs(strides[m]) * widths[m] for m in nest.walked])
+        near = max(1, _FAR // (2 * furthest))
+        extents[k] = max(extents.get(k, 1), min(size, near, -(-run // done)))
         done *= extents[k]
         if extents[k] < size or done >= run:
             return
@@ -607,7 +714,7 @@ def fewest_conflicts(box: Box, memory: int, pitches: Numbers) -> tuple[tuple[int
 
     `pitches`: (choices, axes). All are tried on a few warps, and the best of them on more.
     """
-    width = box.nest.widths[memory]
+    width = box.nest.tile_width(memory)
     some, more = (
         np.concatenate([_indices(box, walked, warps, width) for walked in (WRITE, memory)])
         for warps in (_SOME_WARPS, _MORE_WARPS)
@@ -666,8 +773,10 @@ def _indices(box: Box, memory: int, most: int, width: int) -> Numbers:
     row, lane = np.divmod(rest, given)
     row, lane = np.minimum(row, rows - 1), np.minimum(lane, length - 1)  # idle: as their neighbours
     row += plane * rows
-    # Of a pack, two elements are enough to look at.
-    along = np.concatenate([lane * per + j for j in range(min(per, 2))])
+    # Of a pack, two elements are enough to look at. Those of a square begin with another one in each
+    # part of a warp.
+    first = threads % 32 * per // 32 if box.nest.across else 0
+    along = np.concatenate([lane * per + (first + j) % per for j in range(min(per, 2))])
     rows_of = np.concatenate([row] * min(per, 2))
     index = np.empty((len(along), len(extents), lanes), np.int64)
     for numbers, rest in ((order[:run], along), (order[run:], rows_of)):

@@ -12,25 +12,24 @@ from itertools import product
 from math import gcd
 from typing import Any
 
-from tensorlayout.cuda.boxes import READ, ROOMS, WRITE, Box, choose_box, narrowness, nest_of_copy
+from tensorlayout.cuda.boxes import (
+    DEEPEST,
+    READ,
+    ROOMS,
+    WRITE,
+    Box,
+    choose_box,
+    narrowness,
+    nest_of_copy,
+)
 from tensorlayout.cuda.driver import Kernel
 from tensorlayout.cuda.fill_plan import FillPlan, plan_fill, plan_padding
 from tensorlayout.cuda.launches import Launch, blocks_for, struct_type
 from tensorlayout.cuda.loops import SECTOR, WIDEST, Axis, Loop, loop_over
 from tensorlayout.cuda.padding_plan import PaddingStruct, Regions, padding_regions, padding_struct
-from tensorlayout.cuda.parameters import RANKS, index_type, rank_macro, walk, walk_type
+from tensorlayout.cuda.parameters import MAX_RANK, RANKS, index_type, rank_macro, walk, walk_type
 from tensorlayout.cuda.sectors import in_order_cost
-from tensorlayout.cuda.tiles import (
-    DeepSideStruct,
-    SideStruct,
-    boxes_struct,
-    boxes_type,
-    deep_boxes_struct,
-    deep_boxes_type,
-    deep_side_struct,
-    in_order,
-    side_struct,
-)
+from tensorlayout.cuda.tiles import boxes_struct, boxes_type, side_struct, side_type
 from tensorlayout.layout import Layout
 from tensorlayout.layout.once import once
 
@@ -199,18 +198,13 @@ def _strided(loop: Loop, width: int, padding: _Padding) -> Launch:
 
 def _tiles(loop: Loop, box: Box, padding: _Padding) -> Launch:
     padded, more = padding_struct(*padding, box.blocks, loop.alignments[WRITE])
-    pitches = box.pitches[READ]
-    made: TiledCopyStruct | DeepCopyStruct
-    if box.is_deep:
-        made = DeepCopyStruct(padding=padded, boxes=deep_boxes_struct(box))
-        made.write, made.read = (deep_side_struct(box, side, pitches) for side in (WRITE, READ))
-    else:
-        made = TiledCopyStruct(padding=padded, boxes=boxes_struct(box))
-        made.write, made.read = side_struct(box, WRITE), side_struct(box, READ)
-        for side in (made.write, made.read):
-            side.shared[:] = in_order(side, pitches)
-    write, read = box.sides[WRITE], box.sides[READ]
-    kernel = _tiles_kernel(loop.width, read.unit, write.unit, box.room, deep=box.is_deep)
+    pitches, nest = box.pitches[READ], box.nest
+    made = tiled_type()(padding=padded, across=nest.across * loop.width // 4)
+    boxes_struct(box, made.boxes)
+    made.write, made.read = (side_struct(box, side, pitches) for side in (WRITE, READ))
+    made.pitch[: len(pitches)] = pitches
+    units = box.sides[READ].unit, box.sides[WRITE].unit
+    kernel = _tiles_kernel(loop.width, *units, nest.tile_width(READ), box.room)
     return Launch(kernel, box.blocks + more, bytes(made), loop.firsts)
 
 
@@ -221,10 +215,19 @@ def kernels() -> tuple[Kernel, ...]:
     for rank, index in product((*RANKS, 0), ("int32_t", "int64_t")):
         for element, width in [*same, *[(1 << k, WIDEST) for k in range(4)]]:
             found.append(_strided_kernel(rank, index, element, width))
-    packed = [(1, 1, 4), (1, 4, 1), (1, 4, 4), (2, 2, 4), (2, 4, 2), (2, 4, 4)]
-    for (element, read, write), room in product([*[(w, w, w) for w, _ in same], *packed], ROOMS):
-        found += [_tiles_kernel(element, read, write, room, deep=deep) for deep in (False, True)]
+    found += [_tiles_kernel(*widths, room) for widths, room in product(TILED, ROOMS)]
     return tuple(found)
+
+
+# Of tiles: bytes of an element, of an access to the source and to the destination, and of an element
+# of the tile.
+TILED = (
+    *[(1, read, write, 1) for read in (1, 4) for write in (1, 4)],
+    *[(2, read, write, 2) for read in (2, 4) for write in (2, 4)],
+    *[(width, 4, 4, 4) for width in (1, 2, 4)],
+    (8, 8, 8, 8),
+    (16, 16, 16, 16),
+)
 
 
 def _strided_kernel(rank: int, index: str, element: int, width: int) -> Kernel:
@@ -232,10 +235,9 @@ def _strided_kernel(rank: int, index: str, element: int, width: int) -> Kernel:
     return Kernel(FILE, "copy_strided", shape=tuple(macros))
 
 
-def _tiles_kernel(element: int, read: int, write: int, room: int, *, deep: bool) -> Kernel:
-    name, macro = ("copy_deep", "DEEP_ROOM") if deep else ("copy_tiles", "ROOM")
-    values = {"ELEMENT": element, "READ": read, "WRITE": write, macro: room}
-    return Kernel(FILE, name, shape=tuple((k, str(v)) for k, v in values.items()))
+def _tiles_kernel(element: int, read: int, write: int, tile: int, room: int) -> Kernel:
+    values = {"ELEMENT": element, "READ": read, "WRITE": write, "TILE": tile, "ROOM": room}
+    return Kernel(FILE, "copy_tiles", shape=tuple((k, str(v)) for k, v in values.items()))
 
 
 @once
@@ -265,27 +267,17 @@ def strided_type(rank: int, index: str) -> Any:
     )
 
 
-class TiledCopyStruct(ctypes.Structure):
+@once
+def tiled_type() -> Any:
     """``TiledCopy`` of kernels/copy.cu."""
-
-    _fields_ = (
-        ("to", ctypes.c_uint64),
-        ("from_", ctypes.c_uint64),
-        ("padding", PaddingStruct),
-        ("write", SideStruct),
-        ("read", SideStruct),
-        ("boxes", boxes_type(2)),
-    )
-
-
-class DeepCopyStruct(ctypes.Structure):
-    """``DeepCopy`` of kernels/copy.cu."""
-
-    _fields_ = (
-        ("to", ctypes.c_uint64),
-        ("from_", ctypes.c_uint64),
-        ("padding", PaddingStruct),
-        ("write", DeepSideStruct),
-        ("read", DeepSideStruct),
-        ("boxes", deep_boxes_type(2)),
+    return struct_type(
+        "TiledCopy",
+        to=ctypes.c_uint64,
+        from_=ctypes.c_uint64,
+        padding=PaddingStruct,
+        write=side_type(DEEPEST),
+        read=side_type(DEEPEST),
+        boxes=boxes_type(2, DEEPEST, MAX_RANK),
+        pitch=ctypes.c_int32 * DEEPEST,
+        across=ctypes.c_int64,
     )

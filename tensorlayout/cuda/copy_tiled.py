@@ -45,12 +45,7 @@ from tensorlayout.cuda.padding_plan import (
     padding_regions,
     padding_struct,
 )
-from tensorlayout.cuda.tiles import (
-    DeepSideStruct,
-    bounded_boxes_struct,
-    deep_boxes_type,
-    deep_side_struct,
-)
+from tensorlayout.cuda.tiles import boxes_struct, boxes_type, side_struct, side_type
 from tensorlayout.layout import Layout
 from tensorlayout.layout.once import once
 from tensorlayout.tensor import Spec
@@ -234,12 +229,12 @@ def _boxes(
 ) -> Launch:
     padded, more = padding_struct(*padding, box.blocks, alignment)
     pitches = box.pitches[READ]
-    made = BoundedBoxesStruct(padding=padded, boxes=bounded_boxes_struct(box))
+    made = boxes_of_copy_type()(padding=padded)
+    boxes_struct(box, made.boxes)
     made.bits[:] = bits_of(padding[1])
-    made.write, made.read = (deep_side_struct(box, side, pitches) for side in (WRITE, READ))
+    made.write, made.read = (side_struct(box, side, pitches) for side in (WRITE, READ))
+    made.pitch[: len(pitches)] = pitches
     set_bounds(made.bounds, digits)
-    for b, weights in enumerate(digits.weights):
-        made.weight[b][: len(box.axes)] = [weights[k] for k in box.axes]
     units = {"READ": box.sides[READ].unit, "WRITE": box.sides[WRITE].unit}
     kernel = _boxes_kernel(itemsize, units["READ"], units["WRITE"], box.room)
     return Launch(kernel, box.blocks + more, bytes(made), _firsts(digits, itemsize))
@@ -281,17 +276,18 @@ def walk_type(index: str) -> Any:
     )
 
 
-class BoundedBoxesStruct(ctypes.Structure):
+@once
+def boxes_of_copy_type() -> Any:
     """``BoundedBoxes`` of kernels/bounded.cu."""
-
-    _fields_ = (
-        ("to", ctypes.c_uint64),
-        ("from_", ctypes.c_uint64),
-        ("bits", ctypes.c_uint64 * 2),
-        ("padding", PaddingStruct),
-        ("write", DeepSideStruct),
-        ("read", DeepSideStruct),
-        ("boxes", deep_boxes_type(2 + MOST_BOUNDS, DEEPEST)),
-        ("bounds", BoundsStruct),
-        ("weight", (ctypes.c_int32 * DEEPEST) * MOST_BOUNDS),
+    return struct_type(
+        "BoundedBoxes",
+        to=ctypes.c_uint64,
+        from_=ctypes.c_uint64,
+        bits=ctypes.c_uint64 * 2,
+        padding=PaddingStruct,
+        write=side_type(DEEPEST),
+        read=side_type(DEEPEST),
+        boxes=boxes_type(2 + MOST_BOUNDS, DEEPEST, DEEPEST),
+        bounds=BoundsStruct,
+        pitch=ctypes.c_int32 * DEEPEST,
     )

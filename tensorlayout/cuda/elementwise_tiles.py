@@ -7,6 +7,7 @@ those of memories with wide elements weigh more.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd, prod
 from typing import Any
@@ -17,9 +18,13 @@ from tensorlayout.cuda.elementwise_launches import FILE, common_struct, memories
 from tensorlayout.cuda.elementwise_walk import Memories, Walk
 from tensorlayout.cuda.launches import Launch, struct_type
 from tensorlayout.cuda.loops import SECTOR, Axis
+from tensorlayout.cuda.parameters import MAX_RANK
 from tensorlayout.cuda.sectors import in_order_cost
-from tensorlayout.cuda.tiles import SideStruct, boxes_struct, boxes_type, in_order, side_struct
+from tensorlayout.cuda.tiles import boxes_struct, boxes_type, side_struct, side_type
 from tensorlayout.layout.once import once
+
+# Axes of a box, at most.
+_AXES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +110,8 @@ def _nest(walk: Walk, memories: Memories, staged: tuple[int, ...]) -> Nest:
         alignments.append(gcd(alignment, first + back * width, SECTOR))
     beside = tuple(m for m in range(1, len(widths)) if widths[m] and m not in staged)
     pack = max(1, 4 // memories.widest)  # as `tiles_in` of kernels/elementwise.cu
-    return Nest(axes, widths, tuple(alignments), staged, beside, pack)
+    followers = tuple(sorted((*staged, *beside)))
+    return Nest(axes, widths, tuple(alignments), staged, beside, pack, _AXES, followers=followers)
 
 
 # ---- The launch
@@ -119,20 +125,24 @@ def tiles(memories: Memories, walk: Walk, box: Box) -> Launch:
     moves = [box.nest.axes[box.axes[k]].strides[1:] for k in side.order[: side.run]]
     steps = [int(any(strides)) for strides in zip(*moves, strict=True)]
     common, more = common_struct(memories, box.blocks, steps)
-    made = tiled_type(count)(memories=common, boxes=boxes_struct(box))
-    made.write = side_struct(box, WRITE)
-    members = [box.nest.axes[k].strides for k in box.axes]
-    begins = box.tiles
+    made = tiled_type(count)(memories=common)
+    boxes_struct(box, made.boxes)
+    made.write = side_struct(box, WRITE, [0] * len(box.axes), _AXES)
+    begins, period = box.tiles, box.period(WRITE)
+    last = side.order[side.run - 1]
+    periods = max(1, period // box.inner(side.order, side.run))
     for n in range(count):
-        memory = n + 1
+        memory, follower = n + 1, made.followers[n]
         made.tile[n] = begins.get(memory, -1)
-        made.stride[n][:] = in_order(made.write, [strides[memory] for strides in members])
+        strides: Sequence[int] = made.boxes.stride[memory]
         if memory in begins:
-            pitches = box.pitches[memory]
-            made.read[n] = side_struct(box, memory)
-            made.read[n].shared[:] = in_order(made.read[n], pitches)
-            made.shared[n][:] = in_order(made.write, pitches)
+            strides = box.pitches[memory]
+            made.read[n] = side_struct(box, memory, strides, _AXES)
             made.narrow[n] = box.sides[memory].unit < 4
+        if memory in box.followers:
+            follower.stride[: len(box.axes)] = strides[: len(box.axes)]
+            follower.step = strides[last] * periods
+            follower.rows, follower.places = box.followers[memory]
     shape = (("PACKED", str(int(packed))), ("ROOM", str(box.room)))
     kernel = Kernel(FILE, "elementwise_tiles", memories.types, shape, memories.functor)
     return Launch(kernel, box.blocks + more, bytes(made), walk.firsts)
@@ -144,11 +154,21 @@ def tiled_type(operands: int) -> Any:
     return struct_type(
         "TiledElementwise",
         memories=memories_type(operands),
-        boxes=boxes_type(operands + 1),
-        stride=(ctypes.c_int64 * 3) * operands,
-        write=SideStruct,
-        read=SideStruct * operands,
+        write=side_type(_AXES),
+        read=side_type(_AXES) * operands,
+        boxes=boxes_type(operands + 1, _AXES, MAX_RANK),
+        followers=_Follower * operands,
         tile=ctypes.c_int32 * operands,
         narrow=ctypes.c_int32 * operands,
-        shared=(ctypes.c_int32 * 3) * operands,
+    )
+
+
+class _Follower(ctypes.Structure):
+    """``Follower`` of kernels/elementwise.cu."""
+
+    _fields_ = (
+        ("stride", ctypes.c_int32 * _AXES),
+        ("step", ctypes.c_int32),
+        ("rows", ctypes.c_int32),
+        ("places", ctypes.c_int32),
     )

@@ -6,59 +6,61 @@ import ctypes
 from collections.abc import Sequence
 from typing import Any
 
-from tensorlayout.cuda.bounded import MOST_BOUNDS
 from tensorlayout.cuda.boxes import DEEPEST, Box
 from tensorlayout.cuda.launches import struct_type
-from tensorlayout.cuda.parameters import MAX_RANK, Divisor32, divisor32
+from tensorlayout.cuda.parameters import Divisor32, divisor32
 from tensorlayout.layout.once import once
 
 
-class SideStruct(ctypes.Structure):
-    """``Side``."""
+class SmallDivisor(ctypes.Structure):
+    """``SmallDivisor``: division by one multiplication."""
 
-    _fields_ = (
-        ("stride", ctypes.c_int64 * 3),
-        ("extent", Divisor32 * 2),
-        ("rows", Divisor32),
-        ("row", Divisor32 * 2),
-        ("plane", Divisor32 * 2),
-        ("shared", ctypes.c_int32 * 3),
-        ("dimension", ctypes.c_int32 * 3),
-        ("run", ctypes.c_int32),
-        ("single", ctypes.c_int32),
-        ("sector", ctypes.c_int32),
-        ("slack", ctypes.c_int32),
-    )
+    _fields_ = (("minus", ctypes.c_uint32), ("magic", ctypes.c_uint32))
 
 
-class DeepSideStruct(ctypes.Structure):
-    """``DeepSide``."""
+def small_divisor(number: int) -> SmallDivisor:
+    """The constants of ``n / number``, exact while ``n * number < 2**32``; 1 < number.
 
-    _fields_ = (
-        ("stride", ctypes.c_int64 * DEEPEST),
-        ("extent", (Divisor32 * DEEPEST) * 2),
-        ("row", Divisor32 * 2),
-        ("group", (Divisor32 * 2) * 2),
-        ("shared", ctypes.c_int32 * DEEPEST),
-        ("dimension", ctypes.c_int32 * DEEPEST),
-        ("length", ctypes.c_int32 * 2),
-        ("turned", ctypes.c_uint32),
-        ("rank", ctypes.c_int32),
-        ("run", ctypes.c_int32),
-        ("grouped", ctypes.c_int32),
-        ("sector", ctypes.c_int32),
-        ("slack", ctypes.c_int32),
+    >>> 100 * small_divisor(7).magic >> 32
+    14
+    """
+    return SmallDivisor(2**32 - number, (1 << 32) // number + 1)
+
+
+@once
+def side_type(axes: int) -> Any:
+    """``Side<axes>``."""
+    return struct_type(
+        "Side",
+        dimension=ctypes.c_int32 * axes,
+        turned=ctypes.c_uint32,
+        run=ctypes.c_int32,
+        linear=ctypes.c_int32,
+        grouped=ctypes.c_int32,
+        together=ctypes.c_int32,
+        sector=ctypes.c_int32,
+        length=ctypes.c_int32 * 2,
+        row=SmallDivisor * 2,
+        group=(SmallDivisor * 2) * 2,
+        period=SmallDivisor,
+        step=ctypes.c_int32,
+        tile_step=ctypes.c_int32,
+        rows=ctypes.c_int32,
+        places=ctypes.c_int32,
+        spare=ctypes.c_int32,
     )
 
 
 @once
-def deep_boxes_type(memories: int, most_outer: int = MAX_RANK) -> Any:
-    """``DeepBoxes<memories, most_outer>``."""
+def boxes_type(memories: int, axes: int, most_outer: int) -> Any:
+    """``Boxes<memories, axes, most_outer>``."""
     return struct_type(
-        "DeepBoxes",
-        step=(ctypes.c_int64 * DEEPEST) * memories,
+        "Boxes",
+        step=(ctypes.c_int64 * axes) * memories,
         outer=(ctypes.c_int64 * most_outer) * memories,
-        boxes=Divisor32 * DEEPEST,
+        stride=(ctypes.c_int32 * axes) * memories,
+        boxes=Divisor32 * axes,
+        extent=(Divisor32 * axes) * 2,
         outer_size=Divisor32 * most_outer,
         uneven=ctypes.c_uint32,
         rank=ctypes.c_int32,
@@ -66,129 +68,58 @@ def deep_boxes_type(memories: int, most_outer: int = MAX_RANK) -> Any:
     )
 
 
-@once
-def boxes_type(memories: int) -> Any:
-    """``Boxes<memories>``."""
-    return struct_type(
-        "Boxes",
-        size=ctypes.c_int64 * 3,
-        step=(ctypes.c_int64 * 3) * memories,
-        outer=(ctypes.c_int64 * MAX_RANK) * memories,
-        outer_size=Divisor32 * MAX_RANK,
-        boxes=Divisor32 * 3,
-        extent=ctypes.c_int32 * 3,
-        outer_rank=ctypes.c_int32,
-    )
+def boxes_struct(box: Box, made: Any) -> Any:
+    """Which box each block has, packed into a `boxes_type`.
 
-
-def boxes_struct(box: Box) -> Any:
-    """Which box each block has."""
-    axes = box.nest.axes
-    memories = range(len(box.nest.widths))
-    members = [axes[k] for k in box.axes]
-    missing = 3 - len(members)
-    made = boxes_type(len(memories))()
-    made.size[:] = [axis.size for axis in members] + [1] * missing
-    made.extent[:] = [*box.extents, *[1] * missing]
-    made.boxes[:] = [divisor32(n) for n in (*box.counts, *[1] * missing)]
-    for memory in memories:
-        made.step[memory][: len(members)] = [axis.strides[memory] for axis in members]
-    _set_outer(made, box)
-    return made
-
-
-def deep_boxes_struct(box: Box) -> Any:
-    """Which box each block has, of any depth."""
-    made = deep_boxes_type(len(box.nest.widths))(rank=len(box.axes))
-    _set_boxes(made, box)
-    _set_outer(made, box)
-    return made
-
-
-def _set_boxes(made: Any, box: Box) -> None:
-    """The boxes of a deep one along its own axes."""
-    members = [box.nest.axes[k] for k in box.axes]
-    for d, (axis, extent, count) in enumerate(zip(members, box.extents, box.counts, strict=True)):
-        made.boxes[d] = divisor32(count)
-        made.uneven |= (axis.size % extent != 0) << d
-        for memory, stride in enumerate(axis.strides):
-            made.step[memory][d] = stride * extent
-
-
-def bounded_boxes_struct(box: Box) -> Any:
-    """As `deep_boxes_struct`, with the indices of bounded dimensions as further memories.
-
-    The last box along an axis of such a dimension counts as one that ends early: its rows may.
+    Indices of bounded dimensions are as further memories. The last box along an axis of such a
+    dimension counts as one that ends early: its rows may.
     """
-    memories = len(box.nest.widths)
-    made = deep_boxes_type(memories + MOST_BOUNDS, DEEPEST)(rank=len(box.axes))
-    _set_boxes(made, box)
-    _set_outer(made, box)
-    outer = [k for k in range(len(box.nest.axes)) if k not in box.axes][::-1]
-    for b, weights in enumerate(box.nest.weights, memories):
-        for d, (k, extent) in enumerate(zip(box.axes, box.extents, strict=True)):
-            made.step[b][d] = weights[k] * extent
-            made.uneven |= (weights[k] != 0) << d
-        made.outer[b][: len(outer)] = [weights[k] for k in outer]
-    return made
-
-
-def _set_outer(made: Any, box: Box) -> None:
-    """What differs between blocks beside the box's own axes."""
-    outer = [axis for k, axis in enumerate(box.nest.axes) if k not in box.axes][::-1]
+    nest = box.nest
+    made.rank = len(box.axes)
+    for d, (k, extent, count) in enumerate(zip(box.axes, box.extents, box.counts, strict=True)):
+        axis = nest.axes[k]
+        weights = [each[k] for each in nest.weights]
+        made.boxes[d] = divisor32(count)
+        made.extent[0][d] = divisor32(extent)
+        made.extent[1][d] = divisor32(axis.size % extent or extent)
+        made.uneven |= (axis.size % extent != 0 or any(weights)) << d
+        for memory, stride in enumerate((*axis.strides, *weights)):
+            made.step[memory][d] = stride * extent
+            made.stride[memory][d] = stride if extent > 1 and abs(stride) < 2**31 else 0
+    outer = [k for k in range(len(nest.axes)) if k not in box.axes][::-1]
     made.outer_rank = len(outer)
-    for d, axis in enumerate(outer):
-        made.outer_size[d] = divisor32(axis.size)
-        for memory, stride in enumerate(axis.strides):
+    for d, k in enumerate(outer):
+        made.outer_size[d] = divisor32(nest.axes[k].size)
+        strides = *nest.axes[k].strides, *[each[k] for each in nest.weights]
+        for memory, stride in enumerate(strides):
             made.outer[memory][d] = stride
-
-
-def side_struct(box: Box, memory: int) -> SideStruct:
-    """How one memory is walked; its strides in the tile are left to the caller."""
-    side = box.sides[memory]
-    made = SideStruct(run=side.run, single=side.single, sector=side.sector, slack=side.slack)
-    order = [*side.order, *range(len(side.order), 3)]
-    extents = [*box.extents, 1, 1]
-    made.dimension[:] = order
-    made.stride[:] = in_order(made, [box.nest.axes[k].strides[memory] for k in box.axes])
-    made.extent[:] = [divisor32(extents[k]) for k in order[:2]]
-    last = order[side.run - 1]
-    inner = box.inner(order, side.run) * box.nest.widths[memory]
-    rest = box.nest.axes[box.axes[last]].size % extents[last]
-    lengths = [inner * n // side.unit for n in (extents[last], rest or extents[last])]
-    rows = extents[order[side.run]] if side.run < 3 else 1
-    made.rows = divisor32(rows)
-    made.row[:] = [divisor32(side.row(n)) for n in lengths]
-    made.plane[:] = [divisor32(side.plane(rows, n)) for n in lengths]
     return made
 
 
-def deep_side_struct(box: Box, memory: int, pitches: Sequence[int]) -> DeepSideStruct:
-    """How one memory is walked in a box of any depth, with the strides of the tile."""
+def side_struct(box: Box, memory: int, pitches: Sequence[int], axes: int = DEEPEST) -> Any:
+    """How one memory is walked, and its tile of these pitches, or the source's."""
     side, width = box.sides[memory], box.nest.widths[memory]
     order, run = side.order, side.run
-    members = [box.nest.axes[box.axes[k]] for k in order]
-    whole = [box.extents[k] for k in order]
-    early = [axis.size % n or n for axis, n in zip(members, whole, strict=True)]
-    grouped = run if side.single or run == len(order) else run + 1
-    made = DeepSideStruct(rank=len(order), run=run, grouped=grouped)
-    made.sector, made.slack = side.sector, side.slack
-    for j, (axis, k) in enumerate(zip(members, order, strict=True)):
-        stride = axis.strides[memory]
-        made.dimension[j], made.stride[j] = k, abs(stride)
-        made.shared[j] = -pitches[k] if stride < 0 else pitches[k]
-        made.turned |= (stride < 0) << j
-        made.extent[0][j], made.extent[1][j] = divisor32(whole[j]), divisor32(early[j])
-    made.length[:] = side.lengths
+    strides = [box.nest.axes[k].strides[memory] for k in box.axes]
+    period, last = box.period(memory), order[run - 1]
+    grouped = not side.single and side.sector > 1 and run < len(order)
+    made = side_type(axes)(run=run, linear=period == 1, sector=side.sector)
+    made.together = grouped and box.is_together(memory)
+    made.grouped = grouped and not made.together
+    made.dimension[: len(order)] = order
+    made.turned = sum([(stride < 0) << d for d, stride in enumerate(strides)])
+    # Along a run of several dimensions, the first is contiguous.
+    made.step = abs(strides[order[0]]) * side.unit
+    step = pitches[last] * max(1, period // box.inner(order, run))
+    made.tile_step = -step if strides[last] < 0 else step
+    made.period = small_divisor(max(2, period))
+    made.rows, made.places = box.tables[memory]
+    made.spare = box.spare_rows(memory)
+    fewer = [box.nest.axes[k].size % n or n for k, n in zip(box.axes, box.extents, strict=True)]
     for k, length in enumerate(side.lengths):
-        accesses = length * width // side.unit
-        made.row[k] = divisor32(side.row(accesses))
-        for n, extents in enumerate((whole, early)):
-            rows = extents[run] if grouped > run else 1
-            made.group[k][n] = divisor32(side.plane(rows, accesses))
+        made.length[k] = accesses = length * width // side.unit
+        made.row[k] = small_divisor(side.row(accesses) if grouped else side.plane(1, accesses))
+        for n, extents in enumerate((box.extents, fewer)):
+            rows = extents[order[run]] if grouped else 1
+            made.group[k][n] = small_divisor(side.plane(rows, accesses))
     return made
-
-
-def in_order(side: SideStruct, numbers: Sequence[int]) -> list[int]:
-    """Numbers of the box's axes, in the order in which a side has them."""
-    return [numbers[k] if k < len(numbers) else 0 for k in side.dimension]

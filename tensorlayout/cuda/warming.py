@@ -10,6 +10,7 @@ from tensorlayout import dtypes as kinds
 from tensorlayout.cuda import (
     band_plan,
     combine_plan,
+    copy_plan,
     copy_tiled,
     elementwise,
     fill_plan,
@@ -43,18 +44,6 @@ from tensorlayout.layout import Layout
 from tensorlayout.plan.elementwise import Elementwise
 from tensorlayout.tensor import Spec
 
-_RANKS = ("1", "2", "3", "4", "0")  # 0: any
-_INDICES = ("int32_t", "int64_t")
-_WIDTHS = ("1", "2", "4", "8", "16")
-
-# Of a copy: bytes of an element, and of an access.
-_COPIED = [(width, width) for width in _WIDTHS] + [(each, "16") for each in _WIDTHS[:-1]]
-_TILED = [
-    *(("1", read, write) for read, write in product("14", "14")),
-    *(("2", read, write) for read, write in product("24", "24")),
-    *((width, width, width) for width in ("4", "8", "16")),
-]
-
 
 def known() -> Iterator[Kernel]:
     """The kernels that do not depend on operations, and on few types at most, in every shape."""
@@ -63,19 +52,8 @@ def known() -> Iterator[Kernel]:
 
 
 def _shapes() -> Iterator[Kernel]:
-    def kernel(file: str, name: str, **shape: str) -> Kernel:
-        return Kernel(file, name, shape=tuple(shape.items()))
-
     yield from fill_plan.kernels()
-    for width in _WIDTHS:
-        yield kernel("copy.cu", "copy_flat", WIDTH=width)
-    for rank, index, (element, width) in product(_RANKS, _INDICES, _COPIED):
-        shape = {"RANK": rank, "INDEX": index, "ELEMENT": element, "WIDTH": width}
-        yield kernel("copy.cu", "copy_strided", **shape)
-    for (element, read, write), room in product(_TILED, ("24576", "49152")):
-        shape = {"ELEMENT": element, "READ": read, "WRITE": write}
-        yield kernel("copy.cu", "copy_tiles", **shape, ROOM=room)
-        yield kernel("copy.cu", "copy_deep", **shape, DEEP_ROOM=room)
+    yield from copy_plan.kernels()
     yield from band_plan.kernels()
     yield from products_integers.kernels()
     yield from sequence_plan.kernels()

@@ -1,0 +1,189 @@
+"""What the instructions of kernels allow on an H100, by their machine code; no GPU is needed.
+
+A kernel that the simulator launches is compiled by NVRTC for sm_90 and disassembled, and some of
+its blocks are run by `benchmarks.sass` first.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib import metadata, util
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.sass import THREADS, Instruction, Machine, Unknown, parsed, sections
+from tensorlayout.cuda import nvrtc, simulator
+from tensorlayout.cuda.driver import Kernel, driver
+
+# An H100: schedulers issue an instruction of a warp each clock; what a copy in the device reaches.
+_MULTIPROCESSORS, _SCHEDULERS, _LANES, _CLOCK = 132, 4, 32, 1.98e9
+_COPIED = 4.3e12
+
+# Of a multiprocessor. A block takes a KiB of shared memory besides its own.
+_REGISTERS, _SHARED, _RESIDENT, _RESERVED = 65536, 227 * 1024, 2048, 1024
+
+# Blocks of a launch that are run: both ends, and some evenly between.
+_SAMPLED = 16
+
+
+@dataclass(frozen=True)
+class Code:
+    """A kernel for sm_90."""
+
+    instructions: tuple[list[Instruction], dict[str, int]]
+    constants: dict[int, bytes]
+    resources: nvrtc.Resources
+
+    @property
+    def blocks(self) -> int:
+        """How many a multiprocessor has at once."""
+        warps = THREADS // _LANES
+        of_warp = -(-self.resources.registers * _LANES // 256) * 256
+        shared = (_SHARED + _RESERVED) // (self.resources.shared + _RESERVED)
+        return min(_REGISTERS // (warps * of_warp), shared, _RESIDENT // THREADS)
+
+
+@dataclass(eq=False)
+class Issued:
+    """What the launches of a call issue.
+
+    Attributes:
+        instructions: of warps, over all blocks, by those that were run.
+        loads: from global memory, of a thread; `waits`: how often it waited for any of them.
+        registers, blocks: of the kernel that issues most.
+        stored, wrong: words that were stored by blocks that were run; not as by the simulator.
+        unknown: why there is nothing to say, or "".
+
+    """
+
+    instructions: float = 0.0
+    loads: int = 0
+    waits: int = 0
+    registers: int = 0
+    blocks: int = 0
+    stored: int = 0
+    wrong: int = 0
+    unknown: str = ""
+    most: float = field(default=0.0, repr=False)
+
+    @property
+    def in_flight(self) -> float:
+        """Loads that a thread has under way when it waits for one."""
+        return self.loads / self.waits if self.waits else 0.0
+
+    def share(self, octets: float) -> float:
+        """Of the speed of a copy that moves so many bytes, what issuing allows."""
+        clocks = self.instructions / (_MULTIPROCESSORS * _SCHEDULERS)
+        return min(1.0, octets / _COPIED * _CLOCK / clocks) if clocks else 1.0
+
+
+UNKNOWN = Issued(unknown="not counted")
+
+
+def available() -> bool:
+    """Whether there are CuPy and nvdisasm."""
+    return util.find_spec("cupy_backends") is not None and _disassembler() is not None
+
+
+def _disassembler() -> str | None:
+    for name in ("nvidia-cuda-nvdisasm", "nvidia-cuda-nvdisasm-cu12"):
+        try:
+            files = metadata.files(name) or []
+        except metadata.PackageNotFoundError:
+            continue
+        for each in files:
+            if each.stem == "nvdisasm":
+                return str(each.locate())
+    return shutil.which("nvdisasm")
+
+
+_codes: dict[Kernel, Code] = {}
+
+
+def code_of(kernel: Kernel) -> Code:
+    """Compiled and disassembled once."""
+    if kernel not in _codes:
+        compiled = nvrtc.compiled(kernel, 90)
+        cubin = compiled.cubin + b"\0"  # CuPy takes the last byte for the end of a string
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, "kernel.cubin")
+            file.write_bytes(cubin)
+            command = [str(_disassembler()), "-c", str(file)]
+            text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        banks = {
+            int(name.split(".")[2].removeprefix("constant")): content
+            for name, content in sections(cubin).items()
+            if name.startswith(".nv.constant")
+        }
+        _codes[kernel] = Code(parsed(text), banks, compiled.resources[kernel.name])
+    return _codes[kernel]
+
+
+@contextmanager
+def issuing() -> Iterator[Issued]:
+    """What the launches in the block issue, on the simulator."""
+    found = Issued(unknown="" if available() else "CuPy or nvdisasm is missing")
+    kind: Any = simulator.SimulatedLauncher
+    plain = kind.__call__
+
+    def call(launcher: Any, grid: Any, parameters: bytearray) -> None:
+        stores = []
+        if not found.unknown:
+            try:
+                stores = _add(found, launcher._kernel, grid, bytes(parameters))
+            except Unknown as error:
+                found.unknown = f"{launcher._kernel.symbol}: {error}"
+        plain(launcher, grid, parameters)
+        for address, values in stores:
+            found.stored += values.size
+            found.wrong += int((_left_at(address, values.dtype) != values).sum())
+
+    kind.__call__ = call
+    try:
+        yield found
+    finally:
+        kind.__call__ = plain
+    if 100 * found.wrong > found.stored:  # some divisions of floats differ in the last bit
+        found.unknown = f"{found.wrong} of {found.stored} words are not the simulator's"
+
+
+def _add(found: Issued, kernel: Kernel, grid: Any, parameters: bytes) -> list[Any]:
+    """Run some blocks of a launch that is to come; what they store."""
+    if not isinstance(grid, int):
+        raise Unknown(f"a grid of {grid}")
+    code = code_of(kernel)
+    table, count = driver().ranges[0].table()  # type: ignore[attr-defined]
+    memory = [(table[3 * n], table[3 * n + 1]) for n in range(count)]
+    constants = {n: content for n, content in code.constants.items() if n} | {0: parameters}
+    blocks, weights = _chosen(grid)
+    ran = Machine(code.instructions, constants, blocks, grid, memory).run()
+    issued = float((ran.issued * weights).sum())
+    found.instructions += issued
+    found.loads += ran.loads
+    found.waits += ran.waits
+    if issued > found.most:
+        found.most, found.registers, found.blocks = issued, code.resources.registers, code.blocks
+    return ran.stores
+
+
+def _chosen(grid: int) -> tuple[list[int], list[float]]:
+    """The blocks that are run, and for how many each stands."""
+    count = min(grid - 2, _SAMPLED)
+    inner = [1 + int((n + 0.5) * (grid - 2) / count) for n in range(count)]
+    ends = [0] if grid == 1 else [0, grid - 1]
+    return [*ends, *inner], [*[1.0] * len(ends), *[(grid - 2) / count for _ in inner]]
+
+
+def _left_at(address: Any, kind: Any) -> Any:
+    """What memory holds now at these addresses."""
+    size = np.dtype(kind).itemsize
+    at = [ctypes.string_at(int(a), size) for a in address]
+    return np.frombuffer(b"".join(at), kind)

@@ -100,6 +100,47 @@ def test_too_much_for_cupys_pool(name):
         assert recorder.free == 496
 
 
+# Sizes that CuPy would round up to few bytes, or to none; or that it cannot be asked for.
+BEYOND = (2**62, 2**63 - 512, 2**63 - 1, 2**63, 2**64 - 511, 2**64 - 8, 2**64, 2**64 + 8)
+
+
+@needs_compiler
+@pytest.mark.parametrize("nbytes", BEYOND)
+@pytest.mark.parametrize("driver_name", ["simulator", "cupy"])
+def test_more_than_there_can_be(nbytes, driver_name):
+    opened = simulator(TENSORLAYOUT_SIMULATOR_MEMORY=str(LIMIT)), stand_in(limit=LIMIT)
+    with opened[driver_name == "cupy"] as found:
+        words = f"cuda:0: asked for {nbytes} bytes, and {LIMIT} bytes are free"
+        if driver_name == "cupy":
+            found.calls.clear()
+        with pytest.raises(MemoryError, match=f"^{re.escape(words)}$"):
+            driver().allocate(nbytes, 0)
+        assert driver_name == "simulator" or found.calls == []  # nobody asked CuPy
+
+
+@needs_compiler
+@pytest.mark.parametrize("driver_name", ["simulator", "cupy"])
+def test_calls_for_more_than_there_can_be(driver_name):
+    opened = simulator(TENSORLAYOUT_SIMULATOR_MEMORY=str(LIMIT)), stand_in(limit=LIMIT)
+    with opened[driver_name == "cupy"]:
+        x = tl.asarray([1.0, 2.0], dtype="float32", device="cuda")
+        wide = tl.broadcast_to(x, (2**59, 2))
+        free = f"and {LIMIT - 8} bytes are free"
+        for name, call in (
+            ("empty", lambda: tl.empty((2**59,), dtype="float64", device="cuda")),
+            ("zeros", lambda: tl.zeros((2**60 - 1,), dtype="float64", device="cuda")),
+            ("negative", lambda: -wide),
+            ("add", lambda: wide + 1),
+            ("copy", wide.copy),
+            ("astype", lambda: tl.astype(wide, "int32")),
+            ("cumulative_sum", lambda: tl.cumulative_sum(wide, axis=0)),
+        ):
+            with pytest.raises(MemoryError, match=rf"^{name}: cuda:0: asked for \d+ bytes, {free}"):
+                call()
+        if driver_name == "simulator":
+            same(x.to_device("cpu"), np.asarray([1, 2], "float32"))
+
+
 def test_cupys_pool_is_freed_before_memory_is_short():
     with stand_in(limit=LIMIT) as recorder:
         x, y = (tl.asarray(each, device="cuda") for each in values())

@@ -374,7 +374,7 @@ def taken(stream):
     """A read at positions enqueued on a stream; what its kernel leaves when it comes to run."""
     with stream:
         tl.take(tl.zeros(3, device="cuda"), tl.asarray([9], device="cuda"))
-        report, _ = faults.report(0)
+        report, _ = faults.reports(0).current(driver())
 
     def run():
         found = faults._Record.from_address(report.pointer)

@@ -269,6 +269,37 @@ in_child(first)
     assert run(code) == ["cuda:0"]
 
 
+# ---- Finalizers
+
+
+@needs_compiler
+def test_a_finalizer_may_compute_in_the_midst_of_a_call():
+    """It is called wherever Python collects garbage, in the thread that holds locks here."""
+    code = """
+import faulthandler, gc
+faulthandler.dump_traceback_later(40, exit=True)
+import tensorlayout as tl
+
+class Cycle:
+    def __init__(self):
+        self.me = self
+
+    def __del__(self):
+        done.append((x + 1).shape)
+
+done, x = [], tl.ones(4, device="cuda")
+wraps = [tl.from_dlpack(x) for _ in range(50)]  # ranges that overlap are merged for a launch
+for number in range(2000):
+    gc.set_threshold(2 + number % 97)
+    Cycle()
+    tl.empty(3, device="cuda")
+    z = x + number
+    assert z.shape == (4,)
+print(z, len(done) > 100)
+"""
+    assert run(code, TENSORLAYOUT_CUDA_SIMULATOR="1") == ["[2000., 2000., 2000., 2000.] True"]
+
+
 # ---- Threads
 
 

@@ -6,11 +6,14 @@ again in the order of the stream that it was allocated on. As in CuPy and PyTorc
 one stream with what was made on another, or drops it there, sees to the order of the two
 (``stream.wait_event``).
 
-A CUDA graph can be captured of calls that have run once before: they launch kernels and copy within
-the device, and wait for nothing. What they allocate comes from the pool: a block that it has at
-hand, without a call to CUDA, or one from ``cudaMalloc``, which a capture in relaxed mode, CuPy's
-own, allows. Either way the graph writes to that address whenever it is launched, so what was made
-during the capture must be kept as long as the graph. Writing in place allocates nothing.
+A CUDA graph can be captured of calls that have run once before, if they launch kernels of ours and
+copy within the device. What waits for the device, copies from the host, or calls CuPy's libraries
+is refused: CuPy's cuBLAS and cuSOLVER take no stream that captures. What calls allocate comes from
+the pool: a block that it has at hand, without a call to CUDA, or one from ``cudaMalloc``, which a
+capture in relaxed mode, CuPy's own, allows. Either way the graph writes to that address whenever it
+is launched. So all that was allocated during a capture lives as long as any result of it, and as
+any tensor that it writes to; those must be kept as long as the graph. A capture has ended when its
+stream is next seen not to capture: by an allocation, on any stream.
 
 A process forked after CUDA was used cannot use it: calls in the child are refused, in one line.
 """

@@ -27,12 +27,14 @@ import threading
 import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tensorlayout.cuda import nvrtc
 from tensorlayout.cuda.driver import (
     LEGACY_STREAM,
+    PER_THREAD_STREAM,
     Buffer,
     Bytes,
     Counters,
@@ -269,10 +271,18 @@ class CupyDriver:
         stream = self.cuda.get_current_stream(device)
         return Stream(device, stream.ptr or LEGACY_STREAM, stream)
 
-    def is_done(self, stream: Stream) -> bool:
-        """Whether all that was enqueued is over; False while it captures."""
+    def end_of(self, stream: Stream) -> Callable[[], bool]:
+        """By an event, where the number means another stream in each thread; else by a query."""
+        if stream.number == PER_THREAD_STREAM:
+            event = self.cuda.Event(disable_timing=True)
+            event.record(stream.owner)
+            return lambda: bool(event.done)
+        return partial(self._is_done, stream)
+
+    def _is_done(self, stream: Stream) -> bool:
+        """Whether a stream has nothing to do; False while it captures."""
         capturing = stream.number not in _UNCAPTURED and self._captures(stream.number)
-        return not capturing and self.runtime.streamQuery(stream.number) == 0
+        return not capturing and bool(self.runtime.streamQuery(stream.number) == 0)
 
     def is_capturing(self, device: int) -> bool:
         """By a call of CUDA, but for the legacy default stream, which captures nothing."""

@@ -19,7 +19,14 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from tensorlayout.cuda.driver import PER_THREAD_STREAM, Buffer, Driver, Stream, driver
+from tensorlayout.cuda.driver import (
+    LEGACY_STREAM,
+    PER_THREAD_STREAM,
+    Buffer,
+    Driver,
+    Stream,
+    driver,
+)
 from tensorlayout.scopes import Block, Scope
 from tensorlayout.words import shown
 
@@ -89,6 +96,8 @@ def _is_strict() -> bool:
 
 # ---- Records
 
+_serials = itertools.count(1)
+
 
 class Report:
     """The record of launches on one stream, or of those in graphs, which any stream may launch."""
@@ -136,10 +145,20 @@ class Report:
         return record
 
 
+class _Thread(threading.local):
+    """A number that no other thread has, nor will have."""
+
+    def __init__(self) -> None:
+        self.number = next(_serials)
+
+
+_thread = _Thread()
+
+
 def _key(stream: Stream) -> int:
     """What tells a stream of a device from others: each thread has a default one, of one number."""
     number = stream.number
-    return -threading.get_ident() if number == PER_THREAD_STREAM else number
+    return -_thread.number if number == PER_THREAD_STREAM else number
 
 
 class Reports:
@@ -159,7 +178,7 @@ class Reports:
     def current(self, gpu: Driver) -> tuple[Report, Stream]:
         """That of the current stream, for kernels to leave in what they find; and the stream."""
         stream = gpu.current_stream(self._number)
-        if gpu.is_capturing(self._number):
+        if stream.number != LEGACY_STREAM and gpu.is_capturing(self._number):
             return self._captured, stream
         key = _key(stream)
         found = self._by_stream.get(key)
@@ -201,7 +220,6 @@ def check() -> None:
                 raise _error(record)
 
 
-_serials = itertools.count(1)
 _names: dict[str, int] = {}
 _numbers = itertools.count()
 _BITS = 16  # of a number of a name; above, the serial number of a launch's plan

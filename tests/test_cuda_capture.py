@@ -264,6 +264,18 @@ def test_operations_of_integers_by_a_kernel_are_held(recorder, stream):
     stream.end_capture()
 
 
+def test_the_first_read_at_positions_is_refused(recorder, stream):
+    x, i = zeros(3), on_cuda([2], "int64")
+    stream.begin_capture()
+    with pytest.raises(CaptureError, match=r"^take: cannot be captured .* copies from the host"):
+        tl.take(x, i)
+    stream.end_capture()
+    tl.take(x, i)
+    stream.begin_capture()
+    assert tl.take(x, i).shape == (1,)
+    stream.end_capture()
+
+
 # ---- Positions outside, in graphs
 
 

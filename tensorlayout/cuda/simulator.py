@@ -30,7 +30,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,7 +51,7 @@ from tensorlayout.cuda.driver import (
     Strided,
 )
 from tensorlayout.cuda.host_compiler import compiler, shared_object
-from tensorlayout.cuda.ranges import Ranges, lock_kept_over_forks
+from tensorlayout.cuda.ranges import Ranges, collecting_nothing, lock_kept_over_forks
 from tensorlayout.layout.once import once
 from tensorlayout.scopes import Block, Scope
 from tensorlayout.words import shown
@@ -321,7 +321,7 @@ class SimulatedLauncher:
         ranges = self._driver.ranges[_current_device()]
         if "initialized" not in mode.checks:
             ranges.stop_following()
-        with _launching:
+        with _launching, collecting_nothing():
             self._driver.counters.launches += 1
             table, count = ranges.table()
             _launch.grid[:] = blocks
@@ -405,9 +405,9 @@ class SimulatorDriver:
         self._ranges_of(where)
         return _streams.giving((_streams.get() or {}) | {where: number}, Stream(where, number))
 
-    def is_done(self, stream: Stream) -> bool:
-        """True, for launches are over when they return."""
-        return True
+    def end_of(self, stream: Stream) -> Callable[[], bool]:
+        """Launches are over when they return."""
+        return lambda: True
 
     def is_capturing(self, device: int) -> bool:
         """False: there are no graphs."""

@@ -255,6 +255,8 @@ class Pool:
 
     def malloc(self, size):
         recorder = self.recorder
+        if not 0 <= size < 2**63 - 511:
+            raise OverflowError("Python int too large to convert to C ssize_t")
         if recorder.limit is not None and size > recorder.free:
             raise OutOfMemoryError
         recorder.calls.append(("alloc", size, recorder.device))

@@ -281,7 +281,7 @@ def test_positions_outside_in_a_graph_are_told_after_each_replay(recorder, strea
     with Stream(recorder, 9) as capturing, faults.strict_indexing(strict):
         capturing.begin_capture()
         found = tl.take(x, i)
-        report, _ = faults.report(0)
+        report, _ = faults.reports(0).current(driver())
         x.__dlpack__(stream=9)  # no time to look
         capturing.end_capture()
     for replay in range(2):
@@ -298,7 +298,7 @@ def test_a_graph_in_the_midst_of_a_record_is_left_to_it(recorder, stream):
     with Stream(recorder, 9) as capturing:
         capturing.begin_capture()
         tl.take(x, i)
-        report, _ = faults.report(0)
+        report, _ = faults.reports(0).current(driver())
         capturing.end_capture()
     faults._Record.from_address(report.pointer).owner = faults.owner_of("take")
     x.to_device("cpu")

@@ -100,6 +100,47 @@ def test_too_much_for_cupys_pool(name):
         assert recorder.free == 496
 
 
+# Sizes that CuPy would round up to few bytes, or to none; or that it cannot be asked for.
+BEYOND = (2**62, 2**63 - 512, 2**63 - 1, 2**63, 2**64 - 511, 2**64 - 8, 2**64, 2**64 + 8)
+
+
+@needs_compiler
+@pytest.mark.parametrize("nbytes", BEYOND)
+@pytest.mark.parametrize("driver_name", ["simulator", "cupy"])
+def test_more_than_there_can_be(nbytes, driver_name):
+    opened = simulator(TENSORLAYOUT_SIMULATOR_MEMORY=str(LIMIT)), stand_in(limit=LIMIT)
+    with opened[driver_name == "cupy"] as found:
+        words = f"cuda:0: asked for {nbytes} bytes, and {LIMIT} bytes are free"
+        if driver_name == "cupy":
+            found.calls.clear()
+        with pytest.raises(MemoryError, match=f"^{re.escape(words)}$"):
+            driver().allocate(nbytes, 0)
+        assert driver_name == "simulator" or found.calls == []  # nobody asked CuPy
+
+
+@needs_compiler
+@pytest.mark.parametrize("driver_name", ["simulator", "cupy"])
+def test_calls_for_more_than_there_can_be(driver_name):
+    opened = simulator(TENSORLAYOUT_SIMULATOR_MEMORY=str(LIMIT)), stand_in(limit=LIMIT)
+    with opened[driver_name == "cupy"]:
+        x = tl.asarray([1.0, 2.0], dtype="float32", device="cuda")
+        wide = tl.broadcast_to(x, (2**59, 2))
+        free = f"and {LIMIT - 8} bytes are free"
+        for name, call in (
+            ("empty", lambda: tl.empty((2**59,), dtype="float64", device="cuda")),
+            ("zeros", lambda: tl.zeros((2**60 - 1,), dtype="float64", device="cuda")),
+            ("negative", lambda: -wide),
+            ("add", lambda: wide + 1),
+            ("copy", wide.copy),
+            ("astype", lambda: tl.astype(wide, "int32")),
+            ("cumulative_sum", lambda: tl.cumulative_sum(wide, axis=0)),
+        ):
+            with pytest.raises(MemoryError, match=rf"^{name}: cuda:0: asked for \d+ bytes, {free}"):
+                call()
+        if driver_name == "simulator":
+            same(x.to_device("cpu"), np.asarray([1, 2], "float32"))
+
+
 def test_cupys_pool_is_freed_before_memory_is_short():
     with stand_in(limit=LIMIT) as recorder:
         x, y = (tl.asarray(each, device="cuda") for each in values())
@@ -226,6 +267,37 @@ def first():
 in_child(first)
 """
     assert run(code) == ["cuda:0"]
+
+
+# ---- Finalizers
+
+
+@needs_compiler
+def test_a_finalizer_may_compute_in_the_midst_of_a_call():
+    """It is called wherever Python collects garbage, in the thread that holds locks here."""
+    code = """
+import faulthandler, gc
+faulthandler.dump_traceback_later(40, exit=True)
+import tensorlayout as tl
+
+class Cycle:
+    def __init__(self):
+        self.me = self
+
+    def __del__(self):
+        done.append((x + 1).shape)
+
+done, x = [], tl.ones(4, device="cuda")
+wraps = [tl.from_dlpack(x) for _ in range(50)]  # ranges that overlap are merged for a launch
+for number in range(2000):
+    gc.set_threshold(2 + number % 97)
+    Cycle()
+    tl.empty(3, device="cuda")
+    z = x + number
+    assert z.shape == (4,)
+print(z, len(done) > 100)
+"""
+    assert run(code, TENSORLAYOUT_CUDA_SIMULATOR="1") == ["[2000., 2000., 2000., 2000.] True"]
 
 
 # ---- Threads

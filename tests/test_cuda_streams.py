@@ -1,5 +1,6 @@
 """Streams: which one is current, and who waits for whom where memory goes from one to another."""
 
+import ctypes
 import gc
 import sys
 import threading
@@ -14,6 +15,7 @@ from stand_in import on_gpu, stand_in
 from tensors import same
 
 import tensorlayout as tl
+from tensorlayout.cuda import faults
 from tensorlayout.cuda.cupy_driver import open_driver
 from tensorlayout.cuda.driver import Stream, driver
 from tensorlayout.cuda.simulator import Enqueued, enqueued
@@ -363,6 +365,111 @@ def test_memory_keeps_the_streams_that_its_interface_named():
         del view, each
         gc.collect()
         assert alive() is None
+
+
+# ---- Positions outside
+
+
+def taken(stream):
+    """A read at positions enqueued on a stream; what its kernel leaves when it comes to run."""
+    with stream:
+        tl.take(tl.zeros(3, device="cuda"), tl.asarray([9], device="cuda"))
+        report, _ = faults.reports(0).current(driver())
+
+    def run():
+        found = faults._Record.from_address(report.pointer)
+        found.owner = faults.owner_of("take")
+        found.lowest[0] = found.highest[0] = 9
+        found.size[0] = 3
+
+    return run
+
+
+TOLD = "^take: index 9 is outside a dimension of size 3$"
+
+
+def test_a_position_outside_is_told_when_its_stream_is_waited_for():
+    with stand_in() as recorder:
+        stream, x = FakeStream(recorder, 7), tl.zeros(2, device="cuda")
+        run = taken(stream)
+        recorder.running = {7}
+        for _ in range(3):
+            x.to_device("cpu")  # on another stream, before the kernel has run
+        run()
+        x.to_device("cpu")
+        with stream, pytest.raises(IndexError, match=TOLD):
+            x.to_device("cpu")
+        with stream:
+            x.to_device("cpu")
+
+
+def test_a_position_outside_is_told_elsewhere_when_its_stream_has_ended():
+    with stand_in() as recorder:
+        stream, x = FakeStream(recorder, 7), tl.zeros(2, device="cuda")
+        run = taken(stream)
+        recorder.running = {7}
+        x.to_device("cpu")
+        run()
+        recorder.running = set()
+        with pytest.raises(IndexError, match=TOLD):
+            x.to_device("cpu")
+        x.to_device("cpu")
+        copies = len(recorder.named("memcpy"))
+        x.to_device("cpu")
+        assert len(recorder.named("memcpy")) == copies + 1  # nobody looks again
+
+
+def test_positions_outside_on_two_streams_are_both_told():
+    with stand_in() as recorder:
+        streams, x = [FakeStream(recorder, n) for n in (7, 8)], tl.zeros(2, device="cuda")
+        for run in [taken(stream) for stream in streams]:
+            run()
+        recorder.running = {7, 8}
+        for stream in streams:
+            with stream, pytest.raises(IndexError, match=TOLD):
+                x.to_device("cpu")
+
+
+def test_a_launch_while_another_thread_looks_is_not_taken_for_seen(monkeypatch):
+    """The launch comes after the record has been read, and before that has been noted."""
+    with stand_in() as recorder:
+        stream, x = FakeStream(recorder, 7), tl.zeros(2, device="cuda")
+        taken(stream)
+        gpu, later = driver(), []
+        to_host = gpu.to_host
+
+        def read(destination, pointer):
+            to_host(destination, pointer)
+            if not later and destination.nbytes == ctypes.sizeof(faults._Record):
+                later.append(taken(stream))
+
+        monkeypatch.setattr(gpu, "to_host", read)
+        with stream:
+            x.to_device("cpu")
+            later[0]()
+            with pytest.raises(IndexError, match=TOLD):
+                x.to_device("cpu")
+
+
+def test_a_stream_is_not_kept_for_what_it_has_left():
+    with stand_in() as recorder:
+        stream, x = FakeStream(recorder, 7), tl.zeros(2, device="cuda")
+        taken(stream)
+        x.to_device("cpu")
+        alive = weakref.ref(stream)
+        del stream
+        gc.collect()
+        assert alive() is None
+
+
+def test_positions_outside_on_simulated_streams(gpu):
+    x = ones()
+    with gpu.on_stream(7):
+        tl.take(x, tl.asarray([9], device="cuda"))
+    with pytest.raises(IndexError, match=r"^take: index 9 is outside"):
+        x.to_device("cpu")
+    with gpu.on_stream(7):
+        x.to_device("cpu")
 
 
 # ---- On a GPU

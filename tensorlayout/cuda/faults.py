@@ -13,6 +13,7 @@ import ctypes
 import functools
 import itertools
 import os
+from collections.abc import Iterator
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -134,39 +135,45 @@ class Report:
         return record
 
 
-class _Device:
+class Reports:
     """The records of one device."""
 
     def __init__(self, gpu: Driver, number: int) -> None:
-        self.captured = Report(gpu, number, captured=True)
-        self.by_stream: dict[int, Report] = {}
+        self._number = number
+        self._captured = Report(gpu, number, captured=True)
+        self._by_stream: dict[int, Report] = {}
         with gpu.using(number):
             gpu.synchronize()  # for all streams
 
+    def __iter__(self) -> Iterator[Report]:
+        """All of them."""
+        return iter((*self._by_stream.values(), self._captured))
 
-_devices: WeakKeyDictionary[Driver, dict[int, _Device]] = WeakKeyDictionary()
+    def current(self, gpu: Driver) -> tuple[Report, Stream]:
+        """That of the current stream, for kernels to leave in what they find; and the stream."""
+        stream = gpu.current_stream(self._number)
+        if gpu.is_capturing(self._number):
+            return self._captured, stream
+        found = self._by_stream.get(stream.number)
+        if found is None:
+            found = self._by_stream.setdefault(stream.number, Report(gpu, self._number))
+        return found, stream
 
 
-def _device(gpu: Driver, number: int) -> _Device:
-    devices = _devices.get(gpu)
-    if devices is None:
-        devices = _devices.setdefault(gpu, {})
-    return devices.get(number) or devices.setdefault(number, _Device(gpu, number))
+_devices: WeakKeyDictionary[Driver, dict[int, Reports]] = WeakKeyDictionary()
 
 
-def report(device: int) -> tuple[Report, Stream]:
-    """Where kernels on the current stream of a device leave what they find; and that stream."""
+def reports(device: int) -> Reports:
+    """The records of a device, which live as long as its driver."""
     gpu = driver()
-    found, stream = _device(gpu, device), gpu.current_stream(device)
-    if gpu.is_capturing(device):
-        return found.captured, stream
-    mine = found.by_stream.get(stream.number)
-    return mine or found.by_stream.setdefault(stream.number, Report(gpu, device)), stream
+    devices = _devices.setdefault(gpu, {})
+    found = devices.get(device)
+    return devices.setdefault(device, Reports(gpu, device)) if found is None else found
 
 
-def launched(where: Report, stream: Stream) -> None:
-    """To be called with what `report` gave, after launches that were given that."""
-    where.launched(stream)
+def launched(report: Report, stream: Stream) -> None:
+    """To be called with what `Reports.current` gave, after launches that were given that."""
+    report.launched(stream)
     if _is_strict():
         check()
 
@@ -180,7 +187,7 @@ def check() -> None:
     """
     gpu = driver()
     for device in tuple(_devices.get(gpu, {}).values()):
-        for each in (*device.by_stream.values(), device.captured):
+        for each in device:
             record = each.take(gpu)
             if record is not None:
                 raise _error(record)

@@ -55,11 +55,11 @@ def prepare_launches(
     """
     gpu = driver()
     ready = [(each, gpu.launcher(each.kernel), _pointers(each)) for each in launches]
-    may_fail = any(each.operands for each in launches)
+    reports = faults.reports(device) if any(each.operands for each in launches) else None
 
     def run(memories: Sequence[int], positions: Sequence[int], more: bytes = b"") -> None:
         addresses = list(positions)
-        report = faults.report(device) if may_fail else None
+        report = None if reports is None else reports.current(gpu)
         record = report[0].pointer if report is not None else 0
         made: list[Buffer] = []
         for each, launch, pack in ready:

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import deque
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
 
 from tensorlayout.cuda.driver import Bytes
 
 Range = tuple[int, int, "Bytes | None"]  # first byte, bytes, which of them were written
 
 
-def lock_kept_over_forks() -> threading.Lock:
+def lock_kept_over_forks() -> AbstractContextManager[Any]:
     """A lock that no other thread holds when the process forks, so that a child never waits for it.
 
-    Where a thread holds several, it takes those made later first: so does a fork.
+    Nor does a finalizer, or the handler of a signal, in the thread that holds it. Where a thread
+    holds several, it takes those made later first: so does a fork.
     """
-    lock = threading.Lock()
+    lock = threading.RLock()
     os.register_at_fork(
         before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release
     )
@@ -26,6 +31,18 @@ def lock_kept_over_forks() -> threading.Lock:
 
 
 _lock = lock_kept_over_forks()
+
+
+@contextmanager
+def collecting_nothing() -> Iterator[None]:
+    """No garbage is collected: finalizers would come in the midst of what is done here."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 class Ranges:
@@ -48,7 +65,7 @@ class Ranges:
         """A range is live. `written`: a byte for each byte, 1 where it was written."""
         if not nbytes:
             return
-        with _lock:
+        with _lock, collecting_nothing():
             self._remove_all()
             self._snapshot = None
             at = bisect_left(self._begins, begin)
@@ -69,7 +86,7 @@ class Ranges:
 
     def table(self) -> tuple[array[int], int]:
         """The ranges in order of address, apart from each other, and how many. Never changed."""
-        with _lock:
+        with _lock, collecting_nothing():
             self._remove_all()
             if self._snapshot is None:
                 table = array("Q", self._merged() if self._overlapping else self._table)
@@ -102,7 +119,7 @@ class Ranges:
     def stop_following(self) -> None:
         """Take all that is live for written: stores will go unseen."""
         if self._written:
-            with _lock:
+            with _lock, collecting_nothing():
                 self._written.clear()
                 self._table[2::3] = array("Q", bytes(8 * len(self._begins)))
                 self._snapshot = None

@@ -29,8 +29,8 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -50,7 +50,7 @@ from tensorlayout.cuda.driver import (
     Strided,
 )
 from tensorlayout.cuda.host_compiler import compiler, shared_object
-from tensorlayout.cuda.ranges import Ranges, lock_kept_over_forks
+from tensorlayout.cuda.ranges import Ranges, collecting_nothing, lock_kept_over_forks
 from tensorlayout.layout.once import once
 from tensorlayout.scopes import Block, Scope
 from tensorlayout.words import shown
@@ -329,7 +329,7 @@ class SimulatedLauncher:
         if "initialized" not in mode.checks:
             ranges.stop_following()
         races = "races" in mode.checks
-        with _launching, _collecting_nothing() if races else _HERE:
+        with _launching, collecting_nothing():
             self._driver.counters.launches += 1
             table, count = ranges.table()
             _launch.grid[:] = blocks
@@ -389,18 +389,6 @@ class SimulatedLauncher:
                     f" at {begin:#x} is {a[at]} if threads run forward, {b[at]} in {order} order"
                 )
                 raise KernelError(msg)
-
-
-@contextmanager
-def _collecting_nothing() -> Iterator[None]:
-    """What is live stays so: buffers in cycles of garbage would go in the middle of a launch."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()
 
 
 def _saved(ranges: list[tuple[int, int]]) -> list[bytes]:

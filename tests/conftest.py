@@ -6,6 +6,7 @@ import gpu_runs
 import pytest
 from hypothesis import settings
 from on_devices import DEVICES, devices_of, entered, is_long
+from simulated import SEED, last_seed
 
 # No deadline: two busy cores are no reason to fail. Draws differ from run to run, and a failure
 # prints the lines that repeat it; in CI they are the same each time, so that what lands is judged
@@ -45,6 +46,15 @@ def _is_long(item):
 
 def _device(item):
     return item.callspec.params.get("device") if hasattr(item, "callspec") else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """A test that fails on the hybrid says what draws the same order again."""
+    report = yield
+    if report.failed and _device(item) == "hybrid":
+        report.sections.append(("hybrid", f"{SEED}={last_seed[0]}"))
+    return report
 
 
 @pytest.fixture(scope="module")

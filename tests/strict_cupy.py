@@ -466,7 +466,7 @@ class StrictCupy:
             self.library()
             with np.errstate(all="ignore"):
                 found = function(*args, **options)
-            return np.asarray(found) if isinstance(found, np.generic) else found
+            return _arrays(found)
 
         return call
 
@@ -720,6 +720,14 @@ class StrictCupy:
             UnownedMemory=UnownedMemory,
             MemoryPointer=MemoryPointer,
         )
+
+
+def _arrays(found):
+    """Scalars of NumPy as arrays, which is what CuPy has."""
+    if isinstance(found, tuple):
+        whole = [_arrays(each) for each in found]
+        return type(found)(*whole) if hasattr(found, "_fields") else tuple(whole)
+    return np.asarray(found) if isinstance(found, np.generic) else found
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import ctypes
 import importlib
+import inspect
 import struct
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,12 +11,13 @@ import numpy as np
 import pytest
 from simulated import hybrid, needs_compiler
 from strict_cuda import ALLOCATED, FREED
-from strict_cupy import CUDADriverError, CUDARuntimeError
+from strict_cupy import CUDADriverError, CUDARuntimeError, Driver, Runtime
 
 import tensorlayout as tl
 from tensorlayout.cuda import nvrtc
 from tensorlayout.cuda.cupy_driver import CupyDriver, open_driver
 from tensorlayout.cuda.driver import Counters, Kernel
+from tensorlayout.cuda.launch_log import launch_log
 
 pytestmark = needs_compiler
 
@@ -549,3 +551,46 @@ def test_memory_that_is_given_out_again_follows_the_stream_that_it_was_allocated
             except CUDARuntimeError as error:
                 found.add(error.status)
     assert {0.0, 1.0} <= found
+
+
+# ---- CuPy's own
+
+
+def test_launches_are_timed_by_events():
+    with hybrid(seed=3):
+        with launch_log() as log:
+            tl.ones(1000, device="cuda") + 1
+        assert [each.kernel.name for each in log] == ["fill_flat", "elementwise_flat"]
+        assert all(each.seconds > 0 for each in log)
+
+
+def signature(function):
+    """(type, name) of each argument, as the stand-in takes it."""
+    kinds = function.__wrapped__.__annotations__
+    return [
+        (kinds.get(name), name)
+        for name in inspect.signature(function).parameters
+        if name not in ("self", "graphExec", "image", "module", "funcname")
+    ]
+
+
+def test_cupy_takes_what_the_stand_in_takes():
+    """Its binding is compiled: the types are those that it documents."""
+    cupy = pytest.importorskip("cupy", reason="optional: cupy")
+    for ours, theirs in ((Runtime, cupy.cuda.runtime), (Driver, cupy.cuda.driver)):
+        for name, value in vars(ours).items():
+            if name.startswith("_") or name == "error":
+                continue
+            assert hasattr(theirs, name), name
+            if isinstance(value, int):
+                assert getattr(theirs, name) == value, name
+            if hasattr(value, "__wrapped__"):
+                said = getattr(theirs, name).__doc__.partition("(")[2].partition(")")[0]
+                typed = [each.partition("=")[0].rsplit(" ", 1) for each in said.split(", ") if each]
+                for kind, argument in signature(value):
+                    assert [kind, argument] in typed, (name, said)
+    with hybrid():
+        ours = importlib.import_module("cupy").cuda
+        for name in ("Stream", "Event"):
+            one, other = (getattr(each, name).__init__ for each in (ours, cupy.cuda))
+            assert inspect.signature(one) == inspect.signature(other)

@@ -2,8 +2,8 @@
 
     python -m pytest -p as_on_gpu tests/test_cuda_copy.py
 
-runs tests with them, where ``tests`` is on the path. Accesses are not seen: the only checks are those
-of barriers, and tests that ask for counts end there.
+runs tests with them, where ``tests`` is on the path. Accesses are not seen: the only checks are
+those of barriers, and tests that ask for counts end there.
 """
 
 from pathlib import Path

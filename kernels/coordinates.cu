@@ -415,7 +415,8 @@ DEVICE void write_diagonals(const Diagonals<Rank, Index>& p) {
     p.walk.offsets(active ? number : 0, at);
     const Index diagonal = p.first + at[2];
     const bool within = p.begin <= diagonal && diagonal < p.end, filled = within == (p.inside != 0);
-    T value = load_if(active && !filled && p.from, static_cast<const T*>(p.from) + at[1]);
+    T value{};
+    if (p.from) value = load_if(active && !filled, static_cast<const T*>(p.from) + at[1]);
     if (filled) value = low_bits<Width>(p.bits);
     store_if(active, static_cast<T*>(p.to) + at[0], value);
 }

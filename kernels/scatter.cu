@@ -63,13 +63,16 @@ DEVICE void scatter(const Scatter<Rank, Index>& p) {
     const Count first = find(p.reach, found);
     T elements[found.COUNT];
     bool writes[found.COUNT];
-    const bool many = p.values_are == MANY_VALUES;
 #pragma unroll
     for (int k = 0; k < found.COUNT; ++k) {
         writes[k] = found.inside[k];
-        elements[k] = load_if(found.active[k] && many,
-                              static_cast<const T*>(p.values) + found.at[k][1]);
-        if (!many) elements[k] = element_of<Width>(p.bits);
+        elements[k] = element_of<Width>(p.bits);
+    }
+    if (p.values_are == MANY_VALUES) {
+#pragma unroll
+        for (int k = 0; k < found.COUNT; ++k)
+            elements[k] =
+                load_if(found.active[k], static_cast<const T*>(p.values) + found.at[k][1]);
     }
     if (p.ordered) {
 #pragma unroll

@@ -2,16 +2,15 @@
 
     python -m pytest -p as_on_gpu tests/test_cuda_copy.py
 
-runs tests with them, where ``tests`` is on the path. Accesses are not seen: the only checks are those
-of barriers, and tests that ask for counts end there.
+runs tests with them, where ``tests`` is on the path. Accesses are not seen: the only checks are
+those of barriers, and tests that ask for counts end there.
 """
 
 from pathlib import Path
 
 import pytest
 
-from tensorlayout.cuda import disk_cache
-from tensorlayout.cuda.counting import Record
+from tensorlayout.cuda import counting, disk_cache
 from tensorlayout.cuda.driver import Kernel
 from tensorlayout.cuda.simulator import SimulatedLauncher, SimulatorDriver
 from tensorlayout.kernels_path import kernel_directory
@@ -46,4 +45,4 @@ def launcher(self, kernel):
 
 def pytest_configure():
     SimulatorDriver.launcher = launcher
-    Record.of = lambda self, name: pytest.skip("optional: accesses are not counted here")
+    counting._ratio = lambda part, whole: pytest.skip("optional: accesses are not counted here")

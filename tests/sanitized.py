@@ -11,20 +11,15 @@ byte past it is found.
 
 import ctypes
 import os
+import re
 import subprocess
 import sys
-import tempfile
 import weakref
 from pathlib import Path
 
 from tensorlayout.cuda import host_compiler, simulator
 
-FLAGS = (
-    "-O0 -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all"
-    # An address that is worked out for a lane that sits out is never used.
-    " -fno-sanitize=pointer-overflow"
-)
-SHOWN = 12  # lines of each message: what is wrong, and the innermost calls
+FLAGS = "-O0 -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all"
 
 
 def library():
@@ -73,16 +68,16 @@ def poison_around_memory():
 def main():
     if library() is None:
         sys.exit("tests/sanitized.py needs the sanitizers of GCC")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "sanitized", *sys.argv[1:]]
-    with tempfile.TemporaryDirectory() as logs:  # pytest would lose what a dying process writes
-        variables = environment()
-        for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
-            variables[name] += f":log_path={logs}/found"
-        done = subprocess.run(command, env=variables, check=False)
-        for log in Path(logs).iterdir():
-            lines = log.read_text("utf-8", errors="replace").splitlines()
-            print(*lines[:SHOWN], sep="\n")
-    return done.returncode
+    pytest = [sys.executable, "-m", "pytest", "-q", "-p", "sanitized"]
+    # What a dying process writes would be lost, were it captured.
+    command = [*pytest, "--capture=sys", *sys.argv[1:]]
+    with subprocess.Popen(
+        command, env=environment(), stderr=subprocess.PIPE, text=True, errors="replace"
+    ) as tests:
+        for line in tests.stderr:
+            if not re.match(r" +#\d\d", line):  # of the calls, the innermost ten
+                print(line, end="", flush=True)
+    return tests.returncode
 
 
 if __name__ == "__main__":

@@ -96,8 +96,8 @@ class Nest:
         bounds: of dimensions whose axes reach beyond their last index.
         weights: for each bound and each axis, how far that index moves.
         followers: numbers of memories with tables of their own along the destination.
-        across: 0, or what is between the rows of a *square*, in elements of less than 4 bytes of the
-            source: a word of the destination has one of each.
+        across: 0, or what is between the rows of a *square*, in elements of the source, of less
+            than 4 bytes: a word of the destination has one of each.
 
     """
 
@@ -133,17 +133,27 @@ class Nest:
         return sum([self.tile_width(memory) for memory in self.staged])
 
 
-def nest_of_copy(loop: Loop) -> Nest:
-    """The nest of a loop over a destination and a source: of squares, where all is aligned."""
+def box_of_copy(loop: Loop) -> Box | None:
+    """The box of a loop over a destination and a source: of squares, where all is aligned."""
     pack = max(1, _NARROWEST // loop.width)
+    squares = _squares(loop, pack)
+    found = choose_box(squares) if squares is not None else None
+    if found is not None:
+        return found
+    widths = (loop.width, loop.width)
+    return choose_box(Nest(loop.axes, widths, loop.alignments, (READ,), (), pack, DEEPEST))
+
+
+def _squares(loop: Loop, pack: int) -> Nest | None:
+    """The nest over words of the destination."""
     *slower, last = loop.axes
     along, across = last.strides
     steps = [axis.strides[WRITE] for axis in slower]
-    aligned = gcd(loop.alignments[WRITE], loop.width * gcd(last.size, *steps)) % _NARROWEST == 0
+    words = gcd(loop.alignments[WRITE], loop.width * gcd(last.size, *steps)) % _NARROWEST == 0
     sectors = gcd(loop.alignments[READ], across * loop.width) % SECTOR == 0
     rows = any(abs(axis.strides[READ]) == 1 for axis in slower)
-    if pack == 1 or along != 1 or not across or not (aligned and sectors and rows):
-        return Nest(loop.axes, (loop.width,) * 2, loop.alignments, (READ,), (), pack, DEEPEST)
+    if pack == 1 or along != 1 or not (across and words and sectors and rows):
+        return None
     axes = [Axis(n, (write // pack, read)) for n, (write, read) in slower]
     if last.size > pack:
         axes.append(Axis(last.size // pack, (1, across * pack)))
@@ -217,6 +227,11 @@ class Box:
     def elements(self) -> int:
         """How many elements a whole box has."""
         return prod(self.extents)
+
+    @property
+    def has_words(self) -> bool:
+        """Whether rows of squares are words."""
+        return not self.nest.across or self.sides[READ].unit == _NARROWEST
 
     @property
     def padded_bytes(self) -> float:
@@ -583,7 +598,7 @@ def choose_box(nest: Nest) -> Box | None:
 
 def _cheapest(nest: Nest, deepest: int) -> Box | None:
     boxes = [Box(nest, *found) for found in _candidates(nest, deepest)]
-    fitting = [box for box in boxes if box.padded_bytes <= ROOMS[-1]]
+    fitting = [box for box in boxes if box.padded_bytes <= ROOMS[-1] and box.has_words]
     best, least = None, inf
     for box in sorted(fitting, key=lambda box: (box.cost(), box.extents))[:_TRIED]:
         if box.cost() >= least:
@@ -773,8 +788,8 @@ def _indices(box: Box, memory: int, most: int, width: int) -> Numbers:
     row, lane = np.divmod(rest, given)
     row, lane = np.minimum(row, rows - 1), np.minimum(lane, length - 1)  # idle: as their neighbours
     row += plane * rows
-    # Of a pack, two elements are enough to look at. Those of a square begin with another one in each
-    # part of a warp.
+    # Of a pack, two elements are enough to look at. Those of a square begin with another one in
+    # each part of a warp.
     first = threads % 32 * per // 32 if box.nest.across else 0
     along = np.concatenate([lane * per + (first + j) % per for j in range(min(per, 2))])
     rows_of = np.concatenate([row] * min(per, 2))

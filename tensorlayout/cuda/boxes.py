@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
-from math import gcd, inf, lcm, log2, prod
+from math import gcd, inf, lcm, log2, prod, sqrt
 from typing import Any
 
 import numpy as np
@@ -48,9 +48,12 @@ Numbers = np.ndarray[Any, np.dtype[np.int64]]
 # Costs are in bytes per byte of the box: 1 for each memory at best. They are of the same kind as
 # the counts of the simulator; none of the numbers here has met a GPU yet.
 
-# Boxes of about this many bytes have enough loads under way, and are small enough to have many.
-_LIKED_BYTES = 16 * 1024
-_LIKED_BLOCKS = 264  # two for each multiprocessor of a large GPU
+# Bytes of boxes: the most that are liked have enough loads under way. A block issues some 350
+# instructions for each thread before the first load, and then 36 for each 4 bytes; but in a few large
+# blocks most of the time is waited for memory. By the latter two, on 132 multiprocessors, boxes
+# are best of about the root of 24 bytes times those of the tensor.
+_LIKED_BYTES, _LIKED_ROOT = 16 * 1024, 24
+_SIZE = 0.02  # what twice or half as many cost
 _NARROWEST = 4  # bytes of an access, where rows allow it
 _SHARED_BANKS = 128  # bytes that one wavefront brings
 _PADS, _DEEP_PADS = 160, 64  # pitches to choose from, for each order of the axes
@@ -451,10 +454,9 @@ class Box:
         cost = sum([side * width / mean for side, width in zip(sides, widths, strict=True)])
         cost += _WORSE_SIDE * (max(sides) - 1)
         cost += _DEEP * self.is_deep
-        cost += 0.015 * abs(log2(self.elements * self.nest.staged_bytes / _LIKED_BYTES))
-        if self.blocks < _LIKED_BLOCKS:
-            cost += 0.05 * log2(_LIKED_BLOCKS / self.blocks)
-        return cost
+        nbytes = self.elements * self.nest.staged_bytes
+        liked = min(_LIKED_BYTES, sqrt(_LIKED_ROOT * nbytes * self.blocks))
+        return cost + _SIZE * abs(log2(nbytes / liked))
 
     def side_cost(self, memory: int) -> float:
         """Bytes that threads could move, and sectors begun by rows, per byte of the box."""

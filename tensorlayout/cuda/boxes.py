@@ -49,7 +49,7 @@ Numbers = np.ndarray[Any, np.dtype[np.int64]]
 # the counts of the simulator; none of the numbers here has met a GPU yet.
 
 # Bytes of boxes: the most that are liked have enough loads under way. A block issues some 350
-# instructions for each thread before the first load, and then 36 for each 4 bytes; but in a few large
+# instructions for each thread before the first load, then 36 for each 4 bytes; but in a few large
 # blocks most of the time is waited for memory. By the latter two, on 132 multiprocessors, boxes
 # are best of about the root of 24 bytes times those of the tensor.
 _LIKED_BYTES, _LIKED_ROOT = 16 * 1024, 24

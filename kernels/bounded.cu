@@ -9,7 +9,7 @@
 // copy_bounded_boxes Boxes of up to twelve digits by way of shared memory, as copy_tiles. A row of a
 //                    strided side ends where its dimension does; along tiles, threads of the tail
 //                    have no element. Blocks whose box has no tail work out no index. Worst: as
-//                    copy_deep; and dimensions that have little in their last tile, whose lanes idle.
+//                    copy_tiles; and dimensions that have little in their last tile, whose lanes idle.
 // fill_bounded       One value for elements and another for padding, or one of both.
 //
 // Bytes moved per element: its own, once on each side. The tails of a destination are written by the

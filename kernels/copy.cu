@@ -10,14 +10,14 @@
 //               bytes a thread if they are aligned. Where the source stands still along the
 //               destination's run, an element is read once and stored WIDTH bytes wide. Worst: a
 //               source whose fastest dimension is another; that is for copy_tiles.
-// copy_tiles    Boxes of up to three dimensions by way of shared memory: read along the source's
+// copy_tiles    Boxes of up to twelve dimensions by way of shared memory: read along the source's
 //               memory, written along the destination's. Coalesced on both sides, however the
 //               dimensions are permuted or flipped, and also where rows begin inside sectors:
-//               threads are shifted so that no access of a warp begins in the midst of one. Worst:
-//               bytes in rows without alignment (one byte a thread).
-// copy_deep     The same with boxes of up to twelve dimensions, for permutations of several short
-//               ones, of which three make no long run on both sides. Worst: many dimensions of two
-//               elements: a division for each of the run's, and each element.
+//               threads are shifted so that no access of a warp begins in the midst of one. A row of
+//               the box takes divisions once, an access a look-up (tiles.cuh). Elements of 1 and 2
+//               bytes move 4 bytes at a time, in squares that are turned in registers where the
+//               source's rows lie whole sectors apart. Worst: bytes in rows without alignment (one
+//               byte a thread); small tensors, whose boxes have few elements for each row.
 //
 // Bytes moved per element: its own, once from the source and once to the destination (a broadcast
 // source: once for each row of the destination that reads it). The padding of the destination is

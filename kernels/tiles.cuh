@@ -93,9 +93,9 @@ struct Side {
     int32_t together;         // 1 if they are, and there is no other: a row of nobody comes first
     int32_t sector;           // accesses in a sector, or 1 if threads are not shifted
     int32_t length[2];        // accesses of a row; of one in a box that ends early along it
-    SmallDivisor row[2];             // threads of a row
-    SmallDivisor group[2][2];        // the same of a group; and of one with fewer rows
-    SmallDivisor period;             // elements of the run after which places in the tile repeat
+    SmallDivisor row[2];      // threads of a row
+    SmallDivisor group[2][2]; // the same of a group; and of one with fewer rows
+    SmallDivisor period;      // elements of the run after which places in the tile repeat
     int32_t step;             // bytes from access to access, in memory
     int32_t tile_step;        // from element to element in the tile, or from period to period
     int32_t rows, places;     // bytes of shared memory where tables begin
@@ -125,10 +125,10 @@ constexpr uint32_t NOBODY = 0xffff;  // a shift
 struct Visit {
     const uint64_t* rows;
     const uint16_t* places;
-    SmallDivisor row, group;                       // threads
-    uint32_t length;                        // accesses of a row
-    uint32_t per_group, count;              // rows
-    uint32_t lead, total;                   // threads: what the first is counted as, and the end
+    SmallDivisor row, group;   // threads
+    uint32_t length;           // accesses of a row
+    uint32_t per_group, count; // rows
+    uint32_t lead, total;      // threads: what the first is counted as, and the end
 };
 
 // Where a row begins, by strides along the box's dimensions: N of them at once.

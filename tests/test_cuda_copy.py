@@ -2,6 +2,7 @@
 
 import ctypes
 import math
+import operator
 
 import layouts
 import numpy as np
@@ -21,8 +22,8 @@ from cuda_memory import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tensorlayout.cuda import copy_plan, parameters
-from tensorlayout.cuda.boxes import choose_box, nest_of_copy
+from tensorlayout.cuda import copy_plan, parameters, tiles
+from tensorlayout.cuda.boxes import box_of_copy
 from tensorlayout.cuda.copy_plan import Tuning, plan_copy
 from tensorlayout.cuda.copying import prepare_copy
 from tensorlayout.cuda.driver import Kernel
@@ -125,7 +126,7 @@ def test_the_case_of_each_layout(case, destination, source, itemsize, alignments
 def depth(destination, source, itemsize):
     """How many dimensions a box has."""
     loop = loop_over((destination.at_origin, source.at_origin), itemsize, (32, 32))
-    return len(choose_box(nest_of_copy(loop)).axes)
+    return len(box_of_copy(loop).axes)
 
 
 def test_boxes_are_deep_where_three_dimensions_have_no_long_runs():
@@ -289,6 +290,70 @@ def test_deep_boxes(driver, itemsize):
                     shifts=shifts, padding=b"\7" * itemsize, tuning=TILES,
                 )  # fmt: skip
                 assert plan.case == "tiles"
+            if itemsize <= widest:
+                assert depth(destination, source, itemsize) > 3
+
+
+# Elements of 1 and 2 bytes that are turned in registers: rows of whole sectors in the source, of
+# whole words in the destination.
+SQUARES = [
+    (row_major((64, 96)), column_major((64, 96))),
+    # boxes that end early along both
+    (row_major((160, 292)), column_major((160, 292))),
+    # read backwards along a row, from row to row, and both
+    (row_major((64, 96)), column_major((64, 96)).flip((0,))),
+    (row_major((64, 96)), column_major((64, 96)).flip((1,))),
+    (row_major((64, 96)), column_major((64, 96)).flip((0, 1))),
+    # as many channels as a word has, more, and a run of several dimensions in either memory
+    (nhwc((2, 4, 32, 32)), row_major((2, 4, 32, 32))),
+    (nhwc((2, 12, 32, 17)), Layout((2, 12, 32, 17), (12 * 576, 576, 17, 1))),
+    (row_major((2, 32, 9, 12)), nhwc((2, 32, 9, 12))),
+    (column_major((8, 32, 5, 4)), row_major((8, 32, 5, 4))),
+    # four rows of the source, far from each other, and padding
+    (Layout.pitched((72, 4), 16, 1, None, PaddingValue.ONE), Layout((72, 4), (1, 4096))),
+]
+
+
+@NEEDS_COMPILER
+@pytest.mark.parametrize("itemsize", [1, 2])
+def test_squares(driver, itemsize):
+    with checking("bounds", "barriers", "initialized", "races"):
+        for destination, source in SQUARES:
+            plan = run(
+                driver, destination, source, itemsize, padding=b"\7" * itemsize, tuning=TILES
+            )
+            (launch,) = plan.launches
+            assert dict(launch.kernel.shape)["TILE"] == "4", (destination, source)
+            # words of a destination, and sectors of a source, that begin elsewhere
+            for shifts in [(itemsize, 0), (0, 4)]:
+                (launch,) = run(
+                    driver, destination, source, itemsize, shifts=shifts, tuning=TILES
+                ).launches
+                assert dict(launch.kernel.shape)["TILE"] == str(itemsize)
+
+
+@NEEDS_COMPILER
+@settings(max_examples=80, deadline=None)
+@given(st.data())
+def test_any_box(driver, data):
+    """Two to four dimensions around the sizes of words, sectors and warps, in rows of any pitch."""
+    sizes = st.sampled_from([2, 3, 4, 5, 8, 12, 31, 32, 33, 64, 96, 129, 256])
+    shape = data.draw(st.lists(sizes, min_size=2, max_size=4))
+    while math.prod(shape) > 20000:
+        shape.pop()
+    pads = st.tuples(*[st.sampled_from([0, 0, 1, 4, 32])] * len(shape))
+    orders, turned = st.permutations(range(len(shape))), st.sets(st.sampled_from(range(len(shape))))
+
+    def layout():
+        padded = tuple(map(operator.add, shape, data.draw(pads)))
+        return Layout.padded(tuple(shape), padded, tuple(data.draw(orders)), PaddingValue.ONE)
+
+    itemsize = data.draw(st.sampled_from([1, 1, 2, 2, 4, 8, 16]))
+    shifts = data.draw(st.tuples(*[st.sampled_from([0, 0, itemsize, 4, 16])] * 2))
+    destination, source = layout(), layout().flip(tuple(data.draw(turned)))
+    padding = data.draw(st.sampled_from([None, bytes(range(1, itemsize + 1))]))
+    with checking("bounds", "barriers", "initialized", "races"):
+        run(driver, destination, source, itemsize, shifts=shifts, padding=padding, tuning=TILES)
 
 
 @NEEDS_COMPILER
@@ -363,6 +428,9 @@ def test_offsets_beyond_32_bits(driver):
         ("strided", Layout((2, 300), (far, 2)), row_major((2, 300)), Tuning()),
         ("tiles", row_major((30, 2, 20)), Layout((30, 2, 20), (1, far, 30)), TILES),
         ("tiles", Layout((30, 2, 20), (1, far, 30)), row_major((30, 2, 20)), TILES),
+        # a box of all rows would reach further than its places say
+        ("tiles", row_major((50, 40)), Layout((50, 40), (1, 2**27)), TILES),
+        ("tiles", Layout((50, 40), (1, 2**27)), row_major((50, 40)), TILES),
     ]:
         plan = plan_copy(destination, source, 1, tuning=tuning)
         assert plan.case == case
@@ -522,6 +590,17 @@ def test_division_by_multiplication(driver):
     driver.launcher(kernel)(-(-count // 256), bytearray(packed))
     expected = numbers[None, :] // np.array(divisors, np.uint32)[:, None]
     np.testing.assert_array_equal(quotients.get().view(np.uint32), expected.ravel())
+
+
+def test_division_by_one_multiplication():
+    """As far as threads of a box are numbered."""
+    edges = [2**k + d for k in range(1, 17) for d in (-1, 0, 1)]
+    for divisor in sorted({d for d in [*range(2, 300), *edges] if 1 < d < 2**16}):
+        made = tiles.small_divisor(divisor)
+        assert 2**32 - made.minus == divisor
+        most = min(2**32 // divisor, 80000)
+        numbers = np.arange(max(most, divisor), dtype=np.uint64)
+        np.testing.assert_array_equal(numbers * made.magic >> 32, numbers // divisor)
 
 
 def test_division_of_every_small_number():

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
-from math import gcd, inf, lcm, log2, prod
+from math import gcd, inf, lcm, log2, prod, sqrt
 from typing import Any
 
 import numpy as np
@@ -48,9 +48,12 @@ Numbers = np.ndarray[Any, np.dtype[np.int64]]
 # Costs are in bytes per byte of the box: 1 for each memory at best. They are of the same kind as
 # the counts of the simulator; none of the numbers here has met a GPU yet.
 
-# Boxes of about this many bytes have enough loads under way, and are small enough to have many.
-_LIKED_BYTES = 16 * 1024
-_LIKED_BLOCKS = 264  # two for each multiprocessor of a large GPU
+# Bytes of boxes: the most that are liked have enough loads under way. A block issues some 350
+# instructions for each thread before the first load, then 36 for each 4 bytes; but in a few large
+# blocks most of the time is waited for memory. By the latter two, on 132 multiprocessors, boxes
+# are best of about the root of 24 bytes times those of the tensor.
+_LIKED_BYTES, _LIKED_ROOT = 16 * 1024, 24
+_SIZE = 0.02  # what twice or half as many cost
 _NARROWEST = 4  # bytes of an access, where rows allow it
 _SHARED_BANKS = 128  # bytes that one wavefront brings
 _PADS, _DEEP_PADS = 160, 64  # pitches to choose from, for each order of the axes
@@ -96,8 +99,8 @@ class Nest:
         bounds: of dimensions whose axes reach beyond their last index.
         weights: for each bound and each axis, how far that index moves.
         followers: numbers of memories with tables of their own along the destination.
-        across: 0, or what is between the rows of a *square*, in elements of less than 4 bytes of the
-            source: a word of the destination has one of each.
+        across: 0, or what is between the rows of a *square*, in elements of the source, of less
+            than 4 bytes: a word of the destination has one of each.
 
     """
 
@@ -133,17 +136,27 @@ class Nest:
         return sum([self.tile_width(memory) for memory in self.staged])
 
 
-def nest_of_copy(loop: Loop) -> Nest:
-    """The nest of a loop over a destination and a source: of squares, where all is aligned."""
+def box_of_copy(loop: Loop) -> Box | None:
+    """The box of a loop over a destination and a source: of squares, where all is aligned."""
     pack = max(1, _NARROWEST // loop.width)
+    squares = _squares(loop, pack)
+    found = choose_box(squares) if squares is not None else None
+    if found is not None:
+        return found
+    widths = (loop.width, loop.width)
+    return choose_box(Nest(loop.axes, widths, loop.alignments, (READ,), (), pack, DEEPEST))
+
+
+def _squares(loop: Loop, pack: int) -> Nest | None:
+    """The nest over words of the destination."""
     *slower, last = loop.axes
     along, across = last.strides
     steps = [axis.strides[WRITE] for axis in slower]
-    aligned = gcd(loop.alignments[WRITE], loop.width * gcd(last.size, *steps)) % _NARROWEST == 0
+    words = gcd(loop.alignments[WRITE], loop.width * gcd(last.size, *steps)) % _NARROWEST == 0
     sectors = gcd(loop.alignments[READ], across * loop.width) % SECTOR == 0
     rows = any(abs(axis.strides[READ]) == 1 for axis in slower)
-    if pack == 1 or along != 1 or not across or not (aligned and sectors and rows):
-        return Nest(loop.axes, (loop.width,) * 2, loop.alignments, (READ,), (), pack, DEEPEST)
+    if pack == 1 or along != 1 or not (across and words and sectors and rows):
+        return None
     axes = [Axis(n, (write // pack, read)) for n, (write, read) in slower]
     if last.size > pack:
         axes.append(Axis(last.size // pack, (1, across * pack)))
@@ -217,6 +230,11 @@ class Box:
     def elements(self) -> int:
         """How many elements a whole box has."""
         return prod(self.extents)
+
+    @property
+    def has_words(self) -> bool:
+        """Whether rows of squares are words."""
+        return not self.nest.across or self.sides[READ].unit == _NARROWEST
 
     @property
     def padded_bytes(self) -> float:
@@ -436,10 +454,9 @@ class Box:
         cost = sum([side * width / mean for side, width in zip(sides, widths, strict=True)])
         cost += _WORSE_SIDE * (max(sides) - 1)
         cost += _DEEP * self.is_deep
-        cost += 0.015 * abs(log2(self.elements * self.nest.staged_bytes / _LIKED_BYTES))
-        if self.blocks < _LIKED_BLOCKS:
-            cost += 0.05 * log2(_LIKED_BLOCKS / self.blocks)
-        return cost
+        nbytes = self.elements * self.nest.staged_bytes
+        liked = min(_LIKED_BYTES, sqrt(_LIKED_ROOT * nbytes * self.blocks))
+        return cost + _SIZE * abs(log2(nbytes / liked))
 
     def side_cost(self, memory: int) -> float:
         """Bytes that threads could move, and sectors begun by rows, per byte of the box."""
@@ -583,7 +600,7 @@ def choose_box(nest: Nest) -> Box | None:
 
 def _cheapest(nest: Nest, deepest: int) -> Box | None:
     boxes = [Box(nest, *found) for found in _candidates(nest, deepest)]
-    fitting = [box for box in boxes if box.padded_bytes <= ROOMS[-1]]
+    fitting = [box for box in boxes if box.padded_bytes <= ROOMS[-1] and box.has_words]
     best, least = None, inf
     for box in sorted(fitting, key=lambda box: (box.cost(), box.extents))[:_TRIED]:
         if box.cost() >= least:
@@ -773,8 +790,8 @@ def _indices(box: Box, memory: int, most: int, width: int) -> Numbers:
     row, lane = np.divmod(rest, given)
     row, lane = np.minimum(row, rows - 1), np.minimum(lane, length - 1)  # idle: as their neighbours
     row += plane * rows
-    # Of a pack, two elements are enough to look at. Those of a square begin with another one in each
-    # part of a warp.
+    # Of a pack, two elements are enough to look at. Those of a square begin with another one in
+    # each part of a warp.
     first = threads % 32 * per // 32 if box.nest.across else 0
     along = np.concatenate([lane * per + (first + j) % per for j in range(min(per, 2))])
     rows_of = np.concatenate([row] * min(per, 2))

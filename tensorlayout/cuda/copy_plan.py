@@ -18,9 +18,8 @@ from tensorlayout.cuda.boxes import (
     ROOMS,
     WRITE,
     Box,
-    choose_box,
+    box_of_copy,
     narrowness,
-    nest_of_copy,
 )
 from tensorlayout.cuda.driver import Kernel
 from tensorlayout.cuda.fill_plan import FillPlan, plan_fill, plan_padding
@@ -120,7 +119,7 @@ def cheapest(loop: Loop, itemsize: int, padding: _Padding, tuning: Tuning) -> tu
     # Nothing is to be won by tiles where both sides are as good as contiguous.
     large = loop.count * loop.width >= tuning.small_bytes
     if repeated is None and large and cost > 2 + tuning.through_tile:
-        box = choose_box(nest_of_copy(loop))
+        box = box_of_copy(loop)
         if box is not None and box.cost() + tuning.through_tile < cost:
             return "tiles", _tiles(loop, box, padding)
     if one_run:
@@ -219,8 +218,8 @@ def kernels() -> tuple[Kernel, ...]:
     return tuple(found)
 
 
-# Of tiles: bytes of an element, of an access to the source and to the destination, and of an element
-# of the tile.
+# Of tiles: bytes of an element, of an access to the source and to the destination, and of an
+# element of the tile.
 TILED = (
     *[(1, read, write, 1) for read in (1, 4) for write in (1, 4)],
     *[(2, read, write, 2) for read in (2, 4) for write in (2, 4)],

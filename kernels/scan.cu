@@ -17,7 +17,11 @@
 // total of each chunk, and `results` begins with those of the chunks before. No block waits for
 // another. Bytes moved per element: its own twice, read once and written once; with chunks it is read
 // twice. Floats are added up in double, and each result is rounded once; integers wrap.
+#ifdef LINES
+#define LEAST_BLOCKS (sizeof(INDEX) == 4 ? 4 : 2)
+#else
 #define LEAST_BLOCKS 2
+#endif
 #include "functions.cuh"
 #include "indexing.cuh"
 #include "memory.cuh"
@@ -274,6 +278,254 @@ DEVICE void rows(const RowScan<Rank, Index>& p) {
     }
 }
 
+// ---- Lines in one piece -------------------------------------------------------------------------
+
+// Neighbours of a thread: 64 bytes of the wider type, in packs of at most 16 bytes.
+constexpr int WIDER = sizeof(SOURCE) > sizeof(RESULT) ? sizeof(SOURCE) : sizeof(RESULT);
+constexpr int PER_LINE_THREAD = WIDER <= 4 ? 16 : 64 / WIDER;
+constexpr int SLOTS = PER_LINE_THREAD * THREADS;
+
+// A tile of slots, in shared memory: packs are swizzled, so that neither a thread's own ones nor those
+// that follow each other meet in banks.
+template <class T>
+struct Slots {
+    static constexpr int LENGTH =
+        PER_LINE_THREAD * sizeof(T) < 16 ? PER_LINE_THREAD : 16 / sizeof(T);
+    static constexpr int PACKS = PER_LINE_THREAD / LENGTH;  // of a thread
+    using Word = Pack<T, LENGTH>;
+
+    DEVICE static Word* pack(Word* words, int32_t number) {
+        return words + (number ^ (number >> 3 & (PACKS - 1)));
+    }
+    DEVICE static T* slot(Word* words, int32_t number) {
+        return pack(words, number / LENGTH)->at + number % LENGTH;
+    }
+    // How far into a pack this is, and whether packs begin where it says.
+    DEVICE static int32_t shift(const T* first) {
+        return static_cast<int32_t>(reinterpret_cast<uint64_t>(first) / sizeof(T) % LENGTH);
+    }
+    DEVICE static bool aligned(const T* first) {
+        return reinterpret_cast<uint64_t>(first) % sizeof(Word) == 0;
+    }
+};
+
+// Slots low to high are elements. Of the packs that these cut, each has a few threads: the slot of this
+// one, or -1.
+template <int Length>
+DEVICE int32_t slot_at_edge(int32_t low, int32_t high) {
+    const int32_t thread = static_cast<int32_t>(threadIdx.x);
+    const int32_t first = low / Length, last = high / Length;
+    if (thread < Length) return low % Length ? first * Length + thread : -1;
+    if (thread >= 2 * Length || high % Length == 0 || (low % Length && first == last)) return -1;
+    return last * Length + thread - Length;
+}
+
+template <int Rank, class Index>
+struct LineScan {
+    void* to;
+    const void* from;
+    void* totals;  // [line][chunk]
+    Index lines;
+    Index length;               // positions of a line
+    Index chunk;                // slots of a chunk, whole tiles
+    Walk<Rank, Index, 2> walk;  // of lines, in the source and the result
+    Divisor<int32_t> chunks, period;
+    int32_t outers;  // lines of a tile, which then follow each other
+};
+
+// Slot 0 of the tile is at `from`; what is no element becomes 0.
+DEVICE void read_slots(const SOURCE* from, int32_t low, int32_t high, bool wide,
+                       Slots<SOURCE>::Word* words) {
+    using S = Slots<SOURCE>;
+    const int32_t thread = static_cast<int32_t>(threadIdx.x);
+    if (!wide) {
+#pragma unroll 4
+        for (int k = 0; k < PER_LINE_THREAD; ++k) {
+            const int32_t slot = k * THREADS + thread;
+            store_shared(S::slot(words, slot), load_if(slot >= low && slot < high, from + slot));
+        }
+        return;
+    }
+    typename S::Word found[S::PACKS];
+#pragma unroll
+    for (int k = 0; k < S::PACKS; ++k) {
+        const int32_t slot = (k * THREADS + thread) * S::LENGTH;
+        found[k] = load_if(slot >= low && slot + S::LENGTH <= high,
+                           reinterpret_cast<const typename S::Word*>(from + slot));
+    }
+    const int32_t edge = slot_at_edge<S::LENGTH>(low, high);
+    const SOURCE element = load_if(edge >= low && edge < high, from + edge);
+#pragma unroll
+    for (int k = 0; k < S::PACKS; ++k) {
+        const int32_t number = k * THREADS + thread, slot = number * S::LENGTH;
+        const bool cut = (slot < low && slot + S::LENGTH > low) ||
+                         (slot < high && slot + S::LENGTH > high);
+        store_shared_if(!cut, S::pack(words, number), found[k]);
+    }
+    store_shared_if(edge >= 0, S::slot(words, edge < 0 ? 0 : edge), element);
+}
+
+DEVICE void write_slots(RESULT* to, int32_t low, int32_t high, bool wide,
+                        Slots<RESULT>::Word* words) {
+    using S = Slots<RESULT>;
+    const int32_t thread = static_cast<int32_t>(threadIdx.x);
+    if (!wide) {
+#pragma unroll 4
+        for (int k = 0; k < PER_LINE_THREAD; ++k) {
+            const int32_t slot = k * THREADS + thread;
+            store_if(slot >= low && slot < high, to + slot, load_shared(S::slot(words, slot)));
+        }
+        return;
+    }
+#pragma unroll
+    for (int k = 0; k < S::PACKS; ++k) {
+        const int32_t number = k * THREADS + thread, slot = number * S::LENGTH;
+        store_if(slot >= low && slot + S::LENGTH <= high,
+                 reinterpret_cast<typename S::Word*>(to + slot),
+                 load_shared(S::pack(words, number)));
+    }
+    const int32_t edge = slot_at_edge<S::LENGTH>(low, high);
+    const bool inside = edge >= low && edge < high;
+    store_if(inside, to + edge, load_shared_if(inside, S::slot(words, inside ? edge : 0)));
+}
+
+// Each thread's value goes on with those of the threads before, down to `least`, in sums[0].
+DEVICE void scan_threads(Total own, int32_t least, Total (&sums)[2][THREADS]) {
+    const int32_t thread = static_cast<int32_t>(threadIdx.x);
+    int buffer = 0;
+#pragma unroll
+    for (int32_t step = 1; step < THREADS; step *= 4, buffer ^= 1) {
+        store_shared(&sums[buffer][thread], own);
+        barrier();
+#pragma unroll
+        for (int k = 1; k < 4; ++k) {
+            const int32_t other = thread - k * step;
+            const bool joins = other >= least;
+            const Total value = load_shared_if(joins, &sums[buffer][joins ? other : 0]);
+            if (joins) own = combine(value, own);
+        }
+    }
+    static_assert(THREADS == 256, "four steps, so that the first buffer is free");
+    store_shared(&sums[0][thread], own);
+    barrier();
+}
+
+template <int Rank, class Index, Task Doing>
+DEVICE void lines(const LineScan<Rank, Index>& p) {
+    using S = Slots<SOURCE>;
+    using R = Slots<RESULT>;
+    SHARED(Total, both, 2 * THREADS);
+    auto& sums = reinterpret_cast<Total(&)[2][THREADS]>(both);
+    const int32_t thread = static_cast<int32_t>(threadIdx.x);
+    const uint32_t number = p.chunks.divide(blockIdx.x);
+    const int32_t chunk = static_cast<int32_t>(blockIdx.x - number * p.chunks.divisor);
+    const Index line = static_cast<Index>(number) * p.outers;
+    const Index here = p.lines - line < p.outers ? p.lines - line : p.outers;
+    Index at[2];
+    p.walk.offsets(static_cast<Unsigned<Index>>(line), at);
+    const SOURCE* from = static_cast<const SOURCE*>(p.from) + at[0];
+    RESULT* to = static_cast<RESULT*>(p.to) + at[1];
+    const int32_t shift = S::LENGTH >= R::LENGTH ? S::shift(from) : R::shift(to);
+    from -= shift;
+    to -= shift;
+    const bool wide = S::aligned(from);
+    const Index every = here * p.length + shift, begin = chunk * p.chunk;
+    const Index end = begin + p.chunk < every ? begin + p.chunk : every;
+    Total* const totals = static_cast<Total*>(p.totals) +
+                          static_cast<Index>(number) * static_cast<Index>(p.chunks.divisor);
+    if constexpr (Doing == Task::totals) {
+        if (begin + p.chunk >= every) return;  // nothing comes after
+        Running own{Total{}, false};
+#pragma unroll 4
+        for (int k = 0; k < PER_LINE_THREAD; ++k) {
+            const int32_t slot = k * THREADS + thread;
+            const bool inside = begin > 0 || slot >= shift;
+            const SOURCE element = load_if(inside, from + (begin + slot));
+            if (inside) own = own.then(convert<Total>(element));
+        }
+        for (Index tile = begin + SLOTS; tile < end; tile += SLOTS) {
+            if (wide) {
+                typename S::Word found[S::PACKS];
+#pragma unroll
+                for (int k = 0; k < S::PACKS; ++k)
+                    found[k] = load(reinterpret_cast<const typename S::Word*>(from + tile) +
+                                    k * THREADS + thread);
+#pragma unroll
+                for (int k = 0; k < PER_LINE_THREAD; ++k)
+                    own.value = combine(
+                        own.value, convert<Total>(found[k / S::LENGTH].at[k % S::LENGTH]));
+            } else {
+#pragma unroll 4
+                for (int k = 0; k < PER_LINE_THREAD; ++k)
+                    own.value = combine(own.value, convert<Total>(load(from + (tile + k * THREADS +
+                                                                               thread))));
+            }
+        }
+        scan_threads(own.value, 0, sums);
+        if (thread == THREADS - 1) store(totals + chunk, load_shared(&sums[0][thread]));
+    } else {
+        if (begin >= end) return;
+        SHARED(typename S::Word, sources, SLOTS / S::LENGTH);
+        SHARED(typename R::Word, made, SLOTS / R::LENGTH);
+        Total carry{};
+        if (chunk > 0) {
+            const int32_t each = (chunk + THREADS - 1) / THREADS, first = thread * each;
+            const int32_t last = first + each < chunk ? first + each : chunk;
+            scan_threads(running_over<Index>(totals, first, last, 1).value, 0, sums);
+            carry = load_shared(&sums[0][(chunk - 1) / each]);
+        }
+        for (Index tile = begin; tile < end; tile += SLOTS) {
+            const int32_t low = tile > 0 ? 0 : shift;
+            const int32_t high = static_cast<int32_t>(end - tile < SLOTS ? end - tile : SLOTS);
+            read_slots(from + tile, low, high, wide, sources);
+            barrier();
+            // Where a line begins among the thread's slots, and with which thread its last one does.
+            int32_t head = low, least = 0;
+            if (thread > 0) {
+                head = PER_LINE_THREAD;
+                if (p.outers > 1) {
+                    const int32_t slot = thread * PER_LINE_THREAD;
+                    const int32_t position = static_cast<int32_t>(
+                        slot - shift - p.period.divide(slot - shift) * p.period.divisor);
+                    head = position ? static_cast<int32_t>(p.period.divisor) - position : 0;
+                    least = head < PER_LINE_THREAD ? thread
+                                                   : (slot - position) / PER_LINE_THREAD;
+                }
+            } else if (tile > 0) {
+                head = PER_LINE_THREAD;
+            }
+            typename S::Word own[S::PACKS];
+#pragma unroll
+            for (int k = 0; k < S::PACKS; ++k)
+                own[k] = load_shared(S::pack(sources, thread * S::PACKS + k));
+            Total running = carry;
+#pragma unroll
+            for (int k = 0; k < PER_LINE_THREAD; ++k) {
+                const Total value = convert<Total>(own[k / S::LENGTH].at[k % S::LENGTH]);
+                running = k == head || (k == 0 && thread > 0) ? value : combine(running, value);
+            }
+            scan_threads(running, least, sums);
+            running = thread > 0 ? load_shared_if(thread > 0, &sums[0][thread > 0 ? thread - 1 : 0])
+                                 : carry;
+            carry = load_shared(&sums[0][THREADS - 1]);
+#pragma unroll
+            for (int k = 0; k < R::PACKS; ++k) {
+                typename R::Word word;
+#pragma unroll
+                for (int j = 0; j < R::LENGTH; ++j) {
+                    const int n = k * R::LENGTH + j;
+                    const Total value = convert<Total>(own[n / S::LENGTH].at[n % S::LENGTH]);
+                    running = n == head ? value : combine(running, value);
+                    word.at[j] = convert<RESULT>(running);
+                }
+                store_shared(R::pack(made, thread * R::PACKS + k), word);
+            }
+            barrier();
+            write_slots(to + tile, low, high, R::aligned(to), made);
+        }
+    }
+}
+
 // ---- Columns ------------------------------------------------------------------------------------
 
 enum { LANES = 32, WARPS = THREADS / LANES, PER_WARP = 8, STEP = WARPS * PER_WARP };
@@ -332,7 +584,25 @@ DEVICE void columns(const ColumnScan<Rank, Index>& p) {
 
     Running carry{Total{}, false};
     int buffer = 0;
-    if (Doing == results && chunk > 0) {
+    if constexpr (Doing == Task::totals) {  // a part of the chunk for each warp
+        const Index each = p.chunk / WARPS, part = begin + warp * each;
+        const Index first = part < p.initial ? p.initial : part;
+        Total own = convert<Total>(load_if(inside, from + first * p.along));
+        for (Index top = part; top < part + each; top += PER_WARP) {
+            SOURCE found[PER_WARP];
+#pragma unroll
+            for (int k = 0; k < PER_WARP; ++k)
+                found[k] = load_if(inside && top + k > first, from + (top + k) * p.along);
+#pragma unroll
+            for (int k = 0; k < PER_WARP; ++k)
+                if (top + k > first) own = combine(own, convert<Total>(found[k]));
+        }
+        hand_on({own, true}, (1u << WARPS) - 1, sums, buffer, carry);
+        if (inside && warp == 0)
+            store(static_cast<Total*>(p.totals) + (chunk * p.lines + line), carry.value);
+        return;
+    }
+    if (chunk > 0) {
         const int32_t each = (chunk + WARPS - 1) / WARPS;
         const int32_t first = warp * each, last = first + each < chunk ? first + each : chunk;
         const Total* const before = static_cast<const Total*>(p.totals) + (inside ? line : 0);
@@ -364,20 +634,15 @@ DEVICE void columns(const ColumnScan<Rank, Index>& p) {
             if (least < end && least < from_here + PER_WARP) having |= 1u << w;
         }
         const Running before = hand_on(own, having, sums, buffer, carry);
-        if constexpr (Doing == results) {
 #pragma unroll
-            for (int k = 0; k < PER_WARP; ++k) {
-                const Index position = first + k;
-                const Total value = position < p.initial ? start_value()
-                                    : before.any         ? combine(before.value, values[k])
-                                                         : values[k];
-                store_if(inside && position < end, to + position * p.pace,
-                         convert<RESULT>(value));
-            }
+        for (int k = 0; k < PER_WARP; ++k) {
+            const Index position = first + k;
+            const Total value = position < p.initial ? start_value()
+                                : before.any         ? combine(before.value, values[k])
+                                                     : values[k];
+            store_if(inside && position < end, to + position * p.pace, convert<RESULT>(value));
         }
     }
-    if (Doing == totals && inside && warp == 0)
-        store(static_cast<Total*>(p.totals) + (chunk * p.lines + line), carry.value);
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------
@@ -387,20 +652,25 @@ DEVICE void columns(const ColumnScan<Rank, Index>& p) {
 
 #if defined(ROWS)
 BLOCK_KERNEL(scan_rows, RowScan<RANK, INDEX>) { rows<RANK, INDEX, ROWS>(p); }
+#elif defined(LINES)
+BLOCK_KERNEL(scan_lines, LineScan<RANK, INDEX>) { lines<RANK, INDEX, LINES>(p); }
 #else
 BLOCK_KERNEL(scan_columns, ColumnScan<RANK, INDEX>) { columns<RANK, INDEX, COLUMNS>(p); }
 #endif
 
 #else
 
-#define BOTH(RANK, INDEX, TASK)                                                     \
+#define EACH(RANK, INDEX, TASK)                                                     \
+    BLOCK_KERNEL(scan_lines_##RANK##_##INDEX##_##TASK, LineScan<RANK, INDEX>) {     \
+        lines<RANK, INDEX, TASK>(p);                                                \
+    }                                                                               \
     BLOCK_KERNEL(scan_rows_##RANK##_##INDEX##_##TASK, RowScan<RANK, INDEX>) {       \
         rows<RANK, INDEX, TASK>(p);                                                 \
     }                                                                               \
     BLOCK_KERNEL(scan_columns_##RANK##_##INDEX##_##TASK, ColumnScan<RANK, INDEX>) { \
         columns<RANK, INDEX, TASK>(p);                                              \
     }
-#define TASKS(RANK, INDEX) BOTH(RANK, INDEX, totals) BOTH(RANK, INDEX, results)
+#define TASKS(RANK, INDEX) EACH(RANK, INDEX, totals) EACH(RANK, INDEX, results)
 #define RANKS(INDEX) TASKS(1, INDEX) TASKS(2, INDEX) TASKS(0, INDEX)
 RANKS(int32_t) RANKS(int64_t)
 

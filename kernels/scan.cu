@@ -4,12 +4,15 @@
 // A result's *lines* run along the scanned dimension; `inner` counts those that are side by side in
 // the order of the source. With `initial`, a line begins with a position that no element has: 0, or 1 of products.
 //
-// scan_rows     Lines that follow each other in memory, or a few (below 32) side by side. A block
+// scan_lines    Lines in one piece in both memories. A block moves a tile of slots 16 bytes at a time,
+//               by way of shared memory; each thread scans 64 bytes of neighbours (at most 16), and
+//               what comes before them is found in 4 steps over the threads, each of which joins
+//               four. Short lines share a tile; long ones go tile by tile, what came before carried
+//               along. Worst: lines of little more than half a tile or a whole number of them.
+// scan_rows     Other lines that follow each other in memory, or a few (below 32) side by side. A block
 //               reads a tile of consecutive elements of the result, in sectors, and has it in
-//               shared memory line after line; each thread scans 9 neighbours, and what comes
-//               before them is found in 8 steps over the threads. Short lines share a tile; long
-//               ones go tile by tile, what came before carried along. Worst: a source, or a result,
-//               that is not contiguous along the runs.
+//               shared memory line after line; each thread scans 9 neighbours, as above. Worst: a
+//               source, or a result, that is not contiguous along the runs.
 // scan_columns  32 lines side by side, one for each lane; 8 warps have 8 positions each, and hand on
 //               what they have by way of shared memory. Coalesced as far as lines are neighbours.
 //
@@ -17,7 +20,11 @@
 // total of each chunk, and `results` begins with those of the chunks before. No block waits for
 // another. Bytes moved per element: its own twice, read once and written once; with chunks it is read
 // twice. Floats are added up in double, and each result is rounded once; integers wrap.
+#ifdef LINES
+#define LEAST_BLOCKS (sizeof(INDEX) == 4 && RANK > 0 && sizeof(RESULT) < 16 ? 4 : 3)
+#else
 #define LEAST_BLOCKS 2
+#endif
 #include "functions.cuh"
 #include "indexing.cuh"
 #include "memory.cuh"
@@ -71,6 +78,27 @@ DEVICE Running running_over(const Total* each, int32_t first, int32_t last, Inde
     return found;
 }
 
+// Each thread's value goes on with those of the threads before, down to `least`, in sums[0].
+DEVICE void scan_threads(Total own, int32_t least, Total (&sums)[2][THREADS]) {
+    const int32_t thread = static_cast<int32_t>(threadIdx.x);
+    int buffer = 0;
+#pragma unroll
+    for (int32_t step = 1; step < THREADS; step *= 4, buffer ^= 1) {
+        store_shared(&sums[buffer][thread], own);
+        barrier();
+#pragma unroll
+        for (int k = 1; k < 4; ++k) {
+            const int32_t other = thread - k * step;
+            const bool joins = other >= least;
+            const Total value = load_shared_if(joins, &sums[buffer][joins ? other : 0]);
+            if (joins) own = combine(value, own);
+        }
+    }
+    static_assert(THREADS == 256, "four steps, so that the first buffer is free");
+    store_shared(&sums[0][thread], own);
+    barrier();
+}
+
 // ---- Rows ---------------------------------------------------------------------------------------
 
 constexpr int PER_THREAD = 9;  // odd, so that the threads' runs begin in different banks
@@ -93,55 +121,47 @@ struct RowScan {
     int32_t tile, outers, initial;
 };
 
-struct Spot {
-    int32_t element, place;  // of the tile in memory, and in shared memory
-    int32_t position;        // in the line, from the tile's first one on
-    bool inside;
-};
-
+// Where an element of the tile in memory is in shared memory, and its position in its line.
 template <int Rank, class Index>
-DEVICE Spot spot_of(const RowScan<Rank, Index>& p, int k, uint32_t shift, int32_t count) {
-    Spot spot;
-    spot.element = static_cast<int32_t>(k * THREADS + threadIdx.x - shift);
-    spot.inside = spot.element >= 0 && spot.element < count;
-    if (!spot.inside) spot.element = 0;
-    spot.place = spot.element;
-    spot.position = 1;  // behind that of no element, if nobody asks
+DEVICE void place_of(const RowScan<Rank, Index>& p, int32_t element, int32_t& place,
+                     int32_t& position) {
+    place = element;
+    position = 1;  // behind that of no element, if nobody asks
     const uint32_t inner = p.inner.divisor;
     if (inner > 1 || p.initial) {
-        const uint32_t outer = p.period.divide(spot.element);
-        const uint32_t rest = spot.element - outer * p.period.divisor;
-        const uint32_t position = p.inner.divide(rest);
-        spot.position = static_cast<int32_t>(position);
+        const uint32_t outer = p.period.divide(element);
+        const uint32_t rest = element - outer * p.period.divisor;
+        position = static_cast<int32_t>(p.inner.divide(rest));
         if (inner > 1)
-            spot.place = static_cast<int32_t>(
+            place = static_cast<int32_t>(
                 (outer * inner + rest - position * inner) * p.pitch.divisor + position);
     }
-    return spot;
 }
 
+// `places`: in shared memory, of the elements that a thread moves; below 0 where there is none.
 template <int Rank, class Index>
 DEVICE void read_tile(const RowScan<Rank, Index>& p, Total (&tile)[TILE], Index start, int32_t count,
-                      Index before) {
+                      Index before, int32_t first, int32_t (&places)[PER_THREAD]) {
     const SOURCE* const from = static_cast<const SOURCE*>(p.from);
-    Index at[2];
-    p.walk.offsets(static_cast<Unsigned<Index>>(start), at);
-    const uint32_t shift = shift_at(from + (at[0] - p.back));
     SOURCE elements[PER_THREAD];
+    uint32_t real = 0;
 #pragma unroll
     for (int k = 0; k < PER_THREAD; ++k) {
-        const Spot spot = spot_of(p, k, shift, count);
-        p.walk.offsets(static_cast<Unsigned<Index>>(start + spot.element), at);
-        const bool there = spot.inside && before + spot.position >= p.initial;
-        elements[k] = load_if(there, from + (at[0] - p.back));
+        const int32_t element = first + k * THREADS;
+        const bool inside = element >= 0 && element < count;
+        int32_t position;
+        place_of(p, inside ? element : 0, places[k], position);
+        Index at[2];
+        p.walk.offsets(static_cast<Unsigned<Index>>(start + (inside ? element : 0)), at);
+        const bool there = before + position >= p.initial;
+        if (there) real |= 1u << k;
+        if (!inside) places[k] = -1;
+        elements[k] = load_if(inside && there, from + (at[0] - p.back));
     }
 #pragma unroll
-    for (int k = 0; k < PER_THREAD; ++k) {
-        const Spot spot = spot_of(p, k, shift, count);
-        const bool there = before + spot.position >= p.initial;
-        store_shared_if(spot.inside, tile + spot.place,
-                        there ? convert<Total>(elements[k]) : start_value());
-    }
+    for (int k = 0; k < PER_THREAD; ++k)
+        store_shared_if(places[k] >= 0, tile + (places[k] < 0 ? 0 : places[k]),
+                        real >> k & 1 ? convert<Total>(elements[k]) : start_value());
 }
 
 // What the chunks before this block's leave to each line of its group.
@@ -183,41 +203,47 @@ DEVICE void scan_tile(const RowScan<Rank, Index>& p, Total (&tile)[TILE], Total 
     int32_t position = begin - row * pitch;
     int32_t head = row * pitch + (position >= first ? first : 0);  // where the last line began
     const bool continues = head < begin;
-    Total values[PER_THREAD];
-    int32_t joined = continues ? PER_THREAD : 0;  // how many go on with what threads before have
-    Running running{Total{}, false};
+    // A bit for each element: whether it is one, begins anew, goes on with what came before the tile.
+    uint32_t inside = 0, fresh = 0, carried = 0;
+    int32_t carrying = 0;  // the line that does: a tile that has a part of lines has few of them
 #pragma unroll
     for (int k = 0; k < PER_THREAD; ++k) {
         if (position == pitch) {
             position = 0;
             ++row;
         }
-        const bool inside = position < here && row < rows;
-        if (position == 0 || position == first) {
-            running.any = false;
-            head = begin + k;
-            joined = joined < k ? joined : k;
+        const bool begins = position == 0 || position == first;
+        if (begins) head = begin + k;
+        if (position < here && row < rows) {
+            inside |= 1u << k;
+            if (position == 0 && before) {
+                carried |= 1u << k;
+                carrying = row;
+            } else if (begins) {
+                fresh |= 1u << k;
+            }
         }
-        if (position == 0 && before) running = {inside ? load_shared(carries + row) : Total{}, true};
-        running = running.then(load_shared_if(inside, tile + begin + k));
-        values[k] = running.value;
         ++position;
     }
-    // Each thread's value reaches back to where its last line began, or as far as the steps so far.
-    const int32_t thread = static_cast<int32_t>(threadIdx.x);
-    int buffer = 0;
-    for (int32_t step = 1; step < THREADS; step *= 2, buffer ^= 1) {
-        store_shared(&sums[buffer][thread], running.value);
-        barrier();
-        if (thread >= step && head < (thread - step + 1) * PER_THREAD)
-            running.value = combine(load_shared(&sums[buffer][thread - step]), running.value);
-    }
-    store_shared(&sums[buffer][thread], running.value);
-    barrier();
-    const Total earlier = load_shared_if(continues, &sums[buffer][continues ? thread - 1 : 0]);
+    const Total carry = load_shared_if(carried != 0, carries + carrying);
+    // First what the thread's last line has, then, with what threads before have, all of it.
+    Total running{};
 #pragma unroll
-    for (int k = 0; k < PER_THREAD; ++k)
-        store_shared(tile + begin + k, k < joined ? combine(earlier, values[k]) : values[k]);
+    for (int pass = 0; pass < 2; ++pass) {
+        if (pass == 0 || !continues) fresh |= 1u & ~carried;
+#pragma unroll
+        for (int k = 0; k < PER_THREAD; ++k) {
+            const Total value = load_shared_if(inside >> k & 1, tile + begin + k);
+            if (carried >> k & 1) running = carry;
+            running = fresh >> k & 1 ? value : combine(running, value);
+            if (pass) store_shared(tile + begin + k, running);
+        }
+        if (pass) break;
+        scan_threads(running, head / PER_THREAD, sums);
+        if (continues) fresh &= ~1u;
+        running = load_shared_if(continues,
+                                 &sums[0][continues ? static_cast<int32_t>(threadIdx.x) - 1 : 0]);
+    }
     barrier();
 }
 
@@ -242,7 +268,15 @@ DEVICE void rows(const RowScan<Rank, Index>& p) {
         const Index left = p.elements - first;
         const Index most = static_cast<Index>(p.outers) * here * inner;
         const int32_t count = static_cast<int32_t>(left < most ? left : most);
-        read_tile(p, tile, first, count, at);
+        Index place[2];
+        p.walk.offsets(static_cast<Unsigned<Index>>(first), place);
+        const uint32_t shift =
+            sizeof(SOURCE) <= sizeof(RESULT)
+                ? shift_at(static_cast<const SOURCE*>(p.from) + (place[0] - p.back))
+                : shift_at(static_cast<RESULT*>(p.to) + place[1]);
+        const int32_t mine = static_cast<int32_t>(threadIdx.x - shift);
+        int32_t places[PER_THREAD];
+        read_tile(p, tile, first, count, at, mine, places);
         barrier();
         const bool before = at > begin || (Doing == results && chunk > 0);
         const int32_t outers = count < most ? static_cast<int32_t>(p.period.divide(count)) : p.outers;
@@ -259,18 +293,244 @@ DEVICE void rows(const RowScan<Rank, Index>& p) {
         }
         if constexpr (Doing == results) {
             RESULT* const to = static_cast<RESULT*>(p.to);
-            Index place[2];
-            p.walk.offsets(static_cast<Unsigned<Index>>(first), place);
-            const uint32_t shift = shift_at(to + place[1]);
 #pragma unroll
             for (int k = 0; k < PER_THREAD; ++k) {
-                const Spot spot = spot_of(p, k, shift, count);
-                const Total value = load_shared_if(spot.inside, tile + spot.place);
-                p.walk.offsets(static_cast<Unsigned<Index>>(first + spot.element), place);
-                store_if(spot.inside, to + place[1], convert<RESULT>(value));
+                const bool inside = places[k] >= 0;
+                const Total value = load_shared_if(inside, tile + (inside ? places[k] : 0));
+                const int32_t element = inside ? mine + k * THREADS : 0;
+                p.walk.offsets(static_cast<Unsigned<Index>>(first + element), place);
+                store_if(inside, to + place[1], convert<RESULT>(value));
             }
         }
         barrier();
+    }
+}
+
+// ---- Lines in one piece -------------------------------------------------------------------------
+
+// Neighbours of a thread: 64 bytes of the wider type, in packs of at most 16 bytes.
+constexpr int WIDER = sizeof(SOURCE) > sizeof(RESULT) ? sizeof(SOURCE) : sizeof(RESULT);
+constexpr int PER_LINE_THREAD = WIDER <= 4 ? 16 : 64 / WIDER;
+constexpr int SLOTS = PER_LINE_THREAD * THREADS;
+
+// A tile of slots, in shared memory: packs are swizzled, so that neither a thread's own ones nor those
+// that follow each other meet in banks.
+template <class T>
+struct Slots {
+    static constexpr int LENGTH =
+        PER_LINE_THREAD * sizeof(T) < 16 ? PER_LINE_THREAD : 16 / sizeof(T);
+    static constexpr int PACKS = PER_LINE_THREAD / LENGTH;  // of a thread
+    using Word = Pack<T, LENGTH>;
+
+    DEVICE static Word* pack(Word* words, int32_t number) {
+        return words + (number ^ (number >> 3 & (PACKS - 1)));
+    }
+    DEVICE static T* slot(Word* words, int32_t number) {
+        return pack(words, number / LENGTH)->at + number % LENGTH;
+    }
+    // How far into a pack this is, and whether packs begin where it says.
+    DEVICE static int32_t shift(const T* first) {
+        return static_cast<int32_t>(reinterpret_cast<uint64_t>(first) / sizeof(T) % LENGTH);
+    }
+    DEVICE static bool aligned(const T* first) {
+        return reinterpret_cast<uint64_t>(first) % sizeof(Word) == 0;
+    }
+};
+
+// Slots low to high are elements. Of the packs that these cut, each has a few threads: the slot of this
+// one, or -1.
+template <int Length>
+DEVICE int32_t slot_at_edge(int32_t low, int32_t high) {
+    const int32_t thread = static_cast<int32_t>(threadIdx.x);
+    const int32_t first = low / Length, last = high / Length;
+    if (thread < Length) return low % Length ? first * Length + thread : -1;
+    if (thread >= 2 * Length || high % Length == 0 || (low % Length && first == last)) return -1;
+    return last * Length + thread - Length;
+}
+
+template <int Rank, class Index>
+struct LineScan {
+    void* to;
+    const void* from;
+    void* totals;  // [line][chunk]
+    Index lines;
+    Index length;               // positions of a line
+    Index chunk;                // slots of a chunk, whole tiles
+    Walk<Rank, Index, 2> walk;  // of lines, in the source and the result
+    Divisor<int32_t> chunks, period;
+    int32_t outers;  // lines of a tile, which then follow each other
+};
+
+// Slot 0 of the tile is at `from`; what is no element becomes 0.
+DEVICE void read_slots(const SOURCE* from, int32_t low, int32_t high, bool wide,
+                       Slots<SOURCE>::Word* words) {
+    using S = Slots<SOURCE>;
+    const int32_t thread = static_cast<int32_t>(threadIdx.x);
+    if (!wide) {
+#pragma unroll 4
+        for (int k = 0; k < PER_LINE_THREAD; ++k) {
+            const int32_t slot = k * THREADS + thread;
+            store_shared(S::slot(words, slot), load_if(slot >= low && slot < high, from + slot));
+        }
+        return;
+    }
+    typename S::Word found[S::PACKS];
+#pragma unroll
+    for (int k = 0; k < S::PACKS; ++k) {
+        const int32_t slot = (k * THREADS + thread) * S::LENGTH;
+        found[k] = load_if(slot >= low && slot + S::LENGTH <= high,
+                           reinterpret_cast<const typename S::Word*>(from + slot));
+    }
+    const int32_t edge = slot_at_edge<S::LENGTH>(low, high);
+    const SOURCE element = load_if(edge >= low && edge < high, from + edge);
+#pragma unroll
+    for (int k = 0; k < S::PACKS; ++k) {
+        const int32_t number = k * THREADS + thread, slot = number * S::LENGTH;
+        const bool cut = (slot < low && slot + S::LENGTH > low) ||
+                         (slot < high && slot + S::LENGTH > high);
+        store_shared_if(!cut, S::pack(words, number), found[k]);
+    }
+    store_shared_if(edge >= 0, S::slot(words, edge < 0 ? 0 : edge), element);
+}
+
+DEVICE void write_slots(RESULT* to, int32_t low, int32_t high, bool wide,
+                        Slots<RESULT>::Word* words) {
+    using S = Slots<RESULT>;
+    const int32_t thread = static_cast<int32_t>(threadIdx.x);
+    if (!wide) {
+#pragma unroll 4
+        for (int k = 0; k < PER_LINE_THREAD; ++k) {
+            const int32_t slot = k * THREADS + thread;
+            store_if(slot >= low && slot < high, to + slot, load_shared(S::slot(words, slot)));
+        }
+        return;
+    }
+#pragma unroll
+    for (int k = 0; k < S::PACKS; ++k) {
+        const int32_t number = k * THREADS + thread, slot = number * S::LENGTH;
+        store_if(slot >= low && slot + S::LENGTH <= high,
+                 reinterpret_cast<typename S::Word*>(to + slot),
+                 load_shared(S::pack(words, number)));
+    }
+    const int32_t edge = slot_at_edge<S::LENGTH>(low, high);
+    const bool inside = edge >= low && edge < high;
+    store_if(inside, to + edge, load_shared_if(inside, S::slot(words, inside ? edge : 0)));
+}
+
+template <int Rank, class Index, Task Doing>
+DEVICE void lines(const LineScan<Rank, Index>& p) {
+    using S = Slots<SOURCE>;
+    using R = Slots<RESULT>;
+    SHARED(Total, both, 2 * THREADS);
+    auto& sums = reinterpret_cast<Total(&)[2][THREADS]>(both);
+    const int32_t thread = static_cast<int32_t>(threadIdx.x);
+    const uint32_t number = p.chunks.divide(blockIdx.x);
+    const int32_t chunk = static_cast<int32_t>(blockIdx.x - number * p.chunks.divisor);
+    const Index line = static_cast<Index>(number) * p.outers;
+    const Index here = p.lines - line < p.outers ? p.lines - line : p.outers;
+    Index at[2];
+    p.walk.offsets(static_cast<Unsigned<Index>>(line), at);
+    const SOURCE* from = static_cast<const SOURCE*>(p.from) + at[0];
+    RESULT* to = static_cast<RESULT*>(p.to) + at[1];
+    const int32_t shift = S::LENGTH >= R::LENGTH ? S::shift(from) : R::shift(to);
+    from -= shift;
+    to -= shift;
+    const bool wide = S::aligned(from);
+    const Index every = here * p.length + shift, begin = chunk * p.chunk;
+    const Index end = begin + p.chunk < every ? begin + p.chunk : every;
+    Total* const totals = static_cast<Total*>(p.totals) +
+                          static_cast<Index>(number) * static_cast<Index>(p.chunks.divisor);
+    if constexpr (Doing == Task::totals) {
+        if (begin + p.chunk >= every) return;  // nothing comes after
+        Running own{Total{}, false};
+#pragma unroll 4
+        for (int k = 0; k < PER_LINE_THREAD; ++k) {
+            const int32_t slot = k * THREADS + thread;
+            const bool inside = begin > 0 || slot >= shift;
+            const SOURCE element = load_if(inside, from + (begin + slot));
+            if (inside) own = own.then(convert<Total>(element));
+        }
+        for (Index tile = begin + SLOTS; tile < end; tile += SLOTS) {
+            if (wide) {
+                typename S::Word found[S::PACKS];
+#pragma unroll
+                for (int k = 0; k < S::PACKS; ++k)
+                    found[k] = load(reinterpret_cast<const typename S::Word*>(from + tile) +
+                                    k * THREADS + thread);
+#pragma unroll
+                for (int k = 0; k < PER_LINE_THREAD; ++k)
+                    own.value = combine(
+                        own.value, convert<Total>(found[k / S::LENGTH].at[k % S::LENGTH]));
+            } else {
+#pragma unroll 4
+                for (int k = 0; k < PER_LINE_THREAD; ++k)
+                    own.value = combine(own.value, convert<Total>(load(from + (tile + k * THREADS +
+                                                                               thread))));
+            }
+        }
+        scan_threads(own.value, 0, sums);
+        if (thread == THREADS - 1) store(totals + chunk, load_shared(&sums[0][thread]));
+    } else {
+        if (begin >= end) return;
+        SHARED(typename S::Word, sources, SLOTS / S::LENGTH);
+        SHARED(typename R::Word, made, SLOTS / R::LENGTH);
+        Total carry{};
+        if (chunk > 0) {
+            const int32_t each = (chunk + THREADS - 1) / THREADS, first = thread * each;
+            const int32_t last = first + each < chunk ? first + each : chunk;
+            scan_threads(running_over<Index>(totals, first, last, 1).value, 0, sums);
+            carry = load_shared(&sums[0][(chunk - 1) / each]);
+        }
+        for (Index tile = begin; tile < end; tile += SLOTS) {
+            const int32_t low = tile > 0 ? 0 : shift;
+            const int32_t high = static_cast<int32_t>(end - tile < SLOTS ? end - tile : SLOTS);
+            read_slots(from + tile, low, high, wide, sources);
+            barrier();
+            // Where a line begins among the thread's slots, and with which thread its last one does.
+            int32_t head = low, least = 0;
+            if (thread > 0) {
+                head = PER_LINE_THREAD;
+                if (p.outers > 1) {
+                    const int32_t slot = thread * PER_LINE_THREAD;
+                    const int32_t position = static_cast<int32_t>(
+                        slot - shift - p.period.divide(slot - shift) * p.period.divisor);
+                    head = position ? static_cast<int32_t>(p.period.divisor) - position : 0;
+                    least = head < PER_LINE_THREAD ? thread
+                                                   : (slot - position) / PER_LINE_THREAD;
+                }
+            } else if (tile > 0) {
+                head = PER_LINE_THREAD;
+            }
+            typename S::Word own;  // read twice, which keeps no registers in between
+            Total running = carry;
+#pragma unroll
+            for (int k = 0; k < PER_LINE_THREAD; ++k) {
+                if (k % S::LENGTH == 0)
+                    own = load_shared(S::pack(sources, thread * S::PACKS + k / S::LENGTH));
+                const Total value = convert<Total>(own.at[k % S::LENGTH]);
+                running = k == head || (k == 0 && thread > 0) ? value : combine(running, value);
+            }
+            scan_threads(running, least, sums);
+            running = thread > 0 ? load_shared_if(thread > 0, &sums[0][thread > 0 ? thread - 1 : 0])
+                                 : carry;
+            carry = load_shared(&sums[0][THREADS - 1]);
+#pragma unroll
+            for (int k = 0; k < R::PACKS; ++k) {
+                typename R::Word word;
+#pragma unroll
+                for (int j = 0; j < R::LENGTH; ++j) {
+                    const int n = k * R::LENGTH + j;
+                    if (n % S::LENGTH == 0)
+                        own = load_shared(S::pack(sources, thread * S::PACKS + n / S::LENGTH));
+                    const Total value = convert<Total>(own.at[n % S::LENGTH]);
+                    running = n == head ? value : combine(running, value);
+                    word.at[j] = convert<RESULT>(running);
+                }
+                store_shared(R::pack(made, thread * R::PACKS + k), word);
+            }
+            barrier();
+            write_slots(to + tile, low, high, R::aligned(to), made);
+        }
     }
 }
 
@@ -332,7 +592,25 @@ DEVICE void columns(const ColumnScan<Rank, Index>& p) {
 
     Running carry{Total{}, false};
     int buffer = 0;
-    if (Doing == results && chunk > 0) {
+    if constexpr (Doing == Task::totals) {  // a part of the chunk for each warp
+        const Index each = p.chunk / WARPS, part = begin + warp * each;
+        const Index first = part < p.initial ? p.initial : part;
+        Total own = convert<Total>(load_if(inside, from + first * p.along));
+        for (Index top = part; top < part + each; top += PER_WARP) {
+            SOURCE found[PER_WARP];
+#pragma unroll
+            for (int k = 0; k < PER_WARP; ++k)
+                found[k] = load_if(inside && top + k > first, from + (top + k) * p.along);
+#pragma unroll
+            for (int k = 0; k < PER_WARP; ++k)
+                if (top + k > first) own = combine(own, convert<Total>(found[k]));
+        }
+        hand_on({own, true}, (1u << WARPS) - 1, sums, buffer, carry);
+        if (inside && warp == 0)
+            store(static_cast<Total*>(p.totals) + (chunk * p.lines + line), carry.value);
+        return;
+    }
+    if (chunk > 0) {
         const int32_t each = (chunk + WARPS - 1) / WARPS;
         const int32_t first = warp * each, last = first + each < chunk ? first + each : chunk;
         const Total* const before = static_cast<const Total*>(p.totals) + (inside ? line : 0);
@@ -364,20 +642,15 @@ DEVICE void columns(const ColumnScan<Rank, Index>& p) {
             if (least < end && least < from_here + PER_WARP) having |= 1u << w;
         }
         const Running before = hand_on(own, having, sums, buffer, carry);
-        if constexpr (Doing == results) {
 #pragma unroll
-            for (int k = 0; k < PER_WARP; ++k) {
-                const Index position = first + k;
-                const Total value = position < p.initial ? start_value()
-                                    : before.any         ? combine(before.value, values[k])
-                                                         : values[k];
-                store_if(inside && position < end, to + position * p.pace,
-                         convert<RESULT>(value));
-            }
+        for (int k = 0; k < PER_WARP; ++k) {
+            const Index position = first + k;
+            const Total value = position < p.initial ? start_value()
+                                : before.any         ? combine(before.value, values[k])
+                                                     : values[k];
+            store_if(inside && position < end, to + position * p.pace, convert<RESULT>(value));
         }
     }
-    if (Doing == totals && inside && warp == 0)
-        store(static_cast<Total*>(p.totals) + (chunk * p.lines + line), carry.value);
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------
@@ -387,20 +660,25 @@ DEVICE void columns(const ColumnScan<Rank, Index>& p) {
 
 #if defined(ROWS)
 BLOCK_KERNEL(scan_rows, RowScan<RANK, INDEX>) { rows<RANK, INDEX, ROWS>(p); }
+#elif defined(LINES)
+BLOCK_KERNEL(scan_lines, LineScan<RANK, INDEX>) { lines<RANK, INDEX, LINES>(p); }
 #else
 BLOCK_KERNEL(scan_columns, ColumnScan<RANK, INDEX>) { columns<RANK, INDEX, COLUMNS>(p); }
 #endif
 
 #else
 
-#define BOTH(RANK, INDEX, TASK)                                                     \
+#define EACH(RANK, INDEX, TASK)                                                     \
+    BLOCK_KERNEL(scan_lines_##RANK##_##INDEX##_##TASK, LineScan<RANK, INDEX>) {     \
+        lines<RANK, INDEX, TASK>(p);                                                \
+    }                                                                               \
     BLOCK_KERNEL(scan_rows_##RANK##_##INDEX##_##TASK, RowScan<RANK, INDEX>) {       \
         rows<RANK, INDEX, TASK>(p);                                                 \
     }                                                                               \
     BLOCK_KERNEL(scan_columns_##RANK##_##INDEX##_##TASK, ColumnScan<RANK, INDEX>) { \
         columns<RANK, INDEX, TASK>(p);                                              \
     }
-#define TASKS(RANK, INDEX) BOTH(RANK, INDEX, totals) BOTH(RANK, INDEX, results)
+#define TASKS(RANK, INDEX) EACH(RANK, INDEX, totals) EACH(RANK, INDEX, results)
 #define RANKS(INDEX) TASKS(1, INDEX) TASKS(2, INDEX) TASKS(0, INDEX)
 RANKS(int32_t) RANKS(int64_t)
 

@@ -29,6 +29,10 @@ def _driver():
         yield found
 
 
+# Elements of a tile of `scan_lines`, of at most 4 bytes.
+SLOTS = 4096
+
+
 def on_host(x):
     assert str(x.device) == "cuda:0"
     return x.to_device("cpu")
@@ -142,6 +146,35 @@ def test_in_place(driver):
                     on_host(sums_into(x, x, axis)),
                     oracle("cumulative_sum", array, axis, False, np.int8),
                 )
+
+
+@NEEDS_COMPILER
+@pytest.mark.parametrize("dtypes", [("int8", "int8"), ("int8", "int64"), ("int64", "int8")])
+def test_lines_that_begin_anywhere(driver, dtypes):
+    """Inside packs of the source and of the result, alike or not; around the ends of tiles."""
+    source, result = dtypes
+    slots = SLOTS if result == source else SLOTS // 2
+    shapes = [
+        *((n,) for d in (-17, -1, 0, 1, 16) for n in (slots + d, 4 * slots + d)),
+        *((7, n) for n in (16, 17, 100, slots // 2, slots - 16, slots + 1)),
+        (3, 4 * slots + 5),
+    ]
+    for number, shape in enumerate(shapes):
+        array = integers(shape).astype(source)
+        size = array.size
+        for first, to in ((0, 0), (1, 1), (3, 0), (0, 9), (13, 6)):
+            memory = tl.asarray(np.append(np.zeros(first, source), array), device="cuda")
+            x = tl.reshape(memory[first:], shape, copy=False)
+            whole = tl.full(size + to + 1, 77, dtype=result, device="cuda")
+            out = tl.reshape(whole[to : to + size], shape, copy=False)
+            with checking("bounds", "barriers", "initialized", *["races"] * (number % 4 == 0)):
+                spec = (x._spec, len(shape) - 1, 0, getattr(tl, result), False)
+                calling.call_into(out, _SUM, spec, (x,))
+            found = np.asarray(on_host(whole))
+            expected = np.cumsum(array, axis=-1, dtype=result).ravel()
+            same(found[to : to + size], expected, f"{shape}, {first}, {to}")
+            assert (found[:to] == 77).all()
+            assert found[-1] == 77
 
 
 AROUND = (-1, 0, 1)
@@ -268,10 +301,10 @@ def test_launches_and_allocations(driver, shape, launches):
 
 EFFICIENT = [
     # shape, axis, kernel
-    ((64, 1000), 1, "scan_rows"),
-    ((16, 1001), 1, "scan_rows"),
-    ((2, 10_000), 1, "scan_rows"),
-    ((40_000,), 0, "scan_rows"),
+    ((64, 1000), 1, "scan_lines"),
+    ((16, 1001), 1, "scan_lines"),
+    ((2, 10_000), 1, "scan_lines"),
+    ((40_000,), 0, "scan_lines"),
     ((20, 100, 3), 1, "scan_rows"),
     ((5000, 3), 0, "scan_rows"),
     ((1000, 4), 0, "scan_rows"),
@@ -315,10 +348,26 @@ def test_the_case_of_each_shape():
     assert case((5, 31), 0).case == "rows"
     assert case((5, 32), 0).case == "columns"
     assert case((5, 32), 0, (0, 1)).case == "rows"
+    assert case((5, 15), 1).case == "rows"  # shorter than what a thread has
+    assert case((5, 16), 1).case == "lines"
     # enough lines to keep a GPU busy, and too short for two passes
     assert len(case((600, 10**5), 1).launches) == 1
-    assert len(case((8 * CAPACITY,), 0).launches) == 2
-    assert len(case((7 * CAPACITY,), 0).launches) == 1
+    assert len(case((4 * SLOTS,), 0).launches) == 2
+    assert len(case((3 * SLOTS - 16,), 0).launches) == 1
+    assert len(case((8 * CAPACITY, 2), 0).launches) == 2
+    assert len(case((3 * CAPACITY, 2), 0).launches) == 1
+
+
+def test_lines_with_gaps():
+    def of(shape, strides, initial=False):
+        spec = Spec(tl.float32, tl.Layout(shape, strides=strides), Device("cuda", 0))
+        result = Spec(tl.float32, tl.Layout.row_major((shape[0], shape[1] + initial)), spec.device)
+        return plan_scan("add", spec, result, 1, initial=initial).case
+
+    assert of((5, SLOTS // 2), (SLOTS, 1)) == "lines"
+    assert of((5, SLOTS // 2 - 1), (SLOTS, 1)) == "rows"  # a tile would be less than half full
+    assert of((5, SLOTS), (2 * SLOTS, 2)) == "rows"
+    assert of((5, SLOTS), (SLOTS, 1), initial=True) == "rows"
 
 
 def test_tensors_of_any_size():
@@ -341,6 +390,7 @@ def test_structs_are_those_of_the_kernel():
     sizes = {}
     for rank, index in itertools.product((0, 1, 2), ("int32_t", "int64_t")):
         sizes[f"RowScan<{rank}, {index}>"] = ctypes.sizeof(scan_plan.row_type(rank, index))
+        sizes[f"LineScan<{rank}, {index}>"] = ctypes.sizeof(scan_plan.line_type(rank, index))
         sizes[f"ColumnScan<{rank}, {index}>"] = ctypes.sizeof(scan_plan.column_type(rank, index))
     check_sizes("scan.cu", sizes, "-DSOURCE=float", "-DRESULT=float")
 

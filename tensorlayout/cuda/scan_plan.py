@@ -30,6 +30,9 @@ TILE = 9 * THREADS
 _LANES = 32
 _STEP = 64  # positions that a block of `scan_columns` has at once
 
+# Of `scan_lines`: bytes of a thread's elements in the wider type, of which it has 16 at most.
+_THREAD_BYTES, _MOST_PER_THREAD = 64, 16
+
 # Elements of a tile in memory, which leave room for threads that are shifted; whole sectors.
 CAPACITY = TILE - 32
 
@@ -40,6 +43,7 @@ _SIDE_BY_SIDE = 32
 # worth a second read of lines that are at least so many tiles long.
 _BLOCKS = 1024
 _LONG = 8
+_LONG_LINE = 4  # of `scan_lines`, whose tiles are larger
 
 # Room for what an index may go beyond the last element.
 _BEYOND = 2**16
@@ -53,7 +57,7 @@ class ScanPlan:
     """A scan that is ready to run.
 
     Attributes:
-        case: ``empty``, ``rows`` or ``columns``.
+        case: ``empty``, ``lines``, ``rows`` or ``columns``.
         launches: one; or two, where lines are cut into chunks. `firsts` have result and source.
         totals: bytes of the memory in between, which the first launch fills; 0 without chunks.
 
@@ -123,7 +127,9 @@ def plan_scan(
 
     1. ``empty``: nothing to write.
     2. ``columns``: at least 32 lines side by side in that order.
-    3. ``rows``: everything else.
+    3. ``lines``: none are, and a line's elements follow each other in both memories; lines that are
+       shorter than half a tile follow each other, too, and are no shorter than a thread's elements.
+    4. ``rows``: everything else.
     """
     if result.layout.size == 0:
         return ScanPlan("empty", ())
@@ -131,10 +137,13 @@ def plan_scan(
     lines = _lines(source.layout, to, result.layout.minor_to_major, dim, int(initial))
     types = (("SOURCE", element_type(source.dtype)), ("RESULT", element_type(result.dtype)))
     firsts = (to.offset * result.dtype.itemsize, source.layout.offset * source.dtype.itemsize)
-    columns = lines.side_by_side >= _SIDE_BY_SIDE
-    case, shape = (
-        ("columns", _column_scan(lines)) if columns else ("rows", _row_scan(lines, result.dtype))
-    )
+    slots = _slots(source.dtype, result.dtype)
+    if lines.side_by_side >= _SIDE_BY_SIDE:
+        case, shape = "columns", _column_scan(lines)
+    elif _in_one_piece(lines, slots):
+        case, shape = "lines", _line_scan(lines, slots)
+    else:
+        case, shape = "rows", _row_scan(lines, result.dtype)
     made, rank, groups, chunks = shape
     grid, packed = groups * chunks, bytes(made)
     launches = tuple(
@@ -176,6 +185,43 @@ def merged(dimensions: Iterable[Dimension]) -> list[Dimension]:
         else:
             found.append((size, *strides))
     return found or [one]
+
+
+# ---- Lines in one piece
+
+
+def _slots(source: DType, result: DType) -> int:
+    """Elements of a tile of `scan_lines`."""
+    wider = max(source.itemsize, result.itemsize)
+    return min(_MOST_PER_THREAD, _THREAD_BYTES // wider) * THREADS
+
+
+def _in_one_piece(lines: _Lines, slots: int) -> bool:
+    contiguous = (lines.step, lines.pace) == (1, 1)
+    if lines.side_by_side > 1 or lines.initial or not contiguous:
+        return False
+    return lines.length >= slots // (2 if len(merged(lines.walked)) > 1 else THREADS)
+
+
+def _line_scan(lines: _Lines, slots: int) -> tuple[Any, int, int, int]:
+    """The struct, its rank, how many tiles of lines there are, and chunks of each."""
+    length, index = lines.length, lines.index
+    room = slots - slots // THREADS  # what a tile may be shifted by
+    follow = len(merged(lines.walked)) == 1
+    outers = min(max(room // length, 1), lines.groups) if follow else 1
+    groups = -(-lines.groups // outers)
+    tiles, chunks = _chunks(-(-(length + slots // THREADS) // slots), groups, _LONG_LINE)
+    walked = merged((*lines.outer, (1, 0, 0)))
+    made = line_type(_rank(walked), index)(
+        lines=lines.groups,
+        length=length,
+        chunk=tiles * slots,
+        walk=packed_walk(index, walked),
+        chunks=divisor32(chunks),
+        period=divisor32(min(length, 2**31 - 1)),
+        outers=outers,
+    )
+    return made, _rank(walked), groups, chunks
 
 
 # ---- Rows
@@ -254,9 +300,9 @@ def _wavefronts(pitch: int, length: int, inner: int, octets: int) -> int:
     return found
 
 
-def _chunks(tiles: int, groups: int) -> tuple[int, int]:
+def _chunks(tiles: int, groups: int, long: int = _LONG) -> tuple[int, int]:
     """Tiles of a chunk, and how many chunks a line has."""
-    if groups > _BLOCKS // 2 or tiles < _LONG:
+    if groups > _BLOCKS // 2 or tiles < long:
         return tiles, 1
     each = -(-tiles // (_BLOCKS // groups))
     return each, -(-tiles // each)
@@ -333,6 +379,19 @@ def row_type(rank: int, index: str) -> Any:
 
 
 @once
+def line_type(rank: int, index: str) -> Any:
+    """``LineScan<rank, index>``."""
+    return struct_type(
+        "LineScan",
+        **_POINTERS,
+        **_numbers(index, "lines", "length", "chunk"),
+        walk=walk_type(rank, index, 2),
+        **dict.fromkeys(("chunks", "period"), Divisor32),
+        outers=ctypes.c_int32,
+    )
+
+
+@once
 def column_type(rank: int, index: str) -> Any:
     """``ColumnScan<rank, index>``."""
     return struct_type(
@@ -382,5 +441,5 @@ def _total_bytes(dtype: DType) -> int:
 def kernels(dtype: DType, operation: str = "add") -> tuple[Kernel, ...]:
     """All that a plan may ask for, from and to one dtype."""
     types = (("SOURCE", element_type(dtype)), ("RESULT", element_type(dtype)))
-    shapes = product(("rows", "columns"), _RANKS, _INDICES, ("totals", "results"))
+    shapes = product(("lines", "rows", "columns"), _RANKS, _INDICES, ("totals", "results"))
     return tuple(_kernel(*shape, types, operation) for shape in shapes)

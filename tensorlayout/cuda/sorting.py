@@ -107,8 +107,8 @@ def prepare_passes(found: SortPlan, number: int) -> Callable[[int, Memory], None
             for launches in found.passes
         ]
     between = len(passes) - 1
-    apart = _aligned(found.values)
-    room = apart + _aligned(found.positions)
+    apart = aligned(found.values)
+    room = apart + aligned(found.positions)
 
     def run(source: int, to: Memory) -> None:
         # Passes write to two memories in turn; the last writes the result, which is one of them,
@@ -135,5 +135,6 @@ def prepare_passes(found: SortPlan, number: int) -> Callable[[int, Memory], None
     return run
 
 
-def _aligned(nbytes: int) -> int:
+def aligned(nbytes: int) -> int:
+    """So many bytes or more, behind which memory is aligned for anything."""
     return -(-nbytes // _ALIGNMENT) * _ALIGNMENT

@@ -120,7 +120,7 @@ DEVICE int32_t lead_of(const RadixPass<Rank, Index>& p, const Chunk<Index>& chun
 
 template <int Rank, class Index, Gives Wanted>
 DEVICE void count(const RadixPass<Rank, Index>& p) {
-    constexpr int MANY = 8;
+    constexpr int MANY = EACH<Wanted, Index>;  // all of a tile
     SHARED(uint32_t, counts, DIGITS + 1);  // the last one: of no element
     const Bits flip = p.descending ? Bits(~Bits(0)) : Bits(0);
     const int32_t thread = static_cast<int32_t>(threadIdx.x);

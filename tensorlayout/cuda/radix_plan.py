@@ -22,7 +22,7 @@ _RANKS = (1, 2, 0)  # 0: any
 _INDICES = ("int32_t", "int64_t")
 
 # Blocks that keep a GPU busy: eight on each of 128 multiprocessors.
-_BLOCKS = 1024
+BLOCKS = 1024
 
 # Elements by which threads are shifted, at most: a chunk is less than its tiles by so many.
 _SHIFTED = 32
@@ -63,7 +63,7 @@ def plan_radix(
     octets = 4 if index == "int32_t" else 8
     each = tile(dtype.itemsize, index, positions=positions)
     tiles = -(-(length + _SHIFTED) // each)
-    together = -(-tiles // max(1, _BLOCKS // lines))
+    together = -(-tiles // max(1, BLOCKS // lines))
     chunk = together * each - _SHIFTED
     chunks = -(-length // chunk)
     types = (("ELEMENT", element_type(dtype)),)

@@ -11,6 +11,7 @@ from tensors import as_dtype, placed, same, slots, tensor_in
 
 import tensorlayout as tl
 from tensorlayout.cuda import combine_plan, nvrtc
+from tensorlayout.cuda.combine_plan import plan_combine
 from tensorlayout.cuda.combining import combiner
 from tensorlayout.cuda.scatter_plan import Written
 from tensorlayout.cuda.simulator import checking
@@ -209,6 +210,45 @@ def launched(gpu, call):
     assert after[1] == before[1]
     moved = [(r.name, r.bytes_written) for r in seen if r.kind in ("copy", "layout")]
     return after[0] - before[0], moved
+
+
+def planned(places, positions):
+    """The launches that add values of rank 1 to places of rank 1."""
+    spec = Spec(as_dtype("float32"), tl.Layout.row_major((places,)), tl.Device("cuda"))
+    given = Spec(as_dtype("int64"), tl.Layout.row_major((positions,)), tl.Device("cuda"))
+    plan = Scatter("scatter").plan(
+        spec, Spec(spec.dtype, given.layout, given.device), (0,), False, given
+    )
+    what = Written("scatter", spec, given.layout, plan.shape, plan.reach, (given,))
+    return plan_combine(what, "add")
+
+
+@pytest.mark.parametrize(
+    ("places", "positions", "index", "passes"),
+    [
+        (2**33, 100, "int64_t", 1),
+        (3, 2**31, "int64_t", 1),
+        (3, 2**20, "int32_t", 1),
+        (2**16 - 1, 2**24, "int32_t", 2),
+        (2**16, 2**24, "int32_t", 3),  # outside is a place of its own
+    ],
+)
+def test_tensors_of_any_size(places, positions, index, passes):
+    found = planned(places, positions)
+    kernels = [
+        found.places.kernel,
+        found.segments.kernel,
+        found.combine.kernel,
+        *[each.kernel for each in found.folds],
+        *[each.kernel for those in found.sort.passes for each in those],
+    ]
+    assert {dict(kernel.shape)["INDEX"] for kernel in kernels} == {index}
+    assert len(found.sort.passes) == passes
+    # Of 256 values each, of 65536, and so on.
+    assert [each.grid for each in found.folds] == [
+        -(-positions // 256**k // 256) for k in (1, 2, 3) if positions >= 256**k
+    ]
+    assert all(each.grid < 2**31 for each in (found.places, found.segments, found.combine))
 
 
 @needs_compiler

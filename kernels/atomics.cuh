@@ -1,6 +1,7 @@
 // Atomic operations on global memory: int32_t, uint32_t, int64_t, uint64_t; each gives what was there
-// before. They are relaxed: they order nothing but themselves. Sums of floats are not here on purpose:
-// their last digits would depend on the order of threads.
+// before. And additions in shared memory, which give nothing. They are relaxed: they order nothing but
+// themselves. Sums of floats are not here on purpose: their last digits would depend on the order of
+// threads.
 #pragma once
 
 #include "memory.cuh"
@@ -8,6 +9,7 @@
 #ifdef TENSORLAYOUT_SIMULATOR
 
 using simulator::atomic_add;
+using simulator::atomic_add_shared;
 using simulator::atomic_cas;
 using simulator::atomic_max;
 using simulator::atomic_max_if;
@@ -24,6 +26,7 @@ template <class T> DEVICE T atomic_add(T* at, T value) {
     using Word = typename WordOf<T>::Type;
     return static_cast<T>(atomicAdd(reinterpret_cast<Word*>(at), static_cast<Word>(value)));
 }
+DEVICE void atomic_add_shared(uint32_t* at, uint32_t value) { atomicAdd(at, value); }
 template <class T> DEVICE T atomic_cas(T* at, T expected, T value) {
     using Word = typename WordOf<T>::Type;
     return static_cast<T>(atomicCAS(reinterpret_cast<Word*>(at), static_cast<Word>(expected),

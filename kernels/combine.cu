@@ -1,93 +1,115 @@
 // Values added to what is at their positions, or the least or greatest of both: like scatter.cu, but
-// every value counts. Values for one place are taken one after the other, in index order, so that the
-// result, floats too, is the same each time, and that of a loop on a host.
+// every value counts. Values for one place are taken in index order, and of RUN values or more for one
+// place each RUN are combined first, of the results each RUN again, and so on: so the result, floats too,
+// is the same each time, and that of the host, and no thread has more than a few RUN steps for each
+// power of RUN that there are values.
 //
-// The positions of each place are brought together by counting: tally_positions, scan_counts (select.cu),
-// tally_positions again, which puts the numbers of the positions into the segments of their places in any
-// order, and sort_segments, which makes that index order. Then the elements:
+// The values of each place are brought together by a stable sort of the numbers of positions (sort.cu,
+// radix.cu). Then the elements:
 //
-// tally_positions   One thread for each position, 4 a thread: an atomic addition for each.
-// sort_segments     One thread for each place. Worst: one place with all the positions, which a single
-//                   thread sorts (by a heap: n log n steps).
+// list_places       What is sorted: the place of each position, 4 a thread.
+// find_segments     Where each place begins and ends among the sorted: a thread for each of them.
+// fold_runs         Runs of one place: a thread for each run and each element of a position's values. A
+//                   launch for each power of RUN. Reads what positions say: coalesced along the
+//                   dimensions that stay whole.
 // combine_elements  One thread for each element of the destination that positions can reach, in its order:
 //                   coalesced along the dimensions that are faster than the indexed ones.
+// tally_positions   How many positions each place has: an atomic addition for each. Where all get one
+//                   and the same integer, as in a histogram, that and one addition are all there is.
 //
-// Integers come in any order to the same result: they are not sorted. Where all get one and the same
-// value, as in a histogram, counting and one addition are all there is to do.
-//
-// Bytes moved: 8 to 24 per place, 24 per position, and each element once or twice.
+// Bytes moved: 8 to 16 per place, 8 per position and those of the sort, and each element once or twice.
 #define LEAST_BLOCKS 2
 #include "functions.cuh"
 #include "reach.cuh"
 
+constexpr int RUN_BITS = 8, RUN = 1 << RUN_BITS;  // as in tensorlayout/plan/combining.py
+
 template <int Rank, class Index>
 struct Tally {
-    void* counts;                 // int64, of each place; then where its segment ends
-    void* numbers;                // int64: numbers of positions
+    void* counts;                 // int64, of each place
     Reach<Rank, Index, 1> reach;  // counts
-    int32_t places;               // 1: put numbers into segments
 };
 
 template <int Rank, class Index>
 DEVICE void tally(const Tally<Rank, Index>& p) {
     Found<Rank, Index, 1> found;
-    const Unsigned<Index> first = find(p.reach, found);
+    find(p.reach, found);
     int64_t* const counts = static_cast<int64_t*>(p.counts);
-    for (int k = 0; k < found.COUNT; ++k) {
-        if (!found.inside[k]) continue;
-        const int64_t at = atomic_add(counts + found.at[k][0], static_cast<int64_t>(1));
-        if (p.places)
-            store(static_cast<int64_t*>(p.numbers) + at,
-                  static_cast<int64_t>(first + k * THREADS));
-    }
+    for (int k = 0; k < found.COUNT; ++k)
+        if (found.inside[k]) atomic_add(counts + found.at[k][0], static_cast<int64_t>(1));
 }
 
-struct Segments {
-    const void* ends;  // int64, of each place
-    void* numbers;
-    int64_t places;
+template <int Rank, class Index>
+struct Listing {
+    void* keys;
+    Reach<Rank, Index, 1> reach;  // places
+    Index first;                  // the place at 0
+    Index places;                 // the key of positions outside
 };
 
-// Lets the number at `root` of a heap sink to where it belongs.
-DEVICE void sink(int64_t* heap, int64_t root, int64_t size) {
-    const int64_t number = load(heap + root);
-    for (int64_t child = 2 * root + 1; child < size; child = 2 * root + 1) {
-        int64_t greater = load(heap + child);
-        if (child + 1 < size) {
-            const int64_t other = load(heap + child + 1);
-            if (other > greater) greater = other, ++child;
-        }
-        if (greater <= number) break;
-        store(heap + root, greater);
-        root = child;
-    }
-    store(heap + root, number);
+template <int Rank, class Index>
+DEVICE void list(const Listing<Rank, Index>& p) {
+    using Key = Unsigned<Index>;
+    Found<Rank, Index, 1> found;
+    const Key first = find(p.reach, found);
+    for (int k = 0; k < found.COUNT; ++k)
+        store_if(found.active[k], static_cast<Key*>(p.keys) + (first + k * THREADS),
+                 static_cast<Key>(found.inside[k] ? p.first + found.at[k][0] : p.places));
 }
 
-DEVICE void sort_segment(const Segments& p) {
-    const int64_t place = static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x;
-    if (place >= p.places) return;
-    const int64_t* const ends = static_cast<const int64_t*>(p.ends);
-    const int64_t begin = place ? load(ends + place - 1) : 0;
-    const int64_t size = load(ends + place) - begin;
-    int64_t* const heap = static_cast<int64_t*>(p.numbers) + begin;
-    for (int64_t root = size / 2 - 1; root >= 0; --root) sink(heap, root, size);
-    for (int64_t last = size - 1; last > 0; --last) {
-        const int64_t greatest = load(heap), other = load(heap + last);
-        store(heap + last, greatest);
-        store(heap, other);
-        sink(heap, 0, last);
-    }
+// Where the positions of a place begin and end among the sorted; both 0 where there are none.
+template <class Index> using Segment = Pack<Index, 2>;
+
+template <class Index>
+struct Finding {
+    void* segments;
+    const void* keys;  // sorted
+    Index count, places;
+};
+
+template <class Index>
+DEVICE void find_ends(const Finding<Index>& p) {
+    using Key = Unsigned<Index>;
+    const Key at = static_cast<Key>(blockIdx.x) * THREADS + threadIdx.x;
+    const Key count = static_cast<Key>(p.count);
+    const Key* const keys = static_cast<const Key*>(p.keys) + at;
+    const Key key = load_if(at < count, keys);
+    const Key before = load_if(at > 0 && at < count, keys - 1);
+    const Key behind = load_if(at + 1 < count, keys + 1);
+    const bool inside = at < count && key < static_cast<Key>(p.places);
+    Index* const ends = static_cast<Index*>(p.segments) + (inside ? 2 * key : 0);
+    store_if(inside && (at == 0 || before != key), ends, static_cast<Index>(at));
+    store_if(inside && (at + 1 == count || behind != key), ends + 1, static_cast<Index>(at + 1));
 }
+
+// Of a run of RUN**level positions of a place, which are neighbours among the sorted, exactly one has a
+// number that RUN**level divides: the quotient says where its result is.
+template <class Index>
+struct Folding {
+    void* to;          // results of runs
+    const void* from;  // those of runs of a RUN-th; at first, values
+    const void* segments;
+    const void* keys;
+    const void* numbers;
+    Reach<0, Index, 3> reach;  // results, values, quotients; no positions
+    int64_t step;              // from the values of a position to those of the next
+    Index places;
+    Index kept;  // elements of a position
+    int32_t level;
+};
 
 template <int Rank, class Index>
 struct Combining {
     void* to;
     const void* values;
-    const void* ends;
+    const void* segments;  // or counts
     const void* numbers;
-    Reach<Rank, Index, 3> reach;  // destination, values, places; no positions
+    const void* runs;             // results of runs, of all levels
+    Reach<Rank, Index, 4> reach;  // destination, values, places, results of runs; no positions
     int64_t step;                 // from the values of a position to those of the next; 0: the same
+    Index count;                  // positions
+    Index kept;
+    int32_t levels;
 };
 
 #ifdef ELEMENT
@@ -100,31 +122,75 @@ DEVICE T combined(T x, T value, int64_t count) {
     return Functor<T>::apply(x, value);
 }
 
+template <template <class> class Functor, class Index>
+DEVICE void fold(const Folding<Index>& p) {
+    using T = ELEMENT;
+    Found<0, Index, 3> found;
+    find(p.reach, found);
+    if (!found.active[0]) return;
+    const Index quotient = found.at[0][2], run = Index(1) << (RUN_BITS * p.level);
+    const Index middle = quotient << (RUN_BITS * p.level);
+    const Unsigned<Index> place = load(static_cast<const Unsigned<Index>*>(p.keys) + middle);
+    if (place >= static_cast<Unsigned<Index>>(p.places)) return;
+    const Segment<Index> segment = load(static_cast<const Segment<Index>*>(p.segments) + place);
+    const Index begin = middle - ((middle - segment.at[0]) & (run - 1));
+    if (segment.at[1] - begin < run) return;
+    const T* from = static_cast<const T*>(p.from);
+    T result;
+    if (p.level == 1) {
+        from += found.at[0][1];
+        const Index* const numbers = static_cast<const Index*>(p.numbers) + begin;
+        result = load(from + load(numbers) * p.step);
+#pragma unroll 8
+        for (int i = 1; i < RUN; ++i)
+            result = Functor<T>::apply(result, load(from + load(numbers + i) * p.step));
+    } else {
+        const Index part = run >> RUN_BITS, first = (begin + (part - 1)) / part;
+        from += found.at[0][0] + (first - quotient) * p.kept;
+        result = load(from);
+#pragma unroll 8
+        for (int i = 1; i < RUN; ++i)
+            result = Functor<T>::apply(result, load(from + i * p.kept));
+    }
+    store(static_cast<T*>(p.to) + found.at[0][0], result);
+}
+
 template <template <class> class Functor, int Rank, class Index>
 DEVICE void combine(const Combining<Rank, Index>& p) {
     using T = ELEMENT;
-    Found<Rank, Index, 3> found;
+    Found<Rank, Index, 4> found;
     find(p.reach, found);
-    const int64_t* const ends = static_cast<const int64_t*>(p.ends);
-    const int64_t* const numbers = static_cast<const int64_t*>(p.numbers);
+    const Index* const numbers = static_cast<const Index*>(p.numbers);
     for (int k = 0; k < found.COUNT; ++k) {
         if (!found.active[k]) continue;
         const Index place = found.at[k][2];
         if constexpr (is_integer<ELEMENT>) {
-            if (p.step == 0) {  // `ends` are counts
-                const int64_t count = load(ends + place);
+            if (p.step == 0) {
+                const int64_t count = load(static_cast<const int64_t*>(p.segments) + place);
                 T* const to = static_cast<T*>(p.to) + found.at[k][0];
                 const T value = load(static_cast<const T*>(p.values) + found.at[k][1]);
                 if (count) store(to, combined<Functor>(load(to), value, count));
                 continue;
             }
         }
-        int64_t at = place ? load(ends + place - 1) : 0;
-        const int64_t end = load(ends + place);
+        const Segment<Index> segment = load(static_cast<const Segment<Index>*>(p.segments) + place);
+        Index at = segment.at[0];
+        const Index end = segment.at[1];
         if (at == end) continue;  // it may be a gap between elements
         T* const to = static_cast<T*>(p.to) + found.at[k][0];
         const T* const values = static_cast<const T*>(p.values) + found.at[k][1];
         T result = load(to);
+        if (end - at >= RUN) {
+            for (int level = p.levels; level > 0; --level) {
+                const T* runs = static_cast<const T*>(p.runs) + found.at[k][3];
+                for (int lower = 1; lower < level; ++lower)
+                    runs += (((p.count - 1) >> (RUN_BITS * lower)) + 1) * p.kept;
+                const Index run = Index(1) << (RUN_BITS * level);
+                for (; end - at >= run; at += run)
+                    result = Functor<T>::apply(
+                        result, load(runs + ((at + (run - 1)) >> (RUN_BITS * level)) * p.kept));
+            }
+        }
         for (; at < end; ++at)
             result = Functor<T>::apply(result, load(values + load(numbers + at) * p.step));
         store(to, result);
@@ -138,12 +204,15 @@ DEVICE void combine(const Combining<Rank, Index>& p) {
 
 #if !defined(TENSORLAYOUT_SIMULATOR)
 
-#if defined(ELEMENT)
+#if defined(ELEMENT) && !defined(RANK)
+KERNEL(fold_runs, Folding<INDEX>) { fold<functions::OPERATION>(p); }
+#elif defined(ELEMENT)
 KERNEL(combine_elements, Combining<RANK, INDEX>) { combine<functions::OPERATION>(p); }
 #elif defined(RANK)
 KERNEL(tally_positions, Tally<RANK, INDEX>) { tally(p); }
+KERNEL(list_places, Listing<RANK, INDEX>) { list(p); }
 #else
-KERNEL(sort_segments, Segments) { sort_segment(p); }
+KERNEL(find_segments, Finding<INDEX>) { find_ends(p); }
 #endif
 
 #else
@@ -155,22 +224,26 @@ KERNEL(sort_segments, Segments) { sort_segment(p); }
 
 SIMULATOR_OPERATIONS("add minimum maximum")
 
-#define COMBINE(RANK, INDEX)                                                       \
-    KERNEL(combine_elements_##RANK##_##INDEX, Combining<RANK, INDEX>) {            \
-        if (simulator::operation == 0) combine<functions::add>(p);                 \
-        if constexpr (!is_complex<ELEMENT>) {                                      \
-            if (simulator::operation == 1) combine<functions::minimum>(p);         \
-            if (simulator::operation == 2) combine<functions::maximum>(p);         \
-        }                                                                          \
+#define EACH(RUN_ONE)                                                              \
+    if (simulator::operation == 0) RUN_ONE<functions::add>(p);                     \
+    if constexpr (!is_complex<ELEMENT>) {                                          \
+        if (simulator::operation == 1) RUN_ONE<functions::minimum>(p);             \
+        if (simulator::operation == 2) RUN_ONE<functions::maximum>(p);             \
     }
+#define COMBINE(RANK, INDEX) \
+    KERNEL(combine_elements_##RANK##_##INDEX, Combining<RANK, INDEX>) { EACH(combine) }
+#define FOLD(INDEX) KERNEL(fold_runs_##INDEX, Folding<INDEX>) { EACH(fold) }
 OF_RANKS(COMBINE, int32_t) OF_RANKS(COMBINE, int64_t)
+FOLD(int32_t) FOLD(int64_t)
 
 #else
 
-#define TALLY(RANK, INDEX) \
-    KERNEL(tally_positions_##RANK##_##INDEX, Tally<RANK, INDEX>) { tally(p); }
-OF_RANKS(TALLY, int32_t) OF_RANKS(TALLY, int64_t)
-KERNEL(sort_segments, Segments) { sort_segment(p); }
+#define OF_POSITIONS(RANK, INDEX)                                                    \
+    KERNEL(tally_positions_##RANK##_##INDEX, Tally<RANK, INDEX>) { tally(p); }       \
+    KERNEL(list_places_##RANK##_##INDEX, Listing<RANK, INDEX>) { list(p); }
+#define FIND(INDEX) KERNEL(find_segments_##INDEX, Finding<INDEX>) { find_ends(p); }
+OF_RANKS(OF_POSITIONS, int32_t) OF_RANKS(OF_POSITIONS, int64_t)
+FIND(int32_t) FIND(int64_t)
 
 #endif
 #endif

@@ -15,9 +15,10 @@ DEVICE bits_of<T> order_of(T value) {
                                   : is_same<T, float>    ? Bits(0x7f800000u)
                                                          : Bits(uint64_t(0x7ff) << 52);
         const Bits magnitude = Bits(bits & Bits(~top));
-        if (magnitude > infinity) return Bits(~Bits(0));
-        if (magnitude == 0) return top;
-        return bits & top ? Bits(~bits) : Bits(bits | top);
+        // Without branches, of which each element would have three.
+        Bits order = bits & top ? Bits(~bits) : Bits(bits | top);
+        order = magnitude == 0 ? top : order;
+        return magnitude > infinity ? Bits(~Bits(0)) : order;
     } else if constexpr (is_signed<T>) {
         return Bits(bits ^ top);
     } else {

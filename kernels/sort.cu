@@ -25,8 +25,8 @@
 #define LEAST_BLOCKS 2
 #include "indexing.cuh"
 #include "memory.cuh"
-#include "order.cuh"
 #include "sectors.cuh"
+#include "sorted.cuh"
 
 #ifdef TENSORLAYOUT_SIMULATOR
 #define COMMON __attribute__((noinline))
@@ -34,26 +34,8 @@
 #define COMMON DEVICE
 #endif
 
-enum Gives { values, positions, both };
-
 constexpr int PER_THREAD = 9;  // odd, so that the threads' runs begin in different banks
 constexpr int TILE = PER_THREAD * THREADS;
-
-using Bits = bits_of<ELEMENT>;
-
-// What is moved: elements as they are, since those that compare equal may differ (zeros, NaN); or, if
-// only positions are wanted, what elements compare by. `flip`: all bits for a descending order.
-template <Gives Wanted>
-DEVICE Bits key(Bits item, Bits flip) {
-    if constexpr (Wanted == positions) return item;
-    else return Bits(order_of(bits_as<ELEMENT>(item)) ^ flip);
-}
-
-template <Gives Wanted>
-DEVICE Bits item_of(ELEMENT element, Bits flip) {
-    if constexpr (Wanted == positions) return Bits(order_of(element) ^ flip);
-    else return bits_as<Bits>(element);
-}
 
 // How many of the first `diagonal` elements of two merged runs come from the first one. Of equal
 // elements, those of the first run come first. get(k): an item.
@@ -106,32 +88,12 @@ COMMON void merge(const Bits* items, int32_t first, int32_t middle, int32_t last
     }
 }
 
-// Where results go: elements; or, if positions are wanted, these, in between with what they sort by.
-struct Sorted {
-    void* values;
-    void* positions;
-    void* result;  // int64; null in between
-};
-
-template <Gives Wanted, class Index>
-DEVICE void store_sorted(const Sorted& to, bool inside, Index at, Bits item, Index position) {
-    if constexpr (Wanted == values) {
-        store_if(inside, static_cast<Bits*>(to.values) + at, item);
-    } else if (to.result) {
-        store_if(inside, static_cast<int64_t*>(to.result) + at, static_cast<int64_t>(position));
-    } else {
-        store_if(inside, static_cast<Bits*>(to.values) + at, item);
-        store_if(inside, static_cast<Index*>(to.positions) + at, position);
-    }
-}
-
 // ---- Tiles --------------------------------------------------------------------------------------
 
 // A tile has several whole lines, or a part of one.
 template <int Rank, class Index>
 struct SortTiles {
-    Sorted to;
-    const void* from;
+    Memories memories;
     Index elements;
     Index group;  // elements of the lines that share tiles
     Walk<Rank, Index, 1> walk;  // of the result's elements, in the source
@@ -231,7 +193,7 @@ DEVICE void tiles(const SortTiles<Rank, Index>& p) {
     const int32_t count = static_cast<int32_t>(left < TILE ? left : TILE);
     const int32_t line = static_cast<int32_t>(p.line.divisor);
 
-    const ELEMENT* const from = static_cast<const ELEMENT*>(p.from);
+    const ELEMENT* const from = static_cast<const ELEMENT*>(p.memories.from);
     Index at[1];
     p.walk.offsets(static_cast<Unsigned<Index>>(first), at);
     const bool has_room = count <= TILE - SECTOR;  // for threads that are shifted
@@ -255,8 +217,9 @@ DEVICE void tiles(const SortTiles<Rank, Index>& p) {
     barrier();
     sort_tile<Wanted>(items, origins, count, p.line, flip);
     if (has_room)
-        shift = static_cast<int32_t>(p.to.result ? shift_at(static_cast<int64_t*>(p.to.result) + first)
-                                                 : shift_at(static_cast<Bits*>(p.to.values) + first));
+        shift = static_cast<int32_t>(p.memories.result
+                                         ? shift_at(static_cast<int64_t*>(p.memories.result) + first)
+                                         : shift_at(static_cast<Bits*>(p.memories.values) + first));
 #pragma unroll
     for (int k = 0; k < PER_THREAD; ++k) {
         const int32_t place = k * THREADS + thread - shift;
@@ -266,7 +229,7 @@ DEVICE void tiles(const SortTiles<Rank, Index>& p) {
         if constexpr (Wanted == positions)
             position = ahead + load_shared_if(inside, origins + (inside ? place : 0)) -
                        static_cast<Index>(p.line.divide(inside ? place : 0)) * line;
-        store_sorted<Wanted, Index>(p.to, inside, first + place, item, position);
+        store_sorted<Wanted, Index>(p.memories, inside, first + place, item, position);
     }
 }
 
@@ -371,8 +334,7 @@ DEVICE void leading(const LeadingTiles<Rank, Index>& p) {
 // `run`: elements of each of the sorted runs, a multiple of a tile; `tiles`: of a line.
 template <class Index>
 struct SplitRuns {
-    void* splits;  // of each tile: how many elements before it come from the first run of its pair
-    const void* values;
+    Memories memories;  // scratch: of each tile, how many before it are of the first run of its pair
     Index count;   // of tiles
     Index length;  // of a line
     Index run;
@@ -382,10 +344,7 @@ struct SplitRuns {
 
 template <class Index>
 struct MergeTiles {
-    Sorted to;
-    const void* values;
-    const void* positions;
-    const void* splits;
+    Memories memories;
     Index length;
     Index run;
     Divisor<int32_t> tiles;
@@ -418,12 +377,12 @@ DEVICE void splits(const SplitRuns<Index>& p) {
     const uint32_t tile = blockIdx.x * THREADS + threadIdx.x;
     if (tile >= static_cast<Unsigned<Index>>(p.count)) return;
     const Pair<Index> pair = pair_of(p, tile);
-    const Bits* const first = static_cast<const Bits*>(p.values) + (pair.start + pair.begin);
+    const Bits* const first = static_cast<const Bits*>(p.memories.from) + (pair.start + pair.begin);
     const Bits flip = p.descending ? Bits(~Bits(0)) : Bits(0);
     const Index found = split<Wanted, Index>(Global<Index>{first}, pair.firsts,
                                              Global<Index>{first + pair.firsts}, pair.seconds,
                                              pair.ahead - pair.begin, flip);
-    store(static_cast<Index*>(p.splits) + tile, found);
+    store(static_cast<Index*>(p.memories.scratch) + tile, found);
 }
 
 template <class Index, Gives Wanted>
@@ -435,9 +394,9 @@ DEVICE void merges(const MergeTiles<Index>& p) {
     const Index from_pair = pair.ahead - pair.begin, left = pair.firsts + pair.seconds - from_pair;
     const int32_t count = static_cast<int32_t>(left < TILE ? left : TILE);
     const Bits* const first =
-        static_cast<const Bits*>(p.values) + (pair.start + pair.begin);
+        static_cast<const Bits*>(p.memories.from) + (pair.start + pair.begin);
     const Bits* const second = first + pair.firsts;
-    const Index* const ends = static_cast<const Index*>(p.splits) + blockIdx.x;
+    const Index* const ends = static_cast<const Index*>(p.memories.scratch) + blockIdx.x;
     const Index a = load(ends), b = from_pair - a;
     const Index next = left > TILE ? load(ends + 1) : pair.firsts;
     const int32_t middle = static_cast<int32_t>(next - a);
@@ -456,7 +415,7 @@ DEVICE void merges(const MergeTiles<Index>& p) {
     }
     if constexpr (Wanted == positions) {
         const Index* const one =
-            static_cast<const Index*>(p.positions) + (pair.start + pair.begin);
+            static_cast<const Index*>(p.memories.origins) + (pair.start + pair.begin);
 #pragma unroll
         for (int k = 0; k < PER_THREAD; ++k) {
             const int32_t place = k * THREADS + static_cast<int32_t>(threadIdx.x);
@@ -497,7 +456,7 @@ DEVICE void merges(const MergeTiles<Index>& p) {
         const Bits item = load_shared_if(inside, items + place);
         Index position = 0;
         if constexpr (Wanted == positions) position = load_shared_if(inside, origins + place);
-        store_sorted<Wanted, Index>(p.to, inside, pair.start + pair.ahead + place, item, position);
+        store_sorted<Wanted, Index>(p.memories, inside, pair.start + pair.ahead + place, item, position);
     }
 }
 

@@ -92,11 +92,57 @@ def test_a_histogram_of_each_channel():
     same(found, np.stack([np.bincount(line, minlength=16) for line in image]))
 
 
-def test_sums_of_floats_are_taken_in_index_order():
+def total(values, begin, power):
+    """The sum of 256**power values: 256 sums of the next lower power, one after the other."""
+    if power == 0:
+        return values[begin]
+    step = 256 ** (power - 1)
+    found = total(values, begin, power - 1)
+    for k in range(1, 256):
+        found = found + total(values, begin + k * step, power - 1)
+    return found
+
+
+def summed(x, values):
+    """`x` and values of one position, as the documentation says."""
+    begin = 0
+    for power in (2, 1, 0):
+        while len(values) - begin >= 256**power:
+            x = x + total(values, begin, power)
+            begin += 256**power
+    return x
+
+
+def test_few_floats_are_added_up_in_index_order():
     updates = rng().standard_normal((4, 500)).astype(np.float32)
-    i = rng().integers(0, 2, (4, 500))
-    found = tl.scatter_add(tl.zeros(2, dtype=tl.float32), asarray(i), asarray(updates))
-    same(found, expected("add", np.zeros(2, np.float32), (i,), updates))
+    i = rng().integers(0, 20, (4, 500))
+    assert np.bincount(i.ravel()).max() < 256
+    found = tl.scatter_add(tl.zeros(20, dtype=tl.float32), asarray(i), asarray(updates))
+    same(found, expected("add", np.zeros(20, np.float32), (i,), updates))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "complex64"])
+def test_many_floats_are_added_up_in_runs(dtype):
+    # So many of each of five positions, in any order.
+    counts = (255, 256, 700, 3, 1000)
+    i = rng().permutation(np.repeat(np.arange(5), counts))
+    array, updates = (numbers(dtype, (n, 2), seed) for seed, n in enumerate((5, i.size)))
+    if dtype != "complex64":
+        updates = updates * as_dtype(dtype).type(1 / 3)
+    found = tl.scatter_add(asarray(array), asarray(i), asarray(updates))
+    want = [[summed(array[p, k], updates[i == p, k]) for k in (0, 1)] for p in range(5)]
+    same(found, np.asarray(want, as_dtype(dtype)))
+    along = tl.scatter_add(asarray(array), asarray(np.stack([i, i], 1)), asarray(updates))
+    same(along, np.asarray(want, as_dtype(dtype)))
+
+
+def test_runs_of_runs():
+    updates = rng().standard_normal(2**16 + 600).astype(np.float32)
+    i = np.zeros(updates.size, np.int64)
+    i[100:110] = 2
+    found = tl.scatter_add(tl.ones(3, dtype=tl.float32), asarray(i), asarray(updates))
+    one = np.float32(1)
+    same(found, np.asarray([summed(one, updates[i == p]) for p in range(3)], np.float32))
 
 
 def test_sizes_of_one_broadcast():

@@ -11,6 +11,7 @@ from tensors import as_dtype, placed, same, slots, tensor_in
 
 import tensorlayout as tl
 from tensorlayout.cuda import combine_plan, nvrtc
+from tensorlayout.cuda.combine_plan import plan_combine
 from tensorlayout.cuda.combining import combiner
 from tensorlayout.cuda.scatter_plan import Written
 from tensorlayout.cuda.simulator import checking
@@ -84,16 +85,25 @@ def test_every_kind_of_dtype(dtype):
 
 
 @needs_compiler
-@pytest.mark.parametrize("places", [1, 3, 200])
+@pytest.mark.parametrize("places", [16, 200])
 def test_sums_of_floats_are_taken_in_index_order(places):
     i = rng().integers(0, places, 3000)
     value = rng().standard_normal(3000).astype(np.float32)
     array = np.zeros(places, np.float32)
-    # Not "races": which number comes first into a segment is one, which sorting makes good.
     for order in ({"order": "forward"}, {"order": "reverse"}, {"order": "random", "seed": 1}):
         given = [on_cuda(i, "int16")]
         found = combine(on_cuda(array), (0,), given, on_cuda(value), **order)
         same(found.to_device("cpu"), expected(array, (i,), value), f"{order}")
+
+
+@needs_compiler
+def test_no_thread_depends_on_another():
+    i = rng().integers(0, 3, 900)
+    value = rng().standard_normal((900, 2)).astype(np.float32)
+    with checking("bounds", "races"):
+        found = tl.scatter_add(on_cuda(np.zeros((3, 2), np.float32)), on_cuda(i), on_cuda(value))
+    on_host = tl.scatter_add(*map(tl.asarray, (np.zeros((3, 2), np.float32), i, value)))
+    same(found.to_device("cpu"), np.asarray(on_host))
 
 
 @needs_compiler
@@ -173,6 +183,9 @@ def test_structs_are_those_of_the_kernels():
         for index in ("int32_t", "int64_t"):
             key = f"<{rank}, {index}>"
             sizes[f"Tally{key}"] = ctypes.sizeof(combine_plan.tally_type(rank or 9, index))
+            sizes[f"Listing{key}"] = ctypes.sizeof(combine_plan.listing_type(rank or 9, index))
+            sizes[f"Finding<{index}>"] = ctypes.sizeof(combine_plan.finding_type(index))
+            sizes[f"Folding<{index}>"] = ctypes.sizeof(combine_plan.folding_type(9, index))
             sizes[f"Combining{key}"] = ctypes.sizeof(combine_plan.combining_type(rank or 9, index))
     check_sizes("combine.cu", sizes)
 
@@ -199,6 +212,45 @@ def launched(gpu, call):
     return after[0] - before[0], moved
 
 
+def planned(places, positions):
+    """The launches that add values of rank 1 to places of rank 1."""
+    spec = Spec(as_dtype("float32"), tl.Layout.row_major((places,)), tl.Device("cuda"))
+    given = Spec(as_dtype("int64"), tl.Layout.row_major((positions,)), tl.Device("cuda"))
+    plan = Scatter("scatter").plan(
+        spec, Spec(spec.dtype, given.layout, given.device), (0,), False, given
+    )
+    what = Written("scatter", spec, given.layout, plan.shape, plan.reach, (given,))
+    return plan_combine(what, "add")
+
+
+@pytest.mark.parametrize(
+    ("places", "positions", "index", "passes"),
+    [
+        (2**33, 100, "int64_t", 1),
+        (3, 2**31, "int64_t", 1),
+        (3, 2**20, "int32_t", 1),
+        (2**16 - 1, 2**24, "int32_t", 2),
+        (2**16, 2**24, "int32_t", 3),  # outside is a place of its own
+    ],
+)
+def test_tensors_of_any_size(places, positions, index, passes):
+    found = planned(places, positions)
+    kernels = [
+        found.places.kernel,
+        found.segments.kernel,
+        found.combine.kernel,
+        *[each.kernel for each in found.folds],
+        *[each.kernel for those in found.sort.passes for each in those],
+    ]
+    assert {dict(kernel.shape)["INDEX"] for kernel in kernels} == {index}
+    assert len(found.sort.passes) == passes
+    # Of 256 values each, of 65536, and so on.
+    assert [each.grid for each in found.folds] == [
+        -(-positions // 256**k // 256) for k in (1, 2, 3) if positions >= 256**k
+    ]
+    assert all(each.grid < 2**31 for each in (found.places, found.segments, found.combine))
+
+
 @needs_compiler
 def test_what_is_launched_and_moved(gpu):
     bins = on_cuda(rng().integers(0, 16, (20, 30)), "uint8")
@@ -207,8 +259,10 @@ def test_what_is_launched_and_moved(gpu):
     sums = tl.zeros((16,), dtype=tl.float32, device="cuda")
     # The number is written, the table cleared, positions are counted, and each count is added.
     assert launched(gpu, lambda: tl.scatter_add(counts, bins, 1)) == (4, [])
-    # Besides, positions are brought together, which takes two launches, and for floats sorted.
-    assert launched(gpu, lambda: tl.scatter_add(counts, line, line)) == (5, [])
+    # Else places are listed, sorted, found among the sorted, runs are added up, and then the rest.
+    few = on_cuda(rng().integers(0, 16, 200))
+    assert launched(gpu, lambda: tl.scatter_add(counts, few, few)) == (5, [])
+    assert launched(gpu, lambda: tl.scatter_add(counts, line, line)) == (6, [])
     one = on_cuda(1.5, "float32")
     assert launched(gpu, lambda: tl.scatter_add(sums, bins, one)) == (6, [])
     small = tl.astype(line, tl.int8)

@@ -20,6 +20,11 @@ template <class T> inline T atomic_add(T* at, T value, SIMULATOR_PLACE) {
     };
     return exchange(at, sum, {file, line});
 }
+inline void atomic_add_shared(uint32_t* at, uint32_t value, SIMULATOR_PLACE) {
+    look(SHARED_LOAD, at, {file, line});
+    look(SHARED_STORE, at, {file, line});
+    *at += value;
+}
 template <class T> inline T atomic_min(T* at, T value, SIMULATOR_PLACE) {
     return exchange(at, [=](T old) { return value < old ? value : old; }, {file, line});
 }

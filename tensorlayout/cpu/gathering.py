@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tensorlayout.cpu.casting import converted, scalar_in
+from tensorlayout.cpu.combining import combine_at, cuts_along
 from tensorlayout.cpu.inside import checked, checked_one, nearest, outside
 from tensorlayout.cpu.memory import Array, allocator, bytes_from, quietly
 from tensorlayout.cpu.moving import prepare_assign
@@ -25,7 +26,7 @@ from tensorlayout.cpu.runs import (
 from tensorlayout.cpu.writing import write_lines, writer
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Run
-from tensorlayout.plan.combining import CombinePlan
+from tensorlayout.plan.combining import RUN, CombinePlan
 from tensorlayout.plan.gathering import GatherPlan, ReplacePlan, ScatterPlan
 from tensorlayout.plan.moving import AssignPlan
 from tensorlayout.tensor import Tensor
@@ -133,11 +134,12 @@ def prepare_replace(plan: ReplacePlan) -> Run:
 
 
 def prepare_combine(plan: CombinePlan) -> Run:
-    """A packed copy, and what is at positions combined with values one after the other."""
+    """A packed copy, and what is at positions combined with values in index order, and in runs."""
     spec, reach = plan.result, plan.reach
     size, ufunc = spec.layout.shape[reach.dims[0]], getattr(np, plan.ufunc)
     runs, allocate = Runs(spec.layout, reach), allocator(spec)
     weights = [spec.layout.strides[reach.dims[0]]]
+    matters = plan.ufunc == "add" and spec.dtype.kind not in "iu"  # whether the order does
 
     def combine(x: Tensor, value: Tensor, positions: Tensor) -> Tensor:
         index = checked_one(plan.name, positions._memory, size)
@@ -148,9 +150,13 @@ def prepare_combine(plan: CombinePlan) -> Run:
             values = runs.in_runs(broadcast(converted(value._memory, spec.dtype), plan.shape))
             flat = bytes_from(memory, spec.layout).view(spec.dtype)
             slots = slots_of(runs, [index], weights, runs.inner)
-            for cut in itertools.chain.from_iterable(line_cuts(values.shape, 1)):
-                # Of one dimension NumPy is ten times faster.
-                quietly(ufunc.at, flat, slots(cut).reshape(-1), values[cut].reshape(-1))
+            # Of one dimension NumPy is ten times faster.
+            if values.shape[1] < RUN or not matters:
+                for cut in itertools.chain.from_iterable(line_cuts(values.shape, 1)):
+                    quietly(ufunc.at, flat, slots(cut).reshape(-1), values[cut].reshape(-1))
+            else:
+                for cut in cuts_along(values.shape):
+                    combine_at(ufunc, flat, slots(cut).reshape(-1), values[cut].reshape(-1))
         return Tensor._new(memory, spec)
 
     return combine

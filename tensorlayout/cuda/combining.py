@@ -5,11 +5,11 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import accumulate
 
 from tensorlayout.cuda.carrying import prepare_copy
 from tensorlayout.cuda.combine_plan import (
     OPERATIONS,
-    SORT,
     CombineLaunches,
     plan_combine,
     values_layout,
@@ -20,7 +20,7 @@ from tensorlayout.cuda.filling import prepare_fill
 from tensorlayout.cuda.gathering import prepare_launches
 from tensorlayout.cuda.memory import per_alignment
 from tensorlayout.cuda.scatter_plan import Written, values_in
-from tensorlayout.cuda.select_plan import SCAN
+from tensorlayout.cuda.sorting import Memory, aligned, prepare_passes
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Run
 from tensorlayout.plan.combining import CombinePlan
@@ -28,8 +28,7 @@ from tensorlayout.plan.moving import CopyPlan
 from tensorlayout.plan.steps import Step, note
 from tensorlayout.tensor import Spec, Tensor
 
-_COUNTS = struct.Struct("<QQ")
-_SEGMENTS = struct.Struct("<QQQ")
+_FOUND = struct.Struct("<QQ")
 
 
 def prepare(plan: CombinePlan) -> Run:
@@ -102,27 +101,39 @@ def _step(name: str, source: Spec, result: Spec) -> Step:
 
 
 def _launches(plan: CombineLaunches, number: int) -> Callable[[int, int, list[int]], None]:
-    if plan.count is None or plan.combine is None:
+    if plan.places is None or plan.combine is None:
         check = prepare_launches(plan.placings, number)
         return lambda to, values, positions: check((), positions)
-    gpu, places = driver(), plan.places
-    clear = prepare_fill(plan_fill(Layout.row_major((places + 1,)), 8), gpu)
-    count = prepare_launches((*plan.placings, plan.count), number)
-    combine = prepare_launches((plan.combine,), number)
-    place = prepare_launches((*plan.placings, plan.place), number) if plan.place else None
+    gpu = driver()
+    table, entry = plan.table
+    clear = prepare_fill(plan_fill(Layout.row_major((table // entry,)), entry), gpu)
+    places = prepare_launches((*plan.placings, plan.places), number)
+    combine = prepare_launches((*plan.folds, plan.combine), number)
+    if plan.sort is None or plan.segments is None:
+
+        def count(to: int, values: int, positions: list[int]) -> None:
+            counts = gpu.allocate(table, number)
+            clear(counts.pointer, bytes(entry))
+            memories = (to, values, counts.pointer, 0, 0, 0, 0)
+            places(memories, positions)
+            combine(memories, ())
+
+        return count
+    sort, find = prepare_passes(plan.sort, number), plan.segments
+    search = gpu.launcher(find.kernel)
+    # Keys, sorted keys, and their numbers are as wide as one end of a segment.
+    parts = [aligned(n) for n in (table, *[plan.numbers * entry // 2] * 3, plan.runs)]
 
     def run(to: int, values: int, positions: list[int]) -> None:
-        counts = gpu.allocate(8 * (places + 1), number)
-        numbers = gpu.allocate(8 * plan.numbers, number)
-        memories = (to, values, counts.pointer, numbers.pointer)
-        clear(counts.pointer, bytes(8))
-        count(memories, positions)
-        if place is not None:
-            gpu.launcher(SCAN)(1, bytearray(_COUNTS.pack(counts.pointer, places)))
-            place(memories, positions)
-        if plan.sort:
-            segments = _SEGMENTS.pack(counts.pointer, numbers.pointer, places)
-            gpu.launcher(SORT)(plan.sort, bytearray(segments))
+        buffer = gpu.allocate(sum(parts), number)
+        segments, keys, ordered, numbers, runs = accumulate(parts[:-1], initial=buffer.pointer)
+        memories = (to, values, segments, numbers, keys, ordered, runs)
+        places(memories, positions)
+        sort(keys, Memory(ordered, numbers, 0))
+        clear(segments, bytes(entry))
+        parameters = bytearray(find.parameters)
+        _FOUND.pack_into(parameters, 0, segments, ordered)
+        search(find.grid, parameters)
         combine(memories, ())
 
     return run

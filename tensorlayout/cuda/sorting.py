@@ -1,13 +1,13 @@
-"""Sorts carried out: a launch for lines of a tile, and two for each time that runs double."""
+"""Sorts carried out: the launches of each pass over the elements."""
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from typing import NamedTuple
 
 from tensorlayout.cuda import carrying
-from tensorlayout.cuda.driver import Buffer, Launcher, driver
-from tensorlayout.cuda.launches import Launch
+from tensorlayout.cuda.driver import driver
 from tensorlayout.cuda.memory import new_tensors
 from tensorlayout.cuda.sort_plan import SortPlan, plan_sort
 from tensorlayout.layout import Layout
@@ -20,11 +20,15 @@ from tensorlayout.tensor import Spec, Tensor
 _ALIGNMENT = 256  # of memory in between
 
 
-class _Memory(NamedTuple):
-    """Addresses of elements and of their positions; 0 where there are none."""
+class Memory(NamedTuple):
+    """Addresses of elements, of their positions, and of these as int64; 0 where there are none."""
 
     values: int
     positions: int
+    result: int
+
+
+_MEMORIES = struct.Struct("<6Q")
 
 
 def prepare_sort(plan: AlongPlan) -> Run:
@@ -81,55 +85,56 @@ def noted_copy(name: str, plan: CopyPlan) -> Run:
 
 def _sort(found: SortPlan, spec: Spec, *, positions: bool) -> Run:
     number = spec.device.number
-    with driver().using(number):
-        ready = [(driver().launcher(launch.kernel), launch) for launch in found.launches]
-    doublings = len(ready) // 2
+    carry_out = prepare_passes(found, number)
     new_tensor = new_tensors(spec)
-    apart = _aligned(found.values)
-    room = apart + _aligned(found.positions)
-
-    def memories(to: int) -> tuple[list[Buffer], list[_Memory]]:
-        """Where runs are in turn; the result is one of them, unless that is of positions."""
-        count = min(doublings, 2 if positions else 1)
-        # What is found of runs stands behind the elements of the first.
-        nbytes = [room if k else room + found.splits for k in range(count)]
-        buffers = [driver().allocate(each, number) for each in nbytes]
-        places = [_Memory(b.pointer, b.pointer + apart) for b in buffers]
-        return buffers, places if positions else [*places, _Memory(to, 0)]
 
     def sort(x: Tensor) -> Tensor:
         result = new_tensor()
-        if not ready:
-            return result
-        to = result._memory.address
-        with driver().using(number):
-            buffers, places = memories(to)
-            splits = buffers[0].pointer + room if buffers else 0
-
-            def out(doubling: int) -> tuple[int, int, int]:
-                """Where a step writes: such that the last of them writes the result."""
-                if positions and doubling == doublings:
-                    return (0, 0, to)
-                return (*places[(doubling - doublings - 1) % len(places)], 0)
-
-            first = x._memory.address + found.launches[0].firsts[0]
-            _launch(ready[0], *out(0), first)
-            for doubling in range(1, doublings + 1):
-                values, origins, _ = out(doubling - 1)
-                _launch(ready[2 * doubling - 1], splits, values)
-                _launch(ready[2 * doubling], *out(doubling), values, origins, splits)
+        if found.passes:
+            to = result._memory.address
+            with driver().using(number):
+                carry_out(x._memory.address, Memory(0, 0, to) if positions else Memory(to, 0, 0))
         return result
 
     return sort
 
 
-def _launch(step: tuple[Launcher, Launch], *pointers: int) -> None:
-    """Pointers come first in every struct."""
-    launcher, launch = step
-    parameters = bytearray(launch.parameters)
-    struct.pack_into(f"<{len(pointers)}Q", parameters, 0, *pointers)
-    launcher(launch.grid, parameters)
+def prepare_passes(found: SortPlan, number: int) -> Callable[[int, Memory], None]:
+    """``run(source, to)``: all passes on the current stream of the current device, `number`."""
+    with driver().using(number):
+        passes = [
+            [(driver().launcher(launch.kernel), launch) for launch in launches]
+            for launches in found.passes
+        ]
+    between = len(passes) - 1
+    apart = aligned(found.values)
+    room = apart + aligned(found.positions)
+
+    def run(source: int, to: Memory) -> None:
+        # Passes write to two memories in turn; the last writes the result, which is one of them,
+        # unless it is of positions alone.
+        count = min(between, 2 if to.result else 1)
+        nbytes = [room] * count
+        scratch = nbytes[0] if nbytes else 0
+        if found.scratch:
+            nbytes[:1] = [scratch + found.scratch]
+        buffers = [driver().allocate(each, number) for each in nbytes]
+        places = [Memory(b.pointer, b.pointer + apart, 0) for b in buffers[:count]]
+        if not to.result:
+            places.append(to)
+        behind = buffers[0].pointer + scratch if buffers else 0
+        read, origins = source + found.first, 0
+        for k, launches in enumerate(passes):
+            out = to if k == between else places[(k - between - 1) % len(places)]
+            for launcher, launch in launches:
+                parameters = bytearray(launch.parameters)
+                _MEMORIES.pack_into(parameters, 0, *out, read, origins, behind)
+                launcher(launch.grid, parameters)
+            read, origins, _ = out
+
+    return run
 
 
-def _aligned(nbytes: int) -> int:
+def aligned(nbytes: int) -> int:
+    """So many bytes or more, behind which memory is aligned for anything."""
     return -(-nbytes // _ALIGNMENT) * _ALIGNMENT

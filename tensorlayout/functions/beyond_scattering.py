@@ -1,7 +1,7 @@
 """Beyond the standard: values combined with what is at positions, as histograms need it.
 
 The names are PyTorch's and ONNX's; JAX has ``x.at[indices].add(updates)``. Values of one position
-are taken one after the other, in index order, on every device: results, sums of floats too, are the
+are taken in index order, and in runs of 256, on every device: results, sums of floats too, are the
 same each time, and the same on all devices.
 """
 
@@ -32,8 +32,9 @@ def scatter_add(x: Tensor, indices: Tensor, /, updates: Any, axis: int = 0) -> T
     what is at the positions, of a dtype that promotes to that of `x`.
 
     Positions that occur several times get all their updates, in index order: sums of floats are the
-    same each time. Numeric dtypes. Layout: packed in the order of `x`. IndexError for positions
-    outside, ValueError for shapes that do not fit.
+    same each time. Of 256 or more floats for one position, each 256 are added up first, of these
+    sums each 256 again, and so on. Numeric dtypes. Layout: packed in the order of `x`. IndexError
+    for positions outside, ValueError for shapes that do not fit.
 
     >>> import tensorlayout as tl
     >>> bins = tl.asarray([0, 2, 2, 1, 2])

@@ -12,6 +12,11 @@ from tensorlayout.tensor import Spec
 
 Shape = tuple[int, ...]
 
+# Of so many values of one position or more, each so many are combined first, of these results each
+# so many again, and so on; then, one after the other, the results, those of most values first, and
+# the values that are left. So no thread combines them all. The kernels have the same number.
+RUN = 256
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CombinePlan:
@@ -29,7 +34,7 @@ class CombinePlan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Combine:
-    """Values combined in index order, so that sums of floats are the same on all devices."""
+    """Values combined in index order and runs, so that sums of floats are those of every device."""
 
     name: str
     ufunc: str

@@ -1,0 +1,413 @@
+// Stable sorts of long lines by digits of 8 bits, the lowest first; the elements, or the positions that
+// sort them. What a digit is taken of, and which launches there are, as in sort.cu: elements of a line
+// follow each other in the result, the source of the first pass has any strides. The plan is
+// tensorlayout/cuda/radix_plan.py.
+//
+// A line is cut into chunks, a block each. A pass, for each digit:
+//
+// count_digits    How often each digit occurs in a chunk: additions in shared memory, which give the same
+//                 in any order. Coalesced.
+// scan_digits     Of these counts, the sums over the chunks before, and over all chunks: a block for 8
+//                 digits of a line. Not where each line is one chunk.
+// scatter_digits  A block brings its chunk into the order of the digit, tile by tile: in shared memory, by
+//                 4 bits and then by the other 4, each thread counting its own neighbours in counters of
+//                 its own, so that equal digits never change places; then runs of equal digits are
+//                 written where counts say. Coalesced but for the ends of the runs.
+//
+// Bytes moved per element and pass: its own read twice and written once; a position besides, for
+// argsort, read (but in the first pass) and written. No block waits for another. Best: digits that
+// vary in a tile little, or in order. Worst: random digits, of which a tile has 15 or 19 each; lines
+// that fill a small part of their last tile.
+#define LEAST_BLOCKS 2
+#include "atomics.cuh"
+#include "indexing.cuh"
+#include "sectors.cuh"
+#include "sorted.cuh"
+
+constexpr int DIGITS = 256;
+constexpr int NIBBLES = 16;
+constexpr int GROUP = 16;  // threads whose counts are added up together
+static_assert(THREADS == DIGITS && THREADS == GROUP * GROUP, "a thread for each digit");
+
+template <int Rank, class Index>
+struct RadixPass {
+    Memories memories;
+    Index length;               // of a line
+    Index chunk;                // of its elements that a block has
+    Walk<Rank, Index, 1> walk;  // of the result's elements, in what is read
+    Divisor<int32_t> chunks;    // of a line
+    int32_t shift;              // bits below the digit
+    int32_t first;              // 1: elements are read
+    int32_t descending;
+};
+
+struct DigitScan {
+    Memories memories;
+    int32_t chunks;
+};
+
+// The room of an item in shared memory, and how many a thread has there: odd, so that the threads' runs
+// begin in different banks; as many as 48 KB have room for, with a counter of each thread for each nibble.
+template <Gives Wanted, class Index>
+constexpr int ROOM = Wanted == positions && sizeof(Index) > sizeof(Bits) ? sizeof(Index) : sizeof(Bits);
+template <Gives Wanted, class Index>
+constexpr int EACH = ROOM<Wanted, Index> == 8 ? 15 : 19;
+
+template <Gives Wanted>
+DEVICE uint32_t digit(Bits item, Bits flip, int32_t shift) {
+    return static_cast<uint32_t>(key<Wanted>(item, flip) >> shift) & (DIGITS - 1);
+}
+
+// The chunk of a block.
+template <class Index>
+struct Chunk {
+    Index line, start;  // its number; its first element among all
+    Index begin, size;  // of the chunk in the line
+};
+
+template <int Rank, class Index>
+DEVICE Chunk<Index> chunk_of(const RadixPass<Rank, Index>& p) {
+    const uint32_t line = p.chunks.divide(blockIdx.x);
+    Chunk<Index> found;
+    found.line = static_cast<Index>(line);
+    found.start = found.line * p.length;
+    found.begin = static_cast<Index>(blockIdx.x - line * p.chunks.divisor) * p.chunk;
+    const Index left = p.length - found.begin;
+    found.size = left < p.chunk ? left : p.chunk;
+    return found;
+}
+
+template <int Rank, class Index>
+DEVICE Bits load_bits(const RadixPass<Rank, Index>& p, bool inside, Index number) {
+    Index at[1];
+    p.walk.offsets(static_cast<Unsigned<Index>>(number), at);
+    return load_if(inside, static_cast<const Bits*>(p.memories.from) + at[0]);
+}
+
+// Of an element, or of an item of the pass before.
+template <Gives Wanted, int Rank, class Index>
+DEVICE Bits item_of(const RadixPass<Rank, Index>& p, Bits given, Bits flip) {
+    return p.first ? item_of<Wanted>(bits_as<ELEMENT>(given), flip) : given;
+}
+
+template <class Index>
+DEVICE bool is_below(Index place, Index count) {  // and not negative
+    return static_cast<Unsigned<Index>>(place) < static_cast<Unsigned<Index>>(count);
+}
+
+// What fills a tile: no other item has a greater digit, so that it stays behind all of them.
+template <Gives Wanted>
+DEVICE Bits filler_of(Bits flip, int32_t shift) {
+    constexpr Bits ones = Bits(~Bits(0)), top = Bits(Bits(1) << (8 * sizeof(Bits) - 1));
+    if constexpr (Wanted == positions) return ones;
+    else if constexpr (is_floating<ELEMENT>)
+        return !flip ? ones  // NaN
+               : shift + 8 < static_cast<int32_t>(8 * sizeof(Bits))
+                   ? bits_as<Bits>(convert<ELEMENT>(2.0f))
+                   : bits_as<Bits>(convert<ELEMENT>(-limits<float>::infinity));
+    else return Bits((is_signed<ELEMENT> ? Bits(~top) : ones) ^ flip);
+}
+
+// By how many elements threads are shifted, so that warps begin where sectors do.
+template <Gives Wanted, int Rank, class Index>
+DEVICE int32_t lead_of(const RadixPass<Rank, Index>& p, const Chunk<Index>& chunk) {
+    Index at[1];
+    p.walk.offsets(static_cast<Unsigned<Index>>(chunk.start + chunk.begin), at);
+    return static_cast<int32_t>(shift_at(static_cast<const Bits*>(p.memories.from) + at[0]));
+}
+
+// ---- Counts -------------------------------------------------------------------------------------
+
+template <int Rank, class Index, Gives Wanted>
+DEVICE void count(const RadixPass<Rank, Index>& p) {
+    constexpr int MANY = EACH<Wanted, Index>;  // all of a tile
+    SHARED(uint32_t, counts, DIGITS + 1);  // the last one: of no element
+    const Bits flip = p.descending ? Bits(~Bits(0)) : Bits(0);
+    const int32_t thread = static_cast<int32_t>(threadIdx.x);
+    const Chunk<Index> chunk = chunk_of(p);
+    const Index first = chunk.start + chunk.begin, lead = lead_of<Wanted>(p, chunk);
+    store_shared(counts + thread, 0u);
+    store_shared_if(thread == 0, counts + DIGITS, 0u);
+    barrier();
+    for (Index begin = 0; begin < chunk.size + lead; begin += MANY * THREADS) {
+        Bits items[MANY];
+#pragma unroll
+        for (int k = 0; k < MANY; ++k) {
+            const Index place = begin + (k * THREADS + thread) - lead;
+            const bool inside = is_below(place, chunk.size);
+            items[k] = load_bits(p, inside, first + (inside ? place : 0));
+        }
+#pragma unroll
+        for (int k = 0; k < MANY; ++k) {
+            const Index place = begin + (k * THREADS + thread) - lead;
+            const bool inside = is_below(place, chunk.size);
+            const Bits item = item_of<Wanted>(p, items[k], flip);
+            atomic_add_shared(counts + (inside ? digit<Wanted>(item, flip, p.shift) : DIGITS), 1u);
+        }
+    }
+    barrier();
+    store(static_cast<Index*>(p.memories.scratch) + (static_cast<Index>(blockIdx.x) * DIGITS + thread),
+          static_cast<Index>(load_shared(counts + thread)));
+}
+
+template <class Index>
+DEVICE void scan_counts(const DigitScan& p) {
+    constexpr int TOGETHER = 8, GROUPS = THREADS / TOGETHER;  // digits of a sector of 4-byte counts
+    SHARED(Index, sums, THREADS);
+    const uint32_t line = blockIdx.x / (DIGITS / TOGETHER), lines = gridDim.x / (DIGITS / TOGETHER);
+    const uint32_t digit = blockIdx.x % (DIGITS / TOGETHER) * TOGETHER + threadIdx.x % TOGETHER;
+    const int32_t group = static_cast<int32_t>(threadIdx.x) / TOGETHER;
+    const int32_t rows = (p.chunks + GROUPS - 1) / GROUPS, first = group * rows;
+    Index* const scratch = static_cast<Index*>(p.memories.scratch);
+    Index* const counts =
+        scratch + ((static_cast<Index>(line) * p.chunks + first) * DIGITS + digit);
+    Index sum = 0;
+#pragma unroll 4
+    for (int32_t row = 0; row < rows; ++row)
+        sum += load_if(first + row < p.chunks, counts + static_cast<Index>(row) * DIGITS);
+    store_shared(sums + threadIdx.x, sum);
+    barrier();
+    Index before = 0, total = 0;
+#pragma unroll 4
+    for (int32_t k = 0; k < GROUPS; ++k) {
+        const Index each = load_shared(sums + k * TOGETHER + threadIdx.x % TOGETHER);
+        before += k < group ? each : 0;
+        total += each;
+    }
+#pragma unroll 4
+    for (int32_t row = 0; row < rows; ++row) {
+        const bool inside = first + row < p.chunks;
+        Index* const at = counts + static_cast<Index>(row) * DIGITS;
+        const Index each = load_if(inside, at);
+        store_if(inside, at, before);
+        before += each;
+    }
+    const Index whole = static_cast<Index>(lines) * p.chunks;  // behind which there are the totals
+    store_if(group == 0, scratch + ((whole + line) * DIGITS + digit), total);
+}
+
+// ---- Order in a tile ------------------------------------------------------------------------------
+
+// Sums over the threads before this one, and over all, worked out by one warp; `sums` has room for SUMS.
+constexpr int SUMS = THREADS + 2 * GROUP + 4;
+
+template <class T>
+DEVICE T sum_before(T* sums, T value, T& total) {
+    constexpr int WIDE = 16 / sizeof(T);
+    using Wide = Pack<T, WIDE>;
+    const int32_t thread = static_cast<int32_t>(threadIdx.x);
+    T* const groups = sums + THREADS;
+    store_shared(sums + thread, value);
+    barrier();
+    if (thread < GROUP) {
+        T sum = 0;
+#pragma unroll
+        for (int k = 0; k < GROUP; k += WIDE) {
+            Wide* const at = reinterpret_cast<Wide*>(sums + thread * GROUP + k);
+            Wide each = load_shared(at);
+#pragma unroll
+            for (int j = 0; j < WIDE; ++j) {
+                const T here = each.at[j];
+                each.at[j] = sum;
+                sum += here;
+            }
+            store_shared(at, each);
+        }
+        store_shared(groups + thread, sum);
+    }
+    barrier();
+    if (thread < GROUP) {
+        T before = 0, sum = 0;
+#pragma unroll
+        for (int k = 0; k < GROUP; ++k) {
+            before = k == thread ? sum : before;
+            sum += load_shared(groups + k);
+        }
+        store_shared(groups + GROUP + thread, before);
+        store_shared_if(thread == 0, groups + 2 * GROUP, sum);
+    }
+    barrier();
+    total = load_shared(groups + 2 * GROUP);
+    return load_shared(groups + GROUP + thread / GROUP) + load_shared(sums + thread);
+}
+
+using Quad = Pack<uint32_t, 4>;
+
+// The words of counters: two nibbles, 8 apart, of 16 bits each, for each thread; then what adds them up.
+constexpr int WORDS = NIBBLES / 2 * THREADS;
+
+// The items of a tile in the order of 4 bits, and where in the tile each was, if that is wanted. First,
+// they are where they were, and their digits are counted.
+template <Gives Wanted, int Count, bool First>
+DEVICE void order_by(Bits* items, uint16_t* origins, uint32_t* counters, uint32_t* tally,
+                     Bits flip, int32_t shift) {
+    const int32_t begin = static_cast<int32_t>(threadIdx.x) * Count;
+    uint16_t* const halves = reinterpret_cast<uint16_t*>(counters);
+    Quad* const quads = reinterpret_cast<Quad*>(counters) + 2 * threadIdx.x;
+    store_shared(quads, Quad{});
+    store_shared(quads + 1, Quad{});
+    Bits own[Count];
+    uint16_t origin[Count];
+#pragma unroll
+    for (int k = 0; k < Count; ++k) {
+        own[k] = load_shared(items + begin + k);
+        if constexpr (Wanted == positions)
+            origin[k] = First ? static_cast<uint16_t>(begin + k) : load_shared(origins + begin + k);
+    }
+    barrier();
+    uint32_t places[Count];  // which counter it is; how many of this thread are before
+#pragma unroll
+    for (int k = 0; k < Count; ++k) {
+        const uint32_t found = static_cast<uint32_t>(key<Wanted>(own[k], flip) >> shift);
+        if constexpr (First) atomic_add_shared(tally + (found & (DIGITS - 1)), 1u);
+        const uint32_t counter = (found << 9 & 7 << 9) | (found >> 3 & 1) | threadIdx.x << 1;
+        const uint32_t before = load_shared(halves + counter);
+        store_shared(halves + counter, static_cast<uint16_t>(before + 1));
+        places[k] = counter | before << 16;
+    }
+    barrier();
+    Quad low = load_shared(quads), high = load_shared(quads + 1);
+    uint32_t sum = 0, total;
+#pragma unroll
+    for (int k = 0; k < 4; ++k) sum += low.at[k] + high.at[k];
+    uint32_t before = sum_before(counters + WORDS, sum, total);
+    before += total << 16;  // the upper eight nibbles come behind the lower ones
+#pragma unroll
+    for (int k = 0; k < 8; ++k) {
+        uint32_t& each = k < 4 ? low.at[k & 3] : high.at[k & 3];
+        const uint32_t here = each;
+        each = before;
+        before += here;
+    }
+    store_shared(quads, low);
+    store_shared(quads + 1, high);
+    barrier();
+#pragma unroll
+    for (int k = 0; k < Count; ++k) {
+        const uint32_t place = load_shared(halves + (places[k] & 0xffff)) + (places[k] >> 16);
+        store_shared(items + place, own[k]);
+        if constexpr (Wanted == positions) store_shared(origins + place, origin[k]);
+    }
+    barrier();
+}
+
+template <int Rank, class Index, Gives Wanted>
+DEVICE void scatter(const RadixPass<Rank, Index>& p) {
+    constexpr int COUNT = EACH<Wanted, Index>, TILE = COUNT * THREADS;
+    constexpr int BYTES = TILE * ROOM<Wanted, Index>;
+    SHARED(uint64_t, room, BYTES / 8);
+    SHARED(uint16_t, origins, Wanted == positions ? TILE : 1);
+    SHARED(Quad, quads, (WORDS + SUMS + DIGITS) / 4);
+    Bits* const items = reinterpret_cast<Bits*>(room);
+    uint32_t* const counters = quads[0].at;
+    uint32_t* const tally = counters + WORDS + SUMS;  // of a tile's digits
+    // In the place of counters that are done with: from where a digit is in a tile to where it goes.
+    Index* const bases = reinterpret_cast<Index*>(counters);
+
+    const Bits flip = p.descending ? Bits(~Bits(0)) : Bits(0);
+    const int32_t thread = static_cast<int32_t>(threadIdx.x);
+    const Bits filler = filler_of<Wanted>(flip, p.shift);
+    const int32_t last = static_cast<int32_t>(digit<Wanted>(filler, flip, p.shift));
+    const Chunk<Index> chunk = chunk_of(p);
+    const Index first = chunk.start + chunk.begin;
+    int32_t lead = lead_of<Wanted>(p, chunk);
+    // Where the next element of the thread's digit goes.
+    const Index* const counts = static_cast<const Index*>(p.memories.scratch);
+    const bool alone = p.chunks.divisor == 1;
+    const Index whole = alone ? 0 : static_cast<Index>(gridDim.x);
+    Index total;
+    Index next = chunk.start + sum_before(reinterpret_cast<Index*>(counters),
+                                          load(counts + ((whole + chunk.line) * DIGITS + thread)),
+                                          total);
+    if (!alone) next += load(counts + (static_cast<Index>(blockIdx.x) * DIGITS + thread));
+
+    for (Index done = 0; done < chunk.size;) {
+        const Index left = chunk.size - done;
+        const int32_t count = static_cast<int32_t>(left < TILE - lead ? left : TILE - lead);
+        Bits own[COUNT];
+#pragma unroll
+        for (int k = 0; k < COUNT; ++k) {
+            const int32_t place = k * THREADS + thread - lead;
+            const bool inside = is_below(place, count);
+            own[k] = load_bits(p, inside, first + (done + (inside ? place : 0)));
+        }
+        barrier();  // what was in shared memory is done with
+        store_shared(tally + thread, 0u);
+#pragma unroll
+        for (int k = 0; k < COUNT; ++k) {
+            const int32_t place = k * THREADS + thread - lead;
+            store_shared(items + (k == 0 && place < 0 ? place + TILE : place),
+                         is_below(place, count) ? item_of<Wanted>(p, own[k], flip) : filler);
+        }
+        barrier();
+        order_by<Wanted, COUNT, true>(items, origins, counters, tally, flip, p.shift);
+        order_by<Wanted, COUNT, false>(items, origins, counters, tally, flip, p.shift + 4);
+
+        const uint32_t fillers = thread == last ? TILE - count : 0;
+        const uint32_t found = load_shared(tally + thread) - fillers;
+        uint32_t all;
+        const uint32_t start = sum_before(counters + WORDS, found, all);
+        store_shared(bases + thread, next - static_cast<Index>(start));
+        next += found;
+#pragma unroll
+        for (int k = 0; k < COUNT; ++k) own[k] = load_shared(items + k * THREADS + thread);
+        [[maybe_unused]] Index* const moved = reinterpret_cast<Index*>(room);
+        if constexpr (Wanted == positions) {
+            const Index* const from = static_cast<const Index*>(p.memories.origins);
+            Index origin[COUNT];
+#pragma unroll
+            for (int k = 0; k < COUNT; ++k) {
+                const int32_t place = k * THREADS + thread;
+                origin[k] = load_if(!p.first && place < count, from + (first + (done + place)));
+            }
+            barrier();  // items are read
+#pragma unroll
+            for (int k = 0; k < COUNT; ++k) {
+                const int32_t place = k * THREADS + thread;
+                store_shared(moved + place,
+                             p.first ? chunk.begin + (done + place) : origin[k]);
+            }
+        }
+        barrier();
+#pragma unroll
+        for (int k = 0; k < COUNT; ++k) {
+            const int32_t place = k * THREADS + thread;
+            const bool inside = place < count;
+            Index position = 0;
+            if constexpr (Wanted == positions)
+                position = load_shared(moved + load_shared(origins + place));
+            const Index at = load_shared(bases + digit<Wanted>(own[k], flip, p.shift)) + place;
+            store_sorted<Wanted, Index>(p.memories, inside, at, own[k], position);
+        }
+        done += count;
+        lead = 0;
+    }
+}
+
+// ---- Kernels ------------------------------------------------------------------------------------
+// For a GPU the macros pick one; the simulator has all.
+
+#if !defined(TENSORLAYOUT_SIMULATOR)
+
+#if defined(RANK)
+BLOCK_KERNEL(count_digits, RadixPass<RANK, INDEX>) { count<RANK, INDEX, GIVES>(p); }
+BLOCK_KERNEL(scatter_digits, RadixPass<RANK, INDEX>) { scatter<RANK, INDEX, GIVES>(p); }
+#else
+BLOCK_KERNEL(scan_digits, DigitScan) { scan_counts<INDEX>(p); }
+#endif
+
+#else
+
+#define PASS(RANK, INDEX, GIVES)                                                     \
+    BLOCK_KERNEL(count_digits_##RANK##_##INDEX##_##GIVES, RadixPass<RANK, INDEX>) {   \
+        count<RANK, INDEX, GIVES>(p);                                                \
+    }                                                                                \
+    BLOCK_KERNEL(scatter_digits_##RANK##_##INDEX##_##GIVES, RadixPass<RANK, INDEX>) { \
+        scatter<RANK, INDEX, GIVES>(p);                                              \
+    }
+#define ALL(INDEX, GIVES) PASS(1, INDEX, GIVES) PASS(2, INDEX, GIVES) PASS(0, INDEX, GIVES)
+#define SCAN(INDEX) BLOCK_KERNEL(scan_digits_##INDEX, DigitScan) { scan_counts<INDEX>(p); }
+ALL(int32_t, values) ALL(int32_t, positions) ALL(int64_t, values) ALL(int64_t, positions)
+SCAN(int32_t) SCAN(int64_t)
+
+#endif

@@ -101,7 +101,10 @@ def nonzero(xp: Module, x: Array) -> tuple[Array, ...]:
 def repeat(xp: Module, counts: Array) -> Array:
     """Each position as often as `counts` says, in ascending order."""
     ends = xp.cumsum(counts, dtype=np.int64)
-    total = int(ends[-1]) if counts.size else 0
+    # The first sum beyond 64 bits is negative, as no count is.
+    total = int(xp.where(xp.min(ends) < 0, -1, ends[-1])) if counts.size else 0
+    if total < 0:
+        raise MemoryError
     return xp.searchsorted(ends, xp.arange(total, dtype=np.int64), "right")
 
 

@@ -6,8 +6,8 @@
 
 constexpr int MAX_POSITIONS = 4;  // tensors of positions that a launch takes
 
-// One for each device. The first launch that finds a fault owns it until the host has read it; the
-// extremes of its positions do not depend on the order of threads.
+// One for each stream, and one for graphs. The first launch that finds a fault owns it until the host
+// has read it; the extremes of its positions do not depend on the order of threads.
 struct Faults {
     uint64_t owner;                 // 0: nobody
     int64_t lowest[MAX_POSITIONS];  // among the positions outside, for each tensor of them

@@ -10,7 +10,7 @@ from unittest.mock import MagicMock
 import numpy as np
 import pytest
 from fake_cupy import Stream
-from stand_in import stand_in
+from stand_in import on_gpu, stand_in
 
 import tensorlayout as tl
 from tensorlayout.cuda import faults
@@ -264,6 +264,18 @@ def test_operations_of_integers_by_a_kernel_are_held(recorder, stream):
     stream.end_capture()
 
 
+def test_the_first_read_at_positions_is_refused(recorder, stream):
+    x, i = zeros(3), on_cuda([2], "int64")
+    stream.begin_capture()
+    with pytest.raises(CaptureError, match=r"^take: cannot be captured .* copies from the host"):
+        tl.take(x, i)
+    stream.end_capture()
+    tl.take(x, i)
+    stream.begin_capture()
+    assert tl.take(x, i).shape == (1,)
+    stream.end_capture()
+
+
 # ---- Positions outside, in graphs
 
 
@@ -290,6 +302,30 @@ def test_positions_outside_in_a_graph_are_told_after_each_replay(recorder, strea
         with pytest.raises(IndexError, match=f"^take: index {5 + replay} is outside a dimension"):
             found.to_device("cpu")
     found.to_device("cpu")
+
+
+@pytest.mark.gpu
+def test_gpu_replays_write_to_memory_that_nobody_else_has():
+    with on_gpu() as cupy:
+        x, i = tl.ones((2, 1 << 22), device="cuda"), on_cuda([5], "int64")
+        total, y = tl.sum(x, axis=1), zeros(1000)
+        y += 1
+        y += tl.flip(y)
+        tl.take(y, i)
+        with cupy.cuda.Stream(non_blocking=True) as stream:
+            stream.begin_capture()
+            total = tl.sum(x, axis=1)
+            y += 1
+            y += tl.flip(y)
+            with pytest.raises(CaptureError):
+                x @ x.mT
+            graph = stream.end_capture()
+            others = [tl.zeros(n, device="cuda") for n in range(100, 5000, 50)]
+            for _ in range(3):
+                graph.launch()
+            assert [float(each) for each in total.to_device("cpu")] == [1 << 22] * 2
+            assert float(y[0]) == 30
+            assert not any(bool(tl.any(each)) for each in others)
 
 
 def test_a_graph_in_the_midst_of_a_record_is_left_to_it(recorder, stream):

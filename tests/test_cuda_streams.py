@@ -419,6 +419,23 @@ def test_a_position_outside_is_told_elsewhere_when_its_stream_has_ended():
         assert len(recorder.named("memcpy")) == copies + 1  # nobody looks again
 
 
+def test_the_default_streams_of_threads_are_told_apart():
+    """All of them have one number, by which only the thread's own can be asked for."""
+    with stand_in() as recorder:
+        x, runs = tl.zeros(2, device="cuda"), []
+        thread = threading.Thread(target=lambda: runs.append(taken(FakeStream(recorder, 2))))
+        thread.start()
+        thread.join()
+        recorder.busy = True
+        with FakeStream(recorder, 2):
+            x.to_device("cpu")
+            runs[0]()
+            x.to_device("cpu")
+            recorder.busy = False
+            with pytest.raises(IndexError, match=TOLD):
+                x.to_device("cpu")
+
+
 def test_positions_outside_on_two_streams_are_both_told():
     with stand_in() as recorder:
         streams, x = [FakeStream(recorder, n) for n in (7, 8)], tl.zeros(2, device="cuda")

@@ -6,11 +6,14 @@ again in the order of the stream that it was allocated on. As in CuPy and PyTorc
 one stream with what was made on another, or drops it there, sees to the order of the two
 (``stream.wait_event``).
 
-A CUDA graph can be captured of calls that have run once before: they launch kernels and copy within
-the device, and wait for nothing. What they allocate comes from the pool: a block that it has at
-hand, without a call to CUDA, or one from ``cudaMalloc``, which a capture in relaxed mode, CuPy's
-own, allows. Either way the graph writes to that address whenever it is launched, so what was made
-during the capture must be kept as long as the graph. Writing in place allocates nothing.
+A CUDA graph can be captured of calls that have run once before, if they launch kernels of ours and
+copy within the device. What waits for the device, copies from the host, or calls CuPy's libraries
+is refused: CuPy's cuBLAS and cuSOLVER take no stream that captures. What calls allocate comes from
+the pool: a block that it has at hand, without a call to CUDA, or one from ``cudaMalloc``, which a
+capture in relaxed mode, CuPy's own, allows. Either way the graph writes to that address whenever it
+is launched. So all that was allocated during a capture lives as long as any result of it, and as
+any tensor that it writes to; those must be kept as long as the graph. A capture has ended when its
+stream is next seen not to capture: by an allocation, on any stream.
 
 A process forked after CUDA was used cannot use it: calls in the child are refused, in one line.
 """
@@ -24,12 +27,14 @@ import threading
 import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tensorlayout.cuda import nvrtc
 from tensorlayout.cuda.driver import (
     LEGACY_STREAM,
+    PER_THREAD_STREAM,
     Buffer,
     Bytes,
     Counters,
@@ -266,10 +271,18 @@ class CupyDriver:
         stream = self.cuda.get_current_stream(device)
         return Stream(device, stream.ptr or LEGACY_STREAM, stream)
 
-    def is_done(self, stream: Stream) -> bool:
-        """Whether all that was enqueued is over; False while it captures."""
+    def end_of(self, stream: Stream) -> Callable[[], bool]:
+        """By an event, where the number means another stream in each thread; else by a query."""
+        if stream.number == PER_THREAD_STREAM:
+            event = self.cuda.Event(disable_timing=True)
+            event.record(stream.owner)
+            return lambda: bool(event.done)
+        return partial(self._is_done, stream)
+
+    def _is_done(self, stream: Stream) -> bool:
+        """Whether a stream has nothing to do; False while it captures."""
         capturing = stream.number not in _UNCAPTURED and self._captures(stream.number)
-        return not capturing and self.runtime.streamQuery(stream.number) == 0
+        return not capturing and bool(self.runtime.streamQuery(stream.number) == 0)
 
     def is_capturing(self, device: int) -> bool:
         """By a call of CUDA, but for the legacy default stream, which captures nothing."""

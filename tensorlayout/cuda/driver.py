@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
@@ -55,6 +55,9 @@ class Kernel:
 
 # The number of the legacy default stream, which every device has.
 LEGACY_STREAM = 1
+
+# That of the default stream that each thread has of its own.
+PER_THREAD_STREAM = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +167,11 @@ class Driver(Protocol):
     def current_stream(self, device: int) -> Stream:
         """That of this thread's launches and copies on `device`."""
 
-    def is_done(self, stream: Stream) -> bool:
-        """Whether nothing is under way on `stream`, which captures no graph."""
+    def end_of(self, stream: Stream) -> Callable[[], bool]:
+        """What says, in any thread, whether all that is on the current stream now is over.
+
+        It may look for what comes later, too; it holds `stream`, whose work cannot be captured.
+        """
 
     def is_capturing(self, device: int) -> bool:
         """Whether the current stream of `device` captures a graph.

@@ -13,12 +13,20 @@ import ctypes
 import functools
 import itertools
 import os
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from tensorlayout.cuda.driver import Buffer, Driver, Stream, driver
+from tensorlayout.cuda.driver import (
+    LEGACY_STREAM,
+    PER_THREAD_STREAM,
+    Buffer,
+    Driver,
+    Stream,
+    driver,
+)
 from tensorlayout.scopes import Block, Scope
 from tensorlayout.words import shown
 
@@ -88,43 +96,45 @@ def _is_strict() -> bool:
 
 # ---- Records
 
+_serials = itertools.count(1)
+
 
 class Report:
     """The record of launches on one stream, or of those in graphs, which any stream may launch."""
 
-    __slots__ = ("_buffer", "_captured", "_device", "_unseen", "pointer")
+    __slots__ = ("_buffer", "_device", "_key", "_unseen", "pointer")
 
-    def __init__(self, gpu: Driver, device: int, *, captured: bool = False) -> None:
+    def __init__(self, gpu: Driver, device: int, key: int | None) -> None:
         self._buffer: Buffer = gpu.allocate(_NOTHING.size, device)
         self.pointer = self._buffer.pointer
         self._device = device
-        self._captured = captured
-        # The stream of launches after which nobody has looked; another list for each launch.
-        self._unseen: list[Stream] = []
+        self._key = key  # of the stream; None of graphs
+        # What says whether launches are over after which nobody has looked; a list for each launch.
+        self._unseen: list[Callable[[], bool]] = []
         with gpu.using(device):
             gpu.to_device(self.pointer, _NOTHING)
 
-    def launched(self, stream: Stream) -> None:
+    def launched(self, gpu: Driver, stream: Stream) -> None:
         """Something may be left, now or, by a graph, at any time."""
-        self._unseen = [stream]
+        self._unseen = [bool] if self._key is None else [gpu.end_of(stream)]
 
     def take(self, gpu: Driver) -> _Record | None:
         """What was left since somebody last looked; it is then forgotten.
 
         What is under way on another stream than the current one is left for later.
         """
-        unseen = self._unseen
-        stream = next(iter(unseen), None)
-        if stream is None or gpu.is_capturing(self._device):
+        unseen, key = self._unseen, self._key
+        is_over = next(iter(unseen), None)
+        if is_over is None or gpu.is_capturing(self._device):
             return None
-        ordered = self._captured or stream == gpu.current_stream(self._device)
-        if not ordered and not gpu.is_done(stream):
+        ordered = key is None or key == _key(gpu.current_stream(self._device))
+        if not ordered and not is_over():
             return None
         found = np.empty(_NOTHING.size, np.uint8)
         with gpu.using(self._device):
             gpu.to_host(found, self.pointer)
             record = _Record.from_buffer_copy(found.tobytes())
-            if not self._captured:
+            if key is not None:
                 unseen.clear()  # and none that came since
             elif not _outside(record):  # a graph may be in the midst of it
                 return None
@@ -135,12 +145,28 @@ class Report:
         return record
 
 
+class _Thread(threading.local):
+    """A number that no other thread has, nor will have."""
+
+    def __init__(self) -> None:
+        self.number = next(_serials)
+
+
+_thread = _Thread()
+
+
+def _key(stream: Stream) -> int:
+    """What tells a stream of a device from others: each thread has a default one, of one number."""
+    number = stream.number
+    return -_thread.number if number == PER_THREAD_STREAM else number
+
+
 class Reports:
     """The records of one device."""
 
     def __init__(self, gpu: Driver, number: int) -> None:
         self._number = number
-        self._captured = Report(gpu, number, captured=True)
+        self._captured = Report(gpu, number, None)
         self._by_stream: dict[int, Report] = {}
         with gpu.using(number):
             gpu.synchronize()  # for all streams
@@ -152,11 +178,12 @@ class Reports:
     def current(self, gpu: Driver) -> tuple[Report, Stream]:
         """That of the current stream, for kernels to leave in what they find; and the stream."""
         stream = gpu.current_stream(self._number)
-        if gpu.is_capturing(self._number):
+        if stream.number != LEGACY_STREAM and gpu.is_capturing(self._number):
             return self._captured, stream
-        found = self._by_stream.get(stream.number)
+        key = _key(stream)
+        found = self._by_stream.get(key)
         if found is None:
-            found = self._by_stream.setdefault(stream.number, Report(gpu, self._number))
+            found = self._by_stream.setdefault(key, Report(gpu, self._number, key))
         return found, stream
 
 
@@ -173,7 +200,7 @@ def reports(device: int) -> Reports:
 
 def launched(report: Report, stream: Stream) -> None:
     """To be called with what `Reports.current` gave, after launches that were given that."""
-    report.launched(stream)
+    report.launched(driver(), stream)
     if _is_strict():
         check()
 
@@ -193,7 +220,6 @@ def check() -> None:
                 raise _error(record)
 
 
-_serials = itertools.count(1)
 _names: dict[str, int] = {}
 _numbers = itertools.count()
 _BITS = 16  # of a number of a name; above, the serial number of a launch's plan

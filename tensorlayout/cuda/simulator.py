@@ -29,7 +29,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -458,9 +458,9 @@ class SimulatorDriver:
         self._ranges_of(where)
         return _streams.giving((_streams.get() or {}) | {where: number}, Stream(where, number))
 
-    def is_done(self, stream: Stream) -> bool:
-        """True, for launches are over when they return."""
-        return True
+    def end_of(self, stream: Stream) -> Callable[[], bool]:
+        """Launches are over when they return."""
+        return lambda: True
 
     def is_capturing(self, device: int) -> bool:
         """False: there are no graphs."""

@@ -14,16 +14,13 @@ from __future__ import annotations
 from typing import Any
 
 from tensorlayout.cuda import faults
-from tensorlayout.cuda.driver import LEGACY_STREAM, Stream, driver
+from tensorlayout.cuda.driver import LEGACY_STREAM, PER_THREAD_STREAM, Stream, driver
 from tensorlayout.devices import Device
 from tensorlayout.tensor import Tensor
 from tensorlayout.words import kind_of, shown
 
 # "Producer must not perform any synchronization."
 NO_WAIT = -1
-
-# Streams with higher numbers are addresses: they can end.
-_THREADS_STREAM = 2
 
 
 def current_stream(device: Device) -> int:
@@ -35,7 +32,7 @@ def exported_stream(x: Tensor) -> int:
     """The number of our stream for those who will wait for it; it lives as long as the memory."""
     faults.check()
     stream = driver().current_stream(x.device.number)
-    if stream.number > _THREADS_STREAM and x._home is not None:
+    if stream.number > PER_THREAD_STREAM and x._home is not None:
         x._home.storage.keep(stream)
     return stream.number
 

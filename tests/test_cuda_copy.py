@@ -473,6 +473,8 @@ COUNTED = [
     ("NCHW to NHWC, odd", nhwc((2, 3, 101, 131)), row_major((2, 3, 101, 131)), (1, 2, 4, 8)),
     ("NHWC to NCHW, odd", row_major((2, 3, 101, 131)), nhwc((2, 3, 101, 131)), (1, 2, 4, 8)),
     ("NHWC to NCHW, 64 channels", row_major((2, 64, 15, 15)), nhwc((2, 64, 15, 15)), (2, 4, 8)),
+    # squares, of which a warp has two rows
+    ("32 x 32, 64 channels", row_major((2, 64, 32, 32)), nhwc((2, 64, 32, 32)), (1, 2)),
     ("to padded rows of 513", Layout((300, 513), (1024, 1)), row_major((300, 513)), (1, 2, 4, 8)),
     ("from padded rows of 513", row_major((300, 513)), Layout((300, 513), (1024, 1)), (1, 2, 4, 8)),
     ("to padded rows of 512", Layout((70, 512), (768, 1)), row_major((70, 512)), (1, 2, 4, 8)),

@@ -269,6 +269,16 @@ class Box:
         rows = self.elements // prod([self.extents[k] for k in order[:run]])
         return _rounded_up(4 * rows, WIDEST), _rounded_up(4 * self.period(WRITE), WIDEST)
 
+    @property
+    def turns(self) -> tuple[int, ...]:
+        """With which column of a square each quarter of a warp begins, for other banks than others.
+
+        Columns are one bank apart, and so are the rows of a warp that has several.
+        """
+        lanes, columns = self._shortest_row(READ), _NARROWEST // self.nest.widths[READ]
+        row = lanes if 32 % lanes == 0 else 32
+        return tuple([(lane * columns // 32 - lane // row) % columns for lane in range(0, 32, 8)])
+
     def spare_rows(self, memory: int) -> int:
         """Rows of the last threads' turn that the box may not have, in the table of a side."""
         return 2 + BLOCK // self._shortest_row(memory)
@@ -790,9 +800,8 @@ def _indices(box: Box, memory: int, most: int, width: int) -> Numbers:
     row, lane = np.divmod(rest, given)
     row, lane = np.minimum(row, rows - 1), np.minimum(lane, length - 1)  # idle: as their neighbours
     row += plane * rows
-    # Of a pack, two elements are enough to look at. Those of a square begin with another one in
-    # each part of a warp.
-    first = threads % 32 * per // 32 if box.nest.across else 0
+    # Of a pack, two elements are enough to look at.
+    first = np.asarray(box.turns)[threads % 32 // 8] if box.nest.across else 0
     along = np.concatenate([lane * per + (first + j) % per for j in range(min(per, 2))])
     rows_of = np.concatenate([row] * min(per, 2))
     index = np.empty((len(along), len(extents), lanes), np.int64)

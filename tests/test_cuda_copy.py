@@ -332,6 +332,13 @@ def test_squares(driver, itemsize):
                 assert dict(launch.kernel.shape)["TILE"] == str(itemsize)
 
 
+def test_no_squares_where_rows_of_the_destination_would_be_short():
+    """Words of 2 rows of the source, and whole words of odd rows, would leave boxes 2 words wide."""
+    shape = (26, 16, 37, 35)
+    (launch,) = plan_copy(column_major(shape), row_major(shape), 2).launches
+    assert dict(launch.kernel.shape)["TILE"] == "2"
+
+
 @NEEDS_COMPILER
 @settings(max_examples=80, deadline=None)
 @given(st.data())

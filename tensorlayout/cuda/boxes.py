@@ -141,10 +141,11 @@ def box_of_copy(loop: Loop) -> Box | None:
     pack = max(1, _NARROWEST // loop.width)
     squares = _squares(loop, pack)
     found = choose_box(squares) if squares is not None else None
-    if found is not None:
+    if found is not None and found.cost() <= 2 + _GOOD:
         return found
     widths = (loop.width, loop.width)
-    return choose_box(Nest(loop.axes, widths, loop.alignments, (READ,), (), pack, DEEPEST))
+    plain = choose_box(Nest(loop.axes, widths, loop.alignments, (READ,), (), pack, DEEPEST))
+    return min([box for box in (found, plain) if box is not None], key=Box.cost, default=None)
 
 
 def _squares(loop: Loop, pack: int) -> Nest | None:

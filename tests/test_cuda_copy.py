@@ -333,7 +333,7 @@ def test_squares(driver, itemsize):
 
 
 def test_no_squares_where_rows_of_the_destination_would_be_short():
-    """Words of 2 rows of the source, and whole words of odd rows, would leave boxes 2 words wide."""
+    """Words of rows of 35 elements: no box has more than 2 words of a row of 13."""
     shape = (26, 16, 37, 35)
     (launch,) = plan_copy(column_major(shape), row_major(shape), 2).launches
     assert dict(launch.kernel.shape)["TILE"] == "2"

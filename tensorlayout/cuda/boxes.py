@@ -49,10 +49,10 @@ Numbers = np.ndarray[Any, np.dtype[np.int64]]
 # the counts of the simulator; none of the numbers here has met a GPU yet.
 
 # Bytes of boxes: the most that are liked have enough loads under way. A block issues some 350
-# instructions for each thread before the first load, then 36 for each 4 bytes; but in a few large
-# blocks most of the time is waited for memory. By the latter two, on 132 multiprocessors, boxes
-# are best of about the root of 24 bytes times those of the tensor.
-_LIKED_BYTES, _LIKED_ROOT = 16 * 1024, 24
+# instructions for each thread before the first load, then 36 for each 4 bytes; but where blocks are
+# few, most of the time is waited for memory. So boxes grow with the root of the tensor's bytes: of
+# 4 MiB there are 256 with 16 KiB each, of 256 KiB there are 64 with 4.
+_LIKED_BYTES, _LIKED_ROOT = 16 * 1024, 64
 _SIZE = 0.02  # what twice or half as many cost
 _NARROWEST = 4  # bytes of an access, where rows allow it
 _SHARED_BANKS = 128  # bytes that one wavefront brings

@@ -108,6 +108,7 @@ DEVICE Corner corner_of(const BoundedBoxes& p, const int64_t (&base)[2 + MOST_BO
     for (int b = 0; b < MOST_BOUNDS; ++b) {
         corner.index[b] = p.bounds.first[b] + static_cast<int32_t>(base[2 + b]);
         int32_t last = corner.index[b];
+#pragma unroll 1
         for (int d = 0; d < p.boxes.rank; ++d) {
             const int32_t weight = p.boxes.stride[2 + b][d];
             if (weight > 0)
@@ -128,6 +129,7 @@ DEVICE Standing standing_of(const BoundedBoxes& p, const Corner& corner, const S
 #pragma unroll
     for (int b = 0; b < MOST_BOUNDS; ++b) index[b] = corner.index[b];
     uint32_t rest = spot.along * N;
+#pragma unroll 1
     for (int j = 0; j < p.boxes.rank; ++j) {
         if (j == side.run) rest = spot.row;
         const int d = side.dimension[j];

@@ -101,6 +101,7 @@ struct TiledCopy {
     Boxes<2> boxes;
     int32_t pitch[MOST_AXES];  // strides in the tile
     int64_t across;            // words of the source from row to row of a square
+    int32_t turns[4];          // the column of a square that each quarter of a warp begins with
 };
 
 // The bytes of two words that the digits of `which` name, the lowest first.
@@ -129,10 +130,11 @@ DEVICE uint32_t column_of(const uint32_t (&rows)[4 / Element], uint32_t column) 
 
 // Elements of less than 4 bytes into a tile of words that follow each other in the destination. A thread
 // reads a word of each row of a square, and turns it in registers. Its columns are stored beginning
-// with another one in each part of a warp, so that they fall into different banks.
+// with another one in some parts of a warp, so that they fall into different banks.
 template <bool Linear, int Element>
 DEVICE void read_squares(const TiledCopy& p, const Visit& v, const void* source, uint32_t* tile) {
     constexpr int ROWS = 4 / Element, SQUARES = 2;
+    const uint32_t first = p.turns[threadIdx.x / 8 % 4];
     for (uint32_t begin = v.lead + threadIdx.x; begin < v.total; begin += SQUARES * THREADS) {
         Spot spots[SQUARES];
         uint32_t rows[SQUARES][ROWS];
@@ -146,7 +148,6 @@ DEVICE void read_squares(const TiledCopy& p, const Visit& v, const void* source,
         }
 #pragma unroll
         for (int k = 0; k < SQUARES; ++k) {
-            const uint32_t first = threadIdx.x / (32 / ROWS);
             uint32_t at[ROWS];
             find_places<Linear>(p.read, v, spots[k], first, at);
 #pragma unroll

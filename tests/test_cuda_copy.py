@@ -332,6 +332,13 @@ def test_squares(driver, itemsize):
                 assert dict(launch.kernel.shape)["TILE"] == str(itemsize)
 
 
+def test_no_squares_where_rows_of_the_destination_would_be_short():
+    """Words of rows of 35 elements: no box has more than 2 words of a row of 13."""
+    shape = (26, 16, 37, 35)
+    (launch,) = plan_copy(column_major(shape), row_major(shape), 2).launches
+    assert dict(launch.kernel.shape)["TILE"] == "2"
+
+
 @NEEDS_COMPILER
 @settings(max_examples=80, deadline=None)
 @given(st.data())
@@ -473,6 +480,8 @@ COUNTED = [
     ("NCHW to NHWC, odd", nhwc((2, 3, 101, 131)), row_major((2, 3, 101, 131)), (1, 2, 4, 8)),
     ("NHWC to NCHW, odd", row_major((2, 3, 101, 131)), nhwc((2, 3, 101, 131)), (1, 2, 4, 8)),
     ("NHWC to NCHW, 64 channels", row_major((2, 64, 15, 15)), nhwc((2, 64, 15, 15)), (2, 4, 8)),
+    # squares, of which a warp has two rows
+    ("32 x 32, 64 channels", row_major((2, 64, 32, 32)), nhwc((2, 64, 32, 32)), (1, 2)),
     ("to padded rows of 513", Layout((300, 513), (1024, 1)), row_major((300, 513)), (1, 2, 4, 8)),
     ("from padded rows of 513", row_major((300, 513)), Layout((300, 513), (1024, 1)), (1, 2, 4, 8)),
     ("to padded rows of 512", Layout((70, 512), (768, 1)), row_major((70, 512)), (1, 2, 4, 8)),

@@ -49,10 +49,10 @@ Numbers = np.ndarray[Any, np.dtype[np.int64]]
 # the counts of the simulator; none of the numbers here has met a GPU yet.
 
 # Bytes of boxes: the most that are liked have enough loads under way. A block issues some 350
-# instructions for each thread before the first load, then 36 for each 4 bytes; but in a few large
-# blocks most of the time is waited for memory. By the latter two, on 132 multiprocessors, boxes
-# are best of about the root of 24 bytes times those of the tensor.
-_LIKED_BYTES, _LIKED_ROOT = 16 * 1024, 24
+# instructions for each thread before the first load, then 36 for each 4 bytes; but where blocks are
+# few, most of the time is waited for memory. So boxes grow with the root of the tensor's bytes: of
+# 4 MiB there are 256 with 16 KiB each, of 256 KiB there are 64 with 4.
+_LIKED_BYTES, _LIKED_ROOT = 16 * 1024, 64
 _SIZE = 0.02  # what twice or half as many cost
 _NARROWEST = 4  # bytes of an access, where rows allow it
 _SHARED_BANKS = 128  # bytes that one wavefront brings
@@ -141,10 +141,11 @@ def box_of_copy(loop: Loop) -> Box | None:
     pack = max(1, _NARROWEST // loop.width)
     squares = _squares(loop, pack)
     found = choose_box(squares) if squares is not None else None
-    if found is not None:
+    if found is not None and found.cost() <= 2 + _GOOD:
         return found
     widths = (loop.width, loop.width)
-    return choose_box(Nest(loop.axes, widths, loop.alignments, (READ,), (), pack, DEEPEST))
+    plain = choose_box(Nest(loop.axes, widths, loop.alignments, (READ,), (), pack, DEEPEST))
+    return min([box for box in (found, plain) if box is not None], key=Box.cost, default=None)
 
 
 def _squares(loop: Loop, pack: int) -> Nest | None:
@@ -268,6 +269,16 @@ class Box:
         order, run = self.sides[WRITE].order, self.sides[WRITE].run
         rows = self.elements // prod([self.extents[k] for k in order[:run]])
         return _rounded_up(4 * rows, WIDEST), _rounded_up(4 * self.period(WRITE), WIDEST)
+
+    @property
+    def turns(self) -> tuple[int, ...]:
+        """With which column of a square each quarter of a warp begins, for other banks than others.
+
+        Columns are one bank apart, and so are the rows of a warp that has several.
+        """
+        lanes, columns = self._shortest_row(READ), _NARROWEST // self.nest.widths[READ]
+        row = lanes if 32 % lanes == 0 else 32
+        return tuple([(lane * columns // 32 - lane // row) % columns for lane in range(0, 32, 8)])
 
     def spare_rows(self, memory: int) -> int:
         """Rows of the last threads' turn that the box may not have, in the table of a side."""
@@ -790,9 +801,8 @@ def _indices(box: Box, memory: int, most: int, width: int) -> Numbers:
     row, lane = np.divmod(rest, given)
     row, lane = np.minimum(row, rows - 1), np.minimum(lane, length - 1)  # idle: as their neighbours
     row += plane * rows
-    # Of a pack, two elements are enough to look at. Those of a square begin with another one in
-    # each part of a warp.
-    first = threads % 32 * per // 32 if box.nest.across else 0
+    # Of a pack, two elements are enough to look at.
+    first = np.asarray(box.turns)[threads % 32 // 8] if box.nest.across else 0
     along = np.concatenate([lane * per + (first + j) % per for j in range(min(per, 2))])
     rows_of = np.concatenate([row] * min(per, 2))
     index = np.empty((len(along), len(extents), lanes), np.int64)

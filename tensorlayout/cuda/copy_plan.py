@@ -199,6 +199,8 @@ def _tiles(loop: Loop, box: Box, padding: _Padding) -> Launch:
     padded, more = padding_struct(*padding, box.blocks, loop.alignments[WRITE])
     pitches, nest = box.pitches[READ], box.nest
     made = tiled_type()(padding=padded, across=nest.across * loop.width // 4)
+    if nest.across:
+        made.turns[:] = box.turns
     boxes_struct(box, made.boxes)
     made.write, made.read = (side_struct(box, side, pitches) for side in (WRITE, READ))
     made.pitch[: len(pitches)] = pitches
@@ -279,4 +281,5 @@ def tiled_type() -> Any:
         boxes=boxes_type(2, DEEPEST, MAX_RANK),
         pitch=ctypes.c_int32 * DEEPEST,
         across=ctypes.c_int64,
+        turns=ctypes.c_int32 * 4,
     )

@@ -96,16 +96,12 @@ DEVICE bool is_below(Index place, Index count) {  // and not negative
 }
 
 // What fills a tile: no other item has a greater digit, so that it stays behind all of them.
-template <Gives Wanted>
+template <Gives Wanted, class T = ELEMENT>
 DEVICE Bits filler_of(Bits flip, int32_t shift) {
-    constexpr Bits ones = Bits(~Bits(0)), top = Bits(Bits(1) << (8 * sizeof(Bits) - 1));
-    if constexpr (Wanted == positions) return ones;
-    else if constexpr (is_floating<ELEMENT>)
-        return !flip ? ones  // NaN
-               : shift + 8 < static_cast<int32_t>(8 * sizeof(Bits))
-                   ? bits_as<Bits>(convert<ELEMENT>(2.0f))
-                   : bits_as<Bits>(convert<ELEMENT>(-limits<float>::infinity));
-    else return Bits((is_signed<ELEMENT> ? Bits(~top) : ones) ^ flip);
+    if (Wanted == positions || (is_floating<T> && !flip)) return Bits(~Bits(0));  // NaN
+    if (!flip) return bits_as<Bits>(highest<T>());
+    const bool top = shift + 8 == static_cast<int32_t>(8 * sizeof(Bits));
+    return bits_as<Bits>(is_floating<T> && !top ? convert<T>(2) : lowest<T>());
 }
 
 // By how many elements threads are shifted, so that warps begin where sectors do.

@@ -7,8 +7,8 @@
 //
 // count_digits    How often each digit occurs in a chunk: additions in shared memory, which give the same
 //                 in any order. Coalesced.
-// scan_digits     Of these counts, the sums over the chunks before, and over all chunks: a block for 8
-//                 digits of a line. Not where each line is one chunk.
+// scan_digits     Of these counts, the sums over the chunks before, and over all chunks: blocks of
+//                 their own for at least 8 digits of a line. Not where each line is one chunk.
 // scatter_digits  A block brings its chunk into the order of the digit, tile by tile: in shared memory, by
 //                 4 bits and then by the other 4, each thread counting its own neighbours in counters of
 //                 its own, so that equal digits never change places; then runs of equal digits are
@@ -44,6 +44,7 @@ struct RadixPass {
 struct DigitScan {
     Memories memories;
     int32_t chunks;
+    int32_t shift;  // log2 of how many threads, and blocks, share the chunks of a line: at most 5
 };
 
 // The room of an item in shared memory, and how many a thread has there: odd, so that the threads' runs
@@ -96,16 +97,12 @@ DEVICE bool is_below(Index place, Index count) {  // and not negative
 }
 
 // What fills a tile: no other item has a greater digit, so that it stays behind all of them.
-template <Gives Wanted>
+template <Gives Wanted, class T = ELEMENT>
 DEVICE Bits filler_of(Bits flip, int32_t shift) {
-    constexpr Bits ones = Bits(~Bits(0)), top = Bits(Bits(1) << (8 * sizeof(Bits) - 1));
-    if constexpr (Wanted == positions) return ones;
-    else if constexpr (is_floating<ELEMENT>)
-        return !flip ? ones  // NaN
-               : shift + 8 < static_cast<int32_t>(8 * sizeof(Bits))
-                   ? bits_as<Bits>(convert<ELEMENT>(2.0f))
-                   : bits_as<Bits>(convert<ELEMENT>(-limits<float>::infinity));
-    else return Bits((is_signed<ELEMENT> ? Bits(~top) : ones) ^ flip);
+    if (Wanted == positions || (is_floating<T> && !flip)) return Bits(~Bits(0));  // NaN
+    if (!flip) return bits_as<Bits>(highest<T>());
+    const bool top = shift + 8 == static_cast<int32_t>(8 * sizeof(Bits));
+    return bits_as<Bits>(is_floating<T> && !top ? convert<T>(2) : lowest<T>());
 }
 
 // By how many elements threads are shifted, so that warps begin where sectors do.
@@ -152,12 +149,13 @@ DEVICE void count(const RadixPass<Rank, Index>& p) {
 
 template <class Index>
 DEVICE void scan_counts(const DigitScan& p) {
-    constexpr int TOGETHER = 8, GROUPS = THREADS / TOGETHER;  // digits of a sector of 4-byte counts
     SHARED(Index, sums, THREADS);
-    const uint32_t line = blockIdx.x / (DIGITS / TOGETHER), lines = gridDim.x / (DIGITS / TOGETHER);
-    const uint32_t digit = blockIdx.x % (DIGITS / TOGETHER) * TOGETHER + threadIdx.x % TOGETHER;
-    const int32_t group = static_cast<int32_t>(threadIdx.x) / TOGETHER;
-    const int32_t rows = (p.chunks + GROUPS - 1) / GROUPS, first = group * rows;
+    const int32_t groups = 1 << p.shift, together = DIGITS >> p.shift;  // digits of a block
+    const uint32_t line = blockIdx.x >> p.shift, lines = gridDim.x >> p.shift;
+    const uint32_t lane = threadIdx.x & (together - 1);
+    const uint32_t digit = (blockIdx.x & (groups - 1)) * together + lane;
+    const int32_t group = static_cast<int32_t>(threadIdx.x) / together;
+    const int32_t rows = (p.chunks + groups - 1) >> p.shift, first = group * rows;
     Index* const scratch = static_cast<Index*>(p.memories.scratch);
     Index* const counts =
         scratch + ((static_cast<Index>(line) * p.chunks + first) * DIGITS + digit);
@@ -169,8 +167,8 @@ DEVICE void scan_counts(const DigitScan& p) {
     barrier();
     Index before = 0, total = 0;
 #pragma unroll 4
-    for (int32_t k = 0; k < GROUPS; ++k) {
-        const Index each = load_shared(sums + k * TOGETHER + threadIdx.x % TOGETHER);
+    for (int32_t k = 0; k < groups; ++k) {
+        const Index each = load_shared(sums + k * together + lane);
         before += k < group ? each : 0;
         total += each;
     }

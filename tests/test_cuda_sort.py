@@ -120,11 +120,14 @@ def test_lengths_around_the_borders_of_digits(driver, monkeypatch):
             checked(shape, len(shape) - 1, values=300)
         checked((TILE + 3, 4), 0, values=300)
         # As of many lines: a chunk is a line; and two lines, of which a block has several tiles.
-        for blocks in (1, 4):
+        for blocks in (1, 2, 4):
             monkeypatch.setattr(radix_plan, "BLOCKS", blocks)
             plan.cache_clear()
             checked((2, 2 * DIGITS + 5), 1, values=300)
             checked((3 * DIGITS + 5,), 0, values=300)
+        checked(
+            (40 * DIGITS,), 0, values=300, dtype=np.uint8
+        )  # counts of more chunks than one adds up
 
 
 @NEEDS_COMPILER

@@ -35,7 +35,8 @@ from tensorlayout.cuda.reach_plan import (
     spread_of,
 )
 from tensorlayout.cuda.scatter_plan import Table, Written, mark_loop
-from tensorlayout.cuda.sort_plan import SortPlan, plan_pairs
+from tensorlayout.cuda.sort_plan import SortPlan, pair_kernels, plan_pairs
+from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.layout.once import once
 from tensorlayout.plan.combining import RUN
@@ -128,8 +129,7 @@ def plan_combine(what: Written, operation: str) -> CombineLaunches:
     index = max(index_type(max(count, table.size) + _BEYOND, 0), *map(index_of, loops))
     octets = 4 if index == "int32_t" else 8
     listing = _listing(what.name, "list_places", marks, index, first, table.size)
-    key = np.dtype(np.uint32 if octets == 4 else np.uint64)
-    sort = plan_pairs(count, key, index, table.size.bit_length())
+    sort = plan_pairs(count, _key(index), index, table.size.bit_length())
     folds, bytes_before = [], 0
     for level, loop in enumerate(elements, 1):
         folds.append(_fold(what, operation, loop, index, step, table.size, level, bytes_before))
@@ -278,7 +278,13 @@ def kernels() -> tuple[Kernel, ...]:
     return (
         *[_find_kernel(index) for index in _INDICES],
         *[Kernel(FILE, name, shape=shape) for name, shape in product(names, shapes)],
+        *[kernel for index in _INDICES for kernel in pair_kernels(_key(index), index)],
     )
+
+
+def _key(index: str) -> DType:
+    """The dtype of places as they are sorted."""
+    return np.dtype(np.uint32 if index == "int32_t" else np.uint64)
 
 
 def combining_kernels(destination: Spec, operation: str) -> tuple[Kernel, ...]:

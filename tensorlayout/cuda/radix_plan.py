@@ -27,8 +27,8 @@ BLOCKS = 1024
 # Elements by which threads are shifted, at most: a chunk is less than its tiles by so many.
 _SHIFTED = 32
 
-# Digits of a block of `scan_digits`.
-_TOGETHER = 8
+# Counts that a thread of `scan_digits` adds up, if there are few enough chunks.
+_ROWS = 8
 
 # What every launch of a sort begins with: ``Memories`` of kernels/sorted.cuh.
 MEMORIES = dict.fromkeys(
@@ -69,16 +69,16 @@ def plan_radix(
     types = (("ELEMENT", element_type(dtype)),)
     wanted = "positions" if positions else "values"
 
-    def pass_of(shift: int) -> tuple[Launch, ...]:
-        read = walked if shift == 0 else [(lines * length, 1)]
+    def pass_of(below: int) -> tuple[Launch, ...]:
+        read = walked if below == 0 else [(lines * length, 1)]
         rank = len(read) if len(read) in _RANKS else 0
         made = pass_type(rank, index)(
             length=length,
             chunk=min(chunk, length),
             walk=packed_walk(index, read),
             chunks=divisor32(chunks),
-            shift=shift,
-            first=int(shift == 0),
+            shift=below,
+            first=int(below == 0),
             descending=int(down),
         )
         count, scatter = (
@@ -87,11 +87,12 @@ def plan_radix(
         )
         if chunks == 1:
             return count, scatter
-        scan = bytes(scan_type()(chunks=chunks))
-        grid = lines * (DIGITS // _TOGETHER)
+        shift = min((-(-chunks // _ROWS) - 1).bit_length(), 5)
+        scan = bytes(scan_type()(chunks=chunks, shift=shift))
+        grid = lines << shift
         return count, Launch(_scan_kernel(index, types), grid, scan, ()), scatter
 
-    passes = tuple(pass_of(shift) for shift in range(0, bits, DIGIT))
+    passes = tuple(pass_of(below) for below in range(0, bits, DIGIT))
     return passes, DIGITS * octets * (lines * chunks + (lines if chunks > 1 else 0))
 
 
@@ -113,7 +114,7 @@ def pass_type(rank: int, index: str) -> Any:
 @once
 def scan_type() -> Any:
     """``DigitScan``."""
-    return struct_type("DigitScan", **MEMORIES, chunks=ctypes.c_int32)
+    return struct_type("DigitScan", **MEMORIES, chunks=ctypes.c_int32, shift=ctypes.c_int32)
 
 
 def _kernel(name: str, rank: int, index: str, wanted: str, types: Types) -> Kernel:

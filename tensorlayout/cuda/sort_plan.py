@@ -260,3 +260,13 @@ def kernels(dtype: DType) -> tuple[Kernel, ...]:
         ],
         *radix_plan.kernels(dtype),
     )
+
+
+def pair_kernels(dtype: DType, index: str) -> tuple[Kernel, ...]:
+    """Those that `plan_pairs` may ask for."""
+    wanted = {"RANK": "1", "INDEX": index, "GIVES": "positions"}
+    return tuple(
+        kernel
+        for kernel in kernels(dtype)
+        if all(wanted[name] == value for name, value in kernel.shape)
+    )

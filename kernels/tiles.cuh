@@ -292,7 +292,8 @@ DEVICE Spot locate(const Side<AXES>& side, const Visit& v, uint32_t thread) {
         lane -= row.shift;
     }
     spot.inside = spot.inside && lane < v.length;
-    spot.memory += static_cast<int32_t>(lane) * side.step;
+    // Unsigned: of threads that have no access it may be any number.
+    spot.memory = static_cast<int32_t>(static_cast<uint32_t>(spot.memory) + lane * side.step);
     spot.along = lane;
     return spot;
 }

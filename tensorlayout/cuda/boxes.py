@@ -65,7 +65,7 @@ _BEST = 8
 _CONFLICT = 0.15
 _TRIED = 2
 
-# What a deep box costs more: the places of its elements take a loop each.
+# What a deep box costs more: its runs have several axes, and its tables take longer.
 _DEEP = 0.1
 
 # Nothing is gained by a deep box where another costs no more than this above the best.
@@ -224,7 +224,7 @@ class Box:
 
     @property
     def is_deep(self) -> bool:
-        """Whether it is for the kernels of any number of axes."""
+        """Whether it has more than three axes."""
         return len(self.axes) > _USUAL
 
     @property

@@ -115,7 +115,7 @@ def test_the_demo_on_the_simulator(simulated, tmp_path, capsys):
         ("UPSAMPLE_2D, nearest", "copy_"),
         ("mean by channel", "reduce_columns sum"),
         ("histogram by scatter_add", "fill_flat"),
-        ("sums along rows", "scan_lines add"),
+        ("sums along rows", "scan_rows add"),
         ("sums down columns", "scan_columns add"),
         ("each of its rows sorted", "sort_"),
         ("stack 9 crops", "join_"),

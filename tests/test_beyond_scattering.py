@@ -136,6 +136,13 @@ def test_many_floats_are_added_up_in_runs(dtype):
     same(along, np.asarray(want, as_dtype(dtype)))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_runs_of_negative_zeros(dtype):
+    zeros = -np.zeros(600, dtype)
+    found = tl.scatter_add(asarray(zeros[:1]), asarray(np.zeros(600, np.int64)), asarray(zeros))
+    same(found, zeros[:1])
+
+
 def test_runs_of_runs():
     updates = rng().standard_normal(2**16 + 600).astype(np.float32)
     i = np.zeros(updates.size, np.int64)

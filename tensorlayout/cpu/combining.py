@@ -13,28 +13,37 @@ from tensorlayout.plan.combining import RUN
 
 
 def combine_at(ufunc: Any, flat: Array, slots: Array, values: Array) -> None:
-    """``ufunc.at(flat, slots, values)``, all of rank 1; from `RUN` values of a slot on in runs."""
-    if _may_have_runs(flat, slots):
-        order = np.argsort(slots, kind="stable")
-        line = slots[order]
-        new = np.flatnonzero(np.diff(line, prepend=line[0] - 1))
-        counts = np.diff(new, append=line.size)
-        place = np.arange(line.size) - np.repeat(new, counts)
-        in_runs = place < np.repeat(counts - counts % RUN, counts)
-        if in_runs.any():
-            runs = order[in_runs]
-            found = quietly(ufunc.accumulate, values[runs].reshape(-1, RUN), axis=1)[:, -1]
-            combine_at(ufunc, flat, slots[runs][::RUN], found)
-            rest = order[~in_runs]
-            slots, values = slots[rest], values[rest]
+    """``np.add.at(flat, slots, values)``, all of rank 1; from `RUN` values of a slot on in runs."""
+    if slots.size >= RUN:
+        places = slots
+        if flat.size > 16 * slots.size:  # too many to count
+            places = np.unique(slots, return_inverse=True)[1]
+        counts = np.bincount(places)
+        if counts.max() >= RUN:
+            _in_runs(ufunc, flat, slots, values, places, counts)
+            return
     quietly(ufunc.at, flat, slots, values)
 
 
-def _may_have_runs(flat: Array, slots: Array) -> bool:
-    """Counting is cheaper than a sort, if there is memory for it."""
-    if slots.size < RUN:
-        return False
-    return flat.size > 16 * slots.size or int(np.bincount(slots).max()) >= RUN
+def _in_runs(
+    ufunc: Any, flat: Array, slots: Array, values: Array, places: Array, counts: Array
+) -> None:
+    """The same, given a number of each slot that occurs, and how often each does."""
+    if counts.size <= 2**16:
+        places = places.astype(np.uint16)  # which NumPy sorts ten times faster
+    order = np.argsort(places, kind="stable")
+    full = counts // RUN
+    run = np.arange(slots.size)
+    run -= np.repeat(np.cumsum(counts) - counts, counts)
+    run //= RUN
+    in_runs = run < np.repeat(full, counts)
+    run += np.repeat(np.cumsum(full) - full, counts)
+    there, number = order[in_runs], run[in_runs]
+    found = -np.zeros(int(full.sum()), values.dtype)  # to which -0 may be added too
+    quietly(ufunc.at, found, number, values[there])
+    combine_at(ufunc, flat, slots[there[np.flatnonzero(np.diff(number, prepend=-1))]], found)
+    rest = order[~in_runs]
+    quietly(ufunc.at, flat, slots[rest], values[rest])
 
 
 def cuts_along(shape: tuple[int, ...]) -> Iterator[Cut]:

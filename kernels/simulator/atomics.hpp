@@ -5,10 +5,10 @@
 
 namespace simulator {
 
-template <class T, class Change>
+template <Kind Loading = LOAD, Kind Storing = STORE, class T, class Change>
 inline T exchange(T* at, Change change, Place place) {
-    look(LOAD, at, place, ATOMIC);
-    look(STORE, at, place, ATOMIC);
+    look(Loading, at, place, ATOMIC);
+    look(Storing, at, place, ATOMIC);
     const T before = *at;
     *at = change(before);
     return before;
@@ -21,9 +21,8 @@ template <class T> inline T atomic_add(T* at, T value, SIMULATOR_PLACE) {
     return exchange(at, sum, {file, line});
 }
 inline void atomic_add_shared(uint32_t* at, uint32_t value, SIMULATOR_PLACE) {
-    look(SHARED_LOAD, at, {file, line});
-    look(SHARED_STORE, at, {file, line});
-    *at += value;
+    exchange<SHARED_LOAD, SHARED_STORE>(at, [=](uint32_t old) { return old + value; },
+                                        {file, line});
 }
 template <class T> inline T atomic_min(T* at, T value, SIMULATOR_PLACE) {
     return exchange(at, [=](T old) { return value < old ? value : old; }, {file, line});

@@ -14,6 +14,16 @@
 #define __shared__ alignas(128) static
 #define __syncthreads() simulator::barrier()
 
+inline uint32_t __umulhi(uint32_t a, uint32_t b) { return static_cast<uint64_t>(a) * b >> 32; }
+inline uint32_t __byte_perm(uint32_t low, uint32_t high, uint32_t digits) {
+    uint8_t from[8], found[4];
+    memcpy(from, &low, 4);
+    memcpy(from + 4, &high, 4);
+    for (int i = 0; i < 4; ++i) found[i] = from[digits >> 4 * i & 7];
+    memcpy(&low, found, 4);
+    return low;
+}
+
 // platform.cuh has int64_t as `long long`, here it is `long`.
 #define int64_t int64_of_cuda
 #define uint64_t uint64_of_cuda

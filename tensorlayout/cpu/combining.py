@@ -14,7 +14,7 @@ from tensorlayout.plan.combining import RUN
 # Slots and values, in index order, about so many at a time.
 Blocks = Callable[[int], Iterator[tuple[Array, Array]]]
 
-# What is worked out for so many values stays cached; fresh memory costs more than all else.
+# What is worked out for so many values stays cached; fresh memory takes longer than all else.
 _MANY = 2 * BLOCK
 
 # Values from which on neighbouring columns are not taken together.
@@ -39,84 +39,98 @@ def combine_in_runs(
                 step = max(1, size // columns) if lines == 1 else middle
                 for b in range(0, middle, step):
                     cut = slice(a, a + lines), slice(b, b + step), slice(c, c + columns)
-                    yield slots_of(cut).reshape(-1) - a * span, values[cut].reshape(-1)
+                    slots = slots_of(cut).reshape(-1)
+                    yield slots - a * span if a else slots, values[cut].reshape(-1)
 
             part = flat[a * span : (a + lines) * span]
             _combine(ufunc, part, blocks, lines * middle * columns)
 
 
 def _combine(ufunc: Any, flat: Array, blocks: Blocks, count: int) -> None:
-    """The same for slots of about as many elements as there are values."""
-    counts = np.zeros(flat.size, np.intp)
-    for slots, _ in blocks(BLOCK):
-        np.add.at(counts, slots, 1)
+    """The same for about so many values; where slots are many more, those that occur are numbered.
+
+    But first the values are counted by a remainder of their slots, so that few are.
+    """
+    sparse = flat.size > 2 * count
+    counts = np.zeros(2 * count + 1 if sparse else flat.size, np.intp)
+    for slots, _ in blocks(_MANY):
+        np.add.at(counts, slots % counts.size if sparse else slots, 1)
     often = np.flatnonzero(counts >= RUN)
-    if often.size:
+    if not often.size:
+        for slots, values in blocks(_MANY):
+            quietly(ufunc.at, flat, slots, values)
+    elif sparse:
+        slots, values = map(np.concatenate, zip(*blocks(_MANY), strict=True))
+        used, places = np.unique(slots, return_inverse=True)
+        part = flat[used]
+        _combine(ufunc, part, _blocks_of(places, values), count)
+        flat[used] = part
+    else:
         _in_runs(ufunc, flat, blocks, counts[often], often)
-        return
-    for slots, values in blocks(BLOCK):
-        quietly(ufunc.at, flat, slots, values)
 
 
 def _in_runs(ufunc: Any, flat: Array, blocks: Blocks, counts: Array, often: Array) -> None:
     """The same, given the slots of `RUN` values or more, and how many each has."""
-    full = np.append(counts // RUN, 0)  # runs of each place, a slot; the last are all others
-    first = np.cumsum(full) - full
-    few = int(full.sum())  # where values of other slots go, and behind, those left of these
-    number_of = None
+    # Each of these slots is a place, and so are all others together, the last. The runs of a place
+    # have numbers; of the values left of them, that follow, the number is one that `is_left`.
+    runs = np.append(counts // RUN, 0)
+    last = np.cumsum(runs + 1) - 1
+    is_left = np.zeros(last[-1] + 1, bool)
+    is_left[last] = True
+    of_runs = np.flatnonzero(~is_left)
+    is_left[-1] = False
+    place_of = None
     if often.size < flat.size:
-        number_of = np.full(flat.size, often.size)
-        number_of[often] = np.arange(often.size)
-    found = -np.zeros(few + 2, flat.dtype)  # to which -0 may be added too
-    seen = np.zeros_like(full)
+        place_of = np.full(flat.size, often.size)
+        place_of[often] = np.arange(often.size)
+    found = -np.zeros(is_left.size, flat.dtype)  # to which -0 may be added too
+    seen = (last - runs) * RUN
     left = []
-    for slots, values in blocks(max(_MANY, 16 * full.size)):
-        places = slots if number_of is None else number_of.take(slots)
-        number = _numbers(places, seen, full, first, few)
+    for slots, values in blocks(max(_MANY, 16 * runs.size)):
+        number = _numbers(slots if place_of is None else place_of.take(slots), seen, last[-1])
         quietly(ufunc.at, found, number, values)
-        if number_of is not None:
-            others = np.flatnonzero(number == few)
+        if place_of is not None:
+            others = np.flatnonzero(number == last[-1])
             quietly(ufunc.at, flat, slots[others], values[others])
-        if (seen > RUN * full)[:-1].any():
-            others = np.flatnonzero(number > few)
+        if (seen > last * RUN)[:-1].any():
+            others = np.flatnonzero(is_left.take(number))
             left.append((slots[others], values[others]))
-    whole = np.repeat(often, full[:-1])
-    _combine(ufunc, flat, _blocks_of(whole, found[:few]), few)
+    _combine(ufunc, flat, _blocks_of(np.repeat(often, runs[:-1]), found[of_runs]), of_runs.size)
     for slots, values in left:
         quietly(ufunc.at, flat, slots, values)
 
 
-def _numbers(places: Array, seen: Array, full: Array, first: Array, few: int) -> Array:
-    """The number of the run of each value, given how many of each place were `seen`, which goes on.
+def _numbers(places: Array, seen: Array, last: int) -> Array:
+    """The number of the run of each value: its rank in its place, of which so many were `seen`.
 
     All values of a place in a cell of few neighbours have one number, but where a run ends.
     """
-    width = 1 << (16 * full.size).bit_length()  # so that a run ends in one cell of 16 or less
+    width = 1 << (16 * seen.size).bit_length()  # so that a run ends in one cell of 8 to 16
     rows = -(-places.size // width)
     key = places
     if rows > 1:
-        key = places + np.repeat(np.arange(0, rows * full.size, full.size), width)[: places.size]
-    sizes = np.bincount(key, minlength=rows * full.size).reshape(rows, full.size)
-    ends = np.cumsum(sizes, axis=0) + seen
-    begins = ends - sizes
+        key = np.repeat(np.arange(0, rows * seen.size, seen.size), width)[: places.size]
+        key += places
+    sizes = np.bincount(key, minlength=rows * seen.size)
+    ends = np.cumsum(sizes.reshape(rows, -1), axis=0)
+    ends += seen
     seen[:] = ends[-1]
-    run = begins // RUN
-    numbers = np.where(run < full, run + first, few + 1)
-    numbers[:, -1] = few
-    numbers[(run < full) & (ends - run * RUN > RUN)] = -1
-    number = numbers.reshape(-1).take(key)
-    torn = np.flatnonzero(number < 0)
-    if torn.size:
+    ends = ends.reshape(-1)
+    begins = ends - sizes
+    numbers = np.minimum(begins // RUN, last)
+    cells = np.flatnonzero((numbers + 1) * RUN < ends)
+    cells = cells[numbers[cells] < last]
+    numbers[cells] = -1
+    number: Array = numbers.take(key)
+    if cells.size:
+        torn = np.flatnonzero(number < 0)
         near = key[torn]
         order = np.argsort(near.astype(np.uint16) if sizes.size <= 2**16 else near, kind="stable")
-        torn, near = torn[order], near[order]
-        starts = np.flatnonzero(np.diff(near, prepend=-1))
-        cells = near[starts]
-        ranks = np.repeat(begins.reshape(-1)[cells] - starts, np.diff(starts, append=near.size))
-        ranks += np.arange(near.size)
+        counts = sizes[cells]
+        ranks = np.repeat(begins[cells] - (np.cumsum(counts) - counts), counts)
+        ranks += np.arange(torn.size)
         ranks //= RUN
-        place = near % full.size
-        number[torn] = np.where(ranks < full[place], ranks + first[place], few + 1)
+        number[torn[order]] = ranks
     return number
 
 

@@ -86,8 +86,13 @@ def _in_runs(ufunc: Any, flat: Array, blocks: Blocks, counts: Array, often: Arra
     found = -np.zeros(is_left.size, flat.dtype)  # to which -0 may be added too
     seen = (last - runs) * RUN
     left = []
-    for slots, values in blocks(max(_MANY, 16 * runs.size)):
-        number = _numbers(slots if place_of is None else place_of.take(slots), seen, last[-1])
+    width = 16 * runs.size  # of a cell: a run ends in one of 16
+    size = max(_MANY, width)
+    rows = -(-size // width)
+    cells = np.repeat(np.arange(0, rows * runs.size, runs.size), width)[:size]
+    for slots, values in blocks(size):
+        places = slots if place_of is None else place_of.take(slots)
+        number = _numbers(places, cells, seen, last[-1])
         quietly(ufunc.at, found, number, values)
         if place_of is not None:
             others = np.flatnonzero(number == last[-1])
@@ -100,37 +105,32 @@ def _in_runs(ufunc: Any, flat: Array, blocks: Blocks, counts: Array, often: Arra
         quietly(ufunc.at, flat, slots, values)
 
 
-def _numbers(places: Array, seen: Array, last: int) -> Array:
+def _numbers(places: Array, cells: Array, seen: Array, last: int) -> Array:
     """The number of the run of each value: its rank in its place, of which so many were `seen`.
 
     All values of a place in a cell of few neighbours have one number, but where a run ends.
     """
-    width = 1 << (16 * seen.size).bit_length()  # so that a run ends in one cell of 8 to 16
-    rows = -(-places.size // width)
-    key = places
-    if rows > 1:
-        key = np.repeat(np.arange(0, rows * seen.size, seen.size), width)[: places.size]
-        key += places
-    sizes = np.bincount(key, minlength=rows * seen.size)
-    ends = np.cumsum(sizes.reshape(rows, -1), axis=0)
+    key = places + cells[: places.size]
+    sizes = np.bincount(key, minlength=cells[places.size - 1] + seen.size)
+    ends = np.cumsum(sizes.reshape(-1, seen.size), axis=0)
     ends += seen
     seen[:] = ends[-1]
     ends = ends.reshape(-1)
     begins = ends - sizes
     numbers = np.minimum(begins // RUN, last)
-    cells = np.flatnonzero((numbers + 1) * RUN < ends)
-    cells = cells[numbers[cells] < last]
-    numbers[cells] = -1
+    torn = np.flatnonzero((numbers + 1) * RUN < ends)
+    torn = torn[numbers[torn] < last]
+    numbers[torn] = -1
     number: Array = numbers.take(key)
-    if cells.size:
-        torn = np.flatnonzero(number < 0)
-        near = key[torn]
+    if torn.size:
+        found = np.flatnonzero(number < 0)
+        near = key[found]
         order = np.argsort(near.astype(np.uint16) if sizes.size <= 2**16 else near, kind="stable")
-        counts = sizes[cells]
-        ranks = np.repeat(begins[cells] - (np.cumsum(counts) - counts), counts)
-        ranks += np.arange(torn.size)
+        counts = sizes[torn]
+        ranks = np.repeat(begins[torn] - (np.cumsum(counts) - counts), counts)
+        ranks += np.arange(found.size)
         ranks //= RUN
-        number[torn[order]] = ranks
+        number[found[order]] = ranks
     return number
 
 

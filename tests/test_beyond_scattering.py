@@ -166,6 +166,10 @@ def test_runs_end_where_they_are_full(count):
     want = [summed(array[p], updates[i == p]) for p in range(7)]
     found = tl.scatter_add(asarray(array), asarray(i), asarray(updates))
     same(found, np.asarray(want, np.float32))
+    alone = tl.scatter_add(
+        asarray(array[3:4]), asarray(np.zeros(count, np.int8)), asarray(updates[i == 3])
+    )
+    same(alone, np.asarray(want[3:4], np.float32))
     # Of two lines the second has the updates in reverse.
     pair = np.stack([updates, updates[::-1]])
     found = tl.scatter_add(asarray(np.stack([array] * 2)), asarray(i), asarray(pair), axis=1)

@@ -60,10 +60,15 @@ def _combine(ufunc: Any, flat: Array, blocks: Blocks, count: int) -> None:
         for slots, values in blocks(_MANY):
             quietly(ufunc.at, flat, slots, values)
     elif sparse:
-        slots, values = map(np.concatenate, zip(*blocks(_MANY), strict=True))
+        left = []
+        for slots, values in blocks(_MANY):
+            many = counts.take(slots % counts.size) >= RUN
+            quietly(ufunc.at, flat, slots[~many], values[~many])
+            left.append((slots[many], values[many]))
+        slots, values = map(np.concatenate, zip(*left, strict=True))
         used, places = np.unique(slots, return_inverse=True)
         part = flat[used]
-        _combine(ufunc, part, _blocks_of(places, values), count)
+        _combine(ufunc, part, _blocks_of(places, values), places.size)
         flat[used] = part
     else:
         _in_runs(ufunc, flat, blocks, counts[often], often)

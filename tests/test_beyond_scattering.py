@@ -152,6 +152,44 @@ def test_runs_of_runs():
     same(found, np.asarray([summed(one, updates[i == p]) for p in range(3)], np.float32))
 
 
+@pytest.mark.parametrize("count", [255, 256, 257, 511, 512, 65535, 65536, 65537])
+def test_runs_end_where_they_are_full(count):
+    # So many of place 3; more of others than are summed at a time by the host, in any order.
+    counts = (40, 300, 9000, count, 700, 0, 256)
+    i = rng().permutation(np.repeat(np.arange(7), counts))
+    array, updates = (
+        (values * 10.0 ** rng().integers(-3, 4, values.size)).astype(np.float32)
+        for values in (rng().standard_normal(7), rng().standard_normal(i.size))
+    )
+    updates[i == 4] = array[4] = -0.0
+    updates[np.flatnonzero(i == 1)[270]] = np.nan
+    want = [summed(array[p], updates[i == p]) for p in range(7)]
+    found = tl.scatter_add(asarray(array), asarray(i), asarray(updates))
+    same(found, np.asarray(want, np.float32))
+    alone = tl.scatter_add(
+        asarray(array[3:4]), asarray(np.zeros(count, np.int8)), asarray(updates[i == 3])
+    )
+    same(alone, np.asarray(want[3:4], np.float32))
+    # Of two lines the second has the updates in reverse.
+    pair = np.stack([updates, updates[::-1]])
+    found = tl.scatter_add(asarray(np.stack([array] * 2)), asarray(i), asarray(pair), axis=1)
+    reverse = [summed(array[p], updates[::-1][i == p]) for p in range(7)]
+    same(found, np.asarray([want, reverse], np.float32))
+
+
+def test_runs_at_positions_far_apart():
+    places = np.asarray([0, 77_777, 150_001, 199_999])
+    which = rng().permutation(np.repeat(np.arange(4), (1000, 255, 256, 1)))
+    updates = rng().standard_normal((which.size, 2)).astype(np.float32)
+    found = tl.scatter_add(
+        tl.ones((200_000, 2), dtype=tl.float32), asarray(places[which]), asarray(updates)
+    )
+    want = np.ones((200_000, 2), np.float32)
+    for p, place in enumerate(places):
+        want[place] = [summed(np.float32(1), updates[which == p, k]) for k in (0, 1)]
+    same(found, want)
+
+
 def test_sizes_of_one_broadcast():
     x, i = numbers("float32", (3, 4)), np.asarray([[2, 0, 2]])
     updates = numbers("float32", (3, 1), 1)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tensorlayout.cpu.casting import converted, scalar_in
-from tensorlayout.cpu.combining import combine_at, cuts_along
+from tensorlayout.cpu.combining import combine_in_runs
 from tensorlayout.cpu.inside import checked, checked_one, nearest, outside
 from tensorlayout.cpu.memory import Array, allocator, bytes_from, quietly
 from tensorlayout.cpu.moving import prepare_assign
@@ -155,8 +155,7 @@ def prepare_combine(plan: CombinePlan) -> Run:
                 for cut in itertools.chain.from_iterable(line_cuts(values.shape, 1)):
                     quietly(ufunc.at, flat, slots(cut).reshape(-1), values[cut].reshape(-1))
             else:
-                for cut in cuts_along(values.shape):
-                    combine_at(ufunc, flat, slots(cut).reshape(-1), values[cut].reshape(-1))
+                combine_in_runs(ufunc, flat, slots, values)
         return Tensor._new(memory, spec)
 
     return combine

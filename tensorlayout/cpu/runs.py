@@ -191,6 +191,8 @@ def slots_of(
         outer = outer + runs.layout.offset
     if not runs.reach.along:
         middle = runs.middle(positions, weights)
+        if outer.size == inner.size == 1 and not runs.layout.offset and middle.dtype == np.intp:
+            return lambda cut: _part(middle, cut)
         return lambda cut: _part(outer, cut) + (_part(middle, cut) + _part(inner, cut))
     (index,), (weight,) = map(runs.in_runs, positions), weights
 

@@ -18,7 +18,11 @@
 // argsort, read (but in the first pass) and written. No block waits for another. Best: digits that
 // vary in a tile little, or in order. Worst: random digits, of which a tile has 15 or 19 each; lines
 // that fill a small part of their last tile.
+#if defined(RANK) && RANK == 0
+#define LEAST_BLOCKS (sizeof(INDEX) == 8 ? 1 : 2)  // a walk of any rank takes registers
+#else
 #define LEAST_BLOCKS 2
+#endif
 #include "atomics.cuh"
 #include "indexing.cuh"
 #include "sectors.cuh"

@@ -7,6 +7,7 @@ its blocks are run by `benchmarks.sass` first.
 from __future__ import annotations
 
 import ctypes
+import re
 import shutil
 import subprocess
 import tempfile
@@ -112,19 +113,27 @@ def code_of(kernel: Kernel) -> Code:
     """Compiled and disassembled once."""
     if kernel not in _codes:
         compiled = nvrtc.compiled(kernel, 90)
-        cubin = compiled.cubin + b"\0"  # CuPy takes the last byte for the end of a string
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder, "kernel.cubin")
-            file.write_bytes(cubin)
+            file.write_bytes(compiled.cubin)
             command = [str(_disassembler()), "-c", str(file)]
             text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         banks = {
-            int(name.split(".")[2].removeprefix("constant")): content
-            for name, content in sections(cubin).items()
-            if name.startswith(".nv.constant")
+            int(found[1]): content
+            for name, content in sections(compiled.cubin).items()
+            if (found := re.fullmatch(rf"\.nv\.constant(\d+)(\.{kernel.name})?", name))
         }
-        _codes[kernel] = Code(parsed(text), banks, compiled.resources[kernel.name])
+        own = section_of(text, kernel.name)
+        _codes[kernel] = Code(parsed(own), banks, compiled.resources[kernel.name])
     return _codes[kernel]
+
+
+def section_of(text: str, name: str) -> str:
+    """A kernel's part of the disassembly of a file that may have several."""
+    own = [each for each in text.split(".section\t.text.")[1:] if each.startswith(f"{name},")]
+    if len(own) != 1:
+        raise Unknown(f"{len(own)} sections of code of {name}")
+    return own[0]
 
 
 @contextmanager

@@ -811,6 +811,18 @@ class Machine:
 
         return step
 
+    def _atoms(self, i: Instruction, to: str, at: str) -> Step:
+        if (i.name, to) != ("ATOMS.POPC.INC.32", "RZ"):
+            raise Unknown(f"{i.name} {to}")
+        address = self.address(at)
+
+        def step(mask: Values) -> None:
+            which = np.flatnonzero(mask)
+            offsets = self._shared(address()[which], which)
+            np.add.at(self.shared.view(_U32), offsets // 4, _U32(1))
+
+        return step
+
     def _redg(self, i: Instruction, *_: str) -> Step:
         return lambda mask: None
 

@@ -140,7 +140,10 @@ def _least_share(case: Case, octets: int) -> float:
     """The target of a case: 0.95 where elements stay in order."""
     if case.file == "scan.cu":
         return 0.8
-    if case.file == "sort.cu":  # 1.5 times as long as digits of 8 bits: three moves for each
+    if case.file in (
+        "sort.cu",
+        "radix.cu",
+    ):  # 1.5 times as long as digits of 8 bits: three moves for each
         return 1 / (1.5 * octets * 1.5)
     if case.file == "matmul.cu":
         return 0.0
@@ -329,6 +332,10 @@ def _copies() -> Iterator[Case]:
     for shape in shapes:
         made = plain(shape, lambda x: tl.to_layout(x, range(x.ndim)))
         yield case("to_layout(x, reversed)", shape, "rows to reversed", made)
+    for shape in ((1024, 1024), (1031, 513)):
+        made = plain(shape, lambda x: tl.to_layout(x, (0, 1)))
+        call = "to_layout(x, (0, 1))"
+        yield Case("copy.cu", call, shape, "rows to columns", made, ("complex128",))
 
 
 _SLICES: dict[str, tuple[slice, ...]] = {
@@ -488,6 +495,13 @@ def _positions() -> Iterator[Case]:
         return call
 
     yield Case("scatter.cu", "x[i] = y, 1500", (2000, 256), "rows", write, WIDE, held=False)
+
+    def add(dtype: str) -> Callable[[], Any]:
+        x, y, i = _values((2000, 256), dtype), _values((1500, 256), dtype), at(1500, 3)
+        return lambda: tl.scatter_add(x, i, y)
+
+    call = "scatter_add(x, i, y), 1500 in 3 rows"
+    yield Case("combine.cu", call, (2000, 256), "rows", add, WIDE, held=False)
     runs = np.repeat(random.integers(0, 2, 512 * 8), 64).reshape(512, 512).astype(bool)
     single = random.integers(0, 2, (512, 512)).astype(bool)
     for text, mask in (("runs of 64", runs), ("at random", single)):
@@ -500,14 +514,14 @@ def _positions() -> Iterator[Case]:
 
 
 def _sorts() -> Iterator[Case]:
-    for shape in ((96, 700), (8 * 2304,)):
-        for name in ("sort", "argsort"):
-
-            def sorted_(x: tl.Tensor, name: str = name) -> Any:
-                return getattr(tl, name)(x)
-
-            made = _one(partial(_values, shape), sorted_)
-            yield Case("sort.cu", f"{name}(x)", shape, "rows", made, WIDE)
+    shapes: list[tuple[str, Shape, Sequence[str]]] = [
+        *(("sort.cu", (96, 700), WIDE), ("sort.cu", (8 * 2304,), WIDE)),
+        ("radix.cu", (2**16,), ("uint8", "float32")),
+    ]
+    for file, shape, dtypes in shapes:
+        for function in (tl.sort, tl.argsort):
+            made = _one(partial(_values, shape), function)
+            yield Case(file, f"{function.__name__}(x)", shape, "rows", made, dtypes)
 
     def search(dtype: str) -> Callable[[], Any]:
         line, x = tl.sort(_values((1000,), dtype)), _values((10_000,), dtype)

@@ -18,7 +18,11 @@
 // argsort, read (but in the first pass) and written. No block waits for another. Best: digits that
 // vary in a tile little, or in order. Worst: random digits, of which a tile has 15 or 19 each; lines
 // that fill a small part of their last tile.
+#if defined(RANK) && RANK == 0
+#define LEAST_BLOCKS (sizeof(INDEX) == 8 ? 1 : 2)  // a walk of any rank takes registers
+#else
 #define LEAST_BLOCKS 2
+#endif
 #include "atomics.cuh"
 #include "indexing.cuh"
 #include "sectors.cuh"
@@ -78,6 +82,12 @@ DEVICE Chunk<Index> chunk_of(const RadixPass<Rank, Index>& p) {
     return found;
 }
 
+// Whether elements are read: what later passes read is packed.
+template <int Rank, class Index>
+DEVICE bool is_first(const RadixPass<Rank, Index>& p) {
+    return Rank != 1 || p.first;
+}
+
 template <int Rank, class Index>
 DEVICE Bits load_bits(const RadixPass<Rank, Index>& p, bool inside, Index number) {
     Index at[1];
@@ -88,7 +98,7 @@ DEVICE Bits load_bits(const RadixPass<Rank, Index>& p, bool inside, Index number
 // Of an element, or of an item of the pass before.
 template <Gives Wanted, int Rank, class Index>
 DEVICE Bits item_of(const RadixPass<Rank, Index>& p, Bits given, Bits flip) {
-    return p.first ? item_of<Wanted>(bits_as<ELEMENT>(given), flip) : given;
+    return is_first(p) ? item_of<Wanted>(bits_as<ELEMENT>(given), flip) : given;
 }
 
 template <class Index>
@@ -356,14 +366,14 @@ DEVICE void scatter(const RadixPass<Rank, Index>& p) {
 #pragma unroll
             for (int k = 0; k < COUNT; ++k) {
                 const int32_t place = k * THREADS + thread;
-                origin[k] = load_if(!p.first && place < count, from + (first + (done + place)));
+                origin[k] = load_if(!is_first(p) && place < count, from + (first + (done + place)));
             }
             barrier();  // items are read
 #pragma unroll
             for (int k = 0; k < COUNT; ++k) {
                 const int32_t place = k * THREADS + thread;
                 store_shared(moved + place,
-                             p.first ? chunk.begin + (done + place) : origin[k]);
+                             is_first(p) ? chunk.begin + (done + place) : origin[k]);
             }
         }
         barrier();

@@ -124,6 +124,36 @@ def test_instructions(lines, expected):
     assert stored(*lines).tolist() == expected.tolist()
 
 
+def test_additions_in_shared_memory():
+    """Each of four counters, from 7 on, by 64 threads, and one more by the threads below 40."""
+    found = stored(
+        "LOP3.LUT R5, R0, 0x3, RZ, 0xc0, !PT",
+        "IMAD.SHL.U32 R5, R5, 0x4, RZ",
+        "MOV R4, 0x7",
+        "STS [R5+0x400], R4",
+        "BAR.SYNC.DEFER_BLOCKING 0x0",
+        "ATOMS.POPC.INC.32 RZ, [R5+0x400]",
+        "ISETP.GE.U32.AND P0, PT, R0, 0x28, PT",
+        "@!P0 ATOMS.POPC.INC.32 RZ, [UR4+0x400]",
+        "BAR.SYNC.DEFER_BLOCKING 0x0",
+        "LDS R4, [R5+0x400]",
+    )
+    assert found.tolist() == [111, 71, 71, 71] * 64
+
+
+def test_the_code_of_one_kernel_of_several():
+    first, second = line(0, "NOP"), line(0, "EXIT")
+    text = "".join(
+        f'\t.section\t.text.{name},"ax",@progbits\n{name}:\n{code}\n'
+        for name, code in (("own", first), ("own_more", second))
+    )
+    for name, expected in (("own", "NOP"), ("own_more", "EXIT")):
+        instructions, _ = parsed(roofline.section_of(text, name))
+        assert [each.name for each in instructions] == [expected]
+    with pytest.raises(Unknown, match="0 sections of code of other"):
+        roofline.section_of(text, "other")
+
+
 def test_loads_in_flight():
     memory = np.arange(4096, dtype=np.uint32)
     begin = memory.ctypes.data

@@ -147,7 +147,7 @@ def test_cupy_has_what_the_scripts_use():
 
 # ---- What is predicted
 
-TABLE = re.findall(r"^\| `(\w+)` \| (\d+), (\d+) \| (\d+) % \| (\d+) \|", PAGE, re.MULTILINE)
+TABLE = re.findall(r"^\| `(\w+)` \| (\d+), (\d+) \| (\d+) % \| ([\d.]+) % \|", PAGE, re.MULTILINE)
 
 
 def test_each_kernel_that_is_looked_at_is_launched_once():
@@ -162,8 +162,8 @@ def test_each_kernel_that_is_looked_at_is_launched_once():
 
 CALLS = {
     "copy_flat": ((512, 1024), lambda x, y: y.__setitem__(..., x)),
-    "copy_tiles": ((512, 1024), lambda x, y: tl.to_layout(x, (0, 1))),
-    "scan_rows": ((512, 1024), lambda x, y: tl.cumulative_sum(x, axis=1)),
+    "copy_tiles": ((2048, 1024), lambda x, y: tl.to_layout(x, (0, 1))),
+    "scan_lines": ((512, 1024), lambda x, y: tl.cumulative_sum(x, axis=1)),
     "scan_columns": ((64, 4096), lambda x, y: tl.cumulative_sum(x, axis=0)),
 }
 
@@ -183,6 +183,5 @@ def test_what_is_counted(name, read, written, used, conflicts):
     assert counts.loads.units / counts.loads.accesses == int(read)
     assert counts.stores.units / counts.stores.accesses == int(written)
     assert counts.sector_efficiency_read == counts.sector_efficiency_write == int(used) / 100
-    assert counts.bank_conflict_ratio == 1
-    assert int(conflicts) == 0
+    assert round(100 * (counts.bank_conflict_ratio - 1), 1) == float(conflicts)
     assert counts.loads.bytes == counts.stores.bytes == x.nbytes

@@ -134,6 +134,15 @@ def scatters():
     expected = a.copy()
     np.add.at(expected, few, values)
     yield tl.scatter_add(there(a), there(few), there(values)), expected
+    a, many = numbers(3, 100), numbers(1100, 100, seed=1)
+    at = np.random.default_rng(0).integers(0, 2, 1100)
+    expected = a.copy()
+    np.add.at(expected, at, many)
+    yield tl.scatter_add(there(a), there(at), there(many)), expected
+    a, at = numbers(3000, 5, dtype="int64"), np.random.default_rng(0).integers(0, 3000, 2000)
+    expected = a.copy()
+    np.add.at(expected, at, 1)
+    yield tl.scatter_add(there(a), there(at), 1), expected
 
 
 def replacements():
@@ -171,7 +180,7 @@ def reductions():
 
 
 def scans():
-    for shape, axis in (((40, 3000), 1), ((3000, 40), 0), ((50000,), 0)):
+    for shape, axis in (((40, 3000), 1), ((3000, 40), 0), ((50000,), 0), ((30, 400, 30), 1)):
         a = numbers(*shape, dtype="int64")
         yield tl.cumulative_sum(there(a), axis=axis), a.cumsum(axis)
 
@@ -181,6 +190,8 @@ def sorts():
         a = np.random.default_rng(0).permutation(np.prod(shape)).reshape(shape).astype("float32")
         yield tl.sort(there(a), axis=axis), np.sort(a, axis)
         yield tl.argsort(there(a), axis=axis), np.argsort(a, axis)
+    a = numbers(3, 20000, dtype="int8")
+    yield tl.sort(there(a), axis=1), np.sort(a, 1)
     a = numbers(260, 2500)  # so many runs that a block does not split them all
     yield tl.sort(there(a), axis=1), np.sort(a, 1)
 
@@ -258,7 +269,7 @@ def products():
 
 # Cases, and the kernels that each launches with many blocks.
 CASES = {
-    copies: "copy_flat copy_strided copy_tiles copy_deep",
+    copies: "copy_flat copy_strided copy_tiles",
     copies_of_tiles: "copy_bounded copy_bounded_boxes",
     fills: "fill_flat fill_strided fill_bounded",
     joins: "join_parts join_rows",
@@ -269,13 +280,14 @@ CASES = {
     ),
     gathers: "gather_elements place_positions",
     scatters: (
-        "mark_positions scatter_elements tally_positions sort_segments combine_elements scan_counts"
+        "mark_positions scatter_elements tally_positions list_places find_segments fold_runs"
+        " combine_elements"
     ),
     replacements: "replace_elements",
-    masks: "count_true select_elements select_positions store_masked",
+    masks: "count_true scan_counts select_elements select_positions store_masked",
     reductions: "reduce_rows reduce_columns reduce_tiles reduce_short reduce_partials",
-    scans: "scan_rows scan_columns",
-    sorts: "sort_tiles split_runs merge_tiles",
+    scans: "scan_lines scan_rows scan_columns",
+    sorts: "sort_tiles split_runs merge_tiles count_digits scan_digits scatter_digits",
     leading: "leading_tiles",
     searches: "search_line",
     quantiles: "read_quantiles",

@@ -311,40 +311,40 @@ def _combine_kernel(destination: Spec, operation: str, rank: int, index: str) ->
     return Kernel(FILE, "combine_elements", types, shape, operation)
 
 
-def _struct(
-    name: str, pointers: str, index: str, *numbers: str, last: str = "", **members: Any
-) -> Any:
-    """Pointers, `members`, numbers of the type of the index, and one of 32 bits."""
+def _members(
+    pointers: str, index: str, *numbers: str, last: str = "", **others: Any
+) -> dict[str, Any]:
+    """Of a struct: pointers, `others`, numbers of the type of the index, and one of 32 bits."""
     number = ctypes.c_int32 if index == "int32_t" else ctypes.c_int64
     addresses = dict.fromkeys(pointers.split(), ctypes.c_uint64)
     ends = {last: ctypes.c_int32} if last else {}
-    return struct_type(name, **addresses, **members, **dict.fromkeys(numbers, number), **ends)
+    return addresses | others | dict.fromkeys(numbers, number) | ends
 
 
 @once
 def tally_type(rank: int, index: str) -> Any:
     """``Tally<rank, index>`` of kernels/combine.cu."""
-    return _struct("Tally", "counts", index, reach=reach_type(rank, index, 1))
+    return struct_type("Tally", **_members("counts", index, reach=reach_type(rank, index, 1)))
 
 
 @once
 def listing_type(rank: int, index: str) -> Any:
     """``Listing<rank, index>``."""
     reach = reach_type(rank, index, 1)
-    return _struct("Listing", "keys", index, "first", "places", reach=reach)
+    members = _members("keys", index, "first", "places", reach=reach)
+    return struct_type("Listing", **members)
 
 
 @once
 def finding_type(index: str) -> Any:
     """``Finding<index>``."""
-    return _struct("Finding", "segments keys", index, "count", "places")
+    return struct_type("Finding", **_members("segments keys", index, "count", "places"))
 
 
 @once
 def folding_type(rank: int, index: str) -> Any:
     """``Folding<index>``; `rank`: any above those of kernels of their own."""
-    return _struct(
-        "Folding",
+    members = _members(
         "to from_ segments keys numbers",
         index,
         "places",
@@ -353,13 +353,13 @@ def folding_type(rank: int, index: str) -> Any:
         reach=reach_type(rank, index, 3),
         step=ctypes.c_int64,
     )
+    return struct_type("Folding", **members)
 
 
 @once
 def combining_type(rank: int, index: str) -> Any:
     """``Combining<rank, index>``."""
-    return _struct(
-        "Combining",
+    members = _members(
         "to values segments numbers runs",
         index,
         "count",
@@ -368,3 +368,4 @@ def combining_type(rank: int, index: str) -> Any:
         reach=reach_type(rank, index, 4),
         step=ctypes.c_int64,
     )
+    return struct_type("Combining", **members)

@@ -22,8 +22,6 @@
 #include "functions.cuh"
 #include "reach.cuh"
 
-constexpr int RUN_BITS = 8, RUN = 1 << RUN_BITS;  // as in tensorlayout/plan/combining.py
-
 template <int Rank, class Index>
 struct Tally {
     void* counts;                 // int64, of each place
@@ -113,6 +111,8 @@ struct Combining {
 };
 
 #ifdef ELEMENT
+
+constexpr int RUN_BITS = 8, RUN = 1 << RUN_BITS;  // as in tensorlayout/plan/combining.py
 
 // What `count` times the same integer makes of `x`.
 template <template <class> class Functor, class T>

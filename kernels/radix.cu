@@ -196,9 +196,11 @@ DEVICE void scan_counts(const DigitScan& p) {
 
 // ---- Order in a tile ------------------------------------------------------------------------------
 
-// Sums over the threads before this one, and over all, worked out by one warp; `sums` has room for SUMS.
-constexpr int SUMS = THREADS + 2 * GROUP + 4;
+// The words of counters: two nibbles, 8 apart, of 16 bits each, for each thread; then what adds them up.
+// NVRTC would warn of constants, where scan_digits is alone.
+enum { WORDS = NIBBLES / 2 * THREADS, SUMS = THREADS + 2 * GROUP + 4 };
 
+// Sums over the threads before this one, and over all, worked out by one warp; `sums` has room for SUMS.
 template <class T>
 DEVICE T sum_before(T* sums, T value, T& total) {
     constexpr int WIDE = 16 / sizeof(T);
@@ -240,9 +242,6 @@ DEVICE T sum_before(T* sums, T value, T& total) {
 }
 
 using Quad = Pack<uint32_t, 4>;
-
-// The words of counters: two nibbles, 8 apart, of 16 bits each, for each thread; then what adds them up.
-constexpr int WORDS = NIBBLES / 2 * THREADS;
 
 // The items of a tile in the order of 4 bits, and where in the tile each was, if that is wanted. First,
 // they are where they were, and their digits are counted.

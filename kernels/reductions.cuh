@@ -16,6 +16,7 @@
 #pragma once
 
 #include "functions.cuh"
+#include "scaled.cuh"
 
 // What kernels share is compiled once for the simulator, which has all of them in one file.
 #ifdef TENSORLAYOUT_SIMULATOR
@@ -107,6 +108,34 @@ struct Words<complex<double>> {
     }
     static DEVICE complex<double> restore(const uint64_t (&words)[2]) {
         return {from_word<double>(words[0]), from_word<double>(words[1])};
+    }
+};
+
+template <>
+struct Words<Scaled<double>> {
+    static constexpr int COUNT = 2;
+    static constexpr int REGISTERS = 4;  // more for joining them
+    static DEVICE void save(const Scaled<double>& state, uint64_t (&words)[2]) {
+        words[0] = word_of(state.value);
+        words[1] = static_cast<uint64_t>(state.exponent);
+    }
+    static DEVICE Scaled<double> restore(const uint64_t (&words)[2]) {
+        return {from_word<double>(words[0]), static_cast<int64_t>(words[1])};
+    }
+};
+
+template <>
+struct Words<Scaled<Parts>> {
+    static constexpr int COUNT = 3;
+    static constexpr int REGISTERS = 3;
+    static DEVICE void save(const Scaled<Parts>& state, uint64_t (&words)[3]) {
+        words[0] = word_of(state.value.re);
+        words[1] = word_of(state.value.im);
+        words[2] = static_cast<uint64_t>(state.exponent);
+    }
+    static DEVICE Scaled<Parts> restore(const uint64_t (&words)[3]) {
+        return {{from_word<double>(words[0]), from_word<double>(words[1])},
+                static_cast<int64_t>(words[2])};
     }
 };
 
@@ -209,6 +238,13 @@ struct Sum {
     }
 };
 
+// Threads multiply in any order: products of floats are scaled, those of integers wrap.
+DEVICE uint64_t wide_factor(uint64_t x) { return x; }
+DEVICE Scaled<double> wide_factor(double x) { return scaled(x); }
+DEVICE Scaled<Parts> wide_factor(complex<double> x) { return scaled(x); }
+DEVICE uint64_t multiplied(uint64_t x, uint64_t y) { return x * y; }
+DEVICE uint64_t unscaled(uint64_t x) { return x; }
+
 namespace reductions {
 
 template <class T> using sum = Sum<T, typename Narrow<T>::type>;
@@ -217,22 +253,18 @@ template <class T> using wide_sum = Sum<T, wide<T>>;  // for results wider than 
 template <class T>
 struct product {
     using Element = T;
-    using Item = wide<T>;
-    using State = wide<T>;
+    using Item = decltype(wide_factor(wide<T>{}));
+    using State = Item;
 
     static DEVICE T neutral() { return convert<T>(1); }
-    static DEVICE State none() { return convert<State>(1); }
-    static DEVICE Item item(T x) { return convert<Item>(x); }
-    static DEVICE State join(State x, State y) {
-        if constexpr (is_complex<T>)
-            return {x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re};
-        else return x * y;
-    }
+    static DEVICE State none() { return item(neutral()); }
+    static DEVICE Item item(T x) { return wide_factor(convert<wide<T>>(x)); }
+    static DEVICE State join(const State& x, const State& y) { return multiplied(x, y); }
     template <int Rows, int Length>
     static COMMON State of(const T (&x)[Rows][Length], int rows, const int64_t (&)[Rows], int64_t) {
         return folded<product>(x, rows);
     }
-    static DEVICE State finish(State x, const Finish&) { return x; }
+    static DEVICE wide<T> finish(const State& x, const Finish&) { return unscaled(x); }
 };
 
 // ---- Extremes -----------------------------------------------------------------------------------

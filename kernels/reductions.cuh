@@ -242,7 +242,6 @@ struct Sum {
 DEVICE uint64_t wide_factor(uint64_t x) { return x; }
 DEVICE Scaled<double> wide_factor(double x) { return scaled(x); }
 DEVICE Scaled<Parts> wide_factor(complex<double> x) { return scaled(x); }
-DEVICE uint64_t multiplied(uint64_t x, uint64_t y) { return x * y; }
 DEVICE uint64_t unscaled(uint64_t x) { return x; }
 
 namespace reductions {
@@ -253,18 +252,37 @@ template <class T> using wide_sum = Sum<T, wide<T>>;  // for results wider than 
 template <class T>
 struct product {
     using Element = T;
-    using Item = decltype(wide_factor(wide<T>{}));
-    using State = Item;
+    using Item = wide<T>;
+    using State = decltype(wide_factor(Item{}));
+
+    // Elements whose product is within double's range, whatever they are.
+    static constexpr int RUN = is_same<T, half>                                    ? 32
+                               : is_same<T, double> || is_same<T, complex<double>> ? 1
+                               : is_floating<T> || is_complex<T>                   ? 4
+                                                                                   : 64;
 
     static DEVICE T neutral() { return convert<T>(1); }
-    static DEVICE State none() { return item(neutral()); }
-    static DEVICE Item item(T x) { return wide_factor(convert<wide<T>>(x)); }
-    static DEVICE State join(const State& x, const State& y) { return multiplied(x, y); }
+    static DEVICE State none() { return wide_factor(item(neutral())); }
+    static DEVICE Item item(T x) { return convert<Item>(x); }
+    static DEVICE Item join(Item x, Item y) {
+        if constexpr (is_complex<T>)
+            return {x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re};
+        else return x * y;
+    }
+    template <class Value>
+    static DEVICE Scaled<Value> join(const Scaled<Value>& x, const Scaled<Value>& y) {
+        return multiplied(x, y);
+    }
+    template <int First, int N, int Rows, int Length>
+    static DEVICE State runs(const T (&x)[Rows][Length], int rows) {
+        if constexpr (N <= RUN) return wide_factor(joined<product, First, N>(x, rows));
+        else return join(runs<First, N / 2>(x, rows), runs<First + N / 2, N / 2>(x, rows));
+    }
     template <int Rows, int Length>
     static COMMON State of(const T (&x)[Rows][Length], int rows, const int64_t (&)[Rows], int64_t) {
-        return folded<product>(x, rows);
+        return runs<0, Rows * Length>(x, rows);
     }
-    static DEVICE wide<T> finish(const State& x, const Finish&) { return unscaled(x); }
+    static DEVICE Item finish(const State& x, const Finish&) { return unscaled(x); }
 };
 
 // ---- Extremes -----------------------------------------------------------------------------------

@@ -20,6 +20,7 @@
 // total of each chunk, and `results` begins with those of the chunks before. No block waits for
 // another. Bytes moved per element: its own twice, read once and written once; with chunks it is read
 // twice. Floats are added up in double, and each result is rounded once; integers wrap.
+// Products of floats are those of scaled.cuh.
 #if defined(LINES) && !defined(SCALED)
 #define LEAST_BLOCKS (sizeof(INDEX) == 4 && RANK > 0 && sizeof(RESULT) < 16 ? 4 : 3)
 #else
@@ -43,10 +44,13 @@ enum Task { totals, results };
 using Number = choose<is_complex<RESULT>, complex<double>,
     choose<is_floating<RESULT>, double, choose<sizeof(RESULT) == 8, uint64_t, uint32_t>>>;
 
-// A thread multiplies its own elements first, whatever comes before: of floats, SCALED.
+// A thread multiplies its own elements first, whatever comes before: of floats, SCALED. Totals then
+// take more registers, so that a thread holds fewer at once.
 #ifdef SCALED
+constexpr bool HOLDS_TOTALS = false;
 using Total = decltype(scaled(Number{}));
 #else
+constexpr bool HOLDS_TOTALS = true;
 using Total = Number;
 #endif
 
@@ -261,7 +265,7 @@ DEVICE void scan_tile(const RowScan<Rank, Index>& p, Total (&tile)[TILE], Total 
 #pragma unroll
     for (int pass = 0; pass < 2; ++pass) {
         if (pass == 0 || !continues) fresh |= 1u & ~carried;
-#pragma unroll
+#pragma unroll (HOLDS_TOTALS ? PER_THREAD : 1)
         for (int k = 0; k < PER_THREAD; ++k) {
             const Total value = load_shared_if(inside >> k & 1, tile + begin + k);
             if (carried >> k & 1) running = carry;
@@ -649,20 +653,21 @@ DEVICE void columns(const ColumnScan<Rank, Index>& p) {
     }
     for (Index top = begin; top < end; top += STEP) {
         const Index first = top + warp * PER_WARP;
-        Total values[PER_WARP];
+        choose<HOLDS_TOTALS, Total, SOURCE> values[PER_WARP];
 #pragma unroll
         for (int k = 0; k < PER_WARP; ++k) {
             const Index position = first + k;
             const bool there = inside && position >= p.initial && position < end;
-            values[k] = total_of(
-                load_if(there, from + (there ? position : p.initial) * p.along));
+            const SOURCE element = load_if(there, from + (there ? position : p.initial) * p.along);
+            if constexpr (HOLDS_TOTALS) values[k] = total_of(element);
+            else values[k] = element;
         }
         Running own{Total{}, false};
 #pragma unroll
         for (int k = 0; k < PER_WARP; ++k) {
             const Index position = first + k;
-            if (position >= p.initial && position < end) own = own.then(values[k]);
-            values[k] = own.value;
+            if (position >= p.initial && position < end) own = own.then(total_of(values[k]));
+            if constexpr (HOLDS_TOTALS) values[k] = own.value;
         }
         uint32_t having = 0;  // warps
 #pragma unroll
@@ -671,13 +676,13 @@ DEVICE void columns(const ColumnScan<Rank, Index>& p) {
             const Index least = from_here < p.initial ? p.initial : from_here;
             if (least < end && least < from_here + PER_WARP) having |= 1u << w;
         }
-        const Running before = hand_on(own, having, sums, buffer, carry);
+        Running before = hand_on(own, having, sums, buffer, carry);
 #pragma unroll
         for (int k = 0; k < PER_WARP; ++k) {
             const Index position = first + k;
-            const Total value = position < p.initial ? start_value()
-                                : before.any         ? combine(before.value, values[k])
-                                                     : values[k];
+            const Running with = before.then(total_of(values[k]));
+            if (!HOLDS_TOTALS && position >= p.initial) before = with;
+            const Total value = position < p.initial ? start_value() : with.value;
             store_if(inside && position < end, to + position * p.pace, result_of(value));
         }
     }

@@ -588,6 +588,11 @@ struct ColumnScan {
     int32_t initial;
 };
 
+// What a thread holds of its elements: running totals, or still the elements.
+using Held = choose<HOLDS_TOTALS, Total, SOURCE>;
+DEVICE void keep(Total& held, const Total& total) { held = total; }
+template <class T> DEVICE void keep(T&, const Total&) {}
+
 // From warp to warp of the same lines: what is before this one's `own`. `having`: the warps that have
 // something; `all`: what came before all of them, and then with theirs.
 DEVICE Running hand_on(const Running& own, uint32_t having, Total (&sums)[2 * THREADS], int& buffer,
@@ -653,21 +658,20 @@ DEVICE void columns(const ColumnScan<Rank, Index>& p) {
     }
     for (Index top = begin; top < end; top += STEP) {
         const Index first = top + warp * PER_WARP;
-        choose<HOLDS_TOTALS, Total, SOURCE> values[PER_WARP];
+        Held values[PER_WARP];
 #pragma unroll
         for (int k = 0; k < PER_WARP; ++k) {
             const Index position = first + k;
             const bool there = inside && position >= p.initial && position < end;
-            const SOURCE element = load_if(there, from + (there ? position : p.initial) * p.along);
-            if constexpr (HOLDS_TOTALS) values[k] = total_of(element);
-            else values[k] = element;
+            values[k] = convert<Held>(
+                load_if(there, from + (there ? position : p.initial) * p.along));
         }
         Running own{Total{}, false};
 #pragma unroll
         for (int k = 0; k < PER_WARP; ++k) {
             const Index position = first + k;
             if (position >= p.initial && position < end) own = own.then(total_of(values[k]));
-            if constexpr (HOLDS_TOTALS) values[k] = own.value;
+            keep(values[k], own.value);
         }
         uint32_t having = 0;  // warps
 #pragma unroll

@@ -123,7 +123,7 @@ def words_of(functor: str, dtype: DType) -> int:
     if functor == "nonzero":
         return 1
     scaled = functor == "product" and dtypes.in_category(dtype, "floating-point")
-    return 1 + dtypes.in_category(dtype, "complex floating") + scaled
+    return int(1 + dtypes.in_category(dtype, "complex floating") + scaled)
 
 
 # ---- Launches

@@ -16,6 +16,7 @@
 #pragma once
 
 #include "functions.cuh"
+#include "scaled.cuh"
 
 // What kernels share is compiled once for the simulator, which has all of them in one file.
 #ifdef TENSORLAYOUT_SIMULATOR
@@ -107,6 +108,34 @@ struct Words<complex<double>> {
     }
     static DEVICE complex<double> restore(const uint64_t (&words)[2]) {
         return {from_word<double>(words[0]), from_word<double>(words[1])};
+    }
+};
+
+template <>
+struct Words<Scaled<double>> {
+    static constexpr int COUNT = 2;
+    static constexpr int REGISTERS = 4;  // more for joining them
+    static DEVICE void save(const Scaled<double>& state, uint64_t (&words)[2]) {
+        words[0] = word_of(state.value);
+        words[1] = static_cast<uint64_t>(state.exponent);
+    }
+    static DEVICE Scaled<double> restore(const uint64_t (&words)[2]) {
+        return {from_word<double>(words[0]), static_cast<int64_t>(words[1])};
+    }
+};
+
+template <>
+struct Words<Scaled<Parts>> {
+    static constexpr int COUNT = 3;
+    static constexpr int REGISTERS = 3;
+    static DEVICE void save(const Scaled<Parts>& state, uint64_t (&words)[3]) {
+        words[0] = word_of(state.value.re);
+        words[1] = word_of(state.value.im);
+        words[2] = static_cast<uint64_t>(state.exponent);
+    }
+    static DEVICE Scaled<Parts> restore(const uint64_t (&words)[3]) {
+        return {{from_word<double>(words[0]), from_word<double>(words[1])},
+                static_cast<int64_t>(words[2])};
     }
 };
 
@@ -209,6 +238,12 @@ struct Sum {
     }
 };
 
+// Threads multiply in any order: products of floats are scaled, those of integers wrap.
+DEVICE uint64_t wide_factor(uint64_t x) { return x; }
+DEVICE Scaled<double> wide_factor(double x) { return scaled(x); }
+DEVICE Scaled<Parts> wide_factor(complex<double> x) { return scaled(x); }
+DEVICE uint64_t unscaled(uint64_t x) { return x; }
+
 namespace reductions {
 
 template <class T> using sum = Sum<T, typename Narrow<T>::type>;
@@ -218,21 +253,36 @@ template <class T>
 struct product {
     using Element = T;
     using Item = wide<T>;
-    using State = wide<T>;
+    using State = decltype(wide_factor(Item{}));
+
+    // Elements whose product is within double's range, whatever they are.
+    static constexpr int RUN = is_same<T, half>                                    ? 32
+                               : is_same<T, double> || is_same<T, complex<double>> ? 1
+                               : is_floating<T> || is_complex<T>                   ? 4
+                                                                                   : 64;
 
     static DEVICE T neutral() { return convert<T>(1); }
-    static DEVICE State none() { return convert<State>(1); }
+    static DEVICE State none() { return wide_factor(item(neutral())); }
     static DEVICE Item item(T x) { return convert<Item>(x); }
-    static DEVICE State join(State x, State y) {
+    static DEVICE Item join(Item x, Item y) {
         if constexpr (is_complex<T>)
             return {x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re};
         else return x * y;
     }
+    template <class Value>
+    static DEVICE Scaled<Value> join(const Scaled<Value>& x, const Scaled<Value>& y) {
+        return multiplied(x, y);
+    }
+    template <int First, int N, int Rows, int Length>
+    static DEVICE State runs(const T (&x)[Rows][Length], int rows) {
+        if constexpr (N <= RUN) return wide_factor(joined<product, First, N>(x, rows));
+        else return join(runs<First, N / 2>(x, rows), runs<First + N / 2, N / 2>(x, rows));
+    }
     template <int Rows, int Length>
     static COMMON State of(const T (&x)[Rows][Length], int rows, const int64_t (&)[Rows], int64_t) {
-        return folded<product>(x, rows);
+        return runs<0, Rows * Length>(x, rows);
     }
-    static DEVICE State finish(State x, const Finish&) { return x; }
+    static DEVICE Item finish(const State& x, const Finish&) { return unscaled(x); }
 };
 
 // ---- Extremes -----------------------------------------------------------------------------------

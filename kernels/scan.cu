@@ -11,7 +11,7 @@
 //               along. Worst: lines of little more than half a tile or a whole number of them.
 // scan_rows     Other lines that follow each other in memory, or a few (below 32) side by side. A block
 //               reads a tile of consecutive elements of the result, in sectors, and has it in
-//               shared memory line after line; each thread scans 9 neighbours, as above. Worst: a
+//               shared memory line after line; each thread scans 9 neighbours (5 of complex products), as above. Worst: a
 //               source, or a result, that is not contiguous along the runs.
 // scan_columns  32 lines side by side, one for each lane; 8 warps have 8 positions each, and hand on
 //               what they have by way of shared memory. Coalesced as far as lines are neighbours.
@@ -20,7 +20,8 @@
 // total of each chunk, and `results` begins with those of the chunks before. No block waits for
 // another. Bytes moved per element: its own twice, read once and written once; with chunks it is read
 // twice. Floats are added up in double, and each result is rounded once; integers wrap.
-#ifdef LINES
+// Products of floats are those of scaled.cuh.
+#if defined(LINES) && !defined(SCALED)
 #define LEAST_BLOCKS (sizeof(INDEX) == 4 && RANK > 0 && sizeof(RESULT) < 16 ? 4 : 3)
 #else
 #define LEAST_BLOCKS 2
@@ -28,6 +29,7 @@
 #include "functions.cuh"
 #include "indexing.cuh"
 #include "memory.cuh"
+#include "scaled.cuh"
 #include "sectors.cuh"
 
 // What all kernels share is compiled once for the simulator.
@@ -39,17 +41,48 @@
 
 enum Task { totals, results };
 
-using Total = choose<is_complex<RESULT>, complex<double>,
+using Number = choose<is_complex<RESULT>, complex<double>,
     choose<is_floating<RESULT>, double, choose<sizeof(RESULT) == 8, uint64_t, uint32_t>>>;
+
+// A thread multiplies its own elements first, whatever comes before: of floats, SCALED. Totals then
+// take more registers, so that a thread holds fewer at once.
+#ifdef SCALED
+constexpr bool HOLDS_TOTALS = false;
+using Total = decltype(scaled(Number{}));
+#else
+constexpr bool HOLDS_TOTALS = true;
+using Total = Number;
+#endif
+
+template <class T> DEVICE Total total_of(T element) {
+#ifdef SCALED
+    return scaled(convert<Number>(element));
+#else
+    return convert<Total>(element);
+#endif
+}
+DEVICE RESULT result_of(const Total& total) {
+#ifdef SCALED
+    return convert<RESULT>(unscaled(total));
+#else
+    return convert<RESULT>(total);
+#endif
+}
 
 // ---- The operation ------------------------------------------------------------------------------
 
 template <template <class> class Functor> constexpr int START = 0;
 template <> constexpr int START<functions::multiply> = 1;
 
-#ifndef TENSORLAYOUT_SIMULATOR
+#if defined(SCALED)
+#ifdef TENSORLAYOUT_SIMULATOR
+SIMULATOR_OPERATIONS("multiply")
+#endif
+static COMMON Total combine(const Total& x, const Total& y) { return multiplied(x, y); }
+static COMMON Total start_value() { return total_of(1); }
+#elif !defined(TENSORLAYOUT_SIMULATOR)
 DEVICE Total combine(Total x, Total y) { return functions::OPERATION<Total>::apply(x, y); }
-DEVICE Total start_value() { return convert<Total>(START<functions::OPERATION>); }
+DEVICE Total start_value() { return total_of(START<functions::OPERATION>); }
 #else
 SIMULATOR_OPERATIONS("add multiply")
 static COMMON Total combine(Total x, Total y) {
@@ -101,7 +134,8 @@ DEVICE void scan_threads(Total own, int32_t least, Total (&sums)[2][THREADS]) {
 
 // ---- Rows ---------------------------------------------------------------------------------------
 
-constexpr int PER_THREAD = 9;  // odd, so that the threads' runs begin in different banks
+// Odd, so that the threads' runs begin in different banks; fewer of 24 bytes, to fit shared memory.
+constexpr int PER_THREAD = sizeof(Total) > 16 ? 5 : 9;
 constexpr int TILE = PER_THREAD * THREADS;
 constexpr int MOST_INNER = 32;
 
@@ -161,7 +195,7 @@ DEVICE void read_tile(const RowScan<Rank, Index>& p, Total (&tile)[TILE], Index 
 #pragma unroll
     for (int k = 0; k < PER_THREAD; ++k)
         store_shared_if(places[k] >= 0, tile + (places[k] < 0 ? 0 : places[k]),
-                        real >> k & 1 ? convert<Total>(elements[k]) : start_value());
+                        real >> k & 1 ? total_of(elements[k]) : start_value());
 }
 
 // What the chunks before this block's leave to each line of its group.
@@ -231,7 +265,7 @@ DEVICE void scan_tile(const RowScan<Rank, Index>& p, Total (&tile)[TILE], Total 
 #pragma unroll
     for (int pass = 0; pass < 2; ++pass) {
         if (pass == 0 || !continues) fresh |= 1u & ~carried;
-#pragma unroll
+#pragma unroll (HOLDS_TOTALS ? PER_THREAD : 1)
         for (int k = 0; k < PER_THREAD; ++k) {
             const Total value = load_shared_if(inside >> k & 1, tile + begin + k);
             if (carried >> k & 1) running = carry;
@@ -299,7 +333,7 @@ DEVICE void rows(const RowScan<Rank, Index>& p) {
                 const Total value = load_shared_if(inside, tile + (inside ? places[k] : 0));
                 const int32_t element = inside ? mine + k * THREADS : 0;
                 p.walk.offsets(static_cast<Unsigned<Index>>(first + element), place);
-                store_if(inside, to + place[1], convert<RESULT>(value));
+                store_if(inside, to + place[1], result_of(value));
             }
         }
         barrier();
@@ -448,7 +482,7 @@ DEVICE void lines(const LineScan<Rank, Index>& p) {
             const int32_t slot = k * THREADS + thread;
             const bool inside = begin > 0 || slot >= shift;
             const SOURCE element = load_if(inside, from + (begin + slot));
-            if (inside) own = own.then(convert<Total>(element));
+            if (inside) own = own.then(total_of(element));
         }
         for (Index tile = begin + SLOTS; tile < end; tile += SLOTS) {
             if (wide) {
@@ -460,11 +494,11 @@ DEVICE void lines(const LineScan<Rank, Index>& p) {
 #pragma unroll
                 for (int k = 0; k < PER_LINE_THREAD; ++k)
                     own.value = combine(
-                        own.value, convert<Total>(found[k / S::LENGTH].at[k % S::LENGTH]));
+                        own.value, total_of(found[k / S::LENGTH].at[k % S::LENGTH]));
             } else {
 #pragma unroll 4
                 for (int k = 0; k < PER_LINE_THREAD; ++k)
-                    own.value = combine(own.value, convert<Total>(load(from + (tile + k * THREADS +
+                    own.value = combine(own.value, total_of(load(from + (tile + k * THREADS +
                                                                                thread))));
             }
         }
@@ -507,7 +541,7 @@ DEVICE void lines(const LineScan<Rank, Index>& p) {
             for (int k = 0; k < PER_LINE_THREAD; ++k) {
                 if (k % S::LENGTH == 0)
                     own = load_shared(S::pack(sources, thread * S::PACKS + k / S::LENGTH));
-                const Total value = convert<Total>(own.at[k % S::LENGTH]);
+                const Total value = total_of(own.at[k % S::LENGTH]);
                 running = k == head || (k == 0 && thread > 0) ? value : combine(running, value);
             }
             scan_threads(running, least, sums);
@@ -522,9 +556,9 @@ DEVICE void lines(const LineScan<Rank, Index>& p) {
                     const int n = k * R::LENGTH + j;
                     if (n % S::LENGTH == 0)
                         own = load_shared(S::pack(sources, thread * S::PACKS + n / S::LENGTH));
-                    const Total value = convert<Total>(own.at[n % S::LENGTH]);
+                    const Total value = total_of(own.at[n % S::LENGTH]);
                     running = n == head ? value : combine(running, value);
-                    word.at[j] = convert<RESULT>(running);
+                    word.at[j] = result_of(running);
                 }
                 store_shared(R::pack(made, thread * R::PACKS + k), word);
             }
@@ -553,6 +587,11 @@ struct ColumnScan {
     Divisor<int32_t> chunks;
     int32_t initial;
 };
+
+// What a thread holds of its elements: running totals, or still the elements.
+using Held = choose<HOLDS_TOTALS, Total, SOURCE>;
+DEVICE void keep(Total& held, const Total& total) { held = total; }
+template <class T> DEVICE void keep(T&, const Total&) {}
 
 // From warp to warp of the same lines: what is before this one's `own`. `having`: the warps that have
 // something; `all`: what came before all of them, and then with theirs.
@@ -595,7 +634,7 @@ DEVICE void columns(const ColumnScan<Rank, Index>& p) {
     if constexpr (Doing == Task::totals) {  // a part of the chunk for each warp
         const Index each = p.chunk / WARPS, part = begin + warp * each;
         const Index first = part < p.initial ? p.initial : part;
-        Total own = convert<Total>(load_if(inside, from + first * p.along));
+        Total own = total_of(load_if(inside, from + first * p.along));
         for (Index top = part; top < part + each; top += PER_WARP) {
             SOURCE found[PER_WARP];
 #pragma unroll
@@ -603,7 +642,7 @@ DEVICE void columns(const ColumnScan<Rank, Index>& p) {
                 found[k] = load_if(inside && top + k > first, from + (top + k) * p.along);
 #pragma unroll
             for (int k = 0; k < PER_WARP; ++k)
-                if (top + k > first) own = combine(own, convert<Total>(found[k]));
+                if (top + k > first) own = combine(own, total_of(found[k]));
         }
         hand_on({own, true}, (1u << WARPS) - 1, sums, buffer, carry);
         if (inside && warp == 0)
@@ -619,20 +658,20 @@ DEVICE void columns(const ColumnScan<Rank, Index>& p) {
     }
     for (Index top = begin; top < end; top += STEP) {
         const Index first = top + warp * PER_WARP;
-        Total values[PER_WARP];
+        Held values[PER_WARP];
 #pragma unroll
         for (int k = 0; k < PER_WARP; ++k) {
             const Index position = first + k;
             const bool there = inside && position >= p.initial && position < end;
-            values[k] = convert<Total>(
+            values[k] = convert<Held>(
                 load_if(there, from + (there ? position : p.initial) * p.along));
         }
         Running own{Total{}, false};
 #pragma unroll
         for (int k = 0; k < PER_WARP; ++k) {
             const Index position = first + k;
-            if (position >= p.initial && position < end) own = own.then(values[k]);
-            values[k] = own.value;
+            if (position >= p.initial && position < end) own = own.then(total_of(values[k]));
+            keep(values[k], own.value);
         }
         uint32_t having = 0;  // warps
 #pragma unroll
@@ -641,14 +680,14 @@ DEVICE void columns(const ColumnScan<Rank, Index>& p) {
             const Index least = from_here < p.initial ? p.initial : from_here;
             if (least < end && least < from_here + PER_WARP) having |= 1u << w;
         }
-        const Running before = hand_on(own, having, sums, buffer, carry);
+        Running before = hand_on(own, having, sums, buffer, carry);
 #pragma unroll
         for (int k = 0; k < PER_WARP; ++k) {
             const Index position = first + k;
-            const Total value = position < p.initial ? start_value()
-                                : before.any         ? combine(before.value, values[k])
-                                                     : values[k];
-            store_if(inside && position < end, to + position * p.pace, convert<RESULT>(value));
+            const Running with = before.then(total_of(values[k]));
+            if (!HOLDS_TOTALS && position >= p.initial) before = with;
+            const Total value = position < p.initial ? start_value() : with.value;
+            store_if(inside && position < end, to + position * p.pace, result_of(value));
         }
     }
 }

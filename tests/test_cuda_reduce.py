@@ -10,6 +10,7 @@ from cuda_memory import ARCHITECTURES, check_sizes
 from layouts import STRIDED
 from simulated import needs_compiler, simulator
 from tensors import BFLOAT16, DTYPES, as_dtype, fits, placed, same, slots, tensor_in
+from waves import WAVES, wave
 
 import tensorlayout as tl
 from tensorlayout.cuda import nvrtc, reduce_plan
@@ -391,6 +392,35 @@ def test_result_dtypes_and_wrapping(driver):
     found = tl.sum(y, dtype=tl.float64)
     np.testing.assert_allclose(float(found), exactly, 1e-13)
     assert found.dtype == tl.float64
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", WAVES)
+def test_products_stay_in_range_whatever_the_pieces(driver, dtype):
+    for shape, axis in (
+        ((20_001,), 0),
+        ((7, 999), 1),
+        ((100, 5), 1),
+        ((5000, 40), 0),
+        ((600, 3), 0),
+    ):
+        elements, products = wave(dtype, shape, axis)
+        with checking("bounds", "barriers", "initialized", *["races"] * (len(shape) > 1)):
+            found = tl.prod(tl.asarray(elements, device="cuda"), axis=axis).to_device("cpu")
+        expected = products.take(-1, axis)
+        np.testing.assert_array_equal(np.asarray(found), expected, f"{dtype}, {shape}")
+
+
+@needs_compiler
+@pytest.mark.parametrize("first", [0.0, -0.0, math.inf, -math.inf, math.nan])
+def test_products_with_zeros_and_infinities(driver, first):
+    for factor in (2.0, 0.5):
+        for shape, axis in (((20_000,), 0), ((2000, 5), 0), ((5, 2000), 1)):
+            array = np.full(shape, factor)
+            array[(slice(None),) * axis + (0,)] = first
+            for device in ("cpu", "cuda"):
+                found = tl.prod(tl.asarray(array, device=device), axis=axis).to_device("cpu")
+                same(found, np.full(shape[:axis] + shape[axis + 1 :], first))
 
 
 @needs_compiler

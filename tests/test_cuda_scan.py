@@ -10,6 +10,7 @@ from layouts import STRIDED
 from simulated import simulator
 from tensors import DTYPES, as_dtype, close, fits, placed, same, slots, tensor_in
 from test_scans import SCANS, oracle, packed_like
+from waves import WAVES, wave
 
 import tensorlayout as tl
 from tensorlayout import plan
@@ -269,6 +270,67 @@ def test_products_and_nothing(driver):
                 tl.ones(shape, device="cuda"), axis=0, include_initial=initial
             )
             same(on_host(found), np.ones((shape[0] + initial, *shape[1:])))
+
+
+@NEEDS_COMPILER
+@pytest.mark.parametrize("dtype", WAVES)
+@pytest.mark.parametrize("initial", [False, True])
+def test_products_stay_in_range_whatever_the_pieces(driver, dtype, initial):
+    for shape, axis in (
+        ((17_000,), 0),
+        ((40, 300), 1),
+        ((6000, 3), 0),
+        ((3, 90, 5), 1),
+        ((600, 40), 0),
+    ):
+        elements, products = wave(dtype, shape, axis)
+        checks = ("bounds", "barriers", "initialized", *["races"] * (len(shape) > 1))
+        with checking(*checks):
+            found = tl.cumulative_prod(
+                tl.asarray(elements, device="cuda"), axis=axis, include_initial=initial
+            )
+        if initial:
+            products = np.concatenate([np.ones_like(products.take([0], axis)), products], axis)
+        np.testing.assert_array_equal(np.asarray(on_host(found)), products, f"{dtype}, {shape}")
+
+
+@NEEDS_COMPILER
+@pytest.mark.parametrize("first", [0.0, -0.0, np.inf, -np.inf, np.nan])
+def test_products_that_are_no_ordinary_numbers_stay_so(driver, first):
+    for shape, axis in (((20_000,), 0), ((1000,), 0), ((600, 40), 0), ((3, 2000, 2), 1)):
+        for factor in (10.0, 0.1):
+            array = np.full(shape, factor)
+            array[(slice(None),) * axis + (0,)] = first
+            for device in ("cpu", "cuda"):
+                found = tl.cumulative_prod(tl.asarray(array, device=device), axis=axis)
+                same(found.to_device("cpu"), np.full(shape, first), f"{device}, {shape}")
+
+
+@NEEDS_COMPILER
+def test_products_of_any_numbers(driver):
+    """Against long double, whose range no part of them leaves: up, and down again."""
+    half = np.exp(np.random.default_rng(3).uniform(-1, 9, (150, 40)))
+    array = np.concatenate([half[:1] * 1e-300, half, 1 / half])
+    for x, axis in ((array, 0), (np.ascontiguousarray(array.T), 1), (array[:, :3].copy(), 0)):
+        found = on_host(tl.cumulative_prod(tl.asarray(x, device="cuda"), axis=axis))
+        expected = np.cumprod(x.astype(np.longdouble), axis)
+        assert (abs(expected) < np.finfo(float).max).all()
+        np.testing.assert_allclose(np.asarray(found), expected.astype(float), 1e-13)
+
+
+@NEEDS_COMPILER
+def test_parts_of_complex_products_may_be_far_apart(driver):
+    array = np.array([2.0**500 + 2.0**-500 * 1j, 1, 1j, 2.0**-500, 2.0**-1000])
+    found = np.asarray(on_host(tl.cumulative_prod(tl.asarray(array, device="cuda"))))
+    near, far = 2.0**500, 2.0**-500
+    expected = [
+        near + far * 1j,
+        near + far * 1j,
+        -far + near * 1j,
+        -(2.0**-1000) + 1j,
+        2.0**-1000 * 1j,
+    ]
+    assert found.tolist() == expected
 
 
 @NEEDS_COMPILER

@@ -40,10 +40,6 @@ _LEAST_TURNS = 4
 # And at most so many, which bounds the rounding error of what a thread adds up.
 _MOST_TURNS = 128
 
-# Registers of 8 bytes that the state of a column takes: the words that it has, or more where
-# positions are worked out beside it.
-_STATE_REGISTERS = {"first_greatest": 4, "first_least": 4}
-
 _TYPES = {
     "bool": "bool8",
     "float16": "half",
@@ -124,8 +120,10 @@ def words_of(functor: str, dtype: DType) -> int:
         return 3
     if functor.startswith("first_"):
         return 2
-    complex_ = dtypes.in_category(dtype, "complex floating")
-    return 2 if complex_ and functor != "nonzero" else 1
+    if functor == "nonzero":
+        return 1
+    scaled = functor == "product" and dtypes.in_category(dtype, "floating-point")
+    return int(1 + dtypes.in_category(dtype, "complex floating") + scaled)
 
 
 # ---- Launches
@@ -148,7 +146,7 @@ def plan_reduce(plan: ReducePlan, alignment: int) -> ReduceLaunches:
     found = axes_of(plan, functor.startswith("first_"))
     first = found.source * itemsize
     grain = (alignment | first) & -(alignment | first)
-    box = box_for(found, itemsize, grain, _STATE_REGISTERS.get(functor, words))
+    box = box_for(found, itemsize, grain, _registers(words, plan.source.dtype))
     per_block, chunks = _chunks(box)
     frame = _frame(plan, found, box, per_block)
     types = types_of(plan.source.dtype)
@@ -163,6 +161,11 @@ def plan_reduce(plan: ReducePlan, alignment: int) -> ReduceLaunches:
         return ReduceLaunches(launch, None, 0)
     results = plan.result.layout.size
     return ReduceLaunches(launch, _join(plan, parts, types, functor), parts * results * words * 8)
+
+
+def _registers(words: int, dtype: DType) -> int:
+    """Of 8 bytes, for the state of a column: more where positions or exponents are worked out."""
+    return 4 if words == 2 and not dtypes.in_category(dtype, "complex floating") else words
 
 
 def _chunks(box: Box) -> tuple[int, int]:

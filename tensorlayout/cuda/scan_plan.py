@@ -9,6 +9,7 @@ from itertools import product
 from math import prod
 from typing import Any
 
+from tensorlayout import dtypes
 from tensorlayout.cuda.driver import Kernel
 from tensorlayout.cuda.launches import THREADS, Launch, struct_type
 from tensorlayout.cuda.parameters import (
@@ -135,7 +136,7 @@ def plan_scan(
         return ScanPlan("empty", ())
     to = result.layout if to is None else to
     lines = _lines(source.layout, to, result.layout.minor_to_major, dim, int(initial))
-    types = (("SOURCE", element_type(source.dtype)), ("RESULT", element_type(result.dtype)))
+    types = _types(operation, source.dtype, result.dtype)
     firsts = (to.offset * result.dtype.itemsize, source.layout.offset * source.dtype.itemsize)
     slots = _slots(source.dtype, result.dtype)
     if lines.side_by_side >= _SIDE_BY_SIDE:
@@ -143,14 +144,14 @@ def plan_scan(
     elif _in_one_piece(lines, slots):
         case, shape = "lines", _line_scan(lines, slots)
     else:
-        case, shape = "rows", _row_scan(lines, result.dtype)
+        case, shape = "rows", _row_scan(lines, _total_bytes(operation, result.dtype))
     made, rank, groups, chunks = shape
     grid, packed = groups * chunks, bytes(made)
     launches = tuple(
         Launch(_kernel(case, rank, lines.index, task, types, operation), grid, packed, firsts)
         for task in (("totals", "results") if chunks > 1 else ("results",))
     )
-    totals = lines.groups * lines.side_by_side * chunks * _total_bytes(result.dtype)
+    totals = lines.groups * lines.side_by_side * chunks * _total_bytes(operation, result.dtype)
     return ScanPlan(case, launches, totals if chunks > 1 else 0)
 
 
@@ -227,12 +228,12 @@ def _line_scan(lines: _Lines, slots: int) -> tuple[Any, int, int, int]:
 # ---- Rows
 
 
-def _row_scan(lines: _Lines, dtype: DType) -> tuple[Any, int, int, int]:
+def _row_scan(lines: _Lines, octets: int) -> tuple[Any, int, int, int]:
     """The struct, its rank, how many groups of lines there are, and chunks of each."""
     inner, length = lines.side_by_side, lines.length
-    octets = _total_bytes(dtype)
     period = length * inner
-    whole = _tile_of_lines(length, inner, octets, lines.groups) if period <= CAPACITY else None
+    fits = period <= _room(octets)
+    whole = _tile_of_lines(length, inner, octets, lines.groups) if fits else None
     tile, pitch, outers = whole or _tile_of_positions(inner, octets)
     tiles = -(-length // tile)
     groups = -(-lines.groups // outers)
@@ -257,26 +258,33 @@ def _row_scan(lines: _Lines, dtype: DType) -> tuple[Any, int, int, int]:
     return made, _rank(walked), groups, chunks
 
 
+def _room(octets: int) -> int:
+    """`CAPACITY`, for totals of so many bytes: those of complex products are too many for 9."""
+    return CAPACITY if octets <= 16 else 5 * THREADS - _LANES
+
+
 def _tile_of_lines(
     length: int, inner: int, octets: int, groups: int
 ) -> tuple[int, int, int] | None:
     """A tile of whole lines, as (positions, pitch, groups of lines); None if lines are too long."""
+    most = _room(octets)
     if inner == 1:
-        return length, length, min(CAPACITY // length, groups)
-    room = TILE // inner
+        return length, length, min(most // length, groups)
+    room = (most + _LANES) // inner
     if length > room:
         return None
     pitch = _pitch(range(length, min(length + _LANES, room) + 1), length, inner, octets)
     period = length * inner
-    return length, pitch, min(CAPACITY // period, TILE // (pitch * inner), groups)
+    return length, pitch, min(most // period, (most + _LANES) // (pitch * inner), groups)
 
 
 def _tile_of_positions(inner: int, octets: int) -> tuple[int, int, int]:
     """A tile of one group of lines, which begins and ends where sectors do if memory does."""
+    most = _room(octets)
     if inner == 1:
-        return CAPACITY, CAPACITY, 1
-    tile = CAPACITY // inner // _LANES * _LANES
-    return tile, _pitch(range(tile, TILE // inner + 1), tile, inner, octets), 1
+        return most, most, 1
+    tile = most // inner // _LANES * _LANES
+    return tile, _pitch(range(tile, (most + _LANES) // inner + 1), tile, inner, octets), 1
 
 
 def _pitch(candidates: Iterable[int], length: int, inner: int, octets: int) -> int:
@@ -431,15 +439,25 @@ def element_type(dtype: DType) -> str:
     return _NAMES.get(dtype.name, dtype.name if dtype.name == "bfloat16" else f"{dtype.name}_t")
 
 
-def _total_bytes(dtype: DType) -> int:
-    """Of what is added up for a result of this dtype."""
+def _types(operation: str, source: DType, result: DType) -> tuple[tuple[str, str], ...]:
+    """The macros that name the element types, and that products of floats are scaled."""
+    types = (("SOURCE", element_type(source)), ("RESULT", element_type(result)))
+    return (*types, ("SCALED", "1")) if _is_scaled(operation, result) else types
+
+
+def _is_scaled(operation: str, dtype: DType) -> bool:
+    return operation == "multiply" and dtypes.in_category(dtype, "floating-point")
+
+
+def _total_bytes(operation: str, dtype: DType) -> int:
+    """Of what is added up or multiplied for a result of this dtype."""
     if dtype.kind in "iu":
         return max(dtype.itemsize, 4)
-    return 16 if dtype.kind == "c" else 8
+    return (16 if dtype.kind == "c" else 8) + 8 * _is_scaled(operation, dtype)
 
 
 def kernels(dtype: DType, operation: str = "add") -> tuple[Kernel, ...]:
     """All that a plan may ask for, from and to one dtype."""
-    types = (("SOURCE", element_type(dtype)), ("RESULT", element_type(dtype)))
+    types = _types(operation, dtype, dtype)
     shapes = product(("lines", "rows", "columns"), _RANKS, _INDICES, ("totals", "results"))
     return tuple(_kernel(*shape, types, operation) for shape in shapes)

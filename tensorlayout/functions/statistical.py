@@ -83,7 +83,9 @@ def sum(x: Tensor, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = 
 def prod(x: Tensor, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
     """The product of the elements along `axis`; 1 of none. dtype, layout and errors as in `sum`.
 
-    Floats are multiplied in float64, complex numbers in complex128, and rounded once.
+    Floats are multiplied in float64, complex numbers in complex128, and rounded once. A product of
+    the first elements that leaves float64's range stays 0 or infinite on the CPU; on a CUDA device
+    later factors may bring it back.
     """
     return reduced(_PROD, x, axis, keepdims, dtype)
 
@@ -169,5 +171,9 @@ def cumulative_sum(
 def cumulative_prod(
     x: Tensor, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Tensor:
-    """The running products along `axis`; with `include_initial`, a 1 comes first."""
+    """The running products along `axis`; with `include_initial`, a 1 comes first.
+
+    Multiplied and rounded as in `prod`, also where a product leaves float64's range; else as
+    `cumulative_sum`.
+    """
     return scanned(_CUMULATIVE_PROD, x, axis, dtype, include_initial)

@@ -24,8 +24,8 @@ import numpy as np
 import tensorlayout as tl
 from benchmarks.measure import Call, Timing, measure
 from tensorlayout import devices, plan
-from tensorlayout.cuda import nvrtc
-from tensorlayout.cuda.driver import driver
+from tensorlayout.cuda.engine import nvrtc
+from tensorlayout.cuda.engine.driver import driver
 
 Calls = Mapping[str, Call]
 

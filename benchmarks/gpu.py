@@ -23,8 +23,8 @@ from benchmarks.measure import Call, Timing
 from benchmarks.peers import OURS
 from benchmarks.progress import shown
 from benchmarks.report import machine
-from tensorlayout.cuda import nvrtc
-from tensorlayout.cuda.driver import Kernel, driver
+from tensorlayout.cuda.engine import nvrtc
+from tensorlayout.cuda.engine.driver import Kernel, driver
 
 RESULTS = Path(__file__).parent / "results"
 

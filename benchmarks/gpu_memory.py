@@ -12,7 +12,7 @@ import numpy as np
 import tensorlayout as tl
 from benchmarks.gpu_row import Operand
 from benchmarks.measure import Call
-from tensorlayout.cuda import nvrtc
+from tensorlayout.cuda.engine import nvrtc
 
 Array = Any  # CuPy's, or NumPy's
 

@@ -16,8 +16,8 @@ from benchmarks.gpu_peers import bound
 from benchmarks.gpu_row import Operand, Row
 from benchmarks.measure import Call
 from tensorlayout import plan
-from tensorlayout.cuda import driver as seam
-from tensorlayout.cuda.driver import (
+from tensorlayout.cuda.engine import driver as seam
+from tensorlayout.cuda.engine.driver import (
     LEGACY_STREAM,
     Buffer,
     Bytes,
@@ -26,7 +26,7 @@ from tensorlayout.cuda.driver import (
     Launcher,
     Stream,
 )
-from tensorlayout.cuda.launch_log import launch_log
+from tensorlayout.cuda.engine.launch_log import launch_log
 
 _SIMULATED = "TENSORLAYOUT_CUDA_SIMULATOR"
 
@@ -112,7 +112,7 @@ class _NoLauncher:
 
 
 class NoDriver:
-    """`tensorlayout.cuda.driver.Driver`, of one device that has all memory and does nothing."""
+    """A driver of one device that has all memory and does nothing (`engine.driver.Driver`)."""
 
     name = "none"
     launcher_type = _NoLauncher
@@ -185,5 +185,5 @@ class NoDriver:
 
 
 def open_driver() -> NoDriver:
-    """A new one, as `tensorlayout.cuda.driver` asks for."""
+    """A new one, as `tensorlayout.cuda.engine.driver` asks for."""
     return NoDriver()

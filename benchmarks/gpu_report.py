@@ -16,7 +16,7 @@ from benchmarks.gpu_rows import GROUPS
 from benchmarks.measure import Ratio, Timing
 from benchmarks.peers import OURS
 from benchmarks.report import duration
-from tensorlayout.cuda.driver import Kernel
+from tensorlayout.cuda.engine.driver import Kernel
 
 _NO_LIBRARY = (COPY, FLAT, CUBLAS)
 

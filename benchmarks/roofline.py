@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.sass import THREADS, Instruction, Machine, Unknown, Values, parsed, sections
-from tensorlayout.cuda import nvrtc, simulator
-from tensorlayout.cuda.driver import Kernel, driver
+from tensorlayout.cuda.engine import nvrtc, simulator
+from tensorlayout.cuda.engine.driver import Kernel, driver
 
 # An H100: schedulers issue an instruction of a warp each clock; what a copy in the device reaches.
 _MULTIPROCESSORS, _SCHEDULERS, _LANES, _CLOCK = 132, 4, 32, 1.98e9

@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 from tensorlayout import dtypes
-from tensorlayout.cpu.foreign import described
-from tensorlayout.cpu.memory import byte_strides
+from tensorlayout.cpu.engine.foreign import described
+from tensorlayout.cpu.engine.memory import byte_strides
 from tensorlayout.devices import as_device
 from tensorlayout.dtypes import as_dtype
 from tensorlayout.plan import backend
-from tensorlayout.plan.described import extent
+from tensorlayout.plan.from_strides import extent
 from tensorlayout.tensor import Tensor
 from tensorlayout.words import cut
 

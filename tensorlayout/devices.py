@@ -69,7 +69,7 @@ def _cuda() -> tuple[tuple[Device, ...], str]:
     if not simulated and importlib.util.find_spec("cupy") is None:
         return (), f"cuda needs an NVIDIA GPU and CuPy: {_INSTALL}; {_SIMULATE}"
     try:
-        count = importlib.import_module("tensorlayout.cuda.driver").driver().device_count()
+        count = importlib.import_module("tensorlayout.cuda.engine.driver").driver().device_count()
     except Exception as error:  # whatever a driver raises, there are no devices
         found = str(error).removeprefix("cuda: ").partition("\n")[0]
         told = simulated or "pip install" in found

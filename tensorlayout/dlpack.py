@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cpu.foreign import keeper_of
+from tensorlayout.cpu.engine.foreign import keeper_of
 from tensorlayout.devices import CPU, Device, available
 from tensorlayout.dtypes import DType
 from tensorlayout.plan import backend
-from tensorlayout.plan.described import extent, packed_steps
+from tensorlayout.plan.from_strides import extent, packed_steps
 from tensorlayout.tensor import Tensor
 from tensorlayout.words import cut, shown
 

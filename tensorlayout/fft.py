@@ -20,7 +20,7 @@ import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.cpu import transforms
-from tensorlayout.cpu.casting import rounded
+from tensorlayout.cpu.engine.casting import rounded
 from tensorlayout.devices import default_device
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.functions import calling

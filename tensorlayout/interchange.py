@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dlpack
-from tensorlayout.cpu.casting import converted
-from tensorlayout.cpu.memory import Array, quietly, tensor_over
+from tensorlayout.cpu.engine.casting import converted
+from tensorlayout.cpu.engine.memory import Array, quietly, tensor_over
 from tensorlayout.devices import CPU, Device, as_device, available
 from tensorlayout.dtypes import is_bfloat16
 from tensorlayout.functions import calling

@@ -14,10 +14,10 @@ from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.layout.once import Interned
 
-_interned: Interned[Spec] = Interned()
+_interned: Interned[TensorSpec] = Interned()
 
 
-class Spec:
+class TensorSpec:
     """What a plan may know of a tensor: dtype, device and the layout moved to slot 0. Interned.
 
     Equal specs are one object, so a plan is found by identity. Where the tensor begins in its
@@ -30,7 +30,7 @@ class Spec:
     layout: Layout
     device: Device
 
-    def __new__(cls, dtype: DType, layout: Layout, device: Device) -> Spec:
+    def __new__(cls, dtype: DType, layout: Layout, device: Device) -> TensorSpec:
         """The one spec of these; `layout` is moved to slot 0."""
         layout = layout.at_origin
         key = (dtype, layout, device)
@@ -42,10 +42,10 @@ class Spec:
         return spec
 
     def __repr__(self) -> str:
-        return f"Spec({self.dtype}, {self.layout}, {self.device})"
+        return f"TensorSpec({self.dtype}, {self.layout}, {self.device})"
 
 
-class Home(NamedTuple):
+class StorageRef(NamedTuple):
     """Where a tensor lives inside a larger storage: the storage, and the lowest slot it uses.
 
     On the CPU the storage is a C-contiguous array, of any dtype and shape: only its bytes count. On
@@ -69,15 +69,15 @@ class Tensor:
     __slots__ = ("__weakref__", "_home", "_memory", "_spec")
 
     _memory: Any
-    _spec: Spec
-    _home: Home | None
+    _spec: TensorSpec
+    _home: StorageRef | None
 
     def __init__(self, *_: object, **__: object) -> None:
         msg = "Tensor: not made by calling the class; use asarray(), zeros() or from_storage()"
         raise TypeError(msg)
 
     @classmethod
-    def _new(cls, memory: Any, spec: Spec, home: Home | None = None) -> Tensor:
+    def _new(cls, memory: Any, spec: TensorSpec, home: StorageRef | None = None) -> Tensor:
         """The only door: memory that is known to fit the spec."""
         tensor = object.__new__(cls)
         tensor._memory = memory

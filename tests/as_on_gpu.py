@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tensorlayout.cuda import counting, disk_cache
-from tensorlayout.cuda.driver import Kernel
-from tensorlayout.cuda.simulator import SimulatedLauncher, SimulatorDriver
+from tensorlayout.cuda.engine import counting, disk_cache
+from tensorlayout.cuda.engine.driver import Kernel
+from tensorlayout.cuda.engine.simulator import SimulatedLauncher, SimulatorDriver
 from tensorlayout.kernels_path import kernel_directory
 
 HARNESS = Path(__file__).parent / "kernels" / "as_on_gpu.cpp"

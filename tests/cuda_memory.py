@@ -10,7 +10,7 @@ import layouts
 import numpy as np
 import pytest
 
-from tensorlayout.cuda import host_compiler
+from tensorlayout.cuda.engine import host_compiler
 from tensorlayout.kernels_path import kernel_directory
 
 NEEDS_COMPILER = pytest.mark.skipif(

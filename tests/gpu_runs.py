@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from tensorlayout.cuda.cupy_driver import open_driver
+from tensorlayout.cuda.engine.cupy import open_driver
 
 REQUIRED = "TENSORLAYOUT_REQUIRE_GPU"
 

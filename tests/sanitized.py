@@ -17,7 +17,7 @@ import sys
 import weakref
 from pathlib import Path
 
-from tensorlayout.cuda import host_compiler, simulator
+from tensorlayout.cuda.engine import host_compiler, simulator
 
 FLAGS = "-O0 -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all"
 

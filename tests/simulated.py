@@ -14,8 +14,8 @@ from strict_cuda import Machine
 from strict_cupy import installed, note_kernel
 
 from tensorlayout import devices, plan
-from tensorlayout.cuda.cupy_driver import CupyDriver
-from tensorlayout.cuda.driver import driver
+from tensorlayout.cuda.engine.cupy import CupyDriver
+from tensorlayout.cuda.engine.driver import driver
 
 needs_compiler = pytest.mark.skipif(
     not any(map(shutil.which, ("g++", "clang++"))), reason="optional: a C++ compiler"

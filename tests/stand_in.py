@@ -8,8 +8,8 @@ import pytest
 from fake_cupy import Recorder, fake_cupy, fake_cupyx
 from simulated import hybrid, needs_compiler, simulator
 
-from tensorlayout.cuda import nvrtc
-from tensorlayout.cuda.cupy_driver import open_driver
+from tensorlayout.cuda.engine import nvrtc
+from tensorlayout.cuda.engine.cupy import open_driver
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from functools import partial
 
 import numpy as np
 
-from tensorlayout.cuda import simulator
+from tensorlayout.cuda.engine import simulator
 
 ALLOCATED, FREED = 0xCB, 0xDB  # what memory holds that nobody has written
 UNIT = 512  # bytes that allocations are multiples of, and begin at, as in CuPy's pool

@@ -26,7 +26,7 @@ import numpy as np
 from fake_cupy import FFT, FUNCTIONS, LINALG, UnownedMemory
 from strict_cuda import ERRORS, Event, Refused
 
-from tensorlayout.cuda.simulator import KernelError
+from tensorlayout.cuda.engine.simulator import KernelError
 
 # ---- Calls, as Cython takes them
 

@@ -12,7 +12,7 @@ import numpy as np
 
 import tensorlayout as tl
 from tensorlayout import plan
-from tensorlayout.tensor import Spec
+from tensorlayout.tensor import TensorSpec
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
@@ -89,10 +89,10 @@ def over(values, layout, fill_padding=False):
     device = tl.default_device()
     if device == "cpu":
         return x
-    from tensorlayout.cuda.memory import moved_slots
+    from tensorlayout.cuda.engine.memory import moved_slots
 
     slots = tl.asarray(storage, device=device)
-    return moved_slots(slots, Spec(x.dtype, x.layout, device), x.layout.lowest)
+    return moved_slots(slots, TensorSpec(x.dtype, x.layout, device), x.layout.lowest)
 
 
 def placed(x, device="cuda"):

@@ -271,7 +271,7 @@ def test_cubed(name, tmp_path):
     cubed, xp = optional("cubed"), optional("cubed.array_api")
     if optional("cubed.backend_array_api").namespace is not tl:
         pytest.skip("optional: Cubed was told to use another namespace")
-    spec = cubed.Spec(str(tmp_path), allowed_mem="100MB", executor_name="single-threaded")
+    spec = cubed.TensorSpec(str(tmp_path), allowed_mem="100MB", executor_name="single-threaded")
     lazy, numpys = CUBED[name]
     found = lazy(cubed, xp, xp.asarray(IMAGE, chunks=(3, 4), spec=spec)).compute()
     np.testing.assert_allclose(np.asarray(found), numpys(IMAGE), rtol=1e-12)

@@ -15,11 +15,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tensorlayout.cpu import copy_several, copy_threads
+from tensorlayout.cpu import copy_several
 from tensorlayout.cpu.copy import Tuning, choose_copy
 from tensorlayout.cpu.copy_axes import FUSED_BYTES, even_cuts, fuse, loop_over, tile
 from tensorlayout.cpu.copy_run import Boxes, Tiles, move_channels, move_directly
-from tensorlayout.cpu.copy_threads import available_threads, share
+from tensorlayout.cpu.engine import threads as copy_threads
+from tensorlayout.cpu.engine.threads import available_threads, share
 
 WORDS = {1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "c16"}
 GUARD = 64  # bytes around everything that the destination covers

@@ -11,7 +11,7 @@ from simulated import needs_compiler, simulator
 
 import tensorlayout as tl
 from tensorlayout import directml
-from tensorlayout.cuda.simulator import checking
+from tensorlayout.cuda.engine.simulator import checking
 
 pytestmark = needs_compiler
 

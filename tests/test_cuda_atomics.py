@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from cuda_memory import NEEDS_COMPILER, Storage, resources
 
-from tensorlayout.cuda.driver import Kernel
-from tensorlayout.cuda.simulator import KernelError, checking, open_driver
+from tensorlayout.cuda.engine.driver import Kernel
+from tensorlayout.cuda.engine.simulator import KernelError, checking, open_driver
 
 FILE = str(Path(__file__).parent / "kernels" / "atomics.cu")
 

@@ -13,8 +13,8 @@ from fake_cupy import Stream
 from stand_in import on_gpu, stand_in
 
 import tensorlayout as tl
-from tensorlayout.cuda import faults
-from tensorlayout.cuda.driver import driver
+from tensorlayout.cuda.engine import faults
+from tensorlayout.cuda.engine.driver import driver
 from tensorlayout.functions import calling
 from tensorlayout.functions.statistical import _CUMULATIVE_SUM
 from tensorlayout.plan import CaptureError

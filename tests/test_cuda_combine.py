@@ -10,13 +10,14 @@ from simulated import needs_compiler, simulator
 from tensors import as_dtype, placed, same, slots, tensor_in
 
 import tensorlayout as tl
-from tensorlayout.cuda import combine_plan, nvrtc
+from tensorlayout.cuda import combine_plan
 from tensorlayout.cuda.combine_plan import plan_combine
 from tensorlayout.cuda.combining import combiner
+from tensorlayout.cuda.engine import nvrtc
+from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.scatter_plan import Written
-from tensorlayout.cuda.simulator import checking
 from tensorlayout.plan.gathering import Reach, Scatter
-from tensorlayout.tensor import Spec
+from tensorlayout.tensor import TensorSpec
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -170,7 +171,7 @@ def test_positions_outside_are_left_out():
 
 
 def test_an_operation_that_is_none():
-    spec = Spec(tl.float32, tl.Layout.row_major((3,)), tl.Device("cuda"))
+    spec = TensorSpec(tl.float32, tl.Layout.row_major((3,)), tl.Device("cuda"))
     reach = Reach((0,), (0,), (), (0,))
     with pytest.raises(ValueError, match="operation must be one of add, minimum, maximum, got 'm'"):
         combiner(Written("scatter", spec, None, (3,), reach, (spec,)), "m", spec)
@@ -193,7 +194,9 @@ def test_structs_are_those_of_the_kernels():
 @pytest.mark.parametrize("dtype", ["float32", "complex128", "bfloat16", "int8"])
 def test_compiled_for_a_gpu_without_spills(dtype):
     pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: cupy")
-    spec = Spec(tl.zeros((1,), dtype=dtype).dtype, tl.Layout.row_major((3,)), tl.Device("cuda"))
+    spec = TensorSpec(
+        tl.zeros((1,), dtype=dtype).dtype, tl.Layout.row_major((3,)), tl.Device("cuda")
+    )
     kernels = combine_plan.combining_kernels(spec, "add")
     for kernel in (kernels[0], kernels[-1], *combine_plan.kernels()[:2]):
         found = nvrtc.compiled(kernel, 90).resources[kernel.name]
@@ -214,10 +217,10 @@ def launched(gpu, call):
 
 def planned(places, positions):
     """The launches that add values of rank 1 to places of rank 1."""
-    spec = Spec(as_dtype("float32"), tl.Layout.row_major((places,)), tl.Device("cuda"))
-    given = Spec(as_dtype("int64"), tl.Layout.row_major((positions,)), tl.Device("cuda"))
+    spec = TensorSpec(as_dtype("float32"), tl.Layout.row_major((places,)), tl.Device("cuda"))
+    given = TensorSpec(as_dtype("int64"), tl.Layout.row_major((positions,)), tl.Device("cuda"))
     plan = Scatter("scatter").plan(
-        spec, Spec(spec.dtype, given.layout, given.device), (0,), False, given
+        spec, TensorSpec(spec.dtype, given.layout, given.device), (0,), False, given
     )
     what = Written("scatter", spec, given.layout, plan.shape, plan.reach, (given,))
     return plan_combine(what, "add")

@@ -12,7 +12,7 @@ from simulated import needs_compiler, simulator
 import tensorlayout as tl
 from tensorlayout import directml
 from tensorlayout.cuda import fold_plan, lines_plan, pad_plan, patterns_plan, stretch_plan
-from tensorlayout.cuda.simulator import checking
+from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.layout import Layout
 
 PLANS = (pad_plan, lines_plan, stretch_plan, fold_plan, patterns_plan)

@@ -22,13 +22,14 @@ from cuda_memory import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tensorlayout.cuda import copy_plan, parameters, tiles
-from tensorlayout.cuda.boxes import box_of_copy
+from tensorlayout.cuda import copy_plan
 from tensorlayout.cuda.copy_plan import Tuning, plan_copy
 from tensorlayout.cuda.copying import prepare_copy
-from tensorlayout.cuda.driver import Kernel
+from tensorlayout.cuda.engine import parameters, tiles
+from tensorlayout.cuda.engine.boxes import box_of_copy
+from tensorlayout.cuda.engine.driver import Kernel
+from tensorlayout.cuda.engine.simulator import checking, open_driver
 from tensorlayout.cuda.loops import loop_over
-from tensorlayout.cuda.simulator import checking, open_driver
 from tensorlayout.layout import Layout, PaddingValue
 
 ITEMSIZES = (1, 2, 4, 8, 16)

@@ -13,11 +13,11 @@ from tensors import DTYPES, as_dtype, elements, fits, padding_of, placed, slots
 
 import tensorlayout as tl
 from tensorlayout import fft, plan
-from tensorlayout.cpu.casting import rounded
+from tensorlayout.cpu.engine.casting import rounded
 from tensorlayout.cuda import band_plan, creating, sequence_plan
 from tensorlayout.cuda.band_plan import plan_band
+from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.fill_plan import plan_padding_alone
-from tensorlayout.cuda.simulator import checking
 from tensorlayout.functions import creation
 from tensorlayout.layout import Layout, PaddingValue
 from tensorlayout.plan.creating import Create

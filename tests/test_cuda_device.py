@@ -17,9 +17,9 @@ from tensors import as_dtype, fits, same, slots, tensor_in
 
 import tensorlayout as tl
 from tensorlayout import cpu, cuda
-from tensorlayout.cpu.memory import storage_of
-from tensorlayout.cuda import faults
-from tensorlayout.cuda.driver import driver
+from tensorlayout.cpu.engine.memory import storage_of
+from tensorlayout.cuda.engine import faults
+from tensorlayout.cuda.engine.driver import driver
 from tensorlayout.cuda.missing import OPERATIONS, PLANS
 
 pytestmark = needs_compiler
@@ -295,7 +295,7 @@ def test_a_view_on_cuda_comes_to_the_host_in_its_form(layout):
     whole = on_cuda(values)
     placed = tl.asarray(values)._spec
     spec = type(placed)(dtype, layout, whole.device)
-    place = cuda.memory.Place(whole._memory.address + layout.lowest * 4, False)
+    place = cuda.engine.memory.Place(whole._memory.address + layout.lowest * 4, False)
     x = tl.Tensor._new(place, spec, type(whole._home)(whole._home.storage, layout.lowest))
     assert x.layout == layout
     back = x.to_device("cpu")

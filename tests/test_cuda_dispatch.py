@@ -12,9 +12,9 @@ from simulated import needs_compiler, simulator
 from stand_in import GPUS, opened, stand_in
 
 import tensorlayout as tl
-from tensorlayout.cuda.driver import driver
-from tensorlayout.cuda.memory import alignment
-from tensorlayout.cuda.scalars import octets
+from tensorlayout.cuda.engine.driver import driver
+from tensorlayout.cuda.engine.memory import alignment
+from tensorlayout.cuda.engine.scalars import octets
 
 
 def add_in_place(x, y):

@@ -16,21 +16,21 @@ from tensors import BFLOAT16, DTYPES, as_dtype, close, fits, same, slots
 from test_elementwise import ONE, TWO
 
 import tensorlayout as tl
-from tensorlayout.cpu.memory import padding_bits
-from tensorlayout.cuda.apart import conflicts
-from tensorlayout.cuda.driver import Counters
+from tensorlayout.cpu.engine.memory import padding_bits
 from tensorlayout.cuda.elementwise import plan_conversion, plan_elementwise, prepare_elementwise
 from tensorlayout.cuda.elementwise_launches import FILE
 from tensorlayout.cuda.elementwise_tiles import TUNING
-from tensorlayout.cuda.host_compiler import shared_object
-from tensorlayout.cuda.scalars import octets
-from tensorlayout.cuda.simulator import checking, open_driver
+from tensorlayout.cuda.engine.aliasing import conflicts
+from tensorlayout.cuda.engine.driver import Counters
+from tensorlayout.cuda.engine.host_compiler import shared_object
+from tensorlayout.cuda.engine.scalars import octets
+from tensorlayout.cuda.engine.simulator import checking, open_driver
 from tensorlayout.devices import Device
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.searching import _WHERE
 from tensorlayout.kernels_path import kernel_directory
 from tensorlayout.layout import Layout, PaddingValue
-from tensorlayout.tensor import Spec
+from tensorlayout.tensor import TensorSpec
 
 KERNELS = Path(str(kernel_directory()))
 ALIGNED = 256  # what the driver gives
@@ -46,7 +46,7 @@ def operation(name):
 
 
 def spec(layout, dtype):
-    return Spec(as_dtype(dtype), layout, Device("cpu"))
+    return TensorSpec(as_dtype(dtype), layout, Device("cpu"))
 
 
 @pytest.fixture(scope="module", name="driver")

@@ -16,7 +16,7 @@ from tensors import same
 
 import tensorlayout as tl
 from tensorlayout import plan
-from tensorlayout.cuda.driver import driver
+from tensorlayout.cuda.engine.driver import driver
 
 TESTS = Path(__file__).parent
 

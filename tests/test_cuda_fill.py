@@ -20,9 +20,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensorlayout.cuda import fill_plan
+from tensorlayout.cuda.engine.simulator import checking, open_driver
 from tensorlayout.cuda.fill_plan import plan_fill
 from tensorlayout.cuda.filling import prepare_fill
-from tensorlayout.cuda.simulator import checking, open_driver
 from tensorlayout.layout import Layout, PaddingValue
 
 ITEMSIZES = (1, 2, 4, 8, 16)

@@ -11,11 +11,12 @@ from simulated import needs_compiler, simulator
 from tensors import DTYPES, as_dtype, fits, placed, same, slots, tensor_in
 
 import tensorlayout as tl
-from tensorlayout.cuda import faults, gather_plan, memory, placing_plan, reach_plan
-from tensorlayout.cuda.simulator import checking
+from tensorlayout.cuda import gather_plan, placing_plan, reach_plan
+from tensorlayout.cuda.engine import faults, memory
+from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.functions import calling
 from tensorlayout.plan.gathering import Gather
-from tensorlayout.tensor import Spec
+from tensorlayout.tensor import TensorSpec
 
 KINDS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 KERNELS = (*gather_plan.kernels(), *placing_plan.kernels())
@@ -168,7 +169,7 @@ def plan_of(x, dims, *positions):
 
 
 def spec(layout, dtype=tl.float32):
-    return Spec(dtype, layout, tl.Device("cuda"))
+    return TensorSpec(dtype, layout, tl.Device("cuda"))
 
 
 def test_64_bits_only_where_offsets_ask_for_it():

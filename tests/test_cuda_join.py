@@ -20,9 +20,9 @@ from tensors import DTYPES, as_dtype, fits, placed, same, slots, tensor_in
 
 import tensorlayout as tl
 from tensorlayout.cuda import join_plan
+from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.join_plan import plan_join
 from tensorlayout.cuda.joining import prepare_join
-from tensorlayout.cuda.simulator import checking
 from tensorlayout.functions import calling
 from tensorlayout.layout import Layout, PaddingValue
 from tensorlayout.plan.moving import Split

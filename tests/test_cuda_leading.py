@@ -14,11 +14,11 @@ from test_sorting import oracle
 import tensorlayout as tl
 from tensorlayout import directml, plan
 from tensorlayout.cuda import leading_plan
+from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.leading_plan import kernels, plan_leading
 from tensorlayout.cuda.scan_plan import CAPACITY, TILE
-from tensorlayout.cuda.simulator import checking
 from tensorlayout.devices import Device
-from tensorlayout.tensor import Spec
+from tensorlayout.tensor import TensorSpec
 
 DIRECTIONS = {False: "INCREASING", True: "DECREASING"}
 
@@ -42,7 +42,9 @@ def there(array, make=_row_major):
     """A tensor on the device with these elements, and the memory around them: of 99."""
     layout = make(array.shape)
     storage = tl.full((layout.required_size,), 99, dtype=array.dtype, device="cuda")
-    x = tl.Tensor._new(storage._memory, Spec(storage.dtype, layout, storage.device), storage._home)
+    x = tl.Tensor._new(
+        storage._memory, TensorSpec(storage.dtype, layout, storage.device), storage._home
+    )
     x[...] = tl.asarray(array, device="cuda")
     return x, storage
 
@@ -198,7 +200,7 @@ def test_tensors_of_any_size():
         to = tl.Layout.row_major([1 if d == axis else n for d, n in enumerate(shape)])
         device = Device("cuda", 0)
         source, values, positions = (
-            Spec(dtype, each, device)
+            TensorSpec(dtype, each, device)
             for dtype, each in ((tl.float32, layout), (tl.float32, to), (tl.uint32, to))
         )
         launch = plan_leading(source, values, positions, axis, down=True)

@@ -23,10 +23,10 @@ from test_cuda_products import copied, counted
 import tensorlayout as tl
 from tensorlayout import fft, linalg
 from tensorlayout.cuda import library_linalg, library_sets, library_transforms
-from tensorlayout.cuda.arrays import array_of, tensor_of
-from tensorlayout.cuda.driver import Strided
+from tensorlayout.cuda.engine.arrays import array_of, tensor_of
+from tensorlayout.cuda.engine.driver import Strided
+from tensorlayout.cuda.engine.simulator import checking, enqueued
 from tensorlayout.cuda.library_functions import TABLE, WAIT
-from tensorlayout.cuda.simulator import checking, enqueued
 from tensorlayout.plan.library import Library
 
 FLOATS = DTYPES["floating-point"]

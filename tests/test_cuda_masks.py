@@ -11,7 +11,7 @@ from tensors import DTYPES, as_dtype, fits, placed, same, slots, tensor_in
 
 import tensorlayout as tl
 from tensorlayout.cuda import reach_plan, select_plan
-from tensorlayout.cuda.simulator import checking
+from tensorlayout.cuda.engine.simulator import checking
 
 KERNELS = select_plan.kernels()
 

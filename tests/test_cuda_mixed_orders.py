@@ -12,11 +12,11 @@ from tensors import as_dtype, close, same
 from test_cuda_elementwise import ALIGNED, Operand, convert, operation, run, spec, usual
 
 import tensorlayout as tl
-from tensorlayout.cuda import nvrtc
-from tensorlayout.cuda.apart import conflicts
 from tensorlayout.cuda.elementwise import plan_conversion, plan_elementwise, prepare_elementwise
 from tensorlayout.cuda.elementwise_tiles import Tuning
-from tensorlayout.cuda.simulator import checking, open_driver
+from tensorlayout.cuda.engine import nvrtc
+from tensorlayout.cuda.engine.aliasing import conflicts
+from tensorlayout.cuda.engine.simulator import checking, open_driver
 from tensorlayout.layout import Layout, PaddingValue
 
 row_major, column_major = Layout.row_major, Layout.column_major

@@ -15,9 +15,9 @@ from tensors import DTYPES, as_dtype, close, fits, kind, placed, slots, tensor_i
 
 import tensorlayout as tl
 from tensorlayout.cuda import products_integers, products_plan
+from tensorlayout.cuda.engine.simulator import checking, enqueued
 from tensorlayout.cuda.products_blas import _TYPES, calls
 from tensorlayout.cuda.products_plan import Axis, Matrix, matrix, plan_gemm
-from tensorlayout.cuda.simulator import checking, enqueued
 from tensorlayout.layout import Layout
 
 ROWS = Layout.row_major

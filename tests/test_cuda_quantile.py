@@ -10,9 +10,10 @@ from simulated import simulator
 from tensors import DTYPES, as_dtype, fits, placed, same, slots, tensor_in
 
 import tensorlayout as tl
-from tensorlayout.cuda import nvrtc, quantile_plan
+from tensorlayout.cuda import quantile_plan
+from tensorlayout.cuda.engine import nvrtc
+from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.quantile_plan import kernels, plan_quantiles
-from tensorlayout.cuda.simulator import checking
 
 METHODS = ["linear", "hazen", "weibull", "lower", "higher", "nearest", "midpoint"]
 FRACTIONS = [[0.0, 0.3, 0.5], [0.7, 0.999, 1.0]]

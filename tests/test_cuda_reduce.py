@@ -13,12 +13,13 @@ from tensors import BFLOAT16, DTYPES, as_dtype, fits, placed, same, slots, tenso
 from waves import WAVES, wave
 
 import tensorlayout as tl
-from tensorlayout.cuda import nvrtc, reduce_plan
+from tensorlayout.cuda import reduce_plan
+from tensorlayout.cuda.engine import nvrtc
+from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.reduce_plan import plan_reduce
-from tensorlayout.cuda.simulator import checking
 from tensorlayout.functions import searching, statistical
 from tensorlayout.layout import Layout
-from tensorlayout.tensor import Spec
+from tensorlayout.tensor import TensorSpec
 
 
 @pytest.fixture(scope="module")
@@ -609,7 +610,7 @@ def test_what_is_made_of_reductions(driver, shape):
 
 
 def planned(layout, axis, dtype=np.float32, operation=statistical._SUM):
-    spec = Spec(np.dtype(dtype), layout, tl.ones(()).device)
+    spec = TensorSpec(np.dtype(dtype), layout, tl.ones(()).device)
     return plan_reduce(operation.plan(spec, axis, False, None), 256)
 
 

@@ -10,9 +10,10 @@ from simulated import needs_compiler, simulator
 from tensors import DTYPES, as_dtype, fits, same, slots, tensor_in
 
 import tensorlayout as tl
-from tensorlayout.cuda import memory, reach_plan, replace_plan
+from tensorlayout.cuda import reach_plan, replace_plan
+from tensorlayout.cuda.engine import memory
+from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.replace_plan import FEW
-from tensorlayout.cuda.simulator import checking
 from tensorlayout.functions import calling
 from tensorlayout.plan.gathering import Replace, Scatter, ScatterAlong
 

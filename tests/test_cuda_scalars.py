@@ -6,7 +6,7 @@ from simulated import needs_compiler, simulator
 from tensors import as_dtype
 
 import tensorlayout as tl
-from tensorlayout.cuda.scalars import octets
+from tensorlayout.cuda.engine.scalars import octets
 
 # Each goes another way if it is rounded to float32 or to float64 before.
 ROUNDED = [

@@ -15,13 +15,14 @@ from waves import WAVES, wave
 import tensorlayout as tl
 from tensorlayout import plan
 from tensorlayout.cpu import along
-from tensorlayout.cuda import nvrtc, scan_plan
+from tensorlayout.cuda import scan_plan
+from tensorlayout.cuda.engine import nvrtc
+from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.scan_plan import CAPACITY, kernels, plan_scan
-from tensorlayout.cuda.simulator import checking
 from tensorlayout.devices import Device
 from tensorlayout.functions import calling
 from tensorlayout.plan.along import Along
-from tensorlayout.tensor import Spec
+from tensorlayout.tensor import TensorSpec
 
 
 @pytest.fixture(scope="module", name="driver")
@@ -401,7 +402,7 @@ def test_coalesced(driver, shape, axis, kernel):
 
 def case(shape, axis, minor_to_major=None):
     layout = tl.Layout.packed(shape, minor_to_major)
-    spec = Spec(tl.float32, layout, Device("cuda", 0))
+    spec = TensorSpec(tl.float32, layout, Device("cuda", 0))
     return plan_scan("add", spec, spec, axis)
 
 
@@ -422,8 +423,10 @@ def test_the_case_of_each_shape():
 
 def test_lines_with_gaps():
     def of(shape, strides, initial=False):
-        spec = Spec(tl.float32, tl.Layout(shape, strides=strides), Device("cuda", 0))
-        result = Spec(tl.float32, tl.Layout.row_major((shape[0], shape[1] + initial)), spec.device)
+        spec = TensorSpec(tl.float32, tl.Layout(shape, strides=strides), Device("cuda", 0))
+        result = TensorSpec(
+            tl.float32, tl.Layout.row_major((shape[0], shape[1] + initial)), spec.device
+        )
         return plan_scan("add", spec, result, 1, initial=initial).case
 
     assert of((5, SLOTS // 2), (SLOTS, 1)) == "lines"

@@ -11,9 +11,9 @@ from tensors import DTYPES, as_dtype, fits, placed, same, slots, tensor_in
 
 import tensorlayout as tl
 from tensorlayout.cuda import reach_plan, scatter_plan, scattering
-from tensorlayout.cuda.simulator import checking
+from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.plan.gathering import Reach
-from tensorlayout.tensor import Spec
+from tensorlayout.tensor import TensorSpec
 
 KERNELS = scatter_plan.kernels()
 
@@ -340,8 +340,8 @@ def test_structs_are_those_of_the_kernels():
 def test_64_bits_only_where_offsets_ask_for_it():
     for rows, index in ((2**29, "int32_t"), (2**29 + 8, "int64_t")):
         cuda = tl.Device("cuda")
-        x = Spec(tl.float32, tl.Layout.row_major((rows, 16)), cuda)
-        i = Spec(tl.int32, tl.Layout.row_major((5,)), cuda)
+        x = TensorSpec(tl.float32, tl.Layout.row_major((rows, 16)), cuda)
+        i = TensorSpec(tl.int32, tl.Layout.row_major((5,)), cuda)
         reach = Reach((0,), (0,), ((1, 1),), (1, 0))
         value = tl.Layout.row_major((5, 16))
         what = scatter_plan.Written("scatter", x, value, (5, 16), reach, (i,))

@@ -11,12 +11,13 @@ from simulated import simulator
 from tensors import DTYPES, as_dtype, fits, kind, placed, same, slots, tensor_in
 
 import tensorlayout as tl
-from tensorlayout.cuda import nvrtc, search_plan
+from tensorlayout.cuda import search_plan
+from tensorlayout.cuda.engine import nvrtc
+from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.search_plan import kernels, plan_search
 from tensorlayout.cuda.searching import PREPARE
-from tensorlayout.cuda.simulator import checking
 from tensorlayout.devices import Device
-from tensorlayout.tensor import Spec
+from tensorlayout.tensor import TensorSpec
 
 
 @pytest.fixture(scope="module", name="driver")
@@ -30,7 +31,7 @@ def prepared(name, x, y, option):
     dtype = np.result_type(x.dtype, y.dtype)
     found = tl.int64 if name == "searchsorted" else tl.bool
     shape = y.shape if name == "searchsorted" else x.shape
-    result = Spec(found, tl.Layout.row_major(shape), x.device)
+    result = TensorSpec(found, tl.Layout.row_major(shape), x.device)
     return PREPARE[name]((x._spec, y._spec), dtype, result, option)
 
 
@@ -138,11 +139,12 @@ def test_cost(driver):
 
 def test_no_values_and_huge_ones():
     device = Device("cuda", 0)
-    line = Spec(tl.float32, tl.Layout.row_major((2**33,)), device)
+    line = TensorSpec(tl.float32, tl.Layout.row_major((2**33,)), device)
     assert (
-        plan_search(line, Spec(tl.float32, tl.Layout.row_major((0, 3)), device), tl.float32) is None
+        plan_search(line, TensorSpec(tl.float32, tl.Layout.row_major((0, 3)), device), tl.float32)
+        is None
     )
-    few = Spec(tl.float32, tl.Layout.row_major((3,)), device)
+    few = TensorSpec(tl.float32, tl.Layout.row_major((3,)), device)
     assert dict(plan_search(line, few, tl.float32).kernel.shape)["INDEX"] == "int64_t"
     assert dict(plan_search(few, few, tl.float32).kernel.shape)["INDEX"] == "int32_t"
     assert plan_search(few, line, tl.float32).grid == 2**25

@@ -13,12 +13,13 @@ from test_sorting import oracle
 
 import tensorlayout as tl
 from tensorlayout import plan
-from tensorlayout.cuda import nvrtc, radix_plan, sort_plan
+from tensorlayout.cuda import radix_plan, sort_plan
+from tensorlayout.cuda.engine import nvrtc
+from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.scan_plan import TILE
-from tensorlayout.cuda.simulator import checking
 from tensorlayout.cuda.sort_plan import kernels, plan_sort
 from tensorlayout.devices import Device
-from tensorlayout.tensor import Spec
+from tensorlayout.tensor import TensorSpec
 
 DIGITS = radix_plan.tile(4, "int32_t", positions=True)  # what a block sorts by a digit at once
 
@@ -329,7 +330,7 @@ def test_coalesced_by_digits(driver):
 
 def planned(shape, axis, *, positions=False):
     layout = tl.Layout.row_major(shape)
-    spec = Spec(tl.float32, layout, Device("cuda", 0))
+    spec = TensorSpec(tl.float32, layout, Device("cuda", 0))
     return plan_sort(spec, spec, axis, positions=positions, down=False)
 
 

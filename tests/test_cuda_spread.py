@@ -11,7 +11,7 @@ from tensors import DTYPES, as_dtype, fits, same, slots, tensor_in
 
 import tensorlayout as tl
 from tensorlayout.cuda import spread_plan
-from tensorlayout.cuda.simulator import checking
+from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.functions import calling
 from tensorlayout.plan.moving import Spread
 

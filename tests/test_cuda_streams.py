@@ -15,10 +15,10 @@ from stand_in import on_gpu, stand_in
 from tensors import same
 
 import tensorlayout as tl
-from tensorlayout.cuda import faults
-from tensorlayout.cuda.cupy_driver import open_driver
-from tensorlayout.cuda.driver import Stream, driver
-from tensorlayout.cuda.simulator import Enqueued, enqueued
+from tensorlayout.cuda.engine import faults
+from tensorlayout.cuda.engine.cupy import open_driver
+from tensorlayout.cuda.engine.driver import Stream, driver
+from tensorlayout.cuda.engine.simulator import Enqueued, enqueued
 
 pytestmark = needs_compiler
 

@@ -24,13 +24,13 @@ from tensorlayout.cuda import bounded, copy_tiled, elementwise_bounded, fill_pla
 from tensorlayout.cuda.copy_plan import Tuning
 from tensorlayout.cuda.copying import prepare_copy
 from tensorlayout.cuda.elementwise_bounded import takes_tiles
+from tensorlayout.cuda.engine.memory import read
+from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.filling import prepare_fill
-from tensorlayout.cuda.memory import read
-from tensorlayout.cuda.simulator import checking
 from tensorlayout.devices import Device
 from tensorlayout.layout import Layout, PaddingValue
 from tensorlayout.plan.elementwise import ElementwisePlan
-from tensorlayout.tensor import Spec
+from tensorlayout.tensor import TensorSpec
 
 pytestmark = NEEDS_COMPILER
 
@@ -386,7 +386,7 @@ def test_an_elementwise_function_of_tiles_is_one_launch_that_writes_the_padding(
 
 def test_which_operands_one_launch_takes():
     def plan(*layouts):
-        specs = [Spec(tl.float32, layout, Device("cuda", 0)) for layout in layouts]
+        specs = [TensorSpec(tl.float32, layout, Device("cuda", 0)) for layout in layouts]
         return ElementwisePlan(
             tl.add, tuple(specs), (tl.float32,) * len(specs), specs[0], flat=False
         )
@@ -470,8 +470,8 @@ def test_conversions_of_nothing_take_one_launch_at_most():
     nothing = tails((13, 21), (4, 8)).slice((slice(13, None),))
     whole = tails((0, 21), (4, 8))
     for layout in (nothing, whole):
-        result = Spec(tl.float32, layout, Device("cuda", 0))
-        source = Spec(tl.int16, row_major((0, 21)), Device("cuda", 0))
+        result = TensorSpec(tl.float32, layout, Device("cuda", 0))
+        source = TensorSpec(tl.int16, row_major((0, 21)), Device("cuda", 0))
         assert copy_tiled.between(source, result, None) is None
 
 

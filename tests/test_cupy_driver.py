@@ -15,9 +15,9 @@ import stand_in
 from fake_cupy import FakeDriver, Recorder, Stream, fake_cupy
 from stand_in import GPUS
 
-from tensorlayout.cuda import nvrtc, staging
-from tensorlayout.cuda.cupy_driver import CupyLauncher, FunctionLauncher, open_driver
-from tensorlayout.cuda.driver import Kernel
+from tensorlayout.cuda.engine import nvrtc, staging
+from tensorlayout.cuda.engine.cupy import CupyLauncher, FunctionLauncher, open_driver
+from tensorlayout.cuda.engine.driver import Kernel
 
 RIGHT = Path(__file__).parent / "kernels" / "right.cu"
 THREADS = 256

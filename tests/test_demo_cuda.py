@@ -15,10 +15,10 @@ from simulated import forget, needs_compiler, simulator
 import tensorlayout as tl
 from tensorlayout.cli import handover, ledger, main
 from tensorlayout.cli.errors import DifferenceError
-from tensorlayout.cuda import launch_log as logs
-from tensorlayout.cuda import nvrtc
-from tensorlayout.cuda.cupy_driver import open_driver
-from tensorlayout.cuda.driver import Kernel
+from tensorlayout.cuda.engine import launch_log as logs
+from tensorlayout.cuda.engine import nvrtc
+from tensorlayout.cuda.engine.cupy import open_driver
+from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.devices import available
 
 

@@ -27,8 +27,8 @@ from test_directml_examples import EXAMPLES, check, data_type, each
 
 import tensorlayout as tl
 from tensorlayout import directml
-from tensorlayout.cuda.launch_log import launch_log
-from tensorlayout.cuda.simulator import checking
+from tensorlayout.cuda.engine.launch_log import launch_log
+from tensorlayout.cuda.engine.simulator import checking
 
 pytestmark = needs_compiler
 

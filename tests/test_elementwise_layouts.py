@@ -19,7 +19,7 @@ from tensors import (
 from test_elementwise import CASES, ONE, TWO, VIEWS
 
 import tensorlayout as tl
-from tensorlayout.cpu.memory import storage_of
+from tensorlayout.cpu.engine.memory import storage_of
 
 pytestmark = pytest.mark.usefixtures("device")
 

@@ -12,8 +12,8 @@ from layouts import STRIDED
 from tensors import BFLOAT16, as_dtype, asarray, fits, host, same
 
 import tensorlayout as tl
-from tensorlayout.cpu import staging
-from tensorlayout.cpu.blocks import BLOCK_BYTES
+from tensorlayout.cpu.engine import staging
+from tensorlayout.cpu.engine.blocks import BLOCK_BYTES
 
 pytestmark = pytest.mark.usefixtures("device")
 

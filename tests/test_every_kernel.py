@@ -11,7 +11,7 @@ import pytest
 
 import tensorlayout as tl
 from tensorlayout import Layout, PaddingValue, directml
-from tensorlayout.cuda.driver import driver
+from tensorlayout.cuda.engine.driver import driver
 from tensorlayout.kernels_path import kernel_directory
 
 pytestmark = pytest.mark.usefixtures("device")

@@ -24,10 +24,10 @@ FORKS = """
 import os, sys, signal, threading, itertools, time
 import numpy as np
 import tensorlayout as tl
-from tensorlayout.cpu import copy_threads
+from tensorlayout.cpu.engine import threads
 from tensorlayout.cpu.copy import Tuning, choose_copy
 
-copy_threads._affinity = lambda: {{0, 1}}
+threads._affinity = lambda: {{0, 1}}
 sys.setswitchinterval(1e-5)
 {what}
 
@@ -130,7 +130,7 @@ PINNED = """
 import os, threading
 import numpy as np
 from tensorlayout.cpu.copy import Tuning, choose_copy
-from tensorlayout.cpu.copy_threads import available_threads, share_pieces
+from tensorlayout.cpu.engine.threads import available_threads, share_pieces
 
 def threads():
     return {int(each) for each in os.listdir("/proc/self/task")}

@@ -33,8 +33,8 @@ from benchmarks import (
 from benchmarks.gpu_memory import Simulated
 from benchmarks.gpu_row import Operand, Row
 from benchmarks.measure import Timing
-from tensorlayout.cuda.counting import Counts, Tally
-from tensorlayout.cuda.driver import Kernel
+from tensorlayout.cuda.engine.counting import Counts, Tally
+from tensorlayout.cuda.engine.driver import Kernel
 
 
 class Ready(np.ndarray):

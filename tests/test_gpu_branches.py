@@ -10,8 +10,8 @@ import pytest
 from simulated import needs_compiler, simulator
 
 import tensorlayout as tl
-from tensorlayout.cuda.driver import Kernel
-from tensorlayout.cuda.simulator import SimulatorDriver
+from tensorlayout.cuda.engine.driver import Kernel
+from tensorlayout.cuda.engine.simulator import SimulatorDriver
 from tensorlayout.kernels_path import kernel_directory
 
 ATOMICS = str(Path(__file__).parent / "kernels" / "atomics.cu")

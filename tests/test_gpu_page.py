@@ -11,7 +11,7 @@ import pytest
 from simulated import needs_compiler, simulator
 
 import tensorlayout as tl
-from tensorlayout.cuda.simulator import checking
+from tensorlayout.cuda.engine.simulator import checking
 
 sys.path.append(str(Path(__file__).parents[1]))
 

@@ -14,10 +14,10 @@ from interrupting import at_each_instruction
 
 import tensorlayout as tl
 from tensorlayout import devices
-from tensorlayout.cpu import copy_threads
 from tensorlayout.cpu.copy import Tuning, choose_copy
-from tensorlayout.cpu.copy_threads import share_pieces
-from tensorlayout.cuda import faults, simulator
+from tensorlayout.cpu.engine import threads as copy_threads
+from tensorlayout.cpu.engine.threads import share_pieces
+from tensorlayout.cuda.engine import faults, simulator
 from tensorlayout.functions import calling
 from tensorlayout.layout import once
 from tensorlayout.plan import steps
@@ -101,11 +101,11 @@ def test_a_copy_that_was_interrupted_is_over():
 TIMER = """
 import faulthandler, itertools, random, signal
 import numpy as np
-from tensorlayout.cpu import copy_threads
+from tensorlayout.cpu.engine import threads
 from tensorlayout.cpu.copy import Tuning, choose_copy
 
 faulthandler.dump_traceback_later(60, exit=True)
-copy_threads._affinity = lambda: {0, 1}
+threads._affinity = lambda: {0, 1}
 
 def interrupt(*_):
     raise KeyboardInterrupt

@@ -14,8 +14,8 @@ import zlib
 
 import pytest
 
-from tensorlayout.cuda import disk_cache, host_compiler, simulator
-from tensorlayout.cuda.driver import Counters
+from tensorlayout.cuda.engine import disk_cache, host_compiler, simulator
+from tensorlayout.cuda.engine.driver import Counters
 
 OTHER = 12345  # the number of a user who is somebody else
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to others")
@@ -209,8 +209,8 @@ def test_the_others_wait_for_the_one_that_makes_an_entry(place):
     code = """
         import sys, time
         from pathlib import Path
-        from tensorlayout.cuda import disk_cache
-        from tensorlayout.cuda.driver import Counters
+        from tensorlayout.cuda.engine import disk_cache
+        from tensorlayout.cuda.engine.driver import Counters
         def make(path):
             time.sleep(0.3)
             path.write_bytes(b"one")

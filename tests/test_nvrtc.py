@@ -15,12 +15,13 @@ from simulated import simulator as simulated
 
 import tensorlayout as tl
 from benchmarks.sass import sections
-from tensorlayout.cuda import nvrtc, resources, simulator, warming, warmup
-from tensorlayout.cuda.disk_cache import key_of
-from tensorlayout.cuda.driver import Counters, Kernel
-from tensorlayout.cuda.launch_log import launch_log
-from tensorlayout.cuda.nvrtc import Resources
-from tensorlayout.cuda.warming import common, known
+from tensorlayout.cuda import warmup
+from tensorlayout.cuda.engine import nvrtc, resources, simulator, warm_up
+from tensorlayout.cuda.engine.disk_cache import key_of
+from tensorlayout.cuda.engine.driver import Counters, Kernel
+from tensorlayout.cuda.engine.launch_log import launch_log
+from tensorlayout.cuda.engine.nvrtc import Resources
+from tensorlayout.cuda.engine.warm_up import common, known
 from tensorlayout.kernels_path import kernel_directory
 
 KERNELS = Path(__file__).parent / "kernels"
@@ -411,7 +412,7 @@ def test_warmup_says_what_does_not_compile(compiler, cache, small):
 
 @pytest.mark.skipif(not shutil.which("g++"), reason="optional: a C++ compiler")
 def test_warmup_on_the_driver_of_this_process(cache, monkeypatch, capsys):
-    monkeypatch.setattr(warming, "driver", functools.cache(simulator.open_driver))
+    monkeypatch.setattr(warm_up, "driver", functools.cache(simulator.open_driver))
     assert warmup([right(), right("nothing")]) == 1  # the simulator compiles whole files
     assert warmup([right()]) == 0
     assert [path.suffix for path in cache.glob("*.*")] == [".so"]

@@ -4,7 +4,7 @@ import pytest
 
 import tensorlayout as tl
 from tensorlayout.plan import CACHE_SIZE, cache_clear, cache_info
-from tensorlayout.tensor import Spec
+from tensorlayout.tensor import TensorSpec
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -66,8 +66,8 @@ def test_what_differs_is_planned_anew(first, second):
 def test_specs_are_interned_and_leave_no_trace():
     layout = tl.Layout.packed((5, 7), (0, 1))
     cpu = tl.zeros(()).device
-    assert Spec(tl.float32, layout, cpu) is Spec(tl.float32, layout, cpu)
-    assert Spec(tl.float32, layout.moved(3), cpu) is Spec(tl.float32, layout, cpu)
+    assert TensorSpec(tl.float32, layout, cpu) is TensorSpec(tl.float32, layout, cpu)
+    assert TensorSpec(tl.float32, layout.moved(3), cpu) is TensorSpec(tl.float32, layout, cpu)
 
 
 def test_the_cache_is_bounded():
@@ -88,7 +88,7 @@ def test_an_error_is_not_kept():
 
 
 def test_planning_needs_no_memory():
-    huge = Spec(tl.float64, tl.Layout.row_major((2**30, 2**20)), tl.zeros(()).device)
+    huge = TensorSpec(tl.float64, tl.Layout.row_major((2**30, 2**20)), tl.zeros(()).device)
     plan = tl.add.operation.plan(huge, huge)
     assert plan.result is huge
     assert plan.flat

@@ -10,7 +10,7 @@ import tensorlayout as tl
 from benchmarks import roofline
 from benchmarks.roofline import Code, Issued, issuing
 from benchmarks.sass import Machine, Unknown, parsed
-from tensorlayout.cuda import nvrtc
+from tensorlayout.cuda.engine import nvrtc
 
 
 def line(address, text):

@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tensorlayout.cuda import disk_cache, driver, host_compiler, simulator
-from tensorlayout.cuda.counting import Counts, Tally
-from tensorlayout.cuda.driver import Counters, Kernel
-from tensorlayout.cuda.ranges import Ranges
-from tensorlayout.cuda.simulator import KernelError, checking, open_driver
+from tensorlayout.cuda.engine import disk_cache, driver, host_compiler, simulator
+from tensorlayout.cuda.engine.counting import Counts, Tally
+from tensorlayout.cuda.engine.driver import Counters, Kernel
+from tensorlayout.cuda.engine.ranges import Ranges
+from tensorlayout.cuda.engine.simulator import KernelError, checking, open_driver
 from tensorlayout.kernels_path import kernel_directory
 
 KERNELS = Path(__file__).parent / "kernels"
@@ -715,7 +715,7 @@ def python(code, **environment):
 
 INCREMENT = f"""
 import struct, numpy as np
-from tensorlayout.cuda.driver import Kernel, driver
+from tensorlayout.cuda.engine.driver import Kernel, driver
 simulated = driver()
 memory = simulated.allocate(4, 0)
 simulated.to_device(memory.pointer, np.float32([6]).view(np.uint8))
@@ -804,7 +804,7 @@ def test_checks_that_are_none():
 
 
 def test_checks_of_a_whole_process():
-    code = INCREMENT + "from tensorlayout.cuda import simulator\n"
+    code = INCREMENT + "from tensorlayout.cuda.engine import simulator\n"
     code += "print(simulator.record().of('increment').loads.units)\n"
     code += "simulated.launcher(kernel)(1, bytearray(struct.pack('PPq', memory.pointer, 0, 1)))"
     done = python(

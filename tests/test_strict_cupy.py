@@ -14,10 +14,10 @@ from strict_cuda import ALLOCATED, FREED
 from strict_cupy import CUDADriverError, CUDARuntimeError, Driver, Runtime
 
 import tensorlayout as tl
-from tensorlayout.cuda import nvrtc
-from tensorlayout.cuda.cupy_driver import CupyDriver, open_driver
-from tensorlayout.cuda.driver import Counters, Kernel
-from tensorlayout.cuda.launch_log import launch_log
+from tensorlayout.cuda.engine import nvrtc
+from tensorlayout.cuda.engine.cupy import CupyDriver, open_driver
+from tensorlayout.cuda.engine.driver import Counters, Kernel
+from tensorlayout.cuda.engine.launch_log import launch_log
 
 pytestmark = needs_compiler
 

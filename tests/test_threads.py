@@ -252,7 +252,7 @@ def begin(number):
         assert np.array_equal(np.asarray((x + x).to_device("cpu")), expected)
         turned = tl.permute_dims(x, tuple(range(x.ndim))[::-1])
         assert np.array_equal(np.asarray((turned + turned).to_device("cpu")), expected.T)
-        from tensorlayout.cuda.driver import driver
+        from tensorlayout.cuda.engine.driver import driver
         drivers.append(driver())
     except BaseException as error:
         errors.append(error)

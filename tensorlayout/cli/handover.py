@@ -28,7 +28,7 @@ def shared(x: tl.Tensor, expected: Array) -> list[str]:
 
 def on_simulator(x: tl.Tensor) -> bool:
     """Whether the device memory of `x` is that of the CUDA simulator."""
-    from tensorlayout.cuda.driver import driver
+    from tensorlayout.cuda.engine.driver import driver
 
     return x.device.kind == "cuda" and driver().name == "simulator"
 

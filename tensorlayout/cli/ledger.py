@@ -14,7 +14,7 @@ import tensorlayout as tl
 from tensorlayout.cli.errors import DifferenceError
 
 if TYPE_CHECKING:
-    from tensorlayout.cuda.launch_log import Launched
+    from tensorlayout.cuda.engine.launch_log import Launched
 
 Array = np.ndarray[Any, Any]
 
@@ -212,7 +212,7 @@ def _kernel_log(device: str) -> AbstractContextManager[Sequence[Launched]]:
     """What the block launches, if that is where kernels are."""
     if not device.startswith("cuda"):
         return nullcontext(())
-    from tensorlayout.cuda.launch_log import launch_log
+    from tensorlayout.cuda.engine.launch_log import launch_log
 
     return launch_log()
 

@@ -24,10 +24,10 @@ from tensorlayout.cpu import (
     stretching,
     triangles,
 )
-from tensorlayout.cpu.apart import disturbs
-from tensorlayout.cpu.foreign import borrowed
-from tensorlayout.cpu.memory import current_stream, exposed, ready
-from tensorlayout.cpu.memory import required_bytes as read
+from tensorlayout.cpu.engine.aliasing import disturbs
+from tensorlayout.cpu.engine.foreign import borrowed
+from tensorlayout.cpu.engine.memory import current_stream, exposed, ready
+from tensorlayout.cpu.engine.memory import required_bytes as read
 from tensorlayout.plan import Plan, Run
 from tensorlayout.plan.along import AlongPlan
 from tensorlayout.plan.bordering import PadPlan

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cpu.casting import rounded
-from tensorlayout.cpu.halves import is_half, widened
-from tensorlayout.cpu.memory import Array, allocator, quietly
+from tensorlayout.cpu.engine.casting import rounded
+from tensorlayout.cpu.engine.float16 import is_half, widened
+from tensorlayout.cpu.engine.memory import Array, allocator, quietly
 from tensorlayout.cpu.reducing import accumulator
 from tensorlayout.cpu.walking import BLOCK, blocks
 from tensorlayout.dtypes import DType

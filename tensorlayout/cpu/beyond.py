@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cpu.memory import Array
+from tensorlayout.cpu.engine.memory import Array
 
 
 def einsum(*arrays: Array, subscripts: str) -> Array:

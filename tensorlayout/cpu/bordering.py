@@ -7,11 +7,11 @@ from itertools import chain
 from typing import Any
 
 from tensorlayout.cpu import moving
-from tensorlayout.cpu.copy_threads import available_threads, share_pieces
+from tensorlayout.cpu.engine.threads import available_threads, share_pieces
 from tensorlayout.plan import Run
 from tensorlayout.plan.bordering import PadPlan
 from tensorlayout.plan.moving import AssignPlan
-from tensorlayout.tensor import Spec, Tensor
+from tensorlayout.tensor import Tensor, TensorSpec
 
 # Where to, and where from: slices of one dimension of the result.
 Part = tuple[slice, slice]
@@ -65,10 +65,10 @@ def _in_pieces(plan: PadPlan, axis: int) -> Run:
     return pad
 
 
-def _part_of(spec: Spec, cut: tuple[slice, ...]) -> Spec:
+def _part_of(spec: TensorSpec, cut: tuple[slice, ...]) -> TensorSpec:
     layout = spec.layout.slice(cut)
     assert layout is not None, "strided layouts have every slice"
-    return Spec(spec.dtype, layout.at_origin, spec.device)
+    return TensorSpec(spec.dtype, layout.at_origin, spec.device)
 
 
 def _whole(plan: PadPlan) -> Run:

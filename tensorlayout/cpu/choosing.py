@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tensorlayout.cpu.casting import truths
-from tensorlayout.cpu.memory import Array
+from tensorlayout.cpu.engine.casting import truths
+from tensorlayout.cpu.engine.memory import Array
 from tensorlayout.cpu.special import Repair
 
 # From this many elements on, the masks pay; so many at the beginning are looked at.

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cpu.memory import Array, quietly
+from tensorlayout.cpu.engine.memory import Array, quietly
 from tensorlayout.cpu.runs import BLOCK, Cut
 from tensorlayout.plan.combining import RUN
 

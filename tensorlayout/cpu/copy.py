@@ -38,7 +38,7 @@ from tensorlayout.cpu.copy_run import (
     move_flat,
     nothing,
 )
-from tensorlayout.cpu.copy_threads import available_threads
+from tensorlayout.cpu.engine.threads import available_threads
 
 __all__ = ["CopyPlan", "Tuning", "choose_copy"]
 

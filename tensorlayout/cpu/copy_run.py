@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 
 from tensorlayout.cpu.copy_axes import Array, Cuts, Loop
-from tensorlayout.cpu.copy_threads import share
+from tensorlayout.cpu.engine.threads import share
 
 Box = tuple[slice, ...]
 Mover = Callable[[Array, Array, Iterator[Box]], None]

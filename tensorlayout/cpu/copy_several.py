@@ -8,7 +8,7 @@ from itertools import chain
 from tensorlayout.cpu import copy_cost
 from tensorlayout.cpu.copy import TUNING, CopyPlan
 from tensorlayout.cpu.copy_axes import Array
-from tensorlayout.cpu.copy_threads import share_pieces
+from tensorlayout.cpu.engine.threads import share_pieces
 
 Pair = tuple[Array, Array]  # destination and source
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorlayout.cpu import tiled
-from tensorlayout.cpu.memory import new_tensor, quietly
+from tensorlayout.cpu.engine.memory import new_tensor, quietly
 from tensorlayout.plan import Run
 from tensorlayout.plan.creating import CreatePlan
 from tensorlayout.tensor import Tensor

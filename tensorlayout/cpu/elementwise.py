@@ -11,21 +11,21 @@ import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.cpu import special
-from tensorlayout.cpu.blocks import Call, in_blocks
-from tensorlayout.cpu.casting import WHOLE, as_odd_float, scalar_in, truths
-from tensorlayout.cpu.flat import run_flat, run_of, run_tiled
-from tensorlayout.cpu.memory import (
+from tensorlayout.cpu.engine.blocks import Call, in_blocks
+from tensorlayout.cpu.engine.casting import WHOLE, as_odd_float, scalar_in, truths
+from tensorlayout.cpu.engine.memory import (
     Array,
     allocator,
     quiet,
     quietly,
     unbuffered,
 )
-from tensorlayout.cpu.staging import staged
+from tensorlayout.cpu.engine.staging import staged
+from tensorlayout.cpu.flat import run_flat, run_of, run_tiled
 from tensorlayout.layout import coalesce
 from tensorlayout.plan import Run
 from tensorlayout.plan.elementwise import ElementwisePlan
-from tensorlayout.tensor import Spec, Tensor
+from tensorlayout.tensor import Tensor, TensorSpec
 
 
 def prepare(plan: ElementwisePlan) -> Run:
@@ -65,7 +65,7 @@ def _numpy_alone_gives_the_layout(plan: ElementwisePlan) -> bool:
     It does for row-major operands, and keeps any other order that all of them have.
     """
     layout = plan.result.layout
-    tensors = [o.layout for o in plan.operands if isinstance(o, Spec)]
+    tensors = [o.layout for o in plan.operands if isinstance(o, TensorSpec)]
     return (
         _is_ufunc(plan)
         and (_repaired(plan) is None or plan.operation.numpy in special.RIGHT_ALONE)
@@ -160,7 +160,9 @@ def _in_short_runs(plan: ElementwisePlan) -> bool:
     result = plan.result.layout
     if plan.flat or result.ndim < 2:
         return False
-    tensors = [o.layout.broadcast_to(result.shape) for o in plan.operands if isinstance(o, Spec)]
+    tensors = [
+        o.layout.broadcast_to(result.shape) for o in plan.operands if isinstance(o, TensorSpec)
+    ]
     together, *_ = coalesce(result, *tensors)
     return together.ndim > 1 and together.shape[-1] < _RUN
 
@@ -265,7 +267,7 @@ def _bool_as_bfloat16(plan: ElementwisePlan) -> list[int]:
     return [
         i
         for i, (o, d) in enumerate(zip(plan.operands, plan.inputs, strict=True))
-        if isinstance(o, Spec) and o.dtype == dtypes.bool and dtypes.is_bfloat16(d)
+        if isinstance(o, TensorSpec) and o.dtype == dtypes.bool and dtypes.is_bfloat16(d)
     ]
 
 

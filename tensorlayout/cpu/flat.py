@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cpu.blocks import Call
-from tensorlayout.cpu.memory import (
+from tensorlayout.cpu.engine.blocks import Call
+from tensorlayout.cpu.engine.memory import (
     Array,
     byte_strides,
     home_of,
@@ -20,7 +20,7 @@ from tensorlayout.cpu.memory import (
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Run
 from tensorlayout.plan.elementwise import ElementwisePlan
-from tensorlayout.tensor import Home, Spec, Tensor
+from tensorlayout.tensor import StorageRef, Tensor, TensorSpec
 
 # The padding is written after each so many bytes of the result, while they are in the cache: rows
 # of 2048 float32 and 64 slots of padding, x + y of 16 MB, 1.09 ms with all padding written at the
@@ -30,7 +30,7 @@ CHUNK_BYTES = 1 << 20
 Region = tuple[slice, ...]
 
 
-def run_flat(spec: Spec, call: Call, read: Callable[[tuple[Any, ...]], list[Array]]) -> Run:
+def run_flat(spec: TensorSpec, call: Call, read: Callable[[tuple[Any, ...]], list[Array]]) -> Run:
     """`call` on what `read` makes of the operands: `run_of` their blocks, or numbers."""
     layout, dtype = spec.layout, spec.dtype
     whole = Layout(layout.padded_shape, layout.strides)
@@ -49,7 +49,7 @@ def run_flat(spec: Spec, call: Call, read: Callable[[tuple[Any, ...]], list[Arra
             call([a[cut] if a.ndim else a for a in arrays], storage[cut])
             for region in regions:
                 block[region] = bits
-        return Tensor._new(block[elements], spec, Home(storage, 0))
+        return Tensor._new(block[elements], spec, StorageRef(storage, 0))
 
     return run
 
@@ -82,7 +82,7 @@ def _clipped(region: Region, d: int, start: int, stop: int) -> Region | None:
 def run_tiled(plan: ElementwisePlan, prepare: Callable[[ElementwisePlan], Run]) -> Run:
     """Tiled operands of one placement: `prepare`'s run over vectors of their slots."""
     spec, fill = plan.result, padding_filler(plan.result)
-    tiles = [isinstance(o, Spec) and o.layout.ndim > 0 for o in plan.operands]
+    tiles = [isinstance(o, TensorSpec) and o.layout.ndim > 0 for o in plan.operands]
     operands = tuple(_slots(o) if t else o for o, t in zip(plan.operands, tiles, strict=True))
     vectors = [_slots(o) if t else None for o, t in zip(plan.operands, tiles, strict=True)]
     run = prepare(replace(plan, operands=operands, result=_slots(spec)))
@@ -97,7 +97,7 @@ def run_tiled(plan: ElementwisePlan, prepare: Callable[[ElementwisePlan], Run]) 
     return call
 
 
-def _slots(operand: Any) -> Spec:
+def _slots(operand: Any) -> TensorSpec:
     """All slots of a tiled tensor as a vector."""
     layout = Layout.row_major((operand.layout.required_size,))
-    return Spec(operand.dtype, layout, operand.device)
+    return TensorSpec(operand.dtype, layout, operand.device)

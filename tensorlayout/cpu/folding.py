@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cpu.memory import Array
+from tensorlayout.cpu.engine.memory import Array
 from tensorlayout.cpu.walking import BLOCK, blocks, kept_part
 from tensorlayout.dtypes import DType
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cpu.casting import converted, scalar_in
 from tensorlayout.cpu.combining import combine_in_runs
+from tensorlayout.cpu.engine.casting import converted, scalar_in
+from tensorlayout.cpu.engine.memory import Array, allocator, bytes_from, quietly
 from tensorlayout.cpu.inside import checked, checked_one, nearest, outside
-from tensorlayout.cpu.memory import Array, allocator, bytes_from, quietly
 from tensorlayout.cpu.moving import prepare_assign
 from tensorlayout.cpu.reading import Read, read_lines, reader
 from tensorlayout.cpu.runs import (

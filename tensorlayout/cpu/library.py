@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cpu.casting import rounded, truths
-from tensorlayout.cpu.memory import Array, quietly, tensor_over
+from tensorlayout.cpu.engine.casting import rounded, truths
+from tensorlayout.cpu.engine.memory import Array, quietly, tensor_over
 from tensorlayout.dtypes import DType
 from tensorlayout.plan import Run
 from tensorlayout.plan.library import LibraryPlan, working

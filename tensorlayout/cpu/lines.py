@@ -10,7 +10,7 @@ from tensorlayout.plan import Run
 from tensorlayout.plan.gathering import GatherAlong
 from tensorlayout.plan.into import IntoPlan
 from tensorlayout.plan.reversing import ReversePlan
-from tensorlayout.tensor import Spec, Tensor
+from tensorlayout.tensor import Tensor, TensorSpec
 
 
 def prepare(plan: ReversePlan) -> Run:
@@ -18,7 +18,7 @@ def prepare(plan: ReversePlan) -> Run:
     shape, dim = plan.source.layout.shape, plan.dim
     size = shape[dim]
     place = np.arange(size).reshape([size if d == dim else 1 for d in range(len(shape))])
-    positions = Spec(np.dtype(np.int64), Layout.row_major(shape), plan.source.device)
+    positions = TensorSpec(np.dtype(np.int64), Layout.row_major(shape), plan.source.device)
     gather = GatherAlong(plan.name).plan(plan.source, dim, positions)
     read = into.prepare(IntoPlan(gather, plan.result))
 

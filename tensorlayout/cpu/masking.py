@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cpu.casting import truths
+from tensorlayout.cpu.engine.casting import truths
+from tensorlayout.cpu.engine.memory import Array, new_tensor
 from tensorlayout.cpu.gathering import broadcast, value_in
-from tensorlayout.cpu.memory import Array, new_tensor
 from tensorlayout.cpu.reading import reader
 from tensorlayout.cpu.runs import Positions, contiguous
 from tensorlayout.cpu.writing import writer

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from tensorlayout.cpu import tiled
-from tensorlayout.cpu.casting import converter, scalar_in
 from tensorlayout.cpu.copy import CopyPlan as ReadyCopy
 from tensorlayout.cpu.copy import choose_copy
 from tensorlayout.cpu.copy_several import several
-from tensorlayout.cpu.memory import (
+from tensorlayout.cpu.engine.casting import converter, scalar_in
+from tensorlayout.cpu.engine.memory import (
     Array,
     array_over,
     byte_strides,
@@ -39,7 +39,7 @@ from tensorlayout.plan.moving import (
     ViewPlan,
 )
 from tensorlayout.plan.slicing import IndexPlan, RowPlan, outside
-from tensorlayout.tensor import Home, Spec, Tensor
+from tensorlayout.tensor import StorageRef, Tensor, TensorSpec
 
 
 def prepare_view(plan: ViewPlan) -> Run:
@@ -57,15 +57,17 @@ def prepare_view(plan: ViewPlan) -> Run:
     def run(x: Tensor) -> Tensor:
         storage, slot = home_of(x)
         memory = np.ndarray(shape, dtype, storage, first + slot * itemsize, strides)
-        return Tensor._new(memory, spec, Home(storage, slot + shift))
+        return Tensor._new(memory, spec, StorageRef(storage, slot + shift))
 
     return run
 
 
-def _placed(spec: Spec, storage: Array, slot: int, up: int) -> Tensor:
+def _placed(spec: TensorSpec, storage: Array, slot: int, up: int) -> Tensor:
     """A tensor over a storage, its lowest slot so many `up` from the given one."""
     placed = spec.layout.moved(slot + up)
-    return Tensor._new(array_over(storage, spec.dtype, placed), spec, Home(storage, slot + up))
+    return Tensor._new(
+        array_over(storage, spec.dtype, placed), spec, StorageRef(storage, slot + up)
+    )
 
 
 def prepare_part(plan: PartPlan) -> Run:
@@ -77,7 +79,7 @@ def prepare_part(plan: PartPlan) -> Run:
     def part(x: Tensor) -> Tensor:
         storage, slot = home_of(x)
         memory = x._memory.imag if which else x._memory.real
-        return Tensor._new(memory, spec, Home(storage, 2 * slot + which))
+        return Tensor._new(memory, spec, StorageRef(storage, 2 * slot + which))
 
     return part
 
@@ -102,7 +104,7 @@ def prepare_index(plan: IndexPlan) -> Run:
 
     def run(x: Tensor, key: tuple[Any, ...], first: int) -> Tensor:
         storage, slot = home_of(x)
-        return Tensor._new(x._memory[key], spec, Home(storage, slot + first - back))
+        return Tensor._new(x._memory[key], spec, StorageRef(storage, slot + first - back))
 
     return run
 
@@ -120,7 +122,7 @@ def prepare_row(plan: RowPlan) -> Run:
         if not -size <= at < size:
             raise outside(name, at, 0, layout.shape)
         storage, slot = home_of(x)
-        home = Home(storage, slot + at % size * stride + back)
+        home = StorageRef(storage, slot + at % size * stride + back)
         return Tensor._new(x._memory[at, ...], spec, home)
 
     return run
@@ -138,7 +140,7 @@ def _tiled_row(plan: RowPlan) -> Run:
         storage, slot = home_of(x)
         slot += back + slot_of(parts, at % size) if spec.layout.size else 0
         memory = array_over(storage, spec.dtype, spec.layout.moved(slot))
-        return Tensor._new(memory, spec, Home(storage, slot))
+        return Tensor._new(memory, spec, StorageRef(storage, slot))
 
     return run
 
@@ -164,7 +166,7 @@ def prepare_reshape(plan: ReshapePlan) -> Run:
     old = Layout.row_major(plan.source.layout.shape)
     move = _mover(plan.source.layout, plan.source.dtype, old, plan.result.dtype).run
     spec, shape = plan.result, plan.result.layout.shape
-    filled = Spec(spec.dtype, old, spec.device)
+    filled = TensorSpec(spec.dtype, old, spec.device)
 
     def run(x: Tensor) -> Tensor:
         memory = new_tensor(filled)._memory
@@ -201,7 +203,7 @@ def _assign_scalar(name: str, dtype: DType, x: Tensor, value: Any) -> Tensor:
     return x
 
 
-def _assign_scalar_in_tiles(name: str, destination: Spec) -> Run:
+def _assign_scalar_in_tiles(name: str, destination: TensorSpec) -> Run:
     write = tiled.scalar_writer(destination)
 
     def run(x: Tensor, value: Any) -> Tensor:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from tensorlayout.cpu.engine.float16 import is_half, widened
+from tensorlayout.cpu.engine.memory import Array
 from tensorlayout.cpu.folding import SMALL
-from tensorlayout.cpu.halves import is_half, widened
-from tensorlayout.cpu.memory import Array
 from tensorlayout.cpu.reducing import Kernel, extreme
 from tensorlayout.cpu.walking import BLOCK, blocks, walk_of
 from tensorlayout.dtypes import DType

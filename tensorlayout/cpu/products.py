@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from tensorlayout.cpu.engine.memory import Array, quietly
 from tensorlayout.cpu.library import converted
-from tensorlayout.cpu.memory import Array, quietly
 from tensorlayout.plan import Run
 from tensorlayout.plan.library import working
 from tensorlayout.plan.products import ProductPlan

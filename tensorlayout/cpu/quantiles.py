@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cpu.casting import rounded
-from tensorlayout.cpu.memory import Array, allocator
+from tensorlayout.cpu.engine.casting import rounded
+from tensorlayout.cpu.engine.memory import Array, allocator
 from tensorlayout.cpu.reducing import Kernel
 from tensorlayout.plan.reducing import CONTINUOUS, ReducePlan
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from tensorlayout.cpu.engine.memory import Array, bytes_from
 from tensorlayout.cpu.inside import checked_one, naming_one
-from tensorlayout.cpu.memory import Array, bytes_from
 from tensorlayout.cpu.runs import (
     BLOCK,
     RUN,

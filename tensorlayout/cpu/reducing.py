@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cpu.casting import rounded, truths
+from tensorlayout.cpu.engine.casting import rounded, truths
+from tensorlayout.cpu.engine.float16 import is_half, magnitudes, widened
+from tensorlayout.cpu.engine.memory import Array, quiet, unbuffered
 from tensorlayout.cpu.folding import SMALL, WIDE_RUN, Fold, in_blocks
-from tensorlayout.cpu.halves import is_half, magnitudes, widened
-from tensorlayout.cpu.memory import Array, quiet, unbuffered
 from tensorlayout.cpu.walking import blocks, kept_part, walk_of
 from tensorlayout.plan import Run
 from tensorlayout.plan.reducing import ReducePlan

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from tensorlayout.cpu.copy import choose_copy
-from tensorlayout.cpu.copy_threads import Piece, available_threads, share_pieces
-from tensorlayout.cpu.memory import Array, bytes_from
+from tensorlayout.cpu.engine.memory import Array, bytes_from
+from tensorlayout.cpu.engine.threads import Piece, available_threads, share_pieces
 from tensorlayout.layout import Layout
 from tensorlayout.plan.gathering import Reach
 

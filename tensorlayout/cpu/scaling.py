@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tensorlayout.cpu.memory import Array
+from tensorlayout.cpu.engine.memory import Array
 
 
 def scaled(x: Array, scale: Array, bias: Array, out: Array) -> None:

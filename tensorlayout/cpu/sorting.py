@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from tensorlayout.cpu.along import Work
-from tensorlayout.cpu.halves import is_half, ordered
-from tensorlayout.cpu.memory import Array
+from tensorlayout.cpu.engine.float16 import is_half, ordered
+from tensorlayout.cpu.engine.memory import Array
 from tensorlayout.cpu.walking import blocks
 from tensorlayout.plan.along import AlongPlan
 

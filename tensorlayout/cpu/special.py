@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cpu.memory import Array
+from tensorlayout.cpu.engine.memory import Array
 
 Repaired = Callable[..., None]  # repaired(*operands, out)
 # By name of the dtype to which the operands are converted; names with a star stand for calls whose

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tensorlayout.cpu.memory import Array
+from tensorlayout.cpu.engine.memory import Array
 from tensorlayout.plan import Run
 from tensorlayout.plan.stretching import StretchPlan
 from tensorlayout.tensor import Tensor

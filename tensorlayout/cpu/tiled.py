@@ -9,20 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tensorlayout.cpu.boxes import Seen
 from tensorlayout.cpu.copy import choose_copy
-from tensorlayout.cpu.memory import Array, fill_padding, home_of, new_tensor, quietly
+from tensorlayout.cpu.engine.boxes import Seen
+from tensorlayout.cpu.engine.memory import Array, fill_padding, home_of, new_tensor, quietly
 from tensorlayout.layout import Layout, boxes
 from tensorlayout.plan import Run
 from tensorlayout.plan.creating import CreatePlan
 from tensorlayout.plan.steps import Step, note
-from tensorlayout.tensor import Spec, Tensor
+from tensorlayout.tensor import Tensor, TensorSpec
 
 Move = Callable[[Tensor, Tensor], None]  # to, from
 Convert = Callable[[Array, Array], None]
 
 
-def mover(source: Spec, result: Spec, convert: Convert | None) -> Move:
+def mover(source: TensorSpec, result: TensorSpec, convert: Convert | None) -> Move:
     """``move(to, x)`` for tensors of these specs, of one shape, of which one or both are tiled.
 
     `convert`: what moves elements of one dtype into another; None where they have one.
@@ -50,10 +50,10 @@ def mover(source: Spec, result: Spec, convert: Convert | None) -> Move:
     return move
 
 
-def _in_two_steps(source: Spec, result: Spec, convert: Convert | None) -> Move:
+def _in_two_steps(source: TensorSpec, result: TensorSpec, convert: Convert | None) -> Move:
     """By way of a packed layout, where the tiles of the two have no common units."""
     layout = Layout.packed(source.layout.shape, result.layout.minor_to_major)
-    between = Spec(source.dtype, layout, source.device)
+    between = TensorSpec(source.dtype, layout, source.device)
     first, second = mover(source, between, None), mover(between, result, convert)
     octets = layout.size * source.dtype.itemsize
     step = Step("to_layout", "layout", source.layout, layout, source.dtype, octets, octets)
@@ -67,7 +67,7 @@ def _in_two_steps(source: Spec, result: Spec, convert: Convert | None) -> Move:
     return move
 
 
-def prepare_copy(source: Spec, result: Spec, convert: Convert | None) -> Run:
+def prepare_copy(source: TensorSpec, result: TensorSpec, convert: Convert | None) -> Run:
     """A new tensor."""
     move = mover(source, result, convert)
 
@@ -79,9 +79,11 @@ def prepare_copy(source: Spec, result: Spec, convert: Convert | None) -> Run:
     return run
 
 
-def prepare_assign(value: Spec, destination: Spec, convert: Convert | None) -> Run:
+def prepare_assign(value: TensorSpec, destination: TensorSpec, convert: Convert | None) -> Run:
     """A write into the first operand; the other lies apart from it, or exactly there."""
-    wide = Spec(value.dtype, value.layout.broadcast_to(destination.layout.shape), value.device)
+    wide = TensorSpec(
+        value.dtype, value.layout.broadcast_to(destination.layout.shape), value.device
+    )
     move = mover(wide, destination, convert)
 
     def run(x: Tensor, y: Tensor) -> Tensor:
@@ -91,7 +93,7 @@ def prepare_assign(value: Spec, destination: Spec, convert: Convert | None) -> R
     return run
 
 
-def scalar_writer(spec: Spec) -> Callable[[Tensor, Any], None]:
+def scalar_writer(spec: TensorSpec) -> Callable[[Tensor, Any], None]:
     """``write(tensor, value)``: one value to all elements, and to nothing else."""
     found = boxes.boxes(boxes.whole(spec.layout), spec.layout) or []
     parts = [Seen.through(spec.layout, box, spec.dtype.itemsize) for box in found]
@@ -115,7 +117,7 @@ def prepare_create(plan: CreatePlan) -> Run:
             return result
 
         return create_flat
-    strided = Spec(spec.dtype, Layout.row_major(spec.layout.shape), spec.device)
+    strided = TensorSpec(spec.dtype, Layout.row_major(spec.layout.shape), spec.device)
     copy = prepare_copy(strided, spec, None)
 
     def create(*values: Any) -> Tensor:

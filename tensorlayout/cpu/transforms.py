@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cpu.memory import Array
+from tensorlayout.cpu.engine.memory import Array
 from tensorlayout.cpu.products import multiply
 
 Transform = Callable[..., Array]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tensorlayout.cpu.memory import Array, new_tensor
+from tensorlayout.cpu.engine.memory import Array, new_tensor
 from tensorlayout.plan import Run
 from tensorlayout.plan.triangles import TrianglePlan
 from tensorlayout.tensor import Tensor

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from tensorlayout.cpu.memory import Array
+from tensorlayout.cpu.engine.memory import Array
 from tensorlayout.layout import Layout
 
 Key = tuple[slice, ...]

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from tensorlayout.cpu.engine.memory import Array, bytes_from
 from tensorlayout.cpu.inside import naming_one, signed
-from tensorlayout.cpu.memory import Array, bytes_from
 from tensorlayout.cpu.runs import (
     Cut,
     Lines,

@@ -15,7 +15,6 @@ from tensorlayout.cuda import (
     along,
     bands,
     bordering,
-    capturing,
     carrying,
     combining,
     coordinates,
@@ -31,12 +30,13 @@ from tensorlayout.cuda import (
     scattering,
     selecting,
 )
-from tensorlayout.cuda.apart import disturbs
-from tensorlayout.cuda.faults import set_strict_indexing, strict_indexing
-from tensorlayout.cuda.memory import borrowed, device_at, exposed, read
+from tensorlayout.cuda.engine import capturing
+from tensorlayout.cuda.engine.aliasing import disturbs
+from tensorlayout.cuda.engine.faults import set_strict_indexing, strict_indexing
+from tensorlayout.cuda.engine.memory import borrowed, device_at, exposed, read
+from tensorlayout.cuda.engine.streams import current_stream, exported_stream, ready, wait_for
+from tensorlayout.cuda.engine.warm_up import warmup
 from tensorlayout.cuda.missing import missing, reason
-from tensorlayout.cuda.streams import current_stream, exported_stream, ready, wait_for
-from tensorlayout.cuda.warming import warmup
 from tensorlayout.plan import Plan, Run
 from tensorlayout.plan.along import AlongPlan
 from tensorlayout.plan.bordering import PadPlan

@@ -11,11 +11,11 @@ from itertools import product
 from math import gcd, prod
 from typing import Any
 
-from tensorlayout.cuda.driver import Kernel
-from tensorlayout.cuda.launches import Launch, blocks_of_packs, struct_type
+from tensorlayout.cuda.engine.driver import Kernel
+from tensorlayout.cuda.engine.launch import Launch, blocks_of_packs, struct_type
+from tensorlayout.cuda.engine.padding import PaddingStruct, Regions, padding_regions, padding_struct
+from tensorlayout.cuda.engine.parameters import RANKS, index_type, rank_macro, walk, walk_type
 from tensorlayout.cuda.loops import WIDEST
-from tensorlayout.cuda.padding_plan import PaddingStruct, Regions, padding_regions, padding_struct
-from tensorlayout.cuda.parameters import RANKS, index_type, rank_macro, walk, walk_type
 from tensorlayout.layout import Layout, coalesce
 from tensorlayout.layout.once import once
 

@@ -8,14 +8,14 @@ from collections.abc import Callable
 import numpy as np
 
 from tensorlayout.cuda import band_plan, carrying, fill_plan, filling
-from tensorlayout.cuda.driver import driver
-from tensorlayout.cuda.memory import new_tensor, padding_of, per_alignment
+from tensorlayout.cuda.engine.driver import driver
+from tensorlayout.cuda.engine.memory import new_tensor, padding_of, per_alignment
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Run
 from tensorlayout.plan.creating import CreatePlan
 from tensorlayout.plan.moving import CopyPlan
 from tensorlayout.plan.triangles import TrianglePlan
-from tensorlayout.tensor import Spec, Tensor
+from tensorlayout.tensor import Tensor, TensorSpec
 
 _HEAD = struct.Struct("<2Q2q16s")
 
@@ -30,7 +30,7 @@ def prepare_eye(plan: CreatePlan) -> Run:
     """The function of the diagonal's number."""
     spec = plan.result
     if spec.layout.is_tiled:
-        plain = Spec(spec.dtype, Layout.row_major(spec.layout.shape), spec.device)
+        plain = TensorSpec(spec.dtype, Layout.row_major(spec.layout.shape), spec.device)
         make = prepare_eye(CreatePlan(plan.operation, plain))
         copy = carrying.prepare_copy(CopyPlan(plain, spec))
         return lambda k: copy(make(k))
@@ -65,7 +65,7 @@ def prepare_triangle(plan: TrianglePlan) -> Run:
     return triangle
 
 
-def _prepare(spec: Spec, source: Layout | None, alignments: tuple[int, ...]) -> _Band:
+def _prepare(spec: TensorSpec, source: Layout | None, alignments: tuple[int, ...]) -> _Band:
     """The launch, and behind it one of the padding where that is too much for the same."""
     padding = padding_of(spec)
     itemsize = spec.dtype.itemsize

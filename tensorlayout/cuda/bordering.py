@@ -6,11 +6,11 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from tensorlayout.cuda.driver import driver
-from tensorlayout.cuda.memory import per_alignment
+from tensorlayout.cuda.engine.driver import driver
+from tensorlayout.cuda.engine.memory import per_alignment
+from tensorlayout.cuda.engine.padding import bits_of
+from tensorlayout.cuda.engine.scalars import octets
 from tensorlayout.cuda.pad_plan import plan_pad
-from tensorlayout.cuda.padding_plan import bits_of
-from tensorlayout.cuda.scalars import octets
 from tensorlayout.plan import Run
 from tensorlayout.plan.bordering import PadPlan
 from tensorlayout.tensor import Tensor

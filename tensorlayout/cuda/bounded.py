@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensorlayout.cuda.launches import struct_type
+from tensorlayout.cuda.engine.launch import struct_type
+from tensorlayout.cuda.engine.parameters import Divisor32, Divisor64, divisor32, index_type
 from tensorlayout.cuda.loops import SECTOR, WIDEST, Axis
-from tensorlayout.cuda.parameters import Divisor32, Divisor64, divisor32, index_type
 from tensorlayout.layout import Layout
 from tensorlayout.layout.once import once
 

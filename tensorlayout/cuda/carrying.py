@@ -18,9 +18,9 @@ from tensorlayout.cuda import (
     join_plan,
     joining,
 )
-from tensorlayout.cuda.driver import driver
-from tensorlayout.cuda.memory import copy_bytes, new_tensors, padding_of, per_alignment
-from tensorlayout.cuda.scalars import octets
+from tensorlayout.cuda.engine.driver import driver
+from tensorlayout.cuda.engine.memory import copy_bytes, new_tensors, padding_of, per_alignment
+from tensorlayout.cuda.engine.scalars import octets
 from tensorlayout.cuda.spread_plan import plan_spread
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Run
@@ -33,7 +33,7 @@ from tensorlayout.plan.moving import (
     SplitPlan,
     SpreadPlan,
 )
-from tensorlayout.tensor import Spec, Tensor
+from tensorlayout.tensor import Tensor, TensorSpec
 
 # Operands of a join whose alignments are told apart; of more, the least one counts for all: each
 # combination would have a plan of its own.
@@ -58,12 +58,12 @@ def prepare_copy(plan: CopyPlan) -> Run:
 def prepare_reshape(plan: ReshapePlan) -> Run:
     """Row-major storage filled through the old shape."""
     spec = plan.result
-    old = Spec(spec.dtype, Layout.row_major(plan.source.layout.shape), spec.device)
+    old = TensorSpec(spec.dtype, Layout.row_major(plan.source.layout.shape), spec.device)
     move = _mover("reshape", plan.source, old, None)
     return _into_new(spec, move)
 
 
-def _into_new(spec: Spec, move: Callable[[Tensor, Tensor], object]) -> Run:
+def _into_new(spec: TensorSpec, move: Callable[[Tensor, Tensor], object]) -> Run:
     new_tensor = new_tensors(spec)
 
     def run(x: Tensor) -> Tensor:
@@ -95,7 +95,7 @@ def prepare_join_into(plan: JoinPlan) -> Run:
 
     def mover(k: int) -> Callable[..., None]:
         layout = join_plan.part_of(spec.layout, axis, starts[k], layouts[k].shape[axis])
-        part = Spec(spec.dtype, layout, spec.device)
+        part = TensorSpec(spec.dtype, layout, spec.device)
         shift = layout.lowest * spec.dtype.itemsize if layout.size else 0
         move = _mover("concat", plan.sources[k], part, None)
         return lambda to, x: move(to, x, shift)
@@ -134,7 +134,7 @@ def prepare_split(plan: SplitPlan) -> Run:
 
     def mover(k: int) -> Callable[..., None]:
         layout = join_plan.part_of(spec.layout, axis, starts[k], layouts[k].shape[axis])
-        part = Spec(spec.dtype, layout.at_origin, spec.device)
+        part = TensorSpec(spec.dtype, layout.at_origin, spec.device)
         shift = layout.lowest * spec.dtype.itemsize
         at = per_alignment(_copier(part, results[k], None))
 
@@ -204,7 +204,7 @@ def prepare_assign(plan: AssignPlan) -> Run:
         return _assign_scalar(plan)
     destination, source = plan.result, plan.source
     layout = source.layout.broadcast_to(destination.layout.shape)
-    read = Spec(source.dtype, layout, source.device)
+    read = TensorSpec(source.dtype, layout, source.device)
     move = _mover(plan.name, read, destination, None)
 
     def assign(x: Tensor, value: Tensor) -> Tensor:
@@ -272,7 +272,9 @@ def _launcher(plan: ElementwisePlan) -> Callable[[Tensor, tuple[Any, ...]], Tens
     return launch
 
 
-def _mover(name: str, source: Spec, result: Spec, padding: bytes | None) -> Callable[..., None]:
+def _mover(
+    name: str, source: TensorSpec, result: TensorSpec, padding: bytes | None
+) -> Callable[..., None]:
     """``move(to, from, shift=0)``: the elements of a tensor into another, `shift` **bytes** on."""
     between = copy_tiled.between(source, result, padding)
     if between is not None:
@@ -292,7 +294,7 @@ def _mover(name: str, source: Spec, result: Spec, padding: bytes | None) -> Call
 
 
 def _two_moves(
-    name: str, source: Spec, between: Spec, result: Spec, padding: bytes | None
+    name: str, source: TensorSpec, between: TensorSpec, result: TensorSpec, padding: bytes | None
 ) -> Callable[..., None]:
     first, new_tensor = _mover(name, source, between, None), new_tensors(between)
     second = _mover(name, between, result, padding)
@@ -305,7 +307,7 @@ def _two_moves(
     return move
 
 
-def _copier(source: Spec, result: Spec, padding: bytes | None) -> Callable[..., Move]:
+def _copier(source: TensorSpec, result: TensorSpec, padding: bytes | None) -> Callable[..., Move]:
     def make(alignments: tuple[int, ...]) -> Move:
         to, here = alignments
         itemsize = result.dtype.itemsize
@@ -316,7 +318,9 @@ def _copier(source: Spec, result: Spec, padding: bytes | None) -> Callable[..., 
     return make
 
 
-def _converter(name: str, source: Spec, result: Spec, padding: bytes | None) -> Callable[..., Move]:
+def _converter(
+    name: str, source: TensorSpec, result: TensorSpec, padding: bytes | None
+) -> Callable[..., Move]:
     def make(alignments: tuple[int, ...]) -> Move:
         launch = elementwise.plan_conversion(name, result, source, alignments, padding)
         run = _computing(launch, result, alignments[0], padding)
@@ -326,7 +330,7 @@ def _converter(name: str, source: Spec, result: Spec, padding: bytes | None) -> 
 
 
 def _computing(
-    launch: elementwise.ElementwiseLaunch, spec: Spec, alignment: int, padding: bytes | None
+    launch: elementwise.ElementwiseLaunch, spec: TensorSpec, alignment: int, padding: bytes | None
 ) -> Callable[[int, list[Any]], None]:
     """The launch, and behind it one of the padding where that is too much for the same."""
     run = elementwise.prepare_elementwise(launch, driver())

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cuda.driver import Kernel
 from tensorlayout.cuda.elementwise import _type_of
-from tensorlayout.cuda.faults import owner_of
-from tensorlayout.cuda.launches import THREADS, Launch, struct_type
-from tensorlayout.cuda.parameters import index_type
+from tensorlayout.cuda.engine.driver import Kernel
+from tensorlayout.cuda.engine.faults import owner_of
+from tensorlayout.cuda.engine.launch import THREADS, Launch, struct_type
+from tensorlayout.cuda.engine.parameters import index_type
 from tensorlayout.cuda.placing_plan import checked, checked_apart, placed
 from tensorlayout.cuda.reach_plan import (
     RANKS,
@@ -40,7 +40,7 @@ from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.layout.once import once
 from tensorlayout.plan.combining import RUN
-from tensorlayout.tensor import Spec
+from tensorlayout.tensor import TensorSpec
 
 FILE = "combine.cu"
 OPERATIONS = ("add", "minimum", "maximum")
@@ -287,7 +287,7 @@ def _key(index: str) -> DType:
     return np.dtype(np.uint32 if index == "int32_t" else np.uint64)
 
 
-def combining_kernels(destination: Spec, operation: str) -> tuple[Kernel, ...]:
+def combining_kernels(destination: TensorSpec, operation: str) -> tuple[Kernel, ...]:
     """Those of one dtype."""
     shapes = product((*RANKS, 0), _INDICES)
     return (
@@ -300,12 +300,12 @@ def _find_kernel(index: str) -> Kernel:
     return Kernel(FILE, "find_segments", shape=(("INDEX", index),))
 
 
-def _fold_kernel(destination: Spec, operation: str, index: str) -> Kernel:
+def _fold_kernel(destination: TensorSpec, operation: str, index: str) -> Kernel:
     types = (("ELEMENT", _type_of(destination.dtype)),)
     return Kernel(FILE, "fold_runs", types, (("INDEX", index),), operation)
 
 
-def _combine_kernel(destination: Spec, operation: str, rank: int, index: str) -> Kernel:
+def _combine_kernel(destination: TensorSpec, operation: str, rank: int, index: str) -> Kernel:
     types = (("ELEMENT", _type_of(destination.dtype)),)
     shape = (rank_macro(rank), ("INDEX", index))
     return Kernel(FILE, "combine_elements", types, shape, operation)

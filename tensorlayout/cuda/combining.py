@@ -14,11 +14,11 @@ from tensorlayout.cuda.combine_plan import (
     plan_combine,
     values_layout,
 )
-from tensorlayout.cuda.driver import driver
+from tensorlayout.cuda.engine.driver import driver
+from tensorlayout.cuda.engine.memory import per_alignment
 from tensorlayout.cuda.fill_plan import plan_fill
 from tensorlayout.cuda.filling import prepare_fill
 from tensorlayout.cuda.gathering import prepare_launches
-from tensorlayout.cuda.memory import per_alignment
 from tensorlayout.cuda.scatter_plan import Written, values_in
 from tensorlayout.cuda.sorting import Memory, aligned, prepare_passes
 from tensorlayout.layout import Layout
@@ -26,7 +26,7 @@ from tensorlayout.plan import Run
 from tensorlayout.plan.combining import CombinePlan
 from tensorlayout.plan.moving import CopyPlan
 from tensorlayout.plan.steps import Step, note
-from tensorlayout.tensor import Spec, Tensor
+from tensorlayout.tensor import Tensor, TensorSpec
 
 _FOUND = struct.Struct("<QQ")
 
@@ -40,7 +40,7 @@ def prepare(plan: CombinePlan) -> Run:
     return lambda x, value, positions: combine(copy(x), value, positions)
 
 
-def combiner(what: Written, operation: str, value: Spec) -> Callable[..., Tensor]:
+def combiner(what: Written, operation: str, value: TensorSpec) -> Callable[..., Tensor]:
     """``combine(x, value, *positions)``: `x`, each value combined with what is at its position.
 
     `operation`: "add", "minimum" or "maximum", of the dtype of `x`, which `value` is converted to;
@@ -67,21 +67,21 @@ def combiner(what: Written, operation: str, value: Spec) -> Callable[..., Tensor
     return combine
 
 
-def _with_values(what: Written, value: Spec) -> tuple[Written, Callable[..., Tensor]]:
+def _with_values(what: Written, value: TensorSpec) -> tuple[Written, Callable[..., Tensor]]:
     """The values in the layout and dtype that the plan takes, and what copies them if need be.
 
     A trace shows the copy.
     """
     dtype, device = what.destination.dtype, value.device
-    spread = Spec(value.dtype, values_in(value.layout, what.shape), device)
-    wanted = Spec(dtype, values_layout(what, spread.layout), device)
+    spread = TensorSpec(value.dtype, values_in(value.layout, what.shape), device)
+    wanted = TensorSpec(dtype, values_layout(what, spread.layout), device)
     if spread == wanted:
         return replace(what, values=wanted.layout), lambda given: given
     if wanted.layout is spread.layout:  # few, of another dtype
-        few = Spec(dtype, value.layout.form, device)
+        few = TensorSpec(dtype, value.layout.form, device)
         copy: Run = prepare_copy(CopyPlan(value, few))
         step = _step(what.name, value, few)
-        wanted = Spec(dtype, values_in(few.layout, what.shape), device)
+        wanted = TensorSpec(dtype, values_in(few.layout, what.shape), device)
     else:
         copy = prepare_copy(CopyPlan(spread, wanted))
         step = _step(what.name, value, wanted)
@@ -93,7 +93,7 @@ def _with_values(what: Written, value: Spec) -> tuple[Written, Callable[..., Ten
     return replace(what, values=wanted.layout), copied
 
 
-def _step(name: str, source: Spec, result: Spec) -> Step:
+def _step(name: str, source: TensorSpec, result: TensorSpec) -> Step:
     same = source.layout.same_placement(result.layout)
     moved = source.layout.size * source.dtype.itemsize, result.layout.nbytes(result.dtype)
     kind = "copy" if same else "layout"

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorlayout.cuda import fold_plan, lines_plan, patterns_plan, stretch_plan
-from tensorlayout.cuda.driver import driver
-from tensorlayout.cuda.launches import Launch
-from tensorlayout.cuda.memory import per_alignment
-from tensorlayout.cuda.padding_plan import bits_of
-from tensorlayout.cuda.scalars import octets
+from tensorlayout.cuda.engine.driver import driver
+from tensorlayout.cuda.engine.launch import Launch
+from tensorlayout.cuda.engine.memory import per_alignment
+from tensorlayout.cuda.engine.padding import bits_of
+from tensorlayout.cuda.engine.scalars import octets
 from tensorlayout.plan import Run
 from tensorlayout.plan.folding import FoldPlan
 from tensorlayout.plan.patterns import DiagonalsPlan, HotPlan, SequencePlan

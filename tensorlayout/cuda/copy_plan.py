@@ -12,7 +12,7 @@ from itertools import product
 from math import gcd
 from typing import Any
 
-from tensorlayout.cuda.boxes import (
+from tensorlayout.cuda.engine.boxes import (
     DEEPEST,
     READ,
     ROOMS,
@@ -21,14 +21,21 @@ from tensorlayout.cuda.boxes import (
     box_of_copy,
     narrowness,
 )
-from tensorlayout.cuda.driver import Kernel
+from tensorlayout.cuda.engine.driver import Kernel
+from tensorlayout.cuda.engine.launch import Launch, blocks_for, struct_type
+from tensorlayout.cuda.engine.padding import PaddingStruct, Regions, padding_regions, padding_struct
+from tensorlayout.cuda.engine.parameters import (
+    MAX_RANK,
+    RANKS,
+    index_type,
+    rank_macro,
+    walk,
+    walk_type,
+)
+from tensorlayout.cuda.engine.sectors import in_order_cost
+from tensorlayout.cuda.engine.tiles import boxes_struct, boxes_type, side_struct, side_type
 from tensorlayout.cuda.fill_plan import FillPlan, plan_fill, plan_padding
-from tensorlayout.cuda.launches import Launch, blocks_for, struct_type
 from tensorlayout.cuda.loops import SECTOR, WIDEST, Axis, Loop, loop_over
-from tensorlayout.cuda.padding_plan import PaddingStruct, Regions, padding_regions, padding_struct
-from tensorlayout.cuda.parameters import MAX_RANK, RANKS, index_type, rank_macro, walk, walk_type
-from tensorlayout.cuda.sectors import in_order_cost
-from tensorlayout.cuda.tiles import boxes_struct, boxes_type, side_struct, side_type
 from tensorlayout.layout import Layout
 from tensorlayout.layout.once import once
 

@@ -23,7 +23,8 @@ from tensorlayout.cuda.bounded import (
     without_tails,
     written_sizes,
 )
-from tensorlayout.cuda.boxes import (
+from tensorlayout.cuda.copy_plan import TUNING, CopyPlan, Tuning
+from tensorlayout.cuda.engine.boxes import (
     DEEPEST,
     READ,
     ROOMS,
@@ -33,22 +34,21 @@ from tensorlayout.cuda.boxes import (
     choose_box,
     narrowness,
 )
-from tensorlayout.cuda.copy_plan import TUNING, CopyPlan, Tuning
-from tensorlayout.cuda.driver import Kernel
-from tensorlayout.cuda.fill_plan import FillPlan, plan_fill, plan_padding
-from tensorlayout.cuda.launches import Launch, blocks_for, struct_type
-from tensorlayout.cuda.loops import SECTOR, WIDEST, loop_over
-from tensorlayout.cuda.padding_plan import (
+from tensorlayout.cuda.engine.driver import Kernel
+from tensorlayout.cuda.engine.launch import Launch, blocks_for, struct_type
+from tensorlayout.cuda.engine.padding import (
     PaddingStruct,
     Regions,
     bits_of,
     padding_regions,
     padding_struct,
 )
-from tensorlayout.cuda.tiles import boxes_struct, boxes_type, side_struct, side_type
+from tensorlayout.cuda.engine.tiles import boxes_struct, boxes_type, side_struct, side_type
+from tensorlayout.cuda.fill_plan import FillPlan, plan_fill, plan_padding
+from tensorlayout.cuda.loops import SECTOR, WIDEST, loop_over
 from tensorlayout.layout import Layout
 from tensorlayout.layout.once import once
-from tensorlayout.tensor import Spec
+from tensorlayout.tensor import TensorSpec
 
 FILE = "bounded.cu"
 
@@ -95,7 +95,7 @@ def plan_copy(
     return CopyPlan(case, (launch,), apart)
 
 
-def between(source: Spec, result: Spec, padding: bytes | None) -> Spec | None:
+def between(source: TensorSpec, result: TensorSpec, padding: bytes | None) -> TensorSpec | None:
     """What one launch copies to, and another from, where there is none from `source` to `result`.
 
     For tiles that do not divide each other; and for conversions where tails keep a kernel from
@@ -107,21 +107,23 @@ def between(source: Spec, result: Spec, padding: bytes | None) -> Spec | None:
     plain = Layout.row_major(result.layout.shape)
     digits = digits_of(layouts, written_sizes(result.layout, padding))
     if digits_of(layouts, result.layout.shape) is None:
-        return Spec(result.dtype, plain, result.device)
+        return TensorSpec(result.dtype, plain, result.device)
     if source.dtype == result.dtype:
         return None
     if digits is None:  # there are copies, and no conversions
-        return Spec(result.dtype, plain, result.device)
+        return TensorSpec(result.dtype, plain, result.device)
     if not digits.bounds:
         return None
     if not digits.fit_a_walk:
         dtype = source.dtype if source.layout.is_tiled else result.dtype
-        return Spec(dtype, plain, result.device)
+        return TensorSpec(dtype, plain, result.device)
     width = source.dtype.itemsize
     if digits.count * width < TUNING.small_bytes:
         return None
     read = in_order_cost(digits, READ, width, 1, SECTOR, written=False)
-    return Spec(result.dtype, source.layout.form, result.device) if read > _READ_APART else None
+    return (
+        TensorSpec(result.dtype, source.layout.form, result.device) if read > _READ_APART else None
+    )
 
 
 def _in_pieces(

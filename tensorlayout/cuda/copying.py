@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable
 
 from tensorlayout.cuda.copy_plan import CopyPlan
-from tensorlayout.cuda.driver import Driver
+from tensorlayout.cuda.engine.driver import Driver
 from tensorlayout.cuda.filling import prepare_fill
 
 __all__ = ["prepare_copy"]

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from tensorlayout.cuda import bands, fill_plan, filling, sequence_plan
-from tensorlayout.cuda.driver import driver
+from tensorlayout.cuda.engine.driver import driver
+from tensorlayout.cuda.engine.memory import new_tensor, padding_of, per_alignment
 from tensorlayout.cuda.fill_plan import FillPlan
-from tensorlayout.cuda.memory import new_tensor, padding_of, per_alignment
 from tensorlayout.cuda.sequence_plan import SequencePlan
 from tensorlayout.plan import Run
 from tensorlayout.plan.creating import CreatePlan
-from tensorlayout.tensor import Spec, Tensor
+from tensorlayout.tensor import Tensor, TensorSpec
 
 _ADDRESS = struct.Struct("<Q")
 
@@ -46,7 +46,7 @@ def _filled(plan: CreatePlan) -> Run:
     return lambda value: fill(np.asarray(value, spec.dtype).tobytes())
 
 
-def _filler(spec: Spec, plan_for: Callable[..., FillPlan]) -> Callable[[bytes], Tensor]:
+def _filler(spec: TensorSpec, plan_for: Callable[..., FillPlan]) -> Callable[[bytes], Tensor]:
     padding = padding_of(spec)
 
     def make(alignments: tuple[int, ...]) -> Callable[[int, bytes], None]:
@@ -68,7 +68,7 @@ def _filler(spec: Spec, plan_for: Callable[..., FillPlan]) -> Callable[[bytes], 
 # ---- Sequences
 
 
-def _sequence(plan_for: Callable[..., SequencePlan], spec: Spec) -> Run:
+def _sequence(plan_for: Callable[..., SequencePlan], spec: TensorSpec) -> Run:
     """The run of a sequence, which always is row-major, of rank 1, and in memory of its own."""
     plan = plan_for(spec.dtype, spec.layout.size)
     launcher = functools.cache(lambda: driver().launcher(plan.kernel))

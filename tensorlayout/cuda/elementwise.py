@@ -14,17 +14,17 @@ from typing import Any
 import numpy as np
 
 from tensorlayout.cuda.bounded import is_tiled
-from tensorlayout.cuda.driver import Driver
 from tensorlayout.cuda.elementwise_bounded import as_strided, bounded, tiled_digits
 from tensorlayout.cuda.elementwise_launches import flat, strided
 from tensorlayout.cuda.elementwise_tiles import TUNING, Tuning, box_of, tiles
 from tensorlayout.cuda.elementwise_walk import Memories, Walk, walk_of
-from tensorlayout.cuda.launches import Launch
-from tensorlayout.cuda.padding_plan import padding_regions
-from tensorlayout.cuda.scalars import octets
+from tensorlayout.cuda.engine.driver import Driver
+from tensorlayout.cuda.engine.launch import Launch
+from tensorlayout.cuda.engine.padding import padding_regions
+from tensorlayout.cuda.engine.scalars import octets
 from tensorlayout.dtypes import DType
 from tensorlayout.plan.elementwise import ElementwisePlan
-from tensorlayout.tensor import Spec
+from tensorlayout.tensor import TensorSpec
 
 __all__ = [
     "ElementwiseLaunch",
@@ -115,8 +115,8 @@ def plan_elementwise(
 
 def plan_conversion(
     name: str,
-    result: Spec,
-    source: Spec | DType,
+    result: TensorSpec,
+    source: TensorSpec | DType,
     alignments: Sequence[int],
     padding: bytes | None = None,
     tuning: Tuning = TUNING,
@@ -125,8 +125,8 @@ def plan_conversion(
 
     `name`: the function that asks; the rest is as in `plan_elementwise`.
     """
-    spec = source if isinstance(source, Spec) else None
-    dtype = source.dtype if isinstance(source, Spec) else source
+    spec = source if isinstance(source, TensorSpec) else None
+    dtype = source.dtype if isinstance(source, TensorSpec) else source
     compute = _type_of(result.dtype)
     memories = _memories("positive", compute, result, [spec], [dtype], alignments, padding)
     return _planned(name, memories, (None if spec else dtype,), tuning)
@@ -140,8 +140,8 @@ def _type_of(dtype: DType) -> str:
 def _memories(
     functor: str,
     compute: str,
-    result: Spec,
-    operands: Sequence[Spec | None],
+    result: TensorSpec,
+    operands: Sequence[TensorSpec | None],
     given: Sequence[DType],
     alignments: Sequence[int],
     padding: bytes | None,

@@ -15,17 +15,17 @@ from tensorlayout.cuda.bounded import (
     walk_struct,
     written_sizes,
 )
-from tensorlayout.cuda.driver import Kernel
 from tensorlayout.cuda.elementwise_launches import FILE, common_struct, memories_type
 from tensorlayout.cuda.elementwise_walk import WIDTHS, Memories
-from tensorlayout.cuda.launches import Launch, blocks_of_packs, struct_type
+from tensorlayout.cuda.engine.driver import Kernel
+from tensorlayout.cuda.engine.launch import Launch, blocks_of_packs, struct_type
+from tensorlayout.cuda.engine.memory import padding_of
+from tensorlayout.cuda.engine.padding import bits_of
 from tensorlayout.cuda.loops import SECTOR, WIDEST
-from tensorlayout.cuda.memory import padding_of
-from tensorlayout.cuda.padding_plan import bits_of
 from tensorlayout.layout import Layout
 from tensorlayout.layout.once import once
 from tensorlayout.plan.elementwise import ElementwisePlan
-from tensorlayout.tensor import Spec
+from tensorlayout.tensor import TensorSpec
 
 # Of operands that cost more bytes for each in the result's order, copies do better.
 _COSTLY = 2.5
@@ -38,7 +38,7 @@ def takes_tiles(plan: ElementwisePlan) -> bool:
     If not, the tensors are better copied out of their tiles before.
     """
     result, shape = plan.result.layout, plan.result.layout.shape
-    operands = [o for o in plan.operands if isinstance(o, Spec)]
+    operands = [o for o in plan.operands if isinstance(o, TensorSpec)]
     layouts = [result, *[o.layout.broadcast_to(shape) for o in operands]]
     padding = None if plan.in_place else padding_of(plan.result)
     digits = digits_of(layouts, written_sizes(result, padding))

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from tensorlayout.cuda.driver import Kernel
 from tensorlayout.cuda.elementwise_walk import Memories, Walk
-from tensorlayout.cuda.launches import Launch, blocks_of_packs, struct_type
-from tensorlayout.cuda.padding_plan import PaddingStruct, padding_regions, padding_struct
-from tensorlayout.cuda.parameters import (
+from tensorlayout.cuda.engine.driver import Kernel
+from tensorlayout.cuda.engine.launch import Launch, blocks_of_packs, struct_type
+from tensorlayout.cuda.engine.padding import PaddingStruct, padding_regions, padding_struct
+from tensorlayout.cuda.engine.parameters import (
     Divisor32,
     Divisor64,
     divisor32,

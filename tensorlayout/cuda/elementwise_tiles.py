@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from math import gcd, prod
 from typing import Any
 
-from tensorlayout.cuda.boxes import WRITE, Box, Nest, choose_box, narrowness
-from tensorlayout.cuda.driver import Kernel
 from tensorlayout.cuda.elementwise_launches import FILE, common_struct, memories_type
 from tensorlayout.cuda.elementwise_walk import Memories, Walk
-from tensorlayout.cuda.launches import Launch, struct_type
+from tensorlayout.cuda.engine.boxes import WRITE, Box, Nest, choose_box, narrowness
+from tensorlayout.cuda.engine.driver import Kernel
+from tensorlayout.cuda.engine.launch import Launch, struct_type
+from tensorlayout.cuda.engine.parameters import MAX_RANK
+from tensorlayout.cuda.engine.sectors import in_order_cost
+from tensorlayout.cuda.engine.tiles import boxes_struct, boxes_type, side_struct, side_type
 from tensorlayout.cuda.loops import SECTOR, Axis
-from tensorlayout.cuda.parameters import MAX_RANK
-from tensorlayout.cuda.sectors import in_order_cost
-from tensorlayout.cuda.tiles import boxes_struct, boxes_type, side_struct, side_type
 from tensorlayout.layout.once import once
 
 # Axes of a box, at most.

@@ -19,17 +19,17 @@ from tensorlayout.cuda.bounded import (
     without_tails,
     written_sizes,
 )
-from tensorlayout.cuda.driver import Kernel
-from tensorlayout.cuda.launches import Launch, blocks_for, struct_type
-from tensorlayout.cuda.loops import SECTOR, WIDEST, Axis, Loop, loop_over
-from tensorlayout.cuda.padding_plan import (
+from tensorlayout.cuda.engine.driver import Kernel
+from tensorlayout.cuda.engine.launch import Launch, blocks_for, struct_type
+from tensorlayout.cuda.engine.padding import (
     PaddingStruct,
     Regions,
     bits_of,
     padding_regions,
     padding_struct,
 )
-from tensorlayout.cuda.parameters import RANKS, index_type, rank_macro, walk, walk_type
+from tensorlayout.cuda.engine.parameters import RANKS, index_type, rank_macro, walk, walk_type
+from tensorlayout.cuda.loops import SECTOR, WIDEST, Axis, Loop, loop_over
 from tensorlayout.layout import Layout, PaddingValue
 from tensorlayout.layout.once import once
 from tensorlayout.words import cut

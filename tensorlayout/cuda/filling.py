@@ -5,9 +5,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 
-from tensorlayout.cuda.driver import Driver
+from tensorlayout.cuda.engine.driver import Driver
+from tensorlayout.cuda.engine.padding import bits_of
 from tensorlayout.cuda.fill_plan import FillPlan
-from tensorlayout.cuda.padding_plan import bits_of
 
 __all__ = ["prepare_fill"]
 

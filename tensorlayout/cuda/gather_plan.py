@@ -6,9 +6,9 @@ import ctypes
 from itertools import product
 from typing import Any
 
-from tensorlayout.cuda.driver import Kernel
-from tensorlayout.cuda.faults import owner_of
-from tensorlayout.cuda.launches import struct_type
+from tensorlayout.cuda.engine.driver import Kernel
+from tensorlayout.cuda.engine.faults import owner_of
+from tensorlayout.cuda.engine.launch import struct_type
 from tensorlayout.cuda.placing_plan import checked, checked_apart, placed
 from tensorlayout.cuda.reach_plan import (
     RANKS,
@@ -30,7 +30,7 @@ from tensorlayout.cuda.reach_plan import (
 from tensorlayout.layout import Layout
 from tensorlayout.layout.once import once
 from tensorlayout.plan.gathering import GatherPlan, Reach
-from tensorlayout.tensor import Spec
+from tensorlayout.tensor import TensorSpec
 
 FILE = "gather.cu"
 
@@ -69,7 +69,7 @@ def plan_read(
     name: str,
     source: Layout,
     reach: Reach,
-    result: Spec,
+    result: TensorSpec,
     positions: list[Positions],
     alignments: tuple[int, int],
     shift: int = 0,

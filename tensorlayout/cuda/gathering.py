@@ -5,10 +5,10 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 
-from tensorlayout.cuda import faults
-from tensorlayout.cuda.driver import Buffer, driver
+from tensorlayout.cuda.engine import faults
+from tensorlayout.cuda.engine.driver import Buffer, driver
+from tensorlayout.cuda.engine.memory import new_tensors, per_alignment
 from tensorlayout.cuda.gather_plan import plan_gather
-from tensorlayout.cuda.memory import new_tensors, per_alignment
 from tensorlayout.cuda.reach_plan import ReachLaunch
 from tensorlayout.plan import Run
 from tensorlayout.plan.gathering import GatherPlan

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 
-from tensorlayout.cuda.driver import Driver
+from tensorlayout.cuda.engine.driver import Driver
 from tensorlayout.cuda.filling import prepare_fill
 from tensorlayout.cuda.join_plan import JoinLaunches
 

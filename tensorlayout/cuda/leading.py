@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 from tensorlayout.cuda import along, carrying, into, moving
-from tensorlayout.cuda.driver import driver
+from tensorlayout.cuda.engine.driver import driver
 from tensorlayout.cuda.leading_plan import fits, plan_leading
 from tensorlayout.plan import Run
 from tensorlayout.plan.leading import LeadingPlan, in_steps

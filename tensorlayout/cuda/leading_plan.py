@@ -7,16 +7,16 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from tensorlayout.cuda.driver import Kernel
-from tensorlayout.cuda.launches import Launch, struct_type
+from tensorlayout.cuda.engine.driver import Kernel
+from tensorlayout.cuda.engine.launch import Launch, struct_type
+from tensorlayout.cuda.engine.parameters import Divisor32, divisor32, index_type, walk_type
 from tensorlayout.cuda.loops import SECTOR
-from tensorlayout.cuda.parameters import Divisor32, divisor32, index_type, walk_type
 from tensorlayout.cuda.scan_plan import CAPACITY, TILE, element_type, merged, packed_walk
 from tensorlayout.cuda.sort_plan import FILE
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.layout.once import once
-from tensorlayout.tensor import Spec
+from tensorlayout.tensor import TensorSpec
 
 _RANKS = (1, 2, 0)  # of what is around the lines; 0: any
 
@@ -30,7 +30,7 @@ def fits(length: int) -> bool:
 
 
 def plan_leading(
-    source: Spec, values: Spec, positions: Spec, dim: int, *, down: bool
+    source: TensorSpec, values: TensorSpec, positions: TensorSpec, dim: int, *, down: bool
 ) -> Launch | None:
     """The launch that writes as many elements of each line as `values` has; None for none.
 
@@ -72,7 +72,7 @@ def plan_leading(
     return Launch(kernel, -(-lines // together), bytes(made), firsts)
 
 
-def _together(source: Spec, positions: Spec, dim: int, lines: int) -> int:
+def _together(source: TensorSpec, positions: TensorSpec, dim: int, lines: int) -> int:
     """How many lines share a tile: of those side by side as many as fill sectors, if there is room.
 
     Else each tile would begin inside of sectors, in every position of its lines.

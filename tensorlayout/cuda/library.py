@@ -15,17 +15,17 @@ import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.cuda import library_functions, library_products, searching, selecting
-from tensorlayout.cuda.arrays import array_of, placer, ready
-from tensorlayout.cuda.driver import driver
+from tensorlayout.cuda.engine.arrays import array_of, placer, ready
+from tensorlayout.cuda.engine.driver import driver
+from tensorlayout.cuda.engine.memory import new_tensor, read
+from tensorlayout.cuda.engine.optional import cupy_part
 from tensorlayout.cuda.library_linalg import NotOnDevice
-from tensorlayout.cuda.memory import new_tensor, read
-from tensorlayout.cuda.optional import cupy_part
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Run
 from tensorlayout.plan.library import LibraryPlan, working
 from tensorlayout.plan.steps import Step, note
-from tensorlayout.tensor import Spec, Tensor
+from tensorlayout.tensor import Tensor, TensorSpec
 
 
 def prepare(plan: LibraryPlan) -> Callable[..., Any]:
@@ -61,7 +61,7 @@ def prepare(plan: LibraryPlan) -> Callable[..., Any]:
     return run
 
 
-def _nothing(specs: tuple[Spec, ...]) -> Run:
+def _nothing(specs: tuple[TensorSpec, ...]) -> Run:
     def run(*_: Tensor) -> Any:
         found = tuple(new_tensor(spec) for spec in specs)
         return found if len(found) > 1 else found[0]
@@ -69,13 +69,13 @@ def _nothing(specs: tuple[Spec, ...]) -> Run:
     return run
 
 
-def _specs(plan: LibraryPlan, work: DType, arrays: tuple[Any, ...]) -> Iterable[Spec]:
+def _specs(plan: LibraryPlan, work: DType, arrays: tuple[Any, ...]) -> Iterable[TensorSpec]:
     """Of the results: values that were worked out in another dtype get the operands' own."""
     if plan.results is not None:
         return plan.results
     kinds = [plan.dtype if array.dtype == work else array.dtype for array in arrays]
     return [
-        Spec(dtype, Layout.row_major(array.shape), plan.result.device)
+        TensorSpec(dtype, Layout.row_major(array.shape), plan.result.device)
         for array, dtype in zip(arrays, kinds, strict=True)
     ]
 
@@ -140,7 +140,7 @@ def _on_host(plan: LibraryPlan, tensors: tuple[Tensor, ...]) -> Any:
 
 
 def _uploaded(name: str, array: Any, plan: LibraryPlan) -> Any:
-    spec = Spec(array.dtype, Layout.row_major(array.shape), plan.result.device)
+    spec = TensorSpec(array.dtype, Layout.row_major(array.shape), plan.result.device)
     result = new_tensor(spec)
     octets = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     if octets.size:

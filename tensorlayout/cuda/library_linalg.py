@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cuda.optional import cupy_part
+from tensorlayout.cuda.engine.optional import cupy_part
 
 Array = Any  # of CuPy, or NumPy
 Module = Any

@@ -6,14 +6,14 @@ from math import prod
 from typing import Any
 
 from tensorlayout.cuda.carrying import prepare_copy
-from tensorlayout.cuda.memory import new_tensors
+from tensorlayout.cuda.engine.memory import new_tensors
 from tensorlayout.cuda.products import prepare_product
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Run
 from tensorlayout.plan.library import LibraryPlan
 from tensorlayout.plan.moving import CopyPlan
 from tensorlayout.plan.steps import Step, note
-from tensorlayout.tensor import Spec, Tensor
+from tensorlayout.tensor import Tensor, TensorSpec
 
 
 def prepare(plan: LibraryPlan) -> Run | None:
@@ -47,15 +47,17 @@ def _tensordot(plan: LibraryPlan, first: tuple[int, ...], second: tuple[int, ...
     return run
 
 
-def _as_matrix(spec: Spec, down: tuple[int, ...], right: tuple[int, ...]) -> tuple[Layout, Any]:
+def _as_matrix(
+    spec: TensorSpec, down: tuple[int, ...], right: tuple[int, ...]
+) -> tuple[Layout, Any]:
     """Dimensions merged into those of a matrix, and what copies the tensor where they cannot be."""
     turned = spec.layout.permute((*down, *right))
     shape = [prod(spec.layout.shape[d] for d in dims) for dims in (down, right)]
     merged = turned.reshape(shape)
     if merged is not None:
         return merged, lambda x: x
-    source = Spec(spec.dtype, turned, spec.device)
-    packed = Spec(spec.dtype, Layout.row_major(turned.shape), spec.device)
+    source = TensorSpec(spec.dtype, turned, spec.device)
+    packed = TensorSpec(spec.dtype, Layout.row_major(turned.shape), spec.device)
     copy = prepare_copy(CopyPlan(source, packed))
     moved = turned.size * spec.dtype.itemsize
     step = Step("tensordot", "layout", spec.layout, packed.layout, spec.dtype, moved, moved)

@@ -6,10 +6,10 @@ import ctypes
 from itertools import product
 from typing import Any
 
-from tensorlayout.cuda.driver import Kernel
-from tensorlayout.cuda.launches import PER_THREAD, THREADS, Launch, struct_type
+from tensorlayout.cuda.engine.driver import Kernel
+from tensorlayout.cuda.engine.launch import PER_THREAD, THREADS, Launch, struct_type
+from tensorlayout.cuda.engine.parameters import RANKS, index_type, rank_macro, walk, walk_type
 from tensorlayout.cuda.numbered import Numbered, numbered
-from tensorlayout.cuda.parameters import RANKS, index_type, rank_macro, walk, walk_type
 from tensorlayout.layout import Layout
 from tensorlayout.layout.once import once
 from tensorlayout.plan.reversing import ReversePlan

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tensorlayout.cuda import faults
-from tensorlayout.cuda.memory import copy_bytes, moved_slots, new_tensor, write
+from tensorlayout.cuda.engine import faults
+from tensorlayout.cuda.engine.memory import copy_bytes, moved_slots, new_tensor, write
 from tensorlayout.devices import Device
 from tensorlayout.layout import slots
 from tensorlayout.plan import Run, backend
 from tensorlayout.plan.moving import PartPlan, SamePlan, TransferPlan, ViewPlan
 from tensorlayout.plan.slicing import IndexPlan, RowPlan, outside
-from tensorlayout.tensor import Home, Tensor
+from tensorlayout.tensor import StorageRef, Tensor
 
 
 def prepare_view(plan: ViewPlan) -> Run:
@@ -28,7 +28,7 @@ def prepare_part(plan: PartPlan) -> Run:
     def part(x: Tensor) -> Tensor:
         found = moved_slots(x, spec, which)
         assert x._home is not None
-        found._home = Home(x._home.storage, 2 * x._home.slot + which)
+        found._home = StorageRef(x._home.storage, 2 * x._home.slot + which)
         return found
 
     return part

@@ -8,10 +8,9 @@ from itertools import product
 from math import gcd, prod
 from typing import Any, NamedTuple
 
-from tensorlayout.cuda.driver import Kernel
-from tensorlayout.cuda.launches import PER_THREAD, THREADS, Launch, struct_type
-from tensorlayout.cuda.loops import WIDEST
-from tensorlayout.cuda.parameters import (
+from tensorlayout.cuda.engine.driver import Kernel
+from tensorlayout.cuda.engine.launch import PER_THREAD, THREADS, Launch, struct_type
+from tensorlayout.cuda.engine.parameters import (
     MAX_RANK,
     RANKS,
     Divisor32,
@@ -22,6 +21,7 @@ from tensorlayout.cuda.parameters import (
     walk,
     walk_type,
 )
+from tensorlayout.cuda.loops import WIDEST
 from tensorlayout.layout import Layout
 from tensorlayout.layout.once import once
 from tensorlayout.plan.bordering import Border

@@ -6,11 +6,11 @@ import ctypes
 from itertools import product
 from typing import Any
 
-from tensorlayout.cuda.driver import Kernel
-from tensorlayout.cuda.launches import THREADS, Launch, struct_type
+from tensorlayout.cuda.engine.driver import Kernel
+from tensorlayout.cuda.engine.launch import THREADS, Launch, struct_type
+from tensorlayout.cuda.engine.parameters import index_type, walk_type
+from tensorlayout.cuda.engine.parameters import walk as any_walk
 from tensorlayout.cuda.numbered import Numbered, numbered
-from tensorlayout.cuda.parameters import index_type, walk_type
-from tensorlayout.cuda.parameters import walk as any_walk
 from tensorlayout.layout import Layout
 from tensorlayout.layout.once import once
 from tensorlayout.plan.patterns import DiagonalsPlan, HotPlan, SequencePlan

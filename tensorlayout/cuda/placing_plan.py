@@ -12,9 +12,9 @@ from itertools import product
 from math import gcd
 from typing import Any
 
-from tensorlayout.cuda.driver import Kernel
-from tensorlayout.cuda.faults import MAX_POSITIONS, owner_of
-from tensorlayout.cuda.launches import struct_type
+from tensorlayout.cuda.engine.driver import Kernel
+from tensorlayout.cuda.engine.faults import MAX_POSITIONS, owner_of
+from tensorlayout.cuda.engine.launch import struct_type
 from tensorlayout.cuda.reach_plan import (
     PLACED,
     RANKS,
@@ -33,7 +33,7 @@ from tensorlayout.cuda.reach_plan import (
 from tensorlayout.layout import Layout
 from tensorlayout.layout.once import once
 from tensorlayout.plan.gathering import Reach
-from tensorlayout.tensor import Spec
+from tensorlayout.tensor import TensorSpec
 
 FILE = "gather.cu"
 
@@ -79,7 +79,7 @@ def checked(
 
 
 def checked_apart(
-    specs: Sequence[Spec], extents: Sequence[int], name: str
+    specs: Sequence[TensorSpec], extents: Sequence[int], name: str
 ) -> tuple[ReachLaunch, ...]:
     """Launches that check each tensor of positions by itself: together they have no element."""
     launches: list[ReachLaunch] = []

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from tensorlayout.cuda import fill_plan, filling, products_integers, products_plan
 from tensorlayout.cuda.carrying import prepare_copy
-from tensorlayout.cuda.driver import driver
-from tensorlayout.cuda.memory import new_tensors, per_alignment
+from tensorlayout.cuda.engine.driver import driver
+from tensorlayout.cuda.engine.memory import new_tensors, per_alignment
 from tensorlayout.cuda.products_blas import multiplier
 from tensorlayout.cuda.products_plan import Gemm
 from tensorlayout.dtypes import DType
@@ -21,7 +21,7 @@ from tensorlayout.plan import Run
 from tensorlayout.plan.moving import CopyPlan
 from tensorlayout.plan.products import ProductPlan
 from tensorlayout.plan.steps import Step, note
-from tensorlayout.tensor import Spec, Tensor
+from tensorlayout.tensor import Tensor, TensorSpec
 
 # Writes the product of two tensors into a third.
 Multiply = Callable[[Tensor, Tensor, Tensor], None]
@@ -46,7 +46,7 @@ def prepare_product(
     name: str,
     first: tuple[Layout, DType],
     second: tuple[Layout, DType],
-    result: Spec,
+    result: TensorSpec,
     *,
     conjugate: bool = False,
 ) -> Multiply:
@@ -64,7 +64,7 @@ def prepare_product(
     kinds = [dtype for _, dtype in (first, second)]
     needed = products_plan.copies(*given) if floats else (False, False)
     operands = [
-        _operand(name, Spec(kind, layout, result.device), result.dtype, copied)
+        _operand(name, TensorSpec(kind, layout, result.device), result.dtype, copied)
         for layout, kind, copied in zip(given, kinds, needed, strict=True)
     ]
     a, b = operands
@@ -100,10 +100,10 @@ class _Operand(NamedTuple):
     ready: Callable[[Tensor], Tensor]
 
 
-def _operand(name: str, spec: Spec, dtype: DType, copied: bool) -> _Operand:
+def _operand(name: str, spec: TensorSpec, dtype: DType, copied: bool) -> _Operand:
     if spec.dtype == dtype and not copied:
         return _Operand(spec.layout, lambda x: x)
-    result = Spec(dtype, products_plan.packed(spec.layout), spec.device)
+    result = TensorSpec(dtype, products_plan.packed(spec.layout), spec.device)
     copy = prepare_copy(CopyPlan(spec, result))
     count = spec.layout.size
     moved = count * spec.dtype.itemsize, count * dtype.itemsize
@@ -117,7 +117,7 @@ def _operand(name: str, spec: Spec, dtype: DType, copied: bool) -> _Operand:
     return _Operand(result.layout, ready)
 
 
-def _zeros(spec: Spec) -> Multiply:
+def _zeros(spec: TensorSpec) -> Multiply:
     """Sums of nothing."""
 
     def make(alignments: tuple[int, ...]) -> Callable[[int, bytes], None]:

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cuda.driver import Driver, Strided
-from tensorlayout.cuda.optional import cupy_part
+from tensorlayout.cuda.engine.driver import Driver, Strided
+from tensorlayout.cuda.engine.optional import cupy_part
 from tensorlayout.cuda.products_plan import Gemm, Matrix
 from tensorlayout.dtypes import DType
 

@@ -6,9 +6,9 @@ import ctypes
 import struct
 from typing import Any
 
-from tensorlayout.cuda.driver import Driver, Kernel
-from tensorlayout.cuda.launches import struct_type
-from tensorlayout.cuda.parameters import walk, walk_type
+from tensorlayout.cuda.engine.driver import Driver, Kernel
+from tensorlayout.cuda.engine.launch import struct_type
+from tensorlayout.cuda.engine.parameters import walk, walk_type
 from tensorlayout.cuda.products_blas import Multiply
 from tensorlayout.cuda.products_plan import Axis, stack_axes
 from tensorlayout.layout import Layout

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from tensorlayout.cuda.driver import Kernel
-from tensorlayout.cuda.launches import THREADS, Launch, struct_type
-from tensorlayout.cuda.parameters import index_type
+from tensorlayout.cuda.engine.driver import Kernel
+from tensorlayout.cuda.engine.launch import THREADS, Launch, struct_type
+from tensorlayout.cuda.engine.parameters import index_type
 from tensorlayout.cuda.scan_plan import element_type
 from tensorlayout.dtypes import DType
 from tensorlayout.layout.once import once

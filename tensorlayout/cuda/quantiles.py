@@ -8,15 +8,15 @@ from math import prod
 import numpy as np
 
 from tensorlayout.cuda import carrying, fill_plan, filling, sorting
-from tensorlayout.cuda.driver import driver
-from tensorlayout.cuda.memory import new_tensors
+from tensorlayout.cuda.engine.driver import driver
+from tensorlayout.cuda.engine.memory import new_tensors
 from tensorlayout.cuda.quantile_plan import plan_quantiles
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Run
 from tensorlayout.plan.moving import CopyPlan
 from tensorlayout.plan.reducing import ReducePlan
 from tensorlayout.plan.steps import Step, note
-from tensorlayout.tensor import Spec, Tensor
+from tensorlayout.tensor import Tensor, TensorSpec
 
 NAMES = frozenset({"median", "nanmedian", "nanquantile", "quantile"})
 
@@ -36,14 +36,14 @@ def prepare(plan: ReducePlan) -> Run:
         return _unknown(spec)
     first = plan.source.layout.slice((0,))
     assert first is not None, "a dimension that repeats the others has no tiles"
-    source = Spec(plan.source.dtype, first, plan.source.device)
+    source = TensorSpec(plan.source.dtype, first, plan.source.device)
     ready, lines = _in_lines(plan.operation.name, source, tuple(d - 1 for d in plan.dims))
     sort = sorting.prepare_lines(lines)
     read = _reader(plan, lines)
     return lambda x: read(sort(ready(Tensor._new(x._memory, source, x._home))))
 
 
-def _in_lines(name: str, source: Spec, dims: tuple[int, ...]) -> tuple[Run, Spec]:
+def _in_lines(name: str, source: TensorSpec, dims: tuple[int, ...]) -> tuple[Run, TensorSpec]:
     """What makes a tensor one whose last dimension holds all elements along `dims`, and its spec.
 
     The others are in the order of the source, slowest first.
@@ -59,12 +59,12 @@ def _in_lines(name: str, source: Spec, dims: tuple[int, ...]) -> tuple[Run, Spec
     )
     merged = turned.reshape(shape) if before == after and not layout.is_tiled else None
     if merged is not None:
-        lines = Spec(source.dtype, merged, source.device)
+        lines = TensorSpec(source.dtype, merged, source.device)
         return lambda x: Tensor._new(x._memory, lines, x._home), lines
-    packed = Spec(source.dtype, Layout.row_major(turned.shape), source.device)
-    lines = Spec(source.dtype, Layout.row_major(shape), source.device)
-    copy = carrying.prepare_copy(CopyPlan(Spec(source.dtype, turned, source.device), packed))
-    given = Spec(source.dtype, turned, source.device)
+    packed = TensorSpec(source.dtype, Layout.row_major(turned.shape), source.device)
+    lines = TensorSpec(source.dtype, Layout.row_major(shape), source.device)
+    copy = carrying.prepare_copy(CopyPlan(TensorSpec(source.dtype, turned, source.device), packed))
+    given = TensorSpec(source.dtype, turned, source.device)
     moved = layout.size * source.dtype.itemsize
     step = Step(name, "layout", layout, packed.layout, source.dtype, moved, moved)
 
@@ -76,7 +76,7 @@ def _in_lines(name: str, source: Spec, dims: tuple[int, ...]) -> tuple[Run, Spec
     return gather, lines
 
 
-def _reader(plan: ReducePlan, lines: Spec) -> Run:
+def _reader(plan: ReducePlan, lines: TensorSpec) -> Run:
     """What reads sorted lines."""
     fractions, method, skip = plan.static
     spec, length = plan.result, lines.layout.shape[-1]
@@ -99,7 +99,7 @@ def _reader(plan: ReducePlan, lines: Spec) -> Run:
     return read
 
 
-def _unknown(spec: Spec) -> Run:
+def _unknown(spec: TensorSpec) -> Run:
     """NaN for lines of no elements."""
     octets = np.asarray(np.nan, spec.dtype).tobytes()
     new_tensor, number = new_tensors(spec), spec.device.number

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
-from tensorlayout.cuda.driver import Kernel
-from tensorlayout.cuda.launches import THREADS, Launch, struct_type
-from tensorlayout.cuda.parameters import Divisor32, divisor32, walk_type
+from tensorlayout.cuda.engine.driver import Kernel
+from tensorlayout.cuda.engine.launch import THREADS, Launch, struct_type
+from tensorlayout.cuda.engine.parameters import Divisor32, divisor32, walk_type
 from tensorlayout.cuda.scan_plan import element_type, packed_walk
 from tensorlayout.dtypes import DType
 from tensorlayout.layout.once import once

@@ -12,15 +12,15 @@ from dataclasses import dataclass, field, replace
 from math import gcd, prod
 from typing import Any, NamedTuple
 
-from tensorlayout.cuda.driver import Kernel
-from tensorlayout.cuda.faults import MAX_POSITIONS
-from tensorlayout.cuda.launches import PER_THREAD, blocks_for, struct_type
+from tensorlayout.cuda.engine.driver import Kernel
+from tensorlayout.cuda.engine.faults import MAX_POSITIONS
+from tensorlayout.cuda.engine.launch import PER_THREAD, blocks_for, struct_type
+from tensorlayout.cuda.engine.parameters import Divisor32, Divisor64, divisor32, index_type
 from tensorlayout.cuda.loops import WIDEST
-from tensorlayout.cuda.parameters import Divisor32, Divisor64, divisor32, index_type
 from tensorlayout.layout import Layout
 from tensorlayout.layout.once import once
 from tensorlayout.plan.gathering import Reach
-from tensorlayout.tensor import Spec
+from tensorlayout.tensor import TensorSpec
 
 # As in kernels/reach.cuh.
 RANKS = (1, 2, 3)
@@ -110,7 +110,7 @@ class ReachLoop:
 
 
 def positions_of(
-    number: int, spec: Spec, spread: tuple[int, ...], extent: int, steps: tuple[int, ...]
+    number: int, spec: TensorSpec, spread: tuple[int, ...], extent: int, steps: tuple[int, ...]
 ) -> Positions:
     """Operand `number`, broadcast to the shape of all positions."""
     layout = spec.layout.broadcast_to(spread)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from math import gcd, inf, prod
 from typing import NamedTuple
 
-from tensorlayout.cuda.launches import THREADS
+from tensorlayout.cuda.engine.launch import THREADS
 from tensorlayout.cuda.loops import SECTOR, WIDEST
 from tensorlayout.plan.reducing import ReducePlan
 

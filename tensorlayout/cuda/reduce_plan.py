@@ -13,10 +13,9 @@ from math import nan, prod
 from typing import Any
 
 from tensorlayout import dtypes
-from tensorlayout.cuda.driver import Kernel
-from tensorlayout.cuda.launches import THREADS, Launch, struct_type
-from tensorlayout.cuda.loops import WIDEST
-from tensorlayout.cuda.parameters import (
+from tensorlayout.cuda.engine.driver import Kernel
+from tensorlayout.cuda.engine.launch import THREADS, Launch, struct_type
+from tensorlayout.cuda.engine.parameters import (
     RANKS,
     Divisor32,
     divisor32,
@@ -25,6 +24,7 @@ from tensorlayout.cuda.parameters import (
     walk,
     walk_type,
 )
+from tensorlayout.cuda.loops import WIDEST
 from tensorlayout.cuda.reduce_boxes import ROWS, TURNS, Axes, Axis, Box, axes_of, box_for
 from tensorlayout.dtypes import DType
 from tensorlayout.layout.once import once

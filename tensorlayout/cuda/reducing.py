@@ -10,15 +10,15 @@ import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.cuda import carrying, fill_plan, filling, quantiles, reduce_plan
-from tensorlayout.cuda.driver import Driver, driver
-from tensorlayout.cuda.memory import new_tensor, per_alignment
+from tensorlayout.cuda.engine.driver import Driver, driver
+from tensorlayout.cuda.engine.memory import new_tensor, per_alignment
 from tensorlayout.cuda.reduce_plan import ReduceLaunches
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Run
 from tensorlayout.plan.moving import CopyPlan
 from tensorlayout.plan.reducing import ReducePlan
-from tensorlayout.tensor import Spec, Tensor
+from tensorlayout.tensor import Tensor, TensorSpec
 
 __all__ = ["prepare", "prepare_reduce"]
 
@@ -104,7 +104,7 @@ def _kind(dtype: DType) -> str:
 def _prepare_converted(plan: ReducePlan) -> Run:
     source = plan.source.layout
     layout = Layout.packed(source.shape, source.minor_to_major)
-    converted = Spec(plan.result.dtype, layout, plan.source.device)
+    converted = TensorSpec(plan.result.dtype, layout, plan.source.device)
     convert = carrying.prepare_copy(CopyPlan(plan.source, converted))
     reduce = prepare(dataclasses.replace(plan, source=converted))
     return lambda x: reduce(convert(x))

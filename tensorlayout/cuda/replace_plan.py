@@ -7,10 +7,10 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from tensorlayout.cuda.driver import Kernel
-from tensorlayout.cuda.faults import MAX_POSITIONS, owner_of
-from tensorlayout.cuda.launches import PER_THREAD, blocks_for, struct_type
-from tensorlayout.cuda.parameters import index_type
+from tensorlayout.cuda.engine.driver import Kernel
+from tensorlayout.cuda.engine.faults import MAX_POSITIONS, owner_of
+from tensorlayout.cuda.engine.launch import PER_THREAD, blocks_for, struct_type
+from tensorlayout.cuda.engine.parameters import index_type
 from tensorlayout.cuda.reach_plan import (
     RANKS,
     Axis,

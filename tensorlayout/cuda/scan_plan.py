@@ -10,9 +10,9 @@ from math import prod
 from typing import Any
 
 from tensorlayout import dtypes
-from tensorlayout.cuda.driver import Kernel
-from tensorlayout.cuda.launches import THREADS, Launch, struct_type
-from tensorlayout.cuda.parameters import (
+from tensorlayout.cuda.engine.driver import Kernel
+from tensorlayout.cuda.engine.launch import THREADS, Launch, struct_type
+from tensorlayout.cuda.engine.parameters import (
     Divisor32,
     Divisor64,
     divisor32,
@@ -22,7 +22,7 @@ from tensorlayout.cuda.parameters import (
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.layout.once import once
-from tensorlayout.tensor import Spec
+from tensorlayout.tensor import TensorSpec
 
 FILE = "scan.cu"
 
@@ -113,8 +113,8 @@ class _Lines:
 
 def plan_scan(
     operation: str,
-    source: Spec,
-    result: Spec,
+    source: TensorSpec,
+    result: TensorSpec,
     dim: int,
     *,
     initial: bool = False,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import struct
 
-from tensorlayout.cuda.driver import driver
-from tensorlayout.cuda.memory import new_tensors
+from tensorlayout.cuda.engine.driver import driver
+from tensorlayout.cuda.engine.memory import new_tensors
 from tensorlayout.cuda.scan_plan import plan_scan
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Run

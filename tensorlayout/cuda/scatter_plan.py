@@ -12,10 +12,10 @@ from itertools import product
 from math import gcd, prod
 from typing import Any
 
-from tensorlayout.cuda.driver import Kernel
-from tensorlayout.cuda.faults import owner_of
-from tensorlayout.cuda.launches import struct_type
-from tensorlayout.cuda.parameters import Divisor32, Divisor64, divisor32
+from tensorlayout.cuda.engine.driver import Kernel
+from tensorlayout.cuda.engine.faults import owner_of
+from tensorlayout.cuda.engine.launch import struct_type
+from tensorlayout.cuda.engine.parameters import Divisor32, Divisor64, divisor32
 from tensorlayout.cuda.placing_plan import checked, checked_apart, placed
 from tensorlayout.cuda.reach_plan import (
     RANKS,
@@ -37,7 +37,7 @@ from tensorlayout.cuda.reach_plan import (
 from tensorlayout.layout import Layout
 from tensorlayout.layout.once import once
 from tensorlayout.plan.gathering import Reach, ScatterPlan
-from tensorlayout.tensor import Spec
+from tensorlayout.tensor import TensorSpec
 
 FILE = "scatter.cu"
 
@@ -76,17 +76,17 @@ class Written:
     """
 
     name: str
-    destination: Spec
+    destination: TensorSpec
     values: Layout | None
     shape: tuple[int, ...]
     reach: Reach
-    positions: tuple[Spec, ...]
+    positions: tuple[TensorSpec, ...]
 
 
-def written(plan: ScatterPlan, positions: tuple[Spec, ...]) -> Written:
+def written(plan: ScatterPlan, positions: tuple[TensorSpec, ...]) -> Written:
     """What a plan writes at positions."""
     value = plan.value
-    values = values_in(value.layout, plan.shape) if isinstance(value, Spec) else None
+    values = values_in(value.layout, plan.shape) if isinstance(value, TensorSpec) else None
     return Written(plan.name, plan.result, values, plan.shape, plan.reach, positions)
 
 

@@ -9,19 +9,19 @@ from dataclasses import replace
 from typing import Any
 
 from tensorlayout.cuda.carrying import prepare_assign, prepare_copy
-from tensorlayout.cuda.driver import driver
+from tensorlayout.cuda.engine.driver import driver
+from tensorlayout.cuda.engine.memory import per_alignment
+from tensorlayout.cuda.engine.padding import bits_of
+from tensorlayout.cuda.engine.scalars import octets
 from tensorlayout.cuda.gathering import Launches, prepare_launches
-from tensorlayout.cuda.memory import per_alignment
-from tensorlayout.cuda.padding_plan import bits_of
 from tensorlayout.cuda.replace_plan import plan_replace
-from tensorlayout.cuda.scalars import octets
 from tensorlayout.cuda.scatter_plan import ScatterLaunches, Written, plan_scatter, written
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Run
 from tensorlayout.plan.gathering import ReplacePlan, ScatterPlan
 from tensorlayout.plan.moving import AssignPlan, CopyPlan
-from tensorlayout.tensor import Spec, Tensor
+from tensorlayout.tensor import Tensor, TensorSpec
 
 _BITS = struct.Struct("<QQ")
 
@@ -57,7 +57,7 @@ def prepare_replace(plan: ReplacePlan) -> Run:
     scatter = prepare_scatter(plan.scatter)
 
     @functools.lru_cache(maxsize=16)
-    def at_once(positions: tuple[Spec, ...]) -> Callable[..., Launches | None]:
+    def at_once(positions: tuple[TensorSpec, ...]) -> Callable[..., Launches | None]:
         what = written(plan.scatter, positions)
 
         def make(alignments: tuple[int, ...]) -> Launches | None:
@@ -110,19 +110,19 @@ def _launches(plan: ScatterLaunches, number: int) -> Callable[[int, Any, list[in
     return write
 
 
-def value_taker(name: str, spec: Spec, kind: Spec | type) -> Callable[[Any], Any]:
+def value_taker(name: str, spec: TensorSpec, kind: TensorSpec | type) -> Callable[[Any], Any]:
     """What turns a value of `kind` into one to be written to a tensor of `spec`.
 
     A tensor of the same dtype; or, from a number, the octets of an element.
     """
-    if not isinstance(kind, Spec):
+    if not isinstance(kind, TensorSpec):
         return lambda value: octets(name, value, spec.dtype)
     if kind.dtype == spec.dtype:
         return lambda value: value
     return prepare_copy(CopyPlan(kind, packed(kind, spec.dtype)))
 
 
-def packed(spec: Spec, dtype: DType) -> Spec:
+def packed(spec: TensorSpec, dtype: DType) -> TensorSpec:
     """The spec of a copy in the same order, of another dtype: padding may have no value in that."""
     layout = Layout.packed(spec.layout.shape, spec.layout.minor_to_major)
-    return Spec(dtype, layout, spec.device)
+    return TensorSpec(dtype, layout, spec.device)

@@ -6,20 +6,20 @@ import ctypes
 from itertools import product
 from typing import Any
 
-from tensorlayout.cuda.driver import Kernel
-from tensorlayout.cuda.launches import THREADS, Launch, struct_type
-from tensorlayout.cuda.parameters import index_type, walk_type
+from tensorlayout.cuda.engine.driver import Kernel
+from tensorlayout.cuda.engine.launch import THREADS, Launch, struct_type
+from tensorlayout.cuda.engine.parameters import index_type, walk_type
 from tensorlayout.cuda.scan_plan import element_type, merged, packed_walk
 from tensorlayout.dtypes import DType
 from tensorlayout.layout.once import once
-from tensorlayout.tensor import Spec
+from tensorlayout.tensor import TensorSpec
 
 FILE = "search.cu"
 
 
 def plan_search(
-    line: Spec,
-    values: Spec,
+    line: TensorSpec,
+    values: TensorSpec,
     dtype: DType,
     *,
     right: bool = False,
@@ -68,7 +68,9 @@ def search_type(rank: int, index: str) -> Any:
     )
 
 
-def _kernel(rank: int, index: str, wanted: str, line: Spec, values: Spec, dtype: DType) -> Kernel:
+def _kernel(
+    rank: int, index: str, wanted: str, line: TensorSpec, values: TensorSpec, dtype: DType
+) -> Kernel:
     types = (
         ("LINE", element_type(line.dtype)),
         ("VALUES", element_type(values.dtype)),

@@ -7,20 +7,22 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorlayout.cuda import sorting
-from tensorlayout.cuda.driver import driver
-from tensorlayout.cuda.launches import Launch
-from tensorlayout.cuda.memory import new_tensors
+from tensorlayout.cuda.engine.driver import driver
+from tensorlayout.cuda.engine.launch import Launch
+from tensorlayout.cuda.engine.memory import new_tensors
 from tensorlayout.cuda.search_plan import plan_search
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Run
 from tensorlayout.plan.moving import CopyPlan
-from tensorlayout.tensor import Spec, Tensor
+from tensorlayout.tensor import Tensor, TensorSpec
 
 _HEAD = struct.Struct("<3Q")
 
 
-def prepare_searchsorted(operands: tuple[Spec, ...], dtype: DType, result: Spec, side: str) -> Run:
+def prepare_searchsorted(
+    operands: tuple[TensorSpec, ...], dtype: DType, result: TensorSpec, side: str
+) -> Run:
     """The function of a sorted line and of values: where these would go into it. One launch.
 
     `dtype`: what both are compared in, real numeric; `result`: int64, row-major.
@@ -29,14 +31,16 @@ def prepare_searchsorted(operands: tuple[Spec, ...], dtype: DType, result: Spec,
     return _search(plan_search(line, values, dtype, right=side == "right"), result)
 
 
-def prepare_isin(operands: tuple[Spec, ...], dtype: DType, result: Spec, invert: bool) -> Run:
+def prepare_isin(
+    operands: tuple[TensorSpec, ...], dtype: DType, result: TensorSpec, invert: bool
+) -> Run:
     """The function of elements and of those to be looked for among: these are sorted, and searched.
 
     `dtype`: as before; `result`: bool, row-major.
     """
     values, of = operands
-    placed = Spec(dtype, Layout.row_major(of.layout.shape), of.device)
-    line = Spec(dtype, Layout.row_major((of.layout.size,)), of.device)
+    placed = TensorSpec(dtype, Layout.row_major(of.layout.shape), of.device)
+    line = TensorSpec(dtype, Layout.row_major((of.layout.size,)), of.device)
     gather = sorting.noted_copy("isin", CopyPlan(of, placed))
     sort = sorting.prepare_line(line)
     search = _search(plan_search(line, values, dtype, members=True, invert=invert), result)
@@ -56,7 +60,7 @@ PREPARE: dict[str, Callable[..., Run]] = {
 }
 
 
-def _search(launch: Launch | None, result: Spec) -> Run:
+def _search(launch: Launch | None, result: TensorSpec) -> Run:
     """The function of the line and of the values."""
     new_tensor, number = new_tensors(result), result.device.number
     with driver().using(number):

@@ -9,9 +9,9 @@ from itertools import product
 from math import gcd
 from typing import Any
 
-from tensorlayout.cuda.driver import Kernel
-from tensorlayout.cuda.launches import struct_type
-from tensorlayout.cuda.parameters import index_type, walk, walk_type
+from tensorlayout.cuda.engine.driver import Kernel
+from tensorlayout.cuda.engine.launch import struct_type
+from tensorlayout.cuda.engine.parameters import index_type, walk, walk_type
 from tensorlayout.cuda.reach_plan import (
     PLACED,
     RANKS,
@@ -30,7 +30,7 @@ from tensorlayout.cuda.reach_plan import (
 from tensorlayout.layout import Layout
 from tensorlayout.layout.once import once
 from tensorlayout.plan.gathering import Reach
-from tensorlayout.tensor import Spec
+from tensorlayout.tensor import TensorSpec
 
 FILE = "select.cu"
 CHUNK = 4096  # elements of the mask that a block has, as in kernels/select.cu
@@ -98,7 +98,7 @@ class Selection:
         return -self.base * self.unit
 
 
-def plan_selection(source: Spec, reach: Reach, mask: Layout, alignment: int) -> Selection:
+def plan_selection(source: TensorSpec, reach: Reach, mask: Layout, alignment: int) -> Selection:
     """The launches for a mask over the dimensions of `source` from the first of `reach` on.
 
     The mask has their sizes, and at least one element; `alignment` is that of its lowest slot.
@@ -167,7 +167,7 @@ def _walk(index: str, axes: list[Axis]) -> Any:
 
 
 def plan_store(
-    destination: Spec,
+    destination: TensorSpec,
     reach: Reach,
     mask: Layout,
     values: tuple[Layout, tuple[int, ...]] | None,

@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cuda import faults
 from tensorlayout.cuda.carrying import prepare_copy
-from tensorlayout.cuda.driver import Buffer, driver
+from tensorlayout.cuda.engine import faults
+from tensorlayout.cuda.engine.driver import Buffer, driver
+from tensorlayout.cuda.engine.memory import new_tensor, per_alignment
+from tensorlayout.cuda.engine.padding import bits_of
 from tensorlayout.cuda.gather_plan import plan_read
 from tensorlayout.cuda.gathering import prepare_launches
-from tensorlayout.cuda.memory import new_tensor, per_alignment
-from tensorlayout.cuda.padding_plan import bits_of
 from tensorlayout.cuda.scatter_plan import Written, plan_write, values_in
 from tensorlayout.cuda.scattering import packed, value_taker
 from tensorlayout.cuda.select_plan import (
@@ -37,7 +37,7 @@ from tensorlayout.plan.gathering import Reach, check_fits
 from tensorlayout.plan.library import LibraryPlan
 from tensorlayout.plan.masking import MaskedPlan, SelectPlan, selected_shape, selected_spec
 from tensorlayout.plan.moving import CopyPlan
-from tensorlayout.tensor import Spec, Tensor
+from tensorlayout.tensor import Tensor, TensorSpec
 
 _POINTERS = struct.Struct("<QQQQ")
 _COUNTS = struct.Struct("<QQ")
@@ -110,7 +110,7 @@ def prepare_masked(plan: MaskedPlan) -> Run:
 
 def _stands_still(plan: MaskedPlan) -> bool:
     """Whether the value is the same for all that is selected, whatever the number of that."""
-    if not isinstance(plan.value, Spec):
+    if not isinstance(plan.value, TensorSpec):
         return True
     shape = selected_shape(plan.seen.layout, plan.reach, 1)
     try:
@@ -136,7 +136,9 @@ def prepare_nonzero(plan: LibraryPlan) -> Callable[..., tuple[Tensor, ...]]:
                 blocks, count, launches = at(mask._memory.address)
                 counted = _Counted(mask, blocks, count)
             layout = Layout.row_major((counted.count if counted else 0,))
-            made = [new_tensor(Spec(dtypes.int64, layout, spec.device)) for _ in range(x.ndim)]
+            made = [
+                new_tensor(TensorSpec(dtypes.int64, layout, spec.device)) for _ in range(x.ndim)
+            ]
             if counted is not None and counted.count:
                 for each, launch in zip(made, launches, strict=True):
                     counted.run(launch, each._memory.address)
@@ -196,7 +198,7 @@ class _Found(NamedTuple):
         return made
 
 
-def _finder(source: Spec, reach: Reach, mask: Layout) -> Callable[[Tensor], _Found]:
+def _finder(source: TensorSpec, reach: Reach, mask: Layout) -> Callable[[Tensor], _Found]:
     """What counts a mask of this layout over a tensor."""
     if not mask.size:
         return lambda given: _Found(0)
@@ -216,7 +218,7 @@ def _finder(source: Spec, reach: Reach, mask: Layout) -> Callable[[Tensor], _Fou
 _Ready = Callable[..., Callable[..., None]]
 
 
-def _reader(name: str, seen: Spec, reach: Reach, selection: Selection, count: int) -> _Ready:
+def _reader(name: str, seen: TensorSpec, reach: Reach, selection: Selection, count: int) -> _Ready:
     """Reads of `count` slices at the positions of a selection."""
     spec, number = selected_spec(seen, reach, count), seen.device.number
     positions = [selection.placed(count, (0, 1))]
@@ -230,7 +232,7 @@ def _reader(name: str, seen: Spec, reach: Reach, selection: Selection, count: in
     return per_alignment(make)
 
 
-def _writer(plan: MaskedPlan, selection: Selection, count: int, value: Spec | None) -> _Ready:
+def _writer(plan: MaskedPlan, selection: Selection, count: int, value: TensorSpec | None) -> _Ready:
     """Writes of `count` elements or slices at the positions of a selection."""
     shape, number = selected_shape(plan.seen.layout, plan.reach, count), plan.result.device.number
     values = None if value is None else values_in(value.layout, shape)
@@ -245,7 +247,7 @@ def _writer(plan: MaskedPlan, selection: Selection, count: int, value: Spec | No
     return per_alignment(make)
 
 
-def _storer(plan: MaskedPlan, mask: Layout, value: Spec | None) -> _Ready:
+def _storer(plan: MaskedPlan, mask: Layout, value: TensorSpec | None) -> _Ready:
     """Writes of what is the same for all that the mask selects."""
     number, reach = plan.result.device.number, plan.reach
     values = None

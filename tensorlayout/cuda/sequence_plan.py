@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cuda.driver import Kernel
-from tensorlayout.cuda.launches import THREADS
+from tensorlayout.cuda.engine.driver import Kernel
+from tensorlayout.cuda.engine.launch import THREADS
 from tensorlayout.dtypes import DType
 
 FILE = "sequence.cu"

@@ -10,15 +10,15 @@ from math import prod
 from typing import Any
 
 from tensorlayout.cuda import radix_plan
-from tensorlayout.cuda.driver import Kernel
-from tensorlayout.cuda.launches import THREADS, Launch, struct_type
-from tensorlayout.cuda.parameters import Divisor32, divisor32, index_type, walk_type
+from tensorlayout.cuda.engine.driver import Kernel
+from tensorlayout.cuda.engine.launch import THREADS, Launch, struct_type
+from tensorlayout.cuda.engine.parameters import Divisor32, divisor32, index_type, walk_type
 from tensorlayout.cuda.radix_plan import BLOCKS, DIGIT, MEMORIES, plan_radix, tile
 from tensorlayout.cuda.scan_plan import CAPACITY, TILE, element_type, merged, packed_walk
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.layout.once import once
-from tensorlayout.tensor import Spec
+from tensorlayout.tensor import TensorSpec
 
 FILE = "sort.cu"
 
@@ -55,7 +55,9 @@ class SortPlan:
     scratch: int = 0
 
 
-def plan_sort(source: Spec, result: Spec, dim: int, *, positions: bool, down: bool) -> SortPlan:
+def plan_sort(
+    source: TensorSpec, result: TensorSpec, dim: int, *, positions: bool, down: bool
+) -> SortPlan:
     """How to sort the lines along `dim`; `positions`: to write these, as int64.
 
     `result` is packed in the source's order; `down`: descending. ValueError for a tiled source.

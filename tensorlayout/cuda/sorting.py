@@ -7,15 +7,15 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from tensorlayout.cuda import carrying
-from tensorlayout.cuda.driver import driver
-from tensorlayout.cuda.memory import new_tensors
+from tensorlayout.cuda.engine.driver import driver
+from tensorlayout.cuda.engine.memory import new_tensors
 from tensorlayout.cuda.sort_plan import SortPlan, plan_sort
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Run
 from tensorlayout.plan.along import AlongPlan
 from tensorlayout.plan.moving import CopyPlan
 from tensorlayout.plan.steps import Step, note
-from tensorlayout.tensor import Spec, Tensor
+from tensorlayout.tensor import Tensor, TensorSpec
 
 _ALIGNMENT = 256  # of memory in between
 
@@ -41,14 +41,14 @@ def prepare_argsort(plan: AlongPlan) -> Run:
     return _prepare(plan, positions=True)
 
 
-def prepare_line(spec: Spec) -> Run:
+def prepare_line(spec: TensorSpec) -> Run:
     """Elements of rank 1, ascending."""
     return prepare_lines(spec)
 
 
-def prepare_lines(source: Spec) -> Run:
+def prepare_lines(source: TensorSpec) -> Run:
     """The elements along the last dimension, ascending; row-major."""
-    spec = Spec(source.dtype, Layout.row_major(source.layout.shape), source.device)
+    spec = TensorSpec(source.dtype, Layout.row_major(source.layout.shape), source.device)
     found = plan_sort(source, spec, spec.layout.ndim - 1, positions=False, down=False)
     assert found.result is spec.layout, "the last dimension of a row-major layout is the fastest"
     return _sort(found, spec, positions=False)
@@ -59,11 +59,11 @@ def _prepare(plan: AlongPlan, *, positions: bool) -> Run:
     source, spec = plan.source, plan.result
     down, _ = plan.static
     found = plan_sort(source, spec, plan.dim, positions=positions, down=down)
-    lines = Spec(spec.dtype, found.result, spec.device)
+    lines = TensorSpec(spec.dtype, found.result, spec.device)
     sort = _sort(found, lines, positions=positions)
     if found.result is spec.layout:
         return sort
-    gathered = Spec(source.dtype, found.source, source.device)
+    gathered = TensorSpec(source.dtype, found.source, source.device)
     gather = noted_copy(plan.operation.name, CopyPlan(source, gathered))
     back = noted_copy(plan.operation.name, CopyPlan(lines, spec))
     return lambda x: back(sort(gather(x)))
@@ -83,7 +83,7 @@ def noted_copy(name: str, plan: CopyPlan) -> Run:
     return moving
 
 
-def _sort(found: SortPlan, spec: Spec, *, positions: bool) -> Run:
+def _sort(found: SortPlan, spec: TensorSpec, *, positions: bool) -> Run:
     number = spec.device.number
     carry_out = prepare_passes(found, number)
     new_tensor = new_tensors(spec)

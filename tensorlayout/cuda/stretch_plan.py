@@ -6,10 +6,9 @@ import ctypes
 from itertools import product
 from typing import Any
 
-from tensorlayout.cuda.driver import Kernel
-from tensorlayout.cuda.launches import PER_THREAD, THREADS, Launch, struct_type
-from tensorlayout.cuda.numbered import numbered
-from tensorlayout.cuda.parameters import (
+from tensorlayout.cuda.engine.driver import Kernel
+from tensorlayout.cuda.engine.launch import PER_THREAD, THREADS, Launch, struct_type
+from tensorlayout.cuda.engine.parameters import (
     RANKS,
     Divisor32,
     Divisor64,
@@ -19,6 +18,7 @@ from tensorlayout.cuda.parameters import (
     walk,
     walk_type,
 )
+from tensorlayout.cuda.numbered import numbered
 from tensorlayout.layout import Layout
 from tensorlayout.layout.once import once
 from tensorlayout.plan.stretching import StretchPlan

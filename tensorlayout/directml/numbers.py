@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tensorlayout.cpu.memory import quietly
+from tensorlayout.cpu.engine.memory import quietly
 from tensorlayout.directml.constants import DataType
 from tensorlayout.directml.rules import refuse
 from tensorlayout.functions.calling import shown

@@ -18,7 +18,7 @@ from tensorlayout.directml.tensor_desc import TensorDesc, asked, described
 from tensorlayout.functions import calling
 from tensorlayout.plan import Exposed, backend
 from tensorlayout.plan.results import one_device
-from tensorlayout.tensor import Spec, Tensor
+from tensorlayout.tensor import Tensor, TensorSpec
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -38,7 +38,7 @@ class Operator:
         self._owned: list[Tensor] | None = None
         self._ready = Ready(desc)
         # What was held against each slot, and fits.
-        self._fitting: set[tuple[str, Spec]] = set()
+        self._fitting: set[tuple[str, TensorSpec]] = set()
 
     def initialize(self, *owned: Tensor) -> Operator:
         """Keep copies of the inputs whose descriptors have the flag OWNED_BY_DML; gives `self`."""

@@ -18,7 +18,7 @@ from tensorlayout.functions.creation import empty
 from tensorlayout.functions.layouts import from_storage
 from tensorlayout.layout import Layout
 from tensorlayout.layout.once import cached_property
-from tensorlayout.tensor import Spec, Tensor
+from tensorlayout.tensor import Tensor, TensorSpec
 from tensorlayout.words import cut
 
 _NAME = "TensorDesc"
@@ -237,7 +237,7 @@ def _nbytes(kind: DataType, sizes: tuple[int, ...], strides: tuple[int, ...] | N
 
 
 @functools.lru_cache(maxsize=1024)
-def described(spec: Spec) -> TensorDesc:
+def described(spec: TensorSpec) -> TensorDesc:
     """The descriptor of a tensor's spec; one without strides where DirectML has none such.
 
     A flipped view is read all the same: operators on tensors go by the tensor, not its descriptor.

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import cuda_array, dlpack
-from tensorlayout.cpu.foreign import array_of_interface, array_of_struct, held, view_of
-from tensorlayout.cpu.memory import Array, tensor_over
+from tensorlayout.cpu.engine.foreign import array_of_interface, array_of_struct, held, view_of
+from tensorlayout.cpu.engine.memory import Array, tensor_over
 from tensorlayout.devices import CPU, Device
 from tensorlayout.dtypes import as_dtype, in_native_order, uint8
 from tensorlayout.functions import calling
 from tensorlayout.plan.creating import Create
-from tensorlayout.plan.described import spec_of_strides
+from tensorlayout.plan.from_strides import spec_of_strides
 from tensorlayout.tensor import Tensor
 from tensorlayout.words import cut
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.cpu import along, quantiles, reducing
-from tensorlayout.cpu.memory import shortage
+from tensorlayout.cpu.engine.memory import shortage
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.functions import calling
 from tensorlayout.functions.data_types import astype

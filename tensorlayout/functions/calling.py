@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import words
-from tensorlayout.cpu.memory import shortage, tensor_over
+from tensorlayout.cpu.engine.memory import shortage, tensor_over
 from tensorlayout.devices import CPU
 from tensorlayout.dtypes import SCALARS, float64, misfit
 from tensorlayout.plan import CaptureError, Operation, prepared

@@ -11,8 +11,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tensorlayout import dtypes, words
-from tensorlayout.cpu.casting import as_odd_float, converted, rounded
-from tensorlayout.cpu.memory import Array, quietly, tensor_over
+from tensorlayout.cpu.engine.casting import as_odd_float, converted, rounded
+from tensorlayout.cpu.engine.memory import Array, quietly, tensor_over
 from tensorlayout.devices import CPU, Device, as_device, default_device
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.functions import calling

@@ -13,7 +13,7 @@ import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.cpu import special
-from tensorlayout.cpu.memory import Array
+from tensorlayout.cpu.engine.memory import Array
 from tensorlayout.functions import calling
 from tensorlayout.functions.calling import Binary, Unary
 from tensorlayout.functions.transfers import moved

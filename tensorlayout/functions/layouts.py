@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorlayout.cpu.foreign import buffer_of
-from tensorlayout.cpu.memory import Array, array_over
-from tensorlayout.cpu.memory import fill_padding as write_padding
+from tensorlayout.cpu.engine.foreign import buffer_of
+from tensorlayout.cpu.engine.memory import Array, array_over
+from tensorlayout.cpu.engine.memory import fill_padding as write_padding
 from tensorlayout.devices import CPU
 from tensorlayout.dtypes import as_dtype
 from tensorlayout.functions import calling
 from tensorlayout.layout import Layout
 from tensorlayout.plan.moving import Relayout
 from tensorlayout.plan.results import LayoutSpec, addressed, checked_padding, named
-from tensorlayout.tensor import Home, Spec, Tensor
+from tensorlayout.tensor import StorageRef, Tensor, TensorSpec
 
 __all__ = ["from_storage", "to_layout"]
 
@@ -63,7 +63,7 @@ def from_storage(
     """
     kind = as_dtype(dtype, "from_storage: dtype")
     placed = _layout(layout)
-    spec = addressed("from_storage", Spec(kind, placed, CPU))
+    spec = addressed("from_storage", TensorSpec(kind, placed, CPU))
     if calling.truth("from_storage", "fill_padding", fill_padding):
         checked_padding("from_storage", placed, kind)
     octets = octets_of("from_storage", "storage", storage)
@@ -75,7 +75,7 @@ def from_storage(
         )
         raise ValueError(msg)
     memory = array_over(octets, kind, placed)
-    tensor = Tensor._new(memory, spec, Home(octets, placed.lowest))
+    tensor = Tensor._new(memory, spec, StorageRef(octets, placed.lowest))
     if fill_padding:
         write_padding(calling.writable("from_storage", tensor))
     return tensor

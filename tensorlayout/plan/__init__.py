@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType
 from tensorlayout.plan import apart, tiled
-from tensorlayout.tensor import Spec, Tensor
+from tensorlayout.tensor import Tensor, TensorSpec
 
 Run = Callable[..., Tensor]
 
@@ -32,7 +32,7 @@ class Plan(Protocol):
     """What every plan says: the result (for a write in place, the destination)."""
 
     @property
-    def result(self) -> Spec:
+    def result(self) -> TensorSpec:
         """The spec of the result."""
 
 

@@ -9,7 +9,7 @@ from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.plan.results import normalized_dims, result_dtype
-from tensorlayout.tensor import Spec
+from tensorlayout.tensor import TensorSpec
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -17,8 +17,8 @@ class AlongPlan:
     """Lines along `dim` become lines of the result, each on its own."""
 
     operation: Along
-    source: Spec
-    result: Spec
+    source: TensorSpec
+    result: TensorSpec
     dim: int
     static: tuple[Any, ...]
 
@@ -37,7 +37,7 @@ class Along:
     result: str | DType = "same"
 
     def plan(
-        self, source: Spec, axis: int, longer: int, dtype: DType | None, *static: Any
+        self, source: TensorSpec, axis: int, longer: int, dtype: DType | None, *static: Any
     ) -> AlongPlan:
         """The plan; lines of the result are `longer` elements longer than those of the input."""
         layout = source.layout
@@ -48,4 +48,4 @@ class Along:
         shape = [n + longer if d == dim else n for d, n in enumerate(layout.shape)]
         placed = Layout.packed(shape, layout.minor_to_major)
         kind = result_dtype(self.result, source.dtype) if dtype is None else dtype
-        return AlongPlan(self, source, Spec(kind, placed, source.device), dim, static)
+        return AlongPlan(self, source, TensorSpec(kind, placed, source.device), dim, static)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorlayout.plan.moving import Copy
-from tensorlayout.tensor import Spec, Tensor
+from tensorlayout.tensor import Tensor, TensorSpec
 
 Run = Callable[..., Tensor]
 Disturbs = Callable[[Tensor, Tensor], Any]  # what is written, what is read
@@ -42,12 +42,12 @@ def prepare(
     def anew(x: Tensor, *others: Any) -> Tensor:
         given = [x, *(copy(o) if type(o) is Tensor and disturbs(x, o) else o for o in others)]
         specs = iter([o._spec for o in given if type(o) is Tensor])
-        again = [next(specs) if isinstance(item, Spec) else item for item in key]
+        again = [next(specs) if isinstance(item, TensorSpec) else item for item in key]
         return prepare_any(operation, *again)(*given)
 
     def copy(x: Tensor) -> Tensor:
         return prepare_any(copying, x._spec, None, None)(x)
 
-    if len(key) == 2 and all(isinstance(item, Spec) for item in key):
+    if len(key) == 2 and all(isinstance(item, TensorSpec) for item in key):
         return call_with_one
-    return call if sum(isinstance(item, Spec) for item in key) > 1 else run
+    return call if sum(isinstance(item, TensorSpec) for item in key) > 1 else run

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tensorlayout.plan.results import one_device
-from tensorlayout.tensor import Spec
+from tensorlayout.tensor import TensorSpec
 
 # What a border is made of: one value; the outermost element; the elements mirrored at the outermost
 # one, or behind it, again and again; the elements from the other end on, again and again.
@@ -20,8 +20,8 @@ class PadPlan:
     """A tensor and a border of each dimension, written into a result of any layout."""
 
     name: str
-    source: Spec
-    result: Spec
+    source: TensorSpec
+    result: TensorSpec
     borders: tuple[Border, ...]
     mode: str
 
@@ -35,7 +35,9 @@ class Pad:
 
     name: str
 
-    def plan(self, result: Spec, source: Spec, borders: tuple[Border, ...], mode: str) -> PadPlan:
+    def plan(
+        self, result: TensorSpec, source: TensorSpec, borders: tuple[Border, ...], mode: str
+    ) -> PadPlan:
         """The plan; no dimension of size 0 has a border of what lies inside."""
         one_device(self.name, [result, source])
         sizes = zip(source.layout.shape, borders, strict=True)

@@ -8,7 +8,7 @@ from tensorlayout import dtypes
 from tensorlayout.layout import Layout
 from tensorlayout.plan.gathering import Reach, check_fits, reach_into, shape_read
 from tensorlayout.plan.results import one_device
-from tensorlayout.tensor import Spec
+from tensorlayout.tensor import TensorSpec
 
 Shape = tuple[int, ...]
 
@@ -24,12 +24,12 @@ class CombinePlan:
 
     name: str
     ufunc: str  # by the name that NumPy and the kernels have for it
-    source: Spec
-    value: Spec
-    positions: Spec
+    source: TensorSpec
+    value: TensorSpec
+    positions: TensorSpec
     shape: Shape  # that the value is broadcast to
     reach: Reach
-    result: Spec
+    result: TensorSpec
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,7 +41,7 @@ class Combine:
     dtypes: str
 
     def plan(
-        self, source: Spec, value: Spec, positions: Spec, dim: int, along: bool
+        self, source: TensorSpec, value: TensorSpec, positions: TensorSpec, dim: int, along: bool
     ) -> CombinePlan:
         """The plan; packed in the order of the source, in its dtype.
 
@@ -61,10 +61,10 @@ class Combine:
             reach = reach_into(layout, (dim,), False, in_index_order)
             shape = shape_read(layout, spread, reach)
         check_fits(self.name, value.layout.shape, shape)
-        result = Spec(source.dtype, layout, device)
+        result = TensorSpec(source.dtype, layout, device)
         return CombinePlan(self.name, self.ufunc, source, value, positions, shape, reach, result)
 
-    def _check_dtypes(self, source: Spec, value: Spec) -> None:
+    def _check_dtypes(self, source: TensorSpec, value: TensorSpec) -> None:
         for spec in (source, value):
             if not dtypes.in_category(spec.dtype, self.dtypes):
                 msg = f"{self.name}: only {self.dtypes} dtypes are allowed, got {spec.dtype}"

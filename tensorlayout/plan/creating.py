@@ -9,7 +9,7 @@ from typing import Any
 from tensorlayout.devices import as_device
 from tensorlayout.dtypes import as_dtype
 from tensorlayout.plan.results import LayoutSpec, checked_padding, layout_for
-from tensorlayout.tensor import Spec
+from tensorlayout.tensor import TensorSpec
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -17,7 +17,7 @@ class CreatePlan:
     """A new tensor whose values the operation writes; data are the operation's own arguments."""
 
     operation: Create
-    result: Spec
+    result: TensorSpec
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,4 +40,4 @@ class Create:
         kind = as_dtype(dtype, f"{self.name}: dtype")
         where = as_device(device, f"{self.name}: device")
         placed = checked_padding(self.name, layout_for(self.name, shape, layout), kind)
-        return CreatePlan(self, Spec(kind, placed, where))
+        return CreatePlan(self, TensorSpec(kind, placed, where))

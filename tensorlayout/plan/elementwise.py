@@ -10,9 +10,9 @@ from typing import Any
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
 from tensorlayout.plan.results import broadcast_shape, in_dtype, one_device, voted_layout
-from tensorlayout.tensor import Spec
+from tensorlayout.tensor import TensorSpec
 
-Operand = Spec | type  # a tensor, or the kind of a Python scalar
+Operand = TensorSpec | type  # a tensor, or the kind of a Python scalar
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,7 +22,7 @@ class ElementwisePlan:
     operation: Elementwise
     operands: tuple[Operand, ...]
     inputs: tuple[DType, ...]  # what the operands are converted to
-    result: Spec
+    result: TensorSpec
     flat: bool  # all operands and the result have equal strides over one whole block
     in_place: bool = False
 
@@ -51,13 +51,13 @@ class Elementwise:
 
     def plan(self, *operands: Operand) -> ElementwisePlan:
         """The plan of a new tensor."""
-        specs = [o for o in operands if isinstance(o, Spec)]
+        specs = [o for o in operands if isinstance(o, TensorSpec)]
         device = one_device(self.name, specs)
         promoted = self._promoted(operands)
         shape = broadcast_shape(self.name, [s.layout.shape for s in specs])
         result_dtype = self._result_dtype(promoted)
         layout = in_dtype(voted_layout(shape, self._voters(operands, shape)), result_dtype)
-        result = Spec(result_dtype, layout, device)
+        result = TensorSpec(result_dtype, layout, device)
         flat = layout.covers_block and all(
             isinstance(o, type)
             or (o.layout.same_placement(layout) and o.layout.padded_shape == layout.padded_shape)
@@ -69,8 +69,8 @@ class Elementwise:
     def plan_in_place(self, *operands: Operand) -> ElementwisePlan:
         """The plan of a write into the first operand, whose dtype and shape must not change."""
         destination = operands[0]
-        assert isinstance(destination, Spec)
-        specs = [o for o in operands if isinstance(o, Spec)]
+        assert isinstance(destination, TensorSpec)
+        specs = [o for o in operands if isinstance(o, TensorSpec)]
         one_device(self.name, specs)
         promoted = self._promoted(operands)
         shape = broadcast_shape(self.name, [s.layout.shape for s in specs])
@@ -89,7 +89,7 @@ class Elementwise:
 
     def _promoted(self, operands: tuple[Operand, ...]) -> DType:
         taking_part = [o for i, o in enumerate(operands) if i not in self.abstain]
-        given = [o.dtype for o in taking_part if isinstance(o, Spec)]
+        given = [o.dtype for o in taking_part if isinstance(o, TensorSpec)]
         if not given:  # where(condition, 1, 2): scalars alone, by their default dtypes
             given = [dtypes.default_of(o) for o in taking_part if isinstance(o, type)]
         promoted = reduce(dtypes.promote, given)
@@ -109,9 +109,9 @@ class Elementwise:
         # Signed integers and uint64 promote to float64, in which neighbours may be equal: they are
         # compared as integers.
         if self.result == "bool" and promoted == dtypes.float64 and _all_integral(operands):
-            return tuple(_widest(o) for o in operands if isinstance(o, Spec))
+            return tuple(_widest(o) for o in operands if isinstance(o, TensorSpec))
         return tuple(
-            o.dtype if i in self.abstain and isinstance(o, Spec) else promoted
+            o.dtype if i in self.abstain and isinstance(o, TensorSpec) else promoted
             for i, o in enumerate(operands)
         )
 
@@ -124,7 +124,7 @@ class Elementwise:
         full = [
             (i, o.layout)
             for i, o in enumerate(operands)
-            if isinstance(o, Spec) and o.layout.shape == shape
+            if isinstance(o, TensorSpec) and o.layout.shape == shape
         ]
         voting = [layout for i, layout in full if i not in self.abstain]
         return voting or [layout for _, layout in full]
@@ -139,12 +139,14 @@ class Scaling(Elementwise):
         return (promoted, wide, wide)
 
 
-def _widest(operand: Spec) -> DType:
+def _widest(operand: TensorSpec) -> DType:
     return dtypes.int64 if operand.dtype.kind == "i" else dtypes.uint64
 
 
 def _all_integral(operands: tuple[Operand, ...]) -> bool:
-    return all(isinstance(o, Spec) and dtypes.in_category(o.dtype, "integral") for o in operands)
+    return all(
+        isinstance(o, TensorSpec) and dtypes.in_category(o.dtype, "integral") for o in operands
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tensorlayout.plan.results import one_device
-from tensorlayout.tensor import Spec
+from tensorlayout.tensor import TensorSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,8 @@ class FoldPlan:
     """Columns (…, N, C * P, L), written into an image (N, C, spatial…) of any layout."""
 
     name: str
-    source: Spec
-    result: Spec
+    source: TensorSpec
+    result: TensorSpec
     windows: tuple[Windows, ...]
 
 
@@ -42,7 +42,9 @@ class Fold:
 
     name: str
 
-    def plan(self, result: Spec, source: Spec, windows: tuple[Windows, ...]) -> FoldPlan:
+    def plan(
+        self, result: TensorSpec, source: TensorSpec, windows: tuple[Windows, ...]
+    ) -> FoldPlan:
         """The plan, with the windows of each spatial dimension."""
         one_device(self.name, [result, source])
         assert result.dtype == source.dtype

@@ -18,7 +18,7 @@ from tensorlayout.plan.results import (
     refuse_complex,
     voted_layout,
 )
-from tensorlayout.tensor import Spec
+from tensorlayout.tensor import TensorSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,9 @@ class GatherPlan:
     """A new tensor of the elements at given positions."""
 
     name: str
-    source: Spec
-    positions: tuple[Spec, ...]
-    result: Spec
+    source: TensorSpec
+    positions: tuple[TensorSpec, ...]
+    result: TensorSpec
     reach: Reach
     clamps: bool = False  # whether the nearest position is read for one that is outside
 
@@ -49,8 +49,8 @@ class ScatterPlan:
     """A write of values at given positions."""
 
     name: str
-    result: Spec  # of the destination
-    value: Spec | type
+    result: TensorSpec  # of the destination
+    value: TensorSpec | type
     shape: tuple[int, ...]  # that the value is broadcast to
     reach: Reach
 
@@ -68,7 +68,7 @@ class Gather:
     clamps: bool = False
 
     def plan(
-        self, source: Spec, dims: tuple[int, ...], front: bool, *positions: Spec
+        self, source: TensorSpec, dims: tuple[int, ...], front: bool, *positions: TensorSpec
     ) -> GatherPlan:
         """The plan; positions for `dims`, their dimensions first in the result if `front`."""
         one_device(self.name, [source, *positions])
@@ -77,7 +77,7 @@ class Gather:
         reach = reach_into(source.layout, dims, front, voted_layout(spread, voters).minor_to_major)
         shape = shape_read(source.layout, spread, reach)
         layout = named(self.name, Layout.packed, shape, reach.order)
-        result = Spec(source.dtype, layout, source.device)
+        result = TensorSpec(source.dtype, layout, source.device)
         return GatherPlan(self.name, source, positions, result, reach, self.clamps)
 
 
@@ -90,14 +90,14 @@ class GatherAlong:
 
     name: str = "take_along_axis"
 
-    def plan(self, source: Spec, dim: int, positions: Spec) -> GatherPlan:
+    def plan(self, source: TensorSpec, dim: int, positions: TensorSpec) -> GatherPlan:
         """The plan."""
         one_device(self.name, [source, positions])
         order = source.layout.minor_to_major
         kept = tuple((d, d) for d in range(source.layout.ndim) if d != dim)
         layout = Layout.packed(positions.layout.shape, order)
         reach = Reach((dim,), (dim,), kept, order, along=True)
-        result = Spec(source.dtype, layout, source.device)
+        result = TensorSpec(source.dtype, layout, source.device)
         return GatherPlan(self.name, source, (positions,), result, reach)
 
 
@@ -109,11 +109,11 @@ class Scatter:
 
     def plan(
         self,
-        destination: Spec,
-        value: Spec | type,
+        destination: TensorSpec,
+        value: TensorSpec | type,
         dims: tuple[int, ...],
         front: bool,
-        *positions: Spec,
+        *positions: TensorSpec,
     ) -> ScatterPlan:
         """The plan; the value is broadcast to what reading at the positions would give."""
         check_writable_by(self.name, destination, value, positions)
@@ -121,7 +121,7 @@ class Scatter:
         in_index_order = tuple(range(len(spread) - 1, -1, -1))
         reach = reach_into(destination.layout, dims, front, in_index_order)
         shape = shape_read(destination.layout, spread, reach)
-        if isinstance(value, Spec):
+        if isinstance(value, TensorSpec):
             check_fits(self.name, value.layout.shape, shape)
         return ScatterPlan(self.name, destination, value, shape, reach)
 
@@ -135,11 +135,13 @@ class ScatterAlong:
 
     name: str = "put_along_axis"
 
-    def plan(self, destination: Spec, value: Spec | type, dim: int, positions: Spec) -> ScatterPlan:
+    def plan(
+        self, destination: TensorSpec, value: TensorSpec | type, dim: int, positions: TensorSpec
+    ) -> ScatterPlan:
         """The plan; the value is broadcast to the shape of the positions."""
         check_writable_by(self.name, destination, value, [positions])
         shape = positions.layout.shape
-        if isinstance(value, Spec):
+        if isinstance(value, TensorSpec):
             check_fits(self.name, value.layout.shape, shape)
         order = destination.layout.minor_to_major
         kept = tuple((d, d) for d in range(destination.layout.ndim) if d != dim)
@@ -151,11 +153,11 @@ class ScatterAlong:
 class ReplacePlan:
     """A copy of a tensor with values written at positions, into a tensor that is given."""
 
-    source: Spec
+    source: TensorSpec
     scatter: ScatterPlan
 
     @property
-    def result(self) -> Spec:
+    def result(self) -> TensorSpec:
         """What is written."""
         return self.scatter.result
 
@@ -171,7 +173,7 @@ class Replace:
         """The name of the scatter."""
         return self.operation.name
 
-    def plan(self, source: Spec, destination: Spec, *key: Any) -> ReplacePlan:
+    def plan(self, source: TensorSpec, destination: TensorSpec, *key: Any) -> ReplacePlan:
         """The plan; `key`: the rest of that of the scatter."""
         one_device(self.name, [source, destination])
         return ReplacePlan(source, self.operation.plan(destination, *key))
@@ -189,10 +191,10 @@ def check_fits(name: str, value: tuple[int, ...], shape: tuple[int, ...]) -> Non
 
 
 def check_writable_by(
-    name: str, destination: Spec, value: Spec | type, others: Sequence[Spec]
+    name: str, destination: TensorSpec, value: TensorSpec | type, others: Sequence[TensorSpec]
 ) -> None:
     """One device for all, and nothing complex into a real tensor."""
-    values = [value] if isinstance(value, Spec) else []
+    values = [value] if isinstance(value, TensorSpec) else []
     one_device(name, [destination, *values, *others])
     refuse_complex(name, destination, value)
 

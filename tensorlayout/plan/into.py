@@ -7,7 +7,7 @@ from typing import Any
 
 from tensorlayout.plan import Operation
 from tensorlayout.plan.results import one_device
-from tensorlayout.tensor import Spec
+from tensorlayout.tensor import TensorSpec
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -15,7 +15,7 @@ class IntoPlan:
     """What a plan makes, written into a tensor of any layout."""
 
     plan: Any
-    result: Spec
+    result: TensorSpec
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,7 +32,7 @@ class Into:
         """The name of the operation."""
         return self.operation.name
 
-    def plan(self, destination: Spec, *key: Any) -> IntoPlan:
+    def plan(self, destination: TensorSpec, *key: Any) -> IntoPlan:
         """The plan of the operation, and where it writes: same shape, same dtype."""
         plan = self.operation.plan(*key)
         one_device(self.name, [plan.result, destination])

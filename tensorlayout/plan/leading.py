@@ -13,7 +13,7 @@ from tensorlayout.plan.into import Into, IntoPlan
 from tensorlayout.plan.moving import Assign, AssignPlan
 from tensorlayout.plan.results import one_device
 from tensorlayout.plan.slicing import Index, IndexPlan
-from tensorlayout.tensor import Spec, Tensor
+from tensorlayout.tensor import Tensor, TensorSpec
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,9 +33,9 @@ class LeadingPlan:
     """
 
     name: str
-    source: Spec
-    result: Spec
-    positions: Spec
+    source: TensorSpec
+    result: TensorSpec
+    positions: TensorSpec
     dim: int
     down: bool
     order: AlongPlan
@@ -55,7 +55,7 @@ class Leading:
     sorting: Along
 
     def plan(
-        self, result: Spec, positions: Spec, source: Spec, dim: int, down: bool
+        self, result: TensorSpec, positions: TensorSpec, source: TensorSpec, dim: int, down: bool
     ) -> LeadingPlan:
         """The plan; `down`: the greatest first. Results have equal shapes, no longer lines."""
         one_device(self.name, [result, positions, source])

@@ -11,7 +11,7 @@ from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.plan.results import AxisError, addressed, named, one_device
-from tensorlayout.tensor import Spec
+from tensorlayout.tensor import TensorSpec
 from tensorlayout.words import shown
 
 Shape = tuple[int, ...]
@@ -29,10 +29,10 @@ class LibraryPlan:
     """Operands of one dtype handed over as they lie; results come back row-major."""
 
     operation: Library
-    operands: tuple[Spec, ...]
+    operands: tuple[TensorSpec, ...]
     dtype: DType  # what the operands are converted to
-    results: tuple[Spec, ...] | None  # None: their shapes depend on data
-    result: Spec  # the first of them, or, where data decide, the first operand's
+    results: tuple[TensorSpec, ...] | None  # None: their shapes depend on data
+    result: TensorSpec  # the first of them, or, where data decide, the first operand's
     options: tuple[tuple[str, Any], ...]
 
 
@@ -69,7 +69,7 @@ class Library:
 
     def plan(self, count: int, *key: Any) -> LibraryPlan:
         """The plan of a call on `count` operands, whose specs open the key; options follow."""
-        specs: tuple[Spec, ...] = key[:count]
+        specs: tuple[TensorSpec, ...] = key[:count]
         options = key[count:]
         device = one_device(self.name, specs)
         dtype = reduce(dtypes.promote, [spec.dtype for spec in specs])
@@ -86,7 +86,7 @@ class Library:
         found = self.rule(self.name, shapes, dtype, **dict(options))
         layouts = [(named(self.name, Layout.row_major, shape), kind) for shape, kind in found]
         results = tuple(
-            addressed(self.name, Spec(kind, layout, device)) for layout, kind in layouts
+            addressed(self.name, TensorSpec(kind, layout, device)) for layout, kind in layouts
         )
         return LibraryPlan(self, specs, dtype, results, results[0], options)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tensorlayout.layout import Layout
 from tensorlayout.plan.gathering import Reach, check_writable_by, reach_into
 from tensorlayout.plan.results import one_device
-from tensorlayout.tensor import Spec
+from tensorlayout.tensor import TensorSpec
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -17,8 +17,8 @@ class SelectPlan:
     """A new tensor of the elements where a mask is true: how many is known when it runs."""
 
     name: str
-    result: Spec  # of the source
-    seen: Spec  # the source as it is indexed, see `_under_mask`
+    result: TensorSpec  # of the source
+    seen: TensorSpec  # the source as it is indexed, see `_under_mask`
     reach: Reach
 
 
@@ -27,9 +27,9 @@ class MaskedPlan:
     """A write of values where a mask is true."""
 
     name: str
-    result: Spec  # of the destination
-    value: Spec | type
-    seen: Spec  # the destination as it is indexed, see `_under_mask`
+    result: TensorSpec  # of the destination
+    value: TensorSpec | type
+    seen: TensorSpec  # the destination as it is indexed, see `_under_mask`
     reach: Reach
     mask: tuple[int, ...] | None  # the shape in which the mask broadcasts, if it covers all
 
@@ -40,7 +40,7 @@ class Select:
 
     name: str = "__getitem__"
 
-    def plan(self, source: Spec, first: int, front: bool, mask: Spec) -> SelectPlan:
+    def plan(self, source: TensorSpec, first: int, front: bool, mask: TensorSpec) -> SelectPlan:
         """The plan; the mask covers dimensions from `first` on."""
         one_device(self.name, [source, mask])
         seen, dims = _under_mask(self.name, source, first, mask)
@@ -54,7 +54,12 @@ class Masked:
     name: str = "__setitem__"
 
     def plan(
-        self, destination: Spec, value: Spec | type, first: int, front: bool, mask: Spec
+        self,
+        destination: TensorSpec,
+        value: TensorSpec | type,
+        first: int,
+        front: bool,
+        mask: TensorSpec,
     ) -> MaskedPlan:
         """The plan; the mask covers dimensions from `first` on."""
         check_writable_by(self.name, destination, value, [mask])
@@ -67,10 +72,10 @@ class Masked:
 
 
 @functools.lru_cache(maxsize=256)
-def selected_spec(seen: Spec, reach: Reach, count: int) -> Spec:
+def selected_spec(seen: TensorSpec, reach: Reach, count: int) -> TensorSpec:
     """Of the result of a read that selects `count` elements, or slices."""
     layout = Layout.packed(selected_shape(seen.layout, reach, count), reach.order)
-    return Spec(seen.dtype, layout, seen.device)
+    return TensorSpec(seen.dtype, layout, seen.device)
 
 
 def selected_shape(layout: Layout, reach: Reach, count: int) -> tuple[int, ...]:
@@ -86,7 +91,9 @@ def check_mask(name: str, mask: tuple[int, ...], sizes: tuple[int, ...]) -> None
         raise IndexError(msg)
 
 
-def _under_mask(name: str, spec: Spec, first: int, mask: Spec) -> tuple[Spec, tuple[int, ...]]:
+def _under_mask(
+    name: str, spec: TensorSpec, first: int, mask: TensorSpec
+) -> tuple[TensorSpec, tuple[int, ...]]:
     """The tensor with the dimensions under a mask as one, where its strides allow, and those.
 
     IndexError where sizes differ (one of a mask may be 0).
@@ -100,4 +107,4 @@ def _under_mask(name: str, spec: Spec, first: int, mask: Spec) -> tuple[Spec, tu
     merged = spec.layout.reshape((*shape[:first], math.prod(sizes), *shape[first + rank :]))
     if merged is None:
         return spec, dims
-    return Spec(spec.dtype, merged, spec.device), (first,)
+    return TensorSpec(spec.dtype, merged, spec.device), (first,)

@@ -21,7 +21,7 @@ from tensorlayout.plan.results import (
     one_device,
     refuse_complex,
 )
-from tensorlayout.tensor import Spec
+from tensorlayout.tensor import TensorSpec
 from tensorlayout.words import cut, shown
 
 
@@ -29,8 +29,8 @@ from tensorlayout.words import cut, shown
 class ViewPlan:
     """A tensor over the same storage: no element moves."""
 
-    source: Spec
-    result: Spec
+    source: TensorSpec
+    result: TensorSpec
     shift: int  # slots from the lowest slot of the source to that of the result
 
 
@@ -38,8 +38,8 @@ class ViewPlan:
 class CopyPlan:
     """A new tensor with the elements of one other, converted to the result's dtype."""
 
-    source: Spec
-    result: Spec
+    source: TensorSpec
+    result: TensorSpec
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,16 +47,16 @@ class AssignPlan:
     """A write of one tensor's elements, or one Python scalar, into another tensor."""
 
     name: str
-    source: Spec | type
-    result: Spec
+    source: TensorSpec | type
+    result: TensorSpec
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JoinPlan:
     """Several tensors side by side along `axis` of a new one."""
 
-    sources: tuple[Spec, ...]
-    result: Spec
+    sources: tuple[TensorSpec, ...]
+    result: TensorSpec
     axis: int
 
 
@@ -64,12 +64,12 @@ class JoinPlan:
 class SplitPlan:
     """Consecutive parts of a tensor along `axis`, each written into a tensor that is given."""
 
-    source: Spec
-    results: tuple[Spec, ...]
+    source: TensorSpec
+    results: tuple[TensorSpec, ...]
     axis: int
 
     @property
-    def result(self) -> Spec:
+    def result(self) -> TensorSpec:
         """The first of them."""
         return self.results[0]
 
@@ -78,8 +78,8 @@ class SplitPlan:
 class ReshapePlan:
     """A new row-major tensor with the elements in row-major index order."""
 
-    source: Spec
-    result: Spec
+    source: TensorSpec
+    result: TensorSpec
 
 
 class NoViewError(ValueError):
@@ -93,7 +93,7 @@ class View:
     name: str
     relayout: Callable[..., Layout | None]
 
-    def plan(self, source: Spec, *static: Any) -> ViewPlan:
+    def plan(self, source: TensorSpec, *static: Any) -> ViewPlan:
         """The plan; the view must exist. NoViewError for a tiled layout that has none."""
         try:
             layout = named(self.name, self.relayout, source.layout, *static)
@@ -104,7 +104,7 @@ class View:
         if layout is None:
             msg = f"{self.name}: layout {cut(source.layout)} has no such view; copy it first"
             raise NoViewError(msg)
-        result = addressed(self.name, Spec(source.dtype, layout, source.device))
+        result = addressed(self.name, TensorSpec(source.dtype, layout, source.device))
         return ViewPlan(source, result, layout.lowest)
 
 
@@ -112,8 +112,8 @@ class View:
 class PartPlan:
     """The real or the imaginary parts of complex numbers, where they are."""
 
-    source: Spec
-    result: Spec
+    source: TensorSpec
+    result: TensorSpec
     which: int
 
 
@@ -124,10 +124,12 @@ class Part:
     name: str
     which: int
 
-    def plan(self, source: Spec) -> PartPlan:
+    def plan(self, source: TensorSpec) -> PartPlan:
         """The plan of the view."""
         layout = source.layout.component(self.which, 2)
-        return PartPlan(source, Spec(real_of(source.dtype), layout, source.device), self.which)
+        return PartPlan(
+            source, TensorSpec(real_of(source.dtype), layout, source.device), self.which
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,7 +138,7 @@ class Copy:
 
     name: str
 
-    def plan(self, source: Spec, layout: Layout | None, dtype: DType | None) -> CopyPlan:
+    def plan(self, source: TensorSpec, layout: Layout | None, dtype: DType | None) -> CopyPlan:
         """The plan of the copy."""
         kind = source.dtype if dtype is None else dtype
         if source.dtype.kind == "c" and kind.kind not in "bc":
@@ -147,15 +149,15 @@ class Copy:
             placed = in_dtype(form, kind)
         else:
             placed = checked_padding(self.name, layout, kind)
-        return CopyPlan(source, Spec(kind, placed, source.device))
+        return CopyPlan(source, TensorSpec(kind, placed, source.device))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TransferPlan:
     """The same bytes, gaps and padding included, in a new storage on another device."""
 
-    source: Spec
-    result: Spec
+    source: TensorSpec
+    result: TensorSpec
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -164,16 +166,16 @@ class Transfer:
 
     name: str = "to_device"
 
-    def plan(self, source: Spec, device: Device) -> TransferPlan:
+    def plan(self, source: TensorSpec, device: Device) -> TransferPlan:
         """The plan of the move."""
-        return TransferPlan(source, Spec(source.dtype, source.layout, device))
+        return TransferPlan(source, TensorSpec(source.dtype, source.layout, device))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SamePlan:
     """Nothing to do: the operand is the result."""
 
-    result: Spec
+    result: TensorSpec
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -182,14 +184,14 @@ class Relayout:
 
     name: str = "to_layout"
 
-    def plan(self, source: Spec, asked: LayoutSpec, copy: bool | None) -> Any:
+    def plan(self, source: TensorSpec, asked: LayoutSpec, copy: bool | None) -> Any:
         """The plan: nothing, a view, or a copy, as `copy` allows (True always, None if needed)."""
         wanted = layout_for(self.name, source.layout.shape, asked)
         if copy is not True:
             if wanted is source.layout:
                 return SamePlan(source)
             if wanted.same_placement(source.layout) and not wanted.is_padded:
-                return ViewPlan(source, Spec(source.dtype, wanted, source.device), 0)
+                return ViewPlan(source, TensorSpec(source.dtype, wanted, source.device), 0)
         if copy is False:
             msg = f"{self.name}: {cut(source.layout)} is not {cut(wanted)}, and copy=False"
             raise ValueError(msg)
@@ -202,18 +204,18 @@ class Reshape:
 
     name: str = "reshape"
 
-    def plan(self, source: Spec, shape: int | tuple[int, ...], copy: bool | None) -> Any:
+    def plan(self, source: TensorSpec, shape: int | tuple[int, ...], copy: bool | None) -> Any:
         """The plan: of a view or of a copy, as `copy` allows (True always, None if needed)."""
         shape = inferred_shape(self.name, shape, source.layout.size)
         layout = named(self.name, source.layout.reshape, shape)
         if layout is not None and copy is not True:
-            result = addressed(self.name, Spec(source.dtype, layout, source.device))
+            result = addressed(self.name, TensorSpec(source.dtype, layout, source.device))
             return ViewPlan(source, result, layout.lowest)
         if copy is False:
             came = source.layout
             msg = f"{self.name}: layout {came} has no view of shape {shape}, and copy=False"
             raise ValueError(msg)
-        result = Spec(source.dtype, named(self.name, Layout.row_major, shape), source.device)
+        result = TensorSpec(source.dtype, named(self.name, Layout.row_major, shape), source.device)
         return ReshapePlan(source, result)
 
 
@@ -223,9 +225,9 @@ class Assign:
 
     name: str = "__setitem__"
 
-    def plan(self, destination: Spec, value: Spec | type) -> AssignPlan:
+    def plan(self, destination: TensorSpec, value: TensorSpec | type) -> AssignPlan:
         """The plan of the write."""
-        if isinstance(value, Spec):
+        if isinstance(value, TensorSpec):
             one_device(self.name, [destination, value])
             try:
                 value.layout.broadcast_to(destination.layout.shape)
@@ -245,7 +247,7 @@ class Join:
 
     name: str = "concat"
 
-    def plan(self, axis: int, dtype: DType, *sources: Spec) -> JoinPlan:
+    def plan(self, axis: int, dtype: DType, *sources: TensorSpec) -> JoinPlan:
         """The plan of the join; `axis` counts from the front."""
         one_device(self.name, sources)
         first = sources[0].layout
@@ -263,7 +265,7 @@ class Join:
         total = sum(spec.layout.shape[axis] for spec in sources)
         shape = (*first.shape[:axis], total, *first.shape[axis + 1 :])
         layout = named(self.name, Layout.packed, shape, first.minor_to_major)
-        result = Spec(dtype, layout, sources[0].device)
+        result = TensorSpec(dtype, layout, sources[0].device)
         return JoinPlan(sources, result, axis)
 
 
@@ -276,7 +278,7 @@ class Split:
 
     name: str
 
-    def plan(self, axis: int, source: Spec, *results: Spec) -> SplitPlan:
+    def plan(self, axis: int, source: TensorSpec, *results: TensorSpec) -> SplitPlan:
         """The plan; `axis` counts from the front."""
         one_device(self.name, [source, *results])
         return SplitPlan(source, results, axis)
@@ -287,8 +289,8 @@ class SpreadPlan:
     """A tensor written into a window of another, which is zero elsewhere."""
 
     name: str
-    source: Spec
-    result: Spec
+    source: TensorSpec
+    result: TensorSpec
     window: tuple[tuple[int, int], ...]  # by dimension: the place of its first element, the step
 
 
@@ -299,7 +301,7 @@ class Spread:
     name: str
 
     def plan(
-        self, destination: Spec, source: Spec, window: tuple[tuple[int, int], ...]
+        self, destination: TensorSpec, source: TensorSpec, window: tuple[tuple[int, int], ...]
     ) -> SpreadPlan:
         """The plan; steps are not 0, and lead to no place outside."""
         one_device(self.name, [destination, source])

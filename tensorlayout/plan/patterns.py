@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tensorlayout.plan.results import one_device
-from tensorlayout.tensor import Spec
+from tensorlayout.tensor import TensorSpec
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HotPlan:
     """Lines along a dimension, hot where the indices say, in a result of any layout."""
 
-    indices: Spec
-    result: Spec
+    indices: TensorSpec
+    result: TensorSpec
     dim: int
 
 
@@ -26,7 +26,9 @@ class Hot:
 
     name: str
 
-    def plan(self, result: Spec, indices: Spec, dim: int, cold: Spec, hot: Spec) -> HotPlan:
+    def plan(
+        self, result: TensorSpec, indices: TensorSpec, dim: int, cold: TensorSpec, hot: TensorSpec
+    ) -> HotPlan:
         """The plan."""
         one_device(self.name, [result, indices, cold, hot])
         assert indices.dtype.itemsize in (4, 8)
@@ -38,8 +40,8 @@ class Hot:
 class DiagonalsPlan:
     """Matrices with diagonals from `begin` up to `end` filled, or all others, of any layout."""
 
-    result: Spec
-    others: Spec | None
+    result: TensorSpec
+    others: TensorSpec | None
     begin: int
     end: int
     inside: bool
@@ -52,7 +54,7 @@ class Diagonals:
     name: str
 
     def plan(
-        self, result: Spec, others: Spec | None, begin: int, end: int, inside: bool
+        self, result: TensorSpec, others: TensorSpec | None, begin: int, end: int, inside: bool
     ) -> DiagonalsPlan:
         """The plan; diagonals are numbered from the main one, to the right."""
         if others is not None:
@@ -65,7 +67,7 @@ class Diagonals:
 class SequencePlan:
     """A sequence in row-major order, written into a result of any layout."""
 
-    result: Spec
+    result: TensorSpec
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,6 +79,6 @@ class Sequence:
 
     name: str
 
-    def plan(self, result: Spec) -> SequencePlan:
+    def plan(self, result: TensorSpec) -> SequencePlan:
         """The plan."""
         return SequencePlan(result)

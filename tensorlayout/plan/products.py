@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from tensorlayout import dtypes
 from tensorlayout.layout import Layout
 from tensorlayout.plan.results import broadcast_shape, one_device
-from tensorlayout.tensor import Spec
+from tensorlayout.tensor import TensorSpec
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProductPlan:
     """A matrix product, row-major; transposes and pitches of the operands are not copied away."""
 
-    first: Spec
-    second: Spec
-    result: Spec
+    first: TensorSpec
+    second: TensorSpec
+    result: TensorSpec
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,7 +25,7 @@ class MatrixProduct:
 
     name: str = "matmul"
 
-    def plan(self, first: Spec, second: Spec) -> ProductPlan:
+    def plan(self, first: TensorSpec, second: TensorSpec) -> ProductPlan:
         """The plan. ValueError for shapes, TypeError for dtypes that are not numeric."""
         device = one_device(self.name, [first, second])
         a, b = first.layout.shape, second.layout.shape
@@ -38,4 +38,4 @@ class MatrixProduct:
             raise ValueError(msg)
         batch = broadcast_shape(self.name, [a[:-2], b[:-2]])
         shape = (*batch, *a[-2:-1], *b[-1:][: len(b) > 1])
-        return ProductPlan(first, second, Spec(dtype, Layout.row_major(shape), device))
+        return ProductPlan(first, second, TensorSpec(dtype, Layout.row_major(shape), device))

@@ -8,7 +8,7 @@ from typing import Any
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
 from tensorlayout.plan.results import normalized_dims, reduced_layout, result_dtype
-from tensorlayout.tensor import Spec
+from tensorlayout.tensor import TensorSpec
 
 # alpha and beta of the continuous methods of quantiles, but for "linear": Hyndman and Fan, "Sample
 # quantiles in statistical packages" (1996).
@@ -26,8 +26,8 @@ class ReducePlan:
     """One value from all elements along `dims`."""
 
     operation: Reduce
-    source: Spec
-    result: Spec
+    source: TensorSpec
+    result: TensorSpec
     dims: tuple[int, ...]
     keepdims: bool
     static: tuple[Any, ...]
@@ -51,7 +51,7 @@ class Reduce:
 
     def plan(
         self,
-        source: Spec,
+        source: TensorSpec,
         axis: int | tuple[int, ...] | None,
         keepdims: bool,
         dtype: DType | None,
@@ -68,4 +68,6 @@ class Reduce:
             raise ValueError(msg)
         layout = reduced_layout(source.layout, dims, keepdims)
         kind = result_dtype(self.result, source.dtype) if dtype is None else dtype
-        return ReducePlan(self, source, Spec(kind, layout, source.device), dims, keepdims, static)
+        return ReducePlan(
+            self, source, TensorSpec(kind, layout, source.device), dims, keepdims, static
+        )

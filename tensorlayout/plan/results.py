@@ -16,7 +16,7 @@ from tensorlayout.layout import (
     order_without,
     tiles_and_order,
 )
-from tensorlayout.tensor import Spec
+from tensorlayout.tensor import TensorSpec
 from tensorlayout.words import cut, shown
 
 Found = TypeVar("Found")
@@ -33,7 +33,7 @@ def named(name: str, function: Callable[..., Found], *args: Any) -> Found:
         raise type(error)(msg) from None
 
 
-def addressed(name: str, spec: Spec) -> Spec:
+def addressed(name: str, spec: TensorSpec) -> TensorSpec:
     """`spec`, of a view; ValueError where its **bytes**, were each element stored, are no int64."""
     octets = spec.dtype.itemsize
     for n in spec.layout.shape:
@@ -54,7 +54,7 @@ def result_dtype(rule: str | DType, dtype: DType) -> DType:
     return accumulated(dtype) if rule == "sum" else dtype
 
 
-def one_device(name: str, specs: Sequence[Spec]) -> Device:
+def one_device(name: str, specs: Sequence[TensorSpec]) -> Device:
     """The device of all operands. ValueError that names them where they differ."""
     device = specs[0].device
     for spec in specs:
@@ -157,9 +157,9 @@ def checked_padding(name: str, layout: Layout, dtype: DType) -> Layout:
     return layout
 
 
-def refuse_complex(name: str, destination: Spec, value: Spec | type) -> None:
+def refuse_complex(name: str, destination: TensorSpec, value: TensorSpec | type) -> None:
     """TypeError where complex numbers would be written into a real tensor."""
-    if isinstance(value, Spec):
+    if isinstance(value, TensorSpec):
         complex_in, came = in_category(value.dtype, "complex floating"), str(value.dtype)
     else:
         complex_in, came = value is complex, value.__name__

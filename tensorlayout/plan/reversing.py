@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tensorlayout.plan.results import one_device
-from tensorlayout.tensor import Spec
+from tensorlayout.tensor import TensorSpec
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -13,9 +13,9 @@ class ReversePlan:
     """Lines of the source along a dimension, written into a result of any layout."""
 
     name: str
-    source: Spec
-    lengths: Spec
-    result: Spec
+    source: TensorSpec
+    lengths: TensorSpec
+    result: TensorSpec
     dim: int
 
 
@@ -29,7 +29,9 @@ class Reverse:
 
     name: str
 
-    def plan(self, result: Spec, source: Spec, lengths: Spec, dim: int) -> ReversePlan:
+    def plan(
+        self, result: TensorSpec, source: TensorSpec, lengths: TensorSpec, dim: int
+    ) -> ReversePlan:
         """The plan."""
         one_device(self.name, [result, source, lengths])
         assert (result.layout.shape, result.dtype) == (source.layout.shape, source.dtype)

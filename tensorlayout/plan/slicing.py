@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tensorlayout.plan.results import named
-from tensorlayout.tensor import Spec
+from tensorlayout.tensor import TensorSpec
 from tensorlayout.words import cut, shown
 
 # One entry per dimension of a basic index, without where it starts: an integer, a slice of `count`
@@ -18,8 +18,8 @@ Cut = tuple[int, int] | str
 class IndexPlan:
     """A basic index: a view. Where it begins is data, so a thousand slices have one plan."""
 
-    source: Spec
-    result: Spec
+    source: TensorSpec
+    result: TensorSpec
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,7 +28,7 @@ class Index:
 
     name: str = "__getitem__"
 
-    def plan(self, source: Spec, *cuts: Cut) -> IndexPlan:
+    def plan(self, source: TensorSpec, *cuts: Cut) -> IndexPlan:
         """The plan of the view; its layout is that of the same cuts from the lowest start."""
         key = tuple(_representative(cut) for cut in cuts)
         layout = named(self.name, source.layout.slice, key)
@@ -37,7 +37,7 @@ class Index:
                 f"{self.name}: layout {cut(source.layout)} has no view of this slice; copy it first"
             )
             raise ValueError(msg)
-        return IndexPlan(source, Spec(source.dtype, layout, source.device))
+        return IndexPlan(source, TensorSpec(source.dtype, layout, source.device))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,8 +45,8 @@ class RowPlan:
     """One slice along the first dimension: a view."""
 
     name: str
-    source: Spec
-    result: Spec
+    source: TensorSpec
+    result: TensorSpec
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,7 +55,7 @@ class Row:
 
     name: str = "__getitem__"
 
-    def plan(self, source: Spec) -> RowPlan:
+    def plan(self, source: TensorSpec) -> RowPlan:
         """The plan of the view."""
         if not source.layout.shape:
             raise too_many(self.name, 1, ())
@@ -77,7 +77,7 @@ def outside(name: str, at: int, dim: int, shape: tuple[int, ...]) -> IndexError:
     return IndexError(f"{name}: index {shown(at)} is outside dimension {dim} of shape {shape}")
 
 
-def _whole(source: Spec) -> list[Cut]:
+def _whole(source: TensorSpec) -> list[Cut]:
     return [(n, 1) for n in source.layout.shape[1:]]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tensorlayout.plan.results import one_device
-from tensorlayout.tensor import Spec
+from tensorlayout.tensor import TensorSpec
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -13,8 +13,8 @@ class StretchPlan:
     """A tensor whose last two dimensions grow, written into a result of any layout."""
 
     name: str
-    source: Spec
-    result: Spec
+    source: TensorSpec
+    result: TensorSpec
     scales: tuple[int, int]
 
 
@@ -28,7 +28,7 @@ class Stretch:
 
     name: str
 
-    def plan(self, result: Spec, source: Spec, scales: tuple[int, int]) -> StretchPlan:
+    def plan(self, result: TensorSpec, source: TensorSpec, scales: tuple[int, int]) -> StretchPlan:
         """The plan, `scales` of the last but one dimension and the last."""
         one_device(self.name, [result, source])
         *others, height, width = source.layout.shape

@@ -30,7 +30,7 @@ from tensorlayout.plan.moving import (
 from tensorlayout.plan.slicing import RowPlan
 from tensorlayout.plan.steps import Step, note
 from tensorlayout.plan.triangles import TrianglePlan
-from tensorlayout.tensor import Spec, Tensor
+from tensorlayout.tensor import Tensor, TensorSpec
 
 Run = Callable[..., Tensor]
 
@@ -49,7 +49,7 @@ def planned(operation: Any, key: tuple[Any, ...]) -> Any:
 
 def is_tiled(key: tuple[Any, ...]) -> bool:
     """Whether a tensor in the key of a plan is tiled."""
-    return any(isinstance(item, Spec) and item.layout.is_tiled for item in key)
+    return any(isinstance(item, TensorSpec) and item.layout.is_tiled for item in key)
 
 
 def needs_strides(plan: Any, key: tuple[Any, ...], takes_tiles: Callable[[Any], bool]) -> bool:
@@ -84,16 +84,16 @@ def is_one_run(plan: ElementwisePlan) -> bool:
     )
 
 
-def packed(spec: Spec) -> Spec:
+def packed(spec: TensorSpec) -> TensorSpec:
     """A strided spec of the same elements: packed in the order of a tiled one."""
     layout = spec.layout
     if not layout.is_tiled:
         return spec
-    return Spec(spec.dtype, Layout.packed(layout.shape, layout.minor_to_major), spec.device)
+    return TensorSpec(spec.dtype, Layout.packed(layout.shape, layout.minor_to_major), spec.device)
 
 
 def _untiled(key: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(packed(item) if isinstance(item, Spec) else item for item in key)
+    return tuple(packed(item) if isinstance(item, TensorSpec) else item for item in key)
 
 
 def prepare(
@@ -105,7 +105,7 @@ def prepare(
     """
     if isinstance(plan, ReshapePlan):
         return _reshape(operation.name, plan, prepare_any)
-    name, specs = operation.name, [item for item in key if isinstance(item, Spec)]
+    name, specs = operation.name, [item for item in key if isinstance(item, TensorSpec)]
     run = prepare_any(operation, *_untiled(key))
     into = [_copier(name, spec, packed(spec), prepare_any) for spec in specs]
 
@@ -129,7 +129,7 @@ def _writes(plan: Any) -> bool:
     )
 
 
-def _writing(name: str, destination: Spec, call: Run, prepare_any: Callable[..., Run]) -> Run:
+def _writing(name: str, destination: TensorSpec, call: Run, prepare_any: Callable[..., Run]) -> Run:
     """A write into the first operand: into a packed copy of it, and from there into its place."""
     strided = packed(destination)
     if strided is destination:
@@ -146,7 +146,9 @@ def _writing(name: str, destination: Spec, call: Run, prepare_any: Callable[...,
     return write
 
 
-def _copier(name: str, source: Spec, result: Spec, prepare_any: Callable[..., Run]) -> Run:
+def _copier(
+    name: str, source: TensorSpec, result: TensorSpec, prepare_any: Callable[..., Run]
+) -> Run:
     """A copy of a tensor in another layout, noted as a step; the tensor itself where it fits."""
     if source is result:
         return lambda x: x
@@ -163,7 +165,7 @@ def _copier(name: str, source: Spec, result: Spec, prepare_any: Callable[..., Ru
 def _reshape(name: str, plan: ReshapePlan, prepare_any: Callable[..., Run]) -> Run:
     """A row-major copy, seen under the new shape: it always has a view."""
     source = plan.source
-    flat = Spec(source.dtype, Layout.row_major(source.layout.shape), source.device)
+    flat = TensorSpec(source.dtype, Layout.row_major(source.layout.shape), source.device)
     copy = prepare_any(Copy(name), source, flat.layout, None)
     seen = prepare_any(_RowMajor(name), flat, plan.result)
     return lambda x: seen(copy(x))
@@ -175,5 +177,5 @@ class _RowMajor:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def plan(self, source: Spec, result: Spec) -> ViewPlan:
+    def plan(self, source: TensorSpec, result: TensorSpec) -> ViewPlan:
         return ViewPlan(source, result, 0)

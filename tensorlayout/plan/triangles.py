@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tensorlayout.plan.results import in_dtype, voted_layout
-from tensorlayout.tensor import Spec
+from tensorlayout.tensor import TensorSpec
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -14,8 +14,8 @@ class TrianglePlan:
     """A new tensor: the elements on one side of a diagonal of each matrix, zeros on the other."""
 
     name: Literal["tril", "triu"]
-    source: Spec
-    result: Spec
+    source: TensorSpec
+    result: TensorSpec
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,11 +24,11 @@ class Triangle:
 
     name: Literal["tril", "triu"]
 
-    def plan(self, source: Spec) -> TrianglePlan:
+    def plan(self, source: TensorSpec) -> TrianglePlan:
         """The plan. ValueError for a rank below 2."""
         shape = source.layout.shape
         if len(shape) < 2:
             msg = f"{self.name}: needs a rank of at least 2, got shape {shape}"
             raise ValueError(msg)
         layout = in_dtype(voted_layout(shape, [source.layout]), source.dtype)
-        return TrianglePlan(self.name, source, Spec(source.dtype, layout, source.device))
+        return TrianglePlan(self.name, source, TensorSpec(source.dtype, layout, source.device))

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, overload
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cpu.memory import quietly
+from tensorlayout.cpu.engine.memory import quietly
 from tensorlayout.devices import as_device
 from tensorlayout.dtypes import DType
 from tensorlayout.functions import calling

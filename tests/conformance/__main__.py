@@ -127,7 +127,7 @@ def main() -> int:
     try:
         missing_packages()
         import tensorlayout as tl
-        from tensorlayout.cuda.driver import driver
+        from tensorlayout.cuda.engine.driver import driver
 
         version = tl.__array_api_version__
         folder = checkout(version)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tensorlayout.cpu import memory
+from tensorlayout.cpu.engine import memory
 
 _SET_HANDLER = 304  # the place of PyDataMem_SetHandler in NumPy's table of functions
 

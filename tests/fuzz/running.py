@@ -33,9 +33,7 @@ from draws import Draw
 from tensorlayout import plan
 from tensorlayout.cpu import (
     along,
-    blocks,
     bordering,
-    casting,
     choosing,
     copy_axes,
     elementwise,
@@ -47,12 +45,12 @@ from tensorlayout.cpu import (
     reading,
     reducing,
     runs,
-    staging,
     transforms,
     triangles,
     walking,
     writing,
 )
+from tensorlayout.cpu.engine import blocks, casting, staging
 
 CASES = {
     **elementwise_cases.CASES,

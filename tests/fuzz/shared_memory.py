@@ -11,7 +11,7 @@ from tensors import as_dtype
 
 import tensorlayout as tl
 from tensorlayout.layout import Layout
-from tensorlayout.tensor import Home, Spec
+from tensorlayout.tensor import StorageRef, TensorSpec
 
 
 def seen(s, layout, dtype, start=0):
@@ -19,11 +19,11 @@ def seen(s, layout, dtype, start=0):
     layout, dtype = Layout.parse(layout), as_dtype(dtype)
     if s.device == "cpu":
         return tl.from_storage(np.asarray(s)[start:], layout, dtype=dtype)
-    from tensorlayout.cuda.memory import Place
+    from tensorlayout.cuda.engine.memory import Place
 
     lowest = s._memory.address + start + layout.lowest * dtype.itemsize
-    home = Home(s._home.storage, (start + layout.lowest * dtype.itemsize) // dtype.itemsize)
-    return tl.Tensor._new(Place(lowest, s.readonly), Spec(dtype, layout, s.device), home)
+    home = StorageRef(s._home.storage, (start + layout.lowest * dtype.itemsize) // dtype.itemsize)
+    return tl.Tensor._new(Place(lowest, s.readonly), TensorSpec(dtype, layout, s.device), home)
 
 
 @dataclass(frozen=True, slots=True)

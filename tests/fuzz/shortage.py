@@ -22,7 +22,7 @@ from case import (
 )
 
 import tensorlayout as tl
-from tensorlayout.cuda.driver import driver
+from tensorlayout.cuda.engine.driver import driver
 
 MOST = 200  # allocations of a call that fail, one in each try
 

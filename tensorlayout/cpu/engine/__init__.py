@@ -1,0 +1,1 @@
+"""What every plan on the CPU is built on: memory, threads, conversions."""

@@ -1,0 +1,302 @@
+"""CPU memory: NumPy arrays laid out as a spec says, their padding, and views of their storage."""
+
+from __future__ import annotations
+
+import contextvars
+import functools
+import math
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tensorlayout.cpu.engine.boxes import Seen
+from tensorlayout.devices import CPU, Device
+from tensorlayout.dtypes import DType
+from tensorlayout.layout import Layout, Padding, boxes
+from tensorlayout.plan import Exposed
+from tensorlayout.plan.from_strides import spec_of_strides
+from tensorlayout.plan.padding import padding_bytes
+from tensorlayout.tensor import StorageRef, Tensor, TensorSpec
+from tensorlayout.words import shown
+
+Array = np.ndarray[Any, Any]
+
+# NumPy keeps its error state in a context variable. Running a ufunc in a copy of this context costs
+# 0.05 us; np.errstate costs 1.4. A copy, because a context cannot be entered twice at once.
+quiet = contextvars.Context()
+quiet.run(np.seterr, all="ignore")
+
+# The same for ufuncs that convert nothing. NumPy 2.4 sends padded rows through its buffer although
+# they need none: 2048 x 2048 float32, x += y, 2.8 ms so, 0.9 with the smallest buffer (2026-11-21,
+# 2-core AMD EPYC (Zen 4)). Conversions do need one.
+unbuffered = quiet.copy()
+unbuffered.run(np.setbufsize, 16)
+
+
+def quietly(function: Any, *args: Any, **named: Any) -> Any:
+    """``function(*args, **named)`` without warnings of NumPy."""
+    return quiet.copy().run(function, *args, **named)
+
+
+def byte_strides(layout: Layout, itemsize: int) -> tuple[int, ...]:
+    """The strides in **bytes**; those of dimensions of size 0 and 1 are kept small."""
+    pairs = zip(layout.shape, layout.strides, strict=True)
+    return tuple(s * itemsize if n > 1 else itemsize for n, s in pairs)
+
+
+def array_over(storage: Array, dtype: DType, layout: Layout) -> Array:
+    """The strided array of `layout` over a C-contiguous array; NumPy checks the bounds again.
+
+    Of a tiled layout all slots, from the lowest to the last that it requires.
+    """
+    if layout.is_tiled:
+        return _run_over(storage, dtype, layout)
+    if layout.size == 0:
+        empty = np.empty(layout.shape, dtype)
+        empty.flags.writeable = storage.flags.writeable
+        return empty
+    itemsize = dtype.itemsize
+    return np.ndarray(
+        layout.shape, dtype, storage, layout.offset * itemsize, byte_strides(layout, itemsize)
+    )
+
+
+def _run_over(storage: Array, dtype: DType, layout: Layout) -> Array:
+    """The slots of a tiled layout."""
+    count = (max(0, layout.required_size - layout.lowest),)
+    if count != (0,):
+        return np.ndarray(count, dtype, storage, layout.lowest * dtype.itemsize)
+    empty = np.empty(count, dtype)
+    empty.flags.writeable = storage.flags.writeable
+    return empty
+
+
+def home_of(tensor: Tensor) -> StorageRef:
+    """The storage of a tensor, a C-contiguous array, and the tensor's lowest slot there."""
+    if tensor._home is not None:
+        return tensor._home
+    memory = tensor._memory
+    if memory.flags.c_contiguous:
+        return StorageRef(memory, 0)
+    return StorageRef(bytes_from(memory, tensor._spec.layout), 0)
+
+
+def storage_of(tensor: Tensor) -> Array:
+    """The storage of a tensor as an array of bytes."""
+    storage: Array = home_of(tensor).storage
+    return storage.reshape(-1).view(np.uint8)
+
+
+def required_bytes(tensor: Tensor) -> Array:
+    """The bytes of a tensor's storage that its layout requires, from its lowest slot on."""
+    slot, layout, itemsize = home_of(tensor).slot, tensor._spec.layout, tensor.itemsize
+    if not layout.required_size:
+        return np.empty(0, np.uint8)
+    return storage_of(tensor)[slot * itemsize : (slot + layout.required_size) * itemsize]
+
+
+def tensor_of_bytes(octets: Array, spec: TensorSpec) -> Tensor:
+    """A tensor over bytes of its own, as many as its layout requires."""
+    return Tensor._new(array_over(octets, spec.dtype, spec.layout), spec, StorageRef(octets, 0))
+
+
+def bytes_from(memory: Array, layout: Layout) -> Array:
+    """The bytes of all slots from the lowest on; `memory` is the array of `layout`, at slot 0."""
+    if layout.size == 0:
+        return np.empty(layout.required_size * memory.itemsize, np.uint8)
+    if memory.size == layout.required_size and memory.flags.c_contiguous:
+        return memory.reshape(-1).view(np.uint8)  # 0.5 us, what follows 7
+    backwards = tuple(slice(None, None, -1 if s < 0 else 1) for s in memory.strides)
+    corner = memory[backwards][(0,) * memory.ndim + (...,)]
+    count = layout.required_size * memory.itemsize
+    one = corner.reshape(1).view(np.uint8)
+    # as_strided is safe here: the layout was checked against this memory when the tensor was made.
+    return np.lib.stride_tricks.as_strided(one, (count,), (1,), writeable=memory.flags.writeable)
+
+
+def padding_bits(value: Padding, dtype: DType) -> Array | None:
+    """The content of padding as a 0-d array of `dtype`, or None where nothing is promised."""
+    content = padding_bytes(value, dtype)
+    return None if content is None else np.frombuffer(content, np.uint8).view(dtype).reshape(())
+
+
+def padding_regions(layout: Layout) -> list[tuple[slice, ...]]:
+    """Boxes of the padded block that together hold each slot of padding once (logical order)."""
+    regions = []
+    for d, (n, p) in enumerate(zip(layout.shape, layout.padded_shape, strict=True)):
+        if p > n:
+            inside = tuple(slice(0, m) for m in layout.shape[:d])
+            outside = tuple(slice(0, q) for q in layout.padded_shape[d + 1 :])
+            regions.append((*inside, slice(n, p), *outside))
+    return regions
+
+
+@functools.lru_cache(maxsize=1024)
+def padding_filler(spec: TensorSpec) -> Callable[[Array], None] | None:
+    """What writes the padding of a whole block (as `block_of` gives it); None: nothing to write."""
+    layout = spec.layout
+    bits = padding_bits(layout.padding_value, spec.dtype) if layout.is_padded else None
+    if bits is None:
+        return None
+    if layout.is_tiled:
+        return _tails_filler(spec, bits)
+    regions = padding_regions(layout)
+    # Backwards dimensions have their padding before the first element of the block.
+    mirror = tuple(slice(None, None, -1 if s < 0 else 1) for s in layout.strides)
+
+    def fill(block: Array) -> None:
+        ahead = block[mirror]
+        for region in regions:
+            ahead[region] = bits
+
+    return fill
+
+
+def _tails_filler(spec: TensorSpec, bits: Array) -> Callable[[Array], None]:
+    """What writes the padding of tiles into the slots of a tiled layout."""
+    form, dtype = spec.layout.form, spec.dtype  # the padding is behind, also what runs backwards
+    found = [boxes.boxes(ranges, form) or [] for ranges in boxes.padding_ranges(form)]
+    parts = [Seen.through(form, box, dtype.itemsize) for each in found for box in each]
+
+    def fill(slots: Array) -> None:
+        for part in parts:
+            part.of(slots, 0, dtype)[...] = bits
+
+    return fill
+
+
+@functools.lru_cache(maxsize=1024)
+def allocator(spec: TensorSpec) -> Callable[[], tuple[Array, StorageRef | None]]:
+    """What allocates memory for a spec: the strided array, and its home if that is larger.
+
+    The spec has a form's layout: a whole packed or padded block, positive strides. Padding that
+    has a value is written here.
+    """
+    layout, dtype = spec.layout, spec.dtype
+    if math.prod(n for n in layout.padded_shape if n) * dtype.itemsize > sys.maxsize:
+        raise _too_large(spec)  # NumPy would not try
+    to_logical = tuple(layout.ndim - 1 - layout.minor_to_major.index(d) for d in range(layout.ndim))
+    physical = tuple(layout.padded_shape[d] for d in reversed(layout.minor_to_major))
+    row_major = to_logical == tuple(range(layout.ndim))
+    if layout.padded_shape != layout.shape:  # also where block and elements are both empty
+        cut = tuple(slice(0, n) for n in layout.shape)
+        fill = padding_filler(spec)
+
+        def allocate_padded() -> tuple[Array, StorageRef | None]:
+            block = np.empty(physical, dtype)
+            logical = block.transpose(to_logical)
+            if fill is not None:
+                fill(logical)
+            return logical[cut], StorageRef(block, 0)
+
+        return allocate_padded
+    if row_major:
+        return lambda: (np.empty(physical, dtype), None)
+    return lambda: (np.empty(physical, dtype).transpose(to_logical), None)
+
+
+def new_tensor(spec: TensorSpec) -> Tensor:
+    """An uninitialised tensor whose padding holds its value."""
+    layout = spec.layout
+    try:
+        if layout.form is layout and layout.is_tiled:
+            return _new_tiled(spec)
+        if layout.form is layout:
+            memory, home = allocator(spec)()
+            return Tensor._new(memory, spec, home)
+        storage = np.zeros(layout.required_size * spec.dtype.itemsize, np.uint8)
+    except MemoryError:
+        raise _too_large(spec) from None
+    tensor = tensor_of_bytes(storage, spec)
+    fill_padding(tensor)
+    return tensor
+
+
+def _new_tiled(spec: TensorSpec) -> Tensor:
+    octets = spec.layout.nbytes(spec.dtype)
+    if octets > sys.maxsize:
+        raise _too_large(spec)
+    tensor = Tensor._new(np.empty(spec.layout.required_size, spec.dtype), spec)
+    fill_padding(tensor)
+    return tensor
+
+
+def _too_large(spec: TensorSpec) -> MemoryError:
+    return MemoryError(_needs(spec.layout.shape, spec.dtype, spec.layout.nbytes(spec.dtype)))
+
+
+def _needs(shape: tuple[int, ...], dtype: DType, octets: int) -> str:
+    return f"shape {shape} of {dtype} needs {octets} bytes, which cannot be allocated"
+
+
+def shortage(error: MemoryError) -> str:
+    """What a MemoryError says, NumPy's own too, which holds the shape and the dtype."""
+    match error.args:
+        case (tuple() as shape, np.dtype() as dtype):
+            return _needs(shape, dtype, math.prod(shape) * dtype.itemsize)
+        case (str() as text,):
+            return text
+    return "the memory it needs cannot be allocated"
+
+
+def fill_padding(tensor: Tensor) -> None:
+    """Write the padding that the tensor owns, if it has a value."""
+    fill = padding_filler(tensor._spec)
+    if fill is not None:
+        fill(block_of(tensor))
+
+
+def tensor_over(array: Array) -> Tensor | None:
+    """A tensor that shares the memory of an array; None where its strides are no whole elements.
+
+    Dimensions of size 1 get the stride that continues their successor, whatever NumPy says.
+    """
+    if type(array) is not np.ndarray:
+        array = array.view(np.ndarray)
+    found = spec_of_strides(array.dtype, array.shape, array.strides)
+    if found is None:
+        return None
+    if found.layout.is_packed:
+        return Tensor._new(array, found)
+    return Tensor._new(array, found, StorageRef(bytes_from(array, found.layout), 0))
+
+
+def exposed(tensor: Tensor) -> Exposed:
+    """Where the elements of a tensor are."""
+    memory = tensor._memory
+    address = memory.__array_interface__["data"][0]
+    if tensor._spec.layout.is_tiled:  # its memory begins at the lowest slot
+        address += tensor._spec.layout.offset * tensor.itemsize
+    return Exposed(address, not memory.flags.writeable, memory)
+
+
+def current_stream(_device: Device) -> None:
+    """None: there are no streams."""
+
+
+def ready(name: str, stream: Any, _device: Device) -> None:
+    """Nothing: all that was asked for has been done. ValueError for a stream."""
+    if stream is not None:
+        msg = f"{name}: the {CPU} has no streams, got stream={shown(stream)}"
+        raise ValueError(msg)
+
+
+def block_of(tensor: Tensor) -> Array:
+    """The whole padded block of a tensor that covers one, in logical order, elements first.
+
+    Of a tiled tensor, its slots.
+    """
+    layout = tensor._spec.layout
+    if layout.is_tiled:
+        return tensor._memory  # type: ignore[no-any-return]
+    storage, slot = home_of(tensor)
+    whole = Layout(layout.padded_shape, layout.strides, offset=_block_offset(layout) + slot)
+    return array_over(storage, tensor.dtype, whole)
+
+
+def _block_offset(layout: Layout) -> int:
+    """The slot of index (0, …) of the padded block whose lowest slot is 0."""
+    pairs = zip(layout.padded_shape, layout.strides, strict=True)
+    return sum((p - 1) * -s for p, s in pairs if s < 0)

@@ -1,0 +1,249 @@
+"""Compiled kernels kept on disk, found again by everything that went into them.
+
+An entry is one file, ``<key>.<checksum><suffix>``. It appears by an atomic rename, so a reader sees
+all of it or nothing. Of processes that want the same kernel at once, one compiles it. An entry
+whose content does not fit its checksum is removed and made again. One that was not used for long is
+removed when a process first makes another: every change of a header leaves some behind.
+
+What is here is loaded and run. So folders and entries are used only where they are ours and nobody
+else can write to them. A folder that is not to be trusted, or has no room, is passed over: then a
+folder in the one for temporary files takes its place.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import functools
+import hashlib
+import os
+import re
+import shutil
+import stat
+import tempfile
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from tensorlayout.cuda.engine.driver import Counters
+from tensorlayout.layout.once import once
+
+MAX_AGE = 60 * 24 * 3600  # seconds since the last use
+PATIENCE = 300  # seconds that a process waits for another one that makes the same entry
+
+_ROOM = 2**22  # free bytes that a compiler needs at least
+
+# Names of entries, and of folders in which one is being made. Nothing else is ever removed: the
+# folder may be one that the user also has other files in.
+_OURS = re.compile(r".*[0-9a-f]{32}(\.[0-9a-f]{16}\.\w+|-\w+)")
+
+_INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]+"([^"\n]+)"', re.MULTILINE)
+
+
+def sources(path: Path, folder: Path) -> dict[Path, bytes]:
+    """A file and all that it includes by ``#include "…"``, in order of first mention: their texts.
+
+    Headers are looked up beside the file that includes them, then in `folder`. One that is in
+    neither is left to the compiler's message. Branches of ``#if`` are not told apart.
+    """
+    found: dict[Path, bytes] = {}
+
+    def visit(file: Path) -> None:
+        if file in found:
+            return
+        found[file] = text = file.read_bytes()
+        for name in _INCLUDE.findall(text):
+            places = (base / name.decode() for base in (file.parent, folder))
+            header = next((place for place in places if place.is_file()), None)
+            if header is not None:
+                visit(header.resolve())
+
+    visit(path.resolve())
+    return found
+
+
+def key_of(*parts: str | bytes) -> str:
+    """A name for all `parts` together, in their order; 32 hexadecimal digits."""
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        digest.update(len(data).to_bytes(8, "little") + data)
+    return digest.hexdigest()[:32]
+
+
+def cached(key: str, suffix: str, make: Callable[[Path], None], counters: Counters) -> Path:
+    """The file of `key`. Where there is none, ``make(path)`` writes it, at a path of its own.
+
+    RuntimeError where no folder can take it.
+    """
+    place = folder()
+    try:
+        return _cached(place, key, suffix, make, counters)
+    except (OSError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and _has_room(place):
+            raise  # the compiler's own
+        reason = error
+    try:
+        return _cached(temporary(), key, suffix, make, counters)
+    except OSError as error:
+        msg = (
+            f"cuda: compiled kernels can be kept neither in {place} ({reason}) nor in"
+            f" {temporary()} ({error}); set TENSORLAYOUT_CACHE_DIR to a folder of yours with room"
+        )
+        raise RuntimeError(msg) from None
+
+
+def _cached(
+    place: Path, key: str, suffix: str, make: Callable[[Path], None], counters: Counters
+) -> Path:
+    found = _entry(place, key, suffix)
+    if found is None:
+        with _turn(place, key):
+            found = _entry(place, key, suffix)
+            if found is None:
+                return _made(place, key, suffix, make, counters)
+    counters.cache_hits += 1
+    return found
+
+
+def _entry(place: Path, key: str, suffix: str) -> Path | None:
+    """The entry of `key`, if there is one that is whole and ours; any other is removed."""
+    for entry in place.glob(f"{key}.*{suffix}"):
+        if entry.name == _entry_name(key, entry, suffix):
+            return entry
+        _remove(entry)
+    return None
+
+
+def _made(
+    place: Path, key: str, suffix: str, make: Callable[[Path], None], counters: Counters
+) -> Path:
+    _remove_unused(place)
+    with tempfile.TemporaryDirectory(
+        prefix=f"{key}-", dir=place, ignore_cleanup_errors=True
+    ) as own:
+        made = Path(own) / f"made{suffix}"
+        make(made)
+        made.chmod(0o700)  # whatever the mask of new files lets others do
+        counters.cache_misses += 1
+        counters.compiles += 1
+        return made.rename(place / _entry_name(key, made, suffix))
+
+
+@contextlib.contextmanager
+def _turn(place: Path, key: str) -> Iterator[None]:
+    """Processes that want the same entry take turns: the first makes it, the others find it.
+
+    A byte of one file is locked, a byte for each key, until the process lets go of it or ends.
+    Where files cannot be locked, or the other process takes too long (it may have been stopped),
+    each process makes the entry, which is as right and slower.
+    """
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):
+            file = stack.enter_context(_opened(place / "turns", os.O_RDWR | os.O_CREAT))
+            _lock(file, zlib.crc32(key.encode()))
+        yield
+
+
+def _lock(file: Any, byte: int) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
+            break
+        except (BlockingIOError, PermissionError):  # either means that another process has it
+            time.sleep(0.02)
+
+
+def _opened(path: Path, flags: int = os.O_RDONLY) -> Any:
+    """A regular file of ours that nobody else can write to. OSError for any other; never waits."""
+    number = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
+    try:
+        status = os.fstat(number)
+        if not (stat.S_ISREG(status.st_mode) and _is_private(status)):
+            msg = f"{path} is no file of this user alone"
+            raise PermissionError(msg)
+        return open(number, "rb" if flags == os.O_RDONLY else "r+b", 0)
+    except BaseException:
+        os.close(number)
+        raise
+
+
+def _is_private(status: os.stat_result) -> bool:
+    """Whether what a status is of is ours, and nobody else can write to it."""
+    return status.st_uid == os.geteuid() and not status.st_mode & 0o022
+
+
+@functools.cache
+def _remove_unused(place: Path) -> None:
+    """Once in a process: it goes through the whole folder."""
+    for path in place.iterdir():
+        with contextlib.suppress(OSError):  # another process may be doing the same
+            unused = time.time() - path.lstat().st_mtime > MAX_AGE
+            if unused and _OURS.fullmatch(path.name):
+                _remove(path)
+
+
+def _remove(path: Path) -> None:
+    """Remove what is there, if it can be; a folder is of a process that was killed."""
+    with contextlib.suppress(OSError):
+        if stat.S_ISDIR(path.lstat().st_mode):
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
+def _entry_name(key: str, entry: Path, suffix: str) -> str:
+    """What an entry of this content is called, which is noted as used; "" for none of ours."""
+    try:
+        with _opened(entry) as file:
+            content = file.read()
+            with contextlib.suppress(OSError):
+                os.utime(file.fileno())
+    except OSError:  # another process has just removed it, or it is no file of ours
+        return ""
+    return f"{key}.{hashlib.sha256(content).hexdigest()[:16]}{suffix}"
+
+
+def folder() -> Path:
+    """Where entries are: ``$TENSORLAYOUT_CACHE_DIR``, else ``tensorlayout`` in the user's cache.
+
+    If that cannot be written to, belongs to somebody else, is one that others can write to, or
+    holds nothing that may be run, a folder of the user's in the one for temporary files.
+    """
+    asked = os.environ.get("TENSORLAYOUT_CACHE_DIR")
+    if asked:
+        return _usable(Path(asked)) or temporary()
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return _usable(Path(base) / "tensorlayout") or temporary()
+
+
+def _usable(place: Path) -> Path | None:
+    """`place`, if files of ours can be made there and run, and nobody else can make any."""
+    try:
+        place.mkdir(parents=True, exist_ok=True, mode=0o700)
+        place = place.resolve(strict=True)  # a link may be led elsewhere later
+        if not _is_private(place.stat()) or os.statvfs(place).f_flag & os.ST_NOEXEC:
+            return None
+        with tempfile.TemporaryFile(dir=place):
+            return place
+    except (OSError, ValueError, RuntimeError):  # also of names that are none, and circles of links
+        return None
+
+
+def _has_room(place: Path) -> bool:
+    try:
+        return shutil.disk_usage(place).free >= _ROOM
+    except OSError:
+        return False
+
+
+@once
+def temporary() -> Path:
+    """A folder of the user's in the one for temporary files; a new one where that is no good."""
+    place = Path(tempfile.gettempdir()) / f"tensorlayout-{os.geteuid()}"
+    if not place.is_symlink() and (usable := _usable(place)):
+        return usable
+    return Path(tempfile.mkdtemp(prefix="tensorlayout-"))

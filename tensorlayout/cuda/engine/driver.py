@@ -1,0 +1,241 @@
+"""The one seam to the hardware: memory, copies, launches, and what counts them.
+
+Everything else in `tensorlayout.cuda` is written against `Driver`. `driver` picks the
+implementation once per process.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorlayout.dtypes import DType
+from tensorlayout.layout.once import once
+from tensorlayout.words import shown
+
+Bytes = NDArray[np.uint8]
+
+# Modules that define `open_driver()`, imported when first asked for: CuPy is an optional library.
+_DRIVERS = {
+    "simulator": "tensorlayout.cuda.engine.simulator",
+    "cupy": "tensorlayout.cuda.engine.cupy",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """What to compile and launch: pure data, made by plans.
+
+    `types` and `shape` are macros, as (name, value). A GPU compiles one kernel for each set of
+    them; the simulator one file for each `types`, with every `shape` in it as ``name_value_value``.
+    `operation` is the functor, or "". `file` is in the folder of kernels, unless it is absolute.
+
+    >>> Kernel("copy.cu", "copy_rows", shape=(("RANK", "2"), ("INDEX", "int32_t"))).symbol
+    'copy_rows_2_int32_t'
+    """
+
+    file: str
+    name: str
+    types: tuple[tuple[str, str], ...] = ()
+    shape: tuple[tuple[str, str], ...] = ()
+    operation: str = ""
+
+    @property
+    def symbol(self) -> str:
+        """The name of this shape among all shapes of the kernel."""
+        return "_".join((self.name, *(value for _, value in self.shape)))
+
+
+# The number of the legacy default stream, which every device has.
+LEGACY_STREAM = 1
+
+# That of the default stream that each thread has of its own.
+PER_THREAD_STREAM = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """What is enqueued on one device in one order.
+
+    Attributes:
+        device: the number of the device.
+        number: as the array API standard has it: 1 for the legacy default stream, 2 for that of the
+            thread, else the address.
+        owner: what keeps the stream alive, if anything does.
+
+    """
+
+    device: int
+    number: int
+    owner: object = field(default=None, compare=False, repr=False)
+
+
+@dataclass(slots=True)
+class Counters:
+    """What a driver has done since it was opened."""
+
+    compiles: int = 0
+    cache_hits: int = 0
+    cache_misses: int = 0
+    launches: int = 0
+    library_calls: int = 0
+    allocations: int = 0
+    synchronisations: int = 0
+
+
+class Strided(NamedTuple):
+    """Elements in the memory of a device, as numerical libraries see them."""
+
+    address: int  # of the element at index (0, …, 0)
+    shape: tuple[int, ...]
+    steps: tuple[int, ...]  # strides, in bytes
+    dtype: DType
+    device: int
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """The address of the lowest byte, and how many bytes there are up to the highest."""
+        if 0 in self.shape:
+            return self.address, 0
+        reach = [(n - 1) * step for n, step in zip(self.shape, self.steps, strict=True)]
+        below, above = sum(min(r, 0) for r in reach), sum(max(r, 0) for r in reach)
+        return self.address + below, above - below + self.dtype.itemsize
+
+
+class Buffer(Protocol):
+    """Device memory. It frees itself when it is collected."""
+
+    @property
+    def pointer(self) -> int:
+        """The address of the first byte, a multiple of 256 where this driver allocated it."""
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes there are."""
+
+    @property
+    def device(self) -> int:
+        """The number of the device."""
+
+    def keep(self, owner: object) -> None:
+        """Keep `owner`, too, as long as the memory."""
+
+
+class Launcher(Protocol):
+    """A kernel made ready."""
+
+    def __call__(self, grid: int | tuple[int, int, int], parameters: bytearray) -> None:
+        """Launch `grid` blocks on the current stream, without waiting.
+
+        `parameters` holds the kernel's struct, and is read before the call returns.
+        """
+
+
+class Driver(Protocol):
+    """Devices, their memory, and launches on them."""
+
+    @property
+    def name(self) -> str:
+        """Either "simulator" or "cupy"."""
+
+    @property
+    def counters(self) -> Counters:
+        """What has been done."""
+
+    def device_count(self) -> int:
+        """How many devices there are."""
+
+    def current_device(self) -> int:
+        """The device of this thread's launches and copies."""
+
+    def using(self, device: int) -> AbstractContextManager[Any]:
+        """Make `device` the current one inside a ``with`` block, for this thread.
+
+        Next to free where it is current already.
+        """
+
+    def device_of(self, pointer: int) -> int | None:
+        """The device whose memory is at this address; None if it is no device's."""
+
+    def current_stream(self, device: int) -> Stream:
+        """That of this thread's launches and copies on `device`."""
+
+    def end_of(self, stream: Stream) -> Callable[[], bool]:
+        """What says, in any thread, whether all that is on the current stream now is over.
+
+        It may look for what comes later, too; it holds `stream`, whose work cannot be captured.
+        """
+
+    def is_capturing(self, device: int) -> bool:
+        """Whether the current stream of `device` captures a graph.
+
+        What waits, or copies between host and device, is then refused by a `plan.CaptureError`.
+        """
+
+    @property
+    def captures(self) -> Mapping[int, object]:
+        """What each capture has allocated, by streams; empty where there has been none of late."""
+
+    def captured(self, device: int) -> object | None:
+        """What the capture of the current stream has allocated; None where there is none."""
+
+    def order(self, first: Stream, then: Stream) -> None:
+        """What is enqueued on `then` from now on waits for what `first` holds now.
+
+        The host does not wait. Nothing is to be done where both are one stream.
+        """
+
+    def allocate(self, nbytes: int, device: int) -> Buffer:
+        """New memory that begins at a multiple of 256. MemoryError names asked and free bytes.
+
+        What is allocated while a stream captures a graph lives as long as all that is.
+        """
+
+    def wrap(self, pointer: int, nbytes: int, device: int, owner: object) -> Buffer:
+        """Memory that `owner` holds; the buffer keeps `owner` alive."""
+
+    def to_device(self, pointer: int, source: Bytes) -> None:
+        """Copy contiguous bytes of the host to device memory."""
+
+    def to_host(self, destination: Bytes, pointer: int) -> None:
+        """Copy device memory to contiguous bytes of the host; waits for the current stream."""
+
+    def on_device(self, destination: int, source: int, nbytes: int) -> None:
+        """Copy within device memory. The two ranges must not overlap."""
+
+    def launcher(self, kernel: Kernel) -> Launcher:
+        """The kernel, compiled or taken from a cache."""
+
+    def synchronize(self) -> None:
+        """Wait for the current stream."""
+
+    def library(self, what: str) -> Any:
+        """The numerical library, CuPy or NumPy, for a call on the current device and stream.
+
+        `what`: what the call is named in counts and logs.
+        """
+
+    def array(self, given: Strided, owner: object, *, written: bool = False) -> Any:
+        """The library's array over device memory, without a copy; `owner` is kept with it.
+
+        `written`: whether the library is to write all of it, else it is to read all of it.
+        """
+
+
+@once
+def driver() -> Driver:
+    """The driver of this process: the simulator if ``TENSORLAYOUT_CUDA_SIMULATOR=1``, else CuPy."""
+    choice = os.environ.get("TENSORLAYOUT_CUDA_SIMULATOR", "0")
+    if choice not in ("", "0", "1"):
+        msg = f"cuda: TENSORLAYOUT_CUDA_SIMULATOR must be 0 or 1, got {shown(choice)}"
+        raise ValueError(msg)
+    module = importlib.import_module(_DRIVERS["simulator" if choice == "1" else "cupy"])
+    opened: Driver = module.open_driver()
+    return opened

@@ -1,0 +1,249 @@
+"""Positions outside a dimension, found by kernels: the IndexError comes at the next waiting call.
+
+A launch does not wait, so a kernel leaves a record in device memory (``kernels/faults.cuh``), reads
+0 and writes nothing at such a position. `check` looks at the record wherever the host waits anyway,
+when a tensor is read to the host; and when one is given to another library or device. Strictly, it
+looks right after the launch, which then waits: see `strict_indexing`. Each stream has a record of
+its own, which is looked at when its launches are over; and so have those in graphs.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import itertools
+import os
+import threading
+from collections.abc import Callable, Iterator
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from tensorlayout.cuda.engine.driver import (
+    LEGACY_STREAM,
+    PER_THREAD_STREAM,
+    Buffer,
+    Driver,
+    Stream,
+    driver,
+)
+from tensorlayout.scopes import Block, Scope
+from tensorlayout.words import shown
+
+VARIABLE = "TENSORLAYOUT_STRICT_INDEXING"
+
+# Tensors of positions that a launch takes, as in kernels/faults.cuh.
+MAX_POSITIONS = 4
+
+_LEAST, _MOST = -(2**63), 2**63 - 1
+
+
+class _Record(ctypes.Structure):
+    """``Faults`` of kernels/faults.cuh."""
+
+    _fields_ = (
+        ("owner", ctypes.c_uint64),
+        ("lowest", ctypes.c_int64 * MAX_POSITIONS),
+        ("highest", ctypes.c_int64 * MAX_POSITIONS),
+        ("size", ctypes.c_int64 * MAX_POSITIONS),
+    )
+
+
+_NOTHING = np.frombuffer(
+    bytes(_Record(0, (_MOST,) * MAX_POSITIONS, (_LEAST,) * MAX_POSITIONS)), np.uint8
+)
+
+# ---- Strictness
+
+_strict: Scope[bool] = Scope("strict")
+_strict_process: bool | None = None
+
+
+def set_strict_indexing(strict: bool | None) -> None:
+    """Whether reads and writes at positions on CUDA wait and raise at once, in all threads.
+
+    None: as ``TENSORLAYOUT_STRICT_INDEXING`` says (1 or 0; without it, they do not wait). A
+    `strict_indexing` block keeps its own.
+    """
+    global _strict_process
+    _strict_process = strict
+
+
+def strict_indexing(strict: bool = True) -> Block[bool, None]:
+    """Wait after each read or write at positions on CUDA, and raise at once, inside the block.
+
+    >>> with strict_indexing():
+    ...     pass
+    """
+    return _strict.giving(strict, None)
+
+
+@functools.cache
+def _strict_by_the_variable() -> bool:
+    value = os.environ.get(VARIABLE, "0")
+    if value not in ("", "0", "1"):
+        msg = f"cuda: {VARIABLE} must be 0 or 1, got {shown(value)}"
+        raise ValueError(msg)
+    return value == "1"
+
+
+def _is_strict() -> bool:
+    for found in (_strict.get(), _strict_process):
+        if found is not None:
+            return found
+    return _strict_by_the_variable()
+
+
+# ---- Records
+
+_serials = itertools.count(1)
+
+
+class Report:
+    """The record of launches on one stream, or of those in graphs, which any stream may launch."""
+
+    __slots__ = ("_buffer", "_device", "_key", "_unseen", "pointer")
+
+    def __init__(self, gpu: Driver, device: int, key: int | None) -> None:
+        self._buffer: Buffer = gpu.allocate(_NOTHING.size, device)
+        self.pointer = self._buffer.pointer
+        self._device = device
+        self._key = key  # of the stream; None of graphs
+        # What says whether launches are over after which nobody has looked; a list for each launch.
+        self._unseen: list[Callable[[], bool]] = []
+        with gpu.using(device):
+            gpu.to_device(self.pointer, _NOTHING)
+
+    def launched(self, gpu: Driver, stream: Stream) -> None:
+        """Something may be left, now or, by a graph, at any time."""
+        self._unseen = [bool] if self._key is None else [gpu.end_of(stream)]
+
+    def take(self, gpu: Driver) -> _Record | None:
+        """What was left since somebody last looked; it is then forgotten.
+
+        What is under way on another stream than the current one is left for later.
+        """
+        unseen, key = self._unseen, self._key
+        is_over = next(iter(unseen), None)
+        if is_over is None or gpu.is_capturing(self._device):
+            return None
+        ordered = key is None or key == _key(gpu.current_stream(self._device))
+        if not ordered and not is_over():
+            return None
+        found = np.empty(_NOTHING.size, np.uint8)
+        with gpu.using(self._device):
+            gpu.to_host(found, self.pointer)
+            record = _Record.from_buffer_copy(found.tobytes())
+            if key is not None:
+                unseen.clear()  # and none that came since
+            elif not _outside(record):  # a graph may be in the midst of it
+                return None
+            if not record.owner:
+                return None
+            gpu.to_device(self.pointer, _NOTHING)
+            gpu.synchronize()  # before any stream goes on
+        return record
+
+
+class _Thread(threading.local):
+    """A number that no other thread has, nor will have."""
+
+    def __init__(self) -> None:
+        self.number = next(_serials)
+
+
+_thread = _Thread()
+
+
+def _key(stream: Stream) -> int:
+    """What tells a stream of a device from others: each thread has a default one, of one number."""
+    number = stream.number
+    return -_thread.number if number == PER_THREAD_STREAM else number
+
+
+class Reports:
+    """The records of one device."""
+
+    def __init__(self, gpu: Driver, number: int) -> None:
+        self._number = number
+        self._captured = Report(gpu, number, None)
+        self._by_stream: dict[int, Report] = {}
+        with gpu.using(number):
+            gpu.synchronize()  # for all streams
+
+    def __iter__(self) -> Iterator[Report]:
+        """All of them."""
+        return iter((*self._by_stream.values(), self._captured))
+
+    def current(self, gpu: Driver) -> tuple[Report, Stream]:
+        """That of the current stream, for kernels to leave in what they find; and the stream."""
+        stream = gpu.current_stream(self._number)
+        if stream.number != LEGACY_STREAM and gpu.is_capturing(self._number):
+            return self._captured, stream
+        key = _key(stream)
+        found = self._by_stream.get(key)
+        if found is None:
+            found = self._by_stream.setdefault(key, Report(gpu, self._number, key))
+        return found, stream
+
+
+_devices: WeakKeyDictionary[Driver, dict[int, Reports]] = WeakKeyDictionary()
+
+
+def reports(device: int) -> Reports:
+    """The records of a device, which live as long as its driver."""
+    gpu = driver()
+    devices = _devices.setdefault(gpu, {})
+    found = devices.get(device)
+    return devices.setdefault(device, Reports(gpu, device)) if found is None else found
+
+
+def launched(report: Report, stream: Stream) -> None:
+    """To be called with what `Reports.current` gave, after launches that were given that."""
+    report.launched(driver(), stream)
+    if _is_strict():
+        check()
+
+
+def check() -> None:
+    """Raise IndexError for what kernels have found since somebody last looked; then it is gone.
+
+    To be called where the host has waited for the current stream, or may. What other streams hold
+    is looked at as soon as they have nothing under way; what a graph holds, each time, but no graph
+    that is being captured. Costs nothing, if there was no launch.
+    """
+    gpu = driver()
+    for device in tuple(_devices.get(gpu, {}).values()):
+        for each in device:
+            record = each.take(gpu)
+            if record is not None:
+                raise _error(record)
+
+
+_names: dict[str, int] = {}
+_numbers = itertools.count()
+_BITS = 16  # of a number of a name; above, the serial number of a launch's plan
+
+
+def owner_of(name: str) -> int:
+    """What stands for one launch of the operation `name`, another one each time it is asked for."""
+    number = _names.get(name)
+    if number is None:
+        number = _names.setdefault(name, next(_numbers))
+    return next(_serials) << _BITS | number
+
+
+def _outside(record: _Record) -> tuple[int, int] | None:
+    """A position outside, and the size of its dimension; None where none has been told yet."""
+    for lowest, highest, size in zip(record.lowest, record.highest, record.size, strict=True):
+        if lowest <= highest:
+            return (lowest if lowest < -size else highest), size
+    return None
+
+
+def _error(record: _Record) -> IndexError:
+    number = record.owner & (1 << _BITS) - 1
+    name = next(name for name, each in tuple(_names.items()) if each == number)
+    found = _outside(record)
+    assert found is not None, f"the record of {name} is empty"
+    return IndexError(f"{name}: index {found[0]} is outside a dimension of size {found[1]}")

@@ -1,0 +1,104 @@
+"""Kernels made into shared objects by the C++ compiler of the host, for the simulator."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+from tensorlayout.cuda.engine import disk_cache
+from tensorlayout.cuda.engine.driver import Counters
+from tensorlayout.kernels_path import kernel_directory
+
+# No -march=native: cached files may meet another processor.
+FLAGS = (
+    "-std=c++17",
+    "-O1",  # -O2 takes twice as long, and most of what is simulated is small
+    "-fPIC",
+    "-ffp-contract=off",  # a result must not depend on what the compiler fuses
+    "-fno-fast-math",
+    "-fno-strict-aliasing",  # kernels move elements of one type as packs of another
+    "-fno-exceptions",
+    "-fno-rtti",
+    "-fvisibility=hidden",  # nothing of one file may stand in for that of another
+    "-U_FORTIFY_SOURCE",  # takes jumps between stacks for mistakes
+    "-DTENSORLAYOUT_SIMULATOR",
+)
+
+
+# Seconds that a compiler gets. The longest file takes 20 of them; a compiler that was stopped, or
+# waits for an answer, would take for ever.
+PATIENCE = 300
+
+
+def run(command: list[str]) -> tuple[int, str, str]:
+    """Run a command to its end: its exit status, what it wrote, and its errors.
+
+    RuntimeError for one that takes longer than `PATIENCE`. A compiler starts others; so they have a
+    session of their own, and all of them end with it.
+    """
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=pipe,
+        stderr=pipe,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    ) as started:
+        try:
+            written, said = started.communicate(timeout=PATIENCE)
+        except BaseException as error:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(started.pid, signal.SIGKILL)
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
+            msg = f"cuda: {command[0]} was given {PATIENCE} seconds and has not ended"
+            raise RuntimeError(msg) from None
+    return started.returncode, written, said
+
+
+@functools.cache
+def compiler() -> tuple[tuple[str, ...], str]:
+    """The command of the C++ compiler, ``$CXX`` first, and its version. RuntimeError if none."""
+    asked = os.environ.get("CXX")
+    for command in [asked] if asked else ["g++", "clang++"]:
+        words = tuple(shlex.split(command))
+        if words and shutil.which(words[0]):
+            return words, run([*words, "--version"])[1]
+    found = f"CXX={asked}, which is not there" if asked else "none"
+    msg = (
+        f"cuda: the simulator needs a C++ compiler (g++ or clang++), and found {found};"
+        " install one or set CXX"
+    )
+    raise RuntimeError(msg)
+
+
+def shared_object(file: str, types: tuple[tuple[str, str], ...], counters: Counters) -> Path:
+    """A file of kernels compiled with the macros `types`, or taken from the cache.
+
+    RuntimeError with the compiler's message if it does not compile; FileNotFoundError.
+    """
+    command, version = compiler()
+    folder = kernel_directory()
+    path = folder / file
+    flags = [*FLAGS, *shlex.split(os.environ.get("TENSORLAYOUT_SIMULATOR_FLAGS", ""))]
+    flags += [f"-D{name}={value}" for name, value in types]
+    texts = disk_cache.sources(path, folder)
+    names = [each.name for each in texts]
+    key = disk_cache.key_of(*command, version, *flags, *names, *texts.values())
+
+    def make(target: Path) -> None:
+        parts = [*command, *flags, "-shared", f"-I{folder}", "-x", "c++", str(path), "-o"]
+        failed, _, said = run([*parts, str(target)])
+        if failed:
+            msg = f"cuda: {command[0]} could not compile {path.name}:\n{said.strip()}"
+            raise RuntimeError(msg)
+
+    return disk_cache.cached(f"{path.stem}-{key}", ".so", make, counters)

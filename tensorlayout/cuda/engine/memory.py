@@ -1,0 +1,172 @@
+"""Tensors in CUDA memory: an address and an owner; made, borrowed, and read to the host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from tensorlayout.cuda.engine import faults
+from tensorlayout.cuda.engine.driver import Bytes, driver
+from tensorlayout.devices import Device
+from tensorlayout.dtypes import DType
+from tensorlayout.plan import Exposed
+from tensorlayout.plan.from_strides import spec_of_strides
+from tensorlayout.plan.padding import padding_bytes
+from tensorlayout.tensor import StorageRef, Tensor, TensorSpec
+
+Made = TypeVar("Made")
+
+
+class Place(NamedTuple):
+    """`Tensor._memory` on CUDA. The element at index (0, …, 0) is `layout.offset` slots further."""
+
+    address: int  # of the lowest slot
+    readonly: bool
+
+
+def new_tensor(spec: TensorSpec) -> Tensor:
+    """A tensor in new memory, nothing of it written, padding neither.
+
+    Its layout is kept, gaps and all. MemoryError names the bytes asked for and those free.
+    """
+    return new_tensors(spec)()
+
+
+def new_tensors(spec: TensorSpec) -> Callable[[], Tensor]:
+    """What makes one `new_tensor` of this spec after the other."""
+    nbytes, number = spec.layout.nbytes(spec.dtype), spec.device.number
+
+    def make() -> Tensor:
+        buffer = driver().allocate(nbytes, number)
+        return Tensor._new(Place(buffer.pointer, False), spec, StorageRef(buffer, 0))
+
+    return make
+
+
+# The widest alignment that kernels can use, in **bytes**: a sector of memory.
+_WIDEST = 32
+
+
+def alignment(address: int) -> int:
+    """The greatest power of two that divides an address, at most 32."""
+    return (address | _WIDEST) & -(address | _WIDEST)
+
+
+# By the last bits of an address. A look-up takes half the time of the function (2026-11, 2-core AMD
+# EPYC (Zen 4)).
+_ALIGNMENTS = tuple(alignment(bits) for bits in range(_WIDEST))
+_BITS = _WIDEST - 1
+
+
+def per_alignment(make: Callable[[tuple[int, ...]], Made]) -> Callable[..., Made]:
+    """What `make(alignments)` gives, made once for each, found by addresses.
+
+    Where tensors begin is no part of a plan's key, and which kernel is best may depend on it.
+    """
+    made: dict[tuple[int, ...], Made] = {}
+
+    def at(*addresses: int) -> Made:
+        key = tuple([_ALIGNMENTS[address & _BITS] for address in addresses])
+        found = made.get(key)
+        if found is None:
+            found = made[key] = make(key)
+        return found
+
+    return at
+
+
+def padding_of(spec: TensorSpec) -> bytes | None:
+    """What one element of the padding that a tensor owns holds; None for none, or anything."""
+    layout = spec.layout
+    return padding_bytes(layout.padding_value, spec.dtype) if layout.is_padded else None
+
+
+def moved_slots(x: Tensor, spec: TensorSpec, slots: int) -> Tensor:
+    """A view of `x` whose lowest slot is `slots` slots further, in units of the result's dtype."""
+    home, place = x._home, x._memory
+    assert home is not None
+    address = place.address + slots * spec.dtype.itemsize
+    return Tensor._new(
+        Place(address, place.readonly), spec, StorageRef(home.storage, home.slot + slots)
+    )
+
+
+def borrowed(
+    address: int,
+    dtype: DType,
+    shape: tuple[int, ...],
+    byte_steps: tuple[int, ...],
+    device: Device,
+    owner: object,
+    *,
+    readonly: bool,
+) -> Tensor | None:
+    """A tensor over memory of another library; None where strides are no whole elements.
+
+    BufferError for memory that is not aligned to whole elements, as kernels need it.
+    """
+    spec = spec_of_strides(dtype, shape, byte_steps, device)
+    if spec is None:
+        return None
+    if address % dtype.itemsize and spec.layout.size:
+        msg = f"memory at {address:#x} is not aligned to {dtype}; copy it in its own library first"
+        raise BufferError(msg)
+    lowest = address - spec.layout.offset * dtype.itemsize
+    buffer = driver().wrap(lowest, spec.layout.nbytes(dtype), device.number, owner)
+    return Tensor._new(Place(lowest, readonly), spec, StorageRef(buffer, 0))
+
+
+def device_at(address: int) -> Device | None:
+    """The device whose memory is at an address; None if it is no device's.
+
+    Of 0, where no memory is, the current one.
+    """
+    number = driver().device_of(address) if address else driver().current_device()
+    return None if number is None else Device("cuda", number)
+
+
+def exposed(x: Tensor) -> Exposed:
+    """Where the elements of a tensor are."""
+    assert x._home is not None
+    address = x._memory.address + x._spec.layout.offset * x.itemsize
+    return Exposed(address, x._memory.readonly, x._home.storage)
+
+
+def read(x: Tensor) -> Bytes:
+    """The bytes of `x` from its lowest slot on, as many as its layout requires, on the host."""
+    octets = np.empty(x._spec.layout.nbytes(x.dtype), np.uint8)
+    if octets.size:
+        with driver().using(x.device.number):
+            driver().to_host(octets, x._memory.address)
+    faults.check()
+    return octets
+
+
+def write(x: Tensor, octets: Bytes) -> None:
+    """Fill the slots of `x`, a tensor in memory of its own, with bytes of the host."""
+    if octets.size:
+        with driver().using(x.device.number):
+            driver().to_device(x._memory.address, np.ascontiguousarray(octets))
+
+
+def copy_bytes(destination: Tensor, source: Tensor) -> None:
+    """Copy the slots of `source`, from the lowest on, to those of `destination`, of one size.
+
+    On the stream of the destination's device. That of the other device is waited for, and waits in
+    its turn, so that what is then written to the source, or put in its place, comes later.
+    """
+    nbytes = source._spec.layout.nbytes(source.dtype)
+    if not nbytes:
+        return
+    found, here, there = driver(), source.device.number, destination.device.number
+    if here == there:
+        with found.using(there):
+            found.on_device(destination._memory.address, source._memory.address, nbytes)
+        return
+    reading, writing = found.current_stream(here), found.current_stream(there)
+    found.order(reading, writing)
+    with found.using(there):
+        found.on_device(destination._memory.address, source._memory.address, nbytes)
+    found.order(writing, reading)

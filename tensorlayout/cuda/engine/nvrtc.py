@@ -1,0 +1,187 @@
+"""Kernels compiled by NVRTC, through CuPy's binding; it needs no GPU and no driver.
+
+CuPy's own compile appends ``-ftz=true`` to the options, which would flush denormals.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+from tensorlayout.cuda.engine import disk_cache
+from tensorlayout.cuda.engine.driver import Counters, Kernel
+from tensorlayout.cuda.engine.optional import cupy_part
+from tensorlayout.kernels_path import kernel_directory
+
+OPTIONS = ("--std=c++17", "--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true")
+
+# What an entry of the cache is. Those of before, under keys without this word, lacked a byte.
+_FORM = "whole ELF"
+
+# Changes what is logged, and not a byte of the code (a test compares).
+_VERBOSE = "--ptxas-options=-v"
+
+_PROPERTIES = re.compile(
+    r"Function properties for (\w+)\n"
+    r".*?(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads\n"
+    r".*?Used (\d+) registers(?:.*?(\d+) bytes smem)?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What a thread of a kernel takes, and a block of shared memory; all but registers in bytes.
+
+    `spilled`: moved to local memory and back for want of registers. `stack` holds that too, and
+    arrays with computed indices.
+    """
+
+    registers: int
+    stack: int
+    spilled: int
+    shared: int
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A file for one architecture.
+
+    `resources`: of each kernel in it, by name. `warnings`: the compiler's other words, or "".
+    """
+
+    cubin: bytes
+    resources: dict[str, Resources]
+    warnings: str
+
+
+def version() -> str:
+    """NVRTC's, as in "12.9". RuntimeError without CuPy."""
+    major, minor = cupy_part("cupy_backends.cuda.libs.nvrtc").getVersion()
+    return f"{major}.{minor}"
+
+
+def architecture_for(capability: int) -> int:
+    """What to compile for: the latest that NVRTC knows, and that devices of `capability` run.
+
+    They run code of their own major version, up to their minor one. RuntimeError if NVRTC is older
+    than the device or no longer knows it.
+    """
+    known = cupy_part("cupy_backends.cuda.libs.nvrtc").getSupportedArchs()
+    fitting = [each for each in known if each // 10 == capability // 10 and each <= capability]
+    if not fitting:
+        msg = (
+            f"cuda: the device has compute capability {capability / 10:.1f}, and NVRTC {version()}"
+            f" compiles for {', '.join(f'{each / 10:.1f}' for each in known)}; install another"
+            " CUDA by 'tensorlayout[cuda12]' or 'tensorlayout[cuda13]'"
+        )
+        raise RuntimeError(msg)
+    return int(max(fitting))
+
+
+def cubin_file(kernel: Kernel, architecture: int, counters: Counters) -> Path:
+    """The kernel's file compiled with its macros, from the cache if it is there; as for `compiled`.
+
+    Kernels of one file with the same macros share it: `kernel.name` does not matter.
+    """
+    program = _Program(kernel, architecture)
+    key = disk_cache.key_of(_FORM, version(), *program.options, *program.names, *program.texts)
+    stem = Path(kernel.file).stem
+
+    def make(target: Path) -> None:
+        target.write_bytes(program.compile().cubin)
+
+    return disk_cache.cached(f"{stem}-sm_{architecture}-{key}", ".cubin", make, counters)
+
+
+def cubin(kernel: Kernel, architecture: int, counters: Counters) -> bytes:
+    """What `cubin_file` holds: to be loaded as it was checked, whoever removes the file then."""
+    return cubin_file(kernel, architecture, counters).read_bytes()
+
+
+def compiled(kernel: Kernel, architecture: int) -> Compiled:
+    """The kernel's file compiled with its macros, for ``sm_architecture``; never from the cache.
+
+    FileNotFoundError; RuntimeError with the compiler's message, or without CuPy.
+    """
+    return _Program(kernel, architecture).compile()
+
+
+class _Program:
+    """What NVRTC is given: a file, its headers by the names it includes them by, and options."""
+
+    def __init__(self, kernel: Kernel, architecture: int) -> None:
+        folder = kernel_directory().resolve()
+        path = (folder / kernel.file).resolve()
+        sources = disk_cache.sources(path, folder)
+        self.texts = tuple(sources.values())
+        self.names = tuple(_name_in(header, path.parent, folder) for header in sources)
+        macros = (*kernel.types, *kernel.shape)
+        if kernel.operation:
+            macros += (("OPERATION", kernel.operation),)
+        defined = (f"-D{name}={value}" for name, value in macros)
+        self.options = (*OPTIONS, f"-arch=sm_{architecture}", *defined)
+
+    def compile(self) -> Compiled:
+        """RuntimeError with the compiler's message."""
+        nvrtc = cupy_part("cupy_backends.cuda.libs.nvrtc")
+        headers, names = list(self.texts[1:]), [name.encode() for name in self.names[1:]]
+        program = nvrtc.createProgram(self.texts[0].decode(), self.names[0], headers, names)
+        try:
+            nvrtc.compileProgram(program, (*self.options, _VERBOSE))
+            cubin = nvrtc.getCUBIN(program)
+        except nvrtc.NVRTCError as error:
+            said = nvrtc.getProgramLog(program).strip() or str(error)
+            given = " ".join(self.options[len(OPTIONS) :])
+            msg = f"cuda: NVRTC could not compile {self.names[0]} with {given}:\n{said}"
+            raise RuntimeError(msg) from None
+        else:
+            log = nvrtc.getProgramLog(program)
+            return Compiled(whole_elf(cubin), _resources_in(log), _warnings_in(log))
+        finally:
+            nvrtc.destroyProgram(program)
+
+
+# Of an ELF file of 64 bits: where the tables of segments and sections begin, and of what size and
+# how many the entries of each are.
+_ELF = struct.Struct("<4s28xQQ6xHHHH2x")
+
+
+def whole_elf(cubin: bytes) -> bytes:
+    """What NVRTC compiled, with its last byte: CuPy takes that for a NUL behind a text.
+
+    It is a 0, the highest byte of the last number of a table. RuntimeError if more is missing.
+    """
+    nbytes = _elf_bytes(cubin)
+    if nbytes is not None and nbytes - len(cubin) <= 1:
+        return cubin.ljust(nbytes, b"\0")
+    needed = "it is no ELF file" if nbytes is None else f"its header says {nbytes}"
+    msg = f"cuda: NVRTC {version()} gave {len(cubin)} bytes of machine code, and {needed}"
+    raise RuntimeError(msg)
+
+
+def _elf_bytes(cubin: bytes) -> int | None:
+    """How many bytes an ELF file has, by its header; None for no such file."""
+    if len(cubin) < _ELF.size:
+        return None
+    magic, segments, sections, *sizes = _ELF.unpack_from(cubin)
+    ends = segments + sizes[0] * sizes[1], sections + sizes[2] * sizes[3]
+    return max(_ELF.size, *ends) if magic == b"\x7fELF" else None
+
+
+def _name_in(header: Path, *folders: Path) -> str:
+    inside = (each for each in folders if header.is_relative_to(each))
+    return header.relative_to(next(inside, header.parent)).as_posix()
+
+
+def _resources_in(log: str) -> dict[str, Resources]:
+    return {
+        name: Resources(int(registers), int(stack), int(stored) + int(loaded), int(shared or 0))
+        for name, stack, stored, loaded, registers, shared in _PROPERTIES.findall(log)
+    }
+
+
+def _warnings_in(log: str) -> str:
+    lines = (line for line in log.splitlines() if not line.startswith("ptxas "))
+    return "\n".join(lines).strip("\n\0 ")

@@ -1,0 +1,134 @@
+"""Where the padding of a layout is, and the struct by which a kernel writes it."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from math import gcd, prod
+
+from tensorlayout.cuda.engine.parameters import Divisor32, divisor32
+from tensorlayout.layout import Layout
+
+# As in kernels/padding.cuh.
+REGIONS = 4
+BLOCK = 4 * 256  # elements that a block writes
+_FEWER_THAN = 2**31 - 2**12
+
+# All blocks do the kernel's own work.
+_NEVER = 2**32 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Padding behind one dimension: for each index of the dimensions before it, a run of slots."""
+
+    start: int
+    run: int
+    depth: int
+
+
+class PaddingStruct(ctypes.Structure):
+    """``Padding`` of kernels/padding.cuh."""
+
+    _fields_ = (
+        ("bits", ctypes.c_uint64 * 2),
+        ("start", ctypes.c_int64 * REGIONS),
+        ("count", ctypes.c_int64 * REGIONS),
+        ("stride", ctypes.c_int64 * REGIONS),
+        ("size", Divisor32 * REGIONS),
+        ("run", Divisor32 * REGIONS),
+        ("depth", ctypes.c_int32 * REGIONS),
+        ("end_block", ctypes.c_uint32 * REGIONS),
+        ("first_block", ctypes.c_uint32),
+        ("itemsize", ctypes.c_int32),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Regions:
+    """All slots of padding, each once; `dims` are (size, stride), slowest first."""
+
+    dims: tuple[tuple[int, int], ...]
+    regions: tuple[Region, ...]
+
+    def rows(self, region: Region) -> int:
+        """How many runs a region has."""
+        return prod([size for size, _ in self.dims[: region.depth]])
+
+    @property
+    def fit_a_launch(self) -> bool:
+        """Whether `PaddingStruct` can hold them."""
+        sizes = [n for r in self.regions for n in (r.run, self.rows(r))]
+        depth = max([region.depth for region in self.regions], default=0)
+        return len(self.regions) <= REGIONS >= depth and max(sizes, default=0) < _FEWER_THAN
+
+
+def padding_regions(layout: Layout) -> Regions:
+    """The padding that a layout owns; its lowest slot is 0, and slots run upwards.
+
+    Dimensions in the order of memory make a packed block of padded sizes. Behind the elements of a
+    dimension, all that follows in the block up to the next index of the dimension before is a run.
+    """
+    dims: list[tuple[int, int]] = []
+    regions: list[Region] = []
+    for d in reversed(layout.minor_to_major if layout.is_padded else ()):
+        size, padded, stride = layout.shape[d], layout.padded_shape[d], abs(layout.strides[d])
+        if padded > size:
+            regions.append(Region(size * stride, (padded - size) * stride, len(dims)))
+        if size == 1:
+            continue
+        if dims and dims[-1][1] == size * stride:
+            dims[-1] = (dims[-1][0] * size, stride)
+        else:
+            dims.append((size, stride))
+    made = Regions(tuple(dims), tuple(regions))
+    return Regions(made.dims, tuple(r for r in regions if r.run and made.rows(r)))
+
+
+def bits_of(value: bytes) -> tuple[int, int]:
+    """The pattern of an element, repeated to 16 bytes, as two 64-bit numbers; of none: zeros."""
+    repeated = value * (16 // max(1, len(value)))
+    return int.from_bytes(repeated[:8], "little"), int.from_bytes(repeated[8:], "little")
+
+
+def padding_struct(
+    found: Regions | None, value: bytes, first_block: int, alignment: int = 1
+) -> tuple[PaddingStruct, int]:
+    """The struct, and how many blocks follow `first_block`; None for no padding.
+
+    `alignment`: the power of two that divides the address of the first slot. Elements are written
+    as many at a time as it allows, and where runs begin and end.
+    """
+    made = PaddingStruct(first_block=_NEVER)
+    if found is None or not found.regions:
+        return made, 0
+    found, width = _widened(found, len(value), alignment)
+    made.first_block = first_block
+    made.bits[:] = bits_of(value)
+    made.itemsize = width
+    depth = max([region.depth for region in found.regions])
+    for k, (size, stride) in enumerate(found.dims[:depth]):
+        made.stride[k] = stride
+        made.size[k] = divisor32(size)
+    end = first_block
+    for k, region in enumerate(found.regions):
+        count = region.run * found.rows(region)
+        end += -(-count // BLOCK)
+        made.start[k] = region.start
+        made.count[k] = count
+        made.run[k] = divisor32(region.run)
+        made.depth[k] = region.depth
+        made.end_block[k] = end
+    return made, end - first_block
+
+
+def _widened(found: Regions, itemsize: int, alignment: int) -> tuple[Regions, int]:
+    """The same slots, counted in elements of as many bytes as all runs allow; and how many."""
+    depth = max([region.depth for region in found.regions])
+    places = [n for region in found.regions for n in (region.start, region.run)]
+    places += [stride for _, stride in found.dims[:depth]]
+    width = max(itemsize, gcd(16, alignment, *[n * itemsize for n in places]))
+    times = width // itemsize
+    dims = tuple((size, stride // times) for size, stride in found.dims)
+    regions = tuple(Region(r.start // times, r.run // times, r.depth) for r in found.regions)
+    return Regions(dims, regions), width

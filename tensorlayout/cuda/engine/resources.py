@@ -1,0 +1,128 @@
+"""``python -m tensorlayout.cuda.engine.resources``: what the kernels take of a GPU, as a table.
+
+It compiles all known kernels and some that depend on types, and needs CuPy, and no GPU. It is part
+of the package, beside the compiler that it asks, so that it can be run for any GPU wherever the
+package is. A spill fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from tensorlayout import dtypes
+from tensorlayout.cuda import (
+    leading_plan,
+    quantile_plan,
+    reduce_plan,
+    scan_plan,
+    search_plan,
+    sort_plan,
+)
+from tensorlayout.cuda.engine import nvrtc, warm_up
+from tensorlayout.cuda.engine.driver import Kernel
+from tensorlayout.cuda.engine.nvrtc import Resources
+from tensorlayout.cuda.engine.optional import with_progress
+
+ARCHITECTURES = (75, 80, 90, 100, 120)
+
+# Of reductions, whose element types and functors are too many, those that take most.
+_REDUCTIONS = {
+    "uint8": ("sum", "first_least"),
+    "float32": ("sum", "variance"),
+    "complex64": ("product",),
+}
+_EXTREMES = (("2", "int32_t"), ("0", "int64_t"))  # of ranks and indices
+
+HEAD = """# Resources
+
+What each kernel takes, the most over its shapes (of reductions, scans, sorts and searches: those
+in `resources.py`): registers of a thread, bytes of stack and of spilled registers, bytes of shared
+memory of a block. A block has {threads} threads; with 64 registers or fewer, four blocks or more
+fit the registers of a multiprocessor.
+
+Written by `python -m tensorlayout.cuda.engine.resources --markdown kernels/RESOURCES.md`
+(NVRTC {version}), which fails if anything is spilled. `kernels/README.md` has the compiler's
+options.
+
+| kernel | file | shapes | architecture | registers | stack | spilled | shared |
+| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |
+"""
+
+# Of element types, on which some kernels depend: those that take most, and the most common one.
+_SCANNED = (dtypes.bfloat16, dtypes.float32, dtypes.complex128)
+_SORTED = (dtypes.bfloat16, dtypes.float32, dtypes.int64)
+
+Found = dict[tuple[str, str, int], list[Resources]]
+
+
+def known() -> Iterator[Kernel]:
+    """What is measured."""
+    yield from warm_up.known()
+    for name, functors in _REDUCTIONS.items():
+        for kernel in reduce_plan.kernels(np.dtype(name), functors):
+            shape = dict(kernel.shape)
+            if not shape or (shape["RANK"], shape["INDEX"]) in _EXTREMES:
+                yield kernel
+    for dtype in _SCANNED:
+        yield from scan_plan.kernels(dtype, "multiply")
+    for dtype in _SORTED:
+        yield from sort_plan.kernels(dtype)
+        yield from leading_plan.kernels(dtype)
+        yield from search_plan.kernels(dtype)
+        real = dtypes.in_category(dtype, "real floating")
+        yield from quantile_plan.kernels(dtype, dtype if real else dtypes.float64)
+
+
+def measure(kernels: Iterable[Kernel], architectures: Iterable[int]) -> Found:
+    """The resources of each shape, by kernel's name, file and architecture."""
+    those = [(kernel, each) for kernel in kernels for each in architectures]
+    found: Found = {}
+    for kernel, architecture in with_progress(those, "compiling kernels", len(those)):
+        key = kernel.name, Path(kernel.file).name, architecture
+        resources = nvrtc.compiled(kernel, architecture).resources[kernel.name]
+        found.setdefault(key, []).append(resources)
+    return found
+
+
+def table(found: Found) -> str:
+    """The page."""
+    rows = (_row(*key, resources) for key, resources in sorted(found.items()))
+    return HEAD.format(threads=256, version=nvrtc.version()) + "".join(rows)
+
+
+def _row(name: str, file: str, architecture: int, resources: list[Resources]) -> str:
+    most = [
+        max(getattr(each, what) for each in resources)
+        for what in ("registers", "stack", "spilled", "shared")
+    ]
+    cells = (f"`{name}`", f"`{file}`", len(resources), f"sm_{architecture}", *most)
+    return f"| {' | '.join(map(str, cells))} |\n"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print or write the table; 1 if a kernel spills."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tensorlayout.cuda.engine.resources", description=__doc__
+    )
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table there")
+    parser.add_argument("--architecture", type=int, action="append", metavar="90")
+    asked = parser.parse_args(arguments)
+    found = measure(known(), asked.architecture or ARCHITECTURES)
+    page = table(found)
+    if asked.markdown:
+        asked.markdown.write_text(page, "utf-8")
+    else:
+        print(page, end="")
+    spilling = sorted({key[0] for key, those in found.items() if any(r.spilled for r in those)})
+    for name in spilling:
+        print(f"{name} spills registers", file=sys.stderr)
+    return 1 if spilling else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,558 @@
+"""The simulator: the kernels of ``kernels/``, compiled by the host's C++ compiler, on the CPU.
+
+``TENSORLAYOUT_CUDA_SIMULATOR=1`` makes it the driver. Device memory is memory of the host, and a
+launch is over when it returns. Each launch can be checked and counted; which checks is said by
+`checking`, or for a whole process by ``TENSORLAYOUT_SIMULATOR_CHECKS=bounds,initialized,…``:
+
+bounds       every access is inside an allocation or shared array, and aligned to its size
+barriers     all threads of a block come to the same barriers
+initialized  nothing is read that was never written (of memory allocated while this is on)
+races        of two threads that access one byte none stores, or both are atomic, or a barrier of
+             their block is between them
+count        32-byte sectors, active lanes, shared-memory wavefronts; see `Counts`
+
+The first two cost next to nothing and are on by default. What they find is a `KernelError`.
+
+As launches are over when they return, streams change nothing here. But who waits for whom can be
+seen: `enqueued` gives what was enqueued, and on which stream, and ``with driver().on_stream(7):``
+chooses the current one.
+
+Other variables: ``TENSORLAYOUT_SIMULATOR_ORDER`` (of threads: forward, reverse, or random:SEED),
+``TENSORLAYOUT_SIMULATOR_DEVICES`` (how many; 1), ``TENSORLAYOUT_SIMULATOR_MEMORY`` (bytes of each;
+no limit), ``TENSORLAYOUT_SIMULATOR_FLAGS`` (more flags for the compiler), ``CXX`` (the compiler).
+With the flags ``-fsanitize=address,undefined``, and besides ``ASAN_OPTIONS=detect_leaks=0`` and
+``LD_PRELOAD=$(g++ -print-file-name=libasan.so)``, a Python program runs its kernels under GCC's
+sanitizers, which then watch all memory of the process.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple, cast
+
+import numpy as np
+
+from tensorlayout.cuda.engine.counting import Counts, Record, Tally
+from tensorlayout.cuda.engine.driver import (
+    LEGACY_STREAM,
+    Buffer,
+    Bytes,
+    Counters,
+    Kernel,
+    Launcher,
+    Stream,
+    Strided,
+)
+from tensorlayout.cuda.engine.host_compiler import compiler, shared_object
+from tensorlayout.cuda.engine.ranges import Ranges, collecting_nothing, lock_kept_over_forks
+from tensorlayout.layout.once import once
+from tensorlayout.scopes import Block, Scope
+from tensorlayout.words import shown
+
+# As in kernels/simulator/launch.hpp.
+CHECKS = {"bounds": 1, "initialized": 2, "barriers": 4, "count": 8, "races": 16}
+ORDERS = ("forward", "reverse", "random")
+Order = Literal["forward", "reverse", "random"]
+
+_GRID_LIMITS = (2**31 - 1, 65535, 65535)
+_MESSAGE_BYTES = 1024
+
+
+class KernelError(RuntimeError):
+    """A kernel did what it must not do; the launch was given up half-way."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Mode:
+    """How launches run."""
+
+    checks: frozenset[str]
+    order: Order
+    seed: int
+    record: Record
+
+    @property
+    def flags(self) -> int:
+        return sum(CHECKS[check] for check in self.checks)
+
+
+def _mode(checks: tuple[str, ...], order: Order, seed: int) -> _Mode:
+    for check in checks:
+        if check not in CHECKS:
+            msg = f"checking: no check is called {shown(check)}; there are {', '.join(CHECKS)}"
+            raise ValueError(msg)
+    if order not in ORDERS:
+        msg = f"checking: order must be one of {', '.join(ORDERS)}, got {shown(order)}"
+        raise ValueError(msg)
+    return _Mode(frozenset(checks), order, seed, Record())
+
+
+_active: Scope[_Mode] = Scope("active")
+_device: Scope[int] = Scope("device")
+
+
+def checking(*checks: str, order: Order = "forward", seed: int = 0) -> Block[_Mode, Record]:
+    """Launch with these checks, and no others, inside the block; see the module for their names.
+
+    `order`: in which order blocks, and the threads of each, take turns; `seed` tells random ones
+    apart. Gives the `Record` of what "count" counted. ValueError for a name that is not known.
+
+    >>> with checking("bounds", "count") as record:
+    ...     pass
+    >>> record.of("copy_rows").launches
+    0
+    """
+    mode = _mode(checks, order, seed)
+    return _active.giving(mode, mode.record)
+
+
+@once
+def _mode_of_the_process() -> _Mode:
+    names = os.environ.get("TENSORLAYOUT_SIMULATOR_CHECKS", "bounds,barriers")
+    order, _, seed = os.environ.get("TENSORLAYOUT_SIMULATOR_ORDER", "forward").partition(":")
+    checks = tuple(name.strip() for name in names.split(",") if name.strip())
+    return _mode(checks, cast("Order", order), int(seed or 0))
+
+
+def record() -> Record:
+    """What was counted so far: in the block of `checking`, or else in the whole process."""
+    return (_active.get() or _mode_of_the_process()).record
+
+
+def _current_device() -> int:
+    return _device.get() or 0
+
+
+# ---- Streams
+
+
+class Enqueued(NamedTuple):
+    """A piece of work on a stream.
+
+    `what`: the symbol of a kernel, the driver's method ("to_device", "to_host", "on_device",
+    "synchronize", "order"), or what a call of the library is named. `after`: for "order", the
+    stream whose work so far it waits for.
+    """
+
+    stream: Stream
+    what: str
+    after: Stream | None = None
+
+
+_logs: Scope[list[Enqueued]] = Scope("enqueued")
+
+# The number of the current stream of each device, where it is not the default.
+_streams: Scope[dict[int, int]] = Scope("streams")
+
+
+def enqueued() -> Block[list[Enqueued], list[Enqueued]]:
+    """Write down, in a list, what all threads enqueue inside the block.
+
+    >>> with enqueued() as log:
+    ...     pass
+    >>> log
+    []
+    """
+    return _logs.saying([])
+
+
+def _stream(device: int) -> Stream:
+    return Stream(device, (_streams.get() or {}).get(device, LEGACY_STREAM))
+
+
+def _enqueue(what: str) -> None:
+    """Note work on the current stream, where anybody wants to know."""
+    for log in _logs.values():
+        log.append(Enqueued(_stream(_current_device()), what))
+
+
+# ---- Memory
+
+
+class SimulatedBuffer:
+    """A range of host memory that stands for device memory."""
+
+    __slots__ = ("_kept", "_owner", "_ranges", "device", "nbytes", "pointer")
+
+    def __init__(
+        self, pointer: int, nbytes: int, device: int, owner: object, ranges: Ranges
+    ) -> None:
+        self.pointer = pointer
+        self.nbytes = nbytes
+        self.device = device
+        self._owner = owner
+        self._ranges = ranges
+        self._kept: tuple[object, ...] = ()
+
+    def keep(self, owner: object) -> None:
+        """Keep `owner`, too, as long as the memory."""
+        if owner not in self._kept:
+            self._kept = (*self._kept, owner)
+
+    def __del__(self) -> None:
+        self._ranges.remove_later(self.pointer, self.nbytes)
+
+
+class _Memory:
+    """Bytes as NumPy takes them; arrays over them keep the owner."""
+
+    def __init__(self, address: int, nbytes: int, owner: object) -> None:
+        self.owner = owner
+        self.__array_interface__ = {
+            "version": 3,
+            "typestr": "|u1",
+            "shape": (nbytes,),
+            "data": (address, False),
+        }
+
+
+# ---- Launching
+
+
+class _Tally(ctypes.Structure):
+    _fields_ = tuple(
+        (name, ctypes.c_uint64) for name in ("accesses", "lanes", "bytes", "units", "ideal")
+    )
+
+
+class _Launch(ctypes.Structure):
+    """``simulator::Launch`` of kernels/simulator.hpp."""
+
+    _fields_ = (
+        ("grid", ctypes.c_uint32 * 3),
+        ("operation", ctypes.c_uint32),
+        ("checks", ctypes.c_uint32),
+        ("order", ctypes.c_uint32),
+        ("seed", ctypes.c_uint64),
+        ("allocations", ctypes.c_void_p),
+        ("allocation_count", ctypes.c_uint64),
+        ("stacks", ctypes.c_void_p),
+        ("tallies", ctypes.c_void_p),
+        ("message", ctypes.c_void_p),
+        ("message_bytes", ctypes.c_uint64),
+        ("parameter_bytes", ctypes.c_uint64),
+    )
+
+
+_launching = lock_kept_over_forks()  # one launch at a time
+
+# Of the launch that holds the lock.
+_tallies = (_Tally * 4)()
+_message = ctypes.create_string_buffer(_MESSAGE_BYTES)
+_launch = _Launch(
+    tallies=ctypes.addressof(_tallies),
+    message=ctypes.addressof(_message),
+    message_bytes=_MESSAGE_BYTES,
+)
+
+
+class _Library:
+    """A loaded shared object."""
+
+    def __init__(self, file: str, path: Path) -> None:
+        self.file = file
+        try:
+            self._loaded = ctypes.CDLL(str(path))
+        except OSError as error:  # such as where nothing may be run
+            msg = (
+                f"cuda: compiled kernels cannot be loaded: {error}; set TENSORLAYOUT_CACHE_DIR to a"
+                " folder of yours whose files may be run"
+            )
+            raise RuntimeError(msg) from None
+        if not _launch.stacks:
+            make = self._loaded.simulator_stacks
+            make.restype = ctypes.c_void_p
+            _launch.stacks = make()
+            if not _launch.stacks:
+                msg = "cuda: the simulator found no memory for the stacks of its threads"
+                raise MemoryError(msg)
+        self.operations: tuple[str, ...] = ()
+        if hasattr(self._loaded, "simulator_operations"):
+            names = self._loaded.simulator_operations
+            names.restype = ctypes.c_char_p
+            self.operations = tuple(names().decode().split())
+
+    def function(self, symbol: str) -> ctypes._NamedFuncPointer:
+        """The exported function of a kernel."""
+        try:
+            function = getattr(self._loaded, symbol)
+        except AttributeError:
+            msg = f"cuda: {self.file} has no kernel {symbol}"
+            raise ValueError(msg) from None
+        function.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
+        function.restype = None
+        return function  # type: ignore[no-any-return]
+
+    def operation(self, name: str) -> int:
+        """The number of a functor."""
+        if not name:
+            return 0
+        if name not in self.operations:
+            has = ", ".join(self.operations) or "none"
+            msg = f"cuda: {self.file} has no operation {name!r}; it has {has}"
+            raise ValueError(msg)
+        return self.operations.index(name)
+
+
+class SimulatedLauncher:
+    """A kernel of a loaded library."""
+
+    def __init__(self, kernel: Kernel, library: _Library, driver: SimulatorDriver) -> None:
+        self._kernel = kernel
+        self._function = library.function(kernel.symbol)
+        self._operation = library.operation(kernel.operation)
+        self._driver = driver
+
+    def __call__(self, grid: int | tuple[int, int, int], parameters: bytearray) -> None:
+        """Run all blocks, and raise KernelError for what the checks found."""
+        blocks = (grid, 1, 1) if isinstance(grid, int) else grid
+        if not all(0 < n <= limit for n, limit in zip(blocks, _GRID_LIMITS, strict=True)):
+            msg = f"cuda: {self._kernel.symbol} needs a grid of 1 to {_GRID_LIMITS}, got {blocks}"
+            raise ValueError(msg)
+        mode = _active.get() or _mode_of_the_process()
+        _enqueue(self._kernel.symbol)
+        ranges = self._driver.ranges[_current_device()]
+        if "initialized" not in mode.checks:
+            ranges.stop_following()
+        with _launching, collecting_nothing():
+            self._driver.counters.launches += 1
+            table, count = ranges.table()
+            _launch.grid[:] = blocks
+            _launch.operation = self._operation
+            _launch.allocations = table.buffer_info()[0]
+            _launch.allocation_count = count
+            _launch.checks = mode.flags
+            _launch.order = ORDERS.index(mode.order)
+            _launch.seed = mode.seed
+            _launch.parameter_bytes = len(parameters)
+            if mode.flags & CHECKS["count"]:
+                ctypes.memset(_tallies, 0, ctypes.sizeof(_tallies))
+            self._function(
+                ctypes.addressof(_launch), (ctypes.c_char * len(parameters)).from_buffer(parameters)
+            )
+            if message := _message.value:
+                raise KernelError(message.decode(errors="replace"))
+            if mode.flags & CHECKS["count"]:
+                tallies = (
+                    Tally(each.accesses, each.lanes, each.bytes, each.units, each.ideal)
+                    for each in _tallies
+                )
+                mode.record.add(self._kernel, Counts(self._kernel.name, 1, *tallies))
+
+
+# ---- The driver
+
+_loading = lock_kept_over_forks()
+
+_HERE = nullcontext()
+
+
+class SimulatorDriver:
+    """`tensorlayout.cuda.engine.driver.Driver`, on the CPU."""
+
+    name = "simulator"
+    captures: Mapping[int, object] = MappingProxyType({})
+
+    def __init__(self) -> None:
+        compiler()  # so that a missing one is told first
+        self.counters = Counters()
+        count = os.environ.get("TENSORLAYOUT_SIMULATOR_DEVICES", "1")
+        if not count.isdigit() or not int(count):
+            variable = "TENSORLAYOUT_SIMULATOR_DEVICES"
+            msg = f"cuda: {variable} must be a positive integer, got {shown(count)}"
+            raise ValueError(msg)
+        limit = os.environ.get("TENSORLAYOUT_SIMULATOR_MEMORY")
+        self._limit = int(limit) if limit else None
+        self.ranges = tuple(Ranges() for _ in range(int(count)))
+        self._libraries: dict[tuple[str, tuple[tuple[str, str], ...]], _Library] = {}
+        self._launchers: dict[Kernel, Launcher] = {}
+
+    def device_count(self) -> int:
+        """How many devices are simulated."""
+        return len(self.ranges)
+
+    def current_device(self) -> int:
+        """The device of this thread's launches: kernels must touch no other's memory."""
+        return _current_device()
+
+    def using(self, device: int) -> AbstractContextManager[Any]:
+        """Make `device` the current one inside a ``with`` block."""
+        self._ranges_of(device)
+        return _HERE if device == _current_device() else _device.saying(device)
+
+    def device_of(self, pointer: int) -> int | None:
+        """The device that allocated, or wraps, memory at this address; None if there is none."""
+        return next((n for n, ranges in enumerate(self.ranges) if ranges.holds(pointer, 1)), None)
+
+    def current_stream(self, device: int) -> Stream:
+        """That of this thread; the legacy default stream where no `on_stream` chose another."""
+        self._ranges_of(device)
+        return _stream(device)
+
+    def on_stream(self, number: int, device: int | None = None) -> Block[dict[int, int], Stream]:
+        """Make a stream the current one of a device inside a ``with`` block, for this thread.
+
+        `number`: as of `Stream`. `device`: by default the current one.
+        """
+        where = self.current_device() if device is None else device
+        self._ranges_of(where)
+        return _streams.giving((_streams.get() or {}) | {where: number}, Stream(where, number))
+
+    def end_of(self, stream: Stream) -> Callable[[], bool]:
+        """Launches are over when they return."""
+        return lambda: True
+
+    def is_capturing(self, device: int) -> bool:
+        """False: there are no graphs."""
+        return False
+
+    def captured(self, device: int) -> None:
+        """Nothing."""
+
+    def order(self, first: Stream, then: Stream) -> None:
+        """Nothing but a note: what is on `first` has been done."""
+        if first != then:
+            for log in _logs.values():
+                log.append(Enqueued(then, "order", after=first))
+
+    def allocate(self, nbytes: int, device: int) -> Buffer:
+        """New memory that begins at a multiple of 256, with 256 bytes that nobody owns after it."""
+        ranges = self._ranges_of(device)
+        memory = self._memory(nbytes, ranges)
+        if memory is None:
+            gc.collect()  # what only cycles refer to
+            memory = self._memory(nbytes, ranges)
+        if memory is None:
+            free = self._free_bytes(ranges)
+            msg = f"cuda:{device}: asked for {nbytes} bytes, and {free} bytes are free"
+            raise MemoryError(msg)
+        self.counters.allocations += 1
+        pointer = -(-memory.ctypes.data // 256) * 256
+        checks = (_active.get() or _mode_of_the_process()).checks
+        written = np.zeros(nbytes, np.uint8) if "initialized" in checks and nbytes else None
+        ranges.add(pointer, nbytes, written)
+        return SimulatedBuffer(pointer, nbytes, device, memory, ranges)
+
+    def wrap(self, pointer: int, nbytes: int, device: int, owner: object) -> Buffer:
+        """Memory of the host that `owner` holds, as memory of `device`."""
+        ranges = self._ranges_of(device)
+        ranges.add(pointer, nbytes)
+        return SimulatedBuffer(pointer, nbytes, device, owner, ranges)
+
+    def to_device(self, pointer: int, source: Bytes) -> None:
+        """Copy contiguous bytes to device memory."""
+        _enqueue("to_device")
+        self._touch("to_device", pointer, source.nbytes).mark_written(pointer, source.nbytes)
+        ctypes.memmove(pointer, _contiguous(source), source.nbytes)
+
+    def to_host(self, destination: Bytes, pointer: int) -> None:
+        """Copy device memory to contiguous bytes."""
+        _enqueue("to_host")
+        self._touch("to_host", pointer, destination.nbytes)
+        self.counters.synchronisations += 1
+        ctypes.memmove(_contiguous(destination), pointer, destination.nbytes)
+
+    def on_device(self, destination: int, source: int, nbytes: int) -> None:
+        """Copy within device memory, from one device to another too."""
+        _enqueue("on_device")
+        written = self._touch("on_device", source, nbytes).written(source, nbytes)
+        self._touch("on_device", destination, nbytes).mark_written(destination, nbytes, written)
+        if abs(destination - source) < nbytes:
+            ends = f"from {source:#x} to {destination:#x}"
+            msg = f"cuda: on_device of {nbytes} bytes {ends}: they overlap"
+            raise ValueError(msg)
+        ctypes.memmove(destination, source, nbytes)
+
+    def launcher(self, kernel: Kernel) -> Launcher:
+        """The kernel, compiled with all of its file, or taken from a cache."""
+        found = self._launchers.get(kernel)
+        if found is None:
+            with _loading:
+                library = self._library(kernel)
+            found = self._launchers[kernel] = SimulatedLauncher(kernel, library, self)
+        return found
+
+    def synchronize(self) -> None:
+        """Do nothing, for launches are over when they return."""
+        _enqueue("synchronize")
+        self.counters.synchronisations += 1
+
+    def library(self, what: str) -> Any:
+        """NumPy; the call is noted on the current stream."""
+        _enqueue(what)
+        self.counters.library_calls += 1
+        return np
+
+    def array(self, given: Strided, owner: object, *, written: bool = False) -> Any:
+        """NumPy's array over the memory; KernelError where it is not all there, or not written."""
+        low, nbytes = given.extent
+        if not nbytes:
+            return np.empty(given.shape, given.dtype)
+        if not self.ranges[given.device].holds(low, nbytes):
+            msg = f"a library call on {nbytes} bytes at {low:#x}, which are not all allocated"
+            raise KernelError(msg)
+        followed = self.ranges[given.device].written(low, nbytes)
+        for byte in range(given.dtype.itemsize if followed is not None else 0):
+            start = given.address - low + byte
+            marks = np.ndarray(given.shape, np.uint8, followed, start, given.steps)
+            if written:
+                marks[...] = 1
+            elif not marks.all():
+                msg = f"a library call reads memory at {low:#x} that was never written"
+                raise KernelError(msg)
+        memory = np.asarray(_Memory(low, nbytes, owner))
+        return np.ndarray(given.shape, given.dtype, memory, given.address - low, given.steps)
+
+    def _library(self, kernel: Kernel) -> _Library:
+        key = kernel.file, kernel.types
+        if key not in self._libraries:
+            path = shared_object(kernel.file, kernel.types, self.counters)
+            self._libraries[key] = _Library(kernel.file, path)
+        return self._libraries[key]
+
+    def _ranges_of(self, device: int) -> Ranges:
+        if not 0 <= device < len(self.ranges):
+            msg = f"cuda: there is no device {device}; the simulator has {len(self.ranges)}"
+            raise ValueError(msg)
+        return self.ranges[device]
+
+    def _memory(self, nbytes: int, ranges: Ranges) -> Bytes | None:
+        """Memory of the host for an allocation; None where there is none."""
+        if self._limit is not None and nbytes > self._free_bytes(ranges):
+            return None
+        try:
+            return np.empty(nbytes + 512, np.uint8)
+        except (MemoryError, ValueError):  # the latter of sizes beyond the address space
+            return None
+
+    def _free_bytes(self, ranges: Ranges) -> int:
+        if self._limit is not None:
+            return max(0, self._limit - ranges.total())
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+    def _touch(self, name: str, pointer: int, nbytes: int) -> Ranges:
+        """The ranges that hold these bytes."""
+        for ranges in self.ranges:
+            if ranges.holds(pointer, nbytes):
+                return ranges
+        msg = f"cuda: {name} of {nbytes} bytes at {pointer:#x}, which are not all allocated"
+        raise ValueError(msg)
+
+
+def _contiguous(array: Bytes) -> int:
+    if not array.flags.c_contiguous:
+        msg = "cuda: copies between host and device need contiguous bytes"
+        raise ValueError(msg)
+    return array.ctypes.data
+
+
+def open_driver() -> SimulatorDriver:
+    """A new simulator, without memory and without loaded kernels."""
+    return SimulatorDriver()

@@ -1,0 +1,76 @@
+"""Streams of other libraries, numbered as the array API standard numbers them.
+
+The host does not wait: one stream is made to wait for another, by an event. But after a read or a
+write at positions it does, once, so that a position outside is told to whom it concerns. Ours is
+the current stream of the device, of this thread. As in CuPy and PyTorch, users who compute on
+several streams see to the order of these; an exchange puts the current one in order with the other
+library's. CUDA refuses that while one of the two captures a graph of which the other is no part.
+When memory is let go of, nobody waits: a consumer on another stream than ours has to have finished
+by then.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorlayout.cuda.engine import faults
+from tensorlayout.cuda.engine.driver import LEGACY_STREAM, PER_THREAD_STREAM, Stream, driver
+from tensorlayout.devices import Device
+from tensorlayout.tensor import Tensor
+from tensorlayout.words import kind_of, shown
+
+# "Producer must not perform any synchronization."
+NO_WAIT = -1
+
+
+def current_stream(device: Device) -> int:
+    """The number of our stream on a device, for those who make memory ready for it."""
+    return driver().current_stream(device.number).number
+
+
+def exported_stream(x: Tensor) -> int:
+    """The number of our stream for those who will wait for it; it lives as long as the memory."""
+    faults.check()
+    stream = driver().current_stream(x.device.number)
+    if stream.number > PER_THREAD_STREAM and x._home is not None:
+        x._home.storage.keep(stream)
+    return stream.number
+
+
+def ready(name: str, stream: Any, device: Device) -> None:
+    """See to it that work on `stream` finds done what our stream of `device` holds.
+
+    None or 1: the legacy default stream; 2: the per-thread default stream; above: the address of a
+    stream; -1: the caller sees to it. `name` is for errors: TypeError for what is no integer,
+    ValueError for 0 and below -1.
+    """
+    _check(name, stream, "-1, 1, 2", NO_WAIT)
+    faults.check()
+    if stream != NO_WAIT:
+        ours = driver().current_stream(device.number)
+        theirs = LEGACY_STREAM if stream is None else stream
+        driver().order(ours, Stream(device.number, theirs))
+
+
+def wait_for(name: str, stream: Any, device: Device) -> None:
+    """See to it that our stream of `device` finds done what is on `stream`, another library's.
+
+    None: nothing to wait for. Else as for `ready`, but -1 says nothing here.
+    """
+    _check(name, stream, "1, 2", 1)
+    if stream is not None:
+        driver().order(Stream(device.number, stream), driver().current_stream(device.number))
+
+
+def _check(name: str, stream: Any, words: str, least: int) -> None:
+    if stream is None:
+        return
+    if isinstance(stream, bool) or not isinstance(stream, int):
+        msg = f"{name}: stream must be an integer or None, got a {kind_of(stream)}"
+        raise TypeError(msg)
+    if stream < least or stream == 0:
+        hint = "; 0 could mean several streams: 1 is the legacy default" if stream == 0 else ""
+        msg = (
+            f"{name}: stream must be {words} or the address of a stream, got {shown(stream)}{hint}"
+        )
+        raise ValueError(msg)

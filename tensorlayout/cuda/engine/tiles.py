@@ -1,0 +1,125 @@
+"""The structs of ``kernels/tiles.cuh``: a box that goes through shared memory, packed."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+from tensorlayout.cuda.engine.boxes import DEEPEST, Box
+from tensorlayout.cuda.engine.launch import struct_type
+from tensorlayout.cuda.engine.parameters import Divisor32, divisor32
+from tensorlayout.layout.once import once
+
+
+class SmallDivisor(ctypes.Structure):
+    """``SmallDivisor``: division by one multiplication."""
+
+    _fields_ = (("minus", ctypes.c_uint32), ("magic", ctypes.c_uint32))
+
+
+def small_divisor(number: int) -> SmallDivisor:
+    """The constants of ``n / number``, exact while ``n * number < 2**32``; 1 < number.
+
+    >>> 100 * small_divisor(7).magic >> 32
+    14
+    """
+    return SmallDivisor(2**32 - number, (1 << 32) // number + 1)
+
+
+@once
+def side_type(axes: int) -> Any:
+    """``Side<axes>``."""
+    return struct_type(
+        "Side",
+        dimension=ctypes.c_int32 * axes,
+        turned=ctypes.c_uint32,
+        run=ctypes.c_int32,
+        linear=ctypes.c_int32,
+        grouped=ctypes.c_int32,
+        together=ctypes.c_int32,
+        sector=ctypes.c_int32,
+        length=ctypes.c_int32 * 2,
+        row=SmallDivisor * 2,
+        group=(SmallDivisor * 2) * 2,
+        period=SmallDivisor,
+        step=ctypes.c_int32,
+        tile_step=ctypes.c_int32,
+        rows=ctypes.c_int32,
+        places=ctypes.c_int32,
+        spare=ctypes.c_int32,
+    )
+
+
+@once
+def boxes_type(memories: int, axes: int, most_outer: int) -> Any:
+    """``Boxes<memories, axes, most_outer>``."""
+    return struct_type(
+        "Boxes",
+        step=(ctypes.c_int64 * axes) * memories,
+        outer=(ctypes.c_int64 * most_outer) * memories,
+        stride=(ctypes.c_int32 * axes) * memories,
+        boxes=Divisor32 * axes,
+        extent=(Divisor32 * axes) * 2,
+        outer_size=Divisor32 * most_outer,
+        uneven=ctypes.c_uint32,
+        rank=ctypes.c_int32,
+        outer_rank=ctypes.c_int32,
+    )
+
+
+def boxes_struct(box: Box, made: Any) -> Any:
+    """Which box each block has, packed into a `boxes_type`.
+
+    Indices of bounded dimensions are as further memories. The last box along an axis of such a
+    dimension counts as one that ends early: its rows may.
+    """
+    nest = box.nest
+    made.rank = len(box.axes)
+    for d, (k, extent, count) in enumerate(zip(box.axes, box.extents, box.counts, strict=True)):
+        axis = nest.axes[k]
+        weights = [each[k] for each in nest.weights]
+        made.boxes[d] = divisor32(count)
+        made.extent[0][d] = divisor32(extent)
+        made.extent[1][d] = divisor32(axis.size % extent or extent)
+        made.uneven |= (axis.size % extent != 0 or any(weights)) << d
+        for memory, stride in enumerate((*axis.strides, *weights)):
+            made.step[memory][d] = stride * extent
+            made.stride[memory][d] = stride if extent > 1 and abs(stride) < 2**31 else 0
+    outer = [k for k in range(len(nest.axes)) if k not in box.axes][::-1]
+    made.outer_rank = len(outer)
+    for d, k in enumerate(outer):
+        made.outer_size[d] = divisor32(nest.axes[k].size)
+        strides = *nest.axes[k].strides, *[each[k] for each in nest.weights]
+        for memory, stride in enumerate(strides):
+            made.outer[memory][d] = stride
+    return made
+
+
+def side_struct(box: Box, memory: int, pitches: Sequence[int], axes: int = DEEPEST) -> Any:
+    """How one memory is walked, and its tile of these pitches, or the source's."""
+    side, width = box.sides[memory], box.nest.widths[memory]
+    order, run = side.order, side.run
+    strides = [box.nest.axes[k].strides[memory] for k in box.axes]
+    period, last = box.period(memory), order[run - 1]
+    grouped = not side.single and side.sector > 1 and run < len(order)
+    made = side_type(axes)(run=run, linear=period == 1, sector=side.sector)
+    made.together = grouped and box.is_together(memory)
+    made.grouped = grouped and not made.together
+    made.dimension[: len(order)] = order
+    made.turned = sum([(stride < 0) << d for d, stride in enumerate(strides)])
+    # Along a run of several dimensions, the first is contiguous.
+    made.step = abs(strides[order[0]]) * side.unit
+    step = pitches[last] * max(1, period // box.inner(order, run))
+    made.tile_step = -step if strides[last] < 0 else step
+    made.period = small_divisor(max(2, period))
+    made.rows, made.places = box.tables[memory]
+    made.spare = box.spare_rows(memory)
+    fewer = [box.nest.axes[k].size % n or n for k, n in zip(box.axes, box.extents, strict=True)]
+    for k, length in enumerate(side.lengths):
+        made.length[k] = accesses = length * width // side.unit
+        made.row[k] = small_divisor(side.row(accesses) if grouped else side.plane(1, accesses))
+        for n, extents in enumerate((box.extents, fewer)):
+            rows = extents[order[run]] if grouped else 1
+            made.group[k][n] = small_divisor(side.plane(rows, accesses))
+    return made

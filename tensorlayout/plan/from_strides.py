@@ -1,0 +1,82 @@
+"""The spec of memory that another library describes by sizes and strides."""
+
+from __future__ import annotations
+
+import functools
+import math
+import sys
+
+from tensorlayout.devices import CPU, Device
+from tensorlayout.dtypes import DType, as_dtype
+from tensorlayout.layout import Layout
+from tensorlayout.tensor import TensorSpec
+
+# How many a program can have: of 64 bits, the half of the pointers that is not the system's.
+_ADDRESSES = 2**63 if sys.maxsize > 2**32 else 2**32
+
+
+@functools.lru_cache(maxsize=1024)
+def spec_of_strides(
+    dtype: DType, shape: tuple[int, ...], byte_steps: tuple[int, ...], device: Device = CPU
+) -> TensorSpec | None:
+    """The spec for strides in **bytes**; None where they are no whole elements.
+
+    Dimensions of size 1 get the stride that continues their successor.
+    """
+    kind = as_dtype(dtype)
+    if kind != dtype or any(
+        s % kind.itemsize for s, n in zip(byte_steps, shape, strict=True) if n > 1
+    ):
+        return None
+    if 0 in shape:
+        return TensorSpec(kind, Layout.row_major(shape), device)
+    strides = [0] * len(shape)
+    following = 1
+    for d in range(len(shape) - 1, -1, -1):
+        n = shape[d]
+        strides[d] = following if n == 1 else byte_steps[d] // kind.itemsize
+        following = strides[d] * n
+    backwards = sum((n - 1) * -s for n, s in zip(shape, strides, strict=True) if s < 0)
+    return TensorSpec(kind, Layout(shape, strides, offset=backwards), device)
+
+
+def packed_steps(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    """The row-major strides in **bytes** of elements of `itemsize` **bytes**."""
+    steps = [itemsize] * len(shape)
+    for d in range(len(shape) - 2, -1, -1):
+        steps[d] = steps[d + 1] * shape[d + 1]
+    return tuple(steps)
+
+
+def extent(
+    address: int, itemsize: int, shape: tuple[int, ...], byte_steps: tuple[int, ...]
+) -> tuple[int, int]:
+    """The address of the lowest byte of the elements, and the one behind their highest.
+
+    `address`: of the element at index (0, …, 0). BufferError where there can be no such memory: at
+    address 0, outside of all addresses, or for more elements than can be counted.
+    """
+    low = high = address
+    if math.prod(n or 1 for n in shape) * itemsize > sys.maxsize:
+        msg = f"elements of {itemsize} bytes in {len(shape)} dimensions, more than can be counted"
+        raise BufferError(msg)
+    if 0 not in shape:
+        reaches = [(n - 1) * s for n, s in zip(shape, byte_steps, strict=True)]
+        low += sum(reach for reach in reaches if reach < 0)
+        high += sum(reach for reach in reaches if reach > 0) + itemsize
+        if low <= 0 or high - low > sys.maxsize:
+            raise _nowhere(low, high)
+    if low < 0 or high > _ADDRESSES:
+        raise _nowhere(low, high)
+    return low, high
+
+
+def _nowhere(low: int, high: int) -> BufferError:
+    if low == 0:
+        return BufferError("elements at address 0, where no memory is")
+    return BufferError(f"elements from address {_hex(low)} to {_hex(high)}, where no memory can be")
+
+
+def _hex(address: int) -> str:
+    bits = address.bit_length()
+    return f"{address:#x}" if bits <= 128 else f"{'-' * (address < 0)}2**{bits - 1} and more"

@@ -7,7 +7,6 @@ where those of padding that is to be written.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,11 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensorlayout.cuda.engine.launch import struct_type
-from tensorlayout.cuda.engine.parameters import Divisor32, Divisor64, divisor32, index_type
+from tensorlayout.cuda.engine.parameters import divisor, index_type
+from tensorlayout.cuda.engine.structs import struct
 from tensorlayout.cuda.loops import SECTOR, WIDEST, Axis
 from tensorlayout.layout import Layout
-from tensorlayout.layout.once import once
 
 # As in kernels/bounded.cuh.
 MOST_BOUNDS, MOST_DIGITS = 4, 16
@@ -272,7 +270,7 @@ def walk_struct(digits: Digits, memories: Sequence[int], pack: int) -> Any:
     made.rank, last = rank, rank - 1
     for d, axis in enumerate(digits.axes):
         size = axis.size // pack if d == last else axis.size
-        made.size[d] = divisor32(size) if index == "int32_t" else Divisor64(size)
+        made.size[d] = divisor(index, size)
         for m, stride in enumerate(axis.strides):
             if d == last:
                 made.stride[m][d] = stride if m in memories else stride * pack
@@ -291,26 +289,9 @@ def set_bounds(made: Any, digits: Digits) -> None:
         made.first[b], made.size[b], made.padded[b] = bound
 
 
-class BoundsStruct(ctypes.Structure):
-    """``Bounds`` of kernels/bounded.cuh."""
-
-    _fields_ = (
-        ("first", ctypes.c_int32 * MOST_BOUNDS),
-        ("size", ctypes.c_int32 * MOST_BOUNDS),
-        ("padded", ctypes.c_int32 * MOST_BOUNDS),
-    )
+BoundsStruct = struct("bounded.cuh", "Bounds")
 
 
-@once
 def bounded_walk_type(index: str, memories: int) -> Any:
     """``BoundedWalk<index, memories>``."""
-    narrow = index == "int32_t"
-    number, divisor = (ctypes.c_int32, Divisor32) if narrow else (ctypes.c_int64, Divisor64)
-    return struct_type(
-        "BoundedWalk",
-        size=divisor * MOST_DIGITS,
-        stride=(number * MOST_DIGITS) * memories,
-        weight=(ctypes.c_int32 * MOST_DIGITS) * MOST_BOUNDS,
-        bounds=BoundsStruct,
-        rank=ctypes.c_int32,
-    )
+    return struct("bounded.cuh", f"BoundedWalk<{index}, {memories}>")

@@ -18,8 +18,9 @@ import numpy as np
 
 from tensorlayout.cuda.engine.launch import struct_type
 from tensorlayout.cuda.engine.parameters import Divisor32, Divisor64, divisor32, index_type
-from tensorlayout.cuda.loops import SECTOR, WIDEST, Axis
+from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST
 from tensorlayout.layout import Layout
+from tensorlayout.layout.loop import Axis
 from tensorlayout.layout.once import once
 
 # As in kernels/bounded.cuh.

@@ -27,16 +27,15 @@ from tensorlayout.cuda.engine.padding import PaddingStruct, Regions, padding_reg
 from tensorlayout.cuda.engine.parameters import (
     MAX_RANK,
     RANKS,
-    index_type,
     rank_macro,
     walk,
     walk_type,
 )
-from tensorlayout.cuda.engine.sectors import in_order_cost
+from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST, in_order_cost
 from tensorlayout.cuda.engine.tiles import boxes_struct, boxes_type, side_struct, side_type
 from tensorlayout.cuda.fill_plan import FillPlan, plan_fill, plan_padding
-from tensorlayout.cuda.loops import SECTOR, WIDEST, Axis, Loop, loop_over
 from tensorlayout.layout import Layout
+from tensorlayout.layout.loop import Loop
 from tensorlayout.layout.once import once
 
 FILE = "copy.cu"
@@ -113,7 +112,7 @@ def plan_copy(
     if padding is not None and not fits:
         apart, regions = plan_padding(destination, itemsize, alignments[0], padding), None
     inside = regions, padding or b""
-    loop = loop_over((destination, source), itemsize, alignments)
+    loop = Loop.over((destination, source), (itemsize,) * 2, alignments).fitted(WIDEST)
     case, launch = cheapest(loop, itemsize, inside, tuning)
     return CopyPlan(case, (launch,), apart)
 
@@ -132,9 +131,9 @@ def cheapest(loop: Loop, itemsize: int, padding: _Padding, tuning: Tuning) -> tu
     if one_run:
         return "flat", _flat(loop, padding)
     if repeated is not None:
-        return "repeated", _strided(repeated, WIDEST, padding)
+        return "repeated", _strided(repeated, padding)
     case = "rows" if _has_rows(loop, itemsize) else "strided"
-    return case, _strided(loop, loop.width, padding)
+    return case, _strided(loop, padding)
 
 
 def _has_rows(loop: Loop, itemsize: int) -> bool:
@@ -149,9 +148,7 @@ def _repeated(loop: Loop) -> Loop | None:
     fits = gcd(loop.alignments[WRITE] // loop.width, last.size, *steps) % times == 0
     if last.strides != (1, 0) or times == 1 or not fits:
         return None
-    axes = [Axis(n, (write // times, read)) for n, (write, read) in slower]
-    axes.append(Axis(last.size // times, (1, 0)))
-    return Loop(tuple(axes), loop.width, loop.firsts, loop.alignments)
+    return loop.in_packs(times, (WRITE,))
 
 
 def _flat_cost(loop: Loop) -> float:
@@ -166,8 +163,8 @@ def _in_order_cost(loop: Loop) -> float:
     """Sectors per element of a walk in the destination's order, from a few warps of it."""
     return 2 * narrowness(loop.width) + sum(
         in_order_cost(
-            [axis.size for axis in loop.axes],
-            [stride * loop.width for stride in loop.strides(memory)],
+            loop.sizes,
+            [stride * loop.width for stride in loop.strides[memory]],
             # The least aligned address that the plan is made for.
             loop.firsts[memory] + loop.alignments[memory] % SECTOR,
             loop.width,
@@ -189,16 +186,14 @@ def _flat(loop: Loop, padding: _Padding) -> Launch:
     return Launch(kernel, blocks + more, bytes(made), loop.firsts)
 
 
-def _strided(loop: Loop, width: int, padding: _Padding) -> Launch:
-    """`width`: bytes of an element of the destination; the source's is the loop's."""
+def _strided(loop: Loop, padding: _Padding) -> Launch:
     rank = len(loop.axes)
-    index = index_type(loop.count, loop.furthest)
+    index = loop.index
     blocks = blocks_for(loop.count)
     padded, more = padding_struct(*padding, blocks, loop.alignments[WRITE])
     made = strided_type(rank, index)(padding=padded, count=loop.count)
-    strides = [loop.strides(WRITE), loop.strides(READ)]
-    made.walk = walk(index, [axis.size for axis in loop.axes], strides)
-    kernel = _strided_kernel(rank, index, loop.width, width)
+    made.walk = walk(index, loop.sizes, loop.strides)
+    kernel = _strided_kernel(rank, index, loop.widths[READ], loop.width)
     return Launch(kernel, blocks + more, bytes(made), loop.firsts)
 
 

@@ -43,10 +43,11 @@ from tensorlayout.cuda.engine.padding import (
     padding_regions,
     padding_struct,
 )
+from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST
 from tensorlayout.cuda.engine.tiles import boxes_struct, boxes_type, side_struct, side_type
 from tensorlayout.cuda.fill_plan import FillPlan, plan_fill, plan_padding
-from tensorlayout.cuda.loops import SECTOR, WIDEST, loop_over
 from tensorlayout.layout import Layout
+from tensorlayout.layout.loop import Loop
 from tensorlayout.layout.once import once
 from tensorlayout.tensor import TensorSpec
 
@@ -88,7 +89,7 @@ def plan_copy(
     if digits is None or (digits.bounds and not digits.fit_a_walk):
         return _in_pieces(destination, source, itemsize, alignments, padding, tuning)
     if not digits.bounds:
-        loop = loop_over(digits.layouts, itemsize, alignments)
+        loop = Loop.over(digits.layouts, (itemsize,) * 2, alignments).fitted(WIDEST)
         case, launch = copy_plan.cheapest(loop, itemsize, inside, tuning)
     else:
         case, launch = _cheapest(digits, itemsize, alignments, inside, tuning)

@@ -17,12 +17,13 @@ from tensorlayout.cuda.bounded import is_tiled
 from tensorlayout.cuda.elementwise_bounded import as_strided, bounded, tiled_digits
 from tensorlayout.cuda.elementwise_launches import flat, strided
 from tensorlayout.cuda.elementwise_tiles import TUNING, Tuning, box_of, tiles
-from tensorlayout.cuda.elementwise_walk import Memories, Walk, walk_of
+from tensorlayout.cuda.elementwise_walk import Memories, has_rows, loop_of, pack_of
 from tensorlayout.cuda.engine.driver import Driver
 from tensorlayout.cuda.engine.launch import Launch
 from tensorlayout.cuda.engine.padding import padding_regions
 from tensorlayout.cuda.engine.scalars import octets
 from tensorlayout.dtypes import DType
+from tensorlayout.layout.loop import Loop
 from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.tensor import TensorSpec
 
@@ -189,18 +190,18 @@ def _planned(
         return ElementwiseLaunch(name, "empty", launch, scalars, fits)
     if not fits:
         memories = replace(memories, padding=None)
-    case, launch = _cheapest(memories, walk_of(memories), tuning)
+    case, launch = _cheapest(memories, loop_of(memories), tuning)
     return ElementwiseLaunch(name, case, launch, scalars, fits)
 
 
-def _cheapest(memories: Memories, walk: Walk, tuning: Tuning) -> tuple[str, Launch]:
-    pack = walk.pack(memories.widest)
-    if walk.has_rows and len(walk.sizes) == 1:
-        return "flat", flat(memories, walk.sizes[0], pack, walk.steps, walk.firsts)
-    box = box_of(walk, memories, pack, tuning)
+def _cheapest(memories: Memories, loop: Loop, tuning: Tuning) -> tuple[str, Launch]:
+    pack, rows = pack_of(loop, memories.widest), has_rows(loop)
+    if rows and len(loop.axes) == 1:
+        return "flat", flat(memories, loop.count, pack, loop.axes[0].strides[1:], loop.firsts)
+    box = box_of(loop, memories, pack, tuning)
     if box is not None:
-        return "tiles", tiles(memories, walk, box)
-    return "rows" if walk.has_rows else "strided", strided(memories, walk, pack)
+        return "tiles", tiles(memories, loop, box)
+    return "rows" if rows else "strided", strided(memories, loop, pack)
 
 
 def prepare_elementwise(

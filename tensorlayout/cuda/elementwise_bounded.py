@@ -21,7 +21,7 @@ from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.launch import Launch, blocks_of_packs, struct_type
 from tensorlayout.cuda.engine.memory import padding_of
 from tensorlayout.cuda.engine.padding import bits_of
-from tensorlayout.cuda.loops import SECTOR, WIDEST
+from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST
 from tensorlayout.layout import Layout
 from tensorlayout.layout.once import once
 from tensorlayout.plan.elementwise import ElementwisePlan

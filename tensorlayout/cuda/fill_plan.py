@@ -29,8 +29,9 @@ from tensorlayout.cuda.engine.padding import (
     padding_struct,
 )
 from tensorlayout.cuda.engine.parameters import RANKS, index_type, rank_macro, walk, walk_type
-from tensorlayout.cuda.loops import SECTOR, WIDEST, Axis, Loop, loop_over
+from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST
 from tensorlayout.layout import Layout, PaddingValue
+from tensorlayout.layout.loop import Axis, Loop
 from tensorlayout.layout.once import once
 from tensorlayout.words import cut
 
@@ -87,9 +88,9 @@ def plan_fill(
     if layout.size == 0:
         if regions is None or not regions.regions:
             return FillPlan("empty", ())
-        nothing = Loop((Axis(1, (1,)),), itemsize, (0,), (alignment,))
+        nothing = Loop((Axis(1, (1,)),), (itemsize,), (0,), (alignment,))
         return FillPlan("padding", (FillLaunch(_strided(nothing, 0, inside)),))
-    loop = loop_over((layout,), itemsize, (alignment,))
+    loop = Loop.over((layout,), (itemsize,), (alignment,)).fitted(WIDEST)
     if loop.contiguous and len(loop.axes) == 1:
         return FillPlan("flat", (FillLaunch(_flat(loop, inside)),))
     return FillPlan("strided", _in_parts(loop, itemsize, inside))
@@ -164,7 +165,7 @@ def plan_padding_alone(layout: Layout, itemsize: int, alignment: int, padding: b
         return FillPlan("empty", ())
     if not regions.fit_a_launch or alignment < itemsize:
         return plan_padding(layout, itemsize, alignment, padding)
-    nothing = Loop((Axis(1, (1,)),), itemsize, (0,), (alignment,))
+    nothing = Loop((Axis(1, (1,)),), (itemsize,), (0,), (alignment,))
     return FillPlan("padding", (FillLaunch(_strided(nothing, 0, (regions, padding))),))
 
 
@@ -191,7 +192,7 @@ def _in_parts(
     launches = []
     for k in range(parts):
         first = (loop.firsts[0] + k * loop.width,)
-        one = Loop(axes, loop.width, first, loop.alignments)
+        one = Loop(axes, loop.widths, first, loop.alignments)
         part = slice(k * loop.width, (k + 1) * loop.width)
         launches.append(FillLaunch(_strided(one, one.count, (None, b"")), part))
     return tuple(launches)
@@ -210,7 +211,7 @@ def _strided(loop: Loop, count: int, padding: tuple[Regions | None, bytes]) -> L
     blocks = blocks_for(count)
     padded, more = padding_struct(*padding, blocks, loop.alignments[0])
     made = strided_type(len(loop.axes), index)(padding=padded, count=count)
-    made.walk = walk(index, [axis.size for axis in loop.axes], [loop.strides(0)])
+    made.walk = walk(index, loop.sizes, loop.strides)
     kernel = _strided_kernel(len(loop.axes), index, loop.width)
     return Launch(kernel, blocks + more, bytes(made), loop.firsts)
 

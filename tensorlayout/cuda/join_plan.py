@@ -15,8 +15,8 @@ from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.launch import PER_THREAD, THREADS, blocks_for, struct_type
 from tensorlayout.cuda.engine.padding import PaddingStruct, padding_regions, padding_struct
 from tensorlayout.cuda.engine.parameters import Divisor32, Divisor64, divisor32, index_type
+from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST
 from tensorlayout.cuda.fill_plan import FillPlan, plan_padding
-from tensorlayout.cuda.loops import SECTOR, WIDEST
 from tensorlayout.layout import Layout
 from tensorlayout.layout.once import once
 

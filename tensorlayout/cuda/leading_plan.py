@@ -10,7 +10,7 @@ from typing import Any
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.launch import Launch, struct_type
 from tensorlayout.cuda.engine.parameters import Divisor32, divisor32, index_type, walk_type
-from tensorlayout.cuda.loops import SECTOR
+from tensorlayout.cuda.engine.sectors import SECTOR
 from tensorlayout.cuda.scan_plan import CAPACITY, TILE, element_type, merged, packed_walk
 from tensorlayout.cuda.sort_plan import FILE
 from tensorlayout.dtypes import DType

@@ -21,7 +21,7 @@ from tensorlayout.cuda.engine.parameters import (
     walk,
     walk_type,
 )
-from tensorlayout.cuda.loops import WIDEST
+from tensorlayout.cuda.engine.sectors import WIDEST
 from tensorlayout.layout import Layout
 from tensorlayout.layout.once import once
 from tensorlayout.plan.bordering import Border

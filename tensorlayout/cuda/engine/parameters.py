@@ -10,6 +10,7 @@ import ctypes
 from collections.abc import Sequence
 from typing import Any
 
+from tensorlayout.layout.loop import index_type as index_type
 from tensorlayout.layout.once import once
 
 # As in kernels/indexing.cuh: the rank that no layout exceeds.
@@ -79,12 +80,3 @@ def walk(index: str, sizes: Sequence[int], strides: Sequence[Sequence[int]]) -> 
 def rank_macro(rank: int) -> tuple[str, str]:
     """The macro that picks the kernel for a rank."""
     return "RANK", str(rank if rank in RANKS else 0)
-
-
-def index_type(count: int, furthest: int) -> str:
-    """The narrowest type for a number of elements and the furthest offset, in elements.
-
-    >>> index_type(10, 2**31)
-    'int64_t'
-    """
-    return "int32_t" if max(count, furthest) < 2**31 else "int64_t"

@@ -7,7 +7,11 @@ from math import prod
 
 import numpy as np
 
-from tensorlayout.cuda.loops import SECTOR
+# Memory moves in sectors of this many bytes, and no alignment beyond it matters.
+SECTOR = 32
+
+# The widest access of a thread.
+WIDEST = 16
 
 # How many are looked at.
 _WARPS = 64

@@ -1,7 +1,7 @@
-"""Loops: whatever is done to one, the same bytes belong together. Oracle: all indices, one by one."""
+"""Loops: whatever is done to one, the same bytes belong together. Oracle: every index."""
 
 import math
-from itertools import product
+from itertools import pairwise, product
 
 import pytest
 from hypothesis import given
@@ -78,10 +78,11 @@ def test_a_loop_visits_what_the_layouts_hold_forwards_and_merged(case):
     loop = loop_of(case, 32)
     assert sorted(visited(loop)) == places(case)
     to = [axis.strides[0] for axis in loop.axes]
-    assert to == sorted(to, reverse=True) and min(to) > 0
+    assert to == sorted(to, reverse=True)
+    assert min(to) > 0
     assert loop.count == math.prod(case[0][0].shape)
     assert loop.count == 1 or all(axis.size > 1 for axis in loop.axes)
-    assert not any(slower.continues(faster) for slower, faster in zip(loop.axes, loop.axes[1:]))
+    assert not any(slower.continues(faster) for slower, faster in pairwise(loop.axes))
     ends = [max(abs(p[m] - first) for p in visited(loop)) for m, first in enumerate(loop.firsts)]
     assert loop.furthest >= max(end // w for end, w in zip(ends, loop.widths, strict=True))
 
@@ -107,7 +108,8 @@ def test_packs_are_aligned_and_in_every_memory_one_run_or_one_element(case, alig
     if alignment < loop.width:
         return
     pack = loop.pack(WIDEST)
-    assert pack * loop.width <= WIDEST and loop.axes[-1].size % pack == 0
+    assert pack * loop.width <= WIDEST
+    assert loop.axes[-1].size % pack == 0
     for m in loop.elements if pack > 1 else ():
         stride = loop.axes[-1].strides[m]
         assert stride == 1 or (m and stride == 0)
@@ -124,7 +126,8 @@ def test_packs_begin_where_their_first_elements_do(case):
     times = max(n for n in (1, 2, 4) if loop.axes[-1].size % n == 0)
     packs = loop.in_packs(times, ())
     assert visited(packs) == visited(loop)[::times]
-    assert packs.widths == loop.widths and packs.furthest <= loop.furthest
+    assert packs.widths == loop.widths
+    assert packs.furthest <= loop.furthest
 
 
 def test_axes_merge_with_their_own_kind_only():

@@ -161,16 +161,7 @@ def _flat_cost(loop: Loop) -> float:
 
 def _in_order_cost(loop: Loop) -> float:
     """Sectors per element of a walk in the destination's order, from a few warps of it."""
-    return 2 * narrowness(loop.width) + sum(
-        in_order_cost(
-            loop.sizes,
-            [stride * loop.width for stride in loop.strides[memory]],
-            # The least aligned address that the plan is made for.
-            loop.firsts[memory] + loop.alignments[memory] % SECTOR,
-            loop.width,
-        )
-        for memory in (WRITE, READ)
-    )
+    return 2 * narrowness(loop.width) + sum(in_order_cost(loop, m) for m in (WRITE, READ))
 
 
 # ---- Launches

@@ -29,7 +29,7 @@ FILE = "elementwise.cu"
 def common_struct(memories: Memories, blocks: int, steps: Sequence[int]) -> tuple[Any, int]:
     """The struct that all kernels have, and how many blocks write padding."""
     padding = memories.padding
-    regions = None if padding is None else padding_regions(memories.padded)
+    regions = None if padding is None else padding_regions(memories.result[0])
     padded, more = padding_struct(regions, padding or b"", blocks, memories.alignments[0])
     made = memories_type(len(memories.operands))(padding=padded)
     made.step[:] = steps

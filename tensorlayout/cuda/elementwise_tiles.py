@@ -61,7 +61,7 @@ def box_of(loop: Loop, memories: Memories, pack: int, tuning: Tuning) -> Box | N
     if loop.count * max(widths) < tuning.small_bytes:
         return None
     tensors = [m for m in range(len(widths)) if widths[m]]  # the others are scalars
-    sectors = {memory: _in_order_cost(loop, memory, pack) for memory in tensors}
+    sectors = {memory: in_order_cost(loop, memory, pack) for memory in tensors}
     staged = tuple([m for m in tensors if m and _is_staged(loop, m, sectors[m], tuning)])
     if not staged:
         return None
@@ -77,14 +77,6 @@ def box_of(loop: Loop, memories: Memories, pack: int, tuning: Tuning) -> Box | N
         else:
             after += widths[memory] * (sectors[memory] + narrowness(widths[memory] * unit))
     return box if after < before else None
-
-
-def _in_order_cost(loop: Loop, memory: int, pack: int) -> float:
-    """Of the memory in the order of the result, but for the width of its accesses."""
-    width, packs = loop.widths[memory], loop.in_packs(pack, ())
-    steps = [stride * width for stride in packs.strides[memory]]
-    base = loop.firsts[memory] + loop.alignments[memory] % SECTOR
-    return in_order_cost(packs.sizes, steps, base, width * pack)
 
 
 def _is_staged(loop: Loop, memory: int, sectors: float, tuning: Tuning) -> bool:

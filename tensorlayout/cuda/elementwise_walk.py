@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tensorlayout.layout import Layout
+from tensorlayout.layout.digits import TiledLoop
 from tensorlayout.layout.loop import Axis, Loop
 
 # Bytes of packs, of the widest type.
@@ -25,7 +26,6 @@ class Memories:
         operands: the same of each; None for scalars.
         alignments: powers of two that divide the addresses of the lowest slots, the result's first.
         padding: the content of one element of the result's padding, None to leave it alone.
-        block: the result's layout as it is, if `result` is another for the same slots.
 
     """
 
@@ -35,12 +35,16 @@ class Memories:
     operands: tuple[tuple[Layout, int] | None, ...]
     alignments: tuple[int, ...]
     padding: bytes | None
-    block: Layout | None = None
 
     @property
-    def padded(self) -> Layout:
-        """The layout whose padding is written."""
-        return self.result[0] if self.block is None else self.block
+    def layouts(self) -> list[Layout | None]:
+        """Those of the result and of the operands."""
+        return [self.result[0], *[None if o is None else o[0] for o in self.operands]]
+
+    @property
+    def widths(self) -> list[int]:
+        """Bytes of an element of the result and of the operands; of scalars 0."""
+        return [self.result[1], *[0 if o is None else o[1] for o in self.operands]]
 
     @property
     def widest(self) -> int:
@@ -73,11 +77,12 @@ def pack_of(loop: Loop, widest: int) -> int:
     return 1
 
 
-def loop_of(memories: Memories) -> Loop:
-    """All elements, with as few axes as can be. ValueError for elements not aligned."""
-    everything = (memories.result, *memories.operands)
-    layouts = [None if each is None else each[0] for each in everything]
-    widths = [0 if each is None else each[1] for each in everything]
+def loop_of(memories: Memories, digits: TiledLoop | None) -> Loop:
+    """All elements, with as few axes as can be. ValueError for elements not aligned.
+
+    `digits`: of tiled layouts, without tails.
+    """
+    widths = memories.widths
     for number, (width, alignment) in enumerate(zip(widths, memories.alignments, strict=True)):
         if width and alignment % width:
             which = f"operand {number}" if number else "the result"
@@ -86,7 +91,7 @@ def loop_of(memories: Memories) -> Loop:
                 f" {width} bytes an element; copy it first"
             )
             raise ValueError(msg)
-    loop = Loop.over(layouts, widths, memories.alignments)
+    loop = digits or Loop.over(memories.layouts, widths, memories.alignments)
     if loop.count > 1:
         return loop
     return replace(loop, axes=(Axis(1, (1,) + (0,) * len(memories.operands)),))

@@ -25,9 +25,9 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cuda.bounded import Bound
 from tensorlayout.cuda.engine.launch import BLOCK
 from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST
+from tensorlayout.layout.digits import Bound
 from tensorlayout.layout.loop import Axis, Loop
 from tensorlayout.layout.once import cached_property
 

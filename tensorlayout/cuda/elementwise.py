@@ -11,8 +11,6 @@ from dataclasses import dataclass, replace
 from operator import add
 from typing import Any
 
-import numpy as np
-
 from tensorlayout.cuda.elementwise_bounded import bounded, loop_over_tiles
 from tensorlayout.cuda.elementwise_launches import flat, strided
 from tensorlayout.cuda.elementwise_tiles import TUNING, Tuning, box_of, tiles
@@ -34,9 +32,6 @@ __all__ = [
     "plan_elementwise",
     "prepare_elementwise",
 ]
-
-# What `clip` is without a bound, or with one: the plan says which by what the CPU runs.
-_CLIP_OF_FEWER = {np.positive: "positive", np.maximum: "maximum", np.minimum: "minimum"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +81,7 @@ def plan_elementwise(
     NotImplementedError for tails in more than four dimensions, and for tiles that do not divide
     each other.
     """
-    functor = plan.operation.name
-    if functor == "clip" and len(plan.operands) < 3:
-        functor = _CLIP_OF_FEWER[plan.operation.numpy]
+    functor = plan.operation.function
     mixed = plan.operation.result == "bool" and len(set(plan.inputs)) > 1
     # The factors of `scale_bias` may be wider than what it scales.
     kind = plan.inputs[0 if functor == "scale_bias" else -1]

@@ -40,7 +40,7 @@ def takes_tiles(plan: ElementwisePlan) -> bool:
     result, shape = plan.result.layout, plan.result.layout.shape
     operands = [o for o in plan.operands if isinstance(o, TensorSpec)]
     layouts = [result, *[o.layout.broadcast_to(shape) for o in operands]]
-    padding = None if plan.in_place else padding_of(plan.result)
+    padding = None if plan.given else padding_of(plan.result)
     digits = digits_of(layouts, written_sizes(result, padding))
     if digits is None or not digits.bounds:
         return digits is not None

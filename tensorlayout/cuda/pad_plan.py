@@ -12,7 +12,7 @@ from tensorlayout.cuda.engine.parameters import RANKS, divisor, index_type, pack
 from tensorlayout.cuda.engine.structs import constant
 from tensorlayout.cuda.loops import WIDEST
 from tensorlayout.layout import Layout
-from tensorlayout.plan.bordering import Border
+from tensorlayout.plan.pad import Border
 
 FILE = "coordinates.cu"
 

@@ -28,8 +28,8 @@ from tensorlayout.cuda.engine.boxes import box_of_copy
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.kernel_shapes import kernels_in
 from tensorlayout.cuda.engine.simulator import checking, open_driver
-from tensorlayout.cuda.loops import loop_over
 from tensorlayout.layout import Layout, PaddingValue
+from tensorlayout.layout.loop import Loop
 
 ITEMSIZES = (1, 2, 4, 8, 16)
 TILES = Tuning(small_bytes=0, through_tile=-math.inf)  # tiles wherever there is an element
@@ -125,8 +125,8 @@ def test_the_case_of_each_layout(case, destination, source, itemsize, alignments
 
 def depth(destination, source, itemsize):
     """How many dimensions a box has."""
-    loop = loop_over((destination.at_origin, source.at_origin), itemsize, (32, 32))
-    return len(box_of_copy(loop).axes)
+    loop = Loop.over((destination.at_origin, source.at_origin), (itemsize,) * 2, (32, 32))
+    return len(box_of_copy(loop.fitted(16)).axes)
 
 
 def test_boxes_are_deep_where_three_dimensions_have_no_long_runs():

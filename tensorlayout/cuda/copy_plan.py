@@ -19,12 +19,12 @@ from tensorlayout.cuda.engine.boxes import (
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
 from tensorlayout.cuda.engine.launch import Launch, blocks_for
 from tensorlayout.cuda.engine.padding import Regions, padding_regions, padding_struct
-from tensorlayout.cuda.engine.parameters import index_type, pack_walk
-from tensorlayout.cuda.engine.sectors import in_order_cost
+from tensorlayout.cuda.engine.parameters import pack_walk
+from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST, in_order_cost
 from tensorlayout.cuda.engine.tiles import boxes_struct, side_struct
 from tensorlayout.cuda.fill_plan import FillPlan, plan_fill, plan_padding
-from tensorlayout.cuda.loops import SECTOR, WIDEST, Axis, Loop, loop_over
 from tensorlayout.layout import Layout
+from tensorlayout.layout.loop import Loop
 
 FILE = "copy.cu"
 
@@ -100,7 +100,7 @@ def plan_copy(
     if padding is not None and not fits:
         apart, regions = plan_padding(destination, itemsize, alignments[0], padding), None
     inside = regions, padding or b""
-    loop = loop_over((destination, source), itemsize, alignments)
+    loop = Loop.over((destination, source), (itemsize,) * 2, alignments).fitted(WIDEST)
     case, launch = cheapest(loop, itemsize, inside, tuning)
     return CopyPlan(case, (launch,), apart)
 
@@ -119,9 +119,9 @@ def cheapest(loop: Loop, itemsize: int, padding: _Padding, tuning: Tuning) -> tu
     if one_run:
         return "flat", _flat(loop, padding)
     if repeated is not None:
-        return "repeated", _strided(repeated, WIDEST, padding)
+        return "repeated", _strided(repeated, padding)
     case = "rows" if _has_rows(loop, itemsize) else "strided"
-    return case, _strided(loop, loop.width, padding)
+    return case, _strided(loop, padding)
 
 
 def _has_rows(loop: Loop, itemsize: int) -> bool:
@@ -136,9 +136,7 @@ def _repeated(loop: Loop) -> Loop | None:
     fits = gcd(loop.alignments[WRITE] // loop.width, last.size, *steps) % times == 0
     if last.strides != (1, 0) or times == 1 or not fits:
         return None
-    axes = [Axis(n, (write // times, read)) for n, (write, read) in slower]
-    axes.append(Axis(last.size // times, (1, 0)))
-    return Loop(tuple(axes), loop.width, loop.firsts, loop.alignments)
+    return loop.in_packs(times, (WRITE,))
 
 
 def _flat_cost(loop: Loop) -> float:
@@ -151,16 +149,7 @@ def _flat_cost(loop: Loop) -> float:
 
 def _in_order_cost(loop: Loop) -> float:
     """Sectors per element of a walk in the destination's order, from a few warps of it."""
-    return 2 * narrowness(loop.width) + sum(
-        in_order_cost(
-            [axis.size for axis in loop.axes],
-            [stride * loop.width for stride in loop.strides(memory)],
-            # The least aligned address that the plan is made for.
-            loop.firsts[memory] + loop.alignments[memory] % SECTOR,
-            loop.width,
-        )
-        for memory in (WRITE, READ)
-    )
+    return 2 * narrowness(loop.width) + sum(in_order_cost(loop, m) for m in (WRITE, READ))
 
 
 # ---- Launches
@@ -176,16 +165,14 @@ def _flat(loop: Loop, padding: _Padding) -> Launch:
     return Launch(chosen, blocks + more, bytes(made), loop.firsts)
 
 
-def _strided(loop: Loop, width: int, padding: _Padding) -> Launch:
-    """`width`: bytes of an element of the destination; the source's is the loop's."""
-    index = index_type(loop.count, loop.furthest)
+def _strided(loop: Loop, padding: _Padding) -> Launch:
+    index = loop.index
     blocks = blocks_for(loop.count)
     padded, more = padding_struct(*padding, blocks, loop.alignments[WRITE])
-    rank, element = len(loop.axes), loop.width
+    rank, element, width = len(loop.axes), loop.widths[READ], loop.width
     chosen = kernel(FILE, "copy_strided", RANK=rank, INDEX=index, ELEMENT=element, WIDTH=width)
     made = parameters(chosen)(padding=padded, count=loop.count)
-    strides = [loop.strides(WRITE), loop.strides(READ)]
-    pack_walk(made.walk, [axis.size for axis in loop.axes], strides)
+    pack_walk(made.walk, loop.sizes, loop.strides)
     return Launch(chosen, blocks + more, bytes(made), loop.firsts)
 
 

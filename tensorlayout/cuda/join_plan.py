@@ -14,9 +14,9 @@ from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
 from tensorlayout.cuda.engine.launch import PER_THREAD, THREADS, blocks_for
 from tensorlayout.cuda.engine.padding import padding_regions, padding_struct
 from tensorlayout.cuda.engine.parameters import divisor, index_type
+from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST
 from tensorlayout.cuda.engine.structs import constant
 from tensorlayout.cuda.fill_plan import FillPlan, plan_padding
-from tensorlayout.cuda.loops import SECTOR, WIDEST
 from tensorlayout.layout import Layout
 
 FILE = "join.cu"

@@ -11,7 +11,7 @@ from tensorlayout.cuda.engine.c_types import c_type
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.launch import Launch, struct_type
 from tensorlayout.cuda.engine.parameters import Divisor32, divisor32, index_type, walk_type
-from tensorlayout.cuda.loops import SECTOR
+from tensorlayout.cuda.engine.sectors import SECTOR
 from tensorlayout.cuda.scan_plan import CAPACITY, TILE, merged, packed_walk
 from tensorlayout.cuda.sort_plan import FILE
 from tensorlayout.dtypes import DType

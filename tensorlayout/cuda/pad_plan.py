@@ -9,8 +9,8 @@ from typing import NamedTuple
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
 from tensorlayout.cuda.engine.launch import PER_THREAD, THREADS, Launch
 from tensorlayout.cuda.engine.parameters import RANKS, divisor, index_type, pack_walk
+from tensorlayout.cuda.engine.sectors import WIDEST
 from tensorlayout.cuda.engine.structs import constant
-from tensorlayout.cuda.loops import WIDEST
 from tensorlayout.layout import Layout
 from tensorlayout.plan.pad import Border
 

@@ -10,8 +10,9 @@ from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.launch import THREADS, Launch, struct_type
 from tensorlayout.cuda.engine.parameters import index_type, walk_type
 from tensorlayout.cuda.engine.parameters import walk as any_walk
-from tensorlayout.cuda.numbered import Numbered, numbered
+from tensorlayout.cuda.numbered import numbered
 from tensorlayout.layout import Layout
+from tensorlayout.layout.loop import Loop
 from tensorlayout.layout.once import once
 from tensorlayout.plan.patterns import DiagonalsPlan, HotPlan, SequencePlan
 
@@ -76,13 +77,13 @@ def plan_sequence(plan: SequencePlan) -> Launch | None:
     return _launch("count_up", loop, index, ("COUNTED", kind), made, (to,))
 
 
-def _rank(loop: Numbered) -> int:
+def _rank(loop: Loop) -> int:
     """The kernel's: that of two dimensions takes one, too."""
     rank = max(len(loop.sizes), 2)
     return rank if rank in RANKS else 0
 
 
-def _walk(loop: Numbered, index: str) -> Any:
+def _walk(loop: Loop, index: str) -> Any:
     ones = max(2 - len(loop.sizes), 0)
     sizes = [*[1] * ones, *loop.sizes]
     strides = [[*[0] * ones, *steps] for steps in loop.strides]
@@ -92,13 +93,13 @@ def _walk(loop: Numbered, index: str) -> Any:
     return any_walk(index, [*[1] * more, *sizes], [[*[0] * more, *steps] for steps in strides])
 
 
-def _index(loop: Numbered, shape: tuple[int, ...]) -> str:
+def _index(loop: Loop, shape: tuple[int, ...]) -> str:
     return index_type(loop.count, max(loop.furthest, 2 * max(shape, default=1)))
 
 
 def _launch(
     name: str,
-    loop: Numbered,
+    loop: Loop,
     index: str,
     kind: tuple[str, str],
     made: Any,

@@ -25,7 +25,7 @@ from tensorlayout.cuda.engine.parameters import (
     walk,
     walk_type,
 )
-from tensorlayout.cuda.loops import WIDEST
+from tensorlayout.cuda.engine.sectors import WIDEST
 from tensorlayout.cuda.reduce_boxes import ROWS, TURNS, Axes, Axis, Box, axes_of, box_for
 from tensorlayout.dtypes import DType
 from tensorlayout.layout.once import once

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tensorlayout.cuda.engine.structs import struct
+from tensorlayout.layout.loop import index_type as index_type
 
 # As in kernels/indexing.cuh: the rank that no layout exceeds.
 MAX_RANK = 64
@@ -63,12 +64,3 @@ def walk(index: str, sizes: Sequence[int], strides: Sequence[Sequence[int]]) -> 
 def rank_macro(rank: int) -> tuple[str, str]:
     """The macro that picks the kernel for a rank."""
     return "RANK", str(rank if rank in RANKS else 0)
-
-
-def index_type(count: int, furthest: int) -> str:
-    """The narrowest type for a number of elements and the furthest offset, in elements.
-
-    >>> index_type(10, 2**31)
-    'int64_t'
-    """
-    return "int32_t" if max(count, furthest) < 2**31 else "int64_t"

@@ -1,5 +1,4 @@
 // Matrix products of integers, modulo 2 to the number of their bits: signed ones have the same bits.
-// tensorlayout/cuda/products_integers.py plans them.
 //
 // matmul   A block computes ROWS x COLUMNS elements of one product of a stack, DEPTH terms at a time:
 //          both operands go through tiles in shared memory, read along whichever of their dimensions is

@@ -17,7 +17,7 @@ import pytest
 from simulated import needs_compiler, simulator
 
 import tensorlayout as tl
-from tensorlayout import interchange
+from tensorlayout.functions import interchange
 
 VALUES = np.arange(6, dtype=np.int16).reshape(2, 3)
 

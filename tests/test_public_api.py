@@ -41,7 +41,6 @@ OWN = {
     "Trace",
     "coalesce",
     "default_device",
-    "from_dlpack",
     "plan",
     "set_default_device",
     "trace",

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout import dlpack
-from tensorlayout.cpu.engine.casting import converted
-from tensorlayout.cpu.engine.memory import Array, quietly, tensor_over
 from tensorlayout.devices import CPU, Device, as_device, available
 from tensorlayout.dtypes import is_bfloat16
+from tensorlayout.exchange import dlpack
+from tensorlayout.exchange.numpy import Array, converted, quietly, tensor_over
 from tensorlayout.functions import calling
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.layouts import from_storage
@@ -18,6 +17,8 @@ from tensorlayout.functions.transfers import moved, on_host, strided
 from tensorlayout.plan.base import backend
 from tensorlayout.plan.copy import Assign, Copy
 from tensorlayout.tensor import Tensor
+
+__all__ = ["from_dlpack"]
 
 _COPY = Copy("copy")
 _KEEP = Assign("__reduce__")

@@ -224,7 +224,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     return shared
 
 
-def rebuilt(dtype: str, layout: str, octets: bytearray, device: str = "cpu") -> Tensor:
+def _rebuilt(dtype: str, layout: str, octets: bytearray, device: str = "cpu") -> Tensor:
     """A tensor from what `reduced` gave: used by pickle."""
     x = from_storage(octets, layout, dtype=dtype)
     if device == "cpu":
@@ -249,7 +249,7 @@ def reduced(x: Tensor) -> tuple[Any, ...]:
         raise MemoryError(msg) from None
     twin = from_storage(octets, layout, dtype=x.dtype, fill_padding=True)
     calling.call(_KEEP, (twin._spec, x._spec), (twin, x))
-    return rebuilt, (x.dtype.name, str(layout), octets, *device)
+    return _rebuilt, (x.dtype.name, str(layout), octets, *device)
 
 
 def is_readonly(x: Tensor) -> bool:

@@ -153,7 +153,7 @@ class Rebuilt:
         self.given = given
 
     def __reduce__(self):
-        return interchange.rebuilt, self.given
+        return interchange._rebuilt, self.given
 
 
 @pytest.mark.parametrize(

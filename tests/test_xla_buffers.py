@@ -15,8 +15,7 @@ from xla_shapes import tiles
 import tensorlayout as tl
 from tensorlayout import xla
 from tensorlayout.xla import PrimitiveType, Shape, XlaLayout, from_buffer, parse_shape, to_buffer
-from tensorlayout.xla.buffers import tensor_dtype
-from tensorlayout.xla.packing import packed, unpacked
+from tensorlayout.xla.buffers import packed, tensor_dtype, unpacked
 
 ARRAYS = [kind for kind in PrimitiveType if kind.is_array]
 EXAMPLES = [e for e in FACTS["tiling"]["examples"] if e["linear_index"] is not None]

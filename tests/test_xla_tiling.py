@@ -24,7 +24,7 @@ from tensorlayout.xla import (
     parse_shape,
     shape_util,
 )
-from tensorlayout.xla.tiled_memory import gathered, scattered
+from tensorlayout.xla.tiles import gathered, scattered
 
 EXAMPLES = FACTS["tiling"]["examples"]
 TABLES = [e for e in EXAMPLES if e["linear_index"] is not None]

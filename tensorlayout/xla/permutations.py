@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from tensorlayout.layout.checks import checked_integer, checked_integers
-from tensorlayout.words import cut, shown
+from tensorlayout.words import shown
+from tensorlayout.xla.calling import refuse
 
 _T = TypeVar("_T")
 _MOST = 1024  # sizes whose products are compared
@@ -33,8 +34,7 @@ def checked_permutation(name: str, p: Sequence[int], length: int) -> tuple[int, 
     """`p` as a tuple; ValueError where it is no permutation of `length` entries."""
     entries = checked_integers(name, p)
     if len(entries) != length or not is_permutation(entries):
-        msg = f"{cut(name)}: must be a permutation of 0 to {length - 1}, got {shown(entries)}"
-        raise ValueError(msg)
+        refuse(f"must be a permutation of 0 to {length - 1}", shown(entries), about=name)
     return entries
 
 
@@ -60,10 +60,7 @@ def inverse_permutation(p: Sequence[int]) -> list[int]:
     """``out[p[i]] = i``."""
     given = checked_integers("inverse_permutation: p", p)
     entries = checked_permutation("inverse_permutation: p", given, len(given))
-    inverse = [0] * len(entries)
-    for i, entry in enumerate(entries):
-        inverse[entry] = i
-    return inverse
+    return sorted(range(len(entries)), key=entries.__getitem__)
 
 
 def compose_permutations(p1: Sequence[int], p2: Sequence[int]) -> list[int]:
@@ -86,9 +83,8 @@ def move_single_element(p: Sequence[_T], source: int, target: int) -> list[_T]:
     source = checked_integer("move_single_element: source", source)
     target = checked_integer("move_single_element: target", target)
     if not (0 <= source < len(p) and 0 <= target < len(p)):
-        msg = f"move_single_element: must be from 0 to {len(p) - 1}"
-        msg += f", got {shown(source)} and {shown(target)}"
-        raise ValueError(msg)
+        came = shown(source), shown(target)
+        refuse(f"must be from 0 to {len(p) - 1}", *came, about="move_single_element")
     left = list(p)
     left.insert(target, left.pop(source))
     return left
@@ -109,12 +105,11 @@ def common_factors(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
     first = checked_integers("common_factors: a", a)
     second = checked_integers("common_factors: b", b)
     if max(len(first), len(second)) > _MOST:
-        msg = f"common_factors: at most {_MOST} sizes are allowed, got {len(first)}, {len(second)}"
-        raise ValueError(msg)
+        came = f"{len(first)}, {len(second)}"
+        refuse(f"at most {_MOST} sizes are allowed", came, about="common_factors")
     if math.prod(first) != math.prod(second):
-        msg = "common_factors: the products must be equal"
-        msg += f", got those of {shown(first)} and {shown(second)}"
-        raise ValueError(msg)
+        came = f"those of {shown(first)} and {shown(second)}"
+        refuse("the products must be equal", came, about="common_factors")
     ends = (len(first), len(second))
     same = 0
     while same < min(ends) and first[same] == second[same]:

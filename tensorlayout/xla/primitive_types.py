@@ -11,6 +11,7 @@ import numpy as np
 
 from tensorlayout.dtypes import DType
 from tensorlayout.words import shown
+from tensorlayout.xla.calling import refuse
 
 
 class PrimitiveType(enum.Enum):
@@ -70,8 +71,7 @@ class PrimitiveType(enum.Enum):
         """
         found = _BY_TEXT.get(name)
         if found is None:
-            msg = f"element type: must be one of {', '.join(_BY_TEXT)}, got {shown(name)}"
-            raise ValueError(msg)
+            refuse(f"must be one of {', '.join(_BY_TEXT)}", shown(name), about="element type")
         return found
 
     @classmethod
@@ -149,8 +149,7 @@ class PrimitiveType(enum.Enum):
         if self.ml_dtypes_name is not None:
             found = getattr(importlib.import_module("ml_dtypes"), self.ml_dtypes_name, None)
         if found is None:
-            msg = f"dtype: {self.text} has no NumPy dtype here"
-            raise TypeError(msg)
+            refuse(f"{self.text} has no NumPy dtype here", about="dtype", error=TypeError)
         dtype: DType = np.dtype(found)
         return dtype
 
@@ -162,19 +161,17 @@ class PrimitiveType(enum.Enum):
         <PrimitiveType.F32: 11>
         """
         name = dtype if isinstance(dtype, str) else np.dtype(dtype).name
-        for table in (_NUMPY, _ML_DTYPES):
-            for member, known in table.items():
-                if known.rstrip("_") == name:
-                    return member
-        msg = f"dtype: XLA has no element type for {name}"
-        raise TypeError(msg)
+        known = {**_NUMPY, **_ML_DTYPES}.items()
+        found = next((member for member, its in known if its.rstrip("_") == name), None)
+        if found is None:
+            refuse(f"XLA has no element type for {name}", about="dtype", error=TypeError)
+        return found
 
     @property
     def component(self) -> PrimitiveType:
         """The type of the parts of a complex type. ValueError for any other."""
         if self.category != "complex":
-            msg = f"element type: must be c64 or c128, got {self.text}"
-            raise ValueError(msg)
+            refuse("must be c64 or c128", self.text, about="element type")
         return PrimitiveType.F32 if self is PrimitiveType.C64 else PrimitiveType.F64
 
 

@@ -5,22 +5,30 @@ The parser holds what it works on in a list of its own, so that no text is too d
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+import re
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from tensorlayout.layout.tiling import MAX_TILES
 from tensorlayout.words import cut
-from tensorlayout.xla.layouts import SplitConfig, XlaLayout
-from tensorlayout.xla.lexer import ShapeSyntaxError, Token, tokens_of
+from tensorlayout.xla.checks import validate_shape_with_optional_layout
 from tensorlayout.xla.primitive_types import PrimitiveType
-from tensorlayout.xla.shapes import MAX_DEPTH, MOST_NUMBERS, UNBOUNDED, Shape
+from tensorlayout.xla.shapes import (
+    MAX_DEPTH,
+    MOST_NUMBERS,
+    UNBOUNDED,
+    Shape,
+    SplitConfig,
+    XlaLayout,
+)
 from tensorlayout.xla.tiles import COMBINE, Tile
-from tensorlayout.xla.validation import validate_shape_with_optional_layout
 
 _INT64 = range(-(2**63), 2**63)
 _NATURAL = range(2**63)
 _SPACE = range(-128, 128)
 _T = TypeVar("_T")
+_SHORT = 512  # letters of a text that is remembered
 
 # The properties in the order that XLA demands; D is read and thrown away.
 _ORDER = ("D", "T", "L", "#", "*", "E", "S", "SC", "P", "M")
@@ -44,14 +52,19 @@ def parse_shape(text: str, *, default_layout: bool = True) -> Shape:
     >>> parse_shape("f32[3,5]{1,0:T(2,2)}").layout.tiles
     (Tile(dimensions=(2, 2)),)
     """
-    parser = _Parser(text, default_layout)
-    return parser.whole(parser.shape)
+    found: Shape = _said("shape", text, default_layout)
+    return found
 
 
 def parse_shapes(text: str, *, default_layout: bool = True) -> list[Shape]:
-    """The shapes of a list in braces, as in ``{f32[2], s32[]}``."""
-    parser = _Parser(text, default_layout)
-    return parser.whole(parser.shapes)
+    """The shapes of a list in braces, as in ``{f32[2], s32[]}``.
+
+    `default_layout`, and errors, are those of `parse_shape`.
+
+    >>> list(map(str, parse_shapes("{f32[2], s32[]}")))
+    ['f32[2]{0}', 's32[]']
+    """
+    return list(_said("shapes", text, default_layout))
 
 
 def parse_layout(text: str) -> XlaLayout:
@@ -60,8 +73,96 @@ def parse_layout(text: str) -> XlaLayout:
     >>> parse_layout("{0,1:S(5)}").memory_space
     5
     """
-    parser = _Parser(text, True)
-    return parser.whole(parser.bare_layout)
+    found: XlaLayout = _said("bare_layout", text, True)
+    return found
+
+
+def _said(rule: str, text: str, default_layout: bool) -> Any:
+    """What a text says by a rule of the grammar; of short texts the last ones are remembered."""
+    short = type(text) is str and len(text) <= _SHORT
+    return (_remembered if short else _read)(rule, text, bool(default_layout))
+
+
+def _read(rule: str, text: str, default_layout: bool) -> Any:
+    parser = _Parser(text, default_layout)
+    return parser.whole(getattr(parser, rule))
+
+
+_remembered = functools.lru_cache(1024)(_read)
+
+
+# --- pieces of text ------------------------------------------------------------------------------
+
+# A number is only that if no letter or dot follows, as in ``1e3`` and ``2.0``.
+_TOKEN = re.compile(
+    r"(?P<blank>[ \t\r\n]+|/\*.*?\*/|//[^\r\n]*)"
+    r"|(?P<number>-?[0-9]+(?![0-9A-Za-z_.]))"
+    r"|(?P<spoilt>-?[0-9][0-9A-Za-z_.]*)"
+    r"|(?P<word>[A-Za-z_][A-Za-z0-9_]*)"
+    r"|(?P<sign><=|[][(){},:?*#+~])",
+    re.DOTALL,
+)
+_SHOWN = 60  # letters of the text on either side of the place that an error points at
+
+
+class ShapeSyntaxError(ValueError):
+    """Shape text that says no shape: what was expected, what came, and a caret at the column.
+
+    `text` is the whole text, `column` counts its characters from 0.
+    """
+
+    def __init__(self, rule: str, text: str, column: int) -> None:
+        """`rule` ends in what came instead."""
+        self.rule = rule
+        self.text = text
+        self.column = column
+        super().__init__(f"shape text: {rule}, at column {column + 1}\n{_pointed(text, column)}")
+
+    def __reduce__(self) -> tuple[type[ShapeSyntaxError], tuple[str, str, int]]:
+        return ShapeSyntaxError, (self.rule, self.text, self.column)
+
+
+def _pointed(text: str, column: int) -> str:
+    """The text around a column, and a caret under it; blanks of all kinds take one place."""
+    start, end = max(0, column - _SHOWN), column + _SHOWN
+    before, after = "…" * (start > 0), "…" * (end < len(text))
+    shown = "".join(c if c.isprintable() else " " for c in text[start:end])
+    return f"  {before}{shown}{after}\n  {' ' * (len(before) + column - start)}^"
+
+
+class Token(NamedTuple):
+    """One piece of text; kind is ``number``, ``word``, ``sign`` or ``end``."""
+
+    kind: str
+    text: str
+    column: int
+
+
+def tokens_of(text: str) -> Iterator[Token]:
+    """The pieces of a text as they are asked for, an ``end`` last; no blanks, no comments."""
+    if not isinstance(text, str):
+        msg = f"shape text: must be a str, got {type(text).__name__}"
+        raise TypeError(msg)
+    at = 0
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        if match is None:
+            if text.startswith("/*", at):
+                rule = "expected */ at the end of a comment, got the end of the text"
+            else:
+                rule = f"expected a number, a word or a sign, got {text[at]!r}"
+            raise ShapeSyntaxError(rule, text, at)
+        kind = match.lastgroup or ""
+        if kind == "spoilt":
+            rule = f"expected an integer, got {match[0][:40]!r}"
+            raise ShapeSyntaxError(rule, text, at)
+        if kind != "blank":
+            yield Token(kind, match[0], at)
+        at = match.end()
+    yield Token("end", "", len(text))
+
+
+# --- grammar -------------------------------------------------------------------------------------
 
 
 class _Open(NamedTuple):

@@ -17,7 +17,7 @@ from tensorlayout.words import shown
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _KEPT = 1024  # results of a function
-_KINDS = {"PrimitiveType", "Shape", "Shape | XlaLayout", "XlaLayout", "int"}  # annotations
+_KINDS = frozenset({"PrimitiveType", "Shape", "Shape | XlaLayout", "XlaLayout", "int"})
 
 
 class _NamelessError(ValueError):
@@ -40,8 +40,13 @@ def refuse(rule: str, *came: str, about: str = "", error: type[Exception] = Valu
     raise error(msg)
 
 
-def named(function: _Function) -> _Function:
-    """`function`, whose name stands in front of what is refused in it."""
+@functools.cache
+def _naming(function: Callable[..., Any], kinds: frozenset[str]) -> Callable[..., Any]:
+    """`function`, whose name stands in front of what is refused in it.
+
+    Where a call fails of itself, parameters annotated with one of the `kinds` are looked at: an
+    argument of another kind is told, any other fault is shown as it is.
+    """
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -49,9 +54,19 @@ def named(function: _Function) -> _Function:
             return function(*args, **kwargs)
         except _NamelessError as refused:
             error = refused.error(f"{function.__name__}: {refused}")
+        except (AttributeError, TypeError):
+            misfit = kinds and _misfit(function, kinds, args, kwargs)
+            if not misfit:
+                raise
+            error = TypeError(f"{function.__name__}: {misfit}")
         raise error
 
-    return cast(_Function, call)
+    return call
+
+
+def named(function: _Function) -> _Function:
+    """`function`, whose name stands in front of what is refused in it."""
+    return cast(_Function, _naming(function, frozenset()))
 
 
 def offer(module: str, *others: str) -> None:
@@ -63,49 +78,25 @@ def offer(module: str, *others: str) -> None:
     own = {name for name, x in space.items() if getattr(x, "__module__", "") == module}
     names = sorted({name for name in own if not name.startswith("_")} | set(others))
     for name in names:
-        function = inspect.unwrap(space[name]) if inspect.isfunction(space[name]) else None
-        if function is not None:
-            space[name] = _naming(function)
+        function = inspect.unwrap(space[name])
+        if inspect.isfunction(function):
+            space[name] = _naming(function, _KINDS)
             # Where it is from, too: there pickle looks it up.
             setattr(sys.modules[function.__module__], function.__name__, space[name])
     space["__all__"] = names
 
 
-@functools.cache
-def _naming(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function`, which is `named`; a call that fails is looked at for arguments of a wrong kind.
-
-    Parameters that are annotated as a shape, a layout, an element type or an integer are looked
-    at, and only then: a fault inside the function is shown as it is.
-    """
-
-    @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return within(*args, **kwargs)
-        except (AttributeError, TypeError):
-            msg = _misfit(function, args, kwargs)
-            if not msg:
-                raise
-        raise TypeError(msg)
-
-    within = named(function)
-    return call
-
-
-def _misfit(function: Callable[..., Any], args: Any, kwargs: Any) -> str:
+def _misfit(function: Callable[..., Any], kinds: Set[str], args: Any, kwargs: Any) -> str:
     """What to say of the first argument of a wrong kind; nothing without one."""
     try:
         given = inspect.signature(function).bind(*args, **kwargs).arguments
     except TypeError:  # too many, or too few
         return ""
-    kinds = get_type_hints(function)
-    for name, annotation in function.__annotations__.items():
-        if annotation in _KINDS and name in given:
-            kind = SupportsIndex if annotation == "int" else kinds[name]
-            if not isinstance(given[name], kind):
-                rule = f"{name} must be of class {annotation}"
-                return f"{function.__name__}: {rule}, got {shown(given[name])}"
+    meant = get_type_hints(function) | {"int": SupportsIndex}
+    for name, kind in function.__annotations__.items():
+        fits = meant["int" if kind == "int" else name]
+        if kind in kinds and name in given and not isinstance(given[name], fits):
+            return f"{name} must be of class {kind}, got {shown(given[name])}"
     return ""
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import enum
 import importlib
+import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -87,29 +88,23 @@ class PrimitiveType(enum.Enum):
     @property
     def bit_width(self) -> int | None:
         """The bits of a value; 1 for pred, which is stored in a byte. None for no array type."""
-        return _WIDTHS.get(self)
+        return _FACTS[self].width
 
     @property
     def byte_width(self) -> int | None:
         """The **bytes** that an element takes where the layout does not pack it; None likewise."""
-        width = _WIDTHS.get(self)
+        width = self.bit_width
         return None if width is None else -(-width // 8)
 
     @property
     def category(self) -> str:
         """One of ``predicate``, ``signed integer``, ``floating point``, ``complex``, …."""
-        if self is PrimitiveType.PRIMITIVE_TYPE_INVALID:
-            return "invalid"
-        if self not in _WIDTHS:
-            return "non-array"
-        if self is PrimitiveType.PRED:
-            return "predicate"
-        return _CATEGORIES["f" if self.name.startswith("BF") else self.name[0].lower()]
+        return _FACTS[self].category
 
     @property
     def is_array(self) -> bool:
         """Whether arrays may have this type."""
-        return self in _WIDTHS
+        return self.bit_width is not None
 
     @property
     def is_integral(self) -> bool:
@@ -124,17 +119,17 @@ class PrimitiveType(enum.Enum):
     @property
     def is_sub_byte(self) -> bool:
         """Whether a layout may pack several elements into a byte; never pred."""
-        return _WIDTHS.get(self, 8) < 8 and self is not PrimitiveType.PRED
+        return (self.bit_width or 8) < 8 and self is not PrimitiveType.PRED
 
     @property
     def numpy_name(self) -> str | None:
         """The name of the NumPy type, None where NumPy has none of its own."""
-        return _NUMPY.get(self)
+        return _FACTS[self].numpy
 
     @property
     def ml_dtypes_name(self) -> str | None:
         """The name of the type in ml_dtypes, None for NumPy's own types."""
-        return _ML_DTYPES.get(self)
+        return _FACTS[self].ml_dtypes
 
     @property
     def dtype(self) -> DType:
@@ -161,8 +156,8 @@ class PrimitiveType(enum.Enum):
         <PrimitiveType.F32: 11>
         """
         name = dtype if isinstance(dtype, str) else np.dtype(dtype).name
-        known = {**_NUMPY, **_ML_DTYPES}.items()
-        found = next((member for member, its in known if its.rstrip("_") == name), None)
+        known = ((member, facts.numpy or facts.ml_dtypes or "") for member, facts in _FACTS.items())
+        found = next((member for member, its in known if its and its.rstrip("_") == name), None)
         if found is None:
             refuse(f"XLA has no element type for {name}", about="dtype", error=TypeError)
         return found
@@ -175,45 +170,36 @@ class PrimitiveType(enum.Enum):
         return PrimitiveType.F32 if self is PrimitiveType.C64 else PrimitiveType.F64
 
 
-_CATEGORIES = {
-    "s": "signed integer",
-    "u": "unsigned integer",
-    "f": "floating point",
-    "c": "complex",
+class _Facts(NamedTuple):
+    width: int | None = None  # in bits
+    category: str = "non-array"
+    numpy: str | None = None
+    ml_dtypes: str | None = None
+
+
+_FAMILIES = {
+    "S": ("signed integer", "int"),
+    "U": ("unsigned integer", "uint"),
+    "F": ("floating point", "float"),
+    "BF": ("floating point", "bfloat"),
+    "C": ("complex", "complex"),
 }
 
 
-def _bits(name: str) -> int:
-    """The width that the name of an array type says: the digits after its first letters."""
-    digits = ""
-    for letter in name.lstrip("BFSUC"):
-        if not letter.isdigit():
-            break
-        digits += letter
-    return int(digits)
+def _facts_of(member: PrimitiveType) -> _Facts:
+    """What the name says: a family, the bits, and for small floats what these are for."""
+    found = re.fullmatch(r"(BF|[SUFC])(\d+)(E\w+)?", member.name)
+    if found is None:
+        return _Facts(category="invalid") if member.value == 0 else _Facts()
+    letters, bits, form = found.groups()
+    category, family = _FAMILIES[letters]
+    if int(bits) >= 8 and letters != "BF" and not form:
+        return _Facts(int(bits), category, numpy=f"{family}{bits}")
+    suffix = f"_{form.lower()}" if form else ""
+    return _Facts(int(bits), category, ml_dtypes=f"{family}{bits}{suffix}")
 
 
-_NO_ARRAY = {"PRIMITIVE_TYPE_INVALID", "TUPLE", "OPAQUE_TYPE", "TOKEN", "BUFFER"}
-_WIDTHS = {
-    member: 1 if member is PrimitiveType.PRED else _bits(member.name)
-    for member in PrimitiveType
-    if member.name not in _NO_ARRAY
-}
-_IN_TEXT = [*_WIDTHS, PrimitiveType.TOKEN, PrimitiveType.OPAQUE_TYPE]
-_BY_TEXT = {member.text: member for member in _IN_TEXT}
-
-_KINDS = {"S": "int", "U": "uint", "F": "float", "C": "complex"}
-_NUMPY = {
-    PrimitiveType.PRED: "bool_",
-    **{
-        member: f"{_KINDS[member.name[0]]}{bits}"
-        for member, bits in _WIDTHS.items()
-        if bits >= 8 and member.name[1:].isdigit()
-    },
-}
-_ML_DTYPES = {PrimitiveType.BF16: "bfloat16"}
-for _member, _width in _WIDTHS.items():
-    if _member.name[1:].isdigit() and 1 <= _width < 8:
-        _ML_DTYPES[_member] = f"{_KINDS[_member.name[0]]}{_width}"
-    elif "E" in _member.name.removeprefix("PRED")[2:] and _member is not PrimitiveType.PRED:
-        _ML_DTYPES[_member] = f"float{_width}_{_member.name[2:].lower()}"
+_FACTS = {member: _facts_of(member) for member in PrimitiveType}
+_FACTS[PrimitiveType.PRED] = _Facts(1, "predicate", numpy="bool_")
+_ARRAYS = [member for member in PrimitiveType if member.is_array]
+_BY_TEXT = {m.text: m for m in (*_ARRAYS, PrimitiveType.TOKEN, PrimitiveType.OPAQUE_TYPE)}

@@ -1,12 +1,10 @@
-"""Shape text read: ``f32[2,3]{1,0:T(8,128)S(1)}`` and all that XLA's own parser accepts.
-
-The parser holds what it works on in a list of its own, so that no text is too deep for the stack.
-"""
+"""Shape text read: ``f32[2,3]{1,0:T(8,128)S(1)}`` and all that XLA's own parser accepts."""
 
 from __future__ import annotations
 
 import functools
 import re
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
@@ -165,14 +163,6 @@ def tokens_of(text: str) -> Iterator[Token]:
 # --- grammar -------------------------------------------------------------------------------------
 
 
-class _Open(NamedTuple):
-    """A tuple or a buffer that is not closed yet."""
-
-    is_tuple: bool
-    elements: list[Shape]
-    begin: Token
-
-
 class _Parser:
     def __init__(self, text: str, default_layout: bool) -> None:
         self.text = text
@@ -226,21 +216,21 @@ class _Parser:
         self.move()
         return value
 
-    def listed(self, item: Callable[[], _T], end: str) -> list[_T]:
+    def listed(self, item: Callable[[], _T], end: str, most: int = MOST_NUMBERS) -> list[_T]:
         """Items with commas between, up to `end`, which is passed."""
         items: list[_T] = []
         if not self.taken(end):
             items.append(item())
-            while self.taken(","):
-                items.append(self.one_more(item, len(items), MOST_NUMBERS))
+            self.go_on(items, item, most)
             self.expect(end, " or ','")
         return items
 
-    def one_more(self, item: Callable[[], _T], count: int, most: int) -> _T:
-        """An item behind `count` others, of which there may be `most`."""
-        if count >= most:
-            self.fail(f"at most {most} in a row")
-        return item()
+    def go_on(self, items: list[_T], item: Callable[[], _T], most: int = MOST_NUMBERS) -> None:
+        """Items behind commas, behind those that there are; of all there may be `most`."""
+        while self.taken(","):
+            if len(items) >= most:
+                self.fail(f"at most {most} in a row")
+            items.append(item())
 
     def whole(self, rule: Callable[[], _T]) -> _T:
         found = rule()
@@ -252,47 +242,23 @@ class _Parser:
 
     def shapes(self) -> list[Shape]:
         self.expect("{")
-        items = [] if self.is_next("}") else [self.shape()]
-        while self.taken(","):
-            items.append(self.shape())
-        self.expect("}", " or ','")
-        return items
+        return self.listed(self.shape, "}", sys.maxsize)
 
-    def shape(self) -> Shape:
-        """A shape; `still_open` holds the tuples and buffers around the place reached."""
-        still_open: list[_Open] = []
-        while True:
-            begin = self.next
-            if len(still_open) > MAX_DEPTH - 1 and (self.is_next("(", "b")):
-                rule = f"expected at most {MAX_DEPTH} levels, got {begin.text!r}"
-                raise ShapeSyntaxError(rule, self.text, begin.column)
-            if self.taken("("):
-                still_open.append(_Open(True, [], begin))
-                if not self.is_next(")"):
-                    continue
-                done = self.closed(still_open)
-            elif self.taken("b"):
-                self.expect("(", " after b, as in b(f32[4])")
-                still_open.append(_Open(False, [], begin))
-                if self.is_next("(", "b", "token", "opaque"):
-                    self.fail("an array in a buffer")
-                continue
-            else:
-                done = self.simple()
-            while still_open:
-                still_open[-1].elements.append(done)
-                if still_open[-1].is_tuple and self.taken(","):
-                    break
-                done = self.closed(still_open)
-            else:
-                return done
-
-    def closed(self, still_open: list[_Open]) -> Shape:
-        """The innermost open tuple or buffer, closed."""
-        self.expect(")", " or ','" if still_open[-1].is_tuple else "")
-        is_tuple, elements, begin = still_open.pop()
-        if not is_tuple:
-            return Shape.buffer(elements[0])
+    def shape(self, depth: int = 0) -> Shape:
+        """A shape inside of `depth` tuples."""
+        begin = self.next
+        if depth >= MAX_DEPTH and self.is_next("(", "b"):
+            self.fail(f"at most {MAX_DEPTH} levels")
+        if self.taken("b"):
+            self.expect("(", " after b, as in b(f32[4])")
+            if self.is_next("(", "b", "token", "opaque"):
+                self.fail("an array in a buffer")
+            array = self.simple()
+            self.expect(")")
+            return Shape.buffer(array)
+        if not self.taken("("):
+            return self.simple()
+        elements = self.listed(functools.partial(self.shape, depth + 1), ")", sys.maxsize)
         for element in elements:
             if not element.is_tuple:  # those inside have been validated where they were closed
                 self.validated(element, begin)
@@ -344,8 +310,7 @@ class _Parser:
         order: list[int] = []
         if not self.is_next(":", "}"):
             order.append(self.number("a dimension number or ':'", _INT64))
-            while self.taken(","):
-                order.append(self.one_more(self.dimension_number, len(order), MOST_NUMBERS))
+            self.go_on(order, lambda: self.number("a dimension number", _INT64))
         if rank is not None and len(order) != rank:
             rule = f"expected {rank} dimension numbers, one for each size, got {len(order)}"
             raise ShapeSyntaxError(rule, self.text, self.next.column)
@@ -353,9 +318,6 @@ class _Parser:
         if not self.taken("}"):
             self.fail_misplaced()
         return XlaLayout(minor_to_major=tuple(order), **fields)
-
-    def dimension_number(self) -> int:
-        return self.number("a dimension number", _INT64)
 
     def fail_misplaced(self) -> NoReturn:
         """The error for what is no '}' where a layout should end."""
@@ -393,7 +355,9 @@ class _Parser:
             self.fail(f"'(' after {after}")
         items: list[_T] = []
         while self.is_next("("):
-            items.append(self.one_more(item, len(items), MAX_TILES))
+            if len(items) >= MAX_TILES:
+                self.fail(f"at most {MAX_TILES} in a row")
+            items.append(item())
         return items
 
     def bracketed(self, letter: str, allowed: range) -> int:
@@ -415,10 +379,8 @@ class _Parser:
         self.expect("(")
         dimension = self.number("the number of a physical dimension", _INT64)
         self.expect(":")
-        return SplitConfig(dimension, tuple(self.listed(self.split_index, ")")))
-
-    def split_index(self) -> int:
-        return self.number("a split point", _INT64)
+        points = self.listed(lambda: self.number("a split point", _INT64), ")")
+        return SplitConfig(dimension, tuple(points))
 
     def unsigned(self, sign: str) -> PrimitiveType:
         self.expect("(", f" after {sign}")

@@ -17,7 +17,7 @@ from tensorlayout.xla import (
 )
 from tensorlayout.xla import layout_util as lu
 from tensorlayout.xla import shape_util as su
-from tensorlayout.xla.shape_comparison import _RANGES
+from tensorlayout.xla.primitive_types import RANGES
 
 F32, S4 = PrimitiveType.F32, PrimitiveType.S4
 TREE = parse_shape("(f32[42], (f32[101], ()), token[])")
@@ -90,7 +90,7 @@ class TestTypes:
         kinds = [kind for kind in PrimitiveType if kind.is_floating]
         facts = {kind: ml_dtypes.finfo(kind.dtype) for kind in kinds}
         for kind, info in facts.items():
-            assert _RANGES[kind] == (info.maxexp, info.nmant + 1)
+            assert RANGES[kind] == (info.maxexp, info.nmant + 1)
 
     @pytest.mark.parametrize(
         ("lhs", "rhs", "preferred"),

@@ -41,8 +41,10 @@ def refuse(rule: str, *came: str, about: str = "", error: type[Exception] = Valu
 
 
 @functools.cache
-def _naming(function: Callable[..., Any], kinds: frozenset[str]) -> Callable[..., Any]:
-    """`function`, whose name stands in front of what is refused in it.
+def _naming(
+    function: Callable[..., Any], name: str, kinds: frozenset[str] = frozenset()
+) -> Callable[..., Any]:
+    """`function` under a name, which stands in front of what is refused in it.
 
     Where a call fails of itself, parameters annotated with one of the `kinds` are looked at: an
     argument of another kind is told, any other fault is shown as it is.
@@ -53,20 +55,21 @@ def _naming(function: Callable[..., Any], kinds: frozenset[str]) -> Callable[...
         try:
             return function(*args, **kwargs)
         except _NamelessError as refused:
-            error = refused.error(f"{function.__name__}: {refused}")
+            error = refused.error(f"{name}: {refused}")
         except (AttributeError, TypeError):
             misfit = kinds and _misfit(function, kinds, args, kwargs)
             if not misfit:
                 raise
-            error = TypeError(f"{function.__name__}: {misfit}")
+            error = TypeError(f"{name}: {misfit}")
         raise error
 
+    call.__name__ = call.__qualname__ = name
     return call
 
 
 def named(function: _Function) -> _Function:
     """`function`, whose name stands in front of what is refused in it."""
-    return cast(_Function, _naming(function, frozenset()))
+    return cast(_Function, _naming(function, function.__name__))
 
 
 def offer(module: str, *others: str) -> None:
@@ -80,9 +83,9 @@ def offer(module: str, *others: str) -> None:
     for name in names:
         function = inspect.unwrap(space[name])
         if inspect.isfunction(function):
-            space[name] = _naming(function, _KINDS)
+            space[name] = _naming(function, name, _KINDS)
             # Where it is from, too: there pickle looks it up.
-            setattr(sys.modules[function.__module__], function.__name__, space[name])
+            setattr(sys.modules[function.__module__], name, space[name])
     space["__all__"] = names
 
 

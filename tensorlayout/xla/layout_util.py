@@ -62,9 +62,7 @@ def make_descending_layout(num_dims: int) -> XlaLayout:
     return XlaLayout.row_major(num_dims)
 
 
-def get_default_layout_for_rank(num_dims: int) -> XlaLayout:
-    """The row-major layout of a number of dimensions."""
-    return XlaLayout.row_major(num_dims)
+get_default_layout_for_rank = make_descending_layout
 
 
 def make_ascending_layout(num_dims: int) -> XlaLayout:

@@ -169,6 +169,14 @@ class PrimitiveType(enum.Enum):
             refuse("must be c64 or c128", self.text, about="element type")
         return PrimitiveType.F32 if self is PrimitiveType.C64 else PrimitiveType.F64
 
+    @property
+    def precision(self) -> tuple[bool, int, int, int, bool]:
+        """What XLA prefers one type to another by: complex, range, significand, bits, signed."""
+        is_complex = self.category == "complex"
+        exponent, digits = RANGES.get(self.component if is_complex else self, (-1, -1))
+        signed = self.category == "signed integer"
+        return is_complex, exponent, digits, self.bit_width or 0, signed
+
 
 class _Facts(NamedTuple):
     width: int | None = None  # in bits
@@ -203,3 +211,22 @@ _FACTS = {member: _facts_of(member) for member in PrimitiveType}
 _FACTS[PrimitiveType.PRED] = _Facts(1, "predicate", numpy="bool_")
 _ARRAYS = [member for member in PrimitiveType if member.is_array]
 _BY_TEXT = {m.text: m for m in (*_ARRAYS, PrimitiveType.TOKEN, PrimitiveType.OPAQUE_TYPE)}
+
+# The largest exponent e of a finite value below 2**e, and the bits of the significand.
+RANGES = {
+    PrimitiveType.F16: (16, 11),
+    PrimitiveType.BF16: (128, 8),
+    PrimitiveType.F32: (128, 24),
+    PrimitiveType.F64: (1024, 53),
+    PrimitiveType.F8E5M2: (16, 3),
+    PrimitiveType.F8E4M3: (8, 4),
+    PrimitiveType.F8E4M3FN: (9, 4),
+    PrimitiveType.F8E4M3B11FNUZ: (5, 4),
+    PrimitiveType.F8E5M2FNUZ: (16, 3),
+    PrimitiveType.F8E4M3FNUZ: (8, 4),
+    PrimitiveType.F8E3M4: (4, 5),
+    PrimitiveType.F4E2M1FN: (3, 2),
+    PrimitiveType.F6E3M2FN: (5, 3),
+    PrimitiveType.F6E2M3FN: (3, 4),
+    PrimitiveType.F8E8M0FNU: (128, 1),
+}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence, Set
+from collections.abc import Callable, Collection, Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -61,32 +61,8 @@ def _equal(lhs: Shape, rhs: Shape, ignore: Set[str]) -> bool:
         rhs = rhs.elements[0] if rhs.is_buffer else rhs
     if not (lhs.is_array and rhs.is_array):
         return alike(lambda a, b: _equal(a, b, ignore), lhs, rhs)
-    return (
-        _types_equal(lhs, rhs, ignore)
-        and lhs.rank == rhs.rank
-        and _sizes_equal(lhs, rhs, ignore)
-        and _layouts_equal(lhs, rhs, ignore)
-        and ("dynamic" in ignore or lhs.dynamic == rhs.dynamic)
-    )
-
-
-def _types_equal(lhs: Shape, rhs: Shape, ignore: Set[str]) -> bool:
-    if "element_type" in ignore:
-        return True
-    if "fp_precision" in ignore:
-        return same_element_type_ignoring_fp_precision(lhs, rhs)
-    return same_element_type(lhs, rhs)
-
-
-def _sizes_equal(lhs: Shape, rhs: Shape, ignore: Set[str]) -> bool:
-    if "dimensions" in ignore:
-        return True
-    if "dynamic" in ignore:
-        return same_dimensions(lhs, rhs)
-    return lhs.dimensions == rhs.dimensions
-
-
-def _layouts_equal(lhs: Shape, rhs: Shape, ignore: Set[str]) -> bool:
+    if not all(test(lhs, rhs) for names, test in _TESTS.items() if not ignore & set(names)):
+        return False
     if "layout" in ignore or lhs.layout is None or rhs.layout is None:
         return "layout" in ignore or lhs.layout is rhs.layout
     return layout_util.equal(lhs.layout, rhs.layout, ignore & _PARTS_OF_LAYOUT)
@@ -156,32 +132,15 @@ def same_element_type_ignoring_fp_precision(lhs: Shape, rhs: Shape) -> bool:
     return floating or same_element_type(lhs, rhs)
 
 
-# The largest exponent e of a finite value below 2**e, and the bits of the significand.
-_RANGES = {
-    PrimitiveType.F16: (16, 11),
-    PrimitiveType.BF16: (128, 8),
-    PrimitiveType.F32: (128, 24),
-    PrimitiveType.F64: (1024, 53),
-    PrimitiveType.F8E5M2: (16, 3),
-    PrimitiveType.F8E4M3: (8, 4),
-    PrimitiveType.F8E4M3FN: (9, 4),
-    PrimitiveType.F8E4M3B11FNUZ: (5, 4),
-    PrimitiveType.F8E5M2FNUZ: (16, 3),
-    PrimitiveType.F8E4M3FNUZ: (8, 4),
-    PrimitiveType.F8E3M4: (4, 5),
-    PrimitiveType.F4E2M1FN: (3, 2),
-    PrimitiveType.F6E3M2FN: (5, 3),
-    PrimitiveType.F6E2M3FN: (3, 4),
-    PrimitiveType.F8E8M0FNU: (128, 1),
+# What equal arrays agree in; a test is left out where one of its names is to be ignored.
+_TESTS: dict[tuple[str, ...], Callable[[Shape, Shape], bool]] = {
+    (): same_rank,
+    ("element_type",): same_element_type_ignoring_fp_precision,
+    ("element_type", "fp_precision"): same_element_type,
+    ("dimensions",): same_dimensions,
+    ("dimensions", "dynamic"): lambda lhs, rhs: lhs.dimensions == rhs.dimensions,
+    ("dynamic",): lambda lhs, rhs: lhs.dynamic == rhs.dynamic,
 }
-
-
-def _precision(kind: PrimitiveType) -> tuple[bool, int, int, int, bool]:
-    """What XLA compares, in its order: complex, range, significand, bits, sign."""
-    is_complex = kind.category == "complex"
-    exponent, digits = _RANGES.get(kind.component if is_complex else kind, (-1, -1))
-    signed = kind.category == "signed integer"
-    return is_complex, exponent, digits, kind.bit_width or 0, signed
 
 
 def higher_precision_element_type(lhs: Shape, rhs: Shape) -> PrimitiveType:
@@ -193,9 +152,9 @@ def higher_precision_element_type(lhs: Shape, rhs: Shape) -> PrimitiveType:
     first, second = lhs.element_type, rhs.element_type
     checked_array(lhs)
     checked_array(rhs)
-    if first is not second and _precision(first) == _precision(second):
+    if first is not second and first.precision == second.precision:
         refuse(f"{first.text} and {second.text} tie")
-    return max(first, second, key=_precision)
+    return max(first, second, key=lambda kind: kind.precision)
 
 
 def element_can_upcast(source: Shape, target: Shape) -> bool:
@@ -303,10 +262,6 @@ def inserted_or_deleted_1_sized_dimensions(
     return None if any(n > 1 for n in changed) else (deleted, inserted)
 
 
-def _orders(*shapes: Shape) -> list[tuple[int, ...]]:
-    return [order_in(shape) for shape in shapes]
-
-
 def transpose_is_bitcast(
     input_shape: Shape,
     output_shape: Shape,
@@ -319,13 +274,14 @@ def transpose_is_bitcast(
     tiles are not seen. False for different element types unless ignored. ValueError without
     layouts.
     """
-    orders, about = _orders(input_shape, output_shape), "transpose_is_bitcast: dimension_mapping"
-    mapping = checked_permutation(about, dimension_mapping, len(orders[0]))
+    before, after = order_in(input_shape), order_in(output_shape)
+    about = "transpose_is_bitcast: dimension_mapping"
+    mapping = checked_permutation(about, dimension_mapping, len(before))
     if not ignore_element_type and not same_element_type(input_shape, output_shape):
         return False
-    if len(orders[1]) != len(mapping):
+    if len(after) != len(mapping):
         return False
-    return compose_permutations(mapping, orders[1]) == list(orders[0])
+    return compose_permutations(mapping, after) == list(before)
 
 
 def reshape_is_bitcast(
@@ -336,7 +292,7 @@ def reshape_is_bitcast(
     Size-1 dimensions may stand anywhere; without elements it is True, with different numbers of
     them False; **tiles are not seen**. False for different element types unless ignored.
     """
-    orders = _orders(input_shape, output_shape)
+    orders = order_in(input_shape), order_in(output_shape)
     if not ignore_element_type and not same_element_type(input_shape, output_shape):
         return False
     if elements_in(input_shape) != elements_in(output_shape):
@@ -365,7 +321,7 @@ def deduce_transpose_dimensions_for_bitcast(
 
     Output dimension k is input dimension ``p[k]``. The two orders say which; then sizes must agree.
     """
-    before, after = _orders(input_shape, output_shape)
+    before, after = order_in(input_shape), order_in(output_shape)
     if len(before) != len(after):
         return None
     found = [before[after.index(k)] for k in range(len(after))]
@@ -416,19 +372,15 @@ class TrtBitcast:
         return is_identity_permutation(self.transpose2_dims)
 
 
-def _can_decompose(input_shape: Shape, output_shape: Shape) -> bool:
-    if input_shape.layout is None or output_shape.layout is None:
-        return False
-    return elements_in(input_shape) == elements_in(output_shape)
-
-
 def decompose_bitcast_to_trt(input_shape: Shape, output_shape: Shape) -> TrtBitcast | None:
     """A bitcast as transpose, reshape, transpose, by way of the row-major shapes of both sides.
 
     None where a layout is missing or the numbers of elements differ. Both types are expected to
     have the same bits.
     """
-    if not _can_decompose(input_shape, output_shape) or output_shape.layout is None:
+    if input_shape.layout is None or output_shape.layout is None:
+        return None
+    if elements_in(input_shape) != elements_in(output_shape):
         return None
     plain = make_shape_with_descending_layout_and_same_physical_layout
     return TrtBitcast(
@@ -446,14 +398,13 @@ def decompose_bitcast(
 
     None where a layout is missing or the numbers of elements differ.
     """
-    if not _can_decompose(input_shape, output_shape):
+    steps = decompose_bitcast_to_trt(input_shape, output_shape)
+    if steps is None:
         return None
     if reshape_is_bitcast(input_shape, output_shape, ignore_element_type=True):
         return ReshapeBitcast()
     dims = deduce_transpose_dimensions_for_bitcast(input_shape, output_shape)
-    if dims is not None:
-        return TransposeBitcast(tuple(dims))
-    return decompose_bitcast_to_trt(input_shape, output_shape)
+    return steps if dims is None else TransposeBitcast(tuple(dims))
 
 
 def is_decomposable_bitcast(input_shape: Shape, output_shape: Shape) -> bool:

@@ -20,7 +20,14 @@ from tensorlayout.xla.checks import (
 )
 from tensorlayout.xla.permutations import checked_permutation
 from tensorlayout.xla.primitive_types import PrimitiveType
-from tensorlayout.xla.shapes import UNBOUNDED, Shape, XlaLayout, with_arrays, with_layouts
+from tensorlayout.xla.shapes import (
+    UNBOUNDED,
+    Shape,
+    XlaLayout,
+    arrays_of,
+    with_arrays,
+    with_layouts,
+)
 
 ShapeIndex = tuple[int, ...]
 
@@ -176,6 +183,36 @@ def change_element_type(shape: Shape, element_type: PrimitiveType) -> Shape:
 def complex_component_shape(shape: Shape) -> Shape:
     """The shape of the real parts of a complex one; ValueError for another type."""
     return change_element_type(shape, shape.element_type.component)
+
+
+def update_element_size_in_bits(shape: Shape, pack_subbyte_types: bool) -> Shape:
+    """The shape with the element size of each layout set: to the bits of sub-byte types, or to 0.
+
+    Arrays without a layout are left alone; pred is never packed.
+    """
+
+    def packed(array: Shape) -> Shape:
+        packs = pack_subbyte_types and array.element_type.is_sub_byte
+        bits = (packs and array.element_type.bit_width) or 0
+        return with_layouts(array, lambda layout: layout.replace(element_size_in_bits=bits))
+
+    return with_arrays(shape, packed)
+
+
+def device_shape_to_host_shape(shape: Shape) -> Shape:
+    """The shape with nothing of its layouts but orders and split configs."""
+
+    def plain(layout: XlaLayout) -> XlaLayout:
+        return XlaLayout(minor_to_major=layout.minor_to_major, split_configs=layout.split_configs)
+
+    return with_layouts(shape, plain)
+
+
+def device_shape_is_host_shape(shape: Shape) -> bool:
+    """Whether no layout has tiles, memory space, element size, tail alignment or prefix."""
+    layouts = [array.layout for array in arrays_of(shape) if array.layout is not None]
+    unprefixed = not any(layout.metadata_prefix_bytes for layout in layouts)
+    return unprefixed and device_shape_to_host_shape(shape) == shape
 
 
 # --- dimensions added ----------------------------------------------------------------------------

@@ -27,10 +27,6 @@ from tensorlayout.xla.primitive_types import PrimitiveType
 from tensorlayout.xla.shapes import (
     UNBOUNDED,
     Shape,
-    XlaLayout,
-    arrays_of,
-    with_arrays,
-    with_layouts,
 )
 from tensorlayout.xla.shapes import (
     is_valid_dimension_size as is_valid_dimension_size,
@@ -154,22 +150,6 @@ def last_dim_is_minor_most(shape: Shape) -> bool:
 def has_degenerate_dimensions(shape: Shape) -> bool:
     """Whether some dimension of an array has size 1; 0 does not count."""
     return 1 in checked_array(shape).dimensions
-
-
-def device_shape_to_host_shape(shape: Shape) -> Shape:
-    """The shape with nothing of its layouts but orders and split configs."""
-
-    def plain(layout: XlaLayout) -> XlaLayout:
-        return XlaLayout(minor_to_major=layout.minor_to_major, split_configs=layout.split_configs)
-
-    return with_layouts(shape, plain)
-
-
-def device_shape_is_host_shape(shape: Shape) -> bool:
-    """Whether no layout has tiles, memory space, element size, tail alignment or prefix."""
-    layouts = [array.layout for array in arrays_of(shape) if array.layout is not None]
-    unprefixed = not any(layout.metadata_prefix_bytes for layout in layouts)
-    return unprefixed and device_shape_to_host_shape(shape) == shape
 
 
 def packed_factor_for_1d_interleaved_array(shape: Shape) -> int:
@@ -378,20 +358,6 @@ def _divided(number: int, by: int) -> tuple[int, int]:
     return (-(-number // by), number + -number // by * by) if number < 0 else divmod(number, by)
 
 
-def update_element_size_in_bits(shape: Shape, pack_subbyte_types: bool) -> Shape:
-    """The shape with the element size of each layout set: to the bits of sub-byte types, or to 0.
-
-    Arrays without a layout are left alone; pred is never packed.
-    """
-
-    def packed(array: Shape) -> Shape:
-        packs = pack_subbyte_types and array.element_type.is_sub_byte
-        bits = (packs and array.element_type.bit_width) or 0
-        return with_layouts(array, lambda layout: layout.replace(element_size_in_bits=bits))
-
-    return with_arrays(shape, packed)
-
-
 def strides_for_shape(shape: Shape) -> tuple[int, ...]:
     """The strides in **elements** by sizes and order, **tiles ignored**.
 
@@ -504,17 +470,7 @@ def for_each_index(
 
 
 for_each_index_with_status = for_each_index
-
-
-def for_each_index_no_status(
-    shape: Shape,
-    visit: Callable[[tuple[int, ...]], object],
-    base: Sequence[int] | None = None,
-    count: Sequence[int] | None = None,
-    incr: Sequence[int] | None = None,
-) -> None:
-    """Call `visit` with each of the `indices`, minor to major; it stops at a False."""
-    for_each_index(shape, visit, base, count, incr)
+for_each_index_no_status = for_each_index
 
 
 def for_each_index_parallel(

@@ -19,7 +19,7 @@ from tensorlayout.xla.primitive_types import PrimitiveType
 from tensorlayout.xla.shape_queries import byte_size_of_primitive_type
 from tensorlayout.xla.shapes import Shape, XlaLayout
 from tensorlayout.xla.text import parse_shape
-from tensorlayout.xla.tiles import Tile, expanded
+from tensorlayout.xla.tiles import COMBINE, Tile, expanded
 
 
 @named
@@ -81,13 +81,13 @@ def shape_of(layout: Layout, element_type: PrimitiveType, **properties: Any) -> 
         refuse("layout must be a Layout", shown(layout), error=TypeError)
     if not layout.covers_block or layout.form is not layout:
         refuse("a layout must cover its block from slot 0 on", cut(layout))
-    order = layout.minor_to_major
-    tiles = _tiles_of(layout) if layout.is_padded or layout.is_tiled else []
-    made = XlaLayout(minor_to_major=order, tiles=tuple(tiles), **properties)
-    shape = Shape.array(element_type, layout.shape, made)
-    if not _is(shape, layout):
-        refuse(f"XLA's tiles cannot say {cut(layout)}")
-    return shape
+    for stars in (False, True):
+        tiles = _tiles_of(layout, stars) if layout.is_padded or layout.is_tiled else []
+        made = XlaLayout(minor_to_major=layout.minor_to_major, tiles=tuple(tiles), **properties)
+        shape = Shape.array(element_type, layout.shape, made)
+        if _is(shape, layout):
+            return shape
+    return refuse(f"XLA's tiles cannot say {cut(layout)}")
 
 
 def _is(shape: Shape, layout: Layout) -> bool:
@@ -99,7 +99,7 @@ def _is(shape: Shape, layout: Layout) -> bool:
     return found is layout
 
 
-def _tiles_of(layout: Layout) -> list[Tile]:
+def _tiles_of(layout: Layout, stars: bool) -> list[Tile]:
     """Tiles that give the splits and the padding of a layout that covers its block.
 
     Level by level: the slowest digits that stand in the order of the dimensions are counts of
@@ -118,7 +118,7 @@ def _tiles_of(layout: Layout) -> list[Tile]:
         tiles.append(Tile(tuple(whole[start:])))
         axes += [dims[d][0] if d in counted else (1, 0) for d in range(len(dims))]
         dims, sizes = inside[start:], whole[start:]
-    return tiles + _moves([*axes, *(parts[0] if parts else (1, 0) for parts in dims)])
+    return tiles + _moves([*axes, *(parts[0] if parts else (1, 0) for parts in dims)], stars)
 
 
 def _whole(parts: Parts, padded: int) -> Parts:
@@ -152,8 +152,12 @@ def _counted(dims: Sequence[Parts], sizes: Sequence[int]) -> set[int] | None:
     return found or {d for d, parts in enumerate(dims) if exact and len(parts) > 1}
 
 
-def _moves(axes: Sequence[Part]) -> list[Tile]:
-    """Tiles that bring axes into the order of their strides: each takes one axis to the end."""
+def _moves(axes: Sequence[Part], stars: bool) -> list[Tile]:
+    """Tiles that bring axes into the order of their strides: each takes one axis to the end.
+
+    Each is about twice as long as the one before; not so with stars, which take in what has one
+    index only.
+    """
     now: list[Part | None] = [axis if axis[0] != 1 else None for axis in axes]
     wanted = sorted((axis for axis in now if axis is not None), key=lambda axis: -axis[1])
     at = 0
@@ -162,9 +166,14 @@ def _moves(axes: Sequence[Part]) -> list[Tile]:
     tiles = []
     for axis in wanted[at:]:
         place = now.index(axis)
-        behind = len(now) - place - 1
-        tiles.append(Tile((axis[0], *[1] * behind)))
-        now = [*now[:place], None, *now[place + 1 :], axis, *[None] * behind]
+        behind = now[place + 1 :]
+        left = [other for other in behind if other is not None or not stars]
+        last = max((d for d, other in enumerate(behind) if other is not None), default=0)
+        merged = [stars and (other is None or d == last) for d, other in enumerate(behind)]
+        if left:
+            marks = [COMBINE if star else 1 for star in merged[:-1]]
+            tiles.append(Tile((axis[0], *marks, 1)))
+        now = [*now[:place], None, *left, axis, *[None] * len(left)]
     return tiles
 
 

@@ -40,11 +40,20 @@ def tensor_dtype(kind: PrimitiveType) -> DType:
     Its own where tensors have it; int8 and uint8 for integers of fewer bits; float32 for floats of
     8 bits and fewer, whose values it all holds.
     """
-    if kind.is_integral and kind.is_sub_byte:
-        return dtypes.int8 if kind.category == "signed integer" else dtypes.uint8
+    small = _few_bits(kind)
+    if small is not None:
+        return dtypes.int8 if small[0] else dtypes.uint8
     if kind.is_floating and kind.byte_width == 1:
         return dtypes.float32
     return kind.dtype
+
+
+def _few_bits(kind: PrimitiveType) -> range | None:
+    """The integers of a type of fewer than 8 bits; None for other types."""
+    if not (kind.is_integral and kind.is_sub_byte):
+        return None
+    count = 2 ** (kind.bit_width or 8)
+    return range(-count // 2, count // 2) if kind.category == "signed integer" else range(count)
 
 
 @named
@@ -81,11 +90,11 @@ def from_buffer(buffer: Any, shape: Shape | str, *, device: Any = None) -> Tenso
     if octets.size < memory.nbytes:
         takes = f"{cut(memory.shape)} takes {memory.nbytes} bytes"
         refuse(f"{takes}, the buffer has {octets.size}")
-    if memory.layout is None or memory.dtype != memory.kind.dtype:
+    if not memory.shared:
         tensor = _gathered(octets[: memory.nbytes], memory)
     else:
         tensor = memory.over(octets)
-        if memory.layout.is_tiled:
+        if tensor.layout.is_tiled:
             tensor = to_layout(tensor, memory.packed)
     return tensor if device is None else moved(tensor, as_device(device))
 
@@ -97,55 +106,19 @@ class _Memory:
     shape: Shape
     sizes: tuple[int, ...]  # physical
     tiles: tuple[Tile, ...]
+    slots: int
+    nbytes: int
     bits: int  # of a stored element
-
-    @cached_property
-    def slots(self) -> int:
-        """The elements that there is room for, padding and tail included."""
-        return physical_size(self.shape)
-
-    @cached_property
-    def nbytes(self) -> int:
-        """The bytes that it takes."""
-        return physical_byte_size(self.shape)
-
-    @cached_property
-    def kind(self) -> PrimitiveType:
-        """The element type."""
-        return self.shape.element_type
-
-    @cached_property
-    def integers(self) -> range | None:
-        """The integers of fewer than 8 bits that its elements are; None for other types."""
-        kind, width = self.kind, self.kind.bit_width or 8
-        if not (kind.is_integral and kind.is_sub_byte):
-            return None
-        signed = kind.category == "signed integer"
-        return range(-(2 ** (width - 1)), 2 ** (width - 1)) if signed else range(2**width)
-
-    @cached_property
-    def dtype(self) -> DType:
-        """The dtype of tensors of it."""
-        return tensor_dtype(self.kind)
-
-    @cached_property
-    def stored(self) -> DType:
-        """The dtype of what is stored, before elements of a few bits are packed."""
-        whole = self.integers is not None or self.dtype == self.kind.dtype
-        return self.dtype if whole else dtypes.uint8
+    integers: range | None  # what the elements are, where that is integers of fewer than 8 bits
+    dtype: DType  # of tensors
+    stored: DType  # before elements of a few bits are packed
+    layout: Layout | None  # None where no layout of tensors says where the elements are
+    shared: bool  # whether tensors may lie over it
 
     @cached_property
     def packed(self) -> Layout:
         """The layout of tensors that share nothing with it."""
         return Layout.packed(self.shape.dimensions, layout_in(self.shape).minor_to_major)
-
-    @cached_property
-    def layout(self) -> Layout | None:
-        """Where the elements are; None where no layout of tensors says it."""
-        try:
-            return layout_of(self.shape)
-        except ValueError:  # stars, uneven tiles, and more dimensions than tensors have
-            return None
 
     @cached_property
     def spec(self) -> Spec:
@@ -155,10 +128,9 @@ class _Memory:
 
     def over(self, octets: Array) -> Tensor:
         """A tensor over bytes of it, which are enough; as `from_storage`, without its checks."""
-        dtype, layout = self.spec.dtype, self.spec.layout
-        return Tensor._new(
-            array_over(octets, dtype, layout), self.spec, Home(octets, layout.lowest)
-        )
+        spec = self.spec
+        memory = array_over(octets, spec.dtype, spec.layout)
+        return Tensor._new(memory, spec, Home(octets, spec.layout.lowest))
 
 
 def _described(shape: Shape | str) -> _Memory:
@@ -181,18 +153,38 @@ def _memory(shape: Shape, prefixed: bool) -> _Memory:
     kind, bits = shape.element_type, element_size_in_bits(shape)
     if bits != 8 * (kind.byte_width or 0) and not (kind.is_sub_byte and bits == kind.bit_width):
         refuse(f"an element of {kind.text} does not take {shown(bits)} bits", cut(shape))
-    return _Memory(shape, sizes, tiles, bits)
+    integers, dtype, layout = _few_bits(kind), tensor_dtype(kind), _layout_or_none(shape)
+    return _Memory(
+        shape=shape,
+        sizes=sizes,
+        tiles=tiles,
+        slots=physical_size(shape),
+        nbytes=physical_byte_size(shape),
+        bits=bits,
+        integers=integers,
+        dtype=dtype,
+        stored=dtype if integers is not None or dtype == kind.dtype else dtypes.uint8,
+        layout=layout,
+        shared=layout is not None and dtype == kind.dtype,
+    )
+
+
+def _layout_or_none(shape: Shape) -> Layout | None:
+    try:
+        return layout_of(shape)
+    except ValueError:  # stars, uneven tiles, and more dimensions than tensors have
+        return None
 
 
 def _gathered(octets: Array, memory: _Memory) -> Tensor:
     """The elements in memory of their own."""
-    kind, bits, small = memory.kind, memory.bits, memory.integers
+    kind, bits, small = memory.shape.element_type, memory.bits, memory.integers
     slots = unpacked(octets, bits, memory.slots) if bits % 8 else octets.view(memory.stored)
     elements = np.ascontiguousarray(gathered(slots, memory.sizes, memory.tiles))
     if small is not None:
         width = kind.bit_width or 8
         octets = elements.view(np.uint8)
-        elements = sign_extended(octets, width) if small[0] else octets & np.uint8(2**width - 1)
+        elements = sign_extended(octets, width) if small[0] else octets & np.uint8(small[-1])
     elif memory.dtype != kind.dtype:
         elements = quietly(elements.view(kind.dtype).astype, memory.dtype)
     return from_storage(elements, memory.packed, dtype=elements.dtype)
@@ -271,7 +263,7 @@ def _written(x: Tensor, memory: _Memory, octets: Array | None) -> Array:
 
 def _stored(x: Tensor, memory: _Memory) -> Tensor:
     """Elements as they are stored, one or more whole bytes each."""
-    kind, small = memory.kind, memory.integers
+    kind, small = memory.shape.element_type, memory.integers
     if small is not None:
         elements = np.asarray(x)
         beyond = elements[(elements < small[0]) | (elements > small[-1])]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NoReturn
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from tensorlayout.words import cut, shown
 from tensorlayout.xla.calling import refuse
@@ -22,55 +22,43 @@ def validate_layout_for_shape(layout: XlaLayout, shape: Shape) -> None:
     Not checked, as in XLA: the memory space, odd element sizes, tiles longer than the rank, and a
     star in the most minor place, which means nothing (it is refused where positions are asked for).
     """
+    shape = shape.elements[0] if shape.is_buffer else shape
+    for rule in _problems(layout, shape):
+        refuse(rule, about=f"layout {cut(layout)} of shape {cut(shape.to_string())}")
+
+
+def _problems(layout: XlaLayout, shape: Shape) -> Iterator[str]:
+    """What is wrong with a layout, in XLA's order."""
     if shape.is_tuple:
-        _refuse_layout(layout, shape, "a tuple has no layout of its own")
-    if shape.is_buffer:
-        shape = shape.elements[0]
+        yield "a tuple has no layout of its own"
     if not shape.is_array:
         return
     order, rank = layout.minor_to_major, shape.rank
     if len(order) != rank:
-        _refuse_layout(layout, shape, f"the order has {len(order)} entries for {rank} dimensions")
+        yield f"the order has {len(order)} entries for {rank} dimensions"
     seen: set[int] = set()
     for dim in order:
         if not 0 <= dim < rank:
-            rule = f"the order has {shown(dim)}, which is not from 0 to {rank - 1}"
-            _refuse_layout(layout, shape, rule)
+            yield f"the order has {shown(dim)}, which is not from 0 to {rank - 1}"
         if dim in seen:
-            _refuse_layout(layout, shape, f"the order has {shown(dim)} twice")
+            yield f"the order has {shown(dim)} twice"
         seen.add(dim)
     for name in ("index_type", "pointer_type", "physical_shape"):
         if getattr(layout, name) is not None:
-            _refuse_layout(layout, shape, f"{name} belongs to sparse arrays")
+            yield f"{name} belongs to sparse arrays"
     for tile in layout.tiles:
         if not tile.dimensions or any(n < 1 and n != COMBINE for n in tile.dimensions):
-            _refuse_layout(layout, shape, f"the tile {cut(tile)} has no sizes, or one below 1")
+            yield f"the tile {cut(tile)} has no sizes, or one below 1"
     if layout.element_size_in_bits < 0:
-        bits = layout.element_size_in_bits
-        _refuse_layout(layout, shape, f"the element size of {shown(bits)} bits is negative")
-    _validate_splits(layout, shape)
-
-
-def _validate_splits(layout: XlaLayout, shape: Shape) -> None:
-    seen: set[int] = set()
-    for split in layout.split_configs:
-        at, points = split.dimension, split.split_indices
-        if not 0 <= at < shape.rank or at in seen:
-            rule = f"the split dimension {shown(at)} is not from 0 to {shape.rank - 1},"
-            rule += " or there twice"
-            _refuse_layout(layout, shape, rule)
-        seen.add(at)
-        size = shape.dimensions[layout.minor_to_major[-1 - at]]
-        low = 0
-        for point in points:
-            if not low < point < size:
-                rule = f"the split points {shown(points)} do not increase from 1 to {size - 1}"
-                _refuse_layout(layout, shape, rule)
-            low = point
-
-
-def _refuse_layout(layout: XlaLayout, shape: Shape, rule: str) -> NoReturn:
-    refuse(rule, about=f"layout {cut(layout)} of shape {cut(shape.to_string())}")
+        yield f"the element size of {shown(layout.element_size_in_bits)} bits is negative"
+    split: set[int] = set()
+    for at, points in ((s.dimension, s.split_indices) for s in layout.split_configs):
+        if not 0 <= at < rank or at in split:
+            yield f"the split dimension {shown(at)} is not from 0 to {rank - 1}, or there twice"
+        split.add(at)
+        size = shape.dimensions[order[-1 - at]]
+        if points and any(high <= low for low, high in pairwise((0, *points, size))):
+            yield f"the split points {shown(points)} do not increase from 1 to {size - 1}"
 
 
 def validate_shape(shape: Shape) -> None:

@@ -269,8 +269,7 @@ class PaddedLayout2017:
         if dimension not in self.minor_to_major:
             rule = f"{shown(tuple(dimensions))} has no dimension {shown(dimension)}"
             refuse(rule, about="get_dimension_stride")
-        faster = self.minor_to_major[: self.minor_to_major.index(dimension)]
-        return math.prod((self.padded_dimensions or dimensions)[d] for d in faster)
+        return self.layout_of(dimensions).strides[dimension]
 
     def human_string(self) -> str:
         """The text of that time: **the order alone, without the padding**."""

@@ -164,8 +164,8 @@ def copy_layout_between_shapes(src: Shape, dst: Shape) -> Shape:
 def layouts_in_shapes_equal(lhs: Shape, rhs: Shape, ignore: Collection[str] = ()) -> bool:
     """Whether two shapes have the same tuples, ranks and layouts; sizes and types may differ.
 
-    Token and opaque equal anything, as in XLA, which looks at the left side alone. `ignore`: as in
-    `equal`; XLA forgets it inside tuples, here it holds there too.
+    Token and opaque equal anything, as in XLA, which looks at the left side alone. `ignore`: names
+    of fields of layouts; XLA forgets it inside tuples, here it holds there too.
     """
     if lhs.is_tuple or lhs.is_buffer:
         return alike(lambda a, b: layouts_in_shapes_equal(a, b, ignore), lhs, rhs)

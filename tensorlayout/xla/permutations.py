@@ -15,7 +15,7 @@ _MOST = 1024  # sizes whose products are compared
 
 
 def is_permutation(p: Sequence[int]) -> bool:
-    """Whether each of 0 to n - 1 occurs once; the empty list is one.
+    """Whether a list holds each of 0 to n - 1 once; the empty list does.
 
     >>> is_permutation([3, 1, 0, 2]), is_permutation([1, 1])
     (True, False)
@@ -25,7 +25,7 @@ def is_permutation(p: Sequence[int]) -> bool:
 
 
 def is_identity_permutation(p: Sequence[int]) -> bool:
-    """Whether entry i is i."""
+    """Whether a list counts up from 0, so that it leaves every order as it is."""
     entries = checked_integers("is_identity_permutation: p", p)
     return entries == tuple(range(len(entries)))
 
@@ -39,7 +39,9 @@ def checked_permutation(name: str, p: Sequence[int], length: int) -> tuple[int, 
 
 
 def permute(values: Sequence[_T], p: Sequence[int]) -> list[_T]:
-    """``out[i] = values[p[i]]``; ValueError where `p` is no permutation of that length.
+    """The values in another order: ``out[i] = values[p[i]]``.
+
+    ValueError where `p` is no permutation of as many entries as there are values.
 
     >>> permute([10, 20, 30], [1, 2, 0])
     [20, 30, 10]
@@ -48,7 +50,9 @@ def permute(values: Sequence[_T], p: Sequence[int]) -> list[_T]:
 
 
 def permute_inverse(values: Sequence[_T], p: Sequence[int]) -> list[_T]:
-    """``out[p[i]] = values[i]``.
+    """The values put back from the order of `permute`: ``out[p[i]] = values[i]``.
+
+    ValueError where `p` is no permutation of as many entries as there are values.
 
     >>> permute_inverse(["a", "b", "c"], [2, 0, 1])
     ['b', 'c', 'a']
@@ -57,14 +61,20 @@ def permute_inverse(values: Sequence[_T], p: Sequence[int]) -> list[_T]:
 
 
 def inverse_permutation(p: Sequence[int]) -> list[int]:
-    """``out[p[i]] = i``."""
+    """The permutation that undoes another: ``out[p[i]] = i``; ValueError where `p` is none.
+
+    >>> inverse_permutation([1, 2, 0])
+    [2, 0, 1]
+    """
     given = checked_integers("inverse_permutation: p", p)
     entries = checked_permutation("inverse_permutation: p", given, len(given))
     return sorted(range(len(entries)), key=entries.__getitem__)
 
 
 def compose_permutations(p1: Sequence[int], p2: Sequence[int]) -> list[int]:
-    """``out[i] = p1[p2[i]]``.
+    """The permutation that is two in a row: ``out[i] = p1[p2[i]]``.
+
+    ValueError where one is no permutation, or the lengths differ.
 
     >>> compose_permutations([1, 3, 2, 0], [2, 1, 3, 0])
     [2, 3, 0, 1]

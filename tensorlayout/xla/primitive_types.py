@@ -108,12 +108,12 @@ class PrimitiveType(enum.Enum):
 
     @property
     def is_integral(self) -> bool:
-        """Whether it is an integer, signed or not; pred is none."""
+        """Whether values are integers, signed or not; pred is none."""
         return self.category in ("signed integer", "unsigned integer")
 
     @property
     def is_floating(self) -> bool:
-        """Whether it is a real floating-point type."""
+        """Whether values are real floating-point numbers."""
         return self.category == "floating point"
 
     @property

@@ -103,7 +103,7 @@ def make_tuple_shape(elements: Sequence[Shape]) -> Shape:
 
 
 def make_maybe_tuple_shape(elements: Sequence[Shape]) -> Shape:
-    """The one element, if there is just one, else a tuple of them."""
+    """The only element of a list of shapes, or a tuple of them where there are others."""
     return elements[0] if len(elements) == 1 else make_tuple_shape(elements)
 
 
@@ -123,7 +123,7 @@ def make_token_shape() -> Shape:
 
 
 def make_scalar_shape(element_type: PrimitiveType) -> Shape:
-    """An array without dimensions."""
+    """The shape of one number: an array without dimensions."""
     return make_shape(element_type, ())
 
 
@@ -364,12 +364,12 @@ def _checked_tuple(shape: Shape) -> Shape:
 
 
 def is_nested_tuple(shape: Shape) -> bool:
-    """Whether it is a tuple that holds a tuple."""
+    """Whether a shape is a tuple that holds a tuple."""
     return shape.is_tuple and any(element.is_tuple for element in shape.elements)
 
 
 def is_empty_tuple(shape: Shape) -> bool:
-    """Whether it is ``()``."""
+    """Whether a shape is the empty tuple."""
     return shape.is_tuple and not shape.elements
 
 
@@ -387,7 +387,7 @@ def get_tuple_element_shape(shape: Shape, index: int) -> Shape:
 
 
 def slice_tuple(shape: Shape, start: int, limit: int) -> Shape:
-    """The elements from `start` up to, and without, `limit`."""
+    """A tuple of the elements of another from `start` up to, and without, `limit`."""
     count = tuple_element_count(shape)
     if not 0 <= start <= limit <= count:
         rule = f"must be 0 <= start <= limit <= {count} for {cut(shape)}"
@@ -409,7 +409,7 @@ def update_tuple_shape(shape: Shape, index: int, tuple_shape: Shape) -> Shape:
 
 
 def index_is_valid(shape: Shape, index: Sequence[int]) -> bool:
-    """Whether a path leads somewhere; the empty one leads to the shape itself."""
+    """Whether a path leads to a part of a shape; the empty path leads to the shape itself."""
     return _found(shape, index) is not None
 
 
@@ -454,27 +454,27 @@ def subshapes(shape: Shape, *, post_order: bool = False) -> Iterator[tuple[Shape
 
 
 def get_leaf_shapes(shape: Shape) -> list[tuple[ShapeIndex, Shape]]:
-    """All parts that are no tuples, with their paths, from left to right."""
+    """The leaves of a shape, which are no tuples, with their paths, from left to right."""
     return [(index, found) for index, found in subshapes(shape) if not found.is_tuple]
 
 
 def get_leaf_count(shape: Shape) -> int:
-    """The number of leaves; empty tuples are none."""
+    """The number of leaves of a shape; empty tuples are none."""
     return len(get_leaf_shapes(shape))
 
 
 def subshape_count(shape: Shape) -> int:
-    """The number of parts, the shape itself and tuples counted."""
+    """The number of parts of a shape, itself and tuples counted."""
     return sum(1 for _ in subshapes(shape))
 
 
 def flatten_tuple_shape(shape: Shape) -> list[Shape]:
-    """The leaves from left to right; empty tuples vanish."""
+    """The leaves of a shape from left to right; empty tuples vanish."""
     return [found for _, found in get_leaf_shapes(shape)]
 
 
 def for_each_subshape(shape: Shape, visit: Callable[[Shape, ShapeIndex], object]) -> None:
-    """Call `visit` with every part and its path, parents first."""
+    """Call `visit` with every part of a shape and its path, parents first."""
     for index, found in subshapes(shape):
         visit(found, index)
 
@@ -482,13 +482,13 @@ def for_each_subshape(shape: Shape, visit: Callable[[Shape, ShapeIndex], object]
 def for_each_subshape_post_order(
     shape: Shape, visit: Callable[[Shape, ShapeIndex], object]
 ) -> None:
-    """Call `visit` with every part and its path, parents last."""
+    """Call `visit` with every part of a shape and its path, parents last."""
     for index, found in subshapes(shape, post_order=True):
         visit(found, index)
 
 
 def for_each_leaf_shape(shape: Shape, visit: Callable[[Shape, ShapeIndex], object]) -> None:
-    """Call `visit` with every leaf and its path, from left to right."""
+    """Call `visit` with every leaf of a shape and its path, from left to right."""
     for index, found in get_leaf_shapes(shape):
         visit(found, index)
 

@@ -54,17 +54,17 @@ def true_num_dimensions(shape: Shape) -> int:
 
 
 def is_scalar(shape: Shape) -> bool:
-    """Whether it is an array without dimensions."""
+    """Whether a shape is an array without dimensions."""
     return shape.is_array and not shape.dimensions
 
 
 def is_effective_scalar(shape: Shape) -> bool:
-    """Whether it is an array whose sizes are all 1."""
+    """Whether a shape is an array whose sizes are all 1."""
     return shape.is_array and all(n == 1 for n in shape.dimensions)
 
 
 def is_scalar_with_element_type(shape: Shape, element_type: PrimitiveType) -> bool:
-    """Whether it is a scalar of one type."""
+    """Whether a shape is an array without dimensions, and of one type."""
     return is_scalar(shape) and shape.element_type is element_type
 
 
@@ -90,22 +90,22 @@ def get_dimension(shape: Shape, dimension_number: int) -> int:
 
 
 def element_is_integral(shape: Shape) -> bool:
-    """Whether the type is an integer; pred is none."""
+    """Whether the element type is an integer; pred is none."""
     return shape.element_type.is_integral
 
 
 def element_is_floating(shape: Shape) -> bool:
-    """Whether the type is a real floating-point one."""
+    """Whether the element type is a real floating-point one."""
     return shape.element_type.is_floating
 
 
 def element_is_complex(shape: Shape) -> bool:
-    """Whether the type is complex."""
+    """Whether the element type is complex."""
     return shape.element_type.category == "complex"
 
 
 def element_is_signed(shape: Shape) -> bool:
-    """Whether the type is a signed integer or a real float; **complex is not signed**."""
+    """Whether the element type is a signed integer or a real float; **complex is not signed**."""
     return shape.element_type.category in ("signed integer", "floating point")
 
 
@@ -115,7 +115,7 @@ def element_has_bit_width(shape: Shape, bits: int) -> bool:
 
 
 def element_is_integral_with_bits(shape: Shape, bits: int) -> bool:
-    """Whether the type is an integer of so many bits."""
+    """Whether the element type is an integer of so many bits."""
     return element_is_integral(shape) and element_has_bit_width(shape, bits)
 
 
@@ -191,7 +191,7 @@ def elements_in_recursive(shape: Shape) -> int:
 
 
 def is_zero_element_array(shape: Shape) -> bool:
-    """Whether it is an array with a size of 0; tuples never are."""
+    """Whether a shape is an array with a size of 0; tuples never are."""
     return shape.is_array and 0 in shape.dimensions
 
 
@@ -441,16 +441,10 @@ def _checked(name: str, shape: Shape, numbers: Sequence[int]) -> tuple[int, ...]
 
 def _visited(runs: list[range], order: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
     """The product of the runs, the last dimension of `order` fastest; a step costs no more."""
-    at = [0] * len(runs)
-    while True:
-        yield tuple(run[i] for run, i in zip(runs, at, strict=True))
-        for dim in reversed(order):
-            at[dim] += 1
-            if at[dim] < len(runs[dim]):
-                break
-            at[dim] = 0
-        else:
-            return
+    counts = [len(runs[d]) for d in order]
+    for number in range(math.prod(counts)):
+        at = dict(zip(order, tiling.unravelled(number, counts), strict=True))
+        yield tuple(run[at[d]] for d, run in enumerate(runs))
 
 
 def for_each_index(

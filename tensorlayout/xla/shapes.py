@@ -275,17 +275,17 @@ class Shape:
 
     @property
     def is_array(self) -> bool:
-        """Whether it is an array."""
+        """Whether the shape is an array."""
         return self.element_type.is_array
 
     @property
     def is_tuple(self) -> bool:
-        """Whether it is a tuple."""
+        """Whether the shape is a tuple."""
         return self.element_type is PrimitiveType.TUPLE
 
     @property
     def is_buffer(self) -> bool:
-        """Whether it is a buffer around an array."""
+        """Whether the shape is a buffer around an array."""
         return self.element_type is PrimitiveType.BUFFER
 
     @property

@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 
 from tensorlayout.layout.checks import checked_integer, checked_integers
+from tensorlayout.layout.slots import packed_strides
 from tensorlayout.words import cut, shown
 from tensorlayout.xla.calling import offer, refuse
 from tensorlayout.xla.checks import is_inside, layout_in, must_be_inside
@@ -40,11 +41,8 @@ def multidimensional_index_to_linear_index(
     if minor_to_major is not None and tuple(minor_to_major) != order:
         refuse(f"minor_to_major must be that of {cut(shape)}", shown(tuple(minor_to_major)))
     must_be_inside(shape, at)
-    number, step = 0, 1
-    for dim in order:
-        number += at[dim] * step
-        step *= shape.dimensions[dim]
-    return number
+    strides = packed_strides(shape.dimensions, order)
+    return sum(i * stride for i, stride in zip(at, strides, strict=True))
 
 
 def linear_index_to_multidimensional_index(shape: Shape, linear_index: int) -> tuple[int, ...]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import TypeVar
 
 from tensorlayout.layout.checks import checked_integer, checked_integers
@@ -125,32 +127,24 @@ def common_factors(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
     while same < min(ends) and first[same] == second[same]:
         same += 1
     starts = [(i, i) for i in range(same)]
-    if ends == (same, same):
-        return [*starts, ends]
     rest = math.prod(first[same:])
     if rest != math.prod(second[same:]):
         return [(0, 0), ends]
     if rest == 0:
         return [*starts, (same, same), ends]
-    return starts + _factors_from(same, first, second)
+    return starts + [(same + i, same + j) for i, j in _factors(first[same:], second[same:])]
 
 
-def _factors_from(start: int, a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
-    """The bounds from `start` on, where no size is 0 and the products agree."""
-    i = j = start
-    bounds = [(i, j)]
-    of_a = of_b = 1  # the products of the group so far
-    while i < len(a) or j < len(b):
-        level = of_a == of_b
-        in_a, in_b = i < len(a), j < len(b)
-        take_a = of_a < of_b or (level and in_a and (not in_b or a[i] <= b[j]))
-        take_b = of_b < of_a or (level and in_b and (not in_a or b[j] <= a[i]))
-        if take_a:
-            of_a *= a[i]
-            i += 1
-        if take_b:
-            of_b *= b[j]
-            j += 1
-        if of_a == of_b:
-            bounds.append((i, j))
+def _factors(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
+    """The bounds where no size is 0 and the products agree: where both have the same product.
+
+    Sizes of 1 repeat a product; the ends that have it are paired as far as they go.
+    """
+    of_a, of_b = ([*accumulate(sizes, operator.mul, initial=1)] for sizes in (a, b))
+    bounds = []
+    for product in sorted({*of_a} & {*of_b}):
+        i, j = of_a.index(product), of_b.index(product)
+        ones_a, ones_b = of_a.count(product) - 1, of_b.count(product) - 1
+        steps = range(max(ones_a, ones_b) + 1)
+        bounds += [(i + min(k, ones_a), j + min(k, ones_b)) for k in steps]
     return bounds

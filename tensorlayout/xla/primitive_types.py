@@ -92,7 +92,7 @@ class PrimitiveType(enum.Enum):
 
     @property
     def byte_width(self) -> int | None:
-        """The **bytes** that an element takes where the layout does not pack it; None likewise."""
+        """The **bytes** of an element that no layout packs; None for no array type."""
         width = self.bit_width
         return None if width is None else -(-width // 8)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Sequence, Set
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from tensorlayout.words import cut, shown
 from tensorlayout.xla import layout_util
@@ -482,13 +482,8 @@ def get_normalized_logical_transpose_shape(
         refuse(f"{shown(dims)} does not make {cut(output_shape)} of {cut(input_shape)}")
     large = [d for d, n in enumerate(sizes) if n != 1]
     numbers = [large.index(d) for d in dims if d in large]
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and runs[-1][-1] + 1 == number:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    runs = runs or [[]]
+    grouped = groupby(enumerate(numbers), lambda pair: pair[1] - pair[0])
+    runs = [[number for _, number in run] for _, run in grouped] or [[]]
     ranked = sorted(runs)
     merged = tuple(math.prod(sizes[large[number]] for number in run) for run in runs)
     return merged, tuple(map(ranked.index, runs))

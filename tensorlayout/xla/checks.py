@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from tensorlayout.words import cut, shown
-from tensorlayout.xla.calling import refuse
+from tensorlayout.xla.calling import refuse, remembered
 from tensorlayout.xla.shapes import UNBOUNDED, Shape, XlaLayout, arrays_of
 from tensorlayout.xla.tiles import COMBINE, Tile
 
@@ -127,6 +127,7 @@ def layout_in(shape: Shape) -> XlaLayout:
     return shape.layout
 
 
+@remembered
 def physical_sizes(shape: Shape) -> tuple[tuple[int, ...], tuple[Tile, ...]]:
     """The sizes from the most major dimension on, and the tiles, of a valid array.
 

@@ -13,9 +13,8 @@ from tensorlayout.devices import as_device
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-    from tensorlayout.demo.ledger import Ledger
+    from tensorlayout.demo.ledger import Known, Ledger
     from tensorlayout.demo.pictures import Picture
-    from tensorlayout.demo.pipeline import Batch
 
 
 def run(images: Sequence[str], out: str, device: str) -> None:
@@ -69,8 +68,7 @@ def _steps(loaded: Sequence[Picture], device: str) -> dict[str, Image]:
         "mosaic.png": fromarray(ledger.host(mosaic.tensor)),
         "normalised.png": fromarray(ledger.host(normalised.tensor)),
         "layouts.png": sheet.sheet(made.nhwc.tensor[0, ...], pipeline.PITCH),
-        **_directml(book, made),
-        **_statistics(book, made),
+        **_parts(book, made.nhwc),
     }
     legend = ledger.LEGEND + (ledger.LEGEND_OF_KERNELS if device.startswith("cuda") else ())
     print("", *legend, "", sep="\n")
@@ -79,23 +77,19 @@ def _steps(loaded: Sequence[Picture], device: str) -> dict[str, Image]:
     return drawn
 
 
-def _directml(book: Ledger, made: Batch) -> dict[str, Image]:
-    from tensorlayout.demo import directml, panels
+def _parts(book: Ledger, batch: Known) -> dict[str, Image]:
+    """What is done with a batch besides, in memory as NHWC."""
+    from tensorlayout.demo import directml, statistics
+    from tensorlayout.demo.panels import captioned_sheet
 
-    least = directml.LEAST
-    if min(made.nhwc.array.shape[2:]) < least:
+    drawn, least, where = {}, directml.LEAST, "a batch that lies in memory as NHWC"
+    if min(batch.array.shape[2:]) < least:
         book.heading(f"DirectML: left out, the pictures are smaller than {least} x {least}")
-        return {}
-    book.heading("DirectML's operators")
-    found = directml.run(book, made.nhwc)
-    title = "DirectML's operators on a batch that lies in memory as NHWC"
-    return {"directml.png": panels.captioned_sheet(title, found, columns=4)}
-
-
-def _statistics(book: Ledger, made: Batch) -> dict[str, Image]:
-    from tensorlayout.demo import panels, statistics
-
+    else:
+        book.heading("DirectML's operators")
+        found, title = directml.run(book, batch), f"DirectML's operators on {where}"
+        drawn["directml.png"] = captioned_sheet(title, found, columns=4)
     book.heading("statistics, sums, sorting and colours")
-    found = statistics.run(book, made.nhwc)
-    title = "What is done next with a batch that lies in memory as NHWC"
-    return {"statistics.png": panels.captioned_sheet(title, found, columns=3)}
+    found, title = statistics.run(book, batch), f"What is done next with {where}"
+    drawn["statistics.png"] = captioned_sheet(title, found, columns=3)
+    return drawn

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -110,16 +110,10 @@ class Ledger:
         known = Known(result, array, inputs[0].dims if dims is None else dims)
         step = _summed(title, inputs, known, seen, seconds, kernels, within)
         self.steps.append(step)
-        place = f"step {len(self.steps)} ({title})"
-        _compare(place, "element", host(result), array, within)
-        if stored is not None:
-            _compare(place, "slot", storage(result), known.lying(stored, row))
-        if must == "compute" and (step.kind != "compute" or step.bytes_copied):
-            copied = f"the trace says {step.kind} and {step.bytes_copied} bytes copied"
-            msg = f"{place} must only compute, {copied}"
+        memory = None if stored is None else known.lying(stored, row)
+        for words in _faults(step, inputs, known, memory, must):
+            msg = f"step {len(self.steps)} ({title}){words}"
             raise DifferenceError(msg)
-        if must == "view" or step.kind == "view":
-            _check_view(place, step, inputs, result)
         self.announce("\n".join([line(step), *map(kernel_line, step.kernels)]))
         return known
 
@@ -149,34 +143,36 @@ class Ledger:
         )
 
 
-def _check_view(place: str, step: Step, inputs: Sequence[Known], result: tl.Tensor) -> None:
-    if step.kind != "view":
-        msg = f"{place} must be a view, the trace says {step.kind}"
-        raise DifferenceError(msg)
-    if step.kernels:
+def _faults(
+    step: Step, inputs: Sequence[Known], found: Known, memory: Array | None, must: str | None
+) -> Iterator[str]:
+    """What is wrong with a step, the first of it first."""
+    yield from _differences("element", host(found.tensor), found.array, step.within)
+    if memory is not None:
+        yield from _differences("slot", storage(found.tensor), memory)
+    says = f"the trace says {step.kind}"
+    if must == "compute" and (step.kind != "compute" or step.bytes_copied):
+        yield f" must only compute, {says} and {step.bytes_copied} bytes copied"
+    if must == "view" and step.kind != "view":
+        yield f" must be a view, {says}"
+    if step.kind == "view" and step.kernels:
         names = ", ".join(each.kernel.symbol for each in step.kernels)
-        msg = f"{place}: the trace says view, but kernels were launched: {names}"
-        raise DifferenceError(msg)
-    if not all(_within(result, x.tensor) for x in inputs):
-        msg = f"{place}: the trace says view, but the memory is not shared"
-        raise DifferenceError(msg)
+        yield f": {says}, but kernels were launched: {names}"
+    if step.kind == "view" and not all(_within(found.tensor, x.tensor) for x in inputs):
+        yield f": {says}, but the memory is not shared"
 
 
-def _compare(place: str, what: str, found: Array, expected: Array, within: float = 0.0) -> None:
-    if (found.dtype, found.shape) != (expected.dtype, expected.shape):
-        msg = (
-            f"{place} differs from NumPy: {found.dtype} of shape {found.shape}"
-            f" instead of {expected.dtype} of shape {expected.shape}"
-        )
-        raise DifferenceError(msg)
+def _differences(what: str, found: Array, expected: Array, within: float = 0.0) -> Iterator[str]:
+    kinds = [f"{array.dtype} of shape {array.shape}" for array in (found, expected)]
+    if kinds[0] != kinds[1]:
+        yield f" differs from NumPy: {kinds[0]} instead of {kinds[1]}"
     wrong = ~np.isclose(found, expected, within, 0) if within else found != expected
     if wrong.any():
         at = tuple(int(i) for i in np.unravel_index(int(wrong.argmax()), wrong.shape))
-        msg = (
-            f"{place} differs from NumPy: {int(wrong.sum())} of {wrong.size} {what}s,"
+        yield (
+            f" differs from NumPy: {int(wrong.sum())} of {wrong.size} {what}s,"
             f" the first at {at}: {found[at]} instead of {expected[at]}"
         )
-        raise DifferenceError(msg)
 
 
 def address(x: tl.Tensor) -> int:

@@ -75,7 +75,7 @@ class TestTuples:
             (lambda: su.get_subshape(TREE, (0, 0)), r"path \(0, 0\) leads nowhere in \(f32"),
             (
                 lambda: su.try_get_subshape(TREE, (9,)),
-                "^try_get_subshape: the path .* leads nowhere",
+                "^try_get_subshape: .* leads nowhere",
             ),
             (lambda: su.tuple_element_count(parse_shape("f32[2]")), r"a tuple, got f32\[2\]\{0\}"),
             (lambda: su.make_tuple_shape([parse_shape("f32[2]{1}")]), "the order has 1"),

@@ -283,26 +283,13 @@ def _stored(x: Tensor, memory: _Memory) -> Tensor:
 # byte is 0.
 
 
-def _group(bits: int) -> tuple[int, int]:
-    """How many elements fill how many bytes exactly."""
-    together = math.lcm(bits, 8)
-    return together // bits, together // 8
-
-
 def unpacked(octets: Array, bits: int, count: int) -> Array:
     r"""The first `count` elements as bytes, each in the low bits of its own.
 
     >>> unpacked(np.frombuffer(b"\x21\x43", np.uint8), 4, 4).tolist()
     [1, 2, 3, 4]
     """
-    elements, width = _group(bits)
-    groups = -(-count // elements)
-    room = np.zeros(groups * width, np.uint8)
-    taken = octets[: -(-count * bits // 8)]
-    room[: taken.size] = taken
-    words = _word_of(room.reshape(groups, width), 8)
-    found = [(words >> bits * at).astype(np.uint8) & (2**bits - 1) for at in range(elements)]
-    return np.stack(found, axis=1).reshape(-1)[:count]
+    return _recut(octets[: -(-count * bits // 8)], 8, bits)[:count]
 
 
 def packed(values: Array, bits: int) -> Array:
@@ -311,21 +298,20 @@ def packed(values: Array, bits: int) -> Array:
     >>> packed(np.asarray([1, 2, 3], np.uint8), 4).tobytes()
     b'!\x03'
     """
-    elements, width = _group(bits)
-    groups = -(-values.size // elements)
-    room = np.zeros(groups * elements, np.uint8)
-    room[: values.size] = values & (2**bits - 1)
-    words = _word_of(room.reshape(groups, elements), bits)
-    octets = [(words >> 8 * at).astype(np.uint8) for at in range(width)]
-    return np.stack(octets, axis=1).reshape(-1)[: -(-values.size * bits // 8)]
+    return _recut(values, bits, 8)[: -(-values.size * bits // 8)]
 
 
-def _word_of(digits: Array, bits: int) -> Array:
-    """One number for each row, the first digit in its lowest bits."""
-    words: Array = np.zeros(len(digits), np.uint32)
-    for at, column in enumerate(digits.T):
+def _recut(numbers: Array, bits: int, into: int) -> Array:
+    """Numbers of some bits as a stream of bits, cut into numbers of others; zeros fill the last."""
+    together = math.lcm(bits, into)
+    groups = -(-numbers.size * bits // together)
+    room = np.zeros(groups * together // bits, np.uint8)
+    room[: numbers.size] = numbers & (2**bits - 1)
+    words = np.zeros(groups, np.uint32)
+    for at, column in enumerate(room.reshape(groups, together // bits).T):
         words |= column.astype(np.uint32) << bits * at
-    return words
+    cut_up = [(words >> at).astype(np.uint8) & (2**into - 1) for at in range(0, together, into)]
+    return np.stack(cut_up, axis=1).reshape(-1)
 
 
 def sign_extended(values: Array, bits: int) -> Array:

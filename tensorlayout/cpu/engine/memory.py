@@ -124,13 +124,7 @@ def padding_bits(value: Padding, dtype: DType) -> Array | None:
 
 def padding_regions(layout: Layout) -> list[tuple[slice, ...]]:
     """Boxes of the padded block that together hold each slot of padding once (logical order)."""
-    regions = []
-    for d, (n, p) in enumerate(zip(layout.shape, layout.padded_shape, strict=True)):
-        if p > n:
-            inside = tuple(slice(0, m) for m in layout.shape[:d])
-            outside = tuple(slice(0, q) for q in layout.padded_shape[d + 1 :])
-            regions.append((*inside, slice(n, p), *outside))
-    return regions
+    return [tuple(slice(*run) for run in runs) for runs in boxes.padding_ranges(layout)]
 
 
 @functools.lru_cache(maxsize=1024)

@@ -15,7 +15,6 @@ import tensorlayout as tl
 from benchmarks.gpu_peers import bound
 from benchmarks.gpu_row import Operand, Row
 from benchmarks.measure import Call
-from tensorlayout import plan
 from tensorlayout.cuda.engine import driver as seam
 from tensorlayout.cuda.engine.driver import (
     LEGACY_STREAM,
@@ -64,7 +63,7 @@ def _empty(operand: Operand) -> tl.Tensor:
 @contextmanager
 def without_device() -> Iterator[None]:
     """Inside the block, "cuda" is a device that does nothing."""
-    from tensorlayout import devices
+    from tensorlayout import devices, plan
 
     def forget() -> None:
         for found in (
@@ -74,7 +73,7 @@ def without_device() -> Iterator[None]:
             devices._named_by_the_variable,
         ):
             found.cache_clear()
-        plan.cache_clear()
+        plan.run.cache_clear()
 
     before, variable = dict(seam._DRIVERS), os.environ.get(_SIMULATED)
     seam._DRIVERS.update(dict.fromkeys(before, __name__))

@@ -12,7 +12,7 @@ from tensorlayout.cpu.engine.foreign import described
 from tensorlayout.cpu.engine.memory import byte_strides
 from tensorlayout.devices import as_device
 from tensorlayout.dtypes import as_dtype
-from tensorlayout.plan import backend
+from tensorlayout.plan.base import backend
 from tensorlayout.plan.from_strides import extent
 from tensorlayout.tensor import Tensor
 from tensorlayout.words import cut

@@ -22,7 +22,7 @@ from tensorlayout import dtypes
 from tensorlayout.cpu.engine.foreign import keeper_of
 from tensorlayout.devices import CPU, Device, available
 from tensorlayout.dtypes import DType
-from tensorlayout.plan import backend
+from tensorlayout.plan.base import backend
 from tensorlayout.plan.from_strides import extent, packed_steps
 from tensorlayout.tensor import Tensor
 from tensorlayout.words import cut, shown

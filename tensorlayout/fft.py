@@ -28,7 +28,7 @@ from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.manipulation import roll
 from tensorlayout.plan.creating import Create
 from tensorlayout.plan.library import Library, Results, Shape, complex_of
-from tensorlayout.plan.results import normalized_dims
+from tensorlayout.plan.rules import normalized_dims
 from tensorlayout.tensor import Tensor
 
 __all__ = [

@@ -15,8 +15,8 @@ from tensorlayout.functions import calling
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.layouts import from_storage
 from tensorlayout.functions.transfers import moved, on_host, strided
-from tensorlayout.plan import backend
-from tensorlayout.plan.moving import Assign, Copy
+from tensorlayout.plan.base import backend
+from tensorlayout.plan.copy import Assign, Copy
 from tensorlayout.tensor import Tensor
 
 _COPY = Copy("copy")

@@ -36,9 +36,9 @@ from tensorlayout.plan.library import (
     axis_of_vectors,
     complex_of,
 )
-from tensorlayout.plan.moving import View
 from tensorlayout.plan.reducing import Reduce
-from tensorlayout.plan.results import broadcast_shape, normalized_dims
+from tensorlayout.plan.rules import broadcast_shape, normalized_dims
+from tensorlayout.plan.view import View
 from tensorlayout.tensor import Tensor
 
 __all__ = [

@@ -9,30 +9,10 @@ from typing import Any
 
 from tensorlayout.functions import calling
 from tensorlayout.layout import Layout
-from tensorlayout.plan import Operation, Plan, prepared
-from tensorlayout.plan.bordering import PadPlan
+from tensorlayout.plan.base import Operation, Plan
 from tensorlayout.plan.creating import CreatePlan
-from tensorlayout.plan.folding import FoldPlan
-from tensorlayout.plan.gathering import ReplacePlan
-from tensorlayout.plan.into import IntoPlan
-from tensorlayout.plan.leading import LeadingPlan
-from tensorlayout.plan.moving import (
-    AssignPlan,
-    CopyPlan,
-    JoinPlan,
-    PartPlan,
-    ReshapePlan,
-    SamePlan,
-    SplitPlan,
-    SpreadPlan,
-    TransferPlan,
-    ViewPlan,
-)
-from tensorlayout.plan.patterns import DiagonalsPlan, HotPlan, SequencePlan
-from tensorlayout.plan.reversing import ReversePlan
-from tensorlayout.plan.slicing import IndexPlan, RowPlan
+from tensorlayout.plan.run import prepared_into
 from tensorlayout.plan.steps import Step, noted
-from tensorlayout.plan.stretching import StretchPlan
 from tensorlayout.plan.tiled import planned
 from tensorlayout.scopes import Block, Scope
 from tensorlayout.tensor import Tensor
@@ -129,53 +109,44 @@ def trace() -> Block[Trace, Trace]:
     return _traces.saying(Trace())
 
 
-def _observe(operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]) -> Tensor:
+def _observe(
+    prepared: Any, operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]
+) -> Tensor:
     run = prepared(operation, *key)
     seen = _traces.get()
     if seen is None:
-        return run(*operands)
+        return run(*operands)  # type: ignore[no-any-return]
     with noted() as steps:
         start = time.perf_counter()
         result = run(*operands)
         seconds = time.perf_counter() - start
     seen.records += map(_step, steps)
-    seen.records.append(_record(operation, planned(operation, key), operands, result, seconds))
-    return result
-
-
-# Plans whose first operand is written, and not read.
-_WRITE_THE_FIRST = (
-    AssignPlan,
-    DiagonalsPlan,
-    FoldPlan,
-    HotPlan,
-    IntoPlan,
-    PadPlan,
-    ReplacePlan,
-    ReversePlan,
-    SequencePlan,
-    SpreadPlan,
-    StretchPlan,
-)
+    into = prepared is prepared_into
+    plan = planned(operation, key[into:])
+    destinations = plan.destinations or int(into)
+    seen.records.append(_record(operation.name, plan, destinations, operands, result, seconds))
+    return result  # type: ignore[no-any-return]
 
 
 def _record(
-    operation: Operation, plan: Plan, operands: tuple[Any, ...], result: Any, seconds: float
+    name: str,
+    plan: Plan,
+    destinations: int,
+    operands: tuple[Any, ...],
+    result: Any,
+    seconds: float,
 ) -> Record:
-    tensors = [o for o in operands if isinstance(o, Tensor)]
     results = result if isinstance(result, tuple) else (result,)
-    if isinstance(plan, _WRITE_THE_FIRST):
-        tensors = tensors[1:]
-    if isinstance(plan, SplitPlan):
-        tensors, results = tensors[:1], tuple(tensors[1:])
-    if isinstance(plan, LeadingPlan):
-        tensors, results = tensors[2:], tuple(tensors[:2])
-    view = isinstance(plan, (ViewPlan, IndexPlan, RowPlan, SamePlan, PartPlan))
+    tensors = [o for o in operands if isinstance(o, Tensor)]
+    if destinations:
+        results = tuple(tensors[:destinations])
+        tensors = tensors if plan.reads_destination else tensors[destinations:]
+    view = plan.record == "view"
     copies = isinstance(plan, CreatePlan) and plan.operation.copies
-    nothing = view or (isinstance(plan, CreatePlan) and operation.name in _UNWRITTEN)
+    nothing = view or (isinstance(plan, CreatePlan) and name in _UNWRITTEN)
     return Record(
-        operation.name,
-        "view" if view else _kind(plan),
+        name,
+        plan.record,
         tuple(t.layout for t in tensors),
         results[0].layout,
         str(results[0].dtype),
@@ -189,19 +160,6 @@ def _step(step: Step) -> Record:
     """The record of what was moved on the way; its time is in that of the operation."""
     moved = step.bytes_read, step.bytes_written
     return Record(step.name, step.kind, (step.source,), step.result, str(step.dtype), *moved, 0.0)
-
-
-def _kind(plan: Plan) -> str:
-    if isinstance(plan, IntoPlan):
-        return _kind(plan.plan)
-    if isinstance(plan, (CopyPlan, AssignPlan, ReshapePlan)):
-        if isinstance(plan.source, type):
-            return "run"
-        same = isinstance(plan, CopyPlan) and plan.source.layout.same_placement(plan.result.layout)
-        return "copy" if same or isinstance(plan, AssignPlan) else "layout"
-    if isinstance(plan, CreatePlan):
-        return "copy" if plan.operation.copies else "run"
-    return "copy" if isinstance(plan, (JoinPlan, PadPlan, SplitPlan, TransferPlan)) else "run"
 
 
 def _distinct(x: Tensor) -> int:

@@ -5,7 +5,7 @@ The hybrid is the driver of GPUs on a strict stand-in for CuPy (`simulated.hybri
 
 A module opts in by ``pytestmark = pytest.mark.usefixtures("device")``, a test in it opts out by
 ``@pytest.mark.cpu``. The device is the default while a test runs: whatever makes tensors makes them
-there. A plan that `tensorlayout.cuda.missing` lists skips the test, for as long as it is listed.
+there.
 
 Each set of dtypes has the simulator compile a kernel, which takes a second or two, and a GPU one
 for each function: tests that are parametrised by others than a few are `long` there. So ``-m gpu``
@@ -20,7 +20,6 @@ from simulated import hybrid, needs_compiler, on_gpu, simulator
 
 import tensorlayout as tl
 from tensorlayout import cuda
-from tensorlayout.cuda.missing import reason
 
 DEVICES = [
     pytest.param("cpu"),
@@ -72,22 +71,6 @@ def entered(name):
         yield tl.default_device()
         return
     opened = {"simulator": lambda: simulator(1), "gpu": on_gpu, "hybrid": hybrid}[name]
-    with opened(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cuda, "prepare", _prepare_or_skip)
-        # Positions outside raise where they are used, as on the CPU.
-        with cuda.strict_indexing(), tl.using_device("cuda") as found:
-            yield found
-
-
-_prepare = cuda.prepare
-
-
-def _prepare_or_skip(plan):
-    """Skips where the list says so. A plan that has lost its kernel, and is not there, fails."""
-    try:
-        return _prepare(plan)
-    except NotImplementedError:
-        listed = reason(plan)
-        if listed is None:
-            raise
-    pytest.skip(f"not on CUDA yet: {listed}")
+    # Positions outside raise where they are used, as on the CPU.
+    with opened(), cuda.strict_indexing(), tl.using_device("cuda") as found:
+        yield found

@@ -28,7 +28,7 @@ _KEPT = (driver, devices.available, devices._cuda, devices._named_by_the_variabl
 def forget():
     for found in _KEPT:
         found.cache_clear()
-    plan.cache_clear()
+    plan.run.cache_clear()
 
 
 @contextmanager

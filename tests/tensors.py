@@ -127,7 +127,7 @@ def host(x, dtype=None):
 
 def slots_of(x):
     """What the slots of a tensor hold, from the lowest on, up to the last that it requires."""
-    return plan.backend(x.device).read(x).view(x.dtype)
+    return plan.base.backend(x.device).read(x).view(x.dtype)
 
 
 def padding_of(x):
@@ -143,7 +143,7 @@ def shared(x, y):
 
 def _bytes_of(x):
     """The addresses of all bytes of all elements."""
-    first = plan.backend(x.device).exposed(x).address
+    first = plan.base.backend(x.device).exposed(x).address
     starts = (first + (s - x.layout.offset) * x.itemsize for s in layouts.slots_of(x.layout))
     return {byte for start in starts for byte in range(start, start + x.itemsize)}
 

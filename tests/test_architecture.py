@@ -24,7 +24,7 @@ FOREIGN_CLI = {"numpy", "PIL"}
 
 # Where imports by name are allowed: backends, drivers, CuPy, ml_dtypes, and PyTorch in the demo.
 BY_NAME = {
-    *("plan/__init__.py", "devices.py", "cuda/engine/driver.py", "cuda/engine/optional.py"),
+    *("plan/base.py", "devices.py", "cuda/engine/driver.py", "cuda/engine/optional.py"),
     *("dtypes.py", "cli/handover.py", "xla/primitive_types.py"),
 }
 

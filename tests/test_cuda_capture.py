@@ -17,7 +17,7 @@ from tensorlayout.cuda.engine import faults
 from tensorlayout.cuda.engine.driver import driver
 from tensorlayout.functions import calling
 from tensorlayout.functions.statistical import _CUMULATIVE_SUM
-from tensorlayout.plan import CaptureError
+from tensorlayout.plan.base import CaptureError
 
 
 @pytest.fixture

@@ -111,7 +111,7 @@ def test_values_of_borders():
 @pytest.mark.parametrize("mode", ["CONSTANT", "SYMMETRIC"])
 def test_indices_of_64_bits(mode, monkeypatch):
     monkeypatch.setattr(pad_plan, "index_type", lambda count, furthest: "int64_t")
-    tl.plan.cache_clear()
+    tl.plan.run.cache_clear()
     for shape, borders in BORDERS:
         values = numbers(shape, "int16")
         sides = [before for before, _ in borders], [after for _, after in borders]
@@ -137,7 +137,7 @@ def test_indices_of_64_bits(mode, monkeypatch):
     monkeypatch.setattr(fold_plan, "index_type", lambda count, furthest: "int64_t")
     values = columns_of(*FOLDS[3], "int16")
     same(directml.fold(there(values), *FOLDS[3]), folded(values, *FOLDS[3]))
-    tl.plan.cache_clear()
+    tl.plan.run.cache_clear()
 
 
 def kernel_of(shape, borders, mode, itemsize=4, alignments=(32, 32)):

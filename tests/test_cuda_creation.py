@@ -329,14 +329,14 @@ VIEWS = [
 @pytest.mark.parametrize("index", ["int32_t", "int64_t"])
 def test_triangles_of_every_shape(driver, name, index, monkeypatch):
     monkeypatch.setattr(band_plan, "index_type", lambda *_: index)
-    plan.cache_clear()
+    plan.run.cache_clear()
     with checking("bounds", "count") as record:
         for shape, view in itertools.product(SHAPES, VIEWS):
             array = slots(as_dtype(name), int(np.prod(shape))).reshape(shape)
             x = view(tl.asarray(array, device="cuda"))
             for k, (function, oracle) in itertools.product((-1, 1), TRIANGLES):
                 identical(function(x, k=k), oracle(view(array), k), f"{shape} {k}")
-    plan.cache_clear()
+    plan.run.cache_clear()
     used = [dict(kernel.shape) for kernel in record.counts if kernel.file == band_plan.FILE]
     assert {shape["INDEX"] for shape in used} == {index}
     assert {shape["RANK"] for shape in used} >= set("1230")

@@ -358,7 +358,7 @@ def test_threads_compute_what_one_does(devices):
 def test_threads_share_plans():
     with stand_in(2) as recorder:
         x = [tl.ones((4, 4), device=f"cuda:{n}") for n in range(2)]
-        plan.cache_clear()
+        plan.run.cache_clear()
         before = len(recorder.named("launch"))
 
         def work(number):
@@ -367,7 +367,7 @@ def test_threads_share_plans():
             return y.device
 
         assert in_threads(work) == ["cuda:0", "cuda:1"] * 4
-        assert plan.cache_info().currsize == 2
+        assert plan.run.cache_info().currsize == 2
         launches = recorder.named("launch")[before:]
         assert len(launches) == 8 * ROUNDS
         assert sum(address == 1001 for address, *_ in launches) == 4 * ROUNDS

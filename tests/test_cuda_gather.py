@@ -160,7 +160,7 @@ def test_indices_of_64_bits(monkeypatch):
             x = on_cuda(values)
             key = (slice(None),) * axis + (i % values.shape[axis],)
             same(x[(slice(None),) * axis + (on_cuda(key[axis]),)].to_device("cpu"), values[key])
-    tl.plan.cache_clear()
+    tl.plan.run.cache_clear()
 
 
 def plan_of(x, dims, *positions):

@@ -25,7 +25,7 @@ from tensorlayout.cuda.join_plan import plan_join
 from tensorlayout.cuda.joining import prepare_join
 from tensorlayout.functions import calling
 from tensorlayout.layout import Layout, PaddingValue
-from tensorlayout.plan.moving import Split
+from tensorlayout.plan.join import Split
 
 KERNELS = join_plan.kernels()
 
@@ -238,7 +238,7 @@ def test_indices_of_64_bits(monkeypatch):
     with checking("bounds", "races"):
         found = tl.concat(inputs, axis=1)
     same(found.to_device("cpu"), np.concatenate(values, 1))
-    tl.plan.cache_clear()
+    tl.plan.run.cache_clear()
 
 
 # --- Padding -------------------------------------------------------------------------------------
@@ -326,7 +326,7 @@ def test_accesses_are_coalesced(shapes, axis, sectors, lanes):
 @pytest.mark.parametrize(("rows", "sizes"), ODD_ROWS)
 def test_rows_of_odd_lengths(monkeypatch, rows, sizes, index):
     monkeypatch.setattr(join_plan, "index_type", lambda count, furthest: index)
-    tl.plan.cache_clear()
+    tl.plan.run.cache_clear()
     for dtype in ("int16", "float32", "float64"):
         values = [values_of((rows, n), dtype, n) for n in sizes]
         inputs = list(map(on_cuda, values))
@@ -340,7 +340,7 @@ def test_rows_of_odd_lengths(monkeypatch, rows, sizes, index):
             assert counts.sector_efficiency_read >= 0.9
             assert counts.sector_efficiency_write >= 0.9
             assert counts.lane_activity >= 0.9
-    tl.plan.cache_clear()
+    tl.plan.run.cache_clear()
 
 
 @needs_compiler

@@ -130,13 +130,13 @@ def test_many_dimensions_and_indices_of_64_bits(driver, monkeypatch):
             checked(array, axis, 2, True, makes=(_gaps, _padded, _row_major))
     assert any("leading_tiles_0_int32_t" in kernel.symbol for kernel in record.counts)
     monkeypatch.setattr(leading_plan, "index_type", lambda count, furthest: "int64_t")
-    plan.cache_clear()
+    plan.run.cache_clear()
     with checking("bounds", "initialized", "count") as record:
         checked(some((20, 50), "uint8"), 1, 3, False)
         checked(array, 1, 2, False, makes=(_gaps,) * 3)
     found = {kernel.symbol for kernel in record.counts if kernel.name == "leading_tiles"}
     assert found == {"leading_tiles_1_int64_t", "leading_tiles_0_int64_t"}
-    plan.cache_clear()
+    plan.run.cache_clear()
 
 
 # ---- Cost

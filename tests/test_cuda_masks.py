@@ -134,7 +134,7 @@ def test_indices_of_64_bits(monkeypatch):
         same(x[on_cuda(values % 2 == 0)].to_device("cpu"), values[values % 2 == 0])
         x[on_cuda(mask)] = 4
         same(x.to_device("cpu"), written(values, (mask,), 4))
-    tl.plan.cache_clear()
+    tl.plan.run.cache_clear()
 
 
 @needs_compiler

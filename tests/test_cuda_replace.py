@@ -138,7 +138,7 @@ def test_rows_and_elements_by_tuples(index, monkeypatch):
             assert is_one(found)
             assert all(dict(k.shape)["INDEX"] == index for k in found)
             same(out.to_device("cpu"), expected)
-    tl.plan.cache_clear()
+    tl.plan.run.cache_clear()
 
 
 @needs_compiler
@@ -150,7 +150,7 @@ def test_many_dimensions_and_narrow_alignment(monkeypatch):
     out = tl.empty(array.shape, dtype="uint16", device="cuda")
     along(out, x.to_device("cuda"), on_cuda(array + 1), 4, on_cuda(at))
     same(out.to_device("cpu"), replaced(array, array + 1, 4, at))
-    tl.plan.cache_clear()
+    tl.plan.run.cache_clear()
 
 
 @needs_compiler

@@ -228,12 +228,12 @@ def test_indices_of_64_bits_and_many_dimensions(driver, monkeypatch):
             same(on_host(found), oracle("cumulative_sum", x, axis, False))
     assert any("_0_int32_t" in kernel.symbol for kernel in record.counts)
     monkeypatch.setattr(scan_plan, "index_type", lambda count, furthest: "int64_t")
-    plan.cache_clear()
+    plan.run.cache_clear()
     for shape in ((20, 50, 3), (20, 3, 50), (9 * CAPACITY,), (600, 40)):
         with checking("bounds", "initialized", "count") as record:
             scanned_exactly(integers(shape), max(len(shape) - 2, 0), initial=True)
         assert all("int64_t" in kernel.symbol for kernel in record.counts)
-    plan.cache_clear()
+    plan.run.cache_clear()
 
 
 @NEEDS_COMPILER

@@ -149,7 +149,7 @@ def test_indices_of_64_bits(monkeypatch):
         with checking("bounds", "races"):
             x[given(key)] = on_cuda(value)
         same(x.to_device("cpu"), written(values, key, value))
-    tl.plan.cache_clear()
+    tl.plan.run.cache_clear()
 
 
 # --- Values for one place ------------------------------------------------------------------------

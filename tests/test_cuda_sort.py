@@ -34,9 +34,9 @@ def _driver():
 def by_digits(monkeypatch):
     """Lines longer than a tile are sorted by digits, whatever it costs."""
     monkeypatch.setattr(sort_plan, "by_digits", lambda *sizes, **kind: True)
-    plan.cache_clear()
+    plan.run.cache_clear()
     yield
-    plan.cache_clear()
+    plan.run.cache_clear()
 
 
 def on_host(x):
@@ -123,7 +123,7 @@ def test_lengths_around_the_borders_of_digits(driver, monkeypatch):
         # As of many lines: a chunk is a line; and two lines, of which a block has several tiles.
         for blocks in (1, 2, 4):
             monkeypatch.setattr(radix_plan, "BLOCKS", blocks)
-            plan.cache_clear()
+            plan.run.cache_clear()
             checked((2, 2 * DIGITS + 5), 1, values=300)
             checked((3 * DIGITS + 5,), 0, values=300)
         checked(
@@ -199,10 +199,10 @@ def test_orders_that_are_easy_to_get_wrong(driver, monkeypatch):
         array = line.astype(np.float32)
         for ways in (sort_plan.by_digits, lambda *sizes, **kind: True):
             monkeypatch.setattr(sort_plan, "by_digits", ways)
-            plan.cache_clear()
+            plan.run.cache_clear()
             for down in (False, True):
                 sorted_well(tl.asarray(array, device="cuda"), array, 0, down, f"{line[:3]}")
-    plan.cache_clear()
+    plan.run.cache_clear()
 
 
 @NEEDS_COMPILER
@@ -241,7 +241,7 @@ def test_indices_of_64_bits_and_many_dimensions(driver, monkeypatch):
             sorted_well(x, array[:, ::-1, :, ::2], axis, False, f"{axis}")
     assert any("sort_tiles_0_int32_t" in kernel.symbol for kernel in record.counts)
     monkeypatch.setattr(sort_plan, "index_type", lambda count, furthest: "int64_t")
-    plan.cache_clear()
+    plan.run.cache_clear()
     for shape, kernel in (((20, 50), "sort"), ((3, TILE + 8), "merge"), ((2, 2 * TILE), "scatter")):
         if kernel == "scatter":
             monkeypatch.setattr(sort_plan, "by_digits", lambda *sizes, **kind: True)
@@ -249,7 +249,7 @@ def test_indices_of_64_bits_and_many_dimensions(driver, monkeypatch):
             checked(shape, 1)
         assert all("int64_t" in each.symbol for each in record.counts)
         assert any(kernel in each.symbol for each in record.counts)
-    plan.cache_clear()
+    plan.run.cache_clear()
 
 
 @NEEDS_COMPILER

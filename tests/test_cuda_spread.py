@@ -13,7 +13,7 @@ import tensorlayout as tl
 from tensorlayout.cuda import spread_plan
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.functions import calling
-from tensorlayout.plan.moving import Spread
+from tensorlayout.plan.pad import Spread
 
 SPREAD = Spread("spread")
 # Where the window begins, beyond its end, its step: by how much sizes grow.
@@ -115,7 +115,7 @@ def test_indices_of_64_bits_and_many_dimensions(monkeypatch):
     for shape in ((5,), (3, 4), (2, 3, 4), (2, 1, 2, 3, 2, 2)):
         values = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
         check(on_cuda(values), values, (packed, column_major))
-    tl.plan.cache_clear()
+    tl.plan.run.cache_clear()
 
 
 @needs_compiler

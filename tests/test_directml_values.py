@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import tensorlayout as tl
 from tensorlayout import directml
 from tensorlayout.cpu import bordering
-from tensorlayout.plan import cache_clear
+from tensorlayout.plan.run import cache_clear
 
 EXAMPLES = settings(max_examples=15)
 TYPES = [t.dtype for t in directml.DataType if t.bits >= 8]

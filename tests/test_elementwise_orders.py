@@ -29,10 +29,10 @@ def _several_slabs(monkeypatch, request):
     """Slabs so small that these shapes need several."""
     if "shape" in request.fixturenames:
         monkeypatch.setattr(staging, "SLAB_BYTES", 40_000)
-        tl.plan.cache_clear()
+        tl.plan.run.cache_clear()
     yield
     if "shape" in request.fixturenames:
-        tl.plan.cache_clear()
+        tl.plan.run.cache_clear()
 
 
 def orders(rank):

@@ -13,7 +13,7 @@ import pytest
 from tensors import read_only, slots_of
 
 import tensorlayout as tl
-from tensorlayout.plan.results import AxisError
+from tensorlayout.plan.rules import AxisError
 
 pytestmark = pytest.mark.usefixtures("device")
 

@@ -327,9 +327,9 @@ def launched(device):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kind, "launcher", launcher)
-        tl.plan.cache_clear()
+        tl.plan.run.cache_clear()
         yield found
-    tl.plan.cache_clear()
+    tl.plan.run.cache_clear()
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)

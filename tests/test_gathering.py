@@ -11,7 +11,7 @@ from tensors import DTYPES, as_dtype, asarray, fits, host, padding_of, same, slo
 
 import tensorlayout as tl
 from tensorlayout.cpu import gathering, masking, reading, runs, writing
-from tensorlayout.plan import cache_clear
+from tensorlayout.plan.run import cache_clear
 
 pytestmark = pytest.mark.usefixtures("device")
 

@@ -195,7 +195,7 @@ def test_plans_after_an_interrupt():
     x = tl.asarray(np.arange(12.0).reshape(3, 4))
 
     def work():
-        tl.plan.cache_clear()
+        tl.plan.run.cache_clear()
         return tl.sum(x.T + x.T, axis=0)
 
     expected = (2 * np.arange(12.0).reshape(3, 4)).sum(axis=1)

@@ -10,7 +10,7 @@ from tensorlayout.functions import calling
 from tensorlayout.plan.along import Along
 from tensorlayout.plan.elementwise import Elementwise
 from tensorlayout.plan.gathering import Gather, GatherAlong
-from tensorlayout.plan.moving import Join
+from tensorlayout.plan.join import Join
 
 VALUES = np.arange(12, dtype=np.int32).reshape(3, 4)
 AT = np.array([[2, -1, 0, 2], [0, 0, 1, 1]])

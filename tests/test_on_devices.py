@@ -1,4 +1,4 @@
-"""How tests run on several devices: what is listed as missing skips, and nothing else does."""
+"""How tests run on several devices: what is lost fails, and nothing skips."""
 
 import numpy as np
 import pytest
@@ -8,34 +8,12 @@ from tensors import same, shared
 
 import tensorlayout as tl
 from tensorlayout import cuda
-from tensorlayout.cuda.missing import OPERATIONS, PLANS
-from tensorlayout.plan.elementwise import ElementwisePlan
 
 
 @needs_compiler
-def test_a_plan_that_is_listed_skips_the_test(monkeypatch):
-    monkeypatch.delitem(cuda._PREPARE, ElementwisePlan)
-    monkeypatch.setitem(PLANS, ElementwisePlan, "sums of two")
-    with (
-        entered("simulator"),
-        pytest.raises(pytest.skip.Exception, match="not on CUDA yet: sums of two"),
-    ):
-        tl.ones(2) + 1
-
-
-@needs_compiler
-def test_an_operation_that_is_listed_skips_the_test(monkeypatch):
-    monkeypatch.setitem(OPERATIONS, "add", "sums of two")
-    with entered("simulator"):
-        with pytest.raises(pytest.skip.Exception, match="not on CUDA yet: sums of two"):
-            tl.ones(2) + 1
-        same(tl.ones(2) - 1, np.zeros(2))
-
-
-@needs_compiler
-def test_a_plan_that_is_lost_and_not_listed_fails(monkeypatch):
-    monkeypatch.delitem(cuda._PREPARE, ElementwisePlan)
-    with entered("simulator"), pytest.raises(NotImplementedError, match=r"^add: not on cuda yet"):
+def test_a_plan_that_is_lost_fails(monkeypatch):
+    monkeypatch.delitem(cuda.CARRY_OUT, "elementwise")
+    with entered("simulator"), pytest.raises(KeyError):
         tl.ones(2) + 1
 
 

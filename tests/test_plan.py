@@ -3,7 +3,7 @@
 import pytest
 
 import tensorlayout as tl
-from tensorlayout.plan import CACHE_SIZE, cache_clear, cache_info
+from tensorlayout.plan.run import CACHE_SIZE, cache_clear, cache_info
 from tensorlayout.tensor import TensorSpec
 
 pytestmark = pytest.mark.usefixtures("device")

@@ -37,9 +37,9 @@ def steps(request, monkeypatch):
         monkeypatch.setattr(along, "_ROW", 2)
         monkeypatch.setattr(along, "_SIDE_BY_SIDE", 2)
         monkeypatch.setattr(walking.blocks, "__defaults__", (3, 0))
-    plan.cache_clear()
+    plan.run.cache_clear()
     yield
-    plan.cache_clear()
+    plan.run.cache_clear()
 
 
 def wide(dtype):

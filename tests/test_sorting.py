@@ -20,9 +20,9 @@ def steps(request, monkeypatch):
     """Small tensors are one block; here also a line or two at a time, as large ones."""
     if request.param == "in small steps":
         monkeypatch.setattr(walking.blocks, "__defaults__", (3, 0))
-    plan.cache_clear()
+    plan.run.cache_clear()
     yield
-    plan.cache_clear()
+    plan.run.cache_clear()
 
 
 def positions(line, descending):

@@ -91,9 +91,9 @@ def steps(request, monkeypatch):
         ]:
             monkeypatch.setattr(module, name, value)
         monkeypatch.setattr(walking.blocks, "__defaults__", (3, 0))
-    plan.cache_clear()
+    plan.run.cache_clear()
     yield 2.0**-50 if request.param == "at once" else 2.0**-23
-    plan.cache_clear()
+    plan.run.cache_clear()
 
 
 @pytest.mark.parametrize("name", REDUCTIONS)

@@ -53,7 +53,7 @@ def test_the_same_operations_on_shared_tensors():
     values = np.arange(60.0).reshape(3, 4, 5)
     x = tl.asarray(values)
     expected = np.sqrt(values.T * 2 + 1).sum(axis=0)
-    tl.plan.cache_clear()
+    tl.plan.run.cache_clear()
 
     def work(_):
         return [np.asarray(tl.sum(tl.sqrt(permuted * 2 + 1), axis=0)) for permuted in turned]
@@ -108,7 +108,7 @@ def test_plans_forgotten_while_others_run():
     def work(number):
         for _ in range(100):
             if number == 0:
-                tl.plan.cache_clear()
+                tl.plan.run.cache_clear()
             assert np.asarray(x * number + x).tolist() == [(number + 1) * i for i in range(6)]
 
     in_threads(work)
@@ -120,7 +120,7 @@ def test_the_cache_stays_within_its_bound():
             tl.zeros((number + 1, n), dtype=tl.int8)
 
     in_threads(work)
-    info = tl.plan.cache_info()
+    info = tl.plan.run.cache_info()
     assert 0 < info.currsize <= info.maxsize
 
 

@@ -7,6 +7,7 @@ from importlib import metadata
 
 import tensorlayout as tl
 from tensorlayout.devices import available, default_device, why_no_cuda
+from tensorlayout.plan.run import cache_info
 
 REQUIRED = ("numpy", "ml_dtypes")
 OPTIONAL = ("torch", "cupy", "cupy-cuda12x", "cupy-cuda13x", "pillow")
@@ -52,7 +53,7 @@ def _default() -> str:
 
 
 def _cache() -> str:
-    cache = tl.plan.cache_info()
+    cache = cache_info()
     return (
         f"{cache.currsize} of at most {cache.maxsize} plans in this process,"
         f" {cache.hits} hits, {cache.misses} misses"

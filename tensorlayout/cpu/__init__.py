@@ -11,7 +11,6 @@ from tensorlayout.cpu import (
     creating,
     elementwise,
     gathering,
-    into,
     leading,
     library,
     lines,
@@ -26,95 +25,81 @@ from tensorlayout.cpu import (
 )
 from tensorlayout.cpu.engine.aliasing import disturbs
 from tensorlayout.cpu.engine.foreign import borrowed
-from tensorlayout.cpu.engine.memory import current_stream, exposed, ready
+from tensorlayout.cpu.engine.memory import current_stream, exposed, new_tensors, ready
 from tensorlayout.cpu.engine.memory import required_bytes as read
-from tensorlayout.plan import Plan, Run
-from tensorlayout.plan.along import AlongPlan
-from tensorlayout.plan.bordering import PadPlan
-from tensorlayout.plan.combining import CombinePlan
-from tensorlayout.plan.creating import CreatePlan
+from tensorlayout.plan.base import Plan, Run
 from tensorlayout.plan.elementwise import ElementwisePlan
-from tensorlayout.plan.folding import FoldPlan
-from tensorlayout.plan.gathering import GatherPlan, ReplacePlan, ScatterPlan
-from tensorlayout.plan.into import IntoPlan
-from tensorlayout.plan.leading import LeadingPlan
-from tensorlayout.plan.library import LibraryPlan
-from tensorlayout.plan.masking import MaskedPlan, SelectPlan
-from tensorlayout.plan.moving import (
-    AssignPlan,
-    CopyPlan,
-    JoinPlan,
-    PartPlan,
-    ReshapePlan,
-    SamePlan,
-    SplitPlan,
-    SpreadPlan,
-    TransferPlan,
-    ViewPlan,
-)
-from tensorlayout.plan.patterns import DiagonalsPlan, HotPlan, SequencePlan
-from tensorlayout.plan.products import ProductPlan
-from tensorlayout.plan.reducing import ReducePlan
-from tensorlayout.plan.reversing import ReversePlan
-from tensorlayout.plan.slicing import IndexPlan, RowPlan
-from tensorlayout.plan.stretching import StretchPlan
-from tensorlayout.plan.tiled import is_one_run, moves
-from tensorlayout.plan.triangles import TrianglePlan
+from tensorlayout.plan.tiled import is_one_run
 
 __all__ = [
     "borrowed",
+    "carry_out",
     "current_stream",
+    "direct",
     "disturbs",
     "exposed",
-    "prepare",
+    "new_tensors",
     "read",
     "ready",
     "takes_tiles",
 ]
 
-_PREPARE: dict[type, Callable[[Any], Run]] = {
-    AlongPlan: along.prepare,
-    AssignPlan: moving.prepare_assign,
-    CombinePlan: gathering.prepare_combine,
-    CopyPlan: moving.prepare_copy,
-    CreatePlan: creating.prepare,
-    DiagonalsPlan: patterns.prepare_diagonals,
-    ElementwisePlan: elementwise.prepare,
-    FoldPlan: patches.prepare,
-    GatherPlan: gathering.prepare_gather,
-    HotPlan: patterns.prepare_hot,
-    IndexPlan: moving.prepare_index,
-    IntoPlan: into.prepare,
-    JoinPlan: moving.prepare_join,
-    LeadingPlan: leading.prepare,
-    LibraryPlan: library.prepare,
-    MaskedPlan: masking.prepare_masked,
-    PadPlan: bordering.prepare,
-    PartPlan: moving.prepare_part,
-    ProductPlan: products.prepare,
-    ReducePlan: reducing.prepare,
-    ReplacePlan: gathering.prepare_replace,
-    ReshapePlan: moving.prepare_reshape,
-    ReversePlan: lines.prepare,
-    RowPlan: moving.prepare_row,
-    SamePlan: moving.prepare_same,
-    ScatterPlan: gathering.prepare_scatter,
-    SelectPlan: masking.prepare_select,
-    SequencePlan: patterns.prepare_sequence,
-    SplitPlan: moving.prepare_split,
-    SpreadPlan: moving.prepare_spread,
-    StretchPlan: stretching.prepare,
-    TransferPlan: moving.prepare_transfer,
-    TrianglePlan: triangles.prepare,
-    ViewPlan: moving.prepare_view,
+# What carries out a plan, by its kind: see `Plan.makes`.
+CARRY_OUT: dict[str, Callable[[Any], Any]] = {
+    "along": along.prepare_into,
+    "assign": moving.prepare_assign,
+    "col2im": patches.prepare,
+    "copy_scatter": gathering.prepare_replace,
+    "diagonals": patterns.prepare_diagonals,
+    "elementwise": elementwise.prepare_into,
+    "gather": gathering.prepare_gather_into,
+    "index": moving.prepare_index,
+    "join": moving.write_join,
+    "library": library.prepare,
+    "masked": masking.prepare_masked,
+    "one_hot": patterns.prepare_hot,
+    "pad": bordering.prepare,
+    "part": moving.prepare_part,
+    "reverse_sequence": lines.prepare,
+    "row": moving.prepare_row,
+    "same": moving.prepare_same,
+    "scatter": gathering.prepare_scatter,
+    "select": masking.prepare_select,
+    "sequence": patterns.prepare_sequence,
+    "slice_grad": moving.prepare_spread,
+    "split": moving.prepare_split,
+    "top_k": leading.prepare,
+    "upsample": stretching.prepare,
+    "view": moving.prepare_view,
+}
+
+# What makes the result in memory of its own, where that is faster than to write into a new tensor.
+DIRECT: dict[str, Callable[[Any], Run | None]] = {
+    "along": along.prepare,
+    "copy": moving.prepare_copy,
+    "create": creating.prepare,
+    "elementwise": elementwise.prepare,
+    "gather": gathering.prepare_gather,
+    "matmul": products.prepare,
+    "reduce": reducing.prepare,
+    "reshape": moving.prepare_reshape,
+    "scatter_reduce": gathering.prepare_combine,
+    "transfer": moving.prepare_transfer,
+    "triangle": triangles.prepare,
 }
 
 
-def prepare(plan: Plan) -> Run:
-    """The function of the operands that carries out a plan."""
-    return _PREPARE[type(plan)](plan)
+def carry_out(plan: Plan) -> Any:
+    """What carries out a plan, as its `makes` says."""
+    return CARRY_OUT[plan.kind](plan)
+
+
+def direct(plan: Plan) -> Run | None:
+    """What makes the result of a plan in memory of its own; None where that is not faster."""
+    found = DIRECT.get(plan.kind)
+    return found and found(plan)
 
 
 def takes_tiles(plan: Plan) -> bool:
-    """Whether `prepare` takes a plan of tiled tensors."""
-    return is_one_run(plan) if isinstance(plan, ElementwisePlan) else moves(plan)
+    """Whether a plan of tiled tensors is carried out as it is."""
+    return isinstance(plan, ElementwisePlan) and is_one_run(plan)

@@ -15,8 +15,8 @@ from tensorlayout.cpu.reducing import accumulator
 from tensorlayout.cpu.walking import BLOCK, blocks
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
-from tensorlayout.plan import Run
 from tensorlayout.plan.along import AlongPlan
+from tensorlayout.plan.base import Run
 from tensorlayout.tensor import Tensor
 
 # Writes the result. Both arrays have their lines along the last axis; the others are in the order

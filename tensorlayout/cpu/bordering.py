@@ -8,9 +8,9 @@ from typing import Any
 
 from tensorlayout.cpu import moving
 from tensorlayout.cpu.engine.threads import available_threads, share_pieces
-from tensorlayout.plan import Run
-from tensorlayout.plan.bordering import PadPlan
-from tensorlayout.plan.moving import AssignPlan
+from tensorlayout.plan.base import Run
+from tensorlayout.plan.copy import AssignPlan
+from tensorlayout.plan.pad import PadPlan
 from tensorlayout.tensor import Tensor, TensorSpec
 
 # Where to, and where from: slices of one dimension of the result.

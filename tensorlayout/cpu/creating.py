@@ -6,7 +6,7 @@ from typing import Any
 
 from tensorlayout.cpu import tiled
 from tensorlayout.cpu.engine.memory import new_tensor, quietly
-from tensorlayout.plan import Run
+from tensorlayout.plan.base import Run
 from tensorlayout.plan.creating import CreatePlan
 from tensorlayout.tensor import Tensor
 

@@ -23,7 +23,7 @@ from tensorlayout.cpu.engine.memory import (
 from tensorlayout.cpu.engine.staging import staged
 from tensorlayout.cpu.flat import run_flat, run_of, run_tiled
 from tensorlayout.layout import coalesce
-from tensorlayout.plan import Run
+from tensorlayout.plan.base import Run, Write
 from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.tensor import Tensor, TensorSpec
 
@@ -32,15 +32,14 @@ def prepare(plan: ElementwisePlan) -> Run:
     """The function of the operands that carries out the plan."""
     usual = plan.operation.usual
     if usual is not None and isinstance(plan.operands[-1], type) and _repaired(plan) is not None:
-        return _screened(plan, usual)
+        run: Run = _screened(plan, usual, _prepare)
+        return run
     return _prepare(plan)
 
 
 def _prepare(plan: ElementwisePlan) -> Run:
     if plan.result.layout.is_tiled:
         return run_tiled(plan, _prepare)
-    if plan.in_place:
-        return _in_place(plan)
     if _numpy_alone_gives_the_layout(plan):
         return _direct(plan)
     if plan.flat and plan.result.layout.is_padded and plan.result.layout.size:
@@ -48,12 +47,14 @@ def _prepare(plan: ElementwisePlan) -> Run:
     return _strided(plan)
 
 
-def _screened(plan: ElementwisePlan, usual: Callable[[Any], bool]) -> Run:
+def _screened(
+    plan: ElementwisePlan, usual: Callable[[Any], bool], prepare: Callable[[ElementwisePlan], Any]
+) -> Any:
     """NumPy's function unless the last operand, a Python scalar, needs the repaired one."""
-    common = _prepare(replace(plan, operation=replace(plan.operation, repair=None)))
-    rare = _prepare(plan)
+    common = prepare(replace(plan, operation=replace(plan.operation, repair=None)))
+    rare = prepare(plan)
 
-    def run(*operands: Any) -> Tensor:
+    def run(*operands: Any) -> Any:
         return common(*operands) if usual(operands[-1]) else rare(*operands)
 
     return run
@@ -314,27 +315,24 @@ def _strided(plan: ElementwisePlan) -> Run:
     return run
 
 
-def prepare_into(plan: ElementwisePlan) -> Run:
-    """Into a tensor given first, of any layout, which shares no memory with the operands."""
-    call, read = staged(plan, _call(plan)), _reader(plan)
-
-    def run(result: Tensor, *operands: Any) -> Tensor:
-        call(read(operands), result._memory)
-        return result
-
-    return run
+def prepare_into(plan: ElementwisePlan) -> Write:
+    """Into a tensor given first, of any layout; operands lie apart from it, or exactly there."""
+    usual = plan.operation.usual
+    if usual is not None and isinstance(plan.operands[-1], type) and _repaired(plan) is not None:
+        write: Write = _screened(plan, usual, _prepare_into)
+        return write
+    return _prepare_into(plan)
 
 
-def _in_place(plan: ElementwisePlan) -> Run:
-    """Into the first operand, in its own layout; others lie apart, or exactly there."""
+def _prepare_into(plan: ElementwisePlan) -> Write:
+    if plan.result.layout.is_tiled:
+        return run_tiled(plan, _prepare_into)
     if is_one_ufunc(plan) and len(plan.operands) == 2 and _natural(plan):
-        return _in_place_directly(plan)
+        return _into_directly(plan)
     call, read = staged(plan, _call(plan)), _reader(plan)
 
-    def run(*operands: Any) -> Tensor:
-        destination: Tensor = operands[0]
-        call(read(operands), destination._memory)
-        return destination
+    def run(result: Tensor, *operands: Any) -> None:
+        call(read(operands), result._memory)
 
     return run
 
@@ -347,19 +345,19 @@ def is_one_ufunc(plan: ElementwisePlan) -> bool:
     return staged(plan, call) is call
 
 
-def _in_place_directly(plan: ElementwisePlan) -> Run:
-    """``x += y`` where NumPy's promotion is the planned one."""
+def _into_directly(plan: ElementwisePlan) -> Write:
+    """``x += y`` and the like, where NumPy's promotion is the planned one."""
     function, copy = plan.operation.numpy, _context(plan)
     narrow = _narrows_integers(plan)
 
-    def run(x: Tensor, y: Any) -> Tensor:
+    def run(out: Tensor, x: Any, y: Any) -> None:
+        first = x._memory if type(x) is Tensor else x
         other = y._memory if type(y) is Tensor else y
         try:
             if narrow and not -WHOLE <= other <= WHOLE:
                 other = as_odd_float(other)
-            copy().run(function, x._memory, other, x._memory)
+            copy().run(function, first, other, out._memory)
         except OverflowError:
-            raise _misfit(plan, y) from None
-        return x
+            raise _misfit(plan, x, y) from None
 
     return run

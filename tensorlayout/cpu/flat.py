@@ -18,7 +18,7 @@ from tensorlayout.cpu.engine.memory import (
     padding_regions,
 )
 from tensorlayout.layout import Layout
-from tensorlayout.plan import Run
+from tensorlayout.plan.base import Run
 from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.tensor import StorageRef, Tensor, TensorSpec
 
@@ -79,20 +79,23 @@ def _clipped(region: Region, d: int, start: int, stop: int) -> Region | None:
     return (*region[:d], slice(start, stop), *region[d + 1 :]) if start < stop else None
 
 
-def run_tiled(plan: ElementwisePlan, prepare: Callable[[ElementwisePlan], Run]) -> Run:
-    """Tiled operands of one placement: `prepare`'s run over vectors of their slots."""
+def run_tiled(plan: ElementwisePlan, prepare: Callable[[ElementwisePlan], Any]) -> Run:
+    """Tiled tensors of one placement: `prepare`'s function over vectors of their slots."""
     spec, fill = plan.result, padding_filler(plan.result)
     tiles = [isinstance(o, TensorSpec) and o.layout.ndim > 0 for o in plan.operands]
     operands = tuple(_slots(o) if t else o for o, t in zip(plan.operands, tiles, strict=True))
     vectors = [_slots(o) if t else None for o, t in zip(plan.operands, tiles, strict=True)]
+    vectors = [_slots(spec), *vectors] if plan.given else vectors
     run = prepare(replace(plan, operands=operands, result=_slots(spec)))
 
     def call(*given: Any) -> Tensor:
         pairs = zip(given, vectors, strict=True)
-        found = run(*[o if v is None else Tensor._new(o._memory, v) for o, v in pairs])
+        slots = [o if v is None else Tensor._new(o._memory, v) for o, v in pairs]
+        found = run(*slots)
+        written: Tensor = slots[0] if plan.given else found
         if fill is not None:
-            fill(found._memory)
-        return given[0] if plan.in_place else Tensor._new(found._memory, spec)
+            fill(written._memory)
+        return given[0] if plan.given else Tensor._new(written._memory, spec)
 
     return call
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,11 +26,11 @@ from tensorlayout.cpu.runs import (
 )
 from tensorlayout.cpu.writing import write_lines, writer
 from tensorlayout.layout import Layout
-from tensorlayout.plan import Run
+from tensorlayout.plan.base import Run, Write
 from tensorlayout.plan.combining import RUN, CombinePlan
+from tensorlayout.plan.copy import AssignPlan
 from tensorlayout.plan.gathering import GatherPlan, ReplacePlan, ScatterPlan
-from tensorlayout.plan.moving import AssignPlan
-from tensorlayout.tensor import Tensor
+from tensorlayout.tensor import Tensor, TensorSpec
 
 
 def prepare_gather(plan: GatherPlan) -> Run:
@@ -48,16 +49,19 @@ def prepare_gather(plan: GatherPlan) -> Run:
     return gather
 
 
-def prepare_gather_into(plan: GatherPlan, destination: Layout) -> Run | None:
-    """The same into a tensor given first; None where its layout is not as the runs need it."""
+def prepare_gather_into(plan: GatherPlan) -> Write:
+    """The same into a tensor given first; by way of a new one where runs need another layout."""
     runs = Runs(plan.source.layout, plan.reach)
-    if not runs.fit(destination):
-        return None
+    if not runs.fit(plan.result.layout):
+        planned = Layout.packed(plan.result.layout.shape, plan.reach.order)
+        spec = TensorSpec(plan.result.dtype, planned, plan.result.device)
+        anew = prepare_gather(replace(plan, result=spec))
+        write = prepare_assign(AssignPlan(plan.name, spec, plan.result))
+        return lambda to, *operands: write(to, anew(*operands))
     read = _checked_reader(plan, runs)
 
-    def gather(result: Tensor, x: Tensor, *positions: Tensor) -> Tensor:
+    def gather(result: Tensor, x: Tensor, *positions: Tensor) -> None:
         read(x._memory, [p._memory for p in positions], result._memory)
-        return result
 
     return gather
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tensorlayout.cpu import along, into, moving
-from tensorlayout.plan import Run
+from tensorlayout.plan.base import Write
 from tensorlayout.plan.leading import LeadingPlan, in_steps
+from tensorlayout.plan.run import carried_out
 
 
-def prepare(plan: LeadingPlan) -> Run:
+def prepare(plan: LeadingPlan) -> Write:
     """The function of the two results and the tensor."""
-    return in_steps(plan, along.prepare, moving.prepare_index, moving.prepare_assign, into.prepare)
+    return in_steps(plan, carried_out)

@@ -12,7 +12,7 @@ import numpy as np
 from tensorlayout.cpu.engine.casting import rounded, truths
 from tensorlayout.cpu.engine.memory import Array, quietly, tensor_over
 from tensorlayout.dtypes import DType
-from tensorlayout.plan import Run
+from tensorlayout.plan.base import Run
 from tensorlayout.plan.library import LibraryPlan, working
 from tensorlayout.tensor import Tensor
 

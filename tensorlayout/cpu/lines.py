@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tensorlayout.cpu import into
 from tensorlayout.layout import Layout
-from tensorlayout.plan import Run
+from tensorlayout.plan.base import Run
 from tensorlayout.plan.gathering import GatherAlong
-from tensorlayout.plan.into import IntoPlan
 from tensorlayout.plan.reversing import ReversePlan
+from tensorlayout.plan.run import carried_out
 from tensorlayout.tensor import Tensor, TensorSpec
 
 
@@ -20,7 +19,7 @@ def prepare(plan: ReversePlan) -> Run:
     place = np.arange(size).reshape([size if d == dim else 1 for d in range(len(shape))])
     positions = TensorSpec(np.dtype(np.int64), Layout.row_major(shape), plan.source.device)
     gather = GatherAlong(plan.name).plan(plan.source, dim, positions)
-    read = into.prepare(IntoPlan(gather, plan.result))
+    read = carried_out(gather.into(plan.result))
 
     def reverse(result: Tensor, x: Tensor, lengths: Tensor) -> Tensor:
         length = np.minimum(lengths._memory, size).astype(np.int64)

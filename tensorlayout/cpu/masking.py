@@ -12,7 +12,7 @@ from tensorlayout.cpu.gathering import broadcast, value_in
 from tensorlayout.cpu.reading import reader
 from tensorlayout.cpu.runs import Positions, contiguous
 from tensorlayout.cpu.writing import writer
-from tensorlayout.plan import Run
+from tensorlayout.plan.base import Run
 from tensorlayout.plan.gathering import Reach, check_fits
 from tensorlayout.plan.masking import MaskedPlan, SelectPlan, selected_shape, selected_spec
 from tensorlayout.tensor import Tensor

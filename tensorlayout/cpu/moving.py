@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -25,20 +25,11 @@ from tensorlayout.cpu.engine.memory import (
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.layout.slots import slot_of
-from tensorlayout.plan import Run, backend
-from tensorlayout.plan.moving import (
-    AssignPlan,
-    CopyPlan,
-    JoinPlan,
-    PartPlan,
-    ReshapePlan,
-    SamePlan,
-    SplitPlan,
-    SpreadPlan,
-    TransferPlan,
-    ViewPlan,
-)
-from tensorlayout.plan.slicing import IndexPlan, RowPlan, outside
+from tensorlayout.plan.base import Run, Write, backend
+from tensorlayout.plan.copy import AssignPlan, CopyPlan, ReshapePlan, TransferPlan
+from tensorlayout.plan.join import JoinPlan, SplitPlan
+from tensorlayout.plan.pad import SpreadPlan
+from tensorlayout.plan.view import IndexPlan, PartPlan, RowPlan, SamePlan, ViewPlan, outside
 from tensorlayout.tensor import StorageRef, Tensor, TensorSpec
 
 
@@ -213,31 +204,19 @@ def _assign_scalar_in_tiles(name: str, destination: TensorSpec) -> Run:
     return run
 
 
-def prepare_join(plan: JoinPlan) -> Run:
+def write_join(plan: JoinPlan) -> Write:
     """Each operand moved into its part of the result."""
-    spec, write = plan.result, joined(plan, plan.result.layout)
-
-    def run(*operands: Tensor) -> Tensor:
-        result = new_tensor(spec)
-        write(result._memory, operands)
-        return result
-
-    return run
-
-
-def joined(plan: JoinPlan, layout: Layout) -> Callable[[Array, Iterable[Tensor]], None]:
-    """What moves operands into their parts of memory in a layout."""
-    sources, dtype = plan.sources, plan.result.dtype
+    sources, dtype, layout = plan.sources, plan.result.dtype, plan.result.layout
     cuts = _cuts(plan.axis, [source.layout.shape[plan.axis] for source in sources])
     parts = [_part(layout, cut) for cut in cuts]
     copies = [_mover(s.layout, s.dtype, p, dtype) for s, p in zip(sources, parts, strict=True)]
     move = several(copies, [part.size * dtype.itemsize for part in parts])
-    return lambda memory, operands: move(
-        (memory[cut], x._memory) for cut, x in zip(cuts, operands, strict=True)
+    return lambda out, *operands: move(
+        (out._memory[cut], x._memory) for cut, x in zip(cuts, operands, strict=True)
     )
 
 
-def prepare_split(plan: SplitPlan) -> Run:
+def prepare_split(plan: SplitPlan) -> Write:
     """Each part moved into its tensor."""
     source, results = plan.source, plan.results
     cuts = _cuts(plan.axis, [result.layout.shape[plan.axis] for result in results])
@@ -247,9 +226,9 @@ def prepare_split(plan: SplitPlan) -> Run:
     ]
     move = several(copies, [result.layout.size * result.dtype.itemsize for result in results])
 
-    def run(x: Tensor, *tensors: Tensor) -> Tensor:
-        move((to._memory, x._memory[cut]) for to, cut in zip(tensors, cuts, strict=True))
-        return tensors[0]
+    def run(*tensors: Tensor) -> None:
+        *parts, x = tensors
+        move((to._memory, x._memory[cut]) for to, cut in zip(parts, cuts, strict=True))
 
     return run
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.plan import Run
+from tensorlayout.plan.base import Run
 from tensorlayout.plan.folding import FoldPlan
 from tensorlayout.tensor import Tensor
 

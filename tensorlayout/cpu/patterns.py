@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.plan import Run
+from tensorlayout.plan.base import Run
 from tensorlayout.plan.patterns import DiagonalsPlan, HotPlan, SequencePlan
 from tensorlayout.tensor import Tensor
 

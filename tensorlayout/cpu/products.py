@@ -9,7 +9,7 @@ import numpy as np
 
 from tensorlayout.cpu.engine.memory import Array, quietly
 from tensorlayout.cpu.library import converted
-from tensorlayout.plan import Run
+from tensorlayout.plan.base import Run
 from tensorlayout.plan.library import working
 from tensorlayout.plan.products import ProductPlan
 from tensorlayout.tensor import Tensor

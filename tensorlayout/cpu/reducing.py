@@ -14,7 +14,7 @@ from tensorlayout.cpu.engine.float16 import is_half, magnitudes, widened
 from tensorlayout.cpu.engine.memory import Array, quiet, unbuffered
 from tensorlayout.cpu.folding import SMALL, WIDE_RUN, Fold, in_blocks
 from tensorlayout.cpu.walking import blocks, kept_part, walk_of
-from tensorlayout.plan import Run
+from tensorlayout.plan.base import Run
 from tensorlayout.plan.reducing import ReducePlan
 from tensorlayout.tensor import Tensor
 

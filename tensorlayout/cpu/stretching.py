@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tensorlayout.cpu.engine.memory import Array
-from tensorlayout.plan import Run
+from tensorlayout.plan.base import Run
 from tensorlayout.plan.stretching import StretchPlan
 from tensorlayout.tensor import Tensor
 

@@ -13,7 +13,7 @@ from tensorlayout.cpu.copy import choose_copy
 from tensorlayout.cpu.engine.boxes import Seen
 from tensorlayout.cpu.engine.memory import Array, fill_padding, home_of, new_tensor, quietly
 from tensorlayout.layout import Layout, boxes
-from tensorlayout.plan import Run
+from tensorlayout.plan.base import Run
 from tensorlayout.plan.creating import CreatePlan
 from tensorlayout.plan.steps import Step, note
 from tensorlayout.tensor import Tensor, TensorSpec

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from tensorlayout.cpu.engine.memory import Array, new_tensor
-from tensorlayout.plan import Run
+from tensorlayout.plan.base import Run
 from tensorlayout.plan.triangles import TrianglePlan
 from tensorlayout.tensor import Tensor
 

@@ -3,7 +3,7 @@
 Two drivers implement `driver.Driver`: CuPy on a GPU, and the simulator, which compiles the same
 kernels with the host's C++ compiler and runs them on the CPU (``TENSORLAYOUT_CUDA_SIMULATOR=1``).
 
-A plan that is not in the table below would be in the list of `missing`, the only one.
+Nothing falls back to the host in silence: every kind of plan is in the table below.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from tensorlayout.cuda import (
     creating,
     elementwise_bounded,
     gathering,
-    into,
     leading,
     library,
     moving,
@@ -33,51 +32,22 @@ from tensorlayout.cuda import (
 from tensorlayout.cuda.engine import capturing
 from tensorlayout.cuda.engine.aliasing import disturbs
 from tensorlayout.cuda.engine.faults import set_strict_indexing, strict_indexing
-from tensorlayout.cuda.engine.memory import borrowed, device_at, exposed, read
+from tensorlayout.cuda.engine.memory import borrowed, device_at, exposed, new_tensors, read
 from tensorlayout.cuda.engine.streams import current_stream, exported_stream, ready, wait_for
 from tensorlayout.cuda.engine.warm_up import warmup
-from tensorlayout.cuda.missing import missing, reason
-from tensorlayout.plan import Plan, Run
-from tensorlayout.plan.along import AlongPlan
-from tensorlayout.plan.bordering import PadPlan
-from tensorlayout.plan.combining import CombinePlan
-from tensorlayout.plan.creating import CreatePlan
+from tensorlayout.plan.base import Plan, Run
 from tensorlayout.plan.elementwise import ElementwisePlan
-from tensorlayout.plan.folding import FoldPlan
-from tensorlayout.plan.gathering import GatherPlan, ReplacePlan, ScatterPlan
-from tensorlayout.plan.into import IntoPlan
-from tensorlayout.plan.leading import LeadingPlan
-from tensorlayout.plan.library import LibraryPlan
-from tensorlayout.plan.masking import MaskedPlan, SelectPlan
-from tensorlayout.plan.moving import (
-    AssignPlan,
-    CopyPlan,
-    JoinPlan,
-    PartPlan,
-    ReshapePlan,
-    SamePlan,
-    SplitPlan,
-    SpreadPlan,
-    TransferPlan,
-    ViewPlan,
-)
-from tensorlayout.plan.patterns import DiagonalsPlan, HotPlan, SequencePlan
-from tensorlayout.plan.products import ProductPlan
-from tensorlayout.plan.reducing import ReducePlan
-from tensorlayout.plan.reversing import ReversePlan
-from tensorlayout.plan.slicing import IndexPlan, RowPlan
-from tensorlayout.plan.stretching import StretchPlan
-from tensorlayout.plan.tiled import moves
-from tensorlayout.plan.triangles import TrianglePlan
 
 __all__ = [
     "borrowed",
+    "carry_out",
     "current_stream",
     "device_at",
+    "direct",
     "disturbs",
     "exported_stream",
     "exposed",
-    "prepare",
+    "new_tensors",
     "read",
     "ready",
     "set_strict_indexing",
@@ -87,55 +57,64 @@ __all__ = [
     "warmup",
 ]
 
-# Kernels plug in here: a plan's type and the function that prepares it.
-_PREPARE: dict[type, Callable[[Any], Run]] = {
-    AlongPlan: along.prepare,
-    AssignPlan: carrying.prepare_assign,
-    CombinePlan: combining.prepare,
-    CopyPlan: carrying.prepare_copy,
-    CreatePlan: creating.prepare,
-    DiagonalsPlan: coordinates.prepare_diagonals,
-    ElementwisePlan: carrying.prepare_elementwise,
-    FoldPlan: coordinates.prepare_fold,
-    GatherPlan: gathering.prepare_gather,
-    HotPlan: coordinates.prepare_hot,
-    IndexPlan: moving.prepare_index,
-    IntoPlan: into.prepare,
-    JoinPlan: carrying.prepare_join,
-    LeadingPlan: leading.prepare,
-    LibraryPlan: library.prepare,
-    MaskedPlan: selecting.prepare_masked,
-    PadPlan: bordering.prepare,
-    PartPlan: moving.prepare_part,
-    ProductPlan: products.prepare,
-    ReducePlan: reducing.prepare,
-    ReplacePlan: scattering.prepare_replace,
-    ReshapePlan: carrying.prepare_reshape,
-    ReversePlan: coordinates.prepare_reverse,
-    RowPlan: moving.prepare_row,
-    SamePlan: moving.prepare_same,
-    ScatterPlan: scattering.prepare_scatter,
-    SelectPlan: selecting.prepare_select,
-    SequencePlan: coordinates.prepare_sequence,
-    SplitPlan: carrying.prepare_split,
-    SpreadPlan: carrying.prepare_spread,
-    StretchPlan: coordinates.prepare_stretch,
-    TransferPlan: moving.prepare_transfer,
-    TrianglePlan: bands.prepare_triangle,
-    ViewPlan: moving.prepare_view,
+# What carries out a plan, by its kind: see `Plan.makes`.
+CARRY_OUT: dict[str, Callable[[Any], Any]] = {
+    "along": along.prepare_into,
+    "assign": carrying.prepare_assign,
+    "col2im": coordinates.prepare_fold,
+    "copy_scatter": scattering.prepare_replace,
+    "diagonals": coordinates.prepare_diagonals,
+    "elementwise": carrying.write_elementwise,
+    "gather": gathering.prepare_gather_into,
+    "index": moving.prepare_index,
+    "join": carrying.write_join,
+    "library": library.prepare,
+    "masked": selecting.prepare_masked,
+    "one_hot": coordinates.prepare_hot,
+    "pad": bordering.prepare,
+    "part": moving.prepare_part,
+    "reverse_sequence": coordinates.prepare_reverse,
+    "row": moving.prepare_row,
+    "same": moving.prepare_same,
+    "scatter": scattering.prepare_scatter,
+    "select": selecting.prepare_select,
+    "sequence": coordinates.prepare_sequence,
+    "slice_grad": carrying.prepare_spread,
+    "split": carrying.prepare_split,
+    "top_k": leading.prepare,
+    "upsample": coordinates.prepare_stretch,
+    "view": moving.prepare_view,
+}
+
+# What still allocates its result itself.
+DIRECT: dict[str, Callable[[Any], Run | None]] = {
+    "along": along.prepare,
+    "copy": carrying.prepare_copy,
+    "create": creating.prepare,
+    "gather": gathering.prepare_gather,
+    "matmul": products.prepare,
+    "reduce": reducing.prepare,
+    "reshape": carrying.prepare_reshape,
+    "scatter_reduce": combining.prepare,
+    "transfer": moving.prepare_transfer,
+    "triangle": bands.prepare_triangle,
 }
 
 
-def prepare(plan: Plan) -> Run:
-    """The function of the operands that carries out a plan; NotImplementedError without one."""
-    found = _PREPARE.get(type(plan))
-    if found is None or reason(plan) is not None:
-        raise missing(plan)
-    return capturing.keeping(plan, found(plan))
+def carry_out(plan: Plan) -> Any:
+    """What carries out a plan, as its `makes` says."""
+    found = CARRY_OUT[plan.kind](plan)
+    return capturing.keeping(found) if plan.given else found
+
+
+def direct(plan: Plan) -> Run | None:
+    """None, but for plans whose results are still allocated by what writes them."""
+    found = DIRECT.get(plan.kind)
+    return found and found(plan)
 
 
 def takes_tiles(plan: Plan) -> bool:
-    """Whether `prepare` takes a plan of tiled tensors."""
+    """Whether a plan of tiled tensors is carried out as it is."""
     if isinstance(plan, ElementwisePlan):
         return elementwise_bounded.takes_tiles(plan)
-    return isinstance(plan, (JoinPlan, ReshapePlan)) or moves(plan)
+    return plan.kind in ("join", "reshape")

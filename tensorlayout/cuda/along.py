@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from tensorlayout.cuda import scanning, sorting
+from tensorlayout.cuda.carrying import prepare_assign
 from tensorlayout.layout import Layout
-from tensorlayout.plan import Run
 from tensorlayout.plan.along import AlongPlan
+from tensorlayout.plan.base import Run, Write
+from tensorlayout.plan.copy import AssignPlan
+from tensorlayout.tensor import TensorSpec
 
 # By the name of the host's function, of which several operations may be made.
 _PREPARE: dict[str, Callable[[AlongPlan], Run]] = {
@@ -25,10 +29,16 @@ _PREPARE_INTO: dict[str, Callable[[AlongPlan, Layout], Run]] = {
 }
 
 
-def prepare_into(plan: AlongPlan, to: Layout) -> Run | None:
-    """The function of a destination, laid out so, and a tensor; None where a new one is needed."""
-    found = _PREPARE_INTO.get(plan.operation.numpy.__name__)
-    return found and found(plan, to)
+def prepare_into(plan: AlongPlan) -> Write:
+    """The function of a destination of any layout, and a tensor."""
+    into = _PREPARE_INTO.get(plan.operation.numpy.__name__)
+    if into is not None:
+        return into(plan, plan.result.layout)
+    planned = Layout.packed(plan.result.layout.shape, plan.source.layout.minor_to_major)
+    spec = TensorSpec(plan.result.dtype, planned, plan.result.device)
+    anew = prepare(replace(plan, result=spec))
+    write = prepare_assign(AssignPlan(plan.operation.name, spec, plan.result))
+    return lambda to, x: write(to, anew(x))
 
 
 def prepare(plan: AlongPlan) -> Run:

@@ -11,9 +11,9 @@ from tensorlayout.cuda import band_plan, carrying, fill_plan, filling
 from tensorlayout.cuda.engine.driver import driver
 from tensorlayout.cuda.engine.memory import new_tensor, padding_of, per_alignment
 from tensorlayout.layout import Layout
-from tensorlayout.plan import Run
+from tensorlayout.plan.base import Run
+from tensorlayout.plan.copy import CopyPlan
 from tensorlayout.plan.creating import CreatePlan
-from tensorlayout.plan.moving import CopyPlan
 from tensorlayout.plan.triangles import TrianglePlan
 from tensorlayout.tensor import Tensor, TensorSpec
 

@@ -23,16 +23,11 @@ from tensorlayout.cuda.engine.memory import copy_bytes, new_tensors, padding_of,
 from tensorlayout.cuda.engine.scalars import octets
 from tensorlayout.cuda.spread_plan import plan_spread
 from tensorlayout.layout import Layout
-from tensorlayout.plan import Run
+from tensorlayout.plan.base import Run, Write
+from tensorlayout.plan.copy import AssignPlan, CopyPlan, ReshapePlan
 from tensorlayout.plan.elementwise import ElementwisePlan
-from tensorlayout.plan.moving import (
-    AssignPlan,
-    CopyPlan,
-    JoinPlan,
-    ReshapePlan,
-    SplitPlan,
-    SpreadPlan,
-)
+from tensorlayout.plan.join import JoinPlan, SplitPlan
+from tensorlayout.plan.pad import SpreadPlan
 from tensorlayout.tensor import Tensor, TensorSpec
 
 # Operands of a join whose alignments are told apart; of more, the least one counts for all: each
@@ -74,15 +69,8 @@ def _into_new(spec: TensorSpec, move: Callable[[Tensor, Tensor], object]) -> Run
     return run
 
 
-def prepare_join(plan: JoinPlan) -> Run:
+def write_join(plan: JoinPlan) -> Write:
     """One launch for all operands, but those of another dtype or order, or tiled: one for each."""
-    new_tensor = new_tensors(plan.result)
-    into = prepare_join_into(plan)
-    return lambda *operands: into(new_tensor(), *operands)
-
-
-def prepare_join_into(plan: JoinPlan) -> Run:
-    """The same into a tensor given first."""
     spec, axis = plan.result, plan.axis
     layouts = [source.layout for source in plan.sources]
     starts = [0, *itertools.accumulate([layout.shape[axis] for layout in layouts])]
@@ -113,7 +101,7 @@ def prepare_join_into(plan: JoinPlan) -> Run:
 
     at = per_alignment(make)
 
-    def join(result: Tensor, *operands: Tensor) -> Tensor:
+    def join(result: Tensor, *operands: Tensor) -> None:
         to, given = result._memory.address, [x._memory.address for x in operands]
         with driver().using(spec.device.number):
             few = given if len(given) <= _APART else [functools.reduce(operator.or_, given)]
@@ -121,12 +109,11 @@ def prepare_join_into(plan: JoinPlan) -> Run:
             run(to, given)
         for k in moved:
             movers(k)(result, operands[k])
-        return result
 
     return join
 
 
-def prepare_split(plan: SplitPlan) -> Run:
+def prepare_split(plan: SplitPlan) -> Write:
     """The same the other way round: one launch for all results but those of another order."""
     spec, axis, results = plan.source, plan.axis, plan.results
     layouts = [result.layout for result in results]
@@ -157,7 +144,8 @@ def prepare_split(plan: SplitPlan) -> Run:
 
     at = per_alignment(make)
 
-    def split(x: Tensor, *outs: Tensor) -> Tensor:
+    def split(*tensors: Tensor) -> None:
+        *outs, x = tensors
         from_, given = x._memory.address, [out._memory.address for out in outs]
         with driver().using(spec.device.number):
             few = given if len(given) <= _APART else [functools.reduce(operator.or_, given)]
@@ -165,7 +153,6 @@ def prepare_split(plan: SplitPlan) -> Run:
             run(from_, given)
             for k in moved:
                 movers(k)(outs[k], x)
-        return outs[0]
 
     return split
 
@@ -233,24 +220,9 @@ def _assign_scalar(plan: AssignPlan) -> Run:
     return assign
 
 
-def prepare_elementwise(plan: ElementwisePlan) -> Run:
-    """One launch, into a new tensor or in place: operands lie apart, or exactly there."""
-    launch = _launcher(plan)
-    if plan.in_place:
-        return lambda x, *others: launch(x, (x, *others))
-    new_tensor = new_tensors(plan.result)
-    return lambda *operands: launch(new_tensor(), operands)
-
-
-def prepare_elementwise_into(plan: ElementwisePlan) -> Run:
-    """One launch into a tensor given first, which is no operand: those lie apart."""
-    launch = _launcher(plan)
-    return lambda result, *operands: launch(result, operands)
-
-
-def _launcher(plan: ElementwisePlan) -> Callable[[Tensor, tuple[Any, ...]], Tensor]:
-    """What writes the result into the first argument, and gives that back."""
-    spec, padding = plan.result, None if plan.in_place else padding_of(plan.result)
+def write_elementwise(plan: ElementwisePlan) -> Write:
+    """One launch; operands lie apart from the destination, or exactly there."""
+    spec, padding = plan.result, None if plan.given else padding_of(plan.result)
     scalars = any(isinstance(o, type) for o in plan.operands)
 
     def make(alignments: tuple[int, ...]) -> Callable[[int, list[Any]], None]:
@@ -259,7 +231,7 @@ def _launcher(plan: ElementwisePlan) -> Callable[[Tensor, tuple[Any, ...]], Tens
 
     at, number = per_alignment(make), spec.device.number
 
-    def launch(result: Tensor, operands: tuple[Any, ...]) -> Tensor:
+    def launch(result: Tensor, *operands: Any) -> None:
         to = result._memory.address
         given = [x._memory.address if type(x) is Tensor else x for x in operands]
         addresses = given
@@ -267,7 +239,6 @@ def _launcher(plan: ElementwisePlan) -> Callable[[Tensor, tuple[Any, ...]], Tens
             addresses = [x._memory.address if type(x) is Tensor else 0 for x in operands]
         with driver().using(number):
             at(to, *addresses)(to, given)
-        return result
 
     return launch
 

@@ -22,9 +22,9 @@ from tensorlayout.cuda.gathering import prepare_launches
 from tensorlayout.cuda.scatter_plan import Written, values_in
 from tensorlayout.cuda.sorting import Memory, aligned, prepare_passes
 from tensorlayout.layout import Layout
-from tensorlayout.plan import Run
+from tensorlayout.plan.base import Run
 from tensorlayout.plan.combining import CombinePlan
-from tensorlayout.plan.moving import CopyPlan
+from tensorlayout.plan.copy import CopyPlan
 from tensorlayout.plan.steps import Step, note
 from tensorlayout.tensor import Tensor, TensorSpec
 

@@ -13,7 +13,7 @@ from tensorlayout.cuda.engine.launch import Launch
 from tensorlayout.cuda.engine.memory import per_alignment
 from tensorlayout.cuda.engine.padding import bits_of
 from tensorlayout.cuda.engine.scalars import octets
-from tensorlayout.plan import Run
+from tensorlayout.plan.base import Run
 from tensorlayout.plan.folding import FoldPlan
 from tensorlayout.plan.patterns import DiagonalsPlan, HotPlan, SequencePlan
 from tensorlayout.plan.reversing import ReversePlan

@@ -14,7 +14,7 @@ from tensorlayout.cuda.engine.driver import driver
 from tensorlayout.cuda.engine.memory import new_tensor, padding_of, per_alignment
 from tensorlayout.cuda.fill_plan import FillPlan
 from tensorlayout.cuda.sequence_plan import SequencePlan
-from tensorlayout.plan import Run
+from tensorlayout.plan.base import Run
 from tensorlayout.plan.creating import CreatePlan
 from tensorlayout.tensor import Tensor, TensorSpec
 

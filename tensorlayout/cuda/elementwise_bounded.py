@@ -32,7 +32,7 @@ def takes_tiles(plan: ElementwisePlan) -> bool:
     result, shape = plan.result.layout, plan.result.layout.shape
     operands = [o for o in plan.operands if isinstance(o, TensorSpec)]
     layouts = [result, *[o.layout.broadcast_to(shape) for o in operands]]
-    padding = None if plan.in_place else padding_of(plan.result)
+    padding = None if plan.given else padding_of(plan.result)
     widths = [plan.result.dtype.itemsize, *[o.dtype.itemsize for o in operands]]
     loop = tiled_loop(layouts, widths, [SECTOR] * len(widths), written_sizes(result, padding))
     if loop is None or not loop.bounds:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from tensorlayout.cuda.engine import faults
 from tensorlayout.cuda.engine.driver import Buffer, driver
 from tensorlayout.cuda.engine.memory import new_tensors, per_alignment
 from tensorlayout.cuda.gather_plan import plan_gather
 from tensorlayout.cuda.reach_plan import ReachLaunch
-from tensorlayout.plan import Run
+from tensorlayout.plan.base import Run
 from tensorlayout.plan.gathering import GatherPlan
 from tensorlayout.tensor import Tensor
 
@@ -28,6 +29,8 @@ def prepare_gather(plan: GatherPlan) -> Run:
 def prepare_gather_into(plan: GatherPlan) -> Run:
     """The same into a tensor given first."""
     spec = plan.result
+    if plan.given:
+        plan = replace(plan, reach=replace(plan.reach, order=spec.layout.minor_to_major))
 
     def make(alignments: tuple[int, ...]) -> Launches:
         to, source = alignments

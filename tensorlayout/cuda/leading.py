@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import struct
 
-from tensorlayout.cuda import along, carrying, into, moving
 from tensorlayout.cuda.engine.driver import driver
 from tensorlayout.cuda.leading_plan import fits, plan_leading
-from tensorlayout.plan import Run
+from tensorlayout.plan.base import Run
 from tensorlayout.plan.leading import LeadingPlan, in_steps
+from tensorlayout.plan.run import carried_out
 from tensorlayout.tensor import Tensor
 
 _HEAD = struct.Struct("<3Q")
@@ -18,9 +18,7 @@ def prepare(plan: LeadingPlan) -> Run:
     """The function of the two results and the tensor."""
     if fits(plan.source.layout.shape[plan.dim]):
         return _at_once(plan)
-    return in_steps(
-        plan, along.prepare, moving.prepare_index, carrying.prepare_assign, into.prepare
-    )
+    return in_steps(plan, carried_out)
 
 
 def _at_once(plan: LeadingPlan) -> Run:

@@ -22,7 +22,7 @@ from tensorlayout.cuda.engine.optional import cupy_part
 from tensorlayout.cuda.library_linalg import NotOnDevice
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
-from tensorlayout.plan import Run
+from tensorlayout.plan.base import Run
 from tensorlayout.plan.library import LibraryPlan, working
 from tensorlayout.plan.steps import Step, note
 from tensorlayout.tensor import Tensor, TensorSpec

@@ -9,9 +9,9 @@ from tensorlayout.cuda.carrying import prepare_copy
 from tensorlayout.cuda.engine.memory import new_tensors
 from tensorlayout.cuda.products import prepare_product
 from tensorlayout.layout import Layout
-from tensorlayout.plan import Run
+from tensorlayout.plan.base import Run
+from tensorlayout.plan.copy import CopyPlan
 from tensorlayout.plan.library import LibraryPlan
-from tensorlayout.plan.moving import CopyPlan
 from tensorlayout.plan.steps import Step, note
 from tensorlayout.tensor import Tensor, TensorSpec
 

@@ -9,9 +9,9 @@ from tensorlayout.cuda.engine import faults
 from tensorlayout.cuda.engine.memory import copy_bytes, moved_slots, new_tensor, write
 from tensorlayout.devices import Device
 from tensorlayout.layout import slots
-from tensorlayout.plan import Run, backend
-from tensorlayout.plan.moving import PartPlan, SamePlan, TransferPlan, ViewPlan
-from tensorlayout.plan.slicing import IndexPlan, RowPlan, outside
+from tensorlayout.plan.base import Run, backend
+from tensorlayout.plan.copy import TransferPlan
+from tensorlayout.plan.view import IndexPlan, PartPlan, RowPlan, SamePlan, ViewPlan, outside
 from tensorlayout.tensor import StorageRef, Tensor
 
 

@@ -24,7 +24,7 @@ from tensorlayout.cuda.engine.parameters import (
 from tensorlayout.cuda.engine.sectors import WIDEST
 from tensorlayout.layout import Layout
 from tensorlayout.layout.once import once
-from tensorlayout.plan.bordering import Border
+from tensorlayout.plan.pad import Border
 
 FILE = "coordinates.cu"
 

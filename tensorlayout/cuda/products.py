@@ -17,8 +17,8 @@ from tensorlayout.cuda.products_blas import multiplier
 from tensorlayout.cuda.products_plan import Gemm
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
-from tensorlayout.plan import Run
-from tensorlayout.plan.moving import CopyPlan
+from tensorlayout.plan.base import Run
+from tensorlayout.plan.copy import CopyPlan
 from tensorlayout.plan.products import ProductPlan
 from tensorlayout.plan.steps import Step, note
 from tensorlayout.tensor import Tensor, TensorSpec

@@ -12,8 +12,8 @@ from tensorlayout.cuda.engine.driver import driver
 from tensorlayout.cuda.engine.memory import new_tensors
 from tensorlayout.cuda.quantile_plan import plan_quantiles
 from tensorlayout.layout import Layout
-from tensorlayout.plan import Run
-from tensorlayout.plan.moving import CopyPlan
+from tensorlayout.plan.base import Run
+from tensorlayout.plan.copy import CopyPlan
 from tensorlayout.plan.reducing import ReducePlan
 from tensorlayout.plan.steps import Step, note
 from tensorlayout.tensor import Tensor, TensorSpec

@@ -15,8 +15,8 @@ from tensorlayout.cuda.engine.memory import new_tensor, per_alignment
 from tensorlayout.cuda.reduce_plan import ReduceLaunches
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
-from tensorlayout.plan import Run
-from tensorlayout.plan.moving import CopyPlan
+from tensorlayout.plan.base import Run
+from tensorlayout.plan.copy import CopyPlan
 from tensorlayout.plan.reducing import ReducePlan
 from tensorlayout.tensor import Tensor, TensorSpec
 

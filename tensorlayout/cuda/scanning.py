@@ -8,8 +8,8 @@ from tensorlayout.cuda.engine.driver import driver
 from tensorlayout.cuda.engine.memory import new_tensors
 from tensorlayout.cuda.scan_plan import plan_scan
 from tensorlayout.layout import Layout
-from tensorlayout.plan import Run
 from tensorlayout.plan.along import AlongPlan
+from tensorlayout.plan.base import Run
 from tensorlayout.tensor import Tensor
 
 _HEAD = struct.Struct("<3Q")

@@ -18,9 +18,9 @@ from tensorlayout.cuda.replace_plan import plan_replace
 from tensorlayout.cuda.scatter_plan import ScatterLaunches, Written, plan_scatter, written
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
-from tensorlayout.plan import Run
+from tensorlayout.plan.base import Run
+from tensorlayout.plan.copy import AssignPlan, CopyPlan
 from tensorlayout.plan.gathering import ReplacePlan, ScatterPlan
-from tensorlayout.plan.moving import AssignPlan, CopyPlan
 from tensorlayout.tensor import Tensor, TensorSpec
 
 _BITS = struct.Struct("<QQ")

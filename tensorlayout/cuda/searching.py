@@ -13,8 +13,8 @@ from tensorlayout.cuda.engine.memory import new_tensors
 from tensorlayout.cuda.search_plan import plan_search
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
-from tensorlayout.plan import Run
-from tensorlayout.plan.moving import CopyPlan
+from tensorlayout.plan.base import Run
+from tensorlayout.plan.copy import CopyPlan
 from tensorlayout.tensor import Tensor, TensorSpec
 
 _HEAD = struct.Struct("<3Q")

@@ -32,11 +32,11 @@ from tensorlayout.cuda.select_plan import (
     plan_store,
 )
 from tensorlayout.layout import Layout
-from tensorlayout.plan import Run
+from tensorlayout.plan.base import Run
+from tensorlayout.plan.copy import CopyPlan
 from tensorlayout.plan.gathering import Reach, check_fits
 from tensorlayout.plan.library import LibraryPlan
 from tensorlayout.plan.masking import MaskedPlan, SelectPlan, selected_shape, selected_spec
-from tensorlayout.plan.moving import CopyPlan
 from tensorlayout.tensor import Tensor, TensorSpec
 
 _POINTERS = struct.Struct("<QQQQ")

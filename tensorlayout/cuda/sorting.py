@@ -11,9 +11,9 @@ from tensorlayout.cuda.engine.driver import driver
 from tensorlayout.cuda.engine.memory import new_tensors
 from tensorlayout.cuda.sort_plan import SortPlan, plan_sort
 from tensorlayout.layout import Layout
-from tensorlayout.plan import Run
 from tensorlayout.plan.along import AlongPlan
-from tensorlayout.plan.moving import CopyPlan
+from tensorlayout.plan.base import Run
+from tensorlayout.plan.copy import CopyPlan
 from tensorlayout.plan.steps import Step, note
 from tensorlayout.tensor import Tensor, TensorSpec
 

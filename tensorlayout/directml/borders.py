@@ -23,7 +23,7 @@ from tensorlayout.directml.rules import check_count, check_unsigned, expected
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.functions import calling
-from tensorlayout.plan.bordering import Pad
+from tensorlayout.plan.pad import Pad
 from tensorlayout.tensor import Tensor
 
 

@@ -22,7 +22,7 @@ from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc, asked
 from tensorlayout.directml.texts import listed
 from tensorlayout.functions import calling
-from tensorlayout.plan.moving import Join, Split
+from tensorlayout.plan.join import Join, Split
 from tensorlayout.tensor import Tensor
 
 
@@ -80,7 +80,7 @@ class SplitOperatorDesc(OperatorDesc):
         (x,) = inputs
         results = [target(out, d, x) for out, d in zip(outs, self.outputs, strict=True)]
         key = (self.axis, x._spec, *(result._spec for result in results))
-        calling.call(_SPLIT, key, (x, *results))
+        calling.call(_SPLIT, key, (*results, x))
         return tuple(results)
 
 

@@ -16,8 +16,8 @@ from tensorlayout.directml.operator_desc import Given, OperatorDesc
 from tensorlayout.directml.rules import check_sizes, check_type
 from tensorlayout.directml.tensor_desc import TensorDesc, asked, described
 from tensorlayout.functions import calling
-from tensorlayout.plan import Exposed, backend
-from tensorlayout.plan.results import one_device
+from tensorlayout.plan.base import Exposed, backend
+from tensorlayout.plan.rules import one_device
 from tensorlayout.tensor import Tensor, TensorSpec
 
 _P = ParamSpec("_P")

@@ -21,7 +21,7 @@ from tensorlayout.directml.rules import (
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc, asked
 from tensorlayout.functions import calling
-from tensorlayout.plan.moving import Spread
+from tensorlayout.plan.pad import Spread
 from tensorlayout.tensor import Tensor
 
 

@@ -43,11 +43,12 @@ from tensorlayout.functions.transfers import on_host
 from tensorlayout.functions.utility import any as any_
 from tensorlayout.layout import Layout
 from tensorlayout.layout.slots import MAX_SLOTS
+from tensorlayout.plan.copy import Copy
 from tensorlayout.plan.gathering import Scatter
 from tensorlayout.plan.library import Library, Results, Shape
-from tensorlayout.plan.moving import Copy, View
-from tensorlayout.plan.results import named, normalized_dims
+from tensorlayout.plan.rules import named, normalized_dims
 from tensorlayout.plan.subscripts import fitted
+from tensorlayout.plan.view import View
 from tensorlayout.tensor import Tensor
 
 __all__ = [

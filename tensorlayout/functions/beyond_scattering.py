@@ -13,7 +13,7 @@ from tensorlayout import dtypes
 from tensorlayout.functions import calling
 from tensorlayout.functions.creation import full
 from tensorlayout.plan.combining import Combine
-from tensorlayout.plan.results import normalized_dims
+from tensorlayout.plan.rules import normalized_dims
 from tensorlayout.tensor import Tensor
 
 __all__ = ["scatter_add", "scatter_max", "scatter_min"]

@@ -39,7 +39,7 @@ from tensorlayout.functions.statistical import Axis, reduced, scanned
 from tensorlayout.functions.utility import any as any_
 from tensorlayout.plan.along import Along
 from tensorlayout.plan.reducing import Reduce
-from tensorlayout.plan.results import normalized_dims
+from tensorlayout.plan.rules import normalized_dims
 from tensorlayout.tensor import Tensor
 
 __all__ = [

@@ -6,7 +6,6 @@ one look-up of the plan, one call.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from operator import index
 from typing import Any
@@ -17,16 +16,17 @@ from tensorlayout import words
 from tensorlayout.cpu.engine.memory import shortage, tensor_over
 from tensorlayout.devices import CPU
 from tensorlayout.dtypes import SCALARS, float64, misfit
-from tensorlayout.plan import CaptureError, Operation, prepared
-from tensorlayout.plan.elementwise import Elementwise, InPlace
-from tensorlayout.plan.into import Into
+from tensorlayout.plan.base import CaptureError, Operation
+from tensorlayout.plan.copy import Transfer
+from tensorlayout.plan.elementwise import Elementwise
 from tensorlayout.plan.library import Library
-from tensorlayout.plan.moving import Transfer
+from tensorlayout.plan.run import prepared, prepared_into
 from tensorlayout.tensor import Tensor
 
 _SCALAR = Transfer()
 
-Observer = Callable[[Operation, tuple[Any, ...], tuple[Any, ...]], Tensor]
+# Of the function that prepares a call, the operation, the key and the operands.
+Observer = Callable[[Any, Operation, tuple[Any, ...], tuple[Any, ...]], Tensor]
 
 _Watching = Set[object]
 
@@ -44,17 +44,23 @@ def observe(observer: Observer, watched: _Watching) -> None:
 
 def call(operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]) -> Tensor:
     """Run the plan of `key` on `operands`."""
+    return _call(prepared, operation, key, operands)
+
+
+def _call(
+    prepared: Any, operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]
+) -> Tensor:
     try:
         if _watched:
-            return _observer(operation, key, operands)
-        return prepared(operation, *key)(*operands)
+            return _observer(prepared, operation, key, operands)
+        return prepared(operation, *key)(*operands)  # type: ignore[no-any-return]
     except MemoryError as error:
         raise _short(operation, error) from None
     except CaptureError as error:
         msg = f"{operation.name}: {error}"
         raise CaptureError(msg) from None
     except TypeError as error:
-        raise _explained(operation, key, error) from None
+        raise _explained(prepared, operation, key, error) from None
     except ValueError as error:
         if not str(error).startswith(_TOO_BIG):
             raise
@@ -62,8 +68,6 @@ def call(operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]) 
 
 
 _TOO_BIG = "array is too big"  # NumPy's words for more bytes than 64 bits count
-
-_into: Any = functools.cache(Into)
 
 
 def call_into(
@@ -75,13 +79,15 @@ def call_into(
     """
     if out is None:
         return call(operation, key, operands)
-    return call(_into(operation), (out._spec, *key), (out, *operands))
+    return _call(prepared_into, operation, (out._spec, *key), (out, *operands))
 
 
-def _explained(operation: Operation, key: tuple[Any, ...], error: TypeError) -> Exception:
+def _explained(
+    prepared: Any, operation: Operation, key: tuple[Any, ...], error: TypeError
+) -> Exception:
     """What the plan says of an argument that cannot even be looked up, such as a list."""
     try:
-        operation.plan(*key)
+        prepared.__wrapped__(operation, *key)
     except (TypeError, ValueError) as reason:
         return reason
     return error
@@ -92,8 +98,11 @@ def _short(operation: Operation, error: MemoryError) -> MemoryError:
     return MemoryError(f"{operation.name}: {shortage(error)}")
 
 
-def elementwise(operation: Elementwise | InPlace, *operands: Any) -> Tensor:
-    """Call an elementwise operation on tensors and Python or NumPy scalars."""
+def elementwise(operation: Elementwise, *operands: Any, out: Tensor | None = None) -> Tensor:
+    """Call an elementwise operation on tensors and Python or NumPy scalars.
+
+    `out`: what the result is written into; an operand may be exactly there.
+    """
     given = tuple(operand(operation.name, x) for x in operands)
     if any(isinstance(x, np.generic) for x in operands):
         given = _on_one_device(operands, given)
@@ -101,7 +110,7 @@ def elementwise(operation: Elementwise | InPlace, *operands: Any) -> Tensor:
     if not any(type(x) is Tensor for x in given):
         msg = f"{operation.name}: at least one operand must be a tensor, got only Python scalars"
         raise TypeError(msg)
-    return call(operation, key, given)
+    return call_into(out, operation, key, given)
 
 
 def _on_one_device(operands: tuple[Any, ...], given: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -415,15 +424,15 @@ def reflected(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
 
 def in_place(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
     """The method for ``x += y`` and its like: x keeps its dtype, shape, layout and padding."""
-    writing = InPlace(operation)
 
     def method(self: Tensor, other: Any, /) -> Any:
         if not _ours(other):
             return NotImplemented
         writable(operation.name, self)
         if type(other) in SCALARS and not _watched:
-            return prepared(writing, self._spec, type(other))(self, other)
-        return elementwise(writing, self, other)
+            spec = self._spec
+            return prepared_into(operation, spec, spec, type(other))(self, self, other)
+        return elementwise(operation, self, other, out=self)
 
     return method
 

@@ -22,10 +22,11 @@ from tensorlayout.functions.transfers import moved, on_host
 from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import MAX_RANK
 from tensorlayout.layout.slots import MAX_SLOTS
+from tensorlayout.plan.copy import Copy
 from tensorlayout.plan.creating import Create
-from tensorlayout.plan.moving import Copy, Relayout, View
-from tensorlayout.plan.results import LayoutSpec, in_dtype, layout_for, named
+from tensorlayout.plan.rules import LayoutSpec, in_dtype, layout_for, named
 from tensorlayout.plan.triangles import Triangle
+from tensorlayout.plan.view import Relayout, View
 from tensorlayout.tensor import Tensor
 
 __all__ = [

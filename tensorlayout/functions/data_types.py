@@ -13,7 +13,7 @@ from tensorlayout.devices import CPU, as_device
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.functions import calling
 from tensorlayout.functions.transfers import moved
-from tensorlayout.plan.moving import Copy
+from tensorlayout.plan.copy import Copy
 from tensorlayout.tensor import Tensor
 
 __all__ = ["astype", "can_cast", "finfo", "iinfo", "isdtype", "result_type"]

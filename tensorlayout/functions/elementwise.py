@@ -17,8 +17,9 @@ from tensorlayout.cpu.engine.memory import Array
 from tensorlayout.functions import calling
 from tensorlayout.functions.calling import Binary, Unary
 from tensorlayout.functions.transfers import moved
+from tensorlayout.plan.copy import Copy
 from tensorlayout.plan.elementwise import Elementwise
-from tensorlayout.plan.moving import Copy, Part, View
+from tensorlayout.plan.view import Part, View
 from tensorlayout.tensor import Tensor
 
 __all__ = [

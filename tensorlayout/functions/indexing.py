@@ -14,12 +14,12 @@ from tensorlayout.functions.searching import nonzero
 from tensorlayout.functions.transfers import moved
 from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import MOST_ENTRIES
+from tensorlayout.plan.copy import Assign, Copy
 from tensorlayout.plan.gathering import Gather, GatherAlong, Scatter
 from tensorlayout.plan.masking import Masked, Select, check_mask
-from tensorlayout.plan.moving import Assign, Copy, View
-from tensorlayout.plan.results import broadcast_shape, normalized_dims
-from tensorlayout.plan.slicing import Cut, Index, Row, outside, too_many
+from tensorlayout.plan.rules import broadcast_shape, normalized_dims
 from tensorlayout.plan.tiled import packed
+from tensorlayout.plan.view import Cut, Index, Row, View, outside, too_many
 from tensorlayout.tensor import Tensor
 
 __all__ = ["take", "take_along_axis"]

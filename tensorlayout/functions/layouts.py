@@ -11,8 +11,8 @@ from tensorlayout.devices import CPU
 from tensorlayout.dtypes import as_dtype
 from tensorlayout.functions import calling
 from tensorlayout.layout import Layout
-from tensorlayout.plan.moving import Relayout
-from tensorlayout.plan.results import LayoutSpec, addressed, checked_padding, named
+from tensorlayout.plan.rules import LayoutSpec, addressed, checked_padding, named
+from tensorlayout.plan.view import Relayout
 from tensorlayout.tensor import StorageRef, Tensor, TensorSpec
 
 __all__ = ["from_storage", "to_layout"]

@@ -11,7 +11,7 @@ from tensorlayout.functions import calling
 from tensorlayout.functions.manipulation import permute_dims
 from tensorlayout.plan.library import Library, Results, Shape, axis_of_vectors
 from tensorlayout.plan.products import MatrixProduct
-from tensorlayout.plan.results import broadcast_shape, normalized_dims
+from tensorlayout.plan.rules import broadcast_shape, normalized_dims
 from tensorlayout.tensor import Tensor
 
 __all__ = ["matmul", "matrix_transpose", "tensordot", "vecdot"]

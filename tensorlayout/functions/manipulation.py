@@ -12,10 +12,12 @@ from tensorlayout.functions import calling, statistical
 from tensorlayout.functions.data_types import astype
 from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import MAX_RANK
+from tensorlayout.plan.copy import Copy
 from tensorlayout.plan.gathering import Gather
+from tensorlayout.plan.join import Join
 from tensorlayout.plan.library import Library
-from tensorlayout.plan.moving import Copy, Join, Reshape, View
-from tensorlayout.plan.results import broadcast_shape, normalized_dims
+from tensorlayout.plan.rules import broadcast_shape, normalized_dims
+from tensorlayout.plan.view import Reshape, View
 from tensorlayout.tensor import Tensor
 
 __all__ = [

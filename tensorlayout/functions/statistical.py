@@ -11,7 +11,7 @@ from tensorlayout.cpu import along, reducing
 from tensorlayout.dtypes import as_dtype
 from tensorlayout.functions import calling
 from tensorlayout.plan.along import Along
-from tensorlayout.plan.moving import Copy
+from tensorlayout.plan.copy import Copy
 from tensorlayout.plan.reducing import Reduce
 from tensorlayout.tensor import Tensor
 

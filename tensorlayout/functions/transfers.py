@@ -5,7 +5,7 @@ from __future__ import annotations
 from tensorlayout.devices import CPU, Device
 from tensorlayout.functions import calling
 from tensorlayout.layout import Layout, PaddingValue
-from tensorlayout.plan.moving import Copy, Transfer
+from tensorlayout.plan.copy import Copy, Transfer
 from tensorlayout.plan.tiled import packed
 from tensorlayout.tensor import Tensor
 

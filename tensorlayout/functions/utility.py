@@ -9,7 +9,7 @@ from tensorlayout.functions.elementwise import not_equal, subtract
 from tensorlayout.functions.manipulation import concat
 from tensorlayout.functions.statistical import Axis, reduced
 from tensorlayout.plan.reducing import Reduce
-from tensorlayout.plan.results import normalized_dims
+from tensorlayout.plan.rules import normalized_dims
 from tensorlayout.tensor import Tensor
 
 __all__ = ["all", "any", "diff"]

@@ -8,19 +8,24 @@ from typing import Any
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
-from tensorlayout.plan.results import normalized_dims, result_dtype
+from tensorlayout.plan.base import Plan
+from tensorlayout.plan.rules import normalized_dims, result_dtype
 from tensorlayout.tensor import TensorSpec
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AlongPlan:
+class AlongPlan(Plan):
     """Lines along `dim` become lines of the result, each on its own."""
+
+    kind = "along"
+    any_layout = True
 
     operation: Along
     source: TensorSpec
     result: TensorSpec
     dim: int
     static: tuple[Any, ...]
+    given: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

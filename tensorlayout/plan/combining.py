@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from tensorlayout import dtypes
 from tensorlayout.layout import Layout
+from tensorlayout.plan.base import Plan
 from tensorlayout.plan.gathering import Reach, check_fits, reach_into, shape_read
-from tensorlayout.plan.results import one_device
+from tensorlayout.plan.rules import one_device
 from tensorlayout.tensor import TensorSpec
 
 Shape = tuple[int, ...]
@@ -19,8 +20,10 @@ RUN = 256
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CombinePlan:
+class CombinePlan(Plan):
     """A copy of the source, each value combined with the element at its position."""
+
+    kind = "scatter_reduce"
 
     name: str
     ufunc: str  # by the name that NumPy and the kernels have for it

@@ -8,16 +8,25 @@ from typing import Any
 
 from tensorlayout.devices import as_device
 from tensorlayout.dtypes import as_dtype
-from tensorlayout.plan.results import LayoutSpec, checked_padding, layout_for
+from tensorlayout.plan.base import Plan
+from tensorlayout.plan.rules import LayoutSpec, checked_padding, layout_for
 from tensorlayout.tensor import TensorSpec
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CreatePlan:
+class CreatePlan(Plan):
     """A new tensor whose values the operation writes; data are the operation's own arguments."""
+
+    kind = "create"
+    moves_elements = True
 
     operation: Create
     result: TensorSpec
+
+    @property
+    def record(self) -> str:
+        """A `copy` of an array, or a `run`."""
+        return "copy" if self.operation.copies else "run"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,28 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
-from tensorlayout.plan.results import broadcast_shape, in_dtype, one_device, voted_layout
+from tensorlayout.plan.base import Plan
+from tensorlayout.plan.rules import broadcast_shape, in_dtype, one_device, voted_layout
 from tensorlayout.tensor import TensorSpec
 
 Operand = TensorSpec | type  # a tensor, or the kind of a Python scalar
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ElementwisePlan:
+class ElementwisePlan(Plan):
     """One value per index from the operands' values at that index."""
+
+    kind = "elementwise"
+    any_layout = True
+    keeps_form = True
+    overlap = "itself"
 
     operation: Elementwise
     operands: tuple[Operand, ...]
     inputs: tuple[DType, ...]  # what the operands are converted to
     result: TensorSpec
     flat: bool  # all operands and the result have equal strides over one whole block
-    in_place: bool = False
+    given: bool = False
+
+    def check_into(self, name: str, destination: TensorSpec) -> None:
+        """Whether the result fits a tensor: its dtype and shape must not change."""
+        if self.result.dtype != destination.dtype and self.result.layout.shape == (
+            destination.layout.shape
+        ):
+            msg = (
+                f"{name}: the result has dtype {self.result.dtype}, which an in-place operation"
+                f" cannot put into {destination.dtype}; use astype() first"
+            )
+            raise TypeError(msg)
+        Plan.check_into(self, name, destination)
+
+    def into(self, destination: TensorSpec) -> ElementwisePlan:
+        """The same, written into a tensor of any layout, which it fits."""
+        return replace(self, result=destination, flat=False, given=True)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,27 +87,6 @@ class Elementwise:
         )
         inputs = self._input_dtypes(operands, promoted)
         return ElementwisePlan(self, operands, inputs, result, flat)
-
-    def plan_in_place(self, *operands: Operand) -> ElementwisePlan:
-        """The plan of a write into the first operand, whose dtype and shape must not change."""
-        destination = operands[0]
-        assert isinstance(destination, TensorSpec)
-        specs = [o for o in operands if isinstance(o, TensorSpec)]
-        one_device(self.name, specs)
-        promoted = self._promoted(operands)
-        shape = broadcast_shape(self.name, [s.layout.shape for s in specs])
-        if shape != destination.layout.shape:
-            msg = f"{self.name}: a result of shape {shape} does not fit {destination.layout.shape}"
-            raise ValueError(msg)
-        dtype = self._result_dtype(promoted)
-        if dtype != destination.dtype:
-            msg = (
-                f"{self.name}: the result has dtype {dtype}, which an in-place operation cannot"
-                f" put into {destination.dtype}; use astype() first"
-            )
-            raise TypeError(msg)
-        inputs = self._input_dtypes(operands, promoted)
-        return ElementwisePlan(self, operands, inputs, destination, flat=False, in_place=True)
 
     def _promoted(self, operands: tuple[Operand, ...]) -> DType:
         taking_part = [o for i, o in enumerate(operands) if i not in self.abstain]
@@ -147,19 +148,3 @@ def _all_integral(operands: tuple[Operand, ...]) -> bool:
     return all(
         isinstance(o, TensorSpec) and dtypes.in_category(o.dtype, "integral") for o in operands
     )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class InPlace:
-    """An elementwise operation that writes into its first operand."""
-
-    operation: Elementwise
-
-    @property
-    def name(self) -> str:
-        """The name of the operation."""
-        return self.operation.name
-
-    def plan(self, *operands: Operand) -> ElementwisePlan:
-        """The plan of the write."""
-        return self.operation.plan_in_place(*operands)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tensorlayout.plan.results import one_device
+from tensorlayout.plan.base import Plan
+from tensorlayout.plan.rules import one_device
 from tensorlayout.tensor import TensorSpec
 
 
@@ -24,8 +25,11 @@ class Windows:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FoldPlan:
+class FoldPlan(Plan):
     """Columns (…, N, C * P, L), written into an image (N, C, spatial…) of any layout."""
+
+    kind = "col2im"
+    given = True
 
     name: str
     source: TensorSpec

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tensorlayout.layout import Layout
-from tensorlayout.plan.results import (
+from tensorlayout.plan.base import Plan
+from tensorlayout.plan.rules import (
     broadcast_shape,
     named,
     one_device,
@@ -33,8 +34,11 @@ class Reach:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class GatherPlan:
+class GatherPlan(Plan):
     """A new tensor of the elements at given positions."""
+
+    kind = "gather"
+    any_layout = True
 
     name: str
     source: TensorSpec
@@ -42,11 +46,17 @@ class GatherPlan:
     result: TensorSpec
     reach: Reach
     clamps: bool = False  # whether the nearest position is read for one that is outside
+    given: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ScatterPlan:
+class ScatterPlan(Plan):
     """A write of values at given positions."""
+
+    kind = "scatter"
+    given = True
+    reads_destination = True
+    overlap = "nothing"
 
     name: str
     result: TensorSpec  # of the destination
@@ -150,8 +160,11 @@ class ScatterAlong:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ReplacePlan:
+class ReplacePlan(Plan):
     """A copy of a tensor with values written at positions, into a tensor that is given."""
+
+    kind = "copy_scatter"
+    given = True
 
     source: TensorSpec
     scatter: ScatterPlan

@@ -6,18 +6,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tensorlayout.plan import Run
 from tensorlayout.plan.along import Along, AlongPlan
-from tensorlayout.plan.gathering import GatherAlong
-from tensorlayout.plan.into import Into, IntoPlan
-from tensorlayout.plan.moving import Assign, AssignPlan
-from tensorlayout.plan.results import one_device
-from tensorlayout.plan.slicing import Index, IndexPlan
+from tensorlayout.plan.base import Plan, Run
+from tensorlayout.plan.copy import Assign, AssignPlan
+from tensorlayout.plan.gathering import GatherAlong, GatherPlan
+from tensorlayout.plan.rules import one_device
+from tensorlayout.plan.view import Index, IndexPlan
 from tensorlayout.tensor import Tensor, TensorSpec
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LeadingPlan:
+class LeadingPlan(Plan):
     """The first elements of each sorted line, and their positions, written where two tensors are.
 
     Attributes:
@@ -32,6 +31,9 @@ class LeadingPlan:
 
     """
 
+    kind = "top_k"
+    given = True
+
     name: str
     source: TensorSpec
     result: TensorSpec
@@ -41,7 +43,12 @@ class LeadingPlan:
     order: AlongPlan
     first: IndexPlan
     write: AssignPlan
-    read: IntoPlan
+    read: GatherPlan
+
+    @property
+    def destinations(self) -> int:
+        """The elements and their positions."""
+        return 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,32 +74,21 @@ class Leading:
         order = self.sorting.plan(source, dim, 0, None, down, True)
         first = Index(self.name).plan(order.result, *[(n, 1) for n in shape])
         write = Assign(self.name).plan(positions, first.result)
-        read = Into(GatherAlong(self.name)).plan(result, source, dim, first.result)
+        read = GatherAlong(self.name).plan(source, dim, first.result).into(result)
         return LeadingPlan(
             self.name, source, result, positions, dim, down, order, first, write, read
         )
 
 
-def in_steps(
-    plan: LeadingPlan,
-    order: Callable[[AlongPlan], Run],
-    first: Callable[[IndexPlan], Run],
-    write: Callable[[AssignPlan], Run],
-    read: Callable[[IntoPlan], Run],
-) -> Run:
-    """The function of the results and the tensor, step by step, each prepared by a backend."""
-    sort, cut, assign, gather = (
-        order(plan.order),
-        first(plan.first),
-        write(plan.write),
-        read(plan.read),
-    )
+def in_steps(plan: LeadingPlan, carried_out: Callable[[Plan], Run]) -> Run:
+    """The function of the results and the tensor, step by step, each carried out by a backend."""
+    order, first, write, read = map(carried_out, (plan.order, plan.first, plan.write, plan.read))
     key: tuple[Any, ...] = tuple(slice(0, n) for n in plan.result.layout.shape)
     start = plan.order.result.layout.offset
 
     def run(result: Tensor, positions: Tensor, x: Tensor) -> Tensor:
-        found = cut(sort(x), key, start)
-        assign(positions, found)
-        return gather(result, x, found)
+        found = first(order(x), key, start)
+        write(positions, found)
+        return read(result, x, found)
 
     return run

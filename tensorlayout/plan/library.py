@@ -10,7 +10,8 @@ from typing import Any
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
-from tensorlayout.plan.results import AxisError, addressed, named, one_device
+from tensorlayout.plan.base import Plan
+from tensorlayout.plan.rules import AxisError, addressed, named, one_device
 from tensorlayout.tensor import TensorSpec
 from tensorlayout.words import shown
 
@@ -25,8 +26,11 @@ Rule = Callable[..., Results]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LibraryPlan:
+class LibraryPlan(Plan):
     """Operands of one dtype handed over as they lie; results come back row-major."""
+
+    kind = "library"
+    makes = "own"
 
     operation: Library
     operands: tuple[TensorSpec, ...]

@@ -7,14 +7,18 @@ import math
 from dataclasses import dataclass
 
 from tensorlayout.layout import Layout
+from tensorlayout.plan.base import Plan
 from tensorlayout.plan.gathering import Reach, check_writable_by, reach_into
-from tensorlayout.plan.results import one_device
+from tensorlayout.plan.rules import one_device
 from tensorlayout.tensor import TensorSpec
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SelectPlan:
+class SelectPlan(Plan):
     """A new tensor of the elements where a mask is true: how many is known when it runs."""
+
+    kind = "select"
+    makes = "own"
 
     name: str
     result: TensorSpec  # of the source
@@ -23,8 +27,13 @@ class SelectPlan:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MaskedPlan:
+class MaskedPlan(Plan):
     """A write of values where a mask is true."""
+
+    kind = "masked"
+    given = True
+    reads_destination = True
+    overlap = "nothing"
 
     name: str
     result: TensorSpec  # of the destination

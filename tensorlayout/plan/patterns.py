@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tensorlayout.plan.results import one_device
+from tensorlayout.plan.base import Plan
+from tensorlayout.plan.rules import one_device
 from tensorlayout.tensor import TensorSpec
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HotPlan:
+class HotPlan(Plan):
     """Lines along a dimension, hot where the indices say, in a result of any layout."""
+
+    kind = "one_hot"
+    given = True
 
     indices: TensorSpec
     result: TensorSpec
@@ -37,8 +41,11 @@ class Hot:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DiagonalsPlan:
+class DiagonalsPlan(Plan):
     """Matrices with diagonals from `begin` up to `end` filled, or all others, of any layout."""
+
+    kind = "diagonals"
+    given = True
 
     result: TensorSpec
     others: TensorSpec | None
@@ -64,8 +71,11 @@ class Diagonals:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SequencePlan:
+class SequencePlan(Plan):
     """A sequence in row-major order, written into a result of any layout."""
+
+    kind = "sequence"
+    given = True
 
     result: TensorSpec
 

@@ -6,13 +6,16 @@ from dataclasses import dataclass
 
 from tensorlayout import dtypes
 from tensorlayout.layout import Layout
-from tensorlayout.plan.results import broadcast_shape, one_device
+from tensorlayout.plan.base import Plan
+from tensorlayout.plan.rules import broadcast_shape, one_device
 from tensorlayout.tensor import TensorSpec
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ProductPlan:
+class ProductPlan(Plan):
     """A matrix product, row-major; transposes and pitches of the operands are not copied away."""
+
+    kind = "matmul"
 
     first: TensorSpec
     second: TensorSpec

@@ -7,7 +7,8 @@ from typing import Any
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
-from tensorlayout.plan.results import normalized_dims, reduced_layout, result_dtype
+from tensorlayout.plan.base import Plan
+from tensorlayout.plan.rules import normalized_dims, reduced_layout, result_dtype
 from tensorlayout.tensor import TensorSpec
 
 # alpha and beta of the continuous methods of quantiles, but for "linear": Hyndman and Fan, "Sample
@@ -22,8 +23,10 @@ CONTINUOUS = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ReducePlan:
+class ReducePlan(Plan):
     """One value from all elements along `dims`."""
+
+    kind = "reduce"
 
     operation: Reduce
     source: TensorSpec

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tensorlayout.plan.results import one_device
+from tensorlayout.plan.base import Plan
+from tensorlayout.plan.rules import one_device
 from tensorlayout.tensor import TensorSpec
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ReversePlan:
+class ReversePlan(Plan):
     """Lines of the source along a dimension, written into a result of any layout."""
+
+    kind = "reverse_sequence"
+    given = True
 
     name: str
     source: TensorSpec

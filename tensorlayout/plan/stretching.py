@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tensorlayout.plan.results import one_device
+from tensorlayout.plan.base import Plan
+from tensorlayout.plan.rules import one_device
 from tensorlayout.tensor import TensorSpec
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class StretchPlan:
+class StretchPlan(Plan):
     """A tensor whose last two dimensions grow, written into a result of any layout."""
+
+    kind = "upsample"
+    given = True
 
     name: str
     source: TensorSpec

@@ -11,32 +11,12 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorlayout.layout import Layout
-from tensorlayout.plan.creating import CreatePlan
+from tensorlayout.plan.base import Plan, Run, backend
+from tensorlayout.plan.copy import Assign, Copy, ReshapePlan
 from tensorlayout.plan.elementwise import ElementwisePlan
-from tensorlayout.plan.gathering import ScatterPlan
-from tensorlayout.plan.masking import MaskedPlan
-from tensorlayout.plan.moving import (
-    Assign,
-    AssignPlan,
-    Copy,
-    CopyPlan,
-    NoViewError,
-    PartPlan,
-    ReshapePlan,
-    SamePlan,
-    TransferPlan,
-    ViewPlan,
-)
-from tensorlayout.plan.slicing import RowPlan
 from tensorlayout.plan.steps import Step, note
-from tensorlayout.plan.triangles import TrianglePlan
+from tensorlayout.plan.view import NoViewError, ViewPlan
 from tensorlayout.tensor import Tensor, TensorSpec
-
-Run = Callable[..., Tensor]
-
-_MOVES = (AssignPlan, CopyPlan, CreatePlan, PartPlan, RowPlan, SamePlan, TransferPlan, ViewPlan)
-# Plans whose result has the form of the operands.
-_KEEP_THE_FORM = (ElementwisePlan, TrianglePlan)
 
 
 def planned(operation: Any, key: tuple[Any, ...]) -> Any:
@@ -52,18 +32,13 @@ def is_tiled(key: tuple[Any, ...]) -> bool:
     return any(isinstance(item, TensorSpec) and item.layout.is_tiled for item in key)
 
 
-def needs_strides(plan: Any, key: tuple[Any, ...], takes_tiles: Callable[[Any], bool]) -> bool:
+def needs_strides(plan: Plan, key: tuple[Any, ...], takes_tiles: Callable[[Any], bool]) -> bool:
     """Whether a call needs packed copies of tiled operands; `takes_tiles`: the backend's word."""
     if not is_tiled(key):
         return False
     if isinstance(plan, ViewPlan) and not plan.source.layout.is_tiled:
         return True  # the view of a packed copy
-    return not takes_tiles(plan)
-
-
-def moves(plan: Any) -> bool:
-    """Whether a plan moves elements, or nothing: every backend does so in any layout."""
-    return isinstance(plan, _MOVES)
+    return not (plan.moves_elements or takes_tiles(plan))
 
 
 def is_one_run(plan: ElementwisePlan) -> bool:
@@ -97,44 +72,53 @@ def _untiled(key: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def prepare(
-    operation: Any, key: tuple[Any, ...], plan: Any, prepare_any: Callable[..., Run]
+    operation: Any,
+    key: tuple[Any, ...],
+    plan: Plan,
+    again: Callable[..., Run],
+    prepared: Callable[..., Run],
 ) -> Run:
-    """The function of the operands for a key with tiled specs; `plan` is what `planned` gave.
+    """The function of the operands for a key with tiled specs; `plan` is what was planned for it.
 
-    `prepare_any(operation, *key)` prepares the calls that this one is made of.
+    `again(operation, *key)` prepares the same for packed operands, `prepared` copies of them.
     """
     if isinstance(plan, ReshapePlan):
-        return _reshape(operation.name, plan, prepare_any)
+        return _reshape(operation.name, plan, prepared)
     name, specs = operation.name, [item for item in key if isinstance(item, TensorSpec)]
-    run = prepare_any(operation, *_untiled(key))
-    into = [_copier(name, spec, packed(spec), prepare_any) for spec in specs]
+    run = again(operation, *_untiled(key))
+    copiers = [_copier(name, spec, packed(spec), prepared) for spec in specs]
+    if plan.given and not plan.reads_destination:
+        copiers[0] = _allocator(specs[0])
 
     def call(*operands: Any) -> Any:
-        copies = iter(into)
+        copies = iter(copiers)
         given = [next(copies)(x) if isinstance(x, Tensor) else x for x in operands]
         return run(*given)
 
-    if _writes(plan):
-        return _writing(name, plan.result, call, prepare_any)
-    if isinstance(plan, _KEEP_THE_FORM) and plan.result.layout.is_tiled:
+    if plan.given:
+        return _writing(name, plan.result, call, prepared)
+    if plan.keeps_form and plan.result.layout.is_tiled:
         found = operation.plan(*_untiled(key)).result
-        back = _copier(name, found, plan.result, prepare_any)
+        back = _copier(name, found, plan.result, prepared)
         return lambda *operands: back(call(*operands))
     return call
 
 
-def _writes(plan: Any) -> bool:
-    return isinstance(plan, (ScatterPlan, MaskedPlan)) or (
-        isinstance(plan, ElementwisePlan) and plan.in_place
-    )
+def _allocator(spec: TensorSpec) -> Run:
+    """A packed tensor in place of a tiled one that is written and not read."""
+    strided = packed(spec)
+    if strided is spec:
+        return lambda x: x
+    new = backend(spec.device).new_tensors(strided)
+    return lambda x: new()
 
 
-def _writing(name: str, destination: TensorSpec, call: Run, prepare_any: Callable[..., Run]) -> Run:
+def _writing(name: str, destination: TensorSpec, call: Run, prepared: Callable[..., Run]) -> Run:
     """A write into the first operand: into a packed copy of it, and from there into its place."""
     strided = packed(destination)
     if strided is destination:
         return call
-    assign = prepare_any(Assign(name), destination, strided)
+    assign = prepared(Assign(name), destination, strided)
     written = destination.layout.size * destination.dtype.itemsize
 
     def write(x: Tensor, *others: Any) -> Tensor:
@@ -146,13 +130,11 @@ def _writing(name: str, destination: TensorSpec, call: Run, prepare_any: Callabl
     return write
 
 
-def _copier(
-    name: str, source: TensorSpec, result: TensorSpec, prepare_any: Callable[..., Run]
-) -> Run:
+def _copier(name: str, source: TensorSpec, result: TensorSpec, prepared: Callable[..., Run]) -> Run:
     """A copy of a tensor in another layout, noted as a step; the tensor itself where it fits."""
     if source is result:
         return lambda x: x
-    run = prepare_any(Copy(name), source, result.layout, None)
+    run = prepared(Copy(name), source, result.layout, None)
     octets = source.layout.size * source.dtype.itemsize
 
     def copy(x: Tensor) -> Tensor:
@@ -162,12 +144,12 @@ def _copier(
     return copy
 
 
-def _reshape(name: str, plan: ReshapePlan, prepare_any: Callable[..., Run]) -> Run:
+def _reshape(name: str, plan: ReshapePlan, prepared: Callable[..., Run]) -> Run:
     """A row-major copy, seen under the new shape: it always has a view."""
     source = plan.source
     flat = TensorSpec(source.dtype, Layout.row_major(source.layout.shape), source.device)
-    copy = prepare_any(Copy(name), source, flat.layout, None)
-    seen = prepare_any(_RowMajor(name), flat, plan.result)
+    copy = prepared(Copy(name), source, flat.layout, None)
+    seen = prepared(_RowMajor(name), flat, plan.result)
     return lambda x: seen(copy(x))
 
 

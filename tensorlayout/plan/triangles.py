@@ -5,13 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from tensorlayout.plan.results import in_dtype, voted_layout
+from tensorlayout.plan.base import Plan
+from tensorlayout.plan.rules import in_dtype, voted_layout
 from tensorlayout.tensor import TensorSpec
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TrianglePlan:
+class TrianglePlan(Plan):
     """A new tensor: the elements on one side of a diagonal of each matrix, zeros on the other."""
+
+    kind = "triangle"
+    keeps_form = True
 
     name: Literal["tril", "triu"]
     source: TensorSpec

@@ -106,9 +106,9 @@ def steps(small):
     with pytest.MonkeyPatch.context() as patch:
         for module, name, value in SMALL_STEPS if small else ():
             patch.setattr(module, name, value)
-        plan.cache_clear()
+        plan.run.cache_clear()
         yield
-    plan.cache_clear()
+    plan.run.cache_clear()
 
 
 def case_of(seed: int, number: int, few: bool, only: tuple[str, ...] = ()) -> tuple[Case, bool]:

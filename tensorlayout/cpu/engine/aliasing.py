@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from tensorlayout.cpu.elementwise import is_one_ufunc
-from tensorlayout.plan import Plan
-from tensorlayout.plan.elementwise import ElementwisePlan
-from tensorlayout.plan.gathering import ScatterPlan
-from tensorlayout.plan.masking import MaskedPlan
-from tensorlayout.plan.moving import AssignPlan
+from tensorlayout.plan.base import Disturbs
 from tensorlayout.tensor import Tensor
 
 
-def disturbs(plan: Plan) -> Callable[[Tensor, Tensor], bool] | None:
-    """What says whether a write into the first tensor may change the second before it is read.
-
-    None for plans that write into no operand, or where NumPy itself sees to that. Plans that write
-    into tensors given as ``out`` are for callers to keep apart.
-    """
-    if isinstance(plan, (MaskedPlan, ScatterPlan)):
-        return _meet
-    if isinstance(plan, AssignPlan):
-        return _meet_elsewhere
-    if isinstance(plan, ElementwisePlan) and plan.in_place and not is_one_ufunc(plan):
-        return _meet_elsewhere
-    return None
+def disturbs(plan: Any) -> Disturbs | None:
+    """What tells the operands that a write disturbs before they are read."""
+    if plan.kind == "elementwise" and is_one_ufunc(plan):
+        return None  # NumPy sees to it
+    return {"nothing": _meet, "itself": _meet_elsewhere, None: None}[plan.overlap]
 
 
 def _meet(x: Tensor, y: Tensor) -> bool:

@@ -15,7 +15,7 @@ from tensorlayout.cpu.engine.boxes import Seen
 from tensorlayout.devices import CPU, Device
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout, Padding, boxes
-from tensorlayout.plan import Exposed
+from tensorlayout.plan.base import Exposed
 from tensorlayout.plan.from_strides import spec_of_strides
 from tensorlayout.plan.padding import padding_bytes
 from tensorlayout.tensor import StorageRef, Tensor, TensorSpec
@@ -195,6 +195,19 @@ def allocator(spec: TensorSpec) -> Callable[[], tuple[Array, StorageRef | None]]
     if row_major:
         return lambda: (np.empty(physical, dtype), None)
     return lambda: (np.empty(physical, dtype).transpose(to_logical), None)
+
+
+def new_tensors(spec: TensorSpec) -> Callable[[], Tensor]:
+    """What makes one `new_tensor` of this spec after the other."""
+    if spec.layout.form is not spec.layout or spec.layout.is_tiled:
+        return functools.partial(new_tensor, spec)
+    allocate, new = allocator(spec), Tensor._new
+
+    def make() -> Tensor:
+        memory, home = allocate()
+        return new(memory, spec, home)
+
+    return make
 
 
 def new_tensor(spec: TensorSpec) -> Tensor:

@@ -14,8 +14,8 @@ from tensorlayout.cuda.engine.driver import Strided, driver
 from tensorlayout.cuda.engine.memory import borrowed
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType
-from tensorlayout.plan import Run
-from tensorlayout.plan.moving import CopyPlan
+from tensorlayout.plan.base import Run
+from tensorlayout.plan.copy import CopyPlan
 from tensorlayout.plan.steps import Step, note
 from tensorlayout.tensor import Tensor, TensorSpec
 

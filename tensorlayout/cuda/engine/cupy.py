@@ -46,7 +46,7 @@ from tensorlayout.cuda.engine.driver import (
 from tensorlayout.cuda.engine.optional import cupy_part, missing
 from tensorlayout.cuda.engine.ranges import lock_kept_over_forks
 from tensorlayout.cuda.engine.staging import Staging
-from tensorlayout.plan import CaptureError
+from tensorlayout.plan.base import CaptureError
 
 # Bytes of a copy to the host from which on it is staged, unless the memory is pinned already.
 STAGED = 1 << 20

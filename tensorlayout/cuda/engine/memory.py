@@ -11,7 +11,7 @@ from tensorlayout.cuda.engine import faults
 from tensorlayout.cuda.engine.driver import Bytes, driver
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType
-from tensorlayout.plan import Exposed
+from tensorlayout.plan.base import Exposed
 from tensorlayout.plan.from_strides import spec_of_strides
 from tensorlayout.plan.padding import padding_bytes
 from tensorlayout.tensor import StorageRef, Tensor, TensorSpec

@@ -13,9 +13,8 @@ from tensorlayout import dtypes
 from tensorlayout.devices import CPU
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
-from tensorlayout.plan import backend
-from tensorlayout.plan.creating import Create, CreatePlan
-from tensorlayout.plan.moving import AssignPlan
+from tensorlayout.plan.base import backend
+from tensorlayout.plan.copy import AssignPlan
 from tensorlayout.tensor import TensorSpec
 
 _FLOAT, _DOUBLE = struct.Struct("<f"), struct.Struct("<d")
@@ -65,18 +64,16 @@ def octets(name: str, value: Any, dtype: DType) -> bytes:
     return _by_host(name, kind, dtype)(value)
 
 
-_NUMBER = Create("empty", lambda out: None)
-
-
 @functools.lru_cache(maxsize=256)
 def _by_host(name: str, kind: type, dtype: DType) -> Callable[[Any], bytes]:
     """What turns a number into an element's content; the host converts it, by its rules."""
     host, one = backend(CPU), TensorSpec(dtype, Layout.row_major(()), CPU)
-    number = host.prepare(CreatePlan(_NUMBER, one))
-    convert = host.prepare(AssignPlan(name, kind, one))
+    new, write = host.new_tensors(one), host.carry_out(AssignPlan(name, kind, one))
 
     def convert_one(value: Any) -> bytes:
-        found: bytes = host.read(convert(number(), value)).tobytes()
+        number = new()
+        write(number, value)
+        found: bytes = host.read(number).tobytes()
         return found
 
     return convert_one

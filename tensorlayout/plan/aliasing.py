@@ -10,11 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tensorlayout.plan.moving import Copy
+from tensorlayout.plan.base import Disturbs, Run
+from tensorlayout.plan.copy import Copy
 from tensorlayout.tensor import Tensor, TensorSpec
-
-Run = Callable[..., Tensor]
-Disturbs = Callable[[Tensor, Tensor], Any]  # what is written, what is read
 
 
 def prepare(
@@ -22,11 +20,13 @@ def prepare(
     key: tuple[Any, ...],
     run: Run,
     disturbs: Disturbs,
-    prepare_any: Callable[..., Run],
+    again: Callable[..., Run],
+    prepared: Callable[..., Run],
 ) -> Run:
     """`run`, which writes into its first operand, on others that this does not disturb.
 
-    The tensors among the operands are those of the specs in `key`, in their order.
+    The tensors among the operands are those of the specs in `key`, in their order. `again` prepares
+    the same operation for another key, `prepared` copies.
     """
     copying = Copy(operation.name)  # one: plans are found by the operation itself
 
@@ -42,11 +42,11 @@ def prepare(
     def anew(x: Tensor, *others: Any) -> Tensor:
         given = [x, *(copy(o) if type(o) is Tensor and disturbs(x, o) else o for o in others)]
         specs = iter([o._spec for o in given if type(o) is Tensor])
-        again = [next(specs) if isinstance(item, TensorSpec) else item for item in key]
-        return prepare_any(operation, *again)(*given)
+        found = [next(specs) if isinstance(item, TensorSpec) else item for item in key]
+        return again(operation, *found)(*given)
 
     def copy(x: Tensor) -> Tensor:
-        return prepare_any(copying, x._spec, None, None)(x)
+        return prepared(copying, x._spec, None, None)(x)
 
     if len(key) == 2 and all(isinstance(item, TensorSpec) for item in key):
         return call_with_one

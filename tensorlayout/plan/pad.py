@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tensorlayout.plan.results import one_device
+from tensorlayout.plan.base import Plan
+from tensorlayout.plan.rules import one_device
 from tensorlayout.tensor import TensorSpec
 
 # What a border is made of: one value; the outermost element; the elements mirrored at the outermost
@@ -16,14 +17,22 @@ Border = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PadPlan:
+class PadPlan(Plan):
     """A tensor and a border of each dimension, written into a result of any layout."""
+
+    kind = "pad"
+    given = True
 
     name: str
     source: TensorSpec
     result: TensorSpec
     borders: tuple[Border, ...]
     mode: str
+
+    @property
+    def record(self) -> str:
+        """A `copy`."""
+        return "copy"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,3 +54,30 @@ class Pad:
         assert result.dtype == source.dtype
         assert mode in MODES
         return PadPlan(self.name, source, result, borders, mode)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SpreadPlan(Plan):
+    """A tensor written into a window of another, which is zero elsewhere."""
+
+    kind = "slice_grad"
+    given = True
+
+    name: str
+    source: TensorSpec
+    result: TensorSpec
+    window: tuple[tuple[int, int], ...]  # by dimension: the place of its first element, the step
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spread:
+    """A tensor spread over a larger one that is given first, and shares no memory with it."""
+
+    name: str
+
+    def plan(
+        self, destination: TensorSpec, source: TensorSpec, window: tuple[tuple[int, int], ...]
+    ) -> SpreadPlan:
+        """The plan; steps are not 0, and lead to no place outside."""
+        one_device(self.name, [destination, source])
+        return SpreadPlan(self.name, source, destination, window)

@@ -1,0 +1,136 @@
+"""Plans of copies, writes of whole tensors, and moves between devices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tensorlayout.devices import Device
+from tensorlayout.dtypes import DType
+from tensorlayout.layout import Layout
+from tensorlayout.plan.base import Plan
+from tensorlayout.plan.rules import (
+    checked_padding,
+    in_dtype,
+    one_device,
+    refuse_complex,
+)
+from tensorlayout.tensor import TensorSpec
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CopyPlan(Plan):
+    """A new tensor with the elements of one other, converted to the result's dtype."""
+
+    kind = "copy"
+    moves_elements = True
+
+    source: TensorSpec
+    result: TensorSpec
+
+    @property
+    def record(self) -> str:
+        """A `copy`, or a `layout` where elements come to stand elsewhere."""
+        return "copy" if self.source.layout.same_placement(self.result.layout) else "layout"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReshapePlan(Plan):
+    """A new row-major tensor with the elements in row-major index order."""
+
+    kind = "reshape"
+
+    source: TensorSpec
+    result: TensorSpec
+
+    @property
+    def record(self) -> str:
+        """A `layout`."""
+        return "layout"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Copy:
+    """A copy into a given layout, or the source's form, in a given dtype, or the source's."""
+
+    name: str
+
+    def plan(self, source: TensorSpec, layout: Layout | None, dtype: DType | None) -> CopyPlan:
+        """The plan of the copy."""
+        kind = source.dtype if dtype is None else dtype
+        if source.dtype.kind == "c" and kind.kind not in "bc":
+            msg = f"{self.name}: {source.dtype} cannot become {kind}; take real() or abs() first"
+            raise TypeError(msg)
+        form = source.layout.form
+        if layout is None:
+            placed = in_dtype(form, kind)
+        else:
+            placed = checked_padding(self.name, layout, kind)
+        return CopyPlan(source, TensorSpec(kind, placed, source.device))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TransferPlan(Plan):
+    """The same bytes, gaps and padding included, in a new storage on another device."""
+
+    kind = "transfer"
+    moves_elements = True
+
+    source: TensorSpec
+    result: TensorSpec
+
+    @property
+    def record(self) -> str:
+        """A `copy`."""
+        return "copy"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Transfer:
+    """A move to another device. Layouts stay; such that cover no block are better packed before."""
+
+    name: str = "to_device"
+
+    def plan(self, source: TensorSpec, device: Device) -> TransferPlan:
+        """The plan of the move."""
+        return TransferPlan(source, TensorSpec(source.dtype, source.layout, device))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AssignPlan(Plan):
+    """A write of one tensor's elements, or one Python scalar, into another tensor."""
+
+    kind = "assign"
+    given = True
+    moves_elements = True
+    overlap = "itself"
+
+    name: str
+    source: TensorSpec | type
+    result: TensorSpec
+
+    @property
+    def record(self) -> str:
+        """A `copy`; of a number, a `run`."""
+        return "run" if isinstance(self.source, type) else "copy"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Assign:
+    """A write of a value into a tensor; the value is broadcast, its dtype may be converted."""
+
+    name: str = "__setitem__"
+
+    def plan(self, destination: TensorSpec, value: TensorSpec | type) -> AssignPlan:
+        """The plan of the write."""
+        if isinstance(value, TensorSpec):
+            one_device(self.name, [destination, value])
+            try:
+                value.layout.broadcast_to(destination.layout.shape)
+            except ValueError:
+                msg = (
+                    f"{self.name}: a value of shape {value.layout.shape} cannot be broadcast to"
+                    f" {destination.layout.shape}"
+                )
+                raise ValueError(msg) from None
+        refuse_complex(self.name, destination, value)
+        return AssignPlan(self.name, value, destination)

@@ -1,0 +1,103 @@
+"""Plans of tensors side by side, and of what takes them apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tensorlayout.dtypes import DType
+from tensorlayout.layout import Layout
+from tensorlayout.plan.base import Plan
+from tensorlayout.plan.rules import (
+    named,
+    one_device,
+)
+from tensorlayout.tensor import TensorSpec
+from tensorlayout.words import shown
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JoinPlan(Plan):
+    """Several tensors side by side along `axis` of a new one."""
+
+    kind = "join"
+    any_layout = True
+
+    sources: tuple[TensorSpec, ...]
+    result: TensorSpec
+    axis: int
+    given: bool = False
+
+    @property
+    def record(self) -> str:
+        """A `copy`."""
+        return "copy"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SplitPlan(Plan):
+    """Consecutive parts of a tensor along `axis`, each written into a tensor that is given."""
+
+    kind = "split"
+    given = True
+
+    source: TensorSpec
+    results: tuple[TensorSpec, ...]
+    axis: int
+
+    @property
+    def destinations(self) -> int:
+        """All parts."""
+        return len(self.results)
+
+    @property
+    def result(self) -> TensorSpec:
+        """The first of them."""
+        return self.results[0]
+
+    @property
+    def record(self) -> str:
+        """A `copy`."""
+        return "copy"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Join:
+    """Concatenation along an existing axis; the result follows the first tensor's order."""
+
+    name: str = "concat"
+
+    def plan(self, axis: int, dtype: DType, *sources: TensorSpec) -> JoinPlan:
+        """The plan of the join; `axis` counts from the front."""
+        one_device(self.name, sources)
+        first = sources[0].layout
+        for spec in sources:
+            shape = spec.layout.shape
+            same = len(shape) == first.ndim and all(
+                n == m for d, (n, m) in enumerate(zip(shape, first.shape, strict=True)) if d != axis
+            )
+            if not same:
+                msg = (
+                    f"{self.name}: shapes must agree but for axis {axis},"
+                    f" got {shown([s.layout.shape for s in sources])}"
+                )
+                raise ValueError(msg)
+        total = sum(spec.layout.shape[axis] for spec in sources)
+        shape = (*first.shape[:axis], total, *first.shape[axis + 1 :])
+        layout = named(self.name, Layout.packed, shape, first.minor_to_major)
+        result = TensorSpec(dtype, layout, sources[0].device)
+        return JoinPlan(sources, result, axis)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Split:
+    """The parts of a tensor along an axis, in order, into tensors of its dtype that are given.
+
+    These are of any layouts, and share no memory with it or each other; their sizes add up to its.
+    """
+
+    name: str
+
+    def plan(self, axis: int, source: TensorSpec, *results: TensorSpec) -> SplitPlan:
+        """The plan; `axis` counts from the front."""
+        one_device(self.name, [source, *results])
+        return SplitPlan(source, results, axis)

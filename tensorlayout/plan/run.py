@@ -1,0 +1,106 @@
+"""Plans found, or made and kept; memory for results; the functions that calls run.
+
+`prepared` gives the function of the operands for an operation and a key. It allocates the result,
+and has the backend of the device write into it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from tensorlayout.plan import aliasing, tiled
+from tensorlayout.plan.base import Backend, Operation, Plan, Run, backend
+from tensorlayout.plan.copy import Assign
+from tensorlayout.tensor import Tensor, TensorSpec
+
+# Plans kept. One holds a few kilobytes (layouts, closures), never data.
+CACHE_SIZE = 4096
+
+
+class _Prepared(Protocol):
+    def __call__(self, operation: Operation, *key: Any) -> Run: ...
+    def cache_info(self) -> Any: ...
+    def cache_clear(self) -> None: ...
+
+
+def prepare(operation: Operation, *key: Any) -> Run:
+    """The function of the operands, without the cache."""
+    return _prepare(operation, tiled.planned(operation, key), key, prepared)
+
+
+def prepare_into(operation: Operation, destination: TensorSpec, *key: Any) -> Run:
+    """The same of the destination and the operands; it writes into that, in any layout."""
+    name, plan = operation.name, tiled.planned(operation, key)
+    plan.check_into(name, destination)
+    if plan.any_layout:
+        return _prepare(operation, plan.into(destination), (destination, *key), prepared_into)
+    run, assign = prepared(operation, *key), prepared(Assign(name), destination, plan.result)
+    return lambda out, *operands: assign(out, run(*operands))
+
+
+# Typed by hand: operations are hashable by identity, which their protocol does not say.
+_cached: Any = functools.lru_cache(maxsize=CACHE_SIZE)
+prepared: _Prepared = _cached(prepare)
+prepared_into: _Prepared = _cached(prepare_into)
+
+
+def _prepare(
+    operation: Operation, plan: Plan, key: tuple[Any, ...], again: Callable[..., Run]
+) -> Run:
+    """What carries out a plan; `again` prepares the same operation for another key."""
+    where = backend(plan.result.device)
+    if tiled.needs_strides(plan, key, where.takes_tiles):
+        return tiled.prepare(operation, key, plan, again, prepared)
+    try:
+        run = _run(plan, where)
+    except NotImplementedError as error:
+        msg = f"{operation.name}: {error}"
+        raise NotImplementedError(msg) from None
+    disturbs = where.disturbs(plan) if plan.given else None
+    if disturbs is None:
+        return run
+    return aliasing.prepare(operation, key, run, disturbs, again, prepared)
+
+
+def carried_out(plan: Plan) -> Run:
+    """The function of the operands of a plan that stands for a part of another."""
+    return _run(plan, backend(plan.result.device))
+
+
+def _run(plan: Plan, where: Backend) -> Run:
+    """The function of the operands, which are ready for the backend."""
+    if plan.makes != "new":
+        run: Run = where.carry_out(plan)
+        return run
+    direct = None if plan.given else where.direct(plan)
+    if direct is not None:
+        return direct
+    write = where.carry_out(plan)
+    if plan.given:
+
+        def run_into(out: Tensor, *operands: Any) -> Tensor:
+            write(out, *operands)
+            return out
+
+        return run_into
+    new = where.new_tensors(plan.result)
+
+    def run_anew(*operands: Any) -> Tensor:
+        out = new()
+        write(out, *operands)
+        return out
+
+    return run_anew
+
+
+def cache_info() -> Any:
+    """Hits, misses, the size limit and the current size of the cache of plans."""
+    return prepared.cache_info()
+
+
+def cache_clear() -> None:
+    """Forget all plans."""
+    prepared.cache_clear()
+    prepared_into.cache_clear()

@@ -1,0 +1,248 @@
+"""Plans of views: other layouts over the same storage, basic indexing, parts of complex numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tensorlayout.dtypes import real_of
+from tensorlayout.layout import Layout
+from tensorlayout.layout.checks import MAX_RANK, too_many_dimensions
+from tensorlayout.plan.base import Plan
+from tensorlayout.plan.copy import Copy, ReshapePlan
+from tensorlayout.plan.rules import (
+    LayoutSpec,
+    addressed,
+    layout_for,
+    named,
+)
+from tensorlayout.tensor import TensorSpec
+from tensorlayout.words import cut, shown
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ViewPlan(Plan):
+    """A tensor over the same storage: no element moves."""
+
+    kind = "view"
+    makes = "view"
+    moves_elements = True
+
+    source: TensorSpec
+    result: TensorSpec
+    shift: int  # slots from the lowest slot of the source to that of the result
+
+
+class NoViewError(ValueError):
+    """A layout that has no such view; a packed copy has one."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class View:
+    """A view whose layout is a function of the source's layout and static parameters."""
+
+    name: str
+    relayout: Callable[..., Layout | None]
+
+    def plan(self, source: TensorSpec, *static: Any) -> ViewPlan:
+        """The plan; the view must exist. NoViewError for a tiled layout that has none."""
+        try:
+            layout = named(self.name, self.relayout, source.layout, *static)
+        except ValueError as error:
+            if source.layout.is_tiled:  # of a packed copy, it is the same error or a view
+                raise NoViewError(str(error)) from None
+            raise
+        if layout is None:
+            msg = f"{self.name}: layout {cut(source.layout)} has no such view; copy it first"
+            raise NoViewError(msg)
+        result = addressed(self.name, TensorSpec(source.dtype, layout, source.device))
+        return ViewPlan(source, result, layout.lowest)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PartPlan(Plan):
+    """The real or the imaginary parts of complex numbers, where they are."""
+
+    kind = "part"
+    makes = "view"
+    moves_elements = True
+
+    source: TensorSpec
+    result: TensorSpec
+    which: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """The real parts (`which` 0) or the imaginary ones (1) of complex numbers: a view."""
+
+    name: str
+    which: int
+
+    def plan(self, source: TensorSpec) -> PartPlan:
+        """The plan of the view."""
+        layout = source.layout.component(self.which, 2)
+        return PartPlan(
+            source, TensorSpec(real_of(source.dtype), layout, source.device), self.which
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SamePlan(Plan):
+    """Nothing to do: the operand is the result."""
+
+    kind = "same"
+    makes = "view"
+    moves_elements = True
+
+    result: TensorSpec
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Relayout:
+    """The same elements in a layout asked for by name."""
+
+    name: str = "to_layout"
+
+    def plan(self, source: TensorSpec, asked: LayoutSpec, copy: bool | None) -> Any:
+        """The plan: nothing, a view, or a copy, as `copy` allows (True always, None if needed)."""
+        wanted = layout_for(self.name, source.layout.shape, asked)
+        if copy is not True:
+            if wanted is source.layout:
+                return SamePlan(source)
+            if wanted.same_placement(source.layout) and not wanted.is_padded:
+                return ViewPlan(source, TensorSpec(source.dtype, wanted, source.device), 0)
+        if copy is False:
+            msg = f"{self.name}: {cut(source.layout)} is not {cut(wanted)}, and copy=False"
+            raise ValueError(msg)
+        return Copy(self.name).plan(source, wanted, None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reshape:
+    """A view under another shape where one exists, else a row-major copy."""
+
+    name: str = "reshape"
+
+    def plan(self, source: TensorSpec, shape: int | tuple[int, ...], copy: bool | None) -> Any:
+        """The plan: of a view or of a copy, as `copy` allows (True always, None if needed)."""
+        shape = inferred_shape(self.name, shape, source.layout.size)
+        layout = named(self.name, source.layout.reshape, shape)
+        if layout is not None and copy is not True:
+            result = addressed(self.name, TensorSpec(source.dtype, layout, source.device))
+            return ViewPlan(source, result, layout.lowest)
+        if copy is False:
+            came = source.layout
+            msg = f"{self.name}: layout {came} has no view of shape {shape}, and copy=False"
+            raise ValueError(msg)
+        result = TensorSpec(source.dtype, named(self.name, Layout.row_major, shape), source.device)
+        return ReshapePlan(source, result)
+
+
+def inferred_shape(name: str, shape: int | tuple[int, ...], size: int) -> tuple[int, ...]:
+    """`shape` with one -1 replaced by what `size` elements need."""
+    sizes = given = (shape,) if isinstance(shape, int) else shape
+    if len(sizes) > MAX_RANK:
+        too_many_dimensions(f"{name}: shape", len(sizes))
+    unknown = [d for d, n in enumerate(sizes) if n == -1]
+    if len(unknown) > 1 or min(sizes, default=0) < -1:
+        msg = f"{name}: shape must hold no negative sizes but for one -1, got {shown(given)}"
+        raise ValueError(msg)
+    known = math.prod(n for n in sizes if n != -1)
+    if len(unknown) == 1 and known > 0 and size % known == 0:
+        d = unknown[0]
+        sizes = (*sizes[:d], size // known, *sizes[d + 1 :])
+    if -1 in sizes or math.prod(sizes) != size:
+        msg = f"{name}: shape {shown(given)} does not fit {size} elements"
+        raise ValueError(msg)
+    return sizes
+
+
+# One entry per dimension of a basic index, without where it starts: an integer, a slice of `count`
+# indices with a step, or a new dimension.
+Cut = tuple[int, int] | str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IndexPlan(Plan):
+    """A basic index: a view. Where it begins is data, so a thousand slices have one plan."""
+
+    kind = "index"
+    makes = "view"
+
+    source: TensorSpec
+    result: TensorSpec
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Index:
+    """Basic indexing by integers, slices, Ellipsis and None."""
+
+    name: str = "__getitem__"
+
+    def plan(self, source: TensorSpec, *cuts: Cut) -> IndexPlan:
+        """The plan of the view; its layout is that of the same cuts from the lowest start."""
+        key = tuple(_representative(cut) for cut in cuts)
+        layout = named(self.name, source.layout.slice, key)
+        if layout is None:
+            msg = (
+                f"{self.name}: layout {cut(source.layout)} has no view of this slice; copy it first"
+            )
+            raise ValueError(msg)
+        return IndexPlan(source, TensorSpec(source.dtype, layout, source.device))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowPlan(Plan):
+    """One slice along the first dimension: a view."""
+
+    kind = "row"
+    makes = "view"
+    moves_elements = True
+
+    name: str
+    source: TensorSpec
+    result: TensorSpec
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Row:
+    """Indexing by one integer, the commonest index, on a shorter path than others."""
+
+    name: str = "__getitem__"
+
+    def plan(self, source: TensorSpec) -> RowPlan:
+        """The plan of the view."""
+        if not source.layout.shape:
+            raise too_many(self.name, 1, ())
+        if source.layout.shape[0] == 0:
+            msg = f"{self.name}: no index is inside dimension 0 of shape {source.layout.shape}"
+            raise IndexError(msg)
+        result = Index(self.name).plan(source, "int", *_whole(source)).result
+        return RowPlan(self.name, source, result)
+
+
+def too_many(name: str, count: int, shape: tuple[int, ...]) -> IndexError:
+    """The error for a key of `count` entries, more than `shape` has dimensions."""
+    entries = "1 index is" if count == 1 else f"{count} indices (or Ellipses) are"
+    return IndexError(f"{name}: {entries} too many for shape {shape}")
+
+
+def outside(name: str, at: int, dim: int, shape: tuple[int, ...]) -> IndexError:
+    """The error for an integer outside a dimension."""
+    return IndexError(f"{name}: index {shown(at)} is outside dimension {dim} of shape {shape}")
+
+
+def _whole(source: TensorSpec) -> list[Cut]:
+    return [(n, 1) for n in source.layout.shape[1:]]
+
+
+def _representative(cut: Cut) -> Any:
+    if isinstance(cut, str):
+        return None if cut == "new" else 0
+    count, step = cut
+    if step > 0:
+        return slice(0, (count - 1) * step + 1 if count else 0, step)
+    return slice((count - 1) * -step, None, step) if count else slice(0, 0, 1)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 from typing import Any
 
-from tensorlayout.cuda.engine.launch import struct_type
-from tensorlayout.cuda.engine.parameters import Divisor32, Divisor64, divisor32
+from tensorlayout.cuda.engine.parameters import divisor
+from tensorlayout.cuda.engine.structs import struct
 from tensorlayout.layout.digits import Bound, TiledLoop
-from tensorlayout.layout.once import once
 
 # As in kernels/bounded.cuh.
 MOST_BOUNDS, MOST_DIGITS = 4, 16
@@ -30,7 +28,7 @@ def walk_struct(loop: TiledLoop, counted: Sequence[int], pack: int) -> Any:
     made = bounded_walk_type(index, len(loop.firsts))()
     made.rank = rank
     for d, axis in enumerate(packs.axes):
-        made.size[d] = divisor32(axis.size) if index == "int32_t" else Divisor64(axis.size)
+        made.size[d] = divisor(index, axis.size)
         for m, stride in enumerate(axis.strides):
             made.stride[m][d] = stride
     set_bounds(made.bounds, loop.bounds)
@@ -46,26 +44,9 @@ def set_bounds(made: Any, bounds: Sequence[Bound]) -> None:
         made.first[b], made.size[b], made.padded[b] = bound
 
 
-class BoundsStruct(ctypes.Structure):
-    """``Bounds`` of kernels/bounded.cuh."""
-
-    _fields_ = (
-        ("first", ctypes.c_int32 * MOST_BOUNDS),
-        ("size", ctypes.c_int32 * MOST_BOUNDS),
-        ("padded", ctypes.c_int32 * MOST_BOUNDS),
-    )
+BoundsStruct = struct("bounded.cuh", "Bounds")
 
 
-@once
 def bounded_walk_type(index: str, memories: int) -> Any:
     """``BoundedWalk<index, memories>``."""
-    narrow = index == "int32_t"
-    number, divisor = (ctypes.c_int32, Divisor32) if narrow else (ctypes.c_int64, Divisor64)
-    return struct_type(
-        "BoundedWalk",
-        size=divisor * MOST_DIGITS,
-        stride=(number * MOST_DIGITS) * memories,
-        weight=(ctypes.c_int32 * MOST_DIGITS) * MOST_BOUNDS,
-        bounds=BoundsStruct,
-        rank=ctypes.c_int32,
-    )
+    return struct("bounded.cuh", f"BoundedWalk<{index}, {memories}>")

@@ -17,6 +17,7 @@ from tensorlayout.cuda.elementwise_bounded import bounded, loop_over_tiles
 from tensorlayout.cuda.elementwise_launches import flat, strided
 from tensorlayout.cuda.elementwise_tiles import TUNING, Tuning, box_of, tiles
 from tensorlayout.cuda.elementwise_walk import Memories, has_rows, loop_of, pack_of
+from tensorlayout.cuda.engine.c_types import c_type
 from tensorlayout.cuda.engine.driver import Driver
 from tensorlayout.cuda.engine.launch import Launch
 from tensorlayout.cuda.engine.padding import padding_regions
@@ -36,16 +37,6 @@ __all__ = [
 
 # What `clip` is without a bound, or with one: the plan says which by what the CPU runs.
 _CLIP_OF_FEWER = {np.positive: "positive", np.maximum: "maximum", np.minimum: "minimum"}
-
-_TYPES = {
-    "bool": "bool8",
-    "float16": "half",
-    "bfloat16": "bfloat16",
-    "float32": "float",
-    "float64": "double",
-    "complex64": "complex<float>",
-    "complex128": "complex<double>",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +92,7 @@ def plan_elementwise(
     mixed = plan.operation.result == "bool" and len(set(plan.inputs)) > 1
     # The factors of `scale_bias` may be wider than what it scales.
     kind = plan.inputs[0 if functor == "scale_bias" else -1]
-    compute = "AnyInteger" if mixed else _type_of(kind)
+    compute = "AnyInteger" if mixed else c_type(kind)
     given = [
         i if isinstance(o, type) else o.dtype
         for o, i in zip(plan.operands, plan.inputs, strict=True)
@@ -128,14 +119,9 @@ def plan_conversion(
     """
     spec = source if isinstance(source, TensorSpec) else None
     dtype = source.dtype if isinstance(source, TensorSpec) else source
-    compute = _type_of(result.dtype)
+    compute = c_type(result.dtype)
     memories = _memories("positive", compute, result, [spec], [dtype], alignments, padding)
     return _planned(name, memories, (None if spec else dtype,), tuning)
-
-
-def _type_of(dtype: DType) -> str:
-    """What the kernels call a dtype."""
-    return _TYPES.get(dtype.name, f"{dtype.name}_t")
 
 
 def _memories(
@@ -147,12 +133,12 @@ def _memories(
     alignments: Sequence[int],
     padding: bytes | None,
 ) -> Memories:
-    macros = zip(("FIRST", "SECOND", "THIRD"), map(_type_of, given), strict=False)
+    macros = zip(("FIRST", "SECOND", "THIRD"), map(c_type, given), strict=False)
     widest = max(result.dtype.itemsize, *[dtype.itemsize for dtype in given])
     types = (
         *macros,
         ("COMPUTE", compute),
-        ("RESULT", _type_of(result.dtype)),
+        ("RESULT", c_type(result.dtype)),
         ("WIDEST", str(widest)),
     )
     shape = result.layout.shape

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-from itertools import product
 from typing import Any
 
 from tensorlayout.cuda.engine.driver import Kernel
@@ -45,12 +44,6 @@ def _launch(loop: Loop, plan: ReversePlan, step: int) -> Launch:
     each = PER_THREAD if rank in RANKS else 1
     kernel = _kernel(rank, index, loop.width)
     return Launch(kernel, -(-loop.count // (THREADS * each)), bytes(made), firsts)
-
-
-def kernels() -> tuple[Kernel, ...]:
-    """All that a plan may ask for."""
-    shapes = product((*RANKS, 0), ("int32_t", "int64_t"))
-    return tuple(_kernel(*each, 1 << k) for each in shapes for k in range(5))
 
 
 def _kernel(rank: int, index: str, width: int) -> Kernel:

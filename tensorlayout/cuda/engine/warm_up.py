@@ -10,16 +10,11 @@ from tensorlayout import dtypes as kinds
 from tensorlayout.cuda import (
     band_plan,
     combine_plan,
-    copy_plan,
     copy_tiled,
     elementwise,
     fill_plan,
-    fold_plan,
     gather_plan,
-    join_plan,
     leading_plan,
-    lines_plan,
-    pad_plan,
     placing_plan,
     products_integers,
     quantile_plan,
@@ -32,10 +27,10 @@ from tensorlayout.cuda import (
     sequence_plan,
     sort_plan,
     spread_plan,
-    stretch_plan,
 )
 from tensorlayout.cuda.engine import nvrtc
 from tensorlayout.cuda.engine.driver import Counters, Kernel, driver
+from tensorlayout.cuda.engine.kernel_shapes import kernels_in
 from tensorlayout.cuda.engine.optional import with_progress
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType, as_dtype
@@ -52,25 +47,21 @@ def known() -> Iterator[Kernel]:
 
 
 def _shapes() -> Iterator[Kernel]:
+    for file in ("copy.cu", "coordinates.cu", "join.cu"):
+        yield from kernels_in(file)
     yield from fill_plan.kernels()
-    yield from copy_plan.kernels()
     yield from band_plan.kernels()
     yield from products_integers.kernels()
     yield from sequence_plan.kernels()
     yield from copy_tiled.kernels()
     of_layouts = (
         combine_plan,
-        fold_plan,
         gather_plan,
-        join_plan,
-        lines_plan,
-        pad_plan,
         placing_plan,
         replace_plan,
         scatter_plan,
         select_plan,
         spread_plan,
-        stretch_plan,
     )
     for plans in of_layouts:
         yield from plans.kernels()

@@ -72,6 +72,12 @@ def turned(
     return found, starts
 
 
+def furthest(axes: Iterable[Axis]) -> int:
+    """The largest distance from the first element that any memory has, in elements."""
+    reach = [[(axis.size - 1) * abs(s) for s in axis.strides] for axis in axes]
+    return max(map(sum, zip(*reach, strict=True)))
+
+
 def by_strides(axis: Axis) -> tuple[bool, list[int]]:
     """For sorting: axes along which the first memory stands still, then the largest strides."""
     return axis.strides[0] != 0, [-abs(stride) for stride in axis.strides]
@@ -151,8 +157,7 @@ class Loop:
     @property
     def furthest(self) -> int:
         """The largest distance from the first element that any memory has, in elements."""
-        reach = [[(axis.size - 1) * abs(s) for s in axis.strides] for axis in self.axes]
-        return max(map(sum, zip(*reach, strict=True)))
+        return furthest(self.axes)
 
     @property
     def index(self) -> str:
@@ -290,4 +295,4 @@ def _dims_of(layouts: Sequence[Placement | None]) -> tuple[list[Axis], list[int]
     return dims, [0 if each is None else each.offset for each in layouts]
 
 
-__all__ = ["Axis", "Loop", "by_strides", "coalesce", "index_type", "merged", "turned"]
+__all__ = ["Axis", "Loop", "by_strides", "coalesce", "furthest", "index_type", "merged", "turned"]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import gcd, prod
-from typing import NamedTuple
+from math import prod
 
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
 from tensorlayout.cuda.engine.launch import PER_THREAD, THREADS, Launch
@@ -12,6 +10,7 @@ from tensorlayout.cuda.engine.parameters import RANKS, divisor, index_type, pack
 from tensorlayout.cuda.engine.sectors import WIDEST
 from tensorlayout.cuda.engine.structs import constant
 from tensorlayout.layout import Layout
+from tensorlayout.layout.loop import Axis, Loop, Window, merged
 from tensorlayout.plan.pad import Border
 
 FILE = "coordinates.cu"
@@ -20,37 +19,10 @@ FILE = "coordinates.cu"
 _MODES = {"constant": "CONSTANT", "edge": "EDGE"}
 
 
-class _Axis(NamedTuple):
-    """A dimension: elements inside and around, its strides in the result and the source."""
+# Where borders consist of whole copies of what is inside, or of nothing but one value.
+_REPEATED = ("constant", "wrap")
 
-    inside: int
-    before: int
-    after: int
-    to: int
-    from_: int
-
-    @property
-    def size(self) -> int:
-        return self.before + self.inside + self.after
-
-    @property
-    def is_plain(self) -> bool:
-        return self.before == self.after == 0
-
-
-@dataclass(frozen=True, slots=True)
-class _Loop:
-    """All elements of the result; axes slowest first, in elements of `width` bytes.
-
-    `head` and `packs`: where in a row of the result packs of 16 bytes begin, and how many there
-    are; 0 for rows of single elements.
-    """
-
-    axes: tuple[_Axis, ...]
-    width: int
-    firsts: tuple[int, int]
-    head: int = 0
-    packs: int = 0
+WRITE, READ = 0, 1
 
 
 def plan_pad(
@@ -69,8 +41,8 @@ def plan_pad(
     assert min(alignments) >= itemsize, "memory is aligned to its elements"
     if not result.size:
         return None
-    loop = _in_packs(_loop(result, source, itemsize, borders, mode, alignments), mode, alignments)
-    return _launch(loop, mode)
+    loop = _loop(result, source, itemsize, borders, mode, alignments)
+    return _launch(loop, mode, *_packs(loop))
 
 
 def _loop(
@@ -80,98 +52,78 @@ def _loop(
     borders: tuple[Border, ...],
     mode: str,
     alignments: tuple[int, int],
-) -> _Loop:
+) -> Loop:
+    """All elements of the result; an axis with a border is a window of the source."""
     first, start = result.offset, source.offset
-    axes: list[_Axis] = []
+    axes = []
     for d in reversed(result.minor_to_major):
-        n, (before, after) = source.shape[d], borders[d]
-        to, step = result.strides[d], source.strides[d]
-        if result.shape[d] == 1 and n == 1:
-            continue
-        if to < 0:  # backwards in both
-            first, to = first + (result.shape[d] - 1) * to, -to
-            start, step = start + max(n - 1, 0) * step, -step
-            before, after = after, before
-        faster = _Axis(n, before, after, to, step)
-        joined = _joined(axes[-1], faster, mode) if axes else None
-        axes[-1:] = [*axes[-1:], faster] if joined is None else [joined]
-    firsts = first * itemsize, start * itemsize
-    loop = _Loop(tuple(axes) or (_Axis(1, 0, 0, 1, 1),), itemsize, firsts)
-    return _widened(loop, mode, alignments)
+        size, inside, before = result.shape[d], source.shape[d], borders[d][0]
+        axis = Axis(size, (result.strides[d], source.strides[d]))
+        if result.strides[d] < 0:  # backwards in both
+            first += (size - 1) * result.strides[d]
+            start += max(inside - 1, 0) * source.strides[d]
+            axis, before = axis.turned, borders[d][1]
+        window = None if inside == size else Window((size, inside), before)
+        axes.append(axis._replace(tag=window))
+    repeated = mode in _REPEATED
+
+    def continues(slower: Axis, faster: Axis) -> bool:
+        alike = slower.tag is None or repeated
+        return alike and faster.tag is None and slower.steps_over(faster)
+
+    found = tuple(merged(axes, continues)) or (Axis(1, (1, 1)),)
+    loop = Loop(found, (itemsize, itemsize), (first * itemsize, start * itemsize), alignments)
+    return loop.widened(WIDEST) if repeated or found[-1].tag is None else loop
 
 
-def _joined(slower: _Axis, faster: _Axis, mode: str) -> _Axis | None:
-    """One axis for two that follow each other in both memories; None where they do not."""
-    if not faster.is_plain or not (slower.is_plain or mode in ("constant", "wrap")):
-        return None
-    n = faster.inside
-    if slower.to != faster.to * n or (slower.from_ != faster.from_ * n and slower.inside > 1):
-        return None
-    inside, before, after = (each * n for each in (slower.inside, slower.before, slower.after))
-    return _Axis(inside, before, after, faster.to, faster.from_)
-
-
-def _widened(loop: _Loop, mode: str, alignments: tuple[int, int]) -> _Loop:
-    """The loop over wider elements, if the fastest axis is contiguous and rows consist of them."""
-    *slower, last = loop.axes
-    if last.to != 1 or last.from_ != 1 or not (last.is_plain or mode in ("constant", "wrap")):
-        return loop
-    steps = [step for axis in slower for step in (axis.to, axis.from_)]
-    counts = (*steps, last.inside, last.before, last.after)
-    wide = gcd(WIDEST, *alignments, *loop.firsts, *[count * loop.width for count in counts])
-    times = wide // loop.width
-    rows = [a._replace(to=a.to // times, from_=a.from_ // times) for a in slower]
-    inside, before, after = (each // times for each in (last.inside, last.before, last.after))
-    return _Loop((*rows, _Axis(inside, before, after, 1, 1)), wide, loop.firsts)
-
-
-def _in_packs(loop: _Loop, mode: str, alignments: tuple[int, int]) -> _Loop:
-    """The loop with packs, where these are most of each row."""
+def _packs(loop: Loop) -> tuple[int, int]:
+    """Where in a row packs of 16 bytes begin, and how many there are; 0 unless they are most."""
     *slower, last = loop.axes
     times = WIDEST // loop.width
-    steps = [step * loop.width for axis in slower for step in (axis.to, axis.from_)]
-    if times == 1 or last.to != 1 or last.from_ != 1:
-        return loop
-    if any(each % WIDEST for each in (*alignments, *steps)):
-        return loop
+    steps = [step * loop.width for axis in slower for step in axis.strides]
+    if times == 1 or last.strides != (1, 1):
+        return 0, 0
+    if any(each % WIDEST for each in (*loop.alignments, *steps)):
+        return 0, 0
     to, from_ = loop.firsts
     skipped = -from_ % WIDEST // loop.width  # elements before the first pack
-    head = last.before + skipped
-    packs = max(last.inside - skipped, 0) // times
+    head = last.window.first + skipped
+    packs = max(last.window.counts[READ] - skipped, 0) // times
     if (to + head * loop.width) % WIDEST or 2 * packs * times < last.size:
-        return loop
-    return _Loop(loop.axes, loop.width, loop.firsts, head, packs)
+        return 0, 0
+    return head, packs
 
 
-def _launch(loop: _Loop, mode: str) -> Launch:
+def _launch(loop: Loop, mode: str, head: int, packs: int) -> Launch:
     axes, rank = loop.axes, len(loop.axes)
-    periods = [_period(axis, mode) for axis in axes]
-    lifts = [-(-axis.before // m) * m for axis, m in zip(axes, periods, strict=True)]
-    furthest = [sum((a.size - 1) * a.to for a in axes), sum(a.inside * abs(a.from_) for a in axes)]
+    befores = [axis.window.first for axis in axes]
+    insides = [axis.window.counts[READ] for axis in axes]
+    periods = [_period(inside, mode) for inside in insides]
+    lifts = [-(-before // m) * m for before, m in zip(befores, periods, strict=True)]
+    furthest = [sum([(axis.size - 1) * axis.strides[WRITE] for axis in axes])]
+    furthest += [sum([n * abs(axis.strides[READ]) for n, axis in zip(insides, axes, strict=True)])]
     furthest += [axis.size + lift for axis, lift in zip(axes, lifts, strict=True)]
-    times = WIDEST // loop.width if loop.packs else 1
-    rows = prod(axis.size for axis in axes[:-1])
-    singles = axes[-1].size - loop.packs * times
-    packed = rows * loop.packs
-    count = packed + rows * singles
-    index = index_type(rows * axes[-1].size, max(furthest))
-    width = WIDEST if loop.packs else loop.width
+    times = WIDEST // loop.width if packs else 1
+    *slower, row = loop.sizes
+    rows, singles = prod(slower), row - packs * times
+    count = rows * (packs + singles)
+    index = index_type(rows * row, max(furthest))
+    width = WIDEST if packs else loop.width
     chosen = kernel(FILE, "pad_elements", RANK=rank, INDEX=index, ELEMENT=loop.width, WIDTH=width)
-    made = parameters(chosen)(count=count, packed=packed, head=loop.head)
-    made.packs_end, made.packs = loop.head + loop.packs * times, divisor(index, max(loop.packs, 1))
-    sizes = [*[axis.size for axis in axes[:-1]], max(singles, 1)]
-    pack_walk(made.walk, sizes, [[a.to for a in axes], [a.from_ for a in axes]])
+    made = parameters(chosen)(count=count, packed=rows * packs, head=head)
+    made.packs_end, made.packs = head + packs * times, divisor(index, max(packs, 1))
+    pack_walk(made.walk, [*slower, max(singles, 1)], loop.strides)
     border = made.border
     border.mode, border.twice = constant(FILE, _MODES.get(mode, "REPEATED")), mode == "symmetric"
-    for d, (axis, period, lift) in enumerate(zip(axes, periods, lifts, strict=True)):
-        border.before[d], border.inside[d], border.lift[d] = axis.before, axis.inside, lift
+    border.before[:rank], border.inside[:rank], border.lift[:rank] = befores, insides, lifts
+    for d, period in enumerate(periods):
         border.period[d] = divisor(index, period)
     each = PER_THREAD if rank in RANKS else 1
     return Launch(chosen, -(-count // (THREADS * each)), bytes(made), loop.firsts)
 
 
-def _period(axis: _Axis, mode: str) -> int:
+def _period(inside: int, mode: str) -> int:
     """After how many elements what is around comes again."""
     if mode == "reflection":
-        return max(2 * axis.inside - 2, 1)
-    return max(2 * axis.inside if mode == "symmetric" else axis.inside, 1)
+        return max(2 * inside - 2, 1)
+    return max(2 * inside if mode == "symmetric" else inside, 1)

@@ -216,8 +216,7 @@ class Loop:
     def grain(self, memory: int) -> int:
         """What divides the addresses at which all rows along the fastest axis begin, in bytes."""
         width = self.widths[memory]
-        rows = [axis for axis in self.axes[:-1] if axis.window.counts[memory] > 1]
-        steps = [axis.strides[memory] * width for axis in rows]
+        steps = [axis.strides[memory] * width for axis in self.axes[:-1]]
         return gcd(self.alignments[memory], self.firsts[memory], *steps)
 
     def pack(self, widest: int) -> int:

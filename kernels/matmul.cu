@@ -1,5 +1,4 @@
 // Matrix products of integers, modulo 2 to the number of their bits: signed ones have the same bits.
-// tensorlayout/cuda/products_integers.py plans them.
 //
 // matmul   A block computes ROWS x COLUMNS elements of one product of a stack, DEPTH terms at a time:
 //          both operands go through tiles in shared memory, read along whichever of their dimensions is
@@ -114,13 +113,6 @@ DEVICE void matmul_tiles(const Matmul& p) {
 }
 
 #ifndef TENSORLAYOUT_SIMULATOR
-
+SHAPES(ELEMENT = uint8_t uint16_t uint32_t uint64_t)
 BLOCK_KERNEL(matmul, Matmul) { matmul_tiles<ELEMENT>(p); }
-
-#else
-
-#define MATMUL(ELEMENT) \
-    BLOCK_KERNEL(matmul_##ELEMENT, Matmul) { matmul_tiles<ELEMENT>(p); }
-MATMUL(uint8_t) MATMUL(uint16_t) MATMUL(uint32_t) MATMUL(uint64_t)
-
 #endif

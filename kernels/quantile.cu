@@ -1,6 +1,5 @@
 // Quantiles of sorted lines, which follow each other: a thread for each line, which finds by bisection
 // where NaN begin (sorts put them last), and for each fraction reads the two elements it lies between.
-// The plan is tensorlayout/cuda/quantile_plan.py.
 //
 // In double, in the order of operations of the host, so that results have the same bits. Writes are
 // coalesced; each line costs a sector or two for each fraction, which is what it takes, one more
@@ -83,13 +82,7 @@ DEVICE void quantiles(const Quantiles<Index>& p) {
 // ---- Kernels ------------------------------------------------------------------------------------
 // For a GPU the macros pick one; the simulator has both.
 
-#if !defined(TENSORLAYOUT_SIMULATOR)
-
+#ifndef TENSORLAYOUT_SIMULATOR
+SHAPES(INDEX = int32_t int64_t)
 KERNEL(read_quantiles, Quantiles<INDEX>) { quantiles<INDEX>(p); }
-
-#else
-
-KERNEL(read_quantiles_int32_t, Quantiles<int32_t>) { quantiles<int32_t>(p); }
-KERNEL(read_quantiles_int64_t, Quantiles<int64_t>) { quantiles<int64_t>(p); }
-
 #endif

@@ -11,32 +11,22 @@ from dataclasses import dataclass, replace
 from operator import add
 from typing import Any
 
-import numpy as np
-
-from tensorlayout.cuda.elementwise_bounded import bounded, loop_over_tiles
-from tensorlayout.cuda.elementwise_launches import flat, strided
-from tensorlayout.cuda.elementwise_tiles import TUNING, Tuning, box_of, tiles
-from tensorlayout.cuda.elementwise_walk import Memories, has_rows, loop_of, pack_of
+from tensorlayout.cuda.bounded import fits_a_walk
+from tensorlayout.cuda.elementwise.launches import flat, masked_tail, strided
+from tensorlayout.cuda.elementwise.operands import Operands, has_rows, loop_of, pack_of
+from tensorlayout.cuda.elementwise.tiles import TUNING, Tuning, box_of, tiles
 from tensorlayout.cuda.engine.c_types import c_type
 from tensorlayout.cuda.engine.driver import Driver
 from tensorlayout.cuda.engine.launch import Launch
+from tensorlayout.cuda.engine.memory import padding_of
 from tensorlayout.cuda.engine.padding import padding_regions
 from tensorlayout.cuda.engine.scalars import octets
+from tensorlayout.cuda.engine.sectors import SECTOR, in_order_cost
 from tensorlayout.dtypes import DType
-from tensorlayout.layout.digits import is_tiled
+from tensorlayout.layout.digits import TiledLoop, is_tiled, tiled_loop, written_sizes
 from tensorlayout.layout.loop import Loop
 from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.tensor import TensorSpec
-
-__all__ = [
-    "ElementwiseLaunch",
-    "plan_conversion",
-    "plan_elementwise",
-    "prepare_elementwise",
-]
-
-# What `clip` is without a bound, or with one: the plan says which by what the CPU runs.
-_CLIP_OF_FEWER = {np.positive: "positive", np.maximum: "maximum", np.minimum: "minimum"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,23 +76,21 @@ def plan_elementwise(
     NotImplementedError for tails in more than four dimensions, and for tiles that do not divide
     each other.
     """
-    functor = plan.operation.name
-    if functor == "clip" and len(plan.operands) < 3:
-        functor = _CLIP_OF_FEWER[plan.operation.numpy]
+    functor = plan.operation.function
     mixed = plan.operation.result == "bool" and len(set(plan.inputs)) > 1
     # The factors of `scale_bias` may be wider than what it scales.
     kind = plan.inputs[0 if functor == "scale_bias" else -1]
     compute = "AnyInteger" if mixed else c_type(kind)
-    given = [
+    dtypes = [
         i if isinstance(o, type) else o.dtype
         for o, i in zip(plan.operands, plan.inputs, strict=True)
     ]
     operands = [None if isinstance(o, type) else o for o in plan.operands]
-    memories = _memories(functor, compute, plan.result, operands, given, alignments, padding)
+    found = _operands(functor, compute, plan.result, operands, dtypes, alignments, padding)
     scalars = [
         i if isinstance(o, type) else None for o, i in zip(plan.operands, plan.inputs, strict=True)
     ]
-    return _planned(plan.operation.name, memories, tuple(scalars), tuning)
+    return _planned(plan.operation.name, found, tuple(scalars), tuning)
 
 
 def plan_conversion(
@@ -120,21 +108,21 @@ def plan_conversion(
     spec = source if isinstance(source, TensorSpec) else None
     dtype = source.dtype if isinstance(source, TensorSpec) else source
     compute = c_type(result.dtype)
-    memories = _memories("positive", compute, result, [spec], [dtype], alignments, padding)
-    return _planned(name, memories, (None if spec else dtype,), tuning)
+    found = _operands("positive", compute, result, [spec], [dtype], alignments, padding)
+    return _planned(name, found, (None if spec else dtype,), tuning)
 
 
-def _memories(
+def _operands(
     functor: str,
     compute: str,
     result: TensorSpec,
     operands: Sequence[TensorSpec | None],
-    given: Sequence[DType],
+    dtypes: Sequence[DType],
     alignments: Sequence[int],
     padding: bytes | None,
-) -> Memories:
-    macros = zip(("FIRST", "SECOND", "THIRD"), map(c_type, given), strict=False)
-    widest = max(result.dtype.itemsize, *[dtype.itemsize for dtype in given])
+) -> Operands:
+    macros = zip(("FIRST", "SECOND", "THIRD"), map(c_type, dtypes), strict=False)
+    widest = max(result.dtype.itemsize, *[dtype.itemsize for dtype in dtypes])
     types = (
         *macros,
         ("COMPUTE", compute),
@@ -146,46 +134,83 @@ def _memories(
         None if o is None else (o.layout.broadcast_to(shape), o.dtype.itemsize) for o in operands
     )
     whole = (result.layout, result.dtype.itemsize)
-    return Memories(functor, types, whole, placed, tuple(alignments), padding)
+    return Operands(functor, types, whole, placed, tuple(alignments), padding)
 
 
 # ---- Which kernel
 
+# Of operands that cost more bytes for each in the result's order, copies do better.
+_COSTLY = 2.5
+_SMALL_BYTES = 32 * 1024
+
+
+def takes_tiles(plan: ElementwisePlan) -> bool:
+    """Whether one launch computes a plan of tiled tensors, and reads them all well enough.
+
+    If not, the tensors are better copied out of their tiles before.
+    """
+    result, shape = plan.result.layout, plan.result.layout.shape
+    operands = [o for o in plan.operands if isinstance(o, TensorSpec)]
+    layouts = [result, *[o.layout.broadcast_to(shape) for o in operands]]
+    padding = None if plan.given else padding_of(plan.result)
+    widths = [plan.result.dtype.itemsize, *[o.dtype.itemsize for o in operands]]
+    loop = tiled_loop(layouts, widths, [SECTOR] * len(widths), written_sizes(result, padding))
+    if loop is None or not loop.bounds:
+        return loop is not None
+    if not fits_a_walk(loop):
+        return False
+    large = [m for m in range(1, len(widths)) if loop.count * widths[m] >= _SMALL_BYTES]
+    return all(in_order_cost(loop, memory) <= _COSTLY for memory in large)
+
+
+def loop_over_tiles(name: str, given: Operands) -> TiledLoop:
+    """The digits of the result and of the operands; NotImplementedError for none.
+
+    `name`: of the function, for errors.
+    """
+    written = written_sizes(given.result[0], given.padding)
+    loop = tiled_loop(given.layouts, given.widths, given.alignments, written)
+    if loop is None or (loop.bounds and not fits_a_walk(loop)):
+        found = ", ".join([str(layout) for layout in given.layouts if layout is not None])
+        msg = f"{name}: no kernel walks tiles like those of {found} together; use to_layout() first"
+        raise NotImplementedError(msg)
+    return loop
+
 
 def _planned(
-    name: str, memories: Memories, scalars: tuple[DType | None, ...], tuning: Tuning
+    name: str, given: Operands, scalars: tuple[DType | None, ...], tuning: Tuning
 ) -> ElementwiseLaunch:
-    layout, digits = memories.result[0], None
-    if is_tiled(*memories.layouts) and (layout.size or memories.padding is not None):
-        digits = loop_over_tiles(name, memories)
+    layout, digits = given.result[0], None
+    if is_tiled(*given.layouts) and (layout.size or given.padding is not None):
+        digits = loop_over_tiles(name, given)
         if digits.count and digits.bounds:
-            fits = layout.is_tiled or memories.padding is None
+            fits = layout.is_tiled or given.padding is None
             fits = fits or (padding_regions(layout).fit_a_launch and not digits.firsts[0])
-            inside = memories if fits else replace(memories, padding=None)
-            return ElementwiseLaunch(name, "bounded", bounded(inside, digits), scalars, fits)
-    written = memories.padding is not None and not layout.is_tiled
+            inside = given if fits else replace(given, padding=None)
+            return ElementwiseLaunch(name, "bounded", masked_tail(inside, digits), scalars, fits)
+    written = given.padding is not None and not layout.is_tiled
     regions = padding_regions(layout) if written else None
     fits = regions is None or regions.fit_a_launch
     if layout.size == 0:
         empty = regions is None or not regions.regions
-        nothing = (0,) * len(memories.operands)
+        nothing = (0,) * given.count
         firsts = (0,) * (1 + len(nothing))
-        launch = None if empty or not fits else flat(memories, 0, 1, nothing, firsts)
+        launch = None if empty or not fits else flat(given, 0, 1, nothing, firsts)
         return ElementwiseLaunch(name, "empty", launch, scalars, fits)
     if not fits:
-        memories = replace(memories, padding=None)
-    case, launch = _cheapest(memories, loop_of(memories, digits), tuning)
+        given = replace(given, padding=None)
+    case, launch = _cheapest(given, loop_of(given, digits), tuning)
     return ElementwiseLaunch(name, case, launch, scalars, fits)
 
 
-def _cheapest(memories: Memories, loop: Loop, tuning: Tuning) -> tuple[str, Launch]:
-    pack, rows = pack_of(loop, memories.widest), has_rows(loop)
+def _cheapest(given: Operands, loop: Loop, tuning: Tuning) -> tuple[str, Launch]:
+    pack, rows = pack_of(loop, given.widest), has_rows(loop)
     if rows and len(loop.axes) == 1:
-        return "flat", flat(memories, loop.count, pack, loop.axes[0].strides[1:], loop.firsts)
-    box = box_of(loop, memories, pack, tuning)
+        return "flat", flat(given, loop.count, pack, loop.axes[0].strides[1:], loop.firsts)
+    box = box_of(loop, given, pack, tuning)
     if box is not None:
-        return "tiles", tiles(memories, loop, box)
-    return "rows" if rows else "strided", strided(memories, loop, pack)
+        return "tiles", tiles(given, loop, box)
+    return "rows" if rows else "strided", strided(given, loop, pack)
 
 
 def prepare_elementwise(

@@ -4,55 +4,54 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cpu import special
+from tensorlayout.cpu.elementwise.flat import run_flat, run_of, run_tiled
+from tensorlayout.cpu.elementwise.functions import function_of
+from tensorlayout.cpu.elementwise.staging import staged
+from tensorlayout.cpu.elementwise.standard_fixes import Fix
 from tensorlayout.cpu.engine.blocks import Call, in_blocks
 from tensorlayout.cpu.engine.casting import WHOLE, as_odd_float, scalar_in, truths
 from tensorlayout.cpu.engine.memory import (
     Array,
-    allocator,
     quiet,
     quietly,
     unbuffered,
 )
-from tensorlayout.cpu.engine.staging import staged
-from tensorlayout.cpu.flat import run_flat, run_of, run_tiled
 from tensorlayout.layout import coalesce
 from tensorlayout.plan.base import Run, Write
 from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.tensor import Tensor, TensorSpec
 
 
-def prepare(plan: ElementwisePlan) -> Run:
-    """The function of the operands that carries out the plan."""
-    usual = plan.operation.usual
-    if usual is not None and isinstance(plan.operands[-1], type) and _repaired(plan) is not None:
-        run: Run = _screened(plan, usual, _prepare)
-        return run
-    return _prepare(plan)
+def direct(plan: ElementwisePlan) -> Run | None:
+    """What makes a new tensor as NumPy does, or as one run over whole blocks; None for the rest.
+
+    Both are exceptions from what every plan goes through, for the sake of speed: the first costs a
+    small call nothing but NumPy's own, the second writes padding while it is in the cache.
+    """
+    found: Run | None = _screened(plan, _direct)
+    return found
 
 
-def _prepare(plan: ElementwisePlan) -> Run:
-    if plan.result.layout.is_tiled:
-        return run_tiled(plan, _prepare)
-    if _numpy_alone_gives_the_layout(plan):
-        return _direct(plan)
-    if plan.flat and plan.result.layout.is_padded and plan.result.layout.size:
-        return run_flat(plan.result, _call(plan), _reader(plan, run_of))
-    return _strided(plan)
+def write(plan: ElementwisePlan) -> Write:
+    """``write(out, *operands)``: these lie apart from `out`, of any layout, or exactly there."""
+    found: Write = _screened(plan, _write)
+    return found
 
 
-def _screened(
-    plan: ElementwisePlan, usual: Callable[[Any], bool], prepare: Callable[[ElementwisePlan], Any]
-) -> Any:
-    """NumPy's function unless the last operand, a Python scalar, needs the repaired one."""
-    common = prepare(replace(plan, operation=replace(plan.operation, repair=None)))
-    rare = prepare(plan)
+def _screened(plan: ElementwisePlan, make: Callable[[ElementwisePlan, Fix | None], Any]) -> Any:
+    """What `make` gives with the fix that the plan needs, but for scalars that need none."""
+    fix, usual = _fix(plan), function_of(plan.operation.function).usual
+    rare = make(plan, fix)
+    if fix is None or usual is None or not isinstance(plan.operands[-1], type):
+        return rare
+    common = make(plan, None)
+    if common is None or rare is None:
+        return None
 
     def run(*operands: Any) -> Any:
         return common(*operands) if usual(operands[-1]) else rare(*operands)
@@ -60,7 +59,31 @@ def _screened(
     return run
 
 
-def _numpy_alone_gives_the_layout(plan: ElementwisePlan) -> bool:
+def _direct(plan: ElementwisePlan, fix: Fix | None) -> Run | None:
+    if plan.result.layout.is_tiled:
+        return None
+    if _numpy_alone_gives_the_layout(plan, fix):
+        return _by_numpy(plan)
+    if plan.flat and plan.result.layout.is_padded and plan.result.layout.size:
+        return run_flat(plan.result, _call(plan, fix), _reader(plan, run_of))
+    return None
+
+
+def _write(plan: ElementwisePlan, fix: Fix | None) -> Write:
+    if plan.result.layout.is_tiled:
+        return run_tiled(plan, functools.partial(_write, fix=fix))
+    two = len(plan.operands) == 2 and isinstance(plan.operands[0], TensorSpec)
+    if fix is None and two and is_one_ufunc(plan) and _natural(plan):
+        return _into_directly(plan)
+    call, read = staged(plan, _call(plan, fix)), _reader(plan)
+
+    def run(out: Tensor, *operands: Any) -> None:
+        call(read(operands), out._memory)
+
+    return run
+
+
+def _numpy_alone_gives_the_layout(plan: ElementwisePlan, fix: Fix | None) -> bool:
     """Whether NumPy, left to itself, returns an array of the planned dtype and layout.
 
     It does for row-major operands, and keeps any other order that all of them have.
@@ -69,7 +92,7 @@ def _numpy_alone_gives_the_layout(plan: ElementwisePlan) -> bool:
     tensors = [o.layout for o in plan.operands if isinstance(o, TensorSpec)]
     return (
         _is_ufunc(plan)
-        and (_repaired(plan) is None or plan.operation.numpy in special.RIGHT_ALONE)
+        and (fix is None or function_of(plan.operation.function).right_alone)
         and layout.ndim > 0
         and layout.size > 0
         and (
@@ -80,13 +103,14 @@ def _numpy_alone_gives_the_layout(plan: ElementwisePlan) -> bool:
     )
 
 
-def _repaired(plan: ElementwisePlan) -> special.Repaired | None:
+def _fix(plan: ElementwisePlan) -> Fix | None:
     """What replaces NumPy's function in the planned dtypes, if it departs from the standard."""
-    repair = plan.operation.repair
-    if repair is None:
-        return None
-    name = plan.inputs[-1].name
-    return repair.get(name) or (repair.get(f"{name}*") if _last_repeats(plan) else None)
+    fixes, name = function_of(plan.operation.function).fixes, plan.inputs[-1].name
+    return fixes.get(name) or (fixes.get(f"{name}*") if _last_repeats(plan) else None)
+
+
+def _numpy(plan: ElementwisePlan) -> Any:
+    return function_of(plan.operation.function).numpy
 
 
 def _last_repeats(plan: ElementwisePlan) -> bool:
@@ -98,7 +122,7 @@ def _last_repeats(plan: ElementwisePlan) -> bool:
 
 
 def _is_ufunc(plan: ElementwisePlan) -> bool:
-    return isinstance(plan.operation.numpy, np.ufunc)
+    return isinstance(_numpy(plan), np.ufunc)
 
 
 def _natural(plan: ElementwisePlan) -> bool:
@@ -121,7 +145,7 @@ def _loop(plan: ElementwisePlan, given: Sequence[Any]) -> bool:
     NumPy 2.4.6).
     """
     try:
-        *inputs, result = plan.operation.numpy.resolve_dtypes((*given, None))
+        *inputs, result = _numpy(plan).resolve_dtypes((*given, None))
     except TypeError:
         return False
     if result != plan.result.dtype:
@@ -168,9 +192,9 @@ def _in_short_runs(plan: ElementwisePlan) -> bool:
     return together.ndim > 1 and together.shape[-1] < _RUN
 
 
-def _direct(plan: ElementwisePlan) -> Run:
+def _by_numpy(plan: ElementwisePlan) -> Run:
     """Packed operands of one order: NumPy allocates; the shortest path there is."""
-    function, spec = plan.operation.numpy, plan.result
+    function, spec = _numpy(plan), plan.result
     copy, new = _context(plan), object.__new__
     if len(plan.operands) == 1:
 
@@ -272,9 +296,9 @@ def _bool_as_bfloat16(plan: ElementwisePlan) -> list[int]:
     ]
 
 
-def _call(plan: ElementwisePlan) -> Call:
+def _call(plan: ElementwisePlan, fix: Fix | None) -> Call:
     """``call(arrays, out)``: the operation, with the planned dtypes, without warnings."""
-    call, odd = _converting(plan), _bool_as_bfloat16(plan)
+    call, odd = _converting(plan, fix), _bool_as_bfloat16(plan)
     if not odd:
         return call
     return lambda arrays, out: call(
@@ -282,17 +306,17 @@ def _call(plan: ElementwisePlan) -> Call:
     )
 
 
-def _converting(plan: ElementwisePlan) -> Call:
+def _converting(plan: ElementwisePlan, fix: Fix | None) -> Call:
     """The same for bool memory of zeros and ones.
 
     A ufunc converts operands in its buffer; other functions get them converted block by block.
     """
-    repaired, function = _repaired(plan), plan.operation.numpy
+    function = _numpy(plan)
     converts = _converts(plan)
     copy: Any = _context(plan)
-    if repaired is not None or (converts and not _is_ufunc(plan)):
+    if fix is not None or (converts and not _is_ufunc(plan)):
         nbytes = plan.result.layout.required_size * plan.result.dtype.itemsize
-        return in_blocks(repaired or function, plan.inputs, converts, nbytes)
+        return in_blocks(fix or function, plan.inputs, converts, nbytes)
     if not _is_ufunc(plan):
         return lambda arrays, out: copy().run(function, *arrays, out)
     if _loop(plan, _dtypes(plan)):
@@ -302,52 +326,17 @@ def _converting(plan: ElementwisePlan) -> Call:
     return lambda arrays, out: quietly(convert, *arrays, out=out)
 
 
-def _strided(plan: ElementwisePlan) -> Run:
-    """Any layouts: NumPy's iterator walks the operands and the allocated result together."""
-    call, read, spec = staged(plan, _call(plan)), _reader(plan), plan.result
-    allocate = allocator(spec)
-
-    def run(*operands: Any) -> Tensor:
-        memory, home = allocate()
-        call(read(operands), memory)
-        return Tensor._new(memory, spec, home)
-
-    return run
-
-
-def prepare_into(plan: ElementwisePlan) -> Write:
-    """Into a tensor given first, of any layout; operands lie apart from it, or exactly there."""
-    usual = plan.operation.usual
-    if usual is not None and isinstance(plan.operands[-1], type) and _repaired(plan) is not None:
-        write: Write = _screened(plan, usual, _prepare_into)
-        return write
-    return _prepare_into(plan)
-
-
-def _prepare_into(plan: ElementwisePlan) -> Write:
-    if plan.result.layout.is_tiled:
-        return run_tiled(plan, _prepare_into)
-    if is_one_ufunc(plan) and len(plan.operands) == 2 and _natural(plan):
-        return _into_directly(plan)
-    call, read = staged(plan, _call(plan)), _reader(plan)
-
-    def run(result: Tensor, *operands: Any) -> None:
-        call(read(operands), result._memory)
-
-    return run
-
-
 def is_one_ufunc(plan: ElementwisePlan) -> bool:
     """Whether a plan is one call of a ufunc, which buffers operands that overlap the result."""
-    if not _is_ufunc(plan) or _repaired(plan) is not None or plan.result.layout.is_tiled:
+    if not _is_ufunc(plan) or _fix(plan) is not None or plan.result.layout.is_tiled:
         return False
-    call = _call(plan)
+    call = _call(plan, None)
     return staged(plan, call) is call
 
 
 def _into_directly(plan: ElementwisePlan) -> Write:
     """``x += y`` and the like, where NumPy's promotion is the planned one."""
-    function, copy = plan.operation.numpy, _context(plan)
+    function, copy = _numpy(plan), _context(plan)
     narrow = _narrows_integers(plan)
 
     def run(out: Tensor, x: Any, y: Any) -> None:
@@ -356,7 +345,7 @@ def _into_directly(plan: ElementwisePlan) -> Write:
         try:
             if narrow and not -WHOLE <= other <= WHOLE:
                 other = as_odd_float(other)
-            copy().run(function, first, other, out._memory)
+            copy().run(function, first, other, out=out._memory)
         except OverflowError:
             raise _misfit(plan, x, y) from None
 

@@ -1,9 +1,9 @@
-"""Where NumPy's functions depart from the standard's special cases: the repaired functions.
+"""Where NumPy's functions depart from the standard's special cases: the fixes.
 
 Each takes operands of the planned dtypes and writes ``out``. It lets NumPy work, looks by a cheap
 test whether something special was there, and only then computes the special elements anew: what an
-element gives never depends on its neighbours. The tables at the end say which dtypes need which
-function; all others go to NumPy as they are.
+element gives never depends on its neighbours. `functions` says which dtypes need which; all others
+go to NumPy as they are.
 
 Those of two operands have an operator that works in place, so ``out`` may overlap the operands:
 they test before they write, and write once. The others get an ``out`` of its own.
@@ -14,17 +14,14 @@ there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from tensorlayout.cpu.engine.memory import Array
 
-Repaired = Callable[..., None]  # repaired(*operands, out)
-# By name of the dtype to which the operands are converted; names with a star stand for calls whose
-# last operand is a scalar or broadcast.
-Repair = Mapping[str, Repaired]
+Fix = Callable[..., None]  # fix(*operands, out)
 
 
 def _all_finite(x: Array) -> bool:
@@ -36,32 +33,32 @@ def _all_finite(x: Array) -> bool:
     return _all(np.isfinite(x))
 
 
-def _side_by_side(function: Any) -> Repaired:
+def side_by_side(function: Any) -> Fix:
     """`function`, whose loops for vectors put their results side by side wherever they are to go.
 
     So do those of NumPy 2.4.6: ``np.signbit(-np.ones(16), np.zeros(32, bool)[::2])`` sets two.
     """
 
-    def repaired(x: Array, out: Array) -> None:
+    def fix(x: Array, out: Array) -> None:
         rows = x.flags.c_contiguous and out.flags.c_contiguous
         if rows or (x.flags.f_contiguous and out.flags.f_contiguous):
             function(x, out)
         else:
             out[...] = function(x)
 
-    return repaired
+    return fix
 
 
-def _by_truth(function: Any) -> Repaired:
+def by_truth(function: Any) -> Fix:
     """Whether bool operands are (un)equal, which both turned are, too.
 
     Every byte but 0 is True, and NumPy may compare bytes; to turn them it looks for 0.
     """
 
-    def repaired(x: Array, y: Array, out: Array) -> None:
+    def fix(x: Array, y: Array, out: Array) -> None:
         function(np.logical_not(x), np.logical_not(y), out=out)
 
-    return repaired
+    return fix
 
 
 def _all(mask: Array) -> bool:
@@ -69,21 +66,21 @@ def _all(mask: Array) -> bool:
     return bool(np.count_nonzero(mask) == mask.size)
 
 
-def _folded(function: Any) -> Repaired:
+def folded(function: Any) -> Fix:
     """A function odd in each part, computed for one quadrant: it may round elsewhere otherwise."""
 
-    def run(x: Array, out: Array) -> None:
-        folded = np.empty_like(x)
-        np.abs(x.real, out=folded.real)
-        np.abs(x.imag, out=folded.imag)
-        function(folded, out=out)
+    def fix(x: Array, out: Array) -> None:
+        quadrant = np.empty_like(x)
+        np.abs(x.real, out=quadrant.real)
+        np.abs(x.imag, out=quadrant.imag)
+        function(quadrant, out=out)
         np.copysign(out.real, x.real, out=out.real)
         np.copysign(out.imag, x.imag, out=out.imag)
 
-    return run
+    return fix
 
 
-def _expm1(x: Array, out: Array) -> None:
+def expm1(x: Array, out: Array) -> None:
     """NumPy multiplies infinities by zeros; `exp` has the same special cases, one greater.
 
     Of -0 the real part is +0, unlike that of real numbers.
@@ -95,7 +92,7 @@ def _expm1(x: Array, out: Array) -> None:
         out[special] = np.exp(x[special]) - 1
 
 
-def _acosh(x: Array, out: Array) -> None:
+def acosh(x: Array, out: Array) -> None:
     """NumPy before 2.3 gives NaN for both parts of 0 + NaN j; the imaginary one is pi / 2."""
     np.arccosh(x, out=out)
     if not _all_finite(x):
@@ -103,7 +100,7 @@ def _acosh(x: Array, out: Array) -> None:
         out.imag[special] = np.pi / 2
 
 
-def _floor_divide(x: Array, y: Array, out: Array) -> None:
+def floor_divide(x: Array, y: Array, out: Array) -> None:
     """NumPy takes the result from the remainder; with infinities the quotient is meant."""
     if _all_finite(x) and _all_finite(y):
         np.floor_divide(x, y, out=out)
@@ -113,7 +110,7 @@ def _floor_divide(x: Array, y: Array, out: Array) -> None:
     out[...] = found
 
 
-def _floor_divide_narrow(x: Array, y: Array, out: Array) -> None:
+def floor_divide_narrow(x: Array, y: Array, out: Array) -> None:
     """In float64, where the quotient of narrower floats cannot round up to the next integer.
 
     That holds below 2**29; greater quotients are rounded to 24 bits in any case. Infinities need no
@@ -122,8 +119,8 @@ def _floor_divide_narrow(x: Array, y: Array, out: Array) -> None:
     out[...] = np.floor(np.divide(x, y, dtype=np.float64, casting="unsafe"))
 
 
-def _log1p(x: Array, out: Array) -> None:
-    """NumPy loses near 0 what the function is for: ``log|1 + z| = log1p(|1 + z|**2 - 1) / 2``.
+def log1p(x: Array, out: Array) -> None:
+    """What the function is for, NumPy loses near 0; here ``log|1 + z|`` is found from its square.
 
     Near -1, where that loses as much, and where squares overflow, NumPy's way is the better one.
     """
@@ -137,14 +134,14 @@ def _log1p(x: Array, out: Array) -> None:
         out[~usual] = np.log1p(x[~usual])
 
 
-def _nextafter_half(x: Array, y: Array, out: Array) -> None:
+def nextafter_half(x: Array, y: Array, out: Array) -> None:
     """From one zero to the other NumPy stays where it is."""
     np.nextafter(x, y, out=out)
     if np.minimum.reduce(out.view(np.uint16) << 1, axis=None, initial=1) == 0:
         np.copyto(out, y, where=x == y)
 
 
-def _pow_one_exponent(x: Array, y: Array, out: Array) -> None:
+def pow_one_exponent(x: Array, y: Array, out: Array) -> None:
     """NumPy takes x ** 0.5 for the root, where -0 and -inf differ; with many exponents it is right.
 
     With many it is faster too, except for the powers it knows: 2 and 0.5.
@@ -166,7 +163,7 @@ def usual_exponent(exponent: float) -> bool:
     return exponent != 0.5 and (exponent >= 0 or isinstance(exponent, float))
 
 
-def _pow_signed(x: Array, y: Array, out: Array) -> None:
+def pow_signed(x: Array, y: Array, out: Array) -> None:
     """NumPy raises for negative exponents; here the exact result is truncated, as 0 ** -1 is."""
     if np.minimum.reduce(y, axis=None, initial=0) == 0:
         np.power(x, y, out=out)
@@ -177,14 +174,14 @@ def _pow_signed(x: Array, y: Array, out: Array) -> None:
     out[...] = found
 
 
-def _reciprocal(x: Array, out: Array) -> None:
+def reciprocal(x: Array, out: Array) -> None:
     """Of zeros, and wherever NumPy finds nothing finite, what `divide` gives."""
     np.reciprocal(x, out=out)
     if not _all_finite(out):
         np.divide(1, x, out=out, where=~np.isfinite(out))
 
 
-def _sign_bfloat16(x: Array, out: Array) -> None:
+def sign_bfloat16(x: Array, out: Array) -> None:
     """Of -0 it is +0. As an integer, -0 is the least of all numbers."""
     np.sign(x, out=out)
     bits = out.view(np.int16)
@@ -192,7 +189,7 @@ def _sign_bfloat16(x: Array, out: Array) -> None:
         np.copyto(bits, 0, where=bits == -0x8000)
 
 
-def _sign_complex(x: Array, out: Array) -> None:
+def sign_complex(x: Array, out: Array) -> None:
     """Each part divided by the magnitude, an infinite one too; NaN wherever one part is NaN."""
     magnitude = np.abs(x)
     np.divide(x.real, magnitude, out=out.real)
@@ -201,7 +198,7 @@ def _sign_complex(x: Array, out: Array) -> None:
         np.copyto(out, 0, where=magnitude == 0)
 
 
-def _tan(x: Array, out: Array) -> None:
+def tan(x: Array, out: Array) -> None:
     """At infinite imaginary parts the real part of the result has the sign of that of `x`."""
     np.tan(x, out=out)
     if not _all_finite(x):
@@ -209,44 +206,9 @@ def _tan(x: Array, out: Array) -> None:
         np.copysign(0, x.real, out=out.real, where=flat)
 
 
-def _tanh(x: Array, out: Array) -> None:
+def tanh(x: Array, out: Array) -> None:
     """At infinite real parts the imaginary part of the result has the sign of that of `x`."""
     np.tanh(x, out=out)
     if not _all_finite(x):
         flat = np.isinf(x.real) & np.isfinite(x.imag)
         np.copysign(0, x.imag, out=out.imag, where=flat)
-
-
-def _in(function: Repaired, *names: str) -> Repair:
-    return dict.fromkeys(names, function)
-
-
-_COMPLEX = ("complex64", "complex128")
-
-atan = _in(_folded(np.arctan), *_COMPLEX)
-atanh = _in(_folded(np.arctanh), *_COMPLEX)
-expm1 = _in(_expm1, *_COMPLEX)
-floor_divide = {
-    **_in(_floor_divide_narrow, "float16", "bfloat16", "float32"),
-    **_in(_floor_divide, "float64"),
-}
-# Those that are repaired for where they are told to write: where NumPy makes the result, they are
-# right.
-RIGHT_ALONE = frozenset({np.isfinite, np.isinf, np.isnan, np.signbit})
-isfinite = _in(_side_by_side(np.isfinite), "float32", "float64")
-isinf = _in(_side_by_side(np.isinf), "float32", "float64")
-isnan = _in(_side_by_side(np.isnan), "float32", "float64")
-signbit = _in(_side_by_side(np.signbit), "float32", "float64")
-equal = _in(_by_truth(np.equal), "bool")
-not_equal = _in(_by_truth(np.not_equal), "bool")
-acosh = _in(_acosh, *_COMPLEX) if np.lib.NumpyVersion(np.__version__) < "2.3.0" else None
-log1p = _in(_log1p, *_COMPLEX)
-nextafter = _in(_nextafter_half, "float16")
-pow_ = {
-    **_in(_pow_signed, "int8", "int16", "int32", "int64"),
-    **_in(_pow_one_exponent, "float32*", "float64*"),
-}
-reciprocal = _in(_reciprocal, *_COMPLEX)
-sign = {**_in(_sign_complex, *_COMPLEX), **_in(_sign_bfloat16, "bfloat16")}
-tan = _in(_tan, *_COMPLEX)
-tanh = _in(_tanh, *_COMPLEX)

@@ -6,7 +6,6 @@ import numpy as np
 
 from tensorlayout.cpu.engine.casting import truths
 from tensorlayout.cpu.engine.memory import Array
-from tensorlayout.cpu.special import Repair
 
 # From this many elements on, the masks pay; so many at the beginning are looked at.
 _SAMPLE = 2048
@@ -14,12 +13,15 @@ _LONG_RUN = 64
 
 
 def choose(condition: Array, x1: Array, x2: Array, out: Array) -> None:
-    """`x1` where the condition holds, else `x2`; `out` shares no memory with them."""
+    """`x1` where the condition holds, or a number is not 0, else `x2`.
+
+    `out` shares no memory with them.
+    """
     out[...] = x2
-    np.copyto(out, x1, where=condition)
+    np.copyto(out, x1, where=condition if condition.dtype == np.bool_ else condition != 0)
 
 
-def _choose_by_bits(condition: Array, x1: Array, x2: Array, out: Array) -> None:
+def choose_by_bits(condition: Array, x1: Array, x2: Array, out: Array) -> None:
     """The same for a block in the cache, with masks where the condition has no long runs.
 
     A branch that nobody can foresee costs 4 ns an element: 16 MB of float32 by a random condition
@@ -29,7 +31,7 @@ def _choose_by_bits(condition: Array, x1: Array, x2: Array, out: Array) -> None:
     if out.size < _SAMPLE:
         choose(condition, x1, x2, out)
         return
-    condition = truths(condition)
+    condition = truths(condition) if condition.dtype == np.bool_ else condition != 0
     if _has_long_runs(condition):
         _choose_runs(condition, x1, x2, out)
         return
@@ -63,22 +65,3 @@ def _has_long_runs(condition: Array) -> bool:
         return False
     sample = condition[:_SAMPLE]
     return bool(np.count_nonzero(sample[1:] != sample[:-1]) * _LONG_RUN < _SAMPLE)
-
-
-_NAMES = (
-    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
-    *("float16", "bfloat16", "float32", "float64", "complex64"),
-)
-BY_BITS: Repair = dict.fromkeys(_NAMES, _choose_by_bits)
-
-
-def choose_by_number(condition: Array, x1: Array, x2: Array, out: Array) -> None:
-    """`choose` by numbers, which hold where they are not 0."""
-    choose(condition != 0, x1, x2, out)
-
-
-def _choose_by_number(condition: Array, x1: Array, x2: Array, out: Array) -> None:
-    _choose_by_bits(condition != 0, x1, x2, out)
-
-
-BY_NUMBER: Repair = dict.fromkeys(_NAMES, _choose_by_number)

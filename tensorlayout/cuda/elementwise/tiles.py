@@ -6,22 +6,17 @@ those of memories with wide elements weigh more.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd, prod
-from typing import Any
 
-from tensorlayout.cuda.elementwise_launches import FILE, common_struct, memories_type
-from tensorlayout.cuda.elementwise_walk import Memories
+from tensorlayout.cuda.elementwise.launches import chosen, pack_memories
+from tensorlayout.cuda.elementwise.operands import Operands
 from tensorlayout.cuda.engine.boxes import WRITE, Box, Nest, choose_box, narrowness
-from tensorlayout.cuda.engine.driver import Kernel
-from tensorlayout.cuda.engine.launch import Launch, struct_type
-from tensorlayout.cuda.engine.parameters import MAX_RANK
+from tensorlayout.cuda.engine.launch import Launch
 from tensorlayout.cuda.engine.sectors import SECTOR, in_order_cost
-from tensorlayout.cuda.engine.tiles import boxes_struct, boxes_type, side_struct, side_type
+from tensorlayout.cuda.engine.tiles import boxes_struct, side_struct
 from tensorlayout.layout.loop import Loop
-from tensorlayout.layout.once import once
 
 # Axes of a box, at most.
 _AXES = 3
@@ -49,7 +44,7 @@ TUNING = Tuning()
 # ---- Which box, if any
 
 
-def box_of(loop: Loop, memories: Memories, pack: int, tuning: Tuning) -> Box | None:
+def box_of(loop: Loop, given: Operands, pack: int, tuning: Tuning) -> Box | None:
     """The box in which operands of other orders are staged; None if that is worth nothing.
 
     `pack`: how many elements a thread would move at once without.
@@ -65,7 +60,7 @@ def box_of(loop: Loop, memories: Memories, pack: int, tuning: Tuning) -> Box | N
     staged = tuple([m for m in tensors if m and _is_staged(loop, m, sectors[m], tuning)])
     if not staged:
         return None
-    box = choose_box(_nest(loop, memories, staged))
+    box = choose_box(_nest(loop, given, staged))
     if box is None:
         return None
     before = sum([widths[m] * (sectors[m] + narrowness(widths[m] * pack)) for m in tensors])
@@ -90,7 +85,7 @@ def _is_staged(loop: Loop, memory: int, sectors: float, tuning: Tuning) -> bool:
     return distinct * width >= tuning.small_bytes and sectors > tuning.staged_from
 
 
-def _nest(loop: Loop, memories: Memories, staged: tuple[int, ...]) -> Nest:
+def _nest(loop: Loop, given: Operands, staged: tuple[int, ...]) -> Nest:
     widths = loop.widths
     alignments = []
     for strides, width, first, alignment in zip(
@@ -99,7 +94,7 @@ def _nest(loop: Loop, memories: Memories, staged: tuple[int, ...]) -> Nest:
         back = sum([(n - 1) * s for n, s in zip(loop.sizes, strides, strict=True) if s < 0])
         alignments.append(gcd(alignment, first + back * width, SECTOR))
     beside = tuple(m for m in range(1, len(widths)) if widths[m] and m not in staged)
-    pack = max(1, 4 // memories.widest)  # as `tiles_in` of kernels/elementwise.cu
+    pack = max(1, 4 // given.widest)  # as `tiles_in` of kernels/elementwise.cu
     followers = tuple(sorted((*staged, *beside)))
     return Nest(
         loop.axes, widths, tuple(alignments), staged, beside, pack, _AXES, followers=followers
@@ -109,21 +104,20 @@ def _nest(loop: Loop, memories: Memories, staged: tuple[int, ...]) -> Nest:
 # ---- The launch
 
 
-def tiles(memories: Memories, loop: Loop, box: Box) -> Launch:
+def tiles(given: Operands, loop: Loop, box: Box) -> Launch:
     """One block for each box."""
-    count = len(memories.operands)
     side = box.sides[WRITE]
     packed = side.unit > box.nest.widths[WRITE]
     moves = [box.nest.axes[box.axes[k]].strides[1:] for k in side.order[: side.run]]
     steps = [int(any(strides)) for strides in zip(*moves, strict=True)]
-    common, more = common_struct(memories, box.blocks, steps)
-    made = tiled_type(count)(memories=common)
+    found, made = chosen("elementwise_tiles", given, PACKED=int(packed), ROOM=box.room)
+    more = pack_memories(made.memories, given, box.blocks, steps)
     boxes_struct(box, made.boxes)
     made.write = side_struct(box, WRITE, [0] * len(box.axes), _AXES)
     begins, period = box.tiles, box.period(WRITE)
     last = side.order[side.run - 1]
     periods = max(1, period // box.inner(side.order, side.run))
-    for n in range(count):
+    for n in range(given.count):
         memory, follower = n + 1, made.followers[n]
         made.tile[n] = begins.get(memory, -1)
         strides: Sequence[int] = made.boxes.stride[memory]
@@ -135,32 +129,4 @@ def tiles(memories: Memories, loop: Loop, box: Box) -> Launch:
             follower.stride[: len(box.axes)] = strides[: len(box.axes)]
             follower.step = strides[last] * periods
             follower.rows, follower.places = box.followers[memory]
-    shape = (("PACKED", str(int(packed))), ("ROOM", str(box.room)))
-    kernel = Kernel(FILE, "elementwise_tiles", memories.types, shape, memories.functor)
-    return Launch(kernel, box.blocks + more, bytes(made), loop.firsts)
-
-
-@once
-def tiled_type(operands: int) -> Any:
-    """``TiledElementwise`` of kernels/elementwise.cu."""
-    return struct_type(
-        "TiledElementwise",
-        memories=memories_type(operands),
-        write=side_type(_AXES),
-        read=side_type(_AXES) * operands,
-        boxes=boxes_type(operands + 1, _AXES, MAX_RANK),
-        followers=_Follower * operands,
-        tile=ctypes.c_int32 * operands,
-        narrow=ctypes.c_int32 * operands,
-    )
-
-
-class _Follower(ctypes.Structure):
-    """``Follower`` of kernels/elementwise.cu."""
-
-    _fields_ = (
-        ("stride", ctypes.c_int32 * _AXES),
-        ("step", ctypes.c_int32),
-        ("rows", ctypes.c_int32),
-        ("places", ctypes.c_int32),
-    )
+    return Launch(found, box.blocks + more, bytes(made), loop.firsts)

@@ -18,7 +18,7 @@ from tensorlayout.cpu.engine.memory import (
     padding_filler,
 )
 from tensorlayout.layout import Layout, boxes
-from tensorlayout.plan.base import Run
+from tensorlayout.plan.base import Run, Write
 from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.tensor import StorageRef, Tensor, TensorSpec
 
@@ -78,23 +78,20 @@ def _chunks(layout: Layout, room: int) -> Iterator[tuple[slice, list[Region]]]:
         yield slice(start * step, stop * step), regions
 
 
-def run_tiled(plan: ElementwisePlan, prepare: Callable[[ElementwisePlan], Any]) -> Run:
-    """Tiled tensors of one placement: `prepare`'s function over vectors of their slots."""
+def run_tiled(plan: ElementwisePlan, write: Callable[[ElementwisePlan], Write]) -> Write:
+    """Tiled tensors of one placement: `write` over vectors of their slots, then the padding."""
     spec, fill = plan.result, padding_filler(plan.result)
-    tiles = [isinstance(o, TensorSpec) and o.layout.ndim > 0 for o in plan.operands]
-    operands = tuple(_slots(o) if t else o for o, t in zip(plan.operands, tiles, strict=True))
-    vectors = [_slots(o) if t else None for o, t in zip(plan.operands, tiles, strict=True)]
-    vectors = [_slots(spec), *vectors] if plan.given else vectors
-    run = prepare(replace(plan, operands=operands, result=_slots(spec)))
+    tiled = [isinstance(o, TensorSpec) and o.layout.ndim > 0 for o in plan.operands]
+    operands = tuple(_slots(o) if t else o for o, t in zip(plan.operands, tiled, strict=True))
+    result = _slots(spec)
+    vectors: list[Any] = [result, *[o if t else None for o, t in zip(operands, tiled, strict=True)]]
+    run = write(replace(plan, operands=operands, result=result))
 
-    def call(*given: Any) -> Tensor:
-        pairs = zip(given, vectors, strict=True)
-        slots = [o if v is None else Tensor._new(o._memory, v) for o, v in pairs]
-        found = run(*slots)
-        written: Tensor = slots[0] if plan.given else found
+    def call(*tensors: Any) -> None:
+        pairs = zip(tensors, vectors, strict=True)
+        run(*[x if v is None else Tensor._new(x._memory, v) for x, v in pairs])
         if fill is not None:
-            fill(written._memory)
-        return given[0] if plan.given else Tensor._new(written._memory, spec)
+            fill(tensors[0]._memory)
 
     return call
 

@@ -1,4 +1,4 @@
-"""What elementwise kernels walk over: the memories of a call, and the loop over them."""
+"""What elementwise kernels walk over: the result and the operands, and the loop over them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FULL_PACKS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Memories:
+class Operands:
     """The result and the operands, as kernels see them.
 
     Attributes:
@@ -35,6 +35,11 @@ class Memories:
     operands: tuple[tuple[Layout, int] | None, ...]
     alignments: tuple[int, ...]
     padding: bytes | None
+
+    @property
+    def count(self) -> int:
+        """How many operands there are."""
+        return len(self.operands)
 
     @property
     def layouts(self) -> list[Layout | None]:
@@ -77,21 +82,21 @@ def pack_of(loop: Loop, widest: int) -> int:
     return 1
 
 
-def loop_of(memories: Memories, digits: TiledLoop | None) -> Loop:
+def loop_of(given: Operands, digits: TiledLoop | None) -> Loop:
     """All elements, with as few axes as can be. ValueError for elements not aligned.
 
     `digits`: of tiled layouts, without tails.
     """
-    widths = memories.widths
-    for number, (width, alignment) in enumerate(zip(widths, memories.alignments, strict=True)):
+    widths = given.widths
+    for number, (width, alignment) in enumerate(zip(widths, given.alignments, strict=True)):
         if width and alignment % width:
             which = f"operand {number}" if number else "the result"
             msg = (
-                f"{memories.functor}: {which} begins at an address that is no multiple of its"
+                f"{given.functor}: {which} begins at an address that is no multiple of its"
                 f" {width} bytes an element; copy it first"
             )
             raise ValueError(msg)
-    loop = digits or Loop.over(memories.layouts, widths, memories.alignments)
+    loop = digits or Loop.over(given.layouts, widths, given.alignments)
     if loop.count > 1:
         return loop
-    return replace(loop, axes=(Axis(1, (1,) + (0,) * len(memories.operands)),))
+    return replace(loop, axes=(Axis(1, (1,) + (0,) * given.count),))

@@ -21,9 +21,10 @@ from hypothesis import strategies as st
 from simulated import simulator
 
 from tensorlayout.cuda.copy.strided import Tuning, plan_copy
-from tensorlayout.cuda.engine import parameters, tiles
+from tensorlayout.cuda.engine import parameters
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.launch import bind
+from tensorlayout.cuda.engine.shared_tiles import structs as tiles
 from tensorlayout.cuda.engine.shared_tiles.choice import tile_of_copy
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.layout import Layout, PaddingValue

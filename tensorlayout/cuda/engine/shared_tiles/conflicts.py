@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tensorlayout.cuda.engine.shared_tiles.problem import WRITE
+from tensorlayout.cuda.engine.shared_tiles.shape import TileShape
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 SHARED_BANKS = 128  # bytes that one wavefront brings

@@ -6,8 +6,8 @@ An element's distance is its column less its row. The band, and what is in it, a
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, replace
-from math import gcd, prod
+from dataclasses import replace
+from math import prod
 
 import numpy as np
 
@@ -19,8 +19,8 @@ from tensorlayout.cuda.engine.padding import Regions, padding_regions, padding_s
 from tensorlayout.cuda.engine.parameters import pack_walk
 from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST
 from tensorlayout.cuda.fill.fill import plan_padding
-from tensorlayout.layout import Layout, coalesce
-from tensorlayout.layout.loop import index_type
+from tensorlayout.layout import Layout
+from tensorlayout.layout.loop import Axis, Loop, index_type
 from tensorlayout.plan.base import Write
 from tensorlayout.plan.fill import TrianglePlan
 from tensorlayout.tensor import TensorSpec
@@ -39,24 +39,7 @@ _SCALARS_AT = 16
 _SCALARS = struct.Struct("<2q16s")
 
 
-@dataclass(frozen=True, slots=True)
-class _Memories:
-    """The result and the source, if there is one, walked forwards along the result.
-
-    Attributes:
-        layouts: lowest slots at 0.
-        itemsize: bytes of an element.
-        alignments: powers of two that divide the addresses of the lowest slots.
-        distances: column - row + rows - 1 as slots of a layout of the same shape.
-        padding: where padding is to be written, and the content of one element.
-
-    """
-
-    layouts: tuple[Layout, ...]
-    itemsize: int
-    alignments: tuple[int, ...]
-    distances: Layout
-    padding: tuple[Regions | None, bytes]
+_Padding = tuple[Regions | None, bytes]  # where padding is to be written, and an element of it
 
 
 def plan_band(
@@ -86,8 +69,8 @@ def plan_band(
     if result.size == 0:
         if not fits or regions is None or not regions.regions:
             return Launches(apart, "empty")
-        nothing = _Memories((Layout((1,)),), itemsize, alignments[:1], Layout((1,)), inside)
-        return Launches((_strided(nothing, 0, 1),), "empty")
+        nothing = _loop((Layout((1,)),), (Layout((1,)),), itemsize, alignments[:1])
+        return Launches((_strided(nothing, 0, 1, inside),), "empty")
     if min(alignments) < itemsize:
         msg = (
             f"tril, triu: x begins at an address that is no multiple of its {itemsize} bytes an"
@@ -95,16 +78,30 @@ def plan_band(
         )
         raise ValueError(msg)
     given = (result,) if source is None else (result, source)
-    *layouts, distances = _forwards(result, (*given, _distances(result.shape)))
-    memories = _Memories(tuple(layouts), itemsize, alignments, distances, inside)
-    case, launch = _cheapest(memories)
-    return Launches((launch, *apart), case)
+    distances = (_distances(result.shape),)
+    run = _loop(given, (), itemsize, alignments)
+    if len(run.axes) == 1 and (run.contiguous or run.count == 1) and _is_aligned(run):
+        numbers = _loop((result,), distances, itemsize, alignments[:1])
+        return Launches((_flat(run, numbers, inside), *apart), "flat")
+    loop = _loop(given, distances, itemsize, alignments)
+    pack = _pack(loop)
+    launch = _strided(loop, loop.count, pack, inside)
+    return Launches((launch, *apart), "rows" if pack > 1 else "strided")
 
 
-def _forwards(result: Layout, layouts: tuple[Layout, ...]) -> list[Layout]:
-    """All turned where the result runs backwards."""
-    backwards = [d for d, stride in enumerate(result.strides) if stride < 0]
-    return [turned for layout in layouts if (turned := layout.flip(backwards)) is not None]
+def _loop(
+    elements: tuple[Layout, ...],
+    tables: tuple[Layout, ...],
+    itemsize: int,
+    alignments: tuple[int, ...],
+) -> Loop:
+    """The loop in the order of the result; one element has strides of 0."""
+    ones = (1,) * len(tables)
+    widths = (*[itemsize] * len(elements), *ones)
+    loop = Loop.over((*elements, *tables), widths, (*alignments, *ones), len(tables))
+    if loop.count > 1:
+        return loop
+    return replace(loop, axes=(Axis(1, (0,) * len(widths)),))
 
 
 def _distances(shape: tuple[int, ...]) -> Layout:
@@ -113,84 +110,52 @@ def _distances(shape: tuple[int, ...]) -> Layout:
     return Layout(shape, (*[0] * (len(shape) - 2), -1, 1), offset=max(rows - 1, 0))
 
 
-def _cheapest(memories: _Memories) -> tuple[str, Launch]:
-    merged = coalesce(*memories.layouts)
-    one_run = merged[0].ndim < 2 and all(layout.strides in ((), (1,)) for layout in merged)
-    if one_run and _grain(memories, merged) % WIDEST == 0:
-        return "flat", _flat(memories, tuple(layout.offset for layout in merged))
-    *walked, _ = coalesce(*memories.layouts, memories.distances)
-    pack = _pack(memories, tuple(walked))
-    launch = _strided(memories, memories.layouts[0].size, pack)
-    return "rows" if pack > 1 else "strided", launch
+def _is_aligned(loop: Loop) -> bool:
+    """Whether all rows begin at whole packs."""
+    return all(loop.grain(memory) % WIDEST == 0 for memory in loop.elements)
 
 
-def _grain(memories: _Memories, walked: tuple[Layout, ...]) -> int:
-    """What divides the addresses of all rows' first elements."""
-    steps = [s for layout in walked for s in (layout.offset, *layout.strides[:-1])]
-    return gcd(*memories.alignments, *[step * memories.itemsize for step in steps])
-
-
-def _pack(memories: _Memories, walked: tuple[Layout, ...]) -> int:
+def _pack(loop: Loop) -> int:
     """How many elements of a row move at once."""
-    pack = WIDEST // memories.itemsize
-    if not all(layout.strides[-1:] == (1,) for layout in walked):
+    pack, last = WIDEST // loop.width, loop.axes[-1]
+    if any(last.strides[memory] != 1 for memory in loop.elements) or not _is_aligned(loop):
         return 1
-    row = walked[0].shape[-1]
-    aligned = _grain(memories, walked) % WIDEST == 0
-    return pack if aligned and (row % pack == 0 or row >= _FULL_PACKS * pack) else 1
+    return pack if last.size % pack == 0 or last.size >= _FULL_PACKS * pack else 1
 
 
 # ---- Launches
 
 
-def _flat(memories: _Memories, slots: tuple[int, ...]) -> Launch:
-    """`slots`: where the runs begin."""
-    result, pack = memories.layouts[0], WIDEST // memories.itemsize
-    _, distances = coalesce(result, memories.distances)
-    sizes, steps = distances.shape or (1,), distances.strides or (0,)
-    count = result.size
+def _flat(run: Loop, numbers: Loop, padding: _Padding) -> Launch:
+    """`numbers`: the result with the distances of its elements."""
+    count, pack = run.count, WIDEST // run.width
+    sizes, (_, steps) = numbers.sizes, numbers.strides
     blocks = blocks_of_packs(count // pack + count % pack, pack)
-    padded, more = padding_struct(*memories.padding, blocks, memories.alignments[0])
+    padded, more = padding_struct(*padding, blocks, run.alignments[0])
     index = index_type(count + WIDEST, sum(n - 1 for n in sizes))
-    chosen = kernel(FILE, "band_flat", RANK=len(sizes), INDEX=index, WIDTH=memories.itemsize)
+    chosen = kernel(FILE, "band_flat", RANK=len(sizes), INDEX=index, WIDTH=run.width)
     made = parameters(chosen)(count=count, step=steps[-1])
     made.band.padding = padded
     pack_walk(made.walk, sizes, [steps])
-    firsts = tuple(slot * memories.itemsize for slot in slots)
-    return Launch(chosen, blocks + more, bytes(made), firsts, scalars_at=_SCALARS_AT)
+    return Launch(chosen, blocks + more, bytes(made), run.firsts, scalars_at=_SCALARS_AT)
 
 
-def _strided(memories: _Memories, count: int, pack: int) -> Launch:
+def _strided(loop: Loop, count: int, pack: int, padding: _Padding) -> Launch:
     """`count`: 0 for the padding alone."""
-    merged = coalesce(*memories.layouts, memories.distances)
-    result, distances = merged[0], merged[-1]
-    source = merged[1] if len(merged) > 2 else None
-    shape = result.shape or (1,)
-    row = shape[-1]
-    sizes = (*shape[:-1], row // pack + row % pack)
-    zeros = (0,) * len(sizes)
-    strides = [
-        (*each.strides[:-1], each.strides[-1] * pack) if each is not None and each.ndim else zeros
-        for each in (result, source, distances)
-    ]
+    *slower, row = loop.sizes
+    sizes = (*slower, row // pack + row % pack)
+    result, *source, distances = loop.in_packs(pack, ()).strides
     threads = prod(sizes) if count else 0
     blocks = blocks_of_packs(threads, pack)
-    reach = max(_reach(shape, each.strides) for each in merged)
-    index = index_type(threads, reach + pack * pack)  # which the walk may go too far
-    padded, more = padding_struct(*memories.padding, blocks, memories.alignments[0])
-    width, rank = memories.itemsize, len(sizes)
+    index = index_type(threads, loop.furthest + pack * pack)  # which the walk may go too far
+    padded, more = padding_struct(*padding, blocks, loop.alignments[0])
+    width, rank = loop.width, len(sizes)
     chosen = kernel(FILE, "band_strided", RANK=rank, INDEX=index, WIDTH=width, PACK=pack)
-    step = distances.strides[-1] if distances.ndim else 0
+    step = loop.axes[-1].strides[-1]
     made = parameters(chosen)(threads=threads, packs=row // pack, step=step)
     made.band.padding = padded
-    pack_walk(made.walk, sizes, strides)
-    firsts = tuple(layout.offset * memories.itemsize for layout in merged[:-1])
-    return Launch(chosen, blocks + more, bytes(made), firsts, scalars_at=_SCALARS_AT)
-
-
-def _reach(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
-    """How far the last element is from the first, at most."""
-    return sum((n - 1) * abs(s) for n, s in zip(shape, strides, strict=False))
+    pack_walk(made.walk, sizes, [result, *(source or [(0,) * rank]), distances])
+    return Launch(chosen, blocks + more, bytes(made), loop.firsts[:-1], scalars_at=_SCALARS_AT)
 
 
 # ---- Writes
@@ -237,5 +202,5 @@ def write_triangle(plan: TrianglePlan) -> Write:
 
 def _first_distance(result: Layout) -> int:
     """The distance of the element that a kernel begins with."""
-    (distances,) = _forwards(result, (_distances(result.shape),))
-    return distances.offset - max(result.shape[-2] - 1, 0)
+    loop = Loop.over((result, _distances(result.shape)), (1, 1), (1, 1))
+    return loop.firsts[1] - max(result.shape[-2] - 1, 0)

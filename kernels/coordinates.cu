@@ -44,9 +44,9 @@
 #define LEAST_BLOCKS 2
 
 #include "bits.cuh"
+#include "dtypes.cuh"
 #include "indexing.cuh"
 #include "memory.cuh"
-#include "numbers.cuh"
 
 // Elements of a thread.
 template <int Rank> constexpr int PER_THREAD = Rank == 0 ? 1 : 4;

@@ -22,7 +22,7 @@ from tensorlayout.cpu import (
 )
 from tensorlayout.cpu.copy import copy
 from tensorlayout.cpu.engine.aliasing import disturbs
-from tensorlayout.cpu.engine.foreign import borrowed
+from tensorlayout.cpu.engine.borrowed import borrowed
 from tensorlayout.cpu.engine.memory import current_stream, exposed, new_tensors, ready
 from tensorlayout.cpu.engine.memory import required_bytes as read
 from tensorlayout.plan.base import Plan, Run

@@ -23,7 +23,7 @@ from tensorlayout.cuda.engine.parameters import divisor
 from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST
 from tensorlayout.cuda.engine.structs import constant
 from tensorlayout.layout import Layout
-from tensorlayout.layout.loop import index_type
+from tensorlayout.layout.loop import Axis, Window, furthest, index_type, merged
 from tensorlayout.plan.base import Write
 from tensorlayout.plan.join import JoinPlan, SplitPlan, part_of
 from tensorlayout.tensor import Tensor, TensorSpec
@@ -35,15 +35,6 @@ RANKS = (1, 2, 3)
 
 # Operands of a join whose alignments are told apart.
 _APART = 4
-
-
-class _Axis(NamedTuple):
-    """A dimension: its stride in the result; for each input its size and its stride."""
-
-    to: int
-    sizes: tuple[int, ...]
-    strides: tuple[int, ...]
-    joined: bool
 
 
 class _Input(NamedTuple):
@@ -143,41 +134,31 @@ def _groups(
     for _, those in groupby(sorted(inputs, key=width, reverse=True), key=width):
         members = list(those)
         axes = _axes(result, members, axis)
-        index = _index(axes, result, members)
+        index = index_type(result.size, furthest(axes))
         most = most_inputs(len(axes), index)
         groups += [members[k : k + most] for k in range(0, len(members), most)]
     return groups
 
 
-def _axes(result: Layout, inputs: list[_Input], axis: int) -> list[_Axis]:
-    """Dimensions, slowest first, without those of size 1; neighbours that go on are one."""
-    found: list[_Axis] = []
+def _axes(result: Layout, inputs: list[_Input], axis: int) -> list[Axis]:
+    """The axes of the result, slowest first, with the strides of the result and of each input.
+
+    Inputs have windows of the joined one. What follows it in the result is another input's.
+    """
+    dims = []
     for d in reversed(result.minor_to_major):
-        sizes = tuple(each.layout.shape[d] for each in inputs)
-        if result.shape[d] == 1:
-            continue
-        strides = tuple(each.layout.strides[d] for each in inputs)
-        faster = _Axis(result.strides[d], sizes, strides, d == axis)
-        if found and _continues(found[-1], faster):
-            slower = found[-1]
-            both = tuple(a * b for a, b in zip(slower.sizes, sizes, strict=True))
-            found[-1] = faster._replace(sizes=both, joined=slower.joined)
-        else:
-            found.append(faster)
-    ones = (1,) * len(inputs)
-    return found or [_Axis(1, ones, ones, joined=True)]
-
-
-def _continues(slower: _Axis, faster: _Axis) -> bool:
-    if faster.joined:  # what follows in the result is another input's
-        return False
-    steps = zip(slower.sizes, slower.strides, faster.sizes, faster.strides, strict=True)
-    goes_on = all(m == 1 or s == n * f for m, s, n, f in steps)
-    return slower.to == faster.to * faster.sizes[0] and goes_on
+        layouts = [result, *[each.layout for each in inputs]]
+        parts = Window(tuple([layout.shape[d] for layout in layouts]))
+        strides = tuple([layout.strides[d] for layout in layouts])
+        joined = d == axis and result.shape[d] > 1
+        dims.append(Axis(result.shape[d], strides, parts if joined else None))
+    ones = (1,) * (1 + len(inputs))
+    found = merged(dims, lambda slower, faster: faster.tag is None and slower.steps_over(faster))
+    return found or [Axis(1, ones, Window(ones))]
 
 
 def _width(
-    axes: list[_Axis],
+    axes: list[Axis],
     inputs: list[_Input],
     result: Layout,
     axis: int,
@@ -186,18 +167,19 @@ def _width(
 ) -> int:
     """The widest access, in **bytes**."""
     *slower, last = axes
-    if last.to != 1 or any(n > 1 and s != 1 for n, s in zip(last.sizes, last.strides, strict=True)):
+    counts = last.window.counts
+    if any(n > 1 and step != 1 for n, step in zip(counts, last.strides, strict=True)):
         return itemsize
-    steps = [each.to for each in slower]
-    steps += [s for a in slower for n, s in zip(a.sizes, a.strides, strict=True) if n > 1]
-    steps += [*last.sizes, *[each.start * result.strides[axis] for each in inputs], result.offset]
+    rows = [row for a in slower for row in zip(a.window.counts, a.strides, strict=True)]
+    steps = [step for n, step in rows if n > 1]
+    steps += [*counts[1:], *[each.start * result.strides[axis] for each in inputs], result.offset]
     steps += [each.layout.offset for each in inputs]
     aligned = [alignment, *[each.alignment for each in inputs]]
     return gcd(WIDEST, *aligned, *[step * itemsize for step in steps])
 
 
 def _threads_of_rows(
-    axes: list[_Axis],
+    axes: list[Axis],
     inputs: list[_Input],
     result: Layout,
     axis: int,
@@ -209,27 +191,24 @@ def _threads_of_rows(
 
     The inputs are runs of memory, and most of the threads have an element.
     """
-    if len(axes) != 2 or width == WIDEST or not axes[1].joined or axes[1].to != 1:
+    if len(axes) != 2 or width == WIDEST or axes[1].tag is None or axes[1].strides[0] != 1:
         return []
     rows, runs = axes
-    packed = zip(rows.strides, runs.sizes, runs.strides, strict=True)
-    if not all(row == size and step == 1 for row, size, step in packed):
+    sizes = runs.window.counts[1:]
+    if rows.strides[1:] != sizes or set(runs.strides) != {1}:
         return []
-    steps = [rows.to, result.offset, *[each.start * result.strides[axis] for each in inputs]]
+    steps = [
+        rows.strides[0],
+        result.offset,
+        *[each.start * result.strides[axis] for each in inputs],
+    ]
     if not gcd(alignment, *[step * itemsize for step in steps]) % SECTOR:
         return []
     grain, times = SECTOR // width, width // itemsize
-    threads = [-(-(size // times + grain - 1) // grain) * grain for size in runs.sizes]
-    count = rows.sizes[0] * max(threads)
+    threads = [-(-(size // times + grain - 1) // grain) * grain for size in sizes]
+    count = rows.size * max(threads)
     fits = index_type(count + THREADS * PER_THREAD, 0) == index_type(result.size, 0)
-    return threads if fits and sum(threads) * times * 9 <= sum(runs.sizes) * 10 else []
-
-
-def _index(axes: list[_Axis], result: Layout, inputs: list[_Input]) -> str:
-    furthest = [sum((n - 1) * abs(s) for n, s in zip(result.shape, result.strides, strict=True))]
-    for k in range(len(inputs)):
-        furthest.append(sum((a.sizes[k] - 1) * abs(a.strides[k]) for a in axes))
-    return index_type(result.size, max(furthest))
+    return threads if fits and sum(threads) * times * 9 <= sum(sizes) * 10 else []
 
 
 def _launch(
@@ -243,7 +222,8 @@ def _launch(
     """`whole`: the number of the result's memory, which is not the first where it is split."""
     axes = _axes(result, inputs, axis)
     width = _width(axes, inputs, result, axis, itemsize, alignment)
-    rank, index, times = len(axes), _index(axes, result, inputs), width // itemsize
+    rank, times = len(axes), width // itemsize
+    index = index_type(result.size, furthest(axes))
     threads = _threads_of_rows(axes, inputs, result, axis, itemsize, width, alignment)
     if threads:
         chosen = kernel(FILE, "join_rows", INDEX=index, WIDTH=width)
@@ -254,23 +234,23 @@ def _launch(
     shared, end = made.shared, 0
     shared.parts, shared.rank, shared.axis, shared.splits = len(inputs), rank, -1, whole > 0
     for d, each in enumerate(axes):
-        shared.stride[d] = each.to if d == last else each.to // times
-        if each.joined:
+        shared.stride[d] = each.strides[0] if d == last else each.strides[0] // times
+        if each.tag is not None:
             shared.axis = d
         else:
-            shared.size[d] = divisor(index, each.sizes[0] // (times if d == last else 1))
-    for k, given in enumerate(inputs):
-        part, sizes = made.parts[k], [each.sizes[k] for each in axes]
+            shared.size[d] = divisor(index, each.size // (times if d == last else 1))
+    for k, given in enumerate(inputs, 1):
+        part, sizes = made.parts[k - 1], [each.window.counts[k] for each in axes]
         sizes[last] //= times
         part.count = prod(sizes)
         part.start = given.start * result.strides[axis] // times
         for d, each in enumerate(axes):
             stride = each.strides[k] if sizes[d] > 1 else 0
             part.stride[d] = stride if d == last else stride // times
-            if each.joined:
+            if each.tag is not None:
                 part.size = divisor(index, sizes[d])
         if threads:
-            part.count, part.size = sizes[0] * threads[k], divisor(index, threads[k])
+            part.count, part.size = sizes[0] * threads[k - 1], divisor(index, threads[k - 1])
             part.stride[0] = sizes[1]
         end += blocks_for(part.count * (1 if rank in RANKS else PER_THREAD))
         part.end_block = end

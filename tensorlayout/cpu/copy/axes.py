@@ -38,6 +38,7 @@ class CopyLoop:
         axes: from the slowest in the destination, which counts up, to the fastest; strides in
             bytes, of the destination and of the source.
         width: bytes of an element.
+        read_order: the axes from the source's fastest on, without those along which it repeats.
         seen: what gives an array these axes, before a run became one element.
         word: the type of the wide element.
 
@@ -45,6 +46,7 @@ class CopyLoop:
 
     axes: tuple[Axis, ...]
     width: int
+    read_order: tuple[int, ...]
     seen: Callable[[Array], Array]
     word: str | None = None
 
@@ -57,12 +59,6 @@ class CopyLoop:
     def contiguous(self) -> bool:
         """Whether the fastest axis is contiguous on both sides."""
         return bool(self.axes) and self.axes[-1].strides == (self.width, self.width)
-
-    @property
-    def read_order(self) -> tuple[int, ...]:
-        """The axes from the source's fastest on, without those along which it repeats."""
-        steps = [abs(axis.strides[READ]) for axis in self.axes]
-        return tuple(sorted([k for k, step in enumerate(steps) if step], key=steps.__getitem__))
 
     def view(self, array: Array) -> Array:
         """The array with these axes; never a copy."""
@@ -77,17 +73,20 @@ def loop_over(
     itemsize: int,
 ) -> CopyLoop:
     """The loop over all elements of a shape; strides in elements, no size may be 0."""
-    dims = [
-        Axis(size, (to * itemsize, from_ * itemsize))
-        for size, to, from_ in zip(shape, destination_strides, source_strides, strict=True)
-    ]
-    backwards = [size > 1 and to < 0 for size, (to, _), _ in dims]
     long = [k for k, size in enumerate(shape) if size > 1]
     long.sort(key=lambda k: -abs(destination_strides[k]))
-    axes = merged([dims[k].turned if backwards[k] else dims[k] for k in long])
+    backwards = [n > 1 and s < 0 for n, s in zip(shape, destination_strides, strict=True)]
+    steps = [-itemsize if back else itemsize for back in backwards]
+    strides = [(steps[k] * destination_strides[k], steps[k] * source_strides[k]) for k in long]
+    axes = merged(map(Axis, [shape[k] for k in long], strides))
     order = (*[k for k, size in enumerate(shape) if size == 1], *long)
     seen = view_of(shape, backwards, order, tuple([axis.size for axis in axes]))
-    return CopyLoop(tuple(axes), itemsize, seen)
+    return CopyLoop(tuple(axes), itemsize, _read_order(axes), seen)
+
+
+def _read_order(axes: Sequence[Axis]) -> tuple[int, ...]:
+    steps = [abs(axis.strides[READ]) for axis in axes]
+    return tuple(sorted([k for k, step in enumerate(steps) if step], key=steps.__getitem__))
 
 
 def view_of(
@@ -115,7 +114,8 @@ def fuse(loop: CopyLoop) -> CopyLoop:
     if width > FUSED_BYTES:
         return loop
     word = _WORDS.get(width, f"V{width}")
-    return replace(loop, axes=loop.axes[:-1], width=width, word=word)
+    axes = loop.axes[:-1]
+    return replace(loop, axes=axes, width=width, word=word, read_order=_read_order(axes))
 
 
 def tile(loop: CopyLoop, room: int) -> tuple[int, ...]:

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout import dlpack
-from tensorlayout.cpu.engine.casting import converted
-from tensorlayout.cpu.engine.memory import Array, quietly, tensor_over
 from tensorlayout.devices import CPU, Device, as_device, available
 from tensorlayout.dtypes import is_bfloat16
+from tensorlayout.exchange import dlpack
+from tensorlayout.exchange.numpy import Array, converted, quietly, tensor_over
 from tensorlayout.functions import calling
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.layouts import from_storage
@@ -18,6 +17,8 @@ from tensorlayout.functions.transfers import moved, on_host, strided
 from tensorlayout.plan.base import backend
 from tensorlayout.plan.copy import Assign, Copy
 from tensorlayout.tensor import Tensor
+
+__all__ = ["from_dlpack"]
 
 _COPY = Copy("copy")
 _KEEP = Assign("__reduce__")
@@ -223,7 +224,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     return shared
 
 
-def rebuilt(dtype: str, layout: str, octets: bytearray, device: str = "cpu") -> Tensor:
+def _rebuilt(dtype: str, layout: str, octets: bytearray, device: str = "cpu") -> Tensor:
     """A tensor from what `reduced` gave: used by pickle."""
     x = from_storage(octets, layout, dtype=dtype)
     if device == "cpu":
@@ -248,7 +249,7 @@ def reduced(x: Tensor) -> tuple[Any, ...]:
         raise MemoryError(msg) from None
     twin = from_storage(octets, layout, dtype=x.dtype, fill_padding=True)
     calling.call(_KEEP, (twin._spec, x._spec), (twin, x))
-    return rebuilt, (x.dtype.name, str(layout), octets, *device)
+    return _rebuilt, (x.dtype.name, str(layout), octets, *device)
 
 
 def is_readonly(x: Tensor) -> bool:

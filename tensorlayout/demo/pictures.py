@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from PIL import Image, ImageOps
 
-from tensorlayout.cli.errors import CommandError
+from tensorlayout.demo.errors import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,10 +47,10 @@ class Picture:
 
 
 def load(paths: Sequence[str]) -> list[Picture]:
-    """The pictures of `paths`, or the photographs of this package; CommandError if unreadable."""
+    """The pictures of `paths`, or the photographs of this package; RefusedError if unreadable."""
     if paths:
         return [_picture(Path(path).name, path, len(paths)) for path in paths]
-    folder = files("tensorlayout.cli") / "photographs"
+    folder = files("tensorlayout.demo") / "photographs"
     found = []
     for name in PHOTOGRAPHS:
         with as_file(folder / name) as path:
@@ -93,7 +93,7 @@ def _complaints(doing: str) -> Iterator[None]:
     except Exception as error:  # its readers raise whatever they stumble over
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         msg = f"{doing}: {reason}"
-        raise CommandError(msg) from None
+        raise RefusedError(msg) from None
 
 
 def _in_rgb(image: Image.Image) -> tuple[Image.Image, list[str]]:
@@ -126,7 +126,7 @@ def _reduced(image: Image.Image, count: int) -> Image.Image:
 
 
 def folder(out: str) -> Path:
-    """The folder `out`, made if need be, and known to take files; CommandError if it does not."""
+    """The folder `out`, made if need be, and known to take files; RefusedError if it does not."""
     path = Path(out)
     with _complaints(f"cannot write to {out}"):
         path.mkdir(parents=True, exist_ok=True)

@@ -9,14 +9,19 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 import tensorlayout as tl
-from tensorlayout.cli.ledger import Array, storage
-from tensorlayout.cli.panels import FAINT, INK, MARGIN, PANEL, PAPER, font
+from tensorlayout.demo.ledger import Array, storage
+from tensorlayout.demo.panels import FAINT, INK, MARGIN, PANEL, PAPER, font, resized, scaled
 
 HEAD = 118  # pixels of a caption
 CELLS, ROWS, CELL = 12, 6, 32  # bytes in a row of the magnified part, its rows, pixels of a byte
 STRIPES = ((255, 214, 64), (60, 56, 40))  # of padding, which no photograph looks like
 LUMA = (0.299, 0.587, 0.114)  # the weights of red, green and blue in how bright a colour is
 BRIGHTENED = 0.6  # the exponent that makes up for the two dark colours of each byte
+HEADINGS = (
+    "The whole memory, a byte a point in the colour of its channel, row after row",
+    "Some of it magnified: the value of each byte",
+    "The same bytes in the eyes of a program that takes any memory for HWC",
+)
 # A byte is drawn in the colour of its channel, so that grey values stay readable.
 TINTS = np.array([[0, 0, 0], [1.0, 0.34, 0.28], [0.32, 0.95, 0.36], [0.36, 0.5, 1.0]])
 # The colour of each byte by channel, as it is drawn where bytes are small.
@@ -51,8 +56,8 @@ class Panel:
 
 def panels(picture: tl.Tensor, pitch: int) -> list[Panel]:
     """The picture, shape (C, H, W), in four layouts."""
-    _, height, width = picture.shape
-    shape, row, column = picture.shape, height // 3, width // 2
+    _, height, width = shape = picture.shape
+    row, column = height // 3, width // 2
     pitched = tl.Layout.pitched(shape, pitch, tl.uint8, padding_value=tl.PaddingValue.ZERO)
     edge = max(0, width - CELLS // 2) if pitched.is_padded else column
     padding = (
@@ -60,29 +65,15 @@ def panels(picture: tl.Tensor, pitch: int) -> list[Panel]:
         if pitched.is_padded
         else f"{width} bytes a row are a multiple of {pitch}: no padding."
     )
+    hwc, chw = tl.Layout.labelled(shape, "HWC"), tl.Layout.row_major(shape)
+    beside = "The bytes of a pixel lie side by side."
+    planes = "All of red, then all of green, then all of blue."
+    side = "Column after column of the picture: it lies on its side."
     return [
-        _panel(
-            picture,
-            "HWC: interleaved",
-            "The bytes of a pixel lie side by side.",
-            tl.Layout.labelled(shape, "HWC"),
-            (row, 3 * column),
-        ),
-        _panel(
-            picture,
-            "CHW: planar",
-            "All of red, then all of green, then all of blue.",
-            tl.Layout.row_major(shape),
-            (row, column),
-        ),
+        _panel(picture, "HWC: interleaved", beside, hwc, (row, 3 * column)),
+        _panel(picture, "CHW: planar", planes, chw, (row, column)),
         _panel(picture, "CHW with padded rows", padding, pitched, (row, edge)),
-        _panel(
-            picture,
-            "Column-major",
-            "Column after column of the picture: it lies on its side.",
-            tl.Layout.column_major(shape),
-            (column, 3 * row),
-        ),
+        _panel(picture, "Column-major", side, tl.Layout.column_major(shape), (column, 3 * row)),
     ]
 
 
@@ -107,37 +98,24 @@ def sheet(picture: tl.Tensor, pitch: int) -> Image.Image:
     drawn = panels(picture, pitch)
     _, height, width = picture.shape
     largest = max(max(panel.octets.shape) for panel in drawn)
-    tallest = min(PANEL, max(_scaled(p.octets.shape, largest)[0] for p in drawn))
-    seen = _scaled((height, width), max(height, width))
-    tops = _tops(tallest, ROWS * CELL, seen[0])
+    sizes = [scaled(panel.octets.shape, largest, CELL) for panel in drawn]
+    seen = scaled((height, width), max(height, width), CELL)
+    tops = _tops(min(PANEL, max(size[0] for size in sizes)), ROWS * CELL, seen[0])
     canvas = Image.new("RGB", (4 * (PANEL + MARGIN) + MARGIN, tops[-1]), PAPER)
-    _headings(canvas, tops, f"One picture of {height} x {width} pixels: its bytes in memory")
-    for number, panel in enumerate(drawn):
+    draw = ImageDraw.Draw(canvas)
+    title = f"One picture of {height} x {width} pixels: its bytes in memory"
+    draw.text((MARGIN, 20), title, INK, font(26))
+    for top, words in zip(tops[1:], HEADINGS, strict=False):
+        draw.text((MARGIN, top - 24), words, FAINT, font(15))
+    for number, (panel, size) in enumerate(zip(drawn, sizes, strict=True)):
         left = MARGIN + number * (PANEL + MARGIN)
-        _caption(canvas, panel, left, tops[0])
-        memory = Image.fromarray(panel.drawn)
-        size = _scaled(panel.octets.shape, largest)
-        canvas.paste(_resized(memory, size), (left, tops[1]))
+        _caption(draw, panel, left, tops[0])
+        canvas.paste(resized(panel.drawn, size), (left, tops[1]))
         rows = "{} rows of {} bytes".format(*panel.octets.shape)
-        ImageDraw.Draw(canvas).text((left, tops[1] + size[0] + 6), rows, FAINT, font(13))
+        draw.text((left, tops[1] + size[0] + 6), rows, FAINT, font(13))
         canvas.paste(_magnified(panel), (left, tops[2]))
-        taken = Image.fromarray(panel.taken_for_hwc(height, width))
-        canvas.paste(_resized(taken, seen), (left, tops[3]))
+        canvas.paste(resized(panel.taken_for_hwc(height, width), seen), (left, tops[3]))
     return canvas
-
-
-def _scaled(shape: tuple[int, ...], largest: int) -> tuple[int, int]:
-    """Height and width such that `largest` fills a panel; whole multiples when magnifying."""
-    scale = PANEL / largest
-    scale = min(int(scale), CELL) if scale >= 1 else scale
-    return max(1, round(shape[0] * scale)), max(1, round(shape[1] * scale))
-
-
-def _resized(image: Image.Image, size: tuple[int, int]) -> Image.Image:
-    height, width = size
-    smaller = height < image.height or width < image.width
-    how = Image.Resampling.LANCZOS if smaller else Image.Resampling.NEAREST
-    return image.resize((width, height), how)
 
 
 def _tops(*heights: int) -> list[int]:
@@ -148,26 +126,10 @@ def _tops(*heights: int) -> list[int]:
     return [*tops[:-1], tops[-1] - 60 + MARGIN]
 
 
-def _headings(canvas: Image.Image, tops: list[int], title: str) -> None:
-    draw = ImageDraw.Draw(canvas)
-    draw.text((MARGIN, 20), title, INK, font(26))
-    for top, words in zip(
-        tops[1:],
-        (
-            "The whole memory, a byte a point in the colour of its channel, row after row",
-            "Some of it magnified: the value of each byte",
-            "The same bytes in the eyes of a program that takes any memory for HWC",
-        ),
-        strict=False,
-    ):
-        draw.text((MARGIN, top - 24), words, FAINT, font(15))
-
-
-def _caption(canvas: Image.Image, panel: Panel, left: int, top: int) -> None:
-    draw = ImageDraw.Draw(canvas)
+def _caption(draw: ImageDraw.ImageDraw, panel: Panel, left: int, top: int) -> None:
     draw.text((left, top), panel.title, INK, font(20))
-    draw.text((left, top + 29), "\n".join(textwrap.wrap(panel.remark, 56)), INK, font(14))
-    draw.text((left, top + 66), "\n".join(textwrap.wrap(str(panel.layout), 56)), FAINT, font(13))
+    draw.text((left, top + 29), textwrap.fill(panel.remark, 56), INK, font(14))
+    draw.text((left, top + 66), textwrap.fill(str(panel.layout), 56), FAINT, font(13))
 
 
 def _magnified(panel: Panel) -> Image.Image:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 import tensorlayout as tl
-from tensorlayout.cli.errors import DifferenceError
+from tensorlayout.demo.errors import DifferenceError
 
 if TYPE_CHECKING:
     from tensorlayout.cuda.engine.launch_log import Launched
@@ -32,6 +32,25 @@ LEGEND_OF_KERNELS = (
     "  that could have brought what was read and written, over those that did: 1.00 is best.",
     "  A matrix product has no line: it is cuBLAS's, whose kernels have names of their own.",
 )
+
+
+class Known(NamedTuple):
+    """A tensor, its elements as NumPy has them, and a letter for each of its dimensions."""
+
+    tensor: tl.Tensor
+    array: Array
+    dims: str
+
+    @property
+    def brief(self) -> str:
+        """How it lies in memory."""
+        return brief(self.tensor.layout, self.dims)
+
+    def lying(self, order: str, row: int = 0) -> Array:
+        """The array slot by slot in the `order` of its letters, rows padded by zeros to `row`."""
+        array = self.array.transpose([self.dims.index(letter) for letter in order])
+        padding = [(0, 0)] * (array.ndim - 1) + [(0, max(0, row - array.shape[-1]))]
+        return np.pad(array, padding).ravel()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,95 +84,50 @@ class Ledger:
     def step(
         self,
         title: str,
-        dims: str,
-        call: Callable[..., tl.Tensor],
-        *inputs: tl.Tensor,
-        expected: Array,
-        memory: Array | None = None,
+        call: Callable[..., Any],
+        *inputs: Known,
+        dims: str | None = None,
+        expected: Array | None = None,
+        stored: str | None = None,
+        row: int = 0,
         within: float = 0.0,
-        view: bool = False,
-        computed: bool = False,
-    ) -> tl.Tensor:
-        """Do a step and compare it with NumPy.
+        must: Literal["view", "compute"] | None = None,
+    ) -> Known:
+        """Do a step and compare it with NumPy; DifferenceError at the first difference.
 
-        `dims`: the letters of the dimensions of the first input and of the result, as in
-        ``"HWC CHW"``. `expected`: the elements as NumPy has them. `memory`: the whole storage of
-        the result, slot by slot, padding included. `within`: the relative difference that the
-        order of a sum may make. `view`: nothing may be moved. `computed`: nothing may be copied on
-        the way. DifferenceError at the first difference.
+        `call` takes a namespace of the array API, then what is in `inputs`: this package and its
+        tensors first, then NumPy and its arrays, unless the elements are `expected`. `dims`: the
+        letters of the result's dimensions, by default the first input's. `stored`: the same as they
+        must lie in memory, slowest first, with rows padded by zeros to `row` slots. `within`: the
+        relative difference that the order of a sum may make. `must`: "view", nothing may be moved;
+        "compute", nothing may be copied on the way.
         """
         with _kernel_log(self.device) as kernels, tl.trace() as seen:
             start = time.perf_counter()
-            result = call(*inputs)
+            result = call(tl, *(x.tensor for x in inputs))
             seconds = time.perf_counter() - start
-        step = _summed(title, dims, inputs, result, seen, seconds, kernels, within)
+        array = call(np, *(x.array for x in inputs)) if expected is None else expected
+        known = Known(result, array, inputs[0].dims if dims is None else dims)
+        step = _summed(title, inputs, known, seen, seconds, kernels, within)
         self.steps.append(step)
-        self._check(step, result, expected, memory)
-        if computed:
-            self._check_computed(step)
-        if view or step.kind == "view":
-            self._check_view(step, inputs, result)
+        memory = None if stored is None else known.lying(stored, row)
+        for words in _faults(step, inputs, known, memory, must):
+            msg = f"step {len(self.steps)} ({title}){words}"
+            raise DifferenceError(msg)
         self.announce("\n".join([line(step), *map(kernel_line, step.kernels)]))
-        return result
+        return known
 
-    def view(
-        self,
-        title: str,
-        dims: str,
-        call: Callable[..., tl.Tensor],
-        *inputs: tl.Tensor,
-        expected: Array,
-    ) -> tl.Tensor:
-        """Do a step that must be a view: DifferenceError if anything is moved."""
-        return self.step(title, dims, call, *inputs, expected=expected, view=True)
+    def view(self, *arguments: Any, **named: Any) -> Known:
+        """A step that must be a view."""
+        return self.step(*arguments, must="view", **named)
 
-    def compute(
-        self,
-        title: str,
-        dims: str,
-        call: Callable[..., tl.Tensor],
-        *inputs: tl.Tensor,
-        expected: Array,
-        within: float = 0.0,
-    ) -> tl.Tensor:
-        """Do a step that must only compute: DifferenceError if anything is copied on the way."""
-        return self.step(
-            title, dims, call, *inputs, expected=expected, within=within, computed=True
-        )
+    def compute(self, *arguments: Any, **named: Any) -> Known:
+        """A step that must only compute."""
+        return self.step(*arguments, must="compute", **named)
 
     def heading(self, title: str) -> None:
         """A line over the steps that follow."""
         self.announce(f"\n{title}")
-
-    def _place(self, step: Step) -> str:
-        return f"step {len(self.steps)} ({step.title})"
-
-    def _check(self, step: Step, result: tl.Tensor, expected: Array, memory: Array | None) -> None:
-        place = self._place(step)
-        _compare(place, "element", host(result), expected, step.within)
-        if memory is not None:
-            _compare(place, "slot", storage(result), memory)
-
-    def _check_computed(self, step: Step) -> None:
-        if step.kind != "compute" or step.bytes_copied:
-            msg = (
-                f"{self._place(step)} must only compute, the trace says {step.kind}"
-                f" and {step.bytes_copied} bytes copied"
-            )
-            raise DifferenceError(msg)
-
-    def _check_view(self, step: Step, inputs: Sequence[tl.Tensor], result: tl.Tensor) -> None:
-        place = self._place(step)
-        if step.kind != "view":
-            msg = f"{place} must be a view, the trace says {step.kind}"
-            raise DifferenceError(msg)
-        if step.kernels:
-            names = ", ".join(each.kernel.symbol for each in step.kernels)
-            msg = f"{place}: the trace says view, but kernels were launched: {names}"
-            raise DifferenceError(msg)
-        if not all(_within(result, x) for x in inputs):
-            msg = f"{place}: the trace says view, but the memory is not shared"
-            raise DifferenceError(msg)
 
     def summary(self) -> str:
         """Counts of steps by kind, and the bytes that copies wrote."""
@@ -169,21 +143,36 @@ class Ledger:
         )
 
 
-def _compare(place: str, what: str, found: Array, expected: Array, within: float = 0.0) -> None:
-    if (found.dtype, found.shape) != (expected.dtype, expected.shape):
-        msg = (
-            f"{place} differs from NumPy: {found.dtype} of shape {found.shape}"
-            f" instead of {expected.dtype} of shape {expected.shape}"
-        )
-        raise DifferenceError(msg)
+def _faults(
+    step: Step, inputs: Sequence[Known], found: Known, memory: Array | None, must: str | None
+) -> Iterator[str]:
+    """What is wrong with a step, the first of it first."""
+    yield from _differences("element", host(found.tensor), found.array, step.within)
+    if memory is not None:
+        yield from _differences("slot", storage(found.tensor), memory)
+    says = f"the trace says {step.kind}"
+    if must == "compute" and (step.kind != "compute" or step.bytes_copied):
+        yield f" must only compute, {says} and {step.bytes_copied} bytes copied"
+    if must == "view" and step.kind != "view":
+        yield f" must be a view, {says}"
+    if step.kind == "view" and step.kernels:
+        names = ", ".join(each.kernel.symbol for each in step.kernels)
+        yield f": {says}, but kernels were launched: {names}"
+    if step.kind == "view" and not all(_within(found.tensor, x.tensor) for x in inputs):
+        yield f": {says}, but the memory is not shared"
+
+
+def _differences(what: str, found: Array, expected: Array, within: float = 0.0) -> Iterator[str]:
+    kinds = [f"{array.dtype} of shape {array.shape}" for array in (found, expected)]
+    if kinds[0] != kinds[1]:
+        yield f" differs from NumPy: {kinds[0]} instead of {kinds[1]}"
     wrong = ~np.isclose(found, expected, within, 0) if within else found != expected
     if wrong.any():
         at = tuple(int(i) for i in np.unravel_index(int(wrong.argmax()), wrong.shape))
-        msg = (
-            f"{place} differs from NumPy: {int(wrong.sum())} of {wrong.size} {what}s,"
+        yield (
+            f" differs from NumPy: {int(wrong.sum())} of {wrong.size} {what}s,"
             f" the first at {at}: {found[at]} instead of {expected[at]}"
         )
-        raise DifferenceError(msg)
 
 
 def address(x: tl.Tensor) -> int:
@@ -231,22 +220,20 @@ def storage(x: tl.Tensor) -> Array:
 
 def _summed(
     title: str,
-    dims: str,
-    inputs: Sequence[tl.Tensor],
-    result: tl.Tensor,
+    inputs: Sequence[Known],
+    result: Known,
     seen: tl.Trace,
     seconds: float,
     kernels: Sequence[Launched],
     within: float,
 ) -> Step:
-    before, after = dims.split() if " " in dims else ("", dims)
     # Memory that was only asked for is no computation.
     kinds = {record.kind for record in seen if record.kind != "run" or record.bytes_written}
     return Step(
         title,
-        result.shape,
-        brief(inputs[0].layout, before) if inputs else "",
-        brief(result.layout, after),
+        result.array.shape,
+        inputs[0].brief if inputs else "",
+        result.brief,
         next((word for kind, word in _KINDS.items() if kind in kinds), "view"),
         sum(record.bytes_read for record in seen),
         sum(record.bytes_written for record in seen),

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from tensorlayout import dtypes
-from tensorlayout.cpu.engine.foreign import described
 from tensorlayout.cpu.engine.memory import byte_strides
 from tensorlayout.devices import as_device
 from tensorlayout.dtypes import as_dtype
+from tensorlayout.exchange.numpy import described
 from tensorlayout.plan.base import backend
 from tensorlayout.plan.from_strides import extent
 from tensorlayout.tensor import Tensor

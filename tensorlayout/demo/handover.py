@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 import tensorlayout as tl
-from tensorlayout.cli.errors import DifferenceError
-from tensorlayout.cli.ledger import Array, address
+from tensorlayout.demo.errors import DifferenceError
+from tensorlayout.demo.ledger import Array, address
 
 
 def shared(x: tl.Tensor, expected: Array) -> list[str]:

@@ -96,12 +96,10 @@ def _loop(
     alignments: tuple[int, ...],
 ) -> Loop:
     """The loop in the order of the result; one element has strides of 0."""
-    ones = (1,) * len(tables)
-    widths = (*[itemsize] * len(elements), *ones)
-    loop = Loop.over((*elements, *tables), widths, (*alignments, *ones), len(tables))
+    loop = Loop.numbered(elements, tables, itemsize, alignments)
     if loop.count > 1:
         return loop
-    return replace(loop, axes=(Axis(1, (0,) * len(widths)),))
+    return replace(loop, axes=(Axis(1, (0,) * len(loop.widths)),))
 
 
 def _distances(shape: tuple[int, ...]) -> Layout:

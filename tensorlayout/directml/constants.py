@@ -16,6 +16,17 @@ import numpy as np
 from tensorlayout import dtypes
 from tensorlayout.functions import calling
 
+__all__ = [
+    "AxisDirection",
+    "DataType",
+    "DepthSpaceOrder",
+    "InterpolationMode",
+    "PaddingMode",
+    "ScaleBias",
+    "Size2D",
+    "TensorFlags",
+]
+
 UINT32_MAX = 2**32 - 1
 
 

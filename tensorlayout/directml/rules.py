@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NoReturn
+import math
+from collections.abc import Sequence
+from typing import NamedTuple, NoReturn
 
-from tensorlayout.directml.constants import UINT32_MAX, DataType
-from tensorlayout.directml.operator_desc import Expected
+from tensorlayout.cpu.engine.memory import quietly
+from tensorlayout.directml.constants import DataType
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.functions.calling import shown
 
-INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
+
+class Expected(NamedTuple):
+    """What a rule says of an output."""
+
+    data_type: DataType
+    sizes: tuple[int, ...]
+
+
+def expected(desc: TensorDesc, sizes: Sequence[int] | None = None) -> Expected:
+    """An output of the data type of `desc`, and of its sizes unless others are given."""
+    return Expected(desc.data_type, desc.sizes if sizes is None else tuple(sizes))
 
 
 def refuse(operator: str, text: str) -> NoReturn:
@@ -19,9 +30,7 @@ def refuse(operator: str, text: str) -> NoReturn:
     raise ValueError(msg)
 
 
-def expected(desc: TensorDesc, sizes: Sequence[int] | None = None) -> Expected:
-    """An output of the data type of `desc`, and of its sizes unless others are given."""
-    return Expected(desc.data_type, desc.sizes if sizes is None else tuple(sizes))
+# --- tensors ------------------------------------------------------------------------------------
 
 
 def check_axis(operator: str, axis: int, rank: int) -> None:
@@ -34,11 +43,6 @@ def check_rank(operator: str, member: str, desc: TensorDesc, rank: int) -> None:
     """All tensors of an operator have one DimensionCount."""
     if desc.rank != rank:
         refuse(operator, f"{member}: DimensionCount must be {rank}, got {desc.rank}")
-
-
-def effective_rank(desc: TensorDesc) -> int:
-    """The number of dimensions without leading sizes of 1."""
-    return max((desc.rank - d for d, n in enumerate(desc.sizes) if n > 1), default=0)
 
 
 def check_type(operator: str, member: str, desc: TensorDesc, kind: DataType) -> None:
@@ -54,11 +58,11 @@ def check_sizes(operator: str, member: str, desc: TensorDesc, sizes: Sequence[in
         refuse(operator, f"{member}: Sizes must be {tuple(sizes)}, got {desc.sizes}")
 
 
-def check_same(operator: str, member: str, desc: TensorDesc, other: TensorDesc) -> None:
-    """One rank, one data type, the same sizes."""
-    check_rank(operator, member, desc, other.rank)
-    check_type(operator, member, desc, other.data_type)
-    check_sizes(operator, member, desc, other.sizes)
+def check_same(operator: str, member: str, desc: TensorDesc, rule: Expected) -> None:
+    """One data type, one rank, the same sizes."""
+    check_type(operator, member, desc, rule.data_type)
+    check_rank(operator, member, desc, len(rule.sizes))
+    check_sizes(operator, member, desc, rule.sizes)
 
 
 def check_away_from(
@@ -72,26 +76,65 @@ def check_away_from(
         refuse(operator, f"{member}: {rule}, got {desc.sizes}")
 
 
+def counted(
+    operator: str, tensor: str, desc: TensorDesc, member: str, count: int
+) -> tuple[int, ...]:
+    """The last `count` sizes, which `member` says count: those before them must be 1."""
+    cut = desc.rank - count
+    if any(n != 1 for n in desc.sizes[:cut]):
+        rule = f"Sizes before the last {count}, {member}, must be 1"
+        refuse(operator, f"{tensor}: {rule}, got {desc.sizes}")
+    return desc.sizes[cut:]
+
+
+def effective_rank(desc: TensorDesc) -> int:
+    """The number of dimensions without leading sizes of 1."""
+    return max((desc.rank - d for d, n in enumerate(desc.sizes) if n > 1), default=0)
+
+
 def with_size(sizes: Sequence[int], axis: int, size: int) -> tuple[int, ...]:
     """`sizes` with another size along `axis`."""
     return (*sizes[:axis], size, *sizes[axis + 1 :])
 
 
-def check_count(operator: str, member: str, values: Sequence[int], rank: int) -> None:
-    """An array has an entry for each dimension."""
-    if len(values) != rank:
-        refuse(operator, f"{member} must have {rank} entries, DimensionCount, got {len(values)}")
+# --- numbers ------------------------------------------------------------------------------------
 
 
-def check_unsigned(operator: str, member: str, values: Iterable[int], least: int = 0) -> None:
-    """UINT: from `least` to 2**32 - 1."""
-    for value in values:
-        if not least <= value <= UINT32_MAX:
-            refuse(operator, f"{member} must be {least} to 2**32 - 1, got {shown(value)}")
+def rounded(name: str, member: str, number: float, kind: DataType) -> float:
+    """A number rounded to floats; ValueError for a finite one beyond all of them."""
+    try:
+        found = float(quietly(kind.dtype.type, number))
+    except OverflowError:
+        found = math.inf
+    if math.isinf(found) and number not in (math.inf, -math.inf):
+        refuse(name, f"{member} must fit {kind.name}, got {shown(number)}")
+    return found
 
 
-def check_signed(operator: str, member: str, values: Iterable[int]) -> None:
-    """INT: 32 bits with a sign."""
-    for value in values:
-        if not INT32_MIN <= value <= INT32_MAX:
-            refuse(operator, f"{member} must fit 32 bits with a sign, got {shown(value)}")
+def truncated(name: str, member: str, number: float, kind: DataType) -> int | float:
+    """A FLOAT member as an element: towards zero for integers, which it must fit."""
+    value = rounded(name, member, number, DataType.FLOAT32)
+    if kind.is_float:
+        return rounded(name, member, value, kind)
+    if not math.isfinite(value):
+        refuse(name, f"{member} must be finite for {kind.name}, got {number}")
+    return whole(name, member, int(value), kind)
+
+
+def typed(name: str, member: str, number: float, kind: DataType) -> int | float:
+    """A scalar of the data type of a tensor (DML_SCALAR_UNION): exact for integers."""
+    rule = rounded if kind.is_float else whole
+    return rule(name, member, number, kind)
+
+
+def whole(name: str, member: str, number: float, kind: DataType, low: int | None = None) -> int:
+    """An integer that fits, from `low` on if that is given; TypeError for a float that is none."""
+    if isinstance(number, float) and not number.is_integer():
+        msg = f"{name}: {member} must be an integer for {kind.name}, got {number}"
+        raise TypeError(msg)
+    found, signed = int(number), not kind.name.startswith("U")
+    least = -(2 ** (kind.bits - 1)) if signed else 0
+    least, most = least if low is None else low, 2 ** (kind.bits - signed) - 1
+    if not least <= found <= most:
+        refuse(name, f"{member} must be {least} to {most} for {kind.name}, got {shown(found)}")
+    return found

@@ -12,7 +12,6 @@ from typing import Any
 from tensorlayout.devices import as_device
 from tensorlayout.directml import tables
 from tensorlayout.directml.constants import UINT32_MAX, DataType, TensorFlags, data_type, member
-from tensorlayout.directml.texts import listed
 from tensorlayout.functions import calling
 from tensorlayout.functions.creation import empty
 from tensorlayout.functions.layouts import from_storage
@@ -262,6 +261,14 @@ def asked(where: str, data_type: Any, sizes: Sequence[int]) -> TensorDesc:
     except (TypeError, ValueError) as error:
         msg = f"{where}: {str(error).partition(': ')[2]}"
         raise type(error)(msg) from None
+
+
+def listed(values: Sequence[int]) -> str:
+    """Numbers as a tuple is written; of more than a tensor has dimensions, how many there are."""
+    if len(values) > _MOST_DIMENSIONS:
+        return f"{len(values)} numbers"
+    texts = [calling.shown(value) for value in values]
+    return f"({texts[0]},)" if len(texts) == 1 else f"({', '.join(texts)})"
 
 
 def _data_type(given: Any) -> DataType:

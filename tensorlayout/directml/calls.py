@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from operator import attrgetter
 from typing import Any, ParamSpec, TypeVar
 
@@ -34,7 +34,7 @@ _TENSORS, _INTEGERS, _NUMBERS = {Tensor}, {int}, {int, float}
 _SEQUENCES = {tuple, list, constants.Size2D, constants.ScaleBias}
 # What is found again by its value and type: it cannot change, and is no other where it is equal.
 _BY_VALUE = {
-    *(int, str, bool, float, type(None), Device, DataType, constants.PaddingMode),
+    *(int, str, bool, type(None), Device, DataType, constants.PaddingMode),
     *(constants.InterpolationMode, constants.AxisDirection, constants.DepthSpaceOrder),
     *(type(kind.dtype) for kind in DataType if kind.bits >= 8),
 }
@@ -53,63 +53,74 @@ def carries_out(desc: type[OperatorDesc]) -> Callable[[Callable[_P, _R]], Callab
         members = {name: _member(desc, name) for name in signature.parameters}
         tensors = [name for name, member in members.items() if member and member.is_tensor]
 
-        def operator_of(*args: Any, **options: Any) -> Operator:
+        def operator_of(names: tuple[str, ...], *values: Any) -> Operator:
+            """The operator of a call; `names`: of the last of its arguments."""
+            count = len(values) - len(names)
+            args, options = values[:count], dict(zip(names, values[count:], strict=True))
             declared(*args, **options)  # says what is missing, or too much
-            given = signature.bind(*args, **options)
-            given.apply_defaults()
-            return _operator(desc, members, given.arguments)
+            arguments = signature.bind(*args, **options)
+            arguments.apply_defaults()
+            return _operator(desc, members, arguments.arguments)
 
         known = functools.lru_cache(maxsize=_KEPT, typed=True)(operator_of)
 
         @functools.wraps(declared)
         def function(*args: _P.args, **options: _P.kwargs) -> _R:
-            arguments: list[Any] = [*args]
-            for name in tensors[len(args) :]:
+            arguments: Any = args
+            for name in tensors[len(args) :]:  # those given by name stand where they belong
                 if name not in options:
                     break
-                arguments.append(options.pop(name))
-            count = len(arguments)
-            arguments += options.values()
-            key, given, usual = [], [], True
-            for x in arguments:
-                kind = type(x)
-                if kind is Tensor:
-                    given.append(x)
-                    key.append(x._spec)
-                elif kind in _SEQUENCES:
-                    kinds = set(map(type, x))
-                    if kinds == _TENSORS:
-                        given += x
-                        key.append(tuple(map(specs_of, x)))
-                    elif kinds <= _INTEGERS:
-                        key.append(tuple(x))
-                    elif kinds <= _NUMBERS and _NEGATIVE_ZERO not in map(repr, x):
-                        key.append(_Numbers(x))
-                    else:
-                        usual = False
-                elif kind in _BY_VALUE and (kind is not float or repr(x) != _NEGATIVE_ZERO):
-                    key.append(x)
-                else:
-                    usual = False
-            if usual:
-                try:
-                    operator = known(*key[:count], **dict(zip(options, key[count:], strict=True)))
-                except (TypeError, ValueError):
-                    usual = False  # what is wrong is said of what came itself
-            if not usual:
-                operator = operator_of(*arguments[:count], **options)
-                named = dict(zip(tensors, arguments, strict=False)) | options
+                arguments = (*arguments, options.pop(name))
+            names = tuple(options)
+            if names:
+                arguments = (*arguments, *options.values())
+            given: list[Any] = []
+            operator = None
+            try:
+                operator = known(names, *_keyed(arguments, given))
+            except (TypeError, ValueError):
                 given = []
-                for name in (*tensors, "out"):
-                    x = named.get(name)
+            if operator is None:  # what is wrong is said of what came itself
+                operator = operator_of(names, *arguments)
+                for x in (*arguments[: len(tensors)], options.get("out")):
                     given += x if isinstance(x, (tuple, list)) else () if x is None else (x,)
-            inputs = len(operator._inputs)
-            found: _R = operator._run(given[:inputs], given[inputs:])
+            found: _R = operator._run(given)
             return found
 
         return function
 
     return made
+
+
+def _keyed(values: Iterable[Any], given: list[Any]) -> list[Any]:
+    """What stands for arguments in a key; their tensors are added to `given`.
+
+    TypeError for what may change, or is another where it is equal.
+    """
+    key: list[Any] = []
+    for x in values:
+        kind = type(x)
+        if kind is Tensor:
+            given.append(x)
+            key.append(x._spec)
+        elif kind in _BY_VALUE:
+            key.append(x)
+        elif kind in _SEQUENCES:
+            kinds = set(map(type, x))
+            if kinds == _TENSORS:
+                given += x
+                key.append(tuple(map(specs_of, x)))
+            elif kinds <= _INTEGERS:
+                key.append(tuple(x))
+            elif kinds <= _NUMBERS and _NEGATIVE_ZERO not in map(repr, x):
+                key.append(_Numbers(x))
+            else:
+                raise TypeError
+        elif kind is float and repr(x) != _NEGATIVE_ZERO:
+            key.append(x)
+        else:
+            raise TypeError
+    return key
 
 
 def _member(desc: type[OperatorDesc], name: str) -> Member | None:
@@ -150,7 +161,9 @@ def _operator(
         where = one_device(name, specs)
         if place is not None and place != where:
             refuse(name, f"device must be that of the tensors, {where}, got {place}")
-    return Operator(validated, level, place)
+    operator = Operator(validated, level)
+    operator._device = place
+    return operator
 
 
 def _outputs(desc: type[OperatorDesc], out: Any, specs: list[TensorSpec]) -> dict[str, Any]:

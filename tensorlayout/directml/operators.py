@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from tensorlayout.devices import Device
 from tensorlayout.directml import tables
 from tensorlayout.directml.constants import TensorFlags
-from tensorlayout.directml.operator_desc import OperatorDesc, Outputs
+from tensorlayout.directml.operator_desc import OperatorDesc
 from tensorlayout.directml.rules import refuse
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.functions import calling
@@ -35,9 +35,7 @@ class _Slot(NamedTuple):
 class Operator:
     """A validated descriptor, as often as wanted applied to tensors: see `compile`."""
 
-    def __init__(
-        self, desc: OperatorDesc, feature_level: str, device: Device | None = None
-    ) -> None:
+    def __init__(self, desc: OperatorDesc, feature_level: str) -> None:
         self.desc = desc
         self.feature_level = feature_level
         slots = [_Slot(name, tensor) for name, tensor in desc._tensors() if tensor is not None]
@@ -47,9 +45,10 @@ class Operator:
         self._owned: list[Tensor] | None = None
         # What was held against each slot, and fits.
         self._fitting: set[tuple[str, TensorSpec]] = set()
-        self._device = device  # of the outputs of operators without inputs
-        self._new: Outputs = (None,) * len(self._outputs)
-        self._single = self._new == (None,) and "[" not in self._outputs[0].member
+        self._arity = len(self._inputs)
+        self._device: Device | None = None  # of the outputs of operators without inputs
+        self._single = len(self._outputs) == 1 and "[" not in self._outputs[0].member
+        self._new: Any = None if self._single else (None,) * len(self._outputs)
         self._left_out = (None,) * (len(desc.inputs_of) - len(self._inputs))
         self._positions = any(slot.member == "IndicesTensor" for slot in self._inputs)
 
@@ -79,7 +78,7 @@ class Operator:
             outs = [calling.tensor(name, x, "out") for x in outs]
             self._check_many(outs, self._outputs)
         one_device(name, [x._spec for x in (*given, *outs)])
-        return self._run(given, outs, apart=out is None)
+        return self._run((*given, *outs), apart=out is None)
 
     def _with_owned(self, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         if len(self._bound) == len(self._inputs):
@@ -103,20 +102,22 @@ class Operator:
                 _check_bound(name, found, slot)
                 self._fitting.add((slot.member, found._spec))
 
-    def _run(self, inputs: Given, outs: Given, *, apart: bool = False) -> Any:
-        """Carry it out on tensors that fit, without `outs` into new ones: the output, or a tuple.
+    def _run(self, tensors: Given, *, apart: bool = False) -> Any:
+        """Carry it out on inputs that fit, and outputs, else new ones: the output, or a tuple.
 
         `apart`: outputs are known to be in memory of their own.
         """
-        into: Any = self._new
-        if outs:
-            into = tuple(outs)
+        into = self._new
+        if len(tensors) > self._arity:
+            tensors, outs = tensors[: self._arity], tensors[self._arity :]
             if not apart:
-                self._check_hazards(inputs, into)
-        elif not inputs:
-            into = self._made(self._device)
+                self._check_hazards(tensors, outs)
+            into = outs[0] if self._single else outs
+        elif not tensors:
+            outs = self._made(self._device)
+            into = outs[0] if self._single else outs
         try:
-            return self.desc._run(into[0] if self._single else into, *inputs, *self._left_out)
+            return self.desc._run(into, *(tensors or self._left_out))
         except MemoryError as error:
             raise self._short(error) from None
         except IndexError as error:

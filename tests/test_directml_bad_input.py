@@ -42,9 +42,10 @@ NO_PAIR = [1.0, (1,), (1, 2, 3), ("1", 2), (1, None), (1j, 1), (HUGE, 1), (1, 1e
 NO_CHOICE = [None, 1, "first", "", [], np.ones(2), HUGE, [1] * 1000, Odd(), *TENSORS]
 
 
-# Members that are integers, or sequences of them, in some range.
+# Members that are numbers, or sequences of them, in some range.
 KINDS = dict.fromkeys(("Naturals", "Positives", "Steps"), "Integers")
 KINDS |= dict.fromkeys(("Axis", "Positive", "Signed"), "int")
+KINDS |= dict.fromkeys(("Float", "Scalar"), "Number")
 
 
 def kind_of(annotation):

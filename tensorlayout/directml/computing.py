@@ -14,7 +14,7 @@ from tensorlayout.directml.constants import AxisDirection
 from tensorlayout.directml.operator_desc import Axis, Direction, OperatorDesc, Pair
 from tensorlayout.directml.operators import share_bytes
 from tensorlayout.directml.outputs import copied, delivered, target
-from tensorlayout.directml.rules import Expected, check_rank, check_same, check_sizes, expected
+from tensorlayout.directml.rules import Expected, check_same, check_shape, expected
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.functions import calling
@@ -125,8 +125,7 @@ class ElementWiseIfOperatorDesc(OperatorDesc, operator="ELEMENT_WISE_IF"):
     def _rule(self) -> tuple[Expected, ...]:
         result = expected(self.a)
         check_same(self.operator, "BTensor", self.b, result)
-        check_rank(self.operator, "ConditionTensor", self.condition, self.a.rank)
-        check_sizes(self.operator, "ConditionTensor", self.condition, self.a.sizes)
+        check_shape(self.operator, "ConditionTensor", self.condition, self.a.sizes)
         return (result,)
 
     def _run(self, out: Tensor | None, *operands: Tensor) -> Tensor:
@@ -173,9 +172,6 @@ class _Running(OperatorDesc):
     output: TensorDesc | None = None
     axis: Axis
     axis_direction: Direction
-
-    def _rule(self) -> tuple[Expected, ...]:
-        return (expected(self.input),)
 
 
 class CumulativeSummationOperatorDesc(_Running, operator="CUMULATIVE_SUMMATION", in_place=True):

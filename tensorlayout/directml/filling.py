@@ -8,7 +8,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from tensorlayout.directml.calls import carries_out
-from tensorlayout.directml.operator_desc import AnyDataType, Axis, Number, OperatorDesc, Signed
+from tensorlayout.directml.operator_desc import (
+    AnyDataType,
+    Axis,
+    Float,
+    Number,
+    OperatorDesc,
+    Scalar,
+    Signed,
+)
 from tensorlayout.directml.outputs import target
 from tensorlayout.directml.rules import (
     Expected,
@@ -19,8 +27,6 @@ from tensorlayout.directml.rules import (
     expected,
     refuse,
     rounded,
-    truncated,
-    typed,
     whole,
     with_size,
 )
@@ -44,26 +50,16 @@ __all__ = [
 ]
 
 
-class _Filled(OperatorDesc):
-    output: TensorDesc
-
-
-class FillValueConstantOperatorDesc(_Filled, operator="FILL_VALUE_CONSTANT"):
+class FillValueConstantOperatorDesc(OperatorDesc, operator="FILL_VALUE_CONSTANT"):
     """DML_FILL_VALUE_CONSTANT_OPERATOR_DESC."""
 
+    output: TensorDesc
     value_data_type: AnyDataType | None = None
-    value: Number
-
-    def _rule(self) -> tuple[Expected, ...]:
-        self._value()
-        return (expected(self.output),)
-
-    def _value(self) -> int | float:
-        return typed(self.operator, "Value", self.value, self.output.data_type)
+    value: Scalar
 
     def _run(self, out: Tensor | None) -> Tensor:
         result = target(out, self.output)
-        result[...] = self._value()
+        result[...] = self._element("value")
         return result
 
 
@@ -87,38 +83,34 @@ def fill_value_constant(
     """
 
 
-class FillValueSequenceOperatorDesc(_Filled, operator="FILL_VALUE_SEQUENCE"):
+class FillValueSequenceOperatorDesc(OperatorDesc, operator="FILL_VALUE_SEQUENCE"):
     """DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC.
 
     An integer step may be negative for unsigned types, too: the elements are then those of the
     exact sequence modulo 2 to the number of bits.
     """
 
+    output: TensorDesc
     value_data_type: AnyDataType | None = None
-    value_start: Number
+    value_start: Scalar
     value_delta: Number
+    _plan = patterns.Sequence("FILL_VALUE_SEQUENCE")
 
     def _rule(self) -> tuple[Expected, ...]:
-        self._values()
+        self._step()
         return (expected(self.output),)
 
-    def _values(self) -> tuple[int | float, int | float]:
-        """The first value and the step, as elements."""
+    def _step(self) -> int | float:
         name, kind = self.operator, self.output.data_type
-        start = typed(name, "ValueStart", self.value_start, kind)
         if kind.is_float:
-            return start, rounded(name, "ValueDelta", self.value_delta, kind)
-        least = -(2 ** (kind.bits - 1))
-        return start, whole(name, "ValueDelta", self.value_delta, kind, least)
+            return rounded(name, "ValueDelta", self.value_delta, kind)
+        return whole(name, "ValueDelta", self.value_delta, kind, -(2 ** (kind.bits - 1)))
 
     def _run(self, out: Tensor | None) -> Tensor:
-        result, numbers = target(out, self.output), self._values()
+        result, numbers = target(out, self.output), (self._element("value_start"), self._step())
         if not self.output.data_type.is_float:
             numbers = int(numbers[0]) % 2**64, int(numbers[1]) % 2**64
-        return calling.call(_SEQUENCE, (result._spec,), (result, *numbers))
-
-
-_SEQUENCE = patterns.Sequence("FILL_VALUE_SEQUENCE")
+        return calling.call(self._plan, (result._spec,), (result, *numbers))
 
 
 @carries_out(FillValueSequenceOperatorDesc)
@@ -146,23 +138,17 @@ def fill_value_sequence(
 # --- diagonals ----------------------------------------------------------------------------------
 
 
-class DiagonalMatrixOperatorDesc(_Filled, operator="DIAGONAL_MATRIX"):
+class DiagonalMatrixOperatorDesc(OperatorDesc, operator="DIAGONAL_MATRIX"):
     """DML_DIAGONAL_MATRIX_OPERATOR_DESC. The value is FLOAT: towards zero for integers."""
 
+    output: TensorDesc
     offset: Signed
-    value: Number
-
-    def _rule(self) -> tuple[Expected, ...]:
-        self._value()
-        return (expected(self.output),)
-
-    def _value(self) -> int | float:
-        return truncated(self.operator, "Value", self.value, self.output.data_type)
+    value: Float
 
     def _run(self, out: Tensor | None) -> Tensor:
         result = target(out, self.output)
         key = (result._spec, None, self.offset, self.offset + 1, True)
-        return calling.call(_DIAGONALS, key, (result, self._value()))
+        return calling.call(_DIAGONALS, key, (result, self._element("value")))
 
 
 class DiagonalMatrix1OperatorDesc(OperatorDesc, operator="DIAGONAL_MATRIX1"):
@@ -171,25 +157,17 @@ class DiagonalMatrix1OperatorDesc(OperatorDesc, operator="DIAGONAL_MATRIX1"):
     input: TensorDesc | None = None
     output: TensorDesc | None = None
     value_data_type: AnyDataType | None = None
-    value: Number
+    value: Scalar
     diagonal_fill_begin: Signed
     diagonal_fill_end: Signed
 
-    def _rule(self) -> tuple[Expected, ...]:
-        self._value()
-        return (expected(self._leading()),)
-
-    def _value(self) -> int | float:
-        return typed(self.operator, "Value", self.value, self._leading().data_type)
-
     def _run(self, out: Tensor | None, background: Tensor | None) -> Tensor:
-        """Fill the diagonals from the first to the last, the others where the first is above it."""
         result = target(out, self.output, background)
         begin, end = self.diagonal_fill_begin, self.diagonal_fill_end
         others = () if background is None else (background,)
         spec = None if background is None else background._spec
         key = (result._spec, spec, min(begin, end), max(begin, end), begin <= end)
-        return calling.call(_DIAGONALS, key, (result, self._value(), *others))
+        return calling.call(_DIAGONALS, key, (result, self._element("value"), *others))
 
     @classmethod
     def _asked(cls, given: dict[str, Any], sizes: Any, data_type: Any) -> dict[str, Any]:
@@ -263,6 +241,7 @@ class OneHotOperatorDesc(OperatorDesc, operator="ONE_HOT"):
     values: TensorDesc
     output: TensorDesc
     axis: Axis
+    _plan = patterns.Hot("ONE_HOT")
 
     def _leading(self) -> TensorDesc:
         return self.output
@@ -284,7 +263,7 @@ class OneHotOperatorDesc(OperatorDesc, operator="ONE_HOT"):
         first = (0,) * values.ndim
         off, on = values[first], values[with_size(first, fastest, 1)]
         key = (result._spec, indices._spec, self.axis, off._spec, on._spec)
-        return calling.call(_HOT, key, (result, indices, off, on))
+        return calling.call(self._plan, key, (result, indices, off, on))
 
     @classmethod
     def _asked(cls, given: dict[str, Any], depth: Any) -> dict[str, Any]:
@@ -292,9 +271,6 @@ class OneHotOperatorDesc(OperatorDesc, operator="ONE_HOT"):
         check_axis(cls.operator, axis, indices.rank)
         sizes = with_size(indices.sizes, axis, calling.integer(cls.operator, "depth", depth))
         return super()._asked(given, sizes=sizes, data_type=given["values"].data_type)
-
-
-_HOT = patterns.Hot("ONE_HOT")
 
 
 @carries_out(OneHotOperatorDesc)

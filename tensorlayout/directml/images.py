@@ -194,6 +194,7 @@ class Upsample2DOperatorDesc(OperatorDesc, operator="UPSAMPLE_2D"):
     output: TensorDesc | None = None
     scale_size: Integers
     interpolation_mode: Interpolation
+    _plan = Stretch("UPSAMPLE_2D")
 
     def _rule(self) -> tuple[Expected, ...]:
         if len(self.scale_size) != 2:
@@ -213,14 +214,11 @@ class Upsample2DOperatorDesc(OperatorDesc, operator="UPSAMPLE_2D"):
         result = target(out, self.output, x)
         if self.interpolation_mode == InterpolationMode.LINEAR:
             key = (result._spec, x._spec, (scale.height, scale.width))
-            return calling.call(_LINEAR, key, (result, x))
+            return calling.call(self._plan, key, (result, x))
         *others, height, width = x.shape
         blocks = seen_as(result, (*others, height, scale.height, width, scale.width))
         blocks[...] = seen_as(x, (*others, height, 1, width, 1))
         return result
-
-
-_LINEAR = Stretch("UPSAMPLE_2D")
 
 
 @carries_out(Upsample2DOperatorDesc)
@@ -337,6 +335,7 @@ class FoldOperatorDesc(_Patches, operator="FOLD"):
 
     input: TensorDesc
     output: TensorDesc
+    _plan = Fold("FOLD")
 
     def _image(self) -> tuple[str, TensorDesc]:
         return "OutputTensor", self.output
@@ -350,10 +349,7 @@ class FoldOperatorDesc(_Patches, operator="FOLD"):
         counts = self._counts(self.output.sizes)
         rows = self.window_sizes, self.dilations, self.strides, counts, self.start_padding
         windows = tuple(map(Windows, *rows))
-        return calling.call(_FOLD, (result._spec, x._spec, windows), (result, x))
-
-
-_FOLD = Fold("FOLD")
+        return calling.call(self._plan, (result._spec, x._spec, windows), (result, x))
 
 
 class UnfoldOperatorDesc(_Patches, operator="UNFOLD"):

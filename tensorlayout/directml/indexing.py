@@ -64,6 +64,7 @@ class GatherOperatorDesc(OperatorDesc, operator="GATHER"):
     output: TensorDesc | None = None
     axis: Axis
     index_dimensions: int
+    _plan = Gather("GATHER", clamps=True)
 
     def _rule(self) -> tuple[Expected, ...]:
         name, rank, count = self.operator, self.input.rank, self.index_dimensions
@@ -92,11 +93,8 @@ class GatherOperatorDesc(OperatorDesc, operator="GATHER"):
         positions = seen_as(indices, places)
         into = None if out is None else seen_as(out, self._spread(places))
         key = (x._spec, (self.axis,), False, positions._spec)
-        found = calling.call_into(into, _GATHER, key, (x, positions))
+        found = calling.call_into(into, self._plan, key, (x, positions))
         return seen_as(found, self.output.sizes) if out is None else out
-
-
-_GATHER = Gather("GATHER", clamps=True)
 
 
 @carries_out(GatherOperatorDesc)
@@ -132,6 +130,7 @@ class GatherElementsOperatorDesc(OperatorDesc, operator="GATHER_ELEMENTS"):
     indices: TensorDesc
     output: TensorDesc | None = None
     axis: Axis
+    _plan = GatherAlong("GATHER_ELEMENTS")
 
     def _rule(self) -> tuple[Expected, ...]:
         sizes = self.input.sizes
@@ -140,10 +139,7 @@ class GatherElementsOperatorDesc(OperatorDesc, operator="GATHER_ELEMENTS"):
 
     def _run(self, out: Tensor | None, x: Tensor, indices: Tensor) -> Tensor:
         key = (x._spec, self.axis, indices._spec)
-        return calling.call_into(out, _GATHER_ELEMENTS, key, (x, indices))
-
-
-_GATHER_ELEMENTS = GatherAlong("GATHER_ELEMENTS")
+        return calling.call_into(out, self._plan, key, (x, indices))
 
 
 @carries_out(GatherElementsOperatorDesc)
@@ -179,6 +175,7 @@ class ScatterOperatorDesc(OperatorDesc, operator="SCATTER"):
     output: TensorDesc | None = None
     axis: Axis
     duplicates: Duplicates = "last"
+    _plan = Replace(ScatterAlong("SCATTER"))
 
     def _rule(self) -> tuple[Expected, ...]:
         name = self.operator
@@ -191,10 +188,7 @@ class ScatterOperatorDesc(OperatorDesc, operator="SCATTER"):
             _refuse_equal(self.operator, _from_front(indices, x.shape[self.axis]), self.axis)
         result = target(out, self.output, x)
         key = (x._spec, result._spec, updates._spec, self.axis, indices._spec)
-        return calling.call(_SCATTER, key, (result, x, updates, indices))
-
-
-_SCATTER = Replace(ScatterAlong("SCATTER"))
+        return calling.call(self._plan, key, (result, x, updates, indices))
 
 
 @carries_out(ScatterOperatorDesc)
@@ -302,6 +296,7 @@ class GatherNDOperatorDesc(_ByTuples, operator="GATHER_ND"):
     """DML_GATHER_ND_OPERATOR_DESC."""
 
     output: TensorDesc | None = None
+    _plan = Gather("GATHER_ND")
 
     def _rule(self) -> tuple[Expected, ...]:
         return (expected(self.input, _padded(self._blocks().spread, self.input.rank)),)
@@ -312,7 +307,7 @@ class GatherNDOperatorDesc(_ByTuples, operator="GATHER_ND"):
         source, positions = seen_as(x, found.source), found.key_of(indices)
         into = None if out is None else seen_as(out, found.read)
         key = (source._spec, tuple(range(len(positions))), False, *map(specs_of, positions))
-        read = calling.call_into(into, _BY_TUPLES[self.operator], key, (source, *positions))
+        read = calling.call_into(into, self._plan, key, (source, *positions))
         return seen_as(read, self.output.sizes) if out is None else out
 
 
@@ -320,9 +315,7 @@ class GatherND1OperatorDesc(GatherNDOperatorDesc, operator="GATHER_ND1"):
     """DML_GATHER_ND1_OPERATOR_DESC."""
 
     batch_dimension_count: int
-
-
-_BY_TUPLES = {name: Gather(name) for name in ("GATHER_ND", "GATHER_ND1")}
+    _plan = Gather("GATHER_ND1")
 
 
 @carries_out(GatherNDOperatorDesc)
@@ -372,6 +365,7 @@ class ScatterNDOperatorDesc(_ByTuples, operator="SCATTER_ND"):
     updates: TensorDesc
     output: TensorDesc | None = None
     duplicates: Duplicates = "last"
+    _plan = Replace(Scatter("SCATTER_ND"))
 
     def _rule(self) -> tuple[Expected, ...]:
         sizes = _padded(self._blocks().spread, self.input.rank)
@@ -389,11 +383,8 @@ class ScatterNDOperatorDesc(_ByTuples, operator="SCATTER_ND"):
         values = seen_as(updates, found.spread)
         specs = (source._spec, into._spec, values._spec, tuple(range(len(key))), False)
         plan_key = (*specs, *map(specs_of, key))
-        calling.call(_SCATTER_ND, plan_key, (into, source, values, *key))
+        calling.call(self._plan, plan_key, (into, source, values, *key))
         return result
-
-
-_SCATTER_ND = Replace(Scatter("SCATTER_ND"))
 
 
 @carries_out(ScatterNDOperatorDesc)

@@ -30,7 +30,7 @@ from tensorlayout.directml.rules import (
     check_away_from,
     check_axis,
     check_rank,
-    check_sizes,
+    check_shape,
     check_type,
     expected,
     refuse,
@@ -74,6 +74,7 @@ class JoinOperatorDesc(OperatorDesc, operator="JOIN"):
     inputs: Tensors
     output: TensorDesc | None = None
     axis: Axis
+    _plan = Join("JOIN")
 
     def _rule(self) -> tuple[Expected, ...]:
         first = self.inputs[0]
@@ -85,10 +86,7 @@ class JoinOperatorDesc(OperatorDesc, operator="JOIN"):
 
     def _run(self, out: Tensor | None, *inputs: Tensor) -> Tensor:
         specs = tuple(map(specs_of, inputs))
-        return calling.call_into(out, _JOIN, (self.axis, specs[0].dtype, *specs), inputs)
-
-
-_JOIN = Join("JOIN")
+        return calling.call_into(out, self._plan, (self.axis, specs[0].dtype, *specs), inputs)
 
 
 @carries_out(JoinOperatorDesc)
@@ -113,6 +111,7 @@ class SplitOperatorDesc(OperatorDesc, operator="SPLIT"):
     input: TensorDesc
     outputs: Tensors
     axis: Axis
+    _plan = Split("SPLIT")
 
     def _rule(self) -> tuple[Expected, ...]:
         sizes = self.input.sizes
@@ -127,7 +126,7 @@ class SplitOperatorDesc(OperatorDesc, operator="SPLIT"):
     def _run(self, outs: Outputs, x: Tensor) -> tuple[Tensor, ...]:
         results = [target(out, d, x) for out, d in zip(outs, self.outputs, strict=True)]
         key = (self.axis, x._spec, *map(specs_of, results))
-        calling.call(_SPLIT, key, (*results, x))
+        calling.call(self._plan, key, (*results, x))
         return tuple(results)
 
     @classmethod
@@ -150,9 +149,6 @@ class SplitOperatorDesc(OperatorDesc, operator="SPLIT"):
             rule = f"Sizes along Axis {axis} must be {listed(cut)}, got {listed(along)}"
             refuse(name, f"OutputTensors: {rule}")
         return {}
-
-
-_SPLIT = Split("SPLIT")
 
 
 @carries_out(SplitOperatorDesc)
@@ -286,6 +282,7 @@ class SliceGradOperatorDesc(_Window, operator="SLICE_GRAD"):
 
     input_gradient: TensorDesc
     output_gradient: TensorDesc
+    _plan = Spread("SLICE_GRAD")
 
     def _leading(self) -> TensorDesc:
         return self.output_gradient
@@ -297,10 +294,7 @@ class SliceGradOperatorDesc(_Window, operator="SLICE_GRAD"):
     def _run(self, out: Tensor | None, gradient: Tensor) -> Tensor:
         result = target(out, self.output_gradient, gradient)
         window = tuple(zip(self._starts(), self.input_window_strides, strict=True))
-        return calling.call(_SPREAD, (result._spec, gradient._spec, window), (result, gradient))
-
-
-_SPREAD = Spread("SLICE_GRAD")
+        return calling.call(self._plan, (result._spec, gradient._spec, window), (result, gradient))
 
 
 def _slices(
@@ -380,20 +374,17 @@ class ReverseSubsequencesOperatorDesc(OperatorDesc, operator="REVERSE_SUBSEQUENC
     sequence_lengths: TensorDesc
     output: TensorDesc | None = None
     axis: Axis
+    _plan = Reverse("REVERSE_SUBSEQUENCES")
 
     def _rule(self) -> tuple[Expected, ...]:
         sizes = with_size(self.input.sizes, self.axis, 1)
-        check_rank(self.operator, "SequenceLengthsTensor", self.sequence_lengths, self.input.rank)
-        check_sizes(self.operator, "SequenceLengthsTensor", self.sequence_lengths, sizes)
+        check_shape(self.operator, "SequenceLengthsTensor", self.sequence_lengths, sizes)
         return (expected(self.input),)
 
     def _run(self, out: Tensor | None, x: Tensor, lengths: Tensor) -> Tensor:
         result = target(out, self.output, x)
         key = (result._spec, x._spec, lengths._spec, self.axis)
-        return calling.call(_REVERSE, key, (result, x, lengths))
-
-
-_REVERSE = Reverse("REVERSE_SUBSEQUENCES")
+        return calling.call(self._plan, key, (result, x, lengths))
 
 
 @carries_out(ReverseSubsequencesOperatorDesc)
@@ -431,6 +422,7 @@ class PaddingOperatorDesc(OperatorDesc, operator="PADDING"):
     padding_value: Number = 0.0
     start_padding: Naturals
     end_padding: Naturals
+    _plan = Pad("PADDING")
 
     def _rule(self) -> tuple[Expected, ...]:
         self._value()
@@ -448,7 +440,7 @@ class PaddingOperatorDesc(OperatorDesc, operator="PADDING"):
         result, mode = target(out, self.output, x), PaddingMode(int(self.padding_mode))
         borders = tuple(zip(self.start_padding, self.end_padding, strict=True))
         key = (result._spec, x._spec, borders, mode.name.lower())
-        return calling.call(_PAD[self.operator], key, (result, x, self._value()))
+        return calling.call(self._plan, key, (result, x, self._value()))
 
 
 class Padding1OperatorDesc(PaddingOperatorDesc, operator="PADDING1"):
@@ -456,9 +448,7 @@ class Padding1OperatorDesc(PaddingOperatorDesc, operator="PADDING1"):
 
     padding_value: Number = 0
     padding_value_data_type: AnyDataType | None = None
-
-
-_PAD = {name: Pad(name) for name in ("PADDING", "PADDING1")}
+    _plan = Pad("PADDING1")
 
 
 @carries_out(PaddingOperatorDesc)

@@ -22,8 +22,11 @@ from tensorlayout.directml.rules import (
     check_same,
     check_sizes,
     check_type,
+    expected,
     refuse,
     rounded,
+    truncated,
+    typed,
 )
 from tensorlayout.directml.tensor_desc import TensorDesc, asked
 from tensorlayout.functions import calling
@@ -39,6 +42,8 @@ Positive = int
 Signed = int
 Axis = int
 Number = int | float
+Float = int | float  # FLOAT, whatever the tensors hold
+Scalar = int | float  # of the data type of the tensors
 Pair = Sequence[float]
 AnyDataType = Any
 Mode = constants.PaddingMode | str | int
@@ -128,7 +133,7 @@ class OperatorDesc:
 
     def _rule(self) -> tuple[Expected, ...]:
         """What the outputs must be; ValueError or TypeError where another rule is broken."""
-        raise NotImplementedError
+        return (expected(self._leading()),)
 
     def _run(self, *args: Any, **kwargs: Any) -> Any:
         """Carry it out on the output, or a tuple of several, and the inputs; the output or outputs.
@@ -167,6 +172,13 @@ class OperatorDesc:
     def _dimensions(self) -> int:
         """How many entries arrays have."""
         return self._leading().rank
+
+    def _element(self, name: str) -> int | float:
+        """A number among the members as an element of the tensors."""
+        (member,) = (each for each in self._members if each.name == name)
+        convert = truncated if member.kind == "Float" else typed
+        kind = self._leading().data_type
+        return convert(self.operator, member.spelling, getattr(self, name), kind)
 
     # --- checks ----------------------------------------------------------------------------------
 
@@ -222,6 +234,8 @@ class OperatorDesc:
                 refuse(name, f"{count} must be at least 1, got 0")
             elif kind == "Axis":
                 check_axis(name, value, self._leading().rank)
+            elif kind in ("Float", "Scalar"):
+                self._element(field)
             elif kind == "AnyDataType" and value is not None:
                 wanted = self._leading().data_type
                 if value != wanted:
@@ -245,9 +259,9 @@ class OperatorDesc:
         if desc.flags == TensorFlags.OWNED_BY_DML:
             refuse(self.operator, f"{name}: Flags OWNED_BY_DML is for inputs only")
 
-    def _completed(self, expected: tuple[Expected, ...]) -> Self:
-        """Self with outputs as the rule says: given ones are held against it."""
-        left = iter(expected)
+    def _completed(self, rules: tuple[Expected, ...]) -> Self:
+        """Self with outputs as the rules say: given ones are held against them."""
+        left = iter(rules)
         changes: dict[str, Any] = {}
         for member in self._members:
             if member.is_output:
@@ -353,7 +367,7 @@ _MADE: dict[str, Callable[[str, str, Any], Any]] = {
     **dict.fromkeys(("Integers", "Naturals", "Positives", "Steps"), integers),
     **dict.fromkeys(("int", "Axis", "Positive", "Signed"), calling.integer),
     "bool": calling.truth,
-    "Number": _number,
+    **dict.fromkeys(("Number", "Float", "Scalar"), _number),
     "Pair": _scale_bias,
     "AnyDataType": lambda operator, member, value: data_type(f"{operator}: {member}", value),
     "Mode": _one_of(constants.PaddingMode),

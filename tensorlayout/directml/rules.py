@@ -58,11 +58,16 @@ def check_sizes(operator: str, member: str, desc: TensorDesc, sizes: Sequence[in
         refuse(operator, f"{member}: Sizes must be {tuple(sizes)}, got {desc.sizes}")
 
 
+def check_shape(operator: str, member: str, desc: TensorDesc, sizes: Sequence[int]) -> None:
+    """The rank and the sizes of a tensor follow from others."""
+    check_rank(operator, member, desc, len(sizes))
+    check_sizes(operator, member, desc, sizes)
+
+
 def check_same(operator: str, member: str, desc: TensorDesc, rule: Expected) -> None:
     """One data type, one rank, the same sizes."""
     check_type(operator, member, desc, rule.data_type)
-    check_rank(operator, member, desc, len(rule.sizes))
-    check_sizes(operator, member, desc, rule.sizes)
+    check_shape(operator, member, desc, rule.sizes)
 
 
 def check_away_from(

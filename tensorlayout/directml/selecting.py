@@ -39,6 +39,7 @@ class TopKOperatorDesc(OperatorDesc, operator="TOP_K"):
     output_index: TensorDesc | None = None
     axis: Axis
     k: int
+    _plan = Leading("TOP_K", ARGSORT)
 
     def _rule(self) -> tuple[Expected, ...]:
         size = self.input.sizes[self.axis]
@@ -55,7 +56,7 @@ class TopKOperatorDesc(OperatorDesc, operator="TOP_K"):
         direction = getattr(self, "axis_direction", AxisDirection.DECREASING)
         down = direction == AxisDirection.DECREASING
         key = (values._spec, positions._spec, x._spec, self.axis, down)
-        calling.call(_LEADING[self.operator], key, (values, positions, x))
+        calling.call(self._plan, key, (values, positions, x))
         return values, positions
 
     @classmethod
@@ -74,9 +75,7 @@ class TopK1OperatorDesc(TopKOperatorDesc, operator="TOP_K1"):
     """DML_TOP_K1_OPERATOR_DESC."""
 
     axis_direction: Direction
-
-
-_LEADING = {name: Leading(name, ARGSORT) for name in ("TOP_K", "TOP_K1")}
+    _plan = Leading("TOP_K1", ARGSORT)
 
 
 @carries_out(TopKOperatorDesc)

@@ -11,13 +11,7 @@ Tensor([1, 2, 3], dtype=int64, device='cpu')
 
 from __future__ import annotations
 
-from tensorlayout.directml import computing as _computing
-from tensorlayout.directml import constants as _constants
-from tensorlayout.directml import filling as _filling
-from tensorlayout.directml import images as _images
-from tensorlayout.directml import indexing as _indexing
-from tensorlayout.directml import moving as _moving
-from tensorlayout.directml import selecting as _selecting
+from tensorlayout.directml import computing, constants, filling, images, indexing, moving, selecting
 from tensorlayout.directml.computing import *
 from tensorlayout.directml.constants import *
 from tensorlayout.directml.filling import *
@@ -42,10 +36,10 @@ __all__ = [
     "compile",
     "support",
 ]
-__all__ += _computing.__all__
-__all__ += _constants.__all__
-__all__ += _filling.__all__
-__all__ += _images.__all__
-__all__ += _indexing.__all__
-__all__ += _moving.__all__
-__all__ += _selecting.__all__
+__all__ += computing.__all__
+__all__ += constants.__all__
+__all__ += filling.__all__
+__all__ += images.__all__
+__all__ += indexing.__all__
+__all__ += moving.__all__
+__all__ += selecting.__all__

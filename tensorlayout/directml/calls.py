@@ -16,10 +16,9 @@ from typing import Any, ParamSpec, TypeVar
 
 from tensorlayout.devices import Device, as_device
 from tensorlayout.directml import constants, tables
-from tensorlayout.directml.constants import DataType
+from tensorlayout.directml.constants import DataType, refuse
 from tensorlayout.directml.operator_desc import Member, OperatorDesc
 from tensorlayout.directml.operators import Operator
-from tensorlayout.directml.rules import refuse
 from tensorlayout.directml.tensor_desc import TensorDesc, described
 from tensorlayout.functions import calling
 from tensorlayout.plan.rules import one_device

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from tensorlayout.cpu import along, choosing
 from tensorlayout.cpu.scaling import scaled
@@ -14,7 +14,7 @@ from tensorlayout.directml.constants import AxisDirection
 from tensorlayout.directml.operator_desc import Axis, Direction, OperatorDesc, Pair
 from tensorlayout.directml.operators import share_bytes
 from tensorlayout.directml.outputs import copied, delivered, target
-from tensorlayout.directml.rules import Expected, check_same, check_shape, expected
+from tensorlayout.directml.rules import Expected, expected
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.functions import calling
@@ -124,8 +124,8 @@ class ElementWiseIfOperatorDesc(OperatorDesc, operator="ELEMENT_WISE_IF"):
 
     def _rule(self) -> tuple[Expected, ...]:
         result = expected(self.a)
-        check_same(self.operator, "BTensor", self.b, result)
-        check_shape(self.operator, "ConditionTensor", self.condition, self.a.sizes)
+        self._check_same("BTensor", self.b, result)
+        self._check_shape("ConditionTensor", self.condition, self.a.sizes)
         return (result,)
 
     def _run(self, out: Tensor | None, *operands: Tensor) -> Tensor:
@@ -172,41 +172,30 @@ class _Running(OperatorDesc):
     output: TensorDesc | None = None
     axis: Axis
     axis_direction: Direction
+    _plan: ClassVar[Along]
+
+    def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
+        axis, exclusive = self.axis, bool(getattr(self, self._members[-1].name))
+        if self.axis_direction == AxisDirection.INCREASING:
+            return _forwards(self._plan, x, out, axis, exclusive)
+        if out is None:
+            out = empty(x.shape, dtype=x.dtype, device=x.device, layout=x.layout.minor_to_major)
+        _forwards(self._plan, flip(x, axis=axis), flip(out, axis=axis), axis, exclusive)
+        return out
 
 
 class CumulativeSummationOperatorDesc(_Running, operator="CUMULATIVE_SUMMATION", in_place=True):
     """DML_CUMULATIVE_SUMMATION_OPERATOR_DESC."""
 
     has_exclusive_sum: bool
-
-    def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
-        return _running(self, _SUM, x, out, self.has_exclusive_sum)
+    _plan = Along("CUMULATIVE_SUMMATION", "numeric", along.cumulative_sum)
 
 
 class CumulativeProductOperatorDesc(_Running, operator="CUMULATIVE_PRODUCT", in_place=True):
     """DML_CUMULATIVE_PRODUCT_OPERATOR_DESC."""
 
     has_exclusive_product: bool
-
-    def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
-        return _running(self, _PRODUCT, x, out, self.has_exclusive_product)
-
-
-_SUM = Along("CUMULATIVE_SUMMATION", "numeric", along.cumulative_sum)
-_PRODUCT = Along("CUMULATIVE_PRODUCT", "numeric", along.cumulative_prod)
-
-
-def _running(
-    desc: _Running, operation: Along, x: Tensor, out: Tensor | None, exclusive: bool
-) -> Tensor:
-    """The running value; backwards by way of flipped views."""
-    axis = desc.axis
-    if desc.axis_direction == AxisDirection.INCREASING:
-        return _forwards(operation, x, out, axis, exclusive)
-    if out is None:
-        out = empty(x.shape, dtype=x.dtype, device=x.device, layout=x.layout.minor_to_major)
-    _forwards(operation, flip(x, axis=axis), flip(out, axis=axis), axis, exclusive)
-    return out
+    _plan = Along("CUMULATIVE_PRODUCT", "numeric", along.cumulative_prod)
 
 
 def _forwards(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import operator
 from enum import IntEnum
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 
@@ -28,6 +28,12 @@ __all__ = [
 ]
 
 UINT32_MAX = 2**32 - 1
+
+
+def refuse(operator: str, text: str) -> NoReturn:
+    """ValueError in the name of an operator."""
+    msg = f"{operator}: {text}"
+    raise ValueError(msg)
 
 
 class DataType(IntEnum):

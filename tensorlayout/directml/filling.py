@@ -18,18 +18,7 @@ from tensorlayout.directml.operator_desc import (
     Signed,
 )
 from tensorlayout.directml.outputs import target
-from tensorlayout.directml.rules import (
-    Expected,
-    check_axis,
-    check_rank,
-    check_sizes,
-    check_type,
-    expected,
-    refuse,
-    rounded,
-    whole,
-    with_size,
-)
+from tensorlayout.directml.rules import Expected, expected, rounded, whole, with_size
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.functions import calling
@@ -176,7 +165,7 @@ class DiagonalMatrix1OperatorDesc(OperatorDesc, operator="DIAGONAL_MATRIX1"):
         if sizes is None or data_type is None:
             came = f"{calling.shown(sizes)} and {calling.shown(data_type)}"
             rule = "sizes and data_type must be given together without a tensor"
-            refuse(cls.operator, f"{rule}, got {came}")
+            cls._refuse(f"{rule}, got {came}")
         return super()._asked(given, sizes=sizes, data_type=data_type)
 
 
@@ -247,14 +236,14 @@ class OneHotOperatorDesc(OperatorDesc, operator="ONE_HOT"):
         return self.output
 
     def _rule(self) -> tuple[Expected, ...]:
-        name, rank = self.operator, self.output.rank
-        check_rank(name, "IndicesTensor", self.indices, rank)
-        check_rank(name, "ValuesTensor", self.values, rank)
-        check_type(name, "ValuesTensor", self.values, self.output.data_type)
+        rank = self.output.rank
+        self._check_rank("IndicesTensor", self.indices, rank)
+        self._check_rank("ValuesTensor", self.values, rank)
+        self._check_type("ValuesTensor", self.values, self.output.data_type)
         sizes = with_size(self.output.sizes, self.axis, 1)
-        check_sizes(name, "IndicesTensor", self.indices, sizes)
+        self._check_sizes("IndicesTensor", self.indices, sizes)
         if max(self.values.sizes) < 2:
-            refuse(name, f"ValuesTensor: must have two elements, got Sizes {self.values.sizes}")
+            self._refuse(f"ValuesTensor: must have two elements, got Sizes {self.values.sizes}")
         return (expected(self.values, self.output.sizes),)
 
     def _run(self, out: Tensor | None, indices: Tensor, values: Tensor) -> Tensor:
@@ -268,7 +257,7 @@ class OneHotOperatorDesc(OperatorDesc, operator="ONE_HOT"):
     @classmethod
     def _asked(cls, given: dict[str, Any], depth: Any) -> dict[str, Any]:
         indices, axis = given["indices"], calling.integer(cls.operator, "Axis", given["axis"])
-        check_axis(cls.operator, axis, indices.rank)
+        cls._check_axis(axis, indices.rank)
         sizes = with_size(indices.sizes, axis, calling.integer(cls.operator, "depth", depth))
         return super()._asked(given, sizes=sizes, data_type=given["values"].data_type)
 

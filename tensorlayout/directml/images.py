@@ -27,7 +27,7 @@ from tensorlayout.directml.operator_desc import (
     Positives,
 )
 from tensorlayout.directml.outputs import delivered, seen_as, target
-from tensorlayout.directml.rules import Expected, check_sizes, expected, refuse
+from tensorlayout.directml.rules import Expected, expected
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc, asked, listed
 from tensorlayout.functions import calling
@@ -88,7 +88,7 @@ class SpaceToDepthOperatorDesc(_Blocks, operator="SPACE_TO_DEPTH"):
         s, (batch, channels, *spatial) = self.block_size, self.input.sizes
         if any(n % s for n in spatial):
             rule = f"height and width must be multiples of BlockSize {s}"
-            refuse(self.operator, f"InputTensor: {rule}, got Sizes {self.input.sizes}")
+            self._refuse(f"InputTensor: {rule}, got Sizes {self.input.sizes}")
         return (expected(self.input, (batch, channels * s * s, *(n // s for n in spatial))),)
 
     def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
@@ -110,7 +110,7 @@ class DepthToSpaceOperatorDesc(_Blocks, operator="DEPTH_TO_SPACE"):
         s, (batch, channels, *spatial) = self.block_size, self.input.sizes
         if channels % (s * s):
             rule = f"channels must be a multiple of BlockSize squared, {s * s}"
-            refuse(self.operator, f"InputTensor: {rule}, got Sizes {self.input.sizes}")
+            self._refuse(f"InputTensor: {rule}, got Sizes {self.input.sizes}")
         return (expected(self.input, (batch, channels // (s * s), *(n * s for n in spatial))),)
 
     def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
@@ -199,14 +199,14 @@ class Upsample2DOperatorDesc(OperatorDesc, operator="UPSAMPLE_2D"):
     def _rule(self) -> tuple[Expected, ...]:
         if len(self.scale_size) != 2:
             came = listed(self.scale_size)
-            refuse(self.operator, f"ScaleSize must be a width and a height, got {came}")
+            self._refuse(f"ScaleSize must be a width and a height, got {came}")
         *others, height, width = self.input.sizes
         scale = Size2D(*self.scale_size)
         for member, factor, size in ("Width", scale.width, width), ("Height", scale.height, height):
             most = UINT32_MAX // size
             if not 1 <= factor <= most:
                 rule = f"ScaleSize: {member} must be 1 to {most}, 2**32 - 1 over the size {size}"
-                refuse(self.operator, f"{rule}, got {calling.shown(factor)}")
+                self._refuse(f"{rule}, got {calling.shown(factor)}")
         return (expected(self.input, (*others, height * scale.height, width * scale.width)),)
 
     def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
@@ -252,7 +252,7 @@ class MaxUnpoolingOperatorDesc(OperatorDesc, operator="MAX_UNPOOLING"):
     output: TensorDesc
 
     def _rule(self) -> tuple[Expected, ...]:
-        check_sizes(self.operator, "IndicesTensor", self.indices, self.input.sizes)
+        self._check_sizes("IndicesTensor", self.indices, self.input.sizes)
         return (expected(self.input, self.output.sizes),)
 
     def _run(self, out: Tensor | None, x: Tensor, indices: Tensor) -> Tensor:
@@ -295,10 +295,10 @@ class _Patches(OperatorDesc):
     def _dimensions(self) -> int:
         (member, image), rank = self._image(), len(self.window_sizes)
         if not 1 <= rank <= 6:
-            refuse(self.operator, f"DimensionCount must be 1 to 6, got {rank} WindowSizes")
+            self._refuse(f"DimensionCount must be 1 to 6, got {rank} WindowSizes")
         if image.rank != rank + 2:
             rule = f"DimensionCount must be {rank + 2}, two more than WindowSizes"
-            refuse(self.operator, f"{member}: {rule}, got {image.rank}")
+            self._refuse(f"{member}: {rule}, got {image.rank}")
         return rank
 
     def _columns(self, member: str, desc: TensorDesc | None) -> tuple[int, ...]:
@@ -308,12 +308,12 @@ class _Patches(OperatorDesc):
         counts = self._counts(image.sizes)
         if any(n < 1 for n in counts):
             rule, came = "a window must fit into the padded image", listed(self.window_sizes)
-            refuse(self.operator, f"WindowSizes: {rule}, got {came} for Sizes {image.sizes}")
+            self._refuse(f"WindowSizes: {rule}, got {came} for Sizes {image.sizes}")
         columns = batch, channels * math.prod(self.window_sizes), math.prod(counts)
         if desc is None:
             return columns
         if desc.sizes[-3:] != columns or any(n != 1 for n in desc.sizes[:-3]):
-            refuse(self.operator, f"{member}: Sizes must be {columns}, got {desc.sizes}")
+            self._refuse(f"{member}: Sizes must be {columns}, got {desc.sizes}")
         return desc.sizes
 
     def _framed(self, image: Sequence[int]) -> list[int]:

@@ -14,18 +14,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tensorlayout.directml.calls import carries_out, specs_of
+from tensorlayout.directml.constants import refuse
 from tensorlayout.directml.operator_desc import Axis, Duplicates, OperatorDesc
 from tensorlayout.directml.outputs import seen_as, target
-from tensorlayout.directml.rules import (
-    Expected,
-    check_away_from,
-    check_rank,
-    check_same,
-    counted,
-    effective_rank,
-    expected,
-    refuse,
-)
+from tensorlayout.directml.rules import Expected, effective_rank, expected
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.functions import calling
@@ -67,19 +59,19 @@ class GatherOperatorDesc(OperatorDesc, operator="GATHER"):
     _plan = Gather("GATHER", clamps=True)
 
     def _rule(self) -> tuple[Expected, ...]:
-        name, rank, count = self.operator, self.input.rank, self.index_dimensions
-        check_rank(name, "IndicesTensor", self.indices, rank)
+        rank, count = self.input.rank, self.index_dimensions
+        self._check_rank("IndicesTensor", self.indices, rank)
         if not 0 <= count <= rank:
-            refuse(name, f"IndexDimensions must be 0 to {rank}, got {calling.shown(count)}")
-        full = self._spread(counted(name, "IndicesTensor", self.indices, "IndexDimensions", count))
+            self._refuse(f"IndexDimensions must be 0 to {rank}, got {calling.shown(count)}")
+        full = self._spread(self._counted("IndicesTensor", self.indices, "IndexDimensions", count))
         own = effective_rank(self.input)
         if own + count - 1 > rank:
             rule = "the rank without leading ones + IndexDimensions - 1 must be at most"
-            refuse(name, f"InputTensor: {rule} DimensionCount, {rank}, got {own} + {count} - 1")
+            self._refuse(f"InputTensor: {rule} DimensionCount, {rank}, got {own} + {count} - 1")
         extra = max(len(full) - rank, 0)
         if any(n != 1 for n in full[:extra]):
             rule = f"sizes before the last {rank}, DimensionCount, must be 1"
-            refuse(name, f"OutputTensor: {rule}, got {full}")
+            self._refuse(f"OutputTensor: {rule}, got {full}")
         return (expected(self.input, _padded(full[extra:], rank)),)
 
     def _spread(self, places: tuple[int, ...]) -> tuple[int, ...]:
@@ -134,7 +126,7 @@ class GatherElementsOperatorDesc(OperatorDesc, operator="GATHER_ELEMENTS"):
 
     def _rule(self) -> tuple[Expected, ...]:
         sizes = self.input.sizes
-        check_away_from(self.operator, "IndicesTensor", self.indices, sizes, self.axis)
+        self._check_away("IndicesTensor", self.indices, sizes, self.axis)
         return (expected(self.input, self.indices.sizes),)
 
     def _run(self, out: Tensor | None, x: Tensor, indices: Tensor) -> Tensor:
@@ -178,9 +170,8 @@ class ScatterOperatorDesc(OperatorDesc, operator="SCATTER"):
     _plan = Replace(ScatterAlong("SCATTER"))
 
     def _rule(self) -> tuple[Expected, ...]:
-        name = self.operator
-        check_away_from(name, "IndicesTensor", self.indices, self.input.sizes, self.axis)
-        check_same(name, "UpdatesTensor", self.updates, expected(self.input, self.indices.sizes))
+        self._check_away("IndicesTensor", self.indices, self.input.sizes, self.axis)
+        self._check_same("UpdatesTensor", self.updates, expected(self.input, self.indices.sizes))
         return (expected(self.input),)
 
     def _run(self, out: Tensor | None, x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
@@ -260,35 +251,31 @@ class _ByTuples(OperatorDesc):
 
     def _blocks(self) -> _Blocks:
         """The rules of coordinate tuples."""
-        name, rank, batch = (
-            self.operator,
-            self.input.rank,
-            getattr(self, "batch_dimension_count", 0),
-        )
+        rank, batch = self.input.rank, getattr(self, "batch_dimension_count", 0)
         counts = self.input_dimension_count, self.indices_dimension_count
-        check_rank(name, "IndicesTensor", self.indices, rank)
+        self._check_rank("IndicesTensor", self.indices, rank)
 
         def cut(kind: str, desc: TensorDesc, count: int) -> tuple[int, ...]:
             member = f"{kind}DimensionCount"
             if not 1 <= count <= rank:
-                refuse(name, f"{member} must be 1 to {rank}, got {calling.shown(count)}")
-            return counted(name, f"{kind}Tensor", desc, member, count)
+                self._refuse(f"{member} must be 1 to {rank}, got {calling.shown(count)}")
+            return self._counted(f"{kind}Tensor", desc, member, count)
 
         source = cut("Input", self.input, counts[0])
         found = _Blocks(source, cut("Indices", self.indices, counts[1]), batch)
         if not 0 <= batch < min(counts):
             came = calling.shown(batch)
-            refuse(name, f"BatchDimensionCount must be 0 to {min(counts) - 1}, got {came}")
+            self._refuse(f"BatchDimensionCount must be 0 to {min(counts) - 1}, got {came}")
         coordinates, most = found.indices[-1], counts[0] - batch
         if coordinates > most:
             rule = f"the last size, of coordinate tuples, must be at most {most}"
-            refuse(name, f"IndicesTensor: {rule}, got {coordinates}")
+            self._refuse(f"IndicesTensor: {rule}, got {coordinates}")
         if found.source[:batch] != found.indices[:batch]:
             rule = f"batch sizes must be {found.source[:batch]}"
-            refuse(name, f"IndicesTensor: {rule}, got {found.indices[:batch]}")
+            self._refuse(f"IndicesTensor: {rule}, got {found.indices[:batch]}")
         if len(found.spread) > rank:
             rule = f"blocks must have at most {rank} dimensions, DimensionCount"
-            refuse(name, f"IndicesTensor: {rule}, got sizes {found.spread}")
+            self._refuse(f"IndicesTensor: {rule}, got sizes {found.spread}")
         return found
 
 
@@ -369,7 +356,7 @@ class ScatterNDOperatorDesc(_ByTuples, operator="SCATTER_ND"):
 
     def _rule(self) -> tuple[Expected, ...]:
         sizes = _padded(self._blocks().spread, self.input.rank)
-        check_same(self.operator, "UpdatesTensor", self.updates, expected(self.input, sizes))
+        self._check_same("UpdatesTensor", self.updates, expected(self.input, sizes))
         return (expected(self.input),)
 
     def _run(self, out: Tensor | None, x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:

@@ -21,25 +21,12 @@ from tensorlayout.directml.operator_desc import (
     Positives,
     Steps,
     Tensors,
-    integers,
 )
 from tensorlayout.directml.operators import Out
 from tensorlayout.directml.outputs import copied, seen_as, target
-from tensorlayout.directml.rules import (
-    Expected,
-    check_away_from,
-    check_axis,
-    check_rank,
-    check_shape,
-    check_type,
-    expected,
-    refuse,
-    truncated,
-    typed,
-    with_size,
-)
+from tensorlayout.directml.rules import Expected, expected, truncated, typed, with_size
 from tensorlayout.directml.tables import HIGHEST
-from tensorlayout.directml.tensor_desc import TensorDesc, asked, listed
+from tensorlayout.directml.tensor_desc import TensorDesc, asked, integers, listed
 from tensorlayout.functions import calling
 from tensorlayout.plan.join import Join, Split
 from tensorlayout.plan.pad import Pad, Spread
@@ -79,8 +66,8 @@ class JoinOperatorDesc(OperatorDesc, operator="JOIN"):
     def _rule(self) -> tuple[Expected, ...]:
         first = self.inputs[0]
         for i, desc in enumerate(self.inputs):
-            check_type(self.operator, f"InputTensors[{i}]", desc, first.data_type)
-            check_away_from(self.operator, f"InputTensors[{i}]", desc, first.sizes, self.axis)
+            self._check_type(f"InputTensors[{i}]", desc, first.data_type)
+            self._check_away(f"InputTensors[{i}]", desc, first.sizes, self.axis)
         total = sum(desc.sizes[self.axis] for desc in self.inputs)
         return (expected(first, with_size(first.sizes, self.axis, total)),)
 
@@ -116,11 +103,11 @@ class SplitOperatorDesc(OperatorDesc, operator="SPLIT"):
     def _rule(self) -> tuple[Expected, ...]:
         sizes = self.input.sizes
         for i, desc in enumerate(self.outputs):
-            check_away_from(self.operator, f"OutputTensors[{i}]", desc, sizes, self.axis)
+            self._check_away(f"OutputTensors[{i}]", desc, sizes, self.axis)
         cut = [desc.sizes[self.axis] for desc in self.outputs]
         if sum(cut) != sizes[self.axis]:
             rule = f"Sizes along Axis {self.axis} must add up to {sizes[self.axis]}"
-            refuse(self.operator, f"OutputTensors: {rule}, got {listed(cut)}")
+            self._refuse(f"OutputTensors: {rule}, got {listed(cut)}")
         return tuple(expected(self.input, with_size(sizes, self.axis, n)) for n in cut)
 
     def _run(self, outs: Outputs, x: Tensor) -> tuple[Tensor, ...]:
@@ -133,11 +120,11 @@ class SplitOperatorDesc(OperatorDesc, operator="SPLIT"):
     def _asked(cls, given: dict[str, Any], sizes: Any) -> dict[str, Any]:
         name, source = cls.operator, given["input"]
         axis, cut = calling.integer(name, "Axis", given["axis"]), integers(name, "sizes", sizes)
-        check_axis(name, axis, source.rank)
+        cls._check_axis(axis, source.rank)
         for n in cut:
             if not 1 <= n < 2**32:
                 rule = "Sizes must be 1 to 2**32 - 1"
-                refuse(name, f"OutputTensors: {rule}, got {calling.shown(n)}")
+                cls._refuse(f"OutputTensors: {rule}, got {calling.shown(n)}")
         descs = given.get("outputs")
         if descs is None:
             parts = [with_size(source.sizes, axis, n) for n in cut]
@@ -147,7 +134,7 @@ class SplitOperatorDesc(OperatorDesc, operator="SPLIT"):
         along = tuple(desc.sizes[axis] for desc in descs if desc.rank == source.rank)
         if len(along) == len(descs) and along != cut:
             rule = f"Sizes along Axis {axis} must be {listed(cut)}, got {listed(along)}"
-            refuse(name, f"OutputTensors: {rule}")
+            cls._refuse(f"OutputTensors: {rule}")
         return {}
 
 
@@ -184,7 +171,7 @@ class SliceOperatorDesc(OperatorDesc, operator="SLICE"):
             last = self.offsets[d] + (self.sizes[d] - 1) * self.strides[d]
             if last >= n:
                 rule = f"Offsets + (Sizes - 1) * Strides must be below {n}, the size of the input"
-                refuse(self.operator, f"{rule}, in dimension {d}, got {last}")
+                self._refuse(f"{rule}, in dimension {d}, got {last}")
         return (expected(self.input, self.sizes),)
 
     def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
@@ -215,20 +202,20 @@ class _Window(OperatorDesc):
 
     def _check_window(self, member: str, part: TensorDesc | None) -> tuple[int, ...]:
         """The window lies in the whole; the most elements that it has, and `part` may have."""
-        name, sizes = self.operator, self._leading().sizes
+        sizes = self._leading().sizes
         offsets, spans = self.input_window_offsets, self.input_window_sizes
         steps = self.input_window_strides
         for d, n in enumerate(sizes):
             if offsets[d] + spans[d] > n:
                 rule = f"InputWindowOffsets + InputWindowSizes must be at most {n}"
-                refuse(name, f"{rule}, in dimension {d}, got {offsets[d]} + {spans[d]}")
+                self._refuse(f"{rule}, in dimension {d}, got {offsets[d]} + {spans[d]}")
             if steps[d] == 0:
-                refuse(name, f"InputWindowStrides must not be 0, in dimension {d}, got {steps}")
+                self._refuse(f"InputWindowStrides must not be 0, in dimension {d}, got {steps}")
         most = tuple(1 + (n - 1) // abs(step) for n, step in zip(spans, steps, strict=True))
         if part is not None:
-            check_rank(name, member, part, len(most))
+            self._check_rank(member, part, len(most))
             if any(n > m for n, m in zip(part.sizes, most, strict=True)):
-                refuse(name, f"{member}: Sizes must be at most {most}, got {part.sizes}")
+                self._refuse(f"{member}: Sizes must be at most {most}, got {part.sizes}")
         return most
 
     def _starts(self) -> list[int]:
@@ -378,7 +365,7 @@ class ReverseSubsequencesOperatorDesc(OperatorDesc, operator="REVERSE_SUBSEQUENC
 
     def _rule(self) -> tuple[Expected, ...]:
         sizes = with_size(self.input.sizes, self.axis, 1)
-        check_shape(self.operator, "SequenceLengthsTensor", self.sequence_lengths, sizes)
+        self._check_shape("SequenceLengthsTensor", self.sequence_lengths, sizes)
         return (expected(self.input),)
 
     def _run(self, out: Tensor | None, x: Tensor, lengths: Tensor) -> Tensor:

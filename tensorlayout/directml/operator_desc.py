@@ -12,23 +12,12 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar, Literal, NamedTuple, Self, dataclass_transform
+from typing import Any, ClassVar, Literal, NamedTuple, NoReturn, Self, dataclass_transform
 
 from tensorlayout.directml import constants, tables
-from tensorlayout.directml.constants import UINT32_MAX, ScaleBias, TensorFlags, data_type
-from tensorlayout.directml.rules import (
-    Expected,
-    check_axis,
-    check_same,
-    check_sizes,
-    check_type,
-    expected,
-    refuse,
-    rounded,
-    truncated,
-    typed,
-)
-from tensorlayout.directml.tensor_desc import TensorDesc, asked
+from tensorlayout.directml.constants import UINT32_MAX, ScaleBias, TensorFlags, data_type, refuse
+from tensorlayout.directml.rules import Expected, expected, rounded, truncated, typed, with_size
+from tensorlayout.directml.tensor_desc import TensorDesc, asked, integers
 from tensorlayout.functions import calling
 from tensorlayout.tensor import Tensor
 
@@ -158,15 +147,15 @@ class OperatorDesc:
         made = asked(f"{cls.operator}: {output.spelling}", kind, sizes)
         found = given.get(output.name)
         if found is not None:
-            check_type(cls.operator, output.spelling, found, made.data_type)
-            check_sizes(cls.operator, output.spelling, found, made.sizes)
+            cls._check_type(output.spelling, found, made.data_type)
+            cls._check_sizes(output.spelling, found, made.sizes)
         return {output.name: found or made}
 
     def _leading(self) -> TensorDesc:
         """The tensor whose dimensions and data type the other members go by."""
         found = next((desc for _, desc in self._tensors() if desc is not None), None)
         if found is None:
-            refuse(self.operator, "OutputTensor must be given without InputTensor, got None")
+            self._refuse("OutputTensor must be given without InputTensor, got None")
         return found
 
     def _dimensions(self) -> int:
@@ -222,64 +211,120 @@ class OperatorDesc:
             lowest = tables.since(self.operator, attribute, value)
             if not tables.reaches(level, lowest):
                 rule = f"{attribute} {value} is not available at feature level {level}"
-                refuse(self.operator, f"{rule}; the lowest level that allows it is {lowest}")
+                self._refuse(f"{rule}; the lowest level that allows it is {lowest}")
 
     def _check_members(self) -> None:
         """What the kind of a member says of its value."""
-        name = self.operator
         for field, spelling, kind, _ in self._members:
             value = getattr(self, field)
             if kind == "Tensors" and not value:
                 count = spelling.replace("Tensors", "Count")
-                refuse(name, f"{count} must be at least 1, got 0")
+                self._refuse(f"{count} must be at least 1, got 0")
             elif kind == "Axis":
-                check_axis(name, value, self._leading().rank)
+                self._check_axis(value, self._leading().rank)
             elif kind in ("Float", "Scalar"):
                 self._element(field)
             elif kind == "AnyDataType" and value is not None:
                 wanted = self._leading().data_type
                 if value != wanted:
                     rule = f"{spelling} must be {wanted.name}, that of the output"
-                    msg = f"{name}: {rule}, got {value.name}"
+                    msg = f"{self.operator}: {rule}, got {value.name}"
                     raise TypeError(msg)
             elif kind in _RANGES:
                 if isinstance(value, tuple) and len(value) != self._dimensions():
                     rule = f"{spelling} must have {self._dimensions()} entries, DimensionCount"
-                    refuse(name, f"{rule}, got {len(value)}")
+                    self._refuse(f"{rule}, got {len(value)}")
                 low, high, rule = _RANGES[kind]
                 for number in value if isinstance(value, tuple) else (value,):
                     if not low <= number <= high:
-                        refuse(name, f"{spelling} must {rule}, got {calling.shown(number)}")
+                        self._refuse(f"{spelling} must {rule}, got {calling.shown(number)}")
 
     def _check_output(self, name: str, desc: TensorDesc) -> None:
         if desc.layout.is_overlapping:
             rule = "elements of an output must not share memory"
             came = f"Sizes {desc.sizes} and Strides {desc.strides}"
-            refuse(self.operator, f"{name}: {rule}, got {came}")
+            self._refuse(f"{name}: {rule}, got {came}")
         if desc.flags == TensorFlags.OWNED_BY_DML:
-            refuse(self.operator, f"{name}: Flags OWNED_BY_DML is for inputs only")
+            self._refuse(f"{name}: Flags OWNED_BY_DML is for inputs only")
 
     def _completed(self, rules: tuple[Expected, ...]) -> Self:
         """Self with outputs as the rules say: given ones are held against them."""
-        left = iter(rules)
+        outputs = [each for each in self._tensors() if each[0].startswith("Output")]
+        pairs = zip(outputs, rules, strict=True)
+        made = (self._fitting(name, desc, rule) for (name, desc), rule in pairs)
         changes: dict[str, Any] = {}
         for member in self._members:
             if member.is_output:
-                value = getattr(self, member.name)
-                if isinstance(value, tuple):
-                    changes[member.name] = tuple(
-                        self._fitting(f"{member.spelling}[{i}]", desc, next(left))
-                        for i, desc in enumerate(value)
-                    )
-                else:
-                    changes[member.name] = self._fitting(member.spelling, value, next(left))
+                changes[member.name] = tuple(made) if member.kind == "Tensors" else next(made)
         return dataclasses.replace(self, **changes)
 
     def _fitting(self, name: str, desc: TensorDesc | None, rule: Expected) -> TensorDesc:
         if desc is None:
             return asked(f"{self.operator}: {name}", *rule)
-        check_same(self.operator, name, desc, rule)
+        self._check_same(name, desc, rule)
         return desc
+
+    # --- rules that operators share; `member` is what errors call the tensor ---------------------
+
+    @classmethod
+    def _refuse(cls, text: str) -> NoReturn:
+        refuse(cls.operator, text)
+
+    @classmethod
+    def _check_axis(cls, axis: int, rank: int) -> None:
+        """Axis counts from 0 and is below the rank."""
+        if not 0 <= axis < rank:
+            cls._refuse(f"Axis must be 0 to {rank - 1}, got {calling.shown(axis)}")
+
+    @classmethod
+    def _check_type(cls, member: str, desc: TensorDesc, kind: constants.DataType) -> None:
+        """Tensors that share data have one DataType."""
+        if desc.data_type != kind:
+            rule = f"DataType must be {kind.name}"
+            msg = f"{cls.operator}: {member}: {rule}, got {desc.data_type.name}"
+            raise TypeError(msg)
+
+    @classmethod
+    def _check_rank(cls, member: str, desc: TensorDesc, rank: int) -> None:
+        """All tensors of an operator have one DimensionCount."""
+        if desc.rank != rank:
+            cls._refuse(f"{member}: DimensionCount must be {rank}, got {desc.rank}")
+
+    @classmethod
+    def _check_sizes(cls, member: str, desc: TensorDesc, sizes: tuple[int, ...]) -> None:
+        """The sizes of a tensor follow from others."""
+        if desc.sizes != sizes:
+            cls._refuse(f"{member}: Sizes must be {sizes}, got {desc.sizes}")
+
+    @classmethod
+    def _check_shape(cls, member: str, desc: TensorDesc, sizes: tuple[int, ...]) -> None:
+        """The rank and the sizes of a tensor follow from others."""
+        cls._check_rank(member, desc, len(sizes))
+        cls._check_sizes(member, desc, sizes)
+
+    @classmethod
+    def _check_same(cls, member: str, desc: TensorDesc, rule: Expected) -> None:
+        """One data type, one rank, the same sizes."""
+        cls._check_type(member, desc, rule.data_type)
+        cls._check_shape(member, desc, rule.sizes)
+
+    @classmethod
+    def _check_away(cls, member: str, desc: TensorDesc, sizes: Sequence[int], axis: int) -> None:
+        """Sizes are given away from `axis`; along it they are free."""
+        cls._check_rank(member, desc, len(sizes))
+        wanted = with_size(sizes, axis, desc.sizes[axis])
+        if desc.sizes != wanted:
+            rule = f"Sizes away from Axis {axis} must be {wanted}"
+            cls._refuse(f"{member}: {rule}, got {desc.sizes}")
+
+    @classmethod
+    def _counted(cls, tensor: str, desc: TensorDesc, member: str, count: int) -> tuple[int, ...]:
+        """The last `count` sizes, which `member` says count: those before them must be 1."""
+        cut = desc.rank - count
+        if any(n != 1 for n in desc.sizes[:cut]):
+            rule = f"Sizes before the last {count}, {member}, must be 1"
+            cls._refuse(f"{tensor}: {rule}, got {desc.sizes}")
+        return desc.sizes[cut:]
 
 
 _WITH_SIGN = -(2**31), 2**31 - 1, "fit 32 bits with a sign"
@@ -322,12 +367,6 @@ def _descs(operator: str, member: str, value: Any) -> tuple[TensorDesc, ...]:
         msg = f"{operator}: {member} must be a list of TensorDesc, got {calling.shown(value)}"
         raise TypeError(msg)
     return tuple(_desc(operator, f"{member}[{i}]", desc) for i, desc in enumerate(value))
-
-
-def integers(operator: str, member: str, value: Any) -> tuple[int, ...]:
-    """Integers from any sequence of them, or from one; TypeError for all else."""
-    found = calling.integers(value, operator, member, none=False)
-    return (found,) if isinstance(found, int) else found
 
 
 def _number(operator: str, member: str, value: Any) -> int | float:

@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 
 from tensorlayout.devices import Device
 from tensorlayout.directml import tables
-from tensorlayout.directml.constants import TensorFlags
+from tensorlayout.directml.constants import TensorFlags, refuse
 from tensorlayout.directml.operator_desc import OperatorDesc
-from tensorlayout.directml.rules import refuse
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.functions import calling
 from tensorlayout.plan.base import Exposed, backend

@@ -12,7 +12,7 @@ from tensorlayout.directml.calls import carries_out
 from tensorlayout.directml.constants import AxisDirection, DataType, data_type
 from tensorlayout.directml.operator_desc import Axis, Direction, OperatorDesc, Outputs
 from tensorlayout.directml.outputs import target
-from tensorlayout.directml.rules import Expected, effective_rank, expected, refuse, with_size
+from tensorlayout.directml.rules import Expected, effective_rank, expected, with_size
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc, asked
 from tensorlayout.functions import calling
@@ -45,7 +45,7 @@ class TopKOperatorDesc(OperatorDesc, operator="TOP_K"):
         size = self.input.sizes[self.axis]
         if not 1 <= self.k <= size:
             came = calling.shown(self.k)
-            refuse(self.operator, f"K must be 1 to {size}, the size along Axis, got {came}")
+            self._refuse(f"K must be 1 to {size}, the size along Axis, got {came}")
         sizes = with_size(self.input.sizes, self.axis, self.k)
         kind = DataType.UINT32 if self.output_index is None else self.output_index.data_type
         return expected(self.input, sizes), Expected(kind, sizes)
@@ -137,7 +137,7 @@ class NonzeroCoordinatesOperatorDesc(OperatorDesc, operator="NONZERO_COORDINATES
         columns = least if table is None else table.sizes[-1]
         if not least <= columns <= source.rank:
             rule = f"the last size must be {least} to {source.rank}"
-            refuse(self.operator, f"OutputCoordinatesTensor: {rule}, got {columns}")
+            self._refuse(f"OutputCoordinatesTensor: {rule}, got {columns}")
         sizes = (1,) * (source.rank - 2) + (rows, columns)
         return Expected(DataType.UINT32, (1,) * source.rank), Expected(DataType.UINT32, sizes)
 
@@ -161,7 +161,7 @@ class NonzeroCoordinatesOperatorDesc(OperatorDesc, operator="NONZERO_COORDINATES
         if "output_coordinates" in given:
             came = given["output_coordinates"].sizes[-1]
             if came != columns:
-                refuse(name, f"{member}: the last size must be columns, {columns}, got {came}")
+                cls._refuse(f"{member}: the last size must be columns, {columns}, got {came}")
             return {}
         source = given["input"]
         sizes = (1,) * (source.rank - 2) + (math.prod(source.sizes), columns)

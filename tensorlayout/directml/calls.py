@@ -176,7 +176,7 @@ def _outputs(desc: type[OperatorDesc], out: Any, specs: list[TensorSpec]) -> dic
     descs = _descs(name, "out", out, specs)
     if len(descs) != len(members):
         refuse(name, f"out must be {len(members)} tensors, got {len(descs)}")
-    return {member.name: found for member, found in zip(members, descs, strict=True)}
+    return dict(zip((member.name for member in members), descs, strict=True))
 
 
 def _descs(name: str, member: str, given: Any, specs: list[TensorSpec]) -> tuple[TensorDesc, ...]:

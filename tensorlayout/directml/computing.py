@@ -11,7 +11,7 @@ from tensorlayout.cpu import along, choosing
 from tensorlayout.cpu.scaling import scaled
 from tensorlayout.directml.calls import carries_out
 from tensorlayout.directml.constants import AxisDirection
-from tensorlayout.directml.operator_desc import Axis, Direction, OperatorDesc, Pair
+from tensorlayout.directml.operator_desc import Axis, Direction, OneToOne, OperatorDesc, Pair
 from tensorlayout.directml.operators import share_bytes
 from tensorlayout.directml.outputs import copied, delivered, target
 from tensorlayout.directml.rules import Expected, expected
@@ -38,14 +38,16 @@ __all__ = [
 ]
 
 
-class ElementWiseIdentityOperatorDesc(
-    OperatorDesc, operator="ELEMENT_WISE_IDENTITY", in_place=True
-):
+class ElementWiseIdentityOperatorDesc(OneToOne, operator="ELEMENT_WISE_IDENTITY", in_place=True):
     """DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC; a scale and bias are for floats only."""
 
-    input: TensorDesc
-    output: TensorDesc | None = None
     scale_bias: Pair | None = None
+    _plan = Scaling(
+        "scale_bias",
+        "real floating",
+        scaled,
+        repair=dict.fromkeys(("float32", "float64"), scaled),  # block by block
+    )
 
     def _rule(self) -> tuple[Expected, ...]:
         kind = self.input.data_type
@@ -60,8 +62,8 @@ class ElementWiseIdentityOperatorDesc(
         key, operands = (x._spec, float, float), (x, *self.scale_bias)
         result = target(out, self.output, x)
         if out is None or out.layout is x.layout or not share_bytes(out, x):
-            return calling.call_into(result, _SCALED, key, operands)
-        return delivered(calling.call(_SCALED, key, operands), out)
+            return calling.call_into(result, self._plan, key, operands)
+        return delivered(calling.call(self._plan, key, operands), out)
 
 
 @carries_out(ElementWiseIdentityOperatorDesc)
@@ -121,6 +123,9 @@ class ElementWiseIfOperatorDesc(OperatorDesc, operator="ELEMENT_WISE_IF"):
     a: TensorDesc
     b: TensorDesc
     output: TensorDesc | None = None
+    _plan = Elementwise(
+        "where", "any", choosing.choose_by_number, abstain=(0,), repair=choosing.BY_NUMBER
+    )
 
     def _rule(self) -> tuple[Expected, ...]:
         result = expected(self.a)
@@ -129,7 +134,7 @@ class ElementWiseIfOperatorDesc(OperatorDesc, operator="ELEMENT_WISE_IF"):
         return (result,)
 
     def _run(self, out: Tensor | None, *operands: Tensor) -> Tensor:
-        return calling.call_into(out, _IF, tuple(x._spec for x in operands), operands)
+        return calling.call_into(out, self._plan, tuple(x._spec for x in operands), operands)
 
 
 @carries_out(ElementWiseIfOperatorDesc)
@@ -153,23 +158,10 @@ def element_wise_if(
     """
 
 
-_SCALED = Scaling(
-    "scale_bias",
-    "real floating",
-    scaled,
-    repair=dict.fromkeys(("float32", "float64"), scaled),  # block by block
-)
-_IF = Elementwise(
-    "where", "any", choosing.choose_by_number, abstain=(0,), repair=choosing.BY_NUMBER
-)
-
-
 # --- running values -----------------------------------------------------------------------------
 
 
-class _Running(OperatorDesc):
-    input: TensorDesc
-    output: TensorDesc | None = None
+class _Running(OneToOne):
     axis: Axis
     axis_direction: Direction
     _plan: ClassVar[Along]

@@ -133,11 +133,12 @@ class DiagonalMatrixOperatorDesc(OperatorDesc, operator="DIAGONAL_MATRIX"):
     output: TensorDesc
     offset: Signed
     value: Float
+    _plan = patterns.Diagonals("DIAGONAL_MATRIX")
 
     def _run(self, out: Tensor | None) -> Tensor:
         result = target(out, self.output)
         key = (result._spec, None, self.offset, self.offset + 1, True)
-        return calling.call(_DIAGONALS, key, (result, self._element("value")))
+        return calling.call(self._plan, key, (result, self._element("value")))
 
 
 class DiagonalMatrix1OperatorDesc(OperatorDesc, operator="DIAGONAL_MATRIX1"):
@@ -149,6 +150,7 @@ class DiagonalMatrix1OperatorDesc(OperatorDesc, operator="DIAGONAL_MATRIX1"):
     value: Scalar
     diagonal_fill_begin: Signed
     diagonal_fill_end: Signed
+    _plan = DiagonalMatrixOperatorDesc._plan
 
     def _run(self, out: Tensor | None, background: Tensor | None) -> Tensor:
         result = target(out, self.output, background)
@@ -156,7 +158,7 @@ class DiagonalMatrix1OperatorDesc(OperatorDesc, operator="DIAGONAL_MATRIX1"):
         others = () if background is None else (background,)
         spec = None if background is None else background._spec
         key = (result._spec, spec, min(begin, end), max(begin, end), begin <= end)
-        return calling.call(_DIAGONALS, key, (result, self._element("value"), *others))
+        return calling.call(self._plan, key, (result, self._element("value"), *others))
 
     @classmethod
     def _asked(cls, given: dict[str, Any], sizes: Any, data_type: Any) -> dict[str, Any]:
@@ -167,9 +169,6 @@ class DiagonalMatrix1OperatorDesc(OperatorDesc, operator="DIAGONAL_MATRIX1"):
             rule = "sizes and data_type must be given together without a tensor"
             cls._refuse(f"{rule}, got {came}")
         return super()._asked(given, sizes=sizes, data_type=data_type)
-
-
-_DIAGONALS = patterns.Diagonals("DIAGONAL_MATRIX")
 
 
 @carries_out(DiagonalMatrixOperatorDesc)
@@ -218,9 +217,6 @@ def diagonal_matrix1(
     Tensor([[1, 0, 0],
             [1, 1, 0]], dtype=int8, device='cpu')
     """
-
-
-# --- ONE_HOT ------------------------------------------------------------------------------------
 
 
 class OneHotOperatorDesc(OperatorDesc, operator="ONE_HOT"):

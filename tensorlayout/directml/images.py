@@ -21,6 +21,7 @@ from tensorlayout.directml.operator_desc import (
     Integers,
     Interpolation,
     Naturals,
+    OneToOne,
     OperatorDesc,
     Order,
     Positive,
@@ -60,9 +61,7 @@ __all__ = [
 # --- blocks of pixels as channels: one copy from a view to a view ---------------------------------
 
 
-class _Blocks(OperatorDesc):
-    input: TensorDesc
-    output: TensorDesc | None = None
+class _Blocks(OneToOne):
     block_size: Positive
 
     def _by_block(self, x: Tensor) -> Tensor:
@@ -187,11 +186,9 @@ def depth_to_space1(
 # --- enlarging, unpooling -----------------------------------------------------------------------
 
 
-class Upsample2DOperatorDesc(OperatorDesc, operator="UPSAMPLE_2D"):
+class Upsample2DOperatorDesc(OneToOne, operator="UPSAMPLE_2D"):
     """DML_UPSAMPLE_2D_OPERATOR_DESC; the scale is a `Size2D`: width, then height."""
 
-    input: TensorDesc
-    output: TensorDesc | None = None
     scale_size: Integers
     interpolation_mode: Interpolation
     _plan = Stretch("UPSAMPLE_2D")
@@ -288,22 +285,19 @@ class _Patches(OperatorDesc):
     start_padding: Naturals
     end_padding: Naturals
 
-    def _image(self) -> tuple[str, TensorDesc]:
-        """The tensor that is the image, by its name."""
-        raise NotImplementedError
-
     def _dimensions(self) -> int:
-        (member, image), rank = self._image(), len(self.window_sizes)
+        image, rank = self._leading(), len(self.window_sizes)
         if not 1 <= rank <= 6:
             self._refuse(f"DimensionCount must be 1 to 6, got {rank} WindowSizes")
         if image.rank != rank + 2:
             rule = f"DimensionCount must be {rank + 2}, two more than WindowSizes"
+            member = "OutputTensor" if self.operator == "FOLD" else "InputTensor"
             self._refuse(f"{member}: {rule}, got {image.rank}")
         return rank
 
     def _columns(self, member: str, desc: TensorDesc | None) -> tuple[int, ...]:
         """The sizes of the columns of the image; `desc`, if given, has them behind ones."""
-        _, image = self._image()
+        image = self._leading()
         batch, channels, *_ = image.sizes
         counts = self._counts(image.sizes)
         if any(n < 1 for n in counts):
@@ -337,8 +331,8 @@ class FoldOperatorDesc(_Patches, operator="FOLD"):
     output: TensorDesc
     _plan = Fold("FOLD")
 
-    def _image(self) -> tuple[str, TensorDesc]:
-        return "OutputTensor", self.output
+    def _leading(self) -> TensorDesc:
+        return self.output
 
     def _rule(self) -> tuple[Expected, ...]:
         self._columns("InputTensor", self.input)
@@ -352,14 +346,8 @@ class FoldOperatorDesc(_Patches, operator="FOLD"):
         return calling.call(self._plan, (result._spec, x._spec, windows), (result, x))
 
 
-class UnfoldOperatorDesc(_Patches, operator="UNFOLD"):
+class UnfoldOperatorDesc(_Patches, OneToOne, operator="UNFOLD"):
     """DML_UNFOLD_OPERATOR_DESC: an image {N, C, spatial…} into columns {N, C * P, L}."""
-
-    input: TensorDesc
-    output: TensorDesc | None = None
-
-    def _image(self) -> tuple[str, TensorDesc]:
-        return "InputTensor", self.input
 
     def _rule(self) -> tuple[Expected, ...]:
         framed = (*self.input.sizes[:2], *self._framed(self.input.sizes))

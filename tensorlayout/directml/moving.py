@@ -16,6 +16,7 @@ from tensorlayout.directml.operator_desc import (
     Mode,
     Naturals,
     Number,
+    OneToOne,
     OperatorDesc,
     Outputs,
     Positives,
@@ -157,11 +158,9 @@ def split(
 # --- slices -------------------------------------------------------------------------------------
 
 
-class SliceOperatorDesc(OperatorDesc, operator="SLICE"):
+class SliceOperatorDesc(OneToOne, operator="SLICE"):
     """DML_SLICE_OPERATOR_DESC."""
 
-    input: TensorDesc
-    output: TensorDesc | None = None
     offsets: Naturals
     sizes: Positives
     strides: Positives
@@ -225,11 +224,8 @@ class _Window(OperatorDesc):
         return [offset + (span - 1 if step < 0 else 0) for offset, span, step in rows]
 
 
-class Slice1OperatorDesc(_Window, operator="SLICE1"):
+class Slice1OperatorDesc(_Window, OneToOne, operator="SLICE1"):
     """DML_SLICE1_OPERATOR_DESC; the output, left out, takes all that the window allows."""
-
-    input: TensorDesc
-    output: TensorDesc | None = None
 
     def _rule(self) -> tuple[Expected, ...]:
         most = self._check_window("OutputTensor", self.output)
@@ -320,11 +316,9 @@ def slice_grad(
 # --- whole tensors ------------------------------------------------------------------------------
 
 
-class TileOperatorDesc(OperatorDesc, operator="TILE"):
+class TileOperatorDesc(OneToOne, operator="TILE"):
     """DML_TILE_OPERATOR_DESC."""
 
-    input: TensorDesc
-    output: TensorDesc | None = None
     repeats: Positives
 
     def _rule(self) -> tuple[Expected, ...]:
@@ -400,11 +394,9 @@ def reverse_subsequences(
 # --- borders ------------------------------------------------------------------------------------
 
 
-class PaddingOperatorDesc(OperatorDesc, operator="PADDING"):
+class PaddingOperatorDesc(OneToOne, operator="PADDING"):
     """DML_PADDING_OPERATOR_DESC. The value is FLOAT: towards zero for integers."""
 
-    input: TensorDesc
-    output: TensorDesc | None = None
     padding_mode: Mode
     padding_value: Number = 0.0
     start_padding: Naturals

@@ -206,9 +206,9 @@ class OperatorDesc:
 
     def _check_values(self, level: str) -> None:
         """Values of enumerations that came later than the operator."""
-        for attribute in tables.later_values(self.operator):
+        for attribute, levels in tables.later_values(self.operator).items():
             value = getattr(self, python_name(attribute)).name
-            lowest = tables.since(self.operator, attribute, value)
+            lowest = levels.get(value, level)
             if not tables.reaches(level, lowest):
                 rule = f"{attribute} {value} is not available at feature level {level}"
                 self._refuse(f"{rule}; the lowest level that allows it is {lowest}")
@@ -325,6 +325,13 @@ class OperatorDesc:
             rule = f"Sizes before the last {count}, {member}, must be 1"
             cls._refuse(f"{tensor}: {rule}, got {desc.sizes}")
         return desc.sizes[cut:]
+
+
+class OneToOne(OperatorDesc):
+    """A descriptor of an input and an output that may be left out."""
+
+    input: TensorDesc
+    output: TensorDesc | None = None
 
 
 _WITH_SIGN = -(2**31), 2**31 - 1, "fit 32 bits with a sign"

@@ -68,16 +68,16 @@ class Operator:
         name = self.desc.operator
         self._check_many(inputs, self._bound)
         given = self._with_owned(inputs)
-        if out is None:
-            outs: Given = self._made(given[0].device if given else None)
-        else:
+        if out is not None:
             outs = out if isinstance(out, (tuple, list)) else (out,)
             if len(outs) != len(self._outputs):
                 refuse(name, f"out must be {len(self._outputs)} tensors, got {len(outs)}")
             outs = [calling.tensor(name, x, "out") for x in outs]
             self._check_many(outs, self._outputs)
-        one_device(name, [x._spec for x in (*given, *outs)])
-        return self._run((*given, *outs), apart=out is None)
+            given = (*given, *outs)
+        if given:
+            one_device(name, [x._spec for x in given])
+        return self._run(given, described=True)
 
     def _with_owned(self, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         if len(self._bound) == len(self._inputs):
@@ -101,40 +101,30 @@ class Operator:
                 _check_bound(name, found, slot)
                 self._fitting.add((slot.member, found._spec))
 
-    def _run(self, tensors: Given, *, apart: bool = False) -> Any:
+    def _run(self, tensors: Given, *, described: bool = False) -> Any:
         """Carry it out on inputs that fit, and outputs, else new ones: the output, or a tuple.
 
-        `apart`: outputs are known to be in memory of their own.
+        `described`: new outputs are laid out as their descriptors say, not like the inputs.
         """
-        into = self._new
+        into, outs = self._new, None
         if len(tensors) > self._arity:
             tensors, outs = tensors[: self._arity], tensors[self._arity :]
-            if not apart:
-                self._check_hazards(tensors, outs)
-            into = outs[0] if self._single else outs
-        elif not tensors:
-            outs = self._made(self._device)
-            into = outs[0] if self._single else outs
+            self._check_hazards(tensors, outs)
         try:
+            if outs is None and (described or not tensors):
+                device = tensors[0].device if tensors else self._device
+                outs = tuple(slot.desc.empty(device=device) for slot in self._outputs)
+            if outs is not None:
+                into = outs[0] if self._single else outs
             return self.desc._run(into, *(tensors or self._left_out))
         except MemoryError as error:
-            raise self._short(error) from None
+            msg = f"{self.desc.operator}: {str(error).partition(': ')[2] or error}"
+            raise MemoryError(msg) from None
         except IndexError as error:
             if not self._positions:
                 raise
             msg = f"{self.desc.operator}: IndicesTensor: {str(error).partition(': ')[2]}"
             raise IndexError(msg) from None
-
-    def _made(self, device: Any) -> tuple[Tensor, ...]:
-        """New tensors for all outputs, as they are described."""
-        try:
-            return tuple(slot.desc.empty(device=device) for slot in self._outputs)
-        except MemoryError as error:
-            raise self._short(error) from None
-
-    def _short(self, error: MemoryError) -> MemoryError:
-        """A MemoryError in the name of the operator."""
-        return MemoryError(f"{self.desc.operator}: {str(error).partition(': ')[2] or error}")
 
     # --- hazards ---------------------------------------------------------------------------------
 

@@ -75,16 +75,14 @@ class TensorDesc:
             _NAME, "GuaranteedBaseOffsetAlignment", guaranteed_base_offset_alignment
         )
         _check_alignment(alignment, kind)
-        values = {
-            "data_type": kind,
-            "sizes": lengths,
-            "strides": steps,
-            "flags": member(f"{_NAME}: Flags", TensorFlags, flags),
-            "total_tensor_size_in_bytes": _total(total_tensor_size_in_bytes, least),
-            "guaranteed_base_offset_alignment": alignment,
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+        vars(self).update(
+            data_type=kind,
+            sizes=lengths,
+            strides=steps,
+            flags=member(f"{_NAME}: Flags", TensorFlags, flags),
+            total_tensor_size_in_bytes=_total(total_tensor_size_in_bytes, least),
+            guaranteed_base_offset_alignment=alignment,
+        )
 
     @property
     def rank(self) -> int:

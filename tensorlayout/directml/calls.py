@@ -142,10 +142,8 @@ def _operator(
         member = members[argument]
         if member is None:
             asking[argument] = value
-        elif member.kind == "Tensors":
-            given[member.name] = _descs(name, member.spelling, value, specs)
         elif member.is_tensor and not (value is None and member.optional):
-            given[member.name] = _desc(name, member.spelling, value, specs)
+            given[member.name] = _described(name, member, value, specs)
         else:
             given[member.name] = value
     if out is not None:
@@ -168,15 +166,17 @@ def _operator(
 def _outputs(desc: type[OperatorDesc], out: Any, specs: list[TensorSpec]) -> dict[str, Any]:
     """The descriptors of ``out``, by member."""
     name, members = desc.operator, [member for member in desc._members if member.is_output]
-    first = members[0]
-    if first.kind == "Tensors":
-        return {first.name: _descs(name, first.spelling, out, specs)}
     if len(members) == 1:
-        return {first.name: _desc(name, first.spelling, out, specs)}
+        return {members[0].name: _described(name, members[0], out, specs)}
     descs = _descs(name, "out", out, specs)
     if len(descs) != len(members):
         refuse(name, f"out must be {len(members)} tensors, got {len(descs)}")
     return dict(zip((member.name for member in members), descs, strict=True))
+
+
+def _described(name: str, member: Member, given: Any, specs: list[TensorSpec]) -> Any:
+    describe = _descs if member.kind == "Tensors" else _desc
+    return describe(name, member.spelling, given, specs)
 
 
 def _descs(name: str, member: str, given: Any, specs: list[TensorSpec]) -> tuple[TensorDesc, ...]:

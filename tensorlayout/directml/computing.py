@@ -167,13 +167,20 @@ class _Running(OneToOne):
     _plan: ClassVar[Along]
 
     def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
-        axis, exclusive = self.axis, bool(getattr(self, self._members[-1].name))
         if self.axis_direction == AxisDirection.INCREASING:
-            return _forwards(self._plan, x, out, axis, exclusive)
+            return self._forwards(out, x)
         if out is None:
             out = empty(x.shape, dtype=x.dtype, device=x.device, layout=x.layout.minor_to_major)
-        _forwards(self._plan, flip(x, axis=axis), flip(out, axis=axis), axis, exclusive)
+        self._forwards(flip(out, axis=self.axis), flip(x, axis=self.axis))
         return out
+
+    def _forwards(self, out: Tensor | None, x: Tensor) -> Tensor:
+        exclusive = getattr(self, self._members[-1].name)  # each operator has its own word for it
+        key = (x._spec, self.axis, 0, None, exclusive)
+        if out is None or not (share_bytes(out, x) and (exclusive or out.layout is not x.layout)):
+            return calling.call_into(out, self._plan, key, (x,))
+        # What is written would be read again, as an element after it.
+        return delivered(calling.call(self._plan, key, (x,)), out)
 
 
 class CumulativeSummationOperatorDesc(_Running, operator="CUMULATIVE_SUMMATION", in_place=True):
@@ -188,16 +195,6 @@ class CumulativeProductOperatorDesc(_Running, operator="CUMULATIVE_PRODUCT", in_
 
     has_exclusive_product: bool
     _plan = Along("CUMULATIVE_PRODUCT", "numeric", along.cumulative_prod)
-
-
-def _forwards(
-    operation: Along, x: Tensor, out: Tensor | None, axis: int, exclusive: bool
-) -> Tensor:
-    key = (x._spec, axis, 0, None, exclusive)
-    if out is None or not (share_bytes(out, x) and (exclusive or out.layout is not x.layout)):
-        return calling.call_into(out, operation, key, (x,))
-    # What is written would be read again, as an element after it.
-    return delivered(calling.call(operation, key, (x,)), out)
 
 
 @carries_out(CumulativeSummationOperatorDesc)

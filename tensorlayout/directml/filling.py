@@ -232,12 +232,10 @@ class OneHotOperatorDesc(OperatorDesc, operator="ONE_HOT"):
         return self.output
 
     def _rule(self) -> tuple[Expected, ...]:
-        rank = self.output.rank
-        self._check_rank("IndicesTensor", self.indices, rank)
-        self._check_rank("ValuesTensor", self.values, rank)
-        self._check_type("ValuesTensor", self.values, self.output.data_type)
         sizes = with_size(self.output.sizes, self.axis, 1)
-        self._check_sizes("IndicesTensor", self.indices, sizes)
+        self._check_shape("IndicesTensor", self.indices, sizes)
+        self._check_rank("ValuesTensor", self.values, len(sizes))
+        self._check_type("ValuesTensor", self.values, self.output.data_type)
         if max(self.values.sizes) < 2:
             self._refuse(f"ValuesTensor: must have two elements, got Sizes {self.values.sizes}")
         return (expected(self.values, self.output.sizes),)

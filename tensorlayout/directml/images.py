@@ -64,6 +64,13 @@ __all__ = [
 class _Blocks(OneToOne):
     block_size: Positive
 
+    def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
+        result = target(out, self.output, x)
+        sides = self._by_block, self._by_channel
+        of, into = sides if self.operator.startswith("SPACE") else sides[::-1]
+        into(result)[...] = of(x)
+        return result
+
     def _by_block(self, x: Tensor) -> Tensor:
         """The side of space: (batch, channel, row of blocks, column, row in the block, column)."""
         s, (batch, channels, height, width) = self.block_size, x.shape
@@ -90,11 +97,6 @@ class SpaceToDepthOperatorDesc(_Blocks, operator="SPACE_TO_DEPTH"):
             self._refuse(f"InputTensor: {rule}, got Sizes {self.input.sizes}")
         return (expected(self.input, (batch, channels * s * s, *(n // s for n in spatial))),)
 
-    def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
-        result = target(out, self.output, x)
-        self._by_channel(result)[...] = self._by_block(x)
-        return result
-
 
 class SpaceToDepth1OperatorDesc(SpaceToDepthOperatorDesc, operator="SPACE_TO_DEPTH1"):
     """DML_SPACE_TO_DEPTH1_OPERATOR_DESC."""
@@ -111,11 +113,6 @@ class DepthToSpaceOperatorDesc(_Blocks, operator="DEPTH_TO_SPACE"):
             rule = f"channels must be a multiple of BlockSize squared, {s * s}"
             self._refuse(f"InputTensor: {rule}, got Sizes {self.input.sizes}")
         return (expected(self.input, (batch, channels // (s * s), *(n * s for n in spatial))),)
-
-    def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
-        result = target(out, self.output, x)
-        self._by_block(result)[...] = self._by_channel(x)
-        return result
 
 
 class DepthToSpace1OperatorDesc(DepthToSpaceOperatorDesc, operator="DEPTH_TO_SPACE1"):
@@ -181,9 +178,6 @@ def depth_to_space1(
     The inverse of `space_to_depth1`: `order` says how a channel of `x` counts, ``DEPTH_COLUMN_ROW``
     or ``COLUMN_ROW_DEPTH``. Result: packed in the order of `x`, or `out`.
     """
-
-
-# --- enlarging, unpooling -----------------------------------------------------------------------
 
 
 class Upsample2DOperatorDesc(OneToOne, operator="UPSAMPLE_2D"):

@@ -122,10 +122,7 @@ class SplitOperatorDesc(OperatorDesc, operator="SPLIT"):
         name, source = cls.operator, given["input"]
         axis, cut = calling.integer(name, "Axis", given["axis"]), integers(name, "sizes", sizes)
         cls._check_axis(axis, source.rank)
-        for n in cut:
-            if not 1 <= n < 2**32:
-                rule = "Sizes must be 1 to 2**32 - 1"
-                cls._refuse(f"OutputTensors: {rule}, got {calling.shown(n)}")
+        cls._check_range("Positives", "OutputTensors: Sizes", cut)
         descs = given.get("outputs")
         if descs is None:
             parts = [with_size(source.sizes, axis, n) for n in cut]
@@ -313,9 +310,6 @@ def slice_grad(
     """
 
 
-# --- whole tensors ------------------------------------------------------------------------------
-
-
 class TileOperatorDesc(OneToOne, operator="TILE"):
     """DML_TILE_OPERATOR_DESC."""
 
@@ -389,9 +383,6 @@ def reverse_subsequences(
     Tensor([[2, 1, 3],
             [6, 5, 4]], dtype=int64, device='cpu')
     """
-
-
-# --- borders ------------------------------------------------------------------------------------
 
 
 class PaddingOperatorDesc(OneToOne, operator="PADDING"):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar, Literal, NamedTuple, NoReturn, Self, dataclass_transform
+from typing import Any, ClassVar, Literal, NamedTuple, NoReturn, Self, dataclass_transform, get_args
 
 from tensorlayout.directml import constants, tables
 from tensorlayout.directml.constants import UINT32_MAX, ScaleBias, TensorFlags, data_type, refuse
@@ -234,10 +234,7 @@ class OperatorDesc:
                 if isinstance(value, tuple) and len(value) != self._dimensions():
                     rule = f"{spelling} must have {self._dimensions()} entries, DimensionCount"
                     self._refuse(f"{rule}, got {len(value)}")
-                low, high, rule = _RANGES[kind]
-                for number in value if isinstance(value, tuple) else (value,):
-                    if not low <= number <= high:
-                        self._refuse(f"{spelling} must {rule}, got {calling.shown(number)}")
+                self._check_range(kind, spelling, value if isinstance(value, tuple) else (value,))
 
     def _check_output(self, name: str, desc: TensorDesc) -> None:
         if desc.layout.is_overlapping:
@@ -269,6 +266,14 @@ class OperatorDesc:
     @classmethod
     def _refuse(cls, text: str) -> NoReturn:
         refuse(cls.operator, text)
+
+    @classmethod
+    def _check_range(cls, kind: str, member: str, numbers: tuple[int, ...]) -> None:
+        """Numbers of a kind fit their 32 bits."""
+        low, high, rule = _RANGES[kind]
+        for number in numbers:
+            if not low <= number <= high:
+                cls._refuse(f"{member} must {rule}, got {calling.shown(number)}")
 
     @classmethod
     def _check_axis(cls, axis: int, rank: int) -> None:
@@ -399,10 +404,6 @@ def _scale_bias(operator: str, member: str, value: Any) -> ScaleBias:
     )
 
 
-def _duplicates(operator: str, _: str, value: Any) -> str:
-    return calling.choice(operator, "duplicates", value, "'last' or 'error'", ("last", "error"))
-
-
 def _one_of(kind: Any) -> Callable[[str, str, Any], Any]:
     return lambda operator, member, value: constants.member(f"{operator}: {member}", kind, value)
 
@@ -420,5 +421,7 @@ _MADE: dict[str, Callable[[str, str, Any], Any]] = {
     "Interpolation": _one_of(constants.InterpolationMode),
     "Direction": _one_of(constants.AxisDirection),
     "Order": _one_of(constants.DepthSpaceOrder),
-    "Duplicates": _duplicates,
+    "Duplicates": lambda operator, _, value: calling.choice(
+        operator, "duplicates", value, "'last' or 'error'", get_args(Duplicates)
+    ),
 }

@@ -63,12 +63,11 @@ class TopKOperatorDesc(OperatorDesc, operator="TOP_K"):
     def _asked(cls, given: dict[str, Any], index_data_type: Any) -> dict[str, Any]:
         if "output_index" in given:
             return {}
-        where = f"{cls.operator}: OutputIndexTensor"
         kind = data_type(f"{cls.operator}: index_data_type", index_data_type)
         desc = cls(**given)
         desc._check_members()
         _, index = desc._rule()
-        return {"output_index": asked(where, kind, index.sizes)}
+        return {"output_index": asked(f"{cls.operator}: OutputIndexTensor", kind, index.sizes)}
 
 
 class TopK1OperatorDesc(TopKOperatorDesc, operator="TOP_K1"):

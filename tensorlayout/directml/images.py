@@ -35,6 +35,7 @@ from tensorlayout.functions import calling
 from tensorlayout.functions.creation import zeros
 from tensorlayout.functions.manipulation import permute_dims, reshape, sliding_window
 from tensorlayout.plan.folding import Fold, Windows
+from tensorlayout.plan.gathering import Scatter
 from tensorlayout.plan.stretching import Stretch
 from tensorlayout.tensor import Tensor
 
@@ -241,6 +242,7 @@ class MaxUnpoolingOperatorDesc(OperatorDesc, operator="MAX_UNPOOLING"):
     input: TensorDesc
     indices: TensorDesc
     output: TensorDesc
+    _plan = Scatter("MAX_UNPOOLING")
 
     def _rule(self) -> tuple[Expected, ...]:
         self._check_sizes("IndicesTensor", self.indices, self.input.sizes)
@@ -248,7 +250,9 @@ class MaxUnpoolingOperatorDesc(OperatorDesc, operator="MAX_UNPOOLING"):
 
     def _run(self, out: Tensor | None, x: Tensor, indices: Tensor) -> Tensor:
         flat = zeros(math.prod(self.output.sizes), dtype=x.dtype, device=x.device)
-        flat[reshape(indices, (-1,))] = reshape(x, (-1,))
+        values, positions = reshape(x, (-1,)), reshape(indices, (-1,))
+        key = (flat._spec, values._spec, (0,), False, positions._spec)
+        calling.call(self._plan, key, (flat, values, positions))
         result = reshape(flat, self.output.sizes)
         return result if out is None else delivered(result, out)
 

@@ -49,7 +49,6 @@ class Operator:
         self._single = len(self._outputs) == 1 and "[" not in self._outputs[0].member
         self._new: Any = None if self._single else (None,) * len(self._outputs)
         self._left_out = (None,) * (len(desc.inputs_of) - len(self._inputs))
-        self._positions = any(slot.member == "IndicesTensor" for slot in self._inputs)
 
     def initialize(self, *owned: Tensor) -> Operator:
         """Keep copies of the inputs whose descriptors have the flag OWNED_BY_DML; gives `self`."""
@@ -121,9 +120,10 @@ class Operator:
             msg = f"{self.desc.operator}: {str(error).partition(': ')[2] or error}"
             raise MemoryError(msg) from None
         except IndexError as error:
-            if not self._positions:
+            who, _, what = str(error).partition(": ")
+            if who != self.desc.operator:  # of a launch before, that is waited for now
                 raise
-            msg = f"{self.desc.operator}: IndicesTensor: {str(error).partition(': ')[2]}"
+            msg = f"{who}: IndicesTensor: {what}"
             raise IndexError(msg) from None
 
     # --- hazards ---------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from tensorlayout.directml.calls import carries_out, specs_of
 from tensorlayout.directml.constants import PaddingMode
@@ -407,7 +407,7 @@ class PaddingOperatorDesc(OneToOne, operator="PADDING"):
         return convert(self.operator, "PaddingValue", self.padding_value, self.input.data_type)
 
     def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
-        result, mode = target(out, self.output, x), PaddingMode(int(self.padding_mode))
+        result, mode = target(out, self.output, x), cast(PaddingMode, self.padding_mode)
         borders = tuple(zip(self.start_padding, self.end_padding, strict=True))
         key = (result._spec, x._spec, borders, mode.name.lower())
         return calling.call(self._plan, key, (result, x, self._value()))

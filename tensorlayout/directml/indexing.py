@@ -390,7 +390,7 @@ def scatter_nd(
 
     The last dimension of `indices` holds the tuples; the counts say how many of the last dimensions
     of `x` and `indices` count, the tuples included. `updates`: of the sizes that `gather_nd` reads.
-    Of equal tuples the last one in index order wins; ``duplicates="error"`` raises ValueError for
+    The last of equal tuples in index order wins; ``duplicates="error"`` raises ValueError for
     them. IndexError for a coordinate outside. Result: packed in the order of `x`, or `out`.
     """
 

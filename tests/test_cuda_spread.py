@@ -134,3 +134,15 @@ def test_accesses_fill_sectors(dtype, shape, window):
     counts = spread(out, x, window)
     assert counts.sector_efficiency_read == counts.sector_efficiency_write == 1.0
     assert counts.stores.lanes == 32 * counts.stores.accesses
+
+
+@needs_compiler
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "symmetric", "wrap"])
+def test_a_border_is_one_launch_and_one_allocation(gpu, mode):
+    x = on_cuda(np.arange(12).reshape(3, 4))
+    tl.pad(x, ((2, 1), (0, 3)), mode)
+    before = gpu.counters.launches, gpu.counters.allocations
+    found = tl.pad(x, ((2, 1), (0, 3)), mode)
+    after = gpu.counters.launches, gpu.counters.allocations
+    assert (after[0] - before[0], after[1] - before[1]) == (1, 1)
+    same(found.to_device("cpu"), np.pad(np.arange(12).reshape(3, 4), ((2, 1), (0, 3)), mode))

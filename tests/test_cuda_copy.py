@@ -21,10 +21,11 @@ from hypothesis import strategies as st
 from simulated import simulator
 
 from tensorlayout.cuda.copy.strided import Tuning, plan_copy
-from tensorlayout.cuda.engine import parameters, tiles
-from tensorlayout.cuda.engine.boxes import box_of_copy
+from tensorlayout.cuda.engine import parameters
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.launch import bind
+from tensorlayout.cuda.engine.shared_tiles import structs as tiles
+from tensorlayout.cuda.engine.shared_tiles.choice import tile_of_copy
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.layout import Layout, PaddingValue
 from tensorlayout.layout.loop import Loop
@@ -125,7 +126,7 @@ def test_the_case_of_each_layout(case, destination, source, itemsize, alignments
 def depth(destination, source, itemsize):
     """How many dimensions a box has."""
     loop = Loop.over((destination.at_origin, source.at_origin), (itemsize,) * 2, (32, 32))
-    return len(box_of_copy(loop.fitted(16)).axes)
+    return len(tile_of_copy(loop.fitted(16)).axes)
 
 
 def test_boxes_are_deep_where_three_dimensions_have_no_long_runs():

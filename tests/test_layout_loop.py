@@ -201,6 +201,7 @@ def test_windows_merge_with_axes_that_all_have():
     assert merged(rows, absorbs) == [Axis(24, (1, 1), Window((24, 12), 8))]
     # Of one index no step is taken; what follows a window is another's.
     assert merged([Axis(6, (4, 9), Window((6, 1))), rows[1]], absorbs)[0].size == 24
+    assert len(merged([Axis(6, (4, 9), Window((6, 2))), rows[1]], absorbs)) == 2
     assert len(merged([rows[1], Axis(4, (1, 1), Window((4, 2)))], absorbs)) == 2
     assert merged([Axis(1, (1, 1), Window((1, 0)))]) == [Axis(1, (1, 1), Window((1, 0)))]
     assert (furthest(rows), furthest([Axis(6, (1, 9), Window((6, 1)))])) == (23, 5)

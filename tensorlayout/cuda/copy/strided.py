@@ -9,19 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import gcd
 
-from tensorlayout.cuda.engine.boxes import (
-    READ,
-    WRITE,
-    Box,
-    box_of_copy,
-    narrowness,
-)
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
 from tensorlayout.cuda.engine.launch import Launch, Launches, blocks_for
 from tensorlayout.cuda.engine.padding import padding_struct
 from tensorlayout.cuda.engine.parameters import pack_walk
 from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST, in_order_cost
-from tensorlayout.cuda.engine.tiles import boxes_struct, side_struct
+from tensorlayout.cuda.engine.shared_tiles.choice import tile_of_copy
+from tensorlayout.cuda.engine.shared_tiles.problem import READ, WRITE
+from tensorlayout.cuda.engine.shared_tiles.structs import access_struct, tiles_struct
+from tensorlayout.cuda.engine.shared_tiles.tile import SharedTile, narrowness
 from tensorlayout.cuda.fill.fill import Beside, padding_beside, plan_padding
 from tensorlayout.layout import Layout
 from tensorlayout.layout.loop import Loop
@@ -88,7 +84,7 @@ def cheapest(loop: Loop, itemsize: int, beside: Beside, tuning: Tuning) -> tuple
     # Nothing is to be won by tiles where both sides are as good as contiguous.
     large = loop.count * loop.width >= tuning.small_bytes
     if repeated is None and large and cost > 2 + tuning.through_tile:
-        box = box_of_copy(loop)
+        box = tile_of_copy(loop)
         if box is not None and box.cost() + tuning.through_tile < cost:
             return "tiles", _tiles(loop, box, beside)
     if one_run:
@@ -151,22 +147,22 @@ def _strided(loop: Loop, beside: Beside) -> Launch:
     return Launch(chosen, blocks + more, bytes(made), loop.firsts)
 
 
-def _tiles(loop: Loop, box: Box, beside: Beside) -> Launch:
+def _tiles(loop: Loop, box: SharedTile, beside: Beside) -> Launch:
     padded, more = padding_struct(*beside, box.blocks, loop.alignments[WRITE])
-    pitches, nest = box.pitches[READ], box.nest
+    pitches, problem = box.pitches[READ], box.problem
     chosen = kernel(
         FILE,
         "copy_tiles",
         ELEMENT=loop.width,
         READ=box.sides[READ].unit,
         WRITE=box.sides[WRITE].unit,
-        TILE=nest.tile_width(READ),
+        TILE=problem.tile_width(READ),
         ROOM=box.room,
     )
-    made = parameters(chosen)(padding=padded, across=nest.across * loop.width // 4)
-    if nest.across:
+    made = parameters(chosen)(padding=padded, across=problem.across * loop.width // 4)
+    if problem.across:
         made.turns[:] = box.turns
-    boxes_struct(box, made.boxes)
-    made.write, made.read = (side_struct(box, side, pitches) for side in (WRITE, READ))
+    tiles_struct(box, made.boxes)
+    made.write, made.read = (access_struct(box, side, pitches) for side in (WRITE, READ))
     made.pitch[: len(pitches)] = pitches
     return Launch(chosen, box.blocks + more, bytes(made), loop.firsts)

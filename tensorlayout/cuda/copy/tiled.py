@@ -11,15 +11,6 @@ from tensorlayout.cuda.bounded import (
 )
 from tensorlayout.cuda.copy import strided
 from tensorlayout.cuda.copy.strided import TUNING, Tuning
-from tensorlayout.cuda.engine.boxes import (
-    DEEPEST,
-    READ,
-    WRITE,
-    Box,
-    Nest,
-    choose_box,
-    narrowness,
-)
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
 from tensorlayout.cuda.engine.launch import Launch, Launches, blocks_for
 from tensorlayout.cuda.engine.padding import (
@@ -27,7 +18,10 @@ from tensorlayout.cuda.engine.padding import (
     padding_struct,
 )
 from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST, in_order_cost
-from tensorlayout.cuda.engine.tiles import boxes_struct, side_struct
+from tensorlayout.cuda.engine.shared_tiles.choice import choose_tile
+from tensorlayout.cuda.engine.shared_tiles.problem import DEEPEST, READ, WRITE, TileProblem
+from tensorlayout.cuda.engine.shared_tiles.structs import access_struct, tiles_struct
+from tensorlayout.cuda.engine.shared_tiles.tile import SharedTile, narrowness
 from tensorlayout.cuda.fill.fill import (
     Beside,
     filled_with,
@@ -148,7 +142,7 @@ def _cheapest(loop: TiledLoop, beside: Beside, tuning: Tuning) -> tuple[str, Lau
     cost += sum([in_order_cost(loop, m, pack, written=m == WRITE) for m in (WRITE, READ)])
     box = None
     if loop.count * loop.width >= tuning.small_bytes and cost > 2 + tuning.through_tile:
-        box = choose_box(_nest(loop))
+        box = choose_tile(_nest(loop))
         if box is not None and len(loop.axes) - len(box.axes) > DEEPEST:
             box = None
     # Both work out indices, so that the way through shared memory costs less than elsewhere.
@@ -157,14 +151,14 @@ def _cheapest(loop: TiledLoop, beside: Beside, tuning: Tuning) -> tuple[str, Lau
     return "bounded", _walk(loop, pack, beside)
 
 
-def _nest(loop: TiledLoop) -> Nest:
+def _nest(loop: TiledLoop) -> TileProblem:
     pack, shifted = max(1, 4 // loop.width), []
     for first, alignment, strides in zip(loop.firsts, loop.alignments, loop.strides, strict=True):
         steps = [(n - 1) * s for n, s in zip(loop.sizes, strides, strict=True)]
         lowest = first + sum([s for s in steps if s < 0]) * loop.width
         shifted.append(gcd(SECTOR, alignment, lowest))
     memories = (loop.axes, loop.widths, tuple(shifted), (READ,), ())
-    return Nest(*memories, pack, DEEPEST, loop.bounds, loop.weights)
+    return TileProblem(*memories, pack, DEEPEST, loop.bounds, loop.weights)
 
 
 # ---- Launches
@@ -181,16 +175,16 @@ def _walk(loop: TiledLoop, pack: int, beside: Beside) -> Launch:
     return Launch(chosen, blocks + more, bytes(made), loop.firsts)
 
 
-def _boxes(loop: TiledLoop, box: Box, beside: Beside) -> Launch:
+def _boxes(loop: TiledLoop, box: SharedTile, beside: Beside) -> Launch:
     padded, more = padding_struct(*beside, box.blocks, loop.alignments[WRITE])
     pitches = box.pitches[READ]
     read, write = box.sides[READ].unit, box.sides[WRITE].unit
     shape = {"ELEMENT": loop.width, "READ": read, "WRITE": write, "ROOM": box.room}
     chosen = kernel(FILE, "copy_bounded_boxes", (), "", **shape)
     made = parameters(chosen)(padding=padded)
-    boxes_struct(box, made.boxes)
+    tiles_struct(box, made.boxes)
     made.bits[:] = bits_of(beside[1])
-    made.write, made.read = (side_struct(box, side, pitches) for side in (WRITE, READ))
+    made.write, made.read = (access_struct(box, side, pitches) for side in (WRITE, READ))
     made.pitch[: len(pitches)] = pitches
     set_bounds(made.bounds, loop.bounds)
     return Launch(chosen, box.blocks + more, bytes(made), loop.firsts)

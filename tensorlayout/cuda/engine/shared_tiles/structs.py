@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tensorlayout.cuda.engine.boxes import DEEPEST, Box
 from tensorlayout.cuda.engine.parameters import divisor32
+from tensorlayout.cuda.engine.shared_tiles.problem import DEEPEST
+from tensorlayout.cuda.engine.shared_tiles.tile import SharedTile
 from tensorlayout.cuda.engine.structs import struct
 
 
@@ -19,27 +20,27 @@ def small_divisor(number: int) -> Any:
     return struct("tiles.cuh", "SmallDivisor")(2**32 - number, (1 << 32) // number + 1)
 
 
-def side_type(axes: int) -> Any:
+def access_type(axes: int) -> Any:
     """``Side<axes>``."""
     return struct("tiles.cuh", f"Side<{axes}>")
 
 
-def boxes_type(memories: int, axes: int, most_outer: int) -> Any:
+def tiles_type(memories: int, axes: int, most_outer: int) -> Any:
     """``Boxes<memories, axes, most_outer>``."""
     return struct("tiles.cuh", f"Boxes<{memories}, {axes}, {most_outer}>")
 
 
-def boxes_struct(box: Box, made: Any) -> Any:
-    """Which box each block has, packed into a `boxes_type`.
+def tiles_struct(box: SharedTile, made: Any) -> Any:
+    """Which box each block has, packed into a `tiles_type`.
 
     Indices of bounded dimensions are as further memories. The last box along an axis of such a
     dimension counts as one that ends early: its rows may.
     """
-    nest = box.nest
+    problem = box.problem
     made.rank = len(box.axes)
     for d, (k, extent, count) in enumerate(zip(box.axes, box.extents, box.counts, strict=True)):
-        axis = nest.axes[k]
-        weights = [each[k] for each in nest.weights]
+        axis = problem.axes[k]
+        weights = [each[k] for each in problem.weights]
         made.boxes[d] = divisor32(count)
         made.extent[0][d] = divisor32(extent)
         made.extent[1][d] = divisor32(axis.size % extent or extent)
@@ -47,24 +48,24 @@ def boxes_struct(box: Box, made: Any) -> Any:
         for memory, stride in enumerate((*axis.strides, *weights)):
             made.step[memory][d] = stride * extent
             made.stride[memory][d] = stride if extent > 1 and abs(stride) < 2**31 else 0
-    outer = [k for k in range(len(nest.axes)) if k not in box.axes][::-1]
+    outer = [k for k in range(len(problem.axes)) if k not in box.axes][::-1]
     made.outer_rank = len(outer)
     for d, k in enumerate(outer):
-        made.outer_size[d] = divisor32(nest.axes[k].size)
-        strides = *nest.axes[k].strides, *[each[k] for each in nest.weights]
+        made.outer_size[d] = divisor32(problem.axes[k].size)
+        strides = *problem.axes[k].strides, *[each[k] for each in problem.weights]
         for memory, stride in enumerate(strides):
             made.outer[memory][d] = stride
     return made
 
 
-def side_struct(box: Box, memory: int, pitches: Sequence[int], axes: int = DEEPEST) -> Any:
+def access_struct(box: SharedTile, memory: int, pitches: Sequence[int], axes: int = DEEPEST) -> Any:
     """How one memory is walked, and its tile of these pitches, or the source's."""
-    side, width = box.sides[memory], box.nest.widths[memory]
+    side, width = box.sides[memory], box.problem.widths[memory]
     order, run = side.order, side.run
-    strides = [box.nest.axes[k].strides[memory] for k in box.axes]
+    strides = [box.problem.axes[k].strides[memory] for k in box.axes]
     period, last = box.period(memory), order[run - 1]
     grouped = not side.single and side.sector > 1 and run < len(order)
-    made = side_type(axes)(run=run, linear=period == 1, sector=side.sector)
+    made = access_type(axes)(run=run, linear=period == 1, sector=side.sector)
     made.together = grouped and box.is_together(memory)
     made.grouped = grouped and not made.together
     made.dimension[: len(order)] = order
@@ -76,7 +77,7 @@ def side_struct(box: Box, memory: int, pitches: Sequence[int], axes: int = DEEPE
     made.period = small_divisor(max(2, period))
     made.rows, made.places = box.tables[memory]
     made.spare = box.spare_rows(memory)
-    fewer = [box.nest.axes[k].size % n or n for k, n in zip(box.axes, box.extents, strict=True)]
+    fewer = [box.problem.axes[k].size % n or n for k, n in zip(box.axes, box.extents, strict=True)]
     for k, length in enumerate(side.lengths):
         made.length[k] = accesses = length * width // side.unit
         made.row[k] = small_divisor(side.row(accesses) if grouped else side.plane(1, accesses))

@@ -1,4 +1,4 @@
-"""Tensors spread over larger ones on CUDA: values, layouts, accesses."""
+"""Borders, and tensors spread over larger ones, on CUDA: values, layouts, accesses."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.functions import calling
 from tensorlayout.plan.pad import SliceGrad
 
-SPREAD = SliceGrad("spread")
+SPREAD = SliceGrad("SLICE_GRAD")
 # Where the window begins, beyond its end, its step: by how much sizes grow.
 WINDOWS = [(0, 0, 1), (2, 1, 1), (1, 0, 2), (0, 3, -1), (1, 1, -3)]
 

@@ -14,12 +14,7 @@ from tensorlayout.exchange.numpy import tensor_over
 from tensorlayout.functions import calling
 from tensorlayout.functions.arrays import arrived
 from tensorlayout.functions.manipulation import reshape, stack
-from tensorlayout.functions.sequences import (
-    holds_arrays,
-    numbers_of,
-    refuse_misfit,
-    refuse_misfits,
-)
+from tensorlayout.functions.sequences import holds_arrays, numbers_of, refuse_misfit, refuse_misfits
 from tensorlayout.functions.transfers import moved, on_host
 from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import MAX_RANK

@@ -14,14 +14,13 @@ from waves import WAVES, wave
 
 import tensorlayout as tl
 from tensorlayout import plan
-from tensorlayout.cpu import along
 from tensorlayout.cuda import scan_plan
 from tensorlayout.cuda.engine import nvrtc
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.scan_plan import CAPACITY, kernels, plan_scan
 from tensorlayout.devices import Device
 from tensorlayout.functions import calling
-from tensorlayout.plan.along import Along
+from tensorlayout.plan.scan import Scan
 from tensorlayout.tensor import TensorSpec
 
 
@@ -87,11 +86,11 @@ def integers(shape):
 
 # ---- Into a tensor that is given
 
-_SUM = Along("sums", "numeric", along.cumulative_sum)
+_SUM = Scan("sums", "numeric", "sum")
 
 
 def sums_into(out, x, axis, initial=False):
-    assert calling.call_into(out, _SUM, (x._spec, axis, int(initial), None, initial), (x,)) is out
+    assert calling.call_into(out, _SUM, (x._spec, axis, initial, initial), (x,)) is out
     return out
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import tensorlayout as tl
 from tensorlayout.functions import beyond
-from tensorlayout.plan.subscripts import fitted
+from tensorlayout.plan.einsum import fitted
 
 
 def term(rng, letters):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from tensorlayout.cpu import along
 from tensorlayout.directml.constants import AxisDirection
 from tensorlayout.directml.operator_desc import Direction, Expected, Given, OperatorDesc
 from tensorlayout.directml.operators import call, desc_of, desc_of_out, remembered, share_bytes
@@ -16,7 +15,7 @@ from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.functions import calling
 from tensorlayout.functions.creation import empty
 from tensorlayout.functions.manipulation import flip
-from tensorlayout.plan.along import Along
+from tensorlayout.plan.scan import Scan
 from tensorlayout.tensor import Tensor
 
 
@@ -62,12 +61,12 @@ class CumulativeProductOperatorDesc(OperatorDesc):
         return (_running(inputs[0], outs[0], *way),)
 
 
-_SUM = Along("CUMULATIVE_SUMMATION", "numeric", along.cumulative_sum)
-_PRODUCT = Along("CUMULATIVE_PRODUCT", "numeric", along.cumulative_prod)
+_SUM = Scan("CUMULATIVE_SUMMATION", "numeric", "sum")
+_PRODUCT = Scan("CUMULATIVE_PRODUCT", "numeric", "prod")
 
 
 def _running(
-    x: Tensor, out: Tensor | None, operation: Along, axis: int, direction: Any, exclusive: bool
+    x: Tensor, out: Tensor | None, operation: Scan, axis: int, direction: Any, exclusive: bool
 ) -> Tensor:
     """The running value; backwards by way of flipped views."""
     turned = direction == AxisDirection.DECREASING
@@ -79,7 +78,7 @@ def _running(
         )
         _running(flip(x, axis=axis), flip(result, axis=axis), operation, axis, None, exclusive)
         return result
-    key = (x._spec, axis, 0, None, exclusive)
+    key = (x._spec, axis, exclusive, False)
     if out is None or not (share_bytes(out, x) and (exclusive or out.layout is not x.layout)):
         return calling.call_into(out, operation, key, (x,))
     # What is written would be read again, as an element after it.

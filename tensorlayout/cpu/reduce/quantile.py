@@ -13,37 +13,28 @@ from typing import Any
 import numpy as np
 
 from tensorlayout.cpu.engine.casting import rounded
-from tensorlayout.cpu.engine.memory import Array, allocator
-from tensorlayout.cpu.reducing import Kernel
-from tensorlayout.plan.reducing import CONTINUOUS, ReducePlan
-
-_STEPS = ("higher", "lower", "midpoint", "nearest")
-METHODS = (*sorted((*CONTINUOUS, "linear")), *_STEPS)
+from tensorlayout.cpu.engine.memory import Array, quietly
+from tensorlayout.plan.base import Write
+from tensorlayout.plan.reduce import CONTINUOUS, ReducePlan
 
 _FEW = 8  # places up to which they are looked for one by one
 
 
-def quantiles(plan: ReducePlan) -> Kernel:
+def write(plan: ReducePlan) -> Write:
     """The quantiles along the planned dimensions, at the probabilities and by the method asked for.
 
     The first dimension of the result goes through the probabilities; that of the source repeats the
     same slice, and is not reduced.
     """
     probabilities, method, skip = plan.static
-    dims, allocate = plan.dims, allocator(plan.result)
-
-    def kernel(x: Array) -> Array:
-        out, _ = allocate()
-        _write(x, dims, out, probabilities, method, skip)
-        return out
-
-    return kernel
+    given = plan.dims, probabilities, method, skip
+    return lambda out, x: quietly(_write, out._memory, x._memory, *given)
 
 
 def _write(
+    out: Array,
     x: Array,
     dims: tuple[int, ...],
-    out: Array,
     probabilities: tuple[float, ...],
     method: str,
     skip: bool,

@@ -23,18 +23,14 @@ BLOCK = 1 << 17
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """How to see an array of one layout slowest axis first, and how to give the result its place.
-
-    `axes`: the reduced axes of the view; they stay, with size 1, until `place` drops them.
-    """
+    """How to see an array of one layout slowest axis first; `axes`: those that are reduced."""
 
     axes: tuple[int, ...]
     view: Callable[[Array], Array]
-    place: Callable[[Array], Array]
 
 
-def walk_of(layout: Layout, dims: Sequence[int], result: Layout) -> Walk:
-    """The walk over a strided layout whose dimensions `dims` are reduced to give `result`.
+def walk_of(layout: Layout, dims: Sequence[int]) -> Walk:
+    """The walk over a strided layout whose dimensions `dims` are reduced.
 
     Several reduced dimensions are flipped where they run backwards, so that they can merge; one
     alone keeps its positions.
@@ -51,18 +47,7 @@ def walk_of(layout: Layout, dims: Sequence[int], result: Layout) -> Walk:
     return Walk(
         axes=tuple([k for k, axis in enumerate(axes) if axis.tag]),
         view=view_of(layout.shape, backwards, order, tuple([axis.size for axis in axes])),
-        place=_placer(result),
     )
-
-
-def _placer(result: Layout) -> Callable[[Array], Array]:
-    """From a row-major array of the view's shape to the packed array of `result`."""
-    order = tuple(reversed(result.minor_to_major))
-    physical, shape = tuple(result.shape[d] for d in order), result.shape
-    if order == tuple(range(result.ndim)):
-        return lambda found: found.reshape(shape)
-    back = tuple(order.index(d) for d in range(result.ndim))
-    return lambda found: found.reshape(physical).transpose(back)
 
 
 def blocks(shape: tuple[int, ...], room: int = BLOCK, whole: int = 0) -> Iterator[Key]:

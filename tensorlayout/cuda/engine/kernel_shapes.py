@@ -41,10 +41,10 @@ class _Declared:
     shapes: tuple[tuple[str, ...], ...]
 
 
-def kernels_in(file: str, types: Types = ()) -> tuple[Kernel, ...]:
-    """All kernels of a file in all their shapes; `types` as of `Kernel`."""
+def kernels_in(file: str, types: Types = (), operation: str = "") -> tuple[Kernel, ...]:
+    """All kernels of a file in all their shapes; `types` and `operation` as of `Kernel`."""
     return tuple(
-        Kernel(file, each.name, types, shape)
+        Kernel(file, each.name, types, shape, operation)
         for each in _declared(file).values()
         for shape in _shapes(file, each.name, types).values()
     )

@@ -105,10 +105,10 @@ def _matrix_rank(xp: Module, x: Array, rtol: Array) -> Array:
 
 def _pinv(xp: Module, x: Array, rtol: Array) -> Array:
     """The pseudo-inverse; singular values up to `rtol` times the largest count as 0."""
-    left, values, right = xp.linalg.svd(x, False)
+    left, values, right = xp.linalg.svd(x.conj(), False)
     kept = values > values[..., :1] * rtol.real[..., None]
     inverted = xp.where(kept, 1 / xp.where(kept, values, 1), 0).astype(values.dtype)
-    return xp.matmul(_transposed(xp, right) * inverted[..., None, :], _transposed(xp, left))
+    return xp.matmul(xp.swapaxes(right, -1, -2), inverted[..., None] * xp.swapaxes(left, -1, -2))
 
 
 # ---- Norms, in double

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from tensorlayout.cpu.engine.memory import Array, allocator, quietly
 from tensorlayout.plan.along import AlongPlan

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import array_functions
-from tensorlayout.cpu.engine.casting import rounded, truths
+from tensorlayout.cpu.engine.casting import rounded
 from tensorlayout.cpu.engine.memory import Array, quietly, tensor_over
 from tensorlayout.cpu.matmul import converted, multiply
 from tensorlayout.dtypes import DType
@@ -195,7 +195,7 @@ def nonzero(x: Array) -> tuple[Array, ...]:
     return (flat, *found)
 
 
-# --- products and norms ---------------------------------------------------------------------------
+# --- products and norms ------------------------------------------------------------------------
 
 
 def einsum(*arrays: Array, subscripts: str) -> Array:
@@ -239,7 +239,7 @@ def vecdot(x: Array, y: Array, axis: int) -> Any:
 
 
 _BLOCK = 1 << 16  # elements that are worked on at a time
-_UFUNCS = {"max": np.maximum, "min": np.minimum, "sum": np.add}
+_UFUNCS: dict[str, Any] = {"max": np.maximum, "min": np.minimum, "sum": np.add}
 
 
 def _reduced(what: str, function: Any, x: Array, axis: tuple[int, ...]) -> Any:
@@ -276,7 +276,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "isin": isin,
     "matrix_norm": partial(array_functions.matrix_norm, np, reduced=_reduced),
     "nonzero": nonzero,
-    "pinv": lambda x, rtol: np.linalg.pinv(x, rtol=rtol.real),
     "repeat": lambda counts: np.repeat(np.arange(counts.size), counts),
     "searchsorted": np.searchsorted,
     "solve": np.linalg.solve,

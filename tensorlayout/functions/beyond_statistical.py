@@ -69,9 +69,7 @@ _NANMEAN = Reduce("nanmean", "numeric", "sum", "sum")
 _NANVAR = Reduce("nanvar", "real numeric", "sum", "sum")
 _NANSTD = Reduce("nanstd", "real numeric", "sum", "sum")
 _NANARGMIN = Reduce("nanargmin", "real numeric", "nanmin", identity=False, single=True)
-_NANARGMAX = Reduce(
-    "nanargmax", "real numeric", "nanmax", identity=False, single=True
-)
+_NANARGMAX = Reduce("nanargmax", "real numeric", "nanmax", identity=False, single=True)
 
 _CUMSUM = Scan("cumsum", "numeric", "sum", "sum")
 _CUMPROD = Scan("cumprod", "numeric", "prod", "sum")

@@ -21,6 +21,8 @@ _conversion = functools.cache(Copy)
 
 Axis = int | Sequence[int] | None
 
+_PLAIN = (int, type(None))  # axes that need no look
+
 _SUM = Reduce("sum", "any", "sum", "sum")
 _PROD = Reduce("prod", "any", "prod", "sum")
 _MIN = Reduce("min", "real numeric", "min", identity=False)
@@ -47,6 +49,8 @@ def reduced(
     operation: Reduce, x: Tensor, axis: Axis, keepdims: bool, dtype: Any = None, *static: Any
 ) -> Tensor:
     """Carry out a reduction."""
+    if type(x) is Tensor and dtype is None and type(keepdims) is bool and type(axis) in _PLAIN:
+        return calling.call(operation, (x._spec, axis, keepdims, None, *static), (x,))
     name = operation.name
     x, kind = _in_dtype(name, calling.tensor(name, x), dtype)
     if not operation.single:

@@ -199,9 +199,15 @@ def allocator(spec: TensorSpec) -> Callable[[], tuple[Array, StorageRef | None]]
 
 def new_tensors(spec: TensorSpec) -> Callable[[], Tensor]:
     """What makes one `new_tensor` of this spec after the other."""
-    if spec.layout.form is not spec.layout or spec.layout.is_tiled:
+    layout, dtype, new = spec.layout, spec.dtype, Tensor._new
+    if layout.form is not layout or layout.is_tiled:
         return functools.partial(new_tensor, spec)
-    allocate, new = allocator(spec), Tensor._new
+    shape, empty = layout.shape, np.empty
+    row_major = layout.minor_to_major == tuple(range(len(shape) - 1, -1, -1))
+    fits = 0 < math.prod(shape) * dtype.itemsize <= sys.maxsize
+    if row_major and fits and layout.padded_shape == shape:
+        return lambda: new(empty(shape, dtype), spec)
+    allocate = allocator(spec)
 
     def make() -> Tensor:
         memory, home = allocate()

@@ -13,7 +13,15 @@ from tensorlayout.cpu.engine.casting import rounded, truths
 from tensorlayout.cpu.engine.float16 import is_half, magnitudes, widened
 from tensorlayout.cpu.engine.memory import Array, quiet, unbuffered
 from tensorlayout.cpu.reduce import positions, quantile
-from tensorlayout.cpu.reduce.fold import SMALL, WIDE_RUN, Fold, Work, accumulator, extreme, in_blocks
+from tensorlayout.cpu.reduce.fold import (
+    SMALL,
+    WIDE_RUN,
+    Fold,
+    Work,
+    accumulator,
+    extreme,
+    in_blocks,
+)
 from tensorlayout.cpu.reduce.walk import blocks, kept_part, walk_of
 from tensorlayout.plan.base import Write
 from tensorlayout.plan.reduce import ReducePlan
@@ -39,7 +47,7 @@ def write_reduce(plan: ReducePlan) -> Write:
         return _WRITES[function](plan)
     if function == "sum" and dtype == dtypes.bool:
         function = "count_nonzero"
-    if function in _UFUNCS and plan.source.layout.size <= SMALL:
+    if function in _UFUNCS and math.prod(plan.source.layout.shape) <= SMALL:
         work = plan.result.dtype
         if function in ("prod", "sum"):
             return _at_once(plan, _UFUNCS[function], accumulator(work))
@@ -50,7 +58,7 @@ def write_reduce(plan: ReducePlan) -> Write:
 
 def _at_once(plan: ReducePlan, ufunc: Any, work: dtypes.DType) -> Write:
     """Few elements by NumPy's own reduction in the dtype `work`: frames take longer than that."""
-    reduce, copy, copyto = ufunc.reduce, quiet.copy, np.copyto
+    reduce, copy = ufunc.reduce, quiet.copy
     dims, kept, dtype = plan.dims, plan.keepdims, plan.result.dtype
     if work == dtype:
 
@@ -58,14 +66,14 @@ def _at_once(plan: ReducePlan, ufunc: Any, work: dtypes.DType) -> Write:
             copy().run(reduce, x._memory, dims, dtype, out._memory, kept)
 
         return write
-    bfloat16 = dtypes.is_bfloat16(dtype)
+    bfloat16 = dtype.kind == "V"
 
     def write_rounded(out: Tensor, x: Tensor) -> None:
         context = copy()
         found = context.run(reduce, x._memory, dims, work, None, kept)
         if bfloat16:
             found = context.run(rounded, np.asarray(found), dtype)
-        context.run(copyto, out._memory, found, "unsafe")
+        context.run(out._memory.__setitem__, ..., found)
 
     return write_rounded
 

@@ -19,7 +19,7 @@ from tensorlayout.cuda import (
     combining,
     coordinates,
     creating,
-    elementwise_bounded,
+    elementwise,
     gathering,
     leading,
     library,
@@ -118,5 +118,5 @@ def direct(plan: Plan) -> Run | None:
 def takes_tiles(plan: Plan) -> bool:
     """Whether a plan of tiled tensors is carried out as it is."""
     if isinstance(plan, ElementwisePlan):
-        return elementwise_bounded.takes_tiles(plan)
+        return elementwise.takes_tiles(plan)
     return plan.kind in ("join", "reshape")

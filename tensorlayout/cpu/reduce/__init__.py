@@ -80,13 +80,18 @@ def _at_once(plan: ReducePlan, ufunc: Any, work: dtypes.DType) -> Write:
 
 def _walked(plan: ReducePlan, work: Work) -> Write:
     """`work` in storage order, then one rounding to the planned dtype."""
-    walk = walk_of(plan.source.layout, plan.dims)
-    view, axes, copy, dtype = walk.view, walk.axes, quiet.copy, plan.result.dtype
-    order = plan.result.layout.minor_to_major[::-1]
+    view, axes, kept = walk_of(plan.source.layout, plan.dims)
+    copy, dtype = quiet.copy, plan.result.dtype
+    order, bfloat16 = plan.result.layout.minor_to_major[::-1], dtypes.is_bfloat16(dtype)
+    straight = isinstance(work, Fold) and work.keeps(plan.source.dtype, dtype)
 
     def reduce(out: Array, x: Array) -> None:
-        found = rounded(np.asarray(work(view(x), axes)), dtype)
-        np.copyto(out.transpose(order), found.reshape([out.shape[d] for d in order]), "unsafe")
+        to = out.transpose(order).reshape(kept)
+        found: Any = work(view(x), axes, to) if straight else work(view(x), axes)
+        if bfloat16:
+            found = rounded(found, dtype)
+        if found is not to:
+            to[...] = found
 
     return lambda out, x: copy().run(reduce, out._memory, x._memory)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tensorlayout.cpu.engine.float16 import is_half, widened
-from tensorlayout.cpu.engine.memory import Array, quietly
+from tensorlayout.cpu.engine.memory import Array, quiet, quietly
 from tensorlayout.cpu.reduce.fold import SMALL, extreme
 from tensorlayout.cpu.reduce.walk import BLOCK, blocks, walk_of
 from tensorlayout.dtypes import DType
@@ -38,7 +38,8 @@ def write(plan: ReducePlan, function: Any, ufunc: Any) -> Write:
         return _in_index_order(plan, function, ufunc)
     simple = layout.size <= SMALL or (layout.is_row_major and dims == (layout.ndim - 1,))
     if simple and not is_half(plan.source.dtype):
-        return lambda out, x: quietly(function, x._memory, *dims, out._memory, keepdims=kept)
+        name, copy, (dim,) = function.__name__, quiet.copy, dims
+        return lambda out, x: copy().run(getattr(x._memory, name), dim, out._memory, keepdims=kept)
     walk, order = walk_of(layout, dims), result.minor_to_major[::-1]
     (axis,) = walk.axes or (None,)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
+from typing import NamedTuple
 
 from tensorlayout.cpu.copy_axes import view_of
 from tensorlayout.cpu.engine.memory import Array
@@ -21,12 +21,12 @@ Key = tuple[slice, ...]
 BLOCK = 1 << 17
 
 
-@dataclass(frozen=True, slots=True)
-class Walk:
-    """How to see an array of one layout slowest axis first; `axes`: those that are reduced."""
+class Walk(NamedTuple):
+    """An array of one layout seen slowest axis first: how; which axes are reduced; what is kept."""
 
-    axes: tuple[int, ...]
     view: Callable[[Array], Array]
+    axes: tuple[int, ...]
+    kept: tuple[int, ...]  # sizes, 1 for axes that are reduced
 
 
 def walk_of(layout: Layout, dims: Sequence[int]) -> Walk:
@@ -45,8 +45,9 @@ def walk_of(layout: Layout, dims: Sequence[int]) -> Walk:
     axes = [dimensions[d].turned if backwards[d] else dimensions[d] for d in order]
     axes = merged(axes) if layout.size else [axis for axis in axes if axis.size != 1]
     return Walk(
-        axes=tuple([k for k, axis in enumerate(axes) if axis.tag]),
-        view=view_of(layout.shape, backwards, order, tuple([axis.size for axis in axes])),
+        view_of(layout.shape, backwards, order, tuple([axis.size for axis in axes])),
+        tuple([k for k, axis in enumerate(axes) if axis.tag]),
+        tuple([1 if axis.tag else axis.size for axis in axes]),
     )
 
 

@@ -14,7 +14,6 @@ from tensorlayout.cpu.combining import combine_in_runs
 from tensorlayout.cpu.engine.casting import converted, scalar_in
 from tensorlayout.cpu.engine.memory import Array, allocator, bytes_from, quietly
 from tensorlayout.cpu.inside import checked, checked_one, nearest, outside
-from tensorlayout.cpu.moving import prepare_assign
 from tensorlayout.cpu.reading import Read, read_lines, reader
 from tensorlayout.cpu.runs import (
     MANY,
@@ -30,6 +29,7 @@ from tensorlayout.plan.base import Run, Write
 from tensorlayout.plan.combining import RUN, CombinePlan
 from tensorlayout.plan.copy import AssignPlan
 from tensorlayout.plan.gathering import GatherPlan, ReplacePlan, ScatterPlan
+from tensorlayout.plan.run import carried_out
 from tensorlayout.tensor import Tensor, TensorSpec
 
 
@@ -56,7 +56,7 @@ def prepare_gather_into(plan: GatherPlan) -> Write:
         planned = Layout.packed(plan.result.layout.shape, plan.reach.order)
         spec = TensorSpec(plan.result.dtype, planned, plan.result.device)
         anew = prepare_gather(replace(plan, result=spec))
-        write = prepare_assign(AssignPlan(plan.name, spec, plan.result))
+        write = carried_out(AssignPlan(plan.name, spec, plan.result))
         return lambda to, *operands: write(to, anew(*operands))
     read = _checked_reader(plan, runs)
 
@@ -132,7 +132,7 @@ def prepare_scatter(plan: ScatterPlan) -> Run:
 def prepare_replace(plan: ReplacePlan) -> Run:
     """Copied, then written at positions."""
     name, result = plan.scatter.name, plan.result
-    copy = prepare_assign(AssignPlan(name, plan.source, result))
+    copy = carried_out(AssignPlan(name, plan.source, result))
     scatter = prepare_scatter(plan.scatter)
     return lambda to, x, value, *positions: scatter(copy(to, x), value, *positions)
 

@@ -13,29 +13,30 @@ from typing import Any
 
 from tensorlayout.cuda import (
     along,
-    bands,
-    bordering,
-    carrying,
     combining,
-    coordinates,
-    creating,
     elementwise,
     gathering,
+    image,
+    join,
     leading,
     library,
     matmul,
-    moving,
+    pad,
     reduce,
     scan,
     scattering,
     selecting,
+    view,
 )
+from tensorlayout.cuda.copy import copy
+from tensorlayout.cuda.elementwise import writes
 from tensorlayout.cuda.engine import capturing
 from tensorlayout.cuda.engine.aliasing import disturbs
 from tensorlayout.cuda.engine.faults import set_strict_indexing, strict_indexing
 from tensorlayout.cuda.engine.memory import borrowed, device_at, exposed, new_tensors, read
 from tensorlayout.cuda.engine.streams import current_stream, exported_stream, ready, wait_for
 from tensorlayout.cuda.engine.warm_up import warmup
+from tensorlayout.cuda.fill import band, create, patterns
 from tensorlayout.plan.base import Plan, Run
 from tensorlayout.plan.elementwise import ElementwisePlan
 
@@ -61,45 +62,44 @@ __all__ = [
 # What carries out a plan, by its kind: see `Plan.makes`.
 CARRY_OUT: dict[str, Callable[[Any], Any]] = {
     "along": along.prepare_into,
-    "assign": carrying.prepare_assign,
-    "col2im": coordinates.prepare_fold,
+    "assign": copy.write_assign,
+    "col2im": image.write_col2im,
+    "copy": copy.write_copy,
     "copy_scatter": scattering.prepare_replace,
-    "diagonals": coordinates.prepare_diagonals,
-    "elementwise": carrying.write_elementwise,
+    "create": create.write_create,
+    "diagonals": patterns.write_diagonals,
+    "elementwise": writes.write_elementwise,
     "gather": gathering.prepare_gather_into,
-    "index": moving.prepare_index,
-    "join": carrying.write_join,
+    "index": view.prepare_index,
+    "join": join.write_join,
     "library": library.prepare,
     "masked": selecting.prepare_masked,
     "matmul": matmul.write_matmul,
-    "one_hot": coordinates.prepare_hot,
-    "pad": bordering.prepare,
-    "part": moving.prepare_part,
+    "one_hot": patterns.write_one_hot,
+    "pad": pad.write_pad,
+    "part": view.prepare_part,
+    "reshape": copy.write_reshape,
     "reduce": reduce.write_reduce,
-    "reverse_sequence": coordinates.prepare_reverse,
-    "row": moving.prepare_row,
-    "same": moving.prepare_same,
+    "reverse_sequence": image.write_reverse_sequence,
+    "row": view.prepare_row,
+    "same": view.prepare_same,
     "scan": scan.write_scan,
     "scatter": scattering.prepare_scatter,
     "select": selecting.prepare_select,
-    "sequence": coordinates.prepare_sequence,
-    "slice_grad": carrying.prepare_spread,
-    "split": carrying.prepare_split,
+    "slice_grad": pad.write_slice_grad,
+    "split": join.write_split,
     "top_k": leading.prepare,
-    "upsample": coordinates.prepare_stretch,
-    "view": moving.prepare_view,
+    "transfer": copy.write_transfer,
+    "triangle": band.write_triangle,
+    "upsample": image.write_upsample,
+    "view": view.prepare_view,
 }
 
 # What still allocates its result itself.
 DIRECT: dict[str, Callable[[Any], Run | None]] = {
     "along": along.prepare,
-    "copy": carrying.prepare_copy,
-    "create": creating.prepare,
     "gather": gathering.prepare_gather,
-    "reshape": carrying.prepare_reshape,
     "scatter_reduce": combining.prepare,
-    "transfer": moving.prepare_transfer,
-    "triangle": bands.prepare_triangle,
 }
 
 

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import accumulate
 
-from tensorlayout.cuda.carrying import prepare_copy
 from tensorlayout.cuda.combine_plan import (
     OPERATIONS,
     CombineLaunches,
@@ -15,9 +14,9 @@ from tensorlayout.cuda.combine_plan import (
     values_layout,
 )
 from tensorlayout.cuda.engine.driver import driver
+from tensorlayout.cuda.engine.launch import bind
 from tensorlayout.cuda.engine.memory import per_alignment
-from tensorlayout.cuda.fill_plan import plan_fill
-from tensorlayout.cuda.filling import prepare_fill
+from tensorlayout.cuda.fill.fill import filled_with, plan_fill
 from tensorlayout.cuda.gathering import prepare_launches
 from tensorlayout.cuda.scatter_plan import Written, values_in
 from tensorlayout.cuda.sorting import Memory, aligned, prepare_passes
@@ -25,6 +24,7 @@ from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Run
 from tensorlayout.plan.combining import CombinePlan
 from tensorlayout.plan.copy import CopyPlan
+from tensorlayout.plan.run import carried_out
 from tensorlayout.plan.steps import Step, note
 from tensorlayout.tensor import Tensor, TensorSpec
 
@@ -34,7 +34,7 @@ _FOUND = struct.Struct("<QQ")
 def prepare(plan: CombinePlan) -> Run:
     """A packed copy, and the values combined with that."""
     spec = plan.result
-    copy = prepare_copy(CopyPlan(plan.source, spec))
+    copy = carried_out(CopyPlan(plan.source, spec))
     what = Written(plan.name, spec, None, plan.shape, plan.reach, (plan.positions,))
     combine = combiner(what, plan.ufunc, plan.value)
     return lambda x, value, positions: combine(copy(x), value, positions)
@@ -79,11 +79,11 @@ def _with_values(what: Written, value: TensorSpec) -> tuple[Written, Callable[..
         return replace(what, values=wanted.layout), lambda given: given
     if wanted.layout is spread.layout:  # few, of another dtype
         few = TensorSpec(dtype, value.layout.form, device)
-        copy: Run = prepare_copy(CopyPlan(value, few))
+        copy: Run = carried_out(CopyPlan(value, few))
         step = _step(what.name, value, few)
         wanted = TensorSpec(dtype, values_in(few.layout, what.shape), device)
     else:
-        copy = prepare_copy(CopyPlan(spread, wanted))
+        copy = carried_out(CopyPlan(spread, wanted))
         step = _step(what.name, value, wanted)
 
     def copied(given: Tensor) -> Tensor:
@@ -106,14 +106,15 @@ def _launches(plan: CombineLaunches, number: int) -> Callable[[int, int, list[in
         return lambda to, values, positions: check((), positions)
     gpu = driver()
     table, entry = plan.table
-    clear = prepare_fill(plan_fill(Layout.row_major((table // entry,)), entry), gpu)
+    zeros = filled_with(plan_fill(Layout.row_major((table // entry,)), entry), bytes(entry))
+    clear = bind(zeros, number)
     places = prepare_launches((*plan.placings, plan.places), number)
     combine = prepare_launches((*plan.folds, plan.combine), number)
     if plan.sort is None or plan.segments is None:
 
         def count(to: int, values: int, positions: list[int]) -> None:
             counts = gpu.allocate(table, number)
-            clear(counts.pointer, bytes(entry))
+            clear([counts.pointer], b"")
             memories = (to, values, counts.pointer, 0, 0, 0, 0)
             places(memories, positions)
             combine(memories, ())
@@ -130,7 +131,7 @@ def _launches(plan: CombineLaunches, number: int) -> Callable[[int, int, list[in
         memories = (to, values, segments, numbers, keys, ordered, runs)
         places(memories, positions)
         sort(keys, Memory(ordered, numbers, 0))
-        clear(segments, bytes(entry))
+        clear([segments], b"")
         parameters = bytearray(find.parameters)
         _FOUND.pack_into(parameters, 0, segments, ordered)
         search(find.grid, parameters)

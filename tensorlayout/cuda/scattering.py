@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from tensorlayout.cuda.carrying import prepare_assign, prepare_copy
 from tensorlayout.cuda.engine.driver import driver
 from tensorlayout.cuda.engine.memory import per_alignment
 from tensorlayout.cuda.engine.padding import bits_of
@@ -21,6 +20,7 @@ from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Run
 from tensorlayout.plan.copy import AssignPlan, CopyPlan
 from tensorlayout.plan.gathering import ReplacePlan, ScatterPlan
+from tensorlayout.plan.run import carried_out
 from tensorlayout.tensor import Tensor, TensorSpec
 
 _BITS = struct.Struct("<QQ")
@@ -53,7 +53,7 @@ def prepare_scatter(plan: ScatterPlan) -> Run:
 def prepare_replace(plan: ReplacePlan) -> Run:
     """One launch for few positions; else a copy, and what writes at them."""
     name, result, number = plan.scatter.name, plan.result, plan.result.device.number
-    copy = prepare_assign(AssignPlan(name, plan.source, result))
+    copy = carried_out(AssignPlan(name, plan.source, result))
     scatter = prepare_scatter(plan.scatter)
 
     @functools.lru_cache(maxsize=16)
@@ -119,7 +119,7 @@ def value_taker(name: str, spec: TensorSpec, kind: TensorSpec | type) -> Callabl
         return lambda value: octets(name, value, spec.dtype)
     if kind.dtype == spec.dtype:
         return lambda value: value
-    return prepare_copy(CopyPlan(kind, packed(kind, spec.dtype)))
+    return carried_out(CopyPlan(kind, packed(kind, spec.dtype)))
 
 
 def packed(spec: TensorSpec, dtype: DType) -> TensorSpec:

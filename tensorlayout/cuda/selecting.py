@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cuda.carrying import prepare_copy
 from tensorlayout.cuda.engine import faults
 from tensorlayout.cuda.engine.driver import Buffer, driver
 from tensorlayout.cuda.engine.memory import new_tensor, per_alignment
@@ -37,6 +36,7 @@ from tensorlayout.plan.copy import CopyPlan
 from tensorlayout.plan.gathering import Reach, check_fits
 from tensorlayout.plan.library import LibraryPlan
 from tensorlayout.plan.masking import MaskedPlan, SelectPlan, selected_shape, selected_spec
+from tensorlayout.plan.run import carried_out
 from tensorlayout.tensor import Tensor, TensorSpec
 
 _POINTERS = struct.Struct("<QQQQ")
@@ -124,7 +124,7 @@ def prepare_nonzero(plan: LibraryPlan) -> Callable[..., tuple[Tensor, ...]]:
     """The indices of what is not zero, a tensor a dimension; the host waits for their number."""
     spec = plan.result
     as_mask = packed(spec, dtypes.bool)
-    convert = None if spec.dtype == dtypes.bool else prepare_copy(CopyPlan(spec, as_mask))
+    convert = None if spec.dtype == dtypes.bool else carried_out(CopyPlan(spec, as_mask))
     mask_layout, number = as_mask.layout if convert else spec.layout, spec.device.number
     at = per_alignment(lambda alignments: plan_coordinates(mask_layout, alignments[0]))
 

@@ -6,7 +6,6 @@ import struct
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tensorlayout.cuda import carrying
 from tensorlayout.cuda.engine.driver import driver
 from tensorlayout.cuda.engine.memory import new_tensors
 from tensorlayout.cuda.sort_plan import SortPlan, plan_sort
@@ -14,6 +13,7 @@ from tensorlayout.layout import Layout
 from tensorlayout.plan.along import AlongPlan
 from tensorlayout.plan.base import Run
 from tensorlayout.plan.copy import CopyPlan
+from tensorlayout.plan.run import carried_out
 from tensorlayout.plan.steps import Step, note
 from tensorlayout.tensor import Tensor, TensorSpec
 
@@ -71,7 +71,7 @@ def _prepare(plan: AlongPlan, *, positions: bool) -> Run:
 
 def noted_copy(name: str, plan: CopyPlan) -> Run:
     """A copy on the way, which a trace shows."""
-    copy, source, spec = carrying.prepare_copy(plan), plan.source, plan.result
+    copy, source, spec = carried_out(plan), plan.source, plan.result
     kind = "copy" if source.layout.same_placement(spec.layout) else "layout"
     moved = (source.layout.size * each.dtype.itemsize for each in (source, spec))
     step = Step(name, kind, source.layout, spec.layout, spec.dtype, *moved)

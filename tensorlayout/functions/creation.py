@@ -16,9 +16,7 @@ from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.exchange.numpy import (
     Array,
     as_odd_float,
-    converted,
     quietly,
-    rounded,
     tensor_over,
 )
 from tensorlayout.functions import calling
@@ -29,9 +27,8 @@ from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import MAX_RANK
 from tensorlayout.layout.slots import MAX_SLOTS
 from tensorlayout.plan.copy import Copy
-from tensorlayout.plan.creating import Create
+from tensorlayout.plan.fill import Create, Triangle
 from tensorlayout.plan.rules import LayoutSpec, in_dtype, layout_for, named
-from tensorlayout.plan.triangles import Triangle
 from tensorlayout.plan.view import Relayout, View
 from tensorlayout.tensor import Tensor
 
@@ -57,53 +54,12 @@ Shape = int | tuple[int, ...]
 AnyDevice = Device | str | None
 
 
-def _fill(out: Array, value: Any) -> None:
-    out[...] = value
-
-
-def _arange(out: Array, start: float, step: float) -> None:
-    if isinstance(start, int) and isinstance(step, int) and out.dtype.kind in "iu":
-        # Modulo 2**64, which is exact for all numbers that fit any dtype.
-        count = np.arange(out.shape[0], dtype=np.uint64)
-        numbers: Array = count * np.uint64(step % 2**64) + np.uint64(start % 2**64)
-    else:
-        numbers = np.arange(out.shape[0], dtype=np.float64) * step + start
-    out[...] = rounded(numbers, out.dtype).astype(out.dtype)
-
-
-def _linspace(out: Array, start: complex, stop: complex, endpoint: bool) -> None:
-    wide = np.complex128 if out.dtype.kind == "c" else np.float64  # small floats are rounded once
-    numbers = np.linspace(start, stop, out.shape[0], endpoint=endpoint, dtype=wide)
-    whole = out.dtype.kind in "iu"
-    out[...] = converted(np.floor(numbers), out.dtype) if whole else rounded(numbers, out.dtype)
-
-
-def _eye(out: Array, k: int) -> None:
-    out[...] = 0
-    rows, columns = out.shape
-    first, last = max(0, -k), min(rows, columns - k)
-    if last > first:
-        at = np.arange(first, last)
-        out[at, at + k] = 1
-
-
-def _leave(out: Array) -> None:
-    pass
-
-
-_EMPTY, _EMPTY_LIKE = (
-    Create("empty", _leave, uniform=True),
-    Create("empty_like", _leave, uniform=True),
-)
-_FULL, _FULL_LIKE = Create("full", _fill, uniform=True), Create("full_like", _fill, uniform=True)
-_ZEROS, _ZEROS_LIKE = (
-    Create("zeros", _fill, uniform=True),
-    Create("zeros_like", _fill, uniform=True),
-)
-_ONES, _ONES_LIKE = Create("ones", _fill, uniform=True), Create("ones_like", _fill, uniform=True)
-_ARANGE = Create("arange", _arange)
-_LINSPACE = Create("linspace", _linspace)
-_EYE = Create("eye", _eye)
+_EMPTY, _EMPTY_LIKE = Create("empty", "nothing"), Create("empty_like", "nothing")
+_FULL, _FULL_LIKE = Create("full", "value"), Create("full_like", "value")
+_ZEROS, _ZEROS_LIKE = Create("zeros", "value"), Create("zeros_like", "value")
+_ONES, _ONES_LIKE = Create("ones", "value"), Create("ones_like", "value")
+_ARANGE, _LINSPACE = Create("arange", "arange"), Create("linspace", "linspace")
+_EYE = Create("eye", "eye")
 _COPYING = ("__getitem__", "__setitem__", "arange", "asarray", "full", "full_like", "meshgrid")
 _COPIES = {name: Copy(name) for name in _COPYING}
 _WIDE = View("meshgrid", Layout.broadcast_to)

@@ -101,3 +101,10 @@ class Split:
         """The plan; `axis` counts from the front."""
         one_device(self.name, [source, *results])
         return SplitPlan(source, results, axis)
+
+
+def part_of(layout: Layout, cut: tuple[slice, ...]) -> Layout:
+    """A part of a strided layout."""
+    found = layout.slice(cut)
+    assert found is not None, "strided layouts have every slice"
+    return found

@@ -17,9 +17,10 @@ from tensorlayout.cuda.engine.parameters import RANKS, divisor32, index_type, pa
 from tensorlayout.cuda.engine.sectors import WIDEST
 from tensorlayout.cuda.engine.structs import constant, struct
 from tensorlayout.cuda.reduce import quantile
-from tensorlayout.cuda.reduce.box import ROWS, TURNS, Axes, Axis, ThreadBox, axes_of, box_for
+from tensorlayout.cuda.reduce.box import ROWS, SOURCE, TURNS, Axes, ThreadBox, axes_of, box_for
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
+from tensorlayout.layout.loop import Axis, furthest
 from tensorlayout.plan.base import Write
 from tensorlayout.plan.copy import AssignPlan, CopyPlan
 from tensorlayout.plan.reduce import ReducePlan
@@ -202,18 +203,14 @@ def _rank(box: ThreadBox) -> int:
 
 def _pack(walk: Any, axes: tuple[Axis, ...], rank: int) -> None:
     """The walk of axes, with dimensions of size 1 in front of them."""
-    padded = (*[Axis(1, 0, 0, False)] * ((rank or RANKS[-1] + 1) - len(axes)), *axes)
-    strides = [[axis.source for axis in padded], [axis.other for axis in padded]]
-    pack_walk(walk, [axis.size for axis in padded], strides)
+    missing = (rank or max(len(axes), RANKS[-1] + 1)) - len(axes)
+    sizes, strides, _ = zip(*[Axis(1, (0, 0))] * missing, *axes, strict=True)
+    pack_walk(walk, sizes, list(zip(*strides, strict=True)))
 
 
 def _index(plan: ReducePlan, box: ThreadBox) -> str:
-    axes = (*box.groups, *box.rows, box.x, box.w)
-    reach = [
-        sum([(axis.size - 1) * abs(getattr(axis, side)) for axis in axes])
-        for side in ("source", "other")
-    ]
-    return index_type(plan.source.layout.size + THREADS * ROWS, max(reach) + WIDEST)
+    reach = furthest((*box.groups, *box.rows, box.x, box.w))
+    return index_type(plan.source.layout.size + THREADS * ROWS, reach + WIDEST)
 
 
 def _finish(plan: ReducePlan) -> Any:
@@ -237,7 +234,7 @@ def _frame(plan: ReducePlan, found: Axes, box: ThreadBox, chunk: int) -> Any:
     row = box.x.size if box.is_spread else box.size_x
     channels = {
         "reduce_columns": row * box.length // box.fold,
-        "reduce_tiles": box.x.source,
+        "reduce_tiles": box.x.strides[SOURCE],
     }
     behind, steps = box.rows[-1] if box.rest else box.w, struct(FILE, "Steps")
     return struct(FILE, "Frame")(
@@ -252,9 +249,9 @@ def _frame(plan: ReducePlan, found: Axes, box: ThreadBox, chunk: int) -> Any:
         run=box.run,
         rest=box.rest,
         position_step=box.position_step,
-        x=steps(source=box.x.source, other=box.x.other),
-        w=steps(source=box.w.source, other=box.w.other),
-        rest_at=steps(source=behind.source * behind.size, other=behind.other * behind.size),
+        x=steps(*box.x.strides),
+        w=steps(*box.w.strides),
+        rest_at=steps(*[step * behind.size for step in behind.strides]),
         tiles=divisor32(box.tiles),
         column_tiles=divisor32(box.column_tiles),
         size_w=divisor32(box.w.size),

@@ -17,7 +17,7 @@ from tensorlayout.cpu.engine.casting import rounded
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.fill import band, create
 from tensorlayout.cuda.fill.band import plan_band
-from tensorlayout.cuda.fill.fill import plan_padding_alone
+from tensorlayout.cuda.fill.fill import plan_padding
 from tensorlayout.cuda.fill.sequence import plan_sequence
 from tensorlayout.functions import creation
 from tensorlayout.layout import Layout, PaddingValue
@@ -541,8 +541,8 @@ def test_a_launch_covers_tensors_of_any_size():
 
 
 def test_padding_alone_is_one_launch():
-    assert len(plan_padding_alone(PADDED, 8, 32, bytes(8)).launches) == 1
-    assert plan_padding_alone(Layout.row_major((3,)), 8, 32, bytes(8)).launches == ()
+    assert len(plan_padding(PADDED, 8, 32, bytes(8)).launches) == 1
+    assert plan_padding(Layout.row_major((3,)), 8, 32, bytes(8)).launches == ()
 
 
 # ---- Sequences of tensors

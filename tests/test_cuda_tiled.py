@@ -22,7 +22,7 @@ from tensorlayout.cuda.elementwise import takes_tiles
 from tensorlayout.cuda.engine.launch import bind
 from tensorlayout.cuda.engine.memory import read
 from tensorlayout.cuda.engine.simulator import checking
-from tensorlayout.cuda.fill.fill import pattern, plan_fill, plan_padding_alone
+from tensorlayout.cuda.fill.fill import pattern, plan_fill, plan_padding
 from tensorlayout.devices import Device
 from tensorlayout.layout import Layout, PaddingValue, loop
 from tensorlayout.plan.elementwise import ElementwisePlan
@@ -293,7 +293,7 @@ def test_padding_that_may_hold_anything_is_filled_along(driver):
 
 def test_padding_alone(driver):
     for layout in (tails((13, 21), (4, 8)), blocked((2, 5, 3, 3), 4, PaddingValue.ONE)):
-        plan = plan_padding_alone(layout, 4, 32, b"\1\2\3\4")
+        plan = plan_padding(layout, 4, 32, b"\1\2\3\4")
         to = Storage(driver, 4 * layout.required_size)
         bind(plan, 0)([to.pointer])
         found = elements(to.get(), 4)

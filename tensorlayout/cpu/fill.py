@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorlayout.cpu.copy.copy import write_scalar
 from tensorlayout.cpu.copy.tiled import mover
 from tensorlayout.cpu.engine.casting import converted, rounded
 from tensorlayout.cpu.engine.memory import Array, fill_padding, new_tensor, quietly
@@ -22,6 +23,8 @@ _CALL = 1024
 def write_create(plan: CreatePlan) -> Write:
     """The function of a tensor and the operation's values."""
     fill, spec, values = _FILL[plan.operation.values], plan.result, plan.operation.values
+    if not spec.layout.is_tiled and values == "value":  # which has the dtype: nothing is converted
+        return write_scalar
     if not spec.layout.is_tiled:
         return lambda out, *given: quietly(fill, out._memory, *given)
     if values in ("nothing", "value") and not plan.given:

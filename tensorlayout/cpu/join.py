@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
+from operator import attrgetter
 
 from tensorlayout.cpu.copy.copy import mover
 from tensorlayout.cpu.copy.several import several
@@ -11,6 +12,8 @@ from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Write
 from tensorlayout.plan.join import JoinPlan, SplitPlan, part_of
 from tensorlayout.tensor import Tensor, TensorSpec
+
+_MEMORY = attrgetter("_memory")
 
 
 def write_join(plan: JoinPlan) -> Write:
@@ -23,8 +26,7 @@ def write_join(plan: JoinPlan) -> Write:
     move = several(copies, [part.size * spec.dtype.itemsize for part in parts])
 
     def join(out: Tensor, *operands: Tensor) -> None:
-        memory = out._memory
-        move([memory[cut] for cut in cuts], [x._memory for x in operands])
+        move(map(out._memory.__getitem__, cuts), map(_MEMORY, operands))
 
     return join
 
@@ -40,8 +42,7 @@ def write_split(plan: SplitPlan) -> Write:
 
     def split(*tensors: Tensor) -> None:
         *outs, x = tensors
-        memory = x._memory
-        move([out._memory for out in outs], [memory[cut] for cut in cuts])
+        move(map(_MEMORY, outs), map(x._memory.__getitem__, cuts))
 
     return split
 

@@ -172,6 +172,22 @@ class Loop:
         firsts = tuple([at * width for at, width in zip(starts, widths, strict=True)])
         return cls(tuple(merged(axes)) or (one,), tuple(widths), firsts, tuple(alignments), tables)
 
+    @classmethod
+    def numbered(
+        cls,
+        elements: tuple[Layout, ...],
+        tables: tuple[Layout, ...],
+        itemsize: int,
+        alignments: tuple[int, ...],
+    ) -> Loop:
+        """The loop over elements of one width, and tables of numbers, in memory or not.
+
+        The table of a coordinate has stride 1 along its dimension. `firsts` of tables are entries.
+        """
+        ones = (1,) * len(tables)
+        widths = (itemsize,) * len(elements) + ones
+        return cls.over((*elements, *tables), widths, (*alignments, *ones), len(tables))
+
     @property
     def width(self) -> int:
         """Bytes of an element of the first memory."""
@@ -233,7 +249,9 @@ class Loop:
                 continue
             if stride != 1:
                 return 1
-            packs.append(gcd(widest, self.grain(memory)) // width)
+            grain = self.grain(memory)
+            assert grain % width == 0, "memory is aligned to its elements"
+            packs.append(gcd(widest, grain) // width)
         return gcd(widest // max(self.widths), *packs)
 
     def in_packs(self, times: int, counted: Iterable[int]) -> Self:

@@ -50,7 +50,7 @@ def write_assign(plan: AssignPlan) -> Write:
     spec, source, name = plan.result, plan.source, plan.name
     shape, dtype = spec.layout.shape, spec.dtype
     if isinstance(source, type):
-        write = tiled.scalar_writer(spec) if spec.layout.is_tiled else _write_scalar
+        write = tiled.scalar_writer(spec) if spec.layout.is_tiled else write_scalar
         return lambda out, value: write(out, scalar_in(name, dtype, value))
     if source.layout.shape == shape:
         return _write_move(source, spec)
@@ -61,7 +61,8 @@ def write_assign(plan: AssignPlan) -> Write:
     return lambda out, x: move(out._memory, np.broadcast_to(x._memory, shape))
 
 
-def _write_scalar(out: Tensor, value: Any) -> None:
+def write_scalar(out: Tensor, value: Any) -> None:
+    """Put a value of the tensor's dtype to all its elements."""
     out._memory[...] = value
 
 

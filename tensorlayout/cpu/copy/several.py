@@ -15,7 +15,7 @@ _GROUP = 2 * 1024 * 1024
 
 
 # What copies several arrays, given their destinations and themselves.
-Move = Callable[[Sequence[Array], Sequence[Array]], None]
+Move = Callable[[Iterable[Array], Iterable[Array]], None]
 
 
 def several(plans: Sequence[ReadyCopy], sizes: Sequence[int]) -> Move:
@@ -29,7 +29,7 @@ def several(plans: Sequence[ReadyCopy], sizes: Sequence[int]) -> Move:
         return lambda to, from_: _move(zip(plans, to, from_, strict=True))
     groups = _groups(sizes)
 
-    def run(to: Sequence[Array], from_: Sequence[Array]) -> None:
+    def run(to: Iterable[Array], from_: Iterable[Array]) -> None:
         each = list(zip(plans, to, from_, strict=True))
         share_pieces(
             chain.from_iterable(map(_pieces, (each[g] for g in groups))), _call, TUNING.threads

@@ -11,20 +11,18 @@ from math import gcd
 
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
 from tensorlayout.cuda.engine.launch import Launch, Launches, blocks_for
-from tensorlayout.cuda.engine.padding import Regions, padding_regions, padding_struct
+from tensorlayout.cuda.engine.padding import padding_struct
 from tensorlayout.cuda.engine.parameters import pack_walk
 from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST, in_order_cost
 from tensorlayout.cuda.engine.shared_tiles.choice import tile_of_copy
 from tensorlayout.cuda.engine.shared_tiles.problem import READ, WRITE
 from tensorlayout.cuda.engine.shared_tiles.structs import access_struct, tiles_struct
 from tensorlayout.cuda.engine.shared_tiles.tile import SharedTile, narrowness
-from tensorlayout.cuda.fill.fill import plan_fill, plan_padding
+from tensorlayout.cuda.fill.fill import Beside, padding_beside, plan_padding
 from tensorlayout.layout import Layout
 from tensorlayout.layout.loop import Loop
 
 FILE = "copy.cu"
-
-_Padding = tuple[Regions | None, bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,21 +68,15 @@ def plan_copy(
        on both sides, of up to twelve.
     """
     if destination.size == 0:
-        fill = plan_fill(destination, itemsize, alignments[0], padding).launches if padding else ()
-        return Launches(fill, "empty")
-    regions = padding_regions(destination) if padding is not None else None
-    apart: tuple[Launch, ...] = ()
-    fits = regions is None or (regions.fit_a_launch and alignments[0] >= itemsize)
-    if padding is not None and not fits:
         apart = plan_padding(destination, itemsize, alignments[0], padding).launches
-        regions = None
-    inside = regions, padding or b""
+        return Launches(apart, "empty")
+    beside, apart = padding_beside(destination, itemsize, alignments[0], padding)
     loop = Loop.over((destination, source), (itemsize,) * 2, alignments).fitted(WIDEST)
-    case, launch = cheapest(loop, itemsize, inside, tuning)
+    case, launch = cheapest(loop, itemsize, beside, tuning)
     return Launches((*apart, launch), case)
 
 
-def cheapest(loop: Loop, itemsize: int, padding: _Padding, tuning: Tuning) -> tuple[str, Launch]:
+def cheapest(loop: Loop, itemsize: int, beside: Beside, tuning: Tuning) -> tuple[str, Launch]:
     """The case and the launch of a loop; `padding`: where it is to be written, and what."""
     one_run = len(loop.axes) == 1 and loop.contiguous
     repeated = _repeated(loop)
@@ -94,13 +86,13 @@ def cheapest(loop: Loop, itemsize: int, padding: _Padding, tuning: Tuning) -> tu
     if repeated is None and large and cost > 2 + tuning.through_tile:
         box = tile_of_copy(loop)
         if box is not None and box.cost() + tuning.through_tile < cost:
-            return "tiles", _tiles(loop, box, padding)
+            return "tiles", _tiles(loop, box, beside)
     if one_run:
-        return "flat", _flat(loop, padding)
+        return "flat", _flat(loop, beside)
     if repeated is not None:
-        return "repeated", _strided(repeated, padding)
+        return "repeated", _strided(repeated, beside)
     case = "rows" if _has_rows(loop, itemsize) else "strided"
-    return case, _strided(loop, padding)
+    return case, _strided(loop, beside)
 
 
 def _has_rows(loop: Loop, itemsize: int) -> bool:
@@ -134,20 +126,20 @@ def _in_order_cost(loop: Loop) -> float:
 # ---- Launches
 
 
-def _flat(loop: Loop, padding: _Padding) -> Launch:
+def _flat(loop: Loop, beside: Beside) -> Launch:
     nbytes = loop.count * loop.width
     width = min(WIDEST, *loop.alignments)
     blocks = max(1, blocks_for(nbytes // width))
-    padded, more = padding_struct(*padding, blocks, loop.alignments[WRITE])
+    padded, more = padding_struct(*beside, blocks, loop.alignments[WRITE])
     chosen = kernel(FILE, "copy_flat", WIDTH=width)
     made = parameters(chosen)(padding=padded, packs=nbytes // width, tail=nbytes % width)
     return Launch(chosen, blocks + more, bytes(made), loop.firsts)
 
 
-def _strided(loop: Loop, padding: _Padding) -> Launch:
+def _strided(loop: Loop, beside: Beside) -> Launch:
     index = loop.index
     blocks = blocks_for(loop.count)
-    padded, more = padding_struct(*padding, blocks, loop.alignments[WRITE])
+    padded, more = padding_struct(*beside, blocks, loop.alignments[WRITE])
     rank, element, width = len(loop.axes), loop.widths[READ], loop.width
     chosen = kernel(FILE, "copy_strided", RANK=rank, INDEX=index, ELEMENT=element, WIDTH=width)
     made = parameters(chosen)(padding=padded, count=loop.count)
@@ -155,8 +147,8 @@ def _strided(loop: Loop, padding: _Padding) -> Launch:
     return Launch(chosen, blocks + more, bytes(made), loop.firsts)
 
 
-def _tiles(loop: Loop, box: SharedTile, padding: _Padding) -> Launch:
-    padded, more = padding_struct(*padding, box.blocks, loop.alignments[WRITE])
+def _tiles(loop: Loop, box: SharedTile, beside: Beside) -> Launch:
+    padded, more = padding_struct(*beside, box.blocks, loop.alignments[WRITE])
     pitches, problem = box.pitches[READ], box.problem
     chosen = kernel(
         FILE,

@@ -14,9 +14,7 @@ from tensorlayout.cuda.copy.strided import TUNING, Tuning
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
 from tensorlayout.cuda.engine.launch import Launch, Launches, blocks_for
 from tensorlayout.cuda.engine.padding import (
-    Regions,
     bits_of,
-    padding_regions,
     padding_struct,
 )
 from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST, in_order_cost
@@ -24,7 +22,13 @@ from tensorlayout.cuda.engine.shared_tiles.choice import choose_tile
 from tensorlayout.cuda.engine.shared_tiles.problem import DEEPEST, READ, WRITE, TileProblem
 from tensorlayout.cuda.engine.shared_tiles.structs import access_struct, tiles_struct
 from tensorlayout.cuda.engine.shared_tiles.tile import SharedTile, narrowness
-from tensorlayout.cuda.fill.fill import filled_with, plan_fill, plan_padding
+from tensorlayout.cuda.fill.fill import (
+    Beside,
+    filled_with,
+    padding_beside,
+    plan_fill,
+    plan_padding,
+)
 from tensorlayout.layout import Layout
 from tensorlayout.layout.digits import TiledLoop, is_tiled, tiled_loop, without_tails, written_sizes
 from tensorlayout.tensor import TensorSpec
@@ -52,27 +56,26 @@ def plan_copy(
     if not is_tiled(destination, source):
         return strided.plan_copy(destination, source, itemsize, alignments, padding, tuning)
     if destination.size == 0:
-        fill = plan_fill(destination, itemsize, alignments[0], padding).launches if padding else ()
-        return Launches(fill, "empty")
+        apart = plan_padding(destination, itemsize, alignments[0], padding).launches
+        return Launches(apart, "empty")
     given = ((destination, source), (itemsize,) * 2, alignments)
     digits = tiled_loop(*given, written_sizes(destination, padding))
     if digits is None and tiled_loop(*given, destination.shape) is None:
         return None
-    regions: Regions | None = None
-    apart: tuple[Launch, ...] = ()
-    if padding is not None and not destination.is_tiled:
-        regions = padding_regions(destination)
+    beside: Beside = (None, padding or b"")
+    apart = ()
+    if not destination.is_tiled:
+        beside, apart = padding_beside(destination, itemsize, alignments[0], padding)
         # Kernels count regions from where digits begin, which may be below a flipped destination.
-        if not regions.fit_a_launch or (digits is not None and digits.firsts[0]):
+        if digits is not None and digits.firsts[0]:
+            beside = (None, b"")
             apart = plan_padding(destination, itemsize, alignments[0], padding).launches
-            regions = None
-    inside = regions, padding or b""
     if digits is None or (digits.bounds and not fits_a_walk(digits)):
         return _in_pieces(destination, source, itemsize, alignments, padding, tuning)
     if not digits.bounds:
-        case, launch = strided.cheapest(digits.fitted(WIDEST), itemsize, inside, tuning)
+        case, launch = strided.cheapest(digits.fitted(WIDEST), itemsize, beside, tuning)
     else:
-        case, launch = _cheapest(digits, inside, tuning)
+        case, launch = _cheapest(digits, beside, tuning)
     return Launches((*apart, launch), case)
 
 
@@ -130,9 +133,7 @@ def _in_pieces(
     return Launches(tuple(launches), "pieces")
 
 
-def _cheapest(
-    loop: TiledLoop, padding: tuple[Regions | None, bytes], tuning: Tuning
-) -> tuple[str, Launch]:
+def _cheapest(loop: TiledLoop, beside: Beside, tuning: Tuning) -> tuple[str, Launch]:
     if min(loop.alignments) < loop.width:
         msg = f"copy: tiled memory must begin at a multiple of its {loop.width} bytes an element"
         raise ValueError(msg)
@@ -146,8 +147,8 @@ def _cheapest(
             box = None
     # Both work out indices, so that the way through shared memory costs less than elsewhere.
     if box is not None and box.cost() + tuning.through_tile / 2 < cost:
-        return "bounded boxes", _boxes(loop, box, padding)
-    return "bounded", _walk(loop, pack, padding)
+        return "bounded boxes", _boxes(loop, box, beside)
+    return "bounded", _walk(loop, pack, beside)
 
 
 def _nest(loop: TiledLoop) -> TileProblem:
@@ -163,26 +164,26 @@ def _nest(loop: TiledLoop) -> TileProblem:
 # ---- Launches
 
 
-def _walk(loop: TiledLoop, pack: int, padding: tuple[Regions | None, bytes]) -> Launch:
+def _walk(loop: TiledLoop, pack: int, beside: Beside) -> Launch:
     count, index = loop.count // pack, loop.index
     blocks = blocks_for(count)
-    padded, more = padding_struct(*padding, blocks, loop.alignments[WRITE])
+    padded, more = padding_struct(*beside, blocks, loop.alignments[WRITE])
     chosen = kernel(FILE, "copy_bounded", INDEX=index, WIDTH=loop.width * pack)
     made = parameters(chosen)(padding=padded, count=count)
-    made.bits[:] = bits_of(padding[1])
+    made.bits[:] = bits_of(beside[1])
     made.walk = walk_struct(loop, (WRITE, READ), pack)
     return Launch(chosen, blocks + more, bytes(made), loop.firsts)
 
 
-def _boxes(loop: TiledLoop, box: SharedTile, padding: tuple[Regions | None, bytes]) -> Launch:
-    padded, more = padding_struct(*padding, box.blocks, loop.alignments[WRITE])
+def _boxes(loop: TiledLoop, box: SharedTile, beside: Beside) -> Launch:
+    padded, more = padding_struct(*beside, box.blocks, loop.alignments[WRITE])
     pitches = box.pitches[READ]
     read, write = box.sides[READ].unit, box.sides[WRITE].unit
     shape = {"ELEMENT": loop.width, "READ": read, "WRITE": write, "ROOM": box.room}
     chosen = kernel(FILE, "copy_bounded_boxes", (), "", **shape)
     made = parameters(chosen)(padding=padded)
     tiles_struct(box, made.boxes)
-    made.bits[:] = bits_of(padding[1])
+    made.bits[:] = bits_of(beside[1])
     made.write, made.read = (access_struct(box, side, pitches) for side in (WRITE, READ))
     made.pitch[: len(pitches)] = pitches
     set_bounds(made.bounds, loop.bounds)

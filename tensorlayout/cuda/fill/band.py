@@ -15,12 +15,12 @@ from tensorlayout.cuda.copy.copy import plan_move
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
 from tensorlayout.cuda.engine.launch import Launch, Launches, blocks_of_packs, writer
 from tensorlayout.cuda.engine.memory import padding_of
-from tensorlayout.cuda.engine.padding import Regions, padding_regions, padding_struct
+from tensorlayout.cuda.engine.padding import padding_struct
 from tensorlayout.cuda.engine.parameters import pack_walk
 from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST
-from tensorlayout.cuda.fill.fill import plan_padding
+from tensorlayout.cuda.fill.fill import Beside, padding_beside, plan_padding
 from tensorlayout.layout import Layout
-from tensorlayout.layout.loop import Axis, Loop, index_type
+from tensorlayout.layout.loop import Loop, index_type
 from tensorlayout.plan.base import Write
 from tensorlayout.plan.fill import TrianglePlan
 from tensorlayout.tensor import TensorSpec
@@ -37,9 +37,6 @@ _FAR = 2**62
 # Where the scalars of a call go: bounds, relative to the distance of the first element, a value.
 _SCALARS_AT = 16
 _SCALARS = struct.Struct("<2q16s")
-
-
-_Padding = tuple[Regions | None, bytes]  # where padding is to be written, and an element of it
 
 
 def plan_band(
@@ -62,99 +59,84 @@ def plan_band(
     3. ``rows``: the fastest dimension is contiguous in both, and long or whole packs.
     4. ``strided``: everything else, in the result's order.
     """
-    regions = padding_regions(result) if padding is not None else None
-    fits = regions is None or regions.fit_a_launch
-    inside = (regions if fits else None, padding or b"")
-    apart = () if fits else plan_padding(result, itemsize, alignments[0], padding or b"").launches
     if result.size == 0:
-        if not fits or regions is None or not regions.regions:
-            return Launches(apart, "empty")
-        nothing = _loop((Layout((1,)),), (Layout((1,)),), itemsize, alignments[:1])
-        return Launches((_strided(nothing, 0, 1, inside),), "empty")
+        return Launches(plan_padding(result, itemsize, alignments[0], padding).launches, "empty")
     if min(alignments) < itemsize:
         msg = (
             f"tril, triu: x begins at an address that is no multiple of its {itemsize} bytes an"
             " element; copy it first"
         )
         raise ValueError(msg)
-    given = (result,) if source is None else (result, source)
-    distances = (_distances(result.shape),)
-    run = _loop(given, (), itemsize, alignments)
-    if len(run.axes) == 1 and (run.contiguous or run.count == 1) and _is_aligned(run):
-        numbers = _loop((result,), distances, itemsize, alignments[:1])
-        return Launches((_flat(run, numbers, inside), *apart), "flat")
-    loop = _loop(given, distances, itemsize, alignments)
+    beside, apart = padding_beside(result, itemsize, alignments[0], padding)
+    layouts = (result,) if source is None else (result, source)
+    widths = (itemsize,) * len(layouts)
+    loop = Loop.over(layouts, widths, alignments)
+    if len(loop.axes) == 1 and loop.contiguous and _aligned(loop):
+        return Launches(
+            (_flat(loop, _with_distances((result,), widths, alignments), beside), *apart), "flat"
+        )
+    loop = _with_distances(layouts, widths, alignments)
     pack = _pack(loop)
-    launch = _strided(loop, loop.count, pack, inside)
-    return Launches((launch, *apart), "rows" if pack > 1 else "strided")
+    return Launches((_strided(loop, pack, beside), *apart), "rows" if pack > 1 else "strided")
 
 
-def _loop(
-    elements: tuple[Layout, ...],
-    tables: tuple[Layout, ...],
-    itemsize: int,
-    alignments: tuple[int, ...],
+def _with_distances(
+    layouts: tuple[Layout, ...], widths: tuple[int, ...], alignments: tuple[int, ...]
 ) -> Loop:
-    """The loop in the order of the result; one element has strides of 0."""
-    ones = (1,) * len(tables)
-    widths = (*[itemsize] * len(elements), *ones)
-    loop = Loop.over((*elements, *tables), widths, (*alignments, *ones), len(tables))
-    if loop.count > 1:
-        return loop
-    return replace(loop, axes=(Axis(1, (0,) * len(widths)),))
+    """The loop over memories, and column - row + rows - 1 as entries of a table."""
+    shape, count = layouts[0].shape, len(layouts)
+    strides = (*[0] * (len(shape) - 2), -1, 1)
+    distances = Layout(shape, strides, offset=max(shape[-2] - 1, 0))
+    given = ((*layouts, distances), (*widths[:count], 1), (*alignments[:count], 1))
+    return Loop.over(*given, tables=1)
 
 
-def _distances(shape: tuple[int, ...]) -> Layout:
-    """Where column - row + rows - 1 is the slot."""
-    rows = shape[-2]
-    return Layout(shape, (*[0] * (len(shape) - 2), -1, 1), offset=max(rows - 1, 0))
-
-
-def _is_aligned(loop: Loop) -> bool:
-    """Whether all rows begin at whole packs."""
+def _aligned(loop: Loop) -> bool:
+    """Whether the first elements of all rows are at whole packs."""
     return all(loop.grain(memory) % WIDEST == 0 for memory in loop.elements)
 
 
 def _pack(loop: Loop) -> int:
     """How many elements of a row move at once."""
-    pack, last = WIDEST // loop.width, loop.axes[-1]
-    if any(last.strides[memory] != 1 for memory in loop.elements) or not _is_aligned(loop):
+    pack, row = WIDEST // loop.width, loop.axes[-1].size
+    if any(loop.axes[-1].strides[memory] != 1 for memory in loop.elements):
         return 1
-    return pack if last.size % pack == 0 or last.size >= _FULL_PACKS * pack else 1
+    return pack if _aligned(loop) and (row % pack == 0 or row >= _FULL_PACKS * pack) else 1
 
 
 # ---- Launches
 
 
-def _flat(run: Loop, numbers: Loop, padding: _Padding) -> Launch:
-    """`numbers`: the result with the distances of its elements."""
-    count, pack = run.count, WIDEST // run.width
-    sizes, (_, steps) = numbers.sizes, numbers.strides
+def _flat(loop: Loop, distances: Loop, beside: Beside) -> Launch:
+    """`loop`: one run; `distances`: the result and the distances."""
+    count, pack, sizes = loop.count, WIDEST // loop.width, distances.sizes
     blocks = blocks_of_packs(count // pack + count % pack, pack)
-    padded, more = padding_struct(*padding, blocks, run.alignments[0])
+    padded, more = padding_struct(*beside, blocks, loop.alignments[0])
     index = index_type(count + WIDEST, sum(n - 1 for n in sizes))
-    chosen = kernel(FILE, "band_flat", RANK=len(sizes), INDEX=index, WIDTH=run.width)
+    chosen = kernel(FILE, "band_flat", RANK=len(sizes), INDEX=index, WIDTH=loop.width)
+    _, steps = distances.strides
     made = parameters(chosen)(count=count, step=steps[-1])
     made.band.padding = padded
     pack_walk(made.walk, sizes, [steps])
-    return Launch(chosen, blocks + more, bytes(made), run.firsts, scalars_at=_SCALARS_AT)
+    return Launch(chosen, blocks + more, bytes(made), loop.firsts, scalars_at=_SCALARS_AT)
 
 
-def _strided(loop: Loop, count: int, pack: int, padding: _Padding) -> Launch:
-    """`count`: 0 for the padding alone."""
-    *slower, row = loop.sizes
-    sizes = (*slower, row // pack + row % pack)
-    result, *source, distances = loop.in_packs(pack, ()).strides
-    threads = prod(sizes) if count else 0
+def _strided(loop: Loop, pack: int, beside: Beside) -> Launch:
+    row = loop.sizes[-1]
+    sizes = (*loop.sizes[:-1], row // pack + row % pack)
+    steps = [(*each[:-1], each[-1] * pack) for each in loop.strides]
+    if len(steps) < 3:  # no source
+        steps.insert(1, (0,) * len(sizes))
+    threads = prod(sizes)
     blocks = blocks_of_packs(threads, pack)
     index = index_type(threads, loop.furthest + pack * pack)  # which the walk may go too far
-    padded, more = padding_struct(*padding, blocks, loop.alignments[0])
+    padded, more = padding_struct(*beside, blocks, loop.alignments[0])
     width, rank = loop.width, len(sizes)
     chosen = kernel(FILE, "band_strided", RANK=rank, INDEX=index, WIDTH=width, PACK=pack)
-    step = loop.axes[-1].strides[-1]
+    step = loop.strides[-1][-1]
     made = parameters(chosen)(threads=threads, packs=row // pack, step=step)
     made.band.padding = padded
-    pack_walk(made.walk, sizes, [result, *(source or [(0,) * rank]), distances])
+    pack_walk(made.walk, sizes, steps)
     return Launch(chosen, blocks + more, bytes(made), loop.firsts[:-1], scalars_at=_SCALARS_AT)
 
 
@@ -202,5 +184,6 @@ def write_triangle(plan: TrianglePlan) -> Write:
 
 def _first_distance(result: Layout) -> int:
     """The distance of the element that a kernel begins with."""
-    loop = Loop.over((result, _distances(result.shape)), (1, 1), (1, 1))
-    return loop.firsts[1] - max(result.shape[-2] - 1, 0)
+    if not result.size:
+        return 0
+    return _with_distances((result,), (1,), (1,)).firsts[1] - (result.shape[-2] - 1)

@@ -8,7 +8,7 @@ import numpy as np
 
 from tensorlayout.cuda.engine.memory import padding_of
 from tensorlayout.cuda.fill.band import write_eye
-from tensorlayout.cuda.fill.fill import plan_padding_alone, write_fill
+from tensorlayout.cuda.fill.fill import plan_padding, write_fill
 from tensorlayout.cuda.fill.sequence import write_arange, write_frequencies, write_linspace
 from tensorlayout.plan.base import Write
 from tensorlayout.plan.fill import CreatePlan
@@ -25,7 +25,7 @@ def _write_nothing(spec: TensorSpec, padding: bytes | None) -> Write:
     """Elements may hold anything."""
     if padding is None:
         return lambda out: None
-    return write_fill(spec, None, padding, plan_padding_alone)
+    return write_fill(spec, None, padding, plan_padding)
 
 
 def _write_value(spec: TensorSpec, padding: bytes | None) -> Write:

@@ -30,6 +30,9 @@ from tensorlayout.words import cut
 
 FILE, BOUNDED_FILE = "fill.cu", "bounded.cu"
 
+# Padding that a launch writes beside its elements: where, and the content of one element.
+Beside = tuple[Regions | None, bytes]
+
 
 def plan_fill(
     layout: Layout, itemsize: int, alignment: int = SECTOR, padding: bytes | None = None
@@ -49,25 +52,18 @@ def plan_fill(
     """
     if layout.is_tiled:
         return _tiled(layout, itemsize, alignment, padding)
-    regions = padding_regions(layout) if padding is not None else None
-    if regions is not None and not (regions.fit_a_launch and alignment >= itemsize):
-        elements = plan_fill(layout, itemsize, alignment)
-        apart = plan_padding(layout, itemsize, alignment, padding or b"")
-        return Launches(elements.launches + apart.launches, elements.case)
-    inside = (regions, padding or b"")
     if layout.size == 0:
-        if regions is None or not regions.regions:
-            return Launches((), "empty")
-        nothing = Loop((Axis(1, (1,)),), (itemsize,), (0,), (alignment,))
-        return Launches((_strided(nothing, 0, inside),), "padding")
-    return _of_loop(Loop.over((layout,), (itemsize,), (alignment,)), itemsize, inside)
+        return plan_padding(layout, itemsize, alignment, padding)
+    beside, apart = padding_beside(layout, itemsize, alignment, padding)
+    found = _of_loop(Loop.over((layout,), (itemsize,), (alignment,)), itemsize, beside)
+    return replace(found, launches=found.launches + apart)
 
 
-def _of_loop(loop: Loop, itemsize: int, inside: tuple[Regions | None, bytes]) -> Launches:
+def _of_loop(loop: Loop, itemsize: int, beside: Beside) -> Launches:
     loop = loop.fitted(WIDEST)
     if loop.contiguous and len(loop.axes) == 1:
-        return Launches((_flat(loop, inside),), "flat")
-    return Launches(_in_parts(loop, itemsize, inside), "strided")
+        return Launches((_flat(loop, beside),), "flat")
+    return Launches(_in_parts(loop, itemsize, beside), "strided")
 
 
 def _tiled(layout: Layout, itemsize: int, alignment: int, padding: bytes | None) -> Launches:
@@ -104,15 +100,39 @@ def pattern(value: bytes) -> bytes:
     return value * (16 // len(value))
 
 
-def plan_padding(layout: Layout, itemsize: int, alignment: int, padding: bytes) -> Launches:
-    """How to write the padding alone, by a launch for each of its regions; of tiles, by one.
+def padding_beside(
+    layout: Layout, itemsize: int, alignment: int, padding: bytes | None
+) -> tuple[Beside, tuple[Launch, ...]]:
+    """What a launch writes beside the elements of a strided layout, or else launches of their own.
 
-    NotImplementedError for tiles with tails in more dimensions than a launch can take.
+    The content of padding, and where: None for nowhere.
     """
+    regions = padding_regions(layout) if padding is not None else None
+    if regions is None or (regions.fit_a_launch and alignment >= itemsize):
+        return (regions, padding or b""), ()
+    return (None, b""), plan_padding(layout, itemsize, alignment, padding).launches
+
+
+def plan_padding(layout: Layout, itemsize: int, alignment: int, padding: bytes | None) -> Launches:
+    """How to write `padding` to the padding that a layout owns: in one launch, if that holds it.
+
+    Else in one for each of its regions. The rest is as in `plan_fill`; NotImplementedError for
+    tiles with tails in more dimensions than a launch can take.
+    """
+    if padding is None:
+        return Launches((), "empty")
     if layout.is_tiled:
-        return _tiled_padding(layout, itemsize, alignment, padding)
+        return filled_with(_tiled_padding(layout, itemsize, alignment, padding), padding)
+    regions = padding_regions(layout)
+    if not regions.regions:
+        return Launches((), "empty")
+    if regions.fit_a_launch and alignment >= itemsize:
+        nothing = Loop((Axis(1, (1,)),), (itemsize,), (0,), (alignment,))
+        return filled_with(
+            Launches((_strided(nothing, 0, (regions, padding)),), "padding"), padding
+        )
     launches: list[Launch] = []
-    for shape, strides, start in _boxes(padding_regions(layout)):
+    for shape, strides, start in _boxes(regions):
         box = plan_fill(Layout(shape, strides), itemsize, gcd(alignment, start * itemsize, SECTOR))
         launches += [e.placed((0,), start * itemsize) for e in filled_with(box, padding).launches]
     return Launches(tuple(launches), "padding")
@@ -128,22 +148,6 @@ def _tiled_padding(layout: Layout, itemsize: int, alignment: int, padding: bytes
     return Launches((_bounded(loop, padding, elements=False),), "padding")
 
 
-def plan_padding_alone(layout: Layout, itemsize: int, alignment: int, padding: bytes) -> Launches:
-    """How to write `padding` to the padding that a layout owns: a fill of no elements, one launch.
-
-    As in `plan_fill`; several launches for more regions than a launch can take.
-    """
-    if layout.is_tiled:
-        return _tiled_padding(layout, itemsize, alignment, padding)
-    regions = padding_regions(layout)
-    if not regions.regions:
-        return Launches((), "empty")
-    if not regions.fit_a_launch or alignment < itemsize:
-        return plan_padding(layout, itemsize, alignment, padding)
-    nothing = Loop((Axis(1, (1,)),), (itemsize,), (0,), (alignment,))
-    return Launches((_strided(nothing, 0, (regions, padding)),), "padding")
-
-
 def _boxes(regions: Regions) -> list[tuple[list[int], list[int], int]]:
     """Each region as a shape, strides, and the slot where it starts."""
     found = []
@@ -154,9 +158,7 @@ def _boxes(regions: Regions) -> list[tuple[list[int], list[int], int]]:
     return found
 
 
-def _in_parts(
-    loop: Loop, itemsize: int, padding: tuple[Regions | None, bytes]
-) -> tuple[Launch, ...]:
+def _in_parts(loop: Loop, itemsize: int, padding: Beside) -> tuple[Launch, ...]:
     """One launch; or one for each part of an element that memory is not aligned for."""
     last = loop.axes[-1]
     if loop.width >= itemsize:
@@ -173,7 +175,7 @@ def _in_parts(
     return tuple(launches)
 
 
-def _flat(loop: Loop, padding: tuple[Regions | None, bytes]) -> Launch:
+def _flat(loop: Loop, padding: Beside) -> Launch:
     nbytes = loop.count * loop.width
     blocks = max(1, blocks_for(nbytes // WIDEST))
     padded, more = padding_struct(*padding, blocks, loop.alignments[0])
@@ -182,7 +184,7 @@ def _flat(loop: Loop, padding: tuple[Regions | None, bytes]) -> Launch:
     return Launch(chosen, blocks + more, bytes(made), loop.firsts)
 
 
-def _strided(loop: Loop, count: int, padding: tuple[Regions | None, bytes]) -> Launch:
+def _strided(loop: Loop, count: int, padding: Beside) -> Launch:
     index = index_type(count, loop.furthest)
     blocks = blocks_for(count)
     padded, more = padding_struct(*padding, blocks, loop.alignments[0])

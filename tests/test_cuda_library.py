@@ -15,7 +15,7 @@ import pytest
 from simulated import needs_compiler, simulator
 from stand_in import GPUS, opened, stand_in
 from tensors import as_dtype, close, kind, slots
-from test_cuda_products import copied, counted
+from test_cuda_matmul import copied, counted
 
 import tensorlayout as tl
 from tensorlayout import array_functions, fft, linalg

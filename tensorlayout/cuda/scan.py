@@ -11,7 +11,7 @@ from tensorlayout import dtypes
 from tensorlayout.cuda.engine.c_types import c_type
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
 from tensorlayout.cuda.engine.launch import THREADS, Launch, Launches, writer
-from tensorlayout.cuda.engine.parameters import divisor32, index_type, pack_walk
+from tensorlayout.cuda.engine.parameters import divisor32, index_type, pack_axes
 from tensorlayout.dtypes import DType
 from tensorlayout.layout.loop import Axis, merged
 from tensorlayout.plan.base import Write
@@ -143,12 +143,12 @@ def plan_scan(plan: ScanPlan) -> Launches | None:
             f"scan_{case}",
             (*types, ("SCALED", "1")) if scaled else types,
             functor,
-            RANK=len(work.walked),
+            RANK=max(len(work.walked), 1),
             INDEX=lines.index,
             **{case.upper(): task},
         )
         made = parameters(chosen)(chunks=divisor32(work.chunks), **work.told)
-        pack_walk(made.walk, *_sizes_and_strides(work.walked))
+        pack_axes(made.walk, work.walked, 1)
         launches.append(Launch(chosen, work.groups * work.chunks, bytes(made), firsts))
     totals = lines.groups * lines.side_by_side * work.chunks * octets
     return Launches(tuple(launches), scratch=(totals,) if several else ())
@@ -169,14 +169,6 @@ def _lines(plan: ScanPlan) -> _Lines:
     return _Lines(axes(order[:at]), axes(order[at + 1 :]), length, step, pace, initial)
 
 
-def _walked(axes: Iterable[Axis]) -> list[Axis]:
-    return merged(axes) or [Axis(1, (0, 0))]
-
-
-def _sizes_and_strides(axes: Sequence[Axis]) -> tuple[list[int], list[tuple[int, ...]]]:
-    return [axis.size for axis in axes], list(zip(*[axis.strides for axis in axes], strict=True))
-
-
 # ---- Lines in one piece
 
 
@@ -190,14 +182,14 @@ def _in_one_piece(lines: _Lines, slots: int) -> bool:
     contiguous = (lines.step, lines.pace) == (1, 1)
     if lines.side_by_side > 1 or lines.initial or not contiguous:
         return False
-    return lines.length >= slots // (2 if len(_walked(lines.walked)) > 1 else THREADS)
+    return lines.length >= slots // (2 if len(merged(lines.walked)) > 1 else THREADS)
 
 
 def _line_scan(lines: _Lines, slots: int) -> _Work:
     """In tiles of lines."""
     length = lines.length
     room = slots - slots // THREADS  # what a tile may be shifted by
-    follow = len(_walked(lines.walked)) == 1
+    follow = len(merged(lines.walked)) <= 1
     outers = min(max(room // length, 1), lines.groups) if follow else 1
     groups = -(-lines.groups // outers)
     tiles, chunks = _chunks(-(-(length + slots // THREADS) // slots), groups, _LONG_LINE)
@@ -208,7 +200,7 @@ def _line_scan(lines: _Lines, slots: int) -> _Work:
         "period": divisor32(min(length, 2**31 - 1)),
         "outers": outers,
     }
-    return _Work(told, _walked(lines.outer), groups, chunks)
+    return _Work(told, merged(lines.outer), groups, chunks)
 
 
 # ---- Rows
@@ -237,7 +229,7 @@ def _row_scan(lines: _Lines, octets: int) -> _Work:
         "outers": outers,
         "initial": lines.initial,
     }
-    return _Work(told, _walked(lines.walked), groups, chunks)
+    return _Work(told, merged(lines.walked), groups, chunks)
 
 
 def _room(octets: int) -> int:
@@ -315,7 +307,7 @@ def _column_scan(lines: _Lines) -> _Work:
         "pace": lines.pace,
         "initial": lines.initial,
     }
-    return _Work(told, _walked((*lines.outer, *lines.inner)), groups, chunks)
+    return _Work(told, merged((*lines.outer, *lines.inner)), groups, chunks)
 
 
 def _total_bytes(dtype: DType) -> int:

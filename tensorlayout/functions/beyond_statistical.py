@@ -120,11 +120,6 @@ def nanmax(x: Tensor, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor
     return reduced(_NANMAX, x, axis, keepdims)
 
 
-def _real(operation: Reduce, x: Tensor, filler: float) -> Tensor:
-    """`x` filled, unless `operation` will refuse it."""
-    return _filled(x, filler) if dtypes.in_category(x.dtype, operation.dtypes) else x
-
-
 def nanargmin(x: Tensor, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """The position of the first least element that is not NaN. ValueError where all are NaN."""
     return _position(_NANARGMIN, x, axis, keepdims)
@@ -162,7 +157,7 @@ def nanmean(
 def _total(operation: Reduce, x: Tensor, axis: Axis, keepdims: bool) -> tuple[Tensor, Tensor]:
     """The sum of what is not NaN, in float64 or complex128, and how many that are, in float64."""
     wide = dtypes.complex128 if x.dtype.kind == "c" else dtypes.float64
-    filled = _real(operation, x, 0)
+    filled = _filled(x, 0)
     if dtypes.in_category(x.dtype, "integral"):
         filled = astype(filled, wide)
     total = reduced(operation, filled, axis, keepdims, wide)

@@ -6,7 +6,7 @@ from math import prod
 
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
 from tensorlayout.cuda.engine.launch import Launch
-from tensorlayout.cuda.engine.parameters import RANKS, pack_walk
+from tensorlayout.cuda.engine.parameters import RANKS, pack_axes
 from tensorlayout.cuda.engine.structs import constant
 from tensorlayout.cuda.matmul.gemm import stack_axes
 from tensorlayout.layout import Layout
@@ -27,10 +27,7 @@ def plan_integers(first: Layout, second: Layout, itemsize: int) -> Launch:
     made.second_runs_right = _runs_right(second)
     # Dimensions of size 1 where there are none: the kernel divides by what it finds.
     axes = stack_axes(first, second)
-    missing = max(0, RANKS[-1] + 1 - len(axes))
-    columns_of = [[axis.strides[memory] for axis in axes] for memory in range(3)]
-    strides = [[0] * missing + steps for steps in columns_of]
-    pack_walk(made.stack, [1] * missing + [axis.size for axis in axes], strides)
+    pack_axes(made.stack, axes, RANKS[-1] + 1)
     made.tiles_down = -(-rows // constant(FILE, "ROWS"))
     made.tiles_right = -(-columns // constant(FILE, "COLUMNS"))
     made.tiles = made.tiles_down * made.tiles_right * prod([axis.size for axis in axes])

@@ -13,14 +13,14 @@ from tensorlayout import dtypes
 from tensorlayout.cuda.engine.c_types import c_type
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
 from tensorlayout.cuda.engine.launch import THREADS, Launch, Launches, writer
-from tensorlayout.cuda.engine.parameters import RANKS, divisor32, index_type, pack_walk
+from tensorlayout.cuda.engine.parameters import RANKS, divisor32, index_type, pack_axes
 from tensorlayout.cuda.engine.sectors import WIDEST
 from tensorlayout.cuda.engine.structs import constant, struct
 from tensorlayout.cuda.reduce import quantile
 from tensorlayout.cuda.reduce.box import ROWS, SOURCE, TURNS, Axes, ThreadBox, axes_of, box_for
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
-from tensorlayout.layout.loop import Axis, furthest
+from tensorlayout.layout.loop import furthest
 from tensorlayout.plan.base import Write
 from tensorlayout.plan.copy import AssignPlan, CopyPlan
 from tensorlayout.plan.reduce import ReducePlan
@@ -157,8 +157,8 @@ def plan_reduce(plan: ReducePlan, alignment: int) -> Launches:
         shape["TURNS"] = TURNS
     chosen = kernel(FILE, box.name, types, functor, **shape)
     made = parameters(chosen)(frame=_frame(plan, found, box, per_block))
-    _pack(made.groups, box.groups, rank)
-    _pack(made.rows, box.rows, rank)
+    for walk, axes in ((made.groups, box.groups), (made.rows, box.rows)):
+        pack_axes(walk, axes, rank or RANKS[-1] + 1)
     parts = chunks * (box.fold if box.is_spread else 1)
     grid = box.tiles * chunks
     if parts == 1:
@@ -199,13 +199,6 @@ def _rank(box: ThreadBox) -> int:
     """Of the kernel: 2, 4, or 0 for any."""
     most = max(len(box.groups), len(box.rows))
     return 2 if most <= 2 else 4 if most <= 4 else 0
-
-
-def _pack(walk: Any, axes: tuple[Axis, ...], rank: int) -> None:
-    """The walk of axes, with dimensions of size 1 in front of them."""
-    missing = (rank or max(len(axes), RANKS[-1] + 1)) - len(axes)
-    sizes, strides, _ = zip(*[Axis(1, (0, 0))] * missing, *axes, strict=True)
-    pack_walk(walk, sizes, list(zip(*strides, strict=True)))
 
 
 def _index(plan: ReducePlan, box: ThreadBox) -> str:

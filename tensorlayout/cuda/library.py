@@ -88,7 +88,7 @@ def _nothing(specs: tuple[TensorSpec, ...]) -> Run:
 
 
 def _specs(plan: LibraryPlan, work: DType, arrays: tuple[Any, ...]) -> Iterable[TensorSpec]:
-    """Of the results: values that were worked out in another dtype get the operands' own."""
+    """The specs of results: values worked out in another dtype get the operands' own."""
     if plan.results is not None:
         return plan.results
     kinds = [plan.dtype if array.dtype == work else array.dtype for array in arrays]

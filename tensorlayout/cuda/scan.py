@@ -186,7 +186,7 @@ def _in_one_piece(lines: _Lines, slots: int) -> bool:
 
 
 def _line_scan(lines: _Lines, slots: int) -> _Work:
-    """In tiles of lines."""
+    """What `scan_lines` is told: tiles of lines, cut into chunks."""
     length = lines.length
     room = slots - slots // THREADS  # what a tile may be shifted by
     follow = len(merged(lines.walked)) <= 1
@@ -207,7 +207,7 @@ def _line_scan(lines: _Lines, slots: int) -> _Work:
 
 
 def _row_scan(lines: _Lines, octets: int) -> _Work:
-    """In groups of lines, or of positions; `octets`: of a total."""
+    """What `scan_rows` is told: tiles of whole lines, or of positions; `octets`: of a total."""
     inner, length = lines.side_by_side, lines.length
     period = length * inner
     fits = period <= _room(octets)
@@ -294,7 +294,7 @@ def _chunks(tiles: int, groups: int, long: int = _LONG) -> tuple[int, int]:
 
 
 def _column_scan(lines: _Lines) -> _Work:
-    """In warps of lines."""
+    """What `scan_columns` is told: a warp has 32 lines side by side."""
     count = lines.groups * lines.side_by_side
     groups = -(-count // _LANES)
     steps, chunks = _chunks(-(-lines.length // _STEP), groups)
@@ -311,5 +311,5 @@ def _column_scan(lines: _Lines) -> _Work:
 
 
 def _total_bytes(dtype: DType) -> int:
-    """Of what is added up for a result of this dtype."""
+    """How many bytes a sum takes on its way to a result of this dtype."""
     return max(dtype.itemsize, 4) if dtype.kind in "iu" else 16 if dtype.kind == "c" else 8

@@ -297,7 +297,7 @@ def quantile(
 def nanquantile(
     x: Tensor, /, q: Any, axis: Axis = None, *, method: str = "linear", keepdims: bool = False
 ) -> Tensor:
-    """As `quantile`, of the elements that are not NaN; NaN of none."""
+    """The `quantile` of the elements that are not NaN; NaN of none."""
     return _quantiles("nanquantile", x, q, axis, method, keepdims)
 
 

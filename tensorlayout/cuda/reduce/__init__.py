@@ -169,7 +169,7 @@ def plan_reduce(plan: ReducePlan, alignment: int) -> Launches:
 
 
 def _registers(words: int, dtype: DType) -> int:
-    """Of 8 bytes, for the state of a column: more where positions or exponents are worked out."""
+    """Registers of 8 bytes that a column's state takes: more for positions and exponents."""
     return 4 if words == 2 and not dtypes.in_category(dtype, "complex floating") else words
 
 
@@ -196,7 +196,7 @@ def types_of(dtype: DType) -> tuple[tuple[str, str], ...]:
 
 
 def _rank(box: ThreadBox) -> int:
-    """Of the kernel: 2, 4, or 0 for any."""
+    """The rank of the kernel: 2, 4, or 0 for any."""
     most = max(len(box.groups), len(box.rows))
     return 2 if most <= 2 else 4 if most <= 4 else 0
 

@@ -16,7 +16,7 @@ from tensorlayout import directml, plan
 from tensorlayout.cuda import leading_plan
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.leading_plan import kernels, plan_leading
-from tensorlayout.cuda.scan_plan import CAPACITY, TILE
+from tensorlayout.cuda.scan import CAPACITY, TILE
 from tensorlayout.devices import Device
 from tensorlayout.tensor import TensorSpec
 

@@ -16,7 +16,7 @@ from tensorlayout import plan
 from tensorlayout.cuda import radix_plan, sort_plan
 from tensorlayout.cuda.engine import nvrtc
 from tensorlayout.cuda.engine.simulator import checking
-from tensorlayout.cuda.scan_plan import TILE
+from tensorlayout.cuda.scan import TILE
 from tensorlayout.cuda.sort_plan import kernels, plan_sort
 from tensorlayout.devices import Device
 from tensorlayout.tensor import TensorSpec

@@ -10,7 +10,7 @@ from tensors import DTYPES, as_dtype, asarray, fits, host, same, slots, tensor_i
 
 import tensorlayout as tl
 from tensorlayout import plan
-from tensorlayout.cpu import walking
+from tensorlayout.cpu.reduce import walk
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("device")
 def steps(request, monkeypatch):
     """Small tensors are one block; here also a line or two at a time, as large ones."""
     if request.param == "in small steps":
-        monkeypatch.setattr(walking.blocks, "__defaults__", (3, 0))
+        monkeypatch.setattr(walk.blocks, "__defaults__", (3, 0))
     plan.run.cache_clear()
     yield
     plan.run.cache_clear()

@@ -181,8 +181,3 @@ def broadcast(value: Array, shape: tuple[int, ...]) -> Array:
     """`value` broadcast to `shape`; leading dimensions of size 1 that are too many go."""
     surplus = max(value.ndim - len(shape), 0)
     return np.broadcast_to(value.reshape(value.shape[surplus:]), shape)
-
-
-def repeated(counts: Array) -> Array:
-    """Each position as often as `counts` says, in ascending order."""
-    return np.repeat(np.arange(counts.size), counts)

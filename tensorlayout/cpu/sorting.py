@@ -14,7 +14,7 @@ import numpy as np
 from tensorlayout.cpu.along import Work
 from tensorlayout.cpu.engine.float16 import is_half, ordered
 from tensorlayout.cpu.engine.memory import Array
-from tensorlayout.cpu.walking import blocks
+from tensorlayout.cpu.reduce.walk import blocks
 from tensorlayout.plan.along import AlongPlan
 
 

@@ -7,7 +7,6 @@ from operator import attrgetter
 from typing import Any
 
 from tensorlayout import dtypes
-from tensorlayout.cpu.gathering import repeated
 from tensorlayout.functions import calling, statistical
 from tensorlayout.functions.data_types import astype
 from tensorlayout.layout import Layout
@@ -132,7 +131,7 @@ _COPIES = {name: Copy(name) for name in ("repeat", "tile", "roll")}
 _MERGED = {name: View(name, _packed_anew) for name in ("repeat", "tile", "roll")}
 _WIDE = {name: View(name, Layout.broadcast_to) for name in ("repeat", "tile")}
 _REPEAT = Gather("repeat")
-_POSITIONS = Library("repeat", "integral", repeated)
+_POSITIONS = Library("repeat", "integral")
 _RESHAPE = Reshape()
 _CONCAT = Join()
 _STACK = Join("stack")

@@ -7,6 +7,7 @@ pointers and scalar values never are part of the key.
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Callable
 from dataclasses import replace
@@ -183,6 +184,11 @@ class Backend(Protocol):
 
 def backend(device: Device) -> Backend:
     """The backend of a device, imported when first asked for: ``tensorlayout.cpu``, …."""
-    module: Any = importlib.import_module(f"tensorlayout.{device.kind}")
+    return _backend(device.kind)
+
+
+@functools.cache
+def _backend(kind: str) -> Backend:
+    module: Any = importlib.import_module(f"tensorlayout.{kind}")
     found: Backend = module
     return found

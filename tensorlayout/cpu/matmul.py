@@ -7,26 +7,27 @@ from __future__ import annotations
 
 import numpy as np
 
+from tensorlayout.cpu.engine.casting import truths
 from tensorlayout.cpu.engine.memory import Array, quietly
-from tensorlayout.cpu.library import converted
-from tensorlayout.plan.base import Run
+from tensorlayout.dtypes import DType
+from tensorlayout.plan.base import Write
 from tensorlayout.plan.library import working
-from tensorlayout.plan.products import ProductPlan
+from tensorlayout.plan.matmul import MatmulPlan
 from tensorlayout.tensor import Tensor
 
 
-def prepare(plan: ProductPlan) -> Run:
-    """The product of the operands as they lie, written into row-major memory."""
-    spec = plan.result
-    shape, dtype, work = spec.layout.shape, spec.dtype, working(spec.dtype)
+def write_matmul(plan: MatmulPlan) -> Write:
+    """The product of the operands as they lie; 16-bit floats, without BLAS, by way of float32."""
+    dtype = plan.result.dtype
+    work = working(dtype)
 
-    def product(x: Tensor, y: Tensor) -> Tensor:
-        found = np.empty(shape, work)
+    def write(out: Tensor, x: Tensor, y: Tensor) -> None:
+        found = out._memory if work == dtype else np.empty(out.shape, work)
         quietly(multiply, converted(x._memory, work), converted(y._memory, work), found)
-        # 16-bit floats have no BLAS: worked out in float32, rounded once at the end.
-        return Tensor._new(found if work == dtype else quietly(found.astype, dtype), spec)
+        if work != dtype:
+            quietly(np.copyto, out._memory, found, "unsafe")
 
-    return product
+    return write
 
 
 def multiply(a: Array, b: Array, out: Array) -> None:
@@ -54,3 +55,14 @@ def _by_rows(a: Array, b: Array, out: Array) -> None:
 def _in_rows(a: Array) -> Array:
     """`a`, its last dimension contiguous."""
     return a if a.strides[-1] == a.itemsize else np.ascontiguousarray(a)
+
+
+def converted(array: Array, dtype: DType) -> Array:
+    """`array` in `dtype` and the order of its strides; what it repeats stays one slot."""
+    if array.dtype == dtype != np.bool_:
+        return array
+    if 0 not in array.strides:
+        return truths(array) if dtype == np.bool_ else array.astype(dtype)
+    once = array[tuple(slice(0, 1 if s == 0 else None) for s in array.strides)]
+    found = truths(once) if dtype == np.bool_ else once.astype(dtype)
+    return np.broadcast_to(found, array.shape)

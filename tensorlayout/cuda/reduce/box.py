@@ -13,7 +13,7 @@ from typing import NamedTuple
 from tensorlayout.cuda.engine.launch import THREADS
 from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST
 from tensorlayout.layout.loop import Axis, merged, turned
-from tensorlayout.plan.reducing import ReducePlan
+from tensorlayout.plan.reduce import ReducePlan
 
 # Packs that a thread reads at a time; results that it has, if they are of few elements.
 ROWS = 4
@@ -98,7 +98,7 @@ _NO_RUN = Axis(1, (0, 0), True)
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class ThreadBox:
     """What a block reads, and all blocks.
 
     Attributes:
@@ -171,7 +171,7 @@ def _aligned(axes: Sequence[Axis], pack: int) -> bool:
     return all(axis.strides[SOURCE] % pack == 0 for axis in axes)
 
 
-def box_for(found: Axes, itemsize: int, alignment: int, registers: int) -> Box:
+def box_for(found: Axes, itemsize: int, alignment: int, registers: int) -> ThreadBox:
     """The box of threads for these axes.
 
     `alignment`: of the first element, in **bytes**; `registers`: of 8 bytes, that the state of a
@@ -194,7 +194,7 @@ def box_for(found: Axes, itemsize: int, alignment: int, registers: int) -> Box:
     x = groups[-1]
     room = min(THREADS, max(_SEGMENT, 512 // itemsize))
     size_x = _even(x.size, room, itemsize)
-    return _with_lanes(Box("reduce_rows", 1, groups[:-1], rows, x=x, size_x=size_x), itemsize)
+    return _with_lanes(ThreadBox("reduce_rows", 1, groups[:-1], rows, x=x, size_x=size_x), itemsize)
 
 
 def _rows(
@@ -203,7 +203,7 @@ def _rows(
     axes: tuple[Axis, ...],
     itemsize: int,
     alignment: int,
-) -> Box:
+) -> ThreadBox:
     """Elements along the fastest dimension are of one result."""
     length = WIDEST // itemsize
     if not rows or rows[-1].strides[SOURCE] != 1 or length == 1:
@@ -219,11 +219,13 @@ def _rows(
             return tile
         elif not slower and last.size >= _LONG:
             packs = Axis(last.size // length, (length, length * step), True)
-            box = Box("reduce_rows", length, groups, (packs,), run=last.size, position_step=step)
+            box = ThreadBox(
+                "reduce_rows", length, groups, (packs,), run=last.size, position_step=step
+            )
             return _with_lanes(box, itemsize)
         else:
             length = 1
-    box = Box("reduce_rows", length, groups, rows, position_step=step)
+    box = ThreadBox("reduce_rows", length, groups, rows, position_step=step)
     # Short runs of one result, side by side with those of others: all of them, for each slower row.
     if len(rows) > 1 and len(groups) and axes[-2] is groups[-1]:
         run, beside = rows[-1], groups[-1]
@@ -236,7 +238,7 @@ def _rows(
     return _with_lanes(box, itemsize)
 
 
-def _tile(groups: tuple[Axis, ...], rows: tuple[Axis, ...], itemsize: int) -> Box | None:
+def _tile(groups: tuple[Axis, ...], rows: tuple[Axis, ...], itemsize: int) -> ThreadBox | None:
     """Rows one behind the other, that are read as one run; None if they are not, or too few."""
     if len(rows) > 1 or not groups or rows[0].size not in _TILED:
         return None
@@ -252,7 +254,7 @@ def _tile(groups: tuple[Axis, ...], rows: tuple[Axis, ...], itemsize: int) -> Bo
     lanes = 32
     while lanes < THREADS and lanes * 2 * size_x <= TURNS * THREADS:
         lanes *= 2
-    return Box(
+    return ThreadBox(
         "reduce_tiles",
         1,
         tuple(slower),
@@ -270,7 +272,7 @@ def _columns(
     length: int,
     itemsize: int,
     alignment: int,
-) -> Box | None:
+) -> ThreadBox | None:
     """Elements along the fastest dimension are of different results; None if packs do not fit."""
     *slower, x = groups
     if alignment % (length * itemsize) or not _aligned(slower, length):
@@ -279,7 +281,7 @@ def _columns(
         packs = x._replace(size=x.size // length)
         room = THREADS // 4 if prod([axis.size for axis in rows]) >= ROWS else THREADS
         size_x = _even(packs.size, room, length * itemsize)
-        box = Box("reduce_columns", length, tuple(slower), rows, x=packs, size_x=size_x)
+        box = ThreadBox("reduce_columns", length, tuple(slower), rows, x=packs, size_x=size_x)
         return _with_lanes(box, itemsize)
     # Rows of few columns, one behind the other in memory: several of them make whole packs.
     if not rows or rows[-1].strides[SOURCE] != x.size:
@@ -301,7 +303,7 @@ def _columns(
         return None
     step = last.strides[OTHER]
     folded = (*others, Axis(count, (fold * x.size, fold * step), True))
-    box = Box(
+    box = ThreadBox(
         "reduce_columns",
         length,
         tuple(slower),
@@ -315,7 +317,7 @@ def _columns(
     return _with_lanes(box, itemsize)
 
 
-def _with_lanes(box: Box, itemsize: int) -> Box:
+def _with_lanes(box: ThreadBox, itemsize: int) -> ThreadBox:
     """How many threads share a result along y, and how many groups a block has along z."""
     beside = box.size_x * box.w.size
     room = THREADS // beside

@@ -8,42 +8,42 @@ Not `numpy.nanquantile`, which walks lines in Python and warns whatever the erro
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from tensorlayout.cpu.engine.casting import rounded
-from tensorlayout.cpu.engine.memory import Array, allocator
-from tensorlayout.cpu.reducing import Kernel
-from tensorlayout.plan.reducing import CONTINUOUS, ReducePlan
+from tensorlayout.cpu.engine.memory import Array, quietly
+from tensorlayout.plan.base import Write
+from tensorlayout.plan.reduce import CONTINUOUS, ReducePlan
 
-_STEPS = ("higher", "lower", "midpoint", "nearest")
-METHODS = (*sorted((*CONTINUOUS, "linear")), *_STEPS)
+_STEPS: dict[str, Callable[[Any], Any]] = {
+    "higher": np.ceil,
+    "linear": lambda between: between,
+    "lower": np.floor,
+    "midpoint": lambda between: (np.floor(between) + np.ceil(between)) / 2,
+    "nearest": np.rint,
+}
 
 _FEW = 8  # places up to which they are looked for one by one
 
 
-def quantiles(plan: ReducePlan) -> Kernel:
+def write(plan: ReducePlan) -> Write:
     """The quantiles along the planned dimensions, at the probabilities and by the method asked for.
 
     The first dimension of the result goes through the probabilities; that of the source repeats the
     same slice, and is not reduced.
     """
     probabilities, method, skip = plan.static
-    dims, allocate = plan.dims, allocator(plan.result)
-
-    def kernel(x: Array) -> Array:
-        out, _ = allocate()
-        _write(x, dims, out, probabilities, method, skip)
-        return out
-
-    return kernel
+    given = plan.dims, probabilities, method, skip
+    return lambda out, x: quietly(_write, out._memory, x._memory, *given)
 
 
 def _write(
+    out: Array,
     x: Array,
     dims: tuple[int, ...],
-    out: Array,
     probabilities: tuple[float, ...],
     method: str,
     skip: bool,
@@ -88,19 +88,10 @@ def _ordered_at(lines: Array, low: Array, last: Array) -> Array:
 
 def _positions(p: Array, count: Array, method: str) -> Any:
     """Where the quantiles are in lines of `count` elements; a fraction lies between two."""
-    between = p * (count - 1)
-    if method == "lower":
-        return np.floor(between)
-    if method == "higher":
-        return np.ceil(between)
-    if method == "nearest":
-        return np.rint(between)
-    if method == "midpoint":
-        return (np.floor(between) + np.ceil(between)) / 2
-    if method == "linear":
-        return between
-    alpha, beta = CONTINUOUS[method]
-    return count * p + (alpha + p * (1 - alpha - beta)) - 1
+    if method in CONTINUOUS:
+        alpha, beta = CONTINUOUS[method]
+        return count * p + (alpha + p * (1 - alpha - beta)) - 1
+    return _STEPS[method](p * (count - 1))
 
 
 def _read(lines: Array, low: Array, last: Array, t: Array) -> Any:

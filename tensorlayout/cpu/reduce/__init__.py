@@ -12,47 +12,88 @@ from tensorlayout import dtypes
 from tensorlayout.cpu.engine.casting import rounded, truths
 from tensorlayout.cpu.engine.float16 import is_half, magnitudes, widened
 from tensorlayout.cpu.engine.memory import Array, quiet, unbuffered
-from tensorlayout.cpu.folding import SMALL, WIDE_RUN, Fold, in_blocks
-from tensorlayout.cpu.walking import blocks, kept_part, walk_of
-from tensorlayout.plan.base import Run
-from tensorlayout.plan.reducing import ReducePlan
+from tensorlayout.cpu.reduce import positions, quantile
+from tensorlayout.cpu.reduce.fold import (
+    SMALL,
+    WIDE_RUN,
+    Fold,
+    Work,
+    accumulator,
+    extreme,
+    in_blocks,
+)
+from tensorlayout.cpu.reduce.walk import blocks, kept_part, walk_of
+from tensorlayout.plan.base import Write
+from tensorlayout.plan.reduce import ReducePlan
 from tensorlayout.tensor import Tensor
 
-# From the memory of the operand to that of the result, which has the planned layout.
-Kernel = Callable[[Array], Array]
-
-# From an array in storage order and the axes to reduce to what is found; those axes have size 1.
-Work = Callable[[Array, Sequence[int]], Array]
-
-
-def prepare(plan: ReducePlan) -> Run:
-    """The operation's kernel, run without warnings."""
-    kernel: Kernel = plan.operation.numpy(plan)
-    spec, copy = plan.result, quiet.copy
-
-    def reduce(x: Tensor) -> Tensor:
-        return Tensor._new(copy().run(kernel, x._memory), spec)
-
-    return reduce
+# What NumPy alone does, right and as fast as can be, for few elements.
+_UFUNCS = {
+    "all": np.logical_and,
+    "any": np.logical_or,
+    "max": np.maximum,
+    "min": np.minimum,
+    "nanmax": np.fmax,
+    "nanmin": np.fmin,
+    "prod": np.multiply,
+    "sum": np.add,
+}
 
 
-def _walked(plan: ReducePlan, work: Work) -> Kernel:
+def write_reduce(plan: ReducePlan) -> Write:
+    """What reduces a tensor into another, without warnings."""
+    function, dtype = plan.operation.function, plan.source.dtype
+    if function in _WRITES:
+        return _WRITES[function](plan)
+    if function == "sum" and dtype == dtypes.bool:
+        function = "count_nonzero"
+    if function in _UFUNCS and math.prod(plan.source.layout.shape) <= SMALL:
+        work = plan.result.dtype
+        if function in ("prod", "sum"):
+            return _at_once(plan, _UFUNCS[function], accumulator(work))
+        if not is_half(dtype):
+            return _at_once(plan, _UFUNCS[function], work)
+    return _walked(plan, _WORKS[function](plan))
+
+
+def _at_once(plan: ReducePlan, ufunc: Any, work: dtypes.DType) -> Write:
+    """Few elements by NumPy's own reduction in the dtype `work`: frames take longer than that."""
+    reduce, copy = ufunc.reduce, quiet.copy
+    dims, kept, dtype = plan.dims, plan.keepdims, plan.result.dtype
+    if work == dtype:
+
+        def write(out: Tensor, x: Tensor) -> None:
+            copy().run(reduce, x._memory, dims, dtype, out._memory, kept)
+
+        return write
+    bfloat16 = dtype.kind == "V"
+
+    def write_rounded(out: Tensor, x: Tensor) -> None:
+        context = copy()
+        found = context.run(reduce, x._memory, dims, work, None, kept)
+        if bfloat16:
+            found = context.run(rounded, np.asarray(found), dtype)
+        context.run(out._memory.__setitem__, ..., found)
+
+    return write_rounded
+
+
+def _walked(plan: ReducePlan, work: Work) -> Write:
     """`work` in storage order, then one rounding to the planned dtype."""
-    walk = walk_of(plan.source.layout, plan.dims, plan.result.layout)
-    view, axes, place, dtype = walk.view, walk.axes, walk.place, plan.result.dtype
+    view, axes, kept = walk_of(plan.source.layout, plan.dims)
+    copy, dtype = quiet.copy, plan.result.dtype
+    order, bfloat16 = plan.result.layout.minor_to_major[::-1], dtypes.is_bfloat16(dtype)
+    straight = isinstance(work, Fold) and work.keeps(plan.source.dtype, dtype)
 
-    def kernel(memory: Array) -> Array:
-        found = rounded(np.asarray(work(view(memory), axes)), dtype)
-        return place(found.astype(dtype, order="C", copy=False))
+    def reduce(out: Array, x: Array) -> None:
+        to = out.transpose(order).reshape(kept)
+        found: Any = work(view(x), axes, to) if straight else work(view(x), axes)
+        if bfloat16:
+            found = rounded(found, dtype)
+        if found is not to:
+            to[...] = found
 
-    return kernel
-
-
-def accumulator(dtype: dtypes.DType) -> dtypes.DType:
-    """The dtype of totals: float64 for all real floats, complex128 for complex ones."""
-    if dtypes.in_category(dtype, "real floating"):
-        return dtypes.float64
-    return dtypes.complex128 if dtypes.in_category(dtype, "complex floating") else dtype
+    return lambda out, x: copy().run(reduce, out._memory, x._memory)
 
 
 # --- sums --------------------------------------------------------------------------------------
@@ -65,6 +106,11 @@ _RUN = 32
 
 # Counts of bool: bytes hold up to 255.
 _COUNT = Fold(np.add, dtypes.uint8, dtypes.int64, 255, 255)
+
+
+def _sum(plan: ReducePlan) -> Work:
+    """The total, in the accumulator of the result."""
+    return _sums(plan.source.dtype, plan.result.dtype)
 
 
 def _sums(source: dtypes.DType, result: dtypes.DType) -> Work:
@@ -96,17 +142,10 @@ def _narrow(dtype: dtypes.DType) -> dtypes.DType | None:
     return dtypes.float32 if dtype.itemsize <= 4 else None
 
 
-def add(plan: ReducePlan) -> Kernel:
-    """The sum along the planned dimensions."""
-    if plan.source.dtype == dtypes.bool:
-        return count_nonzero(plan)
-    return _walked(plan, _sums(plan.source.dtype, plan.result.dtype))
-
-
-def multiply(plan: ReducePlan) -> Kernel:
-    """The product; floats all in float64, whose range the product of a few may need."""
+def _product(plan: ReducePlan) -> Work:
+    """Floats all in float64, whose range the product of a few may need."""
     wide = accumulator(plan.result.dtype)
-    return _walked(plan, Fold(np.multiply, wide, wide))
+    return Fold(np.multiply, wide, wide)
 
 
 def _count(plan: ReducePlan) -> np.float64:
@@ -114,9 +153,9 @@ def _count(plan: ReducePlan) -> np.float64:
     return np.float64(math.prod(plan.source.layout.shape[d] for d in plan.dims))
 
 
-def mean(plan: ReducePlan) -> Kernel:
+def _mean(plan: ReducePlan) -> Work:
     """The sum divided by the count; NaN of nothing."""
-    total, count = _sums(plan.source.dtype, plan.result.dtype), _count(plan)
+    total, count = _sum(plan), _count(plan)
 
     def work(x: Array, axes: Sequence[int]) -> Array:
         found = total(x, axes)
@@ -126,7 +165,7 @@ def mean(plan: ReducePlan) -> Kernel:
             return found
         return found / count
 
-    return _walked(plan, work)
+    return work
 
 
 # --- variance ----------------------------------------------------------------------------------
@@ -136,7 +175,7 @@ def mean(plan: ReducePlan) -> Kernel:
 _FEW = 64
 
 
-def variance(plan: ReducePlan, root: bool = False) -> Kernel:
+def _variance(plan: ReducePlan, root: bool = False) -> Work:
     """The mean squared distance from the mean, its divisor reduced by `correction`.
 
     Float32 and narrower in float32; where that is not enough (squares that overflow or vanish,
@@ -160,12 +199,7 @@ def variance(plan: ReducePlan, root: bool = False) -> Kernel:
         found = squares(x, axes) / (divisor if divisor > 0 else np.nan)
         return np.asarray(np.sqrt(found) if root else found)
 
-    return _walked(plan, work)
-
-
-def deviation(plan: ReducePlan) -> Kernel:
-    """The square root of the variance."""
-    return variance(plan, root=True)
+    return work
 
 
 def _squares_at_once(x: Array, axes: Sequence[int], count: np.float64) -> Array:
@@ -217,33 +251,7 @@ def _trusted(variance: Array, mean: Array, x: Array, axes: Sequence[int], precis
     )
 
 
-# --- extremes and counts -----------------------------------------------------------------------
-
-
-def extreme(dtype: dtypes.DType, ufunc: Any) -> Work:
-    """The least or greatest element; 16-bit floats give float32."""
-    fold = Fold(ufunc)
-    return (lambda x, axes: in_blocks(fold, x, axes, widened)) if is_half(dtype) else fold
-
-
-def minimum(plan: ReducePlan) -> Kernel:
-    """The least element; NaN if there is one."""
-    return _walked(plan, extreme(plan.source.dtype, np.minimum))
-
-
-def maximum(plan: ReducePlan) -> Kernel:
-    """The greatest element; NaN if there is one."""
-    return _walked(plan, extreme(plan.source.dtype, np.maximum))
-
-
-def least_number(plan: ReducePlan) -> Kernel:
-    """The least element that is not NaN; NaN if there is none."""
-    return _walked(plan, extreme(plan.source.dtype, np.fmin))
-
-
-def greatest_number(plan: ReducePlan) -> Kernel:
-    """The greatest element that is not NaN; NaN if there is none."""
-    return _walked(plan, extreme(plan.source.dtype, np.fmax))
+# --- truths and counts -------------------------------------------------------------------------
 
 
 def _logical(dtype: dtypes.DType, ufunc: Any) -> Work:
@@ -251,32 +259,47 @@ def _logical(dtype: dtypes.DType, ufunc: Any) -> Work:
     return (lambda x, axes: in_blocks(fold, x, axes, magnitudes)) if is_half(dtype) else fold
 
 
-def any_(plan: ReducePlan) -> Kernel:
-    """Whether some element is not zero (NaN is not)."""
-    return _walked(plan, _logical(plan.source.dtype, np.logical_or))
-
-
-def all_(plan: ReducePlan) -> Kernel:
-    """Whether no element is zero."""
-    return _walked(plan, _logical(plan.source.dtype, np.logical_and))
-
-
 def _ones(block: Array) -> Array:
     return truths(block).view(np.uint8)
 
 
-def count_nonzero(plan: ReducePlan) -> Kernel:
+def _count_nonzero(plan: ReducePlan) -> Work:
     """How many elements are not zero (NaN is not)."""
     dtype = plan.source.dtype
     if dtype.kind in "biu" and len(plan.dims) == plan.source.layout.ndim:
         whole = np.dtype(np.uint8) if dtype == dtypes.bool else dtype
-        return _walked(plan, lambda x, axes: np.asarray(np.count_nonzero(x.view(whole))))
+        return lambda x, axes: np.asarray(np.count_nonzero(x.view(whole)))
     if dtype == dtypes.bool:
-        return _walked(plan, lambda x, axes: in_blocks(_COUNT, x, axes, _ones))
+        return lambda x, axes: in_blocks(_COUNT, x, axes, _ones)
 
     def nonzero(block: Array) -> Array:
         bits = magnitudes(block) if is_half(dtype) else block
         found: Array = unbuffered.copy().run(np.not_equal, bits, 0)
         return found.view(np.uint8)
 
-    return _walked(plan, lambda x, axes: in_blocks(_COUNT, x, axes, nonzero))
+    return lambda x, axes: in_blocks(_COUNT, x, axes, nonzero)
+
+
+# --- the tables --------------------------------------------------------------------------------
+
+_WORKS: dict[str, Callable[[ReducePlan], Work]] = {
+    "all": lambda plan: _logical(plan.source.dtype, np.logical_and),
+    "any": lambda plan: _logical(plan.source.dtype, np.logical_or),
+    "count_nonzero": _count_nonzero,
+    "max": lambda plan: extreme(plan.source.dtype, np.maximum),
+    "mean": _mean,
+    "min": lambda plan: extreme(plan.source.dtype, np.minimum),
+    "nanmax": lambda plan: extreme(plan.source.dtype, np.fmax),
+    "nanmin": lambda plan: extreme(plan.source.dtype, np.fmin),
+    "prod": _product,
+    "std": lambda plan: _variance(plan, root=True),
+    "sum": _sum,
+    "var": _variance,
+}
+
+# Those that find their way through memory themselves.
+_WRITES: dict[str, Callable[[ReducePlan], Write]] = {
+    "argmax": lambda plan: positions.write(plan, np.argmax, np.maximum),
+    "argmin": lambda plan: positions.write(plan, np.argmin, np.minimum),
+    "quantile": quantile.write,
+}

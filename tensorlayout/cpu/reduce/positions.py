@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from tensorlayout.cpu.engine.float16 import is_half, widened
-from tensorlayout.cpu.engine.memory import Array
-from tensorlayout.cpu.folding import SMALL
-from tensorlayout.cpu.reducing import Kernel, extreme
-from tensorlayout.cpu.walking import BLOCK, blocks, walk_of
+from tensorlayout.cpu.engine.memory import Array, quiet, quietly
+from tensorlayout.cpu.reduce.fold import SMALL, extreme
+from tensorlayout.cpu.reduce.walk import BLOCK, blocks, walk_of
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
-from tensorlayout.plan.reducing import ReducePlan
+from tensorlayout.plan.base import Write
+from tensorlayout.plan.reduce import ReducePlan
+from tensorlayout.tensor import Tensor
 
 # Rows of which a byte can say which one it is.
 _ROWS = 255
@@ -26,42 +28,33 @@ _COLUMNS = 16384
 _WIDE = 64
 
 
-def argmin(plan: ReducePlan) -> Kernel:
-    """The position of the first least element; of the first NaN if there is one."""
-    return _position(plan, np.argmin, np.minimum)
+def write(plan: ReducePlan, function: Any, ufunc: Any) -> Write:
+    """The position of the first element that `ufunc` prefers; of the first NaN if there is one.
 
-
-def argmax(plan: ReducePlan) -> Kernel:
-    """The position of the first greatest element; of the first NaN if there is one."""
-    return _position(plan, np.argmax, np.maximum)
-
-
-def _position(plan: ReducePlan, function: Any, ufunc: Any) -> Kernel:
-    layout, dims = plan.source.layout, plan.dims
+    `function`: np.argmin or np.argmax.
+    """
+    layout, dims, kept, result = plan.source.layout, plan.dims, plan.keepdims, plan.result.layout
     if len(dims) != 1:
         return _in_index_order(plan, function, ufunc)
-    if _simple(plan):
-        shape = plan.result.layout.shape
-        return lambda memory: np.asarray(function(memory, dims[0])).reshape(shape)
-    walk = walk_of(layout, dims, plan.result.layout)
+    simple = layout.size <= SMALL or (layout.is_row_major and dims == (layout.ndim - 1,))
+    if simple and not is_half(plan.source.dtype):
+        name, copy, (dim,) = function.__name__, quiet.copy, dims
+        return lambda out, x: copy().run(getattr(x._memory, name), dim, out._memory, keepdims=kept)
+    walk, order = walk_of(layout, dims), result.minor_to_major[::-1]
     (axis,) = walk.axes or (None,)
 
-    def kernel(memory: Array) -> Array:
+    def find(memory: Array) -> Array:
         x = walk.view(memory)
         if axis is None:  # lines of one element
-            return walk.place(np.zeros(x.shape, np.int64))
+            return np.zeros(x.shape, np.int64)
         wide = x.size // max(1, math.prod(x.shape[: axis + 1])) >= _WIDE
-        found = _by_marks(x, axis, ufunc) if wide else _by_lines(x, axis, function)
-        return walk.place(found)
+        return _by_marks(x, axis, ufunc) if wide else _by_lines(x, axis, function)
 
-    return kernel
+    def write(out: Tensor, x: Tensor) -> None:
+        found, to = quietly(find, x._memory), out._memory.transpose(order)
+        to[...] = found.reshape(to.shape)
 
-
-def _simple(plan: ReducePlan) -> bool:
-    """Whether NumPy's function alone gives the planned result as fast as can be."""
-    layout = plan.source.layout
-    fast = layout.size <= SMALL or (layout.is_row_major and plan.dims == (layout.ndim - 1,))
-    return fast and plan.result.layout.is_row_major and not is_half(plan.source.dtype)
+    return write
 
 
 def _by_lines(x: Array, axis: int, function: Any) -> Array:
@@ -115,36 +108,35 @@ def _marked(x: Array, axis: int, ufunc: Any) -> Array:
     return found
 
 
-def _in_index_order(plan: ReducePlan, function: Any, ufunc: Any) -> Kernel:
+def _in_index_order(plan: ReducePlan, function: Any, ufunc: Any) -> Write:
     """The first of all elements in row-major order: one dimension of its index after the other."""
     layout, dtype = plan.source.layout, plan.source.dtype
-    shape = plan.result.layout.shape
     steps = [_line(layout, d, dtype, ufunc) for d in range(layout.ndim)]
     strides = Layout.row_major(layout.shape).strides
 
-    def kernel(memory: Array) -> Array:
+    def find(memory: Array) -> int:
         if memory.flags.c_contiguous and not is_half(dtype):
-            return np.asarray(function(memory), np.int64).reshape(shape)
+            return int(function(memory))
         place = 0
         for line, stride in zip(steps, strides, strict=True):
             at = int(function(line(memory)))
             place += at * stride
             memory = memory[at, ...]
-        return np.full(shape, place, np.int64)
+        return place
 
-    return kernel
+    return lambda out, x: out._memory.fill(quietly(find, x._memory))
 
 
-def _line(layout: Layout, dim: int, dtype: DType, ufunc: Any) -> Kernel:
+def _line(layout: Layout, dim: int, dtype: DType, ufunc: Any) -> Callable[[Array], Array]:
     """The extreme of each slice along the first dimension of what is left from `dim` on."""
     rest = layout.slice((0,) * dim)
     assert rest is not None, "strided layouts have every slice"
-    walk = walk_of(rest, range(1, rest.ndim), Layout.row_major(rest.shape[:1]))
+    walk = walk_of(rest, range(1, rest.ndim))
     find = extreme(dtype, ufunc)
 
     def line(memory: Array) -> Array:
         if memory.shape[0] == 1:
             return np.zeros(1)
-        return walk.place(np.ascontiguousarray(find(walk.view(memory), walk.axes)))
+        return find(walk.view(memory), walk.axes).reshape(-1)
 
     return line

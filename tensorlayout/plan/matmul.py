@@ -12,7 +12,7 @@ from tensorlayout.tensor import TensorSpec
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ProductPlan(Plan):
+class MatmulPlan(Plan):
     """A matrix product, row-major; transposes and pitches of the operands are not copied away."""
 
     kind = "matmul"
@@ -23,12 +23,12 @@ class ProductPlan(Plan):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MatrixProduct:
+class Matmul:
     """`matmul` and the operator ``@``."""
 
     name: str = "matmul"
 
-    def plan(self, first: TensorSpec, second: TensorSpec) -> ProductPlan:
+    def plan(self, first: TensorSpec, second: TensorSpec) -> MatmulPlan:
         """The plan. ValueError for shapes, TypeError for dtypes that are not numeric."""
         device = one_device(self.name, [first, second])
         a, b = first.layout.shape, second.layout.shape
@@ -41,4 +41,4 @@ class MatrixProduct:
             raise ValueError(msg)
         batch = broadcast_shape(self.name, [a[:-2], b[:-2]])
         shape = (*batch, *a[-2:-1], *b[-1:][: len(b) > 1])
-        return ProductPlan(first, second, TensorSpec(dtype, Layout.row_major(shape), device))
+        return MatmulPlan(first, second, TensorSpec(dtype, Layout.row_major(shape), device))

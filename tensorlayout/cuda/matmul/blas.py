@@ -8,13 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cuda.engine.driver import Driver, Strided
+from tensorlayout.cuda.engine.driver import Driver, Strided, driver
 from tensorlayout.cuda.engine.optional import cupy_part
-from tensorlayout.cuda.products_plan import Gemm, Matrix
+from tensorlayout.cuda.matmul.gemm import Gemm, Matrix
 from tensorlayout.dtypes import DType
-
-# Addresses of the first elements of the operands and the result.
-Multiply = Callable[[int, int, int], None]
+from tensorlayout.plan.base import Write
+from tensorlayout.tensor import Tensor, TensorSpec
 
 
 class Call(NamedTuple):
@@ -42,7 +41,7 @@ class Call(NamedTuple):
 
 def calls(gemm: Gemm, itemsize: int, addresses: tuple[int, int, int]) -> Iterator[Call]:
     """What BLAS is called with."""
-    first, second, (count, far) = gemm.first, gemm.second, gemm.stack
+    first, second, count, far = gemm.first, gemm.second, gemm.stack.size, gemm.stack.strides
     for starts in gemm.starts:
         x, y, out = (p + n * itemsize for p, n in zip(addresses, starts, strict=True))
         yield Call(
@@ -59,16 +58,22 @@ def _op(matrix: Matrix) -> str:
     return "T" if matrix.transposed else "N"
 
 
-def multiplier(driver: Driver, gemm: Gemm, dtype: DType, device: int) -> Multiply:
-    """What multiplies. Asynchronous on the current stream of `device`, which must be current."""
-    blas = _numpy if driver.name == "simulator" else _cublas
-    call = blas(driver, dtype, device)
+def write_gemm(gemm: Gemm, firsts: tuple[int, int], result: TensorSpec) -> Write:
+    """The products of two tensors; `firsts`: elements of each before the first of its matrices.
 
-    def multiply(first: int, second: int, result: int) -> None:
-        for each in calls(gemm, dtype.itemsize, (first, second, result)):
-            call(each)
+    Asynchronous on the current stream.
+    """
+    gpu, number, itemsize = driver(), result.device.number, result.dtype.itemsize
+    call = (_numpy if gpu.name == "simulator" else _cublas)(gpu, result.dtype, number)
+    x_skip, y_skip = (first * itemsize for first in firsts)
 
-    return multiply
+    def write(out: Tensor, x: Tensor, y: Tensor) -> None:
+        operands = x._memory.address + x_skip, y._memory.address + y_skip
+        with gpu.using(number):
+            for each in calls(gemm, itemsize, (*operands, out._memory.address)):
+                call(each)
+
+    return write
 
 
 # ---- cuBLAS

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
+from typing import NamedTuple
 
 from tensorlayout.cpu.copy.axes import view_of
 from tensorlayout.cpu.engine.memory import Array
@@ -21,20 +21,16 @@ Key = tuple[slice, ...]
 BLOCK = 1 << 17
 
 
-@dataclass(frozen=True, slots=True)
-class Walk:
-    """How to see an array of one layout slowest axis first, and how to give the result its place.
+class Walk(NamedTuple):
+    """An array of one layout seen slowest axis first: how; which axes are reduced; what is kept."""
 
-    `axes`: the reduced axes of the view; they stay, with size 1, until `place` drops them.
-    """
-
-    axes: tuple[int, ...]
     view: Callable[[Array], Array]
-    place: Callable[[Array], Array]
+    axes: tuple[int, ...]
+    kept: tuple[int, ...]  # sizes, 1 for axes that are reduced
 
 
-def walk_of(layout: Layout, dims: Sequence[int], result: Layout) -> Walk:
-    """The walk over a strided layout whose dimensions `dims` are reduced to give `result`.
+def walk_of(layout: Layout, dims: Sequence[int]) -> Walk:
+    """The walk over a strided layout whose dimensions `dims` are reduced.
 
     Several reduced dimensions are flipped where they run backwards, so that they can merge; one
     alone keeps its positions.
@@ -49,20 +45,10 @@ def walk_of(layout: Layout, dims: Sequence[int], result: Layout) -> Walk:
     axes = [dimensions[d].turned if backwards[d] else dimensions[d] for d in order]
     axes = merged(axes) if layout.size else [axis for axis in axes if axis.size != 1]
     return Walk(
-        axes=tuple([k for k, axis in enumerate(axes) if axis.tag]),
-        view=view_of(layout.shape, backwards, order, tuple([axis.size for axis in axes])),
-        place=_placer(result),
+        view_of(layout.shape, backwards, order, tuple([axis.size for axis in axes])),
+        tuple([k for k, axis in enumerate(axes) if axis.tag]),
+        tuple([1 if axis.tag else axis.size for axis in axes]),
     )
-
-
-def _placer(result: Layout) -> Callable[[Array], Array]:
-    """From a row-major array of the view's shape to the packed array of `result`."""
-    order = tuple(reversed(result.minor_to_major))
-    physical, shape = tuple(result.shape[d] for d in order), result.shape
-    if order == tuple(range(result.ndim)):
-        return lambda found: found.reshape(shape)
-    back = tuple(order.index(d) for d in range(result.ndim))
-    return lambda found: found.reshape(physical).transpose(back)
 
 
 def blocks(shape: tuple[int, ...], room: int = BLOCK, whole: int = 0) -> Iterator[Key]:

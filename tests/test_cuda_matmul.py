@@ -7,18 +7,20 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
-from cuda_memory import ARCHITECTURES, check_sizes, resources
+from cuda_memory import ARCHITECTURES, resources
 from layouts import STRIDED
 from simulated import needs_compiler, simulator
 from stand_in import GPUS, opened, stand_in
 from tensors import DTYPES, as_dtype, close, fits, kind, placed, slots, tensor_in
 
 import tensorlayout as tl
-from tensorlayout.cuda import products_integers, products_plan
+from tensorlayout.cuda.engine.kernel_shapes import kernels_in, parameters
 from tensorlayout.cuda.engine.simulator import checking, enqueued
-from tensorlayout.cuda.products_blas import _TYPES, calls
-from tensorlayout.cuda.products_plan import Axis, Matrix, matrix, plan_gemm
+from tensorlayout.cuda.matmul import integers
+from tensorlayout.cuda.matmul.blas import _TYPES, calls
+from tensorlayout.cuda.matmul.gemm import Matrix, matrix, packed, plan_gemm
 from tensorlayout.layout import Layout
+from tensorlayout.layout.loop import Axis
 
 ROWS = Layout.row_major
 INTEGERS = DTYPES["integral"]
@@ -422,31 +424,31 @@ def test_accesses(case, dtype):
     assert counts.bank_conflict_ratio <= 1.1
 
 
+def told(first, second):
+    launch = integers.plan_integers(first, second, 4)
+    return parameters(launch.kernel).from_buffer_copy(launch.parameters)
+
+
 def test_no_address_is_beyond_the_reach_of_an_index():
     """Strides and sizes have 64 bits, the grid as many blocks as a GPU takes."""
-    made = products_integers.pack(ROWS((2**33, 2**20)), ROWS((2**20, 4)))
+    made = told(ROWS((2**33, 2**20)), ROWS((2**20, 4)))
     assert (made.rows, made.depth, made.first_down) == (2**33, 2**20, 2**20)
     assert made.tiles == 2**33 // 64
-    stack = products_integers.pack(ROWS((2**34, 1, 1)), ROWS((1, 1)))
+    stack = told(ROWS((2**34, 1, 1)), ROWS((1, 1)))
     assert (stack.tiles, stack.stack.rank) == (2**34, 5)
 
 
 @needs_compiler
 def test_more_tiles_than_blocks(monkeypatch):
-    monkeypatch.setattr(products_integers, "_MOST_BLOCKS", 3)
+    monkeypatch.setattr(integers, "_MOST_BLOCKS", 3)
     a, b = numbers("int16", (5, 70, 3)), numbers("int16", (5, 3, 130), 1)
     with checking(*CHECKS):
         check(on_cuda(a), on_cuda(b), product(a, b))
 
 
-@needs_compiler
-def test_the_struct_is_that_of_the_kernel():
-    check_sizes("matmul.cu", {"Matmul": ctypes.sizeof(products_integers.struct_of())})
-
-
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_compiled_for_a_gpu_without_spills(architecture):
-    for kernel in products_integers.kernels():
+    for kernel in kernels_in("matmul.cu"):
         found = resources(kernel, architecture)
         most = 160 if kernel.symbol.endswith("uint64_t") else 128
         assert (kernel.symbol, found.spilled, found.registers <= most) == (kernel.symbol, 0, True)
@@ -454,8 +456,8 @@ def test_compiled_for_a_gpu_without_spills(architecture):
 
 def test_packed_layouts():
     """The faster dimension of each matrix stays the faster one."""
-    assert products_plan.packed(Layout((3, 4), (8, 2))) == ROWS((3, 4))
-    assert products_plan.packed(Layout((2, 3, 4), (1, 4, 20))).strides == (12, 1, 3)
+    assert packed(Layout((3, 4), (8, 2))) == ROWS((3, 4))
+    assert packed(Layout((2, 3, 4), (1, 4, 20))).strides == (12, 1, 3)
 
 
 # ---- On a GPU, and on what stands for one

@@ -12,6 +12,7 @@ from math import prod
 from typing import NamedTuple
 
 from tensorlayout.layout import Layout
+from tensorlayout.layout.loop import Axis, merged
 
 # Stacks that are no single stack take a call for each outer index. Beyond so many calls an operand
 # whose own stack is to blame is copied.
@@ -26,13 +27,6 @@ class Matrix(NamedTuple):
 
     transposed: bool
     leading: int
-
-
-class Axis(NamedTuple):
-    """A dimension of the stack: its size, and its stride in each operand and the result."""
-
-    size: int
-    strides: tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,22 +108,17 @@ def without_repeats(layout: Layout, other: Layout) -> Layout:
 
 
 def stack_axes(first: Layout, second: Layout) -> list[Axis]:
-    """The dimensions before the matrices, broadcast, slowest first; neighbours in step are one."""
-    rank = max(first.ndim, second.ndim) - 2
-    far = first.shape[-2] * second.shape[-1]  # between products, which are row-major
-    found: list[Axis] = []
-    for d in range(1, rank + 1):
+    """The dimensions before the matrices, broadcast, slowest first; neighbours in step are one.
+
+    Strides are those of each operand and of the result, whose products are row-major.
+    """
+    far = first.shape[-2] * second.shape[-1]
+    axes: list[Axis] = []
+    for d in range(1, max(first.ndim, second.ndim) - 1):
         sizes, steps = zip(*(_dimension(x, -2 - d) for x in (first, second)), strict=True)
-        axis = Axis(max(sizes), (*steps, far))
-        far *= axis.size
-        if axis.size == 1:
-            continue
-        if found and all(
-            s == found[-1].size * t for s, t in zip(axis.strides, found[-1].strides, strict=True)
-        ):
-            axis = Axis(axis.size * found[-1].size, found.pop().strides)
-        found.append(axis)
-    return found[::-1]
+        axes.append(Axis(max(sizes), (*steps, far)))
+        far *= axes[-1].size
+    return merged(reversed(axes))
 
 
 def _dimension(layout: Layout, dim: int) -> tuple[int, int]:

@@ -20,6 +20,10 @@ CONTINUOUS = {
     "normal_unbiased": (3 / 8, 3 / 8),
     "weibull": (0.0, 0.0),
 }
+QUANTILE_METHODS = (
+    *sorted((*CONTINUOUS, "linear")),
+    *("higher", "lower", "midpoint", "nearest"),
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,13 +45,13 @@ class Reduce:
     """One line of the table of reductions.
 
     `result`: ``same``; ``sum``, where small integers become the default one of their sign; or a
-    dtype. `identity`: whether an empty set of elements has a value. `single`: only one dimension,
-    or all of them. `numpy(plan)` gives the function of the backend that carries out a plan.
+    dtype. `function`: what is worked out, a key of the backends' tables. `identity`: whether an
+    empty set of elements has a value. `single`: only one dimension, or all of them.
     """
 
     name: str
     dtypes: str
-    numpy: Any
+    function: str
     result: str | DType = "same"
     identity: bool = True
     single: bool = False

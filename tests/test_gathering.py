@@ -10,7 +10,8 @@ from layouts import TENSORS
 from tensors import DTYPES, as_dtype, asarray, fits, host, padding_of, same, slots, tensor_in
 
 import tensorlayout as tl
-from tensorlayout.cpu import gathering, masking, reading, runs, writing
+from tensorlayout.cpu import gather, mask, scatter
+from tensorlayout.cpu.gather import read, runs
 from tensorlayout.plan.run import cache_clear
 
 pytestmark = pytest.mark.usefixtures("device")
@@ -28,18 +29,18 @@ def ways(request):
     if request.param == "every way":
         for module, name, value in [
             (runs, "MANY", 20),
-            (gathering, "MANY", 20),
+            (gather, "MANY", 20),
             (runs, "RUN", 3),
-            (reading, "RUN", 3),
-            (writing, "_FILLED", 2),
-            (writing, "_SLICED", 3),
-            (reading, "_LONG", 8),
-            (reading, "_STAGE", 8),
+            (read, "RUN", 3),
+            (scatter, "_FILLED", 2),
+            (scatter, "_SLICED", 3),
+            (read, "_LONG", 8),
+            (read, "_STAGE", 8),
             (runs, "BLOCK", 8),
-            (reading, "BLOCK", 8),
+            (read, "BLOCK", 8),
             (runs, "_COLUMNS", 2),
-            (masking, "_BLOCK", 32),
-            (masking, "_DENSE", 0.5),
+            (mask, "_BLOCK", 32),
+            (mask, "_DENSE", 0.5),
         ]:
             patch.setattr(module, name, value)
     cache_clear()

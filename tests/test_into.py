@@ -9,7 +9,7 @@ from tensorlayout.cpu import along
 from tensorlayout.functions import calling
 from tensorlayout.plan.along import Along
 from tensorlayout.plan.elementwise import Elementwise
-from tensorlayout.plan.gathering import Gather, GatherAlong
+from tensorlayout.plan.gather import Gather, GatherAlong
 from tensorlayout.plan.join import Join
 
 VALUES = np.arange(12, dtype=np.int32).reshape(3, 4)

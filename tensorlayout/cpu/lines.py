@@ -6,7 +6,7 @@ import numpy as np
 
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Run
-from tensorlayout.plan.gathering import GatherAlong
+from tensorlayout.plan.gather import GatherAlong
 from tensorlayout.plan.reversing import ReversePlan
 from tensorlayout.plan.run import carried_out
 from tensorlayout.tensor import Tensor, TensorSpec

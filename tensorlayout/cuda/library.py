@@ -85,9 +85,10 @@ def _simulated(plan: LibraryPlan) -> Callable[..., Any]:
 
     def call(*tensors: Tensor) -> Any:
         numpy = driver().library(operation.name)
+        function = operation.numpy or partial(library_functions.TABLE[operation.name], numpy)
         arrays = map(array_of, tensors)
         with numpy.errstate(all="ignore"):
-            return _arrays(operation.ask(numpy, operation.numpy, *arrays, **options))
+            return _arrays(operation.ask(numpy, function, *arrays, **options))
 
     return call
 

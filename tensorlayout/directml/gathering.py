@@ -24,7 +24,7 @@ from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.directml.tuples import blocks, key_of, padded, positions_of
 from tensorlayout.functions import calling
-from tensorlayout.plan.gathering import Gather, GatherAlong
+from tensorlayout.plan.gather import Gather, GatherAlong
 from tensorlayout.tensor import Tensor
 
 

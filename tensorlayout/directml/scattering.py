@@ -34,7 +34,7 @@ from tensorlayout.functions.manipulation import reshape
 from tensorlayout.functions.searching import where
 from tensorlayout.functions.sorting import sort
 from tensorlayout.functions.utility import any as any_of
-from tensorlayout.plan.gathering import Replace, Scatter, ScatterAlong
+from tensorlayout.plan.scatter import CopyScatter, Scatter, ScatterAlong
 from tensorlayout.tensor import Tensor
 
 Duplicates = Literal["last", "error"]
@@ -145,8 +145,8 @@ class MaxUnpoolingOperatorDesc(OperatorDesc):
         return (delivered(reshape(flat, self.output.sizes), outs[0]),)
 
 
-_SCATTER = Replace(ScatterAlong("SCATTER"))
-_SCATTER_ND = Replace(Scatter("SCATTER_ND"))
+_SCATTER = CopyScatter(ScatterAlong("SCATTER"))
+_SCATTER_ND = CopyScatter(Scatter("SCATTER_ND"))
 
 
 def _check_duplicates(name: str, given: Any) -> None:

@@ -23,8 +23,7 @@ from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc, asked
 from tensorlayout.functions import calling
 from tensorlayout.functions.searching import nonzero
-from tensorlayout.functions.sorting import ARGSORT
-from tensorlayout.plan.leading import Leading
+from tensorlayout.plan.sort import TopK
 from tensorlayout.tensor import Tensor
 
 
@@ -87,11 +86,11 @@ def _select(desc: _TopK, x: Tensor, outs: Given, direction: Any) -> tuple[Tensor
     positions = target(outs[1], desc.output_index, x)
     down = direction == AxisDirection.DECREASING
     key = (values._spec, positions._spec, x._spec, desc.axis, down)
-    calling.call(_LEADING[desc.operator], key, (values, positions, x))
+    calling.call(_TOP_K[desc.operator], key, (values, positions, x))
     return values, positions
 
 
-_LEADING = {name: Leading(name, ARGSORT) for name in ("TOP_K", "TOP_K1")}
+_TOP_K = {name: TopK(name) for name in ("TOP_K", "TOP_K1")}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -44,7 +44,7 @@ from tensorlayout.functions.utility import any as any_
 from tensorlayout.layout import Layout
 from tensorlayout.layout.slots import MAX_SLOTS
 from tensorlayout.plan.copy import Copy
-from tensorlayout.plan.gathering import Scatter
+from tensorlayout.plan.scatter import Scatter
 from tensorlayout.plan.library import Library, Results, Shape
 from tensorlayout.plan.rules import named, normalized_dims
 from tensorlayout.plan.subscripts import fitted

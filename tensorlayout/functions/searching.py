@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from tensorlayout import dtypes
-from tensorlayout.cpu import choosing, library, positions, reducing
+from tensorlayout.cpu import choosing, positions, reducing
 from tensorlayout.dtypes import DType
 from tensorlayout.functions import calling
 from tensorlayout.functions.creation import asarray
@@ -14,6 +14,7 @@ from tensorlayout.functions.statistical import Axis, reduced
 from tensorlayout.functions.transfers import moved
 from tensorlayout.plan.elementwise import Elementwise
 from tensorlayout.plan.library import Library, Results, Shape
+from tensorlayout.plan.mask import Nonzero
 from tensorlayout.plan.reducing import Reduce
 from tensorlayout.tensor import Tensor
 
@@ -52,8 +53,8 @@ def _positions(name: str, shapes: Sequence[Shape], dtype: DType, *, side: str) -
 _ARGMAX = Reduce("argmax", "real numeric", positions.argmax, dtypes.int64, False, single=True)
 _ARGMIN = Reduce("argmin", "real numeric", positions.argmin, dtypes.int64, False, single=True)
 _COUNT = Reduce("count_nonzero", "any", reducing.count_nonzero, dtypes.int64)
-_NONZERO = Library("nonzero", "any", library.nonzero, rank=1)
-_SEARCH = Library("searchsorted", "real numeric", library.searchsorted, _positions)
+_NONZERO = Nonzero()
+_SEARCH = Library("searchsorted", "real numeric", rule=_positions)
 
 
 def argmax(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
@@ -81,8 +82,9 @@ def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
     >>> tl.nonzero(tl.asarray([[0, 7], [8, 0]]))[1]
     Tensor([1, 0], dtype=int64, device='cpu')
     """
-    found: tuple[Tensor, ...] = calling.library(_NONZERO, x)
-    return found
+    x = calling.tensor("nonzero", x)
+    found: Any = calling.call(_NONZERO, (x._spec,), (x,))
+    return found  # type: ignore[no-any-return]
 
 
 def searchsorted(

@@ -44,6 +44,7 @@ class LibraryPlan(Plan):
 class Library:
     """One line of a table of library calls; `numpy(*arrays, **options)` gives arrays back.
 
+    Without `numpy`, each backend has a function under the `name`.
     `rule`: what the results will be, None where their shapes depend on data. `rank`: the least
     rank of the first operand. `finite`: whether its elements must be finite, for NumPy and CuPy
     say other things of those that are not, or nothing. `error`: what is raised then, and by what a
@@ -52,7 +53,7 @@ class Library:
 
     name: str
     dtypes: str
-    numpy: Callable[..., Any]
+    numpy: Callable[..., Any] | None = None
     rule: Rule | None = None
     rank: int = 0
     finite: bool = False

@@ -39,18 +39,17 @@ from tensorlayout.cpu import (
     elementwise,
     flat,
     folding,
-    masking,
+    mask,
     positions,
     quantiles,
-    reading,
     reducing,
-    runs,
+    scatter,
     transforms,
     triangles,
     walking,
-    writing,
 )
 from tensorlayout.cpu.engine import blocks, casting, staging
+from tensorlayout.cpu.gather import read, runs
 
 CASES = {
     **elementwise_cases.CASES,
@@ -81,9 +80,9 @@ SMALL_STEPS = [
     *((positions, n, v) for n, v in [("SMALL", 0), ("BLOCK", 1), ("_ROWS", 2), ("_WIDE", 2)]),
     *((along, n, v) for n, v in [("BLOCK", 3), ("_ROWS", 1), ("_ROW", 2), ("_SIDE_BY_SIDE", 2)]),
     *((runs, n, v) for n, v in [("MANY", 20), ("RUN", 3), ("BLOCK", 8), ("_COLUMNS", 2)]),
-    *((reading, n, v) for n, v in [("RUN", 3), ("BLOCK", 8), ("_LONG", 8), ("_STAGE", 8)]),
-    *((writing, n, v) for n, v in [("_SLICED", 3), ("_FILLED", 2)]),
-    *((masking, n, v) for n, v in [("_BLOCK", 32), ("_DENSE", 0.5)]),
+    *((read, n, v) for n, v in [("RUN", 3), ("BLOCK", 8), ("_LONG", 8), ("_STAGE", 8)]),
+    *((scatter, n, v) for n, v in [("_SLICED", 3), ("_FILLED", 2)]),
+    *((mask, n, v) for n, v in [("_BLOCK", 32), ("_DENSE", 0.5)]),
     *((staging, n, v) for n, v in [("LEAST", 4), ("SLAB_BYTES", 256), ("REPEATS", 2)]),
     *((blocks, "BLOCK_BYTES", 256), (flat, "CHUNK_BYTES", 64), (casting, "_BLOCK", 8)),
     *((transforms, "_BLOCK", 16), (choosing, "_SAMPLE", 8), (choosing, "_LONG_RUN", 4)),

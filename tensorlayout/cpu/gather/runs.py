@@ -18,7 +18,7 @@ from tensorlayout.cpu.copy import choose_copy
 from tensorlayout.cpu.engine.memory import Array, bytes_from
 from tensorlayout.cpu.engine.threads import Piece, available_threads, share_pieces
 from tensorlayout.layout import Layout
-from tensorlayout.plan.gathering import Reach
+from tensorlayout.plan.gather import IndexMap
 
 Positions = Sequence[Array]  # one array for each indexed dimension, all from 0 up
 
@@ -39,24 +39,24 @@ _COLUMNS = 64
 
 
 class Runs:
-    """The three runs of a layout and a reach: dimensions of the tensor, slowest first."""
+    """The three runs of a layout and an index map: dimensions of the tensor, slowest first."""
 
-    def __init__(self, layout: Layout, reach: Reach) -> None:
-        self.layout, self.reach = layout, reach
+    def __init__(self, layout: Layout, index_map: IndexMap) -> None:
+        self.layout, self.index_map = layout, index_map
         self._kept: dict[tuple[int, ...], Array] = {}  # offsets, for calls of few elements
-        self.major = tuple(reversed(reach.order))
-        if reach.span:
-            begin = min(map(self.major.index, reach.span))
+        self.major = tuple(reversed(index_map.order))
+        if index_map.index_dims:
+            begin = min(map(self.major.index, index_map.index_dims))
         else:  # positions of rank 0, that leave no dimension: where the slowest was that they index
-            begin = min(map(layout.minor_to_major[::-1].index, reach.dims))
-        end = begin + len(reach.span)
-        tensor_dim = {result: d for d, result in reach.kept}
+            begin = min(map(layout.minor_to_major[::-1].index, index_map.dims))
+        end = begin + len(index_map.index_dims)
+        tensor_dim = {result: d for d, result in index_map.kept}
         self.outer = tuple(tensor_dim[d] for d in self.major[:begin])
         self.inner = tuple(tensor_dim[d] for d in self.major[end:])
-        self.indexed = tuple(sorted(reach.dims, key=layout.minor_to_major.index, reverse=True))
+        self.indexed = tuple(sorted(index_map.dims, key=layout.minor_to_major.index, reverse=True))
         self._ends = self.size(self.outer), self.size(self.inner)
         # The dimensions of the positions themselves.
-        self.group = tuple(d - reach.span[0] for d in self.major[begin:end])
+        self.group = tuple(d - index_map.index_dims[0] for d in self.major[begin:end])
         # Elements side by side at the end of `inner`: a row, and the dimensions before it.
         near = next(k for k in range(len(self.inner) + 1) if self.packed(self.inner[k:]))
         self.row, self.far = self.size(self.inner[near:]), self.inner[:near]
@@ -142,7 +142,7 @@ class Runs:
         for d in reversed(self.indexed):
             weights[d] = weight
             weight *= self.layout.shape[d]
-        return self.middle(positions, [weights[d] for d in self.reach.dims])
+        return self.middle(positions, [weights[d] for d in self.index_map.dims])
 
 
 def row_of(array: Array, count: int) -> np.dtype[Any]:
@@ -176,7 +176,7 @@ def contiguous(array: Array) -> Array:
 def is_by_line(runs: Runs) -> bool:
     """Whether lines that have positions of their own are long, their elements side by side."""
     side_by_side = runs.packed(runs.indexed) and runs.size(runs.inner) == 1
-    return side_by_side and runs.size(runs.reach.dims) >= RUN
+    return side_by_side and runs.size(runs.index_map.dims) >= RUN
 
 
 Cut = tuple[slice, ...]
@@ -189,7 +189,7 @@ def slots_of(
     outer, inner = runs.offsets(runs.outer)[:, None, None], runs.offsets(inner_dims)[None, None, :]
     if runs.layout.offset:
         outer = outer + runs.layout.offset
-    if not runs.reach.along:
+    if not runs.index_map.per_line:
         middle = runs.middle(positions, weights)
         if outer.size == inner.size == 1 and not runs.layout.offset and middle.dtype == np.intp:
             return lambda cut: _part(middle, cut)
@@ -207,7 +207,7 @@ def slots_of(
 
 def groups(runs: Runs, shape: tuple[int, ...], row: int) -> Iterator[Iterable[Cut]]:
     """Cuts of all that is read, in groups for threads."""
-    if runs.reach.along:
+    if runs.index_map.per_line:
         return column_cuts(shape)
     return ((cut,) for group in line_cuts(shape, row) for cut in group)
 

@@ -11,28 +11,58 @@ from __future__ import annotations
 
 import numpy as np
 
-from tensorlayout.cpu.along import Work
 from tensorlayout.cpu.engine.float16 import is_half, ordered
-from tensorlayout.cpu.engine.memory import Array
+from tensorlayout.cpu.engine.memory import Array, quietly
 from tensorlayout.cpu.walking import blocks
-from tensorlayout.plan.along import AlongPlan
+from tensorlayout.layout import Layout
+from tensorlayout.plan.base import Write
+from tensorlayout.plan.sort import SortPlan, TopKPlan
+from tensorlayout.tensor import Tensor
 
 
-def sort(plan: AlongPlan) -> Work:
-    """Each line sorted; equal elements (+0 and -0) in their order; NaN above everything."""
-    descending, _ = plan.static
+def write_sort(plan: SortPlan) -> Write:
+    """Each line sorted, or the positions that sort it; equal elements (+0 and -0) in their order.
 
-    def work(x: Array, out: Array) -> None:
-        for key in blocks(x.shape, whole=1):
-            block = np.ascontiguousarray(x[key])
-            found = _sorted(block)
-            if descending:
-                found = found[..., ::-1]
-            if x.dtype.kind in "fV":
-                _set_zeros(found, block)
-            out[key] = found
+    NaN is above everything.
+    """
+    order, find = _lines_last(plan.source.layout, plan.dim), _FIND[plan.gives]
 
-    return work
+    def sort(out: Tensor, x: Tensor) -> None:
+        source, to = x._memory.transpose(order), out._memory.transpose(order)
+        for key in blocks(source.shape, whole=1):
+            to[key] = quietly(find, source[key], plan.descending, plan.stable)
+
+    return sort
+
+
+def write_top_k(plan: TopKPlan) -> Write:
+    """The first of the positions that sort each line, and the elements there."""
+    order, count = _lines_last(plan.source.layout, plan.dim), plan.result.layout.shape[plan.dim]
+
+    def top_k(out: Tensor, positions: Tensor, x: Tensor) -> None:
+        source, to, at = (each._memory.transpose(order) for each in (x, out, positions))
+        for key in blocks(source.shape, whole=1):
+            first = quietly(_argsort, source[key], plan.down, True)[..., :count]
+            at[key] = first
+            to[key] = np.take_along_axis(source[key], first, -1)
+
+    return top_k
+
+
+def _lines_last(layout: Layout, dim: int) -> tuple[int, ...]:
+    """Dimensions in the order of storage, but for that of the lines, which comes last."""
+    return (*[d for d in reversed(layout.minor_to_major) if d != dim], dim)
+
+
+def _sort(x: Array, descending: bool, stable: bool) -> Array:
+    """The elements of each line in order."""
+    block = np.ascontiguousarray(x)
+    found = _sorted(block)
+    if descending:
+        found = found[..., ::-1]
+    if x.dtype.kind in "fV":
+        _set_zeros(found, block)
+    return found
 
 
 def _sorted(x: Array) -> Array:
@@ -70,16 +100,13 @@ def _is_zero(x: Array) -> Array:
     return found
 
 
-def argsort(plan: AlongPlan) -> Work:
+def _argsort(x: Array, descending: bool, stable: bool) -> Array:
     """The positions that sort each line; equal elements in their order."""
-    descending, stable = plan.static
+    numbers = _numbers(x)
+    return _positions(~numbers if descending else numbers, stable)
 
-    def work(x: Array, out: Array) -> None:
-        for key in blocks(x.shape, whole=1):
-            numbers = _numbers(x[key])
-            out[key] = _positions(~numbers if descending else numbers, stable)
 
-    return work
+_FIND = {"values": _sort, "positions": _argsort}
 
 
 def _numbers(x: Array) -> Array:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from tensorlayout.cpu.engine.memory import Array
-from tensorlayout.cpu.runs import Positions
+from tensorlayout.cpu.gather.runs import Positions
 
 
 def checked(name: str, positions: Positions, sizes: Sequence[int]) -> list[Array]:

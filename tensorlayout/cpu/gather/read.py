@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from tensorlayout.cpu.engine.memory import Array, bytes_from
-from tensorlayout.cpu.inside import checked_one, naming_one
-from tensorlayout.cpu.runs import (
+from tensorlayout.cpu.gather.inside import checked_one, naming_one
+from tensorlayout.cpu.gather.runs import (
     BLOCK,
     RUN,
     Cut,
@@ -26,8 +26,6 @@ from tensorlayout.cpu.runs import (
     shared,
     slots_of,
 )
-from tensorlayout.layout import Layout
-from tensorlayout.plan.gathering import Reach
 
 Read = Callable[[Array, Positions, Array], None]
 
@@ -40,17 +38,16 @@ _LONG = 128
 _STAGE = 256 * 1024
 
 
-def reader(layout: Layout, reach: Reach) -> Read:
-    """``read(memory, positions, out)`` by the cheapest way, for an `out` packed as `reach` says."""
-    runs = Runs(layout, reach)
-    inner = runs.size(runs.inner)
-    if reach.along:
+def reader(runs: Runs) -> Read:
+    """``read(memory, positions, out)`` by the cheapest way, for an `out` packed as `runs` says."""
+    inner, dims = runs.size(runs.inner), runs.index_map.dims
+    if runs.index_map.per_line:
         return _read_slots(runs)
     if runs.packed(runs.order):
         return _read_packed(runs)
-    if len(reach.dims) == 1 and not runs.outer and inner >= RUN:
+    if len(dims) == 1 and not runs.outer and inner >= RUN:
         return _read_slices(runs)
-    one = len(reach.dims) == 1 and runs.size(runs.outer) == 1
+    one = len(dims) == 1 and runs.size(runs.outer) == 1
     if one and 1 < inner < RUN and runs.packed(runs.inner):
         return _read_rows(runs)
     staged = 1 < runs.size((*runs.indexed, *runs.inner)) <= _STAGE
@@ -213,7 +210,7 @@ def _read_rows(runs: Runs) -> Read:
 
 def _read_slots(runs: Runs) -> Read:
     """The slot of every element, or of every long row, whatever the layout."""
-    weights = [runs.layout.strides[d] for d in runs.reach.dims]
+    weights = [runs.layout.strides[d] for d in runs.index_map.dims]
 
     def read(memory: Array, positions: Positions, out: Array) -> None:
         target = runs.in_runs(out)
@@ -240,4 +237,4 @@ def _read_slots(runs: Runs) -> Read:
 
 
 def _is_long(runs: Runs, memory: Array) -> bool:
-    return not runs.reach.along and runs.row * memory.itemsize >= _LONG
+    return not runs.index_map.per_line and runs.row * memory.itemsize >= _LONG

@@ -222,37 +222,15 @@ DEVICE void strided(const StridedBand<Rank, Index>& p) {
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------
-// For a GPU the macros pick one; the simulator has all.
+// For a GPU the macros pick one; the simulator has all shapes.
 
-#if !defined(TENSORLAYOUT_SIMULATOR)
-
-#if defined(PACK)
+#ifdef TENSORLAYOUT_SIMULATOR
+#elif defined(PACK)
+// A row that is contiguous in one dimension alone is a run.
+SHAPES(RANK = 1 2 3 4 0, INDEX = int32_t int64_t, WIDTH = 1 2 4 8 16, PACK = 1 16/WIDTH,
+       WHERE RANK != 1 || PACK == 1)
 KERNEL(band_strided, StridedBand<RANK, INDEX>) { strided<RANK, INDEX, WIDTH, PACK>(p); }
 #else
+SHAPES(RANK = 1 2 3 4 0, INDEX = int32_t int64_t, WIDTH = 1 2 4 8 16)
 KERNEL(band_flat, FlatBand<RANK, INDEX>) { flat<RANK, INDEX, WIDTH>(p); }
-#endif
-
-#else
-
-#define FLAT(RANK, INDEX, WIDTH)                                                                  \
-    KERNEL(band_flat_##RANK##_##INDEX##_##WIDTH, FlatBand<RANK, INDEX>) {                         \
-        flat<RANK, INDEX, WIDTH>(p);                                                              \
-    }
-#define STRIDED(RANK, INDEX, WIDTH, PACK)                                                         \
-    KERNEL(band_strided_##RANK##_##INDEX##_##WIDTH##_##PACK, StridedBand<RANK, INDEX>) {          \
-        strided<RANK, INDEX, WIDTH, PACK>(p);                                                     \
-    }
-#define WIDTHS(RANK, INDEX)                                                                       \
-    FLAT(RANK, INDEX, 1) FLAT(RANK, INDEX, 2) FLAT(RANK, INDEX, 4) FLAT(RANK, INDEX, 8)           \
-    FLAT(RANK, INDEX, 16) STRIDED(RANK, INDEX, 1, 1) STRIDED(RANK, INDEX, 2, 1)                   \
-    STRIDED(RANK, INDEX, 4, 1) STRIDED(RANK, INDEX, 8, 1) STRIDED(RANK, INDEX, 16, 1)
-// A row that is contiguous in one dimension alone is a run.
-#define PACKED_WIDTHS(RANK, INDEX)                                                                \
-    STRIDED(RANK, INDEX, 1, 16) STRIDED(RANK, INDEX, 2, 8) STRIDED(RANK, INDEX, 4, 4)             \
-    STRIDED(RANK, INDEX, 8, 2)
-#define RANKS(INDEX)                                                                              \
-    WIDTHS(1, INDEX) WIDTHS(2, INDEX) WIDTHS(3, INDEX) WIDTHS(4, INDEX) WIDTHS(0, INDEX)          \
-    PACKED_WIDTHS(2, INDEX) PACKED_WIDTHS(3, INDEX) PACKED_WIDTHS(4, INDEX) PACKED_WIDTHS(0, INDEX)
-RANKS(int32_t) RANKS(int64_t)
-
 #endif

@@ -198,35 +198,17 @@ DEVICE void boxes(const BoundedBoxes& p) {
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------
-// For a GPU the macros pick one; the simulator has all.
+// For a GPU the macros pick one; the simulator has all shapes.
 
-#if !defined(TENSORLAYOUT_SIMULATOR)
-
-#if defined(ROOM)
+#ifdef TENSORLAYOUT_SIMULATOR
+#elif defined(ROOM)
+SHAPES(ELEMENT = 1 2, READ = ELEMENT 4, WRITE = ELEMENT 4, ROOM = 24576 49152)
+SHAPES(ELEMENT = 4 8 16, READ = ELEMENT, WRITE = ELEMENT, ROOM = 24576 49152)
 BLOCK_KERNEL(copy_bounded_boxes, BoundedBoxes) { boxes<ELEMENT, READ, WRITE, ROOM>(p); }
 #elif defined(FILL)
+SHAPES(INDEX = int32_t int64_t, FILL = 1 2 4 8 16)
 KERNEL(fill_bounded, BoundedFill<INDEX>) { fill<INDEX, FILL>(p); }
 #else
+SHAPES(INDEX = int32_t int64_t, WIDTH = 1 2 4 8 16)
 KERNEL(copy_bounded, BoundedCopy<INDEX>) { copy<INDEX, WIDTH>(p); }
-#endif
-
-#else
-
-#define WALKS(INDEX, WIDTH)                                                                  \
-    KERNEL(copy_bounded_##INDEX##_##WIDTH, BoundedCopy<INDEX>) { copy<INDEX, WIDTH>(p); }    \
-    KERNEL(fill_bounded_##INDEX##_##WIDTH, BoundedFill<INDEX>) { fill<INDEX, WIDTH>(p); }
-#define WALKS_OF(INDEX) \
-    WALKS(INDEX, 1) WALKS(INDEX, 2) WALKS(INDEX, 4) WALKS(INDEX, 8) WALKS(INDEX, 16)
-WALKS_OF(int32_t) WALKS_OF(int64_t)
-
-#define BOXES(ELEMENT, READ, WRITE, ROOM)                                                    \
-    BLOCK_KERNEL(copy_bounded_boxes_##ELEMENT##_##READ##_##WRITE##_##ROOM, BoundedBoxes) {   \
-        boxes<ELEMENT, READ, WRITE, ROOM>(p);                                                \
-    }
-#define BOXES_IN(ROOM)                                                                       \
-    BOXES(1, 1, 1, ROOM) BOXES(1, 1, 4, ROOM) BOXES(1, 4, 1, ROOM) BOXES(1, 4, 4, ROOM)      \
-    BOXES(2, 2, 2, ROOM) BOXES(2, 2, 4, ROOM) BOXES(2, 4, 2, ROOM) BOXES(2, 4, 4, ROOM)      \
-    BOXES(4, 4, 4, ROOM) BOXES(8, 8, 8, ROOM) BOXES(16, 16, 16, ROOM)
-BOXES_IN(24576) BOXES_IN(49152)
-
 #endif

@@ -202,48 +202,35 @@ DEVICE void combine(const Combining<Rank, Index>& p) {
 // ---- Kernels ------------------------------------------------------------------------------------
 // For a GPU the macros pick one; the simulator has all: those of elements for each ELEMENT.
 
-#if !defined(TENSORLAYOUT_SIMULATOR)
+#ifdef TENSORLAYOUT_SIMULATOR
+
+#ifdef ELEMENT
+SIMULATOR_OPERATIONS("add minimum maximum")
+#define CHOSEN(run)                                                \
+    if (simulator::operation == 0) run<functions::add>(p);         \
+    if constexpr (!is_complex<ELEMENT>) {                          \
+        if (simulator::operation == 1) run<functions::minimum>(p); \
+        if (simulator::operation == 2) run<functions::maximum>(p); \
+    }
+#endif
+
+#else
+
+#define CHOSEN(run) run<functions::OPERATION>(p);
 
 #if defined(ELEMENT) && !defined(RANK)
-KERNEL(fold_runs, Folding<INDEX>) { fold<functions::OPERATION>(p); }
+SHAPES(INDEX = int32_t int64_t, WHERE defined(ELEMENT))
+KERNEL(fold_runs, Folding<INDEX>) { CHOSEN(fold) }
 #elif defined(ELEMENT)
-KERNEL(combine_elements, Combining<RANK, INDEX>) { combine<functions::OPERATION>(p); }
+SHAPES(RANK = 1 2 3 0, INDEX = int32_t int64_t, WHERE defined(ELEMENT))
+KERNEL(combine_elements, Combining<RANK, INDEX>) { CHOSEN(combine) }
 #elif defined(RANK)
+SHAPES(RANK = 1 2 3 0, INDEX = int32_t int64_t, WHERE !defined(ELEMENT))
 KERNEL(tally_positions, Tally<RANK, INDEX>) { tally(p); }
 KERNEL(list_places, Listing<RANK, INDEX>) { list(p); }
 #else
+SHAPES(INDEX = int32_t int64_t, WHERE !defined(ELEMENT))
 KERNEL(find_segments, Finding<INDEX>) { find_ends(p); }
 #endif
 
-#else
-
-#define OF_RANKS(DEFINE, INDEX) \
-    DEFINE(1, INDEX) DEFINE(2, INDEX) DEFINE(3, INDEX) DEFINE(0, INDEX)
-
-#ifdef ELEMENT
-
-SIMULATOR_OPERATIONS("add minimum maximum")
-
-#define EACH(RUN_ONE)                                                              \
-    if (simulator::operation == 0) RUN_ONE<functions::add>(p);                     \
-    if constexpr (!is_complex<ELEMENT>) {                                          \
-        if (simulator::operation == 1) RUN_ONE<functions::minimum>(p);             \
-        if (simulator::operation == 2) RUN_ONE<functions::maximum>(p);             \
-    }
-#define COMBINE(RANK, INDEX) \
-    KERNEL(combine_elements_##RANK##_##INDEX, Combining<RANK, INDEX>) { EACH(combine) }
-#define FOLD(INDEX) KERNEL(fold_runs_##INDEX, Folding<INDEX>) { EACH(fold) }
-OF_RANKS(COMBINE, int32_t) OF_RANKS(COMBINE, int64_t)
-FOLD(int32_t) FOLD(int64_t)
-
-#else
-
-#define OF_POSITIONS(RANK, INDEX)                                                    \
-    KERNEL(tally_positions_##RANK##_##INDEX, Tally<RANK, INDEX>) { tally(p); }       \
-    KERNEL(list_places_##RANK##_##INDEX, Listing<RANK, INDEX>) { list(p); }
-#define FIND(INDEX) KERNEL(find_segments_##INDEX, Finding<INDEX>) { find_ends(p); }
-OF_RANKS(OF_POSITIONS, int32_t) OF_RANKS(OF_POSITIONS, int64_t)
-FIND(int32_t) FIND(int64_t)
-
-#endif
 #endif

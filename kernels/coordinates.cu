@@ -446,85 +446,30 @@ DEVICE void write_sequence(const Sequence<Rank, Index>& p) {
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------
-// For a GPU the macros pick one; the simulator has all.
+// For a GPU the macros pick one; the simulator has all shapes.
 
-#if !defined(TENSORLAYOUT_SIMULATOR)
-
-#if defined(ELEMENT)
+#ifdef TENSORLAYOUT_SIMULATOR
+#elif defined(ELEMENT)
+SHAPES(RANK = 1 2 3 4 0, INDEX = int32_t int64_t, ELEMENT = 1 2 4 8 16, WIDTH = ELEMENT 16)
 KERNEL(pad_elements, Padded<RANK, INDEX>) { pad<RANK, INDEX, ELEMENT, WIDTH>(p); }
 #elif defined(NUMBER)
+SHAPES(RANK = 3 4 5 8, INDEX = int32_t int64_t,
+       NUMBER = uint8_t uint16_t uint32_t uint64_t half float double)
 KERNEL(fold, Folded<RANK, INDEX>) { fold_element<NUMBER>(p); }
 #elif defined(COUNTED)
+SHAPES(RANK = 2 3 0, INDEX = int32_t int64_t,
+       COUNTED = uint8_t uint16_t uint32_t uint64_t half float double)
 KERNEL(count_up, Sequence<RANK, INDEX>) { write_sequence<COUNTED>(p); }
 #elif defined(HOT)
+SHAPES(RANK = 2 3 0, INDEX = int32_t int64_t, HOT = 1 2 4 8)
 KERNEL(one_hot, Hot<RANK, INDEX>) { write_hot<RANK, INDEX, HOT>(p); }
 #elif defined(BAND)
+SHAPES(RANK = 2 3 0, INDEX = int32_t int64_t, BAND = 1 2 4 8)
 KERNEL(diagonals, Diagonals<RANK, INDEX>) { write_diagonals<RANK, INDEX, BAND>(p); }
 #elif defined(FLOAT)
+SHAPES(RANK = 1 2 3 4 0, INDEX = int32_t int64_t, FLOAT = half float)
 KERNEL(stretch, Stretch<RANK, INDEX>) { interpolate<FLOAT>(p); }
 #else
+SHAPES(RANK = 1 2 3 4 0, INDEX = int32_t int64_t, WIDTH = 1 2 4 8 16)
 KERNEL(reverse_lines, Lines<RANK, INDEX>) { reverse<RANK, INDEX, WIDTH>(p); }
-#endif
-
-#else
-
-#define PAD(RANK, INDEX, ELEMENT, WIDTH)                                                  \
-    KERNEL(pad_elements_##RANK##_##INDEX##_##ELEMENT##_##WIDTH, Padded<RANK, INDEX>) {    \
-        pad<RANK, INDEX, ELEMENT, WIDTH>(p);                                              \
-    }
-#define PAD_WIDTHS(RANK, INDEX)                                                           \
-    PAD(RANK, INDEX, 1, 1) PAD(RANK, INDEX, 2, 2) PAD(RANK, INDEX, 4, 4)                  \
-    PAD(RANK, INDEX, 8, 8) PAD(RANK, INDEX, 16, 16) PAD(RANK, INDEX, 1, 16)               \
-    PAD(RANK, INDEX, 2, 16) PAD(RANK, INDEX, 4, 16) PAD(RANK, INDEX, 8, 16)
-#define PAD_RANKS(INDEX)                                                                  \
-    PAD_WIDTHS(1, INDEX) PAD_WIDTHS(2, INDEX) PAD_WIDTHS(3, INDEX)  \
-    PAD_WIDTHS(4, INDEX) PAD_WIDTHS(0, INDEX)
-PAD_RANKS(int32_t) PAD_RANKS(int64_t)
-
-#define REVERSE(RANK, INDEX, WIDTH)                                                       \
-    KERNEL(reverse_lines_##RANK##_##INDEX##_##WIDTH, Lines<RANK, INDEX>) {                \
-        reverse<RANK, INDEX, WIDTH>(p);                                                   \
-    }
-#define REVERSE_WIDTHS(RANK, INDEX)                                                       \
-    REVERSE(RANK, INDEX, 1) REVERSE(RANK, INDEX, 2) REVERSE(RANK, INDEX, 4)               \
-    REVERSE(RANK, INDEX, 8) REVERSE(RANK, INDEX, 16)
-#define REVERSE_RANKS(INDEX)                                                              \
-    REVERSE_WIDTHS(1, INDEX) REVERSE_WIDTHS(2, INDEX) REVERSE_WIDTHS(3, INDEX)            \
-    REVERSE_WIDTHS(4, INDEX) REVERSE_WIDTHS(0, INDEX)
-REVERSE_RANKS(int32_t) REVERSE_RANKS(int64_t)
-
-#define STRETCH(RANK, INDEX)                                                              \
-    KERNEL(stretch_##RANK##_##INDEX##_half, Stretch<RANK, INDEX>) { interpolate<half>(p); } \
-    KERNEL(stretch_##RANK##_##INDEX##_float, Stretch<RANK, INDEX>) { interpolate<float>(p); }
-#define STRETCH_RANKS(INDEX)                                                              \
-    STRETCH(1, INDEX) STRETCH(2, INDEX) STRETCH(3, INDEX) STRETCH(4, INDEX) STRETCH(0, INDEX)
-STRETCH_RANKS(int32_t) STRETCH_RANKS(int64_t)
-
-#define PATTERN(RANK, INDEX, WIDTH)                                                       \
-    KERNEL(one_hot_##RANK##_##INDEX##_##WIDTH, Hot<RANK, INDEX>) {                        \
-        write_hot<RANK, INDEX, WIDTH>(p);                                                 \
-    }                                                                                     \
-    KERNEL(diagonals_##RANK##_##INDEX##_##WIDTH, Diagonals<RANK, INDEX>) {                \
-        write_diagonals<RANK, INDEX, WIDTH>(p);                                           \
-    }
-#define COUNT_UP(RANK, INDEX, TYPE)                                                       \
-    KERNEL(count_up_##RANK##_##INDEX##_##TYPE, Sequence<RANK, INDEX>) { write_sequence<TYPE>(p); }
-#define PATTERN_TYPES(RANK, INDEX)                                                        \
-    PATTERN(RANK, INDEX, 1) PATTERN(RANK, INDEX, 2) PATTERN(RANK, INDEX, 4)               \
-    PATTERN(RANK, INDEX, 8) COUNT_UP(RANK, INDEX, uint8_t) COUNT_UP(RANK, INDEX, uint16_t) \
-    COUNT_UP(RANK, INDEX, uint32_t) COUNT_UP(RANK, INDEX, uint64_t)                       \
-    COUNT_UP(RANK, INDEX, half) COUNT_UP(RANK, INDEX, float) COUNT_UP(RANK, INDEX, double)
-#define PATTERN_RANKS(INDEX) PATTERN_TYPES(2, INDEX) PATTERN_TYPES(3, INDEX) PATTERN_TYPES(0, INDEX)
-PATTERN_RANKS(int32_t) PATTERN_RANKS(int64_t)
-
-#define FOLD(RANK, INDEX, TYPE) \
-    KERNEL(fold_##RANK##_##INDEX##_##TYPE, Folded<RANK, INDEX>) { fold_element<TYPE>(p); }
-#define FOLD_TYPES(RANK, INDEX)                                                           \
-    FOLD(RANK, INDEX, uint8_t) FOLD(RANK, INDEX, uint16_t) FOLD(RANK, INDEX, uint32_t)    \
-    FOLD(RANK, INDEX, uint64_t) FOLD(RANK, INDEX, half) FOLD(RANK, INDEX, float)          \
-    FOLD(RANK, INDEX, double)
-#define FOLD_RANKS(INDEX)                                                                 \
-    FOLD_TYPES(3, INDEX) FOLD_TYPES(4, INDEX) FOLD_TYPES(5, INDEX) FOLD_TYPES(8, INDEX)
-FOLD_RANKS(int32_t) FOLD_RANKS(int64_t)
-
 #endif

@@ -216,47 +216,18 @@ DEVICE void tiles(const TiledCopy& p) {
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------
-// For a GPU the macros pick one; the simulator has all.
+// For a GPU the macros pick one; the simulator has all shapes.
 
-#if !defined(TENSORLAYOUT_SIMULATOR)
-
-#if defined(ROOM)
+#ifdef TENSORLAYOUT_SIMULATOR
+#elif defined(ROOM)
+SHAPES(ELEMENT = 1 2, READ = ELEMENT 4, WRITE = ELEMENT 4, TILE = ELEMENT, ROOM = 24576 49152)
+SHAPES(ELEMENT = 1 2 4, READ = 4, WRITE = 4, TILE = 4, ROOM = 24576 49152)
+SHAPES(ELEMENT = 8 16, READ = ELEMENT, WRITE = ELEMENT, TILE = ELEMENT, ROOM = 24576 49152)
 BLOCK_KERNEL(copy_tiles, TiledCopy) { tiles<ELEMENT, READ, WRITE, TILE, ROOM>(p); }
 #elif defined(RANK)
+SHAPES(RANK = 1 2 3 4 0, INDEX = int32_t int64_t, ELEMENT = 1 2 4 8 16, WIDTH = ELEMENT 16)
 KERNEL(copy_strided, StridedCopy<RANK, INDEX>) { strided<RANK, INDEX, ELEMENT, WIDTH>(p); }
 #else
+SHAPES(WIDTH = 1 2 4 8 16)
 KERNEL(copy_flat, FlatCopy) { flat<WIDTH>(p); }
-#endif
-
-#else
-
-#define FLAT(WIDTH) \
-    KERNEL(copy_flat_##WIDTH, FlatCopy) { flat<WIDTH>(p); }
-FLAT(1) FLAT(2) FLAT(4) FLAT(8) FLAT(16)
-
-#define STRIDED(RANK, INDEX, ELEMENT, WIDTH)                                              \
-    KERNEL(copy_strided_##RANK##_##INDEX##_##ELEMENT##_##WIDTH, StridedCopy<RANK, INDEX>) { \
-        strided<RANK, INDEX, ELEMENT, WIDTH>(p);                                          \
-    }
-#define STRIDED_WIDTHS(RANK, INDEX)                                                       \
-    STRIDED(RANK, INDEX, 1, 1) STRIDED(RANK, INDEX, 2, 2) STRIDED(RANK, INDEX, 4, 4)      \
-    STRIDED(RANK, INDEX, 8, 8) STRIDED(RANK, INDEX, 16, 16) STRIDED(RANK, INDEX, 1, 16)   \
-    STRIDED(RANK, INDEX, 2, 16) STRIDED(RANK, INDEX, 4, 16) STRIDED(RANK, INDEX, 8, 16)
-#define STRIDED_RANKS(INDEX)                                                              \
-    STRIDED_WIDTHS(1, INDEX) STRIDED_WIDTHS(2, INDEX) STRIDED_WIDTHS(3, INDEX)            \
-    STRIDED_WIDTHS(4, INDEX) STRIDED_WIDTHS(0, INDEX)
-STRIDED_RANKS(int32_t) STRIDED_RANKS(int64_t)
-
-#define TILES(ELEMENT, READ, WRITE, TILE, ROOM)                                           \
-    BLOCK_KERNEL(copy_tiles_##ELEMENT##_##READ##_##WRITE##_##TILE##_##ROOM, TiledCopy) {  \
-        tiles<ELEMENT, READ, WRITE, TILE, ROOM>(p);                                       \
-    }
-#define TILES_WIDTHS(ROOM)                                                                \
-    TILES(1, 1, 1, 1, ROOM) TILES(1, 1, 4, 1, ROOM) TILES(1, 4, 1, 1, ROOM)               \
-    TILES(1, 4, 4, 1, ROOM) TILES(1, 4, 4, 4, ROOM) TILES(2, 2, 2, 2, ROOM)               \
-    TILES(2, 2, 4, 2, ROOM) TILES(2, 4, 2, 2, ROOM) TILES(2, 4, 4, 2, ROOM)               \
-    TILES(2, 4, 4, 4, ROOM) TILES(4, 4, 4, 4, ROOM) TILES(8, 8, 8, 8, ROOM)               \
-    TILES(16, 16, 16, 16, ROOM)
-TILES_WIDTHS(24576) TILES_WIDTHS(49152)
-
 #endif

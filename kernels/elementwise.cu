@@ -434,64 +434,22 @@ DEVICE void tiles_in(const TiledElementwise& p) {
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------
-// For a GPU the macros pick one; the simulator has all.
+// For a GPU the macros pick one; the simulator has all shapes.
 
-#if !defined(TENSORLAYOUT_SIMULATOR)
-
-#if defined(ROOM)
+#ifdef TENSORLAYOUT_SIMULATOR
+#elif defined(ROOM)
+SHAPES(PACKED = 0 1, ROOM = 24576 49152)
 BLOCK_KERNEL(elementwise_tiles, TiledElementwise) { tiles_in<PACKED, ROOM>(p); }
 #elif defined(BOUNDED)
+SHAPES(INDEX = int32_t int64_t, BOUNDED = 1 4/WIDEST 16/WIDEST, WHERE BOUNDED)
 KERNEL(elementwise_bounded, BoundedElementwise<INDEX>) { bounded<BOUNDED>(p); }
 #elif !defined(RANK)
+SHAPES(PACK = 1 4/WIDEST 16/WIDEST, WHERE PACK)
 KERNEL(elementwise_flat, FlatElementwise) { flat<PACK>(p); }
 #elif defined(PACK)
+SHAPES(RANK = 2 3 4 0, INDEX = int32_t int64_t, PACK = 4/WIDEST 16/WIDEST, WHERE PACK > 1)
 KERNEL(elementwise_rows, StridedElementwise<RANK, INDEX>) { strided<RANK, INDEX, PACK>(p); }
 #else
+SHAPES(RANK = 1 2 3 4 0, INDEX = int32_t int64_t)
 KERNEL(elementwise_strided, StridedElementwise<RANK, INDEX>) { strided<RANK, INDEX, 1>(p); }
-#endif
-
-#else
-
-// Packs of 16 bytes and of 4, of a widest type of WIDEST bytes.
-#define FLAT(PACK) \
-    KERNEL(elementwise_flat_##PACK, FlatElementwise) { flat<PACK>(p); }
-
-#define ROWS(PACK, RANK, INDEX)                                                               \
-    KERNEL(elementwise_rows_##RANK##_##INDEX##_##PACK, StridedElementwise<RANK, INDEX>) {     \
-        strided<RANK, INDEX, PACK>(p);                                                        \
-    }
-#define ROWS_OF_RANKS(PACK, INDEX) \
-    ROWS(PACK, 2, INDEX) ROWS(PACK, 3, INDEX) ROWS(PACK, 4, INDEX) ROWS(PACK, 0, INDEX)
-#define BOUNDED(PACK, INDEX)                                                                  \
-    KERNEL(elementwise_bounded_##INDEX##_##PACK, BoundedElementwise<INDEX>) {                 \
-        bounded<PACK>(p);                                                                     \
-    }
-#define BOUNDED_OF(PACK) BOUNDED(PACK, int32_t) BOUNDED(PACK, int64_t)
-#define PACKS_OF(PACK) \
-    FLAT(PACK) ROWS_OF_RANKS(PACK, int32_t) ROWS_OF_RANKS(PACK, int64_t) BOUNDED_OF(PACK)
-
-#define STRIDED(RANK, INDEX)                                                                  \
-    KERNEL(elementwise_strided_##RANK##_##INDEX, StridedElementwise<RANK, INDEX>) {           \
-        strided<RANK, INDEX, 1>(p);                                                           \
-    }
-#define STRIDED_OF_RANKS(INDEX) \
-    STRIDED(1, INDEX) STRIDED(2, INDEX) STRIDED(3, INDEX) STRIDED(4, INDEX) STRIDED(0, INDEX)
-
-#define TILES(PACKED, ROOM)                                                                   \
-    BLOCK_KERNEL(elementwise_tiles_##PACKED##_##ROOM, TiledElementwise) {                     \
-        tiles_in<PACKED, ROOM>(p);                                                            \
-    }
-TILES(0, 24576) TILES(0, 49152) TILES(1, 24576) TILES(1, 49152)
-
-FLAT(1) STRIDED_OF_RANKS(int32_t) STRIDED_OF_RANKS(int64_t) BOUNDED_OF(1)
-#if WIDEST == 1
-PACKS_OF(4) PACKS_OF(16)
-#elif WIDEST == 2
-PACKS_OF(2) PACKS_OF(8)
-#elif WIDEST == 4
-PACKS_OF(4)
-#elif WIDEST == 8
-PACKS_OF(2)
-#endif
-
 #endif

@@ -80,30 +80,13 @@ DEVICE void strided(const StridedFill<Rank, Index>& p) {
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------
-// For a GPU the macros pick one; the simulator has all.
+// For a GPU the macros pick one; the simulator has all shapes.
 
-#if !defined(TENSORLAYOUT_SIMULATOR)
-
-#if defined(RANK)
+#ifdef TENSORLAYOUT_SIMULATOR
+#elif defined(RANK)
+SHAPES(RANK = 1 2 3 4 0, INDEX = int32_t int64_t, WIDTH = 1 2 4 8 16)
 KERNEL(fill_strided, StridedFill<RANK, INDEX>) { strided<RANK, INDEX, WIDTH>(p); }
 #else
+SHAPES()
 KERNEL(fill_flat, FlatFill) { flat(p); }
-#endif
-
-#else
-
-KERNEL(fill_flat, FlatFill) { flat(p); }
-
-#define STRIDED(RANK, INDEX, WIDTH)                                                  \
-    KERNEL(fill_strided_##RANK##_##INDEX##_##WIDTH, StridedFill<RANK, INDEX>) {      \
-        strided<RANK, INDEX, WIDTH>(p);                                              \
-    }
-#define STRIDED_WIDTHS(RANK, INDEX)                                                  \
-    STRIDED(RANK, INDEX, 1) STRIDED(RANK, INDEX, 2) STRIDED(RANK, INDEX, 4)          \
-    STRIDED(RANK, INDEX, 8) STRIDED(RANK, INDEX, 16)
-#define STRIDED_RANKS(INDEX)                                                         \
-    STRIDED_WIDTHS(1, INDEX) STRIDED_WIDTHS(2, INDEX) STRIDED_WIDTHS(3, INDEX)       \
-    STRIDED_WIDTHS(4, INDEX) STRIDED_WIDTHS(0, INDEX)
-STRIDED_RANKS(int32_t) STRIDED_RANKS(int64_t)
-
 #endif

@@ -58,31 +58,13 @@ DEVICE void place(const Placing<Rank, Index>& p) {
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------
-// For a GPU the macros pick one; the simulator has all.
+// For a GPU the macros pick one; the simulator has all shapes.
 
-#if !defined(TENSORLAYOUT_SIMULATOR)
-
-#if defined(WIDTH)
+#ifdef TENSORLAYOUT_SIMULATOR
+#elif defined(WIDTH)
+SHAPES(RANK = 1 2 3 0, INDEX = int32_t int64_t, WIDTH = 1 2 4 8 16)
 KERNEL(gather_elements, Gather<RANK, INDEX>) { gather<RANK, INDEX, WIDTH>(p); }
 #else
+SHAPES(RANK = 1 2 3 0, INDEX = int32_t int64_t)
 KERNEL(place_positions, Placing<RANK, INDEX>) { place<RANK, INDEX>(p); }
-#endif
-
-#else
-
-#define GATHER(RANK, INDEX, WIDTH)                                               \
-    KERNEL(gather_elements_##RANK##_##INDEX##_##WIDTH, Gather<RANK, INDEX>) {    \
-        gather<RANK, INDEX, WIDTH>(p);                                           \
-    }
-#define GATHER_WIDTHS(RANK, INDEX)                                               \
-    GATHER(RANK, INDEX, 1) GATHER(RANK, INDEX, 2) GATHER(RANK, INDEX, 4)         \
-    GATHER(RANK, INDEX, 8) GATHER(RANK, INDEX, 16)                               \
-    KERNEL(place_positions_##RANK##_##INDEX, Placing<RANK, INDEX>) {             \
-        place<RANK, INDEX>(p);                                                   \
-    }
-#define GATHER_RANKS(INDEX)                                                      \
-    GATHER_WIDTHS(1, INDEX) GATHER_WIDTHS(2, INDEX) GATHER_WIDTHS(3, INDEX)      \
-    GATHER_WIDTHS(0, INDEX)
-GATHER_RANKS(int32_t) GATHER_RANKS(int64_t)
-
 #endif

@@ -175,30 +175,13 @@ DEVICE void join_rows_of(const Join<2, Index>& p) {
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------
-// For a GPU the macros pick one; the simulator has all.
+// For a GPU the macros pick one; the simulator has all shapes.
 
-#if !defined(TENSORLAYOUT_SIMULATOR)
-
-#ifdef RANK
+#ifdef TENSORLAYOUT_SIMULATOR
+#elif defined(RANK)
+SHAPES(RANK = 1 2 3 0, INDEX = int32_t int64_t, WIDTH = 1 2 4 8 16)
 KERNEL(join_parts, Join<RANK, INDEX>) { join<RANK, INDEX, WIDTH>(p); }
 #else
+SHAPES(INDEX = int32_t int64_t, WIDTH = 1 2 4 8)
 BLOCK_KERNEL(join_rows, Join<2, INDEX>) { join_rows_of<INDEX, WIDTH>(p); }
-#endif
-
-#else
-
-#define JOIN(RANK, INDEX, WIDTH)                                                          \
-    KERNEL(join_parts_##RANK##_##INDEX##_##WIDTH, Join<RANK, INDEX>) {                    \
-        join<RANK, INDEX, WIDTH>(p);                                                      \
-    }
-#define JOIN_WIDTHS(RANK, INDEX)                                                          \
-    JOIN(RANK, INDEX, 1) JOIN(RANK, INDEX, 2) JOIN(RANK, INDEX, 4) JOIN(RANK, INDEX, 8)   \
-    JOIN(RANK, INDEX, 16)
-#define JOIN_ROWS(INDEX, WIDTH)                                                           \
-    BLOCK_KERNEL(join_rows_##INDEX##_##WIDTH, Join<2, INDEX>) { join_rows_of<INDEX, WIDTH>(p); }
-#define JOIN_RANKS(INDEX)                                                                 \
-    JOIN_ROWS(INDEX, 1) JOIN_ROWS(INDEX, 2) JOIN_ROWS(INDEX, 4) JOIN_ROWS(INDEX, 8)       \
-    JOIN_WIDTHS(1, INDEX) JOIN_WIDTHS(2, INDEX) JOIN_WIDTHS(3, INDEX) JOIN_WIDTHS(0, INDEX)
-JOIN_RANKS(int32_t) JOIN_RANKS(int64_t)
-
 #endif

@@ -114,13 +114,6 @@ DEVICE void matmul_tiles(const Matmul& p) {
 }
 
 #ifndef TENSORLAYOUT_SIMULATOR
-
+SHAPES(ELEMENT = uint8_t uint16_t uint32_t uint64_t)
 BLOCK_KERNEL(matmul, Matmul) { matmul_tiles<ELEMENT>(p); }
-
-#else
-
-#define MATMUL(ELEMENT) \
-    BLOCK_KERNEL(matmul_##ELEMENT, Matmul) { matmul_tiles<ELEMENT>(p); }
-MATMUL(uint8_t) MATMUL(uint16_t) MATMUL(uint32_t) MATMUL(uint64_t)
-
 #endif

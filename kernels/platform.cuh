@@ -32,6 +32,9 @@ using uint64_t = unsigned long long;
 #define LAUNCH_BOUNDS __launch_bounds__(THREADS)
 #endif
 
+// SHAPES(…): in which shapes the next kernels are; for the host (tensorlayout/cuda/engine/kernel_shapes.py).
+#define SHAPES(...)
+
 // KERNEL(name, Params) { … p … }: a kernel of independent threads, its one parameter `p`. Params
 // may have commas in it, as in Params<2, int32_t>.
 #define KERNEL(name, ...) \

@@ -83,13 +83,7 @@ DEVICE void quantiles(const Quantiles<Index>& p) {
 // ---- Kernels ------------------------------------------------------------------------------------
 // For a GPU the macros pick one; the simulator has both.
 
-#if !defined(TENSORLAYOUT_SIMULATOR)
-
+#ifndef TENSORLAYOUT_SIMULATOR
+SHAPES(INDEX = int32_t int64_t)
 KERNEL(read_quantiles, Quantiles<INDEX>) { quantiles<INDEX>(p); }
-
-#else
-
-KERNEL(read_quantiles_int32_t, Quantiles<int32_t>) { quantiles<int32_t>(p); }
-KERNEL(read_quantiles_int64_t, Quantiles<int64_t>) { quantiles<int64_t>(p); }
-
 #endif

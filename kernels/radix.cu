@@ -392,29 +392,14 @@ DEVICE void scatter(const RadixPass<Rank, Index>& p) {
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------
-// For a GPU the macros pick one; the simulator has all.
+// For a GPU the macros pick one; the simulator has all shapes.
 
-#if !defined(TENSORLAYOUT_SIMULATOR)
-
-#if defined(RANK)
+#ifdef TENSORLAYOUT_SIMULATOR
+#elif defined(RANK)
+SHAPES(RANK = 1 2 0, INDEX = int32_t int64_t, GIVES = values positions)
 BLOCK_KERNEL(count_digits, RadixPass<RANK, INDEX>) { count<RANK, INDEX, GIVES>(p); }
 BLOCK_KERNEL(scatter_digits, RadixPass<RANK, INDEX>) { scatter<RANK, INDEX, GIVES>(p); }
 #else
+SHAPES(INDEX = int32_t int64_t)
 BLOCK_KERNEL(scan_digits, DigitScan) { scan_counts<INDEX>(p); }
-#endif
-
-#else
-
-#define PASS(RANK, INDEX, GIVES)                                                     \
-    BLOCK_KERNEL(count_digits_##RANK##_##INDEX##_##GIVES, RadixPass<RANK, INDEX>) {   \
-        count<RANK, INDEX, GIVES>(p);                                                \
-    }                                                                                \
-    BLOCK_KERNEL(scatter_digits_##RANK##_##INDEX##_##GIVES, RadixPass<RANK, INDEX>) { \
-        scatter<RANK, INDEX, GIVES>(p);                                              \
-    }
-#define ALL(INDEX, GIVES) PASS(1, INDEX, GIVES) PASS(2, INDEX, GIVES) PASS(0, INDEX, GIVES)
-#define SCAN(INDEX) BLOCK_KERNEL(scan_digits_##INDEX, DigitScan) { scan_counts<INDEX>(p); }
-ALL(int32_t, values) ALL(int32_t, positions) ALL(int64_t, values) ALL(int64_t, positions)
-SCAN(int32_t) SCAN(int64_t)
-
 #endif

@@ -545,27 +545,7 @@ COMMON void partials(const Partials& p) {
 // ---- Kernels ------------------------------------------------------------------------------------
 // For a GPU the macros pick one; the simulator has all of an element type.
 
-#if !defined(TENSORLAYOUT_SIMULATOR)
-
-using Chosen = reductions::OPERATION<ELEMENT>;
-
-#if !defined(RANK)
-BLOCK_KERNEL(reduce_partials, Partials) { partials<Chosen>(p); }
-#elif defined(TILED)
-BLOCK_KERNEL(reduce_tiles, Reduction<RANK, INDEX>) { tiles<Chosen>(p.frame, p.groups); }
-#elif !defined(LENGTH)
-BLOCK_KERNEL(reduce_columns, Reduction<RANK, INDEX>) { columns<Chosen>(p.frame, p.groups, p.rows); }
-#elif !defined(TURNS)
-BLOCK_KERNEL(reduce_rows, Reduction<RANK, INDEX>) {
-    rows<Chosen, LENGTH, 4, 1>(p.frame, p.groups, p.rows);
-}
-#else
-BLOCK_KERNEL(reduce_short, Reduction<RANK, INDEX>) {
-    rows<Chosen, LENGTH, 1, TURNS>(p.frame, p.groups, p.rows);
-}
-#endif
-
-#elif defined(ELEMENT)
+#if defined(TENSORLAYOUT_SIMULATOR) && defined(ELEMENT)
 
 constexpr bool REAL = is_floating<ELEMENT>;
 constexpr bool ORDERED = REAL || is_integer<ELEMENT>;
@@ -719,35 +699,36 @@ struct PartialsWork {
     template <class F> void run() const { partials<F>(p); }
 };
 
-BLOCK_KERNEL(reduce_partials, Partials) { run_chosen(PartialsWork{p}); }
+#define RUN_PARTIALS() run_chosen(PartialsWork{p})
+#define RUN_ON_PATHS(...) run_chosen(__VA_ARGS__{{p.frame, path_of(p.groups), path_of(p.rows)}})
+#define RUN_ROWS(...) RUN_ON_PATHS(RowsWork<__VA_ARGS__>)
+#define RUN_COLUMNS() RUN_ON_PATHS(ColumnsWork)
+#define RUN_TILES() RUN_ON_PATHS(TilesWork)
 
-#define ROWS(LENGTH, RANK, INDEX)                                                             \
-    BLOCK_KERNEL(reduce_rows_##RANK##_##INDEX##_##LENGTH, Reduction<RANK, INDEX>) {           \
-        run_chosen(RowsWork<LENGTH, 4, 1>{{p.frame, path_of(p.groups), path_of(p.rows)}});    \
-    }                                                                                         \
-    BLOCK_KERNEL(reduce_short_##RANK##_##INDEX##_##LENGTH##_4, Reduction<RANK, INDEX>) {        \
-        run_chosen(RowsWork<LENGTH, 1, 4>{{p.frame, path_of(p.groups), path_of(p.rows)}});    \
-    }
-#define COLUMNS(RANK, INDEX)                                                                  \
-    BLOCK_KERNEL(reduce_columns_##RANK##_##INDEX, Reduction<RANK, INDEX>) {                   \
-        run_chosen(ColumnsWork{{p.frame, path_of(p.groups), path_of(p.rows)}});               \
-    }
-#define TILES(RANK, INDEX)                                                                    \
-    BLOCK_KERNEL(reduce_tiles_##RANK##_##INDEX##_1, Reduction<RANK, INDEX>) {                 \
-        run_chosen(TilesWork{{p.frame, path_of(p.groups), path_of(p.rows)}});                 \
-    }
-#define OF_RANKS(INDEX)                                                                       \
-    COLUMNS(2, INDEX) COLUMNS(4, INDEX) COLUMNS(0, INDEX)                                     \
-    ROWS(1, 2, INDEX) ROWS(1, 4, INDEX) ROWS(1, 0, INDEX)                                     \
-    PACKED_ROWS(2, INDEX) PACKED_ROWS(4, INDEX) PACKED_ROWS(0, INDEX)
+#elif !defined(TENSORLAYOUT_SIMULATOR)
+
+using Chosen = reductions::OPERATION<ELEMENT>;
+#define RUN_PARTIALS() partials<Chosen>(p)
+#define RUN_ROWS(...) rows<Chosen, __VA_ARGS__>(p.frame, p.groups, p.rows)
+#define RUN_COLUMNS() columns<Chosen>(p.frame, p.groups, p.rows)
+#define RUN_TILES() tiles<Chosen>(p.frame, p.groups)
 
 // LONGEST: elements of 16 bytes, which the plan knows.
-#if LONGEST == 1
-#define PACKED_ROWS(RANK, INDEX)
+#if !defined(RANK)
+SHAPES()
+BLOCK_KERNEL(reduce_partials, Partials) { RUN_PARTIALS(); }
+#elif defined(TILED)
+SHAPES(RANK = 2 4 0, INDEX = int32_t int64_t, TILED = 1, WHERE LONGEST > 1)
+BLOCK_KERNEL(reduce_tiles, Reduction<RANK, INDEX>) { RUN_TILES(); }
+#elif !defined(LENGTH)
+SHAPES(RANK = 2 4 0, INDEX = int32_t int64_t)
+BLOCK_KERNEL(reduce_columns, Reduction<RANK, INDEX>) { RUN_COLUMNS(); }
+#elif !defined(TURNS)
+SHAPES(RANK = 2 4 0, INDEX = int32_t int64_t, LENGTH = 1 LONGEST)
+BLOCK_KERNEL(reduce_rows, Reduction<RANK, INDEX>) { RUN_ROWS(LENGTH, 4, 1); }
 #else
-#define PACKED_ROWS(RANK, INDEX) PACKED(LONGEST, RANK, INDEX) TILES(RANK, INDEX)
-#define PACKED(LENGTH, RANK, INDEX) ROWS(LENGTH, RANK, INDEX)
+SHAPES(RANK = 2 4 0, INDEX = int32_t int64_t, LENGTH = 1 LONGEST, TURNS = 4)
+BLOCK_KERNEL(reduce_short, Reduction<RANK, INDEX>) { RUN_ROWS(LENGTH, 1, TURNS); }
 #endif
-OF_RANKS(int32_t) OF_RANKS(int64_t)
 
 #endif

@@ -67,24 +67,9 @@ DEVICE void replace(const Replace<Rank, Index>& p) {
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------
-// For a GPU the macros pick one; the simulator has all.
+// For a GPU the macros pick one; the simulator has all shapes.
 
-#if !defined(TENSORLAYOUT_SIMULATOR)
-
+#ifndef TENSORLAYOUT_SIMULATOR
+SHAPES(RANK = 1 2 3 0, INDEX = int32_t int64_t, WIDTH = 1 2 4 8 16)
 KERNEL(replace_elements, Replace<RANK, INDEX>) { replace<RANK, INDEX, WIDTH>(p); }
-
-#else
-
-#define REPLACE(RANK, INDEX, WIDTH)                                               \
-    KERNEL(replace_elements_##RANK##_##INDEX##_##WIDTH, Replace<RANK, INDEX>) {   \
-        replace<RANK, INDEX, WIDTH>(p);                                           \
-    }
-#define REPLACE_WIDTHS(RANK, INDEX)                                               \
-    REPLACE(RANK, INDEX, 1) REPLACE(RANK, INDEX, 2) REPLACE(RANK, INDEX, 4)       \
-    REPLACE(RANK, INDEX, 8) REPLACE(RANK, INDEX, 16)
-#define REPLACE_RANKS(INDEX)                                                      \
-    REPLACE_WIDTHS(1, INDEX) REPLACE_WIDTHS(2, INDEX) REPLACE_WIDTHS(3, INDEX)    \
-    REPLACE_WIDTHS(0, INDEX)
-REPLACE_RANKS(int32_t) REPLACE_RANKS(int64_t)
-
 #endif

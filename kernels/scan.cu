@@ -693,32 +693,16 @@ DEVICE void columns(const ColumnScan<Rank, Index>& p) {
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------
-// For a GPU the macros pick one; the simulator has all.
+// For a GPU the macros pick one; the simulator has all shapes.
 
-#if !defined(TENSORLAYOUT_SIMULATOR)
-
-#if defined(ROWS)
+#ifdef TENSORLAYOUT_SIMULATOR
+#elif defined(ROWS)
+SHAPES(RANK = 1 2 0, INDEX = int32_t int64_t, ROWS = totals results)
 BLOCK_KERNEL(scan_rows, RowScan<RANK, INDEX>) { rows<RANK, INDEX, ROWS>(p); }
 #elif defined(LINES)
+SHAPES(RANK = 1 2 0, INDEX = int32_t int64_t, LINES = totals results)
 BLOCK_KERNEL(scan_lines, LineScan<RANK, INDEX>) { lines<RANK, INDEX, LINES>(p); }
 #else
+SHAPES(RANK = 1 2 0, INDEX = int32_t int64_t, COLUMNS = totals results)
 BLOCK_KERNEL(scan_columns, ColumnScan<RANK, INDEX>) { columns<RANK, INDEX, COLUMNS>(p); }
-#endif
-
-#else
-
-#define EACH(RANK, INDEX, TASK)                                                     \
-    BLOCK_KERNEL(scan_lines_##RANK##_##INDEX##_##TASK, LineScan<RANK, INDEX>) {     \
-        lines<RANK, INDEX, TASK>(p);                                                \
-    }                                                                               \
-    BLOCK_KERNEL(scan_rows_##RANK##_##INDEX##_##TASK, RowScan<RANK, INDEX>) {       \
-        rows<RANK, INDEX, TASK>(p);                                                 \
-    }                                                                               \
-    BLOCK_KERNEL(scan_columns_##RANK##_##INDEX##_##TASK, ColumnScan<RANK, INDEX>) { \
-        columns<RANK, INDEX, TASK>(p);                                              \
-    }
-#define TASKS(RANK, INDEX) EACH(RANK, INDEX, totals) EACH(RANK, INDEX, results)
-#define RANKS(INDEX) TASKS(1, INDEX) TASKS(2, INDEX) TASKS(0, INDEX)
-RANKS(int32_t) RANKS(int64_t)
-
 #endif

@@ -90,31 +90,13 @@ DEVICE void scatter(const Scatter<Rank, Index>& p) {
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------
-// For a GPU the macros pick one; the simulator has all.
+// For a GPU the macros pick one; the simulator has all shapes.
 
-#if !defined(TENSORLAYOUT_SIMULATOR)
-
-#if defined(WIDTH)
+#ifdef TENSORLAYOUT_SIMULATOR
+#elif defined(WIDTH)
+SHAPES(RANK = 1 2 3 0, INDEX = int32_t int64_t, WIDTH = 1 2 4 8 16)
 KERNEL(scatter_elements, Scatter<RANK, INDEX>) { scatter<RANK, INDEX, WIDTH>(p); }
 #else
+SHAPES(RANK = 1 2 3 0, INDEX = int32_t int64_t)
 KERNEL(mark_positions, Marking<RANK, INDEX>) { mark<RANK, INDEX>(p); }
-#endif
-
-#else
-
-#define SCATTER(RANK, INDEX, WIDTH)                                              \
-    KERNEL(scatter_elements_##RANK##_##INDEX##_##WIDTH, Scatter<RANK, INDEX>) {  \
-        scatter<RANK, INDEX, WIDTH>(p);                                          \
-    }
-#define SCATTER_WIDTHS(RANK, INDEX)                                              \
-    SCATTER(RANK, INDEX, 1) SCATTER(RANK, INDEX, 2) SCATTER(RANK, INDEX, 4)      \
-    SCATTER(RANK, INDEX, 8) SCATTER(RANK, INDEX, 16)                             \
-    KERNEL(mark_positions_##RANK##_##INDEX, Marking<RANK, INDEX>) {              \
-        mark<RANK, INDEX>(p);                                                    \
-    }
-#define SCATTER_RANKS(INDEX)                                                     \
-    SCATTER_WIDTHS(1, INDEX) SCATTER_WIDTHS(2, INDEX) SCATTER_WIDTHS(3, INDEX)   \
-    SCATTER_WIDTHS(0, INDEX)
-SCATTER_RANKS(int32_t) SCATTER_RANKS(int64_t)
-
 #endif

@@ -56,19 +56,9 @@ DEVICE void search(const Search<Rank, Index>& p) {
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------
-// For a GPU the macros pick one; the simulator has all.
+// For a GPU the macros pick one; the simulator has all shapes.
 
-#if !defined(TENSORLAYOUT_SIMULATOR)
-
+#ifndef TENSORLAYOUT_SIMULATOR
+SHAPES(RANK = 1 2 0, INDEX = int32_t int64_t, GIVES = positions members)
 KERNEL(search_line, Search<RANK, INDEX>) { search<RANK, INDEX, GIVES>(p); }
-
-#else
-
-#define SEARCH(RANK, INDEX, GIVES)                                                \
-    KERNEL(search_line_##RANK##_##INDEX##_##GIVES, Search<RANK, INDEX>) {         \
-        search<RANK, INDEX, GIVES>(p);                                            \
-    }
-#define RANKS(INDEX, GIVES) SEARCH(1, INDEX, GIVES) SEARCH(2, INDEX, GIVES) SEARCH(0, INDEX, GIVES)
-RANKS(int32_t, positions) RANKS(int64_t, positions) RANKS(int32_t, members) RANKS(int64_t, members)
-
 #endif

@@ -209,49 +209,20 @@ DEVICE void store_masked(const Storing<Rank, Index>& p) {
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------
-// For a GPU the macros pick one; the simulator has all.
+// For a GPU the macros pick one; the simulator has all shapes.
 
-#if !defined(TENSORLAYOUT_SIMULATOR)
-
-#if defined(STORE)
+#ifdef TENSORLAYOUT_SIMULATOR
+#elif defined(STORE)
+SHAPES(RANK = 1 2 3 0, INDEX = int32_t int64_t, STORE = 1 2 4 8 16)
 KERNEL(store_masked, Storing<RANK, INDEX>) { store_masked<RANK, INDEX, STORE>(p); }
 #elif defined(WIDTH)
+SHAPES(RANK = 1 2 0, INDEX = int32_t int64_t, WIDTH = 1 2 4 8 16)
 BLOCK_KERNEL(select_elements, Selection<RANK, INDEX>) { select_true<RANK, INDEX, WIDTH>(p); }
 #elif defined(RANK)
+SHAPES(RANK = 1 2 0, INDEX = int32_t int64_t)
 BLOCK_KERNEL(count_true, Selection<RANK, INDEX>) { count_chunk<RANK, INDEX>(p); }
 BLOCK_KERNEL(select_positions, Selection<RANK, INDEX>) { select_true<RANK, INDEX, 0>(p); }
 #else
+SHAPES()
 BLOCK_KERNEL(scan_counts, Counts) { scan_all(p); }
-#endif
-
-#else
-
-BLOCK_KERNEL(scan_counts, Counts) { scan_all(p); }
-
-#define SELECT(RANK, INDEX, WIDTH)                                                     \
-    BLOCK_KERNEL(select_elements_##RANK##_##INDEX##_##WIDTH, Selection<RANK, INDEX>) { \
-        select_true<RANK, INDEX, WIDTH>(p);                                            \
-    }
-#define SELECT_WIDTHS(RANK, INDEX)                                                     \
-    SELECT(RANK, INDEX, 1) SELECT(RANK, INDEX, 2) SELECT(RANK, INDEX, 4)               \
-    SELECT(RANK, INDEX, 8) SELECT(RANK, INDEX, 16)                                     \
-    BLOCK_KERNEL(count_true_##RANK##_##INDEX, Selection<RANK, INDEX>) {                \
-        count_chunk<RANK, INDEX>(p);                                                   \
-    }                                                                                  \
-    BLOCK_KERNEL(select_positions_##RANK##_##INDEX, Selection<RANK, INDEX>) {          \
-        select_true<RANK, INDEX, 0>(p);                                                \
-    }
-#define STORE_ONE(RANK, INDEX, WIDTH)                                                  \
-    KERNEL(store_masked_##RANK##_##INDEX##_##WIDTH, Storing<RANK, INDEX>) {            \
-        store_masked<RANK, INDEX, WIDTH>(p);                                           \
-    }
-#define STORE_WIDTHS(RANK, INDEX)                                                      \
-    STORE_ONE(RANK, INDEX, 1) STORE_ONE(RANK, INDEX, 2) STORE_ONE(RANK, INDEX, 4)      \
-    STORE_ONE(RANK, INDEX, 8) STORE_ONE(RANK, INDEX, 16)
-#define SELECT_RANKS(INDEX)                                                            \
-    SELECT_WIDTHS(1, INDEX) SELECT_WIDTHS(2, INDEX) SELECT_WIDTHS(0, INDEX)            \
-    STORE_WIDTHS(1, INDEX) STORE_WIDTHS(2, INDEX) STORE_WIDTHS(3, INDEX)               \
-    STORE_WIDTHS(0, INDEX)
-SELECT_RANKS(int32_t) SELECT_RANKS(int64_t)
-
 #endif

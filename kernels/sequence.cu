@@ -86,26 +86,15 @@ DEVICE void write_sequence(const Values& p) {
 // ---- Kernels ------------------------------------------------------------------------------------
 // For a GPU one macro picks kernel and type; the simulator has all.
 
-#if defined(INTEGER)
+#ifdef TENSORLAYOUT_SIMULATOR
+#elif defined(INTEGER)
+SHAPES(INTEGER = uint8_t uint16_t uint32_t uint64_t)
 KERNEL(sequence_integers, Integers) { write_sequence<INTEGER>(p); }
 #elif defined(REAL)
+SHAPES(REAL = int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t
+              half bfloat16 float double complex64 complex128)
 KERNEL(sequence_real, Real) { write_sequence<REAL>(p); }
-#elif defined(COMPLEX)
-KERNEL(sequence_complex, Complex) { write_sequence<COMPLEX>(p); }
 #else
-
-#define INTEGERS_OF(TYPE) \
-    KERNEL(sequence_integers_##TYPE, Integers) { write_sequence<TYPE>(p); }
-#define REAL_OF(TYPE) \
-    KERNEL(sequence_real_##TYPE, Real) { write_sequence<TYPE>(p); }
-#define COMPLEX_OF(TYPE) \
-    KERNEL(sequence_complex_##TYPE, Complex) { write_sequence<TYPE>(p); }
-
-INTEGERS_OF(uint8_t) INTEGERS_OF(uint16_t) INTEGERS_OF(uint32_t) INTEGERS_OF(uint64_t)
-REAL_OF(int8_t) REAL_OF(int16_t) REAL_OF(int32_t) REAL_OF(int64_t)
-REAL_OF(uint8_t) REAL_OF(uint16_t) REAL_OF(uint32_t) REAL_OF(uint64_t)
-REAL_OF(half) REAL_OF(bfloat16) REAL_OF(float) REAL_OF(double)
-REAL_OF(complex64) REAL_OF(complex128)
-COMPLEX_OF(complex64) COMPLEX_OF(complex128)
-
+SHAPES(COMPLEX = complex64 complex128)
+KERNEL(sequence_complex, Complex) { write_sequence<COMPLEX>(p); }
 #endif

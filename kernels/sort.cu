@@ -463,40 +463,17 @@ DEVICE void merges(const MergeTiles<Index>& p) {
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------
-// For a GPU the macros pick one; the simulator has all.
+// For a GPU the macros pick one; the simulator has all shapes.
 
-#if !defined(TENSORLAYOUT_SIMULATOR)
-
-#if defined(RANK) && defined(GIVES)
+#ifdef TENSORLAYOUT_SIMULATOR
+#elif defined(RANK) && defined(GIVES)
+SHAPES(RANK = 1 2 0, INDEX = int32_t int64_t, GIVES = values positions)
 BLOCK_KERNEL(sort_tiles, SortTiles<RANK, INDEX>) { tiles<RANK, INDEX, GIVES>(p); }
 #elif defined(RANK)
+SHAPES(RANK = 1 2 0, INDEX = int32_t int64_t)
 BLOCK_KERNEL(leading_tiles, LeadingTiles<RANK, INDEX>) { leading<RANK, INDEX>(p); }
 #else
+SHAPES(INDEX = int32_t int64_t, GIVES = values positions)
 KERNEL(split_runs, SplitRuns<INDEX>) { splits<INDEX, GIVES>(p); }
 BLOCK_KERNEL(merge_tiles, MergeTiles<INDEX>) { merges<INDEX, GIVES>(p); }
-#endif
-
-#else
-
-#define TILES(RANK, INDEX, GIVES)                                                \
-    BLOCK_KERNEL(sort_tiles_##RANK##_##INDEX##_##GIVES, SortTiles<RANK, INDEX>) { \
-        tiles<RANK, INDEX, GIVES>(p);                                            \
-    }
-#define ALL(INDEX, GIVES)                                                        \
-    TILES(1, INDEX, GIVES) TILES(2, INDEX, GIVES) TILES(0, INDEX, GIVES)         \
-    KERNEL(split_runs_##INDEX##_##GIVES, SplitRuns<INDEX>) {                     \
-        splits<INDEX, GIVES>(p);                                                 \
-    }                                                                            \
-    BLOCK_KERNEL(merge_tiles_##INDEX##_##GIVES, MergeTiles<INDEX>) {             \
-        merges<INDEX, GIVES>(p);                                                 \
-    }
-ALL(int32_t, values) ALL(int32_t, positions) ALL(int64_t, values) ALL(int64_t, positions)
-
-#define LEADING(RANK, INDEX)                                                      \
-    BLOCK_KERNEL(leading_tiles_##RANK##_##INDEX, LeadingTiles<RANK, INDEX>) {      \
-        leading<RANK, INDEX>(p);                                                  \
-    }
-#define EVERY_RANK(INDEX) LEADING(1, INDEX) LEADING(2, INDEX) LEADING(0, INDEX)
-EVERY_RANK(int32_t) EVERY_RANK(int64_t)
-
 #endif

@@ -68,24 +68,9 @@ DEVICE void spread(const Spread<Rank, Index>& p) {
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------
-// For a GPU the macros pick one; the simulator has all.
+// For a GPU the macros pick one; the simulator has all shapes.
 
-#if !defined(TENSORLAYOUT_SIMULATOR)
-
+#ifndef TENSORLAYOUT_SIMULATOR
+SHAPES(RANK = 1 2 3 0, INDEX = int32_t int64_t, WIDTH = 1 2 4 8 16)
 KERNEL(spread_elements, Spread<RANK, INDEX>) { spread<RANK, INDEX, WIDTH>(p); }
-
-#else
-
-#define SPREAD(RANK, INDEX, WIDTH)                                                      \
-    KERNEL(spread_elements_##RANK##_##INDEX##_##WIDTH, Spread<RANK, INDEX>) {           \
-        spread<RANK, INDEX, WIDTH>(p);                                                  \
-    }
-#define SPREAD_WIDTHS(RANK, INDEX)                                                      \
-    SPREAD(RANK, INDEX, 1) SPREAD(RANK, INDEX, 2) SPREAD(RANK, INDEX, 4)                \
-    SPREAD(RANK, INDEX, 8) SPREAD(RANK, INDEX, 16)
-#define SPREAD_RANKS(INDEX)                                                             \
-    SPREAD_WIDTHS(1, INDEX) SPREAD_WIDTHS(2, INDEX) SPREAD_WIDTHS(3, INDEX)             \
-    SPREAD_WIDTHS(0, INDEX)
-SPREAD_RANKS(int32_t) SPREAD_RANKS(int64_t)
-
 #endif

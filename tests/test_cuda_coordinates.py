@@ -1,22 +1,21 @@
 """Results found from their own coordinates, on CUDA: values against NumPy, memory accesses."""
 
-import ctypes
 import itertools
 
 import numpy as np
 import pytest
-from cuda_memory import ARCHITECTURES, check_sizes, resources
+from cuda_memory import ARCHITECTURES, resources
 from directml_facts import STORED
 from simulated import needs_compiler, simulator
 
 import tensorlayout as tl
 from tensorlayout import directml
 from tensorlayout.cuda import fold_plan, lines_plan, pad_plan, patterns_plan, stretch_plan
+from tensorlayout.cuda.engine.kernel_shapes import kernels_in
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.layout import Layout
 
-PLANS = (pad_plan, lines_plan, stretch_plan, fold_plan, patterns_plan)
-KERNELS = tuple(kernel for plans in PLANS for kernel in plans.kernels())
+KERNELS = kernels_in("coordinates.cu")
 PAD = {"EDGE": "edge", "REFLECTION": "reflect", "SYMMETRIC": "symmetric", "WRAP": "wrap"}
 TYPES = ["int8", "uint16", "float16", "float32", "int64", "float64"]
 
@@ -394,28 +393,7 @@ def test_diagonals(gpu, band):
             into_every_layout(gpu, write, np.where(filled, np.array(3, kind), others))
 
 
-def test_structs_have_the_sizes_of_the_compiler():
-    sizes = {}
-    for rank, index in itertools.product((1, 2, 3, 4, 0), ("int32_t", "int64_t")):
-        made = pad_plan.padded_type(rank or 9, index)
-        sizes[f"Padded<{rank}, {index}>"] = ctypes.sizeof(made)
-        sizes[f"Lines<{rank}, {index}>"] = ctypes.sizeof(lines_plan.lines_type(rank or 9, index))
-        sizes[f"Stretch<{rank}, {index}>"] = ctypes.sizeof(
-            stretch_plan.stretch_type(rank or 9, index)
-        )
-    for rank, index in itertools.product((*patterns_plan.RANKS, 0), ("int32_t", "int64_t")):
-        sizes[f"Hot<{rank}, {index}>"] = ctypes.sizeof(patterns_plan.hot_type(rank, index))
-        made = patterns_plan.diagonals_type(rank, index)
-        sizes[f"Diagonals<{rank}, {index}>"] = ctypes.sizeof(made)
-        sizes[f"Sequence<{rank}, {index}>"] = ctypes.sizeof(
-            patterns_plan.sequence_type(rank, index)
-        )
-    for rank, index in itertools.product(fold_plan.RANKS, ("int32_t", "int64_t")):
-        sizes[f"Folded<{rank}, {index}>"] = ctypes.sizeof(fold_plan.fold_type(rank, index))
-    check_sizes("coordinates.cu", sizes)
-
-
-@pytest.mark.parametrize("kernel", [KERNELS[8], fold_plan.kernels()[-1]])
+@pytest.mark.parametrize("kernel", [KERNELS[8], KERNELS[100]])
 def test_compiled_for_a_gpu_without_spills(kernel):
     assert resources(kernel, "sm_90").spilled == 0
 

@@ -13,7 +13,6 @@ from cuda_memory import (
     UNTOUCHED,
     Storage,
     alignment_of,
-    check_sizes,
     elements,
     numbered,
     padding_slots,
@@ -22,15 +21,15 @@ from cuda_memory import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tensorlayout.cuda import copy_plan
 from tensorlayout.cuda.copy_plan import Tuning, plan_copy
 from tensorlayout.cuda.copying import prepare_copy
 from tensorlayout.cuda.engine import parameters, tiles
 from tensorlayout.cuda.engine.boxes import box_of_copy
 from tensorlayout.cuda.engine.driver import Kernel
+from tensorlayout.cuda.engine.kernel_shapes import kernels_in
 from tensorlayout.cuda.engine.simulator import checking, open_driver
-from tensorlayout.cuda.loops import loop_over
 from tensorlayout.layout import Layout, PaddingValue
+from tensorlayout.layout.loop import Loop
 
 ITEMSIZES = (1, 2, 4, 8, 16)
 TILES = Tuning(small_bytes=0, through_tile=-math.inf)  # tiles wherever there is an element
@@ -126,8 +125,8 @@ def test_the_case_of_each_layout(case, destination, source, itemsize, alignments
 
 def depth(destination, source, itemsize):
     """How many dimensions a box has."""
-    loop = loop_over((destination.at_origin, source.at_origin), itemsize, (32, 32))
-    return len(box_of_copy(loop).axes)
+    loop = Loop.over((destination.at_origin, source.at_origin), (itemsize,) * 2, (32, 32))
+    return len(box_of_copy(loop.fitted(16)).axes)
 
 
 def test_boxes_are_deep_where_three_dimensions_have_no_long_runs():
@@ -546,39 +545,22 @@ def test_rows_of_400_bytes_in_512_padding_included(driver):
 
 @NEEDS_COMPILER
 def test_the_simulator_has_every_kernel(driver):
-    for kernel in copy_plan.kernels():
+    for kernel in kernels_in("copy.cu"):
         driver.launcher(kernel)
 
 
 @pytest.mark.parametrize("name", ["copy_flat", "copy_strided", "copy_tiles"])
 def test_compiled_for_a_gpu_without_spills(name):
-    *_, kernel = [kernel for kernel in copy_plan.kernels() if kernel.name == name]
+    *_, kernel = [kernel for kernel in kernels_in("copy.cu") if kernel.name == name]
     assert resources(kernel, "sm_90").spilled == 0
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_every_kernel_compiled_for_a_gpu_without_spills(architecture):
-    for kernel in copy_plan.kernels():
+    for kernel in kernels_in("copy.cu"):
         found = resources(kernel, architecture)
         assert (kernel, found.spilled, found.registers <= 96) == (kernel, 0, True)
-
-
-@NEEDS_COMPILER
-def test_structs_are_those_of_the_kernels():
-    sizes = {
-        "FlatCopy": copy_plan.flat_type(),
-        "TiledCopy": copy_plan.tiled_type(),
-        "Side<>": copy_plan.side_type(12),
-        "Padding": copy_plan.PaddingStruct,
-    }
-    for rank in (0, 1, 2, 3, 4):
-        for index in ("int32_t", "int64_t"):
-            # 0 is any rank, such as 9
-            made = copy_plan.strided_type(rank or 9, index)
-            sizes[f"StridedCopy<{rank}, {index}>"] = made
-    # A macro would split the name of a template at its comma; static_assert does not.
-    check_sizes("copy.cu", {name: ctypes.sizeof(made) for name, made in sizes.items()})
 
 
 @NEEDS_COMPILER

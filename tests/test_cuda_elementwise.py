@@ -606,7 +606,7 @@ def test_in_place(driver, dtype):
         before = np.empty(size, np.uint8)
         with checking("bounds", "races"):
             driver.to_host(before, x.pointer)
-            plan = operation("add").plan_in_place(x.spec, y.spec)
+            plan = operation("add").plan(x.spec, y.spec).into(x.spec)
             assert not conflicts(x.spec, x.pointer, y.spec, y.pointer)
             planned = plan_elementwise(plan, [ALIGNED] * 3)
             prepare_elementwise(planned, driver)(x.pointer, [x.pointer, y.pointer])
@@ -683,7 +683,7 @@ def test_flat_is_coalesced(driver, dtype, nbytes):
 def counted_in_place(driver, layout, other, dtype):
     """In place, so that the result has such rows too."""
     x, y = Operand(driver, layout, dtype, 1), Operand(driver, other, dtype, 2)
-    plan = operation("add").plan_in_place(x.spec, y.spec)
+    plan = operation("add").plan(x.spec, y.spec).into(x.spec)
     planned = plan_elementwise(plan, [ALIGNED] * 3)
     with checking("bounds", "count") as record:
         prepare_elementwise(planned, driver)(x.pointer, [x.pointer, y.pointer])

@@ -40,8 +40,9 @@ def driver():
 
 
 def planned(name, *operands, in_place=False):
-    make = operation(name).plan_in_place if in_place else operation(name).plan
-    plan = make(*[o if isinstance(o, type) else spec(*o) for o in operands])
+    given = [o if isinstance(o, type) else spec(*o) for o in operands]
+    plan = operation(name).plan(*given)
+    plan = plan.into(given[0]) if in_place else plan
     return plan_elementwise(plan, [ALIGNED] * (1 + len(operands)))
 
 
@@ -292,7 +293,7 @@ def in_place(driver, x, y, tuning=TILES):
     size = x.layout.required_size * x.dtype.itemsize
     before, after = np.empty(size, np.uint8), np.empty(size, np.uint8)
     driver.to_host(before, x.pointer)
-    plan = operation("add").plan_in_place(x.spec, y.spec)
+    plan = operation("add").plan(x.spec, y.spec).into(x.spec)
     assert not conflicts(x.spec, x.pointer, y.spec, y.pointer)
     ready = plan_elementwise(plan, [x.alignment, x.alignment, y.alignment], None, tuning)
     prepare_elementwise(ready, driver)(x.pointer, [x.pointer, y.pointer])
@@ -323,7 +324,11 @@ def test_in_place_beside_another_view_of_the_same_memory(driver):
     left = x.layout.slice((slice(None), 0))
     right = x.layout.slice((slice(None), 1)).permute((1, 0))
     shift = right.offset * 8
-    plan = operation("add").plan_in_place(spec(left, "float64"), spec(right.at_origin, "float64"))
+    plan = (
+        operation("add")
+        .plan(spec(left, "float64"), spec(right.at_origin, "float64"))
+        .into(spec(left, "float64"))
+    )
     addresses = [x.pointer, x.pointer + shift]
     assert not conflicts(plan.result, addresses[0], plan.operands[1], addresses[1])
     ready = plan_elementwise(plan, [ALIGNED] * 3, None, TILES)

@@ -28,7 +28,7 @@ from tensorlayout.cuda.engine.memory import read
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.filling import prepare_fill
 from tensorlayout.devices import Device
-from tensorlayout.layout import Layout, PaddingValue
+from tensorlayout.layout import Layout, PaddingValue, loop
 from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.tensor import TensorSpec
 
@@ -237,7 +237,7 @@ def test_indices_have_64_bits_where_slots_ask_for_it():
 
 
 def test_kernels_of_64_bits(driver, monkeypatch):
-    monkeypatch.setattr(bounded, "index_type", lambda *_: "int64_t")
+    monkeypatch.setattr(loop, "index_type", lambda *_: "int64_t")
     layout = tails((13, 21), (4, 8))
     for itemsize in ITEMSIZES:
         launch_copy(driver, layout, row_major((13, 21)), itemsize, bytes(itemsize))

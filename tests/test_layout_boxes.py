@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tensorlayout.layout import Layout, boxes
+from tensorlayout.layout import Layout, boxes, digits
 
 
 def slots_in(box, layout):
@@ -55,7 +55,7 @@ def test_whole_tiles_and_rests_are_few_boxes():
 
 def test_tiles_of_two_sizes():
     fine, coarse = (Layout.tiled((16,), [(n,)]) for n in (4, 8))
-    assert boxes.common_units([fine.parts[0], Layout.tiled((16, 2), [(8, 1)]).parts[0]]) == [8, 1]
+    assert digits.common_units([fine.parts[0], Layout.tiled((16, 2), [(8, 1)]).parts[0]]) == [8, 1]
     assert boxes.boxes([(0, 16)], fine, coarse) is not None
     six = Layout((16, 2), parts=[[(3, 12), (6, 1)], [(2, 6)]])
     assert boxes.boxes([(0, 16), (0, 2)], six, Layout.tiled((16, 2), [(4, 1)])) is None

@@ -17,9 +17,8 @@ from math import ceil, prod
 from tensorlayout.cpu import copy_cost
 from tensorlayout.cpu.copy_axes import (
     Array,
-    Axis,
+    CopyLoop,
     Cuts,
-    Loop,
     equal_pieces,
     even_cuts,
     fuse,
@@ -39,6 +38,7 @@ from tensorlayout.cpu.copy_run import (
     nothing,
 )
 from tensorlayout.cpu.engine.threads import available_threads
+from tensorlayout.layout.loop import Axis
 
 __all__ = ["CopyPlan", "Tuning", "choose_copy"]
 
@@ -152,7 +152,7 @@ def choose_copy(
     return _in_order(case, loop, cost, tuning)
 
 
-def _in_order(case: str, loop: Loop, cost: float, tuning: Tuning) -> CopyPlan:
+def _in_order(case: str, loop: CopyLoop, cost: float, tuning: Tuning) -> CopyPlan:
     """One assignment, or a few where several threads pay."""
     threads = _threads(cost, tuning)
     if threads == 1 and loop.word is None:
@@ -161,12 +161,14 @@ def _in_order(case: str, loop: Loop, cost: float, tuning: Tuning) -> CopyPlan:
     return _boxed(case, loop, cuts, threads, move_flat if case == "flat" else move_directly)
 
 
-def _by_channels(loop: Loop, cost: float, tuning: Tuning) -> CopyPlan:
+def _by_channels(loop: CopyLoop, cost: float, tuning: Tuning) -> CopyPlan:
     cuts = _one_axis_cut(loop, loop.axes[:-1], cost, tuning.channel_bytes // loop.width, tuning)
     return _boxed("channels", loop, cuts, _threads(cost, tuning), move_channels)
 
 
-def _one_axis_cut(loop: Loop, axes: Sequence[Axis], cost: float, room: int, tuning: Tuning) -> Cuts:
+def _one_axis_cut(
+    loop: CopyLoop, axes: Sequence[Axis], cost: float, room: int, tuning: Tuning
+) -> Cuts:
     """Boxes of at most `room` elements, cut along one of the axes."""
     threads = _threads(cost, tuning)
     # The slowest axis that is long enough for pieces of any size, or else the longest.
@@ -181,7 +183,7 @@ def _one_axis_cut(loop: Loop, axes: Sequence[Axis], cost: float, room: int, tuni
     return pieces_along(loop, along, shrinking_pieces(size, threads, least, most))
 
 
-def _boxed(case: str, loop: Loop, cuts: Cuts, threads: int, move: Mover) -> CopyPlan:
+def _boxed(case: str, loop: CopyLoop, cuts: Cuts, threads: int, move: Mover) -> CopyPlan:
     boxes = Boxes(loop, cuts, threads, move)
     return CopyPlan(case, boxes.run, threads, boxes)
 

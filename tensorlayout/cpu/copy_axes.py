@@ -5,12 +5,14 @@ and merged wherever both sides allow it. A short run that is contiguous on both 
 becomes one wide element: an image of three bytes a pixel is moved as elements of three bytes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import isqrt, prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+
+from tensorlayout.layout.loop import Axis, merged
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Cuts = tuple[tuple[slice, ...], ...]  # for each axis, its pieces: their products are boxes
@@ -24,25 +26,27 @@ FUSED_BYTES = 512
 _WORDS = {1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "c16"}
 
 
-class Axis(NamedTuple):
-    """One axis of the loop; the strides are in bytes, and `write` is positive."""
-
-    size: int
-    write: int
-    read: int
+# The memories of a loop.
+WRITE, READ = 0, 1
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
-    """What is left to iterate over, and how to see an array of the given shape in that way."""
+class CopyLoop:
+    """What is left to iterate over, and how to see an array of the given shape in that way.
 
-    axes: tuple[Axis, ...]  # from the slowest in the destination to the fastest
-    width: int  # bytes of an element
-    flips: tuple[slice, ...] | None
-    order: tuple[int, ...]
-    merged: tuple[int, ...]  # sizes before a run became one element
-    read_order: tuple[int, ...]  # axes from the source's fastest on; without those it repeats
-    word: str | None = None  # the type of the wide element
+    Attributes:
+        axes: from the slowest in the destination, which counts up, to the fastest; strides in
+            bytes, of the destination and of the source.
+        width: bytes of an element.
+        seen: what gives an array these axes, before a run became one element.
+        word: the type of the wide element.
+
+    """
+
+    axes: tuple[Axis, ...]
+    width: int
+    seen: Callable[[Array], Array]
+    word: str | None = None
 
     @property
     def elements(self) -> int:
@@ -52,16 +56,18 @@ class Loop:
     @property
     def contiguous(self) -> bool:
         """Whether the fastest axis is contiguous on both sides."""
-        return bool(self.axes) and self.axes[-1][1:] == (self.width, self.width)
+        return bool(self.axes) and self.axes[-1].strides == (self.width, self.width)
+
+    @property
+    def read_order(self) -> tuple[int, ...]:
+        """The axes from the source's fastest on, without those along which it repeats."""
+        steps = [abs(axis.strides[READ]) for axis in self.axes]
+        return tuple(sorted([k for k, step in enumerate(steps) if step], key=steps.__getitem__))
 
     def view(self, array: Array) -> Array:
         """The array with these axes; never a copy."""
-        if self.flips is not None:
-            array = array[self.flips]
-        array = array.transpose(self.order).reshape(self.merged, copy=False)
-        if self.word is None:
-            return array
-        return array.view(self.word)[..., 0]
+        array = self.seen(array)
+        return array if self.word is None else array.view(self.word)[..., 0]
 
 
 def loop_over(
@@ -69,41 +75,39 @@ def loop_over(
     destination_strides: tuple[int, ...],
     source_strides: tuple[int, ...],
     itemsize: int,
-) -> Loop:
+) -> CopyLoop:
     """The loop over all elements of a shape; strides in elements, no size may be 0."""
+    dims = [
+        Axis(size, (to * itemsize, from_ * itemsize))
+        for size, to, from_ in zip(shape, destination_strides, source_strides, strict=True)
+    ]
+    backwards = [size > 1 and to < 0 for size, (to, _), _ in dims]
     long = [k for k, size in enumerate(shape) if size > 1]
     long.sort(key=lambda k: -abs(destination_strides[k]))
-    axes: list[Axis] = []
-    for k in long:
-        sign = itemsize if destination_strides[k] > 0 else -itemsize
-        axis = Axis(shape[k], sign * destination_strides[k], sign * source_strides[k])
-        if axes and _continues(axes[-1], axis):
-            axis = axis._replace(size=axes.pop().size * axis.size)
-        axes.append(axis)
-    flipped = [
-        size > 1 and stride < 0 for size, stride in zip(shape, destination_strides, strict=True)
-    ]
-    return Loop(
-        axes=tuple(axes),
-        width=itemsize,
-        flips=tuple([slice(None, None, -1 if f else 1) for f in flipped]) if any(flipped) else None,
-        order=(*[k for k, size in enumerate(shape) if size == 1], *long),
-        merged=tuple([axis.size for axis in axes]),
-        read_order=_read_order(axes),
-    )
+    axes = merged([dims[k].turned if backwards[k] else dims[k] for k in long])
+    order = (*[k for k, size in enumerate(shape) if size == 1], *long)
+    seen = view_of(shape, backwards, order, tuple([axis.size for axis in axes]))
+    return CopyLoop(tuple(axes), itemsize, seen)
 
 
-def _read_order(axes: Sequence[Axis]) -> tuple[int, ...]:
-    moving = [k for k, axis in enumerate(axes) if axis.read]
-    return tuple(sorted(moving, key=lambda k: abs(axes[k].read)))
+def view_of(
+    shape: tuple[int, ...], backwards: list[bool], order: tuple[int, ...], sizes: tuple[int, ...]
+) -> Callable[[Array], Array]:
+    """How to see an array of `shape` turned, in another order, with neighbours merged to `sizes`.
+
+    Never a copy.
+    """
+    if any(backwards):
+        flips = tuple([slice(None, None, -1 if back else 1) for back in backwards])
+        return lambda array: array[flips].transpose(order).reshape(sizes, copy=False)
+    if order != tuple(range(len(shape))):
+        return lambda array: array.transpose(order).reshape(sizes, copy=False)
+    if sizes != shape:
+        return lambda array: array.reshape(sizes, copy=False)
+    return lambda array: array
 
 
-def _continues(slow: Axis, fast: Axis) -> bool:
-    """Whether a step along `slow` is, on both sides, as far as all steps along `fast`."""
-    return slow.write == fast.size * fast.write and slow.read == fast.size * fast.read
-
-
-def fuse(loop: Loop) -> Loop:
+def fuse(loop: CopyLoop) -> CopyLoop:
     """The loop with a short contiguous run made one wide element, if it has such a run."""
     if len(loop.axes) < 2 or not loop.contiguous:
         return loop
@@ -111,11 +115,10 @@ def fuse(loop: Loop) -> Loop:
     if width > FUSED_BYTES:
         return loop
     word = _WORDS.get(width, f"V{width}")
-    axes = loop.axes[:-1]
-    return replace(loop, axes=axes, width=width, word=word, read_order=_read_order(axes))
+    return replace(loop, axes=loop.axes[:-1], width=width, word=word)
 
 
-def tile(loop: Loop, room: int) -> tuple[int, ...]:
+def tile(loop: CopyLoop, room: int) -> tuple[int, ...]:
     """The extents of a box of at most about `room` elements with long runs on both sides."""
     side = isqrt(room)
     write_order = range(len(loop.axes) - 1, -1, -1)
@@ -133,7 +136,7 @@ def tile(loop: Loop, room: int) -> tuple[int, ...]:
     return tuple(extents)
 
 
-def _grow(extents: list[int], loop: Loop, order: Sequence[int], run: int, room: int) -> None:
+def _grow(extents: list[int], loop: CopyLoop, order: Sequence[int], run: int, room: int) -> None:
     """Lengthen the run along `order` to at most `run` elements, and the box to at most `room`."""
     done = 1
     for k in order:
@@ -154,7 +157,7 @@ def _evened(size: int, extent: int) -> int:
     return -(-extent // 16) * 16
 
 
-def even_cuts(loop: Loop, extents: tuple[int, ...]) -> Cuts:
+def even_cuts(loop: CopyLoop, extents: tuple[int, ...]) -> Cuts:
     """Boxes of these extents, smaller at the ends of the axes."""
     return tuple([_pieces(axis.size, n) for axis, n in zip(loop.axes, extents, strict=True)])
 
@@ -163,7 +166,7 @@ def _pieces(size: int, extent: int) -> tuple[slice, ...]:
     return tuple([slice(k, min(k + extent, size)) for k in range(0, size, extent)])
 
 
-def pieces_along(loop: Loop, along: int, pieces: tuple[slice, ...]) -> Cuts:
+def pieces_along(loop: CopyLoop, along: int, pieces: tuple[slice, ...]) -> Cuts:
     """Boxes that are whole along all axes but one."""
     whole = [(slice(0, axis.size),) for axis in loop.axes]
     return (*whole[:along], pieces, *whole[along + 1 :])

@@ -7,7 +7,8 @@ they are alike on all processors with 64-byte lines and 4096-byte pages.
 
 from math import gcd, inf, prod
 
-from tensorlayout.cpu.copy_axes import Axis, Loop
+from tensorlayout.cpu.copy_axes import READ, WRITE, CopyLoop
+from tensorlayout.layout.loop import Axis
 
 LINE = 64
 PAGE = 4096
@@ -44,31 +45,31 @@ _FAR = 1.5
 _FAR_PAGES = 2048
 
 
-def strided(loop: Loop) -> float:
+def strided(loop: CopyLoop) -> float:
     """One assignment in the destination's order."""
     last = loop.axes[-1]
-    if last.read == 0 and last.write == loop.width:
+    if last.strides[READ] == 0 and last.strides[WRITE] == loop.width:
         return BYTE * loop.width + ROW / last.size  # numpy fills such rows as fast as it copies
     return _element(loop.width) + ROW / last.size + _misses(loop)
 
 
-def channels(loop: Loop) -> float:
+def channels(loop: CopyLoop) -> float:
     """The fastest axis taken one position at a time: infinite unless it is very short."""
     if len(loop.axes) < 2 or loop.axes[-1].size > MOST_CHANNELS:
         return inf
     # The destination's lines are met once a position: 3 × 4 bytes 0.29 an element, 4 × 8 bytes
     # 0.45, 8 × 8 bytes 0.78.
-    span = loop.axes[-1].size * loop.axes[-1].write
+    span = loop.axes[-1].size * loop.axes[-1].strides[WRITE]
     again = 0.0 if span <= 16 else 0.13 if span <= 32 else 0.4
     return _element(loop.width) + again + ROW / loop.axes[-2].size + _misses(loop)
 
 
-def tiles(loop: Loop, extents: tuple[int, ...]) -> float:
+def tiles(loop: CopyLoop, extents: tuple[int, ...]) -> float:
     """By boxes and a buffer: infinite unless the sides differ in their fastest axis."""
     if loop.width not in _TILED or not _between(loop):
         return inf
     between = range(loop.read_order[0] + 1, len(extents))
-    lines = prod([extents[k] for k in between if loop.axes[k].read])
+    lines = prod([extents[k] for k in between if loop.axes[k].strides[READ]])
     again = 0.0 if lines * LINE <= NEAR_CACHE else _MISS_ELSE
     read_run = 1
     for k in loop.read_order:
@@ -82,33 +83,33 @@ def _element(width: int) -> float:
     return _STRIDED.get(width, _VOID + _VOID_BYTE * width)
 
 
-def _between(loop: Loop) -> tuple[Axis, ...]:
+def _between(loop: CopyLoop) -> tuple[Axis, ...]:
     """The axes that are walked between two elements of the same line of the source."""
     if not loop.read_order:
         return ()
     fastest = loop.read_order[0]
-    return loop.axes[fastest + 1 :] if abs(loop.axes[fastest].read) < LINE else ()
+    return loop.axes[fastest + 1 :] if abs(loop.axes[fastest].strides[READ]) < LINE else ()
 
 
-def _misses(loop: Loop) -> float:
+def _misses(loop: CopyLoop) -> float:
     """What it costs that a line of the source is met again only after many others."""
-    between = [axis for axis in _between(loop) if axis.read]
+    between = [axis for axis in _between(loop) if axis.strides[READ]]
     lines = prod([axis.size for axis in between])
     if lines * LINE <= NEAR_CACHE and not any(map(_crowded, between)):
         return 0.0
     # Elements of one line that are met one after the other miss it once, and runs of lines come
     # ahead of time: 16-bit numbers out of T(8,128)(2,1), 64 MB, 19.3 ms so, 23.1 by boxes.
-    step = abs(between[-1].read)
+    step = abs(between[-1].strides[READ])
     if step < LINE and between[-1].size * step >= _RUN_OF_LINES:
         return _MISS_ELSE * step / LINE
     miss = _MISS_ELSE
     for axis in filter(_crowded, between):
-        miss = max(miss, _MISS.get(gcd(axis.read, PAGE), 0.0))
-    if max([abs(axis.read) for axis in between]) >= PAGE and lines > _FAR_PAGES:
+        miss = max(miss, _MISS.get(gcd(axis.strides[READ], PAGE), 0.0))
+    if max([abs(axis.strides[READ]) for axis in between]) >= PAGE and lines > _FAR_PAGES:
         miss += _FAR
     return miss * min(1.0, step / LINE)
 
 
 def _crowded(axis: Axis) -> bool:
     """Whether the lines along this axis do not fit the sets of the cache that they fall into."""
-    return axis.size * gcd(axis.read, PAGE) > NEAR_CACHE
+    return axis.size * gcd(axis.strides[READ], PAGE) > NEAR_CACHE

@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 
-from tensorlayout.cpu.copy_axes import Array, Cuts, Loop
+from tensorlayout.cpu.copy_axes import READ, Array, CopyLoop, Cuts
 from tensorlayout.cpu.engine.threads import share
 
 Box = tuple[slice, ...]
@@ -27,7 +27,7 @@ def nothing(destination: Array, source: Array) -> None:
 class Boxes:
     """A copy cut into boxes of the loop, moved by one thread or by several."""
 
-    loop: Loop
+    loop: CopyLoop
     cuts: Cuts
     threads: int
     move: Mover
@@ -102,14 +102,14 @@ class Tiles:
     once: Box  # of a broadcast axis, the buffer holds one position
 
     @staticmethod
-    def of(loop: Loop, cuts: Cuts) -> "Tiles":
+    def of(loop: CopyLoop, cuts: Cuts) -> "Tiles":
         """The buffer for these boxes, of which the first is the largest."""
         extents = [pieces[0].stop for pieces in cuts]
         last = len(extents) - 1
-        repeated = [axis.read == 0 for axis in loop.axes]
+        repeated = [axis.strides[READ] == 0 for axis in loop.axes]
         strides = [0] * len(extents)
         pitch = loop.width
-        for k in sorted(range(len(extents)), key=lambda k: abs(loop.axes[k].read)):
+        for k in sorted(range(len(extents)), key=lambda k: abs(loop.axes[k].strides[READ])):
             if repeated[k]:
                 continue
             if k == last and pitch >= _LINE:

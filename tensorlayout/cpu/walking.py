@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
+from tensorlayout.cpu.copy_axes import view_of
 from tensorlayout.cpu.engine.memory import Array
 from tensorlayout.layout import Layout
+from tensorlayout.layout.loop import Axis, merged
 
 Key = tuple[slice, ...]
 
@@ -37,40 +39,20 @@ def walk_of(layout: Layout, dims: Sequence[int], result: Layout) -> Walk:
     Several reduced dimensions are flipped where they run backwards, so that they can merge; one
     alone keeps its positions.
     """
-    order = tuple(reversed(layout.minor_to_major))
-    reduced = set(dims)
-    backwards = [
-        len(dims) > 1 and d in reduced and s < 0 and n > 0
+    order, reduced = tuple(reversed(layout.minor_to_major)), set(dims)
+    dimensions = [
+        Axis(n, (s,), d in reduced)
         for d, (n, s) in enumerate(zip(layout.shape, layout.strides, strict=True))
     ]
-    flips = tuple([slice(None, None, -1 if b else 1) for b in backwards])
-    rows: list[tuple[int, int, bool]] = []  # size, stride, whether it is reduced
-    for d in order:
-        size, stride, gone = layout.shape[d], layout.strides[d], d in reduced
-        stride = -stride if backwards[d] else stride
-        if size == 1:
-            continue
-        if rows and layout.size and rows[-1][1:] == (size * stride, gone):
-            size *= rows.pop()[0]
-        rows.append((size, stride, gone))
-    shape = tuple([size for size, _, _ in rows])
+    several = len(dims) > 1 and layout.size > 0
+    backwards = [several and d in reduced and s < 0 for d, s in enumerate(layout.strides)]
+    axes = [dimensions[d].turned if backwards[d] else dimensions[d] for d in order]
+    axes = merged(axes) if layout.size else [axis for axis in axes if axis.size != 1]
     return Walk(
-        axes=tuple([k for k, (_, _, gone) in enumerate(rows) if gone]),
-        view=_viewer(layout, flips if any(backwards) else None, order, shape),
+        axes=tuple([k for k, axis in enumerate(axes) if axis.tag]),
+        view=view_of(layout.shape, backwards, order, tuple([axis.size for axis in axes])),
         place=_placer(result),
     )
-
-
-def _viewer(
-    layout: Layout, flips: Key | None, order: tuple[int, ...], shape: tuple[int, ...]
-) -> Callable[[Array], Array]:
-    if flips is not None:
-        return lambda array: array[flips].transpose(order).reshape(shape, copy=False)
-    if order != tuple(range(layout.ndim)):
-        return lambda array: array.transpose(order).reshape(shape, copy=False)
-    if shape != layout.shape:
-        return lambda array: array.reshape(shape, copy=False)
-    return lambda array: array
 
 
 def _placer(result: Layout) -> Callable[[Array], Array]:

@@ -15,7 +15,7 @@ from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.launch import Launch, blocks_of_packs, struct_type
 from tensorlayout.cuda.engine.padding import PaddingStruct, Regions, padding_regions, padding_struct
 from tensorlayout.cuda.engine.parameters import RANKS, index_type, rank_macro, walk, walk_type
-from tensorlayout.cuda.loops import WIDEST
+from tensorlayout.cuda.engine.sectors import WIDEST
 from tensorlayout.layout import Layout, coalesce
 from tensorlayout.layout.once import once
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cuda.elementwise import _type_of
+from tensorlayout.cuda.engine.c_types import c_type
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.faults import owner_of
 from tensorlayout.cuda.engine.launch import THREADS, Launch, struct_type
@@ -301,12 +301,12 @@ def _find_kernel(index: str) -> Kernel:
 
 
 def _fold_kernel(destination: TensorSpec, operation: str, index: str) -> Kernel:
-    types = (("ELEMENT", _type_of(destination.dtype)),)
+    types = (("ELEMENT", c_type(destination.dtype)),)
     return Kernel(FILE, "fold_runs", types, (("INDEX", index),), operation)
 
 
 def _combine_kernel(destination: TensorSpec, operation: str, rank: int, index: str) -> Kernel:
-    types = (("ELEMENT", _type_of(destination.dtype)),)
+    types = (("ELEMENT", c_type(destination.dtype)),)
     shape = (rank_macro(rank), ("INDEX", index))
     return Kernel(FILE, "combine_elements", types, shape, operation)
 

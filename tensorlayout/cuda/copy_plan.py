@@ -6,38 +6,25 @@ for: 1.0 for each of the two memories at best.
 
 from __future__ import annotations
 
-import ctypes
 from dataclasses import dataclass
-from itertools import product
 from math import gcd
-from typing import Any
 
 from tensorlayout.cuda.engine.boxes import (
-    DEEPEST,
     READ,
-    ROOMS,
     WRITE,
     Box,
     box_of_copy,
     narrowness,
 )
-from tensorlayout.cuda.engine.driver import Kernel
-from tensorlayout.cuda.engine.launch import Launch, blocks_for, struct_type
-from tensorlayout.cuda.engine.padding import PaddingStruct, Regions, padding_regions, padding_struct
-from tensorlayout.cuda.engine.parameters import (
-    MAX_RANK,
-    RANKS,
-    index_type,
-    rank_macro,
-    walk,
-    walk_type,
-)
-from tensorlayout.cuda.engine.sectors import in_order_cost
-from tensorlayout.cuda.engine.tiles import boxes_struct, boxes_type, side_struct, side_type
+from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
+from tensorlayout.cuda.engine.launch import Launch, blocks_for
+from tensorlayout.cuda.engine.padding import Regions, padding_regions, padding_struct
+from tensorlayout.cuda.engine.parameters import pack_walk
+from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST, in_order_cost
+from tensorlayout.cuda.engine.tiles import boxes_struct, side_struct
 from tensorlayout.cuda.fill_plan import FillPlan, plan_fill, plan_padding
-from tensorlayout.cuda.loops import SECTOR, WIDEST, Axis, Loop, loop_over
 from tensorlayout.layout import Layout
-from tensorlayout.layout.once import once
+from tensorlayout.layout.loop import Loop
 
 FILE = "copy.cu"
 
@@ -113,7 +100,7 @@ def plan_copy(
     if padding is not None and not fits:
         apart, regions = plan_padding(destination, itemsize, alignments[0], padding), None
     inside = regions, padding or b""
-    loop = loop_over((destination, source), itemsize, alignments)
+    loop = Loop.over((destination, source), (itemsize,) * 2, alignments).fitted(WIDEST)
     case, launch = cheapest(loop, itemsize, inside, tuning)
     return CopyPlan(case, (launch,), apart)
 
@@ -132,9 +119,9 @@ def cheapest(loop: Loop, itemsize: int, padding: _Padding, tuning: Tuning) -> tu
     if one_run:
         return "flat", _flat(loop, padding)
     if repeated is not None:
-        return "repeated", _strided(repeated, WIDEST, padding)
+        return "repeated", _strided(repeated, padding)
     case = "rows" if _has_rows(loop, itemsize) else "strided"
-    return case, _strided(loop, loop.width, padding)
+    return case, _strided(loop, padding)
 
 
 def _has_rows(loop: Loop, itemsize: int) -> bool:
@@ -149,9 +136,7 @@ def _repeated(loop: Loop) -> Loop | None:
     fits = gcd(loop.alignments[WRITE] // loop.width, last.size, *steps) % times == 0
     if last.strides != (1, 0) or times == 1 or not fits:
         return None
-    axes = [Axis(n, (write // times, read)) for n, (write, read) in slower]
-    axes.append(Axis(last.size // times, (1, 0)))
-    return Loop(tuple(axes), loop.width, loop.firsts, loop.alignments)
+    return loop.in_packs(times, (WRITE,))
 
 
 def _flat_cost(loop: Loop) -> float:
@@ -164,16 +149,7 @@ def _flat_cost(loop: Loop) -> float:
 
 def _in_order_cost(loop: Loop) -> float:
     """Sectors per element of a walk in the destination's order, from a few warps of it."""
-    return 2 * narrowness(loop.width) + sum(
-        in_order_cost(
-            [axis.size for axis in loop.axes],
-            [stride * loop.width for stride in loop.strides(memory)],
-            # The least aligned address that the plan is made for.
-            loop.firsts[memory] + loop.alignments[memory] % SECTOR,
-            loop.width,
-        )
-        for memory in (WRITE, READ)
-    )
+    return 2 * narrowness(loop.width) + sum(in_order_cost(loop, m) for m in (WRITE, READ))
 
 
 # ---- Launches
@@ -184,109 +160,38 @@ def _flat(loop: Loop, padding: _Padding) -> Launch:
     width = min(WIDEST, *loop.alignments)
     blocks = max(1, blocks_for(nbytes // width))
     padded, more = padding_struct(*padding, blocks, loop.alignments[WRITE])
-    made = flat_type()(padding=padded, packs=nbytes // width, tail=nbytes % width)
-    kernel = Kernel(FILE, "copy_flat", shape=(("WIDTH", str(width)),))
-    return Launch(kernel, blocks + more, bytes(made), loop.firsts)
+    chosen = kernel(FILE, "copy_flat", WIDTH=width)
+    made = parameters(chosen)(padding=padded, packs=nbytes // width, tail=nbytes % width)
+    return Launch(chosen, blocks + more, bytes(made), loop.firsts)
 
 
-def _strided(loop: Loop, width: int, padding: _Padding) -> Launch:
-    """`width`: bytes of an element of the destination; the source's is the loop's."""
-    rank = len(loop.axes)
-    index = index_type(loop.count, loop.furthest)
+def _strided(loop: Loop, padding: _Padding) -> Launch:
+    index = loop.index
     blocks = blocks_for(loop.count)
     padded, more = padding_struct(*padding, blocks, loop.alignments[WRITE])
-    made = strided_type(rank, index)(padding=padded, count=loop.count)
-    strides = [loop.strides(WRITE), loop.strides(READ)]
-    made.walk = walk(index, [axis.size for axis in loop.axes], strides)
-    kernel = _strided_kernel(rank, index, loop.width, width)
-    return Launch(kernel, blocks + more, bytes(made), loop.firsts)
+    rank, element, width = len(loop.axes), loop.widths[READ], loop.width
+    chosen = kernel(FILE, "copy_strided", RANK=rank, INDEX=index, ELEMENT=element, WIDTH=width)
+    made = parameters(chosen)(padding=padded, count=loop.count)
+    pack_walk(made.walk, loop.sizes, loop.strides)
+    return Launch(chosen, blocks + more, bytes(made), loop.firsts)
 
 
 def _tiles(loop: Loop, box: Box, padding: _Padding) -> Launch:
     padded, more = padding_struct(*padding, box.blocks, loop.alignments[WRITE])
     pitches, nest = box.pitches[READ], box.nest
-    made = tiled_type()(padding=padded, across=nest.across * loop.width // 4)
+    chosen = kernel(
+        FILE,
+        "copy_tiles",
+        ELEMENT=loop.width,
+        READ=box.sides[READ].unit,
+        WRITE=box.sides[WRITE].unit,
+        TILE=nest.tile_width(READ),
+        ROOM=box.room,
+    )
+    made = parameters(chosen)(padding=padded, across=nest.across * loop.width // 4)
     if nest.across:
         made.turns[:] = box.turns
     boxes_struct(box, made.boxes)
     made.write, made.read = (side_struct(box, side, pitches) for side in (WRITE, READ))
     made.pitch[: len(pitches)] = pitches
-    units = box.sides[READ].unit, box.sides[WRITE].unit
-    kernel = _tiles_kernel(loop.width, *units, nest.tile_width(READ), box.room)
-    return Launch(kernel, box.blocks + more, bytes(made), loop.firsts)
-
-
-def kernels() -> tuple[Kernel, ...]:
-    """All that a plan may ask for."""
-    found = [Kernel(FILE, "copy_flat", shape=(("WIDTH", str(1 << k)),)) for k in range(5)]
-    same = [(1 << k, 1 << k) for k in range(5)]
-    for rank, index in product((*RANKS, 0), ("int32_t", "int64_t")):
-        for element, width in [*same, *[(1 << k, WIDEST) for k in range(4)]]:
-            found.append(_strided_kernel(rank, index, element, width))
-    found += [_tiles_kernel(*widths, room) for widths, room in product(TILED, ROOMS)]
-    return tuple(found)
-
-
-# Of tiles: bytes of an element, of an access to the source and to the destination, and of an
-# element of the tile.
-TILED = (
-    *[(1, read, write, 1) for read in (1, 4) for write in (1, 4)],
-    *[(2, read, write, 2) for read in (2, 4) for write in (2, 4)],
-    *[(width, 4, 4, 4) for width in (1, 2, 4)],
-    (8, 8, 8, 8),
-    (16, 16, 16, 16),
-)
-
-
-def _strided_kernel(rank: int, index: str, element: int, width: int) -> Kernel:
-    macros = [rank_macro(rank), ("INDEX", index), ("ELEMENT", str(element)), ("WIDTH", str(width))]
-    return Kernel(FILE, "copy_strided", shape=tuple(macros))
-
-
-def _tiles_kernel(element: int, read: int, write: int, tile: int, room: int) -> Kernel:
-    values = {"ELEMENT": element, "READ": read, "WRITE": write, "TILE": tile, "ROOM": room}
-    return Kernel(FILE, "copy_tiles", shape=tuple((k, str(v)) for k, v in values.items()))
-
-
-@once
-def flat_type() -> Any:
-    """``FlatCopy`` of kernels/copy.cu."""
-    return struct_type(
-        "FlatCopy",
-        to=ctypes.c_uint64,
-        from_=ctypes.c_uint64,
-        padding=PaddingStruct,
-        packs=ctypes.c_int64,
-        tail=ctypes.c_int64,
-    )
-
-
-@once
-def strided_type(rank: int, index: str) -> Any:
-    """``StridedCopy<rank, index>``; a rank without a kernel of its own is any rank."""
-    number = ctypes.c_int32 if index == "int32_t" else ctypes.c_int64
-    return struct_type(
-        "StridedCopy",
-        to=ctypes.c_uint64,
-        from_=ctypes.c_uint64,
-        padding=PaddingStruct,
-        count=number,
-        walk=walk_type(int(rank_macro(rank)[1]), index, 2),
-    )
-
-
-@once
-def tiled_type() -> Any:
-    """``TiledCopy`` of kernels/copy.cu."""
-    return struct_type(
-        "TiledCopy",
-        to=ctypes.c_uint64,
-        from_=ctypes.c_uint64,
-        padding=PaddingStruct,
-        write=side_type(DEEPEST),
-        read=side_type(DEEPEST),
-        boxes=boxes_type(2, DEEPEST, MAX_RANK),
-        pitch=ctypes.c_int32 * DEEPEST,
-        across=ctypes.c_int64,
-        turns=ctypes.c_int32 * 4,
-    )
+    return Launch(chosen, box.blocks + more, bytes(made), loop.firsts)

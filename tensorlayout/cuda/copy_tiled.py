@@ -13,15 +13,10 @@ from tensorlayout.cuda import copy_plan
 from tensorlayout.cuda.bounded import (
     MOST_BOUNDS,
     BoundsStruct,
-    Digits,
     bounded_walk_type,
-    digits_of,
-    in_order_cost,
-    is_tiled,
+    fits_a_walk,
     set_bounds,
     walk_struct,
-    without_tails,
-    written_sizes,
 )
 from tensorlayout.cuda.copy_plan import TUNING, CopyPlan, Tuning
 from tensorlayout.cuda.engine.boxes import (
@@ -43,10 +38,11 @@ from tensorlayout.cuda.engine.padding import (
     padding_regions,
     padding_struct,
 )
+from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST, in_order_cost
 from tensorlayout.cuda.engine.tiles import boxes_struct, boxes_type, side_struct, side_type
 from tensorlayout.cuda.fill_plan import FillPlan, plan_fill, plan_padding
-from tensorlayout.cuda.loops import SECTOR, WIDEST, loop_over
 from tensorlayout.layout import Layout
+from tensorlayout.layout.digits import TiledLoop, is_tiled, tiled_loop, without_tails, written_sizes
 from tensorlayout.layout.once import once
 from tensorlayout.tensor import TensorSpec
 
@@ -75,8 +71,9 @@ def plan_copy(
     if destination.size == 0:
         fill = plan_fill(destination, itemsize, alignments[0], padding) if padding else None
         return CopyPlan("empty", (), fill)
-    digits = digits_of((destination, source), written_sizes(destination, padding))
-    if digits is None and digits_of((destination, source), destination.shape) is None:
+    given = ((destination, source), (itemsize,) * 2, alignments)
+    digits = tiled_loop(*given, written_sizes(destination, padding))
+    if digits is None and tiled_loop(*given, destination.shape) is None:
         return None
     regions, apart = None, None
     if padding is not None and not destination.is_tiled:
@@ -85,13 +82,12 @@ def plan_copy(
         if not regions.fit_a_launch or (digits is not None and digits.firsts[0]):
             regions, apart = None, plan_padding(destination, itemsize, alignments[0], padding)
     inside = regions, padding or b""
-    if digits is None or (digits.bounds and not digits.fit_a_walk):
+    if digits is None or (digits.bounds and not fits_a_walk(digits)):
         return _in_pieces(destination, source, itemsize, alignments, padding, tuning)
     if not digits.bounds:
-        loop = loop_over(digits.layouts, itemsize, alignments)
-        case, launch = copy_plan.cheapest(loop, itemsize, inside, tuning)
+        case, launch = copy_plan.cheapest(digits.fitted(WIDEST), itemsize, inside, tuning)
     else:
-        case, launch = _cheapest(digits, itemsize, alignments, inside, tuning)
+        case, launch = _cheapest(digits, inside, tuning)
     return CopyPlan(case, (launch,), apart)
 
 
@@ -105,8 +101,9 @@ def between(source: TensorSpec, result: TensorSpec, padding: bytes | None) -> Te
     if not is_tiled(*layouts):
         return None
     plain = Layout.row_major(result.layout.shape)
-    digits = digits_of(layouts, written_sizes(result.layout, padding))
-    if digits_of(layouts, result.layout.shape) is None:
+    given = (layouts, (result.dtype.itemsize, source.dtype.itemsize), (SECTOR, SECTOR))
+    digits = tiled_loop(*given, written_sizes(result.layout, padding))
+    if tiled_loop(*given, result.layout.shape) is None:
         return TensorSpec(result.dtype, plain, result.device)
     if source.dtype == result.dtype:
         return None
@@ -114,13 +111,12 @@ def between(source: TensorSpec, result: TensorSpec, padding: bytes | None) -> Te
         return TensorSpec(result.dtype, plain, result.device)
     if not digits.bounds:
         return None
-    if not digits.fit_a_walk:
+    if not fits_a_walk(digits):
         dtype = source.dtype if source.layout.is_tiled else result.dtype
         return TensorSpec(dtype, plain, result.device)
-    width = source.dtype.itemsize
-    if digits.count * width < TUNING.small_bytes:
+    if digits.count * source.dtype.itemsize < TUNING.small_bytes:
         return None
-    read = in_order_cost(digits, READ, width, 1, SECTOR, written=False)
+    read = in_order_cost(digits, READ)
     return (
         TensorSpec(result.dtype, source.layout.form, result.device) if read > _READ_APART else None
     )
@@ -153,97 +149,61 @@ def _in_pieces(
 
 
 def _cheapest(
-    digits: Digits,
-    itemsize: int,
-    alignments: tuple[int, int],
-    padding: tuple[Regions | None, bytes],
-    tuning: Tuning,
+    loop: TiledLoop, padding: tuple[Regions | None, bytes], tuning: Tuning
 ) -> tuple[str, Launch]:
-    if min(alignments) < itemsize:
-        msg = f"copy: tiled memory must begin at a multiple of its {itemsize} bytes an element"
+    if min(loop.alignments) < loop.width:
+        msg = f"copy: tiled memory must begin at a multiple of its {loop.width} bytes an element"
         raise ValueError(msg)
-    contiguous = digits.axes[-1].strides == (1, 1)
-    pack = digits.pack((itemsize, itemsize), alignments, WIDEST) if contiguous else 1
-    cost = _in_order_cost(digits, itemsize, pack, alignments)
+    pack = loop.pack(WIDEST) if loop.contiguous else 1
+    cost = 2 * narrowness(loop.width * pack)
+    cost += sum([in_order_cost(loop, m, pack, written=m == WRITE) for m in (WRITE, READ)])
     box = None
-    if digits.count * itemsize >= tuning.small_bytes and cost > 2 + tuning.through_tile:
-        box = choose_box(_nest(digits, itemsize, alignments))
-        if box is not None and len(digits.axes) - len(box.axes) > DEEPEST:
+    if loop.count * loop.width >= tuning.small_bytes and cost > 2 + tuning.through_tile:
+        box = choose_box(_nest(loop))
+        if box is not None and len(loop.axes) - len(box.axes) > DEEPEST:
             box = None
     # Both work out indices, so that the way through shared memory costs less than elsewhere.
     if box is not None and box.cost() + tuning.through_tile / 2 < cost:
-        return "bounded boxes", _boxes(digits, box, itemsize, alignments[0], padding)
-    return "bounded", _walk(digits, itemsize, pack, alignments[0], padding)
+        return "bounded boxes", _boxes(loop, box, padding)
+    return "bounded", _walk(loop, pack, padding)
 
 
-def _in_order_cost(digits: Digits, itemsize: int, pack: int, alignments: tuple[int, int]) -> float:
-    return 2 * narrowness(itemsize * pack) + sum(
-        [
-            in_order_cost(digits, m, itemsize, pack, alignments[m], written=m == WRITE)
-            for m in (WRITE, READ)
-        ]
-    )
-
-
-def _nest(digits: Digits, itemsize: int, alignments: tuple[int, int]) -> Nest:
-    pack = max(1, 4 // itemsize)
-    shifted = []
-    for memory in (WRITE, READ):
-        steps = [(axis.size - 1) * axis.strides[memory] for axis in digits.axes]
-        lowest = (digits.firsts[memory] + sum([s for s in steps if s < 0])) * itemsize
-        shifted.append(min(SECTOR, alignments[memory], lowest & -lowest or SECTOR))
-    return Nest(
-        digits.axes,
-        (itemsize, itemsize),
-        tuple(shifted),
-        (READ,),
-        (),
-        pack,
-        DEEPEST,
-        digits.bounds,
-        digits.weights,
-    )
+def _nest(loop: TiledLoop) -> Nest:
+    pack, shifted = max(1, 4 // loop.width), []
+    for first, alignment, strides in zip(loop.firsts, loop.alignments, loop.strides, strict=True):
+        steps = [(n - 1) * s for n, s in zip(loop.sizes, strides, strict=True)]
+        lowest = first + sum([s for s in steps if s < 0]) * loop.width
+        shifted.append(gcd(SECTOR, alignment, lowest))
+    memories = (loop.axes, loop.widths, tuple(shifted), (READ,), ())
+    return Nest(*memories, pack, DEEPEST, loop.bounds, loop.weights)
 
 
 # ---- Launches
 
 
-def _walk(
-    digits: Digits,
-    itemsize: int,
-    pack: int,
-    alignment: int,
-    padding: tuple[Regions | None, bytes],
-) -> Launch:
-    count = digits.count // pack
+def _walk(loop: TiledLoop, pack: int, padding: tuple[Regions | None, bytes]) -> Launch:
+    count, index = loop.count // pack, loop.index
     blocks = blocks_for(count)
-    padded, more = padding_struct(*padding, blocks, alignment)
-    made = walk_type(digits.index)(padding=padded, count=count)
+    padded, more = padding_struct(*padding, blocks, loop.alignments[WRITE])
+    made = walk_type(index)(padding=padded, count=count)
     made.bits[:] = bits_of(padding[1])
-    made.walk = walk_struct(digits, (WRITE, READ), pack)
-    shape = (("INDEX", digits.index), ("WIDTH", str(itemsize * pack)))
+    made.walk = walk_struct(loop, (WRITE, READ), pack)
+    shape = (("INDEX", index), ("WIDTH", str(loop.width * pack)))
     kernel = Kernel(FILE, "copy_bounded", shape=shape)
-    return Launch(kernel, blocks + more, bytes(made), _firsts(digits, itemsize))
+    return Launch(kernel, blocks + more, bytes(made), loop.firsts)
 
 
-def _boxes(
-    digits: Digits, box: Box, itemsize: int, alignment: int, padding: tuple[Regions | None, bytes]
-) -> Launch:
-    padded, more = padding_struct(*padding, box.blocks, alignment)
+def _boxes(loop: TiledLoop, box: Box, padding: tuple[Regions | None, bytes]) -> Launch:
+    padded, more = padding_struct(*padding, box.blocks, loop.alignments[WRITE])
     pitches = box.pitches[READ]
     made = boxes_of_copy_type()(padding=padded)
     boxes_struct(box, made.boxes)
     made.bits[:] = bits_of(padding[1])
     made.write, made.read = (side_struct(box, side, pitches) for side in (WRITE, READ))
     made.pitch[: len(pitches)] = pitches
-    set_bounds(made.bounds, digits)
-    units = {"READ": box.sides[READ].unit, "WRITE": box.sides[WRITE].unit}
-    kernel = _boxes_kernel(itemsize, units["READ"], units["WRITE"], box.room)
-    return Launch(kernel, box.blocks + more, bytes(made), _firsts(digits, itemsize))
-
-
-def _firsts(digits: Digits, itemsize: int) -> tuple[int, ...]:
-    return tuple([first * itemsize for first in digits.firsts])
+    set_bounds(made.bounds, loop.bounds)
+    kernel = _boxes_kernel(loop.width, box.sides[READ].unit, box.sides[WRITE].unit, box.room)
+    return Launch(kernel, box.blocks + more, bytes(made), loop.firsts)
 
 
 def kernels() -> tuple[Kernel, ...]:

@@ -13,16 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cuda.bounded import is_tiled
-from tensorlayout.cuda.elementwise_bounded import as_strided, bounded, tiled_digits
+from tensorlayout.cuda.elementwise_bounded import bounded, loop_over_tiles
 from tensorlayout.cuda.elementwise_launches import flat, strided
 from tensorlayout.cuda.elementwise_tiles import TUNING, Tuning, box_of, tiles
-from tensorlayout.cuda.elementwise_walk import Memories, Walk, walk_of
+from tensorlayout.cuda.elementwise_walk import Memories, has_rows, loop_of, pack_of
+from tensorlayout.cuda.engine.c_types import c_type
 from tensorlayout.cuda.engine.driver import Driver
 from tensorlayout.cuda.engine.launch import Launch
 from tensorlayout.cuda.engine.padding import padding_regions
 from tensorlayout.cuda.engine.scalars import octets
 from tensorlayout.dtypes import DType
+from tensorlayout.layout.digits import is_tiled
+from tensorlayout.layout.loop import Loop
 from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.tensor import TensorSpec
 
@@ -35,16 +37,6 @@ __all__ = [
 
 # What `clip` is without a bound, or with one: the plan says which by what the CPU runs.
 _CLIP_OF_FEWER = {np.positive: "positive", np.maximum: "maximum", np.minimum: "minimum"}
-
-_TYPES = {
-    "bool": "bool8",
-    "float16": "half",
-    "bfloat16": "bfloat16",
-    "float32": "float",
-    "float64": "double",
-    "complex64": "complex<float>",
-    "complex128": "complex<double>",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +92,7 @@ def plan_elementwise(
     mixed = plan.operation.result == "bool" and len(set(plan.inputs)) > 1
     # The factors of `scale_bias` may be wider than what it scales.
     kind = plan.inputs[0 if functor == "scale_bias" else -1]
-    compute = "AnyInteger" if mixed else _type_of(kind)
+    compute = "AnyInteger" if mixed else c_type(kind)
     given = [
         i if isinstance(o, type) else o.dtype
         for o, i in zip(plan.operands, plan.inputs, strict=True)
@@ -127,14 +119,9 @@ def plan_conversion(
     """
     spec = source if isinstance(source, TensorSpec) else None
     dtype = source.dtype if isinstance(source, TensorSpec) else source
-    compute = _type_of(result.dtype)
+    compute = c_type(result.dtype)
     memories = _memories("positive", compute, result, [spec], [dtype], alignments, padding)
     return _planned(name, memories, (None if spec else dtype,), tuning)
-
-
-def _type_of(dtype: DType) -> str:
-    """What the kernels call a dtype."""
-    return _TYPES.get(dtype.name, f"{dtype.name}_t")
 
 
 def _memories(
@@ -146,12 +133,12 @@ def _memories(
     alignments: Sequence[int],
     padding: bytes | None,
 ) -> Memories:
-    macros = zip(("FIRST", "SECOND", "THIRD"), map(_type_of, given), strict=False)
+    macros = zip(("FIRST", "SECOND", "THIRD"), map(c_type, given), strict=False)
     widest = max(result.dtype.itemsize, *[dtype.itemsize for dtype in given])
     types = (
         *macros,
         ("COMPUTE", compute),
-        ("RESULT", _type_of(result.dtype)),
+        ("RESULT", c_type(result.dtype)),
         ("WIDEST", str(widest)),
     )
     shape = result.layout.shape
@@ -168,18 +155,16 @@ def _memories(
 def _planned(
     name: str, memories: Memories, scalars: tuple[DType | None, ...], tuning: Tuning
 ) -> ElementwiseLaunch:
-    layouts = [memories.result[0], *[o[0] for o in memories.operands if o is not None]]
-    if is_tiled(*layouts) and (memories.result[0].size or memories.padding is not None):
-        digits = tiled_digits(name, memories, layouts)
+    layout, digits = memories.result[0], None
+    if is_tiled(*memories.layouts) and (layout.size or memories.padding is not None):
+        digits = loop_over_tiles(name, memories)
         if digits.count and digits.bounds:
-            block = memories.padded
-            fits = block.is_tiled or memories.padding is None
-            fits = fits or (padding_regions(block).fit_a_launch and not digits.firsts[0])
+            fits = layout.is_tiled or memories.padding is None
+            fits = fits or (padding_regions(layout).fit_a_launch and not digits.firsts[0])
             inside = memories if fits else replace(memories, padding=None)
             return ElementwiseLaunch(name, "bounded", bounded(inside, digits), scalars, fits)
-        memories = as_strided(memories, digits)
-    layout = memories.padded
-    regions = padding_regions(layout) if memories.padding is not None else None
+    written = memories.padding is not None and not layout.is_tiled
+    regions = padding_regions(layout) if written else None
     fits = regions is None or regions.fit_a_launch
     if layout.size == 0:
         empty = regions is None or not regions.regions
@@ -189,18 +174,18 @@ def _planned(
         return ElementwiseLaunch(name, "empty", launch, scalars, fits)
     if not fits:
         memories = replace(memories, padding=None)
-    case, launch = _cheapest(memories, walk_of(memories), tuning)
+    case, launch = _cheapest(memories, loop_of(memories, digits), tuning)
     return ElementwiseLaunch(name, case, launch, scalars, fits)
 
 
-def _cheapest(memories: Memories, walk: Walk, tuning: Tuning) -> tuple[str, Launch]:
-    pack = walk.pack(memories.widest)
-    if walk.has_rows and len(walk.sizes) == 1:
-        return "flat", flat(memories, walk.sizes[0], pack, walk.steps, walk.firsts)
-    box = box_of(walk, memories, pack, tuning)
+def _cheapest(memories: Memories, loop: Loop, tuning: Tuning) -> tuple[str, Launch]:
+    pack, rows = pack_of(loop, memories.widest), has_rows(loop)
+    if rows and len(loop.axes) == 1:
+        return "flat", flat(memories, loop.count, pack, loop.axes[0].strides[1:], loop.firsts)
+    box = box_of(loop, memories, pack, tuning)
     if box is not None:
-        return "tiles", tiles(memories, walk, box)
-    return "rows" if walk.has_rows else "strided", strided(memories, walk, pack)
+        return "tiles", tiles(memories, loop, box)
+    return "rows" if rows else "strided", strided(memories, loop, pack)
 
 
 def prepare_elementwise(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from tensorlayout.cuda.elementwise_walk import Memories, Walk
+from tensorlayout.cuda.elementwise_walk import Memories
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.launch import Launch, blocks_of_packs, struct_type
 from tensorlayout.cuda.engine.padding import PaddingStruct, padding_regions, padding_struct
@@ -20,6 +20,7 @@ from tensorlayout.cuda.engine.parameters import (
     walk,
     walk_type,
 )
+from tensorlayout.layout.loop import Loop
 from tensorlayout.layout.once import once
 
 FILE = "elementwise.cu"
@@ -28,7 +29,7 @@ FILE = "elementwise.cu"
 def common_struct(memories: Memories, blocks: int, steps: Sequence[int]) -> tuple[Any, int]:
     """The struct that all kernels have, and how many blocks write padding."""
     padding = memories.padding
-    regions = None if padding is None else padding_regions(memories.padded)
+    regions = None if padding is None else padding_regions(memories.result[0])
     padded, more = padding_struct(regions, padding or b"", blocks, memories.alignments[0])
     made = memories_type(len(memories.operands))(padding=padded)
     made.step[:] = steps
@@ -48,26 +49,25 @@ def flat(
     return Launch(kernel, blocks + more, bytes(made), firsts)
 
 
-def strided(memories: Memories, found: Walk, pack: int) -> Launch:
+def strided(memories: Memories, loop: Loop, pack: int) -> Launch:
     """Rows of packs, where `pack` is more than 1; else elements one by one, with any strides."""
-    rows = prod(found.sizes[:-1])
-    packs, rest = divmod(found.sizes[-1], pack)
-    sizes = (*found.sizes[:-1], packs)
-    strides = [(*steps[:-1], steps[-1] * pack) for steps in found.strides]
+    *slower, last = loop.sizes
+    rows, (packs, rest) = prod(slower), divmod(last, pack)
+    sizes, operands = (*slower, packs), len(memories.operands)
     count = rows * (packs + rest)
     blocks = blocks_of_packs(count, pack)
-    index = index_type(count, found.furthest)
-    steps = found.steps if pack > 1 else (0,) * len(found.steps)
+    index = index_type(count, loop.furthest)
+    steps = loop.axes[-1].strides[1:] if pack > 1 else (0,) * operands
     common, more = common_struct(memories, blocks, steps)
-    made = strided_type(len(sizes), index, len(memories.operands))(memories=common)
+    made = strided_type(len(sizes), index, operands)(memories=common)
     made.threads, made.pack_threads, made.packs = count, rows * packs, packs
     made.rest = divisor32(rest or 1) if index == "int32_t" else Divisor64(rest or 1)
-    made.walk = walk(index, sizes, strides)
+    made.walk = walk(index, sizes, loop.in_packs(pack, ()).strides)
     name = "elementwise_rows" if pack > 1 else "elementwise_strided"
     wide = (("PACK", str(pack)),) if pack > 1 else ()
     shape = (rank_macro(len(sizes)), ("INDEX", index), *wide)
     kernel = Kernel(FILE, name, memories.types, shape, memories.functor)
-    return Launch(kernel, blocks + more, bytes(made), found.firsts)
+    return Launch(kernel, blocks + more, bytes(made), loop.firsts)
 
 
 @once

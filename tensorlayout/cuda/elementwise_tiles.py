@@ -13,14 +13,14 @@ from math import gcd, prod
 from typing import Any
 
 from tensorlayout.cuda.elementwise_launches import FILE, common_struct, memories_type
-from tensorlayout.cuda.elementwise_walk import Memories, Walk
+from tensorlayout.cuda.elementwise_walk import Memories
 from tensorlayout.cuda.engine.boxes import WRITE, Box, Nest, choose_box, narrowness
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.launch import Launch, struct_type
 from tensorlayout.cuda.engine.parameters import MAX_RANK
-from tensorlayout.cuda.engine.sectors import in_order_cost
+from tensorlayout.cuda.engine.sectors import SECTOR, in_order_cost
 from tensorlayout.cuda.engine.tiles import boxes_struct, boxes_type, side_struct, side_type
-from tensorlayout.cuda.loops import SECTOR, Axis
+from tensorlayout.layout.loop import Loop
 from tensorlayout.layout.once import once
 
 # Axes of a box, at most.
@@ -49,7 +49,7 @@ TUNING = Tuning()
 # ---- Which box, if any
 
 
-def box_of(walk: Walk, memories: Memories, pack: int, tuning: Tuning) -> Box | None:
+def box_of(loop: Loop, memories: Memories, pack: int, tuning: Tuning) -> Box | None:
     """The box in which operands of other orders are staged; None if that is worth nothing.
 
     `pack`: how many elements a thread would move at once without.
@@ -57,15 +57,15 @@ def box_of(walk: Walk, memories: Memories, pack: int, tuning: Tuning) -> Box | N
     An operand with the strides of the result never is, one that is where the result is among them:
     each thread reads such an element where it writes.
     """
-    widths = walk.itemsizes
-    if prod(walk.sizes) * max(widths) < tuning.small_bytes:
+    widths = loop.widths
+    if loop.count * max(widths) < tuning.small_bytes:
         return None
     tensors = [m for m in range(len(widths)) if widths[m]]  # the others are scalars
-    sectors = {memory: _in_order_cost(walk, memory, pack) for memory in tensors}
-    staged = tuple([m for m in tensors if m and _is_staged(walk, m, sectors[m], tuning)])
+    sectors = {memory: in_order_cost(loop, memory, pack) for memory in tensors}
+    staged = tuple([m for m in tensors if m and _is_staged(loop, m, sectors[m], tuning)])
     if not staged:
         return None
-    box = choose_box(_nest(walk, memories, staged))
+    box = choose_box(_nest(loop, memories, staged))
     if box is None:
         return None
     before = sum([widths[m] * (sectors[m] + narrowness(widths[m] * pack)) for m in tensors])
@@ -79,45 +79,37 @@ def box_of(walk: Walk, memories: Memories, pack: int, tuning: Tuning) -> Box | N
     return box if after < before else None
 
 
-def _in_order_cost(walk: Walk, memory: int, pack: int) -> float:
-    """Of the memory in the order of the result, but for the width of its accesses."""
-    width = walk.itemsizes[memory]
-    steps = [stride * width for stride in walk.strides[memory]]
-    base = walk.firsts[memory] + walk.alignments[memory] % SECTOR
-    sizes = (*walk.sizes[:-1], walk.sizes[-1] // pack)
-    return in_order_cost(sizes, (*steps[:-1], steps[-1] * pack), base, width * pack)
-
-
-def _is_staged(walk: Walk, memory: int, sectors: float, tuning: Tuning) -> bool:
-    strides, width = walk.strides[memory], walk.itemsizes[memory]
-    if strides == walk.strides[WRITE]:
+def _is_staged(loop: Loop, memory: int, sectors: float, tuning: Tuning) -> bool:
+    strides, width = loop.strides[memory], loop.widths[memory]
+    if strides == loop.strides[WRITE]:
         return False
     if strides[-1] not in (0, 1):  # its elements do not follow each other as the result's do
         return sectors + narrowness(width) > tuning.staged_from
     # One row for all, say, stays in the caches.
-    distinct = prod([n for n, stride in zip(walk.sizes, strides, strict=True) if stride])
+    distinct = prod([n for n, stride in zip(loop.sizes, strides, strict=True) if stride])
     return distinct * width >= tuning.small_bytes and sectors > tuning.staged_from
 
 
-def _nest(walk: Walk, memories: Memories, staged: tuple[int, ...]) -> Nest:
-    sizes, widths = walk.sizes, walk.itemsizes
-    axes = tuple(map(Axis, sizes, zip(*walk.strides, strict=True)))
+def _nest(loop: Loop, memories: Memories, staged: tuple[int, ...]) -> Nest:
+    widths = loop.widths
     alignments = []
     for strides, width, first, alignment in zip(
-        walk.strides, widths, walk.firsts, walk.alignments, strict=True
+        loop.strides, widths, loop.firsts, loop.alignments, strict=True
     ):
-        back = sum([(n - 1) * s for n, s in zip(sizes, strides, strict=True) if s < 0])
+        back = sum([(n - 1) * s for n, s in zip(loop.sizes, strides, strict=True) if s < 0])
         alignments.append(gcd(alignment, first + back * width, SECTOR))
     beside = tuple(m for m in range(1, len(widths)) if widths[m] and m not in staged)
     pack = max(1, 4 // memories.widest)  # as `tiles_in` of kernels/elementwise.cu
     followers = tuple(sorted((*staged, *beside)))
-    return Nest(axes, widths, tuple(alignments), staged, beside, pack, _AXES, followers=followers)
+    return Nest(
+        loop.axes, widths, tuple(alignments), staged, beside, pack, _AXES, followers=followers
+    )
 
 
 # ---- The launch
 
 
-def tiles(memories: Memories, walk: Walk, box: Box) -> Launch:
+def tiles(memories: Memories, loop: Loop, box: Box) -> Launch:
     """One block for each box."""
     count = len(memories.operands)
     side = box.sides[WRITE]
@@ -145,7 +137,7 @@ def tiles(memories: Memories, walk: Walk, box: Box) -> Launch:
             follower.rows, follower.places = box.followers[memory]
     shape = (("PACKED", str(int(packed))), ("ROOM", str(box.room)))
     kernel = Kernel(FILE, "elementwise_tiles", memories.types, shape, memories.functor)
-    return Launch(kernel, box.blocks + more, bytes(made), walk.firsts)
+    return Launch(kernel, box.blocks + more, bytes(made), loop.firsts)
 
 
 @once

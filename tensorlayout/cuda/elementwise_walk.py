@@ -1,11 +1,12 @@
-"""What elementwise kernels walk over: the memories of a call, and their merged dimensions."""
+"""What elementwise kernels walk over: the memories of a call, and the loop over them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import gcd
+from dataclasses import dataclass, replace
 
-from tensorlayout.layout import Layout, coalesce
+from tensorlayout.layout import Layout
+from tensorlayout.layout.digits import TiledLoop
+from tensorlayout.layout.loop import Axis, Loop
 
 # Bytes of packs, of the widest type.
 WIDTHS = (16, 4)
@@ -25,7 +26,6 @@ class Memories:
         operands: the same of each; None for scalars.
         alignments: powers of two that divide the addresses of the lowest slots, the result's first.
         padding: the content of one element of the result's padding, None to leave it alone.
-        block: the result's layout as it is, if `result` is another for the same slots.
 
     """
 
@@ -35,12 +35,16 @@ class Memories:
     operands: tuple[tuple[Layout, int] | None, ...]
     alignments: tuple[int, ...]
     padding: bytes | None
-    block: Layout | None = None
 
     @property
-    def padded(self) -> Layout:
-        """The layout whose padding is written."""
-        return self.result[0] if self.block is None else self.block
+    def layouts(self) -> list[Layout | None]:
+        """Those of the result and of the operands."""
+        return [self.result[0], *[None if o is None else o[0] for o in self.operands]]
+
+    @property
+    def widths(self) -> list[int]:
+        """Bytes of an element of the result and of the operands; of scalars 0."""
+        return [self.result[1], *[0 if o is None else o[1] for o in self.operands]]
 
     @property
     def widest(self) -> int:
@@ -48,93 +52,46 @@ class Memories:
         return int(dict(self.types)["WIDEST"])
 
 
-@dataclass(frozen=True, slots=True)
-class Walk:
-    """All elements: sizes, slowest in the result first, and for each memory strides in elements.
+def has_rows(loop: Loop) -> bool:
+    """Whether the fastest axis is contiguous in all memories, or repeated in operands."""
+    to, *steps = loop.axes[-1].strides
+    return to == 1 and all(step in (0, 1) for step in steps)
 
-    Attributes:
-        sizes: at least one; the result runs forwards along each.
-        strides: of the result and of each operand; of scalars zeros.
-        firsts: bytes from the lowest slot to the first element.
-        alignments: powers of two that divide the addresses of the lowest slots.
-        grains: what divides the addresses of all rows' first elements; of scalars 0.
-        itemsizes: bytes of an element; of scalars 0.
 
+def pack_of(loop: Loop, widest: int) -> int:
+    """How many elements move at once: the most that alignment and the length of rows allow.
+
+    `widest`: bytes of the widest type. Rows may end with single elements.
     """
-
-    sizes: tuple[int, ...]
-    strides: tuple[tuple[int, ...], ...]
-    firsts: tuple[int, ...]
-    alignments: tuple[int, ...]
-    grains: tuple[int, ...]
-    itemsizes: tuple[int, ...]
-
-    @property
-    def furthest(self) -> int:
-        """The largest distance from the first element that any memory has, in elements."""
-        spans = [
-            sum((n - 1) * abs(s) for n, s in zip(self.sizes, steps, strict=True))
-            for steps in self.strides
-        ]
-        return max(spans)
-
-    @property
-    def steps(self) -> tuple[int, ...]:
-        """Of the operands, along the fastest dimension."""
-        return tuple([steps[-1] for steps in self.strides[1:]])
-
-    @property
-    def has_rows(self) -> bool:
-        """Whether the fastest dimension is contiguous in all memories, or repeated in operands."""
-        return self.strides[0][-1] == 1 and all(step in (0, 1) for step in self.steps)
-
-    def pack(self, widest: int) -> int:
-        """How many elements move at once: the most that alignment and the length of rows allow."""
-        if not self.has_rows:
-            return 1
-        row = self.sizes[-1]
-        for pack in [width // widest for width in WIDTHS if width > widest]:
-            aligned = all(
-                steps[-1] == 0 or grain % (pack * itemsize) == 0
-                for steps, grain, itemsize in zip(
-                    self.strides, self.grains, self.itemsizes, strict=True
-                )
-            )
-            whole = len(self.sizes) == 1 or row % pack == 0 or row >= _FULL_PACKS * pack
-            if aligned and whole:
-                return pack
+    if not has_rows(loop):
         return 1
+    row, strides = loop.axes[-1][:2]
+    for pack in [width // widest for width in WIDTHS if width > widest]:
+        aligned = all(
+            stride == 0 or loop.grain(memory) % (pack * loop.widths[memory]) == 0
+            for memory, stride in enumerate(strides)
+        )
+        whole = len(loop.axes) == 1 or row % pack == 0 or row >= _FULL_PACKS * pack
+        if aligned and whole:
+            return pack
+    return 1
 
 
-def walk_of(memories: Memories) -> Walk:
-    """All elements, with as few dimensions as can be. ValueError for elements not aligned."""
-    backwards = [d for d, stride in enumerate(memories.result[0].strides) if stride < 0]
-    present = [memories.result, *[o for o in memories.operands if o is not None]]
-    turned = [layout.flip(backwards) for layout, _ in present]
-    merged = iter(coalesce(*[layout for layout in turned if layout is not None]))
-    sizes: tuple[int, ...] = ()
-    strides, firsts, grains, itemsizes = [], [], [], []
-    everything = zip((memories.result, *memories.operands), memories.alignments, strict=True)
-    for number, (each, alignment) in enumerate(everything):
-        if each is None:
-            steps, first, itemsize, grain = (0,) * len(sizes), 0, 0, 0
-        else:
-            layout, itemsize = next(merged), each[1]
-            sizes, steps = layout.shape, layout.strides
-            first = layout.offset * itemsize
-            grain = gcd(alignment, first, *[s * itemsize for s in steps[:-1]])
-            if alignment % itemsize:
-                which = f"operand {number}" if number else "the result"
-                msg = (
-                    f"{memories.functor}: {which} begins at an address that is no multiple of its"
-                    f" {itemsize} bytes an element; copy it first"
-                )
-                raise ValueError(msg)
-        if not sizes:  # one element
-            steps = (int(number == 0),)
-        strides.append(steps)
-        firsts.append(first)
-        grains.append(grain)
-        itemsizes.append(itemsize)
-    made = (tuple(strides), tuple(firsts), memories.alignments, tuple(grains), tuple(itemsizes))
-    return Walk(sizes or (1,), *made)
+def loop_of(memories: Memories, digits: TiledLoop | None) -> Loop:
+    """All elements, with as few axes as can be. ValueError for elements not aligned.
+
+    `digits`: of tiled layouts, without tails.
+    """
+    widths = memories.widths
+    for number, (width, alignment) in enumerate(zip(widths, memories.alignments, strict=True)):
+        if width and alignment % width:
+            which = f"operand {number}" if number else "the result"
+            msg = (
+                f"{memories.functor}: {which} begins at an address that is no multiple of its"
+                f" {width} bytes an element; copy it first"
+            )
+            raise ValueError(msg)
+    loop = digits or Loop.over(memories.layouts, widths, memories.alignments)
+    if loop.count > 1:
+        return loop
+    return replace(loop, axes=(Axis(1, (1,) + (0,) * len(memories.operands)),))

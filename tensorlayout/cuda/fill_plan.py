@@ -11,14 +11,7 @@ from itertools import product
 from math import gcd
 from typing import Any
 
-from tensorlayout.cuda.bounded import (
-    Digits,
-    bounded_walk_type,
-    digits_of,
-    walk_struct,
-    without_tails,
-    written_sizes,
-)
+from tensorlayout.cuda.bounded import bounded_walk_type, fits_a_walk, walk_struct
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.launch import Launch, blocks_for, struct_type
 from tensorlayout.cuda.engine.padding import (
@@ -29,8 +22,10 @@ from tensorlayout.cuda.engine.padding import (
     padding_struct,
 )
 from tensorlayout.cuda.engine.parameters import RANKS, index_type, rank_macro, walk, walk_type
-from tensorlayout.cuda.loops import SECTOR, WIDEST, Axis, Loop, loop_over
+from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST
 from tensorlayout.layout import Layout, PaddingValue
+from tensorlayout.layout.digits import TiledLoop, tiled_loop, without_tails, written_sizes
+from tensorlayout.layout.loop import Axis, Loop
 from tensorlayout.layout.once import once
 from tensorlayout.words import cut
 
@@ -87,9 +82,13 @@ def plan_fill(
     if layout.size == 0:
         if regions is None or not regions.regions:
             return FillPlan("empty", ())
-        nothing = Loop((Axis(1, (1,)),), itemsize, (0,), (alignment,))
+        nothing = Loop((Axis(1, (1,)),), (itemsize,), (0,), (alignment,))
         return FillPlan("padding", (FillLaunch(_strided(nothing, 0, inside)),))
-    loop = loop_over((layout,), itemsize, (alignment,))
+    return _of_loop(Loop.over((layout,), (itemsize,), (alignment,)), itemsize, inside)
+
+
+def _of_loop(loop: Loop, itemsize: int, inside: tuple[Regions | None, bytes]) -> FillPlan:
+    loop = loop.fitted(WIDEST)
     if loop.contiguous and len(loop.axes) == 1:
         return FillPlan("flat", (FillLaunch(_flat(loop, inside)),))
     return FillPlan("strided", _in_parts(loop, itemsize, inside))
@@ -101,13 +100,13 @@ def _tiled(layout: Layout, itemsize: int, alignment: int, padding: bytes | None)
         return plan_fill(Layout((layout.required_size,)), itemsize, alignment)
     if layout.size == 0 and padding is None:
         return FillPlan("empty", ())
-    digits = digits_of((layout,), written_sizes(layout, padding))
-    if digits is not None and digits.count == 0:
+    loop = tiled_loop((layout,), (itemsize,), (alignment,), written_sizes(layout, padding))
+    if loop is not None and loop.count == 0:
         return FillPlan("empty", ())
-    if digits is not None and not digits.bounds:
-        return plan_fill(digits.layouts[0], itemsize, alignment)
-    if digits is not None and digits.fit_a_walk:
-        launch = _bounded(digits, itemsize, alignment, padding or b"", elements=True)
+    if loop is not None and not loop.bounds:
+        return _of_loop(loop, itemsize, (None, b""))
+    if loop is not None and fits_a_walk(loop):
+        launch = _bounded(loop, padding or b"", elements=True)
         return FillPlan("bounded", (FillLaunch(launch),))
     launches: list[FillLaunch] = []
     if padding is not None:  # all of the block first, and then the elements
@@ -142,13 +141,13 @@ def plan_padding(layout: Layout, itemsize: int, alignment: int, padding: bytes) 
 
 
 def _tiled_padding(layout: Layout, itemsize: int, alignment: int, padding: bytes) -> FillPlan:
-    digits = digits_of((layout,), written_sizes(layout, padding))
-    if digits is not None and not digits.bounds:
+    loop = tiled_loop((layout,), (itemsize,), (alignment,), written_sizes(layout, padding))
+    if loop is not None and not loop.bounds:
         return FillPlan("empty", ())
-    if digits is None or not digits.fit_a_walk:
+    if loop is None or not fits_a_walk(loop):
         msg = f"padding: layout {cut(layout)} has tails in more dimensions than a kernel takes"
         raise NotImplementedError(msg)
-    launch = _bounded(digits, itemsize, alignment, padding, elements=False)
+    launch = _bounded(loop, padding, elements=False)
     return FillPlan("padding", (FillLaunch(launch),))
 
 
@@ -164,7 +163,7 @@ def plan_padding_alone(layout: Layout, itemsize: int, alignment: int, padding: b
         return FillPlan("empty", ())
     if not regions.fit_a_launch or alignment < itemsize:
         return plan_padding(layout, itemsize, alignment, padding)
-    nothing = Loop((Axis(1, (1,)),), itemsize, (0,), (alignment,))
+    nothing = Loop((Axis(1, (1,)),), (itemsize,), (0,), (alignment,))
     return FillPlan("padding", (FillLaunch(_strided(nothing, 0, (regions, padding))),))
 
 
@@ -191,7 +190,7 @@ def _in_parts(
     launches = []
     for k in range(parts):
         first = (loop.firsts[0] + k * loop.width,)
-        one = Loop(axes, loop.width, first, loop.alignments)
+        one = Loop(axes, loop.widths, first, loop.alignments)
         part = slice(k * loop.width, (k + 1) * loop.width)
         launches.append(FillLaunch(_strided(one, one.count, (None, b"")), part))
     return tuple(launches)
@@ -210,28 +209,26 @@ def _strided(loop: Loop, count: int, padding: tuple[Regions | None, bytes]) -> L
     blocks = blocks_for(count)
     padded, more = padding_struct(*padding, blocks, loop.alignments[0])
     made = strided_type(len(loop.axes), index)(padding=padded, count=count)
-    made.walk = walk(index, [axis.size for axis in loop.axes], [loop.strides(0)])
+    made.walk = walk(index, loop.sizes, loop.strides)
     kernel = _strided_kernel(len(loop.axes), index, loop.width)
     return Launch(kernel, blocks + more, bytes(made), loop.firsts)
 
 
-def _bounded(
-    digits: Digits, itemsize: int, alignment: int, padding: bytes, *, elements: bool
-) -> Launch:
+def _bounded(loop: TiledLoop, padding: bytes, *, elements: bool) -> Launch:
     """Elements, if they are to be written, and padding, if the digits reach into it."""
-    if alignment < itemsize:
+    if loop.alignments[0] < loop.width:
         msg = (
-            f"fill: tiled memory begins at an address that is no multiple of its {itemsize} bytes"
+            f"fill: tiled memory begins at an address that is no multiple of its {loop.width} bytes"
             " an element; copy it first"
         )
         raise ValueError(msg)
-    pack = digits.pack((itemsize,), (alignment,), WIDEST)
-    count = digits.count // pack
-    made = bounded_type(digits.index)(count=count, elements=elements)
+    pack = loop.pack(WIDEST)
+    count = loop.count // pack
+    made = bounded_type(loop.index)(count=count, elements=elements)
     made.padding[:] = bits_of(padding)
-    made.walk = walk_struct(digits, (0,), pack)
-    kernel = _bounded_kernel(digits.index, itemsize * pack)
-    return Launch(kernel, blocks_for(count), bytes(made), (digits.firsts[0] * itemsize,))
+    made.walk = walk_struct(loop, (0,), pack)
+    kernel = _bounded_kernel(loop.index, loop.width * pack)
+    return Launch(kernel, blocks_for(count), bytes(made), loop.firsts)
 
 
 def kernels() -> tuple[Kernel, ...]:

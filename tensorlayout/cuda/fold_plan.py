@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-from itertools import product
 from math import prod
 from typing import Any
 
+from tensorlayout.cuda.engine.c_types import c_type_of_bits
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.launch import THREADS, Launch, struct_type
 from tensorlayout.cuda.engine.parameters import Divisor32, Divisor64, divisor32, index_type
@@ -18,8 +18,6 @@ FILE = "coordinates.cu"
 
 # Dimensions of images that have kernels; those with fewer get more of size 1.
 RANKS = (3, 4, 5, 8)
-_TYPES = {"float16": "half", "float32": "float", "float64": "double"}
-_UNSIGNED = ("uint8_t", "uint16_t", "uint32_t", "uint64_t")
 _PLAIN = Windows(1, 1, 1, 1, 0)
 
 
@@ -54,7 +52,7 @@ def plan_fold(plan: FoldPlan) -> Launch | None:
         dim.blocks = n if d < 2 else w.count
         made.turns[dim.turn] = divisor(n)
     firsts = (result.offset * dtype.itemsize, source.offset * dtype.itemsize)
-    kind = _TYPES.get(dtype.name, f"uint{8 * dtype.itemsize}_t")
+    kind = c_type_of_bits(dtype)
     return Launch(_kernel(rank, index, kind), -(-result.size // THREADS), bytes(made), firsts)
 
 
@@ -68,12 +66,6 @@ def _source_strides(
         after = windows[d + 1 :]
         found.append((column * prod(w.size for w in after), block * prod(w.count for w in after)))
     return found
-
-
-def kernels() -> tuple[Kernel, ...]:
-    """All that a plan may ask for."""
-    shapes = product(RANKS, ("int32_t", "int64_t"), (*_UNSIGNED, *_TYPES.values()))
-    return tuple(_kernel(*shape) for shape in shapes)
 
 
 def _kernel(rank: int, index: str, kind: str) -> Kernel:

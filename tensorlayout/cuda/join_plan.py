@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-import ctypes
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby, product
+from itertools import groupby
 from math import gcd, prod
 from typing import Any, NamedTuple
 
 from tensorlayout.cuda.copy_plan import plan_copy
 from tensorlayout.cuda.engine.driver import Kernel
-from tensorlayout.cuda.engine.launch import PER_THREAD, THREADS, blocks_for, struct_type
-from tensorlayout.cuda.engine.padding import PaddingStruct, padding_regions, padding_struct
-from tensorlayout.cuda.engine.parameters import Divisor32, Divisor64, divisor32, index_type
+from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
+from tensorlayout.cuda.engine.launch import PER_THREAD, THREADS, blocks_for
+from tensorlayout.cuda.engine.padding import padding_regions, padding_struct
+from tensorlayout.cuda.engine.parameters import divisor, index_type
+from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST
+from tensorlayout.cuda.engine.structs import constant
 from tensorlayout.cuda.fill_plan import FillPlan, plan_padding
-from tensorlayout.cuda.loops import SECTOR, WIDEST
 from tensorlayout.layout import Layout
-from tensorlayout.layout.once import once
 
 FILE = "join.cu"
 
-# As in kernels/join.cu.
+# Those of join.cu whose loops have a known length.
 RANKS = (1, 2, 3)
-ANY_RANK = 40
-_PARAMETER_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,8 +263,11 @@ def _launch(
     width = _width(axes, inputs, result, axis, itemsize, alignment)
     rank, index, times = len(axes), _index(axes, result, inputs), width // itemsize
     threads = _threads_of_rows(axes, inputs, result, axis, itemsize, width, alignment)
-    made = join_type(rank, index)()
-    divisor = divisor32 if index == "int32_t" else Divisor64
+    if threads:
+        chosen = kernel(FILE, "join_rows", INDEX=index, WIDTH=width)
+    else:
+        chosen = kernel(FILE, "join_parts", RANK=rank, INDEX=index, WIDTH=width)
+    made = parameters(chosen)()
     last = rank - 1
     shared, end = made.shared, 0
     shared.parts, shared.rank, shared.axis, shared.splits = len(inputs), rank, -1, splits
@@ -276,7 +276,7 @@ def _launch(
         if each.joined:
             shared.axis = d
         else:
-            shared.size[d] = divisor(each.sizes[0] // (times if d == last else 1))
+            shared.size[d] = divisor(index, each.sizes[0] // (times if d == last else 1))
     for k, given in enumerate(inputs):
         part, sizes = made.parts[k], [each.sizes[k] for each in axes]
         sizes[last] //= times
@@ -286,79 +286,17 @@ def _launch(
             stride = each.strides[k] if sizes[d] > 1 else 0
             part.stride[d] = stride if d == last else stride // times
             if each.joined:
-                part.size = divisor(sizes[d])
+                part.size = divisor(index, sizes[d])
         if threads:
-            part.count, part.size = sizes[0] * threads[k], divisor(threads[k])
+            part.count, part.size = sizes[0] * threads[k], divisor(index, threads[k])
             part.stride[0] = sizes[1]
         end += blocks_for(part.count * (1 if rank in RANKS else PER_THREAD))
         part.end_block = end
     made.padding, more = padding_struct(*padding, end, alignment)
     numbers = tuple((each.number, each.layout.offset * itemsize) for each in inputs)
-    kernel = _rows_kernel(index, width) if threads else _kernel(rank, index, width)
-    return JoinLaunch(kernel, end + more, bytes(made), result.offset * itemsize, numbers)
+    return JoinLaunch(chosen, end + more, bytes(made), result.offset * itemsize, numbers)
 
 
-def kernels() -> tuple[Kernel, ...]:
-    """All that a plan may ask for."""
-    shapes = product((*RANKS, 0), ("int32_t", "int64_t"))
-    rows = product(("int32_t", "int64_t"), range(4))
-    parts = tuple(_kernel(*each, 1 << k) for each in shapes for k in range(5))
-    return (*parts, *[_rows_kernel(index, 1 << k) for index, k in rows])
-
-
-def _kernel(rank: int, index: str, width: int) -> Kernel:
-    macro = ("RANK", str(rank if rank in RANKS else 0))
-    return Kernel(FILE, "join_parts", shape=(macro, ("INDEX", index), ("WIDTH", str(width))))
-
-
-def _rows_kernel(index: str, width: int) -> Kernel:
-    return Kernel(FILE, "join_rows", shape=(("INDEX", index), ("WIDTH", str(width))))
-
-
-@once
-def _pieces(rank: int, index: str) -> tuple[Any, Any]:
-    """``Part<rank, index>`` and ``Shared<rank, index>`` of kernels/join.cu."""
-    capacity = rank if rank in RANKS else ANY_RANK
-    narrow = index == "int32_t"
-    number, divisor = (ctypes.c_int32, Divisor32) if narrow else (ctypes.c_int64, Divisor64)
-    part = struct_type(
-        "Part",
-        count=number,
-        start=number,
-        stride=number * capacity,
-        size=divisor,
-        end_block=ctypes.c_uint32,
-    )
-    shared = struct_type(
-        "Shared",
-        size=divisor * capacity,
-        stride=number * capacity,
-        axis=ctypes.c_int32,
-        parts=ctypes.c_int32,
-        rank=ctypes.c_int32,
-        splits=ctypes.c_int32,
-    )
-    return part, shared
-
-
-@functools.cache
 def most_inputs(rank: int, index: str) -> int:
-    """How many inputs the parameters of a launch hold: ``MOST<rank, index>``."""
-    part, shared = _pieces(rank, index)
-    left = _PARAMETER_BYTES - 16 - 8 - ctypes.sizeof(PaddingStruct) - ctypes.sizeof(shared)
-    return left // (8 + ctypes.sizeof(part))
-
-
-@once
-def join_type(rank: int, index: str) -> Any:
-    """``Join<rank, index>``."""
-    part, shared = _pieces(rank, index)
-    most = most_inputs(rank, index)
-    return struct_type(
-        "Join",
-        to=ctypes.c_uint64,
-        from_=ctypes.c_uint64 * most,
-        padding=PaddingStruct,
-        parts=part * most,
-        shared=shared,
-    )
+    """How many inputs the parameters of a launch hold."""
+    return constant(FILE, f"MOST<{rank if rank in RANKS else 0}, {index}>")

@@ -7,11 +7,12 @@ from itertools import product
 from math import prod
 from typing import Any
 
+from tensorlayout.cuda.engine.c_types import c_type
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.launch import Launch, struct_type
 from tensorlayout.cuda.engine.parameters import Divisor32, divisor32, index_type, walk_type
-from tensorlayout.cuda.loops import SECTOR
-from tensorlayout.cuda.scan_plan import CAPACITY, TILE, element_type, merged, packed_walk
+from tensorlayout.cuda.engine.sectors import SECTOR
+from tensorlayout.cuda.scan_plan import CAPACITY, TILE, merged, packed_walk
 from tensorlayout.cuda.sort_plan import FILE
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
@@ -125,7 +126,7 @@ def leading_type(rank: int, index: str) -> Any:
 
 
 def _kernel(rank: int, index: str, dtype: DType) -> Kernel:
-    types = (("ELEMENT", element_type(dtype)),)
+    types = (("ELEMENT", c_type(dtype)),)
     return Kernel(FILE, "leading_tiles", types, (("RANK", str(rank)), ("INDEX", index)))
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-from itertools import product
 from typing import Any
 
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.launch import PER_THREAD, THREADS, Launch, struct_type
 from tensorlayout.cuda.engine.parameters import RANKS, index_type, rank_macro, walk, walk_type
-from tensorlayout.cuda.numbered import Numbered, numbered
+from tensorlayout.cuda.numbered import numbered
 from tensorlayout.layout import Layout
+from tensorlayout.layout.loop import Loop
 from tensorlayout.layout.once import once
 from tensorlayout.plan.reversing import ReversePlan
 
@@ -33,7 +33,7 @@ def plan_lines(plan: ReversePlan, alignments: tuple[int, int]) -> Launch | None:
     return _launch(loop, plan, source.strides[plan.dim] * itemsize // loop.width)
 
 
-def _launch(loop: Numbered, plan: ReversePlan, step: int) -> Launch:
+def _launch(loop: Loop, plan: ReversePlan, step: int) -> Launch:
     rank, size = len(loop.sizes), plan.source.layout.shape[plan.dim]
     index = index_type(loop.count, max(loop.furthest, 2 * size))
     made = lines_type(rank, index)(count=loop.count, size=size, step=step)
@@ -44,12 +44,6 @@ def _launch(loop: Numbered, plan: ReversePlan, step: int) -> Launch:
     each = PER_THREAD if rank in RANKS else 1
     kernel = _kernel(rank, index, loop.width)
     return Launch(kernel, -(-loop.count // (THREADS * each)), bytes(made), firsts)
-
-
-def kernels() -> tuple[Kernel, ...]:
-    """All that a plan may ask for."""
-    shapes = product((*RANKS, 0), ("int32_t", "int64_t"))
-    return tuple(_kernel(*each, 1 << k) for each in shapes for k in range(5))
 
 
 def _kernel(rank: int, index: str, width: int) -> Kernel:

@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-import ctypes
 from dataclasses import dataclass
-from itertools import product
 from math import gcd, prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from tensorlayout.cuda.engine.driver import Kernel
-from tensorlayout.cuda.engine.launch import PER_THREAD, THREADS, Launch, struct_type
-from tensorlayout.cuda.engine.parameters import (
-    MAX_RANK,
-    RANKS,
-    Divisor32,
-    Divisor64,
-    divisor32,
-    index_type,
-    rank_macro,
-    walk,
-    walk_type,
-)
-from tensorlayout.cuda.loops import WIDEST
+from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
+from tensorlayout.cuda.engine.launch import PER_THREAD, THREADS, Launch
+from tensorlayout.cuda.engine.parameters import RANKS, divisor, index_type, pack_walk
+from tensorlayout.cuda.engine.sectors import WIDEST
+from tensorlayout.cuda.engine.structs import constant
 from tensorlayout.layout import Layout
-from tensorlayout.layout.once import once
 from tensorlayout.plan.pad import Border
 
 FILE = "coordinates.cu"
 
-# `BorderMode` of kernels/coordinates.cu.
-_MODES = {"constant": 0, "edge": 1, "reflection": 2, "symmetric": 2, "wrap": 2}
+# `BorderMode` of kernels/coordinates.cu; all others repeat what is inside.
+_MODES = {"constant": "CONSTANT", "edge": "EDGE"}
 
 
 class _Axis(NamedTuple):
@@ -167,19 +155,19 @@ def _launch(loop: _Loop, mode: str) -> Launch:
     packed = rows * loop.packs
     count = packed + rows * singles
     index = index_type(rows * axes[-1].size, max(furthest))
-    divisor = divisor32 if index == "int32_t" else Divisor64
-    made = padded_type(rank, index)(count=count, packed=packed, head=loop.head)
-    made.packs_end, made.packs = loop.head + loop.packs * times, divisor(max(loop.packs, 1))
+    width = WIDEST if loop.packs else loop.width
+    chosen = kernel(FILE, "pad_elements", RANK=rank, INDEX=index, ELEMENT=loop.width, WIDTH=width)
+    made = parameters(chosen)(count=count, packed=packed, head=loop.head)
+    made.packs_end, made.packs = loop.head + loop.packs * times, divisor(index, max(loop.packs, 1))
     sizes = [*[axis.size for axis in axes[:-1]], max(singles, 1)]
-    made.walk = walk(index, sizes, [[a.to for a in axes], [a.from_ for a in axes]])
+    pack_walk(made.walk, sizes, [[a.to for a in axes], [a.from_ for a in axes]])
     border = made.border
-    border.mode, border.twice = _MODES[mode], mode == "symmetric"
+    border.mode, border.twice = constant(FILE, _MODES.get(mode, "REPEATED")), mode == "symmetric"
     for d, (axis, period, lift) in enumerate(zip(axes, periods, lifts, strict=True)):
         border.before[d], border.inside[d], border.lift[d] = axis.before, axis.inside, lift
-        border.period[d] = divisor(period)
+        border.period[d] = divisor(index, period)
     each = PER_THREAD if rank in RANKS else 1
-    kernel = _kernel(rank, index, loop.width, WIDEST if loop.packs else loop.width)
-    return Launch(kernel, -(-count // (THREADS * each)), bytes(made), loop.firsts)
+    return Launch(chosen, -(-count // (THREADS * each)), bytes(made), loop.firsts)
 
 
 def _period(axis: _Axis, mode: str) -> int:
@@ -187,47 +175,3 @@ def _period(axis: _Axis, mode: str) -> int:
     if mode == "reflection":
         return max(2 * axis.inside - 2, 1)
     return max(2 * axis.inside if mode == "symmetric" else axis.inside, 1)
-
-
-def kernels() -> tuple[Kernel, ...]:
-    """All that a plan may ask for."""
-    widths = [1 << k for k in range(5)]
-    pairs = [*[(width, width) for width in widths], *[(width, WIDEST) for width in widths[:-1]]]
-    shapes = product((*RANKS, 0), ("int32_t", "int64_t"), pairs)
-    return tuple(_kernel(rank, index, *pair) for rank, index, pair in shapes)
-
-
-def _kernel(rank: int, index: str, element: int, width: int) -> Kernel:
-    shape = (rank_macro(rank), ("INDEX", index), ("ELEMENT", str(element)), ("WIDTH", str(width)))
-    return Kernel(FILE, "pad_elements", shape=shape)
-
-
-@once
-def padded_type(rank: int, index: str) -> Any:
-    """``Padded<rank, index>`` of kernels/coordinates.cu."""
-    known = int(rank_macro(rank)[1])
-    capacity = known or MAX_RANK
-    narrow = index == "int32_t"
-    number, divisor = (ctypes.c_int32, Divisor32) if narrow else (ctypes.c_int64, Divisor64)
-    border = struct_type(
-        "Border",
-        before=number * capacity,
-        inside=number * capacity,
-        period=divisor * capacity,
-        lift=number * capacity,
-        twice=ctypes.c_int32,
-        mode=ctypes.c_int32,
-    )
-    return struct_type(
-        "Padded",
-        to=ctypes.c_uint64,
-        from_=ctypes.c_uint64,
-        bits=ctypes.c_uint64 * 2,
-        walk=walk_type(known, index, 2),
-        border=border,
-        count=number,
-        packed=number,
-        head=number,
-        packs_end=number,
-        packs=divisor,
-    )

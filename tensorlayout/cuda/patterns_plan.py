@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import ctypes
-from itertools import product
 from typing import Any
 
+from tensorlayout.cuda.engine.c_types import c_type_of_bits
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.launch import THREADS, Launch, struct_type
 from tensorlayout.cuda.engine.parameters import index_type, walk_type
 from tensorlayout.cuda.engine.parameters import walk as any_walk
-from tensorlayout.cuda.numbered import Numbered, numbered
+from tensorlayout.cuda.numbered import numbered
 from tensorlayout.layout import Layout
+from tensorlayout.layout.loop import Loop
 from tensorlayout.layout.once import once
 from tensorlayout.plan.patterns import DiagonalsPlan, HotPlan, SequencePlan
 
@@ -20,8 +21,6 @@ FILE = "coordinates.cu"
 # Ranks with kernels of their own; the kernel of any rank is 0.
 RANKS = (2, 3)
 _KINDS = {"int32": 0, "int64": 1, "uint32": 2, "uint64": 3}
-_TYPES = {"float16": "half", "float32": "float", "float64": "double"}
-_UNSIGNED = ("uint8_t", "uint16_t", "uint32_t", "uint64_t")
 
 
 def plan_hot(plan: HotPlan) -> Launch | None:
@@ -74,17 +73,17 @@ def plan_sequence(plan: SequencePlan) -> Launch | None:
     made = sequence_type(_rank(loop), index)(count=loop.count)
     to, made.first = loop.firsts
     made.walk = _walk(loop, index)
-    kind = _TYPES.get(dtype.name, f"uint{8 * dtype.itemsize}_t")
+    kind = c_type_of_bits(dtype)
     return _launch("count_up", loop, index, ("COUNTED", kind), made, (to,))
 
 
-def _rank(loop: Numbered) -> int:
+def _rank(loop: Loop) -> int:
     """The kernel's: that of two dimensions takes one, too."""
     rank = max(len(loop.sizes), 2)
     return rank if rank in RANKS else 0
 
 
-def _walk(loop: Numbered, index: str) -> Any:
+def _walk(loop: Loop, index: str) -> Any:
     ones = max(2 - len(loop.sizes), 0)
     sizes = [*[1] * ones, *loop.sizes]
     strides = [[*[0] * ones, *steps] for steps in loop.strides]
@@ -94,13 +93,13 @@ def _walk(loop: Numbered, index: str) -> Any:
     return any_walk(index, [*[1] * more, *sizes], [[*[0] * more, *steps] for steps in strides])
 
 
-def _index(loop: Numbered, shape: tuple[int, ...]) -> str:
+def _index(loop: Loop, shape: tuple[int, ...]) -> str:
     return index_type(loop.count, max(loop.furthest, 2 * max(shape, default=1)))
 
 
 def _launch(
     name: str,
-    loop: Numbered,
+    loop: Loop,
     index: str,
     kind: tuple[str, str],
     made: Any,
@@ -108,15 +107,6 @@ def _launch(
 ) -> Launch:
     kernel = _kernel(name, _rank(loop), index, kind)
     return Launch(kernel, -(-loop.count // THREADS), bytes(made), firsts)
-
-
-def kernels() -> tuple[Kernel, ...]:
-    """All that a plan may ask for."""
-    widths = [str(1 << k) for k in range(4)]
-    kinds = [(name, macro, w) for name, macro in _BITS for w in widths]
-    kinds += [("count_up", "COUNTED", each) for each in (*_UNSIGNED, *_TYPES.values())]
-    shapes = product((*RANKS, 0), ("int32_t", "int64_t"), kinds)
-    return tuple(_kernel(name, rank, index, kind) for rank, index, (name, *kind) in shapes)
 
 
 _BITS = (("one_hot", "HOT"), ("diagonals", "BAND"))

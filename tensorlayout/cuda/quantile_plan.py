@@ -5,10 +5,10 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
+from tensorlayout.cuda.engine.c_types import c_type
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.launch import THREADS, Launch, struct_type
 from tensorlayout.cuda.engine.parameters import index_type
-from tensorlayout.cuda.scan_plan import element_type
 from tensorlayout.dtypes import DType
 from tensorlayout.layout.once import once
 from tensorlayout.plan.reducing import CONTINUOUS
@@ -38,7 +38,7 @@ def plan_quantiles(
     lines, length = size
     index = index_type(lines * max(length, len(fractions)) + THREADS, 0)
     alpha, beta = CONTINUOUS[method] if method not in _METHODS else (0.0, 0.0)
-    types = (("ELEMENT", element_type(dtype)), ("RESULT", element_type(result)))
+    types = (("ELEMENT", c_type(dtype)), ("RESULT", c_type(result)))
     kernel = Kernel(FILE, "read_quantiles", types, (("INDEX", index),))
     launches = []
     for first in range(0, len(fractions), MOST):
@@ -79,6 +79,6 @@ def quantiles_type(index: str) -> Any:
 
 def kernels(dtype: DType, result: DType) -> tuple[Kernel, ...]:
     """All that a plan may ask for, of one dtype and one of results."""
-    types = (("ELEMENT", element_type(dtype)), ("RESULT", element_type(result)))
+    types = (("ELEMENT", c_type(dtype)), ("RESULT", c_type(result)))
     shapes = ((("INDEX", "int32_t"),), (("INDEX", "int64_t"),))
     return tuple(Kernel(FILE, "read_quantiles", types, shape) for shape in shapes)

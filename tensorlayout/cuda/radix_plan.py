@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
+from tensorlayout.cuda.engine.c_types import c_type
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.launch import THREADS, Launch, struct_type
 from tensorlayout.cuda.engine.parameters import Divisor32, divisor32, walk_type
-from tensorlayout.cuda.scan_plan import element_type, packed_walk
+from tensorlayout.cuda.scan_plan import packed_walk
 from tensorlayout.dtypes import DType
 from tensorlayout.layout.once import once
 
@@ -66,7 +67,7 @@ def plan_radix(
     together = -(-tiles // max(1, BLOCKS // lines))
     chunk = together * each - _SHIFTED
     chunks = -(-length // chunk)
-    types = (("ELEMENT", element_type(dtype)),)
+    types = (("ELEMENT", c_type(dtype)),)
     wanted = "positions" if positions else "values"
 
     def pass_of(below: int) -> tuple[Launch, ...]:
@@ -128,7 +129,7 @@ def _scan_kernel(index: str, types: Types) -> Kernel:
 
 def kernels(dtype: DType) -> tuple[Kernel, ...]:
     """All that a plan may ask for, of one dtype."""
-    types = (("ELEMENT", element_type(dtype)),)
+    types = (("ELEMENT", c_type(dtype)),)
     names = ("count_digits", "scatter_digits")
     shapes = product(names, _RANKS, _INDICES, ("values", "positions"))
     return (

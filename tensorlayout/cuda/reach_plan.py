@@ -16,7 +16,7 @@ from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.faults import MAX_POSITIONS
 from tensorlayout.cuda.engine.launch import PER_THREAD, blocks_for, struct_type
 from tensorlayout.cuda.engine.parameters import Divisor32, Divisor64, divisor32, index_type
-from tensorlayout.cuda.loops import WIDEST
+from tensorlayout.cuda.engine.sectors import WIDEST
 from tensorlayout.layout import Layout
 from tensorlayout.layout.once import once
 from tensorlayout.plan.gathering import Reach

@@ -11,7 +11,7 @@ from math import gcd, inf, prod
 from typing import NamedTuple
 
 from tensorlayout.cuda.engine.launch import THREADS
-from tensorlayout.cuda.loops import SECTOR, WIDEST
+from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST
 from tensorlayout.plan.reducing import ReducePlan
 
 # Packs that a thread reads at a time; results that it has, if they are of few elements.

@@ -13,6 +13,7 @@ from math import nan, prod
 from typing import Any
 
 from tensorlayout import dtypes
+from tensorlayout.cuda.engine.c_types import c_type
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.launch import THREADS, Launch, struct_type
 from tensorlayout.cuda.engine.parameters import (
@@ -24,7 +25,7 @@ from tensorlayout.cuda.engine.parameters import (
     walk,
     walk_type,
 )
-from tensorlayout.cuda.loops import WIDEST
+from tensorlayout.cuda.engine.sectors import WIDEST
 from tensorlayout.cuda.reduce_boxes import ROWS, TURNS, Axes, Axis, Box, axes_of, box_for
 from tensorlayout.dtypes import DType
 from tensorlayout.layout.once import once
@@ -39,16 +40,6 @@ _LEAST_TURNS = 4
 
 # And at most so many, which bounds the rounding error of what a thread adds up.
 _MOST_TURNS = 128
-
-_TYPES = {
-    "bool": "bool8",
-    "float16": "half",
-    "bfloat16": "bfloat16",
-    "float32": "float",
-    "float64": "double",
-    "complex64": "complex<float>",
-    "complex128": "complex<double>",
-}
 
 # ``Stored`` and ``Answer`` of kernels/reductions.cuh.
 _STORED = {"float16": 0, "bfloat16": 1, "float32": 2, "float64": 3, "complex64": 2, "complex128": 3}
@@ -185,7 +176,7 @@ def _chunks(box: Box) -> tuple[int, int]:
 def types_of(dtype: DType) -> tuple[tuple[str, str], ...]:
     """The macros that name the element type."""
     return (
-        ("ELEMENT", _TYPES.get(dtype.name, f"{dtype.name}_t")),
+        ("ELEMENT", c_type(dtype)),
         ("LONGEST", str(WIDEST // dtype.itemsize)),
     )
 

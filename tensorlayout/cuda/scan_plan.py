@@ -10,6 +10,7 @@ from math import prod
 from typing import Any
 
 from tensorlayout import dtypes
+from tensorlayout.cuda.engine.c_types import c_type
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.launch import THREADS, Launch, struct_type
 from tensorlayout.cuda.engine.parameters import (
@@ -424,24 +425,9 @@ def _kernel(
     return Kernel(FILE, f"scan_{case}", types, shape, operation)
 
 
-_NAMES = {
-    "float16": "half",
-    "float32": "float",
-    "float64": "double",
-    "complex64": "complex<float>",
-    "complex128": "complex<double>",
-    "bool": "bool8",
-}
-
-
-def element_type(dtype: DType) -> str:
-    """What the kernels call a dtype."""
-    return _NAMES.get(dtype.name, dtype.name if dtype.name == "bfloat16" else f"{dtype.name}_t")
-
-
 def _types(operation: str, source: DType, result: DType) -> tuple[tuple[str, str], ...]:
     """The macros that name the element types, and that products of floats are scaled."""
-    types = (("SOURCE", element_type(source)), ("RESULT", element_type(result)))
+    types = (("SOURCE", c_type(source)), ("RESULT", c_type(result)))
     return (*types, ("SCALED", "1")) if _is_scaled(operation, result) else types
 
 

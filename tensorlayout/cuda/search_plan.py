@@ -6,10 +6,11 @@ import ctypes
 from itertools import product
 from typing import Any
 
+from tensorlayout.cuda.engine.c_types import c_type
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.launch import THREADS, Launch, struct_type
 from tensorlayout.cuda.engine.parameters import index_type, walk_type
-from tensorlayout.cuda.scan_plan import element_type, merged, packed_walk
+from tensorlayout.cuda.scan_plan import merged, packed_walk
 from tensorlayout.dtypes import DType
 from tensorlayout.layout.once import once
 from tensorlayout.tensor import TensorSpec
@@ -72,9 +73,9 @@ def _kernel(
     rank: int, index: str, wanted: str, line: TensorSpec, values: TensorSpec, dtype: DType
 ) -> Kernel:
     types = (
-        ("LINE", element_type(line.dtype)),
-        ("VALUES", element_type(values.dtype)),
-        ("COMPARE", element_type(dtype)),
+        ("LINE", c_type(line.dtype)),
+        ("VALUES", c_type(values.dtype)),
+        ("COMPARE", c_type(dtype)),
     )
     shape = (("RANK", str(rank)), ("INDEX", index), ("GIVES", wanted))
     return Kernel(FILE, "search_line", types, shape)
@@ -82,7 +83,7 @@ def _kernel(
 
 def kernels(dtype: DType) -> tuple[Kernel, ...]:
     """All that a plan may ask for, if all is of one dtype."""
-    name = element_type(dtype)
+    name = c_type(dtype)
     types = (("LINE", name), ("VALUES", name), ("COMPARE", name))
     shapes = product(("1", "2", "0"), ("int32_t", "int64_t"), ("positions", "members"))
     return tuple(

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorlayout.cuda.engine.c_types import c_type
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.launch import THREADS
 from tensorlayout.dtypes import DType
@@ -21,7 +22,6 @@ FILE = "sequence.cu"
 
 # As in kernels/sequence.cu.
 _PACK = 16
-_TYPES = {"float16": "half", "float32": "float", "float64": "double"}
 _INTEGERS = struct.Struct("<3Qq")
 _REAL = struct.Struct("<Q5dqqq")
 _COMPLEX = struct.Struct("<Q7dqq")
@@ -143,7 +143,7 @@ def _plan(
 
 def _type_of(dtype: DType) -> str:
     """What the kernels call a dtype; of complex ones the bare name, as it is part of a symbol."""
-    return _TYPES.get(dtype.name, f"{dtype.name}_t" if dtype.kind in "iu" else dtype.name)
+    return dtype.name if dtype.kind == "c" else c_type(dtype)
 
 
 def kernels() -> tuple[Kernel, ...]:

@@ -10,11 +10,12 @@ from math import prod
 from typing import Any
 
 from tensorlayout.cuda import radix_plan
+from tensorlayout.cuda.engine.c_types import c_type
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.launch import THREADS, Launch, struct_type
 from tensorlayout.cuda.engine.parameters import Divisor32, divisor32, index_type, walk_type
 from tensorlayout.cuda.radix_plan import BLOCKS, DIGIT, MEMORIES, plan_radix, tile
-from tensorlayout.cuda.scan_plan import CAPACITY, TILE, element_type, merged, packed_walk
+from tensorlayout.cuda.scan_plan import CAPACITY, TILE, merged, packed_walk
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.layout.once import once
@@ -114,7 +115,7 @@ def _passes(
     if length > TILE and by_digits(size, dtype.itemsize, index, positions=positions, bits=bits):
         return plan_radix(size, dtype, walked, index, positions=positions, down=down, bits=bits)
     wanted = "positions" if positions else "values"
-    types = (("ELEMENT", element_type(dtype)),)
+    types = (("ELEMENT", c_type(dtype)),)
     rank = len(walked) if len(walked) in (1, 2) else 0
     tiles, made = _tiles(size, index, walked, down)
     first = Launch(_tile_kernel(rank, index, wanted, types), tiles, bytes(made), ())
@@ -251,7 +252,7 @@ def _merge_kernel(name: str, index: str, wanted: str, types: tuple[tuple[str, st
 
 def kernels(dtype: DType) -> tuple[Kernel, ...]:
     """All that a plan may ask for, of one dtype."""
-    types = (("ELEMENT", element_type(dtype)),)
+    types = (("ELEMENT", c_type(dtype)),)
     shapes = list(product(("int32_t", "int64_t"), ("values", "positions")))
     return (
         *[_tile_kernel(rank, *shape, types) for rank in (1, 2, 0) for shape in shapes],

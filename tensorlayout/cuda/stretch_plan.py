@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-from itertools import product
 from typing import Any
 
+from tensorlayout.cuda.engine.c_types import c_type
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.launch import PER_THREAD, THREADS, Launch, struct_type
 from tensorlayout.cuda.engine.parameters import (
@@ -24,7 +24,6 @@ from tensorlayout.layout.once import once
 from tensorlayout.plan.stretching import StretchPlan
 
 FILE = "coordinates.cu"
-_TYPES = {"float16": "half", "float32": "float"}
 
 
 def plan_stretch(plan: StretchPlan) -> Launch | None:
@@ -50,15 +49,9 @@ def plan_stretch(plan: StretchPlan) -> Launch | None:
         dim.step = source.strides[k - 2]
         dim.scale = divisor32(scale) if index == "int32_t" else Divisor64(scale)
     each = PER_THREAD if len(loop.sizes) in RANKS else 1
-    kernel = _kernel(len(loop.sizes), index, _TYPES[plan.result.dtype.name])
+    kernel = _kernel(len(loop.sizes), index, c_type(plan.result.dtype))
     firsts = (loop.firsts[0], loop.firsts[1] * itemsize)
     return Launch(kernel, -(-loop.count // (THREADS * each)), bytes(made), firsts)
-
-
-def kernels() -> tuple[Kernel, ...]:
-    """All that a plan may ask for."""
-    shapes = product((*RANKS, 0), ("int32_t", "int64_t"), _TYPES.values())
-    return tuple(_kernel(*shape) for shape in shapes)
 
 
 def _kernel(rank: int, index: str, kind: str) -> Kernel:

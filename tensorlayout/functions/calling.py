@@ -42,14 +42,13 @@ def observe(observer: Observer, watched: _Watching) -> None:
     _observer, _watched = observer, watched
 
 
-def call(operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]) -> Tensor:
-    """Run the plan of `key` on `operands`."""
-    return _call(prepared, operation, key, operands)
-
-
-def _call(
-    prepared: Any, operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]
+def call(
+    operation: Operation,
+    key: tuple[Any, ...],
+    operands: tuple[Any, ...],
+    prepared: Any = prepared,
 ) -> Tensor:
+    """Run the plan of `key` on `operands`; `prepared` finds it."""
     try:
         if _watched:
             return _observer(prepared, operation, key, operands)
@@ -79,7 +78,7 @@ def call_into(
     """
     if out is None:
         return call(operation, key, operands)
-    return _call(prepared_into, operation, (out._spec, *key), (out, *operands))
+    return call(operation, (out._spec, *key), (out, *operands), prepared_into)
 
 
 def _explained(

@@ -1,7 +1,7 @@
 """Layouts: where each element stands. Integers and symbols only; no arrays, no devices."""
 
-from tensorlayout.layout.coalesce import coalesce
 from tensorlayout.layout.layout import Layout
+from tensorlayout.layout.loop import coalesce
 from tensorlayout.layout.order import (
     descending,
     order_of_labels,

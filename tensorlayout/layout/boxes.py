@@ -7,13 +7,12 @@ indices falls into few such boxes: the whole tiles, and the rests before and beh
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from tensorlayout.layout import slots
+from tensorlayout.layout.digits import common_units, slot_step
 from tensorlayout.layout.placement import Placement
-from tensorlayout.layout.slots import Parts
 
 Steps = tuple[tuple[int, int], ...]  # (count, unit): so many indices, each a unit further
 
@@ -36,21 +35,7 @@ class Box(NamedTuple):
     def strides_in(self, layout: Placement) -> tuple[int, ...]:
         """The stride of each digit, in elements."""
         pairs = zip(layout.parts, self.steps, strict=True)
-        return tuple(slots.slot_of(parts, unit) for parts, steps in pairs for _, unit in steps)
-
-
-def common_units(dims: Sequence[Parts]) -> list[int] | None:
-    """What the digits of one dimension count in several layouts, the largest first, down to 1.
-
-    None where one does not divide the next, as for tiles of 8 and of 12.
-    """
-    units = {
-        math.prod(e for e, _ in parts[at:]) for parts in dims for at in range(1, len(parts) + 1)
-    }
-    falling = sorted(units, reverse=True)
-    if any(large % small for large, small in itertools.pairwise(falling)):
-        return None
-    return falling
+        return tuple(slot_step(parts, unit) for parts, steps in pairs for _, unit in steps)
 
 
 def boxes(ranges: Sequence[tuple[int, int]], *layouts: Placement) -> list[Box] | None:

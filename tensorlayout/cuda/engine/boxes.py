@@ -25,9 +25,10 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cuda.bounded import Bound
 from tensorlayout.cuda.engine.launch import BLOCK
-from tensorlayout.cuda.loops import SECTOR, WIDEST, Axis, Loop
+from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST
+from tensorlayout.layout.digits import Bound
+from tensorlayout.layout.loop import Axis, Loop
 from tensorlayout.layout.once import cached_property
 
 # Bytes of shared memory that a box may take: with the first, eight blocks of 256 threads share a
@@ -143,8 +144,7 @@ def box_of_copy(loop: Loop) -> Box | None:
     found = choose_box(squares) if squares is not None else None
     if found is not None and found.cost() <= 2 + _GOOD:
         return found
-    widths = (loop.width, loop.width)
-    plain = choose_box(Nest(loop.axes, widths, loop.alignments, (READ,), (), pack, DEEPEST))
+    plain = choose_box(Nest(loop.axes, loop.widths, loop.alignments, (READ,), (), pack, DEEPEST))
     return min([box for box in (found, plain) if box is not None], key=Box.cost, default=None)
 
 
@@ -153,16 +153,14 @@ def _squares(loop: Loop, pack: int) -> Nest | None:
     *slower, last = loop.axes
     along, across = last.strides
     steps = [axis.strides[WRITE] for axis in slower]
-    words = gcd(loop.alignments[WRITE], loop.width * gcd(last.size, *steps)) % _NARROWEST == 0
+    whole = gcd(loop.alignments[WRITE], loop.width * gcd(last.size, *steps)) % _NARROWEST == 0
     sectors = gcd(loop.alignments[READ], across * loop.width) % SECTOR == 0
     rows = any(abs(axis.strides[READ]) == 1 for axis in slower)
-    if pack == 1 or along != 1 or not (across and words and sectors and rows):
+    if pack == 1 or along != 1 or not (across and whole and sectors and rows):
         return None
-    axes = [Axis(n, (write // pack, read)) for n, (write, read) in slower]
-    if last.size > pack:
-        axes.append(Axis(last.size // pack, (1, across * pack)))
-    widths = (_NARROWEST, loop.width)
-    return Nest(tuple(axes), widths, loop.alignments, (READ,), (), 1, DEEPEST, across=across)
+    words = loop.in_packs(pack, (WRITE,))
+    axes = words.axes if last.size > pack else words.axes[:-1]
+    return Nest(axes, words.widths, loop.alignments, (READ,), (), 1, DEEPEST, across=across)
 
 
 @dataclass(frozen=True)

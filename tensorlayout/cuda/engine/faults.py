@@ -9,12 +9,12 @@ its own, which is looked at when its launches are over; and so have those in gra
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import itertools
 import os
 import threading
 from collections.abc import Callable, Iterator
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -27,27 +27,19 @@ from tensorlayout.cuda.engine.driver import (
     Stream,
     driver,
 )
+from tensorlayout.cuda.engine.structs import constant, struct
 from tensorlayout.scopes import Block, Scope
 from tensorlayout.words import shown
 
 VARIABLE = "TENSORLAYOUT_STRICT_INDEXING"
 
-# Tensors of positions that a launch takes, as in kernels/faults.cuh.
-MAX_POSITIONS = 4
+# Tensors of positions that a launch takes.
+MAX_POSITIONS = constant("faults.cuh", "MAX_POSITIONS")
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
-class _Record(ctypes.Structure):
-    """``Faults`` of kernels/faults.cuh."""
-
-    _fields_ = (
-        ("owner", ctypes.c_uint64),
-        ("lowest", ctypes.c_int64 * MAX_POSITIONS),
-        ("highest", ctypes.c_int64 * MAX_POSITIONS),
-        ("size", ctypes.c_int64 * MAX_POSITIONS),
-    )
-
+_Record = struct("faults.cuh", "Faults")
 
 _NOTHING = np.frombuffer(
     bytes(_Record(0, (_MOST,) * MAX_POSITIONS, (_LEAST,) * MAX_POSITIONS)), np.uint8
@@ -118,7 +110,7 @@ class Report:
         """Something may be left, now or, by a graph, at any time."""
         self._unseen = [bool] if self._key is None else [gpu.end_of(stream)]
 
-    def take(self, gpu: Driver) -> _Record | None:
+    def take(self, gpu: Driver) -> Any | None:
         """What was left since somebody last looked; it is then forgotten.
 
         What is under way on another stream than the current one is left for later.
@@ -233,7 +225,7 @@ def owner_of(name: str) -> int:
     return next(_serials) << _BITS | number
 
 
-def _outside(record: _Record) -> tuple[int, int] | None:
+def _outside(record: Any) -> tuple[int, int] | None:
     """A position outside, and the size of its dimension; None where none has been told yet."""
     for lowest, highest, size in zip(record.lowest, record.highest, record.size, strict=True):
         if lowest <= highest:
@@ -241,7 +233,7 @@ def _outside(record: _Record) -> tuple[int, int] | None:
     return None
 
 
-def _error(record: _Record) -> IndexError:
+def _error(record: Any) -> IndexError:
     number = record.owner & (1 << _BITS) - 1
     name = next(name for name, each in tuple(_names.items()) if each == number)
     found = _outside(record)

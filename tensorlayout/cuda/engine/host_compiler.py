@@ -11,7 +11,7 @@ import signal
 import subprocess
 from pathlib import Path
 
-from tensorlayout.cuda.engine import disk_cache
+from tensorlayout.cuda.engine import disk_cache, kernel_shapes
 from tensorlayout.cuda.engine.driver import Counters
 from tensorlayout.kernels_path import kernel_directory
 
@@ -81,7 +81,7 @@ def compiler() -> tuple[tuple[str, ...], str]:
 
 
 def shared_object(file: str, types: tuple[tuple[str, str], ...], counters: Counters) -> Path:
-    """A file of kernels compiled with the macros `types`, or taken from the cache.
+    """A file of kernels, in all shapes that it declares for the macros `types`, compiled or cached.
 
     RuntimeError with the compiler's message if it does not compile; FileNotFoundError.
     """
@@ -92,10 +92,13 @@ def shared_object(file: str, types: tuple[tuple[str, str], ...], counters: Count
     flags += [f"-D{name}={value}" for name, value in types]
     texts = disk_cache.sources(path, folder)
     names = [each.name for each in texts]
-    key = disk_cache.key_of(*command, version, *flags, *names, *texts.values())
+    unit = kernel_shapes.unit(file, types)
+    key = disk_cache.key_of(*command, version, *flags, unit, *names, *texts.values())
 
     def make(target: Path) -> None:
-        parts = [*command, *flags, "-shared", f"-I{folder}", "-x", "c++", str(path), "-o"]
+        written = target.with_suffix(".cpp")
+        written.write_text(unit, "utf-8")
+        parts = [*command, *flags, "-shared", f"-I{folder}", str(written), "-o"]
         failed, _, said = run([*parts, str(target)])
         if failed:
             msg = f"cuda: {command[0]} could not compile {path.name}:\n{said.strip()}"

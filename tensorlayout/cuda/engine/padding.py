@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import ctypes
 from dataclasses import dataclass
 from math import gcd, prod
+from typing import Any
 
-from tensorlayout.cuda.engine.parameters import Divisor32, divisor32
+from tensorlayout.cuda.engine.parameters import divisor32
+from tensorlayout.cuda.engine.structs import constant, struct
 from tensorlayout.layout import Layout
 
-# As in kernels/padding.cuh.
-REGIONS = 4
-BLOCK = 4 * 256  # elements that a block writes
+REGIONS = constant("padding.cuh", "PADDING_REGIONS")
+BLOCK = constant("padding.cuh", "PADDING_PER_THREAD * THREADS")  # elements that a block writes
 _FEWER_THAN = 2**31 - 2**12
 
 # All blocks do the kernel's own work.
@@ -27,21 +27,7 @@ class Region:
     depth: int
 
 
-class PaddingStruct(ctypes.Structure):
-    """``Padding`` of kernels/padding.cuh."""
-
-    _fields_ = (
-        ("bits", ctypes.c_uint64 * 2),
-        ("start", ctypes.c_int64 * REGIONS),
-        ("count", ctypes.c_int64 * REGIONS),
-        ("stride", ctypes.c_int64 * REGIONS),
-        ("size", Divisor32 * REGIONS),
-        ("run", Divisor32 * REGIONS),
-        ("depth", ctypes.c_int32 * REGIONS),
-        ("end_block", ctypes.c_uint32 * REGIONS),
-        ("first_block", ctypes.c_uint32),
-        ("itemsize", ctypes.c_int32),
-    )
+PaddingStruct = struct("padding.cuh", "Padding")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +79,7 @@ def bits_of(value: bytes) -> tuple[int, int]:
 
 def padding_struct(
     found: Regions | None, value: bytes, first_block: int, alignment: int = 1
-) -> tuple[PaddingStruct, int]:
+) -> tuple[Any, int]:
     """The struct, and how many blocks follow `first_block`; None for no padding.
 
     `alignment`: the power of two that divides the address of the first slot. Elements are written

@@ -1,16 +1,15 @@
-"""The structs that kernels take, as ctypes sees them: the same members as in ``kernels/*.cuh``.
+"""What several families pack into the structs that kernels take: divisors, walks, index types.
 
-A plan packs one once; a launch rewrites pointers and scalars, which come first. Tests hold each
-``sizeof`` against the C++ compiler's.
+A plan packs a struct once; a launch rewrites pointers and scalars, which come first.
 """
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 from typing import Any
 
-from tensorlayout.layout.once import once
+from tensorlayout.cuda.engine.structs import struct
+from tensorlayout.layout.loop import index_type as index_type
 
 # As in kernels/indexing.cuh: the rank that no layout exceeds.
 MAX_RANK = 64
@@ -18,24 +17,11 @@ MAX_RANK = 64
 # Kernels of these ranks have loops of known length; "0" is the kernel of any rank.
 RANKS = (1, 2, 3, 4)
 
-
-class Divisor32(ctypes.Structure):
-    """``Divisor<int32_t>``: division by multiplication."""
-
-    _fields_ = (
-        ("divisor", ctypes.c_uint32),
-        ("magic", ctypes.c_uint32),
-        ("shift", ctypes.c_uint32),
-    )
+Divisor32 = struct("indexing.cuh", "Divisor<int32_t>")
+Divisor64 = struct("indexing.cuh", "Divisor<int64_t>")
 
 
-class Divisor64(ctypes.Structure):
-    """``Divisor<int64_t>``."""
-
-    _fields_ = (("divisor", ctypes.c_int64),)
-
-
-def divisor32(number: int) -> Divisor32:
+def divisor32(number: int) -> Any:
     """The constants of ``n / number`` for n below 2**31; 1 <= number < 2**31.
 
     >>> divisor = divisor32(7)
@@ -47,44 +33,34 @@ def divisor32(number: int) -> Divisor32:
     return Divisor32(number, magic, shift)
 
 
-@once
+def divisor(index: str, number: int) -> Any:
+    """``Divisor<index>`` of a positive number."""
+    return divisor32(number) if index == "int32_t" else Divisor64(number)
+
+
 def walk_type(rank: int, index: str, memories: int) -> Any:
     """``Walk<rank, index, memories>``; rank 0 for any."""
-    capacity = rank or MAX_RANK
-    divisor, number = (
-        (Divisor32, ctypes.c_int32) if index == "int32_t" else (Divisor64, ctypes.c_int64)
-    )
-    fields: list[tuple[str, Any]] = [
-        ("size", divisor * capacity),
-        ("stride", (number * capacity) * memories),
-    ]
-    if rank == 0:
-        fields.append(("rank", number))
-    return type("Walk", (ctypes.Structure,), {"_fields_": tuple(fields)})
+    return struct("indexing.cuh", f"Walk<{rank}, {index}, {memories}>")
+
+
+def pack_walk(made: Any, sizes: Sequence[int], strides: Sequence[Sequence[int]]) -> None:
+    """Fill a ``Walk``: sizes slowest first, and for each memory its strides."""
+    index = "int32_t" if made.size._type_ is Divisor32 else "int64_t"
+    for d, size in enumerate(sizes):
+        made.size[d] = divisor(index, size)
+    for memory, steps in enumerate(strides):
+        made.stride[memory][: len(steps)] = steps
+    if hasattr(made, "rank"):
+        made.rank = len(sizes)
 
 
 def walk(index: str, sizes: Sequence[int], strides: Sequence[Sequence[int]]) -> Any:
-    """A packed `walk_type`: sizes slowest first, and for each memory its strides."""
-    rank = len(sizes) if len(sizes) in RANKS else 0
-    made = walk_type(rank, index, len(strides))()
-    for d, size in enumerate(sizes):
-        made.size[d] = divisor32(size) if index == "int32_t" else Divisor64(size)
-    for memory, steps in enumerate(strides):
-        made.stride[memory][: len(steps)] = steps
-    if rank == 0:
-        made.rank = len(sizes)
+    """A new ``Walk``, filled."""
+    made = walk_type(len(sizes) if len(sizes) in RANKS else 0, index, len(strides))()
+    pack_walk(made, sizes, strides)
     return made
 
 
 def rank_macro(rank: int) -> tuple[str, str]:
     """The macro that picks the kernel for a rank."""
     return "RANK", str(rank if rank in RANKS else 0)
-
-
-def index_type(count: int, furthest: int) -> str:
-    """The narrowest type for a number of elements and the furthest offset, in elements.
-
-    >>> index_type(10, 2**31)
-    'int64_t'
-    """
-    return "int32_t" if max(count, furthest) < 2**31 else "int64_t"

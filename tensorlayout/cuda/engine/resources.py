@@ -15,16 +15,10 @@ from pathlib import Path
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cuda import (
-    leading_plan,
-    quantile_plan,
-    reduce_plan,
-    scan_plan,
-    search_plan,
-    sort_plan,
-)
 from tensorlayout.cuda.engine import nvrtc, warm_up
+from tensorlayout.cuda.engine.c_types import c_type
 from tensorlayout.cuda.engine.driver import Kernel
+from tensorlayout.cuda.engine.kernel_shapes import kernels_in
 from tensorlayout.cuda.engine.nvrtc import Resources
 from tensorlayout.cuda.engine.optional import with_progress
 
@@ -64,18 +58,16 @@ def known() -> Iterator[Kernel]:
     """What is measured."""
     yield from warm_up.known()
     for name, functors in _REDUCTIONS.items():
-        for kernel in reduce_plan.kernels(np.dtype(name), functors):
-            shape = dict(kernel.shape)
-            if not shape or (shape["RANK"], shape["INDEX"]) in _EXTREMES:
-                yield kernel
+        for functor in functors:
+            for kernel in warm_up.reductions(np.dtype(name), functor):
+                shape = dict(kernel.shape)
+                if not shape or (shape["RANK"], shape["INDEX"]) in _EXTREMES:
+                    yield kernel
     for dtype in _SCANNED:
-        yield from scan_plan.kernels(dtype, "multiply")
+        types = (("SOURCE", c_type(dtype)), ("RESULT", c_type(dtype)), ("SCALED", "1"))
+        yield from kernels_in("scan.cu", types, "multiply")
     for dtype in _SORTED:
-        yield from sort_plan.kernels(dtype)
-        yield from leading_plan.kernels(dtype)
-        yield from search_plan.kernels(dtype)
-        real = dtypes.in_category(dtype, "real floating")
-        yield from quantile_plan.kernels(dtype, dtype if real else dtypes.float64)
+        yield from warm_up.of_sorted(dtype)
 
 
 def measure(kernels: Iterable[Kernel], architectures: Iterable[int]) -> Found:

@@ -2,38 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import prod
-
 import numpy as np
 
-from tensorlayout.cuda.loops import SECTOR
+from tensorlayout.layout.digits import TiledLoop
+from tensorlayout.layout.loop import Loop
+
+# Memory moves in sectors of this many bytes, and no alignment beyond it matters.
+SECTOR = 32
+
+# The widest access of a thread.
+WIDEST = 16
 
 # How many are looked at.
 _WARPS = 64
 
 
-def in_order_cost(sizes: Sequence[int], steps: Sequence[int], base: int, width: int) -> float:
-    """Bytes of the sectors that warps touch, over the bytes that they ask for.
+def in_order_cost(loop: Loop, memory: int, pack: int = 1, *, written: bool = False) -> float:
+    """Bytes of the sectors that warps touch in one memory, over the bytes that they ask for.
 
-    `sizes`: slowest first, a thread for each index; `steps`: in bytes; `base`: the address of the
-    first element, or one as badly aligned; `width`: bytes of an element. A walk along 4-byte
-    elements that lie 8 elements apart takes a sector for each:
+    Each thread has a pack of elements. Threads in masked tails ask for nothing, but where padding
+    is `written`. A walk along 4-byte elements that lie 8 elements apart takes a sector for each:
 
-    >>> in_order_cost([1000], [32], 0, 4)
+    >>> from tensorlayout.layout.loop import Axis
+    >>> in_order_cost(Loop((Axis(1000, (8,)),), (4,), (0,), (32,)), 0)
     8.0
     """
-    count = prod(sizes)
+    packs, width = loop.in_packs(pack, ()), loop.widths[memory]
+    bounds, weights = (packs.bounds, packs.weights) if isinstance(packs, TiledLoop) else ((), ())
+    count = packs.count
     warps = min(_WARPS, -(-count // 32))
     # Places of the golden ratio: at equal distances, all might be where an inner axis begins.
     starts = sorted({(count - 1) * (k * 40503 % 65536) // 65536 // 32 * 32 for k in range(warps)})
-    threads = np.minimum(np.asarray(starts)[:, None] + np.arange(32), count - 1)
-    address = np.full(threads.shape, base, np.int64)
-    index = threads
-    for size, step in zip(reversed(sizes), reversed(steps), strict=True):
-        index, at = np.divmod(index, size)
-        address += at * step
-    touched = np.sort(address // SECTOR, axis=1)
-    sectors = len(starts) + int(np.count_nonzero(np.diff(touched, axis=1)))
-    asked = sum([min(32, count - start) for start in starts])
-    return sectors * SECTOR / (asked * width)
+    rest = np.asarray(starts)[:, None] + np.arange(32)
+    inside = rest < count
+    # The least aligned address that the plan is made for.
+    base = loop.firsts[memory] + loop.alignments[memory] % SECTOR
+    address = np.full(rest.shape, base, np.int64)
+    indices = [np.full(rest.shape, bound.first, np.int64) for bound in bounds]
+    for d in range(len(loop.axes) - 1, -1, -1):
+        axis = packs.axes[d]
+        rest, digit = np.divmod(rest, axis.size)
+        address += digit * (axis.strides[memory] * width)
+        for index, moves in zip(indices, weights, strict=True):
+            index += digit * moves[d]
+    for index, bound in zip(indices, bounds, strict=True):
+        inside &= index < (bound.written if written else bound.size)
+    sectors = np.sort(np.where(inside, address // SECTOR, -1), axis=1)
+    fresh = int(np.count_nonzero(np.diff(sectors, axis=1, prepend=-1)))
+    return fresh * SECTOR / (max(1, int(np.count_nonzero(inside))) * width * pack)

@@ -2,70 +2,31 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 from typing import Any
 
 from tensorlayout.cuda.engine.boxes import DEEPEST, Box
-from tensorlayout.cuda.engine.launch import struct_type
-from tensorlayout.cuda.engine.parameters import Divisor32, divisor32
-from tensorlayout.layout.once import once
+from tensorlayout.cuda.engine.parameters import divisor32
+from tensorlayout.cuda.engine.structs import struct
 
 
-class SmallDivisor(ctypes.Structure):
-    """``SmallDivisor``: division by one multiplication."""
-
-    _fields_ = (("minus", ctypes.c_uint32), ("magic", ctypes.c_uint32))
-
-
-def small_divisor(number: int) -> SmallDivisor:
+def small_divisor(number: int) -> Any:
     """The constants of ``n / number``, exact while ``n * number < 2**32``; 1 < number.
 
     >>> 100 * small_divisor(7).magic >> 32
     14
     """
-    return SmallDivisor(2**32 - number, (1 << 32) // number + 1)
+    return struct("tiles.cuh", "SmallDivisor")(2**32 - number, (1 << 32) // number + 1)
 
 
-@once
 def side_type(axes: int) -> Any:
     """``Side<axes>``."""
-    return struct_type(
-        "Side",
-        dimension=ctypes.c_int32 * axes,
-        turned=ctypes.c_uint32,
-        run=ctypes.c_int32,
-        linear=ctypes.c_int32,
-        grouped=ctypes.c_int32,
-        together=ctypes.c_int32,
-        sector=ctypes.c_int32,
-        length=ctypes.c_int32 * 2,
-        row=SmallDivisor * 2,
-        group=(SmallDivisor * 2) * 2,
-        period=SmallDivisor,
-        step=ctypes.c_int32,
-        tile_step=ctypes.c_int32,
-        rows=ctypes.c_int32,
-        places=ctypes.c_int32,
-        spare=ctypes.c_int32,
-    )
+    return struct("tiles.cuh", f"Side<{axes}>")
 
 
-@once
 def boxes_type(memories: int, axes: int, most_outer: int) -> Any:
     """``Boxes<memories, axes, most_outer>``."""
-    return struct_type(
-        "Boxes",
-        step=(ctypes.c_int64 * axes) * memories,
-        outer=(ctypes.c_int64 * most_outer) * memories,
-        stride=(ctypes.c_int32 * axes) * memories,
-        boxes=Divisor32 * axes,
-        extent=(Divisor32 * axes) * 2,
-        outer_size=Divisor32 * most_outer,
-        uneven=ctypes.c_uint32,
-        rank=ctypes.c_int32,
-        outer_rank=ctypes.c_int32,
-    )
+    return struct("tiles.cuh", f"Boxes<{memories}, {axes}, {most_outer}>")
 
 
 def boxes_struct(box: Box, made: Any) -> Any:

@@ -7,73 +7,39 @@ from itertools import product
 from typing import Any
 
 from tensorlayout import dtypes as kinds
-from tensorlayout.cuda import (
-    band_plan,
-    combine_plan,
-    copy_plan,
-    copy_tiled,
-    elementwise,
-    fill_plan,
-    fold_plan,
-    gather_plan,
-    join_plan,
-    leading_plan,
-    lines_plan,
-    pad_plan,
-    placing_plan,
-    products_integers,
-    quantile_plan,
-    reduce_plan,
-    replace_plan,
-    scan_plan,
-    scatter_plan,
-    search_plan,
-    select_plan,
-    sequence_plan,
-    sort_plan,
-    spread_plan,
-    stretch_plan,
-)
+from tensorlayout.cuda import elementwise
 from tensorlayout.cuda.engine import nvrtc
+from tensorlayout.cuda.engine.c_types import c_type
 from tensorlayout.cuda.engine.driver import Counters, Kernel, driver
+from tensorlayout.cuda.engine.kernel_shapes import kernels_in
 from tensorlayout.cuda.engine.optional import with_progress
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType, as_dtype
-from tensorlayout.kernels_path import kernel_directory
 from tensorlayout.layout import Layout
 from tensorlayout.plan.elementwise import Elementwise
 from tensorlayout.tensor import TensorSpec
 
+# Files whose kernels need no types.
+_FILES = (
+    *("band.cu", "bounded.cu", "combine.cu", "coordinates.cu", "copy.cu", "fill.cu", "gather.cu"),
+    *("join.cu", "matmul.cu", "replace.cu", "scatter.cu", "select.cu", "sequence.cu", "spread.cu"),
+)
+
 
 def known() -> Iterator[Kernel]:
     """The kernels that do not depend on operations, and on few types at most, in every shape."""
-    there = {path.name for path in kernel_directory().glob("*.cu")}
-    return (kernel for kernel in _shapes() if kernel.file in there)
+    for file in _FILES:
+        yield from kernels_in(file)
+    for index, key in (("int32_t", "uint32_t"), ("int64_t", "uint64_t")):  # of places, to combine
+        wanted = {("RANK", "1"), ("INDEX", index), ("GIVES", "positions")}
+        for kernel in (*_sorting(key), *kernels_in("radix.cu", (("ELEMENT", key),))):
+            if wanted >= set(kernel.shape):
+                yield kernel
 
 
-def _shapes() -> Iterator[Kernel]:
-    yield from fill_plan.kernels()
-    yield from copy_plan.kernels()
-    yield from band_plan.kernels()
-    yield from products_integers.kernels()
-    yield from sequence_plan.kernels()
-    yield from copy_tiled.kernels()
-    of_layouts = (
-        combine_plan,
-        fold_plan,
-        gather_plan,
-        join_plan,
-        lines_plan,
-        pad_plan,
-        placing_plan,
-        replace_plan,
-        scatter_plan,
-        select_plan,
-        spread_plan,
-        stretch_plan,
-    )
-    for plans in of_layouts:
-        yield from plans.kernels()
+def _sorting(element: str) -> Iterator[Kernel]:
+    every = kernels_in("sort.cu", (("ELEMENT", element),))
+    return (kernel for kernel in every if kernel.name != "leading_tiles")
 
 
 # Elementwise functions and reductions that most programs call.
@@ -113,11 +79,17 @@ def _of_elements(dtype: DType) -> Iterator[Kernel]:
         yield _elementwise(name, dtype, _RUN[:1], "same")
     if real:
         functors = (*_REDUCING, *(_REDUCING_FLOATS if floats else ()))
-        for kernel in reduce_plan.kernels(dtype, functors):
-            if ("RANK", "0") not in kernel.shape:
-                yield kernel
-        spec = TensorSpec(dtype, Layout.row_major((1,)), _DEVICE)
-        yield from combine_plan.combining_kernels(spec, "add")
+        for functor in functors:
+            for kernel in reductions(dtype, functor):
+                if ("RANK", "0") not in kernel.shape:
+                    yield kernel
+        yield from kernels_in("combine.cu", (("ELEMENT", c_type(dtype)),), "add")
+
+
+def reductions(dtype: DType, functor: str) -> tuple[Kernel, ...]:
+    """The reductions of one dtype by one functor."""
+    longest = str(16 // dtype.itemsize)
+    return kernels_in("reduce.cu", (("ELEMENT", c_type(dtype)), ("LONGEST", longest)), functor)
 
 
 _DEVICE = Device("cuda", 0)
@@ -134,14 +106,20 @@ def _elementwise(name: str, dtype: DType, shapes: tuple[Any, ...], result: str) 
 
 
 def _of_lines(dtype: DType) -> Iterator[Kernel]:
-    if not kinds.in_category(dtype, "real numeric"):
-        return
-    yield from scan_plan.kernels(dtype)
-    yield from sort_plan.kernels(dtype)
-    yield from leading_plan.kernels(dtype)
-    yield from search_plan.kernels(dtype)
-    floats = kinds.in_category(dtype, "real floating")
-    yield from quantile_plan.kernels(dtype, dtype if floats else kinds.float64)
+    if kinds.in_category(dtype, "real numeric"):
+        name = c_type(dtype)
+        yield from kernels_in("scan.cu", (("SOURCE", name), ("RESULT", name)), "add")
+        yield from of_sorted(dtype)
+
+
+def of_sorted(dtype: DType) -> Iterator[Kernel]:
+    """What sorts elements of one dtype, and what looks into lines that are sorted."""
+    name, floats = c_type(dtype), kinds.in_category(dtype, "real floating")
+    yield from kernels_in("sort.cu", (("ELEMENT", name),))
+    yield from kernels_in("radix.cu", (("ELEMENT", name),))
+    yield from kernels_in("search.cu", (("LINE", name), ("VALUES", name), ("COMPARE", name)))
+    result = c_type(dtype if floats else kinds.float64)
+    yield from kernels_in("quantile.cu", (("ELEMENT", name), ("RESULT", result)))
 
 
 def warmup(

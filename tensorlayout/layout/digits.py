@@ -1,0 +1,188 @@
+"""Tiled layouts as strided ones of more dimensions: their digits, and where tails end.
+
+The one place that splits indices of tiled dimensions. A tiled dimension is split as the tiles of
+all layouts split its index: each digit counts a *unit* of indices. If its size is no multiple of
+the tile, digits reach beyond it: bounds say where indices of elements end, and where those of
+padding that is to be written, so that the tail is masked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import gcd, inf, prod
+from typing import NamedTuple
+
+from tensorlayout.layout.layout import Layout
+from tensorlayout.layout.loop import Axis, Loop, merged, turned
+from tensorlayout.layout.slots import Parts
+
+
+class Bound(NamedTuple):
+    """Of one dimension: the index of the first digits, its size, and the size that is written."""
+
+    first: int
+    size: int
+    written: int
+
+    def packs(self, weight: int) -> int:
+        """What divides packs along an axis of which all or none are inside; 0 for any."""
+        if weight == 0:
+            return 0
+        ends = gcd(self.size, self.written)
+        return ends // weight if weight > 0 and ends % weight == 0 else 1
+
+
+@dataclass(frozen=True, slots=True)
+class TiledLoop(Loop):
+    """A loop over digits, with masked tails.
+
+    Attributes:
+        bounds: of the dimensions with a tail.
+        weights: for each bound and each axis, how far its index moves.
+
+    """
+
+    bounds: tuple[Bound, ...] = ()
+    weights: tuple[tuple[int, ...], ...] = ()
+
+    def pack(self, widest: int) -> int:
+        """How many elements may move at once: of which all are inside, or none."""
+        packs = [b.packs(w[-1]) for b, w in zip(self.bounds, self.weights, strict=True)]
+        return gcd(Loop.pack(self, widest), *packs)
+
+    def in_packs(self, times: int, counted: Iterable[int]) -> TiledLoop:
+        """As of any loop."""
+        weights = tuple([(*moves[:-1], moves[-1] * times) for moves in self.weights])
+        return replace(Loop.in_packs(self, times, counted), weights=weights)
+
+    @property
+    def bounded_by(self) -> int:
+        """More than all indices along dimensions with a tail, and than how far digits reach."""
+        reach = [bound.written for bound in self.bounds]
+        for weights in self.weights:
+            pairs = zip(self.axes, weights, strict=True)
+            reach.append(sum([(axis.size - 1) * abs(weight) for axis, weight in pairs]))
+        return max(reach, default=0)
+
+
+def is_tiled(*layouts: Layout | None) -> bool:
+    """Whether some layout is tiled."""
+    return any(layout is not None and layout.is_tiled for layout in layouts)
+
+
+def written_sizes(result: Layout, padding: bytes | None) -> tuple[int, ...]:
+    """The sizes that a walk over a new result writes: with padding, if it is tiled and has some."""
+    whole = padding is not None and result.is_tiled and result.is_padded
+    return result.padded_shape if whole else result.shape
+
+
+def units(parts: Parts) -> list[int]:
+    """How many indices one step of each part spans."""
+    return [prod([extent for extent, _ in parts[at:]]) for at in range(1, len(parts) + 1)]
+
+
+def common_units(dims: Sequence[Parts], below: float = inf) -> list[int] | None:
+    """What the digits of one dimension count in several layouts, the largest first, down to 1.
+
+    Only units `below` so many indices, and 1. None where one does not divide the next, as for tiles
+    of 8 and of 12.
+    """
+    found = {unit for parts in dims for unit in units(parts)}
+    falling = sorted([unit for unit in found if unit == 1 or unit < below], reverse=True)
+    return None if any(large % small for large, small in pairwise(falling)) else falling
+
+
+def slot_step(parts: Parts, unit: int) -> int:
+    """How many slots so many indices are apart, where those are a unit of the parts, or finer."""
+    for (_, stride), inner in zip(parts, units(parts), strict=True):
+        if inner <= unit:
+            return stride * (unit // inner)
+    raise AssertionError
+
+
+def tiled_loop(
+    layouts: Sequence[Layout | None],
+    widths: Sequence[int],
+    alignments: Sequence[int],
+    written: Sequence[int],
+) -> TiledLoop | None:
+    """The loop over the digits of layouts of one shape, in the order of the first.
+
+    As `Loop.over`; `written`: for each dimension the size that it covers, at least its own. None
+    where tiles of two do not divide each other, or where that reaches into padding which does not
+    stand behind the elements in all digits.
+    """
+    forwards = _forwards(layouts, written)
+    if forwards is None:
+        return None
+    first = forwards[0]
+    assert first is not None, "a scalar has no order"
+    digits: list[Axis] = []
+    starts = [0 if layout is None else layout.offset for layout in forwards]
+    tails: list[tuple[int, int, int, list[int]]] = []  # size, written, first digit, units
+    for d, size in enumerate(first.shape):
+        steps = common_units([each.parts[d] for each in forwards if each is not None], written[d])
+        if steps is None:
+            return None
+        extents = [-(-written[d] // steps[0]), *[a // b for a, b in pairwise(steps)]]
+        if prod(extents) > size:
+            tails.append((size, written[d], len(digits), steps))
+        for extent, unit in zip(extents, steps, strict=True):
+            moves = [0 if o is None else slot_step(o.parts[d], unit) for o in forwards]
+            digits.append(Axis(extent, tuple(moves)))
+    # The index of each dimension with a tail counts as a memory more.
+    for _, _, at, steps in tails:
+        moves = [0] * at + steps + [0] * (len(digits) - at - len(steps))
+        digits = [a._replace(strides=(*a.strides, s)) for a, s in zip(digits, moves, strict=True)]
+        starts.append(0)
+    digits, starts = turned(digits, starts, lambda strides: strides[0] < 0)
+    memories = len(forwards)
+    axes = merged(sorted(digits, key=lambda axis: -axis.strides[0]))
+    if not axes:
+        present = [int(each is not None) for each in forwards]
+        axes = [Axis(1, (*present, *[1] * len(tails)))]
+    return TiledLoop(
+        tuple([Axis(axis.size, axis.strides[:memories]) for axis in axes]),
+        tuple(widths),
+        tuple([at * width for at, width in zip(starts, widths, strict=False)]),
+        tuple(alignments),
+        0,
+        tuple([Bound(at, n, m) for at, (n, m, _, _) in zip(starts[memories:], tails, strict=True)]),
+        tuple([tuple([a.strides[memories + b] for a in axes]) for b in range(len(tails))]),
+    )
+
+
+def _forwards(
+    layouts: Sequence[Layout | None], written: Sequence[int]
+) -> Sequence[Layout | None] | None:
+    """The layouts, turned where padding of the first is written and its elements run backwards.
+
+    Padding stands behind the elements in memory, whichever way they run. None where not all turn.
+    """
+    first = layouts[0]
+    assert first is not None, "a scalar has no order"
+    padded = [d for d, n in enumerate(first.shape) if written[d] > n]
+    backwards = [d for d in padded if first.parts[d][0][1] < 0]
+    if backwards:
+        flipped = [layout if layout is None else layout.flip(backwards) for layout in layouts]
+        if flipped.count(None) > list(layouts).count(None):
+            return None
+        layouts, first = flipped, flipped[0]
+        assert first is not None, "it turns"
+    steps = [step for d in padded for _, step in first.parts[d]]
+    return layouts if min(steps, default=0) >= 0 else None
+
+
+def without_tails(layouts: tuple[Layout, ...]) -> Iterator[tuple[Layout, ...]]:
+    """The same elements in pieces that have no tails, for what has more than a launch takes."""
+    for d, size in enumerate(layouts[0].shape):
+        largest = max([u for each in layouts for u in units(each.parts[d]) if u == 1 or u < size])
+        end = size // largest * largest
+        if end < size:
+            for part in (slice(0, end), slice(end, size)):
+                cut = tuple([layout.slice((*[slice(None)] * d, part)) for layout in layouts])
+                yield from without_tails(tuple([each for each in cut if each is not None]))
+            return
+    yield layouts

@@ -1,0 +1,293 @@
+"""Loops over the elements of several memories at once: the axes, and how wide an element may be.
+
+Pure integers. A loop is made of the dimensions of layouts of one shape; what happens to it then
+changes the order of the elements, or what an element is, and never which slots belong together:
+
+- axes that run backwards in the first memory are *turned*;
+- neighbours that continue each other in every memory are *merged*;
+- elements that memory is not aligned for are *narrowed* to smaller ones;
+- elements that stand side by side are *widened* to larger ones, or moved in *packs*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from math import gcd, prod
+from typing import NamedTuple, Self
+
+from tensorlayout.layout.layout import Layout
+from tensorlayout.layout.placement import Placement
+from tensorlayout.words import shown
+
+
+class Axis(NamedTuple):
+    """One axis: its size, its stride in each memory; only axes of one `tag` ever merge."""
+
+    size: int
+    strides: tuple[int, ...]
+    tag: Hashable = None
+
+    @property
+    def turned(self) -> Axis:
+        """The axis from its other end."""
+        return Axis(self.size, tuple([-stride for stride in self.strides]), self.tag)
+
+    def continues(self, faster: Axis) -> bool:
+        """Whether a step is, in every memory, as far as all steps along `faster`."""
+        size = faster.size
+        return self.tag == faster.tag and self.strides == tuple([size * s for s in faster.strides])
+
+
+def merged(
+    axes: Iterable[Axis], continues: Callable[[Axis, Axis], bool] = Axis.continues
+) -> list[Axis]:
+    """The fewest axes that visit the same slots in the same order; slowest first, maybe none.
+
+    >>> merged([Axis(2, (12,)), Axis(3, (4,)), Axis(1, (9,)), Axis(4, (1,))])
+    [Axis(size=24, strides=(1,), tag=None)]
+    """
+    found: list[Axis] = []
+    for axis in axes:
+        if axis.size == 1:
+            continue
+        if found and continues(found[-1], axis):
+            slower = found.pop()
+            axis = Axis(slower.size * axis.size, axis.strides, slower.tag)
+        found.append(axis)
+    return found
+
+
+def turned(
+    axes: Iterable[Axis], firsts: Iterable[int], turns: Callable[[tuple[int, ...]], bool]
+) -> tuple[list[Axis], list[int]]:
+    """The axes from their other ends where `turns` says so of strides, and where memories begin."""
+    found, starts = [], list(firsts)
+    for axis in axes:
+        if axis.size > 1 and turns(axis.strides):
+            last = axis.size - 1
+            starts = [first + last * s for first, s in zip(starts, axis.strides, strict=True)]
+            axis = axis.turned
+        found.append(axis)
+    return found, starts
+
+
+def by_strides(axis: Axis) -> tuple[bool, list[int]]:
+    """For sorting: axes along which the first memory stands still, then the largest strides."""
+    return axis.strides[0] != 0, [-abs(stride) for stride in axis.strides]
+
+
+def index_type(count: int, furthest: int) -> str:
+    """The narrowest type for a number of elements and the furthest offset, in elements.
+
+    >>> index_type(10, 2**31)
+    'int64_t'
+    """
+    return "int32_t" if max(count, furthest) < 2**31 else "int64_t"
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """All elements of memories that are walked together.
+
+    The first memories have the *elements*, which are widened and narrowed together; behind them may
+    be *tables*, of one entry for each element, whatever its width. An entry may be nothing but a
+    number, such as an element's coordinate.
+
+    Attributes:
+        axes: from the slowest to the fastest, at least one. Strides count elements.
+        widths: for each memory bytes of an element; 0 for a scalar, which has strides 0.
+        firsts: for each memory the bytes from its lowest slot to the first element.
+        alignments: for each memory a power of two that divides the address of its lowest slot.
+        tables: how many of the memories, the last ones, are tables.
+
+    """
+
+    axes: tuple[Axis, ...]
+    widths: tuple[int, ...]
+    firsts: tuple[int, ...]
+    alignments: tuple[int, ...]
+    tables: int = 0
+
+    @classmethod
+    def over(
+        cls,
+        layouts: Sequence[Placement | None],
+        widths: Sequence[int],
+        alignments: Sequence[int],
+        tables: int = 0,
+    ) -> Loop:
+        """The loop over strided layouts of one shape, not empty, in the order of the first.
+
+        That must not overlap; the loop runs forwards in it. None for a scalar.
+        """
+        dims, starts = _dims_of(layouts)
+        axes, starts = turned(dims, starts, lambda strides: strides[0] < 0)
+        axes.sort(key=by_strides)
+        one = Axis(1, tuple([int(each is not None) for each in layouts]))
+        firsts = tuple([at * width for at, width in zip(starts, widths, strict=True)])
+        return cls(tuple(merged(axes)) or (one,), tuple(widths), firsts, tuple(alignments), tables)
+
+    @property
+    def width(self) -> int:
+        """Bytes of an element of the first memory."""
+        return self.widths[0]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The sizes of the axes."""
+        return tuple([axis.size for axis in self.axes])
+
+    @property
+    def strides(self) -> tuple[tuple[int, ...], ...]:
+        """For each memory its strides."""
+        return tuple(zip(*[axis.strides for axis in self.axes], strict=True))
+
+    @property
+    def count(self) -> int:
+        """How many elements there are."""
+        return prod([axis.size for axis in self.axes])
+
+    @property
+    def furthest(self) -> int:
+        """The largest distance from the first element that any memory has, in elements."""
+        reach = [[(axis.size - 1) * abs(s) for s in axis.strides] for axis in self.axes]
+        return max(map(sum, zip(*reach, strict=True)))
+
+    @property
+    def index(self) -> str:
+        """The type for the number of an element, and for the furthest offset."""
+        return index_type(self.count, self.furthest)
+
+    @property
+    def elements(self) -> range:
+        """The numbers of the memories that have the elements."""
+        return range(len(self.widths) - self.tables)
+
+    @property
+    def contiguous(self) -> bool:
+        """Whether the fastest axis is contiguous in all memories, and all tables stand still."""
+        strides, count = self.axes[-1].strides, len(self.elements)
+        return strides == (1,) * count + (0,) * self.tables
+
+    def grain(self, memory: int) -> int:
+        """What divides the addresses at which all rows along the fastest axis begin, in bytes."""
+        width = self.widths[memory]
+        steps = [axis.strides[memory] * width for axis in self.axes[:-1]]
+        return gcd(self.alignments[memory], self.firsts[memory], *steps)
+
+    def pack(self, widest: int) -> int:
+        """How many elements may move at once along the fastest axis, up to `widest` bytes.
+
+        All rows consist of whole packs, which are aligned in every memory but those that stand
+        still, the first excepted.
+        """
+        last = self.axes[-1]
+        packs = [last.size]
+        for memory in self.elements:
+            width, stride = self.widths[memory], last.strides[memory]
+            if not width or (memory and not stride):
+                continue
+            if stride != 1:
+                return 1
+            packs.append(gcd(widest, self.grain(memory)) // width)
+        return gcd(widest // max(self.widths), *packs)
+
+    def in_packs(self, times: int, counted: Iterable[int]) -> Self:
+        """The loop over packs of `times` elements along the fastest axis.
+
+        The memories `counted` have packs as their elements, which are contiguous there; the others
+        keep theirs, and have strides of as many.
+        """
+        if times == 1:
+            return self
+        whole = set(counted)
+        parts = [times if m in whole else 1 for m in range(len(self.widths))]
+        *slower, last = self.axes
+        axes = []
+        for size, strides, tag in slower:
+            steps = tuple([s // part for s, part in zip(strides, parts, strict=True)])
+            axes.append(Axis(size, steps, tag))
+        steps = tuple([s * times // n for s, n in zip(last.strides, parts, strict=True)])
+        axes.append(Axis(last.size // times, steps, last.tag))
+        widths = tuple([width * n for width, n in zip(self.widths, parts, strict=True)])
+        return replace(self, axes=tuple(axes), widths=widths)
+
+    def widened(self, widest: int) -> Self:
+        """The loop over elements of up to `widest` bytes, if the fastest axis is contiguous.
+
+        Axes stay, also the fastest one where its size becomes 1.
+        """
+        return self.in_packs(self.pack(widest), self.elements) if self.contiguous else self
+
+    def narrowed(self) -> Self:
+        """The loop over elements as small as memory is aligned for, with an axis of their parts."""
+        elements = self.elements
+        alignment = min([self.alignments[m] for m in elements])
+        if alignment >= self.width:
+            return self
+        parts = self.width // alignment
+        times = [parts] * len(elements) + [1] * self.tables
+        axes = []
+        for size, strides, tag in self.axes:
+            steps = tuple([s * n for s, n in zip(strides, times, strict=True)])
+            axes.append(Axis(size, steps, tag))
+        axes.append(Axis(parts, (1,) * len(elements) + (0,) * self.tables))
+        widths = (alignment,) * len(elements) + self.widths[len(elements) :]
+        return replace(self, axes=tuple(merged(axes)), widths=widths)
+
+    def fitted(self, widest: int) -> Self:
+        """The loop over elements as wide as memory allows, up to `widest` bytes."""
+        loop = self.narrowed().widened(widest)
+        last = loop.axes[-1]
+        if last.size > 1 or len(loop.axes) == 1:
+            return loop
+        return replace(loop, axes=loop.axes[:-1])
+
+
+def coalesce(*layouts: Layout) -> tuple[Layout, ...]:
+    """The layouts with dimensions reordered, flipped and merged, each in the same way in all.
+
+    The tuples of slots that the layouts assign to one index stay the same as a set; only the order
+    of the indices changes. Dimensions of size 1 vanish; those that run backwards in some layout and
+    forwards in none run forwards; neighbours merge where they continue each other in every layout.
+    The last dimension is the most minor of the first layout; dimensions along which that stands
+    still come first. ValueError where shapes differ or a layout is tiled, TypeError for
+    anything else than layouts.
+
+    >>> coalesce(Layout.packed((4, 5, 6), (0, 1, 2)), Layout.packed((4, 5, 6), (0, 1, 2)))
+    (Layout.parse('(120,):(1,)'), Layout.parse('(120,):(1,)'))
+    """
+    for layout in layouts:
+        if not isinstance(layout, Layout):
+            msg = f"layouts: must be Layouts, got {type(layout).__name__}"
+            raise TypeError(msg)
+    if not layouts:
+        msg = "layouts: must be at least one, got none"
+        raise ValueError(msg)
+    if any(layout.shape != layouts[0].shape for layout in layouts):
+        msg = f"layouts: must have one shape, got {shown([layout.shape for layout in layouts])}"
+        raise ValueError(msg)
+    dims, starts = _dims_of(layouts)
+    if layouts[0].size == 0:
+        return tuple(Layout((0,), (1,)) for _ in layouts)
+    axes, starts = turned(dims, starts, lambda strides: max(strides) <= 0 and min(strides) < 0)
+    axes = merged(sorted(axes, key=by_strides))
+    sizes = [axis.size for axis in axes]
+    columns = zip(*[axis.strides for axis in axes], strict=True) if axes else [()] * len(layouts)
+    pairs = zip(columns, starts, strict=True)
+    return tuple([Layout(sizes, strides, offset=offset) for strides, offset in pairs])
+
+
+def _dims_of(layouts: Sequence[Placement | None]) -> tuple[list[Axis], list[int]]:
+    """The dimensions of strided layouts, slowest in the first one first; where each begins."""
+    first = layouts[0]
+    assert first is not None, "a scalar has no order"
+    still = (0,) * first.ndim
+    columns = [still if each is None else each.strides for each in layouts]
+    rows = list(zip(*columns, strict=True))
+    dims = [Axis(first.shape[d], rows[d]) for d in reversed(first.minor_to_major)]
+    return dims, [0 if each is None else each.offset for each in layouts]
+
+
+__all__ = ["Axis", "Loop", "by_strides", "coalesce", "index_type", "merged", "turned"]

@@ -1,0 +1,212 @@
+"""What the host reads from the text of kernels: structs, constants, which shapes there are.
+
+The reader has a grammar of its own (`cpp_text`); the compiler says what sizes and offsets are.
+"""
+
+import ctypes
+import re
+import subprocess
+
+import pytest
+
+from tensorlayout.cuda.engine import cpp_text, host_compiler, structs
+from tensorlayout.cuda.engine.kernel_shapes import kernel, kernels_in, parameters, unit
+from tensorlayout.kernels_path import kernel_directory
+
+FILES = sorted(
+    path.name for path in kernel_directory().glob("*.cu") if "\nSHAPES(" in path.read_text("utf-8")
+)
+
+# The macros of files that the compiler takes only with types.
+TYPES = {
+    "combine.cu": [(), (("ELEMENT", "float"),)],
+    "elementwise.cu": [
+        (("FIRST", "float"), *more, ("COMPUTE", "float"), ("RESULT", "float"), ("WIDEST", "4"))
+        for more in ((), (("SECOND", "float"),), (("SECOND", "float"), ("THIRD", "float")))
+    ],
+    "quantile.cu": [(("ELEMENT", "float"), ("RESULT", "float"))],
+    "radix.cu": [(("ELEMENT", "float"),)],
+    "reduce.cu": [(("ELEMENT", "float"), ("LONGEST", "4"))],
+    "scan.cu": [(("SOURCE", "float"), ("RESULT", "float"))],
+    "search.cu": [(("LINE", "float"), ("VALUES", "float"), ("COMPARE", "float"))],
+    "sort.cu": [(("ELEMENT", "float"),)],
+}
+CASES = [(file, types) for file in FILES for types in TYPES.get(file, [()])]
+
+
+def facts(made, path=""):
+    """Where each member is, and those of what it is made of: {the member in C++: byte}."""
+    for name, kind in made._fields_:
+        member, at = path + name.removesuffix("_"), getattr(made, name).offset
+        yield member, at
+        while issubclass(kind, ctypes.Array):
+            member, kind = f"{member}[0]", kind._type_
+        if issubclass(kind, ctypes.Structure):
+            for inner, offset in facts(kind, f"{member}."):
+                yield inner, at + offset
+
+
+def check(file, wanted, flags=()):
+    """Hold structures of ctypes against the compiler: {C++ type: structure}."""
+    lines = [f'#include "{file}"']
+    for number, (name, made) in enumerate(wanted.items()):
+        lines.append(f"using Struct{number} = {name};")
+        lines.append(f"static_assert(sizeof(Struct{number}) == {ctypes.sizeof(made)});")
+        for member, at in facts(made):
+            lines.append(f"static_assert(__builtin_offsetof(Struct{number}, {member}) == {at});")
+    done = subprocess.run(
+        [*host_compiler.compiler()[0], "-std=c++17", "-fsyntax-only", "-DTENSORLAYOUT_SIMULATOR",
+         "-w", *flags, "-I", str(kernel_directory()), "-x", "c++", "-"],
+        input="\n".join(lines), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(("file", "types"), CASES, ids=lambda each: str(each)[:40])
+def test_parameters_are_laid_out_as_by_the_compiler(file, types):
+    operands = sum(name in ("FIRST", "SECOND", "THIRD") for name, _ in types)
+    constants = {"OPERANDS": operands} if operands else {}
+    wanted = {}
+    for each in kernels_in(file, types):
+        text = next(line for line in unit(file, types).splitlines() if f"({each.symbol}," in line)
+        wanted[re.search(r", (.*?)\) \{", text)[1]] = parameters(each, **constants)
+    assert wanted
+    assert max(map(ctypes.sizeof, wanted.values())) <= 4096  # what a launch takes
+    check(file, wanted, [f"-D{name}={value}" for name, value in types])
+
+
+def test_faults_are_laid_out_as_by_the_compiler():
+    check("faults.cuh", {"Faults": structs.struct("faults.cuh", "Faults")})
+
+
+TEXT = """
+#include "indexing.cuh"
+constexpr int THREE = 3, MORE = 1 << THREE | 1;  // = 9
+template <int N, class T> constexpr int ROOM = (MORE > 8 && N != 0 ? 2 : 5) * sizeof(T) + N % 4;
+enum Colour : uint8_t { RED, GREEN = THREE + 2, BLUE };
+template <class T> struct Pair;
+template <> struct Pair<int32_t> { uint8_t first; /* ; } */ double second; };
+template <int N, class T = int64_t>
+struct Row {
+    static constexpr int TWICE = 2 * N;
+    using Other = T;
+    const T* from[TWICE];
+    T number, *pointer, table[2][N + 1];
+    Colour colour[3];
+    bool flag;
+    Pair<int32_t> pair;
+    DEVICE T at(int k) const { if (k) { return number; } return T{}; }
+    Walk<N, int32_t, 2> walk;
+};
+struct Whole { Row<2> rows[ROOM<2, int32_t> - 9]; };
+struct Odd { int32_t bits : 3; };
+"""
+
+
+@pytest.fixture
+def text(tmp_path):
+    (tmp_path / "made.cu").write_text(TEXT)
+    return str(tmp_path / "made.cu")
+
+
+def test_a_struct_of_all_that_the_grammar_has(text):
+    whole = structs.struct(text, "Whole")
+    row = whole._fields_[0][1]._type_
+    assert [name for name, _ in row._fields_] == (
+        ["from_", "number", "pointer", "table", "colour", "flag", "pair", "walk"]
+    )
+    assert whole._fields_[0][1]._length_ == 1
+    check(text, {"Whole": whole, "Row<4, int8_t>": structs.struct(text, "Row<4, int8_t>")})
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("MORE", 9),
+        ("ROOM<0, int64_t>", 40),
+        ("ROOM<3, int8_t>", 5),
+        ("BLUE", 6),
+        ("RED + sizeof(Pair<int32_t>)", 16),
+        ("!RED == 1 && 7 / 2 <= 0x3u", 1),
+        ("MAX_RANK - THREE", 61),
+    ],
+)
+def test_constants(text, expression, value):
+    assert structs.constant(text, expression) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("Odd", r"cannot read the member 'int32_t bits : 3'"),
+        ("Pair<int64_t>", r"cannot read Pair: it is nothing for these arguments"),
+        ("Row<>", r"cannot read Row without an argument for N"),
+        ("Missing", r"cannot read Missing: no such struct is here or in the headers"),
+        ("Row<1 +>", r"cannot read the expression '1 \+'"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(text, name, message):
+    with pytest.raises(ValueError, match=r"cuda: .*made\.cu: " + message):
+        structs.struct(text, name)
+
+
+def test_structs_of_one_header_are_one_class():
+    copy, fill = (
+        structs.struct(*each) for each in (("copy.cu", "FlatCopy"), ("fill.cu", "FlatFill"))
+    )
+    assert dict(copy._fields_)["padding"] is dict(fill._fields_)["padding"]
+
+
+def test_constants_that_the_caller_gives():
+    one, three = (structs.struct("elementwise.cu", "Memories", OPERANDS=n) for n in (1, 3))
+    assert (one.from_.size, three.from_.size) == (8, 24)
+    with pytest.raises(ValueError, match="OPERANDS: it is defined in several ways"):
+        structs.struct("elementwise.cu", "Memories")
+
+
+SHAPES = """
+template <int N> struct Some { int32_t numbers[N]; };
+template <int N> void work(const Some<N>&, int) {}
+SHAPES(SIZE = 1 BYTES/2 BYTES, INDEX = int32_t int64_t, PACK = SIZE 8,
+       WHERE PACK == 8 || SIZE != 1 && !defined(OTHER))
+SHAPES(SIZE = 3, INDEX = int8_t, PACK = 1)
+KERNEL(do_some, Some<SIZE>) { work<SIZE>(p, sizeof(INDEX) * PACK); }
+BLOCK_KERNEL(do_same, Some<SIZE>) {
+    work<SIZE>(p, PACK);
+}
+SHAPES()
+KERNEL(do_one, Some<1>) { work<1>(p, 0); }
+"""
+
+
+def test_shapes_are_those_declared(tmp_path):
+    file = tmp_path / "shapes.cu"
+    file.write_text(SHAPES)
+    symbols = [each.symbol for each in kernels_in(str(file), (("BYTES", "4"),))]
+    some = [
+        *["1_int32_t_8", "1_int64_t_8", "2_int32_t_2", "2_int32_t_8", "2_int64_t_2"],
+        *["2_int64_t_8", "4_int32_t_4", "4_int32_t_8", "4_int64_t_4", "4_int64_t_8"],
+        "3_int8_t_1",
+    ]
+    assert symbols == [*(f"{name}_{x}" for name in ("do_some", "do_same") for x in some), "do_one"]
+    text = unit(str(file), (("BYTES", "4"),)).splitlines()
+    assert "BLOCK_KERNEL(do_same_2_int64_t_8, Some<2>) { work<2>(p, 8); }" in text
+    assert text[0] == f'#include "{file}"'
+    assert text[-1] == "KERNEL(do_one, Some<1>) { work<1>(p, 0); }"
+    other = kernels_in(str(file), (("BYTES", "2"), ("OTHER", "float")))
+    assert "do_some_1_int32_t_1" not in {each.symbol for each in other}
+    chosen = kernel(str(file), "do_some", (("BYTES", "4"),), PACK=8, SIZE=4, INDEX="int32_t")
+    assert ctypes.sizeof(parameters(chosen)) == 16
+
+
+def test_a_kernel_that_is_not_declared():
+    with pytest.raises(
+        ValueError, match=r"join.cu declares no kernel join_rows of .*'WIDTH': '16'"
+    ):
+        kernel("join.cu", "join_rows", WIDTH=16, INDEX="int32_t")
+    with pytest.raises(ValueError, match=r"join.cu declares no kernel join_columns"):
+        kernel("join.cu", "join_columns")
+
+
+def test_a_file_is_read_once():
+    assert cpp_text.file_of("copy.cu") is cpp_text.file_of("copy.cu")

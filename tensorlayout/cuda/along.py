@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from tensorlayout.cuda import scanning, sorting
+from tensorlayout.cuda import scanning
 from tensorlayout.cuda.carrying import prepare_assign
 from tensorlayout.layout import Layout
 from tensorlayout.plan.along import AlongPlan
@@ -15,10 +15,8 @@ from tensorlayout.tensor import TensorSpec
 
 # By the name of the host's function, of which several operations may be made.
 _PREPARE: dict[str, Callable[[AlongPlan], Run]] = {
-    "argsort": sorting.prepare_argsort,
     "cumulative_prod": scanning.prepare_prod,
     "cumulative_sum": scanning.prepare_sum,
-    "sort": sorting.prepare_sort,
 }
 
 

@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cuda import library_functions, library_products, searching, selecting
+from tensorlayout.cuda import library_functions, library_products
 from tensorlayout.cuda.engine.arrays import array_of, placer, ready
 from tensorlayout.cuda.engine.driver import driver
 from tensorlayout.cuda.engine.memory import new_tensor, read
 from tensorlayout.cuda.engine.optional import cupy_part
 from tensorlayout.cuda.library_linalg import NotOnDevice
+from tensorlayout.cuda.sort import SEARCHES
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Run
@@ -31,14 +32,12 @@ from tensorlayout.tensor import Tensor, TensorSpec
 def prepare(plan: LibraryPlan) -> Callable[..., Any]:
     """The function of the operands: a kernel of ours, matrix products, or CuPy's function."""
     name, specs = plan.operation.name, plan.results
-    if name == "nonzero":
-        return selecting.prepare_nonzero(plan)
     if specs is not None and not any(spec.layout.size for spec in specs):
         return _nothing(specs)
-    if name in searching.PREPARE and dtypes.in_category(plan.dtype, "real numeric"):
+    if name in SEARCHES and dtypes.in_category(plan.dtype, "real numeric"):
         assert specs is not None
         options = (value for _, value in plan.options)
-        return searching.PREPARE[name](plan.operands, plan.dtype, specs[0], *options)
+        return SEARCHES[name](plan.operands, plan.dtype, specs[0], *options)
     by_products = library_products.prepare(plan)
     if by_products is not None:
         return by_products

@@ -34,7 +34,7 @@ from tensorlayout.cuda import library_transforms as transforms
 # Those whose elements must be finite wait for that first.
 WAIT = frozenset(
     {
-        *("bincount", "isin", "nonzero", "repeat"),
+        *("bincount", "isin", "repeat"),
         *("unique_all", "unique_counts", "unique_inverse", "unique_values"),
         *("cholesky", "eig", "eigh", "eigvals", "eigvalsh", "inv", "matrix_norm", "matrix_power"),
         *("matrix_rank", "pinv", "qr", "solve", "svd", "svdvals"),
@@ -66,14 +66,12 @@ TABLE: dict[str, Callable[..., Any]] = {
     "matrix_norm": linear.matrix_norm,
     "matrix_power": linear.matrix_power,
     "matrix_rank": linear.matrix_rank,
-    "nonzero": sets.nonzero,
     "outer": linear.outer,
     "pinv": linear.pinv,
     "qr": linear.qr,
     "repeat": sets.repeat,
     "rfft": transforms.along("rfft"),
     "rfftn": transforms.rfftn,
-    "searchsorted": sets.searchsorted,
     "slogdet": linear.slogdet,
     "solve": linear.solve,
     "svd": linear.svd,

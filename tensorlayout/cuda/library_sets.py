@@ -80,22 +80,7 @@ def isin(xp: Module, x: Array, of: Array, invert: bool) -> Array:
     return found[of.size :].reshape(x.shape)
 
 
-# ---- Searches
-
-
-def searchsorted(xp: Module, x: Array, values: Array, side: str) -> Array:
-    """Where `values` would go into the sorted `x`."""
-    return xp.searchsorted(x, values, side)
-
-
-def nonzero(xp: Module, x: Array) -> tuple[Array, ...]:
-    """The indices of nonzero elements, one array a dimension."""
-    flat = xp.flatnonzero(x if x.dtype.kind == "b" else xp.not_equal(x, 0))
-    found: list[Array] = []
-    for size in x.shape[:0:-1]:
-        flat, rest = xp.divmod(flat, size)
-        found.insert(0, rest)
-    return (flat, *found)
+# ---- Positions
 
 
 def repeat(xp: Module, counts: Array) -> Array:

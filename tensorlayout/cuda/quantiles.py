@@ -7,10 +7,11 @@ from math import prod
 
 import numpy as np
 
-from tensorlayout.cuda import carrying, fill_plan, filling, sorting
+from tensorlayout.cuda import carrying, fill_plan, filling
 from tensorlayout.cuda.engine.driver import driver
 from tensorlayout.cuda.engine.memory import new_tensors
 from tensorlayout.cuda.quantile_plan import plan_quantiles
+from tensorlayout.cuda.sort import sorted_rows
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Run
 from tensorlayout.plan.copy import CopyPlan
@@ -38,7 +39,7 @@ def prepare(plan: ReducePlan) -> Run:
     assert first is not None, "a dimension that repeats the others has no tiles"
     source = TensorSpec(plan.source.dtype, first, plan.source.device)
     ready, lines = _in_lines(plan.operation.name, source, tuple(d - 1 for d in plan.dims))
-    sort = sorting.prepare_lines(lines)
+    sort = sorted_rows(lines)
     read = _reader(plan, lines)
     return lambda x: read(sort(ready(Tensor._new(x._memory, source, x._home))))
 

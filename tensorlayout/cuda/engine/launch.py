@@ -5,10 +5,12 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from operator import add
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import add, or_
 from typing import Any
 
+from tensorlayout.cuda.engine import faults
 from tensorlayout.cuda.engine.driver import Kernel, driver
 from tensorlayout.cuda.engine.memory import per_alignment
 from tensorlayout.plan.base import Write
@@ -21,6 +23,9 @@ PER_THREAD = 4
 # Elements that a block of a kernel without tiles moves.
 BLOCK = PER_THREAD * THREADS
 
+# Numbers of what no call gives: no memory, whose address is 0; and the record of faults.
+NOTHING, FAULTS = -2, -1
+
 
 @dataclass(frozen=True, slots=True)
 class Launch:
@@ -31,9 +36,10 @@ class Launch:
         grid: how many blocks.
         parameters: the struct, which begins with the pointers; zeros where these and scalars go.
         firsts: for each pointer, in order, the bytes from the lowest slot to what it points to.
-        memories: for each pointer the number of its memory in the call; empty: the first is of the
-            first memory, and so on.
+        memories: for each pointer the number of its memory in the call, `NOTHING` or `FAULTS`;
+            empty: the first is of the first memory, and so on.
         scalars_at: where the scalars of the call go, in bytes; None: behind the pointers.
+        takes: from which byte on, and up to which, it takes these scalars; None: to the end.
 
     """
 
@@ -43,6 +49,21 @@ class Launch:
     firsts: tuple[int, ...]
     memories: tuple[int, ...] = ()
     scalars_at: int | None = None
+    takes: tuple[int, int | None] = (0, None)
+
+    def placed(self, memories: Sequence[int], *shifts: int) -> Launch:
+        """The same where memory k is number ``memories[k]`` of a call, shifted so many **bytes**."""
+        own = self.memories or range(len(self.firsts))
+        by = (*shifts, *[0] * len(memories))
+        firsts = tuple([first + by[m] for first, m in zip(self.firsts, own, strict=True)])
+        return replace(self, firsts=firsts, memories=tuple([memories[m] for m in own]))
+
+    def without_scalars(self, content: bytes) -> Launch:
+        """The same with `content` where it takes scalars, whatever the scalars of a call are."""
+        at = 8 * len(self.firsts) if self.scalars_at is None else self.scalars_at
+        taken = content[slice(*self.takes)]
+        head, tail = self.parameters[:at], self.parameters[at + len(taken) :]
+        return replace(self, parameters=head + taken + tail, takes=(0, 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +72,7 @@ class Launches:
 
     Attributes:
         launches: in their order.
+        case: the kind of work, one of the names in the function that planned it.
         scratch: **bytes** of memories that are needed in between: new at each call, and numbered
             behind those of the call. They go back to where they came from, which hands them out in
             the order of the stream.
@@ -58,6 +80,7 @@ class Launches:
     """
 
     launches: tuple[Launch, ...]
+    case: str = ""
     scratch: tuple[int, ...] = ()
 
 
@@ -72,24 +95,26 @@ def bind(planned: Launch | Launches | None, device: int) -> Bound:
     """
     if planned is None:
         return _nothing
-    if isinstance(planned, Launch):
-        return _bind(planned)
-    steps, scratch, gpu = [_bind(each) for each in planned.launches], planned.scratch, driver()
-    if not scratch:
+    launches = (planned,) if isinstance(planned, Launch) else planned.launches
+    scratch = () if isinstance(planned, Launch) else planned.scratch
+    steps, gpu = [_bind(each) for each in launches], driver()
+    reports = None
+    if any(FAULTS in each.memories for each in launches):
+        reports = faults.reports(device)
+    elif len(steps) == 1 and not scratch:
+        return steps[0]
 
-        def run_all(addresses: Sequence[int], scalars: bytes = b"") -> None:
-            for step in steps:
-                step(addresses, scalars)
-
-        return run_all
-
-    def run_with_scratch(addresses: Sequence[int], scalars: bytes = b"") -> None:
+    def run(addresses: Sequence[int], scalars: bytes = b"") -> None:
         made = [gpu.allocate(nbytes, device) for nbytes in scratch]
-        everything = [*addresses, *[each.pointer for each in made]]
+        report = None if reports is None else reports.current(gpu)
+        record = 0 if report is None else report[0].pointer
+        everything = [*addresses, *[each.pointer for each in made], 0, record]
         for step in steps:
             step(everything, scalars)
+        if report is not None:
+            faults.launched(*report)
 
-    return run_with_scratch
+    return run
 
 
 def _nothing(addresses: Sequence[int], scalars: bytes = b"") -> None:
@@ -102,13 +127,15 @@ def _bind(launch: Launch) -> Bound:
     firsts, memories = launch.firsts, launch.memories
     pack_into = struct.Struct(f"<{len(firsts)}Q").pack_into
     at = 8 * len(firsts) if launch.scalars_at is None else launch.scalars_at
+    takes = slice(*launch.takes)
 
     def run(addresses: Sequence[int], scalars: bytes = b"") -> None:
         parameters = bytearray(template)
         given = [addresses[number] for number in memories] if memories else addresses
         pack_into(parameters, 0, *map(add, given, firsts))
         if scalars:
-            parameters[at : at + len(scalars)] = scalars
+            taken = scalars[takes]
+            parameters[at : at + len(taken)] = taken
         ready(grid, parameters)
 
     return run
@@ -119,20 +146,28 @@ def writer(
     plan: Callable[[tuple[int, ...]], Launch | Launches | None],
     tensors: int | None = None,
     content: Callable[..., bytes] | None = None,
+    alike: slice | None = None,
+    aligned: int | None = None,
 ) -> Write:
     """``write(out, *operands)``: the launches of ``plan(alignments)``, asked for once for each.
 
     `alignments`: powers of two that divide the addresses of the tensors, in their order. `tensors`:
     how many operands, the first ones, are tensors; None: all. `content`: what the others become,
-    octets for the struct.
+    octets for the struct. `alike`: tensors of which the least alignment counts for all: each
+    combination would have a plan of its own. `aligned`: how many alignments, the first ones, the
+    plan asks for; None: all.
     """
     at = per_alignment(lambda alignments: bind(plan(alignments), device))
 
     def write(*operands: Any) -> None:
         addresses = [x._memory.address for x in operands[:tensors]]
         scalars = content(*operands[tensors:]) if content is not None else b""
+        seen = addresses
+        if alike is not None:
+            seen = addresses.copy()
+            seen[alike] = [reduce(or_, addresses[alike])] * len(addresses[alike])
         with driver().using(device):
-            at(*addresses)(addresses, scalars)
+            at(*seen[:aligned])(addresses, scalars)
 
     return write
 

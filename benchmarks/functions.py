@@ -19,6 +19,7 @@ import tensorlayout as tl
 from benchmarks.measure import Call
 from benchmarks.peers import OURS, Array
 from tensorlayout import dtypes
+from tensorlayout.cpu.elementwise.functions import function_of
 from tensorlayout.functions import elementwise
 
 NBYTES = 16 << 20
@@ -142,7 +143,7 @@ def _elementwise(name: str, nbytes: int) -> Iterator[Case]:
     expression = EXPRESSIONS.get(name, partial(_call, name))
     make = partial(_values, name, count)
     for dtype in taken:
-        repaired = operation.repair and dtype in operation.repair
+        repaired = dtype in function_of(operation.function).fixes
         limit = REPAIRED if repaired else PLAIN
         for layout in (ROW_MAJOR, *LAYOUTS) if dtype == taken[0] else (ROW_MAJOR,):
             calls = partial(_calls, expression, make, dtype, layout, nbytes)

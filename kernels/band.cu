@@ -1,8 +1,8 @@
 // Matrices that are zero outside a band of diagonals: eye, tril, triu. An element's distance is its column
 // less its row; those whose distance is between two bounds are kept, from a tensor or as one value, and
 // all others are zero. The distance is linear in the index, as a slot is, so it is walked like one
-// more memory. Elements are bits, of WIDTH bytes; tensorlayout/cuda/band_plan.py has merged dimensions,
-// in the result's order, and picks:
+// more memory. Elements are bits, of WIDTH bytes; the plan has merged dimensions, in the result's order,
+// and picks:
 //
 // band_flat     The result is one run, and the source runs with it. Threads follow each other, a pack
 //               of 16 bytes each, also across the ends of rows. Coalesced. Worst: rows shorter than a

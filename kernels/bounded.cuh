@@ -1,7 +1,7 @@
 // Tiled dimensions whose last tile has a tail. Each is split into digits, as its tiles split its index:
 // of sizes, from the slowest on, that multiply to at least its own. A walk goes through all digits, and
 // so through slots that no element has; an index is the sum of its digits times their weights, and
-// says which those are: tensorlayout/cuda/bounded.py has the same structs.
+// says which those are.
 #pragma once
 
 #include "indexing.cuh"

@@ -1,6 +1,6 @@
 // Results whose elements are found from their own coordinates. Elements are bits: a width in bytes, no
-// number type. The plans (tensorlayout/cuda/pad_plan.py, …) have merged dimensions, made strides of the
-// result positive, and fused contiguous runs into elements as wide as they allow.
+// number type. The plans have merged dimensions, made strides of the result positive,
+// and fused contiguous runs into elements as wide as they allow.
 //
 // pad_elements  A tensor with a border: of a constant, or of the elements that the mode says. One thread
 //               for each element of the result, in its order, 4 a thread, 256 threads apart (1 in more
@@ -44,9 +44,9 @@
 #define LEAST_BLOCKS 2
 
 #include "bits.cuh"
+#include "dtypes.cuh"
 #include "indexing.cuh"
 #include "memory.cuh"
-#include "numbers.cuh"
 
 // Elements of a thread.
 template <int Rank> constexpr int PER_THREAD = Rank == 0 ? 1 : 4;

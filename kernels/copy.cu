@@ -1,6 +1,6 @@
 // Copies between two layouts of one shape. Elements are bits: a width in bytes, no number type. The
-// plan (tensorlayout/cuda/copy_plan.py) has merged dimensions, made destination strides positive, and
-// fused contiguous runs into elements as wide as they allow; strides count those elements.
+// plan has merged dimensions, made destination strides positive, and fused
+// contiguous runs into elements as wide as they allow; strides count those elements.
 //
 // copy_flat     One run on both sides. Threads follow each other, 4 packs of WIDTH bytes a thread,
 //               256 threads apart; at most 15 bytes are left to the first block. Coalesced on both

@@ -1,5 +1,5 @@
 // One value per index from the operands' values at that index, converted on load. Which kernel
-// runs, and over which merged dimensions, is planned by tensorlayout/cuda/elementwise.py.
+// runs, and over which merged dimensions, the plan says.
 //
 // elementwise_flat     One run of the result. Each operand runs with it, or is one value. Threads
 //                      follow each other, a pack each: PACK elements, 16 bytes of the widest type.

@@ -1,5 +1,5 @@
 // What a launch leaves behind when data asked for something outside: kernels do not trap, and a launch
-// does not wait. The host looks at the next synchronisation (tensorlayout/cuda/faults.py).
+// does not wait. The host looks at the next synchronisation.
 #pragma once
 
 #include "atomics.cuh"

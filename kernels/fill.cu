@@ -1,5 +1,5 @@
 // One bit pattern of 1 to 16 bytes, written to every element of a layout. The plan
-// (tensorlayout/cuda/fill_plan.py) has merged dimensions, made strides positive, and fused contiguous
+// has merged dimensions, made strides positive, and fused contiguous
 // runs into elements as wide as they allow.
 //
 // fill_flat     One run of bytes. Threads follow each other, 4 packs of 16 bytes a thread, 256 threads

@@ -2,7 +2,7 @@
 // documents: overflow wraps, division by 0 gives 0, shifts of the width and more leave no bit.
 #pragma once
 
-#include "numbers.cuh"
+#include "dtypes.cuh"
 
 namespace integers {
 

@@ -2,7 +2,7 @@
 // for both types, and those that the library lacks. (16-bit floats are computed in float.)
 #pragma once
 
-#include "numbers.cuh"
+#include "dtypes.cuh"
 
 #ifdef TENSORLAYOUT_SIMULATOR
 #include <math.h>

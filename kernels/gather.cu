@@ -1,6 +1,6 @@
 // Reads at positions that are data: the positions reach into some dimensions of a tensor, the others
 // stay whole. Elements are bits: a width in bytes, no number type. The plan
-// (tensorlayout/cuda/gather_plan.py) has merged dimensions and fused contiguous runs behind the indexed
+// has merged dimensions and fused contiguous runs behind the indexed
 // dimensions into elements of up to 16 bytes.
 //
 // gather_elements  One thread for each element of the result, in its order, 4 a thread, 256 threads

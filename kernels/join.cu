@@ -1,6 +1,6 @@
 // Several tensors side by side along one dimension of a result, in one launch; and the other way round,
 // a tensor taken apart. Elements are bits: a width in bytes, no number type. The plan
-// (tensorlayout/cuda/join_plan.py) has merged dimensions, in the same way for all inputs, and fused
+// has merged dimensions, in the same way for all inputs, and fused
 // contiguous runs into elements of up to 16 bytes. What differs from one input to the next travels in
 // the parameters, so a launch takes 80 to 100 inputs (64-bit offsets: 50 to 70).
 //
@@ -42,7 +42,7 @@ struct Shared {
     int32_t splits;                 // 1: from the result, as it is called here, to the inputs
 };
 
-// tensorlayout/cuda/join_plan.py has the same number. 16: for the alignment of members.
+// 16: for the alignment of members.
 template <int Rank, class Index>
 constexpr int MOST = (PARAMETER_BYTES_OF_A_LAUNCH - 16 - sizeof(void*) - sizeof(Padding) -
                       sizeof(Shared<Rank, Index>)) /

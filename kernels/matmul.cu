@@ -1,5 +1,4 @@
 // Matrix products of integers, modulo 2 to the number of their bits: signed ones have the same bits.
-// tensorlayout/cuda/products_integers.py plans them.
 //
 // matmul   A block computes ROWS x COLUMNS elements of one product of a stack, DEPTH terms at a time:
 //          both operands go through tiles in shared memory, read along whichever of their dimensions is
@@ -15,9 +14,9 @@
 // ROWS rows. Best: large matrices of rows that are multiples of 32 bytes. Worst: one row or one column
 // (a product with a vector), for which most lanes or most rows of a tile are idle; and operands apart in
 // both dimensions, a sector of 32 bytes for each element.
+#include "dtypes.cuh"
 #include "indexing.cuh"
 #include "memory.cuh"
-#include "numbers.cuh"
 
 constexpr int ROWS = 64, COLUMNS = 128;
 constexpr int LANES = 32, WARPS = THREADS / LANES;

@@ -2,7 +2,7 @@
 // NaN equal. What sorts and searches compare.
 #pragma once
 
-#include "numbers.cuh"
+#include "dtypes.cuh"
 
 template <class T>
 DEVICE bits_of<T> order_of(T value) {

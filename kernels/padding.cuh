@@ -12,8 +12,7 @@
 constexpr int PADDING_REGIONS = 4;
 constexpr int PADDING_PER_THREAD = 4;
 
-// tensorlayout/cuda/padding_plan.py has the same struct. Runs, and rows of one region, are fewer than
-// 2**31 - 2**12.
+// Runs, and rows of one region, are fewer than 2**31 - 2**12.
 struct Padding {
     uint64_t bits[2];                 // of one element
     int64_t start[PADDING_REGIONS];   // of the first run, in elements

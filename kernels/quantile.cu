@@ -1,6 +1,5 @@
 // Quantiles of sorted lines, which follow each other: a thread for each line, which finds by bisection
 // where NaN begin (sorts put them last), and for each fraction reads the two elements it lies between.
-// The plan is tensorlayout/cuda/quantile_plan.py.
 //
 // In double, in the order of operations of the host, so that results have the same bits. Writes are
 // coalesced; each line costs a sector or two for each fraction, which is what it takes, one more

@@ -29,7 +29,7 @@ template <> DEVICE Bits<16> element_of<16>(const uint64_t (&bits)[2]) { return {
 // and put -1 there.
 enum PositionKind : int32_t { INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64, PLACED };
 
-// `N` memories, besides the positions. tensorlayout/cuda/reach_plan.py has the same struct.
+// `N` memories, besides the positions.
 template <int Rank, class Index, int N>
 struct Reach {
     static constexpr int CAPACITY = Rank ? Rank : ANY_RANK;

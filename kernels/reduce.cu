@@ -1,6 +1,6 @@
 // Many elements to one, along any dimensions of any layout. Which kernel, how many threads share a
-// result, and into how many chunks the elements of one are cut, is planned by
-// tensorlayout/cuda/reduce_plan.py. What is reduced to what is in reductions.cuh.
+// result, and into how many chunks the elements of one are cut, the plan says.
+// What is reduced to what is in reductions.cuh.
 //
 // The threads of a block form a box of four sides, from the slowest to the fastest z, y, x, w:
 // z and x are results side by side (x along the dimension that is fastest in memory, if results are

@@ -27,7 +27,6 @@
 
 // ---- Results ------------------------------------------------------------------------------------
 
-// tensorlayout/cuda/reduce_plan.py has the same numbers.
 enum Stored { AS_HALF, AS_BFLOAT16, AS_FLOAT, AS_DOUBLE, AS_1_BYTE, AS_2_BYTES, AS_4_BYTES, AS_8_BYTES };
 enum Answer { VALUE, ROOT, WHETHER_ANY, WHETHER_ALL };
 

@@ -3,8 +3,8 @@
 // double.
 #pragma once
 
+#include "dtypes.cuh"
 #include "memory.cuh"
-#include "numbers.cuh"
 
 // Without the alignment of complex<double>, which would make 32 bytes of 24.
 struct Parts {

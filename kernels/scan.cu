@@ -1,5 +1,5 @@
 // Running sums and products along one dimension of any layout, into any layout. Which kernel, and in
-// which pieces, is planned by tensorlayout/cuda/scan_plan.py.
+// which pieces, the plan says.
 //
 // A result's *lines* run along the scanned dimension; `inner` counts those that are side by side in
 // the order of the source. With `initial`, a line begins with a position that no element has: 0, or 1 of products.

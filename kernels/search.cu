@@ -1,5 +1,5 @@
 // Where values would go into a sorted line, or whether they are in it: a thread for each value, which
-// goes down the line by bisection. The plan is tensorlayout/cuda/search_plan.py.
+// goes down the line by bisection.
 //
 // Values are read, and results written, in the order of the result: coalesced where values are
 // contiguous. The line's elements are read one at a time, log2 of them for each value; the first

@@ -1,5 +1,5 @@
 // Values that depend on nothing but the number of the element, in one run of memory: arange, linspace,
-// frequencies. Which kernel, and the constants, come from tensorlayout/cuda/sequence_plan.py.
+// frequencies. The plan says which kernel, and the constants.
 //
 // sequence_integers  start + number * step, modulo 2**64: exact for all that fits the type. RESULT is the
 //                    unsigned type of its size.

@@ -1,6 +1,6 @@
 // Stable sorts of lines, each on its own; the elements, or the positions that sort them. A line's
 // elements follow each other in the result; the source has any strides. Which launches, and over which
-// memory, is planned by tensorlayout/cuda/sort_plan.py.
+// memory, the plan says.
 //
 // sort_tiles   A block sorts 2304 neighbours in shared memory: 9 of each thread among themselves, then
 //              runs are merged in 8 rounds, each thread finding by bisection where its outputs

@@ -1,5 +1,5 @@
 // A tensor spread over a larger one, zero elsewhere: the reverse of a window with steps. Elements are
-// bits: a width in bytes, no number type. The plan (tensorlayout/cuda/spread_plan.py) has made steps
+// bits: a width in bytes, no number type. The plan has made steps
 // positive, merged dimensions that the window takes whole, and fused contiguous runs into elements of up
 // to 16 bytes.
 //

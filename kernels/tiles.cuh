@@ -1,6 +1,5 @@
 // Boxes that go through shared memory: where a block's box is, how threads walk it along one memory's
-// order, and how it comes into a tile. tensorlayout/cuda/boxes.py chooses boxes,
-// tensorlayout/cuda/tiles.py has the same structs.
+// order, and how it comes into a tile. The host chooses boxes.
 //
 // All that takes divisions by the box's dimensions is worked out once for each row, by one thread, into
 // tables in shared memory; an access then takes one multiplication for its row, and looks the rest up.

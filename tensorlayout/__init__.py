@@ -40,6 +40,7 @@ from tensorlayout.functions.data_types import *
 from tensorlayout.functions.elementwise import *
 from tensorlayout.functions.indexing import *
 from tensorlayout.functions.inspection import *
+from tensorlayout.functions.interchange import *
 from tensorlayout.functions.layouts import *
 from tensorlayout.functions.linear_algebra import *
 from tensorlayout.functions.manipulation import *
@@ -48,7 +49,6 @@ from tensorlayout.functions.sets import *
 from tensorlayout.functions.sorting import *
 from tensorlayout.functions.statistical import *
 from tensorlayout.functions.utility import *
-from tensorlayout.interchange import from_dlpack
 from tensorlayout.layout import BitPattern, Layout, PaddingValue, coalesce
 from tensorlayout.tensor import Tensor
 from tensorlayout.tracing import Trace, trace
@@ -75,7 +75,6 @@ __all__ = [
     "float16",
     "float32",
     "float64",
-    "from_dlpack",
     "int8",
     "int16",
     "int32",
@@ -99,6 +98,7 @@ __all__ += _chapters.data_types.__all__
 __all__ += _chapters.elementwise.__all__
 __all__ += _chapters.indexing.__all__
 __all__ += _chapters.inspection.__all__
+__all__ += _chapters.interchange.__all__
 __all__ += _chapters.layouts.__all__
 __all__ += _chapters.linear_algebra.__all__
 __all__ += _chapters.manipulation.__all__

@@ -7,8 +7,16 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from tensorlayout import cuda_array, dtypes, interchange, printing
-from tensorlayout.functions import calling, indexing, linear_algebra, manipulation, utility
+from tensorlayout import dtypes, printing
+from tensorlayout.exchange import cuda_array
+from tensorlayout.functions import (
+    calling,
+    indexing,
+    interchange,
+    linear_algebra,
+    manipulation,
+    utility,
+)
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.transfers import on_host
 from tensorlayout.plan.elementwise import Elementwise

@@ -19,13 +19,13 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 # Beyond the standard library. ml_dtypes is imported by name, when bfloat16 is first asked for.
 FOREIGN = {"dtypes": {"numpy"}}
 FOREIGN |= {piece: set() for piece in ("words", "layout", "scopes", "devices", "tensor", "plan")}
+FOREIGN |= {"cli": set(), "demo": {"numpy", "PIL"}}
 FOREIGN_ABOVE = {"numpy"}
-FOREIGN_CLI = {"numpy", "PIL"}
 
 # Where imports by name are allowed: backends, drivers, CuPy, ml_dtypes, and PyTorch in the demo.
 BY_NAME = {
     *("plan/base.py", "devices.py", "cuda/engine/driver.py", "cuda/engine/optional.py"),
-    *("dtypes.py", "cli/handover.py", "xla/primitive_types.py"),
+    *("dtypes.py", "demo/handover.py", "xla/primitive_types.py"),
 }
 
 
@@ -123,7 +123,7 @@ def test_the_lowest_pieces_know_nobody():
 @pytest.mark.parametrize("path", MODULES, ids=module_of)
 def test_foreign_modules(path):
     piece = piece_of(path)
-    allowed = FOREIGN_CLI if piece == "cli" else FOREIGN.get(piece, FOREIGN_ABOVE)
+    allowed = FOREIGN.get(piece, FOREIGN_ABOVE)
     heads = {name.partition(".")[0] for name in imported(path)}
     foreign = heads - sys.stdlib_module_names - {PACKAGE.name, "__future__"}
     assert foreign <= allowed, f"{module_of(path)} must not import {foreign - allowed}"
@@ -169,7 +169,7 @@ def modules_after(statement: str) -> set[str]:
     output = subprocess.run(
         [sys.executable, "-c", code], check=True, capture_output=True, text=True
     ).stdout
-    return set(json.loads(output))
+    return set(json.loads(output.splitlines()[-1]))
 
 
 def test_import_loads_no_optional_library():
@@ -182,7 +182,12 @@ def test_import_loads_the_library_and_not_the_command_line():
     loaded = {n for n in modules_after("import tensorlayout") if n.startswith("tensorlayout")}
     assert "tensorlayout.layout" in loaded
     assert "tensorlayout.functions.elementwise" in loaded
-    assert not any(name.startswith("tensorlayout.cli") for name in loaded)
+    assert not any(name.startswith(("tensorlayout.cli", "tensorlayout.demo")) for name in loaded)
+
+
+def test_the_command_line_loads_the_demo_when_asked_for():
+    show = "from tensorlayout.cli import main\nmain(['show', '(2,3):(3,1)'])\nprint()"
+    assert not any(name.startswith("tensorlayout.demo") for name in modules_after(show))
 
 
 def test_the_layout_runs_without_numpy():

@@ -18,8 +18,7 @@ from test_elementwise import ONE, TWO
 import tensorlayout as tl
 from tensorlayout.cpu.engine.memory import padding_bits
 from tensorlayout.cuda.elementwise import plan_conversion, plan_elementwise, prepare_elementwise
-from tensorlayout.cuda.elementwise_launches import FILE
-from tensorlayout.cuda.elementwise_tiles import TUNING
+from tensorlayout.cuda.elementwise.tiles import TUNING
 from tensorlayout.cuda.engine.aliasing import conflicts
 from tensorlayout.cuda.engine.driver import Counters
 from tensorlayout.cuda.engine.host_compiler import shared_object
@@ -64,7 +63,11 @@ def compile_at_once():
         if dtype in FEW
     }
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(lambda types: shared_object(FILE, types, Counters()), sorted(wanted)))
+        list(
+            pool.map(
+                lambda types: shared_object("elementwise.cu", types, Counters()), sorted(wanted)
+            )
+        )
 
 
 def plan_in_one_run(name, dtype):
@@ -753,8 +756,8 @@ def compiled(nvrtc, kernel, architecture):
     """Registers, and bytes spilled."""
     headers = sorted(KERNELS.glob("*.cuh"))
     program = nvrtc.createProgram(
-        (KERNELS / FILE).read_text("utf-8"),
-        FILE,
+        (KERNELS / "elementwise.cu").read_text("utf-8"),
+        "elementwise.cu",
         [header.read_bytes() for header in headers],
         [header.name.encode() for header in headers],
     )

@@ -13,7 +13,7 @@ from test_cuda_elementwise import ALIGNED, Operand, convert, operation, run, spe
 
 import tensorlayout as tl
 from tensorlayout.cuda.elementwise import plan_conversion, plan_elementwise, prepare_elementwise
-from tensorlayout.cuda.elementwise_tiles import Tuning
+from tensorlayout.cuda.elementwise.tiles import Tuning
 from tensorlayout.cuda.engine import nvrtc
 from tensorlayout.cuda.engine.aliasing import conflicts
 from tensorlayout.cuda.engine.simulator import checking, open_driver

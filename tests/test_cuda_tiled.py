@@ -20,10 +20,10 @@ from cuda_memory import (
 from simulated import simulator
 
 import tensorlayout as tl
-from tensorlayout.cuda import bounded, copy_tiled, elementwise_bounded, fill_plan
+from tensorlayout.cuda import bounded, copy_tiled, fill_plan
 from tensorlayout.cuda.copy_plan import Tuning
 from tensorlayout.cuda.copying import prepare_copy
-from tensorlayout.cuda.elementwise_bounded import takes_tiles
+from tensorlayout.cuda.elementwise import takes_tiles
 from tensorlayout.cuda.engine.memory import read
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.filling import prepare_fill
@@ -559,20 +559,6 @@ def test_structs_are_those_of_the_kernels():
     found = {name: ctypes.sizeof(made) for name, made in sizes.items()}
     assert max(found.values()) <= 4096  # what the parameters of a launch may take
     check_sizes("bounded.cu", found)
-
-
-def test_the_struct_of_elementwise_kernels():
-    for operands, types in enumerate(
-        [("FIRST",), ("FIRST", "SECOND"), ("FIRST", "SECOND", "THIRD")], 1
-    ):
-        macros = [f"-D{name}=float" for name in (*types, "COMPUTE", "RESULT")]
-        made = elementwise_bounded.bounded_type("int64_t", operands)
-        assert ctypes.sizeof(made) <= 4096
-        check_sizes(
-            "elementwise.cu",
-            {"BoundedElementwise<int64_t>": ctypes.sizeof(made)},
-            *macros, "-DWIDEST=4",
-        )  # fmt: skip
 
 
 def test_the_simulator_has_every_kernel(driver):

@@ -12,7 +12,7 @@ from layouts import STRIDED
 from tensors import BFLOAT16, as_dtype, asarray, fits, host, same
 
 import tensorlayout as tl
-from tensorlayout.cpu.engine import staging
+from tensorlayout.cpu.elementwise import staging
 from tensorlayout.cpu.engine.blocks import BLOCK_BYTES
 
 pytestmark = pytest.mark.usefixtures("device")

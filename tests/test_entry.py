@@ -17,7 +17,7 @@ import pytest
 from simulated import needs_compiler, simulator
 
 import tensorlayout as tl
-from tensorlayout import interchange
+from tensorlayout.functions import interchange
 
 VALUES = np.arange(6, dtype=np.int16).reshape(2, 3)
 
@@ -153,7 +153,7 @@ class Rebuilt:
         self.given = given
 
     def __reduce__(self):
-        return interchange.rebuilt, self.given
+        return interchange._rebuilt, self.given
 
 
 @pytest.mark.parametrize(

@@ -346,5 +346,5 @@ def test_many_blocks(case, launched, device):
 @pytest.mark.cpu
 def test_every_kernel_has_a_case():
     texts = [path.read_text("utf-8") for path in kernel_directory().glob("*.cu")]
-    declared = re.findall(r"KERNEL\(([a-z_]+?)(?:_##|_int(?:32|64)_t|,)", "".join(texts))
+    declared = re.findall(r"^(?:BLOCK_)?KERNEL\((\w+),", "".join(texts), re.MULTILINE)
     assert set(declared) == set(" ".join(CASES.values()).split())

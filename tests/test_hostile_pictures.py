@@ -9,7 +9,9 @@ import pytest
 
 Image = pytest.importorskip("PIL.Image")
 
-from tensorlayout.cli import main, pictures  # noqa: E402 - Pillow is optional
+from tensorlayout.cli import main  # noqa: E402 - Pillow is optional
+from tensorlayout.demo import pictures  # noqa: E402
+from tensorlayout.demo.errors import RefusedError  # noqa: E402
 
 
 def chunk(name, content):
@@ -111,7 +113,7 @@ def test_pictures_with_wrong_bytes(form, tmp_path):
         found, said = [], f"cannot read {path}: "
         try:
             found = pictures.load([str(path)])
-        except pictures.CommandError as error:
+        except RefusedError as error:
             said = str(error)
         assert said.startswith(f"cannot read {path}: ")
         assert all(len(p.octets) == 3 * p.height * p.width for p in found)

@@ -40,6 +40,7 @@ def facts(made, path=""):
         member, at = path + name.removesuffix("_"), getattr(made, name).offset
         yield member, at
         while issubclass(kind, ctypes.Array):
+            yield f"{member}[1]", at + ctypes.sizeof(kind._type_)
             member, kind = f"{member}[0]", kind._type_
         if issubclass(kind, ctypes.Structure):
             for inner, offset in facts(kind, f"{member}."):

@@ -935,6 +935,18 @@ def test_a_change_of_a_header_compiles_anew(tmp_path, monkeypatch, place):
     assert (counters.compiles, counters.cache_hits) == (4, 1)
 
 
+def test_other_instantiations_compile_anew(tmp_path, monkeypatch, place):
+    file = tmp_path / "file.cu"
+    file.write_text('#include "memory.cuh"\nstruct None_ { int64_t unused; };\n')
+    text = f'#include "{file}"\nKERNEL(one_{{}}, None_) {{{{}}}}\n'
+    made = []
+    for number in (1, 2, 1):
+        unit = text.format(number)
+        monkeypatch.setattr(host_compiler.kernel_shapes, "unit", lambda *_, unit=unit: unit)
+        made.append(host_compiler.shared_object(str(file), (), Counters()))
+    assert made[0] == made[2] != made[1]
+
+
 def test_every_header_of_the_simulator_is_followed():
     found = {path.name for path in disk_cache.sources(KERNELS / "right.cu", kernel_directory())}
     headers = {path.name for path in (kernel_directory() / "simulator").iterdir()}

@@ -1,6 +1,7 @@
 """Raw XLA memory as tensors and back: all types, orders, tiles, paddings; what is shared."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,8 +16,8 @@ from xla_shapes import tiles
 import tensorlayout as tl
 from tensorlayout import xla
 from tensorlayout.xla import PrimitiveType, Shape, XlaLayout, from_buffer, parse_shape, to_buffer
-from tensorlayout.xla.buffers import tensor_dtype
-from tensorlayout.xla.packing import packed, unpacked
+from tensorlayout.xla.buffers import packed, tensor_dtype, unpacked
+from tensorlayout.xla.text import _remembered
 
 ARRAYS = [kind for kind in PrimitiveType if kind.is_array]
 EXAMPLES = [e for e in FACTS["tiling"]["examples"] if e["linear_index"] is not None]
@@ -418,3 +419,62 @@ def test_padding_may_hold_anything(case):
     again = from_buffer(to_buffer(x, shape), shape)
     # The bits: noise holds NaNs of all kinds, of which some warn when they are compared.
     assert np.asarray(again).tobytes() == np.asarray(x).tobytes()
+
+
+# --- what is remembered of earlier calls ----------------------------------------------------------
+
+
+def test_memory_is_read_and_written_anew_each_time():
+    memory = np.arange(24, dtype=np.float32)
+    for text in ("f32[3,5]{1,0:T(2,2)}", "f32[2,3,4]", "f32[2,3,4]{2,1,0:T(*,2,4)}"):
+        before = np.asarray(from_buffer(memory, text)).copy()
+        memory += 1
+        x = from_buffer(memory, text)
+        same(x, before + 1)
+        assert to_buffer(x * 2.0, text) != to_buffer(x, text)
+
+
+@pytest.mark.parametrize("first", ["f32[2]{0}", "f32[2]{0:M(8)}"])
+def test_a_metadata_prefix_is_seen_whoever_came_first(first):
+    """Shapes are equal with and without it."""
+    for text in (first, "f32[2]{0}", "f32[2]{0:M(8)}"):
+        shape = parse_shape(text)
+        if "M" in text:
+            with pytest.raises(ValueError, match="metadata of a dynamic shape"):
+                from_buffer(bytes(8), shape)
+        else:
+            assert from_buffer(bytes(8), shape).shape == (2,)
+
+
+def test_shapes_that_are_no_keys():
+    plain = XlaLayout(minor_to_major=(0,))
+    for odd in (plain.replace(metadata_prefix_bytes=[]), plain.replace(metadata_prefix_bytes=0)):
+        shape = Shape.array(PrimitiveType.F32, (2,), odd)
+        assert from_buffer(bytes(8), shape).shape == (2,)
+    shape = Shape.array(PrimitiveType.F32, (2,), plain.replace(physical_shape=[]))
+    for call in (xla.layout_of, partial(from_buffer, bytes(8))):
+        with pytest.raises(ValueError, match="physical_shape belongs to sparse arrays"):
+            call(shape)
+
+
+def test_texts_are_taken_by_their_letters():
+    class Sly(str):
+        def __eq__(self, other):
+            return True
+
+        def __hash__(self):
+            return hash("f32[2]{0}")
+
+    assert str(parse_shape("f32[2]{0}")) == "f32[2]{0}"
+    assert str(parse_shape(Sly("s8[3]{0}"))) == "s8[3]{0}"
+    assert parse_shape("f32[2]", default_layout=[]).layout is None
+    listed = xla.parse_shapes("{f32[2]}")
+    listed.clear()
+    assert len(xla.parse_shapes("{f32[2]}")) == 1
+
+
+def test_no_more_is_kept_than_a_number_of_short_texts():
+    before = _remembered.cache_info()
+    parse_shape("f32[" + "1," * 300 + "2]")
+    assert _remembered.cache_info() == before
+    assert before.maxsize == 1024

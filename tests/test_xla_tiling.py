@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from xla_facts import FACTS
 from xla_shapes import tiles
@@ -24,7 +24,7 @@ from tensorlayout.xla import (
     parse_shape,
     shape_util,
 )
-from tensorlayout.xla.tiled_memory import gathered, scattered
+from tensorlayout.xla.tiles import gathered, scattered
 
 EXAMPLES = FACTS["tiling"]["examples"]
 TABLES = [e for e in EXAMPLES if e["linear_index"] is not None]
@@ -268,6 +268,7 @@ def test_positions_by_pad_reshape_transpose(shape):
 
 
 @given(tiled_shapes())
+@example(parse_shape("f32[2,1,1]{0,1,2:T(3,2,1)(2,1,2)}"))  # said by long tiles, or with stars
 @settings(max_examples=200)
 def test_layouts_stand_where_the_positions_are(shape):
     tile_list = shape.layout.tiles

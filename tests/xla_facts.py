@@ -1,5 +1,6 @@
 """The facts of XLA, read from `data/xla.json`: shapes by their text, and what calls give."""
 
+import dataclasses
 import json
 import re
 from pathlib import Path
@@ -69,12 +70,12 @@ def result_of(call):
 
 
 def noted(value):
-    if isinstance(value, Shape):
-        return str(value)
-    if isinstance(value, XlaLayout):
+    if isinstance(value, (Shape, XlaLayout)):
         return str(value)
     if isinstance(value, (tuple, list)):
         return [noted(item) for item in value]
+    if dataclasses.is_dataclass(value):
+        return {f.name: noted(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, dict):
         return {key: noted(item) for key, item in value.items()}
     return value

@@ -1,5 +1,5 @@
-// What a launch is told and what it tells (tensorlayout/cuda/simulator.py has the same structs),
-// and the state of the one that runs. One at a time per shared object: the caller holds a lock.
+// What a launch is told and what it tells, and the state of the one that runs. One at a
+// time per shared object: the caller holds a lock.
 #pragma once
 
 #include <setjmp.h>

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from tensorlayout._version import __version__
-from tensorlayout.cli.errors import CommandError, DifferenceError
+from tensorlayout.cli.errors import CommandError
 from tensorlayout.words import cut
 
 _DEMO = """real photographs as tensors: views, batches, NHWC and NCHW, padded rows, normalising,
@@ -58,9 +58,7 @@ def parser() -> argparse.ArgumentParser:
 
 def _run(arguments: argparse.Namespace) -> None:
     if arguments.command == "demo":
-        from tensorlayout.cli.demo import run
-
-        run(arguments.images, arguments.out, arguments.device)
+        _demo(arguments)
     elif arguments.command == "show":
         from tensorlayout.cli.show import described
 
@@ -71,6 +69,18 @@ def _run(arguments: argparse.Namespace) -> None:
         print(report())
 
 
+def _demo(arguments: argparse.Namespace) -> None:
+    from tensorlayout import demo
+    from tensorlayout.demo.errors import DifferenceError, RefusedError
+
+    try:
+        demo.run(arguments.images, arguments.out, arguments.device)
+    except RefusedError as error:
+        raise CommandError(str(error)) from None
+    except DifferenceError as error:
+        raise CommandError(str(error), status=1) from None
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
     arguments = parser().parse_args(argv)
@@ -78,9 +88,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _run(arguments)
         sys.stdout.flush()
     except CommandError as error:
-        return _complain(2, str(error))
-    except DifferenceError as error:
-        return _complain(1, str(error))
+        return _complain(error.status, str(error))
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # the reader has seen enough, as in ``… | head``

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 
 class CommandError(Exception):
-    """A wrong argument or a refused file: one line on stderr, exit status 2."""
+    """One line on stderr, and the exit status: 2 for a wrong argument or a refused file."""
 
-
-class DifferenceError(Exception):
-    """A result that is not what NumPy works out: one line on stderr, exit status 1."""
+    def __init__(self, message: str, status: int = 2) -> None:
+        super().__init__(message)
+        self.status = status

@@ -6,9 +6,15 @@ import re
 import shutil
 
 from tensorlayout.cli.errors import CommandError
-from tensorlayout.cli.memory_table import FIRST_SLOTS, MOST_SLOTS, count_of, wrapped
+from tensorlayout.cli.memory_table import (
+    FIRST_SLOTS,
+    MOST_SLOTS,
+    count_of,
+    element_name,
+    memory_table,
+    told,
+)
 from tensorlayout.layout import Layout, tiles_and_order
-from tensorlayout.layout.checks import letters
 from tensorlayout.words import shown
 
 SHARED = "*"
@@ -46,8 +52,7 @@ def described(text: str, shape: str | None = None, width: int | None = None) -> 
     else:
         layout = read(text, shape)
         found = facts(layout)
-    lines = [f"{name:<14} {value}" for name, value in found]
-    return "\n".join([*lines, "", *memory(layout, columns)])
+    return "\n".join([*told(found), "", *memory(layout, columns)])
 
 
 def read(text: str, shape: str | None) -> Layout:
@@ -127,15 +132,10 @@ def memory(layout: Layout, width: int) -> list[str]:
     if layout.required_size == 0:
         return ["memory: no slots"]
     if layout.required_size <= MOST_SLOTS and layout.size <= MOST_SLOTS:
-        lines = layout.table().splitlines()
-        offsets, values = (line.split()[1:] for line in lines)
-        head = f"memory, {count_of(layout.required_size, 'slot')} (A is the first element):"
+        values = layout.table().splitlines()[1].split()[1:]
     else:
         values = _first_values(layout, min(FIRST_SLOTS, layout.required_size))
-        offsets = [str(slot) for slot in range(len(values))]
-        head = f"memory, the first {len(values)} of {count_of(layout.required_size, 'slot')}"
-        head += " (A is the first element):"
-    return [head, *wrapped(offsets, values, width), *_legend(layout, values)]
+    return [*memory_table(layout.required_size, values, width), *_legend(layout, values)]
 
 
 def _first_values(layout: Layout, count: int) -> list[str]:
@@ -151,10 +151,7 @@ def _value(layout: Layout, slot: int, filler: str) -> str:
         return SHARED
     if index is None:
         return filler if slot >= layout.lowest else "x"
-    number = 0
-    for i, n in zip(index, layout.shape, strict=True):
-        number = number * n + i
-    return letters(number)
+    return element_name(index, layout.shape)
 
 
 def _legend(layout: Layout, values: list[str]) -> list[str]:

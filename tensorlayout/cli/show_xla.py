@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from tensorlayout import xla
 from tensorlayout.cli.errors import CommandError
-from tensorlayout.cli.memory_table import FIRST_SLOTS, MOST_SLOTS, count_of, wrapped
-from tensorlayout.layout.checks import letters
+from tensorlayout.cli.memory_table import (
+    FIRST_SLOTS,
+    MOST_SLOTS,
+    count_of,
+    element_name,
+    memory_table,
+    told,
+)
 from tensorlayout.xla import Shape, layout_util, shape_util
 from tensorlayout.xla.tiles import expanded
 
@@ -30,8 +36,7 @@ def described_shape(text: str, width: int) -> str:
     except (ValueError, TypeError) as error:
         msg = f"show: {str(error).splitlines()[0]}"
         raise CommandError(msg) from None
-    lines = [f"{name:<14} {value}" for name, value in found]
-    return "\n".join([*lines, *[""] * bool(table), *table])
+    return "\n".join([*told(found), *[""] * bool(table), *table])
 
 
 def _has_memory(shape: Shape) -> bool:
@@ -109,22 +114,15 @@ def _memory(shape: Shape, width: int) -> list[str]:
         return [f"memory: not shown for more than {_MOST_TILES} tiles"]
     shown = slots if slots <= MOST_SLOTS else FIRST_SLOTS
     values = [_value(shape, slot) for slot in range(shown)]
-    part = "" if shown == slots else f"the first {shown} of "
-    head = f"memory, {part}{count_of(slots, 'slot')} (A is the first element):"
     notes = ["x: padding, which holds anything"] if "x" in values else []
-    return [head, *wrapped(list(map(str, range(shown))), values, width), *notes]
+    return [*memory_table(slots, values, width), *notes]
 
 
 def _value(shape: Shape, slot: int) -> str:
     """The name of the element in a slot, by its row-major number; x for padding."""
     tail = shape_util.physical_size(_without_tail(shape))
     index = layout_util.element_at(shape, slot) if slot < tail else None
-    if index is None:
-        return "x"
-    number = 0
-    for i, n in zip(index, shape.dimensions, strict=True):
-        number = number * n + i
-    return letters(number)
+    return "x" if index is None else element_name(index, shape.dimensions)
 
 
 def _without_tail(shape: Shape) -> Shape:

@@ -25,7 +25,7 @@ from tensorlayout.cpu import (
     triangles,
 )
 from tensorlayout.cpu.engine.aliasing import disturbs
-from tensorlayout.cpu.engine.foreign import borrowed
+from tensorlayout.cpu.engine.borrowed import borrowed
 from tensorlayout.cpu.engine.memory import current_stream, exposed, new_tensors, ready
 from tensorlayout.cpu.engine.memory import required_bytes as read
 from tensorlayout.plan.base import Plan, Run
@@ -52,7 +52,7 @@ CARRY_OUT: dict[str, Callable[[Any], Any]] = {
     "col2im": patches.prepare,
     "copy_scatter": scatter.write_copy_scatter,
     "diagonals": patterns.prepare_diagonals,
-    "elementwise": elementwise.prepare_into,
+    "elementwise": elementwise.write,
     "gather": gather.write_gather,
     "index": moving.prepare_index,
     "join": moving.write_join,
@@ -82,7 +82,7 @@ DIRECT: dict[str, Callable[[Any], Run | None]] = {
     "along": along.prepare,
     "copy": moving.prepare_copy,
     "create": creating.prepare,
-    "elementwise": elementwise.prepare,
+    "elementwise": elementwise.direct,
     "gather": gather.take,
     "matmul": products.prepare,
     "reduce": reducing.prepare,

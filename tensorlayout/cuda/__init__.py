@@ -18,7 +18,7 @@ from tensorlayout.cuda import (
     carrying,
     coordinates,
     creating,
-    elementwise_bounded,
+    elementwise,
     gather,
     library,
     mask,
@@ -116,5 +116,5 @@ def direct(plan: Plan) -> Run | None:
 def takes_tiles(plan: Plan) -> bool:
     """Whether a plan of tiled tensors is carried out as it is."""
     if isinstance(plan, ElementwisePlan):
-        return elementwise_bounded.takes_tiles(plan)
+        return elementwise.takes_tiles(plan)
     return plan.kind in ("join", "reshape")

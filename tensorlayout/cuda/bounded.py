@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from tensorlayout.cuda.engine.parameters import divisor
-from tensorlayout.cuda.engine.structs import struct
+from tensorlayout.cuda.engine.structs import constant, struct
 from tensorlayout.layout.digits import Bound, TiledLoop
 
-# As in kernels/bounded.cuh.
-MOST_BOUNDS, MOST_DIGITS = 4, 16
+MOST_BOUNDS = constant("bounded.cuh", "MOST_BOUNDS")
+MOST_DIGITS = constant("bounded.cuh", "MOST_DIGITS")
 
 # Indices along a dimension with a tail have 32 bits.
 _FEWER_THAN = 2**31

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from tensorlayout.cpu import choosing
-from tensorlayout.cpu.scaling import scaled
 from tensorlayout.directml.constants import ScaleBias
 from tensorlayout.directml.numbers import single
 from tensorlayout.directml.operator_desc import Expected, Given, OperatorDesc
@@ -93,15 +91,8 @@ class ElementWiseIfOperatorDesc(OperatorDesc):
         return (calling.call_into(outs[0], _IF, key, inputs),)
 
 
-_SCALED = Scaling(
-    "scale_bias",
-    "real floating",
-    scaled,
-    repair=dict.fromkeys(("float32", "float64"), scaled),  # block by block
-)
-_IF = Elementwise(
-    "where", "any", choosing.choose_by_number, abstain=(0,), repair=choosing.BY_NUMBER
-)
+_SCALED = Scaling("scale_bias", "real floating")
+_IF = Elementwise("where", "any", abstain=(0,))
 
 
 def _scale_bias(name: str, given: Any) -> ScaleBias:

@@ -9,11 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout import cuda_array, dlpack
-from tensorlayout.cpu.engine.foreign import array_of_interface, array_of_struct, held, view_of
-from tensorlayout.cpu.engine.memory import Array, tensor_over
 from tensorlayout.devices import CPU, Device
 from tensorlayout.dtypes import as_dtype, in_native_order, uint8
+from tensorlayout.exchange import cuda_array, dlpack
+from tensorlayout.exchange.numpy import (
+    Array,
+    array_of_interface,
+    array_of_struct,
+    held,
+    tensor_over,
+    view_of,
+)
 from tensorlayout.functions import calling
 from tensorlayout.plan.creating import Create
 from tensorlayout.plan.from_strides import spec_of_strides

@@ -20,8 +20,8 @@ import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.cpu import along, quantiles, reducing
-from tensorlayout.cpu.engine.memory import shortage
 from tensorlayout.dtypes import DType, as_dtype
+from tensorlayout.exchange.numpy import shortage
 from tensorlayout.functions import calling
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.elementwise import (

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import words
-from tensorlayout.cpu.engine.memory import shortage, tensor_over
 from tensorlayout.devices import CPU
 from tensorlayout.dtypes import SCALARS, float64, misfit
+from tensorlayout.exchange.numpy import shortage, tensor_over
 from tensorlayout.plan.base import CaptureError, Operation
 from tensorlayout.plan.copy import Transfer
 from tensorlayout.plan.elementwise import Elementwise

@@ -11,10 +11,16 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tensorlayout import dtypes, words
-from tensorlayout.cpu.engine.casting import as_odd_float, converted, rounded
-from tensorlayout.cpu.engine.memory import Array, quietly, tensor_over
 from tensorlayout.devices import CPU, Device, as_device, default_device
 from tensorlayout.dtypes import DType, as_dtype
+from tensorlayout.exchange.numpy import (
+    Array,
+    as_odd_float,
+    converted,
+    quietly,
+    rounded,
+    tensor_over,
+)
 from tensorlayout.functions import calling
 from tensorlayout.functions.arrays import arrived
 from tensorlayout.functions.manipulation import reshape, stack

@@ -1,7 +1,7 @@
 """Elementwise functions: one line of the table each.
 
-A line says name, dtypes in the standard's words, NumPy's function, and what it does. Adding a
-function: a line here, its name in `__all__`, a line in the table of the tests.
+A line says name, dtypes in the standard's words, and what it does. Adding a function that NumPy has
+by the same name: a line here, its name in `__all__`, a line in the table of the tests.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cpu import special
-from tensorlayout.cpu.engine.memory import Array
 from tensorlayout.functions import calling
 from tensorlayout.functions.calling import Binary, Unary
 from tensorlayout.functions.transfers import moved
@@ -93,251 +91,115 @@ __all__ = [
 ]
 
 
-def _unary(
-    name: str,
-    category: str,
-    function: Any,
-    summary: str,
-    result: str = "same",
-    repair: special.Repair | None = None,
-) -> Unary:
-    return calling.unary(Elementwise(name, category, function, result, repair=repair), summary)
+def _unary(name: str, category: str, summary: str, result: str = "same") -> Unary:
+    return calling.unary(Elementwise(name, category, result), summary)
 
 
 def _binary(
     name: str,
     category: str,
-    function: Any,
     summary: str,
     result: str = "same",
     integers: dtypes.DType | None = None,
-    repair: special.Repair | None = None,
 ) -> Binary:
-    operation = Elementwise(name, category, function, result, integers=integers, repair=repair)
-    return calling.binary(operation, summary)
+    return calling.binary(Elementwise(name, category, result, integers), summary)
 
 
-def _round(x: Array, out: Array) -> None:
-    if x.dtype.kind in "iu":
-        out[...] = x
-    else:
-        np.rint(x, out)
-
-
-abs = _unary("abs", "numeric", np.absolute, "The magnitude of each element.", "real")
-acos = _unary("acos", "floating-point", np.arccos, "The principal inverse cosine, in radians.")
-acosh = _unary(
-    "acosh",
-    "floating-point",
-    np.arccosh,
-    "The inverse hyperbolic cosine.",
-    repair=special.acosh,
-)
-asin = _unary("asin", "floating-point", np.arcsin, "The principal inverse sine, in radians.")
-asinh = _unary("asinh", "floating-point", np.arcsinh, "The inverse hyperbolic sine.")
-atan = _unary(
-    "atan",
-    "floating-point",
-    np.arctan,
-    "The principal inverse tangent, in radians.",
-    repair=special.atan,
-)
-atanh = _unary(
-    "atanh",
-    "floating-point",
-    np.arctanh,
-    "The inverse hyperbolic tangent.",
-    repair=special.atanh,
-)
-bitwise_invert = _unary("bitwise_invert", "integer or boolean", np.invert, "Each bit inverted.")
-ceil = _unary("ceil", "real numeric", np.ceil, "The least integer not below each element.")
-conj = _unary("conj", "numeric", np.conjugate, "The complex conjugate.")
-cos = _unary("cos", "floating-point", np.cos, "The cosine of angles in radians.")
-cosh = _unary("cosh", "floating-point", np.cosh, "The hyperbolic cosine.")
-exp = _unary("exp", "floating-point", np.exp, "The exponential function.")
-expm1 = _unary(
-    "expm1",
-    "floating-point",
-    np.expm1,
-    "``exp(x) - 1``, accurate near 0.",
-    repair=special.expm1,
-)
-floor = _unary("floor", "real numeric", np.floor, "The greatest integer not above each element.")
+abs = _unary("abs", "numeric", "The magnitude of each element.", "real")
+acos = _unary("acos", "floating-point", "The principal inverse cosine, in radians.")
+acosh = _unary("acosh", "floating-point", "The inverse hyperbolic cosine.")
+asin = _unary("asin", "floating-point", "The principal inverse sine, in radians.")
+asinh = _unary("asinh", "floating-point", "The inverse hyperbolic sine.")
+atan = _unary("atan", "floating-point", "The principal inverse tangent, in radians.")
+atanh = _unary("atanh", "floating-point", "The inverse hyperbolic tangent.")
+bitwise_invert = _unary("bitwise_invert", "integer or boolean", "Each bit inverted.")
+ceil = _unary("ceil", "real numeric", "The least integer not below each element.")
+conj = _unary("conj", "numeric", "The complex conjugate.")
+cos = _unary("cos", "floating-point", "The cosine of angles in radians.")
+cosh = _unary("cosh", "floating-point", "The hyperbolic cosine.")
+exp = _unary("exp", "floating-point", "The exponential function.")
+expm1 = _unary("expm1", "floating-point", "``exp(x) - 1``, accurate near 0.")
+floor = _unary("floor", "real numeric", "The greatest integer not above each element.")
 isfinite = _unary(
-    "isfinite",
-    "numeric",
-    np.isfinite,
-    "Whether each element is neither infinite nor NaN.",
-    "bool",
-    special.isfinite,
+    "isfinite", "numeric", "Whether each element is neither infinite nor NaN.", "bool"
 )
-isinf = _unary(
-    "isinf", "numeric", np.isinf, "Whether each element is infinite.", "bool", special.isinf
-)
-isnan = _unary("isnan", "numeric", np.isnan, "Whether each element is NaN.", "bool", special.isnan)
-log = _unary("log", "floating-point", np.log, "The natural logarithm.")
-log10 = _unary("log10", "floating-point", np.log10, "The logarithm to base 10.")
-log1p = _unary(
-    "log1p",
-    "floating-point",
-    np.log1p,
-    "``log(1 + x)``, accurate near 0.",
-    repair=special.log1p,
-)
-log2 = _unary("log2", "floating-point", np.log2, "The logarithm to base 2.")
-logical_not = _unary("logical_not", "bool", np.logical_not, "The logical opposite.", "bool")
-negative = _unary("negative", "numeric", np.negative, "Each element with its sign changed.")
-positive = _unary("positive", "numeric", np.positive, "Each element as it is.")
-reciprocal = _unary(
-    "reciprocal",
-    "floating-point",
-    np.reciprocal,
-    "One divided by each element.",
-    repair=special.reciprocal,
-)
-round = _unary("round", "numeric", _round, "The nearest integer, ties to even.")
-sign = _unary(
-    "sign",
-    "numeric",
-    np.sign,
-    "-1, 0 or 1; ``x / abs(x)`` for complex dtypes.",
-    repair=special.sign,
-)
+isinf = _unary("isinf", "numeric", "Whether each element is infinite.", "bool")
+isnan = _unary("isnan", "numeric", "Whether each element is NaN.", "bool")
+log = _unary("log", "floating-point", "The natural logarithm.")
+log10 = _unary("log10", "floating-point", "The logarithm to base 10.")
+log1p = _unary("log1p", "floating-point", "``log(1 + x)``, accurate near 0.")
+log2 = _unary("log2", "floating-point", "The logarithm to base 2.")
+logical_not = _unary("logical_not", "bool", "The logical opposite.", "bool")
+negative = _unary("negative", "numeric", "Each element with its sign changed.")
+positive = _unary("positive", "numeric", "Each element as it is.")
+reciprocal = _unary("reciprocal", "floating-point", "One divided by each element.")
+round = _unary("round", "numeric", "The nearest integer, ties to even.")
+sign = _unary("sign", "numeric", "-1, 0 or 1; ``x / abs(x)`` for complex dtypes.")
 signbit = _unary(
-    "signbit",
-    "real floating",
-    np.signbit,
-    "Whether the sign bit is set, that of -0 and NaN too.",
-    "bool",
-    special.signbit,
+    "signbit", "real floating", "Whether the sign bit is set, that of -0 and NaN too.", "bool"
 )
-sin = _unary("sin", "floating-point", np.sin, "The sine of angles in radians.")
-sinh = _unary("sinh", "floating-point", np.sinh, "The hyperbolic sine.")
-sqrt = _unary("sqrt", "floating-point", np.sqrt, "The principal square root.")
-square = _unary("square", "numeric", np.square, "Each element times itself.")
-tan = _unary(
-    "tan", "floating-point", np.tan, "The tangent of angles in radians.", repair=special.tan
-)
-tanh = _unary("tanh", "floating-point", np.tanh, "The hyperbolic tangent.", repair=special.tanh)
-trunc = _unary("trunc", "real numeric", np.trunc, "The nearest integer towards 0.")
+sin = _unary("sin", "floating-point", "The sine of angles in radians.")
+sinh = _unary("sinh", "floating-point", "The hyperbolic sine.")
+sqrt = _unary("sqrt", "floating-point", "The principal square root.")
+square = _unary("square", "numeric", "Each element times itself.")
+tan = _unary("tan", "floating-point", "The tangent of angles in radians.")
+tanh = _unary("tanh", "floating-point", "The hyperbolic tangent.")
+trunc = _unary("trunc", "real numeric", "The nearest integer towards 0.")
 
-add = _binary("add", "numeric", np.add, "The sum of the operands.")
+add = _binary("add", "numeric", "The sum of the operands.")
 atan2 = _binary(
     "atan2",
     "real floating",
-    np.arctan2,
     "The angle of the point (x2, x1), in radians, over all four quadrants.",
 )
-bitwise_and = _binary(
-    "bitwise_and", "integer or boolean", np.bitwise_and, "The bits set in both operands."
-)
+bitwise_and = _binary("bitwise_and", "integer or boolean", "The bits set in both operands.")
 bitwise_left_shift = _binary(
     "bitwise_left_shift",
     "integral",
-    np.left_shift,
     "The bits of `x1` moved up by `x2` places; 0 where `x2` is negative or not below the width.",
 )
-bitwise_or = _binary(
-    "bitwise_or", "integer or boolean", np.bitwise_or, "The bits set in either operand."
-)
+bitwise_or = _binary("bitwise_or", "integer or boolean", "The bits set in either operand.")
 bitwise_right_shift = _binary(
     "bitwise_right_shift",
     "integral",
-    np.right_shift,
     """The bits of `x1` moved down by `x2` places, the sign kept.
 
 Where `x2` is negative or not below the width, only the sign is left: 0 or -1.""",
 )
-bitwise_xor = _binary(
-    "bitwise_xor",
-    "integer or boolean",
-    np.bitwise_xor,
-    "The bits set in exactly one operand.",
-    repair=special.not_equal,
-)
-copysign = _binary(
-    "copysign", "real floating", np.copysign, "The magnitude of `x1` with the sign of `x2`."
-)
+bitwise_xor = _binary("bitwise_xor", "integer or boolean", "The bits set in exactly one operand.")
+copysign = _binary("copysign", "real floating", "The magnitude of `x1` with the sign of `x2`.")
 divide = _binary(
-    "divide",
-    "floating-point",
-    np.true_divide,
-    "The quotient of the operands.",
-    integers=dtypes.float64,
+    "divide", "floating-point", "The quotient of the operands.", integers=dtypes.float64
 )
-equal = _binary(
-    "equal",
-    "any",
-    np.equal,
-    "Whether the operands are equal.",
-    "bool",
-    repair=special.equal,
-)
+equal = _binary("equal", "any", "Whether the operands are equal.", "bool")
 floor_divide = _binary(
     "floor_divide",
     "real numeric",
-    np.floor_divide,
     """The quotient rounded towards minus infinity.
 
 Integers divided by 0 give 0; the least integer divided by -1 wraps to itself.""",
-    repair=special.floor_divide,
 )
-greater = _binary(
-    "greater", "real numeric", np.greater, "Whether `x1` is greater than `x2`.", "bool"
-)
-greater_equal = _binary(
-    "greater_equal", "real numeric", np.greater_equal, "Whether `x1` is at least `x2`.", "bool"
-)
+greater = _binary("greater", "real numeric", "Whether `x1` is greater than `x2`.", "bool")
+greater_equal = _binary("greater_equal", "real numeric", "Whether `x1` is at least `x2`.", "bool")
 hypot = _binary(
-    "hypot",
-    "real floating",
-    np.hypot,
-    "The square root of the sum of squares, without overflow on the way.",
+    "hypot", "real floating", "The square root of the sum of squares, without overflow on the way."
 )
-less = _binary("less", "real numeric", np.less, "Whether `x1` is less than `x2`.", "bool")
-less_equal = _binary(
-    "less_equal", "real numeric", np.less_equal, "Whether `x1` is at most `x2`.", "bool"
-)
+less = _binary("less", "real numeric", "Whether `x1` is less than `x2`.", "bool")
+less_equal = _binary("less_equal", "real numeric", "Whether `x1` is at most `x2`.", "bool")
 logaddexp = _binary(
-    "logaddexp",
-    "real floating",
-    np.logaddexp,
-    "``log(exp(x1) + exp(x2))``, without overflow on the way.",
+    "logaddexp", "real floating", "``log(exp(x1) + exp(x2))``, without overflow on the way."
 )
-logical_and = _binary(
-    "logical_and", "bool", np.logical_and, "Whether both operands are true.", "bool"
-)
-logical_or = _binary(
-    "logical_or", "bool", np.logical_or, "Whether at least one operand is true.", "bool"
-)
-logical_xor = _binary(
-    "logical_xor",
-    "bool",
-    np.logical_xor,
-    "Whether exactly one operand is true.",
-    "bool",
-    repair=special.not_equal,
-)
-maximum = _binary("maximum", "real numeric", np.maximum, "The greater operand; NaN if either is.")
-minimum = _binary("minimum", "real numeric", np.minimum, "The lesser operand; NaN if either is.")
-multiply = _binary("multiply", "numeric", np.multiply, "The product of the operands.")
-nextafter = _binary(
-    "nextafter",
-    "real floating",
-    np.nextafter,
-    "The next number from `x1` towards `x2`.",
-    repair=special.nextafter,
-)
-not_equal = _binary(
-    "not_equal",
-    "any",
-    np.not_equal,
-    "Whether the operands differ.",
-    "bool",
-    repair=special.not_equal,
-)
-pow = calling.binary(
-    Elementwise("pow", "numeric", np.power, repair=special.pow_, usual=special.usual_exponent),
+logical_and = _binary("logical_and", "bool", "Whether both operands are true.", "bool")
+logical_or = _binary("logical_or", "bool", "Whether at least one operand is true.", "bool")
+logical_xor = _binary("logical_xor", "bool", "Whether exactly one operand is true.", "bool")
+maximum = _binary("maximum", "real numeric", "The greater operand; NaN if either is.")
+minimum = _binary("minimum", "real numeric", "The lesser operand; NaN if either is.")
+multiply = _binary("multiply", "numeric", "The product of the operands.")
+nextafter = _binary("nextafter", "real floating", "The next number from `x1` towards `x2`.")
+not_equal = _binary("not_equal", "any", "Whether the operands differ.", "bool")
+pow = _binary(
+    "pow",
+    "numeric",
     """`x1` to the power of `x2`.
 
 Integers with negative exponents give the exact result truncated: that of 1 and -1, else 0.""",
@@ -345,25 +207,17 @@ Integers with negative exponents give the exact result truncated: that of 1 and 
 remainder = _binary(
     "remainder",
     "real numeric",
-    np.remainder,
     """What the floored quotient leaves; it has the sign of `x2`.
 
 Of integers by 0 it is 0.""",
 )
-subtract = _binary("subtract", "numeric", np.subtract, "The difference of the operands.")
+subtract = _binary("subtract", "numeric", "The difference of the operands.")
 
 
-def _clip(x: Array, least: Array, most: Array, out: Array) -> None:
-    if dtypes.is_bfloat16(x.dtype):  # NumPy's own function has no loop for it
-        np.minimum(np.maximum(x, least, out=out), most, out=out)
-    else:
-        np.clip(x, least, most, out=out)
-
-
-_CLIP = Elementwise("clip", "real numeric", _clip)
-_CLIP_NOTHING = Elementwise("clip", "real numeric", np.positive)
-_CLIP_LEAST = Elementwise("clip", "real numeric", np.maximum)
-_CLIP_MOST = Elementwise("clip", "real numeric", np.minimum)
+_CLIP = Elementwise("clip", "real numeric")
+_CLIP_NOTHING = Elementwise("clip", "real numeric", does="positive")
+_CLIP_LEAST = Elementwise("clip", "real numeric", does="maximum")
+_CLIP_MOST = Elementwise("clip", "real numeric", does="minimum")
 _CLIP_BOUND = Copy("clip")
 
 
@@ -424,14 +278,10 @@ def _bound_in_dtype(x: Tensor, bound: Any) -> Any:
     return calling.call(_CLIP_BOUND, (bound._spec, None, x.dtype), (bound,))
 
 
-def _zero(x: Array, out: Array) -> None:
-    out[...] = 0
-
-
 _REAL_PART = Part("real", 0)
 _IMAG_PART = Part("imag", 1)
 _REAL = View("real", lambda layout: layout)
-_IMAG = Elementwise("imag", "numeric", _zero)
+_IMAG = Elementwise("imag", "numeric")
 
 
 def real(x: Tensor, /) -> Tensor:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorlayout.cpu.engine.foreign import buffer_of
-from tensorlayout.cpu.engine.memory import Array, array_over
-from tensorlayout.cpu.engine.memory import fill_padding as write_padding
 from tensorlayout.devices import CPU
 from tensorlayout.dtypes import as_dtype
+from tensorlayout.exchange.numpy import Array, array_over, buffer_of
+from tensorlayout.exchange.numpy import fill_padding as write_padding
 from tensorlayout.functions import calling
 from tensorlayout.layout import Layout
 from tensorlayout.plan.rules import LayoutSpec, addressed, checked_padding, named

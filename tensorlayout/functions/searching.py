@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from tensorlayout import dtypes
-from tensorlayout.cpu import choosing, positions, reducing
+from tensorlayout.cpu import positions, reducing
 from tensorlayout.dtypes import DType
 from tensorlayout.functions import calling
 from tensorlayout.functions.creation import asarray
@@ -21,7 +21,7 @@ from tensorlayout.tensor import Tensor
 __all__ = ["argmax", "argmin", "count_nonzero", "nonzero", "searchsorted", "where"]
 
 
-_WHERE = Elementwise("where", "any", choosing.choose, abstain=(0,), repair=choosing.BY_BITS)
+_WHERE = Elementwise("where", "any", abstain=(0,))
 
 
 def where(condition: Tensor, x1: Tensor | complex, x2: Tensor | complex, /) -> Tensor:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -54,22 +53,23 @@ class Elementwise:
     """One line of the table of elementwise functions.
 
     `dtypes`, the category that operands must belong to, in the standard's words; `result`, how the
-    result's dtype follows from the promoted one (``same``, ``bool``, ``real``); `numpy`, the
-    function of the CPU; `abstain`, operands that vote on the layout only if no other does (the
-    condition of `where`), which also stay out of promotion; `integers`, what integers are taken as
-    where the standard wants floating-point operands: refused if None; `repair`, by name of dtype,
-    what the CPU runs in place of `numpy` where that departs from the standard or is slow;
-    `usual`, whether a Python scalar as last operand needs no repair.
+    result's dtype follows from the promoted one (``same``, ``bool``, ``real``); `integers`, what
+    integers are taken as where the standard wants floating-point operands: refused if None;
+    `abstain`, operands that vote on the layout only if no other does (the condition of `where`),
+    which also stay out of promotion; `does`, what backends know the operation by, if not its name.
     """
 
     name: str
     dtypes: str
-    numpy: Any
     result: str = "same"
-    abstain: tuple[int, ...] = ()
     integers: DType | None = None
-    repair: Mapping[str, Any] | None = None
-    usual: Callable[[Any], bool] | None = None
+    abstain: tuple[int, ...] = ()
+    does: str = ""
+
+    @property
+    def function(self) -> str:
+        """The name by which backends find what computes it."""
+        return self.does or self.name
 
     def plan(self, *operands: Operand) -> ElementwisePlan:
         """The plan of a new tensor."""

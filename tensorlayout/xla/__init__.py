@@ -13,14 +13,15 @@ from __future__ import annotations
 
 from tensorlayout.xla import index_util, layout_util, permutations, shape_util
 from tensorlayout.xla.buffers import from_buffer, to_buffer
-from tensorlayout.xla.conversion import layout_of, shape_of
-from tensorlayout.xla.kinds import name_misfits
-from tensorlayout.xla.layouts import SplitConfig, XlaLayout
-from tensorlayout.xla.lexer import ShapeSyntaxError
-from tensorlayout.xla.padded_2017 import PaddedLayout2017, PaddingValue2017
+from tensorlayout.xla.conversion import (
+    PaddedLayout2017,
+    PaddingValue2017,
+    layout_of,
+    shape_of,
+)
 from tensorlayout.xla.primitive_types import PrimitiveType
-from tensorlayout.xla.shapes import UNBOUNDED, Shape
-from tensorlayout.xla.text import parse_layout, parse_shape, parse_shapes
+from tensorlayout.xla.shapes import UNBOUNDED, Shape, SplitConfig, XlaLayout
+from tensorlayout.xla.text import ShapeSyntaxError, parse_layout, parse_shape, parse_shapes
 from tensorlayout.xla.tiles import COMBINE, Tile
 
 __all__ = [
@@ -46,6 +47,3 @@ __all__ = [
     "shape_util",
     "to_buffer",
 ]
-
-for _module in (index_util, layout_util, shape_util):
-    name_misfits(_module)

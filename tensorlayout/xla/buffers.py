@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
+import math
 import sys
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeVar, overload
 
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cpu.engine.memory import quietly
-from tensorlayout.devices import as_device
+from tensorlayout.devices import CPU, as_device
 from tensorlayout.dtypes import DType
+from tensorlayout.exchange.numpy import array_over, quietly
 from tensorlayout.functions import calling
 from tensorlayout.functions.creation import asarray
 from tensorlayout.functions.layouts import from_storage, octets_of, to_layout
 from tensorlayout.functions.transfers import moved, on_host
 from tensorlayout.layout import Layout
-from tensorlayout.tensor import Tensor
+from tensorlayout.plan.rules import addressed
+from tensorlayout.tensor import StorageRef, Tensor, TensorSpec
 from tensorlayout.words import cut, shown
+from tensorlayout.xla.calling import named, refuse, remembered
+from tensorlayout.xla.checks import layout_in, physical_sizes, validate_shape
 from tensorlayout.xla.conversion import layout_of
-from tensorlayout.xla.layout_positions import physical_sizes
-from tensorlayout.xla.layouts import XlaLayout
-from tensorlayout.xla.packing import packed, sign_extended, unpacked
 from tensorlayout.xla.primitive_types import PrimitiveType
-from tensorlayout.xla.shape_sizes import element_size_in_bits, physical_byte_size, physical_size
-from tensorlayout.xla.shapes import Shape
+from tensorlayout.xla.shape_queries import element_size_in_bits, physical_byte_size, physical_size
+from tensorlayout.xla.shapes import Shape, XlaLayout
 from tensorlayout.xla.text import parse_shape
-from tensorlayout.xla.tiled_memory import gathered, scattered
-from tensorlayout.xla.validation import validate_shape
+from tensorlayout.xla.tiles import Array, Tile, gathered, scattered
 
-Array = np.ndarray[Any, Any]
 _Out = TypeVar("_Out")
 
 
@@ -39,13 +40,23 @@ def tensor_dtype(kind: PrimitiveType) -> DType:
     Its own where tensors have it; int8 and uint8 for integers of fewer bits; float32 for floats of
     8 bits and fewer, whose values it all holds.
     """
-    if kind.is_integral and kind.is_sub_byte:
-        return dtypes.int8 if kind.category == "signed integer" else dtypes.uint8
+    small = _few_bits(kind)
+    if small is not None:
+        return dtypes.int8 if small[0] else dtypes.uint8
     if kind.is_floating and kind.byte_width == 1:
         return dtypes.float32
     return kind.dtype
 
 
+def _few_bits(kind: PrimitiveType) -> range | None:
+    """The integers of a type of fewer than 8 bits; None for other types."""
+    if not (kind.is_integral and kind.is_sub_byte):
+        return None
+    count = 2 ** (kind.bit_width or 8)
+    return range(-count // 2, count // 2) if kind.category == "signed integer" else range(count)
+
+
+@named
 def from_buffer(buffer: Any, shape: Shape | str, *, device: Any = None) -> Tensor:
     """The tensor in raw memory that XLA would describe by `shape`.
 
@@ -74,84 +85,116 @@ def from_buffer(buffer: Any, shape: Shape | str, *, device: Any = None) -> Tenso
      [ 2.,  3.,  6.,  7., 10.],
      [12., 13., 16., 17., 20.]]
     """
-    placed = _placed("from_buffer", shape)
+    memory = _described(shape)
     octets = octets_of("from_buffer", "buffer", buffer)
-    required = physical_byte_size(placed)
-    if octets.size < required:
-        msg = f"from_buffer: {cut(placed)} takes {required} bytes, the buffer has {octets.size}"
-        raise ValueError(msg)
-    tensor = _shared(octets, placed)
-    if tensor is None:
-        tensor = _gathered(octets[:required], placed)
-    elif tensor.layout.is_tiled:
-        tensor = to_layout(tensor, _packed(placed))
+    if octets.size < memory.nbytes:
+        takes = f"{cut(memory.shape)} takes {memory.nbytes} bytes"
+        refuse(f"{takes}, the buffer has {octets.size}")
+    if not memory.shared:
+        tensor = _gathered(octets[: memory.nbytes], memory)
+    else:
+        tensor = memory.over(octets)
+        if tensor.layout.is_tiled:
+            tensor = to_layout(tensor, memory.packed)
     return tensor if device is None else moved(tensor, as_device(device))
 
 
-def _placed(name: str, shape: Shape | str) -> Shape:
-    """A valid array whose memory can be read and written."""
+@dataclass(frozen=True)
+class _Memory:
+    """The memory of an array that can be read and written: all that needs none of its bytes."""
+
+    shape: Shape
+    sizes: tuple[int, ...]  # physical
+    tiles: tuple[Tile, ...]
+    slots: int
+    nbytes: int
+    bits: int  # of a stored element
+    integers: range | None  # what the elements are, where that is integers of fewer than 8 bits
+    dtype: DType  # of tensors
+    stored: DType  # before elements of a few bits are packed
+    layout: Layout | None  # None where no layout of tensors says where the elements are
+    shared: bool  # whether tensors may lie over it
+
+    @cached_property
+    def packed(self) -> Layout:
+        """The layout of tensors that share nothing with it."""
+        return Layout.packed(self.shape.dimensions, layout_in(self.shape).minor_to_major)
+
+    @cached_property
+    def spec(self) -> TensorSpec:
+        """The spec of tensors over it."""
+        assert self.layout is not None
+        return addressed("from_storage", TensorSpec(self.stored, self.layout, CPU))
+
+    def over(self, octets: Array) -> Tensor:
+        """A tensor over bytes of it, which are enough; as `from_storage`, without its checks."""
+        spec = self.spec
+        memory = array_over(octets, spec.dtype, spec.layout)
+        return Tensor._new(memory, spec, StorageRef(octets, spec.layout.lowest))
+
+
+def _described(shape: Shape | str) -> _Memory:
+    """The memory of a valid array, given by its text too."""
     placed = parse_shape(shape) if isinstance(shape, str) else shape
     if not isinstance(placed, Shape):
-        msg = f"{name}: shape must be a Shape or its text, got {calling.shown(shape)}"
-        raise TypeError(msg)
-    if placed.is_array and placed.layout is None:
-        placed = placed.replace(layout=XlaLayout.row_major(placed.rank))
-    validate_shape(placed)
-    physical_sizes(name, placed)
-    if placed.layout is not None and placed.layout.metadata_prefix_bytes:
-        msg = f"{name}: where the metadata of a dynamic shape is is not known, got {cut(placed)}"
-        raise ValueError(msg)
-    kind, bits = placed.element_type, element_size_in_bits(placed)
+        refuse("shape must be a Shape or its text", calling.shown(shape), error=TypeError)
+    # The prefix takes no part in comparing shapes, so it is part of the key.
+    return _memory(placed, placed.layout is not None and bool(placed.layout.metadata_prefix_bytes))
+
+
+@remembered
+def _memory(shape: Shape, prefixed: bool) -> _Memory:
+    if shape.is_array and shape.layout is None:
+        shape = shape.replace(layout=XlaLayout.row_major(shape.rank))
+    validate_shape(shape)
+    sizes, tiles = physical_sizes(shape)
+    if prefixed:
+        refuse("where the metadata of a dynamic shape is is not known", cut(shape))
+    kind, bits = shape.element_type, element_size_in_bits(shape)
     if bits != 8 * (kind.byte_width or 0) and not (kind.is_sub_byte and bits == kind.bit_width):
-        msg = f"{name}: an element of {kind.text} does not take {shown(bits)} bits"
-        msg += f", got {cut(placed)}"
-        raise ValueError(msg)
-    return placed
+        refuse(f"an element of {kind.text} does not take {shown(bits)} bits", cut(shape))
+    integers, dtype, layout = _few_bits(kind), tensor_dtype(kind), _layout_or_none(shape)
+    return _Memory(
+        shape=shape,
+        sizes=sizes,
+        tiles=tiles,
+        slots=physical_size(shape),
+        nbytes=physical_byte_size(shape),
+        bits=bits,
+        integers=integers,
+        dtype=dtype,
+        stored=dtype if integers is not None or dtype == kind.dtype else dtypes.uint8,
+        layout=layout,
+        shared=layout is not None and dtype == kind.dtype,
+    )
 
 
 def _layout_or_none(shape: Shape) -> Layout | None:
-    """Where the elements are; None where no layout of tensors says it."""
     try:
         return layout_of(shape)
     except ValueError:  # stars, uneven tiles, and more dimensions than tensors have
         return None
 
 
-def _shared(octets: Array, shape: Shape) -> Tensor | None:
-    """A tensor over the buffer itself; None where its elements are none of a tensor's."""
-    kind = shape.element_type
-    if kind.is_sub_byte or tensor_dtype(kind) != kind.dtype:
-        return None
-    layout = _layout_or_none(shape)
-    return None if layout is None else from_storage(octets, layout, dtype=kind.dtype)
-
-
-def _packed(shape: Shape) -> Layout:
-    return Layout.packed(shape.dimensions, (shape.layout or XlaLayout()).minor_to_major)
-
-
-def _gathered(octets: Array, shape: Shape) -> Tensor:
-    sizes, tiles = physical_sizes("from_buffer", shape)
-    kind, bits = shape.element_type, element_size_in_bits(shape)
-    if bits == 8 * (kind.byte_width or 0) and not kind.is_sub_byte:
-        slots = octets.view(kind.dtype)
-    else:
-        slots = octets if bits == 8 else unpacked(octets, bits, physical_size(shape))
-    elements = np.ascontiguousarray(gathered(slots, sizes, tiles))
-    if kind.is_integral and kind.is_sub_byte:
+def _gathered(octets: Array, memory: _Memory) -> Tensor:
+    """The elements in memory of their own."""
+    kind, bits, small = memory.shape.element_type, memory.bits, memory.integers
+    slots = unpacked(octets, bits, memory.slots) if bits % 8 else octets.view(memory.stored)
+    elements = np.ascontiguousarray(gathered(slots, memory.sizes, memory.tiles))
+    if small is not None:
         width = kind.bit_width or 8
-        mask = np.uint8(2**width - 1)
-        signed = kind.category == "signed integer"
-        elements = sign_extended(elements, width) if signed else elements & mask
-    elif tensor_dtype(kind) != kind.dtype:
-        elements = quietly(elements.view(kind.dtype).astype, tensor_dtype(kind))
-    return from_storage(elements, _packed(shape), dtype=elements.dtype)
+        octets = elements.view(np.uint8)
+        elements = sign_extended(octets, width) if small[0] else octets & np.uint8(small[-1])
+    elif memory.dtype != kind.dtype:
+        elements = quietly(elements.view(kind.dtype).astype, memory.dtype)
+    return from_storage(elements, memory.packed, dtype=elements.dtype)
 
 
 @overload
 def to_buffer(x: Tensor, shape: Shape | str) -> bytes: ...
 @overload
 def to_buffer(x: Tensor, shape: Shape | str, *, out: _Out) -> _Out: ...
+@named
 def to_buffer(x: Tensor, shape: Shape | str, *, out: Any = None) -> Any:
     """The memory of a tensor as XLA lays it out for `shape`: `from_buffer` turned round.
 
@@ -170,80 +213,108 @@ def to_buffer(x: Tensor, shape: Shape | str, *, out: Any = None) -> Any:
     b'ARc'
     """
     x = calling.tensor("to_buffer", x)
-    placed = _placed("to_buffer", shape)
-    kind = placed.element_type
-    if x.shape != placed.dimensions:
-        msg = f"to_buffer: x must have the sizes of {cut(placed)}, got {x.shape}"
-        raise ValueError(msg)
-    if x.dtype != tensor_dtype(kind):
-        msg = f"to_buffer: x must be {tensor_dtype(kind)} for {cut(placed)}, got {x.dtype}"
-        raise TypeError(msg)
-    required = physical_byte_size(placed)
-    octets = None if out is None else _writable(out, placed)[:required]
+    memory = _described(shape)
+    if x.shape != memory.shape.dimensions:
+        refuse(f"x must have the sizes of {cut(memory.shape)}", str(x.shape))
+    if x.dtype != memory.dtype:
+        rule = f"x must be {memory.dtype} for {cut(memory.shape)}"
+        refuse(rule, str(x.dtype), error=TypeError)
+    octets = None if out is None else _writable(out, memory)[: memory.nbytes]
     try:
-        written = _written(_stored(on_host(x), placed), placed, octets)
+        written = _written(_stored(on_host(x), memory), memory, octets)
         return written.tobytes() if out is None else out
     except MemoryError:
-        msg = f"to_buffer: {cut(placed)} takes {required} bytes, which cannot be allocated"
-        raise MemoryError(msg) from None
+        takes = f"{cut(memory.shape)} takes {memory.nbytes} bytes"
+        refuse(f"{takes}, which cannot be allocated", error=MemoryError)
 
 
-def _writable(out: Any, shape: Shape) -> Array:
-    octets, required = octets_of("to_buffer", "out", out), physical_byte_size(shape)
-    if not octets.flags.writeable or octets.size < required:
+def _writable(out: Any, memory: _Memory) -> Array:
+    octets = octets_of("to_buffer", "out", out)
+    if not octets.flags.writeable or octets.size < memory.nbytes:
         what = f"{octets.size} bytes" + ", read-only" * (not octets.flags.writeable)
-        msg = f"to_buffer: out must be {required} writable bytes for {cut(shape)}, got {what}"
-        raise ValueError(msg)
+        refuse(f"out must be {memory.nbytes} writable bytes for {cut(memory.shape)}", what)
     return octets
 
 
-def _written(x: Tensor, shape: Shape, octets: Array | None) -> Array:
+def _written(x: Tensor, memory: _Memory, octets: Array | None) -> Array:
     """The memory with elements that are stored in whole bytes; in `octets`, if given."""
-    slots, bits = physical_size(shape), element_size_in_bits(shape)
-    nbytes = slots * x.dtype.itemsize
+    nbytes, few_bits = memory.slots * x.dtype.itemsize, memory.bits % 8 != 0
     if nbytes > sys.maxsize:
         raise MemoryError  # NumPy would not try
-    if octets is None or bits % 8:
+    if octets is None or few_bits:
         whole = np.zeros(nbytes, np.uint8)
     else:
         whole = octets
-        if slots != x.size:
+        if memory.slots != x.size:
             whole[:] = 0
-    _write(whole, x, shape)
-    if bits % 8 == 0:
+    if memory.layout is not None:
+        memory.over(whole)[...] = x
+    else:
+        order = layout_in(memory.shape).minor_to_major
+        slots = scattered(np.asarray(x).transpose(order[::-1]), memory.tiles)
+        whole.view(x.dtype)[: slots.size] = slots
+    if not few_bits:
         return whole
-    found = packed(whole, bits)
+    found = packed(whole, memory.bits)
     if octets is not None:
         octets[:] = found
     return found
 
 
-def _write(memory: Array, x: Tensor, shape: Shape) -> None:
-    """The elements into their slots; padding is left alone."""
-    layout = _layout_or_none(shape)
-    if layout is not None:
-        from_storage(memory, layout, dtype=x.dtype)[...] = x
-        return
-    _, tiles = physical_sizes("to_buffer", shape)
-    physical = np.asarray(x).transpose((shape.layout or XlaLayout()).minor_to_major[::-1])
-    slots = scattered(physical, tiles)
-    memory.view(x.dtype)[: slots.size] = slots
-
-
-def _stored(x: Tensor, shape: Shape) -> Tensor:
+def _stored(x: Tensor, memory: _Memory) -> Tensor:
     """Elements as they are stored, one or more whole bytes each."""
-    kind = shape.element_type
-    if kind.is_integral and kind.is_sub_byte:
-        width, signed = kind.bit_width or 8, kind.category == "signed integer"
-        low, high = (-(2 ** (width - 1)), 2 ** (width - 1) - 1) if signed else (0, 2**width - 1)
+    kind, small = memory.shape.element_type, memory.integers
+    if small is not None:
         elements = np.asarray(x)
-        beyond = elements[(elements < low) | (elements > high)]
+        beyond = elements[(elements < small[0]) | (elements > small[-1])]
         if beyond.size:
-            msg = f"to_buffer: {kind.text} holds {low} to {high}"
-            msg += f", got {beyond[0]}; shape {cut(shape)}"
-            raise ValueError(msg)
-        return x
-    if tensor_dtype(kind) != kind.dtype:
+            rule = f"{kind.text} holds {small[0]} to {small[-1]}"
+            refuse(rule, f"{beyond[0]}; shape {cut(memory.shape)}")
+    elif memory.dtype != kind.dtype:
         rounded: Array = quietly(np.asarray(x).astype, kind.dtype)
         return asarray(rounded.view(np.uint8))
     return x
+
+
+# --- elements of a few bits ----------------------------------------------------------------------
+
+# They are packed little end first: the first takes the lowest bits of the first byte, the next the
+# bits above. Six-bit elements go on across bytes, four in three bytes. What is left of the last
+# byte is 0.
+
+
+def unpacked(octets: Array, bits: int, count: int) -> Array:
+    r"""The first `count` elements as bytes, each in the low bits of its own.
+
+    >>> unpacked(np.frombuffer(b"\x21\x43", np.uint8), 4, 4).tolist()
+    [1, 2, 3, 4]
+    """
+    return _recut(octets[: -(-count * bits // 8)], 8, bits)[:count]
+
+
+def packed(values: Array, bits: int) -> Array:
+    r"""The bytes of elements, given as one byte each of which the low bits count.
+
+    >>> packed(np.asarray([1, 2, 3], np.uint8), 4).tobytes()
+    b'!\x03'
+    """
+    return _recut(values, bits, 8)[: -(-values.size * bits // 8)]
+
+
+def _recut(numbers: Array, bits: int, into: int) -> Array:
+    """Numbers of some bits as a stream of bits, cut into numbers of others; zeros fill the last."""
+    together = math.lcm(bits, into)
+    groups = -(-numbers.size * bits // together)
+    room = np.zeros(groups * together // bits, np.uint8)
+    room[: numbers.size] = numbers & (2**bits - 1)
+    words = np.zeros(groups, np.uint32)
+    for at, column in enumerate(room.reshape(groups, together // bits).T):
+        words |= column.astype(np.uint32) << bits * at
+    cut_up = [(words >> at).astype(np.uint8) & (2**into - 1) for at in range(0, together, into)]
+    return np.stack(cut_up, axis=1).reshape(-1)
+
+
+def sign_extended(values: Array, bits: int) -> Array:
+    """Two's complement numbers in the low bits of bytes, as int8."""
+    extended: Array = (values << (8 - bits)).view(np.int8) >> (8 - bits)
+    return extended

@@ -1,22 +1,28 @@
-"""XLA's layouts as `tensorlayout.Layout`, and back."""
+"""XLA's layouts as `tensorlayout.Layout`, and back: those of today, and those of 2017."""
 
 from __future__ import annotations
 
+import enum
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tensorlayout.layout import Layout, Padding, PaddingValue
+from tensorlayout.layout.checks import checked_integers
 from tensorlayout.layout.slots import MAX_SLOTS, Part, Parts, inner_extent
 from tensorlayout.words import cut, shown
-from tensorlayout.xla.layout_positions import physical_sizes
-from tensorlayout.xla.layouts import XlaLayout
+from tensorlayout.xla.calling import named, refuse, remembered
+from tensorlayout.xla.checks import layout_in, physical_sizes
+from tensorlayout.xla.permutations import checked_permutation
 from tensorlayout.xla.primitive_types import PrimitiveType
-from tensorlayout.xla.shapes import Shape
+from tensorlayout.xla.shape_queries import byte_size_of_primitive_type
+from tensorlayout.xla.shapes import Shape, XlaLayout
 from tensorlayout.xla.text import parse_shape
-from tensorlayout.xla.tiles import Tile, checked_tiles, expanded
+from tensorlayout.xla.tiles import COMBINE, Tile, expanded
 
 
+@named
 def layout_of(shape: Shape | str, padding_value: Padding = PaddingValue.UNSPECIFIED) -> Layout:
     """Where each element of an array, given by its text too, stands: a `tensorlayout.Layout`.
 
@@ -37,24 +43,27 @@ def layout_of(shape: Shape | str, padding_value: Padding = PaddingValue.UNSPECIF
     Layout.parse('(3,5):(2*12+2*2,3*4+2*1)')
     """
     shape = parse_shape(shape) if isinstance(shape, str) else shape
-    sizes, tiles = physical_sizes("layout_of", shape)
-    layout = shape.layout or XlaLayout()
-    order = layout.minor_to_major
+    if not isinstance(shape, Shape):
+        refuse("must be a Shape", shown(shape), error=TypeError)
+    return _laid_out(shape, padding_value)
+
+
+@remembered
+def _laid_out(shape: Shape, padding_value: Padding) -> Layout:
+    sizes, tiles = physical_sizes(shape)
     if math.prod(expanded(sizes, tiles)) > MAX_SLOTS:
-        msg = f"layout_of: {cut(shape)} takes 2**63 slots or more"
-        raise ValueError(msg)
-    checked_tiles(tiles)
+        refuse(f"{cut(shape)} takes 2**63 slots or more")
+    order, cuts = layout_in(shape).minor_to_major, [tile.dimensions for tile in tiles]
     try:
-        cuts = [tile.dimensions for tile in tiles]
         return Layout.tiled(shape.dimensions, cuts, order, padding_value)
     except ValueError:
-        msg = f"layout_of: the tiles of {cut(shape)} cannot be said as splits of its dimensions"
-        raise ValueError(msg) from None
+        refuse(f"the tiles of {cut(shape)} cannot be said as splits of its dimensions")
 
 
 # --- back ----------------------------------------------------------------------------------------
 
 
+@named
 def shape_of(layout: Layout, element_type: PrimitiveType, **properties: Any) -> Shape:
     """The XLA shape whose buffer is the storage of a `tensorlayout.Layout`.
 
@@ -69,19 +78,16 @@ def shape_of(layout: Layout, element_type: PrimitiveType, **properties: Any) -> 
     f32[2,3]{0,1:T(5,3)}
     """
     if not isinstance(layout, Layout):
-        msg = f"shape_of: layout must be a Layout, got {shown(layout)}"
-        raise TypeError(msg)
+        refuse("layout must be a Layout", shown(layout), error=TypeError)
     if not layout.covers_block or layout.form is not layout:
-        msg = f"shape_of: a layout must cover its block from slot 0 on, got {cut(layout)}"
-        raise ValueError(msg)
-    order = layout.minor_to_major
-    tiles = _tiles_of(layout) if layout.is_padded or layout.is_tiled else []
-    made = XlaLayout(minor_to_major=order, tiles=tuple(tiles), **properties)
-    shape = Shape.array(element_type, layout.shape, made)
-    if not _is(shape, layout):
-        msg = f"shape_of: XLA's tiles cannot say {cut(layout)}"
-        raise ValueError(msg)
-    return shape
+        refuse("a layout must cover its block from slot 0 on", cut(layout))
+    for stars in (False, True):
+        tiles = _tiles_of(layout, stars) if layout.is_padded or layout.is_tiled else []
+        made = XlaLayout(minor_to_major=layout.minor_to_major, tiles=tuple(tiles), **properties)
+        shape = Shape.array(element_type, layout.shape, made)
+        if _is(shape, layout):
+            return shape
+    return refuse(f"XLA's tiles cannot say {cut(layout)}")
 
 
 def _is(shape: Shape, layout: Layout) -> bool:
@@ -93,7 +99,7 @@ def _is(shape: Shape, layout: Layout) -> bool:
     return found is layout
 
 
-def _tiles_of(layout: Layout) -> list[Tile]:
+def _tiles_of(layout: Layout, stars: bool) -> list[Tile]:
     """Tiles that give the splits and the padding of a layout that covers its block.
 
     Level by level: the slowest digits that stand in the order of the dimensions are counts of
@@ -112,7 +118,7 @@ def _tiles_of(layout: Layout) -> list[Tile]:
         tiles.append(Tile(tuple(whole[start:])))
         axes += [dims[d][0] if d in counted else (1, 0) for d in range(len(dims))]
         dims, sizes = inside[start:], whole[start:]
-    return tiles + _moves([*axes, *(parts[0] if parts else (1, 0) for parts in dims)])
+    return tiles + _moves([*axes, *(parts[0] if parts else (1, 0) for parts in dims)], stars)
 
 
 def _whole(parts: Parts, padded: int) -> Parts:
@@ -146,8 +152,12 @@ def _counted(dims: Sequence[Parts], sizes: Sequence[int]) -> set[int] | None:
     return found or {d for d, parts in enumerate(dims) if exact and len(parts) > 1}
 
 
-def _moves(axes: Sequence[Part]) -> list[Tile]:
-    """Tiles that bring axes into the order of their strides: each takes one axis to the end."""
+def _moves(axes: Sequence[Part], stars: bool) -> list[Tile]:
+    """Tiles that bring axes into the order of their strides: each takes one axis to the end.
+
+    Each is about twice as long as the one before; not so with stars, which take in what has one
+    index only.
+    """
     now: list[Part | None] = [axis if axis[0] != 1 else None for axis in axes]
     wanted = sorted((axis for axis in now if axis is not None), key=lambda axis: -axis[1])
     at = 0
@@ -156,7 +166,153 @@ def _moves(axes: Sequence[Part]) -> list[Tile]:
     tiles = []
     for axis in wanted[at:]:
         place = now.index(axis)
-        behind = len(now) - place - 1
-        tiles.append(Tile((axis[0], *[1] * behind)))
-        now = [*now[:place], None, *now[place + 1 :], axis, *[None] * behind]
+        behind = now[place + 1 :]
+        left = [other for other in behind if other is not None or not stars]
+        last = max((d for d, other in enumerate(behind) if other is not None), default=0)
+        merged = [stars and (other is None or d == last) for d, other in enumerate(behind)]
+        if left:
+            marks = [COMBINE if star else 1 for star in merged[:-1]]
+            tiles.append(Tile((axis[0], *marks, 1)))
+        now = [*now[:place], None, *left, axis, *[None] * len(left)]
     return tiles
+
+
+# --- the padded layouts of XLA from January 2017 to November 2018 --------------------------------
+
+# ``minor_to_major``, ``padded_dimensions`` and ``padding_value``: each dimension takes a width of
+# its own in memory, the padding at its high end. Today's XLA says the same with one tile of the
+# padded widths: [2,3] in the order [0,1] padded to [3,5] is ``{0,1:T(5,3)}``.
+
+
+class PaddingValue2017(enum.Enum):
+    """What padding holds; the numbers of XLA's enum.
+
+    ``INVALID_PAD`` is that of an unset field and says nothing, ``UNKNOWN_PAD`` that the content is
+    arbitrary. Whether lowest and highest of floats are infinite XLA never said; as the padding of a
+    `tensorlayout.Layout` they are, so that a maximum or minimum over it changes nothing.
+    """
+
+    INVALID_PAD = 0
+    ZERO_PAD = 1
+    ONE_PAD = 2
+    LOWEST_PAD = 3
+    HIGHEST_PAD = 4
+    UNKNOWN_PAD = 5
+
+
+_SYMBOLS = {
+    PaddingValue2017.ZERO_PAD: PaddingValue.ZERO,
+    PaddingValue2017.ONE_PAD: PaddingValue.ONE,
+    PaddingValue2017.LOWEST_PAD: PaddingValue.LOWEST,
+    PaddingValue2017.HIGHEST_PAD: PaddingValue.HIGHEST,
+    PaddingValue2017.UNKNOWN_PAD: PaddingValue.UNSPECIFIED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PaddedLayout2017:
+    """An order of dimensions, and the width that each takes in memory.
+
+    `minor_to_major`: as everywhere. `padded_dimensions`: by **logical** dimension; empty for no
+    padding. `padding_value`: what the padding holds; nothing ties it to the widths.
+
+    >>> old = PaddedLayout2017((0, 1), (3, 5), PaddingValue2017.ZERO_PAD)
+    >>> print(old.layout_of((2, 3)).table("abcdef").splitlines()[1])
+    Value:  a d 0 b e 0 c f 0 0  0  0  0  0  0
+    """
+
+    minor_to_major: tuple[int, ...]
+    padded_dimensions: tuple[int, ...] = ()
+    padding_value: PaddingValue2017 = PaddingValue2017.INVALID_PAD
+
+    def __post_init__(self) -> None:
+        for name in ("minor_to_major", "padded_dimensions"):
+            object.__setattr__(self, name, checked_integers(name, getattr(self, name)))
+        object.__setattr__(self, "padding_value", PaddingValue2017(self.padding_value))
+
+    def validate(self, dimensions: Sequence[int]) -> None:
+        """Nothing where the layout fits the sizes of an array; ValueError for the first problem.
+
+        One order entry per dimension, in range, none twice; no padded widths or one per dimension,
+        each at least the size.
+        """
+        sizes = checked_integers("dimensions", dimensions)
+        if sorted(self.minor_to_major) != list(range(len(sizes))):
+            rule = f"the order is no permutation of the dimensions of {shown(sizes)}"
+            refuse(rule, about=f"layout {cut(self)}")
+        if any(p < n for n, p in zip(*self._checked(sizes), strict=False)):
+            rule = f"a padded width is less than its size of {shown(sizes)}"
+            refuse(rule, about=f"layout {cut(self)}")
+
+    def is_padded(self, dimensions: Sequence[int]) -> bool:
+        """Whether some width exceeds its size; ValueError for a wrong number of widths."""
+        pairs = zip(*self._checked(dimensions), strict=False)
+        return any(p > n for n, p in pairs)
+
+    def _checked(self, dimensions: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The sizes of an array, and the widths: none, or as many."""
+        sizes, padded = checked_integers("dimensions", dimensions), self.padded_dimensions
+        if padded and len(padded) != len(sizes):
+            rule = f"must have no padded widths or one for each of {shown(sizes)}"
+            refuse(rule, about=f"layout {cut(self)}")
+        return sizes, padded
+
+    def byte_size_of(self, element_type: PrimitiveType, dimensions: Sequence[int]) -> int:
+        """The **bytes** of a buffer, padding included."""
+        self.validate(dimensions)
+        slots = math.prod(self.padded_dimensions or dimensions)
+        return slots * byte_size_of_primitive_type(element_type)
+
+    def get_dimension_stride(self, dimensions: Sequence[int], dimension: int) -> int:
+        """**Elements** between neighbours along a logical dimension, padding included."""
+        self.validate(dimensions)
+        if dimension not in self.minor_to_major:
+            rule = f"{shown(tuple(dimensions))} has no dimension {shown(dimension)}"
+            refuse(rule, about="get_dimension_stride")
+        return self.layout_of(dimensions).strides[dimension]
+
+    def human_string(self) -> str:
+        """The text of that time: **the order alone, without the padding**."""
+        return f"{{{','.join(map(str, self.minor_to_major))}}}"
+
+    def permute_dimensions(self, permutation: Sequence[int]) -> PaddedLayout2017:
+        """The layout after dimension i has become ``permutation[i]``, widths and order with it.
+
+        As XLA permuted **until February 2021**: the inverse of `shape_util.permute_dimensions`.
+        """
+        dims = checked_permutation("permutation", permutation, len(self.minor_to_major))
+        order = [dims[d] for d in self.minor_to_major]
+        widths = list(self.padded_dimensions)
+        for dim, width in zip(dims, self.padded_dimensions, strict=False):
+            widths[dim] = width
+        return PaddedLayout2017(tuple(order), tuple(widths), self.padding_value)
+
+    def layout_of(self, dimensions: Sequence[int]) -> Layout:
+        """The `tensorlayout.Layout` of an array of these sizes.
+
+        INVALID_PAD and UNKNOWN_PAD are UNSPECIFIED there.
+        """
+        self.validate(dimensions)
+        value = _SYMBOLS.get(self.padding_value, PaddingValue.UNSPECIFIED)
+        padded = self.padded_dimensions or tuple(dimensions)
+        return Layout.padded(tuple(dimensions), padded, self.minor_to_major, value)
+
+    @classmethod
+    def of_layout(cls, layout: Layout) -> PaddedLayout2017:
+        """The old form of a packed or padded `tensorlayout.Layout`.
+
+        ValueError for what it cannot say: tiles, gaps, an offset, negative or repeated strides, and
+        padding that holds a pattern of bits.
+
+        >>> PaddedLayout2017.of_layout(Layout.row_major((2, 3))) == PaddedLayout2017((1, 0))
+        True
+        """
+        if layout.is_tiled or not layout.covers_block or layout.form is not layout:
+            refuse("must be packed or padded, from slot 0 on", cut(layout), about="of_layout")
+        if layout.padded_shape == layout.shape:
+            return cls(layout.minor_to_major)
+        found = [old for old, value in _SYMBOLS.items() if value is layout.padding_value]
+        if not found:
+            rule = f"the padding of {cut(layout)} holds bits that no symbol names"
+            refuse(rule, about="of_layout")
+        return cls(layout.minor_to_major, layout.padded_shape, found[0])

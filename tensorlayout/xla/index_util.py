@@ -10,28 +10,18 @@ import math
 from collections.abc import Sequence
 
 from tensorlayout.layout.checks import checked_integer, checked_integers
+from tensorlayout.layout.slots import packed_strides
 from tensorlayout.words import cut, shown
-from tensorlayout.xla.shapes import UNBOUNDED, Shape
-
-__all__ = [
-    "bump_indices",
-    "compare_indices",
-    "get_dimension_stride",
-    "index_in_bounds",
-    "linear_index_to_multidimensional_index",
-    "multidimensional_index_to_linear_index",
-]
+from tensorlayout.xla.calling import offer, refuse
+from tensorlayout.xla.checks import is_inside, layout_in, must_be_inside
+from tensorlayout.xla.shapes import Shape
 
 
-def _order(name: str, shape: Shape) -> tuple[int, ...]:
+def _order(shape: Shape) -> tuple[int, ...]:
     """The order of an array whose sizes are known; ValueError for anything else."""
-    if not shape.is_array or shape.layout is None or UNBOUNDED in shape.dimensions:
-        msg = f"{name}: must be an array of known sizes with a layout, got {cut(shape)}"
-        raise ValueError(msg)
-    order = shape.layout.minor_to_major
+    order = layout_in(shape).minor_to_major
     if sorted(order) != list(range(shape.rank)):
-        msg = f"{name}: the order of {cut(shape)} is no permutation of its dimensions"
-        raise ValueError(msg)
+        refuse(f"the order of {cut(shape)} is no permutation of its dimensions")
     return order
 
 
@@ -47,20 +37,12 @@ def multidimensional_index_to_linear_index(
     >>> multidimensional_index_to_linear_index(parse_shape("f32[10,20]{1,0}"), (3, 5))
     65
     """
-    name = "multidimensional_index_to_linear_index"
-    order, at = _order(name, shape), checked_integers("multi_index", multi_index)
+    order, at = _order(shape), checked_integers("multi_index", multi_index)
     if minor_to_major is not None and tuple(minor_to_major) != order:
-        msg = f"{name}: minor_to_major must be that of {cut(shape)}"
-        msg += f", got {shown(tuple(minor_to_major))}"
-        raise ValueError(msg)
-    if not _inside(shape, at):
-        msg = f"{name}: the index must lie inside {cut(shape)}, got {shown(at)}"
-        raise ValueError(msg)
-    number, step = 0, 1
-    for dim in order:
-        number += at[dim] * step
-        step *= shape.dimensions[dim]
-    return number
+        refuse(f"minor_to_major must be that of {cut(shape)}", shown(tuple(minor_to_major)))
+    must_be_inside(shape, at)
+    strides = packed_strides(shape.dimensions, order)
+    return sum(i * stride for i, stride in zip(at, strides, strict=True))
 
 
 def linear_index_to_multidimensional_index(shape: Shape, linear_index: int) -> tuple[int, ...]:
@@ -73,13 +55,11 @@ def linear_index_to_multidimensional_index(shape: Shape, linear_index: int) -> t
     >>> linear_index_to_multidimensional_index(parse_shape("f32[10,20]{0,1}"), 53)
     (3, 5)
     """
-    name = "linear_index_to_multidimensional_index"
-    order, number = _order(name, shape), checked_integer("linear_index", linear_index)
+    order, number = _order(shape), checked_integer("linear_index", linear_index)
     count = math.prod(shape.dimensions)
     if not 0 <= number < count:
-        msg = f"{name}: must be at least 0 and below the {count} elements of {cut(shape)}"
-        msg += f", got {shown(number)}"
-        raise ValueError(msg)
+        rule = f"must be at least 0 and below the {count} elements of {cut(shape)}"
+        refuse(rule, shown(number))
     index = [0] * shape.rank
     for dim in order:
         number, index[dim] = divmod(number, shape.dimensions[dim])
@@ -97,9 +77,7 @@ def bump_indices(shape: Shape, indices: list[int]) -> bool:
     >>> bump_indices(parse_shape("f32[2,3]{0,1}"), at), at
     (True, [1, 0])
     """
-    if not _inside(shape, tuple(indices)):
-        msg = f"bump_indices: the index must lie inside {cut(shape)}, got {shown(indices)}"
-        raise ValueError(msg)
+    must_be_inside(shape, indices)
     for dim in range(shape.rank - 1, -1, -1):
         if indices[dim] + 1 < shape.dimensions[dim]:
             indices[dim:] = [indices[dim] + 1, *[0] * (shape.rank - dim - 1)]
@@ -116,10 +94,9 @@ def get_dimension_stride(shape: Shape, dimension: int) -> int:
     >>> get_dimension_stride(parse_shape("f32[5,8,10,4]{3,2,1,0}"), 1)
     40
     """
-    order = _order("get_dimension_stride", shape)
+    order = _order(shape)
     if dimension not in order:
-        msg = f"get_dimension_stride: {cut(shape)} has no dimension {shown(dimension)}"
-        raise ValueError(msg)
+        refuse(f"{cut(shape)} has no dimension {shown(dimension)}")
     return math.prod(shape.dimensions[d] for d in order[: order.index(dimension)])
 
 
@@ -128,12 +105,7 @@ def index_in_bounds(shape: Shape, index: Sequence[int]) -> bool:
 
     XLA compares with the size alone, so that negative entries pass there; here they do not.
     """
-    return _inside(shape, checked_integers("index", index))
-
-
-def _inside(shape: Shape, index: Sequence[int]) -> bool:
-    pairs = zip(index, shape.dimensions, strict=False)
-    return shape.is_array and len(index) == shape.rank and all(0 <= i < n for i, n in pairs)
+    return is_inside(shape, checked_integers("index", index))
 
 
 def compare_indices(lhs: Sequence[int], rhs: Sequence[int]) -> int:
@@ -144,6 +116,8 @@ def compare_indices(lhs: Sequence[int], rhs: Sequence[int]) -> int:
     """
     left, right = checked_integers("lhs", lhs), checked_integers("rhs", rhs)
     if len(left) != len(right):
-        msg = f"compare_indices: must have equal lengths, got {shown(left)} and {shown(right)}"
-        raise ValueError(msg)
+        refuse("must have equal lengths", shown(left), shown(right))
     return (left > right) - (left < right)
+
+
+offer(__name__)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence, Set
+from collections.abc import Collection, Sequence
 from dataclasses import fields
 from itertools import pairwise
 from typing import Any
@@ -11,70 +11,32 @@ from typing import Any
 from tensorlayout.layout import descending
 from tensorlayout.layout.checks import checked_integers
 from tensorlayout.words import cut, shown
-from tensorlayout.xla.layout_positions import (
-    delinearize_index_for_nested_tiling,
-    element_at,
-    get_split_config,
-    is_untiled_layout,
-    linear_index,
-    linear_index_for_nested_tiling,
-    major,
-    make_logical_to_physical,
-    max_elements_in_per_split,
-    max_split_size,
-    minor,
-    minor_to_major,
+from tensorlayout.xla import tiles as tiling
+from tensorlayout.xla.calling import checked_names, offer, refuse
+from tensorlayout.xla.checks import (
+    layout_in,
+    must_be_inside,
+    must_have_no_star,
+    physical_sizes,
 )
-from tensorlayout.xla.layouts import XlaLayout
+from tensorlayout.xla.checks import (
+    validate_layout_for_shape as validate_layout_for_shape,
+)
+from tensorlayout.xla.checks import (
+    validate_layout_in_shape as validate_layout_in_shape,
+)
+from tensorlayout.xla.permutations import inverse_permutation, permute_inverse
 from tensorlayout.xla.primitive_types import PrimitiveType
-from tensorlayout.xla.shapes import Shape, arrays_of, with_arrays
-from tensorlayout.xla.validation import validate_layout_for_shape, validate_layout_in_shape
-
-__all__ = [
-    "are_dimensions_consecutive",
-    "byte_strides_is_major_to_minor",
-    "clear_layout",
-    "clear_tiles",
-    "copy_layout_between_shapes",
-    "delinearize_index_for_nested_tiling",
-    "element_at",
-    "equal",
-    "get_default_layout_for_r2",
-    "get_default_layout_for_r3",
-    "get_default_layout_for_r4",
-    "get_default_layout_for_rank",
-    "get_default_layout_for_shape",
-    "get_split_config",
-    "get_with_default_layout",
-    "has_any_layout",
-    "has_ascending_layout",
-    "has_custom_element_size_in_bits",
-    "has_descending_layout",
-    "has_layout",
-    "human_string",
-    "is_monotonic_with_dim0_major",
-    "is_monotonic_with_dim0_minor",
-    "is_untiled_layout",
-    "layouts_in_shapes_equal",
-    "linear_index",
-    "linear_index_for_nested_tiling",
-    "major",
-    "make_ascending_layout",
-    "make_descending_layout",
-    "make_layout",
-    "make_layout_from_major_to_minor",
-    "make_logical_to_physical",
-    "max_elements_in_per_split",
-    "max_split_size",
-    "memory_space",
-    "minor",
-    "minor_to_major",
-    "move_dim_to_major",
-    "move_dim_to_minor",
-    "set_to_default_layout",
-    "validate_layout_for_shape",
-    "validate_layout_in_shape",
-]
+from tensorlayout.xla.shapes import (
+    Shape,
+    SplitConfig,
+    XlaLayout,
+    alike,
+    arrays_of,
+    with_arrays,
+    with_layouts,
+)
+from tensorlayout.xla.tiles import Tile
 
 # --- made ----------------------------------------------------------------------------------------
 
@@ -96,40 +58,37 @@ def make_layout_from_major_to_minor(major_to_minor: Sequence[int]) -> XlaLayout:
 
 
 def make_descending_layout(num_dims: int) -> XlaLayout:
-    """Row-major: ``{n-1,…,1,0}``."""
+    """The row-major layout of a number of dimensions: ``{n-1,…,1,0}``."""
     return XlaLayout.row_major(num_dims)
+
+
+get_default_layout_for_rank = make_descending_layout
 
 
 def make_ascending_layout(num_dims: int) -> XlaLayout:
-    """Column-major: ``{0,1,…,n-1}``."""
+    """The column-major layout of a number of dimensions: ``{0,1,…,n-1}``."""
     return XlaLayout(minor_to_major=tuple(range(num_dims)))
 
 
-def get_default_layout_for_rank(num_dims: int) -> XlaLayout:
-    """The row-major layout of a number of dimensions."""
-    return XlaLayout.row_major(num_dims)
-
-
 def get_default_layout_for_r2() -> XlaLayout:
-    """``{1,0}``."""
+    """The row-major layout of 2 dimensions: ``{1,0}``."""
     return XlaLayout.row_major(2)
 
 
 def get_default_layout_for_r3() -> XlaLayout:
-    """``{2,1,0}``."""
+    """The row-major layout of 3 dimensions: ``{2,1,0}``."""
     return XlaLayout.row_major(3)
 
 
 def get_default_layout_for_r4() -> XlaLayout:
-    """``{3,2,1,0}``."""
+    """The row-major layout of 4 dimensions: ``{3,2,1,0}``."""
     return XlaLayout.row_major(4)
 
 
 def get_default_layout_for_shape(shape: Shape) -> XlaLayout:
     """The row-major layout of an array, the empty one of a token. ValueError for a tuple."""
     if shape.is_tuple:
-        msg = f"get_default_layout_for_shape: one layout describes no tuple, got {cut(shape)}"
-        raise ValueError(msg)
+        refuse("one layout describes no tuple", cut(shape))
     return XlaLayout.row_major((shape.elements[0] if shape.is_buffer else shape).rank)
 
 
@@ -155,15 +114,12 @@ get_with_default_layout = set_to_default_layout
 
 def clear_layout(shape: Shape) -> Shape:
     """The shape with no layout in any of its arrays; token and opaque still count as having one."""
-    return with_arrays(shape, lambda array: array.replace(layout=None))
+    return with_layouts(shape, lambda layout: None)
 
 
 def clear_tiles(shape: Shape) -> Shape:
     """The shape with no tiles in any layout; all else of the layouts stays."""
-    return with_arrays(
-        shape,
-        lambda a: a if a.layout is None else a.replace(layout=a.layout.replace(tiles=())),
-    )
+    return with_layouts(shape, lambda layout: layout.replace(tiles=()))
 
 
 def has_layout(shape: Shape) -> bool:
@@ -191,8 +147,7 @@ def copy_layout_between_shapes(src: Shape, dst: Shape) -> Shape:
     fit its destination.
     """
     if len(src.elements) != len(dst.elements) or src.is_tuple != dst.is_tuple:
-        msg = f"copy_layout_between_shapes: must be tuples alike, got {cut(src)} and {cut(dst)}"
-        raise ValueError(msg)
+        refuse("must be tuples alike", cut(src), cut(dst))
     if src.elements:
         pairs = zip(src.elements, dst.elements, strict=True)
         return dst.replace(elements=tuple(copy_layout_between_shapes(s, d) for s, d in pairs))
@@ -201,8 +156,7 @@ def copy_layout_between_shapes(src: Shape, dst: Shape) -> Shape:
     if src.layout is None:
         return dst.replace(layout=None)
     if not dst.is_array or src.rank != dst.rank:
-        msg = f"copy_layout_between_shapes: must have equal ranks, got {cut(src)} and {cut(dst)}"
-        raise ValueError(msg)
+        refuse("must have equal ranks", cut(src), cut(dst))
     validate_layout_for_shape(src.layout, dst)
     return dst.replace(layout=src.layout)
 
@@ -210,14 +164,11 @@ def copy_layout_between_shapes(src: Shape, dst: Shape) -> Shape:
 def layouts_in_shapes_equal(lhs: Shape, rhs: Shape, ignore: Collection[str] = ()) -> bool:
     """Whether two shapes have the same tuples, ranks and layouts; sizes and types may differ.
 
-    Token and opaque equal anything, as in XLA, which looks at the left side alone. `ignore`: as in
-    `equal`; XLA forgets it inside tuples, here it holds there too.
+    Token and opaque equal anything, as in XLA, which looks at the left side alone. `ignore`: names
+    of fields of layouts; XLA forgets it inside tuples, here it holds there too.
     """
     if lhs.is_tuple or lhs.is_buffer:
-        if len(lhs.elements) != len(rhs.elements) or lhs.is_tuple != rhs.is_tuple:
-            return False
-        pairs = zip(lhs.elements, rhs.elements, strict=True)
-        return all(layouts_in_shapes_equal(a, b, ignore) for a, b in pairs)
+        return alike(lambda a, b: layouts_in_shapes_equal(a, b, ignore), lhs, rhs)
     if not lhs.is_array:
         return True
     if lhs.rank != rhs.rank or (lhs.layout is None) != (rhs.layout is None):
@@ -229,20 +180,6 @@ def layouts_in_shapes_equal(lhs: Shape, rhs: Shape, ignore: Collection[str] = ()
 
 _IGNORABLE = {f.name for f in fields(XlaLayout)} - {"minor_to_major", "metadata_prefix_bytes"}
 _ALL_BUT_ORDER = "all but minor_to_major"
-
-
-def checked_names(ignore: Collection[str], allowed: Set[str]) -> Set[str]:
-    """What `equal` leaves out, as a set of the names `allowed`; a text is one name."""
-    try:
-        names = frozenset((ignore,) if isinstance(ignore, str) else ignore)
-    except TypeError:
-        msg = f"equal: ignore must be a collection of names, got {shown(ignore)}"
-        raise TypeError(msg) from None
-    if not names <= allowed:
-        came = shown(sorted(names - allowed, key=shown))
-        msg = f"equal: ignore must be of {sorted(allowed)}, got {came}"
-        raise ValueError(msg)
-    return names
 
 
 def equal(lhs: XlaLayout, rhs: XlaLayout, ignore: Collection[str] = ()) -> bool:
@@ -283,9 +220,7 @@ def are_dimensions_consecutive(layout: XlaLayout, dims: Sequence[int]) -> bool:
     """Whether logical dimensions stand side by side in the order, however they are listed."""
     asked = checked_integers("are_dimensions_consecutive: dims", dims)
     if not set(asked) <= set(layout.minor_to_major):
-        msg = f"are_dimensions_consecutive: dims must be dimensions of {cut(layout)}"
-        msg += f", got {shown(asked)}"
-        raise ValueError(msg)
+        refuse(f"dims must be dimensions of {cut(layout)}", shown(asked))
     places = sorted(layout.minor_to_major.index(d) for d in asked)
     return not places or places == list(range(places[0], places[0] + len(places)))
 
@@ -295,18 +230,17 @@ def move_dim_to_major(layout: XlaLayout, dim: int) -> XlaLayout:
 
     `shape_util.move_dim_to_major`, of shapes, drops them.
     """
-    return layout.replace(minor_to_major=(*_without("move_dim_to_major", layout, dim), dim))
+    return layout.replace(minor_to_major=(*_without(layout, dim), dim))
 
 
 def move_dim_to_minor(layout: XlaLayout, dim: int) -> XlaLayout:
     """The layout with one dimension moved to the most minor end. Tiles and all else are kept."""
-    return layout.replace(minor_to_major=(dim, *_without("move_dim_to_minor", layout, dim)))
+    return layout.replace(minor_to_major=(dim, *_without(layout, dim)))
 
 
-def _without(name: str, layout: XlaLayout, dim: int) -> list[int]:
+def _without(layout: XlaLayout, dim: int) -> list[int]:
     if dim not in layout.minor_to_major:
-        msg = f"{name}: {cut(layout)} has no dimension {shown(dim)}"
-        raise ValueError(msg)
+        refuse(f"{cut(layout)} has no dimension {shown(dim)}")
     return [d for d in layout.minor_to_major if d != dim]
 
 
@@ -324,8 +258,172 @@ def byte_strides_is_major_to_minor(
     """
     steps, sizes = checked_integers("byte_strides", byte_strides), checked_integers("dims", dims)
     if len(steps) != len(sizes):
-        msg = "byte_strides_is_major_to_minor: must have equal lengths"
-        msg += f", got {shown(steps)} and {shown(sizes)}"
-        raise ValueError(msg)
+        refuse("must have equal lengths", shown(steps), shown(sizes))
     width = element_type.byte_width or 0
     return all(s == width * math.prod(sizes[d + 1 :]) for d, s in enumerate(steps))
+
+
+# --- places in tiled buffers ---------------------------------------------------------------------
+
+
+def minor_to_major(of: Shape | XlaLayout) -> tuple[int, ...]:
+    """The order of an array or a layout; ValueError for a shape without a layout."""
+    layout = of.layout if isinstance(of, Shape) else of
+    if layout is None:
+        refuse("must be a layout, or an array with one", cut(of))
+    return layout.minor_to_major
+
+
+def minor(layout: XlaLayout, physical: int) -> int:
+    """The logical dimension that is `physical`-th from the most **minor** end.
+
+    ValueError outside 0 to n - 1, which XLA notices in debug builds only.
+    """
+    if not 0 <= physical < layout.rank:
+        rule = f"must be from 0 to {layout.rank - 1} for {cut(layout)}"
+        refuse(rule, shown(physical), about="minor, major")
+    return layout.minor_to_major[physical]
+
+
+def major(layout: XlaLayout, physical: int) -> int:
+    """The logical dimension that is `physical`-th from the most **major** end.
+
+    ValueError outside 0 to n - 1, which XLA notices in debug builds only.
+    """
+    return minor(layout, layout.rank - 1 - physical)
+
+
+def make_logical_to_physical(layout: XlaLayout) -> tuple[int, ...]:
+    """For each logical dimension its place counted from the most major end: `major` inverted.
+
+    >>> make_logical_to_physical(XlaLayout(minor_to_major=(2, 4, 3, 1, 0)))
+    (0, 1, 4, 2, 3)
+    """
+    return tuple(inverse_permutation(layout.minor_to_major[::-1]))
+
+
+def _position(
+    shape: Shape, indices: Sequence[int], sizes: Sequence[int], tiles: Sequence[Tile]
+) -> int:
+    at = checked_integers("indices", indices)
+    must_be_inside(shape, at)
+    return tiling.position([at[d] for d in reversed(minor_to_major(shape))], sizes, tiles)
+
+
+def linear_index(shape: Shape, indices: Sequence[int]) -> int:
+    """The position of an element by the **first tile only**, and for vectors by no tile at all.
+
+    That is XLA's `LinearIndex`; `linear_index_for_nested_tiling` counts all tiles. ValueError for
+    an index outside, and for a star, which XLA would take for a number.
+
+    >>> from tensorlayout.xla import parse_shape
+    >>> linear_index(parse_shape("f32[8]{0:T(2,2)}"), [5])
+    5
+    >>> linear_index_for_nested_tiling(parse_shape("f32[8]{0:T(2,2)}"), [5])
+    9
+    """
+    sizes, tiles = physical_sizes(shape)
+    first = () if len(sizes) < 2 else tiles[:1]
+    must_have_no_star(first, shape, instead="linear_index_for_nested_tiling")
+    return _position(shape, indices, sizes, first)
+
+
+def linear_index_for_nested_tiling(shape: Shape, indices: Sequence[int]) -> int:
+    """The position of an element in the buffer: the order and **all** tiles count, stars too.
+
+    XLA's function of this name knows no stars; here they follow XLA's written rule. ValueError for
+    an index outside the shape, and for tiles that mean nothing.
+
+    >>> from tensorlayout.xla import parse_shape
+    >>> linear_index_for_nested_tiling(parse_shape("f32[3,5]{1,0:T(2,2)}"), [2, 3])
+    17
+    """
+    return _position(shape, indices, *physical_sizes(shape))
+
+
+def delinearize_index_for_nested_tiling(shape: Shape, linear_index: int) -> tuple[int, ...]:
+    """The index of a position. **On padding some entry is at its size or beyond**, as a rule.
+
+    **Not in the padding of a tile with more dimensions than the array, or that does not divide the
+    tile before it**: there it is the index of another element. `element_at` tells all padding.
+    ValueError for a position outside the tiled buffer.
+    """
+    sizes, tiles = physical_sizes(shape)
+    slots = math.prod(tiling.expanded(sizes, tiles))
+    if not 0 <= linear_index < slots:
+        rule = f"must be at least 0 and below the {slots} positions of {cut(shape)}"
+        refuse(rule, shown(linear_index))
+    physical = tiling.index_at(linear_index, sizes, tiles)
+    return tuple(permute_inverse(physical[::-1], minor_to_major(shape)))
+
+
+def element_at(shape: Shape, linear_index: int) -> tuple[int, ...] | None:
+    """The index of the element at a position, **None for padding**. Not a function of XLA's.
+
+    ValueError for a position outside the tiled buffer.
+
+    >>> from tensorlayout.xla import parse_shape
+    >>> shape = parse_shape("f32[8]{0:T(2,2)}")
+    >>> element_at(shape, 9), element_at(shape, 10)
+    ((5,), None)
+    >>> delinearize_index_for_nested_tiling(shape, 10)
+    (4,)
+    """
+    found = delinearize_index_for_nested_tiling(shape, linear_index)
+    if any(i >= n for i, n in zip(found, shape.dimensions, strict=True)):
+        return None
+    return found if linear_index_for_nested_tiling(shape, found) == linear_index else None
+
+
+def is_untiled_layout(sizes: Sequence[int], tiles: Sequence[Tile | Sequence[int]]) -> bool:
+    """Whether tiles leave the order of **physical** sizes as it is, and add no padding.
+
+    A sufficient test, as in XLA: tiles that undo each other may be judged False. ValueError for a
+    tile with more dimensions than there are.
+    """
+    known = checked_integers("sizes", sizes)
+    given = [tile if isinstance(tile, Tile) else Tile(tuple(tile)) for tile in tiles]
+    rank = len(known)
+    for tile in given:
+        stars = sum(n == tiling.COMBINE for n in tile.dimensions)
+        if len(tile.dimensions) > rank:
+            refuse(f"the tile {cut(tile)} is longer than the {rank} dimensions")
+        rank += len(tile.dimensions) - 2 * stars
+    return tiling.change_nothing(known, given)
+
+
+# --- splits --------------------------------------------------------------------------------------
+
+
+def get_split_config(shape: Shape) -> SplitConfig | None:
+    """The one split config of an array, None without any; ValueError for several."""
+    splits = () if shape.layout is None else shape.layout.split_configs
+    if len(splits) > 1:
+        refuse("must have at most one", cut(shape))
+    return splits[0] if splits else None
+
+
+def max_split_size(shape: Shape, dim: int) -> int:
+    """The largest piece of one **logical** dimension between its split points.
+
+    >>> from tensorlayout.xla import parse_shape
+    >>> max_split_size(parse_shape("f32[150,200,100]{0,1,2:SC(0:30)(1:40,130)}"), 1)
+    90
+    """
+    layout = layout_in(shape)
+    validate_layout_for_shape(layout, shape)
+    if not 0 <= dim < shape.rank:
+        refuse(f"{cut(shape)} has no dimension {shown(dim)}")
+    at = make_logical_to_physical(layout)[dim]
+    cuts = [split.split_indices for split in layout.split_configs if split.dimension == at]
+    points = [0, *(point for cut_at in cuts for point in cut_at), shape.dimensions[dim]]
+    return max(b - a for a, b in pairwise(points))
+
+
+def max_elements_in_per_split(shape: Shape) -> int:
+    """The elements in the largest piece of an array: the product over its dimensions."""
+    physical_sizes(shape)
+    return math.prod(max_split_size(shape, d) for d in range(shape.rank))
+
+
+offer(__name__, "validate_layout_for_shape", "validate_layout_in_shape")

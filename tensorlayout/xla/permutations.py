@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import TypeVar
 
 from tensorlayout.layout.checks import checked_integer, checked_integers
-from tensorlayout.words import cut, shown
+from tensorlayout.words import shown
+from tensorlayout.xla.calling import refuse
 
 _T = TypeVar("_T")
 _MOST = 1024  # sizes whose products are compared
 
 
 def is_permutation(p: Sequence[int]) -> bool:
-    """Whether each of 0 to n - 1 occurs once; the empty list is one.
+    """Whether a list holds each of 0 to n - 1 once; the empty list does.
 
     >>> is_permutation([3, 1, 0, 2]), is_permutation([1, 1])
     (True, False)
@@ -24,7 +27,7 @@ def is_permutation(p: Sequence[int]) -> bool:
 
 
 def is_identity_permutation(p: Sequence[int]) -> bool:
-    """Whether entry i is i."""
+    """Whether a list counts up from 0, so that it leaves every order as it is."""
     entries = checked_integers("is_identity_permutation: p", p)
     return entries == tuple(range(len(entries)))
 
@@ -33,13 +36,14 @@ def checked_permutation(name: str, p: Sequence[int], length: int) -> tuple[int, 
     """`p` as a tuple; ValueError where it is no permutation of `length` entries."""
     entries = checked_integers(name, p)
     if len(entries) != length or not is_permutation(entries):
-        msg = f"{cut(name)}: must be a permutation of 0 to {length - 1}, got {shown(entries)}"
-        raise ValueError(msg)
+        refuse(f"must be a permutation of 0 to {length - 1}", shown(entries), about=name)
     return entries
 
 
 def permute(values: Sequence[_T], p: Sequence[int]) -> list[_T]:
-    """``out[i] = values[p[i]]``; ValueError where `p` is no permutation of that length.
+    """The values in another order: ``out[i] = values[p[i]]``.
+
+    ValueError where `p` is no permutation of as many entries as there are values.
 
     >>> permute([10, 20, 30], [1, 2, 0])
     [20, 30, 10]
@@ -48,7 +52,9 @@ def permute(values: Sequence[_T], p: Sequence[int]) -> list[_T]:
 
 
 def permute_inverse(values: Sequence[_T], p: Sequence[int]) -> list[_T]:
-    """``out[p[i]] = values[i]``.
+    """The values put back from the order of `permute`: ``out[p[i]] = values[i]``.
+
+    ValueError where `p` is no permutation of as many entries as there are values.
 
     >>> permute_inverse(["a", "b", "c"], [2, 0, 1])
     ['b', 'c', 'a']
@@ -57,17 +63,20 @@ def permute_inverse(values: Sequence[_T], p: Sequence[int]) -> list[_T]:
 
 
 def inverse_permutation(p: Sequence[int]) -> list[int]:
-    """``out[p[i]] = i``."""
+    """The permutation that undoes another: ``out[p[i]] = i``; ValueError where `p` is none.
+
+    >>> inverse_permutation([1, 2, 0])
+    [2, 0, 1]
+    """
     given = checked_integers("inverse_permutation: p", p)
     entries = checked_permutation("inverse_permutation: p", given, len(given))
-    inverse = [0] * len(entries)
-    for i, entry in enumerate(entries):
-        inverse[entry] = i
-    return inverse
+    return sorted(range(len(entries)), key=entries.__getitem__)
 
 
 def compose_permutations(p1: Sequence[int], p2: Sequence[int]) -> list[int]:
-    """``out[i] = p1[p2[i]]``.
+    """The permutation that is two in a row: ``out[i] = p1[p2[i]]``.
+
+    ValueError where one is no permutation, or the lengths differ.
 
     >>> compose_permutations([1, 3, 2, 0], [2, 1, 3, 0])
     [2, 3, 0, 1]
@@ -86,9 +95,8 @@ def move_single_element(p: Sequence[_T], source: int, target: int) -> list[_T]:
     source = checked_integer("move_single_element: source", source)
     target = checked_integer("move_single_element: target", target)
     if not (0 <= source < len(p) and 0 <= target < len(p)):
-        msg = f"move_single_element: must be from 0 to {len(p) - 1}"
-        msg += f", got {shown(source)} and {shown(target)}"
-        raise ValueError(msg)
+        came = shown(source), shown(target)
+        refuse(f"must be from 0 to {len(p) - 1}", *came, about="move_single_element")
     left = list(p)
     left.insert(target, left.pop(source))
     return left
@@ -109,43 +117,34 @@ def common_factors(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
     first = checked_integers("common_factors: a", a)
     second = checked_integers("common_factors: b", b)
     if max(len(first), len(second)) > _MOST:
-        msg = f"common_factors: at most {_MOST} sizes are allowed, got {len(first)}, {len(second)}"
-        raise ValueError(msg)
+        came = f"{len(first)}, {len(second)}"
+        refuse(f"at most {_MOST} sizes are allowed", came, about="common_factors")
     if math.prod(first) != math.prod(second):
-        msg = "common_factors: the products must be equal"
-        msg += f", got those of {shown(first)} and {shown(second)}"
-        raise ValueError(msg)
+        came = f"those of {shown(first)} and {shown(second)}"
+        refuse("the products must be equal", came, about="common_factors")
     ends = (len(first), len(second))
     same = 0
     while same < min(ends) and first[same] == second[same]:
         same += 1
     starts = [(i, i) for i in range(same)]
-    if ends == (same, same):
-        return [*starts, ends]
     rest = math.prod(first[same:])
     if rest != math.prod(second[same:]):
         return [(0, 0), ends]
     if rest == 0:
         return [*starts, (same, same), ends]
-    return starts + _factors_from(same, first, second)
+    return starts + [(same + i, same + j) for i, j in _factors(first[same:], second[same:])]
 
 
-def _factors_from(start: int, a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
-    """The bounds from `start` on, where no size is 0 and the products agree."""
-    i = j = start
-    bounds = [(i, j)]
-    of_a = of_b = 1  # the products of the group so far
-    while i < len(a) or j < len(b):
-        level = of_a == of_b
-        in_a, in_b = i < len(a), j < len(b)
-        take_a = of_a < of_b or (level and in_a and (not in_b or a[i] <= b[j]))
-        take_b = of_b < of_a or (level and in_b and (not in_a or b[j] <= a[i]))
-        if take_a:
-            of_a *= a[i]
-            i += 1
-        if take_b:
-            of_b *= b[j]
-            j += 1
-        if of_a == of_b:
-            bounds.append((i, j))
+def _factors(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
+    """The bounds where no size is 0 and the products agree: where both have the same product.
+
+    Sizes of 1 repeat a product; the ends that have it are paired as far as they go.
+    """
+    of_a, of_b = ([*accumulate(sizes, operator.mul, initial=1)] for sizes in (a, b))
+    bounds = []
+    for product in sorted({*of_a} & {*of_b}):
+        i, j = of_a.index(product), of_b.index(product)
+        ones_a, ones_b = of_a.count(product) - 1, of_b.count(product) - 1
+        steps = range(max(ones_a, ones_b) + 1)
+        bounds += [(i + min(k, ones_a), j + min(k, ones_b)) for k in steps]
     return bounds

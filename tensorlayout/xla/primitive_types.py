@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import enum
 import importlib
+import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tensorlayout.dtypes import DType
 from tensorlayout.words import shown
+from tensorlayout.xla.calling import refuse
 
 
 class PrimitiveType(enum.Enum):
@@ -70,8 +72,7 @@ class PrimitiveType(enum.Enum):
         """
         found = _BY_TEXT.get(name)
         if found is None:
-            msg = f"element type: must be one of {', '.join(_BY_TEXT)}, got {shown(name)}"
-            raise ValueError(msg)
+            refuse(f"must be one of {', '.join(_BY_TEXT)}", shown(name), about="element type")
         return found
 
     @classmethod
@@ -87,54 +88,48 @@ class PrimitiveType(enum.Enum):
     @property
     def bit_width(self) -> int | None:
         """The bits of a value; 1 for pred, which is stored in a byte. None for no array type."""
-        return _WIDTHS.get(self)
+        return _FACTS[self].width
 
     @property
     def byte_width(self) -> int | None:
-        """The **bytes** that an element takes where the layout does not pack it; None likewise."""
-        width = _WIDTHS.get(self)
+        """The **bytes** of an element that no layout packs; None for no array type."""
+        width = self.bit_width
         return None if width is None else -(-width // 8)
 
     @property
     def category(self) -> str:
         """One of ``predicate``, ``signed integer``, ``floating point``, ``complex``, …."""
-        if self is PrimitiveType.PRIMITIVE_TYPE_INVALID:
-            return "invalid"
-        if self not in _WIDTHS:
-            return "non-array"
-        if self is PrimitiveType.PRED:
-            return "predicate"
-        return _CATEGORIES["f" if self.name.startswith("BF") else self.name[0].lower()]
+        return _FACTS[self].category
 
     @property
     def is_array(self) -> bool:
         """Whether arrays may have this type."""
-        return self in _WIDTHS
+        return self.bit_width is not None
 
     @property
     def is_integral(self) -> bool:
-        """Whether it is an integer, signed or not; pred is none."""
+        """Whether values are integers, signed or not; pred is none."""
         return self.category in ("signed integer", "unsigned integer")
 
     @property
     def is_floating(self) -> bool:
-        """Whether it is a real floating-point type."""
+        """Whether values are real floating-point numbers."""
         return self.category == "floating point"
 
     @property
     def is_sub_byte(self) -> bool:
         """Whether a layout may pack several elements into a byte; never pred."""
-        return _WIDTHS.get(self, 8) < 8 and self is not PrimitiveType.PRED
+        return (self.bit_width or 8) < 8 and self is not PrimitiveType.PRED
 
     @property
     def numpy_name(self) -> str | None:
         """The name of the NumPy type, None where NumPy has none of its own."""
-        return _NUMPY.get(self)
+        return _FACTS[self].numpy
 
     @property
     def ml_dtypes_name(self) -> str | None:
         """The name of the type in ml_dtypes, None for NumPy's own types."""
-        return _ML_DTYPES.get(self)
+        return _FACTS[self].ml_dtypes
 
     @property
     def dtype(self) -> DType:
@@ -149,8 +144,7 @@ class PrimitiveType(enum.Enum):
         if self.ml_dtypes_name is not None:
             found = getattr(importlib.import_module("ml_dtypes"), self.ml_dtypes_name, None)
         if found is None:
-            msg = f"dtype: {self.text} has no NumPy dtype here"
-            raise TypeError(msg)
+            refuse(f"{self.text} has no NumPy dtype here", about="dtype", error=TypeError)
         dtype: DType = np.dtype(found)
         return dtype
 
@@ -162,61 +156,77 @@ class PrimitiveType(enum.Enum):
         <PrimitiveType.F32: 11>
         """
         name = dtype if isinstance(dtype, str) else np.dtype(dtype).name
-        for table in (_NUMPY, _ML_DTYPES):
-            for member, known in table.items():
-                if known.rstrip("_") == name:
-                    return member
-        msg = f"dtype: XLA has no element type for {name}"
-        raise TypeError(msg)
+        known = ((member, facts.numpy or facts.ml_dtypes or "") for member, facts in _FACTS.items())
+        found = next((member for member, its in known if its and its.rstrip("_") == name), None)
+        if found is None:
+            refuse(f"XLA has no element type for {name}", about="dtype", error=TypeError)
+        return found
 
     @property
     def component(self) -> PrimitiveType:
         """The type of the parts of a complex type. ValueError for any other."""
         if self.category != "complex":
-            msg = f"element type: must be c64 or c128, got {self.text}"
-            raise ValueError(msg)
+            refuse("must be c64 or c128", self.text, about="element type")
         return PrimitiveType.F32 if self is PrimitiveType.C64 else PrimitiveType.F64
 
+    @property
+    def precision(self) -> tuple[bool, int, int, int, bool]:
+        """What XLA prefers one type to another by: complex, range, significand, bits, signed."""
+        is_complex = self.category == "complex"
+        exponent, digits = RANGES.get(self.component if is_complex else self, (-1, -1))
+        signed = self.category == "signed integer"
+        return is_complex, exponent, digits, self.bit_width or 0, signed
 
-_CATEGORIES = {
-    "s": "signed integer",
-    "u": "unsigned integer",
-    "f": "floating point",
-    "c": "complex",
+
+class _Facts(NamedTuple):
+    width: int | None = None  # in bits
+    category: str = "non-array"
+    numpy: str | None = None
+    ml_dtypes: str | None = None
+
+
+_FAMILIES = {
+    "S": ("signed integer", "int"),
+    "U": ("unsigned integer", "uint"),
+    "F": ("floating point", "float"),
+    "BF": ("floating point", "bfloat"),
+    "C": ("complex", "complex"),
 }
 
 
-def _bits(name: str) -> int:
-    """The width that the name of an array type says: the digits after its first letters."""
-    digits = ""
-    for letter in name.lstrip("BFSUC"):
-        if not letter.isdigit():
-            break
-        digits += letter
-    return int(digits)
+def _facts_of(member: PrimitiveType) -> _Facts:
+    """What the name says: a family, the bits, and for small floats what these are for."""
+    found = re.fullmatch(r"(BF|[SUFC])(\d+)(E\w+)?", member.name)
+    if found is None:
+        return _Facts(category="invalid") if member.value == 0 else _Facts()
+    letters, bits, form = found.groups()
+    category, family = _FAMILIES[letters]
+    if int(bits) >= 8 and letters != "BF" and not form:
+        return _Facts(int(bits), category, numpy=f"{family}{bits}")
+    suffix = f"_{form.lower()}" if form else ""
+    return _Facts(int(bits), category, ml_dtypes=f"{family}{bits}{suffix}")
 
 
-_NO_ARRAY = {"PRIMITIVE_TYPE_INVALID", "TUPLE", "OPAQUE_TYPE", "TOKEN", "BUFFER"}
-_WIDTHS = {
-    member: 1 if member is PrimitiveType.PRED else _bits(member.name)
-    for member in PrimitiveType
-    if member.name not in _NO_ARRAY
+_FACTS = {member: _facts_of(member) for member in PrimitiveType}
+_FACTS[PrimitiveType.PRED] = _Facts(1, "predicate", numpy="bool_")
+_ARRAYS = [member for member in PrimitiveType if member.is_array]
+_BY_TEXT = {m.text: m for m in (*_ARRAYS, PrimitiveType.TOKEN, PrimitiveType.OPAQUE_TYPE)}
+
+# The largest exponent e of a finite value below 2**e, and the bits of the significand.
+RANGES = {
+    PrimitiveType.F16: (16, 11),
+    PrimitiveType.BF16: (128, 8),
+    PrimitiveType.F32: (128, 24),
+    PrimitiveType.F64: (1024, 53),
+    PrimitiveType.F8E5M2: (16, 3),
+    PrimitiveType.F8E4M3: (8, 4),
+    PrimitiveType.F8E4M3FN: (9, 4),
+    PrimitiveType.F8E4M3B11FNUZ: (5, 4),
+    PrimitiveType.F8E5M2FNUZ: (16, 3),
+    PrimitiveType.F8E4M3FNUZ: (8, 4),
+    PrimitiveType.F8E3M4: (4, 5),
+    PrimitiveType.F4E2M1FN: (3, 2),
+    PrimitiveType.F6E3M2FN: (5, 3),
+    PrimitiveType.F6E2M3FN: (3, 4),
+    PrimitiveType.F8E8M0FNU: (128, 1),
 }
-_IN_TEXT = [*_WIDTHS, PrimitiveType.TOKEN, PrimitiveType.OPAQUE_TYPE]
-_BY_TEXT = {member.text: member for member in _IN_TEXT}
-
-_KINDS = {"S": "int", "U": "uint", "F": "float", "C": "complex"}
-_NUMPY = {
-    PrimitiveType.PRED: "bool_",
-    **{
-        member: f"{_KINDS[member.name[0]]}{bits}"
-        for member, bits in _WIDTHS.items()
-        if bits >= 8 and member.name[1:].isdigit()
-    },
-}
-_ML_DTYPES = {PrimitiveType.BF16: "bfloat16"}
-for _member, _width in _WIDTHS.items():
-    if _member.name[1:].isdigit() and 1 <= _width < 8:
-        _ML_DTYPES[_member] = f"{_KINDS[_member.name[0]]}{_width}"
-    elif "E" in _member.name.removeprefix("PRED")[2:] and _member is not PrimitiveType.PRED:
-        _ML_DTYPES[_member] = f"float{_width}_{_member.name[2:].lower()}"

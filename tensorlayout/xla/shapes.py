@@ -1,15 +1,22 @@
-"""`Shape`: XLA's shapes, as immutable values."""
+"""`XlaLayout` and `Shape`: XLA's layouts and shapes, as immutable values."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from bisect import bisect
+from collections.abc import Callable, Iterator, Sequence, Set
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
-from tensorlayout.layout.checks import checked_integers
+from tensorlayout.layout import descending
+from tensorlayout.layout.checks import checked_integer, checked_integers
 from tensorlayout.words import cut, shown
-from tensorlayout.xla.layouts import XlaLayout
+from tensorlayout.xla.calling import refuse
 from tensorlayout.xla.primitive_types import PrimitiveType
+from tensorlayout.xla.tiles import Tile
+
+_T = TypeVar("_T")
+_SPACES = range(-128, 128)
+_INTEGERS = range(-(2**63), 2**63)
 
 # What XLA stores as the size of an unbounded dimension, ``?`` in text.
 UNBOUNDED = -(2**63)
@@ -20,7 +27,156 @@ MAX_DEPTH = 100
 # Sizes of an array, and numbers of any other list: XLA has no limit, and arrays have few.
 MOST_NUMBERS = 2**14
 
-_LARGEST = 2**63 - 1
+
+@dataclass(frozen=True, slots=True)
+class SplitConfig:
+    """Where one **physical** dimension (0 is the most major) is split over several memories."""
+
+    dimension: int
+    split_indices: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dimension", checked_integer("split dimension", self.dimension))
+        points = checked_integers("split indices", self.split_indices)
+        object.__setattr__(self, "split_indices", points)
+
+    def __str__(self) -> str:
+        return f"({self.dimension}:{','.join(map(str, self.split_indices))})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class XlaLayout:
+    """How XLA stores an array: the order of its dimensions, tiles, and what goes along.
+
+    `minor_to_major`: logical dimension numbers, the fastest-varying first. `tiles`: applied one
+    after the other, sizes in physical order. `tail_padding_alignment`: the buffer is rounded up to
+    a multiple of so many elements. `element_size_in_bits`: 0 is the width of the type in whole
+    bytes. `memory_space`: a tag (0 default, 1 fast on-chip, 5 pinned host, 6 unpinned host).
+    `split_configs`: distribution over memories. `metadata_prefix_bytes`: of buffers of dynamic
+    shapes; never compared. `index_type`, `pointer_type`, `physical_shape`: of sparse arrays, which
+    fail the validation of dense ones.
+
+    Nothing says here that `minor_to_major` is a permutation: `validate_layout_for_shape` does.
+    ValueError for a tail alignment below 1, and for a memory space that does not fit 8 signed
+    bits (XLA wraps it: 300 becomes 44).
+
+    >>> str(XlaLayout(minor_to_major=(1, 0), tiles=[(8, 128), (2, 1)], memory_space=1))
+    '{1,0:T(8,128)(2,1)S(1)}'
+    """
+
+    minor_to_major: tuple[int, ...] = ()
+    tiles: tuple[Tile, ...] = ()
+    tail_padding_alignment: int = 1
+    index_type: PrimitiveType | None = None
+    pointer_type: PrimitiveType | None = None
+    element_size_in_bits: int = 0
+    memory_space: int = 0
+    split_configs: tuple[SplitConfig, ...] = ()
+    physical_shape: Any = None
+    metadata_prefix_bytes: int = field(default=0, compare=False)
+
+    def __post_init__(self) -> None:
+        order = checked_integers("minor_to_major", self.minor_to_major)
+        object.__setattr__(self, "minor_to_major", order)
+        object.__setattr__(self, "tiles", _each("tiles", _as_tile, self.tiles))
+        splits = _each("split_configs", _as_split, self.split_configs)
+        object.__setattr__(self, "split_configs", splits)
+        for name in ("tail_padding_alignment", "element_size_in_bits", "memory_space"):
+            object.__setattr__(self, name, checked_integer(name, getattr(self, name)))
+        if self.tail_padding_alignment < 1:
+            came = shown(self.tail_padding_alignment)
+            refuse("must be at least 1", came, about="tail_padding_alignment")
+        if self.memory_space not in _SPACES:
+            refuse("must fit 8 signed bits", shown(self.memory_space), about="memory_space")
+        if any(d not in _INTEGERS for d in order):
+            refuse("must be 64-bit integers", shown(order), about="minor_to_major")
+
+    @classmethod
+    def row_major(cls, rank: int) -> XlaLayout:
+        """The default: dimension 0 the most major."""
+        return cls(minor_to_major=descending(rank))
+
+    def replace(self, **changes: Any) -> XlaLayout:
+        """The same layout with some fields changed."""
+        return replace(self, **changes)
+
+    @property
+    def rank(self) -> int:
+        """The number of entries of the order."""
+        return len(self.minor_to_major)
+
+    def properties(self) -> str:
+        """What follows the colon in the text: T, L, #, *, E, S, SC, P, M; defaults left out."""
+        words = [f"T{''.join(map(str, self.tiles))}"] if self.tiles else []
+        if self.tail_padding_alignment != 1:
+            words.append(f"L({self.tail_padding_alignment})")
+        for sign, kind in (("#", self.index_type), ("*", self.pointer_type)):
+            if kind is not None:
+                words.append(f"{sign}({kind.text if kind.is_integral else 'invalid'})")
+        if self.element_size_in_bits:
+            words.append(f"E({self.element_size_in_bits})")
+        if self.memory_space:
+            words.append(f"S({self.memory_space})")
+        if self.split_configs:
+            words.append(f"SC{''.join(map(str, self.split_configs))}")
+        if self.physical_shape is not None:
+            words.append(f"P({self.physical_shape})")
+        if self.metadata_prefix_bytes > 0:
+            words.append(f"M({self.metadata_prefix_bytes})")
+        return "".join(words)
+
+    def __str__(self) -> str:
+        properties = self.properties()
+        order = ",".join(map(str, self.minor_to_major))
+        return f"{{{order}{':' if properties else ''}{properties}}}"
+
+    def __repr__(self) -> str:
+        return f"parse_layout({str(self)!r})"
+
+    def delete_dimension(self, dimension: int) -> XlaLayout:
+        """The layout without one logical dimension; larger numbers go down by one.
+
+        Split configs of that dimension go, those of later physical ones are renumbered. Tiles are
+        left as they are, so they may come to cover other dimensions. ValueError for a dimension
+        that is not there.
+        """
+        if dimension not in self.minor_to_major:
+            rule = f"{shown(dimension)} is not in the layout {cut(self)}"
+            refuse(rule, about="delete_dimension")
+        return self.delete_dimensions({dimension})
+
+    def delete_dimensions(self, gone: Set[int]) -> XlaLayout:
+        """The layout without several logical dimensions, as if one went after the other."""
+        left = sorted(set(self.minor_to_major) - gone)
+        number = {old: new for new, old in enumerate(left)}
+        order = [number[d] for d in self.minor_to_major if d in number]
+        places = [at for at, d in enumerate(reversed(self.minor_to_major)) if d in gone]
+        splits = [
+            SplitConfig(s.dimension - bisect(places, s.dimension), s.split_indices)
+            for s in self.split_configs
+            if s.dimension not in places
+        ]
+        return self.replace(minor_to_major=order, split_configs=splits)
+
+
+def _each(name: str, make: Callable[[Any], _T], given: Any) -> tuple[_T, ...]:
+    """What `make` gives for each of a sequence."""
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        refuse("must be a sequence", shown(given), about=name, error=TypeError)
+    return tuple(map(make, given))
+
+
+def _as_tile(tile: Tile | Sequence[int]) -> Tile:
+    return tile if isinstance(tile, Tile) else Tile(checked_integers("tile", tile))
+
+
+def _as_split(split: SplitConfig | tuple[int, Sequence[int]]) -> SplitConfig:
+    if isinstance(split, SplitConfig):
+        return split
+    if not isinstance(split, Sequence) or len(split) != 2:
+        rule = "must be pairs (dimension, split indices)"
+        refuse(rule, shown(split), about="split_configs", error=TypeError)
+    return SplitConfig(split[0], checked_integers("split indices", split[1]))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -45,40 +201,32 @@ class Shape:
     elements: tuple[Shape, ...] = ()
 
     def __post_init__(self) -> None:
-        sizes = checked_integers("dimensions", self.dimensions)
+        sizes, kind = checked_integers("dimensions", self.dimensions), self.element_type
         if len(sizes) > MOST_NUMBERS:
-            msg = f"dimensions: at most {MOST_NUMBERS} are allowed, got {len(sizes)}"
-            raise ValueError(msg)
-        object.__setattr__(self, "dimensions", sizes)
+            refuse(f"at most {MOST_NUMBERS} are allowed", str(len(sizes)), about="dimensions")
         flags = tuple(map(bool, self.dynamic)) or (False,) * len(sizes)
+        object.__setattr__(self, "dimensions", sizes)
         object.__setattr__(self, "dynamic", flags)
         object.__setattr__(self, "elements", tuple(self.elements))
-        kind = self.element_type
         if not isinstance(kind, PrimitiveType):
-            msg = f"element_type: must be a PrimitiveType, got {shown(kind)}"
-            raise TypeError(msg)
+            rule = "must be a PrimitiveType"
+            refuse(rule, shown(kind), about="element_type", error=TypeError)
         if kind is PrimitiveType.PRIMITIVE_TYPE_INVALID:
-            msg = "element_type: must be the type of some shape, got PRIMITIVE_TYPE_INVALID"
-            raise ValueError(msg)
+            refuse("must be the type of some shape", kind.name, about="element_type")
         if not kind.is_array and (sizes or self.layout is not None):
-            msg = f"shape: {kind.text} has no sizes and no layout of its own, got {shown(sizes)}"
-            raise ValueError(msg)
+            rule = f"{kind.text} has no sizes and no layout of its own"
+            refuse(rule, shown(sizes), about="shape")
         if self.elements and kind not in (PrimitiveType.TUPLE, PrimitiveType.BUFFER):
-            msg = f"shape: {kind.text} has no elements, got {len(self.elements)}"
-            raise ValueError(msg)
+            refuse(f"{kind.text} has no elements", str(len(self.elements)), about="shape")
         if len(flags) != len(sizes):
-            msg = f"dynamic: must be one flag for each of the sizes {shown(sizes)}"
-            msg += f", got {shown(flags)}"
-            raise ValueError(msg)
+            rule = f"must be one flag for each of the sizes {shown(sizes)}"
+            refuse(rule, shown(flags), about="dynamic")
         for size, flag in zip(sizes, flags, strict=True):
             if not is_valid_dimension_size(size, flag):
-                what = "dynamic" if flag else "static"
-                msg = f"dimensions: {shown(size)} is no size of a {what} dimension"
-                msg += f", got {shown(sizes)}"
-                raise ValueError(msg)
+                rule = f"{shown(size)} is no size of a {'dynamic' if flag else 'static'} dimension"
+                refuse(rule, shown(sizes), about="dimensions")
         if depth_of(self) > MAX_DEPTH:
-            msg = f"shape: tuples may be nested {MAX_DEPTH} deep, got more"
-            raise ValueError(msg)
+            refuse(f"tuples may be nested {MAX_DEPTH} deep", "more", about="shape")
 
     # --- made by -------------------------------------------------------------------------------
 
@@ -98,8 +246,8 @@ class Shape:
     def tuple_of(cls, elements: Sequence[Shape]) -> Shape:
         """A tuple."""
         if not isinstance(elements, Sequence) or not all(isinstance(e, Shape) for e in elements):
-            msg = f"tuple_of: must be a sequence of shapes, got {shown(elements)}"
-            raise TypeError(msg)
+            rule = "must be a sequence of shapes"
+            refuse(rule, shown(elements), about="tuple_of", error=TypeError)
         return cls(PrimitiveType.TUPLE, elements=tuple(elements))
 
     @classmethod
@@ -116,8 +264,7 @@ class Shape:
     def buffer(cls, array: Shape) -> Shape:
         """A buffer around one array."""
         if not array.is_array:
-            msg = f"buffer: must hold an array, got {cut(array)}"
-            raise ValueError(msg)
+            refuse("must hold an array", cut(array), about="buffer")
         return cls(PrimitiveType.BUFFER, elements=(array,))
 
     def replace(self, **changes: Any) -> Shape:
@@ -128,17 +275,17 @@ class Shape:
 
     @property
     def is_array(self) -> bool:
-        """Whether it is an array."""
+        """Whether the shape is an array."""
         return self.element_type.is_array
 
     @property
     def is_tuple(self) -> bool:
-        """Whether it is a tuple."""
+        """Whether the shape is a tuple."""
         return self.element_type is PrimitiveType.TUPLE
 
     @property
     def is_buffer(self) -> bool:
-        """Whether it is a buffer around an array."""
+        """Whether the shape is a buffer around an array."""
         return self.element_type is PrimitiveType.BUFFER
 
     @property
@@ -198,28 +345,25 @@ class Shape:
     # --- dimensions dropped ----------------------------------------------------------------------
 
     def delete_dimensions(self, dimensions: Sequence[int]) -> Shape:
-        """Without the given logical dimensions; the layout follows, its tiles stay as they are.
+        """The shape without logical dimensions; the layout follows, its tiles stay as they are.
 
         The order of the list does not matter. ValueError for a repeated dimension, one that is not
         there, or no array.
         """
         gone = checked_integers("delete_dimensions", dimensions)
         if not self.is_array or len(set(gone)) != len(gone):
-            msg = f"delete_dimensions: must be different dimensions of an array {cut(self)}"
-            msg += f", got {shown(gone)}"
-            raise ValueError(msg)
+            rule = f"must be different dimensions of an array {cut(self)}"
+            refuse(rule, shown(gone), about="delete_dimensions")
         if not all(0 <= d < self.rank for d in gone):
-            msg = f"delete_dimensions: must be from 0 to {self.rank - 1} for {cut(self)}"
-            msg += f", got {shown(gone)}"
-            raise ValueError(msg)
+            rule = f"must be from 0 to {self.rank - 1} for {cut(self)}"
+            refuse(rule, shown(gone), about="delete_dimensions")
         layout = None if self.layout is None else self.layout.delete_dimensions(set(gone))
-        kept = sorted(set(range(self.rank)) - set(gone))
-        return Shape.array(
-            self.element_type,
-            [self.dimensions[d] for d in kept],
-            layout,
-            [self.dynamic[d] for d in kept],
-        )
+        return self.reordered(sorted(set(range(self.rank)) - set(gone)), layout)
+
+    def reordered(self, dims: Sequence[int], layout: XlaLayout | None) -> Shape:
+        """The array with the sizes and flags of the dimensions `dims`, in another layout."""
+        sizes, flags = [self.dimensions[d] for d in dims], [self.dynamic[d] for d in dims]
+        return Shape.array(self.element_type, sizes, layout, flags)
 
 
 def depth_of(shape: Shape) -> int:
@@ -234,7 +378,7 @@ def depth_of(shape: Shape) -> int:
 
 def is_valid_dimension_size(size: int, is_dynamic: bool) -> bool:
     """Whether a size may be: 0 or more, or `UNBOUNDED` where the dimension is dynamic."""
-    return 0 <= size <= _LARGEST or (size == UNBOUNDED and is_dynamic)
+    return 0 <= size < 2**63 or (size == UNBOUNDED and is_dynamic)
 
 
 def arrays_of(shape: Shape) -> Iterator[Shape]:
@@ -254,3 +398,19 @@ def with_arrays(shape: Shape, change: Callable[[Shape], Shape]) -> Shape:
     if not shape.elements:
         return shape
     return shape.replace(elements=tuple(with_arrays(e, change) for e in shape.elements))
+
+
+def with_layouts(shape: Shape, change: Callable[[XlaLayout], XlaLayout | None]) -> Shape:
+    """The same shape with each of its layouts changed; arrays without one are left alone."""
+    return with_arrays(
+        shape, lambda a: a if a.layout is None else a.replace(layout=change(a.layout))
+    )
+
+
+def alike(test: Callable[[Shape, Shape], bool], lhs: Shape, rhs: Shape) -> bool:
+    """Whether two shapes are of one type, and `test` holds for their elements, pair by pair."""
+    return (
+        lhs.element_type is rhs.element_type
+        and len(lhs.elements) == len(rhs.elements)
+        and all(map(test, lhs.elements, rhs.elements))
+    )

@@ -1,26 +1,32 @@
-"""Shape text read: ``f32[2,3]{1,0:T(8,128)S(1)}`` and all that XLA's own parser accepts.
-
-The parser holds what it works on in a list of its own, so that no text is too deep for the stack.
-"""
+"""Shape text read: ``f32[2,3]{1,0:T(8,128)S(1)}`` and all that XLA's own parser accepts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+import re
+import sys
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from tensorlayout.layout.tiling import MAX_TILES
 from tensorlayout.words import cut
-from tensorlayout.xla.layouts import SplitConfig, XlaLayout
-from tensorlayout.xla.lexer import ShapeSyntaxError, Token, tokens_of
+from tensorlayout.xla.checks import validate_shape_with_optional_layout
 from tensorlayout.xla.primitive_types import PrimitiveType
-from tensorlayout.xla.shapes import MAX_DEPTH, MOST_NUMBERS, UNBOUNDED, Shape
+from tensorlayout.xla.shapes import (
+    MAX_DEPTH,
+    MOST_NUMBERS,
+    UNBOUNDED,
+    Shape,
+    SplitConfig,
+    XlaLayout,
+)
 from tensorlayout.xla.tiles import COMBINE, Tile
-from tensorlayout.xla.validation import validate_shape_with_optional_layout
 
 _INT64 = range(-(2**63), 2**63)
 _NATURAL = range(2**63)
 _SPACE = range(-128, 128)
 _T = TypeVar("_T")
+_SHORT = 512  # letters of a text that is remembered
 
 # The properties in the order that XLA demands; D is read and thrown away.
 _ORDER = ("D", "T", "L", "#", "*", "E", "S", "SC", "P", "M")
@@ -44,14 +50,19 @@ def parse_shape(text: str, *, default_layout: bool = True) -> Shape:
     >>> parse_shape("f32[3,5]{1,0:T(2,2)}").layout.tiles
     (Tile(dimensions=(2, 2)),)
     """
-    parser = _Parser(text, default_layout)
-    return parser.whole(parser.shape)
+    found: Shape = _said("shape", text, default_layout)
+    return found
 
 
 def parse_shapes(text: str, *, default_layout: bool = True) -> list[Shape]:
-    """The shapes of a list in braces, as in ``{f32[2], s32[]}``."""
-    parser = _Parser(text, default_layout)
-    return parser.whole(parser.shapes)
+    """The shapes of a list in braces, as in ``{f32[2], s32[]}``.
+
+    `default_layout`, and errors, are those of `parse_shape`.
+
+    >>> list(map(str, parse_shapes("{f32[2], s32[]}")))
+    ['f32[2]{0}', 's32[]']
+    """
+    return list(_said("shapes", text, default_layout))
 
 
 def parse_layout(text: str) -> XlaLayout:
@@ -60,16 +71,96 @@ def parse_layout(text: str) -> XlaLayout:
     >>> parse_layout("{0,1:S(5)}").memory_space
     5
     """
-    parser = _Parser(text, True)
-    return parser.whole(parser.bare_layout)
+    found: XlaLayout = _said("bare_layout", text, True)
+    return found
 
 
-class _Open(NamedTuple):
-    """A tuple or a buffer that is not closed yet."""
+def _said(rule: str, text: str, default_layout: bool) -> Any:
+    """What a text says by a rule of the grammar; of short texts the last ones are remembered."""
+    short = type(text) is str and len(text) <= _SHORT
+    return (_remembered if short else _read)(rule, text, bool(default_layout))
 
-    is_tuple: bool
-    elements: list[Shape]
-    begin: Token
+
+def _read(rule: str, text: str, default_layout: bool) -> Any:
+    parser = _Parser(text, default_layout)
+    return parser.whole(getattr(parser, rule))
+
+
+_remembered = functools.lru_cache(1024)(_read)
+
+
+# --- pieces of text ------------------------------------------------------------------------------
+
+# A number is only that if no letter or dot follows, as in ``1e3`` and ``2.0``.
+_TOKEN = re.compile(
+    r"(?P<blank>[ \t\r\n]+|/\*.*?\*/|//[^\r\n]*)"
+    r"|(?P<number>-?[0-9]+(?![0-9A-Za-z_.]))"
+    r"|(?P<spoilt>-?[0-9][0-9A-Za-z_.]*)"
+    r"|(?P<word>[A-Za-z_][A-Za-z0-9_]*)"
+    r"|(?P<sign><=|[][(){},:?*#+~])",
+    re.DOTALL,
+)
+_SHOWN = 60  # letters of the text on either side of the place that an error points at
+
+
+class ShapeSyntaxError(ValueError):
+    """Shape text that says no shape: what was expected, what came, and a caret at the column.
+
+    `text` is the whole text, `column` counts its characters from 0.
+    """
+
+    def __init__(self, rule: str, text: str, column: int) -> None:
+        """`rule` ends in what came instead."""
+        self.rule = rule
+        self.text = text
+        self.column = column
+        super().__init__(f"shape text: {rule}, at column {column + 1}\n{_pointed(text, column)}")
+
+    def __reduce__(self) -> tuple[type[ShapeSyntaxError], tuple[str, str, int]]:
+        return ShapeSyntaxError, (self.rule, self.text, self.column)
+
+
+def _pointed(text: str, column: int) -> str:
+    """The text around a column, and a caret under it; blanks of all kinds take one place."""
+    start, end = max(0, column - _SHOWN), column + _SHOWN
+    before, after = "…" * (start > 0), "…" * (end < len(text))
+    shown = "".join(c if c.isprintable() else " " for c in text[start:end])
+    return f"  {before}{shown}{after}\n  {' ' * (len(before) + column - start)}^"
+
+
+class Token(NamedTuple):
+    """One piece of text; kind is ``number``, ``word``, ``sign`` or ``end``."""
+
+    kind: str
+    text: str
+    column: int
+
+
+def tokens_of(text: str) -> Iterator[Token]:
+    """The pieces of a text as they are asked for, an ``end`` last; no blanks, no comments."""
+    if not isinstance(text, str):
+        msg = f"shape text: must be a str, got {type(text).__name__}"
+        raise TypeError(msg)
+    at = 0
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        if match is None:
+            if text.startswith("/*", at):
+                rule = "expected */ at the end of a comment, got the end of the text"
+            else:
+                rule = f"expected a number, a word or a sign, got {text[at]!r}"
+            raise ShapeSyntaxError(rule, text, at)
+        kind = match.lastgroup or ""
+        if kind == "spoilt":
+            rule = f"expected an integer, got {match[0][:40]!r}"
+            raise ShapeSyntaxError(rule, text, at)
+        if kind != "blank":
+            yield Token(kind, match[0], at)
+        at = match.end()
+    yield Token("end", "", len(text))
+
+
+# --- grammar -------------------------------------------------------------------------------------
 
 
 class _Parser:
@@ -125,21 +216,21 @@ class _Parser:
         self.move()
         return value
 
-    def listed(self, item: Callable[[], _T], end: str) -> list[_T]:
+    def listed(self, item: Callable[[], _T], end: str, most: int = MOST_NUMBERS) -> list[_T]:
         """Items with commas between, up to `end`, which is passed."""
         items: list[_T] = []
         if not self.taken(end):
             items.append(item())
-            while self.taken(","):
-                items.append(self.one_more(item, len(items), MOST_NUMBERS))
+            self.go_on(items, item, most)
             self.expect(end, " or ','")
         return items
 
-    def one_more(self, item: Callable[[], _T], count: int, most: int) -> _T:
-        """An item behind `count` others, of which there may be `most`."""
-        if count >= most:
-            self.fail(f"at most {most} in a row")
-        return item()
+    def go_on(self, items: list[_T], item: Callable[[], _T], most: int = MOST_NUMBERS) -> None:
+        """Items behind commas, behind those that there are; of all there may be `most`."""
+        while self.taken(","):
+            if len(items) >= most:
+                self.fail(f"at most {most} in a row")
+            items.append(item())
 
     def whole(self, rule: Callable[[], _T]) -> _T:
         found = rule()
@@ -151,47 +242,23 @@ class _Parser:
 
     def shapes(self) -> list[Shape]:
         self.expect("{")
-        items = [] if self.is_next("}") else [self.shape()]
-        while self.taken(","):
-            items.append(self.shape())
-        self.expect("}", " or ','")
-        return items
+        return self.listed(self.shape, "}", sys.maxsize)
 
-    def shape(self) -> Shape:
-        """A shape; `still_open` holds the tuples and buffers around the place reached."""
-        still_open: list[_Open] = []
-        while True:
-            begin = self.next
-            if len(still_open) > MAX_DEPTH - 1 and (self.is_next("(", "b")):
-                rule = f"expected at most {MAX_DEPTH} levels, got {begin.text!r}"
-                raise ShapeSyntaxError(rule, self.text, begin.column)
-            if self.taken("("):
-                still_open.append(_Open(True, [], begin))
-                if not self.is_next(")"):
-                    continue
-                done = self.closed(still_open)
-            elif self.taken("b"):
-                self.expect("(", " after b, as in b(f32[4])")
-                still_open.append(_Open(False, [], begin))
-                if self.is_next("(", "b", "token", "opaque"):
-                    self.fail("an array in a buffer")
-                continue
-            else:
-                done = self.simple()
-            while still_open:
-                still_open[-1].elements.append(done)
-                if still_open[-1].is_tuple and self.taken(","):
-                    break
-                done = self.closed(still_open)
-            else:
-                return done
-
-    def closed(self, still_open: list[_Open]) -> Shape:
-        """The innermost open tuple or buffer, closed."""
-        self.expect(")", " or ','" if still_open[-1].is_tuple else "")
-        is_tuple, elements, begin = still_open.pop()
-        if not is_tuple:
-            return Shape.buffer(elements[0])
+    def shape(self, depth: int = 0) -> Shape:
+        """A shape inside of `depth` tuples."""
+        begin = self.next
+        if depth >= MAX_DEPTH and self.is_next("(", "b"):
+            self.fail(f"at most {MAX_DEPTH} levels")
+        if self.taken("b"):
+            self.expect("(", " after b, as in b(f32[4])")
+            if self.is_next("(", "b", "token", "opaque"):
+                self.fail("an array in a buffer")
+            array = self.simple()
+            self.expect(")")
+            return Shape.buffer(array)
+        if not self.taken("("):
+            return self.simple()
+        elements = self.listed(functools.partial(self.shape, depth + 1), ")", sys.maxsize)
         for element in elements:
             if not element.is_tuple:  # those inside have been validated where they were closed
                 self.validated(element, begin)
@@ -243,8 +310,7 @@ class _Parser:
         order: list[int] = []
         if not self.is_next(":", "}"):
             order.append(self.number("a dimension number or ':'", _INT64))
-            while self.taken(","):
-                order.append(self.one_more(self.dimension_number, len(order), MOST_NUMBERS))
+            self.go_on(order, lambda: self.number("a dimension number", _INT64))
         if rank is not None and len(order) != rank:
             rule = f"expected {rank} dimension numbers, one for each size, got {len(order)}"
             raise ShapeSyntaxError(rule, self.text, self.next.column)
@@ -252,9 +318,6 @@ class _Parser:
         if not self.taken("}"):
             self.fail_misplaced()
         return XlaLayout(minor_to_major=tuple(order), **fields)
-
-    def dimension_number(self) -> int:
-        return self.number("a dimension number", _INT64)
 
     def fail_misplaced(self) -> NoReturn:
         """The error for what is no '}' where a layout should end."""
@@ -292,7 +355,9 @@ class _Parser:
             self.fail(f"'(' after {after}")
         items: list[_T] = []
         while self.is_next("("):
-            items.append(self.one_more(item, len(items), MAX_TILES))
+            if len(items) >= MAX_TILES:
+                self.fail(f"at most {MAX_TILES} in a row")
+            items.append(item())
         return items
 
     def bracketed(self, letter: str, allowed: range) -> int:
@@ -314,10 +379,8 @@ class _Parser:
         self.expect("(")
         dimension = self.number("the number of a physical dimension", _INT64)
         self.expect(":")
-        return SplitConfig(dimension, tuple(self.listed(self.split_index, ")")))
-
-    def split_index(self) -> int:
-        return self.number("a split point", _INT64)
+        points = self.listed(lambda: self.number("a split point", _INT64), ")")
+        return SplitConfig(dimension, tuple(points))
 
     def unsigned(self, sign: str) -> PrimitiveType:
         self.expect("(", f" after {sign}")

@@ -4,18 +4,24 @@ All sizes and indices here are physical: the most major dimension first. The rul
 turn: dimensions marked with a star are merged into the next more minor one; the tile covers the
 most minor dimensions, with dimensions of size 1 put in front where it has more; each covered size d
 becomes a count ceil(d / t) and a size t, counts before sizes. The position is the row-major number
-in the shape that the last tile left.
+in the shape that the last tile left. `gathered` and `scattered` move whole arrays by the same rule.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from tensorlayout.layout.checks import MAX_RANK, checked_integers
 from tensorlayout.layout.tiling import MAX_TILES
 from tensorlayout.words import cut, shown
+from tensorlayout.xla.calling import refuse
+
+Array = np.ndarray[Any, Any]
 
 # What XLA stores for a star. Its documentation says -1, which its own code refuses.
 COMBINE = -(2**63)
@@ -37,8 +43,7 @@ class Tile:
     def __post_init__(self) -> None:
         sizes = checked_integers("tile", self.dimensions)
         if any(n < 0 and n != COMBINE for n in sizes):
-            msg = f"tile: sizes must not be negative (a star is COMBINE), got {shown(sizes)}"
-            raise ValueError(msg)
+            refuse("sizes must not be negative (a star is COMBINE)", shown(sizes), about="tile")
         object.__setattr__(self, "dimensions", sizes)
 
     def __str__(self) -> str:
@@ -56,18 +61,55 @@ def checked_tiles(tiles: Sequence[Tile]) -> None:
     And for more than 64, or more than 64 sizes to one: positions take as many steps as both make.
     """
     if len(tiles) > MAX_TILES or any(len(tile.dimensions) > MAX_RANK for tile in tiles):
-        msg = f"tiles: must be at most {MAX_TILES}, each of at most {MAX_RANK} sizes"
-        raise ValueError(msg)
+        refuse(f"must be at most {MAX_TILES}, each of at most {MAX_RANK} sizes", about="tiles")
     for tile in tiles:
         if not tile.dimensions or 0 in tile.dimensions or tile.dimensions[-1] == COMBINE:
             rule = "sizes must be at least 1, the last no star (it has nothing to merge into)"
-            msg = f"tile: {rule}, got {cut(tile)}"
-            raise ValueError(msg)
+            refuse(rule, cut(tile), about="tile")
 
 
-def lengthened(sizes: Sequence[int], tile: Tile) -> list[int]:
-    """`sizes` with dimensions of size 1 in front where the tile has more."""
-    return [1] * (len(tile.dimensions) - len(sizes)) + list(sizes)
+class Step(NamedTuple):
+    """What one tile does to the sizes that it meets, and to indices among them."""
+
+    rank: int  # of what it meets
+    longer: list[int]  # the sizes, with 1 in front where the tile has more
+    groups: list[range]  # the dimensions of `longer` that are merged, by dimension that is left
+    merged: list[int]  # the sizes that are left
+    kept: int  # how many of them the tile does not cover
+    inner: list[int]  # the sizes of the tile, stars left out
+    counts: list[int]  # how many tiles cover each of the others
+
+    @property
+    def after(self) -> list[int]:
+        """The sizes that the next tile meets."""
+        return [*self.merged[: self.kept], *self.counts, *self.inner]
+
+    @property
+    def whole(self) -> list[int]:
+        """The merged sizes, rounded up to whole tiles."""
+        pairs = zip(self.counts, self.inner, strict=True)
+        return [*self.merged[: self.kept], *(c * t for c, t in pairs)]
+
+    @property
+    def side_by_side(self) -> list[int]:
+        """The axes of `after`, the count and the size of each tiled dimension side by side."""
+        k, n = self.kept, len(self.inner)
+        return [*range(k), *(axis for d in range(n) for axis in (k + d, k + n + d))]
+
+
+def steps(sizes: Sequence[int], tiles: Sequence[Tile]) -> Iterator[Step]:
+    """What each tile does in turn, from the first on."""
+    now = list(sizes)
+    for tile in tiles:
+        longer = [1] * (len(tile.dimensions) - len(now)) + now
+        groups = _groups(len(longer), tile)
+        merged = [math.prod(longer[d] for d in group) for group in groups]
+        inner = [n for n in tile.dimensions if n != COMBINE]
+        kept = len(merged) - len(inner)
+        counts = [-(-d // t) for d, t in zip(merged[kept:], inner, strict=True)]
+        step = Step(len(now), longer, groups, merged, kept, inner, counts)
+        yield step
+        now = step.after
 
 
 def _groups(rank: int, tile: Tile) -> list[range]:
@@ -81,16 +123,6 @@ def _groups(rank: int, tile: Tile) -> list[range]:
     return groups
 
 
-def tile_sizes(tile: Tile) -> tuple[int, ...]:
-    """The sizes of a tile without its stars: one for each dimension that is left after merging."""
-    return tuple(n for n in tile.dimensions if n != COMBINE)
-
-
-def merged(sizes: Sequence[int], tile: Tile) -> list[int]:
-    """The sizes after a tile's stars have merged dimensions; `sizes` has at least its length."""
-    return [math.prod(sizes[d] for d in group) for group in _groups(len(sizes), tile)]
-
-
 def expanded(sizes: Sequence[int], tiles: Sequence[Tile]) -> tuple[int, ...]:
     """The sizes after all tiles; their product is the number of positions.
 
@@ -99,12 +131,8 @@ def expanded(sizes: Sequence[int], tiles: Sequence[Tile]) -> tuple[int, ...]:
     """
     checked_tiles(tiles)
     now = list(sizes)
-    for tile in tiles:
-        now = merged(lengthened(now, tile), tile)
-        inner = tile_sizes(tile)
-        kept = len(now) - len(inner)
-        counts = [-(-d // t) for d, t in zip(now[kept:], inner, strict=True)]
-        now = [*now[:kept], *counts, *inner]
+    for step in steps(sizes, tiles):
+        now = step.after
     return tuple(now)
 
 
@@ -116,18 +144,12 @@ def position(index: Sequence[int], sizes: Sequence[int], tiles: Sequence[Tile]) 
     """
     checked_tiles(tiles)
     at, now = list(index), list(sizes)
-    for tile in tiles:
-        longer = lengthened(now, tile)
-        at = [0] * (len(longer) - len(at)) + at
-        groups = _groups(len(longer), tile)
-        at = [row_major([at[d] for d in g], [longer[d] for d in g]) for g in groups]
-        now = merged(longer, tile)
-        inner = tile_sizes(tile)
-        kept = len(now) - len(inner)
-        pairs = [divmod(e, t) for e, t in zip(at[kept:], inner, strict=True)]
-        counts = [-(-d // t) for d, t in zip(now[kept:], inner, strict=True)]
-        at = [*at[:kept], *(q for q, _ in pairs), *(r for _, r in pairs)]
-        now = [*now[:kept], *counts, *inner]
+    for step in steps(sizes, tiles):
+        at = [0] * (len(step.longer) - len(at)) + at
+        at = [row_major([at[d] for d in g], [step.longer[d] for d in g]) for g in step.groups]
+        pairs = [divmod(e, t) for e, t in zip(at[step.kept :], step.inner, strict=True)]
+        at = [*at[: step.kept], *(q for q, _ in pairs), *(r for _, r in pairs)]
+        now = step.after
     return row_major(at, now)
 
 
@@ -141,21 +163,14 @@ def index_at(slot: int, sizes: Sequence[int], tiles: Sequence[Tile]) -> tuple[in
     >>> index_at(17, (3, 5), [Tile((2, 2))]), index_at(9, (3, 5), [Tile((2, 2))])
     ((2, 3), (0, 5))
     """
-    checked_tiles(tiles)
-    met: list[tuple[int, list[int]]] = []  # by each tile: how many dimensions, and them lengthened
-    now = list(sizes)
-    for tile in tiles:
-        met.append((len(now), lengthened(now, tile)))
-        now = list(expanded(now, [tile]))
-    at = unravelled(slot, now)
-    for tile, (rank, longer) in zip(reversed(tiles), reversed(met), strict=True):
-        inner = tile_sizes(tile)
-        k, kept = len(inner), len(at) - 2 * len(inner)
-        counts, rest = at[kept : kept + k], at[kept + k :]
-        entries_at = [*at[:kept], *(q * t + r for q, t, r in zip(counts, inner, rest, strict=True))]
-        groups = zip(entries_at, _groups(len(longer), tile), strict=True)
-        parted = [_parted(entry, [longer[d] for d in group]) for entry, group in groups]
-        at = [entry for entries in parted for entry in entries][len(longer) - rank :]
+    at = unravelled(slot, expanded(sizes, tiles))
+    for step in reversed([*steps(sizes, tiles)]):
+        end = step.kept + len(step.inner)
+        numbers = zip(at[step.kept : end], step.inner, at[end:], strict=True)
+        entries_at = [*at[: step.kept], *(q * t + r for q, t, r in numbers)]
+        groups = zip(entries_at, step.groups, strict=True)
+        parted = [_parted(entry, [step.longer[d] for d in group]) for entry, group in groups]
+        at = [entry for entries in parted for entry in entries][len(step.longer) - step.rank :]
     return tuple(at)
 
 
@@ -191,16 +206,45 @@ def change_nothing(sizes: Sequence[int], tiles: Sequence[Tile]) -> bool:
     A sufficient test: False for tiles that undo each other. A star changes nothing by itself.
     """
     checked_tiles(tiles)
-    now = list(sizes)
-    for tile in tiles:
-        now = merged(lengthened(now, tile), tile)
-        inner = tile_sizes(tile)
-        covered = now[len(now) - len(inner) :]
-        if any(d % t for d, t in zip(covered, inner, strict=True)):
+    for step in steps(sizes, tiles):
+        first = next((d for d, t in enumerate(step.inner) if t != 1), len(step.inner))
+        if step.whole != step.merged or any(count != 1 for count in step.counts[first + 1 :]):
             return False
-        counts = [d // t for d, t in zip(covered, inner, strict=True)]
-        first = next((d for d, t in enumerate(inner) if t != 1), len(inner))
-        if any(count != 1 for count in counts[first + 1 :]):
-            return False
-        now = [*now[: len(now) - len(inner)], *counts, *inner]
     return True
+
+
+# --- whole arrays --------------------------------------------------------------------------------
+
+
+def _few_steps(sizes: Sequence[int], tiles: Sequence[Tile]) -> list[Step]:
+    """What each tile does; ValueError where they make more dimensions than NumPy has."""
+    if len(expanded(sizes, tiles)) > MAX_RANK:
+        made = f"{''.join(map(str, tiles))} make more than {MAX_RANK} dimensions"
+        refuse(made, about="tiles")
+    return [*steps(sizes, tiles)]
+
+
+def scattered(elements: Array, tiles: Sequence[Tile]) -> Array:
+    """The slots of a tiled buffer as a vector, of elements in physical order; padding is 0."""
+    for step in _few_steps(elements.shape, tiles):
+        elements = elements.reshape(step.merged)
+        if step.whole != step.merged:
+            padded = np.zeros(step.whole, elements.dtype)
+            padded[tuple(map(slice, step.merged))] = elements
+            elements = padded
+        apart = np.argsort(step.side_by_side)
+        cut_up = np.asarray(step.after, dtype=int)[step.side_by_side]
+        elements = elements.reshape(cut_up).transpose(apart)
+    return elements.reshape(-1)
+
+
+def gathered(slots: Array, sizes: Sequence[int], tiles: Sequence[Tile]) -> Array:
+    """The elements of a tiled buffer in physical order; it may have a tail behind its slots."""
+    undone = _few_steps(sizes, tiles)[::-1]
+    now = expanded(sizes, tiles)
+    elements = slots[: math.prod(now)].reshape(now)
+    for step in undone:
+        elements = elements.transpose(step.side_by_side).reshape(step.whole)
+        elements = elements[tuple(map(slice, step.merged))]
+        elements = elements.reshape(step.longer[len(step.longer) - step.rank :])
+    return elements

@@ -1,5 +1,5 @@
-// The functors of functions.cuh and the conversions of numbers.cuh over arrays on the host, so that
-// tests reach every one of them by name. Types have the names of kernels/numbers.cuh.
+// The functors of functions.cuh and the conversions of dtypes.cuh over arrays on the host, so that
+// tests reach every one of them by name. Types have the names of kernels/dtypes.cuh.
 #ifndef TENSORLAYOUT_SIMULATOR
 #define TENSORLAYOUT_SIMULATOR
 #endif

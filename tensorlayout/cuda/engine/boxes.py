@@ -27,6 +27,7 @@ import numpy as np
 
 from tensorlayout.cuda.engine.launch import BLOCK
 from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST
+from tensorlayout.cuda.engine.structs import constant
 from tensorlayout.layout.digits import Bound
 from tensorlayout.layout.loop import Axis, Loop
 from tensorlayout.layout.once import cached_property
@@ -37,9 +38,9 @@ ROOMS = (24 * 1024, 48 * 1024)
 
 WRITE, READ = 0, 1
 
-# Axes of a box; and of a deep one, as MOST_AXES of kernels/tiles.cuh.
+# Axes of a box; and of a deep one.
 _USUAL = 3
-DEEPEST = 12
+DEEPEST = constant("tiles.cuh", "MOST_AXES")
 
 # For some memories, two bytes of shared memory where tables begin.
 _Tables = dict[int, tuple[int, int]]

@@ -76,6 +76,8 @@ class File:
     def __init__(self, path: str) -> None:
         self.path = path
         self.text = _COMMENT.sub("", (kernel_directory() / path).read_text("utf-8"))
+        names = _INCLUDE.findall(self.text)
+        self._included = [name for name in names if (kernel_directory() / name).is_file()]
         self._own: dict[str, list[Definition]] = {}
         for found in _DEFINITION.finditer(self.text):
             for each in self._definitions(found):
@@ -85,14 +87,9 @@ class File:
         """What has this name: here, or else in the first included file that knows it."""
         found = self._own.get(name)
         if found is None:
-            files = (file_of(each) for each in self._includes())
+            files = map(file_of, self._included)
             found = self._own[name] = next(filter(None, (f.definitions(name) for f in files)), [])
         return found
-
-    def _includes(self) -> Iterator[str]:
-        for name in _INCLUDE.findall(self.text):
-            if (kernel_directory() / name).is_file():
-                yield name
 
     def _definitions(self, found: re.Match[str]) -> Iterator[Definition]:
         parameters = tuple(_parameters(found["parameters"] or ""))
@@ -179,7 +176,7 @@ class Scope:
 
     def value(self, text: str) -> int:
         """The value of a constant expression. ValueError for what is not one."""
-        return _Expression(self, text).value()
+        return int(text) if text.isdigit() else _Expression(self, text).value()
 
     def type(self, text: str) -> Any:
         """The ctypes type that a type's name means here. ValueError for one that is not known."""

@@ -46,6 +46,7 @@ from tensorlayout.cuda.engine.driver import (
 from tensorlayout.cuda.engine.optional import cupy_part, missing
 from tensorlayout.cuda.engine.ranges import lock_kept_over_forks
 from tensorlayout.cuda.engine.staging import Staging
+from tensorlayout.cuda.engine.structs import constant
 from tensorlayout.plan.base import CaptureError
 
 # Bytes of a copy to the host from which on it is staged, unless the memory is pinned already.
@@ -58,7 +59,7 @@ _UNCAPTURED = (0, LEGACY_STREAM)
 # Bytes that no device has. CuPy, which rounds sizes up, would take some of them for few.
 _TOO_MANY = 1 << 62
 
-THREADS = 256  # of a block, as in kernels/platform.cuh
+THREADS = constant("platform.cuh", "THREADS")  # of a block
 
 # What CUDA takes of parameters on every architecture.
 _PARAMETER_BYTES = 4096

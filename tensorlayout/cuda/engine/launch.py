@@ -13,9 +13,10 @@ from typing import Any
 from tensorlayout.cuda.engine import faults
 from tensorlayout.cuda.engine.driver import Kernel, driver
 from tensorlayout.cuda.engine.memory import per_alignment
+from tensorlayout.cuda.engine.structs import constant
 from tensorlayout.plan.base import Write
 
-THREADS = 256
+THREADS = constant("platform.cuh", "THREADS")  # of a block
 
 # Elements (or packs of them) that a thread moves, as in kernels/copy.cu and fill.cu.
 PER_THREAD = 4

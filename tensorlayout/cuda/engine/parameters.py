@@ -11,9 +11,6 @@ from typing import Any
 from tensorlayout.cuda.engine.structs import struct
 from tensorlayout.layout.loop import index_type as index_type
 
-# As in kernels/indexing.cuh: the rank that no layout exceeds.
-MAX_RANK = 64
-
 # Kernels of these ranks have loops of known length; "0" is the kernel of any rank.
 RANKS = (1, 2, 3, 4)
 

@@ -52,13 +52,17 @@ from tensorlayout.cuda.engine.driver import (
 )
 from tensorlayout.cuda.engine.host_compiler import compiler, shared_object
 from tensorlayout.cuda.engine.ranges import Ranges, collecting_nothing, lock_kept_over_forks
+from tensorlayout.cuda.engine.structs import constant, struct
 from tensorlayout.layout.once import once
 from tensorlayout.scopes import Block, Scope
 from tensorlayout.words import shown
 
-# As in kernels/simulator/launch.hpp.
-CHECKS = {"bounds": 1, "initialized": 2, "barriers": 4, "count": 8, "races": 16}
-ORDERS = ("forward", "reverse", "random")
+_HEADER = "simulator/launch.hpp"
+CHECKS = {
+    name: constant(_HEADER, name.upper())
+    for name in ("bounds", "initialized", "barriers", "count", "races")
+}
+ORDERS = ("forward", "reverse", "random")  # as `Order`
 Order = Literal["forward", "reverse", "random"]
 
 _GRID_LIMITS = (2**31 - 1, 65535, 65535)
@@ -216,35 +220,12 @@ class _Memory:
 # ---- Launching
 
 
-class _Tally(ctypes.Structure):
-    _fields_ = tuple(
-        (name, ctypes.c_uint64) for name in ("accesses", "lanes", "bytes", "units", "ideal")
-    )
-
-
-class _Launch(ctypes.Structure):
-    """``simulator::Launch`` of kernels/simulator.hpp."""
-
-    _fields_ = (
-        ("grid", ctypes.c_uint32 * 3),
-        ("operation", ctypes.c_uint32),
-        ("checks", ctypes.c_uint32),
-        ("order", ctypes.c_uint32),
-        ("seed", ctypes.c_uint64),
-        ("allocations", ctypes.c_void_p),
-        ("allocation_count", ctypes.c_uint64),
-        ("stacks", ctypes.c_void_p),
-        ("tallies", ctypes.c_void_p),
-        ("message", ctypes.c_void_p),
-        ("message_bytes", ctypes.c_uint64),
-        ("parameter_bytes", ctypes.c_uint64),
-    )
-
+_Launch = struct(_HEADER, "Launch")
 
 _launching = lock_kept_over_forks()  # one launch at a time
 
 # Of the launch that holds the lock.
-_tallies = (_Tally * 4)()
+_tallies = (struct(_HEADER, "Tally") * constant(_HEADER, "SHARED_STORE + 1"))()
 _message = ctypes.create_string_buffer(_MESSAGE_BYTES)
 _launch = _Launch(
     tallies=ctypes.addressof(_tallies),

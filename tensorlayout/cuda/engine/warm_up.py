@@ -96,7 +96,7 @@ _DEVICE = Device("cuda", 0)
 
 
 def _elementwise(name: str, dtype: DType, shapes: tuple[Any, ...], result: str) -> Kernel:
-    operation = Elementwise(name, "any", None, result)
+    operation = Elementwise(name, "any", result)
     plan = operation.plan(
         *[TensorSpec(dtype, Layout.row_major(shape), _DEVICE) for shape in shapes]
     )

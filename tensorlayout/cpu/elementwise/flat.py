@@ -1,0 +1,103 @@
+"""Operands and result of one padded or tiled layout: one run over blocks, then the padding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tensorlayout.cpu.engine.blocks import Call
+from tensorlayout.cpu.engine.memory import (
+    Array,
+    byte_strides,
+    home_of,
+    padding_bits,
+    padding_filler,
+    padding_regions,
+)
+from tensorlayout.layout import Layout
+from tensorlayout.plan.base import Run, Write
+from tensorlayout.plan.elementwise import ElementwisePlan
+from tensorlayout.tensor import StorageRef, Tensor, TensorSpec
+
+# The padding is written after each so many bytes of the result, while they are in the cache: rows
+# of 2048 float32 and 64 slots of padding, x + y of 16 MB, 1.09 ms with all padding written at the
+# end, 0.74 with none (2026-11-21, 2-core AMD EPYC (Zen 4), NumPy 2.4.6).
+CHUNK_BYTES = 1 << 20
+
+Region = tuple[slice, ...]
+
+
+def run_flat(spec: TensorSpec, call: Call, read: Callable[[tuple[Any, ...]], list[Array]]) -> Run:
+    """`call` on what `read` makes of the operands: `run_of` their blocks, or numbers."""
+    layout, dtype = spec.layout, spec.dtype
+    whole = Layout(layout.padded_shape, layout.strides)
+    strides = byte_strides(whole, dtype.itemsize)
+    elements = tuple(slice(0, n) for n in layout.shape)
+    bits = padding_bits(layout.padding_value, dtype)
+    chunks = [] if bits is None else list(_chunks(layout, CHUNK_BYTES // dtype.itemsize))
+
+    def run(*operands: Any) -> Tensor:
+        storage = np.empty(whole.required_size, dtype)
+        block: Array = np.ndarray(whole.shape, dtype, storage, 0, strides)
+        arrays = read(operands)
+        if not chunks:
+            call(arrays, storage)
+        for cut, regions in chunks:
+            call([a[cut] if a.ndim else a for a in arrays], storage[cut])
+            for region in regions:
+                block[region] = bits
+        return Tensor._new(block[elements], spec, StorageRef(storage, 0))
+
+    return run
+
+
+def run_of(operand: Tensor) -> Array:
+    """The slots of the whole padded block of an operand, in the order of the storage."""
+    storage, slot = home_of(operand)
+    spec = operand._spec
+    size = (spec.layout.required_size,)
+    return np.ndarray(size, spec.dtype, storage, slot * spec.dtype.itemsize)
+
+
+def _chunks(layout: Layout, room: int) -> Iterator[tuple[slice, list[Region]]]:
+    """Cuts of about `room` slots along the slowest dimension, and the padding in each."""
+    slowest = layout.minor_to_major[-1]
+    size, step = layout.padded_shape[slowest], layout.strides[slowest]
+    count = max(1, room // step)
+    for start in range(0, size, count):
+        stop = min(start + count, size)
+        regions = (_clipped(r, slowest, start, stop) for r in padding_regions(layout))
+        yield slice(start * step, stop * step), [r for r in regions if r is not None]
+
+
+def _clipped(region: Region, d: int, start: int, stop: int) -> Region | None:
+    """The part of a region between two positions along dimension `d`."""
+    start, stop = max(start, region[d].start), min(stop, region[d].stop)
+    return (*region[:d], slice(start, stop), *region[d + 1 :]) if start < stop else None
+
+
+def run_tiled(plan: ElementwisePlan, write: Callable[[ElementwisePlan], Write]) -> Write:
+    """Tiled tensors of one placement: `write` over vectors of their slots, then the padding."""
+    spec, fill = plan.result, padding_filler(plan.result)
+    tiled = [isinstance(o, TensorSpec) and o.layout.ndim > 0 for o in plan.operands]
+    operands = tuple(_slots(o) if t else o for o, t in zip(plan.operands, tiled, strict=True))
+    result = _slots(spec)
+    vectors: list[Any] = [result, *[o if t else None for o, t in zip(operands, tiled, strict=True)]]
+    run = write(replace(plan, operands=operands, result=result))
+
+    def call(*tensors: Any) -> None:
+        pairs = zip(tensors, vectors, strict=True)
+        run(*[x if v is None else Tensor._new(x._memory, v) for x, v in pairs])
+        if fill is not None:
+            fill(tensors[0]._memory)
+
+    return call
+
+
+def _slots(operand: Any) -> TensorSpec:
+    """All slots of a tiled tensor as a vector."""
+    layout = Layout.row_major((operand.layout.required_size,))
+    return TensorSpec(operand.dtype, layout, operand.device)

@@ -1,0 +1,138 @@
+"""What NumPy does for each elementwise operation, found by the name of the operation."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tensorlayout.cpu.elementwise import standard_fixes as fixes
+from tensorlayout.cpu.elementwise.standard_fixes import Fix
+from tensorlayout.cpu.elementwise.where import choose, choose_by_bits
+from tensorlayout.cpu.engine.memory import Array
+from tensorlayout.dtypes import is_bfloat16
+
+# By name of the dtype to which the operands are converted; names with a star stand for calls whose
+# last operand is a scalar or broadcast.
+Fixes = Mapping[str, Fix]
+
+_NONE: Fixes = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """What the CPU runs for an operation.
+
+    Attributes:
+        numpy: a ufunc, or ``function(*operands, out)``.
+        fixes: what runs in its place where it departs from the standard, or is slow.
+        usual: whether a Python scalar as last operand needs no fix; None: a fix looks itself.
+        right_alone: whether only what it writes into a given array needs a fix.
+
+    """
+
+    numpy: Callable[..., Any]
+    fixes: Fixes = field(default_factory=dict)
+    usual: Callable[[Any], bool] | None = None
+    right_alone: bool = False
+
+
+@functools.cache
+def function_of(name: str) -> Function:
+    """The function of an operation; NumPy's of the same name, if no other is in the table."""
+    found = _FUNCTIONS.get(name)
+    return Function(getattr(np, name)) if found is None else found
+
+
+def _clip(x: Array, least: Array, most: Array, out: Array) -> None:
+    if is_bfloat16(x.dtype):  # NumPy's own function has no loop for it
+        np.minimum(np.maximum(x, least, out=out), most, out=out)
+    else:
+        np.clip(x, least, most, out=out)
+
+
+def _round(x: Array, out: Array) -> None:
+    if x.dtype.kind in "iu":
+        out[...] = x
+    else:
+        np.rint(x, out)
+
+
+def _scale_bias(x: Array, scale: Array, bias: Array, out: Array) -> None:
+    """``x * scale + bias`` in the dtype of `scale`, rounded to that of `out`; which may be `x`."""
+    if out.dtype == scale.dtype:
+        np.multiply(x, scale, out=out)
+        np.add(out, bias, out=out)
+        return
+    wide = np.multiply(x, scale, dtype=scale.dtype)
+    out[...] = np.add(wide, bias, out=wide)
+
+
+def _zero(x: Array, out: Array) -> None:
+    out[...] = 0
+
+
+def _in(function: Fix, *names: str) -> Fixes:
+    return dict.fromkeys(names, function)
+
+
+def _complex(function: Fix) -> Fixes:
+    return _in(function, "complex64", "complex128")
+
+
+def _test(function: np.ufunc) -> Function:
+    """A test of floats, whose loops for vectors write side by side wherever they are to."""
+    found = _in(fixes.side_by_side(function), "float32", "float64")
+    return Function(function, found, right_alone=True)
+
+
+_UNEQUAL = _in(fixes.by_truth(np.not_equal), "bool")
+_OLD = np.lib.NumpyVersion(np.__version__) < "2.3.0"
+_WORDS = (
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float16", "bfloat16", "float32", "float64", "complex64"),
+)
+
+_FUNCTIONS = {
+    "acosh": Function(np.acosh, _complex(fixes.acosh) if _OLD else _NONE),
+    "atan": Function(np.atan, _complex(fixes.folded(np.atan))),
+    "atanh": Function(np.atanh, _complex(fixes.folded(np.atanh))),
+    "bitwise_xor": Function(np.bitwise_xor, _UNEQUAL),
+    "clip": Function(_clip),
+    "equal": Function(np.equal, _in(fixes.by_truth(np.equal), "bool")),
+    "expm1": Function(np.expm1, _complex(fixes.expm1)),
+    "floor_divide": Function(
+        np.floor_divide,
+        {
+            **_in(fixes.floor_divide_narrow, "float16", "bfloat16", "float32"),
+            "float64": fixes.floor_divide,
+        },
+    ),
+    "imag": Function(_zero),  # of real numbers
+    "isfinite": _test(np.isfinite),
+    "isinf": _test(np.isinf),
+    "isnan": _test(np.isnan),
+    "log1p": Function(np.log1p, _complex(fixes.log1p)),
+    "logical_xor": Function(np.logical_xor, _UNEQUAL),
+    "nextafter": Function(np.nextafter, {"float16": fixes.nextafter_half}),
+    "not_equal": Function(np.not_equal, _UNEQUAL),
+    "pow": Function(
+        np.pow,
+        {
+            **_in(fixes.pow_signed, "int8", "int16", "int32", "int64"),
+            **_in(fixes.pow_one_exponent, "float32*", "float64*"),
+        },
+        fixes.usual_exponent,
+    ),
+    "reciprocal": Function(np.reciprocal, _complex(fixes.reciprocal)),
+    "round": Function(_round),
+    "scale_bias": Function(_scale_bias, _in(_scale_bias, "float32", "float64")),  # by blocks
+    "sign": Function(np.sign, {**_complex(fixes.sign_complex), "bfloat16": fixes.sign_bfloat16}),
+    "signbit": _test(np.signbit),
+    "tan": Function(np.tan, _complex(fixes.tan)),
+    "tanh": Function(np.tanh, _complex(fixes.tanh)),
+    "where": Function(choose, _in(choose_by_bits, *_WORDS)),
+}

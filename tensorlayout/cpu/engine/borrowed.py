@@ -1,0 +1,143 @@
+"""Arrays over memory that others own: held, so that nobody can change or free it."""
+
+from __future__ import annotations
+
+import weakref
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from tensorlayout.cpu.engine.memory import Array, tensor_over
+from tensorlayout.devices import Device
+from tensorlayout.dtypes import DType, is_bfloat16
+from tensorlayout.plan.from_strides import extent
+from tensorlayout.tensor import Tensor
+
+
+class _Held(tuple[Any, ...]):
+    """The memory of an array, and what keeps it; the base of arrays over it.
+
+    While there is a weak reference to an array, NumPy does not resize it, whatever it is told.
+    """
+
+    __slots__ = ()
+    __array_struct__ = property(itemgetter(0))
+
+
+def held(array: Array) -> Array:
+    """The memory of an array of NumPy's in an array of our own, that nobody else can change.
+
+    Nothing that is done to the other changes what this one reads: no shape and no dtype that it is
+    given, nor `resize`, which NumPy refuses while this one, or a view of it, is alive. So with a
+    buffer below the other. ValueError for one that is closed or released.
+    """
+    array = plain(array)
+    keeper = weakref.ref(array) if array.flags.owndata else keeper_of(array)  # the first: 0.1 us
+    if keeper is None:
+        return array.view()
+    mine: Array = np.asarray(_Held((array.__array_struct__, keeper)))
+    return mine if mine.dtype == array.dtype else mine.view(array.dtype)
+
+
+def keeper_of(array: Array) -> object:
+    """What the memory of an array stays in place with; None where the array sees to that itself.
+
+    NumPy keeps no view of what it is given as `buffer=`, only the object: a bytearray can be
+    resized then, and a mapped file closed. ValueError for memory that is no longer there.
+    """
+    while (base := _base_of(array)) is not None:
+        if not isinstance(base, np.ndarray):
+            view = None if type(base) in _LASTING else view_of(base)
+            if type(base) is not memoryview:
+                return view
+            base = base.obj
+            if not isinstance(base, np.ndarray):
+                return None  # the view below is enough
+        array = base
+    return weakref.ref(array) if _flags_of(array).owndata else None
+
+
+def view_of(obj: Any) -> memoryview | None:
+    """A view of an object with the buffer protocol, which pins its memory; None for any other.
+
+    ValueError for memory that is no longer there.
+    """
+    try:
+        return memoryview(obj)
+    except TypeError:
+        return None
+    except Exception as error:  # released, closed, or locked
+        msg = f"has no memory now: {error}"
+        raise ValueError(msg) from error
+
+
+# What a subclass calls so may be anything.
+_base_of = np.ndarray.base.__get__
+_flags_of = np.ndarray.flags.__get__
+
+
+def plain(array: Array) -> Array:
+    """`array` without what a subclass makes of its attributes and methods."""
+    return array if type(array) is np.ndarray else np.ndarray.view(array, np.ndarray)
+
+
+class _Borrowed:
+    """What NumPy needs to see memory of another library; kept by the arrays over it."""
+
+    __slots__ = ("__array_interface__", "owner")
+
+    def __init__(self, interface: dict[str, Any], owner: object) -> None:
+        self.__array_interface__ = interface
+        self.owner = owner
+
+
+# What an array may be over that never changes, or keeps all that is below it. NumPy puts `_Held`
+# into a tuple.
+_LASTING = (bytes, tuple, _Held, _Borrowed)
+
+
+def array_at(
+    address: int,
+    dtype: DType,
+    shape: tuple[int, ...],
+    byte_steps: tuple[int, ...],
+    owner: object,
+    *,
+    readonly: bool,
+) -> Array:
+    """An array over memory that `owner` keeps, in any byte order.
+
+    `address`: of the element at index (0, …, 0). BufferError for what can be no memory.
+    """
+    extent(address, dtype.itemsize, shape, byte_steps)
+    if 0 in shape:
+        array = np.empty(shape, dtype)
+        array.flags.writeable = not readonly
+        return array
+    steps = zip(shape, byte_steps, strict=True)
+    interface = {
+        "version": 3,
+        "typestr": "<u2" if is_bfloat16(dtype) else dtype.str,
+        "shape": shape,
+        "strides": tuple(s if n > 1 else dtype.itemsize for n, s in steps),
+        "data": (address, readonly),
+    }
+    return np.asarray(_Borrowed(interface, owner)).view(dtype)
+
+
+def borrowed(
+    address: int,
+    dtype: DType,
+    shape: tuple[int, ...],
+    byte_steps: tuple[int, ...],
+    _device: Device,
+    owner: object,
+    *,
+    readonly: bool,
+) -> Tensor | None:
+    """A tensor over memory of another library; None where strides are no whole elements.
+
+    BufferError for what can be no memory.
+    """
+    return tensor_over(array_at(address, dtype, shape, byte_steps, owner, readonly=readonly))

@@ -1,0 +1,132 @@
+"""Elementwise operations whose operands are in other dimension orders: boxes in shared memory.
+
+Costs are bytes that accesses move, over bytes that are asked for, as in `boxes` and `copy_plan`;
+those of memories with wide elements weigh more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import gcd, prod
+
+from tensorlayout.cuda.elementwise.launches import chosen, pack_memories
+from tensorlayout.cuda.elementwise.operands import Operands
+from tensorlayout.cuda.engine.boxes import WRITE, Box, Nest, choose_box, narrowness
+from tensorlayout.cuda.engine.launch import Launch
+from tensorlayout.cuda.engine.sectors import SECTOR, in_order_cost
+from tensorlayout.cuda.engine.tiles import boxes_struct, side_struct
+from tensorlayout.layout.loop import Loop
+
+# Axes of a box, at most.
+_AXES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """What a test may want to set.
+
+    Attributes:
+        small_bytes: below this, no tiles: a launch takes longer than the bytes, in whatever order.
+        staged_from: operands that cost this much in the result's order are staged.
+        through_tile: what the way through shared memory costs, where each memory costs at least 1.
+
+    """
+
+    small_bytes: int = 32 * 1024
+    staged_from: float = 1.1
+    through_tile: float = 0.1
+
+
+TUNING = Tuning()
+
+
+# ---- Which box, if any
+
+
+def box_of(loop: Loop, given: Operands, pack: int, tuning: Tuning) -> Box | None:
+    """The box in which operands of other orders are staged; None if that is worth nothing.
+
+    `pack`: how many elements a thread would move at once without.
+
+    An operand with the strides of the result never is, one that is where the result is among them:
+    each thread reads such an element where it writes.
+    """
+    widths = loop.widths
+    if loop.count * max(widths) < tuning.small_bytes:
+        return None
+    tensors = [m for m in range(len(widths)) if widths[m]]  # the others are scalars
+    sectors = {memory: in_order_cost(loop, memory, pack) for memory in tensors}
+    staged = tuple([m for m in tensors if m and _is_staged(loop, m, sectors[m], tuning)])
+    if not staged:
+        return None
+    box = choose_box(_nest(loop, given, staged))
+    if box is None:
+        return None
+    before = sum([widths[m] * (sectors[m] + narrowness(widths[m] * pack)) for m in tensors])
+    unit = box.sides[WRITE].unit // widths[WRITE]
+    after = sum([widths[m] * tuning.through_tile for m in staged])
+    for memory in tensors:
+        if memory in box.sides:
+            after += widths[memory] * box.side_cost(memory)
+        else:
+            after += widths[memory] * (sectors[memory] + narrowness(widths[memory] * unit))
+    return box if after < before else None
+
+
+def _is_staged(loop: Loop, memory: int, sectors: float, tuning: Tuning) -> bool:
+    strides, width = loop.strides[memory], loop.widths[memory]
+    if strides == loop.strides[WRITE]:
+        return False
+    if strides[-1] not in (0, 1):  # its elements do not follow each other as the result's do
+        return sectors + narrowness(width) > tuning.staged_from
+    # One row for all, say, stays in the caches.
+    distinct = prod([n for n, stride in zip(loop.sizes, strides, strict=True) if stride])
+    return distinct * width >= tuning.small_bytes and sectors > tuning.staged_from
+
+
+def _nest(loop: Loop, given: Operands, staged: tuple[int, ...]) -> Nest:
+    widths = loop.widths
+    alignments = []
+    for strides, width, first, alignment in zip(
+        loop.strides, widths, loop.firsts, loop.alignments, strict=True
+    ):
+        back = sum([(n - 1) * s for n, s in zip(loop.sizes, strides, strict=True) if s < 0])
+        alignments.append(gcd(alignment, first + back * width, SECTOR))
+    beside = tuple(m for m in range(1, len(widths)) if widths[m] and m not in staged)
+    pack = max(1, 4 // given.widest)  # as `tiles_in` of kernels/elementwise.cu
+    followers = tuple(sorted((*staged, *beside)))
+    return Nest(
+        loop.axes, widths, tuple(alignments), staged, beside, pack, _AXES, followers=followers
+    )
+
+
+# ---- The launch
+
+
+def tiles(given: Operands, loop: Loop, box: Box) -> Launch:
+    """One block for each box."""
+    side = box.sides[WRITE]
+    packed = side.unit > box.nest.widths[WRITE]
+    moves = [box.nest.axes[box.axes[k]].strides[1:] for k in side.order[: side.run]]
+    steps = [int(any(strides)) for strides in zip(*moves, strict=True)]
+    found, made = chosen("elementwise_tiles", given, PACKED=int(packed), ROOM=box.room)
+    more = pack_memories(made.memories, given, box.blocks, steps)
+    boxes_struct(box, made.boxes)
+    made.write = side_struct(box, WRITE, [0] * len(box.axes), _AXES)
+    begins, period = box.tiles, box.period(WRITE)
+    last = side.order[side.run - 1]
+    periods = max(1, period // box.inner(side.order, side.run))
+    for n in range(given.count):
+        memory, follower = n + 1, made.followers[n]
+        made.tile[n] = begins.get(memory, -1)
+        strides: Sequence[int] = made.boxes.stride[memory]
+        if memory in begins:
+            strides = box.pitches[memory]
+            made.read[n] = side_struct(box, memory, strides, _AXES)
+            made.narrow[n] = box.sides[memory].unit < 4
+        if memory in box.followers:
+            follower.stride[: len(box.axes)] = strides[: len(box.axes)]
+            follower.step = strides[last] * periods
+            follower.rows, follower.places = box.followers[memory]
+    return Launch(found, box.blocks + more, bytes(made), loop.firsts)

@@ -1,0 +1,319 @@
+"""The ledger of a pipeline: each step traced, compared with NumPy, and written in a table."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+import tensorlayout as tl
+from tensorlayout.demo.errors import DifferenceError
+
+if TYPE_CHECKING:
+    from tensorlayout.cuda.engine.launch_log import Launched
+
+Array = np.ndarray[Any, Any]
+
+# The trace's kinds, the one that says most first, in the words of the table.
+_KINDS = {"run": "compute", "layout": "relayout", "copy": "copy", "view": "view"}
+LEGEND = (
+    "layout: dimensions as they lie in memory, slowest first. W+112: each row padded by 112 slots;",
+    "  -W: W runs backwards; gaps: a part of something larger.",
+    "kind: view, nothing moved; copy, moved; relayout, moved into another layout; compute.",
+    "MB: written. GB/s: read and written. ms: as the host saw it.",
+)
+LEGEND_OF_KERNELS = (
+    "below a step: the kernels that it launched (x2: twice). On a GPU their time, of which that of",
+    "  the step is the sum. On the simulator, where time says nothing, the fewest 32-byte sectors",
+    "  that could have brought what was read and written, over those that did: 1.00 is best.",
+    "  A matrix product has no line: it is cuBLAS's, whose kernels have names of their own.",
+)
+
+
+class Known(NamedTuple):
+    """A tensor, its elements as NumPy has them, and a letter for each of its dimensions."""
+
+    tensor: tl.Tensor
+    array: Array
+    dims: str
+
+    @property
+    def brief(self) -> str:
+        """How it lies in memory."""
+        return brief(self.tensor.layout, self.dims)
+
+    def lying(self, order: str, row: int = 0) -> Array:
+        """The array slot by slot in the `order` of its letters, rows padded by zeros to `row`."""
+        array = self.array.transpose([self.dims.index(letter) for letter in order])
+        padding = [(0, 0)] * (array.ndim - 1) + [(0, max(0, row - array.shape[-1]))]
+        return np.pad(array, padding).ravel()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a pipeline, and what its calls cost together."""
+
+    title: str
+    shape: tuple[int, ...]
+    before: str
+    after: str
+    kind: str
+    bytes_read: int
+    bytes_written: int
+    bytes_copied: int
+    seconds: float | None  # None where they would be the simulator's
+    kernels: Sequence[Launched] = ()
+    within: float = 0.0  # the relative difference from NumPy that was allowed
+
+
+@dataclass(slots=True)
+class Ledger:
+    """The steps so far; `announce` is called with each line of the table as it is known.
+
+    `device`: where the steps are done. On CUDA their kernels are written down too.
+    """
+
+    announce: Callable[[str], None] = print
+    device: str = "cpu"
+    steps: list[Step] = field(default_factory=list)
+
+    def step(
+        self,
+        title: str,
+        call: Callable[..., Any],
+        *inputs: Known,
+        dims: str | None = None,
+        expected: Array | None = None,
+        stored: str | None = None,
+        row: int = 0,
+        within: float = 0.0,
+        must: Literal["view", "compute"] | None = None,
+    ) -> Known:
+        """Do a step and compare it with NumPy; DifferenceError at the first difference.
+
+        `call` takes a namespace of the array API, then what is in `inputs`: this package and its
+        tensors first, then NumPy and its arrays, unless the elements are `expected`. `dims`: the
+        letters of the result's dimensions, by default the first input's. `stored`: the same as they
+        must lie in memory, slowest first, with rows padded by zeros to `row` slots. `within`: the
+        relative difference that the order of a sum may make. `must`: "view", nothing may be moved;
+        "compute", nothing may be copied on the way.
+        """
+        with _kernel_log(self.device) as kernels, tl.trace() as seen:
+            start = time.perf_counter()
+            result = call(tl, *(x.tensor for x in inputs))
+            seconds = time.perf_counter() - start
+        array = call(np, *(x.array for x in inputs)) if expected is None else expected
+        known = Known(result, array, inputs[0].dims if dims is None else dims)
+        step = _summed(title, inputs, known, seen, seconds, kernels, within)
+        self.steps.append(step)
+        memory = None if stored is None else known.lying(stored, row)
+        for words in _faults(step, inputs, known, memory, must):
+            msg = f"step {len(self.steps)} ({title}){words}"
+            raise DifferenceError(msg)
+        self.announce("\n".join([line(step), *map(kernel_line, step.kernels)]))
+        return known
+
+    def view(self, *arguments: Any, **named: Any) -> Known:
+        """A step that must be a view."""
+        return self.step(*arguments, must="view", **named)
+
+    def compute(self, *arguments: Any, **named: Any) -> Known:
+        """A step that must only compute."""
+        return self.step(*arguments, must="compute", **named)
+
+    def heading(self, title: str) -> None:
+        """A line over the steps that follow."""
+        self.announce(f"\n{title}")
+
+    def summary(self) -> str:
+        """Counts of steps by kind, and the bytes that copies wrote."""
+        kinds = [step.kind for step in self.steps]
+        copied = sum(step.bytes_copied for step in self.steps)
+        copies = kinds.count("copy") + kinds.count("relayout")
+        near = [step.within for step in self.steps if step.within]
+        but = f", {len(near)} of them to within {max(near):g}" if near else ""
+        return (
+            f"{len(self.steps)} steps, each equal to NumPy's own result{but}:"
+            f"\n{kinds.count('view')} views, {copies} copies,"
+            f" {kinds.count('compute')} computations; {copied:,} bytes copied"
+        )
+
+
+def _faults(
+    step: Step, inputs: Sequence[Known], found: Known, memory: Array | None, must: str | None
+) -> Iterator[str]:
+    """What is wrong with a step, the first of it first."""
+    yield from _differences("element", host(found.tensor), found.array, step.within)
+    if memory is not None:
+        yield from _differences("slot", storage(found.tensor), memory)
+    says = f"the trace says {step.kind}"
+    if must == "compute" and (step.kind != "compute" or step.bytes_copied):
+        yield f" must only compute, {says} and {step.bytes_copied} bytes copied"
+    if must == "view" and step.kind != "view":
+        yield f" must be a view, {says}"
+    if step.kind == "view" and step.kernels:
+        names = ", ".join(each.kernel.symbol for each in step.kernels)
+        yield f": {says}, but kernels were launched: {names}"
+    if step.kind == "view" and not all(_within(found.tensor, x.tensor) for x in inputs):
+        yield f": {says}, but the memory is not shared"
+
+
+def _differences(what: str, found: Array, expected: Array, within: float = 0.0) -> Iterator[str]:
+    kinds = [f"{array.dtype} of shape {array.shape}" for array in (found, expected)]
+    if kinds[0] != kinds[1]:
+        yield f" differs from NumPy: {kinds[0]} instead of {kinds[1]}"
+    wrong = ~np.isclose(found, expected, within, 0) if within else found != expected
+    if wrong.any():
+        at = tuple(int(i) for i in np.unravel_index(int(wrong.argmax()), wrong.shape))
+        yield (
+            f" differs from NumPy: {int(wrong.sum())} of {wrong.size} {what}s,"
+            f" the first at {at}: {found[at]} instead of {expected[at]}"
+        )
+
+
+def address(x: tl.Tensor) -> int:
+    """Where the first element is, as the array interfaces tell it."""
+    on_host = np.asarray(x).__array_interface__ if x.device == "cpu" else None
+    interface = x.__cuda_array_interface__ if on_host is None else on_host
+    return int(interface["data"][0])
+
+
+def _within(part: tl.Tensor, whole: tl.Tensor) -> bool:
+    """Whether the memory of `part` lies inside that of `whole`."""
+    if part.size == 0:
+        return True
+    (first, last), (begin, end) = _extent(part), _extent(whole)
+    return part.device == whole.device and begin <= first and last <= end
+
+
+def _extent(x: tl.Tensor) -> tuple[int, int]:
+    """The addresses of the first element's byte in memory, and behind the last one's."""
+    steps = [(n - 1) * s for n, s in zip(x.shape, x.layout.strides, strict=True)]
+    back, ahead = sum(s for s in steps if s < 0), sum(s for s in steps if s > 0)
+    return address(x) + back * x.itemsize, address(x) + (ahead + 1) * x.itemsize
+
+
+def _kernel_log(device: str) -> AbstractContextManager[Sequence[Launched]]:
+    """What the block launches, if that is where kernels are."""
+    if not device.startswith("cuda"):
+        return nullcontext(())
+    from tensorlayout.cuda.engine.launch_log import launch_log
+
+    return launch_log()
+
+
+def host(x: tl.Tensor) -> Array:
+    """The elements as a NumPy array: the same memory on the CPU, a copy from elsewhere."""
+    return np.asarray(x.to_device("cpu"))
+
+
+def storage(x: tl.Tensor) -> Array:
+    """The memory of `x` slot by slot, padding included; for layouts that begin at slot 0."""
+    array = host(x)
+    slots = (x.layout.required_size,)
+    return np.lib.stride_tricks.as_strided(array, slots, (array.itemsize,), writeable=False)
+
+
+def _summed(
+    title: str,
+    inputs: Sequence[Known],
+    result: Known,
+    seen: tl.Trace,
+    seconds: float,
+    kernels: Sequence[Launched],
+    within: float,
+) -> Step:
+    # Memory that was only asked for is no computation.
+    kinds = {record.kind for record in seen if record.kind != "run" or record.bytes_written}
+    return Step(
+        title,
+        result.array.shape,
+        inputs[0].brief if inputs else "",
+        result.brief,
+        next((word for kind, word in _KINDS.items() if kind in kinds), "view"),
+        sum(record.bytes_read for record in seen),
+        sum(record.bytes_written for record in seen),
+        seen.bytes_copied,
+        _seconds(kernels, sum(record.seconds for record in seen) if len(seen) else seconds),
+        _by_name(kernels),
+        within,
+    )
+
+
+def _seconds(kernels: Sequence[Launched], on_host: float) -> float | None:
+    """What a step took: its kernels, or else what the host saw."""
+    if any(each.counts is not None for each in kernels):
+        return None
+    return sum(each.seconds or 0 for each in kernels) or on_host
+
+
+def _by_name(kernels: Sequence[Launched]) -> tuple[Launched, ...]:
+    """Those of one name and operation together, whatever their types and shapes."""
+    found: dict[tuple[str, str], Launched] = {}
+    for each in kernels:
+        key = each.kernel.name, each.kernel.operation
+        found[key] = found[key] + each if key in found else each
+    return tuple(found.values())
+
+
+def brief(layout: tl.Layout, letters: str) -> str:
+    """The dimensions in memory order, slowest first, and what is not packed about them.
+
+    >>> brief(tl.Layout.pitched((3, 4, 100), 256, 1), "CHW")
+    'CHW W+156'
+    >>> brief(tl.Layout((4, 5), (10, -2), offset=8), "HW")
+    'HW -W gaps'
+    """
+    words = ["".join(letters[d] for d in reversed(layout.minor_to_major))]
+    for d, letter in enumerate(letters):
+        if layout.padded_shape[d] != layout.shape[d]:
+            words.append(f"{letter}+{layout.padded_shape[d] - layout.shape[d]}")
+        if layout.strides[d] < 0:
+            words.append(f"-{letter}")
+    if not layout.covers_block:
+        words.append("gaps")
+    return " ".join(words)
+
+
+_FORM = "{:<28} {:<14} {:<25} {:<8} {:>7} {:>7} {:>5}"
+
+
+def head() -> str:
+    """The first line of the table."""
+    return _FORM.format("step", "shape", "layout", "kind", "MB", "ms", "GB/s")
+
+
+def line(step: Step) -> str:
+    """The line of a step."""
+    arrow = f"{step.before} -> {step.after}" if step.before else f"-> {step.after}"
+    moved = step.bytes_read + step.bytes_written
+    return _FORM.format(
+        step.title,
+        "x".join(map(str, step.shape)),
+        arrow,
+        step.kind,
+        f"{step.bytes_written / 1e6:.2f}" if moved else "-",
+        f"{step.seconds * 1e3:.2f}" if step.seconds is not None else "-",
+        f"{moved / step.seconds / 1e9:.1f}" if moved and step.seconds else "-",
+    )
+
+
+def kernel_line(launched: Launched) -> str:
+    """The line of a kernel, below that of its step."""
+    kernel, counts = launched.kernel, launched.counts
+    times = f" x{launched.launches}" if launched.launches > 1 else ""
+    name = f"  {kernel.name} {kernel.operation}".rstrip() + times
+    if launched.seconds is not None:
+        return f"{name:<44}{launched.seconds * 1e6:.1f} us"
+    if counts is None:
+        return name
+    found = []
+    if counts.loads.accesses:
+        found.append(f"read {counts.sector_efficiency_read:.2f}")
+    if counts.stores.accesses:
+        found.append(f"written {counts.sector_efficiency_write:.2f}")
+    return f"{name:<44}sectors: {', '.join(found)}"

@@ -1,0 +1,143 @@
+"""Pictures in and out, by Pillow: the one part of the demo that is not tensors."""
+
+from __future__ import annotations
+
+import math
+import os
+import stat
+import warnings
+from collections.abc import Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from PIL import Image, ImageOps
+
+from tensorlayout.demo.errors import RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PHOTOGRAPHS = ("astronaut.jpg", "rocket.jpg")
+# What Pillow's modes are called in the notes.
+_MODES = {"1": "black and white", "L": "grey", "LA": "grey with alpha", "P": "palette"}
+# Pixels of all pictures together, so that the demo takes seconds and at most a gigabyte.
+MOST_PIXELS = 4_000_000
+# Pixels of one picture as it is read, and copied a few times: what packs well is small on disk.
+MOST_DECODED = 2**25
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A decoded picture: `octets` are its RGB bytes, rows of pixels; `notes` what was changed."""
+
+    name: str
+    height: int
+    width: int
+    octets: bytes
+    notes: tuple[str, ...]
+
+    @property
+    def pixels(self) -> np.ndarray[Any, Any]:
+        """The bytes as NumPy sees them: height × width × 3."""
+        return np.frombuffer(self.octets, np.uint8).reshape(self.height, self.width, 3)
+
+
+def load(paths: Sequence[str]) -> list[Picture]:
+    """The pictures of `paths`, or the photographs of this package; RefusedError if unreadable."""
+    if paths:
+        return [_picture(Path(path).name, path, len(paths)) for path in paths]
+    folder = files("tensorlayout.demo") / "photographs"
+    found = []
+    for name in PHOTOGRAPHS:
+        with as_file(folder / name) as path:
+            found.append(_picture(name, path, len(PHOTOGRAPHS)))
+    return found
+
+
+def _picture(name: str, path: str | Path, count: int) -> Picture:
+    with _complaints(f"cannot read {path}"), _opened(path) as opened:
+        notes = [f"the first of {n} frames"] if (n := getattr(opened, "n_frames", 1)) > 1 else []
+        upright = ImageOps.exif_transpose(opened)
+        image, said = _in_rgb(upright)
+        smaller = _reduced(image, count)
+    notes += said
+    if smaller.size != image.size:
+        notes.append(f"reduced from {image.height} x {image.width}")
+    return Picture(name, smaller.height, smaller.width, smaller.tobytes(), tuple(notes))
+
+
+def _opened(path: str | Path) -> Image.Image:
+    """A file whose header is read and found fit to be decoded; ValueError for what is not."""
+    if not stat.S_ISREG(os.stat(path).st_mode):  # a pipe would be waited for, a device is endless
+        msg = "it is no file"
+        raise ValueError(msg)
+    opened = Image.open(path)
+    width, height = opened.size
+    if not 1 <= width * height <= MOST_DECODED:
+        opened.close()
+        msg = f"{height} x {width} pixels are not from 1 to {MOST_DECODED}"
+        raise ValueError(msg)
+    return opened
+
+
+@contextmanager
+def _complaints(doing: str) -> Iterator[None]:
+    """Turn whatever Pillow raises at a bad file into one line."""
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            yield
+    except Exception as error:  # its readers raise whatever they stumble over
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        msg = f"{doing}: {reason}"
+        raise RefusedError(msg) from None
+
+
+def _in_rgb(image: Image.Image) -> tuple[Image.Image, list[str]]:
+    """The picture in RGB, and a note if it was in anything else."""
+    if image.mode == "RGB" and "transparency" not in image.info:
+        return image.copy(), []
+    mode = _MODES.get(image.mode, image.mode)
+    if image.mode.startswith("I"):  # 16 bits of grey
+        return image.point(lambda v: v * (1 / 256)).convert("L").convert("RGB"), [
+            "16-bit grey made RGB"
+        ]
+    if image.has_transparency_data:
+        clear = image.convert("RGBA")
+        white = Image.new("RGBA", clear.size, "white")
+        said = f"{mode} made RGB on a white ground"
+        return Image.alpha_composite(white, clear).convert("RGB"), [said]
+    return image.convert("RGB"), [f"{mode} made RGB"]
+
+
+def _reduced(image: Image.Image, count: int) -> Image.Image:
+    """The picture made smaller if `count` such pictures were too many pixels."""
+    excess = image.width * image.height * count / MOST_PIXELS
+    if excess <= 1:
+        return image
+    scale = 1 / math.sqrt(excess)
+    least, most = sorted(max(1, int(n * scale)) for n in image.size)
+    most = min(most, MOST_PIXELS // count // least)
+    size = (most, least) if image.width > image.height else (least, most)
+    return image.resize(size, Image.Resampling.BOX)
+
+
+def folder(out: str) -> Path:
+    """The folder `out`, made if need be, and known to take files; RefusedError if it does not."""
+    path = Path(out)
+    with _complaints(f"cannot write to {out}"):
+        path.mkdir(parents=True, exist_ok=True)
+        probe = path / ".tensorlayout-probe"
+        probe.write_bytes(b"")
+        probe.unlink()
+    return path
+
+
+def save(image: Image.Image, path: Path) -> Path:
+    """Write a PNG."""
+    with _complaints(f"cannot write {path}"):
+        image.save(path, format="PNG", compress_level=4)
+    return path

@@ -1,0 +1,160 @@
+"""What is done next with a batch of photographs: statistics, tables of sums, sorting, colours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import tensorlayout as tl
+from tensorlayout.demo.ledger import Array, Known, Ledger, host
+from tensorlayout.demo.panels import Captioned, histogram, told
+
+WITHIN = 1e-6  # of the order in which 32-bit floats are summed
+SAMPLE = 7  # of so many pixels one is counted, which keeps the simulator quick
+BOX = 31  # pixels: the side of the squares of which the means are taken
+CROPS, CROP = 9, 128  # how many crops there are, and the pixels of their sides
+# Rows: brightness, blue and red against it, from red, green and blue. In 256ths, so that each
+# product and sum is exact in 32-bit floats, in whatever order it is taken.
+YCBCR = np.array([[77, 150, 29], [-43, -85, 128], [128, -107, -21]], np.float32) / 256
+
+
+def run(book: Ledger, batch: Known) -> list[Captioned]:
+    """The steps, and a picture of what they made; `batch`, (N, C, H, W), lies in memory as NHWC."""
+    floats = book.step("bytes to float32", lambda xp, x: xp.astype(x, xp.float32), batch)
+    return [
+        _statistics(book, batch, floats),
+        _colours(book, floats),
+        *_sums(book, batch),
+        _sorted(book, batch),
+        _crops(book, batch),
+    ]
+
+
+def _rows_of_pixels(book: Ledger, x: Known) -> Known:
+    """The batch as a matrix of three columns, a row for each pixel: a view, since it is NHWC."""
+    return book.view(
+        "a row for each pixel",
+        lambda _, x: tl.reshape(tl.permute_dims(x, (0, 2, 3, 1)), (-1, 3), copy=False),
+        x,
+        dims="PC",
+        expected=np.moveaxis(x.array, 1, 3).reshape(-1, 3),
+    )
+
+
+def _statistics(book: Ledger, batch: Known, floats: Known) -> Captioned:
+    every, pixels, device = (0, 2, 3), batch.array, batch.tensor.device
+    means = book.compute(
+        "mean by channel",
+        lambda _, x: tl.mean(x, axis=every),
+        floats,
+        dims="C",
+        expected=pixels.mean(every).astype(np.float32),
+        within=WITHIN,
+    )
+    deviations = book.compute(
+        "deviation by channel",
+        lambda _, x: tl.std(x, axis=every),
+        floats,
+        dims="C",
+        expected=pixels.std(every).astype(np.float32),
+        within=WITHIN,
+    )
+    rows = _rows_of_pixels(book, batch)
+    sample = book.view(f"every {SAMPLE}th of them", lambda _, x: x[::SAMPLE], rows)
+    bins = tl.zeros((256, 3), dtype=tl.int32, device=device)
+    one = tl.ones((), dtype=tl.int32, device=device)
+    counted = [np.bincount(channel, minlength=256) for channel in sample.array.T]
+    counts = book.compute(
+        "histogram by scatter_add",
+        lambda _, x: tl.scatter_add(bins, x, one),
+        sample,
+        dims="VC",
+        expected=np.stack(counted, 1).astype(np.int32),
+    )
+    drawn = histogram(*(host(x.tensor) for x in (counts, means, deviations)))
+    remark = "How often a sample has each value. Line: the mean; band: a standard deviation."
+    return Captioned("Statistics by channel", remark, told(counts.tensor), drawn)
+
+
+def _colours(book: Ledger, floats: Known) -> Captioned:
+    n, _, height, width = floats.array.shape
+    rows = _rows_of_pixels(book, floats)
+    weights = tl.asarray(YCBCR.T, device=floats.tensor.device)
+    converted = book.compute(
+        "YCbCr by matmul", lambda _, x: tl.matmul(x, weights), rows, expected=rows.array @ YCBCR.T
+    )
+    planes = host(converted.tensor).reshape(n, height, width, 3)[0]
+    grey = np.round(np.clip(planes + np.array([0, 128, 128], np.float32), 0, 255)).astype(np.uint8)
+    y, cb, cr = (grey[..., [c] * 3] for c in range(3))
+    picture = np.moveaxis(floats.array[0], 0, 2).astype(np.uint8)
+    remark = "A pixel is a row of a matrix, without a copy. Above: the picture, Y; below: Cb, Cr."
+    drawn = np.block([[[picture], [y]], [[cb], [cr]]])
+    return Captioned("Colours by matmul", remark, told(converted.tensor), drawn)
+
+
+def _sums(book: Ledger, batch: Known) -> list[Captioned]:
+    """The integral image, and the mean of the square around each pixel from four of its numbers."""
+
+    def summed(title: str, x: Known, axis: int) -> Known:
+        def call(xp: Any, x: Any) -> Any:
+            return xp.cumulative_sum(x, axis=axis, dtype=xp.int32, include_initial=True)
+
+        return book.compute(title, call, x)
+
+    sums = summed("sums down columns", summed("sums along rows", batch, 3), 2)
+    side = min(BOX, *batch.array.shape[2:])
+
+    def means(_: Any, s: Any) -> Any:
+        top, bottom = s[:, :, :-side], s[:, :, side:]
+        whole = bottom[..., side:] - bottom[..., :-side] - top[..., side:] + top[..., :-side]
+        return whole // side**2
+
+    boxes = book.compute(f"means of {side} x {side} from them", means, sums)
+    table = host(sums.tensor)[0]
+    greatest = np.maximum(table.max((1, 2), keepdims=True), 1)
+    drawn = _shown(table.astype(np.int64) * 255 // greatest)
+    remark = "Each number is the sum of all above it and to its left, and of its own pixel."
+    integral = Captioned("Integral image", remark, told(sums.tensor), drawn)
+    remark = (
+        f"The mean of {side} x {side} pixels: four numbers of the integral image, for any size."
+    )
+    drawn = _shown(host(boxes.tensor)[0])
+    return [integral, Captioned("Box means", remark, told(boxes.tensor), drawn)]
+
+
+def _shown(picture: Array) -> Array:
+    """Rows of pixels, in bytes."""
+    return np.ascontiguousarray(np.moveaxis(picture, 0, 2).astype(np.uint8))
+
+
+def _sorted(book: Ledger, batch: Known) -> Captioned:
+    red = book.view("the red channel", lambda _, x: x[:, 0], batch, dims="NHW")
+    result = book.compute("each of its rows sorted", lambda xp, x: xp.sort(x, axis=2), red)
+    remark = "The red channel, every third byte of NHWC memory, sorted along its rows."
+    drawn = np.ascontiguousarray(host(result.tensor)[0][..., None].repeat(3, 2))
+    return Captioned("Sorted rows", remark, told(result.tensor), drawn)
+
+
+def _crops(book: Ledger, batch: Known) -> Captioned:
+    joined = book.step(f"stack {CROPS} crops", lambda xp, x: xp.stack(_cut(x)), batch)
+    side = round(CROPS**0.5)
+    n, channels, height, width = joined.array.shape
+    rows = host(joined.tensor).reshape(side, n // side, channels, height, width)
+    drawn = rows.transpose(0, 3, 1, 4, 2).reshape(side * height, n // side * width, channels)
+    remark = "Crops of the pictures in turn, each second one mirrored: views, joined at once."
+    shown = np.ascontiguousarray(drawn)
+    return Captioned("A batch of crops", remark, told(joined.tensor), shown)
+
+
+def _cut(x: Any) -> Sequence[Any]:
+    """Parts of the pictures in turn, from left above to right below; each second one mirrored."""
+    n, _, height, width = x.shape
+    side = min(CROP, height, width)
+    found = []
+    for number in range(CROPS):
+        top, left = ((m - side) * number // (CROPS - 1) for m in (height, width))
+        part = x[number % n, :, top : top + side, left : left + side]
+        found.append(part[..., ::-1] if number % 2 else part)
+    return found

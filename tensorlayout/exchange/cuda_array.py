@@ -1,0 +1,82 @@
+"""``__cuda_array_interface__``, version 3: CUDA memory described in a dictionary, both ways.
+
+Source: the page "CUDA Array Interface (Version 3)" of Numba's documentation.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorlayout import dtypes
+from tensorlayout.cpu.engine.memory import byte_strides
+from tensorlayout.devices import as_device
+from tensorlayout.dtypes import as_dtype
+from tensorlayout.exchange.numpy import described
+from tensorlayout.plan.base import backend
+from tensorlayout.plan.from_strides import extent
+from tensorlayout.tensor import Tensor
+from tensorlayout.words import cut
+
+
+def describe(x: Tensor) -> dict[str, Any]:
+    """What the attribute holds; AttributeError on the CPU, and for what it cannot say.
+
+    That is bfloat16, and tiles.
+
+    `stream` is our current one, for consumers to wait for; the host does not.
+    """
+    if x._spec.layout.is_tiled:
+        msg = f"__cuda_array_interface__: layout {cut(x.layout)} is tiled; use to_layout() first"
+        raise AttributeError(msg)
+    if x.device.kind != "cuda" or dtypes.is_bfloat16(x.dtype):
+        msg = f"__cuda_array_interface__: not for {x.dtype} on the {x.device}; use DLPack"
+        raise AttributeError(msg)
+    found: Any = backend(x.device)  # with what no other kind of device has
+    layout, memory = x._spec.layout, found.exposed(x)
+    return {
+        "version": 3,
+        "shape": x.shape,
+        "typestr": x.dtype.str,
+        "data": (memory.address if x.size else 0, memory.readonly),
+        "strides": None if layout.is_row_major else byte_strides(layout, x.itemsize),
+        "stream": found.exported_stream(x),
+    }
+
+
+def receive(obj: Any, name: str) -> Tensor:
+    """A tensor over the memory that `obj` describes, on the device that the memory is of.
+
+    Our current stream of that device waits for the one that is described; the host does not.
+
+    TypeError for masks, element types that are none of ours, and a dictionary that is none of the
+    interface's; BufferError for memory of no device, or that no memory is, and strides that are no
+    whole elements; ValueError where no CUDA device is here, and for a stream that is none.
+    """
+    interface = obj.__cuda_array_interface__
+    try:
+        given = described(interface)
+        dtype = as_dtype(given.dtype, "elements:")
+        if given.address is None:
+            msg = "'data' must be an address and a read-only flag"
+            raise TypeError(msg)
+        low, high = extent(given.address, dtype.itemsize, given.shape, given.steps)
+    except (TypeError, ValueError, BufferError) as error:
+        msg = f"{name}: __cuda_array_interface__ of {type(obj).__name__}: {error}"
+        raise type(error)(msg) from None
+    found: Any = backend(as_device("cuda", f"{name}: the array's device"))
+    device = found.device_at(low)
+    if device is None or (high > low and found.device_at(high - 1) != device):
+        msg = f"{name}: the memory at {low:#x} is not of a CUDA device, or not all of it"
+        raise BufferError(msg)
+    found.wait_for(name, interface.get("stream"), device)
+    memory = given.address, dtype, given.shape, given.steps, device, obj
+    try:
+        x: Tensor | None = found.borrowed(*memory, readonly=given.readonly)
+    except BufferError as error:
+        msg = f"{name}: {error}"
+        raise BufferError(msg) from None
+    if x is None:
+        steps = given.steps
+        msg = f"{name}: strides of {steps} bytes are no whole elements of {dtype}; copy it first"
+        raise BufferError(msg)
+    return x

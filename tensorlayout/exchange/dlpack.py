@@ -1,0 +1,316 @@
+"""DLPack: tensors handed to other libraries, and theirs taken in, without a copy.
+
+A capsule points to a C structure: address, shape, strides, dtype, and a *deleter* that the consumer
+calls once when it needs the memory no more. That call may come while an exception is on its way
+through the consumer, or after Python has ended; a Python callback would lose the exception, or
+crash. So the structure and its deleter are NumPy's: the capsule is NumPy's, over an anchor that
+keeps the tensor's memory, and what it says of the memory is written anew. (NumPy's own export knows
+no bfloat16.)
+
+Source: ``dlpack.h`` 1.3, and the array API standard 2025.12, "Data interchange mechanisms".
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tensorlayout import dtypes
+from tensorlayout.cpu.engine.borrowed import keeper_of
+from tensorlayout.devices import CPU, Device, available
+from tensorlayout.dtypes import DType
+from tensorlayout.plan.base import backend
+from tensorlayout.plan.from_strides import extent, packed_steps
+from tensorlayout.tensor import Tensor
+from tensorlayout.words import cut, shown
+
+HOST = (1, 0)  # kDLCPU
+_CUDA = 2  # kDLCUDA
+
+# Devices whose memory the CPU reads as its own: kDLCPU, kDLCUDAHost, kDLROCMHost.
+_ON_HOST = (1, 3, 11)
+_DEVICE_NAMES = {2: "CUDA", 4: "OpenCL", 7: "Vulkan", 8: "Metal", 10: "ROCm", 13: "CUDA managed"}
+
+READ_ONLY, IS_COPIED = 1, 2  # flags of a versioned capsule
+
+# The kinds of NumPy's dtypes as DLPack counts them; bfloat16 is 4.
+_CODES = {"i": 0, "u": 1, "f": 2, "V": 4, "c": 5, "b": 6}
+_BFLOAT16 = (4, 16)
+_DTYPES: dict[tuple[int, int], DType] = {
+    (_CODES[dtype.kind], 8 * dtype.itemsize): dtype for dtype in (*dtypes.STANDARD, dtypes.float16)
+}
+
+# What an exchange may raise, so that consumers know what to catch; IndexError for positions outside
+# that a device still has to report.
+_EXPECTED = (AttributeError, TypeError, NotImplementedError, BufferError, ValueError, IndexError)
+_LETTERS = 1000  # of what an exporter says that are repeated
+
+
+class _Described(ctypes.Structure):
+    """``DLTensor``: the memory and how it is laid out; strides count elements."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.c_void_p),
+        ("strides", ctypes.c_void_p),
+        ("byte_offset", ctypes.c_uint64),
+    )
+
+
+class _Legacy(ctypes.Structure):
+    """``DLManagedTensor``, in capsules named ``dltensor``."""
+
+    _fields_ = (
+        ("tensor", _Described),
+        ("manager_ctx", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+    )
+    flags = READ_ONLY  # it has none, and JAX and TensorFlow export what nobody may change
+
+
+class _Versioned(ctypes.Structure):
+    """``DLManagedTensorVersioned``, in capsules named ``dltensor_versioned``."""
+
+    _fields_ = (
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("manager_ctx", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("tensor", _Described),
+    )
+
+
+_LEGACY_NAME, _VERSIONED_NAME = b"dltensor", b"dltensor_versioned"
+_USED = {_LEGACY_NAME: b"used_dltensor", _VERSIONED_NAME: b"used_dltensor_versioned"}
+
+# Signatures of our own: to set them on `ctypes.pythonapi` would change them for everybody.
+_address_in = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+_is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_IsValid", ctypes.pythonapi)
+)
+_rename = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_SetName", ctypes.pythonapi)
+)
+_Deleter = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
+
+
+class _Anchor(np.ndarray[Any, Any]):
+    """The shape and strides of an exported tensor; NumPy's deleter lets go of it."""
+
+    kept: object
+
+
+def device_of(x: Tensor) -> tuple[int, int]:
+    """The DLPack type and number of a tensor's device."""
+    return HOST if x.device.kind == "cpu" else (_CUDA, x.device.number)
+
+
+def export(x: Tensor, *, versioned: bool, copied: bool) -> Any:
+    """A capsule over the memory of `x`: its own strides, always given, and byte_offset 0.
+
+    BufferError for what a consumer could not use: tiles, memory that is not aligned to its
+    elements, and, in a legacy capsule, which has no flag for it, a read-only tensor.
+    """
+    layout = x._spec.layout
+    if layout.is_tiled:
+        msg = f"__dlpack__: layout {cut(x.layout)} is tiled, it has no strides; use copy=True"
+        raise BufferError(msg)
+    address, read_only, owner = backend(x.device).exposed(x)
+    if read_only and not versioned:
+        msg = (
+            "__dlpack__: a read-only tensor needs a DLPack of version 1 or later; give"
+            " max_version=(1, 0), or copy() it first"
+        )
+        raise BufferError(msg)
+    if address % x.dtype.alignment and layout.size:
+        msg = f"__dlpack__: the memory is not aligned to {x.dtype}; use copy=True, or copy() it"
+        raise BufferError(msg)
+    ndim = layout.ndim
+    anchor = _Anchor((2 * ndim,), np.int64)
+    anchor[:] = layout.shape + layout.strides
+    anchor.kept = owner
+    capsule = anchor.__dlpack__(max_version=(1, 0) if versioned else None)
+    managed = _structure_in(capsule)
+    if versioned:
+        managed.flags = READ_ONLY * read_only | IS_COPIED * copied
+    described = managed.tensor
+    described.data = address if layout.size else None
+    described.device_type, described.device_id = device_of(x)
+    described.ndim = ndim
+    described.code, described.bits = _CODES[x.dtype.kind], 8 * x.itemsize
+    described.shape = anchor.__array_interface__["data"][0]
+    described.strides = described.shape + 8 * ndim
+    return capsule
+
+
+def receive(
+    obj: Any, name: str = "from_dlpack", *, copy: bool | None = None, to_host: bool = False
+) -> tuple[Tensor, bool]:
+    """A tensor over what `obj` exports, and whether that is a copy of its own already.
+
+    `copy`: False, or None where the exporter may decide. `to_host`: have the exporter move what
+    lives on another device; else the tensor is on a CUDA device if the memory is. A legacy capsule
+    says nothing of writing: its tensor is read-only. Dimensions of size 1 get the stride that
+    continues their successor.
+    """
+    try:
+        tensor, copied = _borrowed(obj, copy, to_host)
+    except MemoryError as error:  # for the copy that was asked for
+        msg = f"{name}: {cut(str(error).removeprefix('__dlpack__: '), _LETTERS)}"
+        raise MemoryError(msg) from error
+    except Exception as error:  # exporters raise RuntimeError and others
+        kind = next((kind for kind in _EXPECTED if isinstance(error, kind)), BufferError)
+        ours = str(error).startswith("from_dlpack: ")
+        came = cut(str(error).removeprefix("from_dlpack: "), _LETTERS)
+        msg = f"{name}: {came if ours else f'{type(obj).__name__} could not be exchanged: {came}'}"
+        raise kind(msg) from (None if ours else error)
+    assert tensor is not None  # DLPack strides count whole elements
+    return tensor, copied
+
+
+def _borrowed(obj: Any, copy: bool | None, to_host: bool) -> tuple[Tensor | None, bool]:
+    if not (hasattr(obj, "__dlpack__") and hasattr(obj, "__dlpack_device__")):
+        msg = (
+            f"from_dlpack: a {type(obj).__name__} exports nothing by DLPack (__dlpack__ and"
+            " __dlpack_device__); use asarray()"
+        )
+        raise AttributeError(msg)
+    keeper = keeper_of(obj) if isinstance(obj, np.ndarray) else None
+    kind, number = map(int, obj.__dlpack_device__())
+    moving = to_host and kind not in _ON_HOST
+    stream = None
+    if not moving:
+        device = _device_here(kind, number)
+        stream = backend(device).current_stream(device)
+    capsule = _asked(obj, copy, moving, stream)
+    name = next((name for name in _USED if _is_valid(capsule, name)), None)
+    if name is None:
+        msg = f"from_dlpack: {type(obj).__name__}.__dlpack__() gave {shown(capsule)},"
+        msg += " no unused capsule"
+        raise BufferError(msg)
+    managed = _structure_in(capsule)
+    copied = bool(managed.flags & IS_COPIED)
+    if copied and copy is False:
+        msg = f"from_dlpack: {type(obj).__name__} made a copy, and copy=False"
+        raise BufferError(msg)
+    memory = _memory_of(managed)
+    # From here on the memory is ours to give back; until now it was the capsule's.
+    _rename(capsule, _USED[name])
+    owner, readonly = _Owner(managed, keeper), bool(managed.flags & READ_ONLY)
+    return backend(memory[-1]).borrowed(*memory, owner, readonly=readonly), copied
+
+
+def _asked(obj: Any, copy: bool | None, moving: bool, stream: int | None) -> Any:
+    """The capsule of `obj`; exporters from before DLPack 1 know no keywords but ``stream``."""
+    known = {} if stream is None else {"stream": stream}
+    wanted: dict[str, Any] = {"max_version": (1, 0)}
+    if moving:
+        wanted["dl_device"] = HOST
+    if copy is not None:
+        wanted["copy"] = copy
+    try:
+        return obj.__dlpack__(**known, **wanted)
+    except TypeError as error:
+        if len(wanted) > 1:
+            msg = (
+                f"from_dlpack: {type(obj).__name__} cannot be asked for {_keywords(wanted)}"
+                f" ({cut(error, _LETTERS)}); leave it out, or convert in the other library first"
+            )
+            raise BufferError(msg) from error
+    return obj.__dlpack__(**known)
+
+
+def _keywords(wanted: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in wanted.items() if name != "max_version")
+
+
+def _structure_in(capsule: Any) -> Any:
+    """The structure of a capsule that nobody has used yet."""
+    if not _is_valid(capsule, _VERSIONED_NAME):
+        return _Legacy.from_address(_address_in(capsule, _LEGACY_NAME))
+    managed = _Versioned.from_address(_address_in(capsule, _VERSIONED_NAME))
+    if managed.major != 1:
+        msg = f"from_dlpack: the exporter speaks DLPack {managed.major}, this package DLPack 1"
+        raise BufferError(msg)
+    return managed
+
+
+def _device_here(kind: int, number: int) -> Device:
+    """The device of a DLPack type and number; BufferError if it is not here."""
+    if kind in _ON_HOST:
+        return CPU
+    found = Device("cuda", number)
+    if kind == _CUDA and found in available():
+        return found
+    where = _DEVICE_NAMES.get(kind, f"DLPack type {kind}")
+    msg = (
+        f"from_dlpack: the memory is on a device that is not here ({where}, number {number});"
+        ' use from_dlpack(x, device="cpu"), or move it in the other library first'
+    )
+    raise BufferError(msg)
+
+
+_Memory = tuple[int, DType, tuple[int, ...], tuple[int, ...], Device]
+
+
+def _memory_of(managed: Any) -> _Memory:
+    """Address, dtype, shape, strides in **bytes** and device of the memory."""
+    described = managed.tensor
+    ndim = described.ndim
+    device = _device_here(described.device_type, described.device_id)
+    kind = (described.code, described.bits)
+    dtype = dtypes.as_dtype("bfloat16") if kind == _BFLOAT16 else _DTYPES.get(kind)
+    if dtype is None or described.lanes != 1:
+        msg = (
+            f"from_dlpack: elements of DLPack type {kind[0]} with {kind[1]} bits and"
+            f" {described.lanes} lanes have no dtype here; convert them in the other library first"
+        )
+        raise BufferError(msg)
+    if not 0 <= ndim <= 64:
+        msg = f"from_dlpack: a rank of at most 64 is supported, got {ndim}"
+        raise BufferError(msg)
+    shape = _integers(described.shape, ndim)
+    if len(shape) < ndim or min(shape, default=0) < 0 or not (described.data or 0 in shape):
+        msg = f"from_dlpack: the exporter gave shape {shape} at address {described.data}"
+        raise BufferError(msg)
+    strides = _integers(described.strides, ndim) if described.strides else None
+    steps = packed_steps(shape, dtype.itemsize)
+    if strides is not None:
+        steps = tuple(s * dtype.itemsize for s in strides)
+    address = (described.data or 0) + described.byte_offset
+    extent(address, dtype.itemsize, shape, steps)
+    return address, dtype, shape, steps, device
+
+
+def _integers(address: int | None, count: int) -> tuple[int, ...]:
+    return tuple((ctypes.c_int64 * count).from_address(address)) if address and count else ()
+
+
+class _Owner:
+    """Memory of another library; calls its deleter when the last tensor over it is gone."""
+
+    __slots__ = ("_address", "_delete", "_keeper")
+
+    _delete: Callable[[int], None] | None
+
+    def __init__(self, managed: Any, keeper: object) -> None:
+        self._keeper = keeper
+        self._address = ctypes.addressof(managed)
+        self._delete = _Deleter(managed.deleter) if managed.deleter else None
+
+    def __del__(self) -> None:
+        # Python keeps an exception that is on its way while it calls this, not a C callback.
+        if self._delete is not None:
+            self._delete(self._address)

@@ -1,0 +1,289 @@
+"""NumPy's arrays as tensors, and memory that is described by its array interface.
+
+The interface is a dictionary, `__array_interface__`, or a C structure, `__array_struct__`. Sources:
+"The array interface protocol" in NumPy's reference, and, for the dictionary that has the same keys,
+"CUDA Array Interface (Version 3)" of Numba's documentation.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import re
+import reprlib
+import sys
+from operator import index
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tensorlayout.cpu.engine.borrowed import array_at, held, plain, view_of
+from tensorlayout.cpu.engine.casting import as_odd_float, converted, rounded
+from tensorlayout.cpu.engine.memory import (
+    Array,
+    array_over,
+    fill_padding,
+    quietly,
+    shortage,
+    tensor_over,
+)
+from tensorlayout.dtypes import DType
+from tensorlayout.plan.from_strides import extent, packed_steps
+
+# With what the CPU offers to those who read and write NumPy's arrays.
+__all__ = [
+    "Array",
+    "Described",
+    "array_of_interface",
+    "array_of_struct",
+    "array_over",
+    "as_odd_float",
+    "buffer_of",
+    "converted",
+    "described",
+    "fill_padding",
+    "held",
+    "quietly",
+    "rounded",
+    "shortage",
+    "tensor_over",
+    "view_of",
+]
+
+
+class Described(NamedTuple):
+    """Memory as an interface describes it; `steps` in **bytes**.
+
+    `address`: of the element at index (0, …, 0); None where the memory is that of a buffer.
+    """
+
+    address: int | None
+    readonly: bool
+    dtype: DType
+    shape: tuple[int, ...]
+    steps: tuple[int, ...]
+
+
+class _Interface(ctypes.Structure):
+    """``PyArrayInterface`` of numpy/ndarraytypes.h."""
+
+    _fields_ = (
+        ("two", ctypes.c_int),
+        ("nd", ctypes.c_int),
+        ("typekind", ctypes.c_char),
+        ("itemsize", ctypes.c_int),
+        ("flags", ctypes.c_int),
+        ("shape", ctypes.POINTER(ctypes.c_ssize_t)),
+        ("strides", ctypes.POINTER(ctypes.c_ssize_t)),
+        ("data", ctypes.c_void_p),
+    )
+
+
+_NOT_SWAPPED, _WRITEABLE = 0x200, 0x400
+
+_MAX_RANK = 64
+
+# An element type: byte order, kind, bytes.
+_TYPE = re.compile(r"[<>|=]([biufc])([0-9]{1,2})")
+
+
+def described(interface: Any) -> Described:
+    """What the dictionary of an array interface says, each key of it checked.
+
+    TypeError for keys that are missing or hold something else, for masks, and for element types
+    that no NumPy array of numbers has; ValueError for values that cannot be.
+    """
+    if not isinstance(interface, dict):
+        msg = f"it must be a dictionary, got {_kind(interface)}"
+        raise TypeError(msg)
+    _check_version(interface.get("version", 3))
+    if interface.get("mask") is not None:
+        msg = "a masked element has no value; fill the array first"
+        raise TypeError(msg)
+    dtype = _dtype_in(interface)
+    shape = _integers("shape", interface.get("shape"))
+    if min(shape, default=0) < 0:
+        msg = f"'shape' must be of sizes that are not negative, got {_shown(shape)}"
+        raise ValueError(msg)
+    given = interface.get("strides")
+    steps = packed_steps(shape, dtype.itemsize) if given is None else _integers("strides", given)
+    if len(steps) != len(shape):
+        msg = f"'strides' must be one for each of {len(shape)} sizes, got {len(steps)}"
+        raise ValueError(msg)
+    return Described(*_place(interface.get("data")), dtype, shape, steps)
+
+
+def _check_version(version: Any) -> None:
+    if not 0 <= _integer("'version'", version) <= _VERSION:
+        msg = f"'version' must be at most {_VERSION}, got {_shown(version)}"
+        raise ValueError(msg)
+
+
+_VERSION = 3
+
+
+def _dtype_in(interface: dict[Any, Any]) -> DType:
+    text, fields = interface.get("typestr"), interface.get("descr")
+    if not isinstance(text, str) or len(text) > _LONGEST or not _TYPE.fullmatch(text):
+        msg = f"'typestr' must be the type of a number, such as '<f4', got {_shown(text)}"
+        raise TypeError(msg)
+    if fields is not None and not _is_type(fields, text):
+        msg = f"'descr' must be one field of the type {text!r}, got {_shown(fields)}"
+        raise TypeError(msg)
+    return _dtype(text)
+
+
+_LONGEST = 8
+
+
+def _is_type(fields: Any, text: str) -> bool:
+    """Whether a list of fields is but one, of a type and of no shape."""
+    one = isinstance(fields, list) and len(fields) == 1 and isinstance(fields[0], tuple)
+    return one and len(fields[0]) == 2 and fields[0][1] == text
+
+
+def _dtype(text: str) -> DType:
+    try:
+        return np.dtype(text)
+    except TypeError:
+        msg = f"there are no elements of the type {text!r}"
+        raise TypeError(msg) from None
+
+
+def _integers(key: str, given: Any) -> tuple[int, ...]:
+    if not isinstance(given, (tuple, list)):
+        msg = f"{key!r} must be a tuple of integers, got {_shown(given)}"
+        raise TypeError(msg)
+    if len(given) > _MAX_RANK:
+        msg = f"{key!r} must be at most {_MAX_RANK} integers, got {len(given)}"
+        raise ValueError(msg)
+    return tuple(_integer(f"each of {key!r}", item) for item in given)
+
+
+def _integer(what: str, given: Any) -> int:
+    if not isinstance(given, (bool, np.bool_)):
+        with contextlib.suppress(Exception):  # whatever __index__ raises
+            return index(given)
+    msg = f"{what} must be an integer, got {_shown(given)}"
+    raise TypeError(msg)
+
+
+def _place(data: Any) -> tuple[int | None, bool]:
+    """Address and read-only flag; None for a buffer, or for nothing."""
+    if not isinstance(data, tuple):
+        return None, False
+    if len(data) != 2 or not isinstance(data[1], (int, np.bool_)):
+        msg = f"'data' must be an address and a read-only flag, got {_shown(data)}"
+        raise TypeError(msg)
+    return _integer("the address in 'data'", data[0]), bool(data[1])
+
+
+def array_of_interface(obj: Any, interface: Any) -> Array:
+    """An array over the memory that `__array_interface__` describes.
+
+    TypeError, ValueError and BufferError for what it cannot be.
+    """
+    found = described(interface)
+    if found.address is not None:
+        owner = (obj, interface)
+        return array_at(found.address, *found[2:], owner, readonly=found.readonly)
+    data = interface.get("data")
+    octets = buffer_of(obj if data is None else data)
+    offset = _integer("'offset'", interface.get("offset", 0))
+    first = octets.__array_interface__["data"][0]
+    low, high = extent(first + offset, found.dtype.itemsize, found.shape, found.steps)
+    if low < first or high > first + octets.nbytes:
+        msg = f"elements reach beyond the buffer of {octets.nbytes} bytes that holds them"
+        raise BufferError(msg)
+    return array_at(first + offset, *found[2:], octets, readonly=not octets.flags.writeable)
+
+
+def array_of_struct(obj: Any, capsule: Any) -> Array:
+    """An array over the memory that `__array_struct__` describes; errors as for the dictionary."""
+    try:
+        address = _pointer_in(capsule, None)
+    except Exception:
+        address = None
+    found = _Interface.from_address(address) if address else None
+    if found is None or found.two != _TWO or not 0 <= found.nd <= _MAX_RANK:
+        msg = f"it must be a capsule of a PyArrayInterface, got {_shown(capsule)}"
+        raise TypeError(msg)
+    native = found.flags & _NOT_SWAPPED or found.itemsize == 1
+    text = f"{'=' if native else _SWAPPED}{found.typekind.decode('latin-1')}{found.itemsize}"
+    if not _TYPE.fullmatch(text):
+        msg = f"there are no numbers of the type {text!r}"
+        raise TypeError(msg)
+    dtype, count = _dtype(text), found.nd
+    if count and not (found.shape and found.strides):
+        msg = "it has neither shape nor strides"
+        raise ValueError(msg)
+    shape, steps = tuple(found.shape[:count]), tuple(found.strides[:count])
+    if min(shape, default=0) < 0:
+        msg = f"sizes must not be negative, got {shape}"
+        raise ValueError(msg)
+    readonly = not found.flags & _WRITEABLE
+    return array_at(found.data or 0, dtype, shape, steps, (obj, capsule), readonly=readonly)
+
+
+_TWO = 2  # what the structure begins with
+_SWAPPED = ">" if sys.byteorder == "little" else "<"
+
+_pointer_in = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+
+
+# ---- Buffers
+
+_FIELD_NAME = re.compile(r":[^:]*:")
+
+
+def buffer_of(obj: Any) -> Array:
+    """The memory of an object with the buffer protocol as an array of bytes, which pins it.
+
+    TypeError for what has no memory, or has Python objects there, which no bytes may be written
+    over; ValueError for memory that is no longer there, or is not one run.
+    """
+    if isinstance(obj, np.ndarray):
+        return _bytes_of(obj)
+    view = view_of(obj)
+    if view is None:
+        msg = "must have the buffer protocol"
+        raise TypeError(msg)
+    if "O" in _FIELD_NAME.sub("", view.format):
+        raise TypeError(_OBJECTS)
+    if not view.c_contiguous:
+        raise ValueError(_ONE_RUN)
+    return held(np.frombuffer(view, np.uint8)) if view.nbytes else np.empty(0, np.uint8)
+
+
+_OBJECTS = "must hold numbers, not Python objects"
+_ONE_RUN = "must be one run of bytes (C-contiguous)"
+
+
+def _bytes_of(array: Array) -> Array:
+    """The bytes of an array of NumPy's; the buffer protocol has no bfloat16."""
+    array = plain(array)
+    if array.dtype.hasobject or array.dtype.kind == "T":
+        raise TypeError(_OBJECTS)
+    if not array.flags.c_contiguous:
+        raise ValueError(_ONE_RUN)
+    return held(array.reshape(-1).view(np.uint8))
+
+
+# ---- Words
+
+
+def _kind(given: Any) -> str:
+    return f"an object of type {type(given).__name__}"
+
+
+def _shown(given: Any) -> str:
+    """What came, shortened."""
+    try:
+        return reprlib.repr(given) if type(given) in _PLAIN else _kind(given)
+    except ValueError:  # Python writes no integers of more than 4300 digits
+        return _kind(given)
+
+
+_PLAIN = (type(None), bool, int, float, str, bytes, tuple, list)

@@ -1,0 +1,260 @@
+"""Memory shared with others: NumPy, the buffer protocol, DLPack, pickles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorlayout.devices import CPU, Device, as_device, available
+from tensorlayout.dtypes import is_bfloat16
+from tensorlayout.exchange import dlpack
+from tensorlayout.exchange.numpy import Array, converted, quietly, tensor_over
+from tensorlayout.functions import calling
+from tensorlayout.functions import elementwise as ew
+from tensorlayout.functions.layouts import from_storage
+from tensorlayout.functions.transfers import moved, on_host, strided
+from tensorlayout.plan.base import backend
+from tensorlayout.plan.copy import Assign, Copy
+from tensorlayout.tensor import Tensor
+
+__all__ = ["from_dlpack"]
+
+_COPY = Copy("copy")
+_KEEP = Assign("__reduce__")
+_FROM_DLPACK = Copy("from_dlpack")
+_TO_DLPACK = Copy("__dlpack__")
+
+# Our functions by NumPy's ufunc of the same name.
+_OURS = {
+    found: getattr(ew, name)
+    for name in ew.__all__
+    if isinstance(found := getattr(np, name, None), np.ufunc)
+}
+
+
+def copy(x: Tensor) -> Tensor:
+    """The same elements in the form of `x`, in a storage of their own."""
+    return calling.call(_COPY, (x._spec, None, None), (x,))
+
+
+def to_numpy(x: Tensor, dtype: Any = None, copy: bool | None = None) -> Array:
+    """The elements as a NumPy array over the same memory, whatever the strides.
+
+    `dtype`, `copy`: as NumPy's; a copy keeps the order of the dimensions in memory. Read-only if
+    the tensor is. A tiled tensor has no strides: it is copied. ValueError where copy=False and the
+    dtype or the tiles need a copy.
+    """
+    if x.device != CPU:
+        msg = f"__array__: NumPy sees no memory of {x.device}; use x.to_device('cpu') first"
+        raise TypeError(msg)
+    copy = calling.flag("__array__", "copy", copy)
+    if x._spec.layout.is_tiled:
+        if copy is False:
+            msg = f"__array__: NumPy has no tiles, layout {x.layout} cannot be seen without a copy"
+            raise ValueError(msg)
+        x, copy = strided("__array__", x), None
+    array: Array = x._memory
+    kind = array.dtype if dtype is None else _of_numpy(dtype)
+    if kind != array.dtype:
+        if copy is False:
+            msg = f"__array__: {array.dtype} cannot be seen as {dtype} without a copy"
+            raise ValueError(msg)
+        if array.dtype.kind == "c" and kind.kind in "iuf":
+            msg = f"__array__: {array.dtype} cannot become {kind}; take real() or abs() first"
+            raise TypeError(msg)
+        if kind.kind in "iu" or is_bfloat16(kind):  # NumPy leaves open what NaN becomes
+            return converted(array, kind)
+        return quietly(array.astype, kind)  # type: ignore[no-any-return]
+    # Never our own object: a shape or dtype that it were given would be that of our memory.
+    return array.copy(order="K") if copy else array.view()
+
+
+def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """What a ufunc of NumPy or SciPy called on tensors gives: tensors.
+
+    ``np.sin(x)``, ``np.float64(2) * x``: our function of the same name. Any other ufunc, such as
+    those of `scipy.special`, runs on the memory of the tensors; its result is packed in their
+    order. Not for products of matrices, reductions (``np.add.reduce``), ``out=`` and ``where=``.
+
+    TypeError for arrays of NumPy beside tensors, as everywhere.
+    """
+    if method != "__call__" or options or ufunc.signature is not None:
+        called = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+        msg = (
+            f"numpy.{called}: takes no tensors, or not with these arguments; use the functions of"
+            " tensorlayout, or make arrays with numpy.asarray()"
+        )
+        raise TypeError(msg)
+    # NumPy's scalars come as arrays of rank 0 where they are compared.
+    given = [x[()] if isinstance(x, np.ndarray) and x.ndim == 0 else x for x in inputs]
+    if ufunc in _OURS:
+        return _OURS[ufunc](*given)
+    given = [calling.operand(ufunc.__name__, x) for x in given]
+    for x in given:
+        if isinstance(x, Tensor) and x.device != CPU:
+            msg = f"numpy.{ufunc.__name__}: not on {x.device}; use to_device('cpu') first"
+            raise TypeError(msg)
+    arrays = [strided("ufunc", x)._memory if isinstance(x, Tensor) else x for x in given]
+    found = quietly(ufunc, *arrays)
+    if isinstance(found, tuple):
+        return tuple(tensor_over(np.asarray(part)) for part in found)
+    return tensor_over(np.asarray(found))
+
+
+def _of_numpy(dtype: Any) -> Any:
+    try:
+        return np.dtype(dtype)
+    except (TypeError, ValueError, SyntaxError, RecursionError):
+        msg = f"__array__: dtype must be one of NumPy's, got {calling.shown(dtype)}"
+        raise TypeError(msg) from None
+
+
+def to_device(x: Tensor, device: Device | str, stream: Any = None) -> Tensor:
+    """`x` on another device; `x` itself if it is there.
+
+    The layout is kept where it covers a block, its padding too; any other takes its form. `stream`:
+    on CUDA, one on which the result may be used at once, numbered as by `__dlpack__`.
+    """
+    if device is None:
+        msg = "to_device: device must be a device or its name, got None"
+        raise TypeError(msg)
+    target = as_device(device, "to_device: device")
+    found = moved(x, target)
+    if stream is not None:
+        where = x.device if target == CPU else target
+        backend(where).ready("to_device", stream, where)
+    return found
+
+
+def to_dlpack(
+    x: Tensor,
+    *,
+    stream: Any = None,
+    max_version: tuple[int, int] | None = None,
+    dl_device: tuple[int, int] | None = None,
+    copy: bool | None = None,
+) -> Any:
+    """A DLPack capsule over the memory of `x`, with the strides that `x` has.
+
+    Versioned, with flags for read-only and copied memory, if `max_version` is at least (1, 0); else
+    a legacy one. `copy`: True exports a copy in the form of `x`; None and False share.
+
+    Strides may be 0 (broadcast) and negative (flipped): DLPack and NumPy allow both. PyTorch has no
+    negative strides, and up to 2.13 it ends the process on them, whoever exports: give it a
+    ``x.copy()``, or ask with ``torch.from_dlpack(x, copy=True)``.
+
+    `stream`: on CUDA, the one on which the memory is to be used: None or 1 for the legacy default
+    stream, 2 for that of the thread, -1 for no waiting, else its address. It is made to wait for
+    our current one, ``with cupy.cuda.Stream():``; the host waits for neither.
+
+    `dl_device`: where `x` is, or (1, 0) for a copy on the CPU.
+
+    ValueError for a `stream` of the CPU, which has none, and for stream 0, which could be several.
+    BufferError for another device, for copy=False where one is needed, for a read-only tensor in a
+    legacy capsule, for memory that is not aligned to its elements, and, but with copy=True, for a
+    tiled tensor, which has no strides.
+    """
+    here = dlpack_device(x)
+    wanted = here if dl_device is None else _pair("dl_device", dl_device)
+    if wanted not in (here, dlpack.HOST):
+        msg = f"__dlpack__: the tensor is on the {x.device}, {here} in DLPack, not {dl_device}"
+        raise BufferError(msg)
+    versioned = max_version is not None and _pair("max_version", max_version) >= (1, 0)
+    copy = calling.flag("__dlpack__", "copy", copy)
+    if wanted != here:
+        if copy is False:
+            msg = f"__dlpack__: the CPU needs a copy of what is on {x.device}, and copy=False"
+            raise BufferError(msg)
+        x, copy = strided("__dlpack__", on_host(x)), True
+    elif copy and x._spec.layout.is_tiled:
+        x = strided("__dlpack__", x)
+    elif copy:
+        x = calling.call(_TO_DLPACK, (x._spec, None, None), (x,))
+    backend(x.device).ready("__dlpack__", stream, x.device)
+    return dlpack.export(x, versioned=versioned, copied=bool(copy))
+
+
+def _pair(argument: str, given: Any) -> tuple[int, int]:
+    pair = calling.integers(given, "__dlpack__", argument, none=False)
+    if not isinstance(pair, tuple) or len(pair) != 2:
+        msg = f"__dlpack__: {argument} must be a pair of integers, got {calling.shown(given)}"
+        raise TypeError(msg)
+    return pair
+
+
+def dlpack_device(x: Tensor) -> tuple[int, int]:
+    """The DLPack type and number of the device: (1, 0) on the CPU, (2, N) on ``cuda:N``."""
+    return dlpack.device_of(x)
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
+    """A tensor over the memory that another library exports by DLPack.
+
+    `device`: None for where the memory is, else where it is to be moved to. `copy`: None shares,
+    or copies where the exporter must; True always copies, in the same form; False never.
+
+    Layout of the result: as the exporter's strides say; dimensions of size 1 get the stride that
+    continues their successor. Read-only where the exporter says so, and where it cannot: a legacy
+    capsule, from before DLPack 1, may be of an array that nobody may change, such as JAX's. With
+    copy=True the tensor can be written to. On CUDA the exporter makes the memory ready for our
+    current stream.
+
+    AttributeError for what exports nothing by DLPack. BufferError for memory on a device that is
+    not here, for element types that are none of ours, and where copy=False and a copy is needed.
+    Source: array API standard 2025.12, creation functions, `from_dlpack`.
+
+    >>> import numpy as np
+    >>> import tensorlayout as tl
+    >>> tl.from_dlpack(np.zeros((2, 3)).T).strides
+    (1, 3)
+    """
+    target = None if device is None else as_device(device, "from_dlpack: device")
+    copy = calling.flag("from_dlpack", "copy", copy)
+    # Others' copies may have another form; ours has the same, where DLPack can say it.
+    asked = copy if copy is False or isinstance(x, Tensor) else None
+    shared, copied = dlpack.receive(x, copy=asked, to_host=target == CPU)
+    if target is not None and target != shared.device:
+        if copy is False:
+            msg = f"from_dlpack: the memory is on {shared.device}, not on {target}, and copy=False"
+            raise BufferError(msg)
+        return moved(shared, target)
+    if copy is True and (not copied or shared.readonly):
+        return calling.call(_FROM_DLPACK, (shared._spec, None, None), (shared,))
+    return shared
+
+
+def _rebuilt(dtype: str, layout: str, octets: bytearray, device: str = "cpu") -> Tensor:
+    """A tensor from what `reduced` gave: used by pickle."""
+    x = from_storage(octets, layout, dtype=dtype)
+    if device == "cpu":
+        return x
+    return next((moved(x, found) for found in available() if found == device), x)
+
+
+def reduced(x: Tensor) -> tuple[Any, ...]:
+    """What pickle keeps of a tensor: dtype, the text of its layout, and its elements.
+
+    A layout that covers a block is kept, its padding too (that without a value as zeros, so that
+    equal tensors give equal pickles); any other takes its form. A tensor comes back on its device
+    where that is here, else on the CPU.
+    """
+    device = () if x.device == CPU else (str(x.device),)
+    x = on_host(x)
+    layout = x._spec.layout if x._spec.layout.covers_block else x._spec.layout.form
+    try:
+        octets = bytearray(layout.nbytes(x.dtype))
+    except MemoryError:
+        msg = f"__reduce__: {layout.nbytes(x.dtype)} bytes cannot be allocated"
+        raise MemoryError(msg) from None
+    twin = from_storage(octets, layout, dtype=x.dtype, fill_padding=True)
+    calling.call(_KEEP, (twin._spec, x._spec), (twin, x))
+    return _rebuilt, (x.dtype.name, str(layout), octets, *device)
+
+
+def is_readonly(x: Tensor) -> bool:
+    """Whether the tensor refuses to be written to."""
+    memory = x._memory
+    if isinstance(memory, np.ndarray):
+        return not memory.flags.writeable
+    return bool(memory.readonly)

@@ -1,0 +1,492 @@
+"""XLA's ShapeUtil: shapes compared, and which reshapes and transposes move nothing in memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Sequence, Set
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+
+from tensorlayout.words import cut, shown
+from tensorlayout.xla import layout_util
+from tensorlayout.xla.calling import checked_names, offer, refuse
+from tensorlayout.xla.checks import checked_array, major_to_minor, order_in
+from tensorlayout.xla.layout_util import has_descending_layout, make_logical_to_physical
+from tensorlayout.xla.permutations import (
+    checked_permutation,
+    common_factors,
+    compose_permutations,
+    is_identity_permutation,
+)
+from tensorlayout.xla.primitive_types import PrimitiveType
+from tensorlayout.xla.shape_making import (
+    drop_degenerate_dimensions,
+    make_shape_with_descending_layout_and_same_physical_layout,
+)
+from tensorlayout.xla.shape_queries import elements_in
+from tensorlayout.xla.shapes import UNBOUNDED, Shape, XlaLayout, alike
+from tensorlayout.xla.tiles import row_major, unravelled
+
+_PARTS_OF_LAYOUT = {
+    "tiles",
+    "element_size_in_bits",
+    "memory_space",
+    "tail_padding_alignment",
+    "split_configs",
+}
+_IGNORABLE = _PARTS_OF_LAYOUT | {
+    "layout",
+    "element_type",
+    "fp_precision",
+    "dimensions",
+    "dynamic",
+    "buffer",
+}
+
+
+def equal(lhs: Shape, rhs: Shape, ignore: Collection[str] = ()) -> bool:
+    """Whether two shapes are equal; what `ignore` names is left out.
+
+    `ignore`: of ``layout`` (or of it only ``tiles``, ``element_size_in_bits``, ``memory_space``,
+    ``tail_padding_alignment``, ``split_configs``), ``element_type``, ``fp_precision`` (all floats
+    alike), ``dimensions`` (sizes, not their number), ``dynamic`` (then ``?`` matches any size),
+    ``buffer`` (the wrapper). A present layout differs from a missing one. ValueError for others.
+    """
+    return _equal(lhs, rhs, checked_names(ignore, _IGNORABLE))
+
+
+def _equal(lhs: Shape, rhs: Shape, ignore: Set[str]) -> bool:
+    if "buffer" in ignore:
+        lhs = lhs.elements[0] if lhs.is_buffer else lhs
+        rhs = rhs.elements[0] if rhs.is_buffer else rhs
+    if not (lhs.is_array and rhs.is_array):
+        return alike(lambda a, b: _equal(a, b, ignore), lhs, rhs)
+    if not all(test(lhs, rhs) for names, test in _TESTS.items() if not ignore & set(names)):
+        return False
+    if "layout" in ignore or lhs.layout is None or rhs.layout is None:
+        return "layout" in ignore or lhs.layout is rhs.layout
+    return layout_util.equal(lhs.layout, rhs.layout, ignore & _PARTS_OF_LAYOUT)
+
+
+def equal_ignoring_element_type(lhs: Shape, rhs: Shape) -> bool:
+    """Whether shapes are equal but for their element types."""
+    return equal(lhs, rhs, ("element_type",))
+
+
+def equal_ignoring_fp_precision(lhs: Shape, rhs: Shape) -> bool:
+    """Whether shapes are equal, all floating-point types taken as one."""
+    return equal(lhs, rhs, ("fp_precision",))
+
+
+def compatible(lhs: Shape, rhs: Shape) -> bool:
+    """Whether types, tuples and sizes are equal; layouts and dynamic flags play no role.
+
+    ``?`` is compatible with any size.
+    """
+    return equal(lhs, rhs, ("layout", "dynamic"))
+
+
+def compatible_ignoring_element_type(lhs: Shape, rhs: Shape) -> bool:
+    """Whether tuples and sizes are equal; layouts, dynamic flags and element types play no role.
+
+    ``?`` is compatible with any size. An array is never compatible with a token.
+    """
+    return equal(lhs, rhs, ("layout", "dynamic", "element_type"))
+
+
+def compatible_ignoring_fp_precision(lhs: Shape, rhs: Shape) -> bool:
+    """Whether types, tuples and sizes are equal, all floating-point types taken as one.
+
+    Layouts and dynamic flags play no role; ``?`` is compatible with any size.
+    """
+    return equal(lhs, rhs, ("layout", "dynamic", "fp_precision"))
+
+
+def compatible_kind(lhs: Shape, rhs: Shape) -> bool:
+    """Whether the tuples are alike and the arrays in them have equal ranks, no more."""
+    return equal(lhs, rhs, ("layout", "dynamic", "element_type", "dimensions"))
+
+
+def same_dimensions(lhs: Shape, rhs: Shape) -> bool:
+    """Whether two arrays have equal sizes, whatever their types; ``?`` equals any size."""
+    checked_array(lhs)
+    checked_array(rhs)
+    return lhs.rank == rhs.rank and all(
+        m == n or UNBOUNDED in (m, n) for m, n in zip(lhs.dimensions, rhs.dimensions, strict=True)
+    )
+
+
+def same_rank(lhs: Shape, rhs: Shape) -> bool:
+    """Whether two arrays have as many dimensions."""
+    return checked_array(lhs).rank == checked_array(rhs).rank
+
+
+def same_element_type(lhs: Shape, rhs: Shape) -> bool:
+    """Whether the element types are equal."""
+    return lhs.element_type is rhs.element_type
+
+
+def same_element_type_ignoring_fp_precision(lhs: Shape, rhs: Shape) -> bool:
+    """Whether the element types are equal, all floating-point types taken as one."""
+    floating = lhs.element_type.is_floating and rhs.element_type.is_floating
+    return floating or same_element_type(lhs, rhs)
+
+
+# What equal arrays agree in; a test is left out where one of its names is to be ignored.
+_TESTS: dict[tuple[str, ...], Callable[[Shape, Shape], bool]] = {
+    (): same_rank,
+    ("element_type",): same_element_type_ignoring_fp_precision,
+    ("element_type", "fp_precision"): same_element_type,
+    ("dimensions",): same_dimensions,
+    ("dimensions", "dynamic"): lambda lhs, rhs: lhs.dimensions == rhs.dimensions,
+    ("dynamic",): lambda lhs, rhs: lhs.dynamic == rhs.dynamic,
+}
+
+
+def higher_precision_element_type(lhs: Shape, rhs: Shape) -> PrimitiveType:
+    """The type that XLA prefers of two: complex, more range, more significand, more bits, signed.
+
+    **Not the one that holds the values of both**: of s64 and f16 it is f16, of f16 and bf16 bf16.
+    ValueError for different types that tie, and for types of no array.
+    """
+    first, second = lhs.element_type, rhs.element_type
+    checked_array(lhs)
+    checked_array(rhs)
+    if first is not second and first.precision == second.precision:
+        refuse(f"{first.text} and {second.text} tie")
+    return max(first, second, key=lambda kind: kind.precision)
+
+
+def element_can_upcast(source: Shape, target: Shape) -> bool:
+    """Whether the target's type is the one that `higher_precision_element_type` prefers.
+
+    **Not whether values survive**: s64 to f16 is True.
+    """
+    return higher_precision_element_type(source, target) is target.element_type
+
+
+def equal_structure(lhs: Shape, rhs: Shape) -> bool:
+    """Whether the tuples are alike, whatever their leaves."""
+    if lhs.is_tuple or rhs.is_tuple:
+        return alike(equal_structure, lhs, rhs)
+    return True
+
+
+def is_prefix(prefix: Shape, shape: Shape) -> bool:
+    """Whether `prefix` equals `shape`, or is a tuple of prefixes of its first elements.
+
+    The empty tuple is a prefix of anything, of an array too.
+    """
+    if not prefix.is_tuple or not prefix.elements:
+        return prefix.is_tuple or equal(prefix, shape)
+    if not shape.is_tuple or len(prefix.elements) > len(shape.elements):
+        return False
+    return all(map(is_prefix, prefix.elements, shape.elements))
+
+
+def dynamic_array_shape_is_compatible(dynamic_shape: Shape, bounded_shape: Shape) -> bool:
+    """Whether each size is at most that of the bounding array; ``?`` there bounds nothing.
+
+    Element types play no role.
+    """
+    checked_array(dynamic_shape)
+    checked_array(bounded_shape)
+    return dynamic_shape.rank == bounded_shape.rank and all(
+        bound == UNBOUNDED or (size != UNBOUNDED and size <= bound)
+        for size, bound in zip(dynamic_shape.dimensions, bounded_shape.dimensions, strict=True)
+    )
+
+
+def dynamic_shape_is_compatible(dynamic_shape: Shape, bounded_shape: Shape) -> bool:
+    """Whether the tuples are alike, and each size in them is at most that of the bounding array.
+
+    ``?`` in the bounding array bounds nothing; element types of arrays play no role.
+    """
+    if dynamic_shape.is_array and bounded_shape.is_array:
+        return dynamic_array_shape_is_compatible(dynamic_shape, bounded_shape)
+    return alike(dynamic_shape_is_compatible, dynamic_shape, bounded_shape)
+
+
+# --- reshapes and transposes that move nothing in memory ------------------------------------------
+
+
+def dimensions_unmodified_by_reshape(input: Shape, output: Shape) -> list[tuple[int, int]]:
+    """Pairs of input and output dimensions that a reshape leaves alone, in increasing order.
+
+    ValueError for different numbers of elements.
+
+    >>> from tensorlayout.xla import parse_shape
+    >>> dimensions_unmodified_by_reshape(parse_shape("s32[2,3]"), parse_shape("s32[2,3]"))
+    [(0, 0), (1, 1)]
+    """
+    elements_in(input)
+    elements_in(output)
+    bounds = common_factors(input.dimensions, output.dimensions)
+    return [
+        begin for begin, end in pairwise(bounds) if (end[0] - begin[0], end[1] - begin[1]) == (1, 1)
+    ]
+
+
+def reshape_leaves_dimensions_unmodified(
+    from_shape: Shape, to_shape: Shape, input_dim_indices: Sequence[int]
+) -> list[int] | None:
+    """The output numbers of input dimensions, if a reshape leaves all of them alone, else None.
+
+    None also where the list is not sorted.
+    """
+    kept = dict(dimensions_unmodified_by_reshape(from_shape, to_shape))
+    asked = list(input_dim_indices)
+    if asked != sorted(asked) or not set(asked) <= kept.keys():
+        return None
+    return [kept[d] for d in asked]
+
+
+def inserted_or_deleted_1_sized_dimensions(
+    shape_pre: Shape, shape_post: Shape
+) -> tuple[list[int], list[int]] | None:
+    """The dimensions of size 1 deleted from the first shape, and inserted in the second.
+
+    None where the shapes differ in other dimensions too; **sizes of 0 in a changed group count as
+    not larger than 1**. ValueError for different numbers of elements.
+
+    >>> from tensorlayout.xla import parse_shape
+    >>> inserted_or_deleted_1_sized_dimensions(
+    ...     parse_shape("s32[9,1,4]"), parse_shape("s32[1,9,4,1]"))
+    ([1], [0, 3])
+    """
+    kept = dimensions_unmodified_by_reshape(shape_pre, shape_post)
+    deleted = sorted(set(range(shape_pre.rank)) - {d for d, _ in kept})
+    inserted = sorted(set(range(shape_post.rank)) - {d for _, d in kept})
+    changed = [shape_pre.dimensions[d] for d in deleted]
+    changed += [shape_post.dimensions[d] for d in inserted]
+    return None if any(n > 1 for n in changed) else (deleted, inserted)
+
+
+def transpose_is_bitcast(
+    input_shape: Shape,
+    output_shape: Shape,
+    dimension_mapping: Sequence[int],
+    ignore_element_type: bool = False,
+) -> bool:
+    """Whether a transpose moves nothing: output dimension k is input ``dimension_mapping[k]``.
+
+    Judged **by the two orders alone**: sizes are not compared, size-1 dimensions get no leniency,
+    tiles are not seen. False for different element types unless ignored. ValueError without
+    layouts.
+    """
+    before, after = order_in(input_shape), order_in(output_shape)
+    about = "transpose_is_bitcast: dimension_mapping"
+    mapping = checked_permutation(about, dimension_mapping, len(before))
+    if not ignore_element_type and not same_element_type(input_shape, output_shape):
+        return False
+    if len(after) != len(mapping):
+        return False
+    return compose_permutations(mapping, after) == list(before)
+
+
+def reshape_is_bitcast(
+    input_shape: Shape, output_shape: Shape, ignore_element_type: bool = False
+) -> bool:
+    """Whether a row-major reshape leaves each element where it is in memory, by the two orders.
+
+    Size-1 dimensions may stand anywhere; without elements it is True, with different numbers of
+    them False; **tiles are not seen**. False for different element types unless ignored.
+    """
+    orders = order_in(input_shape), order_in(output_shape)
+    if not ignore_element_type and not same_element_type(input_shape, output_shape):
+        return False
+    if elements_in(input_shape) != elements_in(output_shape):
+        return False
+    if not elements_in(input_shape):
+        return True
+    # Positions add up by dimension, so index 1 of each dimension, from either side, decides.
+    sides = (input_shape.dimensions, output_shape.dimensions)
+    numbers = [math.prod(sizes[d + 1 :]) for sizes in sides for d, n in enumerate(sizes) if n > 1]
+    return all(
+        len({_placed(n, sizes, order) for sizes, order in zip(sides, orders, strict=True)}) == 1
+        for n in numbers
+    )
+
+
+def _placed(number: int, sizes: tuple[int, ...], minor_to_major: tuple[int, ...]) -> int:
+    """The position of the element with a row-major number."""
+    index, order = unravelled(number, sizes), minor_to_major[::-1]
+    return row_major([index[d] for d in order], [sizes[d] for d in order])
+
+
+def deduce_transpose_dimensions_for_bitcast(
+    input_shape: Shape, output_shape: Shape
+) -> list[int] | None:
+    """The permutation that makes the output a transpose of the input in the same memory, or None.
+
+    Output dimension k is input dimension ``p[k]``. The two orders say which; then sizes must agree.
+    """
+    before, after = order_in(input_shape), order_in(output_shape)
+    if len(before) != len(after):
+        return None
+    found = [before[after.index(k)] for k in range(len(after))]
+    same = [input_shape.dimensions[d] for d in found] == list(output_shape.dimensions)
+    return found if same else None
+
+
+def is_reshape_or_transpose_bitcast(a: Shape, b: Shape, ignore_element_type: bool = False) -> bool:
+    """Whether two shapes are equal, or one reshape or one transpose apart, in the same memory."""
+    if not ignore_element_type and not same_element_type(a, b):
+        return False
+    return (
+        equal_ignoring_element_type(a, b)
+        or reshape_is_bitcast(a, b, ignore_element_type=True)
+        or deduce_transpose_dimensions_for_bitcast(a, b) is not None
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ReshapeBitcast:
+    """A bitcast that is one reshape."""
+
+
+@dataclass(frozen=True, slots=True)
+class TransposeBitcast:
+    """A bitcast that is one transpose: output dimension k is input ``transpose_dims[k]``."""
+
+    transpose_dims: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TrtBitcast:
+    """A bitcast as a transpose, a reshape and a transpose; each may change nothing."""
+
+    transpose1_dims: tuple[int, ...]
+    transpose1_shape: Shape
+    reshape_shape: Shape
+    transpose2_dims: tuple[int, ...]
+
+    @property
+    def is_transpose1_identity(self) -> bool:
+        """Whether the first step changes nothing."""
+        return is_identity_permutation(self.transpose1_dims)
+
+    @property
+    def is_transpose2_identity(self) -> bool:
+        """Whether the last step changes nothing."""
+        return is_identity_permutation(self.transpose2_dims)
+
+
+def decompose_bitcast_to_trt(input_shape: Shape, output_shape: Shape) -> TrtBitcast | None:
+    """A bitcast as transpose, reshape, transpose, by way of the row-major shapes of both sides.
+
+    None where a layout is missing or the numbers of elements differ. Both types are expected to
+    have the same bits.
+    """
+    if input_shape.layout is None or output_shape.layout is None:
+        return None
+    if elements_in(input_shape) != elements_in(output_shape):
+        return None
+    plain = make_shape_with_descending_layout_and_same_physical_layout
+    return TrtBitcast(
+        major_to_minor(input_shape),
+        plain(input_shape),
+        plain(output_shape),
+        make_logical_to_physical(output_shape.layout),
+    )
+
+
+def decompose_bitcast(
+    input_shape: Shape, output_shape: Shape
+) -> ReshapeBitcast | TransposeBitcast | TrtBitcast | None:
+    """A bitcast as one reshape, else as one transpose, else as three steps; element types ignored.
+
+    None where a layout is missing or the numbers of elements differ.
+    """
+    steps = decompose_bitcast_to_trt(input_shape, output_shape)
+    if steps is None:
+        return None
+    if reshape_is_bitcast(input_shape, output_shape, ignore_element_type=True):
+        return ReshapeBitcast()
+    dims = deduce_transpose_dimensions_for_bitcast(input_shape, output_shape)
+    return steps if dims is None else TransposeBitcast(tuple(dims))
+
+
+def is_decomposable_bitcast(input_shape: Shape, output_shape: Shape) -> bool:
+    """Whether `decompose_bitcast` finds something."""
+    return decompose_bitcast(input_shape, output_shape) is not None
+
+
+def align_layouts(input_shape: Shape, output_shape: Shape) -> Shape | None:
+    """`output_shape` in an order that makes the reshape from the input free; None without one.
+
+    Dimensions of size 1 go to the most major end, descending. Each group of dimensions that the
+    reshape merges or splits must be one row-major run in the input. The layout has no tiles.
+    Without elements any order will do: row-major. ValueError for different numbers of elements.
+
+    >>> from tensorlayout.xla import parse_shape
+    >>> shapes = parse_shape("f32[3,8,5,7,11]{3,2,1,0,4}"), parse_shape("f32[4,3,2,7,5,11]")
+    >>> print(align_layouts(*shapes))
+    f32[4,3,2,7,5,11]{4,3,2,1,0,5}
+    """
+    order_in(input_shape)
+    if elements_in(input_shape) != elements_in(output_shape):
+        refuse("must have equal numbers of elements", cut(input_shape), cut(output_shape))
+    if not elements_in(input_shape):
+        return output_shape.replace(layout=XlaLayout.row_major(output_shape.rank))
+    simple = drop_degenerate_dimensions(input_shape)
+    numbers = [d for d, n in enumerate(output_shape.dimensions) if n != 1]
+    order = _aligned(simple, [output_shape.dimensions[d] for d in numbers])
+    if order is None:
+        return None
+    ones = [d for d in range(output_shape.rank - 1, -1, -1) if output_shape.dimensions[d] == 1]
+    layout = XlaLayout(minor_to_major=(*(numbers[d] for d in order), *ones))
+    return output_shape.replace(layout=layout)
+
+
+def _aligned(input_shape: Shape, output_sizes: list[int]) -> list[int] | None:
+    """The order of the output, where no size is 1 on either side."""
+    order = list(order_in(input_shape))
+    bounds = common_factors(input_shape.dimensions, output_sizes)
+    groups = {
+        end[0] - 1: (range(begin[0], end[0]), range(begin[1], end[1]))
+        for begin, end in pairwise(bounds)
+    }
+    found: list[int] = []
+    while order:
+        if order[0] not in groups:
+            return None
+        before, after = groups[order[0]]
+        if order[: len(before)] != list(reversed(before)):
+            return None
+        order = order[len(before) :]
+        found += reversed(after)
+    return found
+
+
+def get_normalized_logical_transpose_shape(
+    input_shape: Shape, output_shape: Shape, dimensions: Sequence[int]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The output sizes and the permutation of a row-major transpose, made as short as possible.
+
+    Dimensions of size 1 vanish, runs of input dimensions that stay side by side become one; where
+    nothing moves, one dimension is left. ValueError for other orders than row-major, or where the
+    permutation does not make the output of the input.
+
+    >>> from tensorlayout.xla import parse_shape
+    >>> shapes = parse_shape("f32[10,1,11,32]"), parse_shape("f32[32,1,10,11]")
+    >>> get_normalized_logical_transpose_shape(*shapes, [3, 1, 0, 2])
+    ((32, 110), (1, 0))
+    """
+    for shape in (input_shape, output_shape):
+        if shape.layout is None or not has_descending_layout(shape.layout):
+            refuse("must have row-major layouts", cut(shape))
+    sizes, about = input_shape.dimensions, "get_normalized_logical_transpose_shape: dimensions"
+    dims = checked_permutation(about, dimensions, len(sizes))
+    if tuple(sizes[d] for d in dims) != output_shape.dimensions:
+        refuse(f"{shown(dims)} does not make {cut(output_shape)} of {cut(input_shape)}")
+    large = [d for d, n in enumerate(sizes) if n != 1]
+    numbers = [large.index(d) for d in dims if d in large]
+    grouped = groupby(enumerate(numbers), lambda pair: pair[1] - pair[0])
+    runs = [[number for _, number in run] for _, run in grouped] or [[]]
+    ranked = sorted(runs)
+    merged = tuple(math.prod(sizes[large[number]] for number in run) for run in runs)
+    return merged, tuple(map(ranked.index, runs))
+
+
+offer(__name__)

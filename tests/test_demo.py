@@ -1,0 +1,709 @@
+"""The demo: its table and pictures against NumPy, other pictures, and every difference found."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib.util
+import io
+import re
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tensorlayout as tl
+
+Image = pytest.importorskip("PIL.Image", reason="optional: pillow, for the demo")
+
+from tensorlayout.cli import main  # noqa: E402 - Pillow is optional
+from tensorlayout.demo import (  # noqa: E402
+    directml,
+    handover,
+    ledger,
+    panels,
+    pictures,
+    pipeline,
+    sheet,
+    statistics,
+)
+from tensorlayout.demo.errors import DifferenceError  # noqa: E402
+from tensorlayout.demo.ledger import Known  # noqa: E402
+
+HEIGHT, WIDTH = 427, 400  # what the two photographs of the package have in common
+PICTURES = {"directml.png", "layouts.png", "mosaic.png", "normalised.png", "statistics.png"}
+
+
+def decoded(path):
+    with Image.open(path) as image:
+        return np.asarray(image.convert("RGB"))
+
+
+def noise(height, width, *channels):
+    rng = np.random.default_rng(height * 1000 + width)
+    return rng.integers(0, 256, (height, width, *channels), dtype=np.uint8)
+
+
+def complaint(capsys, *arguments, status=2):
+    """The one line of stderr with which the demo ends."""
+    assert main(["demo", *map(str, arguments)]) == status
+    found = capsys.readouterr().err
+    assert found.count("\n") == 1
+    assert "Traceback" not in found
+    return found
+
+
+@pytest.fixture
+def picture(tmp_path):
+    """Writes a picture of noise, a.png."""
+
+    def written(*size):
+        Image.fromarray(noise(*size, 3)).save(tmp_path / "a.png")
+        return tmp_path / "a.png"
+
+    return written
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """The folder, the output and the steps of the demo on the photographs of the package."""
+    out, said, books = tmp_path_factory.mktemp("demo"), io.StringIO(), []
+
+    class Kept(ledger.Ledger):
+        def __init__(self, **named):
+            super().__init__(**named)
+            books.append(self)
+
+    with contextlib.redirect_stdout(said), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ledger, "Ledger", Kept)
+        assert main(["demo", "--out", str(out)]) == 0
+    [book] = books
+    return out, said.getvalue(), book.steps
+
+
+@pytest.fixture(scope="module")
+def photographs():
+    """The photographs as NumPy sees them, cut to their common size from the middle."""
+    folder = files("tensorlayout.demo") / "photographs"
+    astronaut, rocket = (decoded(folder / name) for name in pictures.PHOTOGRAPHS)
+    assert astronaut.shape == (448, 400, 3)
+    assert rocket.shape == (427, 640, 3)
+    return astronaut[10:437], rocket[:, 120:520]
+
+
+# ---- On the photographs of the package
+
+
+def test_output_fits_100_columns_of_plain_ascii(demo):
+    out, said, _ = demo
+    assert max(map(len, said.replace(str(out), "OUT").splitlines())) <= 100
+    assert said.isascii()
+    assert "\x1b" not in said
+
+
+def test_says_what_became_of_the_photographs(demo):
+    assert "astronaut.jpg: 448 x 400 pixels" in demo[1]
+    assert "cut to 427 x 400, from the middle" in demo[1]
+
+
+@pytest.mark.parametrize(
+    ("title", "layout", "kind"),
+    [
+        ("seen as CHW", "HWC -> HWC", "view"),
+        ("stack the batch", "HWC -> NHWC", "copy"),
+        ("NHWC to NCHW", "NHWC -> NCHW", "relayout"),
+        ("NCHW to NHWC", "NCHW -> NHWC", "relayout"),
+        ("NHWC to NHWC: nothing to do", "NHWC -> NHWC", "view"),
+        ("rows at 256-byte pitch", "NCHW -> NCHW W+112", "relayout"),
+        ("column-major", "NCHW -> WHCN", "relayout"),
+        ("- mean (padding stays 0)", "NCHW W+112 -> NCHW W+112", "compute"),
+        ("cut the left half", "NHWC -> NHWC gaps", "view"),
+        ("turned by 180 degrees", "NHWC -> NHWC -H -W", "view"),
+        ("one picture of all rows", "NHWC -> HWC", "view"),
+        ("cut to multiples of 4", "NHWC -> NHWC gaps", "view"),
+        ("JOIN 16 tiles", "NHWC gaps -> NHWC", "copy"),
+        ("SLICE1 with stride -1", "NHWC gaps -> NHWC", "copy"),
+        ("SCATTER pixels in waves", "NHWC gaps -> NHWC", "compute"),
+        ("GATHER_ELEMENTS in waves", "NHWC gaps -> NHWC", "compute"),
+        ("SPACE_TO_DEPTH, blocks of 4", "NHWC gaps -> NHWC", "copy"),
+        ("PADDING by reflection", "NHWC gaps -> NHWC", "copy"),
+        ("UPSAMPLE_2D, linear", "NHWC -> NHWC", "compute"),
+        ("mean by channel", "NHWC -> C", "compute"),
+        ("a row for each pixel", "NHWC -> PC", "view"),
+        ("histogram by scatter_add", "PC gaps -> VC", "compute"),
+        ("YCbCr by matmul", "PC -> PC", "compute"),
+        ("sums down columns", "NHWC -> NHWC", "compute"),
+        ("the red channel", "NHWC -> NHW gaps", "view"),
+        ("each of its rows sorted", "NHW gaps -> NHW", "compute"),
+        ("stack 9 crops", "NHWC -> NHWC", "copy"),
+    ],
+)
+def test_table(demo, title, layout, kind):
+    line = next(line for line in demo[1].splitlines() if line.startswith(title))
+    assert re.fullmatch(rf"{re.escape(title)} +[\dx]+ +{re.escape(layout)} +{kind} .*", line)
+    assert (line.split()[-3] == "-") == (kind == "view")
+
+
+def test_summary_counts_the_table(demo):
+    said = demo[1]
+    words = re.findall(r" (view|copy|relayout|compute) +[-\d]", said)
+    views, computed = words.count("view"), words.count("compute")
+    copied = sum(step.bytes_copied for step in demo[2])
+    assert said.splitlines()[-7:-5] == [
+        f"{len(words)} steps, each equal to NumPy's own result, 2 of them to within 1e-06:",
+        f"{views} views, {len(words) - views - computed} copies, {computed} computations;"
+        f" {copied:,} bytes copied",
+    ]
+
+
+def test_nothing_more_is_copied_than_what_is_asked_for(demo):
+    firsts = {"cut to multiples of 4": "directml", "bytes to float32": "statistics"}
+    copied, part = {"pipeline": {}, "directml": {}, "statistics": {}}, "pipeline"
+    for step in demo[2]:
+        part = firsts.get(step.title, part)
+        if step.bytes_copied:
+            copied[part][step.title] = copied[part].get(step.title, 0) + step.bytes_copied
+    # In bytes of the batch: stacked, relaid four times, twice for the PNG, a mosaic of four;
+    # to float32 twice, and from it once.
+    batch, cut = 2 * 3 * HEIGHT * WIDTH, 2 * 3 * 424 * 400
+    assert sum(copied["pipeline"].values()) == (1 + 4 + 2 + 4 + 2 * 4 + 1) * batch
+    assert copied["directml"] == {
+        "JOIN 16 tiles": cut,  # one picture of the two, first to rows and then to the whole
+        "SLICE1 with stride -1": cut,
+        "SPACE_TO_DEPTH, blocks of 4": cut,
+        "DEPTH_TO_SPACE: back again": cut,
+        "PADDING by reflection": cut,
+        "a patch in float32": cut // 8**2 * 4,
+        "UPSAMPLE_2D, nearest": cut * 4,
+    }
+    assert copied["statistics"] == {
+        "bytes to float32": 4 * batch,
+        "stack 9 crops": 9 * 3 * 128 * 128,
+    }
+
+
+def test_numpy_and_torch_see_the_same_address(demo):
+    assert len(set(re.findall(r" (0x[0-9a-f]+)", demo[1]))) == 1
+    assert "NumPy:   0x" in demo[1]
+    if importlib.util.find_spec("torch") is not None:
+        assert re.search(r"PyTorch: 0x.*channels_last: yes", demo[1])
+
+
+def test_mosaic_is_what_numpy_makes_of_the_photographs(demo, photographs):
+    rows = []
+    for p in photographs:
+        left, right = p[:, : WIDTH // 2], p[:, WIDTH // 2 :]
+        tiles = [p, left, np.fliplr(left), np.fliplr(right), right, np.rot90(p, 2)]
+        rows.append(np.hstack(tiles))
+    np.testing.assert_array_equal(decoded(demo[0] / "mosaic.png"), np.vstack(rows))
+
+
+def test_normalised_is_what_numpy_makes_of_the_photographs(demo, photographs):
+    mean, std = (np.array(v, np.float32) for v in (pipeline.MEAN, pipeline.STD))
+    x = (np.hstack(photographs).astype(np.float32) / np.float32(255) - mean) / std
+    rescaled = np.round((x - x.min()) / (x.max() - x.min()) * np.float32(255))
+    np.testing.assert_array_equal(decoded(demo[0] / "normalised.png"), rescaled)
+
+
+def test_contact_sheet_shows_the_picture_and_the_padding(demo):
+    drawn = decoded(demo[0] / "layouts.png")
+    assert drawn.shape[0] > 1000
+    assert drawn.shape[1] > 1600
+    assert (drawn == sheet.STRIPES[0]).all(axis=2).sum() > 10_000
+
+
+def test_photographs_are_free_small_and_described():
+    folder = Path(str(files("tensorlayout.demo") / "photographs"))
+    described = (folder / "README.md").read_text(encoding="utf-8")
+    assert {p.name for p in folder.iterdir()} == {*pictures.PHOTOGRAPHS, "README.md"}
+    assert all(name in described for name in pictures.PHOTOGRAPHS)
+    assert sum(p.stat().st_size for p in folder.iterdir()) < 600_000
+
+
+# ---- On other pictures
+
+
+@pytest.mark.parametrize("size", [(1, 1), (2, 3), (1, 300), (300, 1), (7, 256), (8, 513)])
+def test_sizes(picture, tmp_path, capsys, size):
+    assert main(["demo", str(picture(*size)), "--out", str(tmp_path / "out")]) == 0
+    said = capsys.readouterr().out
+    assert ("no row needs padding" in said) == (size[1] % 256 == 0)
+    assert ("DirectML: left out" in said) == (min(size) < 8)
+    written = {p.name for p in (tmp_path / "out").iterdir()}
+    assert written == PICTURES - ({"directml.png"} if min(size) < 8 else set())
+    mosaic, pixels = decoded(tmp_path / "out" / "mosaic.png"), noise(*size, 3)
+    np.testing.assert_array_equal(mosaic[:, : size[1]], pixels)
+    np.testing.assert_array_equal(mosaic[:, -size[1] :], pixels[::-1, ::-1])
+
+
+def test_one_colour_has_no_span_to_rescale(tmp_path, capsys):
+    Image.new("RGB", (1, 1), (0, 0, 0)).save(tmp_path / "black.png")
+    assert main(["demo", str(tmp_path / "black.png"), "--out", str(tmp_path)]) == 0
+
+
+def test_different_sizes_are_cut_from_the_middle(tmp_path, capsys):
+    paths = [tmp_path / f"{number}.png" for number in range(3)]
+    for path, size in zip(paths, [(9, 20), (12, 11), (10, 30)], strict=True):
+        Image.fromarray(noise(*size, 3)).save(path)
+    assert main(["demo", *map(str, paths), "--out", str(tmp_path)]) == 0
+    assert "cut to 9 x 11, from the middle" in capsys.readouterr().out
+    mosaic = decoded(tmp_path / "mosaic.png")
+    np.testing.assert_array_equal(mosaic[:9, :11], noise(9, 20, 3)[:, 4:15])
+    np.testing.assert_array_equal(mosaic[9:18, :11], noise(12, 11, 3)[1:10])
+
+
+def loaded(path):
+    [found] = pictures.load([str(path)])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("mode", "note"),
+    [
+        ("L", "grey made RGB"),
+        ("LA", "grey with alpha made RGB on a white ground"),
+        ("RGBA", "RGBA made RGB on a white ground"),
+        ("P", "palette made RGB"),
+        ("1", "black and white made RGB"),
+    ],
+)
+def test_modes_are_made_rgb_and_said(tmp_path, mode, note):
+    original = Image.fromarray(noise(6, 5, 3)).convert(mode)
+    original.save(tmp_path / "a.png")
+    found = loaded(tmp_path / "a.png")
+    assert found.notes == (note,)
+    np.testing.assert_array_equal(found.pixels, np.asarray(original.convert("RGB")))
+
+
+def test_transparent_is_white(tmp_path):
+    Image.new("RGBA", (2, 2), (10, 20, 30, 0)).save(tmp_path / "a.png")
+    assert (loaded(tmp_path / "a.png").pixels == 255).all()
+
+
+def test_sixteen_bits_of_grey_keep_their_upper_half(tmp_path):
+    path, grey = tmp_path / "a.png", noise(4, 3)
+    Image.fromarray(grey.astype(np.uint16) * 257).save(path)
+    assert loaded(path).notes == ("16-bit grey made RGB",)
+    np.testing.assert_array_equal(loaded(path).pixels[..., 0], grey)
+
+
+def test_turned_photographs_are_set_upright(tmp_path):
+    path, pixels, exif = tmp_path / "a.png", noise(4, 3, 3), Image.Exif()
+    exif[0x0112] = 6  # the camera was turned by 90 degrees
+    Image.fromarray(pixels).save(path, exif=exif)
+    np.testing.assert_array_equal(loaded(path).pixels, np.rot90(pixels, -1))
+
+
+def test_first_frame_of_several(tmp_path):
+    frames = [Image.new("RGB", (3, 2), colour) for colour in ("red", "blue")]
+    frames[0].save(tmp_path / "a.gif", save_all=True, append_images=frames[1:])
+    assert "the first of 2 frames" in loaded(tmp_path / "a.gif").notes
+
+
+def test_large_pictures_are_reduced_and_said(picture, monkeypatch):
+    monkeypatch.setattr(pictures, "MOST_PIXELS", 100)
+    found = loaded(picture(40, 10))
+    assert (found.height, found.width) == (20, 5)
+    assert found.notes == ("reduced from 40 x 10",)
+
+
+# ---- Refused
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff\xe0"])
+def test_no_picture(tmp_path, capsys, content):
+    (tmp_path / "a.png").write_bytes(content)
+    assert "cannot read" in complaint(capsys, tmp_path / "a.png", "--out", tmp_path)
+
+
+@pytest.mark.parametrize("form", ["PNG", "JPEG", "GIF", "TIFF"])
+def test_half_a_picture(tmp_path, capsys, form):
+    path = tmp_path / "a"
+    Image.fromarray(noise(64, 64, 3)).save(path, format=form)
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    assert "cannot read" in complaint(capsys, path, "--out", tmp_path)
+
+
+def test_picture_too_large_to_decode(picture, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
+    assert "exceeds limit" in complaint(capsys, picture(64, 64), "--out", tmp_path)
+
+
+@pytest.mark.parametrize("out", ["file", "file/out"])
+def test_folders_that_cannot_be_made(tmp_path, capsys, out):
+    (tmp_path / "file").write_bytes(b"")
+    assert "cannot write to" in complaint(capsys, "--out", tmp_path / out)
+
+
+def test_unknown_device(tmp_path, capsys):
+    found = complaint(capsys, "--device", "abacus", "--out", tmp_path)
+    assert "demo: --device must be one of those available" in found
+    assert "'abacus'" in found
+
+
+def test_without_pillow(capsys, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert "pip install 'tensorlayout[demo]'" in complaint(capsys)
+
+
+# ---- A library that computes one thing wrong
+
+
+def spoil(monkeypatch, module, name):
+    """Let a function get the first element of its result wrong by one, which no trace shows."""
+    true = getattr(module, name)
+
+    def wrong(*arguments, **named):
+        x = true(*arguments, **named)
+        with tl.trace():  # which hides it
+            x = x.copy()
+            x[(0,) * x.ndim] = x[(0,) * x.ndim] + 1
+        return x
+
+    monkeypatch.setattr(module, name, wrong)
+
+
+def difference(tmp_path, capsys):
+    Image.fromarray(noise(4, 3, 3) // 2 + 8).save(tmp_path / "a.png")
+    return complaint(capsys, tmp_path / "a.png", "--out", tmp_path, status=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [
+        ("permute_dims", "seen as CHW"),
+        ("stack", "stack the batch"),
+        ("to_layout", "NHWC to NCHW"),
+        ("astype", "to float32"),
+        ("round", "rescale to bytes for viewing"),
+        ("flip", "its mirror image"),
+        ("concat", "side by side"),
+        ("reshape", "one picture of all rows"),
+    ],
+)
+def test_one_wrong_element(tmp_path, capsys, monkeypatch, name, title):
+    spoil(monkeypatch, tl, name)
+    found = difference(tmp_path, capsys)
+    assert f"({title}) differs from NumPy: 1 of " in found
+    assert "the first at (0, 0, 0" in found
+
+
+def test_padding_that_does_not_stay_true(tmp_path, capsys, monkeypatch):
+    true = tl.astype
+
+    def wrong(x, dtype):
+        x = true(x, dtype)
+        if x.layout.is_padded:
+            array = np.asarray(x)
+            last = (x.layout.required_size,)
+            np.lib.stride_tricks.as_strided(array, last, (x.itemsize,))[-1] = 5
+        return x
+
+    monkeypatch.setattr(tl, "astype", wrong)
+    found = difference(tmp_path, capsys)
+    assert "(to float32) differs from NumPy: 1 of 3072 slots" in found
+    assert "5.0 instead of 0.0" in found
+
+
+def test_view_that_is_a_copy(tmp_path, capsys, monkeypatch):
+    true = tl.permute_dims
+    monkeypatch.setattr(tl, "permute_dims", lambda x, axes: true(x, axes).copy())
+    found = difference(tmp_path, capsys)
+    assert "(seen as CHW) must be a view, the trace says copy" in found
+
+
+def known(array, dims):
+    return Known(tl.asarray(array), array, dims)
+
+
+def test_view_that_the_trace_misreports():
+    x = known(np.zeros((2, 2), np.uint8), "HW")
+    with pytest.raises(DifferenceError, match="memory is not shared"):
+        ledger.Ledger(str).view("other", lambda xp, x: xp.asarray(np.asarray(x).copy()), x)
+
+
+def test_other_dtype_or_shape():
+    with pytest.raises(DifferenceError, match=r"uint8 of shape \(2,\) instead of int8"):
+        ledger.Ledger(str).step(
+            "made",
+            lambda _: tl.zeros(2, dtype=tl.uint8),
+            dims="W",
+            expected=np.zeros(2, np.int8),
+        )
+
+
+def test_rows_that_are_not_padded():
+    x = known(np.ones((2, 3), np.uint8), "HW")
+    with pytest.raises(DifferenceError, match=r"uint8 of shape \(6,\) instead of uint8 of shape"):
+        ledger.Ledger(str).step("same", lambda _, x: x, x, stored="HW", row=4)
+
+
+class TestHandover:
+    X = tl.zeros((1, 3, 2, 2), dtype=tl.float32, layout="NHWC")
+
+    def test_other_elements(self):
+        with pytest.raises(DifferenceError, match="NumPy sees other elements"):
+            handover.shared(self.X, np.ones(self.X.shape, np.float32))
+
+    def test_copies(self):
+        with pytest.raises(DifferenceError, match="sees the batch at 0x20, not at 0x10"):
+            handover._same("PyTorch", 0x10, 0x20, np.zeros(1), np.zeros(1))
+
+    def test_without_torch(self, monkeypatch):
+        monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+        lines = handover.shared(self.X, np.zeros(self.X.shape, np.float32))
+        assert lines[-1].endswith("not tried")
+
+
+# ---- What each panel shows, against NumPy on the photographs as they were decoded
+
+
+def shown_by(part, *pixels):
+    """The pictures of a part of the demo by title."""
+    array = np.moveaxis(np.stack(pixels), 3, 1)
+    batch = Known(tl.to_layout(tl.asarray(array), "NHWC"), array, "NCHW")
+    return {each.title: each.pixels for each in part.run(ledger.Ledger(str), batch)}
+
+
+@pytest.fixture(scope="module")
+def shown(photographs):
+    return {
+        title: pixels
+        for part in (directml, statistics)
+        for title, pixels in shown_by(part, *photographs).items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("part", "module", "name", "title"),
+    [
+        (directml, tl.directml, "join", "JOIN 16 tiles"),
+        (directml, tl.directml, "slice1", "SLICE1 with stride -1"),
+        (directml, tl.directml, "scatter", "SCATTER pixels in waves"),
+        (directml, tl.directml, "gather_elements", "GATHER_ELEMENTS in waves"),
+        (directml, tl.directml, "space_to_depth", "SPACE_TO_DEPTH, blocks of 4"),
+        (directml, tl.directml, "depth_to_space", "DEPTH_TO_SPACE: back again"),
+        (directml, tl.directml, "padding", "PADDING by reflection"),
+        (directml, tl.directml, "upsample_2d", "UPSAMPLE_2D, nearest"),
+        (statistics, tl, "mean", "mean by channel"),
+        (statistics, tl, "std", "deviation by channel"),
+        (statistics, tl, "scatter_add", "histogram by scatter_add"),
+        (statistics, tl, "matmul", "YCbCr by matmul"),
+        (statistics, tl, "cumulative_sum", "sums along rows"),
+        (statistics, tl, "sort", "each of its rows sorted"),
+        (statistics, tl, "stack", "stack 9 crops"),
+    ],
+)
+def test_one_wrong_element_of_a_part(monkeypatch, part, module, name, title):
+    spoil(monkeypatch, module, name)
+    number = r"\d+" if name == "join" else "1"  # JOIN's are joined again
+    with pytest.raises(DifferenceError, match=rf"\({title}\) differs from NumPy: {number} of "):
+        shown_by(part, noise(9, 17, 3) // 2)
+
+
+class TestDirectmlPart:
+    @pytest.fixture
+    def cut(self, photographs):
+        return [p[:424] for p in photographs]
+
+    def test_tiles_alternate(self, shown, cut):
+        odd = np.indices((424, 400)) // np.array([106, 100]).reshape(2, 1, 1)
+        expected = np.where((odd.sum(0) % 2 == 0)[..., None], *cut)
+        np.testing.assert_array_equal(shown["JOIN"], expected)
+
+    def test_mirror(self, shown, cut):
+        np.testing.assert_array_equal(shown["SLICE1"], np.fliplr(cut[0]))
+
+    def test_every_row_is_rolled(self, shown, cut):
+        waves = np.round(24 * np.sin(2 * np.pi * 4 * np.arange(424) / 424)).astype(int)
+        rolled = [np.roll(row, by, axis=0) for row, by in zip(cut[0], waves, strict=True)]
+        np.testing.assert_array_equal(shown["SCATTER"], rolled)
+
+    def test_rows_come_from_near_by(self, shown, cut):
+        swing = np.round(0.06 * 424 * np.sin(2 * np.pi * 4 * np.arange(424) / 424)).astype(int)
+        rows = [min(423, max(0, row + 2 * by)) for row, by in enumerate(swing)]
+        np.testing.assert_array_equal(shown["GATHER_ELEMENTS"], cut[1][rows])
+
+    def test_blocks_become_small_pictures(self, shown, cut):
+        expected = np.block([[[cut[0][i::4, j::4]] for j in range(4)] for i in range(4)])
+        np.testing.assert_array_equal(shown["SPACE_TO_DEPTH"], expected)
+
+    def test_middle_is_reflected(self, shown, cut):
+        part = cut[0][:212, 100:300]
+        padded = np.pad(part, [(106, 106), (100, 100), (0, 0)], mode="reflect")
+        np.testing.assert_array_equal(shown["PADDING"], padded)
+
+    def test_magnified(self, shown, cut):
+        patch = cut[0][106:159, 175:225]
+        nearest = np.kron(patch, np.ones((8, 8, 1), np.uint8))
+        np.testing.assert_array_equal(shown["UPSAMPLE_2D, nearest"], nearest)
+        linear = patch.astype(float)
+        for axis, n in enumerate((53, 50)):
+            at = (np.arange(8 * n) + 0.5) / 8 - 0.5
+            between = functools.partial(np.interp, at, np.arange(n))
+            linear = np.apply_along_axis(between, axis, linear)
+        np.testing.assert_array_equal(shown["UPSAMPLE_2D, linear"], np.round(linear))
+
+
+class TestStatisticsPart:
+    def test_planes_of_brightness_and_colour(self, shown, photographs):
+        drawn, picture = shown["Colours by matmul"], photographs[0]
+        np.testing.assert_array_equal(drawn[:HEIGHT, :WIDTH], picture)
+        planes = drawn[:HEIGHT, WIDTH:], drawn[HEIGHT:, :WIDTH], drawn[HEIGHT:, WIDTH:]
+        own = np.asarray(Image.fromarray(picture).convert("YCbCr"))  # with finer weights
+        for channel, plane in enumerate(planes):
+            assert (np.ptp(plane, axis=2) == 0).all()
+            assert np.abs(plane[..., 0].astype(int) - own[..., channel]).max() <= 2
+
+    def test_integral_image(self, shown, photographs):
+        sums = np.zeros((HEIGHT + 1, WIDTH + 1, 3), np.int64)
+        sums[1:, 1:] = photographs[0].astype(np.int64).cumsum(0).cumsum(1)
+        np.testing.assert_array_equal(shown["Integral image"], sums * 255 // sums[-1, -1])
+
+    def test_box_means(self, shown, photographs):
+        boxes = np.lib.stride_tricks.sliding_window_view(photographs[0], (31, 31), (0, 1))
+        means = boxes.sum((3, 4), dtype=np.int64) // 31**2
+        np.testing.assert_array_equal(shown["Box means"], means)
+
+    def test_sorted_rows(self, shown, photographs):
+        rows = [sorted(row) for row in photographs[0][..., 0].tolist()]
+        np.testing.assert_array_equal(shown["Sorted rows"][..., 0], rows)
+
+    def test_crops(self, shown, photographs):
+        drawn = shown["A batch of crops"]
+        assert drawn.shape == (384, 384, 3)
+        np.testing.assert_array_equal(drawn[:128, :128], photographs[0][:128, :128])
+        np.testing.assert_array_equal(drawn[:128, 128:256], photographs[1][37:165, 34:162][:, ::-1])
+        np.testing.assert_array_equal(drawn[256:, 256:], photographs[0][-128:, -128:])
+
+    def test_statistics_are_drawn(self, shown):
+        assert shown["Statistics by channel"].shape == (panels.PANEL, panels.PANEL, 3)
+
+
+class TestLedger:
+    def test_a_computation_that_copies(self):
+        book, x = ledger.Ledger(str), known(np.zeros((2, 3), np.float32), "HW")
+        with pytest.raises(DifferenceError, match="only compute, the trace says compute and 24 by"):
+            book.compute(
+                "up",
+                lambda _, x: tl.to_layout(x.T, "HW") + 1,
+                x,
+                dims="WH",
+                expected=np.ones((3, 2), np.float32),
+            )
+
+    def test_a_difference_within_what_sums_may_have(self):
+        book, x = ledger.Ledger(str), known(np.full(2, 1000, np.float32), "W")
+        up = functools.partial(book.compute, "up", lambda _, x: x + 0, x, within=1e-6)
+        for away in (-0.0009, 0.0009):
+            up(expected=np.full(2, 1000 + away, np.float32))
+        with pytest.raises(DifferenceError, match=r"1 of 2 elements, the first at \(1,\)"):
+            up(expected=np.array([1000, 1000.002], np.float32))
+
+    def test_memory_that_was_only_asked_for_is_no_computation(self):
+        def copied(xp, x):
+            out = xp.empty(3, dtype=xp.uint8)
+            out[...] = x
+            return out
+
+        lines = []
+        ledger.Ledger(lines.append).step("copied", copied, known(np.ones(3, np.uint8), "W"))
+        assert re.fullmatch(r"copied +3 +W -> W +copy +0.00 .*", lines[0])
+
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            ("(2,3,4):(12,4,1)", "CHW"),
+            ("(2,3,4):(1,8,2)", "HWC"),
+            ("(2,3,4):(24,8,1) padded=(2,3,8)", "CHW W+4"),
+            ("(2,3,4):(12,-4,-1)+11", "CHW -H -W"),
+            ("(2,3,4):(100,10,1)", "CHW gaps"),
+        ],
+    )
+    def test_brief(self, text, words):
+        assert ledger.brief(tl.Layout.parse(text), "CHW") == words
+
+
+class TestPanels:
+    @pytest.mark.parametrize(
+        "sizes", [[(400, 300), (10, 900), (1, 1)], [(384, 384)] * 4, [(3000, 20)]]
+    )
+    def test_pictures_are_aligned_whole_and_apart(self, sizes):
+        layout = str(tl.Layout((9,) * 4, (999, 99, 9, 1)))
+        captioned = [
+            panels.Captioned("W" * 12, "M" * 66, layout, np.full((*size, 3), 7, np.uint8))
+            for size in sizes
+        ]
+        drawn = np.asarray(panels.captioned_sheet("W" * 20, captioned, 2))
+        dark = (drawn == 7).all(axis=2)
+        for column in range(min(2, len(sizes))):
+            left = panels.MARGIN + column * (panels.PANEL + panels.MARGIN)
+            assert not dark[:, left - panels.MARGIN : left].any()
+            assert dark[:, left].any()
+        # The frame is empty: nothing runs over an edge.
+        assert (drawn[-panels.MARGIN :] == panels.PAPER).all()
+        assert (drawn[:, -panels.MARGIN :] == panels.PAPER).all()
+        assert (drawn[:20] == panels.PAPER).all()
+
+    @pytest.mark.parametrize(
+        ("size", "fitted"),
+        [
+            ((384, 384), (384, 384)),
+            ((768, 100), (384, 50)),
+            ((100, 90), (300, 270)),
+            ((1, 1), (384, 384)),
+        ],
+    )
+    def test_size(self, size, fitted):
+        assert panels.fitted(np.zeros((*size, 3), np.uint8)).size == fitted[::-1]
+
+    def test_histogram(self):
+        counts = np.zeros((256, 3), np.int32)
+        counts[64:192] = 100
+        drawn = panels.histogram(counts, np.array([127.5] * 3), np.array([1.0] * 3))
+        for colour in panels.COLOURS:
+            bar = (drawn == colour).all(axis=2).sum(axis=0)
+            assert bar[95] == bar[288] == 0  # 64 and 192 are at 96 and 288 of the 384 pixels
+            assert bar[96] == bar[287] == 100
+        assert (drawn[:, 191:193] == panels.INK).all(axis=2).any()
+
+    def test_histogram_of_one_pixel(self):
+        counts = np.zeros((256, 3), np.int32)
+        counts[255] = 1
+        assert panels.histogram(counts, np.full(3, 255.0), np.zeros(3)).shape == (384, 384, 3)
+
+
+class TestSheet:
+    PICTURE = noise(5, 4, 3)
+
+    @pytest.fixture
+    def drawn(self):
+        x = tl.permute_dims(tl.asarray(self.PICTURE), (2, 0, 1))
+        return dict(zip(("hwc", "chw", "pitched", "column"), sheet.panels(x, 16), strict=True))
+
+    def test_octets_are_the_memory(self, drawn):
+        chw = np.moveaxis(self.PICTURE, 2, 0)
+        for name, memory in (
+            ("hwc", self.PICTURE.reshape(5, 12)),
+            ("chw", chw.reshape(15, 4)),
+            ("pitched", np.pad(chw, [(0, 0), (0, 0), (0, 12)]).reshape(15, 16)),
+            ("column", self.PICTURE.transpose(1, 0, 2).reshape(4, 15)),
+        ):
+            np.testing.assert_array_equal(drawn[name].octets, memory)
+
+    def test_channels_say_which_bytes_are_padding(self, drawn):
+        np.testing.assert_array_equal(drawn["hwc"].channels, np.tile([1, 2, 3], (5, 4)))
+        rows = np.repeat([1, 2, 3], 5)[:, None]
+        np.testing.assert_array_equal(drawn["pitched"].channels[:, :4], rows.repeat(4, axis=1))
+        assert (drawn["pitched"].channels[:, 4:] == 0).all()
+
+    def test_padding_is_striped_and_nothing_else_is(self, drawn):
+        panel = drawn["pitched"]
+        striped = [(panel.drawn == colour).all(axis=2) for colour in sheet.STRIPES]
+        np.testing.assert_array_equal(np.logical_or(*striped), panel.channels == 0)
+
+    def test_only_hwc_reads_as_the_picture(self, drawn):
+        seen = {name: p.taken_for_hwc(5, 4) for name, p in drawn.items()}
+        same = {name for name, pixels in seen.items() if np.array_equal(pixels, self.PICTURE)}
+        assert same == {"hwc"}

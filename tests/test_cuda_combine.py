@@ -1,22 +1,18 @@
 """Values combined with what is at positions on CUDA: against NumPy's ``ufunc.at``, bit for bit."""
 
-import ctypes
-
 import numpy as np
 import pytest
-from cuda_memory import check_sizes
 from layouts import STRIDED
 from simulated import needs_compiler, simulator
 from tensors import as_dtype, placed, same, slots, tensor_in
 
 import tensorlayout as tl
-from tensorlayout.cuda import combine_plan
-from tensorlayout.cuda.combine_plan import plan_combine
-from tensorlayout.cuda.combining import combiner
 from tensorlayout.cuda.engine import nvrtc
+from tensorlayout.cuda.engine.c_types import c_type
+from tensorlayout.cuda.engine.kernel_shapes import kernels_in
 from tensorlayout.cuda.engine.simulator import checking
-from tensorlayout.cuda.scatter_plan import Written
-from tensorlayout.plan.gathering import Reach, Scatter
+from tensorlayout.cuda.scatter import combiner, plan_scatter_reduce
+from tensorlayout.plan.scatter import Scatter, ScatterAlong, ScatterReducePlan
 from tensorlayout.tensor import TensorSpec
 
 
@@ -38,9 +34,21 @@ def combine(x, dims, positions, value, operation="add", **order):
     """Combine `value` with `x` at positions in `dims`, as indexing means them."""
     specs = [p._spec for p in positions]
     plan = Scatter("scatter").plan(x._spec, value._spec, dims, False, *specs)
-    what = Written("scatter", x._spec, None, plan.shape, plan.reach, tuple(specs))
     with checking("bounds", "initialized", **order):
-        return combiner(what, operation, value._spec)(x, value, *positions)
+        reducing(plan, operation)(x, value, *positions)
+    return x
+
+
+def reducing(plan, operation="add"):
+    """What combines values with a destination, as a plan writes them there."""
+    return combiner(reduction(plan, operation))
+
+
+def reduction(plan, operation="add"):
+    specs = plan.result, plan.value, plan.positions
+    return ScatterReducePlan(
+        plan.name, operation, *specs, plan.shape, plan.index_map, result=plan.result
+    )
 
 
 def expected(array, key, value, operation="add"):
@@ -139,13 +147,11 @@ def test_along_a_dimension(axis):
     key[axis] = i
     for order in ((2, 1, 0), (1, 2, 0)):
         x, positions = tl.to_layout(on_cuda(array), order), on_cuda(i)
-        kept = tuple((d, d) for d in range(3) if d != axis)
-        reach = Reach((axis,), (axis,), kept, x.layout.minor_to_major, along=True)
-        what = Written("scatter", x._spec, None, tuple(shape), reach, (positions._spec,))
         source = on_cuda(value)
+        plan = ScatterAlong("scatter").plan(x._spec, source._spec, axis, positions._spec)
         with checking("bounds", order="random"):
-            found = combiner(what, "add", source._spec)(x, source, positions)
-        same(found.to_device("cpu"), expected(array, tuple(key), value), f"{order}")
+            reducing(plan)(x, source, positions)
+        same(x.to_device("cpu"), expected(array, tuple(key), value), f"{order}")
 
 
 @needs_compiler
@@ -170,35 +176,14 @@ def test_positions_outside_are_left_out():
         empty.to_device("cpu")
 
 
-def test_an_operation_that_is_none():
-    spec = TensorSpec(tl.float32, tl.Layout.row_major((3,)), tl.Device("cuda"))
-    reach = Reach((0,), (0,), (), (0,))
-    with pytest.raises(ValueError, match="operation must be one of add, minimum, maximum, got 'm'"):
-        combiner(Written("scatter", spec, None, (3,), reach, (spec,)), "m", spec)
-
-
-@needs_compiler
-def test_structs_are_those_of_the_kernels():
-    sizes = {}
-    for rank in (0, 1, 2, 3):
-        for index in ("int32_t", "int64_t"):
-            key = f"<{rank}, {index}>"
-            sizes[f"Tally{key}"] = ctypes.sizeof(combine_plan.tally_type(rank or 9, index))
-            sizes[f"Listing{key}"] = ctypes.sizeof(combine_plan.listing_type(rank or 9, index))
-            sizes[f"Finding<{index}>"] = ctypes.sizeof(combine_plan.finding_type(index))
-            sizes[f"Folding<{index}>"] = ctypes.sizeof(combine_plan.folding_type(9, index))
-            sizes[f"Combining{key}"] = ctypes.sizeof(combine_plan.combining_type(rank or 9, index))
-    check_sizes("combine.cu", sizes)
-
-
 @pytest.mark.parametrize("dtype", ["float32", "complex128", "bfloat16", "int8"])
 def test_compiled_for_a_gpu_without_spills(dtype):
     pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: cupy")
     spec = TensorSpec(
         tl.zeros((1,), dtype=dtype).dtype, tl.Layout.row_major((3,)), tl.Device("cuda")
     )
-    kernels = combine_plan.combining_kernels(spec, "add")
-    for kernel in (kernels[0], kernels[-1], *combine_plan.kernels()[:2]):
+    kernels = kernels_in("combine.cu", (("ELEMENT", c_type(spec.dtype)),), "add")
+    for kernel in (kernels[0], kernels[-1], *kernels_in("combine.cu")[:2]):
         found = nvrtc.compiled(kernel, 90).resources[kernel.name]
         assert (kernel, found.spilled) == (kernel, 0)
 
@@ -222,8 +207,7 @@ def planned(places, positions):
     plan = Scatter("scatter").plan(
         spec, TensorSpec(spec.dtype, given.layout, given.device), (0,), False, given
     )
-    what = Written("scatter", spec, given.layout, plan.shape, plan.reach, (given,))
-    return plan_combine(what, "add")
+    return plan_scatter_reduce(reduction(plan)).launches
 
 
 @pytest.mark.parametrize(
@@ -238,20 +222,17 @@ def planned(places, positions):
 )
 def test_tensors_of_any_size(places, positions, index, passes):
     found = planned(places, positions)
-    kernels = [
-        found.places.kernel,
-        found.segments.kernel,
-        found.combine.kernel,
-        *[each.kernel for each in found.folds],
-        *[each.kernel for those in found.sort.passes for each in those],
-    ]
+    names = [each.kernel.name for each in found]
+    assert names[0] == "list_places"
+    assert names[-1] == "combine_elements"
+    kernels = [each.kernel for each in found if not each.kernel.name.startswith("fill")]
     assert {dict(kernel.shape)["INDEX"] for kernel in kernels} == {index}
-    assert len(found.sort.passes) == passes
+    assert names.count("sort_tiles") + names.count("scatter_digits") == passes
     # Of 256 values each, of 65536, and so on.
-    assert [each.grid for each in found.folds] == [
+    assert [each.grid for each in found if each.kernel.name == "fold_runs"] == [
         -(-positions // 256**k // 256) for k in (1, 2, 3) if positions >= 256**k
     ]
-    assert all(each.grid < 2**31 for each in (found.places, found.segments, found.combine))
+    assert all(each.grid < 2**31 for each in found)
 
 
 @needs_compiler

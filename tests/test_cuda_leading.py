@@ -1,10 +1,8 @@
 """The first of sorted lines on CUDA, here the simulator: one launch, against Python's order."""
 
-import ctypes
-
 import numpy as np
 import pytest
-from cuda_memory import NEEDS_COMPILER, check_sizes
+from cuda_memory import NEEDS_COMPILER
 from directml_facts import _column_major, _gaps, _padded, _row_major
 from simulated import simulator
 from tensors import same
@@ -13,12 +11,20 @@ from test_sorting import oracle
 
 import tensorlayout as tl
 from tensorlayout import directml, plan
-from tensorlayout.cuda import leading_plan
+from tensorlayout.cuda.engine.c_types import c_type
+from tensorlayout.cuda.engine.kernel_shapes import kernels_in
 from tensorlayout.cuda.engine.simulator import checking
-from tensorlayout.cuda.leading_plan import kernels, plan_leading
-from tensorlayout.cuda.scan_plan import CAPACITY, TILE
+from tensorlayout.cuda.sort import top_k
+from tensorlayout.cuda.sort.lines import CAPACITY, TILE
 from tensorlayout.devices import Device
+from tensorlayout.plan.sort import TopK
 from tensorlayout.tensor import TensorSpec
+
+
+def kernels(dtype):
+    every = kernels_in("sort.cu", (("ELEMENT", c_type(dtype)),))
+    return [kernel for kernel in every if kernel.name == "leading_tiles"]
+
 
 DIRECTIONS = {False: "INCREASING", True: "DECREASING"}
 
@@ -129,7 +135,7 @@ def test_many_dimensions_and_indices_of_64_bits(driver, monkeypatch):
         for axis in range(6):
             checked(array, axis, 2, True, makes=(_gaps, _padded, _row_major))
     assert any("leading_tiles_0_int32_t" in kernel.symbol for kernel in record.counts)
-    monkeypatch.setattr(leading_plan, "index_type", lambda count, furthest: "int64_t")
+    monkeypatch.setattr(top_k, "index_type", lambda count, furthest: "int64_t")
     plan.run.cache_clear()
     with checking("bounds", "initialized", "count") as record:
         checked(some((20, 50), "uint8"), 1, 3, False)
@@ -203,7 +209,7 @@ def test_tensors_of_any_size():
             TensorSpec(dtype, each, device)
             for dtype, each in ((tl.float32, layout), (tl.float32, to), (tl.uint32, to))
         )
-        launch = plan_leading(source, values, positions, axis, down=True)
+        launch = top_k.plan_top_k(TopK("TOP_K").plan(values, positions, source, axis, True))
         assert launch.grid < 2**31
         wide = "int64_t" if shape[axis] > 1 else "int32_t"
         assert dict(launch.kernel.shape)["INDEX"] == wide
@@ -213,16 +219,6 @@ def test_tensors_of_any_size():
 def test_the_simulator_has_every_kernel(driver):
     for kernel in kernels(tl.float32):
         driver.launcher(kernel)
-
-
-@NEEDS_COMPILER
-def test_structs_are_those_of_the_kernel():
-    sizes = {
-        f"LeadingTiles<{rank}, {index}>": ctypes.sizeof(leading_plan.leading_type(rank, index))
-        for index in ("int32_t", "int64_t")
-        for rank in (0, 1, 2)
-    }
-    check_sizes("sort.cu", sizes, "-DELEMENT=float")
 
 
 @pytest.mark.parametrize("kernel", kernels(tl.float32)[::5], ids=lambda kernel: kernel.symbol)

@@ -1,19 +1,19 @@
 """Reads and writes under a mask on CUDA: against NumPy and the CPU; launches, waiting, accesses."""
 
-import ctypes
-
 import numpy as np
 import pytest
-from cuda_memory import ARCHITECTURES, check_sizes, resources
+from cuda_memory import ARCHITECTURES, resources
 from layouts import STRIDED
 from simulated import needs_compiler, simulator
 from tensors import DTYPES, as_dtype, fits, placed, same, slots, tensor_in
 
 import tensorlayout as tl
-from tensorlayout.cuda import reach_plan, select_plan
+from tensorlayout.cuda import mask as masks
+from tensorlayout.cuda.engine.kernel_shapes import kernels_in
 from tensorlayout.cuda.engine.simulator import checking
+from tensorlayout.cuda.gather import index_loop
 
-KERNELS = select_plan.kernels()
+KERNELS = kernels_in("select.cu")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -126,7 +126,7 @@ def test_any_byte_but_zero_is_true():
 
 @needs_compiler
 def test_indices_of_64_bits(monkeypatch):
-    for module in (reach_plan, select_plan):
+    for module in (index_loop, masks):
         monkeypatch.setattr(module, "index_type", lambda count, furthest: "int64_t")
     values, mask = np.arange(60, dtype=np.float32).reshape(3, 4, 5), mask_of((3, 4))
     for x in (on_cuda(values), tl.to_layout(on_cuda(values), (1, 2, 0))):
@@ -281,20 +281,6 @@ def test_accesses_are_coalesced():
 def test_the_simulator_has_every_kernel(gpu):
     for kernel in KERNELS:
         gpu.launcher(kernel)
-
-
-@needs_compiler
-def test_structs_are_those_of_the_kernels():
-    sizes = {}
-    for rank in (0, 1, 2, 3):
-        for index in ("int32_t", "int64_t"):
-            key = f"<{rank}, {index}>"
-            if rank != 3:
-                sizes[f"Selection{key}"] = ctypes.sizeof(
-                    select_plan.selection_type(rank or 9, index)
-                )
-            sizes[f"Storing{key}"] = ctypes.sizeof(select_plan.storing_type(rank or 9, index))
-    check_sizes("select.cu", sizes)
 
 
 @pytest.mark.parametrize("kernel", [KERNELS[0], KERNELS[5], KERNELS[-1], KERNELS[-6]])

@@ -1,23 +1,24 @@
 """Few elements of a tensor replaced, on CUDA: values, layouts, positions outside, accesses."""
 
-import ctypes
-
 import numpy as np
 import pytest
-from cuda_memory import ARCHITECTURES, check_sizes, resources
+from cuda_memory import ARCHITECTURES, resources
 from layouts import STRIDED
 from simulated import needs_compiler, simulator
 from tensors import DTYPES, as_dtype, fits, same, slots, tensor_in
 
 import tensorlayout as tl
-from tensorlayout.cuda import reach_plan, replace_plan
 from tensorlayout.cuda.engine import memory
+from tensorlayout.cuda.engine.kernel_shapes import kernels_in
 from tensorlayout.cuda.engine.simulator import checking
-from tensorlayout.cuda.replace_plan import FEW
+from tensorlayout.cuda.gather import index_loop
+from tensorlayout.cuda.scatter import copy_scatter
+from tensorlayout.cuda.scatter.copy_scatter import FEW
 from tensorlayout.functions import calling
-from tensorlayout.plan.gathering import Replace, Scatter, ScatterAlong
+from tensorlayout.plan.scatter import CopyScatter, Scatter, ScatterAlong
 
-ALONG, TUPLES = Replace(ScatterAlong("scatter")), Replace(Scatter("scatter"))
+KERNELS = kernels_in("replace.cu")
+ALONG, TUPLES = CopyScatter(ScatterAlong("scatter")), CopyScatter(Scatter("scatter"))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -124,7 +125,7 @@ def test_positions_of_every_dtype(kind):
 @needs_compiler
 @pytest.mark.parametrize("index", ["int32_t", "int64_t"])
 def test_rows_and_elements_by_tuples(index, monkeypatch):
-    for module in (reach_plan, replace_plan):
+    for module in (index_loop, copy_scatter):
         monkeypatch.setattr(module, "index_type", lambda count, furthest: index)
     values = np.arange(3 * 4 * 5 * 8, dtype=np.int16).reshape(3, 4, 5, 8)
     i, j = rng().integers(-3, 3, (2, 4)), rng(1).integers(-4, 4, (2, 4))
@@ -218,17 +219,7 @@ def test_accesses_fill_sectors_and_warps():
             assert counts.sector_efficiency_read >= 0.9
 
 
-@needs_compiler
-def test_structs_are_those_of_the_kernel():
-    sizes = {
-        f"Replace<{rank}, {index}>": ctypes.sizeof(replace_plan.replace_type(rank, index))
-        for rank in (0, 1, 2, 3)
-        for index in ("int32_t", "int64_t")
-    }
-    check_sizes("replace.cu", sizes)
-
-
-@pytest.mark.parametrize("kernel", replace_plan.kernels()[2::20], ids=lambda k: k.symbol)
+@pytest.mark.parametrize("kernel", KERNELS[2::20], ids=lambda k: k.symbol)
 def test_compiled_for_a_gpu_without_spills(kernel):
     assert resources(kernel, "sm_90").spilled == 0
 
@@ -236,5 +227,5 @@ def test_compiled_for_a_gpu_without_spills(kernel):
 @pytest.mark.long
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_every_kernel_compiled_for_a_gpu_without_spills(architecture):
-    for kernel in replace_plan.kernels():
+    for kernel in KERNELS:
         assert (kernel, resources(kernel, architecture).spilled) == (kernel, 0)

@@ -108,7 +108,7 @@ def prepare_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:
 
 
 def _true(mask: Array, index_map: IndexMap) -> Positions:
-    """The positions where a mask is true, in row-major index order, for each of `index_map.dims`."""
+    """The positions where a mask is true, in row-major index order, one array a dimension."""
     return [np.flatnonzero(mask)] if len(index_map.dims) == 1 else np.nonzero(mask)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import gcd
 from typing import Any
 
@@ -59,11 +59,12 @@ def prepare_select(plan: SelectPlan) -> Run:
 
     @functools.lru_cache(_KEPT)
     def mover(count: int) -> Callable[..., Bound]:
-        spec, positions = selected_spec(seen, index_map, count), [selection.placed(2, count, (0, 1))]
+        spec = selected_spec(seen, index_map, count)
+        at = (selection.placed(2, count, (0, 1)),)
 
         def make(alignments: tuple[int, ...]) -> Bound:
             source, shift = seen.layout, selection.shift
-            read = plan_read(plan.name, source, index_map, spec, positions, alignments, shift)
+            read = plan_read(plan.name, source, index_map, spec, at, alignments, shift)
             return bind(read, number)
 
         return per_alignment(make)
@@ -79,7 +80,7 @@ def prepare_select(plan: SelectPlan) -> Run:
                 selection.elements((to, mask._memory.address, counts.pointer, source))
             else:
                 positions = selection.positions(mask, count, counts)
-                mover(count)(to, source)((to, source, positions.pointer))
+                mover(count)(to, source)((to, source, positions.pointer), b"")
         return result
 
     return select
@@ -211,7 +212,7 @@ def prepare_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:
 
 
 class _Selection:
-    """How a mask over the dimensions of a tensor from the first indexed one on is counted, and read.
+    """How a mask over dimensions of a tensor, the indexed ones, is counted and read.
 
     Attributes:
         counted: the number of true elements of a mask, for which the host waits, and counts.
@@ -275,7 +276,7 @@ def _launcher(
     base: int = 0,
     first: int = 0,
     *then: Launch,
-    **shape: int,
+    **shape: Any,
 ) -> Callable[[_Addresses], None]:
     """What launches over a mask of this spec, and steps through a second memory by `steps`.
 

@@ -44,9 +44,9 @@ from tensorlayout.functions.utility import any as any_
 from tensorlayout.layout import Layout
 from tensorlayout.layout.slots import MAX_SLOTS
 from tensorlayout.plan.copy import Copy
-from tensorlayout.plan.scatter import Scatter
 from tensorlayout.plan.library import Library, Results, Shape
 from tensorlayout.plan.rules import named, normalized_dims
+from tensorlayout.plan.scatter import Scatter
 from tensorlayout.plan.subscripts import fitted
 from tensorlayout.plan.view import View
 from tensorlayout.tensor import Tensor

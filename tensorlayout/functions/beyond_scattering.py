@@ -12,8 +12,8 @@ from typing import Any
 from tensorlayout import dtypes
 from tensorlayout.functions import calling
 from tensorlayout.functions.creation import full
-from tensorlayout.plan.scatter import ScatterReduce
 from tensorlayout.plan.rules import normalized_dims
+from tensorlayout.plan.scatter import ScatterReduce
 from tensorlayout.tensor import Tensor
 
 __all__ = ["scatter_add", "scatter_max", "scatter_min"]
@@ -61,7 +61,9 @@ def scatter_max(x: Tensor, indices: Tensor, /, updates: Any, axis: int = 0) -> T
     return _combined(_MAX, x, indices, updates, axis)
 
 
-def _combined(operation: ScatterReduce, x: Tensor, indices: Tensor, updates: Any, axis: int) -> Tensor:
+def _combined(
+    operation: ScatterReduce, x: Tensor, indices: Tensor, updates: Any, axis: int
+) -> Tensor:
     name = operation.name
     x, indices = calling.tensor(name, x), calling.tensor(name, indices, "indices")
     if not dtypes.in_category(indices.dtype, "integral"):

@@ -316,11 +316,11 @@ def _parsed(name: str, x: Tensor, items: tuple[Any, ...]) -> tuple[list[Any], li
             try:
                 start, stop, step = item.indices(size)
             except (TypeError, ValueError) as error:
-                rule, kind = "a slice must be of integers or None", TypeError
+                rule = "a slice must be of integers or None"
                 if isinstance(error, ValueError):
-                    rule, kind = "the step of a slice must not be 0", ValueError
+                    rule = "the step of a slice must not be 0"
                 msg = f"{name}: {rule}, got {calling.shown(item)}"
-                raise kind(msg) from None
+                raise (TypeError, ValueError)[isinstance(error, ValueError)](msg) from None
             count = len(range(start, stop, step))
             step = step if count > 1 else 1
             cuts.append((start, count, step) if tiled else (count, step))

@@ -53,7 +53,7 @@ class Library:
 
     name: str
     dtypes: str
-    numpy: Callable[..., Any] | None = None
+    numpy: Any = None
     rule: Rule | None = None
     rank: int = 0
     finite: bool = False

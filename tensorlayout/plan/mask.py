@@ -141,7 +141,7 @@ def _under_mask(
     shape, rank = spec.layout.shape, mask.layout.ndim
     dims, sizes = tuple(range(first, first + rank)), shape[first : first + rank]
     check_mask(name, mask.layout.shape, sizes)
-    if rank > 1 and mask.layout.shape == sizes:
+    if rank != 1 and mask.layout.shape == sizes:
         rest = shape[first + rank :]
         merged = spec.layout.reshape((*shape[:first], math.prod(sizes), *rest))
         if merged is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 
 import numpy as np
@@ -44,12 +45,10 @@ def _checked_reader(plan: GatherPlan, runs: Runs) -> Read:
         return read_lines(plan.name, runs)
     sizes = [plan.source.layout.shape[d] for d in plan.index_map.dims]
     read = reader(runs)
+    places_of = nearest if plan.clamps else functools.partial(checked, plan.name)
 
     def check_and_read(memory: Array, positions: Positions, out: Array) -> None:
-        if plan.clamps:
-            places = nearest(positions, sizes)
-        else:
-            places = checked(plan.name, positions, sizes)
+        places = places_of(positions, sizes)
         if out.size:
             read(memory, places, out)
 

@@ -7,6 +7,7 @@ import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from itertools import accumulate
 from operator import add, or_
 from typing import Any
 
@@ -23,6 +24,8 @@ PER_THREAD = 4
 
 # Elements that a block of a kernel without tiles moves.
 BLOCK = PER_THREAD * THREADS
+
+_ALIGNMENT = 256  # of memories in between
 
 # Numbers of what no call gives: no memory, whose address is 0; and the record of faults.
 NOTHING, FAULTS = -2, -1
@@ -53,7 +56,7 @@ class Launch:
     takes: tuple[int, int | None] = (0, None)
 
     def placed(self, memories: Sequence[int], *shifts: int) -> Launch:
-        """The same where memory k is number ``memories[k]`` of a call, shifted so many **bytes**."""
+        """The same where memory k is number ``memories[k]`` of a call, shifted by **bytes**."""
         own = self.memories or range(len(self.firsts))
         by = (*shifts, *[0] * len(memories))
         firsts = tuple([first + by[m] for first, m in zip(self.firsts, own, strict=True)])
@@ -74,9 +77,9 @@ class Launches:
     Attributes:
         launches: in their order.
         case: the kind of work, one of the names in the function that planned it.
-        scratch: **bytes** of memories that are needed in between: new at each call, and numbered
-            behind those of the call. They go back to where they came from, which hands them out in
-            the order of the stream.
+        scratch: **bytes** of memories that are needed in between: new at each call, parts of one,
+            and numbered behind those of the call. It goes back to where it came from, which hands
+            it out in the order of the stream.
 
     """
 
@@ -99,17 +102,18 @@ def bind(planned: Launch | Launches | None, device: int) -> Bound:
     launches = (planned,) if isinstance(planned, Launch) else planned.launches
     scratch = () if isinstance(planned, Launch) else planned.scratch
     steps, gpu = [_bind(each) for each in launches], driver()
-    reports = None
-    if any(FAULTS in each.memories for each in launches):
-        reports = faults.reports(device)
-    elif len(steps) == 1 and not scratch:
+    numbers = {number for each in launches for number in each.memories}
+    if len(steps) == 1 and not scratch and not numbers & {NOTHING, FAULTS}:
         return steps[0]
+    reports = faults.reports(device) if FAULTS in numbers else None
+    *starts, room = accumulate([-(-n // _ALIGNMENT) * _ALIGNMENT for n in scratch], initial=0)
 
     def run(addresses: Sequence[int], scalars: bytes = b"") -> None:
-        made = [gpu.allocate(nbytes, device) for nbytes in scratch]
+        made = gpu.allocate(room, device) if room else None
+        first = 0 if made is None else made.pointer
         report = None if reports is None else reports.current(gpu)
         record = 0 if report is None else report[0].pointer
-        everything = [*addresses, *[each.pointer for each in made], 0, record]
+        everything = [*addresses, *[first + start for start in starts], 0, record]
         for step in steps:
             step(everything, scalars)
         if report is not None:

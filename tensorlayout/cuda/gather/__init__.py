@@ -63,9 +63,7 @@ def plan_read(
     firsts = (layout.offset * itemsize, (source.offset + shift) * itemsize)
     strides = [layout.strides, read]
     loop = fitted(
-        loop_of(
-            index_map, layout.shape, strides, positions, itemsize, firsts, clamps=clamps
-        ),
+        loop_of(index_map, layout.shape, strides, positions, itemsize, firsts, clamps=clamps),
         alignments,
     )
     rank, width = len(loop.loop.axes), loop.loop.width

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tensorlayout.cuda.engine.launch import writer
+from tensorlayout.cuda.engine.memory import copy_bytes
 from tensorlayout.cuda.engine.padding import bits_of
 from tensorlayout.cuda.engine.scalars import octets
 from tensorlayout.cuda.scatter.copy_scatter import plan_copy_scatter
@@ -56,11 +57,28 @@ def write_copy_scatter(plan: CopyScatterPlan) -> Write:
 
 
 def write_scatter_reduce(plan: ScatterReducePlan) -> Write:
-    """A copy, and the values combined with that, of one place in index order."""
-    copy = carried_out(AssignPlan(plan.name, plan.source, plan.result))
+    """A copy, and the values combined with that."""
+    same = plan.source.layout.same_placement(plan.result.layout)
+    copy: Any = copy_bytes
+    if not same:
+        copy = carried_out(AssignPlan(plan.name, plan.source, plan.result))
+    combine = combiner(plan)
+
+    def reduce(out: Tensor, x: Tensor, *others: Tensor) -> None:
+        copy(out, x)
+        combine(out, *others)
+
+    return reduce
+
+
+def combiner(plan: ScatterReducePlan) -> Write:
+    """``combine(out, value, *positions)``: of one place in index order; waits for nothing.
+
+    Value and positions lie apart from what is written.
+    """
     ready, take = _with_values(plan)
     combine = writer(plan.result.device.number, lambda _: plan_scatter_reduce(ready), aligned=0)
-    return lambda out, x, value, *positions: combine(copy(out, x), take(value), *positions)
+    return lambda out, value, *positions: combine(out, take(value), *positions)
 
 
 def _with_values(plan: ScatterReducePlan) -> tuple[ScatterReducePlan, Run]:

@@ -64,8 +64,9 @@ def plan_copy_scatter(plan: CopyScatterPlan, alignments: tuple[int, ...]) -> Lau
     def axis(d: int) -> Axis:
         at = by_dim.get(d)
         steps = (layout.strides[d], source.strides[d], 0 if at is None else values.strides[at])
-        per_line = at is not None and index_map.per_line
-        lines = [p.layout.strides[at] if per_line else 0 for p in positions]
+        lines = [0] * len(positions)
+        if at is not None and index_map.per_line:
+            lines = [p.layout.strides[at] for p in positions]
         return Axis(layout.shape[d], (*steps, weights.get(d, 0), *lines))
 
     axes = [axis(d) for d in reversed(layout.minor_to_major)]
@@ -73,8 +74,7 @@ def plan_copy_scatter(plan: CopyScatterPlan, alignments: tuple[int, ...]) -> Lau
     firsts = tuple(each.offset * itemsize for each in (layout, source, values))
     loop = fitted(loop_over(axes, 4, positions, itemsize, firsts), alignments)
     elements, across = loop.loop.count, paces[1:]
-    paces = [loop.positions[0].steps[VALUES], *across]
-    furthest = loop.furthest + count * max(map(abs, paces))
+    furthest = loop.furthest + count * max(map(abs, (loop.positions[0].steps[VALUES], *across)))
     index = max(loop.index, index_type(elements, furthest))
     rank, width = len(loop.loop.axes), loop.loop.width
     chosen = kernel("replace.cu", "replace_elements", RANK=rank, INDEX=index, WIDTH=width)

@@ -25,7 +25,7 @@ from tensorlayout.cuda.gather.linearize_indices import linearized
 from tensorlayout.cuda.scatter.scatter import Table, mark_loop, values_of
 from tensorlayout.cuda.sort.passes import Target, plan_pairs
 from tensorlayout.layout import Layout
-from tensorlayout.layout.loop import Axis, merged
+from tensorlayout.layout.loop import Axis
 from tensorlayout.plan.scatter import RUN, ScatterReducePlan
 
 FILE = "combine.cu"
@@ -150,7 +150,7 @@ class _Work:
 
     @property
     def loop(self) -> IndexLoop:
-        """Over all places, and the dimensions that stay whole: destination, values, entries, runs."""
+        """Over all places, and dimensions that stay whole: destination, values, entries, runs."""
         plan, table, index_map = self.plan, self.table, self.plan.index_map
         layout, itemsize = plan.result.layout, plan.result.dtype.itemsize
         kept = {at: d for d, at in index_map.kept}
@@ -171,9 +171,7 @@ class _Work:
         if not index_map.index_dims:  # positions of rank 0
             axes.append(places)
         first = layout.offset - (0 if index_map.per_line else table.first * table.unit)
-        return loop_over(
-            axes, 4, (), itemsize, (first * itemsize, self.values.offset * itemsize)
-        )
+        return loop_over(axes, 4, (), itemsize, (first * itemsize, self.values.offset * itemsize))
 
     def element_loop(self, count: int, level: int) -> IndexLoop:
         """Over the runs of a level, and the elements of each: results, values, runs."""

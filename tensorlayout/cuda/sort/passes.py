@@ -79,8 +79,10 @@ def _launches(lines: Lines, source: tuple[int, int], to: Target, first: int) -> 
     scratch: list[int] = []
 
     def memory(nbytes: int) -> int:
+        if not nbytes:
+            return NOTHING
         scratch.append(nbytes)
-        return first + len(scratch) - 1 if nbytes else NOTHING
+        return first + len(scratch) - 1
 
     between = len(passes) - 1
     room = lines.size * lines.dtype.itemsize, lines.size * lines.octets * lines.positions

@@ -20,13 +20,12 @@ import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.cpu import transforms
-from tensorlayout.cpu.engine.casting import rounded
 from tensorlayout.devices import default_device
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.functions import calling
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.manipulation import roll
-from tensorlayout.plan.creating import Create
+from tensorlayout.plan.fill import Create
 from tensorlayout.plan.library import Library, Results, Shape, complex_of
 from tensorlayout.plan.rules import normalized_dims
 from tensorlayout.tensor import Tensor
@@ -251,16 +250,8 @@ def irfftn(
     return _over(_IRFFTN, x, s, axes, norm)
 
 
-def _frequencies(out: Any, size: int, spacing: float, negative: bool) -> None:
-    """In float64, rounded once."""
-    half = (size + 1) // 2 if negative else size // 2 + 1
-    steps = np.arange(out.size, dtype=np.float64)
-    steps[half:] -= size
-    out[...] = rounded(steps / (size * spacing), out.dtype)
-
-
-_FFTFREQ = Create("fftfreq", _frequencies)
-_RFFTFREQ = Create("rfftfreq", _frequencies)
+_FFTFREQ = Create("fftfreq", "frequencies")
+_RFFTFREQ = Create("rfftfreq", "frequencies")
 
 
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Tensor:

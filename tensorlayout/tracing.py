@@ -10,7 +10,7 @@ from typing import Any
 from tensorlayout.functions import calling
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Operation, Plan
-from tensorlayout.plan.creating import CreatePlan
+from tensorlayout.plan.fill import CreatePlan
 from tensorlayout.plan.run import prepared_into
 from tensorlayout.plan.steps import Step, noted
 from tensorlayout.plan.tiled import planned
@@ -18,7 +18,6 @@ from tensorlayout.scopes import Block, Scope
 from tensorlayout.tensor import Tensor
 
 _traces: Scope[Trace] = Scope("trace")
-_UNWRITTEN = ("empty", "empty_like")  # memory is found for them, and left as it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +141,8 @@ def _record(
         results = tuple(tensors[:destinations])
         tensors = tensors if plan.reads_destination else tensors[destinations:]
     view = plan.record == "view"
-    copies = isinstance(plan, CreatePlan) and plan.operation.copies
-    nothing = view or (isinstance(plan, CreatePlan) and name in _UNWRITTEN)
+    values = plan.operation.values if isinstance(plan, CreatePlan) else ""
+    copies, nothing = values == "array", view or values == "nothing"
     return Record(
         name,
         plan.record,

@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tensorlayout.cpu import copy_several
-from tensorlayout.cpu.copy import Tuning, choose_copy
-from tensorlayout.cpu.copy_axes import FUSED_BYTES, even_cuts, fuse, loop_over, tile
-from tensorlayout.cpu.copy_run import Boxes, Tiles, move_channels, move_directly
+from tensorlayout.cpu.copy import several as copy_several
+from tensorlayout.cpu.copy.axes import FUSED_BYTES, even_cuts, fuse, loop_over, tile
+from tensorlayout.cpu.copy.choose import Tuning, choose_copy
+from tensorlayout.cpu.copy.run import Boxes, Tiles, move_channels, move_directly
 from tensorlayout.cpu.engine import threads as copy_threads
 from tensorlayout.cpu.engine.threads import available_threads, share
 
@@ -172,7 +172,7 @@ def test_several_copies_at_once(cases, group):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(copy_several, "TUNING", EAGER)
         patch.setattr(copy_several, "_GROUP", group)
-        copy_several.several(plans, sizes)(iter(pairs))
+        copy_several.several(plans, sizes)(*zip(*pairs, strict=True))
     for here, wanted in expected:
         assert here.tobytes() == wanted.tobytes()
 
@@ -400,8 +400,8 @@ def test_share_waits_for_all_and_raises_what_they_raise(monkeypatch):
 SCRIPT = """
 import os, sys, atexit
 import numpy as np
-from tensorlayout.cpu import copy_several
-from tensorlayout.cpu.copy import Tuning, choose_copy
+from tensorlayout.cpu.copy import several as copy_several
+from tensorlayout.cpu.copy.choose import Tuning, choose_copy
 
 def large(message):
     a = np.arange(600 * 700, dtype="f4").reshape(600, 700)

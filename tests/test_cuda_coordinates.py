@@ -4,18 +4,16 @@ import itertools
 
 import numpy as np
 import pytest
-from cuda_memory import ARCHITECTURES, resources
 from directml_facts import STORED
 from simulated import needs_compiler, simulator
 
 import tensorlayout as tl
 from tensorlayout import directml
-from tensorlayout.cuda import fold_plan, lines_plan, pad_plan, patterns_plan, stretch_plan
-from tensorlayout.cuda.engine.kernel_shapes import kernels_in
+from tensorlayout.cuda import image, pad
 from tensorlayout.cuda.engine.simulator import checking
+from tensorlayout.cuda.fill import patterns
 from tensorlayout.layout import Layout
 
-KERNELS = kernels_in("coordinates.cu")
 PAD = {"EDGE": "edge", "REFLECTION": "reflect", "SYMMETRIC": "symmetric", "WRAP": "wrap"}
 TYPES = ["int8", "uint16", "float16", "float32", "int64", "float64"]
 
@@ -109,7 +107,7 @@ def test_values_of_borders():
 @needs_compiler
 @pytest.mark.parametrize("mode", ["CONSTANT", "SYMMETRIC"])
 def test_indices_of_64_bits(mode, monkeypatch):
-    monkeypatch.setattr(pad_plan, "index_type", lambda count, furthest: "int64_t")
+    monkeypatch.setattr(pad, "index_type", lambda count, furthest: "int64_t")
     tl.plan.run.cache_clear()
     for shape, borders in BORDERS:
         values = numbers(shape, "int16")
@@ -117,23 +115,24 @@ def test_indices_of_64_bits(mode, monkeypatch):
         with checking("bounds", "races"):
             found = directml.padding(there(values), *sides, mode, 7)
         same(found, padded(values, borders, mode))
-    monkeypatch.setattr(lines_plan, "index_type", lambda count, furthest: "int64_t")
+    monkeypatch.setattr(image, "index_type", lambda count, furthest: "int64_t")
     lengths = np.array([[[1, 2, 3]]], np.uint32).repeat(2, 0)
     values = numbers((2, 3, 3))
     found = directml.reverse_subsequences(there(values), there(lengths), 1)
     same(found, reversed_lines(values, lengths, 1))
-    monkeypatch.setattr(stretch_plan, "index_type", lambda count, furthest: "int64_t")
+    monkeypatch.setattr(image, "index_type", lambda count, furthest: "int64_t")
     values = numbers((2, 1, 2, 3), "float32")
     found = directml.upsample_2d(there(values), (2, 3), "LINEAR")
     np.testing.assert_allclose(np.asarray(found.to_device("cpu")), stretched(values, (3, 2)), 1e-6)
-    monkeypatch.setattr(patterns_plan, "index_type", lambda count, furthest: "int64_t")
-    found = directml.fill_value_sequence((2, 3), 1, 2, "INT32", device="cuda:0")
+    monkeypatch.setattr(patterns, "index_type", lambda count, furthest: "int64_t")
+    out = there(np.zeros((2, 3), np.int32), Layout.column_major)
+    found = directml.fill_value_sequence((2, 3), 1, 2, "INT32", out=out)
     same(found, np.array([[1, 3, 5], [7, 9, 11]], np.int32))
     found = directml.diagonal_matrix((2, 3), 1, 7, "INT8", device="cuda:0")
     same(found, np.array([[0, 7, 0], [0, 0, 7]], np.int8))
     found = directml.one_hot(there(np.array([[1], [-1]])), there(np.array([[0, 9]])), 3, 1)
     same(found, np.array([[0, 9, 0], [0, 0, 9]]))
-    monkeypatch.setattr(fold_plan, "index_type", lambda count, furthest: "int64_t")
+    monkeypatch.setattr(image, "index_type", lambda count, furthest: "int64_t")
     values = columns_of(*FOLDS[3], "int16")
     same(directml.fold(there(values), *FOLDS[3]), folded(values, *FOLDS[3]))
     tl.plan.run.cache_clear()
@@ -142,7 +141,7 @@ def test_indices_of_64_bits(mode, monkeypatch):
 def kernel_of(shape, borders, mode, itemsize=4, alignments=(32, 32)):
     result = Layout.row_major(tuple(n + sum(b) for n, b in zip(shape, borders, strict=True)))
     source = Layout.row_major(shape)
-    launch = pad_plan.plan_pad(result, source, itemsize, tuple(borders), mode, alignments)
+    launch = pad.plan_pad(result, source, itemsize, tuple(borders), mode, alignments)
     return dict(launch.kernel.shape)
 
 
@@ -391,15 +390,3 @@ def test_diagonals(gpu, band):
                 directml.diagonal_matrix1(x, 3, begin, end, *sizes, out=out)
 
             into_every_layout(gpu, write, np.where(filled, np.array(3, kind), others))
-
-
-@pytest.mark.parametrize("kernel", [KERNELS[8], KERNELS[100]])
-def test_compiled_for_a_gpu_without_spills(kernel):
-    assert resources(kernel, "sm_90").spilled == 0
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_every_kernel_compiled_for_a_gpu_without_spills(architecture):
-    for kernel in KERNELS:
-        assert (kernel, resources(kernel, architecture).spilled) == (kernel, 0)

@@ -1,26 +1,27 @@
 """Creation and triangles on CUDA: the same bits as on the CPU, one launch, coalesced stores."""
 
-import ctypes
 import itertools
 from math import inf, nan
 
 import layouts
 import numpy as np
 import pytest
-from cuda_memory import ARCHITECTURES, NEEDS_COMPILER, check_sizes, resources
+from cuda_memory import NEEDS_COMPILER
 from simulated import simulator
 from tensors import DTYPES, as_dtype, elements, fits, padding_of, placed, slots
 
 import tensorlayout as tl
 from tensorlayout import fft, plan
+from tensorlayout.cpu import fill as cpu_fill
 from tensorlayout.cpu.engine.casting import rounded
-from tensorlayout.cuda import band_plan, creating, sequence_plan
-from tensorlayout.cuda.band_plan import plan_band
 from tensorlayout.cuda.engine.simulator import checking
-from tensorlayout.cuda.fill_plan import plan_padding_alone
+from tensorlayout.cuda.fill import band, create
+from tensorlayout.cuda.fill.band import plan_band
+from tensorlayout.cuda.fill.fill import plan_padding
+from tensorlayout.cuda.fill.sequence import plan_sequence
 from tensorlayout.functions import creation
 from tensorlayout.layout import Layout, PaddingValue
-from tensorlayout.plan.creating import Create
+from tensorlayout.plan.fill import Create
 
 NUMERIC = DTYPES["numeric"]
 ONE = PaddingValue.ONE
@@ -328,7 +329,7 @@ VIEWS = [
 @pytest.mark.parametrize("name", ["int8", "float32", "complex128"])
 @pytest.mark.parametrize("index", ["int32_t", "int64_t"])
 def test_triangles_of_every_shape(driver, name, index, monkeypatch):
-    monkeypatch.setattr(band_plan, "index_type", lambda *_: index)
+    monkeypatch.setattr(band, "index_type", lambda *_: index)
     plan.run.cache_clear()
     with checking("bounds", "count") as record:
         for shape, view in itertools.product(SHAPES, VIEWS):
@@ -337,7 +338,7 @@ def test_triangles_of_every_shape(driver, name, index, monkeypatch):
             for k, (function, oracle) in itertools.product((-1, 1), TRIANGLES):
                 identical(function(x, k=k), oracle(view(array), k), f"{shape} {k}")
     plan.run.cache_clear()
-    used = [dict(kernel.shape) for kernel in record.counts if kernel.file == band_plan.FILE]
+    used = [dict(kernel.shape) for kernel in record.counts if kernel.file == band.FILE]
     assert {shape["INDEX"] for shape in used} == {index}
     assert {shape["RANK"] for shape in used} >= set("1230")
 
@@ -375,11 +376,10 @@ def test_no_thread_depends_on_another(driver):
         tl.empty((33, 70), dtype=tl.float32, layout=layout, device="cuda")
 
 
-@NEEDS_COMPILER
-def test_every_creation_is_carried_out(driver):
+def test_every_creation_is_carried_out():
     operations = [*vars(creation).values(), *vars(fft).values()]
-    names = {each.name for each in operations if isinstance(each, Create)}
-    assert names == creating._PREPARE.keys()
+    values = {each.values for each in operations if isinstance(each, Create)}
+    assert values == create._WRITE.keys() == cpu_fill._FILL.keys() - {"array"}
 
 
 # ---- Cost
@@ -531,61 +531,18 @@ def test_what_alignment_allows():
 
 def test_a_launch_covers_tensors_of_any_size():
     for layout in (Layout.row_major((2**20, 2**20)), Layout((2**20, 2**20), (2**21, 1))):
-        launch = plan_band(layout, None, 1, (32,)).launch
+        (launch,) = plan_band(layout, None, 1, (32,)).launches
         assert launch.grid < 2**31
         assert dict(launch.kernel.shape)["INDEX"] == "int64_t"
-    small = plan_band(Layout.row_major((2**10, 2**10)), None, 1, (32,)).launch
+    (small,) = plan_band(Layout.row_major((2**10, 2**10)), None, 1, (32,)).launches
     assert dict(small.kernel.shape)["INDEX"] == "int32_t"
-    for dtype in (tl.int8, tl.complex128):
-        assert sequence_plan.plan_arange(dtype, 2**40).grid < 2**31
+    for dtype, kind in ((tl.int8, "integers"), (tl.complex128, "real")):
+        assert plan_sequence(dtype, 2**40, kind).grid < 2**31
 
 
 def test_padding_alone_is_one_launch():
-    assert len(plan_padding_alone(PADDED, 8, 32, bytes(8)).launches) == 1
-    assert plan_padding_alone(Layout.row_major((3,)), 8, 32, bytes(8)).launches == ()
-
-
-@NEEDS_COMPILER
-def test_the_simulator_has_every_kernel(driver):
-    for kernel in (*band_plan.kernels(), *sequence_plan.kernels()):
-        driver.launcher(kernel)
-
-
-@NEEDS_COMPILER
-def test_structs_are_those_of_the_kernels():
-    check_sizes(
-        "sequence.cu",
-        {
-            "Integers": sequence_plan._INTEGERS.size,
-            "Real": sequence_plan._REAL.size,
-            "Complex": sequence_plan._COMPLEX.size,
-        },
-    )
-    sizes = {"Band": ctypes.sizeof(band_plan.band_type())}
-    for rank, index in itertools.product((0, 1, 2, 3, 4), ("int32_t", "int64_t")):
-        flat, strided = band_plan.flat_type, band_plan.strided_type
-        sizes[f"FlatBand<{rank}, {index}>"] = ctypes.sizeof(flat(rank or 9, index))
-        sizes[f"StridedBand<{rank}, {index}>"] = ctypes.sizeof(strided(rank or 9, index))
-    check_sizes("band.cu", sizes)
-
-
-SAMPLE = [
-    *(sequence_plan.kernels()[k] for k in (0, 4, 15, -1)),
-    *(band_plan.kernels()[k] for k in (0, 49, 50, -1)),
-]
-
-
-@pytest.mark.parametrize("kernel", SAMPLE, ids=lambda kernel: kernel.symbol)
-def test_compiled_for_a_gpu_without_spills(kernel):
-    assert resources(kernel, "sm_90").spilled == 0
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_every_kernel_compiled_for_a_gpu_without_spills(architecture):
-    for kernel in (*band_plan.kernels(), *sequence_plan.kernels()):
-        found = resources(kernel, architecture)
-        assert (kernel, found.spilled, found.registers <= 64) == (kernel, 0, True)
+    assert len(plan_padding(PADDED, 8, 32, bytes(8)).launches) == 1
+    assert plan_padding(Layout.row_major((3,)), 8, 32, bytes(8)).launches == ()
 
 
 # ---- Sequences of tensors

@@ -1,28 +1,23 @@
 """Fills on CUDA: every element, the padding, nothing else; memory accesses."""
 
-import ctypes
-
 import layouts
 import numpy as np
 import pytest
 from cuda_memory import (
-    ARCHITECTURES,
     NEEDS_COMPILER,
     UNTOUCHED,
     Storage,
     alignment_of,
-    check_sizes,
     elements,
     padding_slots,
-    resources,
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from simulated import simulator
 
-from tensorlayout.cuda import fill_plan
-from tensorlayout.cuda.engine.simulator import checking, open_driver
-from tensorlayout.cuda.fill_plan import plan_fill
-from tensorlayout.cuda.filling import prepare_fill
+from tensorlayout.cuda.engine.launch import bind
+from tensorlayout.cuda.engine.simulator import checking
+from tensorlayout.cuda.fill.fill import pattern, plan_fill
 from tensorlayout.layout import Layout, PaddingValue
 
 ITEMSIZES = (1, 2, 4, 8, 16)
@@ -30,7 +25,8 @@ ITEMSIZES = (1, 2, 4, 8, 16)
 
 @pytest.fixture(scope="module")
 def driver():
-    return open_driver()
+    with simulator() as found:
+        yield found
 
 
 def value_of(itemsize, first=1):
@@ -46,7 +42,7 @@ def run(driver, layout, itemsize, shift=0, padding=None):
     plan = plan_fill(layout, itemsize, alignment_of(shift), padding)
     # One byte more on either side, which must stay.
     storage = Storage(driver, slots * itemsize + 1, shift)
-    prepare_fill(plan, driver)(storage.pointer, value_of(itemsize))
+    bind(plan, 0)([storage.pointer], pattern(value_of(itemsize)))
     expected = np.full((slots, itemsize), UNTOUCHED, np.uint8)
     if padding is not None:
         expected[hidden] = np.frombuffer(padding, np.uint8)
@@ -138,10 +134,10 @@ def test_any_layout(driver, data):
 
 @NEEDS_COMPILER
 def test_a_plan_serves_every_value(driver):
-    fill = prepare_fill(plan_fill(Layout.row_major((100,)), 2), driver)
+    fill = bind(plan_fill(Layout.row_major((100,)), 2), 0)
     storage = Storage(driver, 200)
     for value in (b"\0\0", b"\x80\x3f", b"\xff\x7f"):
-        fill(storage.pointer, value)
+        fill([storage.pointer], pattern(value))
         assert storage.get().tobytes() == value * 100
 
 
@@ -159,7 +155,7 @@ def test_stores_are_coalesced(driver, layout, itemsize, width):
     plan = plan_fill(layout, itemsize)
     storage = Storage(driver, layout.required_size * itemsize)
     with checking("bounds", "count") as record:
-        prepare_fill(plan, driver)(storage.pointer, value_of(itemsize))
+        bind(plan, 0)([storage.pointer], pattern(value_of(itemsize)))
     (counts,) = record.counts.values()
     assert counts.sector_efficiency_write == 1.0
     assert counts.lane_activity == 1.0
@@ -169,42 +165,13 @@ def test_stores_are_coalesced(driver, layout, itemsize, width):
 def test_one_launch_covers_a_tebibyte():
     for layout in (Layout.row_major((2**40,)), Layout((2**20, 2**20), (2**21, 2))):
         (each,) = plan_fill(layout, 1).launches
-        assert each.launch.grid < 2**31
+        assert each.grid < 2**31
 
 
 def test_indices_have_64_bits_only_where_the_furthest_offset_asks_for_it():
     def index(layout):
         (each,) = plan_fill(layout, 4).launches
-        return dict(each.launch.kernel.shape)["INDEX"]
+        return dict(each.kernel.shape)["INDEX"]
 
     assert index(Layout((2, 5), (2**31 - 1 - 8, 2))) == "int32_t"
     assert index(Layout((2, 5), (2**31 - 8, 2))) == "int64_t"
-
-
-@NEEDS_COMPILER
-def test_the_simulator_has_every_kernel(driver):
-    for kernel in fill_plan.kernels():
-        driver.launcher(kernel)
-
-
-@pytest.mark.parametrize("kernel", [fill_plan.kernels()[0], fill_plan.kernels()[-1]])
-def test_compiled_for_a_gpu_without_spills(kernel):
-    assert resources(kernel, "sm_90").spilled == 0
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_every_kernel_compiled_for_a_gpu_without_spills(architecture):
-    for kernel in fill_plan.kernels():
-        found = resources(kernel, architecture)
-        assert (kernel, found.spilled, found.registers <= 64) == (kernel, 0, True)
-
-
-@NEEDS_COMPILER
-def test_structs_are_those_of_the_kernels():
-    sizes = {"FlatFill": ctypes.sizeof(fill_plan.flat_type())}
-    for rank in (0, 1, 2, 3, 4):
-        for index in ("int32_t", "int64_t"):
-            made = fill_plan.strided_type(rank or 9, index)  # 0 is any rank, such as 9
-            sizes[f"StridedFill<{rank}, {index}>"] = ctypes.sizeof(made)
-    check_sizes("fill.cu", sizes)

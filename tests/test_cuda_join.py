@@ -1,31 +1,25 @@
-"""Joins on CUDA: against NumPy in every layout, padding, launches, memory accesses."""
+"""Joins on CUDA: against NumPy in every layout, launches, memory accesses."""
 
 import numpy as np
 import pytest
 from cuda_memory import (
-    ARCHITECTURES,
     UNTOUCHED,
     Storage,
     elements,
     numbered,
-    padding_slots,
-    resources,
 )
 from layouts import STRIDED, slots_of
 from simulated import needs_compiler, simulator
 from tensors import DTYPES, as_dtype, fits, placed, same, slots, tensor_in
 
 import tensorlayout as tl
-from tensorlayout.cuda import join_plan
-from tensorlayout.cuda.engine.kernel_shapes import kernels_in
+from tensorlayout.cuda import join
+from tensorlayout.cuda.engine.launch import bind
 from tensorlayout.cuda.engine.simulator import checking
-from tensorlayout.cuda.join_plan import plan_join
-from tensorlayout.cuda.joining import prepare_join
+from tensorlayout.cuda.join import plan_join
 from tensorlayout.functions import calling
 from tensorlayout.layout import Layout, PaddingValue
 from tensorlayout.plan.join import Split
-
-KERNELS = kernels_in("join.cu")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -229,7 +223,7 @@ def test_more_dimensions_than_a_kernel_is_made_for():
 
 @needs_compiler
 def test_indices_of_64_bits(monkeypatch):
-    monkeypatch.setattr(join_plan, "index_type", lambda count, furthest: "int64_t")
+    monkeypatch.setattr(join, "index_type", lambda count, furthest: "int64_t")
     values = [values_of((3, n, 5), seed=n) for n in (4, 1, 2)]
     inputs = [tl.to_layout(on_cuda(v), order) for v, order in zip(
         values, [(2, 1, 0), (0, 2, 1), (1, 2, 0)], strict=True)]  # fmt: skip
@@ -237,42 +231,6 @@ def test_indices_of_64_bits(monkeypatch):
         found = tl.concat(inputs, axis=1)
     same(found.to_device("cpu"), np.concatenate(values, 1))
     tl.plan.run.cache_clear()
-
-
-# --- Padding -------------------------------------------------------------------------------------
-
-PADDED = [
-    (Layout.padded((3, 10), (4, 12), None, PaddingValue.ONE), 1),
-    (Layout.padded((3, 10), (3, 16), None, PaddingValue.ONE), 0),
-    (Layout.padded((10, 3), (12, 5), (0, 1), PaddingValue.ONE), 0),
-]
-
-
-@needs_compiler
-@pytest.mark.parametrize("itemsize", [1, 4, 16])
-@pytest.mark.parametrize(("result", "axis"), PADDED)
-def test_padding_of_the_result_in_the_same_launch(gpu, result, axis, itemsize):
-    shape = list(result.shape)
-    sizes = [1, shape[axis] - 1]
-    starts, sources = [0, 1, shape[axis]], []
-    for n in sizes:
-        shape[axis] = n
-        sources.append(Layout.packed(tuple(shape), result.minor_to_major))
-    padding = bytes(range(101, 101 + itemsize))
-    plan = plan_join(result, sources, starts, axis, itemsize, (32, 32, 32), padding)
-    assert plan.padding is None
-    slot_count = max([result.required_size, *[slot + 1 for slot in padding_slots(result)]])
-    to = Storage(gpu, slot_count * itemsize)
-    content = [numbered(s.required_size * itemsize) for s in sources]
-    from_ = [Storage(gpu, len(c), 0, c) for c in content]
-    with checking("bounds", "races"):
-        prepare_join(plan, gpu)(to.pointer, [each.pointer for each in from_])
-    expected = np.full((slot_count, itemsize), UNTOUCHED, np.uint8)
-    expected[padding_slots(result)] = np.frombuffer(padding, np.uint8)
-    for source, start, octets in zip(sources, starts, content, strict=False):
-        part = join_plan.part_of(result, axis, start, source.shape[axis])
-        expected[slots_of(part)] = elements(octets, itemsize)[slots_of(source)]
-    np.testing.assert_array_equal(elements(to.get(), itemsize), expected)
 
 
 # --- What it costs -------------------------------------------------------------------------------
@@ -323,7 +281,7 @@ def test_accesses_are_coalesced(shapes, axis, sectors, lanes):
 @pytest.mark.parametrize("index", ["int32_t", "int64_t"])
 @pytest.mark.parametrize(("rows", "sizes"), ODD_ROWS)
 def test_rows_of_odd_lengths(monkeypatch, rows, sizes, index):
-    monkeypatch.setattr(join_plan, "index_type", lambda count, furthest: index)
+    monkeypatch.setattr(join, "index_type", lambda count, furthest: index)
     tl.plan.run.cache_clear()
     for dtype in ("int16", "float32", "float64"):
         values = [values_of((rows, n), dtype, n) for n in sizes]
@@ -345,19 +303,18 @@ def test_rows_of_odd_lengths(monkeypatch, rows, sizes, index):
 @pytest.mark.parametrize("shift", [4, 12, 28])
 def test_rows_of_odd_lengths_into_padded_rows_at_any_address(gpu, shift):
     result = Layout.padded((20, 400), (20, 403), None, PaddingValue.ONE)
-    starts, sources = [0, 199, 400], [Layout.row_major((20, 199)), Layout.row_major((20, 201))]
-    plan = plan_join(result, sources, starts, 1, 4, (4, 4, 4), b"\1\2\3\4")
+    starts, sources = [0, 199], [Layout.row_major((20, 199)), Layout.row_major((20, 201))]
+    plan = plan_join(result, sources, starts, 1, 4, (4, 4, 4))
     (launch,) = plan.launches
     assert launch.kernel.name == "join_rows"
     to = Storage(gpu, result.required_size * 4, shift)
     content = [numbered(s.required_size * 4) for s in sources]
     from_ = [Storage(gpu, len(c), shift + 4, c) for c in content]
     with checking("bounds", "races"):
-        prepare_join(plan, gpu)(to.pointer, [each.pointer for each in from_])
+        bind(plan, 0)([to.pointer, *[each.pointer for each in from_]])
     expected = np.full((result.required_size, 4), UNTOUCHED, np.uint8)
-    expected[padding_slots(result)] = [1, 2, 3, 4]
-    for source, start, octets in zip(sources, starts, content, strict=False):
-        part = join_plan.part_of(result, 1, start, source.shape[1])
+    for source, start, octets in zip(sources, starts, content, strict=True):
+        part = join._part_of(result, 1, start, source.shape[1])
         expected[slots_of(part)] = elements(octets, 4)[slots_of(source)]
     np.testing.assert_array_equal(elements(to.get(), 4), expected)
 
@@ -365,34 +322,16 @@ def test_rows_of_odd_lengths_into_padded_rows_at_any_address(gpu, shift):
 # --- Kernels -------------------------------------------------------------------------------------
 
 
-@needs_compiler
-def test_the_simulator_has_every_kernel(gpu):
-    for kernel in KERNELS:
-        gpu.launcher(kernel)
-
-
 def test_how_many_inputs_a_launch_takes():
-    found = {rank: join_plan.most_inputs(rank, "int32_t") for rank in (1, 2, 3)}
+    found = {rank: join.most_inputs(rank, "int32_t") for rank in (1, 2, 3)}
     assert found == {1: 105, 2: 94, 3: 85}
 
 
 def test_64_bits_only_where_offsets_ask_for_it():
     for rows, index in ((2**25 - 2, "int32_t"), (2**25, "int64_t")):
         source = Layout.row_major((rows // 2, 64))
-        starts = [0, rows // 2, rows]
+        starts = [0, rows // 2]
         result = Layout.row_major((rows, 64))
         plan = plan_join(result, [source, source], starts, 0, 1, (32, 32, 32))
         (launch,) = plan.launches
-        assert (plan.copied, dict(launch.kernel.shape)["INDEX"]) == ((), index)
-
-
-@pytest.mark.parametrize("kernel", [KERNELS[0], KERNELS[-1]])
-def test_compiled_for_a_gpu_without_spills(kernel):
-    assert resources(kernel, "sm_90").spilled == 0
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_every_kernel_compiled_for_a_gpu_without_spills(architecture):
-    for kernel in KERNELS:
-        assert (kernel, resources(kernel, architecture).spilled) == (kernel, 0)
+        assert (launch.kernel.name, dict(launch.kernel.shape)["INDEX"]) == ("join_parts", index)

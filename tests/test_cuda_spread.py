@@ -1,21 +1,18 @@
 """Tensors spread over larger ones on CUDA: values, layouts, accesses."""
 
-import ctypes
-
 import numpy as np
 import pytest
-from cuda_memory import ARCHITECTURES, check_sizes, resources
 from layouts import STRIDED
 from simulated import needs_compiler, simulator
 from tensors import DTYPES, as_dtype, fits, same, slots, tensor_in
 
 import tensorlayout as tl
-from tensorlayout.cuda import spread_plan
+from tensorlayout.cuda import pad
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.functions import calling
-from tensorlayout.plan.pad import Spread
+from tensorlayout.plan.pad import SliceGrad
 
-SPREAD = Spread("spread")
+SPREAD = SliceGrad("spread")
 # Where the window begins, beyond its end, its step: by how much sizes grow.
 WINDOWS = [(0, 0, 1), (2, 1, 1), (1, 0, 2), (0, 3, -1), (1, 1, -3)]
 
@@ -111,7 +108,7 @@ def test_every_dtype(dtype):
 
 @needs_compiler
 def test_indices_of_64_bits_and_many_dimensions(monkeypatch):
-    monkeypatch.setattr(spread_plan, "index_type", lambda count, furthest: "int64_t")
+    monkeypatch.setattr(pad, "index_type", lambda count, furthest: "int64_t")
     for shape in ((5,), (3, 4), (2, 3, 4), (2, 1, 2, 3, 2, 2)):
         values = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
         check(on_cuda(values), values, (packed, column_major))
@@ -137,25 +134,3 @@ def test_accesses_fill_sectors(dtype, shape, window):
     counts = spread(out, x, window)
     assert counts.sector_efficiency_read == counts.sector_efficiency_write == 1.0
     assert counts.stores.lanes == 32 * counts.stores.accesses
-
-
-@needs_compiler
-def test_structs_are_those_of_the_kernel():
-    sizes = {
-        f"Spread<{rank}, {index}>": ctypes.sizeof(spread_plan.spread_type(rank, index))
-        for rank in (0, 1, 2, 3)
-        for index in ("int32_t", "int64_t")
-    }
-    check_sizes("spread.cu", sizes)
-
-
-@pytest.mark.parametrize("kernel", spread_plan.kernels()[2::20], ids=lambda k: k.symbol)
-def test_compiled_for_a_gpu_without_spills(kernel):
-    assert resources(kernel, "sm_90").spilled == 0
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_every_kernel_compiled_for_a_gpu_without_spills(architecture):
-    for kernel in spread_plan.kernels():
-        assert (kernel, resources(kernel, architecture).spilled) == (kernel, 0)

@@ -1,32 +1,28 @@
 """Tiled layouts on CUDA: every element, tails and their padding, launches, and memory accesses."""
 
-import ctypes
 import math
 
 import layouts
 import numpy as np
 import pytest
 from cuda_memory import (
-    ARCHITECTURES,
     NEEDS_COMPILER,
     UNTOUCHED,
     Storage,
-    check_sizes,
     elements,
     numbered,
     padding_slots,
-    resources,
 )
 from simulated import simulator
 
 import tensorlayout as tl
-from tensorlayout.cuda import bounded, copy_tiled, fill_plan
-from tensorlayout.cuda.copy_plan import Tuning
-from tensorlayout.cuda.copying import prepare_copy
+from tensorlayout.cuda.copy import tiled as copy_tiled
+from tensorlayout.cuda.copy.strided import Tuning
 from tensorlayout.cuda.elementwise import takes_tiles
+from tensorlayout.cuda.engine.launch import bind
 from tensorlayout.cuda.engine.memory import read
 from tensorlayout.cuda.engine.simulator import checking
-from tensorlayout.cuda.filling import prepare_fill
+from tensorlayout.cuda.fill.fill import pattern, plan_fill, plan_padding
 from tensorlayout.devices import Device
 from tensorlayout.layout import Layout, PaddingValue, loop
 from tensorlayout.plan.elementwise import ElementwisePlan
@@ -88,7 +84,7 @@ def launch_copy(driver, destination, source, itemsize, padding=None, tuning=None
     content = numbered(source.required_size * itemsize)
     to = Storage(driver, slots * itemsize)
     from_ = Storage(driver, len(content), 0, content)
-    prepare_copy(plan, driver)(to.pointer, from_.pointer)
+    bind(plan, 0)([to.pointer, from_.pointer])
     found = elements(to.get(), itemsize)
     places = slot_numbers(destination)
     np.testing.assert_array_equal(
@@ -134,7 +130,6 @@ def test_copies_move_every_element_and_nothing_else(driver, itemsize):
                 for held in dict.fromkeys([padding, None]):
                     plan = launch_copy(driver, destination, source, itemsize, held, **options)
                     assert len(plan.launches) == 1
-                    assert plan.padding is None
 
 
 def test_views_of_tiled_tensors(driver):
@@ -261,10 +256,10 @@ def test_accesses_are_16_bytes_wide_where_tails_allow_it():
 
 
 def check_fill(driver, layout, itemsize, padding):
-    plan = fill_plan.plan_fill(layout, itemsize, 32, padding)
+    plan = plan_fill(layout, itemsize, 32, padding)
     slots, value = layout.required_size, numbered(itemsize).tobytes()
     to = Storage(driver, slots * itemsize)
-    prepare_fill(plan, driver)(to.pointer, value)
+    bind(plan, 0)([to.pointer], pattern(value))
     found = elements(to.get(), itemsize)
     places = [] if layout.size == 0 else slot_numbers(layout)
     assert (found[places] == np.frombuffer(value, np.uint8)).all()
@@ -298,9 +293,9 @@ def test_padding_that_may_hold_anything_is_filled_along(driver):
 
 def test_padding_alone(driver):
     for layout in (tails((13, 21), (4, 8)), blocked((2, 5, 3, 3), 4, PaddingValue.ONE)):
-        plan = fill_plan.plan_padding_alone(layout, 4, 32, b"\1\2\3\4")
+        plan = plan_padding(layout, 4, 32, b"\1\2\3\4")
         to = Storage(driver, 4 * layout.required_size)
-        prepare_fill(plan, driver)(to.pointer, b"")
+        bind(plan, 0)([to.pointer])
         found = elements(to.get(), 4)
         assert (found[slot_numbers(layout)] == UNTOUCHED).all()
         assert (found[padding_slots(layout)] == [1, 2, 3, 4]).all()
@@ -543,37 +538,6 @@ def counted(driver, destination, source, itemsize, padding):
     to = Storage(driver, destination.required_size * itemsize)
     from_ = Storage(driver, source.required_size * itemsize)
     with checking("bounds", "count") as record:
-        prepare_copy(plan, driver)(to.pointer, from_.pointer)
+        bind(plan, 0)([to.pointer, from_.pointer])
     (counts,) = record.counts.values()
     return counts
-
-
-# --- What kernels are given ----------------------------------------------------------------------
-
-
-def test_structs_are_those_of_the_kernels():
-    sizes = {"BoundedBoxes": copy_tiled.boxes_of_copy_type(), "Bounds": bounded.BoundsStruct}
-    for index in ("int32_t", "int64_t"):
-        sizes[f"BoundedCopy<{index}>"] = copy_tiled.walk_type(index)
-        sizes[f"BoundedFill<{index}>"] = fill_plan.bounded_type(index)
-    found = {name: ctypes.sizeof(made) for name, made in sizes.items()}
-    assert max(found.values()) <= 4096  # what the parameters of a launch may take
-    check_sizes("bounded.cu", found)
-
-
-def test_the_simulator_has_every_kernel(driver):
-    for kernel in copy_tiled.kernels():
-        driver.launcher(kernel)
-
-
-@pytest.mark.parametrize("number", [0, -1])
-def test_compiled_for_a_gpu_without_spills(number):
-    assert resources(copy_tiled.kernels()[number], "sm_90").spilled == 0
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_every_kernel_compiled_for_a_gpu_without_spills(architecture):
-    for kernel in copy_tiled.kernels():
-        found = resources(kernel, architecture)
-        assert (kernel, found.spilled, found.registers <= 96) == (kernel, 0, True)

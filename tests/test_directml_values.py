@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import tensorlayout as tl
 from tensorlayout import directml
-from tensorlayout.cpu import bordering
+from tensorlayout.cpu import pad as cpu_pad
 from tensorlayout.plan.run import cache_clear
 
 EXAMPLES = settings(max_examples=15)
@@ -353,7 +353,7 @@ def test_padding(data):
 @pytest.mark.parametrize("make", [*STORED, flipped, sliced])
 @pytest.mark.parametrize("mode", ["CONSTANT", *MODES])
 def test_padding_in_pieces(monkeypatch, mode, make):
-    monkeypatch.setattr(bordering, "_PIECE", 200)
+    monkeypatch.setattr(cpu_pad, "_PIECE", 200)
     cache_clear()
     values = numbers((5, 3, 4), "int16")
     x = make(values) if make in (flipped, sliced) else stored(values, make)

@@ -639,8 +639,8 @@ tril(v)  # ValueError: needs a rank of at least 2, got shape (3,)
 tril(x, k=1.5)  # TypeError: k must be an integer, got 1.5
 triu(v)  # ValueError: needs a rank of at least 2, got shape (3,)
 triu(big)
-    MemoryError: shape (1073741824, 1048576) of float64 needs 9007199254740992 bytes, which cannot
-    be allocated
+    MemoryError: shape (1125899906842624,) of float64 needs 9007199254740992 bytes, which cannot be
+    allocated
 from_dlpack([1])
     AttributeError: a list exports nothing by DLPack (__dlpack__ and __dlpack_device__); use
     asarray()
@@ -860,7 +860,7 @@ reshape(x, (1,) * 65 + (6,))  # ValueError: shape: at most 64 dimensions are all
 reshape(x.T, (6,), copy=False)
     ValueError: layout (3,2):(1,3) has no view of shape (6,), and copy=False
 reshape(big, (2**50,), copy=True)
-    MemoryError: shape (1073741824, 1048576) of float64 needs 9007199254740992 bytes, which cannot
+    MemoryError: shape (1125899906842624,) of float64 needs 9007199254740992 bytes, which cannot
     be allocated
 reshape(x, (2**70, -1))  # ValueError: shape (1180591620717411303424, -1) does not fit 6 elements
 roll(x, 1.5)  # TypeError: shift must be an integer or a sequence of integers, got 1.5

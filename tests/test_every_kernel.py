@@ -234,7 +234,8 @@ def pads():
 
 
 def patterns():
-    found = directml.fill_value_sequence((100, 200), 5, 3, "INT32")
+    out = there(np.zeros((200, 100), np.int32)).mT
+    found = directml.fill_value_sequence((100, 200), 5, 3, "INT32", out=out)
     yield found, 5 + 3 * np.arange(20000).reshape(100, 200)
     at = numbers(150, 1, dtype="uint32")
     values = there(np.array([7, 8], np.int16).reshape(2, 1))

@@ -25,7 +25,7 @@ import os, sys, signal, threading, itertools, time
 import numpy as np
 import tensorlayout as tl
 from tensorlayout.cpu.engine import threads
-from tensorlayout.cpu.copy import Tuning, choose_copy
+from tensorlayout.cpu.copy.choose import Tuning, choose_copy
 
 threads._affinity = lambda: {{0, 1}}
 sys.setswitchinterval(1e-5)
@@ -129,7 +129,7 @@ def test_many_forks_in_the_midst_of_copies():
 PINNED = """
 import os, threading
 import numpy as np
-from tensorlayout.cpu.copy import Tuning, choose_copy
+from tensorlayout.cpu.copy.choose import Tuning, choose_copy
 from tensorlayout.cpu.engine.threads import available_threads, share_pieces
 
 def threads():

@@ -14,7 +14,7 @@ from interrupting import at_each_instruction
 
 import tensorlayout as tl
 from tensorlayout import devices
-from tensorlayout.cpu.copy import Tuning, choose_copy
+from tensorlayout.cpu.copy.choose import Tuning, choose_copy
 from tensorlayout.cpu.engine import threads as copy_threads
 from tensorlayout.cpu.engine.threads import share_pieces
 from tensorlayout.cuda.engine import faults, simulator
@@ -102,7 +102,7 @@ TIMER = """
 import faulthandler, itertools, random, signal
 import numpy as np
 from tensorlayout.cpu.engine import threads
-from tensorlayout.cpu.copy import Tuning, choose_copy
+from tensorlayout.cpu.copy.choose import Tuning, choose_copy
 
 faulthandler.dump_traceback_later(60, exit=True)
 threads._affinity = lambda: {0, 1}

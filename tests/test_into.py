@@ -21,7 +21,7 @@ def calls(x, at):
     taken = np.take_along_axis(VALUES, AT % 3, 0)
     yield GatherAlong(), (x._spec, 0, at._spec), (x, at), taken
     yield Gather(), (x._spec, (0,), False, at._spec), (x, at), VALUES[AT]
-    yield Join(), (0, x.dtype, x._spec, x._spec), (x, x), np.concatenate([VALUES, VALUES])
+    yield Join(), (0, x._spec, x._spec), (x, x), np.concatenate([VALUES, VALUES])
     sums = Along("sums", "numeric", along.cumulative_sum)
     yield sums, (x._spec, 1, 0, None, False), (x,), np.cumsum(VALUES, 1, np.int32)
     added = Elementwise("add", "numeric")

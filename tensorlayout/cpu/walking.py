@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from tensorlayout.cpu.copy_axes import view_of
+from tensorlayout.cpu.copy.axes import view_of
 from tensorlayout.cpu.engine.memory import Array
 from tensorlayout.layout import Layout
 from tensorlayout.layout.loop import Axis, merged

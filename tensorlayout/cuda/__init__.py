@@ -13,27 +13,28 @@ from typing import Any
 
 from tensorlayout.cuda import (
     along,
-    bands,
-    bordering,
-    carrying,
-    coordinates,
-    creating,
     elementwise,
     gather,
+    image,
+    join,
     library,
     mask,
-    moving,
+    pad,
     products,
     reducing,
     scatter,
     sort,
+    view,
 )
+from tensorlayout.cuda.copy import copy
+from tensorlayout.cuda.elementwise import writes
 from tensorlayout.cuda.engine import capturing
 from tensorlayout.cuda.engine.aliasing import disturbs
 from tensorlayout.cuda.engine.faults import set_strict_indexing, strict_indexing
 from tensorlayout.cuda.engine.memory import borrowed, device_at, exposed, new_tensors, read
 from tensorlayout.cuda.engine.streams import current_stream, exported_stream, ready, wait_for
 from tensorlayout.cuda.engine.warm_up import warmup
+from tensorlayout.cuda.fill import band, create, patterns
 from tensorlayout.plan.base import Plan, Run
 from tensorlayout.plan.elementwise import ElementwisePlan
 
@@ -59,45 +60,44 @@ __all__ = [
 # What carries out a plan, by its kind: see `Plan.makes`.
 CARRY_OUT: dict[str, Callable[[Any], Any]] = {
     "along": along.prepare_into,
-    "assign": carrying.prepare_assign,
-    "col2im": coordinates.prepare_fold,
+    "assign": copy.write_assign,
+    "col2im": image.write_col2im,
+    "copy": copy.write_copy,
     "copy_scatter": scatter.write_copy_scatter,
-    "diagonals": coordinates.prepare_diagonals,
-    "elementwise": carrying.write_elementwise,
+    "create": create.write_create,
+    "diagonals": patterns.write_diagonals,
+    "elementwise": writes.write_elementwise,
     "gather": gather.write_gather,
-    "index": moving.prepare_index,
-    "join": carrying.write_join,
+    "index": view.prepare_index,
+    "join": join.write_join,
     "library": library.prepare,
     "masked": mask.write_masked,
     "nonzero": mask.prepare_nonzero,
-    "one_hot": coordinates.prepare_hot,
-    "pad": bordering.prepare,
-    "part": moving.prepare_part,
-    "reverse_sequence": coordinates.prepare_reverse,
-    "row": moving.prepare_row,
-    "same": moving.prepare_same,
+    "one_hot": patterns.write_one_hot,
+    "pad": pad.write_pad,
+    "part": view.prepare_part,
+    "reshape": copy.write_reshape,
+    "reverse_sequence": image.write_reverse_sequence,
+    "row": view.prepare_row,
+    "same": view.prepare_same,
     "scatter": scatter.write_scatter,
     "scatter_reduce": scatter.write_scatter_reduce,
     "select": mask.prepare_select,
-    "sequence": coordinates.prepare_sequence,
-    "slice_grad": carrying.prepare_spread,
+    "slice_grad": pad.write_slice_grad,
     "sort": sort.write_sort,
-    "split": carrying.prepare_split,
+    "split": join.write_split,
     "top_k": sort.write_top_k,
-    "upsample": coordinates.prepare_stretch,
-    "view": moving.prepare_view,
+    "transfer": copy.write_transfer,
+    "triangle": band.write_triangle,
+    "upsample": image.write_upsample,
+    "view": view.prepare_view,
 }
 
 # What still allocates its result itself.
 DIRECT: dict[str, Callable[[Any], Run | None]] = {
     "along": along.prepare,
-    "copy": carrying.prepare_copy,
-    "create": creating.prepare,
     "matmul": products.prepare,
     "reduce": reducing.prepare,
-    "reshape": carrying.prepare_reshape,
-    "transfer": moving.prepare_transfer,
-    "triangle": bands.prepare_triangle,
 }
 
 

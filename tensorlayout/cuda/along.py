@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tensorlayout.cuda import scanning
-from tensorlayout.cuda.carrying import prepare_assign
 from tensorlayout.layout import Layout
 from tensorlayout.plan.along import AlongPlan
 from tensorlayout.plan.base import Run, Write
 from tensorlayout.plan.copy import AssignPlan
+from tensorlayout.plan.run import carried_out
 from tensorlayout.tensor import TensorSpec
 
 # By the name of the host's function, of which several operations may be made.
@@ -35,7 +35,7 @@ def prepare_into(plan: AlongPlan) -> Write:
     planned = Layout.packed(plan.result.layout.shape, plan.source.layout.minor_to_major)
     spec = TensorSpec(plan.result.dtype, planned, plan.result.device)
     anew = prepare(replace(plan, result=spec))
-    write = prepare_assign(AssignPlan(plan.operation.name, spec, plan.result))
+    write = carried_out(AssignPlan(plan.operation.name, spec, plan.result))
     return lambda to, x: write(to, anew(x))
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from tensorlayout.cuda.carrying import prepare_copy
 from tensorlayout.cuda.engine.memory import new_tensors
 from tensorlayout.cuda.products import prepare_product
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Run
 from tensorlayout.plan.copy import CopyPlan
 from tensorlayout.plan.library import LibraryPlan
+from tensorlayout.plan.run import carried_out
 from tensorlayout.plan.steps import Step, note
 from tensorlayout.tensor import Tensor, TensorSpec
 
@@ -58,7 +58,7 @@ def _as_matrix(
         return merged, lambda x: x
     source = TensorSpec(spec.dtype, turned, spec.device)
     packed = TensorSpec(spec.dtype, Layout.row_major(turned.shape), spec.device)
-    copy = prepare_copy(CopyPlan(source, packed))
+    copy = carried_out(CopyPlan(source, packed))
     moved = turned.size * spec.dtype.itemsize
     step = Step("tensordot", "layout", spec.layout, packed.layout, spec.dtype, moved, moved)
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tensorlayout.cuda import fill_plan, filling, products_integers, products_plan
-from tensorlayout.cuda.carrying import prepare_copy
+from tensorlayout.cuda import products_integers, products_plan
 from tensorlayout.cuda.engine.driver import driver
-from tensorlayout.cuda.engine.memory import new_tensors, per_alignment
+from tensorlayout.cuda.engine.memory import new_tensors
+from tensorlayout.cuda.fill.fill import write_fill
 from tensorlayout.cuda.products_blas import multiplier
 from tensorlayout.cuda.products_plan import Gemm
 from tensorlayout.dtypes import DType
@@ -20,11 +20,12 @@ from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Run
 from tensorlayout.plan.copy import CopyPlan
 from tensorlayout.plan.products import ProductPlan
+from tensorlayout.plan.run import carried_out
 from tensorlayout.plan.steps import Step, note
 from tensorlayout.tensor import Tensor, TensorSpec
 
 # Writes the product of two tensors into a third.
-Multiply = Callable[[Tensor, Tensor, Tensor], None]
+Multiply = Callable[[Tensor, Tensor, Tensor], object]
 
 
 def prepare(plan: ProductPlan) -> Run:
@@ -104,7 +105,7 @@ def _operand(name: str, spec: TensorSpec, dtype: DType, copied: bool) -> _Operan
     if spec.dtype == dtype and not copied:
         return _Operand(spec.layout, lambda x: x)
     result = TensorSpec(dtype, products_plan.packed(spec.layout), spec.device)
-    copy = prepare_copy(CopyPlan(spec, result))
+    copy = carried_out(CopyPlan(spec, result))
     count = spec.layout.size
     moved = count * spec.dtype.itemsize, count * dtype.itemsize
     kind = "copy" if spec.layout.same_placement(result.layout) else "layout"
@@ -119,16 +120,5 @@ def _operand(name: str, spec: TensorSpec, dtype: DType, copied: bool) -> _Operan
 
 def _zeros(spec: TensorSpec) -> Multiply:
     """Sums of nothing."""
-
-    def make(alignments: tuple[int, ...]) -> Callable[[int, bytes], None]:
-        plan = fill_plan.plan_fill(spec.layout, spec.dtype.itemsize, alignments[0])
-        return filling.prepare_fill(plan, driver())
-
-    at, value = per_alignment(make), bytes(spec.dtype.itemsize)
-
-    def fill(x: Tensor, y: Tensor, out: Tensor) -> None:
-        to = out._memory.address
-        with driver().using(spec.device.number):
-            at(to)(to, value)
-
-    return fill
+    fill = write_fill(spec, bytes)
+    return lambda x, y, out: fill(out, spec.dtype.itemsize)

@@ -7,15 +7,16 @@ from math import prod
 
 import numpy as np
 
-from tensorlayout.cuda import carrying, fill_plan, filling
 from tensorlayout.cuda.engine.driver import driver
 from tensorlayout.cuda.engine.memory import new_tensors
+from tensorlayout.cuda.fill.fill import write_fill
 from tensorlayout.cuda.quantile_plan import plan_quantiles
 from tensorlayout.cuda.sort import sorted_rows
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Run
 from tensorlayout.plan.copy import CopyPlan
 from tensorlayout.plan.reducing import ReducePlan
+from tensorlayout.plan.run import carried_out
 from tensorlayout.plan.steps import Step, note
 from tensorlayout.tensor import Tensor, TensorSpec
 
@@ -64,7 +65,7 @@ def _in_lines(name: str, source: TensorSpec, dims: tuple[int, ...]) -> tuple[Run
         return lambda x: Tensor._new(x._memory, lines, x._home), lines
     packed = TensorSpec(source.dtype, Layout.row_major(turned.shape), source.device)
     lines = TensorSpec(source.dtype, Layout.row_major(shape), source.device)
-    copy = carrying.prepare_copy(CopyPlan(TensorSpec(source.dtype, turned, source.device), packed))
+    copy = carried_out(CopyPlan(TensorSpec(source.dtype, turned, source.device), packed))
     given = TensorSpec(source.dtype, turned, source.device)
     moved = layout.size * source.dtype.itemsize
     step = Step(name, "layout", layout, packed.layout, source.dtype, moved, moved)
@@ -102,14 +103,12 @@ def _reader(plan: ReducePlan, lines: TensorSpec) -> Run:
 
 def _unknown(spec: TensorSpec) -> Run:
     """NaN for lines of no elements."""
-    octets = np.asarray(np.nan, spec.dtype).tobytes()
-    new_tensor, number = new_tensors(spec), spec.device.number
-    fill = filling.prepare_fill(fill_plan.plan_fill(spec.layout, spec.dtype.itemsize), driver())
+    new_tensor = new_tensors(spec)
+    fill = write_fill(spec, lambda value: np.asarray(value, spec.dtype).tobytes())
 
     def run(x: Tensor) -> Tensor:
         result = new_tensor()
-        with driver().using(number):
-            fill(result._memory.address, octets)
+        fill(result, np.nan)
         return result
 
     return run

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from tensorlayout.cuda.engine.launch import THREADS
 from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST
+from tensorlayout.layout.loop import Axis, merged, turned
 from tensorlayout.plan.reducing import ReducePlan
 
 # Packs that a thread reads at a time; results that it has, if they are of few elements.
@@ -53,13 +54,9 @@ _REGISTERS = 16
 # ---- Axes
 
 
-class Axis(NamedTuple):
-    """Merged dimensions, all reduced or none; strides in elements, in the source not negative."""
-
-    size: int
-    source: int
-    other: int  # in the result; of a reduced one, of positions
-    reduced: bool
+# The strides of merged dimensions, all reduced or none, which is their tag: in the source, in
+# elements and not negative; and in the result, or of reduced ones, of positions.
+SOURCE, OTHER = 0, 1
 
 
 class Axes(NamedTuple):
@@ -80,41 +77,24 @@ def axes_of(plan: ReducePlan, positions: bool) -> Axes:
     if positions:
         order = layout.shape if len(plan.dims) > 1 else [1] * layout.ndim
         steps |= {d: prod(order[d + 1 :]) for d in plan.dims}
-    found = []
-    starts = [layout.offset, result.offset, 0]
+    axes = []
     for d in reversed(layout.minor_to_major):
-        size, source, reduced = layout.shape[d], layout.strides[d], d in plan.dims
-        other = steps.get(d, 0)
-        if size == 1:
-            continue
-        if source < 0:
-            starts[0] += (size - 1) * source
-            starts[2 if reduced else 1] += (size - 1) * other
-            source, other = -source, -other
-        found.append(Axis(size, source, other, reduced))
-    found.sort(key=lambda axis: axis.source or inf, reverse=True)
-    return Axes(tuple(_merged(found)), *starts)
-
-
-def _merged(axes: Sequence[Axis]) -> list[Axis]:
-    merged: list[Axis] = []
-    for axis in axes:
-        if merged:
-            before = merged[-1]
-            joins = (axis.size * axis.source, axis.size * axis.other, axis.reduced)
-            if before[1:] == joins:
-                merged[-1] = axis._replace(size=before.size * axis.size)
-                continue
-        merged.append(axis)
-    return merged
+        reduced, other = d in plan.dims, steps.get(d, 0)
+        others = (0, other) if reduced else (other, 0)
+        axes.append(Axis(layout.shape[d], (layout.strides[d], *others), reduced))
+    starts = (layout.offset, result.offset, 0)
+    axes, begin = turned(axes, starts, lambda strides: strides[SOURCE] < 0)
+    axes.sort(key=lambda axis: axis.strides[SOURCE] or inf, reverse=True)
+    found = [Axis(n, (step, sum(others)), tag) for n, (step, *others), tag in merged(axes)]
+    return Axes(tuple(found), *begin)
 
 
 # ---- Which kernel, and which box of threads
 
 
 # No threads along x, or w.
-_NO_COLUMNS = Axis(1, 0, 0, False)
-_NO_RUN = Axis(1, 0, 0, True)
+_NO_COLUMNS = Axis(1, (0, 0), False)
+_NO_RUN = Axis(1, (0, 0), True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +168,7 @@ def _even(count: int, most: int, nbytes: int) -> int:
 
 
 def _aligned(axes: Sequence[Axis], pack: int) -> bool:
-    return all(axis.source % pack == 0 for axis in axes)
+    return all(axis.strides[SOURCE] % pack == 0 for axis in axes)
 
 
 def box_for(found: Axes, itemsize: int, alignment: int, registers: int) -> Box:
@@ -198,13 +178,13 @@ def box_for(found: Axes, itemsize: int, alignment: int, registers: int) -> Box:
     column takes.
     """
     axes = found.axes
-    groups = tuple([axis for axis in axes if not axis.reduced])
-    rows = tuple([axis for axis in axes if axis.reduced])
+    groups = tuple([axis for axis in axes if not axis.tag])
+    rows = tuple([axis for axis in axes if axis.tag])
     fastest = axes[-1] if axes else None
     longest = WIDEST // itemsize
-    if fastest is None or fastest.reduced:
+    if fastest is None or fastest.tag:
         return _rows(groups, rows, axes, itemsize, alignment)
-    if fastest.source == 1:
+    if fastest.strides[SOURCE] == 1:
         length = longest
         while length * registers > _REGISTERS:
             length //= 2
@@ -226,19 +206,19 @@ def _rows(
 ) -> Box:
     """Elements along the fastest dimension are of one result."""
     length = WIDEST // itemsize
-    if not rows or rows[-1].source != 1 or length == 1:
+    if not rows or rows[-1].strides[SOURCE] != 1 or length == 1:
         length = 1
-    step = rows[-1].other if rows else 0
+    step = rows[-1].strides[OTHER] if rows else 0
     if length > 1:
         *slower, last = rows
         others = [*slower, *groups]
         if last.size % length == 0 and alignment % WIDEST == 0 and _aligned(others, length):
-            packs = Axis(last.size // length, length, length * step, True)
+            packs = Axis(last.size // length, (length, length * step), True)
             rows = (*slower, packs)
         elif (tile := _tile(groups, rows, itemsize)) is not None:
             return tile
         elif not slower and last.size >= _LONG:
-            packs = Axis(last.size // length, length, length * step, True)
+            packs = Axis(last.size // length, (length, length * step), True)
             box = Box("reduce_rows", length, groups, (packs,), run=last.size, position_step=step)
             return _with_lanes(box, itemsize)
         else:
@@ -247,7 +227,10 @@ def _rows(
     # Short runs of one result, side by side with those of others: all of them, for each slower row.
     if len(rows) > 1 and len(groups) and axes[-2] is groups[-1]:
         run, beside = rows[-1], groups[-1]
-        if run.size * length * itemsize < _SEGMENT and beside.source == run.size * run.source:
+        if (
+            run.size * length * itemsize < _SEGMENT
+            and beside.strides[SOURCE] == run.size * run.strides[SOURCE]
+        ):
             size_x = _even(beside.size, THREADS // run.size, run.size * length * itemsize)
             box = replace(box, groups=groups[:-1], rows=rows[:-1], x=beside, w=run, size_x=size_x)
     return _with_lanes(box, itemsize)
@@ -259,12 +242,12 @@ def _tile(groups: tuple[Axis, ...], rows: tuple[Axis, ...], itemsize: int) -> Bo
         return None
     (row,), (*slower, x) = rows, groups
     in_packs = itemsize < 4 and row.size >= _LONG
-    if in_packs or not row.size <= x.source <= row.size * 17 // 16:
+    if in_packs or not row.size <= x.strides[SOURCE] <= row.size * 17 // 16:
         return None
-    most = min((_TILE - SECTOR // itemsize) // x.source, _TILE_ROWS, x.size)
-    if most * x.source < _TILE_LEAST:
+    most = min((_TILE - SECTOR // itemsize) // x.strides[SOURCE], _TILE_ROWS, x.size)
+    if most * x.strides[SOURCE] < _TILE_LEAST:
         return None
-    least = -(-2 * _TILE_LEAST // x.source)
+    least = -(-2 * _TILE_LEAST // x.strides[SOURCE])
     size_x = min(most, max(least, prod([axis.size for axis in groups]) // _BUSY))
     lanes = 32
     while lanes < THREADS and lanes * 2 * size_x <= TURNS * THREADS:
@@ -277,7 +260,7 @@ def _tile(groups: tuple[Axis, ...], rows: tuple[Axis, ...], itemsize: int) -> Bo
         x=x,
         size_x=size_x,
         size_y=lanes,
-        position_step=row.other,
+        position_step=row.strides[OTHER],
     )
 
 
@@ -299,7 +282,7 @@ def _columns(
         box = Box("reduce_columns", length, tuple(slower), rows, x=packs, size_x=size_x)
         return _with_lanes(box, itemsize)
     # Rows of few columns, one behind the other in memory: several of them make whole packs.
-    if not rows or rows[-1].source != x.size:
+    if not rows or rows[-1].strides[SOURCE] != x.size:
         return None
     fold = 1
     while fold * x.size % length:
@@ -316,8 +299,8 @@ def _columns(
     rest = last.size % fold * x.size
     if rest and others:
         return None
-    step = last.other
-    folded = (*others, Axis(count, fold * x.size, fold * step, True))
+    step = last.strides[OTHER]
+    folded = (*others, Axis(count, (fold * x.size, fold * step), True))
     box = Box(
         "reduce_columns",
         length,

@@ -26,8 +26,9 @@ from tensorlayout.cuda.engine.parameters import (
     walk_type,
 )
 from tensorlayout.cuda.engine.sectors import WIDEST
-from tensorlayout.cuda.reduce_boxes import ROWS, TURNS, Axes, Axis, Box, axes_of, box_for
+from tensorlayout.cuda.reduce_boxes import ROWS, SOURCE, TURNS, Axes, Box, axes_of, box_for
 from tensorlayout.dtypes import DType
+from tensorlayout.layout.loop import Axis, furthest
 from tensorlayout.layout.once import once
 from tensorlayout.plan.reducing import ReducePlan
 
@@ -200,18 +201,13 @@ def _rank(box: Box) -> int:
 def _walk(axes: tuple[Axis, ...], index: str, rank: int) -> Any:
     """The walk of axes, with dimensions of size 1 in front of them."""
     capacity = rank or max(len(axes), max(RANKS) + 1)
-    padded = (*[Axis(1, 0, 0, False)] * (capacity - len(axes)), *axes)
-    strides = [[axis.source for axis in padded], [axis.other for axis in padded]]
-    return walk(index, [axis.size for axis in padded], strides)
+    sizes, strides, _ = zip(*[Axis(1, (0, 0))] * (capacity - len(axes)), *axes, strict=True)
+    return walk(index, sizes, list(zip(*strides, strict=True)))
 
 
 def _index(plan: ReducePlan, box: Box) -> str:
-    axes = (*box.groups, *box.rows, box.x, box.w)
-    reach = [
-        sum([(axis.size - 1) * abs(getattr(axis, side)) for axis in axes])
-        for side in ("source", "other")
-    ]
-    return index_type(plan.source.layout.size + THREADS * ROWS, max(reach) + WIDEST)
+    reach = furthest((*box.groups, *box.rows, box.x, box.w))
+    return index_type(plan.source.layout.size + THREADS * ROWS, reach + WIDEST)
 
 
 def _finish(plan: ReducePlan) -> Any:
@@ -235,7 +231,7 @@ def _frame(plan: ReducePlan, found: Axes, box: Box, chunk: int) -> Any:
     row = box.x.size if box.is_spread else box.size_x
     channels = {
         "reduce_columns": row * box.length // box.fold,
-        "reduce_tiles": box.x.source,
+        "reduce_tiles": box.x.strides[SOURCE],
     }
     behind = box.rows[-1] if box.rest else box.w
     return frame_type()(
@@ -250,9 +246,9 @@ def _frame(plan: ReducePlan, found: Axes, box: Box, chunk: int) -> Any:
         run=box.run,
         rest=box.rest,
         position_step=box.position_step,
-        x=steps_type()(source=box.x.source, other=box.x.other),
-        w=steps_type()(source=box.w.source, other=box.w.other),
-        rest_at=steps_type()(source=behind.source * behind.size, other=behind.other * behind.size),
+        x=steps_type()(*box.x.strides),
+        w=steps_type()(*box.w.strides),
+        rest_at=steps_type()(*[step * behind.size for step in behind.strides]),
         tiles=divisor32(box.tiles),
         column_tiles=divisor32(box.column_tiles),
         size_w=divisor32(box.w.size),

@@ -9,15 +9,17 @@ from collections.abc import Callable
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cuda import carrying, fill_plan, filling, quantiles, reduce_plan
+from tensorlayout.cuda import quantiles, reduce_plan
 from tensorlayout.cuda.engine.driver import Driver, driver
 from tensorlayout.cuda.engine.memory import new_tensor, per_alignment
+from tensorlayout.cuda.fill.fill import write_fill
 from tensorlayout.cuda.reduce_plan import ReduceLaunches
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Run
 from tensorlayout.plan.copy import CopyPlan
 from tensorlayout.plan.reducing import ReducePlan
+from tensorlayout.plan.run import carried_out
 from tensorlayout.tensor import Tensor, TensorSpec
 
 __all__ = ["prepare", "prepare_reduce"]
@@ -105,7 +107,7 @@ def _prepare_converted(plan: ReducePlan) -> Run:
     source = plan.source.layout
     layout = Layout.packed(source.shape, source.minor_to_major)
     converted = TensorSpec(plan.result.dtype, layout, plan.source.device)
-    convert = carrying.prepare_copy(CopyPlan(plan.source, converted))
+    convert = carried_out(CopyPlan(plan.source, converted))
     reduce = prepare(dataclasses.replace(plan, source=converted))
     return lambda x: reduce(convert(x))
 
@@ -114,13 +116,11 @@ def _prepare_of_none(plan: ReducePlan) -> Run:
     """What no elements have: the same value for every result."""
     spec = plan.result
     value = _OF_NONE.get(reduce_plan.operation_of(plan), 0)
-    octets = np.asarray(value, spec.dtype).tobytes()
-    fill = filling.prepare_fill(fill_plan.plan_fill(spec.layout, spec.dtype.itemsize), driver())
+    fill = write_fill(spec, lambda value: np.asarray(value, spec.dtype).tobytes())
 
     def reduce(x: Tensor) -> Tensor:
         result = new_tensor(spec)
-        with driver().using(spec.device.number):
-            fill(result._memory.address, octets)
+        fill(result, value)
         return result
 
     return reduce

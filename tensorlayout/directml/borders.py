@@ -18,7 +18,6 @@ from tensorlayout.directml.operator_desc import (
     OperatorDesc,
 )
 from tensorlayout.directml.operators import call, desc_of, desc_of_out, remembered
-from tensorlayout.directml.outputs import target
 from tensorlayout.directml.rules import check_count, check_unsigned, expected
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc
@@ -93,12 +92,11 @@ def _grown(desc: _Padding) -> Expected:
 
 
 def _padded(desc: _Padding, x: Tensor, out: Tensor | None) -> Tensor:
-    result = target(out, desc.output, x)
     borders = tuple(zip(desc.start_padding, desc.end_padding, strict=True))
     mode: Any = desc.padding_mode
     value = desc._value() if mode == PaddingMode.CONSTANT else 0
-    key = (result._spec, x._spec, borders, mode.name.lower())
-    return calling.call(_PAD[desc.operator], key, (result, x, value))
+    key = (x._spec, borders, mode.name.lower())
+    return calling.call_into(out, _PAD[desc.operator], key, (x, value))
 
 
 _PAD = {name: Pad(name) for name in ("PADDING", "PADDING1")}

@@ -28,7 +28,7 @@ from tensorlayout.directml.rules import (
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.functions import calling
-from tensorlayout.plan.patterns import Diagonals
+from tensorlayout.plan.fill import Diagonals
 from tensorlayout.tensor import Tensor
 
 
@@ -93,7 +93,7 @@ def _fill_band(
     others = () if background is None else (background,)
     spec = None if background is None else background._spec
     key = (result._spec, spec, min(begin, end), max(begin, end), begin <= end)
-    calling.call(_DIAGONALS, key, (result, value, *others))
+    calling.call(_DIAGONALS, key, (result, *others, value))
 
 
 _DIAGONALS = Diagonals("DIAGONAL_MATRIX")

@@ -34,7 +34,7 @@ from tensorlayout.directml.rules import (
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.functions import calling
-from tensorlayout.plan import patterns
+from tensorlayout.plan.fill import Create, OneHot
 from tensorlayout.tensor import Tensor
 
 
@@ -96,10 +96,11 @@ class FillValueSequenceOperatorDesc(OperatorDesc):
             numbers: list[Any] = [rounded(name, m, v, kind) for m, v in members.items()]
         else:
             numbers = [int(v) % 2**64 for v in members.values()]
-        return (calling.call(_SEQUENCE, (result._spec,), (result, *numbers)),)
+        key = (result.shape, result.dtype, None, result.device)
+        return (calling.call_into(result, _SEQUENCE, key, tuple(numbers)),)
 
 
-_SEQUENCE = patterns.Sequence("FILL_VALUE_SEQUENCE")
+_SEQUENCE = Create("FILL_VALUE_SEQUENCE", "arange")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +135,7 @@ class OneHotOperatorDesc(OperatorDesc):
         return (calling.call(_HOT, key, (result, indices, off, on)),)
 
 
-_HOT = patterns.Hot("ONE_HOT")
+_HOT = OneHot("ONE_HOT")
 
 
 @remembered

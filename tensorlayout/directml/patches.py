@@ -23,7 +23,7 @@ from tensorlayout.directml.tensor_desc import TensorDesc, asked
 from tensorlayout.directml.texts import listed
 from tensorlayout.functions import calling
 from tensorlayout.functions.manipulation import permute_dims, sliding_window
-from tensorlayout.plan.folding import Fold, Windows
+from tensorlayout.plan.image import Col2Im, Windows
 from tensorlayout.tensor import Tensor
 
 
@@ -55,7 +55,7 @@ class FoldOperatorDesc(OperatorDesc):
         return self.window_sizes, self.dilations, self.strides, counts, self.start_padding
 
 
-_FOLD = Fold("FOLD")
+_FOLD = Col2Im("FOLD")
 
 
 @dataclass(frozen=True, kw_only=True)

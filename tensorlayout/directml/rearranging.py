@@ -27,7 +27,7 @@ from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.functions import calling
 from tensorlayout.functions.manipulation import permute_dims
-from tensorlayout.plan.reversing import Reverse
+from tensorlayout.plan.image import ReverseSequence
 from tensorlayout.tensor import Tensor
 
 
@@ -198,7 +198,7 @@ class ReverseSubsequencesOperatorDesc(OperatorDesc):
         return (calling.call(_REVERSE, key, (result, x, lengths)),)
 
 
-_REVERSE = Reverse("REVERSE_SUBSEQUENCES")
+_REVERSE = ReverseSequence("REVERSE_SUBSEQUENCES")
 
 
 @remembered

@@ -21,7 +21,7 @@ from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.directml.texts import listed
 from tensorlayout.functions import calling
-from tensorlayout.plan.stretching import Stretch
+from tensorlayout.plan.image import Upsample
 from tensorlayout.tensor import Tensor
 
 
@@ -61,7 +61,7 @@ class Upsample2DOperatorDesc(OperatorDesc):
         return (result,)
 
 
-_LINEAR = Stretch("UPSAMPLE_2D")
+_LINEAR = Upsample("UPSAMPLE_2D")
 
 
 @remembered

@@ -21,7 +21,7 @@ from tensorlayout.directml.rules import (
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc, asked
 from tensorlayout.functions import calling
-from tensorlayout.plan.pad import Spread
+from tensorlayout.plan.pad import SliceGrad
 from tensorlayout.tensor import Tensor
 
 
@@ -106,7 +106,7 @@ class SliceGradOperatorDesc(OperatorDesc):
         return (calling.call(_SPREAD, key, (result, gradient)),)
 
 
-_SPREAD = Spread("SLICE_GRAD")
+_SPREAD = SliceGrad("SLICE_GRAD")
 
 
 _Window = Slice1OperatorDesc | SliceGradOperatorDesc

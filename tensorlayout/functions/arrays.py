@@ -21,7 +21,7 @@ from tensorlayout.exchange.numpy import (
     view_of,
 )
 from tensorlayout.functions import calling
-from tensorlayout.plan.creating import Create
+from tensorlayout.plan.fill import Create
 from tensorlayout.plan.from_strides import spec_of_strides
 from tensorlayout.tensor import Tensor
 from tensorlayout.words import cut
@@ -29,11 +29,7 @@ from tensorlayout.words import cut
 __all__: list[str] = []
 
 
-def _write(out: Array, array: Array) -> None:
-    out[...] = array
-
-
-_OWN = Create("asarray", _write, copies=True)
+_OWN = Create("asarray", "array")
 
 # What an array may fail with when it is asked for its memory.
 _EXPECTED = (AttributeError, TypeError, NotImplementedError, BufferError, ValueError)

@@ -33,10 +33,10 @@ from tensorlayout.devices import as_device
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.functions import calling
 from tensorlayout.functions.beyond_statistical import mean_dtype
-from tensorlayout.functions.creation import arange, asarray, empty, linspace, zeros
+from tensorlayout.functions.creation import arange, asarray, linspace, zeros
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.elementwise import greater_equal, less, multiply, pow
-from tensorlayout.functions.indexing import setitem, write_at
+from tensorlayout.functions.indexing import write_at
 from tensorlayout.functions.manipulation import permute_dims, reshape
 from tensorlayout.functions.statistical import Axis
 from tensorlayout.functions.transfers import on_host
@@ -45,7 +45,8 @@ from tensorlayout.layout import Layout
 from tensorlayout.layout.slots import MAX_SLOTS
 from tensorlayout.plan.copy import Copy
 from tensorlayout.plan.library import Library, Results, Shape
-from tensorlayout.plan.rules import named, normalized_dims
+from tensorlayout.plan.pad import Pad
+from tensorlayout.plan.rules import named, normalized_dims, refuse_complex
 from tensorlayout.plan.scatter import Scatter
 from tensorlayout.plan.subscripts import fitted
 from tensorlayout.plan.view import View
@@ -159,7 +160,13 @@ def _line(x: Tensor, dim: int, size: int) -> Tensor:
     return reshape(arange(size, device=x.device), shape)
 
 
-_PAD_MODES = ("constant", "edge", "reflect", "symmetric", "wrap")
+_PAD = Pad("pad")
+
+# What plans call the modes.
+_PAD_MODES = {
+    **{mode: mode for mode in ("constant", "edge", "symmetric", "wrap")},
+    "reflect": "reflection",
+}
 
 
 def pad(
@@ -185,40 +192,28 @@ def pad(
     Tensor([3, 2, 1, 2, 3, 2], dtype=int64, device='cpu')
     """
     x = calling.tensor("pad", x)
-    calling.choice("pad", "mode", mode, f"one of {', '.join(_PAD_MODES)}", _PAD_MODES)
+    calling.choice("pad", "mode", mode, f"one of {', '.join(sorted(_PAD_MODES))}", _PAD_MODES)
     widths = _pad_widths(pad_width, x.ndim)
     fillers = _per_side("constant_values", constant_values, x.ndim)
     if fillers.dtype.kind not in "biufcV":
         msg = f"pad: constant_values must be numbers, got {calling.shown(constant_values)}"
         raise TypeError(msg)
-    shape = tuple(n + sum(width) for n, width in zip(x.shape, widths, strict=True))
-    order = x._spec.layout.minor_to_major
-    result: Tensor = _on_behalf_of(
-        "pad", empty, shape, dtype=x.dtype, device=x.device, layout=order
-    )
-    inside = [slice(b, b + n) for n, (b, _) in zip(x.shape, widths, strict=True)]
-    _on_behalf_of("pad", setitem, result, tuple(inside), x)
-    for dim, (before, after) in enumerate(widths):
-        # Dimensions behind this one are padded later, from what is written here.
-        for side, cut in ((0, slice(0, before)), (1, slice(shape[dim] - after, shape[dim]))):
-            if cut.start == cut.stop:
-                continue
-            target = (*[slice(None)] * dim, cut, *inside[dim + 1 :])
-            if mode == "constant":
-                _on_behalf_of("pad", setitem, result, target, fillers[dim, side].item())
-                continue
-            source = _padding_sources(x.shape[dim], widths[dim], mode, dim)[cut]
-            setitem(result, target, result[(*target[:dim], source, *target[dim + 1 :])])
-    return result
-
-
-def _padding_sources(n: int, width: tuple[int, int], mode: str, dim: int) -> Any:
-    """Which position of the padded dimension each of its elements equals."""
-    if n == 0:
-        msg = f"pad: mode {mode!r} cannot extend dimension {dim} of size 0"
-        raise ValueError(msg)
-    options: Any = {"mode": mode}
-    return np.pad(np.arange(n), width, **options) + width[0]
+    sides = [(d, side) for d, pair in enumerate(widths) for side in (0, 1) if pair[side]]
+    for dim, _ in sides:
+        if mode != "constant" and not x.shape[dim]:
+            msg = f"pad: mode {mode!r} cannot extend dimension {dim} of size 0"
+            raise ValueError(msg)
+    values = [fillers[each].item() for each in sides] if mode == "constant" else []
+    for value in values:
+        refuse_complex("pad", x._spec, type(value))
+    if len({fillers[each].tobytes() for each in sides}) < 2 or mode != "constant":
+        key = (x._spec, tuple(widths), _PAD_MODES[mode])
+        return calling.call(_PAD, key, (x, values[0] if values else 0))
+    for (dim, side), value in zip(sides, values, strict=True):  # corners are of the last dimension
+        width = (widths[dim][0], 0) if side == 0 else (0, widths[dim][1])
+        borders = tuple(width if d == dim else (0, 0) for d in range(x.ndim))
+        x = calling.call(_PAD, (x._spec, borders, "constant"), (x, value))
+    return x
 
 
 def _pad_widths(given: Any, ndim: int) -> list[tuple[int, int]]:

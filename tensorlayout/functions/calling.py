@@ -449,6 +449,8 @@ def tensors(name: str, arrays: Sequence[Any], argument: str = "arrays") -> tuple
     if not arrays:
         msg = f"{name}: {argument} must be at least one tensor, got none"
         raise ValueError(msg)
+    if {*map(type, arrays)} == {Tensor}:
+        return tuple(arrays)
     return tuple(
         x if type(x) is Tensor else tensor(name, x, f"{argument}[{i}]")
         for i, x in enumerate(arrays)

@@ -3,35 +3,30 @@
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Mapping
-from itertools import islice
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from tensorlayout import dtypes, words
 from tensorlayout.devices import CPU, Device, as_device, default_device
 from tensorlayout.dtypes import DType, as_dtype
-from tensorlayout.exchange.numpy import (
-    Array,
-    as_odd_float,
-    converted,
-    quietly,
-    rounded,
-    tensor_over,
-)
+from tensorlayout.exchange.numpy import tensor_over
 from tensorlayout.functions import calling
 from tensorlayout.functions.arrays import arrived
 from tensorlayout.functions.manipulation import reshape, stack
+from tensorlayout.functions.sequences import (
+    holds_arrays,
+    numbers_of,
+    refuse_misfit,
+    refuse_misfits,
+)
 from tensorlayout.functions.transfers import moved, on_host
 from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import MAX_RANK
 from tensorlayout.layout.slots import MAX_SLOTS
 from tensorlayout.plan.copy import Copy
-from tensorlayout.plan.creating import Create
+from tensorlayout.plan.fill import Create, Triangle
 from tensorlayout.plan.rules import LayoutSpec, in_dtype, layout_for, named
-from tensorlayout.plan.triangles import Triangle
 from tensorlayout.plan.view import Relayout, View
 from tensorlayout.tensor import Tensor
 
@@ -57,53 +52,12 @@ Shape = int | tuple[int, ...]
 AnyDevice = Device | str | None
 
 
-def _fill(out: Array, value: Any) -> None:
-    out[...] = value
-
-
-def _arange(out: Array, start: float, step: float) -> None:
-    if isinstance(start, int) and isinstance(step, int) and out.dtype.kind in "iu":
-        # Modulo 2**64, which is exact for all numbers that fit any dtype.
-        count = np.arange(out.shape[0], dtype=np.uint64)
-        numbers: Array = count * np.uint64(step % 2**64) + np.uint64(start % 2**64)
-    else:
-        numbers = np.arange(out.shape[0], dtype=np.float64) * step + start
-    out[...] = rounded(numbers, out.dtype).astype(out.dtype)
-
-
-def _linspace(out: Array, start: complex, stop: complex, endpoint: bool) -> None:
-    wide = np.complex128 if out.dtype.kind == "c" else np.float64  # small floats are rounded once
-    numbers = np.linspace(start, stop, out.shape[0], endpoint=endpoint, dtype=wide)
-    whole = out.dtype.kind in "iu"
-    out[...] = converted(np.floor(numbers), out.dtype) if whole else rounded(numbers, out.dtype)
-
-
-def _eye(out: Array, k: int) -> None:
-    out[...] = 0
-    rows, columns = out.shape
-    first, last = max(0, -k), min(rows, columns - k)
-    if last > first:
-        at = np.arange(first, last)
-        out[at, at + k] = 1
-
-
-def _leave(out: Array) -> None:
-    pass
-
-
-_EMPTY, _EMPTY_LIKE = (
-    Create("empty", _leave, uniform=True),
-    Create("empty_like", _leave, uniform=True),
-)
-_FULL, _FULL_LIKE = Create("full", _fill, uniform=True), Create("full_like", _fill, uniform=True)
-_ZEROS, _ZEROS_LIKE = (
-    Create("zeros", _fill, uniform=True),
-    Create("zeros_like", _fill, uniform=True),
-)
-_ONES, _ONES_LIKE = Create("ones", _fill, uniform=True), Create("ones_like", _fill, uniform=True)
-_ARANGE = Create("arange", _arange)
-_LINSPACE = Create("linspace", _linspace)
-_EYE = Create("eye", _eye)
+_EMPTY, _EMPTY_LIKE = Create("empty", "nothing"), Create("empty_like", "nothing")
+_FULL, _FULL_LIKE = Create("full", "value"), Create("full_like", "value")
+_ZEROS, _ZEROS_LIKE = Create("zeros", "value"), Create("zeros_like", "value")
+_ONES, _ONES_LIKE = Create("ones", "value"), Create("ones_like", "value")
+_ARANGE, _LINSPACE = Create("arange", "arange"), Create("linspace", "linspace")
+_EYE = Create("eye", "eye")
 _COPYING = ("__getitem__", "__setitem__", "arange", "asarray", "full", "full_like", "meshgrid")
 _COPIES = {name: Copy(name) for name in _COPYING}
 _WIDE = View("meshgrid", Layout.broadcast_to)
@@ -203,7 +157,7 @@ def _placed(x: Tensor, layout: LayoutSpec, copy: bool | None) -> Tensor:
 def from_sequence(name: str, obj: Any, dtype: DType | None) -> Tensor:
     """A new tensor from numbers; NumPy finds the shape, and the standard's defaults the dtype."""
     try:
-        array = _numbers(name, obj, dtype)
+        array = numbers_of(name, obj, dtype)
     except TypeError as error:  # NumPy sees no memory of a device
         devices = tuple(_devices_inside(obj))
         if devices in ((), (CPU,)):
@@ -212,11 +166,11 @@ def from_sequence(name: str, obj: Any, dtype: DType | None) -> Tensor:
             msg = f"{name}: a {type(obj).__name__} gives no numbers: {words.cut(error)}"
             raise TypeError(msg) from error
         return _on_device(name, obj, dtype, devices)
-    if array.size == 0 and dtype is None and not _holds_arrays(obj):
+    if array.size == 0 and dtype is None and not holds_arrays(obj):
         dtype = dtypes.float64
     given = as_dtype(array.dtype, f"{name}: dtype")
     kind = given if dtype is None else dtype
-    _refuse_misfits(name, array, kind)
+    refuse_misfits(name, array, kind)
     found = tensor_over(np.array(array, given, order="C", copy=None))
     assert found is not None
     if found.dtype == kind:
@@ -259,121 +213,6 @@ def _put_together(name: str, obj: Any, device: Device) -> Tensor:
             )
             raise ValueError(msg)
     return stack(parts)
-
-
-def _numbers(name: str, obj: Any, dtype: DType | None) -> Array:
-    obj = _with_an_end(name, obj)
-    try:
-        array: Array = quietly(np.array, obj)
-    except ValueError as error:
-        unequal = _unequal(obj)
-        if unequal is None:  # an item said so
-            msg = f"{name}: a {type(obj).__name__} gives no numbers: {words.cut(error)}"
-            raise ValueError(msg) from error
-        msg = f"{name}: sequences inside one another must have equal lengths, got {unequal}"
-        raise ValueError(msg) from None
-    except MemoryError:
-        msg = f"{name}: the numbers of a {type(obj).__name__} cannot be held in memory"
-        raise MemoryError(msg) from None
-    if _may_hide_large_integers(array) and not _holds_arrays(obj):
-        return _exact_numbers(name, np.array(obj, dtype=object), dtype)
-    if array.dtype.kind not in "biufcV":
-        _refuse_content(name, {_CONTENTS.get(array.dtype.kind, array.dtype.name)})
-    return array
-
-
-def _with_an_end(name: str, obj: Any) -> Any:
-    """`obj`, or the items of a sequence of others: NumPy would take any number of them."""
-    kind = type(obj)
-    is_sequence = hasattr(kind, "__getitem__") and hasattr(kind, "__len__")
-    if kind in (list, tuple) or isinstance(obj, (str, bytes, Mapping)) or not is_sequence:
-        return obj
-    try:
-        count = len(obj)
-    except (OverflowError, ValueError, TypeError) as error:
-        msg = f"{name}: a {kind.__name__} has no length: {words.cut(error)}"
-        raise TypeError(msg) from None
-    items = list(islice(iter(obj), min(count, sys.maxsize - 1) + 1))
-    if len(items) > count:
-        msg = f"{name}: a {kind.__name__} says that it has {count} items, and has more"
-        raise ValueError(msg)
-    return items
-
-
-# What NumPy makes of texts and times.
-_CONTENTS = {"U": "str", "S": "bytes", "O": "object"}
-
-
-def _refuse_content(name: str, kinds: set[str]) -> NoReturn:
-    msg = f"{name}: a tensor holds numbers, got {words.cut(', '.join(sorted(kinds)))}"
-    raise TypeError(msg)
-
-
-def _unequal(obj: Any) -> str | None:
-    """Two lengths of sequences at one depth that differ, for an error; None if none do."""
-    level = [obj]
-    for _ in range(MAX_RANK):
-        lengths = [len(item) if _has_items(item) else None for item in level]
-        if len(set(lengths)) > 1:
-            other = next(n for n in lengths if n != lengths[0])
-            return f"{_length(lengths[0])} beside {_length(other)}"
-        if lengths == [None] * len(level):
-            return None
-        level = [inner for item in level for inner in item]
-    return f"more than {MAX_RANK} inside one another"
-
-
-def _has_items(item: Any) -> bool:
-    return hasattr(item, "__len__") and not isinstance(item, str) and getattr(item, "ndim", 1) > 0
-
-
-def _length(n: int | None) -> str:
-    return "a number" if n is None else f"a sequence of {n}"
-
-
-def _may_hide_large_integers(array: Array) -> bool:
-    """Whether there may have been integers that int64 does not hold; NumPy may make them floats."""
-    if array.dtype != np.float64:
-        return array.dtype.kind in "uO"
-    return bool((np.isfinite(array) & (np.abs(array) >= 2.0**63)).any())
-
-
-def _exact_numbers(name: str, numbers: Array, dtype: DType | None) -> Array:
-    """Python numbers, some of them integers that int64 does not hold, as an array."""
-    kinds = {type(n) for n in numbers.flat}
-    if not all(issubclass(kind, (int, float, complex)) for kind in kinds):
-        _refuse_content(name, {kind.__name__ for kind in kinds})
-    wide = np.result_type(*kinds)
-    if wide.kind in "bi":
-        kind = dtypes.int64 if dtype is None else dtype
-        _refuse_misfits(name, numbers, kind)
-        wide = kind if kind.kind in "biu" else dtypes.float64
-        if kind.kind not in "biu" and kind not in (dtypes.float64, dtypes.complex128):
-            numbers = np.vectorize(as_odd_float, [object])(numbers)
-    try:
-        return numbers.astype(wide)
-    except OverflowError:
-        largest = max((n for n in numbers.flat if isinstance(n, int)), key=abs)
-        raise dtypes.misfit(name, largest, wide) from None
-
-
-def _refuse_misfits(name: str, array: Array, kind: DType) -> None:
-    """OverflowError for integers outside the range of an integer dtype."""
-    if kind.kind in "iu" and array.dtype.kind in "iuO" and array.dtype != kind and array.size:
-        _refuse_misfit(name, int(array.min()), int(array.max()), kind)
-
-
-def _refuse_misfit(name: str, least: int, most: int, kind: DType) -> None:
-    limits = np.iinfo(kind)
-    if least < limits.min or most > limits.max:
-        raise dtypes.misfit(name, least if least < limits.min else most, kind)
-
-
-def _holds_arrays(obj: Any) -> bool:
-    """Whether a nested sequence holds arrays or tensors, whose dtypes count."""
-    if isinstance(obj, (list, tuple)):
-        return any(_holds_arrays(item) for item in obj)
-    return calling.is_array(obj)
 
 
 def empty(
@@ -514,7 +353,7 @@ def arange(
     count = _steps(first, end, by, whole)
     if whole and count and kind.kind in "iu":
         last = first + (count - 1) * by
-        _refuse_misfit("arange", min(first, last), max(first, last), kind)
+        refuse_misfit("arange", min(first, last), max(first, last), kind)
     if count > MAX_SLOTS:
         msg = f"arange: from {first} to {end} by {by} are more than 2**63 - 1 numbers"
         raise ValueError(msg)

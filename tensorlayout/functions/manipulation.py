@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
+from operator import attrgetter
 from typing import Any
 
 from tensorlayout import dtypes
@@ -135,6 +135,7 @@ _POSITIONS = Library("repeat", "integral")
 _RESHAPE = Reshape()
 _CONCAT = Join()
 _STACK = Join("stack")
+_SPEC = attrgetter("_spec")
 
 
 def _view(operation: View, x: Any, *static: Any) -> Tensor:
@@ -240,21 +241,13 @@ def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
     given = calling.tensors("concat", arrays)
     if axis is None:
         given, axis = tuple(reshape(x, (-1,)) for x in given), 0
-    if given[0].ndim == 0:
-        msg = "concat: tensors of rank 0 have no axis to join along; use stack()"
-        raise ValueError(msg)
-    dim = _dim("concat", axis, given[0].ndim)
-    return _join(_CONCAT, given, dim)
+    along = axis if type(axis) is int else calling.integer("concat", "axis", axis)
+    return calling.call(_CONCAT, (along, *map(_SPEC, given)), given)
 
 
 def _dim(name: str, axis: Any, ndim: int) -> int:
     """One axis, counted from the front."""
     return normalized_dims(name, calling.integer(name, "axis", axis), ndim)[0]
-
-
-def _join(operation: Join, given: tuple[Tensor, ...], dim: int) -> Tensor:
-    dtype = reduce(dtypes.promote, [x.dtype for x in given])
-    return calling.call(operation, (dim, dtype, *(x._spec for x in given)), given)
 
 
 def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
@@ -270,7 +263,8 @@ def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
     dim = _dim("stack", axis, given[0].ndim + 1)
     # A leading dimension that broadcasting adds is the most major one, whatever the order of the
     # rest (expand_dims keeps a column-major order); moved to its place afterwards, it stays so.
-    joined = _join(_STACK, tuple(_view(_LEAD, x, (1, *x.shape)) for x in given), 0)
+    given = tuple([_view(_LEAD, x, (1, *x.shape)) for x in given])
+    joined = calling.call(_STACK, (0, *map(_SPEC, given)), given)
     return moveaxis(joined, 0, dim) if dim else joined
 
 

@@ -21,6 +21,17 @@ from tensorlayout.layout.placement import Placement
 from tensorlayout.words import shown
 
 
+class Window(NamedTuple):
+    """The tag of an axis of which each memory has a part, or all: `counts` of its indices.
+
+    The part begins at index `first`, and goes on by `step`.
+    """
+
+    counts: tuple[int, ...]
+    first: int = 0
+    step: int = 1
+
+
 class Axis(NamedTuple):
     """One axis: its size, its stride in each memory; only axes of one `tag` ever merge."""
 
@@ -33,10 +44,33 @@ class Axis(NamedTuple):
         """The axis from its other end."""
         return Axis(self.size, tuple([-stride for stride in self.strides]), self.tag)
 
+    @property
+    def window(self) -> Window:
+        """What each memory has of the axis."""
+        whole = (self.size,) * len(self.strides)
+        return self.tag if isinstance(self.tag, Window) else Window(whole)
+
+    def steps_over(self, faster: Axis) -> bool:
+        """Whether a step is as far as all along `faster`, in every memory that has a next index."""
+        ends = tuple([faster.size * stride for stride in faster.strides])
+        if self.strides == ends or not isinstance(self.tag, Window):
+            return self.strides == ends
+        rows = zip(self.tag.counts, self.strides, ends, strict=True)
+        return all(count < 2 or step == end for count, step, end in rows)
+
     def continues(self, faster: Axis) -> bool:
-        """Whether a step is, in every memory, as far as all steps along `faster`."""
-        size = faster.size
-        return self.tag == faster.tag and self.strides == tuple([size * s for s in faster.strides])
+        """Whether the two may be one axis."""
+        return (
+            self.tag == faster.tag and not isinstance(self.tag, Window) and self.steps_over(faster)
+        )
+
+    def resized(self, strides: tuple[int, ...], times: int, parts: int = 1) -> Axis:
+        """The axis with `times` as many indices, counted in `parts`."""
+        tag = self.tag
+        if isinstance(tag, Window):
+            counts = tuple([count * times // parts for count in tag.counts])
+            tag = Window(counts, tag.first * times // parts, tag.step)
+        return Axis(self.size * times // parts, strides, tag)
 
 
 def merged(
@@ -44,16 +78,17 @@ def merged(
 ) -> list[Axis]:
     """The fewest axes that visit the same slots in the same order; slowest first, maybe none.
 
+    Those of size 1 vanish, but windows.
+
     >>> merged([Axis(2, (12,)), Axis(3, (4,)), Axis(1, (9,)), Axis(4, (1,))])
     [Axis(size=24, strides=(1,), tag=None)]
     """
     found: list[Axis] = []
     for axis in axes:
-        if axis.size == 1:
+        if axis.size == 1 and not isinstance(axis.tag, Window):
             continue
         if found and continues(found[-1], axis):
-            slower = found.pop()
-            axis = Axis(slower.size * axis.size, axis.strides, slower.tag)
+            axis = found.pop().resized(axis.strides, axis.size)
         found.append(axis)
     return found
 
@@ -70,6 +105,15 @@ def turned(
             axis = axis.turned
         found.append(axis)
     return found, starts
+
+
+def furthest(axes: Iterable[Axis]) -> int:
+    """The largest distance from the first element that any memory has, in elements."""
+    reach = [
+        [(n - 1) * abs(step) for n, step in zip(axis.window.counts, axis.strides, strict=True)]
+        for axis in axes
+    ]
+    return max(map(sum, zip(*reach, strict=True)))
 
 
 def by_strides(axis: Axis) -> tuple[bool, list[int]]:
@@ -151,8 +195,7 @@ class Loop:
     @property
     def furthest(self) -> int:
         """The largest distance from the first element that any memory has, in elements."""
-        reach = [[(axis.size - 1) * abs(s) for s in axis.strides] for axis in self.axes]
-        return max(map(sum, zip(*reach, strict=True)))
+        return furthest(self.axes)
 
     @property
     def index(self) -> str:
@@ -183,7 +226,7 @@ class Loop:
         still, the first excepted.
         """
         last = self.axes[-1]
-        packs = [last.size]
+        packs = [last.size, *last.window.counts, last.window.first]
         for memory in self.elements:
             width, stride = self.widths[memory], last.strides[memory]
             if not width or (memory and not stride):
@@ -209,7 +252,7 @@ class Loop:
             steps = tuple([s // part for s, part in zip(strides, parts, strict=True)])
             axes.append(Axis(size, steps, tag))
         steps = tuple([s * times // n for s, n in zip(last.strides, parts, strict=True)])
-        axes.append(Axis(last.size // times, steps, last.tag))
+        axes.append(last.resized(steps, 1, times))
         widths = tuple([width * n for width, n in zip(self.widths, parts, strict=True)])
         return replace(self, axes=tuple(axes), widths=widths)
 
@@ -290,4 +333,14 @@ def _dims_of(layouts: Sequence[Placement | None]) -> tuple[list[Axis], list[int]
     return dims, [0 if each is None else each.offset for each in layouts]
 
 
-__all__ = ["Axis", "Loop", "by_strides", "coalesce", "index_type", "merged", "turned"]
+__all__ = [
+    "Axis",
+    "Loop",
+    "Window",
+    "by_strides",
+    "coalesce",
+    "furthest",
+    "index_type",
+    "merged",
+    "turned",
+]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 
-from tensorlayout.dtypes import DType
+from tensorlayout.dtypes import promote
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Plan
 from tensorlayout.plan.rules import (
     named,
+    normalized_dims,
     one_device,
 )
 from tensorlayout.tensor import TensorSpec
@@ -66,10 +68,14 @@ class Join:
 
     name: str = "concat"
 
-    def plan(self, axis: int, dtype: DType, *sources: TensorSpec) -> JoinPlan:
-        """The plan of the join; `axis` counts from the front."""
+    def plan(self, axis: int, *sources: TensorSpec) -> JoinPlan:
+        """The plan of the join, in the promoted dtype."""
         one_device(self.name, sources)
         first = sources[0].layout
+        if not first.ndim:
+            msg = f"{self.name}: tensors of rank 0 have no axis to join along; use stack()"
+            raise ValueError(msg)
+        (axis,) = normalized_dims(self.name, axis, first.ndim)
         for spec in sources:
             shape = spec.layout.shape
             same = len(shape) == first.ndim and all(
@@ -84,6 +90,7 @@ class Join:
         total = sum(spec.layout.shape[axis] for spec in sources)
         shape = (*first.shape[:axis], total, *first.shape[axis + 1 :])
         layout = named(self.name, Layout.packed, shape, first.minor_to_major)
+        dtype = reduce(promote, [spec.dtype for spec in sources])
         result = TensorSpec(dtype, layout, sources[0].device)
         return JoinPlan(sources, result, axis)
 
@@ -101,3 +108,10 @@ class Split:
         """The plan; `axis` counts from the front."""
         one_device(self.name, [source, *results])
         return SplitPlan(source, results, axis)
+
+
+def part_of(layout: Layout, cut: tuple[slice, ...]) -> Layout:
+    """A part of a strided layout."""
+    found = layout.slice(cut)
+    assert found is not None, "strided layouts have every slice"
+    return found

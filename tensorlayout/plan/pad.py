@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Plan
-from tensorlayout.plan.rules import one_device
+from tensorlayout.plan.rules import named, one_device
 from tensorlayout.tensor import TensorSpec
 
 # What a border is made of: one value; the outermost element; the elements mirrored at the outermost
@@ -18,16 +19,17 @@ Border = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PadPlan(Plan):
-    """A tensor and a border of each dimension, written into a result of any layout."""
+    """A tensor and a border of each dimension."""
 
     kind = "pad"
-    given = True
+    any_layout = True
 
     name: str
     source: TensorSpec
     result: TensorSpec
     borders: tuple[Border, ...]
     mode: str
+    given: bool = False
 
     @property
     def record(self) -> str:
@@ -37,27 +39,25 @@ class PadPlan(Plan):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pad:
-    """A border around a tensor: a call with the result, the tensor, and the value of a constant.
+    """A border around a tensor: a call with the tensor, and the value of a constant.
 
-    The result shares no memory with the tensor, and has its dtype.
+    The result is packed in the tensor's order.
     """
 
     name: str
 
-    def plan(
-        self, result: TensorSpec, source: TensorSpec, borders: tuple[Border, ...], mode: str
-    ) -> PadPlan:
+    def plan(self, source: TensorSpec, borders: tuple[Border, ...], mode: str) -> PadPlan:
         """The plan; no dimension of size 0 has a border of what lies inside."""
-        one_device(self.name, [result, source])
-        sizes = zip(source.layout.shape, borders, strict=True)
-        assert result.layout.shape == tuple(n + sum(border) for n, border in sizes)
-        assert result.dtype == source.dtype
         assert mode in MODES
+        given = source.layout
+        shape = [n + sum(border) for n, border in zip(given.shape, borders, strict=True)]
+        layout = named(self.name, Layout.packed, shape, given.minor_to_major)
+        result = TensorSpec(source.dtype, layout, source.device)
         return PadPlan(self.name, source, result, borders, mode)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SpreadPlan(Plan):
+class SliceGradPlan(Plan):
     """A tensor written into a window of another, which is zero elsewhere."""
 
     kind = "slice_grad"
@@ -70,14 +70,14 @@ class SpreadPlan(Plan):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Spread:
+class SliceGrad:
     """A tensor spread over a larger one that is given first, and shares no memory with it."""
 
     name: str
 
     def plan(
         self, destination: TensorSpec, source: TensorSpec, window: tuple[tuple[int, int], ...]
-    ) -> SpreadPlan:
+    ) -> SliceGradPlan:
         """The plan; steps are not 0, and lead to no place outside."""
         one_device(self.name, [destination, source])
-        return SpreadPlan(self.name, source, destination, window)
+        return SliceGradPlan(self.name, source, destination, window)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import starmap
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,8 @@ from tensorlayout.cpu.engine.memory import (
     home_of,
     padding_bits,
     padding_filler,
-    padding_regions,
 )
-from tensorlayout.layout import Layout
+from tensorlayout.layout import Layout, boxes
 from tensorlayout.plan.base import Run, Write
 from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.tensor import StorageRef, Tensor, TensorSpec
@@ -69,14 +69,13 @@ def _chunks(layout: Layout, room: int) -> Iterator[tuple[slice, list[Region]]]:
     count = max(1, room // step)
     for start in range(0, size, count):
         stop = min(start + count, size)
-        regions = (_clipped(r, slowest, start, stop) for r in padding_regions(layout))
-        yield slice(start * step, stop * step), [r for r in regions if r is not None]
-
-
-def _clipped(region: Region, d: int, start: int, stop: int) -> Region | None:
-    """The part of a region between two positions along dimension `d`."""
-    start, stop = max(start, region[d].start), min(stop, region[d].stop)
-    return (*region[:d], slice(start, stop), *region[d + 1 :]) if start < stop else None
+        regions = []
+        for ranges in boxes.padding_ranges(layout):
+            low, high = ranges[slowest]
+            ranges[slowest] = first, last = max(start, low), min(stop, high)
+            if first < last:
+                regions.append(tuple(starmap(slice, ranges)))
+        yield slice(start * step, stop * step), regions
 
 
 def run_tiled(plan: ElementwisePlan, write: Callable[[ElementwisePlan], Write]) -> Write:

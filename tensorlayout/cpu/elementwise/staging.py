@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tensorlayout.cpu.copy import choose_copy
+from tensorlayout.cpu.copy.choose import choose_copy
 from tensorlayout.cpu.engine.blocks import Call
 from tensorlayout.cpu.engine.memory import Array, allocator, byte_strides
 from tensorlayout.dtypes import DType

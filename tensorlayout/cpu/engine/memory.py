@@ -7,6 +7,7 @@ import functools
 import math
 import sys
 from collections.abc import Callable
+from itertools import starmap
 from typing import Any
 
 import numpy as np
@@ -122,17 +123,6 @@ def padding_bits(value: Padding, dtype: DType) -> Array | None:
     return None if content is None else np.frombuffer(content, np.uint8).view(dtype).reshape(())
 
 
-def padding_regions(layout: Layout) -> list[tuple[slice, ...]]:
-    """Boxes of the padded block that together hold each slot of padding once (logical order)."""
-    regions = []
-    for d, (n, p) in enumerate(zip(layout.shape, layout.padded_shape, strict=True)):
-        if p > n:
-            inside = tuple(slice(0, m) for m in layout.shape[:d])
-            outside = tuple(slice(0, q) for q in layout.padded_shape[d + 1 :])
-            regions.append((*inside, slice(n, p), *outside))
-    return regions
-
-
 @functools.lru_cache(maxsize=1024)
 def padding_filler(spec: TensorSpec) -> Callable[[Array], None] | None:
     """What writes the padding of a whole block (as `block_of` gives it); None: nothing to write."""
@@ -142,7 +132,7 @@ def padding_filler(spec: TensorSpec) -> Callable[[Array], None] | None:
         return None
     if layout.is_tiled:
         return _tails_filler(spec, bits)
-    regions = padding_regions(layout)
+    regions = [tuple(starmap(slice, ranges)) for ranges in boxes.padding_ranges(layout)]
     # Backwards dimensions have their padding before the first element of the block.
     mirror = tuple(slice(None, None, -1 if s < 0 else 1) for s in layout.strides)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cpu.copy import choose_copy
+from tensorlayout.cpu.copy.choose import choose_copy
 from tensorlayout.cpu.engine.memory import Array, bytes_from
 from tensorlayout.cpu.engine.threads import Piece, available_threads, share_pieces
 from tensorlayout.layout import Layout

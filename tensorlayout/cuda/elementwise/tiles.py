@@ -12,10 +12,12 @@ from math import gcd, prod
 
 from tensorlayout.cuda.elementwise.launches import chosen, pack_memories
 from tensorlayout.cuda.elementwise.operands import Operands
-from tensorlayout.cuda.engine.boxes import WRITE, Box, Nest, choose_box, narrowness
 from tensorlayout.cuda.engine.launch import Launch
 from tensorlayout.cuda.engine.sectors import SECTOR, in_order_cost
-from tensorlayout.cuda.engine.tiles import boxes_struct, side_struct
+from tensorlayout.cuda.engine.shared_tiles.choice import choose_tile
+from tensorlayout.cuda.engine.shared_tiles.problem import WRITE, TileProblem
+from tensorlayout.cuda.engine.shared_tiles.structs import access_struct, tiles_struct
+from tensorlayout.cuda.engine.shared_tiles.tile import SharedTile, narrowness
 from tensorlayout.layout.loop import Loop
 
 # Axes of a box, at most.
@@ -44,7 +46,7 @@ TUNING = Tuning()
 # ---- Which box, if any
 
 
-def box_of(loop: Loop, given: Operands, pack: int, tuning: Tuning) -> Box | None:
+def box_of(loop: Loop, given: Operands, pack: int, tuning: Tuning) -> SharedTile | None:
     """The box in which operands of other orders are staged; None if that is worth nothing.
 
     `pack`: how many elements a thread would move at once without.
@@ -60,7 +62,7 @@ def box_of(loop: Loop, given: Operands, pack: int, tuning: Tuning) -> Box | None
     staged = tuple([m for m in tensors if m and _is_staged(loop, m, sectors[m], tuning)])
     if not staged:
         return None
-    box = choose_box(_nest(loop, given, staged))
+    box = choose_tile(_nest(loop, given, staged))
     if box is None:
         return None
     before = sum([widths[m] * (sectors[m] + narrowness(widths[m] * pack)) for m in tensors])
@@ -85,7 +87,7 @@ def _is_staged(loop: Loop, memory: int, sectors: float, tuning: Tuning) -> bool:
     return distinct * width >= tuning.small_bytes and sectors > tuning.staged_from
 
 
-def _nest(loop: Loop, given: Operands, staged: tuple[int, ...]) -> Nest:
+def _nest(loop: Loop, given: Operands, staged: tuple[int, ...]) -> TileProblem:
     widths = loop.widths
     alignments = []
     for strides, width, first, alignment in zip(
@@ -96,7 +98,7 @@ def _nest(loop: Loop, given: Operands, staged: tuple[int, ...]) -> Nest:
     beside = tuple(m for m in range(1, len(widths)) if widths[m] and m not in staged)
     pack = max(1, 4 // given.widest)  # as `tiles_in` of kernels/elementwise.cu
     followers = tuple(sorted((*staged, *beside)))
-    return Nest(
+    return TileProblem(
         loop.axes, widths, tuple(alignments), staged, beside, pack, _AXES, followers=followers
     )
 
@@ -104,16 +106,16 @@ def _nest(loop: Loop, given: Operands, staged: tuple[int, ...]) -> Nest:
 # ---- The launch
 
 
-def tiles(given: Operands, loop: Loop, box: Box) -> Launch:
+def tiles(given: Operands, loop: Loop, box: SharedTile) -> Launch:
     """One block for each box."""
     side = box.sides[WRITE]
-    packed = side.unit > box.nest.widths[WRITE]
-    moves = [box.nest.axes[box.axes[k]].strides[1:] for k in side.order[: side.run]]
+    packed = side.unit > box.problem.widths[WRITE]
+    moves = [box.problem.axes[box.axes[k]].strides[1:] for k in side.order[: side.run]]
     steps = [int(any(strides)) for strides in zip(*moves, strict=True)]
     found, made = chosen("elementwise_tiles", given, PACKED=int(packed), ROOM=box.room)
     more = pack_memories(made.memories, given, box.blocks, steps)
-    boxes_struct(box, made.boxes)
-    made.write = side_struct(box, WRITE, [0] * len(box.axes), _AXES)
+    tiles_struct(box, made.boxes)
+    made.write = access_struct(box, WRITE, [0] * len(box.axes), _AXES)
     begins, period = box.tiles, box.period(WRITE)
     last = side.order[side.run - 1]
     periods = max(1, period // box.inner(side.order, side.run))
@@ -123,7 +125,7 @@ def tiles(given: Operands, loop: Loop, box: Box) -> Launch:
         strides: Sequence[int] = made.boxes.stride[memory]
         if memory in begins:
             strides = box.pitches[memory]
-            made.read[n] = side_struct(box, memory, strides, _AXES)
+            made.read[n] = access_struct(box, memory, strides, _AXES)
             made.narrow[n] = box.sides[memory].unit < 4
         if memory in box.followers:
             follower.stride[: len(box.axes)] = strides[: len(box.axes)]

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cuda.carrying import prepare_copy
 from tensorlayout.cuda.engine.driver import Strided, driver
 from tensorlayout.cuda.engine.memory import borrowed
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType
 from tensorlayout.plan.base import Run
 from tensorlayout.plan.copy import CopyPlan
+from tensorlayout.plan.run import carried_out
 from tensorlayout.plan.steps import Step, note
 from tensorlayout.tensor import Tensor, TensorSpec
 
@@ -50,7 +50,7 @@ def placer() -> Callable[[Any, TensorSpec], Tensor]:
 
     @functools.lru_cache(maxsize=64)  # where data decide, shapes are many
     def copier(source: TensorSpec, result: TensorSpec) -> Run:
-        return prepare_copy(CopyPlan(source, result))
+        return carried_out(CopyPlan(source, result))
 
     def placed(array: Any, spec: TensorSpec) -> Tensor:
         found = tensor_of(array, spec.device)
@@ -76,7 +76,7 @@ def ready(name: str, spec: TensorSpec, dtype: DType) -> Callable[[Tensor], Tenso
     source = TensorSpec(spec.dtype, once, spec.device)
     result = TensorSpec(dtype, once.form, spec.device)
     whole = TensorSpec(dtype, result.layout.broadcast_to(layout.shape), spec.device)
-    copy, count = prepare_copy(CopyPlan(source, result)), once.size
+    copy, count = carried_out(CopyPlan(source, result)), once.size
     moved = count * spec.dtype.itemsize, count * dtype.itemsize
     step = Step(name, "copy", source.layout, result.layout, dtype, *moved)
 

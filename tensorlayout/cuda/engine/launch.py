@@ -56,7 +56,7 @@ class Launch:
     takes: tuple[int, int | None] = (0, None)
 
     def placed(self, memories: Sequence[int], *shifts: int) -> Launch:
-        """The same where memory k is number ``memories[k]`` of a call, shifted by **bytes**."""
+        """The same where memory k is number ``memories[k]`` of a call, so many **bytes** on."""
         own = self.memories or range(len(self.firsts))
         by = (*shifts, *[0] * len(memories))
         firsts = tuple([first + by[m] for first, m in zip(self.firsts, own, strict=True)])

@@ -9,6 +9,7 @@ from typing import Any
 from tensorlayout.cuda.engine.parameters import divisor32
 from tensorlayout.cuda.engine.structs import constant, struct
 from tensorlayout.layout import Layout
+from tensorlayout.layout.loop import Axis, merged
 
 REGIONS = constant("padding.cuh", "PADDING_REGIONS")
 BLOCK = constant("padding.cuh", "PADDING_PER_THREAD * THREADS")  # elements that a block writes
@@ -55,19 +56,14 @@ def padding_regions(layout: Layout) -> Regions:
     Dimensions in the order of memory make a packed block of padded sizes. Behind the elements of a
     dimension, all that follows in the block up to the next index of the dimension before is a run.
     """
-    dims: list[tuple[int, int]] = []
+    axes: list[Axis] = []
     regions: list[Region] = []
     for d in reversed(layout.minor_to_major if layout.is_padded else ()):
         size, padded, stride = layout.shape[d], layout.padded_shape[d], abs(layout.strides[d])
         if padded > size:
-            regions.append(Region(size * stride, (padded - size) * stride, len(dims)))
-        if size == 1:
-            continue
-        if dims and dims[-1][1] == size * stride:
-            dims[-1] = (dims[-1][0] * size, stride)
-        else:
-            dims.append((size, stride))
-    made = Regions(tuple(dims), tuple(regions))
+            regions.append(Region(size * stride, (padded - size) * stride, len(merged(axes))))
+        axes.append(Axis(size, (stride,)))
+    made = Regions(tuple([(n, stride) for n, (stride,), _ in merged(axes)]), tuple(regions))
     return Regions(made.dims, tuple(r for r in regions if r.run and made.rows(r)))
 
 

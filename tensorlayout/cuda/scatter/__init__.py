@@ -6,8 +6,8 @@ import struct
 from dataclasses import replace
 from typing import Any
 
+from tensorlayout.cuda.copy.copy import write_copy
 from tensorlayout.cuda.engine.launch import writer
-from tensorlayout.cuda.engine.memory import copy_bytes
 from tensorlayout.cuda.engine.padding import bits_of
 from tensorlayout.cuda.engine.scalars import octets
 from tensorlayout.cuda.scatter.copy_scatter import plan_copy_scatter
@@ -58,11 +58,7 @@ def write_copy_scatter(plan: CopyScatterPlan) -> Write:
 
 def write_scatter_reduce(plan: ScatterReducePlan) -> Write:
     """A copy, and the values combined with that."""
-    same = plan.source.layout.same_placement(plan.result.layout)
-    copy: Any = copy_bytes
-    if not same:
-        copy = carried_out(AssignPlan(plan.name, plan.source, plan.result))
-    combine = combiner(plan)
+    copy, combine = write_copy(CopyPlan(plan.source, plan.result)), combiner(plan)
 
     def reduce(out: Tensor, x: Tensor, *others: Tensor) -> None:
         copy(out, x)

@@ -14,7 +14,7 @@ from tensorlayout.cuda.engine.c_types import c_type
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
 from tensorlayout.cuda.engine.launch import NOTHING, THREADS, Launch, Launches
 from tensorlayout.cuda.engine.parameters import index_type
-from tensorlayout.cuda.fill_plan import plan_fill
+from tensorlayout.cuda.fill.fill import filled_with, plan_fill
 from tensorlayout.cuda.gather.index_loop import (
     OF_POSITIONS,
     IndexLoop,
@@ -184,8 +184,8 @@ class _Work:
 
     def clear(self, count: int, octets: int) -> Launch:
         """Zeros in so many segments."""
-        (found,) = plan_fill(Layout.row_major((count,)), octets).launches
-        return found.launch.placed([self.segments])
+        found = filled_with(plan_fill(Layout.row_major((count,)), octets), bytes(octets))
+        return found.launches[0].placed([self.segments])
 
     def find(self, index: str, count: int) -> Launch:
         """Where places begin and end among the sorted."""

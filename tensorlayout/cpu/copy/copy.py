@@ -1,0 +1,72 @@
+"""Elements moved into another layout or dtype: copies, reshapes, writes, moves to the CPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorlayout.cpu.copy import tiled
+from tensorlayout.cpu.copy.choose import ReadyCopy, choose_copy
+from tensorlayout.cpu.engine.casting import converter, scalar_in
+from tensorlayout.cpu.engine.memory import tensor_of_bytes
+from tensorlayout.dtypes import DType
+from tensorlayout.layout import Layout
+from tensorlayout.plan.base import Run, Write, backend
+from tensorlayout.plan.copy import AssignPlan, CopyPlan, ReshapePlan, TransferPlan
+from tensorlayout.tensor import Tensor, TensorSpec
+
+
+def mover(source: Layout, from_dtype: DType, result: Layout, to_dtype: DType) -> ReadyCopy:
+    """The copy between arrays of these layouts and dtypes."""
+    convert = converter(from_dtype, to_dtype)
+    if convert is not None:
+        return ReadyCopy("converted", convert)
+    return choose_copy(source.shape, result.strides, source.strides, from_dtype.itemsize)
+
+
+def _write_move(source: TensorSpec, result: TensorSpec) -> Write:
+    if source.layout.is_tiled or result.layout.is_tiled:
+        return tiled.mover(source, result, converter(source.dtype, result.dtype))
+    move = mover(source.layout, source.dtype, result.layout, result.dtype).run
+    return lambda out, x: move(out._memory, x._memory)
+
+
+def write_copy(plan: CopyPlan) -> Write:
+    """The function of the result and the source."""
+    return _write_move(plan.source, plan.result)
+
+
+def write_reshape(plan: ReshapePlan) -> Write:
+    """Row-major storage filled through the old shape."""
+    shape = plan.source.layout.shape
+    move = mover(plan.source.layout, plan.source.dtype, Layout.row_major(shape), plan.result.dtype)
+    run = move.run
+    return lambda out, x: run(out._memory.reshape(shape), x._memory)
+
+
+def write_assign(plan: AssignPlan) -> Write:
+    """The function of a destination and a number, or a tensor that lies apart, or exactly there."""
+    spec, source, name = plan.result, plan.source, plan.name
+    shape, dtype = spec.layout.shape, spec.dtype
+    if isinstance(source, type):
+        write = tiled.scalar_writer(spec) if spec.layout.is_tiled else write_scalar
+        return lambda out, value: write(out, scalar_in(name, dtype, value))
+    if source.layout.shape == shape:
+        return _write_move(source, spec)
+    wide = source.layout.broadcast_to(shape)
+    if wide.is_tiled or spec.layout.is_tiled:
+        return _write_move(TensorSpec(source.dtype, wide, source.device), spec)
+    move = mover(wide, source.dtype, spec.layout, dtype).run
+    return lambda out, x: move(out._memory, np.broadcast_to(x._memory, shape))
+
+
+def write_scalar(out: Tensor, value: Any) -> None:
+    """Put a value of the tensor's dtype to all its elements."""
+    out._memory[...] = value
+
+
+def prepare_transfer(plan: TransferPlan) -> Run:
+    """The bytes of a tensor on another device, read by its backend, become the memory."""
+    spec, source = plan.result, backend(plan.source.device)
+    return lambda x: tensor_of_bytes(source.read(x), spec)

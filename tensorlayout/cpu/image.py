@@ -1,0 +1,113 @@
+"""Images on the CPU: sums of windows, enlarged ones, sequences reversed each up to its length."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from tensorlayout.cpu.engine.memory import Array
+from tensorlayout.layout import Layout
+from tensorlayout.plan.base import Write
+from tensorlayout.plan.gather import GatherAlong
+from tensorlayout.plan.image import Col2ImPlan, ReverseSequencePlan, UpsamplePlan
+from tensorlayout.plan.run import carried_out
+from tensorlayout.tensor import Tensor, TensorSpec
+
+
+def write_col2im(plan: Col2ImPlan) -> Write:
+    """The function of the result and the columns.
+
+    An element of all windows at a time, which is a strided part of the image.
+    """
+    windows = plan.windows
+    batch, channels, *spatial = plan.result.layout.shape
+    apart = (batch, channels, *(w.size for w in windows), *(w.count for w in windows))
+    wide = np.dtype(np.float32) if plan.result.dtype == np.float16 else plan.result.dtype
+    rows = list(zip(windows, spatial, strict=True))
+    reached = [w.dilation * (w.size - 1) + w.step * (w.count - 1) + 1 for w in windows]
+    framed = [max(r, w.before + n) for (w, n), r in zip(rows, reached, strict=True)]
+    inside: Any = (..., *(slice(w.before, w.before + n) for w, n in rows))
+    taps: list[tuple[Any, Any]] = []
+    for tap in product(*(range(w.size) for w in windows)):
+        starts = zip(
+            (at * w.dilation for at, w in zip(tap, windows, strict=True)), windows, strict=True
+        )
+        cut = (slice(start, start + w.step * (w.count - 1) + 1, w.step) for start, w in starts)
+        taps.append(((..., *cut), (slice(None), slice(None), *tap)))
+
+    def col2im(result: Tensor, x: Tensor) -> None:
+        columns = x._memory.reshape(apart)
+        image = np.zeros((batch, channels, *framed), wide)
+        with np.errstate(all="ignore"):
+            for cut, tap in taps:
+                image[cut] += columns[tap]
+            result._memory[...] = image[inside]
+
+    return col2im
+
+
+def write_upsample(plan: UpsamplePlan) -> Write:
+    """The function of the result and the tensor, a dimension, a phase at a time."""
+    order = plan.source.layout.minor_to_major[::-1]
+    rank, (height, width) = len(order), plan.scales
+    direct = plan.result.dtype == np.float32 and (height, width) != (1, 1)
+
+    def upsample(result: Tensor, x: Tensor) -> None:
+        with np.errstate(all="ignore"):
+            wide = x._memory.astype(np.float32, copy=False)
+            if height > 1:
+                last = result._memory if direct and width == 1 else None
+                wide = _enlarged(wide, rank - 2, height, order, last)
+            if width > 1:
+                last = result._memory if direct else None
+                wide = _enlarged(wide, rank - 1, width, order, last)
+            if not direct:
+                result._memory[...] = wide
+
+    return upsample
+
+
+def _enlarged(
+    x: Array, dim: int, scale: int, order: tuple[int, ...], result: Array | None
+) -> Array:
+    """One dimension of `x` enlarged, into `result` or into memory in an order, slowest first."""
+    n = x.shape[dim]
+    if result is None:
+        sizes = [m * scale if d == dim else m for d, m in enumerate(x.shape)]
+        result = np.empty([sizes[d] for d in order], np.float32).transpose(np.argsort(order))
+    head = (slice(None),) * dim
+    for phase in range(scale):
+        shift = 2 * phase + 1 - scale  # from the centre of the element, in halves of one of these
+        part = result[(*head, slice(phase, None, scale))]
+        if shift == 0:
+            part[...] = x
+            continue
+        near, far = (slice(0, -1), slice(1, None)) if shift < 0 else (slice(1, None), slice(0, -1))
+        edge = slice(0, 1) if shift < 0 else slice(n - 1, n)
+        part[(*head, edge)] = x[(*head, edge)]
+        # `far` is where the result stands, `near` the neighbour on the side of the centre.
+        weight, keep = abs(shift) / (2 * scale), (2 * scale - abs(shift)) / (2 * scale)
+        part[(*head, far)] = x[(*head, far)] * keep + x[(*head, near)] * weight
+    return result
+
+
+def write_reverse_sequence(plan: ReverseSequencePlan) -> Write:
+    """The function of the result, the tensor, and the lengths.
+
+    Positions are worked out, and elements read at them.
+    """
+    shape, dim = plan.source.layout.shape, plan.dim
+    size = shape[dim]
+    place = np.arange(size).reshape([size if d == dim else 1 for d in range(len(shape))])
+    positions = TensorSpec(np.dtype(np.int64), Layout.row_major(shape), plan.source.device)
+    gather = GatherAlong(plan.name).plan(plan.source, dim, positions)
+    read = carried_out(gather.into(plan.result))
+
+    def reverse(result: Tensor, x: Tensor, lengths: Tensor) -> None:
+        length = np.minimum(lengths._memory, size).astype(np.int64)
+        source = np.where(place < length, length - 1 - place, place)
+        read(result, x, Tensor._new(source, positions))
+
+    return reverse

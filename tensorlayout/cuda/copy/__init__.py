@@ -1,0 +1,1 @@
+"""Elements moved from one layout, or one dtype, into another."""

@@ -1,0 +1,116 @@
+"""Elements moved into another layout or dtype: copies, reshapes, writes, moves between devices."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import gcd
+
+from tensorlayout.cuda import elementwise
+from tensorlayout.cuda.copy.tiled import between, plan_copy
+from tensorlayout.cuda.engine import faults
+from tensorlayout.cuda.engine.launch import Launches, writer
+from tensorlayout.cuda.engine.memory import copy_bytes, padding_of, write
+from tensorlayout.cuda.engine.scalars import octets
+from tensorlayout.cuda.engine.sectors import SECTOR
+from tensorlayout.cuda.fill.fill import plan_padding, write_fill
+from tensorlayout.layout import Layout
+from tensorlayout.plan.base import Write, backend
+from tensorlayout.plan.copy import AssignPlan, CopyPlan, ReshapePlan, TransferPlan
+from tensorlayout.tensor import Tensor, TensorSpec
+
+
+def plan_move(
+    name: str,
+    source: TensorSpec,
+    result: TensorSpec,
+    alignments: tuple[int, ...],
+    padding: bytes | None = None,
+) -> Launches:
+    """How to put the elements of a tensor into another of any layout and dtype.
+
+    `name`: of the function, for errors; `alignments` of the result and the source; `padding`: the
+    content of one element of the padding that the result owns, None to leave it alone.
+    """
+    apart = between(source, result, padding)
+    if apart is not None:
+        # New memory begins at a multiple of the widest access.
+        first = plan_move(name, source, apart, (SECTOR, alignments[1]))
+        second = plan_move(name, apart, result, (alignments[0], SECTOR), padding)
+        behind = 3 + len(first.scratch)
+        launches = (
+            *[each.placed((2, 1, *range(3, behind))) for each in first.launches],
+            *[each.placed((0, 2, *range(behind, behind + 9))) for each in second.launches],
+        )
+        scratch = apart.layout.nbytes(apart.dtype), *first.scratch, *second.scratch
+        return Launches(launches, "two moves", scratch)
+    itemsize, (to, from_) = result.dtype.itemsize, alignments
+    if source.dtype == result.dtype:
+        copy = plan_copy(result.layout, source.layout, itemsize, (to, from_), padding)
+        assert copy is not None, "tiles that do not divide each other take two moves"
+        return copy
+    found = elementwise.plan_conversion(name, result, source, alignments, padding)
+    launches = () if found.launch is None else (found.launch,)
+    if padding is not None and not found.writes_padding:
+        launches += plan_padding(result.layout, itemsize, to, padding).launches
+    return Launches(launches, found.case)
+
+
+def write_copy(plan: CopyPlan) -> Write:
+    """The function of the result and the source; padding is written in the same launch."""
+    source, spec = plan.source, plan.result
+    padding = padding_of(spec)
+    # Bytes that stay as they lie need no kernel. What the source has for padding may be another's.
+    if source.dtype == spec.dtype and source.layout is spec.layout and padding is None:
+        return copy_bytes
+    return write_move("copy", source, spec, padding)
+
+
+def write_move(
+    name: str, source: TensorSpec, result: TensorSpec, padding: bytes | None = None, shift: int = 0
+) -> Write:
+    """The function of the result, of which `result` begins `shift` **bytes** on, and the source."""
+
+    def planned(alignments: tuple[int, ...]) -> Launches:
+        to, from_ = alignments
+        found = plan_move(name, source, result, (gcd(to, shift, SECTOR), from_), padding)
+        if not shift:
+            return found
+        memories = range(2 + len(found.scratch))
+        moved = tuple([each.placed(memories, shift) for each in found.launches])
+        return replace(found, launches=moved)
+
+    return writer(result.device.number, planned)
+
+
+def write_reshape(plan: ReshapePlan) -> Write:
+    """Row-major storage filled through the old shape."""
+    spec = plan.result
+    old = TensorSpec(spec.dtype, Layout.row_major(plan.source.layout.shape), spec.device)
+    return write_move("reshape", plan.source, old)
+
+
+def write_assign(plan: AssignPlan) -> Write:
+    """The function of a destination and a number, or a tensor that lies apart, or exactly there.
+
+    Padding is left alone.
+    """
+    spec, source, name = plan.result, plan.source, plan.name
+    if isinstance(source, type):
+        return write_fill(spec, lambda value: octets(name, value, spec.dtype))
+    layout = source.layout.broadcast_to(spec.layout.shape)
+    return write_move(name, TensorSpec(source.dtype, layout, source.device), spec)
+
+
+def write_transfer(plan: TransferPlan) -> Write:
+    """The bytes of a tensor of another device, copied there or by way of the host."""
+    device = plan.source.device
+    if device.kind == plan.result.device.kind:
+        return _copy_across
+    read = backend(device).read
+    return lambda out, x: write(out, read(x))
+
+
+def _copy_across(out: Tensor, x: Tensor) -> None:
+    """What leaves a device may have been read at positions outside."""
+    copy_bytes(out, x)
+    faults.check()

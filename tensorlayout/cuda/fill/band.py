@@ -1,0 +1,189 @@
+"""Matrices that are zero outside a band of diagonals: eye, tril, triu.
+
+An element's distance is its column less its row. The band, and what is in it, are data.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import replace
+from math import prod
+
+import numpy as np
+
+from tensorlayout.cuda.copy.copy import plan_move
+from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
+from tensorlayout.cuda.engine.launch import Launch, Launches, blocks_of_packs, writer
+from tensorlayout.cuda.engine.memory import padding_of
+from tensorlayout.cuda.engine.padding import padding_struct
+from tensorlayout.cuda.engine.parameters import pack_walk
+from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST
+from tensorlayout.cuda.fill.fill import Beside, padding_beside, plan_padding
+from tensorlayout.layout import Layout
+from tensorlayout.layout.loop import Loop, index_type
+from tensorlayout.plan.base import Write
+from tensorlayout.plan.fill import TrianglePlan
+from tensorlayout.tensor import TensorSpec
+
+FILE = "band.cu"
+
+# Rows of fewer packs are not worth the access that their last elements take.
+_FULL_PACKS = 8
+
+
+# A bound that no distance reaches.
+_FAR = 2**62
+
+# Where the scalars of a call go: bounds, relative to the distance of the first element, a value.
+_SCALARS_AT = 16
+_SCALARS = struct.Struct("<2q16s")
+
+
+def plan_band(
+    result: Layout,
+    source: Layout | None,
+    itemsize: int,
+    alignments: tuple[int, ...],
+    padding: bytes | None = None,
+) -> Launches:
+    """How to write the elements of `source`, or one value, inside a band, and zeros outside.
+
+    Layouts have one shape, of at least two dimensions, and their lowest slots at 0; no two elements
+    of the result share a slot. `alignments`: powers of two that divide the addresses of those
+    slots; `padding`: the content of one element of the padding that the result owns, None to leave
+    it alone. ValueError for tiled layouts, and for memory whose alignment is less than an element.
+    The cases, in the order of their cost:
+
+    1. ``empty``: no element; at most padding to write.
+    2. ``flat``: the result is one run, and the source runs with it.
+    3. ``rows``: the fastest dimension is contiguous in both, and long or whole packs.
+    4. ``strided``: everything else, in the result's order.
+    """
+    if result.size == 0:
+        return Launches(plan_padding(result, itemsize, alignments[0], padding).launches, "empty")
+    if min(alignments) < itemsize:
+        msg = (
+            f"tril, triu: x begins at an address that is no multiple of its {itemsize} bytes an"
+            " element; copy it first"
+        )
+        raise ValueError(msg)
+    beside, apart = padding_beside(result, itemsize, alignments[0], padding)
+    layouts = (result,) if source is None else (result, source)
+    widths = (itemsize,) * len(layouts)
+    loop = Loop.over(layouts, widths, alignments)
+    if len(loop.axes) == 1 and loop.contiguous and _aligned(loop):
+        return Launches(
+            (_flat(loop, _with_distances((result,), widths, alignments), beside), *apart), "flat"
+        )
+    loop = _with_distances(layouts, widths, alignments)
+    pack = _pack(loop)
+    return Launches((_strided(loop, pack, beside), *apart), "rows" if pack > 1 else "strided")
+
+
+def _with_distances(
+    layouts: tuple[Layout, ...], widths: tuple[int, ...], alignments: tuple[int, ...]
+) -> Loop:
+    """The loop over memories, and column - row + rows - 1 as entries of a table."""
+    shape, count = layouts[0].shape, len(layouts)
+    strides = (*[0] * (len(shape) - 2), -1, 1)
+    distances = Layout(shape, strides, offset=max(shape[-2] - 1, 0))
+    given = ((*layouts, distances), (*widths[:count], 1), (*alignments[:count], 1))
+    return Loop.over(*given, tables=1)
+
+
+def _aligned(loop: Loop) -> bool:
+    """Whether the first elements of all rows are at whole packs."""
+    return all(loop.grain(memory) % WIDEST == 0 for memory in loop.elements)
+
+
+def _pack(loop: Loop) -> int:
+    """How many elements of a row move at once."""
+    pack, row = WIDEST // loop.width, loop.axes[-1].size
+    if any(loop.axes[-1].strides[memory] != 1 for memory in loop.elements):
+        return 1
+    return pack if _aligned(loop) and (row % pack == 0 or row >= _FULL_PACKS * pack) else 1
+
+
+# ---- Launches
+
+
+def _flat(loop: Loop, distances: Loop, beside: Beside) -> Launch:
+    """`loop`: one run; `distances`: the result and the distances."""
+    count, pack, sizes = loop.count, WIDEST // loop.width, distances.sizes
+    blocks = blocks_of_packs(count // pack + count % pack, pack)
+    padded, more = padding_struct(*beside, blocks, loop.alignments[0])
+    index = index_type(count + WIDEST, sum(n - 1 for n in sizes))
+    chosen = kernel(FILE, "band_flat", RANK=len(sizes), INDEX=index, WIDTH=loop.width)
+    _, steps = distances.strides
+    made = parameters(chosen)(count=count, step=steps[-1])
+    made.band.padding = padded
+    pack_walk(made.walk, sizes, [steps])
+    return Launch(chosen, blocks + more, bytes(made), loop.firsts, scalars_at=_SCALARS_AT)
+
+
+def _strided(loop: Loop, pack: int, beside: Beside) -> Launch:
+    row = loop.sizes[-1]
+    sizes = (*loop.sizes[:-1], row // pack + row % pack)
+    steps = [(*each[:-1], each[-1] * pack) for each in loop.strides]
+    if len(steps) < 3:  # no source
+        steps.insert(1, (0,) * len(sizes))
+    threads = prod(sizes)
+    blocks = blocks_of_packs(threads, pack)
+    index = index_type(threads, loop.furthest + pack * pack)  # which the walk may go too far
+    padded, more = padding_struct(*beside, blocks, loop.alignments[0])
+    width, rank = loop.width, len(sizes)
+    chosen = kernel(FILE, "band_strided", RANK=rank, INDEX=index, WIDTH=width, PACK=pack)
+    step = loop.strides[-1][-1]
+    made = parameters(chosen)(threads=threads, packs=row // pack, step=step)
+    made.band.padding = padded
+    pack_walk(made.walk, sizes, steps)
+    return Launch(chosen, blocks + more, bytes(made), loop.firsts[:-1], scalars_at=_SCALARS_AT)
+
+
+# ---- Writes
+
+
+def write_eye(spec: TensorSpec, padding: bytes | None) -> Write:
+    """The function of a tensor and the number of the diagonal; `padding` as in `plan_band`."""
+    layout, itemsize = spec.layout, spec.dtype.itemsize
+    plain = TensorSpec(spec.dtype, Layout.row_major(layout.shape), spec.device)
+    rows, columns = layout.shape
+    one = np.ones((), spec.dtype).tobytes()
+    first = _first_distance(plain.layout if layout.is_tiled else layout)
+
+    def planned(alignments: tuple[int, ...]) -> Launches:
+        if not layout.is_tiled:
+            return plan_band(layout, None, itemsize, alignments, padding)
+        (made,) = plan_band(plain.layout, None, itemsize, (SECTOR,)).launches or (None,)
+        copy = plan_move("eye", plain, spec, (alignments[0], SECTOR), padding)
+        before = () if made is None else (made.placed((1,)),)
+        after = [replace(each, takes=(0, 0)) for each in copy.launches]
+        return Launches((*before, *after), "tiled", (layout.size * itemsize, *copy.scratch))
+
+    def content(k: int) -> bytes:
+        diagonal = max(-rows, min(k, columns)) - first
+        return _SCALARS.pack(diagonal, diagonal, one)
+
+    return writer(spec.device.number, planned, 1, content)
+
+
+def write_triangle(plan: TrianglePlan) -> Write:
+    """The function of the result, a tensor, and the number of the diagonal."""
+    spec, source = plan.result, plan.source.layout
+    padding, first = padding_of(spec), _first_distance(spec.layout)
+
+    def planned(alignments: tuple[int, ...]) -> Launches:
+        return plan_band(spec.layout, source, spec.dtype.itemsize, alignments, padding)
+
+    def content(k: int) -> bytes:
+        low, high = (-_FAR, k) if plan.name == "tril" else (k, _FAR)
+        return _SCALARS.pack(low - first, high - first, b"")
+
+    return writer(spec.device.number, planned, 2, content)
+
+
+def _first_distance(result: Layout) -> int:
+    """The distance of the element that a kernel begins with."""
+    if not result.size:
+        return 0
+    return _with_distances((result,), (1,), (1,)).firsts[1] - (result.shape[-2] - 1)

@@ -1,0 +1,108 @@
+"""Values that elements have by their coordinates: one hot in a line, some diagonals, a sequence.
+
+The kernels of coordinates.cu take results of any layout. Here layouts have their lowest slots at 0,
+and are not tiled; a result has no two elements in one slot.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorlayout.cuda.engine.c_types import c_type_of_bits
+from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
+from tensorlayout.cuda.engine.launch import THREADS, Launch, writer
+from tensorlayout.cuda.engine.parameters import pack_walk
+from tensorlayout.cuda.engine.scalars import octets
+from tensorlayout.cuda.fill.fill import pattern
+from tensorlayout.cuda.numbered import numbered
+from tensorlayout.layout import Layout
+from tensorlayout.layout.loop import Loop, index_type
+from tensorlayout.plan.base import Write
+from tensorlayout.plan.fill import DiagonalsPlan, OneHotPlan
+from tensorlayout.tensor import TensorSpec
+
+FILE = "coordinates.cu"
+
+# What signed and unsigned indices of 32 and 64 bits are to the kernel.
+_KINDS = {"int32": 0, "int64": 1, "uint32": 2, "uint64": 3}
+
+
+def plan_one_hot(plan: OneHotPlan) -> Launch | None:
+    """The launch, for the addresses of result, indices, cold and hot value."""
+    layout, itemsize = plan.result.layout, plan.result.dtype.itemsize
+    if not layout.size:
+        return None
+    places = Layout(layout.shape, [int(d == plan.dim) for d in range(layout.ndim)])
+    tables = (plan.indices.layout.broadcast_to(layout.shape), places)
+    loop = numbered((layout,), tables, itemsize, (itemsize,))
+    to, indices, first = loop.firsts
+    firsts = (to, indices * plan.indices.dtype.itemsize, 0, 0)
+    kind, size = _KINDS[plan.indices.dtype.name], layout.shape[plan.dim]
+    given = {"first": first, "size": size, "kind": kind}
+    return _launch("one_hot", loop, layout, firsts, {"HOT": itemsize}, **given)
+
+
+def plan_diagonals(plan: DiagonalsPlan) -> Launch | None:
+    """The launch, for the addresses of result and others; the bits of the value follow these."""
+    layout, itemsize = plan.result.layout, plan.result.dtype.itemsize
+    if not layout.size:
+        return None
+    shape, rank = layout.shape, layout.ndim
+    others = Layout(shape, (0,) * rank) if plan.others is None else plan.others.layout
+    height, width = shape[-2:]
+    # Diagonals are numbered from the lowest, as offsets of layouts are not negative.
+    number = Layout(shape, (*(0,) * (rank - 2), -1, 1), offset=height - 1)
+    loop = numbered((layout,), (others, number), itemsize, (itemsize,))
+    begin, end = (min(max(d + height - 1, 0), height + width) for d in (plan.begin, plan.end))
+    to, from_, first = loop.firsts
+    # Without others the kernel is given no address at all.
+    firsts = (to,) if plan.others is None else (to, from_ * itemsize)
+    band = {"begin": begin, "end": end, "inside": plan.inside, "first": first}
+    return _launch("diagonals", loop, layout, firsts, {"BAND": itemsize}, 16, **band)
+
+
+def plan_count_up(result: TensorSpec) -> Launch | None:
+    """The launch, for the address of the result; 64 bits each of start and step follow."""
+    layout, dtype = result.layout, result.dtype
+    if not layout.size:
+        return None
+    loop = numbered((layout,), (Layout.row_major(layout.shape),), dtype.itemsize, (dtype.itemsize,))
+    to, first = loop.firsts
+    return _launch("count_up", loop, layout, (to,), {"COUNTED": c_type_of_bits(dtype)}, first=first)
+
+
+def _launch(
+    name: str,
+    loop: Loop,
+    layout: Layout,
+    firsts: tuple[int, ...],
+    macro: dict[str, Any],
+    scalars_at: int | None = None,
+    **members: Any,
+) -> Launch:
+    index = index_type(loop.count, max(loop.furthest, 2 * max(layout.shape, default=1)))
+    ones = max(2 - len(loop.sizes), 0)  # the kernel of two dimensions takes one, too
+    sizes = [*[1] * ones, *loop.sizes]
+    chosen = kernel(FILE, name, RANK=len(sizes), INDEX=index, **macro)
+    made = parameters(chosen)(count=loop.count, **members)
+    pack_walk(made.walk, sizes, [[*[0] * ones, *steps] for steps in loop.strides])
+    return Launch(chosen, -(-loop.count // THREADS), bytes(made), firsts, (), scalars_at)
+
+
+# ---- Writes
+
+
+def write_one_hot(plan: OneHotPlan) -> Write:
+    """The function of the result, the indices, the cold and the hot value."""
+    return writer(plan.result.device.number, lambda alignments: plan_one_hot(plan))
+
+
+def write_diagonals(plan: DiagonalsPlan) -> Write:
+    """The function of the result, the others, if there are any, and the value."""
+    dtype, tensors = plan.result.dtype, 1 if plan.others is None else 2
+
+    def content(value: Any) -> bytes:
+        return pattern(octets("DIAGONAL_MATRIX", value, dtype))
+
+    number = plan.result.device.number
+    return writer(number, lambda alignments: plan_diagonals(plan), tensors, content)

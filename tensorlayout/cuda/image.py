@@ -1,0 +1,137 @@
+"""Images: sums of windows, enlarged ones, and sequences reversed each up to its length.
+
+Here layouts have their lowest slots at 0, and are not tiled; a result has no two elements in one
+slot.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from tensorlayout.cuda.engine.c_types import c_type, c_type_of_bits
+from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
+from tensorlayout.cuda.engine.launch import PER_THREAD, THREADS, Launch, writer
+from tensorlayout.cuda.engine.parameters import RANKS, divisor, pack_walk
+from tensorlayout.cuda.numbered import numbered
+from tensorlayout.layout import Layout
+from tensorlayout.layout.loop import Loop, index_type
+from tensorlayout.plan.base import Write
+from tensorlayout.plan.image import Col2ImPlan, ReverseSequencePlan, UpsamplePlan, Windows
+
+FILE = "coordinates.cu"
+
+# Dimensions of images that have kernels; those with fewer get more of size 1.
+_IMAGE_RANKS = (3, 4, 5, 8)
+_PLAIN = Windows(1, 1, 1, 1, 0)
+
+
+def plan_col2im(plan: Col2ImPlan) -> Launch | None:
+    """The launch, for the addresses of result and source; None for no elements."""
+    result, source, dtype = plan.result.layout, plan.source.layout, plan.result.dtype
+    if not result.size:
+        return None
+    rank = next(each for each in _IMAGE_RANKS if each >= result.ndim)
+    windows = (_PLAIN, _PLAIN, *plan.windows)
+    taps = prod(w.size for w in windows)
+    reach = max(w.dilation * w.size + w.step * w.count + w.before for w in windows)
+    furthest = sum((n - 1) * abs(s) for n, s in zip(result.shape, result.strides, strict=True))
+    spread = sum((n - 1) * abs(s) for n, s in zip(source.shape, source.strides, strict=True))
+    index = index_type(result.size, max(furthest, spread, taps, reach + max(result.shape)))
+    chosen = kernel(FILE, "fold", RANK=rank, INDEX=index, NUMBER=c_type_of_bits(dtype))
+    made = parameters(chosen)(count=result.size, taps=taps)
+    strides = _source_strides(source, plan.windows, taps)
+    order = list(result.minor_to_major)
+    for d in range(rank):
+        dim, there = made.dims[d], d < result.ndim
+        w = windows[d] if there else _PLAIN
+        n = result.shape[d] if there else 1
+        dim.step, dim.turn = divisor(index, w.step), order.index(d) if there else d
+        dim.stride = result.strides[d] if there else 0
+        dim.tap, dim.block = strides[d] if there else (0, 0)
+        dim.before, dim.dilation, dim.window = w.before, w.dilation, w.size
+        dim.blocks = n if d < 2 else w.count
+        made.turns[dim.turn] = divisor(index, n)
+    firsts = (result.offset * dtype.itemsize, source.offset * dtype.itemsize)
+    return Launch(chosen, -(-result.size // THREADS), bytes(made), firsts)
+
+
+def _source_strides(
+    source: Layout, windows: tuple[Windows, ...], taps: int
+) -> list[tuple[int, int]]:
+    """For each dimension of the image the strides of windows' elements and of windows."""
+    batch, column, block = source.strides[-3:]
+    found = [(0, batch), (0, column * taps)]
+    for d in range(len(windows)):
+        after = windows[d + 1 :]
+        found.append((column * prod(w.size for w in after), block * prod(w.count for w in after)))
+    return found
+
+
+def plan_upsample(plan: UpsamplePlan) -> Launch | None:
+    """The launch, for the addresses of result and source; None for no elements."""
+    result, source, itemsize = plan.result.layout, plan.source.layout, plan.result.dtype.itemsize
+    shape, rank = result.shape, result.ndim
+    if not result.size:
+        return None
+    around = Layout(shape, (*source.strides[:-2], 0, 0), offset=source.offset)
+    places = [Layout(shape, [int(d == dim) for d in range(rank)]) for dim in (rank - 2, rank - 1)]
+    loop = numbered((result,), (around, *places), itemsize, (itemsize,))
+    kept = [abs(s) * (n - 1) for n, s in zip(source.shape, source.strides, strict=True)]
+    index = index_type(loop.count, max(loop.furthest, sum(kept), 4 * max(shape)))
+    rank, kind = len(loop.sizes), c_type(plan.result.dtype)
+    chosen = kernel(FILE, "stretch", RANK=rank, INDEX=index, FLOAT=kind)
+    made = parameters(chosen)(count=loop.count)
+    pack_walk(made.walk, loop.sizes, loop.strides)
+    for k, scale in enumerate(plan.scales):
+        dim = made.dims[k]
+        dim.first, dim.size = loop.firsts[2 + k], source.shape[k - 2]
+        dim.step, dim.scale = source.strides[k - 2], divisor(index, scale)
+    firsts = (loop.firsts[0], loop.firsts[1] * itemsize)
+    return Launch(chosen, _blocks(loop), bytes(made), firsts)
+
+
+def plan_reverse_sequence(plan: ReverseSequencePlan, alignments: tuple[int, ...]) -> Launch | None:
+    """The launch, for the addresses of result, source and lengths; None for no elements.
+
+    `alignments` of the result and the source, no less than an element.
+    """
+    result, source = plan.result.layout, plan.source.layout
+    shape, itemsize, size = result.shape, plan.result.dtype.itemsize, result.shape[plan.dim]
+    if not result.size:
+        return None
+    places = Layout(shape, [int(d == plan.dim) for d in range(len(shape))])
+    tables = (plan.lengths.layout.broadcast_to(shape), places)
+    loop = numbered((result, source), tables, itemsize, alignments[:2])
+    index, rank = index_type(loop.count, max(loop.furthest, 2 * size)), len(loop.sizes)
+    chosen = kernel(FILE, "reverse_lines", RANK=rank, INDEX=index, WIDTH=loop.width)
+    step = source.strides[plan.dim] * itemsize // loop.width
+    made = parameters(chosen)(count=loop.count, size=size, step=step)
+    pack_walk(made.walk, loop.sizes, loop.strides)
+    to, from_, lengths, made.first = loop.firsts
+    made.wide = plan.lengths.dtype.itemsize == 8
+    firsts = (to, from_, lengths * plan.lengths.dtype.itemsize)
+    return Launch(chosen, _blocks(loop), bytes(made), firsts)
+
+
+def _blocks(loop: Loop) -> int:
+    each = PER_THREAD if len(loop.sizes) in RANKS else 1
+    return -(-loop.count // (THREADS * each))
+
+
+# ---- Writes
+
+
+def write_col2im(plan: Col2ImPlan) -> Write:
+    """The function of the result and the columns."""
+    return writer(plan.result.device.number, lambda alignments: plan_col2im(plan))
+
+
+def write_upsample(plan: UpsamplePlan) -> Write:
+    """The function of the result and the tensor."""
+    return writer(plan.result.device.number, lambda alignments: plan_upsample(plan))
+
+
+def write_reverse_sequence(plan: ReverseSequencePlan) -> Write:
+    """The function of the result, the tensor, and the lengths."""
+    number = plan.result.device.number
+    return writer(number, lambda alignments: plan_reverse_sequence(plan, alignments))

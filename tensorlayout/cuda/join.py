@@ -1,0 +1,326 @@
+"""Tensors side by side, and taken apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate, groupby
+from math import gcd, prod
+from typing import NamedTuple
+
+from tensorlayout.cuda.copy.copy import write_move
+from tensorlayout.cuda.copy.strided import plan_copy
+from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
+from tensorlayout.cuda.engine.launch import (
+    PER_THREAD,
+    THREADS,
+    Launch,
+    Launches,
+    blocks_for,
+    writer,
+)
+from tensorlayout.cuda.engine.padding import padding_struct
+from tensorlayout.cuda.engine.parameters import divisor
+from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST
+from tensorlayout.cuda.engine.structs import constant
+from tensorlayout.layout import Layout
+from tensorlayout.layout.loop import Axis, Window, furthest, index_type, merged
+from tensorlayout.plan.base import Write
+from tensorlayout.plan.join import JoinPlan, SplitPlan, part_of
+from tensorlayout.tensor import Tensor, TensorSpec
+
+FILE = "join.cu"
+
+# Those of join.cu whose loops have a known length.
+RANKS = (1, 2, 3)
+
+# Operands of a join whose alignments are told apart.
+_APART = 4
+
+
+class _Input(NamedTuple):
+    """An input: its number, its layout, where its part of the result starts, its alignment."""
+
+    number: int
+    layout: Layout
+    start: int
+    alignment: int
+
+
+def _part_of(result: Layout, axis: int, start: int, size: int) -> Layout:
+    return part_of(result, (*[slice(None)] * axis, slice(start, start + size)))
+
+
+def plan_join(
+    result: Layout,
+    sources: Sequence[Layout],
+    starts: Sequence[int],
+    axis: int,
+    itemsize: int,
+    alignments: Sequence[int],
+    *,
+    splits: bool = False,
+) -> Launches:
+    """How to copy all inputs into their parts of the result, which begin at `starts`.
+
+    Or, where it `splits`, the parts of the result into the inputs. The result is the first memory
+    of the call, of a split the last.
+
+    One launch for all inputs that are walked well enough in the result's order and aligned alike,
+    up to the number that the parameters of a launch hold. Inputs that a copy takes through tiles
+    are left to it. `alignments` of the result and of each source, no less than an element. Layouts
+    have their lowest slots at 0, and are not tiled.
+    """
+    numbers = range(len(sources)) if splits else range(1, 1 + len(sources))
+    rows = zip(numbers, sources, starts, alignments[1:], strict=True)
+    inputs = [_Input(*row) for row in rows if row[1].size]
+    used = [alignments[0], *[each.alignment for each in inputs]]
+    assert min(used) >= itemsize, "memory is aligned to its elements"
+    whole, kept, launches = len(sources) if splits else 0, [], []
+    for each in inputs:
+        copy = _transposed(result, axis, itemsize, alignments[0], each, whole, splits=splits)
+        if copy is None:
+            kept.append(each)
+        else:
+            launches.append(copy)
+    groups = _groups(result, kept, axis, itemsize, alignments[0])
+    joined = [_launch(result, g, axis, itemsize, alignments[0], whole) for g in groups]
+    return Launches((*joined, *launches))
+
+
+def _transposed(
+    result: Layout,
+    axis: int,
+    itemsize: int,
+    alignment: int,
+    given: _Input,
+    whole: int,
+    *,
+    splits: bool,
+) -> Launch | None:
+    """The copy of an input that goes through tiles; None for others."""
+    if _runs(result, given):
+        return None
+    part = _part_of(result, axis, given.start, given.layout.shape[axis])
+    shift = part.lowest * itemsize
+    to = gcd(alignment, shift)
+    copy = plan_copy(part.at_origin, given.layout, itemsize, (to, given.alignment))
+    if copy.case != "tiles":
+        return None
+    if not splits:
+        (launch,) = copy.launches
+        return launch.placed((whole, given.number), shift)
+    copy = plan_copy(given.layout, part.at_origin, itemsize, (given.alignment, to))
+    (launch,) = copy.launches
+    return launch.placed((given.number, whole), 0, shift)
+
+
+def _runs(result: Layout, given: _Input) -> bool:
+    """Whether the fastest dimension of the result is contiguous in an input, too."""
+    sizes = given.layout.shape
+    fastest = next((d for d in result.minor_to_major if sizes[d] > 1), None)
+    return fastest is None or given.layout.strides[fastest] == result.strides[fastest]
+
+
+def _groups(
+    result: Layout, inputs: list[_Input], axis: int, itemsize: int, alignment: int
+) -> list[list[_Input]]:
+    """Inputs that a launch takes together: of one width of access, and not too many."""
+
+    def width(given: _Input) -> int:
+        axes = _axes(result, [given], axis)
+        return _width(axes, [given], result, axis, itemsize, alignment)
+
+    groups = []
+    for _, those in groupby(sorted(inputs, key=width, reverse=True), key=width):
+        members = list(those)
+        axes = _axes(result, members, axis)
+        index = index_type(result.size, furthest(axes))
+        most = most_inputs(len(axes), index)
+        groups += [members[k : k + most] for k in range(0, len(members), most)]
+    return groups
+
+
+def _axes(result: Layout, inputs: list[_Input], axis: int) -> list[Axis]:
+    """The axes of the result, slowest first, with the strides of the result and of each input.
+
+    Inputs have windows of the joined one. What follows it in the result is another input's.
+    """
+    dims = []
+    for d in reversed(result.minor_to_major):
+        layouts = [result, *[each.layout for each in inputs]]
+        parts = Window(tuple([layout.shape[d] for layout in layouts]))
+        strides = tuple([layout.strides[d] for layout in layouts])
+        joined = d == axis and result.shape[d] > 1
+        dims.append(Axis(result.shape[d], strides, parts if joined else None))
+    ones = (1,) * (1 + len(inputs))
+    found = merged(dims, lambda slower, faster: faster.tag is None and slower.steps_over(faster))
+    return found or [Axis(1, ones, Window(ones))]
+
+
+def _width(
+    axes: list[Axis],
+    inputs: list[_Input],
+    result: Layout,
+    axis: int,
+    itemsize: int,
+    alignment: int,
+) -> int:
+    """The widest access, in **bytes**."""
+    *slower, last = axes
+    counts = last.window.counts
+    if any(n > 1 and step != 1 for n, step in zip(counts, last.strides, strict=True)):
+        return itemsize
+    rows = [row for a in slower for row in zip(a.window.counts, a.strides, strict=True)]
+    steps = [step for n, step in rows if n > 1]
+    steps += [*counts[1:], *[each.start * result.strides[axis] for each in inputs], result.offset]
+    steps += [each.layout.offset for each in inputs]
+    aligned = [alignment, *[each.alignment for each in inputs]]
+    return gcd(WIDEST, *aligned, *[step * itemsize for step in steps])
+
+
+def _threads_of_rows(
+    axes: list[Axis],
+    inputs: list[_Input],
+    result: Layout,
+    axis: int,
+    itemsize: int,
+    width: int,
+    alignment: int,
+) -> list[int]:
+    """Threads of a row of each input, if rows begin anywhere in a sector; else none.
+
+    The inputs are runs of memory, and most of the threads have an element.
+    """
+    if len(axes) != 2 or width == WIDEST or axes[1].tag is None or axes[1].strides[0] != 1:
+        return []
+    rows, runs = axes
+    sizes = runs.window.counts[1:]
+    if rows.strides[1:] != sizes or set(runs.strides) != {1}:
+        return []
+    steps = [
+        rows.strides[0],
+        result.offset,
+        *[each.start * result.strides[axis] for each in inputs],
+    ]
+    if not gcd(alignment, *[step * itemsize for step in steps]) % SECTOR:
+        return []
+    grain, times = SECTOR // width, width // itemsize
+    threads = [-(-(size // times + grain - 1) // grain) * grain for size in sizes]
+    count = rows.size * max(threads)
+    fits = index_type(count + THREADS * PER_THREAD, 0) == index_type(result.size, 0)
+    return threads if fits and sum(threads) * times * 9 <= sum(sizes) * 10 else []
+
+
+def _launch(
+    result: Layout,
+    inputs: list[_Input],
+    axis: int,
+    itemsize: int,
+    alignment: int,
+    whole: int,
+) -> Launch:
+    """`whole`: the number of the result's memory, which is not the first where it is split."""
+    axes = _axes(result, inputs, axis)
+    width = _width(axes, inputs, result, axis, itemsize, alignment)
+    rank, times = len(axes), width // itemsize
+    index = index_type(result.size, furthest(axes))
+    threads = _threads_of_rows(axes, inputs, result, axis, itemsize, width, alignment)
+    if threads:
+        chosen = kernel(FILE, "join_rows", INDEX=index, WIDTH=width)
+    else:
+        chosen = kernel(FILE, "join_parts", RANK=rank, INDEX=index, WIDTH=width)
+    made = parameters(chosen)()
+    last = rank - 1
+    shared, end = made.shared, 0
+    shared.parts, shared.rank, shared.axis, shared.splits = len(inputs), rank, -1, whole > 0
+    for d, each in enumerate(axes):
+        shared.stride[d] = each.strides[0] if d == last else each.strides[0] // times
+        if each.tag is not None:
+            shared.axis = d
+        else:
+            shared.size[d] = divisor(index, each.size // (times if d == last else 1))
+    for k, given in enumerate(inputs, 1):
+        part, sizes = made.parts[k - 1], [each.window.counts[k] for each in axes]
+        sizes[last] //= times
+        part.count = prod(sizes)
+        part.start = given.start * result.strides[axis] // times
+        for d, each in enumerate(axes):
+            stride = each.strides[k] if sizes[d] > 1 else 0
+            part.stride[d] = stride if d == last else stride // times
+            if each.tag is not None:
+                part.size = divisor(index, sizes[d])
+        if threads:
+            part.count, part.size = sizes[0] * threads[k - 1], divisor(index, threads[k - 1])
+            part.stride[0] = sizes[1]
+        end += blocks_for(part.count * (1 if rank in RANKS else PER_THREAD))
+        part.end_block = end
+    made.padding, _ = padding_struct(None, b"", end)
+    firsts = tuple([each.offset * itemsize for each in (result, *[i.layout for i in inputs])])
+    memories = (whole, *[each.number for each in inputs])
+    return Launch(chosen, end, bytes(made), firsts, memories)
+
+
+def most_inputs(rank: int, index: str) -> int:
+    """How many inputs the parameters of a launch hold."""
+    return constant(FILE, f"MOST<{rank if rank in RANKS else 0}, {index}>")
+
+
+# ---- Writes
+
+
+def write_join(plan: JoinPlan) -> Write:
+    """One launch for all operands, but those of another dtype or order, or tiled: one for each."""
+    spec, axis, sources = plan.result, plan.axis, plan.sources
+    starts = _starts(axis, sources)
+    rows = [(s.layout, at) for s, at in zip(sources, starts, strict=True) if _alike(s, spec)]
+    layouts, places = [layout for layout, _ in rows], [at for _, at in rows]
+
+    def planned(alignments: tuple[int, ...]) -> Launches:
+        return plan_join(spec.layout, layouts, places, axis, spec.dtype.itemsize, alignments)
+
+    alike = slice(1, None) if len(rows) > _APART else None
+    join = writer(spec.device.number, planned, alike=alike)
+    if len(rows) == len(sources):
+        return join
+    movers = [
+        None if _alike(source, spec) else _move_into_part(source, spec, axis, at)
+        for source, at in zip(sources, starts, strict=True)
+    ]
+
+    def write(out: Tensor, *operands: Tensor) -> None:
+        given = list(zip(operands, movers, strict=True))
+        join(out, *[x for x, move in given if move is None])
+        for x, move in given:
+            if move is not None:
+                move(out, x)
+
+    return write
+
+
+def _alike(source: TensorSpec, result: TensorSpec) -> bool:
+    return source.dtype == result.dtype and not source.layout.is_tiled
+
+
+def _starts(axis: int, specs: Sequence[TensorSpec]) -> list[int]:
+    return list(accumulate([spec.layout.shape[axis] for spec in specs[:-1]], initial=0))
+
+
+def _move_into_part(source: TensorSpec, result: TensorSpec, axis: int, start: int) -> Write:
+    part = _part_of(result.layout, axis, start, source.layout.shape[axis])
+    spec = TensorSpec(result.dtype, part.at_origin, result.device)
+    shift = part.lowest * result.dtype.itemsize if part.size else 0
+    return write_move("concat", source, spec, shift=shift)
+
+
+def write_split(plan: SplitPlan) -> Write:
+    """The same the other way round: one launch for all results but those of another order."""
+    spec, axis, layouts = plan.source, plan.axis, [result.layout for result in plan.results]
+    starts = _starts(axis, plan.results)
+
+    def planned(alignments: tuple[int, ...]) -> Launches:
+        *others, whole = alignments
+        given = (spec.layout, layouts, starts, axis, spec.dtype.itemsize, (whole, *others))
+        return plan_join(*given, splits=True)
+
+    alike = slice(0, -1) if len(layouts) > _APART else None
+    return writer(spec.device.number, planned, alike=alike)

@@ -1,0 +1,220 @@
+"""Borders around tensors; and a tensor spread over a window of another, zero elsewhere."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
+from tensorlayout.cuda.engine.launch import PER_THREAD, THREADS, Launch, blocks_for, writer
+from tensorlayout.cuda.engine.parameters import RANKS, divisor, pack_walk
+from tensorlayout.cuda.engine.scalars import octets
+from tensorlayout.cuda.engine.sectors import WIDEST
+from tensorlayout.cuda.engine.structs import constant
+from tensorlayout.cuda.fill.fill import pattern
+from tensorlayout.layout import Layout
+from tensorlayout.layout.loop import Axis, Loop, Window, index_type, merged
+from tensorlayout.plan.base import Write
+from tensorlayout.plan.pad import Border, PadPlan, SliceGradPlan
+
+FILE, SLICE_GRAD_FILE = "coordinates.cu", "spread.cu"
+
+# Those of spread.cu whose loops have a known length.
+SLICE_GRAD_RANKS = (1, 2, 3)
+
+# `BorderMode` of kernels/coordinates.cu; all others repeat what is inside.
+_MODES = {"constant": "CONSTANT", "edge": "EDGE"}
+
+
+# Where borders consist of whole copies of what is inside, or of nothing but one value.
+_REPEATED = ("constant", "wrap")
+
+WRITE, READ = 0, 1
+
+
+def plan_pad(
+    result: Layout,
+    source: Layout,
+    itemsize: int,
+    borders: tuple[Border, ...],
+    mode: str,
+    alignments: tuple[int, int],
+) -> Launch | None:
+    """The launch; None for an empty result.
+
+    `alignments` of the result and the source, no less than an element. Layouts have their lowest
+    slots at 0, and are not tiled; the result has no two elements in one slot.
+    """
+    assert min(alignments) >= itemsize, "memory is aligned to its elements"
+    if not result.size:
+        return None
+    loop = _loop(result, source, itemsize, borders, mode, alignments)
+    return _launch(loop, mode, *_packs(loop))
+
+
+def _loop(
+    result: Layout,
+    source: Layout,
+    itemsize: int,
+    borders: tuple[Border, ...],
+    mode: str,
+    alignments: tuple[int, int],
+) -> Loop:
+    """All elements of the result; an axis with a border is a window of the source."""
+    first, start = result.offset, source.offset
+    axes = []
+    for d in reversed(result.minor_to_major):
+        size, inside, before = result.shape[d], source.shape[d], borders[d][0]
+        axis = Axis(size, (result.strides[d], source.strides[d]))
+        if result.strides[d] < 0:  # backwards in both
+            first += (size - 1) * result.strides[d]
+            start += max(inside - 1, 0) * source.strides[d]
+            axis, before = axis.turned, borders[d][1]
+        window = None if inside == size else Window((size, inside), before)
+        axes.append(axis._replace(tag=window))
+    repeated = mode in _REPEATED
+
+    def continues(slower: Axis, faster: Axis) -> bool:
+        alike = slower.tag is None or repeated
+        return alike and faster.tag is None and slower.steps_over(faster)
+
+    found = tuple(merged(axes, continues)) or (Axis(1, (1, 1)),)
+    loop = Loop(found, (itemsize, itemsize), (first * itemsize, start * itemsize), alignments)
+    return loop.widened(WIDEST) if repeated or found[-1].tag is None else loop
+
+
+def _packs(loop: Loop) -> tuple[int, int]:
+    """Where in a row packs of 16 bytes begin, and how many there are; 0 unless they are most."""
+    *slower, last = loop.axes
+    times = WIDEST // loop.width
+    steps = [step * loop.width for axis in slower for step in axis.strides]
+    if times == 1 or last.strides != (1, 1):
+        return 0, 0
+    if any(each % WIDEST for each in (*loop.alignments, *steps)):
+        return 0, 0
+    to, from_ = loop.firsts
+    skipped = -from_ % WIDEST // loop.width  # elements before the first pack
+    head = last.window.first + skipped
+    packs = max(last.window.counts[READ] - skipped, 0) // times
+    if (to + head * loop.width) % WIDEST or 2 * packs * times < last.size:
+        return 0, 0
+    return head, packs
+
+
+def _launch(loop: Loop, mode: str, head: int, packs: int) -> Launch:
+    axes, rank = loop.axes, len(loop.axes)
+    befores = [axis.window.first for axis in axes]
+    insides = [axis.window.counts[READ] for axis in axes]
+    periods = [_period(inside, mode) for inside in insides]
+    lifts = [-(-before // m) * m for before, m in zip(befores, periods, strict=True)]
+    furthest = [sum([(axis.size - 1) * axis.strides[WRITE] for axis in axes])]
+    furthest += [sum([n * abs(axis.strides[READ]) for n, axis in zip(insides, axes, strict=True)])]
+    furthest += [axis.size + lift for axis, lift in zip(axes, lifts, strict=True)]
+    times = WIDEST // loop.width if packs else 1
+    *slower, row = loop.sizes
+    rows, singles = prod(slower), row - packs * times
+    count = rows * (packs + singles)
+    index = index_type(rows * row, max(furthest))
+    width = WIDEST if packs else loop.width
+    chosen = kernel(FILE, "pad_elements", RANK=rank, INDEX=index, ELEMENT=loop.width, WIDTH=width)
+    made = parameters(chosen)(count=count, packed=rows * packs, head=head)
+    made.packs_end, made.packs = head + packs * times, divisor(index, max(packs, 1))
+    pack_walk(made.walk, [*slower, max(singles, 1)], loop.strides)
+    border = made.border
+    border.mode, border.twice = constant(FILE, _MODES.get(mode, "REPEATED")), mode == "symmetric"
+    border.before[:rank], border.inside[:rank], border.lift[:rank] = befores, insides, lifts
+    for d, period in enumerate(periods):
+        border.period[d] = divisor(index, period)
+    each = PER_THREAD if rank in RANKS else 1
+    return Launch(chosen, -(-count // (THREADS * each)), bytes(made), loop.firsts)
+
+
+def _period(inside: int, mode: str) -> int:
+    """After how many elements what is around comes again."""
+    if mode == "reflection":
+        return max(2 * inside - 2, 1)
+    return max(2 * inside if mode == "symmetric" else inside, 1)
+
+
+# ---- Windows
+
+
+def plan_slice_grad(
+    result: Layout,
+    source: Layout,
+    window: tuple[tuple[int, int], ...],
+    itemsize: int,
+    alignments: tuple[int, int],
+) -> Launch:
+    """The launch; `window`: for each dimension the place of the source's first element, the step.
+
+    Neither is empty. `alignments` of the result and the source, no less than an element. Layouts
+    have their lowest slots at 0, and are not tiled. `firsts` of the result and the source.
+    """
+    assert min(alignments) >= itemsize, "memory is aligned to its elements"
+    loop = _windows(result, source, window, itemsize, alignments)
+    count, rank = loop.count, len(loop.axes)
+    index = index_type(count, max(loop.furthest, *loop.sizes))
+    chosen = kernel(SLICE_GRAD_FILE, "spread_elements", RANK=rank, INDEX=index, WIDTH=loop.width)
+    made = parameters(chosen)(count=count, rank=rank)
+    for memory, strides in enumerate(loop.strides):
+        made.stride[memory][:rank] = strides
+    for d, axis in enumerate(loop.axes):
+        (_, made.taken[d]), made.first[d], step = axis.window
+        made.size[d], made.step[d] = divisor(index, axis.size), divisor(index, step)
+    grid = blocks_for(count * (1 if rank in SLICE_GRAD_RANKS else PER_THREAD))
+    return Launch(chosen, grid, bytes(made), loop.firsts)
+
+
+def _windows(
+    result: Layout,
+    source: Layout,
+    window: tuple[tuple[int, int], ...],
+    itemsize: int,
+    alignments: tuple[int, int],
+) -> Loop:
+    """All elements of the result; the source has windows of its axes, with positive steps."""
+    axes, begin = [], source.offset
+    for d in reversed(result.minor_to_major):
+        (first, step), taken, from_ = window[d], source.shape[d], source.strides[d]
+        if step < 0:  # from the other end
+            first, begin, from_ = first + (taken - 1) * step, begin + (taken - 1) * from_, -from_
+        size = result.shape[d]
+        part = Window((size, taken), first, abs(step) if taken > 1 else 1)
+        axes.append(Axis(size, (result.strides[d], from_), None if taken == size else part))
+    found = tuple(merged(axes)) or (Axis(1, (1, 1)),)
+    firsts = (result.offset * itemsize, begin * itemsize)
+    loop = Loop(found, (itemsize, itemsize), firsts, alignments)
+    return loop.widened(WIDEST) if found[-1].window.step == 1 else loop
+
+
+# ---- Writes
+
+
+def write_pad(plan: PadPlan) -> Write:
+    """The function of the result, the tensor, and the value of a constant."""
+    spec, source = plan.result, plan.source.layout
+
+    def planned(alignments: tuple[int, ...]) -> Launch | None:
+        to, from_ = alignments
+        itemsize = spec.dtype.itemsize
+        return plan_pad(spec.layout, source, itemsize, plan.borders, plan.mode, (to, from_))
+
+    def content(value: Any) -> bytes:
+        return pattern(octets(plan.name, value, spec.dtype))
+
+    return writer(spec.device.number, planned, 2, content)
+
+
+def write_slice_grad(plan: SliceGradPlan) -> Write:
+    """The function of the result and the tensor, one launch.
+
+    Each element of the result finds whether the tensor has one for it.
+    """
+    spec, source, itemsize = plan.result, plan.source.layout, plan.result.dtype.itemsize
+
+    def planned(alignments: tuple[int, ...]) -> Launch:
+        to, from_ = alignments
+        return plan_slice_grad(spec.layout, source, plan.window, itemsize, (to, from_))
+
+    return writer(spec.device.number, planned)

@@ -1,0 +1,136 @@
+"""Numbers in nested sequences, as arrays of the host."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from itertools import islice
+from typing import Any, NoReturn
+
+import numpy as np
+
+from tensorlayout import dtypes, words
+from tensorlayout.dtypes import DType
+from tensorlayout.exchange.numpy import Array, as_odd_float, quietly
+from tensorlayout.functions import calling
+from tensorlayout.layout.checks import MAX_RANK
+
+
+def numbers_of(name: str, obj: Any, dtype: DType | None) -> Array:
+    """The numbers of a nested sequence; integers as `dtype` needs them, where int64 is too small.
+
+    Errors begin with `name`: TypeError for what is no number, ValueError for ragged sequences.
+    """
+    obj = _with_an_end(name, obj)
+    try:
+        array: Array = quietly(np.array, obj)
+    except ValueError as error:
+        unequal = _unequal(obj)
+        if unequal is None:  # an item said so
+            msg = f"{name}: a {type(obj).__name__} gives no numbers: {words.cut(error)}"
+            raise ValueError(msg) from error
+        msg = f"{name}: sequences inside one another must have equal lengths, got {unequal}"
+        raise ValueError(msg) from None
+    except MemoryError:
+        msg = f"{name}: the numbers of a {type(obj).__name__} cannot be held in memory"
+        raise MemoryError(msg) from None
+    if _may_hide_large_integers(array) and not holds_arrays(obj):
+        return _exact_numbers(name, np.array(obj, dtype=object), dtype)
+    if array.dtype.kind not in "biufcV":
+        _refuse_content(name, {_CONTENTS.get(array.dtype.kind, array.dtype.name)})
+    return array
+
+
+def _with_an_end(name: str, obj: Any) -> Any:
+    """`obj`, or the items of a sequence of others: NumPy would take any number of them."""
+    kind = type(obj)
+    is_sequence = hasattr(kind, "__getitem__") and hasattr(kind, "__len__")
+    if kind in (list, tuple) or isinstance(obj, (str, bytes, Mapping)) or not is_sequence:
+        return obj
+    try:
+        count = len(obj)
+    except (OverflowError, ValueError, TypeError) as error:
+        msg = f"{name}: a {kind.__name__} has no length: {words.cut(error)}"
+        raise TypeError(msg) from None
+    items = list(islice(iter(obj), min(count, sys.maxsize - 1) + 1))
+    if len(items) > count:
+        msg = f"{name}: a {kind.__name__} says that it has {count} items, and has more"
+        raise ValueError(msg)
+    return items
+
+
+# What NumPy makes of texts and times.
+_CONTENTS = {"U": "str", "S": "bytes", "O": "object"}
+
+
+def _refuse_content(name: str, kinds: set[str]) -> NoReturn:
+    msg = f"{name}: a tensor holds numbers, got {words.cut(', '.join(sorted(kinds)))}"
+    raise TypeError(msg)
+
+
+def _unequal(obj: Any) -> str | None:
+    """Two lengths of sequences at one depth that differ, for an error; None if none do."""
+    level = [obj]
+    for _ in range(MAX_RANK):
+        lengths = [len(item) if _has_items(item) else None for item in level]
+        if len(set(lengths)) > 1:
+            other = next(n for n in lengths if n != lengths[0])
+            return f"{_length(lengths[0])} beside {_length(other)}"
+        if lengths == [None] * len(level):
+            return None
+        level = [inner for item in level for inner in item]
+    return f"more than {MAX_RANK} inside one another"
+
+
+def _has_items(item: Any) -> bool:
+    return hasattr(item, "__len__") and not isinstance(item, str) and getattr(item, "ndim", 1) > 0
+
+
+def _length(n: int | None) -> str:
+    return "a number" if n is None else f"a sequence of {n}"
+
+
+def _may_hide_large_integers(array: Array) -> bool:
+    """Whether there may have been integers that int64 does not hold; NumPy may make them floats."""
+    if array.dtype != np.float64:
+        return array.dtype.kind in "uO"
+    return bool((np.isfinite(array) & (np.abs(array) >= 2.0**63)).any())
+
+
+def _exact_numbers(name: str, numbers: Array, dtype: DType | None) -> Array:
+    """Python numbers, some of them integers that int64 does not hold, as an array."""
+    kinds = {type(n) for n in numbers.flat}
+    if not all(issubclass(kind, (int, float, complex)) for kind in kinds):
+        _refuse_content(name, {kind.__name__ for kind in kinds})
+    wide = np.result_type(*kinds)
+    if wide.kind in "bi":
+        kind = dtypes.int64 if dtype is None else dtype
+        refuse_misfits(name, numbers, kind)
+        wide = kind if kind.kind in "biu" else dtypes.float64
+        if kind.kind not in "biu" and kind not in (dtypes.float64, dtypes.complex128):
+            numbers = np.vectorize(as_odd_float, [object])(numbers)
+    try:
+        return numbers.astype(wide)
+    except OverflowError:
+        largest = max((n for n in numbers.flat if isinstance(n, int)), key=abs)
+        raise dtypes.misfit(name, largest, wide) from None
+
+
+def refuse_misfits(name: str, array: Array, kind: DType) -> None:
+    """OverflowError for integers outside the range of an integer dtype."""
+    if kind.kind in "iu" and array.dtype.kind in "iuO" and array.dtype != kind and array.size:
+        refuse_misfit(name, int(array.min()), int(array.max()), kind)
+
+
+def refuse_misfit(name: str, least: int, most: int, kind: DType) -> None:
+    """OverflowError where an integer dtype does not hold all from `least` to `most`."""
+    limits = np.iinfo(kind)
+    if least < limits.min or most > limits.max:
+        raise dtypes.misfit(name, least if least < limits.min else most, kind)
+
+
+def holds_arrays(obj: Any) -> bool:
+    """Whether a nested sequence holds arrays or tensors, whose dtypes count."""
+    if isinstance(obj, (list, tuple)):
+        return any(holds_arrays(item) for item in obj)
+    return calling.is_array(obj)

@@ -1,0 +1,146 @@
+"""Plans of tensors full of values that follow from numbers, or from where an element is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tensorlayout.devices import as_device
+from tensorlayout.dtypes import as_dtype
+from tensorlayout.plan.base import Plan
+from tensorlayout.plan.rules import (
+    LayoutSpec,
+    checked_padding,
+    in_dtype,
+    layout_for,
+    one_device,
+    voted_layout,
+)
+from tensorlayout.tensor import TensorSpec
+
+# What a creation writes: nothing, one value, the elements of an array; all else as it is called.
+Values = Literal["nothing", "value", "array", "arange", "eye", "frequencies", "linspace"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CreatePlan(Plan):
+    """A new tensor whose values are the call's arguments."""
+
+    kind = "create"
+    any_layout = True
+    moves_elements = True
+
+    operation: Create
+    result: TensorSpec
+    given: bool = False
+
+    @property
+    def record(self) -> str:
+        """A `copy` of an array, or a `run`."""
+        return "copy" if self.operation.values == "array" else "run"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Create:
+    """One creation function; `values`: under which name backends have what writes them."""
+
+    name: str
+    values: Values
+
+    def plan(
+        self, shape: tuple[int, ...], dtype: Any, layout: LayoutSpec | None, device: Any
+    ) -> CreatePlan:
+        """The plan, from arguments as users give them."""
+        kind = as_dtype(dtype, f"{self.name}: dtype")
+        where = as_device(device, f"{self.name}: device")
+        placed = checked_padding(self.name, layout_for(self.name, shape, layout), kind)
+        return CreatePlan(self, TensorSpec(kind, placed, where))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrianglePlan(Plan):
+    """A new tensor: the elements on one side of a diagonal of each matrix, zeros on the other."""
+
+    kind = "triangle"
+    keeps_form = True
+
+    name: Literal["tril", "triu"]
+    source: TensorSpec
+    result: TensorSpec
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Triangle:
+    """The lower or the upper triangle of matrices; the diagonal's number is the second argument."""
+
+    name: Literal["tril", "triu"]
+
+    def plan(self, source: TensorSpec) -> TrianglePlan:
+        """The plan, in the form of the input. ValueError for a rank below 2."""
+        shape = source.layout.shape
+        if len(shape) < 2:
+            msg = f"{self.name}: needs a rank of at least 2, got shape {shape}"
+            raise ValueError(msg)
+        layout = in_dtype(voted_layout(shape, [source.layout]), source.dtype)
+        return TrianglePlan(self.name, source, TensorSpec(source.dtype, layout, source.device))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OneHotPlan(Plan):
+    """Lines along a dimension, hot where the indices say, in a result of any layout."""
+
+    kind = "one_hot"
+    given = True
+
+    indices: TensorSpec
+    result: TensorSpec
+    dim: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OneHot:
+    """A call with the result, the indices, the cold and the hot value, both tensors of rank 0.
+
+    Indices have 32 or 64 bits, and size 1 along the lines; signed ones count from the end.
+    """
+
+    name: str
+
+    def plan(
+        self, result: TensorSpec, indices: TensorSpec, dim: int, cold: TensorSpec, hot: TensorSpec
+    ) -> OneHotPlan:
+        """The plan."""
+        one_device(self.name, [result, indices, cold, hot])
+        assert indices.dtype.itemsize in (4, 8)
+        assert cold.dtype == hot.dtype == result.dtype
+        return OneHotPlan(indices, result, dim)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DiagonalsPlan(Plan):
+    """Matrices with diagonals from `begin` up to `end` filled, or all others, of any layout."""
+
+    kind = "diagonals"
+    given = True
+
+    result: TensorSpec
+    others: TensorSpec | None
+    begin: int
+    end: int
+    inside: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Diagonals:
+    """A call with the result, the tensor of the other elements, if there is one, and the value."""
+
+    name: str
+
+    def plan(
+        self, result: TensorSpec, others: TensorSpec | None, begin: int, end: int, inside: bool
+    ) -> DiagonalsPlan:
+        """The plan; diagonals are numbered from the main one, to the right."""
+        if others is not None:
+            one_device(self.name, [result, others])
+            assert (others.layout.shape, others.dtype) == (result.layout.shape, result.dtype)
+        return DiagonalsPlan(result, others, begin, end, inside)

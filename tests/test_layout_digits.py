@@ -1,0 +1,131 @@
+"""Loops over tiled layouts: each index once, tails masked. Oracle: every index, by hand."""
+
+from itertools import product
+
+import layouts
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from tensorlayout.layout import Layout, digits
+from tensorlayout.layout.digits import Bound, TiledLoop, tiled_loop, without_tails, written_sizes
+from tensorlayout.layout.loop import Axis
+
+
+def visited(loop):
+    """For each place of the walk where it is in each memory, and the index of each bound."""
+    found = []
+    for at in product(*[range(axis.size) for axis in loop.axes]):
+        slots, inside = list(loop.firsts), [bound.first for bound in loop.bounds]
+        for d, (k, axis) in enumerate(zip(at, loop.axes, strict=True)):
+            slots = [s + k * step for s, step in zip(slots, axis.strides, strict=True)]
+            inside = [i + k * moves[d] for i, moves in zip(inside, loop.weights, strict=True)]
+        found.append((tuple(slots), tuple(inside)))
+    return found
+
+
+def masked(loop, written=False):
+    """The slots of the places that are inside."""
+    limits = [bound.written if written else bound.size for bound in loop.bounds]
+    return sorted(
+        slots
+        for slots, at in visited(loop)
+        if all(0 <= i < n for i, n in zip(at, limits, strict=True))
+    )
+
+
+def loop_over(given_, written=None):
+    ones = (1,) * len(given_)
+    return tiled_loop(given_, ones, ones, given_[0].shape if written is None else written)
+
+
+def any_layout():
+    return st.one_of(layouts.tiled(), layouts.tiled(), layouts.tiled_anyhow(), layouts.packed())
+
+
+@settings(max_examples=200)
+@given(any_layout(), st.data())
+def test_masked_digits_are_the_elements(first, data):
+    assume(first.size)
+    others = [Layout.packed(first.shape, data.draw(layouts.orders(first.ndim))), None]
+    given_ = [first, *data.draw(st.permutations(others))[: data.draw(st.integers(0, 2))]]
+    loop = loop_over(given_)
+    assert loop is not None  # one layout's units divide each other, and all have 1
+    rows = [0 if layout is None else layout for layout in given_]
+    expected = sorted(
+        tuple(layout and layouts.slot_of(layout, index) for layout in rows)
+        for index in layouts.indices(first.shape)
+    )
+    assert masked(loop) == expected
+    assert min(axis.strides[0] for axis in loop.axes) >= 0
+
+
+@settings(max_examples=100)
+@given(st.one_of(layouts.tiled(), layouts.padded(least=1)))
+def test_written_sizes_hold_the_padding_of_tiles(layout):
+    written = written_sizes(layout, b"x")
+    if not layout.is_tiled:
+        assert written == layout.shape
+        return
+    loop = loop_over([layout], written)
+    if loop is not None:
+        block = sorted({*layouts.slots_of(layout), *layouts.padding_of(layout)})
+        assert masked(loop, written=True) == [(slot,) for slot in block]
+        assert masked(loop) == [(slot,) for slot in sorted(layouts.slots_of(layout))]
+
+
+@settings(max_examples=100)
+@given(layouts.tiled(), st.sampled_from((1, 2, 4)))
+def test_packs_are_inside_as_a_whole(layout, width):
+    loop = tiled_loop([layout], [width], [32], layout.shape)
+    pack = loop.pack(16)
+    assert loop.axes[-1].size % pack == 0
+    places = visited(loop)
+    limits = [bound.size for bound in loop.bounds]
+    for start in range(0, len(places), pack):
+        part = places[start : start + pack]
+        kept = {all(i < n for i, n in zip(at, limits, strict=True)) for _, at in part}
+        assert len(kept) == 1
+        ((begin,), _), first = part[0], loop.firsts[0]
+        assert pack == 1 or [slot - begin for (slot,), _ in part] == list(range(pack))
+        assert (first + (begin - first) * width) % (pack * width) == 0
+    packs = loop.in_packs(pack, (0,))
+    assert [at for _, at in visited(packs)] == [at for _, at in places[::pack]]
+
+
+@settings(max_examples=100)
+@given(layouts.tiled(), st.data())
+def test_pieces_without_tails_hold_all_elements(layout, data):
+    other = Layout.packed(layout.shape, data.draw(layouts.orders(layout.ndim)))
+    found = []
+    for pieces in without_tails((layout, other)):
+        loop = loop_over(pieces)
+        assert loop.bounds == ()
+        found += masked(loop)
+    pairs = zip(layouts.slots_of(layout), layouts.slots_of(other), strict=True)
+    assert sorted(found) == sorted(pairs)
+
+
+def test_tiles_with_a_tail():
+    tiled = Layout.tiled((5, 6), [(4, 2)])
+    loop = tiled_loop((Layout.row_major((5, 6)), tiled), (4, 4), (32, 32), (5, 6))
+    # Rows in tiles of 4: the tile, then the row inside; columns in tiles of 2.
+    axes = (Axis(2, (24, 24)), Axis(4, (6, 2)), Axis(3, (2, 8)), Axis(2, (1, 1)))
+    bounds, weights = (Bound(0, 5, 5),), ((4, 1, 0, 0),)
+    assert loop == TiledLoop(axes, (4, 4), (0, 0), (32, 32), 0, bounds, weights)
+    assert (loop.pack(16), loop.bounded_by) == (2, 7)
+
+
+def test_tiles_that_do_not_divide_each_other():
+    eight, twelve = (Layout.tiled((24, 2), [(n, 1)]) for n in (8, 12))
+    assert loop_over([eight, twelve]) is None
+    assert digits.common_units([eight.parts[0], twelve.parts[0]]) is None
+
+
+@pytest.mark.parametrize(
+    ("below", "expected"), [(float("inf"), [8, 2, 1]), (8, [2, 1]), (2, [1]), (1, [1])]
+)
+def test_units_of_two_layouts(below, expected):
+    nested, flat = ((3, 1), (4, 5), (2, 9)), ((24, 1),)
+    assert digits.units(nested) == [8, 2, 1]
+    assert digits.common_units([flat, nested], below) == expected

@@ -4,14 +4,12 @@ import threading
 
 import numpy as np
 import pytest
-from cuda_memory import ARCHITECTURES, resources
 from layouts import STRIDED
 from simulated import needs_compiler, simulator
 from tensors import DTYPES, as_dtype, fits, placed, same, slots, tensor_in
 
 import tensorlayout as tl
 from tensorlayout.cuda.engine import faults, memory
-from tensorlayout.cuda.engine.kernel_shapes import kernels_in
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.gather import index_loop, plan_gather
 from tensorlayout.functions import calling
@@ -19,7 +17,6 @@ from tensorlayout.plan.gather import Gather
 from tensorlayout.tensor import TensorSpec
 
 KINDS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
-KERNELS = kernels_in("gather.cu")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -454,25 +451,3 @@ def test_writes_are_coalesced_along_the_fastest_dimension(axis):
     found = record.of("gather_elements")
     assert found.sector_efficiency_write == 1.0
     assert found.lane_activity == 1.0
-
-
-# --- Kernels -------------------------------------------------------------------------------------
-
-
-@needs_compiler
-def test_the_simulator_has_every_kernel(gpu):
-    for kernel in KERNELS:
-        gpu.launcher(kernel)
-
-
-@pytest.mark.parametrize("kernel", [KERNELS[4], KERNELS[-1]])
-def test_compiled_for_a_gpu_without_spills(kernel):
-    assert resources(kernel, "sm_90").spilled == 0
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_every_kernel_compiled_for_a_gpu_without_spills(architecture):
-    for kernel in KERNELS:
-        found = resources(kernel, architecture)
-        assert (kernel, found.spilled) == (kernel, 0)

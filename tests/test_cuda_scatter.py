@@ -2,20 +2,16 @@
 
 import numpy as np
 import pytest
-from cuda_memory import ARCHITECTURES, resources
 from layouts import STRIDED
 from simulated import needs_compiler, simulator
 from tensors import DTYPES, as_dtype, fits, placed, same, slots, tensor_in
 
 import tensorlayout as tl
 from tensorlayout.cuda import scatter
-from tensorlayout.cuda.engine.kernel_shapes import kernels_in
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.gather import index_loop
 from tensorlayout.plan.scatter import Scatter, ScatterAlong
 from tensorlayout.tensor import TensorSpec
-
-KERNELS = kernels_in("scatter.cu")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -312,15 +308,6 @@ def test_rows_are_coalesced(columns):
     assert kernels["scatter_elements"]["WIDTH"] == "16"
 
 
-# --- Kernels -------------------------------------------------------------------------------------
-
-
-@needs_compiler
-def test_the_simulator_has_every_kernel(gpu):
-    for kernel in KERNELS:
-        gpu.launcher(kernel)
-
-
 def test_64_bits_only_where_offsets_ask_for_it():
     for rows, index in ((2**29, "int32_t"), (2**29 + 8, "int64_t")):
         cuda = tl.Device("cuda")
@@ -333,15 +320,3 @@ def test_64_bits_only_where_offsets_ask_for_it():
         assert names == ["mark_positions", "mark_positions", "scatter_elements"]
         assert {dict(each.kernel.shape)["INDEX"] for each in found.launches} == {index}
         assert found.scratch == (rows * (4 if index == "int32_t" else 8),)
-
-
-@pytest.mark.parametrize("kernel", [KERNELS[4], KERNELS[-7], KERNELS[-1]])
-def test_compiled_for_a_gpu_without_spills(kernel):
-    assert resources(kernel, "sm_90").spilled == 0
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_every_kernel_compiled_for_a_gpu_without_spills(architecture):
-    for kernel in KERNELS:
-        assert (kernel, resources(kernel, architecture).spilled) == (kernel, 0)

@@ -2,15 +2,12 @@
 
 import numpy as np
 import pytest
-from cuda_memory import ARCHITECTURES, NEEDS_COMPILER
+from cuda_memory import NEEDS_COMPILER
 from layouts import STRIDED
 from simulated import simulator
 from tensors import DTYPES, as_dtype, fits, kind, placed, same, slots, tensor_in
 
 import tensorlayout as tl
-from tensorlayout.cuda.engine import nvrtc
-from tensorlayout.cuda.engine.c_types import c_type
-from tensorlayout.cuda.engine.kernel_shapes import kernels_in
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.sort import SEARCHES, plan_search, search
 from tensorlayout.devices import Device
@@ -145,33 +142,3 @@ def test_no_values_and_huge_ones():
     assert dict(plan_search(line, few, tl.float32).kernel.shape)["INDEX"] == "int64_t"
     assert dict(plan_search(few, few, tl.float32).kernel.shape)["INDEX"] == "int32_t"
     assert plan_search(few, line, tl.float32).grid == 2**25
-
-
-@NEEDS_COMPILER
-def test_the_simulator_has_every_kernel(driver):
-    for kernel in kernels(tl.float32):
-        driver.launcher(kernel)
-
-
-def kernels(dtype):
-    types = tuple((name, c_type(dtype)) for name in ("LINE", "VALUES", "COMPARE"))
-    return kernels_in("search.cu", types)
-
-
-def compiled_without_spills(kernel, architecture):
-    pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: cupy")
-    found = nvrtc.compiled(kernel, int(architecture[3:])).resources[kernel.name]
-    assert (kernel, found.stack, found.spilled, found.registers <= 64) == (kernel, 0, 0, True)
-
-
-@pytest.mark.parametrize("kernel", kernels(tl.float16)[::5], ids=lambda kernel: kernel.symbol)
-def test_compiled_for_a_gpu_without_spills(kernel):
-    compiled_without_spills(kernel, "sm_90")
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_every_kernel_compiled_for_a_gpu_without_spills(architecture):
-    for dtype in (tl.int8, tl.bfloat16, tl.float64, tl.uint64):
-        for kernel in kernels(dtype):
-            compiled_without_spills(kernel, architecture)

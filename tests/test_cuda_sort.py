@@ -4,17 +4,14 @@ import itertools
 
 import numpy as np
 import pytest
-from cuda_memory import ARCHITECTURES, NEEDS_COMPILER
+from cuda_memory import NEEDS_COMPILER
 from layouts import STRIDED
 from simulated import simulator
 from tensors import DTYPES, as_dtype, fits, placed, same, slots, tensor_in
-from test_sorting import oracle
+from test_sort import oracle
 
 import tensorlayout as tl
 from tensorlayout import plan
-from tensorlayout.cuda.engine import nvrtc
-from tensorlayout.cuda.engine.c_types import c_type
-from tensorlayout.cuda.engine.kernel_shapes import kernels_in
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.sort import passes, plan_sort, radix
 from tensorlayout.cuda.sort.lines import TILE, Lines
@@ -375,37 +372,6 @@ def test_what_is_sorted_by_digits():
     ):
         assert passes.by_digits(lines_of(*size)) == found, size
     assert passes.by_digits(lines_of(1, TILE + 1, np.uint8, positions=True))
-
-
-@NEEDS_COMPILER
-def test_the_simulator_has_every_kernel(driver):
-    for kernel in kernels(tl.float32):
-        driver.launcher(kernel)
-
-
-def kernels(dtype):
-    types = (("ELEMENT", c_type(dtype)),)
-    every = (*kernels_in("sort.cu", types), *kernels_in("radix.cu", types))
-    return [kernel for kernel in every if kernel.name != "leading_tiles"]
-
-
-def compiled_without_spills(kernel, architecture):
-    pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: cupy")
-    found = nvrtc.compiled(kernel, int(architecture[3:])).resources[kernel.name]
-    assert (kernel, found.stack, found.spilled, found.registers <= 128) == (kernel, 0, 0, True)
-
-
-@pytest.mark.parametrize("kernel", kernels(tl.float32)[::5], ids=lambda kernel: kernel.symbol)
-def test_compiled_for_a_gpu_without_spills(kernel):
-    compiled_without_spills(kernel, "sm_90")
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_every_kernel_compiled_for_a_gpu_without_spills(architecture):
-    for dtype in (tl.int8, tl.bfloat16, tl.float32, tl.uint64):
-        for kernel in kernels(dtype):
-            compiled_without_spills(kernel, architecture)
 
 
 @NEEDS_COMPILER

@@ -6,25 +6,16 @@ from cuda_memory import NEEDS_COMPILER
 from directml_facts import _column_major, _gaps, _padded, _row_major
 from simulated import simulator
 from tensors import same
-from test_cuda_sort import compiled_without_spills
-from test_sorting import oracle
+from test_sort import oracle
 
 import tensorlayout as tl
 from tensorlayout import directml, plan
-from tensorlayout.cuda.engine.c_types import c_type
-from tensorlayout.cuda.engine.kernel_shapes import kernels_in
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.sort import top_k
 from tensorlayout.cuda.sort.lines import CAPACITY, TILE
 from tensorlayout.devices import Device
 from tensorlayout.plan.sort import TopK
 from tensorlayout.tensor import TensorSpec
-
-
-def kernels(dtype):
-    every = kernels_in("sort.cu", (("ELEMENT", c_type(dtype)),))
-    return [kernel for kernel in every if kernel.name == "leading_tiles"]
-
 
 DIRECTIONS = {False: "INCREASING", True: "DECREASING"}
 
@@ -213,22 +204,3 @@ def test_tensors_of_any_size():
         assert launch.grid < 2**31
         wide = "int64_t" if shape[axis] > 1 else "int32_t"
         assert dict(launch.kernel.shape)["INDEX"] == wide
-
-
-@NEEDS_COMPILER
-def test_the_simulator_has_every_kernel(driver):
-    for kernel in kernels(tl.float32):
-        driver.launcher(kernel)
-
-
-@pytest.mark.parametrize("kernel", kernels(tl.float32)[::5], ids=lambda kernel: kernel.symbol)
-def test_compiled_for_a_gpu_without_spills(kernel):
-    compiled_without_spills(kernel, "sm_90")
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("architecture", ["sm_75", "sm_80", "sm_86", "sm_90", "sm_120"])
-def test_every_kernel_compiled_for_a_gpu_without_spills(architecture):
-    for dtype in (tl.int8, tl.bfloat16, tl.float32, tl.uint64):
-        for kernel in kernels(dtype):
-            compiled_without_spills(kernel, architecture)

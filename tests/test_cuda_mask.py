@@ -2,18 +2,14 @@
 
 import numpy as np
 import pytest
-from cuda_memory import ARCHITECTURES, resources
 from layouts import STRIDED
 from simulated import needs_compiler, simulator
 from tensors import DTYPES, as_dtype, fits, placed, same, slots, tensor_in
 
 import tensorlayout as tl
 from tensorlayout.cuda import mask as masks
-from tensorlayout.cuda.engine.kernel_shapes import kernels_in
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.gather import index_loop
-
-KERNELS = kernels_in("select.cu")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -272,24 +268,3 @@ def test_accesses_are_coalesced():
     found = record.of("store_masked")
     assert found.sector_efficiency_write == 1.0
     assert found.sector_efficiency_read == 1.0
-
-
-# --- Kernels -------------------------------------------------------------------------------------
-
-
-@needs_compiler
-def test_the_simulator_has_every_kernel(gpu):
-    for kernel in KERNELS:
-        gpu.launcher(kernel)
-
-
-@pytest.mark.parametrize("kernel", [KERNELS[0], KERNELS[5], KERNELS[-1], KERNELS[-6]])
-def test_compiled_for_a_gpu_without_spills(kernel):
-    assert resources(kernel, "sm_90").spilled == 0
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_every_kernel_compiled_for_a_gpu_without_spills(architecture):
-    for kernel in KERNELS:
-        assert (kernel, resources(kernel, architecture).spilled) == (kernel, 0)

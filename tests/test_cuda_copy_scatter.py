@@ -2,14 +2,12 @@
 
 import numpy as np
 import pytest
-from cuda_memory import ARCHITECTURES, resources
 from layouts import STRIDED
 from simulated import needs_compiler, simulator
 from tensors import DTYPES, as_dtype, fits, same, slots, tensor_in
 
 import tensorlayout as tl
 from tensorlayout.cuda.engine import memory
-from tensorlayout.cuda.engine.kernel_shapes import kernels_in
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.gather import index_loop
 from tensorlayout.cuda.scatter import copy_scatter
@@ -17,7 +15,6 @@ from tensorlayout.cuda.scatter.copy_scatter import FEW
 from tensorlayout.functions import calling
 from tensorlayout.plan.scatter import CopyScatter, Scatter, ScatterAlong
 
-KERNELS = kernels_in("replace.cu")
 ALONG, TUPLES = CopyScatter(ScatterAlong("scatter")), CopyScatter(Scatter("scatter"))
 
 
@@ -217,15 +214,3 @@ def test_accesses_fill_sectors_and_warps():
         assert counts.lane_activity >= 0.9
         if axis == 0:  # else all lanes ask for one position
             assert counts.sector_efficiency_read >= 0.9
-
-
-@pytest.mark.parametrize("kernel", KERNELS[2::20], ids=lambda k: k.symbol)
-def test_compiled_for_a_gpu_without_spills(kernel):
-    assert resources(kernel, "sm_90").spilled == 0
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_every_kernel_compiled_for_a_gpu_without_spills(architecture):
-    for kernel in KERNELS:
-        assert (kernel, resources(kernel, architecture).spilled) == (kernel, 0)

@@ -58,7 +58,7 @@ def test_every_layout(ufunc):
         same(x, array)
 
 
-@pytest.mark.cpu  # for others see test_cuda_combine
+@pytest.mark.cpu  # for others see test_cuda_scatter_reduce
 @pytest.mark.parametrize("dtype", DTYPES["numeric"])
 def test_every_dtype(dtype):
     array, i = numbers(dtype, (5, 8)), rng().integers(0, 5, 30)

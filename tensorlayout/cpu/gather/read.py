@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -26,6 +25,7 @@ from tensorlayout.cpu.gather.runs import (
     shared,
     slots_of,
 )
+from tensorlayout.cpu.walking import Key, blocks
 
 Read = Callable[[Array, Positions, Array], None]
 
@@ -66,24 +66,15 @@ def _read_packed(runs: Runs) -> Read:
         index = runs.merged(positions).reshape(-1)
         source, target = memory.transpose(runs.order).reshape(shape), runs.in_runs(out)
 
-        def move(cut: tuple[slice, slice]) -> None:
+        def move(cut: Key) -> None:
             lines, part = cut
             np.take(source[lines], index[part], axis=1, out=target[cut], mode="wrap")
 
-        shared(_parts(*target.shape), move, out.size)
+        # Parts are contiguous in what is written.
+        room = max(1, 8 * BLOCK // max(target.shape[2], 1))
+        shared(blocks(target.shape[:2], room), move, out.size)
 
     return read
-
-
-def _parts(outer: int, middle: int, inner: int) -> Iterator[tuple[slice, slice]]:
-    """Cuts of lines, or of the only one, that are contiguous in what is written."""
-    most = 8 * BLOCK
-    if outer == 1:
-        step = max(1, most // max(inner, 1))
-        yield from ((slice(0, 1), slice(at, at + step)) for at in range(0, middle, step))
-    else:
-        step = max(1, most // max(middle * inner, 1))
-        yield from ((slice(at, at + step), slice(None)) for at in range(0, outer, step))
 
 
 def _read_staged(runs: Runs) -> Read:
@@ -93,8 +84,9 @@ def _read_staged(runs: Runs) -> Read:
     """
     length, inner = runs.size(runs.indexed), runs.size(runs.inner)
     outer, slots = [runs.layout.shape[d] for d in runs.outer], _read_slots(runs)
-    blocks = list(_leading_blocks(outer, max(1, _STAGE // (length * inner))))
-    begins = [0, *itertools.accumulate(_count(block, outer) for block in blocks)]
+    keys = list(blocks(tuple(outer), max(1, _STAGE // (length * inner))))
+    counts = [math.prod(len(range(n)[s]) for n, s in zip(outer, key, strict=True)) for key in keys]
+    begins = list(itertools.accumulate(counts, initial=0))
 
     def read(memory: Array, positions: Positions, out: Array) -> None:
         index = runs.merged(positions).reshape(-1)
@@ -103,39 +95,15 @@ def _read_staged(runs: Runs) -> Read:
             return
         source, target = memory.transpose(runs.order), runs.in_runs(out)
 
-        def move(piece: tuple[Any, int]) -> None:
-            block, begin = piece
-            lines = contiguous(source[block]).reshape(-1, length, inner)
+        def move(piece: tuple[Key, int]) -> None:
+            key, begin = piece
+            lines = contiguous(source[key]).reshape(-1, length, inner)
             to = target[begin : begin + lines.shape[0]]
             np.take(lines, index, axis=1, out=to, mode="wrap")
 
-        shared(zip(blocks, begins, strict=False), move, out.size)
+        shared(zip(keys, begins, strict=False), move, out.size)
 
     return read
-
-
-def _count(block: tuple[Any, ...], sizes: Sequence[int]) -> int:
-    """How many indices there are in a block of dimensions of these sizes."""
-    if not block:
-        return 1
-    last = block[-1].indices(sizes[len(block) - 1])
-    return len(range(*last)) * math.prod(sizes[len(block) :])
-
-
-def _leading_blocks(sizes: Sequence[int], count: int) -> Iterator[tuple[Any, ...]]:
-    """Indices that cut dimensions into row-major blocks of at most `count`, in order."""
-    if not sizes:
-        yield ()
-        return
-    behind = math.prod(sizes[1:])
-    if behind > count:
-        for i in range(sizes[0]):
-            for rest in _leading_blocks(sizes[1:], count):
-                yield (i, *rest)
-    else:
-        step = max(1, count // max(behind, 1))
-        for i in range(0, sizes[0], step):
-            yield (slice(i, i + step),)
 
 
 def read_lines(name: str, runs: Runs) -> Read:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -64,12 +65,14 @@ def plan_scatter_reduce(plan: ScatterReducePlan) -> Launches:
     found = linearized(plan.name, index_map, layout, plan.shape, given, steps, POSITIONS)
     if not found.left:
         return Launches(found.launches, scratch=found.scratch)
-    work = _Work(plan, table, POSITIONS + len(given) + len(found.scratch))
+    first = POSITIONS + len(given) + len(found.scratch)
+    to = _Between(*range(first, first + len(_Between._fields)))
+    work = _Work(plan, table, to)
     marks, first = mark_loop(plan, table, found.left), table.first + found.shifts[-1]
     count, size = prod(index_map.spread(plan.shape)), table.size
     if work.step == 0 and plan.result.dtype.kind in "iu":
         chosen = kernel(FILE, "tally_positions", RANK=len(marks.loop.axes), INDEX=marks.index)
-        tally = launch_of(chosen, marks, [(work.segments, 8 * first)], plan.name)
+        tally = launch_of(chosen, marks, [(to.segments, 8 * first)], plan.name)
         every = (work.clear(size, 8), *found.launches, tally, work.combine(0, 0, work.loop.index))
         return Launches(every, scratch=(*found.scratch, 8 * size))
     levels = (count.bit_length() - 1) // _RUN_BITS
@@ -78,10 +81,10 @@ def plan_scatter_reduce(plan: ScatterReducePlan) -> Launches:
     index = max(index_type(max(count, size) + _BEYOND, 0), *[each.index for each in loops])
     octets = 4 if index == "int32_t" else 8
     chosen = kernel(FILE, "list_places", RANK=len(marks.loop.axes), INDEX=index)
-    listing = launch_of(chosen, marks, [(work.keys, 0)], plan.name, first=first, places=size)
-    to = Target(work.sorted, work.numbers, NOTHING)
+    listing = launch_of(chosen, marks, [(to.keys, 0)], plan.name, first=first, places=size)
+    pairs = Target(to.ordered, to.numbers, NOTHING)
     key = np.dtype(np.uint32 if index == "int32_t" else np.uint64)
-    sort = plan_pairs(count, key, index, size.bit_length(), work.keys, to, work.runs + 1)
+    sort = plan_pairs(count, key, index, size.bit_length(), to.keys, pairs, to.runs + 1)
     folds, before = [], 0
     for level, loop in enumerate(elements, 1):
         folds.append(work.fold(loop, index, count, level, before))
@@ -94,32 +97,23 @@ def plan_scatter_reduce(plan: ScatterReducePlan) -> Launches:
     return Launches(every, scratch=(*found.scratch, *own, *sort.scratch))
 
 
+class _Between(NamedTuple):
+    """Numbers of memories: where places begin and end among the sorted, or counts; and so on."""
+
+    segments: int
+    numbers: int
+    keys: int
+    ordered: int
+    runs: int
+
+
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """What the launches of a plan share; `segments`: the number of the first memory in between.
-
-    Segments say where the positions of a place begin and end among the sorted; or hold counts.
-    """
+    """What the launches of a plan share; `to`: the memories in between."""
 
     plan: ScatterReducePlan
     table: Table
-    segments: int
-
-    @property
-    def numbers(self) -> int:
-        return self.segments + 1
-
-    @property
-    def keys(self) -> int:
-        return self.segments + 2
-
-    @property
-    def sorted(self) -> int:
-        return self.segments + 3
-
-    @property
-    def runs(self) -> int:
-        return self.segments + 4
+    to: _Between
 
     @property
     def values(self) -> Layout:
@@ -185,26 +179,26 @@ class _Work:
     def clear(self, count: int, octets: int) -> Launch:
         """Zeros in so many segments."""
         found = filled_with(plan_fill(Layout.row_major((count,)), octets), bytes(octets))
-        return found.launches[0].placed([self.segments])
+        return found.launches[0].placed([self.to.segments])
 
     def find(self, index: str, count: int) -> Launch:
         """Where places begin and end among the sorted."""
         chosen = kernel(FILE, "find_segments", INDEX=index)
         made = parameters(chosen)(count=count, places=self.table.size)
-        memories = (self.segments, self.sorted)
+        memories = (self.to.segments, self.to.ordered)
         return Launch(chosen, -(-count // THREADS), bytes(made), (0, 0), memories)
 
     def fold(self, loop: IndexLoop, index: str, count: int, level: int, before: int) -> Launch:
         """One level, whose results are behind so many bytes `before`."""
         itemsize, kept = self.plan.result.dtype.itemsize, self.packed.size
         below = (((count - 1) >> (_RUN_BITS * (level - 1))) + 1) * kept * itemsize
-        source = (self.runs, before - below) if level > 1 else self._first_value
+        source = (self.to.runs, before - below) if level > 1 else self._first_value
         return launch_of(
             kernel(FILE, "fold_runs", *self._types, INDEX=index),
             loop,
             [
-                *((self.runs, before), source),
-                *((self.segments, 0), (self.sorted, 0), (self.numbers, 0)),
+                *((self.to.runs, before), source),
+                *((self.to.segments, 0), (self.to.ordered, 0), (self.to.numbers, 0)),
             ],
             grid=-(-loop.loop.count // THREADS),
             step=self.step,
@@ -217,14 +211,14 @@ class _Work:
         """Each element with its values, of `count` positions that are sorted, and with runs."""
         loop = self.loop
         rank, (to, _, *_) = len(loop.loop.axes), loop.loop.firsts
-        runs = self.runs if levels else NOTHING
-        numbers = self.numbers if count else NOTHING
+        runs = self.to.runs if levels else NOTHING
+        numbers = self.to.numbers if count else NOTHING
         return launch_of(
             kernel(FILE, "combine_elements", *self._types, RANK=rank, INDEX=index),
             loop,
             [
                 *((DESTINATION, to), self._first_value),
-                *((self.segments, 0), (numbers, 0), (runs, 0)),
+                *((self.to.segments, 0), (numbers, 0), (runs, 0)),
             ],
             step=self.step,
             count=count,

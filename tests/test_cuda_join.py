@@ -314,7 +314,7 @@ def test_rows_of_odd_lengths_into_padded_rows_at_any_address(gpu, shift):
         bind(plan, 0)([to.pointer, *[each.pointer for each in from_]])
     expected = np.full((result.required_size, 4), UNTOUCHED, np.uint8)
     for source, start, octets in zip(sources, starts, content, strict=True):
-        part = join._part_of(result, 1, start, source.shape[1])
+        part = result.slice((slice(None), slice(start, start + source.shape[1])))
         expected[slots_of(part)] = elements(octets, 4)[slots_of(source)]
     np.testing.assert_array_equal(elements(to.get(), 4), expected)
 

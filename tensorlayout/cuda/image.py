@@ -12,7 +12,7 @@ from tensorlayout.cuda.engine.c_types import c_type, c_type_of_bits
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
 from tensorlayout.cuda.engine.launch import PER_THREAD, THREADS, Launch, writer
 from tensorlayout.cuda.engine.parameters import RANKS, divisor, pack_walk
-from tensorlayout.cuda.numbered import numbered
+from tensorlayout.cuda.engine.sectors import WIDEST
 from tensorlayout.layout import Layout
 from tensorlayout.layout.loop import Loop, index_type
 from tensorlayout.plan.base import Write
@@ -75,7 +75,7 @@ def plan_upsample(plan: UpsamplePlan) -> Launch | None:
         return None
     around = Layout(shape, (*source.strides[:-2], 0, 0), offset=source.offset)
     places = [Layout(shape, [int(d == dim) for d in range(rank)]) for dim in (rank - 2, rank - 1)]
-    loop = numbered((result,), (around, *places), itemsize, (itemsize,))
+    loop = Loop.numbered((result,), (around, *places), itemsize, (itemsize,)).widened(WIDEST)
     kept = [abs(s) * (n - 1) for n, s in zip(source.shape, source.strides, strict=True)]
     index = index_type(loop.count, max(loop.furthest, sum(kept), 4 * max(shape)))
     rank, kind = len(loop.sizes), c_type(plan.result.dtype)
@@ -101,7 +101,7 @@ def plan_reverse_sequence(plan: ReverseSequencePlan, alignments: tuple[int, ...]
         return None
     places = Layout(shape, [int(d == plan.dim) for d in range(len(shape))])
     tables = (plan.lengths.layout.broadcast_to(shape), places)
-    loop = numbered((result, source), tables, itemsize, alignments[:2])
+    loop = Loop.numbered((result, source), tables, itemsize, alignments[:2]).widened(WIDEST)
     index, rank = index_type(loop.count, max(loop.furthest, 2 * size)), len(loop.sizes)
     chosen = kernel(FILE, "reverse_lines", RANK=rank, INDEX=index, WIDTH=loop.width)
     step = source.strides[plan.dim] * itemsize // loop.width

@@ -9,14 +9,31 @@ from __future__ import annotations
 import functools
 import operator
 from enum import IntEnum
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.functions import calling
 
+__all__ = [
+    "AxisDirection",
+    "DataType",
+    "DepthSpaceOrder",
+    "InterpolationMode",
+    "PaddingMode",
+    "ScaleBias",
+    "Size2D",
+    "TensorFlags",
+]
+
 UINT32_MAX = 2**32 - 1
+
+
+def refuse(operator: str, text: str) -> NoReturn:
+    """ValueError in the name of an operator."""
+    msg = f"{operator}: {text}"
+    raise ValueError(msg)
 
 
 class DataType(IntEnum):

@@ -36,7 +36,7 @@ from tensorlayout.functions.beyond_statistical import mean_dtype
 from tensorlayout.functions.creation import arange, asarray, linspace, zeros
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.elementwise import greater_equal, less, multiply, pow
-from tensorlayout.functions.indexing import write_at
+from tensorlayout.functions.indexing import setitem, write_at
 from tensorlayout.functions.manipulation import permute_dims, reshape
 from tensorlayout.functions.statistical import Axis
 from tensorlayout.functions.transfers import on_host
@@ -206,14 +206,15 @@ def pad(
     values = [fillers[each].item() for each in sides] if mode == "constant" else []
     for value in values:
         refuse_complex("pad", x._spec, type(value))
-    if len({fillers[each].tobytes() for each in sides}) < 2 or mode != "constant":
-        key = (x._spec, tuple(widths), _PAD_MODES[mode])
-        return calling.call(_PAD, key, (x, values[0] if values else 0))
-    for (dim, side), value in zip(sides, values, strict=True):  # corners are of the last dimension
-        width = (widths[dim][0], 0) if side == 0 else (0, widths[dim][1])
-        borders = tuple(width if d == dim else (0, 0) for d in range(x.ndim))
-        x = calling.call(_PAD, (x._spec, borders, "constant"), (x, value))
-    return x
+    key = (x._spec, tuple(widths), _PAD_MODES[mode])
+    result = calling.call(_PAD, key, (x, values[0] if values else 0))
+    inside = [slice(before, before + n) for (before, _), n in zip(widths, x.shape, strict=True)]
+    for (dim, side), value in zip(sides, values, strict=False):
+        if fillers[dim, side].tobytes() != fillers[sides[0]].tobytes():
+            cut = slice(inside[dim].stop, None) if side else slice(inside[dim].start)
+            target = (*[slice(None)] * dim, cut, *inside[dim + 1 :])
+            _on_behalf_of("pad", setitem, result, target, value)
+    return result
 
 
 def _pad_widths(given: Any, ndim: int) -> list[tuple[int, int]]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 from math import gcd, prod
 from typing import NamedTuple, Self
 
@@ -109,10 +110,10 @@ def turned(
 
 def furthest(axes: Iterable[Axis]) -> int:
     """The largest distance from the first element that any memory has, in elements."""
-    reach = [
-        [(n - 1) * abs(step) for n, step in zip(axis.window.counts, axis.strides, strict=True)]
-        for axis in axes
-    ]
+    reach = []
+    for size, strides, tag in axes:
+        counts = tag.counts if isinstance(tag, Window) else repeat(size)
+        reach.append([(n - 1) * abs(step) for n, step in zip(counts, strides, strict=False)])
     return max(map(sum, zip(*reach, strict=True)))
 
 
@@ -171,6 +172,22 @@ class Loop:
         one = Axis(1, tuple([int(each is not None) for each in layouts]))
         firsts = tuple([at * width for at, width in zip(starts, widths, strict=True)])
         return cls(tuple(merged(axes)) or (one,), tuple(widths), firsts, tuple(alignments), tables)
+
+    @classmethod
+    def numbered(
+        cls,
+        elements: tuple[Layout, ...],
+        tables: tuple[Layout, ...],
+        itemsize: int,
+        alignments: tuple[int, ...],
+    ) -> Loop:
+        """The loop over elements of one width, and tables of numbers, in memory or not.
+
+        The table of a coordinate has stride 1 along its dimension. `firsts` of tables are entries.
+        """
+        ones = (1,) * len(tables)
+        widths = (itemsize,) * len(elements) + ones
+        return cls.over((*elements, *tables), widths, (*alignments, *ones), len(tables))
 
     @property
     def width(self) -> int:
@@ -233,7 +250,9 @@ class Loop:
                 continue
             if stride != 1:
                 return 1
-            packs.append(gcd(widest, self.grain(memory)) // width)
+            grain = self.grain(memory)
+            assert grain % width == 0, "memory is aligned to its elements"
+            packs.append(gcd(widest, grain) // width)
         return gcd(widest // max(self.widths), *packs)
 
     def in_packs(self, times: int, counted: Iterable[int]) -> Self:

@@ -13,8 +13,8 @@ from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
 from tensorlayout.cuda.engine.launch import THREADS, Launch, writer
 from tensorlayout.cuda.engine.parameters import pack_walk
 from tensorlayout.cuda.engine.scalars import octets
+from tensorlayout.cuda.engine.sectors import WIDEST
 from tensorlayout.cuda.fill.fill import pattern
-from tensorlayout.cuda.numbered import numbered
 from tensorlayout.layout import Layout
 from tensorlayout.layout.loop import Loop, index_type
 from tensorlayout.plan.base import Write
@@ -34,7 +34,7 @@ def plan_one_hot(plan: OneHotPlan) -> Launch | None:
         return None
     places = Layout(layout.shape, [int(d == plan.dim) for d in range(layout.ndim)])
     tables = (plan.indices.layout.broadcast_to(layout.shape), places)
-    loop = numbered((layout,), tables, itemsize, (itemsize,))
+    loop = Loop.numbered((layout,), tables, itemsize, (itemsize,)).widened(WIDEST)
     to, indices, first = loop.firsts
     firsts = (to, indices * plan.indices.dtype.itemsize, 0, 0)
     kind, size = _KINDS[plan.indices.dtype.name], layout.shape[plan.dim]
@@ -52,7 +52,7 @@ def plan_diagonals(plan: DiagonalsPlan) -> Launch | None:
     height, width = shape[-2:]
     # Diagonals are numbered from the lowest, as offsets of layouts are not negative.
     number = Layout(shape, (*(0,) * (rank - 2), -1, 1), offset=height - 1)
-    loop = numbered((layout,), (others, number), itemsize, (itemsize,))
+    loop = Loop.numbered((layout,), (others, number), itemsize, (itemsize,)).widened(WIDEST)
     begin, end = (min(max(d + height - 1, 0), height + width) for d in (plan.begin, plan.end))
     to, from_, first = loop.firsts
     # Without others the kernel is given no address at all.
@@ -66,7 +66,9 @@ def plan_count_up(result: TensorSpec) -> Launch | None:
     layout, dtype = result.layout, result.dtype
     if not layout.size:
         return None
-    loop = numbered((layout,), (Layout.row_major(layout.shape),), dtype.itemsize, (dtype.itemsize,))
+    loop = Loop.numbered(
+        (layout,), (Layout.row_major(layout.shape),), dtype.itemsize, (dtype.itemsize,)
+    ).widened(WIDEST)
     to, first = loop.firsts
     return _launch("count_up", loop, layout, (to,), {"COUNTED": c_type_of_bits(dtype)}, first=first)
 

@@ -1,4 +1,4 @@
-"""Tensors spread over larger ones on CUDA: values, layouts, accesses."""
+"""Borders, and tensors spread over larger ones, on CUDA: values, layouts, accesses."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.functions import calling
 from tensorlayout.plan.pad import SliceGrad
 
-SPREAD = SliceGrad("spread")
+SPREAD = SliceGrad("SLICE_GRAD")
 # Where the window begins, beyond its end, its step: by how much sizes grow.
 WINDOWS = [(0, 0, 1), (2, 1, 1), (1, 0, 2), (0, 3, -1), (1, 1, -3)]
 
@@ -134,3 +134,15 @@ def test_accesses_fill_sectors(dtype, shape, window):
     counts = spread(out, x, window)
     assert counts.sector_efficiency_read == counts.sector_efficiency_write == 1.0
     assert counts.stores.lanes == 32 * counts.stores.accesses
+
+
+@needs_compiler
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "symmetric", "wrap"])
+def test_a_border_is_one_launch_and_one_allocation(gpu, mode):
+    x = on_cuda(np.arange(12).reshape(3, 4))
+    tl.pad(x, ((2, 1), (0, 3)), mode)
+    before = gpu.counters.launches, gpu.counters.allocations
+    found = tl.pad(x, ((2, 1), (0, 3)), mode)
+    after = gpu.counters.launches, gpu.counters.allocations
+    assert (after[0] - before[0], after[1] - before[1]) == (1, 1)
+    same(found.to_device("cpu"), np.pad(np.arange(12).reshape(3, 4), ((2, 1), (0, 3)), mode))

@@ -33,22 +33,20 @@ from draws import Draw
 from tensorlayout import plan
 from tensorlayout.cpu import (
     along,
-    bordering,
-    choosing,
-    copy_axes,
-    elementwise,
-    flat,
+    fill,
     folding,
     mask,
+    pad,
     positions,
     quantiles,
     reducing,
     scatter,
     transforms,
-    triangles,
     walking,
 )
-from tensorlayout.cpu.engine import blocks, casting, staging
+from tensorlayout.cpu.copy import axes
+from tensorlayout.cpu.elementwise import flat, staging, where, writing
+from tensorlayout.cpu.engine import blocks, casting
 from tensorlayout.cpu.gather import read, runs
 
 CASES = {
@@ -85,14 +83,14 @@ SMALL_STEPS = [
     *((mask, n, v) for n, v in [("_BLOCK", 32), ("_DENSE", 0.5)]),
     *((staging, n, v) for n, v in [("LEAST", 4), ("SLAB_BYTES", 256), ("REPEATS", 2)]),
     *((blocks, "BLOCK_BYTES", 256), (flat, "CHUNK_BYTES", 64), (casting, "_BLOCK", 8)),
-    *((transforms, "_BLOCK", 16), (choosing, "_SAMPLE", 8), (choosing, "_LONG_RUN", 4)),
+    *((transforms, "_BLOCK", 16), (where, "_SAMPLE", 8), (where, "_LONG_RUN", 4)),
     *(
         (quantiles, "_FEW", 2),
-        (triangles, "_CALL", 2),
-        (bordering, "_PIECE", 99),
-        (copy_axes, "FUSED_BYTES", 16),
+        (fill, "_CALL", 2),
+        (pad, "_PIECE", 99),
+        (axes, "FUSED_BYTES", 16),
     ),
-    (elementwise, "_RUN", 3),
+    (writing, "_RUN", 3),
     (folding, "_COLUMNS", 3),
     (positions, "_COLUMNS", 2),
     (walking.blocks, "__defaults__", (3, 0)),

@@ -25,7 +25,7 @@ from tensorlayout.cpu.gather.runs import (
     shared,
     slots_of,
 )
-from tensorlayout.cpu.walking import Key, blocks
+from tensorlayout.cpu.reduce.walk import Key, blocks
 
 Read = Callable[[Array, Positions, Array], None]
 

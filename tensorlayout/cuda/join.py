@@ -15,7 +15,7 @@ from tensorlayout.cuda.engine.launch import (
     THREADS,
     Launch,
     Launches,
-    blocks_for,
+    blocks_of_walk,
     writer,
 )
 from tensorlayout.cuda.engine.padding import padding_struct
@@ -224,7 +224,7 @@ def _launch(whole: _Whole, inputs: list[_Input]) -> Launch:
         if threads:
             part.count, part.size = sizes[0] * threads[k - 1], divisor(index, threads[k - 1])
             part.stride[0] = sizes[1]
-        end += blocks_for(part.count * (1 if rank in RANKS else PER_THREAD))
+        end += blocks_of_walk(part.count, rank, RANKS)
         part.end_block = end
     made.padding, _ = padding_struct(None, b"", end)
     firsts = tuple([each.offset * itemsize for each in (result, *[i.layout for i in inputs])])

@@ -187,6 +187,11 @@ def blocks_for(count: int) -> int:
     return -(-count // BLOCK)
 
 
+def blocks_of_walk(count: int, rank: int, ranks: tuple[int, ...]) -> int:
+    """The same where a thread has several elements only in kernels of `ranks`, the others one."""
+    return blocks_for(count if rank in ranks else count * PER_THREAD)
+
+
 def blocks_of_packs(threads: int, pack: int) -> int:
     """How many blocks have `threads` in all, each with several turns where packs are small.
 

@@ -128,9 +128,11 @@ def plan_padding(layout: Layout, itemsize: int, alignment: int, padding: bytes |
             Launches((_strided(nothing, 0, (regions, padding)),), "padding"), padding
         )
     launches: list[Launch] = []
-    for shape, strides, start in _boxes(regions):
-        box = plan_fill(Layout(shape, strides), itemsize, gcd(alignment, start * itemsize, SECTOR))
-        launches += [e.placed((0,), start * itemsize) for e in filled_with(box, padding).launches]
+    for region in regions.regions:
+        dims, shift = (*regions.dims[: region.depth], (region.run, 1)), region.start * itemsize
+        box = Layout([size for size, _ in dims], [stride for _, stride in dims])
+        fill = filled_with(plan_fill(box, itemsize, gcd(alignment, shift, SECTOR)), padding)
+        launches += [each.placed((0,), shift) for each in fill.launches]
     return Launches(tuple(launches), "padding")
 
 
@@ -142,16 +144,6 @@ def _tiled_padding(layout: Layout, itemsize: int, alignment: int, padding: bytes
         msg = f"padding: layout {cut(layout)} has tails in more dimensions than a kernel takes"
         raise NotImplementedError(msg)
     return Launches((_bounded(loop, padding, elements=False),), "padding")
-
-
-def _boxes(regions: Regions) -> list[tuple[list[int], list[int], int]]:
-    """Each region as a shape, strides, and the slot where it starts."""
-    found = []
-    for region in regions.regions:
-        leading = regions.dims[: region.depth]
-        shape = [*[size for size, _ in leading], region.run]
-        found.append((shape, [*[stride for _, stride in leading], 1], region.start))
-    return found
 
 
 def _in_parts(loop: Loop, itemsize: int, padding: Beside) -> tuple[Launch, ...]:

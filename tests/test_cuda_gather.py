@@ -12,7 +12,7 @@ import tensorlayout as tl
 from tensorlayout.cuda.engine import faults, memory
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.gather import index_loop, plan_gather
-from tensorlayout.functions import calling
+from tensorlayout.functions import dispatch
 from tensorlayout.plan.gather import Gather
 from tensorlayout.tensor import TensorSpec
 
@@ -195,7 +195,7 @@ _CLAMPS = Gather("nearest", clamps=True)
 
 def call(out, operation, operands, axis):
     key = (operands[0]._spec, (axis,), False, operands[1]._spec)
-    return calling.call_into(out, operation, key, operands)
+    return dispatch.call_into(out, operation, key, operands)
 
 
 # --- Positions outside ---------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from tensorlayout.cuda import join
 from tensorlayout.cuda.engine.launch import bind
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.join import plan_join
-from tensorlayout.functions import calling
+from tensorlayout.functions import dispatch
 from tensorlayout.layout import Layout, PaddingValue
 from tensorlayout.plan.join import Split
 
@@ -131,7 +131,7 @@ _SPLIT = Split("split")
 def split_and_check(x, array, sizes, axis, outs):
     ends = np.cumsum(sizes)
     with checking("bounds", "initialized", "races", "count") as record:
-        calling.call(_SPLIT, (axis, x._spec, *(o._spec for o in outs)), (*outs, x))
+        dispatch.call(_SPLIT, (axis, x._spec, *(o._spec for o in outs)), (*outs, x))
     for out, part in zip(outs, np.split(array, ends[:-1], axis), strict=True):
         same(out.to_device("cpu"), part, f"{x.layout} {axis}")
     return record.counts

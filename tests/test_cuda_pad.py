@@ -9,7 +9,7 @@ from tensors import DTYPES, as_dtype, fits, same, slots, tensor_in
 import tensorlayout as tl
 from tensorlayout.cuda import pad
 from tensorlayout.cuda.engine.simulator import checking
-from tensorlayout.functions import calling
+from tensorlayout.functions import dispatch
 from tensorlayout.plan.pad import SliceGrad
 
 SPREAD = SliceGrad("SLICE_GRAD")
@@ -29,7 +29,7 @@ def on_cuda(values):
 
 def spread(out, x, window):
     with checking("bounds", "initialized", "races", "count") as record:
-        assert calling.call(SPREAD, (out._spec, x._spec, window), (out, x)) is out
+        assert dispatch.call(SPREAD, (out._spec, x._spec, window), (out, x)) is out
     ((kernel, counts),) = record.counts.items()
     assert (kernel.name, counts.launches) == ("spread_elements", 1)
     return counts

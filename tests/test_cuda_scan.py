@@ -20,7 +20,7 @@ from tensorlayout.cuda.engine.kernel_shapes import kernels_in
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.scan import CAPACITY, plan_scan
 from tensorlayout.devices import Device
-from tensorlayout.functions import calling
+from tensorlayout.functions import dispatch
 from tensorlayout.plan.scan import Scan
 from tensorlayout.tensor import TensorSpec
 
@@ -91,7 +91,7 @@ _SUM = Scan("sums", "numeric", "sum")
 
 
 def sums_into(out, x, axis, initial=False):
-    assert calling.call_into(out, _SUM, (x._spec, axis, initial, initial), (x,)) is out
+    assert dispatch.call_into(out, _SUM, (x._spec, axis, initial, initial), (x,)) is out
     return out
 
 
@@ -171,7 +171,7 @@ def test_lines_that_begin_anywhere(driver, dtypes):
             out = tl.reshape(whole[to : to + size], shape, copy=False)
             with checking("bounds", "barriers", "initialized", *["races"] * (number % 4 == 0)):
                 spec = (x._spec, len(shape) - 1, False, False, getattr(tl, result))
-                calling.call_into(out, _SUM, spec, (x,))
+                dispatch.call_into(out, _SUM, spec, (x,))
             found = np.asarray(on_host(whole))
             expected = np.cumsum(array, axis=-1, dtype=result).ravel()
             same(found[to : to + size], expected, f"{shape}, {first}, {to}")

@@ -5,7 +5,7 @@ import pytest
 from directml_facts import STORED, flipped, stored
 
 import tensorlayout as tl
-from tensorlayout.functions import calling
+from tensorlayout.functions import dispatch
 from tensorlayout.plan.elementwise import Elementwise
 from tensorlayout.plan.gather import Gather, GatherAlong
 from tensorlayout.plan.join import Join
@@ -35,7 +35,7 @@ def test_results_in_every_layout(make):
             nonsense = np.full(expected.shape, 77, np.int32)
             out = flipped(nonsense) if make is flipped else stored(nonsense, make)
             with tl.trace() as seen:
-                assert calling.call_into(out, operation, key, operands) is out
+                assert dispatch.call_into(out, operation, key, operands) is out
             np.testing.assert_array_equal(np.asarray(out), expected)
             tensors = [o.layout for o in operands if isinstance(o, tl.Tensor)]
             assert [(r.name, list(r.inputs)) for r in seen] == [(operation.name, tensors)]
@@ -45,6 +45,6 @@ def test_what_does_not_fit():
     x, at = tl.asarray(VALUES), tl.asarray(AT)
     key = (x._spec, 0, at._spec)
     with pytest.raises(ValueError, match=r"take_along_axis: .* shape \(2, 4\) .* \(3, 4\)"):
-        calling.call_into(tl.zeros((3, 4), dtype=tl.int32), GatherAlong(), key, (x, at))
+        dispatch.call_into(tl.zeros((3, 4), dtype=tl.int32), GatherAlong(), key, (x, at))
     with pytest.raises(TypeError, match=r"take_along_axis: the result has dtype int32, .* float64"):
-        calling.call_into(tl.zeros((2, 4)), GatherAlong(), key, (x, at))
+        dispatch.call_into(tl.zeros((2, 4)), GatherAlong(), key, (x, at))

@@ -20,7 +20,7 @@ from tensorlayout.directml.constants import DataType, refuse
 from tensorlayout.directml.operator_desc import Member, OperatorDesc
 from tensorlayout.directml.operators import Operator
 from tensorlayout.directml.tensor_desc import TensorDesc, described
-from tensorlayout.functions import calling
+from tensorlayout.functions import arguments
 from tensorlayout.plan.rules import one_device
 from tensorlayout.tensor import Tensor, TensorSpec
 
@@ -182,13 +182,13 @@ def _described(name: str, member: Member, given: Any, specs: list[TensorSpec]) -
 def _descs(name: str, member: str, given: Any, specs: list[TensorSpec]) -> tuple[TensorDesc, ...]:
     """The descriptors of a sequence of tensors, at least one."""
     if type(given) is not tuple or set(map(type, given)) != {TensorSpec}:
-        given = calling.tensors(name, given, member)
+        given = arguments.tensors(name, given, member)
     return tuple(_desc(name, f"{member}[{i}]", x, specs) for i, x in enumerate(given))
 
 
 def _desc(name: str, member: str, x: Any, specs: list[TensorSpec]) -> TensorDesc:
     """The descriptor of a tensor; ValueError as the rules of tensors say."""
-    spec = x if type(x) is TensorSpec else calling.tensor(name, x, member)._spec
+    spec = x if type(x) is TensorSpec else arguments.tensor(name, x, member)._spec
     specs.append(spec)
     try:
         return described(spec)

@@ -15,7 +15,7 @@ from tensorlayout.directml.outputs import copied, delivered, target
 from tensorlayout.directml.rules import Expected, expected
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc
-from tensorlayout.functions import calling
+from tensorlayout.functions import dispatch
 from tensorlayout.functions.creation import empty
 from tensorlayout.functions.manipulation import flip
 from tensorlayout.plan.elementwise import Elementwise, Scaling
@@ -55,8 +55,8 @@ class ElementWiseIdentityOperatorDesc(OneToOne, operator="ELEMENT_WISE_IDENTITY"
         key, operands = (x._spec, float, float), (x, *self.scale_bias)
         result = target(out, self.output, x)
         if out is None or out.layout is x.layout or not share_bytes(out, x):
-            return calling.call_into(result, self._plan, key, operands)
-        return delivered(calling.call(self._plan, key, operands), out)
+            return dispatch.call_into(result, self._plan, key, operands)
+        return delivered(dispatch.call(self._plan, key, operands), out)
 
 
 @carries_out(ElementWiseIdentityOperatorDesc)
@@ -125,7 +125,7 @@ class ElementWiseIfOperatorDesc(OperatorDesc, operator="ELEMENT_WISE_IF"):
         return (result,)
 
     def _run(self, out: Tensor | None, *operands: Tensor) -> Tensor:
-        return calling.call_into(out, self._plan, tuple(x._spec for x in operands), operands)
+        return dispatch.call_into(out, self._plan, tuple(x._spec for x in operands), operands)
 
 
 @carries_out(ElementWiseIfOperatorDesc)
@@ -169,9 +169,9 @@ class _Running(OneToOne):
         exclusive = getattr(self, self._members[-1].name)  # each operator has its own word for it
         key = (x._spec, self.axis, exclusive, False)
         if out is None or not (share_bytes(out, x) and (exclusive or out.layout is not x.layout)):
-            return calling.call_into(out, self._plan, key, (x,))
+            return dispatch.call_into(out, self._plan, key, (x,))
         # What is written would be read again, as an element after it.
-        return delivered(calling.call(self._plan, key, (x,)), out)
+        return delivered(dispatch.call(self._plan, key, (x,)), out)
 
 
 class CumulativeSummationOperatorDesc(_Running, operator="CUMULATIVE_SUMMATION", in_place=True):

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.functions import calling
+from tensorlayout.functions import arguments
 
 __all__ = [
     "AxisDirection",
@@ -164,7 +164,7 @@ def member(where: str, kind: type[_E], given: Any) -> _E:
         except (TypeError, ValueError):
             pass
     names = ", ".join(kind.__members__)
-    msg = f"{where} must be one of {names}, got {calling.shown(given)}"
+    msg = f"{where} must be one of {names}, got {arguments.shown(given)}"
     raise ValueError(msg)
 
 

@@ -21,7 +21,7 @@ from tensorlayout.directml.outputs import target
 from tensorlayout.directml.rules import Expected, expected, rounded, whole, with_size
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc
-from tensorlayout.functions import calling
+from tensorlayout.functions import arguments, dispatch
 from tensorlayout.plan.fill import Create, Diagonals, OneHot
 from tensorlayout.tensor import Tensor
 
@@ -100,7 +100,7 @@ class FillValueSequenceOperatorDesc(OperatorDesc, operator="FILL_VALUE_SEQUENCE"
         if not self.output.data_type.is_float:
             numbers = int(numbers[0]) % 2**64, int(numbers[1]) % 2**64
         key = (result.shape, result.dtype, None, result.device)
-        return calling.call_into(result, self._plan, key, numbers)
+        return dispatch.call_into(result, self._plan, key, numbers)
 
 
 @carries_out(FillValueSequenceOperatorDesc)
@@ -139,7 +139,7 @@ class DiagonalMatrixOperatorDesc(OperatorDesc, operator="DIAGONAL_MATRIX"):
     def _run(self, out: Tensor | None) -> Tensor:
         result = target(out, self.output)
         key = (result._spec, None, self.offset, self.offset + 1, True)
-        return calling.call(self._plan, key, (result, self._element("value")))
+        return dispatch.call(self._plan, key, (result, self._element("value")))
 
 
 class DiagonalMatrix1OperatorDesc(OperatorDesc, operator="DIAGONAL_MATRIX1"):
@@ -159,14 +159,14 @@ class DiagonalMatrix1OperatorDesc(OperatorDesc, operator="DIAGONAL_MATRIX1"):
         others = () if background is None else (background,)
         spec = None if background is None else background._spec
         key = (result._spec, spec, min(begin, end), max(begin, end), begin <= end)
-        return calling.call(self._plan, key, (result, *others, self._element("value")))
+        return dispatch.call(self._plan, key, (result, *others, self._element("value")))
 
     @classmethod
     def _asked(cls, given: dict[str, Any], sizes: Any, data_type: Any) -> dict[str, Any]:
         if sizes is None and data_type is None and (given["input"] or "output" in given):
             return {}
         if sizes is None or data_type is None:
-            came = f"{calling.shown(sizes)} and {calling.shown(data_type)}"
+            came = f"{arguments.shown(sizes)} and {arguments.shown(data_type)}"
             rule = "sizes and data_type must be given together without a tensor"
             cls._refuse(f"{rule}, got {came}")
         return super()._asked(given, sizes=sizes, data_type=data_type)
@@ -247,13 +247,13 @@ class OneHotOperatorDesc(OperatorDesc, operator="ONE_HOT"):
         first = (0,) * values.ndim
         off, on = values[first], values[with_size(first, fastest, 1)]
         key = (result._spec, indices._spec, self.axis, off._spec, on._spec)
-        return calling.call(self._plan, key, (result, indices, off, on))
+        return dispatch.call(self._plan, key, (result, indices, off, on))
 
     @classmethod
     def _asked(cls, given: dict[str, Any], depth: Any) -> dict[str, Any]:
-        indices, axis = given["indices"], calling.integer(cls.operator, "Axis", given["axis"])
+        indices, axis = given["indices"], arguments.integer(cls.operator, "Axis", given["axis"])
         cls._check_axis(axis, indices.rank)
-        sizes = with_size(indices.sizes, axis, calling.integer(cls.operator, "depth", depth))
+        sizes = with_size(indices.sizes, axis, arguments.integer(cls.operator, "depth", depth))
         return super()._asked(given, sizes=sizes, data_type=given["values"].data_type)
 
 

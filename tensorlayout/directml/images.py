@@ -31,7 +31,7 @@ from tensorlayout.directml.outputs import delivered, seen_as, target
 from tensorlayout.directml.rules import Expected, expected
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc, asked, listed
-from tensorlayout.functions import calling
+from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.creation import zeros
 from tensorlayout.functions.manipulation import permute_dims, reshape, sliding_window
 from tensorlayout.plan.image import Col2Im, Upsample, Windows
@@ -197,7 +197,7 @@ class Upsample2DOperatorDesc(OneToOne, operator="UPSAMPLE_2D"):
             most = UINT32_MAX // size
             if not 1 <= factor <= most:
                 rule = f"ScaleSize: {member} must be 1 to {most}, 2**32 - 1 over the size {size}"
-                self._refuse(f"{rule}, got {calling.shown(factor)}")
+                self._refuse(f"{rule}, got {arguments.shown(factor)}")
         return (expected(self.input, (*others, height * scale.height, width * scale.width)),)
 
     def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
@@ -205,7 +205,7 @@ class Upsample2DOperatorDesc(OneToOne, operator="UPSAMPLE_2D"):
         result = target(out, self.output, x)
         if self.interpolation_mode == InterpolationMode.LINEAR:
             key = (result._spec, x._spec, (scale.height, scale.width))
-            return calling.call(self._plan, key, (result, x))
+            return dispatch.call(self._plan, key, (result, x))
         *others, height, width = x.shape
         blocks = seen_as(result, (*others, height, scale.height, width, scale.width))
         blocks[...] = seen_as(x, (*others, height, 1, width, 1))
@@ -251,7 +251,7 @@ class MaxUnpoolingOperatorDesc(OperatorDesc, operator="MAX_UNPOOLING"):
         flat = zeros(math.prod(self.output.sizes), dtype=x.dtype, device=x.device)
         values, positions = reshape(x, (-1,)), reshape(indices, (-1,))
         key = (flat._spec, values._spec, (0,), False, positions._spec)
-        calling.call(self._plan, key, (flat, values, positions))
+        dispatch.call(self._plan, key, (flat, values, positions))
         result = reshape(flat, self.output.sizes)
         return result if out is None else delivered(result, out)
 
@@ -340,7 +340,7 @@ class FoldOperatorDesc(_Patches, operator="FOLD"):
         counts = self._counts(self.output.sizes)
         rows = self.window_sizes, self.dilations, self.strides, counts, self.start_padding
         windows = tuple(map(Windows, *rows))
-        return calling.call(self._plan, (result._spec, x._spec, windows), (result, x))
+        return dispatch.call(self._plan, (result._spec, x._spec, windows), (result, x))
 
 
 class UnfoldOperatorDesc(_Patches, OneToOne, operator="UNFOLD"):

@@ -20,7 +20,7 @@ from tensorlayout.directml.outputs import seen_as, target
 from tensorlayout.directml.rules import Expected, effective_rank, expected
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc
-from tensorlayout.functions import calling
+from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.creation import arange
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.manipulation import reshape
@@ -63,7 +63,7 @@ class GatherOperatorDesc(OperatorDesc, operator="GATHER"):
         rank, count = self.input.rank, self.index_dimensions
         self._check_rank("IndicesTensor", self.indices, rank)
         if not 0 <= count <= rank:
-            self._refuse(f"IndexDimensions must be 0 to {rank}, got {calling.shown(count)}")
+            self._refuse(f"IndexDimensions must be 0 to {rank}, got {arguments.shown(count)}")
         full = self._spread(self._counted("IndicesTensor", self.indices, "IndexDimensions", count))
         own = effective_rank(self.input)
         if own + count - 1 > rank:
@@ -86,7 +86,7 @@ class GatherOperatorDesc(OperatorDesc, operator="GATHER"):
         positions = seen_as(indices, places)
         into = None if out is None else seen_as(out, self._spread(places))
         key = (x._spec, (self.axis,), False, positions._spec)
-        found = calling.call_into(into, self._plan, key, (x, positions))
+        found = dispatch.call_into(into, self._plan, key, (x, positions))
         return seen_as(found, self.output.sizes) if out is None else out
 
 
@@ -132,7 +132,7 @@ class GatherElementsOperatorDesc(OperatorDesc, operator="GATHER_ELEMENTS"):
 
     def _run(self, out: Tensor | None, x: Tensor, indices: Tensor) -> Tensor:
         key = (x._spec, self.axis, indices._spec)
-        return calling.call_into(out, self._plan, key, (x, indices))
+        return dispatch.call_into(out, self._plan, key, (x, indices))
 
 
 @carries_out(GatherElementsOperatorDesc)
@@ -180,7 +180,7 @@ class ScatterOperatorDesc(OperatorDesc, operator="SCATTER"):
             _refuse_equal(self.operator, _from_front(indices, x.shape[self.axis]), self.axis)
         result = target(out, self.output, x)
         key = (x._spec, result._spec, updates._spec, self.axis, indices._spec)
-        return calling.call(self._plan, key, (result, x, updates, indices))
+        return dispatch.call(self._plan, key, (result, x, updates, indices))
 
 
 @carries_out(ScatterOperatorDesc)
@@ -259,13 +259,13 @@ class _ByTuples(OperatorDesc):
         def cut(kind: str, desc: TensorDesc, count: int) -> tuple[int, ...]:
             member = f"{kind}DimensionCount"
             if not 1 <= count <= rank:
-                self._refuse(f"{member} must be 1 to {rank}, got {calling.shown(count)}")
+                self._refuse(f"{member} must be 1 to {rank}, got {arguments.shown(count)}")
             return self._counted(f"{kind}Tensor", desc, member, count)
 
         source = cut("Input", self.input, counts[0])
         found = _Blocks(source, cut("Indices", self.indices, counts[1]), batch)
         if not 0 <= batch < min(counts):
-            came = calling.shown(batch)
+            came = arguments.shown(batch)
             self._refuse(f"BatchDimensionCount must be 0 to {min(counts) - 1}, got {came}")
         coordinates, most = found.indices[-1], counts[0] - batch
         if coordinates > most:
@@ -295,7 +295,7 @@ class GatherNDOperatorDesc(_ByTuples, operator="GATHER_ND"):
         source, positions = seen_as(x, found.source), found.key_of(indices)
         into = None if out is None else seen_as(out, found.read)
         key = (source._spec, tuple(range(len(positions))), False, *map(specs_of, positions))
-        read = calling.call_into(into, self._plan, key, (source, *positions))
+        read = dispatch.call_into(into, self._plan, key, (source, *positions))
         return seen_as(read, self.output.sizes) if out is None else out
 
 
@@ -371,7 +371,7 @@ class ScatterNDOperatorDesc(_ByTuples, operator="SCATTER_ND"):
         values = seen_as(updates, found.spread)
         specs = (source._spec, into._spec, values._spec, tuple(range(len(key))), False)
         plan_key = (*specs, *map(specs_of, key))
-        calling.call(self._plan, plan_key, (into, source, values, *key))
+        dispatch.call(self._plan, plan_key, (into, source, values, *key))
         return result
 
 

@@ -28,7 +28,7 @@ from tensorlayout.directml.outputs import copied, seen_as, target
 from tensorlayout.directml.rules import Expected, expected, truncated, typed, with_size
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc, asked, integers, listed
-from tensorlayout.functions import calling
+from tensorlayout.functions import arguments, dispatch
 from tensorlayout.plan.image import ReverseSequence
 from tensorlayout.plan.join import Join, Split
 from tensorlayout.plan.pad import Pad, SliceGrad
@@ -74,7 +74,7 @@ class JoinOperatorDesc(OperatorDesc, operator="JOIN"):
 
     def _run(self, out: Tensor | None, *inputs: Tensor) -> Tensor:
         specs = tuple(map(specs_of, inputs))
-        return calling.call_into(out, self._plan, (self.axis, *specs), inputs)
+        return dispatch.call_into(out, self._plan, (self.axis, *specs), inputs)
 
 
 @carries_out(JoinOperatorDesc)
@@ -114,13 +114,13 @@ class SplitOperatorDesc(OperatorDesc, operator="SPLIT"):
     def _run(self, outs: Outputs, x: Tensor) -> tuple[Tensor, ...]:
         results = [target(out, d, x) for out, d in zip(outs, self.outputs, strict=True)]
         key = (self.axis, x._spec, *map(specs_of, results))
-        calling.call(self._plan, key, (*results, x))
+        dispatch.call(self._plan, key, (*results, x))
         return tuple(results)
 
     @classmethod
     def _asked(cls, given: dict[str, Any], sizes: Any) -> dict[str, Any]:
         name, source = cls.operator, given["input"]
-        axis, cut = calling.integer(name, "Axis", given["axis"]), integers(name, "sizes", sizes)
+        axis, cut = arguments.integer(name, "Axis", given["axis"]), integers(name, "sizes", sizes)
         cls._check_axis(axis, source.rank)
         cls._check_range("Positives", "OutputTensors: Sizes", cut)
         descs = given.get("outputs")
@@ -274,7 +274,7 @@ class SliceGradOperatorDesc(_Window, operator="SLICE_GRAD"):
     def _run(self, out: Tensor | None, gradient: Tensor) -> Tensor:
         result = target(out, self.output_gradient, gradient)
         window = tuple(zip(self._starts(), self.input_window_strides, strict=True))
-        return calling.call(self._plan, (result._spec, gradient._spec, window), (result, gradient))
+        return dispatch.call(self._plan, (result._spec, gradient._spec, window), (result, gradient))
 
 
 def _slices(
@@ -359,7 +359,7 @@ class ReverseSubsequencesOperatorDesc(OperatorDesc, operator="REVERSE_SUBSEQUENC
     def _run(self, out: Tensor | None, x: Tensor, lengths: Tensor) -> Tensor:
         result = target(out, self.output, x)
         key = (result._spec, x._spec, lengths._spec, self.axis)
-        return calling.call(self._plan, key, (result, x, lengths))
+        return dispatch.call(self._plan, key, (result, x, lengths))
 
 
 @carries_out(ReverseSubsequencesOperatorDesc)
@@ -410,7 +410,7 @@ class PaddingOperatorDesc(OneToOne, operator="PADDING"):
         mode = cast(PaddingMode, self.padding_mode)
         borders = tuple(zip(self.start_padding, self.end_padding, strict=True))
         key = (x._spec, borders, mode.name.lower())
-        return calling.call_into(out, self._plan, key, (x, self._value()))
+        return dispatch.call_into(out, self._plan, key, (x, self._value()))
 
 
 class Padding1OperatorDesc(PaddingOperatorDesc, operator="PADDING1"):

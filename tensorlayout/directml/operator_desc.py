@@ -18,7 +18,7 @@ from tensorlayout.directml import constants, tables
 from tensorlayout.directml.constants import UINT32_MAX, ScaleBias, TensorFlags, data_type, refuse
 from tensorlayout.directml.rules import Expected, expected, rounded, truncated, typed, with_size
 from tensorlayout.directml.tensor_desc import TensorDesc, asked, integers
-from tensorlayout.functions import calling
+from tensorlayout.functions import arguments
 from tensorlayout.tensor import Tensor
 
 # The kinds of members: what may be given. The descriptor holds tuples and members of enumerations.
@@ -273,13 +273,13 @@ class OperatorDesc:
         low, high, rule = _RANGES[kind]
         for number in numbers:
             if not low <= number <= high:
-                cls._refuse(f"{member} must {rule}, got {calling.shown(number)}")
+                cls._refuse(f"{member} must {rule}, got {arguments.shown(number)}")
 
     @classmethod
     def _check_axis(cls, axis: int, rank: int) -> None:
         """Axis counts from 0 and is below the rank."""
         if not 0 <= axis < rank:
-            cls._refuse(f"Axis must be 0 to {rank - 1}, got {calling.shown(axis)}")
+            cls._refuse(f"Axis must be 0 to {rank - 1}, got {arguments.shown(axis)}")
 
     @classmethod
     def _check_type(cls, member: str, desc: TensorDesc, kind: constants.DataType) -> None:
@@ -369,14 +369,14 @@ def python_name(spelling: str) -> str:
 
 def _desc(operator: str, member: str, value: Any) -> TensorDesc:
     if not isinstance(value, TensorDesc):
-        msg = f"{operator}: {member} must be a TensorDesc, got {calling.shown(value)}"
+        msg = f"{operator}: {member} must be a TensorDesc, got {arguments.shown(value)}"
         raise TypeError(msg)
     return value
 
 
 def _descs(operator: str, member: str, value: Any) -> tuple[TensorDesc, ...]:
     if not isinstance(value, (list, tuple)):
-        msg = f"{operator}: {member} must be a list of TensorDesc, got {calling.shown(value)}"
+        msg = f"{operator}: {member} must be a list of TensorDesc, got {arguments.shown(value)}"
         raise TypeError(msg)
     return tuple(_desc(operator, f"{member}[{i}]", desc) for i, desc in enumerate(value))
 
@@ -384,23 +384,23 @@ def _descs(operator: str, member: str, value: Any) -> tuple[TensorDesc, ...]:
 def _number(operator: str, member: str, value: Any) -> int | float:
     """A number; ValueError for one beyond all data types."""
     try:
-        number: int | float = calling.real(operator, member, value)
+        number: int | float = arguments.real(operator, member, value)
         float(number)
     except OverflowError:
-        msg = f"{operator}: {member} must fit FLOAT64, got {calling.shown(value)}"
+        msg = f"{operator}: {member} must fit FLOAT64, got {arguments.shown(value)}"
         raise ValueError(msg) from None
     return number
 
 
 def _scale_bias(operator: str, member: str, value: Any) -> ScaleBias:
     if not isinstance(value, (tuple, list)) or len(value) != 2:
-        msg = f"{operator}: {member} must be two numbers, got {calling.shown(value)}"
+        msg = f"{operator}: {member} must be two numbers, got {arguments.shown(value)}"
         raise TypeError(msg)
     members = zip(ScaleBias._fields, value, strict=True)
     parts = [(f"{member}: {part.capitalize()}", x) for part, x in members]
     float32 = constants.DataType.FLOAT32
     return ScaleBias(
-        *(rounded(operator, part, calling.real(operator, part, x), float32) for part, x in parts)
+        *(rounded(operator, part, arguments.real(operator, part, x), float32) for part, x in parts)
     )
 
 
@@ -412,8 +412,8 @@ _MADE: dict[str, Callable[[str, str, Any], Any]] = {
     "TensorDesc": _desc,
     "Tensors": _descs,
     **dict.fromkeys(("Integers", "Naturals", "Positives", "Steps"), integers),
-    **dict.fromkeys(("int", "Axis", "Positive", "Signed"), calling.integer),
-    "bool": calling.truth,
+    **dict.fromkeys(("int", "Axis", "Positive", "Signed"), arguments.integer),
+    "bool": arguments.truth,
     **dict.fromkeys(("Number", "Float", "Scalar"), _number),
     "Pair": _scale_bias,
     "AnyDataType": lambda operator, member, value: data_type(f"{operator}: {member}", value),
@@ -421,7 +421,7 @@ _MADE: dict[str, Callable[[str, str, Any], Any]] = {
     "Interpolation": _one_of(constants.InterpolationMode),
     "Direction": _one_of(constants.AxisDirection),
     "Order": _one_of(constants.DepthSpaceOrder),
-    "Duplicates": lambda operator, _, value: calling.choice(
+    "Duplicates": lambda operator, _, value: arguments.choice(
         operator, "duplicates", value, "'last' or 'error'", get_args(Duplicates)
     ),
 }

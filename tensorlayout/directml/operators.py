@@ -11,7 +11,7 @@ from tensorlayout.directml import tables
 from tensorlayout.directml.constants import TensorFlags, refuse
 from tensorlayout.directml.operator_desc import OperatorDesc
 from tensorlayout.directml.tensor_desc import TensorDesc
-from tensorlayout.functions import calling
+from tensorlayout.functions import arguments
 from tensorlayout.plan.base import Exposed, backend
 from tensorlayout.plan.rules import one_device
 from tensorlayout.tensor import Tensor, TensorSpec
@@ -71,7 +71,7 @@ class Operator:
             outs = out if isinstance(out, (tuple, list)) else (out,)
             if len(outs) != len(self._outputs):
                 refuse(name, f"out must be {len(self._outputs)} tensors, got {len(outs)}")
-            outs = [calling.tensor(name, x, "out") for x in outs]
+            outs = [arguments.tensor(name, x, "out") for x in outs]
             self._check_many(outs, self._outputs)
             given = (*given, *outs)
         if given:
@@ -96,7 +96,7 @@ class Operator:
         for x, slot in zip(tensors, slots, strict=True):
             by_place = slot.desc.guaranteed_base_offset_alignment or slot.desc.declared
             if by_place or type(x) is not Tensor or (slot.member, x._spec) not in self._fitting:
-                found = calling.tensor(name, x, slot.member)
+                found = arguments.tensor(name, x, slot.member)
                 _check_bound(name, found, slot)
                 self._fitting.add((slot.member, found._spec))
 
@@ -132,7 +132,7 @@ class Operator:
         """Outputs can be written, and share bytes with nothing but an input that is the same."""
         name = self.desc.operator
         for slot, x in zip(self._outputs, outs, strict=True):
-            calling.writable(f"{name}: {slot.member}", x)
+            arguments.writable(f"{name}: {slot.member}", x)
         read, written = _places(self._inputs, inputs), _places(self._outputs, outs)
         for number, (target, span) in enumerate(written):
             for member, other in read:
@@ -162,7 +162,7 @@ def compile(desc: OperatorDesc, feature_level: str | int = tables.HIGHEST) -> Op
     Tensor([[[[1., 2., 1., 2.]]]], dtype=float32, device='cpu')
     """
     if not isinstance(desc, OperatorDesc):
-        msg = f"compile: desc must be an operator descriptor, got {calling.shown(desc)}"
+        msg = f"compile: desc must be an operator descriptor, got {arguments.shown(desc)}"
         raise TypeError(msg)
     level = tables.as_level(feature_level, desc.operator)
     return Operator(desc.validate(level), level)

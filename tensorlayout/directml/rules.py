@@ -9,7 +9,7 @@ from typing import NamedTuple
 from tensorlayout.directml.constants import DataType, refuse
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.exchange.numpy import quietly
-from tensorlayout.functions.calling import shown
+from tensorlayout.functions.arguments import shown
 
 
 class Expected(NamedTuple):

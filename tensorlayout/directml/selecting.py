@@ -15,7 +15,7 @@ from tensorlayout.directml.outputs import target
 from tensorlayout.directml.rules import Expected, effective_rank, expected, with_size
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc, asked
-from tensorlayout.functions import calling
+from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.searching import nonzero
 from tensorlayout.plan.sort import TopK
 from tensorlayout.tensor import Tensor
@@ -43,7 +43,7 @@ class TopKOperatorDesc(OperatorDesc, operator="TOP_K"):
     def _rule(self) -> tuple[Expected, ...]:
         size = self.input.sizes[self.axis]
         if not 1 <= self.k <= size:
-            came = calling.shown(self.k)
+            came = arguments.shown(self.k)
             self._refuse(f"K must be 1 to {size}, the size along Axis, got {came}")
         sizes = with_size(self.input.sizes, self.axis, self.k)
         kind = DataType.UINT32 if self.output_index is None else self.output_index.data_type
@@ -55,7 +55,7 @@ class TopKOperatorDesc(OperatorDesc, operator="TOP_K"):
         direction = getattr(self, "axis_direction", AxisDirection.DECREASING)
         down = direction == AxisDirection.DECREASING
         key = (values._spec, positions._spec, x._spec, self.axis, down)
-        calling.call(self._plan, key, (values, positions, x))
+        dispatch.call(self._plan, key, (values, positions, x))
         return values, positions
 
     @classmethod
@@ -155,7 +155,7 @@ class NonzeroCoordinatesOperatorDesc(OperatorDesc, operator="NONZERO_COORDINATES
         if columns is None:
             return {}
         name, member = cls.operator, "OutputCoordinatesTensor"
-        columns = calling.integer(name, "columns", columns)
+        columns = arguments.integer(name, "columns", columns)
         if "output_coordinates" in given:
             came = given["output_coordinates"].sizes[-1]
             if came != columns:

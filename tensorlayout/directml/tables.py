@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorlayout.directml.constants import DataType, refuse
-from tensorlayout.functions import calling
+from tensorlayout.functions import arguments
 
 _TABLE: dict[str, Any] = tomllib.loads((Path(__file__).parent / "support.toml").read_text("utf-8"))
 _LEVELS = _TABLE.pop("levels")
@@ -55,7 +55,7 @@ def as_level(given: Any, name: str = "") -> str:
             found = f"{number >> 12}_{number >> 8 & 15}"
     if not isinstance(found, str) or found not in LEVELS:
         where = f"{name}: feature_level" if name else "feature_level"
-        msg = f"{where} must be one of {', '.join(LEVELS)}, got {calling.shown(given)}"
+        msg = f"{where} must be one of {', '.join(LEVELS)}, got {arguments.shown(given)}"
         raise ValueError(msg)
     return found
 
@@ -70,7 +70,7 @@ def as_operator(given: Any) -> str:
     name = given.removeprefix("DML_OPERATOR_").upper() if isinstance(given, str) else ""
     name = _ALIASES.get(name, name)
     if name not in _TABLE:
-        came = calling.shown(given)
+        came = arguments.shown(given)
         refuse("support", f"operator must be one of {', '.join(OPERATORS)}, got {came}")
     return name
 

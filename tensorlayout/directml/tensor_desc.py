@@ -19,7 +19,7 @@ from tensorlayout.directml.constants import (
     member,
     refuse,
 )
-from tensorlayout.functions import calling
+from tensorlayout.functions import arguments
 from tensorlayout.functions.creation import empty
 from tensorlayout.functions.layouts import from_storage
 from tensorlayout.layout import Layout
@@ -71,7 +71,7 @@ class TensorDesc:
         steps = None if strides is None else _strides(strides, lengths)
         _check_reach(lengths, steps)
         least = _nbytes(kind, lengths, steps)
-        alignment = calling.integer(
+        alignment = arguments.integer(
             _NAME, "GuaranteedBaseOffsetAlignment", guaranteed_base_offset_alignment
         )
         _check_alignment(alignment, kind)
@@ -107,7 +107,7 @@ class TensorDesc:
         ValueError for a layout that DirectML cannot describe: negative strides, tiles, sizes of 0.
         """
         if not isinstance(layout, Layout):
-            msg = f"{_NAME}: layout must be a Layout, got {calling.shown(layout)}"
+            msg = f"{_NAME}: layout must be a Layout, got {arguments.shown(layout)}"
             raise TypeError(msg)
         _refuse_tiles(layout)
         return cls(data_type, layout.shape, layout.strides, **members)
@@ -124,7 +124,7 @@ class TensorDesc:
         >>> TensorDesc.of(tl.permute_dims(image, (2, 0, 1))).strides
         (1, 10, 2)
         """
-        x = calling.tensor(_NAME, x)
+        x = arguments.tensor(_NAME, x)
         return cls.from_layout(x.dtype, x.layout, **members)
 
     def empty(self, *, device: Any = None) -> Tensor:
@@ -148,10 +148,10 @@ class TensorDesc:
         is no multiple of 16 **bytes** or of the guaranteed alignment, or where fewer bytes follow
         it than `total_tensor_size_in_bytes`.
         """
-        offset = calling.count(_NAME, "Offset", offset_in_bytes)
+        offset = arguments.count(_NAME, "Offset", offset_in_bytes)
         alignment = max(_LEAST_ALIGNMENT, self.guaranteed_base_offset_alignment)
         if offset % alignment:
-            came = calling.shown(offset)
+            came = arguments.shown(offset)
             refuse(_NAME, f"Offset must be a multiple of {alignment} bytes, got {came}")
         try:
             octets = from_storage(buffer, "(0):(1)", dtype="uint8")._home
@@ -162,7 +162,7 @@ class TensorDesc:
         left = octets.storage.nbytes - offset
         if left < self.total_tensor_size_in_bytes:
             needed = self.total_tensor_size_in_bytes
-            came = f"{calling.shown(left)} bytes behind the offset"
+            came = f"{arguments.shown(left)} bytes behind the offset"
             refuse(_NAME, f"TotalTensorSizeInBytes is {needed}, got {came}")
         dtype = self.data_type.dtype
         return from_storage(buffer, self.layout.moved(offset // dtype.itemsize), dtype=dtype)
@@ -172,9 +172,9 @@ class TensorDesc:
 
         ValueError where a size to be taken away is not 1.
         """
-        wanted = calling.integer(_NAME, "rank", rank)
+        wanted = arguments.integer(_NAME, "rank", rank)
         if not 1 <= wanted <= _MOST_DIMENSIONS:
-            came = calling.shown(wanted)
+            came = arguments.shown(wanted)
             refuse(_NAME, f"DimensionCount must be 1 to {_MOST_DIMENSIONS}, got {came}")
         drop = self.rank - wanted
         if any(n != 1 for n in self.sizes[: max(drop, 0)]):
@@ -263,7 +263,7 @@ def listed(values: Sequence[int]) -> str:
     """Numbers as a tuple is written; of more than a tensor has dimensions, how many there are."""
     if len(values) > _MOST_DIMENSIONS:
         return f"{len(values)} numbers"
-    texts = [calling.shown(value) for value in values]
+    texts = [arguments.shown(value) for value in values]
     return f"({texts[0]},)" if len(texts) == 1 else f"({', '.join(texts)})"
 
 
@@ -273,7 +273,7 @@ def _data_type(given: Any) -> DataType:
 
 def integers(name: str, member: str, given: Any) -> tuple[int, ...]:
     """Integers from any sequence of them, or from one; TypeError for all else."""
-    found = calling.integers(given, name, member, none=False)
+    found = arguments.integers(given, name, member, none=False)
     return (found,) if isinstance(found, int) else tuple(found)
 
 
@@ -311,10 +311,10 @@ def _check_reach(sizes: tuple[int, ...], strides: tuple[int, ...] | None) -> Non
 def _total(given: int | None, least: int) -> int:
     if given is None:
         return least
-    total = calling.integer(_NAME, "TotalTensorSizeInBytes", given)
+    total = arguments.integer(_NAME, "TotalTensorSizeInBytes", given)
     if not least <= total < 2**64:
         rule = f"at least the minimum implied size, {least}, and fit 64 bits"
-        refuse(_NAME, f"TotalTensorSizeInBytes must be {rule}, got {calling.shown(total)}")
+        refuse(_NAME, f"TotalTensorSizeInBytes must be {rule}, got {arguments.shown(total)}")
     return total
 
 
@@ -324,5 +324,5 @@ def _check_alignment(alignment: int, kind: DataType) -> None:
     least = max(kind.bits // 8, 1)
     if alignment < least or alignment & (alignment - 1) or alignment > UINT32_MAX:
         rule = f"0 or a power of two that is at least {least}, the bytes of an element"
-        came = calling.shown(alignment)
+        came = arguments.shown(alignment)
         refuse(_NAME, f"GuaranteedBaseOffsetAlignment must be {rule}, got {came}")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.functions import calling
+from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.creation import asarray, from_sequence
 from tensorlayout.functions.searching import nonzero
 from tensorlayout.functions.transfers import moved
@@ -62,17 +62,17 @@ def getitem(x: Tensor, key: Any) -> Tensor:
     IndexError for positions outside, before anything is read.
     """
     if type(key) is int:
-        return calling.call(_ROW, (x._spec,), (x, key))
+        return dispatch.call(_ROW, (x._spec,), (x, key))
     name = "__getitem__"
     items = _items(name, x, key)
     if _is_basic(items):
         return _basic(name, x, items)
     view, data, dims, front = _split(name, x, items)
     if _is_mask(data):
-        return calling.call(_SELECT, (view._spec, dims[0], front, data[0]._spec), (view, *data))
+        return dispatch.call(_SELECT, (view._spec, dims[0], front, data[0]._spec), (view, *data))
     data, dims = _positions(name, view, data, dims)
     specs = (p._spec for p in data)
-    return calling.call(_GATHER, (view._spec, dims, front, *specs), (view, *data))
+    return dispatch.call(_GATHER, (view._spec, dims, front, *specs), (view, *data))
 
 
 def setitem(x: Tensor, key: Any, value: Any) -> None:
@@ -88,33 +88,33 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
 def write_at(scatter: Scatter, x: Tensor, key: Any, value: Any) -> None:
     """`setitem`; `scatter` has the name by which a device reports positions outside."""
     name = "__setitem__"
-    calling.writable(name, x)
+    arguments.writable(name, x)
     value = _value(name, x, value)
     items = () if key is ... else _items(name, x, key)
     if x._spec.layout.is_tiled and key is not ... and not _is_in_place(name, x, items):
-        strided = calling.call(_PACK, (x._spec, packed(x._spec).layout, None), (x,))
+        strided = dispatch.call(_PACK, (x._spec, packed(x._spec).layout, None), (x,))
         write_at(scatter, strided, key, value)
         key, items, value = ..., (), strided
     if _is_basic(items):
         if key is ...:
             part = x
         elif type(key) is int:
-            part = calling.call(_ROW_TO_WRITE, (x._spec,), (x, key))
+            part = dispatch.call(_ROW_TO_WRITE, (x._spec,), (x, key))
         else:
             part = _basic(name, x, items)
         value = _without_leading_ones(name, value, part.ndim)
         kind = value._spec if isinstance(value, Tensor) else type(value)
-        calling.call(_ASSIGN, (part._spec, kind), (part, value))
+        dispatch.call(_ASSIGN, (part._spec, kind), (part, value))
         return
     kind = value._spec if isinstance(value, Tensor) else type(value)
     view, data, dims, front = _split(name, x, items)
     if _is_mask(data):
         key = (view._spec, kind, dims[0], front, data[0]._spec)
-        calling.call(_MASKED, key, (view, value, *data))
+        dispatch.call(_MASKED, key, (view, value, *data))
         return
     data, dims = _positions(name, view, data, dims)
     key = (view._spec, kind, dims, front, *(p._spec for p in data))
-    calling.call(scatter, key, (view, value, *data))
+    dispatch.call(scatter, key, (view, value, *data))
 
 
 def _is_in_place(name: str, x: Tensor, items: tuple[Any, ...]) -> bool:
@@ -144,9 +144,9 @@ def _tensor_of(name: str, x: Tensor, value: Any) -> Any:
         whole = dtypes.in_category(x.dtype, "integral")
         return from_sequence(name, value, x.dtype if whole else None)
     if not isinstance(value, (np.generic, int, float, complex)):
-        msg = f"{name}: value must be a tensor, an array or numbers, got {calling.shown(value)}"
+        msg = f"{name}: value must be a tensor, an array or numbers, got {arguments.shown(value)}"
         raise TypeError(msg)
-    return calling.operand(name, value)
+    return arguments.operand(name, value)
 
 
 def _without_leading_ones(name: str, value: Any, ndim: int) -> Any:
@@ -264,7 +264,7 @@ def _item(name: str, x: Tensor, item: Any) -> Any:
         return item.__index__()
     msg = (
         f"{name}: an index must be an integer, a slice, None, Ellipsis, or an integer or boolean"
-        f" tensor, got {calling.shown(item)}"
+        f" tensor, got {arguments.shown(item)}"
     )
     raise IndexError(msg)
 
@@ -274,7 +274,7 @@ def _array(name: str, item: Any) -> Tensor:
     try:
         return asarray(item) if isinstance(item, np.ndarray) else from_sequence(name, item, None)
     except (TypeError, OverflowError):
-        msg = f"{name}: positions must be integers or booleans, got {calling.shown(item)}"
+        msg = f"{name}: positions must be integers or booleans, got {arguments.shown(item)}"
         raise IndexError(msg) from None
 
 
@@ -289,9 +289,9 @@ def _basic(name: str, x: Tensor, items: tuple[Any, ...]) -> Tensor:
     """``x[items]`` without data in the key: a view."""
     cuts, key, first = _parsed(name, x, items)
     if x._spec.layout.is_tiled:
-        return calling.call(_CUT[name], (x._spec, tuple(cuts)), (x,))
+        return dispatch.call(_CUT[name], (x._spec, tuple(cuts)), (x,))
     key.append(...)  # keeps NumPy from making a scalar of a single element
-    return calling.call(_INDEX[name], (x._spec, *cuts), (x, tuple(key), first))
+    return dispatch.call(_INDEX[name], (x._spec, *cuts), (x, tuple(key), first))
 
 
 def _parsed(name: str, x: Tensor, items: tuple[Any, ...]) -> tuple[list[Any], list[Any], int]:
@@ -319,7 +319,7 @@ def _parsed(name: str, x: Tensor, items: tuple[Any, ...]) -> tuple[list[Any], li
                 rule = "a slice must be of integers or None"
                 if isinstance(error, ValueError):
                     rule = "the step of a slice must not be 0"
-                msg = f"{name}: {rule}, got {calling.shown(item)}"
+                msg = f"{name}: {rule}, got {arguments.shown(item)}"
                 raise (TypeError, ValueError)[isinstance(error, ValueError)](msg) from None
             count = len(range(start, stop, step))
             step = step if count > 1 else 1
@@ -354,17 +354,17 @@ def take(x: Tensor, indices: Tensor | int, /, *, axis: int | None = None) -> Ten
     Tensor([[3, 1],
             [6, 4]], dtype=int64, device='cpu')
     """
-    x = calling.tensor("take", x)
+    x = arguments.tensor("take", x)
     if axis is None:
         if x.ndim != 1:
             msg = f"take: axis must be given for a tensor of rank {x.ndim}"
             raise ValueError(msg)
         axis = 0
-    (dim,) = normalized_dims("take", calling.integer("take", "axis", axis), x.ndim)
+    (dim,) = normalized_dims("take", arguments.integer("take", "axis", axis), x.ndim)
     if isinstance(indices, int) and not isinstance(indices, bool):
         return _basic("take", x, (*[slice(None)] * dim, int(indices)))
     positions = _integral("take", indices)
-    return calling.call(_TAKE, (x._spec, (dim,), False, positions._spec), (x, positions))
+    return dispatch.call(_TAKE, (x._spec, (dim,), False, positions._spec), (x, positions))
 
 
 def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
@@ -378,21 +378,21 @@ def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
     >>> tl.take_along_axis(x, tl.argsort(x))
     Tensor([[10, 20, 30]], dtype=int64, device='cpu')
     """
-    x, indices = calling.tensor("take_along_axis", x), _integral("take_along_axis", indices)
+    x, indices = arguments.tensor("take_along_axis", x), _integral("take_along_axis", indices)
     if x.ndim != indices.ndim:
         msg = f"take_along_axis: ranks must be equal, got shapes {x.shape} and {indices.shape}"
         raise ValueError(msg)
-    given = calling.integer("take_along_axis", "axis", axis)
+    given = arguments.integer("take_along_axis", "axis", axis)
     (dim,) = normalized_dims("take_along_axis", given, x.ndim)
     around = [_with(s, dim, 1) for s in (x.shape, indices.shape)]
     shape = broadcast_shape("take_along_axis", around)
     wide = _broadcast(x, _with(shape, dim, x.shape[dim]))
     positions = _broadcast(indices, _with(shape, dim, indices.shape[dim]))
-    return calling.call(_TAKE_ALONG, (wide._spec, dim, positions._spec), (wide, positions))
+    return dispatch.call(_TAKE_ALONG, (wide._spec, dim, positions._spec), (wide, positions))
 
 
 def _integral(name: str, x: Any) -> Tensor:
-    found = calling.tensor(name, x, "indices")
+    found = arguments.tensor(name, x, "indices")
     if not dtypes.in_category(found.dtype, "integral"):
         msg = f"{name}: indices must be of an integer dtype, got {found.dtype}"
         raise TypeError(msg)
@@ -400,7 +400,7 @@ def _integral(name: str, x: Any) -> Tensor:
 
 
 def _broadcast(x: Tensor, shape: tuple[int, ...]) -> Tensor:
-    return x if x.shape == shape else calling.call(_WIDE, (x._spec, shape), (x,))
+    return x if x.shape == shape else dispatch.call(_WIDE, (x._spec, shape), (x,))
 
 
 def _with(shape: tuple[int, ...], dim: int, size: int) -> tuple[int, ...]:

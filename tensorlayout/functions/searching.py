@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
-from tensorlayout.functions import calling
+from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.creation import asarray
 from tensorlayout.functions.statistical import Axis, reduced
 from tensorlayout.functions.transfers import moved
@@ -34,11 +34,11 @@ def where(condition: Tensor, x1: Tensor | complex, x2: Tensor | complex, /) -> T
     >>> tl.where(x > 0, x, 0.0)
     Tensor([0., 2., 0.], dtype=float64, device='cpu')
     """
-    dtype = calling.tensor("where", condition).dtype
+    dtype = arguments.tensor("where", condition).dtype
     if dtype != dtypes.bool:
         msg = f"where: the condition must have dtype bool, got {dtype}"
         raise TypeError(msg)
-    return calling.elementwise(_WHERE, condition, x1, x2)
+    return dispatch.elementwise(_WHERE, condition, x1, x2)
 
 
 def _positions(name: str, shapes: Sequence[Shape], dtype: DType, *, side: str) -> Results:
@@ -81,8 +81,8 @@ def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
     >>> tl.nonzero(tl.asarray([[0, 7], [8, 0]]))[1]
     Tensor([1, 0], dtype=int64, device='cpu')
     """
-    x = calling.tensor("nonzero", x)
-    found: Any = calling.call(_NONZERO, (x._spec,), (x,))
+    x = arguments.tensor("nonzero", x)
+    found: Any = dispatch.call(_NONZERO, (x._spec,), (x,))
     return found  # type: ignore[no-any-return]
 
 
@@ -105,12 +105,12 @@ def searchsorted(
     >>> tl.searchsorted(tl.asarray([1, 2, 2, 5]), tl.asarray([2, 6]), side="right")
     Tensor([3, 4], dtype=int64, device='cpu')
     """
-    calling.choice("searchsorted", "side", side, "'left' or 'right'", ("left", "right"))
-    line = calling.tensor("searchsorted", x1)
+    arguments.choice("searchsorted", "side", side, "'left' or 'right'", ("left", "right"))
+    line = arguments.tensor("searchsorted", x1)
     values = beside("searchsorted", x2, line)
     if sorter is not None:
-        line = _in_order(line, calling.tensor("searchsorted", sorter, "sorter"))
-    found: Tensor = calling.library(_SEARCH, line, values, side=side)
+        line = _in_order(line, arguments.tensor("searchsorted", sorter, "sorter"))
+    found: Tensor = dispatch.library(_SEARCH, line, values, side=side)
     return found
 
 
@@ -136,7 +136,7 @@ def beside(name: str, x: Any, other: Tensor) -> Tensor:
 
     OverflowError for an integer that this dtype does not hold.
     """
-    given = calling.operand(name, x)
+    given = arguments.operand(name, x)
     if isinstance(given, Tensor):
         return given if isinstance(x, Tensor) else moved(given, other.device)
     kind = dtypes.promote_scalar(other.dtype, type(given))

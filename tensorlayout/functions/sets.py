@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
-from tensorlayout.functions import calling
+from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.searching import beside
 from tensorlayout.plan.library import Library, Results, Shape
 from tensorlayout.tensor import Tensor
@@ -65,7 +65,7 @@ def unique_all(x: Tensor, /) -> UniqueAll:
     >>> found.indices, found.inverse_indices
     (Tensor([1, 0], dtype=int64, device='cpu'), Tensor([1, 0, 1], dtype=int64, device='cpu'))
     """
-    return UniqueAll(*calling.library(_ALL, x))
+    return UniqueAll(*dispatch.library(_ALL, x))
 
 
 def unique_counts(x: Tensor, /) -> UniqueCounts:
@@ -75,7 +75,7 @@ def unique_counts(x: Tensor, /) -> UniqueCounts:
     >>> tl.unique_counts(tl.asarray([3, 1, 3])).counts
     Tensor([1, 2], dtype=int64, device='cpu')
     """
-    return UniqueCounts(*calling.library(_COUNTS, x))
+    return UniqueCounts(*dispatch.library(_COUNTS, x))
 
 
 def unique_inverse(x: Tensor, /) -> UniqueInverse:
@@ -86,7 +86,7 @@ def unique_inverse(x: Tensor, /) -> UniqueInverse:
     Tensor([[1],
             [0]], dtype=int64, device='cpu')
     """
-    return UniqueInverse(*calling.library(_INVERSE, x))
+    return UniqueInverse(*dispatch.library(_INVERSE, x))
 
 
 def unique_values(x: Tensor, /) -> Tensor:
@@ -96,7 +96,7 @@ def unique_values(x: Tensor, /) -> Tensor:
     >>> tl.unique_values(tl.asarray([3, 1, 3]))
     Tensor([1, 3], dtype=int64, device='cpu')
     """
-    found: Tensor = calling.library(_VALUES, x)
+    found: Tensor = dispatch.library(_VALUES, x)
     return found
 
 
@@ -110,7 +110,7 @@ def isin(x1: Tensor | int, x2: Tensor | int, /, *, invert: bool = False) -> Tens
     >>> tl.isin(tl.asarray([1, 2, 3]), tl.asarray([3, 1]))
     Tensor([ True, False,  True], dtype=bool, device='cpu')
     """
-    a, b = calling.operand("isin", x1), calling.operand("isin", x2)
+    a, b = arguments.operand("isin", x1), arguments.operand("isin", x2)
     if isinstance(x1, Tensor) or (isinstance(a, Tensor) and not isinstance(x2, Tensor)):
         b = beside("isin", x2, a)
     elif isinstance(b, Tensor):
@@ -118,5 +118,5 @@ def isin(x1: Tensor | int, x2: Tensor | int, /, *, invert: bool = False) -> Tens
     else:
         msg = "isin: at least one operand must be a tensor, got only Python scalars"
         raise TypeError(msg)
-    found: Tensor = calling.library(_ISIN, a, b, invert=calling.truth("isin", "invert", invert))
+    found: Tensor = dispatch.library(_ISIN, a, b, invert=arguments.truth("isin", "invert", invert))
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tensorlayout.functions import calling
+from tensorlayout.functions import arguments, dispatch
 from tensorlayout.plan.sort import Sort
 from tensorlayout.tensor import Tensor
 
@@ -43,7 +43,7 @@ def sort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool
 
 def _sorted(operation: Sort, x: Tensor, axis: int, descending: bool, stable: bool) -> Tensor:
     name = operation.name
-    x, dim = calling.tensor(name, x), calling.integer(name, "axis", axis)
-    down = calling.truth(name, "descending", descending)
-    key = (x._spec, dim, down, calling.truth(name, "stable", stable))
-    return calling.call(operation, key, (x,))
+    x, dim = arguments.tensor(name, x), arguments.integer(name, "axis", axis)
+    down = arguments.truth(name, "descending", descending)
+    key = (x._spec, dim, down, arguments.truth(name, "stable", stable))
+    return dispatch.call(operation, key, (x,))

@@ -8,7 +8,7 @@ from typing import Any
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import as_dtype
-from tensorlayout.functions import calling
+from tensorlayout.functions import arguments, dispatch
 from tensorlayout.plan.copy import Copy
 from tensorlayout.plan.reduce import Reduce
 from tensorlayout.plan.scan import Scan
@@ -41,7 +41,7 @@ def _in_dtype(name: str, x: Tensor, dtype: Any) -> tuple[Tensor, dtypes.DType | 
         msg = f"{name}: dtype must be numeric, got {kind}"
         raise TypeError(msg)
     if dtypes.kind_of(kind) != dtypes.kind_of(dtypes.promote(x.dtype, kind)):
-        x = calling.call(_conversion(name), (x._spec, None, kind), (x,))
+        x = dispatch.call(_conversion(name), (x._spec, None, kind), (x,))
     return x, kind
 
 
@@ -50,15 +50,15 @@ def reduced(
 ) -> Tensor:
     """Carry out a reduction."""
     if type(x) is Tensor and dtype is None and type(keepdims) is bool and type(axis) in _PLAIN:
-        return calling.call(operation, (x._spec, axis, keepdims, None, *static), (x,))
+        return dispatch.call(operation, (x._spec, axis, keepdims, None, *static), (x,))
     name = operation.name
-    x, kind = _in_dtype(name, calling.tensor(name, x), dtype)
+    x, kind = _in_dtype(name, arguments.tensor(name, x), dtype)
     if not operation.single:
-        axis = calling.integers(axis, name)
+        axis = arguments.integers(axis, name)
     elif axis is not None:
-        axis = calling.integer(name, "axis", axis)
-    kept = calling.truth(name, "keepdims", keepdims)
-    return calling.call(operation, (x._spec, axis, kept, kind, *static), (x,))
+        axis = arguments.integer(name, "axis", axis)
+    kept = arguments.truth(name, "keepdims", keepdims)
+    return dispatch.call(operation, (x._spec, axis, kept, kind, *static), (x,))
 
 
 def sum(x: Tensor, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
@@ -131,7 +131,7 @@ def std(
 
 
 def _correction(name: str, given: Any) -> float:
-    return calling.as_float(name, calling.real(name, "correction", given))
+    return arguments.as_float(name, arguments.real(name, "correction", given))
 
 
 _CUMULATIVE_SUM = Scan("cumulative_sum", "numeric", "sum", "sum")
@@ -143,16 +143,16 @@ def scanned(
 ) -> Tensor:
     """Carry out a scan."""
     name = operation.name
-    x = calling.tensor(name, x)
+    x = arguments.tensor(name, x)
     if axis is None:
         if x.ndim != 1:
             msg = f"{name}: axis must be given for a tensor of rank {x.ndim}"
             raise ValueError(msg)
         axis = 0
-    dim = calling.integer(name, "axis", axis)
+    dim = arguments.integer(name, "axis", axis)
     x, kind = _in_dtype(name, x, dtype)
-    initial = calling.truth(name, "include_initial", include_initial)
-    return calling.call(operation, (x._spec, dim, initial, initial, kind), (x,))
+    initial = arguments.truth(name, "include_initial", include_initial)
+    return dispatch.call(operation, (x._spec, dim, initial, initial, kind), (x,))
 
 
 def cumulative_sum(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorlayout import dtypes
-from tensorlayout.functions import calling
+from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.creation import full
 from tensorlayout.plan.rules import normalized_dims
 from tensorlayout.plan.scatter import ScatterReduce
@@ -65,25 +65,25 @@ def _combined(
     operation: ScatterReduce, x: Tensor, indices: Tensor, updates: Any, axis: int
 ) -> Tensor:
     name = operation.name
-    x, indices = calling.tensor(name, x), calling.tensor(name, indices, "indices")
+    x, indices = arguments.tensor(name, x), arguments.tensor(name, indices, "indices")
     if not dtypes.in_category(indices.dtype, "integral"):
         msg = f"{name}: only integral dtypes are allowed as indices, got {indices.dtype}"
         raise TypeError(msg)
-    (dim,) = normalized_dims(name, calling.integer(name, "axis", axis), x.ndim)
+    (dim,) = normalized_dims(name, arguments.integer(name, "axis", axis), x.ndim)
     along = indices.ndim == x.ndim > 1
     if not along and 1 not in (x.ndim, indices.ndim):
         msg = f"{name}: indices must have rank 1 or {x.ndim}, got shape {indices.shape}"
         raise ValueError(msg)
     value = _updates(operation, x, updates)
     key = (x._spec, value._spec, indices._spec, dim, along)
-    return calling.call(operation, key, (x, value, indices))
+    return dispatch.call(operation, key, (x, value, indices))
 
 
 def _updates(operation: ScatterReduce, x: Tensor, given: Any) -> Tensor:
     """A number as a tensor beside `x`, in its dtype."""
     name = operation.name
     if type(given) not in dtypes.SCALARS:
-        return calling.tensor(name, given, "updates")
+        return arguments.tensor(name, given, "updates")
     kind = type(given)
     if dtypes.promote_scalar(x.dtype, kind) != x.dtype:
         msg = f"{name}: updates of {kind.__name__} do not fit a tensor of {x.dtype}"

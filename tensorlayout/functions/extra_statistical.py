@@ -21,7 +21,7 @@ import numpy as np
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.exchange.numpy import shortage
-from tensorlayout.functions import calling
+from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.elementwise import (
     divide,
@@ -106,7 +106,7 @@ def nanprod(
 def _added(
     operation: Reduce, x: Tensor, identity: int, axis: Axis, dtype: Any, keepdims: bool
 ) -> Tensor:
-    x = _filled(calling.tensor(operation.name, x), identity)
+    x = _filled(arguments.tensor(operation.name, x), identity)
     return reduced(operation, x, axis, keepdims, dtype)
 
 
@@ -132,8 +132,8 @@ def nanargmax(x: Tensor, /, axis: int | None = None, *, keepdims: bool = False) 
 
 def _position(operation: Reduce, x: Tensor, axis: int | None, keepdims: bool) -> Tensor:
     """Where the extreme is: the first element equal to it."""
-    x = calling.tensor(operation.name, x)
-    kept = calling.truth(operation.name, "keepdims", keepdims)
+    x = arguments.tensor(operation.name, x)
+    kept = arguments.truth(operation.name, "keepdims", keepdims)
     best = reduced(operation, x, axis, keepdims=True)
     if _may_hold_nan(x) and any_(isnan(best)):
         msg = f"{operation.name}: all elements along axis {axis} are NaN"
@@ -149,7 +149,7 @@ def nanmean(
     dtype: that of `x`, float64 for integers, or the floating-point one asked for; worked out in
     float64 and rounded once. Layout: packed in the input's order.
     """
-    x = calling.tensor("nanmean", x)
+    x = arguments.tensor("nanmean", x)
     total, count = _total(_NANMEAN, x, axis, keepdims)
     return astype(divide(total, count), mean_dtype("nanmean", x, dtype), copy=False)
 
@@ -216,8 +216,8 @@ def nanstd(
 
 def _variance(operation: Reduce, x: Tensor, axis: Axis, less: float, keepdims: bool) -> Tensor:
     name = operation.name
-    x = calling.tensor(name, x)
-    reduction = calling.as_float(name, calling.real(name, "correction", less))
+    x = arguments.tensor(name, x)
+    reduction = arguments.as_float(name, arguments.real(name, "correction", less))
     total, count = _total(operation, x, axis, keepdims=True)
     distance = _filled(subtract(astype(x, dtypes.float64), divide(total, count)), 0)
     squares = reduced(operation, multiply(distance, distance), axis, keepdims)
@@ -248,7 +248,7 @@ def nancumprod(x: Tensor, /, axis: int | None = None, *, dtype: Any = None) -> T
 def _running(
     operation: Scan, x: Tensor, axis: int | None, dtype: Any, identity: int | None = None
 ) -> Tensor:
-    x = calling.tensor(operation.name, x)
+    x = arguments.tensor(operation.name, x)
     if axis is None:
         x = reshape(x, (-1,))
     if identity is not None:
@@ -302,22 +302,22 @@ def nanquantile(
 
 
 def _quantiles(name: str, x: Tensor, q: Any, axis: Axis, method: str, keepdims: bool) -> Tensor:
-    x = calling.tensor(name, x)
+    x = arguments.tensor(name, x)
     fractions = _fractions(name, q)
     if not ((fractions >= 0) & (fractions <= 1)).all():
-        msg = f"{name}: q must be from 0 to 1, got {calling.shown(q)}"
+        msg = f"{name}: q must be from 0 to 1, got {arguments.shown(q)}"
         raise ValueError(msg)
     known = f"one of {', '.join(QUANTILE_METHODS)}"
-    calling.choice(name, "method", method, known, QUANTILE_METHODS)
-    dims = normalized_dims(name, calling.integers(axis, name), x.ndim)
-    kept = calling.truth(name, "keepdims", keepdims)
+    arguments.choice(name, "method", method, known, QUANTILE_METHODS)
+    dims = normalized_dims(name, arguments.integers(axis, name), x.ndim)
+    kept = arguments.truth(name, "keepdims", keepdims)
     # A new first dimension, over the fractions, that repeats `x` by stride 0: then a reduction
     # gives them all, in one pass and in the order of `x`.
     wide = broadcast_to(x, (fractions.size, *x.shape))
     static = (tuple(fractions.ravel().tolist()), method, name.startswith("nan"))
     inner = tuple(d + 1 for d in dims)
     key = (wide._spec, inner, kept, mean_dtype(name, x, None), *static)
-    found = calling.call(_QUANTILES[name], key, (wide,))
+    found = dispatch.call(_QUANTILES[name], key, (wide,))
     return squeeze(found, 0) if fractions.ndim == 0 else _led_by(found, fractions.shape)
 
 
@@ -332,7 +332,7 @@ def _fractions(name: str, q: Any) -> Any:
         msg = f"{name}: {shortage(error)}"
         raise MemoryError(msg) from None
     except (TypeError, ValueError):
-        msg = f"{name}: q must be a real number, or several, got {calling.shown(q)}"
+        msg = f"{name}: q must be a real number, or several, got {arguments.shown(q)}"
         raise TypeError(msg) from None
 
 

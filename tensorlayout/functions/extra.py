@@ -2,7 +2,7 @@
 
 Found by running them on this namespace and listing the names they look up. Without these, the
 caller computes in NumPy, where the layout is lost, takes a slower way, or fails. The statistics
-among them are in `beyond_statistical`.
+among them are in `extra_statistical`.
 
 | name | who calls it |
 | --- | --- |
@@ -30,11 +30,11 @@ import numpy as np
 from tensorlayout import dtypes, words
 from tensorlayout.devices import as_device
 from tensorlayout.dtypes import DType, as_dtype
-from tensorlayout.functions import calling
-from tensorlayout.functions.beyond_statistical import mean_dtype
+from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.creation import arange, asarray, linspace, zeros
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.elementwise import greater_equal, less, multiply, pow
+from tensorlayout.functions.extra_statistical import mean_dtype
 from tensorlayout.functions.indexing import setitem, write_at
 from tensorlayout.functions.manipulation import permute_dims, reshape
 from tensorlayout.functions.statistical import Axis
@@ -65,10 +65,10 @@ __all__ = [
 
 def transpose(x: Tensor, /, axes: Sequence[int] | None = None) -> Tensor:
     """The dimensions in the order `axes`, by default reversed: `permute_dims`. A view."""
-    x = calling.tensor("transpose", x)
+    x = arguments.tensor("transpose", x)
     if axes is None:
         return permute_dims(x, tuple(range(x.ndim))[::-1])
-    dims = calling.integers(axes, "transpose", "axes", none=False)
+    dims = arguments.integers(axes, "transpose", "axes", none=False)
     given = normalized_dims("transpose", dims, x.ndim, "axes")
     if len(given) != x.ndim:
         msg = f"transpose: axes must be {x.ndim}, the rank, got {dims}"
@@ -92,7 +92,7 @@ def diag(x: Tensor, /, k: int = 0) -> Tensor:
     >>> tl.diag(tl.asarray([[1, 2], [3, 4]]), k=1)
     Tensor([2], dtype=int64, device='cpu')
     """
-    x, k = calling.tensor("diag", x), calling.integer("diag", "k", k)
+    x, k = arguments.tensor("diag", x), arguments.integer("diag", "k", k)
     if x.ndim not in (1, 2):
         msg = f"diag: needs a rank of 1 or 2, got shape {x.shape}"
         raise ValueError(msg)
@@ -104,7 +104,7 @@ def diag(x: Tensor, /, k: int = 0) -> Tensor:
     below = x[max(0, -k) :, max(0, k) :]
     n = min(below.shape)
     square = below[:n, :n]
-    return calling.call(_DIAGONAL, (square._spec,), (square,))
+    return dispatch.call(_DIAGONAL, (square._spec,), (square,))
 
 
 def put_along_axis(x: Tensor, indices: Tensor, /, values: Any, axis: int = -1) -> None:
@@ -121,14 +121,14 @@ def put_along_axis(x: Tensor, indices: Tensor, /, values: Any, axis: int = -1) -
     Tensor([[30, 99, 20]], dtype=int64, device='cpu')
     """
     x, indices = (
-        calling.tensor("put_along_axis", x),
-        calling.tensor("put_along_axis", indices, "indices"),
+        arguments.tensor("put_along_axis", x),
+        arguments.tensor("put_along_axis", indices, "indices"),
     )
     if not dtypes.in_category(indices.dtype, "integral"):
         msg = f"put_along_axis: only integral dtypes are allowed as indices, got {indices.dtype}"
         raise TypeError(msg)
     (dim,) = normalized_dims(
-        "put_along_axis", calling.integer("put_along_axis", "axis", axis), x.ndim
+        "put_along_axis", arguments.integer("put_along_axis", "axis", axis), x.ndim
     )
     fits = indices.ndim == x.ndim and all(
         n in (1, m) or d == dim for d, (n, m) in enumerate(zip(indices.shape, x.shape, strict=True))
@@ -190,12 +190,12 @@ def pad(
     >>> tl.pad(tl.asarray([1, 2, 3]), (2, 1), "reflect")
     Tensor([3, 2, 1, 2, 3, 2], dtype=int64, device='cpu')
     """
-    x = calling.tensor("pad", x)
-    calling.choice("pad", "mode", mode, f"one of {', '.join(sorted(_PAD_MODES))}", _PAD_MODES)
+    x = arguments.tensor("pad", x)
+    arguments.choice("pad", "mode", mode, f"one of {', '.join(sorted(_PAD_MODES))}", _PAD_MODES)
     widths = _pad_widths(pad_width, x.ndim)
     fillers = _per_side("constant_values", constant_values, x.ndim)
     if fillers.dtype.kind not in "biufcV":
-        msg = f"pad: constant_values must be numbers, got {calling.shown(constant_values)}"
+        msg = f"pad: constant_values must be numbers, got {arguments.shown(constant_values)}"
         raise TypeError(msg)
     sides = [(d, side) for d, pair in enumerate(widths) for side in (0, 1) if pair[side]]
     for dim, _ in sides:
@@ -206,7 +206,7 @@ def pad(
     for value in values:
         refuse_complex("pad", x._spec, type(value))
     key = (x._spec, tuple(widths), _PAD_MODES[mode])
-    result = calling.call(_PAD, key, (x, values[0] if values else 0))
+    result = dispatch.call(_PAD, key, (x, values[0] if values else 0))
     inside = [slice(before, before + n) for (before, _), n in zip(widths, x.shape, strict=True)]
     for (dim, side), value in zip(sides, values, strict=False):
         if fillers[dim, side].tobytes() != fillers[sides[0]].tobytes():
@@ -219,16 +219,16 @@ def pad(
 def _pad_widths(given: Any, ndim: int) -> list[tuple[int, int]]:
     if isinstance(given, Mapping):
         named = {
-            normalized_dims("pad", calling.integer("pad", "pad_width", d), ndim)[0]: pair
+            normalized_dims("pad", arguments.integer("pad", "pad_width", d), ndim)[0]: pair
             for d, pair in given.items()
         }
         given = [_per_side("pad_width", named.get(d, 0), 1)[0] for d in range(ndim)]
     widths = _per_side("pad_width", given, ndim)
     if widths.dtype.kind not in "iu":
-        msg = f"pad: pad_width must be integers, got {calling.shown(given)}"
+        msg = f"pad: pad_width must be integers, got {arguments.shown(given)}"
         raise TypeError(msg)
     if (widths < 0).any():
-        msg = f"pad: pad_width must not be negative, got {calling.shown(given)}"
+        msg = f"pad: pad_width must not be negative, got {arguments.shown(given)}"
         raise ValueError(msg)
     return [(int(before), int(after)) for before, after in widths]
 
@@ -241,7 +241,7 @@ def _per_side(name: str, given: Any, ndim: int) -> Any:
         return np.broadcast_to(np.asarray(given if ndim else 0), (ndim, 2))
     except ValueError:
         rule = f"must be a number, a pair or {ndim} pairs"
-        msg = f"pad: {name} {rule}, got {calling.shown(given)}"
+        msg = f"pad: {name} {rule}, got {arguments.shown(given)}"
         raise ValueError(msg) from None
 
 
@@ -271,9 +271,11 @@ def einsum(subscripts: str, /, *operands: Tensor) -> Tensor:
     Tensor([21, 43], dtype=int64, device='cpu')
     """
     if not isinstance(subscripts, str):
-        msg = f"einsum: the first argument must be the subscripts, got {calling.shown(subscripts)}"
+        msg = (
+            f"einsum: the first argument must be the subscripts, got {arguments.shown(subscripts)}"
+        )
         raise TypeError(msg)
-    given = calling.tensors("einsum", operands, "operands")
+    given = arguments.tensors("einsum", operands, "operands")
     terms = subscripts.partition("->")[0].count(",") + 1
     if terms != len(given) or terms > _MOST_OPERANDS or len(subscripts) > _MOST_LETTERS:
         most = f"at most {_MOST_OPERANDS}, in at most {_MOST_LETTERS} letters"
@@ -283,13 +285,13 @@ def einsum(subscripts: str, /, *operands: Tensor) -> Tensor:
         spelled, _ = fitted(subscripts, tuple([x.shape for x in given]))
     except ValueError as error:
         raise _unfit(subscripts, given, str(error)) from None
-    found: Tensor = calling.library(_EINSUM, *given, subscripts=spelled)
+    found: Tensor = dispatch.library(_EINSUM, *given, subscripts=spelled)
     return found
 
 
 def _unfit(subscripts: str, given: Sequence[Tensor], reason: str) -> ValueError:
     shapes = words.cut(", ".join(str(x.shape) for x in given))
-    came = f"{calling.shown(subscripts)} does not fit shapes {shapes}"
+    came = f"{arguments.shown(subscripts)} does not fit shapes {shapes}"
     return ValueError(f"einsum: {came}: {words.cut(reason)}")
 
 
@@ -306,24 +308,24 @@ def gradient(
     >>> tl.gradient(tl.asarray([1.0, 2.0, 4.0, 7.0]))
     Tensor([1. , 1.5, 2.5, 3. ], dtype=float64, device='cpu')
     """
-    x = calling.tensor("gradient", x)
+    x = arguments.tensor("gradient", x)
     kind = mean_dtype("gradient", x, None)
     wide = astype(x, kind, copy=False)
-    dims = normalized_dims("gradient", calling.integers(axis, "gradient"), x.ndim)
+    dims = normalized_dims("gradient", arguments.integers(axis, "gradient"), x.ndim)
     if len(distances) not in (0, 1, len(dims)):
         msg = f"gradient: distances must be none, one, or one for each axis, got {len(distances)}"
         raise ValueError(msg)
     coordinates = [_beside(x, d) for d in distances if not _is_number(d)]
     numbers = tuple(_distance(d) for d in distances if _is_number(d))
-    order = calling.integer("gradient", "edge_order", edge_order)
+    order = arguments.integer("gradient", "edge_order", edge_order)
     if order not in (1, 2):
-        msg = f"gradient: edge_order must be 1 or 2, got {calling.shown(order)}"
+        msg = f"gradient: edge_order must be 1 or 2, got {arguments.shown(order)}"
         raise ValueError(msg)
     if coordinates and numbers:  # NumPy takes both at once, one of them as data here
         coordinates = [_coordinates(x, d, dim) for d, dim in zip(distances, dims, strict=False)]
         numbers = ()
     options: Any = {"axes": dims, "numbers": numbers, "edge_order": order}
-    found = named("gradient", partial(calling.library, _GRADIENT, **options), wide, *coordinates)
+    found = named("gradient", partial(dispatch.library, _GRADIENT, **options), wide, *coordinates)
     if isinstance(found, Tensor):
         return astype(found, kind, copy=False)
     return tuple(astype(part, kind, copy=False) for part in found)
@@ -349,7 +351,7 @@ def _coordinates(x: Tensor, distance: Any, dim: int) -> Tensor:
 
 
 def _distance(given: Any) -> float:
-    return calling.as_float("gradient", calling.real("gradient", "distances", given))
+    return arguments.as_float("gradient", arguments.real("gradient", "distances", given))
 
 
 def bincount(x: Tensor, /, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
@@ -358,16 +360,16 @@ def bincount(x: Tensor, /, weights: Tensor | None = None, minlength: int = 0) ->
     The result has as many elements as the greatest integer needs, at least `minlength`: int64, or
     float64 with `weights`, of the shape of `x`. Row-major. ValueError for negative integers.
     """
-    x = calling.tensor("bincount", x)
+    x = arguments.tensor("bincount", x)
     if not dtypes.in_category(x.dtype, "integral"):
         msg = f"bincount: only integral dtypes are allowed, got {x.dtype}"
         raise TypeError(msg)
-    least = calling.count("bincount", "minlength", minlength)
+    least = arguments.count("bincount", "minlength", minlength)
     if least > MAX_SLOTS:
-        msg = f"bincount: minlength must be at most 2**63 - 1, got {calling.shown(least)}"
+        msg = f"bincount: minlength must be at most 2**63 - 1, got {arguments.shown(least)}"
         raise ValueError(msg)
     if weights is not None:
-        weights = calling.tensor("bincount", weights, "weights")
+        weights = arguments.tensor("bincount", weights, "weights")
     if x.ndim != 1:
         msg = f"bincount: needs rank 1, got shape {x.shape}"
         raise ValueError(msg)
@@ -382,9 +384,9 @@ def bincount(x: Tensor, /, weights: Tensor | None = None, minlength: int = 0) ->
         raise ValueError(msg)
     operation, given = _BINCOUNT, [x]
     if weights is not None:
-        summed = calling.call(_WEIGHTS, (weights._spec, None, dtypes.float64), (weights,))
+        summed = dispatch.call(_WEIGHTS, (weights._spec, None, dtypes.float64), (weights,))
         operation, given = _BINCOUNT_WEIGHTED, [x, summed]
-    found: Tensor = calling.library(operation, *given, minlength=least)
+    found: Tensor = dispatch.library(operation, *given, minlength=least)
     return found
 
 
@@ -406,15 +408,15 @@ def logspace(
     Tensor([   1.,   10.,  100., 1000.], dtype=float64, device='cpu')
     """
     first, last = (
-        calling.number("logspace", argument, given)
+        arguments.number("logspace", argument, given)
         for argument, given in (("start", start), ("stop", stop))
     )
-    length = calling.count("logspace", "num", num)
-    closed = calling.truth("logspace", "endpoint", endpoint)
+    length = arguments.count("logspace", "num", num)
+    closed = arguments.truth("logspace", "endpoint", endpoint)
     where = as_device(device, "logspace: device")
     kind = None if dtype is None else as_dtype(dtype, "logspace: dtype")
     exponents = linspace(first, last, length, endpoint=closed, device=where)
-    found = pow(calling.number("logspace", "base", base), exponents)
+    found = pow(arguments.number("logspace", "base", base), exponents)
     if kind is None:
         return found
-    return calling.call(_POWERS, (found._spec, None, kind), (found,))
+    return dispatch.call(_POWERS, (found._spec, None, kind), (found,))

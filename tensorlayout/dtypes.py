@@ -132,6 +132,7 @@ def kind_of(dtype: DType) -> str:
     raise TypeError(msg)
 
 
+@functools.cache
 def in_category(dtype: DType, category: str) -> Any:
     """Whether `dtype` belongs to a category such as ``"real numeric"``."""
     return kind_of(dtype) in _CATEGORIES[category]
@@ -247,6 +248,7 @@ def promote_scalar(dtype: DType, scalar: type) -> DType:
     return default_of(scalar)
 
 
+@functools.cache
 def accumulated(dtype: DType) -> DType:
     """The dtype of sums: integers and bool become the default integer of their sign."""
     if in_category(dtype, "integer or boolean"):

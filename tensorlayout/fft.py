@@ -16,10 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-import numpy as np
-
 from tensorlayout import dtypes
-from tensorlayout.cpu import transforms
 from tensorlayout.devices import default_device
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.functions import calling
@@ -81,16 +78,16 @@ def _resized(shape: Shape, axes: Shape, sizes: Shape) -> Shape:
 
 _FLOATS = "floating-point"
 
-_FFT = Library("fft", _FLOATS, transforms.line(np.fft.fft), _complex)
-_IFFT = Library("ifft", _FLOATS, transforms.line(np.fft.ifft), _complex)
-_FFTN = Library("fftn", _FLOATS, transforms.lines(np.fft.fftn), _complex)
-_IFFTN = Library("ifftn", _FLOATS, transforms.lines(np.fft.ifftn), _complex)
-_RFFT = Library("rfft", "real floating", transforms.line(np.fft.rfft), _half)
-_IRFFT = Library("irfft", _FLOATS, transforms.line(np.fft.irfft), _real)
-_RFFTN = Library("rfftn", "real floating", transforms.lines(np.fft.rfftn), _half)
-_IRFFTN = Library("irfftn", _FLOATS, transforms.lines(np.fft.irfftn), _real)
-_HFFT = Library("hfft", _FLOATS, transforms.line(np.fft.hfft), _real)
-_IHFFT = Library("ihfft", "real floating", transforms.line(np.fft.ihfft), _half)
+_FFT = Library("fft", _FLOATS, _complex)
+_IFFT = Library("ifft", _FLOATS, _complex)
+_FFTN = Library("fftn", _FLOATS, _complex)
+_IFFTN = Library("ifftn", _FLOATS, _complex)
+_RFFT = Library("rfft", "real floating", _half)
+_IRFFT = Library("irfft", _FLOATS, _real)
+_RFFTN = Library("rfftn", "real floating", _half)
+_IRFFTN = Library("irfftn", _FLOATS, _real)
+_HFFT = Library("hfft", _FLOATS, _real)
+_IHFFT = Library("ihfft", "real floating", _half)
 
 _NORMS = ("backward", "ortho", "forward")
 

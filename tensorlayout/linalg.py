@@ -20,7 +20,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cpu import reducing, transforms
 from tensorlayout.dtypes import DType
 from tensorlayout.functions import calling
 from tensorlayout.functions.creation import asarray
@@ -36,7 +35,7 @@ from tensorlayout.plan.library import (
     axis_of_vectors,
     complex_of,
 )
-from tensorlayout.plan.reducing import Reduce
+from tensorlayout.plan.reduce import Reduce
 from tensorlayout.plan.rules import broadcast_shape, normalized_dims
 from tensorlayout.plan.view import View
 from tensorlayout.tensor import Tensor
@@ -212,27 +211,27 @@ _SINGULAR = _FAILS | {"failure": "Singular matrix"}
 _EIGENVALUES = _FAILS | {"finite": True, "failure": "Eigenvalues did not converge"}
 _SINGULAR_VALUES = _FAILS | {"finite": True, "failure": "SVD did not converge"}
 
-_CHOLESKY = Library("cholesky", _FLOATS, np.linalg.cholesky, _like, 2, **_INDEFINITE)
-_CROSS = Library("cross", "numeric", transforms.cross, _crossed)
-_DET = Library("det", _FLOATS, np.linalg.det, _number, 2)
-_EIG = Library("eig", _FLOATS, transforms.eig, _general, 2, **_EIGENVALUES)
-_EIGH = Library("eigh", _FLOATS, transforms.eigh, _hermitian, 2, **_EIGENVALUES)
-_EIGVALS = Library("eigvals", _FLOATS, np.linalg.eigvals, _complex_values, 2, **_EIGENVALUES)
-_EIGVALSH = Library("eigvalsh", _FLOATS, np.linalg.eigvalsh, _real_values, 2, **_EIGENVALUES)
-_INV = Library("inv", _FLOATS, np.linalg.inv, _like, 2, **_SINGULAR)
-_MATRIX_NORM = Library("matrix_norm", _FLOATS, transforms.matrix_norm, _normed, 2)
+_CHOLESKY = Library("cholesky", _FLOATS, _like, 2, **_INDEFINITE)
+_CROSS = Library("cross", "numeric", _crossed)
+_DET = Library("det", _FLOATS, _number, 2)
+_EIG = Library("eig", _FLOATS, _general, 2, **_EIGENVALUES)
+_EIGH = Library("eigh", _FLOATS, _hermitian, 2, **_EIGENVALUES)
+_EIGVALS = Library("eigvals", _FLOATS, _complex_values, 2, **_EIGENVALUES)
+_EIGVALSH = Library("eigvalsh", _FLOATS, _real_values, 2, **_EIGENVALUES)
+_INV = Library("inv", _FLOATS, _like, 2, **_SINGULAR)
+_MATRIX_NORM = Library("matrix_norm", _FLOATS, _normed, 2)
 _SPECTRAL_NORM = replace(_MATRIX_NORM, **_SINGULAR_VALUES)
-_MATRIX_POWER = Library("matrix_power", _FLOATS, transforms.matrix_power, _like, 2, **_SINGULAR)
-_MATRIX_RANK = Library("matrix_rank", _FLOATS, transforms.matrix_rank, _rank, 2, **_SINGULAR_VALUES)
-_OUTER = Library("outer", "numeric", transforms.outer, _table)
-_PINV = Library("pinv", _FLOATS, transforms.pinv, _transposed, 2, **_SINGULAR_VALUES)
-_QR = Library("qr", _FLOATS, transforms.qr, _factors, 2)
-_SLOGDET = Library("slogdet", _FLOATS, transforms.slogdet, _sign_and_logarithm, 2)
-_SOLVE = Library("solve", _FLOATS, np.linalg.solve, _solution, 2, **_SINGULAR)
-_SVD = Library("svd", _FLOATS, transforms.svd, _singular, 2, **_SINGULAR_VALUES)
-_SVDVALS = Library("svdvals", _FLOATS, np.linalg.svdvals, _singular_values, 2, **_SINGULAR_VALUES)
-_TRACE = Reduce("trace", "numeric", reducing.add, "sum")
-_VECTOR_NORM = Library("vector_norm", _FLOATS, transforms.vector_norm, _length)
+_MATRIX_POWER = Library("matrix_power", _FLOATS, _like, 2, **_SINGULAR)
+_MATRIX_RANK = Library("matrix_rank", _FLOATS, _rank, 2, **_SINGULAR_VALUES)
+_OUTER = Library("outer", "numeric", _table)
+_PINV = Library("pinv", _FLOATS, _transposed, 2, **_SINGULAR_VALUES)
+_QR = Library("qr", _FLOATS, _factors, 2)
+_SLOGDET = Library("slogdet", _FLOATS, _sign_and_logarithm, 2)
+_SOLVE = Library("solve", _FLOATS, _solution, 2, **_SINGULAR)
+_SVD = Library("svd", _FLOATS, _singular, 2, **_SINGULAR_VALUES)
+_SVDVALS = Library("svdvals", _FLOATS, _singular_values, 2, **_SINGULAR_VALUES)
+_TRACE = Reduce("trace", "numeric", "sum", "sum")
+_VECTOR_NORM = Library("vector_norm", _FLOATS, _length)
 
 
 class EigResult(NamedTuple):

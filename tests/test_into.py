@@ -5,12 +5,11 @@ import pytest
 from directml_facts import STORED, flipped, stored
 
 import tensorlayout as tl
-from tensorlayout.cpu import along
 from tensorlayout.functions import calling
-from tensorlayout.plan.along import Along
 from tensorlayout.plan.elementwise import Elementwise
-from tensorlayout.plan.gathering import Gather, GatherAlong
+from tensorlayout.plan.gather import Gather, GatherAlong
 from tensorlayout.plan.join import Join
+from tensorlayout.plan.scan import Scan
 
 VALUES = np.arange(12, dtype=np.int32).reshape(3, 4)
 AT = np.array([[2, -1, 0, 2], [0, 0, 1, 1]])
@@ -22,8 +21,8 @@ def calls(x, at):
     yield GatherAlong(), (x._spec, 0, at._spec), (x, at), taken
     yield Gather(), (x._spec, (0,), False, at._spec), (x, at), VALUES[AT]
     yield Join(), (0, x._spec, x._spec), (x, x), np.concatenate([VALUES, VALUES])
-    sums = Along("sums", "numeric", along.cumulative_sum)
-    yield sums, (x._spec, 1, 0, None, False), (x,), np.cumsum(VALUES, 1, np.int32)
+    sums = Scan("sums", "numeric", "sum")
+    yield sums, (x._spec, 1, False, False), (x,), np.cumsum(VALUES, 1, np.int32)
     added = Elementwise("add", "numeric")
     yield added, (x._spec, int), (x, 5), VALUES + 5
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from tensorlayout.cpu import along
 from tensorlayout.directml.calls import carries_out
 from tensorlayout.directml.constants import AxisDirection
 from tensorlayout.directml.operator_desc import Axis, Direction, OneToOne, OperatorDesc, Pair
@@ -19,8 +18,8 @@ from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.functions import calling
 from tensorlayout.functions.creation import empty
 from tensorlayout.functions.manipulation import flip
-from tensorlayout.plan.along import Along
 from tensorlayout.plan.elementwise import Elementwise, Scaling
+from tensorlayout.plan.scan import Scan
 from tensorlayout.tensor import Tensor
 
 __all__ = [
@@ -156,7 +155,7 @@ def element_wise_if(
 class _Running(OneToOne):
     axis: Axis
     axis_direction: Direction
-    _plan: ClassVar[Along]
+    _plan: ClassVar[Scan]
 
     def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
         if self.axis_direction == AxisDirection.INCREASING:
@@ -168,7 +167,7 @@ class _Running(OneToOne):
 
     def _forwards(self, out: Tensor | None, x: Tensor) -> Tensor:
         exclusive = getattr(self, self._members[-1].name)  # each operator has its own word for it
-        key = (x._spec, self.axis, 0, None, exclusive)
+        key = (x._spec, self.axis, exclusive, False)
         if out is None or not (share_bytes(out, x) and (exclusive or out.layout is not x.layout)):
             return calling.call_into(out, self._plan, key, (x,))
         # What is written would be read again, as an element after it.
@@ -179,14 +178,14 @@ class CumulativeSummationOperatorDesc(_Running, operator="CUMULATIVE_SUMMATION",
     """DML_CUMULATIVE_SUMMATION_OPERATOR_DESC."""
 
     has_exclusive_sum: bool
-    _plan = Along("CUMULATIVE_SUMMATION", "numeric", along.cumulative_sum)
+    _plan = Scan("CUMULATIVE_SUMMATION", "numeric", "sum")
 
 
 class CumulativeProductOperatorDesc(_Running, operator="CUMULATIVE_PRODUCT", in_place=True):
     """DML_CUMULATIVE_PRODUCT_OPERATOR_DESC."""
 
     has_exclusive_product: bool
-    _plan = Along("CUMULATIVE_PRODUCT", "numeric", along.cumulative_prod)
+    _plan = Scan("CUMULATIVE_PRODUCT", "numeric", "prod")
 
 
 @carries_out(CumulativeSummationOperatorDesc)

@@ -28,7 +28,6 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes, words
-from tensorlayout.cpu import beyond
 from tensorlayout.devices import as_device
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.functions import calling
@@ -44,11 +43,11 @@ from tensorlayout.functions.utility import any as any_
 from tensorlayout.layout import Layout
 from tensorlayout.layout.slots import MAX_SLOTS
 from tensorlayout.plan.copy import Copy
-from tensorlayout.plan.gathering import Scatter
+from tensorlayout.plan.einsum import fitted
 from tensorlayout.plan.library import Library, Results, Shape
 from tensorlayout.plan.pad import Pad
 from tensorlayout.plan.rules import named, normalized_dims, refuse_complex
-from tensorlayout.plan.subscripts import fitted
+from tensorlayout.plan.scatter import Scatter
 from tensorlayout.plan.view import View
 from tensorlayout.tensor import Tensor
 
@@ -254,10 +253,10 @@ _MOST_OPERANDS = 64  # NumPy's search for an order of them takes time as their c
 _MOST_LETTERS = 4096  # of subscripts: as many as 64 operands of rank 64 have
 _PUT = Scatter("put_along_axis")
 _WEIGHTS, _POWERS = Copy("bincount"), Copy("logspace")
-_EINSUM = Library("einsum", "any", beyond.einsum, _summed)
-_GRADIENT = Library("gradient", "floating-point", beyond.gradient, rank=1)
-_BINCOUNT = Library("bincount", "integral", beyond.bincount)
-_BINCOUNT_WEIGHTED = Library("bincount", "real floating", beyond.bincount_weighted)
+_EINSUM = Library("einsum", "any", _summed)
+_GRADIENT = Library("gradient", "floating-point", rank=1)
+_BINCOUNT = Library("bincount", "integral")
+_BINCOUNT_WEIGHTED = Library("bincount", "real floating")
 
 
 def einsum(subscripts: str, /, *operands: Tensor) -> Tensor:

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cpu import along, quantiles, reducing
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.exchange.numpy import shortage
 from tensorlayout.functions import calling
@@ -37,9 +36,9 @@ from tensorlayout.functions.manipulation import broadcast_to, reshape, squeeze
 from tensorlayout.functions.searching import argmax, count_nonzero, where
 from tensorlayout.functions.statistical import Axis, reduced, scanned
 from tensorlayout.functions.utility import any as any_
-from tensorlayout.plan.along import Along
-from tensorlayout.plan.reducing import Reduce
+from tensorlayout.plan.reduce import QUANTILE_METHODS, Reduce
 from tensorlayout.plan.rules import normalized_dims
+from tensorlayout.plan.scan import Scan
 from tensorlayout.tensor import Tensor
 
 __all__ = [
@@ -62,22 +61,20 @@ __all__ = [
     "quantile",
 ]
 
-_NANSUM = Reduce("nansum", "any", reducing.add, "sum")
-_NANPROD = Reduce("nanprod", "any", reducing.multiply, "sum")
-_NANMIN = Reduce("nanmin", "real numeric", reducing.least_number, identity=False)
-_NANMAX = Reduce("nanmax", "real numeric", reducing.greatest_number, identity=False)
-_NANMEAN = Reduce("nanmean", "numeric", reducing.add, "sum")
-_NANVAR = Reduce("nanvar", "real numeric", reducing.add, "sum")
-_NANSTD = Reduce("nanstd", "real numeric", reducing.add, "sum")
-_NANARGMIN = Reduce("nanargmin", "real numeric", reducing.least_number, identity=False, single=True)
-_NANARGMAX = Reduce(
-    "nanargmax", "real numeric", reducing.greatest_number, identity=False, single=True
-)
+_NANSUM = Reduce("nansum", "any", "sum", "sum")
+_NANPROD = Reduce("nanprod", "any", "prod", "sum")
+_NANMIN = Reduce("nanmin", "real numeric", "nanmin", identity=False)
+_NANMAX = Reduce("nanmax", "real numeric", "nanmax", identity=False)
+_NANMEAN = Reduce("nanmean", "numeric", "sum", "sum")
+_NANVAR = Reduce("nanvar", "real numeric", "sum", "sum")
+_NANSTD = Reduce("nanstd", "real numeric", "sum", "sum")
+_NANARGMIN = Reduce("nanargmin", "real numeric", "nanmin", identity=False, single=True)
+_NANARGMAX = Reduce("nanargmax", "real numeric", "nanmax", identity=False, single=True)
 
-_CUMSUM = Along("cumsum", "numeric", along.cumulative_sum, "sum")
-_CUMPROD = Along("cumprod", "numeric", along.cumulative_prod, "sum")
-_NANCUMSUM = Along("nancumsum", "numeric", along.cumulative_sum, "sum")
-_NANCUMPROD = Along("nancumprod", "numeric", along.cumulative_prod, "sum")
+_CUMSUM = Scan("cumsum", "numeric", "sum", "sum")
+_CUMPROD = Scan("cumprod", "numeric", "prod", "sum")
+_NANCUMSUM = Scan("nancumsum", "numeric", "sum", "sum")
+_NANCUMPROD = Scan("nancumprod", "numeric", "prod", "sum")
 
 
 def _filled(x: Tensor, value: float) -> Tensor:
@@ -123,11 +120,6 @@ def nanmax(x: Tensor, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor
     return reduced(_NANMAX, x, axis, keepdims)
 
 
-def _real(operation: Reduce, x: Tensor, filler: float) -> Tensor:
-    """`x` filled, unless `operation` will refuse it."""
-    return _filled(x, filler) if dtypes.in_category(x.dtype, operation.dtypes) else x
-
-
 def nanargmin(x: Tensor, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
     """The position of the first least element that is not NaN. ValueError where all are NaN."""
     return _position(_NANARGMIN, x, axis, keepdims)
@@ -165,7 +157,7 @@ def nanmean(
 def _total(operation: Reduce, x: Tensor, axis: Axis, keepdims: bool) -> tuple[Tensor, Tensor]:
     """The sum of what is not NaN, in float64 or complex128, and how many that are, in float64."""
     wide = dtypes.complex128 if x.dtype.kind == "c" else dtypes.float64
-    filled = _real(operation, x, 0)
+    filled = _filled(x, 0)
     if dtypes.in_category(x.dtype, "integral"):
         filled = astype(filled, wide)
     total = reduced(operation, filled, axis, keepdims, wide)
@@ -254,7 +246,7 @@ def nancumprod(x: Tensor, /, axis: int | None = None, *, dtype: Any = None) -> T
 
 
 def _running(
-    operation: Along, x: Tensor, axis: int | None, dtype: Any, identity: int | None = None
+    operation: Scan, x: Tensor, axis: int | None, dtype: Any, identity: int | None = None
 ) -> Tensor:
     x = calling.tensor(operation.name, x)
     if axis is None:
@@ -267,7 +259,7 @@ def _running(
 
 
 _QUANTILES = {
-    name: Reduce(name, "real numeric", quantiles.quantiles)
+    name: Reduce(name, "real numeric", "quantile")
     for name in ("median", "quantile", "nanmedian", "nanquantile")
 }
 
@@ -305,7 +297,7 @@ def quantile(
 def nanquantile(
     x: Tensor, /, q: Any, axis: Axis = None, *, method: str = "linear", keepdims: bool = False
 ) -> Tensor:
-    """As `quantile`, of the elements that are not NaN; NaN of none."""
+    """The `quantile` of the elements that are not NaN; NaN of none."""
     return _quantiles("nanquantile", x, q, axis, method, keepdims)
 
 
@@ -315,8 +307,8 @@ def _quantiles(name: str, x: Tensor, q: Any, axis: Axis, method: str, keepdims: 
     if not ((fractions >= 0) & (fractions <= 1)).all():
         msg = f"{name}: q must be from 0 to 1, got {calling.shown(q)}"
         raise ValueError(msg)
-    known = f"one of {', '.join(quantiles.METHODS)}"
-    calling.choice(name, "method", method, known, quantiles.METHODS)
+    known = f"one of {', '.join(QUANTILE_METHODS)}"
+    calling.choice(name, "method", method, known, QUANTILE_METHODS)
     dims = normalized_dims(name, calling.integers(axis, name), x.ndim)
     kept = calling.truth(name, "keepdims", keepdims)
     # A new first dimension, over the fractions, that repeats `x` by stride 0: then a reduction

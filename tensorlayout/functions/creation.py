@@ -337,8 +337,8 @@ def arange(
     Tensor([1, 4, 7], dtype=int64, device='cpu')
     """
     begin, end = (0, start) if stop is None else (start, stop)
-    arguments = {"start": begin, "stop": end, "step": step}
-    first, end, by = (calling.real("arange", name, given) for name, given in arguments.items())
+    numbers = {"start": begin, "stop": end, "step": step}
+    first, end, by = (calling.real("arange", name, given) for name, given in numbers.items())
     if by == 0:
         msg = "arange: step must not be 0"
         raise ValueError(msg)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tensorlayout.cpu import transforms
 from tensorlayout.dtypes import DType
 from tensorlayout.functions import calling
 from tensorlayout.functions.manipulation import permute_dims
 from tensorlayout.plan.library import Library, Results, Shape, axis_of_vectors
-from tensorlayout.plan.products import MatrixProduct
+from tensorlayout.plan.matmul import Matmul
 from tensorlayout.plan.rules import broadcast_shape, normalized_dims
 from tensorlayout.tensor import Tensor
 
@@ -43,9 +42,9 @@ def _without(shape: Shape, axis: int) -> Shape:
     return shape[:at] + shape[at + 1 :]
 
 
-_MATMUL = MatrixProduct()
-_TENSORDOT = Library("tensordot", "numeric", transforms.tensordot, _contracted)
-_VECDOT = Library("vecdot", "numeric", transforms.vecdot, _summed)
+_MATMUL = Matmul()
+_TENSORDOT = Library("tensordot", "numeric", _contracted)
+_VECDOT = Library("vecdot", "numeric", _summed)
 
 
 def matmul(x1: Tensor, x2: Tensor, /) -> Tensor:

@@ -7,13 +7,12 @@ from operator import attrgetter
 from typing import Any
 
 from tensorlayout import dtypes
-from tensorlayout.cpu.gathering import repeated
 from tensorlayout.functions import calling, statistical
 from tensorlayout.functions.data_types import astype
 from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import MAX_RANK
 from tensorlayout.plan.copy import Copy
-from tensorlayout.plan.gathering import Gather
+from tensorlayout.plan.gather import Gather
 from tensorlayout.plan.join import Join
 from tensorlayout.plan.library import Library
 from tensorlayout.plan.rules import broadcast_shape, normalized_dims
@@ -132,7 +131,7 @@ _COPIES = {name: Copy(name) for name in ("repeat", "tile", "roll")}
 _MERGED = {name: View(name, _packed_anew) for name in ("repeat", "tile", "roll")}
 _WIDE = {name: View(name, Layout.broadcast_to) for name in ("repeat", "tile")}
 _REPEAT = Gather("repeat")
-_POSITIONS = Library("repeat", "integral", repeated)
+_POSITIONS = Library("repeat", "integral")
 _RESHAPE = Reshape()
 _CONCAT = Join()
 _STACK = Join("stack")

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from tensorlayout import dtypes
-from tensorlayout.cpu import library, positions, reducing
 from tensorlayout.dtypes import DType
 from tensorlayout.functions import calling
 from tensorlayout.functions.creation import asarray
@@ -14,7 +13,8 @@ from tensorlayout.functions.statistical import Axis, reduced
 from tensorlayout.functions.transfers import moved
 from tensorlayout.plan.elementwise import Elementwise
 from tensorlayout.plan.library import Library, Results, Shape
-from tensorlayout.plan.reducing import Reduce
+from tensorlayout.plan.mask import Nonzero
+from tensorlayout.plan.reduce import Reduce
 from tensorlayout.tensor import Tensor
 
 __all__ = ["argmax", "argmin", "count_nonzero", "nonzero", "searchsorted", "where"]
@@ -49,11 +49,11 @@ def _positions(name: str, shapes: Sequence[Shape], dtype: DType, *, side: str) -
     return [(values, dtypes.int64)]
 
 
-_ARGMAX = Reduce("argmax", "real numeric", positions.argmax, dtypes.int64, False, single=True)
-_ARGMIN = Reduce("argmin", "real numeric", positions.argmin, dtypes.int64, False, single=True)
-_COUNT = Reduce("count_nonzero", "any", reducing.count_nonzero, dtypes.int64)
-_NONZERO = Library("nonzero", "any", library.nonzero, rank=1)
-_SEARCH = Library("searchsorted", "real numeric", library.searchsorted, _positions)
+_ARGMAX = Reduce("argmax", "real numeric", "argmax", dtypes.int64, False, single=True)
+_ARGMIN = Reduce("argmin", "real numeric", "argmin", dtypes.int64, False, single=True)
+_COUNT = Reduce("count_nonzero", "any", "count_nonzero", dtypes.int64)
+_NONZERO = Nonzero()
+_SEARCH = Library("searchsorted", "real numeric", _positions)
 
 
 def argmax(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
@@ -81,8 +81,9 @@ def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
     >>> tl.nonzero(tl.asarray([[0, 7], [8, 0]]))[1]
     Tensor([1, 0], dtype=int64, device='cpu')
     """
-    found: tuple[Tensor, ...] = calling.library(_NONZERO, x)
-    return found
+    x = calling.tensor("nonzero", x)
+    found: Any = calling.call(_NONZERO, (x._spec,), (x,))
+    return found  # type: ignore[no-any-return]
 
 
 def searchsorted(

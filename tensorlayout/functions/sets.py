@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tensorlayout import dtypes
-from tensorlayout.cpu import library
 from tensorlayout.dtypes import DType
 from tensorlayout.functions import calling
 from tensorlayout.functions.searching import beside
@@ -24,11 +23,11 @@ def _each(name: str, shapes: Sequence[Shape], dtype: DType, *, invert: bool) -> 
     return [(shapes[0], dtypes.bool)]
 
 
-_ALL = Library("unique_all", "any", library.unique_all)
-_COUNTS = Library("unique_counts", "any", library.unique_counts)
-_INVERSE = Library("unique_inverse", "any", library.unique_inverse)
-_VALUES = Library("unique_values", "any", library.unique_values)
-_ISIN = Library("isin", "any", library.isin, _each)
+_ALL = Library("unique_all", "any")
+_COUNTS = Library("unique_counts", "any")
+_INVERSE = Library("unique_inverse", "any")
+_VALUES = Library("unique_values", "any")
+_ISIN = Library("isin", "any", _each)
 
 
 class UniqueAll(NamedTuple):

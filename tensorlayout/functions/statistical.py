@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from tensorlayout import dtypes
-from tensorlayout.cpu import along, reducing
 from tensorlayout.dtypes import as_dtype
 from tensorlayout.functions import calling
-from tensorlayout.plan.along import Along
 from tensorlayout.plan.copy import Copy
-from tensorlayout.plan.reducing import Reduce
+from tensorlayout.plan.reduce import Reduce
+from tensorlayout.plan.scan import Scan
 from tensorlayout.tensor import Tensor
 
 __all__ = ["cumulative_prod", "cumulative_sum", "max", "mean", "min", "prod", "std", "sum", "var"]
@@ -22,13 +21,15 @@ _conversion = functools.cache(Copy)
 
 Axis = int | Sequence[int] | None
 
-_SUM = Reduce("sum", "any", reducing.add, "sum")
-_PROD = Reduce("prod", "any", reducing.multiply, "sum")
-_MIN = Reduce("min", "real numeric", reducing.minimum, identity=False)
-_MAX = Reduce("max", "real numeric", reducing.maximum, identity=False)
-_MEAN = Reduce("mean", "floating-point", reducing.mean)
-_VAR = Reduce("var", "real floating", reducing.variance)
-_STD = Reduce("std", "real floating", reducing.deviation)
+_PLAIN = (int, type(None))  # axes that need no look
+
+_SUM = Reduce("sum", "any", "sum", "sum")
+_PROD = Reduce("prod", "any", "prod", "sum")
+_MIN = Reduce("min", "real numeric", "min", identity=False)
+_MAX = Reduce("max", "real numeric", "max", identity=False)
+_MEAN = Reduce("mean", "floating-point", "mean")
+_VAR = Reduce("var", "real floating", "var")
+_STD = Reduce("std", "real floating", "std")
 
 
 def _in_dtype(name: str, x: Tensor, dtype: Any) -> tuple[Tensor, dtypes.DType | None]:
@@ -48,6 +49,8 @@ def reduced(
     operation: Reduce, x: Tensor, axis: Axis, keepdims: bool, dtype: Any = None, *static: Any
 ) -> Tensor:
     """Carry out a reduction."""
+    if type(x) is Tensor and dtype is None and type(keepdims) is bool and type(axis) in _PLAIN:
+        return calling.call(operation, (x._spec, axis, keepdims, None, *static), (x,))
     name = operation.name
     x, kind = _in_dtype(name, calling.tensor(name, x), dtype)
     if not operation.single:
@@ -131,12 +134,12 @@ def _correction(name: str, given: Any) -> float:
     return calling.as_float(name, calling.real(name, "correction", given))
 
 
-_CUMULATIVE_SUM = Along("cumulative_sum", "numeric", along.cumulative_sum, "sum")
-_CUMULATIVE_PROD = Along("cumulative_prod", "numeric", along.cumulative_prod, "sum")
+_CUMULATIVE_SUM = Scan("cumulative_sum", "numeric", "sum", "sum")
+_CUMULATIVE_PROD = Scan("cumulative_prod", "numeric", "prod", "sum")
 
 
 def scanned(
-    operation: Along, x: Tensor, axis: int | None, dtype: Any, include_initial: bool
+    operation: Scan, x: Tensor, axis: int | None, dtype: Any, include_initial: bool
 ) -> Tensor:
     """Carry out a scan."""
     name = operation.name
@@ -149,7 +152,7 @@ def scanned(
     dim = calling.integer(name, "axis", axis)
     x, kind = _in_dtype(name, x, dtype)
     initial = calling.truth(name, "include_initial", include_initial)
-    return calling.call(operation, (x._spec, dim, int(initial), kind, initial), (x,))
+    return calling.call(operation, (x._spec, dim, initial, initial, kind), (x,))
 
 
 def cumulative_sum(

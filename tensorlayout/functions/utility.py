@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from tensorlayout import dtypes
-from tensorlayout.cpu import reducing
 from tensorlayout.functions import calling
 from tensorlayout.functions.elementwise import not_equal, subtract
 from tensorlayout.functions.manipulation import concat
 from tensorlayout.functions.statistical import Axis, reduced
-from tensorlayout.plan.reducing import Reduce
+from tensorlayout.plan.reduce import Reduce
 from tensorlayout.plan.rules import normalized_dims
 from tensorlayout.tensor import Tensor
 
 __all__ = ["all", "any", "diff"]
 
-_ALL = Reduce("all", "any", reducing.all_, dtypes.bool)
-_ANY = Reduce("any", "any", reducing.any_, dtypes.bool)
+_ALL = Reduce("all", "any", "all", dtypes.bool)
+_ANY = Reduce("any", "any", "any", dtypes.bool)
 
 
 def all(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:

@@ -66,7 +66,9 @@ class Layout(Placement):
             dims = checks.checked_parts(sizes, parts)
         else:
             rank = len(sizes)
-            order = minor_to_major if minor_to_major is not None else orders.descending(rank)
+            order = orders.descending(rank)
+            if minor_to_major is not None:
+                order = orders.checked_order(minor_to_major, rank)
             return cls._packed(sizes, padded or sizes, order, start, value)
         if padded is None:
             padded = checks.implied_padded(sizes, dims)
@@ -85,14 +87,17 @@ class Layout(Placement):
         cls,
         shape: tuple[int, ...],
         padded: tuple[int, ...],
-        minor_to_major: Sequence[int],
+        order: orders.Order,
         offset: int,
         padding_value: Padding,
     ) -> Self:
-        order = orders.checked_order(minor_to_major, len(shape))
+        """Of fields that have been checked. A block without padding at slot 0 is its own form."""
         strides = slots.packed_strides(padded, order)
-        dims = tuple(((n, s),) for n, s in zip(shape, strides, strict=True))
-        return cls._intern(shape, dims, offset, order, padded, padding_value)
+        dims = tuple([((n, s),) for n, s in zip(shape, strides, strict=True)])
+        made = cls._intern(shape, dims, offset, order, padded, padding_value)
+        if padded == shape and offset == 0:
+            made.__dict__.update(is_tiled=False, _other_form=None)
+        return made
 
     @classmethod
     def _intern(

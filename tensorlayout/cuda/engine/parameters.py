@@ -5,10 +5,11 @@ A plan packs a struct once; a launch rewrites pointers and scalars, which come f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tensorlayout.cuda.engine.structs import struct
+from tensorlayout.layout.loop import Axis
 from tensorlayout.layout.loop import index_type as index_type
 
 # Kernels of these ranks have loops of known length; "0" is the kernel of any rank.
@@ -49,6 +50,14 @@ def pack_walk(made: Any, sizes: Sequence[int], strides: Sequence[Sequence[int]])
         made.stride[memory][: len(steps)] = steps
     if hasattr(made, "rank"):
         made.rank = len(sizes)
+
+
+def pack_axes(made: Any, axes: Iterable[Axis], least: int) -> None:
+    """Fill a ``Walk`` by axes; dimensions of size 1 are in front of them if there are too few."""
+    given = list(axes)
+    ones = [Axis(1, (0,) * len(made.stride))] * (least - len(given))
+    sizes, strides, _ = zip(*ones, *given, strict=True)
+    pack_walk(made, sizes, list(zip(*strides, strict=True)))
 
 
 def walk(index: str, sizes: Sequence[int], strides: Sequence[Sequence[int]]) -> Any:

@@ -14,7 +14,7 @@ from tensors import DTYPES, as_dtype, fits, placed, same, slots, tensor_in
 
 import tensorlayout as tl
 from tensorlayout.cuda import join
-from tensorlayout.cuda.engine.launch import bind
+from tensorlayout.cuda.engine.launch import bind, writer
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.join import plan_join
 from tensorlayout.functions import dispatch
@@ -245,6 +245,13 @@ def test_one_launch_and_one_allocation(gpu):
     tl.concat(inputs, axis=1)
     after = c.launches, c.allocations, c.synchronisations, c.compiles
     assert [b - a for a, b in zip(before, after, strict=True)] == [1, 1, 0, 0]
+
+
+def test_of_many_inputs_the_least_alignment_counts():
+    x, seen = on_cuda(np.zeros(8, np.int16)), []
+    write = writer(0, seen.append, alike=slice(1, None))
+    write(x, x, x[4:], x)
+    assert seen == [(32, 8, 8, 8)]
 
 
 SHAPES = [

@@ -7,7 +7,7 @@ from directml_facts import STORED, flipped, stored
 import tensorlayout as tl
 from tensorlayout.functions import calling
 from tensorlayout.plan.elementwise import Elementwise
-from tensorlayout.plan.gathering import Gather, GatherAlong
+from tensorlayout.plan.gather import Gather, GatherAlong
 from tensorlayout.plan.join import Join
 from tensorlayout.plan.scan import Scan
 

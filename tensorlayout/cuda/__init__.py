@@ -12,20 +12,18 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorlayout.cuda import (
-    along,
-    combining,
     elementwise,
-    gathering,
+    gather,
     image,
     join,
-    leading,
     library,
+    mask,
     matmul,
     pad,
     reduce,
     scan,
-    scattering,
-    selecting,
+    scatter,
+    sort,
     view,
 )
 from tensorlayout.cuda.copy import copy
@@ -61,20 +59,20 @@ __all__ = [
 
 # What carries out a plan, by its kind: see `Plan.makes`.
 CARRY_OUT: dict[str, Callable[[Any], Any]] = {
-    "along": along.prepare_into,
     "assign": copy.write_assign,
     "col2im": image.write_col2im,
     "copy": copy.write_copy,
-    "copy_scatter": scattering.prepare_replace,
+    "copy_scatter": scatter.write_copy_scatter,
     "create": create.write_create,
     "diagonals": patterns.write_diagonals,
     "elementwise": writes.write_elementwise,
-    "gather": gathering.prepare_gather_into,
+    "gather": gather.write_gather,
     "index": view.prepare_index,
     "join": join.write_join,
     "library": library.prepare,
-    "masked": selecting.prepare_masked,
+    "masked": mask.write_masked,
     "matmul": matmul.write_matmul,
+    "nonzero": mask.prepare_nonzero,
     "one_hot": patterns.write_one_hot,
     "pad": pad.write_pad,
     "part": view.prepare_part,
@@ -84,11 +82,13 @@ CARRY_OUT: dict[str, Callable[[Any], Any]] = {
     "row": view.prepare_row,
     "same": view.prepare_same,
     "scan": scan.write_scan,
-    "scatter": scattering.prepare_scatter,
-    "select": selecting.prepare_select,
+    "scatter": scatter.write_scatter,
+    "scatter_reduce": scatter.write_scatter_reduce,
+    "select": mask.prepare_select,
     "slice_grad": pad.write_slice_grad,
+    "sort": sort.write_sort,
     "split": join.write_split,
-    "top_k": leading.prepare,
+    "top_k": sort.write_top_k,
     "transfer": copy.write_transfer,
     "triangle": band.write_triangle,
     "upsample": image.write_upsample,
@@ -96,11 +96,7 @@ CARRY_OUT: dict[str, Callable[[Any], Any]] = {
 }
 
 # What still allocates its result itself.
-DIRECT: dict[str, Callable[[Any], Run | None]] = {
-    "along": along.prepare,
-    "gather": gathering.prepare_gather,
-    "scatter_reduce": combining.prepare,
-}
+DIRECT: dict[str, Callable[[Any], Run | None]] = {}
 
 
 def carry_out(plan: Plan) -> Any:

@@ -17,12 +17,12 @@ import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.array_functions import TABLE
-from tensorlayout.cuda import searching, selecting
 from tensorlayout.cuda.engine.arrays import array_of, placer, ready
 from tensorlayout.cuda.engine.driver import driver
 from tensorlayout.cuda.engine.memory import new_tensor, new_tensors, read
 from tensorlayout.cuda.engine.optional import cupy_part
 from tensorlayout.cuda.matmul import write_product
+from tensorlayout.cuda.sort import SEARCHES
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Run, Write
@@ -35,7 +35,7 @@ from tensorlayout.tensor import Tensor, TensorSpec
 # Those whose elements must be finite wait for that first.
 WAIT = frozenset(
     {
-        *("bincount", "isin", "nonzero", "repeat"),
+        *("bincount", "isin", "repeat"),
         *("unique_all", "unique_counts", "unique_inverse", "unique_values"),
         *("cholesky", "eig", "eigh", "eigvals", "eigvalsh", "inv", "matrix_norm", "matrix_power"),
         *("matrix_rank", "pinv", "qr", "solve", "svd", "svdvals"),
@@ -49,14 +49,12 @@ _GEEV = ("eig", "eigvals")
 def prepare(plan: LibraryPlan) -> Callable[..., Any]:
     """The function of the operands: a kernel of ours, matrix products, or CuPy's function."""
     name, specs = plan.operation.name, plan.results
-    if name == "nonzero":
-        return selecting.prepare_nonzero(plan)
     if specs is not None and not any(spec.layout.size for spec in specs):
         return _nothing(specs)
-    if name in searching.PREPARE and dtypes.in_category(plan.dtype, "real numeric"):
+    if name in SEARCHES and dtypes.in_category(plan.dtype, "real numeric"):
         assert specs is not None
         options = (value for _, value in plan.options)
-        return searching.PREPARE[name](plan.operands, plan.dtype, specs[0], *options)
+        return SEARCHES[name](plan.operands, plan.dtype, specs[0], *options)
     product = _product(plan)
     if product is not None:
         return _anew(plan.result, product)

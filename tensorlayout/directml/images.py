@@ -34,8 +34,8 @@ from tensorlayout.directml.tensor_desc import TensorDesc, asked, listed
 from tensorlayout.functions import calling
 from tensorlayout.functions.creation import zeros
 from tensorlayout.functions.manipulation import permute_dims, reshape, sliding_window
-from tensorlayout.plan.gathering import Scatter
 from tensorlayout.plan.image import Col2Im, Upsample, Windows
+from tensorlayout.plan.scatter import Scatter
 from tensorlayout.tensor import Tensor
 
 __all__ = [

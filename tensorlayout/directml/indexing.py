@@ -27,7 +27,8 @@ from tensorlayout.functions.manipulation import reshape
 from tensorlayout.functions.searching import where
 from tensorlayout.functions.sorting import sort
 from tensorlayout.functions.utility import any as any_of
-from tensorlayout.plan.gathering import Gather, GatherAlong, Replace, Scatter, ScatterAlong
+from tensorlayout.plan.gather import Gather, GatherAlong
+from tensorlayout.plan.scatter import CopyScatter, Scatter, ScatterAlong
 from tensorlayout.tensor import Tensor
 
 __all__ = [
@@ -167,7 +168,7 @@ class ScatterOperatorDesc(OperatorDesc, operator="SCATTER"):
     output: TensorDesc | None = None
     axis: Axis
     duplicates: Duplicates = "last"
-    _plan = Replace(ScatterAlong("SCATTER"))
+    _plan = CopyScatter(ScatterAlong("SCATTER"))
 
     def _rule(self) -> tuple[Expected, ...]:
         self._check_away("IndicesTensor", self.indices, self.input.sizes, self.axis)
@@ -352,7 +353,7 @@ class ScatterNDOperatorDesc(_ByTuples, operator="SCATTER_ND"):
     updates: TensorDesc
     output: TensorDesc | None = None
     duplicates: Duplicates = "last"
-    _plan = Replace(Scatter("SCATTER_ND"))
+    _plan = CopyScatter(Scatter("SCATTER_ND"))
 
     def _rule(self) -> tuple[Expected, ...]:
         sizes = _padded(self._blocks().spread, self.input.rank)

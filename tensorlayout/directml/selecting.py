@@ -17,8 +17,7 @@ from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc, asked
 from tensorlayout.functions import calling
 from tensorlayout.functions.searching import nonzero
-from tensorlayout.functions.sorting import ARGSORT
-from tensorlayout.plan.leading import Leading
+from tensorlayout.plan.sort import TopK
 from tensorlayout.tensor import Tensor
 
 __all__ = [
@@ -39,7 +38,7 @@ class TopKOperatorDesc(OperatorDesc, operator="TOP_K"):
     output_index: TensorDesc | None = None
     axis: Axis
     k: int
-    _plan = Leading("TOP_K", ARGSORT)
+    _plan = TopK("TOP_K")
 
     def _rule(self) -> tuple[Expected, ...]:
         size = self.input.sizes[self.axis]
@@ -74,7 +73,7 @@ class TopK1OperatorDesc(TopKOperatorDesc, operator="TOP_K1"):
     """DML_TOP_K1_OPERATOR_DESC."""
 
     axis_direction: Direction
-    _plan = Leading("TOP_K1", ARGSORT)
+    _plan = TopK("TOP_K1")
 
 
 @carries_out(TopKOperatorDesc)

@@ -44,10 +44,10 @@ from tensorlayout.layout import Layout
 from tensorlayout.layout.slots import MAX_SLOTS
 from tensorlayout.plan.copy import Copy
 from tensorlayout.plan.einsum import fitted
-from tensorlayout.plan.gathering import Scatter
 from tensorlayout.plan.library import Library, Results, Shape
 from tensorlayout.plan.pad import Pad
 from tensorlayout.plan.rules import named, normalized_dims, refuse_complex
+from tensorlayout.plan.scatter import Scatter
 from tensorlayout.plan.view import View
 from tensorlayout.tensor import Tensor
 

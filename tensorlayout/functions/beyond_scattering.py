@@ -12,15 +12,15 @@ from typing import Any
 from tensorlayout import dtypes
 from tensorlayout.functions import calling
 from tensorlayout.functions.creation import full
-from tensorlayout.plan.combining import Combine
 from tensorlayout.plan.rules import normalized_dims
+from tensorlayout.plan.scatter import ScatterReduce
 from tensorlayout.tensor import Tensor
 
 __all__ = ["scatter_add", "scatter_max", "scatter_min"]
 
-_ADD = Combine("scatter_add", "add", "numeric")
-_MIN = Combine("scatter_min", "minimum", "real numeric")
-_MAX = Combine("scatter_max", "maximum", "real numeric")
+_ADD = ScatterReduce("scatter_add", "add", "numeric")
+_MIN = ScatterReduce("scatter_min", "minimum", "real numeric")
+_MAX = ScatterReduce("scatter_max", "maximum", "real numeric")
 
 
 def scatter_add(x: Tensor, indices: Tensor, /, updates: Any, axis: int = 0) -> Tensor:
@@ -61,7 +61,9 @@ def scatter_max(x: Tensor, indices: Tensor, /, updates: Any, axis: int = 0) -> T
     return _combined(_MAX, x, indices, updates, axis)
 
 
-def _combined(operation: Combine, x: Tensor, indices: Tensor, updates: Any, axis: int) -> Tensor:
+def _combined(
+    operation: ScatterReduce, x: Tensor, indices: Tensor, updates: Any, axis: int
+) -> Tensor:
     name = operation.name
     x, indices = calling.tensor(name, x), calling.tensor(name, indices, "indices")
     if not dtypes.in_category(indices.dtype, "integral"):
@@ -77,7 +79,7 @@ def _combined(operation: Combine, x: Tensor, indices: Tensor, updates: Any, axis
     return calling.call(operation, key, (x, value, indices))
 
 
-def _updates(operation: Combine, x: Tensor, given: Any) -> Tensor:
+def _updates(operation: ScatterReduce, x: Tensor, given: Any) -> Tensor:
     """A number as a tensor beside `x`, in its dtype."""
     name = operation.name
     if type(given) not in dtypes.SCALARS:

@@ -15,11 +15,12 @@ from tensorlayout.functions.transfers import moved
 from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import MOST_ENTRIES
 from tensorlayout.plan.copy import Assign, Copy
-from tensorlayout.plan.gathering import Gather, GatherAlong, Scatter
-from tensorlayout.plan.masking import Masked, Select, check_mask
+from tensorlayout.plan.gather import Gather, GatherAlong
+from tensorlayout.plan.mask import Masked, Select, check_mask
 from tensorlayout.plan.rules import broadcast_shape, normalized_dims
+from tensorlayout.plan.scatter import Scatter
 from tensorlayout.plan.tiled import packed
-from tensorlayout.plan.view import Cut, Index, Row, View, outside, too_many
+from tensorlayout.plan.view import Index, Row, View, outside, too_many
 from tensorlayout.tensor import Tensor
 
 __all__ = ["take", "take_along_axis"]
@@ -95,7 +96,12 @@ def write_at(scatter: Scatter, x: Tensor, key: Any, value: Any) -> None:
         write_at(scatter, strided, key, value)
         key, items, value = ..., (), strided
     if _is_basic(items):
-        part = x if key is ... else _part(name, x, key, items)
+        if key is ...:
+            part = x
+        elif type(key) is int:
+            part = calling.call(_ROW_TO_WRITE, (x._spec,), (x, key))
+        else:
+            part = _basic(name, x, items)
         value = _without_leading_ones(name, value, part.ndim)
         kind = value._spec if isinstance(value, Tensor) else type(value)
         calling.call(_ASSIGN, (part._spec, kind), (part, value))
@@ -114,7 +120,8 @@ def write_at(scatter: Scatter, x: Tensor, key: Any, value: Any) -> None:
 def _is_in_place(name: str, x: Tensor, items: tuple[Any, ...]) -> bool:
     """Whether what a key cuts out of a tiled tensor is a view of it, or the whole."""
     if _is_basic(items):
-        return _cut(x._spec.layout, _entries(name, x, items)) is not None
+        cuts, _, _ = _parsed(name, x, items)
+        return _cut(x._spec.layout, tuple(cuts)) is not None
     return len(items) == 1
 
 
@@ -150,13 +157,6 @@ def _without_leading_ones(name: str, value: Any, ndim: int) -> Any:
     return _basic(name, value, (0,) * surplus)
 
 
-def _part(name: str, x: Tensor, key: Any, items: tuple[Any, ...]) -> Tensor:
-    """The part of `x` that is to be written, a view."""
-    if type(key) is int:
-        return calling.call(_ROW_TO_WRITE, (x._spec,), (x, key))
-    return _basic(name, x, items)
-
-
 def _is_mask(data: tuple[Tensor, ...]) -> bool:
     return len(data) == 1 and data[0].dtype == dtypes.bool
 
@@ -185,8 +185,10 @@ def _split(
     The tensors index dimensions of the view from `dims` on; `front`: whether slices stand between
     them (an integer counts as a tensor), so that their dimensions come first in the result.
     """
-    if len(items) == 1 and isinstance(items[0], Tensor) and _used(items[0]) <= x.ndim:
-        return x, items, (0,), False  # the commonest such key, on a shorter path
+    if len(items) == 1 and isinstance(items[0], Tensor) and x.ndim:
+        only = items[0]
+        if only.dtype != dtypes.bool or only.ndim <= x.ndim:
+            return x, items, (0,), False  # the commonest such key, on a shorter path
     basic: list[Any] = []
     data: list[Tensor] = []
     dims: list[int] = []
@@ -216,18 +218,20 @@ def _are_apart(items: tuple[Any, ...]) -> bool:
 
 def _filled(name: str, x: Tensor, items: tuple[Any, ...]) -> tuple[Any, ...]:
     """A key with an entry for every dimension of `x`, in place of an Ellipsis or at its end."""
-    used = sum(_used(item) for item in items)
-    if used > x.ndim or sum(item is ... for item in items) > 1:
+    used, at, ellipses = 0, len(items), 0  # dimensions, the place of an Ellipsis
+    for i, item in enumerate(items):
+        if item is ...:
+            at, ellipses = i, ellipses + 1
+        elif isinstance(item, Tensor) and item.dtype == dtypes.bool:
+            used += item.ndim
+        elif item is not None and not isinstance(item, bool):
+            used += 1
+    rest = x._spec.layout.ndim - used
+    if rest < 0 or ellipses > 1:
         raise too_many(name, len(items), x.shape)
-    at = next((i for i, item in enumerate(items) if item is ...), len(items))
-    return (*items[:at], *[slice(None)] * (x.ndim - used), *items[at + 1 :])
-
-
-def _used(item: Any) -> int:
-    """How many dimensions an entry of a key uses up."""
-    if isinstance(item, Tensor) and item.dtype == dtypes.bool:
-        return item.ndim
-    return 0 if item is None or item is ... or isinstance(item, bool) else 1
+    if not rest and not ellipses:
+        return items
+    return (*items[:at], *[slice(None)] * rest, *items[at + 1 :])
 
 
 def _items(name: str, x: Tensor, key: Any) -> tuple[Any, ...]:
@@ -275,67 +279,59 @@ def _array(name: str, item: Any) -> Tensor:
 
 
 def _is_basic(items: tuple[Any, ...]) -> bool:
-    return not any(isinstance(item, (Tensor, bool)) for item in items)
+    for item in items:  # noqa: SIM110 - a generator would take a frame for each
+        if isinstance(item, (Tensor, bool)):
+            return False
+    return True
 
 
 def _basic(name: str, x: Tensor, items: tuple[Any, ...]) -> Tensor:
+    """``x[items]`` without data in the key: a view."""
+    cuts, key, first = _parsed(name, x, items)
+    if x._spec.layout.is_tiled:
+        return calling.call(_CUT[name], (x._spec, tuple(cuts)), (x,))
+    key.append(...)  # keeps NumPy from making a scalar of a single element
+    return calling.call(_INDEX[name], (x._spec, *cuts), (x, tuple(key), first))
+
+
+def _parsed(name: str, x: Tensor, items: tuple[Any, ...]) -> tuple[list[Any], list[Any], int]:
+    """A basic key, checked and with an entry for every dimension of `x`.
+
+    As plans take it: `Cut`s, or of a tiled tensor `_Entry`s, which say where each begins; as NumPy
+    takes it; and the slot of its first element, unless `x` is tiled.
+    """
     layout = x._spec.layout
-    if layout.is_tiled:
-        return calling.call(_CUT[name], (x._spec, _entries(name, x, items)), (x,))
-    shape, strides = layout.shape, layout.strides
-    cuts: list[Cut] = []
+    shape, tiled = layout.shape, layout.is_tiled
+    strides = shape if tiled else layout.strides
+    cuts: list[Any] = []
     key: list[Any] = []
     first, dim = layout.offset, 0
     for item in _filled(name, x, items):
         key.append(item)
         if item is None:
-            cuts.append("new")
+            cuts.append(None if tiled else "new")
             continue
         size, stride = shape[dim], strides[dim]
         if isinstance(item, slice):
-            start, stop, step = _bounds(name, item, size)
+            try:
+                start, stop, step = item.indices(size)
+            except (TypeError, ValueError) as error:
+                rule = "a slice must be of integers or None"
+                if isinstance(error, ValueError):
+                    rule = "the step of a slice must not be 0"
+                msg = f"{name}: {rule}, got {calling.shown(item)}"
+                raise (TypeError, ValueError)[isinstance(error, ValueError)](msg) from None
             count = len(range(start, stop, step))
-            cuts.append((count, step if count > 1 else 1))
+            step = step if count > 1 else 1
+            cuts.append((start, count, step) if tiled else (count, step))
             first += start * stride if count else 0
         else:
             if not -size <= item < size:
                 raise outside(name, item, dim, shape)
-            cuts.append("int")
+            cuts.append(item % size if tiled else "int")
             first += item % size * stride
         dim += 1
-    key.append(...)  # keeps NumPy from making a scalar of a single element
-    return calling.call(_INDEX[name], (x._spec, *cuts), (x, tuple(key), first))
-
-
-def _entries(name: str, x: Tensor, items: tuple[Any, ...]) -> tuple[_Entry, ...]:
-    """A basic key, checked, with an entry for every dimension of `x`."""
-    entries: list[_Entry] = []
-    sizes = iter(enumerate(x.shape))
-    for item in _filled(name, x, items):
-        if item is None:
-            entries.append(None)
-            continue
-        dim, size = next(sizes)
-        if isinstance(item, slice):
-            start, stop, step = _bounds(name, item, size)
-            count = len(range(start, stop, step))
-            entries.append((start, count, step if count > 1 else 1))
-        else:
-            if not -size <= item < size:
-                raise outside(name, item, dim, x.shape)
-            entries.append(item % size)
-    return tuple(entries)
-
-
-def _bounds(name: str, item: slice, size: int) -> tuple[int, int, int]:
-    try:
-        return item.indices(size)
-    except TypeError:
-        msg = f"{name}: a slice must be of integers or None, got {calling.shown(item)}"
-        raise TypeError(msg) from None
-    except ValueError:
-        msg = f"{name}: the step of a slice must not be 0, got {calling.shown(item)}"
-        raise ValueError(msg) from None
+    return cuts, key, first
 
 
 def iterate(x: Tensor) -> Iterator[Tensor]:

@@ -12,7 +12,7 @@ from tensorlayout.functions.data_types import astype
 from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import MAX_RANK
 from tensorlayout.plan.copy import Copy
-from tensorlayout.plan.gathering import Gather
+from tensorlayout.plan.gather import Gather
 from tensorlayout.plan.join import Join
 from tensorlayout.plan.library import Library
 from tensorlayout.plan.rules import broadcast_shape, normalized_dims

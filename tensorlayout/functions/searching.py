@@ -13,6 +13,7 @@ from tensorlayout.functions.statistical import Axis, reduced
 from tensorlayout.functions.transfers import moved
 from tensorlayout.plan.elementwise import Elementwise
 from tensorlayout.plan.library import Library, Results, Shape
+from tensorlayout.plan.mask import Nonzero
 from tensorlayout.plan.reduce import Reduce
 from tensorlayout.tensor import Tensor
 
@@ -51,7 +52,7 @@ def _positions(name: str, shapes: Sequence[Shape], dtype: DType, *, side: str) -
 _ARGMAX = Reduce("argmax", "real numeric", "argmax", dtypes.int64, False, single=True)
 _ARGMIN = Reduce("argmin", "real numeric", "argmin", dtypes.int64, False, single=True)
 _COUNT = Reduce("count_nonzero", "any", "count_nonzero", dtypes.int64)
-_NONZERO = Library("nonzero", "any", rank=1)
+_NONZERO = Nonzero()
 _SEARCH = Library("searchsorted", "real numeric", _positions)
 
 
@@ -80,8 +81,9 @@ def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
     >>> tl.nonzero(tl.asarray([[0, 7], [8, 0]]))[1]
     Tensor([1, 0], dtype=int64, device='cpu')
     """
-    found: tuple[Tensor, ...] = calling.library(_NONZERO, x)
-    return found
+    x = calling.tensor("nonzero", x)
+    found: Any = calling.call(_NONZERO, (x._spec,), (x,))
+    return found  # type: ignore[no-any-return]
 
 
 def searchsorted(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from math import prod
 
-from tensorlayout.cuda import sorting
 from tensorlayout.cuda.engine.c_types import c_type
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
 from tensorlayout.cuda.engine.launch import THREADS, Launch, Launches, writer
 from tensorlayout.cuda.engine.parameters import index_type
 from tensorlayout.cuda.engine.structs import constant
+from tensorlayout.cuda.sort import sorted_rows
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Run, Write
@@ -29,7 +29,7 @@ def write(plan: ReducePlan) -> Write:
     assert first is not None, "a dimension that repeats the others has no tiles"
     source = TensorSpec(plan.source.dtype, first, plan.source.device)
     ready, lines = _in_lines(plan.operation.name, source, tuple(d - 1 for d in plan.dims))
-    sort = sorting.prepare_lines(lines)
+    sort = sorted_rows(lines)
     planned = plan_quantiles(lines, spec.dtype, *plan.static)
     read = writer(spec.device.number, lambda _: planned)
     return lambda out, x: read(out, sort(ready(x)))

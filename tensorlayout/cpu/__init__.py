@@ -95,7 +95,7 @@ def carry_out(plan: Plan) -> Any:
 
 def direct(plan: Plan) -> Run | None:
     """What makes the result of a plan in memory of its own; None where that is not faster."""
-    found = DIRECT.get(plan.kind)
+    found = DIRECT.get(plan.kind) if not plan.given or plan.kind == "elementwise" else None
     return found and found(plan)
 
 

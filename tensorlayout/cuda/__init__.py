@@ -107,7 +107,7 @@ def carry_out(plan: Plan) -> Any:
 
 def direct(plan: Plan) -> Run | None:
     """None, but for plans whose results are still allocated by what writes them."""
-    found = DIRECT.get(plan.kind)
+    found = None if plan.given else DIRECT.get(plan.kind)
     return found and found(plan)
 
 

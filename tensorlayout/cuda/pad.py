@@ -7,11 +7,11 @@ from typing import Any
 
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
 from tensorlayout.cuda.engine.launch import PER_THREAD, THREADS, Launch, blocks_for, writer
+from tensorlayout.cuda.engine.padding import pattern
 from tensorlayout.cuda.engine.parameters import RANKS, divisor, pack_walk
 from tensorlayout.cuda.engine.scalars import octets
 from tensorlayout.cuda.engine.sectors import WIDEST
 from tensorlayout.cuda.engine.structs import constant
-from tensorlayout.cuda.fill.fill import pattern
 from tensorlayout.layout import Layout
 from tensorlayout.layout.loop import Axis, Loop, Window, index_type, merged
 from tensorlayout.plan.base import Write

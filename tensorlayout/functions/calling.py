@@ -109,7 +109,7 @@ def elementwise(operation: Elementwise, *operands: Any, out: Tensor | None = Non
     if not any(type(x) is Tensor for x in given):
         msg = f"{operation.name}: at least one operand must be a tensor, got only Python scalars"
         raise TypeError(msg)
-    return call_into(out, operation, key, given)
+    return call(operation, key, given) if out is None else call_into(out, operation, key, given)
 
 
 def _on_one_device(operands: tuple[Any, ...], given: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -425,13 +425,12 @@ def in_place(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
     """The method for ``x += y`` and its like: x keeps its dtype, shape, layout and padding."""
 
     def method(self: Tensor, other: Any, /) -> Any:
+        if type(other) in SCALARS and not _watched:
+            spec = writable(operation.name, self)._spec
+            return prepared_into(operation, spec, spec, type(other))(self, self, other)
         if not _ours(other):
             return NotImplemented
-        writable(operation.name, self)
-        if type(other) in SCALARS and not _watched:
-            spec = self._spec
-            return prepared_into(operation, spec, spec, type(other))(self, self, other)
-        return elementwise(operation, self, other, out=self)
+        return elementwise(operation, self, other, out=writable(operation.name, self))
 
     return method
 

@@ -14,12 +14,7 @@ from tensorlayout.exchange.numpy import tensor_over
 from tensorlayout.functions import calling
 from tensorlayout.functions.arrays import arrived
 from tensorlayout.functions.manipulation import reshape, stack
-from tensorlayout.functions.sequences import (
-    holds_arrays,
-    numbers_of,
-    refuse_misfit,
-    refuse_misfits,
-)
+from tensorlayout.functions.sequences import holds_arrays, numbers_of, refuse_misfit, refuse_misfits
 from tensorlayout.functions.transfers import moved, on_host
 from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import MAX_RANK
@@ -342,8 +337,8 @@ def arange(
     Tensor([1, 4, 7], dtype=int64, device='cpu')
     """
     begin, end = (0, start) if stop is None else (start, stop)
-    arguments = {"start": begin, "stop": end, "step": step}
-    first, end, by = (calling.real("arange", name, given) for name, given in arguments.items())
+    numbers = {"start": begin, "stop": end, "step": step}
+    first, end, by = (calling.real("arange", name, given) for name, given in numbers.items())
     if by == 0:
         msg = "arange: step must not be 0"
         raise ValueError(msg)

@@ -15,6 +15,8 @@ from tensorlayout.exchange.numpy import Array, as_odd_float, quietly
 from tensorlayout.functions import calling
 from tensorlayout.layout.checks import MAX_RANK
 
+__all__: list[str] = []
+
 
 def numbers_of(name: str, obj: Any, dtype: DType | None) -> Array:
     """The numbers of a nested sequence; integers as `dtype` needs them, where int64 is too small.

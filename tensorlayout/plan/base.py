@@ -126,7 +126,7 @@ class Backend(Protocol):
         """What carries out a plan, as its `makes` says: a `Write`, or a `Run`."""
 
     def direct(self, plan: Any, /) -> Run | None:
-        """A `Run` that makes the result of a ``new`` plan in its own memory; None without one."""
+        """A `Run` that carries out a ``new`` plan in one go, where that is faster; else None."""
 
     def new_tensors(self, spec: TensorSpec, /) -> Callable[[], Tensor]:
         """What makes one new tensor of a spec after the other.

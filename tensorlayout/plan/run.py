@@ -89,7 +89,7 @@ def _run(plan: Plan, where: Backend) -> Run:
     if plan.makes != "new":
         run: Run = where.carry_out(plan)
         return run
-    direct = None if plan.given else where.direct(plan)
+    direct = where.direct(plan)
     if direct is not None:
         return direct
     write = where.carry_out(plan)

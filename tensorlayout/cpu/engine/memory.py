@@ -189,19 +189,25 @@ def allocator(spec: TensorSpec) -> Callable[[], tuple[Array, StorageRef | None]]
 
 def new_tensors(spec: TensorSpec) -> Callable[[], Tensor]:
     """What makes one `new_tensor` of this spec after the other."""
-    layout, dtype, new = spec.layout, spec.dtype, Tensor._new
+    layout, dtype = spec.layout, spec.dtype
     if layout.form is not layout or layout.is_tiled:
         return functools.partial(new_tensor, spec)
-    shape, empty = layout.shape, np.empty
-    row_major = layout.minor_to_major == tuple(range(len(shape) - 1, -1, -1))
-    fits = 0 < math.prod(shape) * dtype.itemsize <= sys.maxsize
-    if row_major and fits and layout.padded_shape == shape:
-        return lambda: new(empty(shape, dtype), spec)
-    allocate = allocator(spec)
+    allocate, new, empty = allocator(spec), object.__new__, np.empty
+    if layout.is_row_major and not layout.is_padded:
+        shape = layout.shape
+
+        def make_row_major() -> Tensor:
+            made = new(Tensor)
+            made._memory, made._spec, made._home = empty(shape, dtype), spec, None
+            return made
+
+        return make_row_major
 
     def make() -> Tensor:
-        memory, home = allocate()
-        return new(memory, spec, home)
+        made = new(Tensor)
+        made._memory, made._home = allocate()
+        made._spec = spec
+        return made
 
     return make
 

@@ -67,9 +67,14 @@ def padding_regions(layout: Layout) -> Regions:
     return Regions(made.dims, tuple(r for r in regions if r.run and made.rows(r)))
 
 
+def pattern(value: bytes) -> bytes:
+    """One element over and over, 16 bytes of it: what the launches of a fill take as scalars."""
+    return value * (16 // max(1, len(value)))
+
+
 def bits_of(value: bytes) -> tuple[int, int]:
-    """The pattern of an element, repeated to 16 bytes, as two 64-bit numbers; of none: zeros."""
-    repeated = value * (16 // max(1, len(value)))
+    """The pattern of an element as two 64-bit numbers; of none: zeros."""
+    repeated = pattern(value)
     return int.from_bytes(repeated[:8], "little"), int.from_bytes(repeated[8:], "little")
 
 

@@ -18,6 +18,7 @@ from tensorlayout.cuda.engine.padding import (
     bits_of,
     padding_regions,
     padding_struct,
+    pattern,
 )
 from tensorlayout.cuda.engine.parameters import pack_walk
 from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST
@@ -93,11 +94,6 @@ def _tiled(layout: Layout, itemsize: int, alignment: int, padding: bytes | None)
 def filled_with(fill: Launches, value: bytes) -> Launches:
     """A fill whose value is known, and no scalar of a call."""
     return replace(fill, launches=tuple([e.without_scalars(pattern(value)) for e in fill.launches]))
-
-
-def pattern(value: bytes) -> bytes:
-    """What the launches of a fill take as scalars: one element over and over, 16 bytes."""
-    return value * (16 // len(value))
 
 
 def padding_beside(

@@ -35,7 +35,7 @@ from tensorlayout.tensor import Tensor, TensorSpec
 # Those whose elements must be finite wait for that first.
 WAIT = frozenset(
     {
-        *("bincount", "isin", "nonzero", "repeat"),
+        *("bincount", "isin", "repeat"),
         *("unique_all", "unique_counts", "unique_inverse", "unique_values"),
         *("cholesky", "eig", "eigh", "eigvals", "eigvalsh", "inv", "matrix_norm", "matrix_power"),
         *("matrix_rank", "pinv", "qr", "solve", "svd", "svdvals"),

@@ -192,9 +192,10 @@ def new_tensors(spec: TensorSpec) -> Callable[[], Tensor]:
     layout, dtype = spec.layout, spec.dtype
     if layout.form is not layout or layout.is_tiled:
         return functools.partial(new_tensor, spec)
-    allocate, new, empty = allocator(spec), object.__new__, np.empty
-    if layout.is_row_major and not layout.is_padded:
-        shape = layout.shape
+    shape, new, empty = layout.shape, object.__new__, np.empty
+    row_major = layout.minor_to_major == tuple(range(len(shape) - 1, -1, -1))
+    fits = 0 < math.prod(shape) * dtype.itemsize <= sys.maxsize
+    if row_major and fits and layout.padded_shape == shape:
 
         def make_row_major() -> Tensor:
             made = new(Tensor)
@@ -202,6 +203,7 @@ def new_tensors(spec: TensorSpec) -> Callable[[], Tensor]:
             return made
 
         return make_row_major
+    allocate = allocator(spec)
 
     def make() -> Tensor:
         made = new(Tensor)

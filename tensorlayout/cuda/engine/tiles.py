@@ -19,18 +19,8 @@ def small_divisor(number: int) -> Any:
     return struct("tiles.cuh", "SmallDivisor")(2**32 - number, (1 << 32) // number + 1)
 
 
-def side_type(axes: int) -> Any:
-    """``Side<axes>``."""
-    return struct("tiles.cuh", f"Side<{axes}>")
-
-
-def boxes_type(memories: int, axes: int, most_outer: int) -> Any:
-    """``Boxes<memories, axes, most_outer>``."""
-    return struct("tiles.cuh", f"Boxes<{memories}, {axes}, {most_outer}>")
-
-
 def boxes_struct(box: Box, made: Any) -> Any:
-    """Which box each block has, packed into a `boxes_type`.
+    """Which box each block has, packed into ``Boxes``.
 
     Indices of bounded dimensions are as further memories. The last box along an axis of such a
     dimension counts as one that ends early: its rows may.
@@ -64,7 +54,7 @@ def side_struct(box: Box, memory: int, pitches: Sequence[int], axes: int = DEEPE
     strides = [box.nest.axes[k].strides[memory] for k in box.axes]
     period, last = box.period(memory), order[run - 1]
     grouped = not side.single and side.sector > 1 and run < len(order)
-    made = side_type(axes)(run=run, linear=period == 1, sector=side.sector)
+    made = struct("tiles.cuh", f"Side<{axes}>")(run=run, linear=period == 1, sector=side.sector)
     made.together = grouped and box.is_together(memory)
     made.grouped = grouped and not made.together
     made.dimension[: len(order)] = order

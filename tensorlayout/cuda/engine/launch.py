@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -175,11 +174,6 @@ def writer(
             at(*seen[:aligned])(addresses, scalars)
 
     return write
-
-
-def struct_type(name: str, **members: Any) -> Any:
-    """A ctypes struct of these members, in order."""
-    return type(name, (ctypes.Structure,), {"_fields_": tuple(members.items())})
 
 
 def blocks_for(count: int) -> int:

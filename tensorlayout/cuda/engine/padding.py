@@ -28,9 +28,6 @@ class Region:
     depth: int
 
 
-PaddingStruct = struct("padding.cuh", "Padding")
-
-
 @dataclass(frozen=True, slots=True)
 class Regions:
     """All slots of padding, each once; `dims` are (size, stride), slowest first."""
@@ -44,7 +41,7 @@ class Regions:
 
     @property
     def fit_a_launch(self) -> bool:
-        """Whether `PaddingStruct` can hold them."""
+        """Whether the struct can hold them."""
         sizes = [n for r in self.regions for n in (r.run, self.rows(r))]
         depth = max([region.depth for region in self.regions], default=0)
         return len(self.regions) <= REGIONS >= depth and max(sizes, default=0) < _FEWER_THAN
@@ -86,7 +83,7 @@ def padding_struct(
     `alignment`: the power of two that divides the address of the first slot. Elements are written
     as many at a time as it allows, and where runs begin and end.
     """
-    made = PaddingStruct(first_block=_NEVER)
+    made = struct("padding.cuh", "Padding")(first_block=_NEVER)
     if found is None or not found.regions:
         return made, 0
     found, width = _widened(found, len(value), alignment)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-Part = tuple[int, int]
+from tensorlayout.layout.slots import Part
 
 # A search gives up after so many steps, in about a tenth of a second. Layouts with nested strides
 # (all that packing, padding, tiling and slicing make) need a step a part; strides such as

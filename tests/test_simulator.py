@@ -7,10 +7,10 @@ import struct
 import subprocess
 import sys
 import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
+from right_kernels import KERNELS, THREADS, Array, check, every_case, floats, right, run
 
 from tensorlayout.cuda.engine import disk_cache, driver, host_compiler, simulator
 from tensorlayout.cuda.engine.counting import Counts, Tally
@@ -18,9 +18,6 @@ from tensorlayout.cuda.engine.driver import Counters, Kernel
 from tensorlayout.cuda.engine.ranges import Ranges
 from tensorlayout.cuda.engine.simulator import KernelError, checking, open_driver
 from tensorlayout.kernels_path import kernel_directory
-
-KERNELS = Path(__file__).parent / "kernels"
-THREADS = 256
 
 pytestmark = pytest.mark.skipif(
     not any(map(shutil.which, (os.environ.get("CXX", ""), "g++", "clang++"))),
@@ -36,29 +33,6 @@ def simulated():
         yield open_driver()
 
 
-class Array:
-    """A NumPy array's bytes in device memory."""
-
-    def __init__(self, simulated, values):
-        self.simulated = simulated
-        self.values = np.ascontiguousarray(values)
-        self.buffer = simulated.allocate(self.values.nbytes, simulated.current_device())
-        simulated.to_device(self.buffer.pointer, self.values.reshape(-1).view(np.uint8))
-
-    @property
-    def pointer(self):
-        return self.buffer.pointer
-
-    def get(self):
-        back = np.empty_like(self.values)
-        self.simulated.to_host(back.reshape(-1).view(np.uint8), self.pointer)
-        return back
-
-
-def right(name, operation=""):
-    return Kernel(str(KERNELS / "right.cu"), name, operation=operation)
-
-
 def faulty(name):
     return Kernel(str(KERNELS / "faulty.cu"), name)
 
@@ -70,16 +44,6 @@ def line_of(name, mark="here"):
     body = text[start : text.index("KERNEL(", start)]
     end = f"// {mark}" if f"// {mark}\n" in body else "// here"
     return text.count("\n", 0, start + body.index(f"{end}\n")) + 1
-
-
-def run(simulated, kernel, grid, *parameters):
-    """Launch with addresses of arrays and 64-bit integers."""
-    words = (each.pointer if isinstance(each, Array) else each for each in parameters)
-    simulated.launcher(kernel)(grid, bytearray(b"".join(struct.pack("q", word) for word in words)))
-
-
-def floats(simulated, n, start=0.0):
-    return Array(simulated, np.arange(start, start + n, dtype=np.float32))
 
 
 # ---- Right kernels are right, in every order, and every check is silent on them.
@@ -103,39 +67,9 @@ def any_mode(request):
         yield record
 
 
-@pytest.mark.parametrize("n", [1, 255, 256, 257, 1000])
-def test_threads_of_a_plain_kernel(simulated, any_mode, n):
-    x, y = floats(simulated, n), floats(simulated, n)
-    run(simulated, right("increment"), -(-n // THREADS), y, x, n)
-    np.testing.assert_array_equal(y.get(), np.arange(1, n + 1, dtype=np.float32))
-
-
-def test_packs(simulated, any_mode):
-    x, y = floats(simulated, 4000), floats(simulated, 4000)
-    run(simulated, right("increment_packs"), 4, y, x, 1000)
-    np.testing.assert_array_equal(y.get(), np.arange(1, 4001, dtype=np.float32))
-
-
-def test_a_grid_of_three_dimensions(simulated, any_mode):
-    to = Array(simulated, np.zeros((5, 3, 2, THREADS), np.uint32))
-    run(simulated, right("where_am_i"), (2, 3, 5), to)
-    block = np.arange(30, dtype=np.uint32).reshape(5, 3, 2, 1)
-    np.testing.assert_array_equal(to.get(), block << 16 | np.arange(THREADS, dtype=np.uint32))
-
-
-@pytest.mark.parametrize("name", ["transpose_tiles", "transpose_in_one_bank"])
-def test_threads_that_meet(simulated, any_mode, name):
-    values = np.arange(96 * 64, dtype=np.float32).reshape(96, 64)
-    x, y = Array(simulated, values), Array(simulated, np.zeros((64, 96), np.float32))
-    run(simulated, right(name), (2, 3, 1), y, x, 96, 64)
-    np.testing.assert_array_equal(y.get(), values.T)
-
-
-def test_many_barriers_in_divergent_code(simulated, any_mode):
-    values = np.arange(5 * THREADS, dtype=np.int32).reshape(5, THREADS)
-    x, y = Array(simulated, values), Array(simulated, np.zeros(5, np.int32))
-    run(simulated, right("sum_blocks"), 5, y, x, 5)
-    np.testing.assert_array_equal(y.get(), values.sum(axis=1))
+@every_case
+def test_right_kernels(simulated, any_mode, case):
+    check(simulated, case)
 
 
 def test_one_element_that_all_threads_store(simulated, any_mode):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Protocol
 
 from tensorlayout.layout import checks, overlap, slots, text
@@ -195,32 +196,26 @@ class Placement:
             rule = f"must be at least 0 and below the required size {limit}"
             msg = f"slot: {rule}, got {shown(slot)}"
             raise IndexError(msg)
-        found = self._indices_of(slot, 2)
+        found = [*islice(self._indices_at(slot), 2 if self.size else 0)]
         if len(found) > 1:
             first, second = map(shown, found)
             msg = f"slot: {slot} is shared by the indices {first} and {second} of {cut(self)}"
             raise ValueError(msg)
         return found[0] if found else None
 
-    def _indices_of(self, slot: int, most: int) -> list[tuple[int, ...]]:
-        """Up to `most` indices whose element stands in `slot`."""
-        if self.size == 0:
-            return []
-        flat = [(e, s) for parts in self.parts for e, s in parts]
+    def _indices_at(self, slot: int) -> Iterator[tuple[int, ...]]:
+        """The indices whose element stands in `slot`."""
+        flat = [part for parts in self.parts for part in parts]
         # A negative stride counts its digit from the other end, so that all strides are positive.
         rest = slot - self.offset - sum(min(0, (e - 1) * s) for e, s in flat)
-        found: list[tuple[int, ...]] = []
         try:
             for digits in overlap.solutions([(e, abs(s)) for e, s in flat], rest):
                 index = self._index_of_digits(digits)
                 if all(i < n for i, n in zip(index, self.shape, strict=True)):
-                    found.append(index)
-                if len(found) == most:
-                    break
+                    yield index
         except overlap.TooHardError:
             msg = f"slot: cannot tell which indices of {cut(self)} share slot {slot}"
             raise ValueError(msg) from None
-        return found
 
     def _index_of_digits(self, digits: Sequence[int]) -> tuple[int, ...]:
         taken = iter(digits)

@@ -164,12 +164,12 @@ class CupyLauncher:
 
 
 class FunctionLauncher(CupyLauncher):
-    """The same by CuPy's own call, for a version that does not expose the driver's."""
+    """A kernel launched by CuPy's own call, in a version that does not expose the driver's."""
 
     __slots__ = ()
 
     def __call__(self, grid: int | tuple[int, int, int], parameters: bytearray) -> None:
-        """As `CupyLauncher`."""
+        """Launch on the current device and stream. Neither allocates on the device nor waits."""
         function, _ = self._only or self._on_this_device()
         view, arguments = self._block.for_function
         view[: len(parameters)] = parameters
@@ -231,7 +231,7 @@ class CupyDriver:
         return self._device_count
 
     def current_device(self) -> int:
-        """CuPy's, for this thread."""
+        """CuPy's current device, for this thread."""
         return int(self.runtime.getDevice())
 
     def using(self, device: int) -> AbstractContextManager[Any]:
@@ -251,13 +251,13 @@ class CupyDriver:
         return int(attributes.device) if attributes.type in on_device else None
 
     def current_stream(self, device: int) -> Stream:
-        """CuPy's, for this thread."""
+        """CuPy's current stream, for this thread."""
         self._check(device)
         stream = self.cuda.get_current_stream(device)
         return Stream(device, stream.ptr or LEGACY_STREAM, stream)
 
     def end_of(self, stream: Stream) -> Callable[[], bool]:
-        """By an event, where the number means another stream in each thread; else by a query."""
+        """An event is asked where each thread has a stream of that number; else the stream is."""
         if stream.number == PER_THREAD_STREAM:
             event = self.cuda.Event(disable_timing=True)
             event.record(stream.owner)
@@ -270,7 +270,7 @@ class CupyDriver:
         return not capturing and bool(self.runtime.streamQuery(stream.number) == 0)
 
     def is_capturing(self, device: int) -> bool:
-        """By a call of CUDA, but for the legacy default stream, which captures nothing."""
+        """Whether CUDA says so; the legacy default stream, which captures nothing, is not asked."""
         number = self.cuda.get_current_stream(device).ptr
         return number not in _UNCAPTURED and bool(self.runtime.streamIsCapturing(number))
 
@@ -408,7 +408,7 @@ class CupyDriver:
         return self._architectures[device]
 
     def _allocate_again(self, nbytes: int, device: int) -> Any:
-        """The same, after all memory that nobody uses has gone back from pools to the device."""
+        """Memory allocated after all that nobody uses has gone back from pools to the device."""
         pool = self._cupy.get_default_memory_pool()
         if nbytes < _TOO_MANY:
             gc.collect()

@@ -56,7 +56,7 @@ class Kernel:
 # The number of the legacy default stream, which every device has.
 LEGACY_STREAM = 1
 
-# That of the default stream that each thread has of its own.
+# The number of the default stream that each thread has of its own.
 PER_THREAD_STREAM = 2
 
 
@@ -183,7 +183,7 @@ class Driver(Protocol):
         """The device whose memory is at this address; None if it is no device's."""
 
     def current_stream(self, device: int) -> Stream:
-        """That of this thread's launches and copies on `device`."""
+        """The stream of this thread's launches and copies on `device`."""
 
     def end_of(self, stream: Stream) -> Callable[[], bool]:
         """What says, in any thread, whether all that is on the current stream now is over.

@@ -305,7 +305,7 @@ class SimulatorDriver:
         return next((n for n, ranges in enumerate(self.ranges) if ranges.holds(pointer, 1)), None)
 
     def current_stream(self, device: int) -> Stream:
-        """That of this thread; the legacy default stream where no `on_stream` chose another."""
+        """The stream that `on_stream` chose for this thread, or else the legacy default one."""
         self._ranges_of(device)
         return _stream(device)
 
@@ -327,7 +327,7 @@ class SimulatorDriver:
         return False
 
     def captured(self, device: int) -> None:
-        """Nothing."""
+        """None: there are no graphs."""
 
     def order(self, first: Stream, then: Stream) -> None:
         """Nothing but a note: what is on `first` has been done."""

@@ -63,7 +63,7 @@ class Layout(Views):
         elif parts is not None:
             dims = checks.checked_parts(sizes, parts)
         else:
-            order = orders.checked_order(minor_to_major, len(sizes))
+            order = orders.order_or_row_major(minor_to_major, len(sizes))
             return cls._packed(sizes, padded or sizes, order, start, value)
         if padded is None:
             padded = checks.implied_padded(sizes, dims)
@@ -151,7 +151,7 @@ class Layout(Views):
             rule = f"must be a positive multiple of the element's {shown(step)} bytes"
             msg = f"pitch: {rule}, got {shown(pitch)}"
             raise ValueError(msg)
-        order = orders.checked_order(minor_to_major, len(sizes))
+        order = orders.order_or_row_major(minor_to_major, len(sizes))
         padded = list(sizes)
         if order:
             per_row = pitch // step
@@ -183,7 +183,7 @@ class Layout(Views):
         (4, 6)
         """
         sizes = checks.checked_sizes("shape", shape)
-        order = orders.checked_order(minor_to_major, len(sizes))
+        order = orders.order_or_row_major(minor_to_major, len(sizes))
         cuts = tiling.checked_tiles(tiles)
         if 0 in sizes or not cuts:
             return cls.packed(sizes, order)
@@ -246,7 +246,7 @@ def _order_for(
 ) -> orders.Order:
     """The order of dimensions, given or implied; ValueError where the strides contradict it."""
     outer = tuple(parts[0][1] for parts in dims)
-    order = orders.checked_order(minor_to_major, len(dims))
+    order = orders.order_or_row_major(minor_to_major, len(dims))
     implied = orders.order_of_strides(padded, outer, order)
     if minor_to_major is None or order == implied:
         return implied

@@ -79,7 +79,7 @@ def _numpy() -> Calls:
 @contextmanager
 def _cuda(simulator: str) -> Iterator[None]:
     """A driver of its own for the block."""
-    kept = (driver, devices.available, devices._cuda, plan)
+    kept = (driver, devices.available, devices._cuda, plan.run)
     for each in kept:
         each.cache_clear()
     with patch.dict(os.environ, TENSORLAYOUT_CUDA_SIMULATOR=simulator):

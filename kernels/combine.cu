@@ -112,7 +112,7 @@ struct Combining {
 
 #ifdef ELEMENT
 
-constexpr int RUN_BITS = 8, RUN = 1 << RUN_BITS;  // as in tensorlayout/plan/combining.py
+constexpr int RUN_BITS = 8, RUN = 1 << RUN_BITS;  // as in tensorlayout/plan/scatter.py
 
 // What `count` times the same integer makes of `x`.
 template <template <class> class Functor, class T>

@@ -31,13 +31,13 @@ from tensorlayout.dtypes import (
     uint32,
     uint64,
 )
-from tensorlayout.functions.beyond import *
-from tensorlayout.functions.beyond_scattering import *
-from tensorlayout.functions.beyond_statistical import *
 from tensorlayout.functions.constants import *
 from tensorlayout.functions.creation import *
 from tensorlayout.functions.data_types import *
 from tensorlayout.functions.elementwise import *
+from tensorlayout.functions.extra import *
+from tensorlayout.functions.extra_scattering import *
+from tensorlayout.functions.extra_statistical import *
 from tensorlayout.functions.indexing import *
 from tensorlayout.functions.inspection import *
 from tensorlayout.functions.interchange import *
@@ -89,9 +89,9 @@ __all__ = [
     "uint64",
     "using_device",
 ]
-__all__ += _chapters.beyond.__all__
-__all__ += _chapters.beyond_scattering.__all__
-__all__ += _chapters.beyond_statistical.__all__
+__all__ += _chapters.extra.__all__
+__all__ += _chapters.extra_scattering.__all__
+__all__ += _chapters.extra_statistical.__all__
 __all__ += _chapters.constants.__all__
 __all__ += _chapters.creation.__all__
 __all__ += _chapters.data_types.__all__

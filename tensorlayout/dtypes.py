@@ -99,6 +99,7 @@ def _letter(dtype: DType) -> str:
     raise TypeError(msg)
 
 
+@functools.cache
 def in_category(dtype: DType, category: str) -> Any:
     """Whether `dtype` belongs to a category such as ``"real numeric"``."""
     return _letter(dtype) in _CATEGORIES[category]
@@ -214,6 +215,7 @@ def promote_scalar(dtype: DType, scalar: type) -> DType:
     return default_of(scalar)
 
 
+@functools.cache
 def accumulated(dtype: DType) -> DType:
     """The dtype of sums: integers and bool become the default integer of their sign."""
     if in_category(dtype, "integer or boolean"):

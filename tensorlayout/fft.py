@@ -16,13 +16,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-import numpy as np
-
 from tensorlayout import dtypes
-from tensorlayout.cpu import transforms
 from tensorlayout.devices import default_device
 from tensorlayout.dtypes import DType, as_dtype
-from tensorlayout.functions import calling
+from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.manipulation import roll
 from tensorlayout.plan.fill import Create
@@ -81,27 +78,27 @@ def _resized(shape: Shape, axes: Shape, sizes: Shape) -> Shape:
 
 _FLOATS = "floating-point"
 
-_FFT = Library("fft", _FLOATS, transforms.line(np.fft.fft), _complex)
-_IFFT = Library("ifft", _FLOATS, transforms.line(np.fft.ifft), _complex)
-_FFTN = Library("fftn", _FLOATS, transforms.lines(np.fft.fftn), _complex)
-_IFFTN = Library("ifftn", _FLOATS, transforms.lines(np.fft.ifftn), _complex)
-_RFFT = Library("rfft", "real floating", transforms.line(np.fft.rfft), _half)
-_IRFFT = Library("irfft", _FLOATS, transforms.line(np.fft.irfft), _real)
-_RFFTN = Library("rfftn", "real floating", transforms.lines(np.fft.rfftn), _half)
-_IRFFTN = Library("irfftn", _FLOATS, transforms.lines(np.fft.irfftn), _real)
-_HFFT = Library("hfft", _FLOATS, transforms.line(np.fft.hfft), _real)
-_IHFFT = Library("ihfft", "real floating", transforms.line(np.fft.ihfft), _half)
+_FFT = Library("fft", _FLOATS, _complex)
+_IFFT = Library("ifft", _FLOATS, _complex)
+_FFTN = Library("fftn", _FLOATS, _complex)
+_IFFTN = Library("ifftn", _FLOATS, _complex)
+_RFFT = Library("rfft", "real floating", _half)
+_IRFFT = Library("irfft", _FLOATS, _real)
+_RFFTN = Library("rfftn", "real floating", _half)
+_IRFFTN = Library("irfftn", _FLOATS, _real)
+_HFFT = Library("hfft", _FLOATS, _real)
+_IHFFT = Library("ihfft", "real floating", _half)
 
 _NORMS = ("backward", "ortho", "forward")
 
 
 def _along(operation: Library, x: Any, n: int | None, axis: int, norm: str) -> Tensor:
-    x = calling.tensor(operation.name, x)
-    size = None if n is None else calling.integer(operation.name, "n", n)
+    x = arguments.tensor(operation.name, x)
+    size = None if n is None else arguments.integer(operation.name, "n", n)
     if size is not None and size < 1:
-        msg = f"{operation.name}: n must be at least 1, got {calling.shown(n)}"
+        msg = f"{operation.name}: n must be at least 1, got {arguments.shown(n)}"
         raise ValueError(msg)
-    dim = calling.integer(operation.name, "axis", axis)
+    dim = arguments.integer(operation.name, "axis", axis)
     return _over(operation, x, None if size is None else (size,), (dim,), norm, "axis")
 
 
@@ -109,17 +106,17 @@ def _over(
     operation: Library, x: Any, s: Any, axes: Any, norm: str, argument: str = "axes"
 ) -> Tensor:
     name = operation.name
-    x = calling.tensor(name, x)
-    calling.choice(name, "norm", norm, "'backward', 'ortho' or 'forward'", _NORMS)
+    x = arguments.tensor(name, x)
+    arguments.choice(name, "norm", norm, "'backward', 'ortho' or 'forward'", _NORMS)
     if s is not None and axes is None:
         msg = f"{name}: s needs axes, one for each size"
         raise ValueError(msg)
-    dims = normalized_dims(name, calling.integers(axes, name, "axes"), x.ndim, argument)
+    dims = normalized_dims(name, arguments.integers(axes, name, "axes"), x.ndim, argument)
     if not dims and operation.rule is not _complex:
         msg = f"{name}: needs at least one axis, got shape {x.shape} and axes {axes}"
         raise ValueError(msg)
-    sizes = _sizes(operation, x.shape, dims, calling.integers(s, name, "s"))
-    found: Tensor = calling.library(operation, x, s=sizes, axes=dims, norm=norm)
+    sizes = _sizes(operation, x.shape, dims, arguments.integers(s, name, "s"))
+    found: Tensor = dispatch.library(operation, x, s=sizes, axes=dims, norm=norm)
     return found
 
 
@@ -130,7 +127,7 @@ def _sizes(operation: Library, shape: Shape, dims: Shape, s: Any) -> Shape:
         whole[-1] = 2 * (whole[-1] - 1)
     given = (-1,) * len(dims) if s is None else (s,) if isinstance(s, int) else s
     if len(given) != len(dims):
-        msg = f"{operation.name}: s and axes must be equally many, got {calling.shown(given)}"
+        msg = f"{operation.name}: s and axes must be equally many, got {arguments.shown(given)}"
         msg += f" and {dims}"
         raise ValueError(msg)
     sizes = tuple(m if n == -1 else n for n, m in zip(given, whole, strict=True))
@@ -281,10 +278,10 @@ def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None
 
 def _spectrum(operation: Create, n: Any, d: Any, dtype: Any, device: Any) -> Tensor:
     name = operation.name
-    size = calling.integer(name, "n", n)
-    spacing = calling.as_float(name, calling.real(name, "d", d))
+    size = arguments.integer(name, "n", n)
+    spacing = arguments.as_float(name, arguments.real(name, "d", d))
     if size < 1:
-        msg = f"{name}: n must be at least 1, got {calling.shown(n)}"
+        msg = f"{name}: n must be at least 1, got {arguments.shown(n)}"
         raise ValueError(msg)
     if spacing == 0:
         msg = f"{name}: d must not be 0"
@@ -296,7 +293,7 @@ def _spectrum(operation: Create, n: Any, d: Any, dtype: Any, device: Any) -> Ten
     whole = operation is _FFTFREQ
     where = default_device() if device is None else device
     key = ((size if whole else size // 2 + 1,), kind, None, where)
-    return calling.call(operation, key, (size, spacing, whole))
+    return dispatch.call(operation, key, (size, spacing, whole))
 
 
 def fftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
@@ -317,8 +314,8 @@ def ifftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tenso
 
 
 def _shifted(name: str, x: Any, axes: Any, sign: int) -> Tensor:
-    x = calling.tensor(name, x)
-    dims = normalized_dims(name, calling.integers(axes, name, "axes"), x.ndim, "axes")
+    x = arguments.tensor(name, x)
+    dims = normalized_dims(name, arguments.integers(axes, name, "axes"), x.ndim, "axes")
     if not x.ndim:
         return astype(x, x.dtype)
     return roll(x, [sign * (x.shape[d] // 2) for d in dims] or 0, axis=dims or 0)

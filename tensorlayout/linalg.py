@@ -20,9 +20,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cpu import reducing, transforms
 from tensorlayout.dtypes import DType
-from tensorlayout.functions import calling
+from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.creation import asarray
 from tensorlayout.functions.data_types import astype, finfo
 from tensorlayout.functions.linear_algebra import matmul, matrix_transpose, tensordot, vecdot
@@ -36,7 +35,7 @@ from tensorlayout.plan.library import (
     axis_of_vectors,
     complex_of,
 )
-from tensorlayout.plan.reducing import Reduce
+from tensorlayout.plan.reduce import Reduce
 from tensorlayout.plan.rules import broadcast_shape, normalized_dims
 from tensorlayout.plan.view import View
 from tensorlayout.tensor import Tensor
@@ -180,7 +179,7 @@ def _normed(name: str, shapes: Shapes, dtype: DType, *, keepdims: bool, ord: Any
     counts |= {-1: n, -2: min(m, n), -math.inf: m}  # of how many the least is taken
     if ord not in counts:
         allowed = "'fro', 'nuc', 1, -1, 2, -2, inf or -inf"
-        msg = f"{name}: ord must be {allowed}, got {calling.shown(ord)}"
+        msg = f"{name}: ord must be {allowed}, got {arguments.shown(ord)}"
         raise ValueError(msg)
     if not counts[ord]:
         msg = f"{name}: no norm of order {ord} of empty matrices, got shape {shapes[0]}"
@@ -212,27 +211,27 @@ _SINGULAR = _FAILS | {"failure": "Singular matrix"}
 _EIGENVALUES = _FAILS | {"finite": True, "failure": "Eigenvalues did not converge"}
 _SINGULAR_VALUES = _FAILS | {"finite": True, "failure": "SVD did not converge"}
 
-_CHOLESKY = Library("cholesky", _FLOATS, np.linalg.cholesky, _like, 2, **_INDEFINITE)
-_CROSS = Library("cross", "numeric", transforms.cross, _crossed)
-_DET = Library("det", _FLOATS, np.linalg.det, _number, 2)
-_EIG = Library("eig", _FLOATS, transforms.eig, _general, 2, **_EIGENVALUES)
-_EIGH = Library("eigh", _FLOATS, transforms.eigh, _hermitian, 2, **_EIGENVALUES)
-_EIGVALS = Library("eigvals", _FLOATS, np.linalg.eigvals, _complex_values, 2, **_EIGENVALUES)
-_EIGVALSH = Library("eigvalsh", _FLOATS, np.linalg.eigvalsh, _real_values, 2, **_EIGENVALUES)
-_INV = Library("inv", _FLOATS, np.linalg.inv, _like, 2, **_SINGULAR)
-_MATRIX_NORM = Library("matrix_norm", _FLOATS, transforms.matrix_norm, _normed, 2)
+_CHOLESKY = Library("cholesky", _FLOATS, _like, 2, **_INDEFINITE)
+_CROSS = Library("cross", "numeric", _crossed)
+_DET = Library("det", _FLOATS, _number, 2)
+_EIG = Library("eig", _FLOATS, _general, 2, **_EIGENVALUES)
+_EIGH = Library("eigh", _FLOATS, _hermitian, 2, **_EIGENVALUES)
+_EIGVALS = Library("eigvals", _FLOATS, _complex_values, 2, **_EIGENVALUES)
+_EIGVALSH = Library("eigvalsh", _FLOATS, _real_values, 2, **_EIGENVALUES)
+_INV = Library("inv", _FLOATS, _like, 2, **_SINGULAR)
+_MATRIX_NORM = Library("matrix_norm", _FLOATS, _normed, 2)
 _SPECTRAL_NORM = replace(_MATRIX_NORM, **_SINGULAR_VALUES)
-_MATRIX_POWER = Library("matrix_power", _FLOATS, transforms.matrix_power, _like, 2, **_SINGULAR)
-_MATRIX_RANK = Library("matrix_rank", _FLOATS, transforms.matrix_rank, _rank, 2, **_SINGULAR_VALUES)
-_OUTER = Library("outer", "numeric", transforms.outer, _table)
-_PINV = Library("pinv", _FLOATS, transforms.pinv, _transposed, 2, **_SINGULAR_VALUES)
-_QR = Library("qr", _FLOATS, transforms.qr, _factors, 2)
-_SLOGDET = Library("slogdet", _FLOATS, transforms.slogdet, _sign_and_logarithm, 2)
-_SOLVE = Library("solve", _FLOATS, np.linalg.solve, _solution, 2, **_SINGULAR)
-_SVD = Library("svd", _FLOATS, transforms.svd, _singular, 2, **_SINGULAR_VALUES)
-_SVDVALS = Library("svdvals", _FLOATS, np.linalg.svdvals, _singular_values, 2, **_SINGULAR_VALUES)
-_TRACE = Reduce("trace", "numeric", reducing.add, "sum")
-_VECTOR_NORM = Library("vector_norm", _FLOATS, transforms.vector_norm, _length)
+_MATRIX_POWER = Library("matrix_power", _FLOATS, _like, 2, **_SINGULAR)
+_MATRIX_RANK = Library("matrix_rank", _FLOATS, _rank, 2, **_SINGULAR_VALUES)
+_OUTER = Library("outer", "numeric", _table)
+_PINV = Library("pinv", _FLOATS, _transposed, 2, **_SINGULAR_VALUES)
+_QR = Library("qr", _FLOATS, _factors, 2)
+_SLOGDET = Library("slogdet", _FLOATS, _sign_and_logarithm, 2)
+_SOLVE = Library("solve", _FLOATS, _solution, 2, **_SINGULAR)
+_SVD = Library("svd", _FLOATS, _singular, 2, **_SINGULAR_VALUES)
+_SVDVALS = Library("svdvals", _FLOATS, _singular_values, 2, **_SINGULAR_VALUES)
+_TRACE = Reduce("trace", "numeric", "sum", "sum")
+_VECTOR_NORM = Library("vector_norm", _FLOATS, _length)
 
 
 class EigResult(NamedTuple):
@@ -272,12 +271,12 @@ class SVDResult(NamedTuple):
 
 
 def _one(operation: Library, *operands: Any, **options: Any) -> Tensor:
-    found: Tensor = calling.library(operation, *operands, **options)
+    found: Tensor = dispatch.library(operation, *operands, **options)
     return found
 
 
 def _several(operation: Library, *operands: Any, **options: Any) -> tuple[Tensor, ...]:
-    found: tuple[Tensor, ...] = calling.library(operation, *operands, **options)
+    found: tuple[Tensor, ...] = dispatch.library(operation, *operands, **options)
     return found
 
 
@@ -295,7 +294,7 @@ def cholesky(x: Tensor, /, *, upper: bool = False) -> Tensor:
     Tensor([[2., 0.],
             [1., 1.]], dtype=float64, device='cpu')
     """
-    return _one(_CHOLESKY, x, upper=calling.truth("cholesky", "upper", upper))
+    return _one(_CHOLESKY, x, upper=arguments.truth("cholesky", "upper", upper))
 
 
 def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
@@ -308,7 +307,7 @@ def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     >>> tl.linalg.cross(tl.asarray([1, 0, 0]), tl.asarray([0, 1, 0]))
     Tensor([0, 0, 1], dtype=int64, device='cpu')
     """
-    return _one(_CROSS, x1, x2, axis=calling.integer("cross", "axis", axis))
+    return _one(_CROSS, x1, x2, axis=arguments.integer("cross", "axis", axis))
 
 
 def det(x: Tensor, /) -> Tensor:
@@ -334,7 +333,7 @@ _DIAGONAL = View("diagonal", _diagonal)
 
 
 def _matrix(name: str, x: Any) -> Tensor:
-    x = calling.tensor(name, x)
+    x = arguments.tensor(name, x)
     if x.ndim < 2:
         msg = f"{name}: needs a rank of at least 2, got shape {x.shape}"
         raise ValueError(msg)
@@ -351,7 +350,9 @@ def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor:
     Layout.parse('(2,):(3,)')
     """
     x = _matrix("diagonal", x)
-    return calling.call(_DIAGONAL, (x._spec, calling.integer("diagonal", "offset", offset)), (x,))
+    return dispatch.call(
+        _DIAGONAL, (x._spec, arguments.integer("diagonal", "offset", offset)), (x,)
+    )
 
 
 def eig(x: Tensor, /) -> EigResult:
@@ -411,7 +412,7 @@ def matrix_norm(
     >>> tl.linalg.matrix_norm(tl.asarray([[3.0, 0.0], [4.0, 0.0]]), ord=1)
     Tensor(7., dtype=float64, device='cpu')
     """
-    kept = calling.truth("matrix_norm", "keepdims", keepdims)
+    kept = arguments.truth("matrix_norm", "keepdims", keepdims)
     order = ord if ord is None or isinstance(ord, str) else _order("matrix_norm", ord)
     operation = _SPECTRAL_NORM if order in ("nuc", 2, -2) else _MATRIX_NORM
     return _one(operation, x, keepdims=kept, ord=order)
@@ -422,9 +423,9 @@ def matrix_power(x: Tensor, n: int, /) -> Tensor:
 
     LinAlgError for a negative power of a singular matrix. Layout: row-major.
     """
-    power = calling.integer("matrix_power", "n", n)
+    power = arguments.integer("matrix_power", "n", n)
     if abs(power) > MAX_SLOTS:
-        msg = f"matrix_power: n must lie within 2**63 - 1, got {calling.shown(power)}"
+        msg = f"matrix_power: n must lie within 2**63 - 1, got {arguments.shown(power)}"
         raise ValueError(msg)
     return _one(_MATRIX_POWER, x, n=power)
 
@@ -453,7 +454,7 @@ def _with_tolerance(name: str, x: Any, rtol: Any) -> tuple[Tensor, Tensor]:
     real = dtypes.real_of(x.dtype)
     if not isinstance(rtol, Tensor):
         kind = "a real number or a tensor"
-        number = calling.as_float(name, calling.real(name, "rtol", rtol, kind))
+        number = arguments.as_float(name, arguments.real(name, "rtol", rtol, kind))
         return x, asarray(number, dtype=real, device=x.device)
     if not dtypes.in_category(rtol.dtype, "real floating"):
         msg = f"{name}: rtol must have a real floating dtype, got {rtol.dtype}"
@@ -492,7 +493,7 @@ def qr(x: Tensor, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRR
     (…, m, n) gives (…, m, k) and (…, k, n); k is the smaller of m and n, or with ``"complete"`` m.
     ValueError for any other `mode`. Layout: row-major.
     """
-    calling.choice("qr", "mode", mode, "'reduced' or 'complete'", ("reduced", "complete"))
+    arguments.choice("qr", "mode", mode, "'reduced' or 'complete'", ("reduced", "complete"))
     return QRResult(*_several(_QR, x, mode=mode))
 
 
@@ -523,7 +524,7 @@ def svd(x: Tensor, /, *, full_matrices: bool = True) -> SVDResult:
     (…, m, n) gives U (…, m, m), S (…, k), real, and Vh (…, n, n), where k is the smaller of m and
     n; without `full_matrices`, (…, m, k), (…, k) and (…, k, n). Layout: row-major.
     """
-    full = calling.truth("svd", "full_matrices", full_matrices)
+    full = arguments.truth("svd", "full_matrices", full_matrices)
     return SVDResult(*_several(_SVD, x, full_matrices=full))
 
 
@@ -542,7 +543,7 @@ def trace(x: Tensor, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
     >>> tl.linalg.trace(tl.asarray([[1, 2], [3, 4]]))
     Tensor(5, dtype=int64, device='cpu')
     """
-    along = diagonal(_matrix("trace", x), offset=calling.integer("trace", "offset", offset))
+    along = diagonal(_matrix("trace", x), offset=arguments.integer("trace", "offset", offset))
     return reduced(_TRACE, along, -1, False, dtype)
 
 
@@ -564,15 +565,15 @@ def vector_norm(
     >>> tl.linalg.vector_norm(tl.asarray([3.0, 4.0]))
     Tensor(5., dtype=float64, device='cpu')
     """
-    x = calling.tensor("vector_norm", x)
+    x = arguments.tensor("vector_norm", x)
     order = _order("vector_norm", ord)
     if math.isnan(order):
         msg = "vector_norm: ord must be a real number, got nan"
         raise ValueError(msg)
-    dims = normalized_dims("vector_norm", calling.integers(axis, "vector_norm"), x.ndim)
-    kept = calling.truth("vector_norm", "keepdims", keepdims)
+    dims = normalized_dims("vector_norm", arguments.integers(axis, "vector_norm"), x.ndim)
+    kept = arguments.truth("vector_norm", "keepdims", keepdims)
     return _one(_VECTOR_NORM, x, axis=dims, keepdims=kept, ord=order)
 
 
 def _order(name: str, given: Any) -> float:
-    return calling.as_float(name, calling.real(name, "ord", given))
+    return arguments.as_float(name, arguments.real(name, "ord", given))

@@ -10,7 +10,8 @@ from typing import Any
 from tensorlayout import dtypes, printing
 from tensorlayout.exchange import cuda_array
 from tensorlayout.functions import (
-    calling,
+    arguments,
+    dispatch,
     indexing,
     interchange,
     linear_algebra,
@@ -67,7 +68,7 @@ def _imatmul(self: Tensor, other: Any, /) -> Any:
         came = f"{product.dtype} of shape {product.shape}"
         msg = f"matmul: the result, {came}, does not fit in place of {self.dtype} of {self.shape}"
         raise (TypeError if product.dtype != self.dtype else ValueError)(msg)
-    calling.writable("matmul", self)[...] = product
+    arguments.writable("matmul", self)[...] = product
     return self
 
 
@@ -95,7 +96,7 @@ def _readonly(self: Tensor) -> bool:
 def _namespace(self: Tensor, *, api_version: str | None = None) -> ModuleType:
     if api_version is not None:
         known = f"one of {', '.join(API_VERSIONS)}"
-        calling.choice("__array_namespace__", "api_version", api_version, known, API_VERSIONS)
+        arguments.choice("__array_namespace__", "api_version", api_version, known, API_VERSIONS)
     return sys.modules["tensorlayout"]
 
 
@@ -141,7 +142,7 @@ def _index(self: Tensor) -> int:
 
 
 def _contains(self: Tensor, value: Any, /) -> bool:
-    found = calling.operand("__contains__", value)
+    found = arguments.operand("__contains__", value)
     if isinstance(found, Tensor) and found.device != self.device:
         found = interchange.to_device(found, self.device)
     return bool(utility.any(ew.equal(self, found)))
@@ -185,11 +186,11 @@ def _cuda_array(self: Tensor) -> dict[str, Any]:
 def bind() -> None:
     """Give `Tensor` its computing methods."""
     for name, function in _OPERATORS.items():
-        _bind(f"__{name}__", calling.operator(function.operation))
-        _bind(f"__r{name}__", calling.reflected(function.operation))
-        _bind(f"__i{name}__", calling.in_place(function.operation))
+        _bind(f"__{name}__", dispatch.operator(function.operation))
+        _bind(f"__r{name}__", dispatch.reflected(function.operation))
+        _bind(f"__i{name}__", dispatch.in_place(function.operation))
     for name, function in _COMPARISONS.items():
-        _bind(f"__{name}__", calling.operator(function.operation))
+        _bind(f"__{name}__", dispatch.operator(function.operation))
     for name, unary in _UNARY.items():
         setattr(Tensor, f"__{name}__", unary)
     named = {

@@ -33,11 +33,11 @@ class TensorSpec:
     def __new__(cls, dtype: DType, layout: Layout, device: Device) -> TensorSpec:
         """The one spec of these; `layout` is moved to slot 0."""
         layout = layout.at_origin
-        key = (dtype, layout, device)
+        key = (dtype, layout, device.kind, device.number)
         spec = _interned.get(key)
         if spec is None:
             made = object.__new__(cls)
-            made.dtype, made.layout, made.device = key
+            made.dtype, made.layout, made.device = dtype, layout, device
             spec = _interned.entered(key, made)
         return spec
 

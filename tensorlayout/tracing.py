@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from tensorlayout.functions import calling
+from tensorlayout.functions import dispatch
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Operation, Plan
 from tensorlayout.plan.fill import CreatePlan
@@ -171,4 +171,4 @@ def _distinct(x: Tensor) -> int:
     return min(count, layout.size) * x.itemsize
 
 
-calling.observe(_observe, _traces.blocks)
+dispatch.observe(_observe, _traces.blocks)

@@ -3,14 +3,12 @@
 import os
 import re
 import shutil
-import subprocess
 from typing import NamedTuple
 
 import layouts
 import numpy as np
 import pytest
 
-from tensorlayout.cuda.engine import host_compiler
 from tensorlayout.kernels_path import kernel_directory
 
 NEEDS_COMPILER = pytest.mark.skipif(
@@ -61,19 +59,6 @@ def alignment_of(shift):
 
 def padding_slots(layout):
     return sorted(layouts.padding_of(layout))
-
-
-def check_sizes(file, sizes, *flags):
-    """Hold structs of Python against what the C++ compiler says: {C++ type: size}."""
-    lines = [f'#include "{file}"']
-    lines += [f"static_assert(sizeof({name}) == {size});" for name, size in sizes.items()]
-    command, _ = host_compiler.compiler()
-    done = subprocess.run(
-        [*command, "-std=c++17", "-fsyntax-only", "-DTENSORLAYOUT_SIMULATOR", "-w", *flags,
-         "-I", str(kernel_directory()), "-x", "c++", "-"],
-        input="\n".join(lines), capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
 
 
 class Resources(NamedTuple):

@@ -122,96 +122,70 @@ def flipped(values):
 
 # --- functions by facts ---
 
+# By operator the parameters of its function, in order; `=`: the member that it is, or none.
+SPAN = "offsets=input_window_offsets sizes=input_window_sizes strides=input_window_strides"
+COUNTS_OF_TUPLES = "input_dimension_count indices_dimension_count"
+PATCH = "window_sizes strides dilations start_padding end_padding"
+BORDER = "start_padding end_padding mode=padding_mode value=padding_value"
+ARGUMENTS = {
+    "JOIN": "inputs axis",
+    "SPLIT": "x=input sizes= axis",
+    "SLICE": "x=input offsets sizes strides",
+    "SLICE1": f"x=input {SPAN} output_sizes=",
+    "SLICE_GRAD": f"gradient=input_gradient output_sizes= {SPAN}",
+    "GATHER": "x=input indices axis index_dimensions",
+    "GATHER_ELEMENTS": "x=input indices axis",
+    "GATHER_ND": f"x=input indices {COUNTS_OF_TUPLES}",
+    "GATHER_ND1": f"x=input indices {COUNTS_OF_TUPLES} batch_dimension_count",
+    "SCATTER": "x=input indices updates axis duplicates",
+    "SCATTER_ND": f"x=input indices updates {COUNTS_OF_TUPLES} duplicates",
+    "PADDING": f"x=input {BORDER}",
+    "PADDING1": f"x=input {BORDER}",
+    "TILE": "x=input repeats",
+    "SPACE_TO_DEPTH": "x=input block_size",
+    "SPACE_TO_DEPTH1": "x=input block_size order",
+    "DEPTH_TO_SPACE": "x=input block_size",
+    "DEPTH_TO_SPACE1": "x=input block_size order",
+    "REVERSE_SUBSEQUENCES": "x=input sequence_lengths axis",
+    "ELEMENT_WISE_IDENTITY": "x=input scale_bias",
+    "CAST": "x=input data_type=",
+    "FILL_VALUE_CONSTANT": "sizes= value data_type=",
+    "FILL_VALUE_SEQUENCE": "sizes= start=value_start delta=value_delta data_type=",
+    "DIAGONAL_MATRIX": "sizes= offset value data_type=",
+    "DIAGONAL_MATRIX1": (
+        "x=input value begin=diagonal_fill_begin end=diagonal_fill_end sizes= data_type="
+    ),
+    "ONE_HOT": "indices values depth= axis",
+    "NONZERO_COORDINATES": "x=input columns=",
+    "TOP_K": "x=input axis k",
+    "TOP_K1": "x=input axis k axis_direction",
+    "CUMULATIVE_SUMMATION": "x=input axis axis_direction has_exclusive_sum",
+    "CUMULATIVE_PRODUCT": "x=input axis axis_direction has_exclusive_product",
+    "UPSAMPLE_2D": "x=input scale_size mode=interpolation_mode",
+    "ELEMENT_WISE_IF": "condition a b",
+    "MAX_UNPOOLING": "x=input indices output_sizes=",
+    "FOLD": f"x=input output_sizes= {PATCH}",
+    "UNFOLD": f"x=input {PATCH}",
+}
+
 
 def call(name, inputs, a, sizes, dtypes, **options):
     """Call an operator's function; `a`: attributes; sizes and dtypes are those of the outputs."""
-    function = getattr(directml, name.lower())
+    members = {field(k): x for k, x in inputs.items()} | a
     out = [*sizes.values()][-1]
-    dtype = next(iter(dtypes.values()), None)
-    arguments = _ARGUMENTS[name](list(inputs.values()), a, out, dtype)
-    return function(*arguments, **options)
-
-
-def _window(a):
-    return [a[f"input_window_{k}"] for k in ("offsets", "sizes", "strides")]
-
-
-def _patch(a):
-    names = ("window_sizes", "strides", "dilations", "start_padding", "end_padding")
-    return [a[k] for k in names]
-
-
-_ARGUMENTS = {
-    "JOIN": lambda x, a, out, t: (x[0], a["axis"]),
-    "SPLIT": lambda x, a, out, t: (x[0], [s[a["axis"]] for s in out], a["axis"]),
-    "SLICE": lambda x, a, out, t: (x[0], a["offsets"], a["sizes"], a["strides"]),
-    "SLICE1": lambda x, a, out, t: (x[0], *_window(a), out),
-    "SLICE_GRAD": lambda x, a, out, t: (x[0], out, *_window(a)),
-    "GATHER": lambda x, a, out, t: (*x, a["axis"], a["index_dimensions"]),
-    "GATHER_ELEMENTS": lambda x, a, out, t: (*x, a["axis"]),
-    "GATHER_ND": lambda x, a, out, t: (
-        *x,
-        a["input_dimension_count"],
-        a["indices_dimension_count"],
-    ),
-    "GATHER_ND1": lambda x, a, out, t: (
-        *x,
-        a["input_dimension_count"],
-        a["indices_dimension_count"],
-        a["batch_dimension_count"],
-    ),
-    "SCATTER": lambda x, a, out, t: (*x, a["axis"]),
-    "SCATTER_ND": lambda x, a, out, t: (
-        *x,
-        a["input_dimension_count"],
-        a["indices_dimension_count"],
-    ),
-    "PADDING": lambda x, a, out, t: (
-        x[0],
-        a["start_padding"],
-        a["end_padding"],
-        a["padding_mode"],
-        a.get("padding_value", 0),
-    ),
-    "PADDING1": lambda x, a, out, t: _ARGUMENTS["PADDING"](x, a, out, t),
-    "TILE": lambda x, a, out, t: (x[0], a["repeats"]),
-    "SPACE_TO_DEPTH": lambda x, a, out, t: (x[0], a["block_size"]),
-    "DEPTH_TO_SPACE": lambda x, a, out, t: (x[0], a["block_size"]),
-    "SPACE_TO_DEPTH1": lambda x, a, out, t: (x[0], a["block_size"], a["order"]),
-    "DEPTH_TO_SPACE1": lambda x, a, out, t: (x[0], a["block_size"], a["order"]),
-    "REVERSE_SUBSEQUENCES": lambda x, a, out, t: (*x, a["axis"]),
-    "ELEMENT_WISE_IDENTITY": lambda x, a, out, t: (x[0], a.get("scale_bias")),
-    "CAST": lambda x, a, out, t: (x[0], t),
-    "FILL_VALUE_CONSTANT": lambda x, a, out, t: (out, a["value"], t),
-    "FILL_VALUE_SEQUENCE": lambda x, a, out, t: (out, a["value_start"], a["value_delta"], t),
-    "DIAGONAL_MATRIX": lambda x, a, out, t: (out, a["offset"], a["value"], t),
-    "DIAGONAL_MATRIX1": lambda x, a, out, t: (
-        x[0] if x else None,
-        a["value"],
-        a["diagonal_fill_begin"],
-        a["diagonal_fill_end"],
-        out,
-        t,
-    ),
-    "ONE_HOT": lambda x, a, out, t: (*x, out[a["axis"]], a["axis"]),
-    "NONZERO_COORDINATES": lambda x, a, out, t: (x[0], out[-1]),
-    "TOP_K": lambda x, a, out, t: (x[0], a["axis"], a["k"]),
-    "TOP_K1": lambda x, a, out, t: (x[0], a["axis"], a["k"], a["axis_direction"]),
-    "CUMULATIVE_SUMMATION": lambda x, a, out, t: (
-        x[0],
-        a["axis"],
-        a["axis_direction"],
-        a["has_exclusive_sum"],
-    ),
-    "CUMULATIVE_PRODUCT": lambda x, a, out, t: (
-        x[0],
-        a["axis"],
-        a["axis_direction"],
-        a["has_exclusive_product"],
-    ),
-    "UPSAMPLE_2D": lambda x, a, out, t: (x[0], a["scale_size"], a["interpolation_mode"]),
-    "ELEMENT_WISE_IF": lambda x, a, out, t: x,
-    "MAX_UNPOOLING": lambda x, a, out, t: (*x, out),
-    "FOLD": lambda x, a, out, t: (x[0], out, *_patch(a)),
-    "UNFOLD": lambda x, a, out, t: (x[0], *_patch(a)),
-}
+    asked = {"sizes": out, "output_sizes": out, "columns": out[-1]}
+    asked["data_type"] = next(iter(dtypes.values()))
+    if name == "SPLIT":
+        asked["sizes"] = [s[a["axis"]] for s in out]
+    if name == "ONE_HOT":
+        asked["depth"] = out[a["axis"]]
+    arguments = []
+    for word in ARGUMENTS[name].split():
+        argument, _, member = word.partition("=")
+        if word.endswith("="):
+            arguments.append(asked[argument])
+        elif (member or argument) in members or argument == "x":
+            arguments.append(members.get(member or argument))
+        else:  # left out, as all that follows
+            break
+    return getattr(directml, name.lower())(*arguments, **options)

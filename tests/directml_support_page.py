@@ -36,7 +36,6 @@ first level that its page has a table for. FOLD and UNFOLD, whose pages leave th
 all of them. See [DirectML](directml.md#choices-of-ours).
 """
 
-HEAD = "| from | tensors | ranks | data types |", "| --- | --- | --- | --- |"
 ALL = {t for t in directml.DataType if t.bits >= 8}
 NAMES = {
     frozenset(ALL): "all eleven",
@@ -55,11 +54,8 @@ def page() -> str:
     """The page as it should be."""
     parts = [INTRODUCTION]
     for name in directml.OPERATORS:
-        lines = [
-            f"## {name}\n",
-            "| from | tensors | ranks | data types |",
-            "| --- | --- | --- | --- |",
-        ]
+        head = "| from | tensors | ranks | data types |", "| --- | --- | --- | --- |"
+        lines = [f"## {name}\n", *head]
         for level, table in tables.rows(name).items():
             kinds: dict[directml.TensorSupport, list[str]] = {}
             for tensor, allowed in table.items():

@@ -14,8 +14,8 @@ import tensorlayout as tl
 from tensorlayout import cpu, directml, plan
 from tensorlayout.plan.base import Plan
 from tensorlayout.plan.copy import Assign, Copy
-from tensorlayout.plan.gathering import Scatter, ScatterAlong
-from tensorlayout.plan.masking import Masked
+from tensorlayout.plan.mask import Masked
+from tensorlayout.plan.scatter import Scatter, ScatterAlong
 
 # Views of one storage, for tensors and for NumPy's arrays alike.
 LINES = {

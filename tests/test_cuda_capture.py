@@ -15,7 +15,7 @@ from stand_in import on_gpu, stand_in
 import tensorlayout as tl
 from tensorlayout.cuda.engine import faults
 from tensorlayout.cuda.engine.driver import driver
-from tensorlayout.functions import calling
+from tensorlayout.functions import dispatch
 from tensorlayout.functions.statistical import _CUMULATIVE_SUM
 from tensorlayout.plan.base import CaptureError
 
@@ -70,7 +70,7 @@ IN_PLACE = {
     ),
     "into": (
         lambda: (few_long(), few_long()),
-        lambda out, x: calling.call_into(out, _CUMULATIVE_SUM, (x._spec, 1, 0, None, False), (x,)),
+        lambda out, x: dispatch.call_into(out, _CUMULATIVE_SUM, (x._spec, 1, 0, None, False), (x,)),
     ),
     "tiles": (
         lambda: (zeros(24, 24, layout="{1,0:T(4,6)}"), zeros(24, 24, layout="{1,0:T(6,4)}")),

@@ -14,6 +14,7 @@ import tensorlayout as tl
 from tensorlayout import fft, plan
 from tensorlayout.cpu import fill as cpu_fill
 from tensorlayout.cpu.engine.casting import rounded
+from tensorlayout.cuda.engine.memory import read
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.fill import band, create
 from tensorlayout.cuda.fill.band import plan_band
@@ -280,6 +281,18 @@ def test_eye_in_every_layout(driver, name):
                 identical(found, np.eye(*layout.shape, near, dtype), f"{layout} {k}")
                 assert found.layout == layout.at_origin
                 holds_padding(found, f"{layout}")
+
+
+@NEEDS_COMPILER
+@pytest.mark.parametrize("tiles", ["{1,0:T(4,8)}", "{0,1:T(2,3)}"])
+def test_eye_in_tiles(driver, tiles):
+    for shape, k in (((9, 17), 2), ((8, 16), -3), ((5, 3), 9)):
+        layout = tl.zeros(shape, layout=tiles).layout.with_padding_value(ONE)
+        found = tl.eye(*shape, k=k, dtype="int16", layout=layout, device="cuda")
+        identical(tl.to_layout(found, (1, 0)), np.eye(*shape, k, "int16"))
+        assert found.layout == layout
+        stored = read(found).view(np.int16)  # of which all that is no element is 1
+        assert stored.sum() - np.eye(*shape, k).sum() == stored.size - np.prod(shape)
 
 
 def in_layout(layout, dtype):

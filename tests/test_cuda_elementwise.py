@@ -12,18 +12,21 @@ import numpy as np
 import pytest
 from layouts import STRIDED
 from on_devices import FEW, few_first
+from simulated import simulator
 from tensors import BFLOAT16, DTYPES, as_dtype, close, fits, same, slots
 from test_elementwise import ONE, TWO
 
 import tensorlayout as tl
 from tensorlayout.cpu.engine.memory import padding_bits
-from tensorlayout.cuda.elementwise import plan_conversion, plan_elementwise, prepare_elementwise
+from tensorlayout.cuda.elementwise import plan_conversion, plan_elementwise
 from tensorlayout.cuda.elementwise.tiles import TUNING
+from tensorlayout.cuda.elementwise.writes import scalars_of
 from tensorlayout.cuda.engine.aliasing import conflicts
 from tensorlayout.cuda.engine.driver import Counters
 from tensorlayout.cuda.engine.host_compiler import shared_object
+from tensorlayout.cuda.engine.launch import bind
 from tensorlayout.cuda.engine.scalars import octets
-from tensorlayout.cuda.engine.simulator import checking, open_driver
+from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.devices import Device
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.searching import _WHERE
@@ -52,7 +55,8 @@ def spec(layout, dtype):
 def _device():
     if "PYTEST_XDIST_WORKER" not in os.environ:  # whose workers share the compiling anyway
         compile_at_once()
-    return open_driver()
+    with simulator() as found:
+        yield found
 
 
 def compile_at_once():
@@ -155,8 +159,9 @@ def run(driver, name, *operands, shift=0, tuning=TUNING):
     result = Result(driver, plan.result, shift)
     alignments = [result.alignment, *[getattr(o, "alignment", ALIGNED) for o in operands]]
     planned = plan_elementwise(plan, alignments, padding_for(plan.result), tuning)
-    places = [o.pointer if isinstance(o, Operand) else o for o in operands]
-    prepare_elementwise(planned, driver)(result.pointer, places)
+    places = [o.pointer if isinstance(o, Operand) else 0 for o in operands]
+    content = scalars_of(plan)
+    bind(planned.launch, 0)([result.pointer, *places], content(*operands) if content else b"")
     if planned.writes_padding or plan.result.layout.ndim <= 4:
         result.check_padding()
     return planned, result.array()
@@ -167,7 +172,7 @@ def convert(driver, operand, dtype, layout=None, tuning=TUNING):
     alignments = [result.alignment, operand.alignment]
     padding = padding_for(result.spec)
     planned = plan_conversion("astype", result.spec, operand.spec, alignments, padding, tuning)
-    prepare_elementwise(planned, driver)(result.pointer, [operand.pointer])
+    bind(planned.launch, 0)([result.pointer, operand.pointer])
     if planned.writes_padding or result.spec.layout.ndim <= 4:
         result.check_padding()
     return planned, result.array()
@@ -367,18 +372,16 @@ def test_scalars(driver, dtype, scalar):
             Layout.row_major((8, 4)).slice((slice(0, 8, 2),)),
         ):
             x = Operand(driver, layout, dtype)
-            planned, found = run(driver, name, x, scalar)
+            _, found = run(driver, name, x, scalar)
             same(found, usual(function)(x.array, value))
             _, found = run(driver, name, scalar, x)
             same(found, usual(function)(value, x.array))
-            assert planned.scalars == (None, as_dtype(dtype))
 
 
 def test_scalars_that_do_not_fit():
     plan = operation("add").plan(spec(Layout.row_major((3,)), "int8"), int)
-    ready = prepare_elementwise(plan_elementwise(plan, [ALIGNED] * 3), open_driver())
     with pytest.raises(OverflowError, match=r"^add: the Python integer 128 does not fit int8$"):
-        ready(0, [0, 128])
+        scalars_of(plan)(None, 128)
 
 
 def test_a_scalar_is_an_element_of_bfloat16():
@@ -612,7 +615,7 @@ def test_in_place(driver, dtype):
             plan = operation("add").plan(x.spec, y.spec).into(x.spec)
             assert not conflicts(x.spec, x.pointer, y.spec, y.pointer)
             planned = plan_elementwise(plan, [ALIGNED] * 3)
-            prepare_elementwise(planned, driver)(x.pointer, [x.pointer, y.pointer])
+            bind(planned.launch, 0)([x.pointer, x.pointer, y.pointer])
             after = np.empty(size, np.uint8)
             driver.to_host(after, x.pointer)
         expected, found = before.view(x.dtype), after.view(x.dtype)
@@ -689,7 +692,7 @@ def counted_in_place(driver, layout, other, dtype):
     plan = operation("add").plan(x.spec, y.spec).into(x.spec)
     planned = plan_elementwise(plan, [ALIGNED] * 3)
     with checking("bounds", "count") as record:
-        prepare_elementwise(planned, driver)(x.pointer, [x.pointer, y.pointer])
+        bind(planned.launch, 0)([x.pointer, x.pointer, y.pointer])
     assert planned.case == "rows"
     return record.of("elementwise_rows")
 

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from simulated import simulator
 
 from tensorlayout.cuda.engine.launch import bind
+from tensorlayout.cuda.engine.padding import pattern
 from tensorlayout.cuda.engine.simulator import checking
-from tensorlayout.cuda.fill.fill import pattern, plan_fill
+from tensorlayout.cuda.fill.fill import plan_fill
 from tensorlayout.layout import Layout, PaddingValue
 
 ITEMSIZES = (1, 2, 4, 8, 16)

@@ -1,25 +1,22 @@
 """Reads at positions on CUDA: values against NumPy, positions outside, memory accesses."""
 
-import ctypes
 import threading
 
 import numpy as np
 import pytest
-from cuda_memory import ARCHITECTURES, check_sizes, resources
 from layouts import STRIDED
 from simulated import needs_compiler, simulator
 from tensors import DTYPES, as_dtype, fits, placed, same, slots, tensor_in
 
 import tensorlayout as tl
-from tensorlayout.cuda import gather_plan, placing_plan, reach_plan
 from tensorlayout.cuda.engine import faults, memory
 from tensorlayout.cuda.engine.simulator import checking
-from tensorlayout.functions import calling
-from tensorlayout.plan.gathering import Gather
+from tensorlayout.cuda.gather import index_loop, plan_gather
+from tensorlayout.functions import dispatch
+from tensorlayout.plan.gather import Gather
 from tensorlayout.tensor import TensorSpec
 
 KINDS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
-KERNELS = (*gather_plan.kernels(), *placing_plan.kernels())
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -152,7 +149,7 @@ def test_more_dimensions_than_a_kernel_is_made_for():
 
 @needs_compiler
 def test_indices_of_64_bits(monkeypatch):
-    monkeypatch.setattr(reach_plan, "index_type", lambda count, furthest: "int64_t")
+    monkeypatch.setattr(index_loop, "index_type", lambda count, furthest: "int64_t")
     values = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
     i = np.asarray([2, 0, -3, 1])
     with checking("bounds", "races"):
@@ -165,7 +162,7 @@ def test_indices_of_64_bits(monkeypatch):
 
 def plan_of(x, dims, *positions):
     plan = Gather("take").plan(x, dims, False, *positions)
-    return gather_plan.plan_gather(plan, (32, 32))
+    return plan_gather(plan, (32, 32)).launches
 
 
 def spec(layout, dtype=tl.float32):
@@ -198,7 +195,7 @@ _CLAMPS = Gather("nearest", clamps=True)
 
 def call(out, operation, operands, axis):
     key = (operands[0]._spec, (axis,), False, operands[1]._spec)
-    return calling.call_into(out, operation, key, operands)
+    return dispatch.call_into(out, operation, key, operands)
 
 
 # --- Positions outside ---------------------------------------------------------------------------
@@ -454,36 +451,3 @@ def test_writes_are_coalesced_along_the_fastest_dimension(axis):
     found = record.of("gather_elements")
     assert found.sector_efficiency_write == 1.0
     assert found.lane_activity == 1.0
-
-
-# --- Kernels -------------------------------------------------------------------------------------
-
-
-@needs_compiler
-def test_the_simulator_has_every_kernel(gpu):
-    for kernel in KERNELS:
-        gpu.launcher(kernel)
-
-
-@needs_compiler
-def test_structs_are_those_of_the_kernels():
-    sizes = {"Faults": ctypes.sizeof(faults._Record)}
-    for rank in (0, 1, 2, 3):
-        for index in ("int32_t", "int64_t"):
-            key = f"<{rank}, {index}>"
-            sizes[f"Gather{key}"] = ctypes.sizeof(gather_plan.gather_type(rank or 9, index))
-            sizes[f"Placing{key}"] = ctypes.sizeof(placing_plan.placing_type(rank or 9, index))
-    check_sizes("gather.cu", sizes)
-
-
-@pytest.mark.parametrize("kernel", [KERNELS[4], KERNELS[-1]])
-def test_compiled_for_a_gpu_without_spills(kernel):
-    assert resources(kernel, "sm_90").spilled == 0
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_every_kernel_compiled_for_a_gpu_without_spills(architecture):
-    for kernel in KERNELS:
-        found = resources(kernel, architecture)
-        assert (kernel, found.spilled) == (kernel, 0)

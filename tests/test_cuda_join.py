@@ -14,10 +14,10 @@ from tensors import DTYPES, as_dtype, fits, placed, same, slots, tensor_in
 
 import tensorlayout as tl
 from tensorlayout.cuda import join
-from tensorlayout.cuda.engine.launch import bind
+from tensorlayout.cuda.engine.launch import bind, writer
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.join import plan_join
-from tensorlayout.functions import calling
+from tensorlayout.functions import dispatch
 from tensorlayout.layout import Layout, PaddingValue
 from tensorlayout.plan.join import Split
 
@@ -131,7 +131,7 @@ _SPLIT = Split("split")
 def split_and_check(x, array, sizes, axis, outs):
     ends = np.cumsum(sizes)
     with checking("bounds", "initialized", "races", "count") as record:
-        calling.call(_SPLIT, (axis, x._spec, *(o._spec for o in outs)), (*outs, x))
+        dispatch.call(_SPLIT, (axis, x._spec, *(o._spec for o in outs)), (*outs, x))
     for out, part in zip(outs, np.split(array, ends[:-1], axis), strict=True):
         same(out.to_device("cpu"), part, f"{x.layout} {axis}")
     return record.counts
@@ -247,6 +247,13 @@ def test_one_launch_and_one_allocation(gpu):
     assert [b - a for a, b in zip(before, after, strict=True)] == [1, 1, 0, 0]
 
 
+def test_of_many_inputs_the_least_alignment_counts():
+    x, seen = on_cuda(np.zeros(8, np.int16)), []
+    write = writer(0, seen.append, alike=slice(1, None))
+    write(x, x, x[4:], x)
+    assert seen == [(32, 8, 8, 8)]
+
+
 SHAPES = [
     # one run after the other
     ([(300, 257), (100, 257)], 0, 0.98, 0.95),
@@ -314,7 +321,7 @@ def test_rows_of_odd_lengths_into_padded_rows_at_any_address(gpu, shift):
         bind(plan, 0)([to.pointer, *[each.pointer for each in from_]])
     expected = np.full((result.required_size, 4), UNTOUCHED, np.uint8)
     for source, start, octets in zip(sources, starts, content, strict=True):
-        part = join._part_of(result, 1, start, source.shape[1])
+        part = result.slice((slice(None), slice(start, start + source.shape[1])))
         expected[slots_of(part)] = elements(octets, 4)[slots_of(source)]
     np.testing.assert_array_equal(elements(to.get(), 4), expected)
 

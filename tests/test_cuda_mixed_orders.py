@@ -12,11 +12,12 @@ from tensors import as_dtype, close, same
 from test_cuda_elementwise import ALIGNED, Operand, convert, operation, run, spec, usual
 
 import tensorlayout as tl
-from tensorlayout.cuda.elementwise import plan_conversion, plan_elementwise, prepare_elementwise
+from tensorlayout.cuda.elementwise import plan_conversion, plan_elementwise
 from tensorlayout.cuda.elementwise.tiles import Tuning
 from tensorlayout.cuda.engine import nvrtc
 from tensorlayout.cuda.engine.aliasing import conflicts
-from tensorlayout.cuda.engine.simulator import checking, open_driver
+from tensorlayout.cuda.engine.launch import bind
+from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.layout import Layout, PaddingValue
 
 row_major, column_major = Layout.row_major, Layout.column_major
@@ -33,7 +34,8 @@ def nhwc(shape):
 
 @pytest.fixture(scope="module")
 def driver():
-    return open_driver()
+    with simulator() as found:
+        yield found
 
 
 # ---- Which case
@@ -296,7 +298,7 @@ def in_place(driver, x, y, tuning=TILES):
     plan = operation("add").plan(x.spec, y.spec).into(x.spec)
     assert not conflicts(x.spec, x.pointer, y.spec, y.pointer)
     ready = plan_elementwise(plan, [x.alignment, x.alignment, y.alignment], None, tuning)
-    prepare_elementwise(ready, driver)(x.pointer, [x.pointer, y.pointer])
+    bind(ready.launch, 0)([x.pointer, x.pointer, y.pointer])
     driver.to_host(after, x.pointer)
     expected = before.copy().view(x.dtype)
     expected[layouts.slot_array(x.layout)] += y.array
@@ -334,7 +336,7 @@ def test_in_place_beside_another_view_of_the_same_memory(driver):
     ready = plan_elementwise(plan, [ALIGNED] * 3, None, TILES)
     assert ready.case == "tiles"
     with checking("bounds", "barriers", "races"):
-        prepare_elementwise(ready, driver)(x.pointer, [x.pointer, addresses[1]])
+        bind(ready.launch, 0)([x.pointer, x.pointer, addresses[1]])
     found = np.empty(x.array.nbytes, np.uint8)
     driver.to_host(found, x.pointer)
     expected = x.array.copy()

@@ -1,19 +1,20 @@
 """Medians and quantiles on CUDA, here the simulator: bit for bit as on the CPU, and their cost."""
 
-import ctypes
-
 import numpy as np
 import pytest
-from cuda_memory import ARCHITECTURES, NEEDS_COMPILER, check_sizes
+from cuda_memory import ARCHITECTURES, NEEDS_COMPILER
 from layouts import STRIDED
 from simulated import simulator
 from tensors import DTYPES, as_dtype, fits, placed, same, slots, tensor_in
 
 import tensorlayout as tl
-from tensorlayout.cuda import quantile_plan
 from tensorlayout.cuda.engine import nvrtc
+from tensorlayout.cuda.engine.c_types import c_type
+from tensorlayout.cuda.engine.kernel_shapes import kernels_in
 from tensorlayout.cuda.engine.simulator import checking
-from tensorlayout.cuda.quantile_plan import kernels, plan_quantiles
+from tensorlayout.cuda.reduce import quantile
+from tensorlayout.devices import Device
+from tensorlayout.tensor import TensorSpec
 
 METHODS = ["linear", "hazen", "weibull", "lower", "higher", "nearest", "midpoint"]
 FRACTIONS = [[0.0, 0.3, 0.5], [0.7, 0.999, 1.0]]
@@ -100,7 +101,7 @@ def test_more_fractions_than_a_launch_takes(driver):
 
 @NEEDS_COMPILER
 def test_indices_of_64_bits(driver, monkeypatch):
-    monkeypatch.setattr(quantile_plan, "index_type", lambda count, furthest: "int64_t")
+    monkeypatch.setattr(quantile, "index_type", lambda count, furthest: "int64_t")
     y = tl.asarray(numbers((300, 7)), device="cuda")
     with checking("bounds", "count") as record:
         found = tl.nanmedian(y, axis=1)
@@ -136,20 +137,19 @@ def test_cost(driver):
 
 
 def test_huge_lines_and_many_fractions():
-    (one,) = plan_quantiles((2, 2**31), tl.float32, tl.float32, (0.5,), "linear", skip=False)
+    def planned(dtype, shape, *given):
+        lines = TensorSpec(dtype, tl.Layout.row_major(shape), Device("cuda", 0))
+        return quantile.plan_quantiles(lines, *given).launches
+
+    (one,) = planned(tl.float32, (2, 2**31), tl.float32, (0.5,), "linear", False)
     assert dict(one.kernel.shape)["INDEX"] == "int64_t"
-    some = plan_quantiles((300, 8), tl.int8, tl.float64, (0.5,) * 33, "weibull", skip=True)
+    some = planned(tl.int8, (300, 8), tl.float64, (0.5,) * 33, "weibull", True)
     assert [launch.firsts for launch in some] == [(0, 0), (38400, 0), (76800, 0)]
     assert [launch.grid for launch in some] == [2, 2, 2]
 
 
-@NEEDS_COMPILER
-def test_structs_are_those_of_the_kernel():
-    sizes = {
-        f"Quantiles<{index}>": ctypes.sizeof(quantile_plan.quantiles_type(index))
-        for index in ("int32_t", "int64_t")
-    }
-    check_sizes("quantile.cu", sizes, "-DELEMENT=float", "-DRESULT=float")
+def kernels(dtype, result):
+    return kernels_in("quantile.cu", (("ELEMENT", c_type(dtype)), ("RESULT", c_type(result))))
 
 
 @pytest.mark.parametrize("kernel", kernels(tl.float16, tl.float16), ids=lambda each: each.symbol)

@@ -1,22 +1,22 @@
 """Reductions on CUDA: every function, axis and layout against NumPy; accuracy; memory accesses."""
 
-import ctypes
 import itertools
 import math
 
 import numpy as np
 import pytest
-from cuda_memory import ARCHITECTURES, check_sizes
+from cuda_memory import ARCHITECTURES
 from layouts import STRIDED
 from simulated import needs_compiler, simulator
 from tensors import BFLOAT16, DTYPES, as_dtype, fits, placed, same, slots, tensor_in
 from waves import WAVES, wave
 
 import tensorlayout as tl
-from tensorlayout.cuda import reduce_plan
+from tensorlayout.cuda import reduce
 from tensorlayout.cuda.engine import nvrtc
 from tensorlayout.cuda.engine.simulator import checking
-from tensorlayout.cuda.reduce_plan import plan_reduce
+from tensorlayout.cuda.engine.warm_up import reductions
+from tensorlayout.cuda.reduce import plan_reduce
 from tensorlayout.functions import searching, statistical
 from tensorlayout.layout import Layout
 from tensorlayout.tensor import TensorSpec
@@ -615,12 +615,12 @@ def planned(layout, axis, dtype=np.float32, operation=statistical._SUM):
 
 
 def shape_of(launches):
-    return dict(launches.reduce.kernel.shape)
+    return dict(launches.launches[0].kernel.shape)
 
 
 def test_the_kernel_of_each_layout():
     def name(shape, axis):
-        return planned(Layout.row_major(shape), axis).reduce.kernel.name
+        return planned(Layout.row_major(shape), axis).launches[0].kernel.name
 
     assert name((64, 4096), (1,)) == "reduce_rows"
     assert name((5000, 12), (1,)) == "reduce_short"
@@ -643,15 +643,14 @@ def test_indices_have_64_bits_only_where_the_furthest_offset_asks_for_it():
 
 def test_one_launch_or_two_cover_a_tebibyte():
     for shape, axis in [((2**40,), None), ((2**20, 2**20), (0,)), ((2**20, 2**20), (1,))]:
-        launches = planned(Layout.row_major(shape), axis, np.uint8)
-        assert launches.reduce.grid < 2**31
-        assert launches.partial_bytes < 2**34
-        assert launches.join is None or launches.join.grid < 2**31
+        found = planned(Layout.row_major(shape), axis, np.uint8)
+        assert all(launch.grid < 2**31 for launch in found.launches)
+        assert sum(found.scratch) < 2**34
 
 
 @needs_compiler
 def test_64_bit_indices(driver, monkeypatch):
-    monkeypatch.setattr(reduce_plan, "_index", lambda plan, box: "int64_t")
+    monkeypatch.setattr(reduce, "_index", lambda plan, box: "int64_t")
     for shape in [(70000,), (300, 4), (9000, 3), (40, 1031), (12, 50, 64)]:
         a = numbers(shape, np.float32)
         x = tl.asarray(a[::-1]).to_device("cuda")
@@ -661,20 +660,9 @@ def test_64_bit_indices(driver, monkeypatch):
 
 @needs_compiler
 def test_the_simulator_has_every_kernel(driver):
-    for kernel in reduce_plan.kernels(np.dtype(np.float32), ["sum", "variance"]):
-        driver.launcher(kernel)
-
-
-@needs_compiler
-def test_structs_are_those_of_the_kernels():
-    sizes = {
-        "Frame": ctypes.sizeof(reduce_plan.frame_type()),
-        "Partials": ctypes.sizeof(reduce_plan.partials_type()),
-    }
-    for rank, index in itertools.product((0, 2, 4), ("int32_t", "int64_t")):
-        made = reduce_plan.reduction_type(rank, index)
-        sizes[f"Reduction<{rank}, {index}>"] = ctypes.sizeof(made)
-    check_sizes("reduce.cu", sizes)
+    for functor in ("sum", "variance"):
+        for kernel in reductions(np.dtype(np.float32), functor):
+            driver.launcher(kernel)
 
 
 def functors_of(dtype):
@@ -693,7 +681,7 @@ def functors_of(dtype):
 @pytest.mark.parametrize("architecture", ["sm_90"])
 def test_compiled_for_a_gpu_without_spills(architecture):
     pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: cupy")
-    kernels = list(reduce_plan.kernels(np.dtype(np.float32), ["variance"]))
+    kernels = reductions(np.dtype(np.float32), "variance")
     for kernel in (kernels[0], kernels[1], kernels[-1]):
         found = nvrtc.compiled(kernel, int(architecture[3:])).resources[kernel.name]
         assert (kernel, found.spilled) == (kernel, 0)
@@ -705,11 +693,11 @@ def test_compiled_for_a_gpu_without_spills(architecture):
 def test_every_kernel_compiled_for_a_gpu_without_spills(dtype, architecture):
     pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: cupy")
     kind = as_dtype(dtype)
-    for kernel in reduce_plan.kernels(kind, functors_of(kind)):
+    for kernel in (each for functor in functors_of(kind) for each in reductions(kind, functor)):
         found = nvrtc.compiled(kernel, int(architecture[3:])).resources[kernel.name]
         assert (kernel, found.spilled) == (kernel, 0)
 
 
 def test_every_reduction_but_quantiles_has_a_functor():
     for operation in (searching._ARGMAX, searching._COUNT, statistical._VAR, statistical._STD):
-        assert operation.numpy.__name__ in reduce_plan.FUNCTORS
+        assert operation.function in reduce.FUNCTORS

@@ -1,11 +1,10 @@
 """Running sums and products on CUDA, here the simulator: values, races, coalescing, cost."""
 
-import ctypes
 import itertools
 
 import numpy as np
 import pytest
-from cuda_memory import ARCHITECTURES, NEEDS_COMPILER, check_sizes
+from cuda_memory import ARCHITECTURES, NEEDS_COMPILER
 from layouts import STRIDED
 from simulated import simulator
 from tensors import DTYPES, as_dtype, close, fits, placed, same, slots, tensor_in
@@ -14,14 +13,15 @@ from waves import WAVES, wave
 
 import tensorlayout as tl
 from tensorlayout import plan
-from tensorlayout.cpu import along
-from tensorlayout.cuda import scan_plan
+from tensorlayout.cuda import scan
 from tensorlayout.cuda.engine import nvrtc
+from tensorlayout.cuda.engine.c_types import c_type
+from tensorlayout.cuda.engine.kernel_shapes import kernels_in
 from tensorlayout.cuda.engine.simulator import checking
-from tensorlayout.cuda.scan_plan import CAPACITY, kernels, plan_scan
+from tensorlayout.cuda.scan import CAPACITY, plan_scan
 from tensorlayout.devices import Device
-from tensorlayout.functions import calling
-from tensorlayout.plan.along import Along
+from tensorlayout.functions import dispatch
+from tensorlayout.plan.scan import Scan
 from tensorlayout.tensor import TensorSpec
 
 
@@ -87,11 +87,11 @@ def integers(shape):
 
 # ---- Into a tensor that is given
 
-_SUM = Along("sums", "numeric", along.cumulative_sum)
+_SUM = Scan("sums", "numeric", "sum")
 
 
 def sums_into(out, x, axis, initial=False):
-    assert calling.call_into(out, _SUM, (x._spec, axis, int(initial), None, initial), (x,)) is out
+    assert dispatch.call_into(out, _SUM, (x._spec, axis, initial, initial), (x,)) is out
     return out
 
 
@@ -170,8 +170,8 @@ def test_lines_that_begin_anywhere(driver, dtypes):
             whole = tl.full(size + to + 1, 77, dtype=result, device="cuda")
             out = tl.reshape(whole[to : to + size], shape, copy=False)
             with checking("bounds", "barriers", "initialized", *["races"] * (number % 4 == 0)):
-                spec = (x._spec, len(shape) - 1, 0, getattr(tl, result), False)
-                calling.call_into(out, _SUM, spec, (x,))
+                spec = (x._spec, len(shape) - 1, False, False, getattr(tl, result))
+                dispatch.call_into(out, _SUM, spec, (x,))
             found = np.asarray(on_host(whole))
             expected = np.cumsum(array, axis=-1, dtype=result).ravel()
             same(found[to : to + size], expected, f"{shape}, {first}, {to}")
@@ -227,7 +227,7 @@ def test_indices_of_64_bits_and_many_dimensions(driver, monkeypatch):
             found = tl.cumulative_sum(wide, axis=axis)
             same(on_host(found), oracle("cumulative_sum", x, axis, False))
     assert any("_0_int32_t" in kernel.symbol for kernel in record.counts)
-    monkeypatch.setattr(scan_plan, "index_type", lambda count, furthest: "int64_t")
+    monkeypatch.setattr(scan, "index_type", lambda count, furthest: "int64_t")
     plan.run.cache_clear()
     for shape in ((20, 50, 3), (20, 3, 50), (9 * CAPACITY,), (600, 40)):
         with checking("bounds", "initialized", "count") as record:
@@ -403,16 +403,20 @@ def test_coalesced(driver, shape, axis, kernel):
 def case(shape, axis, minor_to_major=None):
     layout = tl.Layout.packed(shape, minor_to_major)
     spec = TensorSpec(tl.float32, layout, Device("cuda", 0))
-    return plan_scan("add", spec, spec, axis)
+    return plan_scan(_SUM.plan(spec, axis, False, False))
+
+
+def name(shape, axis, minor_to_major=None):
+    return case(shape, axis, minor_to_major).launches[-1].kernel.name
 
 
 def test_the_case_of_each_shape():
-    assert case((0, 3), 1).case == "empty"
-    assert case((5, 31), 0).case == "rows"
-    assert case((5, 32), 0).case == "columns"
-    assert case((5, 32), 0, (0, 1)).case == "rows"
-    assert case((5, 15), 1).case == "rows"  # shorter than what a thread has
-    assert case((5, 16), 1).case == "lines"
+    assert case((0, 3), 1) is None
+    assert name((5, 31), 0) == "scan_rows"
+    assert name((5, 32), 0) == "scan_columns"
+    assert name((5, 32), 0, (0, 1)) == "scan_rows"
+    assert name((5, 15), 1) == "scan_rows"  # shorter than what a thread has
+    assert name((5, 16), 1) == "scan_lines"
     # enough lines to keep a GPU busy, and too short for two passes
     assert len(case((600, 10**5), 1).launches) == 1
     assert len(case((4 * SLOTS,), 0).launches) == 2
@@ -424,15 +428,12 @@ def test_the_case_of_each_shape():
 def test_lines_with_gaps():
     def of(shape, strides, initial=False):
         spec = TensorSpec(tl.float32, tl.Layout(shape, strides=strides), Device("cuda", 0))
-        result = TensorSpec(
-            tl.float32, tl.Layout.row_major((shape[0], shape[1] + initial)), spec.device
-        )
-        return plan_scan("add", spec, result, 1, initial=initial).case
+        return plan_scan(_SUM.plan(spec, 1, initial, initial)).launches[-1].kernel.name
 
-    assert of((5, SLOTS // 2), (SLOTS, 1)) == "lines"
-    assert of((5, SLOTS // 2 - 1), (SLOTS, 1)) == "rows"  # a tile would be less than half full
-    assert of((5, SLOTS), (2 * SLOTS, 2)) == "rows"
-    assert of((5, SLOTS), (SLOTS, 1), initial=True) == "rows"
+    assert of((5, SLOTS // 2), (SLOTS, 1)) == "scan_lines"
+    assert of((5, SLOTS // 2 - 1), (SLOTS, 1)) == "scan_rows"  # a tile would be less than half full
+    assert of((5, SLOTS), (2 * SLOTS, 2)) == "scan_rows"
+    assert of((5, SLOTS), (SLOTS, 1), initial=True) == "scan_rows"
 
 
 def test_tensors_of_any_size():
@@ -441,7 +442,7 @@ def test_tensors_of_any_size():
         for launch in found.launches:
             assert launch.grid < 2**31
             assert dict(launch.kernel.shape)["INDEX"] == "int64_t"
-        assert found.totals <= 2**25
+        assert sum(found.scratch) <= 2**25
 
 
 @NEEDS_COMPILER
@@ -450,14 +451,11 @@ def test_the_simulator_has_every_kernel(driver):
         driver.launcher(kernel)
 
 
-@NEEDS_COMPILER
-def test_structs_are_those_of_the_kernel():
-    sizes = {}
-    for rank, index in itertools.product((0, 1, 2), ("int32_t", "int64_t")):
-        sizes[f"RowScan<{rank}, {index}>"] = ctypes.sizeof(scan_plan.row_type(rank, index))
-        sizes[f"LineScan<{rank}, {index}>"] = ctypes.sizeof(scan_plan.line_type(rank, index))
-        sizes[f"ColumnScan<{rank}, {index}>"] = ctypes.sizeof(scan_plan.column_type(rank, index))
-    check_sizes("scan.cu", sizes, "-DSOURCE=float", "-DRESULT=float")
+def kernels(dtype, operation="add"):
+    """From and to one dtype."""
+    types = (("SOURCE", c_type(dtype)), ("RESULT", c_type(dtype)))
+    scaled = operation == "multiply" and dtype.kind not in "iu"
+    return kernels_in("scan.cu", (*types, ("SCALED", "1")) if scaled else types, operation)
 
 
 def compiled_without_spills(kernel, architecture):

@@ -1,21 +1,17 @@
 """Writes at positions on CUDA: values against NumPy, duplicates, positions outside, accesses."""
 
-import ctypes
-
 import numpy as np
 import pytest
-from cuda_memory import ARCHITECTURES, check_sizes, resources
 from layouts import STRIDED
 from simulated import needs_compiler, simulator
 from tensors import DTYPES, as_dtype, fits, placed, same, slots, tensor_in
 
 import tensorlayout as tl
-from tensorlayout.cuda import reach_plan, scatter_plan, scattering
+from tensorlayout.cuda import scatter
 from tensorlayout.cuda.engine.simulator import checking
-from tensorlayout.plan.gathering import Reach
+from tensorlayout.cuda.gather import index_loop
+from tensorlayout.plan.scatter import Scatter, ScatterAlong
 from tensorlayout.tensor import TensorSpec
-
-KERNELS = scatter_plan.kernels()
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -140,7 +136,7 @@ def test_more_dimensions_than_a_kernel_is_made_for():
 
 @needs_compiler
 def test_indices_of_64_bits(monkeypatch):
-    monkeypatch.setattr(reach_plan, "index_type", lambda count, furthest: "int64_t")
+    monkeypatch.setattr(index_loop, "index_type", lambda count, furthest: "int64_t")
     values = np.zeros((3, 4, 5), np.float32)
     for axis in range(3):
         key = (slice(None),) * axis + (np.asarray([2, 0, 1, 2]),)
@@ -178,14 +174,9 @@ def test_along_a_dimension_the_last_wins_too():
         value = rng().random((6, 5, 3), np.float32)
         x = tl.to_layout(on_cuda(values), (1, 2, 0))
         positions, source = on_cuda(i), on_cuda(value)
-        kept = tuple((d, d) for d in range(3) if d != axis)
-        reach = Reach((axis,), (axis,), kept, x.layout.minor_to_major, along=True)
-        what = scatter_plan.Written(
-            "scatter", x._spec, source.layout, i.shape, reach, (positions._spec,)
-        )
+        plan = ScatterAlong().plan(x._spec, source._spec, axis, positions._spec)
         with checking("bounds", "races"):
-            write = scattering.writer(what)
-            write(x, source._memory.address, [positions._memory.address])
+            scatter.write_scatter(plan)(x, source, positions)
         expected = values.copy()
         np.put_along_axis(expected, i, value, axis)
         same(x.to_device("cpu"), expected, f"{axis}")
@@ -317,48 +308,15 @@ def test_rows_are_coalesced(columns):
     assert kernels["scatter_elements"]["WIDTH"] == "16"
 
 
-# --- Kernels -------------------------------------------------------------------------------------
-
-
-@needs_compiler
-def test_the_simulator_has_every_kernel(gpu):
-    for kernel in KERNELS:
-        gpu.launcher(kernel)
-
-
-@needs_compiler
-def test_structs_are_those_of_the_kernels():
-    sizes = {}
-    for rank in (0, 1, 2, 3):
-        for index in ("int32_t", "int64_t"):
-            key = f"<{rank}, {index}>"
-            sizes[f"Scatter{key}"] = ctypes.sizeof(scatter_plan.scatter_type(rank or 9, index))
-            sizes[f"Marking{key}"] = ctypes.sizeof(scatter_plan.marking_type(rank or 9, index))
-    check_sizes("scatter.cu", sizes)
-
-
 def test_64_bits_only_where_offsets_ask_for_it():
     for rows, index in ((2**29, "int32_t"), (2**29 + 8, "int64_t")):
         cuda = tl.Device("cuda")
         x = TensorSpec(tl.float32, tl.Layout.row_major((rows, 16)), cuda)
         i = TensorSpec(tl.int32, tl.Layout.row_major((5,)), cuda)
-        reach = Reach((0,), (0,), ((1, 1),), (1, 0))
-        value = tl.Layout.row_major((5, 16))
-        what = scatter_plan.Written("scatter", x, value, (5, 16), reach, (i,))
-        found = scatter_plan.plan_scatter(what, (32, 32))
+        value = TensorSpec(tl.float32, tl.Layout.row_major((5, 16)), cuda)
+        plan = Scatter().plan(x, value, (0,), False, i)
+        found = scatter.plan_scatter(plan, (32, 32))
         names = [each.kernel.name for each in found.launches]
         assert names == ["mark_positions", "mark_positions", "scatter_elements"]
         assert {dict(each.kernel.shape)["INDEX"] for each in found.launches} == {index}
-        assert found.table == rows * (4 if index == "int32_t" else 8)
-
-
-@pytest.mark.parametrize("kernel", [KERNELS[4], KERNELS[-7], KERNELS[-1]])
-def test_compiled_for_a_gpu_without_spills(kernel):
-    assert resources(kernel, "sm_90").spilled == 0
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_every_kernel_compiled_for_a_gpu_without_spills(architecture):
-    for kernel in KERNELS:
-        assert (kernel, resources(kernel, architecture).spilled) == (kernel, 0)
+        assert found.scratch == (rows * (4 if index == "int32_t" else 8),)

@@ -1,21 +1,15 @@
 """Searches in sorted lines on CUDA, here the simulator: NumPy's positions, one launch, no wait."""
 
-import ctypes
-import itertools
-
 import numpy as np
 import pytest
-from cuda_memory import ARCHITECTURES, NEEDS_COMPILER, check_sizes
+from cuda_memory import NEEDS_COMPILER
 from layouts import STRIDED
 from simulated import simulator
 from tensors import DTYPES, as_dtype, fits, kind, placed, same, slots, tensor_in
 
 import tensorlayout as tl
-from tensorlayout.cuda import search_plan
-from tensorlayout.cuda.engine import nvrtc
 from tensorlayout.cuda.engine.simulator import checking
-from tensorlayout.cuda.search_plan import kernels, plan_search
-from tensorlayout.cuda.searching import PREPARE
+from tensorlayout.cuda.sort import SEARCHES, plan_search, search
 from tensorlayout.devices import Device
 from tensorlayout.tensor import TensorSpec
 
@@ -32,7 +26,7 @@ def prepared(name, x, y, option):
     found = tl.int64 if name == "searchsorted" else tl.bool
     shape = y.shape if name == "searchsorted" else x.shape
     result = TensorSpec(found, tl.Layout.row_major(shape), x.device)
-    return PREPARE[name]((x._spec, y._spec), dtype, result, option)
+    return SEARCHES[name]((x._spec, y._spec), dtype, result, option)
 
 
 def searched(name, x, y, option):
@@ -100,7 +94,7 @@ def test_operands_of_two_dtypes(driver):
 
 @NEEDS_COMPILER
 def test_indices_of_64_bits_and_many_dimensions(driver, monkeypatch):
-    monkeypatch.setattr(search_plan, "index_type", lambda count, furthest: "int64_t")
+    monkeypatch.setattr(search, "index_type", lambda count, furthest: "int64_t")
     values = np.arange(2 * 3 * 2 * 5, dtype=np.float32).reshape(2, 3, 2, 5)[:, ::2, :, ::2]
     line = np.arange(0, 60, 7, dtype=np.float32)
     x, y = tl.asarray(line, device="cuda"), tl.asarray(values, device="cuda")
@@ -148,37 +142,3 @@ def test_no_values_and_huge_ones():
     assert dict(plan_search(line, few, tl.float32).kernel.shape)["INDEX"] == "int64_t"
     assert dict(plan_search(few, few, tl.float32).kernel.shape)["INDEX"] == "int32_t"
     assert plan_search(few, line, tl.float32).grid == 2**25
-
-
-@NEEDS_COMPILER
-def test_the_simulator_has_every_kernel(driver):
-    for kernel in kernels(tl.float32):
-        driver.launcher(kernel)
-
-
-@NEEDS_COMPILER
-def test_structs_are_those_of_the_kernel():
-    sizes = {
-        f"Search<{rank}, {index}>": ctypes.sizeof(search_plan.search_type(rank, index))
-        for rank, index in itertools.product((0, 1, 2), ("int32_t", "int64_t"))
-    }
-    check_sizes("search.cu", sizes, "-DLINE=float", "-DVALUES=float", "-DCOMPARE=float")
-
-
-def compiled_without_spills(kernel, architecture):
-    pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: cupy")
-    found = nvrtc.compiled(kernel, int(architecture[3:])).resources[kernel.name]
-    assert (kernel, found.stack, found.spilled, found.registers <= 64) == (kernel, 0, 0, True)
-
-
-@pytest.mark.parametrize("kernel", kernels(tl.float16)[::5], ids=lambda kernel: kernel.symbol)
-def test_compiled_for_a_gpu_without_spills(kernel):
-    compiled_without_spills(kernel, "sm_90")
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_every_kernel_compiled_for_a_gpu_without_spills(architecture):
-    for dtype in (tl.int8, tl.bfloat16, tl.float64, tl.uint64):
-        for kernel in kernels(dtype):
-            compiled_without_spills(kernel, architecture)

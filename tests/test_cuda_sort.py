@@ -1,27 +1,30 @@
 """Sorts on CUDA, here the simulator: Python's own order, stable, in every layout; races, cost."""
 
-import ctypes
 import itertools
 
 import numpy as np
 import pytest
-from cuda_memory import ARCHITECTURES, NEEDS_COMPILER, check_sizes
+from cuda_memory import NEEDS_COMPILER
 from layouts import STRIDED
 from simulated import simulator
 from tensors import DTYPES, as_dtype, fits, placed, same, slots, tensor_in
-from test_sorting import oracle
+from test_sort import oracle
 
 import tensorlayout as tl
 from tensorlayout import plan
-from tensorlayout.cuda import radix_plan, sort_plan
-from tensorlayout.cuda.engine import nvrtc
 from tensorlayout.cuda.engine.simulator import checking
-from tensorlayout.cuda.scan_plan import TILE
-from tensorlayout.cuda.sort_plan import kernels, plan_sort
+from tensorlayout.cuda.sort import passes, plan_sort, radix
+from tensorlayout.cuda.sort.lines import TILE, Lines
 from tensorlayout.devices import Device
 from tensorlayout.tensor import TensorSpec
 
-DIGITS = radix_plan.tile(4, "int32_t", positions=True)  # what a block sorts by a digit at once
+
+def lines_of(count, length, dtype=np.float32, *, positions=False):
+    kind = np.dtype(dtype)
+    return Lines(count, length, kind, (), "int32_t", positions, False, 8 * kind.itemsize)
+
+
+DIGITS = radix.tile_of(lines_of(1, 1, positions=True))  # what a block sorts by a digit at once
 
 
 @pytest.fixture(scope="module", name="driver")
@@ -33,7 +36,7 @@ def _driver():
 @pytest.fixture
 def by_digits(monkeypatch):
     """Lines longer than a tile are sorted by digits, whatever it costs."""
-    monkeypatch.setattr(sort_plan, "by_digits", lambda *sizes, **kind: True)
+    monkeypatch.setattr(passes, "by_digits", lambda lines: True)
     plan.run.cache_clear()
     yield
     plan.run.cache_clear()
@@ -122,7 +125,7 @@ def test_lengths_around_the_borders_of_digits(driver, monkeypatch):
         checked((TILE + 3, 4), 0, values=300)
         # As of many lines: a chunk is a line; and two lines, of which a block has several tiles.
         for blocks in (1, 2, 4):
-            monkeypatch.setattr(radix_plan, "BLOCKS", blocks)
+            monkeypatch.setattr(radix, "BLOCKS", blocks)
             plan.run.cache_clear()
             checked((2, 2 * DIGITS + 5), 1, values=300)
             checked((3 * DIGITS + 5,), 0, values=300)
@@ -197,8 +200,8 @@ def test_orders_that_are_easy_to_get_wrong(driver, monkeypatch):
         np.arange(n) // 2,
     ):
         array = line.astype(np.float32)
-        for ways in (sort_plan.by_digits, lambda *sizes, **kind: True):
-            monkeypatch.setattr(sort_plan, "by_digits", ways)
+        for ways in (passes.by_digits, lambda lines: True):
+            monkeypatch.setattr(passes, "by_digits", ways)
             plan.run.cache_clear()
             for down in (False, True):
                 sorted_well(tl.asarray(array, device="cuda"), array, 0, down, f"{line[:3]}")
@@ -240,11 +243,11 @@ def test_indices_of_64_bits_and_many_dimensions(driver, monkeypatch):
         for axis in range(6):
             sorted_well(x, array[:, ::-1, :, ::2], axis, False, f"{axis}")
     assert any("sort_tiles_0_int32_t" in kernel.symbol for kernel in record.counts)
-    monkeypatch.setattr(sort_plan, "index_type", lambda count, furthest: "int64_t")
+    monkeypatch.setattr(passes, "index_type", lambda count, furthest: "int64_t")
     plan.run.cache_clear()
     for shape, kernel in (((20, 50), "sort"), ((3, TILE + 8), "merge"), ((2, 2 * TILE), "scatter")):
         if kernel == "scatter":
-            monkeypatch.setattr(sort_plan, "by_digits", lambda *sizes, **kind: True)
+            monkeypatch.setattr(passes, "by_digits", lambda lines: True)
         with checking("bounds", "initialized", "count") as record:
             checked(shape, 1)
         assert all("int64_t" in each.symbol for each in record.counts)
@@ -271,9 +274,9 @@ def test_nothing_to_sort(driver):
         # launches and allocations
         ((40, 300), 1, (1, 1), (1, 1)),
         ((TILE + 1,), 0, (3, 2), (3, 2)),
-        ((5 * TILE,), 0, (7, 2), (7, 3)),
+        ((5 * TILE,), 0, (7, 2), (7, 2)),
         # by four digits
-        ((50_000,), 0, (12, 2), (12, 3)),
+        ((50_000,), 0, (12, 2), (12, 2)),
         # lines that are not in one piece: a copy before, and one after
         ((300, 40), 0, (3, 3), (3, 3)),
     ],
@@ -334,32 +337,31 @@ def planned(shape, axis, *, positions=False):
     return plan_sort(spec, spec, axis, positions=positions, down=False)
 
 
+MERGE = ["split_runs", "merge_tiles"]
+
+
 def test_the_launches_of_each_length():
     for shape, launches in [
         ((0, 3), []),
-        ((5, TILE), [1]),
-        ((5, TILE + 1), [1, 2]),
-        ((16 * TILE,), [1, 2, 2, 2, 2]),
-        ((2**24,), [3, 3, 3, 3]),
-        ((1000, 4800), [2, 2, 2, 2]),
+        ((5, TILE), ["sort_tiles"]),
+        ((5, TILE + 1), ["sort_tiles", *MERGE]),
+        ((16 * TILE,), ["sort_tiles", *MERGE * 4]),
+        ((2**24,), ["count_digits", "scan_digits", "scatter_digits"] * 4),
+        ((1000, 4800), ["count_digits", "scatter_digits"] * 4),
     ]:
-        assert [len(each) for each in planned(shape, len(shape) - 1).passes] == launches
-    # of lines side by side a copy is sorted, line after line
-    found = planned((5, 6), 0)
-    assert found.source.minor_to_major == found.result.minor_to_major == (0, 1)
-    assert planned((5, 1), 0).source.minor_to_major == (1, 0)
+        found = planned(shape, len(shape) - 1).launches
+        assert [each.kernel.name for each in found] == launches
 
 
 def test_tensors_of_any_size():
     for shape in ((2**33,), (2**20, 2**14), (2**32, 2)):
         found = planned(shape, len(shape) - 1, positions=True)
-        for launch in itertools.chain.from_iterable(found.passes):
+        for launch in found.launches:
             assert launch.grid < 2**31
             assert dict(launch.kernel.shape)["INDEX"] == "int64_t"
 
 
 def test_what_is_sorted_by_digits():
-    kinds = {"positions": False, "bits": 32}
     # One line of floats from 16 tiles on; of many lines, also shorter ones.
     for size, found in (
         ((1, 16 * TILE), False),
@@ -368,54 +370,14 @@ def test_what_is_sorted_by_digits():
         ((600, 4800), True),
         ((10**5, TILE + 1), False),  # which would fill less than half of a block
     ):
-        assert sort_plan.by_digits(size, 4, "int32_t", **kinds) == found, size
-    assert sort_plan.by_digits((1, TILE + 1), 1, "int32_t", positions=True, bits=8)
-
-
-@NEEDS_COMPILER
-def test_the_simulator_has_every_kernel(driver):
-    for kernel in kernels(tl.float32):
-        driver.launcher(kernel)
-
-
-@NEEDS_COMPILER
-def test_structs_are_those_of_the_kernel():
-    sizes = {}
-    for index in ("int32_t", "int64_t"):
-        sizes[f"SplitRuns<{index}>"] = ctypes.sizeof(sort_plan.split_type(index))
-        sizes[f"MergeTiles<{index}>"] = ctypes.sizeof(sort_plan.merge_type(index))
-        for rank in (0, 1, 2):
-            sizes[f"SortTiles<{rank}, {index}>"] = ctypes.sizeof(sort_plan.tiles_type(rank, index))
-    check_sizes("sort.cu", sizes, "-DELEMENT=float")
-    sizes = {"DigitScan": ctypes.sizeof(radix_plan.scan_type())}
-    for rank, index in itertools.product((0, 1, 2), ("int32_t", "int64_t")):
-        found = ctypes.sizeof(radix_plan.pass_type(rank, index))
-        sizes[f"RadixPass<{rank}, {index}>"] = found
-    check_sizes("radix.cu", sizes, "-DELEMENT=float")
-
-
-def compiled_without_spills(kernel, architecture):
-    pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: cupy")
-    found = nvrtc.compiled(kernel, int(architecture[3:])).resources[kernel.name]
-    assert (kernel, found.stack, found.spilled, found.registers <= 128) == (kernel, 0, 0, True)
-
-
-@pytest.mark.parametrize("kernel", kernels(tl.float32)[::5], ids=lambda kernel: kernel.symbol)
-def test_compiled_for_a_gpu_without_spills(kernel):
-    compiled_without_spills(kernel, "sm_90")
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_every_kernel_compiled_for_a_gpu_without_spills(architecture):
-    for dtype in (tl.int8, tl.bfloat16, tl.float32, tl.uint64):
-        for kernel in kernels(dtype):
-            compiled_without_spills(kernel, architecture)
+        assert passes.by_digits(lines_of(*size)) == found, size
+    assert passes.by_digits(lines_of(1, TILE + 1, np.uint8, positions=True))
 
 
 @NEEDS_COMPILER
 def test_a_trace_shows_what_is_moved(driver):
     x = tl.ones((8, 16), dtype=tl.float32, device="cuda")
+    # Of lines side by side a copy is sorted, line after line.
     for axis, moved in ((1, []), (0, [("sort", "layout", 512)] * 2)):
         with tl.trace() as seen:
             tl.sort(x, axis=axis)

@@ -21,8 +21,9 @@ from tensorlayout.cuda.copy.strided import Tuning
 from tensorlayout.cuda.elementwise import takes_tiles
 from tensorlayout.cuda.engine.launch import bind
 from tensorlayout.cuda.engine.memory import read
+from tensorlayout.cuda.engine.padding import pattern
 from tensorlayout.cuda.engine.simulator import checking
-from tensorlayout.cuda.fill.fill import pattern, plan_fill, plan_padding
+from tensorlayout.cuda.fill.fill import plan_fill, plan_padding
 from tensorlayout.devices import Device
 from tensorlayout.layout import Layout, PaddingValue, loop
 from tensorlayout.plan.elementwise import ElementwisePlan
@@ -541,3 +542,13 @@ def counted(driver, destination, source, itemsize, padding):
         bind(plan, 0)([to.pointer, from_.pointer])
     (counts,) = record.counts.values()
     return counts
+
+
+def test_a_conversion_by_way_of_two_memories():
+    """Out of tiles with tails into others that they do not divide, and another dtype."""
+    values = np.arange(203 * 301).reshape(203, 301) % 100
+    x = tl.asarray(values.astype(np.int8)).to_device("cuda")
+    x = tl.to_layout(x, "{0,1:T(8,128)}")
+    y = tl.zeros(x.shape, dtype="float32", layout="{1,0:T(12,100)}", device="cuda")
+    y[...] = x
+    np.testing.assert_array_equal(np.asarray(tl.to_layout(y, (1, 0)).to_device("cpu")), values)

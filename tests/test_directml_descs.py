@@ -1,10 +1,12 @@
 """Tensor descriptors, the rules of operators, and what tensors operators may be given."""
 
+import inspect
 import re
+import typing
 
 import numpy as np
 import pytest
-from directml_facts import FACTS
+from directml_facts import ARGUMENTS, FACTS, OPERATORS
 from test_architecture import modules_after
 
 import tensorlayout as tl
@@ -211,18 +213,6 @@ D = directml
 
 BROKEN = [
     (lambda: D.join([], 0), "JOIN: InputTensors must be at least one tensor, got none"),
-    (lambda: D.join([A, A], 2), "JOIN: Axis must be 0 to 1, got 2"),
-    (lambda: D.join([A, A], -1), "JOIN: Axis must be 0 to 1, got -1"),
-    (lambda: D.join([A, INT], 0), "JOIN: InputTensors[1]: DataType must be FLOAT32, got INT32"),
-    (lambda: D.join([A, DEEP], 0), "JOIN: InputTensors[1]: DimensionCount must be 2, got 3"),
-    (
-        lambda: D.join([A, WIDE], 0),
-        "JOIN: InputTensors[1]: Sizes away from Axis 0 must be (2, 3), got (2, 4)",
-    ),
-    (
-        lambda: D.join([A, A], 0, out=WIDE),
-        "JOIN: OutputTensor: Sizes must be (4, 3), got (2, 4)",
-    ),
     (
         lambda: D.join([A, A], 0, out=tl.zeros((4, 3))),
         "JOIN: OutputTensor: DataType must be FLOAT32, got FLOAT64",
@@ -230,10 +220,6 @@ BROKEN = [
     (
         lambda: D.split(A, [1, 2], 1, out=[A[:, :2], A[:, :1]]),
         "SPLIT: OutputTensors: Sizes along Axis 1 must be (1, 2), got (2, 1)",
-    ),
-    (
-        lambda: D.split(A, [1, 2], 1, out=[DEEP, A[:, :1]]),
-        "SPLIT: OutputTensors[0]: DimensionCount must be 2, got 3",
     ),
     (
         lambda: D.slice1(A, [0, 0], [2, 3], [1, 1], [1, 3], out=A),
@@ -268,80 +254,12 @@ BROKEN = [
         "FOLD: OutputTensor: Sizes must be (2, 3, 1), got (2, 1, 1)",
     ),
     (lambda: D.OperatorDesc(), "OperatorDesc: must be the descriptor of an operator, such as Join"),
-    (lambda: D.split(A, [], 1), "SPLIT: OutputCount must be at least 1, got 0"),
-    (lambda: D.split(A, [1, 1], 1), "SPLIT: OutputTensors: Sizes along Axis 1 must add up to 3"),
     (lambda: D.split(A, [3, 0], 1), "SPLIT: OutputTensors: Sizes must be 1 to 2**32 - 1, got 0"),
-    (lambda: D.split(A, [3], 2), "SPLIT: Axis must be 0 to 1, got 2"),
-    (lambda: D.slice(A, [0], [1, 1], [1, 1]), "SLICE: Offsets must have 2 entries"),
-    (lambda: D.slice(A, [0, 0], [1, 1], [1, 0]), "SLICE: Strides must be 1 to 2**32 - 1, got 0"),
-    (lambda: D.slice(A, [0, 0], [1, 1], [1, -1]), "SLICE: Strides must be 1 to 2**32 - 1, got -1"),
-    (lambda: D.slice(A, [0, -1], [1, 1], [1, 1]), "SLICE: Offsets must be 0 to 2**32 - 1, got -1"),
-    (lambda: D.slice(A, [0, 0], [1, 0], [1, 1]), "SLICE: Sizes must be 1 to 2**32 - 1, got 0"),
-    (
-        lambda: D.slice(A, [0, 1], [1, 2], [1, 2]),
-        "SLICE: Offsets + (Sizes - 1) * Strides must be below 3, the size of",
-    ),
-    (
-        lambda: D.slice1(A, [0, 1], [1, 3], [1, 1]),
-        "SLICE1: InputWindowOffsets + InputWindowSizes must be at most 3, in dimension 1, got 1 +",
-    ),
-    (lambda: D.slice1(A, [0, 0], [1, 0], [1, 1]), "SLICE1: InputWindowSizes must be 1 to"),
-    (lambda: D.slice1(A, [0, -1], [1, 1], [1, 1]), "SLICE1: InputWindowOffsets must be 0 to"),
-    (lambda: D.slice1(A, [0, 0], [1, 1], [1, 0]), "SLICE1: InputWindowStrides must not be 0"),
-    (lambda: D.slice1(A, [0, 0], [1, 1], [1, 2**31]), "SLICE1: InputWindowStrides must fit 32"),
-    (
-        lambda: D.slice1(A, [0, 0], [2, 3], [1, -2], [2, 3]),
-        "SLICE1: OutputTensor: Sizes must be at most (2, 2), got (2, 3)",
-    ),
     (
         lambda: D.slice1(A, [0, 0], [2, 3], [1, 1], [2, 0]),
         "SLICE1: OutputTensor: each of Sizes must be at least 1",
     ),
-    (
-        lambda: D.slice_grad(A, (2, 3), [0, 0], [2, 3], [1, 2]),
-        "SLICE_GRAD: InputGradientTensor: Sizes must be at most (2, 2), got (2, 3)",
-    ),
-    (lambda: D.slice_grad(A, (2, 3), [0, 0], [2, 4], [1, 1]), "SLICE_GRAD: InputWindowOffsets +"),
-    (lambda: D.gather(A, INT, 2, 1), "GATHER: Axis must be 0 to 1, got 2"),
-    (lambda: D.gather(A, INT, 0, 3), "GATHER: IndexDimensions must be 0 to 2, got 3"),
-    (lambda: D.gather(A, INT, 0, 1), "GATHER: IndicesTensor: Sizes before the last 1"),
-    (
-        lambda: D.gather(A, INT, 0, 2),
-        "GATHER: InputTensor: the rank without leading ones + IndexDimensions - 1",
-    ),
-    (lambda: D.gather(A, A, 0, 2), "GATHER: IndicesTensor: DataType must be one of INT64"),
-    (
-        lambda: D.gather(DEEP, INT, 0, 2),
-        "GATHER: IndicesTensor: DimensionCount must be 3, got 2",
-    ),
-    (
-        lambda: D.gather_elements(WIDE, INT, 0),
-        "GATHER_ELEMENTS: IndicesTensor: Sizes away from Axis 0 must be (2, 4), got (2, 3)",
-    ),
-    (lambda: D.gather_nd(A, INT, 3, 2), "GATHER_ND: InputDimensionCount must be 1 to 2, got 3"),
-    (lambda: D.gather_nd(A, INT, 2, 0), "GATHER_ND: IndicesDimensionCount must be 1 to 2, got 0"),
-    (lambda: D.gather_nd(A, INT, 2, 2), "GATHER_ND: IndicesTensor: the last size, of coord"),
-    (lambda: D.gather_nd(A, INT, 1, 2), "GATHER_ND: InputTensor: Sizes before the last 1"),
-    (lambda: D.gather_nd1(A, INT, 2, 2, 2), "GATHER_ND1: BatchDimensionCount must be 0 to 1"),
-    (
-        lambda: D.gather_nd1(TALL, INT[:, :1], 2, 2, 1),
-        "GATHER_ND1: IndicesTensor: batch sizes must be (3,), got (2,)",
-    ),
-    (
-        lambda: D.gather_nd(DEEP, tl.zeros((2, 3, 1), dtype=tl.int64), 3, 3),
-        "GATHER_ND: IndicesTensor: blocks must have at most 3 dimensions, DimensionCount, got",
-    ),
-    (
-        lambda: D.scatter(A, INT, WIDE, 1),
-        "SCATTER: UpdatesTensor: Sizes must be (2, 3), got (2, 4)",
-    ),
-    (lambda: D.scatter(A, INT, INT, 1), "SCATTER: UpdatesTensor: DataType must be FLOAT32"),
     (lambda: D.scatter(A, INT, A, 1, duplicates="first"), "SCATTER: duplicates must be 'last'"),
-    (lambda: D.scatter(A, INT, A, 1, duplicates=[]), "SCATTER: duplicates must be 'last' or"),
-    (
-        lambda: D.scatter_nd(A, INT[:, :1], WIDE, 2, 2),
-        "SCATTER_ND: UpdatesTensor: Sizes must be (2, 3), got (2, 4)",
-    ),
     (
         lambda: D.scatter(A, INT, A, 1, duplicates="error"),
         "SCATTER: IndicesTensor: positions must differ with duplicates='error', got 0 again",
@@ -351,51 +269,14 @@ BROKEN = [
         "SCATTER: IndicesTensor: positions must differ with duplicates='error', got 184467440737",
     ),
     (
-        lambda: D.scatter_nd(A, INT[:, :2] + 1, A[0, :2], 2, 2, duplicates="error"),
-        "SCATTER_ND: UpdatesTensor: DimensionCount must be 2, got 1",
-    ),
-    (
         lambda: D.scatter_nd(A, INT[:, :2] + 1, A[:1, :2], 2, 2, duplicates="error"),
         "SCATTER_ND: IndicesTensor: positions must differ with duplicates='error', got (1, 1)",
     ),
-    (lambda: D.padding(A, [0], [0, 0]), "PADDING: StartPadding must have 2 entries"),
-    (lambda: D.padding(A, [0, 0], [0, -1]), "PADDING: EndPadding must be 0 to 2**32 - 1, got -1"),
     (lambda: D.padding(A, [0, 0], [0, 0], "MIRROR"), "PADDING: PaddingMode must be one of CONST"),
-    (lambda: D.tile(A, [1]), "TILE: Repeats must have 2 entries, DimensionCount, got 1"),
     (
         lambda: D.tile(A, [2**16, 2**16]),
         "TILE: OutputTensor: a tensor addresses at most 2**32 - 1 elements, got 25769803776",
     ),
-    (lambda: D.tile(A, [1, 0]), "TILE: Repeats must be 1 to 2**32 - 1, got 0"),
-    (lambda: D.space_to_depth(A, 2), "SPACE_TO_DEPTH: InputTensor: DimensionCount must be 4"),
-    (lambda: D.space_to_depth(IMAGE, 3), "SPACE_TO_DEPTH: InputTensor: height and width must be"),
-    (lambda: D.space_to_depth(IMAGE, 0), "SPACE_TO_DEPTH: BlockSize must be 1 to"),
-    (lambda: D.depth_to_space(IMAGE, 3), "DEPTH_TO_SPACE: InputTensor: channels must be a mult"),
-    (lambda: D.depth_to_space1(IMAGE, 2, 5), "DEPTH_TO_SPACE1: Order must be one of DEPTH_COL"),
-    (
-        lambda: D.reverse_subsequences(A, tl.zeros((2, 3), dtype=tl.uint32), 1),
-        "REVERSE_SUBSEQUENCES: SequenceLengthsTensor: Sizes must be (2, 1), got (2, 3)",
-    ),
-    (
-        lambda: D.reverse_subsequences(A, INT[:, :1], 1),
-        "REVERSE_SUBSEQUENCES: SequenceLengthsTensor: DataType must be one of UINT64, UINT32",
-    ),
-    (lambda: D.cast(A, "INT4"), "CAST: OutputTensor: DataType must be one of"),
-    (
-        lambda: D.element_wise_if(tl.zeros((2, 3), dtype=tl.uint8), A, WIDE),
-        "ELEMENT_WISE_IF: BTensor: Sizes must be (2, 3), got (2, 4)",
-    ),
-    (
-        lambda: D.element_wise_if(INT, A, A),
-        "ELEMENT_WISE_IF: ConditionTensor: DataType must be one of UINT8",
-    ),
-    (
-        lambda: D.FillValueConstantOperatorDesc(
-            output=TensorDesc("INT8", (2,)), value_data_type="INT16", value=1
-        ).validate(),
-        "FILL_VALUE_CONSTANT: ValueDataType must be INT8, that of the output, got INT16",
-    ),
-    (lambda: D.diagonal_matrix((3,), 0, 1, "INT8"), "DIAGONAL_MATRIX: OutputTensor: DimensionC"),
     (lambda: D.diagonal_matrix((3, 3), 2**31, 1, "INT8"), "DIAGONAL_MATRIX: Offset must fit 32"),
     (
         lambda: D.diagonal_matrix1(A, 1, -(2**31) - 1, 1),
@@ -407,20 +288,8 @@ BROKEN = [
     ),
     (lambda: D.diagonal_matrix1(None, 1, 0, 1), "DIAGONAL_MATRIX1: sizes and data_type must"),
     (
-        lambda: D.one_hot(INT, A, 3, 1),
-        "ONE_HOT: IndicesTensor: Sizes must be (2, 1), got (2, 3)",
-    ),
-    (lambda: D.one_hot(INT[:, :1], A[:1, :1], 3, 1), "ONE_HOT: ValuesTensor: must have two elem"),
-    (
         lambda: D.one_hot(INT[:, :1], A, 0, 1),
         "ONE_HOT: OutputTensor: each of Sizes must be at least 1",
-    ),
-    (lambda: D.top_k(A, 1, 4), "TOP_K: K must be 1 to 3, the size along Axis, got 4"),
-    (lambda: D.top_k(A, 1, 0), "TOP_K: K must be 1 to 3, the size along Axis, got 0"),
-    (lambda: D.top_k(A, 2, 1), "TOP_K: Axis must be 0 to 1, got 2"),
-    (
-        lambda: D.nonzero_coordinates(A, 1),
-        "NONZERO_COORDINATES: OutputCoordinatesTensor: the last size must be 2 to 2, got 1",
     ),
     (
         lambda: D.nonzero_coordinates(
@@ -428,35 +297,11 @@ BROKEN = [
         ),
         "NONZERO_COORDINATES: OutputCoordinatesTensor: the last size must be columns, 1, got 2",
     ),
-    (lambda: D.cumulative_product(A, 2), "CUMULATIVE_PRODUCT: Axis must be 0 to 1, got 2"),
-    (lambda: D.cumulative_summation(A, 0, "UP"), "CUMULATIVE_SUMMATION: AxisDirection must be"),
-    (
-        lambda: D.upsample_2d(IMAGE, (0, 1)),
-        "UPSAMPLE_2D: ScaleSize: Width must be 1 to 715827882, ",
-    ),
-    (lambda: D.upsample_2d(IMAGE, (1,)), "UPSAMPLE_2D: ScaleSize must be a width and a height"),
-    (
-        lambda: D.max_unpooling(IMAGE, tl.zeros((1,) * 4, dtype=tl.uint32), (1, 1, 8, 8)),
-        "MAX_UNPOOLING: IndicesTensor: Sizes must be (1, 4, 4, 6), got (1, 1, 1, 1)",
-    ),
     (
         lambda: D.max_unpooling(
             IMAGE, tl.zeros(IMAGE.shape, dtype=tl.uint32), (1, 4, 8, 8), out=IMAGE * 0
         ),
         "MAX_UNPOOLING: OutputTensor: Sizes must be (1, 4, 8, 8), got (1, 4, 4, 6)",
-    ),
-    (lambda: D.one_hot(INT[:, :1], A, 3, 2), "ONE_HOT: Axis must be 0 to 1, got 2"),
-    (lambda: D.split(tl.zeros((1,) * 8), [1], 8), "SPLIT: Axis must be 0 to 7, got 8"),
-    (lambda: D.unfold(A, [2], [1], [1], [0], [0]), "UNFOLD: InputTensor: DimensionCount must be"),
-    (lambda: D.unfold(DEEP, [2], [1], [1], [0], [0]), "UNFOLD: WindowSizes: a window must fit"),
-    (
-        lambda: D.unfold(IMAGE, [1], [1], [1], [0], [0]),
-        "UNFOLD: InputTensor: DimensionCount must be 3",
-    ),
-    (lambda: D.unfold(DEEP, [1], [0], [1], [0], [0]), "UNFOLD: Strides must be 1 to"),
-    (
-        lambda: D.fold(DEEP, (2, 1, 3), [2], [1], [1], [0], [0]),
-        "FOLD: InputTensor: Sizes must be (2, 2, 2), got (2, 3, 1)",
     ),
 ]
 
@@ -471,12 +316,6 @@ def test_a_broken_rule(broken, says):
 def test_what_is_no_number():
     with pytest.raises(TypeError, match=r"SPLIT: sizes must be an integer or .* got 'a'"):
         directml.split(A, "a", 0)
-    with pytest.raises(TypeError, match="ONE_HOT: Axis must be an integer, got 'a'"):
-        directml.one_hot(INT[:, :1], A, 3, "a")
-    with pytest.raises(TypeError, match="TOP_K: K must be an integer, got None"):
-        directml.top_k(A, 0, None)
-    with pytest.raises(ValueError, match=r"ScaleSize must be a width and a height, got \(2,\)"):
-        directml.upsample_2d(IMAGE, 2)
     with pytest.raises(TypeError, match="PADDING: PaddingValue must be a real number, got 1j"):
         directml.padding(A, [0, 0], [0, 0], value=1j)
     with pytest.raises(ValueError, match="PADDING: PaddingValue must fit FLOAT32, got 1e"):
@@ -485,10 +324,6 @@ def test_what_is_no_number():
         directml.padding(INT, [0, 0], [0, 0], value=np.inf)
     with pytest.raises(TypeError, match=r"FILL_VALUE_CONSTANT: Value must be an integer .* nan"):
         directml.fill_value_constant((2,), np.nan, "INT8")
-    with pytest.raises(ValueError, match=r"FILL_VALUE_CONSTANT: Value must be -128 .* got 128"):
-        directml.fill_value_constant((2,), 128, "INT8")
-    with pytest.raises(ValueError, match=r"FILL_VALUE_SEQUENCE: ValueDelta must be -128 to 255"):
-        directml.fill_value_sequence((2,), 0, 256, "UINT8")
 
 
 def test_numbers_beyond_all_floats():
@@ -542,12 +377,8 @@ def test_what_is_no_tensor():
         directml.join([A, np.zeros((2, 3))], 0)
     with pytest.raises(TypeError, match="TILE: InputTensor must be a tensor, got list"):
         directml.tile([1, 2], [1])
-    with pytest.raises(TypeError, match=r"JOIN: Axis must be an integer, got 0\.5"):
-        directml.join([A], 0.5)
     with pytest.raises(TypeError, match=r"JOIN: InputTensors\[0\] must be a TensorDesc, got"):
         directml.JoinOperatorDesc(inputs=[A], axis=0)
-    with pytest.raises(TypeError, match="HasExclusiveSum must be True or False, got 1"):
-        directml.cumulative_summation(A, 0, 0, 1)
     with pytest.raises(TypeError, match=r"JOIN: InputTensors.*no data type for complex64"):
         directml.join([tl.zeros((2,), dtype=tl.complex64)], 0)
 
@@ -800,7 +631,7 @@ def test_zeros_keep_their_sign():
 
 def test_names():
     listed = {name: getattr(directml, name) for name in directml.__all__}
-    assert sorted(listed) == directml.__all__
+    assert len(listed) == len(directml.__all__), "a name occurs twice"
     for name, value in listed.items():
         if callable(value):
             first, *rest = value.__doc__.split("\n")
@@ -808,6 +639,20 @@ def test_names():
             assert not rest or not rest[0].strip(), f"{name}: the first paragraph is one line"
     public = {name for name, value in vars(directml).items() if name[0] != "_" and callable(value)}
     assert public <= listed.keys()
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_signatures(name):
+    """As in the facts, then keywords; type checkers, `help` and IDEs see what is declared."""
+    function = getattr(directml, name.lower())
+    parameters = inspect.signature(function).parameters
+    named = [p.name for p in parameters.values() if p.kind is p.KEYWORD_ONLY]
+    words = [word.partition("=")[0] for word in ARGUMENTS[name].split()]
+    assert [*parameters][: -len(named)] == [word for word in words if word not in named]
+    assert named[-2:] == ["out", "feature_level"]
+    assert typing.get_type_hints(function).keys() == {*parameters, "return"}
+    assert (function.__name__, function.__qualname__) == (name.lower(),) * 2
+    assert function.__doc__.split("\n")[0].endswith(f": {name}.")
 
 
 def test_it_is_imported_at_first_use():
@@ -838,6 +683,52 @@ def test_a_call_made_again_is_checked_by_what_it_is_given():
         with pytest.raises(TypeError, match=r"SLICE1: InputWindowStrides must be"):
             directml.slice1(x, [0], [2], [True])
         assert np.asarray(directml.slice1(x, [0], [2], [1])).tolist() == [1, 2]
+
+
+def test_a_call_made_again_validates_nothing(monkeypatch):
+    """Positions, arguments by name, numbers that are no integers, dtypes, and no tensors at all."""
+    x, at = tl.asarray([[1.5, 2.5]]), tl.asarray([[1, 0]])
+    calls = [
+        (lambda: directml.join([x, x], 1), [[1.5, 2.5, 1.5, 2.5]]),
+        (lambda: directml.scatter(updates=x, indices=at, x=x, axis=1), [[2.5, 1.5]]),
+        (lambda: directml.slice1(x, (0, 0), [1, 2], strides=[1, -1]), [[2.5, 1.5]]),
+        (lambda: directml.element_wise_identity(x, (2.0, 1)), [[4, 6]]),
+        (lambda: directml.cast(x, tl.int8), [[1, 2]]),
+        (lambda: directml.fill_value_constant((1, 2), 3, "INT8", device="cpu"), [[3, 3]]),
+    ]
+    for call, expected in calls:
+        assert np.asarray(call()).tolist() == expected
+    monkeypatch.delattr(directml.OperatorDesc, "validate")
+    for call, expected in calls:
+        assert np.asarray(call()).tolist() == expected
+
+
+def test_equal_arguments_of_other_kinds_are_judged_by_themselves():
+    x = tl.asarray([1, 2])
+    for _ in range(2):
+        assert np.asarray(directml.slice1(x, [0], [2], [1])).tolist() == [1, 2]
+        with pytest.raises(TypeError, match=r"InputWindowStrides must be .*, got \[1\.0\]"):
+            directml.slice1(x, [0], [2], [1.0])
+        # A tensor of rank 0 is an integer: its value counts, not what its dtype is.
+        assert np.asarray(directml.join([x], tl.asarray(0))).tolist() == [1, 2]
+        with pytest.raises(ValueError, match="JOIN: Axis must be 0 to 0, got 1"):
+            directml.join([x], tl.asarray(1))
+        # Used up by the first look into it.
+        assert np.asarray(directml.tile(x, (n for n in (2,)))).tolist() == [1, 2, 1, 2]
+
+
+def test_what_is_missing_or_too_much():
+    x = tl.asarray([1, 2])
+    for call, says in (
+        (lambda: directml.join([x]), "missing 1 required positional argument: 'axis'"),
+        (lambda: directml.join([x], 0, x), "takes 2 positional arguments but 3 were given"),
+        (lambda: directml.join([x], 0, into=x), "got an unexpected keyword argument 'into'"),
+        (lambda: directml.join([x], 0, axis=0), "got multiple values for argument 'axis'"),
+        (lambda: directml.join(inputs=[x], out=x), "missing 1 required positional .*'axis'"),
+        (lambda: directml.scatter(x, updates=x, axis=0), "missing 1 required .*: 'indices'"),
+    ):
+        with pytest.raises(TypeError, match=says):
+            call()
 
 
 def test_an_operator_that_calls_another_is_remembered_as_itself():

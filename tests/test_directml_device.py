@@ -112,6 +112,20 @@ def test_positions_outside_touch_nothing_and_raise(bad):
         around[...] = 7
 
 
+def test_an_error_of_a_launch_before_keeps_its_name():
+    x, at, outside = moved(np.array([1, 2])), moved(np.array([0, 1])), moved(np.array([0, 5]))
+    for waits in (
+        lambda: directml.nonzero_coordinates(moved(np.array([1, 0], np.int32))),
+        lambda: directml.scatter(x, at, x, 0, duplicates="error"),
+    ):
+        directml.gather_elements(x, outside, 0)
+        with pytest.raises(IndexError, match=r"^GATHER_ELEMENTS: index 5 is outside"):
+            waits()
+    directml.max_unpooling(x[None, None, None], moved(np.array([[[[0, 9]]]], np.uint32)), (1,) * 4)
+    with pytest.raises(IndexError, match=r"^MAX_UNPOOLING: index 9 is outside"):
+        np.asarray(x.to_device("cpu"))
+
+
 def test_the_last_of_equal_positions_wins_there_too():
     x = moved(np.zeros((2, 4), np.int32))
     at = np.array([[1, -3, 0, 1, 1], [3, 3, 2, -1, 2]])

@@ -23,66 +23,28 @@ from tensorlayout.directml import TensorDesc
 RANKS = range(1, 9)
 EIGHT_BITS_UP = [name for name in TYPES if name not in ("UINT4", "INT4")]
 
-# Attributes that make a descriptor of sizes 1 valid, by operator; n is the rank.
-PLAIN = {
-    "JOIN": lambda n: {"axis": 0},
-    "SPLIT": lambda n: {"axis": 0},
-    "SLICE": lambda n: {"offsets": [0] * n, "sizes": [1] * n, "strides": [1] * n},
-    "SLICE1": lambda n: _window(n),
-    "SLICE_GRAD": lambda n: _window(n),
-    "GATHER": lambda n: {"axis": 0, "index_dimensions": 1},
-    "GATHER_ELEMENTS": lambda n: {"axis": 0},
-    "GATHER_ND": lambda n: {"input_dimension_count": n, "indices_dimension_count": 1},
-    "GATHER_ND1": lambda n: {**PLAIN["GATHER_ND"](n), "batch_dimension_count": 0},
-    "SCATTER": lambda n: {"axis": 0},
-    "SCATTER_ND": lambda n: PLAIN["GATHER_ND"](n),
-    "PADDING": lambda n: {"padding_mode": 1, "start_padding": [0] * n, "end_padding": [0] * n},
-    "PADDING1": lambda n: PLAIN["PADDING"](n),
-    "TILE": lambda n: {"repeats": [1] * n},
-    "SPACE_TO_DEPTH": lambda n: {"block_size": 1},
-    "SPACE_TO_DEPTH1": lambda n: {"block_size": 1, "order": 0},
-    "DEPTH_TO_SPACE": lambda n: {"block_size": 1},
-    "DEPTH_TO_SPACE1": lambda n: {"block_size": 1, "order": 1},
-    "REVERSE_SUBSEQUENCES": lambda n: {"axis": 0},
-    "FILL_VALUE_CONSTANT": lambda n: {"value": 1},
-    "FILL_VALUE_SEQUENCE": lambda n: {"value_start": 1, "value_delta": 1},
-    "DIAGONAL_MATRIX": lambda n: {"offset": 0, "value": 1},
-    "DIAGONAL_MATRIX1": lambda n: {
-        "value": 1,
-        "diagonal_fill_begin": 0,
-        "diagonal_fill_end": 1,
-    },
-    "ONE_HOT": lambda n: {"axis": 0},
-    "TOP_K": lambda n: {"axis": 0, "k": 1},
-    "TOP_K1": lambda n: {"axis": 0, "k": 1, "axis_direction": 0},
-    "CUMULATIVE_SUMMATION": lambda n: {
-        "axis": 0,
-        "axis_direction": 0,
-        "has_exclusive_sum": False,
-    },
-    "CUMULATIVE_PRODUCT": lambda n: {
-        "axis": 0,
-        "axis_direction": 0,
-        "has_exclusive_product": False,
-    },
-    "UPSAMPLE_2D": lambda n: {"scale_size": (1, 1), "interpolation_mode": 0},
-    "FOLD": lambda n: _patch(n),
-    "UNFOLD": lambda n: _patch(n),
-}
+# Members that make a descriptor of sizes 1 valid; those of lists have an entry for each dimension.
+PLAIN = dict.fromkeys(("axis", "offset", "diagonal_fill_begin", "batch_dimension_count"), 0)
+PLAIN |= dict.fromkeys(("axis_direction", "interpolation_mode"), 0)
+PLAIN |= dict.fromkeys(("has_exclusive_sum", "has_exclusive_product"), False)
+PLAIN |= dict.fromkeys(("k", "block_size", "order", "padding_mode", "value", "value_start"), 1)
+PLAIN |= dict.fromkeys(("value_delta", "diagonal_fill_end", "index_dimensions"), 1)
+PLAIN |= {"indices_dimension_count": 1, "scale_size": (1, 1)}
+PLAIN |= {key: [0] for key in ("offsets", "input_window_offsets", "start_padding", "end_padding")}
+PLAIN |= {key: [1] for key in ("sizes", "input_window_sizes", "window_sizes", "repeats")}
+PLAIN |= {key: [1] for key in ("strides", "input_window_strides", "dilations")}
 
 
-def _window(n):
+def attributes_of(name, rank):
+    """The members of an operator that are no tensors, for tensors of a rank."""
+    entries = max(rank - 2, 1) if name in ("FOLD", "UNFOLD") else rank
+    plain = {"input_dimension_count": rank} | PLAIN
+    names = {field(member["name"]) for member in OPERATORS[name]["members"]}
     return {
-        "input_window_offsets": [0] * n,
-        "input_window_sizes": [1] * n,
-        "input_window_strides": [1] * n,
+        key: value * entries if isinstance(value, list) else value
+        for key, value in plain.items()
+        if key in names
     }
-
-
-def _patch(n):
-    ones, zeros = [1] * max(n - 2, 1), [0] * max(n - 2, 1)
-    names = ("window_sizes", "strides", "dilations", "start_padding", "end_padding")
-    return dict(zip(names, (ones, ones, ones, zeros, zeros), strict=True))
 
 
 def plain(name, row, tensor, data_type, rank):
@@ -103,8 +65,7 @@ def plain(name, row, tensor, data_type, rank):
         members[field(member)] = [desc] if member.endswith("Tensors") else desc
     if name == "FOLD":
         members["input"] = TensorDesc(data_type, [1] * max(rank, 3))
-    attributes = PLAIN.get(name, lambda n: {})(rank)
-    return DESCS[name](**members, **attributes)
+    return DESCS[name](**members, **attributes_of(name, rank))
 
 
 ROWS = [

@@ -359,7 +359,7 @@ TABLE = [
     for names, memory, layout in rows_of("What each function gives")
     for name in re.split(r", (?=`|all )(?!`None`)", names)
 ]
-REDUCING = ["statistical", "utility", "beyond_statistical"]
+REDUCING = ["statistical", "utility", "extra_statistical"]
 CHAPTERS = {"elementwise", *REDUCING}
 
 

@@ -18,7 +18,7 @@ from tensorlayout.cpu.copy.choose import Tuning, choose_copy
 from tensorlayout.cpu.engine import threads as copy_threads
 from tensorlayout.cpu.engine.threads import share_pieces
 from tensorlayout.cuda.engine import counting, faults, simulator
-from tensorlayout.functions import calling
+from tensorlayout.functions import dispatch
 from tensorlayout.layout import once
 from tensorlayout.plan import steps
 from tensorlayout.scopes import Scope
@@ -138,7 +138,7 @@ def test_a_timer_that_interrupts_copies():
 
 
 SCOPES = {
-    "trace": (lambda: tl.trace(), lambda: bool(calling._watched)),
+    "trace": (lambda: tl.trace(), lambda: bool(dispatch._watched)),
     "device": (lambda: tl.using_device("cuda"), lambda: tl.default_device() != "cpu"),
     "strict": (lambda: faults.strict_indexing(), lambda: faults._is_strict()),
     "steps": (lambda: steps.noted(), lambda: steps._steps.get() is not None),

@@ -5,12 +5,11 @@ import pytest
 from directml_facts import STORED, flipped, stored
 
 import tensorlayout as tl
-from tensorlayout.cpu import along
-from tensorlayout.functions import calling
-from tensorlayout.plan.along import Along
+from tensorlayout.functions import dispatch
 from tensorlayout.plan.elementwise import Elementwise
-from tensorlayout.plan.gathering import Gather, GatherAlong
+from tensorlayout.plan.gather import Gather, GatherAlong
 from tensorlayout.plan.join import Join
+from tensorlayout.plan.scan import Scan
 
 VALUES = np.arange(12, dtype=np.int32).reshape(3, 4)
 AT = np.array([[2, -1, 0, 2], [0, 0, 1, 1]])
@@ -22,8 +21,8 @@ def calls(x, at):
     yield GatherAlong(), (x._spec, 0, at._spec), (x, at), taken
     yield Gather(), (x._spec, (0,), False, at._spec), (x, at), VALUES[AT]
     yield Join(), (0, x._spec, x._spec), (x, x), np.concatenate([VALUES, VALUES])
-    sums = Along("sums", "numeric", along.cumulative_sum)
-    yield sums, (x._spec, 1, 0, None, False), (x,), np.cumsum(VALUES, 1, np.int32)
+    sums = Scan("sums", "numeric", "sum")
+    yield sums, (x._spec, 1, False, False), (x,), np.cumsum(VALUES, 1, np.int32)
     added = Elementwise("add", "numeric")
     yield added, (x._spec, int), (x, 5), VALUES + 5
 
@@ -36,7 +35,7 @@ def test_results_in_every_layout(make):
             nonsense = np.full(expected.shape, 77, np.int32)
             out = flipped(nonsense) if make is flipped else stored(nonsense, make)
             with tl.trace() as seen:
-                assert calling.call_into(out, operation, key, operands) is out
+                assert dispatch.call_into(out, operation, key, operands) is out
             np.testing.assert_array_equal(np.asarray(out), expected)
             tensors = [o.layout for o in operands if isinstance(o, tl.Tensor)]
             assert [(r.name, list(r.inputs)) for r in seen] == [(operation.name, tensors)]
@@ -46,6 +45,6 @@ def test_what_does_not_fit():
     x, at = tl.asarray(VALUES), tl.asarray(AT)
     key = (x._spec, 0, at._spec)
     with pytest.raises(ValueError, match=r"take_along_axis: .* shape \(2, 4\) .* \(3, 4\)"):
-        calling.call_into(tl.zeros((3, 4), dtype=tl.int32), GatherAlong(), key, (x, at))
+        dispatch.call_into(tl.zeros((3, 4), dtype=tl.int32), GatherAlong(), key, (x, at))
     with pytest.raises(TypeError, match=r"take_along_axis: the result has dtype int32, .* float64"):
-        calling.call_into(tl.zeros((2, 4)), GatherAlong(), key, (x, at))
+        dispatch.call_into(tl.zeros((2, 4)), GatherAlong(), key, (x, at))

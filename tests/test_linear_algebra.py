@@ -362,6 +362,8 @@ def test_vecdot_in_every_layout(dtype):
 def test_vecdot_conjugates_the_first():
     x, y = tl.asarray([1 + 2j, 3j]), tl.asarray([2 - 1j, 1.0])
     same(tl.vecdot(x, y), np.array((1 - 2j) * (2 - 1j) - 3j))
+    apart = tl.asarray([1 + 2j, 7, 3j, 7])[::2]
+    same(tl.vecdot(apart, y), np.array((1 - 2j) * (2 - 1j) - 3j))
     column = tl.asarray([[1 + 2j], [3j]])
     same(tl.vecdot(column, column, axis=-2), np.array([14 + 0j]))
 

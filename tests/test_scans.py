@@ -21,7 +21,8 @@ from tensors import (
 
 import tensorlayout as tl
 from tensorlayout import plan
-from tensorlayout.cpu import along, walking
+from tensorlayout.cpu import scan
+from tensorlayout.cpu.reduce import walk
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -32,11 +33,11 @@ SCANS = {"cumulative_sum": (np.add, 0), "cumulative_prod": (np.multiply, 1)}
 def steps(request, monkeypatch):
     """Small tensors are one block; here also the rows and pieces of large ones."""
     if request.param == "in small steps":
-        monkeypatch.setattr(along, "BLOCK", 3)
-        monkeypatch.setattr(along, "_ROWS", 1)
-        monkeypatch.setattr(along, "_ROW", 2)
-        monkeypatch.setattr(along, "_SIDE_BY_SIDE", 2)
-        monkeypatch.setattr(walking.blocks, "__defaults__", (3, 0))
+        monkeypatch.setattr(scan, "BLOCK", 3)
+        monkeypatch.setattr(scan, "_ROWS", 1)
+        monkeypatch.setattr(scan, "_ROW", 2)
+        monkeypatch.setattr(scan, "_SIDE_BY_SIDE", 2)
+        monkeypatch.setattr(walk.blocks, "__defaults__", (3, 0))
     plan.run.cache_clear()
     yield
     plan.run.cache_clear()

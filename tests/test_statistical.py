@@ -25,7 +25,8 @@ from tensors import (
 
 import tensorlayout as tl
 from tensorlayout import plan
-from tensorlayout.cpu import folding, positions, reducing, walking
+from tensorlayout.cpu import reduce
+from tensorlayout.cpu.reduce import fold, positions, walk
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -74,23 +75,23 @@ def steps(request, monkeypatch):
     """
     if request.param == "in small steps":
         for module, name, value in [
-            (folding, "SMALL", 0),
-            (reducing, "SMALL", 0),
+            (fold, "SMALL", 0),
+            (reduce, "SMALL", 0),
             (positions, "SMALL", 0),
-            (folding, "BLOCK", 3),
+            (fold, "BLOCK", 3),
             (positions, "BLOCK", 1),
-            (folding, "WIDE_RUN", 2),
-            (reducing, "WIDE_RUN", 2),
-            (reducing, "_RUN", 2),
-            (folding, "_ROW", 7),
-            (folding, "_COLUMNS", 3),
+            (fold, "WIDE_RUN", 2),
+            (reduce, "WIDE_RUN", 2),
+            (reduce, "_RUN", 2),
+            (fold, "_ROW", 7),
+            (fold, "_COLUMNS", 3),
             (positions, "_ROWS", 2),
             (positions, "_WIDE", 2),
             (positions, "_COLUMNS", 2),
-            (reducing, "_FEW", 5),
+            (reduce, "_FEW", 5),
         ]:
             monkeypatch.setattr(module, name, value)
-        monkeypatch.setattr(walking.blocks, "__defaults__", (3, 0))
+        monkeypatch.setattr(walk.blocks, "__defaults__", (3, 0))
     plan.run.cache_clear()
     yield 2.0**-50 if request.param == "at once" else 2.0**-23
     plan.run.cache_clear()

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 import tensorlayout as tl
-from tensorlayout.functions import calling
+from tensorlayout.functions import dispatch
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -113,7 +113,7 @@ def test_off_means_no_observer_even_after_an_error():
 
     with pytest.raises(ValueError, match="do not broadcast"):
         failing()
-    assert not calling._watched
+    assert not dispatch._watched
 
 
 def test_the_table_has_a_line_for_each_record():

@@ -6,18 +6,19 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorlayout.cpu import (
-    along,
     elementwise,
     fill,
-    gathering,
+    gather,
     image,
     join,
-    leading,
     library,
-    masking,
+    mask,
+    matmul,
     pad,
-    products,
-    reducing,
+    reduce,
+    scan,
+    scatter,
+    sort,
     view,
 )
 from tensorlayout.cpu.copy import copy
@@ -44,31 +45,36 @@ __all__ = [
 
 # What carries out a plan, by its kind: see `Plan.makes`.
 CARRY_OUT: dict[str, Callable[[Any], Any]] = {
-    "along": along.prepare_into,
     "assign": copy.write_assign,
     "col2im": image.write_col2im,
     "copy": copy.write_copy,
-    "copy_scatter": gathering.prepare_replace,
+    "copy_scatter": scatter.write_copy_scatter,
     "create": fill.write_create,
     "diagonals": fill.write_diagonals,
     "elementwise": elementwise.write,
-    "gather": gathering.prepare_gather_into,
+    "gather": gather.write_gather,
     "index": view.prepare_index,
     "join": join.write_join,
     "library": library.prepare,
-    "masked": masking.prepare_masked,
+    "masked": mask.write_masked,
+    "matmul": matmul.write_matmul,
+    "nonzero": mask.prepare_nonzero,
     "one_hot": fill.write_one_hot,
     "pad": pad.write_pad,
     "part": view.prepare_part,
     "reshape": copy.write_reshape,
+    "reduce": reduce.write_reduce,
     "reverse_sequence": image.write_reverse_sequence,
     "row": view.prepare_row,
     "same": view.prepare_same,
-    "scatter": gathering.prepare_scatter,
-    "select": masking.prepare_select,
+    "scan": scan.write_scan,
+    "scatter": scatter.write_scatter,
+    "scatter_reduce": scatter.write_scatter_reduce,
+    "select": mask.prepare_select,
     "slice_grad": pad.write_slice_grad,
+    "sort": sort.write_sort,
     "split": join.write_split,
-    "top_k": leading.prepare,
+    "top_k": sort.write_top_k,
     "triangle": fill.write_triangle,
     "upsample": image.write_upsample,
     "view": view.prepare_view,
@@ -76,12 +82,8 @@ CARRY_OUT: dict[str, Callable[[Any], Any]] = {
 
 # What makes the result in memory of its own, where that is faster than to write into a new tensor.
 DIRECT: dict[str, Callable[[Any], Run | None]] = {
-    "along": along.prepare,
     "elementwise": elementwise.direct,
-    "gather": gathering.prepare_gather,
-    "matmul": products.prepare,
-    "reduce": reducing.prepare,
-    "scatter_reduce": gathering.prepare_combine,
+    "gather": gather.take,
     "transfer": copy.prepare_transfer,
 }
 
@@ -93,7 +95,7 @@ def carry_out(plan: Plan) -> Any:
 
 def direct(plan: Plan) -> Run | None:
     """What makes the result of a plan in memory of its own; None where that is not faster."""
-    found = DIRECT.get(plan.kind)
+    found = DIRECT.get(plan.kind) if not plan.given or plan.kind == "elementwise" else None
     return found and found(plan)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from tensorlayout.cpu.engine.memory import Array
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Write
-from tensorlayout.plan.gathering import GatherAlong
+from tensorlayout.plan.gather import GatherAlong
 from tensorlayout.plan.image import Col2ImPlan, ReverseSequencePlan, UpsamplePlan
 from tensorlayout.plan.run import carried_out
 from tensorlayout.tensor import Tensor, TensorSpec

@@ -12,19 +12,18 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorlayout.cuda import (
-    along,
-    combining,
     elementwise,
-    gathering,
+    gather,
     image,
     join,
-    leading,
     library,
+    mask,
+    matmul,
     pad,
-    products,
-    reducing,
-    scattering,
-    selecting,
+    reduce,
+    scan,
+    scatter,
+    sort,
     view,
 )
 from tensorlayout.cuda.copy import copy
@@ -59,31 +58,36 @@ __all__ = [
 
 # What carries out a plan, by its kind: see `Plan.makes`.
 CARRY_OUT: dict[str, Callable[[Any], Any]] = {
-    "along": along.prepare_into,
     "assign": copy.write_assign,
     "col2im": image.write_col2im,
     "copy": copy.write_copy,
-    "copy_scatter": scattering.prepare_replace,
+    "copy_scatter": scatter.write_copy_scatter,
     "create": create.write_create,
     "diagonals": patterns.write_diagonals,
     "elementwise": writes.write_elementwise,
-    "gather": gathering.prepare_gather_into,
+    "gather": gather.write_gather,
     "index": view.prepare_index,
     "join": join.write_join,
     "library": library.prepare,
-    "masked": selecting.prepare_masked,
+    "masked": mask.write_masked,
+    "matmul": matmul.write_matmul,
+    "nonzero": mask.prepare_nonzero,
     "one_hot": patterns.write_one_hot,
     "pad": pad.write_pad,
     "part": view.prepare_part,
     "reshape": copy.write_reshape,
+    "reduce": reduce.write_reduce,
     "reverse_sequence": image.write_reverse_sequence,
     "row": view.prepare_row,
     "same": view.prepare_same,
-    "scatter": scattering.prepare_scatter,
-    "select": selecting.prepare_select,
+    "scan": scan.write_scan,
+    "scatter": scatter.write_scatter,
+    "scatter_reduce": scatter.write_scatter_reduce,
+    "select": mask.prepare_select,
     "slice_grad": pad.write_slice_grad,
+    "sort": sort.write_sort,
     "split": join.write_split,
-    "top_k": leading.prepare,
+    "top_k": sort.write_top_k,
     "transfer": copy.write_transfer,
     "triangle": band.write_triangle,
     "upsample": image.write_upsample,
@@ -91,13 +95,7 @@ CARRY_OUT: dict[str, Callable[[Any], Any]] = {
 }
 
 # What still allocates its result itself.
-DIRECT: dict[str, Callable[[Any], Run | None]] = {
-    "along": along.prepare,
-    "gather": gathering.prepare_gather,
-    "matmul": products.prepare,
-    "reduce": reducing.prepare,
-    "scatter_reduce": combining.prepare,
-}
+DIRECT: dict[str, Callable[[Any], Run | None]] = {}
 
 
 def carry_out(plan: Plan) -> Any:
@@ -108,7 +106,7 @@ def carry_out(plan: Plan) -> Any:
 
 def direct(plan: Plan) -> Run | None:
     """None, but for plans whose results are still allocated by what writes them."""
-    found = DIRECT.get(plan.kind)
+    found = None if plan.given else DIRECT.get(plan.kind)
     return found and found(plan)
 
 

@@ -25,7 +25,7 @@ def fits_a_walk(loop: TiledLoop) -> bool:
 def walk_struct(loop: TiledLoop, counted: Sequence[int], pack: int) -> Any:
     """``BoundedWalk`` over packs; `counted`: the numbers of memories whose strides count packs."""
     index, rank, packs = loop.index, len(loop.axes), loop.in_packs(pack, counted)
-    made = bounded_walk_type(index, len(loop.firsts))()
+    made = struct("bounded.cuh", f"BoundedWalk<{index}, {len(loop.firsts)}>")()
     made.rank = rank
     for d, axis in enumerate(packs.axes):
         made.size[d] = divisor(index, axis.size)
@@ -42,11 +42,3 @@ def set_bounds(made: Any, bounds: Sequence[Bound]) -> None:
     missing = [Bound(0, 1, 1)] * (MOST_BOUNDS - len(bounds))
     for b, bound in enumerate([*bounds, *missing]):
         made.first[b], made.size[b], made.padded[b] = bound
-
-
-BoundsStruct = struct("bounded.cuh", "Bounds")
-
-
-def bounded_walk_type(index: str, memories: int) -> Any:
-    """``BoundedWalk<index, memories>``."""
-    return struct("bounded.cuh", f"BoundedWalk<{index}, {memories}>")

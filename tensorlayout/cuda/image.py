@@ -10,7 +10,7 @@ from math import prod
 
 from tensorlayout.cuda.engine.c_types import c_type, c_type_of_bits
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
-from tensorlayout.cuda.engine.launch import PER_THREAD, THREADS, Launch, writer
+from tensorlayout.cuda.engine.launch import THREADS, Launch, blocks_of_walk, writer
 from tensorlayout.cuda.engine.parameters import RANKS, divisor, pack_walk
 from tensorlayout.cuda.engine.sectors import WIDEST
 from tensorlayout.layout import Layout
@@ -87,7 +87,7 @@ def plan_upsample(plan: UpsamplePlan) -> Launch | None:
         dim.first, dim.size = loop.firsts[2 + k], source.shape[k - 2]
         dim.step, dim.scale = source.strides[k - 2], divisor(index, scale)
     firsts = (loop.firsts[0], loop.firsts[1] * itemsize)
-    return Launch(chosen, _blocks(loop), bytes(made), firsts)
+    return Launch(chosen, blocks_of_walk(loop.count, rank, RANKS), bytes(made), firsts)
 
 
 def plan_reverse_sequence(plan: ReverseSequencePlan, alignments: tuple[int, ...]) -> Launch | None:
@@ -110,12 +110,7 @@ def plan_reverse_sequence(plan: ReverseSequencePlan, alignments: tuple[int, ...]
     to, from_, lengths, made.first = loop.firsts
     made.wide = plan.lengths.dtype.itemsize == 8
     firsts = (to, from_, lengths * plan.lengths.dtype.itemsize)
-    return Launch(chosen, _blocks(loop), bytes(made), firsts)
-
-
-def _blocks(loop: Loop) -> int:
-    each = PER_THREAD if len(loop.sizes) in RANKS else 1
-    return -(-loop.count // (THREADS * each))
+    return Launch(chosen, blocks_of_walk(loop.count, rank, RANKS), bytes(made), firsts)
 
 
 # ---- Writes

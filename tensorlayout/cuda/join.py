@@ -15,7 +15,7 @@ from tensorlayout.cuda.engine.launch import (
     THREADS,
     Launch,
     Launches,
-    blocks_for,
+    blocks_of_walk,
     writer,
 )
 from tensorlayout.cuda.engine.padding import padding_struct
@@ -37,6 +37,24 @@ RANKS = (1, 2, 3)
 _APART = 4
 
 
+class _Whole(NamedTuple):
+    """What inputs are parts of along an axis; `number`: of its memory, in a split the last."""
+
+    layout: Layout
+    axis: int
+    itemsize: int
+    alignment: int
+    number: int
+
+    def part(self, start: int, size: int) -> Layout:
+        """The part that begins at `start`."""
+        return part_of(self.layout, (*[slice(None)] * self.axis, slice(start, start + size)))
+
+    def start(self, given: _Input) -> int:
+        """Slots from the first element to that of the part of an input."""
+        return given.start * self.layout.strides[self.axis]
+
+
 class _Input(NamedTuple):
     """An input: its number, its layout, where its part of the result starts, its alignment."""
 
@@ -44,10 +62,6 @@ class _Input(NamedTuple):
     layout: Layout
     start: int
     alignment: int
-
-
-def _part_of(result: Layout, axis: int, start: int, size: int) -> Layout:
-    return part_of(result, (*[slice(None)] * axis, slice(start, start + size)))
 
 
 def plan_join(
@@ -75,43 +89,29 @@ def plan_join(
     inputs = [_Input(*row) for row in rows if row[1].size]
     used = [alignments[0], *[each.alignment for each in inputs]]
     assert min(used) >= itemsize, "memory is aligned to its elements"
-    whole, kept, launches = len(sources) if splits else 0, [], []
-    for each in inputs:
-        copy = _transposed(result, axis, itemsize, alignments[0], each, whole, splits=splits)
-        if copy is None:
-            kept.append(each)
-        else:
-            launches.append(copy)
-    groups = _groups(result, kept, axis, itemsize, alignments[0])
-    joined = [_launch(result, g, axis, itemsize, alignments[0], whole) for g in groups]
-    return Launches((*joined, *launches))
+    whole = _Whole(result, axis, itemsize, alignments[0], len(sources) if splits else 0)
+    copies = [_transposed(whole, each) for each in inputs]
+    kept = [each for each, copy in zip(inputs, copies, strict=True) if copy is None]
+    joined = [_launch(whole, group) for group in _groups(whole, kept)]
+    return Launches((*joined, *[copy for copy in copies if copy is not None]))
 
 
-def _transposed(
-    result: Layout,
-    axis: int,
-    itemsize: int,
-    alignment: int,
-    given: _Input,
-    whole: int,
-    *,
-    splits: bool,
-) -> Launch | None:
+def _transposed(whole: _Whole, given: _Input) -> Launch | None:
     """The copy of an input that goes through tiles; None for others."""
-    if _runs(result, given):
+    if _runs(whole.layout, given):
         return None
-    part = _part_of(result, axis, given.start, given.layout.shape[axis])
-    shift = part.lowest * itemsize
-    to = gcd(alignment, shift)
-    copy = plan_copy(part.at_origin, given.layout, itemsize, (to, given.alignment))
+    part = whole.part(given.start, given.layout.shape[whole.axis])
+    shift = part.lowest * whole.itemsize
+    to, from_ = gcd(whole.alignment, shift), given.alignment
+    copy = plan_copy(part.at_origin, given.layout, whole.itemsize, (to, from_))
     if copy.case != "tiles":
         return None
-    if not splits:
+    if not whole.number:
         (launch,) = copy.launches
-        return launch.placed((whole, given.number), shift)
-    copy = plan_copy(given.layout, part.at_origin, itemsize, (given.alignment, to))
+        return launch.placed((0, given.number), shift)
+    copy = plan_copy(given.layout, part.at_origin, whole.itemsize, (from_, to))
     (launch,) = copy.launches
-    return launch.placed((given.number, whole), 0, shift)
+    return launch.placed((given.number, whole.number), 0, shift)
 
 
 def _runs(result: Layout, given: _Input) -> bool:
@@ -121,71 +121,55 @@ def _runs(result: Layout, given: _Input) -> bool:
     return fastest is None or given.layout.strides[fastest] == result.strides[fastest]
 
 
-def _groups(
-    result: Layout, inputs: list[_Input], axis: int, itemsize: int, alignment: int
-) -> list[list[_Input]]:
+def _groups(whole: _Whole, inputs: list[_Input]) -> list[list[_Input]]:
     """Inputs that a launch takes together: of one width of access, and not too many."""
 
     def width(given: _Input) -> int:
-        axes = _axes(result, [given], axis)
-        return _width(axes, [given], result, axis, itemsize, alignment)
+        return _width(_axes(whole, [given]), whole, [given])
 
     groups = []
     for _, those in groupby(sorted(inputs, key=width, reverse=True), key=width):
         members = list(those)
-        axes = _axes(result, members, axis)
-        index = index_type(result.size, furthest(axes))
+        axes = _axes(whole, members)
+        index = index_type(whole.layout.size, furthest(axes))
         most = most_inputs(len(axes), index)
         groups += [members[k : k + most] for k in range(0, len(members), most)]
     return groups
 
 
-def _axes(result: Layout, inputs: list[_Input], axis: int) -> list[Axis]:
+def _axes(whole: _Whole, inputs: list[_Input]) -> list[Axis]:
     """The axes of the result, slowest first, with the strides of the result and of each input.
 
     Inputs have windows of the joined one. What follows it in the result is another input's.
     """
-    dims = []
+    dims, result = [], whole.layout
     for d in reversed(result.minor_to_major):
         layouts = [result, *[each.layout for each in inputs]]
         parts = Window(tuple([layout.shape[d] for layout in layouts]))
         strides = tuple([layout.strides[d] for layout in layouts])
-        joined = d == axis and result.shape[d] > 1
+        joined = d == whole.axis and result.shape[d] > 1
         dims.append(Axis(result.shape[d], strides, parts if joined else None))
     ones = (1,) * (1 + len(inputs))
     found = merged(dims, lambda slower, faster: faster.tag is None and slower.steps_over(faster))
     return found or [Axis(1, ones, Window(ones))]
 
 
-def _width(
-    axes: list[Axis],
-    inputs: list[_Input],
-    result: Layout,
-    axis: int,
-    itemsize: int,
-    alignment: int,
-) -> int:
+def _width(axes: list[Axis], whole: _Whole, inputs: list[_Input]) -> int:
     """The widest access, in **bytes**."""
     *slower, last = axes
     counts = last.window.counts
     if any(n > 1 and step != 1 for n, step in zip(counts, last.strides, strict=True)):
-        return itemsize
+        return whole.itemsize
     rows = [row for a in slower for row in zip(a.window.counts, a.strides, strict=True)]
     steps = [step for n, step in rows if n > 1]
-    steps += [*counts[1:], *[each.start * result.strides[axis] for each in inputs], result.offset]
+    steps += [*counts[1:], *map(whole.start, inputs), whole.layout.offset]
     steps += [each.layout.offset for each in inputs]
-    aligned = [alignment, *[each.alignment for each in inputs]]
-    return gcd(WIDEST, *aligned, *[step * itemsize for step in steps])
+    aligned = [whole.alignment, *[each.alignment for each in inputs]]
+    return gcd(WIDEST, *aligned, *[step * whole.itemsize for step in steps])
 
 
 def _threads_of_rows(
-    axes: list[Axis],
-    inputs: list[_Input],
-    result: Layout,
-    axis: int,
-    itemsize: int,
-    width: int,
-    alignment: int,
+    axes: list[Axis], whole: _Whole, inputs: list[_Input], width: int
 ) -> list[int]:
     """Threads of a row of each input, if rows begin anywhere in a sector; else none.
 
@@ -197,34 +181,22 @@ def _threads_of_rows(
     sizes = runs.window.counts[1:]
     if rows.strides[1:] != sizes or set(runs.strides) != {1}:
         return []
-    steps = [
-        rows.strides[0],
-        result.offset,
-        *[each.start * result.strides[axis] for each in inputs],
-    ]
-    if not gcd(alignment, *[step * itemsize for step in steps]) % SECTOR:
+    steps = [rows.strides[0], whole.layout.offset, *map(whole.start, inputs)]
+    if not gcd(whole.alignment, *[step * whole.itemsize for step in steps]) % SECTOR:
         return []
-    grain, times = SECTOR // width, width // itemsize
+    grain, times = SECTOR // width, width // whole.itemsize
     threads = [-(-(size // times + grain - 1) // grain) * grain for size in sizes]
     count = rows.size * max(threads)
-    fits = index_type(count + THREADS * PER_THREAD, 0) == index_type(result.size, 0)
+    fits = index_type(count + THREADS * PER_THREAD, 0) == index_type(whole.layout.size, 0)
     return threads if fits and sum(threads) * times * 9 <= sum(sizes) * 10 else []
 
 
-def _launch(
-    result: Layout,
-    inputs: list[_Input],
-    axis: int,
-    itemsize: int,
-    alignment: int,
-    whole: int,
-) -> Launch:
-    """`whole`: the number of the result's memory, which is not the first where it is split."""
-    axes = _axes(result, inputs, axis)
-    width = _width(axes, inputs, result, axis, itemsize, alignment)
+def _launch(whole: _Whole, inputs: list[_Input]) -> Launch:
+    axes, result, itemsize = _axes(whole, inputs), whole.layout, whole.itemsize
+    width = _width(axes, whole, inputs)
     rank, times = len(axes), width // itemsize
     index = index_type(result.size, furthest(axes))
-    threads = _threads_of_rows(axes, inputs, result, axis, itemsize, width, alignment)
+    threads = _threads_of_rows(axes, whole, inputs, width)
     if threads:
         chosen = kernel(FILE, "join_rows", INDEX=index, WIDTH=width)
     else:
@@ -232,7 +204,7 @@ def _launch(
     made = parameters(chosen)()
     last = rank - 1
     shared, end = made.shared, 0
-    shared.parts, shared.rank, shared.axis, shared.splits = len(inputs), rank, -1, whole > 0
+    shared.parts, shared.rank, shared.axis, shared.splits = len(inputs), rank, -1, whole.number > 0
     for d, each in enumerate(axes):
         shared.stride[d] = each.strides[0] if d == last else each.strides[0] // times
         if each.tag is not None:
@@ -243,7 +215,7 @@ def _launch(
         part, sizes = made.parts[k - 1], [each.window.counts[k] for each in axes]
         sizes[last] //= times
         part.count = prod(sizes)
-        part.start = given.start * result.strides[axis] // times
+        part.start = whole.start(given) // times
         for d, each in enumerate(axes):
             stride = each.strides[k] if sizes[d] > 1 else 0
             part.stride[d] = stride if d == last else stride // times
@@ -252,11 +224,11 @@ def _launch(
         if threads:
             part.count, part.size = sizes[0] * threads[k - 1], divisor(index, threads[k - 1])
             part.stride[0] = sizes[1]
-        end += blocks_for(part.count * (1 if rank in RANKS else PER_THREAD))
+        end += blocks_of_walk(part.count, rank, RANKS)
         part.end_block = end
     made.padding, _ = padding_struct(None, b"", end)
     firsts = tuple([each.offset * itemsize for each in (result, *[i.layout for i in inputs])])
-    memories = (whole, *[each.number for each in inputs])
+    memories = (whole.number, *[each.number for each in inputs])
     return Launch(chosen, end, bytes(made), firsts, memories)
 
 
@@ -306,7 +278,8 @@ def _starts(axis: int, specs: Sequence[TensorSpec]) -> list[int]:
 
 
 def _move_into_part(source: TensorSpec, result: TensorSpec, axis: int, start: int) -> Write:
-    part = _part_of(result.layout, axis, start, source.layout.shape[axis])
+    whole = _Whole(result.layout, axis, result.dtype.itemsize, 1, 0)
+    part = whole.part(start, source.layout.shape[axis])
     spec = TensorSpec(result.dtype, part.at_origin, result.device)
     shift = part.lowest * result.dtype.itemsize if part.size else 0
     return write_move("concat", source, spec, shift=shift)

@@ -1,7 +1,8 @@
-"""Library calls on CUDA: CuPy's functions on arrays over the operands' memory, as they lie.
+"""Library calls on CUDA: kernels of ours, matrix products, or CuPy's functions.
 
-16-bit floats, which cuSOLVER and cuFFT do not have, go in as float32, as on the CPU; results are
-row-major. On the simulator the calls are NumPy's, those of the CPU, on the simulated memory.
+CuPy gets arrays over the operands' memory, as they lie. 16-bit floats, which cuSOLVER and cuFFT do
+not have, go in as float32, as on the CPU; results are row-major. On the simulator NumPy is called,
+on the simulated memory.
 """
 
 from __future__ import annotations
@@ -9,45 +10,60 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from functools import partial
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cuda import library_functions, library_products, searching, selecting
+from tensorlayout.array_functions import TABLE
 from tensorlayout.cuda.engine.arrays import array_of, placer, ready
 from tensorlayout.cuda.engine.driver import driver
-from tensorlayout.cuda.engine.memory import new_tensor, read
+from tensorlayout.cuda.engine.memory import new_tensor, new_tensors, read
 from tensorlayout.cuda.engine.optional import cupy_part
-from tensorlayout.cuda.library_linalg import NotOnDevice
+from tensorlayout.cuda.matmul import write_product
+from tensorlayout.cuda.sort import SEARCHES
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
-from tensorlayout.plan.base import Run
+from tensorlayout.plan.base import Run, Write
 from tensorlayout.plan.library import LibraryPlan, working
+from tensorlayout.plan.run import noted_copy
 from tensorlayout.plan.steps import Step, note
 from tensorlayout.tensor import Tensor, TensorSpec
+
+# Calls for which the host waits: shapes depend on data, or what cuSOLVER reports is looked at.
+# Those whose elements must be finite wait for that first.
+WAIT = frozenset(
+    {
+        *("bincount", "isin", "repeat"),
+        *("unique_all", "unique_counts", "unique_inverse", "unique_values"),
+        *("cholesky", "eig", "eigh", "eigvals", "eigvalsh", "inv", "matrix_norm", "matrix_power"),
+        *("matrix_rank", "pinv", "qr", "solve", "svd", "svdvals"),
+    }
+)
+
+# Eigenvalues of general matrices, for which a GPU needs cuSOLVER's geev.
+_GEEV = ("eig", "eigvals")
 
 
 def prepare(plan: LibraryPlan) -> Callable[..., Any]:
     """The function of the operands: a kernel of ours, matrix products, or CuPy's function."""
     name, specs = plan.operation.name, plan.results
-    if name == "nonzero":
-        return selecting.prepare_nonzero(plan)
     if specs is not None and not any(spec.layout.size for spec in specs):
         return _nothing(specs)
-    if name in searching.PREPARE and dtypes.in_category(plan.dtype, "real numeric"):
+    if name in SEARCHES and dtypes.in_category(plan.dtype, "real numeric"):
         assert specs is not None
         options = (value for _, value in plan.options)
-        return searching.PREPARE[name](plan.operands, plan.dtype, specs[0], *options)
-    by_products = library_products.prepare(plan)
-    if by_products is not None:
-        return by_products
+        return SEARCHES[name](plan.operands, plan.dtype, specs[0], *options)
+    product = _product(plan)
+    if product is not None:
+        return _anew(plan.result, product)
     work = working(plan.dtype)
     operands = [ready(name, spec, work) for spec in plan.operands]
-    call = _simulated(plan) if driver().name == "simulator" else _cupy(plan)
+    call = _library(plan)
     place = placer()
     number = plan.result.device.number
-    waits = (name in library_functions.WAIT) + plan.operation.finite
+    waits = (name in WAIT) + plan.operation.finite
 
     def run(*given: Tensor) -> Any:
         with driver().using(number):
@@ -70,7 +86,7 @@ def _nothing(specs: tuple[TensorSpec, ...]) -> Run:
 
 
 def _specs(plan: LibraryPlan, work: DType, arrays: tuple[Any, ...]) -> Iterable[TensorSpec]:
-    """Of the results: values that were worked out in another dtype get the operands' own."""
+    """The specs of results: values worked out in another dtype get the operands' own."""
     if plan.results is not None:
         return plan.results
     kinds = [plan.dtype if array.dtype == work else array.dtype for array in arrays]
@@ -80,14 +96,27 @@ def _specs(plan: LibraryPlan, work: DType, arrays: tuple[Any, ...]) -> Iterable[
     ]
 
 
-def _simulated(plan: LibraryPlan) -> Callable[..., Any]:
-    operation, options = plan.operation, dict(plan.options)
+def _library(plan: LibraryPlan) -> Callable[..., Any]:
+    """What asks the library of the driver, on arrays over the operands."""
+    operation, options, simulated = plan.operation, dict(plan.options), driver().name == "simulator"
+    function = TABLE[operation.name]
+    if not simulated and operation.name in _GEEV:
+        cusolver = cupy_part("cupyx.cusolver")
+        if not cusolver.check_availability("geev"):
+            return partial(_on_host, plan)
+    # CuPy checks what cuSOLVER reports only where it is asked to, for that makes the host wait.
+    errstate: Callable[..., AbstractContextManager[None]] = (
+        partial(np.errstate, all="ignore")
+        if simulated
+        else partial(cupy_part("cupyx").errstate, linalg="raise")
+    )
 
     def call(*tensors: Tensor) -> Any:
-        numpy = driver().library(operation.name)
+        library = driver().library(operation.name)
         arrays = map(array_of, tensors)
-        with numpy.errstate(all="ignore"):
-            return _arrays(operation.ask(numpy, operation.numpy, *arrays, **options))
+        with errstate():
+            found = operation.ask(library, partial(function, library), *arrays, **options)
+        return _arrays(found) if simulated else found
 
     return call
 
@@ -97,34 +126,10 @@ def _arrays(found: Any) -> Any:
     return tuple(map(np.asarray, found)) if isinstance(found, tuple) else np.asarray(found)
 
 
-def _cupy(plan: LibraryPlan) -> Callable[..., Any]:
-    operation, options = plan.operation, dict(plan.options)
-    function = library_functions.TABLE[plan_key(plan)]
-    # CuPy checks what cuSOLVER reports only where it is asked to, for that makes the host wait.
-    errstate: Callable[..., AbstractContextManager[None]] = cupy_part("cupyx").errstate
-
-    def call(*tensors: Tensor) -> Any:
-        cupy = driver().library(operation.name)
-        arrays = map(array_of, tensors)
-        try:
-            with errstate(linalg="raise"):
-                return operation.ask(cupy, partial(function, cupy), *arrays, **options)
-        except NotOnDevice:
-            return _on_host(plan, tensors)
-
-    return call
-
-
-def plan_key(plan: LibraryPlan) -> str:
-    """The name in the table; of two operations of one name the second has another operand more."""
-    name = plan.operation.name
-    return f"{name} of {len(plan.operands)}" if name == "bincount" else name
-
-
-def _on_host(plan: LibraryPlan, tensors: tuple[Tensor, ...]) -> Any:
+def _on_host(plan: LibraryPlan, *tensors: Tensor) -> Any:
     """NumPy's function on copies of the operands; a trace shows what is moved."""
     operation, name = plan.operation, plan.operation.name
-    arrays = []
+    function, arrays = partial(TABLE[name], np), []
     for x in tensors:
         layout = x._spec.layout
         steps = [stride * x.itemsize for stride in layout.strides]
@@ -133,7 +138,7 @@ def _on_host(plan: LibraryPlan, tensors: tuple[Tensor, ...]) -> Any:
         arrays.append(np.ndarray(layout.shape, x.dtype, octets, first if octets.size else 0, steps))
         note(Step(name, "copy", layout, layout, x.dtype, octets.nbytes, octets.nbytes))
     with np.errstate(all="ignore"):
-        found = _arrays(operation.ask(np, operation.numpy, *arrays, **dict(plan.options)))
+        found = _arrays(operation.ask(np, function, *arrays, **dict(plan.options)))
     several = found if isinstance(found, tuple) else (found,)
     moved = tuple(_uploaded(name, array, plan) for array in several)
     return moved if isinstance(found, tuple) else moved[0]
@@ -147,3 +152,75 @@ def _uploaded(name: str, array: Any, plan: LibraryPlan) -> Any:
         driver().to_device(result._memory.address, octets)
     note(Step(name, "copy", spec.layout, spec.layout, spec.dtype, octets.nbytes, octets.nbytes))
     return array_of(result)
+
+
+# ---- Matrix products
+
+
+def _anew(spec: TensorSpec, write: Write) -> Run:
+    new_tensor = new_tensors(spec)
+
+    def run(*operands: Tensor) -> Tensor:
+        result = new_tensor()
+        write(result, *operands)
+        return result
+
+    return run
+
+
+def _product(plan: LibraryPlan) -> Write | None:
+    """`tensordot`, and `vecdot` of contiguous floats; None for what is no matrix product."""
+    options = dict(plan.options)
+    if plan.operation.name == "tensordot":
+        return _tensordot(plan, *options["axes"])
+    if plan.operation.name == "vecdot" and plan.dtype.kind not in "iu":
+        axis = options["axis"]
+        # BLAS reads other vectors a sector of memory for each element.
+        if all(spec.layout.strides[axis] == 1 for spec in plan.operands):
+            return _vecdot(plan, axis)
+    return None
+
+
+def _tensordot(plan: LibraryPlan, first: tuple[int, ...], second: tuple[int, ...]) -> Write:
+    """One matrix product; an operand is copied where its axes are not two runs of memory."""
+    x, y = plan.operands
+    rows = tuple(d for d in range(x.layout.ndim) if d not in first)
+    columns = tuple(d for d in range(y.layout.ndim) if d not in second)
+    a, ready_a = _as_matrix(x, rows, first)
+    b, ready_b = _as_matrix(y, second, columns)
+    write = write_product("tensordot", (a, x.dtype), (b, y.dtype), plan.result)
+    return lambda out, u, v: write(out, ready_a(u), ready_b(v))
+
+
+def _as_matrix(
+    spec: TensorSpec, down: tuple[int, ...], right: tuple[int, ...]
+) -> tuple[Layout, Callable[[Tensor], Tensor]]:
+    """Dimensions merged into those of a matrix, and what copies the tensor where they cannot be."""
+    turned = spec.layout.permute((*down, *right))
+    shape = [prod(spec.layout.shape[d] for d in dims) for dims in (down, right)]
+    merged = turned.reshape(shape)
+    if merged is not None:
+        return merged, lambda x: x
+    source = TensorSpec(spec.dtype, turned, spec.device)
+    packed = TensorSpec(spec.dtype, Layout.row_major(turned.shape), spec.device)
+    return Layout.row_major(shape), noted_copy("tensordot", source, packed)
+
+
+def _vecdot(plan: LibraryPlan, axis: int) -> Write:
+    """Rows times columns; complex rows are conjugated by BLAS."""
+    x, y = plan.operands
+    a = _last(x.layout, axis)
+    b = _last(y.layout, axis)
+    return write_product(
+        "vecdot",
+        (a.expand_dims(a.ndim - 1), x.dtype),
+        (b.expand_dims(b.ndim), y.dtype),
+        plan.result,
+        conjugate=plan.dtype.kind == "c",
+    )
+
+
+def _last(layout: Layout, axis: int) -> Layout:
+    """The dimension `axis` behind all others."""
+    at = axis % layout.ndim
+    return layout.permute((*(d for d in range(layout.ndim) if d != at), at))

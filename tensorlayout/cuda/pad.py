@@ -6,12 +6,12 @@ from math import prod
 from typing import Any
 
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
-from tensorlayout.cuda.engine.launch import PER_THREAD, THREADS, Launch, blocks_for, writer
+from tensorlayout.cuda.engine.launch import Launch, blocks_of_walk, writer
+from tensorlayout.cuda.engine.padding import pattern
 from tensorlayout.cuda.engine.parameters import RANKS, divisor, pack_walk
 from tensorlayout.cuda.engine.scalars import octets
 from tensorlayout.cuda.engine.sectors import WIDEST
 from tensorlayout.cuda.engine.structs import constant
-from tensorlayout.cuda.fill.fill import pattern
 from tensorlayout.layout import Layout
 from tensorlayout.layout.loop import Axis, Loop, Window, index_type, merged
 from tensorlayout.plan.base import Write
@@ -125,8 +125,7 @@ def _launch(loop: Loop, mode: str, head: int, packs: int) -> Launch:
     border.before[:rank], border.inside[:rank], border.lift[:rank] = befores, insides, lifts
     for d, period in enumerate(periods):
         border.period[d] = divisor(index, period)
-    each = PER_THREAD if rank in RANKS else 1
-    return Launch(chosen, -(-count // (THREADS * each)), bytes(made), loop.firsts)
+    return Launch(chosen, blocks_of_walk(count, rank, RANKS), bytes(made), loop.firsts)
 
 
 def _period(inside: int, mode: str) -> int:
@@ -162,8 +161,8 @@ def plan_slice_grad(
     for d, axis in enumerate(loop.axes):
         (_, made.taken[d]), made.first[d], step = axis.window
         made.size[d], made.step[d] = divisor(index, axis.size), divisor(index, step)
-    grid = blocks_for(count * (1 if rank in SLICE_GRAD_RANKS else PER_THREAD))
-    return Launch(chosen, grid, bytes(made), loop.firsts)
+    blocks = blocks_of_walk(count, rank, SLICE_GRAD_RANKS)
+    return Launch(chosen, blocks, bytes(made), loop.firsts)
 
 
 def _windows(

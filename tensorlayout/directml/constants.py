@@ -9,14 +9,31 @@ from __future__ import annotations
 import functools
 import operator
 from enum import IntEnum
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.functions import calling
+from tensorlayout.functions import arguments
+
+__all__ = [
+    "AxisDirection",
+    "DataType",
+    "DepthSpaceOrder",
+    "InterpolationMode",
+    "PaddingMode",
+    "ScaleBias",
+    "Size2D",
+    "TensorFlags",
+]
 
 UINT32_MAX = 2**32 - 1
+
+
+def refuse(operator: str, text: str) -> NoReturn:
+    """ValueError in the name of an operator."""
+    msg = f"{operator}: {text}"
+    raise ValueError(msg)
 
 
 class DataType(IntEnum):
@@ -147,7 +164,7 @@ def member(where: str, kind: type[_E], given: Any) -> _E:
         except (TypeError, ValueError):
             pass
     names = ", ".join(kind.__members__)
-    msg = f"{where} must be one of {names}, got {calling.shown(given)}"
+    msg = f"{where} must be one of {names}, got {arguments.shown(given)}"
     raise ValueError(msg)
 
 

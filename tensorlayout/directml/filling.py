@@ -1,144 +1,58 @@
-"""FILL_VALUE_CONSTANT, FILL_VALUE_SEQUENCE and ONE_HOT: outputs full of given values."""
+"""Outputs full of given values: FILL_VALUE_…, DIAGONAL_MATRIX, DIAGONAL_MATRIX1 and ONE_HOT."""
+
+# mypy: disable-error-code="empty-body"
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
-from tensorlayout.directml.numbers import (
-    check_value_type,
-    limits,
-    rounded,
-    typed,
-    whole,
-)
+from tensorlayout.directml.calls import carries_out
 from tensorlayout.directml.operator_desc import (
     AnyDataType,
-    Expected,
-    Given,
+    Axis,
+    Float,
     Number,
     OperatorDesc,
+    Scalar,
+    Signed,
 )
-from tensorlayout.directml.operators import call, desc_of, remembered, wanted_output
 from tensorlayout.directml.outputs import target
-from tensorlayout.directml.rules import (
-    check_axis,
-    check_rank,
-    check_sizes,
-    check_type,
-    expected,
-    refuse,
-    with_size,
-)
+from tensorlayout.directml.rules import Expected, expected, rounded, whole, with_size
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc
-from tensorlayout.functions import calling
-from tensorlayout.plan.fill import Create, OneHot
+from tensorlayout.functions import arguments, dispatch
+from tensorlayout.plan.fill import Create, Diagonals, OneHot
 from tensorlayout.tensor import Tensor
 
+__all__ = [
+    "DiagonalMatrix1OperatorDesc",
+    "DiagonalMatrixOperatorDesc",
+    "FillValueConstantOperatorDesc",
+    "FillValueSequenceOperatorDesc",
+    "OneHotOperatorDesc",
+    "diagonal_matrix",
+    "diagonal_matrix1",
+    "fill_value_constant",
+    "fill_value_sequence",
+    "one_hot",
+]
 
-@dataclass(frozen=True, kw_only=True)
-class FillValueConstantOperatorDesc(OperatorDesc):
+
+class FillValueConstantOperatorDesc(OperatorDesc, operator="FILL_VALUE_CONSTANT"):
     """DML_FILL_VALUE_CONSTANT_OPERATOR_DESC."""
 
-    operator: ClassVar[str] = "FILL_VALUE_CONSTANT"
     output: TensorDesc
     value_data_type: AnyDataType | None = None
-    value: Number
+    value: Scalar
 
-    def _rule(self) -> tuple[Expected, ...]:
-        kind = self.output.data_type
-        check_value_type(self.operator, "ValueDataType", self.value_data_type, kind)
-        typed(self.operator, "Value", self.value, kind)
-        return (expected(self.output),)
-
-    def _run(self, inputs: Any, outs: Given) -> tuple[Tensor, ...]:
-        result = target(outs[0], self.output)
-        kind = self.output.data_type
-        result[...] = typed(self.operator, "Value", self.value, kind)
-        return (result,)
+    def _run(self, out: Tensor | None) -> Tensor:
+        result = target(out, self.output)
+        result[...] = self._element("value")
+        return result
 
 
-@dataclass(frozen=True, kw_only=True)
-class FillValueSequenceOperatorDesc(OperatorDesc):
-    """DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC.
-
-    An integer step may be negative for unsigned types, too: the elements are then those of the
-    exact sequence modulo 2 to the number of bits.
-    """
-
-    operator: ClassVar[str] = "FILL_VALUE_SEQUENCE"
-    output: TensorDesc
-    value_data_type: AnyDataType | None = None
-    value_start: Number
-    value_delta: Number
-
-    def _rule(self) -> tuple[Expected, ...]:
-        kind = self.output.data_type
-        check_value_type(self.operator, "ValueDataType", self.value_data_type, kind)
-        typed(self.operator, "ValueStart", self.value_start, kind)
-        if kind.is_float:
-            rounded(self.operator, "ValueDelta", self.value_delta, kind)
-        else:
-            delta = whole(self.operator, "ValueDelta", self.value_delta, kind)
-            least, most = -(2 ** (kind.bits - 1)), limits(kind)[1]
-            if not least <= delta <= most:
-                rule = f"ValueDelta must be {least} to {most} for {kind.name}"
-                refuse(self.operator, f"{rule}, got {calling.shown(delta)}")
-        return (expected(self.output),)
-
-    def _run(self, inputs: Any, outs: Given) -> tuple[Tensor, ...]:
-        result = target(outs[0], self.output)
-        kind, name = self.output.data_type, self.operator
-        members = {"ValueStart": self.value_start, "ValueDelta": self.value_delta}
-        if kind.is_float:
-            numbers: list[Any] = [rounded(name, m, v, kind) for m, v in members.items()]
-        else:
-            numbers = [int(v) % 2**64 for v in members.values()]
-        key = (result.shape, result.dtype, None, result.device)
-        return (calling.call_into(result, _SEQUENCE, key, tuple(numbers)),)
-
-
-_SEQUENCE = Create("FILL_VALUE_SEQUENCE", "arange")
-
-
-@dataclass(frozen=True, kw_only=True)
-class OneHotOperatorDesc(OperatorDesc):
-    """DML_ONE_HOT_OPERATOR_DESC; the output says how long the lines are."""
-
-    operator: ClassVar[str] = "ONE_HOT"
-    indices: TensorDesc
-    values: TensorDesc
-    output: TensorDesc
-    axis: int
-
-    def _rule(self) -> tuple[Expected, ...]:
-        name, rank = self.operator, self.output.rank
-        check_axis(name, self.axis, rank)
-        check_rank(name, "IndicesTensor", self.indices, rank)
-        check_rank(name, "ValuesTensor", self.values, rank)
-        check_type(name, "ValuesTensor", self.values, self.output.data_type)
-        sizes = with_size(self.output.sizes, self.axis, 1)
-        check_sizes(name, "IndicesTensor", self.indices, sizes)
-        if max(self.values.sizes) < 2:
-            refuse(name, f"ValuesTensor: must have two elements, got Sizes {self.values.sizes}")
-        return (expected(self.values, self.output.sizes),)
-
-    def _run(self, inputs: Any, outs: Given) -> tuple[Tensor, ...]:
-        indices, values = inputs
-        result = target(outs[0], self.output, indices)
-        fastest = max(d for d, n in enumerate(values.shape) if n > 1)
-        first = (0,) * values.ndim
-        off, on = values[first], values[with_size(first, fastest, 1)]
-        key = (result._spec, indices._spec, self.axis, off._spec, on._spec)
-        return (calling.call(_HOT, key, (result, indices, off, on)),)
-
-
-_HOT = OneHot("ONE_HOT")
-
-
-@remembered
+@carries_out(FillValueConstantOperatorDesc)
 def fill_value_constant(
     sizes: Sequence[int],
     value: float,
@@ -156,13 +70,40 @@ def fill_value_constant(
     >>> directml.fill_value_constant((2,), 2**63, "UINT64")
     Tensor([9223372036854775808, 9223372036854775808], dtype=uint64, device='cpu')
     """
-    output = wanted_output("FILL_VALUE_CONSTANT", data_type, sizes, out)
-    desc = FillValueConstantOperatorDesc(output=output, value=value)
-    found: Tensor = call(desc, (), out, feature_level, device)
-    return found
 
 
-@remembered
+class FillValueSequenceOperatorDesc(OperatorDesc, operator="FILL_VALUE_SEQUENCE"):
+    """DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC.
+
+    An integer step may be negative for unsigned types, too: the elements are then those of the
+    exact sequence modulo 2 to the number of bits.
+    """
+
+    output: TensorDesc
+    value_data_type: AnyDataType | None = None
+    value_start: Scalar
+    value_delta: Number
+    _plan = Create("FILL_VALUE_SEQUENCE", "arange")
+
+    def _rule(self) -> tuple[Expected, ...]:
+        self._step()
+        return (expected(self.output),)
+
+    def _step(self) -> int | float:
+        name, kind = self.operator, self.output.data_type
+        if kind.is_float:
+            return rounded(name, "ValueDelta", self.value_delta, kind)
+        return whole(name, "ValueDelta", self.value_delta, kind, -(2 ** (kind.bits - 1)))
+
+    def _run(self, out: Tensor | None) -> Tensor:
+        result, numbers = target(out, self.output), (self._element("value_start"), self._step())
+        if not self.output.data_type.is_float:
+            numbers = int(numbers[0]) % 2**64, int(numbers[1]) % 2**64
+        key = (result.shape, result.dtype, None, result.device)
+        return dispatch.call_into(result, self._plan, key, numbers)
+
+
+@carries_out(FillValueSequenceOperatorDesc)
 def fill_value_sequence(
     sizes: Sequence[int],
     start: float,
@@ -182,13 +123,141 @@ def fill_value_sequence(
     >>> directml.fill_value_sequence((4,), 5, -2, "UINT8")
     Tensor([  5,   3,   1, 255], dtype=uint8, device='cpu')
     """
-    output = wanted_output("FILL_VALUE_SEQUENCE", data_type, sizes, out)
-    desc = FillValueSequenceOperatorDesc(output=output, value_start=start, value_delta=delta)
-    found: Tensor = call(desc, (), out, feature_level, device)
-    return found
 
 
-@remembered
+# --- diagonals ----------------------------------------------------------------------------------
+
+
+class DiagonalMatrixOperatorDesc(OperatorDesc, operator="DIAGONAL_MATRIX"):
+    """DML_DIAGONAL_MATRIX_OPERATOR_DESC. The value is FLOAT: towards zero for integers."""
+
+    output: TensorDesc
+    offset: Signed
+    value: Float
+    _plan = Diagonals("DIAGONAL_MATRIX")
+
+    def _run(self, out: Tensor | None) -> Tensor:
+        result = target(out, self.output)
+        key = (result._spec, None, self.offset, self.offset + 1, True)
+        return dispatch.call(self._plan, key, (result, self._element("value")))
+
+
+class DiagonalMatrix1OperatorDesc(OperatorDesc, operator="DIAGONAL_MATRIX1"):
+    """DML_DIAGONAL_MATRIX1_OPERATOR_DESC."""
+
+    input: TensorDesc | None = None
+    output: TensorDesc | None = None
+    value_data_type: AnyDataType | None = None
+    value: Scalar
+    diagonal_fill_begin: Signed
+    diagonal_fill_end: Signed
+    _plan = DiagonalMatrixOperatorDesc._plan
+
+    def _run(self, out: Tensor | None, background: Tensor | None) -> Tensor:
+        result = target(out, self.output, background)
+        begin, end = self.diagonal_fill_begin, self.diagonal_fill_end
+        others = () if background is None else (background,)
+        spec = None if background is None else background._spec
+        key = (result._spec, spec, min(begin, end), max(begin, end), begin <= end)
+        return dispatch.call(self._plan, key, (result, *others, self._element("value")))
+
+    @classmethod
+    def _asked(cls, given: dict[str, Any], sizes: Any, data_type: Any) -> dict[str, Any]:
+        if sizes is None and data_type is None and (given["input"] or "output" in given):
+            return {}
+        if sizes is None or data_type is None:
+            came = f"{arguments.shown(sizes)} and {arguments.shown(data_type)}"
+            rule = "sizes and data_type must be given together without a tensor"
+            cls._refuse(f"{rule}, got {came}")
+        return super()._asked(given, sizes=sizes, data_type=data_type)
+
+
+@carries_out(DiagonalMatrixOperatorDesc)
+def diagonal_matrix(
+    sizes: Sequence[int],
+    offset: int,
+    value: float,
+    data_type: Any,
+    *,
+    device: Any = None,
+    out: Tensor | None = None,
+    feature_level: Any = HIGHEST,
+) -> Tensor:
+    """Matrices with `value` on the diagonal `offset`, positive to the right: DIAGONAL_MATRIX.
+
+    `value`: a FLOAT, towards zero for integers. Result: row-major on `device`, or `out`.
+
+    >>> from tensorlayout import directml
+    >>> directml.diagonal_matrix((2, 3), 1, 7, "INT8")
+    Tensor([[0, 7, 0],
+            [0, 0, 7]], dtype=int8, device='cpu')
+    """
+
+
+@carries_out(DiagonalMatrix1OperatorDesc)
+def diagonal_matrix1(
+    x: Tensor | None,
+    value: float,
+    begin: int,
+    end: int,
+    sizes: Sequence[int] | None = None,
+    data_type: Any = None,
+    *,
+    device: Any = None,
+    out: Tensor | None = None,
+    feature_level: Any = HIGHEST,
+) -> Tensor:
+    """`x` with `value` on the diagonals from `begin` up to, not with, `end`: DIAGONAL_MATRIX1.
+
+    With `begin` above `end` all others are filled, with both equal none. Without `x` the rest is 0,
+    and `sizes` and `data_type` are needed. Result: packed in the order of `x`, or `out`.
+
+    >>> import tensorlayout as tl
+    >>> from tensorlayout import directml
+    >>> directml.diagonal_matrix1(tl.ones((2, 3), dtype=tl.int8), 0, 1, 3)
+    Tensor([[1, 0, 0],
+            [1, 1, 0]], dtype=int8, device='cpu')
+    """
+
+
+class OneHotOperatorDesc(OperatorDesc, operator="ONE_HOT"):
+    """DML_ONE_HOT_OPERATOR_DESC; the output says how long the lines are."""
+
+    indices: TensorDesc
+    values: TensorDesc
+    output: TensorDesc
+    axis: Axis
+    _plan = OneHot("ONE_HOT")
+
+    def _leading(self) -> TensorDesc:
+        return self.output
+
+    def _rule(self) -> tuple[Expected, ...]:
+        sizes = with_size(self.output.sizes, self.axis, 1)
+        self._check_shape("IndicesTensor", self.indices, sizes)
+        self._check_rank("ValuesTensor", self.values, len(sizes))
+        self._check_type("ValuesTensor", self.values, self.output.data_type)
+        if max(self.values.sizes) < 2:
+            self._refuse(f"ValuesTensor: must have two elements, got Sizes {self.values.sizes}")
+        return (expected(self.values, self.output.sizes),)
+
+    def _run(self, out: Tensor | None, indices: Tensor, values: Tensor) -> Tensor:
+        result = target(out, self.output, indices)
+        fastest = max(d for d, n in enumerate(values.shape) if n > 1)
+        first = (0,) * values.ndim
+        off, on = values[first], values[with_size(first, fastest, 1)]
+        key = (result._spec, indices._spec, self.axis, off._spec, on._spec)
+        return dispatch.call(self._plan, key, (result, indices, off, on))
+
+    @classmethod
+    def _asked(cls, given: dict[str, Any], depth: Any) -> dict[str, Any]:
+        indices, axis = given["indices"], arguments.integer(cls.operator, "Axis", given["axis"])
+        cls._check_axis(axis, indices.rank)
+        sizes = with_size(indices.sizes, axis, arguments.integer(cls.operator, "depth", depth))
+        return super()._asked(given, sizes=sizes, data_type=given["values"].data_type)
+
+
+@carries_out(OneHotOperatorDesc)
 def one_hot(
     indices: Tensor,
     values: Tensor,
@@ -210,13 +279,3 @@ def one_hot(
     Tensor([[0, 9, 0],
             [0, 0, 9]], dtype=int64, device='cpu')
     """
-    name = "ONE_HOT"
-    positions = desc_of(name, "IndicesTensor", indices)
-    pair = desc_of(name, "ValuesTensor", values)
-    axis = calling.integer(name, "Axis", axis)
-    check_axis(name, axis, positions.rank)
-    depth = calling.integer(name, "depth", depth)
-    output = wanted_output(name, pair.data_type, with_size(positions.sizes, axis, depth), out)
-    desc = OneHotOperatorDesc(indices=positions, values=pair, output=output, axis=axis)
-    found: Tensor = call(desc, (indices, values), out, feature_level)
-    return found

@@ -18,19 +18,17 @@ def target(out: Tensor | None, desc: TensorDesc | None, like: Tensor | None = No
     return empty(desc.sizes, dtype=desc.data_type.dtype, device=device, layout=order)
 
 
-def delivered(result: Tensor, out: Tensor | None) -> Tensor:
-    """A result in a tensor of its own, or copied into `out`."""
-    if out is None:
-        return result
-    out[...] = result
-    return out
-
-
 def copied(view: Tensor, out: Tensor | None, desc: TensorDesc | None) -> Tensor:
     """The elements of a view in `out` or in a new tensor, packed in the order of the view."""
     result = target(out, desc, view)
     result[...] = view
     return result
+
+
+def delivered(result: Tensor, out: Tensor) -> Tensor:
+    """A result, worked out in a tensor of its own, copied into `out`."""
+    out[...] = result
+    return out
 
 
 def seen_as(x: Tensor, sizes: tuple[int, ...]) -> Tensor:

@@ -1,22 +1,22 @@
-"""Rules that several operators share; errors name the operator, the member and what came."""
+"""What rules say of outputs, and numbers as elements: rounded, cut off, exact, or refused."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NoReturn
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from tensorlayout.directml.constants import UINT32_MAX, DataType
-from tensorlayout.directml.operator_desc import Expected
+from tensorlayout.directml.constants import DataType, refuse
 from tensorlayout.directml.tensor_desc import TensorDesc
-from tensorlayout.functions.calling import shown
+from tensorlayout.exchange.numpy import quietly
+from tensorlayout.functions.arguments import shown
 
-INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 
+class Expected(NamedTuple):
+    """What a rule says of an output."""
 
-def refuse(operator: str, text: str) -> NoReturn:
-    """ValueError in the name of an operator."""
-    msg = f"{operator}: {text}"
-    raise ValueError(msg)
+    data_type: DataType
+    sizes: tuple[int, ...]
 
 
 def expected(desc: TensorDesc, sizes: Sequence[int] | None = None) -> Expected:
@@ -24,52 +24,9 @@ def expected(desc: TensorDesc, sizes: Sequence[int] | None = None) -> Expected:
     return Expected(desc.data_type, desc.sizes if sizes is None else tuple(sizes))
 
 
-def check_axis(operator: str, axis: int, rank: int) -> None:
-    """Axis counts from 0 and is below the rank."""
-    if not 0 <= axis < rank:
-        refuse(operator, f"Axis must be 0 to {rank - 1}, got {shown(axis)}")
-
-
-def check_rank(operator: str, member: str, desc: TensorDesc, rank: int) -> None:
-    """All tensors of an operator have one DimensionCount."""
-    if desc.rank != rank:
-        refuse(operator, f"{member}: DimensionCount must be {rank}, got {desc.rank}")
-
-
 def effective_rank(desc: TensorDesc) -> int:
     """The number of dimensions without leading sizes of 1."""
     return max((desc.rank - d for d, n in enumerate(desc.sizes) if n > 1), default=0)
-
-
-def check_type(operator: str, member: str, desc: TensorDesc, kind: DataType) -> None:
-    """Tensors that share data have one DataType."""
-    if desc.data_type != kind:
-        msg = f"{operator}: {member}: DataType must be {kind.name}, got {desc.data_type.name}"
-        raise TypeError(msg)
-
-
-def check_sizes(operator: str, member: str, desc: TensorDesc, sizes: Sequence[int]) -> None:
-    """The sizes of a tensor follow from others."""
-    if desc.sizes != tuple(sizes):
-        refuse(operator, f"{member}: Sizes must be {tuple(sizes)}, got {desc.sizes}")
-
-
-def check_same(operator: str, member: str, desc: TensorDesc, other: TensorDesc) -> None:
-    """One rank, one data type, the same sizes."""
-    check_rank(operator, member, desc, other.rank)
-    check_type(operator, member, desc, other.data_type)
-    check_sizes(operator, member, desc, other.sizes)
-
-
-def check_away_from(
-    operator: str, member: str, desc: TensorDesc, sizes: Sequence[int], axis: int
-) -> None:
-    """Sizes are given away from `axis`; along it they are free."""
-    check_rank(operator, member, desc, len(sizes))
-    wanted = with_size(sizes, axis, desc.sizes[axis])
-    if desc.sizes != wanted:
-        rule = f"Sizes away from Axis {axis} must be {wanted}"
-        refuse(operator, f"{member}: {rule}, got {desc.sizes}")
 
 
 def with_size(sizes: Sequence[int], axis: int, size: int) -> tuple[int, ...]:
@@ -77,21 +34,41 @@ def with_size(sizes: Sequence[int], axis: int, size: int) -> tuple[int, ...]:
     return (*sizes[:axis], size, *sizes[axis + 1 :])
 
 
-def check_count(operator: str, member: str, values: Sequence[int], rank: int) -> None:
-    """An array has an entry for each dimension."""
-    if len(values) != rank:
-        refuse(operator, f"{member} must have {rank} entries, DimensionCount, got {len(values)}")
+def rounded(name: str, member: str, number: float, kind: DataType) -> float:
+    """A number rounded to floats; ValueError for a finite one beyond all of them."""
+    try:
+        found = float(quietly(kind.dtype.type, number))
+    except OverflowError:
+        found = math.inf
+    if math.isinf(found) and number not in (math.inf, -math.inf):
+        refuse(name, f"{member} must fit {kind.name}, got {shown(number)}")
+    return found
 
 
-def check_unsigned(operator: str, member: str, values: Iterable[int], least: int = 0) -> None:
-    """UINT: from `least` to 2**32 - 1."""
-    for value in values:
-        if not least <= value <= UINT32_MAX:
-            refuse(operator, f"{member} must be {least} to 2**32 - 1, got {shown(value)}")
+def truncated(name: str, member: str, number: float, kind: DataType) -> int | float:
+    """A FLOAT member as an element: towards zero for integers, which it must fit."""
+    value = rounded(name, member, number, DataType.FLOAT32)
+    if kind.is_float:
+        return rounded(name, member, value, kind)
+    if not math.isfinite(value):
+        refuse(name, f"{member} must be finite for {kind.name}, got {number}")
+    return whole(name, member, int(value), kind)
 
 
-def check_signed(operator: str, member: str, values: Iterable[int]) -> None:
-    """INT: 32 bits with a sign."""
-    for value in values:
-        if not INT32_MIN <= value <= INT32_MAX:
-            refuse(operator, f"{member} must fit 32 bits with a sign, got {shown(value)}")
+def typed(name: str, member: str, number: float, kind: DataType) -> int | float:
+    """A scalar of the data type of a tensor (DML_SCALAR_UNION): exact for integers."""
+    rule = rounded if kind.is_float else whole
+    return rule(name, member, number, kind)
+
+
+def whole(name: str, member: str, number: float, kind: DataType, low: int | None = None) -> int:
+    """An integer that fits, from `low` on if that is given; TypeError for a float that is none."""
+    if isinstance(number, float) and not number.is_integer():
+        msg = f"{name}: {member} must be an integer for {kind.name}, got {number}"
+        raise TypeError(msg)
+    found, signed = int(number), not kind.name.startswith("U")
+    least = -(2 ** (kind.bits - 1)) if signed else 0
+    least, most = least if low is None else low, 2 ** (kind.bits - signed) - 1
+    if not least <= found <= most:
+        refuse(name, f"{member} must be {least} to {most} for {kind.name}, got {shown(found)}")
+    return found

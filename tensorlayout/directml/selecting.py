@@ -1,140 +1,82 @@
 """TOP_K, TOP_K1 and NONZERO_COORDINATES: elements chosen by what they are."""
 
+# mypy: disable-error-code="empty-body"
+
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
-from tensorlayout.directml.constants import AxisDirection, DataType
-from tensorlayout.directml.constants import data_type as as_data_type
-from tensorlayout.directml.operator_desc import Direction, Expected, Given, OperatorDesc
-from tensorlayout.directml.operators import call, desc_of, remembered, tensors_of
+from tensorlayout.directml.calls import carries_out
+from tensorlayout.directml.constants import AxisDirection, DataType, data_type
+from tensorlayout.directml.operator_desc import Axis, Direction, OperatorDesc, Outputs
 from tensorlayout.directml.outputs import target
-from tensorlayout.directml.rules import (
-    check_axis,
-    effective_rank,
-    expected,
-    refuse,
-    with_size,
-)
+from tensorlayout.directml.rules import Expected, effective_rank, expected, with_size
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc, asked
-from tensorlayout.functions import calling
+from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.searching import nonzero
-from tensorlayout.functions.sorting import ARGSORT
-from tensorlayout.plan.leading import Leading
+from tensorlayout.plan.sort import TopK
 from tensorlayout.tensor import Tensor
 
+__all__ = [
+    "NonzeroCoordinatesOperatorDesc",
+    "TopK1OperatorDesc",
+    "TopKOperatorDesc",
+    "nonzero_coordinates",
+    "top_k",
+    "top_k1",
+]
 
-@dataclass(frozen=True, kw_only=True)
-class TopKOperatorDesc(OperatorDesc):
+
+class TopKOperatorDesc(OperatorDesc, operator="TOP_K"):
     """DML_TOP_K_OPERATOR_DESC: the largest first."""
 
-    operator: ClassVar[str] = "TOP_K"
     input: TensorDesc
     output_value: TensorDesc | None = None
     output_index: TensorDesc | None = None
-    axis: int
+    axis: Axis
     k: int
+    _plan = TopK("TOP_K")
 
     def _rule(self) -> tuple[Expected, ...]:
-        return _selected(self)
+        size = self.input.sizes[self.axis]
+        if not 1 <= self.k <= size:
+            came = arguments.shown(self.k)
+            self._refuse(f"K must be 1 to {size}, the size along Axis, got {came}")
+        sizes = with_size(self.input.sizes, self.axis, self.k)
+        kind = DataType.UINT32 if self.output_index is None else self.output_index.data_type
+        return expected(self.input, sizes), Expected(kind, sizes)
 
-    def _run(self, inputs: Any, outs: Given) -> tuple[Tensor, ...]:
-        return _select(self, inputs[0], outs, AxisDirection.DECREASING)
+    def _run(self, outs: Outputs, x: Tensor) -> tuple[Tensor, ...]:
+        values = target(outs[0], self.output_value, x)
+        positions = target(outs[1], self.output_index, x)
+        direction = getattr(self, "axis_direction", AxisDirection.DECREASING)
+        down = direction == AxisDirection.DECREASING
+        key = (values._spec, positions._spec, x._spec, self.axis, down)
+        dispatch.call(self._plan, key, (values, positions, x))
+        return values, positions
+
+    @classmethod
+    def _asked(cls, given: dict[str, Any], index_data_type: Any) -> dict[str, Any]:
+        if "output_index" in given:
+            return {}
+        kind = data_type(f"{cls.operator}: index_data_type", index_data_type)
+        desc = cls(**given)
+        desc._check_members()
+        _, index = desc._rule()
+        return {"output_index": asked(f"{cls.operator}: OutputIndexTensor", kind, index.sizes)}
 
 
-@dataclass(frozen=True, kw_only=True)
-class TopK1OperatorDesc(OperatorDesc):
+class TopK1OperatorDesc(TopKOperatorDesc, operator="TOP_K1"):
     """DML_TOP_K1_OPERATOR_DESC."""
 
-    operator: ClassVar[str] = "TOP_K1"
-    input: TensorDesc
-    output_value: TensorDesc | None = None
-    output_index: TensorDesc | None = None
-    axis: int
-    k: int
     axis_direction: Direction
-
-    def _rule(self) -> tuple[Expected, ...]:
-        return _selected(self)
-
-    def _run(self, inputs: Any, outs: Given) -> tuple[Tensor, ...]:
-        return _select(self, inputs[0], outs, self.axis_direction)
+    _plan = TopK("TOP_K1")
 
 
-_TopK = TopKOperatorDesc | TopK1OperatorDesc
-
-
-def _selected(desc: _TopK) -> tuple[Expected, ...]:
-    source = desc.input
-    check_axis(desc.operator, desc.axis, source.rank)
-    size = source.sizes[desc.axis]
-    if not 1 <= desc.k <= size:
-        refuse(
-            desc.operator,
-            f"K must be 1 to {size}, the size along Axis, got {calling.shown(desc.k)}",
-        )
-    sizes = with_size(source.sizes, desc.axis, desc.k)
-    kind = DataType.UINT32 if desc.output_index is None else desc.output_index.data_type
-    return expected(source, sizes), Expected(kind, sizes)
-
-
-def _select(desc: _TopK, x: Tensor, outs: Given, direction: Any) -> tuple[Tensor, ...]:
-    values = target(outs[0], desc.output_value, x)
-    positions = target(outs[1], desc.output_index, x)
-    down = direction == AxisDirection.DECREASING
-    key = (values._spec, positions._spec, x._spec, desc.axis, down)
-    calling.call(_LEADING[desc.operator], key, (values, positions, x))
-    return values, positions
-
-
-_LEADING = {name: Leading(name, ARGSORT) for name in ("TOP_K", "TOP_K1")}
-
-
-@dataclass(frozen=True, kw_only=True)
-class NonzeroCoordinatesOperatorDesc(OperatorDesc):
-    """DML_NONZERO_COORDINATES_OPERATOR_DESC.
-
-    The coordinates, left out, have as many columns as the input has dimensions without leading
-    ones, at least one.
-    """
-
-    operator: ClassVar[str] = "NONZERO_COORDINATES"
-    input: TensorDesc
-    output_count: TensorDesc | None = None
-    output_coordinates: TensorDesc | None = None
-
-    def _rule(self) -> tuple[Expected, ...]:
-        source, table = self.input, self.output_coordinates
-        rows, least = math.prod(source.sizes), max(effective_rank(source), 1)
-        rank = max(source.rank, 2)
-        columns = least
-        if table is not None:
-            columns = table.sizes[-1]
-        if not least <= columns <= source.rank:
-            rule = f"the last size must be {least} to {source.rank}"
-            refuse(self.operator, f"OutputCoordinatesTensor: {rule}, got {columns}")
-        sizes = (1,) * (rank - 2) + (rows, columns)
-        return Expected(DataType.UINT32, (1,) * source.rank), Expected(DataType.UINT32, sizes)
-
-    def _run(self, inputs: Any, outs: Given) -> tuple[Tensor, ...]:
-        (x,) = inputs
-        assert self.output_coordinates is not None
-        found = nonzero(x)
-        count = target(outs[0], self.output_count, x)
-        table = target(outs[1], self.output_coordinates, x)
-        rows, columns = found[0].shape[0], table.shape[-1]
-        count[...] = rows
-        table[..., slice(rows, None), :] = 0
-        for column, coordinates in enumerate(found[x.ndim - columns :]):
-            table[..., slice(0, rows), column] = coordinates
-        return count, table
-
-
-@remembered
+@carries_out(TopKOperatorDesc)
 def top_k(
     x: Tensor,
     axis: int,
@@ -155,14 +97,9 @@ def top_k(
     >>> directml.top_k(tl.asarray([3, 1, 3, 2]), 0, 3)[1]
     Tensor([0, 2, 3], dtype=uint32, device='cpu')
     """
-    desc = TopKOperatorDesc(
-        input=desc_of("TOP_K", "InputTensor", x), axis=axis, k=k, **_outputs("TOP_K", out)
-    )
-    found: tuple[Tensor, Tensor] = _top(desc, x, index_data_type, out, feature_level)
-    return found
 
 
-@remembered
+@carries_out(TopK1OperatorDesc)
 def top_k1(
     x: Tensor,
     axis: int,
@@ -173,41 +110,63 @@ def top_k1(
     out: Sequence[Tensor] | None = None,
     feature_level: Any = HIGHEST,
 ) -> tuple[Tensor, Tensor]:
-    """As `top_k` with ``DECREASING``, the smallest first with ``INCREASING``: TOP_K1.
+    """The `k` first elements of each line along `axis` in order, and their positions: TOP_K1.
 
-    Equal elements come by rising position in both directions; NaN counts as the largest.
+    `axis_direction`: the largest first with ``DECREASING``, the smallest with ``INCREASING``. Equal
+    elements come by rising position in both; NaN counts as the largest. `index_data_type`: UINT32
+    or UINT64. Results: packed in the order of `x`, or the two of `out`.
     """
-    desc = TopK1OperatorDesc(
-        input=desc_of("TOP_K1", "InputTensor", x),
-        axis=axis,
-        k=k,
-        axis_direction=axis_direction,
-        **_outputs("TOP_K1", out),
-    )
-    found: tuple[Tensor, Tensor] = _top(desc, x, index_data_type, out, feature_level)
-    return found
 
 
-def _outputs(name: str, out: Any) -> dict[str, Any]:
-    if out is None:
-        return {}
-    _, descs = tensors_of(name, "out", out)
-    if len(descs) != 2:
-        refuse(name, f"out must be 2 tensors, got {len(descs)}")
-    return {"output_value": descs[0], "output_index": descs[1]}
+class NonzeroCoordinatesOperatorDesc(OperatorDesc, operator="NONZERO_COORDINATES"):
+    """DML_NONZERO_COORDINATES_OPERATOR_DESC.
+
+    The coordinates, left out, have as many columns as the input has dimensions without leading
+    ones, at least one.
+    """
+
+    input: TensorDesc
+    output_count: TensorDesc | None = None
+    output_coordinates: TensorDesc | None = None
+
+    def _rule(self) -> tuple[Expected, ...]:
+        source, table = self.input, self.output_coordinates
+        rows, least = math.prod(source.sizes), max(effective_rank(source), 1)
+        columns = least if table is None else table.sizes[-1]
+        if not least <= columns <= source.rank:
+            rule = f"the last size must be {least} to {source.rank}"
+            self._refuse(f"OutputCoordinatesTensor: {rule}, got {columns}")
+        sizes = (1,) * (source.rank - 2) + (rows, columns)
+        return Expected(DataType.UINT32, (1,) * source.rank), Expected(DataType.UINT32, sizes)
+
+    def _run(self, outs: Outputs, x: Tensor) -> tuple[Tensor, ...]:
+        found = nonzero(x)
+        count = target(outs[0], self.output_count, x)
+        table = target(outs[1], self.output_coordinates, x)
+        rows, columns = found[0].shape[0], table.shape[-1]
+        count[...] = rows
+        table[..., slice(rows, None), :] = 0
+        for column, coordinates in enumerate(found[x.ndim - columns :]):
+            table[..., slice(0, rows), column] = coordinates
+        return count, table
+
+    @classmethod
+    def _asked(cls, given: dict[str, Any], columns: Any) -> dict[str, Any]:
+        if columns is None:
+            return {}
+        name, member = cls.operator, "OutputCoordinatesTensor"
+        columns = arguments.integer(name, "columns", columns)
+        if "output_coordinates" in given:
+            came = given["output_coordinates"].sizes[-1]
+            if came != columns:
+                cls._refuse(f"{member}: the last size must be columns, {columns}, got {came}")
+            return {}
+        source = given["input"]
+        sizes = (1,) * (source.rank - 2) + (math.prod(source.sizes), columns)
+        return {"output_coordinates": asked(f"{name}: {member}", DataType.UINT32, sizes)}
 
 
-def _top(desc: Any, x: Tensor, kind: Any, out: Any, feature_level: Any) -> Any:
-    if out is None:
-        wanted = as_data_type(f"{desc.operator}: index_data_type", kind)
-        _selected(desc)
-        sizes = with_size(desc.input.sizes, desc.axis, desc.k)
-        index = asked(f"{desc.operator}: OutputIndexTensor", wanted, sizes)
-        desc = replace(desc, output_index=index)
-    return call(desc, (x,), out, feature_level)
-
-
-@remembered
+@carries_out(NonzeroCoordinatesOperatorDesc)
 def nonzero_coordinates(
     x: Tensor,
     columns: int | None = None,
@@ -230,24 +189,3 @@ def nonzero_coordinates(
             [2],
             [0]], dtype=uint32, device='cpu'))
     """
-    name = "NONZERO_COORDINATES"
-    source = desc_of(name, "InputTensor", x)
-    members: dict[str, Any] = {}
-    columns = None if columns is None else calling.integer(name, "columns", columns)
-    if out is not None:
-        _, descs = tensors_of(name, "out", out)
-        if len(descs) != 2:
-            refuse(name, f"out must be 2 tensors, got {len(descs)}")
-        members = {"output_count": descs[0], "output_coordinates": descs[1]}
-        if columns is not None and descs[1].sizes[-1] != columns:
-            came = f"got {descs[1].sizes[-1]}"
-            refuse(
-                name, f"OutputCoordinatesTensor: the last size must be columns, {columns}, {came}"
-            )
-    elif columns is not None:
-        sizes = (1,) * (source.rank - 2) + (math.prod(source.sizes), columns)
-        where = f"{name}: OutputCoordinatesTensor"
-        members = {"output_coordinates": asked(where, DataType.UINT32, sizes)}
-    desc = NonzeroCoordinatesOperatorDesc(input=source, **members)
-    found: tuple[Tensor, Tensor] = call(desc, (x,), out, feature_level)
-    return found

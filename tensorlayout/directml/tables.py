@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensorlayout.directml.constants import DataType
-from tensorlayout.functions import calling
+from tensorlayout.directml.constants import DataType, refuse
+from tensorlayout.functions import arguments
 
 _TABLE: dict[str, Any] = tomllib.loads((Path(__file__).parent / "support.toml").read_text("utf-8"))
 _LEVELS = _TABLE.pop("levels")
@@ -55,7 +55,7 @@ def as_level(given: Any, name: str = "") -> str:
             found = f"{number >> 12}_{number >> 8 & 15}"
     if not isinstance(found, str) or found not in LEVELS:
         where = f"{name}: feature_level" if name else "feature_level"
-        msg = f"{where} must be one of {', '.join(LEVELS)}, got {calling.shown(given)}"
+        msg = f"{where} must be one of {', '.join(LEVELS)}, got {arguments.shown(given)}"
         raise ValueError(msg)
     return found
 
@@ -70,8 +70,8 @@ def as_operator(given: Any) -> str:
     name = given.removeprefix("DML_OPERATOR_").upper() if isinstance(given, str) else ""
     name = _ALIASES.get(name, name)
     if name not in _TABLE:
-        msg = f"support: operator must be one of {', '.join(OPERATORS)}, got {calling.shown(given)}"
-        raise ValueError(msg)
+        came = arguments.shown(given)
+        refuse("support", f"operator must be one of {', '.join(OPERATORS)}, got {came}")
     return name
 
 
@@ -87,11 +87,8 @@ def support(operator: str, feature_level: str | int = HIGHEST) -> Table:
     name, level = as_operator(operator), as_level(feature_level, "support")
     row = next((own for own in reversed(_TABLE[name]) if reaches(level, own)), None)
     if row is None:
-        msg = (
-            f"{name}: the operator is not available at feature level {level};"
-            f" the lowest level that has it is {first_level(name)}"
-        )
-        raise ValueError(msg)
+        rule = f"the operator is not available at feature level {level}"
+        refuse(name, f"{rule}; the lowest level that has it is {next(iter(_TABLE[name]))}")
     return _row(name, row)
 
 
@@ -100,22 +97,12 @@ def rows(name: str) -> dict[str, Table]:
     return {level: _row(name, level) for level in _TABLE[name]}
 
 
-def first_level(name: str) -> str:
-    """The lowest level that has an operator."""
-    return str(next(iter(_TABLE[name])))
-
-
 def lowest_level(name: str, tensor: str, data_type: DataType, rank: int) -> str | None:
     """The lowest level at which a tensor of an operator may be so; None: at none."""
     for level, table in rows(name).items():
         if table[tensor].allows(data_type, rank):
             return level
     return None
-
-
-def since(name: str, attribute: str, value: str) -> str:
-    """The level from which on an attribute may have a value."""
-    return _SINCE[name].get(attribute, {}).get(value, LEVELS[0])
 
 
 def later_values(name: str) -> dict[str, dict[str, str]]:

@@ -11,9 +11,15 @@ from typing import Any
 
 from tensorlayout.devices import as_device
 from tensorlayout.directml import tables
-from tensorlayout.directml.constants import UINT32_MAX, DataType, TensorFlags, data_type, member
-from tensorlayout.directml.texts import listed
-from tensorlayout.functions import calling
+from tensorlayout.directml.constants import (
+    UINT32_MAX,
+    DataType,
+    TensorFlags,
+    data_type,
+    member,
+    refuse,
+)
+from tensorlayout.functions import arguments
 from tensorlayout.functions.creation import empty
 from tensorlayout.functions.layouts import from_storage
 from tensorlayout.layout import Layout
@@ -24,7 +30,6 @@ from tensorlayout.words import cut
 _NAME = "TensorDesc"
 _MOST_DIMENSIONS = 8
 _LEAST_ALIGNMENT = 16  # bytes: DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
-UINT64_MAX = 2**64 - 1
 
 
 @dataclass(frozen=True)
@@ -66,20 +71,18 @@ class TensorDesc:
         steps = None if strides is None else _strides(strides, lengths)
         _check_reach(lengths, steps)
         least = _nbytes(kind, lengths, steps)
-        alignment = calling.integer(
+        alignment = arguments.integer(
             _NAME, "GuaranteedBaseOffsetAlignment", guaranteed_base_offset_alignment
         )
         _check_alignment(alignment, kind)
-        values = {
-            "data_type": kind,
-            "sizes": lengths,
-            "strides": steps,
-            "flags": member(f"{_NAME}: Flags", TensorFlags, flags),
-            "total_tensor_size_in_bytes": _total(total_tensor_size_in_bytes, least),
-            "guaranteed_base_offset_alignment": alignment,
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+        vars(self).update(
+            data_type=kind,
+            sizes=lengths,
+            strides=steps,
+            flags=member(f"{_NAME}: Flags", TensorFlags, flags),
+            total_tensor_size_in_bytes=_total(total_tensor_size_in_bytes, least),
+            guaranteed_base_offset_alignment=alignment,
+        )
 
     @property
     def rank(self) -> int:
@@ -104,7 +107,7 @@ class TensorDesc:
         ValueError for a layout that DirectML cannot describe: negative strides, tiles, sizes of 0.
         """
         if not isinstance(layout, Layout):
-            msg = f"{_NAME}: layout must be a Layout, got {calling.shown(layout)}"
+            msg = f"{_NAME}: layout must be a Layout, got {arguments.shown(layout)}"
             raise TypeError(msg)
         _refuse_tiles(layout)
         return cls(data_type, layout.shape, layout.strides, **members)
@@ -121,7 +124,7 @@ class TensorDesc:
         >>> TensorDesc.of(tl.permute_dims(image, (2, 0, 1))).strides
         (1, 10, 2)
         """
-        x = calling.tensor(_NAME, x)
+        x = arguments.tensor(_NAME, x)
         return cls.from_layout(x.dtype, x.layout, **members)
 
     def empty(self, *, device: Any = None) -> Tensor:
@@ -145,12 +148,11 @@ class TensorDesc:
         is no multiple of 16 **bytes** or of the guaranteed alignment, or where fewer bytes follow
         it than `total_tensor_size_in_bytes`.
         """
-        offset = calling.count(_NAME, "Offset", offset_in_bytes)
+        offset = arguments.count(_NAME, "Offset", offset_in_bytes)
         alignment = max(_LEAST_ALIGNMENT, self.guaranteed_base_offset_alignment)
         if offset % alignment:
-            came = calling.shown(offset)
-            msg = f"{_NAME}: Offset must be a multiple of {alignment} bytes, got {came}"
-            raise ValueError(msg)
+            came = arguments.shown(offset)
+            refuse(_NAME, f"Offset must be a multiple of {alignment} bytes, got {came}")
         try:
             octets = from_storage(buffer, "(0):(1)", dtype="uint8")._home
         except (TypeError, ValueError) as error:
@@ -160,9 +162,8 @@ class TensorDesc:
         left = octets.storage.nbytes - offset
         if left < self.total_tensor_size_in_bytes:
             needed = self.total_tensor_size_in_bytes
-            came = f"{calling.shown(left)} bytes behind the offset"
-            msg = f"{_NAME}: TotalTensorSizeInBytes is {needed}, got {came}"
-            raise ValueError(msg)
+            came = f"{arguments.shown(left)} bytes behind the offset"
+            refuse(_NAME, f"TotalTensorSizeInBytes is {needed}, got {came}")
         dtype = self.data_type.dtype
         return from_storage(buffer, self.layout.moved(offset // dtype.itemsize), dtype=dtype)
 
@@ -171,15 +172,13 @@ class TensorDesc:
 
         ValueError where a size to be taken away is not 1.
         """
-        wanted = calling.integer(_NAME, "rank", rank)
+        wanted = arguments.integer(_NAME, "rank", rank)
         if not 1 <= wanted <= _MOST_DIMENSIONS:
-            came = calling.shown(wanted)
-            msg = f"{_NAME}: DimensionCount must be 1 to {_MOST_DIMENSIONS}, got {came}"
-            raise ValueError(msg)
+            came = arguments.shown(wanted)
+            refuse(_NAME, f"DimensionCount must be 1 to {_MOST_DIMENSIONS}, got {came}")
         drop = self.rank - wanted
         if any(n != 1 for n in self.sizes[: max(drop, 0)]):
-            msg = f"{_NAME}: Sizes {self.sizes} cannot have {rank} dimensions"
-            raise ValueError(msg)
+            refuse(_NAME, f"Sizes {self.sizes} cannot have {rank} dimensions")
         strides = self.layout.strides
         outermost = max((n * s for n, s in zip(self.sizes, strides, strict=True)), default=1)
         return dataclasses.replace(
@@ -193,19 +192,13 @@ class TensorDesc:
         level = tables.as_level(feature_level, _NAME)
         needed = tables.level_of_type(self.data_type)
         if not tables.reaches(level, needed):
-            msg = (
-                f"{_NAME}: DataType {self.data_type.name} is not available at feature level"
-                f" {level}; the lowest level that allows it is {needed}"
-            )
-            raise ValueError(msg)
+            rule = f"DataType {self.data_type.name} is not available at feature level {level}"
+            refuse(_NAME, f"{rule}; the lowest level that allows it is {needed}")
         most = tables.greatest_rank(level)
         if self.rank > most:
             needed = tables.level_of_rank(self.rank)
-            msg = (
-                f"{_NAME}: DimensionCount must be at most {most} at feature level {level},"
-                f" got {self.rank}; the lowest level that allows it is {needed}"
-            )
-            raise ValueError(msg)
+            rule = f"DimensionCount must be at most {most} at feature level {level}"
+            refuse(_NAME, f"{rule}, got {self.rank}; the lowest level that allows it is {needed}")
         return self
 
 
@@ -227,12 +220,15 @@ def calc_buffer_tensor_size(
     return _nbytes(kind, lengths, None if strides is None else _strides(strides, lengths))
 
 
-def _nbytes(kind: DataType, sizes: tuple[int, ...], strides: tuple[int, ...] | None) -> int:
+def _reach(sizes: tuple[int, ...], strides: tuple[int, ...] | None) -> int:
+    """The elements from the first to the last one in memory."""
     if strides is None:
-        count = math.prod(sizes)
-    else:
-        count = 1 + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True))
-    nbytes = -(-count * kind.bits // 8)
+        return math.prod(sizes)
+    return 1 + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True))
+
+
+def _nbytes(kind: DataType, sizes: tuple[int, ...], strides: tuple[int, ...] | None) -> int:
+    nbytes = -(-_reach(sizes, strides) * kind.bits // 8)
     return (nbytes + 3) // 4 * 4
 
 
@@ -250,9 +246,8 @@ def described(spec: TensorSpec) -> TensorDesc:
 
 def _refuse_tiles(layout: Layout) -> None:
     if layout.is_tiled:
-        msg = f"{_NAME}: layout {cut(layout)} is tiled, DirectML has strides only"
-        msg += "; use to_layout() first"
-        raise ValueError(msg)
+        rule = f"layout {cut(layout)} is tiled, DirectML has strides only"
+        refuse(_NAME, f"{rule}; use to_layout() first")
 
 
 def asked(where: str, data_type: Any, sizes: Sequence[int]) -> TensorDesc:
@@ -264,70 +259,62 @@ def asked(where: str, data_type: Any, sizes: Sequence[int]) -> TensorDesc:
         raise type(error)(msg) from None
 
 
+def listed(values: Sequence[int]) -> str:
+    """Numbers as a tuple is written; of more than a tensor has dimensions, how many there are."""
+    if len(values) > _MOST_DIMENSIONS:
+        return f"{len(values)} numbers"
+    texts = [arguments.shown(value) for value in values]
+    return f"({texts[0]},)" if len(texts) == 1 else f"({', '.join(texts)})"
+
+
 def _data_type(given: Any) -> DataType:
     return data_type(f"{_NAME}: DataType", given)
 
 
-def _numbers(member: str, given: Any) -> tuple[int, ...]:
-    found = calling.integers(given, _NAME, member, none=False)
+def integers(name: str, member: str, given: Any) -> tuple[int, ...]:
+    """Integers from any sequence of them, or from one; TypeError for all else."""
+    found = arguments.integers(given, name, member, none=False)
     return (found,) if isinstance(found, int) else tuple(found)
 
 
-def _as_many(strides: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...]:
-    if len(strides) != len(sizes):
-        msg = f"{_NAME}: Strides must be as many as Sizes, {len(sizes)}, got {len(strides)}"
-        raise ValueError(msg)
-    return strides
-
-
 def _sizes(given: Any) -> tuple[int, ...]:
-    sizes = _numbers("Sizes", given)
+    sizes = integers(_NAME, "Sizes", given)
     if not 1 <= len(sizes) <= _MOST_DIMENSIONS:
-        msg = f"{_NAME}: DimensionCount must be 1 to {_MOST_DIMENSIONS}, got {len(sizes)} sizes"
-        raise ValueError(msg)
+        refuse(_NAME, f"DimensionCount must be 1 to {_MOST_DIMENSIONS}, got {len(sizes)} sizes")
     if any(not 1 <= n <= UINT32_MAX for n in sizes):
-        msg = f"{_NAME}: each of Sizes must be at least 1 and fit 32 bits, got {listed(sizes)}"
-        raise ValueError(msg)
+        refuse(_NAME, f"each of Sizes must be at least 1 and fit 32 bits, got {listed(sizes)}")
     return sizes
 
 
 def _strides(given: Any, sizes: tuple[int, ...]) -> tuple[int, ...]:
-    strides = _as_many(_numbers("Strides", given), sizes)
+    strides = integers(_NAME, "Strides", given)
+    if len(strides) != len(sizes):
+        refuse(_NAME, f"Strides must be as many as Sizes, {len(sizes)}, got {len(strides)}")
     # Strides of dimensions of size 1 are never used; views may have any there.
     strides = tuple(max(s, 0) if n == 1 else s for n, s in zip(sizes, strides, strict=True))
     if any(s < 0 for s in strides):
-        msg = (
-            f"{_NAME}: Strides are unsigned, so none can be negative, got {listed(strides)};"
-            " copy the tensor first, or reverse by SLICE1 with a negative stride"
-        )
-        raise ValueError(msg)
+        rule = f"Strides are unsigned, so none can be negative, got {listed(strides)}"
+        fix = "copy the tensor first, or reverse by SLICE1 with a negative stride"
+        refuse(_NAME, f"{rule}; {fix}")
     if any(s > UINT32_MAX for s in strides):
-        msg = f"{_NAME}: each of Strides must fit 32 bits, got {listed(strides)}"
-        raise ValueError(msg)
+        refuse(_NAME, f"each of Strides must fit 32 bits, got {listed(strides)}")
     return strides
 
 
 def _check_reach(sizes: tuple[int, ...], strides: tuple[int, ...] | None) -> None:
-    count = math.prod(sizes)
-    if strides is not None:
-        last = sum((n - 1) * s for n, s in zip(sizes, strides, strict=True))
-        count = max(count, last + 1)
+    count = max(math.prod(sizes), _reach(sizes, strides))
     if count > UINT32_MAX:
         came = f"Sizes {sizes}" + ("" if strides is None else f" and Strides {strides}")
-        msg = f"{_NAME}: a tensor addresses at most 2**32 - 1 elements, got {count} by {came}"
-        raise ValueError(msg)
+        refuse(_NAME, f"a tensor addresses at most 2**32 - 1 elements, got {count} by {came}")
 
 
 def _total(given: int | None, least: int) -> int:
     if given is None:
         return least
-    total = calling.integer(_NAME, "TotalTensorSizeInBytes", given)
-    if not least <= total <= UINT64_MAX:
-        msg = (
-            f"{_NAME}: TotalTensorSizeInBytes must be at least the minimum implied size, {least},"
-            f" and fit 64 bits, got {calling.shown(total)}"
-        )
-        raise ValueError(msg)
+    total = arguments.integer(_NAME, "TotalTensorSizeInBytes", given)
+    if not least <= total < 2**64:
+        rule = f"at least the minimum implied size, {least}, and fit 64 bits"
+        refuse(_NAME, f"TotalTensorSizeInBytes must be {rule}, got {arguments.shown(total)}")
     return total
 
 
@@ -336,8 +323,6 @@ def _check_alignment(alignment: int, kind: DataType) -> None:
         return
     least = max(kind.bits // 8, 1)
     if alignment < least or alignment & (alignment - 1) or alignment > UINT32_MAX:
-        msg = (
-            f"{_NAME}: GuaranteedBaseOffsetAlignment must be 0 or a power of two that is at least"
-            f" {least}, the bytes of an element, got {calling.shown(alignment)}"
-        )
-        raise ValueError(msg)
+        rule = f"0 or a power of two that is at least {least}, the bytes of an element"
+        came = arguments.shown(alignment)
+        refuse(_NAME, f"GuaranteedBaseOffsetAlignment must be {rule}, got {came}")

@@ -20,7 +20,7 @@ from tensorlayout.exchange.numpy import (
     tensor_over,
     view_of,
 )
-from tensorlayout.functions import calling
+from tensorlayout.functions import arguments, dispatch
 from tensorlayout.plan.fill import Create
 from tensorlayout.plan.from_strides import spec_of_strides
 from tensorlayout.tensor import Tensor
@@ -78,7 +78,7 @@ def _seen(view: memoryview) -> Array:
     try:
         return np.asarray(view)
     except ValueError:
-        msg = f"no numbers have the format {calling.shown(view.format)}"
+        msg = f"no numbers have the format {arguments.shown(view.format)}"
         raise TypeError(msg) from None
 
 
@@ -153,7 +153,7 @@ def _over(array: Array, copy: bool | None, came: Any) -> Arrived:
         raise ValueError(msg)
     order = spec_of_strides(uint8, array.shape, array.strides)
     assert order is not None  # a byte is a whole element
-    return calling.call(_OWN, (array.shape, native, order.layout.form, CPU), (array,)), True
+    return dispatch.call(_OWN, (array.shape, native, order.layout.form, CPU), (array,)), True
 
 
 def _refuse_mask(array: Array) -> None:

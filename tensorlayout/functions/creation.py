@@ -11,15 +11,10 @@ from tensorlayout import dtypes, words
 from tensorlayout.devices import CPU, Device, as_device, default_device
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.exchange.numpy import tensor_over
-from tensorlayout.functions import calling
+from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.arrays import arrived
 from tensorlayout.functions.manipulation import reshape, stack
-from tensorlayout.functions.sequences import (
-    holds_arrays,
-    numbers_of,
-    refuse_misfit,
-    refuse_misfits,
-)
+from tensorlayout.functions.sequences import holds_arrays, numbers_of, refuse_misfit, refuse_misfits
 from tensorlayout.functions.transfers import moved, on_host
 from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import MAX_RANK
@@ -73,9 +68,9 @@ def _create(
     layout: LayoutSpec | None,
     *values: Any,
 ) -> Tensor:
-    sizes, asked = calling.shape(operation.name, shape), calling.layout(operation.name, layout)
+    sizes, asked = arguments.shape(operation.name, shape), arguments.layout(operation.name, layout)
     where = default_device() if device is None else device  # the default is no part of a plan
-    return calling.call(operation, (sizes, dtype, asked, where), values)
+    return dispatch.call(operation, (sizes, dtype, asked, where), values)
 
 
 def asarray(
@@ -111,7 +106,7 @@ def asarray(
             [4, 5, 6]], dtype=int16, device='cpu', layout='(2,3):(1,2)')
     """
     target = None if device is None else as_device(device, "asarray: device")
-    copy = calling.flag("asarray", "copy", copy)
+    copy = arguments.flag("asarray", "copy", copy)
     asked = None if dtype is None else as_dtype(dtype, "asarray: dtype")
     found = arrived(obj, target, copy)
     if found is None:
@@ -146,12 +141,12 @@ def _converted(
             msg = f"asarray: {shared.dtype} cannot be seen as {kind} without a copy, and copy=False"
             raise ValueError(msg)
         form = None if layout is None else layout_for("asarray", shared.shape, layout)
-        return calling.call(_ASARRAY, (shared._spec, form, kind), (shared,))
+        return dispatch.call(_ASARRAY, (shared._spec, form, kind), (shared,))
     return shared if layout is None else _placed(shared, layout, copy)
 
 
 def _placed(x: Tensor, layout: LayoutSpec, copy: bool | None) -> Tensor:
-    return calling.call(_RELAYOUT, (x._spec, calling.layout("asarray", layout), copy), (x,))
+    return dispatch.call(_RELAYOUT, (x._spec, arguments.layout("asarray", layout), copy), (x,))
 
 
 def from_sequence(name: str, obj: Any, dtype: DType | None) -> Tensor:
@@ -175,7 +170,7 @@ def from_sequence(name: str, obj: Any, dtype: DType | None) -> Tensor:
     assert found is not None
     if found.dtype == kind:
         return found
-    return calling.call(_COPIES[name], (found._spec, None, kind), (found,))
+    return dispatch.call(_COPIES[name], (found._spec, None, kind), (found,))
 
 
 def _devices_inside(obj: Any) -> dict[Device, None]:
@@ -195,7 +190,7 @@ def _on_device(name: str, obj: Any, dtype: DType | None, devices: tuple[Device, 
     kind = x.dtype if dtype is None else dtype
     if x.dtype == kind and x.layout.is_row_major:
         return x
-    return calling.call(_COPIES[name], (x._spec, Layout.row_major(x.shape), kind), (x,))
+    return dispatch.call(_COPIES[name], (x._spec, Layout.row_major(x.shape), kind), (x,))
 
 
 def _put_together(name: str, obj: Any, device: Device) -> Tensor:
@@ -248,16 +243,16 @@ def full(
 def _value(name: str, given: Any, dtype: DType | None) -> Tensor:
     if type(given) not in dtypes.SCALARS and not isinstance(given, Tensor):
         if not isinstance(given, (int, float, complex, np.generic)):
-            msg = f"{name}: fill_value must be a number, got {calling.shown(given)}"
+            msg = f"{name}: fill_value must be a number, got {arguments.shown(given)}"
             raise TypeError(msg)
-        given = calling.operand(name, given)
+        given = arguments.operand(name, given)
     if not isinstance(given, Tensor):
         return from_sequence(name, given, dtype)
     if given.ndim:
         msg = f"{name}: fill_value must be a number, got a tensor of shape {given.shape}"
         raise ValueError(msg)
     given = on_host(given)
-    return calling.call(_COPIES[name], (given._spec, None, dtype), (given,))
+    return dispatch.call(_COPIES[name], (given._spec, None, dtype), (given,))
 
 
 def zeros(
@@ -280,7 +275,7 @@ def _like(
     operation: Create, x: Tensor, dtype: Any, device: Any, layout: Any, *values: Any
 ) -> Tensor:
     name = operation.name
-    x = calling.tensor(name, x)
+    x = arguments.tensor(name, x)
     kind = x.dtype if dtype is None else as_dtype(dtype, f"{name}: dtype")
     form = in_dtype(x._spec.layout.form, kind) if layout is None else layout
     return _create(operation, x.shape, kind, x.device if device is None else device, form, *values)
@@ -303,7 +298,7 @@ def full_like(
     layout: LayoutSpec | None = None,
 ) -> Tensor:
     """A new tensor of the shape and form of `x`, of one value."""
-    x = calling.tensor("full_like", x)
+    x = arguments.tensor("full_like", x)
     kind = x.dtype if dtype is None else as_dtype(dtype, "full_like: dtype")
     value = _value("full_like", fill_value, kind)
     return _like(_FULL_LIKE, x, kind, device, layout, value._memory)
@@ -342,8 +337,8 @@ def arange(
     Tensor([1, 4, 7], dtype=int64, device='cpu')
     """
     begin, end = (0, start) if stop is None else (start, stop)
-    arguments = {"start": begin, "stop": end, "step": step}
-    first, end, by = (calling.real("arange", name, given) for name, given in arguments.items())
+    numbers = {"start": begin, "stop": end, "step": step}
+    first, end, by = (arguments.real("arange", name, given) for name, given in numbers.items())
     if by == 0:
         msg = "arange: step must not be 0"
         raise ValueError(msg)
@@ -359,7 +354,7 @@ def arange(
         raise ValueError(msg)
     if not whole and dtypes.in_category(kind, "integral"):
         floats = _create(_ARANGE, count, dtypes.float64, device, None, first, by)
-        return calling.call(_COPIES["arange"], (floats._spec, None, kind), (floats,))
+        return dispatch.call(_COPIES["arange"], (floats._spec, None, kind), (floats,))
     return _create(_ARANGE, count, kind, device, None, first, by)
 
 
@@ -367,7 +362,7 @@ def _steps(first: Any, end: Any, by: Any, whole: bool) -> int:
     """How many numbers there are from `first` to before `end`, `by` apart."""
     if whole:
         return int(max(0, -((first - end) // by)))
-    start, stop, step = (calling.as_float("arange", n) for n in (first, end, by))
+    start, stop, step = (arguments.as_float("arange", n) for n in (first, end, by))
     length = (stop - start) / step
     if not math.isfinite(length):
         msg = f"arange: from {first} to {end} by {by} is no finite number of steps"
@@ -400,10 +395,10 @@ def linspace(
     `num`, TypeError for complex numbers in a real dtype.
     """
     first, last = (
-        calling.number("linspace", "start", start),
-        calling.number("linspace", "stop", stop),
+        arguments.number("linspace", "start", start),
+        arguments.number("linspace", "stop", stop),
     )
-    length = calling.count("linspace", "num", num)
+    length = arguments.count("linspace", "num", num)
     either = isinstance(first, complex) or isinstance(last, complex)
     default = dtypes.complex128 if either else dtypes.float64
     kind = default if dtype is None else _numeric("linspace", dtype)
@@ -425,9 +420,9 @@ def eye(
 ) -> Tensor:
     """Ones on the diagonal `k` (above the main one if positive), zeros elsewhere."""
     kind = dtypes.float64 if dtype is None else as_dtype(dtype, "eye: dtype")
-    rows = calling.count("eye", "n_rows", n_rows)
-    columns = rows if n_cols is None else calling.count("eye", "n_cols", n_cols)
-    diagonal = calling.integer("eye", "k", k)
+    rows = arguments.count("eye", "n_rows", n_rows)
+    columns = rows if n_cols is None else arguments.count("eye", "n_cols", n_cols)
+    diagonal = arguments.integer("eye", "k", k)
     return _create(_EYE, (rows, columns), kind, device, layout, diagonal)
 
 
@@ -436,15 +431,15 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
 
     `indexing`: ``"xy"`` puts the second input's dimension first, ``"ij"`` keeps the order.
     """
-    calling.choice("meshgrid", "indexing", indexing, "'xy' or 'ij'", ("xy", "ij"))
+    arguments.choice("meshgrid", "indexing", indexing, "'xy' or 'ij'", ("xy", "ij"))
     if not arrays:
         return ()
-    given = calling.tensors("meshgrid", arrays)
+    given = arguments.tensors("meshgrid", arrays)
     if len(given) > MAX_RANK:
         msg = f"meshgrid: at most {MAX_RANK} dimensions are allowed, got {len(given)} arrays"
         raise ValueError(msg)
     if any(x.ndim != 1 for x in given):
-        came = calling.shown([x.shape for x in given])
+        came = arguments.shown([x.shape for x in given])
         msg = f"meshgrid: arrays must be of rank 1, got shapes {came}"
         raise ValueError(msg)
     if len({x.dtype for x in given}) > 1:
@@ -459,9 +454,9 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     grids = []
     for x, d in zip(given, dims, strict=True):
         along = reshape(x, (1,) * d + (x.size,) + (1,) * (len(dims) - d - 1))
-        wide = calling.call(_WIDE, (along._spec, tuple(shape)), (along,))
+        wide = dispatch.call(_WIDE, (along._spec, tuple(shape)), (along,))
         key = (wide._spec, named("meshgrid", Layout.row_major, shape), None)
-        grids.append(calling.call(_COPIES["meshgrid"], key, (wide,)))
+        grids.append(dispatch.call(_COPIES["meshgrid"], key, (wide,)))
     return tuple(grids)
 
 
@@ -469,10 +464,10 @@ _TRIL, _TRIU = Triangle("tril"), Triangle("triu")
 
 
 def _triangle(operation: Triangle, x: Tensor, k: int) -> Tensor:
-    x = calling.tensor(operation.name, x)
-    k = calling.integer(operation.name, "k", k)
+    x = arguments.tensor(operation.name, x)
+    k = arguments.integer(operation.name, "k", k)
     rows, columns = x.shape[-2:] if x.ndim >= 2 else (0, 0)
-    return calling.call(operation, (x._spec,), (x, max(-rows, min(k, columns))))
+    return dispatch.call(operation, (x._spec,), (x, max(-rows, min(k, columns))))
 
 
 def tril(x: Tensor, /, *, k: int = 0) -> Tensor:

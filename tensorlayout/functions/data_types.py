@@ -11,7 +11,7 @@ import numpy as np
 from tensorlayout import dtypes
 from tensorlayout.devices import CPU, as_device
 from tensorlayout.dtypes import DType, as_dtype
-from tensorlayout.functions import calling
+from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.transfers import moved
 from tensorlayout.plan.copy import Copy
 from tensorlayout.tensor import Tensor
@@ -32,15 +32,15 @@ def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: Any = None) -
     >>> tl.astype(tl.asarray([1.9, -1.9, 300.0]), tl.uint8)
     Tensor([  1,   0, 255], dtype=uint8, device='cpu')
     """
-    x = calling.tensor("astype", x)
+    x = arguments.tensor("astype", x)
     target = x.device if device is None else as_device(device, "astype: device")
     kind = as_dtype(dtype, "astype: dtype")
-    copying = calling.flag("astype", "copy", copy)
+    copying = arguments.flag("astype", "copy", copy)
     if kind == x.dtype and (not copying or target != x.device):
         return moved(x, target)
     if target == CPU:  # converted on the CPU, if that is where it comes from or goes to
         x = moved(x, target)
-    return moved(calling.call(_ASTYPE, (x._spec, None, kind), (x,)), target)
+    return moved(dispatch.call(_ASTYPE, (x._spec, None, kind), (x,)), target)
 
 
 def can_cast(from_: Any, to: Any, /) -> bool:
@@ -81,7 +81,7 @@ def is_kind(name: str, dtype: DType, kind: Any) -> bool:
     if isinstance(kind, str):
         if kind not in dtypes.ISDTYPE_KINDS:
             allowed = ", ".join(sorted(dtypes.ISDTYPE_KINDS))
-            msg = f"{name}: kind must be a dtype or one of {allowed}, got {calling.shown(kind)}"
+            msg = f"{name}: kind must be a dtype or one of {allowed}, got {arguments.shown(kind)}"
             raise ValueError(msg)
         return bool(dtypes.in_category(dtype, kind))
     return bool(dtype == as_dtype(kind, f"{name}: kind"))

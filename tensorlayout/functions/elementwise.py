@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.functions import calling
-from tensorlayout.functions.calling import Binary, Unary
+from tensorlayout.functions import arguments, dispatch
+from tensorlayout.functions.dispatch import Binary, Unary
 from tensorlayout.functions.transfers import moved
 from tensorlayout.plan.copy import Copy
 from tensorlayout.plan.elementwise import Elementwise
@@ -92,7 +92,7 @@ __all__ = [
 
 
 def _unary(name: str, category: str, summary: str, result: str = "same") -> Unary:
-    return calling.unary(Elementwise(name, category, result), summary)
+    return dispatch.unary(Elementwise(name, category, result), summary)
 
 
 def _binary(
@@ -102,7 +102,7 @@ def _binary(
     result: str = "same",
     integers: dtypes.DType | None = None,
 ) -> Binary:
-    return calling.binary(Elementwise(name, category, result, integers), summary)
+    return dispatch.binary(Elementwise(name, category, result, integers), summary)
 
 
 abs = _unary("abs", "numeric", "The magnitude of each element.", "real")
@@ -238,7 +238,7 @@ def clip(
     >>> tl.clip(tl.asarray([1, 5, 9]), 2, 6)
     Tensor([2, 5, 6], dtype=int64, device='cpu')
     """
-    x = calling.tensor("clip", x)
+    x = arguments.tensor("clip", x)
     if not dtypes.in_category(x.dtype, "real numeric"):
         given = [o for o in (x, min, max) if o is not None]
         came = ", ".join(str(getattr(o, "dtype", type(o).__name__)) for o in given)
@@ -246,12 +246,12 @@ def clip(
         raise TypeError(msg)
     least, most = _bound(x, min), _bound(x, max)
     if least is None and most is None:
-        return calling.elementwise(_CLIP_NOTHING, x)
+        return dispatch.elementwise(_CLIP_NOTHING, x)
     if most is None:
-        return calling.elementwise(_CLIP_LEAST, x, least)
+        return dispatch.elementwise(_CLIP_LEAST, x, least)
     if least is None:
-        return calling.elementwise(_CLIP_MOST, x, most)
-    return calling.elementwise(_CLIP, x, least, most)
+        return dispatch.elementwise(_CLIP_MOST, x, most)
+    return dispatch.elementwise(_CLIP, x, least, most)
 
 
 def _bound(x: Tensor, bound: Any) -> Any:
@@ -264,18 +264,18 @@ def _bound(x: Tensor, bound: Any) -> Any:
 def _bound_in_dtype(x: Tensor, bound: Any) -> Any:
     if bound is None or type(bound) is int:
         return bound
-    bound = calling.operand("clip", bound)
+    bound = arguments.operand("clip", bound)
     if not isinstance(bound, Tensor):
         if not isinstance(bound, float) or dtypes.promote_scalar(x.dtype, float) == x.dtype:
             return bound
-        bound = calling.operand("clip", np.float64(bound))
+        bound = arguments.operand("clip", np.float64(bound))
     if dtypes.promote(x.dtype, bound.dtype) == x.dtype:
         return bound
     if x.dtype.kind in "iu" and bound.dtype.kind in "iu":
         limits, own = np.iinfo(x.dtype), np.iinfo(bound.dtype)
         least, most = builtins.max(limits.min, own.min), builtins.min(limits.max, own.max)
-        bound = calling.elementwise(_CLIP, bound, least, most)
-    return calling.call(_CLIP_BOUND, (bound._spec, None, x.dtype), (bound,))
+        bound = dispatch.elementwise(_CLIP, bound, least, most)
+    return dispatch.call(_CLIP_BOUND, (bound._spec, None, x.dtype), (bound,))
 
 
 _REAL_PART = Part("real", 0)
@@ -313,9 +313,9 @@ def imag(x: Tensor, /) -> Tensor:
 
 
 def _part(name: str, of_complex: Part, of_others: View | Elementwise, x: Tensor) -> Tensor:
-    x = calling.tensor(name, x)
+    x = arguments.tensor(name, x)
     if not dtypes.in_category(x.dtype, "numeric"):
         msg = f"{name}: only numeric dtypes are allowed, got {x.dtype}"
         raise TypeError(msg)
     is_complex = dtypes.in_category(x.dtype, "complex floating")
-    return calling.call(of_complex if is_complex else of_others, (x._spec,), (x,))
+    return dispatch.call(of_complex if is_complex else of_others, (x._spec,), (x,))

@@ -8,18 +8,19 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.functions import calling
+from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.creation import asarray, from_sequence
 from tensorlayout.functions.searching import nonzero
 from tensorlayout.functions.transfers import moved
 from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import MOST_ENTRIES
 from tensorlayout.plan.copy import Assign, Copy
-from tensorlayout.plan.gathering import Gather, GatherAlong, Scatter
-from tensorlayout.plan.masking import Masked, Select, check_mask
+from tensorlayout.plan.gather import Gather, GatherAlong
+from tensorlayout.plan.mask import Masked, Select, check_mask
 from tensorlayout.plan.rules import broadcast_shape, normalized_dims
+from tensorlayout.plan.scatter import Scatter
 from tensorlayout.plan.tiled import packed
-from tensorlayout.plan.view import Cut, Index, Row, View, outside, too_many
+from tensorlayout.plan.view import Index, Row, View, outside, too_many
 from tensorlayout.tensor import Tensor
 
 __all__ = ["take", "take_along_axis"]
@@ -61,17 +62,17 @@ def getitem(x: Tensor, key: Any) -> Tensor:
     IndexError for positions outside, before anything is read.
     """
     if type(key) is int:
-        return calling.call(_ROW, (x._spec,), (x, key))
+        return dispatch.call(_ROW, (x._spec,), (x, key))
     name = "__getitem__"
     items = _items(name, x, key)
     if _is_basic(items):
         return _basic(name, x, items)
     view, data, dims, front = _split(name, x, items)
     if _is_mask(data):
-        return calling.call(_SELECT, (view._spec, dims[0], front, data[0]._spec), (view, *data))
+        return dispatch.call(_SELECT, (view._spec, dims[0], front, data[0]._spec), (view, *data))
     data, dims = _positions(name, view, data, dims)
     specs = (p._spec for p in data)
-    return calling.call(_GATHER, (view._spec, dims, front, *specs), (view, *data))
+    return dispatch.call(_GATHER, (view._spec, dims, front, *specs), (view, *data))
 
 
 def setitem(x: Tensor, key: Any, value: Any) -> None:
@@ -87,34 +88,40 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
 def write_at(scatter: Scatter, x: Tensor, key: Any, value: Any) -> None:
     """`setitem`; `scatter` has the name by which a device reports positions outside."""
     name = "__setitem__"
-    calling.writable(name, x)
+    arguments.writable(name, x)
     value = _value(name, x, value)
     items = () if key is ... else _items(name, x, key)
     if x._spec.layout.is_tiled and key is not ... and not _is_in_place(name, x, items):
-        strided = calling.call(_PACK, (x._spec, packed(x._spec).layout, None), (x,))
+        strided = dispatch.call(_PACK, (x._spec, packed(x._spec).layout, None), (x,))
         write_at(scatter, strided, key, value)
         key, items, value = ..., (), strided
     if _is_basic(items):
-        part = x if key is ... else _part(name, x, key, items)
+        if key is ...:
+            part = x
+        elif type(key) is int:
+            part = dispatch.call(_ROW_TO_WRITE, (x._spec,), (x, key))
+        else:
+            part = _basic(name, x, items)
         value = _without_leading_ones(name, value, part.ndim)
         kind = value._spec if isinstance(value, Tensor) else type(value)
-        calling.call(_ASSIGN, (part._spec, kind), (part, value))
+        dispatch.call(_ASSIGN, (part._spec, kind), (part, value))
         return
     kind = value._spec if isinstance(value, Tensor) else type(value)
     view, data, dims, front = _split(name, x, items)
     if _is_mask(data):
         key = (view._spec, kind, dims[0], front, data[0]._spec)
-        calling.call(_MASKED, key, (view, value, *data))
+        dispatch.call(_MASKED, key, (view, value, *data))
         return
     data, dims = _positions(name, view, data, dims)
     key = (view._spec, kind, dims, front, *(p._spec for p in data))
-    calling.call(scatter, key, (view, value, *data))
+    dispatch.call(scatter, key, (view, value, *data))
 
 
 def _is_in_place(name: str, x: Tensor, items: tuple[Any, ...]) -> bool:
     """Whether what a key cuts out of a tiled tensor is a view of it, or the whole."""
     if _is_basic(items):
-        return _cut(x._spec.layout, _entries(name, x, items)) is not None
+        cuts, _, _ = _parsed(name, x, items)
+        return _cut(x._spec.layout, tuple(cuts)) is not None
     return len(items) == 1
 
 
@@ -137,9 +144,9 @@ def _tensor_of(name: str, x: Tensor, value: Any) -> Any:
         whole = dtypes.in_category(x.dtype, "integral")
         return from_sequence(name, value, x.dtype if whole else None)
     if not isinstance(value, (np.generic, int, float, complex)):
-        msg = f"{name}: value must be a tensor, an array or numbers, got {calling.shown(value)}"
+        msg = f"{name}: value must be a tensor, an array or numbers, got {arguments.shown(value)}"
         raise TypeError(msg)
-    return calling.operand(name, value)
+    return arguments.operand(name, value)
 
 
 def _without_leading_ones(name: str, value: Any, ndim: int) -> Any:
@@ -148,13 +155,6 @@ def _without_leading_ones(name: str, value: Any, ndim: int) -> Any:
     if surplus <= 0 or set(value.shape[:surplus]) != {1}:
         return value
     return _basic(name, value, (0,) * surplus)
-
-
-def _part(name: str, x: Tensor, key: Any, items: tuple[Any, ...]) -> Tensor:
-    """The part of `x` that is to be written, a view."""
-    if type(key) is int:
-        return calling.call(_ROW_TO_WRITE, (x._spec,), (x, key))
-    return _basic(name, x, items)
 
 
 def _is_mask(data: tuple[Tensor, ...]) -> bool:
@@ -185,8 +185,10 @@ def _split(
     The tensors index dimensions of the view from `dims` on; `front`: whether slices stand between
     them (an integer counts as a tensor), so that their dimensions come first in the result.
     """
-    if len(items) == 1 and isinstance(items[0], Tensor) and _used(items[0]) <= x.ndim:
-        return x, items, (0,), False  # the commonest such key, on a shorter path
+    if len(items) == 1 and isinstance(items[0], Tensor) and x.ndim:
+        only = items[0]
+        if only.dtype != dtypes.bool or only.ndim <= x.ndim:
+            return x, items, (0,), False  # the commonest such key, on a shorter path
     basic: list[Any] = []
     data: list[Tensor] = []
     dims: list[int] = []
@@ -216,18 +218,20 @@ def _are_apart(items: tuple[Any, ...]) -> bool:
 
 def _filled(name: str, x: Tensor, items: tuple[Any, ...]) -> tuple[Any, ...]:
     """A key with an entry for every dimension of `x`, in place of an Ellipsis or at its end."""
-    used = sum(_used(item) for item in items)
-    if used > x.ndim or sum(item is ... for item in items) > 1:
+    used, at, ellipses = 0, len(items), 0  # dimensions, the place of an Ellipsis
+    for i, item in enumerate(items):
+        if item is ...:
+            at, ellipses = i, ellipses + 1
+        elif isinstance(item, Tensor) and item.dtype == dtypes.bool:
+            used += item.ndim
+        elif item is not None and not isinstance(item, bool):
+            used += 1
+    rest = x._spec.layout.ndim - used
+    if rest < 0 or ellipses > 1:
         raise too_many(name, len(items), x.shape)
-    at = next((i for i, item in enumerate(items) if item is ...), len(items))
-    return (*items[:at], *[slice(None)] * (x.ndim - used), *items[at + 1 :])
-
-
-def _used(item: Any) -> int:
-    """How many dimensions an entry of a key uses up."""
-    if isinstance(item, Tensor) and item.dtype == dtypes.bool:
-        return item.ndim
-    return 0 if item is None or item is ... or isinstance(item, bool) else 1
+    if not rest and not ellipses:
+        return items
+    return (*items[:at], *[slice(None)] * rest, *items[at + 1 :])
 
 
 def _items(name: str, x: Tensor, key: Any) -> tuple[Any, ...]:
@@ -260,7 +264,7 @@ def _item(name: str, x: Tensor, item: Any) -> Any:
         return item.__index__()
     msg = (
         f"{name}: an index must be an integer, a slice, None, Ellipsis, or an integer or boolean"
-        f" tensor, got {calling.shown(item)}"
+        f" tensor, got {arguments.shown(item)}"
     )
     raise IndexError(msg)
 
@@ -270,72 +274,64 @@ def _array(name: str, item: Any) -> Tensor:
     try:
         return asarray(item) if isinstance(item, np.ndarray) else from_sequence(name, item, None)
     except (TypeError, OverflowError):
-        msg = f"{name}: positions must be integers or booleans, got {calling.shown(item)}"
+        msg = f"{name}: positions must be integers or booleans, got {arguments.shown(item)}"
         raise IndexError(msg) from None
 
 
 def _is_basic(items: tuple[Any, ...]) -> bool:
-    return not any(isinstance(item, (Tensor, bool)) for item in items)
+    for item in items:  # noqa: SIM110 - a generator would take a frame for each
+        if isinstance(item, (Tensor, bool)):
+            return False
+    return True
 
 
 def _basic(name: str, x: Tensor, items: tuple[Any, ...]) -> Tensor:
+    """``x[items]`` without data in the key: a view."""
+    cuts, key, first = _parsed(name, x, items)
+    if x._spec.layout.is_tiled:
+        return dispatch.call(_CUT[name], (x._spec, tuple(cuts)), (x,))
+    key.append(...)  # keeps NumPy from making a scalar of a single element
+    return dispatch.call(_INDEX[name], (x._spec, *cuts), (x, tuple(key), first))
+
+
+def _parsed(name: str, x: Tensor, items: tuple[Any, ...]) -> tuple[list[Any], list[Any], int]:
+    """A basic key, checked and with an entry for every dimension of `x`.
+
+    As plans take it: `Cut`s, or of a tiled tensor `_Entry`s, which say where each begins; as NumPy
+    takes it; and the slot of its first element, unless `x` is tiled.
+    """
     layout = x._spec.layout
-    if layout.is_tiled:
-        return calling.call(_CUT[name], (x._spec, _entries(name, x, items)), (x,))
-    shape, strides = layout.shape, layout.strides
-    cuts: list[Cut] = []
+    shape, tiled = layout.shape, layout.is_tiled
+    strides = shape if tiled else layout.strides
+    cuts: list[Any] = []
     key: list[Any] = []
     first, dim = layout.offset, 0
     for item in _filled(name, x, items):
         key.append(item)
         if item is None:
-            cuts.append("new")
+            cuts.append(None if tiled else "new")
             continue
         size, stride = shape[dim], strides[dim]
         if isinstance(item, slice):
-            start, stop, step = _bounds(name, item, size)
+            try:
+                start, stop, step = item.indices(size)
+            except (TypeError, ValueError) as error:
+                rule = "a slice must be of integers or None"
+                if isinstance(error, ValueError):
+                    rule = "the step of a slice must not be 0"
+                msg = f"{name}: {rule}, got {arguments.shown(item)}"
+                raise (TypeError, ValueError)[isinstance(error, ValueError)](msg) from None
             count = len(range(start, stop, step))
-            cuts.append((count, step if count > 1 else 1))
+            step = step if count > 1 else 1
+            cuts.append((start, count, step) if tiled else (count, step))
             first += start * stride if count else 0
         else:
             if not -size <= item < size:
                 raise outside(name, item, dim, shape)
-            cuts.append("int")
+            cuts.append(item % size if tiled else "int")
             first += item % size * stride
         dim += 1
-    key.append(...)  # keeps NumPy from making a scalar of a single element
-    return calling.call(_INDEX[name], (x._spec, *cuts), (x, tuple(key), first))
-
-
-def _entries(name: str, x: Tensor, items: tuple[Any, ...]) -> tuple[_Entry, ...]:
-    """A basic key, checked, with an entry for every dimension of `x`."""
-    entries: list[_Entry] = []
-    sizes = iter(enumerate(x.shape))
-    for item in _filled(name, x, items):
-        if item is None:
-            entries.append(None)
-            continue
-        dim, size = next(sizes)
-        if isinstance(item, slice):
-            start, stop, step = _bounds(name, item, size)
-            count = len(range(start, stop, step))
-            entries.append((start, count, step if count > 1 else 1))
-        else:
-            if not -size <= item < size:
-                raise outside(name, item, dim, x.shape)
-            entries.append(item % size)
-    return tuple(entries)
-
-
-def _bounds(name: str, item: slice, size: int) -> tuple[int, int, int]:
-    try:
-        return item.indices(size)
-    except TypeError:
-        msg = f"{name}: a slice must be of integers or None, got {calling.shown(item)}"
-        raise TypeError(msg) from None
-    except ValueError:
-        msg = f"{name}: the step of a slice must not be 0, got {calling.shown(item)}"
-        raise ValueError(msg) from None
+    return cuts, key, first
 
 
 def iterate(x: Tensor) -> Iterator[Tensor]:
@@ -358,17 +354,17 @@ def take(x: Tensor, indices: Tensor | int, /, *, axis: int | None = None) -> Ten
     Tensor([[3, 1],
             [6, 4]], dtype=int64, device='cpu')
     """
-    x = calling.tensor("take", x)
+    x = arguments.tensor("take", x)
     if axis is None:
         if x.ndim != 1:
             msg = f"take: axis must be given for a tensor of rank {x.ndim}"
             raise ValueError(msg)
         axis = 0
-    (dim,) = normalized_dims("take", calling.integer("take", "axis", axis), x.ndim)
+    (dim,) = normalized_dims("take", arguments.integer("take", "axis", axis), x.ndim)
     if isinstance(indices, int) and not isinstance(indices, bool):
         return _basic("take", x, (*[slice(None)] * dim, int(indices)))
     positions = _integral("take", indices)
-    return calling.call(_TAKE, (x._spec, (dim,), False, positions._spec), (x, positions))
+    return dispatch.call(_TAKE, (x._spec, (dim,), False, positions._spec), (x, positions))
 
 
 def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
@@ -382,21 +378,21 @@ def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
     >>> tl.take_along_axis(x, tl.argsort(x))
     Tensor([[10, 20, 30]], dtype=int64, device='cpu')
     """
-    x, indices = calling.tensor("take_along_axis", x), _integral("take_along_axis", indices)
+    x, indices = arguments.tensor("take_along_axis", x), _integral("take_along_axis", indices)
     if x.ndim != indices.ndim:
         msg = f"take_along_axis: ranks must be equal, got shapes {x.shape} and {indices.shape}"
         raise ValueError(msg)
-    given = calling.integer("take_along_axis", "axis", axis)
+    given = arguments.integer("take_along_axis", "axis", axis)
     (dim,) = normalized_dims("take_along_axis", given, x.ndim)
     around = [_with(s, dim, 1) for s in (x.shape, indices.shape)]
     shape = broadcast_shape("take_along_axis", around)
     wide = _broadcast(x, _with(shape, dim, x.shape[dim]))
     positions = _broadcast(indices, _with(shape, dim, indices.shape[dim]))
-    return calling.call(_TAKE_ALONG, (wide._spec, dim, positions._spec), (wide, positions))
+    return dispatch.call(_TAKE_ALONG, (wide._spec, dim, positions._spec), (wide, positions))
 
 
 def _integral(name: str, x: Any) -> Tensor:
-    found = calling.tensor(name, x, "indices")
+    found = arguments.tensor(name, x, "indices")
     if not dtypes.in_category(found.dtype, "integral"):
         msg = f"{name}: indices must be of an integer dtype, got {found.dtype}"
         raise TypeError(msg)
@@ -404,7 +400,7 @@ def _integral(name: str, x: Any) -> Tensor:
 
 
 def _broadcast(x: Tensor, shape: tuple[int, ...]) -> Tensor:
-    return x if x.shape == shape else calling.call(_WIDE, (x._spec, shape), (x,))
+    return x if x.shape == shape else dispatch.call(_WIDE, (x._spec, shape), (x,))
 
 
 def _with(shape: tuple[int, ...], dim: int, size: int) -> tuple[int, ...]:

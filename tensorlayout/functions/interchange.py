@@ -10,7 +10,7 @@ from tensorlayout.devices import CPU, Device, as_device, available
 from tensorlayout.dtypes import is_bfloat16
 from tensorlayout.exchange import dlpack
 from tensorlayout.exchange.numpy import Array, converted, quietly, tensor_over
-from tensorlayout.functions import calling
+from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.layouts import from_storage
 from tensorlayout.functions.transfers import moved, on_host, strided
@@ -35,7 +35,7 @@ _OURS = {
 
 def copy(x: Tensor) -> Tensor:
     """The same elements in the form of `x`, in a storage of their own."""
-    return calling.call(_COPY, (x._spec, None, None), (x,))
+    return dispatch.call(_COPY, (x._spec, None, None), (x,))
 
 
 def to_numpy(x: Tensor, dtype: Any = None, copy: bool | None = None) -> Array:
@@ -48,7 +48,7 @@ def to_numpy(x: Tensor, dtype: Any = None, copy: bool | None = None) -> Array:
     if x.device != CPU:
         msg = f"__array__: NumPy sees no memory of {x.device}; use x.to_device('cpu') first"
         raise TypeError(msg)
-    copy = calling.flag("__array__", "copy", copy)
+    copy = arguments.flag("__array__", "copy", copy)
     if x._spec.layout.is_tiled:
         if copy is False:
             msg = f"__array__: NumPy has no tiles, layout {x.layout} cannot be seen without a copy"
@@ -90,7 +90,7 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[
     given = [x[()] if isinstance(x, np.ndarray) and x.ndim == 0 else x for x in inputs]
     if ufunc in _OURS:
         return _OURS[ufunc](*given)
-    given = [calling.operand(ufunc.__name__, x) for x in given]
+    given = [arguments.operand(ufunc.__name__, x) for x in given]
     for x in given:
         if isinstance(x, Tensor) and x.device != CPU:
             msg = f"numpy.{ufunc.__name__}: not on {x.device}; use to_device('cpu') first"
@@ -106,7 +106,7 @@ def _of_numpy(dtype: Any) -> Any:
     try:
         return np.dtype(dtype)
     except (TypeError, ValueError, SyntaxError, RecursionError):
-        msg = f"__array__: dtype must be one of NumPy's, got {calling.shown(dtype)}"
+        msg = f"__array__: dtype must be one of NumPy's, got {arguments.shown(dtype)}"
         raise TypeError(msg) from None
 
 
@@ -161,7 +161,7 @@ def to_dlpack(
         msg = f"__dlpack__: the tensor is on the {x.device}, {here} in DLPack, not {dl_device}"
         raise BufferError(msg)
     versioned = max_version is not None and _pair("max_version", max_version) >= (1, 0)
-    copy = calling.flag("__dlpack__", "copy", copy)
+    copy = arguments.flag("__dlpack__", "copy", copy)
     if wanted != here:
         if copy is False:
             msg = f"__dlpack__: the CPU needs a copy of what is on {x.device}, and copy=False"
@@ -170,15 +170,15 @@ def to_dlpack(
     elif copy and x._spec.layout.is_tiled:
         x = strided("__dlpack__", x)
     elif copy:
-        x = calling.call(_TO_DLPACK, (x._spec, None, None), (x,))
+        x = dispatch.call(_TO_DLPACK, (x._spec, None, None), (x,))
     backend(x.device).ready("__dlpack__", stream, x.device)
     return dlpack.export(x, versioned=versioned, copied=bool(copy))
 
 
 def _pair(argument: str, given: Any) -> tuple[int, int]:
-    pair = calling.integers(given, "__dlpack__", argument, none=False)
+    pair = arguments.integers(given, "__dlpack__", argument, none=False)
     if not isinstance(pair, tuple) or len(pair) != 2:
-        msg = f"__dlpack__: {argument} must be a pair of integers, got {calling.shown(given)}"
+        msg = f"__dlpack__: {argument} must be a pair of integers, got {arguments.shown(given)}"
         raise TypeError(msg)
     return pair
 
@@ -210,7 +210,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     (1, 3)
     """
     target = None if device is None else as_device(device, "from_dlpack: device")
-    copy = calling.flag("from_dlpack", "copy", copy)
+    copy = arguments.flag("from_dlpack", "copy", copy)
     # Others' copies may have another form; ours has the same, where DLPack can say it.
     asked = copy if copy is False or isinstance(x, Tensor) else None
     shared, copied = dlpack.receive(x, copy=asked, to_host=target == CPU)
@@ -220,7 +220,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
             raise BufferError(msg)
         return moved(shared, target)
     if copy is True and (not copied or shared.readonly):
-        return calling.call(_FROM_DLPACK, (shared._spec, None, None), (shared,))
+        return dispatch.call(_FROM_DLPACK, (shared._spec, None, None), (shared,))
     return shared
 
 
@@ -248,7 +248,7 @@ def reduced(x: Tensor) -> tuple[Any, ...]:
         msg = f"__reduce__: {layout.nbytes(x.dtype)} bytes cannot be allocated"
         raise MemoryError(msg) from None
     twin = from_storage(octets, layout, dtype=x.dtype, fill_padding=True)
-    calling.call(_KEEP, (twin._spec, x._spec), (twin, x))
+    dispatch.call(_KEEP, (twin._spec, x._spec), (twin, x))
     return _rebuilt, (x.dtype.name, str(layout), octets, *device)
 
 

@@ -8,7 +8,7 @@ from tensorlayout.devices import CPU
 from tensorlayout.dtypes import as_dtype
 from tensorlayout.exchange.numpy import Array, array_over, buffer_of
 from tensorlayout.exchange.numpy import fill_padding as write_padding
-from tensorlayout.functions import calling
+from tensorlayout.functions import arguments, dispatch
 from tensorlayout.layout import Layout
 from tensorlayout.plan.rules import LayoutSpec, addressed, checked_padding, named
 from tensorlayout.plan.view import Relayout
@@ -38,12 +38,15 @@ def to_layout(x: Tensor, /, layout: LayoutSpec, *, copy: bool | None = None) -> 
     >>> tl.to_layout(x, "{1,0:T(2,2)}").layout.required_size
     8
     """
-    x = calling.tensor("to_layout", x)
+    x = arguments.tensor("to_layout", x)
     if layout is None:
         msg = "to_layout: layout must say which, got None"
         raise TypeError(msg)
-    asked, copying = calling.layout("to_layout", layout), calling.flag("to_layout", "copy", copy)
-    return calling.call(_RELAYOUT, (x._spec, asked, copying), (x,))
+    asked, copying = (
+        arguments.layout("to_layout", layout),
+        arguments.flag("to_layout", "copy", copy),
+    )
+    return dispatch.call(_RELAYOUT, (x._spec, asked, copying), (x,))
 
 
 def from_storage(
@@ -63,7 +66,7 @@ def from_storage(
     kind = as_dtype(dtype, "from_storage: dtype")
     placed = _layout(layout)
     spec = addressed("from_storage", TensorSpec(kind, placed, CPU))
-    if calling.truth("from_storage", "fill_padding", fill_padding):
+    if arguments.truth("from_storage", "fill_padding", fill_padding):
         checked_padding("from_storage", placed, kind)
     octets = octets_of("from_storage", "storage", storage)
     required = placed.nbytes(kind)
@@ -76,7 +79,7 @@ def from_storage(
     memory = array_over(octets, kind, placed)
     tensor = Tensor._new(memory, spec, StorageRef(octets, placed.lowest))
     if fill_padding:
-        write_padding(calling.writable("from_storage", tensor))
+        write_padding(arguments.writable("from_storage", tensor))
     return tensor
 
 
@@ -85,7 +88,7 @@ def _layout(layout: Any) -> Layout:
     if isinstance(layout, str):
         layout = named("from_storage", Layout.parse, layout)
     if not isinstance(layout, Layout):
-        msg = f"from_storage: layout must be a Layout or its text, got {calling.shown(layout)}"
+        msg = f"from_storage: layout must be a Layout or its text, got {arguments.shown(layout)}"
         raise TypeError(msg)
     return layout
 
@@ -98,7 +101,7 @@ def octets_of(name: str, argument: str, given: Any) -> Array:
     try:
         return buffer_of(given)
     except TypeError as error:
-        msg = f"{name}: {argument} {error}, got {calling.shown(given)}"
+        msg = f"{name}: {argument} {error}, got {arguments.shown(given)}"
         raise TypeError(msg) from None
     except ValueError as error:
         msg = f"{name}: the {argument} {error}"

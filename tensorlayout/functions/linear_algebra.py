@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tensorlayout.cpu import transforms
 from tensorlayout.dtypes import DType
-from tensorlayout.functions import calling
+from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.manipulation import permute_dims
 from tensorlayout.plan.library import Library, Results, Shape, axis_of_vectors
-from tensorlayout.plan.products import MatrixProduct
+from tensorlayout.plan.matmul import Matmul
 from tensorlayout.plan.rules import broadcast_shape, normalized_dims
 from tensorlayout.tensor import Tensor
 
@@ -43,9 +42,9 @@ def _without(shape: Shape, axis: int) -> Shape:
     return shape[:at] + shape[at + 1 :]
 
 
-_MATMUL = MatrixProduct()
-_TENSORDOT = Library("tensordot", "numeric", transforms.tensordot, _contracted)
-_VECDOT = Library("vecdot", "numeric", transforms.vecdot, _summed)
+_MATMUL = Matmul()
+_TENSORDOT = Library("tensordot", "numeric", _contracted)
+_VECDOT = Library("vecdot", "numeric", _summed)
 
 
 def matmul(x1: Tensor, x2: Tensor, /) -> Tensor:
@@ -62,13 +61,13 @@ def matmul(x1: Tensor, x2: Tensor, /) -> Tensor:
     >>> tl.matmul(tl.asarray([[1, 2], [3, 4]]), tl.asarray([1, 10]))
     Tensor([21, 43], dtype=int64, device='cpu')
     """
-    a, b = calling.tensor("matmul", x1), calling.tensor("matmul", x2)
-    return calling.call(_MATMUL, (a._spec, b._spec), (a, b))
+    a, b = arguments.tensor("matmul", x1), arguments.tensor("matmul", x2)
+    return dispatch.call(_MATMUL, (a._spec, b._spec), (a, b))
 
 
 def matrix_transpose(x: Tensor, /) -> Tensor:
     """The last two dimensions exchanged. A view."""
-    x = calling.tensor("matrix_transpose", x)
+    x = arguments.tensor("matrix_transpose", x)
     if x.ndim < 2:
         msg = f"matrix_transpose: needs a rank of at least 2, got shape {x.shape}"
         raise ValueError(msg)
@@ -89,27 +88,27 @@ def tensordot(
     >>> tl.tensordot(tl.ones((2, 3, 4)), tl.ones((4, 2, 5)), axes=((2, 0), (0, 1))).shape
     (3, 5)
     """
-    a, b = calling.tensor("tensordot", x1), calling.tensor("tensordot", x2)
+    a, b = arguments.tensor("tensordot", x1), arguments.tensor("tensordot", x2)
     pairs = _pairs(axes, a.ndim, b.ndim)
-    found: Tensor = calling.library(_TENSORDOT, a, b, axes=pairs)
+    found: Tensor = dispatch.library(_TENSORDOT, a, b, axes=pairs)
     return found
 
 
 def _pairs(axes: Any, first: int, second: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The axes of operands of two ranks, counted from the front."""
     if hasattr(axes, "__index__") and not isinstance(axes, bool):
-        count = calling.integer("tensordot", "axes", axes)
+        count = arguments.integer("tensordot", "axes", axes)
         if not 0 <= count <= min(first, second):
             rule = f"must be from 0 to {min(first, second)} (the ranks)"
-            msg = f"tensordot: axes {rule}, got {calling.shown(count)}"
+            msg = f"tensordot: axes {rule}, got {arguments.shown(count)}"
             raise ValueError(msg)
         return tuple(range(first - count, first)), tuple(range(count))
     try:
         left, right = (
-            tuple(calling.integer("tensordot", "axes", n) for n in sequence) for sequence in axes
+            tuple(arguments.integer("tensordot", "axes", n) for n in sequence) for sequence in axes
         )
     except (TypeError, ValueError):
-        came = calling.shown(axes)
+        came = arguments.shown(axes)
         msg = f"tensordot: axes must be an integer or two sequences of integers, got {came}"
         raise TypeError(msg) from None
     a = normalized_dims("tensordot", left, first, "axes")
@@ -130,5 +129,7 @@ def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     >>> tl.vecdot(tl.asarray([1j, 2]), tl.asarray([1j, 1]))
     Tensor(3.+0.j, dtype=complex128, device='cpu')
     """
-    found: Tensor = calling.library(_VECDOT, x1, x2, axis=calling.integer("vecdot", "axis", axis))
+    found: Tensor = dispatch.library(
+        _VECDOT, x1, x2, axis=arguments.integer("vecdot", "axis", axis)
+    )
     return found

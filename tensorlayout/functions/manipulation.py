@@ -7,13 +7,12 @@ from operator import attrgetter
 from typing import Any
 
 from tensorlayout import dtypes
-from tensorlayout.cpu.gathering import repeated
-from tensorlayout.functions import calling, statistical
+from tensorlayout.functions import arguments, dispatch, statistical
 from tensorlayout.functions.data_types import astype
 from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import MAX_RANK
 from tensorlayout.plan.copy import Copy
-from tensorlayout.plan.gathering import Gather
+from tensorlayout.plan.gather import Gather
 from tensorlayout.plan.join import Join
 from tensorlayout.plan.library import Library
 from tensorlayout.plan.rules import broadcast_shape, normalized_dims
@@ -45,7 +44,7 @@ Axis = int | Sequence[int] | None
 def _permuted(layout: Layout, axes: tuple[int, ...]) -> Layout:
     if len(axes) != layout.ndim:
         rule = f"must be a permutation of {layout.ndim} dimensions"
-        msg = f"permute_dims: axes {rule}, got {calling.shown(axes)}"
+        msg = f"permute_dims: axes {rule}, got {arguments.shown(axes)}"
         raise ValueError(msg)
     return layout.permute(normalized_dims("permute_dims", axes, layout.ndim, "axes"))
 
@@ -90,9 +89,9 @@ def _broadcast(layout: Layout, shape: tuple[int, ...]) -> Layout:
     lead = len(shape) - layout.ndim
     sizes = zip(layout.shape, shape[lead:], strict=True) if lead >= 0 else [(0, -1)]
     if min(shape, default=0) < 0:
-        msg = f"broadcast_to: shape must hold no negative sizes, got {calling.shown(shape)}"
+        msg = f"broadcast_to: shape must hold no negative sizes, got {arguments.shown(shape)}"
     elif any(n not in (1, m) for n, m in sizes):
-        msg = f"broadcast_to: shape {layout.shape} cannot be broadcast to {calling.shown(shape)}"
+        msg = f"broadcast_to: shape {layout.shape} cannot be broadcast to {arguments.shown(shape)}"
     else:
         return layout.broadcast_to(shape)
     raise ValueError(msg)
@@ -108,7 +107,7 @@ def _windows(
     sizes = (window,) if isinstance(window, int) else window
     dims = normalized_dims("sliding_window", axis, layout.ndim)
     if len(sizes) != len(dims):
-        came = f"window_shape {calling.shown(sizes)} and axis {dims}"
+        came = f"window_shape {arguments.shown(sizes)} and axis {dims}"
         msg = f"sliding_window: {came} must be equally many"
         raise ValueError(msg)
     return layout.sliding_window(sizes, dims)
@@ -132,7 +131,7 @@ _COPIES = {name: Copy(name) for name in ("repeat", "tile", "roll")}
 _MERGED = {name: View(name, _packed_anew) for name in ("repeat", "tile", "roll")}
 _WIDE = {name: View(name, Layout.broadcast_to) for name in ("repeat", "tile")}
 _REPEAT = Gather("repeat")
-_POSITIONS = Library("repeat", "integral", repeated)
+_POSITIONS = Library("repeat", "integral")
 _RESHAPE = Reshape()
 _CONCAT = Join()
 _STACK = Join("stack")
@@ -140,8 +139,8 @@ _SPEC = attrgetter("_spec")
 
 
 def _view(operation: View, x: Any, *static: Any) -> Tensor:
-    x = calling.tensor(operation.name, x)
-    return calling.call(operation, (x._spec, *static), (x,))
+    x = arguments.tensor(operation.name, x)
+    return dispatch.call(operation, (x._spec, *static), (x,))
 
 
 def permute_dims(x: Tensor, /, axes: Sequence[int]) -> Tensor:
@@ -154,14 +153,14 @@ def permute_dims(x: Tensor, /, axes: Sequence[int]) -> Tensor:
     >>> tl.permute_dims(tl.zeros((4, 5, 3), dtype=tl.uint8), (2, 0, 1)).layout
     Layout.parse('(3,4,5):(1,15,3)')
     """
-    given = calling.integers(axes, "permute_dims", "axes", none=False)
+    given = arguments.integers(axes, "permute_dims", "axes", none=False)
     return _view(_PERMUTE, x, (given,) if isinstance(given, int) else given)
 
 
 def moveaxis(x: Tensor, source: int | Sequence[int], destination: int | Sequence[int], /) -> Tensor:
     """Some dimensions at other places, the rest in their order. A view."""
-    sources = calling.integers(source, "moveaxis", "source", none=False)
-    destinations = calling.integers(destination, "moveaxis", "destination", none=False)
+    sources = arguments.integers(source, "moveaxis", "source", none=False)
+    destinations = arguments.integers(destination, "moveaxis", "destination", none=False)
     return _view(_MOVE, x, sources, destinations)
 
 
@@ -170,38 +169,38 @@ def broadcast_to(x: Tensor, /, shape: Sequence[int]) -> Tensor:
 
     The result shares slots between its elements, so it cannot be written to.
     """
-    return _view(_BROADCAST, x, calling.shape("broadcast_to", shape))
+    return _view(_BROADCAST, x, arguments.shape("broadcast_to", shape))
 
 
 def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
     """All tensors broadcast to their common shape. Views."""
-    given = tuple(calling.tensor("broadcast_arrays", x) for x in arrays)
+    given = tuple(arguments.tensor("broadcast_arrays", x) for x in arrays)
     shape = broadcast_shape("broadcast_arrays", [x.shape for x in given])
     return tuple(_view(_BROADCAST_ALL, x, shape) for x in given)
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     """The shape that all given shapes broadcast to; ValueError where none exists."""
-    given = [calling.shape("broadcast_shapes", shape) for shape in shapes]
+    given = [arguments.shape("broadcast_shapes", shape) for shape in shapes]
     if any(n < 0 for shape in given for n in shape):
-        msg = f"broadcast_shapes: shape must hold no negative sizes, got {calling.shown(given)}"
+        msg = f"broadcast_shapes: shape must hold no negative sizes, got {arguments.shown(given)}"
         raise ValueError(msg)
     return broadcast_shape("broadcast_shapes", given)
 
 
 def expand_dims(x: Tensor, /, axis: int | Sequence[int] = 0) -> Tensor:
     """New dimensions of size 1 at `axis`, counted in the result. A view."""
-    return _view(_EXPAND, x, calling.integers(axis, "expand_dims", none=False))
+    return _view(_EXPAND, x, arguments.integers(axis, "expand_dims", none=False))
 
 
 def squeeze(x: Tensor, /, axis: int | Sequence[int]) -> Tensor:
     """The dimensions `axis`, which must have size 1, gone. A view."""
-    return _view(_SQUEEZE, x, calling.integers(axis, "squeeze", none=False))
+    return _view(_SQUEEZE, x, arguments.integers(axis, "squeeze", none=False))
 
 
 def flip(x: Tensor, /, *, axis: int | Sequence[int] | None = None) -> Tensor:
     """The elements in reverse along `axis` (all by default), by negative strides. A view."""
-    return _view(_FLIP, x, calling.integers(axis, "flip"))
+    return _view(_FLIP, x, arguments.integers(axis, "flip"))
 
 
 def sliding_window(
@@ -214,8 +213,8 @@ def sliding_window(
     Tensor([[0, 1, 2],
             [1, 2, 3]], dtype=int64, device='cpu', layout='(2,3):(1,1)')
     """
-    sizes = calling.integers(window_shape, "sliding_window", "window_shape", none=False)
-    return _view(_WINDOW, x, sizes, calling.integers(axis, "sliding_window"))
+    sizes = arguments.integers(window_shape, "sliding_window", "window_shape", none=False)
+    return _view(_WINDOW, x, sizes, arguments.integers(axis, "sliding_window"))
 
 
 def reshape(x: Tensor, /, shape: Sequence[int] | int, *, copy: bool | None = None) -> Tensor:
@@ -228,9 +227,9 @@ def reshape(x: Tensor, /, shape: Sequence[int] | int, *, copy: bool | None = Non
     Tensor([[0, 1, 2],
             [3, 4, 5]], dtype=int64, device='cpu')
     """
-    x = calling.tensor("reshape", x)
-    sizes = calling.integers(shape, "reshape", "shape", none=False)
-    return calling.call(_RESHAPE, (x._spec, sizes, calling.flag("reshape", "copy", copy)), (x,))
+    x = arguments.tensor("reshape", x)
+    sizes = arguments.integers(shape, "reshape", "shape", none=False)
+    return dispatch.call(_RESHAPE, (x._spec, sizes, arguments.flag("reshape", "copy", copy)), (x,))
 
 
 def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
@@ -239,16 +238,16 @@ def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
     dtype: the promoted one. Layout: packed in the order of the first tensor. ValueError where
     other sizes than that of `axis` differ.
     """
-    given = calling.tensors("concat", arrays)
+    given = arguments.tensors("concat", arrays)
     if axis is None:
         given, axis = tuple(reshape(x, (-1,)) for x in given), 0
-    along = axis if type(axis) is int else calling.integer("concat", "axis", axis)
-    return calling.call(_CONCAT, (along, *map(_SPEC, given)), given)
+    along = axis if type(axis) is int else arguments.integer("concat", "axis", axis)
+    return dispatch.call(_CONCAT, (along, *map(_SPEC, given)), given)
 
 
 def _dim(name: str, axis: Any, ndim: int) -> int:
     """One axis, counted from the front."""
-    return normalized_dims(name, calling.integer(name, "axis", axis), ndim)[0]
+    return normalized_dims(name, arguments.integer(name, "axis", axis), ndim)[0]
 
 
 def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
@@ -256,16 +255,16 @@ def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
 
     Layout: packed in the order of the first tensor, the new dimension the most major one.
     """
-    given = calling.tensors("stack", arrays)
+    given = arguments.tensors("stack", arrays)
     if any(x.shape != given[0].shape for x in given):
-        came = calling.shown([x.shape for x in given])
+        came = arguments.shown([x.shape for x in given])
         msg = f"stack: shapes must be equal, got {came}"
         raise ValueError(msg)
     dim = _dim("stack", axis, given[0].ndim + 1)
     # A leading dimension that broadcasting adds is the most major one, whatever the order of the
     # rest (expand_dims keeps a column-major order); moved to its place afterwards, it stays so.
     given = tuple([_view(_LEAD, x, (1, *x.shape)) for x in given])
-    joined = calling.call(_STACK, (0, *map(_SPEC, given)), given)
+    joined = dispatch.call(_STACK, (0, *map(_SPEC, given)), given)
     return moveaxis(joined, 0, dim) if dim else joined
 
 
@@ -274,7 +273,7 @@ _MOST_VIEWS = 2**24  # gigabytes of Python objects
 
 def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     """The slices along `axis`, without that dimension. Views."""
-    x = calling.tensor("unstack", x)
+    x = arguments.tensor("unstack", x)
     dim = _dim("unstack", axis, x.ndim)
     if x.shape[dim] > _MOST_VIEWS:
         msg = f"unstack: at most {_MOST_VIEWS} tensors are made, got shape {x.shape}"
@@ -289,13 +288,13 @@ def roll(
 
     Without `axis` the elements move in row-major index order. Layout: packed in the input's order.
     """
-    x = calling.tensor("roll", x)
-    steps = calling.integers(shift, "roll", "shift", none=False)
-    axes = calling.integers(axis, "roll")
+    x = arguments.tensor("roll", x)
+    steps = arguments.integers(shift, "roll", "shift", none=False)
+    axes = arguments.integers(axis, "roll")
     given = axes if isinstance(axes, tuple) else (axes,)
     shifts = steps if isinstance(steps, tuple) else (steps,) * len(given)
     if len(shifts) != len(given):
-        came = f"shift {calling.shown(shift)} and axis {calling.shown(axis)}"
+        came = f"shift {arguments.shown(shift)} and axis {arguments.shown(axis)}"
         msg = f"roll: {came} must be equally many"
         raise ValueError(msg)
     order = x.layout.minor_to_major
@@ -308,7 +307,7 @@ def roll(
         before = [slice(None)] * dim
         x = concat([x[(*before, slice(at, None))], x[(*before, slice(0, at))]], axis=dim)
     if not dims:
-        return calling.call(_COPIES["roll"], (x._spec, _packed(x, order), None), (x,))
+        return dispatch.call(_COPIES["roll"], (x._spec, _packed(x, order), None), (x,))
     # A part of tiles may be of another order than all of them.
     return x if x.layout.minor_to_major == order else _ordered(x, order)
 
@@ -318,7 +317,7 @@ def _ordered(x: Tensor, order: tuple[int, ...]) -> Tensor:
     wanted = _packed(x, order)
     if x.layout.same_placement(wanted):
         return _view(_MERGED["roll"], x, x.shape, order)
-    return calling.call(_COPIES["roll"], (x._spec, wanted, None), (x,))
+    return dispatch.call(_COPIES["roll"], (x._spec, wanted, None), (x,))
 
 
 def _packed(x: Tensor, order: tuple[int, ...]) -> Layout:
@@ -337,15 +336,15 @@ def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> T
     >>> tl.repeat(tl.asarray([1, 2, 3]), tl.asarray([0, 1, 2]))
     Tensor([2, 3, 3], dtype=int64, device='cpu')
     """
-    x = calling.tensor("repeat", x)
+    x = arguments.tensor("repeat", x)
     if axis is None:
         x, axis = reshape(x, (-1,)), 0
     dim = _dim("repeat", axis, x.ndim)
     if isinstance(repeats, Tensor) and repeats.ndim > 0:
         counts = _counts(repeats, x.shape[dim])
-        positions = calling.library(_POSITIONS, counts)
-        return calling.call(_REPEAT, (x._spec, (dim,), False, positions._spec), (x, positions))
-    times = calling.count("repeat", "repeats", repeats)
+        positions = dispatch.library(_POSITIONS, counts)
+        return dispatch.call(_REPEAT, (x._spec, (dim,), False, positions._spec), (x, positions))
+    times = arguments.count("repeat", "repeats", repeats)
     return _copies("repeat", x, [times if d == dim else 1 for d in range(x.ndim)], inside=True)
 
 
@@ -379,14 +378,14 @@ def tile(x: Tensor, repetitions: Sequence[int], /) -> Tensor:
     Tensor([[1, 2, 1, 2],
             [1, 2, 1, 2]], dtype=int64, device='cpu')
     """
-    x = calling.tensor("tile", x)
-    given = calling.integers(repetitions, "tile", "repetitions", none=False)
+    x = arguments.tensor("tile", x)
+    given = arguments.integers(repetitions, "tile", "repetitions", none=False)
     times = (given,) if isinstance(given, int) else given
     if len(times) > MAX_RANK:
         msg = f"tile: at most {MAX_RANK} dimensions are allowed, got {len(times)} repetitions"
         raise ValueError(msg)
     if any(n < 0 for n in times):
-        msg = f"tile: repetitions must not be negative, got {calling.shown(times)}"
+        msg = f"tile: repetitions must not be negative, got {arguments.shown(times)}"
         raise ValueError(msg)
     new = max(len(times) - x.ndim, 0)
     if new:  # by a leading dimension that broadcasting adds, which is the slowest in any order
@@ -410,6 +409,6 @@ def _copies(name: str, x: Tensor, times: Sequence[int], *, inside: bool) -> Tens
     place = {d: p for p, d in enumerate(x.layout.minor_to_major)}
     order = sorted(range(len(halves)), key=lambda i: (place[halves[i][0]], -i))
     packed = Layout.packed(wide.shape, order)
-    copied = calling.call(_COPIES[name], (wide._spec, packed, None), (wide,))
+    copied = dispatch.call(_COPIES[name], (wide._spec, packed, None), (wide,))
     shape = tuple(n * count for n, count in zip(x.shape, times, strict=True))
     return _view(_MERGED[name], copied, shape, x.layout.minor_to_major)

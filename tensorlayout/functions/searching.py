@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from tensorlayout import dtypes
-from tensorlayout.cpu import library, positions, reducing
 from tensorlayout.dtypes import DType
-from tensorlayout.functions import calling
+from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.creation import asarray
 from tensorlayout.functions.statistical import Axis, reduced
 from tensorlayout.functions.transfers import moved
 from tensorlayout.plan.elementwise import Elementwise
 from tensorlayout.plan.library import Library, Results, Shape
-from tensorlayout.plan.reducing import Reduce
+from tensorlayout.plan.mask import Nonzero
+from tensorlayout.plan.reduce import Reduce
 from tensorlayout.tensor import Tensor
 
 __all__ = ["argmax", "argmin", "count_nonzero", "nonzero", "searchsorted", "where"]
@@ -34,11 +34,11 @@ def where(condition: Tensor, x1: Tensor | complex, x2: Tensor | complex, /) -> T
     >>> tl.where(x > 0, x, 0.0)
     Tensor([0., 2., 0.], dtype=float64, device='cpu')
     """
-    dtype = calling.tensor("where", condition).dtype
+    dtype = arguments.tensor("where", condition).dtype
     if dtype != dtypes.bool:
         msg = f"where: the condition must have dtype bool, got {dtype}"
         raise TypeError(msg)
-    return calling.elementwise(_WHERE, condition, x1, x2)
+    return dispatch.elementwise(_WHERE, condition, x1, x2)
 
 
 def _positions(name: str, shapes: Sequence[Shape], dtype: DType, *, side: str) -> Results:
@@ -49,11 +49,11 @@ def _positions(name: str, shapes: Sequence[Shape], dtype: DType, *, side: str) -
     return [(values, dtypes.int64)]
 
 
-_ARGMAX = Reduce("argmax", "real numeric", positions.argmax, dtypes.int64, False, single=True)
-_ARGMIN = Reduce("argmin", "real numeric", positions.argmin, dtypes.int64, False, single=True)
-_COUNT = Reduce("count_nonzero", "any", reducing.count_nonzero, dtypes.int64)
-_NONZERO = Library("nonzero", "any", library.nonzero, rank=1)
-_SEARCH = Library("searchsorted", "real numeric", library.searchsorted, _positions)
+_ARGMAX = Reduce("argmax", "real numeric", "argmax", dtypes.int64, False, single=True)
+_ARGMIN = Reduce("argmin", "real numeric", "argmin", dtypes.int64, False, single=True)
+_COUNT = Reduce("count_nonzero", "any", "count_nonzero", dtypes.int64)
+_NONZERO = Nonzero()
+_SEARCH = Library("searchsorted", "real numeric", _positions)
 
 
 def argmax(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
@@ -81,8 +81,9 @@ def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
     >>> tl.nonzero(tl.asarray([[0, 7], [8, 0]]))[1]
     Tensor([1, 0], dtype=int64, device='cpu')
     """
-    found: tuple[Tensor, ...] = calling.library(_NONZERO, x)
-    return found
+    x = arguments.tensor("nonzero", x)
+    found: Any = dispatch.call(_NONZERO, (x._spec,), (x,))
+    return found  # type: ignore[no-any-return]
 
 
 def searchsorted(
@@ -104,12 +105,12 @@ def searchsorted(
     >>> tl.searchsorted(tl.asarray([1, 2, 2, 5]), tl.asarray([2, 6]), side="right")
     Tensor([3, 4], dtype=int64, device='cpu')
     """
-    calling.choice("searchsorted", "side", side, "'left' or 'right'", ("left", "right"))
-    line = calling.tensor("searchsorted", x1)
+    arguments.choice("searchsorted", "side", side, "'left' or 'right'", ("left", "right"))
+    line = arguments.tensor("searchsorted", x1)
     values = beside("searchsorted", x2, line)
     if sorter is not None:
-        line = _in_order(line, calling.tensor("searchsorted", sorter, "sorter"))
-    found: Tensor = calling.library(_SEARCH, line, values, side=side)
+        line = _in_order(line, arguments.tensor("searchsorted", sorter, "sorter"))
+    found: Tensor = dispatch.library(_SEARCH, line, values, side=side)
     return found
 
 
@@ -135,7 +136,7 @@ def beside(name: str, x: Any, other: Tensor) -> Tensor:
 
     OverflowError for an integer that this dtype does not hold.
     """
-    given = calling.operand(name, x)
+    given = arguments.operand(name, x)
     if isinstance(given, Tensor):
         return given if isinstance(x, Tensor) else moved(given, other.device)
     kind = dtypes.promote_scalar(other.dtype, type(given))

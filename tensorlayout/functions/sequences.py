@@ -12,8 +12,10 @@ import numpy as np
 from tensorlayout import dtypes, words
 from tensorlayout.dtypes import DType
 from tensorlayout.exchange.numpy import Array, as_odd_float, quietly
-from tensorlayout.functions import calling
+from tensorlayout.functions import arguments
 from tensorlayout.layout.checks import MAX_RANK
+
+__all__: list[str] = []
 
 
 def numbers_of(name: str, obj: Any, dtype: DType | None) -> Array:
@@ -133,4 +135,4 @@ def holds_arrays(obj: Any) -> bool:
     """Whether a nested sequence holds arrays or tensors, whose dtypes count."""
     if isinstance(obj, (list, tuple)):
         return any(holds_arrays(item) for item in obj)
-    return calling.is_array(obj)
+    return arguments.is_array(obj)

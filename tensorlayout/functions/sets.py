@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tensorlayout import dtypes
-from tensorlayout.cpu import library
 from tensorlayout.dtypes import DType
-from tensorlayout.functions import calling
+from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.searching import beside
 from tensorlayout.plan.library import Library, Results, Shape
 from tensorlayout.tensor import Tensor
@@ -24,11 +23,11 @@ def _each(name: str, shapes: Sequence[Shape], dtype: DType, *, invert: bool) -> 
     return [(shapes[0], dtypes.bool)]
 
 
-_ALL = Library("unique_all", "any", library.unique_all)
-_COUNTS = Library("unique_counts", "any", library.unique_counts)
-_INVERSE = Library("unique_inverse", "any", library.unique_inverse)
-_VALUES = Library("unique_values", "any", library.unique_values)
-_ISIN = Library("isin", "any", library.isin, _each)
+_ALL = Library("unique_all", "any")
+_COUNTS = Library("unique_counts", "any")
+_INVERSE = Library("unique_inverse", "any")
+_VALUES = Library("unique_values", "any")
+_ISIN = Library("isin", "any", _each)
 
 
 class UniqueAll(NamedTuple):
@@ -66,7 +65,7 @@ def unique_all(x: Tensor, /) -> UniqueAll:
     >>> found.indices, found.inverse_indices
     (Tensor([1, 0], dtype=int64, device='cpu'), Tensor([1, 0, 1], dtype=int64, device='cpu'))
     """
-    return UniqueAll(*calling.library(_ALL, x))
+    return UniqueAll(*dispatch.library(_ALL, x))
 
 
 def unique_counts(x: Tensor, /) -> UniqueCounts:
@@ -76,7 +75,7 @@ def unique_counts(x: Tensor, /) -> UniqueCounts:
     >>> tl.unique_counts(tl.asarray([3, 1, 3])).counts
     Tensor([1, 2], dtype=int64, device='cpu')
     """
-    return UniqueCounts(*calling.library(_COUNTS, x))
+    return UniqueCounts(*dispatch.library(_COUNTS, x))
 
 
 def unique_inverse(x: Tensor, /) -> UniqueInverse:
@@ -87,7 +86,7 @@ def unique_inverse(x: Tensor, /) -> UniqueInverse:
     Tensor([[1],
             [0]], dtype=int64, device='cpu')
     """
-    return UniqueInverse(*calling.library(_INVERSE, x))
+    return UniqueInverse(*dispatch.library(_INVERSE, x))
 
 
 def unique_values(x: Tensor, /) -> Tensor:
@@ -97,7 +96,7 @@ def unique_values(x: Tensor, /) -> Tensor:
     >>> tl.unique_values(tl.asarray([3, 1, 3]))
     Tensor([1, 3], dtype=int64, device='cpu')
     """
-    found: Tensor = calling.library(_VALUES, x)
+    found: Tensor = dispatch.library(_VALUES, x)
     return found
 
 
@@ -111,7 +110,7 @@ def isin(x1: Tensor | int, x2: Tensor | int, /, *, invert: bool = False) -> Tens
     >>> tl.isin(tl.asarray([1, 2, 3]), tl.asarray([3, 1]))
     Tensor([ True, False,  True], dtype=bool, device='cpu')
     """
-    a, b = calling.operand("isin", x1), calling.operand("isin", x2)
+    a, b = arguments.operand("isin", x1), arguments.operand("isin", x2)
     if isinstance(x1, Tensor) or (isinstance(a, Tensor) and not isinstance(x2, Tensor)):
         b = beside("isin", x2, a)
     elif isinstance(b, Tensor):
@@ -119,5 +118,5 @@ def isin(x1: Tensor | int, x2: Tensor | int, /, *, invert: bool = False) -> Tens
     else:
         msg = "isin: at least one operand must be a tensor, got only Python scalars"
         raise TypeError(msg)
-    found: Tensor = calling.library(_ISIN, a, b, invert=calling.truth("isin", "invert", invert))
+    found: Tensor = dispatch.library(_ISIN, a, b, invert=arguments.truth("isin", "invert", invert))
     return found

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from tensorlayout import dtypes
-from tensorlayout.cpu import sorting
-from tensorlayout.functions import calling
-from tensorlayout.plan.along import Along
+from tensorlayout.functions import arguments, dispatch
+from tensorlayout.plan.sort import Sort
 from tensorlayout.tensor import Tensor
 
 __all__ = ["argsort", "sort"]
 
-ARGSORT = Along("argsort", "real numeric", sorting.argsort, dtypes.int64)
-_SORT = Along("sort", "real numeric", sorting.sort)
+_ARGSORT = Sort("argsort", "positions")
+_SORT = Sort("sort", "values")
 
 
 def argsort(
@@ -27,7 +25,7 @@ def argsort(
     >>> tl.argsort(tl.asarray([3, 1, 3]), descending=True)
     Tensor([0, 2, 1], dtype=int64, device='cpu')
     """
-    return _along(ARGSORT, x, axis, descending, stable)
+    return _sorted(_ARGSORT, x, axis, descending, stable)
 
 
 def sort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
@@ -40,12 +38,12 @@ def sort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool
     >>> tl.sort(tl.asarray([3, 1, 2]), descending=True)
     Tensor([3, 2, 1], dtype=int64, device='cpu')
     """
-    return _along(_SORT, x, axis, descending, stable)
+    return _sorted(_SORT, x, axis, descending, stable)
 
 
-def _along(operation: Along, x: Tensor, axis: int, descending: bool, stable: bool) -> Tensor:
+def _sorted(operation: Sort, x: Tensor, axis: int, descending: bool, stable: bool) -> Tensor:
     name = operation.name
-    x, dim = calling.tensor(name, x), calling.integer(name, "axis", axis)
-    down = calling.truth(name, "descending", descending)
-    key = (x._spec, dim, 0, None, down, calling.truth(name, "stable", stable))
-    return calling.call(operation, key, (x,))
+    x, dim = arguments.tensor(name, x), arguments.integer(name, "axis", axis)
+    down = arguments.truth(name, "descending", descending)
+    key = (x._spec, dim, down, arguments.truth(name, "stable", stable))
+    return dispatch.call(operation, key, (x,))

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from tensorlayout import dtypes
-from tensorlayout.cpu import along, reducing
 from tensorlayout.dtypes import as_dtype
-from tensorlayout.functions import calling
-from tensorlayout.plan.along import Along
+from tensorlayout.functions import arguments, dispatch
 from tensorlayout.plan.copy import Copy
-from tensorlayout.plan.reducing import Reduce
+from tensorlayout.plan.reduce import Reduce
+from tensorlayout.plan.scan import Scan
 from tensorlayout.tensor import Tensor
 
 __all__ = ["cumulative_prod", "cumulative_sum", "max", "mean", "min", "prod", "std", "sum", "var"]
@@ -22,13 +21,15 @@ _conversion = functools.cache(Copy)
 
 Axis = int | Sequence[int] | None
 
-_SUM = Reduce("sum", "any", reducing.add, "sum")
-_PROD = Reduce("prod", "any", reducing.multiply, "sum")
-_MIN = Reduce("min", "real numeric", reducing.minimum, identity=False)
-_MAX = Reduce("max", "real numeric", reducing.maximum, identity=False)
-_MEAN = Reduce("mean", "floating-point", reducing.mean)
-_VAR = Reduce("var", "real floating", reducing.variance)
-_STD = Reduce("std", "real floating", reducing.deviation)
+_PLAIN = (int, type(None))  # axes that need no look
+
+_SUM = Reduce("sum", "any", "sum", "sum")
+_PROD = Reduce("prod", "any", "prod", "sum")
+_MIN = Reduce("min", "real numeric", "min", identity=False)
+_MAX = Reduce("max", "real numeric", "max", identity=False)
+_MEAN = Reduce("mean", "floating-point", "mean")
+_VAR = Reduce("var", "real floating", "var")
+_STD = Reduce("std", "real floating", "std")
 
 
 def _in_dtype(name: str, x: Tensor, dtype: Any) -> tuple[Tensor, dtypes.DType | None]:
@@ -40,7 +41,7 @@ def _in_dtype(name: str, x: Tensor, dtype: Any) -> tuple[Tensor, dtypes.DType | 
         msg = f"{name}: dtype must be numeric, got {kind}"
         raise TypeError(msg)
     if dtypes.kind_of(kind) != dtypes.kind_of(dtypes.promote(x.dtype, kind)):
-        x = calling.call(_conversion(name), (x._spec, None, kind), (x,))
+        x = dispatch.call(_conversion(name), (x._spec, None, kind), (x,))
     return x, kind
 
 
@@ -48,14 +49,16 @@ def reduced(
     operation: Reduce, x: Tensor, axis: Axis, keepdims: bool, dtype: Any = None, *static: Any
 ) -> Tensor:
     """Carry out a reduction."""
+    if type(x) is Tensor and dtype is None and type(keepdims) is bool and type(axis) in _PLAIN:
+        return dispatch.call(operation, (x._spec, axis, keepdims, None, *static), (x,))
     name = operation.name
-    x, kind = _in_dtype(name, calling.tensor(name, x), dtype)
+    x, kind = _in_dtype(name, arguments.tensor(name, x), dtype)
     if not operation.single:
-        axis = calling.integers(axis, name)
+        axis = arguments.integers(axis, name)
     elif axis is not None:
-        axis = calling.integer(name, "axis", axis)
-    kept = calling.truth(name, "keepdims", keepdims)
-    return calling.call(operation, (x._spec, axis, kept, kind, *static), (x,))
+        axis = arguments.integer(name, "axis", axis)
+    kept = arguments.truth(name, "keepdims", keepdims)
+    return dispatch.call(operation, (x._spec, axis, kept, kind, *static), (x,))
 
 
 def sum(x: Tensor, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
@@ -128,28 +131,28 @@ def std(
 
 
 def _correction(name: str, given: Any) -> float:
-    return calling.as_float(name, calling.real(name, "correction", given))
+    return arguments.as_float(name, arguments.real(name, "correction", given))
 
 
-_CUMULATIVE_SUM = Along("cumulative_sum", "numeric", along.cumulative_sum, "sum")
-_CUMULATIVE_PROD = Along("cumulative_prod", "numeric", along.cumulative_prod, "sum")
+_CUMULATIVE_SUM = Scan("cumulative_sum", "numeric", "sum", "sum")
+_CUMULATIVE_PROD = Scan("cumulative_prod", "numeric", "prod", "sum")
 
 
 def scanned(
-    operation: Along, x: Tensor, axis: int | None, dtype: Any, include_initial: bool
+    operation: Scan, x: Tensor, axis: int | None, dtype: Any, include_initial: bool
 ) -> Tensor:
     """Carry out a scan."""
     name = operation.name
-    x = calling.tensor(name, x)
+    x = arguments.tensor(name, x)
     if axis is None:
         if x.ndim != 1:
             msg = f"{name}: axis must be given for a tensor of rank {x.ndim}"
             raise ValueError(msg)
         axis = 0
-    dim = calling.integer(name, "axis", axis)
+    dim = arguments.integer(name, "axis", axis)
     x, kind = _in_dtype(name, x, dtype)
-    initial = calling.truth(name, "include_initial", include_initial)
-    return calling.call(operation, (x._spec, dim, int(initial), kind, initial), (x,))
+    initial = arguments.truth(name, "include_initial", include_initial)
+    return dispatch.call(operation, (x._spec, dim, initial, initial, kind), (x,))
 
 
 def cumulative_sum(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tensorlayout.devices import CPU, Device
-from tensorlayout.functions import calling
+from tensorlayout.functions import dispatch
 from tensorlayout.layout import Layout, PaddingValue
 from tensorlayout.plan.copy import Copy, Transfer
 from tensorlayout.plan.tiled import packed
@@ -33,7 +33,7 @@ def moved(x: Tensor, device: Device, *, exactly: bool = False) -> Tensor:
         x = _packed(x, device)
     elif x.device == CPU and _has_a_value(layout):
         # Padding in memory of others may not hold it: nobody has written there.
-        x = calling.call(_PACK, (x._spec, layout, None), (x,))
+        x = dispatch.call(_PACK, (x._spec, layout, None), (x,))
     return x if x.device == device else _transferred(x, device)
 
 
@@ -51,7 +51,7 @@ def strided(name: str, x: Tensor) -> Tensor:
     """`x`, or a packed copy of a tiled one: for what knows strides only."""
     if not x._spec.layout.is_tiled:
         return x
-    return calling.call(_UNTILE[name], (x._spec, packed(x._spec).layout, None), (x,))
+    return dispatch.call(_UNTILE[name], (x._spec, packed(x._spec).layout, None), (x,))
 
 
 def _packed(x: Tensor, device: Device) -> Tensor:
@@ -60,10 +60,10 @@ def _packed(x: Tensor, device: Device) -> Tensor:
     dense = layout.required_size <= _SPARSE * layout.size
     if x.device != CPU:
         if device != CPU or not dense:
-            return calling.call(_PACK, (x._spec, None, None), (x,))
+            return dispatch.call(_PACK, (x._spec, None, None), (x,))
         x = _transferred(x, CPU)
-    return calling.call(_PACK, (x._spec, None, None), (x,))
+    return dispatch.call(_PACK, (x._spec, None, None), (x,))
 
 
 def _transferred(x: Tensor, device: Device) -> Tensor:
-    return calling.call(_TRANSFER, (x._spec, device), (x,))
+    return dispatch.call(_TRANSFER, (x._spec, device), (x,))

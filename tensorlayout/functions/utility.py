@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from tensorlayout import dtypes
-from tensorlayout.cpu import reducing
-from tensorlayout.functions import calling
+from tensorlayout.functions import arguments
 from tensorlayout.functions.elementwise import not_equal, subtract
 from tensorlayout.functions.manipulation import concat
 from tensorlayout.functions.statistical import Axis, reduced
-from tensorlayout.plan.reducing import Reduce
+from tensorlayout.plan.reduce import Reduce
 from tensorlayout.plan.rules import normalized_dims
 from tensorlayout.tensor import Tensor
 
 __all__ = ["all", "any", "diff"]
 
-_ALL = Reduce("all", "any", reducing.all_, dtypes.bool)
-_ANY = Reduce("any", "any", reducing.any_, dtypes.bool)
+_ALL = Reduce("all", "any", "all", dtypes.bool)
+_ANY = Reduce("any", "any", "any", dtypes.bool)
 
 
 def all(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
@@ -47,9 +46,9 @@ def diff(
     >>> tl.diff(tl.asarray([1, 4, 9, 16]), n=2)
     Tensor([2, 2], dtype=int64, device='cpu')
     """
-    x = calling.tensor("diff", x)
-    times = calling.count("diff", "n", n)
-    (dim,) = normalized_dims("diff", calling.integer("diff", "axis", axis), x.ndim)
+    x = arguments.tensor("diff", x)
+    times = arguments.count("diff", "n", n)
+    (dim,) = normalized_dims("diff", arguments.integer("diff", "axis", axis), x.ndim)
     before = [] if prepend is None else [_beside(x, prepend, dim, "prepend")]
     behind = [] if append is None else [_beside(x, append, dim, "append")]
     # A part of nothing would keep its padding, one of whole tiles would keep those.
@@ -64,7 +63,7 @@ def diff(
 
 def _beside(x: Tensor, part: Tensor, dim: int, argument: str) -> Tensor:
     """What is joined to `x` along `dim`. ValueError where another size differs."""
-    part = calling.tensor("diff", part, argument)
+    part = arguments.tensor("diff", part, argument)
     if part.ndim != x.ndim or (*part.shape[:dim], *part.shape[dim + 1 :]) != (
         *x.shape[:dim],
         *x.shape[dim + 1 :],

@@ -135,7 +135,7 @@ def tiled_loop(
     # The index of each dimension with a tail counts as a memory more.
     for _, _, at, steps in tails:
         moves = [0] * at + steps + [0] * (len(digits) - at - len(steps))
-        digits = [a._replace(strides=(*a.strides, s)) for a, s in zip(digits, moves, strict=True)]
+        digits = [Axis(a.size, (*a.strides, s)) for a, s in zip(digits, moves, strict=True)]
         starts.append(0)
     digits, starts = turned(digits, starts, lambda strides: strides[0] < 0)
     memories = len(forwards)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 from math import gcd, prod
 from typing import NamedTuple, Self
 
@@ -109,10 +110,10 @@ def turned(
 
 def furthest(axes: Iterable[Axis]) -> int:
     """The largest distance from the first element that any memory has, in elements."""
-    reach = [
-        [(n - 1) * abs(step) for n, step in zip(axis.window.counts, axis.strides, strict=True)]
-        for axis in axes
-    ]
+    reach = []
+    for size, strides, tag in axes:
+        counts = tag.counts if isinstance(tag, Window) else repeat(size)
+        reach.append([(n - 1) * abs(step) for n, step in zip(counts, strides, strict=False)])
     return max(map(sum, zip(*reach, strict=True)))
 
 

@@ -83,9 +83,8 @@ def permuted_order(order: Order, dims: Sequence[int]) -> Order:
 
 def order_without(order: Order, dropped: Sequence[int]) -> Order:
     """The order of what is left when the dimensions `dropped` go."""
-    left = sorted(set(order) - set(dropped))
-    number = {old: new for new, old in enumerate(left)}
-    return tuple(number[d] for d in order if d in number)
+    left = [d for d in order if d not in dropped]
+    return tuple(map(sorted(left).index, left))
 
 
 def order_with(order: Order, dim: int) -> Order:

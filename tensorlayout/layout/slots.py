@@ -19,7 +19,7 @@ MAX_SLOTS = 2**63 - 1
 
 def strided(shape: Sequence[int], strides: Sequence[int]) -> tuple[Parts, ...]:
     """The parts of dimensions that have one stride each."""
-    return tuple(((n, s),) for n, s in zip(shape, strides, strict=True))
+    return tuple([((n, s),) for n, s in zip(shape, strides, strict=True)])
 
 
 def inner_extent(parts: Parts) -> int:

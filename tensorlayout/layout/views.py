@@ -57,7 +57,10 @@ class Views(Placement):
     ) -> Self:
         """The layout of `shape` at the low ends of a block of `padded` sizes without gaps."""
         parts = slots.strided(shape, slots.packed_strides(padded, order))
-        return cls._intern(shape, parts, offset, order, padded, padding_value)
+        made = cls._intern(shape, parts, offset, order, padded, padding_value)
+        if padded == shape and offset == 0:  # its own form
+            made.__dict__.update(is_tiled=False, _other_form=None)
+        return made
 
     def _replace(self, **changes: Any) -> Self:
         return self._intern(*(changes.get(name, getattr(self, name)) for name in _FIELDS))

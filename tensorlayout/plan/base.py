@@ -7,6 +7,7 @@ pointers and scalar values never are part of the key.
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Callable
 from dataclasses import replace
@@ -125,7 +126,7 @@ class Backend(Protocol):
         """What carries out a plan, as its `makes` says: a `Write`, or a `Run`."""
 
     def direct(self, plan: Any, /) -> Run | None:
-        """A `Run` that makes the result of a ``new`` plan in its own memory; None without one."""
+        """A `Run` that carries out a ``new`` plan in one go, where that is faster; else None."""
 
     def new_tensors(self, spec: TensorSpec, /) -> Callable[[], Tensor]:
         """What makes one new tensor of a spec after the other.
@@ -183,6 +184,11 @@ class Backend(Protocol):
 
 def backend(device: Device) -> Backend:
     """The backend of a device, imported when first asked for: ``tensorlayout.cpu``, …."""
-    module: Any = importlib.import_module(f"tensorlayout.{device.kind}")
+    return _backend(device.kind)
+
+
+@functools.cache
+def _backend(kind: str) -> Backend:
+    module: Any = importlib.import_module(f"tensorlayout.{kind}")
     found: Backend = module
     return found

@@ -8,12 +8,7 @@ from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Plan
-from tensorlayout.plan.rules import (
-    checked_padding,
-    in_dtype,
-    one_device,
-    refuse_complex,
-)
+from tensorlayout.plan.rules import checked_padding, in_dtype, one_device, refuse_complex
 from tensorlayout.tensor import TensorSpec
 
 

@@ -8,11 +8,7 @@ from functools import reduce
 from tensorlayout.dtypes import promote
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Plan
-from tensorlayout.plan.rules import (
-    named,
-    normalized_dims,
-    one_device,
-)
+from tensorlayout.plan.rules import named, normalized_dims, one_device
 from tensorlayout.tensor import TensorSpec
 from tensorlayout.words import shown
 

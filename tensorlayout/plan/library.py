@@ -42,7 +42,7 @@ class LibraryPlan(Plan):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Library:
-    """One line of a table of library calls; `numpy(*arrays, **options)` gives arrays back.
+    """One line of a table of library calls, whose functions the backends have by their names.
 
     `rule`: what the results will be, None where their shapes depend on data. `rank`: the least
     rank of the first operand. `finite`: whether its elements must be finite, for NumPy and CuPy
@@ -52,7 +52,6 @@ class Library:
 
     name: str
     dtypes: str
-    numpy: Callable[..., Any]
     rule: Rule | None = None
     rank: int = 0
     finite: bool = False

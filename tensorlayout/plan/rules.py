@@ -168,13 +168,20 @@ def refuse_complex(name: str, destination: TensorSpec, value: TensorSpec | type)
         raise TypeError(msg)
 
 
+_SCALAR = Layout.row_major(())
+
+
 def reduced_layout(layout: Layout, dims: Sequence[int], keepdims: bool) -> Layout:
     """Packed in the input's order, the dimensions `dims` gone or, with `keepdims`, of size 1."""
+    order = layout.minor_to_major
     if keepdims:
-        shape = [1 if d in dims else n for d, n in enumerate(layout.shape)]
-        return Layout.packed(shape, layout.minor_to_major)
-    shape = [n for d, n in enumerate(layout.shape) if d not in dims]
-    return Layout.packed(shape, order_without(layout.minor_to_major, dims))
+        shape = tuple([1 if d in dims else n for d, n in enumerate(layout.shape)])
+    elif len(dims) == len(order):
+        return _SCALAR
+    else:
+        shape = tuple([n for d, n in enumerate(layout.shape) if d not in dims])
+        order = order_without(order, dims)
+    return Layout._packed(shape, shape, order, 0, PaddingValue.UNSPECIFIED)
 
 
 def normalized_dims(
@@ -191,7 +198,7 @@ def normalized_dims(
                 rule = "name a dimension, and rank 0 has none"
             msg = f"{name}: {argument} must {rule}, got {shown(number)}"
             raise AxisError(msg)
-    dims = tuple(number % ndim for number in given)
+    dims = tuple([number % ndim for number in given])
     if len(set(dims)) != len(dims):
         msg = f"{name}: {argument} must not name a dimension twice, got {shown(given)}"
         raise ValueError(msg)

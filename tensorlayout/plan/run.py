@@ -12,7 +12,8 @@ from typing import Any, Protocol
 
 from tensorlayout.plan import aliasing, tiled
 from tensorlayout.plan.base import Backend, Operation, Plan, Run, backend
-from tensorlayout.plan.copy import Assign
+from tensorlayout.plan.copy import Assign, CopyPlan
+from tensorlayout.plan.steps import Step, note
 from tensorlayout.tensor import Tensor, TensorSpec
 
 # Plans kept. One holds a few kilobytes (layouts, closures), never data.
@@ -69,12 +70,26 @@ def carried_out(plan: Plan) -> Run:
     return _run(plan, backend(plan.result.device))
 
 
+def noted_copy(name: str, source: TensorSpec, result: TensorSpec) -> Run:
+    """A copy on the way, which a trace shows; `source`: how the tensor is seen."""
+    plan = CopyPlan(source, result)
+    copy, size = carried_out(plan), source.layout.size
+    moved = size * source.dtype.itemsize, size * result.dtype.itemsize
+    step = Step(name, plan.record, source.layout, result.layout, result.dtype, *moved)
+
+    def noted(x: Tensor) -> Tensor:
+        note(step)
+        return copy(Tensor._new(x._memory, source, x._home))
+
+    return noted
+
+
 def _run(plan: Plan, where: Backend) -> Run:
     """The function of the operands, which are ready for the backend."""
     if plan.makes != "new":
         run: Run = where.carry_out(plan)
         return run
-    direct = None if plan.given else where.direct(plan)
+    direct = where.direct(plan)
     if direct is not None:
         return direct
     write = where.carry_out(plan)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.scopes import Block, Scope
+from tensorlayout.tensor import TensorSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +39,10 @@ def note(step: Step) -> None:
     taken = _steps.get()
     if taken is not None:
         taken.append(step)
+
+
+def step_between(name: str, source: TensorSpec, result: TensorSpec) -> Step:
+    """A copy from one spec to another: ``layout`` where elements change their places."""
+    kind = "copy" if source.layout.same_placement(result.layout) else "layout"
+    moved = (each.layout.size * each.dtype.itemsize for each in (source, result))
+    return Step(name, kind, source.layout, result.layout, result.dtype, *moved)

@@ -29,7 +29,10 @@ def planned(operation: Any, key: tuple[Any, ...]) -> Any:
 
 def is_tiled(key: tuple[Any, ...]) -> bool:
     """Whether a tensor in the key of a plan is tiled."""
-    return any(isinstance(item, TensorSpec) and item.layout.is_tiled for item in key)
+    for item in key:  # noqa: SIM110 - a generator has a frame for each, and every plan asks
+        if isinstance(item, TensorSpec) and item.layout.is_tiled:
+            return True
+    return False
 
 
 def needs_strides(plan: Plan, key: tuple[Any, ...], takes_tiles: Callable[[Any], bool]) -> bool:

@@ -12,12 +12,7 @@ from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import MAX_RANK, too_many_dimensions
 from tensorlayout.plan.base import Plan
 from tensorlayout.plan.copy import Copy, ReshapePlan
-from tensorlayout.plan.rules import (
-    LayoutSpec,
-    addressed,
-    layout_for,
-    named,
-)
+from tensorlayout.plan.rules import LayoutSpec, addressed, layout_for, named
 from tensorlayout.tensor import TensorSpec
 from tensorlayout.words import cut, shown
 

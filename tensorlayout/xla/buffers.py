@@ -14,7 +14,7 @@ from tensorlayout import dtypes
 from tensorlayout.devices import CPU, as_device
 from tensorlayout.dtypes import DType
 from tensorlayout.exchange.numpy import array_over, quietly
-from tensorlayout.functions import calling
+from tensorlayout.functions import arguments
 from tensorlayout.functions.creation import asarray
 from tensorlayout.functions.layouts import from_storage, octets_of, to_layout
 from tensorlayout.functions.transfers import moved, on_host
@@ -137,7 +137,7 @@ def _described(shape: Shape | str) -> _Memory:
     """The memory of a valid array, given by its text too."""
     placed = parse_shape(shape) if isinstance(shape, str) else shape
     if not isinstance(placed, Shape):
-        refuse("shape must be a Shape or its text", calling.shown(shape), error=TypeError)
+        refuse("shape must be a Shape or its text", arguments.shown(shape), error=TypeError)
     # The prefix takes no part in comparing shapes, so it is part of the key.
     return _memory(placed, placed.layout is not None and bool(placed.layout.metadata_prefix_bytes))
 
@@ -212,7 +212,7 @@ def to_buffer(x: Tensor, shape: Shape | str, *, out: Any = None) -> Any:
     >>> to_buffer(tl.asarray([[1, 2, 3], [4, 5, 6]], dtype=tl.int8), "s4[2,3]{0,1:E(4)}")
     b'ARc'
     """
-    x = calling.tensor("to_buffer", x)
+    x = arguments.tensor("to_buffer", x)
     memory = _described(shape)
     if x.shape != memory.shape.dimensions:
         refuse(f"x must have the sizes of {cut(memory.shape)}", str(x.shape))

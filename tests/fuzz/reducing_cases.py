@@ -7,7 +7,7 @@ import numpy as np
 import test_scans
 from case import Case, Refused, but_signs_of_zeros, near, packed, same
 from tensors import BFLOAT16, as_dtype, host, kind
-from test_beyond_statistical import WIDE, result_dtype
+from test_extra_statistical import WIDE, result_dtype
 from test_statistical import REDUCTIONS
 
 import tensorlayout as tl

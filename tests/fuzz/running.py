@@ -31,26 +31,12 @@ from case import Case, DifferenceError, judge
 from draws import Draw
 
 from tensorlayout import plan
-from tensorlayout.cpu import (
-    along,
-    bordering,
-    choosing,
-    copy_axes,
-    elementwise,
-    flat,
-    folding,
-    masking,
-    positions,
-    quantiles,
-    reading,
-    reducing,
-    runs,
-    transforms,
-    triangles,
-    walking,
-    writing,
-)
-from tensorlayout.cpu.engine import blocks, casting, staging
+from tensorlayout.cpu import fill, library, mask, pad, reduce, scan, scatter
+from tensorlayout.cpu.copy import axes
+from tensorlayout.cpu.elementwise import flat, staging, where, writing
+from tensorlayout.cpu.engine import blocks, casting
+from tensorlayout.cpu.gather import read, runs
+from tensorlayout.cpu.reduce import fold, positions, quantile, walk
 
 CASES = {
     **elementwise_cases.CASES,
@@ -76,27 +62,27 @@ WEIGHTS = {
 # Half of all cases, in turns of this many, run with blocks so small that they have several.
 TURN = 1000
 SMALL_STEPS = [
-    *((folding, n, v) for n, v in [("SMALL", 0), ("BLOCK", 3), ("WIDE_RUN", 2), ("_ROW", 7)]),
-    *((reducing, n, v) for n, v in [("SMALL", 0), ("WIDE_RUN", 2), ("_RUN", 2), ("_FEW", 5)]),
+    *((fold, n, v) for n, v in [("SMALL", 0), ("BLOCK", 3), ("WIDE_RUN", 2), ("_ROW", 7)]),
+    *((reduce, n, v) for n, v in [("SMALL", 0), ("WIDE_RUN", 2), ("_RUN", 2), ("_FEW", 5)]),
     *((positions, n, v) for n, v in [("SMALL", 0), ("BLOCK", 1), ("_ROWS", 2), ("_WIDE", 2)]),
-    *((along, n, v) for n, v in [("BLOCK", 3), ("_ROWS", 1), ("_ROW", 2), ("_SIDE_BY_SIDE", 2)]),
+    *((scan, n, v) for n, v in [("BLOCK", 3), ("_ROWS", 1), ("_ROW", 2), ("_SIDE_BY_SIDE", 2)]),
     *((runs, n, v) for n, v in [("MANY", 20), ("RUN", 3), ("BLOCK", 8), ("_COLUMNS", 2)]),
-    *((reading, n, v) for n, v in [("RUN", 3), ("BLOCK", 8), ("_LONG", 8), ("_STAGE", 8)]),
-    *((writing, n, v) for n, v in [("_SLICED", 3), ("_FILLED", 2)]),
-    *((masking, n, v) for n, v in [("_BLOCK", 32), ("_DENSE", 0.5)]),
+    *((read, n, v) for n, v in [("RUN", 3), ("BLOCK", 8), ("_LONG", 8), ("_STAGE", 8)]),
+    *((scatter, n, v) for n, v in [("_SLICED", 3), ("_FILLED", 2)]),
+    *((mask, n, v) for n, v in [("_BLOCK", 32), ("_DENSE", 0.5)]),
     *((staging, n, v) for n, v in [("LEAST", 4), ("SLAB_BYTES", 256), ("REPEATS", 2)]),
     *((blocks, "BLOCK_BYTES", 256), (flat, "CHUNK_BYTES", 64), (casting, "_BLOCK", 8)),
-    *((transforms, "_BLOCK", 16), (choosing, "_SAMPLE", 8), (choosing, "_LONG_RUN", 4)),
+    *((library, "_BLOCK", 16), (where, "_SAMPLE", 8), (where, "_LONG_RUN", 4)),
     *(
-        (quantiles, "_FEW", 2),
-        (triangles, "_CALL", 2),
-        (bordering, "_PIECE", 99),
-        (copy_axes, "FUSED_BYTES", 16),
+        (quantile, "_FEW", 2),
+        (fill, "_CALL", 2),
+        (pad, "_PIECE", 99),
+        (axes, "FUSED_BYTES", 16),
     ),
-    (elementwise, "_RUN", 3),
-    (folding, "_COLUMNS", 3),
+    (writing, "_RUN", 3),
+    (fold, "_COLUMNS", 3),
     (positions, "_COLUMNS", 2),
-    (walking.blocks, "__defaults__", (3, 0)),
+    (walk.blocks, "__defaults__", (3, 0)),
 ]
 
 

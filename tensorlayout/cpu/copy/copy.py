@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,9 @@ def write_assign(plan: AssignPlan) -> Write:
     spec, source, name = plan.result, plan.source, plan.name
     shape, dtype = spec.layout.shape, spec.dtype
     if isinstance(source, type):
-        write = tiled.scalar_writer(spec) if spec.layout.is_tiled else write_scalar
+        if not spec.layout.is_tiled:
+            return functools.partial(_write_number, name, dtype)
+        write = tiled.scalar_writer(spec)
         return lambda out, value: write(out, scalar_in(name, dtype, value))
     if source.layout.shape == shape:
         return _write_move(source, spec)
@@ -64,6 +67,10 @@ def write_assign(plan: AssignPlan) -> Write:
 def write_scalar(out: Tensor, value: Any) -> None:
     """Put a value of the tensor's dtype to all its elements."""
     out._memory[...] = value
+
+
+def _write_number(name: str, dtype: DType, out: Tensor, value: Any) -> None:
+    out._memory[...] = scalar_in(name, dtype, value)
 
 
 def prepare_transfer(plan: TransferPlan) -> Run:

@@ -17,6 +17,7 @@ from tensorlayout.cpu.engine.blocks import Call, in_blocks
 from tensorlayout.cpu.engine.casting import WHOLE, as_odd_float, scalar_in, truths
 from tensorlayout.cpu.engine.memory import (
     Array,
+    new_tensors,
     quiet,
     quietly,
     unbuffered,
@@ -31,27 +32,42 @@ def direct(plan: ElementwisePlan) -> Run | None:
     """What makes a new tensor as NumPy does, or as one run over whole blocks; None for the rest.
 
     Both are exceptions from what every plan goes through, for the sake of speed: the first costs a
-    small call nothing but NumPy's own, the second writes padding while it is in the cache.
+    small call nothing but NumPy's own, the second writes padding while it is in the cache. So is
+    what writes into an operand and gives it back.
     """
-    found: Run | None = _screened(plan, _direct)
-    return found
+    if plan.given:
+        return _into_directly(plan) if _is_plain(plan) else None
+    common = _direct(plan, None if _is_screened(plan) else _fix(plan))
+    if common is None or not _is_screened(plan):
+        return common
+    new, write_rarely = new_tensors(plan.result), _write(plan, _fix(plan))
+
+    def rare(*operands: Any) -> Tensor:
+        out = new()
+        write_rarely(out, *operands)
+        return out
+
+    run: Run = _screened(plan, common, rare)
+    return run
 
 
 def write(plan: ElementwisePlan) -> Write:
     """``write(out, *operands)``: these lie apart from `out`, of any layout, or exactly there."""
-    found: Write = _screened(plan, _write)
-    return found
+    fix = _fix(plan)
+    if not _is_screened(plan):
+        return _write(plan, fix)
+    screened: Write = _screened(plan, _write(plan, None), _write(plan, fix))
+    return screened
 
 
-def _screened(plan: ElementwisePlan, make: Callable[[ElementwisePlan, Fix | None], Any]) -> Any:
-    """What `make` gives with the fix that the plan needs, but for scalars that need none."""
-    fix, usual = _fix(plan), function_of(plan.operation.function).usual
-    rare = make(plan, fix)
-    if fix is None or usual is None or not isinstance(plan.operands[-1], type):
-        return rare
-    common = make(plan, None)
-    if common is None or rare is None:
-        return None
+def _is_screened(plan: ElementwisePlan) -> bool:
+    """Whether the last operand, a Python scalar, says if the function needs a fix."""
+    usual = function_of(plan.operation.function).usual
+    return usual is not None and isinstance(plan.operands[-1], type) and _fix(plan) is not None
+
+
+def _screened(plan: ElementwisePlan, common: Any, rare: Any) -> Any:
+    usual: Any = function_of(plan.operation.function).usual
 
     def run(*operands: Any) -> Any:
         return common(*operands) if usual(operands[-1]) else rare(*operands)
@@ -72,8 +88,7 @@ def _direct(plan: ElementwisePlan, fix: Fix | None) -> Run | None:
 def _write(plan: ElementwisePlan, fix: Fix | None) -> Write:
     if plan.result.layout.is_tiled:
         return run_tiled(plan, functools.partial(_write, fix=fix))
-    two = len(plan.operands) == 2 and isinstance(plan.operands[0], TensorSpec)
-    if fix is None and two and is_one_ufunc(plan) and _natural(plan):
+    if fix is None and _is_plain(plan):
         return _into_directly(plan)
     call, read = staged(plan, _call(plan, fix)), _reader(plan)
 
@@ -334,12 +349,18 @@ def is_one_ufunc(plan: ElementwisePlan) -> bool:
     return staged(plan, call) is call
 
 
-def _into_directly(plan: ElementwisePlan) -> Write:
+def _is_plain(plan: ElementwisePlan) -> bool:
+    """Whether one ufunc takes a tensor and another operand as they are."""
+    two = len(plan.operands) == 2 and isinstance(plan.operands[0], TensorSpec)
+    return two and is_one_ufunc(plan) and _natural(plan)
+
+
+def _into_directly(plan: ElementwisePlan) -> Run:
     """``x += y`` and the like, where NumPy's promotion is the planned one."""
     function, copy = _numpy(plan), _context(plan)
     narrow = _narrows_integers(plan)
 
-    def run(out: Tensor, x: Any, y: Any) -> None:
+    def run(out: Tensor, x: Any, y: Any) -> Tensor:
         first = x._memory if type(x) is Tensor else x
         other = y._memory if type(y) is Tensor else y
         try:
@@ -348,5 +369,6 @@ def _into_directly(plan: ElementwisePlan) -> Write:
             copy().run(function, first, other, out=out._memory)
         except OverflowError:
             raise _misfit(plan, x, y) from None
+        return out
 
     return run

@@ -189,13 +189,27 @@ def allocator(spec: TensorSpec) -> Callable[[], tuple[Array, StorageRef | None]]
 
 def new_tensors(spec: TensorSpec) -> Callable[[], Tensor]:
     """What makes one `new_tensor` of this spec after the other."""
-    if spec.layout.form is not spec.layout or spec.layout.is_tiled:
+    layout, dtype = spec.layout, spec.dtype
+    if layout.form is not layout or layout.is_tiled:
         return functools.partial(new_tensor, spec)
-    allocate, new = allocator(spec), Tensor._new
+    shape, new, empty = layout.shape, object.__new__, np.empty
+    row_major = layout.minor_to_major == tuple(range(len(shape) - 1, -1, -1))
+    fits = 0 < math.prod(shape) * dtype.itemsize <= sys.maxsize
+    if row_major and fits and layout.padded_shape == shape:
+
+        def make_row_major() -> Tensor:
+            made = new(Tensor)
+            made._memory, made._spec, made._home = empty(shape, dtype), spec, None
+            return made
+
+        return make_row_major
+    allocate = allocator(spec)
 
     def make() -> Tensor:
-        memory, home = allocate()
-        return new(memory, spec, home)
+        made = new(Tensor)
+        made._memory, made._home = allocate()
+        made._spec = spec
+        return made
 
     return make
 

@@ -7,12 +7,13 @@ from math import gcd
 
 from tensorlayout.cuda import elementwise
 from tensorlayout.cuda.copy.tiled import between, plan_copy
+from tensorlayout.cuda.elementwise.writes import with_padding
 from tensorlayout.cuda.engine import faults
 from tensorlayout.cuda.engine.launch import Launches, writer
 from tensorlayout.cuda.engine.memory import copy_bytes, padding_of, write
 from tensorlayout.cuda.engine.scalars import octets
 from tensorlayout.cuda.engine.sectors import SECTOR
-from tensorlayout.cuda.fill.fill import plan_padding, write_fill
+from tensorlayout.cuda.fill.fill import write_fill
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Write, backend
 from tensorlayout.plan.copy import AssignPlan, CopyPlan, ReshapePlan, TransferPlan
@@ -49,10 +50,7 @@ def plan_move(
         assert copy is not None, "tiles that do not divide each other take two moves"
         return copy
     found = elementwise.plan_conversion(name, result, source, alignments, padding)
-    launches = () if found.launch is None else (found.launch,)
-    if padding is not None and not found.writes_padding:
-        launches += plan_padding(result.layout, itemsize, to, padding).launches
-    return Launches(launches, found.case)
+    return with_padding(found, result, to, padding)
 
 
 def write_copy(plan: CopyPlan) -> Write:

@@ -4,31 +4,18 @@ from __future__ import annotations
 
 from math import gcd
 
-from tensorlayout.cuda.bounded import (
-    fits_a_walk,
-    set_bounds,
-    walk_struct,
-)
+from tensorlayout.cuda.bounded import fits_a_walk, set_bounds, walk_struct
 from tensorlayout.cuda.copy import strided
 from tensorlayout.cuda.copy.strided import TUNING, Tuning
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
 from tensorlayout.cuda.engine.launch import Launch, Launches, blocks_for
-from tensorlayout.cuda.engine.padding import (
-    bits_of,
-    padding_struct,
-)
+from tensorlayout.cuda.engine.padding import bits_of, padding_struct
 from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST, in_order_cost
 from tensorlayout.cuda.engine.shared_tiles.choice import choose_tile
 from tensorlayout.cuda.engine.shared_tiles.problem import DEEPEST, READ, WRITE, TileProblem
 from tensorlayout.cuda.engine.shared_tiles.structs import access_struct, tiles_struct
 from tensorlayout.cuda.engine.shared_tiles.tile import SharedTile, narrowness
-from tensorlayout.cuda.fill.fill import (
-    Beside,
-    filled_with,
-    padding_beside,
-    plan_fill,
-    plan_padding,
-)
+from tensorlayout.cuda.fill.fill import Beside, filled_with, padding_beside, plan_fill, plan_padding
 from tensorlayout.layout import Layout
 from tensorlayout.layout.digits import TiledLoop, is_tiled, tiled_loop, without_tails, written_sizes
 from tensorlayout.tensor import TensorSpec

@@ -4,7 +4,6 @@ from tensorlayout.cuda.elementwise.planning import (
     ElementwiseLaunch,
     plan_conversion,
     plan_elementwise,
-    prepare_elementwise,
     takes_tiles,
 )
 
@@ -12,6 +11,5 @@ __all__ = [
     "ElementwiseLaunch",
     "plan_conversion",
     "plan_elementwise",
-    "prepare_elementwise",
     "takes_tiles",
 ]

@@ -1,26 +1,18 @@
-"""Elementwise operations on CUDA: which kernel, decided once, by cost; then launches of it.
-
-Plans are integers and names, and need no device.
-"""
+"""Elementwise operations on CUDA: which kernel, decided once, by cost. Integers and names only."""
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from operator import add
-from typing import Any
 
 from tensorlayout.cuda.bounded import fits_a_walk
 from tensorlayout.cuda.elementwise.launches import flat, masked_tail, strided
 from tensorlayout.cuda.elementwise.operands import Operands, has_rows, loop_of, pack_of
 from tensorlayout.cuda.elementwise.tiles import TUNING, Tuning, box_of, tiles
 from tensorlayout.cuda.engine.c_types import c_type
-from tensorlayout.cuda.engine.driver import Driver
 from tensorlayout.cuda.engine.launch import Launch
 from tensorlayout.cuda.engine.memory import padding_of
 from tensorlayout.cuda.engine.padding import padding_regions
-from tensorlayout.cuda.engine.scalars import octets
 from tensorlayout.cuda.engine.sectors import SECTOR, in_order_cost
 from tensorlayout.dtypes import DType
 from tensorlayout.layout.digits import TiledLoop, is_tiled, tiled_loop, written_sizes
@@ -34,19 +26,15 @@ class ElementwiseLaunch:
     """An elementwise operation that is ready to run.
 
     Attributes:
-        name: of the function, for errors.
         case: the kind of walk, one of the names in `plan_elementwise`.
         launch: what to launch; None if there is nothing to do.
-        scalars: for each operand the dtype in which a Python scalar is taken; None for tensors.
         writes_padding: whether the launch writes the padding that it was asked to write; if not,
             that is another launch's work.
 
     """
 
-    name: str
     case: str
     launch: Launch | None
-    scalars: tuple[DType | None, ...]
     writes_padding: bool = True
 
 
@@ -87,29 +75,23 @@ def plan_elementwise(
     ]
     operands = [None if isinstance(o, type) else o for o in plan.operands]
     found = _operands(functor, compute, plan.result, operands, dtypes, alignments, padding)
-    scalars = [
-        i if isinstance(o, type) else None for o, i in zip(plan.operands, plan.inputs, strict=True)
-    ]
-    return _planned(plan.operation.name, found, tuple(scalars), tuning)
+    return _planned(plan.operation.name, found, tuning)
 
 
 def plan_conversion(
     name: str,
     result: TensorSpec,
-    source: TensorSpec | DType,
+    source: TensorSpec,
     alignments: Sequence[int],
     padding: bytes | None = None,
     tuning: Tuning = TUNING,
 ) -> ElementwiseLaunch:
-    """The copy of a tensor into another dtype; `source` may be the dtype of a scalar instead.
+    """The copy of a tensor into another dtype.
 
     `name`: the function that asks; the rest is as in `plan_elementwise`.
     """
-    spec = source if isinstance(source, TensorSpec) else None
-    dtype = source.dtype if isinstance(source, TensorSpec) else source
-    compute = c_type(result.dtype)
-    found = _operands("positive", compute, result, [spec], [dtype], alignments, padding)
-    return _planned(name, found, (None if spec else dtype,), tuning)
+    given = ([source], [source.dtype], alignments, padding)
+    return _planned(name, _operands("positive", c_type(result.dtype), result, *given), tuning)
 
 
 def _operands(
@@ -177,9 +159,7 @@ def loop_over_tiles(name: str, given: Operands) -> TiledLoop:
     return loop
 
 
-def _planned(
-    name: str, given: Operands, scalars: tuple[DType | None, ...], tuning: Tuning
-) -> ElementwiseLaunch:
+def _planned(name: str, given: Operands, tuning: Tuning) -> ElementwiseLaunch:
     layout, digits = given.result[0], None
     if is_tiled(*given.layouts) and (layout.size or given.padding is not None):
         digits = loop_over_tiles(name, given)
@@ -187,7 +167,7 @@ def _planned(
             fits = layout.is_tiled or given.padding is None
             fits = fits or (padding_regions(layout).fit_a_launch and not digits.firsts[0])
             inside = given if fits else replace(given, padding=None)
-            return ElementwiseLaunch(name, "bounded", masked_tail(inside, digits), scalars, fits)
+            return ElementwiseLaunch("bounded", masked_tail(inside, digits), fits)
     written = given.padding is not None and not layout.is_tiled
     regions = padding_regions(layout) if written else None
     fits = regions is None or regions.fit_a_launch
@@ -196,11 +176,11 @@ def _planned(
         nothing = (0,) * given.count
         firsts = (0,) * (1 + len(nothing))
         launch = None if empty or not fits else flat(given, 0, 1, nothing, firsts)
-        return ElementwiseLaunch(name, "empty", launch, scalars, fits)
+        return ElementwiseLaunch("empty", launch, fits)
     if not fits:
         given = replace(given, padding=None)
     case, launch = _cheapest(given, loop_of(given, digits), tuning)
-    return ElementwiseLaunch(name, case, launch, scalars, fits)
+    return ElementwiseLaunch(case, launch, fits)
 
 
 def _cheapest(given: Operands, loop: Loop, tuning: Tuning) -> tuple[str, Launch]:
@@ -211,41 +191,3 @@ def _cheapest(given: Operands, loop: Loop, tuning: Tuning) -> tuple[str, Launch]
     if box is not None:
         return "tiles", tiles(given, loop, box)
     return "rows" if rows else "strided", strided(given, loop, pack)
-
-
-def prepare_elementwise(
-    plan: ElementwiseLaunch, driver: Driver
-) -> Callable[[int, Sequence[Any]], None]:
-    """What computes: ``run(destination, operands)``.
-
-    `destination` and the operands that are tensors are addresses of lowest slots, aligned as the
-    plan was told; the others are Python scalars. OverflowError for integers that do not fit. No
-    operand may overlap the destination, but exactly where that is (see `apart`).
-    Asynchronous on the current stream, from any thread.
-    """
-    name, launch = plan.name, plan.launch
-    scalars = [(n, dtype) for n, dtype in enumerate(plan.scalars) if dtype is not None]
-    if launch is None:
-
-        def check(_: int, operands: Sequence[Any]) -> None:
-            for number, dtype in scalars:
-                octets(name, operands[number], dtype)
-
-        return check
-    ready, grid, template = driver.launcher(launch.kernel), launch.grid, launch.parameters
-    to, *froms = launch.firsts
-    pack_pointers = struct.Struct("<" + "Q" * len(launch.firsts)).pack_into
-    values_at = 8 * len(launch.firsts)
-
-    # What can be done before a call is done above: there it costs nothing.
-    def run(destination: int, operands: Sequence[Any]) -> None:
-        parameters, addresses = bytearray(template), list(operands)
-        for number, dtype in scalars:
-            content = octets(name, operands[number], dtype)
-            at = values_at + 16 * number
-            parameters[at : at + len(content)] = content
-            addresses[number] = 0
-        pack_pointers(parameters, 0, destination + to, *map(add, addresses, froms))
-        ready(grid, parameters)
-
-    return run

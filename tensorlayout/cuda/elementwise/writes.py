@@ -1,14 +1,15 @@
-"""Elementwise plans carried out: a launch, and behind it one of padding where that is too much."""
+"""Elementwise plans carried out: a launch, and behind it what writes much padding."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from tensorlayout.cuda import elementwise
+from tensorlayout.cuda.elementwise.planning import ElementwiseLaunch, plan_elementwise
 from tensorlayout.cuda.engine.driver import driver
-from tensorlayout.cuda.engine.launch import bind
+from tensorlayout.cuda.engine.launch import Bound, Launches, bind, writer
 from tensorlayout.cuda.engine.memory import padding_of, per_alignment
+from tensorlayout.cuda.engine.scalars import octets
 from tensorlayout.cuda.fill.fill import plan_padding
 from tensorlayout.plan.base import Write
 from tensorlayout.plan.elementwise import ElementwisePlan
@@ -16,40 +17,55 @@ from tensorlayout.tensor import Tensor, TensorSpec
 
 
 def write_elementwise(plan: ElementwisePlan) -> Write:
-    """One launch; operands lie apart from the destination, or exactly there."""
+    """The function of the result and the operands, which lie apart from it, or exactly there."""
     spec, padding = plan.result, None if plan.given else padding_of(plan.result)
-    scalars = any(isinstance(o, type) for o in plan.operands)
+    number, content = spec.device.number, scalars_of(plan)
 
-    def make(alignments: tuple[int, ...]) -> Callable[[int, list[Any]], None]:
-        launch = elementwise.plan_elementwise(plan, alignments, padding)
-        return _computing(launch, spec, alignments[0], padding)
+    def planned(alignments: tuple[int, ...]) -> Launches:
+        found = plan_elementwise(plan, alignments, padding)
+        return with_padding(found, spec, alignments[0], padding)
 
-    at, number = per_alignment(make), spec.device.number
+    if content is None:
+        return writer(number, planned)
 
-    def launch(result: Tensor, *operands: Any) -> None:
-        to = result._memory.address
-        given = [x._memory.address if type(x) is Tensor else x for x in operands]
-        addresses = given
-        if scalars:  # they are no addresses, and as well aligned as can be
-            addresses = [x._memory.address if type(x) is Tensor else 0 for x in operands]
+    def make(alignments: tuple[int, ...]) -> Bound:
+        return bind(planned(alignments), number)
+
+    at = per_alignment(make)
+
+    def write(*tensors: Any) -> None:
+        # Numbers have no addresses, and are as well aligned as can be.
+        addresses = [x._memory.address if type(x) is Tensor else 0 for x in tensors]
+        scalars = content(*tensors[1:])
         with driver().using(number):
-            at(to, *addresses)(to, given)
+            at(*addresses)(addresses, scalars)
 
-    return launch
+    return write
 
 
-def _computing(
-    launch: elementwise.ElementwiseLaunch, spec: TensorSpec, alignment: int, padding: bytes | None
-) -> Callable[[int, list[Any]], None]:
-    """The launch, and behind it one of the padding where that is too much for the same."""
-    run = elementwise.prepare_elementwise(launch, driver())
-    if padding is None or launch.writes_padding:
-        return run
-    plan = plan_padding(spec.layout, spec.dtype.itemsize, alignment, padding)
-    pad = bind(plan, spec.device.number)
+def scalars_of(plan: ElementwisePlan) -> Callable[..., bytes] | None:
+    """What makes the operands of a call octets for the struct, 16 for each; None without numbers.
 
-    def compute(to: int, operands: list[Any]) -> None:
-        run(to, operands)
-        pad([to], b"")
+    OverflowError for integers that do not fit.
+    """
+    name, pairs = plan.operation.name, zip(plan.operands, plan.inputs, strict=True)
+    kinds = [kind if isinstance(operand, type) else None for operand, kind in pairs]
+    if not any(kind is not None for kind in kinds):
+        return None
 
-    return compute
+    def content(*operands: Any) -> bytes:
+        rows = zip(operands, kinds, strict=True)
+        each = [b"" if kind is None else octets(name, x, kind) for x, kind in rows]
+        return b"".join([one.ljust(16, b"\0") for one in each])
+
+    return content
+
+
+def with_padding(
+    found: ElementwiseLaunch, spec: TensorSpec, alignment: int, padding: bytes | None
+) -> Launches:
+    """The launch, and behind it those of the padding where that is too much for it."""
+    launches = tuple([launch for launch in (found.launch,) if launch is not None])
+    if padding is not None and not found.writes_padding:
+        launches += plan_padding(spec.layout, spec.dtype.itemsize, alignment, padding).launches
+    return Launches(launches, found.case)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from itertools import accumulate
 from operator import add, or_
 from typing import Any
 
+from tensorlayout.cuda.engine import faults
 from tensorlayout.cuda.engine.driver import Kernel, driver
 from tensorlayout.cuda.engine.memory import per_alignment
 from tensorlayout.cuda.engine.structs import constant
@@ -23,6 +24,11 @@ PER_THREAD = 4
 # Elements that a block of a kernel without tiles moves.
 BLOCK = PER_THREAD * THREADS
 
+_ALIGNMENT = 256  # of memories in between
+
+# Numbers of what no call gives: no memory, whose address is 0; and the record of faults.
+NOTHING, FAULTS = -2, -1
+
 
 @dataclass(frozen=True, slots=True)
 class Launch:
@@ -33,8 +39,8 @@ class Launch:
         grid: how many blocks.
         parameters: the struct, which begins with the pointers; zeros where these and scalars go.
         firsts: for each pointer, in order, the bytes from the lowest slot to what it points to.
-        memories: for each pointer the number of its memory in the call; empty: the first is of the
-            first memory, and so on.
+        memories: for each pointer the number of its memory in the call, `NOTHING` or `FAULTS`;
+            empty: the first is of the first memory, and so on.
         scalars_at: where the scalars of the call go, in bytes; None: behind the pointers.
         takes: from which byte on, and up to which, it takes these scalars; None: to the end.
 
@@ -70,9 +76,9 @@ class Launches:
     Attributes:
         launches: in their order.
         case: the kind of work, one of the names in the function that planned it.
-        scratch: **bytes** of memories that are needed in between: new at each call, and numbered
-            behind those of the call. They go back to where they came from, which hands them out in
-            the order of the stream.
+        scratch: **bytes** of memories that are needed in between: new at each call, parts of one,
+            and numbered behind those of the call. It goes back to where it came from, which hands
+            it out in the order of the stream.
 
     """
 
@@ -92,24 +98,27 @@ def bind(planned: Launch | Launches | None, device: int) -> Bound:
     """
     if planned is None:
         return _nothing
-    if isinstance(planned, Launch):
-        return _bind(planned)
-    steps, scratch, gpu = [_bind(each) for each in planned.launches], planned.scratch, driver()
-    if not scratch:
+    launches = (planned,) if isinstance(planned, Launch) else planned.launches
+    scratch = () if isinstance(planned, Launch) else planned.scratch
+    steps, gpu = [_bind(each) for each in launches], driver()
+    numbers = {number for each in launches for number in each.memories}
+    if len(steps) == 1 and not scratch and not numbers & {NOTHING, FAULTS}:
+        return steps[0]
+    reports = faults.reports(device) if FAULTS in numbers else None
+    *starts, room = accumulate([-(-n // _ALIGNMENT) * _ALIGNMENT for n in scratch], initial=0)
 
-        def run_all(addresses: Sequence[int], scalars: bytes = b"") -> None:
-            for step in steps:
-                step(addresses, scalars)
-
-        return run_all
-
-    def run_with_scratch(addresses: Sequence[int], scalars: bytes = b"") -> None:
-        made = [gpu.allocate(nbytes, device) for nbytes in scratch]
-        everything = [*addresses, *[each.pointer for each in made]]
+    def run(addresses: Sequence[int], scalars: bytes = b"") -> None:
+        made = gpu.allocate(room, device) if room else None
+        first = 0 if made is None else made.pointer
+        report = None if reports is None else reports.current(gpu)
+        record = 0 if report is None else report[0].pointer
+        everything = [*addresses, *[first + start for start in starts], 0, record]
         for step in steps:
             step(everything, scalars)
+        if report is not None:
+            faults.launched(*report)
 
-    return run_with_scratch
+    return run
 
 
 def _nothing(addresses: Sequence[int], scalars: bytes = b"") -> None:
@@ -142,13 +151,15 @@ def writer(
     tensors: int | None = None,
     content: Callable[..., bytes] | None = None,
     alike: slice | None = None,
+    aligned: int | None = None,
 ) -> Write:
     """``write(out, *operands)``: the launches of ``plan(alignments)``, asked for once for each.
 
     `alignments`: powers of two that divide the addresses of the tensors, in their order. `tensors`:
     how many operands, the first ones, are tensors; None: all. `content`: what the others become,
     octets for the struct. `alike`: tensors of which the least alignment counts for all: each
-    combination would have a plan of its own.
+    combination would have a plan of its own. `aligned`: how many alignments, the first ones, the
+    plan asks for; None: all.
     """
     at = per_alignment(lambda alignments: bind(plan(alignments), device))
 
@@ -160,19 +171,19 @@ def writer(
             seen = addresses.copy()
             seen[alike] = [reduce(or_, addresses[alike])] * len(addresses[alike])
         with driver().using(device):
-            at(*seen)(addresses, scalars)
+            at(*seen[:aligned])(addresses, scalars)
 
     return write
-
-
-def struct_type(name: str, **members: Any) -> Any:
-    """A ctypes struct of these members, in order."""
-    return type(name, (ctypes.Structure,), {"_fields_": tuple(members.items())})
 
 
 def blocks_for(count: int) -> int:
     """How many blocks move `count` elements."""
     return -(-count // BLOCK)
+
+
+def blocks_of_walk(count: int, rank: int, ranks: tuple[int, ...]) -> int:
+    """The same where a thread has several elements only in kernels of `ranks`, the others one."""
+    return blocks_for(count if rank in ranks else count * PER_THREAD)
 
 
 def blocks_of_packs(threads: int, pack: int) -> int:

@@ -28,9 +28,6 @@ class Region:
     depth: int
 
 
-PaddingStruct = struct("padding.cuh", "Padding")
-
-
 @dataclass(frozen=True, slots=True)
 class Regions:
     """All slots of padding, each once; `dims` are (size, stride), slowest first."""
@@ -44,7 +41,7 @@ class Regions:
 
     @property
     def fit_a_launch(self) -> bool:
-        """Whether `PaddingStruct` can hold them."""
+        """Whether the struct can hold them."""
         sizes = [n for r in self.regions for n in (r.run, self.rows(r))]
         depth = max([region.depth for region in self.regions], default=0)
         return len(self.regions) <= REGIONS >= depth and max(sizes, default=0) < _FEWER_THAN
@@ -67,9 +64,14 @@ def padding_regions(layout: Layout) -> Regions:
     return Regions(made.dims, tuple(r for r in regions if r.run and made.rows(r)))
 
 
+def pattern(value: bytes) -> bytes:
+    """One element over and over, 16 bytes of it: what the launches of a fill take as scalars."""
+    return value * (16 // max(1, len(value)))
+
+
 def bits_of(value: bytes) -> tuple[int, int]:
-    """The pattern of an element, repeated to 16 bytes, as two 64-bit numbers; of none: zeros."""
-    repeated = value * (16 // max(1, len(value)))
+    """The pattern of an element as two 64-bit numbers; of none: zeros."""
+    repeated = pattern(value)
     return int.from_bytes(repeated[:8], "little"), int.from_bytes(repeated[8:], "little")
 
 
@@ -81,7 +83,7 @@ def padding_struct(
     `alignment`: the power of two that divides the address of the first slot. Elements are written
     as many at a time as it allows, and where runs begin and end.
     """
-    made = PaddingStruct(first_block=_NEVER)
+    made = struct("padding.cuh", "Padding")(first_block=_NEVER)
     if found is None or not found.regions:
         return made, 0
     found, width = _widened(found, len(value), alignment)

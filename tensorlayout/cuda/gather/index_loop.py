@@ -1,0 +1,226 @@
+"""Loops over elements that are found by positions, as ``kernels/reach.cuh`` runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from math import gcd
+from typing import Any
+
+from tensorlayout.cuda.engine.driver import Kernel
+from tensorlayout.cuda.engine.faults import MAX_POSITIONS, owner_of
+from tensorlayout.cuda.engine.kernel_shapes import parameters
+from tensorlayout.cuda.engine.launch import FAULTS, NOTHING, PER_THREAD, Launch, blocks_for
+from tensorlayout.cuda.engine.parameters import divisor, index_type
+from tensorlayout.cuda.engine.sectors import WIDEST
+from tensorlayout.cuda.engine.structs import constant
+from tensorlayout.layout import Layout
+from tensorlayout.layout.loop import Axis, Loop, merged
+from tensorlayout.plan.gather import IndexMap, Shape
+from tensorlayout.tensor import TensorSpec
+
+# The tag of axes that come from the dimensions of positions.
+OF_POSITIONS = "positions"
+
+
+@dataclass(frozen=True, slots=True)
+class Positions:
+    """A tensor of positions.
+
+    Attributes:
+        memory: the number of its memory in the call.
+        kind: of its integers, as in kernels/reach.cuh.
+        first: **bytes** from its lowest slot to its first element.
+        extent: size of the dimension that it indexes.
+        steps: what one position adds to the offset in each memory.
+        layout: its dimensions as those of the loop's positions.
+
+    """
+
+    memory: int
+    kind: int
+    first: int
+    extent: int
+    steps: tuple[int, ...]
+    layout: Layout
+
+
+@dataclass(frozen=True, slots=True)
+class IndexLoop:
+    """A loop over memories, and behind them the tensors of positions that move its elements.
+
+    `clamps`: whether the nearest position is meant by one outside, which else is reported.
+    """
+
+    loop: Loop
+    positions: tuple[Positions, ...] = ()
+    clamps: bool = False
+
+    @property
+    def inner(self) -> int:
+        """How many elements there are behind the dimensions of the positions."""
+        found = 1
+        for axis in reversed(self.loop.axes):
+            if axis.tag == OF_POSITIONS:
+                return found
+            found *= axis.size
+        return found
+
+    @property
+    def furthest(self) -> int:
+        """The largest distance that any memory or tensor of positions has, in its own units."""
+        found = [p.extent for p in self.positions]
+        for m, strides in enumerate(self.loop.strides):
+            reach = sum((a.size - 1) * abs(s) for a, s in zip(self.loop.axes, strides, strict=True))
+            if m < len(self.loop.widths) - len(self.positions):
+                reach += sum(max(p.extent - 1, 0) * abs(p.steps[m]) for p in self.positions)
+            found.append(reach)
+        return max(found)
+
+    @property
+    def index(self) -> str:
+        """The narrowest type of indices."""
+        return index_type(self.loop.count, self.furthest)
+
+
+def positions_of(
+    memory: int, spec: TensorSpec, spread: Shape, extent: int, steps: tuple[int, ...]
+) -> Positions:
+    """The positions in a memory of a call, broadcast to the shape of all."""
+    layout = spec.layout.broadcast_to(spread)
+    kind = constant("reach.cuh", spec.dtype.name.upper())
+    return Positions(memory, kind, layout.offset * spec.dtype.itemsize, extent, steps, layout)
+
+
+def placed(memory: int, extent: int, steps: tuple[int, ...], layout: Layout) -> Positions:
+    """Positions that a launch has made: int64, from 0 up, -1 where one was outside."""
+    return Positions(memory, constant("reach.cuh", "PLACED"), 0, extent, steps, layout)
+
+
+def strides_of(kept: tuple[tuple[int, int], ...], layout: Layout, rank: int) -> list[int]:
+    """The strides of a tensor along the dimensions of the result, 0 along those of positions."""
+    found = [0] * rank
+    for d, at in kept:
+        found[at] = layout.strides[d]
+    return found
+
+
+def in_index_order(rank: int) -> IndexMap:
+    """The map of positions alone, in index order."""
+    dims = tuple(range(rank))
+    return IndexMap((), dims, (), dims[::-1])
+
+
+def loop_of(
+    index_map: IndexMap,
+    shape: Shape,
+    strides: Sequence[Sequence[int]],
+    positions: Sequence[Positions] = (),
+    width: int = 1,
+    firsts: tuple[int, ...] = (),
+    *,
+    clamps: bool = False,
+) -> IndexLoop:
+    """The loop over a result in its order; `strides` of each memory, 0 along positions.
+
+    `firsts`: **bytes** to the first elements of the first memories, those whose strides count
+    elements of `width` bytes; others are tables.
+    """
+
+    def axis(d: int) -> Axis:
+        across: Sequence[int] = [0] * len(positions)
+        if index_map.per_line or d in index_map.index_dims:
+            at = d if index_map.per_line else d - index_map.index_dims[0]
+            across = [p.layout.strides[at] for p in positions]
+        steps = (*[s[d] for s in strides], *across)
+        return Axis(shape[d], steps, OF_POSITIONS if d in index_map.index_dims else None)
+
+    axes = [axis(d) for d in reversed(index_map.order)]
+    return loop_over(axes, len(strides), positions, width, firsts, clamps=clamps)
+
+
+def loop_over(
+    axes: Iterable[Axis],
+    memories: int,
+    positions: Sequence[Positions] = (),
+    width: int = 1,
+    firsts: tuple[int, ...] = (),
+    *,
+    clamps: bool = False,
+) -> IndexLoop:
+    """The same for axes, slowest first, which are merged."""
+    count = memories + len(positions)
+    tables = count - len(firsts)
+    found = merged(axes) or [Axis(1, (0,) * count, OF_POSITIONS)]
+    widths = (width,) * len(firsts) + (1,) * tables
+    rest = (0,) * tables
+    loop = Loop(tuple(found), widths, (*firsts, *rest), (WIDEST,) * count, tables)
+    return IndexLoop(loop, tuple(positions), clamps)
+
+
+def fitted(index_loop: IndexLoop, alignments: Sequence[int]) -> IndexLoop:
+    """The loop over elements as wide as memory allows, or as narrow as it asks for.
+
+    `alignments`: powers of two that divide the addresses of the memories that have elements.
+    """
+    loop, positions = index_loop.loop, index_loop.positions
+    # Positions move elements by whole steps, which so are a part of how these are aligned.
+    aligned = [
+        gcd(alignment, *[p.steps[m] * loop.width for p in positions])
+        for m, alignment in enumerate(alignments)
+    ]
+    tables = loop.alignments[len(aligned) :]
+    found = replace(loop, alignments=(*aligned, *tables)).fitted(WIDEST)
+
+    def in_elements(steps: tuple[int, ...]) -> tuple[int, ...]:
+        count = len(aligned)
+        moved = [step * loop.width // found.width for step in steps[:count]]
+        return (*moved, *steps[count:])
+
+    moved = [replace(p, steps=in_elements(p.steps)) for p in positions]
+    return replace(index_loop, loop=found, positions=tuple(moved))
+
+
+def launch_of(
+    chosen: Kernel,
+    index_loop: IndexLoop,
+    memories: Sequence[tuple[int, int]],
+    name: str = "",
+    *,
+    grid: int | None = None,
+    **members: Any,
+) -> Launch:
+    """The launch of a kernel whose struct has the loop as its member `reach`.
+
+    `memories`: number and **bytes** to what the pointer points to, for each pointer. Positions
+    outside are reported under `name`. `members`: others of the struct. Takes no scalars. ValueError
+    for more dimensions than any memory can have.
+    """
+    loop, positions, shape = index_loop.loop, index_loop.positions, dict(chosen.shape)
+    made, rank = parameters(chosen)(), len(loop.axes)
+    for member, value in members.items():
+        setattr(made, member, value)
+    reach, index = made.reach, shape["INDEX"]
+    if rank > len(reach.size):
+        most = len(reach.size)
+        msg = f"positions: {rank} dimensions of 2 or more elements are more than {most}"
+        raise ValueError(msg)
+    reach.owner = owner_of(name) if positions else 0
+    reach.count, reach.rank, reach.clamps = loop.count, rank, index_loop.clamps
+    for d, axis in enumerate(loop.axes):
+        reach.size[d] = divisor(index, axis.size)
+    before = len(reach.stride)
+    for m, strides in enumerate(loop.strides):
+        into = reach.stride[m] if m < before else reach.across[m - before]
+        into[:rank] = strides
+    reach.positions = len(positions)
+    for k, each in enumerate(positions):
+        reach.extent[k], reach.kind[k] = each.extent, each.kind
+        reach.step[k][:] = each.steps
+    pointers = [*memories, *[(p.memory, p.first) for p in positions]]
+    pointers += [(NOTHING, 0)] * (MAX_POSITIONS - len(positions))
+    pointers.append((FAULTS if positions else NOTHING, 0))
+    numbers, firsts = zip(*pointers, strict=True)
+    if grid is None:
+        grid = blocks_for(loop.count * (1 if shape.get("RANK", "0") != "0" else PER_THREAD))
+    return Launch(chosen, grid, bytes(made), firsts, numbers, takes=(0, 0))

@@ -1,0 +1,304 @@
+"""Where a tensor is true, or not zero: reads, writes, and the positions themselves.
+
+How many elements a mask selects is data: the host waits for that number once where the shape of the
+result, or the right shape of the values, depends on it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from math import gcd
+from typing import Any
+
+import numpy as np
+
+from tensorlayout import dtypes
+from tensorlayout.cuda.engine import faults
+from tensorlayout.cuda.engine.driver import Buffer, Kernel, driver
+from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
+from tensorlayout.cuda.engine.launch import NOTHING, Bound, Launch, Launches, bind, writer
+from tensorlayout.cuda.engine.memory import new_tensor, per_alignment
+from tensorlayout.cuda.engine.parameters import index_type, pack_walk
+from tensorlayout.cuda.engine.sectors import WIDEST
+from tensorlayout.cuda.engine.structs import constant
+from tensorlayout.cuda.gather import plan_read
+from tensorlayout.cuda.gather.index_loop import (
+    Positions,
+    fitted,
+    launch_of,
+    loop_over,
+    placed,
+)
+from tensorlayout.cuda.scatter import bits, in_dtype
+from tensorlayout.cuda.scatter.scatter import plan_write, values_in, with_bits
+from tensorlayout.layout import Layout
+from tensorlayout.layout.loop import Axis, merged
+from tensorlayout.plan.base import Run, Write
+from tensorlayout.plan.gather import IndexMap
+from tensorlayout.plan.mask import MaskedPlan, NonzeroPlan, SelectPlan, selected_spec
+from tensorlayout.plan.scatter import ScatterPlan, check_fits
+from tensorlayout.tensor import Tensor, TensorSpec
+
+FILE = "select.cu"
+CHUNK = constant(FILE, "CHUNK")  # elements of the mask that a block has
+
+# Numbers of elements of which a plan keeps its launches.
+_KEPT = 16
+
+# What a launch over a mask is given: what is written, the mask, counts, the source.
+_Addresses = tuple[int, int, int, int]
+MASK, COUNTS = 1, 2
+
+
+def prepare_select(plan: SelectPlan) -> Run:
+    """Count, wait for the number, and read; in row-major index order of the mask."""
+    seen, index_map, number = plan.seen, plan.index_map, plan.result.device.number
+    selection = _Selection(plan.result, index_map, plan.mask.layout)
+
+    @functools.lru_cache(_KEPT)
+    def mover(count: int) -> Callable[..., Bound]:
+        spec = selected_spec(seen, index_map, count)
+        at = (selection.placed(2, count, (0, 1)),)
+
+        def make(alignments: tuple[int, ...]) -> Bound:
+            source, shift = seen.layout, selection.shift
+            read = plan_read(plan.name, source, index_map, spec, at, alignments, shift)
+            return bind(read, number)
+
+        return per_alignment(make)
+
+    def select(x: Tensor, mask: Tensor) -> Tensor:
+        with driver().using(number):
+            count, counts = selection.counted(mask)
+            result = new_tensor(selected_spec(seen, index_map, count))
+            if not result.size:
+                return result
+            to, source = result._memory.address, x._memory.address
+            if selection.elements is not None:
+                selection.elements((to, mask._memory.address, counts.pointer, source))
+            else:
+                positions = selection.positions(mask, count, counts)
+                mover(count)(to, source)((to, source, positions.pointer), b"")
+        return result
+
+    return select
+
+
+def write_masked(plan: MaskedPlan) -> Write:
+    """Write where the mask is true; value and mask lie apart from what is written.
+
+    One launch, without waiting, where one number or one slice is written everywhere; else the host
+    waits for the number of elements, which the values must fit.
+    """
+    if not isinstance(plan.value, TensorSpec):
+        name, dtype = plan.name, plan.result.dtype
+        one = _same(plan) if plan.spread is not None else _counted(plan)
+        return lambda out, value, mask: one(out, mask, bits(name, value, dtype))
+    spec, convert = in_dtype(plan.value, plan.result.dtype)
+    plan = replace(plan, value=spec)
+    write = _same(plan) if plan.spread is not None and _stands_still(plan) else _counted(plan)
+    if convert is None:
+        return write
+    return lambda out, value, mask: write(out, convert(value), mask)
+
+
+def _stands_still(plan: MaskedPlan) -> bool:
+    """Whether the value is the same for all that is selected, whatever the number of that."""
+    try:
+        check_fits(plan.name, plan.value, plan.index_map.shape(plan.seen.layout, (1,)))
+    except ValueError:
+        return False  # said again, with the number, when that is known
+    return True
+
+
+def _same(plan: MaskedPlan) -> Write:
+    """``write(out, value, mask)``, or of a number ``write(out, mask, octets)``."""
+    many, number = isinstance(plan.value, TensorSpec), plan.result.device.number
+    content = None if many else bytes
+    return writer(
+        number, lambda found: plan_store(plan, found), 2 + many, content, aligned=1 + many
+    )
+
+
+def _counted(plan: MaskedPlan) -> Write:
+    """The same, where values depend on how much is selected, or the mask does not cover all."""
+    number, index_map, layout = plan.result.device.number, plan.index_map, plan.seen.layout
+    many = isinstance(plan.value, TensorSpec)
+    selection = _Selection(plan.result, index_map, plan.mask.layout)
+
+    @functools.lru_cache(_KEPT)
+    def mover(count: int) -> Callable[..., Bound]:
+        shape, positions = index_map.shape(layout, (count,)), (1, 0, 0)
+        what = ScatterPlan(plan.name, plan.seen, plan.value, (), shape, index_map)
+        placed = [selection.placed(1 + many, count, positions)]
+        return per_alignment(
+            lambda alignments: bind(plan_write(what, placed, alignments, selection.shift), number)
+        )
+
+    def masked(out: Tensor, *operands: Any) -> None:
+        mask, octets = (operands[1], b"") if many else operands
+        addresses = [x._memory.address for x in (out, *operands[:many])]
+        with driver().using(number):
+            count, counts = selection.counted(mask)
+            shape = index_map.shape(layout, (count,))
+            check_fits(plan.name, plan.value, shape)
+            if 0 not in shape:
+                positions = selection.positions(mask, count, counts)
+                mover(count)(*addresses)((*addresses, positions.pointer), octets)
+
+    return masked
+
+
+def plan_store(plan: MaskedPlan, alignments: tuple[int, ...]) -> Launch | None:
+    """The launch that writes what is the same for all where the mask is true; None for nothing.
+
+    Memories: the destination, the value if it is in memory, the mask; `alignments` of the first.
+    """
+    layout, itemsize, mask = plan.result.layout, plan.result.dtype.itemsize, plan.mask.layout
+    first, value, values = plan.index_map.dims[0], plan.value, None
+    if not layout.size:
+        return None
+    dims = [-1] * layout.ndim  # that of the values for each; -1: these stand still
+    if isinstance(value, TensorSpec):
+        values = values_in(value.layout, plan.index_map.shape(plan.seen.layout, (1,)))
+        # The dimensions under a mask of several are one in `seen`, or not.
+        gone = mask.ndim - 1 if len(plan.index_map.dims) == 1 else 0
+        for d, at in plan.index_map.kept:
+            dims[d if d < first else d + gone] = at
+
+    def axis(d: int) -> Axis:
+        to, at = layout.strides[d], dims[d]
+        # One number fills elements of any width: it goes along with the destination.
+        from_ = to if values is None else values.strides[at] if at >= 0 else 0
+        under = first <= d < first + mask.ndim
+        return Axis(layout.shape[d], (to, from_, mask.strides[d - first] if under else 0))
+
+    axes = [axis(d) for d in reversed(layout.minor_to_major)]
+    firsts = layout.offset * itemsize, 0 if values is None else values.offset * itemsize
+    loop = fitted(loop_over(axes, 3, (), itemsize, firsts), (*alignments, WIDEST)[:2])
+    rank, width = len(loop.loop.axes), loop.loop.width
+    chosen = kernel(FILE, "store_masked", RANK=rank, INDEX=loop.index, STORE=width)
+    if values is None:
+        memories = [(0, firsts[0]), (NOTHING, 0), (1, mask.offset)]
+        return with_bits(launch_of(chosen, loop, memories, many=0))
+    memories = [(0, firsts[0]), (1, firsts[1]), (2, mask.offset)]
+    return launch_of(chosen, loop, memories, many=1)
+
+
+def prepare_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:
+    """The indices of what is not zero, a tensor a dimension; the host waits for their number."""
+    number, rank = plan.result.device.number, plan.result.layout.ndim
+    spec, convert = in_dtype(plan.result, dtypes.bool)
+    counter = _counter(spec, (0,) * rank)
+    units = [tuple(int(k == d) for k in range(rank)) for d in range(rank)]
+    writers = [_launcher(spec, "select_positions", unit) for unit in units]
+
+    def nonzero(x: Tensor) -> tuple[Tensor, ...]:
+        mask = x if convert is None else convert(x)
+        with driver().using(number):
+            count, counts = counter(mask)
+            result = TensorSpec(dtypes.int64, Layout.row_major((count,)), spec.device)
+            made = [new_tensor(result) for _ in range(rank)]
+            for each, write in zip(made, writers if count else (), strict=bool(count)):
+                write((each._memory.address, mask._memory.address, counts.pointer, 0))
+        return tuple(made)
+
+    return nonzero
+
+
+# ---- Over a mask
+
+
+class _Selection:
+    """How a mask over dimensions of a tensor, the indexed ones, is counted and read.
+
+    Attributes:
+        counted: the number of true elements of a mask, for which the host waits, and counts.
+        elements: what writes elements, where the mask covers all dimensions.
+        shift: how far the first element of the tensor is moved, for `placed` positions.
+
+    """
+
+    def __init__(self, source: TensorSpec, index_map: IndexMap, mask: Layout) -> None:
+        first, layout, itemsize = index_map.dims[0], source.layout, source.dtype.itemsize
+        over = TensorSpec(dtypes.bool, mask, source.device)
+        strides = layout.strides[first : first + mask.ndim]
+        self._unit = gcd(*strides) or 1  # what a position stands for, in elements
+        steps = tuple(stride // self._unit for stride in strides)
+        reached = [(n - 1) * step for n, step in zip(mask.shape, steps, strict=True)]
+        base, top = -sum(min(r, 0) for r in reached), sum(max(r, 0) for r in reached)
+        self._extent, self.shift = base + top + 1, -base * self._unit
+        self.counted = _counter(over, steps)
+        self._write = _launcher(over, "select_positions", steps, base)
+        self.elements = None
+        if mask.ndim == layout.ndim:
+            at = layout.offset * itemsize
+            self.elements = _launcher(over, "select_elements", strides, 0, at, WIDTH=itemsize)
+
+    def placed(self, memory: int, count: int, steps: tuple[int, ...]) -> Positions:
+        """The positions of `count` elements, which add `steps` to memories, times the unit."""
+        moved = tuple(step * self._unit for step in steps)
+        return placed(memory, self._extent, moved, Layout.row_major((count,)))
+
+    def positions(self, mask: Tensor, count: int, counts: Buffer) -> Buffer:
+        """The positions of the elements, written to memory of their own."""
+        made = driver().allocate(8 * count, mask.device.number)
+        self._write((made.pointer, mask._memory.address, counts.pointer, 0))
+        return made
+
+
+def _counter(mask: TensorSpec, steps: tuple[int, ...]) -> Callable[[Tensor], tuple[int, Any]]:
+    """What counts the true elements of a mask: how many, and before each chunk."""
+    number, chunks = mask.device.number, -(-mask.layout.size // CHUNK)
+    if not chunks:
+        return lambda given: (0, None)
+    chosen = kernel(FILE, "scan_counts")
+    scan = Launch(chosen, 1, bytes(parameters(chosen)(blocks=chunks)), (0,), (COUNTS,))
+    count = _launcher(mask, "count_true", steps, 0, 0, scan)
+
+    def counted(given: Tensor) -> tuple[int, Any]:
+        gpu = driver()
+        counts, octets = gpu.allocate(8 * (chunks + 1), number), np.empty(8, np.uint8)
+        count((0, given._memory.address, counts.pointer, 0))
+        gpu.to_host(octets, counts.pointer + 8 * chunks)
+        faults.check()
+        return int(octets.view(np.int64)[0]), counts
+
+    return counted
+
+
+def _launcher(
+    mask: TensorSpec,
+    name: str,
+    steps: Sequence[int],
+    base: int = 0,
+    first: int = 0,
+    *then: Launch,
+    **shape: Any,
+) -> Callable[[_Addresses], None]:
+    """What launches over a mask of this spec, and steps through a second memory by `steps`.
+
+    `base` is added to positions; `first`: **bytes** from the begin of the source to its first
+    element. `then`: launches that follow.
+    """
+    layout, number = mask.layout, mask.device.number
+
+    def make(alignments: tuple[int, ...]) -> Bound:
+        dims = zip(layout.shape, layout.strides, steps, strict=True)
+        axes = merged(Axis(n, (stride, step)) for n, stride, step in dims) or [Axis(1, (0, 0))]
+        reach = [sum((a.size - 1) * abs(a.strides[m]) for a in axes) for m in range(2)]
+        index = index_type(layout.size + CHUNK, max(reach))
+        chosen: Kernel = kernel(FILE, name, RANK=len(axes), INDEX=index, **shape)
+        packed = layout.is_row_major and alignments[0] >= WIDEST
+        made = parameters(chosen)(base=base, packed=packed, count=layout.size)
+        strides = list(zip(*[axis.strides for axis in axes], strict=True))
+        pack_walk(made.walk, [axis.size for axis in axes], strides)
+        firsts = (0, layout.offset, 0, first)
+        chunks = -(-layout.size // CHUNK)
+        launch = Launch(chosen, chunks, bytes(made), firsts, (0, MASK, COUNTS, 3))
+        return bind(Launches((launch, *then)), number)
+
+    at = per_alignment(make)
+    return lambda addresses: at(addresses[MASK])(addresses, b"")

@@ -1,0 +1,274 @@
+"""Reductions on CUDA: which kernel, how threads share results, how many chunks.
+
+``kernels/reduce.cu`` says what its kernels do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import nan, prod
+from typing import Any
+
+from tensorlayout import dtypes
+from tensorlayout.cuda.engine.c_types import c_type
+from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
+from tensorlayout.cuda.engine.launch import THREADS, Launch, Launches, writer
+from tensorlayout.cuda.engine.parameters import RANKS, divisor32, index_type, pack_axes
+from tensorlayout.cuda.engine.sectors import WIDEST
+from tensorlayout.cuda.engine.structs import constant, struct
+from tensorlayout.cuda.reduce import quantile
+from tensorlayout.cuda.reduce.box import ROWS, SOURCE, TURNS, Axes, ThreadBox, axes_of, box_for
+from tensorlayout.dtypes import DType
+from tensorlayout.layout import Layout
+from tensorlayout.layout.loop import furthest
+from tensorlayout.plan.base import Write
+from tensorlayout.plan.copy import AssignPlan, CopyPlan
+from tensorlayout.plan.reduce import ReducePlan
+from tensorlayout.plan.run import carried_out
+from tensorlayout.tensor import TensorSpec
+
+FILE = "reduce.cu"
+
+# As many blocks keep the largest GPU busy (132 multiprocessors of up to 8 blocks). Fewer are cut
+# into chunks, of at least so many turns of a thread that the second launch is worth it.
+_BLOCKS = 1024
+_LEAST_TURNS = 4
+
+# And at most so many, which bounds the rounding error of what a thread adds up.
+_MOST_TURNS = 128
+
+# What results are stored as, and what is made of a state, of kernels/reductions.cuh.
+_STORED = {
+    "float16": "AS_HALF",
+    "bfloat16": "AS_BFLOAT16",
+    **dict.fromkeys(("float32", "complex64"), "AS_FLOAT"),
+    **dict.fromkeys(("float64", "complex128"), "AS_DOUBLE"),
+}
+_STORED_BYTES = {1: "AS_1_BYTE", 2: "AS_2_BYTES", 4: "AS_4_BYTES", 8: "AS_8_BYTES"}
+_ANSWERS = {"std": "ROOT", "any": "WHETHER_ANY", "all": "WHETHER_ALL"}
+
+# The functions of `Reduce`, and the functors of kernels/reductions.cuh.
+FUNCTORS = {
+    "all": "nonzero",
+    "any": "nonzero",
+    "argmax": "first_greatest",
+    "argmin": "first_least",
+    "count_nonzero": "nonzero",
+    "max": "greatest",
+    "mean": "sum",
+    "min": "least",
+    "nanmax": "greatest_number",
+    "nanmin": "least_number",
+    "prod": "product",
+    "std": "variance",
+    "sum": "sum",
+    "var": "variance",
+}
+
+# Of no elements.
+_OF_NONE = {"all": 1, "prod": 1, "mean": nan, "quantile": nan, "var": nan, "std": nan}
+
+# Of these a dtype may be asked for; of the others it follows from what they are.
+_ACCUMULATING = ("sum", "prod")
+
+
+def write_reduce(plan: ReducePlan) -> Write:
+    """One launch or two, after a conversion where elements become another kind of number."""
+    function, spec = plan.operation.function, plan.result
+    if plan.source.layout.size == 0:
+        value = _OF_NONE.get(function, 0)
+        fill = carried_out(AssignPlan(plan.operation.name, type(value), spec))
+        return lambda out, x: fill(out, value)
+    if function == "quantile":
+        return quantile.write(plan)
+    if function in _ACCUMULATING and _kind(plan.source.dtype) != _kind(spec.dtype):
+        layout = Layout.packed(plan.source.layout.shape, plan.source.layout.minor_to_major)
+        converted = TensorSpec(spec.dtype, layout, spec.device)
+        convert = carried_out(CopyPlan(plan.source, converted))
+        reduce = write_reduce(replace(plan, source=converted))
+        return lambda out, x: reduce(out, convert(x))
+    return writer(spec.device.number, lambda alignments: plan_reduce(plan, alignments[1]))
+
+
+def _kind(dtype: DType) -> str:
+    kinds = ("real floating", "complex floating")
+    return next((kind for kind in kinds if dtypes.in_category(dtype, kind)), "whole")
+
+
+def functor_of(plan: ReducePlan) -> str:
+    """The functor of kernels/reductions.cuh."""
+    found = FUNCTORS[plan.operation.function]
+    source, result = plan.source.dtype, plan.result.dtype
+    if found == "sum" and source == dtypes.bool:
+        return "nonzero"
+    if found == "sum" and _is_narrow(source) and not _is_narrow(result):
+        return "wide_sum"
+    if not dtypes.in_category(source, "floating-point"):
+        return {"least_number": "least", "greatest_number": "greatest"}.get(found, found)
+    return found
+
+
+def _is_narrow(dtype: DType) -> bool:
+    if dtypes.in_category(dtype, "complex floating"):
+        return dtype.itemsize == 8
+    return dtypes.in_category(dtype, "real floating") and dtype.itemsize <= 4
+
+
+def words_of(functor: str, dtype: DType) -> int:
+    """The words of 8 bytes that a state has."""
+    if functor == "variance":
+        return 3
+    if functor.startswith("first_"):
+        return 2
+    if functor == "nonzero":
+        return 1
+    scaled = functor == "product" and dtypes.in_category(dtype, "floating-point")
+    return int(1 + dtypes.in_category(dtype, "complex floating") + scaled)
+
+
+def plan_reduce(plan: ReducePlan, alignment: int) -> Launches:
+    """How to carry out a plan that has elements; `alignment`: of the address of the lowest slot.
+
+    One launch; two where results are so few, or of so many elements, that several blocks share
+    one, whose partial results are in scratch memory. ValueError for memory whose alignment is less
+    than an element.
+    """
+    itemsize, functor = plan.source.dtype.itemsize, functor_of(plan)
+    if alignment % itemsize:
+        msg = (
+            f"{plan.operation.name}: memory begins at an address that is no multiple of its"
+            f" {itemsize} bytes an element; copy it first"
+        )
+        raise ValueError(msg)
+    words = words_of(functor, plan.source.dtype)
+    found = axes_of(plan, functor.startswith("first_"))
+    first = found.source * itemsize
+    grain = (alignment | first) & -(alignment | first)
+    box = box_for(found, itemsize, grain, _registers(words, plan.source.dtype))
+    per_block, chunks = _chunks(box)
+    types = types_of(plan.source.dtype)
+    rank = _rank(box)
+    shape = {"RANK": rank, "INDEX": _index(plan, box)}
+    if box.name == "reduce_tiles":
+        shape["TILED"] = 1
+    elif box.name != "reduce_columns":
+        shape["LENGTH"] = box.length
+    if box.name == "reduce_short":
+        shape["TURNS"] = TURNS
+    chosen = kernel(FILE, box.name, types, functor, **shape)
+    made = parameters(chosen)(frame=_frame(plan, found, box, per_block))
+    for walk, axes in ((made.groups, box.groups), (made.rows, box.rows)):
+        pack_axes(walk, axes, rank or RANKS[-1] + 1)
+    parts = chunks * (box.fold if box.is_spread else 1)
+    grid = box.tiles * chunks
+    if parts == 1:
+        return Launches((Launch(chosen, grid, bytes(made), (0, first)),))
+    reduce = Launch(chosen, grid, bytes(made), (0, first, 0))
+    join = _join(plan, parts, types, functor)
+    return Launches((reduce, join), scratch=(parts * plan.result.layout.size * words * 8,))
+
+
+def _registers(words: int, dtype: DType) -> int:
+    """Registers of 8 bytes that a column's state takes: more for positions and exponents."""
+    return 4 if words == 2 and not dtypes.in_category(dtype, "complex floating") else words
+
+
+def _chunks(box: ThreadBox) -> tuple[int, int]:
+    """Rows of a chunk, and how many chunks."""
+    count, batch = box.row_count, box.size_y * ROWS
+    if box.name == "reduce_tiles":
+        return count, 1
+    wanted = -(-_BLOCKS // box.tiles)
+    most = max(1, count // (batch * _LEAST_TURNS))
+    chunks = max(min(wanted, most), -(-count // (batch * _MOST_TURNS)))
+    if chunks == 1:
+        return count, 1
+    rows = -(-count // (chunks * batch)) * batch
+    return rows, -(-count // rows)
+
+
+def types_of(dtype: DType) -> tuple[tuple[str, str], ...]:
+    """The macros that name the element type."""
+    return (
+        ("ELEMENT", c_type(dtype)),
+        ("LONGEST", str(WIDEST // dtype.itemsize)),
+    )
+
+
+def _rank(box: ThreadBox) -> int:
+    """The rank of the kernel: 2, 4, or 0 for any."""
+    most = max(len(box.groups), len(box.rows))
+    return 2 if most <= 2 else 4 if most <= 4 else 0
+
+
+def _index(plan: ReducePlan, box: ThreadBox) -> str:
+    reach = furthest((*box.groups, *box.rows, box.x, box.w))
+    return index_type(plan.source.layout.size + THREADS * ROWS, reach + WIDEST)
+
+
+def _finish(plan: ReducePlan) -> Any:
+    function, dtype = plan.operation.function, plan.result.dtype
+    count = prod([plan.source.layout.shape[d] for d in plan.dims])
+    divisor = 1.0
+    if function == "mean":
+        divisor = float(count)
+    elif function in ("var", "std"):
+        divisor = float(count) - plan.static[0]
+        divisor = divisor if divisor > 0 else nan
+    return struct(FILE, "Finish")(
+        divisor=divisor,
+        count=count,
+        stored=constant(FILE, _STORED.get(dtype.name) or _STORED_BYTES[dtype.itemsize]),
+        answer=constant(FILE, _ANSWERS.get(function, "VALUE")),
+    )
+
+
+def _frame(plan: ReducePlan, found: Axes, box: ThreadBox, chunk: int) -> Any:
+    row = box.x.size if box.is_spread else box.size_x
+    channels = {
+        "reduce_columns": row * box.length // box.fold,
+        "reduce_tiles": box.x.strides[SOURCE],
+    }
+    behind, steps = box.rows[-1] if box.rest else box.w, struct(FILE, "Steps")
+    return struct(FILE, "Frame")(
+        finish=_finish(plan),
+        results=plan.result.layout.size,
+        first_result=found.result,
+        first_position=found.position,
+        groups=box.group_count,
+        columns=box.x.size,
+        rows=box.row_count,
+        chunk=chunk,
+        run=box.run,
+        rest=box.rest,
+        position_step=box.position_step,
+        x=steps(*box.x.strides),
+        w=steps(*box.w.strides),
+        rest_at=steps(*[step * behind.size for step in behind.strides]),
+        tiles=divisor32(box.tiles),
+        column_tiles=divisor32(box.column_tiles),
+        size_w=divisor32(box.w.size),
+        size_x=divisor32(box.size_x),
+        size_y=divisor32(box.size_y),
+        channels=divisor32(channels.get(box.name, 1)),
+        size_z=box.size_z,
+        fold=box.fold,
+    )
+
+
+def _join(
+    plan: ReducePlan, chunks: int, types: tuple[tuple[str, str], ...], functor: str
+) -> Launch:
+    """What joins partial results."""
+    results = plan.result.layout.size
+    size_x = min(results, THREADS if chunks < 8 else 32)
+    size_y = min(THREADS // size_x, chunks)
+    chosen = kernel(FILE, "reduce_partials", types, functor)
+    made = parameters(chosen)(
+        finish=_finish(plan),
+        results=results,
+        chunks=chunks,
+        size_x=divisor32(size_x),
+        size_y=size_y,
+    )
+    return Launch(chosen, -(-results // size_x), bytes(made), (0, 0), (0, 2))

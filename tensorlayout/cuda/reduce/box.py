@@ -1,0 +1,368 @@
+"""Which axes a reduction has, and which box of threads reads them: integers only.
+
+``kernels/reduce.cu`` says what a box of threads is, and what its kernels do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import gcd, inf, prod
+from typing import NamedTuple
+
+from tensorlayout.cuda.engine.launch import THREADS
+from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST
+from tensorlayout.layout.loop import Axis, merged, turned
+from tensorlayout.plan.reduce import ReducePlan
+
+# Packs that a thread reads at a time; results that it has, if they are of few elements.
+ROWS = 4
+TURNS = 4
+
+# Up to this many packs a result is short: each has a thread, and a thread several results. Of
+# single elements, as many as a block has threads.
+_SHORT = 16
+
+# Where threads of a row are fewer, each row is at least this many bytes.
+_SEGMENT = 128
+
+# Rows of fewer elements are read by single ones, if they do not begin at whole packs.
+_LONG = 256
+
+# Elements and rows of a block of reduce_tiles. The threads are shifted by less than a sector, for
+# which there is room; of fewer elements than the least, threads of other kernels are less idle.
+_TILE = 8 * THREADS
+_TILE_ROWS = 32
+_TILE_LEAST = 512
+
+# Of rows that begin anywhere: fewer elements are read in whole sectors as they are.
+_TILED = range(33, _TILE)
+
+# Rows that are read as one and are wider than a block: so many bytes of a column are worth the 8 or
+# more that they leave to be joined.
+_SPREAD_LEAST = 96
+
+# Packs of such rows, whose elements the kernel numbers with 31 bits.
+_SPREAD_MOST = 2**26
+
+# Blocks that keep a GPU busy with small reductions.
+_BUSY = 132
+
+# Registers of 8 bytes that a thread has for states of columns.
+_REGISTERS = 16
+
+# ---- Axes
+
+
+# The strides of merged dimensions, all reduced or none, which is their tag: in the source, in
+# elements and not negative; and in the result, or of reduced ones, of positions.
+SOURCE, OTHER = 0, 1
+
+
+class Axes(NamedTuple):
+    """Axes from the slowest in the source's memory to the fastest; where each side begins."""
+
+    axes: tuple[Axis, ...]
+    source: int
+    result: int
+    position: int
+
+
+def axes_of(plan: ReducePlan, positions: bool) -> Axes:
+    """The merged axes of a plan; `positions`: whether reduced ones have strides of positions."""
+    layout, result = plan.source.layout, plan.result.layout
+    kept = [d for d in range(layout.ndim) if d not in plan.dims]
+    of_kept = kept if plan.keepdims else range(len(kept))
+    steps = {d: result.strides[k] for d, k in zip(kept, of_kept, strict=True)}
+    if positions:
+        order = layout.shape if len(plan.dims) > 1 else [1] * layout.ndim
+        steps |= {d: prod(order[d + 1 :]) for d in plan.dims}
+    axes = []
+    for d in reversed(layout.minor_to_major):
+        reduced, other = d in plan.dims, steps.get(d, 0)
+        others = (0, other) if reduced else (other, 0)
+        axes.append(Axis(layout.shape[d], (layout.strides[d], *others), reduced))
+    starts = (layout.offset, result.offset, 0)
+    axes, begin = turned(axes, starts, lambda strides: strides[SOURCE] < 0)
+    axes.sort(key=lambda axis: axis.strides[SOURCE] or inf, reverse=True)
+    found = [Axis(n, (step, sum(others)), tag) for n, (step, *others), tag in merged(axes)]
+    return Axes(tuple(found), *begin)
+
+
+# ---- Which kernel, and which box of threads
+
+
+# No threads along x, or w.
+_NO_COLUMNS = Axis(1, (0, 0), False)
+_NO_RUN = Axis(1, (0, 0), True)
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadBox:
+    """What a block reads, and all blocks.
+
+    Attributes:
+        name: of the kernel.
+        length: elements of a pack.
+        groups, rows: the axes that are walked; those of rows count packs.
+        x: the axis of results along x, in packs; w: the axis of elements along w.
+        size_w, size_x, size_y, size_z: threads.
+        run: elements of a row whose aligned packs are looked for in the kernel.
+        fold: rows that are read as one; rest: elements behind those.
+        position_step: from an element of a row to the next, or from one folded row to the next.
+
+    """
+
+    name: str
+    length: int
+    groups: tuple[Axis, ...]
+    rows: tuple[Axis, ...]
+    x: Axis = _NO_COLUMNS
+    w: Axis = _NO_RUN
+    size_x: int = 1
+    size_y: int = 1
+    size_z: int = 1
+    run: int = 0
+    fold: int = 1
+    rest: int = 0
+    position_step: int = 0
+
+    @property
+    def row_count(self) -> int:
+        """Along y, of one result."""
+        return prod([axis.size for axis in self.rows])
+
+    @property
+    def group_count(self) -> int:
+        """Along z."""
+        return prod([axis.size for axis in self.groups])
+
+    @property
+    def group_tiles(self) -> int:
+        """Blocks along z."""
+        turns = TURNS if self.name == "reduce_short" else 1
+        return -(-self.group_count // (self.size_z * turns))
+
+    @property
+    def column_tiles(self) -> int:
+        """Blocks along x."""
+        return -(-self.x.size // self.size_x)
+
+    @property
+    def is_spread(self) -> bool:
+        """Whether rows that are read as one are wider than a block."""
+        return self.fold > 1 and self.column_tiles > 1
+
+    @property
+    def tiles(self) -> int:
+        """Blocks of a chunk."""
+        return self.group_tiles * self.column_tiles
+
+
+def _even(count: int, most: int, nbytes: int) -> int:
+    """The size of parts of at most `most`, as few and as equal as can be, in whole sectors."""
+    parts = -(-count // most)
+    grain = SECTOR // gcd(SECTOR, nbytes)  # `nbytes`: of one
+    size = -(-count // parts)
+    return size if parts == 1 else min(most, -(-size // grain) * grain)
+
+
+def _aligned(axes: Sequence[Axis], pack: int) -> bool:
+    return all(axis.strides[SOURCE] % pack == 0 for axis in axes)
+
+
+def box_for(found: Axes, itemsize: int, alignment: int, registers: int) -> ThreadBox:
+    """The box of threads for these axes.
+
+    `alignment`: of the first element, in **bytes**; `registers`: of 8 bytes, that the state of a
+    column takes.
+    """
+    axes = found.axes
+    groups = tuple([axis for axis in axes if not axis.tag])
+    rows = tuple([axis for axis in axes if axis.tag])
+    fastest = axes[-1] if axes else None
+    longest = WIDEST // itemsize
+    if fastest is None or fastest.tag:
+        return _rows(groups, rows, axes, itemsize, alignment)
+    if fastest.strides[SOURCE] == 1:
+        length = longest
+        while length * registers > _REGISTERS:
+            length //= 2
+        box = _columns(groups, rows, length, itemsize, alignment) if length > 1 else None
+        if box is not None:
+            return box
+    x = groups[-1]
+    room = min(THREADS, max(_SEGMENT, 512 // itemsize))
+    size_x = _even(x.size, room, itemsize)
+    return _with_lanes(ThreadBox("reduce_rows", 1, groups[:-1], rows, x=x, size_x=size_x), itemsize)
+
+
+def _rows(
+    groups: tuple[Axis, ...],
+    rows: tuple[Axis, ...],
+    axes: tuple[Axis, ...],
+    itemsize: int,
+    alignment: int,
+) -> ThreadBox:
+    """Elements along the fastest dimension are of one result."""
+    length = WIDEST // itemsize
+    if not rows or rows[-1].strides[SOURCE] != 1 or length == 1:
+        length = 1
+    step = rows[-1].strides[OTHER] if rows else 0
+    if length > 1:
+        *slower, last = rows
+        others = [*slower, *groups]
+        if last.size % length == 0 and alignment % WIDEST == 0 and _aligned(others, length):
+            packs = Axis(last.size // length, (length, length * step), True)
+            rows = (*slower, packs)
+        elif (tile := _tile(groups, rows, itemsize)) is not None:
+            return tile
+        elif not slower and last.size >= _LONG:
+            packs = Axis(last.size // length, (length, length * step), True)
+            box = ThreadBox(
+                "reduce_rows", length, groups, (packs,), run=last.size, position_step=step
+            )
+            return _with_lanes(box, itemsize)
+        else:
+            length = 1
+    box = ThreadBox("reduce_rows", length, groups, rows, position_step=step)
+    # Short runs of one result, side by side with those of others: all of them, for each slower row.
+    if len(rows) > 1 and len(groups) and axes[-2] is groups[-1]:
+        run, beside = rows[-1], groups[-1]
+        if (
+            run.size * length * itemsize < _SEGMENT
+            and beside.strides[SOURCE] == run.size * run.strides[SOURCE]
+        ):
+            size_x = _even(beside.size, THREADS // run.size, run.size * length * itemsize)
+            box = replace(box, groups=groups[:-1], rows=rows[:-1], x=beside, w=run, size_x=size_x)
+    return _with_lanes(box, itemsize)
+
+
+def _tile(groups: tuple[Axis, ...], rows: tuple[Axis, ...], itemsize: int) -> ThreadBox | None:
+    """Rows one behind the other, that are read as one run; None if they are not, or too few."""
+    if len(rows) > 1 or not groups or rows[0].size not in _TILED:
+        return None
+    (row,), (*slower, x) = rows, groups
+    in_packs = itemsize < 4 and row.size >= _LONG
+    if in_packs or not row.size <= x.strides[SOURCE] <= row.size * 17 // 16:
+        return None
+    most = min((_TILE - SECTOR // itemsize) // x.strides[SOURCE], _TILE_ROWS, x.size)
+    if most * x.strides[SOURCE] < _TILE_LEAST:
+        return None
+    least = -(-2 * _TILE_LEAST // x.strides[SOURCE])
+    size_x = min(most, max(least, prod([axis.size for axis in groups]) // _BUSY))
+    lanes = 32
+    while lanes < THREADS and lanes * 2 * size_x <= TURNS * THREADS:
+        lanes *= 2
+    return ThreadBox(
+        "reduce_tiles",
+        1,
+        tuple(slower),
+        rows,
+        x=x,
+        size_x=size_x,
+        size_y=lanes,
+        position_step=row.strides[OTHER],
+    )
+
+
+def _columns(
+    groups: tuple[Axis, ...],
+    rows: tuple[Axis, ...],
+    length: int,
+    itemsize: int,
+    alignment: int,
+) -> ThreadBox | None:
+    """Elements along the fastest dimension are of different results; None if packs do not fit."""
+    *slower, x = groups
+    if alignment % (length * itemsize) or not _aligned(slower, length):
+        return None
+    if x.size % length == 0 and _aligned(rows, length):
+        packs = x._replace(size=x.size // length)
+        room = THREADS // 4 if prod([axis.size for axis in rows]) >= ROWS else THREADS
+        size_x = _even(packs.size, room, length * itemsize)
+        box = ThreadBox("reduce_columns", length, tuple(slower), rows, x=packs, size_x=size_x)
+        return _with_lanes(box, itemsize)
+    # Rows of few columns, one behind the other in memory: several of them make whole packs.
+    if not rows or rows[-1].strides[SOURCE] != x.size:
+        return None
+    fold = 1
+    while fold * x.size % length:
+        fold *= 2
+    *others, last = rows
+    wide, count = fold * x.size // length, last.size // fold
+    if count < 2 or not _aligned(others, length):
+        return None
+    size_x = wide
+    if wide > THREADS:
+        if count * itemsize < _SPREAD_LEAST or wide > _SPREAD_MOST:
+            return None
+        size_x = _even(wide, THREADS // 8, length * itemsize)
+    rest = last.size % fold * x.size
+    if rest and others:
+        return None
+    step = last.strides[OTHER]
+    folded = (*others, Axis(count, (fold * x.size, fold * step), True))
+    box = ThreadBox(
+        "reduce_columns",
+        length,
+        tuple(slower),
+        folded,
+        x=x._replace(size=wide),
+        size_x=size_x,
+        fold=fold,
+        rest=rest,
+        position_step=step,
+    )
+    return _with_lanes(box, itemsize)
+
+
+def _with_lanes(box: ThreadBox, itemsize: int) -> ThreadBox:
+    """How many threads share a result along y, and how many groups a block has along z."""
+    beside = box.size_x * box.w.size
+    room = THREADS // beside
+    count, groups = box.row_count, box.group_count
+    segment = beside * box.length * itemsize  # bytes side by side
+    short = min(room, _SHORT if box.length > 1 else THREADS)
+    if box.name == "reduce_rows" and count <= short and not box.run:
+        z = _whole(min(room // count, groups), count * segment)
+        if groups >= TURNS * z:
+            return replace(box, name="reduce_short", size_y=count, size_z=z)
+    if count >= room * ROWS:
+        return replace(box, size_y=room)
+    # Of smaller elements a row has few packs: it would have too few threads side by side.
+    turns = ROWS if itemsize < 4 else 2 * ROWS
+    least = max(-(-count // turns), -(-_SEGMENT // segment))
+    grain = max(1, SECTOR // segment)
+    sizes = _candidates(count, min(room, least), room, grain)
+    size_y = min(sizes, key=_waste_of(count, beside, segment))
+    size_z = _whole(min(room // size_y, groups), count * segment)
+    return replace(box, size_y=size_y, size_z=size_z)
+
+
+def _whole(count: int, nbytes: int) -> int:
+    """As many of `nbytes` each as make whole sectors, if that is near `count`."""
+    grain = SECTOR // gcd(SECTOR, nbytes)
+    whole = count // grain * grain
+    return whole if whole * 8 >= count * 7 else count
+
+
+def _candidates(count: int, least: int, room: int, grain: int) -> Iterator[int]:
+    """Sizes along y from `least` on, in whole sectors; the number of rows itself, too."""
+    if count <= room:
+        yield count
+    most = min(room, 2 * least + grain, count)
+    yield from range(-(-least // grain) * grain, most + 1, grain)
+    yield min(room, count)
+
+
+def _waste_of(count: int, beside: int, segment: int) -> Callable[[int], tuple[float, int]]:
+    """What to make small: idle threads and turns, parts of sectors, then the turns missing."""
+
+    def waste(size: int) -> tuple[float, int]:
+        turns = -(-count // size)
+        used = count / (size * turns) * (THREADS // (size * beside) * size * beside / THREADS)
+        used *= size * segment / (-(-size * segment // SECTOR) * SECTOR)
+        return (round(1 - used, 2), -min(turns, ROWS))
+
+    return waste

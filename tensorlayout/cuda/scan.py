@@ -1,0 +1,315 @@
+"""Running sums and products along a dimension: which kernel, in how many pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from tensorlayout import dtypes
+from tensorlayout.cuda.engine.c_types import c_type
+from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
+from tensorlayout.cuda.engine.launch import THREADS, Launch, Launches, writer
+from tensorlayout.cuda.engine.parameters import divisor32, index_type, pack_axes
+from tensorlayout.dtypes import DType
+from tensorlayout.layout.loop import Axis, merged
+from tensorlayout.plan.base import Write
+from tensorlayout.plan.scan import ScanPlan
+
+FILE = "scan.cu"
+
+# What kernels/functions.cuh calls a step of a scan.
+_FUNCTORS = {"prod": "multiply", "sum": "add"}
+
+# As in kernels/scan.cu.
+TILE = 9 * THREADS
+_LANES = 32
+_STEP = 64  # positions that a block of `scan_columns` has at once
+
+# Of `scan_lines`: bytes of a thread's elements in the wider type, of which it has 16 at most.
+_THREAD_BYTES, _MOST_PER_THREAD = 64, 16
+
+# Elements of a tile in memory, which leave room for threads that are shifted; whole sectors.
+CAPACITY = TILE - 32
+
+# From so many lines side by side on, a warp has lines of its own.
+_SIDE_BY_SIDE = 32
+
+# Blocks that keep a GPU busy: eight on each of 128 multiprocessors. Fewer than half as many are
+# worth a second read of lines that are at least so many tiles long.
+_BLOCKS = 1024
+_LONG = 8
+_LONG_LINE = 4  # of `scan_lines`, whose tiles are larger
+
+# Room for what an index may go beyond the last element.
+_BEYOND = 2**16
+
+
+def write_scan(plan: ScanPlan) -> Write:
+    """One launch, or two for few and long lines."""
+    planned = plan_scan(plan)
+    return writer(plan.result.device.number, lambda _: planned)
+
+
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """The result, cut along the scanned dimension; axes with strides in the source and the result.
+
+    `outer`, `inner`: what is around it, slowest first; `length`: positions of a line, `step`
+    elements of the source from one to the next, `pace` of the result, `initial` positions without
+    an element.
+    """
+
+    outer: tuple[Axis, ...]
+    inner: tuple[Axis, ...]
+    length: int
+    step: int
+    pace: int
+    initial: int
+
+    @property
+    def groups(self) -> int:
+        return prod([axis.size for axis in self.outer])
+
+    @property
+    def side_by_side(self) -> int:
+        return prod([axis.size for axis in self.inner])
+
+    @property
+    def size(self) -> int:
+        return self.groups * self.length * self.side_by_side
+
+    @property
+    def index(self) -> str:
+        read, written = (
+            sum((axis.size - 1) * abs(axis.strides[m]) for axis in self.walked) for m in (0, 1)
+        )
+        return index_type(self.size + _BEYOND, max(read + abs(self.step), written) + _BEYOND)
+
+    @property
+    def walked(self) -> tuple[Axis, ...]:
+        """All axes, slowest first."""
+        return (*self.outer, Axis(self.length, (self.step, self.pace)), *self.inner)
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """A kernel's part of the work: the numbers it is told, axes it walks, blocks and chunks."""
+
+    told: dict[str, Any]
+    walked: Sequence[Axis]
+    groups: int
+    chunks: int
+
+
+def plan_scan(plan: ScanPlan) -> Launches | None:
+    """How to write the running sums or products; None where there is nothing to write.
+
+    Elements are visited in the order of the source. ValueError for a tiled source. The kernels:
+
+    1. ``scan_columns``: at least 32 lines side by side in that order.
+    2. ``scan_lines``: none are, and a line's elements follow each other in both memories; lines
+       that are shorter than half a tile follow each other, too, and are no shorter than a thread's
+       elements.
+    3. ``scan_rows``: everything else.
+
+    Few and long lines are cut into chunks, whose totals a launch before leaves in scratch memory.
+    """
+    source, result = plan.source, plan.result
+    if result.layout.size == 0:
+        return None
+    lines, functor = _lines(plan), _FUNCTORS[plan.operation.function]
+    scaled = functor == "multiply" and dtypes.in_category(result.dtype, "floating-point")
+    types = (("SOURCE", c_type(source.dtype)), ("RESULT", c_type(result.dtype)))
+    octets = _total_bytes(result.dtype) + 8 * scaled
+    slots = _slots(source.dtype, result.dtype)
+    if lines.side_by_side >= _SIDE_BY_SIDE:
+        case, work = "columns", _column_scan(lines)
+    elif _in_one_piece(lines, slots):
+        case, work = "lines", _line_scan(lines, slots)
+    else:
+        case, work = "rows", _row_scan(lines, octets)
+    several = work.chunks > 1
+    firsts = (
+        result.layout.offset * result.dtype.itemsize,
+        source.layout.offset * source.dtype.itemsize,
+        *[0] * several,
+    )
+    launches = []
+    for task in ("totals", "results") if several else ("results",):
+        chosen = kernel(
+            FILE,
+            f"scan_{case}",
+            (*types, ("SCALED", "1")) if scaled else types,
+            functor,
+            RANK=max(len(work.walked), 1),
+            INDEX=lines.index,
+            **{case.upper(): task},
+        )
+        made = parameters(chosen)(chunks=divisor32(work.chunks), **work.told)
+        pack_axes(made.walk, work.walked, 1)
+        launches.append(Launch(chosen, work.groups * work.chunks, bytes(made), firsts))
+    totals = lines.groups * lines.side_by_side * work.chunks * octets
+    return Launches(tuple(launches), scratch=(totals,) if several else ())
+
+
+def _lines(plan: ScanPlan) -> _Lines:
+    source, result = plan.source.layout, plan.result.layout
+    order = tuple(reversed(source.minor_to_major))
+    at = order.index(plan.dim)
+    length = result.shape[plan.dim]
+
+    def axes(dims: Iterable[int]) -> tuple[Axis, ...]:
+        return tuple(Axis(result.shape[d], (source.strides[d], result.strides[d])) for d in dims)
+
+    step = source.strides[plan.dim] if source.shape[plan.dim] > 1 else 0
+    pace = result.strides[plan.dim]
+    initial = int(plan.initial)
+    return _Lines(axes(order[:at]), axes(order[at + 1 :]), length, step, pace, initial)
+
+
+# ---- Lines in one piece
+
+
+def _slots(source: DType, result: DType) -> int:
+    """Elements of a tile of `scan_lines`."""
+    wider = max(source.itemsize, result.itemsize)
+    return min(_MOST_PER_THREAD, _THREAD_BYTES // wider) * THREADS
+
+
+def _in_one_piece(lines: _Lines, slots: int) -> bool:
+    contiguous = (lines.step, lines.pace) == (1, 1)
+    if lines.side_by_side > 1 or lines.initial or not contiguous:
+        return False
+    return lines.length >= slots // (2 if len(merged(lines.walked)) > 1 else THREADS)
+
+
+def _line_scan(lines: _Lines, slots: int) -> _Work:
+    """What `scan_lines` is told: tiles of lines, cut into chunks."""
+    length = lines.length
+    room = slots - slots // THREADS  # what a tile may be shifted by
+    follow = len(merged(lines.walked)) <= 1
+    outers = min(max(room // length, 1), lines.groups) if follow else 1
+    groups = -(-lines.groups // outers)
+    tiles, chunks = _chunks(-(-(length + slots // THREADS) // slots), groups, _LONG_LINE)
+    told = {
+        "lines": lines.groups,
+        "length": length,
+        "chunk": tiles * slots,
+        "period": divisor32(min(length, 2**31 - 1)),
+        "outers": outers,
+    }
+    return _Work(told, merged(lines.outer), groups, chunks)
+
+
+# ---- Rows
+
+
+def _row_scan(lines: _Lines, octets: int) -> _Work:
+    """What `scan_rows` is told: tiles of whole lines, or of positions; `octets`: of a total."""
+    inner, length = lines.side_by_side, lines.length
+    period = length * inner
+    fits = period <= _room(octets)
+    whole = _tile_of_lines(length, inner, octets, lines.groups) if fits else None
+    tile, pitch, outers = whole or _tile_of_positions(inner, octets)
+    tiles = -(-length // tile)
+    groups = -(-lines.groups // outers)
+    per_chunk, chunks = _chunks(tiles, groups)
+    told = {
+        "elements": lines.size,
+        "length": length,
+        "group": outers * period,
+        "chunk": per_chunk * tile,
+        "back": lines.initial * lines.step,
+        "period": divisor32(min(period, 2**31 - 1)),
+        "inner": divisor32(inner),
+        "pitch": divisor32(pitch),
+        "tile": tile,
+        "outers": outers,
+        "initial": lines.initial,
+    }
+    return _Work(told, merged(lines.walked), groups, chunks)
+
+
+def _room(octets: int) -> int:
+    """`CAPACITY`, for totals of so many bytes: those of complex products are too many for 9."""
+    return CAPACITY if octets <= 16 else 5 * THREADS - _LANES
+
+
+def _tile_of_lines(
+    length: int, inner: int, octets: int, groups: int
+) -> tuple[int, int, int] | None:
+    """A tile of whole lines, as (positions, pitch, groups of lines); None if lines are too long."""
+    most = _room(octets)
+    if inner == 1:
+        return length, length, min(most // length, groups)
+    room = (most + _LANES) // inner
+    if length > room:
+        return None
+    pitch = _pitch(range(length, min(length + _LANES, room) + 1), length, inner, octets)
+    period = length * inner
+    return length, pitch, min(most // period, (most + _LANES) // (pitch * inner), groups)
+
+
+def _tile_of_positions(inner: int, octets: int) -> tuple[int, int, int]:
+    """A tile of one group of lines, which begins and ends where sectors do if memory does."""
+    most = _room(octets)
+    if inner == 1:
+        return most, most, 1
+    tile = most // inner // _LANES * _LANES
+    return tile, _pitch(range(tile, (most + _LANES) // inner + 1), tile, inner, octets), 1
+
+
+def _pitch(candidates: Iterable[int], length: int, inner: int, octets: int) -> int:
+    """How far lines are apart in shared memory, so that a warp meets in the fewest banks."""
+    return min(candidates, key=lambda pitch: (_wavefronts(pitch, length, inner, octets), pitch))
+
+
+def _wavefronts(pitch: int, length: int, inner: int, octets: int) -> int:
+    """How many a warp needs to store elements that follow each other in memory, over some warps."""
+    lanes, words = min(32, 128 // octets), octets // 4
+    found = 0
+    for first in range(0, 4 * 32, lanes):
+        banks = [0] * 32
+        for element in range(first, first + lanes):
+            outer, rest = divmod(element, length * inner)
+            position, line = divmod(rest, inner)
+            place = (outer * inner + line) * pitch + position
+            for word in range(words):
+                banks[(place * words + word) % 32] += 1
+        found += max(banks)
+    return found
+
+
+def _chunks(tiles: int, groups: int, long: int = _LONG) -> tuple[int, int]:
+    """Tiles of a chunk, and how many chunks a line has."""
+    if groups > _BLOCKS // 2 or tiles < long:
+        return tiles, 1
+    each = -(-tiles // (_BLOCKS // groups))
+    return each, -(-tiles // each)
+
+
+# ---- Columns
+
+
+def _column_scan(lines: _Lines) -> _Work:
+    """What `scan_columns` is told: a warp has 32 lines side by side."""
+    count = lines.groups * lines.side_by_side
+    groups = -(-count // _LANES)
+    steps, chunks = _chunks(-(-lines.length // _STEP), groups)
+    told = {
+        "lines": count,
+        "length": lines.length,
+        "chunk": steps * _STEP,
+        "along": lines.step,
+        "back": lines.initial * lines.step,
+        "pace": lines.pace,
+        "initial": lines.initial,
+    }
+    return _Work(told, merged((*lines.outer, *lines.inner)), groups, chunks)
+
+
+def _total_bytes(dtype: DType) -> int:
+    """How many bytes a sum takes on its way to a result of this dtype."""
+    return max(dtype.itemsize, 4) if dtype.kind in "iu" else 16 if dtype.kind == "c" else 8

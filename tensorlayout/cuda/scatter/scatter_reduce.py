@@ -1,0 +1,235 @@
+"""Values added to what is at positions, or the least or greatest of both. Integers only.
+
+Values of one place are taken in index order, and in runs, on both devices: `plan.scatter.RUN`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+
+from tensorlayout.cuda.engine.c_types import c_type
+from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
+from tensorlayout.cuda.engine.launch import NOTHING, THREADS, Launch, Launches
+from tensorlayout.cuda.engine.parameters import index_type
+from tensorlayout.cuda.fill.fill import filled_with, plan_fill
+from tensorlayout.cuda.gather.index_loop import (
+    OF_POSITIONS,
+    IndexLoop,
+    launch_of,
+    loop_over,
+)
+from tensorlayout.cuda.gather.linearize_indices import linearized
+from tensorlayout.cuda.scatter.scatter import Table, mark_loop, values_of
+from tensorlayout.cuda.sort.passes import Target, plan_pairs
+from tensorlayout.layout import Layout
+from tensorlayout.layout.loop import Axis
+from tensorlayout.plan.scatter import RUN, ScatterReducePlan
+
+FILE = "combine.cu"
+OPERATIONS = ("add", "minimum", "maximum")
+
+# The memories of a call; behind them are segments, or counts, and what sorts.
+DESTINATION, VALUES, POSITIONS = range(3)
+
+_RUN_BITS = RUN.bit_length() - 1
+
+# Room for what an index may go beyond the last element.
+_BEYOND = 2**16
+
+
+def values_layout(plan: ScatterReducePlan, given: Layout) -> Layout:
+    """The layout in which values have to be: that of the result of a read at the positions.
+
+    Or as they are `given`, if that is the same for all positions.
+    """
+    index_map, shape = plan.index_map, plan.shape
+    dims = range(len(shape)) if index_map.per_line else index_map.index_dims
+    if not given.is_tiled and all(shape[d] == 1 or given.strides[d] == 0 for d in dims):
+        return given
+    return Layout.packed(shape, index_map.order)
+
+
+def plan_scatter_reduce(plan: ScatterReducePlan) -> Launches:
+    """The launches; the values of the plan are in what `values_layout` gives.
+
+    Memories of the call: the destination, values, positions. Positions outside are left out, and
+    reported. ValueError for tiled layouts.
+    """
+    layout, index_map, table = plan.result.layout, plan.index_map, Table(plan)
+    steps = [(0, 0, step) for step in table.steps]
+    given = plan.positions
+    found = linearized(plan.name, index_map, layout, plan.shape, given, steps, POSITIONS)
+    if not found.left:
+        return Launches(found.launches, scratch=found.scratch)
+    first = POSITIONS + len(given) + len(found.scratch)
+    to = _Between(*range(first, first + len(_Between._fields)))
+    work = _Work(plan, table, to)
+    marks, first = mark_loop(plan, table, found.left), table.first + found.shifts[-1]
+    count, size = prod(index_map.spread(plan.shape)), table.size
+    if work.step == 0 and plan.result.dtype.kind in "iu":
+        chosen = kernel(FILE, "tally_positions", RANK=len(marks.loop.axes), INDEX=marks.index)
+        tally = launch_of(chosen, marks, [(to.segments, 8 * first)], plan.name)
+        every = (work.clear(size, 8), *found.launches, tally, work.combine(0, 0, work.loop.index))
+        return Launches(every, scratch=(*found.scratch, 8 * size))
+    levels = (count.bit_length() - 1) // _RUN_BITS
+    elements = [work.element_loop(count, k) for k in range(1, levels + 1)]
+    loops = [marks, work.loop, *elements]
+    index = max(index_type(max(count, size) + _BEYOND, 0), *[each.index for each in loops])
+    octets = 4 if index == "int32_t" else 8
+    chosen = kernel(FILE, "list_places", RANK=len(marks.loop.axes), INDEX=index)
+    listing = launch_of(chosen, marks, [(to.keys, 0)], plan.name, first=first, places=size)
+    pairs = Target(to.ordered, to.numbers, NOTHING)
+    key = np.dtype(np.uint32 if index == "int32_t" else np.uint64)
+    sort = plan_pairs(count, key, index, size.bit_length(), to.keys, pairs, to.runs + 1)
+    folds, before = [], 0
+    for level, loop in enumerate(elements, 1):
+        folds.append(work.fold(loop, index, count, level, before))
+        before += loop.loop.count * loop.loop.width
+    every = (
+        *(*found.launches, listing, *sort.launches, work.clear(size, 2 * octets)),
+        *(work.find(index, count), *folds, work.combine(count, levels, index)),
+    )
+    own = (2 * octets * size, *[octets * count] * 3, before)
+    return Launches(every, scratch=(*found.scratch, *own, *sort.scratch))
+
+
+class _Between(NamedTuple):
+    """Numbers of memories: where places begin and end among the sorted, or counts; and so on."""
+
+    segments: int
+    numbers: int
+    keys: int
+    ordered: int
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What the launches of a plan share; `to`: the memories in between."""
+
+    plan: ScatterReducePlan
+    table: Table
+    to: _Between
+
+    @property
+    def values(self) -> Layout:
+        found = values_of(self.plan)
+        assert found is not None, "there is a value for each position"
+        return found
+
+    @property
+    def step(self) -> int:
+        """Elements from the values of a position to those of the next."""
+        shape, values, index_map = self.plan.shape, self.values, self.plan.index_map
+        if index_map.per_line:
+            return int(any(values.strides[d] for d, n in enumerate(shape) if n > 1))
+        steps = [values.strides[d] for d in index_map.index_dims if shape[d] > 1]
+        return min(steps, default=0)
+
+    @property
+    def whole(self) -> list[int]:
+        """The dimensions of the values that are those of one position, slowest first."""
+        index_map = self.plan.index_map
+        kept = set() if index_map.per_line else {at for _, at in index_map.kept}
+        return [at for at in reversed(index_map.order) if at in kept]
+
+    @property
+    def packed(self) -> Layout:
+        """The values of one position."""
+        return Layout.row_major(tuple(self.plan.shape[at] for at in self.whole))
+
+    @property
+    def loop(self) -> IndexLoop:
+        """Over all places, and dimensions that stay whole: destination, values, entries, runs."""
+        plan, table, index_map = self.plan, self.table, self.plan.index_map
+        layout, itemsize = plan.result.layout, plan.result.dtype.itemsize
+        kept = {at: d for d, at in index_map.kept}
+        packed = dict(zip(self.whole, self.packed.strides, strict=True))
+        places = Axis(table.size, (table.unit, 0, 1, 0), OF_POSITIONS)
+        axes: list[Axis] = []
+        for at in reversed(index_map.order):
+            if at in kept:
+                d, step = kept[at], 0 if index_map.per_line else self.values.strides[at]
+                steps = (layout.strides[d], step, table.kept[at], packed.get(at, 0))
+                axes.append(Axis(layout.shape[d], steps))
+            elif index_map.per_line:
+                d = index_map.dims[0]
+                steps = (layout.strides[d], 0, table.steps[0], 0)
+                axes.append(Axis(layout.shape[d], steps, OF_POSITIONS))
+            elif at == index_map.index_dims[0]:
+                axes.append(places)
+        if not index_map.index_dims:  # positions of rank 0
+            axes.append(places)
+        first = layout.offset - (0 if index_map.per_line else table.first * table.unit)
+        return loop_over(axes, 4, (), itemsize, (first * itemsize, self.values.offset * itemsize))
+
+    def element_loop(self, count: int, level: int) -> IndexLoop:
+        """Over the runs of a level, and the elements of each: results, values, runs."""
+        shape, packed = self.plan.shape, self.packed
+        runs = ((count - 1) >> (_RUN_BITS * level)) + 1
+        axes = [Axis(runs, (packed.size, 0, 1), OF_POSITIONS)]
+        for at, stride in zip(self.whole, packed.strides, strict=True):
+            axes.append(Axis(shape[at], (stride, self.values.strides[at], 0)))
+        return loop_over(axes, 3, (), self.plan.result.dtype.itemsize, (0, 0))
+
+    def clear(self, count: int, octets: int) -> Launch:
+        """Zeros in so many segments."""
+        found = filled_with(plan_fill(Layout.row_major((count,)), octets), bytes(octets))
+        return found.launches[0].placed([self.to.segments])
+
+    def find(self, index: str, count: int) -> Launch:
+        """Where places begin and end among the sorted."""
+        chosen = kernel(FILE, "find_segments", INDEX=index)
+        made = parameters(chosen)(count=count, places=self.table.size)
+        memories = (self.to.segments, self.to.ordered)
+        return Launch(chosen, -(-count // THREADS), bytes(made), (0, 0), memories)
+
+    def fold(self, loop: IndexLoop, index: str, count: int, level: int, before: int) -> Launch:
+        """One level, whose results are behind so many bytes `before`."""
+        itemsize, kept = self.plan.result.dtype.itemsize, self.packed.size
+        below = (((count - 1) >> (_RUN_BITS * (level - 1))) + 1) * kept * itemsize
+        source = (self.to.runs, before - below) if level > 1 else self._first_value
+        return launch_of(
+            kernel(FILE, "fold_runs", *self._types, INDEX=index),
+            loop,
+            [
+                *((self.to.runs, before), source),
+                *((self.to.segments, 0), (self.to.ordered, 0), (self.to.numbers, 0)),
+            ],
+            grid=-(-loop.loop.count // THREADS),
+            step=self.step,
+            places=self.table.size,
+            kept=kept,
+            level=level,
+        )
+
+    def combine(self, count: int, levels: int, index: str) -> Launch:
+        """Each element with its values, of `count` positions that are sorted, and with runs."""
+        loop = self.loop
+        rank, (to, _, *_) = len(loop.loop.axes), loop.loop.firsts
+        runs = self.to.runs if levels else NOTHING
+        numbers = self.to.numbers if count else NOTHING
+        return launch_of(
+            kernel(FILE, "combine_elements", *self._types, RANK=rank, INDEX=index),
+            loop,
+            [
+                *((DESTINATION, to), self._first_value),
+                *((self.to.segments, 0), (numbers, 0), (runs, 0)),
+            ],
+            step=self.step,
+            count=count,
+            kept=self.packed.size,
+            levels=levels,
+        )
+
+    @property
+    def _first_value(self) -> tuple[int, int]:
+        return VALUES, self.values.offset * self.plan.result.dtype.itemsize
+
+    @property
+    def _types(self) -> tuple[tuple[tuple[str, str]], str]:
+        return (("ELEMENT", c_type(self.plan.result.dtype)),), self.plan.function

@@ -1,0 +1,170 @@
+"""Sorts of lines: which launches, over which memory. Integers only."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from tensorlayout.cuda.engine.kernel_shapes import parameters
+from tensorlayout.cuda.engine.launch import NOTHING, THREADS, Launch, Launches
+from tensorlayout.cuda.engine.parameters import divisor32, index_type
+from tensorlayout.cuda.sort.lines import (
+    BEYOND,
+    CAPACITY,
+    FILE,
+    TILE,
+    Lines,
+    Pass,
+    axes_of,
+    fill_walk,
+    reach_of,
+)
+from tensorlayout.cuda.sort.radix import BLOCKS, DIGIT, plan_radix, tile_of
+from tensorlayout.dtypes import DType
+from tensorlayout.layout.loop import Axis
+from tensorlayout.tensor import TensorSpec
+
+# What `by_digits` compares, in bytes.
+_LAUNCH, _PASS, _TILE, _MERGE = 4 * 10**6, 17, 105, 15
+
+
+class Target(NamedTuple):
+    """Numbers of memories: of elements, of their positions, of these as int64."""
+
+    values: int = NOTHING
+    positions: int = NOTHING
+    result: int = NOTHING
+
+
+def plan_sort(
+    source: TensorSpec, result: TensorSpec, dim: int, *, positions: bool, down: bool
+) -> Launches:
+    """How to sort the lines along `dim`; `positions`: to write these, as int64.
+
+    Memories: the result, the source. The result is packed, `dim` its fastest dimension; `down`:
+    descending. ValueError for a tiled source.
+    """
+    layout, read = result.layout, source.layout
+    if layout.size == 0:
+        return Launches(())
+    order = reversed(layout.minor_to_major)
+    walked = axes_of((layout.shape[d], read.strides[d]) for d in order)
+    index = index_type(layout.size + BEYOND, reach_of(walked, 0) + BEYOND)
+    length, itemsize = layout.shape[dim], source.dtype.itemsize
+    count, bits = layout.size // length, 8 * itemsize
+    lines = Lines(count, length, source.dtype, walked, index, positions, down, bits)
+    to = Target(result=0) if positions else Target(values=0)
+    return _launches(lines, (1, read.offset * itemsize), to, 2)
+
+
+def plan_pairs(
+    count: int, dtype: DType, index: str, bits: int, keys: int, to: Target, first: int
+) -> Launches:
+    """How to sort `count` keys below ``2**bits`` in one run, and their numbers with them.
+
+    `keys` is the number of their memory; what is needed in between is numbered from `first` on.
+    """
+    walked = (Axis(count, (1,)),)
+    lines = Lines(1, count, dtype, walked, index, positions=True, down=False, bits=bits)
+    return _launches(lines, (keys, 0), to, first)
+
+
+def _launches(lines: Lines, source: tuple[int, int], to: Target, first: int) -> Launches:
+    """All launches; `source`: the number of its memory, and **bytes** to its first element.
+
+    Passes write to two memories in turn, those numbered from `first` on; the last writes to `to`,
+    which is one of them unless it is of int64 positions alone.
+    """
+    passes, counts = _passes(lines)
+    scratch: list[int] = []
+
+    def memory(nbytes: int) -> int:
+        if not nbytes:
+            return NOTHING
+        scratch.append(nbytes)
+        return first + len(scratch) - 1
+
+    between = len(passes) - 1
+    room = lines.size * lines.dtype.itemsize, lines.size * lines.octets * lines.positions
+    places = [
+        Target(memory(room[0]), memory(room[1]))
+        for _ in range(min(between, 1 if to.result == NOTHING else 2))
+    ]
+    left = memory(counts)
+    if to.result == NOTHING:
+        places.append(to)
+    found: list[Launch] = []
+    read, origins, at = source[0], NOTHING, source[1]
+    for k, launches in enumerate(passes):
+        out = to if k == between else places[(k - between - 1) % len(places)]
+        numbers, firsts = (*out, read, origins, left), (0, 0, 0, at, 0, 0)
+        found += [replace(each, memories=numbers, firsts=firsts) for each in launches]
+        read, origins, at = out.values, out.positions, 0
+    return Launches(tuple(found), scratch=tuple(scratch))
+
+
+def _passes(lines: Lines) -> tuple[tuple[Pass, ...], int]:
+    """The launches, and bytes of what those of a pass leave to others of it."""
+    if lines.length > TILE and by_digits(lines):
+        return plan_radix(lines)
+    first, tiles = _tiles(lines)
+    doublings = _doublings(lines, tiles)
+    return ((first,), *doublings), tiles * lines.octets if doublings else 0
+
+
+def _tiles(lines: Lines) -> tuple[Launch, int]:
+    """The launch that sorts tiles, and how many these are."""
+    count, length = lines.count, lines.length
+    together = min(CAPACITY // length, count) if length <= CAPACITY else 1
+    tiles = -(-length // TILE)
+    chosen = lines.kernel(FILE, "sort_tiles", RANK=len(lines.walked))
+    made = parameters(chosen)(
+        elements=lines.size,
+        group=together * length,
+        tiles=divisor32(tiles),
+        line=divisor32(min(length, TILE)),
+        descending=int(lines.down),
+    )
+    fill_walk(made.walk, lines.walked)
+    tiles *= -(-count // together)
+    return Launch(chosen, tiles, bytes(made), ()), tiles
+
+
+def _doublings(lines: Lines, tiles: int) -> list[Pass]:
+    """The launches that merge sorted tiles; `tiles`: of all lines together."""
+    passes: list[Pass] = []
+    run = TILE
+    while run < lines.length:
+        of_line = divisor32(-(-lines.length // TILE))
+        sizes = {"length": lines.length, "run": run, "tiles": of_line, "descending": lines.down}
+        split, merge = (lines.kernel(FILE, name) for name in ("split_runs", "merge_tiles"))
+        splits, merges = parameters(split)(count=tiles, **sizes), parameters(merge)(**sizes)
+        passes.append(
+            (
+                Launch(split, -(-tiles // THREADS), bytes(splits), ()),
+                Launch(merge, tiles, bytes(merges), ()),
+            )
+        )
+        run *= 2
+    return passes
+
+
+def by_digits(lines: Lines) -> bool:
+    """Whether passes by digits cost less than merges, for lines longer than a tile.
+
+    In bytes moved. Of an element of w bytes, and a position of o where these are wanted: a pass by
+    a digit of 8 bits 3w + 2o, a tile or a merge 2w + 2o. What issues more instructions counts as
+    the bytes that an H100 moves meanwhile, 8.5 instructions a byte: 17 of a pass, 105 of a tile, 15
+    of a merge. A launch counts as 4 MB, some 2 us. So lines of elements of 1 byte always go by
+    digits; one line of 2 bytes from 9217 elements on, of 4 from 36865, of 8 from 589825.
+    """
+    itemsize, beside = lines.dtype.itemsize, lines.octets * lines.positions
+    each = tile_of(lines)
+    filled = lines.count * -(-lines.length // each) * each
+    chunks = 3 if lines.count * 2 <= BLOCKS else 2  # launches
+    one = chunks * _LAUNCH + filled * max(3 * itemsize + 2 * beside, _PASS)
+    digits = -(-lines.bits // DIGIT) * one
+    doublings = (-(-lines.length // TILE) - 1).bit_length()
+    moved = 2 * (itemsize + beside)
+    merges = max(moved, _TILE) + doublings * max(moved, _MERGE)
+    return digits <= (1 + 2 * doublings) * _LAUNCH + lines.size * merges

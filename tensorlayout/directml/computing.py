@@ -1,0 +1,229 @@
+"""Operators that compute: ELEMENT_WISE_IDENTITY, CAST, ELEMENT_WISE_IF, and running values."""
+
+# mypy: disable-error-code="empty-body"
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from tensorlayout.directml.calls import carries_out
+from tensorlayout.directml.constants import AxisDirection
+from tensorlayout.directml.operator_desc import Axis, Direction, OneToOne, OperatorDesc, Pair
+from tensorlayout.directml.operators import share_bytes
+from tensorlayout.directml.outputs import copied, delivered, target
+from tensorlayout.directml.rules import Expected, expected
+from tensorlayout.directml.tables import HIGHEST
+from tensorlayout.directml.tensor_desc import TensorDesc
+from tensorlayout.functions import dispatch
+from tensorlayout.functions.creation import empty
+from tensorlayout.functions.manipulation import flip
+from tensorlayout.plan.elementwise import Elementwise, Scaling
+from tensorlayout.plan.scan import Scan
+from tensorlayout.tensor import Tensor
+
+__all__ = [
+    "CastOperatorDesc",
+    "CumulativeProductOperatorDesc",
+    "CumulativeSummationOperatorDesc",
+    "ElementWiseIdentityOperatorDesc",
+    "ElementWiseIfOperatorDesc",
+    "cast",
+    "cumulative_product",
+    "cumulative_summation",
+    "element_wise_identity",
+    "element_wise_if",
+]
+
+
+class ElementWiseIdentityOperatorDesc(OneToOne, operator="ELEMENT_WISE_IDENTITY", in_place=True):
+    """DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC; a scale and bias are for floats only."""
+
+    scale_bias: Pair | None = None
+    _plan = Scaling("scale_bias", "real floating")
+
+    def _rule(self) -> tuple[Expected, ...]:
+        kind = self.input.data_type
+        if self.scale_bias is not None and not kind.is_float:
+            msg = f"{self.operator}: ScaleBias is for floating-point tensors, got {kind.name}"
+            raise TypeError(msg)
+        return (expected(self.input),)
+
+    def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
+        if self.scale_bias is None:
+            return copied(x, out, self.output)
+        key, operands = (x._spec, float, float), (x, *self.scale_bias)
+        result = target(out, self.output, x)
+        if out is None or out.layout is x.layout or not share_bytes(out, x):
+            return dispatch.call_into(result, self._plan, key, operands)
+        return delivered(dispatch.call(self._plan, key, operands), out)
+
+
+@carries_out(ElementWiseIdentityOperatorDesc)
+def element_wise_identity(
+    x: Tensor,
+    scale_bias: Sequence[float] | None = None,
+    *,
+    out: Tensor | None = None,
+    feature_level: Any = HIGHEST,
+) -> Tensor:
+    """A copy of `x`, or ``x * scale + bias``: ELEMENT_WISE_IDENTITY.
+
+    `scale_bias`: two numbers, rounded to FLOAT32, for floating-point tensors only. FLOAT16 is
+    worked out in FLOAT32 and rounded once. Result: packed in the order of `x`, or `out`, which may
+    be `x` itself.
+
+    >>> import tensorlayout as tl
+    >>> from tensorlayout import directml
+    >>> directml.element_wise_identity(tl.asarray([1.0, 2.0]), (2, 0.5))
+    Tensor([2.5, 4.5], dtype=float64, device='cpu')
+    """
+
+
+class CastOperatorDesc(OperatorDesc, operator="CAST"):
+    """DML_CAST_OPERATOR_DESC; the output says into what."""
+
+    input: TensorDesc
+    output: TensorDesc
+
+    def _rule(self) -> tuple[Expected, ...]:
+        return (expected(self.output, self.input.sizes),)
+
+    def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
+        return copied(x, out, self.output)
+
+
+@carries_out(CastOperatorDesc)
+def cast(
+    x: Tensor, data_type: Any, *, out: Tensor | None = None, feature_level: Any = HIGHEST
+) -> Tensor:
+    """The elements of `x` converted to another data type: CAST.
+
+    As `astype` converts: floats towards zero to integers, integers by their lowest bits, floats
+    rounded to the nearest. Result: packed in the order of `x`, or `out`.
+
+    >>> import tensorlayout as tl
+    >>> from tensorlayout import directml
+    >>> directml.cast(tl.asarray([1.75, -1.75]), "INT32")
+    Tensor([ 1, -1], dtype=int32, device='cpu')
+    """
+
+
+class ElementWiseIfOperatorDesc(OperatorDesc, operator="ELEMENT_WISE_IF"):
+    """DML_ELEMENT_WISE_IF_OPERATOR_DESC."""
+
+    condition: TensorDesc
+    a: TensorDesc
+    b: TensorDesc
+    output: TensorDesc | None = None
+    _plan = Elementwise("where", "any", abstain=(0,))
+
+    def _rule(self) -> tuple[Expected, ...]:
+        result = expected(self.a)
+        self._check_same("BTensor", self.b, result)
+        self._check_shape("ConditionTensor", self.condition, self.a.sizes)
+        return (result,)
+
+    def _run(self, out: Tensor | None, *operands: Tensor) -> Tensor:
+        return dispatch.call_into(out, self._plan, tuple(x._spec for x in operands), operands)
+
+
+@carries_out(ElementWiseIfOperatorDesc)
+def element_wise_if(
+    condition: Tensor,
+    a: Tensor,
+    b: Tensor,
+    *,
+    out: Tensor | None = None,
+    feature_level: Any = HIGHEST,
+) -> Tensor:
+    """Elements of `a` where `condition`, UINT8, is not 0, else of `b`: ELEMENT_WISE_IF.
+
+    All of one size: broadcast before, which copies nothing. Result: as `where` gives it, or `out`.
+
+    >>> import tensorlayout as tl
+    >>> from tensorlayout import directml
+    >>> mask = tl.asarray([1, 0], dtype=tl.uint8)
+    >>> directml.element_wise_if(mask, tl.asarray([1, 2]), tl.asarray([8, 9]))
+    Tensor([1, 9], dtype=int64, device='cpu')
+    """
+
+
+# --- running values -----------------------------------------------------------------------------
+
+
+class _Running(OneToOne):
+    axis: Axis
+    axis_direction: Direction
+    _plan: ClassVar[Scan]
+
+    def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
+        if self.axis_direction == AxisDirection.INCREASING:
+            return self._forwards(out, x)
+        if out is None:
+            out = empty(x.shape, dtype=x.dtype, device=x.device, layout=x.layout.minor_to_major)
+        self._forwards(flip(out, axis=self.axis), flip(x, axis=self.axis))
+        return out
+
+    def _forwards(self, out: Tensor | None, x: Tensor) -> Tensor:
+        exclusive = getattr(self, self._members[-1].name)  # each operator has its own word for it
+        key = (x._spec, self.axis, exclusive, False)
+        if out is None or not (share_bytes(out, x) and (exclusive or out.layout is not x.layout)):
+            return dispatch.call_into(out, self._plan, key, (x,))
+        # What is written would be read again, as an element after it.
+        return delivered(dispatch.call(self._plan, key, (x,)), out)
+
+
+class CumulativeSummationOperatorDesc(_Running, operator="CUMULATIVE_SUMMATION", in_place=True):
+    """DML_CUMULATIVE_SUMMATION_OPERATOR_DESC."""
+
+    has_exclusive_sum: bool
+    _plan = Scan("CUMULATIVE_SUMMATION", "numeric", "sum")
+
+
+class CumulativeProductOperatorDesc(_Running, operator="CUMULATIVE_PRODUCT", in_place=True):
+    """DML_CUMULATIVE_PRODUCT_OPERATOR_DESC."""
+
+    has_exclusive_product: bool
+    _plan = Scan("CUMULATIVE_PRODUCT", "numeric", "prod")
+
+
+@carries_out(CumulativeSummationOperatorDesc)
+def cumulative_summation(
+    x: Tensor,
+    axis: int,
+    axis_direction: Direction = AxisDirection.INCREASING,
+    has_exclusive_sum: bool = False,
+    *,
+    out: Tensor | None = None,
+    feature_level: Any = HIGHEST,
+) -> Tensor:
+    """The sum of all elements so far along `axis`: CUMULATIVE_SUMMATION.
+
+    `axis_direction`: ``INCREASING`` or ``DECREASING`` index. `has_exclusive_sum`: without the
+    element itself, from 0 on. Integers wrap. Result: packed in the order of `x`, or `out`, which
+    may be `x` itself.
+
+    >>> import tensorlayout as tl
+    >>> from tensorlayout import directml
+    >>> directml.cumulative_summation(tl.asarray([1, 2, 3]), 0, "DECREASING")
+    Tensor([6, 5, 3], dtype=int64, device='cpu')
+    """
+
+
+@carries_out(CumulativeProductOperatorDesc)
+def cumulative_product(
+    x: Tensor,
+    axis: int,
+    axis_direction: Direction = AxisDirection.INCREASING,
+    has_exclusive_product: bool = False,
+    *,
+    out: Tensor | None = None,
+    feature_level: Any = HIGHEST,
+) -> Tensor:
+    """The product of all elements so far along `axis`: CUMULATIVE_PRODUCT.
+
+    `axis_direction`: ``INCREASING`` or ``DECREASING`` index. `has_exclusive_product`: without the
+    element itself, from 1 on. Integers wrap. Result: packed in the order of `x`, or `out`, which
+    may be `x` itself.
+    """

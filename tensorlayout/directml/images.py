@@ -1,0 +1,413 @@
+"""Operators on images: blocks of pixels as channels, enlarging, unpooling, and sliding patches."""
+
+# mypy: disable-error-code="empty-body"
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from tensorlayout.directml.calls import carries_out
+from tensorlayout.directml.constants import (
+    UINT32_MAX,
+    DepthSpaceOrder,
+    InterpolationMode,
+    PaddingMode,
+    Size2D,
+)
+from tensorlayout.directml.moving import padding1
+from tensorlayout.directml.operator_desc import (
+    Integers,
+    Interpolation,
+    Naturals,
+    OneToOne,
+    OperatorDesc,
+    Order,
+    Positive,
+    Positives,
+)
+from tensorlayout.directml.outputs import delivered, seen_as, target
+from tensorlayout.directml.rules import Expected, expected
+from tensorlayout.directml.tables import HIGHEST
+from tensorlayout.directml.tensor_desc import TensorDesc, asked, listed
+from tensorlayout.functions import arguments, dispatch
+from tensorlayout.functions.creation import zeros
+from tensorlayout.functions.manipulation import permute_dims, reshape, sliding_window
+from tensorlayout.plan.image import Col2Im, Upsample, Windows
+from tensorlayout.plan.scatter import Scatter
+from tensorlayout.tensor import Tensor
+
+__all__ = [
+    "DepthToSpace1OperatorDesc",
+    "DepthToSpaceOperatorDesc",
+    "FoldOperatorDesc",
+    "MaxUnpoolingOperatorDesc",
+    "SpaceToDepth1OperatorDesc",
+    "SpaceToDepthOperatorDesc",
+    "UnfoldOperatorDesc",
+    "Upsample2DOperatorDesc",
+    "depth_to_space",
+    "depth_to_space1",
+    "fold",
+    "max_unpooling",
+    "space_to_depth",
+    "space_to_depth1",
+    "unfold",
+    "upsample_2d",
+]
+
+
+# --- blocks of pixels as channels: one copy from a view to a view ---------------------------------
+
+
+class _Blocks(OneToOne):
+    block_size: Positive
+
+    def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
+        result = target(out, self.output, x)
+        sides = self._by_block, self._by_channel
+        of, into = sides if self.operator.startswith("SPACE") else sides[::-1]
+        into(result)[...] = of(x)
+        return result
+
+    def _by_block(self, x: Tensor) -> Tensor:
+        """The side of space: (batch, channel, row of blocks, column, row in the block, column)."""
+        s, (batch, channels, height, width) = self.block_size, x.shape
+        split = seen_as(x, (batch, channels, height // s, s, width // s, s))
+        return permute_dims(split, (0, 1, 2, 4, 3, 5))
+
+    def _by_channel(self, x: Tensor) -> Tensor:
+        """The side of depth, in the same order of dimensions."""
+        s, (batch, channels, height, width) = self.block_size, x.shape
+        if getattr(self, "order", None) == DepthSpaceOrder.COLUMN_ROW_DEPTH:
+            split = seen_as(x, (batch, channels // (s * s), s, s, height, width))
+            return permute_dims(split, (0, 1, 4, 5, 2, 3))
+        split = seen_as(x, (batch, s, s, channels // (s * s), height, width))
+        return permute_dims(split, (0, 3, 4, 5, 1, 2))
+
+
+class SpaceToDepthOperatorDesc(_Blocks, operator="SPACE_TO_DEPTH"):
+    """DML_SPACE_TO_DEPTH_OPERATOR_DESC: the order is DEPTH_COLUMN_ROW."""
+
+    def _rule(self) -> tuple[Expected, ...]:
+        s, (batch, channels, *spatial) = self.block_size, self.input.sizes
+        if any(n % s for n in spatial):
+            rule = f"height and width must be multiples of BlockSize {s}"
+            self._refuse(f"InputTensor: {rule}, got Sizes {self.input.sizes}")
+        return (expected(self.input, (batch, channels * s * s, *(n // s for n in spatial))),)
+
+
+class SpaceToDepth1OperatorDesc(SpaceToDepthOperatorDesc, operator="SPACE_TO_DEPTH1"):
+    """DML_SPACE_TO_DEPTH1_OPERATOR_DESC."""
+
+    order: Order
+
+
+class DepthToSpaceOperatorDesc(_Blocks, operator="DEPTH_TO_SPACE"):
+    """DML_DEPTH_TO_SPACE_OPERATOR_DESC: the order is DEPTH_COLUMN_ROW."""
+
+    def _rule(self) -> tuple[Expected, ...]:
+        s, (batch, channels, *spatial) = self.block_size, self.input.sizes
+        if channels % (s * s):
+            rule = f"channels must be a multiple of BlockSize squared, {s * s}"
+            self._refuse(f"InputTensor: {rule}, got Sizes {self.input.sizes}")
+        return (expected(self.input, (batch, channels // (s * s), *(n * s for n in spatial))),)
+
+
+class DepthToSpace1OperatorDesc(DepthToSpaceOperatorDesc, operator="DEPTH_TO_SPACE1"):
+    """DML_DEPTH_TO_SPACE1_OPERATOR_DESC."""
+
+    order: Order
+
+
+@carries_out(SpaceToDepthOperatorDesc)
+def space_to_depth(
+    x: Tensor, block_size: int, *, out: Tensor | None = None, feature_level: Any = HIGHEST
+) -> Tensor:
+    """Blocks of (N, C, H, W) moved into channels, (N, C*s*s, H/s, W/s): SPACE_TO_DEPTH.
+
+    A channel of the result counts, from the slowest: row in the block, column in the block, channel
+    of `x`. Result: packed in the order of `x`, or `out`.
+
+    >>> import tensorlayout as tl
+    >>> from tensorlayout import directml
+    >>> directml.space_to_depth(tl.asarray([[[[1, 2], [3, 4]]]]), 2).shape
+    (1, 4, 1, 1)
+    """
+
+
+@carries_out(SpaceToDepth1OperatorDesc)
+def space_to_depth1(
+    x: Tensor,
+    block_size: int,
+    order: Order,
+    *,
+    out: Tensor | None = None,
+    feature_level: Any = HIGHEST,
+) -> Tensor:
+    """Blocks of (N, C, H, W) moved into channels, (N, C*s*s, H/s, W/s): SPACE_TO_DEPTH1.
+
+    `order`: how a channel of the result counts, from the slowest. ``DEPTH_COLUMN_ROW``: row in the
+    block, column in the block, channel of `x`; ``COLUMN_ROW_DEPTH``: channel of `x`, row, column.
+    Result: packed in the order of `x`, or `out`.
+    """
+
+
+@carries_out(DepthToSpaceOperatorDesc)
+def depth_to_space(
+    x: Tensor, block_size: int, *, out: Tensor | None = None, feature_level: Any = HIGHEST
+) -> Tensor:
+    """Channels of (N, C, H, W) moved into blocks, (N, C/(s*s), H*s, W*s): DEPTH_TO_SPACE.
+
+    The inverse of `space_to_depth`. Result: packed in the order of `x`, or `out`.
+    """
+
+
+@carries_out(DepthToSpace1OperatorDesc)
+def depth_to_space1(
+    x: Tensor,
+    block_size: int,
+    order: Order,
+    *,
+    out: Tensor | None = None,
+    feature_level: Any = HIGHEST,
+) -> Tensor:
+    """Channels of (N, C, H, W) moved into blocks, (N, C/(s*s), H*s, W*s): DEPTH_TO_SPACE1.
+
+    The inverse of `space_to_depth1`: `order` says how a channel of `x` counts, ``DEPTH_COLUMN_ROW``
+    or ``COLUMN_ROW_DEPTH``. Result: packed in the order of `x`, or `out`.
+    """
+
+
+class Upsample2DOperatorDesc(OneToOne, operator="UPSAMPLE_2D"):
+    """DML_UPSAMPLE_2D_OPERATOR_DESC; the scale is a `Size2D`: width, then height."""
+
+    scale_size: Integers
+    interpolation_mode: Interpolation
+    _plan = Upsample("UPSAMPLE_2D")
+
+    def _rule(self) -> tuple[Expected, ...]:
+        if len(self.scale_size) != 2:
+            came = listed(self.scale_size)
+            self._refuse(f"ScaleSize must be a width and a height, got {came}")
+        *others, height, width = self.input.sizes
+        scale = Size2D(*self.scale_size)
+        for member, factor, size in ("Width", scale.width, width), ("Height", scale.height, height):
+            most = UINT32_MAX // size
+            if not 1 <= factor <= most:
+                rule = f"ScaleSize: {member} must be 1 to {most}, 2**32 - 1 over the size {size}"
+                self._refuse(f"{rule}, got {arguments.shown(factor)}")
+        return (expected(self.input, (*others, height * scale.height, width * scale.width)),)
+
+    def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
+        scale = Size2D(*self.scale_size)
+        result = target(out, self.output, x)
+        if self.interpolation_mode == InterpolationMode.LINEAR:
+            key = (result._spec, x._spec, (scale.height, scale.width))
+            return dispatch.call(self._plan, key, (result, x))
+        *others, height, width = x.shape
+        blocks = seen_as(result, (*others, height, scale.height, width, scale.width))
+        blocks[...] = seen_as(x, (*others, height, 1, width, 1))
+        return result
+
+
+@carries_out(Upsample2DOperatorDesc)
+def upsample_2d(
+    x: Tensor,
+    scale_size: Sequence[int],
+    mode: Interpolation = InterpolationMode.NEAREST_NEIGHBOR,
+    *,
+    out: Tensor | None = None,
+    feature_level: Any = HIGHEST,
+) -> Tensor:
+    """Height and width, the last two dimensions, enlarged by whole factors: UPSAMPLE_2D.
+
+    `scale_size`: (width, height), as in C. `mode`: ``NEAREST_NEIGHBOR`` repeats elements;
+    ``LINEAR`` interpolates between their centres, and repeats the outermost beyond these. FLOAT16
+    is worked out in FLOAT32 and rounded once. Result: packed in the order of `x`, or `out`.
+
+    >>> import tensorlayout as tl
+    >>> from tensorlayout import directml
+    >>> x = tl.asarray([[[[0.0, 4.0]]]], dtype=tl.float32)
+    >>> directml.upsample_2d(x, (2, 1), "LINEAR")
+    Tensor([[[[0., 1., 3., 4.]]]], dtype=float32, device='cpu')
+    """
+
+
+class MaxUnpoolingOperatorDesc(OperatorDesc, operator="MAX_UNPOOLING"):
+    """DML_MAX_UNPOOLING_OPERATOR_DESC."""
+
+    input: TensorDesc
+    indices: TensorDesc
+    output: TensorDesc
+    _plan = Scatter("MAX_UNPOOLING")
+
+    def _rule(self) -> tuple[Expected, ...]:
+        self._check_sizes("IndicesTensor", self.indices, self.input.sizes)
+        return (expected(self.input, self.output.sizes),)
+
+    def _run(self, out: Tensor | None, x: Tensor, indices: Tensor) -> Tensor:
+        flat = zeros(math.prod(self.output.sizes), dtype=x.dtype, device=x.device)
+        values, positions = reshape(x, (-1,)), reshape(indices, (-1,))
+        key = (flat._spec, values._spec, (0,), False, positions._spec)
+        dispatch.call(self._plan, key, (flat, values, positions))
+        result = reshape(flat, self.output.sizes)
+        return result if out is None else delivered(result, out)
+
+
+@carries_out(MaxUnpoolingOperatorDesc)
+def max_unpooling(
+    x: Tensor,
+    indices: Tensor,
+    output_sizes: Sequence[int],
+    *,
+    out: Tensor | None = None,
+    feature_level: Any = HIGHEST,
+) -> Tensor:
+    """Zeros of `output_sizes` with the elements of `x` written at `indices`: MAX_UNPOOLING.
+
+    `indices`: unsigned, of the sizes of `x`; they number the elements of the output in row-major
+    order. The last of equal ones wins; IndexError for one outside. Result: row-major, or `out`.
+    """
+
+
+# --- sliding patches ----------------------------------------------------------------------------
+
+
+class _Patches(OperatorDesc):
+    window_sizes: Positives
+    strides: Positives
+    dilations: Positives
+    start_padding: Naturals
+    end_padding: Naturals
+
+    def _dimensions(self) -> int:
+        image, rank = self._leading(), len(self.window_sizes)
+        if not 1 <= rank <= 6:
+            self._refuse(f"DimensionCount must be 1 to 6, got {rank} WindowSizes")
+        if image.rank != rank + 2:
+            rule = f"DimensionCount must be {rank + 2}, two more than WindowSizes"
+            member = "OutputTensor" if self.operator == "FOLD" else "InputTensor"
+            self._refuse(f"{member}: {rule}, got {image.rank}")
+        return rank
+
+    def _columns(self, member: str, desc: TensorDesc | None) -> tuple[int, ...]:
+        """The sizes of the columns of the image; `desc`, if given, has them behind ones."""
+        image = self._leading()
+        batch, channels, *_ = image.sizes
+        counts = self._counts(image.sizes)
+        if any(n < 1 for n in counts):
+            rule, came = "a window must fit into the padded image", listed(self.window_sizes)
+            self._refuse(f"WindowSizes: {rule}, got {came} for Sizes {image.sizes}")
+        columns = batch, channels * math.prod(self.window_sizes), math.prod(counts)
+        if desc is None:
+            return columns
+        if desc.sizes[-3:] != columns or any(n != 1 for n in desc.sizes[:-3]):
+            self._refuse(f"{member}: Sizes must be {columns}, got {desc.sizes}")
+        return desc.sizes
+
+    def _framed(self, image: Sequence[int]) -> list[int]:
+        """The spatial sizes with padding."""
+        rows = zip(image[2:], self.start_padding, self.end_padding, strict=True)
+        return [n + before + after for n, before, after in rows]
+
+    def _counts(self, image: Sequence[int]) -> list[int]:
+        """How many windows there are in each spatial dimension."""
+        windows = zip(self.dilations, self.window_sizes, self.strides, strict=True)
+        return [
+            (n - dilation * (w - 1) - 1) // stride + 1
+            for n, (dilation, w, stride) in zip(self._framed(image), windows, strict=True)
+        ]
+
+
+class FoldOperatorDesc(_Patches, operator="FOLD"):
+    """DML_FOLD_OPERATOR_DESC: columns {N, C * P, L} into an image {N, C, spatial…}."""
+
+    input: TensorDesc
+    output: TensorDesc
+    _plan = Col2Im("FOLD")
+
+    def _leading(self) -> TensorDesc:
+        return self.output
+
+    def _rule(self) -> tuple[Expected, ...]:
+        self._columns("InputTensor", self.input)
+        return (expected(self.input, self.output.sizes),)
+
+    def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
+        result = self.output.empty(device=x.device) if out is None else out
+        counts = self._counts(self.output.sizes)
+        rows = self.window_sizes, self.dilations, self.strides, counts, self.start_padding
+        windows = tuple(map(Windows, *rows))
+        return dispatch.call(self._plan, (result._spec, x._spec, windows), (result, x))
+
+
+class UnfoldOperatorDesc(_Patches, OneToOne, operator="UNFOLD"):
+    """DML_UNFOLD_OPERATOR_DESC: an image {N, C, spatial…} into columns {N, C * P, L}."""
+
+    def _rule(self) -> tuple[Expected, ...]:
+        framed = (*self.input.sizes[:2], *self._framed(self.input.sizes))
+        asked(f"{self.operator}: InputTensor with padding", self.input.data_type, framed)
+        return (expected(self.input, self._columns("OutputTensor", self.output)),)
+
+    def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
+        rank, image = len(self.window_sizes), x
+        if any((*self.start_padding, *self.end_padding)):
+            before, after = (0, 0, *self.start_padding), (0, 0, *self.end_padding)
+            image = padding1(x, before, after, PaddingMode.CONSTANT, 0)
+        spans = [d * (w - 1) + 1 for d, w in zip(self.dilations, self.window_sizes, strict=True)]
+        windows = sliding_window(image, spans, axis=tuple(range(2, 2 + rank)))
+        steps = [slice(None, None, step) for step in (*self.strides, *self.dilations)]
+        windows = windows[(slice(None), slice(None), *steps)]
+        blocks, taps = range(2, 2 + rank), range(2 + rank, 2 + 2 * rank)
+        result = target(out, self.output, x)
+        order = permute_dims(windows, (0, 1, *taps, *blocks))
+        seen_as(result, order.shape)[...] = order
+        return result
+
+
+@carries_out(FoldOperatorDesc)
+def fold(
+    x: Tensor,
+    output_sizes: Sequence[int],
+    window_sizes: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    start_padding: Sequence[int],
+    end_padding: Sequence[int],
+    *,
+    out: Tensor | None = None,
+    feature_level: Any = HIGHEST,
+) -> Tensor:
+    """An image of `output_sizes`, each element the sum of what columns say of it: FOLD.
+
+    `x`: columns (N, C * P, L), P being the elements of a window and L the number of windows, as
+    `unfold` makes them. The other sequences have an entry for each spatial dimension. What lies in
+    the padding is dropped. FLOAT16 is added up in FLOAT32. Result: row-major, or `out`.
+    """
+
+
+@carries_out(UnfoldOperatorDesc)
+def unfold(
+    x: Tensor,
+    window_sizes: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    start_padding: Sequence[int],
+    end_padding: Sequence[int],
+    *,
+    out: Tensor | None = None,
+    feature_level: Any = HIGHEST,
+) -> Tensor:
+    """The windows of an image (N, C, spatial…) as columns (N, C * P, L): UNFOLD.
+
+    The sequences have an entry for each spatial dimension; padding is 0. Result: packed, or
+    `out`.
+
+    >>> import tensorlayout as tl
+    >>> from tensorlayout import directml
+    >>> directml.unfold(tl.asarray([[[1, 2, 3]]]), [2], [1], [1], [0], [0])
+    Tensor([[[1, 2],
+             [2, 3]]], dtype=int64, device='cpu')
+    """

@@ -1,0 +1,439 @@
+"""Operators at positions that are data: reads (GATHER_…) and writes (SCATTER_…).
+
+Positions outside raise IndexError, and nothing is read or written there, but for GATHER, which
+reads the nearest position instead. Negative ones count from the end; signed indices begin at
+feature level 3_0. Where several updates go to one position, the last one in index order wins;
+``duplicates="error"`` refuses them.
+"""
+
+# mypy: disable-error-code="empty-body"
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from tensorlayout.directml.calls import carries_out, specs_of
+from tensorlayout.directml.constants import refuse
+from tensorlayout.directml.operator_desc import Axis, Duplicates, OperatorDesc
+from tensorlayout.directml.outputs import seen_as, target
+from tensorlayout.directml.rules import Expected, effective_rank, expected
+from tensorlayout.directml.tables import HIGHEST
+from tensorlayout.directml.tensor_desc import TensorDesc
+from tensorlayout.functions import arguments, dispatch
+from tensorlayout.functions.creation import arange
+from tensorlayout.functions.data_types import astype
+from tensorlayout.functions.manipulation import reshape
+from tensorlayout.functions.searching import where
+from tensorlayout.functions.sorting import sort
+from tensorlayout.functions.utility import any as any_of
+from tensorlayout.plan.gather import Gather, GatherAlong
+from tensorlayout.plan.scatter import CopyScatter, Scatter, ScatterAlong
+from tensorlayout.tensor import Tensor
+
+__all__ = [
+    "GatherElementsOperatorDesc",
+    "GatherND1OperatorDesc",
+    "GatherNDOperatorDesc",
+    "GatherOperatorDesc",
+    "ScatterElementsOperatorDesc",
+    "ScatterNDOperatorDesc",
+    "ScatterOperatorDesc",
+    "gather",
+    "gather_elements",
+    "gather_nd",
+    "gather_nd1",
+    "scatter",
+    "scatter_elements",
+    "scatter_nd",
+]
+
+
+class GatherOperatorDesc(OperatorDesc, operator="GATHER"):
+    """DML_GATHER_OPERATOR_DESC."""
+
+    input: TensorDesc
+    indices: TensorDesc
+    output: TensorDesc | None = None
+    axis: Axis
+    index_dimensions: int
+    _plan = Gather("GATHER", clamps=True)
+
+    def _rule(self) -> tuple[Expected, ...]:
+        rank, count = self.input.rank, self.index_dimensions
+        self._check_rank("IndicesTensor", self.indices, rank)
+        if not 0 <= count <= rank:
+            self._refuse(f"IndexDimensions must be 0 to {rank}, got {arguments.shown(count)}")
+        full = self._spread(self._counted("IndicesTensor", self.indices, "IndexDimensions", count))
+        own = effective_rank(self.input)
+        if own + count - 1 > rank:
+            rule = "the rank without leading ones + IndexDimensions - 1 must be at most"
+            self._refuse(f"InputTensor: {rule} DimensionCount, {rank}, got {own} + {count} - 1")
+        extra = max(len(full) - rank, 0)
+        if any(n != 1 for n in full[:extra]):
+            rule = f"sizes before the last {rank}, DimensionCount, must be 1"
+            self._refuse(f"OutputTensor: {rule}, got {full}")
+        return (expected(self.input, _padded(full[extra:], rank)),)
+
+    def _spread(self, places: tuple[int, ...]) -> tuple[int, ...]:
+        """The sizes of the result before it is brought to the rank."""
+        sizes, axis = self.input.sizes, self.axis
+        return sizes[:axis] + places + sizes[axis + 1 :]
+
+    def _run(self, out: Tensor | None, x: Tensor, indices: Tensor) -> Tensor:
+        assert self.output is not None
+        places = indices.shape[indices.ndim - self.index_dimensions :] or (1,)
+        positions = seen_as(indices, places)
+        into = None if out is None else seen_as(out, self._spread(places))
+        key = (x._spec, (self.axis,), False, positions._spec)
+        found = dispatch.call_into(into, self._plan, key, (x, positions))
+        return seen_as(found, self.output.sizes) if out is None else out
+
+
+@carries_out(GatherOperatorDesc)
+def gather(
+    x: Tensor,
+    indices: Tensor,
+    axis: int,
+    index_dimensions: int,
+    *,
+    out: Tensor | None = None,
+    feature_level: Any = HIGHEST,
+) -> Tensor:
+    """`x` with dimension `axis` replaced by what `indices` name there: GATHER.
+
+    `indices`: of the rank of `x`, whose last `index_dimensions` count; the others have size 1. The
+    result has the rank of `x`: surplus leading dimensions, of size 1, are dropped, missing ones
+    added. A position outside reads the nearest one inside (DirectML promises no more than that
+    nothing else is read). Result: packed in the order of `x`, or `out`.
+
+    >>> import tensorlayout as tl
+    >>> from tensorlayout import directml
+    >>> directml.gather(tl.asarray([[1, 2], [3, 4]]), tl.asarray([[1, 1, 0]]), 0, 1)
+    Tensor([[3, 4],
+            [3, 4],
+            [1, 2]], dtype=int64, device='cpu')
+    """
+
+
+class GatherElementsOperatorDesc(OperatorDesc, operator="GATHER_ELEMENTS"):
+    """DML_GATHER_ELEMENTS_OPERATOR_DESC."""
+
+    input: TensorDesc
+    indices: TensorDesc
+    output: TensorDesc | None = None
+    axis: Axis
+    _plan = GatherAlong("GATHER_ELEMENTS")
+
+    def _rule(self) -> tuple[Expected, ...]:
+        sizes = self.input.sizes
+        self._check_away("IndicesTensor", self.indices, sizes, self.axis)
+        return (expected(self.input, self.indices.sizes),)
+
+    def _run(self, out: Tensor | None, x: Tensor, indices: Tensor) -> Tensor:
+        key = (x._spec, self.axis, indices._spec)
+        return dispatch.call_into(out, self._plan, key, (x, indices))
+
+
+@carries_out(GatherElementsOperatorDesc)
+def gather_elements(
+    x: Tensor,
+    indices: Tensor,
+    axis: int,
+    *,
+    out: Tensor | None = None,
+    feature_level: Any = HIGHEST,
+) -> Tensor:
+    """For each position in `indices`, the element there on its line along `axis`: GATHER_ELEMENTS.
+
+    `indices` has the sizes of `x`, but for `axis`, where it is free. IndexError for a position
+    outside. Result: packed in the order of `x`, or `out`.
+
+    >>> import tensorlayout as tl
+    >>> from tensorlayout import directml
+    >>> directml.gather_elements(tl.asarray([[1, 2], [3, 4]]), tl.asarray([[1, 0]]), 0)
+    Tensor([[3, 2]], dtype=int64, device='cpu')
+    """
+
+
+class ScatterOperatorDesc(OperatorDesc, operator="SCATTER"):
+    """DML_SCATTER_OPERATOR_DESC, also called DML_SCATTER_ELEMENTS_OPERATOR_DESC.
+
+    `duplicates` is ours: what becomes of equal positions.
+    """
+
+    input: TensorDesc
+    indices: TensorDesc
+    updates: TensorDesc
+    output: TensorDesc | None = None
+    axis: Axis
+    duplicates: Duplicates = "last"
+    _plan = CopyScatter(ScatterAlong("SCATTER"))
+
+    def _rule(self) -> tuple[Expected, ...]:
+        self._check_away("IndicesTensor", self.indices, self.input.sizes, self.axis)
+        self._check_same("UpdatesTensor", self.updates, expected(self.input, self.indices.sizes))
+        return (expected(self.input),)
+
+    def _run(self, out: Tensor | None, x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
+        if self.duplicates == "error":
+            _refuse_equal(self.operator, _from_front(indices, x.shape[self.axis]), self.axis)
+        result = target(out, self.output, x)
+        key = (x._spec, result._spec, updates._spec, self.axis, indices._spec)
+        return dispatch.call(self._plan, key, (result, x, updates, indices))
+
+
+@carries_out(ScatterOperatorDesc)
+def scatter(
+    x: Tensor,
+    indices: Tensor,
+    updates: Tensor,
+    axis: int,
+    *,
+    duplicates: Duplicates = "last",
+    out: Tensor | None = None,
+    feature_level: Any = HIGHEST,
+) -> Tensor:
+    """A copy of `x` with `updates` written at `indices`, on their line along `axis`: SCATTER.
+
+    `indices`, `updates`: of the sizes of `x`, but for `axis`, where they are free. Of equal
+    positions the last one in index order wins; ``duplicates="error"`` raises ValueError for them,
+    since DirectML calls them invalid. IndexError for a position outside; `out` may have been
+    written to by then. Result: packed in the order of `x`, or `out`.
+
+    >>> import tensorlayout as tl
+    >>> from tensorlayout import directml
+    >>> directml.scatter(tl.zeros(4), tl.asarray([2, 0]), tl.asarray([7.0, 8.0]), 0)
+    Tensor([8., 0., 7., 0.], dtype=float64, device='cpu')
+    """
+
+
+scatter_elements = scatter
+ScatterElementsOperatorDesc = ScatterOperatorDesc
+
+
+# --- coordinate tuples --------------------------------------------------------------------------
+
+
+class _Blocks(NamedTuple):
+    """The sizes that count: of the tensor, of the indices, and of what the tuples address."""
+
+    source: tuple[int, ...]
+    indices: tuple[int, ...]
+    batch: int
+
+    @property
+    def spread(self) -> tuple[int, ...]:
+        """The sizes of all blocks together, ones in front left out."""
+        return self.indices[:-1] + self.source[self.batch + self.indices[-1] :]
+
+    @property
+    def read(self) -> tuple[int, ...]:
+        """Those sizes, as reading at the tuples gives them: one tuple is a list of one."""
+        return (self.indices[:-1] or (1,)) + self.source[self.batch + self.indices[-1] :]
+
+    def key_of(self, indices: Tensor) -> tuple[Any, ...]:
+        """What to index the tensor with, cut to the sizes that count: one for each coordinate."""
+        own = self.indices
+        lead = max(len(own) - 1, 1)  # one tuple is a list of one: integers would make views
+        tuples = seen_as(indices, (1,) * (lead + 1 - len(own)) + own)
+        lines = []
+        for d in range(self.batch):
+            shape = [own[d] if i == d else 1 for i in range(lead)]
+            lines.append(seen_as(arange(own[d], device=indices.device), tuple(shape)))
+        return (*lines, *(tuples[..., i] for i in range(own[-1])))
+
+
+class _ByTuples(OperatorDesc):
+    input: TensorDesc
+    indices: TensorDesc
+    input_dimension_count: int
+    indices_dimension_count: int
+
+    def _blocks(self) -> _Blocks:
+        """The rules of coordinate tuples."""
+        rank, batch = self.input.rank, getattr(self, "batch_dimension_count", 0)
+        counts = self.input_dimension_count, self.indices_dimension_count
+        self._check_rank("IndicesTensor", self.indices, rank)
+
+        def cut(kind: str, desc: TensorDesc, count: int) -> tuple[int, ...]:
+            member = f"{kind}DimensionCount"
+            if not 1 <= count <= rank:
+                self._refuse(f"{member} must be 1 to {rank}, got {arguments.shown(count)}")
+            return self._counted(f"{kind}Tensor", desc, member, count)
+
+        source = cut("Input", self.input, counts[0])
+        found = _Blocks(source, cut("Indices", self.indices, counts[1]), batch)
+        if not 0 <= batch < min(counts):
+            came = arguments.shown(batch)
+            self._refuse(f"BatchDimensionCount must be 0 to {min(counts) - 1}, got {came}")
+        coordinates, most = found.indices[-1], counts[0] - batch
+        if coordinates > most:
+            rule = f"the last size, of coordinate tuples, must be at most {most}"
+            self._refuse(f"IndicesTensor: {rule}, got {coordinates}")
+        if found.source[:batch] != found.indices[:batch]:
+            rule = f"batch sizes must be {found.source[:batch]}"
+            self._refuse(f"IndicesTensor: {rule}, got {found.indices[:batch]}")
+        if len(found.spread) > rank:
+            rule = f"blocks must have at most {rank} dimensions, DimensionCount"
+            self._refuse(f"IndicesTensor: {rule}, got sizes {found.spread}")
+        return found
+
+
+class GatherNDOperatorDesc(_ByTuples, operator="GATHER_ND"):
+    """DML_GATHER_ND_OPERATOR_DESC."""
+
+    output: TensorDesc | None = None
+    _plan = Gather("GATHER_ND")
+
+    def _rule(self) -> tuple[Expected, ...]:
+        return (expected(self.input, _padded(self._blocks().spread, self.input.rank)),)
+
+    def _run(self, out: Tensor | None, x: Tensor, indices: Tensor) -> Tensor:
+        assert self.output is not None
+        found = self._blocks()
+        source, positions = seen_as(x, found.source), found.key_of(indices)
+        into = None if out is None else seen_as(out, found.read)
+        key = (source._spec, tuple(range(len(positions))), False, *map(specs_of, positions))
+        read = dispatch.call_into(into, self._plan, key, (source, *positions))
+        return seen_as(read, self.output.sizes) if out is None else out
+
+
+class GatherND1OperatorDesc(GatherNDOperatorDesc, operator="GATHER_ND1"):
+    """DML_GATHER_ND1_OPERATOR_DESC."""
+
+    batch_dimension_count: int
+    _plan = Gather("GATHER_ND1")
+
+
+@carries_out(GatherNDOperatorDesc)
+def gather_nd(
+    x: Tensor,
+    indices: Tensor,
+    input_dimension_count: int,
+    indices_dimension_count: int,
+    *,
+    out: Tensor | None = None,
+    feature_level: Any = HIGHEST,
+) -> Tensor:
+    """The blocks of `x` at coordinate tuples, the last dimension of `indices`: GATHER_ND.
+
+    Both tensors have one rank; the counts say how many of their last dimensions count, the tuples
+    included. IndexError for a coordinate outside. Result: packed in the order of `x`, or `out`.
+
+    >>> import tensorlayout as tl
+    >>> from tensorlayout import directml
+    >>> directml.gather_nd(tl.asarray([[1, 2], [3, 4]]), tl.asarray([[1, 0], [0, 1]]), 2, 2)
+    Tensor([[3, 2]], dtype=int64, device='cpu')
+    """
+
+
+@carries_out(GatherND1OperatorDesc)
+def gather_nd1(
+    x: Tensor,
+    indices: Tensor,
+    input_dimension_count: int,
+    indices_dimension_count: int,
+    batch_dimension_count: int,
+    *,
+    out: Tensor | None = None,
+    feature_level: Any = HIGHEST,
+) -> Tensor:
+    """The blocks of `x` at coordinate tuples, apart for each batch that both share: GATHER_ND1.
+
+    The counts say how many of the last dimensions count, the tuples and batches included;
+    `batch_dimension_count`: how many of those, from the left, are batches. Both tensors have one
+    rank. IndexError for a coordinate outside. Result: packed in the order of `x`, or `out`.
+    """
+
+
+class ScatterNDOperatorDesc(_ByTuples, operator="SCATTER_ND"):
+    """DML_SCATTER_ND_OPERATOR_DESC. `duplicates` is ours: what becomes of equal tuples."""
+
+    updates: TensorDesc
+    output: TensorDesc | None = None
+    duplicates: Duplicates = "last"
+    _plan = CopyScatter(Scatter("SCATTER_ND"))
+
+    def _rule(self) -> tuple[Expected, ...]:
+        sizes = _padded(self._blocks().spread, self.input.rank)
+        self._check_same("UpdatesTensor", self.updates, expected(self.input, sizes))
+        return (expected(self.input),)
+
+    def _run(self, out: Tensor | None, x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
+        found = self._blocks()
+        key = found.key_of(indices)
+        if self.duplicates == "error":
+            numbers = reshape(_numbered(key, found.source), (-1,))
+            _refuse_equal(self.operator, numbers, 0, found.source[: len(key)])
+        result = target(out, self.output, x)
+        source, into = seen_as(x, found.source), seen_as(result, found.source)
+        values = seen_as(updates, found.spread)
+        specs = (source._spec, into._spec, values._spec, tuple(range(len(key))), False)
+        plan_key = (*specs, *map(specs_of, key))
+        dispatch.call(self._plan, plan_key, (into, source, values, *key))
+        return result
+
+
+@carries_out(ScatterNDOperatorDesc)
+def scatter_nd(
+    x: Tensor,
+    indices: Tensor,
+    updates: Tensor,
+    input_dimension_count: int,
+    indices_dimension_count: int,
+    *,
+    duplicates: Duplicates = "last",
+    out: Tensor | None = None,
+    feature_level: Any = HIGHEST,
+) -> Tensor:
+    """A copy of `x` with blocks of `updates` written at coordinate tuples: SCATTER_ND.
+
+    The last dimension of `indices` holds the tuples; the counts say how many of the last dimensions
+    of `x` and `indices` count, the tuples included. `updates`: of the sizes that `gather_nd` reads.
+    The last of equal tuples in index order wins; ``duplicates="error"`` raises ValueError for
+    them. IndexError for a coordinate outside. Result: packed in the order of `x`, or `out`.
+    """
+
+
+def _padded(sizes: tuple[int, ...], rank: int) -> tuple[int, ...]:
+    """Ones in front up to a rank."""
+    return (1,) * (rank - len(sizes)) + sizes
+
+
+def _from_front(indices: Tensor, size: int) -> Tensor:
+    """Positions inside, counted from the front."""
+    if indices.dtype.kind == "u":
+        return astype(indices, "uint64")
+    whole = astype(indices, "int64")
+    return where(whole < 0, whole + size, whole)
+
+
+def _numbered(key: Sequence[Tensor], sizes: Sequence[int]) -> Tensor:
+    """The number of each tuple's block in row-major order."""
+    number = _from_front(key[0], sizes[0])
+    for coordinate, size in zip(key[1:], sizes[1:], strict=False):
+        number = number * size + _from_front(coordinate, size)
+    return number
+
+
+def _refuse_equal(name: str, positions: Tensor, axis: int, sizes: Sequence[int] = ()) -> None:
+    """`sizes`: what `positions` number the tuples of, for the error."""
+    ordered = sort(positions, axis=axis)
+    before = (slice(None),) * axis
+    later = ordered[(*before, slice(1, None))]
+    equal = later == ordered[(*before, slice(0, -1))]
+    if bool(any_of(equal)):
+        first = int(later[equal][0])
+        came = _coordinates(first, sizes) if sizes else first
+        rule = "positions must differ with duplicates='error'"
+        refuse(name, f"IndicesTensor: {rule}, got {came} again")
+
+
+def _coordinates(number: int, sizes: Sequence[int]) -> tuple[int, ...]:
+    """The tuple that has a number in row-major order."""
+    found = []
+    for size in reversed(sizes):
+        number, coordinate = divmod(number, size)
+        found.append(coordinate)
+    return tuple(reversed(found))

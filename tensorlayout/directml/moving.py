@@ -1,0 +1,465 @@
+"""Operators that move elements: JOIN, SPLIT, slices, TILE, REVERSE_SUBSEQUENCES and borders."""
+
+# mypy: disable-error-code="empty-body"
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+from typing import Any, cast
+
+from tensorlayout.directml.calls import carries_out, specs_of
+from tensorlayout.directml.constants import PaddingMode
+from tensorlayout.directml.operator_desc import (
+    AnyDataType,
+    Axis,
+    Mode,
+    Naturals,
+    Number,
+    OneToOne,
+    OperatorDesc,
+    Outputs,
+    Positives,
+    Steps,
+    Tensors,
+)
+from tensorlayout.directml.operators import Out
+from tensorlayout.directml.outputs import copied, seen_as, target
+from tensorlayout.directml.rules import Expected, expected, truncated, typed, with_size
+from tensorlayout.directml.tables import HIGHEST
+from tensorlayout.directml.tensor_desc import TensorDesc, asked, integers, listed
+from tensorlayout.functions import arguments, dispatch
+from tensorlayout.plan.image import ReverseSequence
+from tensorlayout.plan.join import Join, Split
+from tensorlayout.plan.pad import Pad, SliceGrad
+from tensorlayout.tensor import Tensor
+
+__all__ = [
+    "JoinOperatorDesc",
+    "Padding1OperatorDesc",
+    "PaddingOperatorDesc",
+    "ReverseSubsequencesOperatorDesc",
+    "Slice1OperatorDesc",
+    "SliceGradOperatorDesc",
+    "SliceOperatorDesc",
+    "SplitOperatorDesc",
+    "TileOperatorDesc",
+    "join",
+    "padding",
+    "padding1",
+    "reverse_subsequences",
+    "slice",
+    "slice1",
+    "slice_grad",
+    "split",
+    "tile",
+]
+
+
+class JoinOperatorDesc(OperatorDesc, operator="JOIN"):
+    """DML_JOIN_OPERATOR_DESC."""
+
+    inputs: Tensors
+    output: TensorDesc | None = None
+    axis: Axis
+    _plan = Join("JOIN")
+
+    def _rule(self) -> tuple[Expected, ...]:
+        first = self.inputs[0]
+        for i, desc in enumerate(self.inputs):
+            self._check_type(f"InputTensors[{i}]", desc, first.data_type)
+            self._check_away(f"InputTensors[{i}]", desc, first.sizes, self.axis)
+        total = sum(desc.sizes[self.axis] for desc in self.inputs)
+        return (expected(first, with_size(first.sizes, self.axis, total)),)
+
+    def _run(self, out: Tensor | None, *inputs: Tensor) -> Tensor:
+        specs = tuple(map(specs_of, inputs))
+        return dispatch.call_into(out, self._plan, (self.axis, *specs), inputs)
+
+
+@carries_out(JoinOperatorDesc)
+def join(
+    inputs: Sequence[Tensor], axis: int, *, out: Tensor | None = None, feature_level: Any = HIGHEST
+) -> Tensor:
+    """The tensors end to end along `axis`: JOIN.
+
+    `inputs`: at least one, equal in data type and, away from `axis`, in sizes. Each is copied to
+    its place once, whatever the layouts. Result: packed in the order of the first, or `out`.
+
+    >>> import tensorlayout as tl
+    >>> from tensorlayout import directml
+    >>> directml.join([tl.asarray([1, 2]), tl.asarray([3])], 0)
+    Tensor([1, 2, 3], dtype=int64, device='cpu')
+    """
+
+
+class SplitOperatorDesc(OperatorDesc, operator="SPLIT"):
+    """DML_SPLIT_OPERATOR_DESC."""
+
+    input: TensorDesc
+    outputs: Tensors
+    axis: Axis
+    _plan = Split("SPLIT")
+
+    def _rule(self) -> tuple[Expected, ...]:
+        sizes = self.input.sizes
+        for i, desc in enumerate(self.outputs):
+            self._check_away(f"OutputTensors[{i}]", desc, sizes, self.axis)
+        cut = [desc.sizes[self.axis] for desc in self.outputs]
+        if sum(cut) != sizes[self.axis]:
+            rule = f"Sizes along Axis {self.axis} must add up to {sizes[self.axis]}"
+            self._refuse(f"OutputTensors: {rule}, got {listed(cut)}")
+        return tuple(expected(self.input, with_size(sizes, self.axis, n)) for n in cut)
+
+    def _run(self, outs: Outputs, x: Tensor) -> tuple[Tensor, ...]:
+        results = [target(out, d, x) for out, d in zip(outs, self.outputs, strict=True)]
+        key = (self.axis, x._spec, *map(specs_of, results))
+        dispatch.call(self._plan, key, (*results, x))
+        return tuple(results)
+
+    @classmethod
+    def _asked(cls, given: dict[str, Any], sizes: Any) -> dict[str, Any]:
+        name, source = cls.operator, given["input"]
+        axis, cut = arguments.integer(name, "Axis", given["axis"]), integers(name, "sizes", sizes)
+        cls._check_axis(axis, source.rank)
+        cls._check_range("Positives", "OutputTensors: Sizes", cut)
+        descs = given.get("outputs")
+        if descs is None:
+            parts = [with_size(source.sizes, axis, n) for n in cut]
+            return {
+                "outputs": [asked(f"{name}: OutputTensors", source.data_type, p) for p in parts]
+            }
+        along = tuple(desc.sizes[axis] for desc in descs if desc.rank == source.rank)
+        if len(along) == len(descs) and along != cut:
+            rule = f"Sizes along Axis {axis} must be {listed(cut)}, got {listed(along)}"
+            cls._refuse(f"OutputTensors: {rule}")
+        return {}
+
+
+@carries_out(SplitOperatorDesc)
+def split(
+    x: Tensor, sizes: Sequence[int], axis: int, *, out: Out = None, feature_level: Any = HIGHEST
+) -> tuple[Tensor, ...]:
+    """Consecutive parts of `x`, of `sizes` along `axis`, which add up to its size: SPLIT.
+
+    Results: new tensors, packed in the order of `x`, or those of `out`. (Slices of a tensor are
+    such parts, too, as views.)
+
+    >>> import tensorlayout as tl
+    >>> from tensorlayout import directml
+    >>> directml.split(tl.asarray([1, 2, 3]), [1, 2], 0)[1]
+    Tensor([2, 3], dtype=int64, device='cpu')
+    """
+
+
+# --- slices -------------------------------------------------------------------------------------
+
+
+class SliceOperatorDesc(OneToOne, operator="SLICE"):
+    """DML_SLICE_OPERATOR_DESC."""
+
+    offsets: Naturals
+    sizes: Positives
+    strides: Positives
+
+    def _rule(self) -> tuple[Expected, ...]:
+        for d, n in enumerate(self.input.sizes):
+            last = self.offsets[d] + (self.sizes[d] - 1) * self.strides[d]
+            if last >= n:
+                rule = f"Offsets + (Sizes - 1) * Strides must be below {n}, the size of the input"
+                self._refuse(f"{rule}, in dimension {d}, got {last}")
+        return (expected(self.input, self.sizes),)
+
+    def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
+        return copied(x[_slices(self.offsets, self.strides, self.sizes)], out, self.output)
+
+
+@carries_out(SliceOperatorDesc)
+def slice(
+    x: Tensor,
+    offsets: Sequence[int],
+    sizes: Sequence[int],
+    strides: Sequence[int],
+    *,
+    out: Tensor | None = None,
+    feature_level: Any = HIGHEST,
+) -> Tensor:
+    """`sizes` elements of `x` from `offsets` on, `strides` apart: SLICE.
+
+    All elements must lie in `x`; strides are at least 1. Result: packed in the order of `x`, or
+    `out`.
+    """
+
+
+class _Window(OperatorDesc):
+    input_window_offsets: Naturals
+    input_window_sizes: Positives
+    input_window_strides: Steps
+
+    def _check_window(self, member: str, part: TensorDesc | None) -> tuple[int, ...]:
+        """The window lies in the whole; the most elements that it has, and `part` may have."""
+        sizes = self._leading().sizes
+        offsets, spans = self.input_window_offsets, self.input_window_sizes
+        steps = self.input_window_strides
+        for d, n in enumerate(sizes):
+            if offsets[d] + spans[d] > n:
+                rule = f"InputWindowOffsets + InputWindowSizes must be at most {n}"
+                self._refuse(f"{rule}, in dimension {d}, got {offsets[d]} + {spans[d]}")
+            if steps[d] == 0:
+                self._refuse(f"InputWindowStrides must not be 0, in dimension {d}, got {steps}")
+        most = tuple(1 + (n - 1) // abs(step) for n, step in zip(spans, steps, strict=True))
+        if part is not None:
+            self._check_rank(member, part, len(most))
+            if any(n > m for n, m in zip(part.sizes, most, strict=True)):
+                self._refuse(f"{member}: Sizes must be at most {most}, got {part.sizes}")
+        return most
+
+    def _starts(self) -> list[int]:
+        """Where to begin: a negative step starts at the last element of the window."""
+        offsets, spans = self.input_window_offsets, self.input_window_sizes
+        rows = zip(offsets, spans, self.input_window_strides, strict=True)
+        return [offset + (span - 1 if step < 0 else 0) for offset, span, step in rows]
+
+
+class Slice1OperatorDesc(_Window, OneToOne, operator="SLICE1"):
+    """DML_SLICE1_OPERATOR_DESC; the output, left out, takes all that the window allows."""
+
+    def _rule(self) -> tuple[Expected, ...]:
+        most = self._check_window("OutputTensor", self.output)
+        return (expected(self.input, most if self.output is None else self.output.sizes),)
+
+    def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
+        assert self.output is not None
+        part = _slices(self._starts(), self.input_window_strides, self.output.sizes)
+        return copied(x[part], out, self.output)
+
+
+@carries_out(Slice1OperatorDesc)
+def slice1(
+    x: Tensor,
+    offsets: Sequence[int],
+    sizes: Sequence[int],
+    strides: Sequence[int],
+    output_sizes: Sequence[int] | None = None,
+    *,
+    out: Tensor | None = None,
+    feature_level: Any = HIGHEST,
+) -> Tensor:
+    """Elements of a window of `x`, `strides` apart, backwards where these are negative: SLICE1.
+
+    The window begins at `offsets` and spans `sizes` elements of `x`. `output_sizes`: how many
+    elements are taken, by default all. Result: packed in the order of `x`, or `out`.
+
+    >>> import tensorlayout as tl
+    >>> from tensorlayout import directml
+    >>> directml.slice1(tl.arange(6), [1], [5], [-2])
+    Tensor([5, 3, 1], dtype=int64, device='cpu')
+    """
+
+
+class SliceGradOperatorDesc(_Window, operator="SLICE_GRAD"):
+    """DML_SLICE_GRAD_OPERATOR_DESC; the output has the sizes of the input of SLICE1."""
+
+    input_gradient: TensorDesc
+    output_gradient: TensorDesc
+    _plan = SliceGrad("SLICE_GRAD")
+
+    def _leading(self) -> TensorDesc:
+        return self.output_gradient
+
+    def _rule(self) -> tuple[Expected, ...]:
+        self._check_window("InputGradientTensor", self.input_gradient)
+        return (expected(self.input_gradient, self.output_gradient.sizes),)
+
+    def _run(self, out: Tensor | None, gradient: Tensor) -> Tensor:
+        result = target(out, self.output_gradient, gradient)
+        window = tuple(zip(self._starts(), self.input_window_strides, strict=True))
+        return dispatch.call(self._plan, (result._spec, gradient._spec, window), (result, gradient))
+
+
+def _slices(
+    starts: Sequence[int], steps: Sequence[int], sizes: Sequence[int]
+) -> tuple[builtins.slice, ...]:
+    """Slices that take `sizes` elements from `starts` on."""
+    found = []
+    for start, step, size in zip(starts, steps, sizes, strict=True):
+        stop = start + step * (size - 1) + (1 if step > 0 else -1)
+        found.append(builtins.slice(start, stop if stop >= 0 else None, step))
+    return tuple(found)
+
+
+@carries_out(SliceGradOperatorDesc)
+def slice_grad(
+    gradient: Tensor,
+    output_sizes: Sequence[int],
+    offsets: Sequence[int],
+    sizes: Sequence[int],
+    strides: Sequence[int],
+    *,
+    out: Tensor | None = None,
+    feature_level: Any = HIGHEST,
+) -> Tensor:
+    """Zeros of `output_sizes`, and `gradient` where `slice1` would have read: SLICE_GRAD.
+
+    Result: packed in the order of `gradient`, or `out`.
+
+    >>> import tensorlayout as tl
+    >>> from tensorlayout import directml
+    >>> directml.slice_grad(tl.asarray([7, 8]), [5], [0], [5], [-3])
+    Tensor([0, 8, 0, 0, 7], dtype=int64, device='cpu')
+    """
+
+
+class TileOperatorDesc(OneToOne, operator="TILE"):
+    """DML_TILE_OPERATOR_DESC."""
+
+    repeats: Positives
+
+    def _rule(self) -> tuple[Expected, ...]:
+        pairs = zip(self.input.sizes, self.repeats, strict=True)
+        return (expected(self.input, [n * m for n, m in pairs]),)
+
+    def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
+        result = target(out, self.output, x)
+        pairs = [n for pair in zip(self.repeats, x.shape, strict=True) for n in pair]
+        once = [n for size in x.shape for n in (1, size)]
+        seen_as(result, tuple(pairs))[...] = seen_as(x, tuple(once))
+        return result
+
+
+@carries_out(TileOperatorDesc)
+def tile(
+    x: Tensor, repeats: Sequence[int], *, out: Tensor | None = None, feature_level: Any = HIGHEST
+) -> Tensor:
+    """`x` as a whole, `repeats` times along each dimension: TILE.
+
+    Result: packed in the order of `x`, or `out`.
+
+    >>> import tensorlayout as tl
+    >>> from tensorlayout import directml
+    >>> directml.tile(tl.asarray([1, 2]), [2])
+    Tensor([1, 2, 1, 2], dtype=int64, device='cpu')
+    """
+
+
+class ReverseSubsequencesOperatorDesc(OperatorDesc, operator="REVERSE_SUBSEQUENCES"):
+    """DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC."""
+
+    input: TensorDesc
+    sequence_lengths: TensorDesc
+    output: TensorDesc | None = None
+    axis: Axis
+    _plan = ReverseSequence("REVERSE_SUBSEQUENCES")
+
+    def _rule(self) -> tuple[Expected, ...]:
+        sizes = with_size(self.input.sizes, self.axis, 1)
+        self._check_shape("SequenceLengthsTensor", self.sequence_lengths, sizes)
+        return (expected(self.input),)
+
+    def _run(self, out: Tensor | None, x: Tensor, lengths: Tensor) -> Tensor:
+        result = target(out, self.output, x)
+        key = (result._spec, x._spec, lengths._spec, self.axis)
+        return dispatch.call(self._plan, key, (result, x, lengths))
+
+
+@carries_out(ReverseSubsequencesOperatorDesc)
+def reverse_subsequences(
+    x: Tensor,
+    sequence_lengths: Tensor,
+    axis: int,
+    *,
+    out: Tensor | None = None,
+    feature_level: Any = HIGHEST,
+) -> Tensor:
+    """`x` with the first elements of each line along `axis` reversed: REVERSE_SUBSEQUENCES.
+
+    `sequence_lengths`: how many, UINT32 or UINT64, of the sizes of `x` but 1 along `axis`; more
+    than the line has means all. Result: packed in the order of `x`, or `out`.
+
+    >>> import tensorlayout as tl
+    >>> from tensorlayout import directml
+    >>> lengths = tl.asarray([[2], [3]], dtype=tl.uint32)
+    >>> directml.reverse_subsequences(tl.asarray([[1, 2, 3], [4, 5, 6]]), lengths, 1)
+    Tensor([[2, 1, 3],
+            [6, 5, 4]], dtype=int64, device='cpu')
+    """
+
+
+class PaddingOperatorDesc(OneToOne, operator="PADDING"):
+    """DML_PADDING_OPERATOR_DESC. The value is FLOAT: towards zero for integers."""
+
+    padding_mode: Mode
+    padding_value: Number = 0.0
+    start_padding: Naturals
+    end_padding: Naturals
+    _plan = Pad("PADDING")
+
+    def _rule(self) -> tuple[Expected, ...]:
+        self._value()
+        rows = zip(self.input.sizes, self.start_padding, self.end_padding, strict=True)
+        return (expected(self.input, [n + before + after for n, before, after in rows]),)
+
+    def _value(self) -> int | float:
+        """The value as an element; 0 where the mode takes none."""
+        if self.padding_mode != PaddingMode.CONSTANT:
+            return 0
+        convert = truncated if self.operator == "PADDING" else typed
+        return convert(self.operator, "PaddingValue", self.padding_value, self.input.data_type)
+
+    def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
+        mode = cast(PaddingMode, self.padding_mode)
+        borders = tuple(zip(self.start_padding, self.end_padding, strict=True))
+        key = (x._spec, borders, mode.name.lower())
+        return dispatch.call_into(out, self._plan, key, (x, self._value()))
+
+
+class Padding1OperatorDesc(PaddingOperatorDesc, operator="PADDING1"):
+    """DML_PADDING1_OPERATOR_DESC. The value has the data type of the tensors."""
+
+    padding_value: Number = 0
+    padding_value_data_type: AnyDataType | None = None
+    _plan = Pad("PADDING1")
+
+
+@carries_out(PaddingOperatorDesc)
+def padding(
+    x: Tensor,
+    start_padding: Sequence[int],
+    end_padding: Sequence[int],
+    mode: Mode = PaddingMode.CONSTANT,
+    value: float = 0.0,
+    *,
+    out: Tensor | None = None,
+    feature_level: Any = HIGHEST,
+) -> Tensor:
+    """`x` with so many more elements before and after each dimension: PADDING.
+
+    `mode`: ``CONSTANT`` fills with `value` (a FLOAT; towards zero for integers), ``EDGE`` repeats
+    the outermost elements, ``REFLECTION`` mirrors without them and ``SYMMETRIC`` with them, again
+    and again if need be, ``WRAP`` goes on at the other end. Result: packed in the order of `x`, or
+    `out`.
+
+    >>> import tensorlayout as tl
+    >>> from tensorlayout import directml
+    >>> directml.padding(tl.asarray([1, 2, 3]), [2], [4], "REFLECTION")
+    Tensor([3, 2, 1, 2, 3, 2, 1, 2, 3], dtype=int64, device='cpu')
+    """
+
+
+@carries_out(Padding1OperatorDesc)
+def padding1(
+    x: Tensor,
+    start_padding: Sequence[int],
+    end_padding: Sequence[int],
+    mode: Mode = PaddingMode.CONSTANT,
+    value: float = 0,
+    *,
+    out: Tensor | None = None,
+    feature_level: Any = HIGHEST,
+) -> Tensor:
+    """`x` with so many more elements before and after each dimension: PADDING1.
+
+    `mode`: ``CONSTANT`` fills with `value`, which has the data type of `x` and is exact for
+    integers; the others take elements of `x`, as `padding` says. Result: packed in the order of
+    `x`, or `out`.
+    """

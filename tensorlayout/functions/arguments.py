@@ -1,0 +1,225 @@
+"""Arguments checked, and made what plans take: tensors, integers, shapes, flags, numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from tensorlayout import words
+from tensorlayout.dtypes import SCALARS, float64, misfit
+from tensorlayout.exchange.numpy import tensor_over
+from tensorlayout.tensor import Tensor
+
+
+def operand(name: str, x: Any) -> Any:
+    """A tensor or an exact Python scalar; NumPy scalars become tensors of rank 0."""
+    if type(x) is Tensor or type(x) in SCALARS:
+        return x
+    if isinstance(x, np.generic):
+        wrapped = tensor_over(np.asarray(x))
+        assert wrapped is not None
+        return wrapped
+    for kind in (int, float, complex):  # subclasses, such as enumerations, count as their base
+        if isinstance(x, kind):
+            return kind(x)  # type: ignore[arg-type]
+    msg = f"{name}: operands must be tensors or Python scalars, got {_described(x)}"
+    raise TypeError(msg)
+
+
+def tensor(name: str, x: Any, argument: str = "") -> Tensor:
+    """`x`, which must be a tensor (a NumPy scalar becomes one); `argument`, of several, is it."""
+    if type(x) is Tensor:
+        return x
+    if isinstance(x, np.generic):
+        return operand(name, x)  # type: ignore[no-any-return]
+    rule = f"{argument} must be a tensor" if argument else "must be called with a tensor"
+    msg = f"{name}: {rule}, got {_described(x)}"
+    raise TypeError(msg)
+
+
+def integer(name: str, argument: str, given: Any) -> int:
+    """`given` as an int. TypeError for anything else: for floats, and for bool, too."""
+    if type(given) is int:
+        return given
+    found = _integer(given)
+    if found is None:
+        msg = f"{name}: {argument} must be an integer, got {shown(given)}"
+        raise TypeError(msg)
+    return found
+
+
+def count(name: str, argument: str, given: Any) -> int:
+    """`given` as an int that is not negative."""
+    found = integer(name, argument, given)
+    if found < 0:
+        msg = f"{name}: {argument} must not be negative, got {shown(found)}"
+        raise ValueError(msg)
+    return found
+
+
+_INTEGERS = {int}
+_MOST = 1024  # integers of a sequence, which may be one without end
+
+
+def integers(given: Any, name: str = "", argument: str = "axis", *, none: bool = True) -> Any:
+    """An integer, or a tuple of them from any sequence, as a key of plans; None, if it may be.
+
+    TypeError for anything else, sets and text too: they have no order, or no numbers.
+    """
+    if type(given) is int or (given is None and none):
+        return given
+    if type(given) is tuple and set(map(type, given)) <= _INTEGERS:
+        return given
+    found = _integer(given)
+    if found is not None:
+        return found
+    if isinstance(given, Iterable) and not isinstance(given, (str, bytes, Set, Mapping)):
+        numbers = _integers(given)
+        if numbers is not None:
+            return numbers
+    where = f"{name}: {argument}" if name else f"{argument}:"
+    msg = f"{where} must be an integer or a sequence of integers, got {shown(given)}"
+    raise TypeError(msg)
+
+
+def _integers(given: Iterable[Any]) -> tuple[int, ...] | None:
+    """The integers of a sequence; None at the first that is none, or where they do not end."""
+    numbers: list[int] = []
+    try:
+        for item in given:
+            number = _integer(item)
+            if number is None or len(numbers) == _MOST:
+                return None
+            numbers.append(number)
+    except TypeError:  # a tensor of rank 0 says only now that it has no elements
+        return None
+    return tuple(numbers)
+
+
+def shape(name: str, given: Any) -> tuple[int, ...]:
+    """A shape, from an integer or any sequence of them; sizes are for plans to judge."""
+    found = integers(given, name, "shape", none=False)
+    return (found,) if isinstance(found, int) else found
+
+
+def layout(name: str, given: Any) -> Any:
+    """A layout asked for, as a key of plans; sequences become tuples of integers."""
+    if isinstance(given, (tuple, list)):  # (0.0, True) would find the plan of (0, 1)
+        return integers(given, name, "layout")
+    return given
+
+
+def _integer(given: Any) -> int | None:
+    if isinstance(given, bool) or not hasattr(given, "__index__"):
+        return None
+    try:
+        return int(index(given))
+    except TypeError:  # tensors and arrays have the method, and use it if they are one integer
+        return None
+
+
+def flag(name: str, argument: str, given: Any) -> bool | None:
+    """True, False or None, which other values, such as words, might silently stand for."""
+    if given is None or type(given) is bool:
+        return given
+    if isinstance(given, np.bool_):
+        return bool(given)
+    msg = f"{name}: {argument} must be True, False or None, got {shown(given)}"
+    raise TypeError(msg)
+
+
+def truth(name: str, argument: str, given: Any) -> bool:
+    """`given`, which must be True or False."""
+    if given is True or given is False:
+        return given
+    if isinstance(given, np.bool_):
+        return bool(given)
+    msg = f"{name}: {argument} must be True or False, got {shown(given)}"
+    raise TypeError(msg)
+
+
+def choice(name: str, argument: str, given: Any, rule: str, allowed: Collection[str]) -> str:
+    """`given`, which must be one of the words `allowed`; ValueError with the `rule` otherwise."""
+    if isinstance(given, str) and given in allowed:
+        return given
+    msg = f"{name}: {argument} must be {rule}, got {shown(given)}"
+    raise ValueError(msg)
+
+
+def real(name: str, argument: str, given: Any, kind: str = "a real number") -> Any:
+    """A real number of any library as a Python integer or float."""
+    if type(given) in (int, float):
+        return given
+    if not isinstance(given, (str, bytes, complex)) and not getattr(given, "ndim", 0):
+        for convert in (index, float):
+            try:
+                return convert(given)
+            except TypeError:
+                continue
+    msg = f"{name}: {argument} must be {kind}, got {shown(given)}"
+    raise TypeError(msg)
+
+
+def as_float(name: str, number: Any) -> float:
+    """A real number as a float; OverflowError for an integer beyond all of them."""
+    try:
+        return float(number)
+    except OverflowError:
+        raise misfit(name, number, float64) from None
+
+
+def number(name: str, argument: str, given: Any) -> complex:
+    """A number, of any library, as a Python float or complex."""
+    if isinstance(given, complex):
+        return complex(given)
+    if isinstance(given, Tensor) and given.dtype.kind == "c" and not given.ndim:
+        return complex(given)
+    return as_float(name, real(name, argument, given, "a number"))
+
+
+def is_array(x: Any) -> bool:
+    """Whether `x` is an array of another library."""
+    return hasattr(x, "__dlpack__") or hasattr(x, "__array__")
+
+
+def shown(x: Any) -> str:
+    """What came, for an error: tensors and arrays by their kind, all else as `words` shows it."""
+    if isinstance(x, Tensor):
+        return f"a tensor of {x.dtype} and shape {x.shape}"
+    return words.kind_of(x) if is_array(x) and not isinstance(x, np.generic) else words.shown(x)
+
+
+def _described(x: Any) -> str:
+    fix = "; make it a tensor with asarray() first" if is_array(x) or isinstance(x, list) else ""
+    return f"{words.kind_of(x)}{fix}"
+
+
+def writable(name: str, x: Tensor) -> Tensor:
+    """`x`, which must be one that can be written to: not read-only, no slot shared."""
+    if x.readonly:
+        msg = f"{name}: the tensor is read-only; copy() it first"
+        raise ValueError(msg)
+    if x._spec.layout.is_overlapping:
+        msg = f"{name}: elements of layout {words.cut(x.layout)} share slots, so it cannot be"
+        msg += " written; copy() it"
+        raise ValueError(msg)
+    return x
+
+
+def tensors(name: str, arrays: Sequence[Any], argument: str = "arrays") -> tuple[Tensor, ...]:
+    """A sequence of tensors, at least one; `argument` is what errors call it."""
+    if not isinstance(arrays, (tuple, list)):
+        msg = f"{name}: {argument} must be a tuple or list of tensors, got {shown(arrays)}"
+        raise TypeError(msg)
+    if not arrays:
+        msg = f"{name}: {argument} must be at least one tensor, got none"
+        raise ValueError(msg)
+    if {*map(type, arrays)} == {Tensor}:
+        return tuple(arrays)
+    return tuple(
+        x if type(x) is Tensor else tensor(name, x, f"{argument}[{i}]")
+        for i, x in enumerate(arrays)
+    )

@@ -1,0 +1,248 @@
+"""How a function becomes a call: the plan found, the plan run.
+
+The closures that `unary` and `binary` make are the shortest path of the package: two type checks,
+one look-up of the plan, one call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Set
+from typing import Any
+
+import numpy as np
+
+from tensorlayout.devices import CPU
+from tensorlayout.dtypes import SCALARS
+from tensorlayout.exchange.numpy import shortage
+from tensorlayout.functions.arguments import (
+    is_array,
+    operand,
+    tensor,
+    writable,
+)
+from tensorlayout.plan.base import CaptureError, Operation
+from tensorlayout.plan.copy import Transfer
+from tensorlayout.plan.elementwise import Elementwise
+from tensorlayout.plan.library import Library
+from tensorlayout.plan.run import prepared, prepared_into
+from tensorlayout.tensor import Tensor
+
+_SCALAR = Transfer()
+
+# Of the function that prepares a call, the operation, the key and the operands.
+Observer = Callable[[Any, Operation, tuple[Any, ...], tuple[Any, ...]], Tensor]
+_Watching = Set[object]
+
+# Who sees every call, as long as there is somebody for whom: empty else. What is in it comes and
+# goes by itself, in other threads too, so there is no second variable to be kept in step.
+_watched: _Watching = frozenset()
+_observer: Observer
+
+
+def observe(observer: Observer, watched: _Watching) -> None:
+    """Let `observer` carry out all calls while there is anything in `watched`."""
+    global _observer, _watched
+    _observer, _watched = observer, watched
+
+
+def call(
+    operation: Operation,
+    key: tuple[Any, ...],
+    operands: tuple[Any, ...],
+    prepared: Any = prepared,
+) -> Tensor:
+    """Run the plan of `key` on `operands`; `prepared` finds it."""
+    try:
+        if _watched:
+            return _observer(prepared, operation, key, operands)
+        return prepared(operation, *key)(*operands)  # type: ignore[no-any-return]
+    except MemoryError as error:
+        raise _short(operation, error) from None
+    except CaptureError as error:
+        msg = f"{operation.name}: {error}"
+        raise CaptureError(msg) from None
+    except TypeError as error:
+        raise _explained(prepared, operation, key, error) from None
+    except ValueError as error:
+        if not str(error).startswith(_TOO_BIG):
+            raise
+        raise _short(operation, MemoryError()) from None
+
+
+_TOO_BIG = "array is too big"  # NumPy's words for more bytes than 64 bits count
+
+
+def call_into(
+    out: Tensor | None, operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]
+) -> Tensor:
+    """Run the plan of `key` on `operands`, and write into `out`, of any layout, if that is given.
+
+    It shares no memory with the operands.
+    """
+    if out is None:
+        return call(operation, key, operands)
+    return call(operation, (out._spec, *key), (out, *operands), prepared_into)
+
+
+def _explained(
+    prepared: Any, operation: Operation, key: tuple[Any, ...], error: TypeError
+) -> Exception:
+    """What the plan says of an argument that cannot even be looked up, such as a list."""
+    try:
+        prepared.__wrapped__(operation, *key)
+    except (TypeError, ValueError) as reason:
+        return reason
+    return error
+
+
+def _short(operation: Operation, error: MemoryError) -> MemoryError:
+    """What to raise where memory for a result cannot be had."""
+    return MemoryError(f"{operation.name}: {shortage(error)}")
+
+
+def elementwise(operation: Elementwise, *operands: Any, out: Tensor | None = None) -> Tensor:
+    """Call an elementwise operation on tensors and Python or NumPy scalars.
+
+    `out`: what the result is written into; an operand may be exactly there.
+    """
+    given = tuple(operand(operation.name, x) for x in operands)
+    if any(isinstance(x, np.generic) for x in operands):
+        given = _on_one_device(operands, given)
+    key = tuple(x._spec if type(x) is Tensor else type(x) for x in given)
+    if not any(type(x) is Tensor for x in given):
+        msg = f"{operation.name}: at least one operand must be a tensor, got only Python scalars"
+        raise TypeError(msg)
+    return call(operation, key, given) if out is None else call_into(out, operation, key, given)
+
+
+def _on_one_device(operands: tuple[Any, ...], given: tuple[Any, ...]) -> tuple[Any, ...]:
+    """`given`, those of them that were NumPy scalars moved to where the tensors are."""
+    device = next((x.device for x in operands if type(x) is Tensor), None)
+    if device is None or device == CPU:
+        return given
+    return tuple(
+        call(_SCALAR, (y._spec, device), (y,)) if isinstance(x, np.generic) else y
+        for x, y in zip(operands, given, strict=True)
+    )
+
+
+def library(operation: Library, *operands: Any, **options: Any) -> Any:
+    """Call a library function on tensors; what it gives may be one tensor or several.
+
+    `options`: hashable; they become part of the plan, and keywords of the call.
+    """
+    given = tuple(tensor(operation.name, x) for x in operands)
+    return call(operation, (len(given), *(x._spec for x in given), *options.items()), given)
+
+
+_DOC = """{summary}
+
+{shapes}
+
+dtypes: {category}{integers}. Result: {result}; the shape that the operands broadcast to; the
+layout is the form that the operands of that shape have in common, else packed in the order of the
+first of them. TypeError for other dtypes, ValueError for shapes that do not broadcast.
+
+Source: array API standard 2025.12, elementwise functions, `{name}`.
+"""
+
+
+def _documented(function: Any, operation: Elementwise, summary: str, shapes: str) -> Any:
+    results = {"same": "the promoted dtype", "bool": "bool", "real": "the dtype of the real part"}
+    function.__name__ = function.__qualname__ = operation.name
+    function.__module__ = "tensorlayout"
+    function.__doc__ = _DOC.format(
+        summary=summary,
+        shapes=shapes,
+        category=operation.dtypes,
+        integers=f" (integers are taken as {operation.integers})" if operation.integers else "",
+        result=results[operation.result],
+        name=operation.name,
+    )
+    function.operation = operation
+    return function
+
+
+Unary = Callable[[Tensor], Tensor]
+Binary = Callable[[Any, Any], Tensor]
+
+
+def unary(operation: Elementwise, summary: str) -> Unary:
+    """The public function of a one-operand line of the table."""
+
+    def function(x: Tensor, /) -> Tensor:
+        if type(x) is Tensor and not _watched:
+            try:
+                return prepared(operation, x._spec)(x)
+            except MemoryError as error:
+                raise _short(operation, error) from None
+        x = tensor(operation.name, x)
+        return call(operation, (x._spec,), (x,))
+
+    return _documented(function, operation, summary, "`x`: a tensor of any shape.")  # type: ignore[no-any-return]
+
+
+def binary(operation: Elementwise, summary: str) -> Binary:
+    """The public function of a two-operand line of the table."""
+
+    def function(x1: Tensor | complex, x2: Tensor | complex, /) -> Tensor:
+        if type(x1) is Tensor and type(x2) is Tensor and not _watched:
+            try:
+                return prepared(operation, x1._spec, x2._spec)(x1, x2)
+            except MemoryError as error:
+                raise _short(operation, error) from None
+        return elementwise(operation, x1, x2)
+
+    shapes = "`x1`, `x2`: tensors whose shapes broadcast, or one a Python scalar (weakly typed)."
+    return _documented(function, operation, summary, shapes)  # type: ignore[no-any-return]
+
+
+def operator(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
+    """The method for ``x + y`` and its like."""
+
+    def method(self: Tensor, other: Any, /) -> Any:
+        try:
+            if type(other) is Tensor and not _watched:
+                return prepared(operation, self._spec, other._spec)(self, other)
+            if type(other) in SCALARS and not _watched:
+                return prepared(operation, self._spec, type(other))(self, other)
+        except MemoryError as error:
+            raise _short(operation, error) from None
+        if not _ours(other):
+            return NotImplemented
+        return elementwise(operation, self, other)
+
+    return method
+
+
+def reflected(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
+    """The method for ``1 + x`` and its like."""
+
+    def method(self: Tensor, other: Any, /) -> Any:
+        if type(other) in SCALARS and not _watched:
+            try:
+                return prepared(operation, type(other), self._spec)(other, self)
+            except MemoryError as error:
+                raise _short(operation, error) from None
+        return elementwise(operation, other, self) if _ours(other) else NotImplemented
+
+    return method
+
+
+def in_place(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
+    """The method for ``x += y`` and its like: x keeps its dtype, shape, layout and padding."""
+
+    def method(self: Tensor, other: Any, /) -> Any:
+        if type(other) in SCALARS and not _watched:
+            spec = writable(operation.name, self)._spec
+            return prepared_into(operation, spec, spec, type(other))(self, self, other)
+        if not _ours(other):
+            return NotImplemented
+        return elementwise(operation, self, other, out=writable(operation.name, self))
+
+    return method
+
+
+def _ours(other: Any) -> bool:
+    """Whether an operator takes `other`: other arrays reach the error that names the fix."""
+    return isinstance(other, (Tensor, np.generic, int, float, complex)) or is_array(other)

@@ -1,0 +1,422 @@
+"""Beyond the standard: what libraries call on any array namespace that has it, and who does.
+
+Found by running them on this namespace and listing the names they look up. Without these, the
+caller computes in NumPy, where the layout is lost, takes a slower way, or fails. The statistics
+among them are in `extra_statistical`.
+
+| name | who calls it |
+| --- | --- |
+| `bincount` | scikit-learn (`f1_score` and its like, class weights) |
+| `diag` | SciPy (`RBFInterpolator`, which wants methods of NumPy's arrays as well) |
+| `einsum` | xarray (`dot`, `weighted`) |
+| `gradient` | xarray (`differentiate`) |
+| `logspace` | users of NumPy's; SciPy (`signal.freqs`) has one of its own for want of it |
+| `pad` | xarray (`pad`, `shift`, `rolling`, `cumulative_integrate`) |
+| `put_along_axis` | SciPy (`stats.false_discovery_control`) |
+| `transpose` | xarray (`apply_ufunc` with core dimensions) |
+
+Names and parameters are NumPy's. Left out, because whoever calls them brings them along: `kron`,
+`atleast_nd`, `isclose`, `cov` and the like (array-api-extra), `roots` and `convolve` (SciPy).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from tensorlayout import dtypes, words
+from tensorlayout.devices import as_device
+from tensorlayout.dtypes import DType, as_dtype
+from tensorlayout.functions import arguments, dispatch
+from tensorlayout.functions.creation import arange, asarray, linspace, zeros
+from tensorlayout.functions.data_types import astype
+from tensorlayout.functions.elementwise import greater_equal, less, multiply, pow
+from tensorlayout.functions.extra_statistical import mean_dtype
+from tensorlayout.functions.indexing import setitem, write_at
+from tensorlayout.functions.manipulation import permute_dims, reshape
+from tensorlayout.functions.statistical import Axis
+from tensorlayout.functions.transfers import on_host
+from tensorlayout.functions.utility import any as any_
+from tensorlayout.layout import Layout
+from tensorlayout.layout.slots import MAX_SLOTS
+from tensorlayout.plan.copy import Copy
+from tensorlayout.plan.einsum import fitted
+from tensorlayout.plan.library import Library, Results, Shape
+from tensorlayout.plan.pad import Pad
+from tensorlayout.plan.rules import named, normalized_dims, refuse_complex
+from tensorlayout.plan.scatter import Scatter
+from tensorlayout.plan.view import View
+from tensorlayout.tensor import Tensor
+
+__all__ = [
+    "bincount",
+    "diag",
+    "einsum",
+    "gradient",
+    "logspace",
+    "pad",
+    "put_along_axis",
+    "transpose",
+]
+
+
+def transpose(x: Tensor, /, axes: Sequence[int] | None = None) -> Tensor:
+    """The dimensions in the order `axes`, by default reversed: `permute_dims`. A view."""
+    x = arguments.tensor("transpose", x)
+    if axes is None:
+        return permute_dims(x, tuple(range(x.ndim))[::-1])
+    dims = arguments.integers(axes, "transpose", "axes", none=False)
+    given = normalized_dims("transpose", dims, x.ndim, "axes")
+    if len(given) != x.ndim:
+        msg = f"transpose: axes must be {x.ndim}, the rank, got {dims}"
+        raise ValueError(msg)
+    return permute_dims(x, given)
+
+
+# The main diagonal of a square matrix.
+_DIAGONAL = View(
+    "diag", lambda layout: Layout(layout.shape[:1], (sum(layout.strides),), offset=layout.offset)
+)
+
+
+def diag(x: Tensor, /, k: int = 0) -> Tensor:
+    """The diagonal `k` (above the main one if positive) of a matrix: a view; or a matrix of one.
+
+    A tensor of rank 1 becomes the diagonal of a new row-major matrix, zeros elsewhere. ValueError
+    for another rank.
+
+    >>> import tensorlayout as tl
+    >>> tl.diag(tl.asarray([[1, 2], [3, 4]]), k=1)
+    Tensor([2], dtype=int64, device='cpu')
+    """
+    x, k = arguments.tensor("diag", x), arguments.integer("diag", "k", k)
+    if x.ndim not in (1, 2):
+        msg = f"diag: needs a rank of 1 or 2, got shape {x.shape}"
+        raise ValueError(msg)
+    if x.ndim == 1:
+        n = x.shape[0] + abs(k)
+        matrix: Tensor = _on_behalf_of("diag", zeros, (n, n), dtype=x.dtype, device=x.device)
+        diag(matrix, k)[...] = x
+        return matrix
+    below = x[max(0, -k) :, max(0, k) :]
+    n = min(below.shape)
+    square = below[:n, :n]
+    return dispatch.call(_DIAGONAL, (square._spec,), (square,))
+
+
+def put_along_axis(x: Tensor, indices: Tensor, /, values: Any, axis: int = -1) -> None:
+    """Write `values` into `x`, in each line along `axis` at the line of `indices` it belongs to.
+
+    `indices`: integers, of the rank of `x`; sizes of 1 broadcast, but for `axis`. `values`: a
+    number, or a tensor that broadcasts to their shape. In place, as ``x[…] = y``: dtype and layout
+    of `x` stay; of positions that occur twice the last one wins. IndexError outside.
+
+    >>> import tensorlayout as tl
+    >>> x = tl.asarray([[30, 10, 20]])
+    >>> tl.put_along_axis(x, tl.asarray([[1]]), 99)
+    >>> x
+    Tensor([[30, 99, 20]], dtype=int64, device='cpu')
+    """
+    x, indices = (
+        arguments.tensor("put_along_axis", x),
+        arguments.tensor("put_along_axis", indices, "indices"),
+    )
+    if not dtypes.in_category(indices.dtype, "integral"):
+        msg = f"put_along_axis: only integral dtypes are allowed as indices, got {indices.dtype}"
+        raise TypeError(msg)
+    (dim,) = normalized_dims(
+        "put_along_axis", arguments.integer("put_along_axis", "axis", axis), x.ndim
+    )
+    fits = indices.ndim == x.ndim and all(
+        n in (1, m) or d == dim for d, (n, m) in enumerate(zip(indices.shape, x.shape, strict=True))
+    )
+    if not fits:
+        msg = (
+            f"put_along_axis: indices of shape {indices.shape} do not fit a tensor of shape"
+            f" {x.shape} along axis {dim}"
+        )
+        raise ValueError(msg)
+    key = tuple(indices if d == dim else _line(x, d, n) for d, n in enumerate(x.shape))
+    _on_behalf_of("put_along_axis", write_at, _PUT, x, key, values)
+
+
+def _on_behalf_of(name: str, function: Any, *args: Any, **options: Any) -> Any:
+    """What `function` gives; its errors name the one that was called instead."""
+    try:
+        return function(*args, **options)
+    except (TypeError, ValueError, IndexError, OverflowError, MemoryError) as error:
+        _, _, words = str(error).partition(": ")
+        msg = f"{name}: {words}"
+        raise type(error)(msg) from None
+
+
+def _line(x: Tensor, dim: int, size: int) -> Tensor:
+    """The numbers below `size` along `dim` of a tensor of the rank of `x`."""
+    shape = [size if d == dim else 1 for d in range(x.ndim)]
+    return reshape(arange(size, device=x.device), shape)
+
+
+_PAD = Pad("pad")
+
+# What plans call the modes.
+_PAD_MODES = {
+    **{mode: mode for mode in ("constant", "edge", "symmetric", "wrap")},
+    "reflect": "reflection",
+}
+
+
+def pad(
+    x: Tensor,
+    /,
+    pad_width: Any,
+    mode: str = "constant",
+    *,
+    constant_values: Any = 0,
+) -> Tensor:
+    """`x` with more elements around it.
+
+    `pad_width`: how many before and after along each dimension: a number, a pair, a pair for each
+    dimension, or a mapping of dimensions to pairs. `mode`: what they hold: ``constant_values`` (in
+    the same forms, converted to the dtype of `x`), the ``edge``, or more of `x`: ``reflect``
+    (without the edge), ``symmetric`` (with it), ``wrap`` (from the other end).
+
+    Layout: packed in the input's order; this has nothing to do with the padding of a layout.
+    ValueError for negative widths, and for a mode that repeats a dimension of size 0.
+
+    >>> import tensorlayout as tl
+    >>> tl.pad(tl.asarray([1, 2, 3]), (2, 1), "reflect")
+    Tensor([3, 2, 1, 2, 3, 2], dtype=int64, device='cpu')
+    """
+    x = arguments.tensor("pad", x)
+    arguments.choice("pad", "mode", mode, f"one of {', '.join(sorted(_PAD_MODES))}", _PAD_MODES)
+    widths = _pad_widths(pad_width, x.ndim)
+    fillers = _per_side("constant_values", constant_values, x.ndim)
+    if fillers.dtype.kind not in "biufcV":
+        msg = f"pad: constant_values must be numbers, got {arguments.shown(constant_values)}"
+        raise TypeError(msg)
+    sides = [(d, side) for d, pair in enumerate(widths) for side in (0, 1) if pair[side]]
+    for dim, _ in sides:
+        if mode != "constant" and not x.shape[dim]:
+            msg = f"pad: mode {mode!r} cannot extend dimension {dim} of size 0"
+            raise ValueError(msg)
+    values = [fillers[each].item() for each in sides] if mode == "constant" else []
+    for value in values:
+        refuse_complex("pad", x._spec, type(value))
+    key = (x._spec, tuple(widths), _PAD_MODES[mode])
+    result = dispatch.call(_PAD, key, (x, values[0] if values else 0))
+    inside = [slice(before, before + n) for (before, _), n in zip(widths, x.shape, strict=True)]
+    for (dim, side), value in zip(sides, values, strict=False):
+        if fillers[dim, side].tobytes() != fillers[sides[0]].tobytes():
+            cut = slice(inside[dim].stop, None) if side else slice(inside[dim].start)
+            target = (*[slice(None)] * dim, cut, *inside[dim + 1 :])
+            _on_behalf_of("pad", setitem, result, target, value)
+    return result
+
+
+def _pad_widths(given: Any, ndim: int) -> list[tuple[int, int]]:
+    if isinstance(given, Mapping):
+        named = {
+            normalized_dims("pad", arguments.integer("pad", "pad_width", d), ndim)[0]: pair
+            for d, pair in given.items()
+        }
+        given = [_per_side("pad_width", named.get(d, 0), 1)[0] for d in range(ndim)]
+    widths = _per_side("pad_width", given, ndim)
+    if widths.dtype.kind not in "iu":
+        msg = f"pad: pad_width must be integers, got {arguments.shown(given)}"
+        raise TypeError(msg)
+    if (widths < 0).any():
+        msg = f"pad: pad_width must not be negative, got {arguments.shown(given)}"
+        raise ValueError(msg)
+    return [(int(before), int(after)) for before, after in widths]
+
+
+def _per_side(name: str, given: Any, ndim: int) -> Any:
+    """A number, a pair, or a pair for each dimension, as an array of such pairs."""
+    if isinstance(given, Tensor):
+        given = on_host(given)
+    try:
+        return np.broadcast_to(np.asarray(given if ndim else 0), (ndim, 2))
+    except ValueError:
+        rule = f"must be a number, a pair or {ndim} pairs"
+        msg = f"pad: {name} {rule}, got {arguments.shown(given)}"
+        raise ValueError(msg) from None
+
+
+def _summed(name: str, shapes: Sequence[Shape], dtype: DType, *, subscripts: str) -> Results:
+    return [(fitted(subscripts, tuple(shapes))[1], dtype)]
+
+
+_MOST_OPERANDS = 64  # NumPy's search for an order of them takes time as their cube
+_MOST_LETTERS = 4096  # of subscripts: as many as 64 operands of rank 64 have
+_PUT = Scatter("put_along_axis")
+_WEIGHTS, _POWERS = Copy("bincount"), Copy("logspace")
+_EINSUM = Library("einsum", "any", _summed)
+_GRADIENT = Library("gradient", "floating-point", rank=1)
+_BINCOUNT = Library("bincount", "integral")
+_BINCOUNT_WEIGHTED = Library("bincount", "real floating")
+
+
+def einsum(subscripts: str, /, *operands: Tensor) -> Tensor:
+    """The sum of products over the labelled dimensions, in Einstein's notation, as NumPy reads it.
+
+    `subscripts`: such as ``"ij,jk->ik"``; ``...`` for dimensions without a label. dtype: the
+    promoted one; 16-bit floats are worked out in float32. Layout: row-major, always a new tensor.
+    ValueError for subscripts that do not fit.
+
+    >>> import tensorlayout as tl
+    >>> tl.einsum("ij,j->i", tl.asarray([[1, 2], [3, 4]]), tl.asarray([1, 10]))
+    Tensor([21, 43], dtype=int64, device='cpu')
+    """
+    if not isinstance(subscripts, str):
+        msg = (
+            f"einsum: the first argument must be the subscripts, got {arguments.shown(subscripts)}"
+        )
+        raise TypeError(msg)
+    given = arguments.tensors("einsum", operands, "operands")
+    terms = subscripts.partition("->")[0].count(",") + 1
+    if terms != len(given) or terms > _MOST_OPERANDS or len(subscripts) > _MOST_LETTERS:
+        most = f"at most {_MOST_OPERANDS}, in at most {_MOST_LETTERS} letters"
+        reason = f"each operand is named once, {most}"
+        raise _unfit(subscripts, given, reason)
+    try:
+        spelled, _ = fitted(subscripts, tuple([x.shape for x in given]))
+    except ValueError as error:
+        raise _unfit(subscripts, given, str(error)) from None
+    found: Tensor = dispatch.library(_EINSUM, *given, subscripts=spelled)
+    return found
+
+
+def _unfit(subscripts: str, given: Sequence[Tensor], reason: str) -> ValueError:
+    shapes = words.cut(", ".join(str(x.shape) for x in given))
+    came = f"{arguments.shown(subscripts)} does not fit shapes {shapes}"
+    return ValueError(f"einsum: {came}: {words.cut(reason)}")
+
+
+def gradient(
+    x: Tensor, /, *distances: Any, axis: Axis = None, edge_order: int = 1
+) -> Tensor | tuple[Tensor, ...]:
+    """The slope along each `axis` (all by default), of second order inside; a tuple for several.
+
+    `distances`: none (1), a number for all axes, or for each axis a number or the coordinates (a
+    sequence or tensor of rank 1). `edge_order`: 1 or 2, of the differences at both ends, which need
+    as many elements and one more. dtype: that of `x`, float64 for integers. Layout: row-major.
+
+    >>> import tensorlayout as tl
+    >>> tl.gradient(tl.asarray([1.0, 2.0, 4.0, 7.0]))
+    Tensor([1. , 1.5, 2.5, 3. ], dtype=float64, device='cpu')
+    """
+    x = arguments.tensor("gradient", x)
+    kind = mean_dtype("gradient", x, None)
+    wide = astype(x, kind, copy=False)
+    dims = normalized_dims("gradient", arguments.integers(axis, "gradient"), x.ndim)
+    if len(distances) not in (0, 1, len(dims)):
+        msg = f"gradient: distances must be none, one, or one for each axis, got {len(distances)}"
+        raise ValueError(msg)
+    coordinates = [_beside(x, d) for d in distances if not _is_number(d)]
+    numbers = tuple(_distance(d) for d in distances if _is_number(d))
+    order = arguments.integer("gradient", "edge_order", edge_order)
+    if order not in (1, 2):
+        msg = f"gradient: edge_order must be 1 or 2, got {arguments.shown(order)}"
+        raise ValueError(msg)
+    if coordinates and numbers:  # NumPy takes both at once, one of them as data here
+        coordinates = [_coordinates(x, d, dim) for d, dim in zip(distances, dims, strict=False)]
+        numbers = ()
+    options: Any = {"axes": dims, "numbers": numbers, "edge_order": order}
+    found = named("gradient", partial(dispatch.library, _GRADIENT, **options), wide, *coordinates)
+    if isinstance(found, Tensor):
+        return astype(found, kind, copy=False)
+    return tuple(astype(part, kind, copy=False) for part in found)
+
+
+def _is_number(distance: Any) -> bool:
+    """Whether a distance is one for all neighbours, and no sequence or tensor of coordinates."""
+    return not isinstance(distance, (list, tuple)) and np.ndim(distance) == 0
+
+
+def _beside(x: Tensor, given: Any) -> Tensor:
+    """What a caller gives for a tensor, where `x` is; a tensor stays where it is."""
+    if isinstance(given, Tensor):
+        return given
+    found: Tensor = _on_behalf_of("gradient", asarray, given, device=x.device)
+    return found
+
+
+def _coordinates(x: Tensor, distance: Any, dim: int) -> Tensor:
+    if not _is_number(distance):
+        return _beside(x, distance)
+    return multiply(arange(x.shape[dim], device=x.device), _distance(distance))
+
+
+def _distance(given: Any) -> float:
+    return arguments.as_float("gradient", arguments.real("gradient", "distances", given))
+
+
+def bincount(x: Tensor, /, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    """How often each integer from 0 on occurs in `x`, of rank 1; or the sum of its `weights`.
+
+    The result has as many elements as the greatest integer needs, at least `minlength`: int64, or
+    float64 with `weights`, of the shape of `x`. Row-major. ValueError for negative integers.
+    """
+    x = arguments.tensor("bincount", x)
+    if not dtypes.in_category(x.dtype, "integral"):
+        msg = f"bincount: only integral dtypes are allowed, got {x.dtype}"
+        raise TypeError(msg)
+    least = arguments.count("bincount", "minlength", minlength)
+    if least > MAX_SLOTS:
+        msg = f"bincount: minlength must be at most 2**63 - 1, got {arguments.shown(least)}"
+        raise ValueError(msg)
+    if weights is not None:
+        weights = arguments.tensor("bincount", weights, "weights")
+    if x.ndim != 1:
+        msg = f"bincount: needs rank 1, got shape {x.shape}"
+        raise ValueError(msg)
+    if weights is not None and weights.shape != x.shape:
+        msg = f"bincount: needs weights of the same shape, got {weights.shape} for {x.shape}"
+        raise ValueError(msg)
+    if any_(less(x, 0)):
+        msg = "bincount: the integers must not be negative"
+        raise ValueError(msg)
+    if x.itemsize == 8 and any_(greater_equal(x, MAX_SLOTS)):  # NumPy would count past its memory
+        msg = "bincount: the integers must be below 2**63 - 1"
+        raise ValueError(msg)
+    operation, given = _BINCOUNT, [x]
+    if weights is not None:
+        summed = dispatch.call(_WEIGHTS, (weights._spec, None, dtypes.float64), (weights,))
+        operation, given = _BINCOUNT_WEIGHTED, [x, summed]
+    found: Tensor = dispatch.library(operation, *given, minlength=least)
+    return found
+
+
+def logspace(
+    start: complex,
+    stop: complex,
+    /,
+    num: int = 50,
+    *,
+    endpoint: bool = True,
+    base: complex = 10.0,
+    dtype: Any = None,
+    device: Any = None,
+) -> Tensor:
+    """`num` powers of `base`, their exponents evenly spaced from `start` to `stop`; as `linspace`.
+
+    >>> import tensorlayout as tl
+    >>> tl.logspace(0, 3, 4)
+    Tensor([   1.,   10.,  100., 1000.], dtype=float64, device='cpu')
+    """
+    first, last = (
+        arguments.number("logspace", argument, given)
+        for argument, given in (("start", start), ("stop", stop))
+    )
+    length = arguments.count("logspace", "num", num)
+    closed = arguments.truth("logspace", "endpoint", endpoint)
+    where = as_device(device, "logspace: device")
+    kind = None if dtype is None else as_dtype(dtype, "logspace: dtype")
+    exponents = linspace(first, last, length, endpoint=closed, device=where)
+    found = pow(arguments.number("logspace", "base", base), exponents)
+    if kind is None:
+        return found
+    return dispatch.call(_POWERS, (found._spec, None, kind), (found,))

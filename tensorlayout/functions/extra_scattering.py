@@ -1,0 +1,96 @@
+"""Beyond the standard: values combined with what is at positions, as histograms need it.
+
+The names are PyTorch's and ONNX's; JAX has ``x.at[indices].add(updates)``. Values of one position
+are taken in index order, and in runs of 256, on every device: results, sums of floats too, are the
+same each time, and the same on all devices.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorlayout import dtypes
+from tensorlayout.functions import arguments, dispatch
+from tensorlayout.functions.creation import full
+from tensorlayout.plan.rules import normalized_dims
+from tensorlayout.plan.scatter import ScatterReduce
+from tensorlayout.tensor import Tensor
+
+__all__ = ["scatter_add", "scatter_max", "scatter_min"]
+
+_ADD = ScatterReduce("scatter_add", "add", "numeric")
+_MIN = ScatterReduce("scatter_min", "minimum", "real numeric")
+_MAX = ScatterReduce("scatter_max", "maximum", "real numeric")
+
+
+def scatter_add(x: Tensor, indices: Tensor, /, updates: Any, axis: int = 0) -> Tensor:
+    """A copy of `x` with `updates` added at the positions `indices` along `axis`.
+
+    `indices`: integers, negative ones count from the end. Of rank 1 (for `x` of rank 1: of any
+    rank) they are the same for every line along `axis`; of the rank of `x`, there are some for each
+    line, and sizes of 1 broadcast. `updates`: a number, or a tensor that broadcasts to the shape of
+    what is at the positions, of a dtype that promotes to that of `x`.
+
+    Positions that occur several times get all their updates, in index order: sums of floats are the
+    same each time. Of 256 or more floats for one position, each 256 are added up first, of these
+    sums each 256 again, and so on. Numeric dtypes. Layout: packed in the order of `x`. IndexError
+    for positions outside, ValueError for shapes that do not fit.
+
+    >>> import tensorlayout as tl
+    >>> bins = tl.asarray([0, 2, 2, 1, 2])
+    >>> tl.scatter_add(tl.zeros(4, dtype=tl.int32), bins, 1)
+    Tensor([1, 1, 3, 0], dtype=int32, device='cpu')
+    """
+    return _combined(_ADD, x, indices, updates, axis)
+
+
+def scatter_min(x: Tensor, indices: Tensor, /, updates: Any, axis: int = 0) -> Tensor:
+    """A copy of `x` with the least of each element and its `updates`; else as `scatter_add`.
+
+    Real dtypes; NaN where the element or one of its updates is.
+
+    >>> import tensorlayout as tl
+    >>> tl.scatter_min(tl.asarray([5, 5]), tl.asarray([1, 1]), tl.asarray([7, 3]))
+    Tensor([5, 3], dtype=int64, device='cpu')
+    """
+    return _combined(_MIN, x, indices, updates, axis)
+
+
+def scatter_max(x: Tensor, indices: Tensor, /, updates: Any, axis: int = 0) -> Tensor:
+    """A copy of `x` with the greatest of each element and its `updates`; else as `scatter_min`."""
+    return _combined(_MAX, x, indices, updates, axis)
+
+
+def _combined(
+    operation: ScatterReduce, x: Tensor, indices: Tensor, updates: Any, axis: int
+) -> Tensor:
+    name = operation.name
+    x, indices = arguments.tensor(name, x), arguments.tensor(name, indices, "indices")
+    if not dtypes.in_category(indices.dtype, "integral"):
+        msg = f"{name}: only integral dtypes are allowed as indices, got {indices.dtype}"
+        raise TypeError(msg)
+    (dim,) = normalized_dims(name, arguments.integer(name, "axis", axis), x.ndim)
+    along = indices.ndim == x.ndim > 1
+    if not along and 1 not in (x.ndim, indices.ndim):
+        msg = f"{name}: indices must have rank 1 or {x.ndim}, got shape {indices.shape}"
+        raise ValueError(msg)
+    value = _updates(operation, x, updates)
+    key = (x._spec, value._spec, indices._spec, dim, along)
+    return dispatch.call(operation, key, (x, value, indices))
+
+
+def _updates(operation: ScatterReduce, x: Tensor, given: Any) -> Tensor:
+    """A number as a tensor beside `x`, in its dtype."""
+    name = operation.name
+    if type(given) not in dtypes.SCALARS:
+        return arguments.tensor(name, given, "updates")
+    kind = type(given)
+    if dtypes.promote_scalar(x.dtype, kind) != x.dtype:
+        msg = f"{name}: updates of {kind.__name__} do not fit a tensor of {x.dtype}"
+        raise TypeError(msg)
+    try:
+        return full((), given, dtype=x.dtype, device=x.device)
+    except OverflowError as error:
+        _, _, words = str(error).partition(": ")
+        msg = f"{name}: {words}"
+        raise OverflowError(msg) from None

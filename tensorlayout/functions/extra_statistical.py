@@ -1,0 +1,341 @@
+"""Statistics beyond the standard: reductions and scans that skip NaN, medians, quantiles.
+
+Here because libraries call them on any array namespace that has them. Without them, the caller
+computes in NumPy, and the layout is lost.
+
+- xarray, whose reductions of floats skip NaN: `nanargmax`, `nanargmin`, `nancumprod`, `nancumsum`,
+  `nanmax`, `nanmean`, `nanmedian`, `nanmin`, `nanprod`, `nanquantile`, `nanstd`, `nanvar`; with
+  ``skipna=False``: `cumprod`, `cumsum`, `median`, `quantile`
+- Cubed, in its functions of these names and in `nanmean`: `nansum`
+- scikit-learn, in `median_absolute_error`: `median`
+
+Names and parameters are NumPy's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorlayout import dtypes
+from tensorlayout.dtypes import DType, as_dtype
+from tensorlayout.exchange.numpy import shortage
+from tensorlayout.functions import arguments, dispatch
+from tensorlayout.functions.data_types import astype
+from tensorlayout.functions.elementwise import (
+    divide,
+    equal,
+    greater,
+    isnan,
+    multiply,
+    sqrt,
+    subtract,
+)
+from tensorlayout.functions.manipulation import broadcast_to, reshape, squeeze
+from tensorlayout.functions.searching import argmax, count_nonzero, where
+from tensorlayout.functions.statistical import Axis, reduced, scanned
+from tensorlayout.functions.utility import any as any_
+from tensorlayout.plan.reduce import QUANTILE_METHODS, Reduce
+from tensorlayout.plan.rules import normalized_dims
+from tensorlayout.plan.scan import Scan
+from tensorlayout.tensor import Tensor
+
+__all__ = [
+    "cumprod",
+    "cumsum",
+    "median",
+    "nanargmax",
+    "nanargmin",
+    "nancumprod",
+    "nancumsum",
+    "nanmax",
+    "nanmean",
+    "nanmedian",
+    "nanmin",
+    "nanprod",
+    "nanquantile",
+    "nanstd",
+    "nansum",
+    "nanvar",
+    "quantile",
+]
+
+_NANSUM = Reduce("nansum", "any", "sum", "sum")
+_NANPROD = Reduce("nanprod", "any", "prod", "sum")
+_NANMIN = Reduce("nanmin", "real numeric", "nanmin", identity=False)
+_NANMAX = Reduce("nanmax", "real numeric", "nanmax", identity=False)
+_NANMEAN = Reduce("nanmean", "numeric", "sum", "sum")
+_NANVAR = Reduce("nanvar", "real numeric", "sum", "sum")
+_NANSTD = Reduce("nanstd", "real numeric", "sum", "sum")
+_NANARGMIN = Reduce("nanargmin", "real numeric", "nanmin", identity=False, single=True)
+_NANARGMAX = Reduce("nanargmax", "real numeric", "nanmax", identity=False, single=True)
+
+_CUMSUM = Scan("cumsum", "numeric", "sum", "sum")
+_CUMPROD = Scan("cumprod", "numeric", "prod", "sum")
+_NANCUMSUM = Scan("nancumsum", "numeric", "sum", "sum")
+_NANCUMPROD = Scan("nancumprod", "numeric", "prod", "sum")
+
+
+def _filled(x: Tensor, value: float) -> Tensor:
+    """`x` with `value` in place of NaN."""
+    return where(isnan(x), value, x) if _may_hold_nan(x) else x
+
+
+def _may_hold_nan(x: Tensor) -> Any:
+    return dtypes.in_category(x.dtype, "floating-point")
+
+
+def nansum(x: Tensor, /, axis: Axis = None, *, dtype: Any = None, keepdims: bool = False) -> Tensor:
+    """The sum of the elements along `axis` that are not NaN; 0 of none. dtype and layout as `sum`.
+
+    >>> import tensorlayout as tl
+    >>> tl.nansum(tl.asarray([1.0, tl.nan, 3.0]))
+    Tensor(4., dtype=float64, device='cpu')
+    """
+    return _added(_NANSUM, x, 0, axis, dtype, keepdims)
+
+
+def nanprod(
+    x: Tensor, /, axis: Axis = None, *, dtype: Any = None, keepdims: bool = False
+) -> Tensor:
+    """The product of the elements along `axis` that are not NaN; 1 of none. dtype as in `prod`."""
+    return _added(_NANPROD, x, 1, axis, dtype, keepdims)
+
+
+def _added(
+    operation: Reduce, x: Tensor, identity: int, axis: Axis, dtype: Any, keepdims: bool
+) -> Tensor:
+    x = _filled(arguments.tensor(operation.name, x), identity)
+    return reduced(operation, x, axis, keepdims, dtype)
+
+
+def nanmin(x: Tensor, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
+    """The least element along `axis` that is not NaN; NaN if all are. ValueError of none."""
+    return reduced(_NANMIN, x, axis, keepdims)
+
+
+def nanmax(x: Tensor, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
+    """The greatest element along `axis` that is not NaN; NaN if all are. ValueError of none."""
+    return reduced(_NANMAX, x, axis, keepdims)
+
+
+def nanargmin(x: Tensor, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
+    """The position of the first least element that is not NaN. ValueError where all are NaN."""
+    return _position(_NANARGMIN, x, axis, keepdims)
+
+
+def nanargmax(x: Tensor, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
+    """The position of the first greatest element that is not NaN. ValueError where all are NaN."""
+    return _position(_NANARGMAX, x, axis, keepdims)
+
+
+def _position(operation: Reduce, x: Tensor, axis: int | None, keepdims: bool) -> Tensor:
+    """Where the extreme is: the first element equal to it."""
+    x = arguments.tensor(operation.name, x)
+    kept = arguments.truth(operation.name, "keepdims", keepdims)
+    best = reduced(operation, x, axis, keepdims=True)
+    if _may_hold_nan(x) and any_(isnan(best)):
+        msg = f"{operation.name}: all elements along axis {axis} are NaN"
+        raise ValueError(msg)
+    return argmax(astype(equal(x, best), dtypes.uint8), axis=axis, keepdims=kept)
+
+
+def nanmean(
+    x: Tensor, /, axis: Axis = None, *, dtype: Any = None, keepdims: bool = False
+) -> Tensor:
+    """The mean of the elements along `axis` that are not NaN; NaN of none.
+
+    dtype: that of `x`, float64 for integers, or the floating-point one asked for; worked out in
+    float64 and rounded once. Layout: packed in the input's order.
+    """
+    x = arguments.tensor("nanmean", x)
+    total, count = _total(_NANMEAN, x, axis, keepdims)
+    return astype(divide(total, count), mean_dtype("nanmean", x, dtype), copy=False)
+
+
+def _total(operation: Reduce, x: Tensor, axis: Axis, keepdims: bool) -> tuple[Tensor, Tensor]:
+    """The sum of what is not NaN, in float64 or complex128, and how many that are, in float64."""
+    wide = dtypes.complex128 if x.dtype.kind == "c" else dtypes.float64
+    filled = _filled(x, 0)
+    if dtypes.in_category(x.dtype, "integral"):
+        filled = astype(filled, wide)
+    total = reduced(operation, filled, axis, keepdims, wide)
+    count = count_nonzero(equal(x, x), axis=axis, keepdims=keepdims)
+    return total, astype(count, dtypes.float64)
+
+
+def mean_dtype(name: str, x: Tensor, dtype: Any) -> DType:
+    """The dtype of a mean: the one asked for, that of `x`, or float64."""
+    kind = x.dtype if dtype is None else as_dtype(dtype, f"{name}: dtype")
+    if x.dtype.kind == "c" and dtypes.in_category(kind, "real floating"):
+        msg = f"{name}: {x.dtype} cannot become {kind}; take real() or abs() first"
+        raise TypeError(msg)
+    if dtypes.in_category(kind, "floating-point"):
+        return kind
+    if dtype is not None:
+        msg = f"{name}: dtype must be floating-point, got {kind}"
+        raise TypeError(msg)
+    return dtypes.float64
+
+
+def nanvar(
+    x: Tensor,
+    /,
+    axis: Axis = None,
+    *,
+    dtype: Any = None,
+    ddof: float = 0,
+    correction: float | None = None,
+    keepdims: bool = False,
+) -> Tensor:
+    """The variance of the elements along `axis` that are not NaN.
+
+    `ddof`, which NumPy also calls `correction`: what the count in the divisor is reduced by; NaN
+    where nothing is left of it. dtype and layout as in `nanmean`.
+    """
+    less = ddof if correction is None else correction
+    return astype(_variance(_NANVAR, x, axis, less, keepdims), mean_dtype("nanvar", x, dtype))
+
+
+def nanstd(
+    x: Tensor,
+    /,
+    axis: Axis = None,
+    *,
+    dtype: Any = None,
+    ddof: float = 0,
+    correction: float | None = None,
+    keepdims: bool = False,
+) -> Tensor:
+    """The standard deviation of the elements along `axis` that are not NaN; as `nanvar`."""
+    less = ddof if correction is None else correction
+    found = sqrt(_variance(_NANSTD, x, axis, less, keepdims))
+    return astype(found, mean_dtype("nanstd", x, dtype))
+
+
+def _variance(operation: Reduce, x: Tensor, axis: Axis, less: float, keepdims: bool) -> Tensor:
+    name = operation.name
+    x = arguments.tensor(name, x)
+    reduction = arguments.as_float(name, arguments.real(name, "correction", less))
+    total, count = _total(operation, x, axis, keepdims=True)
+    distance = _filled(subtract(astype(x, dtypes.float64), divide(total, count)), 0)
+    squares = reduced(operation, multiply(distance, distance), axis, keepdims)
+    divisor = subtract(count if keepdims else reshape(count, squares.shape), reduction)
+    return divide(squares, where(greater(divisor, 0), divisor, float("nan")))
+
+
+def cumsum(x: Tensor, /, axis: int | None = None, *, dtype: Any = None) -> Tensor:
+    """The running sums along `axis`, or of all elements in index order; as `cumulative_sum`."""
+    return _running(_CUMSUM, x, axis, dtype)
+
+
+def cumprod(x: Tensor, /, axis: int | None = None, *, dtype: Any = None) -> Tensor:
+    """The running products along `axis`, or of all elements in index order."""
+    return _running(_CUMPROD, x, axis, dtype)
+
+
+def nancumsum(x: Tensor, /, axis: int | None = None, *, dtype: Any = None) -> Tensor:
+    """The running sums along `axis`, or of all elements in index order; NaN counts as 0."""
+    return _running(_NANCUMSUM, x, axis, dtype, 0)
+
+
+def nancumprod(x: Tensor, /, axis: int | None = None, *, dtype: Any = None) -> Tensor:
+    """The running products along `axis`, or of all elements in index order; NaN counts as 1."""
+    return _running(_NANCUMPROD, x, axis, dtype, 1)
+
+
+def _running(
+    operation: Scan, x: Tensor, axis: int | None, dtype: Any, identity: int | None = None
+) -> Tensor:
+    x = arguments.tensor(operation.name, x)
+    if axis is None:
+        x = reshape(x, (-1,))
+    if identity is not None:
+        x = _filled(x, identity)
+    if x.dtype == dtypes.bool:
+        x = astype(x, dtypes.int64)
+    return scanned(operation, x, 0 if axis is None else axis, dtype, False)
+
+
+_QUANTILES = {
+    name: Reduce(name, "real numeric", "quantile")
+    for name in ("median", "quantile", "nanmedian", "nanquantile")
+}
+
+
+def median(x: Tensor, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
+    """The middle of the elements along `axis`, or the mean of the two; NaN of none or if one is.
+
+    dtype: that of `x`, float64 for integers. Layout: packed in the input's order.
+
+    >>> import tensorlayout as tl
+    >>> tl.median(tl.asarray([[1.0, 9.0, 2.0], [4.0, 4.0, 8.0]]), axis=1)
+    Tensor([2., 4.], dtype=float64, device='cpu')
+    """
+    return _quantiles("median", x, 0.5, axis, "linear", keepdims)
+
+
+def nanmedian(x: Tensor, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
+    """The median of the elements along `axis` that are not NaN; NaN of none."""
+    return _quantiles("nanmedian", x, 0.5, axis, "linear", keepdims)
+
+
+def quantile(
+    x: Tensor, /, q: Any, axis: Axis = None, *, method: str = "linear", keepdims: bool = False
+) -> Tensor:
+    """The values below which fractions `q` of the elements along `axis` lie; NaN if one is.
+
+    `q`: a number from 0 to 1, or a sequence or tensor of them, whose dimensions come first in the
+    result. `method`: what to do between elements, by NumPy's names (the continuous ones, and
+    ``lower``, ``higher``, ``nearest``, ``midpoint``). dtype: that of `x`, float64 for integers.
+    Layout: packed in the input's order, the dimensions of `q` slowest. ValueError for other `q`.
+    """
+    return _quantiles("quantile", x, q, axis, method, keepdims)
+
+
+def nanquantile(
+    x: Tensor, /, q: Any, axis: Axis = None, *, method: str = "linear", keepdims: bool = False
+) -> Tensor:
+    """The `quantile` of the elements that are not NaN; NaN of none."""
+    return _quantiles("nanquantile", x, q, axis, method, keepdims)
+
+
+def _quantiles(name: str, x: Tensor, q: Any, axis: Axis, method: str, keepdims: bool) -> Tensor:
+    x = arguments.tensor(name, x)
+    fractions = _fractions(name, q)
+    if not ((fractions >= 0) & (fractions <= 1)).all():
+        msg = f"{name}: q must be from 0 to 1, got {arguments.shown(q)}"
+        raise ValueError(msg)
+    known = f"one of {', '.join(QUANTILE_METHODS)}"
+    arguments.choice(name, "method", method, known, QUANTILE_METHODS)
+    dims = normalized_dims(name, arguments.integers(axis, name), x.ndim)
+    kept = arguments.truth(name, "keepdims", keepdims)
+    # A new first dimension, over the fractions, that repeats `x` by stride 0: then a reduction
+    # gives them all, in one pass and in the order of `x`.
+    wide = broadcast_to(x, (fractions.size, *x.shape))
+    static = (tuple(fractions.ravel().tolist()), method, name.startswith("nan"))
+    inner = tuple(d + 1 for d in dims)
+    key = (wide._spec, inner, kept, mean_dtype(name, x, None), *static)
+    found = dispatch.call(_QUANTILES[name], key, (wide,))
+    return squeeze(found, 0) if fractions.ndim == 0 else _led_by(found, fractions.shape)
+
+
+def _fractions(name: str, q: Any) -> Any:
+    """`q`, a number or numbers in any arrangement, as an array of float64."""
+    try:
+        numbers = np.asarray(q)
+        if numbers.dtype.kind not in "biufV":
+            raise TypeError
+        return numbers.astype(np.float64)
+    except MemoryError as error:
+        msg = f"{name}: {shortage(error)}"
+        raise MemoryError(msg) from None
+    except (TypeError, ValueError):
+        msg = f"{name}: q must be a real number, or several, got {arguments.shown(q)}"
+        raise TypeError(msg) from None
+
+
+def _led_by(found: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """The first dimension split into `shape`: a view, as it is the slowest."""
+    return found if len(shape) == 1 else reshape(found, (*shape, *found.shape[1:]))

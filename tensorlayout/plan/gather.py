@@ -1,0 +1,140 @@
+"""Plans of reads at positions that are data, and where positions go.
+
+Positions index some dimensions of a tensor; the others stay whole. In the result, the dimensions
+of the positions stand in their place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tensorlayout.layout import Layout
+from tensorlayout.plan.base import Plan
+from tensorlayout.plan.rules import broadcast_shape, named, one_device, voted_layout
+from tensorlayout.tensor import TensorSpec
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexMap:
+    """Where positions go, and how what is found there (or goes there) is ordered.
+
+    Attributes:
+        dims: of the tensor, those that positions index.
+        index_dims: of the result, those that come from the positions: a run.
+        kept: the others: dimension of the tensor, and of the result.
+        order: of the result, minor to major; `index_dims` is a run in it, too.
+        per_line: whether there are positions for every line, not the same for all.
+
+    """
+
+    dims: tuple[int, ...]
+    index_dims: tuple[int, ...]
+    kept: tuple[tuple[int, int], ...]
+    order: tuple[int, ...]
+    per_line: bool = False
+
+    @classmethod
+    def into(
+        cls, layout: Layout, dims: tuple[int, ...], front: bool, group: tuple[int, ...]
+    ) -> IndexMap:
+        """That of positions for `dims`, first in the result if `front`.
+
+        `group`: the order of the positions' dimensions. They stand, in that order, where the
+        slowest of `dims` stood in memory; in front, they are the slowest.
+        """
+        others = [d for d in range(layout.ndim) if d not in dims]
+        place = 0 if front else sum(d < dims[0] for d in others)
+        count = len(group)
+        after = {d: i if i < place else i + count for i, d in enumerate(others)}
+        minor_group = [place + d for d in group]
+        slowest = max(dims, key=layout.minor_to_major.index)
+        order: list[int] = []
+        for d in layout.minor_to_major:
+            if d in after:
+                order.append(after[d])
+            elif d == slowest and not front:
+                order += minor_group
+        if front:
+            order += minor_group
+        index_dims = tuple(range(place, place + count))
+        return cls(dims, index_dims, tuple(after.items()), tuple(order))
+
+    @classmethod
+    def along(cls, layout: Layout, dim: int) -> IndexMap:
+        """That of positions for every line along `dim`."""
+        kept = tuple((d, d) for d in range(layout.ndim) if d != dim)
+        return cls((dim,), (dim,), kept, layout.minor_to_major, per_line=True)
+
+    def shape(self, layout: Layout, spread: Shape) -> Shape:
+        """The shape of what is read from `layout`, for positions of shape `spread`."""
+        sizes = {result: layout.shape[d] for d, result in self.kept}
+        sizes |= dict(zip(self.index_dims, spread, strict=True))
+        return tuple(sizes[d] for d in range(len(sizes)))
+
+    def spread(self, shape: Shape) -> Shape:
+        """The shape of the positions, for a result of `shape`."""
+        return shape if self.per_line else tuple(shape[d] for d in self.index_dims)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GatherPlan(Plan):
+    """A new tensor of the elements at given positions.
+
+    `clamps`: whether the nearest position is read for one that is outside.
+    """
+
+    kind = "gather"
+    any_layout = True
+
+    name: str
+    source: TensorSpec
+    positions: tuple[TensorSpec, ...]
+    result: TensorSpec
+    index_map: IndexMap
+    clamps: bool = False
+    given: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gather:
+    """Reads by integer tensors; packed in the order of the tensor that is read.
+
+    A position outside is an IndexError, or where the operation `clamps` stands for the nearest one.
+    """
+
+    name: str = "__getitem__"
+    clamps: bool = False
+
+    def plan(
+        self, source: TensorSpec, dims: tuple[int, ...], front: bool, *positions: TensorSpec
+    ) -> GatherPlan:
+        """The plan; positions for `dims`, their dimensions first in the result if `front`."""
+        device = one_device(self.name, [source, *positions])
+        spread = broadcast_shape(self.name, [p.layout.shape for p in positions])
+        voters = [p.layout for p in positions if p.layout.shape == spread]
+        group = voted_layout(spread, voters).minor_to_major
+        found = IndexMap.into(source.layout, dims, front, group)
+        shape = found.shape(source.layout, spread)
+        layout = named(self.name, Layout.packed, shape, found.order)
+        result = TensorSpec(source.dtype, layout, device)
+        return GatherPlan(self.name, source, positions, result, found, self.clamps)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GatherAlong:
+    """Reads of positions of its own for every line along a dimension; packed in the input's order.
+
+    Source and positions have equal sizes but along that dimension.
+    """
+
+    name: str = "take_along_axis"
+
+    def plan(self, source: TensorSpec, dim: int, positions: TensorSpec) -> GatherPlan:
+        """The plan."""
+        device = one_device(self.name, [source, positions])
+        layout = Layout.packed(positions.layout.shape, source.layout.minor_to_major)
+        result = TensorSpec(source.dtype, layout, device)
+        found = IndexMap.along(source.layout, dim)
+        return GatherPlan(self.name, source, (positions,), result, found)

@@ -1,0 +1,149 @@
+"""Plans of what depends on where a tensor is true, or not zero. How often that is, is data."""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+
+from tensorlayout.layout import Layout
+from tensorlayout.plan.base import Plan
+from tensorlayout.plan.gather import IndexMap, Shape
+from tensorlayout.plan.rules import one_device
+from tensorlayout.plan.scatter import check_writable_by
+from tensorlayout.tensor import TensorSpec
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SelectPlan(Plan):
+    """A new tensor of the elements where a mask is true: how many is known when it runs.
+
+    `result` is the spec of the source; `seen` that of the source as it is indexed, see
+    `_under_mask`.
+    """
+
+    kind = "select"
+    makes = "own"
+
+    name: str
+    result: TensorSpec
+    mask: TensorSpec
+    seen: TensorSpec
+    index_map: IndexMap
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Select:
+    """Reads by one boolean mask; packed in the order of the tensor that is read."""
+
+    name: str = "__getitem__"
+
+    def plan(self, source: TensorSpec, first: int, front: bool, mask: TensorSpec) -> SelectPlan:
+        """The plan; the mask covers dimensions from `first` on."""
+        one_device(self.name, [source, mask])
+        seen, found = _under_mask(self.name, source, first, front, mask)
+        return SelectPlan(self.name, source, mask, seen, found)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MaskedPlan(Plan):
+    """A write of values where a mask is true.
+
+    `result` is the spec of the destination; `seen` that of the destination as it is indexed, see
+    `_under_mask`. `spread`: the shape in which the mask broadcasts, if it covers all.
+    """
+
+    kind = "masked"
+    given = True
+    reads_destination = True
+    overlap = "nothing"
+
+    name: str
+    result: TensorSpec
+    value: TensorSpec | type
+    mask: TensorSpec
+    seen: TensorSpec
+    index_map: IndexMap
+    spread: Shape | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Masked:
+    """Writes where one boolean mask is true."""
+
+    name: str = "__setitem__"
+
+    def plan(
+        self,
+        destination: TensorSpec,
+        value: TensorSpec | type,
+        first: int,
+        front: bool,
+        mask: TensorSpec,
+    ) -> MaskedPlan:
+        """The plan; the mask covers dimensions from `first` on."""
+        check_writable_by(self.name, destination, value, [mask])
+        seen, found = _under_mask(self.name, destination, first, front, mask)
+        sizes, last = mask.layout.shape, first + mask.layout.ndim
+        whole = sizes == destination.layout.shape[first:last]
+        spread = (*sizes, *(1,) * (destination.layout.ndim - last)) if whole else None
+        return MaskedPlan(self.name, destination, value, mask, seen, found, spread)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NonzeroPlan(Plan):
+    """The indices of the elements that are not zero, one new tensor a dimension.
+
+    `result` is the spec of the tensor.
+    """
+
+    kind = "nonzero"
+    makes = "own"
+
+    result: TensorSpec
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Nonzero:
+    """Indices in row-major order, int64."""
+
+    name: str = "nonzero"
+
+    def plan(self, source: TensorSpec) -> NonzeroPlan:
+        """The plan. ValueError at rank 0."""
+        if not source.layout.ndim:
+            msg = f"{self.name}: needs a rank of at least 1, got shape ()"
+            raise ValueError(msg)
+        return NonzeroPlan(source)
+
+
+@functools.lru_cache(maxsize=256)
+def selected_spec(seen: TensorSpec, found: IndexMap, count: int) -> TensorSpec:
+    """The spec of the result of a read that selects `count` elements, or slices."""
+    layout = Layout.packed(found.shape(seen.layout, (count,)), found.order)
+    return TensorSpec(seen.dtype, layout, seen.device)
+
+
+def check_mask(name: str, mask: Shape, sizes: Shape) -> None:
+    """IndexError where a mask does not have the sizes of the dimensions under it, or 0."""
+    if any(n not in (m, 0) for n, m in zip(mask, sizes, strict=True)):
+        msg = f"{name}: a mask of shape {mask} does not fit dimensions of sizes {sizes}"
+        raise IndexError(msg)
+
+
+def _under_mask(
+    name: str, spec: TensorSpec, first: int, front: bool, mask: TensorSpec
+) -> tuple[TensorSpec, IndexMap]:
+    """The tensor with the dimensions under a mask as one, where its strides allow; their map.
+
+    IndexError where sizes differ (one of a mask may be 0).
+    """
+    shape, rank = spec.layout.shape, mask.layout.ndim
+    dims, sizes = tuple(range(first, first + rank)), shape[first : first + rank]
+    check_mask(name, mask.layout.shape, sizes)
+    if rank != 1 and mask.layout.shape == sizes:
+        rest = shape[first + rank :]
+        merged = spec.layout.reshape((*shape[:first], math.prod(sizes), *rest))
+        if merged is not None:
+            spec, dims = TensorSpec(spec.dtype, merged, spec.device), (first,)
+    return spec, IndexMap.into(spec.layout, dims, front, (0,))

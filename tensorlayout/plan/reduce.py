@@ -1,0 +1,80 @@
+"""Plans of reductions: some dimensions become one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tensorlayout import dtypes
+from tensorlayout.dtypes import DType
+from tensorlayout.plan.base import Plan
+from tensorlayout.plan.rules import normalized_dims, reduced_layout, result_dtype
+from tensorlayout.tensor import TensorSpec
+
+# alpha and beta of the continuous methods of quantiles, but for "linear": Hyndman and Fan, "Sample
+# quantiles in statistical packages" (1996).
+CONTINUOUS = {
+    "hazen": (0.5, 0.5),
+    "interpolated_inverted_cdf": (0.0, 1.0),
+    "median_unbiased": (1 / 3, 1 / 3),
+    "normal_unbiased": (3 / 8, 3 / 8),
+    "weibull": (0.0, 0.0),
+}
+QUANTILE_METHODS = (
+    *sorted((*CONTINUOUS, "linear")),
+    *("higher", "lower", "midpoint", "nearest"),
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReducePlan(Plan):
+    """One value from all elements along `dims`."""
+
+    kind = "reduce"
+
+    operation: Reduce
+    source: TensorSpec
+    result: TensorSpec
+    dims: tuple[int, ...]
+    keepdims: bool
+    static: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reduce:
+    """One line of the table of reductions.
+
+    `result`: ``same``; ``sum``, where small integers become the default one of their sign; or a
+    dtype. `function`: what is worked out, a key of the backends' tables. `identity`: whether an
+    empty set of elements has a value. `single`: only one dimension, or all of them.
+    """
+
+    name: str
+    dtypes: str
+    function: str
+    result: str | DType = "same"
+    identity: bool = True
+    single: bool = False
+
+    def plan(
+        self,
+        source: TensorSpec,
+        axis: int | tuple[int, ...] | None,
+        keepdims: bool,
+        dtype: DType | None,
+        *static: Any,
+    ) -> ReducePlan:
+        """The plan; `dtype` overrides the result's."""
+        if not dtypes.in_category(source.dtype, self.dtypes):
+            msg = f"{self.name}: only {self.dtypes} dtypes are allowed, got {source.dtype}"
+            raise TypeError(msg)
+        shape = source.layout.shape
+        dims = normalized_dims(self.name, axis, len(shape))
+        if not self.identity and any(shape[d] == 0 for d in dims):
+            msg = f"{self.name}: no elements along axis {dims} of shape {shape}"
+            raise ValueError(msg)
+        layout = reduced_layout(source.layout, dims, keepdims)
+        kind = result_dtype(self.result, source.dtype) if dtype is None else dtype
+        return ReducePlan(
+            self, source, TensorSpec(kind, layout, source.device), dims, keepdims, static
+        )

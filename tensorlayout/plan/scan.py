@@ -1,0 +1,55 @@
+"""Plans of scans: running sums and products along one dimension."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tensorlayout import dtypes
+from tensorlayout.dtypes import DType
+from tensorlayout.layout import Layout
+from tensorlayout.plan.base import Plan
+from tensorlayout.plan.rules import normalized_dims, result_dtype
+from tensorlayout.tensor import TensorSpec
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScanPlan(Plan):
+    """Each element of a line along `dim` becomes the total so far."""
+
+    kind = "scan"
+    any_layout = True
+
+    operation: Scan
+    source: TensorSpec
+    result: TensorSpec
+    dim: int
+    initial: bool  # lines of the result begin with the total of no elements
+    given: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scan:
+    """One line of the table of scans; packed in the input's order.
+
+    `function`: ``sum`` or ``prod``. `result`: ``same``; or ``sum``, where small integers become the
+    default one of their sign.
+    """
+
+    name: str
+    dtypes: str
+    function: str
+    result: str = "same"
+
+    def plan(
+        self, source: TensorSpec, axis: int, initial: bool, longer: bool, dtype: DType | None = None
+    ) -> ScanPlan:
+        """The plan; `longer`: lines get room for the total of none, else the last one gives way."""
+        layout = source.layout
+        if not dtypes.in_category(source.dtype, self.dtypes):
+            msg = f"{self.name}: only {self.dtypes} dtypes are allowed, got {source.dtype}"
+            raise TypeError(msg)
+        (dim,) = normalized_dims(self.name, axis, layout.ndim)
+        shape = [n + longer if d == dim else n for d, n in enumerate(layout.shape)]
+        placed = Layout.packed(shape, layout.minor_to_major)
+        kind = result_dtype(self.result, source.dtype) if dtype is None else dtype
+        return ScanPlan(self, source, TensorSpec(kind, placed, source.device), dim, initial)

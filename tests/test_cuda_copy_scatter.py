@@ -1,0 +1,216 @@
+"""Few elements of a tensor replaced, on CUDA: values, layouts, positions outside, accesses."""
+
+import numpy as np
+import pytest
+from layouts import STRIDED
+from simulated import needs_compiler, simulator
+from tensors import DTYPES, as_dtype, fits, same, slots, tensor_in
+
+import tensorlayout as tl
+from tensorlayout.cuda.engine import memory
+from tensorlayout.cuda.engine.simulator import checking
+from tensorlayout.cuda.gather import index_loop
+from tensorlayout.cuda.scatter import copy_scatter
+from tensorlayout.cuda.scatter.copy_scatter import FEW
+from tensorlayout.functions import dispatch
+from tensorlayout.plan.scatter import CopyScatter, Scatter, ScatterAlong
+
+ALONG, TUPLES = CopyScatter(ScatterAlong("scatter")), CopyScatter(Scatter("scatter"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def gpu():
+    with simulator() as found:
+        yield found
+
+
+def on_cuda(values, dtype=None):
+    return tl.asarray(np.asarray(values, dtype)).to_device("cuda")
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+def along(out, x, value, axis, at):
+    with checking("bounds", "initialized", "races", "count") as record:
+        key = (x._spec, out._spec, value._spec, axis, at._spec)
+        assert dispatch.call(ALONG, key, (out, x, value, at)) is out
+    return record.counts
+
+
+def by_tuples(out, x, value, dims, *at):
+    with checking("bounds", "initialized", "races", "count") as record:
+        key = (x._spec, out._spec, value._spec, dims, False, *(p._spec for p in at))
+        dispatch.call(TUPLES, key, (out, x, value, *at))
+    return record.counts
+
+
+def replaced(array, value, axis, at):
+    """NumPy writes in index order, line by line."""
+    found = array.copy()
+    lines, values, places = (np.moveaxis(a, axis, -1) for a in (found, value, at))
+    for line in np.ndindex(lines.shape[:-1]):
+        for k, place in enumerate(places[line]):
+            lines[(*line, place)] = values[(*line, k)]
+    return found
+
+
+def is_one(found):
+    return [k.name for k in found] == ["replace_elements"]
+
+
+# --- Values --------------------------------------------------------------------------------------
+
+
+def check_layouts(dtype):
+    for layout in STRIDED:
+        if not layout.size or not layout.ndim or not fits(layout, as_dtype(dtype)):
+            continue
+        host, array = tensor_in(layout, slots(as_dtype(dtype), layout.required_size, finite=True))
+        x = host.to_device("cuda")
+        for axis in {0, layout.ndim - 1}:
+            n = array.shape[axis]
+            shape = [4 if d == axis else m for d, m in enumerate(array.shape)]
+            at = rng(axis).integers(-n, n, shape)
+            value = slots(as_dtype(dtype), int(np.prod(shape)), 1, finite=True).reshape(shape)
+            expected = replaced(array, value, axis, at)
+            turned = tl.to_layout(on_cuda(at), tuple(range(len(shape))))
+            outs = [tl.empty(array.shape, dtype=dtype, device="cuda")]
+            if not layout.is_overlapping:
+                outs.append(
+                    tensor_in(layout, np.zeros_like(slots(as_dtype(dtype), layout.required_size)))[
+                        0
+                    ].to_device("cuda")
+                )
+            for out in outs:
+                assert is_one(along(out, x, tl.flip(on_cuda(np.flip(value).copy())), axis, turned))
+                same(out.to_device("cpu"), expected, f"{layout} {axis}")
+
+
+@needs_compiler
+def test_every_layout():
+    check_layouts("float32")
+
+
+@needs_compiler
+@pytest.mark.long
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "complex128"])
+def test_every_layout_of_other_widths(dtype):
+    check_layouts(dtype)
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", DTYPES["any"])
+def test_every_dtype(dtype):
+    values = slots(as_dtype(dtype), 35, finite=True).reshape(5, 7)
+    at, out = np.asarray([[3, -1, 3]] * 5), on_cuda(np.zeros_like(values))
+    new = values[:, ::-1][:, :3]
+    assert is_one(along(out, on_cuda(values), on_cuda(new), 1, on_cuda(at)))
+    same(out.to_device("cpu"), replaced(values, new, 1, at))
+
+
+@needs_compiler
+@pytest.mark.parametrize("kind", ["int8", "int16", "int32", "uint8", "uint16", "uint32", "uint64"])
+def test_positions_of_every_dtype(kind):
+    values, at = np.arange(8, dtype=np.float32), np.asarray([5, 0, 7, 5])
+    out = on_cuda(np.zeros_like(values))
+    along(out, on_cuda(values), on_cuda(-values[:4]), 0, on_cuda(at, kind))
+    same(out.to_device("cpu"), replaced(values, -values[:4], 0, at))
+
+
+@needs_compiler
+@pytest.mark.parametrize("index", ["int32_t", "int64_t"])
+def test_rows_and_elements_by_tuples(index, monkeypatch):
+    for module in (index_loop, copy_scatter):
+        monkeypatch.setattr(module, "index_type", lambda count, furthest: index)
+    values = np.arange(3 * 4 * 5 * 8, dtype=np.int16).reshape(3, 4, 5, 8)
+    i, j = rng().integers(-3, 3, (2, 4)), rng(1).integers(-4, 4, (2, 4))
+    for dims, key in (((0,), (i,)), ((0, 1), (i, j)), ((0, 1, 2), (i, j, i))):
+        new = -1 - np.arange(values[key].size, dtype=np.int16).reshape(values[key].shape)
+        expected = values.copy()
+        expected[key] = new
+        for order in (None, (1, 3, 0, 2)):
+            out = tl.empty(values.shape, dtype="int16", device="cuda", layout=order)
+            found = by_tuples(out, on_cuda(values), on_cuda(new), dims, *map(on_cuda, key))
+            assert is_one(found)
+            assert all(dict(k.shape)["INDEX"] == index for k in found)
+            same(out.to_device("cpu"), expected)
+    tl.plan.run.cache_clear()
+
+
+@needs_compiler
+def test_many_dimensions_and_narrow_alignment(monkeypatch):
+    monkeypatch.setattr(memory, "_ALIGNMENTS", (1,) * len(memory._ALIGNMENTS))
+    layout = tl.Layout((2,) * 9, [3**k for k in range(9)])
+    x, array = tensor_in(layout, np.arange(layout.required_size, dtype=np.uint16))
+    at = rng().integers(-2, 2, array.shape)
+    out = tl.empty(array.shape, dtype="uint16", device="cuda")
+    along(out, x.to_device("cuda"), on_cuda(array + 1), 4, on_cuda(at))
+    same(out.to_device("cpu"), replaced(array, array + 1, 4, at))
+    tl.plan.run.cache_clear()
+
+
+@needs_compiler
+@pytest.mark.parametrize(("count", "launches"), [(1, 1), (FEW, 1), (FEW + 1, 4)])
+def test_one_launch_for_few_positions(gpu, count, launches):
+    values = np.arange(200, dtype=np.float32).reshape(5, 40)
+    at = rng().integers(0, 40, (5, count))
+    out, operands = on_cuda(np.zeros_like(values)), (on_cuda(values), on_cuda(-1.0 - at, "float32"))
+    places = on_cuda(at)
+    before = gpu.counters.launches, gpu.counters.allocations
+    along(out, *operands, 1, places)
+    after = gpu.counters.launches, gpu.counters.allocations
+    assert (after[0] - before[0], after[1] - before[1]) == (launches, launches > 1)
+    same(out.to_device("cpu"), replaced(values, -1.0 - at.astype("float32"), 1, at))
+
+
+@needs_compiler
+def test_positions_that_are_not_evenly_apart_take_a_copy_and_a_scatter():
+    values, at = np.arange(60, dtype=np.float32), np.asarray([[3, 7], [59, 3]])
+    large = on_cuda(np.arange(15).reshape(3, 5))
+    large[:2, :2] = on_cuda(at)
+    out = on_cuda(np.zeros_like(values))
+    new = np.asarray([[-1, -2], [-3, -4]], np.float32)
+    found = by_tuples(out, on_cuda(values), on_cuda(new), (0,), large[:2, :2])
+    assert not is_one(found)
+    expected = values.copy()
+    expected[[3, 7, 59]] = [-4, -2, -3]
+    same(out.to_device("cpu"), expected)
+
+
+# --- Positions outside ---------------------------------------------------------------------------
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("kind", "bad"), [("int64", 4), ("int64", -5), ("int8", -128), ("uint64", 2**63 - 1)]
+)
+def test_a_position_outside(kind, bad):
+    values = np.arange(16, dtype=np.float32).reshape(4, 4)
+    at = np.asarray([[1, bad, 3]] * 4, kind)
+    around = tl.full((4, 9), 77, dtype="float32", device="cuda")
+    out = around[:, 1::2]
+    along(out, on_cuda(values), on_cuda(-values[:, :3]), 1, on_cuda(at))
+    with pytest.raises(IndexError, match=f"scatter: index {bad} is outside a dimension of size 4"):
+        out.to_device("cpu")
+    expected = values.copy()
+    expected[:, [1, 3]] = -values[:, [0, 2]]
+    same(out.to_device("cpu"), expected)
+    same(around[:, ::2].to_device("cpu"), np.full((4, 5), 77, np.float32))
+
+
+# --- Cost ----------------------------------------------------------------------------------------
+
+
+@needs_compiler
+def test_accesses_fill_sectors_and_warps():
+    values = np.zeros((64, 1024), np.float32)
+    for axis, shape in ((0, (2, 1024)), (1, (64, 2))):
+        at = on_cuda(np.zeros(shape, np.int32))
+        out, new = on_cuda(values), on_cuda(np.ones(shape, np.float32))
+        ((_, counts),) = along(out, on_cuda(values), new, axis, at).items()
+        assert counts.sector_efficiency_write == 1.0
+        assert counts.lane_activity >= 0.9
+        if axis == 0:  # else all lanes ask for one position
+            assert counts.sector_efficiency_read >= 0.9

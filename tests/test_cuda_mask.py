@@ -1,0 +1,270 @@
+"""Reads and writes under a mask on CUDA: against NumPy and the CPU; launches, waiting, accesses."""
+
+import numpy as np
+import pytest
+from layouts import STRIDED
+from simulated import needs_compiler, simulator
+from tensors import DTYPES, as_dtype, fits, placed, same, slots, tensor_in
+
+import tensorlayout as tl
+from tensorlayout.cuda import mask as masks
+from tensorlayout.cuda.engine.simulator import checking
+from tensorlayout.cuda.gather import index_loop
+
+
+@pytest.fixture(scope="module", autouse=True)
+def gpu():
+    with simulator() as found:
+        yield found
+
+
+def on_cuda(values, dtype=None):
+    return tl.asarray(np.asarray(values, dtype)).to_device("cuda")
+
+
+def rng():
+    return np.random.default_rng(0)
+
+
+def mask_of(shape, share=0.5):
+    return rng().random(shape) < share
+
+
+def written(array, key, value):
+    found = array.copy()
+    found[key] = value
+    return found
+
+
+# --- Reads ---------------------------------------------------------------------------------------
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", ["uint8", "complex128"])
+def test_reads_of_every_layout(dtype):
+    for layout in STRIDED:
+        if not fits(layout, as_dtype(dtype)):
+            continue
+        host, array = tensor_in(layout, slots(as_dtype(dtype), layout.required_size, finite=True))
+        x = placed(host)
+        for first in range(min(array.ndim, 2)):
+            for last in range(first + 1, min(array.ndim, 4) + 1):
+                mask = mask_of(array.shape[first:last])
+                key = (slice(None),) * first
+                with checking("bounds", "initialized"):
+                    found = x[(*key, on_cuda(mask))]
+                same(found.to_device("cpu"), array[(*key, mask)], f"{layout} {first} {last}")
+                assert found.layout == host[(*key, tl.asarray(mask))].layout
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", DTYPES["any"])
+def test_every_dtype(dtype):
+    values = slots(as_dtype(dtype), 35, finite=True).reshape(5, 7)
+    mask, rows = mask_of((5, 7)), np.asarray([True, False, True, True, False])
+    x = on_cuda(values)
+    same(x[on_cuda(mask)].to_device("cpu"), values[mask])
+    same(x[on_cuda(rows)].to_device("cpu"), values[rows])
+    x[on_cuda(mask)] = x[on_cuda(mask)][::-1]
+    same(x.to_device("cpu"), written(values, (mask,), values[mask][::-1]))
+
+
+@needs_compiler
+@pytest.mark.parametrize("size", [0, 1, 255, 4095, 4096, 4097, 20000])
+@pytest.mark.parametrize("share", [0, 0.01, 0.5, 1])
+def test_sizes_and_shares(size, share):
+    values, mask = np.arange(size, dtype=np.int32), mask_of(size, share)
+    with checking("bounds", "initialized", "races"):
+        found = on_cuda(values)[on_cuda(mask)]
+    same(found.to_device("cpu"), values[mask])
+
+
+@needs_compiler
+def test_masks_of_every_layout():
+    for layout in STRIDED:
+        if layout.is_padded and layout.padding_value not in ("ZERO", None):
+            continue
+        mask, array = tensor_in(layout, slots(np.dtype("bool"), layout.required_size))
+        values = np.arange(array.size, dtype=np.float32).reshape(array.shape)
+        if not array.ndim:
+            continue
+        same(on_cuda(values)[placed(mask)].to_device("cpu"), values[array], f"{layout}")
+        x = on_cuda(values)
+        x[placed(mask)] = 7
+        same(x.to_device("cpu"), written(values, (array,), 7), f"{layout}")
+
+
+@needs_compiler
+def test_more_chunks_than_one_step_of_the_sums():
+    mask = mask_of(9_000_000, 0.001)
+    found = on_cuda(mask.view(np.uint8))[on_cuda(mask)].to_device("cpu")
+    same(found, np.ones(mask.sum(), np.uint8))
+
+
+@needs_compiler
+def test_a_mask_of_booleans_and_of_no_dimension():
+    x = on_cuda(np.arange(6.0).reshape(2, 3))
+    same(x[True].to_device("cpu"), np.arange(6.0).reshape(1, 2, 3))
+    same(x[False].to_device("cpu"), np.zeros((0, 2, 3)))
+    same(x[on_cuda(True)].to_device("cpu"), np.arange(6.0).reshape(1, 2, 3))
+    x[on_cuda(False)] = 5
+    same(x.to_device("cpu"), np.arange(6.0).reshape(2, 3))
+    x[on_cuda(True)] = 5
+    same(x.to_device("cpu"), np.full((2, 3), 5.0))
+
+
+@needs_compiler
+def test_any_byte_but_zero_is_true():
+    octets = np.asarray([0, 1, 2, 255, 0, 128], np.uint8)
+    mask = tl.asarray(octets.view(bool)).to_device("cuda")
+    same(on_cuda(np.arange(6))[mask].to_device("cpu"), np.asarray([1, 2, 3, 5]))
+
+
+@needs_compiler
+def test_indices_of_64_bits(monkeypatch):
+    for module in (index_loop, masks):
+        monkeypatch.setattr(module, "index_type", lambda count, furthest: "int64_t")
+    values, mask = np.arange(60, dtype=np.float32).reshape(3, 4, 5), mask_of((3, 4))
+    for x in (on_cuda(values), tl.to_layout(on_cuda(values), (1, 2, 0))):
+        same(x[on_cuda(mask)].to_device("cpu"), values[mask])
+        same(x[on_cuda(values % 2 == 0)].to_device("cpu"), values[values % 2 == 0])
+        x[on_cuda(mask)] = 4
+        same(x.to_device("cpu"), written(values, (mask,), 4))
+    tl.plan.run.cache_clear()
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", ["bool", "float32"])
+def test_nonzero_of_every_layout(dtype):
+    for layout in STRIDED:
+        if not layout.ndim or not fits(layout, as_dtype(dtype)):
+            continue
+        x, array = tensor_in(layout, slots(as_dtype(dtype), layout.required_size))
+        with checking("bounds", "initialized"):
+            found = tl.nonzero(placed(x))
+        for one, other in zip(found, np.nonzero(array), strict=True):
+            same(one.to_device("cpu"), other, f"{layout}")
+
+
+@needs_compiler
+def test_a_mask_beside_positions():
+    values, mask = np.arange(24).reshape(4, 6), np.asarray([True, False, True, True])
+    found = on_cuda(values)[on_cuda(mask), on_cuda([0, -1, 3])]
+    same(found.to_device("cpu"), values[mask, [0, -1, 3]])
+
+
+# --- Writes --------------------------------------------------------------------------------------
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+def test_writes_to_every_layout(dtype):
+    for layout in STRIDED:
+        if layout.is_overlapping or not fits(layout, as_dtype(dtype)):
+            continue
+        values = slots(as_dtype(dtype), layout.required_size, finite=True)
+        for first in range(min(layout.ndim, 2)):
+            for last in range(first + 1, min(layout.ndim, 4) + 1):
+                x, array = tensor_in(layout, values)
+                x, mask = placed(x), mask_of(layout.shape[first:last])
+                key, given = (slice(None),) * first, on_cuda(mask)
+                message, shape = f"{layout} {first} {last}", array[(*key, mask)].shape
+                many = slots(as_dtype(dtype), array.size + 1, 1, finite=True)
+                many = many[: np.prod(shape, dtype=int)].reshape(shape)
+                for value in (many, 7):
+                    with checking("bounds", "initialized", "races"):
+                        x[(*key, given)] = value if isinstance(value, int) else on_cuda(value)
+                    array = written(array, (*key, mask), value)
+                    same(x.to_device("cpu"), array, message)
+
+
+@needs_compiler
+@pytest.mark.parametrize("order", [(2, 1, 0), (0, 1, 2), (1, 2, 0)])
+def test_one_slice_for_all(order):
+    values = np.arange(2 * 3 * 8, dtype=np.float32).reshape(2, 3, 8)
+    row, column = rng().random(8, np.float32), rng().random((2, 1, 1), np.float32)
+    for key, value in (
+        ((mask_of((2, 3)),), row),
+        ((mask_of((2, 3)),), row[None]),
+        ((mask_of(2),), row),
+        ((mask_of(2),), column[:1]),
+        ((slice(None), mask_of(3)), column),
+        ((slice(None), mask_of(3)), row[None, None, None]),
+        ((slice(None), slice(None), mask_of(8)), column),
+    ):
+        x = tl.to_layout(on_cuda(values), order)
+        with checking("bounds", "races"):
+            x[tuple(on_cuda(k) if isinstance(k, np.ndarray) else k for k in key)] = on_cuda(value)
+        same(x.to_device("cpu"), written(values, key, value))
+
+
+@needs_compiler
+def test_values_are_converted_and_apart():
+    values = np.arange(12, dtype=np.int64)
+    x, mask = on_cuda(values), values % 3 == 1
+    x[on_cuda(mask)] = on_cuda([1.5, 2.5, 3.5, 4.5])
+    same(x.to_device("cpu"), written(values, (mask,), [1, 2, 3, 4]))
+    x = on_cuda(values)
+    x[on_cuda(mask)] = x[:4]
+    same(x.to_device("cpu"), written(values, (mask,), values[:4]))
+    flags = np.asarray([True, False, True])
+    x = on_cuda(flags)
+    x[x] = False
+    same(x.to_device("cpu"), np.zeros(3, bool))
+
+
+@needs_compiler
+@pytest.mark.parametrize("shape", [(2,), (4,), (3, 1)])
+def test_values_that_do_not_fit(shape):
+    x, mask = on_cuda(np.zeros(5)), on_cuda([True, False, True, False, True])
+    text = f"__setitem__: a value of shape {shape} cannot be broadcast to (3,)"
+    with pytest.raises(ValueError, match="cannot be broadcast") as caught:
+        x[mask] = on_cuda(np.ones(shape))
+    assert str(caught.value) == text
+    same(x.to_device("cpu"), np.zeros(5))
+
+
+# --- What it costs -------------------------------------------------------------------------------
+
+
+def cost(gpu, call):
+    call()
+    c = gpu.counters
+    before = c.launches, c.allocations, c.synchronisations, c.compiles
+    call()
+    after = c.launches, c.allocations, c.synchronisations, c.compiles
+    return [b - a for a, b in zip(before, after, strict=True)]
+
+
+@needs_compiler
+def test_launches_and_waiting(gpu):
+    values, mask = np.zeros((50, 8)), mask_of((50, 8))
+    x, m, rows = on_cuda(values), on_cuda(mask), on_cuda(mask[:, 0])
+    same((x + 1).to_device("cpu"), values + 1)  # nothing is left to be checked
+    packed, row = on_cuda(values[mask]), on_cuda(values[0])
+    assert cost(gpu, lambda: x.__setitem__(m, 5)) == [1, 0, 0, 0]
+    assert cost(gpu, lambda: x.__setitem__(rows, row)) == [1, 0, 0, 0]
+    assert cost(gpu, lambda: x[m]) == [3, 2, 1, 0]  # count, sums, elements
+    assert cost(gpu, lambda: tl.nonzero(m)) == [4, 3, 1, 0]  # count, sums, two dimensions
+    assert cost(gpu, lambda: x[rows])[:2] == [4, 3]
+    assert cost(gpu, lambda: x.__setitem__(m, packed))[0] == 4
+
+
+@needs_compiler
+def test_accesses_are_coalesced():
+    mask = np.repeat(mask_of(4096), 64)
+    x = tl.zeros((mask.size,), dtype=tl.float32, device="cuda")
+    m = on_cuda(mask)
+    with checking("bounds", "count") as record:
+        x[m]
+        x[m] = 3.0
+    found = record.of("count_true")
+    assert (found.sector_efficiency_read, found.bytes_per_access > 15) == (1.0, True)
+    found = record.of("select_elements")
+    assert found.sector_efficiency_write >= 0.9
+    assert found.sector_efficiency_read >= 0.9
+    assert found.lane_activity >= 0.9
+    assert found.bank_conflict_ratio <= 1.2
+    found = record.of("store_masked")
+    assert found.sector_efficiency_write == 1.0
+    assert found.sector_efficiency_read == 1.0

@@ -1,0 +1,476 @@
+"""Matrix products on CUDA: values in every layout, what is copied, what BLAS is told."""
+
+import ctypes
+import math
+from collections import Counter
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+from cuda_memory import ARCHITECTURES, resources
+from layouts import STRIDED
+from simulated import needs_compiler, simulator
+from stand_in import GPUS, opened, stand_in
+from tensors import DTYPES, as_dtype, close, fits, kind, placed, slots, tensor_in
+
+import tensorlayout as tl
+from tensorlayout.cuda.engine.kernel_shapes import kernels_in, parameters
+from tensorlayout.cuda.engine.simulator import checking, enqueued
+from tensorlayout.cuda.matmul import integers
+from tensorlayout.cuda.matmul.blas import _TYPES, calls
+from tensorlayout.cuda.matmul.gemm import Matrix, matrix, packed, plan_gemm
+from tensorlayout.layout import Layout
+from tensorlayout.layout.loop import Axis
+
+ROWS = Layout.row_major
+INTEGERS = DTYPES["integral"]
+CHECKS = ("bounds", "initialized", "races")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def driver():
+    with simulator() as found:
+        yield found
+
+
+def numbers(dtype, shape, seed=0):
+    """Small numbers, whose sums 16-bit floats hold; of integers some that wrap."""
+    dtype = as_dtype(dtype)
+    if kind(dtype) in "iu":
+        return slots(dtype, 8192, seed)[: math.prod(shape)].reshape(shape)
+    values = np.random.default_rng(seed).integers(-8, 9, (2, *shape)) / 4
+    return (values[0] + 1j * values[1] if dtype.kind == "c" else values[0]).astype(dtype)
+
+
+def product(a, b):
+    """NumPy's, of 16-bit floats in float64, rounded."""
+    if a.dtype == b.dtype and a.dtype.itemsize == 2 and kind(a.dtype) == "f":
+        return np.asarray(np.matmul(a.astype(np.float64), b.astype(np.float64))).astype(a.dtype)
+    return np.asarray(np.matmul(a, b))
+
+
+def check(x, y, expected, message=""):
+    """Of two tensors on the device."""
+    found = x @ y
+    assert (str(found.device), found.layout) == ("cuda:0", ROWS(found.shape)), message
+    close(found.to_device("cpu"), expected, message)
+
+
+def on_cuda(a):
+    return tl.asarray(a, device="cuda")
+
+
+def copied(call):
+    """What a trace says was moved on the way: names, kinds and bytes written."""
+    with tl.trace() as seen:
+        call()
+    return [(r.name, r.kind, r.bytes_written) for r in seen if r.kind in ("copy", "layout")]
+
+
+def counted(driver, call):
+    """What the driver did for the second of two calls."""
+    call()
+    before = asdict(driver.counters)
+    call()
+    return Counter(asdict(driver.counters)) - Counter(before)
+
+
+SHAPES = [
+    ((2, 3), (3, 4)),
+    ((3,), (3,)),
+    ((3,), (3, 4)),
+    ((2, 3), (3,)),
+    ((1, 1), (1, 1)),
+    ((5, 2, 3), (3, 4)),
+    ((2, 3), (5, 3, 4)),
+    ((5, 1, 2, 3), (2, 3, 4)),
+    ((3, 2, 1, 5, 1, 2, 2, 3), (2, 1, 2, 1, 3, 4)),
+    ((3,), (5, 3, 4)),
+    ((5, 2, 3), (3,)),
+    ((5, 1, 3), (3, 2)),
+    ((0, 3), (3, 4)),
+    ((2, 0), (0, 4)),
+    ((0,), (0,)),
+    ((5, 2, 0), (0,)),
+    ((0, 2, 3), (1, 3, 4)),
+    ((65, 33), (33, 129)),
+]
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", DTYPES["numeric"])
+def test_shapes(dtype):
+    with checking(*CHECKS[:2]):
+        for first, second in SHAPES:
+            a, b = numbers(dtype, first), numbers(dtype, second, 1)
+            check(on_cuda(a), on_cuda(b), product(a, b), f"{first} by {second}")
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", ["int8", "uint64", "bfloat16", "float32", "complex128"])
+def test_every_layout(dtype):
+    for layout in STRIDED:
+        if not 1 <= layout.ndim <= 4 or not fits(layout, as_dtype(dtype)):
+            continue
+        x, a = tensor_in(layout, numbers(dtype, (layout.required_size,)))
+        x = placed(x)
+        if layout.ndim == 1:
+            check(x, x, product(a, a), str(layout))
+            continue
+        y, b = tl.matrix_transpose(x), np.matrix_transpose(a)
+        check(x, y, product(a, b), str(layout))
+        check(y, x, product(b, a), str(layout))
+
+
+@needs_compiler
+def test_order_of_threads_does_not_matter():
+    a, b = numbers("int32", (66, 35)), numbers("int32", (35, 130), 1)
+    with checking(*CHECKS):
+        check(on_cuda(a), on_cuda(b), product(a, b))
+
+
+@needs_compiler
+def test_dtypes_are_converted_first(driver):
+    for first, second in [("int8", "int32"), ("float32", "float64"), ("float16", "complex64")]:
+        a, b = numbers(first, (4, 3)), numbers(second, (3, 5), 1)
+        x, y = on_cuda(a), on_cuda(b)
+        check(x, y, product(a, b))
+        assert copied(lambda x=x, y=y: x @ y) == [("matmul", "copy", 12 * b.itemsize)]
+
+
+# ---- What is copied
+
+FAR = Layout.padded((6, 5), (6, 8))
+TALL = Layout.padded((6, 5), (8, 5), (0, 1))
+
+# Operands in layouts that BLAS takes as they are, as views of (6, 5) or (5, 6) matrices.
+AS_THEY_LIE = {
+    "row-major": lambda x: x,
+    "column-major": lambda x: tl.to_layout(x, (0, 1)),
+    "transposed": lambda x: x.mT,
+    "padded rows": lambda x: tl.to_layout(x, FAR),
+    "padded columns": lambda x: tl.to_layout(x, TALL),
+    "padded rows, transposed": lambda x: tl.to_layout(x, FAR).mT,
+    "cut from rows": lambda x: x[1:4, 1:3],
+    "cut from columns": lambda x: x.mT[1:4, 1:3],
+    "every second row": lambda x: x[::2, :],
+    "every second column of the transposed": lambda x: x.mT[:, ::2],
+    "a row": lambda x: x[2:3, :],
+    "a column": lambda x: x[:, 2:3],
+    "every second element of a row": lambda x: x[2:3, ::2],
+}
+COPIED = {
+    "apart in both dimensions": lambda x: x[::2, ::2],
+    "rows flipped": lambda x: x[::-1, :],
+    "columns flipped": lambda x: x[:, ::-1],
+    "one row repeated": lambda x: tl.broadcast_to(x[:1, :], (6, x.shape[1])),
+    "rows that overlap": lambda x: tl.sliding_window(x[0, :], 2),
+}
+
+
+@needs_compiler
+@pytest.mark.parametrize("view", AS_THEY_LIE.values(), ids=AS_THEY_LIE)
+def test_operands_that_blas_takes_as_they_lie(driver, view):
+    x = view(on_cuda(numbers("float32", (6, 5))))
+    for a, b in ((x, on_cuda(numbers("float32", (x.shape[1], 7)))), (x.mT.copy(), x)):
+        host = [np.asarray(each.to_device("cpu")) for each in (a, b)]
+        check(a, b, product(*host))
+        assert copied(lambda a=a, b=b: a @ b) == []
+        done = counted(driver, lambda a=a, b=b: a @ b)
+        assert done == Counter(allocations=1, library_calls=1)
+
+
+@needs_compiler
+@pytest.mark.parametrize("view", COPIED.values(), ids=COPIED)
+def test_operands_that_are_copied_first(driver, view):
+    x = view(on_cuda(numbers("float32", (6, 5))))
+    y = on_cuda(numbers("float32", (x.shape[1], 7), 1))
+    check(x, y, product(*(np.asarray(each.to_device("cpu")) for each in (x, y))))
+    assert copied(lambda: x @ y) == [("matmul", "layout", x.size * 4)]
+    done = counted(driver, lambda: x @ y)
+    assert done == Counter(allocations=2, launches=1, library_calls=1)
+
+
+STACKS = {
+    "a stack": (lambda x: x, (4, 5, 2), 1),
+    "one by a stack": (lambda x: x[0], (4, 5, 2), 1),
+    "a stack by one": (lambda x: x, (5, 2), 1),
+    "every second of a stack": (lambda x: x[::2], (2, 5, 2), 1),
+    "a stack, transposed": (lambda x: tl.matrix_transpose(x), (4, 3, 2), 1),
+    "a stack of rows between": (lambda x: tl.permute_dims(x, (1, 0, 2)), (3, 5, 2), 1),
+    "two stacks": (lambda x: x[:, None], (3, 5, 2), 3),
+}
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", STACKS)
+@pytest.mark.parametrize("dtype", ["float64", "complex64"])
+def test_stacks_that_blas_takes_as_they_lie(driver, name, dtype):
+    view, shape, times = STACKS[name]
+    x, y = view(on_cuda(numbers(dtype, (4, 3, 5)))), on_cuda(numbers(dtype, shape, 1))
+    check(x, y, product(*(np.asarray(each.to_device("cpu")) for each in (x, y))))
+    assert copied(lambda: x @ y) == []
+    done = counted(driver, lambda: x @ y)
+    assert done == Counter(allocations=1, library_calls=times)
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", ["int32", "float32"])
+def test_stacks_that_are_repeated(dtype):
+    """By one operand, by both, and where one of them has to be copied."""
+    a, b = numbers(dtype, (1, 2, 3)), numbers(dtype, (1, 3, 4), 1)
+    x, y = on_cuda(a), on_cuda(b)
+    wide = (np.broadcast_to(a, (5, 2, 3)), np.broadcast_to(b, (5, 3, 4)))
+    many = (tl.broadcast_to(x, (5, 2, 3)), tl.broadcast_to(y, (5, 3, 4)))
+    for c, d, u, v in ((wide[0], b, many[0], y), (a, wide[1], x, many[1]), (*wide, *many)):
+        check(u, v, product(c, d))
+        check(tl.flip(u, axis=1), v, product(np.flip(c, 1), d))
+        check(u, tl.flip(v, axis=2), product(c, np.flip(d, 2)))
+    assert copied(lambda: many[0] @ many[1]) == []
+
+
+@needs_compiler
+def test_a_stack_of_too_many_calls_is_copied(driver):
+    x = on_cuda(numbers("float32", (18, 19, 2, 3)))
+    y = on_cuda(numbers("float32", (19, 18, 3, 2), 1))
+    cases = ((x, tl.permute_dims(y, (1, 0, 2, 3)), y.size), (x[:2], y[:, :1][:, 0], 0))
+    for left, other, count in cases:
+        arrays = [np.asarray(each.to_device("cpu")) for each in (left, other)]
+        check(left, other, product(*arrays))
+        expected = [("matmul", "layout", 4 * count)] if count else []
+        assert copied(lambda a=left, b=other: a @ b) == expected
+        assert counted(driver, lambda a=left, b=other: a @ b)["library_calls"] <= 2
+
+
+@needs_compiler
+def test_the_log_of_a_product():
+    x = on_cuda(numbers("float32", (6, 5)))
+    y = x[::-1, :]
+    y @ x.mT
+    with enqueued() as log:
+        y @ x.mT
+    names = [each.what for each in log]
+    assert len(names) == 2
+    assert names[0].startswith("copy_")
+    assert names[1] == "gemm"
+
+
+@needs_compiler
+def test_integers_are_one_launch_whatever_the_layout(driver):
+    for view in (*AS_THEY_LIE.values(), *COPIED.values()):
+        x = view(on_cuda(numbers("int16", (6, 5))))
+        y = on_cuda(numbers("int16", (x.shape[1], 7), 1))
+        check(x, y, product(*(np.asarray(each.to_device("cpu")) for each in (x, y))))
+        assert copied(lambda x=x, y=y: x @ y) == []
+        done = counted(driver, lambda x=x, y=y: x @ y)
+        assert done == Counter(allocations=1, launches=1)
+
+
+@needs_compiler
+def test_another_device():
+    x = tl.asarray(numbers("float32", (6, 5)), device="cuda:1")
+    y = tl.asarray(numbers("int16", (6, 5)), device="cuda:1")
+    for each in (x, x[::-1, :], y):
+        found = each @ each.mT
+        assert found.device == "cuda:1"
+        a = np.asarray(each.to_device("cpu"))
+        close(found.to_device("cpu"), product(a, a.T))
+
+
+@needs_compiler
+def test_memory_that_was_never_written_is_not_multiplied():
+    with checking("bounds", "initialized"):
+        x = tl.empty((3, 3), dtype="float32", device="cuda")
+        with pytest.raises(RuntimeError, match=r"a library call reads memory .* never written"):
+            x @ x
+        y = on_cuda(np.ones((3, 3), np.float32))
+        assert (np.asarray((y @ y + 1).to_device("cpu")) == 4).all()
+
+
+# ---- What BLAS is told
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "expected"),
+    [
+        ((3, 4), (4, 1), Matrix(False, 4)),
+        ((3, 4), (9, 1), Matrix(False, 9)),
+        ((3, 4), (1, 3), Matrix(True, 3)),
+        ((3, 4), (1, 9), Matrix(True, 9)),
+        ((1, 4), (100, 1), Matrix(False, 4)),
+        ((1, 4), (100, 3), Matrix(True, 3)),
+        ((4, 1), (3, 100), Matrix(False, 3)),
+        ((4, 1), (1, 100), Matrix(False, 1)),
+        ((1, 1), (7, 7), Matrix(False, 1)),
+        ((3, 4), (8, 2), None),
+        ((3, 4), (3, 1), None),
+        ((3, 4), (0, 1), None),
+        ((3, 4), (-4, 1), None),
+        ((3, 4), (4, -1), None),
+        ((1, 4), (4, -1), None),
+        ((1, 4), (4, 0), None),
+    ],
+)
+def test_which_matrices_blas_takes(shape, strides, expected):
+    lowest = sum((n - 1) * -s for n, s in zip(shape, strides, strict=True) if s < 0)
+    assert matrix(Layout(shape, strides, offset=lowest)) == expected
+
+
+def test_sizes_beyond_what_cublas_counts():
+    with pytest.raises(OverflowError, match="cuBLAS takes sizes up to 2147483647, got 1 times"):
+        plan_gemm(ROWS((1, 2**31)), ROWS((2**31, 1)))
+    # Rows of several matrices are not put together beyond that.
+    assert plan_gemm(ROWS((2**20, 2**12, 4)), ROWS((4, 4))).stack.size == 2**20
+
+
+def test_the_arguments_of_a_call():
+    """Of a padded stack by one column-major matrix, as for `gemmStridedBatchedEx`."""
+    gemm = plan_gemm(Layout((2, 3, 4), (30, 8, 1)), Layout((4, 5), (1, 6)))
+    assert gemm.stack == Axis(2, (30, 0, 15))
+    (call,) = calls(gemm, 4, (1000, 2000, 3000))
+    assert call == ("T", "N", 5, 3, 4, 2000, 6, 0, 1000, 8, 30, 3000, 5, 15, 2)
+
+
+class Cublas:
+    """Stands for the module; writes down calls under its names and signatures."""
+
+    CUBLAS_OP_N, CUBLAS_OP_T, CUBLAS_OP_C = 0, 1, 2
+    CUBLAS_COMPUTE_32F, CUBLAS_COMPUTE_64F, CUBLAS_GEMM_DEFAULT = 68, 70, -1
+
+    def __init__(self):
+        self.calls = []
+
+    def gemmEx(
+        self, handle, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb, beta, C, Ctype,
+        ldc, computeType, algo,
+    ):  # fmt: skip
+        self.calls.append(("gemmEx", m, n, k, transa, transb, lda, ldb, ldc, computeType))
+
+    def gemmStridedBatchedEx(
+        self, handle, transa, transb, m, n, k, alpha, A, Atype, lda, strideA, B, Btype, ldb,
+        strideB, beta, C, Ctype, ldc, strideC, batchCount, computeType, algo,
+    ):  # fmt: skip
+        one, zero = (ctypes.c_float.from_address(each).value for each in (alpha, beta))
+        strides = (strideA, strideB, strideC, batchCount)
+        self.calls.append(("batched", m, n, k, Atype, Btype, Ctype, *strides, one, zero))
+
+    def getMathMode(self, handle):
+        return 0
+
+    def setMathMode(self, handle, mode):
+        self.calls.append(("mode", mode))
+
+
+def test_the_calls_of_cublas():
+    with stand_in() as recorder:
+        import cupy
+
+        cupy.cuda.cublas, cupy.cuda.get_cublas_handle = Cublas(), lambda: 77
+        for number, (name, _, _) in enumerate(_TYPES.values()):
+            setattr(cupy.cuda.runtime, name, number)
+        told = cupy.cuda.cublas.calls
+        x = tl.zeros((4, 3, 5), dtype="float32", device="cuda")
+        recorder.calls.clear()
+        x[0] @ x[1].mT
+        assert [each[0] for each in recorder.calls] == ["alloc"]
+        assert told == [("gemmEx", 3, 3, 5, 1, 0, 5, 5, 3, 68)]
+        del told[:]
+        x @ tl.matrix_transpose(x)
+        assert told == [("batched", 3, 3, 5, 2, 2, 2, 15, 15, 9, 4, 1.0, 0.0)]
+        del told[:]
+        half = tl.zeros((2, 2), dtype="bfloat16", device="cuda")
+        half @ half
+        assert told == [("mode", 16), ("gemmEx", 2, 2, 2, 0, 0, 2, 2, 2, 68), ("mode", 0)]
+
+
+def test_cupy_has_what_is_called():
+    cupy = pytest.importorskip("cupy", reason="optional: cupy")
+    library = cupy.cuda.cublas
+    for name in ("gemmEx", "gemmStridedBatchedEx", "getMathMode", "setMathMode"):
+        ours, theirs = getattr(Cublas, name), getattr(library, name).__doc__
+        words = [each.split()[-1] for each in theirs.partition("(")[2].partition(")")[0].split(",")]
+        assert list(ours.__code__.co_varnames[1 : ours.__code__.co_argcount]) == words
+    for name in dir(Cublas):
+        if name.startswith("CUBLAS"):
+            assert getattr(Cublas, name) == getattr(library, name)
+    for name, precision, _ in _TYPES.values():
+        assert hasattr(cupy.cuda.runtime, name)
+        assert hasattr(library, precision)
+    assert callable(cupy.cuda.get_cublas_handle)
+
+
+# ---- The kernel for integers
+
+EFFICIENCY = {
+    "row-major": lambda x, y: (x, y),
+    "first transposed": lambda x, y: (x.mT.copy().mT, y),
+    "second transposed": lambda x, y: (x, y.mT.copy().mT),
+    "padded rows": lambda x, y: tuple(tl.to_layout(each, Layout.padded(
+        each.shape, (each.shape[0], each.shape[1] + 32))) for each in (x, y)),
+}  # fmt: skip
+
+
+@needs_compiler
+@pytest.mark.parametrize("case", EFFICIENCY)
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64"])
+def test_accesses(case, dtype):
+    x, y = EFFICIENCY[case](on_cuda(numbers(dtype, (64, 64))), on_cuda(numbers(dtype, (64, 128))))
+    with checking("count") as record:
+        x @ y
+    counts = record.of("matmul")
+    assert counts.sector_efficiency_read >= 0.9
+    assert counts.sector_efficiency_write >= 0.9
+    assert counts.lane_activity >= 0.9
+    assert counts.bank_conflict_ratio <= 1.1
+
+
+def told(first, second):
+    launch = integers.plan_integers(first, second, 4)
+    return parameters(launch.kernel).from_buffer_copy(launch.parameters)
+
+
+def test_no_address_is_beyond_the_reach_of_an_index():
+    """Strides and sizes have 64 bits, the grid as many blocks as a GPU takes."""
+    made = told(ROWS((2**33, 2**20)), ROWS((2**20, 4)))
+    assert (made.rows, made.depth, made.first_down) == (2**33, 2**20, 2**20)
+    assert made.tiles == 2**33 // 64
+    stack = told(ROWS((2**34, 1, 1)), ROWS((1, 1)))
+    assert (stack.tiles, stack.stack.rank) == (2**34, 5)
+
+
+@needs_compiler
+def test_more_tiles_than_blocks(monkeypatch):
+    monkeypatch.setattr(integers, "_MOST_BLOCKS", 3)
+    a, b = numbers("int16", (5, 70, 3)), numbers("int16", (5, 3, 130), 1)
+    with checking(*CHECKS):
+        check(on_cuda(a), on_cuda(b), product(a, b))
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_compiled_for_a_gpu_without_spills(architecture):
+    for kernel in kernels_in("matmul.cu"):
+        found = resources(kernel, architecture)
+        most = 160 if kernel.symbol.endswith("uint64_t") else 128
+        assert (kernel.symbol, found.spilled, found.registers <= most) == (kernel.symbol, 0, True)
+
+
+def test_packed_layouts():
+    """The faster dimension of each matrix stays the faster one."""
+    assert packed(Layout((3, 4), (8, 2))) == ROWS((3, 4))
+    assert packed(Layout((2, 3, 4), (1, 4, 20))).strides == (12, 1, 3)
+
+
+# ---- On a GPU, and on what stands for one
+
+
+@pytest.mark.parametrize("gpu", GPUS)
+@pytest.mark.parametrize("dtype", DTYPES["numeric"])
+def test_gpu_products(dtype, gpu):
+    with opened(gpu):
+        for first, second in SHAPES:
+            a, b = numbers(dtype, first), numbers(dtype, second, 1)
+            check(on_cuda(a), on_cuda(b), product(a, b), f"{first} by {second}")
+        for view in (*AS_THEY_LIE.values(), *COPIED.values()):
+            x = view(on_cuda(numbers(dtype, (6, 5))))
+            y = on_cuda(numbers(dtype, (x.shape[1], 7), 1))
+            check(x, y, product(*(np.asarray(each.to_device("cpu")) for each in (x, y))))

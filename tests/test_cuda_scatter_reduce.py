@@ -1,0 +1,255 @@
+"""Values combined with what is at positions on CUDA: against NumPy's ``ufunc.at``, bit for bit."""
+
+import numpy as np
+import pytest
+from layouts import STRIDED
+from simulated import needs_compiler, simulator
+from tensors import as_dtype, placed, same, slots, tensor_in
+
+import tensorlayout as tl
+from tensorlayout.cuda.engine.simulator import checking
+from tensorlayout.cuda.scatter import combiner, plan_scatter_reduce
+from tensorlayout.plan.scatter import Scatter, ScatterAlong, ScatterReducePlan
+from tensorlayout.tensor import TensorSpec
+
+
+@pytest.fixture(scope="module", autouse=True)
+def gpu():
+    with simulator() as found:
+        yield found
+
+
+def on_cuda(values, dtype=None):
+    return tl.asarray(np.asarray(values, dtype)).to_device("cuda")
+
+
+def rng():
+    return np.random.default_rng(0)
+
+
+def combine(x, dims, positions, value, operation="add", **order):
+    """Combine `value` with `x` at positions in `dims`, as indexing means them."""
+    specs = [p._spec for p in positions]
+    plan = Scatter("scatter").plan(x._spec, value._spec, dims, False, *specs)
+    with checking("bounds", "initialized", **order):
+        reducing(plan, operation)(x, value, *positions)
+    return x
+
+
+def reducing(plan, operation="add"):
+    """What combines values with a destination, as a plan writes them there."""
+    return combiner(reduction(plan, operation))
+
+
+def reduction(plan, operation="add"):
+    specs = plan.result, plan.value, plan.positions
+    return ScatterReducePlan(
+        plan.name, operation, *specs, plan.shape, plan.index_map, result=plan.result
+    )
+
+
+def expected(array, key, value, operation="add"):
+    found = array.copy()
+    getattr(np, operation).at(found, key, value)
+    return found
+
+
+@needs_compiler
+@pytest.mark.parametrize("operation", ["add", "minimum", "maximum"])
+@pytest.mark.parametrize("dtype", ["float32"])
+def test_every_layout(dtype, operation):
+    for layout in STRIDED:
+        if layout.is_overlapping or isinstance(layout.padding_value, tl.BitPattern):
+            continue
+        values = slots(np.dtype(dtype), layout.required_size, finite=True)
+        for axis in range(min(layout.ndim, 3)):
+            x, array = tensor_in(layout, values)
+            if not layout.shape[axis]:
+                continue
+            i = rng().integers(-layout.shape[axis], layout.shape[axis], 7)
+            key = (slice(None),) * axis + (i,)
+            value = slots(np.dtype(dtype), array[key].size, 1, finite=True)
+            value = value.reshape(array[key].shape)
+            found = combine(placed(x), (axis,), [on_cuda(i)], on_cuda(value), operation)
+            same(found.to_device("cpu"), expected(array, key, value, operation), f"{layout}")
+
+
+@needs_compiler
+@pytest.mark.long
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int64", "float16", "bfloat16", "complex64"])
+def test_every_kind_of_dtype(dtype):
+    array = slots(as_dtype(dtype), 40, finite=True).reshape(5, 8)
+    i, value = rng().integers(0, 5, 30), slots(as_dtype(dtype), 240, 1, finite=True)
+    value = value.reshape(30, 8)
+    array, value = array + as_dtype(dtype).type(0), value + as_dtype(dtype).type(0)  # no -0
+    for operation in ("add", "minimum", "maximum")[: 1 if dtype == "complex64" else 3]:
+        found = combine(on_cuda(array), (0,), [on_cuda(i)], on_cuda(value), operation)
+        result = array.copy()
+        for at, row in zip(i, value, strict=True):
+            result[at] = getattr(np, operation)(result[at], row)
+        same(found.to_device("cpu"), result, operation)
+
+
+@needs_compiler
+@pytest.mark.parametrize("places", [16, 200])
+def test_sums_of_floats_are_taken_in_index_order(places):
+    i = rng().integers(0, places, 3000)
+    value = rng().standard_normal(3000).astype(np.float32)
+    array = np.zeros(places, np.float32)
+    for order in ({"order": "forward"}, {"order": "reverse"}, {"order": "random", "seed": 1}):
+        given = [on_cuda(i, "int16")]
+        found = combine(on_cuda(array), (0,), given, on_cuda(value), **order)
+        same(found.to_device("cpu"), expected(array, (i,), value), f"{order}")
+
+
+@needs_compiler
+def test_no_thread_depends_on_another():
+    i = rng().integers(0, 3, 900)
+    value = rng().standard_normal((900, 2)).astype(np.float32)
+    with checking("bounds", "races"):
+        found = tl.scatter_add(on_cuda(np.zeros((3, 2), np.float32)), on_cuda(i), on_cuda(value))
+    on_host = tl.scatter_add(*map(tl.asarray, (np.zeros((3, 2), np.float32), i, value)))
+    same(found.to_device("cpu"), np.asarray(on_host))
+
+
+@needs_compiler
+@pytest.mark.parametrize("order", [(2, 1, 0), (1, 2, 0), (0, 1, 2)])
+def test_several_dimensions_and_broadcast_values(order):
+    array = np.zeros((4, 5, 6), np.float32)
+    i, j = rng().integers(0, 4, (3, 1)), rng().integers(-5, 5, (3, 7))
+    for shape in ((3, 7, 6), (6,), (7, 1), ()):
+        value = rng().random(shape, np.float32)
+        x = tl.to_layout(on_cuda(array), order)
+        found = combine(x, (0, 1), [on_cuda(i), on_cuda(j)], on_cuda(value))
+        same(found.to_device("cpu"), expected(array, (i, j), value), f"{shape}")
+
+
+@needs_compiler
+def test_values_of_another_dtype_and_of_the_source():
+    array, i = np.arange(6, dtype=np.float32), np.asarray([1, 1, 5, 0, 1, 2])
+    found = combine(on_cuda(array), (0,), [on_cuda(i)], on_cuda(np.arange(6, dtype=np.int8)))
+    same(found.to_device("cpu"), expected(array, (i,), np.arange(6, dtype=np.float32)))
+    x = on_cuda(array)
+    same(tl.scatter_add(x, on_cuda(i), x).to_device("cpu"), expected(array, (i,), array))
+
+
+@needs_compiler
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_along_a_dimension(axis):
+    array = rng().random((3, 4, 5), np.float32)
+    shape = [6 if d == axis else n for d, n in enumerate(array.shape)]
+    i = rng().integers(-array.shape[axis], array.shape[axis], shape)
+    value = rng().random(shape, np.float32)
+    key = list(np.indices(shape))
+    key[axis] = i
+    for order in ((2, 1, 0), (1, 2, 0)):
+        x, positions = tl.to_layout(on_cuda(array), order), on_cuda(i)
+        source = on_cuda(value)
+        plan = ScatterAlong("scatter").plan(x._spec, source._spec, axis, positions._spec)
+        with checking("bounds", order="random"):
+            reducing(plan)(x, source, positions)
+        same(x.to_device("cpu"), expected(array, tuple(key), value), f"{order}")
+
+
+@needs_compiler
+def test_more_positions_than_a_launch_takes():
+    array = np.zeros((2,) * 6, np.float32)
+    key = tuple(rng().integers(-2, 2, (6, 40)))
+    value = rng().random(40, np.float32)
+    found = combine(on_cuda(array), tuple(range(6)), list(map(on_cuda, key)), on_cuda(value))
+    same(found.to_device("cpu"), expected(array, key, value))
+
+
+@needs_compiler
+def test_positions_outside_are_left_out():
+    x = on_cuda(np.zeros(3, np.float32))
+    combine(x, (0,), [on_cuda([0, 3, -4, 0, 2])], on_cuda(np.ones(5, np.float32)))
+    with pytest.raises(IndexError, match="scatter: index -4 is outside a dimension of size 3"):
+        x.to_device("cpu")
+    same(x.to_device("cpu"), np.asarray([2, 0, 1], np.float32))
+    empty = on_cuda(np.zeros((3, 0), np.float32))
+    combine(empty, (0,), [on_cuda([5])], on_cuda(np.zeros((1, 0), np.float32)))
+    with pytest.raises(IndexError, match="scatter: index 5 is outside"):
+        empty.to_device("cpu")
+
+
+def launched(gpu, call):
+    """How many kernels a warm call launches, and what a trace says it moves."""
+    call()
+    before = gpu.counters.launches, gpu.counters.synchronisations
+    with tl.trace() as seen:
+        call()
+    after = gpu.counters.launches, gpu.counters.synchronisations
+    assert after[1] == before[1]
+    moved = [(r.name, r.bytes_written) for r in seen if r.kind in ("copy", "layout")]
+    return after[0] - before[0], moved
+
+
+def planned(places, positions):
+    """The launches that add values of rank 1 to places of rank 1."""
+    spec = TensorSpec(as_dtype("float32"), tl.Layout.row_major((places,)), tl.Device("cuda"))
+    given = TensorSpec(as_dtype("int64"), tl.Layout.row_major((positions,)), tl.Device("cuda"))
+    plan = Scatter("scatter").plan(
+        spec, TensorSpec(spec.dtype, given.layout, given.device), (0,), False, given
+    )
+    return plan_scatter_reduce(reduction(plan)).launches
+
+
+@pytest.mark.parametrize(
+    ("places", "positions", "index", "passes"),
+    [
+        (2**33, 100, "int64_t", 1),
+        (3, 2**31, "int64_t", 1),
+        (3, 2**20, "int32_t", 1),
+        (2**16 - 1, 2**24, "int32_t", 2),
+        (2**16, 2**24, "int32_t", 3),  # outside is a place of its own
+    ],
+)
+def test_tensors_of_any_size(places, positions, index, passes):
+    found = planned(places, positions)
+    names = [each.kernel.name for each in found]
+    assert names[0] == "list_places"
+    assert names[-1] == "combine_elements"
+    kernels = [each.kernel for each in found if not each.kernel.name.startswith("fill")]
+    assert {dict(kernel.shape)["INDEX"] for kernel in kernels} == {index}
+    assert names.count("sort_tiles") + names.count("scatter_digits") == passes
+    # Of 256 values each, of 65536, and so on.
+    assert [each.grid for each in found if each.kernel.name == "fold_runs"] == [
+        -(-positions // 256**k // 256) for k in (1, 2, 3) if positions >= 256**k
+    ]
+    assert all(each.grid < 2**31 for each in found)
+
+
+@needs_compiler
+def test_what_is_launched_and_moved(gpu):
+    bins = on_cuda(rng().integers(0, 16, (20, 30)), "uint8")
+    line = on_cuda(rng().integers(0, 16, 600))
+    counts = tl.zeros((16,), dtype=tl.int64, device="cuda")
+    sums = tl.zeros((16,), dtype=tl.float32, device="cuda")
+    # The number is written, the table cleared, positions are counted, and each count is added.
+    assert launched(gpu, lambda: tl.scatter_add(counts, bins, 1)) == (4, [])
+    # Else places are listed, sorted, found among the sorted, runs are added up, and then the rest.
+    few = on_cuda(rng().integers(0, 16, 200))
+    assert launched(gpu, lambda: tl.scatter_add(counts, few, few)) == (5, [])
+    assert launched(gpu, lambda: tl.scatter_add(counts, line, line)) == (6, [])
+    one = on_cuda(1.5, "float32")
+    assert launched(gpu, lambda: tl.scatter_add(sums, bins, one)) == (6, [])
+    small = tl.astype(line, tl.int8)
+    wide = [("scatter_add", 600 * 4)]
+    assert launched(gpu, lambda: tl.scatter_add(sums, line, small)) == (7, wide)
+    one = on_cuda([3], "int8")
+    assert launched(gpu, lambda: tl.scatter_add(sums, line, one)) == (7, [("scatter_add", 4)])
+
+
+@needs_compiler
+def test_one_value_for_all_positions():
+    i = rng().integers(0, 5, 40)
+    for dtype in ("int64", "float32"):
+        array = np.arange(15, dtype=dtype).reshape(5, 3)
+        for shape in ((1, 3), (1, 1), (40, 1), (40, 3)):
+            value = rng().integers(-9, 9, shape).astype(dtype)
+            for operation, call in (("add", tl.scatter_add), ("minimum", tl.scatter_min)):
+                found = call(on_cuda(array), on_cuda(i), on_cuda(value)).to_device("cpu")
+                same(found, expected(array, (i,), value, operation), f"{dtype}, {shape}")
+            turned = call(on_cuda(array.T.copy()), on_cuda(i), on_cuda(value.T), axis=1)
+            same(turned.to_device("cpu"), expected(array, (i,), value, "minimum").T)

@@ -1,0 +1,206 @@
+"""The first of sorted lines on CUDA, here the simulator: one launch, against Python's order."""
+
+import numpy as np
+import pytest
+from cuda_memory import NEEDS_COMPILER
+from directml_facts import _column_major, _gaps, _padded, _row_major
+from simulated import simulator
+from tensors import same
+from test_sort import oracle
+
+import tensorlayout as tl
+from tensorlayout import directml, plan
+from tensorlayout.cuda.engine.simulator import checking
+from tensorlayout.cuda.sort import top_k
+from tensorlayout.cuda.sort.lines import CAPACITY, TILE
+from tensorlayout.devices import Device
+from tensorlayout.plan.sort import TopK
+from tensorlayout.tensor import TensorSpec
+
+DIRECTIONS = {False: "INCREASING", True: "DECREASING"}
+
+
+@pytest.fixture(scope="module", name="driver")
+def _driver():
+    with simulator(1) as found:
+        yield found
+
+
+def some(shape, dtype, most=7):
+    """Elements of which most are equal to some other, with NaN and both zeros of floats."""
+    array = np.random.default_rng(len(shape)).integers(0, most, shape).astype(dtype)
+    if array.dtype.kind == "f":
+        array[array == 1] = np.nan
+        array[array == 2] = -0.0
+    return array
+
+
+def there(array, make=_row_major):
+    """A tensor on the device with these elements, and the memory around them: of 99."""
+    layout = make(array.shape)
+    storage = tl.full((layout.required_size,), 99, dtype=array.dtype, device="cuda")
+    x = tl.Tensor._new(
+        storage._memory, TensorSpec(storage.dtype, layout, storage.device), storage._home
+    )
+    x[...] = tl.asarray(array, device="cuda")
+    return x, storage
+
+
+def on_host(x):
+    return np.asarray(x.to_device("cpu"))
+
+
+def checked(array, axis, k, down, *, makes=(_row_major,) * 3, index="uint32"):
+    """Both results against the oracle; what is between their elements stays as it was."""
+    order = np.take(oracle(array, axis, down), range(k), axis)
+    expected = np.take_along_axis(array, order, axis), order.astype(index)
+    x, _ = there(array, makes[0])
+    outs = [
+        there(np.zeros_like(each), make) for each, make in zip(expected, makes[1:], strict=True)
+    ]
+    directml.top_k1(x, axis, k, DIRECTIONS[down], out=[out for out, _ in outs])
+    for (out, storage), wanted, make in zip(outs, expected, makes[1:], strict=True):
+        message = f"{k} of {array.dtype} {array.shape} along {axis}"
+        np.testing.assert_array_equal(octets(on_host(out)), octets(wanted), err_msg=message)
+        _, untouched = there(wanted, make)
+        np.testing.assert_array_equal(octets(on_host(storage)), octets(on_host(untouched)))
+
+
+def octets(array):
+    """The bits of elements: zeros of both signs differ, NaN of one kind are equal."""
+    return np.ascontiguousarray(array).view(np.uint8)
+
+
+# Where lines end: at a thread's run, at a tile's whole sectors, at a tile; alone and many together.
+SIZES = [((3, 1), 1), ((300, 9), 1), ((41, 61), 1), ((3, CAPACITY), 1), ((2, TILE), 1)]
+
+
+@NEEDS_COMPILER
+@pytest.mark.parametrize("dtype", ["float16", "float32", "int32", "uint8"])
+def test_lengths_and_counts(driver, dtype):
+    for shape, axis in (*SIZES, ((61, 50), 0), ((2, 30, 47), 1), ((TILE, 3), 0)):
+        array, n = some(shape, dtype), shape[axis]
+        for k, down in ((1, True), ((n + 1) // 2 | 1, False), (n, True)):
+            with checking("bounds", "barriers", "initialized"):
+                checked(array, axis, min(k, n), down)
+
+
+@NEEDS_COMPILER
+def test_every_way_to_lie(driver):
+    array = some((5, 37, 6), "float32")
+    makes = (_row_major, _column_major, _gaps, _padded)
+    for i, source in enumerate(makes):
+        for axis in range(3):
+            to = makes[(i + axis) % 4], makes[(i + axis + 1) % 4]
+            index = "uint64" if axis else "uint32"
+            with checking("bounds", "barriers", "initialized"):
+                checked(array, axis, 3, bool(i % 2), makes=(source, *to), index=index)
+
+
+@NEEDS_COMPILER
+def test_backwards_and_repeated(driver):
+    array = some((4, 60), "int32")
+    x, out = tl.asarray(array, device="cuda"), tl.zeros((4, 5), dtype=tl.int32, device="cuda")
+    index = tl.zeros((4, 5), dtype=tl.uint32, device="cuda")
+    views = (x[:, ::-1], array[:, ::-1]), (x[::-1, ::3], array[::-1, ::3])
+    repeated = tl.broadcast_to(x[:1], (4, 60)), np.broadcast_to(array[:1], (4, 60))
+    for given, values in (*views, repeated):
+        order = oracle(np.ascontiguousarray(values), 1, False)[:, :5]
+        with checking("bounds", "initialized"):
+            directml.top_k1(given, 1, 5, "INCREASING", out=(out[::-1], index[:, ::-1]))
+        same(on_host(out)[::-1], np.take_along_axis(values, order, 1))
+        same(on_host(index)[:, ::-1], order.astype("uint32"))
+
+
+@NEEDS_COMPILER
+def test_no_thread_depends_on_another(driver):
+    for shape, axis in (((40, 60), 1), ((60, 40), 0), ((TILE,), 0)):
+        with checking("bounds", "races"):
+            checked(some(shape, "float32"), axis, 7, True)
+
+
+@NEEDS_COMPILER
+def test_many_dimensions_and_indices_of_64_bits(driver, monkeypatch):
+    array = some((2, 3, 2, 5, 2, 3), "uint8")
+    with checking("bounds", "initialized", "count") as record:
+        for axis in range(6):
+            checked(array, axis, 2, True, makes=(_gaps, _padded, _row_major))
+    assert any("leading_tiles_0_int32_t" in kernel.symbol for kernel in record.counts)
+    monkeypatch.setattr(top_k, "index_type", lambda count, furthest: "int64_t")
+    plan.run.cache_clear()
+    with checking("bounds", "initialized", "count") as record:
+        checked(some((20, 50), "uint8"), 1, 3, False)
+        checked(array, 1, 2, False, makes=(_gaps,) * 3)
+    found = {kernel.symbol for kernel in record.counts if kernel.name == "leading_tiles"}
+    assert found == {"leading_tiles_1_int64_t", "leading_tiles_0_int64_t"}
+    plan.run.cache_clear()
+
+
+# ---- Cost
+
+
+def costs(driver, array, axis, make):
+    """What a second call launches and allocates."""
+    x, _ = there(array, make)
+    to = np.take(array, range(3), axis).shape
+    outs = [there(np.zeros(to, dtype), make)[0] for dtype in ("float32", "uint32")]
+    directml.top_k(x, axis, 3, out=outs)
+    before = driver.counters.launches, driver.counters.allocations
+    directml.top_k(x, axis, 3, out=outs)
+    return driver.counters.launches - before[0], driver.counters.allocations - before[1]
+
+
+@NEEDS_COMPILER
+@pytest.mark.parametrize("make", [_row_major, _column_major, _gaps])
+def test_one_launch_for_lines_that_a_tile_holds(driver, make):
+    for shape, axis in (((4, TILE), 1), ((90, 5), 0), ((1, 3), 1)):
+        assert costs(driver, some(shape, "float32"), axis, make) == (1, 0)
+    # longer ones: two tiles and what merges them, the positions, the elements
+    longer = some((TILE + 1,), "float32")
+    assert costs(driver, longer, 0, make)[0] == 5
+    for k, down in ((1, False), (TILE, True), (TILE + 1, False)):
+        checked(longer, 0, k, down, makes=(make, _gaps, make))
+
+
+@NEEDS_COMPILER
+def test_coalesced(driver):
+    rng = np.random.default_rng(0)
+    for dtype in ("uint8", "float32", "int64"):
+        for shape, axis in (((96, 200), 1), ((64, 96), 0), ((8, 10, 512), 1)):
+            array = rng.integers(0, 200, shape).astype(dtype)
+            x = tl.asarray(array, device="cuda")
+            with checking("bounds", "count") as record:
+                directml.top_k(x, axis, 8)
+            found = record.of("leading_tiles")
+            assert found.sector_efficiency_read == 1.0, (dtype, shape)
+            assert found.sector_efficiency_write >= 0.95, (dtype, shape)
+            assert found.lane_activity >= 0.9
+
+
+@NEEDS_COMPILER
+@pytest.mark.parametrize("where", ["cpu", "cuda"])
+def test_a_trace_shows_what_is_read_and_written(driver, where):
+    x = tl.zeros((4, 10), dtype=tl.float16, device=where)
+    with tl.trace() as seen:
+        directml.top_k(x, 1, 3, index_data_type="UINT64")
+    (found,) = [each for each in seen if each.name == "TOP_K"]
+    assert (found.kind, found.bytes_read, found.bytes_written) == ("run", 80, 24 + 96)
+    assert found.inputs == (x.layout,)
+
+
+# ---- Plans
+
+
+def test_tensors_of_any_size():
+    for shape, axis in (((2**23, 2048), 1), ((2048, 2**23), 0), ((2**30, 1), 1)):
+        layout = tl.Layout.row_major(shape)
+        to = tl.Layout.row_major([1 if d == axis else n for d, n in enumerate(shape)])
+        device = Device("cuda", 0)
+        source, values, positions = (
+            TensorSpec(dtype, each, device)
+            for dtype, each in ((tl.float32, layout), (tl.float32, to), (tl.uint32, to))
+        )
+        launch = top_k.plan_top_k(TopK("TOP_K").plan(values, positions, source, axis, True))
+        assert launch.grid < 2**31
+        wide = "int64_t" if shape[axis] > 1 else "int32_t"
+        assert dict(launch.kernel.shape)["INDEX"] == wide

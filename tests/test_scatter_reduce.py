@@ -1,0 +1,224 @@
+"""`scatter_add` and its like, against NumPy's ``ufunc.at``, bit for bit, in every layout."""
+
+import numpy as np
+import pytest
+from layouts import STRIDED
+from tensors import DTYPES, as_dtype, asarray, fits, same, tensor_in
+
+import tensorlayout as tl
+
+pytestmark = pytest.mark.usefixtures("device")
+
+FUNCTIONS = {
+    "add": tl.scatter_add,
+    "minimum": tl.scatter_min,
+    "maximum": tl.scatter_max,
+}
+
+
+def rng():
+    return np.random.default_rng(0)
+
+
+def expected(ufunc, array, key, updates):
+    found = array.copy()
+    with np.errstate(all="ignore"):
+        getattr(np, ufunc).at(found, key, updates)
+    return found
+
+
+def numbers(dtype, shape, seed=0):
+    """Numbers of which floats are whole, so that 0 has one sign."""
+    found = rng().integers(-9, 9, (2, *shape))
+    return (found[0] if seed == 0 else found[1]).astype(dtype)
+
+
+@pytest.mark.parametrize("ufunc", FUNCTIONS)
+def test_every_layout(ufunc):
+    for layout in STRIDED:
+        if not fits(layout, np.dtype("float32")) or not 0 < layout.ndim < 5:
+            continue
+        x, array = tensor_in(layout, numbers("float32", (layout.required_size,)))
+        for axis, n in enumerate(array.shape):
+            if n == 0:
+                continue
+            same_for_all = rng().integers(-n, n, 7)
+            key = (slice(None),) * axis + (same_for_all,)
+            updates = numbers("float32", array[key].shape, 1)
+            found = FUNCTIONS[ufunc](x, asarray(same_for_all), asarray(updates), axis=axis)
+            same(found, expected(ufunc, array, key, updates), f"{layout}, axis {axis}")
+            assert found.layout.is_packed
+            assert found.layout.minor_to_major == layout.minor_to_major
+            lines = [3 if d == axis else m for d, m in enumerate(array.shape)]
+            of_each = rng().integers(-n, n, lines)
+            key = tuple(of_each if d == axis else i for d, i in enumerate(np.indices(lines)))
+            updates = numbers("float32", tuple(lines), 1)
+            found = FUNCTIONS[ufunc](x, asarray(of_each), asarray(updates), axis=axis)
+            same(found, expected(ufunc, array, key, updates), f"{layout}, along {axis}")
+        same(x, array)
+
+
+@pytest.mark.cpu  # for others see test_cuda_scatter_reduce
+@pytest.mark.parametrize("dtype", DTYPES["numeric"])
+def test_every_dtype(dtype):
+    array, i = numbers(dtype, (5, 8)), rng().integers(0, 5, 30)
+    updates = numbers(dtype, (30, 8), 1)
+    for ufunc, function in FUNCTIONS.items():
+        if ufunc != "add" and as_dtype(dtype).kind == "c":
+            continue
+        result = array.copy()
+        for at, row in zip(i, updates, strict=True):
+            result[at] = getattr(np, ufunc)(result[at], row)
+        same(function(asarray(array), asarray(i), asarray(updates)), result, ufunc)
+
+
+@pytest.mark.parametrize("dtype", DTYPES["integral"])
+def test_positions_of_every_dtype(dtype):
+    i = np.asarray([0, 2, 2, 1, 2], dtype)
+    same(tl.scatter_add(tl.zeros(4, dtype=tl.int64), asarray(i), 1), np.asarray([1, 1, 3, 0]))
+
+
+def test_a_histogram_of_an_image_in_any_layout():
+    image = rng().integers(0, 16, (20, 30), np.uint8)
+    for order in ((1, 0), (0, 1)):
+        x = tl.to_layout(asarray(image), order)
+        found = tl.scatter_add(tl.zeros(16, dtype=tl.int64), x, 1)
+        same(found, np.bincount(image.reshape(-1), minlength=16))
+
+
+def test_a_histogram_of_each_channel():
+    image = rng().integers(0, 16, (3, 600), np.uint8)
+    found = tl.scatter_add(tl.zeros((3, 16), dtype=tl.int64), asarray(image), 1, axis=1)
+    same(found, np.stack([np.bincount(line, minlength=16) for line in image]))
+
+
+def total(values, begin, power):
+    """The sum of 256**power values: 256 sums of the next lower power, one after the other."""
+    if power == 0:
+        return values[begin]
+    step = 256 ** (power - 1)
+    found = total(values, begin, power - 1)
+    for k in range(1, 256):
+        found = found + total(values, begin + k * step, power - 1)
+    return found
+
+
+def summed(x, values):
+    """`x` and values of one position, as the documentation says."""
+    begin = 0
+    for power in (2, 1, 0):
+        while len(values) - begin >= 256**power:
+            x = x + total(values, begin, power)
+            begin += 256**power
+    return x
+
+
+def test_few_floats_are_added_up_in_index_order():
+    updates = rng().standard_normal((4, 500)).astype(np.float32)
+    i = rng().integers(0, 20, (4, 500))
+    assert np.bincount(i.ravel()).max() < 256
+    found = tl.scatter_add(tl.zeros(20, dtype=tl.float32), asarray(i), asarray(updates))
+    same(found, expected("add", np.zeros(20, np.float32), (i,), updates))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "complex64"])
+def test_many_floats_are_added_up_in_runs(dtype):
+    # So many of each of five positions, in any order.
+    counts = (255, 256, 700, 3, 1000)
+    i = rng().permutation(np.repeat(np.arange(5), counts))
+    array, updates = (numbers(dtype, (n, 2), seed) for seed, n in enumerate((5, i.size)))
+    if dtype != "complex64":
+        updates = updates * as_dtype(dtype).type(1 / 3)
+    found = tl.scatter_add(asarray(array), asarray(i), asarray(updates))
+    want = [[summed(array[p, k], updates[i == p, k]) for k in (0, 1)] for p in range(5)]
+    same(found, np.asarray(want, as_dtype(dtype)))
+    along = tl.scatter_add(asarray(array), asarray(np.stack([i, i], 1)), asarray(updates))
+    same(along, np.asarray(want, as_dtype(dtype)))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_runs_of_negative_zeros(dtype):
+    zeros = -np.zeros(600, dtype)
+    found = tl.scatter_add(asarray(zeros[:1]), asarray(np.zeros(600, np.int64)), asarray(zeros))
+    same(found, zeros[:1])
+
+
+def test_runs_of_runs():
+    updates = rng().standard_normal(2**16 + 600).astype(np.float32)
+    i = np.zeros(updates.size, np.int64)
+    i[100:110] = 2
+    found = tl.scatter_add(tl.ones(3, dtype=tl.float32), asarray(i), asarray(updates))
+    one = np.float32(1)
+    same(found, np.asarray([summed(one, updates[i == p]) for p in range(3)], np.float32))
+
+
+@pytest.mark.parametrize("count", [255, 256, 257, 511, 512, 65535, 65536, 65537])
+def test_runs_end_where_they_are_full(count):
+    # So many of place 3; more of others than are summed at a time by the host, in any order.
+    counts = (40, 300, 9000, count, 700, 0, 256)
+    i = rng().permutation(np.repeat(np.arange(7), counts))
+    array, updates = (
+        (values * 10.0 ** rng().integers(-3, 4, values.size)).astype(np.float32)
+        for values in (rng().standard_normal(7), rng().standard_normal(i.size))
+    )
+    updates[i == 4] = array[4] = -0.0
+    updates[np.flatnonzero(i == 1)[270]] = np.nan
+    want = [summed(array[p], updates[i == p]) for p in range(7)]
+    found = tl.scatter_add(asarray(array), asarray(i), asarray(updates))
+    same(found, np.asarray(want, np.float32))
+    alone = tl.scatter_add(
+        asarray(array[3:4]), asarray(np.zeros(count, np.int8)), asarray(updates[i == 3])
+    )
+    same(alone, np.asarray(want[3:4], np.float32))
+    # Of two lines the second has the updates in reverse.
+    pair = np.stack([updates, updates[::-1]])
+    found = tl.scatter_add(asarray(np.stack([array] * 2)), asarray(i), asarray(pair), axis=1)
+    reverse = [summed(array[p], updates[::-1][i == p]) for p in range(7)]
+    same(found, np.asarray([want, reverse], np.float32))
+
+
+def test_runs_at_positions_far_apart():
+    places = np.asarray([0, 77_777, 150_001, 199_999])
+    which = rng().permutation(np.repeat(np.arange(4), (1000, 255, 256, 1)))
+    updates = rng().standard_normal((which.size, 2)).astype(np.float32)
+    found = tl.scatter_add(
+        tl.ones((200_000, 2), dtype=tl.float32), asarray(places[which]), asarray(updates)
+    )
+    want = np.ones((200_000, 2), np.float32)
+    for p, place in enumerate(places):
+        want[place] = [summed(np.float32(1), updates[which == p, k]) for k in (0, 1)]
+    same(found, want)
+
+
+def test_sizes_of_one_broadcast():
+    x, i = numbers("float32", (3, 4)), np.asarray([[2, 0, 2]])
+    updates = numbers("float32", (3, 1), 1)
+    found = tl.scatter_add(asarray(x), asarray(i), asarray(updates), axis=1)
+    wide = np.broadcast_to(i, (3, 3))
+    same(found, expected("add", x, (np.arange(3)[:, None], wide), updates))
+
+
+def test_updates_of_a_narrower_dtype():
+    found = tl.scatter_add(tl.ones(3, dtype=tl.float32), asarray(np.asarray([1, 1])), 2)
+    same(found, np.asarray([1, 5, 1], np.float32))
+    narrow = asarray(np.asarray([3, -4], np.int8))
+    found = tl.scatter_add(tl.ones(3, dtype=tl.float32), asarray(np.asarray([1, 1])), narrow)
+    same(found, np.asarray([1, 0, 1], np.float32))
+
+
+def test_nan_goes_on():
+    x, i = np.asarray([1, np.nan, 3], np.float32), np.asarray([0, 1, 0])
+    updates = np.asarray([5, 2, np.nan], np.float32)
+    for ufunc in ("minimum", "maximum"):
+        found = FUNCTIONS[ufunc](asarray(x), asarray(i), asarray(updates))
+        same(found, np.asarray([np.nan, np.nan, 3], np.float32))
+
+
+def test_nothing_to_do():
+    x = asarray(numbers("float32", (3, 0)))
+    same(tl.scatter_add(x, asarray(np.asarray([1, 1])), 1), np.zeros((3, 0), np.float32))
+    y = asarray(numbers("float32", (3,)))
+    found = tl.scatter_add(y, asarray(np.asarray([], np.int64)), 1)
+    same(found, numbers("float32", (3,)))
+    with pytest.raises(IndexError, match="scatter_add: index 3 is outside a dimension of size 3"):
+        tl.scatter_add(x, asarray(np.asarray([3])), 1)

@@ -92,16 +92,6 @@ def without_device() -> Iterator[None]:
 # ---- The driver
 
 
-@dataclass(frozen=True)
-class _NoMemory:
-    pointer: int
-    nbytes: int
-    device: int
-
-    def keep(self, owner: object) -> None:
-        """Nothing lives behind it."""
-
-
 class _NoLauncher:
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
@@ -136,11 +126,11 @@ class NoDriver:
     def allocate(self, nbytes: int, device: int) -> Buffer:
         """Addresses that nothing is behind; no two allocations overlap."""
         pointer, self._next = self._next, self._next + -(-nbytes // 512) * 512
-        return _NoMemory(pointer, nbytes, device)
+        return Buffer(pointer, nbytes, device, None)
 
     def wrap(self, pointer: int, nbytes: int, device: int, owner: object) -> Buffer:
         """The addresses."""
-        return _NoMemory(pointer, nbytes, device)
+        return Buffer(pointer, nbytes, device, owner)
 
     def to_device(self, pointer: int, source: Bytes) -> None:
         """Nothing is copied."""

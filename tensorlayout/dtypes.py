@@ -34,22 +34,10 @@ float64 = np.dtype("float64")
 complex64 = np.dtype("complex64")
 complex128 = np.dtype("complex128")
 
-STANDARD = (
-    bool,
-    int8,
-    int16,
-    int32,
-    int64,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
-    float32,
-    float64,
-    complex64,
-    complex128,
-)
+_SIGNED, _UNSIGNED = (int8, int16, int32, int64), (uint8, uint16, uint32, uint64)
+STANDARD = (bool, *_SIGNED, *_UNSIGNED, float32, float64, complex64, complex128)
 
+# NumPy's letters of kinds, by which all else here is written.
 _KINDS = {
     "b": "bool",
     "i": "signed integer",
@@ -67,38 +55,13 @@ _OURS: dict[DType, DType] = {dtype: dtype for dtype in (*STANDARD, float16)}
 _NAME = re.compile(r"[=<>|]?[b-zA-Z?][a-zA-Z]{0,15}[0-9]{0,3}")
 
 # The kinds of the standard's `isdtype`, and the categories in which its functions state rules.
-_CATEGORIES = {
-    "bool": ("bool",),
-    "signed integer": ("signed integer",),
-    "unsigned integer": ("unsigned integer",),
-    "integral": ("signed integer", "unsigned integer"),
-    "real floating": ("real floating",),
-    "complex floating": ("complex floating",),
-    "numeric": ("signed integer", "unsigned integer", "real floating", "complex floating"),
-    "real numeric": ("signed integer", "unsigned integer", "real floating"),
-    "floating-point": ("real floating", "complex floating"),
-    "integer or boolean": ("bool", "signed integer", "unsigned integer"),
-    "any": ("bool", "signed integer", "unsigned integer", "real floating", "complex floating"),
-}
-ISDTYPE_KINDS = frozenset(
-    {
-        "bool",
-        "signed integer",
-        "unsigned integer",
-        "integral",
-        "real floating",
-        "complex floating",
-        "numeric",
-    }
-)
+_CATEGORIES = {kind: letter for letter, kind in _KINDS.items()}
+_CATEGORIES |= {"integral": "iu", "numeric": "iufc"}
+ISDTYPE_KINDS = frozenset(_CATEGORIES)
+_CATEGORIES |= {"real numeric": "iuf", "floating-point": "fc"}
+_CATEGORIES |= {"integer or boolean": "biu", "any": "biufc"}
 
-_RANK = {
-    "bool": 0,
-    "signed integer": 1,
-    "unsigned integer": 1,
-    "real floating": 2,
-    "complex floating": 3,
-}
+_RANK = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
 _SCALAR_RANK: dict[type, int] = {builtins.bool: 0, int: 1, float: 2, complex: 3}
 SCALARS = frozenset(_SCALAR_RANK)
 
@@ -124,10 +87,14 @@ def is_bfloat16(dtype: DType) -> Any:
 
 def kind_of(dtype: DType) -> str:
     """The kind of a dtype in the standard's words. TypeError for one that we do not have."""
+    return _KINDS[_letter(dtype)]
+
+
+def _letter(dtype: DType) -> str:
     if dtype in _OURS:
-        return _KINDS[dtype.kind]
+        return dtype.kind
     if is_bfloat16(dtype):
-        return "real floating"
+        return "f"
     msg = f"dtype: must be one of the standard's, float16 or bfloat16, got {shown(dtype)}"
     raise TypeError(msg)
 
@@ -135,7 +102,7 @@ def kind_of(dtype: DType) -> str:
 @functools.cache
 def in_category(dtype: DType, category: str) -> Any:
     """Whether `dtype` belongs to a category such as ``"real numeric"``."""
-    return kind_of(dtype) in _CATEGORIES[category]
+    return _letter(dtype) in _CATEGORIES[category]
 
 
 def as_dtype(dtype: Any, argument: str = "dtype:") -> DType:
@@ -240,7 +207,7 @@ def promote_scalar(dtype: DType, scalar: type) -> DType:
     The tensor's dtype if the scalar's kind fits it; otherwise the tensor's width decides as far as
     it can: float32 with ``complex`` gives complex64, integers with ``float`` the default float64.
     """
-    have, want = _RANK[kind_of(dtype)], _SCALAR_RANK[scalar]
+    have, want = _RANK[_letter(dtype)], _SCALAR_RANK[scalar]
     if want <= have:
         return dtype
     if want == 3 and have == 2:
@@ -265,11 +232,11 @@ def real_of(dtype: DType) -> DType:
 
 def extreme(dtype: DType, sign: int) -> Any:
     """The least (`sign` -1) or greatest value of a dtype, infinities included; None for complex."""
-    kind = kind_of(dtype)
-    if kind == "complex floating":
+    letter = _letter(dtype)
+    if letter == "c":
         return None
-    if kind == "real floating":
+    if letter == "f":
         return sign * float("inf")
-    if kind == "bool":
+    if letter == "b":
         return sign > 0
     return np.iinfo(dtype).max if sign > 0 else np.iinfo(dtype).min

@@ -20,13 +20,12 @@ from tensorlayout.functions import (
 )
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.transfers import on_host
-from tensorlayout.plan.elementwise import Elementwise
 from tensorlayout.tensor import Tensor
 
 # Versions of the standard whose every rule holds here, oldest first.
 API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
-_OPERATORS = {
+_OPERATORS: dict[str, Any] = {
     "add": ew.add,
     "sub": ew.subtract,
     "mul": ew.multiply,
@@ -40,7 +39,7 @@ _OPERATORS = {
     "lshift": ew.bitwise_left_shift,
     "rshift": ew.bitwise_right_shift,
 }
-_COMPARISONS = {
+_COMPARISONS: dict[str, Any] = {
     "lt": ew.less,
     "le": ew.less_equal,
     "gt": ew.greater,
@@ -55,10 +54,6 @@ def _bind(name: str, method: Any) -> None:
     if hasattr(method, "__name__"):
         method.__name__, method.__qualname__ = name, f"Tensor.{name}"
     setattr(Tensor, name, method)
-
-
-def _operation(function: Any) -> Elementwise:
-    return function.operation  # type: ignore[no-any-return]
 
 
 def _matmul(self: Tensor, other: Any, /) -> Any:
@@ -191,11 +186,11 @@ def _cuda_array(self: Tensor) -> dict[str, Any]:
 def bind() -> None:
     """Give `Tensor` its computing methods."""
     for name, function in _OPERATORS.items():
-        _bind(f"__{name}__", dispatch.operator(_operation(function)))
-        _bind(f"__r{name}__", dispatch.reflected(_operation(function)))
-        _bind(f"__i{name}__", dispatch.in_place(_operation(function)))
+        _bind(f"__{name}__", dispatch.operator(function.operation))
+        _bind(f"__r{name}__", dispatch.reflected(function.operation))
+        _bind(f"__i{name}__", dispatch.in_place(function.operation))
     for name, function in _COMPARISONS.items():
-        _bind(f"__{name}__", dispatch.operator(_operation(function)))
+        _bind(f"__{name}__", dispatch.operator(function.operation))
     for name, unary in _UNARY.items():
         setattr(Tensor, f"__{name}__", unary)
     named = {

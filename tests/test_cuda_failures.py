@@ -59,6 +59,13 @@ TOO_MUCH = {
 ASKED = {"concat": 3200, "subtract": 1596, "__setitem__": 1596}
 
 
+def opened(driver_name):
+    """A driver of a device that has `LIMIT` bytes."""
+    if driver_name == "cupy":
+        return stand_in(limit=LIMIT)
+    return simulator(TENSORLAYOUT_SIMULATOR_MEMORY=str(LIMIT))
+
+
 def values():
     return np.arange(400, dtype=np.float32), np.arange(400, dtype=np.float32) ** 0.5
 
@@ -108,8 +115,7 @@ BEYOND = (2**62, 2**63 - 512, 2**63 - 1, 2**63, 2**64 - 511, 2**64 - 8, 2**64, 2
 @pytest.mark.parametrize("nbytes", BEYOND)
 @pytest.mark.parametrize("driver_name", ["simulator", "cupy"])
 def test_more_than_there_can_be(nbytes, driver_name):
-    opened = simulator(TENSORLAYOUT_SIMULATOR_MEMORY=str(LIMIT)), stand_in(limit=LIMIT)
-    with opened[driver_name == "cupy"] as found:
+    with opened(driver_name) as found:
         words = f"cuda:0: asked for {nbytes} bytes, and {LIMIT} bytes are free"
         if driver_name == "cupy":
             found.calls.clear()
@@ -121,8 +127,7 @@ def test_more_than_there_can_be(nbytes, driver_name):
 @needs_compiler
 @pytest.mark.parametrize("driver_name", ["simulator", "cupy"])
 def test_calls_for_more_than_there_can_be(driver_name):
-    opened = simulator(TENSORLAYOUT_SIMULATOR_MEMORY=str(LIMIT)), stand_in(limit=LIMIT)
-    with opened[driver_name == "cupy"]:
+    with opened(driver_name):
         x = tl.asarray([1.0, 2.0], dtype="float32", device="cuda")
         wide = tl.broadcast_to(x, (2**59, 2))
         free = f"and {LIMIT - 8} bytes are free"
@@ -159,21 +164,12 @@ class Cycle:
         self.tensor, self.cycle = tensor, self
 
 
-def test_memory_of_cycles_is_found():
-    gc.disable()
-    try:
-        with stand_in(limit=LIMIT):
-            Cycle(tl.empty((3000,), dtype="int8", device="cuda"))
-            assert tl.empty((3000,), dtype="int8", device="cuda").shape == (3000,)
-    finally:
-        gc.enable()
-
-
 @needs_compiler
-def test_memory_of_cycles_is_found_on_the_simulator():
+@pytest.mark.parametrize("driver_name", ["simulator", "cupy"])
+def test_memory_of_cycles_is_found(driver_name):
     gc.disable()
     try:
-        with simulator(TENSORLAYOUT_SIMULATOR_MEMORY=str(LIMIT)):
+        with opened(driver_name):
             Cycle(tl.empty((3000,), dtype="int8", device="cuda"))
             assert tl.empty((3000,), dtype="int8", device="cuda").shape == (3000,)
     finally:

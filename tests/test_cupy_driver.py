@@ -7,28 +7,16 @@ import struct
 import sys
 import threading
 import weakref
-from pathlib import Path
 
 import numpy as np
 import pytest
 import stand_in
 from fake_cupy import FakeDriver, Recorder, Stream, fake_cupy
+from right_kernels import THREADS, Array, check, every_case, floats, right, run, words
 from stand_in import GPUS
 
 from tensorlayout.cuda.engine import nvrtc, staging
 from tensorlayout.cuda.engine.cupy import CupyLauncher, FunctionLauncher, open_driver
-from tensorlayout.cuda.engine.driver import Kernel
-
-RIGHT = Path(__file__).parent / "kernels" / "right.cu"
-THREADS = 256
-
-
-def right(name):
-    return Kernel(str(RIGHT), name)
-
-
-def words(*values):
-    return bytearray(struct.pack(f"{len(values)}q", *values))
 
 
 def numbers(n, seed=0):
@@ -451,79 +439,15 @@ def either_gpu(request, gpu):
     return driver
 
 
-class Array:
-    """A NumPy array's bytes in device memory."""
-
-    def __init__(self, driver, values):
-        self.driver, self.values = driver, np.ascontiguousarray(values)
-        self.buffer = driver.allocate(self.values.nbytes, driver.current_device())
-        driver.to_device(self.buffer.pointer, self.values.reshape(-1).view(np.uint8))
-
-    @property
-    def pointer(self):
-        return self.buffer.pointer
-
-    def get(self):
-        back = np.empty_like(self.values)
-        self.driver.to_host(back.reshape(-1).view(np.uint8), self.pointer)
-        return back
-
-
-def run(driver, name, grid, *parameters):
-    plain = (each.pointer if isinstance(each, Array) else each for each in parameters)
-    driver.launcher(right(name))(grid, words(*plain))
-
-
-def floats(driver, n):
-    return Array(driver, np.arange(n, dtype=np.float32))
-
-
-@pytest.mark.parametrize("n", [1, 255, 256, 257, 1000])
-def test_gpu_threads_of_a_plain_kernel(either_gpu, n):
-    x, y = floats(either_gpu, n), floats(either_gpu, n)
-    run(either_gpu, "increment", -(-n // THREADS), y, x, n)
-    np.testing.assert_array_equal(y.get(), np.arange(1, n + 1, dtype=np.float32))
-
-
-def test_gpu_packs(either_gpu):
-    x, y = floats(either_gpu, 4000), floats(either_gpu, 4000)
-    run(either_gpu, "increment_packs", 4, y, x, 1000)
-    np.testing.assert_array_equal(y.get(), np.arange(1, 4001, dtype=np.float32))
-
-
-def test_gpu_a_grid_of_three_dimensions(either_gpu):
-    to = Array(either_gpu, np.zeros((5, 3, 2, THREADS), np.uint32))
-    run(either_gpu, "where_am_i", (2, 3, 5), to)
-    block = np.arange(30, dtype=np.uint32).reshape(5, 3, 2, 1)
-    np.testing.assert_array_equal(to.get(), block << 16 | np.arange(THREADS, dtype=np.uint32))
-
-
-@pytest.mark.parametrize("name", ["transpose_tiles", "transpose_in_one_bank"])
-def test_gpu_threads_that_meet(gpu, name):
-    values = np.arange(96 * 64, dtype=np.float32).reshape(96, 64)
-    x, y = Array(gpu, values), Array(gpu, np.zeros((64, 96), np.float32))
-    run(gpu, name, (2, 3, 1), y, x, 96, 64)
-    np.testing.assert_array_equal(y.get(), values.T)
-
-
-def test_gpu_many_barriers_in_divergent_code(gpu):
-    values = np.arange(5 * THREADS, dtype=np.int32).reshape(5, THREADS)
-    x, y = Array(gpu, values), Array(gpu, np.zeros(5, np.int32))
-    run(gpu, "sum_blocks", 5, y, x, 5)
-    np.testing.assert_array_equal(y.get(), values.sum(axis=1))
-
-
-def test_gpu_elements_that_are_not_aligned(gpu):
-    values = np.arange(600, dtype=np.float32).view(np.complex64)
-    x, y = Array(gpu, values), Array(gpu, np.zeros_like(values))
-    run(gpu, "conjugate", 2, y, x, 300)
-    np.testing.assert_array_equal(y.get(), values.conj())
+@every_case
+def test_gpu_right_kernels(either_gpu, case):
+    check(either_gpu, case)
 
 
 def test_gpu_denormals_are_kept(gpu):
     tiny = np.float32(1e-45)
     x, y = Array(gpu, np.full(16, tiny)), Array(gpu, np.zeros(16, np.float32))
-    run(gpu, "every_eighth", 1, y, x, 2)
+    run(gpu, right("every_eighth"), 1, y, x, 2)
     np.testing.assert_array_equal(y.get()[:2], tiny)
 
 
@@ -577,7 +501,7 @@ def test_gpu_streams(either_gpu):
     either_gpu.synchronize()
     with cupy.cuda.Stream(non_blocking=True):
         for _ in range(100):
-            run(either_gpu, "increment", 4, x, x, 1000)
+            run(either_gpu, right("increment"), 4, x, x, 1000)
         np.testing.assert_array_equal(x.get(), np.arange(100, 1100, dtype=np.float32))
 
 

@@ -43,25 +43,10 @@ f64   f64  f64  f64  f64  f64  f64  f64  f64  f64  f64  f64  f64  f64  c128 c128
 c64   c64  c64  c64  c128 c128 c64  c64  c128 c128 c64  c64  c64  c128 c64  c128
 c128  c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128
 """
-SHORT = {
-    "bool": tl.bool,
-    "i8": tl.int8,
-    "i16": tl.int16,
-    "i32": tl.int32,
-    "i64": tl.int64,
-    "u8": tl.uint8,
-    "u16": tl.uint16,
-    "u32": tl.uint32,
-    "u64": tl.uint64,
-    "f16": tl.float16,
-    "bf16": tl.bfloat16,
-    "f32": tl.float32,
-    "f64": tl.float64,
-    "c64": tl.complex64,
-    "c128": tl.complex128,
-}
+LONG = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64"
+SHORT = dict(zip(PROMOTION.split()[:15], [*LONG.split(), "complex64", "complex128"], strict=True))
 PAIRS = [
-    tuple(SHORT[short].name for short in (row.split()[0], column, row.split()[1 + at]))
+    tuple(SHORT[short] for short in (row.split()[0], column, row.split()[1 + at]))
     for row in PROMOTION.strip().split("\n")[1:]
     for at, column in enumerate(PROMOTION.split()[:15])
 ]

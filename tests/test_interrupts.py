@@ -17,7 +17,7 @@ from tensorlayout import devices
 from tensorlayout.cpu.copy.choose import Tuning, choose_copy
 from tensorlayout.cpu.engine import threads as copy_threads
 from tensorlayout.cpu.engine.threads import share_pieces
-from tensorlayout.cuda.engine import faults, simulator
+from tensorlayout.cuda.engine import counting, faults, simulator
 from tensorlayout.functions import dispatch
 from tensorlayout.layout import once
 from tensorlayout.plan import steps
@@ -142,7 +142,7 @@ SCOPES = {
     "device": (lambda: tl.using_device("cuda"), lambda: tl.default_device() != "cpu"),
     "strict": (lambda: faults.strict_indexing(), lambda: faults._is_strict()),
     "steps": (lambda: steps.noted(), lambda: steps._steps.get() is not None),
-    "checks": (lambda: simulator.checking(), lambda: simulator._active.get() is not None),
+    "checks": (lambda: simulator.checking(), lambda: counting._active.get() is not None),
     "log": (lambda: simulator.enqueued(), lambda: bool(simulator._logs.values())),
 }
 

@@ -13,6 +13,7 @@ import time
 import zlib
 
 import pytest
+from simulated import needs_compiler
 
 from tensorlayout.cuda.engine import disk_cache, host_compiler, simulator
 from tensorlayout.cuda.engine.driver import Counters
@@ -56,8 +57,8 @@ def place(tmp_path, monkeypatch, elsewhere):
     return tmp_path / "kept"
 
 
-def entry(content=b"one", key="key", make=write):
-    return disk_cache.cached(key, ".so", make(content), Counters())
+def entry(content=b"one", key="key", counters=None):
+    return disk_cache.cached(key, ".so", write(content), counters or Counters())
 
 
 def planted(place, content=b"planted", key="key"):
@@ -234,6 +235,117 @@ def test_a_folder_is_gone_through_once(asked, tmp_path, monkeypatch):
     entry()
     entry(key="other")
     assert looked == [asked, tmp_path / "another"]
+
+
+# ---- Entries
+
+
+def test_an_entry_is_made_once(place):
+    counters = Counters()
+    first = entry(b"one", counters=counters)
+    again = entry(b"two", counters=counters)
+    other = entry(b"three", "other", counters)
+    assert first == again
+    assert first.read_bytes() == b"one"
+    assert other.read_bytes() == b"three"
+    assert (counters.compiles, counters.cache_misses, counters.cache_hits) == (2, 2, 1)
+    assert sorted(place.glob("*.*")) == sorted([first, other])
+
+
+@pytest.mark.parametrize("damage", [b"", b"on", b"0ne", b"one more"])
+def test_a_damaged_entry_is_made_again(place, damage):
+    counters = Counters()
+    entry(b"one", counters=counters).write_bytes(damage)
+    again = entry(b"one", counters=counters)
+    assert again.read_bytes() == b"one"
+    assert counters.compiles == 2
+    assert list(place.glob("*.*")) == [again]
+
+
+def test_entries_not_used_for_long_are_removed(place):
+    used, unused, new = (f"copy-{disk_cache.key_of(name)}" for name in ("used", "unused", "new"))
+    kept = entry(b"", used)
+    entry(b"", unused)
+    (place / f"{unused}-h4lf_m4d").mkdir()  # by a process that was killed
+    (place / "letters.so").touch()
+    for path in place.iterdir():
+        os.utime(path, (0, 0))
+    disk_cache._remove_unused.cache_clear()  # as in another process
+    assert entry(b"", used) == kept
+    made = entry(b"", new)
+    assert set(place.glob("*.*")) == {kept, made, place / "letters.so"}
+
+
+def test_an_entry_that_could_not_be_made_leaves_nothing(place):
+    def fail(path):
+        path.write_bytes(b"half")
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        disk_cache.cached("key", ".so", fail, Counters())
+    assert list(place.glob("*.*")) == []
+
+
+def test_a_home_that_cannot_be_written_to(asked, elsewhere, tmp_path):
+    shutil.rmtree(tmp_path / "home")
+    (tmp_path / "home").touch()  # no folder can be made in a file, whoever asks
+    assert entry().parent == elsewhere
+    assert elsewhere.stat().st_mode & 0o077 == 0
+
+
+def test_a_temporary_folder_that_others_can_write_to_is_not_trusted(place, elsewhere):
+    place.touch()
+    elsewhere.mkdir()
+    elsewhere.chmod(0o777)
+    assert disk_cache.folder() not in (place, elsewhere)
+
+
+def test_keys_tell_parts_apart():
+    keys = [disk_cache.key_of(*parts) for parts in (("ab", "c"), ("a", "bc"), ("abc",), ())]
+    assert len(set(keys)) == 4
+    assert disk_cache.key_of("ab", b"c") == keys[0]
+
+
+def test_sources_follow_includes(tmp_path):
+    headers = tmp_path / "headers"
+    headers.mkdir()
+    (tmp_path / "a.cu").write_text('#include "b.cuh"\n  #  include "far.cuh"\n#include <vector>\n')
+    (tmp_path / "b.cuh").write_text('#include "a.cu"\n#include "missing.cuh"\n// #include "c"\n')
+    (headers / "far.cuh").write_text("")
+    found = disk_cache.sources(tmp_path / "a.cu", headers)
+    assert [path.name for path in found] == ["a.cu", "b.cuh", "far.cuh"]
+    assert found[(headers / "far.cuh").resolve()] == b""
+
+
+@needs_compiler
+def test_a_change_of_a_header_compiles_anew(tmp_path, monkeypatch, place):
+    file = tmp_path / "file.cu"
+    file.write_text('#include "header.cuh"\nKERNEL(one, Nothing) {}\n')
+    header = '#include "memory.cuh"\nstruct Nothing { int64_t unused; };\n'
+    counters = Counters()
+    (tmp_path / "header.cuh").write_text(header)
+    first = host_compiler.shared_object(str(file), (), counters)
+    assert host_compiler.shared_object(str(file), (), counters) == first
+    (tmp_path / "header.cuh").write_text(header + "// changed\n")
+    changed = host_compiler.shared_object(str(file), (), counters)
+    typed = host_compiler.shared_object(str(file), (("ELEMENT", "float"),), counters)
+    monkeypatch.setenv("TENSORLAYOUT_SIMULATOR_FLAGS", "-O1")
+    flagged = host_compiler.shared_object(str(file), (), counters)
+    assert len({first, changed, typed, flagged}) == 4
+    assert (counters.compiles, counters.cache_hits) == (4, 1)
+
+
+@needs_compiler
+def test_other_instantiations_compile_anew(tmp_path, monkeypatch, place):
+    file = tmp_path / "file.cu"
+    file.write_text('#include "memory.cuh"\nstruct None_ { int64_t unused; };\n')
+    text = f'#include "{file}"\nKERNEL(one_{{}}, None_) {{{{}}}}\n'
+    made = []
+    for number in (1, 2, 1):
+        unit = text.format(number)
+        monkeypatch.setattr(host_compiler.kernel_shapes, "unit", lambda *_, unit=unit: unit)
+        made.append(host_compiler.shared_object(str(file), (), Counters()))
+    assert made[0] == made[2] != made[1]
 
 
 # ---- No room

@@ -113,6 +113,7 @@ def test_wrong_values(make, message):
         (lambda: Layout.pitched((2,), 16.0, 4), "pitch: must be an integer, got 16.0"),
         (lambda: ROWS.nbytes("float32"), "itemsize: must be an integer, got 'float32'"),
         (lambda: ROWS.permute(0), "dims: must be a sequence of integers, got 0"),
+        (lambda: ROWS.permute(None), "dims: must be a sequence of integers, got None"),
         (lambda: ROWS.offset_of((0, 1.0)), "index: must be a sequence of integers, got"),
         (lambda: ROWS.index_of(1.0), "slot: must be an integer, got 1.0"),
         (lambda: ROWS.moved(0.5), "slots_up: must be an integer, got 0.5"),

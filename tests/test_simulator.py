@@ -7,10 +7,10 @@ import struct
 import subprocess
 import sys
 import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
+from right_kernels import KERNELS, THREADS, Array, check, every_case, floats, right, run
 
 from tensorlayout.cuda.engine import disk_cache, driver, host_compiler, simulator
 from tensorlayout.cuda.engine.counting import Counts, Tally
@@ -18,9 +18,6 @@ from tensorlayout.cuda.engine.driver import Counters, Kernel
 from tensorlayout.cuda.engine.ranges import Ranges
 from tensorlayout.cuda.engine.simulator import KernelError, checking, open_driver
 from tensorlayout.kernels_path import kernel_directory
-
-KERNELS = Path(__file__).parent / "kernels"
-THREADS = 256
 
 pytestmark = pytest.mark.skipif(
     not any(map(shutil.which, (os.environ.get("CXX", ""), "g++", "clang++"))),
@@ -36,29 +33,6 @@ def simulated():
         yield open_driver()
 
 
-class Array:
-    """A NumPy array's bytes in device memory."""
-
-    def __init__(self, simulated, values):
-        self.simulated = simulated
-        self.values = np.ascontiguousarray(values)
-        self.buffer = simulated.allocate(self.values.nbytes, simulated.current_device())
-        simulated.to_device(self.buffer.pointer, self.values.reshape(-1).view(np.uint8))
-
-    @property
-    def pointer(self):
-        return self.buffer.pointer
-
-    def get(self):
-        back = np.empty_like(self.values)
-        self.simulated.to_host(back.reshape(-1).view(np.uint8), self.pointer)
-        return back
-
-
-def right(name, operation=""):
-    return Kernel(str(KERNELS / "right.cu"), name, operation=operation)
-
-
 def faulty(name):
     return Kernel(str(KERNELS / "faulty.cu"), name)
 
@@ -70,16 +44,6 @@ def line_of(name, mark="here"):
     body = text[start : text.index("KERNEL(", start)]
     end = f"// {mark}" if f"// {mark}\n" in body else "// here"
     return text.count("\n", 0, start + body.index(f"{end}\n")) + 1
-
-
-def run(simulated, kernel, grid, *parameters):
-    """Launch with addresses of arrays and 64-bit integers."""
-    words = (each.pointer if isinstance(each, Array) else each for each in parameters)
-    simulated.launcher(kernel)(grid, bytearray(b"".join(struct.pack("q", word) for word in words)))
-
-
-def floats(simulated, n, start=0.0):
-    return Array(simulated, np.arange(start, start + n, dtype=np.float32))
 
 
 # ---- Right kernels are right, in every order, and every check is silent on them.
@@ -103,39 +67,9 @@ def any_mode(request):
         yield record
 
 
-@pytest.mark.parametrize("n", [1, 255, 256, 257, 1000])
-def test_threads_of_a_plain_kernel(simulated, any_mode, n):
-    x, y = floats(simulated, n), floats(simulated, n)
-    run(simulated, right("increment"), -(-n // THREADS), y, x, n)
-    np.testing.assert_array_equal(y.get(), np.arange(1, n + 1, dtype=np.float32))
-
-
-def test_packs(simulated, any_mode):
-    x, y = floats(simulated, 4000), floats(simulated, 4000)
-    run(simulated, right("increment_packs"), 4, y, x, 1000)
-    np.testing.assert_array_equal(y.get(), np.arange(1, 4001, dtype=np.float32))
-
-
-def test_a_grid_of_three_dimensions(simulated, any_mode):
-    to = Array(simulated, np.zeros((5, 3, 2, THREADS), np.uint32))
-    run(simulated, right("where_am_i"), (2, 3, 5), to)
-    block = np.arange(30, dtype=np.uint32).reshape(5, 3, 2, 1)
-    np.testing.assert_array_equal(to.get(), block << 16 | np.arange(THREADS, dtype=np.uint32))
-
-
-@pytest.mark.parametrize("name", ["transpose_tiles", "transpose_in_one_bank"])
-def test_threads_that_meet(simulated, any_mode, name):
-    values = np.arange(96 * 64, dtype=np.float32).reshape(96, 64)
-    x, y = Array(simulated, values), Array(simulated, np.zeros((64, 96), np.float32))
-    run(simulated, right(name), (2, 3, 1), y, x, 96, 64)
-    np.testing.assert_array_equal(y.get(), values.T)
-
-
-def test_many_barriers_in_divergent_code(simulated, any_mode):
-    values = np.arange(5 * THREADS, dtype=np.int32).reshape(5, THREADS)
-    x, y = Array(simulated, values), Array(simulated, np.zeros(5, np.int32))
-    run(simulated, right("sum_blocks"), 5, y, x, 5)
-    np.testing.assert_array_equal(y.get(), values.sum(axis=1))
+@every_case
+def test_right_kernels(simulated, any_mode, case):
+    check(simulated, case)
 
 
 def test_one_element_that_all_threads_store(simulated, any_mode):
@@ -815,136 +749,6 @@ def test_checks_of_a_whole_process():
     )
     assert done.stdout.splitlines()[1] == "1"
     assert "KernelError: increment: block (0, 0, 0), thread 0, right.cu" in done.stderr
-
-
-# ---- The cache on disk
-
-
-def write(content):
-    return lambda path: path.write_bytes(content)
-
-
-@pytest.fixture
-def place(tmp_path, monkeypatch):
-    monkeypatch.setenv("TENSORLAYOUT_CACHE_DIR", str(tmp_path / "kept"))
-    return tmp_path / "kept"
-
-
-def test_an_entry_is_made_once(place):
-    counters = Counters()
-    first = disk_cache.cached("key", ".so", write(b"one"), counters)
-    again = disk_cache.cached("key", ".so", write(b"two"), counters)
-    other = disk_cache.cached("other", ".so", write(b"three"), counters)
-    assert first == again
-    assert first.read_bytes() == b"one"
-    assert other.read_bytes() == b"three"
-    assert (counters.compiles, counters.cache_misses, counters.cache_hits) == (2, 2, 1)
-    assert sorted(place.glob("*.*")) == sorted([first, other])
-
-
-@pytest.mark.parametrize("damage", [b"", b"on", b"0ne", b"one more"])
-def test_a_damaged_entry_is_made_again(place, damage):
-    counters = Counters()
-    disk_cache.cached("key", ".so", write(b"one"), counters).write_bytes(damage)
-    again = disk_cache.cached("key", ".so", write(b"one"), counters)
-    assert again.read_bytes() == b"one"
-    assert counters.compiles == 2
-    assert list(place.glob("*.*")) == [again]
-
-
-def test_entries_not_used_for_long_are_removed(place):
-    used, unused, new = (f"copy-{disk_cache.key_of(name)}" for name in ("used", "unused", "new"))
-    kept = disk_cache.cached(used, ".so", write(b""), Counters())
-    disk_cache.cached(unused, ".so", write(b""), Counters())
-    (place / f"{unused}-h4lf_m4d").mkdir()  # by a process that was killed
-    (place / "letters.so").touch()
-    for path in place.iterdir():
-        os.utime(path, (0, 0))
-    disk_cache._remove_unused.cache_clear()  # as in another process
-    assert disk_cache.cached(used, ".so", write(b""), Counters()) == kept
-    made = disk_cache.cached(new, ".so", write(b""), Counters())
-    assert set(place.glob("*.*")) == {kept, made, place / "letters.so"}
-
-
-def test_an_entry_that_could_not_be_made_leaves_nothing(place):
-    def fail(path):
-        path.write_bytes(b"half")
-        raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        disk_cache.cached("key", ".so", fail, Counters())
-    assert list(place.glob("*.*")) == []
-
-
-@pytest.mark.parametrize("variable", ["TENSORLAYOUT_CACHE_DIR", "XDG_CACHE_HOME", "HOME"])
-def test_a_home_that_cannot_be_written_to(tmp_path, monkeypatch, variable):
-    (tmp_path / "file").touch()  # no folder can be made in a file, whoever asks
-    for name in ("TENSORLAYOUT_CACHE_DIR", "XDG_CACHE_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv(variable, str(tmp_path / "file"))
-    monkeypatch.setattr(disk_cache.tempfile, "tempdir", str(tmp_path))
-    disk_cache.temporary.cache_clear()
-    entry = disk_cache.cached("key", ".so", write(b"one"), Counters())
-    assert entry.parent == tmp_path / f"tensorlayout-{os.getuid()}"
-    assert entry.parent.stat().st_mode & 0o077 == 0
-
-
-def test_a_temporary_folder_that_others_can_write_to_is_not_trusted(tmp_path, monkeypatch):
-    (tmp_path / "file").touch()
-    planted = tmp_path / f"tensorlayout-{os.getuid()}"
-    planted.mkdir()
-    planted.chmod(0o777)
-    monkeypatch.setenv("TENSORLAYOUT_CACHE_DIR", str(tmp_path / "file"))
-    monkeypatch.setattr(disk_cache.tempfile, "tempdir", str(tmp_path))
-    disk_cache.temporary.cache_clear()
-    assert disk_cache.folder() not in (planted, tmp_path / "file")
-    disk_cache.temporary.cache_clear()
-
-
-def test_keys_tell_parts_apart():
-    keys = [disk_cache.key_of(*parts) for parts in (("ab", "c"), ("a", "bc"), ("abc",), ())]
-    assert len(set(keys)) == 4
-    assert disk_cache.key_of("ab", b"c") == keys[0]
-
-
-def test_sources_follow_includes(tmp_path):
-    headers = tmp_path / "headers"
-    headers.mkdir()
-    (tmp_path / "a.cu").write_text('#include "b.cuh"\n  #  include "far.cuh"\n#include <vector>\n')
-    (tmp_path / "b.cuh").write_text('#include "a.cu"\n#include "missing.cuh"\n// #include "c"\n')
-    (headers / "far.cuh").write_text("")
-    found = disk_cache.sources(tmp_path / "a.cu", headers)
-    assert [path.name for path in found] == ["a.cu", "b.cuh", "far.cuh"]
-    assert found[(headers / "far.cuh").resolve()] == b""
-
-
-def test_a_change_of_a_header_compiles_anew(tmp_path, monkeypatch, place):
-    file = tmp_path / "file.cu"
-    file.write_text('#include "header.cuh"\nKERNEL(one, Nothing) {}\n')
-    header = '#include "memory.cuh"\nstruct Nothing { int64_t unused; };\n'
-    counters = Counters()
-    (tmp_path / "header.cuh").write_text(header)
-    first = host_compiler.shared_object(str(file), (), counters)
-    assert host_compiler.shared_object(str(file), (), counters) == first
-    (tmp_path / "header.cuh").write_text(header + "// changed\n")
-    changed = host_compiler.shared_object(str(file), (), counters)
-    typed = host_compiler.shared_object(str(file), (("ELEMENT", "float"),), counters)
-    monkeypatch.setenv("TENSORLAYOUT_SIMULATOR_FLAGS", "-O1")
-    flagged = host_compiler.shared_object(str(file), (), counters)
-    assert len({first, changed, typed, flagged}) == 4
-    assert (counters.compiles, counters.cache_hits) == (4, 1)
-
-
-def test_other_instantiations_compile_anew(tmp_path, monkeypatch, place):
-    file = tmp_path / "file.cu"
-    file.write_text('#include "memory.cuh"\nstruct None_ { int64_t unused; };\n')
-    text = f'#include "{file}"\nKERNEL(one_{{}}, None_) {{{{}}}}\n'
-    made = []
-    for number in (1, 2, 1):
-        unit = text.format(number)
-        monkeypatch.setattr(host_compiler.kernel_shapes, "unit", lambda *_, unit=unit: unit)
-        made.append(host_compiler.shared_object(str(file), (), Counters()))
-    assert made[0] == made[2] != made[1]
 
 
 def test_every_header_of_the_simulator_is_followed():

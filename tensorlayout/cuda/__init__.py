@@ -28,10 +28,9 @@ from tensorlayout.cuda import (
 )
 from tensorlayout.cuda.copy import copy
 from tensorlayout.cuda.elementwise import writes
-from tensorlayout.cuda.engine import capturing
 from tensorlayout.cuda.engine.aliasing import disturbs
 from tensorlayout.cuda.engine.faults import set_strict_indexing, strict_indexing
-from tensorlayout.cuda.engine.memory import borrowed, device_at, exposed, new_tensors, read
+from tensorlayout.cuda.engine.memory import borrowed, device_at, exposed, keeping, new_tensors, read
 from tensorlayout.cuda.engine.streams import current_stream, exported_stream, ready, wait_for
 from tensorlayout.cuda.engine.warm_up import warmup
 from tensorlayout.cuda.fill import band, create, patterns
@@ -102,7 +101,7 @@ DIRECT: dict[str, Callable[[Any], Run | None]] = {}
 def carry_out(plan: Plan) -> Any:
     """What carries out a plan, as its `makes` says."""
     found = CARRY_OUT[plan.kind](plan)
-    return capturing.keeping(found) if plan.given else found
+    return keeping(found) if plan.given else found
 
 
 def direct(plan: Plan) -> Run | None:

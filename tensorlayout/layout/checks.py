@@ -94,7 +94,7 @@ def checked_strides(shape: tuple[int, ...], strides: Sequence[int]) -> tuple[Par
         msg += f", got {shown(steps)}"
         raise ValueError(msg)
     _check_reach("strides", steps)
-    return tuple(((n, s),) for n, s in zip(shape, steps, strict=True))
+    return slots.strided(shape, steps)
 
 
 def _check_reach(name: str, steps: Sequence[int]) -> None:

@@ -18,8 +18,13 @@ def descending(rank: int) -> Order:
     return tuple(range(rank - 1, -1, -1))
 
 
+def order_or_row_major(minor_to_major: Sequence[int] | None, rank: int) -> Order:
+    """The order that was asked for, checked; None asks for the row-major one."""
+    return descending(rank) if minor_to_major is None else checked_order(minor_to_major, rank)
+
+
 def checked_order(minor_to_major: Sequence[int], rank: int, name: str = "minor_to_major") -> Order:
-    """`minor_to_major` as a tuple, or an error where it is no permutation of the dimensions."""
+    """`minor_to_major` as a tuple; ValueError where it is no permutation of the dimensions."""
     order = checked_integers(name, minor_to_major)
     if len(order) != rank or sorted(order) != list(range(rank)):
         allowed = f"a permutation of 0 to {rank - 1}" if rank else "()"

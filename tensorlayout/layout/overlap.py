@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
-Part = tuple[int, int]
+from tensorlayout.layout.slots import Part
 
 # A search gives up after so many steps, in about a tenth of a second. Layouts with nested strides
 # (all that packing, padding, tiling and slicing make) need a step a part; strides such as
@@ -17,36 +18,28 @@ class TooHardError(Exception):
     """The search was given up; what is asked for may or may not exist."""
 
 
-def _suffixes(steps: Sequence[Part]) -> tuple[list[int], list[int]]:
-    """What the parts from each number on can reach at most, and what divides all that they reach.
-
-    The divisor is 0 where the parts reach nothing but 0.
-    """
-    reach, divisor = [0], [0]
-    for extent, stride in reversed(steps):
-        reach.append(reach[-1] + (extent - 1) * stride)
-        divisor.append(math.gcd(divisor[-1], stride))
-    return reach[::-1], divisor[::-1]
-
-
-def _divides(divisor: int, rest: int) -> bool:
-    return rest % divisor == 0 if divisor else rest == 0
-
-
 def solutions(parts: Sequence[Part], slot: int) -> Iterator[tuple[int, ...]]:
     """All digits, one per part, that lead to `slot` (strides not negative).
 
     Largest stride first; what the smaller ones can still reach bounds each digit, so nested strides
-    leave one candidate per part.
+    leave one candidate per part. TooHardError where the search is given up.
     """
     order = sorted(range(len(parts)), key=lambda p: -parts[p][1])
     steps = [parts[p] for p in order]
-    reach, divisor = _suffixes(steps)
+    # From each part on: what they reach at most, and what divides all of that (0 for nothing).
+    reach, divisor = [0], [0]
+    for extent, stride in reversed(steps):
+        reach.insert(0, reach[0] + (extent - 1) * stride)
+        divisor.insert(0, math.gcd(divisor[0], stride))
+    dead: set[tuple[int, int]] = set()
     tried = 0
 
     def search(depth: int, rest: int, digits: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
         nonlocal tried
-        if not _divides(divisor[depth], rest):
+        tried += 1
+        if tried > _STEPS:
+            raise TooHardError
+        if (rest % divisor[depth] if divisor[depth] else rest) or (depth, rest) in dead:
             return
         if depth == len(steps):
             yield digits
@@ -56,11 +49,13 @@ def solutions(parts: Sequence[Part], slot: int) -> Iterator[tuple[int, ...]]:
         if stride:
             least = max(least, -((reach[depth + 1] - rest) // stride))
             most = min(most, rest // stride)
+        found = False
         for digit in range(least, most + 1):
-            tried += 1
-            if tried > _STEPS:
-                raise TooHardError
-            yield from search(depth + 1, rest - digit * stride, (*digits, digit))
+            for each in search(depth + 1, rest - digit * stride, (*digits, digit)):
+                found = True
+                yield each
+        if not found:
+            dead.add((depth, rest))
 
     for digits in search(0, slot, ()):
         yield tuple(digit for _, digit in sorted(zip(order, digits, strict=True)))
@@ -81,36 +76,10 @@ def overlaps(parts: Sequence[Part]) -> bool:
             return True
         nested = nested and stride > highest
         highest += (extent - 1) * stride
-    return not nested and _differences_meet(steps[::-1])
-
-
-def _differences_meet(steps: list[Part]) -> bool:
-    """Whether nonzero differences, each below its extent, add up to nothing."""
-    reach, divisor = _suffixes(steps)
-    dead: set[tuple[int, int, bool]] = set()
-    tried = 0
-
-    def search(depth: int, rest: int, moved: bool) -> bool:
-        nonlocal tried
-        tried += 1
-        if tried > _STEPS:
-            return True
-        if not _divides(divisor[depth], rest):
-            return False
-        if depth == len(steps):
-            return moved
-        state = (depth, rest, moved)
-        if state in dead:
-            return False
-        extent, stride = steps[depth]
-        least = max(1 - extent, -((reach[depth + 1] - rest) // stride))
-        most = min(extent - 1, (reach[depth + 1] + rest) // stride)
-        if not moved:
-            least = max(least, 0)  # the opposite of a solution is one too
-        for difference in range(least, most + 1):
-            if search(depth + 1, rest - difference * stride, moved or difference != 0):
-                return True
-        dead.add(state)
-        return False
-
-    return search(0, 0, False)
+    # Two that meet differ, digit by digit, by what adds up to nothing; as do none that differ. Each
+    # difference, less than the extent either way, is a digit when it is counted from its least.
+    differences = [(2 * extent - 1, stride) for extent, stride in steps]
+    try:
+        return not nested and len([*islice(solutions(differences, highest), 2)]) > 1
+    except TooHardError:
+        return True

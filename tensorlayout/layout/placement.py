@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Protocol
 
 from tensorlayout.layout import checks, overlap, slots, text
@@ -134,11 +135,14 @@ class Placement:
         return self._is_packed_as(tuple(range(self.ndim)))
 
     def _is_packed_as(self, order: tuple[int, ...]) -> bool:
-        if not self.is_packed:
-            return False
-        packed = slots.packed_strides(self.shape, order)
+        packed = slots.strided(self.shape, slots.packed_strides(self.shape, order))
+        return self.is_packed and self._stands_as(packed)
+
+    def _stands_as(self, dims: Sequence[Parts]) -> bool:
+        """Whether every index is as far from index 0 as in `dims`, parts of the same sizes."""
         return self.size == 0 or all(
-            n == 1 or s == p for n, s, p in zip(self.shape, self.strides, packed, strict=True)
+            n == 1 or slots.canonical(p, n, n) == slots.canonical(q, n, n)
+            for n, p, q in zip(self.shape, self.parts, dims, strict=True)
         )
 
     @property
@@ -169,14 +173,8 @@ class Placement:
         if not isinstance(other, Placement):
             msg = f"same_placement: must be called with a layout, got {shown(other)}"
             raise TypeError(msg)
-        if self.shape != other.shape:
-            return False
-        if self.size == 0:
-            return True
-        return self.offset == other.offset and all(
-            n == 1 or slots.canonical(p, n, n) == slots.canonical(q, n, n)
-            for n, p, q in zip(self.shape, self.parts, other.parts, strict=True)
-        )
+        same_start = self.size == 0 or self.offset == other.offset
+        return self.shape == other.shape and same_start and self._stands_as(other.parts)
 
     def offset_of(self, index: Sequence[int]) -> int:
         """The slot of the element at `index`, counted from the front; IndexError outside."""
@@ -198,32 +196,26 @@ class Placement:
             rule = f"must be at least 0 and below the required size {limit}"
             msg = f"slot: {rule}, got {shown(slot)}"
             raise IndexError(msg)
-        found = self._indices_of(slot, 2)
+        found = [*islice(self._indices_at(slot), 2 if self.size else 0)]
         if len(found) > 1:
             first, second = map(shown, found)
             msg = f"slot: {slot} is shared by the indices {first} and {second} of {cut(self)}"
             raise ValueError(msg)
         return found[0] if found else None
 
-    def _indices_of(self, slot: int, most: int) -> list[tuple[int, ...]]:
-        """Up to `most` indices whose element stands in `slot`."""
-        if self.size == 0:
-            return []
-        flat = [(e, s) for parts in self.parts for e, s in parts]
+    def _indices_at(self, slot: int) -> Iterator[tuple[int, ...]]:
+        """The indices whose element stands in `slot`."""
+        flat = [part for parts in self.parts for part in parts]
         # A negative stride counts its digit from the other end, so that all strides are positive.
         rest = slot - self.offset - sum(min(0, (e - 1) * s) for e, s in flat)
-        found: list[tuple[int, ...]] = []
         try:
             for digits in overlap.solutions([(e, abs(s)) for e, s in flat], rest):
                 index = self._index_of_digits(digits)
                 if all(i < n for i, n in zip(index, self.shape, strict=True)):
-                    found.append(index)
-                if len(found) == most:
-                    break
+                    yield index
         except overlap.TooHardError:
             msg = f"slot: cannot tell which indices of {cut(self)} share slot {slot}"
             raise ValueError(msg) from None
-        return found
 
     def _index_of_digits(self, digits: Sequence[int]) -> tuple[int, ...]:
         taken = iter(digits)
@@ -288,15 +280,9 @@ class Placement:
     def __str__(self) -> str:
         implied = orders.order_of_strides(self.padded_shape, [p[0][1] for p in self.parts])
         default_padded = checks.implied_padded(self.shape, self.parts)
-        fields = text.Fields(
-            self.shape,
-            self.parts,
-            self.offset,
-            None if self.minor_to_major == implied else self.minor_to_major,
-            None if self.padded_shape == default_padded else self.padded_shape,
-            self.padding_value,
-        )
-        return text.text_of(fields)
+        order = None if self.minor_to_major == implied else self.minor_to_major
+        padded = None if self.padded_shape == default_padded else self.padded_shape
+        return text.text_of(self.shape, self.parts, self.offset, order, padded, self.padding_value)
 
     def __repr__(self) -> str:
         return f"Layout.parse({str(self)!r})"

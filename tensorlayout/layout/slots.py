@@ -17,6 +17,11 @@ Parts = tuple[Part, ...]
 MAX_SLOTS = 2**63 - 1
 
 
+def strided(shape: Sequence[int], strides: Sequence[int]) -> tuple[Parts, ...]:
+    """The parts of dimensions that have one stride each."""
+    return tuple([((n, s),) for n, s in zip(shape, strides, strict=True)])
+
+
 def inner_extent(parts: Parts) -> int:
     """How many indices one step of the most major part spans."""
     return math.prod(extent for extent, _ in parts[1:])

@@ -17,12 +17,14 @@ sizes in front ``[3,5]{1,0:T(2,2)}``.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from typing import Any
 
 from tensorlayout.layout.checks import MAX_PARTS, MAX_RANK, too_many_dimensions
+from tensorlayout.layout.order import Order
 from tensorlayout.layout.padding import BitPattern, Padding, PaddingValue
 from tensorlayout.layout.slots import Part, Parts
-from tensorlayout.layout.tiling import COMBINE, MAX_TILES
+from tensorlayout.layout.tiling import COMBINE, MAX_TILES, TileSizes
 from tensorlayout.words import shown
 
 _GRAMMAR = "(sizes):(strides)[+offset] [order=(…)] [padded=(…)] [padding=SYMBOL or 0xBITS:dtype]"
@@ -37,40 +39,34 @@ _TILE = re.compile(r"\(([^()]*)\)")
 _REPR = re.compile(r"Layout\.parse\('(.*)'\)")
 
 
-@dataclass(slots=True)
-class Fields:
-    """What a text says, before it is checked; None where the text leaves the default."""
-
-    shape: tuple[int, ...]
-    parts: tuple[Parts, ...]
-    offset: int = 0
-    minor_to_major: tuple[int, ...] | None = None
-    padded_shape: tuple[int, ...] | None = None
-    padding_value: Padding = field(default=PaddingValue.UNSPECIFIED)
-
-
-def text_of(fields: Fields) -> str:
-    """The text form; fields that are None are left out."""
+def text_of(
+    shape: tuple[int, ...],
+    parts: tuple[Parts, ...],
+    offset: int,
+    order: Order | None,
+    padded_shape: tuple[int, ...] | None,
+    padding: Padding,
+) -> str:
+    """The text form; an order and padded sizes that are None are left out."""
     strides = [
-        str(parts[0][1]) if len(parts) == 1 else "+".join(f"{e}*{s}" for e, s in parts)
-        for parts in fields.parts
+        str(dim[0][1]) if len(dim) == 1 else "+".join(f"{e}*{s}" for e, s in dim) for dim in parts
     ]
-    text = f"{_tuple_text(fields.shape)}:({','.join(strides)}{',' * (len(strides) == 1)})"
-    if fields.offset:
-        text += f"+{fields.offset}"
-    if fields.minor_to_major is not None:
-        text += f" order={_tuple_text(fields.minor_to_major)}"
-    if fields.padded_shape is not None:
-        text += f" padded={_tuple_text(fields.padded_shape)}"
-    if isinstance(fields.padding_value, BitPattern):
-        text += f" padding={fields.padding_value.bits:#x}:{fields.padding_value.dtype}"
-    elif fields.padding_value is not PaddingValue.UNSPECIFIED:
-        text += f" padding={fields.padding_value.name}"
+    text = f"{_tuple_text(shape)}:{_tuple_text(strides)}"
+    if offset:
+        text += f"+{offset}"
+    if order is not None:
+        text += f" order={_tuple_text(order)}"
+    if padded_shape is not None:
+        text += f" padded={_tuple_text(padded_shape)}"
+    if isinstance(padding, BitPattern):
+        text += f" padding={padding.bits:#x}:{padding.dtype}"
+    elif padding is not PaddingValue.UNSPECIFIED:
+        text += f" padding={padding.name}"
     return text
 
 
-def parse_text(text: str) -> Fields:
-    """The fields that `text`, a text form or the repr of a layout, says.
+def parse_text(text: str) -> dict[str, Any]:
+    """The arguments of `Layout` that `text`, a text form or the repr of a layout, says.
 
     ValueError with the grammar for any other text; blanks between the words do not matter.
     """
@@ -91,21 +87,19 @@ def parse_text(text: str) -> Fields:
     if len(words) != len(shape):
         raise ValueError(_complaint(text, f"has {len(shape)} sizes but {len(words)} strides"))
     parts = tuple(_parts(text, word, n) for word, n in zip(words, shape, strict=True))
-    return Fields(
-        shape,
-        parts,
-        0 if offset is None else _int(text, offset),
-        None if order is None else _ints(text, order),
-        None if padded is None else _ints(text, padded),
-        PaddingValue.UNSPECIFIED if padding is None else _padding(text, padding),
-    )
+    said: dict[str, Any] = {"shape": shape, "parts": parts}
+    if offset is not None:
+        said["offset"] = _int(text, offset)
+    if order is not None:
+        said["minor_to_major"] = _ints(text, order)
+    if padded is not None:
+        said["padded_shape"] = _ints(text, padded)
+    if padding is not None:
+        said["padding_value"] = _padding(text, padding)
+    return said
 
 
-Tiles = tuple[tuple[int, ...], ...]
-Order = tuple[int, ...]
-
-
-def tiles_and_order(text: str) -> tuple[Tiles, Order]:
+def tiles_and_order(text: str) -> tuple[tuple[TileSizes, ...], Order]:
     """The tiles and the order, minor to major, of a text as XLA writes them: ``{1,0:T(8,128)}``.
 
     ValueError for any other text, and for XLA's other properties of layouts.
@@ -124,13 +118,13 @@ def tiles_and_order(text: str) -> tuple[Tiles, Order]:
     return cut, _ints(text, listed)
 
 
-def sized_tiles(text: str) -> tuple[tuple[int, ...], Tiles, Order] | None:
+def sized_tiles(text: str) -> tuple[tuple[int, ...], tuple[TileSizes, ...], Order] | None:
     """Sizes, tiles and order of a text such as ``[3,5]{1,0:T(2,2)}``; None for any other kind."""
     match = _SIZED.fullmatch(" ".join(text.split())) if isinstance(text, str) else None
     return None if match is None else (_ints(text, match[1]), *tiles_and_order(match[2]))
 
 
-def _tile(text: str, listed: str) -> tuple[int, ...]:
+def _tile(text: str, listed: str) -> TileSizes:
     """The sizes of a tile; a star merges its dimension into the next."""
     return tuple(COMBINE if w == "*" else _int(text, w) for w in _items(text, listed))
 
@@ -139,8 +133,8 @@ def _complaint(text: str, rule: str) -> str:
     return f"layout text: {rule}, got {shown(text, 200)}"
 
 
-def _tuple_text(numbers: tuple[int, ...]) -> str:
-    return f"({','.join(map(str, numbers))}{',' * (len(numbers) == 1)})"
+def _tuple_text(items: Sequence[object]) -> str:
+    return f"({','.join(map(str, items))}{',' * (len(items) == 1)})"
 
 
 def _items(text: str, listed: str) -> list[str]:

@@ -226,13 +226,14 @@ def caches() -> list[Any]:
 
 def _forget() -> None:
     """What the unchanged code has found may not stand: caches, properties kept."""
-    layouts = importlib.import_module("tensorlayout.layout.layout")
+    layouts = importlib.import_module("tensorlayout.layout.views")
     kept = functools.cached_property
-    bases = layouts.Layout.__mro__
+    bases = layouts.Views.__mro__
     names = [n for base in bases for n, v in vars(base).items() if isinstance(v, kept)]
     for cache in caches():
         cache.cache_clear()
-    for layout in list(layouts._interned.values()):
+    held = [each() for each in list(layouts._interned._found.values())]
+    for layout in filter(None, held):
         for name in names:
             layout.__dict__.pop(name, None)
 

@@ -1,14 +1,27 @@
-"""What the simulator counts: the accesses of a kernel to memory, as a GPU would carry them out."""
+"""What launches on the simulator check and count: accesses to memory, as a GPU would make them."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
+from operator import add
+from typing import Literal, NamedTuple, cast
 
 from tensorlayout.cuda.engine.driver import Kernel
+from tensorlayout.cuda.engine.structs import constant
+from tensorlayout.layout.once import once
+from tensorlayout.scopes import Block, Scope
+from tensorlayout.words import shown
+
+CHECKS = {
+    name: constant("simulator/launch.hpp", name.upper())
+    for name in ("bounds", "initialized", "barriers", "count", "races")
+}
+ORDERS = ("forward", "reverse", "random")  # as `Order`
+Order = Literal["forward", "reverse", "random"]
 
 
-@dataclass(frozen=True, slots=True)
-class Tally:
+class Tally(NamedTuple):
     """Accesses of one kind, by whole warps.
 
     `accesses`: of warps; `lanes`: of threads; `bytes`: asked for by threads; `units`: 32-byte
@@ -22,18 +35,11 @@ class Tally:
     units: int = 0
     ideal: int = 0
 
-    def __add__(self, other: Tally) -> Tally:
-        return Tally(
-            self.accesses + other.accesses,
-            self.lanes + other.lanes,
-            self.bytes + other.bytes,
-            self.units + other.units,
-            self.ideal + other.ideal,
-        )
+    def __add__(self, other: Tally) -> Tally:  # type: ignore[override]  # of numbers, one by one
+        return Tally(*map(add, self, other))
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(NamedTuple):
     """The accesses of a kernel, over `launches`. Ratios of nothing are 1.
 
     >>> Counts("copy", 1, loads=Tally(8, 256, 1024, 64, 32)).sector_efficiency_read
@@ -75,15 +81,8 @@ class Counts:
         both = self.shared_loads + self.shared_stores
         return _ratio(both.units, both.ideal)
 
-    def __add__(self, other: Counts) -> Counts:
-        return Counts(
-            self.kernel,
-            self.launches + other.launches,
-            self.loads + other.loads,
-            self.stores + other.stores,
-            self.shared_loads + other.shared_loads,
-            self.shared_stores + other.shared_stores,
-        )
+    def __add__(self, other: Counts) -> Counts:  # type: ignore[override]  # under one name
+        return Counts(self.kernel, *map(add, self[1:], other[1:]))
 
 
 def _ratio(part: int, whole: int) -> float:
@@ -104,3 +103,63 @@ class Record:
     def add(self, kernel: Kernel, counts: Counts) -> None:
         """Count one more launch."""
         self.counts[kernel] = self.counts.get(kernel, Counts(kernel.name)) + counts
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """How launches run. ValueError for checks and orders that are not known."""
+
+    checks: tuple[str, ...]
+    order: Order = "forward"
+    seed: int = 0
+    record: Record = field(default_factory=Record)
+
+    def __post_init__(self) -> None:
+        for check in self.checks:
+            if check not in CHECKS:
+                msg = f"checking: no check is called {shown(check)}; there are {', '.join(CHECKS)}"
+                raise ValueError(msg)
+        if self.order not in ORDERS:
+            msg = f"checking: order must be one of {', '.join(ORDERS)}, got {shown(self.order)}"
+            raise ValueError(msg)
+
+    @property
+    def flags(self) -> int:
+        """The checks as kernels are told of them."""
+        return sum(CHECKS[check] for check in set(self.checks))
+
+
+_active: Scope[Mode] = Scope("active")
+
+
+def checking(*checks: str, order: Order = "forward", seed: int = 0) -> Block[Mode, Record]:
+    """Launch with these checks, and no others, inside the block; `simulator` has their names.
+
+    `order`: in which order blocks, and the threads of each, take turns; `seed` tells random ones
+    apart. Gives the `Record` of what "count" counted. ValueError for a name that is not known.
+
+    >>> with checking("bounds", "count") as record:
+    ...     pass
+    >>> record.of("copy_rows").launches
+    0
+    """
+    mode = Mode(checks, order, seed)
+    return _active.giving(mode, mode.record)
+
+
+@once
+def _mode_of_the_process() -> Mode:
+    names = os.environ.get("TENSORLAYOUT_SIMULATOR_CHECKS", "bounds,barriers")
+    order, _, seed = os.environ.get("TENSORLAYOUT_SIMULATOR_ORDER", "forward").partition(":")
+    checks = tuple(name.strip() for name in names.split(",") if name.strip())
+    return Mode(checks, cast("Order", order), int(seed or 0))
+
+
+def mode() -> Mode:
+    """How launches run now: as the block of `checking` says, or else the process's variables."""
+    return _active.get() or _mode_of_the_process()
+
+
+def record() -> Record:
+    """What was counted so far: in the block of `checking`, or else in the whole process."""
+    return mode().record

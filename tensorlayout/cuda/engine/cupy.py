@@ -42,6 +42,8 @@ from tensorlayout.cuda.engine.driver import (
     Launcher,
     Stream,
     Strided,
+    check_apart,
+    flat,
 )
 from tensorlayout.cuda.engine.optional import cupy_part, missing
 from tensorlayout.cuda.engine.ranges import lock_kept_over_forks
@@ -69,24 +71,6 @@ _INVALID_CONTEXT = 201
 _NOT_FOUND = 500
 
 # ---- Memory
-
-
-class CupyBuffer:
-    """Device memory that lives as long as its owner."""
-
-    __slots__ = ("_kept", "_owner", "device", "nbytes", "pointer")
-
-    def __init__(self, pointer: int, nbytes: int, device: int, owner: object) -> None:
-        self.pointer = pointer
-        self.nbytes = nbytes
-        self.device = device
-        self._owner = owner
-        self._kept: tuple[object, ...] = ()
-
-    def keep(self, owner: object) -> None:
-        """Keep `owner`, too, as long as the memory."""
-        if owner not in self._kept:
-            self._kept = (*self._kept, owner)
 
 
 class _Capture:
@@ -180,12 +164,12 @@ class CupyLauncher:
 
 
 class FunctionLauncher(CupyLauncher):
-    """The same by CuPy's own call, for a version that does not expose the driver's."""
+    """A kernel launched by CuPy's own call, in a version that does not expose the driver's."""
 
     __slots__ = ()
 
     def __call__(self, grid: int | tuple[int, int, int], parameters: bytearray) -> None:
-        """As `CupyLauncher`."""
+        """Launch on the current device and stream. Neither allocates on the device nor waits."""
         function, _ = self._only or self._on_this_device()
         view, arguments = self._block.for_function
         view[: len(parameters)] = parameters
@@ -247,7 +231,7 @@ class CupyDriver:
         return self._device_count
 
     def current_device(self) -> int:
-        """CuPy's, for this thread."""
+        """CuPy's current device, for this thread."""
         return int(self.runtime.getDevice())
 
     def using(self, device: int) -> AbstractContextManager[Any]:
@@ -267,13 +251,13 @@ class CupyDriver:
         return int(attributes.device) if attributes.type in on_device else None
 
     def current_stream(self, device: int) -> Stream:
-        """CuPy's, for this thread."""
+        """CuPy's current stream, for this thread."""
         self._check(device)
         stream = self.cuda.get_current_stream(device)
         return Stream(device, stream.ptr or LEGACY_STREAM, stream)
 
     def end_of(self, stream: Stream) -> Callable[[], bool]:
-        """By an event, where the number means another stream in each thread; else by a query."""
+        """An event is asked where each thread has a stream of that number; else the stream is."""
         if stream.number == PER_THREAD_STREAM:
             event = self.cuda.Event(disable_timing=True)
             event.record(stream.owner)
@@ -286,7 +270,7 @@ class CupyDriver:
         return not capturing and bool(self.runtime.streamQuery(stream.number) == 0)
 
     def is_capturing(self, device: int) -> bool:
-        """By a call of CUDA, but for the legacy default stream, which captures nothing."""
+        """Whether CUDA says so; the legacy default stream, which captures nothing, is not asked."""
         number = self.cuda.get_current_stream(device).ptr
         return number not in _UNCAPTURED and bool(self.runtime.streamIsCapturing(number))
 
@@ -318,7 +302,7 @@ class CupyDriver:
                 memory = None  # outside of the handler, nothing refers to the failed call
             if memory is None:
                 memory = self._allocate_again(nbytes, device)
-        buffer = CupyBuffer(memory.ptr, nbytes, device, memory)
+        buffer = Buffer(memory.ptr, nbytes, device, memory)
         stream = self.cuda.get_current_stream(device)
         if stream.ptr not in _UNCAPTURED and self.runtime.streamIsCapturing(stream.ptr):
             self._keep(buffer, memory, stream)
@@ -329,11 +313,11 @@ class CupyDriver:
     def wrap(self, pointer: int, nbytes: int, device: int, owner: object) -> Buffer:
         """Device memory that `owner` holds."""
         self._check(device)
-        return CupyBuffer(pointer, nbytes, device, owner)
+        return Buffer(pointer, nbytes, device, owner)
 
     def to_device(self, pointer: int, source: Bytes) -> None:
         """Copy contiguous bytes to device memory, on the current stream; `source` has been read."""
-        source = _flat(source)
+        source = flat(source)
         if not source.size:
             return
         self._refuse_capture("it copies from the host")
@@ -347,7 +331,7 @@ class CupyDriver:
 
     def to_host(self, destination: Bytes, pointer: int) -> None:
         """Copy device memory to contiguous bytes, on the current stream, and wait for them."""
-        destination = _flat(destination)
+        destination = flat(destination)
         if not destination.size:
             return
         self._refuse_capture("it waits for the device")
@@ -365,10 +349,7 @@ class CupyDriver:
 
         ValueError if the two ranges overlap.
         """
-        if abs(destination - source) < nbytes:
-            ends = f"from {source:#x} to {destination:#x}"
-            msg = f"cuda: on_device of {nbytes} bytes {ends}: they overlap"
-            raise ValueError(msg)
+        check_apart(destination, source, nbytes)
         if nbytes:
             kind, stream = self.runtime.memcpyDefault, self.cuda.get_current_stream()
             self.runtime.memcpyAsync(destination, source, nbytes, kind, stream.ptr)
@@ -427,7 +408,7 @@ class CupyDriver:
         return self._architectures[device]
 
     def _allocate_again(self, nbytes: int, device: int) -> Any:
-        """The same, after all memory that nobody uses has gone back from pools to the device."""
+        """Memory allocated after all that nobody uses has gone back from pools to the device."""
         pool = self._cupy.get_default_memory_pool()
         if nbytes < _TOO_MANY:
             gc.collect()
@@ -441,7 +422,7 @@ class CupyDriver:
         msg = f"cuda:{device}: asked for {nbytes} bytes, and {free} bytes are free"
         raise MemoryError(msg)
 
-    def _keep(self, buffer: CupyBuffer, memory: Any, stream: Any) -> None:
+    def _keep(self, buffer: Buffer, memory: Any, stream: Any) -> None:
         """Keep memory as long as all that the capture of `stream` has allocated."""
         capture = self.captures.get(stream.ptr)
         if capture is None:
@@ -486,13 +467,6 @@ class CupyDriver:
         device = self.current_device()
         found = self._stagings.get(device)
         return found or self._stagings.setdefault(device, Staging(self._cupy))
-
-
-def _flat(array: Bytes) -> Bytes:
-    if not array.flags.c_contiguous:
-        msg = "cuda: copies between host and device need contiguous bytes"
-        raise ValueError(msg)
-    return array.reshape(-1)
 
 
 def open_driver() -> CupyDriver:

@@ -56,7 +56,7 @@ class Kernel:
 # The number of the legacy default stream, which every device has.
 LEGACY_STREAM = 1
 
-# That of the default stream that each thread has of its own.
+# The number of the default stream that each thread has of its own.
 PER_THREAD_STREAM = 2
 
 
@@ -109,23 +109,41 @@ class Strided(NamedTuple):
         return self.address + below, above - below + self.dtype.itemsize
 
 
-class Buffer(Protocol):
-    """Device memory. It frees itself when it is collected."""
+class Buffer:
+    """Device memory, which lives as long as `owner`: it frees itself when it is collected.
 
-    @property
-    def pointer(self) -> int:
-        """The address of the first byte, a multiple of 256 where this driver allocated it."""
+    `pointer` is the address of the first byte, a multiple of 256 where the driver allocated it.
+    """
 
-    @property
-    def nbytes(self) -> int:
-        """How many bytes there are."""
+    __slots__ = ("_kept", "_owner", "device", "nbytes", "pointer")
 
-    @property
-    def device(self) -> int:
-        """The number of the device."""
+    def __init__(self, pointer: int, nbytes: int, device: int, owner: object) -> None:
+        self.pointer = pointer
+        self.nbytes = nbytes
+        self.device = device
+        self._owner = owner
+        self._kept: tuple[object, ...] = ()
 
     def keep(self, owner: object) -> None:
         """Keep `owner`, too, as long as the memory."""
+        if owner not in self._kept:
+            self._kept = (*self._kept, owner)
+
+
+def flat(array: Bytes) -> Bytes:
+    """Bytes of the host in one dimension. ValueError where they do not lie side by side."""
+    if not array.flags.c_contiguous:
+        msg = "cuda: copies between host and device need contiguous bytes"
+        raise ValueError(msg)
+    return array.reshape(-1)
+
+
+def check_apart(destination: int, source: int, nbytes: int) -> None:
+    """Refuse a copy within device memory, by a ValueError, where the two ranges overlap."""
+    if abs(destination - source) < nbytes:
+        ends = f"from {source:#x} to {destination:#x}"
+        msg = f"cuda: on_device of {nbytes} bytes {ends}: they overlap"
+        raise ValueError(msg)
 
 
 class Launcher(Protocol):
@@ -165,7 +183,7 @@ class Driver(Protocol):
         """The device whose memory is at this address; None if it is no device's."""
 
     def current_stream(self, device: int) -> Stream:
-        """That of this thread's launches and copies on `device`."""
+        """The stream of this thread's launches and copies on `device`."""
 
     def end_of(self, stream: Stream) -> Callable[[], bool]:
         """What says, in any thread, whether all that is on the current stream now is over.

@@ -168,7 +168,7 @@ class Reports:
         return iter((*self._by_stream.values(), self._captured))
 
     def current(self, gpu: Driver) -> tuple[Report, Stream]:
-        """That of the current stream, for kernels to leave in what they find; and the stream."""
+        """The record of the current stream, where kernels leave what they find; and the stream."""
         stream = gpu.current_stream(self._number)
         if stream.number != LEGACY_STREAM and gpu.is_capturing(self._number):
             return self._captured, stream

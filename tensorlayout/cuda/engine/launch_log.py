@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from tensorlayout.cuda.engine.counting import Counts
+from tensorlayout.cuda.engine.counting import Counts, checking
 from tensorlayout.cuda.engine.driver import Kernel, driver
 from tensorlayout.cuda.engine.ranges import lock_kept_over_forks
 from tensorlayout.scopes import Scope
@@ -71,8 +71,6 @@ def launch_log() -> Iterator[Log]:
 
 
 def _counted(log: Log) -> Iterator[Log]:
-    from tensorlayout.cuda.engine.simulator import checking
-
     with checking("bounds", "barriers", "count") as record:
         yield log
     log += [Launched(k, counts.launches, None, counts) for k, counts in record.counts.items()]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from tensorlayout.cuda.engine import faults
 from tensorlayout.cuda.engine.driver import Bytes, driver
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType
-from tensorlayout.plan.base import Exposed
+from tensorlayout.plan.base import Exposed, Write
 from tensorlayout.plan.from_strides import spec_of_strides
 from tensorlayout.plan.padding import padding_bytes
 from tensorlayout.tensor import StorageRef, Tensor, TensorSpec
@@ -170,3 +170,23 @@ def copy_bytes(destination: Tensor, source: Tensor) -> None:
     with found.using(there):
         found.on_device(destination._memory.address, source._memory.address, nbytes)
     found.order(writing, reading)
+
+
+def keeping(write: Write) -> Write:
+    """`write`, whose destination, given first, keeps what a capture of it has allocated.
+
+    At each launch a graph writes to all memory that it was captured with, to what calls need in
+    between too. What is allocated during a capture lives as long as any of it (`Driver.allocate`),
+    and by this as long as what is written in place.
+    """
+    gpu = driver()
+    captures = gpu.captures
+
+    def keep(out: Tensor, *operands: Any) -> None:
+        write(out, *operands)
+        if captures:
+            capture = gpu.captured(out.device.number)
+            if capture is not None and out._home is not None:
+                out._home.storage.keep(capture)
+
+    return keep

@@ -107,7 +107,7 @@ def padding_struct(
 
 
 def _widened(found: Regions, itemsize: int, alignment: int) -> tuple[Regions, int]:
-    """The same slots, counted in elements of as many bytes as all runs allow; and how many."""
+    """The regions counted in elements of as many bytes as all runs allow; and how many."""
     depth = max([region.depth for region in found.regions])
     places = [n for region in found.regions for n in (region.start, region.run)]
     places += [stride for _, stride in found.dims[:depth]]

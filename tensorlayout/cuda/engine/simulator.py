@@ -32,14 +32,15 @@ import gc
 import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensorlayout.cuda.engine.counting import Counts, Record, Tally
+from tensorlayout.cuda.engine.counting import CHECKS, ORDERS, Counts, Tally, mode
+from tensorlayout.cuda.engine.counting import checking as checking
+from tensorlayout.cuda.engine.counting import record as record
 from tensorlayout.cuda.engine.driver import (
     LEGACY_STREAM,
     Buffer,
@@ -49,22 +50,16 @@ from tensorlayout.cuda.engine.driver import (
     Launcher,
     Stream,
     Strided,
+    check_apart,
+    flat,
 )
 from tensorlayout.cuda.engine.host_compiler import compiler, shared_object
 from tensorlayout.cuda.engine.ranges import Ranges, collecting_nothing, lock_kept_over_forks
 from tensorlayout.cuda.engine.structs import constant, struct
-from tensorlayout.layout.once import once
 from tensorlayout.scopes import Block, Scope
 from tensorlayout.words import shown
 
 _HEADER = "simulator/launch.hpp"
-CHECKS = {
-    name: constant(_HEADER, name.upper())
-    for name in ("bounds", "initialized", "barriers", "count", "races")
-}
-ORDERS = ("forward", "reverse", "random")  # as `Order`
-Order = Literal["forward", "reverse", "random"]
-
 _GRID_LIMITS = (2**31 - 1, 65535, 65535)
 _MESSAGE_BYTES = 1024
 
@@ -73,61 +68,7 @@ class KernelError(RuntimeError):
     """A kernel did what it must not do; the launch was given up half-way."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Mode:
-    """How launches run."""
-
-    checks: frozenset[str]
-    order: Order
-    seed: int
-    record: Record
-
-    @property
-    def flags(self) -> int:
-        return sum(CHECKS[check] for check in self.checks)
-
-
-def _mode(checks: tuple[str, ...], order: Order, seed: int) -> _Mode:
-    for check in checks:
-        if check not in CHECKS:
-            msg = f"checking: no check is called {shown(check)}; there are {', '.join(CHECKS)}"
-            raise ValueError(msg)
-    if order not in ORDERS:
-        msg = f"checking: order must be one of {', '.join(ORDERS)}, got {shown(order)}"
-        raise ValueError(msg)
-    return _Mode(frozenset(checks), order, seed, Record())
-
-
-_active: Scope[_Mode] = Scope("active")
 _device: Scope[int] = Scope("device")
-
-
-def checking(*checks: str, order: Order = "forward", seed: int = 0) -> Block[_Mode, Record]:
-    """Launch with these checks, and no others, inside the block; see the module for their names.
-
-    `order`: in which order blocks, and the threads of each, take turns; `seed` tells random ones
-    apart. Gives the `Record` of what "count" counted. ValueError for a name that is not known.
-
-    >>> with checking("bounds", "count") as record:
-    ...     pass
-    >>> record.of("copy_rows").launches
-    0
-    """
-    mode = _mode(checks, order, seed)
-    return _active.giving(mode, mode.record)
-
-
-@once
-def _mode_of_the_process() -> _Mode:
-    names = os.environ.get("TENSORLAYOUT_SIMULATOR_CHECKS", "bounds,barriers")
-    order, _, seed = os.environ.get("TENSORLAYOUT_SIMULATOR_ORDER", "forward").partition(":")
-    checks = tuple(name.strip() for name in names.split(",") if name.strip())
-    return _mode(checks, cast("Order", order), int(seed or 0))
-
-
-def record() -> Record:
-    """What was counted so far: in the block of `checking`, or else in the whole process."""
-    return (_active.get() or _mode_of_the_process()).record
 
 
 def _current_device() -> int:
@@ -180,25 +121,16 @@ def _enqueue(what: str) -> None:
 # ---- Memory
 
 
-class SimulatedBuffer:
+class SimulatedBuffer(Buffer):
     """A range of host memory that stands for device memory."""
 
-    __slots__ = ("_kept", "_owner", "_ranges", "device", "nbytes", "pointer")
+    __slots__ = ("_ranges",)
 
     def __init__(
         self, pointer: int, nbytes: int, device: int, owner: object, ranges: Ranges
     ) -> None:
-        self.pointer = pointer
-        self.nbytes = nbytes
-        self.device = device
-        self._owner = owner
+        super().__init__(pointer, nbytes, device, owner)
         self._ranges = ranges
-        self._kept: tuple[object, ...] = ()
-
-    def keep(self, owner: object) -> None:
-        """Keep `owner`, too, as long as the memory."""
-        if owner not in self._kept:
-            self._kept = (*self._kept, owner)
 
     def __del__(self) -> None:
         self._ranges.remove_later(self.pointer, self.nbytes)
@@ -297,10 +229,10 @@ class SimulatedLauncher:
         if not all(0 < n <= limit for n, limit in zip(blocks, _GRID_LIMITS, strict=True)):
             msg = f"cuda: {self._kernel.symbol} needs a grid of 1 to {_GRID_LIMITS}, got {blocks}"
             raise ValueError(msg)
-        mode = _active.get() or _mode_of_the_process()
+        how = mode()
         _enqueue(self._kernel.symbol)
         ranges = self._driver.ranges[_current_device()]
-        if "initialized" not in mode.checks:
+        if "initialized" not in how.checks:
             ranges.stop_following()
         with _launching, collecting_nothing():
             self._driver.counters.launches += 1
@@ -309,23 +241,23 @@ class SimulatedLauncher:
             _launch.operation = self._operation
             _launch.allocations = table.buffer_info()[0]
             _launch.allocation_count = count
-            _launch.checks = mode.flags
-            _launch.order = ORDERS.index(mode.order)
-            _launch.seed = mode.seed
+            _launch.checks = how.flags
+            _launch.order = ORDERS.index(how.order)
+            _launch.seed = how.seed
             _launch.parameter_bytes = len(parameters)
-            if mode.flags & CHECKS["count"]:
+            if how.flags & CHECKS["count"]:
                 ctypes.memset(_tallies, 0, ctypes.sizeof(_tallies))
             self._function(
                 ctypes.addressof(_launch), (ctypes.c_char * len(parameters)).from_buffer(parameters)
             )
             if message := _message.value:
                 raise KernelError(message.decode(errors="replace"))
-            if mode.flags & CHECKS["count"]:
+            if how.flags & CHECKS["count"]:
                 tallies = (
                     Tally(each.accesses, each.lanes, each.bytes, each.units, each.ideal)
                     for each in _tallies
                 )
-                mode.record.add(self._kernel, Counts(self._kernel.name, 1, *tallies))
+                how.record.add(self._kernel, Counts(self._kernel.name, 1, *tallies))
 
 
 # ---- The driver
@@ -373,7 +305,7 @@ class SimulatorDriver:
         return next((n for n, ranges in enumerate(self.ranges) if ranges.holds(pointer, 1)), None)
 
     def current_stream(self, device: int) -> Stream:
-        """That of this thread; the legacy default stream where no `on_stream` chose another."""
+        """The stream that `on_stream` chose for this thread, or else the legacy default one."""
         self._ranges_of(device)
         return _stream(device)
 
@@ -395,7 +327,7 @@ class SimulatorDriver:
         return False
 
     def captured(self, device: int) -> None:
-        """Nothing."""
+        """None: there are no graphs."""
 
     def order(self, first: Stream, then: Stream) -> None:
         """Nothing but a note: what is on `first` has been done."""
@@ -416,8 +348,8 @@ class SimulatorDriver:
             raise MemoryError(msg)
         self.counters.allocations += 1
         pointer = -(-memory.ctypes.data // 256) * 256
-        checks = (_active.get() or _mode_of_the_process()).checks
-        written = np.zeros(nbytes, np.uint8) if "initialized" in checks and nbytes else None
+        followed = "initialized" in mode().checks and nbytes
+        written = np.zeros(nbytes, np.uint8) if followed else None
         ranges.add(pointer, nbytes, written)
         return SimulatedBuffer(pointer, nbytes, device, memory, ranges)
 
@@ -431,24 +363,21 @@ class SimulatorDriver:
         """Copy contiguous bytes to device memory."""
         _enqueue("to_device")
         self._touch("to_device", pointer, source.nbytes).mark_written(pointer, source.nbytes)
-        ctypes.memmove(pointer, _contiguous(source), source.nbytes)
+        ctypes.memmove(pointer, flat(source).ctypes.data, source.nbytes)
 
     def to_host(self, destination: Bytes, pointer: int) -> None:
         """Copy device memory to contiguous bytes."""
         _enqueue("to_host")
         self._touch("to_host", pointer, destination.nbytes)
         self.counters.synchronisations += 1
-        ctypes.memmove(_contiguous(destination), pointer, destination.nbytes)
+        ctypes.memmove(flat(destination).ctypes.data, pointer, destination.nbytes)
 
     def on_device(self, destination: int, source: int, nbytes: int) -> None:
         """Copy within device memory, from one device to another too."""
         _enqueue("on_device")
         written = self._touch("on_device", source, nbytes).written(source, nbytes)
         self._touch("on_device", destination, nbytes).mark_written(destination, nbytes, written)
-        if abs(destination - source) < nbytes:
-            ends = f"from {source:#x} to {destination:#x}"
-            msg = f"cuda: on_device of {nbytes} bytes {ends}: they overlap"
-            raise ValueError(msg)
+        check_apart(destination, source, nbytes)
         ctypes.memmove(destination, source, nbytes)
 
     def launcher(self, kernel: Kernel) -> Launcher:
@@ -525,13 +454,6 @@ class SimulatorDriver:
                 return ranges
         msg = f"cuda: {name} of {nbytes} bytes at {pointer:#x}, which are not all allocated"
         raise ValueError(msg)
-
-
-def _contiguous(array: Bytes) -> int:
-    if not array.flags.c_contiguous:
-        msg = "cuda: copies between host and device need contiguous bytes"
-        raise ValueError(msg)
-    return array.ctypes.data
 
 
 def open_driver() -> SimulatorDriver:

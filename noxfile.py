@@ -58,5 +58,5 @@ def conformance(session: nox.Session) -> None:
 @nox.session
 def coverage(session: nox.Session) -> None:
     """Run tests while lines and branches are counted, and print what nothing ran."""
-    run(session, "test,coverage", "tests/covered.py", "-n", "2")
-    session.run("python", "tests/covered.py", "report")
+    run(session, "test,coverage", "tests/harness/covered.py", "-n", "2")
+    session.run("python", "tests/harness/covered.py", "report")

@@ -1,8 +1,9 @@
 """What a small call costs the host: from the function to the launch, the launch itself left out.
 
-On CUDA two drivers take part, neither with a GPU: CuPy's, on the stand-in of ``tests/fake_cupy.py``
-with calls that do nothing in place of CuPy's, and the simulator with launches that do nothing. So a
-figure is the cost of this package's Python; CuPy's pool and CUDA's launch come on top of it.
+On CUDA two drivers take part, neither with a GPU: CuPy's, on the stand-in of
+``tests/harness/fake_cupy.py`` with calls that do nothing in place of CuPy's, and the simulator with
+launches that do nothing. So a figure is the cost of this package's Python; CuPy's pool and CUDA's
+launch come on top of it.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from tensorlayout.cuda.engine.driver import driver
 
 Calls = Mapping[str, Call]
 
-TESTS = Path(__file__).parent.parent / "tests"
+TESTS = Path(__file__).parent.parent / "tests" / "harness"
 
 NUMPY, CPU = "NumPy", "CPU"
 CUPY = "CUDA, CuPy's driver"

@@ -28,7 +28,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-sys.path.insert(1, str(Path(__file__).parents[1]))
+sys.path.extend(
+    str(Path(__file__).parents[1] / name)
+    for name in ("harness", "elementwise", "functions", "scan")
+)
 
 import faults
 import guard
@@ -42,7 +45,7 @@ from tensorlayout import cuda
 
 PRELUDE = """\
 import numpy as np; from numpy import inf, nan; import tensorlayout as tl
-from tensors import as_dtype  # of the folder tests
+from tensors import as_dtype  # of the folder tests/harness
 from guard import stored; from shared_memory import seen  # of the folder tests/fuzz"""
 
 

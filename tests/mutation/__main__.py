@@ -44,7 +44,7 @@ MAP = ROOT / ".mutation.json"
 LEFT_OUT = (
     *("architecture", "cli", "consumers", "cuda_", "cupy", "demo", "device_functions", "docs"),
     *("directml_device", "gpu", "nvrtc", "on_devices", "package", "public_api", "simulator"),
-    *("xla_buffers", "xla_functions", "xla_page", "xla_text"),
+    *("families", "xla_buffers", "xla_functions", "xla_page", "xla_text"),
 )
 NOT_DRAWN = ("core/RemoveDecorator",)  # decorators run when the module is imported
 OPTIONS = ["-q", "-s", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not long and not gpu"]
@@ -413,7 +413,8 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    tests = sorted((ROOT / "tests").glob("test_*.py"))
+    tests = sorted((ROOT / "tests").glob("*/test_*.py"))
+    tests = [t for t in tests if t.parent.name not in ("conformance", "fuzz")]
     kept = [str(t) for t in tests if not t.stem.removeprefix("test_").startswith(LEFT_OUT)]
     return int(pytest.main([*OPTIONS, *kept], plugins=[Runner(arguments())]))
 

@@ -1,0 +1,49 @@
+"""Atomic operations on global memory: results, order, bounds, and a GPU's compiler."""
+
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cuda_memory import NEEDS_COMPILER, Storage, resources
+
+from tensorlayout.cuda.engine.driver import Kernel
+from tensorlayout.cuda.engine.simulator import KernelError, checking, open_driver
+
+FILE = str(Path(__file__).parents[1] / "kernels" / "atomics.cu")
+
+
+@pytest.fixture(scope="module")
+def driver():
+    return open_driver()
+
+
+def run(driver, name, words, values):
+    storages = [Storage(driver, a.nbytes, content=a.view(np.uint8)) for a in (words, values)]
+    pointers = [storage.pointer for storage in storages]
+    parameters = bytearray(struct.pack("<QQI4x", *pointers, values.size))
+    driver.launcher(Kernel(FILE, name))(-(-values.size // 256), parameters)
+    return storages[0].get().view(words.dtype)
+
+
+@NEEDS_COMPILER
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "uint64"])
+def test_results_whatever_the_order(driver, dtype):
+    limits = np.iinfo(dtype)
+    values = np.random.default_rng(0).integers(limits.min, limits.max, 700, dtype, endpoint=True)
+    values[:2] = limits.max, limits.max  # sums wrap
+    words = np.asarray([0, limits.max, limits.min, 0, limits.min], dtype)
+    with checking("bounds", "races", "count"):
+        found = run(driver, f"change_{dtype}", words, values)
+    even = values[values % 2 == 0]
+    assert found.tolist() == [values.sum(dtype=dtype), min(values), max(values), 7, max(even)]
+
+
+@NEEDS_COMPILER
+def test_out_of_bounds(driver):
+    with pytest.raises(KernelError, match=r"atomics.cu:\d+: load of 4 bytes .* at byte 20 of"):
+        run(driver, "change_outside", np.zeros(5, np.int32), np.zeros(1, np.int32))
+
+
+def test_compiled_for_a_gpu():
+    assert resources(Kernel(FILE, "change_int64"), "sm_75").spilled == 0

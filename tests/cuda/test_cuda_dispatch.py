@@ -1,0 +1,179 @@
+"""What a warm call does on CUDA: one launch, one allocation, and nothing else."""
+
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+from simulated import needs_compiler, simulator
+from stand_in import GPUS, opened, stand_in
+
+import tensorlayout as tl
+from tensorlayout.cuda.engine.driver import driver
+from tensorlayout.cuda.engine.memory import alignment
+from tensorlayout.cuda.engine.scalars import octets
+
+
+def add_in_place(x, y):
+    x += y
+
+
+def assign(x, y):
+    x[...] = y
+
+
+# Each with the calls that CuPy gets for it.
+WARM = {
+    "x + y": (lambda x, y: x + y, ["alloc", "launch"]),
+    "x + y.mT": (lambda x, y: x + y.mT, ["alloc", "launch"]),
+    "x + 1.5": (lambda x, y: x + 1.5, ["alloc", "launch"]),
+    "2 * x": (lambda x, y: 2 * x, ["alloc", "launch"]),
+    "exp": (lambda x, y: tl.exp(x), ["alloc", "launch"]),
+    "where": (lambda x, y: tl.where(x < y, x, y), ["alloc", "launch"] * 2),
+    "astype": (lambda x, y: tl.astype(x, tl.int16), ["alloc", "launch"]),
+    "to_layout": (lambda x, y: tl.to_layout(x, (0, 1)), ["alloc", "launch"]),
+    "reshape": (lambda x, y: tl.reshape(x.mT, (16,)), ["alloc", "launch"]),
+    "concat": (lambda x, y: tl.concat([x, y]), ["alloc", "launch"]),
+    "copy": (lambda x, y: x.copy(), ["alloc", "memcpy"]),
+    "x += y": (add_in_place, ["launch"]),
+    "x += 1": (lambda x, y: add_in_place(x, 1.0), ["launch"]),
+    "x[...] = y.mT": (lambda x, y: assign(x, y.mT), ["launch"]),
+    "x[1:] = 7": (lambda x, y: x.__setitem__(slice(1, None), 7), ["launch"]),
+    "views": (lambda x, y: x.mT[1:, ::-1], []),
+    "__dlpack__": (lambda x, y: x.__dlpack__(), []),
+}
+
+
+def operands(device):
+    return [tl.asarray(np.ones((4, 4), np.float32), device=device) for _ in range(2)]
+
+
+@pytest.mark.parametrize("name", WARM)
+def test_the_calls_of_cupy(name):
+    """None of them is one that a stream under capture refuses, or that makes the host wait."""
+    call, expected = WARM[name]
+    for count in (1, 2):
+        with stand_in(count) as recorder:
+            x, y = operands("cuda")
+            call(x, y)
+            recorder.calls.clear()
+            call(x, y)
+            assert [each[0] for each in recorder.calls] == expected
+
+
+def test_another_device_is_made_current_for_the_call():
+    with stand_in(2) as recorder:
+        x, y = operands("cuda:1")
+        x + y
+        recorder.calls.clear()
+        x + y
+        calls = ["device", "alloc", "device", "launch"]
+        assert [each[0] for each in recorder.calls] == calls
+        recorder.calls.clear()
+        with driver().using(1):
+            x + y
+        assert [each[0] for each in recorder.calls] == ["device", "alloc", "launch"]
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", WARM)
+def test_the_counters(name):
+    call, expected = WARM[name]
+    with simulator():
+        x, y = operands("cuda")
+        call(x, y)
+        before = asdict(driver().counters)
+        call(x, y)
+        done = Counter(asdict(driver().counters)) - Counter(before)
+    assert done == +Counter(launches=expected.count("launch"), allocations=expected.count("alloc"))
+
+
+FLOATS = [0.0, -0.0, 1.5, -1e-40, 7e-46, 1e39, -65519.9, 65520.0, 1e-7, np.inf, -np.inf, np.nan]
+INTEGERS = [
+    0,
+    1,
+    -1,
+    127,
+    128,
+    -129,
+    2**24 + 1,
+    2**31,
+    2**53 + 1,
+    2**63 - 1,
+    2**64 - 1,
+    2**64,
+    True,
+]
+
+
+@pytest.mark.parametrize("name", ["bool", "int8", "uint16", "int32", "int64", "uint64"])
+def test_integers_become_bytes_as_numpy_has_it(name):
+    for value in INTEGERS:
+        try:
+            expected = np.asarray(value, name).tobytes()
+        except OverflowError:
+            with pytest.raises(OverflowError, match=r"^add: the Python integer -?\d+ does not fit"):
+                octets("add", value, np.dtype(name))
+        else:
+            assert octets("add", value, np.dtype(name)) == expected, value
+
+
+@pytest.mark.parametrize("name", ["float16", "float32", "float64", "complex64"])
+def test_floats_become_bytes_as_numpy_has_it(name):
+    numbers = np.random.default_rng(1).normal(size=500)
+    values = [*FLOATS, *INTEGERS, *numbers.tolist(), *np.ldexp(numbers, -20).tolist()]
+    for value in values:
+        with np.errstate(all="ignore"):
+            expected = np.asarray(value, name).tobytes()
+        assert octets("add", value, np.dtype(name)) == expected, value
+
+
+def test_alignments():
+    expected = [32, 1, 2, 1, 4, 1, 2, 1, 8, 1, 2, 1, 4, 1, 2, 1, 16]
+    assert [alignment(4096 + bits) for bits in range(17)] == expected
+
+
+@needs_compiler
+def test_the_benchmark():
+    pytest.importorskip("tqdm", reason="optional: tqdm")
+    command = [sys.executable, "-m", "benchmarks", "dispatch", "--quick"]
+    root = Path(__file__).parents[2]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=root)
+    assert done.returncode == 0, done.stderr
+    rows = [line for line in done.stdout.splitlines() if line.startswith("| `x + y` |")]
+    (figures,) = ([float(each) for each in row.split("|")[2:-1]] for row in rows)
+    assert len(figures) == 5
+    assert all(0 < figure < 1000 for figure in figures)
+
+
+# ---- On a GPU, and on what stands for one
+
+
+@pytest.fixture(params=GPUS)
+def cupy(request):
+    with opened(request.param) as found:
+        yield found
+
+
+def test_gpu_a_graph_of_calls(cupy):
+    x, y = operands("cuda")
+    z = tl.zeros((4, 4), dtype="float32", device="cuda")
+    driver().synchronize()
+
+    def step():
+        add_in_place(x, y)
+        assign(z, x.mT)
+        return x + 1  # its memory is the graph's, while this is kept
+
+    with cupy.cuda.Stream(non_blocking=True) as stream:
+        step()
+        stream.begin_capture()
+        kept = step()
+        graph = stream.end_capture()
+        for _ in range(10):
+            graph.launch()
+        assert (np.asarray(z.to_device("cpu")) == 12).all()
+        assert (np.asarray(kept.to_device("cpu")) == 13).all()

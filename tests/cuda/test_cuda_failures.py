@@ -1,0 +1,447 @@
+"""What goes wrong on CUDA, told in one line, and nothing lost: memory, forks, threads, devices."""
+
+import gc
+import os
+import re
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from simulated import needs_compiler, simulator
+from stand_in import stand_in
+from tensors import same
+
+import tensorlayout as tl
+from tensorlayout import plan
+from tensorlayout.cuda.engine.driver import driver
+
+TESTS = Path(__file__).parents[1]
+
+
+def run(code, **environment):
+    """What a new process prints."""
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith("TENSORLAYOUT_")}
+    path = os.pathsep.join([str(TESTS / "harness"), str(TESTS.parent)])
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=inherited | {"PYTHONPATH": path} | environment,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return done.stdout.splitlines()
+
+
+# ---- Out of memory
+
+LIMIT = 4096  # bytes of the device, of which two tensors take 3200 and leave 896
+
+# Each needs 1600 bytes more.
+TOO_MUCH = {
+    "ones": lambda x, y: tl.ones((400,), dtype="float32", device="cuda"),
+    "add": lambda x, y: x + y,
+    "multiply": lambda x, y: 2 * x,
+    "exp": lambda x, y: tl.exp(x),
+    "copy": lambda x, y: x.copy(),
+    "to_layout": lambda x, y: tl.to_layout(tl.reshape(x, (20, 20)), (0, 1)),
+    "reshape": lambda x, y: tl.reshape(tl.reshape(x, (20, 20)).mT, (400,)),
+    "concat": lambda x, y: tl.concat([x, y]),
+    "to_device": lambda x, y: tl.ones((400,), dtype="float32").to_device("cuda"),
+    "subtract": lambda x, y: x[1:].__isub__(x[:-1]),  # which reads what it has written
+    "__setitem__": lambda x, y: x.__setitem__(slice(1, None), x[:-1]),
+}
+ASKED = {"concat": 3200, "subtract": 1596, "__setitem__": 1596}
+
+
+def opened(driver_name):
+    """A driver of a device that has `LIMIT` bytes."""
+    if driver_name == "cupy":
+        return stand_in(limit=LIMIT)
+    return simulator(TENSORLAYOUT_SIMULATOR_MEMORY=str(LIMIT))
+
+
+def values():
+    return np.arange(400, dtype=np.float32), np.arange(400, dtype=np.float32) ** 0.5
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", TOO_MUCH)
+def test_too_much_on_the_simulator(name):
+    with simulator(count=2, TENSORLAYOUT_SIMULATOR_MEMORY=str(LIMIT)) as gpu:
+        a, b = values()
+        x, y = (tl.asarray(each, device="cuda") for each in (a, b))
+        words = f"{name}: cuda:0: asked for {ASKED.get(name, 1600)} bytes, and 896 bytes are free"
+        for _ in range(3):
+            with pytest.raises(MemoryError, match=f"^{re.escape(words)}$"):
+                TOO_MUCH[name](x, y)
+        assert gpu.ranges[0].total() == 3200
+        same(x.to_device("cpu"), a)
+        same(y.to_device("cpu"), b)
+        same((x[:100] + y[:100]).to_device("cpu"), a[:100] + b[:100])
+        other = tl.ones((900,), dtype="float32", device="cuda:1")
+        assert other.device == "cuda:1"
+        del y
+        same((x + x).to_device("cpu"), a + a)
+
+
+@pytest.mark.parametrize("name", TOO_MUCH)
+def test_too_much_for_cupys_pool(name):
+    with stand_in(limit=LIMIT) as recorder:
+        x, y = (tl.asarray(each, device="cuda") for each in values())
+        recorder.kept_by_pool = 500
+        recorder.calls.clear()
+        words = f"{name}: cuda:0: asked for {ASKED.get(name, 1600)} bytes, and 896 bytes are free"
+        with pytest.raises(MemoryError, match=f"^{re.escape(words)}$"):
+            TOO_MUCH[name](x, y)
+        assert {call[0] for call in recorder.calls} == {"free_all_blocks"}  # and nothing launched
+        gc.collect()
+        assert recorder.free == 896
+        z = x[:100] + y[:100]
+        assert z.shape == (100,)
+        assert recorder.free == 496
+
+
+# Sizes that CuPy would round up to few bytes, or to none; or that it cannot be asked for.
+BEYOND = (2**62, 2**63 - 512, 2**63 - 1, 2**63, 2**64 - 511, 2**64 - 8, 2**64, 2**64 + 8)
+
+
+@needs_compiler
+@pytest.mark.parametrize("nbytes", BEYOND)
+@pytest.mark.parametrize("driver_name", ["simulator", "cupy"])
+def test_more_than_there_can_be(nbytes, driver_name):
+    with opened(driver_name) as found:
+        words = f"cuda:0: asked for {nbytes} bytes, and {LIMIT} bytes are free"
+        if driver_name == "cupy":
+            found.calls.clear()
+        with pytest.raises(MemoryError, match=f"^{re.escape(words)}$"):
+            driver().allocate(nbytes, 0)
+        assert driver_name == "simulator" or found.calls == []  # nobody asked CuPy
+
+
+@needs_compiler
+@pytest.mark.parametrize("driver_name", ["simulator", "cupy"])
+def test_calls_for_more_than_there_can_be(driver_name):
+    with opened(driver_name):
+        x = tl.asarray([1.0, 2.0], dtype="float32", device="cuda")
+        wide = tl.broadcast_to(x, (2**59, 2))
+        free = f"and {LIMIT - 8} bytes are free"
+        for name, call in (
+            ("empty", lambda: tl.empty((2**59,), dtype="float64", device="cuda")),
+            ("zeros", lambda: tl.zeros((2**60 - 1,), dtype="float64", device="cuda")),
+            ("negative", lambda: -wide),
+            ("add", lambda: wide + 1),
+            ("copy", wide.copy),
+            ("astype", lambda: tl.astype(wide, "int32")),
+            ("cumulative_sum", lambda: tl.cumulative_sum(wide, axis=0)),
+        ):
+            with pytest.raises(MemoryError, match=rf"^{name}: cuda:0: asked for \d+ bytes, {free}"):
+                call()
+        if driver_name == "simulator":
+            same(x.to_device("cpu"), np.asarray([1, 2], "float32"))
+
+
+def test_cupys_pool_is_freed_before_memory_is_short():
+    with stand_in(limit=LIMIT) as recorder:
+        x, y = (tl.asarray(each, device="cuda") for each in values())
+        del y
+        recorder.kept_by_pool = 1600  # as the pool does with it
+        z = x + x
+        assert z.shape == (400,)
+        done = [call[0] for call in recorder.calls if call[0] != "load"]
+        assert done[-3:] == ["free_all_blocks", "alloc", "launch"]
+
+
+class Cycle:
+    """Something that only the garbage collector frees."""
+
+    def __init__(self, tensor):
+        self.tensor, self.cycle = tensor, self
+
+
+@needs_compiler
+@pytest.mark.parametrize("driver_name", ["simulator", "cupy"])
+def test_memory_of_cycles_is_found(driver_name):
+    gc.disable()
+    try:
+        with opened(driver_name):
+            Cycle(tl.empty((3000,), dtype="int8", device="cuda"))
+            assert tl.empty((3000,), dtype="int8", device="cuda").shape == (3000,)
+    finally:
+        gc.enable()
+
+
+# ---- Processes
+
+FORK = """
+import os, sys
+
+def in_child(call):
+    sys.stdout.flush()
+    child = os.fork()
+    if not child:
+        try:
+            print(call(), flush=True)
+        except Exception as error:
+            print(f"{type(error).__name__}: {error}", flush=True)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+@needs_compiler
+def test_a_child_goes_on_with_the_simulator():
+    code = f"""{FORK}
+import tensorlayout as tl
+x = tl.asarray([1.0, 2.0], device="cuda")
+print(x + 1)
+in_child(lambda: x * 3)
+in_child(lambda: tl.zeros(2, device="cuda") - x)
+in_child(lambda: x.__setitem__(0, 5))
+print(x)
+"""
+    found = run(code, TENSORLAYOUT_CUDA_SIMULATOR="1")
+    assert found == ["[2., 3.]", "[3., 6.]", "[-1., -2.]", "None", "[1., 2.]"]
+
+
+CUPY = f"""{FORK}
+from stand_in import stand_in
+import tensorlayout as tl
+"""
+
+FORKED = (
+    "cuda: this process was forked from one that had used CUDA, and cannot use it;"
+    " start such processes by multiprocessing.get_context('spawn')"
+)
+
+
+def test_a_child_cannot_go_on_with_a_gpu():
+    code = f"""{CUPY}
+for count in (1, 2):
+    with stand_in(count) as recorder:
+        x = tl.asarray([1.0, 2.0], device="cuda")
+        y = x + x
+        for call in (
+            lambda: x + x,
+            lambda: x.__iadd__(y),
+            lambda: x + 1,
+            lambda: tl.zeros(2, device="cuda"),
+            lambda: x.copy(),
+            lambda: x.to_device("cpu"),
+            lambda: x.__setitem__(..., y),
+            lambda: x.__dlpack__(),
+            lambda: float(x[0]),
+            lambda: x.__cuda_array_interface__,
+        ):
+            in_child(call)
+        in_child(lambda: tl.from_dlpack(x))
+        in_child(lambda: (x.shape, x[::-1].strides, (tl.ones(2) + 1).shape))
+        recorder.calls.clear()
+        x + x
+        print([call[0] for call in recorder.calls])
+"""
+    found = run(code)
+    for each in (found[:13], found[13:]):
+        assert each[:10] == [f"RuntimeError: {FORKED}"] * 10
+        exchange = f"BufferError: from_dlpack: Tensor could not be exchanged: {FORKED}"
+        assert each[10:] == [exchange, "((2,), (-1,), (2,))", "['alloc', 'launch']"]
+
+
+def test_a_child_may_be_the_first_to_use_a_gpu():
+    code = f"""{CUPY}
+x = tl.ones(2)
+
+def first():
+    with stand_in():
+        return (x.to_device("cuda") + 1).device
+
+in_child(first)
+"""
+    assert run(code) == ["cuda:0"]
+
+
+# ---- Finalizers
+
+
+@needs_compiler
+def test_a_finalizer_may_compute_in_the_midst_of_a_call():
+    """It is called wherever Python collects garbage, in the thread that holds locks here."""
+    code = """
+import faulthandler, gc
+faulthandler.dump_traceback_later(40, exit=True)
+import tensorlayout as tl
+
+class Cycle:
+    def __init__(self):
+        self.me = self
+
+    def __del__(self):
+        done.append((x + 1).shape)
+
+done, x = [], tl.ones(4, device="cuda")
+wraps = [tl.from_dlpack(x) for _ in range(50)]  # ranges that overlap are merged for a launch
+for number in range(2000):
+    gc.set_threshold(2 + number % 97)
+    Cycle()
+    tl.empty(3, device="cuda")
+    z = x + number
+    assert z.shape == (4,)
+print(z, len(done) > 100)
+"""
+    assert run(code, TENSORLAYOUT_CUDA_SIMULATOR="1") == ["[2000., 2000., 2000., 2000.] True"]
+
+
+# ---- Threads
+
+
+def in_threads(work, count=8):
+    """What `work(number)` gives in each of so many threads, which begin together."""
+    together, found, errors = threading.Barrier(count), [None] * count, []
+
+    def begin(number):
+        try:
+            together.wait()
+            found[number] = work(number)
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=begin, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    return found
+
+
+ROUNDS = 30
+
+
+@needs_compiler
+@pytest.mark.parametrize("devices", [1, 2])
+def test_threads_compute_what_one_does(devices):
+    with simulator(devices) as gpu:
+        a = np.arange(60, dtype=np.float32).reshape(6, 10)
+        shared = [tl.asarray(a, device=f"cuda:{n}") for n in range(devices)]
+        before = gpu.counters.launches, gpu.counters.allocations
+        streams = set()
+
+        def work(number):
+            device = number % devices
+            x = shared[device]
+            with gpu.on_stream(100 + number, device):
+                for _ in range(ROUNDS):
+                    y = x + number
+                    y += x
+                    z = tl.to_layout(y, (0, 1))
+                streams.add(gpu.current_stream(device))
+            return z.device, z.to_device("cpu")
+
+        for number, (device, found) in enumerate(in_threads(work)):
+            assert device == f"cuda:{number % devices}"
+            same(found, a + a + number)
+        done = gpu.counters.launches - before[0], gpu.counters.allocations - before[1]
+        assert done == (8 * ROUNDS * 3, 8 * ROUNDS * 2)
+        assert len(streams) == 8
+        assert gpu.counters.compiles + gpu.counters.cache_hits <= 2  # elementwise and copies
+
+
+def test_threads_share_plans():
+    with stand_in(2) as recorder:
+        x = [tl.ones((4, 4), device=f"cuda:{n}") for n in range(2)]
+        plan.run.cache_clear()
+        before = len(recorder.named("launch"))
+
+        def work(number):
+            for _ in range(ROUNDS):
+                y = x[number % 2] + number
+            return y.device
+
+        assert in_threads(work) == ["cuda:0", "cuda:1"] * 4
+        assert plan.run.cache_info().currsize == 2
+        launches = recorder.named("launch")[before:]
+        assert len(launches) == 8 * ROUNDS
+        assert sum(address == 1001 for address, *_ in launches) == 4 * ROUNDS
+        assert driver().counters.launches == before + 8 * ROUNDS
+
+
+# ---- Devices that are not there, and several of them
+
+NO_CUPY = """
+import sys
+sys.modules["cupy"] = None
+import tensorlayout as tl
+"""
+
+NO_GPU = """
+import sys
+from fake_cupy import Recorder, fake_cupy
+sys.modules["cupy"] = fake_cupy(Recorder(0))
+import tensorlayout as tl
+"""
+
+ASKING = """
+for call in (
+    lambda: tl.zeros(2, device="cuda"),
+    lambda: tl.zeros(2, device=tl.Device("cuda")),
+    lambda: tl.asarray([1, 2], device="cuda:0"),
+    lambda: tl.ones(2, device="cpu").to_device("cuda"),
+    lambda: tl.set_default_device("cuda"),
+    lambda: tl.using_device("cuda").__enter__(),
+):
+    try:
+        print(call())
+    except ValueError as error:
+        print(error)
+"""
+
+BY_DEFAULT = """
+try:
+    print(tl.zeros(2))
+except ValueError as error:
+    print(error)
+print(tl.zeros(2, device="cpu"))
+"""
+
+
+@pytest.mark.parametrize(
+    ("there", "reason"),
+    [
+        (
+            NO_CUPY,
+            "cuda needs an NVIDIA GPU and CuPy: pip install tensorlayout[cuda12];"
+            " TENSORLAYOUT_CUDA_SIMULATOR=1 simulates one",
+        ),
+        (NO_GPU, "cuda: CuPy finds no GPU; a GPU needs pip install 'tensorlayout[cuda12]' (or"),
+    ],
+    ids=["no cupy", "no gpu"],
+)
+def test_one_line_says_what_to_install(there, reason):
+    lines = run(there + ASKING)
+    asked = ["zeros", "zeros", "asarray", "to_device", "set_default_device", "using_device"]
+    assert [line.partition(":")[0] for line in lines] == asked
+    for line in lines:
+        before, _, after = line.partition("; ")
+        assert re.fullmatch(r"\w+: device must be one of those available \(cpu\), got .*", before)
+        assert after.startswith(reason), line
+    first, second = run(there + BY_DEFAULT, TENSORLAYOUT_DEFAULT_DEVICE="cuda")
+    assert first.startswith("TENSORLAYOUT_DEFAULT_DEVICE must be one of those available (cpu), got")
+    assert f"; {reason}" in first
+    assert second == "[0., 0.]"
+
+
+def test_operands_on_two_devices_are_refused():
+    with stand_in(2) as recorder:
+        x, y = (tl.ones(2, device=f"cuda:{n}") for n in range(2))
+        recorder.calls.clear()
+        words = "operands live on cuda:0 and cuda:1; move one with to_device()"
+        for call in (lambda: x + y, lambda: x.__iadd__(y), lambda: tl.concat([x, y])):
+            with pytest.raises(ValueError, match=re.escape(words)):
+                call()
+        assert recorder.calls == []
+        assert (x + y.to_device("cuda:0")).device == "cuda:0"

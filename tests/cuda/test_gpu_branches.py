@@ -1,0 +1,109 @@
+"""The branches of kernels that only a GPU is given, compiled by g++ and run on the simulator."""
+
+import re
+import struct
+from pathlib import Path
+
+import as_on_gpu
+import numpy as np
+import pytest
+from simulated import needs_compiler, simulator
+
+import tensorlayout as tl
+from tensorlayout.cuda.engine.driver import Kernel
+from tensorlayout.cuda.engine.simulator import SimulatorDriver
+from tensorlayout.kernels_path import kernel_directory
+
+ATOMICS = str(Path(__file__).parents[1] / "kernels" / "atomics.cu")
+
+
+@pytest.fixture(scope="module")
+def driver():
+    with pytest.MonkeyPatch.context() as patch, simulator(1) as found:
+        patch.setattr(SimulatorDriver, "launcher", as_on_gpu.launcher)
+        yield found
+
+
+def numbers(shape, dtype="float32"):
+    return tl.asarray(np.random.default_rng(1).integers(-9, 9, shape).astype(dtype))
+
+
+def written(x, at, values):
+    x[at] = values
+    return x
+
+
+POSITIONS = tl.asarray(np.array([3, 0, 3, 1]))
+
+# Of each file a call that launches some of it.
+CALLS = {
+    "band.cu": (tl.triu, numbers((9, 9))),
+    "bounded.cu": (lambda x: tl.to_layout(x, "{1,0:T(8,128)}"), numbers((20, 130))),
+    "combine.cu": (tl.scatter_add, numbers(5), POSITIONS, numbers(4)),
+    "copy.cu": (lambda x: tl.to_layout(x, "NHWC"), numbers((1, 3, 20, 24))),
+    "elementwise.cu": (lambda x: tl.exp(x * (1 + 0.5j)), numbers((5, 7), "complex64")),
+    "fill.cu": (lambda x: tl.full_like(x, 3), numbers((5, 7))),
+    "gather.cu": (tl.take, numbers(5), POSITIONS),
+    "join.cu": (lambda *parts: tl.concat(parts), numbers((3, 5)), numbers((4, 5))),
+    "matmul.cu": (tl.matmul, numbers((70, 40), "int32"), numbers((40, 130), "int32")),
+    "quantile.cu": (tl.median, numbers(9)),
+    "radix.cu": (tl.sort, numbers(5000, "uint8")),
+    "reduce.cu": (lambda x: tl.sum(x, axis=0), numbers((300, 40))),
+    "scan.cu": (tl.cumulative_sum, numbers(700)),
+    "scatter.cu": (written, numbers(5), POSITIONS, numbers(4)),
+    "search.cu": (lambda x, y: tl.searchsorted(tl.sort(x), y), numbers(9), numbers((4, 5))),
+    "select.cu": (lambda x: tl.nonzero(x)[0], numbers((30, 40))),
+    "sequence.cu": (lambda x: tl.arange(9, dtype=x.dtype, device=x.device), numbers(0)),
+    "sort.cu": (tl.sort, numbers(5000)),
+}
+
+
+@needs_compiler
+@pytest.mark.parametrize("file", CALLS)
+def test_a_call_of_each_file(driver, file):
+    call, *given = CALLS[file]
+    found = call(*(x.to_device("cuda") for x in given)).to_device("cpu")
+    expected = call(*(tl.asarray(x, copy=True) for x in given))
+    np.testing.assert_allclose(np.asarray(found), np.asarray(expected), rtol=1e-6)
+    assert file in {kernel.file for kernel in driver._launchers}
+
+
+def test_files_without_a_call():
+    """Only DirectML's operators launch these; the tests under ``-p as_on_gpu`` run them."""
+    assert {path.name for path in kernel_directory().glob("*.cu")} - CALLS.keys() == {
+        "coordinates.cu",
+        "replace.cu",
+        "spread.cu",
+    }
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "uint64"])
+def test_atomics(driver, dtype):
+    values = np.array([5, 2**31 - 1, 1, 6, 4] * 100, dtype)
+    words = np.array([0, values[1], 0, 0, 0], dtype)
+    given, kept = (tl.asarray(x).to_device("cuda") for x in (values, words))
+    launch = driver.launcher(Kernel(ATOMICS, f"change_{dtype}"))
+    addresses = (kept._memory.address, given._memory.address)
+    launch(2, bytearray(struct.pack("PPI4x", *addresses, len(values))))
+    sum_of_all = int(values.astype(object).sum()) % 2 ** (8 * words.itemsize)
+    expected = np.array(sum_of_all, np.uint64).astype(dtype), 1, 2**31 - 1, 7, 6
+    assert np.asarray(kept.to_device("cpu")).tolist() == [int(each) for each in expected]
+
+
+# What only a compiler for GPUs knows, but for what g++ knows too.
+WORDS = re.compile(r"\b(?:__(?!attribute__|builtin_|VA_ARGS__)\w+|atomic[A-Z]\w+|asm)\b")
+
+
+def test_what_no_cpu_runs_is_listed():
+    folder = kernel_directory()
+    found = {
+        f"`{word}` in `{path.name}`"
+        for path in folder.glob("*.cu*")
+        for word in WORDS.findall(re.sub(r"//.*", "", path.read_text("utf-8")))
+    }
+    listed = set()
+    for line in (folder / "README.md").read_text("utf-8").splitlines():
+        if row := re.fullmatch(r"\| (`\w+`(?:, `\w+`)*) \| (`\w+\.cuh?`) \| .* \|", line):
+            listed |= {f"{word} in {row[2]}" for word in row[1].split(", ")}
+    assert listed == found

@@ -1,0 +1,539 @@
+"""Kernels compiled by NVRTC, the cache of what it made, and what is reported of it; no GPU."""
+
+import functools
+import importlib
+import os
+import shutil
+import struct
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from simulated import needs_compiler
+from simulated import simulator as simulated
+
+import tensorlayout as tl
+from benchmarks.sass import sections
+from tensorlayout.cuda import warmup
+from tensorlayout.cuda.engine import nvrtc, resources, simulator, warm_up
+from tensorlayout.cuda.engine.disk_cache import key_of
+from tensorlayout.cuda.engine.driver import Counters, Kernel
+from tensorlayout.cuda.engine.launch_log import launch_log
+from tensorlayout.cuda.engine.nvrtc import Resources
+from tensorlayout.cuda.engine.warm_up import common, known
+from tensorlayout.kernels_path import kernel_directory
+
+KERNELS = Path(__file__).parents[1] / "kernels"
+ARCHITECTURES = [
+    75,
+    80,
+    90,
+    pytest.param(100, marks=pytest.mark.long),
+    pytest.param(120, marks=pytest.mark.long),
+]
+NAMES = {
+    "nothing",
+    "meet_once",
+    "increment",
+    "increment_packs",
+    "where_am_i",
+    "transpose_tiles",
+    "transpose_in_one_bank",
+    "sum_blocks",
+    "agree",
+    "take_turns",
+    "conjugate",
+    "every_eighth",
+}
+# Twice as many sums as a thread has registers, each needed until the end.
+SPILLING = """
+#include "memory.cuh"
+struct Params { double* to; const double* from; };
+extern "C" __global__ void __launch_bounds__(1024, 2) spill(const __grid_constant__ Params p) {
+    double sums[64];
+#pragma unroll
+    for (int i = 0; i < 64; ++i) sums[i] = load(p.from + i * 1024 + threadIdx.x);
+    for (int round = 0; round < 9; ++round)
+#pragma unroll
+        for (int i = 0; i < 64; ++i) sums[i] = sums[i] * sums[(i * 7 + 3) % 64] + sums[i];
+#pragma unroll
+    for (int i = 0; i < 64; ++i) store(p.to + i * 1024 + threadIdx.x, sums[i]);
+}
+"""
+
+
+@pytest.fixture
+def compiler():
+    try:
+        return importlib.import_module("cupy_backends.cuda.libs.nvrtc")
+    except ImportError:
+        pytest.skip("optional: NVRTC comes with cupy")
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("TENSORLAYOUT_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def right(name="increment", **shape):
+    return Kernel(str(KERNELS / "right.cu"), name, shape=tuple(shape.items()))
+
+
+def written(folder, text, **macros):
+    """A kernel of a file of its own."""
+    path = folder / "own.cu"
+    path.write_text(text, "utf-8")
+    return Kernel(str(path), "own", types=tuple(macros.items()))
+
+
+# ---- Compiling
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_kernels_of_a_file(compiler, architecture):
+    made = nvrtc.compiled(right(), architecture)
+    assert made.cubin[:4] == b"\x7fELF"
+    assert made.resources.keys() == NAMES
+    assert made.warnings == ""
+    assert not [name for name, each in made.resources.items() if each.spilled or each.stack]
+    shared = {name: each.shared for name, each in made.resources.items() if each.shared}
+    assert shared == {
+        "transpose_tiles": 4 * 32 * 33,
+        "transpose_in_one_bank": 4 * 32 * 32,
+        "sum_blocks": 4 * 256,
+        "take_turns": 4 * 256,
+    }
+
+
+def elf(*, segments=(64, 2), sections=(200, 3)):
+    """An ELF file of nothing but a header and two tables."""
+    (first, count), (second, number) = segments, sections
+    head = b"\x7fELF".ljust(32, b"\1") + struct.pack("<QQ", first, second) + b"\1" * 6
+    head += struct.pack("<HHHHH", 56, count, 64, number, 1)
+    whole = max(64, first + 56 * count, second + 64 * number)
+    return head[: whole - 1].ljust(whole - 1, b"\1") + b"\0"
+
+
+LAYOUTS = {
+    "sections last": elf(),
+    "segments last": elf(segments=(400, 5), sections=(64, 5)),
+    "no segments": elf(segments=(0, 0)),
+}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_the_byte_that_cupy_strips_is_put_back(name, monkeypatch):
+    monkeypatch.setattr(nvrtc, "version", lambda: "1.0")
+    whole = LAYOUTS[name]
+    assert nvrtc.whole_elf(whole[:-1]) == nvrtc.whole_elf(whole) == whole
+    assert nvrtc.whole_elf(whole + b"more") == whole + b"more"
+    sizes = f"cuda: NVRTC 1.0 gave {len(whole) - 2} bytes of machine code, and its header says"
+    with pytest.raises(RuntimeError, match=f"^{sizes} {len(whole)}$"):
+        nvrtc.whole_elf(whole[:-2])
+
+
+NO_ELF = [b"", b"\x7fELF", b"\x7fELF".ljust(63), b"ELF".ljust(500), elf()[1:]]
+
+
+@pytest.mark.parametrize("cubin", NO_ELF)
+def test_what_is_no_elf_file_is_refused(cubin, monkeypatch):
+    monkeypatch.setattr(nvrtc, "version", lambda: "1.0")
+    with pytest.raises(RuntimeError, match=rf"^cuda: NVRTC 1.0 gave {len(cubin)} bytes.* no ELF"):
+        nvrtc.whole_elf(cubin)
+
+
+def test_what_is_kept_is_a_whole_elf_file(compiler, cache, small):
+    """By the tables that the header names, read here; for all architectures that there are."""
+    for architecture in compiler.getSupportedArchs():
+        kept = nvrtc.cubin_file(small, architecture, Counters()).read_bytes()
+        segments, sections = struct.unpack_from("<QQ", kept, 32)
+        size, count, other, number = struct.unpack_from("<HHHH", kept, 54)
+        assert len(kept) == max(segments + size * count, sections + other * number)
+        assert kept[-8:] in (b"\x08" + bytes(7), bytes(8))  # an alignment, or no entries
+        assert nvrtc.cubin(small, architecture, Counters()) == kept
+
+
+def test_short_files_of_before_are_not_found(compiler, cache, small, monkeypatch):
+    path = nvrtc.cubin_file(small, 90, Counters())
+    monkeypatch.setattr(nvrtc.disk_cache, "key_of", lambda *parts: key_of(*parts[1:]))
+    assert nvrtc.cubin_file(small, 90, Counters()) != path
+
+
+def test_options():
+    """The lines of kernels/README.md say why."""
+    text = (kernel_directory() / "README.md").read_text("utf-8")
+    assert f"`{' '.join(nvrtc.OPTIONS)}`" in text
+
+
+def test_asking_for_resources_changes_no_code(compiler, monkeypatch):
+    """All sections but the note of NVRTC 13 that holds the options themselves."""
+    with_log = nvrtc.compiled(right(), 90)
+    monkeypatch.setattr(nvrtc, "_VERBOSE", "-DUNUSED=1")
+    without = nvrtc.compiled(right(), 90)
+    first, second = sections(with_log.cubin), sections(without.cubin)
+    assert ".text.meet_once" in first
+    for each in (first, second):
+        each.pop(".note.nv.tkinfo", None)
+    assert (first, without.resources) == (second, {})
+
+
+DENORMAL = """
+#include "memory.cuh"
+struct Params { float* to; float x, y; };
+KERNEL(own, Params) { store(p.to, p.x * p.y + p.x / p.y); }
+"""
+
+
+def test_arithmetic_is_that_of_ieee_754(compiler, tmp_path):
+    """No product is fused, and no denormal flushed: as PTX has it."""
+    ptx = _ptx_of(compiler, written(tmp_path, DENORMAL))
+    assert "mul.rn.f32" in ptx or "mul.f32" in ptx
+    assert "div.rn.f32" in ptx
+    assert "fma" not in ptx
+    assert "ftz" not in ptx
+
+
+def _ptx_of(compiler, kernel):
+    text = Path(kernel.file).read_text("utf-8")
+    headers = [kernel_directory() / name for name in ("memory.cuh", "platform.cuh")]
+    program = compiler.createProgram(
+        text, "own.cu", [h.read_bytes() for h in headers], [h.name.encode() for h in headers]
+    )
+    compiler.compileProgram(program, (*nvrtc.OPTIONS, "-arch=compute_90"))
+    return compiler.getPTX(program).decode()
+
+
+@pytest.mark.parametrize(
+    ("kernel", "defined"),
+    [
+        (Kernel("own.cu", "own", types=(("ELEMENT", "float"),)), 1),
+        (Kernel("own.cu", "own", shape=(("RANK", "2"), ("INDEX", "int64_t"))), 2),
+        (Kernel("own.cu", "own", operation="add"), 4),
+        (Kernel("own.cu", "own", (("ELEMENT", "float"),), (("RANK", "2"),), "add"), 5),
+    ],
+)
+def test_macros(compiler, tmp_path, kernel, defined):
+    """By the bytes of shared memory, which tell what was defined."""
+    text = """
+#include "memory.cuh"
+namespace functions { struct add {}; }
+struct Params { char* to; };
+enum {
+#ifdef ELEMENT
+    types = sizeof(ELEMENT) == 4 ? 1 : 100,
+#else
+    types = 0,
+#endif
+#if RANK == 2
+    rank = 2,
+#else
+    rank = 0,
+#endif
+#ifdef INDEX
+    shape = sizeof(INDEX) == 8 ? rank : 100,
+#else
+    shape = rank ? 0 : 0,
+#endif
+#ifdef OPERATION
+    operation = sizeof(functions::OPERATION) * 4
+#else
+    operation = 0
+#endif
+};
+BLOCK_KERNEL(own, Params) {
+    SHARED(char, bytes, 8 + types + shape + operation);
+    store_shared(bytes + threadIdx.x, load(p.to + threadIdx.x));
+    barrier();
+    store(p.to + threadIdx.x, load_shared(bytes + 7 - threadIdx.x));
+}
+"""
+    (tmp_path / "own.cu").write_text(text)
+    own = Kernel(str(tmp_path / "own.cu"), "own", kernel.types, kernel.shape, kernel.operation)
+    assert nvrtc.compiled(own, 90).resources["own"].shared == 8 + defined
+
+
+def test_a_header_beside_the_file(compiler, tmp_path):
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "plus.cuh").write_text("#define PLUS 7\n")
+    text = DENORMAL.replace('"memory.cuh"', '"memory.cuh"\n#include "parts/plus.cuh"')
+    kernel = written(tmp_path, text.replace("p.x * p.y", "PLUS"))
+    assert nvrtc.compiled(kernel, 90).resources["own"].spilled == 0
+
+
+def test_headers_of_the_host_are_not_found(compiler, tmp_path):
+    with pytest.raises(RuntimeError, match=r"own.cu with -arch=sm_90:\n(.|\n)*cstdint"):
+        nvrtc.compiled(written(tmp_path, "#include <cstdint>\n"), 90)
+
+
+def test_an_error_names_file_line_and_macros(compiler):
+    kernel = Kernel(str(KERNELS / "broken.cu"), "broken", shape=(("RANK", "2"),))
+    expected = (
+        r"^cuda: NVRTC could not compile broken.cu with -arch=sm_80 -DRANK=2:\n"
+        r'broken.cu\(7\): error: class "Params" has no member "from"'
+    )
+    with pytest.raises(RuntimeError, match=expected):
+        nvrtc.compiled(kernel, 80)
+
+
+def test_a_warning_is_told(compiler, tmp_path):
+    made = nvrtc.compiled(written(tmp_path, "#warning be careful\n" + DENORMAL), 90)
+    assert "be careful" in made.warnings
+    assert made.resources.keys() == {"own"}
+
+
+def test_a_file_that_is_not_there(compiler):
+    with pytest.raises(FileNotFoundError, match=r"missing.cu"):
+        nvrtc.compiled(Kernel("missing.cu", "missing"), 90)
+
+
+@pytest.mark.parametrize(
+    ("capability", "architecture"), [(75, 75), (90, 90), (88, 87), (120, 120), (129, 121)]
+)
+def test_the_latest_architecture_that_a_device_runs(monkeypatch, capability, architecture):
+    _fake_nvrtc(monkeypatch, (75, 80, 86, 87, 89, 90, 120, 121))
+    assert nvrtc.architecture_for(capability) == architecture
+
+
+@pytest.mark.parametrize("capability", [70, 110, 130])
+def test_a_device_that_nvrtc_does_not_know(monkeypatch, capability):
+    _fake_nvrtc(monkeypatch, (75, 80, 90, 120))
+    expected = rf"capability {capability / 10}, and NVRTC 12.9 compiles for 7.5, 8.0, 9.0, 12.0;"
+    with pytest.raises(RuntimeError, match=expected):
+        nvrtc.architecture_for(capability)
+
+
+def _fake_nvrtc(monkeypatch, architectures):
+    fake = type("nvrtc", (), {})
+    fake.getSupportedArchs = staticmethod(lambda: architectures)
+    fake.getVersion = staticmethod(lambda: (12, 9))
+    monkeypatch.setitem(sys.modules, "cupy_backends.cuda.libs.nvrtc", fake)
+
+
+@pytest.mark.parametrize("what", ["version", "compiled"])
+def test_without_cupy(monkeypatch, what):
+    monkeypatch.setitem(sys.modules, "cupy_backends.cuda.libs.nvrtc", None)
+    call = {"version": nvrtc.version, "compiled": lambda: nvrtc.compiled(right(), 90)}[what]
+    with pytest.raises(RuntimeError, match=r"^cuda: CuPy .*pip install 'tensorlayout\[cuda12\]'"):
+        call()
+
+
+# ---- The cache
+
+
+@pytest.fixture
+def small(tmp_path):
+    """A kernel that compiles in no time."""
+    return written(tmp_path, DENORMAL)
+
+
+def test_compiled_once(compiler, cache, small):
+    counters = Counters()
+    path = nvrtc.cubin_file(small, 90, counters)
+    assert path.read_bytes() == nvrtc.compiled(small, 90).cubin
+    assert path.parent == cache
+    assert path.name.startswith("own-sm_90-")
+    assert nvrtc.cubin_file(small, 90, counters) == path
+    assert counters == Counters(compiles=1, cache_misses=1, cache_hits=1)
+
+
+def test_kernels_of_one_file_share_an_entry(compiler, cache):
+    counters = Counters()
+    paths = {nvrtc.cubin_file(right(name), 90, counters) for name in NAMES}
+    assert (len(paths), counters.compiles) == (1, 1)
+
+
+def test_what_tells_entries_apart(compiler, cache, tmp_path, monkeypatch):
+    counters = Counters()
+    (tmp_path / "plus.cuh").write_text("#define PLUS 7\n")
+    text = DENORMAL.replace('"memory.cuh"', '"memory.cuh"\n#include "plus.cuh"')
+    kernel = written(tmp_path, text)
+    paths = [
+        nvrtc.cubin_file(kernel, 90, counters),
+        nvrtc.cubin_file(kernel, 80, counters),
+        nvrtc.cubin_file(written(tmp_path, text, RANK="2"), 90, counters),
+        nvrtc.cubin_file(written(tmp_path, text + "//"), 90, counters),
+    ]
+    (tmp_path / "plus.cuh").write_text("#define PLUS 8\n")
+    paths.append(nvrtc.cubin_file(kernel, 90, counters))
+    monkeypatch.setattr(nvrtc, "version", lambda: "1.0")
+    paths.append(nvrtc.cubin_file(kernel, 90, counters))
+    assert len(set(paths)) == counters.compiles == 6
+
+
+def test_a_corrupt_entry_is_compiled_again(compiler, cache, small):
+    counters = Counters()
+    path = nvrtc.cubin_file(small, 90, counters)
+    good = path.read_bytes()
+    path.write_bytes(good[:-1])
+    again = nvrtc.cubin_file(small, 90, counters)
+    assert again.read_bytes() == good
+    assert counters == Counters(compiles=2, cache_misses=2)
+
+
+def test_what_does_not_compile_leaves_nothing(compiler, cache):
+    with pytest.raises(RuntimeError, match="could not compile"):
+        nvrtc.cubin_file(Kernel(str(KERNELS / "broken.cu"), "broken"), 90, Counters())
+    assert list(cache.glob("*.*")) == []
+
+
+def test_a_home_that_cannot_be_written_to(compiler, small, tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.delenv("TENSORLAYOUT_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file" / "nothing"))
+    path = nvrtc.cubin_file(small, 90, Counters())
+    assert path.is_file()
+    assert path.parent.name.startswith("tensorlayout-")
+
+
+# ---- Ahead of time
+
+
+def test_warmup_for_an_architecture(compiler, cache, small, capsys):
+    kernels = [small, replace(small, name="other"), replace(small, shape=(("RANK", "2"),))]
+    assert warmup(kernels, architecture=90) == 2
+    assert warmup(kernels, architecture=90) == 0
+    assert len(list(cache.glob("*.cubin"))) == 2
+    assert "compiling kernels" in capsys.readouterr().err
+
+
+def test_warmup_without_tqdm(compiler, cache, small, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    assert warmup([small, small], architecture=90) == 1
+    line = "compiling kernels"
+    assert capsys.readouterr().err == f"\r{line}: 0 of 2\r{line}: 1 of 2\r{line}: 2 of 2\n"
+
+
+def test_warmup_says_what_does_not_compile(compiler, cache, small):
+    with pytest.raises(RuntimeError, match=r"could not compile broken.cu"):
+        warmup([small, Kernel(str(KERNELS / "broken.cu"), "broken")], architecture=90)
+
+
+@pytest.mark.skipif(not shutil.which("g++"), reason="optional: a C++ compiler")
+def test_warmup_on_the_driver_of_this_process(cache, monkeypatch, capsys):
+    monkeypatch.setattr(warm_up, "driver", functools.cache(simulator.open_driver))
+    assert warmup([right(), right("nothing")]) == 1  # the simulator compiles whole files
+    assert warmup([right()]) == 0
+    assert [path.suffix for path in cache.glob("*.*")] == [".so"]
+
+
+def test_known_kernels_are_of_files_that_are_there():
+    kernels = list(known())
+    assert len(set(kernels)) == len(kernels)
+    assert {kernel.file for kernel in kernels} <= set(os.listdir(kernel_directory()))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float32", "complex64"])
+def test_kernels_common_to_a_dtype(dtype):
+    kernels = list(common(dtype))
+    assert len(set(kernels)) == len(kernels)
+    assert set(kernels).isdisjoint(known())
+    operations = {kernel.operation for kernel in kernels}
+    assert "equal" in operations
+    assert ("add" in operations) == (dtype not in ("bool", "complex64"))
+    assert ("exp" in operations) == (dtype == "float32")
+
+
+def test_common_kernels_of_what_is_no_dtype():
+    with pytest.raises(TypeError, match="warmup: dtype"):
+        list(common("text"))
+
+
+@needs_compiler
+def test_common_calls_ask_for_nothing_else():
+    there = {*known(), *common("float32")}
+    with simulated(1):
+        x = tl.ones((64, 64), dtype=tl.float32, device="cuda")
+        with launch_log() as seen:
+            for y in (x + x, x * x[0], x - x[:, :1], 2 * x, x < x, tl.sqrt(x), tl.abs(x)):
+                assert y.shape == x.shape
+            for reduce in (tl.sum, tl.mean, tl.max, tl.var, tl.argmin):
+                reduce(x, axis=0)
+                reduce(x, axis=1)
+                reduce(x)
+            tl.cumulative_sum(x, axis=0)
+            tl.argsort(tl.sort(x, axis=1))
+            tl.median(x, axis=0)
+            tl.searchsorted(x[0], x)
+            tl.scatter_add(x, tl.asarray([1, 1], device="cuda"), 1.0)
+    asked = {launched.kernel for launched in seen}
+    assert len(asked) > 20
+    assert asked <= there, asked - there
+
+
+@pytest.mark.long
+@needs_compiler
+def test_the_simulator_has_every_common_kernel():
+    driver = simulator.open_driver()
+    for kernel in common("float32"):
+        driver.launcher(kernel)
+
+
+@pytest.mark.skipif(not shutil.which("g++"), reason="optional: a C++ compiler")
+def test_the_simulator_has_every_known_kernel():
+    driver = simulator.open_driver()
+    for kernel in known():
+        driver.launcher(kernel)
+
+
+def test_each_known_kernel_compiles_without_spills(compiler):
+    """One shape of each; all of them below."""
+    check({kernel.name: kernel for kernel in known()}.values(), 90)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("architecture", [75, 80, 90, 100, 120])
+def test_all_known_kernels_compile_without_spills(compiler, architecture):
+    check(known(), architecture)
+
+
+def check(kernels, architecture):
+    for kernel in kernels:
+        made = nvrtc.compiled(kernel, architecture)
+        assert made.warnings == "", kernel
+        assert made.resources[kernel.name].spilled == 0, kernel
+        assert made.resources[kernel.name].shared <= 49152, kernel
+
+
+# ---- The table
+
+
+def test_a_spill_is_seen(compiler, tmp_path):
+    (tmp_path / "spill.cu").write_text(SPILLING)
+    found = nvrtc.compiled(Kernel(str(tmp_path / "spill.cu"), "spill"), 90).resources["spill"]
+    assert found.registers == 32  # 65536 of a multiprocessor for 2 blocks of 1024
+    assert found.spilled > 0
+    assert found.stack > 0
+
+
+def test_the_table_has_the_most_over_all_shapes(monkeypatch):
+    monkeypatch.setattr(nvrtc, "version", lambda: "12.9")
+    found = {
+        ("copy_flat", "copy.cu", 90): [Resources(10, 0, 0, 16), Resources(8, 8, 0, 32)],
+        ("copy_flat", "copy.cu", 75): [Resources(12, 0, 4, 0)],
+    }
+    page = resources.table(found)
+    assert page.endswith(
+        "| `copy_flat` | `copy.cu` | 1 | sm_75 | 12 | 0 | 4 | 0 |\n"
+        "| `copy_flat` | `copy.cu` | 2 | sm_90 | 10 | 8 | 0 | 32 |\n"
+    )
+
+
+def test_the_command(compiler, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(resources, "known", lambda: [right("transpose_tiles")])
+    page = tmp_path / "page.md"
+    assert resources.main(["--architecture", "90", "--markdown", str(page)]) == 0
+    last = page.read_text("utf-8").splitlines()[-1]
+    assert last.startswith("| `transpose_tiles` | `right.cu` | 1 | sm_90 | ")
+    assert last.endswith(" | 0 | 0 | 4224 |")
+
+
+def test_the_command_fails_at_a_spill(compiler, tmp_path, monkeypatch, capsys):
+    (tmp_path / "spill.cu").write_text(SPILLING)
+    kernel = Kernel(str(tmp_path / "spill.cu"), "spill")
+    monkeypatch.setattr(resources, "known", lambda: [kernel])
+    assert resources.main(["--architecture", "90"]) == 1
+    output = capsys.readouterr()
+    assert "| `spill` | `spill.cu` | 1 | sm_90 | 32 |" in output.out
+    assert output.err.endswith("spill spills registers\n")

@@ -1,0 +1,805 @@
+"""Number types and functors of the kernels, built for the host and applied to arrays.
+
+One small shared object (tests/kernels/functions_harness.cpp) holds every functor for each of its
+dtypes and every conversion; no simulator, no plan. NVRTC compiles the same where CuPy is installed.
+"""
+
+import bisect
+import ctypes
+import importlib
+import math
+import os
+import re
+import shutil
+import subprocess
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from special_cases import MAX, limit, same
+from tensors import BFLOAT16, DTYPES, SIGNED, UNSIGNED, as_dtype
+from test_elementwise import ONE, TWO
+from test_special_cases import CONJUGATE, GROUPS, PLANE, Group
+
+import tensorlayout as tl
+from tensorlayout.functions import elementwise as ew
+from tensorlayout.kernels_path import kernel_directory
+
+KERNELS = Path(str(kernel_directory()))
+HARNESS = Path(__file__).parents[1] / "kernels" / "functions_harness.cpp"
+# By dtype, what the kernels call it.
+TYPES = {
+    "bool": "bool8",
+    **{name: f"{name}_t" for name in SIGNED + UNSIGNED},
+    "float16": "half",
+    "bfloat16": "bfloat16",
+    "float32": "float",
+    "float64": "double",
+    "complex64": "complex<float>",
+    "complex128": "complex<double>",
+}
+DTYPE_OF = {kernel: name for name, kernel in TYPES.items()}
+WIDER = {
+    **dict.fromkeys(["float16", "bfloat16", "float32"], np.dtype("float64")),
+    "float64": np.dtype("longdouble"),
+    "complex64": np.dtype("complex128"),
+    "complex128": np.dtype("clongdouble"),
+}
+needs_wider = pytest.mark.skipif(
+    np.finfo(np.longdouble).eps == np.finfo(np.float64).eps,
+    reason="optional: float64 is judged by a long double that is wider",
+)
+
+
+class Functions:
+    """The harness: ``call(name, dtype, *operands)`` and ``convert(array, dtype)``."""
+
+    def __init__(self, library):
+        self.library = library
+        library.row_text.restype = ctypes.c_char_p
+        self.rows, self.conversions = {}, {}
+        for row in range(library.row_count()):
+            name, kernel_type, category = (library.row_text(row, i).decode() for i in range(3))
+            dtype = DTYPE_OF[kernel_type]
+            if category == "conversion":
+                self.conversions[dtype, DTYPE_OF[name]] = row
+            else:
+                self.rows[name, dtype] = row
+
+    def call(self, name, *operands):
+        dtype = name_of(operands[-1].dtype)
+        return self._run(self.rows[name, dtype], result_dtype(name, dtype), *operands)
+
+    def convert(self, array, dtype):
+        row = self.conversions[name_of(array.dtype), dtype]
+        return self._run(row, as_dtype(dtype), array)
+
+    def _run(self, row, dtype, *operands):
+        operands = [np.require(o, requirements="CA") for o in operands]
+        out = np.empty(operands[0].shape, dtype)
+        places = [o.ctypes.data for o in operands] + [0] * (3 - len(operands))
+        pointers = map(ctypes.c_void_p, [out.ctypes.data, *places])
+        self.library.run_row(row, ctypes.c_int64(out.size), *pointers)
+        return out
+
+
+def name_of(dtype):
+    return "bfloat16" if dtype == BFLOAT16 else dtype.name
+
+
+def result_dtype(name, dtype):
+    operation = getattr(getattr(ew, name, None), "operation", None)
+    if operation is not None and operation.result == "bool":
+        return np.dtype(bool)
+    parts = {"complex64": "float32", "complex128": "float64"}
+    return as_dtype(parts.get(dtype, dtype) if name in ("abs", "real", "imag") else dtype)
+
+
+def build(folder, *options):
+    compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
+    if compiler is None:
+        pytest.skip("optional: a C++ compiler builds the functors for the host")
+    target = folder / "functions.so"
+    command = [compiler, "-std=c++17", "-ffp-contract=off", "-Wall", "-Wextra"]
+    command += [*options, "-shared", "-fPIC", f"-I{KERNELS}", str(HARNESS), "-o", str(target)]
+    subprocess.run(command, check=True)
+    return Functions(ctypes.CDLL(str(target)))
+
+
+@pytest.fixture(name="functions", scope="module")
+def _functions(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("functions"), "-O0")
+
+
+def category_of(name):
+    if name == "where":
+        return "any"
+    operations = {"clip": ew._CLIP, "real": ew._IMAG, "imag": ew._IMAG}
+    return (operations.get(name) or getattr(ew, name).operation).dtypes
+
+
+def test_a_functor_for_every_function_and_dtype(functions):
+    expected = {
+        (name, dtype) for name in [*ew.__all__, "where"] for dtype in DTYPES[category_of(name)]
+    }
+    assert set(functions.rows) == expected
+    assert set(functions.conversions) == {(a, b) for a in TYPES for b in TYPES}
+
+
+# --- special cases ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("arguments", GROUPS)
+def test_special_cases(functions, arguments):
+    group = Group(*arguments)
+    found = functions.call(group.function, *group.operands)
+    assert found.dtype == group.result
+    group.report(found[:, None], "functor")
+    if group.function not in ("maximum", "minimum"):  # whose zeros NumPy picks by dtype
+        # Where several results are allowed, the CPU's.
+        assert same(found, np.asarray(group.call(*map(tl.asarray, group.operands)))).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES["real floating"])
+def test_the_second_of_two_zeros(functions, dtype):
+    one, other = np.array([[0.0, -0.0], [-0.0, 0.0]]).astype(as_dtype(dtype))
+    for name in ("maximum", "minimum"):
+        assert functions.call(name, one, other).tobytes() == other.tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("name", CONJUGATE)
+def test_conjugates_give_conjugates(functions, name, dtype):
+    z = np.concatenate([PLANE, -PLANE]).astype(dtype)
+    mirrored = functions.call(name, np.conj(z))
+    assert mirrored.tobytes() == np.conj(functions.call(name, z)).tobytes()
+    if name in ("asin", "asinh", "atan", "atanh", "sin", "sinh", "tan", "tanh"):
+        assert functions.call(name, -z).tobytes() == (-functions.call(name, z)).tobytes()
+
+
+# --- integers -----------------------------------------------------------------------------------
+
+
+def _floor(x, y, bits):
+    return x // y if y else 0
+
+
+def _rest(x, y, bits):
+    return x % y if y else 0
+
+
+def _left(x, y, bits):
+    return x << y if 0 <= y < bits else 0
+
+
+def _right(x, y, bits):
+    return x >> (y if 0 <= y < bits else bits)
+
+
+def _power(x, y, bits):
+    if y >= 0:
+        return pow(x, y, 1 << bits)
+    return 0 if x == 0 else int(Fraction(x) ** (y % 2 - 2) if abs(x) == 1 else 0)
+
+
+OF_INTEGERS = {
+    "add": lambda x, y, bits: x + y,
+    "subtract": lambda x, y, bits: x - y,
+    "multiply": lambda x, y, bits: x * y,
+    "floor_divide": _floor,
+    "remainder": _rest,
+    "pow": _power,
+    "bitwise_left_shift": _left,
+    "bitwise_right_shift": _right,
+    "bitwise_and": lambda x, y, bits: x & y,
+    "bitwise_or": lambda x, y, bits: x | y,
+    "bitwise_xor": lambda x, y, bits: x ^ y,
+    "maximum": lambda x, y, bits: max(x, y),
+    "minimum": lambda x, y, bits: min(x, y),
+}
+OF_ONE_INTEGER = {
+    "abs": abs,
+    "negative": lambda x: -x,
+    "square": lambda x: x * x,
+    "sign": lambda x: (x > 0) - (x < 0),
+    "bitwise_invert": lambda x: ~x,
+    **dict.fromkeys(["positive", "conj", "real", "ceil", "floor", "round", "trunc"], lambda x: x),
+    "imag": lambda x: 0,
+}
+COMPARISONS = {
+    "equal": lambda x, y: x == y,
+    "not_equal": lambda x, y: x != y,
+    "less": lambda x, y: x < y,
+    "less_equal": lambda x, y: x <= y,
+    "greater": lambda x, y: x > y,
+    "greater_equal": lambda x, y: x >= y,
+}
+
+
+def integers_of(dtype):
+    """All of 8 bits; of wider ones those at the edges and at shift counts."""
+    info = np.iinfo(dtype)
+    if info.bits == 8:
+        return np.arange(info.min, info.max + 1).astype(dtype)
+    near = [0, 1, 2, 3, 5, 7, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 1 << info.bits // 2]
+    near += [-v for v in near] + [info.min, info.min + 1, info.max, info.max - 1, info.max // 3]
+    return np.array([v for v in near if info.min <= v <= info.max], dtype)
+
+
+def wrapped(values, dtype):
+    """Python's integers in a dtype, what it cannot hold cut off above."""
+    return np.array([v % 2**64 for v in values], np.uint64).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", SIGNED + UNSIGNED)
+def test_integers_as_python_computes_them(functions, dtype):
+    values = integers_of(dtype)
+    x, y = (np.ravel(a) for a in np.meshgrid(values, values))
+    pairs = list(zip(x.tolist(), y.tolist(), strict=True))
+    bits = 8 * x.itemsize
+    for name, function in OF_INTEGERS.items():
+        expected = wrapped([function(a, b, bits) for a, b in pairs], dtype)
+        np.testing.assert_array_equal(functions.call(name, x, y), expected, name)
+    for name, function in COMPARISONS.items():
+        expected = np.array([function(a, b) for a, b in pairs])
+        np.testing.assert_array_equal(functions.call(name, x, y), expected, name)
+    for name, function in OF_ONE_INTEGER.items():
+        expected = wrapped([function(v) for v in values.tolist()], dtype)
+        np.testing.assert_array_equal(functions.call(name, values), expected, name)
+    for name, expected in (("isfinite", True), ("isinf", False), ("isnan", False)):
+        assert (functions.call(name, values) == expected).all()
+    least, most = np.full_like(x, 3), np.full_like(x, 100)
+    assert functions.call("clip", x, least, most).tolist() == [
+        min(max(a, 3), 100) for a, _ in pairs
+    ]
+
+
+def test_any_byte_but_zero_is_true(functions):
+    x = np.arange(256, dtype=np.uint8).view(bool)
+    truth, other = np.arange(256) != 0, np.arange(256) % 3 == 0
+    for name, expected in [
+        ("logical_and", truth & other),
+        ("bitwise_and", truth & other),
+        ("logical_or", truth | other),
+        ("bitwise_or", truth | other),
+        ("logical_xor", truth ^ other),
+        ("bitwise_xor", truth ^ other),
+        ("not_equal", truth ^ other),
+        ("equal", truth == other),
+    ]:
+        assert functions.call(name, x, other).view(np.uint8).tolist() == expected.tolist(), name
+    for name in ("logical_not", "bitwise_invert"):
+        assert functions.call(name, x).view(np.uint8).tolist() == (~truth).tolist()
+    for dtype in TYPES.keys() - {"bool"}:
+        expected = truth.astype(np.uint8).astype(as_dtype(dtype))
+        assert functions.convert(x, dtype).tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("dtype", list(TYPES))
+def test_where(functions, dtype):
+    condition = np.arange(256, dtype=np.uint8).view(bool)
+    x, y = np.zeros(256, as_dtype(dtype)), np.ones(256, as_dtype(dtype))
+    found = functions.call("where", condition, x, y)
+    assert found.tobytes() == np.where(np.arange(256) != 0, x, y).tobytes()
+
+
+# --- ordinary values of real floating-point dtypes ----------------------------------------------
+
+REAL_ONE = [name for name in ONE if "float32" in DTYPES[category_of(name)]]
+BY_FRACTIONS = ("floor_divide", "remainder")
+REAL_TWO = [
+    name
+    for name in TWO
+    if "float32" in DTYPES[category_of(name)]
+    and name not in ("nextafter", "equal", "not_equal", *BY_FRACTIONS)
+]
+
+
+def every_number(dtype):
+    """All bit patterns of a 16-bit dtype; of others many over all magnitudes, and near 1."""
+    dtype = as_dtype(dtype)
+    if dtype.itemsize == 2:
+        return np.arange(2**16, dtype=np.uint16).view(dtype)
+    rng = np.random.default_rng(7)
+    bits = rng.integers(0, 2 ** (8 * dtype.itemsize), 4000, dtype=f"u{dtype.itemsize}")
+    near = rng.uniform(-3.0, 3.0, 4000), rng.normal(0.0, 40.0, 4000)
+    return np.concatenate([bits.view(dtype), *(a.astype(dtype) for a in near)])
+
+
+def precision(dtype):
+    """The step from 1 to the next number, the least number above 0, the greatest."""
+    dtype = as_dtype(dtype)
+    if dtype == BFLOAT16:
+        return 2.0**-7, 2.0**-133, float(limit(MAX, dtype))
+    info = np.finfo(dtype)
+    return info.eps, info.smallest_subnormal, info.max
+
+
+def assert_near(found, exact, dtype, ulps, message, size=0):
+    """Within `ulps` steps of the numbers near `exact`, which has more digits; NaN where it is.
+
+    Steps of numbers of `size` where that is greater.
+    """
+    step, least, most = precision(dtype)
+    wide = widened(found, exact.dtype)
+    with np.errstate(all="ignore"):
+        magnitude = np.maximum(np.abs(exact), size)
+        tolerance = ulps * np.maximum(step * magnitude, exact.dtype.type(least))
+        near = (np.abs(wide - exact) <= tolerance) | (wide == exact)
+    near |= (np.abs(exact) > most) & (np.abs(wide) >= most) & (np.sign(wide) == np.sign(exact))
+    near |= np.isnan(exact) & np.isnan(wide)
+    assert near.all(), f"{message}: {found[~near][:5]} for {exact[~near][:5]}"
+
+
+def widened(array, dtype):
+    """In a dtype that holds more; NumPy warns of signalling NaN."""
+    with np.errstate(invalid="ignore"):
+        return array.astype(dtype)
+
+
+def units(dtype):
+    return 0.51 if as_dtype(dtype).itemsize == 2 else 4
+
+
+@needs_wider
+@pytest.mark.parametrize("dtype", DTYPES["real floating"])
+def test_real_functions_of_one_operand(functions, dtype):
+    x = every_number(dtype)
+    for name in REAL_ONE:
+        with np.errstate(all="ignore"):
+            exact = ONE[name][0](widened(x, WIDER[dtype]))
+        found = functions.call(name, x)
+        if exact.dtype == bool:
+            np.testing.assert_array_equal(found, exact, name)
+        else:
+            assert_near(found, exact, dtype, units(dtype), name)
+
+
+@needs_wider
+@pytest.mark.parametrize("dtype", DTYPES["real floating"])
+def test_real_functions_of_two_operands(functions, dtype):
+    x = every_number(dtype)[::7]
+    y = np.random.default_rng(8).permutation(x)
+    for name in REAL_TWO:
+        with np.errstate(all="ignore"):
+            wide = [widened(a, WIDER[dtype]) for a in (x, y)]
+            exact = np.asarray(TWO[name][0](*wide))
+        found = functions.call(name, x, y)
+        if exact.dtype == bool:
+            np.testing.assert_array_equal(found, exact, name)
+        else:  # logaddexp is a sum, whose terms may cancel
+            size = np.minimum(*map(np.abs, wide)) if name == "logaddexp" else 0
+            assert_near(found, exact, dtype, units(dtype), name, size)
+
+
+@pytest.mark.parametrize("dtype", DTYPES["real floating"])
+def test_floored_quotients(functions, dtype):
+    """Exactly, by fractions; what is nearer to the next number than the dtype tells is rounded."""
+    x = widened(every_number(dtype), np.float64)[::5]
+    y = np.random.default_rng(9).permutation(x)
+    with np.errstate(all="ignore"):
+        usual = np.isfinite(x) & np.isfinite(y) & (np.abs(x / y) < 2.0**45)
+    x, y = x[usual], y[usual]
+    pairs = [(Fraction(a), Fraction(b)) for a, b in zip(x.tolist(), y.tolist(), strict=True)]
+    operands = [a.astype(as_dtype(dtype)) for a in (x, y)]
+    quotients = np.array([float(a // b) for a, b in pairs])
+    rests = np.array([float(a % b) for a, b in pairs])
+    found = functions.call("floor_divide", *operands)
+    assert_near(found, quotients, dtype, 0.51, "floor_divide")
+    found = functions.call("remainder", *operands)
+    assert_near(found, rests, dtype, 0.51, "remainder")
+
+
+@pytest.mark.parametrize("dtype", DTYPES["real floating"])
+def test_nextafter(functions, dtype):
+    """The numbers of a dtype in order are its bits as integers with a sign."""
+    x = every_number(dtype)
+    x = x[~np.isnan(widened(x, np.float64))]
+    ordered = np.unique(x)
+    if ordered.dtype.itemsize == 2:
+        up = functions.call("nextafter", ordered[:-1], ordered[1:])
+        down = functions.call("nextafter", ordered[1:], ordered[:-1])
+        assert (up == ordered[1:]).all()
+        assert (down == ordered[:-1]).all()
+        far = functions.call("nextafter", ordered[:-1], np.full_like(ordered[1:], np.inf))
+        assert (far == ordered[1:]).all()
+    else:
+        y = np.random.default_rng(10).permutation(x)
+        np.testing.assert_array_equal(functions.call("nextafter", x, y), np.nextafter(x, y))
+
+
+# --- ordinary complex values --------------------------------------------------------------------
+
+
+def complex_values(dtype):
+    """In the middle of the plane, over many magnitudes, near the unit circle."""
+    rng = np.random.default_rng(11)
+    size = 2000
+    angle = rng.uniform(-np.pi, np.pi, size)
+    middle = rng.uniform(-3, 3, (2, size))
+    far = 10.0 ** rng.uniform(-5, 5, (2, size)) * rng.choice([-1, 1], (2, size))
+    circle = np.exp(1j * angle) * (1 + 10.0 ** rng.uniform(-12, -1, size))
+    return np.concatenate([middle[0] + 1j * middle[1], far[0] + 1j * far[1], circle]).astype(dtype)
+
+
+def _log1p(z):
+    x, y = z.real, z.imag
+    far = np.log(1 + z)
+    with np.errstate(all="ignore"):
+        near = np.log1p(x * (2 + x) + y * y) / 2 + 1j * far.imag
+    return np.where(np.abs(z) < 0.5, near, far)
+
+
+def _expm1(z):
+    turn = np.cos(z.imag), np.sin(z.imag)
+    real = np.expm1(z.real) * turn[0] - 2 * np.sin(z.imag / 2) ** 2
+    return real + 1j * np.exp(z.real) * turn[1]
+
+
+# The oracle, and within how many units of each part; None: of the magnitude.
+OF_COMPLEX = {
+    "acos": (np.arccos, 8),
+    "acosh": (np.arccosh, 8),
+    "asin": (np.arcsin, 8),
+    "asinh": (np.arcsinh, 8),
+    "atan": (np.arctan, 8),
+    "atanh": (np.arctanh, 8),
+    "conj": (np.conj, 0),
+    "cos": (np.cos, 8),
+    "cosh": (np.cosh, 8),
+    "exp": (np.exp, 8),
+    "expm1": (_expm1, None),
+    "imag": (np.imag, 0),
+    "log": (np.log, 8),
+    "log10": (lambda z: np.log(z) / np.log(z.real.dtype.type(10)), 8),
+    "log1p": (_log1p, None),
+    "log2": (lambda z: np.log(z) / np.log(z.real.dtype.type(2)), 8),
+    "negative": (np.negative, 0),
+    "positive": (np.positive, 0),
+    "real": (np.real, 0),
+    "reciprocal": (np.reciprocal, 8),
+    "round": (np.rint, 0),
+    "sign": (lambda z: z / np.abs(z), 8),
+    "sin": (np.sin, 8),
+    "sinh": (np.sinh, 8),
+    "sqrt": (np.sqrt, 8),
+    "square": (np.square, None),
+    "tan": (np.tan, 8),
+    "tanh": (np.tanh, 8),
+    "abs": (np.abs, 8),
+}
+
+
+def assert_near_complex(found, exact, dtype, ulps, message):
+    part = "float32" if dtype == "complex64" else "float64"
+    if found.dtype.kind != "c":
+        assert_near(found, exact, part, ulps, message)
+        return
+    if ulps is None:
+        distance = np.abs(found.astype(exact.dtype) - exact)
+        finite = np.isfinite(found) & np.isfinite(exact)
+        tolerance = np.abs(exact) * 16 * precision(part)[0] + 4 * precision(part)[1]
+        near = (distance <= tolerance) | ~finite
+        assert near.all(), f"{message}: {found[~near][:5]} for {exact[~near][:5]}"
+        return
+    assert_near(found.real, exact.real, part, ulps, message)
+    assert_near(found.imag, exact.imag, part, ulps, message)
+
+
+@needs_wider
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("name", OF_COMPLEX)
+def test_complex_functions(functions, name, dtype):
+    z = complex_values(dtype)
+    oracle, ulps = OF_COMPLEX[name]
+    with np.errstate(all="ignore"):
+        exact = oracle(z.astype(WIDER[dtype]))
+    assert_near_complex(functions.call(name, z), exact, dtype, ulps, name)
+
+
+def test_every_complex_function_is_tried():
+    have = {n for n in ONE if "complex64" in DTYPES[category_of(n)]}
+    assert have - {"isfinite", "isinf", "isnan"} == set(OF_COMPLEX)
+
+
+@needs_wider
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_functions_of_two_operands(functions, dtype):
+    z = complex_values(dtype)
+    w = np.random.default_rng(12).permutation(z)
+    for name in ("add", "subtract"):
+        exact = TWO[name][0](z.astype(WIDER[dtype]), w.astype(WIDER[dtype]))
+        assert_near_complex(functions.call(name, z, w), exact, dtype, 0.51, name)
+    for name in ("multiply", "divide"):
+        exact = TWO[name][0](z.astype(WIDER[dtype]), w.astype(WIDER[dtype]))
+        assert_near_complex(functions.call(name, z, w), exact, dtype, None, name)
+    # Bit by bit the formulas with every step rounded: nothing is fused.
+    product = functions.call("multiply", z, w)
+    assert product.real.tobytes() == (z.real * w.real - z.imag * w.imag).tobytes()
+    assert product.imag.tobytes() == (z.real * w.imag + z.imag * w.real).tobytes()
+    z, w = z[:2000], z[1999::-1]  # of the middle of the plane
+    exact = np.power(z.astype(WIDER[dtype]), w.astype(WIDER[dtype]))
+    assert_near_complex(functions.call("pow", z, w), exact, dtype, None, "pow")
+    for exponent in (-7, -2, -1, 1, 2, 3, 10):
+        exact = np.power(z.astype(WIDER[dtype]), exponent)
+        found = functions.call("pow", z, np.full_like(z, exponent))
+        assert_near_complex(found, exact, dtype, None, f"pow {exponent}")
+
+
+@needs_wider
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_great_and_small_complex_numbers(functions, dtype):
+    """Nothing overflows or vanishes on the way to a result that does not."""
+    part = np.dtype("float32" if dtype == "complex64" else "float64")
+    info = np.finfo(part)
+    edges = [info.max, info.max / 2, 1 / info.eps, 1.0, info.eps, info.tiny]
+    edges += [3 * info.smallest_subnormal, info.smallest_subnormal, 0.0]
+    parts = np.array([*edges, *(-v for v in edges)], part)
+    z = (parts[:, None] + 1j * parts).ravel().astype(dtype)
+    z = z[z != 0]
+    wide = z.astype(np.clongdouble)
+    for name in ("acos", "acosh", "asin", "asinh", "atan", "atanh", "log", "sqrt", "sign", "abs"):
+        with np.errstate(all="ignore"):
+            exact = OF_COMPLEX[name][0](wide)
+        assert_near_complex(functions.call(name, z), exact, dtype, 8, name)
+    with np.errstate(all="ignore"):
+        exact = 1 / wide
+    assert_near_complex(functions.call("reciprocal", z), exact, dtype, None, "reciprocal")
+    found = functions.call("divide", z, z)
+    assert_near_complex(found, np.ones_like(wide), dtype, None, "divide")
+
+
+# --- conversions --------------------------------------------------------------------------------
+
+
+def finite_numbers(dtype):
+    """The finite numbers of a 16-bit dtype in order, -0 left out, and the bits of each."""
+    numbers = every_number(dtype)
+    wide = widened(numbers, np.float64)
+    kept = np.isfinite(wide) & ~((wide == 0) & np.signbit(wide))
+    order = np.argsort(wide[kept])
+    return wide[kept][order].tolist(), numbers.view(np.uint16)[kept][order].tolist()
+
+
+NUMBERS = {dtype: finite_numbers(dtype) for dtype in ("float16", "bfloat16")}
+
+
+def nearest(value, dtype):
+    """A rational number in a 16-bit dtype, ties to even, by searching for it."""
+    numbers, bits = NUMBERS[dtype]
+    step = Fraction(numbers[-1]) - Fraction(numbers[-2])
+    if abs(value) >= numbers[-1] + step / 2:
+        return math.copysign(math.inf, value)
+    after = bisect.bisect_left(numbers, value)
+    if after in (0, len(numbers)):
+        return numbers[0 if after == 0 else -1]
+    low, high = Fraction(numbers[after - 1]), Fraction(numbers[after])
+    if value - low == high - value:
+        return numbers[after if bits[after] % 2 == 0 else after - 1]
+    return numbers[after] if high - value < value - low else numbers[after - 1]
+
+
+def converted(value, dtype):
+    """A number of Python in a dtype, by what the documentation says."""
+    if isinstance(value, complex):
+        if dtype == "bool":
+            return value.real != 0 or value.imag != 0
+        if dtype.startswith("complex"):
+            part = "float32" if dtype == "complex64" else "float64"
+            return complex(converted(value.real, part), converted(value.imag, part))
+        return converted(value.real, dtype)
+    if dtype == "bool":
+        return value != 0
+    if dtype in SIGNED + UNSIGNED:
+        info = np.iinfo(dtype)
+        if not isinstance(value, float):
+            return (value - info.min) % 2**info.bits + info.min
+        if math.isnan(value):
+            return 0
+        return info.max if value >= info.max else info.min if value <= info.min else int(value)
+    if dtype in NUMBERS and math.isfinite(value):
+        return math.copysign(nearest(Fraction(value), dtype), value) if value else value
+    if dtype in ("float32", "complex64"):
+        with np.errstate(all="ignore"):
+            return float(np.asarray(value).astype(np.float32))
+    return float(value)
+
+
+def numbers_to_convert(dtype):
+    """Edges of every dtype, ties, and what no other dtype holds."""
+    if dtype == "bool":
+        return np.array([False, True])
+    if dtype in SIGNED + UNSIGNED:
+        info = np.iinfo(dtype)
+        ties = [257 << k for k in range(56)] + [2049 << k for k in range(5)] + [65519, 65520]
+        ties += [(2**24 + 1) << k for k in range(39)]
+        values = [v + d for v in [0, 2**53, *ties] for d in (-1, 0, 1)] + [info.min, info.max]
+        values += [-v for v in values]
+        return np.array([v for v in values if info.min <= v <= info.max], dtype)
+    edges = [2.0**k for k in (-150, -134, -133, -126, -25, -24, -14, 0, 7, 8, 15, 16, 31, 63, 64)]
+    values = [v * f for v in [*edges, 2.0**32] for f in (0.5, 0.75, 1 - 2.0**-12, 1.0, 1.25, 1.5)]
+    values += [0.0, 3.0, 254.5, 65504.0, 65519.0, 65520.0, 3.3895e38, 3.4e38, math.inf, math.nan]
+    part = as_dtype({"complex64": "float32", "complex128": "float64"}.get(dtype, dtype))
+    with np.errstate(all="ignore"):
+        found = np.array([*values, *(-v for v in values)]).astype(part)
+    if part == dtype:
+        return found
+    zeros = np.zeros_like(found)
+    pairs = [(found, found[::-1]), (found, zeros), (zeros, found)]
+    return np.concatenate([np.stack(pair, -1).view(dtype)[:, 0] for pair in pairs])
+
+
+@pytest.mark.parametrize("source", list(TYPES))
+def test_conversions(functions, source):
+    values = numbers_to_convert(source)
+    exact = values.astype(np.float64) if values.dtype == BFLOAT16 else values
+    for dtype in TYPES:
+        found = functions.convert(values, dtype)
+        expected = np.array([converted(v, dtype) for v in exact.tolist()])
+        wide = found.astype(np.float64) if dtype == "bfloat16" else found
+        assert found.dtype == as_dtype(dtype)
+        np.testing.assert_array_equal(wide, expected, f"{source} to {dtype}")
+        if wide.dtype.kind == "f" and source not in SIGNED + UNSIGNED:
+            number = ~np.isnan(wide)
+            assert (np.signbit(wide) == np.signbit(expected))[number].all()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_every_16_bit_number_to_every_dtype(functions, dtype):
+    x = every_number(dtype)
+    wide = widened(x, np.float64)
+    number = ~np.isnan(wide)
+    for to in ("float32", "float64", "complex64", "complex128"):
+        found = functions.convert(x, to)
+        np.testing.assert_array_equal(found, wide)
+        assert (np.signbit(found.real) == np.signbit(wide))[number].all()
+        assert functions.convert(found, dtype)[number].tobytes() == x[number].tobytes()
+        assert np.isnan(functions.convert(found, dtype).astype(np.float32)[~number]).all()
+    for to in SIGNED + UNSIGNED:
+        info = np.iinfo(to)
+        expected = [
+            info.max if v >= info.max else info.min if v <= info.min else int(v) if v == v else 0
+            for v in wide.tolist()
+        ]
+        np.testing.assert_array_equal(functions.convert(x, to), np.array(expected, to))
+    np.testing.assert_array_equal(functions.convert(x, "bool"), wide != 0)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("source", ["float32", "float64"])
+def test_every_rounding_to_16_bits(functions, source, dtype):
+    """Between each two neighbours: at the tie, and as little as possible before and after it."""
+    numbers, bits = NUMBERS[dtype]
+    low, high = np.array(numbers[:-1]), np.array(numbers[1:])
+    tie = low / 2 + high / 2
+    ties = tie.astype(source)
+    exact = ties == tie  # the ties between denormal bfloat16 are float32 all the same
+    even = np.where(np.array(bits[:-1]) % 2 == 0, low, high)
+    assert exact.all()
+    infinity = np.full_like(ties, np.inf)
+    for values, expected in [
+        (ties, even),
+        (np.nextafter(ties, -infinity), low),
+        (np.nextafter(ties, infinity), high),
+    ]:
+        found = widened(functions.convert(values, dtype), np.float64)
+        np.testing.assert_array_equal(found, expected)
+    greatest = high[-1] + (high[-1] - low[-1]) / 2
+    edge = np.array([greatest, -greatest, np.nextafter(greatest, 0)]).astype(source)
+    edge[2] = np.nextafter(edge[0], edge[2] * 0)
+    found = functions.convert(edge, dtype).astype(np.float64)
+    assert found.tolist() == [math.inf, -math.inf, high[-1]]
+
+
+# --- the language, and NVRTC --------------------------------------------------------------------
+
+
+@pytest.mark.long
+def test_nothing_is_undefined(tmp_path, capfd):
+    """With GCC's and Clang's sanitizer; conversions of floats out of range too."""
+    sanitized = build(tmp_path, "-O1", "-Werror", "-fsanitize=undefined,float-cast-overflow")
+    sanitized.library.overflow(2**31 - 1)
+    assert "runtime error: signed integer overflow" in capfd.readouterr().err
+    for arguments in GROUPS:
+        group = Group(*arguments.values[0])
+        sanitized.call(group.function, *group.operands)
+    for dtype in SIGNED + UNSIGNED:
+        x, y = (np.ravel(a) for a in np.meshgrid(*[integers_of(dtype)] * 2))
+        for name in OF_INTEGERS:
+            sanitized.call(name, x, y)
+        for name in OF_ONE_INTEGER:
+            sanitized.call(name, x)
+    for name, dtype in sanitized.rows:
+        if name in ONE:
+            sanitized.call(name, numbers_to_convert(dtype))
+    for source, dtype in sanitized.conversions:
+        sanitized.convert(numbers_to_convert(source), dtype)
+    assert capfd.readouterr().err == ""
+
+
+# sm_75 has no bfloat16 instructions; the others are one of each generation since.
+ARCHITECTURES = ("75", "80", "90", "100", "120")
+OPTIONS = ("--std=c++17", "--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true")
+KERNEL = """
+extern "C" __global__ void __launch_bounds__(256) {name}({stored}* out, const {first}* x,
+                                                      const {type}* y, const {type}* z) {{
+    int i = blockIdx.x * 256 + threadIdx.x;
+    out[i] = {call};
+}}
+"""
+
+
+def kernel(name, dtype):
+    """One kernel that applies a functor."""
+    kernel_type, first = TYPES[dtype], TYPES["bool" if name == "where" else dtype]
+    operands = "x[i]" if name in ONE else "x[i], y[i]" if name in TWO else "x[i], y[i], z[i]"
+    return KERNEL.format(
+        name=f"{name}__{dtype}",
+        stored=TYPES[name_of(result_dtype(name, dtype))],
+        first=first,
+        type=kernel_type,
+        call=f"functions::{name}<{kernel_type}>::apply({operands})",
+    )
+
+
+def conversion_kernel(source, dtype):
+    """One kernel that converts."""
+    first, kernel_type = TYPES[source], TYPES[dtype]
+    call = f"convert<{kernel_type}>(x[i])"
+    name = f"convert__{source}__{dtype}"
+    return KERNEL.format(name=name, stored=kernel_type, first=first, type=first, call=call)
+
+
+def compiled(kernels, architecture):
+    """By name of the kernel: registers, bytes of stack, bytes spilled; as NVRTC reports them."""
+    try:
+        nvrtc = importlib.import_module("cupy_backends.cuda.libs.nvrtc")
+    except ImportError:
+        pytest.skip("optional: NVRTC comes with cupy")
+    source = '#include "functions.cuh"\n' + "".join(kernels)
+    headers = sorted(KERNELS.glob("*.cuh"))
+    program = nvrtc.createProgram(
+        source, "all.cu", [h.read_bytes() for h in headers], [h.name.encode() for h in headers]
+    )
+    options = (f"--gpu-architecture=sm_{architecture}", *OPTIONS, "--ptxas-options=-v")
+    try:
+        nvrtc.compileProgram(program, options)
+    except nvrtc.NVRTCError:
+        pytest.fail(nvrtc.getProgramLog(program)[:3000])
+    log = nvrtc.getProgramLog(program)
+    assert "warning" not in log
+    found = re.findall(
+        r"Function properties for (\w+)\n.*?(\d+) bytes stack frame, (\d+) bytes spill stores,"
+        r" (\d+) bytes spill loads\n.*?Used (\d+) registers",
+        log,
+    )
+    return {n: (int(regs), int(stack), int(a) + int(b)) for n, stack, a, b, regs in found}
+
+
+def check_resources(kernels, architecture):
+    resources = compiled(kernels, architecture)
+    assert len(resources) == len(kernels)
+    registers = max(r for r, _, _ in resources.values())
+    assert registers <= 48, sorted((r, n) for n, (r, _, _) in resources.items())[-5:]
+    assert not [n for n, (_, _, spilled) in resources.items() if spilled]
+    # What CUDA's own reduction of great angles keeps in an array.
+    turning = {"sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "expm1", "pow"}
+    assert {n.split("__")[0] for n, (_, stack, _) in resources.items() if stack} <= turning
+
+
+def test_nvrtc_compiles_the_functors():
+    names = {
+        (n, d) for n in [*ew.__all__, "where"] for d in DTYPES[category_of(n)]
+        if d in ("float16", "float64", "complex64", "int32")
+    }  # fmt: skip
+    conversions = [conversion_kernel(a, b) for a, b in [("float64", "bfloat16"), ("bool", "int8")]]
+    check_resources([*(kernel(*key) for key in sorted(names)), *conversions], "90")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_nvrtc_compiles_everything_for(architecture):
+    names = [(n, d) for n in [*ew.__all__, "where"] for d in DTYPES[category_of(n)]]
+    conversions = [conversion_kernel(a, b) for a in TYPES for b in TYPES]
+    check_resources([*(kernel(*key) for key in names), *conversions], architecture)

@@ -1,0 +1,221 @@
+"""Elementwise functions over large operands in orders of their own, and what they allocate."""
+
+import operator
+import subprocess
+import sys
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+from layouts import STRIDED
+from tensors import BFLOAT16, as_dtype, asarray, fits, host, same
+
+import tensorlayout as tl
+from tensorlayout.cpu.elementwise import staging
+from tensorlayout.cpu.engine.blocks import BLOCK_BYTES
+
+pytestmark = pytest.mark.usefixtures("device")
+
+ROOT = Path(__file__).parents[2]
+
+# More than LEAST elements each, in several slabs, the last one smaller; pitches of powers of two
+# and others.
+SHAPES = [(512, 96), (7, 101, 53), (11, 3, 41, 29), (1, 12001, 3)]
+
+
+@pytest.fixture(autouse=True)
+def _several_slabs(monkeypatch, request):
+    """Slabs so small that these shapes need several."""
+    if "shape" in request.fixturenames:
+        monkeypatch.setattr(staging, "SLAB_BYTES", 40_000)
+        tl.plan.run.cache_clear()
+    yield
+    if "shape" in request.fixturenames:
+        tl.plan.run.cache_clear()
+
+
+def orders(rank):
+    """The orders of dimensions, from the slowest to the fastest, that differ most."""
+    straight = tuple(range(rank))
+    return [straight, straight[::-1], (*straight[1:], 0), (rank - 1, *straight[:-1])]
+
+
+def placed(array, order):
+    """The same elements, with the dimensions in this order in memory."""
+    return array.transpose(order).copy().transpose(np.argsort(order))
+
+
+def numbers(shape, dtype, seed=0):
+    return np.random.default_rng(seed).integers(1, 60, shape).astype(dtype)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("first", "second"), [("float32", "float32"), ("int16", "float64")])
+def test_every_pair_of_orders(shape, first, second):
+    assert np.prod(shape) > staging.LEAST
+    for order in orders(len(shape)):
+        for other in orders(len(shape)):
+            a = placed(numbers(shape, first), order)
+            b = placed(numbers(shape, second, 1), other)
+            x, y = asarray(a), asarray(b)
+            same(x + y, a + b, f"{order} + {other}")
+            same(x < y, a < b, f"{order} < {other}")
+            same(x // y, a // b, f"{order} // {other}")
+            same(tl.where(x < y, y, x), np.where(a < b, b, a), f"where, {order}, {other}")
+            same(tl.clip(y, x, x), a.astype(second), f"clip, {order}, {other}")
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_broadcast_operands_with_gaps(shape):
+    for order in orders(len(shape)):
+        a = placed(numbers(shape, "float32"), order)
+        for axis in range(len(shape)):
+            cut = (*[slice(None)] * axis, slice(0, 1))
+            same(asarray(a) - asarray(a)[(*cut, ...)], a - a[cut], f"{order}, {axis}")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "complex128", "uint8"])
+def test_in_place_with_operands_in_another_order(dtype):
+    a, b = numbers((512, 300), as_dtype(dtype)), numbers((300, 512), as_dtype(dtype), 1)
+    for sign in (operator.iadd, operator.imul):
+        x, expected = asarray(a.copy()), a.copy()
+        sign(x, asarray(b).T)
+        sign(expected, b.T)
+        same(x, expected)
+
+
+@pytest.mark.parametrize("shape", [(190, 190), (512, 512)])
+def test_in_place_over_its_own_transpose(shape):
+    a = numbers(shape, "float64")
+    x = asarray(a.copy())
+    x += x.T
+    same(x, a + a.T)
+    x = asarray(a.copy())
+    x.T.__ifloordiv__(x)
+    same(x, (a.T // a).T)
+
+
+# --- results that NumPy allocates --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+def test_memory_is_where_the_layout_says(dtype):
+    for layout in STRIDED:
+        if layout.is_overlapping or not fits(layout.form, np.dtype(dtype)):
+            continue
+        x = tl.zeros(layout.shape, dtype=dtype, layout=layout.form)
+        for result in (-x, x + x, x * 2, tl.isfinite(x), tl.sqrt(tl.astype(x, tl.float64))):
+            memory = host(result)
+            for n, stride, step in zip(layout.shape, result.strides, memory.strides, strict=True):
+                assert n <= 1 or 0 in layout.shape or step == stride * result.itemsize, layout
+
+
+# --- memory ------------------------------------------------------------------------------------
+
+
+def peak_of(function):
+    """The most bytes that a call holds at once, its result included."""
+    function()
+    tracemalloc.start()
+    try:
+        function()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+LARGE = (2048, 3000)  # 24 MB of float32: more than all blocks and slabs together
+CALLS = {
+    "x + y.T": lambda x, y, i: x + y.T,
+    "x < y.T": lambda x, y, i: tl.less(x, y.T),
+    "x + i": lambda x, y, i: x + i,
+    "x // i": lambda x, y, i: x // i,
+    "where": lambda x, y, i: tl.where(i < 3, x, i),
+    "clip": lambda x, y, i: tl.clip(x, 2, 3),
+    "clip to int8": lambda x, y, i: tl.clip(x.T, y, 3),
+}
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_no_operand_is_copied_as_a_whole(call):
+    x = asarray(numbers(LARGE, "float32"))
+    y = asarray(numbers(LARGE[::-1], "float32"))
+    i = asarray(numbers(LARGE, "int8"))
+    bools = x.size if call is CALLS["where"] else 0  # its condition
+    result = call(x, y, i).nbytes
+    assert peak_of(lambda: call(x, y, i)) < result + bools + staging.SLAB_BYTES + 16 * BLOCK_BYTES
+
+
+# --- where -------------------------------------------------------------------------------------
+
+CONDITIONS = {
+    "random": lambda n: np.random.default_rng(2).random(n) < 0.5,
+    "halves": lambda n: np.arange(n) < n // 2,
+    "halves, the wrong way round": lambda n: np.arange(n) >= n // 2,
+    "runs at first, random later": lambda n: np.arange(n) * (np.arange(n) > 5000) % 7 == 1,
+    "never": lambda n: np.zeros(n, bool),
+}
+
+
+@pytest.mark.parametrize("condition", CONDITIONS.values(), ids=CONDITIONS)
+@pytest.mark.parametrize("dtype", ["bool", "int8", "bfloat16", "float32", "complex64", "uint64"])
+def test_where_chooses_bits(condition, dtype):
+    kind = as_dtype(dtype)
+    bits = np.random.default_rng(3).integers(0, 256, (2, 70000 * kind.itemsize), np.uint8)
+    if dtype == "bool":
+        bits %= 2
+    a, b = bits.view(kind)  # NaN of all kinds among the floats
+    c = condition(a.size)
+    found = tl.where(asarray(c), asarray(a), asarray(b))
+    word = f"V{kind.itemsize}"
+    assert host(found).tobytes() == np.where(c, a.view(word), b.view(word)).tobytes()
+    matrix = [v.reshape(70, 1000).T for v in (c, a, b)]
+    found = tl.where(*(asarray(v) for v in matrix))
+    assert (
+        host(found).tobytes()
+        == np.where(*(v.view(word) if v is not matrix[0] else v for v in matrix)).tobytes()
+    )
+
+
+def test_where_with_scalars():
+    c, a = np.arange(70000) % 3 == 0, numbers((70000,), "float32")
+    same(tl.where(asarray(c), asarray(a), 0.5), np.where(c, a, np.float32(0.5)))
+    same(tl.where(asarray(c), -1, asarray(a)), np.where(c, np.float32(-1), a))
+    expected = np.where(c, a, 2.5).astype(BFLOAT16)
+    same(tl.where(asarray(c), asarray(a.astype(BFLOAT16)), 2.5), expected)
+
+
+# --- clip --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["bool", "complex64"])
+def test_clip_refuses_what_has_no_order(dtype):
+    for bounds in [(0, 1), (None, None), (None, 1.0)]:
+        with pytest.raises(
+            TypeError, match=f"clip: only real numeric dtypes are allowed, got {dtype}"
+        ):
+            tl.clip(tl.zeros((3,), dtype=dtype), *bounds)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_clip_between_bounds_that_are_not_in_order(dtype):
+    x = tl.asarray([1.0, np.nan, 3.0, -np.inf], dtype=dtype)
+    same(tl.clip(x, 2, 1), np.array([1, np.nan, 1, 1], as_dtype(dtype)))
+    assert tl.all(tl.isnan(tl.clip(x, np.nan, 2)))
+    assert tl.all(tl.isnan(tl.clip(x, tl.asarray(0, dtype=dtype), asarray(np.nan, dtype=dtype))))
+
+
+# --- the benchmark -----------------------------------------------------------------------------
+
+
+@pytest.mark.cpu
+def test_the_benchmark_of_functions_runs(tmp_path):
+    pytest.importorskip("tqdm", reason="tqdm is optional")
+    page = tmp_path / "functions.md"
+    command = [sys.executable, "-m", "benchmarks", "functions", "--quick", "--markdown", page]
+    subprocess.run(command, check=True, capture_output=True, cwd=ROOT)
+    lines = page.read_text("utf-8").splitlines()
+    for name in ("add", "floor_divide", "isnan", "clip", "where", "sum"):
+        assert sum(line.startswith(f"| {name} |") for line in lines) == 2

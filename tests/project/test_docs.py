@@ -1,0 +1,580 @@
+"""README and docs: every code block runs, every table tells the truth."""
+
+import doctest
+import importlib
+import inspect
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import special_cases_page
+from tensors import asarray, host, over, shared
+
+import tensorlayout as tl
+from tensorlayout.layout import Layout, PaddingValue
+
+pytestmark = pytest.mark.usefixtures("device")
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+LAYOUTS = (ROOT / "docs" / "layouts.md").read_text("utf-8")
+
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+class Block(NamedTuple):
+    language: str
+    code: str
+    line: int
+
+
+def blocks_of(page: Path) -> list[Block]:
+    source = page.read_text("utf-8")
+    return [
+        Block(match[1], match[2], source.count("\n", 0, match.start()) + 1)
+        for match in FENCE.finditer(source)
+    ]
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_python_blocks(page):
+    """The blocks of a page run one after the other; what they print is compared."""
+    space: dict[str, object] = {}
+    runner = doctest.DocTestRunner(verbose=False)
+    said: list[str] = []
+    for block in blocks_of(page):
+        if block.language != "python":
+            continue
+        assert ">>>" in block.code, f"{page.name}, line {block.line}: nothing to run"
+        test = doctest.DocTestParser().get_doctest(
+            block.code, space, page.name, str(page), block.line
+        )
+        runner.run(test, out=said.append, clear_globs=False)
+        space = test.globs
+    assert runner.failures == 0, "".join(said)
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_languages(page):
+    """python is run here, sh by the README's own test of its commands, text is read by tests."""
+    assert {block.language for block in blocks_of(page)} <= {"python", "sh", "text"}
+
+
+@pytest.mark.cpu
+def test_text_blocks_are_the_ones_that_tests_read():
+    texts = {page.name: [b for b in blocks_of(page) if b.language == "text"] for page in PAGES}
+    assert {name: len(found) for name, found in texts.items() if found} == {
+        "cuda.md": 2,  # test_cuda_page
+        "design.md": 1,  # test_architecture
+    }
+
+
+@pytest.mark.cpu
+def test_the_readme_has_two_commands():
+    commands = [b.code for b in blocks_of(ROOT / "README.md") if b.language == "sh"]
+    assert [len(command.splitlines()) for command in commands] == [1, 1]
+    assert "tensorlayout demo" in commands[0]
+    assert "-m pytest" in commands[1]
+
+
+@pytest.mark.cpu
+def test_nothing_of_the_standard_is_missing():
+    strict = pytest.importorskip("array_api_strict", reason="optional: array-api-strict")
+    names = {name for name in strict.__all__ if "array_api_strict" not in name.lower()}
+    assert {n for n in names if not hasattr(tl, n) and "flags" not in n.lower()} == set()
+
+
+@pytest.mark.cpu
+def test_the_readme_is_short():
+    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 150
+
+
+def anchors_of(page: Path) -> set[str]:
+    """The anchors that GitHub and mkdocs give the headings of a page."""
+    headings = re.findall(r"^#+ (.*)$", FENCE.sub("", page.read_text("utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_links_inside_the_repository(page):
+    for target in re.findall(r"\]\(([^)\s]+)\)", FENCE.sub("", page.read_text("utf-8"))):
+        if "://" in target:
+            continue
+        name, _, anchor = target.partition("#")
+        linked = page.parent / name if name else page
+        assert linked.exists(), target
+        assert not anchor or anchor in anchors_of(linked), target
+
+
+@pytest.mark.cpu
+def test_every_page_is_in_the_readme_and_on_the_site():
+    names = {page.name for page in (ROOT / "docs").glob("*.md")}
+    site = (ROOT / "mkdocs.yml").read_text("utf-8")
+    assert set(re.findall(r"^  - .*: (\S+\.md)$", site, re.MULTILINE)) == names
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert set(re.findall(r"\]\(docs/([\w-]+\.md)\)", readme)) == names - {"index.md"}
+
+
+@pytest.mark.cpu
+@pytest.mark.skipif(
+    np.lib.NumpyVersion(np.__version__) < "2.3.0",
+    reason="optional: where two answers are allowed, older NumPys give the other",
+)
+def test_the_page_of_special_cases_is_up_to_date():
+    committed = special_cases_page.PAGE.read_text("utf-8")
+    head = committed.split(special_cases_page.MEASURED)[0]
+    assert head == f"{special_cases_page.described()}\n", (
+        "run python tests/harness/special_cases_page.py"
+    )
+
+
+# --- coming-from.md: what it says of others ----------------------------------------------------
+
+COMING = (ROOT / "docs" / "coming-from.md").read_text("utf-8")
+
+
+def names_of(library: str, column: int) -> set[str]:
+    """The dotted names that a column of the page's tables gives after ``library.``."""
+    rows = [line.strip("|").split(" | ") for line in COMING.splitlines() if line.startswith("| ")]
+    cells = "\n".join(row[column] for row in rows if len(row) >= 3)
+    return set(re.findall(rf"\b{library}\.([A-Za-z][\w.]*)", cells))
+
+
+def missing_in(library: object, names: set[str]) -> set[str]:
+    def has(name: str) -> bool:
+        found = library
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        return found is not None
+
+    return {name for name in names if not has(name)}
+
+
+@pytest.mark.cpu
+def test_names_of_the_tables_exist():
+    assert {"permute_dims", "linalg.vector_norm"} < names_of("tl", -1)
+    assert {"T", "layout.is_packed"} < names_of("x", -1)
+    assert missing_in(tl, names_of("tl", -1)) == set()
+    assert missing_in(tl.zeros((2, 2)), names_of("x", -1)) == set()
+    assert missing_in(np, names_of("np", -3)) == set()
+    assert missing_in(np.zeros((2, 2)), names_of("a", -3)) == set()
+
+
+@pytest.mark.cpu
+def test_numpy_is_as_the_page_says():
+    def dtype_of(one: object, other: object) -> object:
+        return np.add(one, other).dtype
+
+    single = np.ones(1, np.float32)
+    assert dtype_of(single, np.asarray(1.0)) == np.float64
+    assert dtype_of(single, np.ones(1, np.int64)) == np.float64
+    assert dtype_of(np.ones(1, np.uint64), np.ones(1, np.int64)) == np.float64
+    assert dtype_of(np.ones(1, np.int64), 1.0) == np.float64
+    assert dtype_of(np.ones(1, np.float16), np.ones(1, tl.bfloat16)) == np.float32
+    with pytest.warns(RuntimeWarning, match="divide by zero"):
+        assert np.asarray([7]) // 0 == 0
+    with pytest.raises(ValueError, match="negative integer powers"):
+        np.asarray([2]) ** -1
+    with pytest.raises(OverflowError):
+        np.ones(1, np.int8) + 300
+    assert np.asarray([-1.0]) // np.inf == -1.0
+    assert np.asarray([2**63], np.uint64) != np.asarray([2**63 - 1])
+    assert np.zeros((2, 3, 4)).T.shape == (4, 3, 2)
+
+
+@pytest.mark.cpu
+def test_pytorch_is_as_the_page_says():
+    torch = pytest.importorskip("torch")
+    assert missing_in(torch, names_of("torch", -2)) == set()
+    assert missing_in(torch.zeros(2), names_of("x", -2)) == set()
+    single = torch.ones(1)
+    assert (single + torch.tensor(1.0, dtype=torch.float64)).dtype == torch.float32
+    assert (single + torch.ones(1, dtype=torch.int64)).dtype == torch.float32
+    assert (torch.ones(1, dtype=torch.int64) + 1.0).dtype == torch.float32
+    halves = torch.ones(1, dtype=torch.float16), torch.ones(1, dtype=torch.bfloat16)
+    assert (halves[0] + halves[1]).dtype == torch.float32
+    with pytest.raises(RuntimeError, match="not supported"):
+        torch.ones(1, dtype=torch.int64) + torch.ones(1, dtype=torch.uint64)
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        torch.tensor([7]) // 0
+    with pytest.raises(RuntimeError, match="negative integer powers"):
+        torch.tensor([2]) ** -1
+    assert torch.tensor([1], dtype=torch.int8) + 300 == 45
+    assert torch.tensor([-1.0]) // np.inf == -1.0
+    row, column = torch.zeros(2, 3), torch.zeros(3, 2).permute(1, 0)
+    assert ((row + column).stride(), (column + row).stride()) == ((3, 1), (1, 2))
+    assert column.clone().stride() == (1, 2)
+
+
+# --- layouts.md: the text form -----------------------------------------------------------------
+
+
+def rows_of(heading: str) -> list[list[str]]:
+    """The body rows of the table under a heading."""
+    section = LAYOUTS.split(f"## {heading}\n", 1)[1].split("\n## ", 1)[0]
+    lines = [line for line in section.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("row", rows_of("Text form"), ids=lambda r: r[0])
+def test_text_forms(row):
+    text = row[0].strip("`")
+    assert str(Layout.parse(text)) == text
+
+
+# --- layouts.md: what each function gives ------------------------------------------------------
+
+# Padded and column-major: whatever keeps, drops or changes the form shows.
+MATRIX = Layout.padded((2, 3), (3, 3), (0, 1), PaddingValue.ZERO)
+CUBE = Layout.padded((2, 3, 4), (3, 3, 4), (0, 1, 2), PaddingValue.ZERO)
+
+
+def matrix(dtype: object = tl.int64) -> tl.Tensor:
+    return tl.asarray([[1, 2, 3], [4, 5, 6]], dtype=dtype, layout=MATRIX)
+
+
+def cube() -> tl.Tensor:
+    return tl.full((2, 3, 4), 0.5, layout=CUBE)
+
+
+def square() -> tl.Tensor:
+    return tl.asarray([[4.0, 1.0], [1.0, 3.0]], layout=Layout.padded((2, 2), (3, 3), (0, 1)))
+
+
+def extension(space: object, *names: str) -> dict[str, object]:
+    """Calls of functions of one matrix."""
+    head = space.__name__.rpartition(".")[2]
+    return {f"{head}.{n}": lambda _, n=n: getattr(space, n)(square()) for n in names}
+
+
+CALLS = {
+    "permute_dims": lambda x: tl.permute_dims(x, (1, 0)),
+    "matrix_transpose": tl.matrix_transpose,
+    "moveaxis": lambda x: tl.moveaxis(x, 0, 1),
+    "expand_dims": lambda x: tl.expand_dims(x, 1),
+    "squeeze": lambda x: tl.squeeze(x[None], 0),
+    "flip": tl.flip,
+    "x[…] by integers, slices, None": lambda x: x[0, ::2, None],
+    "x[…] by tensors of positions or masks": lambda x: x[tl.asarray([1, 0])],
+    "broadcast_to": lambda x: tl.broadcast_to(x, (2, 2, 3)),
+    "broadcast_arrays": lambda x: tl.broadcast_arrays(x, x)[1],
+    "unstack": lambda x: tl.unstack(x)[1],
+    "sliding_window": lambda x: tl.sliding_window(x, 2, axis=1),
+    "transpose": tl.transpose,
+    "pad": lambda x: tl.pad(x, 1),
+    "bincount": lambda x: tl.bincount(x[0, :]),
+    "einsum": lambda x: tl.einsum("ij,j->ij", x, x[0, :]),
+    "gradient": lambda x: tl.gradient(x, axis=1),
+    "concat": lambda x: tl.concat([x, x]),
+    "stack": lambda x: tl.stack([x, x], axis=1),
+    "roll": lambda x: tl.roll(x, 1, axis=0),
+    "repeat": lambda x: tl.repeat(x, 2, axis=0),
+    "tile": lambda x: tl.tile(x, (2, 1)),
+    "take": lambda x: tl.take(x, tl.asarray([1, 0]), axis=0),
+    "where": lambda x: tl.where(x > 2, x, 0),
+    "argsort": tl.argsort,
+    "sort": tl.sort,
+    "argmax": lambda x: tl.argmax(x, axis=0, keepdims=True),
+    "argmin": lambda x: tl.argmin(x, axis=0, keepdims=True),
+    "count_nonzero": lambda x: tl.count_nonzero(x, axis=0, keepdims=True),
+    "isin": lambda x: tl.isin(x, x),
+    "nonzero": lambda x: tl.nonzero(x)[0],
+    "searchsorted": lambda x: tl.searchsorted(x[0, :], x),
+    "take_along_axis": lambda x: tl.take_along_axis(x, tl.argsort(x)),
+    "scatter_add": lambda x: tl.scatter_add(x, tl.asarray([1, 0, 1]), 10),
+    "scatter_max": lambda x: tl.scatter_max(x, tl.asarray([1]), 4),
+    "scatter_min": lambda x: tl.scatter_min(x, tl.asarray([[1], [0]]), 1, axis=1),
+    "tensordot": lambda x: tl.tensordot(x, x.T, axes=1),
+    "vecdot": lambda x: tl.vecdot(x, x),
+    "unique_all": lambda x: tl.unique_all(x).inverse_indices,
+    "unique_counts": lambda x: tl.unique_counts(x).counts,
+    "unique_inverse": lambda x: tl.unique_inverse(x).inverse_indices,
+    "unique_values": tl.unique_values,
+    **extension(tl.linalg, "cholesky", "det", "eig", "eigh", "eigvals", "eigvalsh", "inv"),
+    **extension(tl.linalg, "matrix_norm", "matrix_rank", "pinv", "qr", "slogdet", "svd"),
+    **extension(tl.linalg, "svdvals", "vector_norm"),
+    **extension(tl.fft, "fft", "fftn", "hfft", "ifft", "ifftn", "ihfft", "irfft", "irfftn"),
+    **extension(tl.fft, "rfft", "rfftn"),
+    "fft.fftshift": lambda x: tl.fft.fftshift(tl.astype(x, tl.float64)),
+    "fft.ifftshift": lambda x: tl.fft.ifftshift(tl.astype(x, tl.float64)),
+    "linalg.diagonal": tl.linalg.diagonal,
+    "linalg.trace": lambda x: tl.linalg.trace(tl.ones((3, 4, 4), layout=(0, 1, 2))),
+    "linalg.cross": lambda x: tl.linalg.cross(x, x),
+    "linalg.matrix_power": lambda x: tl.linalg.matrix_power(square(), 1),
+    "linalg.outer": lambda x: tl.linalg.outer(x[0, :], x[1, :]),
+    "linalg.solve": lambda x: tl.linalg.solve(square(), square()),
+    "fft.fftfreq": lambda x: tl.fft.fftfreq(3),
+    "fft.rfftfreq": lambda x: tl.fft.rfftfreq(3),
+    "tril": tl.tril,
+    "triu": tl.triu,
+    "matmul": lambda x: tl.matmul(x.T, x),
+    "meshgrid": lambda x: tl.meshgrid(x[0, :], x[1, :])[0],
+    "astype": lambda x: tl.astype(x, tl.float32),
+    "copy()": lambda x: x.copy(),
+    "empty_like": tl.empty_like,
+    "full_like": lambda x: tl.full_like(x, 7),
+    "zeros_like": tl.zeros_like,
+    "ones_like": tl.ones_like,
+    "arange": lambda x: tl.arange(6),
+    "linspace": lambda x: tl.linspace(0, 1, 6),
+    "logspace": lambda x: tl.logspace(0, 1, 6),
+    "empty": lambda x: tl.empty((2, 3)),
+    "eye": lambda x: tl.eye(2, 3),
+    "full": lambda x: tl.full((2, 3), 1),
+    "ones": lambda x: tl.ones((2, 3)),
+    "zeros": lambda x: tl.zeros((2, 3)),
+}
+
+# Both ways of these, by hand below.
+EITHER = {
+    "reshape",
+    "asarray",
+    "diag",
+    "from_dlpack",
+    "from_storage",
+    "to_layout",
+    "real",
+    "imag",
+}
+IN_PLACE = {"put_along_axis", "x[…] = y", "x += y and its like"}
+NO_TENSOR = {
+    "__array_namespace_info__",
+    "broadcast_shapes",
+    "can_cast",
+    "default_device",
+    "finfo",
+    "iinfo",
+    "isdtype",
+    "result_type",
+    "set_default_device",
+    "using_device",
+}
+
+TABLE = [
+    (name.strip().replace("`", ""), memory, layout)
+    for names, memory, layout in rows_of("What each function gives")
+    for name in re.split(r", (?=`|all )(?!`None`)", names)
+]
+REDUCING = ["statistical", "utility", "extra_statistical"]
+CHAPTERS = {"elementwise", *REDUCING}
+
+
+# Every kind of layout that a matrix of two rows and three columns can have.
+MATRICES = [
+    "(2,3):(3,1)",
+    "(2,3):(1,2)",
+    *(f"(2,3):(4,1) padded=(2,4) padding={value.name}" for value in PaddingValue),
+    "(2,3):(1,3) padded=(3,3) padding=ZERO",
+    "(2,3):(1,4) padded=(4,3) padding=ONE",
+    "(2,3):(5,1)",
+    "(2,3):(1,5)",
+    "(2,3):(3,1)+4",
+    "(2,3):(-3,-1)+5",
+    "(2,3):(1,-2)+4",
+    "(2,3):(6,2)+1",
+    "(2,3):(0,1)",
+    "(2,3):(1,0)",
+    "(2,3):(0,0)",
+    "(2,3):(1,1)",
+    "(2,3):(0,1) order=(0,1)",
+]
+
+
+def matrix_in(text: str, dtype: object = tl.int64) -> tl.Tensor:
+    """A matrix in a layout; those that share slots hold fewer numbers."""
+    layout = Layout.parse(text)
+    numbers = np.arange(1, layout.required_size + 1).astype(dtype)
+    x = over(numbers, layout, fill_padding=layout.is_padded)
+    assert x.layout == layout
+    return x
+
+
+def holds(
+    result: tl.Tensor | tuple[tl.Tensor, ...], x: tl.Tensor, memory: str, layout: str
+) -> None:
+    if isinstance(result, tuple):
+        for part in result:
+            holds(part, x, memory, layout)
+        return
+    assert shared(result, x) == (memory == "view")
+    word = layout.split(",")[0]
+    if word == "form":
+        assert result.layout == x.layout.form
+    elif word == "packed":
+        assert result.layout.is_packed
+        assert not result.layout.is_padded
+        if result.ndim == x.ndim:
+            assert result.layout.minor_to_major == x.layout.minor_to_major
+    elif word == "row-major":
+        assert result.layout.is_row_major
+        assert not result.layout.is_padded
+    else:
+        assert word == "the same slots"
+        assert memory == "view"
+
+
+def each(result: object) -> tuple[object, ...]:
+    return result if isinstance(result, tuple) else (result,)
+
+
+@pytest.mark.cpu
+def test_every_public_function_is_in_the_table():
+    named = {name for name, _, _ in TABLE}
+    assert len(named) == len(TABLE), "a function has two rows"
+    assert (
+        named - EITHER - IN_PLACE - {name for name in named if name.startswith("all ")}
+        == CALLS.keys()
+    )
+    extensions = {f"linalg.{n}" for n in set(tl.linalg.__all__) - set(chapter_of("linear_algebra"))}
+    extensions |= {f"fft.{n}" for n in tl.fft.__all__}
+    assert {n for n in named if n.startswith(("linalg.", "fft."))} == extensions
+    functions = {n for n in tl.__all__ if type(getattr(tl, n)).__name__ == "function"}
+    covered = {n for chapter in CHAPTERS for n in chapter_of(chapter)} | named | NO_TENSOR
+    assert functions - covered - {"trace", "coalesce"} == set(), "add them to docs/layouts.md"
+
+
+@pytest.mark.parametrize("row", [r for r in TABLE if r[0] in CALLS], ids=lambda r: r[0])
+def test_what_a_function_gives(row):
+    name, memory, layout = row
+    for text in MATRICES:
+        x = matrix_in(text)
+        result = CALLS[name](x)
+        holds(result, x, memory, layout)
+        plain = asarray(np.array(host(x)))
+        if name != "empty_like" and name != "empty":
+            expected = CALLS[name](plain)
+            for got, wanted in zip(each(result), each(expected), strict=True):
+                np.testing.assert_array_equal(host(got), host(wanted))
+
+
+def chapter_of(name: str) -> list[str]:
+    return list(importlib.import_module(f"tensorlayout.functions.{name}").__all__)
+
+
+def row_of(name: str) -> tuple[str, str]:
+    (found,) = [(memory, layout) for row, memory, layout in TABLE if row == name]
+    return found
+
+
+@pytest.mark.parametrize("name", [n for n in chapter_of("elementwise") if n not in EITHER])
+def test_what_an_elementwise_function_gives(name):
+    function = getattr(tl, name)
+    operands = sum(
+        p.default is p.empty and p.kind is p.POSITIONAL_ONLY
+        for p in inspect.signature(function).parameters.values()
+    )
+    tried = []
+    for dtype in (tl.int64, tl.float64, tl.bool, tl.complex128):
+        try:
+            function(*[tl.ones((), dtype=dtype)] * operands)
+        except TypeError as error:
+            tried.append(error)
+            continue
+        for text in MATRICES:
+            ordered = dtype != tl.complex128 or not {"LOWEST", "HIGHEST"} & set(text.split("="))
+            if ordered:
+                x = matrix_in(text, dtype)
+                holds(function(*[x] * operands), x, *row_of("all else of elementwise"))
+    assert len(tried) < 4, tried
+
+
+@pytest.mark.parametrize(
+    ("chapter", "name"), [(chapter, name) for chapter in REDUCING for name in chapter_of(chapter)]
+)
+def test_what_a_reduction_gives(chapter, name):
+    x = cube()
+    more = (0.5,) if "quantile" in name else ()
+    holds(getattr(tl, name)(x, *more, axis=1), x, *row_of(f"all of {chapter}"))
+
+
+def test_parts_both_ways():
+    z, x = matrix(tl.complex128), matrix()
+    for part, which in (tl.real(z), 0), (tl.imag(z), 1):
+        assert shared(part, z)
+        assert str(part.layout) == "(2,3):(2,6)" + "+1" * which
+    assert shared(tl.real(x), x)
+    assert not shared(tl.imag(x), x)
+    assert tl.real(x).layout == tl.imag(x).layout == MATRIX
+
+
+def test_stack_makes_the_new_dimension_the_slowest():
+    assert tl.stack([matrix(), matrix()], axis=1).layout.minor_to_major == (0, 2, 1)
+
+
+def test_reshape_both_ways():
+    packed = tl.reshape(tl.arange(6), (2, 3))
+    assert shared(tl.reshape(packed, (3, 2)), packed)
+    copied = tl.reshape(packed.T, (6,))
+    assert not shared(copied, packed)
+    assert copied.layout.is_row_major
+    with pytest.raises(ValueError, match="copy=False"):
+        tl.reshape(packed.T, (6,), copy=False)
+
+
+def test_diag_both_ways():
+    x = matrix()
+    assert shared(tl.diag(x), x)
+    square = tl.diag(x[0, :])
+    assert not shared(square, x)
+    assert square.layout.is_row_major
+
+
+@pytest.mark.cpu
+def test_asarray_both_ways():
+    array = np.zeros((2, 3), order="F")
+    shared = asarray(array)
+    assert np.shares_memory(host(shared), array)
+    assert shared.layout.is_column_major
+    assert tl.asarray([[1, 2], [3, 4]]).layout.is_row_major
+    assert tl.asarray([[1, 2], [3, 4]], layout=(0, 1)).layout.is_column_major
+    with pytest.raises(ValueError, match="copy=False"):
+        tl.asarray([[1, 2], [3, 4]], copy=False)
+
+
+@pytest.mark.cpu
+def test_memory_of_others_is_shared():
+    array = np.zeros((2, 3), order="F")
+    exchanged = tl.from_dlpack(array)
+    assert np.shares_memory(host(exchanged), array)
+    assert exchanged.layout.is_column_major
+    buffer = bytearray(32)
+    laid = tl.from_storage(buffer, "(2,3):(5,1)", dtype=tl.float32)
+    laid[1, 2] = 1.0
+    assert buffer[28:] == np.float32(1).tobytes()
+    assert str(laid.layout) == "(2,3):(5,1)"
+
+
+def test_to_layout_both_ways():
+    x = tl.reshape(tl.arange(6), (2, 3))
+    assert shared(tl.to_layout(x, (1, 0)), x)
+    column = tl.to_layout(x, (0, 1))
+    assert not shared(column, x)
+    assert column.layout.is_column_major
+    with pytest.raises(ValueError, match="copy=False"):
+        tl.to_layout(x, (0, 1), copy=False)
+
+
+def test_quantiles_lead():
+    found = tl.quantile(cube(), [0.25, 0.5, 0.75], axis=1)
+    assert found.layout == tl.Layout.packed((3, 2, 4), (1, 2, 0))
+
+
+@pytest.mark.cpu
+def test_ufuncs_of_numpy():
+    assert np.sin(matrix(tl.float64)).layout == MATRIX
+    assert np.cbrt(matrix(tl.float64)).layout == tl.Layout.packed((2, 3), (0, 1))
+
+
+def test_writes_keep_the_layout():
+    x = matrix()
+    tl.put_along_axis(x, tl.asarray([[1], [0]]), 0)
+    x[0, :] = tl.asarray([7, 8, 9])
+    x += 1
+    assert x.layout == MATRIX
+    assert [int(v) for v in x[0, :]] == [8, 9, 10]

@@ -1,0 +1,1636 @@
+"""Every public function refuses what it cannot do: the class of the error, and its words.
+
+What all functions share (tensors, axes, dtypes, devices, layouts, shapes) is tried on each by
+templates, in which ``@`` is the wrong argument. All else is in tables that read like a session: a
+call, and behind or under it the error, which begins with the name of the function (that is left
+out); "…" stands for anything. Layouts have a file of their own.
+"""
+
+import inspect
+import re
+
+import numpy as np
+import pytest
+from tensors import read_only, slots_of
+
+import tensorlayout as tl
+from tensorlayout.plan.rules import AxisError
+
+pytestmark = pytest.mark.usefixtures("device")
+
+
+class Foreign:
+    """An array of another library, as far as can be seen from outside."""
+
+    def __array__(self, dtype=None, copy=None):
+        return np.ones(3)
+
+
+def space():
+    """The names that calls may use: those of the package, and new tensors of several kinds."""
+    x = tl.asarray([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    v = tl.asarray([1.0, 2.0, 3.0])
+    padded = {"shape": (4, 6), "padded_shape": (4, 8)}
+    given = {
+        "x": x,
+        "v": v,
+        "v2": tl.asarray([1.0, 2.0]),
+        "s": tl.asarray(2.0),
+        "cube": tl.zeros((2, 3, 4)),
+        "q": tl.asarray([[1.0, 2.0], [2.0, 4.0]]),
+        "none": tl.zeros((0, 3)),
+        "i": tl.asarray([1, 2, 3]),
+        "i8": tl.asarray([1, 2, 3], dtype=tl.int8),
+        "u8": tl.asarray([1, 2, 3], dtype=tl.uint8),
+        "f4": tl.asarray([1, 2, 3], dtype=tl.float32),
+        "bf": tl.asarray([1, 2, 3], dtype=tl.bfloat16),
+        "b": tl.asarray([True, False, True]),
+        "z": tl.asarray([1 + 2j, 3j, 0]),
+        "zi": tl.asarray([0, 1]),
+        "far": tl.asarray([0, 9]),
+        "ro": read_only(tl.zeros((3,))),
+        "w": tl.broadcast_to(v, (2, 3)),
+        "big": tl.broadcast_to(tl.asarray(1.0), (2**30, 2**20)),
+    }
+    others = {
+        "np": np,
+        "foreign": Foreign(),
+        "bits": tl.Layout(**padded, padding_value=tl.BitPattern(1, "int8")),
+        "least": tl.Layout(**padded, padding_value=tl.PaddingValue.LOWEST),
+        "tiled": "(4,6):(2*12+2*2,3*4+2*1)",
+    }
+    return {**{name: getattr(tl, name) for name in tl.__all__}, **others, **given}, given
+
+
+def name_of(call):
+    """The function that a call names."""
+    found = re.match(r"[\w.]+(?=\()", call)
+    return found and found[0]
+
+
+def failing(call, **wrong):
+    """The error of a call; nothing is changed by it, and no other error is shown with it."""
+    names, given = space()
+    names |= wrong
+    before = [(slots_of(t).tobytes(), t.layout) for t in given.values()]
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - what it is, the caller looks at
+        exec(call.replace("@", "wrong") if "wrong" in names else call, names)
+    assert [(slots_of(t).tobytes(), t.layout) for t in given.values()] == before
+    error = caught.value
+    if not call.startswith("from_dlpack"):  # which shows the exporter's error, too
+        assert error.__cause__ is None
+        assert error.__suppress_context__ or error.__context__ is None
+    return error
+
+
+def templates(text):
+    """The calls of a text, one a line; of several names before arguments, each makes one."""
+    found = []
+    for line in text.split("\n")[1:-1]:
+        several = re.fullmatch(r"([\w.]+(?: [\w.]+)+) (\(.*)", line)
+        found += [name + several[2] for name in several[1].split()] if several else [line]
+    return found
+
+
+def check(call, wrong, kind, message):
+    """The error of a template, whose message begins with the name of the function."""
+    error = failing(call, wrong=wrong)
+    assert type(error) is kind, repr(error)
+    name = name_of(call).rpartition(".")[2]
+    assert re.fullmatch(pattern_of(f"{name}: {message}"), str(error)), str(error)
+
+
+def pattern_of(words):
+    """The words, written for the CPU, as the default device has them; "…" stands for anything."""
+    device = tl.default_device()
+    if device != "cpu":
+        here = ", ".join(map(str, tl.__array_namespace_info__().devices()))
+        words = words.replace("available (cpu)", f"available ({here})")
+        words = words.replace("device='cpu'", f"device='{device}'")
+        # A record of positions outside has signed numbers of 64 bits.
+        words = words.replace(f"index {2**63} ", f"index {2**63 - 1} ")
+        asked = rf"{device}: asked for \1 bytes, and … bytes are free"
+        words = re.sub(r"shape .* needs (\S+) bytes, which cannot be allocated", asked, words)
+    return re.escape(words).replace("…", ".*")
+
+
+# --- what all functions share ------------------------------------------------------------------
+
+ELEMENTWISE_FUNCTIONS = [
+    name for name, function in vars(tl).items() if hasattr(function, "operation")
+]
+ONE = [n for n in ELEMENTWISE_FUNCTIONS if len(inspect.signature(getattr(tl, n)).parameters) == 1]
+TWO = [n for n in ELEMENTWISE_FUNCTIONS if n not in ONE]
+
+TENSORS = [
+    *(f"{name}(@)" for name in ONE),
+    *(f"{name}(@, v)" for name in TWO),
+    *(f"{name}(v, @)" for name in TWO),
+    *templates("""
+clip(@, 0, 1)
+real imag sum prod min max mean var std all any count_nonzero argmax argmin cumulative_sum (@)
+cumulative_prod diff sort argsort nonzero unique_all unique_counts unique_inverse unique_values (@)
+empty_like zeros_like ones_like tril triu unstack expand_dims flip matrix_transpose (@)
+linalg.cholesky linalg.det linalg.diagonal linalg.eig linalg.eigh linalg.eigvals linalg.eigvalsh (@)
+linalg.inv linalg.matrix_norm linalg.matrix_rank linalg.matrix_transpose linalg.pinv linalg.qr (@)
+linalg.slogdet linalg.svd linalg.svdvals linalg.vector_norm fft.fft fft.ifft fft.rfft fft.irfft (@)
+fft.hfft fft.ihfft fft.fftn fft.ifftn fft.rfftn fft.irfftn fft.fftshift fft.ifftshift bincount (@)
+cumprod cumsum diag gradient median nanargmax nanargmin nancumprod nancumsum nanmax nanmean (@)
+nanmedian nanmin nanprod nanstd nansum nanvar transpose linalg.trace (@)
+where(@, v, v)
+where(b, @, v)
+where(b, v, @)
+searchsorted meshgrid matmul tensordot vecdot linalg.cross linalg.matmul linalg.outer (@, v)
+linalg.solve linalg.tensordot linalg.vecdot isin (@, v)
+searchsorted take take_along_axis meshgrid broadcast_arrays matmul tensordot vecdot (v, @)
+linalg.cross linalg.matmul linalg.outer linalg.tensordot linalg.vecdot isin (v, @)
+take take_along_axis (@, zi)
+full_like roll sliding_window pad (@, 1)
+astype(@, float64)
+to_layout permute_dims (@, (0,))
+broadcast_to(@, (2, 3))
+concat stack ([v, @])
+squeeze(@, 0)
+moveaxis(@, 0, 0)
+repeat linalg.matrix_power (@, 2)
+tile(@, (2,))
+reshape(@, (3,))
+linalg.solve(q, @)
+einsum("i", @)
+nanquantile quantile (@, 0.5)
+put_along_axis scatter_add scatter_max scatter_min (@, zi, 1)
+put_along_axis scatter_add (v, @, 1)
+scatter_add(v, zi, @)
+"""),
+]
+
+
+@pytest.mark.parametrize("call", TENSORS)
+def test_what_is_no_tensor(call):
+    for wrong, came in [
+        ([1.0], "got list; make it a tensor with asarray() first"),
+        ("text", "got str"),
+        (None, "got NoneType"),
+        (np.ones(3), "got numpy.ndarray; make it a tensor with asarray() first"),
+        (Foreign(), "Foreign; make it a tensor with asarray() first"),
+        ({}, "got dict"),
+    ]:
+        check(call, wrong, TypeError, f"…{came}")
+
+
+@pytest.mark.parametrize(
+    "call",
+    templates("""
+bincount(i, @)
+diff(x, append=@)
+diff(x, prepend=@)
+searchsorted(v, v, sorter=@)
+"""),
+)
+def test_what_is_no_tensor_where_none_is_needed(call):
+    argument = re.search(r"(\w+)=@", call)
+    name = argument[1] if argument else "weights"
+    for wrong, came in [([1.0], "list; make it a tensor with asarray() first"), ("text", "str")]:
+        check(call, wrong, TypeError, f"{name} must be a tensor, got {came}")
+
+
+AXES = templates("""
+all any argmax argmin argsort count_nonzero cumulative_prod cumulative_sum diff flip max (x, axis=@)
+mean min prod sort squeeze std sum unstack var fft.fft fft.hfft fft.ifft fft.ihfft (x, axis=@)
+fft.irfft fft.rfft linalg.vector_norm median nanmax nanmin nanmean nanmedian nanprod (x, axis=@)
+nanstd nansum nanvar cumprod cumsum gradient nanargmax nanargmin nancumprod nancumsum (x, axis=@)
+concat([x, x], axis=@)
+moveaxis(x, @, 0)
+moveaxis(x, 0, @)
+permute_dims(x, (0, @))
+repeat(x, 2, axis=@)
+roll sliding_window (x, 1, axis=@)
+take(x, zi, axis=@)
+take_along_axis(x, zi[None, :], axis=@)
+fft.fftshift fft.ifftshift (x, axes=@)
+fft.fftn fft.ifftn fft.rfftn fft.irfftn transpose (x, axes=(0, @))
+tensordot linalg.tensordot (x, x, axes=((@,), (0,)))
+quantile nanquantile (x, 0.5, axis=@)
+put_along_axis(x, zi[None, :], 1, axis=@)
+scatter_add(x, zi, 1, axis=@)
+""")
+
+
+@pytest.mark.parametrize("call", AXES)
+def test_axes_outside(call):
+    for wrong in (2, -3, 2**70):
+        check(call, wrong, AxisError, f"…must be at least -2 and below 2, got {wrong}")
+
+
+@pytest.mark.parametrize("call", ["stack([x, x], axis=@)", "expand_dims(x, axis=@)"])
+def test_new_axes_outside(call):
+    for wrong in (3, -4):
+        check(call, wrong, AxisError, f"axis must be at least -3 and below 3, got {wrong}")
+
+
+@pytest.mark.parametrize("call", AXES)
+def test_axes_that_are_truth_values(call):
+    check(call, True, TypeError, "…, got …True…")
+
+
+def test_an_axis_error_is_caught_as_either():
+    assert issubclass(AxisError, ValueError)
+    assert issubclass(AxisError, IndexError)
+
+
+@pytest.mark.parametrize(
+    "call",
+    templates("""
+concat stack ([x, x], axis=@)
+eye(3, k=@)
+linspace logspace (0, 1, @)
+repeat(x, @)
+repeat(x, 2, axis=@)
+take(x, zi, axis=@)
+take_along_axis(x, zi[None, :], axis=@)
+tril triu diag (x, k=@)
+unstack argsort sort diff cumulative_sum cumulative_prod argmax argmin fft.fft fft.ifft (x, axis=@)
+fft.rfft fft.irfft fft.hfft fft.ihfft cumprod cumsum nanargmax nanargmin nancumprod (x, axis=@)
+nancumsum(x, axis=@)
+diff fft.fft fft.ifft fft.rfft fft.irfft fft.hfft fft.ihfft (x, n=@)
+vecdot(x, x, axis=@)
+linalg.cross(v, v, axis=@)
+linalg.diagonal linalg.trace (x, offset=@)
+linalg.matrix_power(q, @)
+fft.fftfreq fft.rfftfreq (@)
+bincount(i, minlength=@)
+gradient(x, edge_order=@)
+put_along_axis(x, zi[None, :], 1, axis=@)
+scatter_add(x, zi, 1, axis=@)
+"""),
+)
+def test_what_is_no_integer(call):
+    for wrong, came in [(1.0, "1.0"), ("0", "'0'"), (True, "True"), ((0,), "(0,)")]:
+        check(call, wrong, TypeError, f"… must be an integer, got {came}")
+
+
+@pytest.mark.parametrize(
+    "call",
+    templates("""
+broadcast_shapes((2, 3), @)
+broadcast_to permute_dims reshape roll sliding_window tile (x, @)
+empty ones zeros (@)
+expand_dims flip squeeze all any count_nonzero max mean min prod std sum var (x, axis=@)
+linalg.vector_norm median nanmax nanmin nanmean nanmedian nanprod nanstd nansum nanvar (x, axis=@)
+gradient(x, axis=@)
+full(@, 1)
+moveaxis(x, @, 0)
+moveaxis(x, 0, @)
+roll sliding_window (x, 1, axis=@)
+fft.fftn fft.ifftn fft.rfftn fft.irfftn (x, s=@, axes=(0, 1))
+fft.fftn fft.ifftn fft.rfftn fft.irfftn fft.fftshift fft.ifftshift transpose (x, axes=@)
+quantile nanquantile (x, 0.5, axis=@)
+"""),
+)
+def test_what_is_no_sequence_of_integers(call):
+    for wrong, came in [
+        (1.0, "1.0"),
+        ("12", "'12'"),
+        (b"12", "b'12'"),
+        (True, "True"),
+        ((0.0, 1), "(0.0, 1)"),
+        ([True], "[True]"),
+        ({0, 1}, "{0, 1}"),
+        (((0, 1),), "((0, 1),)"),
+        (np.ones(2), "numpy.ndarray"),
+        (tl.asarray(1.0), "a tensor of float64 and shape ()"),
+    ]:
+        rule = "must be an integer or a sequence of integers"
+        check(call, wrong, TypeError, f"… {rule}, got {came}")
+
+
+@pytest.mark.parametrize(
+    "call",
+    templates("""
+arange fft.fftfreq fft.rfftfreq (3, dtype=@)
+asarray([1], dtype=@)
+asarray empty_like ones_like zeros_like sum prod linalg.trace nancumprod nancumsum (x, dtype=@)
+nanmean nanprod nanstd nansum nanvar (x, dtype=@)
+astype(x, @)
+can_cast(@, int8)
+can_cast result_type (int8, @)
+empty ones zeros ((2,), dtype=@)
+eye(2, dtype=@)
+finfo iinfo (@)
+from_storage(bytes(8), "(1,):(1,)", dtype=@)
+full((2,), 1, dtype=@)
+full_like(x, 1, dtype=@)
+isdtype(@, "bool")
+linspace logspace (0, 1, 3, dtype=@)
+cumulative_sum cumulative_prod cumprod cumsum (v, dtype=@)
+"""),
+)
+def test_what_is_no_dtype(call):
+    for wrong, came in [
+        ("float3", "'float3'"),
+        ("S3", "'S3'"),
+        ("f4,f4", "'f4,f4'"),
+        (object, "<class 'object'>"),
+        ([], "list"),
+        ({}, "dict"),
+        (np.ones(2), "ndarray"),
+        (np.dtype("M8[s]"), "dtype('<M8[s]')"),
+    ]:
+        check(call, wrong, TypeError, f"…must be a dtype of this namespace, got {came}")
+
+
+@pytest.mark.parametrize(
+    "call",
+    templates("""
+arange fft.fftfreq fft.rfftfreq (3, device=@)
+asarray([1], device=@)
+astype(x, int8, device=@)
+empty ones zeros ((2,), device=@)
+empty_like from_dlpack ones_like zeros_like (x, device=@)
+eye(2, device=@)
+full((2,), 1, device=@)
+full_like(x, 1, device=@)
+linspace logspace (0, 1, 3, device=@)
+"""),
+)
+def test_what_is_no_device_of_this_machine(call):
+    rule = "device must be one of those available (…), got"
+    check(call, "gpu", ValueError, f"{rule} 'gpu'")
+    check(call, tl.Device("cuda", 7), ValueError, f"{rule} Device('cuda:7')…")
+    check(call, 5, TypeError, f"{rule} int")
+    check(call, [], TypeError, f"{rule} list")
+
+
+@pytest.mark.parametrize(
+    "call",
+    templates("""
+asarray(np.ones((4, 6)), layout=@)
+empty ones zeros ((4, 6), layout=@)
+empty_like ones_like zeros_like (zeros((4, 6)), layout=@)
+eye(4, 6, layout=@)
+full((4, 6), 1.0, layout=@)
+full_like(zeros((4, 6)), 1, layout=@)
+to_layout(zeros((4, 6)), @)
+"""),
+)
+def test_what_is_no_layout_for_the_shape(call):
+    exec(call.replace("@", "(0, 1)"), space()[0])  # equal keys, such as (0.0, 1), have one plan
+    kinds = "must be a Layout, its text, labels or a minor-to-major sequence"
+    padding = "the padding of layout, {}, has no meaning in float64"
+    for wrong, error, message in [
+        ((0, 0), ValueError, "minor_to_major: … permutation of 0 to 1 …, got (0, 0)"),
+        ((0, 1, 2), ValueError, "minor_to_major: … permutation of 0 to 1 …, got (0, 1, 2)"),
+        ([0.0, 1], TypeError, "layout must be … a sequence of integers, got [0.0, 1]"),
+        ((False, True), TypeError, "layout must be … of integers, got (False, True)"),
+        ("CHW", ValueError, "labels: 'CHW' names 3 dimensions, the shape has 2"),
+        ("XY", ValueError, "labels: must be the letters of one of …, got 'XY'"),
+        ("(4,6:(5,1)", ValueError, "layout text: must read …, got '(4,6:(5,1)'"),
+        ("(4,5):(5,1)", ValueError, "layout (4,5):(5,1) is for shape (4, 5), the … (4, 6)"),
+        ("(4,6):(0,1)", ValueError, "elements of layout (4,6):(0,1) share slots; …"),
+        ("{0:T(2)}", ValueError, "minor_to_major: … a permutation of 0 to 1 …, got (0,)"),
+        ("{1,0:T(2,0)}", ValueError, "tiles: sizes must be at least 1, …, got (2, 0)"),
+        ("{1,0:T(2,2)S(1)}", ValueError, "layout text: must read …; xla.layout_of reads …"),
+        ("{1,0:T(4,4)(3,3)}", ValueError, "tiles: … cannot be said as parts … of (4, 6)"),
+        (5, TypeError, f"layout {kinds}, got 5"),
+        ({}, TypeError, f"layout {kinds}, got {{}}"),
+        (tl.zeros((2,)), TypeError, f"layout {kinds}, got Tensor…"),
+        (space()[0]["bits"], ValueError, padding.format("BitPattern(0x1, 'int8')")),
+    ]:
+        check(call, wrong, error, message)
+
+
+@pytest.mark.parametrize(
+    "call",
+    templates("""
+all any argmax argmin count_nonzero max mean min prod std sum var linalg.matrix_norm (x, keepdims=@)
+linalg.vector_norm median nanmax nanmin nanmean nanmedian nanprod nanstd nansum (x, keepdims=@)
+nanvar nanargmax nanargmin (x, keepdims=@)
+quantile nanquantile (x, 0.5, keepdims=@)
+argsort sort (x, descending=@)
+argsort sort (x, stable=@)
+cumulative_prod cumulative_sum (v, include_initial=@)
+isin(x, x, invert=@)
+linalg.cholesky(q, upper=@)
+linalg.svd(x, full_matrices=@)
+logspace(0, 1, endpoint=@)
+"""),
+)
+def test_what_is_neither_true_nor_false(call):
+    argument = re.search(r"(\w+)=@", call)[1]
+    for wrong, came in [("no", "'no'"), (1, "1"), (0.0, "0.0"), (None, "None"), ([], "[]")]:
+        check(call, wrong, TypeError, f"{argument} must be True or False, got {came}")
+
+
+@pytest.mark.parametrize(
+    "call",
+    templates("""
+asarray from_dlpack (x, copy=@)
+astype(x, int8, copy=@)
+reshape(x, (6,), copy=@)
+to_layout(x, (0, 1), copy=@)
+"""),
+)
+def test_what_is_no_answer_to_copy(call):
+    for wrong in ("never", 2, []):
+        check(call, wrong, TypeError, f"copy must be True, False or None, got {wrong!r}")
+
+
+LARGE = [
+    *(f"{name}(big)" for name in ("empty_like", "zeros_like", "ones_like", "tril")),
+    *(f"{name}(big)" for name in ("sin", "abs", "negative", "reciprocal")),
+    *(f"{name}(big, 2.0)" for name in ("full_like", "add", "divide", "pow", "maximum")),
+    *(f"{name}(v[:1], big)" for name in ("add", "atan2", "multiply", "floor_divide")),
+    *(f"{name}((2**30, 2**20))" for name in ("empty", "zeros", "ones")),
+    "full((2**30, 2**20), 1.0)",
+    "zeros((2**30, 2**20), layout=(0, 1))",
+    'ones((2**30, 2**20), layout="(1073741824,1048576):(1048576,1)")',
+    "reshape(big, (2**50,), copy=True)",
+    "to_layout(big, (0, 1))",
+    "asarray(big, copy=True)",
+    "from_dlpack(big, copy=True)",
+    "eye(2**30, 2**20)",
+    "concat([big[1:], big[:1]])",
+    "stack([big, big], axis=1)",
+    "take(big, broadcast_to(zi[0], (2**30,)), axis=0)",
+    "sort(big)",
+    "cumulative_sum(big, axis=0)",
+]
+
+
+@pytest.mark.parametrize("call", LARGE)
+def test_memory_that_cannot_be_had(call):
+    check(call, None, MemoryError, "shape (…) of float64 needs … bytes, which cannot be allocated")
+
+
+SIGNS = {
+    "+": "add",
+    "-": "subtract",
+    "*": "multiply",
+    "/": "divide",
+    "//": "floor_divide",
+    "%": "remainder",
+    "**": "pow",
+    "&": "bitwise_and",
+    "|": "bitwise_or",
+    "^": "bitwise_xor",
+    "<<": "bitwise_left_shift",
+    ">>": "bitwise_right_shift",
+}
+COMPARISONS = {
+    "<": "less",
+    "<=": "less_equal",
+    ">": "greater",
+    ">=": "greater_equal",
+    "==": "equal",
+    "!=": "not_equal",
+}
+
+
+@pytest.mark.parametrize("sign", {**SIGNS, **COMPARISONS})
+def test_operators_refuse_other_arrays(sign):
+    name = {**SIGNS, **COMPARISONS}[sign]
+    for call in [f"x {sign} foreign", *([f"x {sign}= foreign"] if sign in SIGNS else [])]:
+        error = failing(call)
+        assert type(error) is TypeError
+        assert str(error).startswith(f"{name}: operands must be tensors or Python scalars, got ")
+        assert str(error).endswith("Foreign; make it a tensor with asarray() first")
+
+
+@pytest.mark.parametrize("sign", SIGNS)
+def test_operators_in_place_refuse_to_write(sign):
+    for call, rule in {
+        f"ro {sign}= 1": "the tensor is read-only; copy() it first",
+        f"w {sign}= 1": "elements of layout (2,3):(0,1) share slots, so it cannot be written; …",
+    }.items():
+        error = failing(call)
+        assert type(error) is ValueError
+        assert re.fullmatch(re.escape(f"{SIGNS[sign]}: {rule}").replace("…", ".*"), str(error))
+
+
+# --- what each function refuses besides --------------------------------------------------------
+
+CREATION = """
+zeros((2, -3))  # ValueError: shape: sizes must not be negative, got (2, -3)
+zeros((1,) * 65)  # ValueError: shape: at most 64 dimensions are allowed, got 65
+zeros((2**40, 2**40))
+    ValueError: shape: the sizes (1099511627776, 1099511627776), with 1 for 0, multiply to more than
+    2**63 - 1
+zeros((2**62,))
+    MemoryError: shape (4611686018427387904,) of float64 needs 36893488147419103232 bytes, which
+    cannot be allocated
+zeros((2**50,))
+    MemoryError: shape (1125899906842624,) of float64 needs 9007199254740992 bytes, which cannot be
+    allocated
+zeros((2,), dtype=np.longdouble)
+    TypeError: dtype must be a dtype of this namespace, got <class 'numpy.longdouble'>
+zeros((2,), device="cuda:99")
+    ValueError: device must be one of those available (cpu…), got 'cuda:99'…
+set_default_device("abacus")
+    ValueError: device must be one of those available (cpu…), got 'abacus'
+full((2,), "a")  # TypeError: fill_value must be a number, got 'a'
+full((2,), None)  # TypeError: fill_value must be a number, got None
+full((2,), [1, 2])  # TypeError: fill_value must be a number, got [1, 2]
+full((2,), v)  # ValueError: fill_value must be a number, got a tensor of shape (3,)
+full((2,), np.ones(3))  # TypeError: fill_value must be a number, got numpy.ndarray
+full((2,), 300, dtype=int8)  # OverflowError: the Python integer 300 does not fit int8
+full((2,), -1, dtype=uint8)  # OverflowError: the Python integer -1 does not fit uint8
+full((2,), 2**70)  # OverflowError: the Python integer 1180591620717411303424 does not fit int64
+full((2,), 10**400, dtype=float64)
+    OverflowError: the Python integer of 1329 bits does not fit float64
+full((2,), 1j, dtype=float64)
+    TypeError: complex128 cannot become float64; take real() or abs() first
+full((2,), z[0], dtype=float64)
+    TypeError: complex128 cannot become float64; take real() or abs() first
+full(v, 1)
+    TypeError: shape must be an integer or a sequence of integers, got a tensor of float64 and shape
+    (3,)
+full_like(x, "a")  # TypeError: fill_value must be a number, got 'a'
+full_like(x, v)  # ValueError: fill_value must be a number, got a tensor of shape (3,)
+full_like(x, None)  # TypeError: fill_value must be a number, got None
+full_like(i8, 300)  # OverflowError: the Python integer 300 does not fit int8
+full_like(x, 1j)  # TypeError: complex128 cannot become float64; take real() or abs() first
+arange("a")  # TypeError: stop must be a real number, got 'a'
+arange(None)  # TypeError: stop must be a real number, got None
+arange(0, 10, 0)  # ValueError: step must not be 0
+arange(0, 1e300)  # ValueError: from 0 to 1e+300 by 1 are more than 2**63 - 1 numbers
+arange(0, 2**64)  # OverflowError: the Python integer 18446744073709551615 does not fit int64
+arange(0, 2**50)
+    MemoryError: shape (1125899906842624,) of int64 needs 9007199254740992 bytes, which cannot be
+    allocated
+arange(0, inf)  # ValueError: from 0 to inf by 1 is no finite number of steps
+arange(nan)  # ValueError: from 0 to nan by 1 is no finite number of steps
+arange(0, 10, nan)  # ValueError: from 0 to 10 by nan is no finite number of steps
+arange(1j)  # TypeError: stop must be a real number, got 1j
+arange(v)  # TypeError: stop must be a real number, got a tensor of float64 and shape (3,)
+arange(300, dtype=int8)  # OverflowError: the Python integer 299 does not fit int8
+arange(2**70, 2**70 + 2)
+    OverflowError: the Python integer 1180591620717411303425 does not fit int64
+arange(3, dtype=bool)  # TypeError: dtype must be numeric, got bool
+arange(0, 10**400, 1.0)  # OverflowError: the Python integer of 1329 bits does not fit float64
+arange(-1, 3, dtype=uint8)  # OverflowError: the Python integer -1 does not fit uint8
+linspace("a", 1, 3)  # TypeError: start must be a number, got 'a'
+linspace(0, None, 3)  # TypeError: stop must be a number, got None
+linspace(0, 1, -1)  # ValueError: num must not be negative, got -1
+linspace(0, 1, 2.5)  # TypeError: num must be an integer, got 2.5
+linspace(0, 1, None)  # TypeError: num must be an integer, got None
+linspace(0, 1, 2**50)
+    MemoryError: shape (1125899906842624,) of float64 needs 9007199254740992 bytes, which cannot be
+    allocated
+linspace(0, 1, 2**64)
+    ValueError: shape: the sizes (18446744073709551616,), with 1 for 0, multiply to more than 2**63
+    - 1
+linspace(0, 1j, 3, dtype=float32)  # TypeError: complex numbers cannot become float32
+linspace(x, 1, 3)  # TypeError: start must be a number, got a tensor of float64 and shape (2, 3)
+linspace(0, 1, 3, dtype=bool)  # TypeError: dtype must be numeric, got bool
+linspace(0, 10**400, 3)  # OverflowError: the Python integer of 1329 bits does not fit float64
+eye(-1)  # ValueError: n_rows must not be negative, got -1
+eye(3, -1)  # ValueError: n_cols must not be negative, got -1
+eye(2.0)  # TypeError: n_rows must be an integer, got 2.0
+eye(3, 2.0)  # TypeError: n_cols must be an integer, got 2.0
+eye(3, k=1.5)  # TypeError: k must be an integer, got 1.5
+eye(2**40)
+    ValueError: shape: the sizes (1099511627776, 1099511627776), with 1 for 0, multiply to more than
+    2**63 - 1
+eye(2**25, 2**25)
+    MemoryError: shape (33554432, 33554432) of float64 needs 9007199254740992 bytes, which cannot be
+    allocated
+asarray("abc")  # TypeError: a tensor holds numbers, got str
+asarray(None)  # TypeError: a tensor holds numbers, got NoneType
+asarray([1, "a"])  # TypeError: a tensor holds numbers, got str
+asarray([[1, 2], [3]])
+    ValueError: sequences inside one another must have equal lengths, got a sequence of 2 beside a
+    sequence of 1
+asarray({})  # TypeError: a tensor holds numbers, got dict
+asarray(2**70)  # OverflowError: the Python integer 1180591620717411303424 does not fit int64
+asarray(-2**63 - 1)  # OverflowError: the Python integer -9223372036854775809 does not fit int64
+asarray([1, 300], dtype=int8)  # OverflowError: the Python integer 300 does not fit int8
+asarray([1j], dtype=float64)
+    TypeError: complex128 cannot become float64; take real() or abs() first
+asarray(z, dtype=float64)  # TypeError: complex128 cannot become float64; take real() or abs() first
+asarray([10**400], dtype=float64)
+    OverflowError: the Python integer of 1329 bits does not fit float64
+asarray([10**400, 1.5])  # OverflowError: the Python integer of 1329 bits does not fit float64
+asarray([1], dtype=object)
+    TypeError: dtype must be a dtype of this namespace, got <class 'object'>
+asarray([1], copy=False)  # ValueError: the memory of a list cannot be shared, and copy=False
+asarray(i, dtype=float64, copy=False)
+    ValueError: int64 cannot be seen as float64 without a copy, and copy=False
+asarray([[1, 2]], layout="NCHW")  # ValueError: labels: 'NCHW' names 4 dimensions, the shape has 2
+asarray(x, layout=(0, 1), copy=False)  # ValueError: (2,3):(3,1) is not (2,3):(1,2), and copy=False
+asarray(np.array(["a"]))  # TypeError: dtype must be a dtype of this namespace, got dtype('<U1')
+asarray(np.array([1], dtype=object))
+    TypeError: dtype must be a dtype of this namespace, got dtype('O')
+asarray(np.array([(1, 2)], dtype="i4,i4"))
+    TypeError: dtype must be a dtype of this namespace, got dtype([('f0', '<i4'), ('f1', '<i4')])
+asarray(np.array(["2020"], dtype="M8[Y]"))
+    TypeError: dtype must be a dtype of this namespace, got dtype('<M8[Y]')
+asarray(lambda: 1)  # TypeError: a tensor holds numbers, got function
+asarray(i for i in range(3))  # TypeError: a tensor holds numbers, got generator
+asarray([[[1], [2, 3]]])
+    ValueError: sequences inside one another must have equal lengths, got a sequence of 1 beside a
+    sequence of 2
+meshgrid(x)  # ValueError: arrays must be of rank 1, got shapes [(2, 3)]
+meshgrid(v, i)  # TypeError: arrays must be of one dtype, got float64, int64
+meshgrid(v, indexing="xx")  # ValueError: indexing must be 'xy' or 'ij', got 'xx'
+meshgrid(v, indexing=None)  # ValueError: indexing must be 'xy' or 'ij', got None
+meshgrid(broadcast_to(s, (2**30,)), broadcast_to(s, (2**30,)))
+    ValueError: shape (1073741824, 1073741824) of float64 spans more than 2**63 - 1 bytes
+tril(v)  # ValueError: needs a rank of at least 2, got shape (3,)
+tril(x, k=1.5)  # TypeError: k must be an integer, got 1.5
+triu(v)  # ValueError: needs a rank of at least 2, got shape (3,)
+triu(big)
+    MemoryError: shape (1073741824, 1048576) of float64 needs 9007199254740992 bytes, which cannot
+    be allocated
+from_dlpack([1])
+    AttributeError: a list exports nothing by DLPack (__dlpack__ and __dlpack_device__); use
+    asarray()
+from_dlpack(None)
+    AttributeError: a NoneType exports nothing by DLPack (__dlpack__ and __dlpack_device__); use
+    asarray()
+from_dlpack(np.array(["a"]))  # BufferError: ndarray could not be exchanged: …
+ones((2**40, 2**40))
+    ValueError: shape: the sizes (1099511627776, 1099511627776), with 1 for 0, multiply to more than
+    2**63 - 1
+empty((1,) * 65)  # ValueError: shape: at most 64 dimensions are allowed, got 65
+"""
+
+LAYOUTS = """
+from_storage([1, 2], "(2,):(1,)", dtype=int8)
+    TypeError: storage must have the buffer protocol, got [1, 2]
+from_storage(None, "(2,):(1,)", dtype=int8)
+    TypeError: storage must have the buffer protocol, got None
+from_storage("ab", "(2,):(1,)", dtype=int8)
+    TypeError: storage must have the buffer protocol, got 'ab'
+from_storage(bytes(4), "(2,):(1,)", dtype=int64)
+    ValueError: layout (2,):(1,) of int64 requires 16 bytes (2 slots), the storage has 4 available
+from_storage(bytes(4), "(2,)", dtype=int8)
+    ValueError: layout text: must read (sizes):(strides)[+offset] …, got '(2,)'
+from_storage(bytes(4), (2,), dtype=int8)  # TypeError: layout must be a Layout or its text, got (2,)
+from_storage(bytes(4), None, dtype=int8)  # TypeError: layout must be a Layout or its text, got None
+from_storage(bytes(4), "(2,):(1,)", dtype=None)
+    TypeError: dtype must be a dtype of this namespace, got None
+from_storage(bytes(20), tiled, dtype=int8)
+    ValueError: layout (4,6):(2*12+2*2,3*4+2*1) of int8 requires 24 bytes (24 slots), the storage
+    has 20 available
+from_storage(bytes(32), least, dtype=int8, fill_padding=True)
+    ValueError: the tensor is read-only; copy() it first
+from_storage(bytearray(256), least, dtype=complex64, fill_padding=True)
+    ValueError: the padding of layout, PaddingValue.LOWEST, has no meaning in complex64
+from_storage(np.ones((4, 4))[:, 0], "(2,):(1,)", dtype=float64)
+    ValueError: the storage must be one run of bytes (C-contiguous)
+from_storage(bytearray(32), "(2**70,):(1,)", dtype=int8)
+    ValueError: layout text: must read (sizes):(strides)[+offset] …, got '(2**70,):(1,)'
+from_storage(bytearray(32), "(1180591620717411303424,):(0,)", dtype=int8)
+    ValueError: shape: the sizes (1180591620717411303424,), with 1 for 0, multiply to more than
+    2**63 - 1
+from_storage(bytearray(32), "(4611686018427387904,):(0,)", dtype=int64)
+    ValueError: shape (4611686018427387904,) of int64 spans more than 2**63 - 1 bytes
+from_storage(v, "(2,):(1,)", dtype=int8)
+    TypeError: storage must have the buffer protocol, got a tensor of float64 and shape (3,)
+to_layout(x, None)  # TypeError: layout must say which, got None
+to_layout(x, tiled)
+    ValueError: layout (4,6):(2*12+2*2,3*4+2*1) is for shape (4, 6), the tensor has shape (2, 3)
+to_layout(x, "CHW")  # ValueError: labels: 'CHW' names 3 dimensions, the shape has 2
+to_layout(x, "")
+    ValueError: labels: must be the letters of one of W, HW, DHW, CHW, NCHW, NCDHW, in any order,
+    got ''
+to_layout(x, (0, 1), copy=False)  # ValueError: (2,3):(3,1) is not (2,3):(1,2), and copy=False
+to_layout(x, Layout((3, 2)))
+    ValueError: layout (3,2):(2,1) is for shape (3, 2), the tensor has shape (2, 3)
+to_layout(x, "(2,3):(0,1)")
+    ValueError: elements of layout (2,3):(0,1) share slots; a new tensor needs one slot for each
+to_layout(x, {0, 1})
+    TypeError: layout must be a Layout, its text, labels or a minor-to-major sequence, got {0, 1}
+to_layout(x, (0.0, 1))
+    TypeError: layout must be an integer or a sequence of integers, got (0.0, 1)
+to_layout(x, i)
+    TypeError: layout must be a Layout, its text, labels or a minor-to-major sequence, got
+    Tensor([1, 2, 3], dtype=int64, device='cpu')
+Device(5)  # TypeError: must be a kind and a number, got 5 and 0
+Device("cpu", None)  # TypeError: must be a kind and a number, got 'cpu' and None
+"""
+
+DATA_TYPES = """
+astype(x, None)  # TypeError: dtype must be a dtype of this namespace, got None
+astype(x, x)  # TypeError: dtype must be a dtype of this namespace, got Tensor
+astype(z, float64)  # TypeError: complex128 cannot become float64; take real() or abs() first
+astype(z, int8)  # TypeError: complex128 cannot become int8; take real() or abs() first
+astype(big, float32)
+    MemoryError: shape (1073741824, 1048576) of float32 needs 4503599627370496 bytes, which cannot
+    be allocated
+can_cast("x", int8)  # TypeError: from_ must be a dtype of this namespace, got 'x'
+can_cast(int8, "x")  # TypeError: to must be a dtype of this namespace, got 'x'
+can_cast(int8, None)  # TypeError: to must be a dtype of this namespace, got None
+result_type()  # ValueError: needs at least one tensor or dtype
+result_type("x")  # TypeError: each argument must be a dtype of this namespace, got 'x'
+result_type(int8, "abc")  # TypeError: each argument must be a dtype of this namespace, got 'abc'
+result_type(np.ones(3))  # TypeError: each argument must be a dtype of this namespace, got ndarray
+isdtype(int8, "foo")
+    ValueError: kind must be a dtype or one of bool, complex floating, integral, numeric, real
+    floating, signed integer, unsigned integer, got 'foo'
+isdtype("x", "bool")  # TypeError: dtype must be a dtype of this namespace, got 'x'
+isdtype(int8, None)  # TypeError: kind must be a dtype of this namespace, got None
+isdtype(int8, (int8, "foo"))
+    ValueError: kind must be a dtype or one of bool, complex floating, integral, numeric, real
+    floating, signed integer, unsigned integer, got 'foo'
+isdtype(int8, [int8])  # TypeError: kind must be a dtype of this namespace, got list
+isdtype(None, "bool")  # TypeError: dtype must be a dtype of this namespace, got None
+finfo(int8)  # TypeError: type must be a floating-point dtype, got int8
+finfo(bool)  # TypeError: type must be a floating-point dtype, got bool
+finfo("x")  # TypeError: type must be a dtype of this namespace, got 'x'
+finfo(1.0)  # TypeError: type must be a dtype of this namespace, got float
+finfo(i)  # TypeError: type must be a floating-point dtype, got int64
+iinfo(float32)  # TypeError: type must be an integer dtype, got float32
+iinfo("x")  # TypeError: type must be a dtype of this namespace, got 'x'
+iinfo(v)  # TypeError: type must be an integer dtype, got float64
+"""
+
+MANIPULATION = """
+broadcast_arrays(v, v2)  # ValueError: shapes (3,), (2,) do not broadcast together
+broadcast_shapes((2,), (3,))  # ValueError: shapes (2,), (3,) do not broadcast together
+broadcast_shapes(2, 3)  # ValueError: shapes (2,), (3,) do not broadcast together
+broadcast_shapes("ab")  # TypeError: shape must be an integer or a sequence of integers, got 'ab'
+broadcast_shapes((-1,))  # ValueError: shape must hold no negative sizes, got [(-1,)]
+broadcast_to(v, (2, 4))  # ValueError: shape (3,) cannot be broadcast to (2, 4)
+broadcast_to(x, (3,))  # ValueError: shape (2, 3) cannot be broadcast to (3,)
+broadcast_to(v, (-1, 3))  # ValueError: shape must hold no negative sizes, got (-1, 3)
+broadcast_to(v, (2.0, 3))
+    TypeError: shape must be an integer or a sequence of integers, got (2.0, 3)
+broadcast_to(v, "23")  # TypeError: shape must be an integer or a sequence of integers, got '23'
+broadcast_to(v, None)  # TypeError: shape must be an integer or a sequence of integers, got None
+broadcast_to(s, (2**40, 2**40))
+    ValueError: shape: the sizes (1099511627776, 1099511627776), with 1 for 0, multiply to more than
+    2**63 - 1
+broadcast_to(s, (1,) * 65)  # ValueError: shape: at most 64 dimensions are allowed, got 65
+broadcast_to(s, (2**62, 0))
+    ValueError: shape (4611686018427387904, 0) of float64 spans more than 2**63 - 1 bytes
+concat([])  # ValueError: arrays must be at least one tensor, got none
+concat(v)
+    TypeError: arrays must be a tuple or list of tensors, got a tensor of float64 and shape (3,)
+concat([v, x])  # ValueError: shapes must agree but for axis 0, got [(3,), (2, 3)]
+concat([x, q])  # ValueError: shapes must agree but for axis 0, got [(2, 3), (2, 2)]
+concat([x, x], axis=(0,))  # TypeError: axis must be an integer, got (0,)
+concat([s, s])  # ValueError: tensors of rank 0 have no axis to join along; use stack()
+concat([big, big])
+    MemoryError: shape (2147483648, 1048576) of float64 needs 18014398509481984 bytes, which cannot
+    be allocated
+stack([])  # ValueError: arrays must be at least one tensor, got none
+stack(v)
+    TypeError: arrays must be a tuple or list of tensors, got a tensor of float64 and shape (3,)
+stack([v, v2])  # ValueError: shapes must be equal, got [(3,), (2,)]
+stack([big, big])
+    MemoryError: shape (2, 1073741824, 1048576) of float64 needs 18014398509481984 bytes, which
+    cannot be allocated
+unstack(s)  # AxisError: axis must name a dimension, and rank 0 has none, got 0
+expand_dims(x, axis=3)  # AxisError: axis must be at least -3 and below 3, got 3
+expand_dims(x, axis=-4)  # AxisError: axis must be at least -3 and below 3, got -4
+expand_dims(x, axis=(0, 0))  # ValueError: axis must not name a dimension twice, got (0, 0)
+expand_dims(zeros((1,) * 64), axis=0)
+    ValueError: shape: at most 64 dimensions are allowed, got 65
+squeeze(x, axis=0)  # ValueError: axis must name dimensions of size 1, got 0 of shape (2, 3)
+squeeze(zeros((1, 1)), axis=(0, 0))  # ValueError: axis must not name a dimension twice, got (0, 0)
+flip(x, axis=(0, 0))  # ValueError: axis must not name a dimension twice, got (0, 0)
+flip(s, axis=0)  # AxisError: axis must name a dimension, and rank 0 has none, got 0
+moveaxis(x, 2, 0)  # AxisError: source must be at least -2 and below 2, got 2
+moveaxis(x, 0, -3)  # AxisError: destination must be at least -2 and below 2, got -3
+moveaxis(x, (0, 1), 0)  # ValueError: source (0, 1) and destination 0 must be equally many
+moveaxis(x, (0, 0), (0, 1))  # ValueError: source must not name a dimension twice, got (0, 0)
+moveaxis(x, (0, 1), (0, 0))  # ValueError: destination must not name a dimension twice, got (0, 0)
+moveaxis(x, 0.0, 1)  # TypeError: source must be an integer or a sequence of integers, got 0.0
+moveaxis(x, None, 1)  # TypeError: source must be an integer or a sequence of integers, got None
+moveaxis(x, 0, "1")  # TypeError: destination must be an integer or a sequence of integers, got '1'
+moveaxis(x, True, 0)  # TypeError: source must be an integer or a sequence of integers, got True
+permute_dims(x, (0,))  # ValueError: axes must be a permutation of 2 dimensions, got (0,)
+permute_dims(x, (0, 0))  # ValueError: axes must not name a dimension twice, got (0, 0)
+permute_dims(x, (0, 2))  # AxisError: axes must be at least -2 and below 2, got 2
+permute_dims(x, (0.0, 1))
+    TypeError: axes must be an integer or a sequence of integers, got (0.0, 1)
+permute_dims(x, 0)  # ValueError: axes must be a permutation of 2 dimensions, got (0,)
+permute_dims(x, None)  # TypeError: axes must be an integer or a sequence of integers, got None
+permute_dims(x, "10")  # TypeError: axes must be an integer or a sequence of integers, got '10'
+permute_dims(x, (True, False))
+    TypeError: axes must be an integer or a sequence of integers, got (True, False)
+repeat(x, -1)  # ValueError: repeats must not be negative, got -1
+repeat(x, 1.5)  # TypeError: repeats must be an integer, got 1.5
+repeat(x, None)  # TypeError: repeats must be an integer, got None
+repeat(x, i)  # ValueError: repeats must have shape (6,), got (3,)
+repeat(x, [1, 2])  # TypeError: repeats must be an integer, got [1, 2]
+repeat(v, v)  # TypeError: repeats must be integers, got float64
+repeat(v, asarray([1, -2, 3]))  # ValueError: repeats must not be negative, got -2
+repeat(v, b)  # TypeError: repeats must be integers, got bool
+repeat(v, x)  # TypeError: repeats must be integers, got float64
+repeat(v, 2**60)
+    ValueError: shape (3, 1152921504606846976) of float64 spans more than 2**63 - 1 bytes
+repeat(v, 2**70)
+    ValueError: shape: the sizes (3, 1180591620717411303424), with 1 for 0, multiply to more than
+    2**63 - 1
+repeat(v, asarray([1, 2, 2**60]))
+    MemoryError: repeats add up to 1.153e+18, more than any memory holds
+repeat(v, asarray([2**62, 2**62, 2**62]))
+    MemoryError: repeats add up to 1.384e+19, more than any memory holds
+repeat(v, asarray([2**62, 2**62, 2**63], dtype=uint64))
+    MemoryError: repeats add up to 1.845e+19, more than any memory holds
+repeat(v, asarray([2**62]))  # MemoryError: repeats add up to 1.384e+19, more than any memory holds
+repeat(v, asarray([5, -2, 2**62]))  # ValueError: repeats must not be negative, got -2
+repeat(v, asarray([-3], dtype=int8))  # ValueError: repeats must not be negative, got -3
+repeat(v, s)  # TypeError: repeats must be an integer, got a tensor of float64 and shape ()
+repeat(s, 2, axis=0)  # AxisError: axis must name a dimension, and rank 0 has none, got 0
+tile(v, (-1,))  # ValueError: repetitions must not be negative, got (-1,)
+tile(v, (1.5,))  # TypeError: repetitions must be an integer or a sequence of integers, got (1.5,)
+tile(v, None)  # TypeError: repetitions must be an integer or a sequence of integers, got None
+tile(v, (1,) * 65)  # ValueError: at most 64 dimensions are allowed, got 65 repetitions
+tile(v, (2**60,))
+    ValueError: shape (1152921504606846976, 3) of float64 spans more than 2**63 - 1 bytes
+tile(v, (2**70,))
+    ValueError: shape: the sizes (1180591620717411303424, 3), with 1 for 0, multiply to more than
+    2**63 - 1
+tile(big, (2,))
+    MemoryError: shape (1073741824, 2, 1048576) of float64 needs 18014398509481984 bytes, which
+    cannot be allocated
+reshape(x, (4,))  # ValueError: shape (4,) does not fit 6 elements
+reshape(x, (-1, -1))  # ValueError: shape must hold no negative sizes but for one -1, got (-1, -1)
+reshape(x, (-2, 3))  # ValueError: shape must hold no negative sizes but for one -1, got (-2, 3)
+reshape(x, (-1, 4))  # ValueError: shape (-1, 4) does not fit 6 elements
+reshape(x, (2.0, 3))  # TypeError: shape must be an integer or a sequence of integers, got (2.0, 3)
+reshape(x, 2.0)  # TypeError: shape must be an integer or a sequence of integers, got 2.0
+reshape(x, "23")  # TypeError: shape must be an integer or a sequence of integers, got '23'
+reshape(x, None)  # TypeError: shape must be an integer or a sequence of integers, got None
+reshape(none, (-1, 0))  # ValueError: shape (-1, 0) does not fit 0 elements
+reshape(x, (1,) * 65 + (6,))  # ValueError: shape: at most 64 dimensions are allowed, got 66
+reshape(x.T, (6,), copy=False)
+    ValueError: layout (3,2):(1,3) has no view of shape (6,), and copy=False
+reshape(big, (2**50,), copy=True)
+    MemoryError: shape (1125899906842624,) of float64 needs 9007199254740992 bytes, which cannot
+    be allocated
+reshape(x, (2**70, -1))  # ValueError: shape (1180591620717411303424, -1) does not fit 6 elements
+roll(x, 1.5)  # TypeError: shift must be an integer or a sequence of integers, got 1.5
+roll(x, "1")  # TypeError: shift must be an integer or a sequence of integers, got '1'
+roll(x, None)  # TypeError: shift must be an integer or a sequence of integers, got None
+roll(x, (1, 2), axis=0)  # ValueError: shift (1, 2) and axis 0 must be equally many
+roll(x, (1, 2))  # ValueError: shift (1, 2) and axis None must be equally many
+roll(x, (1, 2), axis=(0, 1, 0))  # ValueError: shift (1, 2) and axis (0, 1, 0) must be equally many
+roll(s, 1, axis=0)  # AxisError: axis must name a dimension, and rank 0 has none, got 0
+sliding_window(x, 2)  # ValueError: window_shape (2,) and axis (0, 1) must be equally many
+sliding_window(v, 4)  # ValueError: window_shape: must be from 1 to 3 along dimension 0, got 4
+sliding_window(v, 0)  # ValueError: window_shape: must be from 1 to 3 along dimension 0, got 0
+sliding_window(v, -1)  # ValueError: window_shape: must be from 1 to 3 along dimension 0, got -1
+sliding_window(v, 1.5)
+    TypeError: window_shape must be an integer or a sequence of integers, got 1.5
+sliding_window(v, None)
+    TypeError: window_shape must be an integer or a sequence of integers, got None
+sliding_window(x, (1, 1), axis=(0, 0))
+    ValueError: axis must not name a dimension twice, got (0, 0)
+"""
+
+INDEXING = """
+take(x, i)  # ValueError: axis must be given for a tensor of rank 2
+take(v, i)  # IndexError: index 3 is outside a dimension of size 3
+take(v, v)  # TypeError: indices must be of an integer dtype, got float64
+take(v, b)  # TypeError: indices must be of an integer dtype, got bool
+take(v, 3)  # IndexError: index 3 is outside dimension 0 of shape (3,)
+take(v, -4)  # IndexError: index -4 is outside dimension 0 of shape (3,)
+take(v, True)  # TypeError: indices must be a tensor, got bool
+take(v, far)  # IndexError: index 9 is outside a dimension of size 3
+take(none, zi, axis=0)  # IndexError: index 1 is outside a dimension of size 0
+take(s, 0, axis=0)  # AxisError: axis must name a dimension, and rank 0 has none, got 0
+take_along_axis(v, v)  # TypeError: indices must be of an integer dtype, got float64
+take_along_axis(v, b)  # TypeError: indices must be of an integer dtype, got bool
+take_along_axis(x, zi)  # ValueError: ranks must be equal, got shapes (2, 3) and (2,)
+take_along_axis(x, asarray([[0], [9]]))  # IndexError: index 9 is outside a dimension of size 3
+take_along_axis(x, asarray([[0, 1, 3], [0, 1, 2]]), axis=0)
+    IndexError: index 3 is outside a dimension of size 2
+take_along_axis(x, asarray([[0], [0], [0]]))
+    ValueError: shapes (2, 1), (3, 1) do not broadcast together
+take_along_axis(s, asarray(0))  # AxisError: axis must name a dimension, and rank 0 has none, got -1
+v[3]  # IndexError: index 3 is outside dimension 0 of shape (3,)
+v[1.0]
+    IndexError: an index must be an integer, a slice, None, Ellipsis, or an integer or boolean
+    tensor, got 1.0
+v[nan]
+    IndexError: an index must be an integer, a slice, None, Ellipsis, or an integer or boolean
+    tensor, got nan
+v[None, "a"]
+    IndexError: an index must be an integer, a slice, None, Ellipsis, or an integer or boolean
+    tensor, got 'a'
+v[1, 2]  # IndexError: 2 indices (or Ellipses) are too many for shape (3,)
+s[0]  # IndexError: 1 index is too many for shape ()
+s[...,...]  # IndexError: 2 indices (or Ellipses) are too many for shape ()
+none[0]  # IndexError: no index is inside dimension 0 of shape (0, 3)
+v[2**70]  # IndexError: index 1180591620717411303424 is outside dimension 0 of shape (3,)
+v[v]  # IndexError: positions must be integers or booleans, got dtype float64
+v[[0, 3]]  # IndexError: index 3 is outside a dimension of size 3
+v[[0.5]]  # IndexError: positions must be integers or booleans, got dtype float64
+v[[2**63]]  # IndexError: positions must be integers or booleans, got [9223372036854775808]
+v[["a"]]  # IndexError: positions must be integers or booleans, got ['a']
+v[[[1], [2, 3]]]
+    ValueError: sequences inside one another must have equal lengths, got a sequence of 1 beside a
+    sequence of 2
+v[far]  # IndexError: index 9 is outside a dimension of size 3
+x[0, far]  # IndexError: index 9 is outside a dimension of size 3
+x[far]  # IndexError: index 9 is outside a dimension of size 2
+x[far, 0]  # IndexError: index 9 is outside a dimension of size 2
+x[zi, far]  # IndexError: index 9 is outside a dimension of size 3
+x[zi, i]  # ValueError: shapes (2,), (3,) do not broadcast together
+x[b]  # IndexError: a mask of shape (3,) does not fit dimensions of sizes (2,)
+x[asarray([True, False, True]), zi]
+    IndexError: a mask of shape (3,) does not fit dimensions of sizes (2,)
+v[asarray([True, False])]  # IndexError: a mask of shape (2,) does not fit dimensions of sizes (3,)
+x[:, :, :]  # IndexError: 3 indices (or Ellipses) are too many for shape (2, 3)
+v["1":2]  # TypeError: a slice must be of integers or None, got slice('1', 2, None)
+v[1.5:]  # TypeError: a slice must be of integers or None, got slice(1.5, None, None)
+v[::0]  # ValueError: the step of a slice must not be 0, got slice(None, None, 0)
+v[None:"a"]  # TypeError: a slice must be of integers or None, got slice(None, 'a', None)
+v[slice(0, 2, 1.5)]  # TypeError: a slice must be of integers or None, got slice(0, 2, 1.5)
+v[object()]
+    IndexError: an index must be an integer, a slice, None, Ellipsis, or an integer or boolean
+    tensor, got object
+v[1j]
+    IndexError: an index must be an integer, a slice, None, Ellipsis, or an integer or boolean
+    tensor, got 1j
+v[np.asarray([0, 9])]  # IndexError: index 9 is outside a dimension of size 3
+v[np.asarray([0.5])]  # IndexError: positions must be integers or booleans, got dtype float64
+v[np.asarray(9)]  # IndexError: index 9 is outside dimension 0 of shape (3,)
+v[np.float64(1)]
+    IndexError: an index must be an integer, a slice, None, Ellipsis, or an integer or boolean
+    tensor, got np.float64(1.0)
+v[{0}]
+    IndexError: an index must be an integer, a slice, None, Ellipsis, or an integer or boolean
+    tensor, got {0}
+v[foreign]
+    IndexError: an index must be an integer, a slice, None, Ellipsis, or an integer or boolean
+    tensor, got ….Foreign
+v[(0,), (1,)]
+    IndexError: an index must be an integer, a slice, None, Ellipsis, or an integer or boolean
+    tensor, got (0,)
+v[asarray(5)]  # IndexError: index 5 is outside dimension 0 of shape (3,)
+v[asarray(1.5)]  # IndexError: positions must be integers or booleans, got dtype float64
+v[u8]  # IndexError: index 3 is outside a dimension of size 3
+v[asarray([2**63], dtype=uint64)]
+    IndexError: index 9223372036854775808 is outside a dimension of size 3
+v[...] = "a"  # TypeError: value must be a tensor, an array or numbers, got 'a'
+v[...] = None  # TypeError: value must be a tensor, an array or numbers, got None
+v[...] = [1, 2]  # ValueError: a value of shape (2,) cannot be broadcast to (3,)
+v[...] = [[1, 2], [3]]
+    ValueError: sequences inside one another must have equal lengths, got a sequence of 2 beside a
+    sequence of 1
+v[...] = ["a"]  # TypeError: a tensor holds numbers, got str
+v[...] = v2  # ValueError: a value of shape (2,) cannot be broadcast to (3,)
+v[...] = x  # ValueError: a value of shape (2, 3) cannot be broadcast to (3,)
+v[...] = z  # TypeError: complex128 cannot be written into float64; take real() first
+v[...] = 1j  # TypeError: complex cannot be written into float64; take real() first
+i[...] = z  # TypeError: complex128 cannot be written into int64; take real() first
+i8[...] = 300  # OverflowError: the Python integer 300 does not fit int8
+u8[0] = -1  # OverflowError: the Python integer -1 does not fit uint8
+i[0] = 2**70  # OverflowError: the Python integer 1180591620717411303424 does not fit int64
+v[0] = 10**400  # OverflowError: the Python integer of 1329 bits does not fit float64
+f4[0] = 10**400  # OverflowError: the Python integer of 1329 bits does not fit float32
+bf[0] = 10**400  # OverflowError: the Python integer of 1329 bits does not fit bfloat16
+v[3] = 1  # IndexError: index 3 is outside dimension 0 of shape (3,)
+v[1.0] = 1
+    IndexError: an index must be an integer, a slice, None, Ellipsis, or an integer or boolean
+    tensor, got 1.0
+v["a"] = 1
+    IndexError: an index must be an integer, a slice, None, Ellipsis, or an integer or boolean
+    tensor, got 'a'
+v[:] = foreign  # TypeError: value must be a tensor, an array or numbers, got ….Foreign
+v[[0, 3]] = 1  # IndexError: index 3 is outside a dimension of size 3
+v[far] = 1  # IndexError: index 9 is outside a dimension of size 3
+v[zi] = i  # ValueError: a value of shape (3,) cannot be broadcast to (2,)
+v[zi] = "a"  # TypeError: value must be a tensor, an array or numbers, got 'a'
+v[zi] = 1j  # TypeError: complex cannot be written into float64; take real() first
+i8[zi] = 300  # OverflowError: the Python integer 300 does not fit int8
+v[b] = v  # ValueError: a value of shape (3,) cannot be broadcast to (2,)
+v[b] = [1, 2, 3]  # ValueError: a value of shape (3,) cannot be broadcast to (2,)
+v[b] = 1j  # TypeError: complex cannot be written into float64; take real() first
+v[b] = "a"  # TypeError: value must be a tensor, an array or numbers, got 'a'
+i8[b] = 300  # OverflowError: the Python integer 300 does not fit int8
+i8[b] = [1, 300]  # OverflowError: the Python integer 300 does not fit int8
+i8[...] = [1, 2, 300]  # OverflowError: the Python integer 300 does not fit int8
+v[asarray([True, False])] = 1
+    IndexError: a mask of shape (2,) does not fit dimensions of sizes (3,)
+x[b] = 1  # IndexError: a mask of shape (3,) does not fit dimensions of sizes (2,)
+x[zi, far] = 1  # IndexError: index 9 is outside a dimension of size 3
+ro[0] = 1  # ValueError: the tensor is read-only; copy() it first
+ro[...] = 1  # ValueError: the tensor is read-only; copy() it first
+ro[zi] = 1  # ValueError: the tensor is read-only; copy() it first
+ro[b] = 1  # ValueError: the tensor is read-only; copy() it first
+w[0] = 1
+    ValueError: elements of layout (2,3):(0,1) share slots, so it cannot be written; copy() it
+w[...] = 1
+    ValueError: elements of layout (2,3):(0,1) share slots, so it cannot be written; copy() it
+w[zi] = 1
+    ValueError: elements of layout (2,3):(0,1) share slots, so it cannot be written; copy() it
+w[1, zi] = 1
+    ValueError: elements of layout (2,3):(0,1) share slots, so it cannot be written; copy() it
+none[0] = 1  # IndexError: no index is inside dimension 0 of shape (0, 3)
+s[0] = 1  # IndexError: 1 index is too many for shape ()
+s[...] = v  # ValueError: a value of shape (3,) cannot be broadcast to ()
+v[::0] = 1  # ValueError: the step of a slice must not be 0, got slice(None, None, 0)
+v[...] = np.array(["a"])  # TypeError: value must be an array of numbers, got <U1
+v[...] = np.array([1, 2])  # ValueError: a value of shape (2,) cannot be broadcast to (3,)
+v[0] = v  # ValueError: a value of shape (3,) cannot be broadcast to ()
+v[0] = [1, 2]  # ValueError: a value of shape (2,) cannot be broadcast to ()
+"""
+
+ELEMENTWISE = """
+abs(b)  # TypeError: only numeric dtypes are allowed, got bool
+sin(i)  # TypeError: only floating-point dtypes are allowed, got int64
+add(v, v2)  # ValueError: shapes (3,), (2,) do not broadcast together
+add(1, 2)  # TypeError: at least one operand must be a tensor, got only Python scalars
+add(b, b)  # TypeError: only numeric dtypes are allowed, got bool, bool
+add(i8, 300)  # OverflowError: the Python integer 300 does not fit int8
+atan2(i, i)  # TypeError: only real floating dtypes are allowed, got int64, int64
+bitwise_and(v, v)  # TypeError: only integer or boolean dtypes are allowed, got float64, float64
+bitwise_invert(v)  # TypeError: only integer or boolean dtypes are allowed, got float64
+clip(z, 0, 1)  # TypeError: only real numeric dtypes are allowed, got complex128, int, int
+clip(v, v2)  # ValueError: shapes (3,), (2,) do not broadcast together
+clip(v, z)  # TypeError: complex128 cannot become float64; take real() or abs() first
+clip(v, 1j)  # TypeError: only real numeric dtypes are allowed, got float64, complex
+clip(i8, 300)  # OverflowError: the Python integer 300 does not fit int8
+clip(i, 2**70)  # OverflowError: the Python integer 1180591620717411303424 does not fit int64
+clip(b, False, True)  # TypeError: only real numeric dtypes are allowed, got bool, bool, bool
+imag(b)  # TypeError: only numeric dtypes are allowed, got bool
+conj(b)  # TypeError: only numeric dtypes are allowed, got bool
+add(v, 10**400)  # OverflowError: the Python integer of 1329 bits does not fit float64
+where(b, v, 10**400)  # OverflowError: the Python integer of 1329 bits does not fit float64
+clip(v, 0, 10**5000)  # OverflowError: the Python integer of 16610 bits does not fit float64
+"""
+
+# Chapters whose words are their own matter: here, that the function and what came are named.
+SEARCHES_SORTS_SETS_AND_STATISTICS = """
+where(i, v, v)  # TypeError: …int64
+where(b, v2, v)  # ValueError: shapes (3,), (2,), (3,) do not broadcast together
+where(b, i8, 300)  # OverflowError: …300 does not fit int8
+sum(x, axis=(0, 0))  # ValueError: …(0, 0)
+sum(x, dtype=bool)  # TypeError: …bool
+sum(z, dtype=float64)  # TypeError: complex128 cannot become float64; take real() or abs() first
+min(none)  # ValueError: …no elements…(0, 3)
+min(none, axis=0)  # ValueError: …no elements…(0, 3)
+min(z)  # TypeError: …complex128
+max(b)  # TypeError: …bool
+max(zeros((0,)))  # ValueError: …no elements…(0,)
+mean(i)  # TypeError: …int64
+var(z)  # TypeError: …complex128
+std(i)  # TypeError: …int64
+cumulative_sum(x)  # ValueError: axis must be given for a tensor of rank 2
+cumulative_sum(s)  # ValueError: axis must be given for a tensor of rank 0
+cumulative_sum(b)  # TypeError: …bool
+cumulative_prod(x)  # ValueError: axis must be given for a tensor of rank 2
+diff(v, n=-1)  # ValueError: …-1
+diff(s)  # AxisError: …-1
+argmax(z)  # TypeError: …complex128
+argmax(zeros((0,)))  # ValueError: …no elements…(0,)
+argmin(b)  # TypeError: …bool
+argmin(none, axis=0)  # ValueError: …no elements…(0, 3)
+count_nonzero(x, axis=(0, 0))  # ValueError: …(0, 0)
+nonzero(s)  # ValueError: …()
+searchsorted(x, v)  # ValueError: …(2, 3)
+searchsorted(v, v, side="middle")  # ValueError: …'middle'
+searchsorted(v, v, side=np.zeros(3))
+    ValueError: side must be 'left' or 'right', got numpy.ndarray
+searchsorted(v, v, side=None)  # ValueError: …None
+searchsorted(z, z)  # TypeError: …complex128, complex128
+searchsorted(v, z)  # TypeError: …float64, complex128
+sort(z)  # TypeError: …complex128
+sort(b)  # TypeError: …bool
+sort(s)  # AxisError: …-1
+argsort(z)  # TypeError: …complex128
+isin("a", v)  # TypeError: operands must be tensors or Python scalars, got str
+var(x, correction="a")  # TypeError: correction must be a real number, got 'a'
+var(x, correction=None)  # TypeError: correction must be a real number, got None
+std(x, correction=1j)  # TypeError: correction must be a real number, got 1j
+sum(x, keepdims="a")  # TypeError: keepdims must be True or False, got 'a'
+cumulative_sum(z, dtype=float64)
+    TypeError: complex128 cannot become float64; take real() or abs() first
+cumulative_prod(v, dtype=bool)  # TypeError: dtype must be numeric, got bool
+diff(v, append=x)  # ValueError: shapes may differ along axis 0 only, got (2, 3) beside (3,)
+argmax(x, axis=(0, 1))  # TypeError: axis must be an integer, got (0, 1)
+searchsorted(v, v, sorter=v)  # TypeError: sorter must have an integer dtype, got float64
+searchsorted(v2, v, sorter=far)  # IndexError: sorter holds positions outside x1 of shape (2,)
+searchsorted(v, v, sorter=zi)
+    ValueError: x1 must have rank 1 and sorter its shape, got shapes (3,) and (2,)
+isin(1, 2)  # TypeError: at least one operand must be a tensor, got only Python scalars
+sum(x, keepdims=None)  # TypeError: keepdims must be True or False, got None
+sort(x, descending="a")  # TypeError: descending must be True or False, got 'a'
+argsort(x, stable=None)  # TypeError: stable must be True or False, got None
+isin(i, i, invert="a")  # TypeError: invert must be True or False, got 'a'
+cumulative_sum(v, include_initial=2)  # TypeError: include_initial must be True or False, got 2
+searchsorted(i8, 300)  # OverflowError: the Python integer 300 does not fit int8
+var(x, correction=10**400)  # OverflowError: the Python integer of 1329 bits does not fit float64
+all(x, keepdims=0)  # TypeError: keepdims must be True or False, got 0
+"""
+
+LINEAR_ALGEBRA = """
+matmul(x, x)  # ValueError: shapes (2, 3) and (2, 3) do not match as (…, m, k) and (…, k, n)
+matmul(s, v)  # ValueError: shapes () and (3,) do not match as (…, m, k) and (…, k, n)
+matmul(b, b)  # TypeError: …bool, bool
+matmul(zeros((2, 3, 4)), zeros((3, 4, 5)))
+    ValueError: shapes (2,), (3,) do not broadcast together
+matrix_transpose(v)  # ValueError: …(3,)
+tensordot(b, b, axes=1)  # TypeError: …bool, bool
+vecdot(v, v2)  # ValueError: sizes along axis -1 differ in shapes (3,) and (2,)
+vecdot(v, v, axis=0)  # AxisError: axis must be negative and inside both shapes (3,) and (3,), got 0
+vecdot(v, v, axis=-2)
+    AxisError: axis must be negative and inside both shapes (3,) and (3,), got -2
+vecdot(s, s)  # AxisError: axis must be negative and inside both shapes () and (), got -1
+vecdot(b, b)  # TypeError: …bool, bool
+linalg.cholesky(v)  # ValueError: …(3,)
+linalg.cross(s, s)  # AxisError: axis must be negative and inside both shapes () and (), got -1
+linalg.cross(b, b)  # TypeError: …bool, bool
+linalg.det(v)  # ValueError: …(3,)
+linalg.diagonal(v)  # ValueError: …(3,)
+linalg.eigvals(v)  # ValueError: …(3,)
+linalg.inv(v)  # ValueError: …(3,)
+linalg.matrix_norm(v)  # ValueError: …(3,)
+linalg.matrix_rank(v)  # ValueError: …(3,)
+linalg.outer(s, s)  # ValueError: …()
+linalg.outer(b, b)  # TypeError: …bool, bool
+linalg.pinv(v)  # ValueError: …(3,)
+linalg.qr(v)  # ValueError: …(3,)
+linalg.svd(v)  # ValueError: …(3,)
+linalg.svdvals(v)  # ValueError: …(3,)
+linalg.vector_norm(i)  # TypeError: …int64
+tensordot(x, x, axes=3)  # ValueError: axes must be from 0 to 2 (the ranks), got 3
+tensordot(x, x, axes=-1)  # ValueError: axes must be from 0 to 2 (the ranks), got -1
+tensordot(x, x, axes=1.0)
+    TypeError: axes must be an integer or two sequences of integers, got 1.0
+tensordot(x, x, axes=None)
+    TypeError: axes must be an integer or two sequences of integers, got None
+tensordot(x, x, axes="ab")
+    TypeError: axes must be an integer or two sequences of integers, got 'ab'
+tensordot(x, x, axes=((0,), (1,)))
+    ValueError: sizes along axes (0,) of shape (2, 3) and (1,) of shape (2, 3) differ
+tensordot(x, x, axes=((0, 0), (0, 0)))
+    ValueError: axes must not name a dimension twice, got (0, 0)
+tensordot(x, x, axes=((0,), (0, 1)))
+    ValueError: axes must be equally many of each operand, got (0,) and (0, 1)
+linalg.cholesky(x)  # ValueError: matrices must be square, got shape (2, 3)
+linalg.cholesky(q - 3)  # LinAlgError: Matrix is not positive definite
+linalg.det(x)  # ValueError: matrices must be square, got shape (2, 3)
+linalg.eig(x)  # ValueError: matrices must be square, got shape (2, 3)
+linalg.eig(q * nan)  # LinAlgError: elements must be finite
+linalg.eigh(x)  # ValueError: matrices must be square, got shape (2, 3)
+linalg.eigvals(x)  # ValueError: matrices must be square, got shape (2, 3)
+linalg.eigvals(q * nan)  # LinAlgError: elements must be finite
+linalg.eigvalsh(x)  # ValueError: matrices must be square, got shape (2, 3)
+linalg.inv(q)  # LinAlgError: Singular matrix
+linalg.inv(x)  # ValueError: matrices must be square, got shape (2, 3)
+linalg.matrix_power(x, 2)  # ValueError: matrices must be square, got shape (2, 3)
+linalg.matrix_power(q, 2**63)  # ValueError: n must lie within 2**63 - 1, got 9223372036854775808
+linalg.matrix_power(q, -1)  # LinAlgError: Singular matrix
+linalg.slogdet(x)  # ValueError: matrices must be square, got shape (2, 3)
+linalg.solve(q, v2)  # LinAlgError: Singular matrix
+linalg.solve(x, v2)  # ValueError: matrices must be square, got shape (2, 3)
+linalg.solve(q, v)
+    ValueError: shapes (2, 2) and (3,) do not match as (…, m, m) and (m,) or (…, m, k)
+linalg.solve(q, zeros((2, 3, 4)))
+    ValueError: shapes (2, 2) and (2, 3, 4) do not match as (…, m, m) and (m,) or (…, m, k)
+linalg.solve(q + eye(2), asarray(1.0))
+    ValueError: shapes (2, 2) and () do not match as (…, m, m) and (m,) or (…, m, k)
+linalg.svd(q * nan)  # LinAlgError: elements must be finite
+linalg.matrix_rank(q * nan)  # LinAlgError: elements must be finite
+linalg.pinv(q * nan)  # LinAlgError: elements must be finite
+linalg.cross(v, v2)  # ValueError: sizes along axis -1 must be 3, got shapes (3,) and (2,)
+linalg.cross(v2, v2)  # ValueError: sizes along axis -1 must be 3, got shapes (2,) and (2,)
+linalg.outer(x, v)  # ValueError: both operands must have rank 1, got shapes (2, 3) and (3,)
+linalg.matrix_norm(x, ord="foo")
+    ValueError: ord must be 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, got 'foo'
+linalg.matrix_norm(x, ord=3)
+    ValueError: ord must be 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, got 3.0
+linalg.matrix_norm(x, ord=[1])  # TypeError: ord must be a real number, got [1]
+linalg.matrix_rank(q, rtol="a")  # TypeError: rtol must be a real number or a tensor, got 'a'
+linalg.matrix_rank(q, rtol=x)  # ValueError: rtol of shape (2, 3) does not fit a stack of shape ()
+linalg.pinv(q, rtol="a")  # TypeError: rtol must be a real number or a tensor, got 'a'
+linalg.pinv(q, rtol=v)  # ValueError: rtol of shape (3,) does not fit a stack of shape ()
+linalg.qr(x, mode=np.zeros(3))
+    ValueError: mode must be 'reduced' or 'complete', got numpy.ndarray
+linalg.qr(x, mode="foo")  # ValueError: mode must be 'reduced' or 'complete', got 'foo'
+linalg.vector_norm(v, ord="foo")  # TypeError: ord must be a real number, got 'foo'
+linalg.vector_norm(v, ord=None)  # TypeError: ord must be a real number, got None
+linalg.vector_norm(v, axis=(0, 0))  # ValueError: axis must not name a dimension twice, got (0, 0)
+linalg.cholesky(q, upper="a")  # TypeError: upper must be True or False, got 'a'
+linalg.svd(x, full_matrices=None)  # TypeError: full_matrices must be True or False, got None
+linalg.trace(b[None])  # TypeError: only numeric dtypes are allowed, got bool
+linalg.trace(x, dtype=bool)  # TypeError: dtype must be numeric, got bool
+linalg.trace(z[None], dtype=float64)
+    TypeError: complex128 cannot become float64; take real() or abs() first
+linalg.matrix_norm(q * nan, ord="nuc")  # LinAlgError: elements must be finite
+linalg.matrix_norm(q * inf, ord=2)  # LinAlgError: elements must be finite
+linalg.svdvals(q * nan)  # LinAlgError: elements must be finite
+linalg.matrix_norm(x, keepdims="a")  # TypeError: keepdims must be True or False, got 'a'
+linalg.vector_norm(v, keepdims="a")  # TypeError: keepdims must be True or False, got 'a'
+linalg.vector_norm(v, ord=nan)  # ValueError: ord must be a real number, got nan
+linalg.vector_norm(v, ord=10**400)
+    OverflowError: the Python integer of 1329 bits does not fit float64
+tensordot(x, x, axes=True)
+    TypeError: axes must be an integer or two sequences of integers, got True
+"""
+
+FOURIER_TRANSFORMS = """
+fft.fft(i)  # TypeError: …int64
+fft.fft(s)  # AxisError: …-1
+fft.fft(v, norm="foo")  # ValueError: …'foo'
+fft.fft(v, norm=None)  # ValueError: …None
+fft.fft(v, norm=[])  # ValueError: …[]
+fft.ifft(i)  # TypeError: …int64
+fft.fftn(x, norm="a")  # ValueError: …'a'
+fft.rfftn(s)  # ValueError: needs at least one axis, got shape () and axes None
+fft.irfftn(s)  # ValueError: needs at least one axis, got shape () and axes None
+fft.ifftn(i)  # TypeError: …int64
+fft.rfft(z)  # TypeError: …complex128
+fft.irfft(b)  # TypeError: …bool
+fft.rfftn(z)  # TypeError: …complex128
+fft.hfft(i)  # TypeError: …int64
+fft.ihfft(z)  # TypeError: …complex128
+fft.fftshift(x, axes=2)  # AxisError: …2
+fft.ifftshift(x, axes=(0, 0))  # ValueError: …(0, 0)
+fft.fftfreq(3, dtype="x")  # TypeError: dtype must be a dtype of this namespace, got 'x'
+fft.rfftfreq(3, device="gpu")  # ValueError: device must be one of those available (cpu), got 'gpu'
+fft.fft(v, n=0)  # ValueError: n must be at least 1, got 0
+fft.fft(v, n=-1)  # ValueError: n must be at least 1, got -1
+fft.fft(zeros((0,)))
+    ValueError: sizes along axes (0,) must be at least 1, got (0,) for shape (0,)
+fft.fft(v, n=2**60)
+    ValueError: shape (1152921504606846976,) of complex128 spans more than 2**63 - 1 bytes
+fft.rfft(v, n=-1)  # ValueError: n must be at least 1, got -1
+fft.irfft(v[:1])  # ValueError: sizes along axes (0,) must be at least 1, got (0,) for shape (1,)
+fft.irfft(v, n=0)  # ValueError: n must be at least 1, got 0
+fft.hfft(v[:1])  # ValueError: sizes along axes (0,) must be at least 1, got (0,) for shape (1,)
+fft.fftn(x, s=(2,), axes=(0, 1))  # ValueError: s and axes must be equally many, got (2,) and (0, 1)
+fft.fftn(x, axes=(0, 0))  # ValueError: axes must not name a dimension twice, got (0, 0)
+fft.fftn(x, s=(0, 2), axes=(0, 1))
+    ValueError: sizes along axes (0, 1) must be at least 1, got (0, 2) for shape (2, 3)
+fft.fftn(x, s=(-2, 2), axes=(0, 1))
+    ValueError: sizes along axes (0, 1) must be at least 1, got (-2, 2) for shape (2, 3)
+fft.fftn(x, s=(1, 2, 3))  # ValueError: s needs axes, one for each size
+fft.rfftn(x, axes=())  # ValueError: needs at least one axis, got shape (2, 3) and axes ()
+fft.irfftn(x, s=(0,), axes=(0,))
+    ValueError: sizes along axes (0,) must be at least 1, got (0,) for shape (2, 3)
+fft.fftfreq(0)  # ValueError: n must be at least 1, got 0
+fft.fftfreq(-1)  # ValueError: n must be at least 1, got -1
+fft.fftfreq(3, d="a")  # TypeError: d must be a real number, got 'a'
+fft.fftfreq(3, d=0)  # ValueError: d must not be 0
+fft.fftfreq(3, dtype=int8)  # TypeError: dtype must be real floating, got int8
+fft.rfftfreq(-1)  # ValueError: n must be at least 1, got -1
+"""
+
+BEYOND = """
+logspace(0, 2, num=-1)  # ValueError: num must not be negative, got -1
+logspace(0, 2, num=2.0)  # TypeError: num must be an integer, got 2.0
+logspace(0, 2, base="a")  # TypeError: base must be a number, got 'a'
+logspace(0, 2, base=10**400)  # OverflowError: the Python integer of 1329 bits does not fit float64
+logspace(0, 2, dtype="x")  # TypeError: dtype must be a dtype of this namespace, got 'x'
+logspace(0, 2, device="gpu")  # ValueError: device must be one of those available (cpu), got 'gpu'
+logspace(0, 2j, dtype=float64)
+    TypeError: complex128 cannot become float64; take real() or abs() first
+logspace(0, 2, endpoint="no")  # TypeError: endpoint must be True or False, got 'no'
+bincount(v)  # TypeError: only integral dtypes are allowed, got float64
+bincount(i - 2)  # ValueError: the integers must not be negative
+bincount(asarray([3, 2**63 - 1]))  # ValueError: the integers must be below 2**63 - 1
+bincount(asarray([2**63], dtype=uint64), minlength=4)
+    ValueError: the integers must be below 2**63 - 1
+bincount(cube)  # TypeError: only integral dtypes are allowed, got float64
+bincount(zi, v)  # ValueError: needs weights of the same shape, got (3,) for (2,)
+bincount(zi, asarray([1j, 2]))
+    TypeError: complex128 cannot become float64; take real() or abs() first
+bincount(zi, minlength=-1)  # ValueError: minlength must not be negative, got -1
+bincount(zi, minlength=1.0)  # TypeError: minlength must be an integer, got 1.0
+bincount(x)  # TypeError: only integral dtypes are allowed, got float64
+diag(s)  # ValueError: needs a rank of 1 or 2, got shape ()
+diag(cube)  # ValueError: needs a rank of 1 or 2, got shape (2, 3, 4)
+diag(x, k=1.0)  # TypeError: k must be an integer, got 1.0
+diag(v, k=2**62)
+    ValueError: shape: the sizes (4611686018427387907, 4611686018427387907), with 1 for 0, multiply
+    to more than 2**63 - 1
+einsum(x, x)
+    TypeError: the first argument must be the subscripts, got a tensor of float64 and shape (2, 3)
+einsum("i")  # ValueError: operands must be at least one tensor, got none
+einsum("ij", v)
+    ValueError: 'ij' does not fit shapes (3,): 'ij' does not name the dimensions of shape (3,)
+einsum("i,i", v, v2)  # ValueError: 'i,i' does not fit shapes (3,), (2,): 'i' names sizes 3 and 2
+einsum("a$b", x)
+    ValueError: 'a$b' does not fit shapes (2, 3): '$' is no letter, and no part of one '->' or of a
+    term's one '...'
+einsum("ij->k", x)
+    ValueError: 'ij->k' does not fit shapes (2, 3): 'k' is in no operand, or more than once in the
+    output
+einsum("i,ij->,j", v2, x)
+    ValueError: 'i,ij->,j' does not fit shapes (2,), (2, 3): ',' is no letter, and no part of one
+    '->' or of a term's one '...'
+einsum("...i,...j", x, cube)
+    ValueError: '...i,...j' does not fit shapes (2, 3), (2, 3, 4): '...' names sizes 2 and 3
+einsum("ii", x)  # ValueError: 'ii' does not fit shapes (2, 3): 'i' names sizes 2 and 3
+einsum("i", s)
+    ValueError: 'i' does not fit shapes (): 'i' does not name the dimensions of shape ()
+einsum("", v)
+    ValueError: '' does not fit shapes (3,): '' does not name the dimensions of shape (3,)
+einsum("i,i", v)
+    ValueError: 'i,i' does not fit shapes (3,): each operand is named once, at most 64, in at most
+    4096 letters
+gradient(s)  # ValueError: needs a rank of at least 1, got shape ()
+gradient(v2[:1])
+    ValueError: Shape of array too small to calculate a numerical gradient, at least (edge_order +
+    1) elements are required.
+gradient(v, 1, 2)  # ValueError: distances must be none, one, or one for each axis, got 2
+gradient(v, "a")  # TypeError: distances must be a real number, got 'a'
+gradient(v, v2)
+    ValueError: when 1d, distances must match the length of the corresponding dimension
+gradient(v, x)  # ValueError: distances must be either scalars or 1d
+gradient(v, [1, "a", 2])  # TypeError: a tensor holds numbers, got str
+gradient(v, axis=1.0)  # TypeError: axis must be an integer or a sequence of integers, got 1.0
+gradient(x, axis=(0, 0))  # ValueError: axis must not name a dimension twice, got (0, 0)
+gradient(v, edge_order=3)  # ValueError: edge_order must be 1 or 2, got 3
+gradient(v, edge_order=1.0)  # TypeError: edge_order must be an integer, got 1.0
+pad(x, -1)  # ValueError: pad_width must not be negative, got -1
+pad(x, 1.0)  # TypeError: pad_width must be integers, got 1.0
+pad(x, "a")  # TypeError: pad_width must be integers, got 'a'
+pad(x, ((1, 1),) * 3)
+    ValueError: pad_width must be a number, a pair or 2 pairs, got ((1, 1), (1, 1), (1, 1))
+pad(x, {2: 1})  # AxisError: axis must be at least -2 and below 2, got 2
+pad(x, {"a": 1})  # TypeError: pad_width must be an integer, got 'a'
+pad(x, 1, "mean")
+    ValueError: mode must be one of constant, edge, reflect, symmetric, wrap, got 'mean'
+pad(x, 1, None)
+    ValueError: mode must be one of constant, edge, reflect, symmetric, wrap, got None
+pad(none, 1, "edge")  # ValueError: mode 'edge' cannot extend dimension 0 of size 0
+pad(x, 1, constant_values="a")  # TypeError: constant_values must be numbers, got 'a'
+pad(x, 1, constant_values=1j)
+    TypeError: complex cannot be written into float64; take real() first
+pad(i8, 1, constant_values=300)  # OverflowError: the Python integer 300 does not fit int8
+pad(x, 2**62)
+    ValueError: shape: the sizes (9223372036854775810, 9223372036854775811), with 1 for 0, multiply
+    to more than 2**63 - 1
+put_along_axis(v, v, 1)  # TypeError: only integral dtypes are allowed as indices, got float64
+put_along_axis(v, x, 1)  # TypeError: only integral dtypes are allowed as indices, got float64
+put_along_axis(v, far, 1)  # IndexError: index 9 is outside a dimension of size 3
+put_along_axis(v, zi, 1j)  # TypeError: complex cannot be written into float64; take real() first
+put_along_axis(v, zi, "a")  # TypeError: value must be a tensor, an array or numbers, got 'a'
+put_along_axis(v, zi, v)  # ValueError: a value of shape (3,) cannot be broadcast to (2,)
+put_along_axis(ro, zi, 1)  # ValueError: the tensor is read-only; copy() it first
+put_along_axis(v, zi, 1, axis=1)  # AxisError: axis must be at least -1 and below 1, got 1
+put_along_axis(v, zi, 1, axis=0.0)  # TypeError: axis must be an integer, got 0.0
+put_along_axis(i8, zi, 300)  # OverflowError: the Python integer 300 does not fit int8
+scatter_add(v, v, 1)  # TypeError: only integral dtypes are allowed as indices, got float64
+scatter_add(b, zi, True)  # TypeError: only numeric dtypes are allowed, got bool
+scatter_min(z, zi, 1)  # TypeError: only real numeric dtypes are allowed, got complex128
+scatter_max(v, zi, asarray([1j, 2]))
+    TypeError: only real numeric dtypes are allowed, got complex128
+scatter_add(i, zi, 1.5)  # TypeError: updates of float do not fit a tensor of int64
+scatter_add(i, zi, v2)
+    TypeError: updates of float64 do not fit a tensor of int64; convert one with astype()
+scatter_add(i8, zi, 300)  # OverflowError: the Python integer 300 does not fit int8
+scatter_add(i, far, 1)  # IndexError: index 9 is outside a dimension of size 3
+scatter_add(none, zi, 1)  # IndexError: index 1 is outside a dimension of size 0
+scatter_add(v, zi, v)  # ValueError: a value of shape (3,) cannot be broadcast to (2,)
+scatter_add(cube, asarray([zi, zi]), 1)
+    ValueError: indices must have rank 1 or 3, got shape (2, 2)
+scatter_add(x, asarray([zi]), x, axis=1)
+    ValueError: a value of shape (2, 3) cannot be broadcast to (2, 2)
+scatter_add(x, asarray([zi, zi, zi]), 1, axis=1)
+    ValueError: indices of shape (3, 2) do not fit a tensor of shape (2, 3) along axis 1
+scatter_add(s, zi, 1)  # AxisError: axis must name a dimension, and rank 0 has none, got 0
+transpose(x, axes=(0, 0))  # ValueError: axes must not name a dimension twice, got (0, 0)
+transpose(x, axes=(0,))  # ValueError: axes must be 2, the rank, got (0,)
+transpose(x, axes=(0, 2))  # AxisError: axes must be at least -2 and below 2, got 2
+transpose(x, axes="ab")  # TypeError: axes must be an integer or a sequence of integers, got 'ab'
+cumsum(x, axis=2)  # AxisError: axis must be at least -2 and below 2, got 2
+cumsum(x, axis=True)  # TypeError: axis must be an integer, got True
+cumsum(z, dtype=float64)  # TypeError: complex128 cannot become float64; take real() or abs() first
+cumprod(x, dtype=bool)  # TypeError: dtype must be numeric, got bool
+nancumsum(x, axis=1.0)  # TypeError: axis must be an integer, got 1.0
+nancumprod(x, dtype="x")  # TypeError: dtype must be a dtype of this namespace, got 'x'
+median(z)  # TypeError: only real numeric dtypes are allowed, got complex128
+median(x, axis=1.0)  # TypeError: axis must be an integer or a sequence of integers, got 1.0
+median(x, keepdims=1)  # TypeError: keepdims must be True or False, got 1
+nanmedian(b)  # TypeError: only real numeric dtypes are allowed, got bool
+nansum(x, dtype="x")  # TypeError: dtype must be a dtype of this namespace, got 'x'
+nansum(z, dtype=float64)  # TypeError: complex128 cannot become float64; take real() or abs() first
+nansum(x, axis=2)  # AxisError: axis must be at least -2 and below 2, got 2
+nanprod(x, dtype=bool)  # TypeError: dtype must be numeric, got bool
+nanmin(none)  # ValueError: no elements along axis (0, 1) of shape (0, 3)
+nanmax(z)  # TypeError: only real numeric dtypes are allowed, got complex128
+nanmean(x, dtype=int8)  # TypeError: dtype must be floating-point, got int8
+nanmean(x, dtype="x")  # TypeError: dtype must be a dtype of this namespace, got 'x'
+nanmean(b)  # TypeError: only numeric dtypes are allowed, got bool
+nanmean(z, dtype=float64)  # TypeError: complex128 cannot become float64; take real() or abs() first
+nanvar(z)  # TypeError: only real numeric dtypes are allowed, got complex128
+nanvar(x, correction="a")  # TypeError: correction must be a real number, got 'a'
+nanvar(x, dtype=int8)  # TypeError: dtype must be floating-point, got int8
+nanstd(x, ddof=None)  # TypeError: correction must be a real number, got None
+nanstd(b)  # TypeError: only real numeric dtypes are allowed, got bool
+nanargmin(x * nan)  # ValueError: all elements along axis None are NaN
+nanargmin(x, axis=(0, 1))  # TypeError: axis must be an integer, got (0, 1)
+nanargmax(none)  # ValueError: no elements along axis (0, 1) of shape (0, 3)
+quantile(x, 2)  # ValueError: q must be from 0 to 1, got 2
+quantile(x, "a")  # TypeError: q must be a real number, or several, got 'a'
+quantile(x, 1j)  # TypeError: q must be a real number, or several, got 1j
+quantile(x, None)  # TypeError: q must be a real number, or several, got None
+quantile(x, [0.5, 2])  # ValueError: q must be from 0 to 1, got [0.5, 2]
+quantile(x, 0.5, method="a")  # ValueError: method must be one of …, got 'a'
+quantile(x, 0.5, method=[])  # ValueError: method must be one of …, got []
+quantile(none, 0.5, axis=3)  # AxisError: axis must be at least -2 and below 2, got 3
+nanquantile(x, -0.5)  # ValueError: q must be from 0 to 1, got -0.5
+nanquantile(z, 0.5)  # TypeError: only real numeric dtypes are allowed, got complex128
+"""
+
+# In full: operators, and what has another name than the call.
+OPERATORS = """
+x + [1]  # TypeError: unsupported operand type(s) for +: 'Tensor' and 'list'
+x + "a"  # TypeError: unsupported operand type(s) for +: 'Tensor' and 'str'
+x + np.ones((2, 3))
+    TypeError: add: operands must be tensors or Python scalars, got numpy.ndarray; make it a tensor
+    with asarray() first
+x + foreign
+    TypeError: add: operands must be tensors or Python scalars, got ….Foreign; make it a tensor with
+    asarray() first
+x + v2  # ValueError: add: shapes (2, 3), (2,) do not broadcast together
+i + 2**70  # OverflowError: add: the Python integer 1180591620717411303424 does not fit int64
+i8 + 300  # OverflowError: add: the Python integer 300 does not fit int8
+u8 + (-1)  # OverflowError: add: the Python integer -1 does not fit uint8
+i8 * 300  # OverflowError: multiply: the Python integer 300 does not fit int8
+b + b  # TypeError: add: only numeric dtypes are allowed, got bool, bool
+~v  # TypeError: bitwise_invert: only integer or boolean dtypes are allowed, got float64
+v & 1  # TypeError: bitwise_and: only integer or boolean dtypes are allowed, got float64, int
+i & 1.5  # TypeError: bitwise_and: only integer or boolean dtypes are allowed, got int64, float
+i << v  # TypeError: bitwise_left_shift: only integral dtypes are allowed, got int64, float64
+-b  # TypeError: negative: only numeric dtypes are allowed, got bool
+x @ x  # ValueError: matmul: shapes (2, 3) and (2, 3) do not match as (…, m, k) and (…, k, n)
+x @ 2  # TypeError: unsupported operand type(s) for @: 'Tensor' and 'int'
+s @ v  # ValueError: matmul: shapes () and (3,) do not match as (…, m, k) and (…, k, n)
+x < z  # TypeError: less: only real numeric dtypes are allowed, got float64, complex128
+z < 1  # TypeError: less: only real numeric dtypes are allowed, got complex128, int
+x == v2  # ValueError: equal: shapes (2, 3), (2,) do not broadcast together
+i == 2**70  # OverflowError: equal: the Python integer 1180591620717411303424 does not fit int64
+x -= v2  # ValueError: subtract: shapes (2, 3), (2,) do not broadcast together
+i8 += 1.5
+    TypeError: add: the result has dtype float64, which an in-place operation cannot put into int8;
+    use astype() first
+i8 += i
+    TypeError: add: the result has dtype int64, which an in-place operation cannot put into int8;
+    use astype() first
+i8 += 300  # OverflowError: add: the Python integer 300 does not fit int8
+i /= 2
+    TypeError: divide: the result has dtype float64, which an in-place operation cannot put into
+    int64; use astype() first
+ro += 1  # ValueError: add: the tensor is read-only; copy() it first
+w += 1
+    ValueError: add: elements of layout (2,3):(0,1) share slots, so it cannot be written; copy() it
+v += x  # ValueError: add: a result of shape (2, 3) does not fit (3,)
+b += 1
+    TypeError: add: the result has dtype int64, which an in-place operation cannot put into bool;
+    use astype() first
+x @= x  # ValueError: matmul: shapes (2, 3) and (2, 3) do not match as (…, m, k) and (…, k, n)
+i @= q  # ValueError: matmul: shapes (3,) and (2, 2) do not match as (…, m, k) and (…, k, n)
+q @= [1]  # TypeError: unsupported operand type(s) for @=: 'Tensor' and 'list'
+q @= q[0]
+    ValueError: matmul: the result, float64 of shape (2,), does not fit in place of float64 of (2,
+    2)
+2 @ x  # TypeError: unsupported operand type(s) for @: 'int' and 'Tensor'
+x ** "a"  # TypeError: unsupported operand type(s) for ** or pow(): 'Tensor' and 'str'
+big + big
+    MemoryError: add: shape (1073741824, 1048576) of float64 needs 9007199254740992 bytes, which
+    cannot be allocated
+big + 1
+    MemoryError: add: shape (1073741824, 1048576) of float64 needs 9007199254740992 bytes, which
+    cannot be allocated
+v += v2  # ValueError: add: shapes (3,), (2,) do not broadcast together
+x + 10**400  # OverflowError: add: the Python integer of 1329 bits does not fit float64
+x + 10**5000  # OverflowError: add: the Python integer of 16610 bits does not fit float64
+10**5000 - x  # OverflowError: subtract: the Python integer of 16610 bits does not fit float64
+x == 10**5000  # OverflowError: equal: the Python integer of 16610 bits does not fit float64
+x < 10**5000  # OverflowError: less: the Python integer of 16610 bits does not fit float64
+v * 10**400  # OverflowError: multiply: the Python integer of 1329 bits does not fit float64
+x += 10**400  # OverflowError: add: the Python integer of 1329 bits does not fit float64
+__array_namespace_info__().dtypes(kind="foo")
+    ValueError: dtypes: kind must be a dtype or one of bool, complex floating, integral, numeric,
+    real floating, signed integer, unsigned integer, got 'foo'
+__array_namespace_info__().dtypes(kind=5)
+    TypeError: dtypes: kind must be a dtype of this namespace, got 5
+linalg.trace(v)  # ValueError: …needs a rank of at least 2, got shape (3,)
+logspace("a", 2)  # TypeError: …'a'
+not v2  # TypeError: bool: needs a tensor of rank 0, got shape (2,)
+[1,2,3][v]  # TypeError: index: needs an integer tensor of rank 0, got float64 of shape (3,)
+for _ in s: pass  # TypeError: iter: a tensor of rank 0 cannot be iterated over
+hash(v)
+    TypeError: a Tensor can be written to, so it has no hash; use id(x), or x.layout and x.dtype
+"a" in v  # TypeError: __contains__: operands must be tensors or Python scalars, got str
+None in v  # TypeError: __contains__: operands must be tensors or Python scalars, got NoneType
+[1] in v
+    TypeError: __contains__: operands must be tensors or Python scalars, got list; make it a tensor
+    with asarray() first
+f"{v:.3f}"
+    ValueError: format: '.3f' does not suit shape (3,), whose text is formatted; only rank 0 is a
+    number
+f"{s:d}"  # ValueError: format: 'd' does not suit a float64
+f"{i[0]:q}"  # ValueError: format: 'q' does not suit a int64
+format(s, None)  # TypeError: format() argument 2 must be str, not None
+v.T  # ValueError: T: needs a rank of 2, got shape (3,); use mT or permute_dims()
+v.mT  # ValueError: mT: needs a rank of at least 2, got shape (3,)
+"""
+
+METHODS = """
+Tensor()  # TypeError: not made by calling the class; use asarray(), zeros() or from_storage()
+float(v)  # TypeError: needs a tensor of rank 0, got shape (3,)
+int(v)  # TypeError: needs a tensor of rank 0, got shape (3,)
+int(asarray(nan))  # ValueError: nan is no integer
+int(asarray(inf))  # OverflowError: inf is no integer
+float(z[0])  # TypeError: a complex value is not one; take real() first
+int(z[0])  # TypeError: a complex value is not one; take real() first
+complex(v)  # TypeError: needs a tensor of rank 0, got shape (3,)
+float(v2[:1])  # TypeError: needs a tensor of rank 0, got shape (1,)
+len(s)  # TypeError: a tensor of rank 0 has no length
+iter(s)  # TypeError: a tensor of rank 0 cannot be iterated over
+v.to_device("gpu")  # ValueError: device must be one of those available (cpu), got 'gpu'
+v.to_device(5)  # TypeError: device must be one of those available (cpu), got int
+v.__array_namespace__(api_version="1999.12")
+    ValueError: api_version must be one of 2021.12, 2022.12, 2023.12, 2024.12, 2025.12, got
+    '1999.12'
+v.__array_namespace__(api_version=np.zeros(3))
+    ValueError: api_version must be one of 2021.12, 2022.12, 2023.12, 2024.12, 2025.12, got
+    numpy.ndarray
+v.__array_namespace__(api_version=2025.12)
+    ValueError: api_version must be one of 2021.12, 2022.12, 2023.12, 2024.12, 2025.12, got 2025.12
+v.__dlpack__(dl_device="cpu")
+    TypeError: dl_device must be an integer or a sequence of integers, got 'cpu'
+v.__dlpack__(max_version=1)  # TypeError: max_version must be a pair of integers, got 1
+v.__dlpack__(max_version=(1,))  # TypeError: max_version must be a pair of integers, got (1,)
+ro.__dlpack__()
+    BufferError: a read-only tensor needs a DLPack of version 1 or later; give max_version=(1, 0),
+    or copy() it first
+big.copy()
+    MemoryError: shape (1073741824, 1048576) of float64 needs 9007199254740992 bytes, which cannot
+    be allocated
+"""
+
+# Where NumPy shares the memory, and where there are no streams.
+OF_THE_CPU = """
+v.to_device("cpu", stream=1)  # ValueError: to_device: the cpu has no streams, got stream=1
+v.__dlpack__(stream=1)  # ValueError: __dlpack__: the cpu has no streams, got stream=1
+v.__dlpack__(stream=10**5000)
+    ValueError: __dlpack__: the cpu has no streams, got stream=an integer of 16610 bits
+v.__dlpack__(dl_device=(2, 0))
+    BufferError: __dlpack__: the tensor is on the cpu, (1, 0) in DLPack, not (2, 0)
+v.__array__("x")  # TypeError: __array__: dtype must be one of NumPy's, got 'x'
+v.__array__(int, copy=False)
+    ValueError: __array__: float64 cannot be seen as <class 'int'> without a copy
+np.asarray(z, dtype=float)
+    TypeError: __array__: complex128 cannot become float64; take real() or abs() first
+np.asarray(z, dtype=int)
+    TypeError: __array__: complex128 cannot become int64; take real() or abs() first
+v.__array__(float, copy=2)  # TypeError: __array__: copy must be True, False or None, got 2
+asarray([v, [1.0, 2.0]])
+    ValueError: asarray: sequences inside one another must have equal lengths, got a sequence of 3
+    beside a sequence of 2
+"""
+
+
+def sessions(*tables):
+    """The calls of tables with the error that each makes."""
+    for text in tables:
+        for row in re.split(r"\n(?! )", text.strip("\n")):
+            call, words = re.split(r"  # |\n", row, maxsplit=1)
+            yield call, " ".join(words.split())
+
+
+def named(*tables):
+    """The same, with the name of the function that is called."""
+    for call, words in sessions(*tables):
+        kind, _, message = words.partition(": ")
+        subscript = "__setitem__" if re.match(r"\w+\[.*\] = ", call) else "__getitem__"
+        name = (name_of(call) or subscript).rpartition(".")[2]
+        yield call, f"{kind}: {name}: {message}"
+
+
+REFUSED = [
+    *named(CREATION, LAYOUTS, DATA_TYPES, MANIPULATION, INDEXING, ELEMENTWISE),
+    *named(SEARCHES_SORTS_SETS_AND_STATISTICS, LINEAR_ALGEBRA, FOURIER_TRANSFORMS, BEYOND, METHODS),
+    *sessions(OPERATORS),
+]
+
+
+@pytest.mark.parametrize(("call", "words"), REFUSED, ids=[call for call, _ in REFUSED])
+def test_refused(call, words):
+    check_words(call, words)
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize(("call", "words"), [*sessions(OF_THE_CPU)])
+def test_refused_on_the_cpu(call, words):
+    check_words(call, words)
+
+
+def check_words(call, words):
+    error = failing(call)
+    assert re.fullmatch(pattern_of(words), f"{type(error).__name__}: {error}"), repr(error)
+
+
+def test_every_public_function_is_tried():
+    calls = [*TENSORS, *AXES, *(call for call, _ in [*REFUSED, *sessions(OF_THE_CPU)])]
+    tried = set(map(name_of, calls))
+    functions = {name for name in tl.__all__ if inspect.isfunction(getattr(tl, name))}
+    functions |= {f"linalg.{name}" for name in tl.linalg.__all__}
+    functions |= {f"fft.{name}" for name in tl.fft.__all__}
+    # These take nothing, or check when the block begins; layouts have
+    # tests/layout/test_layout_errors.py.
+    untried = {"trace", "default_device", "using_device", "coalesce"}
+    assert functions - untried - tried == set()

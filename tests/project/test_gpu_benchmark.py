@@ -1,0 +1,787 @@
+"""The benchmark on a GPU, without one: the whole harness, on the simulator and on stand-ins."""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import json
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from simulated import needs_compiler, simulator
+
+sys.path.append(str(Path(__file__).parents[2]))
+
+from benchmarks import __main__ as commands
+from benchmarks import (
+    gpu,
+    gpu_cublas,
+    gpu_functions,
+    gpu_memory,
+    gpu_operations,
+    gpu_peers,
+    gpu_plans,
+    gpu_report,
+    gpu_rows,
+    gpu_timing,
+    sectors,
+)
+from benchmarks.gpu_memory import Simulated
+from benchmarks.gpu_row import Operand, Row
+from benchmarks.measure import Timing
+from tensorlayout.cuda.engine.counting import Counts, Tally
+from tensorlayout.cuda.engine.driver import Kernel
+
+
+class Ready(np.ndarray):
+    def block_until_ready(self):
+        return self
+
+    @property
+    def at(self):
+        return At(self)
+
+
+class At:
+    """``x.at[key].set(y)``: a copy of x, changed there."""
+
+    def __init__(self, x, key=None):
+        self.x, self.key = x, key
+
+    def __getitem__(self, key):
+        return At(self.x, key)
+
+    def set(self, y, unique_indices=False):
+        found = self.x.copy()
+        found[self.key] = y
+        return found
+
+
+class FakeNumpy:
+    """jax.numpy: NumPy, but for arguments that NumPy has not."""
+
+    def __getattr__(self, name):
+        return getattr(np, name)
+
+    def zeros(self, shape, dtype):
+        return np.zeros(shape, dtype).view(Ready)
+
+    def matmul(self, x, y, precision):
+        assert precision == "highest"
+        return np.matmul(x, y)
+
+
+# JAX, as far as the benchmark uses it.
+FAKE_JAX = SimpleNamespace(
+    __version__="0.0",
+    numpy=FakeNumpy(),
+    jit=lambda function: (
+        lambda *xs: np.array(function(*[np.asarray(x).view(Ready) for x in xs])).view(Ready)
+    ),
+)
+
+
+def tiny(*texts):
+    return [
+        row for row in gpu_rows.tiny_rows() if any(t in f"{row.group}: {row.name}" for t in texts)
+    ]
+
+
+def named(name, rows=None):
+    (found,) = [row for row in rows or gpu_rows.tiny_rows() if row.name == name]
+    return found
+
+
+@pytest.fixture(scope="module")
+def bench():
+    space = Simulated()
+    found, absent = gpu_peers.libraries(space)
+    with_jax = [*[each for each in found if each.name != "jax"], gpu_peers.Jax(space, FAKE_JAX)]
+    with simulator(1), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gpu_timing, "TURN", 1e-5)
+        patch.setattr(gpu, "ROUNDS", 1e-3)
+        yield gpu.Bench(space, None, with_jax, absent)
+
+
+# Copies and creation in all widths; of the elementwise rows those that need few compilations.
+SOME = (
+    *("copy: ", "layout: ", "flip: ", "padded rows: ", "creation: ", "small: "),
+    *("x + y, 8 KB float32", "x + y.T, 8 KB float32", "x + row, 8 KB float32"),
+)
+
+
+@pytest.fixture(scope="module")
+def report(bench):
+    functions = [row for row in gpu_rows.families(8192) if row.priority == 0]
+    return bench.all([*tiny(*SOME), *functions])
+
+
+@needs_compiler
+class TestHarness:
+    def test_every_result_is_right_in_every_library(self, report):
+        assert [(m.row.name, m.failed) for m in report.measured if m.failed] == []
+        assert report.left_out == {}
+
+    def test_every_library_has_its_rounds(self, bench, report):
+        libraries = {each.name for each in bench.libraries}
+        for m in report.measured:
+            expected = libraries | ({"copy"} if not m.row.on_host else set())
+            expected |= {"flat"} if m.row.group == "mixed layouts" else set()
+            expected |= {"cuBLAS"} if m.row.group == "matmul" else set()
+            assert m.timing.rounds.keys() == expected
+            assert {len(times) for times in m.timing.rounds.values()} <= set(range(3, 10))
+            assert min(map(min, m.timing.rounds.values())) > 0
+
+    def test_rows_name_the_kernels_that_ran(self, report):
+        of = {m.row.name: [str(use) for use in m.kernels] for m in report.measured}
+        assert of["8 KB float32"] == ["copy_flat_16"]
+        assert of["x + y, 8 KB float32"] == ["elementwise_flat_4 add"]
+        (flip,) = of["flip columns, 8 KB uint8"]
+        assert flip.startswith("copy_")
+        assert of["sum of rows, 4 KB float32"] == ["reduce_rows_2_int32_t_4 sum"]
+        assert of["matmul x y.T, 64 x 64 x 64 float32"] == []  # cuBLAS's, and nothing is copied
+        assert of["slice both backwards, 7.91 KB float32"] == ["copy_strided_1_int32_t_4_4"]
+
+    def test_memory_rotates_unless_it_is_large(self, bench, report):
+        for m in report.measured:
+            if not m.row.on_host and not m.in_cache:
+                assert m.sets * m.row.storage >= 4 * bench.space.l2
+        assert any(m.sets > 1 for m in report.measured)
+
+    def test_each_kernel_is_loaded_once_more(self, report):
+        names = [(c.kernel.name, c.kernel.operation) for c in report.compiled]
+        assert ("copy_flat", "") in names
+        assert ("elementwise_flat", "add") in names
+        assert len(names) == len(set(names))
+        assert all(c.cold is None and c.warm > 0 for c in report.compiled)
+
+    def test_page(self, report):
+        page = report.markdown()
+        for group in ("Flat copy", "Layout", "Flip", "Padded rows", "Mixed layouts", "Small"):
+            assert f"\n## {group}\n" in page
+        line = next(line for line in page.splitlines() if line.startswith("| 8 KB float32 "))
+        assert line.split("|")[2].strip() == "0.01638"
+        assert line.split("|")[-2].strip() == "copy_flat_16"
+
+
+@needs_compiler
+@pytest.mark.long
+def test_every_row(bench):
+    report = bench.all(gpu_rows.tiny_rows())
+    assert report.faults == []
+    assert [(m.row.name, m.failed) for m in report.measured if m.failed] == []
+
+
+@needs_compiler
+class TestTrouble:
+    ROW = "8 KB float32"
+
+    def broken(self, **functions):
+        row = named(self.ROW)
+        return dataclasses.replace(row, operation=dataclasses.replace(row.operation, **functions))
+
+    def test_a_wrong_element_of_ours_is_a_fault(self, bench):
+        def wrong(out, x):
+            out[...] = x
+            out[7] = 100.0
+            return out
+
+        (m,) = (report := bench.all([self.broken(ours=wrong)])).measured
+        assert report.faults == [f"{self.ROW}: 1 of 2048 elements are wrong"]
+        assert "tensorlayout" not in m.timing.rounds
+        assert "| failed |" in report.markdown()
+
+    def test_what_is_not_written_is_wrong(self, bench):
+        (m,) = bench.all([self.broken(ours=lambda out, x: out)]).measured
+        assert m.failed == {"tensorlayout": "2048 of 2048 elements are wrong"}
+
+    def test_another_library_that_cannot_is_left_out_of_the_row(self, bench):
+        def cannot(jnp, x):
+            raise TypeError("no such thing\nand more")
+
+        (m,) = (report := bench.all([self.broken(jax=cannot)])).measured
+        assert m.failed == {"jax": "TypeError: no such thing"}
+        assert report.faults == []
+        assert {"tensorlayout", "numpy", "copy"} <= m.timing.rounds.keys()
+
+    def test_jax_compiles_a_row_once(self, bench):
+        jitted = []
+
+        def jit(function):
+            jitted.append(function)
+            return FAKE_JAX.jit(function)
+
+        fake = SimpleNamespace(**vars(FAKE_JAX) | {"jit": jit})
+        libraries = [*bench.libraries[:2], gpu_peers.Jax(bench.space, fake)]
+        rows = tiny("flat copy")[:2]
+        report = dataclasses.replace(bench, libraries=libraries).all(rows)
+        assert min(m.sets for m in report.measured) > 1
+        assert all("jax" in m.timing.rounds for m in report.measured)
+        assert len(jitted) == len(rows)
+
+    def test_what_takes_too_long_is_listed(self, bench):
+        late = dataclasses.replace(bench, until=0.0)
+        report = late.all(tiny("flat copy"))
+        assert set(report.left_out.values()) == {"no time was left"}
+        assert (len(report.left_out), report.measured) == (4, [])
+
+    def test_what_takes_too_much_memory_is_listed(self, bench, monkeypatch):
+        monkeypatch.setattr(Simulated, "free", lambda self: 1000)
+        report = bench.all([named(self.ROW)])
+        assert report.left_out[self.ROW].endswith("KB, 1000 B are free")
+
+    def test_a_row_that_cannot_be_set_up_is_listed(self, bench, monkeypatch):
+        def full(*_):
+            raise MemoryError("none is left")
+
+        monkeypatch.setattr(gpu_memory, "random", full)
+        report = bench.all([named(self.ROW)])
+        assert (report.left_out, report.measured) == ({self.ROW: "MemoryError: none is left"}, [])
+
+    def test_files_are_there_after_each_row(self, bench, tmp_path, monkeypatch):
+        paths = tmp_path / "new" / "a.json", tmp_path / "new" / "a.md"
+        counts = []
+
+        def watched(self, row, measured=gpu.Bench.measured):
+            counts.append(len(json.loads(paths[0].read_text())["rows"]) if counts else 0)
+            counts[0] = 0
+            return measured(self, row)
+
+        monkeypatch.setattr(gpu.Bench, "measured", watched)
+        dataclasses.replace(bench, paths=paths).all(tiny("flat copy"))
+        assert counts == [0, 1, 2, 3]
+        data = json.loads(paths[0].read_text())
+        assert [row["name"] for row in data["rows"]] == [row.name for row in tiny("flat copy")]
+        assert data["rows"][0]["bytes"] == 2 * 8192
+        assert sorted(path.name for path in paths[0].parent.iterdir()) == ["a.json", "a.md"]
+
+    @pytest.mark.parametrize("ending", [KeyboardInterrupt, SystemExit, MemoryError])
+    def test_what_ends_a_run_leaves_the_rows_before(self, bench, tmp_path, monkeypatch, ending):
+        """Anything that is no exception of a row; and a device that fails between two."""
+        rows = tiny("flat copy")
+        paths = tmp_path / "a.json", tmp_path / "a.md"
+        under_way = []
+
+        def ends(out, x):
+            under_way.append((json.loads(paths[0].read_text()), paths[1].read_text()))
+            raise ending
+
+        if ending is MemoryError:
+            counts = iter((0, 1))
+            monkeypatch.setattr(Simulated, "release", lambda self: 1 // (1 - next(counts)))
+        else:
+            rows[2] = dataclasses.replace(
+                rows[2], operation=dataclasses.replace(rows[2].operation, ours=ends)
+            )
+        with pytest.raises(ZeroDivisionError if ending is MemoryError else ending):
+            dataclasses.replace(bench, paths=paths).all(rows)
+        first, second, third, last = (row.name for row in rows)
+        begun = {} if ending is MemoryError else {third: "begun, and the run ended"}
+        never = dict.fromkeys([third, last], "the run ended before") | begun
+        for data, page in [*under_way, (json.loads(paths[0].read_text()), paths[1].read_text())]:
+            assert [row["name"] for row in data["rows"]] == [first, second]
+            assert data["left_out"] == never
+            assert f"| {second} |" in page
+            assert page.endswith("".join(f"- {name}: {why}\n" for name, why in never.items()))
+
+
+# ---- Rows
+
+
+def test_rows_have_different_names_and_are_in_order():
+    rows = gpu_rows.rows()
+    names = [row.name for row in rows]
+    assert len(set(names)) == len(names)
+    assert [row.priority for row in rows] == sorted(row.priority for row in rows)
+    assert {row.group for row in rows} == set(gpu_rows.GROUPS)
+    assert {row.group for row in gpu_rows.tiny_rows()} == set(gpu_rows.GROUPS)
+    quick = gpu._chosen(rows, "", quick=True)
+    assert {row.priority for row in quick} == {0}
+    groups = {row.group for row in quick}
+    assert {row.group for row in rows[: len(groups)]} == groups  # each has its first row early
+
+
+@pytest.mark.parametrize(
+    ("name", "nbytes"),
+    [
+        ("256 MB float32", 2 * 2**28),
+        ("8 GB float32", 2 * 2**33),
+        ("x + y, 256 MB float32", 3 * 2**28),
+        ("where(c, x, y), 256 MB float32", (3 * 4 + 1) * 2**26),
+        ("astype float64, 256 MB float32", (4 + 8) * 2**25),
+        ("x + row, 256 MB float64", (2 * (2**25 // 4000) + 1) * 4000 * 8),
+        ("x + column, 256 MB float64", (2 * 4000 + 1) * (2**25 // 4000) * 8),
+        ("pitch 256 to packed, 256 MB uint8", 2 * (2**28 // 1000) * 1000),
+        ("zeros, 256 MB float16", 2**28),
+        ("sum of columns, 256 MB float32", 2**28 + 8192 * 4),
+        ("slice every second row, 256 MB float32", 2**28),  # of every second one, read and written
+        ("slice every second column, 256 MB float32", 3 * 2**27),  # sectors have both
+        ("take of elements, at random, 128 MB float32", 2 * 2**27 + 8 * 2**25),
+        ("T(8,128) to row-major, 64 MB float32", 2 * 2**26),
+    ],
+)
+def test_bytes_that_must_move(name, nbytes):
+    assert named(name, gpu_rows.rows()).nbytes == nbytes
+
+
+def test_targets():
+    rows = gpu_rows.rows()
+    flat = [row for row in rows if row.group in ("flat copy", "elementwise")]
+    assert {row.target for row in flat if "x * y + z" not in row.name} == {0.95}
+    of_layouts = {(row.operands[0].dtype, row.target) for row in rows if row.group == "layout"}
+    assert of_layouts == {("uint8", 0.8), ("float16", 0.8), ("float32", 0.9), ("float64", 0.9)}
+    assert {row.target for row in rows if row.group == "padded rows"} == {0.9}
+    mixed = [row for row in rows if row.group == "mixed layouts"]
+    assert {(row.target, row.reference) for row in mixed} == {(0.9, "flat")}
+
+
+@pytest.mark.parametrize(
+    ("group", "targets"),
+    [
+        ("reduction", {(0.85, "copy")}),
+        ("scan", {(0.8, "copy")}),
+        ("join", {(0.85, "copy")}),
+        ("slice", {(0.85, "copy")}),
+        ("pad", {(0.85, "copy")}),
+        ("tiled", {(0.85, "copy")}),
+        ("gather", {(1.0, "CuPy or PyTorch")}),
+        ("scatter", {(1.0, "CuPy or PyTorch")}),
+        ("matmul", {(0.97, "cuBLAS")}),
+        ("sort", {(None, "CuPy or PyTorch")}),
+    ],
+)
+def test_targets_of_functions(group, targets):
+    rows = [row for row in gpu_rows.rows() if row.group == group]
+    assert {(row.target, row.reference) for row in rows} == targets
+    assert {row.priority for row in rows} >= {0}
+
+
+def test_views():
+    operand = Operand((2, 4), "float32", keep=3, axes=(1, 0), flipped=(0,))
+    block = np.arange(8, dtype=np.float32).reshape(2, 4)
+    seen = gpu_peers.viewed(np, operand, block)
+    np.testing.assert_array_equal(seen, [[2, 6], [1, 5], [0, 4]])
+    assert (operand.shape, operand.nbytes, operand.storage) == ((3, 2), 24, 32)
+
+
+@pytest.mark.parametrize(
+    ("kind", "shape", "expected"),
+    [
+        ("numbers", (6,), [0, 1, 2, 3, 4, 5]),
+        ("order", (6,), [0, 1, 2, 3, 4, 5]),
+        ("orders", (2, 3), [[0, 1, 2], [0, 1, 2]]),
+    ],
+)
+def test_positions_that_come_once(kind, shape, expected):
+    operand = Operand(shape, "int64", positions=kind, below=shape[-1])
+    found = gpu_memory.random(Simulated(), operand)
+    assert found.dtype == np.int64
+    np.testing.assert_array_equal(np.sort(found, axis=-1), expected)
+
+
+@pytest.mark.parametrize("kind", ["any", "sorted"])
+def test_positions_with_repetitions(kind):
+    operand = Operand((4, 1000), "int64", positions=kind, below=30)
+    found = gpu_memory.random(Simulated(), operand)
+    assert set(found.ravel()) == set(range(30))
+    assert bool((np.diff(found) >= 0).all()) is (kind == "sorted")
+
+
+# ---- Without a device
+
+
+def test_planned_kernels():
+    with gpu_plans.without_device():
+        rows = gpu_rows.rows()
+        found = [
+            [str(use) for use in gpu_plans.planned(named(name, rows))]
+            for name in ("8 GB float32", "x * y + z, 256 MB float32", "x + row, 256 MB float32")
+        ]
+    assert found == [
+        ["copy_flat_16"],
+        ["elementwise_flat_4 multiply", "elementwise_flat_4 add"],
+        ["elementwise_rows_2_int32_t_4 add"],
+    ]
+
+
+def command(monkeypatch, *arguments):
+    """The exit status of ``python -m benchmarks gpu``."""
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "gpu", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        commands.main()
+    return ended.value.code
+
+
+def test_dry_run_lists_rows_with_bytes_and_kernels(monkeypatch, capsys):
+    assert command(monkeypatch, "--dry-run", "--only", "padded rows: ") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 20
+    assert lines[0].split("  ")[:2] == ["0", "padded rows"]
+    assert all(" copy_" in line for line in lines)
+
+
+def test_without_a_gpu_there_is_one_line(monkeypatch, capsys):
+    def none():
+        raise RuntimeError("cuda: CuPy finds\nno GPU")
+
+    monkeypatch.setattr(gpu, "driver", none)
+    assert command(monkeypatch) == 2
+    said = capsys.readouterr()
+    assert said == ("", "python -m benchmarks gpu: cuda: CuPy finds no GPU\n")
+
+
+@needs_compiler
+def test_the_simulator_has_to_be_asked_for(monkeypatch, capsys):
+    with simulator(1):
+        assert command(monkeypatch) == 2
+    assert "add --simulator" in capsys.readouterr().err
+
+
+@needs_compiler
+def test_the_command_on_the_simulator(monkeypatch, capsys, tmp_path):
+    files = ["--json", str(tmp_path / "a.json"), "--markdown", str(tmp_path / "a.md")]
+    with simulator(1):
+        assert command(monkeypatch, "--simulator", "--only", "flat copy", *files) == 0
+    said = capsys.readouterr().out
+    assert "0 of 4 rows of ours failed; 0 left out." in said
+    assert (tmp_path / "a.md").read_text() in said
+
+
+@needs_compiler
+def test_where_the_results_go(monkeypatch, capsys, tmp_path):
+    """The option, else the variable, else the folder of this repository."""
+    monkeypatch.setattr(gpu, "RESULTS", tmp_path / "repository")
+    monkeypatch.setattr(Simulated, "name", "some GPU")
+    ways = {
+        "repository": ("", []),
+        "variable": (str(tmp_path / "variable"), []),
+        "option": (str(tmp_path / "variable"), ["--results", str(tmp_path / "option")]),
+    }
+    seen = []
+    for way, (variable, arguments) in ways.items():
+        monkeypatch.setenv("TENSORLAYOUT_BENCHMARK_RESULTS", variable)
+        with simulator(1):
+            assert command(monkeypatch, "--simulator", "--only", "8 KB uint8", *arguments) == 0
+        assert f"{tmp_path / way}" in capsys.readouterr().out.splitlines()[-1]
+        seen += [(path.parent.name, path.name) for path in (tmp_path / way).iterdir()]
+        (tmp_path / way).rename(tmp_path / f"seen {way}")
+    files = ("gpu-some-gpu.json", "gpu-some-gpu.md")
+    assert sorted(seen) == sorted((way, name) for way in ways for name in files)
+
+
+# ---- Time
+
+
+class FakeDevice:
+    """CuPy, as far as the clock uses it: a copy takes 1 ms, and what is called 10 us."""
+
+    def __init__(self):
+        self.now, self.log = 0.0, []
+        runtime = SimpleNamespace(memcpyDeviceToDevice=3, memcpyAsync=self.copy)
+        stream = SimpleNamespace(null="null")
+        self.cuda = SimpleNamespace(
+            Event=lambda: SimpleEvent(self), Stream=stream, runtime=runtime,
+            get_elapsed_time=lambda start, stop: (stop.at - start.at) * 1e3,
+        )  # fmt: skip
+
+    def clock(self):
+        return self.now
+
+    def ones(self, size, dtype):
+        return FakeArray(size)
+
+    def copy(self, *_):
+        self.now += 1e-3
+        self.log.append("copy")
+
+    def call(self):
+        self.now += 1e-5
+        self.log.append("call")
+
+
+class FakeArray:
+    def __init__(self, size):
+        self.data, self.size = SimpleNamespace(ptr=1), size
+
+    def __getitem__(self, part):
+        return FakeArray(1)
+
+
+class SimpleEvent:
+    def __init__(self, device):
+        self.device = device
+
+    def record(self, stream):
+        assert stream == "null"
+        self.at = self.device.clock()
+        self.device.log.append("event")
+
+    def synchronize(self):
+        pass
+
+
+def test_events_time_the_calls_alone_while_the_device_is_kept_busy():
+    device = FakeDevice()
+    clock = gpu_timing.EventClock(device)
+    device.log.clear()
+    assert clock.seconds([device.call] * 5, ahead=2e-3) == pytest.approx(5e-5)
+    # 1.5 times as long as the host needs.
+    assert device.log == ["copy"] * 3 + ["event"] + ["call"] * 5 + ["event"]
+
+
+def test_a_turn_fills_its_time_and_goes_on_with_the_next_memory():
+    used = []
+    clock = SimpleNamespace(seconds=lambda calls, ahead: sum(call() for call in calls))
+
+    def call(number):
+        used.append(number)
+        return 0.5 * gpu_timing.TURN
+
+    turns = gpu_timing.Turns([lambda n=n: call(n) for n in range(3)], clock)
+    turns.settle(lambda: None)
+    used.clear()
+    assert turns.turn() == pytest.approx(0.5 * gpu_timing.TURN)
+    first = used[0]
+    turns.turn()
+    assert used == [(first + k) % 3 for k in range(4)]
+
+
+# ---- What only a GPU does, on a stand-in for CuPy whose arrays are NumPy's
+
+
+class DeviceArray(np.ndarray):
+    @property
+    def data(self):
+        return SimpleNamespace(ptr=self.ctypes.data)
+
+
+class FakeCupy(FakeDevice):
+    __name__, __version__ = "cupy", "14.2"
+
+    def __init__(self):
+        super().__init__()
+        properties = {
+            "name": b"NVIDIA H100", "major": 9, "minor": 0, "l2CacheSize": 1 << 14,
+            "multiProcessorCount": 132, "totalGlobalMem": 141 << 30,
+        }  # fmt: skip
+        runtime = self.cuda.runtime
+        runtime.getDevice = lambda: 0
+        runtime.getDeviceProperties = lambda device: properties
+        runtime.driverGetVersion = runtime.runtimeGetVersion = lambda: 13000
+        runtime.deviceSynchronize = lambda: self.log.append("wait")
+        runtime.memGetInfo = lambda: (1 << 30, 141 << 30)
+        pool = SimpleNamespace(
+            free_bytes=lambda: 0, free_all_blocks=lambda: self.log.append("free")
+        )
+        self.get_default_memory_pool = lambda: pool
+        self.asnumpy = self.asarray = np.asarray
+
+    def __getattr__(self, name):
+        return getattr(np, name)
+
+    def clock(self):
+        return self.now + time.perf_counter()
+
+    def empty(self, shape, dtype):
+        return np.empty(shape, dtype).view(DeviceArray)
+
+    def copy(self, to, from_, nbytes, kind, stream):
+        assert (kind, stream) == (3, 0)
+        if nbytes < gpu_timing.EventClock.BYTES:
+            ctypes.memmove(to, from_, nbytes)
+        super().copy()
+
+
+@needs_compiler
+def test_the_way_of_a_gpu(monkeypatch, tmp_path):
+    monkeypatch.setattr(gpu_memory.nvrtc, "architecture_for", lambda capability: capability)
+    monkeypatch.setattr(gpu_memory.nvrtc, "version", lambda: "13.0")
+    cupy = FakeCupy()
+    space = gpu_memory.Gpu(cupy)
+    libraries = [gpu_peers.Ours(space), gpu_peers.ArrayLibrary(space)]
+    paths = tmp_path / "a.json", tmp_path / "a.md"
+    rows = [named("8 KB float32"), named("x + y, 8 KB float32"), named("x + y, 10 elements")]
+    with simulator(1):  # our tensors are the CPU's here, and launch nothing
+        bench = gpu.Bench(space, gpu_timing.EventClock(cupy), libraries, paths=paths)
+        report = bench.all(rows)
+    assert (report.faults, report.left_out) == ([], {})
+    flat, added, small = report.measured
+    assert flat.timing.rounds.keys() == {"copy", "tensorlayout", "cupy"}
+    assert 1e-3 <= flat.timing.middle("copy") < 1e-2
+    assert (flat.sets, added.sets, small.sets) == (4, 3, 1)
+    assert flat.passed is not None
+    assert small.timing.rounds.keys() == {"tensorlayout", "cupy"}
+    assert small.row.reference == "cupy"
+    assert small.share > 0
+    assert cupy.log.count("free") == 3
+    page = paths[1].read_text()
+    assert page.startswith("# NVIDIA H100\n")
+    assert "132 multiprocessors, 141 GB, L2 0 MB" in page
+    assert "CUDA driver 13000, runtime 13000, NVRTC 13.0" in page
+
+
+class FakeBlas:
+    """cuBLAS on host memory, from what it is told; matrices are column-major."""
+
+    CUBLAS_OP_N, CUBLAS_OP_T, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT = 0, 1, 68, -1
+
+    def gemmEx(self, handle, ta, tb, m, n, k, alpha, *rest):
+        a, atype, lda, b, btype, ldb, beta, c, ctype, ldc, *_ = rest
+        self._multiply((ta, tb, m, n, k), (a, lda), (b, ldb), (c, ldc))
+        assert (atype, btype, ctype) == (0, 0, 0)
+        assert (handle, self._number(alpha), self._number(beta)) == ("handle", 1, 0)
+
+    def gemmStridedBatchedEx(self, handle, ta, tb, m, n, k, alpha, *rest):
+        a, _, lda, fa, b, _, ldb, fb, _beta, c, _, ldc, fc, count, *_ = rest
+        for i in range(count):
+            operands = (a + 4 * i * fa, lda), (b + 4 * i * fb, ldb), (c + 4 * i * fc, ldc)
+            self._multiply((ta, tb, m, n, k), *operands)
+
+    def _number(self, address):
+        return ctypes.c_float.from_address(address).value
+
+    def _multiply(self, sizes, a, b, c):
+        ta, tb, m, n, k = sizes
+        x = self._matrix(a, k, m).T if ta else self._matrix(a, m, k)
+        y = self._matrix(b, n, k).T if tb else self._matrix(b, k, n)
+        self._matrix(c, m, n)[...] = x @ y
+
+    def _matrix(self, memory, rows, columns):
+        address, leading = memory
+        assert leading >= rows
+        floats = (ctypes.c_float * (leading * columns)).from_address(address)
+        return np.frombuffer(floats, np.float32).reshape(columns, leading)[:, :rows].T
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["x y, 64", "x.T y, 64", "x y.T, 64", "padded rows of x, 64", "stack of 64, 64"],
+)
+def test_cublas_is_told_of_the_operands_as_they_lie(name):
+    cuda = SimpleNamespace(
+        cublas=FakeBlas(),
+        get_cublas_handle=lambda: "handle",
+        runtime=SimpleNamespace(CUDA_R_32F=0),
+    )
+    space = SimpleNamespace(xp=SimpleNamespace(cuda=cuda))
+    (row,) = [row for row in tiny(f"matmul {name}") if row.out.dtype == "float32"]
+    blocks = [gpu_memory.random(Simulated(), o).view(DeviceArray) for o in row.operands]
+    out = gpu_memory.poisoned(Simulated(), row.out).view(DeviceArray)
+    gpu_cublas.product(space, row, blocks, out)()
+    pairs = zip(row.operands, blocks, strict=True)
+    x, y = (gpu_peers.viewed(np, operand, np.asarray(block)) for operand, block in pairs)
+    np.testing.assert_allclose(out, np.matmul(x, y), rtol=1e-5)
+
+
+def test_names_of_result_files():
+    assert gpu_report.stem_of("NVIDIA H100") == "gpu-nvidia-h100"
+    assert gpu_report.stem_of("NVIDIA GeForce RTX 4090") == "gpu-nvidia-geforce-rtx-4090"
+
+
+# ---- The report
+
+
+def measured(target=0.9, failed=None, **rounds):
+    block = Operand((10**6,), "float32")
+    row = Row("layout", "some", gpu_operations.COPY, (block,), block, 0, target)
+    return gpu_report.Measured(row, Timing(rounds), failed=failed or {})
+
+
+def test_share_is_the_median_of_the_rounds_ratios():
+    m = measured(copy=(1.0, 2.0, 9.0), tensorlayout=(2.0, 2.0, 18.0))
+    assert m.share == 0.5
+    assert m.passed is False
+    assert measured(copy=(0.91,), tensorlayout=(1.0,)).passed is True
+    assert measured(copy=(0.89,), tensorlayout=(1.0,)).passed is False
+    assert measured(None, copy=(0.89,), tensorlayout=(1.0,)).passed is None
+
+
+def test_a_library_is_ahead_if_it_is_faster_by_more_than_noise():
+    m = measured(copy=(1.0,), tensorlayout=(1.0,), cupy=(0.9,), torch=(0.98,), jax=(2.0,))
+    assert m.ahead_of_us == ["cupy"]
+
+
+def test_the_faster_of_two_libraries_is_the_reference():
+    m = measured(1.0, copy=(0.1,), tensorlayout=(2.0,), cupy=(4.0,), torch=(1.0,), jax=(0.5,))
+    m = dataclasses.replace(m, row=dataclasses.replace(m.row, reference="CuPy or PyTorch"))
+    assert (m.reference, m.share, m.passed) == ("torch", 0.5, False)
+    alone = dataclasses.replace(m, timing=Timing({"tensorlayout": (1.0,)}))
+    assert (alone.share, alone.passed) == (None, None)
+
+
+def test_any_position_of_the_greatest_is_right():
+    judged = gpu_functions.reduction("argmax", 1, "float32").judged
+    x = np.array([[1, 3, 3], [5, 5, 2]], np.float32)
+    for found, right in (([1, 0], True), ([2, 1], True), ([0, 0], False)):
+        at, greatest = judged(np, np.array(found), x)
+        assert (at.tolist() == greatest.tolist()) is right
+
+
+def test_summary_and_lines():
+    libraries = {"tensorlayout": "1", "cupy": "14", "jax": "0.4"}
+    report = gpu_report.Report("NVIDIA H100", ["a fact"], libraries)
+    report.measured.append(measured(copy=(1e-3,), tensorlayout=(2e-3,), cupy=(1e-3,)))
+    report.compiled.append(gpu_report.CompileTime(Kernel("copy.cu", "copy_flat"), 0.5, 0.001))
+    report.left_out["huge"] = "no time was left"
+    assert report.summary() == [
+        "0 of 1 targets met; another library is faster in 1 of 1 rows; 0 of 1 rows of ours failed;"
+        " 1 left out.",
+        "- below target: some: 0.50 of 0.9",
+        "- cupy faster: some",
+    ]
+    page = report.markdown()
+    cells = ["some", "8", "1", "1000", "2000", "4", "0.50", "0.9 **FAIL**"]
+    peers = ["1 ms (2.00, 2.00 to 2.00)", "-"]
+    assert "| " + " | ".join([*cells, *peers, "0 (1)", "-"]) + " |" in page
+    assert "| copy_flat  | 500 | 1.00 |" in page
+    assert "- huge: no time was left" in page
+
+
+# ---- What is counted
+
+
+@needs_compiler
+def test_a_line_of_what_is_counted(monkeypatch, capsys, tmp_path):
+    page = tmp_path / "a.md"
+    monkeypatch.setattr(sectors.roofline, "available", lambda: False)
+    with simulator(1):
+        arguments = ["benchmarks", "sectors", "--only", "y[...] = x", "--markdown", str(page)]
+        monkeypatch.setattr(sys, "argv", arguments)
+        with pytest.raises(SystemExit) as ended:
+            commands.main()
+    assert ended.value.code is None
+    line = "| `copy_flat` | `y[...] = x` | 300007 | packed | float32 | 1.00 | 1.00 | 1.00 |  | 1"
+    assert f"{line} | - | - | - | - | - | met |" in page.read_text().splitlines()
+    assert "4 of 4 lines with targets meet them." in capsys.readouterr().out
+
+
+def tally(units, ideal, octets, lanes=32):
+    return Tally(accesses=1, lanes=lanes, bytes=octets, units=units, ideal=ideal)
+
+
+@pytest.mark.parametrize(
+    ("loads", "stores", "short"),
+    [
+        (tally(10, 9, 288), tally(10, 9, 288), []),
+        (tally(10, 8, 256), tally(10, 9, 288), ["read 0.800"]),
+        (tally(10, 9, 288), tally(2, 1, 4, lanes=1), ["lanes 0.516"]),  # few bytes are written
+        (tally(10, 9, 288), tally(2, 1, 64), ["written 0.500"]),
+    ],
+)
+def test_what_misses_its_target(loads, stores, short):
+    (case, *_) = sectors.cases()
+    counts = Counts("some", 1, loads=loads, stores=stores)
+    found = sectors.Counted(case, "float32", ("some",), counts)
+    assert (found.short, found.met) == (short, not short)
+    free = dataclasses.replace(found, case=dataclasses.replace(case, held=False))
+    assert free.met is None
+
+
+def test_bank_conflicts_miss_it_too():
+    (case, *_) = sectors.cases()
+    counts = Counts("some", 1, shared_loads=tally(12, 10, 320))
+    assert sectors.Counted(case, "float32", (), counts).short == ["banks 1.200"]

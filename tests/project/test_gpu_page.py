@@ -1,0 +1,187 @@
+"""docs/gpu-first-hour.md, without a GPU: commands parse, files are there, scripts run."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from simulated import needs_compiler, simulator
+
+import tensorlayout as tl
+from tensorlayout.cuda.engine.simulator import checking
+
+sys.path.append(str(Path(__file__).parents[2]))
+
+from benchmarks import gpu_plans
+
+ROOT = Path(__file__).parents[2]
+
+PAGE = (ROOT / "docs" / "gpu-first-hour.md").read_text("utf-8")
+BLOCKS = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+SCRIPT = re.compile(
+    r"^cat > \"\$SEEN/(\w+\.py)\" <<'PYTHON'\n(.*?)^PYTHON\n", re.DOTALL | re.MULTILINE
+)
+SCRIPTS = {name: code for block in BLOCKS for name, code in SCRIPT.findall(block)}
+
+
+def commands():
+    """The words of every command, scripts left out; of variables only that they are some."""
+    for block in BLOCKS:
+        for line in SCRIPT.sub("", block).replace("\\\n", "").splitlines():
+            words = shlex.split(line, comments=True)
+            yield [word for word in words if not re.match(r"[A-Z_]+=", word)]
+
+
+def after(*program):
+    """What follows a program's name, each time that it is called."""
+    found = []
+    for words in commands():
+        for at in range(len(words)):
+            if tuple(words[at : at + len(program)]) == program:
+                rest = words[at + len(program) :]
+                end = [k for k, word in enumerate(rest) if word in ("|", "||", ";")]
+                found.append(rest[: end[0]] if end else rest)
+    assert found, program
+    return found
+
+
+def said(*command, status=0, **variables):
+    done = subprocess.run(
+        [sys.executable, *command],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)} | variables,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == status, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_shell_can_read_it():
+    for block in BLOCKS:
+        subprocess.run(["bash", "-n"], input=block, text=True, check=True)
+
+
+def test_every_program_is_known_here():
+    known = {"python3", "pip", "python", "export", "for", "done", "compute-sanitizer", "ncu"}
+    assert {words[0] for words in commands() if words} == known
+
+
+@pytest.mark.parametrize("given", [*after("python", "-m", "pytest"), *after("$SEEN/unpooled.py")])
+def test_what_pytest_is_given(given):
+    pytest.importorskip("xdist", reason="optional: pytest-xdist")
+    files = [word for word in given if word.startswith("tests/")]
+    assert all((ROOT / name).is_file() for name in files)
+    # Nothing runs; of the whole suite one file stands for all. Each has tests for a GPU.
+    listed = said("-m", "pytest", *given, *(() if files else ["tests/scan/test_scans.py"]), "--co")
+    found = set(re.findall(r"^(tests/[\w/]+\.py)::", listed, re.MULTILINE))
+    assert found == set(files or ["tests/scan/test_scans.py"])
+
+
+def test_what_the_benchmark_is_given():
+    ((_, *given),) = after("python", "-m", "benchmarks")
+    assert given == ["--results", "$SEEN"]
+    assert said("-m", "benchmarks", "gpu", *given, "--dry-run", "--only", "none") == "\n"
+
+
+def test_what_the_fuzz_is_given():
+    (given,) = after("python", "tests/fuzz")
+    options = re.findall(r"--[\w-]+", said("tests/fuzz", "--help"))
+    assert {word for word in given if word.startswith("--")} <= set(options)
+    assert "--gpu" in given
+
+
+def test_files_that_are_named():
+    for name in re.findall(r"`((?:benchmarks|kernels)/[\w./]+)`", PAGE):
+        assert (ROOT / name).exists(), name
+    assert set(re.findall(r"\$SEEN/(\w+\.py)", PAGE)) == SCRIPTS.keys()
+
+
+FAKE = """\
+class Stream:
+    def __init__(self, non_blocking): pass
+    def __enter__(self): return self
+    def __exit__(self, *_): pass
+    def synchronize(self): pass
+    def begin_capture(self): pass
+    def end_capture(self): return self
+    def launch(self): pass
+class cuda: Stream = Stream; set_allocator = print
+"""
+
+
+@needs_compiler
+def test_the_first_script(tmp_path):
+    """On the simulator, and without graphs, which CuPy has."""
+    (tmp_path / "cupy.py").write_text(FAKE, "utf-8")
+    (tmp_path / "smoke.py").write_text(SCRIPTS["smoke.py"], "utf-8")
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    lines = said(
+        str(tmp_path / "smoke.py"), TENSORLAYOUT_CUDA_SIMULATOR="1", PYTHONPATH=path
+    ).splitlines()
+    last = re.search(r"the last one `(.*?)`", PAGE)[1]
+    assert lines == ["a kernel", "a gather", "a graph", last]
+
+
+def test_pytest_without_a_pool(tmp_path):
+    (tmp_path / "cupy.py").write_text(FAKE, "utf-8")
+    (tmp_path / "unpooled.py").write_text(SCRIPTS["unpooled.py"], "utf-8")
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    assert said(str(tmp_path / "unpooled.py"), "--version", PYTHONPATH=path).splitlines() == [
+        "None",
+        f"pytest {pytest.__version__}",
+    ]
+
+
+def test_cupy_has_what_the_scripts_use():
+    cupy = pytest.importorskip("cupy", reason="optional: cupy")
+    assert callable(cupy.cuda.set_allocator)
+    for name in ("begin_capture", "end_capture", "synchronize"):
+        assert callable(getattr(cupy.cuda.Stream, name))
+    assert callable(cupy.cuda.Graph.launch)
+
+
+# ---- What is predicted
+
+TABLE = re.findall(r"^\| `(\w+)` \| (\d+), (\d+) \| (\d+) % \| ([\d.]+) % \|", PAGE, re.MULTILINE)
+
+
+def test_each_kernel_that_is_looked_at_is_launched_once():
+    with gpu_plans.without_device():
+        uses = gpu_plans.kernels_of(lambda: exec(SCRIPTS["counted.py"], {}))
+    (given,) = after("ncu")
+    chosen = re.compile(given[given.index("--kernel-name") + 1].removeprefix("regex:"))
+    found = [use.kernel.name for use in uses if chosen.search(use.kernel.name)]
+    assert found == [name for name, *_ in TABLE]
+    assert {use.launches for use in uses} == {1}
+
+
+CALLS = {
+    "copy_flat": ((512, 1024), lambda x, y: y.__setitem__(..., x)),
+    "copy_tiles": ((2048, 1024), lambda x, y: tl.to_layout(x, (0, 1))),
+    "scan_lines": ((512, 1024), lambda x, y: tl.cumulative_sum(x, axis=1)),
+    "scan_columns": ((64, 4096), lambda x, y: tl.cumulative_sum(x, axis=0)),
+}
+
+
+@needs_compiler
+@pytest.mark.parametrize(("name", "read", "written", "used", "conflicts"), TABLE)
+def test_what_is_counted(name, read, written, used, conflicts):
+    """The same kernels on fewer elements; each element is moved once."""
+    shape, call = CALLS[name]
+    with simulator(1):
+        x = tl.ones(shape, dtype=tl.float32, device="cuda")
+        y = tl.empty_like(x)
+        with checking("count") as record:
+            call(x, y)
+    ((kernel, counts),) = record.counts.items()
+    assert kernel.name == name
+    assert counts.loads.units / counts.loads.accesses == int(read)
+    assert counts.stores.units / counts.stores.accesses == int(written)
+    assert counts.sector_efficiency_read == counts.sector_efficiency_write == int(used) / 100
+    assert round(100 * (counts.bank_conflict_ratio - 1), 1) == float(conflicts)
+    assert counts.loads.bytes == counts.stores.bytes == x.nbytes

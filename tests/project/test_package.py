@@ -1,0 +1,109 @@
+"""What gets installed: version, licence, typing, kernels, photographs."""
+
+import re
+import subprocess
+import sys
+import zipfile
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+import tensorlayout
+from tensorlayout.kernels_path import kernel_directory
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = Path(tensorlayout.__file__).parent
+
+
+def test_version_is_that_of_the_distribution():
+    assert tensorlayout.__version__ == metadata.version("tensorlayout")
+    assert re.fullmatch(r"\d+\.\d+\.\d+", tensorlayout.__version__)
+
+
+def test_changelog_begins_with_this_version():
+    versions = re.findall(r"^## (\S+), \d{4}-\d\d-\d\d$", (ROOT / "CHANGELOG.md").read_text(), re.M)
+    assert versions[0] == tensorlayout.__version__
+
+
+def test_licence():
+    described = metadata.metadata("tensorlayout")
+    assert described["License-Expression"] == "MIT"
+    assert described["License-File"] == "LICENSE"
+    assert (ROOT / "LICENSE").read_text().startswith("MIT License")
+
+
+def test_dependencies_without_extras():
+    needed = [r for r in metadata.requires("tensorlayout") if "extra ==" not in r]
+    names = {re.split(r"[<>=]", requirement)[0].replace("_", "-") for requirement in needed}
+    assert names == {"ml-dtypes", "numpy"}
+
+
+def test_typed():
+    assert (PACKAGE / "py.typed").is_file()
+
+
+def test_kernels_of_this_checkout():
+    assert (kernel_directory() / "README.md").is_file()
+
+
+def test_kernels_inside_an_installed_package(tmp_path):
+    (tmp_path / "tensorlayout" / "kernels").mkdir(parents=True)
+    found = kernel_directory(tmp_path / "tensorlayout")
+    assert found == tmp_path / "tensorlayout" / "kernels"
+
+
+def test_kernels_beside_a_checkout(tmp_path):
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "pyproject.toml").touch()
+    assert kernel_directory(tmp_path / "tensorlayout") == tmp_path / "kernels"
+
+
+def test_kernels_missing(tmp_path):
+    (tmp_path / "kernels").mkdir()  # of somebody else: there is no pyproject.toml
+    with pytest.raises(FileNotFoundError, match="no folder of kernel sources") as caught:
+        kernel_directory(tmp_path / "tensorlayout")
+    assert str(tmp_path / "tensorlayout" / "kernels") in str(caught.value)
+
+
+def test_the_package_runs_as_a_module():
+    run = subprocess.run(
+        [sys.executable, "-P", "-m", "tensorlayout", "--version"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert run.stdout == f"tensorlayout {tensorlayout.__version__}\n"
+
+
+@pytest.mark.long
+def test_wheel(tmp_path):
+    """Builds a wheel (which fetches the build backend) and runs it unpacked, from elsewhere."""
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
+    subprocess.run([*build, "--wheel-dir", tmp_path, ROOT], check=True)
+    (wheel,) = tmp_path.glob("tensorlayout-*-py3-none-any.whl")
+    unpacked = tmp_path / "unpacked"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(unpacked)
+        names = set(archive.namelist())
+    sources = {
+        path.relative_to(ROOT).as_posix()
+        for folder in ("tensorlayout", "kernels")
+        for path in (ROOT / folder).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    moved = {re.sub(r"^kernels/", "tensorlayout/kernels/", name) for name in sources}
+    assert {"tensorlayout/py.typed", "tensorlayout/kernels/README.md"} <= moved
+    assert any(re.fullmatch(r"tensorlayout/demo/photographs/.*\.jpg", name) for name in moved)
+    assert moved <= names
+    assert not any(name.startswith("tests/") for name in names)
+    code = "import tensorlayout.kernels_path as k; print(k.kernel_directory())"
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(unpacked)},
+    )
+    assert run.stdout.strip() == str(unpacked / "tensorlayout" / "kernels")

@@ -639,7 +639,7 @@ tril(v)  # ValueError: needs a rank of at least 2, got shape (3,)
 tril(x, k=1.5)  # TypeError: k must be an integer, got 1.5
 triu(v)  # ValueError: needs a rank of at least 2, got shape (3,)
 triu(big)
-    MemoryError: shape (1125899906842624,) of float64 needs 9007199254740992 bytes, which cannot be
+    MemoryError: shape (1073741824, 1048576) of float64 needs 9007199254740992 bytes, which cannot be
     allocated
 from_dlpack([1])
     AttributeError: a list exports nothing by DLPack (__dlpack__ and __dlpack_device__); use

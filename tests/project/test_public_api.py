@@ -196,7 +196,15 @@ def declared_methods() -> list[str]:
         for node in ast.walk(tree)
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
     ]
-    return [node.name for node in block.body if isinstance(node, ast.FunctionDef)]
+    return names_in(block.body)
+
+
+def names_in(nodes) -> list[str]:
+    """The names of methods that are defined, and those that are said to be like another."""
+    nodes = list(nodes)
+    methods = [node.name for node in nodes if isinstance(node, ast.FunctionDef)]
+    alike = [each for node in nodes if isinstance(node, ast.Assign) for each in node.targets]
+    return methods + [each.id for each in alike if isinstance(each, ast.Name)]
 
 
 @pytest.mark.parametrize("name", declared_methods())
@@ -207,11 +215,7 @@ def test_declared_method_is_bound(name):
 
 
 def test_bound_methods_are_declared():
-    in_source = {
-        node.name
-        for node in ast.walk(ast.parse((PACKAGE / "tensor.py").read_text("utf-8")))
-        if isinstance(node, ast.FunctionDef)
-    }
+    in_source = set(names_in(ast.walk(ast.parse((PACKAGE / "tensor.py").read_text("utf-8")))))
     always = {"__repr__", "__str__"}  # object declares them
     bound = {name for name, value in vars(Tensor).items() if inspect.isfunction(value)}
     assert bound - in_source - always == set()

@@ -15,8 +15,8 @@ REQUIRED = "TENSORLAYOUT_REQUIRE_GPU"
 
 # A launch, in each way; copies; streams, graphs; then a kernel of each kind.
 FIRST = (
-    "test_cupy_driver.py::test_gpu_threads_of_a_plain_kernel[CupyLauncher-gpu-1000]",
-    "test_cupy_driver.py::test_gpu_threads_of_a_plain_kernel[FunctionLauncher-gpu-1000]",
+    "test_cupy_driver.py::test_gpu_right_kernels[CupyLauncher-gpu-increment 1000]",
+    "test_cupy_driver.py::test_gpu_right_kernels[FunctionLauncher-gpu-increment 1000]",
     "test_cupy_driver.py::test_gpu_copies[gpu-1000]",
     "test_cupy_driver.py::test_gpu_the_source_may_change_after_a_copy[gpu-1000]",
     "test_cupy_driver.py::test_gpu_streams[CupyLauncher-gpu]",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ from tensorlayout.cpu.engine.memory import Array, new_tensor, quietly
 from tensorlayout.cpu.gather.read import reader
 from tensorlayout.cpu.gather.runs import Positions, Runs, contiguous
 from tensorlayout.cpu.scatter import broadcast, value_in, writer
+from tensorlayout.devices import Device
 from tensorlayout.dtypes import int64
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Run, Write
@@ -101,10 +103,15 @@ def prepare_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:
         for size in shape[:0:-1]:
             flat, rest = np.divmod(flat, size)
             found.insert(0, rest)
-        spec = TensorSpec(int64, Layout.row_major(flat.shape), source.device)
+        spec = _spec_of(flat.size, source.device)
         return tuple(Tensor._new(each, spec) for each in (flat, *found))
 
     return nonzero
+
+
+@functools.lru_cache(maxsize=256)
+def _spec_of(count: int, device: Device) -> TensorSpec:
+    return TensorSpec(int64, Layout.row_major((count,)), device)
 
 
 def _true(mask: Array, index_map: IndexMap) -> Positions:

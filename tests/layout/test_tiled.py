@@ -538,3 +538,12 @@ def test_tiles_that_mean_nothing():
         Layout.tiled((8, 8), [(4, 4), (3, 3)])
     with pytest.raises(ValueError, match=r"2\*\*63 slots or more"):
         Layout.tiled((1, 1), [(2**40, 2**40)])
+
+
+def test_a_tiled_value_whose_broadcast_has_strides():
+    tiles = Layout.parse("(1,2,1):(1*8+2*2,1*4+2*1,1) order=(1,0,2) padded=(4,4,1)")
+    value = tl.to_layout(tl.asarray([[[5], [6]]]), tiles)
+    assert value.layout.is_tiled
+    x = tl.zeros((3, 2, 4), dtype=tl.int64)
+    x[...] = value
+    np.testing.assert_array_equal(np.asarray(x), np.broadcast_to([[5], [6]], (3, 2, 4)))

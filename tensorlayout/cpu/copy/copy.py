@@ -58,8 +58,9 @@ def write_assign(plan: AssignPlan) -> Write:
     if source.layout.shape == shape:
         return _write_move(source, spec)
     wide = source.layout.broadcast_to(shape)
-    if wide.is_tiled or spec.layout.is_tiled:
-        return _write_move(TensorSpec(source.dtype, wide, source.device), spec)
+    if source.layout.is_tiled or spec.layout.is_tiled:  # the memory of a tiled value is a vector
+        read = TensorSpec(source.dtype, wide, source.device)
+        return tiled.mover(read, spec, converter(source.dtype, dtype))
     move = mover(wide, source.dtype, spec.layout, dtype).run
     return lambda out, x: move(out._memory, np.broadcast_to(x._memory, shape))
 

@@ -94,9 +94,6 @@ CARRY_OUT: dict[str, Callable[[Any], Any]] = {
     "view": view.prepare_view,
 }
 
-# What makes its result in memory of its own: nothing.
-DIRECT: dict[str, Callable[[Any], Run | None]] = {}
-
 
 def carry_out(plan: Plan) -> Any:
     """What carries out a plan, as its `makes` says."""

@@ -14,8 +14,6 @@ from typing import Any
 
 from tensorlayout.cuda.engine.driver import Bytes
 
-Range = tuple[int, int, "Bytes | None"]  # first byte, bytes, which of them were written
-
 
 def lock_kept_over_forks() -> AbstractContextManager[Any]:
     """A lock that no other thread holds when the process forks, so that a child never waits for it.

@@ -30,7 +30,6 @@ from tensorlayout.layout.loop import Axis
 from tensorlayout.plan.scatter import RUN, ScatterReducePlan
 
 FILE = "combine.cu"
-OPERATIONS = ("add", "minimum", "maximum")
 
 # The memories of a call; behind them are segments, or counts, and what sorts.
 DESTINATION, VALUES, POSITIONS = range(3)

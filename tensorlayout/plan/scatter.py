@@ -57,10 +57,10 @@ class Scatter:
         *positions: TensorSpec,
     ) -> ScatterPlan:
         """The plan; the value is broadcast to what reading at the positions would give."""
-        check_writable_by(self.name, destination, value, positions)
-        spread = broadcast_shape(self.name, [p.layout.shape for p in positions])
+        check_writable_by(destination, value, positions)
+        spread = broadcast_shape([p.layout.shape for p in positions])
         found, shape = _in_index_order(destination.layout, dims, front, spread)
-        check_fits(self.name, value, shape)
+        check_fits(value, shape)
         return ScatterPlan(self.name, destination, value, positions, shape, found)
 
 
@@ -77,9 +77,9 @@ class ScatterAlong:
         self, destination: TensorSpec, value: TensorSpec | type, dim: int, positions: TensorSpec
     ) -> ScatterPlan:
         """The plan; the value is broadcast to the shape of the positions."""
-        check_writable_by(self.name, destination, value, [positions])
+        check_writable_by(destination, value, [positions])
         shape = positions.layout.shape
-        check_fits(self.name, value, shape)
+        check_fits(value, shape)
         found = IndexMap.along(destination.layout, dim)
         return ScatterPlan(self.name, destination, value, (positions,), shape, found)
 
@@ -113,7 +113,7 @@ class CopyScatter:
 
     def plan(self, source: TensorSpec, destination: TensorSpec, *key: Any) -> CopyScatterPlan:
         """The plan; `key`: the rest of that of the scatter."""
-        one_device(self.name, [source, destination])
+        one_device([source, destination])
         return CopyScatterPlan(source, self.operation.plan(destination, *key))
 
 
@@ -156,7 +156,7 @@ class ScatterReduce:
         `along`: positions of its own for every line along `dim`, sizes of 1 broadcast; else the
         same for all.
         """
-        device = one_device(self.name, [source, value, positions])
+        device = one_device([source, value, positions])
         self._check_dtypes(source, value)
         layout = Layout.packed(source.layout.shape, source.layout.minor_to_major)
         given = positions.layout.shape
@@ -164,7 +164,7 @@ class ScatterReduce:
             found, shape = IndexMap.along(layout, dim), self._lines(layout.shape, given, dim)
         else:
             found, shape = _in_index_order(layout, (dim,), False, given)
-        check_fits(self.name, value, shape)
+        check_fits(value, shape)
         result = TensorSpec(source.dtype, layout, device)
         return ScatterReducePlan(
             self.name, self.function, source, value, (positions,), shape, found, result
@@ -173,11 +173,11 @@ class ScatterReduce:
     def _check_dtypes(self, source: TensorSpec, value: TensorSpec) -> None:
         for spec in (source, value):
             if not dtypes.in_category(spec.dtype, self.dtypes):
-                msg = f"{self.name}: only {self.dtypes} dtypes are allowed, got {spec.dtype}"
+                msg = f"only {self.dtypes} dtypes are allowed, got {spec.dtype}"
                 raise TypeError(msg)
         if dtypes.promote(source.dtype, value.dtype) != source.dtype:
             msg = (
-                f"{self.name}: updates of {value.dtype} do not fit a tensor of {source.dtype};"
+                f"updates of {value.dtype} do not fit a tensor of {source.dtype};"
                 " convert one with astype()"
             )
             raise TypeError(msg)
@@ -186,10 +186,7 @@ class ScatterReduce:
         """The shape of positions in every line along `dim`."""
         lines = tuple(given[dim] if d == dim else n for d, n in enumerate(whole))
         if any(n not in (1, m) for n, m in zip(given, lines, strict=True)):
-            msg = (
-                f"{self.name}: indices of shape {given} do not fit a tensor of shape {whole}"
-                f" along axis {dim}"
-            )
+            msg = f"indices of shape {given} do not fit a tensor of shape {whole} along axis {dim}"
             raise ValueError(msg)
         return lines
 
@@ -202,7 +199,7 @@ def _in_index_order(
     return found, found.shape(layout, spread)
 
 
-def check_fits(name: str, given: TensorSpec | type, shape: Shape) -> None:
+def check_fits(given: TensorSpec | type, shape: Shape) -> None:
     """ValueError where a value is not broadcast to `shape`; ones may lead. A number always is."""
     if not isinstance(given, TensorSpec):
         return
@@ -212,14 +209,14 @@ def check_fits(name: str, given: TensorSpec | type, shape: Shape) -> None:
         n in (1, m) for n, m in zip(reversed(value[lead:]), reversed(shape), strict=False)
     )
     if not fits:
-        msg = f"{name}: a value of shape {value} cannot be broadcast to {shape}"
+        msg = f"a value of shape {value} cannot be broadcast to {shape}"
         raise ValueError(msg)
 
 
 def check_writable_by(
-    name: str, destination: TensorSpec, value: TensorSpec | type, others: Sequence[TensorSpec]
+    destination: TensorSpec, value: TensorSpec | type, others: Sequence[TensorSpec]
 ) -> None:
     """One device for all, and nothing complex into a real tensor."""
     values = [value] if isinstance(value, TensorSpec) else []
-    one_device(name, [destination, *values, *others])
-    refuse_complex(name, destination, value)
+    one_device([destination, *values, *others])
+    refuse_complex(destination, value)

@@ -9,6 +9,7 @@ import numpy as np
 
 from tensorlayout.cpu.engine.memory import Array
 from tensorlayout.cpu.gather.runs import Positions
+from tensorlayout.words import named
 
 
 def checked(name: str, positions: Positions, sizes: Sequence[int]) -> list[Array]:
@@ -50,7 +51,7 @@ def outside(name: str, positions: Array, size: int) -> IndexError:
     """The error for positions some of which are outside: it names one."""
     lowest, highest = int(positions.min()), int(positions.max())
     bad = lowest if lowest < -size else highest
-    return IndexError(f"{name}: index {bad} is outside a dimension of size {size}")
+    return named(name, IndexError(f"index {bad} is outside a dimension of size {size}"))
 
 
 @contextlib.contextmanager

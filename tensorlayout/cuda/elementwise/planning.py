@@ -145,16 +145,13 @@ def takes_tiles(plan: ElementwisePlan) -> bool:
     return all(in_order_cost(loop, memory) <= _COSTLY for memory in large)
 
 
-def loop_over_tiles(name: str, given: Operands) -> TiledLoop:
-    """The digits of the result and of the operands; NotImplementedError for none.
-
-    `name`: of the function, for errors.
-    """
+def loop_over_tiles(given: Operands) -> TiledLoop:
+    """The digits of the result and of the operands; NotImplementedError for none."""
     written = written_sizes(given.result[0], given.padding)
     loop = tiled_loop(given.layouts, given.widths, given.alignments, written)
     if loop is None or (loop.bounds and not fits_a_walk(loop)):
         found = ", ".join([str(layout) for layout in given.layouts if layout is not None])
-        msg = f"{name}: no kernel walks tiles like those of {found} together; use to_layout() first"
+        msg = f"no kernel walks tiles like those of {found} together; use to_layout() first"
         raise NotImplementedError(msg)
     return loop
 
@@ -162,7 +159,7 @@ def loop_over_tiles(name: str, given: Operands) -> TiledLoop:
 def _planned(name: str, given: Operands, tuning: Tuning) -> ElementwiseLaunch:
     layout, digits = given.result[0], None
     if is_tiled(*given.layouts) and (layout.size or given.padding is not None):
-        digits = loop_over_tiles(name, given)
+        digits = loop_over_tiles(given)
         if digits.count and digits.bounds:
             fits = layout.is_tiled or given.padding is None
             fits = fits or (padding_regions(layout).fit_a_launch and not digits.firsts[0])

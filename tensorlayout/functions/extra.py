@@ -209,10 +209,9 @@ def pad(
 
 def _pad_widths(given: Any, ndim: int) -> list[tuple[int, int]]:
     if isinstance(given, Mapping):
-        dims = [arguments.integer("pad", "pad_width", d) for d in given]
         named = {
-            arguments.dim("pad", d, ndim): pair
-            for d, pair in zip(dims, given.values(), strict=True)
+            arguments.dim("pad", arguments.integer("pad", "pad_width", d), ndim): pair
+            for d, pair in given.items()
         }
         given = [_per_side("pad_width", named.get(d, 0), 1)[0] for d in range(ndim)]
     widths = _per_side("pad_width", given, ndim)

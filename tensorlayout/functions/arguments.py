@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import words
-from tensorlayout.dtypes import SCALARS, float64, misfit
+from tensorlayout.dtypes import SCALARS, float64, in_category, misfit
 from tensorlayout.exchange.numpy import tensor_over
 from tensorlayout.plan.rules import normalized_dims
 from tensorlayout.tensor import Tensor
@@ -56,12 +56,26 @@ def integer(name: str, argument: str, given: Any) -> int:
 
 def dims(name: str, given: Any, ndim: int, argument: str = "axis") -> tuple[int, ...]:
     """Dimensions counted from the front: an axis, several, or all for None."""
-    return words.under(name, normalized_dims, integers(given, name, argument), ndim, argument)
+    try:
+        return normalized_dims(integers(given, name, argument), ndim, argument)
+    except ValueError as error:
+        words.named(name, error)
+        raise
 
 
 def dim(name: str, given: Any, ndim: int, argument: str = "axis") -> int:
     """One dimension counted from the front."""
-    return dims(name, integer(name, argument, given), ndim, argument)[0]
+    found = integer(name, argument, given)
+    return found % ndim if -ndim <= found < ndim else dims(name, found, ndim, argument)[0]
+
+
+def indices(name: str, x: Any) -> Tensor:
+    """A tensor of integers, called ``indices``."""
+    found = tensor(name, x, "indices")
+    if not in_category(found.dtype, "integral"):
+        came = str(found.dtype)
+        raise _refused(name, "only integral dtypes are allowed as indices", came)
+    return found
 
 
 def count(name: str, argument: str, given: Any) -> int:

@@ -389,8 +389,9 @@ def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
         msg = f"take_along_axis: ranks must be equal, got shapes {x.shape} and {indices.shape}"
         raise ValueError(msg)
     dim = arguments.dim("take_along_axis", axis, x.ndim)
-    around = [_with(s, dim, 1) for s in (x.shape, indices.shape)]
-    shape = under("take_along_axis", broadcast_shape, around)
+    shape, other = (_with(s, dim, 1) for s in (x.shape, indices.shape))
+    if shape != other:
+        shape = under("take_along_axis", broadcast_shape, (shape, other))
     wide = _broadcast(x, _with(shape, dim, x.shape[dim]))
     positions = _broadcast(indices, _with(shape, dim, indices.shape[dim]))
     return dispatch.call(_TAKE_ALONG, (wide._spec, dim, positions._spec), (wide, positions))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tensorlayout.scopes import Block, Scope
-from tensorlayout.words import shown
+from tensorlayout.words import refuse, shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +29,7 @@ class Device:
     def __post_init__(self) -> None:
         if not isinstance(self.kind, str) or not isinstance(self.number, int):
             came = f"{shown(self.kind)} and {shown(self.number)}"
-            msg = f"Device: must be a kind and a number, got {came}"
-            raise TypeError(msg)
+            refuse("Device", f"must be a kind and a number, got {came}", TypeError)
 
     def __str__(self) -> str:
         return self.kind if self.kind == "cpu" else f"{self.kind}:{self.number}"
@@ -151,6 +150,5 @@ def using_device(device: Device | str) -> Block[Device, Device]:
     cpu
     """
     if device is None:
-        msg = "using_device: device must be a device or its name, got None"
-        raise TypeError(msg)
+        refuse("using_device", "device must be a device or its name, got None", TypeError)
     return _using.saying(as_device(device, "using_device: device"))

@@ -21,6 +21,7 @@ from tensorlayout.functions import (
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.transfers import on_host
 from tensorlayout.tensor import Tensor
+from tensorlayout.words import refuse
 
 # Versions of the standard whose every rule holds here, oldest first.
 API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
@@ -75,16 +76,14 @@ def _imatmul(self: Tensor, other: Any, /) -> Any:
 def _transpose(self: Tensor) -> Tensor:
     """The transpose of a matrix: a view. ValueError at any other rank."""
     if self.ndim != 2:
-        msg = f"T: needs a rank of 2, got shape {self.shape}; use mT or permute_dims()"
-        raise ValueError(msg)
+        refuse("T", f"needs a rank of 2, got shape {self.shape}; use mT or permute_dims()")
     return manipulation.permute_dims(self, (1, 0))
 
 
 def _matrix_transpose(self: Tensor) -> Tensor:
     """The last two dimensions exchanged: a view. ValueError below rank 2."""
     if self.ndim < 2:
-        msg = f"mT: needs a rank of at least 2, got shape {self.shape}"
-        raise ValueError(msg)
+        refuse("mT", f"needs a rank of at least 2, got shape {self.shape}")
     return linear_algebra.matrix_transpose(self)
 
 

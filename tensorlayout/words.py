@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 _LETTERS = 60  # of a value or a text that is repeated whole
 _ROOM = 200  # letters for the items of a sequence, and of a text that errors are about
@@ -48,6 +48,11 @@ def named(name: str, error: _Refusal) -> _Refusal:
         vars(error)["said"] = str(error)
         error.args = (f"{name}: {error}",)
     return error
+
+
+def refuse(name: str, text: str, error: type[Exception] = ValueError) -> NoReturn:
+    """Raise an error in the name of an operation."""
+    raise named(name, error(text))
 
 
 def under(name: str, function: Callable[..., _Found], *args: Any, **options: Any) -> _Found:

@@ -25,7 +25,7 @@ from tensorlayout.dtypes import DType
 from tensorlayout.plan.base import backend
 from tensorlayout.plan.from_strides import extent, packed_steps
 from tensorlayout.tensor import Tensor
-from tensorlayout.words import cut, named, shown
+from tensorlayout.words import cut, named, refuse, shown
 
 HOST = (1, 0)  # kDLCPU
 _CUDA = 2  # kDLCUDA
@@ -203,8 +203,7 @@ def _borrowed(obj: Any, copy: bool | None, to_host: bool) -> tuple[Tensor | None
     managed = _structure_in(capsule)
     copied = bool(managed.flags & IS_COPIED)
     if copied and copy is False:
-        msg = f"from_dlpack: {type(obj).__name__} made a copy, and copy=False"
-        raise BufferError(msg)
+        refuse("from_dlpack", f"{type(obj).__name__} made a copy, and copy=False", BufferError)
     memory = _memory_of(managed)
     # From here on the memory is ours to give back; until now it was the capsule's.
     _rename(capsule, _USED[name])
@@ -279,8 +278,7 @@ def _memory_of(managed: Any) -> _Memory:
         )
         raise BufferError(msg)
     if not 0 <= ndim <= 64:
-        msg = f"from_dlpack: a rank of at most 64 is supported, got {ndim}"
-        raise BufferError(msg)
+        refuse("from_dlpack", f"a rank of at most 64 is supported, got {ndim}", BufferError)
     shape = _integers(described.shape, ndim)
     if len(shape) < ndim or min(shape, default=0) < 0 or not (described.data or 0 in shape):
         msg = f"from_dlpack: the exporter gave shape {shape} at address {described.data}"

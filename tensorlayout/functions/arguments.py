@@ -13,11 +13,7 @@ from tensorlayout.dtypes import SCALARS, float64, in_category, misfit
 from tensorlayout.exchange.numpy import tensor_over
 from tensorlayout.plan.rules import normalized_dims
 from tensorlayout.tensor import Tensor
-
-
-def _refused(name: str, rule: str, came: str, kind: type[Exception] = TypeError) -> Exception:
-    """What to raise of an argument that breaks a rule."""
-    return words.named(name, kind(f"{rule}, got {came}"))
+from tensorlayout.words import named, refuse
 
 
 def operand(name: str, x: Any) -> Any:
@@ -31,7 +27,8 @@ def operand(name: str, x: Any) -> Any:
     for kind in (int, float, complex):  # subclasses, such as enumerations, count as their base
         if isinstance(x, kind):
             return kind(x)  # type: ignore[arg-type]
-    raise _refused(name, "operands must be tensors or Python scalars", _described(x))
+    rule = "operands must be tensors or Python scalars"
+    raise named(name, TypeError(f"{rule}, got {_described(x)}"))
 
 
 def tensor(name: str, x: Any, argument: str = "") -> Tensor:
@@ -41,7 +38,7 @@ def tensor(name: str, x: Any, argument: str = "") -> Tensor:
     if isinstance(x, np.generic):
         return operand(name, x)  # type: ignore[no-any-return]
     rule = f"{argument} must be a tensor" if argument else "must be called with a tensor"
-    raise _refused(name, rule, _described(x))
+    raise named(name, TypeError(f"{rule}, got {_described(x)}"))
 
 
 def integer(name: str, argument: str, given: Any) -> int:
@@ -50,7 +47,7 @@ def integer(name: str, argument: str, given: Any) -> int:
         return given
     found = _integer(given)
     if found is None:
-        raise _refused(name, f"{argument} must be an integer", shown(given))
+        refuse(name, f"{argument} must be an integer, got {shown(given)}", TypeError)
     return found
 
 
@@ -59,7 +56,7 @@ def dims(name: str, given: Any, ndim: int, argument: str = "axis") -> tuple[int,
     try:
         return normalized_dims(integers(given, name, argument), ndim, argument)
     except ValueError as error:
-        words.named(name, error)
+        named(name, error)
         raise
 
 
@@ -74,7 +71,7 @@ def indices(name: str, x: Any) -> Tensor:
     found = tensor(name, x, "indices")
     if not in_category(found.dtype, "integral"):
         came = str(found.dtype)
-        raise _refused(name, "only integral dtypes are allowed as indices", came)
+        refuse(name, f"only integral dtypes are allowed as indices, got {came}", TypeError)
     return found
 
 
@@ -82,7 +79,7 @@ def count(name: str, argument: str, given: Any) -> int:
     """`given` as an int that is not negative."""
     found = integer(name, argument, given)
     if found < 0:
-        raise _refused(name, f"{argument} must not be negative", shown(found), ValueError)
+        refuse(name, f"{argument} must not be negative, got {shown(found)}")
     return found
 
 
@@ -107,7 +104,7 @@ def integers(given: Any, name: str, argument: str = "axis", *, none: bool = True
         if numbers is not None:
             return numbers
     rule = f"{argument} must be an integer or a sequence of integers"
-    raise _refused(name, rule, shown(given))
+    raise named(name, TypeError(f"{rule}, got {shown(given)}"))
 
 
 def _integers(given: Iterable[Any]) -> tuple[int, ...] | None:
@@ -152,7 +149,7 @@ def flag(name: str, argument: str, given: Any) -> bool | None:
         return given
     if isinstance(given, np.bool_):
         return bool(given)
-    raise _refused(name, f"{argument} must be True, False or None", shown(given))
+    raise named(name, TypeError(f"{argument} must be True, False or None, got {shown(given)}"))
 
 
 def truth(name: str, argument: str, given: Any) -> bool:
@@ -161,14 +158,14 @@ def truth(name: str, argument: str, given: Any) -> bool:
         return given
     if isinstance(given, np.bool_):
         return bool(given)
-    raise _refused(name, f"{argument} must be True or False", shown(given))
+    raise named(name, TypeError(f"{argument} must be True or False, got {shown(given)}"))
 
 
 def choice(name: str, argument: str, given: Any, rule: str, allowed: Collection[str]) -> str:
     """`given`, which must be one of the words `allowed`; ValueError with the `rule` otherwise."""
     if isinstance(given, str) and given in allowed:
         return given
-    raise _refused(name, f"{argument} must be {rule}", shown(given), ValueError)
+    raise named(name, ValueError(f"{argument} must be {rule}, got {shown(given)}"))
 
 
 def real(name: str, argument: str, given: Any, kind: str = "a real number") -> Any:
@@ -181,7 +178,7 @@ def real(name: str, argument: str, given: Any, kind: str = "a real number") -> A
                 return convert(given)
             except TypeError:
                 continue
-    raise _refused(name, f"{argument} must be {kind}", shown(given))
+    raise named(name, TypeError(f"{argument} must be {kind}, got {shown(given)}"))
 
 
 def as_float(name: str, number: Any) -> float:
@@ -189,7 +186,7 @@ def as_float(name: str, number: Any) -> float:
     try:
         return float(number)
     except OverflowError:
-        raise words.named(name, misfit(number, float64)) from None
+        raise named(name, misfit(number, float64)) from None
 
 
 def number(name: str, argument: str, given: Any) -> complex:
@@ -221,20 +218,22 @@ def _described(x: Any) -> str:
 def writable(name: str, x: Tensor) -> Tensor:
     """`x`, which must be one that can be written to: not read-only, no slot shared."""
     if x.readonly:
-        raise words.named(name, ValueError("the tensor is read-only; copy() it first"))
+        refuse(name, "the tensor is read-only; copy() it first")
     if x._spec.layout.is_overlapping:
         msg = f"elements of layout {words.cut(x.layout)} share slots, so it cannot be"
         msg += " written; copy() it"
-        raise words.named(name, ValueError(msg))
+        refuse(name, msg)
     return x
 
 
 def tensors(name: str, arrays: Sequence[Any], argument: str = "arrays") -> tuple[Tensor, ...]:
     """A sequence of tensors, at least one; `argument` is what errors call it."""
     if not isinstance(arrays, (tuple, list)):
-        raise _refused(name, f"{argument} must be a tuple or list of tensors", shown(arrays))
+        refuse(
+            name, f"{argument} must be a tuple or list of tensors, got {shown(arrays)}", TypeError
+        )
     if not arrays:
-        raise _refused(name, f"{argument} must be at least one tensor", "none", ValueError)
+        refuse(name, f"{argument} must be at least one tensor, got none")
     if {*map(type, arrays)} == {Tensor}:
         return tuple(arrays)
     return tuple(

@@ -30,7 +30,7 @@ from tensorlayout.plan.fill import Create, Triangle
 from tensorlayout.plan.rules import LayoutSpec, in_dtype, layout_for
 from tensorlayout.plan.view import Relayout, View
 from tensorlayout.tensor import Tensor
-from tensorlayout.words import REFUSALS, named, under
+from tensorlayout.words import REFUSALS, named, refuse, under
 
 __all__ = [
     "arange",
@@ -264,14 +264,12 @@ def full(
 def _value(name: str, given: Any, dtype: DType | None) -> Tensor:
     if type(given) not in dtypes.SCALARS and not isinstance(given, Tensor):
         if not isinstance(given, (int, float, complex, np.generic)):
-            msg = f"{name}: fill_value must be a number, got {arguments.shown(given)}"
-            raise TypeError(msg)
+            refuse(name, f"fill_value must be a number, got {arguments.shown(given)}", TypeError)
         given = arguments.operand(name, given)
     if not isinstance(given, Tensor):
         return under(name, from_sequence, name, given, dtype)
     if given.ndim:
-        msg = f"{name}: fill_value must be a number, got a tensor of shape {given.shape}"
-        raise ValueError(msg)
+        refuse(name, f"fill_value must be a number, got a tensor of shape {given.shape}")
     given = on_host(given)
     return dispatch.call(_COPIES[name], (given._spec, None, dtype), (given,))
 
@@ -361,8 +359,7 @@ def arange(
     numbers = {"start": begin, "stop": end, "step": step}
     first, end, by = (arguments.real("arange", name, given) for name, given in numbers.items())
     if by == 0:
-        msg = "arange: step must not be 0"
-        raise ValueError(msg)
+        refuse("arange", "step must not be 0")
     whole = all(isinstance(n, int) for n in (first, end, by))
     default = dtypes.int64 if whole else dtypes.float64
     kind = default if dtype is None else _numeric("arange", dtype)
@@ -371,8 +368,7 @@ def arange(
         last = first + (count - 1) * by
         under("arange", refuse_misfit, min(first, last), max(first, last), kind)
     if count > MAX_SLOTS:
-        msg = f"arange: from {first} to {end} by {by} are more than 2**63 - 1 numbers"
-        raise ValueError(msg)
+        refuse("arange", f"from {first} to {end} by {by} are more than 2**63 - 1 numbers")
     if not whole and dtypes.in_category(kind, "integral"):
         floats = created(_ARANGE, count, dtypes.float64, device, None, first, by)
         return dispatch.call(_COPIES["arange"], (floats._spec, None, kind), (floats,))
@@ -386,16 +382,14 @@ def _steps(first: Any, end: Any, by: Any, whole: bool) -> int:
     start, stop, step = (arguments.as_float("arange", n) for n in (first, end, by))
     length = (stop - start) / step
     if not math.isfinite(length):
-        msg = f"arange: from {first} to {end} by {by} is no finite number of steps"
-        raise ValueError(msg)
+        refuse("arange", f"from {first} to {end} by {by} is no finite number of steps")
     return max(0, math.ceil(length))
 
 
 def _numeric(name: str, dtype: Any) -> DType:
     kind = as_dtype(dtype, f"{name}: dtype")
     if not dtypes.in_category(kind, "numeric"):
-        msg = f"{name}: dtype must be numeric, got {kind}"
-        raise TypeError(msg)
+        refuse(name, f"dtype must be numeric, got {kind}", TypeError)
     return kind
 
 
@@ -424,8 +418,7 @@ def linspace(
     default = dtypes.complex128 if either else dtypes.float64
     kind = default if dtype is None else _numeric("linspace", dtype)
     if either and not dtypes.in_category(kind, "complex floating"):
-        msg = f"linspace: complex numbers cannot become {kind}"
-        raise TypeError(msg)
+        refuse("linspace", f"complex numbers cannot become {kind}", TypeError)
     return created(_LINSPACE, length, kind, device, None, first, last, endpoint)
 
 
@@ -457,12 +450,10 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
         return ()
     given = arguments.tensors("meshgrid", arrays)
     if len(given) > MAX_RANK:
-        msg = f"meshgrid: at most {MAX_RANK} dimensions are allowed, got {len(given)} arrays"
-        raise ValueError(msg)
+        refuse("meshgrid", f"at most {MAX_RANK} dimensions are allowed, got {len(given)} arrays")
     if any(x.ndim != 1 for x in given):
         came = arguments.shown([x.shape for x in given])
-        msg = f"meshgrid: arrays must be of rank 1, got shapes {came}"
-        raise ValueError(msg)
+        refuse("meshgrid", f"arrays must be of rank 1, got shapes {came}")
     if len({x.dtype for x in given}) > 1:
         msg = f"meshgrid: arrays must be of one dtype, got {', '.join(str(x.dtype) for x in given)}"
         raise TypeError(msg)

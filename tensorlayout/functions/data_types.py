@@ -15,6 +15,7 @@ from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.transfers import moved
 from tensorlayout.plan.copy import Copy
 from tensorlayout.tensor import Tensor
+from tensorlayout.words import refuse
 
 __all__ = ["astype", "can_cast", "finfo", "iinfo", "isdtype", "result_type"]
 
@@ -58,8 +59,7 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
         if type(a) not in dtypes.SCALARS
     ]
     if not strong:
-        msg = "result_type: needs at least one tensor or dtype"
-        raise ValueError(msg)
+        refuse("result_type", "needs at least one tensor or dtype")
     return reduce(dtypes.promote_scalar, scalars, reduce(dtypes.promote, strong))
 
 
@@ -81,8 +81,7 @@ def is_kind(name: str, dtype: DType, kind: Any) -> bool:
     if isinstance(kind, str):
         if kind not in dtypes.ISDTYPE_KINDS:
             allowed = ", ".join(sorted(dtypes.ISDTYPE_KINDS))
-            msg = f"{name}: kind must be a dtype or one of {allowed}, got {arguments.shown(kind)}"
-            raise ValueError(msg)
+            refuse(name, f"kind must be a dtype or one of {allowed}, got {arguments.shown(kind)}")
         return bool(dtypes.in_category(dtype, kind))
     return bool(dtype == as_dtype(kind, f"{name}: kind"))
 
@@ -113,8 +112,7 @@ def finfo(type: Any, /) -> FloatInfo:
     """The limits of a floating-point dtype, or that of a tensor (of its parts, if complex)."""
     dtype = dtypes.real_of(_dtype_of(type, "finfo: type"))
     if not dtypes.in_category(dtype, "real floating"):
-        msg = f"finfo: type must be a floating-point dtype, got {dtype}"
-        raise TypeError(msg)
+        refuse("finfo", f"type must be a floating-point dtype, got {dtype}", TypeError)
     if dtypes.is_bfloat16(dtype):  # 8 bits of significand, the exponents of float32
         largest = float.fromhex("0x1.fep127")
         return FloatInfo(16, 2.0**-7, largest, -largest, 2.0**-126, dtype)
@@ -127,7 +125,6 @@ def iinfo(type: Any, /) -> IntegerInfo:
     """The limits of an integer dtype, or that of a tensor."""
     dtype = _dtype_of(type, "iinfo: type")
     if not dtypes.in_category(dtype, "integral"):
-        msg = f"iinfo: type must be an integer dtype, got {dtype}"
-        raise TypeError(msg)
+        refuse("iinfo", f"type must be an integer dtype, got {dtype}", TypeError)
     info = np.iinfo(dtype)
     return IntegerInfo(info.bits, int(info.max), int(info.min), dtype)

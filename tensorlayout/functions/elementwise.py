@@ -19,6 +19,7 @@ from tensorlayout.plan.copy import Copy
 from tensorlayout.plan.elementwise import Elementwise
 from tensorlayout.plan.view import Part, View
 from tensorlayout.tensor import Tensor
+from tensorlayout.words import refuse
 
 __all__ = [
     "abs",
@@ -242,8 +243,7 @@ def clip(
     if not dtypes.in_category(x.dtype, "real numeric"):
         given = [o for o in (x, min, max) if o is not None]
         came = ", ".join(str(getattr(o, "dtype", type(o).__name__)) for o in given)
-        msg = f"clip: only real numeric dtypes are allowed, got {came}"
-        raise TypeError(msg)
+        refuse("clip", f"only real numeric dtypes are allowed, got {came}", TypeError)
     least, most = _bound(x, min), _bound(x, max)
     if least is None and most is None:
         return dispatch.elementwise(_CLIP_NOTHING, x)
@@ -315,7 +315,6 @@ def imag(x: Tensor, /) -> Tensor:
 def _part(name: str, of_complex: Part, of_others: View | Elementwise, x: Tensor) -> Tensor:
     x = arguments.tensor(name, x)
     if not dtypes.in_category(x.dtype, "numeric"):
-        msg = f"{name}: only numeric dtypes are allowed, got {x.dtype}"
-        raise TypeError(msg)
+        refuse(name, f"only numeric dtypes are allowed, got {x.dtype}", TypeError)
     is_complex = dtypes.in_category(x.dtype, "complex floating")
     return dispatch.call(of_complex if is_complex else of_others, (x._spec,), (x,))

@@ -50,7 +50,7 @@ from tensorlayout.plan.rules import check_category, refuse_complex
 from tensorlayout.plan.scatter import Scatter
 from tensorlayout.plan.view import View
 from tensorlayout.tensor import Tensor
-from tensorlayout.words import under
+from tensorlayout.words import refuse, under
 
 __all__ = [
     "bincount",
@@ -72,8 +72,7 @@ def transpose(x: Tensor, /, axes: Sequence[int] | None = None) -> Tensor:
     dims = arguments.integers(axes, "transpose", "axes", none=False)
     given = arguments.dims("transpose", dims, x.ndim, "axes")
     if len(given) != x.ndim:
-        msg = f"transpose: axes must be {x.ndim}, the rank, got {dims}"
-        raise ValueError(msg)
+        refuse("transpose", f"axes must be {x.ndim}, the rank, got {dims}")
     return permute_dims(x, given)
 
 
@@ -96,8 +95,7 @@ def diag(x: Tensor, /, k: int = 0) -> Tensor:
     """
     x, k = arguments.tensor("diag", x), arguments.integer("diag", "k", k)
     if x.ndim not in (1, 2):
-        msg = f"diag: needs a rank of 1 or 2, got shape {x.shape}"
-        raise ValueError(msg)
+        refuse("diag", f"needs a rank of 1 or 2, got shape {x.shape}")
     if x.ndim == 1:
         n = x.shape[0] + abs(k)
         matrix = created(_DIAG, (n, n), x.dtype, x.device, None, 0)
@@ -184,8 +182,7 @@ def pad(
     sides = [(d, side) for d, pair in enumerate(widths) for side in (0, 1) if pair[side]]
     for dim, _ in sides:
         if mode != "constant" and not x.shape[dim]:
-            msg = f"pad: mode {mode!r} cannot extend dimension {dim} of size 0"
-            raise ValueError(msg)
+            refuse("pad", f"mode {mode!r} cannot extend dimension {dim} of size 0")
     values = [fillers[each].item() for each in sides] if mode == "constant" else []
     for value in values:
         under("pad", refuse_complex, x._spec, type(value))
@@ -210,11 +207,9 @@ def _pad_widths(given: Any, ndim: int) -> list[tuple[int, int]]:
         given = [_per_side("pad_width", named.get(d, 0), 1)[0] for d in range(ndim)]
     widths = _per_side("pad_width", given, ndim)
     if widths.dtype.kind not in "iu":
-        msg = f"pad: pad_width must be integers, got {arguments.shown(given)}"
-        raise TypeError(msg)
+        refuse("pad", f"pad_width must be integers, got {arguments.shown(given)}", TypeError)
     if (widths < 0).any():
-        msg = f"pad: pad_width must not be negative, got {arguments.shown(given)}"
-        raise ValueError(msg)
+        refuse("pad", f"pad_width must not be negative, got {arguments.shown(given)}")
     return [(int(before), int(after)) for before, after in widths]
 
 
@@ -304,8 +299,7 @@ def gradient(
     numbers = tuple(_distance(d) for d in distances if _is_number(d))
     order = arguments.integer("gradient", "edge_order", edge_order)
     if order not in (1, 2):
-        msg = f"gradient: edge_order must be 1 or 2, got {arguments.shown(order)}"
-        raise ValueError(msg)
+        refuse("gradient", f"edge_order must be 1 or 2, got {arguments.shown(order)}")
     if coordinates and numbers:  # NumPy takes both at once, one of them as data here
         coordinates = [_coordinates(x, d, dim) for d, dim in zip(distances, dims, strict=False)]
         numbers = ()
@@ -348,22 +342,17 @@ def bincount(x: Tensor, /, weights: Tensor | None = None, minlength: int = 0) ->
     under("bincount", check_category, "integral", x.dtype)
     least = arguments.count("bincount", "minlength", minlength)
     if least > MAX_SLOTS:
-        msg = f"bincount: minlength must be at most 2**63 - 1, got {arguments.shown(least)}"
-        raise ValueError(msg)
+        refuse("bincount", f"minlength must be at most 2**63 - 1, got {arguments.shown(least)}")
     if weights is not None:
         weights = arguments.tensor("bincount", weights, "weights")
     if x.ndim != 1:
-        msg = f"bincount: needs rank 1, got shape {x.shape}"
-        raise ValueError(msg)
+        refuse("bincount", f"needs rank 1, got shape {x.shape}")
     if weights is not None and weights.shape != x.shape:
-        msg = f"bincount: needs weights of the same shape, got {weights.shape} for {x.shape}"
-        raise ValueError(msg)
+        refuse("bincount", f"needs weights of the same shape, got {weights.shape} for {x.shape}")
     if any_(less(x, 0)):
-        msg = "bincount: the integers must not be negative"
-        raise ValueError(msg)
+        refuse("bincount", "the integers must not be negative")
     if x.itemsize == 8 and any_(greater_equal(x, MAX_SLOTS)):  # NumPy would count past its memory
-        msg = "bincount: the integers must be below 2**63 - 1"
-        raise ValueError(msg)
+        refuse("bincount", "the integers must be below 2**63 - 1")
     operation, given = _BINCOUNT, [x]
     if weights is not None:
         summed = dispatch.call(_WEIGHTS, (weights._spec, None, dtypes.float64), (weights,))

@@ -14,6 +14,7 @@ from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.searching import beside
 from tensorlayout.plan.scatter import ScatterReduce
 from tensorlayout.tensor import Tensor
+from tensorlayout.words import refuse
 
 __all__ = ["scatter_add", "scatter_max", "scatter_min"]
 
@@ -68,8 +69,7 @@ def _combined(
     dim = arguments.dim(name, axis, x.ndim)
     along = indices.ndim == x.ndim > 1
     if not along and 1 not in (x.ndim, indices.ndim):
-        msg = f"{name}: indices must have rank 1 or {x.ndim}, got shape {indices.shape}"
-        raise ValueError(msg)
+        refuse(name, f"indices must have rank 1 or {x.ndim}, got shape {indices.shape}")
     value = _updates(operation, x, updates)
     key = (x._spec, value._spec, indices._spec, dim, along)
     return dispatch.call(operation, key, (x, value, indices))
@@ -82,6 +82,5 @@ def _updates(operation: ScatterReduce, x: Tensor, given: Any) -> Tensor:
         return arguments.tensor(name, given, "updates")
     kind = type(given)
     if dtypes.promote_scalar(x.dtype, kind) != x.dtype:
-        msg = f"{name}: updates of {kind.__name__} do not fit a tensor of {x.dtype}"
-        raise TypeError(msg)
+        refuse(name, f"updates of {kind.__name__} do not fit a tensor of {x.dtype}", TypeError)
     return beside(name, given, x)

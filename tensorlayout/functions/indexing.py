@@ -23,7 +23,7 @@ from tensorlayout.plan.scatter import Scatter
 from tensorlayout.plan.tiled import packed
 from tensorlayout.plan.view import Index, Row, View, outside, too_many
 from tensorlayout.tensor import Tensor
-from tensorlayout.words import named, under
+from tensorlayout.words import named, refuse, under
 
 __all__ = ["take", "take_along_axis"]
 
@@ -343,8 +343,7 @@ def _parsed(name: str, x: Tensor, items: tuple[Any, ...]) -> tuple[list[Any], li
 def iterate(x: Tensor) -> Iterator[Tensor]:
     """The slices along the first dimension."""
     if x.ndim == 0:
-        msg = "iter: a tensor of rank 0 cannot be iterated over"
-        raise TypeError(msg)
+        refuse("iter", "a tensor of rank 0 cannot be iterated over", TypeError)
     return (getitem(x, i) for i in range(x.shape[0]))
 
 
@@ -363,8 +362,7 @@ def take(x: Tensor, indices: Tensor | int, /, *, axis: int | None = None) -> Ten
     x = arguments.tensor("take", x)
     if axis is None:
         if x.ndim != 1:
-            msg = f"take: axis must be given for a tensor of rank {x.ndim}"
-            raise ValueError(msg)
+            refuse("take", f"axis must be given for a tensor of rank {x.ndim}")
         axis = 0
     dim = arguments.dim("take", axis, x.ndim)
     if isinstance(indices, int) and not isinstance(indices, bool):
@@ -386,8 +384,7 @@ def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
     """
     x, indices = arguments.tensor("take_along_axis", x), _integral("take_along_axis", indices)
     if x.ndim != indices.ndim:
-        msg = f"take_along_axis: ranks must be equal, got shapes {x.shape} and {indices.shape}"
-        raise ValueError(msg)
+        refuse("take_along_axis", f"ranks must be equal, got shapes {x.shape} and {indices.shape}")
     dim = arguments.dim("take_along_axis", axis, x.ndim)
     shape, other = (_with(s, dim, 1) for s in (x.shape, indices.shape))
     if shape != other:
@@ -400,8 +397,7 @@ def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
 def _integral(name: str, x: Any) -> Tensor:
     found = arguments.tensor(name, x, "indices")
     if not dtypes.in_category(found.dtype, "integral"):
-        msg = f"{name}: indices must be of an integer dtype, got {found.dtype}"
-        raise TypeError(msg)
+        refuse(name, f"indices must be of an integer dtype, got {found.dtype}", TypeError)
     return found
 
 

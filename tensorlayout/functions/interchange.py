@@ -17,6 +17,7 @@ from tensorlayout.functions.transfers import moved, on_host, strided
 from tensorlayout.plan.base import backend
 from tensorlayout.plan.copy import Assign, Copy
 from tensorlayout.tensor import Tensor
+from tensorlayout.words import refuse
 
 __all__ = ["from_dlpack"]
 
@@ -58,8 +59,7 @@ def to_numpy(x: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Array
     kind = array.dtype if dtype is None else _of_numpy(dtype)
     if kind != array.dtype:
         if copy is False:
-            msg = f"__array__: {array.dtype} cannot be seen as {dtype} without a copy"
-            raise ValueError(msg)
+            refuse("__array__", f"{array.dtype} cannot be seen as {dtype} without a copy")
         if array.dtype.kind == "c" and kind.kind in "iuf":
             msg = f"__array__: {array.dtype} cannot become {kind}; take real() or abs() first"
             raise TypeError(msg)
@@ -117,8 +117,7 @@ def to_device(self: Tensor, device: Device | str, /, *, stream: Any = None) -> T
     on CUDA, one on which the result may be used at once, numbered as by `__dlpack__`.
     """
     if device is None:
-        msg = "to_device: device must be a device or its name, got None"
-        raise TypeError(msg)
+        refuse("to_device", "device must be a device or its name, got None", TypeError)
     target = as_device(device, "to_device: device")
     found = moved(self, target)
     if stream is not None:

@@ -13,7 +13,7 @@ from tensorlayout.layout import Layout
 from tensorlayout.plan.rules import LayoutSpec, addressed, checked_padding
 from tensorlayout.plan.view import Relayout
 from tensorlayout.tensor import StorageRef, Tensor, TensorSpec
-from tensorlayout.words import under
+from tensorlayout.words import refuse, under
 
 __all__ = ["from_storage", "to_layout"]
 
@@ -41,8 +41,7 @@ def to_layout(x: Tensor, /, layout: LayoutSpec, *, copy: bool | None = None) -> 
     """
     x = arguments.tensor("to_layout", x)
     if layout is None:
-        msg = "to_layout: layout must say which, got None"
-        raise TypeError(msg)
+        refuse("to_layout", "layout must say which, got None", TypeError)
     asked, copying = (
         arguments.layout("to_layout", layout),
         arguments.flag("to_layout", "copy", copy),

@@ -18,7 +18,7 @@ from tensorlayout.plan.library import Library
 from tensorlayout.plan.rules import broadcast_shape, normalized_dims
 from tensorlayout.plan.view import Reshape, View
 from tensorlayout.tensor import Tensor
-from tensorlayout.words import under
+from tensorlayout.words import refuse, under
 
 __all__ = [
     "broadcast_arrays",
@@ -252,8 +252,7 @@ def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
     given = arguments.tensors("stack", arrays)
     if any(x.shape != given[0].shape for x in given):
         came = arguments.shown([x.shape for x in given])
-        msg = f"stack: shapes must be equal, got {came}"
-        raise ValueError(msg)
+        refuse("stack", f"shapes must be equal, got {came}")
     dim = arguments.dim("stack", axis, given[0].ndim + 1)
     # A leading dimension that broadcasting adds is the most major one, whatever the order of the
     # rest (expand_dims keeps a column-major order); moved to its place afterwards, it stays so.
@@ -270,8 +269,7 @@ def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     x = arguments.tensor("unstack", x)
     dim = arguments.dim("unstack", axis, x.ndim)
     if x.shape[dim] > _MOST_VIEWS:
-        msg = f"unstack: at most {_MOST_VIEWS} tensors are made, got shape {x.shape}"
-        raise ValueError(msg)
+        refuse("unstack", f"at most {_MOST_VIEWS} tensors are made, got shape {x.shape}")
     return tuple(_view(_SELECT, x, dim, i) for i in range(x.shape[dim]))
 
 
@@ -289,8 +287,7 @@ def roll(
     shifts = steps if isinstance(steps, tuple) else (steps,) * len(given)
     if len(shifts) != len(given):
         came = f"shift {arguments.shown(shift)} and axis {arguments.shown(axis)}"
-        msg = f"roll: {came} must be equally many"
-        raise ValueError(msg)
+        refuse("roll", f"{came} must be equally many")
     order = x.layout.minor_to_major
     if axis is None:
         return _ordered(reshape(roll(reshape(x, (-1,)), shifts[0], axis=0), x.shape), order)
@@ -344,21 +341,17 @@ def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> T
 
 def _counts(repeats: Tensor, size: int) -> Tensor:
     if not dtypes.in_category(repeats.dtype, "integral"):
-        msg = f"repeat: repeats must be integers, got {repeats.dtype}"
-        raise TypeError(msg)
+        refuse("repeat", f"repeats must be integers, got {repeats.dtype}", TypeError)
     if repeats.shape not in ((size,), (1,)):
-        msg = f"repeat: repeats must have shape ({size},), got {repeats.shape}"
-        raise ValueError(msg)
+        refuse("repeat", f"repeats must have shape ({size},), got {repeats.shape}")
     counts = broadcast_to(repeats, (size,))
     # In float64, where no sum wraps, and with negative numbers as those from 2**63 on.
     total = float(statistical.sum(astype(counts, dtypes.uint64), dtype=dtypes.float64))
     if total >= 2**53:
         lowest = int(statistical.min(counts))
         if lowest < 0:
-            msg = f"repeat: repeats must not be negative, got {lowest}"
-            raise ValueError(msg)
-        msg = f"repeat: repeats add up to {total:.4g}, more than any memory holds"
-        raise MemoryError(msg)
+            refuse("repeat", f"repeats must not be negative, got {lowest}")
+        refuse("repeat", f"repeats add up to {total:.4g}, more than any memory holds", MemoryError)
     return counts
 
 
@@ -376,11 +369,9 @@ def tile(x: Tensor, repetitions: Sequence[int], /) -> Tensor:
     given = arguments.integers(repetitions, "tile", "repetitions", none=False)
     times = (given,) if isinstance(given, int) else given
     if len(times) > MAX_RANK:
-        msg = f"tile: at most {MAX_RANK} dimensions are allowed, got {len(times)} repetitions"
-        raise ValueError(msg)
+        refuse("tile", f"at most {MAX_RANK} dimensions are allowed, got {len(times)} repetitions")
     if any(n < 0 for n in times):
-        msg = f"tile: repetitions must not be negative, got {arguments.shown(times)}"
-        raise ValueError(msg)
+        refuse("tile", f"repetitions must not be negative, got {arguments.shown(times)}")
     new = max(len(times) - x.ndim, 0)
     if new:  # by a leading dimension that broadcasting adds, which is the slowest in any order
         x = broadcast_to(x, (*(1,) * new, *x.shape))

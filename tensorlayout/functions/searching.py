@@ -16,7 +16,7 @@ from tensorlayout.plan.library import Library, Results, Shape
 from tensorlayout.plan.mask import Nonzero
 from tensorlayout.plan.reduce import Reduce
 from tensorlayout.tensor import Tensor
-from tensorlayout.words import named
+from tensorlayout.words import named, refuse
 
 __all__ = ["argmax", "argmin", "count_nonzero", "nonzero", "searchsorted", "where"]
 
@@ -37,8 +37,7 @@ def where(condition: Tensor, x1: Tensor | complex, x2: Tensor | complex, /) -> T
     """
     dtype = arguments.tensor("where", condition).dtype
     if dtype != dtypes.bool:
-        msg = f"where: the condition must have dtype bool, got {dtype}"
-        raise TypeError(msg)
+        refuse("where", f"the condition must have dtype bool, got {dtype}", TypeError)
     return dispatch.elementwise(_WHERE, condition, x1, x2)
 
 
@@ -117,8 +116,7 @@ def searchsorted(
 
 def _in_order(line: Tensor, sorter: Tensor) -> Tensor:
     if not dtypes.in_category(sorter.dtype, "integral"):
-        msg = f"searchsorted: sorter must have an integer dtype, got {sorter.dtype}"
-        raise TypeError(msg)
+        refuse("searchsorted", f"sorter must have an integer dtype, got {sorter.dtype}", TypeError)
     if line.ndim != 1 or sorter.shape != line.shape:
         msg = (
             f"searchsorted: x1 must have rank 1 and sorter its shape, got shapes {line.shape}"

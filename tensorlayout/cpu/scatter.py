@@ -29,10 +29,14 @@ from tensorlayout.cpu.gather.runs import (
 )
 from tensorlayout.layout import Layout
 from tensorlayout.plan import base
-from tensorlayout.plan.copy import AssignPlan
 from tensorlayout.plan.gather import IndexMap
-from tensorlayout.plan.run import carried_out
-from tensorlayout.plan.scatter import RUN, CopyScatterPlan, ScatterPlan, ScatterReducePlan
+from tensorlayout.plan.scatter import (
+    RUN,
+    CopyScatterPlan,
+    ScatterPlan,
+    ScatterReducePlan,
+    after_copy,
+)
 from tensorlayout.tensor import Tensor
 
 Write = Callable[[Array, Positions, Array], None]
@@ -74,28 +78,25 @@ def write_scatter(plan: ScatterPlan) -> base.Write:
 
 def write_copy_scatter(plan: CopyScatterPlan) -> base.Write:
     """Copied, then written at positions."""
-    copy = carried_out(AssignPlan(plan.scatter.name, plan.source, plan.result))
-    scatter = write_scatter(plan.scatter)
-    return lambda out, x, value, *positions: scatter(copy(out, x), value, *positions)
+    return after_copy(plan, write_scatter(plan.scatter))
 
 
 def write_scatter_reduce(plan: ScatterReducePlan) -> base.Write:
     """A copy, and what is at positions combined with values in index order, and in runs."""
-    spec, index_map = plan.result, plan.index_map
+    scatter, spec = plan.scatter, plan.result
+    name, shape, index_map = scatter.name, scatter.shape, scatter.index_map
     sizes, ufunc = [spec.layout.shape[d] for d in index_map.dims], getattr(np, plan.function)
     runs, weights = Runs(spec.layout, index_map), [spec.layout.strides[d] for d in index_map.dims]
     matters = plan.function == "add" and spec.dtype.kind not in "iu"  # whether the order does
 
-    def reduce(out: Tensor, x: Tensor, value: Tensor, *positions: Tensor) -> None:
-        places = checked(plan.name, [p._memory for p in positions], sizes)
-        memory = out._memory
-        np.copyto(memory, x._memory)
-        if 0 in plan.shape:
+    def reduce(out: Tensor, value: Tensor, *positions: Tensor) -> None:
+        places = checked(name, [p._memory for p in positions], sizes)
+        if 0 in shape:
             return
         if index_map.per_line:
-            places = [np.broadcast_to(each, plan.shape) for each in places]
-        values = runs.in_runs(broadcast(value_in(plan.name, out, value), plan.shape))
-        flat = bytes_from(memory, spec.layout).view(spec.dtype)
+            places = [np.broadcast_to(each, shape) for each in places]
+        values = runs.in_runs(broadcast(value_in(name, out, value), shape))
+        flat = bytes_from(out._memory, spec.layout).view(spec.dtype)
         slots = slots_of(runs, places, weights, runs.inner)
         # Of one dimension NumPy is ten times faster.
         if values.shape[1] < RUN or not matters:
@@ -104,7 +105,7 @@ def write_scatter_reduce(plan: ScatterReducePlan) -> base.Write:
         else:
             _combine_in_runs(ufunc, flat, slots, values)
 
-    return reduce
+    return after_copy(plan, reduce)
 
 
 def value_in(name: str, x: Tensor, value: Any) -> Array:

@@ -27,8 +27,8 @@ from tensorlayout.functions.manipulation import reshape
 from tensorlayout.functions.searching import where
 from tensorlayout.functions.sorting import sort
 from tensorlayout.functions.utility import any as any_of
-from tensorlayout.plan.gather import Gather, GatherAlong
-from tensorlayout.plan.scatter import CopyScatter, Scatter, ScatterAlong
+from tensorlayout.plan.gather import Gather
+from tensorlayout.plan.scatter import CopyScatter
 from tensorlayout.tensor import Tensor
 
 __all__ = [
@@ -123,7 +123,7 @@ class GatherElementsOperatorDesc(OperatorDesc, operator="GATHER_ELEMENTS"):
     indices: TensorDesc
     output: TensorDesc | None = None
     axis: Axis
-    _plan = GatherAlong("GATHER_ELEMENTS")
+    _plan = Gather("GATHER_ELEMENTS")
 
     def _rule(self) -> tuple[Expected, ...]:
         sizes = self.input.sizes
@@ -131,7 +131,7 @@ class GatherElementsOperatorDesc(OperatorDesc, operator="GATHER_ELEMENTS"):
         return (expected(self.input, self.indices.sizes),)
 
     def _run(self, out: Tensor | None, x: Tensor, indices: Tensor) -> Tensor:
-        key = (x._spec, self.axis, indices._spec)
+        key = (x._spec, (self.axis,), None, indices._spec)
         return dispatch.call_into(out, self._plan, key, (x, indices))
 
 
@@ -168,7 +168,7 @@ class ScatterOperatorDesc(OperatorDesc, operator="SCATTER"):
     output: TensorDesc | None = None
     axis: Axis
     duplicates: Duplicates = "last"
-    _plan = CopyScatter(ScatterAlong("SCATTER"))
+    _plan = CopyScatter("SCATTER")
 
     def _rule(self) -> tuple[Expected, ...]:
         self._check_away("IndicesTensor", self.indices, self.input.sizes, self.axis)
@@ -179,7 +179,7 @@ class ScatterOperatorDesc(OperatorDesc, operator="SCATTER"):
         if self.duplicates == "error":
             _refuse_equal(self.operator, _from_front(indices, x.shape[self.axis]), self.axis)
         result = target(out, self.output, x)
-        key = (x._spec, result._spec, updates._spec, self.axis, indices._spec)
+        key = (x._spec, result._spec, updates._spec, (self.axis,), None, indices._spec)
         return dispatch.call(self._plan, key, (result, x, updates, indices))
 
 
@@ -353,7 +353,7 @@ class ScatterNDOperatorDesc(_ByTuples, operator="SCATTER_ND"):
     updates: TensorDesc
     output: TensorDesc | None = None
     duplicates: Duplicates = "last"
-    _plan = CopyScatter(Scatter("SCATTER_ND"))
+    _plan = CopyScatter("SCATTER_ND")
 
     def _rule(self) -> tuple[Expected, ...]:
         sizes = _padded(self._blocks().spread, self.input.rank)

@@ -26,7 +26,7 @@ from tensorlayout.cuda.gather.index_loop import (
 from tensorlayout.cuda.gather.linearize_indices import linearized
 from tensorlayout.layout import Layout
 from tensorlayout.plan.gather import Shape
-from tensorlayout.plan.scatter import ScatterPlan, ScatterReducePlan
+from tensorlayout.plan.scatter import ScatterPlan
 from tensorlayout.tensor import TensorSpec
 
 FILE = "scatter.cu"
@@ -35,7 +35,7 @@ FILE = "scatter.cu"
 DESTINATION, VALUES, WINNERS = range(3)
 
 
-def values_of(plan: ScatterPlan | ScatterReducePlan) -> Layout | None:
+def values_of(plan: ScatterPlan) -> Layout | None:
     """The values broadcast to the shape of what is written; None for one number."""
     return values_in(plan.value.layout, plan.shape) if isinstance(plan.value, TensorSpec) else None
 
@@ -96,7 +96,7 @@ def plan_write(
 class Table:
     """Where the entry of each place is in the table of winners: strides, and how many there are."""
 
-    def __init__(self, plan: ScatterPlan | ScatterReducePlan) -> None:
+    def __init__(self, plan: ScatterPlan) -> None:
         layout, index_map = plan.result.layout, plan.index_map
         self.kept = [0] * len(plan.shape)
         self.unit = 1  # slots of the destination from one entry to the next, but along a dimension
@@ -116,9 +116,7 @@ class Table:
         self.size = self.first + sum(max(r, 0) for r in reached) + 1
 
 
-def mark_loop(
-    plan: ScatterPlan | ScatterReducePlan, table: Table, positions: Sequence[Positions]
-) -> IndexLoop:
+def mark_loop(plan: ScatterPlan, table: Table, positions: Sequence[Positions]) -> IndexLoop:
     """Over the positions alone, in index order, as the elements of the other loop count them."""
     alone = [replace(p, steps=p.steps[WINNERS:]) for p in positions]
     if plan.index_map.per_line:

@@ -27,7 +27,7 @@ from tensorlayout.cuda.scatter.scatter import Table, mark_loop, values_of
 from tensorlayout.cuda.sort.passes import Target, plan_pairs
 from tensorlayout.layout import Layout
 from tensorlayout.layout.loop import Axis
-from tensorlayout.plan.scatter import RUN, ScatterReducePlan
+from tensorlayout.plan.scatter import RUN, ScatterPlan
 
 FILE = "combine.cu"
 
@@ -40,7 +40,7 @@ _RUN_BITS = RUN.bit_length() - 1
 _BEYOND = 2**16
 
 
-def values_layout(plan: ScatterReducePlan, given: Layout) -> Layout:
+def values_layout(plan: ScatterPlan, given: Layout) -> Layout:
     """The layout in which values have to be: that of the result of a read at the positions.
 
     Or as they are `given`, if that is the same for all positions.
@@ -52,7 +52,7 @@ def values_layout(plan: ScatterReducePlan, given: Layout) -> Layout:
     return Layout.packed(shape, index_map.order)
 
 
-def plan_scatter_reduce(plan: ScatterReducePlan) -> Launches:
+def plan_scatter_reduce(plan: ScatterPlan, function: str) -> Launches:
     """The launches; the values of the plan are in what `values_layout` gives.
 
     Memories of the call: the destination, values, positions. Positions outside are left out, and
@@ -66,7 +66,7 @@ def plan_scatter_reduce(plan: ScatterReducePlan) -> Launches:
         return Launches(found.launches, scratch=found.scratch)
     first = POSITIONS + len(given) + len(found.scratch)
     to = _Between(*range(first, first + len(_Between._fields)))
-    work = _Work(plan, table, to)
+    work = _Work(plan, function, table, to)
     marks, first = mark_loop(plan, table, found.left), table.first + found.shifts[-1]
     count, size = prod(index_map.spread(plan.shape)), table.size
     if work.step == 0 and plan.result.dtype.kind in "iu":
@@ -110,7 +110,8 @@ class _Between(NamedTuple):
 class _Work:
     """What the launches of a plan share; `to`: the memories in between."""
 
-    plan: ScatterReducePlan
+    plan: ScatterPlan
+    function: str
     table: Table
     to: _Between
 
@@ -231,4 +232,4 @@ class _Work:
 
     @property
     def _types(self) -> tuple[tuple[tuple[str, str]], str]:
-        return (("ELEMENT", c_type(self.plan.result.dtype)),), self.plan.function
+        return (("ELEMENT", c_type(self.plan.result.dtype)),), self.function

@@ -46,8 +46,6 @@ def test_what_does_not_fit():
     x, at = tl.asarray(VALUES), tl.asarray(AT)
     key = (x._spec, (0,), None, at._spec)
     with pytest.raises(ValueError, match=r"take_along_axis: .* shape \(2, 4\) .* \(3, 4\)"):
-        dispatch.call_into(
-            tl.zeros((3, 4), dtype=tl.int32), ALONG, key, (x, at)
-        )
+        dispatch.call_into(tl.zeros((3, 4), dtype=tl.int32), ALONG, key, (x, at))
     with pytest.raises(TypeError, match=r"take_along_axis: the result has dtype int32, .* float64"):
         dispatch.call_into(tl.zeros((2, 4)), ALONG, key, (x, at))

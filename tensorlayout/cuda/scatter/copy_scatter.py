@@ -16,7 +16,7 @@ from tensorlayout.cuda.gather.index_loop import (
     loop_over,
     positions_of,
 )
-from tensorlayout.cuda.scatter.scatter import values_of
+from tensorlayout.cuda.scatter.scatter import Table, values_of
 from tensorlayout.layout import Layout
 from tensorlayout.layout.loop import Axis, merged
 from tensorlayout.plan.scatter import CopyScatterPlan
@@ -43,13 +43,7 @@ def plan_copy_scatter(plan: CopyScatterPlan, alignments: tuple[int, ...]) -> Lau
     few = 0 < count <= FEW and len(specs) <= MAX_POSITIONS
     if values is None or not few or 0 in layout.shape:
         return None
-    weights = dict(
-        zip(
-            index_map.dims,
-            Layout.row_major(tuple(layout.shape[d] for d in index_map.dims)).strides,
-            strict=True,
-        )
-    )
+    weights = dict(zip(index_map.dims, Table(scatter).steps, strict=True))
     positions = [
         positions_of(POSITIONS + k, spec, spread, layout.shape[d], (0, 0, 0, weights[d]))
         for k, (spec, d) in enumerate(zip(specs, index_map.dims, strict=True))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import gcd, prod
+from math import prod
 
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
 from tensorlayout.cuda.engine.launch import NOTHING, Launch, Launches
@@ -21,6 +21,7 @@ from tensorlayout.cuda.gather.index_loop import (
     in_index_order,
     launch_of,
     loop_of,
+    packed_steps,
     strides_of,
 )
 from tensorlayout.cuda.gather.linearize_indices import linearized
@@ -60,23 +61,22 @@ def plan_scatter(plan: ScatterPlan, alignments: tuple[int, ...]) -> Launches:
         (layout.strides[d], 0, step) for d, step in zip(index_map.dims, table.steps, strict=True)
     ]
     first = 1 + isinstance(plan.value, TensorSpec)
-    found = linearized(plan.name, index_map, layout, plan.shape, plan.positions, steps, first)
-    launches, scratch = found.launches, found.scratch
-    if found.left and not _may_differ(plan):
-        shift = found.shifts[DESTINATION]
-        launches = (*launches, plan_write(plan, found.left, alignments, shift))
-    elif found.left:
-        loop = _write_loop(plan, table, found.left, alignments, found.shifts[DESTINATION])
-        marks = mark_loop(plan, table, found.left)
-        index = max(loop.index, marks.index)
-        itemsize = 4 if index == "int32_t" else 8
-        number = first + len(plan.positions) + len(scratch)
-        winners = number, (table.first + found.shifts[WINNERS]) * itemsize
-        mark = kernel(FILE, "mark_positions", RANK=len(marks.loop.axes), INDEX=index)
-        both = [launch_of(mark, marks, [winners], plan.name, clears=clears) for clears in (1, 0)]
-        launches = (*launches, *both, _write(plan, loop, index, winners))
-        scratch = (*scratch, table.size * itemsize)
-    return Launches(launches, scratch=scratch)
+    found = linearized(plan, layout, plan.shape, steps, first)
+    if not found.left:
+        return found.made
+    shift = found.shifts[DESTINATION]
+    if not _may_differ(plan):
+        return found.then(plan_write(plan, found.left, alignments, shift))
+    loop = _write_loop(plan, table, found.left, alignments, shift)
+    marks = mark_loop(plan, table, found.left)
+    index = max(loop.index, marks.index)
+    itemsize = 4 if index == "int32_t" else 8
+    number = first + len(plan.positions) + len(found.made.scratch)
+    winners = number, (table.first + found.shifts[WINNERS]) * itemsize
+    mark = kernel(FILE, "mark_positions", RANK=len(marks.loop.axes), INDEX=index)
+    both = [launch_of(mark, marks, [winners], plan.name, clears=clears) for clears in (1, 0)]
+    written = _write(plan, loop, index, winners)
+    return found.then(*both, written, scratch=(table.size * itemsize,))
 
 
 def plan_write(
@@ -107,13 +107,8 @@ class Table:
             self.first, self.size = 0, packed.size
             return
         # An entry for each slot that positions reach: the strides, without what they share.
-        strides = [layout.strides[d] for d in index_map.dims]
-        self.unit = gcd(*strides) or 1
-        self.steps = tuple(stride // self.unit for stride in strides)
-        last = [max(layout.shape[d] - 1, 0) for d in index_map.dims]
-        reached = [n * step for n, step in zip(last, self.steps, strict=True)]
-        self.first = -sum(min(r, 0) for r in reached)
-        self.size = self.first + sum(max(r, 0) for r in reached) + 1
+        rows = [(layout.shape[d], layout.strides[d]) for d in index_map.dims]
+        self.unit, self.steps, self.first, self.size = packed_steps(*zip(*rows, strict=True))
 
 
 def mark_loop(plan: ScatterPlan, table: Table, positions: Sequence[Positions]) -> IndexLoop:

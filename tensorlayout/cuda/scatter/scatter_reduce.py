@@ -60,11 +60,10 @@ def plan_scatter_reduce(plan: ScatterPlan, function: str) -> Launches:
     """
     layout, index_map, table = plan.result.layout, plan.index_map, Table(plan)
     steps = [(0, 0, step) for step in table.steps]
-    given = plan.positions
-    found = linearized(plan.name, index_map, layout, plan.shape, given, steps, POSITIONS)
+    found = linearized(plan, layout, plan.shape, steps, POSITIONS)
     if not found.left:
-        return Launches(found.launches, scratch=found.scratch)
-    first = POSITIONS + len(given) + len(found.scratch)
+        return found.made
+    first = POSITIONS + len(plan.positions) + len(found.made.scratch)
     to = _Between(*range(first, first + len(_Between._fields)))
     work = _Work(plan, function, table, to)
     marks, first = mark_loop(plan, table, found.left), table.first + found.shifts[-1]
@@ -72,8 +71,8 @@ def plan_scatter_reduce(plan: ScatterPlan, function: str) -> Launches:
     if work.step == 0 and plan.result.dtype.kind in "iu":
         chosen = kernel(FILE, "tally_positions", RANK=len(marks.loop.axes), INDEX=marks.index)
         tally = launch_of(chosen, marks, [(to.segments, 8 * first)], plan.name)
-        every = (work.clear(size, 8), *found.launches, tally, work.combine(0, 0, work.loop.index))
-        return Launches(every, scratch=(*found.scratch, 8 * size))
+        combined = work.combine(0, 0, work.loop.index)
+        return found.then(work.clear(size, 8), tally, combined, scratch=(8 * size,))
     levels = (count.bit_length() - 1) // _RUN_BITS
     elements = [work.element_loop(count, k) for k in range(1, levels + 1)]
     loops = [marks, work.loop, *elements]
@@ -89,11 +88,11 @@ def plan_scatter_reduce(plan: ScatterPlan, function: str) -> Launches:
         folds.append(work.fold(loop, index, count, level, before))
         before += loop.loop.count * loop.loop.width
     every = (
-        *(*found.launches, listing, *sort.launches, work.clear(size, 2 * octets)),
+        *(listing, *sort.launches, work.clear(size, 2 * octets)),
         *(work.find(index, count), *folds, work.combine(count, levels, index)),
     )
     own = (2 * octets * size, *[octets * count] * 3, before)
-    return Launches(every, scratch=(*found.scratch, *own, *sort.scratch))
+    return found.then(*every, scratch=(*own, *sort.scratch))
 
 
 class _Between(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate, groupby
+from itertools import groupby
 from math import gcd, prod
 from typing import NamedTuple
 
@@ -25,7 +25,7 @@ from tensorlayout.cuda.engine.structs import constant
 from tensorlayout.layout import Layout
 from tensorlayout.layout.loop import Axis, Window, furthest, index_type, merged
 from tensorlayout.plan.base import Write
-from tensorlayout.plan.join import JoinPlan, SplitPlan, part_of
+from tensorlayout.plan.join import JoinPlan, SplitPlan, cuts_of, part_of
 from tensorlayout.tensor import Tensor, TensorSpec
 
 FILE = "join.cu"
@@ -272,7 +272,7 @@ def _alike(source: TensorSpec, result: TensorSpec) -> bool:
 
 
 def _starts(axis: int, specs: Sequence[TensorSpec]) -> list[int]:
-    return list(accumulate([spec.layout.shape[axis] for spec in specs[:-1]], initial=0))
+    return [cut[axis].start for cut in cuts_of(specs, axis)]
 
 
 def _move_into_part(source: TensorSpec, result: TensorSpec, axis: int, start: int) -> Write:

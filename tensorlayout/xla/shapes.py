@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Callable, Iterator, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
 from tensorlayout.layout import descending
@@ -15,8 +15,21 @@ from tensorlayout.xla.primitive_types import PrimitiveType
 from tensorlayout.xla.tiles import Tile
 
 _T = TypeVar("_T")
-_SPACES = range(-128, 128)
-_INTEGERS = range(-(2**63), 2**63)
+SPACES = range(-128, 128)
+INTEGERS = range(-(2**63), 2**63)
+
+# The properties of a layout in text, in the order that XLA demands, and the fields that hold them.
+PROPERTIES = {
+    "T": "tiles",
+    "L": "tail_padding_alignment",
+    "#": "index_type",
+    "*": "pointer_type",
+    "E": "element_size_in_bits",
+    "S": "memory_space",
+    "SC": "split_configs",
+    "P": "physical_shape",
+    "M": "metadata_prefix_bytes",
+}
 
 # What XLA stores as the size of an unbounded dimension, ``?`` in text.
 UNBOUNDED = -(2**63)
@@ -86,9 +99,9 @@ class XlaLayout:
         if self.tail_padding_alignment < 1:
             came = shown(self.tail_padding_alignment)
             refuse("must be at least 1", came, about="tail_padding_alignment")
-        if self.memory_space not in _SPACES:
+        if self.memory_space not in SPACES:
             refuse("must fit 8 signed bits", shown(self.memory_space), about="memory_space")
-        if any(d not in _INTEGERS for d in order):
+        if any(d not in INTEGERS for d in order):
             refuse("must be 64-bit integers", shown(order), about="minor_to_major")
 
     @classmethod
@@ -107,23 +120,11 @@ class XlaLayout:
 
     def properties(self) -> str:
         """What follows the colon in the text: T, L, #, *, E, S, SC, P, M; defaults left out."""
-        words = [f"T{''.join(map(str, self.tiles))}"] if self.tiles else []
-        if self.tail_padding_alignment != 1:
-            words.append(f"L({self.tail_padding_alignment})")
-        for sign, kind in (("#", self.index_type), ("*", self.pointer_type)):
-            if kind is not None:
-                words.append(f"{sign}({kind.text if kind.is_integral else 'invalid'})")
-        if self.element_size_in_bits:
-            words.append(f"E({self.element_size_in_bits})")
-        if self.memory_space:
-            words.append(f"S({self.memory_space})")
-        if self.split_configs:
-            words.append(f"SC{''.join(map(str, self.split_configs))}")
-        if self.physical_shape is not None:
-            words.append(f"P({self.physical_shape})")
-        if self.metadata_prefix_bytes > 0:
-            words.append(f"M({self.metadata_prefix_bytes})")
-        return "".join(words)
+        held = (
+            (letter, getattr(self, name), _DEFAULTS[name]) for letter, name in PROPERTIES.items()
+        )
+        told = ((letter, value) for letter, value, default in held if value != default)
+        return "".join(f"{letter}{_told(value)}" for letter, value in told)
 
     def __str__(self) -> str:
         properties = self.properties()
@@ -157,6 +158,18 @@ class XlaLayout:
             if s.dimension not in places
         ]
         return self.replace(minor_to_major=order, split_configs=splits)
+
+
+_DEFAULTS = {each.name: each.default for each in fields(XlaLayout)}
+
+
+def _told(value: Any) -> str:
+    """The value of a property as text."""
+    if isinstance(value, tuple):
+        return "".join(map(str, value))
+    if isinstance(value, PrimitiveType):
+        value = value.text if value.is_integral else "invalid"
+    return f"({value})"
 
 
 def _each(name: str, make: Callable[[Any], _T], given: Any) -> tuple[_T, ...]:

@@ -62,9 +62,8 @@ def _equal(lhs: Shape, rhs: Shape, ignore: Set[str]) -> bool:
         return alike(lambda a, b: _equal(a, b, ignore), lhs, rhs)
     if not all(test(lhs, rhs) for names, test in _TESTS.items() if not ignore & set(names)):
         return False
-    if "layout" in ignore or lhs.layout is None or rhs.layout is None:
-        return "layout" in ignore or lhs.layout is rhs.layout
-    return layout_util.equal(lhs.layout, rhs.layout, ignore & _PARTS_OF_LAYOUT)
+    named = ignore & _PARTS_OF_LAYOUT
+    return "layout" in ignore or layout_util.layouts_in_shapes_equal(lhs, rhs, named)
 
 
 def equal_ignoring_element_type(lhs: Shape, rhs: Shape) -> bool:

@@ -394,14 +394,18 @@ def is_valid_dimension_size(size: int, is_dynamic: bool) -> bool:
     return 0 <= size < 2**63 or (size == UNBOUNDED and is_dynamic)
 
 
-def arrays_of(shape: Shape) -> Iterator[Shape]:
-    """The arrays in a shape, from left to right, those in buffers too."""
+def parts_of(shape: Shape) -> Iterator[Shape]:
+    """A shape and all that is in it, from left to right, what is in buffers too."""
     waiting = [shape]
     while waiting:
         found = waiting.pop()
-        if found.is_array:
-            yield found
+        yield found
         waiting += reversed(found.elements)
+
+
+def arrays_of(shape: Shape) -> Iterator[Shape]:
+    """The arrays in a shape, from left to right, those in buffers too."""
+    return (part for part in parts_of(shape) if part.is_array)
 
 
 def with_arrays(shape: Shape, change: Callable[[Shape], Shape]) -> Shape:

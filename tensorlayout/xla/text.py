@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
-from tensorlayout.layout.tiling import MAX_TILES
+from tensorlayout.layout.tiling import COMBINE, MAX_TILES
 from tensorlayout.words import cut
 from tensorlayout.xla.checks import validate_shape_with_optional_layout
 from tensorlayout.xla.primitive_types import PrimitiveType
@@ -23,7 +23,7 @@ from tensorlayout.xla.shapes import (
     SplitConfig,
     XlaLayout,
 )
-from tensorlayout.xla.tiles import COMBINE, Tile
+from tensorlayout.xla.tiles import Tile
 
 _NATURAL = range(2**63)
 _NUMBERS = {"L": range(1, 2**63), "E": INTEGERS, "S": SPACES, "M": _NATURAL}

@@ -279,7 +279,7 @@ class PaddedLayout2017:
     def permute_dimensions(self, permutation: Sequence[int]) -> PaddedLayout2017:
         """The layout after dimension i has become ``permutation[i]``, widths and order with it.
 
-        As XLA permuted **until February 2021**: the inverse of `shape_util.permute_dimensions`.
+        XLA permuted so **until February 2021**: by the inverse of `shape_util.permute_dimensions`.
         """
         dims = checked_permutation("permutation", permutation, len(self.minor_to_major))
         order = [dims[d] for d in self.minor_to_major]

@@ -14,18 +14,9 @@ from tensorlayout.layout.tiling import COMBINE
 from tensorlayout.words import cut, shown
 from tensorlayout.xla import tiles as tiling
 from tensorlayout.xla.calling import checked_names, offer, refuse
-from tensorlayout.xla.checks import (
-    layout_in,
-    must_be_inside,
-    must_have_no_star,
-    physical_sizes,
-)
-from tensorlayout.xla.checks import (
-    validate_layout_for_shape as validate_layout_for_shape,
-)
-from tensorlayout.xla.checks import (
-    validate_layout_in_shape as validate_layout_in_shape,
-)
+from tensorlayout.xla.checks import layout_in, must_be_inside, must_have_no_star, physical_sizes
+from tensorlayout.xla.checks import validate_layout_for_shape as validate_layout_for_shape
+from tensorlayout.xla.checks import validate_layout_in_shape as validate_layout_in_shape
 from tensorlayout.xla.permutations import inverse_permutation, permute_inverse
 from tensorlayout.xla.primitive_types import PrimitiveType
 from tensorlayout.xla.shapes import (

@@ -20,9 +20,7 @@ from tensorlayout.xla.permutations import (
     is_identity_permutation,
 )
 from tensorlayout.xla.primitive_types import PrimitiveType
-from tensorlayout.xla.shape_making import (
-    make_shape_with_descending_layout_and_same_physical_layout,
-)
+from tensorlayout.xla.shape_making import make_shape_with_descending_layout_and_same_physical_layout
 from tensorlayout.xla.shape_queries import elements_in
 from tensorlayout.xla.shapes import UNBOUNDED, Shape, XlaLayout, alike
 

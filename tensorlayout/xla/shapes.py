@@ -110,7 +110,7 @@ class XlaLayout:
         return cls(minor_to_major=descending(rank))
 
     def replace(self, **changes: Any) -> XlaLayout:
-        """The same layout with some fields changed."""
+        """A copy of the layout with some fields changed."""
         return replace(self, **changes)
 
     @property
@@ -281,7 +281,7 @@ class Shape:
         return cls(PrimitiveType.BUFFER, elements=(array,))
 
     def replace(self, **changes: Any) -> Shape:
-        """The same shape with some fields changed."""
+        """A copy of the shape with some fields changed."""
         return replace(self, **changes)
 
     # --- asked ---------------------------------------------------------------------------------
@@ -409,7 +409,7 @@ def arrays_of(shape: Shape) -> Iterator[Shape]:
 
 
 def with_arrays(shape: Shape, change: Callable[[Shape], Shape]) -> Shape:
-    """The same shape with each of its arrays changed."""
+    """A copy of a shape with each of its arrays changed."""
     if shape.is_array:
         return change(shape)
     if not shape.elements:
@@ -418,7 +418,7 @@ def with_arrays(shape: Shape, change: Callable[[Shape], Shape]) -> Shape:
 
 
 def with_layouts(shape: Shape, change: Callable[[XlaLayout], XlaLayout | None]) -> Shape:
-    """The same shape with each of its layouts changed; arrays without one are left alone."""
+    """A copy of a shape with each of its layouts changed; arrays without one are left alone."""
     return with_arrays(
         shape, lambda a: a if a.layout is None else a.replace(layout=change(a.layout))
     )

@@ -196,7 +196,7 @@ def to_buffer(x: Tensor, shape: Shape | str) -> bytes: ...
 def to_buffer(x: Tensor, shape: Shape | str, *, out: _Out) -> _Out: ...
 @named
 def to_buffer(x: Tensor, shape: Shape | str, *, out: Any = None) -> Any:
-    """The memory of a tensor as XLA lays it out for `shape`: `from_buffer` turned round.
+    """The memory of a tensor as XLA lays it out for `shape`; `from_buffer` reads it back.
 
     `shape`: an array of the sizes of `x` and of its element type (int8 and uint8 for integers of
     fewer bits; float32 for smaller floats, rounded to the nearest), as text or `Shape`. Padding,

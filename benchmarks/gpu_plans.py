@@ -47,7 +47,7 @@ def kernels_of(call: Call) -> tuple[KernelUse, ...]:
     """What a call of ours launches, found by a call."""
     with launch_log() as log:
         call()
-    return tuple(KernelUse(each.kernel, each.launches) for each in log)
+    return tuple(KernelUse(kernel, counts.launches) for kernel, counts in log.items())
 
 
 def planned(row: Row) -> tuple[KernelUse, ...]:

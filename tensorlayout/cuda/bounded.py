@@ -22,6 +22,17 @@ def fits_a_walk(loop: TiledLoop) -> bool:
     return few and loop.bounded_by < _FEWER_THAN
 
 
+def check_aligned(name: str, loop: TiledLoop) -> None:
+    """Refuse, by a ValueError, memory that is not aligned to its elements; `name` is for that."""
+    for width, alignment in zip(loop.widths, loop.alignments, strict=True):
+        if width and alignment % width:
+            msg = (
+                f"{name}: tiled memory begins at an address that is no multiple of its {width}"
+                " bytes an element; copy it first"
+            )
+            raise ValueError(msg)
+
+
 def walk_struct(loop: TiledLoop, counted: Sequence[int], pack: int) -> Any:
     """``BoundedWalk`` over packs; `counted`: the numbers of memories whose strides count packs."""
     index, rank, packs = loop.index, len(loop.axes), loop.in_packs(pack, counted)

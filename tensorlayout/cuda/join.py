@@ -7,8 +7,8 @@ from itertools import groupby
 from math import gcd, prod
 from typing import NamedTuple
 
+from tensorlayout.cuda.copy.choose import plan_copy
 from tensorlayout.cuda.copy.copy import write_move
-from tensorlayout.cuda.copy.strided import plan_copy
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
 from tensorlayout.cuda.engine.launch import (
     PER_THREAD,

@@ -38,7 +38,7 @@ def launcher(self, kernel):
     if kernel not in self._launchers:
         found = harnessed(kernel)
         launcher = SimulatedLauncher(found, self._library(found), self)
-        launcher._kernel = kernel
+        launcher._kernel, launcher._symbol = kernel, kernel.symbol
         self._launchers[kernel] = launcher
     return self._launchers[kernel]
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
-from tensorlayout.cuda.bounded import walk_struct
+from tensorlayout.cuda.bounded import check_aligned, walk_struct
 from tensorlayout.cuda.elementwise.operands import WIDTHS, Operands
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
@@ -65,13 +65,7 @@ def strided(given: Operands, loop: Loop, pack: int) -> Launch:
 
 def masked_tail(given: Operands, loop: TiledLoop) -> Launch:
     """Tiles with tails, in the result's order; ValueError for elements that are not aligned."""
-    for width, alignment in zip(loop.widths, loop.alignments, strict=True):
-        if width and alignment % width:
-            msg = (
-                f"{given.functor}: tiled memory begins at an address that is no multiple of its"
-                f" {width} bytes an element; copy it first"
-            )
-            raise ValueError(msg)
+    check_aligned(given.functor, loop)
     # The most of the packs that there are kernels for.
     widest, most = given.widest, loop.pack(WIDEST)
     packs = [width // widest for width in WIDTHS if width > widest]

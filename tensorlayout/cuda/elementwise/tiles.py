@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import gcd, prod
+from math import prod
 
 from tensorlayout.cuda.elementwise.launches import chosen, pack_memories
 from tensorlayout.cuda.elementwise.operands import Operands
 from tensorlayout.cuda.engine.launch import Launch
-from tensorlayout.cuda.engine.sectors import SECTOR, in_order_cost
+from tensorlayout.cuda.engine.sectors import in_order_cost
 from tensorlayout.cuda.engine.shared_tiles.choice import choose_tile
 from tensorlayout.cuda.engine.shared_tiles.problem import WRITE, TileProblem
 from tensorlayout.cuda.engine.shared_tiles.structs import access_struct, tiles_struct
@@ -89,18 +89,10 @@ def _is_staged(loop: Loop, memory: int, sectors: float, tuning: Tuning) -> bool:
 
 def _nest(loop: Loop, given: Operands, staged: tuple[int, ...]) -> TileProblem:
     widths = loop.widths
-    alignments = []
-    for strides, width, first, alignment in zip(
-        loop.strides, widths, loop.firsts, loop.alignments, strict=True
-    ):
-        back = sum([(n - 1) * s for n, s in zip(loop.sizes, strides, strict=True) if s < 0])
-        alignments.append(gcd(alignment, first + back * width, SECTOR))
     beside = tuple(m for m in range(1, len(widths)) if widths[m] and m not in staged)
     pack = max(1, 4 // given.widest)  # as `tiles_in` of kernels/elementwise.cu
     followers = tuple(sorted((*staged, *beside)))
-    return TileProblem(
-        loop.axes, widths, tuple(alignments), staged, beside, pack, _AXES, followers=followers
-    )
+    return TileProblem.over(loop, staged, beside, pack, _AXES, followers)
 
 
 # ---- The launch

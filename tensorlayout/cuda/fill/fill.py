@@ -10,7 +10,7 @@ from dataclasses import replace
 from math import gcd
 from typing import Any
 
-from tensorlayout.cuda.bounded import fits_a_walk, walk_struct
+from tensorlayout.cuda.bounded import check_aligned, fits_a_walk, walk_struct
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
 from tensorlayout.cuda.engine.launch import Launch, Launches, blocks_for, writer
 from tensorlayout.cuda.engine.padding import (
@@ -184,12 +184,7 @@ def _strided(loop: Loop, count: int, padding: Beside) -> Launch:
 
 def _bounded(loop: TiledLoop, padding: bytes, *, elements: bool) -> Launch:
     """Elements, if they are to be written, and padding, if the digits reach into it."""
-    if loop.alignments[0] < loop.width:
-        msg = (
-            f"fill: tiled memory begins at an address that is no multiple of its {loop.width} bytes"
-            " an element; copy it first"
-        )
-        raise ValueError(msg)
+    check_aligned("fill", loop)
     pack = loop.pack(WIDEST)
     count = loop.count // pack
     chosen = kernel(BOUNDED_FILE, "fill_bounded", INDEX=loop.index, FILL=loop.width * pack)

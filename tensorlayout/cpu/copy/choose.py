@@ -9,9 +9,8 @@ on entering a loop of three elements as on the elements, and uses one processor.
 All figures: 2026-11-21, 2-core AMD EPYC (Zen 4), numpy 2.4.6; nanoseconds unless said otherwise.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from math import ceil, prod
 
 from tensorlayout.cpu.copy import estimate
@@ -80,21 +79,12 @@ class ReadyCopy:
         case: the kind of copy, one of the names in `choose_copy`.
         run: ``run(destination, source)`` moves the elements.
         threads: how many threads share the work.
-        boxes: what it is cut into, or None for one assignment.
 
     """
 
     case: str
     run: Callable[[Array, Array], None] = field(repr=False)
     threads: int = 1
-    boxes: Boxes | None = field(default=None, repr=False)
-
-    def pieces(self, destination: Array, source: Array) -> Iterator[Callable[[], None]]:
-        """The copy in pieces for any threads, each called once."""
-        if self.boxes is None:
-            yield partial(self.run, destination, source)
-        else:
-            yield from self.boxes.pieces(destination, source)
 
 
 TUNING = Tuning()
@@ -184,8 +174,7 @@ def _one_axis_cut(
 
 
 def _boxed(case: str, loop: CopyLoop, cuts: Cuts, threads: int, move: Mover) -> ReadyCopy:
-    boxes = Boxes(loop, cuts, threads, move)
-    return ReadyCopy(case, boxes.run, threads, boxes)
+    return ReadyCopy(case, Boxes(loop, cuts, threads, move).run, threads)
 
 
 def _threads(cost: float, tuning: Tuning) -> int:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from itertools import product
 
 import numpy as np
@@ -40,12 +39,6 @@ class Boxes:
             self.move(view(destination), view(source), boxes)
 
         share(work, product(*self.cuts), self.threads)
-
-    def pieces(self, destination: Array, source: Array) -> Iterator[Callable[[], None]]:
-        """What moves one box each."""
-        to, from_ = self.loop.view(destination), self.loop.view(source)
-        for box in product(*self.cuts):
-            yield partial(self.move, to, from_, iter((box,)))
 
 
 def move_directly(destination: Array, source: Array, boxes: Iterator[Box]) -> None:

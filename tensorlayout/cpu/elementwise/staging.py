@@ -19,7 +19,7 @@ import numpy as np
 
 from tensorlayout.cpu.copy.choose import choose_copy
 from tensorlayout.cpu.engine.blocks import Call
-from tensorlayout.cpu.engine.memory import Array, allocator, byte_strides
+from tensorlayout.cpu.engine.memory import Array, byte_strides, new_tensors
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.plan.elementwise import ElementwisePlan
@@ -89,10 +89,10 @@ def _packed(operand: TensorSpec) -> Layout:
 
 
 def _packer(operand: TensorSpec) -> Callable[[Array], Array]:
-    allocate = allocator(TensorSpec(operand.dtype, _packed(operand), operand.device))
+    new = new_tensors(TensorSpec(operand.dtype, _packed(operand), operand.device))
 
     def pack(array: Array) -> Array:
-        packed, _ = allocate()
+        packed: Array = new()._memory
         packed[...] = array
         return packed
 

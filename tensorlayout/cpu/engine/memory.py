@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cpu.engine.boxes import Seen
 from tensorlayout.devices import CPU, Device
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout, Padding, boxes
@@ -72,6 +71,20 @@ def _run_over(storage: Array, dtype: DType, layout: Layout) -> Array:
     empty = np.empty(count, dtype)
     empty.flags.writeable = storage.flags.writeable
     return empty
+
+
+def box_viewer(layout: Layout, box: boxes.Box, dtype: DType) -> Callable[[Array, int], Array]:
+    """``view(storage, slot)``: a box of a tensor whose lowest slot is there, an axis a digit.
+
+    NumPy checks the bounds.
+    """
+    itemsize, start = dtype.itemsize, box.offset_in(layout) - layout.lowest
+    shape, strides = box.shape, tuple([s * itemsize for s in box.strides_in(layout)])
+
+    def view(storage: Array, slot: int) -> Array:
+        return np.ndarray(shape, dtype, storage, (start + slot) * itemsize, strides)
+
+    return view
 
 
 def home_of(tensor: Tensor) -> StorageRef:
@@ -148,54 +161,22 @@ def _tails_filler(spec: TensorSpec, bits: Array) -> Callable[[Array], None]:
     """What writes the padding of tiles into the slots of a tiled layout."""
     form, dtype = spec.layout.form, spec.dtype  # the padding is behind, also what runs backwards
     found = [boxes.boxes(ranges, form) or [] for ranges in boxes.padding_ranges(form)]
-    parts = [Seen.through(form, box, dtype.itemsize) for each in found for box in each]
+    parts = [box_viewer(form, box, dtype) for each in found for box in each]
 
     def fill(slots: Array) -> None:
-        for part in parts:
-            part.of(slots, 0, dtype)[...] = bits
+        for view in parts:
+            view(slots, 0)[...] = bits
 
     return fill
 
 
-@functools.lru_cache(maxsize=1024)
-def allocator(spec: TensorSpec) -> Callable[[], tuple[Array, StorageRef | None]]:
-    """What allocates memory for a spec: the strided array, and its home if that is larger.
-
-    The spec has a form's layout: a whole packed or padded block, positive strides. Padding that
-    has a value is written here.
-    """
-    layout, dtype = spec.layout, spec.dtype
-    if math.prod(n for n in layout.padded_shape if n) * dtype.itemsize > sys.maxsize:
-        raise _too_large(spec)  # NumPy would not try
-    to_logical = tuple(layout.ndim - 1 - layout.minor_to_major.index(d) for d in range(layout.ndim))
-    physical = tuple(layout.padded_shape[d] for d in reversed(layout.minor_to_major))
-    row_major = to_logical == tuple(range(layout.ndim))
-    if layout.padded_shape != layout.shape:  # also where block and elements are both empty
-        cut = tuple(slice(0, n) for n in layout.shape)
-        fill = padding_filler(spec)
-
-        def allocate_padded() -> tuple[Array, StorageRef | None]:
-            block = np.empty(physical, dtype)
-            logical = block.transpose(to_logical)
-            if fill is not None:
-                fill(logical)
-            return logical[cut], StorageRef(block, 0)
-
-        return allocate_padded
-    if row_major:
-        return lambda: (np.empty(physical, dtype), None)
-    return lambda: (np.empty(physical, dtype).transpose(to_logical), None)
-
-
 def new_tensors(spec: TensorSpec) -> Callable[[], Tensor]:
     """What makes one `new_tensor` of this spec after the other."""
-    layout, dtype = spec.layout, spec.dtype
-    if layout.form is not layout or layout.is_tiled:
+    layout, dtype, new, empty = spec.layout, spec.dtype, object.__new__, np.empty
+    shape, sizes = layout.shape, layout.padded_shape
+    if layout.form is not layout or layout.is_tiled or not layout.size or not _fits(spec):
         return functools.partial(new_tensor, spec)
-    shape, new, empty = layout.shape, object.__new__, np.empty
-    row_major = layout.minor_to_major == tuple(range(len(shape) - 1, -1, -1))
-    fits = 0 < math.prod(shape) * dtype.itemsize <= sys.maxsize
-    if row_major and fits and layout.padded_shape == shape:
+    if sizes == shape and layout.is_row_major:
 
         def make_row_major() -> Tensor:
             made = new(Tensor)
@@ -203,27 +184,28 @@ def new_tensors(spec: TensorSpec) -> Callable[[], Tensor]:
             return made
 
         return make_row_major
-    allocate = allocator(spec)
+    strides = byte_strides(Layout(sizes, layout.strides), dtype.itemsize)
+    cut = tuple([slice(0, n) for n in shape])
+    fill, count = padding_filler(spec), math.prod(sizes)
 
     def make() -> Tensor:
-        made = new(Tensor)
-        made._memory, made._home = allocate()
-        made._spec = spec
-        return made
+        storage = empty(count, dtype)
+        block: Array = np.ndarray(sizes, dtype, storage, 0, strides)
+        if fill is not None:
+            fill(block)
+        return Tensor._new(block[cut], spec, StorageRef(storage, 0))
 
     return make
 
 
 def new_tensor(spec: TensorSpec) -> Tensor:
-    """An uninitialised tensor whose padding holds its value."""
+    """An uninitialised tensor whose padding holds its value, and whose gaps hold zeros."""
     layout = spec.layout
+    if not _fits(spec):
+        raise _too_large(spec)  # NumPy would not try
     try:
-        if layout.form is layout and layout.is_tiled:
-            return _new_tiled(spec)
-        if layout.form is layout:
-            memory, home = allocator(spec)()
-            return Tensor._new(memory, spec, home)
-        storage = np.zeros(layout.required_size * spec.dtype.itemsize, np.uint8)
+        allocate = np.empty if layout.form is layout else np.zeros
+        storage = allocate(layout.required_size, spec.dtype)
     except MemoryError:
         raise _too_large(spec) from None
     tensor = tensor_of_bytes(storage, spec)
@@ -231,13 +213,10 @@ def new_tensor(spec: TensorSpec) -> Tensor:
     return tensor
 
 
-def _new_tiled(spec: TensorSpec) -> Tensor:
-    octets = spec.layout.nbytes(spec.dtype)
-    if octets > sys.maxsize:
-        raise _too_large(spec)
-    tensor = Tensor._new(np.empty(spec.layout.required_size, spec.dtype), spec)
-    fill_padding(tensor)
-    return tensor
+def _fits(spec: TensorSpec) -> bool:
+    """Whether the bytes can be counted; sizes of 0 count as 1, as NumPy counts them."""
+    slots = math.prod([n or 1 for n in spec.layout.padded_shape])
+    return max(slots, spec.layout.required_size) * spec.dtype.itemsize <= sys.maxsize
 
 
 def _too_large(spec: TensorSpec) -> MemoryError:

@@ -28,3 +28,12 @@ def kernel_directory(package: Path = _PACKAGE) -> Path:
         " install the package again"
     )
     raise FileNotFoundError(msg)
+
+
+def header_directory() -> Path:
+    """The folder of what kernels include. FileNotFoundError as for `kernel_directory`.
+
+    >>> (header_directory() / "memory.cuh").is_file()
+    True
+    """
+    return kernel_directory() / "include"

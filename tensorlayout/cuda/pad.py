@@ -17,12 +17,12 @@ from tensorlayout.layout.loop import Axis, Loop, Window, index_type, merged
 from tensorlayout.plan.base import Write
 from tensorlayout.plan.pad import Border, PadPlan, SliceGradPlan
 
-FILE, SLICE_GRAD_FILE = "coordinates.cu", "spread.cu"
+FILE, SLICE_GRAD_FILE = "pad/pad.cu", "pad/slice_grad.cu"
 
-# Those of spread.cu whose loops have a known length.
+# Those of pad/slice_grad.cu whose loops have a known length.
 SLICE_GRAD_RANKS = (1, 2, 3)
 
-# `BorderMode` of kernels/coordinates.cu; all others repeat what is inside.
+# `BorderMode` of kernels/pad/pad.cu; all others repeat what is inside.
 _MODES = {"constant": "CONSTANT", "edge": "EDGE"}
 
 

@@ -346,6 +346,6 @@ def test_many_blocks(case, launched, device):
 
 @pytest.mark.cpu
 def test_every_kernel_has_a_case():
-    texts = [path.read_text("utf-8") for path in kernel_directory().glob("*.cu")]
+    texts = [path.read_text("utf-8") for path in kernel_directory().rglob("*.cu")]
     declared = re.findall(r"^(?:BLOCK_)?KERNEL\((\w+),", "".join(texts), re.MULTILINE)
     assert set(declared) == set(" ".join(CASES.values()).split())

@@ -757,7 +757,7 @@ def kernels_to_compile():
 
 def compiled(nvrtc, kernel, architecture):
     """Registers, and bytes spilled."""
-    headers = sorted(KERNELS.glob("*.cuh"))
+    headers = sorted(KERNELS.glob("include/*.cuh"))
     program = nvrtc.createProgram(
         (KERNELS / "elementwise.cu").read_text("utf-8"),
         "elementwise.cu",

@@ -72,7 +72,7 @@ def resources(kernel, architecture):
     """Compile a kernel for a GPU, which need not be there."""
     nvrtc = pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: cupy")
     folder = kernel_directory()
-    headers = sorted(folder.glob("*.cuh"))
+    headers = sorted(folder.glob("include/*.cuh"))
     program = nvrtc.createProgram(
         (folder / kernel.file).read_text("utf-8"),
         kernel.file,

@@ -26,7 +26,7 @@ from tensorlayout.layout import Layout
 from tensorlayout.layout.digits import TiledLoop, is_tiled, tiled_loop, without_tails, written_sizes
 from tensorlayout.tensor import TensorSpec
 
-FILE, BOUNDED_FILE = "copy.cu", "bounded.cu"
+FILE, BOUNDED_FILE = "copy/copy.cu", "copy/tiled.cu"
 
 # Conversions that read so many bytes for each are made before the copy: which moves as many again.
 _READ_APART = 2.5

@@ -1,6 +1,6 @@
 """Reductions on CUDA: which kernel, how threads share results, how many chunks.
 
-``kernels/reduce.cu`` says what its kernels do.
+``kernels/reduce/reduce.cu`` says what its kernels do.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tensorlayout.plan.reduce import ReducePlan
 from tensorlayout.plan.run import carried_out
 from tensorlayout.tensor import TensorSpec
 
-FILE = "reduce.cu"
+FILE = "reduce/reduce.cu"
 
 # As many blocks keep the largest GPU busy (132 multiprocessors of up to 8 blocks). Fewer are cut
 # into chunks, of at least so many turns of a thread that the second launch is worth it.

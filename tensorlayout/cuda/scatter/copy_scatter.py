@@ -21,6 +21,8 @@ from tensorlayout.layout import Layout
 from tensorlayout.layout.loop import Axis, merged
 from tensorlayout.plan.scatter import CopyScatterPlan
 
+FILE = "scatter/copy_scatter.cu"
+
 # The memories of a call, and of loops: behind them are positions, or the number of a place.
 RESULT, SOURCE, VALUES, POSITIONS = range(4)
 
@@ -71,7 +73,7 @@ def plan_copy_scatter(plan: CopyScatterPlan, alignments: tuple[int, ...]) -> Lau
     furthest = loop.furthest + count * max(map(abs, (loop.positions[0].steps[VALUES], *across)))
     index = max(loop.index, index_type(elements, furthest))
     rank, width = len(loop.loop.axes), loop.loop.width
-    chosen = kernel("replace.cu", "replace_elements", RANK=rank, INDEX=index, WIDTH=width)
+    chosen = kernel(FILE, "replace_elements", RANK=rank, INDEX=index, WIDTH=width)
     memories = list(enumerate(loop.loop.firsts[:POSITIONS]))
     pace = (*across, *[0] * (MAX_POSITIONS - len(across)))
     grid = blocks_for(elements * PER_THREAD)

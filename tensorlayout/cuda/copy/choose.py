@@ -6,11 +6,12 @@ for: 1.0 for each of the two memories at best.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import gcd
 from typing import Any
 
 from tensorlayout.cuda.bounded import check_aligned, fits_a_walk, set_bounds, walk_struct
+from tensorlayout.cuda.elementwise.planning import reads_well
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
 from tensorlayout.cuda.engine.launch import Launch, Launches, blocks_for
@@ -18,7 +19,7 @@ from tensorlayout.cuda.engine.padding import bits_of, padding_struct
 from tensorlayout.cuda.engine.parameters import pack_walk
 from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST, in_order_cost
 from tensorlayout.cuda.engine.shared_tiles.choice import tile_of_copy
-from tensorlayout.cuda.engine.shared_tiles.problem import READ, WRITE
+from tensorlayout.cuda.engine.shared_tiles.problem import READ, TUNING, WRITE, Tuning
 from tensorlayout.cuda.engine.shared_tiles.structs import access_struct, tiles_struct
 from tensorlayout.cuda.engine.shared_tiles.tile import SharedTile, narrowness
 from tensorlayout.cuda.fill.fill import Beside, filled_with, padding_beside, plan_fill, plan_padding
@@ -27,26 +28,6 @@ from tensorlayout.layout.digits import TiledLoop, is_tiled, tiled_loop, without_
 from tensorlayout.tensor import TensorSpec
 
 FILE, BOUNDED_FILE = "copy/copy.cu", "copy/tiled.cu"
-
-# Conversions that read so many bytes for each are made before the copy: which moves as many again.
-_READ_APART = 2.5
-
-
-@dataclass(frozen=True, slots=True)
-class Tuning:
-    """What a test may want to set.
-
-    Attributes:
-        small_bytes: below this, no tiles: a launch takes longer than the bytes, in whatever order.
-        through_tile: what the way through shared memory costs, where each memory costs at least 1.
-
-    """
-
-    small_bytes: int = 32 * 1024
-    through_tile: float = 0.1
-
-
-TUNING = Tuning()
 
 
 def plan_copy(
@@ -85,14 +66,7 @@ def plan_copy(
         loop = tiled_loop(*given, written_sizes(destination, padding))
     else:
         loop = TiledLoop.over(*given)
-    beside: Beside = (None, padding or b"")
-    apart: tuple[Launch, ...] = ()
-    if not destination.is_tiled:
-        beside, apart = padding_beside(destination, itemsize, alignments[0], padding)
-        # Kernels count regions from where digits begin, which may be below a flipped destination.
-        if loop is not None and loop.firsts[0]:
-            beside = (None, b"")
-            apart = plan_padding(destination, itemsize, alignments[0], padding).launches
+    beside, apart = padding_beside(destination, itemsize, alignments[0], padding, loop)
     if loop is None or (loop.bounds and not fits_a_walk(loop)):
         return _in_pieces(destination, source, itemsize, alignments, padding, tuning)
     case, launch = _cheapest(loop, itemsize, beside, tuning)
@@ -122,12 +96,9 @@ def between(source: TensorSpec, result: TensorSpec, padding: bytes | None) -> Te
     if not fits_a_walk(digits):
         dtype = source.dtype if source.layout.is_tiled else result.dtype
         return TensorSpec(dtype, plain, result.device)
-    if digits.count * source.dtype.itemsize < TUNING.small_bytes:
+    if reads_well(digits):
         return None
-    read = in_order_cost(digits, READ)
-    return (
-        TensorSpec(result.dtype, source.layout.form, result.device) if read > _READ_APART else None
-    )
+    return TensorSpec(result.dtype, source.layout.form, result.device)
 
 
 def _in_pieces(

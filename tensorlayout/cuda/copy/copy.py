@@ -7,7 +7,6 @@ from math import gcd
 
 from tensorlayout.cuda import elementwise
 from tensorlayout.cuda.copy.choose import between, plan_copy
-from tensorlayout.cuda.elementwise.writes import with_padding
 from tensorlayout.cuda.engine import faults
 from tensorlayout.cuda.engine.launch import Launches, writer
 from tensorlayout.cuda.engine.memory import copy_bytes, padding_of, write
@@ -44,11 +43,10 @@ def plan_move(
         )
         scratch = apart.layout.nbytes(apart.dtype), *first.scratch, *second.scratch
         return Launches(launches, "two moves", scratch)
-    itemsize, (to, from_) = result.dtype.itemsize, alignments
     if source.dtype == result.dtype:
+        (to, from_), itemsize = alignments, result.dtype.itemsize
         return plan_copy(result.layout, source.layout, itemsize, (to, from_), padding)
-    found = elementwise.plan_conversion(name, result, source, alignments, padding)
-    return with_padding(found, result, to, padding)
+    return elementwise.plan_conversion(name, result, source, alignments, padding)
 
 
 def write_copy(plan: CopyPlan) -> Write:

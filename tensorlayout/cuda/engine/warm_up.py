@@ -104,9 +104,8 @@ def _elementwise(name: str, dtype: DType, shapes: tuple[Any, ...], result: str) 
     plan = operation.plan(
         *[TensorSpec(dtype, Layout.row_major(shape), _DEVICE) for shape in shapes]
     )
-    found = elementwise.plan_elementwise(plan, (256,) * (1 + len(shapes))).launch
-    assert found is not None, "there are elements"
-    return found.kernel
+    (launch,) = elementwise.plan_elementwise(plan, (256,) * (1 + len(shapes))).launches
+    return launch.kernel
 
 
 def _of_lines(dtype: DType) -> Iterator[Kernel]:

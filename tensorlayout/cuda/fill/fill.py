@@ -97,14 +97,20 @@ def filled_with(fill: Launches, value: bytes) -> Launches:
 
 
 def padding_beside(
-    layout: Layout, itemsize: int, alignment: int, padding: bytes | None
+    layout: Layout,
+    itemsize: int,
+    alignment: int,
+    padding: bytes | None,
+    loop: TiledLoop | None = None,
 ) -> tuple[Beside, tuple[Launch, ...]]:
-    """What a launch writes beside the elements of a strided layout, or else launches of their own.
+    """What a launch writes beside the elements of a layout, or else launches of their own.
 
-    The content of padding, and where: None for nowhere.
+    The content of padding, and where: None for nowhere, or for tails of tiles. `loop`: over digits.
     """
-    regions = padding_regions(layout) if padding is not None else None
-    if regions is None or (regions.fit_a_launch and alignment >= itemsize):
+    regions = padding_regions(layout) if padding is not None and not layout.is_tiled else None
+    # Kernels count regions from where digits begin, which may be below a flipped layout.
+    here = alignment >= itemsize and (loop is None or not loop.firsts[0])
+    if regions is None or (regions.fit_a_launch and here):
         return (regions, padding or b""), ()
     return (None, b""), plan_padding(layout, itemsize, alignment, padding).launches
 

@@ -23,6 +23,25 @@ NARROWEST = 4  # bytes of an access, where rows allow it
 
 
 @dataclass(frozen=True, slots=True)
+class Tuning:
+    """What a test may want to set.
+
+    Attributes:
+        small_bytes: below this, no tiles: a launch takes longer than the bytes, in whatever order.
+        through_tile: what the way through shared memory costs, where each memory costs at least 1.
+        staged_from: operands that cost this much in the result's order are staged.
+
+    """
+
+    small_bytes: int = 32 * 1024
+    through_tile: float = 0.1
+    staged_from: float = 1.1
+
+
+TUNING = Tuning()
+
+
+@dataclass(frozen=True, slots=True)
 class TileProblem:
     """Axes to be boxed, and the memories that are walked along them; the first one is written.
 

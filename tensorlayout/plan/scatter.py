@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from tensorlayout import dtypes
@@ -21,6 +22,9 @@ from tensorlayout.tensor import Tensor, TensorSpec
 # so many again, and so on; then, one after the other, the results, those of most values first, and
 # the values that are left. So no thread combines them all. The kernels have the same number.
 RUN = 256
+
+# Values that are written one after the other: at 5 ns each, so many take a day.
+_MOST = 2**44
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,6 +81,9 @@ def _scattered(
     found = IndexMap.into(destination.layout, dims, front, group)
     shape = found.shape(destination.layout, spread)
     check_fits(name, value, shape)
+    if prod(shape) > _MOST:  # positions and values that are broadcast need no memory for each
+        msg = f"{name}: {prod(shape)} values are more than {_MOST}, which would take days"
+        raise ValueError(msg)
     return ScatterPlan(name, destination, value, positions, shape, found)
 
 

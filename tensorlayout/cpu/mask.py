@@ -69,7 +69,7 @@ def write_masked(plan: MaskedPlan) -> Write:
         source, chosen = value_in(plan.name, x, value), truths(mask._memory)
         count = int(np.count_nonzero(chosen))
         shape = index_map.shape(layout, (count,))
-        check_fits(plan.name, plan.value, shape)
+        check_fits(plan.value, shape)
         dense = count > _DENSE * chosen.size
         if 0 in shape:
             return

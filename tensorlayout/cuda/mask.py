@@ -107,7 +107,7 @@ def write_masked(plan: MaskedPlan) -> Write:
 def _stands_still(plan: MaskedPlan) -> bool:
     """Whether the value is the same for all that is selected, whatever the number of that."""
     try:
-        check_fits(plan.name, plan.value, plan.index_map.shape(plan.seen.layout, (1,)))
+        check_fits(plan.value, plan.index_map.shape(plan.seen.layout, (1,)))
     except ValueError:
         return False  # said again, with the number, when that is known
     return True
@@ -143,7 +143,7 @@ def _counted(plan: MaskedPlan) -> Write:
         with driver().using(number):
             count, counts = selection.counted(mask)
             shape = index_map.shape(layout, (count,))
-            check_fits(plan.name, plan.value, shape)
+            check_fits(plan.value, shape)
             if 0 not in shape:
                 positions = selection.positions(mask, count, counts)
                 mover(count)(*addresses)((*addresses, positions.pointer), octets)

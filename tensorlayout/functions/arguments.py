@@ -11,6 +11,7 @@ import numpy as np
 from tensorlayout import words
 from tensorlayout.dtypes import SCALARS, float64, misfit
 from tensorlayout.exchange.numpy import tensor_over
+from tensorlayout.plan.rules import normalized_dims
 from tensorlayout.tensor import Tensor
 
 
@@ -49,6 +50,16 @@ def integer(name: str, argument: str, given: Any) -> int:
         msg = f"{name}: {argument} must be an integer, got {shown(given)}"
         raise TypeError(msg)
     return found
+
+
+def dims(name: str, given: Any, ndim: int, argument: str = "axis") -> tuple[int, ...]:
+    """Dimensions counted from the front: an axis, several, or all for None."""
+    return words.under(name, normalized_dims, integers(given, name, argument), ndim, argument)
+
+
+def dim(name: str, given: Any, ndim: int, argument: str = "axis") -> int:
+    """One dimension counted from the front."""
+    return dims(name, integer(name, argument, given), ndim, argument)[0]
 
 
 def count(name: str, argument: str, given: Any) -> int:
@@ -168,7 +179,7 @@ def as_float(name: str, number: Any) -> float:
     try:
         return float(number)
     except OverflowError:
-        raise misfit(name, number, float64) from None
+        raise words.named(name, misfit(number, float64)) from None
 
 
 def number(name: str, argument: str, given: Any) -> complex:

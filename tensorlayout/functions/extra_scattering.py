@@ -12,7 +12,6 @@ from typing import Any
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.creation import full
-from tensorlayout.plan.rules import normalized_dims
 from tensorlayout.plan.scatter import ScatterReduce
 from tensorlayout.tensor import Tensor
 
@@ -69,7 +68,7 @@ def _combined(
     if not dtypes.in_category(indices.dtype, "integral"):
         msg = f"{name}: only integral dtypes are allowed as indices, got {indices.dtype}"
         raise TypeError(msg)
-    (dim,) = normalized_dims(name, arguments.integer(name, "axis", axis), x.ndim)
+    dim = arguments.dim(name, axis, x.ndim)
     along = indices.ndim == x.ndim > 1
     if not along and 1 not in (x.ndim, indices.ndim):
         msg = f"{name}: indices must have rank 1 or {x.ndim}, got shape {indices.shape}"

@@ -17,11 +17,12 @@ from tensorlayout.layout.checks import MOST_ENTRIES
 from tensorlayout.plan.copy import Assign, Copy
 from tensorlayout.plan.gather import Gather
 from tensorlayout.plan.mask import Masked, Select, check_mask
-from tensorlayout.plan.rules import broadcast_shape, normalized_dims
+from tensorlayout.plan.rules import broadcast_shape
 from tensorlayout.plan.scatter import Scatter
 from tensorlayout.plan.tiled import packed
 from tensorlayout.plan.view import Index, Row, View, outside, too_many
 from tensorlayout.tensor import Tensor
+from tensorlayout.words import named, under
 
 __all__ = ["take", "take_along_axis"]
 
@@ -86,8 +87,8 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
 
 
 def write_at(scatter: Scatter, x: Tensor, key: Any, value: Any) -> None:
-    """`setitem`; `scatter` has the name by which a device reports positions outside."""
-    name = "__setitem__"
+    """`setitem` in the name of another function, that of `scatter`."""
+    name = scatter.name
     arguments.writable(name, x)
     value = _value(name, x, value)
     items = () if key is ... else _items(name, x, key)
@@ -142,7 +143,7 @@ def _tensor_of(name: str, x: Tensor, value: Any) -> Any:
             raise TypeError(msg) from None
     if isinstance(value, (list, tuple)):  # numbers, which fit or do not, as a single one does
         whole = dtypes.in_category(x.dtype, "integral")
-        return from_sequence(name, value, x.dtype if whole else None)
+        return under(name, from_sequence, name, value, x.dtype if whole else None)
     if not isinstance(value, (np.generic, int, float, complex)):
         msg = f"{name}: value must be a tensor, an array or numbers, got {arguments.shown(value)}"
         raise TypeError(msg)
@@ -170,7 +171,7 @@ def _positions(
     for item, first in zip(data, dims, strict=True):
         each: tuple[Tensor, ...] = (item,)
         if item.dtype == dtypes.bool:
-            check_mask(name, item.shape, view.shape[first : first + item.ndim])
+            under(name, check_mask, item.shape, view.shape[first : first + item.ndim])
             each = nonzero(item)
         found += each
         reached += range(first, first + len(each))
@@ -228,7 +229,7 @@ def _filled(name: str, x: Tensor, items: tuple[Any, ...]) -> tuple[Any, ...]:
             used += 1
     rest = x._spec.layout.ndim - used
     if rest < 0 or ellipses > 1:
-        raise too_many(name, len(items), x.shape)
+        raise named(name, too_many(len(items), x.shape))
     if not rest and not ellipses:
         return items
     return (*items[:at], *[slice(None)] * rest, *items[at + 1 :])
@@ -237,7 +238,7 @@ def _filled(name: str, x: Tensor, items: tuple[Any, ...]) -> tuple[Any, ...]:
 def _items(name: str, x: Tensor, key: Any) -> tuple[Any, ...]:
     if isinstance(key, tuple):
         if len(key) > MOST_ENTRIES:
-            raise too_many(name, len(key), x.shape)
+            raise named(name, too_many(len(key), x.shape))
         return tuple([_item(name, x, item) for item in key])
     return (_item(name, x, key),)
 
@@ -327,7 +328,7 @@ def _parsed(name: str, x: Tensor, items: tuple[Any, ...]) -> tuple[list[Any], li
             first += start * stride if count else 0
         else:
             if not -size <= item < size:
-                raise outside(name, item, dim, shape)
+                raise named(name, outside(item, dim, shape))
             cuts.append(item % size if tiled else "int")
             first += item % size * stride
         dim += 1
@@ -360,7 +361,7 @@ def take(x: Tensor, indices: Tensor | int, /, *, axis: int | None = None) -> Ten
             msg = f"take: axis must be given for a tensor of rank {x.ndim}"
             raise ValueError(msg)
         axis = 0
-    (dim,) = normalized_dims("take", arguments.integer("take", "axis", axis), x.ndim)
+    dim = arguments.dim("take", axis, x.ndim)
     if isinstance(indices, int) and not isinstance(indices, bool):
         return _basic("take", x, (*[slice(None)] * dim, int(indices)))
     positions = _integral("take", indices)
@@ -382,10 +383,9 @@ def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
     if x.ndim != indices.ndim:
         msg = f"take_along_axis: ranks must be equal, got shapes {x.shape} and {indices.shape}"
         raise ValueError(msg)
-    given = arguments.integer("take_along_axis", "axis", axis)
-    (dim,) = normalized_dims("take_along_axis", given, x.ndim)
+    dim = arguments.dim("take_along_axis", axis, x.ndim)
     around = [_with(s, dim, 1) for s in (x.shape, indices.shape)]
-    shape = broadcast_shape("take_along_axis", around)
+    shape = under("take_along_axis", broadcast_shape, around)
     wide = _broadcast(x, _with(shape, dim, x.shape[dim]))
     positions = _broadcast(indices, _with(shape, dim, indices.shape[dim]))
     key = (wide._spec, (dim,), None, positions._spec)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Plan
-from tensorlayout.plan.rules import broadcast_shape, named, one_device, voted_layout
+from tensorlayout.plan.rules import broadcast_shape, one_device, voted_layout
 from tensorlayout.tensor import TensorSpec
 
 Shape = tuple[int, ...]
@@ -111,12 +111,12 @@ class Gather:
         self, source: TensorSpec, dims: tuple[int, ...], front: bool | None, *positions: TensorSpec
     ) -> GatherPlan:
         """The plan; positions for `dims`, placed as `front` says: `IndexMap.into`."""
-        device = one_device(self.name, [source, *positions])
-        spread = broadcast_shape(self.name, [p.layout.shape for p in positions])
+        device = one_device([source, *positions])
+        spread = broadcast_shape([p.layout.shape for p in positions])
         voters = [p.layout for p in positions if p.layout.shape == spread]
         group = voted_layout(spread, voters).minor_to_major
         found = IndexMap.into(source.layout, dims, front, group)
         shape = found.shape(source.layout, spread)
-        layout = named(self.name, Layout.packed, shape, found.order)
+        layout = Layout.packed(shape, found.order)
         result = TensorSpec(source.dtype, layout, device)
         return GatherPlan(self.name, source, positions, result, found, self.clamps)

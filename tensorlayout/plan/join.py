@@ -10,7 +10,7 @@ from itertools import accumulate, pairwise
 from tensorlayout.dtypes import promote
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Plan
-from tensorlayout.plan.rules import named, normalized_dims, one_device
+from tensorlayout.plan.rules import normalized_dims, one_device
 from tensorlayout.tensor import TensorSpec
 from tensorlayout.words import shown
 
@@ -60,12 +60,12 @@ class Join:
 
     def plan(self, axis: int, *sources: TensorSpec) -> JoinPlan:
         """The plan of the join, in the promoted dtype."""
-        one_device(self.name, sources)
+        one_device(sources)
         first = sources[0].layout
         if not first.ndim:
-            msg = f"{self.name}: tensors of rank 0 have no axis to join along; use stack()"
+            msg = "tensors of rank 0 have no axis to join along; use stack()"
             raise ValueError(msg)
-        (axis,) = normalized_dims(self.name, axis, first.ndim)
+        (axis,) = normalized_dims(axis, first.ndim)
         for spec in sources:
             shape = spec.layout.shape
             same = len(shape) == first.ndim and all(
@@ -73,13 +73,13 @@ class Join:
             )
             if not same:
                 msg = (
-                    f"{self.name}: shapes must agree but for axis {axis},"
+                    f"shapes must agree but for axis {axis},"
                     f" got {shown([s.layout.shape for s in sources])}"
                 )
                 raise ValueError(msg)
         total = sum(spec.layout.shape[axis] for spec in sources)
         shape = (*first.shape[:axis], total, *first.shape[axis + 1 :])
-        layout = named(self.name, Layout.packed, shape, first.minor_to_major)
+        layout = Layout.packed(shape, first.minor_to_major)
         dtype = reduce(promote, [spec.dtype for spec in sources])
         result = TensorSpec(dtype, layout, sources[0].device)
         return JoinPlan(sources, result, axis)
@@ -96,7 +96,7 @@ class Split:
 
     def plan(self, axis: int, source: TensorSpec, *results: TensorSpec) -> SplitPlan:
         """The plan; `axis` counts from the front."""
-        one_device(self.name, [source, *results])
+        one_device([source, *results])
         return SplitPlan(source, results, axis)
 
 

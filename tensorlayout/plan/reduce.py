@@ -66,12 +66,12 @@ class Reduce:
     ) -> ReducePlan:
         """The plan; `dtype` overrides the result's."""
         if not dtypes.in_category(source.dtype, self.dtypes):
-            msg = f"{self.name}: only {self.dtypes} dtypes are allowed, got {source.dtype}"
+            msg = f"only {self.dtypes} dtypes are allowed, got {source.dtype}"
             raise TypeError(msg)
         shape = source.layout.shape
-        dims = normalized_dims(self.name, axis, len(shape))
+        dims = normalized_dims(axis, len(shape))
         if not self.identity and any(shape[d] == 0 for d in dims):
-            msg = f"{self.name}: no elements along axis {dims} of shape {shape}"
+            msg = f"no elements along axis {dims} of shape {shape}"
             raise ValueError(msg)
         layout = reduced_layout(source.layout, dims, keepdims)
         kind = result_dtype(self.result, source.dtype) if dtype is None else dtype

@@ -33,11 +33,12 @@ def prepare(operation: Operation, *key: Any) -> Run:
 
 def prepare_into(operation: Operation, destination: TensorSpec, *key: Any) -> Run:
     """The same of the destination and the operands; it writes into that, in any layout."""
-    name, plan = operation.name, tiled.planned(operation, key)
-    plan.check_into(name, destination)
+    plan = tiled.planned(operation, key)
+    plan.check_into(destination)
     if plan.any_layout:
         return _prepare(operation, plan.into(destination), (destination, *key), prepared_into)
-    run, assign = prepared(operation, *key), prepared(Assign(name), destination, plan.result)
+    assign = prepared(Assign(operation.name), destination, plan.result)
+    run = prepared(operation, *key)
     return lambda out, *operands: assign(out, run(*operands))
 
 
@@ -54,11 +55,7 @@ def _prepare(
     where = backend(plan.result.device)
     if tiled.needs_strides(plan, key, where.takes_tiles):
         return tiled.prepare(operation, key, plan, again, prepared)
-    try:
-        run = _run(plan, where)
-    except NotImplementedError as error:
-        msg = f"{operation.name}: {error}"
-        raise NotImplementedError(msg) from None
+    run = _run(plan, where)
     disturbs = where.disturbs(plan) if plan.given else None
     if disturbs is None:
         return run

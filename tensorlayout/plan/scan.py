@@ -46,9 +46,9 @@ class Scan:
         """The plan; `longer`: lines get room for the total of none, else the last one gives way."""
         layout = source.layout
         if not dtypes.in_category(source.dtype, self.dtypes):
-            msg = f"{self.name}: only {self.dtypes} dtypes are allowed, got {source.dtype}"
+            msg = f"only {self.dtypes} dtypes are allowed, got {source.dtype}"
             raise TypeError(msg)
-        (dim,) = normalized_dims(self.name, axis, layout.ndim)
+        (dim,) = normalized_dims(axis, layout.ndim)
         shape = [n + longer if d == dim else n for d, n in enumerate(layout.shape)]
         placed = Layout.packed(shape, layout.minor_to_major)
         kind = result_dtype(self.result, source.dtype) if dtype is None else dtype

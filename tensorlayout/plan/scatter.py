@@ -62,8 +62,8 @@ class Scatter:
         *positions: TensorSpec,
     ) -> ScatterPlan:
         """The plan; the value is broadcast to what reading at the positions would give."""
-        check_writable_by(self.name, destination, value, positions)
-        spread = broadcast_shape(self.name, [p.layout.shape for p in positions])
+        check_writable_by(destination, value, positions)
+        spread = broadcast_shape([p.layout.shape for p in positions])
         return _scattered(self.name, destination, value, dims, front, positions, spread)
 
 
@@ -80,9 +80,9 @@ def _scattered(
     group = tuple(reversed(range(len(spread))))
     found = IndexMap.into(destination.layout, dims, front, group)
     shape = found.shape(destination.layout, spread)
-    check_fits(name, value, shape)
+    check_fits(value, shape)
     if prod(shape) > _MOST:  # positions and values that are broadcast need no memory for each
-        msg = f"{name}: {prod(shape)} values are more than {_MOST}, which would take days"
+        msg = f"{prod(shape)} values are more than {_MOST}, which would take days"
         raise ValueError(msg)
     return ScatterPlan(name, destination, value, positions, shape, found)
 
@@ -111,7 +111,7 @@ class CopyScatter:
 
     def plan(self, source: TensorSpec, destination: TensorSpec, *key: Any) -> CopyScatterPlan:
         """The plan; `key`: the rest of the key of `Scatter`."""
-        one_device(self.name, [source, destination])
+        one_device([source, destination])
         return CopyScatterPlan(source, Scatter(self.name).plan(destination, *key))
 
 
@@ -160,7 +160,7 @@ class ScatterReduce:
         `along`: positions of its own for every line along `dim`, sizes of 1 broadcast; else the
         same for all.
         """
-        device = one_device(self.name, [source, value, positions])
+        device = one_device([source, value, positions])
         self._check_dtypes(source, value)
         layout = Layout.packed(source.layout.shape, source.layout.minor_to_major)
         result, given = TensorSpec(source.dtype, layout, device), positions.layout.shape
@@ -172,11 +172,11 @@ class ScatterReduce:
     def _check_dtypes(self, source: TensorSpec, value: TensorSpec) -> None:
         for spec in (source, value):
             if not dtypes.in_category(spec.dtype, self.dtypes):
-                msg = f"{self.name}: only {self.dtypes} dtypes are allowed, got {spec.dtype}"
+                msg = f"only {self.dtypes} dtypes are allowed, got {spec.dtype}"
                 raise TypeError(msg)
         if dtypes.promote(source.dtype, value.dtype) != source.dtype:
             msg = (
-                f"{self.name}: updates of {value.dtype} do not fit a tensor of {source.dtype};"
+                f"updates of {value.dtype} do not fit a tensor of {source.dtype};"
                 " convert one with astype()"
             )
             raise TypeError(msg)
@@ -185,15 +185,12 @@ class ScatterReduce:
         """The shape of positions in every line along `dim`."""
         lines = tuple(given[dim] if d == dim else n for d, n in enumerate(whole))
         if any(n not in (1, m) for n, m in zip(given, lines, strict=True)):
-            msg = (
-                f"{self.name}: indices of shape {given} do not fit a tensor of shape {whole}"
-                f" along axis {dim}"
-            )
+            msg = f"indices of shape {given} do not fit a tensor of shape {whole} along axis {dim}"
             raise ValueError(msg)
         return lines
 
 
-def check_fits(name: str, given: TensorSpec | type, shape: Shape) -> None:
+def check_fits(given: TensorSpec | type, shape: Shape) -> None:
     """ValueError where a value is not broadcast to `shape`; ones may lead. A number always is."""
     if not isinstance(given, TensorSpec):
         return
@@ -203,14 +200,14 @@ def check_fits(name: str, given: TensorSpec | type, shape: Shape) -> None:
         n in (1, m) for n, m in zip(reversed(value[lead:]), reversed(shape), strict=False)
     )
     if not fits:
-        msg = f"{name}: a value of shape {value} cannot be broadcast to {shape}"
+        msg = f"a value of shape {value} cannot be broadcast to {shape}"
         raise ValueError(msg)
 
 
 def check_writable_by(
-    name: str, destination: TensorSpec, value: TensorSpec | type, others: Sequence[TensorSpec]
+    destination: TensorSpec, value: TensorSpec | type, others: Sequence[TensorSpec]
 ) -> None:
     """One device for all, and nothing complex into a real tensor."""
     values = [value] if isinstance(value, TensorSpec) else []
-    one_device(name, [destination, *values, *others])
-    refuse_complex(name, destination, value)
+    one_device([destination, *values, *others])
+    refuse_complex(destination, value)

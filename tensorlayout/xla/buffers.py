@@ -20,7 +20,7 @@ from tensorlayout.functions.transfers import moved, on_host
 from tensorlayout.layout import Layout
 from tensorlayout.plan.rules import addressed
 from tensorlayout.tensor import StorageRef, Tensor, TensorSpec
-from tensorlayout.words import cut, shown
+from tensorlayout.words import cut, shown, under
 from tensorlayout.xla.calling import named, refuse, remembered
 from tensorlayout.xla.checks import layout_in, physical_sizes, validate_shape
 from tensorlayout.xla.conversion import layout_of
@@ -127,7 +127,7 @@ class _Memory:
     def spec(self) -> TensorSpec:
         """The spec of tensors over it."""
         assert self.layout is not None
-        return addressed("from_storage", TensorSpec(self.stored, self.layout, CPU))
+        return under("from_storage", addressed, TensorSpec(self.stored, self.layout, CPU))
 
     def over(self, octets: Array) -> Tensor:
         """A tensor over bytes of it, which are enough; as `from_storage`, without its checks."""

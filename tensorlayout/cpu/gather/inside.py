@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tensorlayout.cpu.engine.memory import Array
+from tensorlayout.words import named
 
 Positions = Sequence[Array]  # one array for each indexed dimension
 
@@ -48,4 +49,4 @@ def outside(name: str, positions: Array, size: int) -> IndexError:
     """The error for positions some of which are outside: it names one."""
     lowest, highest = int(positions.min()), int(positions.max())
     bad = lowest if lowest < -size else highest
-    return IndexError(f"{name}: index {bad} is outside a dimension of size {size}")
+    return named(name, IndexError(f"index {bad} is outside a dimension of size {size}"))

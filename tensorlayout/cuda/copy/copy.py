@@ -46,7 +46,7 @@ def plan_move(
     if source.dtype == result.dtype:
         (to, from_), itemsize = alignments, result.dtype.itemsize
         return plan_copy(result.layout, source.layout, itemsize, (to, from_), padding)
-    return elementwise.plan_conversion(name, result, source, alignments, padding)
+    return elementwise.plan_conversion(result, source, alignments, padding)
 
 
 def write_copy(plan: CopyPlan) -> Write:

@@ -58,29 +58,25 @@ def plan_elementwise(
         for o, i in zip(plan.operands, plan.inputs, strict=True)
     ]
     layouts = [None if isinstance(o, type) else o.layout for o in plan.operands]
-    names = plan.operation.name, functor, compute
+    names = functor, compute
     return _planned(names, plan.result, layouts, dtypes, alignments, padding, tuning)
 
 
 def plan_conversion(
-    name: str,
     result: TensorSpec,
     source: TensorSpec,
     alignments: Sequence[int],
     padding: bytes | None = None,
     tuning: Tuning = TUNING,
 ) -> Launches:
-    """The copy of a tensor into another dtype.
-
-    `name`: the function that asks; the rest is as in `plan_elementwise`.
-    """
-    names = name, "positive", c_type(result.dtype)
+    """The copy of a tensor into another dtype; arguments as of `plan_elementwise`."""
+    names = "positive", c_type(result.dtype)
     given = [source.layout], [source.dtype]
     return _planned(names, result, *given, alignments, padding, tuning)
 
 
 def _planned(
-    names: tuple[str, str, str],
+    names: tuple[str, str],
     result: TensorSpec,
     operands: Sequence[Layout | None],
     dtypes: Sequence[DType],
@@ -88,8 +84,8 @@ def _planned(
     padding: bytes | None,
     tuning: Tuning,
 ) -> Launches:
-    """`names`: of the function, for errors; of the functor, and of the type that it computes in."""
-    (name, functor, compute), layout, digits = names, result.layout, None
+    """`names`: of the functor, and of the type that it computes in."""
+    (functor, compute), layout, digits = names, result.layout, None
     macros = zip(("FIRST", "SECOND", "THIRD"), map(c_type, dtypes), strict=False)
     itemsize = result.dtype.itemsize
     widest = max(itemsize, *[dtype.itemsize for dtype in dtypes])
@@ -101,8 +97,7 @@ def _planned(
         digits = _digits(layouts, widths, alignments, padding)
         if digits is None:
             found = ", ".join([str(each) for each in layouts if each is not None])
-            msg = f"{name}: no kernel walks tiles like those of {found} together"
-            msg += "; use to_layout() first"
+            msg = f"no kernel walks tiles like those of {found} together; use to_layout() first"
             raise NotImplementedError(msg)
     beside, apart = padding_beside(layout, itemsize, alignments[0], padding, digits)
     given = Operands(functor, (*macros, *types), layouts, widths, tuple(alignments), beside)

@@ -29,7 +29,7 @@ from tensorlayout.cuda.engine.driver import (
 )
 from tensorlayout.cuda.engine.structs import constant, struct
 from tensorlayout.scopes import Block, Scope
-from tensorlayout.words import shown
+from tensorlayout.words import named, shown
 
 VARIABLE = "TENSORLAYOUT_STRICT_INDEXING"
 
@@ -238,4 +238,5 @@ def _error(record: Any) -> IndexError:
     name = next(name for name, each in tuple(_names.items()) if each == number)
     found = _outside(record)
     assert found is not None, f"the record of {name} is empty"
-    return IndexError(f"{name}: index {found[0]} is outside a dimension of size {found[1]}")
+    text = f"index {found[0]} is outside a dimension of size {found[1]}"
+    return named(name, IndexError(text))

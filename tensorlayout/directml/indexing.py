@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tensorlayout.directml.calls import carries_out, specs_of
 from tensorlayout.directml.constants import refuse
 from tensorlayout.directml.operator_desc import Axis, Duplicates, OperatorDesc
@@ -215,7 +217,7 @@ ScatterElementsOperatorDesc = ScatterOperatorDesc
 # --- coordinate tuples --------------------------------------------------------------------------
 
 
-class _Blocks(NamedTuple):
+class _Addressed(NamedTuple):
     """The sizes that count: of the tensor, of the indices, and of what the tuples address."""
 
     source: tuple[int, ...]
@@ -250,7 +252,7 @@ class _ByTuples(OperatorDesc):
     input_dimension_count: int
     indices_dimension_count: int
 
-    def _blocks(self) -> _Blocks:
+    def _blocks(self) -> _Addressed:
         """The rules of coordinate tuples."""
         rank, batch = self.input.rank, getattr(self, "batch_dimension_count", 0)
         counts = self.input_dimension_count, self.indices_dimension_count
@@ -263,7 +265,7 @@ class _ByTuples(OperatorDesc):
             return self._counted(f"{kind}Tensor", desc, member, count)
 
         source = cut("Input", self.input, counts[0])
-        found = _Blocks(source, cut("Indices", self.indices, counts[1]), batch)
+        found = _Addressed(source, cut("Indices", self.indices, counts[1]), batch)
         if not 0 <= batch < min(counts):
             came = arguments.shown(batch)
             self._refuse(f"BatchDimensionCount must be 0 to {min(counts) - 1}, got {came}")
@@ -425,15 +427,6 @@ def _refuse_equal(name: str, positions: Tensor, axis: int, sizes: Sequence[int] 
     equal = later == ordered[(*before, slice(0, -1))]
     if bool(any_of(equal)):
         first = int(later[equal][0])
-        came = _coordinates(first, sizes) if sizes else first
+        came = tuple(map(int, np.unravel_index(first, sizes))) if sizes else first
         rule = "positions must differ with duplicates='error'"
         refuse(name, f"IndicesTensor: {rule}, got {came} again")
-
-
-def _coordinates(number: int, sizes: Sequence[int]) -> tuple[int, ...]:
-    """The tuple that has a number in row-major order."""
-    found = []
-    for size in reversed(sizes):
-        number, coordinate = divmod(number, size)
-        found.append(coordinate)
-    return tuple(reversed(found))

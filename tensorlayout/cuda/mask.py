@@ -41,7 +41,7 @@ from tensorlayout.plan.mask import MaskedPlan, NonzeroPlan, SelectPlan, selected
 from tensorlayout.plan.scatter import ScatterPlan, check_fits
 from tensorlayout.tensor import Tensor, TensorSpec
 
-FILE = "select.cu"
+FILE = "mask.cu"
 CHUNK = constant(FILE, "CHUNK")  # elements of the mask that a block has
 
 # Numbers of elements of which a plan keeps its launches.

@@ -2,7 +2,6 @@
 
 import functools
 import importlib
-import os
 import shutil
 import struct
 import sys
@@ -22,7 +21,7 @@ from tensorlayout.cuda.engine.driver import Counters, Kernel
 from tensorlayout.cuda.engine.launch_log import launch_log
 from tensorlayout.cuda.engine.nvrtc import Resources
 from tensorlayout.cuda.engine.warm_up import common, known
-from tensorlayout.kernels_path import kernel_directory
+from tensorlayout.kernels_path import header_directory, kernel_directory
 
 KERNELS = Path(__file__).parents[1] / "kernels"
 ARCHITECTURES = [
@@ -197,7 +196,7 @@ def test_arithmetic_is_that_of_ieee_754(compiler, tmp_path):
 
 def _ptx_of(compiler, kernel):
     text = Path(kernel.file).read_text("utf-8")
-    headers = [kernel_directory() / name for name in ("memory.cuh", "platform.cuh")]
+    headers = [header_directory() / name for name in ("memory.cuh", "platform.cuh")]
     program = compiler.createProgram(
         text, "own.cu", [h.read_bytes() for h in headers], [h.name.encode() for h in headers]
     )
@@ -421,7 +420,7 @@ def test_warmup_on_the_driver_of_this_process(cache, monkeypatch, capsys):
 def test_known_kernels_are_of_files_that_are_there():
     kernels = list(known())
     assert len(set(kernels)) == len(kernels)
-    assert {kernel.file for kernel in kernels} <= set(os.listdir(kernel_directory()))
+    assert all((kernel_directory() / kernel.file).is_file() for kernel in kernels)
 
 
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float32", "complex64"])
@@ -510,13 +509,13 @@ def test_a_spill_is_seen(compiler, tmp_path):
 def test_the_table_has_the_most_over_all_shapes(monkeypatch):
     monkeypatch.setattr(nvrtc, "version", lambda: "12.9")
     found = {
-        ("copy_flat", "copy.cu", 90): [Resources(10, 0, 0, 16), Resources(8, 8, 0, 32)],
-        ("copy_flat", "copy.cu", 75): [Resources(12, 0, 4, 0)],
+        ("copy_flat", "copy/copy.cu", 90): [Resources(10, 0, 0, 16), Resources(8, 8, 0, 32)],
+        ("copy_flat", "copy/copy.cu", 75): [Resources(12, 0, 4, 0)],
     }
     page = resources.table(found)
     assert page.endswith(
-        "| `copy_flat` | `copy.cu` | 1 | sm_75 | 12 | 0 | 4 | 0 |\n"
-        "| `copy_flat` | `copy.cu` | 2 | sm_90 | 10 | 8 | 0 | 32 |\n"
+        "| `copy_flat` | `copy/copy.cu` | 1 | sm_75 | 12 | 0 | 4 | 0 |\n"
+        "| `copy_flat` | `copy/copy.cu` | 2 | sm_90 | 10 | 8 | 0 | 32 |\n"
     )
 
 

@@ -187,7 +187,7 @@ def stand_in(monkeypatch):
     return opened, recorder
 
 
-A, B = Kernel("copy.cu", "copy_flat"), Kernel("fill.cu", "fill_flat")
+A, B = Kernel("copy/copy.cu", "copy_flat"), Kernel("fill/fill.cu", "fill_flat")
 
 
 def words():

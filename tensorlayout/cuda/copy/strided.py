@@ -22,7 +22,7 @@ from tensorlayout.cuda.fill.fill import Beside, padding_beside, plan_padding
 from tensorlayout.layout import Layout
 from tensorlayout.layout.loop import Loop
 
-FILE = "copy.cu"
+FILE = "copy/copy.cu"
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from tensorlayout.layout import Layout
 from tensorlayout.layout.digits import TiledLoop, is_tiled, tiled_loop, without_tails, written_sizes
 from tensorlayout.tensor import TensorSpec
 
-FILE = "bounded.cu"
+FILE = "copy/tiled.cu"
 
 # Conversions that read so many bytes for each are made before the copy: which moves as many again.
 _READ_APART = 2.5

@@ -20,7 +20,7 @@ class Operands:
     """The result and the operands, as kernels see them.
 
     Attributes:
-        functor: of kernels/functions.cuh.
+        functor: of kernels/include/functions.cuh.
         types: the macros that name the types.
         result: its layout, and bytes of an element.
         operands: the same of each; None for scalars.

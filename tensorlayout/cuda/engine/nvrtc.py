@@ -13,7 +13,7 @@ from pathlib import Path
 from tensorlayout.cuda.engine import disk_cache
 from tensorlayout.cuda.engine.driver import Counters, Kernel
 from tensorlayout.cuda.engine.optional import cupy_part
-from tensorlayout.kernels_path import kernel_directory
+from tensorlayout.kernels_path import header_directory, kernel_directory
 
 OPTIONS = ("--std=c++17", "--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true")
 
@@ -112,11 +112,11 @@ class _Program:
     """What NVRTC is given: a file, its headers by the names it includes them by, and options."""
 
     def __init__(self, kernel: Kernel, architecture: int) -> None:
-        folder = kernel_directory().resolve()
-        path = (folder / kernel.file).resolve()
+        folder = header_directory().resolve()
+        path = (kernel_directory() / kernel.file).resolve()
         sources = disk_cache.sources(path, folder)
         self.texts = tuple(sources.values())
-        self.names = tuple(_name_in(header, path.parent, folder) for header in sources)
+        self.names = tuple(_name_in(header, folder, path.parent) for header in sources)
         macros = (*kernel.types, *kernel.shape)
         if kernel.operation:
             macros += (("OPERATION", kernel.operation),)

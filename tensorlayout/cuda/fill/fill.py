@@ -29,7 +29,7 @@ from tensorlayout.plan.base import Write
 from tensorlayout.tensor import TensorSpec
 from tensorlayout.words import cut
 
-FILE, BOUNDED_FILE = "fill.cu", "bounded.cu"
+FILE, BOUNDED_FILE = "fill/fill.cu", "copy/tiled.cu"
 
 # Padding that a launch writes beside its elements: where, and the content of one element.
 Beside = tuple[Regions | None, bytes]

@@ -29,7 +29,7 @@ from tensorlayout.plan.gather import Shape
 from tensorlayout.plan.scatter import ScatterPlan, ScatterReducePlan
 from tensorlayout.tensor import TensorSpec
 
-FILE = "scatter.cu"
+FILE = "scatter/scatter.cu"
 
 # The memories of loops, and the first two of a call.
 DESTINATION, VALUES, WINNERS = range(3)

@@ -29,7 +29,7 @@ from tensorlayout.layout import Layout
 from tensorlayout.layout.loop import Axis
 from tensorlayout.plan.scatter import RUN, ScatterReducePlan
 
-FILE = "combine.cu"
+FILE = "scatter/scatter_reduce.cu"
 
 # The memories of a call; behind them are segments, or counts, and what sorts.
 DESTINATION, VALUES, POSITIONS = range(3)

@@ -15,7 +15,7 @@ from tensorlayout.cuda.engine.structs import constant
 from tensorlayout.dtypes import DType
 from tensorlayout.layout.loop import Axis, merged
 
-FILE = "sort.cu"
+FILE = "sort/sort.cu"
 
 # Elements that a block sorts at once; of several lines, so many that threads can be shifted.
 TILE = constant(FILE, "TILE")

@@ -8,7 +8,7 @@ from tensorlayout.cuda.engine.parameters import divisor32
 from tensorlayout.cuda.sort.lines import Lines, Pass, fill_walk
 from tensorlayout.layout.loop import Axis
 
-FILE = "radix.cu"
+FILE = "sort/radix.cu"
 DIGIT = 8  # bits
 DIGITS = 256
 
@@ -23,7 +23,7 @@ _ROWS = 8
 
 
 def tile_of(lines: Lines) -> int:
-    """Elements that a block sorts at once, as in kernels/radix.cu."""
+    """Elements that a block sorts at once, as in kernels/sort/radix.cu."""
     room = max(lines.dtype.itemsize, lines.octets * lines.positions)
     return (15 if room == 8 else 19) * THREADS
 

@@ -74,7 +74,8 @@ def measure(kernels: Iterable[Kernel], architectures: Iterable[int]) -> Found:
     those = [(kernel, each) for kernel in kernels for each in architectures]
     found: Found = {}
     for kernel, architecture in with_progress(those, "compiling kernels", len(those)):
-        key = kernel.name, Path(kernel.file).name, architecture
+        file = Path(kernel.file)
+        key = kernel.name, file.name if file.is_absolute() else kernel.file, architecture
         resources = nvrtc.compiled(kernel, architecture).resources[kernel.name]
         found.setdefault(key, []).append(resources)
     return found

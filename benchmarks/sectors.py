@@ -139,10 +139,8 @@ def _least_share(case: Case, octets: int) -> float:
     """The target of a case: 0.95 where elements stay in order."""
     if case.file == "scan.cu":
         return 0.8
-    if case.file in (
-        "sort/sort.cu",
-        "sort/radix.cu",
-    ):  # 1.5 times as long as digits of 8 bits: three moves for each
+    # 1.5 times as long as digits of 8 bits: three moves for each.
+    if case.file in ("sort/sort.cu", "sort/radix.cu"):
         return 1 / (1.5 * octets * 1.5)
     if case.file == "matmul.cu":
         return 0.0
@@ -383,9 +381,9 @@ def _creation() -> Iterator[Case]:
     yield case("fill/fill.cu", "zeros", (10_007,), partial(tl.zeros, (10_007,)))
     yield case("fill/sequence.cu", "arange", (10_007,), partial(tl.arange, 10_007))
     for n in (512, 513):
-        yield case("fill/band.cu", "eye", (n, n), partial(tl.eye, n))
+        yield case("fill/diagonals.cu", "eye", (n, n), partial(tl.eye, n))
         made = _one(partial(_values, (n, n)), tl.tril)
-        yield Case("fill/band.cu", "tril(x)", (n, n), "rows", made)
+        yield Case("fill/diagonals.cu", "tril(x)", (n, n), "rows", made)
 
 
 def _elementwise() -> Iterator[Case]:

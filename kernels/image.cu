@@ -1,6 +1,6 @@
-// Images and lines whose elements are found from their own coordinates: lines turned round, images
-// enlarged, images summed from windows. The plans have merged dimensions, and made strides of the result
-// positive; that of lines has fused contiguous runs into elements as wide as they allow.
+// Images and sequences: each element of the result is found from its own coordinates. The plans have
+// merged dimensions, made strides of the result positive, and (for reverse_lines, whose elements are
+// bits) fused contiguous runs into elements as wide as they allow.
 //
 // reverse_lines A tensor whose lines are reversed up to a length of their own. One thread for each element
 //               of the result, in its order, 4 a thread, 256 threads apart (1 in more than four
@@ -23,8 +23,9 @@
 //               in the source, and their step is 1. Worst: windows with large steps, most of whose
 //               elements have no part in one of the image.
 //
-// Bytes moved per element: its own, once from the source and once to the result; what is read again comes
-// from the cache.
+// Bytes moved per element: its own, once from the source and once to the result;
+// neighbours come from the cache.
+
 // Of a multiprocessor. Not told, NVRTC 12.9 spills a few shapes to have more of them.
 #define LEAST_BLOCKS 2
 

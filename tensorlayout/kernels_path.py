@@ -31,9 +31,5 @@ def kernel_directory(package: Path = _PACKAGE) -> Path:
 
 
 def header_directory() -> Path:
-    """The folder of what kernels include. FileNotFoundError as for `kernel_directory`.
-
-    >>> (header_directory() / "memory.cuh").is_file()
-    True
-    """
+    """The folder of what kernels include. FileNotFoundError as of `kernel_directory`."""
     return kernel_directory() / "include"

@@ -1,5 +1,5 @@
-// Results of any layout whose elements are found from their own coordinates. The plans have merged
-// dimensions, and made strides of the result positive.
+// Values that elements have by their coordinates. The plans have merged dimensions, and made strides of
+// the result positive.
 //
 // one_hot       A value where an index names the place in a line, another elsewhere.
 // diagonals     A value on some diagonals of matrices, elsewhere 0 or what another tensor has.
@@ -7,7 +7,8 @@
 //               One thread for each element of the result, in its order. Coalesced where the fastest
 //               dimension of the result is contiguous; what is read besides is, where it lies alike.
 //
-// Bytes moved per element: its own to the result, and once what is read.
+// Bytes moved per element: its own once to the result, and what is read of indices or other elements.
+
 // Of a multiprocessor. Not told, NVRTC 12.9 spills a few shapes to have more of them.
 #define LEAST_BLOCKS 2
 

@@ -1,7 +1,7 @@
 """Every kernel, launched with many blocks, from public functions: values are NumPy's.
 
 What is small runs in one block, which hides a mistake in how blocks share the work. The list of
-kernels is read from ``kernels/*.cu``, and each has to be in a case.
+kernels is read from ``kernels/``, and each has to be in a case.
 """
 
 import re

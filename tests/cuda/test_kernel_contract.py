@@ -79,7 +79,7 @@ def test_parameters_are_laid_out_as_by_the_compiler(file, types):
 
 
 def test_faults_are_laid_out_as_by_the_compiler():
-    check("faults.cuh", {"Faults": structs.struct("faults.cuh", "Faults")})
+    check("include/faults.cuh", {"Faults": structs.struct("include/faults.cuh", "Faults")})
 
 
 TEXT = """

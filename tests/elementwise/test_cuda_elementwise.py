@@ -30,7 +30,7 @@ from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.devices import Device
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.searching import _WHERE
-from tensorlayout.kernels_path import kernel_directory
+from tensorlayout.kernels_path import header_directory, kernel_directory
 from tensorlayout.layout import Layout, PaddingValue
 from tensorlayout.tensor import TensorSpec
 
@@ -757,7 +757,7 @@ def kernels_to_compile():
 
 def compiled(nvrtc, kernel, architecture):
     """Registers, and bytes spilled."""
-    headers = sorted(KERNELS.glob("include/*.cuh"))
+    headers = sorted(header_directory().glob("*.cuh"))
     program = nvrtc.createProgram(
         (KERNELS / "elementwise.cu").read_text("utf-8"),
         "elementwise.cu",

@@ -26,7 +26,7 @@ import tensorlayout as tl
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.kernels_path import header_directory
 
-HEADERS = header_directory()
+KERNELS = header_directory()
 HARNESS = Path(__file__).parents[1] / "kernels" / "functions_harness.cpp"
 # By dtype, what the kernels call it.
 TYPES = {
@@ -102,7 +102,7 @@ def build(folder, *options):
         pytest.skip("optional: a C++ compiler builds the functors for the host")
     target = folder / "functions.so"
     command = [compiler, "-std=c++17", "-ffp-contract=off", "-Wall", "-Wextra"]
-    command += [*options, "-shared", "-fPIC", f"-I{HEADERS}", str(HARNESS), "-o", str(target)]
+    command += [*options, "-shared", "-fPIC", f"-I{KERNELS}", str(HARNESS), "-o", str(target)]
     subprocess.run(command, check=True)
     return Functions(ctypes.CDLL(str(target)))
 
@@ -758,7 +758,7 @@ def compiled(kernels, architecture):
     except ImportError:
         pytest.skip("optional: NVRTC comes with cupy")
     source = '#include "functions.cuh"\n' + "".join(kernels)
-    headers = sorted(HEADERS.glob("*.cuh"))
+    headers = sorted(KERNELS.glob("*.cuh"))
     program = nvrtc.createProgram(
         source, "all.cu", [h.read_bytes() for h in headers], [h.name.encode() for h in headers]
     )

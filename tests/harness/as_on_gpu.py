@@ -20,8 +20,7 @@ HARNESS = Path(__file__).parents[1] / "kernels" / "as_on_gpu.cpp"
 
 def harnessed(kernel):
     """The harness around a kernel, with the macros that NVRTC gets."""
-    path = kernel_directory() / kernel.file
-    texts = disk_cache.sources(path, header_directory()).values()
+    texts = disk_cache.sources(kernel_directory() / kernel.file, header_directory()).values()
     macros = {
         **dict((*kernel.types, *kernel.shape)),
         "KERNEL_FILE": f'"{kernel.file}"',

@@ -28,10 +28,10 @@ PACKAGE = Path(tensorlayout.__file__).parent
 TESTS = Path(__file__).parents[1]
 
 
-def names(folder):
-    """What is in a folder: modules, and folders that hold any."""
-    modules = {path.stem for path in folder.glob("*.py")}
-    return modules | {path.parent.name for path in folder.glob("*/*.py")}
+def names(folder, suffix=".py"):
+    """What is in a folder: modules (or kernels), and folders that hold any."""
+    files = {path.stem for path in folder.glob(f"*{suffix}")}
+    return files | {path.parent.name for path in folder.glob(f"*/*{suffix}")}
 
 
 @pytest.mark.parametrize("piece", INFRASTRUCTURE)
@@ -45,6 +45,4 @@ def test_tests(family):
 
 
 def test_kernels():
-    folder = kernel_directory()
-    found = {path.relative_to(folder).parts[0].removesuffix(".cu") for path in folder.rglob("*.cu")}
-    assert found == FAMILIES - WITHOUT_KERNELS
+    assert names(kernel_directory(), ".cu") == FAMILIES - WITHOUT_KERNELS

@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
-from tensorlayout.kernels_path import header_directory, kernel_directory
+from tensorlayout.kernels_path import kernel_directory
 from tensorlayout.layout.once import once
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\\\n", re.DOTALL)
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"\n]+\.cuh)"', re.MULTILINE)
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"\n]+)"', re.MULTILINE)
 _DEFINITION = re.compile(
     r"""^(?:template\s*<(?P<parameters>[^;{}]*)>\s*)?(?:
         struct\s+(?P<struct>\w+)\s*(?:<(?P<pattern>[^;{}]*)>\s*)?[{;]
@@ -71,14 +71,13 @@ class Definition:
 
 
 class File:
-    """A ``.cu`` file or a header, by its path in the folder of its kind or an absolute one."""
+    """A ``.cu`` or ``.cuh`` file, by its path inside the folder of kernels or an absolute one."""
 
     def __init__(self, path: str) -> None:
         self.path = path
-        folder = header_directory() if path.endswith(".cuh") else kernel_directory()
-        self.text = _COMMENT.sub("", (folder / path).read_text("utf-8"))
-        names = _INCLUDE.findall(self.text)
-        self._included = [name for name in names if (header_directory() / name).is_file()]
+        self.text = _COMMENT.sub("", (kernel_directory() / path).read_text("utf-8"))
+        paths = (f"include/{name}" for name in _INCLUDE.findall(self.text))
+        self._included = [path for path in paths if (kernel_directory() / path).is_file()]
         self._own: dict[str, list[Definition]] = {}
         for found in _DEFINITION.finditer(self.text):
             for each in self._definitions(found):

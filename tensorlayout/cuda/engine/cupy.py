@@ -61,7 +61,7 @@ _UNCAPTURED = (0, LEGACY_STREAM)
 # Bytes that no device has. CuPy, which rounds sizes up, would take some of them for few.
 _TOO_MANY = 1 << 62
 
-THREADS = constant("platform.cuh", "THREADS")  # of a block
+THREADS = constant("include/platform.cuh", "THREADS")  # of a block
 
 # What CUDA takes of parameters on every architecture.
 _PARAMETER_BYTES = 4096

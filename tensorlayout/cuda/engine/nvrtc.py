@@ -113,7 +113,7 @@ class _Program:
         path = (kernel_directory() / kernel.file).resolve()
         sources = disk_cache.sources(path, folder)
         self.texts = tuple(sources.values())
-        self.names = tuple(_name_in(header, path.parent, folder) for header in sources)
+        self.names = tuple(_name_in(header, folder, path.parent) for header in sources)
         macros = (*kernel.types, *kernel.shape)
         if kernel.operation:
             macros += (("OPERATION", kernel.operation),)

@@ -1,7 +1,7 @@
 """Values that elements have by their coordinates: one hot in a line, some diagonals, a sequence.
 
-The kernels of fill/patterns.cu take results of any layout. Here layouts have their lowest slots
-at 0, and are not tiled; a result has no two elements in one slot.
+The kernels of patterns.cu take results of any layout. Here layouts have their lowest slots at 0,
+and are not tiled; a result has no two elements in one slot.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Loops over elements that are found by positions, as ``kernels/reach.cuh`` runs them."""
+"""Loops over elements that are found by positions, as ``kernels/include/reach.cuh`` runs them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Positions:
 
     Attributes:
         memory: the number of its memory in the call.
-        kind: of its integers, as in kernels/reach.cuh.
+        kind: of its integers, as in kernels/include/reach.cuh.
         first: **bytes** from its lowest slot to its first element.
         extent: size of the dimension that it indexes.
         steps: what one position adds to the offset in each memory.
@@ -84,13 +84,13 @@ def positions_of(
 ) -> Positions:
     """The positions in a memory of a call, broadcast to the shape of all."""
     layout = spec.layout.broadcast_to(spread)
-    kind = constant("reach.cuh", spec.dtype.name.upper())
+    kind = constant("include/reach.cuh", spec.dtype.name.upper())
     return Positions(memory, kind, layout.offset * spec.dtype.itemsize, extent, steps, layout)
 
 
 def placed(memory: int, extent: int, steps: tuple[int, ...], layout: Layout) -> Positions:
     """Positions that a launch has made: int64, from 0 up, -1 where one was outside."""
-    return Positions(memory, constant("reach.cuh", "PLACED"), 0, extent, steps, layout)
+    return Positions(memory, constant("include/reach.cuh", "PLACED"), 0, extent, steps, layout)
 
 
 def strides_of(kept: tuple[tuple[int, int], ...], layout: Layout, rank: int) -> list[int]:

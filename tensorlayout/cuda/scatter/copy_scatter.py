@@ -73,7 +73,9 @@ def plan_copy_scatter(plan: CopyScatterPlan, alignments: tuple[int, ...]) -> Lau
     furthest = loop.furthest + count * max(map(abs, (loop.positions[0].steps[VALUES], *across)))
     index = max(loop.index, index_type(elements, furthest))
     rank, width = len(loop.loop.axes), loop.loop.width
-    chosen = kernel(FILE, "replace_elements", RANK=rank, INDEX=index, WIDTH=width)
+    chosen = kernel(
+        "scatter/copy_scatter.cu", "replace_elements", RANK=rank, INDEX=index, WIDTH=width
+    )
     memories = list(enumerate(loop.loop.firsts[:POSITIONS]))
     pace = (*across, *[0] * (MAX_POSITIONS - len(across)))
     grid = blocks_for(elements * PER_THREAD)

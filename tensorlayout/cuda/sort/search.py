@@ -40,7 +40,9 @@ def plan_search(
     index, gives = index_type(count + THREADS, reach), "members" if members else "positions"
     kinds = zip(("LINE", "VALUES", "COMPARE"), (line.dtype, values.dtype, dtype), strict=True)
     types = tuple((name, c_type(kind)) for name, kind in kinds)
-    chosen = kernel(FILE, "search_line", types, RANK=len(walked), INDEX=index, GIVES=gives)
+    chosen = kernel(
+        "sort/search.cu", "search_line", types, RANK=len(walked), INDEX=index, GIVES=gives
+    )
     made = parameters(chosen)(
         count=count, length=length, step=step, right=int(right), invert=int(invert)
     )

@@ -18,7 +18,7 @@ WRITE, READ = 0, 1
 # Axes of a box; and of a deep one.
 USUAL = 3
 
-DEEPEST = constant("tiles.cuh", "MOST_AXES")
+DEEPEST = constant("include/tiles.cuh", "MOST_AXES")
 NARROWEST = 4  # bytes of an access, where rows allow it
 
 

@@ -1,6 +1,6 @@
-// A tensor with a border. Elements are bits: a width in bytes, no number type. The plan has merged
-// dimensions, made strides of the result positive, and fused contiguous runs into elements as wide as
-// they allow.
+// Tensors with something around their elements, or between them. Elements are bits: a width in bytes, no
+// number type. The plans have merged dimensions, made strides of the result (for spread_elements also
+// steps of the window) positive, and fused contiguous runs into elements as wide as they allow.
 //
 // pad_elements  A tensor with a border: of a constant, or of the elements that the mode says. One thread
 //               for each element of the result, in its order, 4 a thread, 256 threads apart (1 in more
@@ -11,8 +11,15 @@
 //               aligned, border or not. Worst: borders of odd widths, behind which rows of the source
 //               begin inside sectors; a source whose fastest dimension is another.
 //
+// spread_elements  A tensor in a window of a larger one, with a step in each dimension, zero elsewhere.
+//               One thread for each element of the result, in its order, 4 a thread, 256 threads apart
+//               (1 in more than three dimensions). Writes are coalesced, reads where the source's
+//               fastest dimension is the result's. Best: steps of 1 along that. Worst: steps along it,
+//               which leave lanes without a read.
+//
 // Bytes moved per element: its own, once from the source (none for a constant) and once to the result;
 // what is mirrored comes from the cache.
+
 // Of a multiprocessor. Not told, NVRTC 12.9 spills a few shapes to have more of them.
 #define LEAST_BLOCKS 2
 
@@ -22,6 +29,10 @@
 
 // Elements of a thread.
 template <int Rank> constexpr int PER_THREAD = Rank == 0 ? 1 : 4;
+
+constexpr int ANY_RANK = 40;
+
+// ---- Borders ------------------------------------------------------------------------------------
 
 enum BorderMode : int32_t { CONSTANT, EDGE, REPEATED };
 
@@ -149,10 +160,64 @@ DEVICE void pad(const Padded<Rank, Index>& p) {
     }
 }
 
+// ---- Windows with steps --------------------------------------------------------------------------
+
+template <int Rank, class Index>
+struct Spread {
+    static constexpr int CAPACITY = Rank ? Rank : ANY_RANK;
+    void* to;
+    const void* from;
+    Index count;             // elements of the result
+    Index stride[2][CAPACITY];  // in the result and in the source
+    Index first[CAPACITY];   // where the window begins
+    Index taken[CAPACITY];   // elements of the source
+    Divisor<Index> size[CAPACITY];
+    Divisor<Index> step[CAPACITY];  // of the window
+    int32_t rank;
+};
+
+template <int Rank, class Index, int Width>
+DEVICE void spread(const Spread<Rank, Index>& p) {
+    using T = Bits<Width>;
+    using Count = Unsigned<Index>;
+    constexpr int COUNT = PER_THREAD<Rank>;
+    const Count first = static_cast<Count>(blockIdx.x) * (COUNT * THREADS) + threadIdx.x;
+    const int rank = Rank ? Rank : p.rank;
+    Index to[COUNT];
+    T elements[COUNT];
+#pragma unroll
+    for (int k = 0; k < COUNT; ++k) {
+        bool inside = first + k * THREADS < static_cast<Count>(p.count);
+        Count rest = inside ? first + k * THREADS : 0;
+        Index from = 0;
+        to[k] = 0;
+#pragma unroll
+        for (int d = rank - 1; d >= 0; --d) {
+            const Count slower = d ? p.size[d].divide(rest) : 0;
+            const Index at = static_cast<Index>(rest - slower * p.size[d].divisor);
+            const Index away = at - p.first[d];
+            const Index place = static_cast<Index>(p.step[d].divide(away < 0 ? 0 : away));
+            inside &= place * static_cast<Index>(p.step[d].divisor) == away && place < p.taken[d];
+            to[k] += at * p.stride[0][d];
+            from += place * p.stride[1][d];
+            rest = slower;
+        }
+        elements[k] = load_if(inside, static_cast<const T*>(p.from) + from);
+    }
+#pragma unroll
+    for (int k = 0; k < COUNT; ++k)
+        store_if(first + k * THREADS < static_cast<Count>(p.count), static_cast<T*>(p.to) + to[k],
+                 elements[k]);
+}
+
 // ---- Kernels ------------------------------------------------------------------------------------
 // For a GPU the macros pick one; the simulator has all shapes.
 
-#ifndef TENSORLAYOUT_SIMULATOR
+#ifdef TENSORLAYOUT_SIMULATOR
+#elif defined(ELEMENT)
 SHAPES(RANK = 1 2 3 4 0, INDEX = int32_t int64_t, ELEMENT = 1 2 4 8 16, WIDTH = ELEMENT 16)
 KERNEL(pad_elements, Padded<RANK, INDEX>) { pad<RANK, INDEX, ELEMENT, WIDTH>(p); }
+#else
+SHAPES(RANK = 1 2 3 0, INDEX = int32_t int64_t, WIDTH = 1 2 4 8 16)
+KERNEL(spread_elements, Spread<RANK, INDEX>) { spread<RANK, INDEX, WIDTH>(p); }
 #endif

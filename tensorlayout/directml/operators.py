@@ -15,7 +15,7 @@ from tensorlayout.functions import arguments
 from tensorlayout.plan.base import Exposed, backend
 from tensorlayout.plan.rules import one_device
 from tensorlayout.tensor import Tensor, TensorSpec
-from tensorlayout.words import under
+from tensorlayout.words import named
 
 Given = Sequence[Tensor]
 Out = Tensor | Sequence[Tensor] | None
@@ -76,7 +76,11 @@ class Operator:
             self._check_many(outs, self._outputs)
             given = (*given, *outs)
         if given:
-            under(name, one_device, [x._spec for x in given])
+            try:
+                one_device([x._spec for x in given])
+            except ValueError as error:
+                named(name, error)
+                raise
         return self._run(given, described=True)
 
     def _with_owned(self, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:

@@ -113,7 +113,7 @@ class _Anchor(np.ndarray[Any, Any]):
 
 
 def device_of(x: Tensor) -> tuple[int, int]:
-    """The DLPack type and number of a tensor's device."""
+    """The DLPack type and number of the device: (1, 0) on the CPU, (2, N) on ``cuda:N``."""
     return HOST if x.device.kind == "cpu" else (_CUDA, x.device.number)
 
 

@@ -46,7 +46,7 @@ from tensorlayout.plan.einsum import fitted
 from tensorlayout.plan.fill import Create
 from tensorlayout.plan.library import Library, Results, Shape
 from tensorlayout.plan.pad import Pad
-from tensorlayout.plan.rules import refuse_complex
+from tensorlayout.plan.rules import check_category, refuse_complex
 from tensorlayout.plan.scatter import Scatter
 from tensorlayout.plan.view import View
 from tensorlayout.tensor import Tensor
@@ -122,13 +122,7 @@ def put_along_axis(x: Tensor, indices: Tensor, /, values: Any, axis: int = -1) -
     >>> x
     Tensor([[30, 99, 20]], dtype=int64, device='cpu')
     """
-    x, indices = (
-        arguments.tensor("put_along_axis", x),
-        arguments.tensor("put_along_axis", indices, "indices"),
-    )
-    if not dtypes.in_category(indices.dtype, "integral"):
-        msg = f"put_along_axis: only integral dtypes are allowed as indices, got {indices.dtype}"
-        raise TypeError(msg)
+    x, indices = arguments.tensor("put_along_axis", x), arguments.indices("put_along_axis", indices)
     dim = arguments.dim("put_along_axis", axis, x.ndim)
     fits = indices.ndim == x.ndim and all(
         n in (1, m) or d == dim for d, (n, m) in enumerate(zip(indices.shape, x.shape, strict=True))
@@ -209,7 +203,10 @@ def pad(
 
 def _pad_widths(given: Any, ndim: int) -> list[tuple[int, int]]:
     if isinstance(given, Mapping):
-        named = {arguments.dim("pad", d, ndim, "pad_width"): pair for d, pair in given.items()}
+        named = {
+            arguments.dim("pad", arguments.integer("pad", "pad_width", d), ndim): pair
+            for d, pair in given.items()
+        }
         given = [_per_side("pad_width", named.get(d, 0), 1)[0] for d in range(ndim)]
     widths = _per_side("pad_width", given, ndim)
     if widths.dtype.kind not in "iu":
@@ -348,9 +345,7 @@ def bincount(x: Tensor, /, weights: Tensor | None = None, minlength: int = 0) ->
     float64 with `weights`, of the shape of `x`. Row-major. ValueError for negative integers.
     """
     x = arguments.tensor("bincount", x)
-    if not dtypes.in_category(x.dtype, "integral"):
-        msg = f"bincount: only integral dtypes are allowed, got {x.dtype}"
-        raise TypeError(msg)
+    under("bincount", check_category, "integral", x.dtype)
     least = arguments.count("bincount", "minlength", minlength)
     if least > MAX_SLOTS:
         msg = f"bincount: minlength must be at most 2**63 - 1, got {arguments.shown(least)}"

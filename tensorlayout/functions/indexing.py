@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes
+from tensorlayout.dtypes import DType
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.creation import asarray, from_sequence
 from tensorlayout.functions.searching import nonzero
@@ -143,11 +144,15 @@ def _tensor_of(name: str, x: Tensor, value: Any) -> Any:
             raise TypeError(msg) from None
     if isinstance(value, (list, tuple)):  # numbers, which fit or do not, as a single one does
         whole = dtypes.in_category(x.dtype, "integral")
-        return under(name, from_sequence, name, value, x.dtype if whole else None)
+        return _numbers(name, value, x.dtype if whole else None)
     if not isinstance(value, (np.generic, int, float, complex)):
         msg = f"{name}: value must be a tensor, an array or numbers, got {arguments.shown(value)}"
         raise TypeError(msg)
     return arguments.operand(name, value)
+
+
+def _numbers(name: str, given: Any, dtype: DType | None) -> Tensor:
+    return under(name, from_sequence, name, given, dtype)
 
 
 def _without_leading_ones(name: str, value: Any, ndim: int) -> Any:
@@ -273,7 +278,7 @@ def _item(name: str, x: Tensor, item: Any) -> Any:
 def _array(name: str, item: Any) -> Tensor:
     """Positions in an array or a list."""
     try:
-        return asarray(item) if isinstance(item, np.ndarray) else from_sequence(name, item, None)
+        return asarray(item) if isinstance(item, np.ndarray) else _numbers(name, item, None)
     except (TypeError, OverflowError):
         msg = f"{name}: positions must be integers or booleans, got {arguments.shown(item)}"
         raise IndexError(msg) from None
@@ -384,8 +389,9 @@ def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
         msg = f"take_along_axis: ranks must be equal, got shapes {x.shape} and {indices.shape}"
         raise ValueError(msg)
     dim = arguments.dim("take_along_axis", axis, x.ndim)
-    around = [_with(s, dim, 1) for s in (x.shape, indices.shape)]
-    shape = under("take_along_axis", broadcast_shape, around)
+    shape, other = (_with(s, dim, 1) for s in (x.shape, indices.shape))
+    if shape != other:
+        shape = under("take_along_axis", broadcast_shape, (shape, other))
     wide = _broadcast(x, _with(shape, dim, x.shape[dim]))
     positions = _broadcast(indices, _with(shape, dim, indices.shape[dim]))
     key = (wide._spec, (dim,), None, positions._spec)

@@ -11,7 +11,7 @@ from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Plan
-from tensorlayout.plan.rules import AxisError, addressed, one_device
+from tensorlayout.plan.rules import AxisError, addressed, check_category, one_device
 from tensorlayout.tensor import TensorSpec
 from tensorlayout.words import shown
 
@@ -74,11 +74,9 @@ class Library:
         specs: tuple[TensorSpec, ...] = key[:count]
         options = key[count:]
         device = one_device(specs)
-        dtype = reduce(dtypes.promote, [spec.dtype for spec in specs])
-        if not dtypes.in_category(dtype, self.dtypes):
-            came = ", ".join(str(spec.dtype) for spec in specs)
-            msg = f"only {self.dtypes} dtypes are allowed, got {came}"
-            raise TypeError(msg)
+        given = [spec.dtype for spec in specs]
+        dtype = reduce(dtypes.promote, given)
+        check_category(self.dtypes, dtype, *given)
         shapes = [spec.layout.shape for spec in specs]
         if len(shapes[0]) < self.rank:
             msg = f"needs a rank of at least {self.rank}, got shape {shapes[0]}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tensorlayout import dtypes
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Plan
-from tensorlayout.plan.rules import broadcast_shape, one_device
+from tensorlayout.plan.rules import broadcast_shape, check_category, one_device
 from tensorlayout.tensor import TensorSpec
 
 
@@ -33,9 +33,7 @@ class Matmul:
         device = one_device([first, second])
         a, b = first.layout.shape, second.layout.shape
         dtype = dtypes.promote(first.dtype, second.dtype)
-        if not dtypes.in_category(dtype, "numeric"):
-            msg = f"only numeric dtypes are allowed, got {first.dtype}, {second.dtype}"
-            raise TypeError(msg)
+        check_category("numeric", dtype, first.dtype, second.dtype)
         if not a or not b or a[-1] != b[-2 if len(b) > 1 else 0]:
             msg = f"shapes {a} and {b} do not match as (…, m, k) and (…, k, n)"
             raise ValueError(msg)

@@ -31,6 +31,14 @@ def addressed(spec: TensorSpec) -> TensorSpec:
     return spec
 
 
+def check_category(category: str, dtype: DType, *given: DType) -> None:
+    """TypeError for a dtype of another category; `given`: those that it was promoted from."""
+    if not in_category(dtype, category):
+        came = ", ".join(map(str, given or (dtype,)))
+        msg = f"only {category} dtypes are allowed, got {came}"
+        raise TypeError(msg)
+
+
 def result_dtype(rule: str | DType, dtype: DType) -> DType:
     """What a line of a table makes of `dtype`: ``same``, ``sum`` (small integers: the default one).
 

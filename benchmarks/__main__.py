@@ -87,7 +87,7 @@ def _rows(rows: Iterable[cpu.Row], asked: argparse.Namespace, title: str) -> Non
     ]
     print(report.text(results))
     if asked.json:
-        report.save_json(results, asked.json)
+        report.save_json(results, asked.json, "group", "name")
     if asked.markdown:
         page = report.markdown(results).replace("# CPU", f"# {title}", 1)
         asked.markdown.write_text(page, "utf-8")
@@ -98,13 +98,13 @@ def _functions(asked: argparse.Namespace) -> None:
     seconds = 0.0 if asked.quick else SECONDS
     floors = {name: _within(calls, seconds) for name, calls in functions.floors().items()}
     results = [
-        function_report.Result(case, _within(case.make(), seconds))
+        report.Result(case, _within(case.make(), seconds))
         for case in _chosen(functions.cases(asked.quick), asked.only)
     ]
     page = function_report.markdown(results, floors)
     print(page)
     if asked.json:
-        function_report.save_json(results, asked.json)
+        report.save_json(results, asked.json, "function", "dtype", "layout")
     if asked.markdown:
         asked.markdown.write_text(page, "utf-8")
 

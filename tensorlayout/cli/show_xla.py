@@ -107,10 +107,8 @@ def _layout_text(shape: Shape) -> str:
 def _memory(shape: Shape, width: int) -> list[str]:
     """The memory table; of a large buffer only the first part."""
     slots = shape_util.physical_size(shape)
-    if slots == 0:
-        return ["memory: no slots"]
     tiles = () if shape.layout is None else shape.layout.tiles
-    if len(tiles) > _MOST_TILES:
+    if slots and len(tiles) > _MOST_TILES:
         return [f"memory: not shown for more than {_MOST_TILES} tiles"]
     shown = slots if slots <= MOST_SLOTS else FIRST_SLOTS
     values = [_value(shape, slot) for slot in range(shown)]

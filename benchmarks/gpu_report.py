@@ -86,7 +86,7 @@ class CompileTime:
 
 @dataclass
 class Report:
-    """All of it.
+    """All that was measured.
 
     Attributes:
         device: the name of the GPU.

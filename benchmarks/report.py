@@ -86,7 +86,7 @@ def markdown(results: Sequence[Result]) -> str:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], last: str = "---:") -> list[str]:
-    """In Markdown, figures to the right; `last`: the rule of the last column."""
+    """A table in Markdown, figures to the right; `last`: the rule of the last column."""
     rule = ["---", *["---:"] * (len(header) - 2), last]
     return ["| " + " | ".join(line) + " |" for line in (header, rule, *rows)]
 

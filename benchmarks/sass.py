@@ -75,7 +75,7 @@ def parsed(text: str) -> tuple[list[Instruction], dict[str, int]]:
 
 
 def sections(cubin: bytes) -> dict[str, bytes]:
-    """Those of an ELF file, by name."""
+    """The sections of an ELF file, by name."""
     (first,) = struct.unpack_from("<Q", cubin, 0x28)
     size, count, names = struct.unpack_from("<3H", cubin, 0x3A)
     rows = [struct.unpack_from("<2I4Q", cubin, first + n * size) for n in range(count)]
@@ -283,7 +283,7 @@ class Machine:
         return lambda: (of() >> shift & _U32(0xFFFF)).astype(np.uint16).view(np.float16)
 
     def address(self, text: str) -> Source:
-        """Of memory, as 64 bits."""
+        """An address of memory, as 64 bits."""
         match = re.search(r"\[([^\[\]]*)\]$", text)
         if not match:
             raise Unknown(text)
@@ -381,7 +381,7 @@ class Machine:
         return self._computed(to, lambda: x() * y() + z())
 
     def _added(self, text: str) -> Source:
-        """As a sum with carries takes it: a negative number is the inverse and 1."""
+        """A term as a sum with carries takes it: a negative number is the inverse and 1."""
         if re.match(r"-(U?R|c\[)", text):
             of = self.word(text[1:])
             return lambda: (~of()).astype(_U64) + _U64(1)

@@ -76,7 +76,7 @@ class Counted:
 
     @property
     def share(self) -> float | None:
-        """Of the speed of a copy, what issuing allows; None where it is not known."""
+        """The share that issuing allows, of the speed of a copy; None where it is not known."""
         return None if self.issued.unknown else self.issued.share(self.octets)
 
     @property
@@ -279,7 +279,7 @@ def _turned(shape: Shape, dtype: str) -> tl.Tensor:
 
 
 def cases() -> Iterator[Case]:
-    """All of them, file by file."""
+    """All cases, file by file."""
     yield from _copies()
     yield from _creation()
     yield from _elementwise()

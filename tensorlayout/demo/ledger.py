@@ -251,7 +251,7 @@ def _seconds(kernels: Sequence[Launched], on_host: float) -> float | None:
 
 
 def _by_name(kernels: Sequence[Launched]) -> tuple[Launched, ...]:
-    """Those of one name and operation together, whatever their types and shapes."""
+    """Launches of one name and operation together, whatever their types and shapes."""
     found: dict[tuple[str, str], Launched] = {}
     for each in kernels:
         key = each.kernel.name, each.kernel.operation

@@ -167,7 +167,7 @@ class TensorDesc:
         return from_storage(buffer, self.layout.moved(offset // dtype.itemsize), dtype=dtype)
 
     def with_rank(self, rank: int) -> TensorDesc:
-        """The same tensor with `rank` dimensions: sizes of 1 put in front, or taken from there.
+        """A descriptor with `rank` dimensions: sizes of 1 put in front, or taken from there.
 
         ValueError where a size to be taken away is not 1.
         """

@@ -72,12 +72,9 @@ def _desc(words: dict[str, str]) -> TensorDesc:
             **members,
         )
     except (ValueError, TypeError, OverflowError) as error:
-        msg = f"show: {str(error).removeprefix('TensorDesc: ')}, in {shown(_spelt(words))}"
+        spelt = " ".join(f"{name}={value}" for name, value in words.items())
+        msg = f"show: {str(error).removeprefix('TensorDesc: ')}, in {shown(spelt)}"
         raise CommandError(msg) from None
-
-
-def _spelt(words: dict[str, str]) -> str:
-    return " ".join(f"{name}={value}" for name, value in words.items())
 
 
 def _numbers(name: str, text: str) -> list[int]:

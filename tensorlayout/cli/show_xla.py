@@ -118,11 +118,7 @@ def _memory(shape: Shape, width: int) -> list[str]:
 
 def _value(shape: Shape, slot: int) -> str:
     """The name of the element in a slot, by its row-major number; x for padding."""
-    tail = shape_util.physical_size(_without_tail(shape))
+    bare = (shape.layout or xla.XlaLayout()).replace(tail_padding_alignment=1)
+    tail = shape_util.physical_size(shape.replace(layout=bare))
     index = layout_util.element_at(shape, slot) if slot < tail else None
     return "x" if index is None else element_name(index, shape.dimensions)
-
-
-def _without_tail(shape: Shape) -> Shape:
-    layout = shape.layout or xla.XlaLayout()
-    return shape.replace(layout=layout.replace(tail_padding_alignment=1))

@@ -45,21 +45,19 @@ def _rows_of_pixels(book: Ledger, x: Known) -> Known:
 
 def _statistics(book: Ledger, batch: Known, floats: Known) -> Captioned:
     every, pixels, device = (0, 2, 3), batch.array, batch.tensor.device
-    means = book.compute(
-        "mean by channel",
-        lambda _, x: tl.mean(x, axis=every),
-        floats,
-        dims="C",
-        expected=pixels.mean(every).astype(np.float32),
-        within=WITHIN,
-    )
-    deviations = book.compute(
-        "deviation by channel",
-        lambda _, x: tl.std(x, axis=every),
-        floats,
-        dims="C",
-        expected=pixels.std(every).astype(np.float32),
-        within=WITHIN,
+    means, deviations = (
+        book.compute(
+            f"{title} by channel",
+            lambda _, x, reduced=reduced: reduced(x, axis=every),
+            floats,
+            dims="C",
+            expected=expected(every).astype(np.float32),
+            within=WITHIN,
+        )
+        for title, reduced, expected in (
+            ("mean", tl.mean, pixels.mean),
+            ("deviation", tl.std, pixels.std),
+        )
     )
     rows = _rows_of_pixels(book, batch)
     sample = book.view(f"every {SAMPLE}th of them", lambda _, x: x[::SAMPLE], rows)

@@ -81,7 +81,7 @@ class Issued:
         return self.loads / self.waits if self.waits else 0.0
 
     def share(self, octets: float) -> float:
-        """Of the speed of a copy that moves so many bytes, what issuing allows."""
+        """The share that issuing allows, of the speed of a copy that moves so many bytes."""
         clocks = self.instructions / (_MULTIPROCESSORS * _SCHEDULERS)
         return min(1.0, octets / _COPIED * _CLOCK / clocks) if clocks else 1.0
 

@@ -24,6 +24,10 @@ MET = (
     "tests/project/test_docs.py::test_every_public_function_is_in_the_table",
     "tests/project/test_docs.py::test_what_a_function_gives[cpu-packbits]",
     "tests/project/test_docs.py::test_what_a_function_gives[simulator-packbits]",
+    "tests/project/test_errors.py::test_every_public_function_is_tried[cpu]",
+    "tests/project/test_errors.py::test_refused[cpu-packbits(x)]",
+    "tests/cuda/test_gpu_branches.py::test_files_without_a_call",
+    "tests/cuda/test_gpu_branches.py::test_a_call_of_each_file[pack.cu]",
     "tests/cuda/test_every_kernel.py::test_every_kernel_has_a_case",
     "tests/cuda/test_every_kernel.py::test_many_blocks[simulator-packs]",
 )

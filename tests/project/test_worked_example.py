@@ -75,7 +75,7 @@ def test_the_example_is_a_change_that_passes(tmp_path):
             assert not path.exists(), name
             path.parent.mkdir(exist_ok=True)
             path.write_text(text, "utf-8")
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", *MET]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *MET]
     environment = os.environ | {"PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
     run = subprocess.run(
         command, capture_output=True, text=True, env=environment, cwd=tmp_path, check=False

@@ -23,7 +23,7 @@ from tensorlayout.cuda.engine.parameters import divisor
 from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST
 from tensorlayout.cuda.engine.structs import constant
 from tensorlayout.layout import Layout
-from tensorlayout.layout.loop import Axis, Window, furthest, index_type, merged
+from tensorlayout.layout.loop import Axis, Loop, Window, furthest, index_type, merged
 from tensorlayout.plan.base import Write
 from tensorlayout.plan.join import JoinPlan, SplitPlan, cuts_of, part_of
 from tensorlayout.tensor import Tensor, TensorSpec
@@ -197,7 +197,7 @@ def _threads_of_rows(
 def _launch(whole: _Whole, inputs: list[_Input]) -> Launch:
     axes, result, itemsize = _axes(whole, inputs), whole.layout, whole.itemsize
     width = _width(axes, whole, inputs)
-    rank, times = len(axes), width // itemsize
+    rank = len(axes)
     index = index_type(result.size, furthest(axes))
     threads = _threads_of_rows(axes, whole, inputs, width)
     if threads:
@@ -205,23 +205,22 @@ def _launch(whole: _Whole, inputs: list[_Input]) -> Launch:
     else:
         chosen = kernel(FILE, "join_parts", RANK=rank, INDEX=index, WIDTH=width)
     made = parameters(chosen)()
-    last = rank - 1
-    shared, end = made.shared, 0
+    shared, end, count = made.shared, 0, 1 + len(inputs)
     shared.parts, shared.rank, shared.axis, shared.splits = len(inputs), rank, -1, whole.splits
-    for d, each in enumerate(axes):
-        shared.stride[d] = each.strides[0] if d == last else each.strides[0] // times
+    loop = Loop(tuple(axes), (itemsize,) * count, (0,) * count, (WIDEST,) * count)
+    packs = loop.in_packs(width // itemsize, range(count)).axes
+    for d, each in enumerate(packs):
+        shared.stride[d] = each.strides[0]
         if each.tag is not None:
             shared.axis = d
         else:
-            shared.size[d] = divisor(index, each.size // (times if d == last else 1))
+            shared.size[d] = divisor(index, each.size)
     for k, given in enumerate(inputs, 1):
-        part, sizes = made.parts[k - 1], [each.window.counts[k] for each in axes]
-        sizes[last] //= times
+        part, sizes = made.parts[k - 1], [each.window.counts[k] for each in packs]
         part.count = prod(sizes)
-        part.start = whole.start(given) // times
-        for d, each in enumerate(axes):
-            stride = each.strides[k] if sizes[d] > 1 else 0
-            part.stride[d] = stride if d == last else stride // times
+        part.start = whole.start(given) * itemsize // width
+        for d, each in enumerate(packs):
+            part.stride[d] = each.strides[k] if sizes[d] > 1 else 0
             if each.tag is not None:
                 part.size = divisor(index, sizes[d])
         if threads:

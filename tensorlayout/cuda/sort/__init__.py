@@ -99,7 +99,7 @@ def prepare_isin(
 ) -> Run:
     """The function of elements and of those to be looked for among: these are sorted, and searched.
 
-    `dtype`: as before; `result`: bool, row-major.
+    `dtype`: what both are compared in, real numeric; `result`: bool, row-major.
     """
     values, of = operands
     placed = TensorSpec(dtype, Layout.row_major(of.layout.shape), of.device)

@@ -103,12 +103,11 @@ def _run(plan: Plan, where: Backend) -> Run:
             return out
 
         return run_into
-    return making(plan.result, write)
+    return making(where.new_tensors(plan.result), write)
 
 
-def making(spec: TensorSpec, write: Write) -> Run:
+def making(new: Callable[[], Tensor], write: Write) -> Run:
     """The function of the operands that writes into a new tensor."""
-    new = backend(spec.device).new_tensors(spec)
 
     def run_anew(*operands: Any) -> Tensor:
         out = new()

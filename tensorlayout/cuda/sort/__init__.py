@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tensorlayout.cuda.engine.launch import writer
+from tensorlayout.cuda.engine.memory import new_tensors
 from tensorlayout.cuda.sort.lines import TILE, is_fastest
 from tensorlayout.cuda.sort.passes import plan_sort
 from tensorlayout.cuda.sort.search import plan_search
@@ -127,4 +128,4 @@ def _search(
 ) -> Run:
     """The function of the line and of the values."""
     found = plan_search(line, values, dtype, **kind)
-    return making(result, writer(result.device.number, lambda _: found, aligned=0))
+    return making(new_tensors(result), writer(result.device.number, lambda _: found, aligned=0))

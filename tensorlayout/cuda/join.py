@@ -51,10 +51,6 @@ class _Whole(NamedTuple):
         """Whether it is taken apart."""
         return self.number > 0
 
-    def part(self, start: int, size: int) -> Layout:
-        """The part that begins at `start`."""
-        return part_of(self.layout, (*[slice(None)] * self.axis, slice(start, start + size)))
-
     def start(self, given: _Input) -> int:
         """Slots from the first element to that of the part of an input."""
         return given.start * self.layout.strides[self.axis]
@@ -105,7 +101,8 @@ def _transposed(whole: _Whole, given: _Input) -> Launch | None:
     """The copy of an input that goes through tiles; None for others."""
     if _runs(whole.layout, given):
         return None
-    part = whole.part(given.start, given.layout.shape[whole.axis])
+    cut = slice(given.start, given.start + given.layout.shape[whole.axis])
+    part = part_of(whole.layout, (*[slice(None)] * whole.axis, cut))
     shift = part.lowest * whole.itemsize
     ends = [(part.at_origin, gcd(whole.alignment, shift), whole.number, shift)]
     ends.insert(1 - whole.splits, (given.layout, given.alignment, given.number, 0))
@@ -245,16 +242,13 @@ def most_inputs(rank: int, index: str) -> int:
 def write_join(plan: JoinPlan) -> Write:
     """One launch for all operands, but those of another dtype or order, or tiled: one for each."""
     spec, axis, sources = plan.result, plan.axis, plan.sources
-    starts = _starts(axis, sources)
-    rows = [(s.layout, at) for s, at in zip(sources, starts, strict=True) if _alike(s, spec)]
-    layouts, places = [layout for layout, _ in rows], [at for _, at in rows]
-    join = _writer(spec, axis, layouts, places)
-    if len(rows) == len(sources):
+    rows = list(zip(sources, cuts_of(sources, axis), strict=True))
+    alike = [row for row in rows if _alike(row[0], spec)]
+    starts = [cut[axis].start for _, cut in alike]
+    join = _writer(spec, axis, [source.layout for source, _ in alike], starts)
+    if len(alike) == len(rows):
         return join
-    movers = [
-        None if _alike(source, spec) else _move_into_part(source, spec, axis, at)
-        for source, at in zip(sources, starts, strict=True)
-    ]
+    movers = [None if _alike(row[0], spec) else _move_into_part(spec, *row) for row in rows]
 
     def write(out: Tensor, *operands: Tensor) -> None:
         given = list(zip(operands, movers, strict=True))
@@ -270,13 +264,8 @@ def _alike(source: TensorSpec, result: TensorSpec) -> bool:
     return source.dtype == result.dtype and not source.layout.is_tiled
 
 
-def _starts(axis: int, specs: Sequence[TensorSpec]) -> list[int]:
-    return [cut[axis].start for cut in cuts_of(specs, axis)]
-
-
-def _move_into_part(source: TensorSpec, result: TensorSpec, axis: int, start: int) -> Write:
-    whole = _Whole(result.layout, axis, result.dtype.itemsize, 1, 0)
-    part = whole.part(start, source.layout.shape[axis])
+def _move_into_part(result: TensorSpec, source: TensorSpec, cut: tuple[slice, ...]) -> Write:
+    part = part_of(result.layout, cut)
     spec = TensorSpec(result.dtype, part.at_origin, result.device)
     shift = part.lowest * result.dtype.itemsize if part.size else 0
     return write_move("concat", source, spec, shift=shift)
@@ -284,8 +273,9 @@ def _move_into_part(source: TensorSpec, result: TensorSpec, axis: int, start: in
 
 def write_split(plan: SplitPlan) -> Write:
     """One launch for all results, but those of another order."""
+    starts = [cut[plan.axis].start for cut in cuts_of(plan.results, plan.axis)]
     layouts = [result.layout for result in plan.results]
-    return _writer(plan.source, plan.axis, layouts, _starts(plan.axis, plan.results), splits=True)
+    return _writer(plan.source, plan.axis, layouts, starts, splits=True)
 
 
 def _writer(

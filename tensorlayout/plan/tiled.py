@@ -13,7 +13,6 @@ from typing import Any
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Plan, Run, backend
 from tensorlayout.plan.copy import Assign, Copy, ReshapePlan
-from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.plan.steps import Step, note
 from tensorlayout.plan.view import NoViewError, ViewPlan
 from tensorlayout.tensor import Tensor, TensorSpec
@@ -42,24 +41,6 @@ def needs_strides(plan: Plan, key: tuple[Any, ...], takes_tiles: Callable[[Any],
     if isinstance(plan, ViewPlan) and not plan.source.layout.is_tiled:
         return True  # the view of a packed copy
     return not (plan.moves_elements or takes_tiles(plan))
-
-
-def is_one_run(plan: ElementwisePlan) -> bool:
-    """Whether tensors and result have one placement over one whole block: a run over the storage.
-
-    Tensors of rank 0 take part as scalars do.
-    """
-    layout = plan.result.layout
-    return layout.covers_block and all(
-        isinstance(o, type)
-        or o.layout.ndim == 0
-        or (
-            o.layout.is_tiled == layout.is_tiled
-            and o.layout.same_placement(layout)
-            and o.layout.padded_shape == layout.padded_shape
-        )
-        for o in plan.operands
-    )
 
 
 def packed(spec: TensorSpec) -> TensorSpec:

@@ -198,17 +198,18 @@ def sign_complex(x: Array, out: Array) -> None:
         np.copyto(out, 0, where=magnitude == 0)
 
 
-def tan(x: Array, out: Array) -> None:
-    """At infinite imaginary parts the real part of the result has the sign of that of `x`."""
-    np.tan(x, out=out)
-    if not _all_finite(x):
-        flat = np.isinf(x.imag) & np.isfinite(x.real)
-        np.copysign(0, x.real, out=out.real, where=flat)
+def _signed_at_infinity(function: Any, finite: str, infinite: str) -> Fix:
+    """`function`, whose result has the sign of the `finite` part where the other is infinite."""
+
+    def fix(x: Array, out: Array) -> None:
+        function(x, out=out)
+        if not _all_finite(x):
+            part = getattr(x, finite)
+            flat = np.isinf(getattr(x, infinite)) & np.isfinite(part)
+            np.copysign(0, part, out=getattr(out, finite), where=flat)
+
+    return fix
 
 
-def tanh(x: Array, out: Array) -> None:
-    """At infinite real parts the imaginary part of the result has the sign of that of `x`."""
-    np.tanh(x, out=out)
-    if not _all_finite(x):
-        flat = np.isinf(x.real) & np.isfinite(x.imag)
-        np.copysign(0, x.imag, out=out.imag, where=flat)
+tan = _signed_at_infinity(np.tan, "real", "imag")
+tanh = _signed_at_infinity(np.tanh, "imag", "real")

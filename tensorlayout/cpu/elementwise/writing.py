@@ -80,7 +80,7 @@ def _direct(plan: ElementwisePlan, fix: Fix | None) -> Run | None:
         return None
     if _numpy_alone_gives_the_layout(plan, fix):
         return _by_numpy(plan)
-    if plan.flat and plan.result.layout.is_padded and plan.result.layout.size:
+    if plan.is_one_run and plan.result.layout.is_padded and plan.result.layout.size:
         return run_flat(plan.result, _call(plan, fix), _reader(plan, run_of))
     return None
 
@@ -198,7 +198,7 @@ def _context(plan: ElementwisePlan) -> Any:
 def _in_short_runs(plan: ElementwisePlan) -> bool:
     """Whether the operands and the result continue together for a few elements only."""
     result = plan.result.layout
-    if plan.flat or result.ndim < 2:
+    if result.ndim < 2 or (plan.is_one_run and not plan.given):
         return False
     tensors = [
         o.layout.broadcast_to(result.shape) for o in plan.operands if isinstance(o, TensorSpec)

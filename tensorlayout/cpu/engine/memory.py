@@ -170,13 +170,16 @@ def _tails_filler(spec: TensorSpec, bits: Array) -> Callable[[Array], None]:
     return fill
 
 
+@functools.lru_cache(maxsize=1024)
 def new_tensors(spec: TensorSpec) -> Callable[[], Tensor]:
     """What makes one `new_tensor` of this spec after the other."""
     layout, dtype, new, empty = spec.layout, spec.dtype, object.__new__, np.empty
-    shape, sizes = layout.shape, layout.padded_shape
-    if layout.form is not layout or layout.is_tiled or not layout.size or not _fits(spec):
-        return functools.partial(new_tensor, spec)
-    if sizes == shape and layout.is_row_major:
+    if layout.form is not layout or not layout.size or not _fits(spec):
+        return functools.partial(_allocated, spec)
+    seen = Layout((layout.required_size,)) if layout.is_tiled else layout
+    sizes = seen.shape if layout.is_tiled else layout.padded_shape
+    shape, fill = seen.shape, padding_filler(spec)
+    if sizes == shape and seen.is_row_major and fill is None:
 
         def make_row_major() -> Tensor:
             made = new(Tensor)
@@ -184,22 +187,31 @@ def new_tensors(spec: TensorSpec) -> Callable[[], Tensor]:
             return made
 
         return make_row_major
-    strides = byte_strides(Layout(sizes, layout.strides), dtype.itemsize)
-    cut = tuple([slice(0, n) for n in shape])
-    fill, count = padding_filler(spec), math.prod(sizes)
+    strides, count = byte_strides(Layout(sizes, seen.strides), dtype.itemsize), math.prod(sizes)
+    cut = tuple([slice(0, n) for n in shape]) if sizes != shape else None
 
     def make() -> Tensor:
-        storage = empty(count, dtype)
+        try:
+            made, storage = new(Tensor), empty(count, dtype)
+        except MemoryError:
+            raise _too_large(spec) from None
         block: Array = np.ndarray(sizes, dtype, storage, 0, strides)
         if fill is not None:
             fill(block)
-        return Tensor._new(block[cut], spec, StorageRef(storage, 0))
+        made._memory, made._spec = block if cut is None else block[cut], spec
+        made._home = StorageRef(storage, 0)
+        return made
 
     return make
 
 
 def new_tensor(spec: TensorSpec) -> Tensor:
     """An uninitialised tensor whose padding holds its value, and whose gaps hold zeros."""
+    return new_tensors(spec)()
+
+
+def _allocated(spec: TensorSpec) -> Tensor:
+    """A new tensor of any layout, empty or too large ones too."""
     layout = spec.layout
     if not _fits(spec):
         raise _too_large(spec)  # NumPy would not try

@@ -29,9 +29,8 @@ from tensorlayout.words import shown
 
 _GRAMMAR = "(sizes):(strides)[+offset] [order=(…)] [padded=(…)] [padding=SYMBOL or 0xBITS:dtype]"
 _TEXT = re.compile(
-    r"\((?P<shape>[\d, ]*)\) ?: ?\((?P<strides>[-\d,*+ ]*)\) ?(?:\+ ?(?P<offset>\d+))?"
-    r"(?: order=\((?P<minor_to_major>[\d, ]*)\))?(?: padded=\((?P<padded_shape>[\d, ]*)\))?"
-    r"(?: padding=(?P<padding_value>\S+))?",
+    r"\(([\d, ]*)\) ?: ?\(([-\d,*+ ]*)\) ?(?:\+ ?(\d+))?"
+    r"(?: order=\(([\d, ]*)\))?(?: padded=\(([\d, ]*)\))?(?: padding=(\S+))?",
     re.ASCII,
 )
 _TILED = re.compile(r"\{([\d, ]*)(?: ?: ?(?:T((?: ?\([\d, *]+\))+))?)?\}", re.ASCII)
@@ -82,15 +81,21 @@ def parse_text(text: str) -> dict[str, Any]:
         if plain.startswith("{"):
             rule = "needs the sizes in front of an order and tiles, as in [3,5]{1,0:T(2,2)}"
         raise ValueError(_complaint(text, rule))
-    shape = _ints(text, match["shape"])
-    words = _items(text, match["strides"])
+    sizes, strides, offset, order, padded, padding = match.groups()
+    shape = _ints(text, sizes)
+    words = _items(text, strides)
     if len(words) != len(shape):
         raise ValueError(_complaint(text, f"has {len(shape)} sizes but {len(words)} strides"))
     parts = tuple(_parts(text, word, n) for word, n in zip(words, shape, strict=True))
     said: dict[str, Any] = {"shape": shape, "parts": parts}
-    for name, read in _READ.items():
-        if match[name] is not None:
-            said[name] = read(text, match[name])
+    if offset is not None:
+        said["offset"] = _int(text, offset)
+    if order is not None:
+        said["minor_to_major"] = _ints(text, order)
+    if padded is not None:
+        said["padded_shape"] = _ints(text, padded)
+    if padding is not None:
+        said["padding_value"] = _padding(text, padding)
     return said
 
 
@@ -177,11 +182,3 @@ def _padding(text: str, word: str) -> Padding:
         return PaddingValue[word]
     allowed = ", ".join(PaddingValue.__members__)
     raise ValueError(_complaint(text, f"padding must be one of {allowed} or 0xBITS:dtype"))
-
-
-_READ = {
-    "offset": _int,
-    "minor_to_major": _ints,
-    "padded_shape": _ints,
-    "padding_value": _padding,
-}

@@ -61,7 +61,7 @@ class ElementwisePlan(Plan):
         Plan.check_into(self, name, destination)
 
     def into(self, destination: TensorSpec) -> ElementwisePlan:
-        """The same, written into a tensor of any layout, which it fits."""
+        """The plan that writes into a tensor of any layout, which the result fits."""
         return replace(self, result=destination, given=True)
 
 

@@ -93,7 +93,7 @@ def run_tiled(plan: ElementwisePlan, write: Callable[[ElementwisePlan], Write]) 
         pairs = zip(tensors, vectors, strict=True)
         run(*[x if v is None else Tensor._new(x._memory, v) for x, v in pairs])
         if fill is not None:
-            fill(tensors[0]._memory)
+            fill(*home_of(tensors[0]))
 
     return call
 

@@ -175,14 +175,14 @@ def pow_signed(x: Array, y: Array, out: Array) -> None:
 
 
 def reciprocal(x: Array, out: Array) -> None:
-    """Of zeros, and wherever NumPy finds nothing finite, what `divide` gives."""
+    """NumPy is wrong for zeros; wherever it finds nothing finite, `divide` is asked."""
     np.reciprocal(x, out=out)
     if not _all_finite(out):
         np.divide(1, x, out=out, where=~np.isfinite(out))
 
 
 def sign_bfloat16(x: Array, out: Array) -> None:
-    """Of -0 it is +0. As an integer, -0 is the least of all numbers."""
+    """The sign of -0 is +0. Taken for an integer, -0 is the least of all numbers."""
     np.sign(x, out=out)
     bits = out.view(np.int16)
     if np.minimum.reduce(bits, axis=None, initial=0) == -0x8000:
@@ -198,18 +198,17 @@ def sign_complex(x: Array, out: Array) -> None:
         np.copyto(out, 0, where=magnitude == 0)
 
 
-def _signed_at_infinity(function: Any, finite: str, infinite: str) -> Fix:
-    """`function`, whose result has the sign of the `finite` part where the other is infinite."""
-
-    def fix(x: Array, out: Array) -> None:
-        function(x, out=out)
-        if not _all_finite(x):
-            part = getattr(x, finite)
-            flat = np.isinf(getattr(x, infinite)) & np.isfinite(part)
-            np.copysign(0, part, out=getattr(out, finite), where=flat)
-
-    return fix
+def tan(x: Array, out: Array) -> None:
+    """At infinite imaginary parts the real part of the result has the sign of that of `x`."""
+    np.tan(x, out=out)
+    if not _all_finite(x):
+        flat = np.isinf(x.imag) & np.isfinite(x.real)
+        np.copysign(0, x.real, out=out.real, where=flat)
 
 
-tan = _signed_at_infinity(np.tan, "real", "imag")
-tanh = _signed_at_infinity(np.tanh, "imag", "real")
+def tanh(x: Array, out: Array) -> None:
+    """At infinite real parts the imaginary part of the result has the sign of that of `x`."""
+    np.tanh(x, out=out)
+    if not _all_finite(x):
+        flat = np.isinf(x.real) & np.isfinite(x.imag)
+        np.copysign(0, x.imag, out=out.imag, where=flat)

@@ -57,14 +57,10 @@ class TransferPlan(Plan):
 
     kind = "transfer"
     moves_elements = True
+    record = "copy"
 
     source: TensorSpec
     result: TensorSpec
-
-    @property
-    def record(self) -> str:
-        """A `copy`."""
-        return "copy"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

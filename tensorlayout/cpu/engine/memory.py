@@ -13,7 +13,7 @@ import numpy as np
 
 from tensorlayout.devices import CPU, Device
 from tensorlayout.dtypes import DType
-from tensorlayout.layout import Layout, Padding, boxes
+from tensorlayout.layout import Layout, Padding, boxes, descending
 from tensorlayout.plan.base import Exposed
 from tensorlayout.plan.from_strides import spec_of_strides
 from tensorlayout.plan.padding import padding_bytes
@@ -162,12 +162,11 @@ def padding_filler(spec: TensorSpec) -> Callable[[Array, int], None] | None:
 def new_tensors(spec: TensorSpec) -> Callable[[], Tensor]:
     """What makes one `new_tensor` of this spec after the other."""
     layout, dtype, new, empty = spec.layout, spec.dtype, object.__new__, np.empty
-    if layout.form is not layout or not layout.size or not _fits(spec):
+    shape, count = layout.shape, layout.required_size
+    if layout.form is not layout or not layout.size or count * dtype.itemsize > sys.maxsize:
         return functools.partial(_allocated, spec)
-    count, fill = layout.required_size, padding_filler(spec)
-    seen = Layout((count,)) if layout.is_tiled else layout
-    shape, strides = seen.shape, byte_strides(seen, dtype.itemsize)
-    if seen.is_row_major and fill is None:
+    row_major = layout.minor_to_major == descending(len(shape))
+    if row_major and layout.padded_shape == shape and not layout.is_tiled:
 
         def make_row_major() -> Tensor:
             made = new(Tensor)
@@ -175,6 +174,8 @@ def new_tensors(spec: TensorSpec) -> Callable[[], Tensor]:
             return made
 
         return make_row_major
+    seen, fill = Layout((count,)) if layout.is_tiled else layout, padding_filler(spec)
+    shape, strides = seen.shape, byte_strides(seen, dtype.itemsize)
 
     def make() -> Tensor:
         try:
@@ -198,7 +199,8 @@ def new_tensor(spec: TensorSpec) -> Tensor:
 def _allocated(spec: TensorSpec) -> Tensor:
     """A new tensor of any layout, empty or too large ones too."""
     layout = spec.layout
-    if not _fits(spec):
+    slots = math.prod([n or 1 for n in layout.padded_shape])  # sizes of 0 count as 1 for NumPy
+    if max(slots, layout.required_size) * spec.dtype.itemsize > sys.maxsize:
         raise _too_large(spec)  # NumPy would not try
     try:
         allocate = np.empty if layout.form is layout else np.zeros
@@ -208,12 +210,6 @@ def _allocated(spec: TensorSpec) -> Tensor:
     tensor = tensor_of_bytes(storage, spec)
     fill_padding(tensor)
     return tensor
-
-
-def _fits(spec: TensorSpec) -> bool:
-    """Whether the bytes can be counted; sizes of 0 count as 1, as NumPy counts them."""
-    slots = math.prod([n or 1 for n in spec.layout.padded_shape])
-    return max(slots, spec.layout.required_size) * spec.dtype.itemsize <= sys.maxsize
 
 
 def _too_large(spec: TensorSpec) -> MemoryError:

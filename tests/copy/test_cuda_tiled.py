@@ -383,9 +383,7 @@ def test_an_elementwise_function_of_tiles_is_one_launch_that_writes_the_padding(
 def test_which_operands_one_launch_takes():
     def plan(*layouts):
         specs = [TensorSpec(tl.float32, layout, Device("cuda", 0)) for layout in layouts]
-        return ElementwisePlan(
-            tl.add, tuple(specs), (tl.float32,) * len(specs), specs[0], flat=False
-        )
+        return ElementwisePlan(tl.add, tuple(specs), (tl.float32,) * len(specs), specs[0])
 
     shape, images = (300, 300), (2, 50, 28, 28)
     tiles = tails(shape, (8, 128))

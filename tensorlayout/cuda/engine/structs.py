@@ -12,7 +12,6 @@ import ctypes
 import keyword
 import re
 from collections.abc import Iterator
-from itertools import accumulate
 from typing import Any
 
 from tensorlayout.cuda.engine.cpp_text import Scope, closing, file_of, refuse, split
@@ -113,8 +112,7 @@ def _members(scope: Scope, statement: str) -> Iterator[tuple[str, Any]]:
         refuse(scope.file, f"the member {statement!r}")
     end = found.end()
     if statement.startswith("<", end):
-        depths = accumulate((sign == "<") - (sign == ">") for sign in statement[end:])
-        end += [*depths].index(0) + 1
+        end = closing(statement, end, "<", ">") + 1
     kind, declared = statement[:end], statement[end:].strip()
     for each in split(declared):
         part = _DECLARATOR.fullmatch(each)

@@ -16,14 +16,14 @@ from tensorlayout.cuda.elementwise import plan_conversion, plan_elementwise
 from tensorlayout.cuda.engine import nvrtc
 from tensorlayout.cuda.engine.aliasing import conflicts
 from tensorlayout.cuda.engine.launch import bind
-from tensorlayout.cuda.engine.shared_tiles.problem import Tuning
+from tensorlayout.cuda.engine.shared_tiles.problem import TileTuning
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.layout import Layout, PaddingValue
 
 row_major, column_major = Layout.row_major, Layout.column_major
 
 # Tiles wherever an operand has other strides than the result.
-TILES = Tuning(small_bytes=0, staged_from=-math.inf, through_tile=-math.inf)
+TILES = TileTuning(small_bytes=0, staged_from=-math.inf, through_tile=-math.inf)
 
 ARCHITECTURES = (75, 80, 90, 100, 120)
 

@@ -9,8 +9,9 @@ not told apart: a name that several of them define has to be given by the caller
 from __future__ import annotations
 
 import ctypes
+import keyword
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple, NoReturn
@@ -36,7 +37,7 @@ _IN_PYTHON = {"&&": "and", "||": "or", "/": "//"}
 
 
 class Parameter(NamedTuple):
-    """Of a template: "class", "int", …; the name; the default value, or ""."""
+    """A template's parameter: "class", "int", …; the name; the default value, or ""."""
 
     kind: str
     name: str
@@ -156,12 +157,41 @@ def refuse(file: File, what: str) -> NoReturn:
     raise ValueError(msg)
 
 
+_SCALARS: dict[str, Any] = {
+    **{f"{sign}int{bits}_t": getattr(ctypes, f"c_{sign}int{bits}")
+       for sign in ("", "u") for bits in (8, 16, 32, 64)},
+    "bool": ctypes.c_bool,
+    "int": ctypes.c_int32,
+    "float": ctypes.c_float,
+    "double": ctypes.c_double,
+}  # fmt: skip
+
+_STATEMENT = re.compile(r"[^;{]*[;{]")
+_CONSTANT = re.compile(r"static\s+constexpr\s+\w+\s+(\w+)\s*=(.*)", re.DOTALL)
+_TYPE = re.compile(r"(?:const\s+)?(\w+)\s*")
+_DECLARATOR = re.compile(r"(\**)\s*(?:const\s+)?(\w+)\s*((?:\[[^\]]*\]\s*)*)")
+
+# Structs of the same members are one class, whichever file asks first.
+_classes: dict[tuple[Any, ...], Any] = {}
+
+
 @cache
 def _evaluated(numbers: str) -> int:
     return int(eval(numbers))
 
 
-class Scope:
+def _statements(body: str) -> Iterator[str]:
+    """What ends with a semicolon; definitions of functions are left out."""
+    body, at = re.sub(r"^\s*#.*", "", body, flags=re.MULTILINE), 0
+    while found := _STATEMENT.match(body, at):
+        at = found.end()
+        if body[at - 1] == "{":
+            at = closing(body, at - 1) + 1
+        elif found[0].strip() != ";":
+            yield found[0][:-1].strip()
+
+
+class NameScope:
     """Where names are looked up: `names` and `given` first, then the definitions that `file` sees.
 
     `names` are of this text alone, as template parameters are; what is `given` holds in all that
@@ -173,10 +203,8 @@ class Scope:
         file: File,
         names: Mapping[str, Any],
         given: Mapping[str, Any],
-        type_of: Callable[[Scope, str], Any],
     ) -> None:
-        self.file, self.names = file, {**given, **names}
-        self._given, self._type_of = given, type_of
+        self.file, self.names, self._given = file, {**given, **names}, given
 
     def value(self, text: str) -> int:
         """The value of a constant expression. ValueError for what is not one.
@@ -239,9 +267,53 @@ class Scope:
 
     def type(self, text: str) -> Any:
         """The ctypes type that a type's name means here. ValueError for one that is not known."""
-        return self._type_of(self, text)
+        text = text.removeprefix("const ").strip()
+        if text.endswith("*"):
+            return ctypes.c_uint64
+        name, _, rest = text.partition("<")
+        name = name.strip()
+        known = self.names.get(name, _SCALARS.get(name))
+        if isinstance(known, type):
+            return known
+        found = self.file.definitions(name)
+        if found and found[0].kind == "enum":
+            return _SCALARS[found[0].text]
+        definition, inside = self.definition(name, "struct", split(rest.removesuffix(">")))
+        fields = tuple(inside._fields(definition.text))
+        key = definition.file.path, name, fields
+        if key not in _classes:
+            _classes.setdefault(key, type(name, (ctypes.Structure,), {"_fields_": fields}))
+        return _classes[key]
 
-    def definition(self, name: str, kind: str, arguments: list[str]) -> tuple[Definition, Scope]:
+    def _fields(self, body: str) -> Iterator[tuple[str, Any]]:
+        """The members of a struct; functions, names of types and constants are none."""
+        for statement in _statements(body):
+            known = _CONSTANT.fullmatch(statement)
+            if known:
+                self.names[known[1]] = self.value(known[2])
+            elif not statement.startswith(("using ", "static_assert")):
+                yield from self._members(statement)
+
+    def _members(self, statement: str) -> Iterator[tuple[str, Any]]:
+        found = _TYPE.match(statement)
+        if not found:
+            refuse(self.file, f"the member {statement!r}")
+        end = found.end()
+        if statement.startswith("<", end):
+            end = closing(statement, end, "<", ">") + 1
+        kind, declared = statement[:end], statement[end:].strip()
+        for each in split(declared):
+            part = _DECLARATOR.fullmatch(each)
+            if not part:
+                refuse(self.file, f"the member {statement!r}")
+            made = ctypes.c_uint64 if part[1] else self.type(kind)
+            for size in reversed(re.findall(r"\[([^\]]*)\]", part[3])):
+                made = made * self.value(size)
+            yield part[2] + "_" * keyword.iskeyword(part[2]), made
+
+    def definition(
+        self, name: str, kind: str, arguments: list[str]
+    ) -> tuple[Definition, NameScope]:
         """What `name` with these template arguments is, and the scope of its text."""
         found = [each for each in self.file.definitions(name) if each.kind == kind]
         general = [each for each in found if not each.pattern]
@@ -258,8 +330,8 @@ class Scope:
             refuse(self.file, f"{name}: it is nothing for these arguments")
         return text, self._elsewhere(text.file, names or {})
 
-    def _elsewhere(self, file: File, names: Mapping[str, Any]) -> Scope:
-        return Scope(file, names, self._given, self._type_of)
+    def _elsewhere(self, file: File, names: Mapping[str, Any]) -> NameScope:
+        return NameScope(file, names, self._given)
 
     def _bound(self, primary: Definition, arguments: list[str]) -> Iterator[tuple[str, Any]]:
         there = self._elsewhere(primary.file, {})

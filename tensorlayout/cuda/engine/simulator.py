@@ -31,6 +31,7 @@ import gc
 import os
 from contextlib import AbstractContextManager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -98,19 +99,6 @@ class SimulatedBuffer(Buffer):
 
     def __del__(self) -> None:
         self._ranges.remove_later(self.pointer, self.nbytes)
-
-
-class _Memory:
-    """Bytes as NumPy takes them; arrays over them keep the owner."""
-
-    def __init__(self, address: int, nbytes: int, owner: object) -> None:
-        self.owner = owner
-        self.__array_interface__ = {
-            "version": 3,
-            "typestr": "|u1",
-            "shape": (nbytes,),
-            "data": (address, False),
-        }
 
 
 # ---- Launching
@@ -340,7 +328,8 @@ class SimulatorDriver(Driver):
             elif not marks.all():
                 msg = f"a library call reads memory at {low:#x} that was never written"
                 raise KernelError(msg)
-        memory = np.asarray(_Memory(low, nbytes, owner))
+        held = {"version": 3, "typestr": "|u1", "shape": (nbytes,), "data": (low, False)}
+        memory = np.asarray(SimpleNamespace(owner=owner, __array_interface__=held))
         return np.ndarray(given.shape, given.dtype, memory, given.address - low, given.steps)
 
     def _library(self, kernel: Kernel) -> _Library:

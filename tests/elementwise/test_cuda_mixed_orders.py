@@ -12,8 +12,8 @@ from tensors import as_dtype, close, same
 from test_cuda_elementwise import ALIGNED, Operand, convert, operation, run, spec, usual
 
 import tensorlayout as tl
+from benchmarks import resources
 from tensorlayout.cuda.elementwise import plan_conversion, plan_elementwise
-from tensorlayout.cuda.engine import nvrtc
 from tensorlayout.cuda.engine.aliasing import conflicts
 from tensorlayout.cuda.engine.launch import bind
 from tensorlayout.cuda.engine.shared_tiles.problem import TileTuning
@@ -479,5 +479,5 @@ def kernels_to_compile():
 def test_compiled_for_a_gpu_without_spills(architecture):
     pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: NVRTC comes with cupy")
     for kernel in kernels_to_compile():
-        found = nvrtc.compiled(kernel, architecture).resources[kernel.name]
+        found = resources.compiled(kernel, architecture).resources[kernel.name]
         assert (kernel, found.spilled, found.registers <= 112) == (kernel, 0, True)

@@ -138,7 +138,7 @@ def checking(*checks: str, order: Order = "forward", seed: int = 0) -> Block[Mod
     """Launch with these checks, and no others, inside the block; `simulator` has their names.
 
     `order`: in which order blocks, and the threads of each, take turns; `seed` tells random ones
-    apart. Gives the `KernelCounts` of what "count" counted. ValueError for a name that is not known.
+    apart. Gives the `KernelCounts` of what "count" counted. ValueError for unknown names.
 
     >>> with checking("bounds", "count") as record:
     ...     pass

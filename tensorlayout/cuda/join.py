@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate, groupby
+from itertools import groupby
 from math import gcd, prod
 from typing import NamedTuple
 
+from tensorlayout.cuda.copy.choose import plan_copy
 from tensorlayout.cuda.copy.copy import write_move
-from tensorlayout.cuda.copy.strided import plan_copy
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
 from tensorlayout.cuda.engine.launch import (
     PER_THREAD,
@@ -23,9 +23,9 @@ from tensorlayout.cuda.engine.parameters import divisor
 from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST
 from tensorlayout.cuda.engine.structs import constant
 from tensorlayout.layout import Layout
-from tensorlayout.layout.loop import Axis, Window, furthest, index_type, merged
+from tensorlayout.layout.loop import Axis, Loop, Window, furthest, index_type, merged
 from tensorlayout.plan.base import Write
-from tensorlayout.plan.join import JoinPlan, SplitPlan, part_of
+from tensorlayout.plan.join import JoinPlan, SplitPlan, cuts_of, part_of
 from tensorlayout.tensor import Tensor, TensorSpec
 
 FILE = "join.cu"
@@ -46,9 +46,10 @@ class _Whole(NamedTuple):
     alignment: int
     number: int
 
-    def part(self, start: int, size: int) -> Layout:
-        """The part that begins at `start`."""
-        return part_of(self.layout, (*[slice(None)] * self.axis, slice(start, start + size)))
+    @property
+    def splits(self) -> bool:
+        """Whether it is taken apart."""
+        return self.number > 0
 
     def start(self, given: _Input) -> int:
         """Slots from the first element to that of the part of an input."""
@@ -100,18 +101,17 @@ def _transposed(whole: _Whole, given: _Input) -> Launch | None:
     """The copy of an input that goes through tiles; None for others."""
     if _runs(whole.layout, given):
         return None
-    part = whole.part(given.start, given.layout.shape[whole.axis])
+    cut = slice(given.start, given.start + given.layout.shape[whole.axis])
+    part = part_of(whole.layout, (*[slice(None)] * whole.axis, cut))
     shift = part.lowest * whole.itemsize
-    to, from_ = gcd(whole.alignment, shift), given.alignment
-    copy = plan_copy(part.at_origin, given.layout, whole.itemsize, (to, from_))
+    ends = [(part.at_origin, gcd(whole.alignment, shift), whole.number, shift)]
+    ends.insert(1 - whole.splits, (given.layout, given.alignment, given.number, 0))
+    (to, from_), alignments, numbers, shifts = zip(*ends, strict=True)
+    copy = plan_copy(to, from_, whole.itemsize, alignments)
     if copy.case != "tiles":
         return None
-    if not whole.number:
-        (launch,) = copy.launches
-        return launch.placed((0, given.number), shift)
-    copy = plan_copy(given.layout, part.at_origin, whole.itemsize, (from_, to))
     (launch,) = copy.launches
-    return launch.placed((given.number, whole.number), 0, shift)
+    return launch.placed(numbers, *shifts)
 
 
 def _runs(result: Layout, given: _Input) -> bool:
@@ -194,7 +194,7 @@ def _threads_of_rows(
 def _launch(whole: _Whole, inputs: list[_Input]) -> Launch:
     axes, result, itemsize = _axes(whole, inputs), whole.layout, whole.itemsize
     width = _width(axes, whole, inputs)
-    rank, times = len(axes), width // itemsize
+    rank = len(axes)
     index = index_type(result.size, furthest(axes))
     threads = _threads_of_rows(axes, whole, inputs, width)
     if threads:
@@ -202,23 +202,22 @@ def _launch(whole: _Whole, inputs: list[_Input]) -> Launch:
     else:
         chosen = kernel(FILE, "join_parts", RANK=rank, INDEX=index, WIDTH=width)
     made = parameters(chosen)()
-    last = rank - 1
-    shared, end = made.shared, 0
-    shared.parts, shared.rank, shared.axis, shared.splits = len(inputs), rank, -1, whole.number > 0
-    for d, each in enumerate(axes):
-        shared.stride[d] = each.strides[0] if d == last else each.strides[0] // times
+    shared, end, count = made.shared, 0, 1 + len(inputs)
+    shared.parts, shared.rank, shared.axis, shared.splits = len(inputs), rank, -1, whole.splits
+    loop = Loop(tuple(axes), (itemsize,) * count, (0,) * count, (WIDEST,) * count)
+    packs = loop.in_packs(width // itemsize, range(count)).axes
+    for d, each in enumerate(packs):
+        shared.stride[d] = each.strides[0]
         if each.tag is not None:
             shared.axis = d
         else:
-            shared.size[d] = divisor(index, each.size // (times if d == last else 1))
+            shared.size[d] = divisor(index, each.size)
     for k, given in enumerate(inputs, 1):
-        part, sizes = made.parts[k - 1], [each.window.counts[k] for each in axes]
-        sizes[last] //= times
+        part, sizes = made.parts[k - 1], [each.window.counts[k] for each in packs]
         part.count = prod(sizes)
-        part.start = whole.start(given) // times
-        for d, each in enumerate(axes):
-            stride = each.strides[k] if sizes[d] > 1 else 0
-            part.stride[d] = stride if d == last else stride // times
+        part.start = whole.start(given) * itemsize // width
+        for d, each in enumerate(packs):
+            part.stride[d] = each.strides[k] if sizes[d] > 1 else 0
             if each.tag is not None:
                 part.size = divisor(index, sizes[d])
         if threads:
@@ -243,21 +242,13 @@ def most_inputs(rank: int, index: str) -> int:
 def write_join(plan: JoinPlan) -> Write:
     """One launch for all operands, but those of another dtype or order, or tiled: one for each."""
     spec, axis, sources = plan.result, plan.axis, plan.sources
-    starts = _starts(axis, sources)
-    rows = [(s.layout, at) for s, at in zip(sources, starts, strict=True) if _alike(s, spec)]
-    layouts, places = [layout for layout, _ in rows], [at for _, at in rows]
-
-    def planned(alignments: tuple[int, ...]) -> Launches:
-        return plan_join(spec.layout, layouts, places, axis, spec.dtype.itemsize, alignments)
-
-    alike = slice(1, None) if len(rows) > _APART else None
-    join = writer(spec.device.number, planned, alike=alike)
-    if len(rows) == len(sources):
+    rows = list(zip(sources, cuts_of(sources, axis), strict=True))
+    alike = [row for row in rows if _alike(row[0], spec)]
+    starts = [cut[axis].start for _, cut in alike]
+    join = _writer(spec, axis, [source.layout for source, _ in alike], starts)
+    if len(alike) == len(rows):
         return join
-    movers = [
-        None if _alike(source, spec) else _move_into_part(source, spec, axis, at)
-        for source, at in zip(sources, starts, strict=True)
-    ]
+    movers = [None if _alike(row[0], spec) else _move_into_part(spec, *row) for row in rows]
 
     def write(out: Tensor, *operands: Tensor) -> None:
         given = list(zip(operands, movers, strict=True))
@@ -273,27 +264,31 @@ def _alike(source: TensorSpec, result: TensorSpec) -> bool:
     return source.dtype == result.dtype and not source.layout.is_tiled
 
 
-def _starts(axis: int, specs: Sequence[TensorSpec]) -> list[int]:
-    return list(accumulate([spec.layout.shape[axis] for spec in specs[:-1]], initial=0))
-
-
-def _move_into_part(source: TensorSpec, result: TensorSpec, axis: int, start: int) -> Write:
-    whole = _Whole(result.layout, axis, result.dtype.itemsize, 1, 0)
-    part = whole.part(start, source.layout.shape[axis])
+def _move_into_part(result: TensorSpec, source: TensorSpec, cut: tuple[slice, ...]) -> Write:
+    part = part_of(result.layout, cut)
     spec = TensorSpec(result.dtype, part.at_origin, result.device)
     shift = part.lowest * result.dtype.itemsize if part.size else 0
     return write_move("concat", source, spec, shift=shift)
 
 
 def write_split(plan: SplitPlan) -> Write:
-    """The same the other way round: one launch for all results but those of another order."""
-    spec, axis, layouts = plan.source, plan.axis, [result.layout for result in plan.results]
-    starts = _starts(axis, plan.results)
+    """One launch for all results, but those of another order."""
+    starts = [cut[plan.axis].start for cut in cuts_of(plan.results, plan.axis)]
+    layouts = [result.layout for result in plan.results]
+    return _writer(plan.source, plan.axis, layouts, starts, splits=True)
+
+
+def _writer(
+    spec: TensorSpec, axis: int, layouts: list[Layout], starts: list[int], *, splits: bool = False
+) -> Write:
+    """What joins tensors of these layouts, or takes the one of `spec` apart."""
+    others = slice(0, -1) if splits else slice(1, None)
 
     def planned(alignments: tuple[int, ...]) -> Launches:
-        *others, whole = alignments
-        given = (spec.layout, layouts, starts, axis, spec.dtype.itemsize, (whole, *others))
-        return plan_join(*given, splits=True)
+        given = alignments[-1 if splits else 0], *alignments[others]
+        return plan_join(
+            spec.layout, layouts, starts, axis, spec.dtype.itemsize, given, splits=splits
+        )
 
-    alike = slice(0, -1) if len(layouts) > _APART else None
+    alike = others if len(layouts) > _APART else None
     return writer(spec.device.number, planned, alike=alike)

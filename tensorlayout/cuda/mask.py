@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from math import gcd
 from typing import Any
 
 import numpy as np
@@ -29,6 +28,7 @@ from tensorlayout.cuda.gather.index_loop import (
     fitted,
     launch_of,
     loop_over,
+    packed_steps,
     placed,
 )
 from tensorlayout.cuda.scatter import bits, in_dtype
@@ -36,12 +36,12 @@ from tensorlayout.cuda.scatter.scatter import plan_write, values_in, with_bits
 from tensorlayout.layout import Layout
 from tensorlayout.layout.loop import Axis, merged
 from tensorlayout.plan.base import Run, Write
-from tensorlayout.plan.gather import IndexMap
+from tensorlayout.plan.gather import GatherPlan, IndexMap
 from tensorlayout.plan.mask import MaskedPlan, NonzeroPlan, SelectPlan, selected_spec
 from tensorlayout.plan.scatter import ScatterPlan, check_fits
 from tensorlayout.tensor import Tensor, TensorSpec
 
-FILE = "select.cu"
+FILE = "mask.cu"
 CHUNK = constant(FILE, "CHUNK")  # elements of the mask that a block has
 
 # Numbers of elements of which a plan keeps its launches.
@@ -60,12 +60,11 @@ def prepare_select(plan: SelectPlan) -> Run:
     @functools.lru_cache(_KEPT)
     def mover(count: int) -> Callable[..., Bound]:
         spec = selected_spec(seen, index_map, count)
+        what = GatherPlan(plan.name, seen, (), spec, index_map)
         at = (selection.placed(2, count, (0, 1)),)
 
         def make(alignments: tuple[int, ...]) -> Bound:
-            source, shift = seen.layout, selection.shift
-            read = plan_read(plan.name, source, index_map, spec, at, alignments, shift)
-            return bind(read, number)
+            return bind(plan_read(what, at, alignments, selection.shift), number)
 
         return per_alignment(make)
 
@@ -225,11 +224,9 @@ class _Selection:
         first, layout, itemsize = index_map.dims[0], source.layout, source.dtype.itemsize
         over = TensorSpec(dtypes.bool, mask, source.device)
         strides = layout.strides[first : first + mask.ndim]
-        self._unit = gcd(*strides) or 1  # what a position stands for, in elements
-        steps = tuple(stride // self._unit for stride in strides)
-        reached = [(n - 1) * step for n, step in zip(mask.shape, steps, strict=True)]
-        base, top = -sum(min(r, 0) for r in reached), sum(max(r, 0) for r in reached)
-        self._extent, self.shift = base + top + 1, -base * self._unit
+        # A position stands for so many elements, the unit.
+        self._unit, steps, base, self._extent = packed_steps(mask.shape, strides)
+        self.shift = -base * self._unit
         self.counted = _counter(over, steps)
         self._write = _launcher(over, "select_positions", steps, base)
         self.elements = None

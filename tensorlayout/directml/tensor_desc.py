@@ -15,7 +15,7 @@ from tensorlayout.directml.constants import (
     UINT32_MAX,
     DataType,
     TensorFlags,
-    data_type,
+    as_data_type,
     member,
     refuse,
 )
@@ -27,7 +27,7 @@ from tensorlayout.layout.once import cached_property
 from tensorlayout.tensor import Tensor, TensorSpec
 from tensorlayout.words import cut
 
-_NAME = "TensorDesc"
+_NAME, _KIND = "TensorDesc", "TensorDesc: DataType"
 _MOST_DIMENSIONS = 8
 _LEAST_ALIGNMENT = 16  # bytes: DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
 
@@ -66,7 +66,7 @@ class TensorDesc:
         total_tensor_size_in_bytes: int | None = None,
         guaranteed_base_offset_alignment: int = 0,
     ) -> None:
-        kind = _data_type(data_type)
+        kind = as_data_type(_KIND, data_type)
         lengths = _sizes(sizes)
         steps = None if strides is None else _strides(strides, lengths)
         _check_reach(lengths, steps)
@@ -107,8 +107,7 @@ class TensorDesc:
         ValueError for a layout that DirectML cannot describe: negative strides, tiles, sizes of 0.
         """
         if not isinstance(layout, Layout):
-            msg = f"{_NAME}: layout must be a Layout, got {arguments.shown(layout)}"
-            raise TypeError(msg)
+            refuse(_NAME, f"layout must be a Layout, got {arguments.shown(layout)}", TypeError)
         _refuse_tiles(layout)
         return cls(data_type, layout.shape, layout.strides, **members)
 
@@ -168,7 +167,7 @@ class TensorDesc:
         return from_storage(buffer, self.layout.moved(offset // dtype.itemsize), dtype=dtype)
 
     def with_rank(self, rank: int) -> TensorDesc:
-        """The same tensor with `rank` dimensions: sizes of 1 put in front, or taken from there.
+        """A descriptor with `rank` dimensions: sizes of 1 put in front, or taken from there.
 
         ValueError where a size to be taken away is not 1.
         """
@@ -216,7 +215,7 @@ def calc_buffer_tensor_size(
     """
     if type(data_type) is int and data_type not in DataType.__members__.values():
         return 0
-    kind, lengths = _data_type(data_type), _sizes(sizes)
+    kind, lengths = as_data_type(_KIND, data_type), _sizes(sizes)
     return _nbytes(kind, lengths, None if strides is None else _strides(strides, lengths))
 
 
@@ -265,10 +264,6 @@ def listed(values: Sequence[int]) -> str:
         return f"{len(values)} numbers"
     texts = [arguments.shown(value) for value in values]
     return f"({texts[0]},)" if len(texts) == 1 else f"({', '.join(texts)})"
-
-
-def _data_type(given: Any) -> DataType:
-    return data_type(f"{_NAME}: DataType", given)
 
 
 def integers(name: str, member: str, given: Any) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ from tensorlayout.functions.transfers import moved
 from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import MOST_ENTRIES
 from tensorlayout.plan.copy import Assign, Copy
-from tensorlayout.plan.gather import Gather, GatherAlong
+from tensorlayout.plan.gather import Gather
 from tensorlayout.plan.mask import Masked, Select, check_mask
 from tensorlayout.plan.rules import broadcast_shape
 from tensorlayout.plan.scatter import Scatter
@@ -53,7 +53,7 @@ _MASKED = Masked()
 _ASSIGN = Assign()
 _PACK = Copy("__setitem__")
 _TAKE = Gather("take")
-_TAKE_ALONG = GatherAlong()
+_TAKE_ALONG = Gather("take_along_axis")
 _WIDE = View("take_along_axis", Layout.broadcast_to)
 
 
@@ -391,7 +391,8 @@ def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
         shape = under("take_along_axis", broadcast_shape, (shape, other))
     wide = _broadcast(x, _with(shape, dim, x.shape[dim]))
     positions = _broadcast(indices, _with(shape, dim, indices.shape[dim]))
-    return dispatch.call(_TAKE_ALONG, (wide._spec, dim, positions._spec), (wide, positions))
+    key = (wide._spec, (dim,), None, positions._spec)
+    return dispatch.call(_TAKE_ALONG, key, (wide, positions))
 
 
 def _integral(name: str, x: Any) -> Tensor:

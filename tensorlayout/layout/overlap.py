@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import islice
 
 from tensorlayout.layout.slots import Part
 
@@ -36,11 +35,6 @@ def solutions(parts: Sequence[Part], slot: int) -> Iterator[tuple[int, ...]]:
 
     def search(depth: int, rest: int, digits: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
         nonlocal tried
-        tried += 1
-        if tried > _STEPS:
-            raise TooHardError
-        if (rest % divisor[depth] if divisor[depth] else rest) or (depth, rest) in dead:
-            return
         if depth == len(steps):
             yield digits
             return
@@ -50,13 +44,22 @@ def solutions(parts: Sequence[Part], slot: int) -> Iterator[tuple[int, ...]]:
             least = max(least, -((reach[depth + 1] - rest) // stride))
             most = min(most, rest // stride)
         found = False
+        below = divisor[depth + 1]
         for digit in range(least, most + 1):
-            for each in search(depth + 1, rest - digit * stride, (*digits, digit)):
+            tried += 1
+            if tried > _STEPS:
+                raise TooHardError
+            left = rest - digit * stride
+            if (left % below if below else left) or (depth + 1, left) in dead:
+                continue
+            for each in search(depth + 1, left, (*digits, digit)):
                 found = True
                 yield each
         if not found:
             dead.add((depth, rest))
 
+    if slot % divisor[0] if divisor[0] else slot:
+        return
     for digits in search(0, slot, ()):
         yield tuple(digit for _, digit in sorted(zip(order, digits, strict=True)))
 
@@ -78,8 +81,10 @@ def overlaps(parts: Sequence[Part]) -> bool:
         highest += (extent - 1) * stride
     # Two that meet differ, digit by digit, by what adds up to nothing; as do none that differ. Each
     # difference, less than the extent either way, is a digit when it is counted from its least.
+    # The opposite of such a difference is one too: the first that is found is not the middle.
     differences = [(2 * extent - 1, stride) for extent, stride in steps]
+    middle = tuple([extent - 1 for extent, _ in steps])
     try:
-        return not nested and len([*islice(solutions(differences, highest), 2)]) > 1
+        return not nested and next(solutions(differences, highest)) != middle
     except TooHardError:
         return True

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import accumulate, pairwise
 
 from tensorlayout.dtypes import promote
 from tensorlayout.layout import Layout
@@ -19,16 +21,12 @@ class JoinPlan(Plan):
 
     kind = "join"
     any_layout = True
+    record = "copy"
 
     sources: tuple[TensorSpec, ...]
     result: TensorSpec
     axis: int
     given: bool = False
-
-    @property
-    def record(self) -> str:
-        """A `copy`."""
-        return "copy"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,6 +35,7 @@ class SplitPlan(Plan):
 
     kind = "split"
     given = True
+    record = "copy"
 
     source: TensorSpec
     results: tuple[TensorSpec, ...]
@@ -51,11 +50,6 @@ class SplitPlan(Plan):
     def result(self) -> TensorSpec:
         """The first of them."""
         return self.results[0]
-
-    @property
-    def record(self) -> str:
-        """A `copy`."""
-        return "copy"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,6 +98,12 @@ class Split:
         """The plan; `axis` counts from the front."""
         one_device([source, *results])
         return SplitPlan(source, results, axis)
+
+
+def cuts_of(parts: Sequence[TensorSpec], axis: int) -> list[tuple[slice, ...]]:
+    """Where tensors that follow each other along `axis` are in the whole."""
+    ends = accumulate([part.layout.shape[axis] for part in parts], initial=0)
+    return [(*[slice(None)] * axis, slice(*bounds)) for bounds in pairwise(ends)]
 
 
 def part_of(layout: Layout, cut: tuple[slice, ...]) -> Layout:

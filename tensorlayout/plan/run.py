@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from tensorlayout.plan import aliasing, tiled
-from tensorlayout.plan.base import Backend, Operation, Plan, Run, backend
+from tensorlayout.plan.base import Backend, Operation, Plan, Run, Write, backend
 from tensorlayout.plan.copy import Assign, CopyPlan
-from tensorlayout.plan.steps import Step, note
+from tensorlayout.plan.steps import Step, note, step_between
 from tensorlayout.tensor import Tensor, TensorSpec
 
 # Plans kept. One holds a few kilobytes (layouts, closures), never data.
@@ -69,14 +69,17 @@ def carried_out(plan: Plan) -> Run:
 
 def noted_copy(name: str, source: TensorSpec, result: TensorSpec) -> Run:
     """A copy on the way, which a trace shows; `source`: how the tensor is seen."""
-    plan = CopyPlan(source, result)
-    copy, size = carried_out(plan), source.layout.size
-    moved = size * source.dtype.itemsize, size * result.dtype.itemsize
-    step = Step(name, plan.record, source.layout, result.layout, result.dtype, *moved)
+    copy = noting(step_between(name, source, result), CopyPlan(source, result))
+    return lambda x: copy(Tensor._new(x._memory, source, x._home))
 
-    def noted(x: Tensor) -> Tensor:
+
+def noting(step: Step, plan: Plan) -> Run:
+    """The function of the operands of a copy on the way, which a trace shows as `step`."""
+    copy = carried_out(plan)
+
+    def noted(*operands: Tensor) -> Tensor:
         note(step)
-        return copy(Tensor._new(x._memory, source, x._home))
+        return copy(*operands)
 
     return noted
 
@@ -97,7 +100,11 @@ def _run(plan: Plan, where: Backend) -> Run:
             return out
 
         return run_into
-    new = where.new_tensors(plan.result)
+    return making(where.new_tensors(plan.result), write)
+
+
+def making(new: Callable[[], Tensor], write: Write) -> Run:
+    """The function of the operands that writes into a new tensor."""
 
     def run_anew(*operands: Any) -> Tensor:
         out = new()

@@ -65,6 +65,7 @@ class TopKPlan(Plan):
 
     kind = "top_k"
     given = True
+    destinations = 2
 
     name: str
     source: TensorSpec
@@ -72,11 +73,6 @@ class TopKPlan(Plan):
     positions: TensorSpec
     dim: int
     down: bool
-
-    @property
-    def destinations(self) -> int:
-        """The elements and their positions."""
-        return 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,13 +7,11 @@ more. Each is a copy like any other, for which `copy` finds the best way.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from tensorlayout.cpu.copy.choose import choose_copy
-from tensorlayout.cpu.engine.boxes import Seen
-from tensorlayout.cpu.engine.memory import Array, home_of, new_tensor
+from tensorlayout.cpu.engine.memory import Array, box_viewer, home_of
 from tensorlayout.layout import Layout, boxes
-from tensorlayout.plan.steps import Step, note
+from tensorlayout.plan.run import noted_copy
 from tensorlayout.tensor import Tensor, TensorSpec
 
 Move = Callable[[Tensor, Tensor], None]  # to, from
@@ -31,19 +29,19 @@ def mover(source: TensorSpec, result: TensorSpec, convert: Convert | None) -> Mo
     found = boxes.boxes(boxes.whole(here), here, there)
     if found is None:
         return _in_two_steps(source, result, convert)
-    jobs: list[tuple[Seen, Seen, Convert]] = []
+    jobs = []
     for box in found:
         run = convert
         if run is None:
             steps = box.strides_in(there), box.strides_in(here)
             run = choose_copy(box.shape, *steps, source.dtype.itemsize).run
-        written = Seen.through(there, box, result.dtype.itemsize)
-        jobs.append((written, Seen.through(here, box, source.dtype.itemsize), run))
+        written = box_viewer(there, box, result.dtype)
+        jobs.append((written, box_viewer(here, box, source.dtype), run))
 
     def move(to: Tensor, x: Tensor) -> None:
         target, origin = home_of(to), home_of(x)
         for written, read, run in jobs:
-            run(written.of(*target, result.dtype), read.of(*origin, source.dtype))
+            run(written(*target), read(*origin))
 
     return move
 
@@ -52,26 +50,6 @@ def _in_two_steps(source: TensorSpec, result: TensorSpec, convert: Convert | Non
     """By way of a packed layout, where the tiles of the two have no common units."""
     layout = Layout.packed(source.layout.shape, result.layout.minor_to_major)
     between = TensorSpec(source.dtype, layout, source.device)
-    first, second = mover(source, between, None), mover(between, result, convert)
-    octets = layout.size * source.dtype.itemsize
-    step = Step("to_layout", "layout", source.layout, layout, source.dtype, octets, octets)
-
-    def move(to: Tensor, x: Tensor) -> None:
-        note(step)
-        packed = new_tensor(between)
-        first(packed, x)
-        second(to, packed)
-
-    return move
-
-
-def scalar_writer(spec: TensorSpec) -> Callable[[Tensor, Any], None]:
-    """``write(tensor, value)``: one value to all elements, and to nothing else."""
-    found = boxes.boxes(boxes.whole(spec.layout), spec.layout) or []
-    parts = [Seen.through(spec.layout, box, spec.dtype.itemsize) for box in found]
-
-    def write(tensor: Tensor, value: Any) -> None:
-        for part in parts:
-            part.of(tensor._memory, 0, spec.dtype)[...] = value
-
-    return write
+    copied = noted_copy("to_layout", source, between)
+    move = mover(between, result, convert)
+    return lambda to, x: move(to, copied(x))

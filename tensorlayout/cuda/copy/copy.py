@@ -6,8 +6,7 @@ from dataclasses import replace
 from math import gcd
 
 from tensorlayout.cuda import elementwise
-from tensorlayout.cuda.copy.tiled import between, plan_copy
-from tensorlayout.cuda.elementwise.writes import with_padding
+from tensorlayout.cuda.copy.choose import between, plan_copy
 from tensorlayout.cuda.engine import faults
 from tensorlayout.cuda.engine.launch import Launches, writer
 from tensorlayout.cuda.engine.memory import copy_bytes, padding_of, write
@@ -16,7 +15,7 @@ from tensorlayout.cuda.engine.sectors import SECTOR
 from tensorlayout.cuda.fill.fill import write_fill
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Write, backend
-from tensorlayout.plan.copy import AssignPlan, CopyPlan, ReshapePlan, TransferPlan
+from tensorlayout.plan.copy import AssignPlan, CopyPlan, TransferPlan
 from tensorlayout.tensor import Tensor, TensorSpec
 
 
@@ -44,18 +43,18 @@ def plan_move(
         )
         scratch = apart.layout.nbytes(apart.dtype), *first.scratch, *second.scratch
         return Launches(launches, "two moves", scratch)
-    itemsize, (to, from_) = result.dtype.itemsize, alignments
     if source.dtype == result.dtype:
-        copy = plan_copy(result.layout, source.layout, itemsize, (to, from_), padding)
-        assert copy is not None, "tiles that do not divide each other take two moves"
-        return copy
-    found = elementwise.plan_conversion(name, result, source, alignments, padding)
-    return with_padding(found, result, to, padding)
+        (to, from_), itemsize = alignments, result.dtype.itemsize
+        return plan_copy(result.layout, source.layout, itemsize, (to, from_), padding)
+    return elementwise.plan_conversion(result, source, alignments, padding)
 
 
 def write_copy(plan: CopyPlan) -> Write:
     """The function of the result and the source; padding is written in the same launch."""
     source, spec = plan.source, plan.result
+    if spec.layout.shape != source.layout.shape:  # row-major, and written through the old shape
+        old = TensorSpec(spec.dtype, Layout.row_major(source.layout.shape), spec.device)
+        return write_move("reshape", source, old)
     padding = padding_of(spec)
     # Bytes that stay as they lie need no kernel. What the source has for padding may be another's.
     if source.dtype == spec.dtype and source.layout is spec.layout and padding is None:
@@ -78,13 +77,6 @@ def write_move(
         return replace(found, launches=moved)
 
     return writer(result.device.number, planned)
-
-
-def write_reshape(plan: ReshapePlan) -> Write:
-    """Row-major storage filled through the old shape."""
-    spec = plan.result
-    old = TensorSpec(spec.dtype, Layout.row_major(plan.source.layout.shape), spec.device)
-    return write_move("reshape", plan.source, old)
 
 
 def write_assign(plan: AssignPlan) -> Write:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
+from functools import cached_property
 from operator import add
 from typing import Literal, NamedTuple, cast
 
@@ -40,7 +41,7 @@ class Tally(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """The accesses of a kernel, over `launches`. Ratios of nothing are 1.
+    """The accesses of a kernel, over `launches`, and how long a GPU took. Ratios of nothing are 1.
 
     >>> Counts("copy", 1, loads=Tally(8, 256, 1024, 64, 32)).sector_efficiency_read
     0.5
@@ -52,6 +53,7 @@ class Counts(NamedTuple):
     stores: Tally = Tally()
     shared_loads: Tally = Tally()
     shared_stores: Tally = Tally()
+    seconds: float = 0.0
 
     @property
     def sector_efficiency_read(self) -> float:
@@ -90,7 +92,7 @@ def _ratio(part: int, whole: int) -> float:
 
 
 @dataclass(slots=True)
-class Record:
+class KernelCounts:
     """What was counted, by kernel."""
 
     counts: dict[Kernel, Counts] = field(default_factory=dict)
@@ -105,14 +107,14 @@ class Record:
         self.counts[kernel] = self.counts.get(kernel, Counts(kernel.name)) + counts
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Mode:
     """How launches run. ValueError for checks and orders that are not known."""
 
     checks: tuple[str, ...]
     order: Order = "forward"
     seed: int = 0
-    record: Record = field(default_factory=Record)
+    record: KernelCounts = field(default_factory=KernelCounts)
 
     def __post_init__(self) -> None:
         for check in self.checks:
@@ -123,7 +125,7 @@ class Mode:
             msg = f"checking: order must be one of {', '.join(ORDERS)}, got {shown(self.order)}"
             raise ValueError(msg)
 
-    @property
+    @cached_property
     def flags(self) -> int:
         """The checks as kernels are told of them."""
         return sum(CHECKS[check] for check in set(self.checks))
@@ -132,11 +134,11 @@ class Mode:
 _active: Scope[Mode] = Scope("active")
 
 
-def checking(*checks: str, order: Order = "forward", seed: int = 0) -> Block[Mode, Record]:
+def checking(*checks: str, order: Order = "forward", seed: int = 0) -> Block[Mode, KernelCounts]:
     """Launch with these checks, and no others, inside the block; `simulator` has their names.
 
     `order`: in which order blocks, and the threads of each, take turns; `seed` tells random ones
-    apart. Gives the `Record` of what "count" counted. ValueError for a name that is not known.
+    apart. Gives the `KernelCounts` of what "count" counted. ValueError for unknown names.
 
     >>> with checking("bounds", "count") as record:
     ...     pass
@@ -160,6 +162,6 @@ def mode() -> Mode:
     return _active.get() or _mode_of_the_process()
 
 
-def record() -> Record:
+def record() -> KernelCounts:
     """What was counted so far: in the block of `checking`, or else in the whole process."""
     return mode().record

@@ -1,8 +1,8 @@
 """Positions outside a dimension, found by kernels: the IndexError comes at the next waiting call.
 
-A launch does not wait, so a kernel leaves a record in device memory (``kernels/faults.cuh``), reads
-0 and writes nothing at such a position. `check` looks at the record wherever the host waits anyway,
-when a tensor is read to the host; and when one is given to another library or device. Strictly, it
+A launch does not wait, so a kernel leaves a record in device memory (``faults.cuh``), reads 0 and
+writes nothing at such a position. `check` looks at the record wherever the host waits anyway, when
+a tensor is read to the host; and when one is given to another library or device. Strictly, it
 looks right after the launch, which then waits: see `strict_indexing`. Each stream has a record of
 its own, which is looked at when its launches are over; and so have those in graphs.
 """
@@ -34,12 +34,12 @@ from tensorlayout.words import named, shown
 VARIABLE = "TENSORLAYOUT_STRICT_INDEXING"
 
 # Tensors of positions that a launch takes.
-MAX_POSITIONS = constant("faults.cuh", "MAX_POSITIONS")
+MAX_POSITIONS = constant("include/faults.cuh", "MAX_POSITIONS")
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
-_Record = struct("faults.cuh", "Faults")
+_Record = struct("include/faults.cuh", "Faults")
 
 _NOTHING = np.frombuffer(
     bytes(_Record(0, (_MOST,) * MAX_POSITIONS, (_LEAST,) * MAX_POSITIONS)), np.uint8
@@ -228,6 +228,8 @@ def owner_of(name: str) -> int:
 def _outside(record: Any) -> tuple[int, int] | None:
     """A position outside, and the size of its dimension; None where none has been told yet."""
     for lowest, highest, size in zip(record.lowest, record.highest, record.size, strict=True):
+        if lowest <= highest and size < 0:  # of uint64, less 2**63
+            return highest + 2**63, ~size
         if lowest <= highest:
             return (lowest if lowest < -size else highest), size
     return None

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from tensorlayout.cuda.engine.c_types import c_type
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.kernel_shapes import kernel
 from tensorlayout.cuda.engine.launch import Launch
-from tensorlayout.cuda.engine.parameters import pack_walk
 from tensorlayout.cuda.engine.structs import constant
 from tensorlayout.dtypes import DType
+from tensorlayout.layout import Layout
 from tensorlayout.layout.loop import Axis, merged
 
-FILE = "sort.cu"
+FILE = "sort/sort.cu"
 
 # Elements that a block sorts at once; of several lines, so many that threads can be shifted.
 TILE = constant(FILE, "TILE")
@@ -78,12 +79,7 @@ def axes_of(dimensions: Iterable[tuple[int, ...]]) -> tuple[Axis, ...]:
     return tuple(merged(rows)) or (Axis(1, (0,) * len(rows[0].strides) if rows else (0,)),)
 
 
-def fill_walk(walk: Any, axes: Sequence[Axis]) -> None:
-    """Write axes into a ``Walk``."""
-    strides = zip(*[axis.strides for axis in axes], strict=True)
-    pack_walk(walk, [axis.size for axis in axes], list(strides))
-
-
-def reach_of(axes: Sequence[Axis], memory: int) -> int:
-    """How far the last element of a memory is from the first."""
-    return sum((axis.size - 1) * abs(axis.strides[memory]) for axis in axes)
+def is_fastest(layout: Layout, dim: int) -> bool:
+    """Whether elements along a dimension follow each other in memory."""
+    faster = layout.minor_to_major[: layout.minor_to_major.index(dim)]
+    return prod(layout.shape[d] for d in faster) <= 1

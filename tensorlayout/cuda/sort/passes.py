@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tensorlayout.cuda.engine.kernel_shapes import parameters
 from tensorlayout.cuda.engine.launch import NOTHING, THREADS, Launch, Launches
-from tensorlayout.cuda.engine.parameters import divisor32, index_type
+from tensorlayout.cuda.engine.parameters import divisor32, index_type, pack_axes
 from tensorlayout.cuda.sort.lines import (
     BEYOND,
     CAPACITY,
@@ -16,13 +16,11 @@ from tensorlayout.cuda.sort.lines import (
     Lines,
     Pass,
     axes_of,
-    fill_walk,
-    reach_of,
 )
 from tensorlayout.cuda.sort.radix import BLOCKS, DIGIT, plan_radix, tile_of
 from tensorlayout.dtypes import DType
-from tensorlayout.layout.loop import Axis
-from tensorlayout.tensor import TensorSpec
+from tensorlayout.layout.loop import Axis, furthest
+from tensorlayout.plan.sort import SortPlan
 
 # What `by_digits` compares, in bytes.
 _LAUNCH, _PASS, _TILE, _MERGE = 4 * 10**6, 17, 105, 15
@@ -36,23 +34,22 @@ class Target(NamedTuple):
     result: int = NOTHING
 
 
-def plan_sort(
-    source: TensorSpec, result: TensorSpec, dim: int, *, positions: bool, down: bool
-) -> Launches:
-    """How to sort the lines along `dim`; `positions`: to write these, as int64.
+def plan_sort(plan: SortPlan) -> Launches:
+    """How to sort lines; positions are written as int64.
 
-    Memories: the result, the source. The result is packed, `dim` its fastest dimension; `down`:
-    descending. ValueError for a tiled source.
+    Memories: the result, the source. The result is packed, `dim` its fastest dimension. ValueError
+    for a tiled source.
     """
-    layout, read = result.layout, source.layout
+    source, dim, positions = plan.source, plan.dim, plan.gives == "positions"
+    layout, read = plan.result.layout, source.layout
     if layout.size == 0:
         return Launches(())
     order = reversed(layout.minor_to_major)
     walked = axes_of((layout.shape[d], read.strides[d]) for d in order)
-    index = index_type(layout.size + BEYOND, reach_of(walked, 0) + BEYOND)
+    index = index_type(layout.size + BEYOND, furthest(walked) + BEYOND)
     length, itemsize = layout.shape[dim], source.dtype.itemsize
     count, bits = layout.size // length, 8 * itemsize
-    lines = Lines(count, length, source.dtype, walked, index, positions, down, bits)
+    lines = Lines(count, length, source.dtype, walked, index, positions, plan.descending, bits)
     to = Target(result=0) if positions else Target(values=0)
     return _launches(lines, (1, read.offset * itemsize), to, 2)
 
@@ -125,7 +122,7 @@ def _tiles(lines: Lines) -> tuple[Launch, int]:
         line=divisor32(min(length, TILE)),
         descending=int(lines.down),
     )
-    fill_walk(made.walk, lines.walked)
+    pack_axes(made.walk, lines.walked, 1)
     tiles *= -(-count // together)
     return Launch(chosen, tiles, bytes(made), ()), tiles
 

@@ -1,15 +1,16 @@
-"""``python -m tensorlayout.cuda.engine.resources``: what the kernels take of a GPU, as a table.
+"""``python -m benchmarks.resources``: what the kernels take of a GPU, as a table.
 
-It compiles all known kernels and some that depend on types, and needs CuPy, and no GPU. It is part
-of the package, beside the compiler that it asks, so that it can be run for any GPU wherever the
-package is. A spill fails.
+It compiles all known kernels and some that depend on types, and needs CuPy, and no GPU. A spill
+fails.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,6 @@ from tensorlayout.cuda.engine import nvrtc, warm_up
 from tensorlayout.cuda.engine.c_types import c_type
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.kernel_shapes import kernels_in
-from tensorlayout.cuda.engine.nvrtc import Resources
 from tensorlayout.cuda.engine.optional import with_progress
 
 ARCHITECTURES = (75, 80, 90, 100, 120)
@@ -35,11 +35,11 @@ _EXTREMES = (("2", "int32_t"), ("0", "int64_t"))  # of ranks and indices
 HEAD = """# Resources
 
 What each kernel takes, the most over its shapes (of reductions, scans, sorts and searches: those
-in `resources.py`): registers of a thread, bytes of stack and of spilled registers, bytes of shared
-memory of a block. A block has {threads} threads; with 64 registers or fewer, four blocks or more
-fit the registers of a multiprocessor.
+in `benchmarks/resources.py`): registers of a thread, bytes of stack and of spilled registers, bytes
+of shared memory of a block. A block has {threads} threads; with 64 registers or fewer, four
+blocks or more fit the registers of a multiprocessor.
 
-Written by `python -m tensorlayout.cuda.engine.resources --markdown kernels/RESOURCES.md`
+Written by `python -m benchmarks.resources --markdown kernels/RESOURCES.md`
 (NVRTC {version}), which fails if anything is spilled. `kernels/README.md` has the compiler's
 options.
 
@@ -50,6 +50,54 @@ options.
 # Of element types, on which some kernels depend: those that take most, and the most common one.
 _SCANNED = (dtypes.bfloat16, dtypes.float32, dtypes.complex128)
 _SORTED = (dtypes.bfloat16, dtypes.float32, dtypes.int64)
+
+
+_PROPERTIES = re.compile(
+    r"Function properties for (\w+)\n"
+    r".*?(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads\n"
+    r".*?Used (\d+) registers(?:.*?(\d+) bytes smem)?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What a thread of a kernel takes, and a block of shared memory; all but registers in bytes.
+
+    `spilled`: moved to local memory and back for want of registers. `stack` holds that too, and
+    arrays with computed indices.
+    """
+
+    registers: int
+    stack: int
+    spilled: int
+    shared: int
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A file for one architecture.
+
+    `resources`: of each kernel in it, by name. `warnings`: the compiler's other words, or "".
+    """
+
+    cubin: bytes
+    resources: dict[str, Resources]
+    warnings: str
+
+
+def compiled(kernel: Kernel, architecture: int) -> Compiled:
+    """What `nvrtc.compiled` gives, and what that takes of a GPU."""
+    cubin, log = nvrtc.compiled(kernel, architecture)
+    lines = (line for line in log.splitlines() if not line.startswith("ptxas "))
+    return Compiled(cubin, _resources_in(log), "\n".join(lines).strip("\n\0 "))
+
+
+def _resources_in(log: str) -> dict[str, Resources]:
+    return {
+        name: Resources(int(registers), int(stack), int(stored) + int(loaded), int(shared or 0))
+        for name, stack, stored, loaded, registers, shared in _PROPERTIES.findall(log)
+    }
+
 
 Found = dict[tuple[str, str, int], list[Resources]]
 
@@ -75,8 +123,9 @@ def measure(kernels: Iterable[Kernel], architectures: Iterable[int]) -> Found:
     those = [(kernel, each) for kernel in kernels for each in architectures]
     found: Found = {}
     for kernel, architecture in with_progress(those, "compiling kernels", len(those)):
-        key = kernel.name, Path(kernel.file).name, architecture
-        resources = nvrtc.compiled(kernel, architecture).resources[kernel.name]
+        file = Path(kernel.file)
+        key = kernel.name, file.name if file.is_absolute() else kernel.file, architecture
+        resources = compiled(kernel, architecture).resources[kernel.name]
         found.setdefault(key, []).append(resources)
     return found
 
@@ -98,9 +147,7 @@ def _row(name: str, file: str, architecture: int, resources: list[Resources]) ->
 
 def main(arguments: list[str] | None = None) -> int:
     """Print or write the table; 1 if a kernel spills."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tensorlayout.cuda.engine.resources", description=__doc__
-    )
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.resources", description=__doc__)
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table there")
     parser.add_argument("--architecture", type=int, action="append", metavar="90")
     asked = parser.parse_args(arguments)

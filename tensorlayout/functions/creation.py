@@ -79,8 +79,9 @@ def created(
     *values: Any,
 ) -> Tensor:
     sizes, asked = arguments.shape(operation.name, shape), arguments.layout(operation.name, layout)
+    kind = dtypes.float64 if dtype is None else dtype
     where = default_device() if device is None else device  # the default is no part of a plan
-    return dispatch.call(operation, (sizes, dtype, asked, where), values)
+    return dispatch.call(operation, (sizes, kind, asked, where), values)
 
 
 def asarray(
@@ -240,8 +241,7 @@ def empty(
     >>> tl.empty((2, 3, 4), dtype=tl.float32, layout="HWC").strides
     (1, 8, 2)
     """
-    kind = dtypes.float64 if dtype is None else dtype
-    return created(_EMPTY, shape, kind, device, layout)
+    return created(_EMPTY, shape, dtype, device, layout)
 
 
 def full(
@@ -278,16 +278,14 @@ def zeros(
     shape: Shape, *, dtype: Any = None, device: AnyDevice = None, layout: LayoutSpec | None = None
 ) -> Tensor:
     """A new tensor of zeros; row-major, or in the layout asked for."""
-    kind = dtypes.float64 if dtype is None else dtype
-    return created(_ZEROS, shape, kind, device, layout, 0)
+    return created(_ZEROS, shape, dtype, device, layout, 0)
 
 
 def ones(
     shape: Shape, *, dtype: Any = None, device: AnyDevice = None, layout: LayoutSpec | None = None
 ) -> Tensor:
     """A new tensor of ones; row-major, or in the layout asked for."""
-    kind = dtypes.float64 if dtype is None else dtype
-    return created(_ONES, shape, kind, device, layout, 1)
+    return created(_ONES, shape, dtype, device, layout, 1)
 
 
 def _like(
@@ -433,11 +431,10 @@ def eye(
     layout: LayoutSpec | None = None,
 ) -> Tensor:
     """Ones on the diagonal `k` (above the main one if positive), zeros elsewhere."""
-    kind = dtypes.float64 if dtype is None else as_dtype(dtype, "eye: dtype")
     rows = arguments.count("eye", "n_rows", n_rows)
     columns = rows if n_cols is None else arguments.count("eye", "n_cols", n_cols)
     diagonal = arguments.integer("eye", "k", k)
-    return created(_EYE, (rows, columns), kind, device, layout, diagonal)
+    return created(_EYE, (rows, columns), dtype, device, layout, diagonal)
 
 
 def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:

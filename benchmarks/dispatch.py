@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import importlib
-import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -23,8 +22,8 @@ from unittest.mock import patch
 import numpy as np
 
 import tensorlayout as tl
+from benchmarks.gpu_plans import reopened
 from benchmarks.measure import Call, Timing, measure
-from tensorlayout import devices, plan
 from tensorlayout.cuda.engine import nvrtc
 from tensorlayout.cuda.engine.driver import driver
 
@@ -77,18 +76,6 @@ def _numpy() -> Calls:
 # ---- Drivers
 
 
-@contextmanager
-def _cuda(simulator: str) -> Iterator[None]:
-    """A driver of its own for the block."""
-    kept = (driver, devices.available, devices._cuda, plan.run)
-    for each in kept:
-        each.cache_clear()
-    with patch.dict(os.environ, TENSORLAYOUT_CUDA_SIMULATOR=simulator):
-        yield
-    for each in kept:
-        each.cache_clear()
-
-
 class _Memory:
     """Device memory that nobody reads."""
 
@@ -118,13 +105,13 @@ def _cupy(device_count: int) -> Iterator[None]:
     cupy = patch.dict(sys.modules, cupy=_null_cupy(device_count))
     architecture = patch.object(nvrtc, "architecture_for", lambda capability: capability)
     compiled = patch.object(nvrtc, "cubin", lambda *arguments: b"machine code")
-    with cupy, architecture, compiled, _cuda(simulator="0"):
+    with cupy, architecture, compiled, reopened(simulator="0"):
         yield
 
 
 @contextmanager
 def _simulator() -> Iterator[None]:
-    with _cuda(simulator="1"):
+    with reopened(simulator="1"):
         opened: Any = driver()
         opened.launcher = lambda kernel: lambda grid, parameters: None
         yield

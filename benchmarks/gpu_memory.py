@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -20,49 +19,12 @@ POISON = 0xCB  # bytes of memory that a result has not written
 _AT_ONCE = 1 << 22  # random numbers
 
 
-class Space(Protocol):
-    """Memory of one kind."""
-
-    @property
-    def xp(self) -> Any:
-        """The module of its arrays: CuPy or NumPy."""
-
-    @property
-    def l2(self) -> int:
-        """Bytes of the cache that all of the device shares."""
-
-    @property
-    def name(self) -> str:
-        """What the device is called."""
-
-    @property
-    def facts(self) -> Sequence[str]:
-        """Lines about the device."""
-
-    def free(self) -> int:
-        """Bytes that can be had."""
-
-    def wait(self) -> None:
-        """Until all that was enqueued is done."""
-
-    def copy(self, to: Array, from_: Array) -> Call:
-        """What copies all bytes of one array to another, as fast as the device can."""
-
-    def tensor(self, block: Array) -> tl.Tensor:
-        """Our view of an array."""
-
-    def array(self, x: tl.Tensor) -> Array:
-        """An array over, or of, our tensor."""
-
-    def stored(self, x: tl.Tensor, operand: Operand) -> Array:
-        """An array over the memory of our tensor, whatever its layout."""
-
-    def release(self) -> None:
-        """Give back what pools keep."""
-
-
 class Gpu:
-    """The memory of a GPU, allocated by CuPy."""
+    """The memory of a GPU, allocated by CuPy.
+
+    `xp`: the module of its arrays. `l2`: bytes of the cache that all of the device shares. `facts`:
+    lines about the device.
+    """
 
     def __init__(self, cupy: Any) -> None:
         self.xp = cupy
@@ -120,7 +82,7 @@ class Gpu:
 
 
 class Simulated:
-    """The host's memory, and beside it that of the simulated device."""
+    """The host's memory, and beside it that of the simulated device, in the part of `Gpu`."""
 
     xp: Any = np
     l2 = 16 * 1024  # so small that small rows rotate
@@ -153,6 +115,9 @@ class Simulated:
 
     def release(self) -> None:
         """Nothing is kept."""
+
+
+Space = Gpu | Simulated
 
 
 def random(space: Space, operand: Operand) -> Array:

@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -34,20 +34,6 @@ class Prepared:
     array: Callable[[Any], Array]
 
 
-class Library(Protocol):
-    """One library. `own_stream`: whether events on CUDA's default stream do not see its work."""
-
-    name: str
-    version: str
-    own_stream: bool
-
-    def prepare(self, row: Row, blocks: Sequence[Array], out: Array) -> Prepared:
-        """The row on this memory; `out` is the memory for the result."""
-
-    def wait(self, result: Any) -> None:
-        """Until a result is there, and all before it."""
-
-
 def _view(operand: Operand, x: Any, permute: Any, flip: Any, broadcast: Any) -> Any:
     """The view that an operand is, by a library's functions."""
     if operand.keep is not None:
@@ -64,25 +50,39 @@ def viewed(xp: Any, operand: Operand, block: Array) -> Array:
     return _view(operand, block, xp.transpose, xp.flip, xp.broadcast_to)
 
 
-class Ours:
+@dataclass
+class Library:
+    """One library: `prepare` gives a row on memory, where `out` is for the result.
+
+    `own_stream`: whether events on CUDA's default stream do not see its work.
+    """
+
+    space: Space
+    name: str
+    version: str
+    own_stream: bool = False
+
+    def prepare(self, row: Row, blocks: Sequence[Array], out: Array) -> Prepared:
+        raise NotImplementedError
+
+    def wait(self, result: Any) -> None:
+        """Until a result is there, and all before it."""
+        self.space.wait()
+
+
+class Ours(Library):
     """tensorlayout."""
 
-    name, version, own_stream = OURS, tl.__version__, False
-
     def __init__(self, space: Space) -> None:
-        self._space = space
+        super().__init__(space, OURS, tl.__version__)
 
     def prepare(self, row: Row, blocks: Sequence[Array], out: Array) -> Prepared:
         """Views of tensors; where the result is a new tensor, the one before is freed first."""
-        tensors = [self._space.tensor(block) for block in blocks]
-        to = self._space.tensor(out) if row.operation.into else None
+        tensors = [self.space.tensor(block) for block in blocks]
+        to = self.space.tensor(out) if row.operation.into else None
         if row.operation.stored:
-            return Prepared(bound(row, tensors, to), lambda x: self._space.stored(x, row.out))
-        return Prepared(bound(row, tensors, to), self._space.array)
-
-    def wait(self, result: Any) -> None:
-        """Until the device is idle."""
-        self._space.wait()
+            return Prepared(bound(row, tensors, to), lambda x: self.space.stored(x, row.out))
+        return Prepared(bound(row, tensors, to), self.space.array)
 
 
 def bound(row: Row, blocks: Sequence[tl.Tensor], out: tl.Tensor | None) -> Call:
@@ -107,36 +107,26 @@ def bound(row: Row, blocks: Sequence[tl.Tensor], out: tl.Tensor | None) -> Call:
     return call
 
 
-class ArrayLibrary:
+class ArrayLibrary(Library):
     """CuPy; or NumPy in its part."""
 
-    own_stream = False
-
     def __init__(self, space: Space) -> None:
-        self._space = space
-        self.name, self.version = space.xp.__name__, space.xp.__version__
+        super().__init__(space, space.xp.__name__, space.xp.__version__)
 
     def prepare(self, row: Row, blocks: Sequence[Array], out: Array) -> Prepared:
         """Views of the arrays."""
-        xp, function = self._space.xp, row.operation.array
+        xp, function = self.space.xp, row.operation.array
         operands = [viewed(xp, o, x) for o, x in zip(row.operands, blocks, strict=True)]
         to = viewed(xp, row.out, out)
         return Prepared(lambda: function(xp, to, *operands), lambda result: result)
 
-    def wait(self, result: Any) -> None:
-        """Until the device is idle."""
-        self._space.wait()
 
-
-class Torch:
+class Torch(Library):
     """PyTorch."""
 
-    name, own_stream = "torch", False
-
     def __init__(self, space: Space, torch: Any) -> None:
-        self._space, self._torch = space, torch
-        self._device = "cpu" if space.xp is np else "cuda"
-        self.version = torch.__version__
+        super().__init__(space, "torch", torch.__version__)
+        self._torch, self._device = torch, "cpu" if space.xp is np else "cuda"
 
     def prepare(self, row: Row, blocks: Sequence[Array], out: Array) -> Prepared:
         """Views of the same memory; a flip is a function of its own, as there is no such view."""
@@ -155,21 +145,15 @@ class Torch:
         )
 
     def _array(self, x: Any) -> Array:
-        return x.numpy() if self._device == "cpu" else self._space.xp.asarray(x)
-
-    def wait(self, result: Any) -> None:
-        """Until the device is idle."""
-        self._space.wait()
+        return x.numpy() if self._device == "cpu" else self.space.xp.asarray(x)
 
 
-class Jax:
+class Jax(Library):
     """JAX: the row as one compiled function of the memory, views included."""
 
-    name, own_stream = "jax", True
-
     def __init__(self, space: Space, jax: Any) -> None:
-        self._space, self._jax = space, jax
-        self.version = jax.__version__
+        super().__init__(space, "jax", jax.__version__, own_stream=True)
+        self._jax = jax
         self._row: Row | None = None
         self._compiled: Any = None
 
@@ -204,13 +188,13 @@ class Jax:
         return self._compiled
 
     def _given(self, block: Array) -> Any:
-        if self._space.xp is np:
+        if self.space.xp is np:
             return self._jax.numpy.asarray(block)
         return self._jax.dlpack.from_dlpack(block)
 
     def _array(self, out: Operand, x: Any) -> Array:
         x.block_until_ready()
-        found = np.asarray(x) if self._space.xp is np else self._space.xp.from_dlpack(x)
+        found = np.asarray(x) if self.space.xp is np else self.space.xp.from_dlpack(x)
         return found if out.keep is None else found[..., : out.keep]
 
     def wait(self, result: Any) -> None:

@@ -7,27 +7,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from unittest.mock import patch
 
 import tensorlayout as tl
 from benchmarks.gpu_peers import bound
 from benchmarks.gpu_row import Operand, Row
 from benchmarks.measure import Call
 from tensorlayout.cuda.engine import driver as seam
-from tensorlayout.cuda.engine.driver import (
-    LEGACY_STREAM,
-    Buffer,
-    Bytes,
-    Counters,
-    Kernel,
-    Launcher,
-    Stream,
-)
+from tensorlayout.cuda.engine.driver import Buffer, Bytes, Counters, Kernel, Launcher
 from tensorlayout.cuda.engine.launch_log import launch_log
-
-_SIMULATED = "TENSORLAYOUT_CUDA_SIMULATOR"
+from tensorlayout.cuda.engine.ranges import Ranges
+from tensorlayout.cuda.engine.simulator import SimulatorDriver
 
 
 @dataclass(frozen=True)
@@ -47,7 +39,7 @@ def kernels_of(call: Call) -> tuple[KernelUse, ...]:
     """What a call of ours launches, found by a call."""
     with launch_log() as log:
         call()
-    return tuple(KernelUse(each.kernel, each.launches) for each in log)
+    return tuple(KernelUse(kernel, counts.launches) for kernel, counts in log.items())
 
 
 def planned(row: Row) -> tuple[KernelUse, ...]:
@@ -61,32 +53,26 @@ def _empty(operand: Operand) -> tl.Tensor:
 
 
 @contextmanager
-def without_device() -> Iterator[None]:
-    """Inside the block, "cuda" is a device that does nothing."""
+def reopened(simulator: str) -> Iterator[None]:
+    """A driver of its own for the block: with "1" that of the simulator, with "0" CuPy's."""
     from tensorlayout import devices, plan
 
-    def forget() -> None:
-        for found in (
-            seam.driver,
-            devices.available,
-            devices._cuda,
-            devices._named_by_the_variable,
-        ):
-            found.cache_clear()
-        plan.run.cache_clear()
-
-    before, variable = dict(seam._DRIVERS), os.environ.get(_SIMULATED)
-    seam._DRIVERS.update(dict.fromkeys(before, __name__))
-    os.environ[_SIMULATED] = "1"  # so that no CuPy is asked for
-    forget()
+    kept = seam.driver, devices.available, devices._cuda, devices._named_by_the_variable, plan.run
+    for each in kept:
+        each.cache_clear()
     try:
-        yield
+        with patch.dict(os.environ, TENSORLAYOUT_CUDA_SIMULATOR=simulator):
+            yield
     finally:
-        seam._DRIVERS.update(before)
-        os.environ.pop(_SIMULATED)
-        if variable is not None:
-            os.environ[_SIMULATED] = variable
-        forget()
+        for each in kept:
+            each.cache_clear()
+
+
+@contextmanager
+def without_device() -> Iterator[None]:
+    """Inside the block, "cuda" is a device that does nothing."""
+    with patch.dict(seam._DRIVERS, simulator=__name__), reopened(simulator="1"):
+        yield
 
 
 # ---- The driver
@@ -100,37 +86,20 @@ class _NoLauncher:
         """Nothing is launched."""
 
 
-class NoDriver:
-    """A driver of one device that has all memory and does nothing (`engine.driver.Driver`)."""
+class NoDriver(SimulatorDriver):
+    """A driver of one device that has all memory and does nothing; no compiler is asked for."""
 
     name = "none"
     launcher_type = _NoLauncher
 
     def __init__(self) -> None:
-        self.counters = Counters()
-        self.captures: dict[int, object] = {}  # no stream captures a graph
+        self.counters, self.ranges = Counters(), (Ranges(),)
         self._next = 1 << 40
-
-    def device_count(self) -> int:
-        """One."""
-        return 1
-
-    def current_device(self) -> int:
-        """The one."""
-        return 0
-
-    def using(self, device: int) -> AbstractContextManager[Any]:
-        """It is anyway."""
-        return nullcontext()
 
     def allocate(self, nbytes: int, device: int) -> Buffer:
         """Addresses that nothing is behind; no two allocations overlap."""
         pointer, self._next = self._next, self._next + -(-nbytes // 512) * 512
         return Buffer(pointer, nbytes, device, None)
-
-    def wrap(self, pointer: int, nbytes: int, device: int, owner: object) -> Buffer:
-        """The addresses."""
-        return Buffer(pointer, nbytes, device, owner)
 
     def to_device(self, pointer: int, source: Bytes) -> None:
         """Nothing is copied."""
@@ -145,32 +114,6 @@ class NoDriver:
     def launcher(self, kernel: Kernel) -> Launcher:
         """Nothing is compiled."""
         return _NoLauncher(kernel)
-
-    def synchronize(self) -> None:
-        """Nothing is waited for."""
-
-    def device_of(self, pointer: int) -> int:
-        """The one."""
-        return 0
-
-    def current_stream(self, device: int) -> Stream:
-        """The legacy default stream."""
-        return Stream(device, LEGACY_STREAM)
-
-    def is_done(self, stream: Stream) -> bool:
-        """Nothing is ever under way."""
-        return True
-
-    def is_capturing(self, device: int) -> bool:
-        """No stream captures a graph."""
-        return False
-
-    def captured(self, device: int) -> object | None:
-        """So none has allocated anything."""
-        return None
-
-    def order(self, first: Stream, then: Stream) -> None:
-        """Nothing has an order."""
 
 
 def open_driver() -> NoDriver:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import cycle, islice
 from math import ceil
-from typing import Any, Protocol
+from typing import Any
 
 from benchmarks.gpu_peers import Library
 from benchmarks.measure import Call, Timing
@@ -18,18 +18,12 @@ MOST_CALLS = 256
 ROUNDS = (3, 9)
 
 
-class Clock(Protocol):
-    """Takes the time of calls, one after the other."""
-
-    def seconds(self, calls: Sequence[Call], ahead: float) -> float:
-        """For all of them together; `ahead`: how long the host takes to enqueue them."""
-
-
 class EventClock:
     """The device's time, between two events on CUDA's default stream.
 
-    Before the first event the device gets work for as long as the host will enqueue, so that it
-    does not wait for the host between the calls.
+    `seconds` is for all calls together; `ahead`: how long the host takes to enqueue them. Before
+    the first event the device gets work for as long as the host will enqueue, so that it does not
+    wait for the host between the calls.
     """
 
     # Of the copy that keeps the device busy.
@@ -64,9 +58,13 @@ class EventClock:
 
 @dataclass
 class HostClock:
-    """The host's time until the results are there, of a library with streams of its own."""
+    """The host's time until the results are there, of a library with streams of its own.
+
+    `alone`: that of the calls; what they enqueue is waited for afterwards.
+    """
 
     wait: Callable[[Any], None]
+    alone: bool = False
 
     def seconds(self, calls: Sequence[Call], ahead: float) -> float:
         """Enqueued, and waited for once."""
@@ -74,25 +72,12 @@ class HostClock:
         result: Any = None
         for call in calls:
             result = call()
+        returned = time.perf_counter()
         self.wait(result)
-        return time.perf_counter() - start
+        return (returned if self.alone else time.perf_counter()) - start
 
 
-@dataclass
-class CallClock:
-    """The host's time of the calls alone; what they enqueue is waited for afterwards."""
-
-    wait: Callable[[Any], None]
-
-    def seconds(self, calls: Sequence[Call], ahead: float) -> float:
-        """Until the last call has returned."""
-        start = time.perf_counter()
-        result: Any = None
-        for call in calls:
-            result = call()
-        taken = time.perf_counter() - start
-        self.wait(result)
-        return taken
+Clock = EventClock | HostClock
 
 
 @dataclass
@@ -141,7 +126,7 @@ class Turns:
 def clock_of(library: Library, events: Clock | None, *, on_host: bool) -> Clock:
     """How a library's calls are timed; `events` is None where there are none."""
     if on_host:
-        return CallClock(library.wait)
+        return HostClock(library.wait, alone=True)
     if events is None or library.own_stream:
         return HostClock(library.wait)
     return events

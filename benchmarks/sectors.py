@@ -121,7 +121,7 @@ def _counted(case: Case, dtype: str) -> Counted:
     counts = reduce(add, record.counts.values(), Counts(""))
     names = dict.fromkeys(kernel.name for kernel in record.counts)
     tensor = isinstance(result, tl.Tensor)
-    moves = tensor and case.file not in ("reduce.cu", "search.cu")
+    moves = tensor and case.file not in ("reduce/reduce.cu", "sort/search.cu")
     elements = result.size if moves else prod(case.shape)
     written = result.nbytes if tensor else 2**62
     octets = min(operands, 32 * counts.loads.ideal) + min(written, 32 * counts.stores.ideal)
@@ -139,10 +139,8 @@ def _least_share(case: Case, octets: int) -> float:
     """The target of a case: 0.95 where elements stay in order."""
     if case.file == "scan.cu":
         return 0.8
-    if case.file in (
-        "sort.cu",
-        "radix.cu",
-    ):  # 1.5 times as long as digits of 8 bits: three moves for each
+    # 1.5 times as long as digits of 8 bits: three moves for each.
+    if case.file in ("sort/sort.cu", "sort/radix.cu"):
         return 1 / (1.5 * octets * 1.5)
     if case.file == "matmul.cu":
         return 0.0
@@ -302,7 +300,7 @@ def _one(make: Callable[[str], tl.Tensor], function: Callable[[tl.Tensor], Any])
 
 def _copies() -> Iterator[Case]:
     def case(call: str, shape: Shape, layout: str, make: Make) -> Case:
-        return Case("copy.cu", call, shape, layout, make)
+        return Case("copy/copy.cu", call, shape, layout, make)
 
     def plain(shape: Shape, function: Callable[[tl.Tensor], Any]) -> Make:
         return _one(partial(_values, shape), function)
@@ -334,7 +332,7 @@ def _copies() -> Iterator[Case]:
     for shape in ((1024, 1024), (1031, 513)):
         made = plain(shape, lambda x: tl.to_layout(x, (0, 1)))
         call = "to_layout(x, (0, 1))"
-        yield Case("copy.cu", call, shape, "rows to columns", made, ("complex128",))
+        yield Case("copy/copy.cu", call, shape, "rows to columns", made, ("complex128",))
 
 
 _SLICES: dict[str, tuple[slice, ...]] = {
@@ -378,14 +376,14 @@ def _creation() -> Iterator[Case]:
         def make(dtype: str) -> Callable[[], Any]:
             return lambda: function(dtype=getattr(tl, dtype), device="cuda")
 
-        return Case(file, call, shape, "packed", make, ALL if file == "fill.cu" else ALL[1:])
+        return Case(file, call, shape, "packed", make, ALL if file == "fill/fill.cu" else ALL[1:])
 
-    yield case("fill.cu", "zeros", (10_007,), partial(tl.zeros, (10_007,)))
-    yield case("sequence.cu", "arange", (10_007,), partial(tl.arange, 10_007))
+    yield case("fill/fill.cu", "zeros", (10_007,), partial(tl.zeros, (10_007,)))
+    yield case("fill/sequence.cu", "arange", (10_007,), partial(tl.arange, 10_007))
     for n in (512, 513):
-        yield case("band.cu", "eye", (n, n), partial(tl.eye, n))
+        yield case("fill/diagonals.cu", "eye", (n, n), partial(tl.eye, n))
         made = _one(partial(_values, (n, n)), tl.tril)
-        yield Case("band.cu", "tril(x)", (n, n), "rows", made)
+        yield Case("fill/diagonals.cu", "tril(x)", (n, n), "rows", made)
 
 
 def _elementwise() -> Iterator[Case]:
@@ -426,7 +424,7 @@ def _reductions() -> Iterator[Case]:
         made = _one(partial(_nhwc if nhwc else _values, shape), reduced)
         layout = "NHWC" if nhwc else "NCHW" if len(shape) == 4 else "rows"
         dtypes = ALL[1:] if name == "var" else ALL
-        return Case("reduce.cu", f"{name}(x, axis={axis})", shape, layout, made, dtypes)
+        return Case("reduce/reduce.cu", f"{name}(x, axis={axis})", shape, layout, made, dtypes)
 
     yield case((300_000,), None)
     for rows in ((1000, 1000), (64, 4096), (700, 77), (1000, 517), (3000, 12), (3000, 3)):
@@ -493,14 +491,14 @@ def _positions() -> Iterator[Case]:
 
         return call
 
-    yield Case("scatter.cu", "x[i] = y, 1500", (2000, 256), "rows", write, WIDE, held=False)
+    yield Case("scatter/scatter.cu", "x[i] = y, 1500", (2000, 256), "rows", write, WIDE, held=False)
 
     def add(dtype: str) -> Callable[[], Any]:
         x, y, i = _values((2000, 256), dtype), _values((1500, 256), dtype), at(1500, 3)
         return lambda: tl.scatter_add(x, i, y)
 
     call = "scatter_add(x, i, y), 1500 in 3 rows"
-    yield Case("combine.cu", call, (2000, 256), "rows", add, WIDE, held=False)
+    yield Case("scatter/scatter_reduce.cu", call, (2000, 256), "rows", add, WIDE, held=False)
     runs = np.repeat(random.integers(0, 2, 512 * 8), 64).reshape(512, 512).astype(bool)
     single = random.integers(0, 2, (512, 512)).astype(bool)
     for text, mask in (("runs of 64", runs), ("at random", single)):
@@ -509,13 +507,13 @@ def _positions() -> Iterator[Case]:
             x, m = _values((512, 512), dtype), tl.asarray(mask, device="cuda")
             return lambda: x[m]
 
-        yield Case("select.cu", f"x[m], {text}", (512, 512), "rows", select, WIDE, held=False)
+        yield Case("mask.cu", f"x[m], {text}", (512, 512), "rows", select, WIDE, held=False)
 
 
 def _sorts() -> Iterator[Case]:
     shapes: list[tuple[str, Shape, Sequence[str]]] = [
-        *(("sort.cu", (96, 700), WIDE), ("sort.cu", (8 * 2304,), WIDE)),
-        ("radix.cu", (2**16,), ("uint8", "float32")),
+        *(("sort/sort.cu", (96, 700), WIDE), ("sort/sort.cu", (8 * 2304,), WIDE)),
+        ("sort/radix.cu", (2**16,), ("uint8", "float32")),
     ]
     for file, shape, dtypes in shapes:
         for function in (tl.sort, tl.argsort):
@@ -527,7 +525,7 @@ def _sorts() -> Iterator[Case]:
         return lambda: tl.searchsorted(line, x)
 
     yield Case(
-        "search.cu", "searchsorted(x, y), 1000", (10_000,), "packed", search, WIDE, held=False
+        "sort/search.cu", "searchsorted(x, y), 1000", (10_000,), "packed", search, WIDE, held=False
     )
 
 

@@ -8,7 +8,7 @@
 //             in the result's order, 4 elements a thread (1 in more than three dimensions), 256 threads
 //             apart: writes are coalesced but where a row of an input ends, reads are so where the
 //             input's fastest dimension is the result's. Best: rows of a sector or more. Worst: inputs
-//             in another order; large ones of them are left to the tiles of copy.cu, and inputs that
+//             in another order; large ones of them are left to the tiles of copy/copy.cu, and inputs that
 //             are one element wide along the fastest dimension, which write a sector for each. Taking
 //             apart follows the order of the whole, too: what is said of reads holds for writes.
 //

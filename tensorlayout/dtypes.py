@@ -167,11 +167,11 @@ def _shown(dtype: Any) -> str:
     return shown(dtype) if known else type(dtype).__name__
 
 
-def misfit(name: str, number: int, dtype: DType) -> OverflowError:
+def misfit(number: int, dtype: DType) -> OverflowError:
     """What to raise where a Python integer does not fit a dtype; long ones are not written out."""
     bits = number.bit_length()
     came = str(number) if bits <= 128 else f"of {bits} bits"
-    return OverflowError(f"{name}: the Python integer {came} does not fit {dtype}")
+    return OverflowError(f"the Python integer {came} does not fit {dtype}")
 
 
 def default_of(scalar: type) -> DType:

@@ -26,6 +26,7 @@ from tensorlayout.plan.fill import Create
 from tensorlayout.plan.library import Library, Results, Shape, complex_of
 from tensorlayout.plan.rules import normalized_dims
 from tensorlayout.tensor import Tensor
+from tensorlayout.words import under
 
 __all__ = [
     "fft",
@@ -51,21 +52,15 @@ Norm = Literal["backward", "ortho", "forward"]
 # the result is the half that determines the rest.
 
 
-def _complex(
-    name: str, shapes: Sequence[Shape], dtype: DType, *, s: Shape, axes: Shape, norm: str
-) -> Results:
+def _complex(shapes: Sequence[Shape], dtype: DType, *, s: Shape, axes: Shape, norm: str) -> Results:
     return [(_resized(shapes[0], axes, s), complex_of(dtype))]
 
 
-def _half(
-    name: str, shapes: Sequence[Shape], dtype: DType, *, s: Shape, axes: Shape, norm: str
-) -> Results:
+def _half(shapes: Sequence[Shape], dtype: DType, *, s: Shape, axes: Shape, norm: str) -> Results:
     return [(_resized(shapes[0], axes, (*s[:-1], s[-1] // 2 + 1)), complex_of(dtype))]
 
 
-def _real(
-    name: str, shapes: Sequence[Shape], dtype: DType, *, s: Shape, axes: Shape, norm: str
-) -> Results:
+def _real(shapes: Sequence[Shape], dtype: DType, *, s: Shape, axes: Shape, norm: str) -> Results:
     return [(_resized(shapes[0], axes, s), dtypes.real_of(dtype))]
 
 
@@ -111,7 +106,7 @@ def _over(
     if s is not None and axes is None:
         msg = f"{name}: s needs axes, one for each size"
         raise ValueError(msg)
-    dims = normalized_dims(name, arguments.integers(axes, name, "axes"), x.ndim, argument)
+    dims = under(name, normalized_dims, arguments.integers(axes, name, "axes"), x.ndim, argument)
     if not dims and operation.rule is not _complex:
         msg = f"{name}: needs at least one axis, got shape {x.shape} and axes {axes}"
         raise ValueError(msg)
@@ -315,7 +310,7 @@ def ifftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tenso
 
 def _shifted(name: str, x: Any, axes: Any, sign: int) -> Tensor:
     x = arguments.tensor(name, x)
-    dims = normalized_dims(name, arguments.integers(axes, name, "axes"), x.ndim, "axes")
+    dims = arguments.dims(name, axes, x.ndim, "axes")
     if not x.ndim:
         return astype(x, x.dtype)
     return roll(x, [sign * (x.shape[d] // 2) for d in dims] or 0, axis=dims or 0)

@@ -28,3 +28,8 @@ def kernel_directory(package: Path = _PACKAGE) -> Path:
         " install the package again"
     )
     raise FileNotFoundError(msg)
+
+
+def header_directory() -> Path:
+    """The folder of what kernels include. FileNotFoundError as of `kernel_directory`."""
+    return kernel_directory() / "include"

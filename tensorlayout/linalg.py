@@ -36,7 +36,7 @@ from tensorlayout.plan.library import (
     complex_of,
 )
 from tensorlayout.plan.reduce import Reduce
-from tensorlayout.plan.rules import broadcast_shape, normalized_dims
+from tensorlayout.plan.rules import broadcast_shape
 from tensorlayout.plan.view import View
 from tensorlayout.tensor import Tensor
 
@@ -74,50 +74,50 @@ __all__ = [
 Shapes = Sequence[Shape]
 
 
-def _stack(name: str, shape: Shape) -> Shape:
+def _stack(shape: Shape) -> Shape:
     """The shape of a stack of square matrices without the last dimension."""
     if shape[-1] != shape[-2]:
-        msg = f"{name}: matrices must be square, got shape {shape}"
+        msg = f"matrices must be square, got shape {shape}"
         raise ValueError(msg)
     return shape[:-1]
 
 
-def _like(name: str, shapes: Shapes, dtype: DType, **_: Any) -> Results:
-    return [((*_stack(name, shapes[0]), shapes[0][-1]), dtype)]
+def _like(shapes: Shapes, dtype: DType, **_: Any) -> Results:
+    return [((*_stack(shapes[0]), shapes[0][-1]), dtype)]
 
 
-def _number(name: str, shapes: Shapes, dtype: DType) -> Results:
-    return [(_stack(name, shapes[0])[:-1], dtype)]
+def _number(shapes: Shapes, dtype: DType) -> Results:
+    return [(_stack(shapes[0])[:-1], dtype)]
 
 
-def _sign_and_logarithm(name: str, shapes: Shapes, dtype: DType) -> Results:
-    shape = _stack(name, shapes[0])[:-1]
+def _sign_and_logarithm(shapes: Shapes, dtype: DType) -> Results:
+    shape = _stack(shapes[0])[:-1]
     return [(shape, dtype), (shape, dtypes.real_of(dtype))]
 
 
-def _real_values(name: str, shapes: Shapes, dtype: DType) -> Results:
-    return [(_stack(name, shapes[0]), dtypes.real_of(dtype))]
+def _real_values(shapes: Shapes, dtype: DType) -> Results:
+    return [(_stack(shapes[0]), dtypes.real_of(dtype))]
 
 
-def _complex_values(name: str, shapes: Shapes, dtype: DType) -> Results:
-    return [(_stack(name, shapes[0]), complex_of(dtype))]
+def _complex_values(shapes: Shapes, dtype: DType) -> Results:
+    return [(_stack(shapes[0]), complex_of(dtype))]
 
 
-def _hermitian(name: str, shapes: Shapes, dtype: DType) -> Results:
-    return [*_real_values(name, shapes, dtype), (shapes[0], dtype)]
+def _hermitian(shapes: Shapes, dtype: DType) -> Results:
+    return [*_real_values(shapes, dtype), (shapes[0], dtype)]
 
 
-def _general(name: str, shapes: Shapes, dtype: DType) -> Results:
-    return [*_complex_values(name, shapes, dtype), (shapes[0], complex_of(dtype))]
+def _general(shapes: Shapes, dtype: DType) -> Results:
+    return [*_complex_values(shapes, dtype), (shapes[0], complex_of(dtype))]
 
 
-def _factors(name: str, shapes: Shapes, dtype: DType, *, mode: str) -> Results:
+def _factors(shapes: Shapes, dtype: DType, *, mode: str) -> Results:
     *stack, m, n = shapes[0]
     k = m if mode == "complete" else min(m, n)
     return [((*stack, m, k), dtype), ((*stack, k, n), dtype)]
 
 
-def _singular(name: str, shapes: Shapes, dtype: DType, *, full_matrices: bool) -> Results:
+def _singular(shapes: Shapes, dtype: DType, *, full_matrices: bool) -> Results:
     *stack, m, n = shapes[0]
     k = min(m, n)
     left, right = (m, n) if full_matrices else (k, k)
@@ -125,74 +125,72 @@ def _singular(name: str, shapes: Shapes, dtype: DType, *, full_matrices: bool) -
     return [((*stack, m, left), dtype), ((*stack, k), real), ((*stack, right, n), dtype)]
 
 
-def _singular_values(name: str, shapes: Shapes, dtype: DType) -> Results:
+def _singular_values(shapes: Shapes, dtype: DType) -> Results:
     *stack, m, n = shapes[0]
     return [((*stack, min(m, n)), dtypes.real_of(dtype))]
 
 
-def _of_stack(name: str, shape: Shape, tolerance: Shape) -> Shape:
+def _of_stack(shape: Shape, tolerance: Shape) -> Shape:
     """The shape of the stack, which the tolerance must not widen."""
-    if broadcast_shape(name, [shape[:-2], tolerance]) != shape[:-2]:
-        msg = f"{name}: rtol of shape {tolerance} does not fit a stack of shape {shape[:-2]}"
+    if broadcast_shape([shape[:-2], tolerance]) != shape[:-2]:
+        msg = f"rtol of shape {tolerance} does not fit a stack of shape {shape[:-2]}"
         raise ValueError(msg)
     return shape[:-2]
 
 
-def _rank(name: str, shapes: Shapes, dtype: DType) -> Results:
-    return [(_of_stack(name, *shapes), dtypes.int64)]
+def _rank(shapes: Shapes, dtype: DType) -> Results:
+    return [(_of_stack(*shapes), dtypes.int64)]
 
 
-def _transposed(name: str, shapes: Shapes, dtype: DType) -> Results:
+def _transposed(shapes: Shapes, dtype: DType) -> Results:
     *_, m, n = shapes[0]
-    return [((*_of_stack(name, *shapes), n, m), dtype)]
+    return [((*_of_stack(*shapes), n, m), dtype)]
 
 
-def _solution(name: str, shapes: Shapes, dtype: DType) -> Results:
+def _solution(shapes: Shapes, dtype: DType) -> Results:
     a, b = shapes
-    rows = _stack(name, a)
+    rows = _stack(a)
     if not b or b[-2 if len(b) > 1 else 0] != a[-1]:
-        msg = f"{name}: shapes {a} and {b} do not match as (…, m, m) and (m,) or (…, m, k)"
+        msg = f"shapes {a} and {b} do not match as (…, m, m) and (m,) or (…, m, k)"
         raise ValueError(msg)
     if len(b) == 1:
         return [(rows, dtype)]
-    return [((*broadcast_shape(name, [a[:-2], b[:-2]]), *b[-2:]), dtype)]
+    return [((*broadcast_shape([a[:-2], b[:-2]]), *b[-2:]), dtype)]
 
 
-def _crossed(name: str, shapes: Shapes, dtype: DType, *, axis: int) -> Results:
-    axis_of_vectors(name, shapes, axis)
+def _crossed(shapes: Shapes, dtype: DType, *, axis: int) -> Results:
+    axis_of_vectors(shapes, axis)
     if any(shape[axis] != 3 for shape in shapes):
-        msg = f"{name}: sizes along axis {axis} must be 3, got shapes {shapes[0]} and {shapes[1]}"
+        msg = f"sizes along axis {axis} must be 3, got shapes {shapes[0]} and {shapes[1]}"
         raise ValueError(msg)
-    return [(broadcast_shape(name, shapes), dtype)]
+    return [(broadcast_shape(shapes), dtype)]
 
 
-def _table(name: str, shapes: Shapes, dtype: DType) -> Results:
+def _table(shapes: Shapes, dtype: DType) -> Results:
     if any(len(shape) != 1 for shape in shapes):
-        msg = f"{name}: both operands must have rank 1, got shapes {shapes[0]} and {shapes[1]}"
+        msg = f"both operands must have rank 1, got shapes {shapes[0]} and {shapes[1]}"
         raise ValueError(msg)
     return [((*shapes[0], *shapes[1]), dtype)]
 
 
-def _normed(name: str, shapes: Shapes, dtype: DType, *, keepdims: bool, ord: Any) -> Results:
+def _normed(shapes: Shapes, dtype: DType, *, keepdims: bool, ord: Any) -> Results:
     *stack, m, n = shapes[0]
     counts = {"fro": 1, "nuc": 1, None: 1, 1: 1, 2: 1, math.inf: 1}
     counts |= {-1: n, -2: min(m, n), -math.inf: m}  # of how many the least is taken
     if ord not in counts:
         allowed = "'fro', 'nuc', 1, -1, 2, -2, inf or -inf"
-        msg = f"{name}: ord must be {allowed}, got {arguments.shown(ord)}"
+        msg = f"ord must be {allowed}, got {arguments.shown(ord)}"
         raise ValueError(msg)
     if not counts[ord]:
-        msg = f"{name}: no norm of order {ord} of empty matrices, got shape {shapes[0]}"
+        msg = f"no norm of order {ord} of empty matrices, got shape {shapes[0]}"
         raise ValueError(msg)
     return [((*stack, *[1, 1] * keepdims), dtypes.real_of(dtype))]
 
 
-def _length(
-    name: str, shapes: Shapes, dtype: DType, *, axis: Shape, keepdims: bool, ord: float
-) -> Results:
+def _length(shapes: Shapes, dtype: DType, *, axis: Shape, keepdims: bool, ord: float) -> Results:
     shape = shapes[0]
     if ord == -math.inf and any(shape[d] == 0 for d in axis):
-        msg = f"{name}: no norm of order -inf of no elements, along axis {axis} of shape {shape}"
+        msg = f"no norm of order -inf of no elements, along axis {axis} of shape {shape}"
         raise ValueError(msg)
     pairs = [(d, 1 if d in axis else n) for d, n in enumerate(shape)]
     kept = tuple(n for d, n in pairs if keepdims or d not in axis)
@@ -570,7 +568,7 @@ def vector_norm(
     if math.isnan(order):
         msg = "vector_norm: ord must be a real number, got nan"
         raise ValueError(msg)
-    dims = normalized_dims("vector_norm", arguments.integers(axis, "vector_norm"), x.ndim)
+    dims = arguments.dims("vector_norm", axis, x.ndim)
     kept = arguments.truth("vector_norm", "keepdims", keepdims)
     return _one(_VECTOR_NORM, x, axis=dims, keepdims=kept, ord=order)
 

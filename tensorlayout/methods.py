@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from tensorlayout import dtypes, printing
-from tensorlayout.exchange import cuda_array
+from tensorlayout.exchange import cuda_array, dlpack
 from tensorlayout.functions import (
     arguments,
     dispatch,
@@ -88,11 +88,6 @@ def _matrix_transpose(self: Tensor) -> Tensor:
     return linear_algebra.matrix_transpose(self)
 
 
-def _readonly(self: Tensor) -> bool:
-    """Whether the tensor refuses to be written to."""
-    return interchange.is_readonly(self)
-
-
 def _namespace(self: Tensor, *, api_version: str | None = None) -> ModuleType:
     if api_version is not None:
         known = f"one of {', '.join(API_VERSIONS)}"
@@ -148,41 +143,6 @@ def _contains(self: Tensor, value: Any, /) -> bool:
     return bool(utility.any(ew.equal(self, found)))
 
 
-def _array(self: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Any:
-    return interchange.to_numpy(self, dtype, copy)
-
-
-def _array_ufunc(self: Tensor, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-    return interchange.apply_ufunc(ufunc, method, inputs, options)
-
-
-def _to_device(self: Tensor, device: Any, /, *, stream: Any = None) -> Tensor:
-    """The tensor on another device."""
-    return interchange.to_device(self, device, stream)
-
-
-def _dlpack(
-    self: Tensor,
-    *,
-    stream: Any = None,
-    max_version: tuple[int, int] | None = None,
-    dl_device: tuple[int, int] | None = None,
-    copy: bool | None = None,
-) -> Any:
-    return interchange.to_dlpack(
-        self, stream=stream, max_version=max_version, dl_device=dl_device, copy=copy
-    )
-
-
-def _dlpack_device(self: Tensor) -> tuple[int, int]:
-    return interchange.dlpack_device(self)
-
-
-def _cuda_array(self: Tensor) -> dict[str, Any]:
-    """The memory as other CUDA libraries are told of it; no such attribute on the CPU."""
-    return cuda_array.describe(self)
-
-
 def bind() -> None:
     """Give `Tensor` its computing methods."""
     for name, function in _OPERATORS.items():
@@ -206,21 +166,21 @@ def bind() -> None:
         "__float__": _float,
         "__complex__": _complex,
         "__index__": _index,
-        "__array__": _array,
+        "__array__": interchange.to_numpy,
         "__array_namespace__": _namespace,
-        "__array_ufunc__": _array_ufunc,
-        "__dlpack__": _dlpack,
-        "__dlpack_device__": _dlpack_device,
-        "__cuda_array_interface__": property(_cuda_array),
+        "__array_ufunc__": interchange.apply_ufunc,
+        "__dlpack__": interchange.to_dlpack,
+        "__dlpack_device__": dlpack.device_of,
+        "__cuda_array_interface__": property(cuda_array.describe),
         "__reduce__": interchange.reduced,
         "__repr__": printing.represent,
         "__str__": printing.text,
         "__format__": printing.formatted,
         "copy": interchange.copy,
-        "to_device": _to_device,
+        "to_device": interchange.to_device,
         "T": property(_transpose),
         "mT": property(_matrix_transpose),
-        "readonly": property(_readonly),
+        "readonly": property(interchange.is_readonly),
     }
     for name, method in named.items():
         setattr(Tensor, name, method)

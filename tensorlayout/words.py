@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 _LETTERS = 60  # of a value or a text that is repeated whole
 _ROOM = 200  # letters for the items of a sequence, and of a text that errors are about
@@ -26,6 +27,38 @@ def cut(text: Any, most: int = _ROOM) -> str:
     """The text of `text`, such as a layout's, without quotes: the first `most` letters of it."""
     found = str(text)
     return found if len(found) <= most else f"{found[:most]}…"
+
+
+# What a call may be refused with.
+REFUSALS = (
+    *(IndexError, NotImplementedError, OverflowError, TypeError, ValueError),
+    *(BufferError, MemoryError),
+)
+
+_Found = TypeVar("_Found")
+_Refusal = TypeVar("_Refusal", bound=Exception)
+
+
+def named(name: str, error: _Refusal) -> _Refusal:
+    """`error`, with the name of an operation before what it says, if it has none.
+
+    Whoever finds a fault knows no names; who puts one there raises the same error again.
+    """
+    if not hasattr(error, "said"):
+        vars(error)["said"] = str(error)
+        error.args = (f"{name}: {error}",)
+    return error
+
+
+def under(name: str, function: Callable[..., _Found], *args: Any, **options: Any) -> _Found:
+    """What `function` gives; its errors have this name, in place of one that they have."""
+    try:
+        return function(*args, **options)
+    except REFUSALS as error:
+        error.args = (getattr(error, "said", str(error)),)
+        vars(error).pop("said", None)
+        named(name, error)
+        raise
 
 
 def kind_of(x: Any) -> str:

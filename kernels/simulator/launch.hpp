@@ -136,7 +136,7 @@ SIMULATOR_COLD const char* base_name(const char* path) {
     return slash ? slash + 1 : path;
 }
 
-// "block (0, 0, 0), thread 5, copy.cu:17"
+// "block (0, 0, 0), thread 5, copy/copy.cu:17"
 SIMULATOR_COLD const char* whereabouts(Place place) {
     static char text[512];
     snprintf(text, sizeof text, "block (%u, %u, %u), thread %u, %s:%d", blockIdx.x, blockIdx.y,

@@ -10,7 +10,7 @@ import numpy as np
 from tensorlayout.cpu.engine.memory import Array
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Write
-from tensorlayout.plan.gather import GatherAlong
+from tensorlayout.plan.gather import Gather
 from tensorlayout.plan.image import Col2ImPlan, ReverseSequencePlan, UpsamplePlan
 from tensorlayout.plan.run import carried_out
 from tensorlayout.tensor import Tensor, TensorSpec
@@ -102,7 +102,7 @@ def write_reverse_sequence(plan: ReverseSequencePlan) -> Write:
     size = shape[dim]
     place = np.arange(size).reshape([size if d == dim else 1 for d in range(len(shape))])
     positions = TensorSpec(np.dtype(np.int64), Layout.row_major(shape), plan.source.device)
-    gather = GatherAlong(plan.name).plan(plan.source, dim, positions)
+    gather = Gather(plan.name).plan(plan.source, (dim,), None, positions)
     read = carried_out(gather.into(plan.result))
 
     def reverse(result: Tensor, x: Tensor, lengths: Tensor) -> None:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import accumulate, pairwise
 from operator import attrgetter
 
 from tensorlayout.cpu.copy.copy import mover
 from tensorlayout.cpu.copy.several import several
-from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Write
-from tensorlayout.plan.join import JoinPlan, SplitPlan, part_of
-from tensorlayout.tensor import Tensor, TensorSpec
+from tensorlayout.plan.join import JoinPlan, SplitPlan, cuts_of, part_of
+from tensorlayout.tensor import Tensor
 
 _MEMORY = attrgetter("_memory")
 
@@ -19,7 +16,8 @@ _MEMORY = attrgetter("_memory")
 def write_join(plan: JoinPlan) -> Write:
     """Each operand moved into its part of the result."""
     spec = plan.result
-    cuts, parts = _parts(spec.layout, plan.axis, plan.sources)
+    cuts = cuts_of(plan.sources, plan.axis)
+    parts = [part_of(spec.layout, cut) for cut in cuts]
     copies = [
         mover(s.layout, s.dtype, p, spec.dtype) for s, p in zip(plan.sources, parts, strict=True)
     ]
@@ -34,7 +32,8 @@ def write_join(plan: JoinPlan) -> Write:
 def write_split(plan: SplitPlan) -> Write:
     """Each part moved into its tensor."""
     source, results = plan.source, plan.results
-    cuts, parts = _parts(source.layout, plan.axis, results)
+    cuts = cuts_of(results, plan.axis)
+    parts = [part_of(source.layout, cut) for cut in cuts]
     copies = [
         mover(p, source.dtype, r.layout, r.dtype) for p, r in zip(parts, results, strict=True)
     ]
@@ -45,12 +44,3 @@ def write_split(plan: SplitPlan) -> Write:
         move(map(_MEMORY, outs), map(x._memory.__getitem__, cuts))
 
     return split
-
-
-def _parts(
-    layout: Layout, axis: int, specs: Sequence[TensorSpec]
-) -> tuple[list[tuple[slice, ...]], list[Layout]]:
-    """What cuts a dimension into parts of the sizes of tensors, and the layouts of the parts."""
-    ends = accumulate([spec.layout.shape[axis] for spec in specs], initial=0)
-    cuts = [(*[slice(None)] * axis, slice(*bounds)) for bounds in pairwise(ends)]
-    return cuts, [part_of(layout, cut) for cut in cuts]

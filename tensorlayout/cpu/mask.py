@@ -10,8 +10,9 @@ import numpy as np
 
 from tensorlayout.cpu.engine.casting import converted, truths
 from tensorlayout.cpu.engine.memory import Array, new_tensor, quietly
+from tensorlayout.cpu.gather.inside import Positions
 from tensorlayout.cpu.gather.read import reader
-from tensorlayout.cpu.gather.runs import Positions, Runs, contiguous
+from tensorlayout.cpu.gather.runs import Runs, contiguous
 from tensorlayout.cpu.scatter import broadcast, value_in, writer
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import int64
@@ -68,7 +69,7 @@ def write_masked(plan: MaskedPlan) -> Write:
         source, chosen = value_in(plan.name, x, value), truths(mask._memory)
         count = int(np.count_nonzero(chosen))
         shape = index_map.shape(layout, (count,))
-        check_fits(plan.name, plan.value, shape)
+        check_fits(plan.value, shape)
         dense = count > _DENSE * chosen.size
         if 0 in shape:
             return

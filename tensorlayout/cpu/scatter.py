@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 
 from tensorlayout.cpu.engine.casting import converted, scalar_in
-from tensorlayout.cpu.engine.memory import Array, bytes_from, quietly
-from tensorlayout.cpu.gather.inside import checked, naming_one, signed
+from tensorlayout.cpu.engine.memory import Array, quietly
+from tensorlayout.cpu.gather.inside import Positions, checked, signed
 from tensorlayout.cpu.gather.runs import (
     BLOCK,
     Cut,
     Lines,
-    Positions,
+    Move,
+    MoveLines,
     Runs,
-    column_cuts,
+    by_lines,
+    cuts,
     in_rows,
     is_by_line,
-    line_cuts,
-    lines_of,
     row_of,
     shared,
     slots_of,
@@ -29,13 +29,15 @@ from tensorlayout.cpu.gather.runs import (
 )
 from tensorlayout.layout import Layout
 from tensorlayout.plan import base
-from tensorlayout.plan.copy import AssignPlan
 from tensorlayout.plan.gather import IndexMap
-from tensorlayout.plan.run import carried_out
-from tensorlayout.plan.scatter import RUN, CopyScatterPlan, ScatterPlan, ScatterReducePlan
+from tensorlayout.plan.scatter import (
+    RUN,
+    CopyScatterPlan,
+    ScatterPlan,
+    ScatterReducePlan,
+    after_copy,
+)
 from tensorlayout.tensor import Tensor
-
-Write = Callable[[Array, Positions, Array], None]
 
 # Elements of a run from which on NumPy's own loops write there faster than slots do; and for one
 # value everywhere.
@@ -74,37 +76,33 @@ def write_scatter(plan: ScatterPlan) -> base.Write:
 
 def write_copy_scatter(plan: CopyScatterPlan) -> base.Write:
     """Copied, then written at positions."""
-    copy = carried_out(AssignPlan(plan.scatter.name, plan.source, plan.result))
-    scatter = write_scatter(plan.scatter)
-    return lambda out, x, value, *positions: scatter(copy(out, x), value, *positions)
+    return after_copy(plan, write_scatter(plan.scatter))
 
 
 def write_scatter_reduce(plan: ScatterReducePlan) -> base.Write:
     """A copy, and what is at positions combined with values in index order, and in runs."""
-    spec, index_map = plan.result, plan.index_map
+    scatter, spec = plan.scatter, plan.result
+    name, shape, index_map = scatter.name, scatter.shape, scatter.index_map
     sizes, ufunc = [spec.layout.shape[d] for d in index_map.dims], getattr(np, plan.function)
-    runs, weights = Runs(spec.layout, index_map), [spec.layout.strides[d] for d in index_map.dims]
+    runs = Runs(spec.layout, index_map)
     matters = plan.function == "add" and spec.dtype.kind not in "iu"  # whether the order does
 
-    def reduce(out: Tensor, x: Tensor, value: Tensor, *positions: Tensor) -> None:
-        places = checked(plan.name, [p._memory for p in positions], sizes)
-        memory = out._memory
-        np.copyto(memory, x._memory)
-        if 0 in plan.shape:
+    def reduce(out: Tensor, value: Tensor, *positions: Tensor) -> None:
+        places = checked(name, [p._memory for p in positions], sizes)
+        if 0 in shape:
             return
         if index_map.per_line:
-            places = [np.broadcast_to(each, plan.shape) for each in places]
-        values = runs.in_runs(broadcast(value_in(plan.name, out, value), plan.shape))
-        flat = bytes_from(memory, spec.layout).view(spec.dtype)
-        slots = slots_of(runs, places, weights, runs.inner)
+            places = [np.broadcast_to(each, shape) for each in places]
+        values = runs.in_runs(broadcast(value_in(name, out, value), shape))
+        flat, slots = runs.rows(out._memory), slots_of(runs, places)
         # Of one dimension NumPy is ten times faster.
         if values.shape[1] < RUN or not matters:
-            for cut in itertools.chain.from_iterable(line_cuts(values.shape, 1)):
+            for cut in itertools.chain.from_iterable(cuts(runs, values.shape)):
                 quietly(ufunc.at, flat, slots(cut).reshape(-1), values[cut].reshape(-1))
         else:
             _combine_in_runs(ufunc, flat, slots, values)
 
-    return reduce
+    return after_copy(plan, reduce)
 
 
 def value_in(name: str, x: Tensor, value: Any) -> Array:
@@ -124,7 +122,7 @@ def broadcast(value: Array, shape: tuple[int, ...]) -> Array:
 # ---- Ways to write
 
 
-def writer(layout: Layout, index_map: IndexMap) -> Write:
+def writer(layout: Layout, index_map: IndexMap) -> Move:
     """``write(memory, positions, value)``, in index order of the positions."""
     turned = {d: result for d, result in index_map.kept if layout.strides[d] < 0}
     if turned and not index_map.per_line:  # forwards, rows of several elements may lie side by side
@@ -144,7 +142,7 @@ def _turn(dims: Collection[int], ndim: int) -> tuple[slice, ...]:
     return tuple(slice(None, None, -1 if d in dims else 1) for d in range(ndim))
 
 
-def _writer_of(runs: Runs) -> Write:
+def _writer_of(runs: Runs) -> Move:
     index_map, inner = runs.index_map, runs.size(runs.inner)
     if index_map.per_line:
         return _write_slots(runs)
@@ -156,7 +154,7 @@ def _writer_of(runs: Runs) -> Write:
     return _write_slices(runs) if one and inner >= _FILLED else _write_slots(runs)
 
 
-def _write_rows(runs: Runs) -> Write:
+def _write_rows(runs: Runs) -> Move:
     """One call for a tensor whose rows have no gaps, and lie evenly apart.
 
     A row counts as one element, whatever it holds: 2 M rows of 2 float32 take 14 ms so, and NumPy
@@ -175,27 +173,22 @@ def _write_rows(runs: Runs) -> Write:
     return write
 
 
-def _write_lines(name: str, runs: Runs) -> Write:
+def _write_lines(name: str, runs: Runs) -> Move:
     """One call for each line, which has positions of its own; NumPy checks them, line by line."""
-    outer = [runs.layout.shape[d] for d in runs.outer]
-    size = runs.size(runs.indexed)
 
-    def write(memory: Array, positions: Positions, value: Array) -> None:
-        index, values = runs.in_runs(positions[0])[..., 0], runs.in_runs(value)[..., 0]
+    def of_tensor(memory: Array) -> MoveLines:
         target = runs.lines(memory)
 
-        def move(lines: Lines) -> None:
-            rows, places = lines
-            for place, line, new in zip(places, signed(index[rows]), values[rows], strict=True):
+        def move(lines: Lines, index: Array, values: Array) -> None:
+            for place, line, new in zip(lines[1], signed(index), values, strict=True):
                 target[place][line] = new
 
-        with naming_one(name, index, size):
-            shared(lines_of(outer, index.shape[1]), move, value.size)
+        return move
 
-    return write
+    return by_lines(name, runs, of_tensor)
 
 
-def _write_slices(runs: Runs) -> Write:
+def _write_slices(runs: Runs) -> Move:
     """Slices of a tensor with gaps, or behind others, which NumPy writes well by itself."""
     head = [slice(None)] * len(runs.outer)
     each = runs.size(runs.inner) < _SLICED
@@ -217,20 +210,17 @@ def _write_slices(runs: Runs) -> Write:
     return write
 
 
-def _write_slots(runs: Runs) -> Write:
+def _write_slots(runs: Runs) -> Move:
     """The slot of every element, or of every row, whatever the layout."""
-    weights = [runs.layout.strides[d] for d in runs.index_map.dims]
-    row = 1 if runs.index_map.per_line else runs.row
-    far = runs.inner if row == 1 else runs.far
+    row = runs.row
 
     def write(memory: Array, positions: Positions, value: Array) -> None:
-        rows = runs.rows(memory) if row > 1 else bytes_from(memory, runs.layout).view(memory.dtype)
-        values = runs.in_runs(value)
+        rows, values = runs.rows(memory, row), runs.in_runs(value)
         one = _each_row(values[0], row) if _is_one(values) else None
-        slots = slots_of(runs, positions, weights, far)
+        slots = slots_of(runs, positions, row)
 
-        def move(cuts: Iterable[Cut]) -> None:
-            for cut in cuts:
+        def move(group: Iterable[Cut]) -> None:
+            for cut in group:
                 new = in_rows(values[widened(cut, row)], row) if one is None else one
                 # Of one dimension: 4096 x 4096 float32 along the first axis, processor time, 150 ms
                 # so, 190 with slots and values of three (2026-11-21, 2-core
@@ -239,8 +229,7 @@ def _write_slots(runs: Runs) -> Write:
 
         # What threads share are lines, which do not meet.
         shape = (*values.shape[:2], values.shape[2] // row)
-        groups = column_cuts(shape) if runs.index_map.per_line else line_cuts(shape, row)
-        shared(groups, move, value.size)
+        shared(cuts(runs, shape, row), move, value.size)
 
     return write
 

@@ -76,7 +76,7 @@ def prepare_index(plan: IndexPlan) -> Run:
 
 def prepare_row(plan: RowPlan) -> Run:
     """One slice along the first dimension."""
-    spec, layout, name = plan.result, plan.source.layout, plan.name
+    spec, layout = plan.result, plan.source.layout
     size, parts = layout.shape[0], layout.parts[0]
     back = layout.offset - spec.layout.offset
     if not spec.layout.size:
@@ -84,7 +84,7 @@ def prepare_row(plan: RowPlan) -> Run:
 
     def tiled_row(x: Tensor, at: int) -> Tensor:  # the result may have strides
         if not -size <= at < size:
-            raise outside(name, at, 0, layout.shape)
+            raise outside(at, 0, layout.shape)
         return _placed(spec, *home_of(x), back + slot_of(parts, at % size))
 
     if layout.is_tiled:
@@ -93,7 +93,7 @@ def prepare_row(plan: RowPlan) -> Run:
 
     def row(x: Tensor, at: int) -> Tensor:
         if not -size <= at < size:
-            raise outside(name, at, 0, layout.shape)
+            raise outside(at, 0, layout.shape)
         storage, slot = home_of(x)
         home = StorageRef(storage, slot + at % size * stride + back)
         return Tensor._new(x._memory[at, ...], spec, home)

@@ -18,7 +18,7 @@ from tensorlayout.layout.loop import Loop, index_type
 from tensorlayout.plan.base import Write
 from tensorlayout.plan.image import Col2ImPlan, ReverseSequencePlan, UpsamplePlan, Windows
 
-FILE = "coordinates.cu"
+FILE = "image.cu"
 
 # Dimensions of images that have kernels; those with fewer get more of size 1.
 _IMAGE_RANKS = (3, 4, 5, 8)

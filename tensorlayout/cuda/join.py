@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate, groupby
+from itertools import groupby
 from math import gcd, prod
 from typing import NamedTuple
 
+from tensorlayout.cuda.copy.choose import plan_copy
 from tensorlayout.cuda.copy.copy import write_move
-from tensorlayout.cuda.copy.strided import plan_copy
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
 from tensorlayout.cuda.engine.launch import (
     PER_THREAD,
@@ -25,7 +25,7 @@ from tensorlayout.cuda.engine.structs import constant
 from tensorlayout.layout import Layout
 from tensorlayout.layout.loop import Axis, Window, furthest, index_type, merged
 from tensorlayout.plan.base import Write
-from tensorlayout.plan.join import JoinPlan, SplitPlan, part_of
+from tensorlayout.plan.join import JoinPlan, SplitPlan, cuts_of, part_of
 from tensorlayout.tensor import Tensor, TensorSpec
 
 FILE = "join.cu"
@@ -45,6 +45,11 @@ class _Whole(NamedTuple):
     itemsize: int
     alignment: int
     number: int
+
+    @property
+    def splits(self) -> bool:
+        """Whether it is taken apart."""
+        return self.number > 0
 
     def part(self, start: int, size: int) -> Layout:
         """The part that begins at `start`."""
@@ -102,16 +107,14 @@ def _transposed(whole: _Whole, given: _Input) -> Launch | None:
         return None
     part = whole.part(given.start, given.layout.shape[whole.axis])
     shift = part.lowest * whole.itemsize
-    to, from_ = gcd(whole.alignment, shift), given.alignment
-    copy = plan_copy(part.at_origin, given.layout, whole.itemsize, (to, from_))
+    ends = [(part.at_origin, gcd(whole.alignment, shift), whole.number, shift)]
+    ends.insert(1 - whole.splits, (given.layout, given.alignment, given.number, 0))
+    (to, from_), alignments, numbers, shifts = zip(*ends, strict=True)
+    copy = plan_copy(to, from_, whole.itemsize, alignments)
     if copy.case != "tiles":
         return None
-    if not whole.number:
-        (launch,) = copy.launches
-        return launch.placed((0, given.number), shift)
-    copy = plan_copy(given.layout, part.at_origin, whole.itemsize, (from_, to))
     (launch,) = copy.launches
-    return launch.placed((given.number, whole.number), 0, shift)
+    return launch.placed(numbers, *shifts)
 
 
 def _runs(result: Layout, given: _Input) -> bool:
@@ -204,7 +207,7 @@ def _launch(whole: _Whole, inputs: list[_Input]) -> Launch:
     made = parameters(chosen)()
     last = rank - 1
     shared, end = made.shared, 0
-    shared.parts, shared.rank, shared.axis, shared.splits = len(inputs), rank, -1, whole.number > 0
+    shared.parts, shared.rank, shared.axis, shared.splits = len(inputs), rank, -1, whole.splits
     for d, each in enumerate(axes):
         shared.stride[d] = each.strides[0] if d == last else each.strides[0] // times
         if each.tag is not None:
@@ -246,12 +249,7 @@ def write_join(plan: JoinPlan) -> Write:
     starts = _starts(axis, sources)
     rows = [(s.layout, at) for s, at in zip(sources, starts, strict=True) if _alike(s, spec)]
     layouts, places = [layout for layout, _ in rows], [at for _, at in rows]
-
-    def planned(alignments: tuple[int, ...]) -> Launches:
-        return plan_join(spec.layout, layouts, places, axis, spec.dtype.itemsize, alignments)
-
-    alike = slice(1, None) if len(rows) > _APART else None
-    join = writer(spec.device.number, planned, alike=alike)
+    join = _writer(spec, axis, layouts, places)
     if len(rows) == len(sources):
         return join
     movers = [
@@ -274,7 +272,7 @@ def _alike(source: TensorSpec, result: TensorSpec) -> bool:
 
 
 def _starts(axis: int, specs: Sequence[TensorSpec]) -> list[int]:
-    return list(accumulate([spec.layout.shape[axis] for spec in specs[:-1]], initial=0))
+    return [cut[axis].start for cut in cuts_of(specs, axis)]
 
 
 def _move_into_part(source: TensorSpec, result: TensorSpec, axis: int, start: int) -> Write:
@@ -286,14 +284,22 @@ def _move_into_part(source: TensorSpec, result: TensorSpec, axis: int, start: in
 
 
 def write_split(plan: SplitPlan) -> Write:
-    """The same the other way round: one launch for all results but those of another order."""
-    spec, axis, layouts = plan.source, plan.axis, [result.layout for result in plan.results]
-    starts = _starts(axis, plan.results)
+    """One launch for all results, but those of another order."""
+    layouts = [result.layout for result in plan.results]
+    return _writer(plan.source, plan.axis, layouts, _starts(plan.axis, plan.results), splits=True)
+
+
+def _writer(
+    spec: TensorSpec, axis: int, layouts: list[Layout], starts: list[int], *, splits: bool = False
+) -> Write:
+    """What joins tensors of these layouts, or takes the one of `spec` apart."""
+    others = slice(0, -1) if splits else slice(1, None)
 
     def planned(alignments: tuple[int, ...]) -> Launches:
-        *others, whole = alignments
-        given = (spec.layout, layouts, starts, axis, spec.dtype.itemsize, (whole, *others))
-        return plan_join(*given, splits=True)
+        given = alignments[-1 if splits else 0], *alignments[others]
+        return plan_join(
+            spec.layout, layouts, starts, axis, spec.dtype.itemsize, given, splits=splits
+        )
 
-    alike = slice(0, -1) if len(layouts) > _APART else None
+    alike = others if len(layouts) > _APART else None
     return writer(spec.device.number, planned, alike=alike)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from math import gcd
 from typing import Any
 
 import numpy as np
@@ -29,6 +28,7 @@ from tensorlayout.cuda.gather.index_loop import (
     fitted,
     launch_of,
     loop_over,
+    packed_steps,
     placed,
 )
 from tensorlayout.cuda.scatter import bits, in_dtype
@@ -41,7 +41,7 @@ from tensorlayout.plan.mask import MaskedPlan, NonzeroPlan, SelectPlan, selected
 from tensorlayout.plan.scatter import ScatterPlan, check_fits
 from tensorlayout.tensor import Tensor, TensorSpec
 
-FILE = "select.cu"
+FILE = "mask.cu"
 CHUNK = constant(FILE, "CHUNK")  # elements of the mask that a block has
 
 # Numbers of elements of which a plan keeps its launches.
@@ -107,7 +107,7 @@ def write_masked(plan: MaskedPlan) -> Write:
 def _stands_still(plan: MaskedPlan) -> bool:
     """Whether the value is the same for all that is selected, whatever the number of that."""
     try:
-        check_fits(plan.name, plan.value, plan.index_map.shape(plan.seen.layout, (1,)))
+        check_fits(plan.value, plan.index_map.shape(plan.seen.layout, (1,)))
     except ValueError:
         return False  # said again, with the number, when that is known
     return True
@@ -143,7 +143,7 @@ def _counted(plan: MaskedPlan) -> Write:
         with driver().using(number):
             count, counts = selection.counted(mask)
             shape = index_map.shape(layout, (count,))
-            check_fits(plan.name, plan.value, shape)
+            check_fits(plan.value, shape)
             if 0 not in shape:
                 positions = selection.positions(mask, count, counts)
                 mover(count)(*addresses)((*addresses, positions.pointer), octets)
@@ -225,11 +225,9 @@ class _Selection:
         first, layout, itemsize = index_map.dims[0], source.layout, source.dtype.itemsize
         over = TensorSpec(dtypes.bool, mask, source.device)
         strides = layout.strides[first : first + mask.ndim]
-        self._unit = gcd(*strides) or 1  # what a position stands for, in elements
-        steps = tuple(stride // self._unit for stride in strides)
-        reached = [(n - 1) * step for n, step in zip(mask.shape, steps, strict=True)]
-        base, top = -sum(min(r, 0) for r in reached), sum(max(r, 0) for r in reached)
-        self._extent, self.shift = base + top + 1, -base * self._unit
+        # A position stands for so many elements, the unit.
+        self._unit, steps, base, self._extent = packed_steps(mask.shape, strides)
+        self.shift = -base * self._unit
         self.counted = _counter(over, steps)
         self._write = _launcher(over, "select_positions", steps, base)
         self.elements = None

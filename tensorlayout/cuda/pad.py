@@ -17,12 +17,12 @@ from tensorlayout.layout.loop import Axis, Loop, Window, index_type, merged
 from tensorlayout.plan.base import Write
 from tensorlayout.plan.pad import Border, PadPlan, SliceGradPlan
 
-FILE, SLICE_GRAD_FILE = "coordinates.cu", "spread.cu"
+FILE = "pad.cu"
 
-# Those of spread.cu whose loops have a known length.
+# Those of `spread_elements` whose loops have a known length.
 SLICE_GRAD_RANKS = (1, 2, 3)
 
-# `BorderMode` of kernels/coordinates.cu; all others repeat what is inside.
+# `BorderMode` of kernels/pad.cu; all others repeat what is inside.
 _MODES = {"constant": "CONSTANT", "edge": "EDGE"}
 
 
@@ -154,7 +154,7 @@ def plan_slice_grad(
     loop = _windows(result, source, window, itemsize, alignments)
     count, rank = loop.count, len(loop.axes)
     index = index_type(count, max(loop.furthest, *loop.sizes))
-    chosen = kernel(SLICE_GRAD_FILE, "spread_elements", RANK=rank, INDEX=index, WIDTH=loop.width)
+    chosen = kernel(FILE, "spread_elements", RANK=rank, INDEX=index, WIDTH=loop.width)
     made = parameters(chosen)(count=count, rank=rank)
     for memory, strides in enumerate(loop.strides):
         made.stride[memory][:rank] = strides

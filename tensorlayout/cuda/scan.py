@@ -19,7 +19,7 @@ from tensorlayout.plan.scan import ScanPlan
 
 FILE = "scan.cu"
 
-# What kernels/functions.cuh calls a step of a scan.
+# What kernels/include/functions.cuh calls a step of a scan.
 _FUNCTORS = {"prod": "multiply", "sum": "add"}
 
 # As in kernels/scan.cu.

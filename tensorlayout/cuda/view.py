@@ -49,7 +49,7 @@ def prepare_index(plan: IndexPlan) -> Run:
 
 def prepare_row(plan: RowPlan) -> Run:
     """One slice along the first dimension."""
-    spec, layout, name = plan.result, plan.source.layout, plan.name
+    spec, layout = plan.result, plan.source.layout
     size, parts = layout.shape[0], layout.parts[0]
     back = layout.offset - spec.layout.offset
     if not spec.layout.size:
@@ -57,7 +57,7 @@ def prepare_row(plan: RowPlan) -> Run:
 
     def row(x: Tensor, at: int) -> Tensor:
         if not -size <= at < size:
-            raise outside(name, at, 0, layout.shape)
+            raise outside(at, 0, layout.shape)
         return moved_slots(x, spec, slots.slot_of(parts, at % size) + back)
 
     if len(parts) > 1:  # a tiled dimension has no stride, but a slot for each index
@@ -66,7 +66,7 @@ def prepare_row(plan: RowPlan) -> Run:
 
     def strided_row(x: Tensor, at: int) -> Tensor:
         if not -size <= at < size:
-            raise outside(name, at, 0, layout.shape)
+            raise outside(at, 0, layout.shape)
         return moved_slots(x, spec, at % size * stride + back)
 
     return strided_row

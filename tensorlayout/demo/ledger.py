@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from itertools import starmap
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -14,7 +15,8 @@ import tensorlayout as tl
 from tensorlayout.demo.errors import DifferenceError
 
 if TYPE_CHECKING:
-    from tensorlayout.cuda.engine.launch_log import Launched
+    from tensorlayout.cuda.engine.counting import Counts
+    from tensorlayout.cuda.engine.driver import Kernel
 
 Array = np.ndarray[Any, Any]
 
@@ -66,7 +68,7 @@ class Step:
     bytes_written: int
     bytes_copied: int
     seconds: float | None  # None where they would be the simulator's
-    kernels: Sequence[Launched] = ()
+    kernels: Mapping[Kernel, Counts] = field(default_factory=dict)
     within: float = 0.0  # the relative difference from NumPy that was allowed
 
 
@@ -114,7 +116,7 @@ class Ledger:
         for words in _faults(step, inputs, known, memory, must):
             msg = f"step {len(self.steps)} ({title}){words}"
             raise DifferenceError(msg)
-        self.announce("\n".join([line(step), *map(kernel_line, step.kernels)]))
+        self.announce("\n".join([line(step), *starmap(kernel_line, step.kernels.items())]))
         return known
 
     def view(self, *arguments: Any, **named: Any) -> Known:
@@ -156,7 +158,7 @@ def _faults(
     if must == "view" and step.kind != "view":
         yield f" must be a view, {says}"
     if step.kind == "view" and step.kernels:
-        names = ", ".join(each.kernel.symbol for each in step.kernels)
+        names = ", ".join(each.symbol for each in step.kernels)
         yield f": {says}, but kernels were launched: {names}"
     if step.kind == "view" and not all(_within(found.tensor, x.tensor) for x in inputs):
         yield f": {says}, but the memory is not shared"
@@ -197,10 +199,10 @@ def _extent(x: tl.Tensor) -> tuple[int, int]:
     return address(x) + back * x.itemsize, address(x) + (ahead + 1) * x.itemsize
 
 
-def _kernel_log(device: str) -> AbstractContextManager[Sequence[Launched]]:
+def _kernel_log(device: str) -> AbstractContextManager[Mapping[Kernel, Counts]]:
     """What the block launches, if that is where kernels are."""
     if not device.startswith("cuda"):
-        return nullcontext(())
+        return nullcontext({})
     from tensorlayout.cuda.engine.launch_log import launch_log
 
     return launch_log()
@@ -224,7 +226,7 @@ def _summed(
     result: Known,
     seen: tl.Trace,
     seconds: float,
-    kernels: Sequence[Launched],
+    kernels: Mapping[Kernel, Counts],
     within: float,
 ) -> Step:
     # Memory that was only asked for is no computation.
@@ -244,20 +246,20 @@ def _summed(
     )
 
 
-def _seconds(kernels: Sequence[Launched], on_host: float) -> float | None:
-    """What a step took: its kernels, or else what the host saw."""
-    if any(each.counts is not None for each in kernels):
-        return None
-    return sum(each.seconds or 0 for each in kernels) or on_host
+def _seconds(kernels: Mapping[Kernel, Counts], on_host: float) -> float | None:
+    """What a step took: its kernels, or else what the host saw; None for what was simulated."""
+    took = sum(each.seconds for each in kernels.values())
+    return (took or None) if kernels else on_host
 
 
-def _by_name(kernels: Sequence[Launched]) -> tuple[Launched, ...]:
+def _by_name(kernels: Mapping[Kernel, Counts]) -> dict[Kernel, Counts]:
     """Those of one name and operation together, whatever their types and shapes."""
-    found: dict[tuple[str, str], Launched] = {}
-    for each in kernels:
-        key = each.kernel.name, each.kernel.operation
-        found[key] = found[key] + each if key in found else each
-    return tuple(found.values())
+    found: dict[tuple[str, str], tuple[Kernel, Counts]] = {}
+    for kernel, counts in kernels.items():
+        key = kernel.name, kernel.operation
+        first, before = found.get(key, (kernel, None))
+        found[key] = first, counts if before is None else before + counts
+    return dict(found.values())
 
 
 def brief(layout: tl.Layout, letters: str) -> str:
@@ -302,15 +304,12 @@ def line(step: Step) -> str:
     )
 
 
-def kernel_line(launched: Launched) -> str:
+def kernel_line(kernel: Kernel, counts: Counts) -> str:
     """The line of a kernel, below that of its step."""
-    kernel, counts = launched.kernel, launched.counts
-    times = f" x{launched.launches}" if launched.launches > 1 else ""
+    times = f" x{counts.launches}" if counts.launches > 1 else ""
     name = f"  {kernel.name} {kernel.operation}".rstrip() + times
-    if launched.seconds is not None:
-        return f"{name:<44}{launched.seconds * 1e6:.1f} us"
-    if counts is None:
-        return name
+    if counts.seconds:
+        return f"{name:<44}{counts.seconds * 1e6:.1f} us"
     found = []
     if counts.loads.accesses:
         found.append(f"read {counts.sector_efficiency_read:.2f}")

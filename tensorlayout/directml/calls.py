@@ -23,6 +23,7 @@ from tensorlayout.directml.tensor_desc import TensorDesc, described
 from tensorlayout.functions import arguments
 from tensorlayout.plan.rules import one_device
 from tensorlayout.tensor import Tensor, TensorSpec
+from tensorlayout.words import under
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -155,7 +156,7 @@ def _operator(
     validated = described_as.validate(level)
     place = None if device is None else as_device(device, f"{name}: device")
     if specs:
-        where = one_device(name, specs)
+        where = under(name, one_device, specs)
         if place is not None and place != where:
             refuse(name, f"device must be that of the tensors, {where}, got {place}")
     operator = Operator(validated, level)

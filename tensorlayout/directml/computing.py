@@ -45,8 +45,7 @@ class ElementWiseIdentityOperatorDesc(OneToOne, operator="ELEMENT_WISE_IDENTITY"
     def _rule(self) -> tuple[Expected, ...]:
         kind = self.input.data_type
         if self.scale_bias is not None and not kind.is_float:
-            msg = f"{self.operator}: ScaleBias is for floating-point tensors, got {kind.name}"
-            raise TypeError(msg)
+            self._refuse(f"ScaleBias is for floating-point tensors, got {kind.name}", TypeError)
         return (expected(self.input),)
 
     def _run(self, out: Tensor | None, x: Tensor) -> Tensor:

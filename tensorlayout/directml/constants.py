@@ -30,10 +30,10 @@ __all__ = [
 UINT32_MAX = 2**32 - 1
 
 
-def refuse(operator: str, text: str) -> NoReturn:
-    """ValueError in the name of an operator."""
+def refuse(operator: str, text: str, kind: type[Exception] = ValueError) -> NoReturn:
+    """An error in the name of an operator, by default a ValueError."""
     msg = f"{operator}: {text}"
-    raise ValueError(msg)
+    raise kind(msg)
 
 
 class DataType(IntEnum):
@@ -74,16 +74,14 @@ class DataType(IntEnum):
         kind = dtypes.as_dtype(dtype, "DataType.of: dtype")
         found = cls.__members__.get(kind.name.upper())
         if found is None:
-            msg = f"DataType: DirectML has no data type for {kind}"
-            raise TypeError(msg)
+            refuse("DataType", f"DirectML has no data type for {kind}", TypeError)
         return found
 
 
 @functools.cache
 def _dtype_of(kind: DataType) -> dtypes.DType:
     if kind.bits < 8:
-        msg = f"DataType: {kind.name} has no dtype: tensors hold whole bytes"
-        raise TypeError(msg)
+        refuse("DataType", f"{kind.name} has no dtype: tensors hold whole bytes", TypeError)
     return np.dtype(kind.name.lower())
 
 

@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tensorlayout.directml.calls import carries_out, specs_of
 from tensorlayout.directml.constants import refuse
 from tensorlayout.directml.operator_desc import Axis, Duplicates, OperatorDesc
@@ -27,8 +29,8 @@ from tensorlayout.functions.manipulation import reshape
 from tensorlayout.functions.searching import where
 from tensorlayout.functions.sorting import sort
 from tensorlayout.functions.utility import any as any_of
-from tensorlayout.plan.gather import Gather, GatherAlong
-from tensorlayout.plan.scatter import CopyScatter, Scatter, ScatterAlong
+from tensorlayout.plan.gather import Gather
+from tensorlayout.plan.scatter import CopyScatter
 from tensorlayout.tensor import Tensor
 
 __all__ = [
@@ -123,7 +125,7 @@ class GatherElementsOperatorDesc(OperatorDesc, operator="GATHER_ELEMENTS"):
     indices: TensorDesc
     output: TensorDesc | None = None
     axis: Axis
-    _plan = GatherAlong("GATHER_ELEMENTS")
+    _plan = Gather("GATHER_ELEMENTS")
 
     def _rule(self) -> tuple[Expected, ...]:
         sizes = self.input.sizes
@@ -131,7 +133,7 @@ class GatherElementsOperatorDesc(OperatorDesc, operator="GATHER_ELEMENTS"):
         return (expected(self.input, self.indices.sizes),)
 
     def _run(self, out: Tensor | None, x: Tensor, indices: Tensor) -> Tensor:
-        key = (x._spec, self.axis, indices._spec)
+        key = (x._spec, (self.axis,), None, indices._spec)
         return dispatch.call_into(out, self._plan, key, (x, indices))
 
 
@@ -168,7 +170,7 @@ class ScatterOperatorDesc(OperatorDesc, operator="SCATTER"):
     output: TensorDesc | None = None
     axis: Axis
     duplicates: Duplicates = "last"
-    _plan = CopyScatter(ScatterAlong("SCATTER"))
+    _plan = CopyScatter("SCATTER")
 
     def _rule(self) -> tuple[Expected, ...]:
         self._check_away("IndicesTensor", self.indices, self.input.sizes, self.axis)
@@ -179,7 +181,7 @@ class ScatterOperatorDesc(OperatorDesc, operator="SCATTER"):
         if self.duplicates == "error":
             _refuse_equal(self.operator, _from_front(indices, x.shape[self.axis]), self.axis)
         result = target(out, self.output, x)
-        key = (x._spec, result._spec, updates._spec, self.axis, indices._spec)
+        key = (x._spec, result._spec, updates._spec, (self.axis,), None, indices._spec)
         return dispatch.call(self._plan, key, (result, x, updates, indices))
 
 
@@ -215,7 +217,7 @@ ScatterElementsOperatorDesc = ScatterOperatorDesc
 # --- coordinate tuples --------------------------------------------------------------------------
 
 
-class _Blocks(NamedTuple):
+class _Addressed(NamedTuple):
     """The sizes that count: of the tensor, of the indices, and of what the tuples address."""
 
     source: tuple[int, ...]
@@ -250,7 +252,7 @@ class _ByTuples(OperatorDesc):
     input_dimension_count: int
     indices_dimension_count: int
 
-    def _blocks(self) -> _Blocks:
+    def _blocks(self) -> _Addressed:
         """The rules of coordinate tuples."""
         rank, batch = self.input.rank, getattr(self, "batch_dimension_count", 0)
         counts = self.input_dimension_count, self.indices_dimension_count
@@ -263,7 +265,7 @@ class _ByTuples(OperatorDesc):
             return self._counted(f"{kind}Tensor", desc, member, count)
 
         source = cut("Input", self.input, counts[0])
-        found = _Blocks(source, cut("Indices", self.indices, counts[1]), batch)
+        found = _Addressed(source, cut("Indices", self.indices, counts[1]), batch)
         if not 0 <= batch < min(counts):
             came = arguments.shown(batch)
             self._refuse(f"BatchDimensionCount must be 0 to {min(counts) - 1}, got {came}")
@@ -353,7 +355,7 @@ class ScatterNDOperatorDesc(_ByTuples, operator="SCATTER_ND"):
     updates: TensorDesc
     output: TensorDesc | None = None
     duplicates: Duplicates = "last"
-    _plan = CopyScatter(Scatter("SCATTER_ND"))
+    _plan = CopyScatter("SCATTER_ND")
 
     def _rule(self) -> tuple[Expected, ...]:
         sizes = _padded(self._blocks().spread, self.input.rank)
@@ -425,15 +427,6 @@ def _refuse_equal(name: str, positions: Tensor, axis: int, sizes: Sequence[int] 
     equal = later == ordered[(*before, slice(0, -1))]
     if bool(any_of(equal)):
         first = int(later[equal][0])
-        came = _coordinates(first, sizes) if sizes else first
+        came = tuple(map(int, np.unravel_index(first, sizes))) if sizes else first
         rule = "positions must differ with duplicates='error'"
         refuse(name, f"IndicesTensor: {rule}, got {came} again")
-
-
-def _coordinates(number: int, sizes: Sequence[int]) -> tuple[int, ...]:
-    """The tuple that has a number in row-major order."""
-    found = []
-    for size in reversed(sizes):
-        number, coordinate = divmod(number, size)
-        found.append(coordinate)
-    return tuple(reversed(found))

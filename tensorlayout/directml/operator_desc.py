@@ -81,8 +81,8 @@ class OperatorDesc:
 
     def __post_init__(self) -> None:
         if type(self) is OperatorDesc:
-            msg = "OperatorDesc: must be the descriptor of an operator, such as JoinOperatorDesc"
-            raise TypeError(msg)
+            rule = "must be the descriptor of an operator, such as JoinOperatorDesc"
+            refuse("OperatorDesc", rule, TypeError)
         for member in self._members:
             value = getattr(self, member.name)
             if value is not None or not member.optional:
@@ -187,22 +187,21 @@ class OperatorDesc:
         allowed = tables.support(self.operator, level)[tensor]
         if desc.data_type not in allowed.data_types:
             names = ", ".join(t.name for t in allowed.data_types)
-            rule = f"DataType must be one of {names} at feature level {level}"
-            msg = self._refusal(name, rule, desc.data_type.name, desc)
-            raise TypeError(msg)
+            rule = f"{name}: DataType must be one of {names} at feature level {level}"
+            came = f"{desc.data_type.name}; {self._lowest(name, desc)}"
+            self._refuse(f"{rule}, got {came}", TypeError)
         low, high = allowed.ranks
         if not low <= desc.rank <= high:
             span = f"{low}" if low == high else f"{low} to {high}"
-            rule = f"DimensionCount must be {span} at feature level {level}"
-            raise ValueError(self._refusal(name, rule, desc.rank, desc))
+            rule = f"{name}: DimensionCount must be {span} at feature level {level}"
+            self._refuse(f"{rule}, got {desc.rank}; {self._lowest(name, desc)}")
 
-    def _refusal(self, name: str, rule: str, came: object, desc: TensorDesc) -> str:
-        tensor = name.partition("[")[0]
-        lowest = tables.lowest_level(self.operator, tensor, desc.data_type, desc.rank)
-        fix = f"the lowest level that allows it is {lowest}"
+    def _lowest(self, name: str, desc: TensorDesc) -> str:
+        tensor, kind = name.partition("[")[0], desc.data_type
+        lowest = tables.lowest_level(self.operator, tensor, kind, desc.rank)
         if lowest is None:
-            fix = f"no level allows {desc.data_type.name} with {desc.rank} dimensions"
-        return f"{self.operator}: {name}: {rule}, got {came}; {fix}"
+            return f"no level allows {kind.name} with {desc.rank} dimensions"
+        return f"the lowest level that allows it is {lowest}"
 
     def _check_values(self, level: str) -> None:
         """Values of enumerations that came later than the operator."""
@@ -228,8 +227,7 @@ class OperatorDesc:
                 wanted = self._leading().data_type
                 if value != wanted:
                     rule = f"{spelling} must be {wanted.name}, that of the output"
-                    msg = f"{self.operator}: {rule}, got {value.name}"
-                    raise TypeError(msg)
+                    self._refuse(f"{rule}, got {value.name}", TypeError)
             elif kind in _RANGES:
                 if isinstance(value, tuple) and len(value) != self._dimensions():
                     rule = f"{spelling} must have {self._dimensions()} entries, DimensionCount"
@@ -264,8 +262,8 @@ class OperatorDesc:
     # --- rules that operators share; `member` is what errors call the tensor ---------------------
 
     @classmethod
-    def _refuse(cls, text: str) -> NoReturn:
-        refuse(cls.operator, text)
+    def _refuse(cls, text: str, kind: type[Exception] = ValueError) -> NoReturn:
+        refuse(cls.operator, text, kind)
 
     @classmethod
     def _check_range(cls, kind: str, member: str, numbers: tuple[int, ...]) -> None:
@@ -285,9 +283,8 @@ class OperatorDesc:
     def _check_type(cls, member: str, desc: TensorDesc, kind: constants.DataType) -> None:
         """Tensors that share data have one DataType."""
         if desc.data_type != kind:
-            rule = f"DataType must be {kind.name}"
-            msg = f"{cls.operator}: {member}: {rule}, got {desc.data_type.name}"
-            raise TypeError(msg)
+            came = desc.data_type.name
+            cls._refuse(f"{member}: DataType must be {kind.name}, got {came}", TypeError)
 
     @classmethod
     def _check_rank(cls, member: str, desc: TensorDesc, rank: int) -> None:
@@ -369,15 +366,14 @@ def python_name(spelling: str) -> str:
 
 def _desc(operator: str, member: str, value: Any) -> TensorDesc:
     if not isinstance(value, TensorDesc):
-        msg = f"{operator}: {member} must be a TensorDesc, got {arguments.shown(value)}"
-        raise TypeError(msg)
+        refuse(operator, f"{member} must be a TensorDesc, got {arguments.shown(value)}", TypeError)
     return value
 
 
 def _descs(operator: str, member: str, value: Any) -> tuple[TensorDesc, ...]:
     if not isinstance(value, (list, tuple)):
-        msg = f"{operator}: {member} must be a list of TensorDesc, got {arguments.shown(value)}"
-        raise TypeError(msg)
+        came = arguments.shown(value)
+        refuse(operator, f"{member} must be a list of TensorDesc, got {came}", TypeError)
     return tuple(_desc(operator, f"{member}[{i}]", desc) for i, desc in enumerate(value))
 
 
@@ -394,8 +390,7 @@ def _number(operator: str, member: str, value: Any) -> int | float:
 
 def _scale_bias(operator: str, member: str, value: Any) -> ScaleBias:
     if not isinstance(value, (tuple, list)) or len(value) != 2:
-        msg = f"{operator}: {member} must be two numbers, got {arguments.shown(value)}"
-        raise TypeError(msg)
+        refuse(operator, f"{member} must be two numbers, got {arguments.shown(value)}", TypeError)
     members = zip(ScaleBias._fields, value, strict=True)
     parts = [(f"{member}: {part.capitalize()}", x) for part, x in members]
     float32 = constants.DataType.FLOAT32

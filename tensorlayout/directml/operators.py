@@ -15,6 +15,7 @@ from tensorlayout.functions import arguments
 from tensorlayout.plan.base import Exposed, backend
 from tensorlayout.plan.rules import one_device
 from tensorlayout.tensor import Tensor, TensorSpec
+from tensorlayout.words import named
 
 Given = Sequence[Tensor]
 Out = Tensor | Sequence[Tensor] | None
@@ -75,7 +76,11 @@ class Operator:
             self._check_many(outs, self._outputs)
             given = (*given, *outs)
         if given:
-            one_device(name, [x._spec for x in given])
+            try:
+                one_device([x._spec for x in given])
+            except ValueError as error:
+                named(name, error)
+                raise
         return self._run(given, described=True)
 
     def _with_owned(self, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
@@ -91,8 +96,8 @@ class Operator:
         name = self.desc.operator
         if len(tensors) != len(slots):
             members = ", ".join(slot.member for slot in slots) or "none"
-            msg = f"{name}: {len(slots)} tensors must be bound{by} ({members}), got {len(tensors)}"
-            raise TypeError(msg)
+            rule = f"{len(slots)} tensors must be bound{by} ({members})"
+            refuse(name, f"{rule}, got {len(tensors)}", TypeError)
         for x, slot in zip(tensors, slots, strict=True):
             by_place = slot.desc.guaranteed_base_offset_alignment or slot.desc.declared
             if by_place or type(x) is not Tensor or (slot.member, x._spec) not in self._fitting:
@@ -162,8 +167,8 @@ def compile(desc: OperatorDesc, feature_level: str | int = tables.HIGHEST) -> Op
     Tensor([[[[1., 2., 1., 2.]]]], dtype=float32, device='cpu')
     """
     if not isinstance(desc, OperatorDesc):
-        msg = f"compile: desc must be an operator descriptor, got {arguments.shown(desc)}"
-        raise TypeError(msg)
+        came = arguments.shown(desc)
+        refuse("compile", f"desc must be an operator descriptor, got {came}", TypeError)
     level = tables.as_level(feature_level, desc.operator)
     return Operator(desc.validate(level), level)
 
@@ -171,8 +176,8 @@ def compile(desc: OperatorDesc, feature_level: str | int = tables.HIGHEST) -> Op
 def _check_bound(name: str, x: Tensor, slot: _Slot) -> None:
     member, desc = slot
     if x.dtype != desc.data_type.dtype:
-        msg = f"{name}: {member} is described as {desc.data_type.name}, got dtype {x.dtype}"
-        raise TypeError(msg)
+        described = f"{member} is described as {desc.data_type.name}"
+        refuse(name, f"{described}, got dtype {x.dtype}", TypeError)
     if x.shape != desc.sizes:
         refuse(name, f"{member} is described with Sizes {desc.sizes}, got shape {x.shape}")
     if not x.layout.at_origin.same_placement(desc.layout):

@@ -64,8 +64,7 @@ def typed(name: str, member: str, number: float, kind: DataType) -> int | float:
 def whole(name: str, member: str, number: float, kind: DataType, low: int | None = None) -> int:
     """An integer that fits, from `low` on if that is given; TypeError for a float that is none."""
     if isinstance(number, float) and not number.is_integer():
-        msg = f"{name}: {member} must be an integer for {kind.name}, got {number}"
-        raise TypeError(msg)
+        refuse(name, f"{member} must be an integer for {kind.name}, got {number}", TypeError)
     found, signed = int(number), not kind.name.startswith("U")
     least = -(2 ** (kind.bits - 1)) if signed else 0
     least, most = least if low is None else low, 2 ** (kind.bits - signed) - 1

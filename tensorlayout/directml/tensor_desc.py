@@ -107,8 +107,7 @@ class TensorDesc:
         ValueError for a layout that DirectML cannot describe: negative strides, tiles, sizes of 0.
         """
         if not isinstance(layout, Layout):
-            msg = f"{_NAME}: layout must be a Layout, got {arguments.shown(layout)}"
-            raise TypeError(msg)
+            refuse(_NAME, f"layout must be a Layout, got {arguments.shown(layout)}", TypeError)
         _refuse_tiles(layout)
         return cls(data_type, layout.shape, layout.strides, **members)
 
@@ -220,15 +219,8 @@ def calc_buffer_tensor_size(
     return _nbytes(kind, lengths, None if strides is None else _strides(strides, lengths))
 
 
-def _reach(sizes: tuple[int, ...], strides: tuple[int, ...] | None) -> int:
-    """The elements from the first to the last one in memory."""
-    if strides is None:
-        return math.prod(sizes)
-    return 1 + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True))
-
-
 def _nbytes(kind: DataType, sizes: tuple[int, ...], strides: tuple[int, ...] | None) -> int:
-    nbytes = -(-_reach(sizes, strides) * kind.bits // 8)
+    nbytes = -(-Layout(sizes, strides).required_size * kind.bits // 8)
     return (nbytes + 3) // 4 * 4
 
 
@@ -302,7 +294,7 @@ def _strides(given: Any, sizes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _check_reach(sizes: tuple[int, ...], strides: tuple[int, ...] | None) -> None:
-    count = max(math.prod(sizes), _reach(sizes, strides))
+    count = max(math.prod(sizes), Layout(sizes, strides).required_size)
     if count > UINT32_MAX:
         came = f"Sizes {sizes}" + ("" if strides is None else f" and Strides {strides}")
         refuse(_NAME, f"a tensor addresses at most 2**32 - 1 elements, got {count} by {came}")

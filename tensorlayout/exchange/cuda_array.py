@@ -43,7 +43,7 @@ def describe(x: Tensor) -> dict[str, Any]:
     }
 
 
-def receive(obj: Any, name: str) -> Tensor:
+def receive(obj: Any) -> Tensor:
     """A tensor over the memory that `obj` describes, on the device that the memory is of.
 
     Our current stream of that device waits for the one that is described; the host does not.
@@ -61,22 +61,18 @@ def receive(obj: Any, name: str) -> Tensor:
             raise TypeError(msg)
         low, high = extent(given.address, dtype.itemsize, given.shape, given.steps)
     except (TypeError, ValueError, BufferError) as error:
-        msg = f"{name}: __cuda_array_interface__ of {type(obj).__name__}: {error}"
+        msg = f"__cuda_array_interface__ of {type(obj).__name__}: {error}"
         raise type(error)(msg) from None
-    found: Any = backend(as_device("cuda", f"{name}: the array's device"))
+    found: Any = backend(as_device("cuda", "the array's device"))
     device = found.device_at(low)
     if device is None or (high > low and found.device_at(high - 1) != device):
-        msg = f"{name}: the memory at {low:#x} is not of a CUDA device, or not all of it"
+        msg = f"the memory at {low:#x} is not of a CUDA device, or not all of it"
         raise BufferError(msg)
-    found.wait_for(name, interface.get("stream"), device)
+    found.wait_for("asarray", interface.get("stream"), device)
     memory = given.address, dtype, given.shape, given.steps, device, obj
-    try:
-        x: Tensor | None = found.borrowed(*memory, readonly=given.readonly)
-    except BufferError as error:
-        msg = f"{name}: {error}"
-        raise BufferError(msg) from None
+    x: Tensor | None = found.borrowed(*memory, readonly=given.readonly)
     if x is None:
         steps = given.steps
-        msg = f"{name}: strides of {steps} bytes are no whole elements of {dtype}; copy it first"
+        msg = f"strides of {steps} bytes are no whole elements of {dtype}; copy it first"
         raise BufferError(msg)
     return x

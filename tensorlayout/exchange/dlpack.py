@@ -25,7 +25,7 @@ from tensorlayout.dtypes import DType
 from tensorlayout.plan.base import backend
 from tensorlayout.plan.from_strides import extent, packed_steps
 from tensorlayout.tensor import Tensor
-from tensorlayout.words import cut, shown
+from tensorlayout.words import cut, named, shown
 
 HOST = (1, 0)  # kDLCPU
 _CUDA = 2  # kDLCUDA
@@ -113,7 +113,7 @@ class _Anchor(np.ndarray[Any, Any]):
 
 
 def device_of(x: Tensor) -> tuple[int, int]:
-    """The DLPack type and number of a tensor's device."""
+    """The DLPack type and number of the device: (1, 0) on the CPU, (2, N) on ``cuda:N``."""
     return HOST if x.device.kind == "cpu" else (_CUDA, x.device.number)
 
 
@@ -168,14 +168,14 @@ def receive(
     try:
         tensor, copied = _borrowed(obj, copy, to_host)
     except MemoryError as error:  # for the copy that was asked for
-        msg = f"{name}: {cut(str(error).removeprefix('__dlpack__: '), _LETTERS)}"
-        raise MemoryError(msg) from error
+        msg = cut(str(error).removeprefix("__dlpack__: "), _LETTERS)
+        raise named(name, MemoryError(msg)) from error
     except Exception as error:  # exporters raise RuntimeError and others
         kind = next((kind for kind in _EXPECTED if isinstance(error, kind)), BufferError)
         ours = str(error).startswith("from_dlpack: ")
         came = cut(str(error).removeprefix("from_dlpack: "), _LETTERS)
-        msg = f"{name}: {came if ours else f'{type(obj).__name__} could not be exchanged: {came}'}"
-        raise kind(msg) from (None if ours else error)
+        msg = came if ours else f"{type(obj).__name__} could not be exchanged: {came}"
+        raise named(name, kind(msg)) from (None if ours else error)
     assert tensor is not None  # DLPack strides count whole elements
     return tensor, copied
 

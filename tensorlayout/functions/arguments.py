@@ -9,9 +9,15 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import words
-from tensorlayout.dtypes import SCALARS, float64, misfit
+from tensorlayout.dtypes import SCALARS, float64, in_category, misfit
 from tensorlayout.exchange.numpy import tensor_over
+from tensorlayout.plan.rules import normalized_dims
 from tensorlayout.tensor import Tensor
+
+
+def _refused(name: str, rule: str, came: str, kind: type[Exception] = TypeError) -> Exception:
+    """What to raise of an argument that breaks a rule."""
+    return words.named(name, kind(f"{rule}, got {came}"))
 
 
 def operand(name: str, x: Any) -> Any:
@@ -25,8 +31,7 @@ def operand(name: str, x: Any) -> Any:
     for kind in (int, float, complex):  # subclasses, such as enumerations, count as their base
         if isinstance(x, kind):
             return kind(x)  # type: ignore[arg-type]
-    msg = f"{name}: operands must be tensors or Python scalars, got {_described(x)}"
-    raise TypeError(msg)
+    raise _refused(name, "operands must be tensors or Python scalars", _described(x))
 
 
 def tensor(name: str, x: Any, argument: str = "") -> Tensor:
@@ -36,8 +41,7 @@ def tensor(name: str, x: Any, argument: str = "") -> Tensor:
     if isinstance(x, np.generic):
         return operand(name, x)  # type: ignore[no-any-return]
     rule = f"{argument} must be a tensor" if argument else "must be called with a tensor"
-    msg = f"{name}: {rule}, got {_described(x)}"
-    raise TypeError(msg)
+    raise _refused(name, rule, _described(x))
 
 
 def integer(name: str, argument: str, given: Any) -> int:
@@ -46,8 +50,31 @@ def integer(name: str, argument: str, given: Any) -> int:
         return given
     found = _integer(given)
     if found is None:
-        msg = f"{name}: {argument} must be an integer, got {shown(given)}"
-        raise TypeError(msg)
+        raise _refused(name, f"{argument} must be an integer", shown(given))
+    return found
+
+
+def dims(name: str, given: Any, ndim: int, argument: str = "axis") -> tuple[int, ...]:
+    """Dimensions counted from the front: an axis, several, or all for None."""
+    try:
+        return normalized_dims(integers(given, name, argument), ndim, argument)
+    except ValueError as error:
+        words.named(name, error)
+        raise
+
+
+def dim(name: str, given: Any, ndim: int, argument: str = "axis") -> int:
+    """One dimension counted from the front."""
+    found = integer(name, argument, given)
+    return found % ndim if -ndim <= found < ndim else dims(name, found, ndim, argument)[0]
+
+
+def indices(name: str, x: Any) -> Tensor:
+    """A tensor of integers, called ``indices``."""
+    found = tensor(name, x, "indices")
+    if not in_category(found.dtype, "integral"):
+        came = str(found.dtype)
+        raise _refused(name, "only integral dtypes are allowed as indices", came)
     return found
 
 
@@ -55,8 +82,7 @@ def count(name: str, argument: str, given: Any) -> int:
     """`given` as an int that is not negative."""
     found = integer(name, argument, given)
     if found < 0:
-        msg = f"{name}: {argument} must not be negative, got {shown(found)}"
-        raise ValueError(msg)
+        raise _refused(name, f"{argument} must not be negative", shown(found), ValueError)
     return found
 
 
@@ -64,7 +90,7 @@ _INTEGERS = {int}
 _MOST = 1024  # integers of a sequence, which may be one without end
 
 
-def integers(given: Any, name: str = "", argument: str = "axis", *, none: bool = True) -> Any:
+def integers(given: Any, name: str, argument: str = "axis", *, none: bool = True) -> Any:
     """An integer, or a tuple of them from any sequence, as a key of plans; None, if it may be.
 
     TypeError for anything else, sets and text too: they have no order, or no numbers.
@@ -80,9 +106,8 @@ def integers(given: Any, name: str = "", argument: str = "axis", *, none: bool =
         numbers = _integers(given)
         if numbers is not None:
             return numbers
-    where = f"{name}: {argument}" if name else f"{argument}:"
-    msg = f"{where} must be an integer or a sequence of integers, got {shown(given)}"
-    raise TypeError(msg)
+    rule = f"{argument} must be an integer or a sequence of integers"
+    raise _refused(name, rule, shown(given))
 
 
 def _integers(given: Iterable[Any]) -> tuple[int, ...] | None:
@@ -127,8 +152,7 @@ def flag(name: str, argument: str, given: Any) -> bool | None:
         return given
     if isinstance(given, np.bool_):
         return bool(given)
-    msg = f"{name}: {argument} must be True, False or None, got {shown(given)}"
-    raise TypeError(msg)
+    raise _refused(name, f"{argument} must be True, False or None", shown(given))
 
 
 def truth(name: str, argument: str, given: Any) -> bool:
@@ -137,16 +161,14 @@ def truth(name: str, argument: str, given: Any) -> bool:
         return given
     if isinstance(given, np.bool_):
         return bool(given)
-    msg = f"{name}: {argument} must be True or False, got {shown(given)}"
-    raise TypeError(msg)
+    raise _refused(name, f"{argument} must be True or False", shown(given))
 
 
 def choice(name: str, argument: str, given: Any, rule: str, allowed: Collection[str]) -> str:
     """`given`, which must be one of the words `allowed`; ValueError with the `rule` otherwise."""
     if isinstance(given, str) and given in allowed:
         return given
-    msg = f"{name}: {argument} must be {rule}, got {shown(given)}"
-    raise ValueError(msg)
+    raise _refused(name, f"{argument} must be {rule}", shown(given), ValueError)
 
 
 def real(name: str, argument: str, given: Any, kind: str = "a real number") -> Any:
@@ -159,8 +181,7 @@ def real(name: str, argument: str, given: Any, kind: str = "a real number") -> A
                 return convert(given)
             except TypeError:
                 continue
-    msg = f"{name}: {argument} must be {kind}, got {shown(given)}"
-    raise TypeError(msg)
+    raise _refused(name, f"{argument} must be {kind}", shown(given))
 
 
 def as_float(name: str, number: Any) -> float:
@@ -168,7 +189,7 @@ def as_float(name: str, number: Any) -> float:
     try:
         return float(number)
     except OverflowError:
-        raise misfit(name, number, float64) from None
+        raise words.named(name, misfit(number, float64)) from None
 
 
 def number(name: str, argument: str, given: Any) -> complex:
@@ -200,23 +221,20 @@ def _described(x: Any) -> str:
 def writable(name: str, x: Tensor) -> Tensor:
     """`x`, which must be one that can be written to: not read-only, no slot shared."""
     if x.readonly:
-        msg = f"{name}: the tensor is read-only; copy() it first"
-        raise ValueError(msg)
+        raise words.named(name, ValueError("the tensor is read-only; copy() it first"))
     if x._spec.layout.is_overlapping:
-        msg = f"{name}: elements of layout {words.cut(x.layout)} share slots, so it cannot be"
+        msg = f"elements of layout {words.cut(x.layout)} share slots, so it cannot be"
         msg += " written; copy() it"
-        raise ValueError(msg)
+        raise words.named(name, ValueError(msg))
     return x
 
 
 def tensors(name: str, arrays: Sequence[Any], argument: str = "arrays") -> tuple[Tensor, ...]:
     """A sequence of tensors, at least one; `argument` is what errors call it."""
     if not isinstance(arrays, (tuple, list)):
-        msg = f"{name}: {argument} must be a tuple or list of tensors, got {shown(arrays)}"
-        raise TypeError(msg)
+        raise _refused(name, f"{argument} must be a tuple or list of tensors", shown(arrays))
     if not arrays:
-        msg = f"{name}: {argument} must be at least one tensor, got none"
-        raise ValueError(msg)
+        raise _refused(name, f"{argument} must be at least one tensor", "none", ValueError)
     if {*map(type, arrays)} == {Tensor}:
         return tuple(arrays)
     return tuple(

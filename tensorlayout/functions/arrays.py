@@ -56,7 +56,7 @@ def arrived(obj: Any, device: Device | None, copy: bool | None) -> Arrived | Non
         asked = False if copy is False else None  # a copy of theirs may have another form
         return dlpack.receive(obj, "asarray", copy=asked, to_host=device == CPU)
     if _attribute(obj, "__cuda_array_interface__") is not None:
-        return cuda_array.receive(obj, "asarray"), False
+        return cuda_array.receive(obj), False
     array = _array_of(obj)
     return None if array is None else _over(array, copy, obj)
 
@@ -83,7 +83,7 @@ def _seen(view: memoryview) -> Array:
 
 
 def _gone(obj: Any, error: ValueError) -> ValueError:
-    return ValueError(f"asarray: a {type(obj).__name__} {error}")
+    return ValueError(f"a {type(obj).__name__} {error}")
 
 
 def _made(_obj: Any, method: Callable[[], Any] | None) -> Array:
@@ -129,7 +129,7 @@ def _asked(obj: Any, name: str, ask: Callable[[], Array]) -> Array:
 def _failed(obj: Any, name: str, error: Exception) -> Exception:
     kind = next((kind for kind in _EXPECTED if isinstance(error, kind)), BufferError)
     said = cut(error, 1000)  # another library's words, as long as it likes
-    return kind(f"asarray: {type(obj).__name__} gives no array by {name}: {said}")
+    return kind(f"{type(obj).__name__} gives no array by {name}: {said}")
 
 
 def _over(array: Array, copy: bool | None, came: Any) -> Arrived:
@@ -145,11 +145,11 @@ def _over(array: Array, copy: bool | None, came: Any) -> Arrived:
     except ValueError as error:
         raise _gone(came, error) from error
     if native is None:
-        as_dtype(dtype, "asarray: dtype")  # says what is wrong with it
+        as_dtype(dtype, "dtype")  # says what is wrong with it
     if x is not None:
         return x, False
     if copy is False:
-        msg = f"asarray: the memory of a {type(came).__name__} cannot be shared, and copy=False"
+        msg = f"the memory of a {type(came).__name__} cannot be shared, and copy=False"
         raise ValueError(msg)
     order = spec_of_strides(uint8, array.shape, array.strides)
     assert order is not None  # a byte is a whole element
@@ -160,5 +160,5 @@ def _refuse_mask(array: Array) -> None:
     # Another thread may just be importing it.
     is_masked = getattr(sys.modules.get("numpy.ma"), "is_masked", None)
     if is_masked is not None and is_masked(array):
-        msg = "asarray: a masked element has no value; fill the array with filled() first"
+        msg = "a masked element has no value; fill the array with filled() first"
         raise TypeError(msg)

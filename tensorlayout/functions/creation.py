@@ -7,23 +7,30 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout import dtypes, words
+from tensorlayout import dtypes
 from tensorlayout.devices import CPU, Device, as_device, default_device
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.exchange.numpy import tensor_over
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.arrays import arrived
 from tensorlayout.functions.manipulation import reshape, stack
-from tensorlayout.functions.sequences import holds_arrays, numbers_of, refuse_misfit, refuse_misfits
+from tensorlayout.functions.sequences import (
+    NoNumbersError,
+    holds_arrays,
+    numbers_of,
+    refuse_misfit,
+    refuse_misfits,
+)
 from tensorlayout.functions.transfers import moved, on_host
 from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import MAX_RANK
 from tensorlayout.layout.slots import MAX_SLOTS
 from tensorlayout.plan.copy import Copy
 from tensorlayout.plan.fill import Create, Triangle
-from tensorlayout.plan.rules import LayoutSpec, in_dtype, layout_for, named
+from tensorlayout.plan.rules import LayoutSpec, in_dtype, layout_for
 from tensorlayout.plan.view import Relayout, View
 from tensorlayout.tensor import Tensor
+from tensorlayout.words import REFUSALS, named, under
 
 __all__ = [
     "arange",
@@ -53,14 +60,17 @@ _ZEROS, _ZEROS_LIKE = Create("zeros", "value"), Create("zeros_like", "value")
 _ONES, _ONES_LIKE = Create("ones", "value"), Create("ones_like", "value")
 _ARANGE, _LINSPACE = Create("arange", "arange"), Create("linspace", "linspace")
 _EYE = Create("eye", "eye")
-_COPYING = ("__getitem__", "__setitem__", "arange", "asarray", "full", "full_like", "meshgrid")
+_COPYING = (
+    *("__getitem__", "__setitem__", "arange", "asarray", "full", "full_like", "meshgrid"),
+    "put_along_axis",
+)
 _COPIES = {name: Copy(name) for name in _COPYING}
 _WIDE = View("meshgrid", Layout.broadcast_to)
 _ASARRAY = _COPIES["asarray"]
 _RELAYOUT = Relayout("asarray")
 
 
-def _create(
+def created(
     operation: Create,
     shape: Any,
     dtype: Any,
@@ -105,30 +115,41 @@ def asarray(
     Tensor([[1, 2, 3],
             [4, 5, 6]], dtype=int16, device='cpu', layout='(2,3):(1,2)')
     """
-    target = None if device is None else as_device(device, "asarray: device")
-    copy = arguments.flag("asarray", "copy", copy)
-    asked = None if dtype is None else as_dtype(dtype, "asarray: dtype")
-    found = arrived(obj, target, copy)
-    if found is None:
+    try:
+        target = None if device is None else as_device(device, "device")
+        copy = arguments.flag("asarray", "copy", copy)
+        asked = None if dtype is None else as_dtype(dtype, "dtype")
+        found = arrived(obj, target, copy)
+        if found is None:
+            return _of_numbers(obj, asked, target, copy, layout)
+        shared, copied = found
+        if copied and not shared.readonly:
+            copy = None
+        if target is None or target == shared.device:
+            return _converted(shared, asked, copy, layout)
         if copy is False:
-            msg = f"asarray: the memory of a {type(obj).__name__} cannot be shared, and copy=False"
+            msg = f"the memory is on {shared.device}, not on {target}, and copy=False"
             raise ValueError(msg)
-        x = from_sequence("asarray", obj, asked)
-        x = x if layout is None else _placed(x, layout, None)
-        if target is None:
-            target = default_device() if x.device == CPU else x.device
-        return moved(x, target, exactly=True)
-    shared, copied = found
-    if copied and not shared.readonly:
-        copy = None
-    if target is None or target == shared.device:
-        return _converted(shared, asked, copy, layout)
+        if target == CPU:  # converted on the CPU, if that is where it comes from or goes to
+            shared = moved(shared, target)
+        return moved(_converted(shared, asked, None, layout), target, exactly=layout is not None)
+    except REFUSALS as error:
+        named("asarray", error)
+        raise
+
+
+def _of_numbers(
+    obj: Any, dtype: DType | None, target: Device | None, copy: bool | None, layout: Any
+) -> Tensor:
+    """A tensor of what is no array: a new one, always."""
     if copy is False:
-        msg = f"asarray: the memory is on {shared.device}, not on {target}, and copy=False"
+        msg = f"the memory of a {type(obj).__name__} cannot be shared, and copy=False"
         raise ValueError(msg)
-    if target == CPU:  # converted on the CPU, if that is where it comes from or goes to
-        shared = moved(shared, target)
-    return moved(_converted(shared, asked, None, layout), target, exactly=layout is not None)
+    x = from_sequence("asarray", obj, dtype)
+    x = x if layout is None else _placed(x, layout, None)
+    if target is None:
+        target = default_device() if x.device == CPU else x.device
+    return moved(x, target, exactly=True)
 
 
 def _converted(
@@ -138,9 +159,9 @@ def _converted(
     kind = shared.dtype if asked is None else asked
     if kind != shared.dtype or copy is True:
         if copy is False:
-            msg = f"asarray: {shared.dtype} cannot be seen as {kind} without a copy, and copy=False"
+            msg = f"{shared.dtype} cannot be seen as {kind} without a copy, and copy=False"
             raise ValueError(msg)
-        form = None if layout is None else layout_for("asarray", shared.shape, layout)
+        form = None if layout is None else layout_for(shared.shape, layout)
         return dispatch.call(_ASARRAY, (shared._spec, form, kind), (shared,))
     return shared if layout is None else _placed(shared, layout, copy)
 
@@ -150,22 +171,22 @@ def _placed(x: Tensor, layout: LayoutSpec, copy: bool | None) -> Tensor:
 
 
 def from_sequence(name: str, obj: Any, dtype: DType | None) -> Tensor:
-    """A new tensor from numbers; NumPy finds the shape, and the standard's defaults the dtype."""
+    """A new tensor from numbers; NumPy finds the shape, and the standard's defaults the dtype.
+
+    `name`: who asks, for traces.
+    """
     try:
-        array = numbers_of(name, obj, dtype)
-    except TypeError as error:  # NumPy sees no memory of a device
+        array = numbers_of(obj, dtype)
+    except NoNumbersError:
         devices = tuple(_devices_inside(obj))
         if devices in ((), (CPU,)):
-            if str(error).startswith(f"{name}: "):
-                raise
-            msg = f"{name}: a {type(obj).__name__} gives no numbers: {words.cut(error)}"
-            raise TypeError(msg) from error
+            raise
         return _on_device(name, obj, dtype, devices)
     if array.size == 0 and dtype is None and not holds_arrays(obj):
         dtype = dtypes.float64
-    given = as_dtype(array.dtype, f"{name}: dtype")
+    given = as_dtype(array.dtype, "dtype")
     kind = given if dtype is None else dtype
-    refuse_misfits(name, array, kind)
+    refuse_misfits(array, kind)
     found = tensor_over(np.array(array, given, order="C", copy=None))
     assert found is not None
     if found.dtype == kind:
@@ -184,26 +205,26 @@ def _on_device(name: str, obj: Any, dtype: DType | None, devices: tuple[Device, 
     """A row-major tensor of tensors and numbers, where the tensors are."""
     if len(devices) > 1:
         found = " and ".join(map(str, devices))
-        msg = f"{name}: the tensors in a sequence live on {found}; move some with to_device()"
+        msg = f"the tensors in a sequence live on {found}; move some with to_device()"
         raise ValueError(msg)
-    x = _put_together(name, obj, devices[0])
+    x = _put_together(obj, devices[0])
     kind = x.dtype if dtype is None else dtype
     if x.dtype == kind and x.layout.is_row_major:
         return x
     return dispatch.call(_COPIES[name], (x._spec, Layout.row_major(x.shape), kind), (x,))
 
 
-def _put_together(name: str, obj: Any, device: Device) -> Tensor:
+def _put_together(obj: Any, device: Device) -> Tensor:
     """Tensors of `device`, and numbers, in a nested sequence, as one tensor there."""
     if not _devices_inside(obj):
         return asarray(obj, device=device)
     if isinstance(obj, Tensor):
         return obj
-    parts = [_put_together(name, item, device) for item in obj]
+    parts = [_put_together(item, device) for item in obj]
     for part in parts:
         if part.shape != parts[0].shape:
             msg = (
-                f"{name}: sequences inside one another must have equal lengths, got shapes"
+                f"sequences inside one another must have equal lengths, got shapes"
                 f" {parts[0].shape} and {part.shape}"
             )
             raise ValueError(msg)
@@ -220,7 +241,7 @@ def empty(
     (1, 8, 2)
     """
     kind = dtypes.float64 if dtype is None else dtype
-    return _create(_EMPTY, shape, kind, device, layout)
+    return created(_EMPTY, shape, kind, device, layout)
 
 
 def full(
@@ -237,7 +258,7 @@ def full(
     scalar, or of the tensor.
     """
     value = _value("full", fill_value, None if dtype is None else as_dtype(dtype, "full: dtype"))
-    return _create(_FULL, shape, value.dtype, device, layout, value._memory)
+    return created(_FULL, shape, value.dtype, device, layout, value._memory)
 
 
 def _value(name: str, given: Any, dtype: DType | None) -> Tensor:
@@ -247,7 +268,7 @@ def _value(name: str, given: Any, dtype: DType | None) -> Tensor:
             raise TypeError(msg)
         given = arguments.operand(name, given)
     if not isinstance(given, Tensor):
-        return from_sequence(name, given, dtype)
+        return under(name, from_sequence, name, given, dtype)
     if given.ndim:
         msg = f"{name}: fill_value must be a number, got a tensor of shape {given.shape}"
         raise ValueError(msg)
@@ -260,7 +281,7 @@ def zeros(
 ) -> Tensor:
     """A new tensor of zeros; row-major, or in the layout asked for."""
     kind = dtypes.float64 if dtype is None else dtype
-    return _create(_ZEROS, shape, kind, device, layout, 0)
+    return created(_ZEROS, shape, kind, device, layout, 0)
 
 
 def ones(
@@ -268,7 +289,7 @@ def ones(
 ) -> Tensor:
     """A new tensor of ones; row-major, or in the layout asked for."""
     kind = dtypes.float64 if dtype is None else dtype
-    return _create(_ONES, shape, kind, device, layout, 1)
+    return created(_ONES, shape, kind, device, layout, 1)
 
 
 def _like(
@@ -278,7 +299,7 @@ def _like(
     x = arguments.tensor(name, x)
     kind = x.dtype if dtype is None else as_dtype(dtype, f"{name}: dtype")
     form = in_dtype(x._spec.layout.form, kind) if layout is None else layout
-    return _create(operation, x.shape, kind, x.device if device is None else device, form, *values)
+    return created(operation, x.shape, kind, x.device if device is None else device, form, *values)
 
 
 def empty_like(
@@ -348,14 +369,14 @@ def arange(
     count = _steps(first, end, by, whole)
     if whole and count and kind.kind in "iu":
         last = first + (count - 1) * by
-        refuse_misfit("arange", min(first, last), max(first, last), kind)
+        under("arange", refuse_misfit, min(first, last), max(first, last), kind)
     if count > MAX_SLOTS:
         msg = f"arange: from {first} to {end} by {by} are more than 2**63 - 1 numbers"
         raise ValueError(msg)
     if not whole and dtypes.in_category(kind, "integral"):
-        floats = _create(_ARANGE, count, dtypes.float64, device, None, first, by)
+        floats = created(_ARANGE, count, dtypes.float64, device, None, first, by)
         return dispatch.call(_COPIES["arange"], (floats._spec, None, kind), (floats,))
-    return _create(_ARANGE, count, kind, device, None, first, by)
+    return created(_ARANGE, count, kind, device, None, first, by)
 
 
 def _steps(first: Any, end: Any, by: Any, whole: bool) -> int:
@@ -405,7 +426,7 @@ def linspace(
     if either and not dtypes.in_category(kind, "complex floating"):
         msg = f"linspace: complex numbers cannot become {kind}"
         raise TypeError(msg)
-    return _create(_LINSPACE, length, kind, device, None, first, last, endpoint)
+    return created(_LINSPACE, length, kind, device, None, first, last, endpoint)
 
 
 def eye(
@@ -423,7 +444,7 @@ def eye(
     rows = arguments.count("eye", "n_rows", n_rows)
     columns = rows if n_cols is None else arguments.count("eye", "n_cols", n_cols)
     diagonal = arguments.integer("eye", "k", k)
-    return _create(_EYE, (rows, columns), kind, device, layout, diagonal)
+    return created(_EYE, (rows, columns), kind, device, layout, diagonal)
 
 
 def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
@@ -455,7 +476,7 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     for x, d in zip(given, dims, strict=True):
         along = reshape(x, (1,) * d + (x.size,) + (1,) * (len(dims) - d - 1))
         wide = dispatch.call(_WIDE, (along._spec, tuple(shape)), (along,))
-        key = (wide._spec, named("meshgrid", Layout.row_major, shape), None)
+        key = (wide._spec, under("meshgrid", Layout.row_major, shape), None)
         grids.append(dispatch.call(_COPIES["meshgrid"], key, (wide,)))
     return tuple(grids)
 

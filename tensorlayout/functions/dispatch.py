@@ -26,6 +26,7 @@ from tensorlayout.plan.elementwise import Elementwise
 from tensorlayout.plan.library import Library
 from tensorlayout.plan.run import prepared, prepared_into
 from tensorlayout.tensor import Tensor
+from tensorlayout.words import REFUSALS, named
 
 _SCALAR = Transfer()
 
@@ -56,17 +57,10 @@ def call(
         if _watched:
             return _observer(prepared, operation, key, operands)
         return prepared(operation, *key)(*operands)  # type: ignore[no-any-return]
-    except MemoryError as error:
-        raise _short(operation, error) from None
-    except CaptureError as error:
-        msg = f"{operation.name}: {error}"
-        raise CaptureError(msg) from None
     except TypeError as error:
-        raise _explained(prepared, operation, key, error) from None
-    except ValueError as error:
-        if not str(error).startswith(_TOO_BIG):
-            raise
-        raise _short(operation, MemoryError()) from None
+        raise _named(operation, _explained(prepared, operation, key, error)) from None
+    except (CaptureError, *REFUSALS) as error:
+        raise _named(operation, error) from None
 
 
 _TOO_BIG = "array is too big"  # NumPy's words for more bytes than 64 bits count
@@ -95,9 +89,14 @@ def _explained(
     return error
 
 
-def _short(operation: Operation, error: MemoryError) -> MemoryError:
-    """What to raise where memory for a result cannot be had."""
-    return MemoryError(f"{operation.name}: {shortage(error)}")
+def _named(operation: Operation, error: Exception) -> Exception:
+    """What to raise: the name before what was said, and other words where memory cannot be had."""
+    if not hasattr(error, "said"):
+        if str(error).startswith(_TOO_BIG):
+            error = MemoryError()
+        if isinstance(error, MemoryError):
+            error = MemoryError(shortage(error))
+    return named(operation.name, error)
 
 
 def elementwise(operation: Elementwise, *operands: Any, out: Tensor | None = None) -> Tensor:
@@ -174,8 +173,8 @@ def unary(operation: Elementwise, summary: str) -> Unary:
         if type(x) is Tensor and not _watched:
             try:
                 return prepared(operation, x._spec)(x)
-            except MemoryError as error:
-                raise _short(operation, error) from None
+            except REFUSALS as error:
+                raise _named(operation, error) from None
         x = tensor(operation.name, x)
         return call(operation, (x._spec,), (x,))
 
@@ -189,8 +188,8 @@ def binary(operation: Elementwise, summary: str) -> Binary:
         if type(x1) is Tensor and type(x2) is Tensor and not _watched:
             try:
                 return prepared(operation, x1._spec, x2._spec)(x1, x2)
-            except MemoryError as error:
-                raise _short(operation, error) from None
+            except REFUSALS as error:
+                raise _named(operation, error) from None
         return elementwise(operation, x1, x2)
 
     shapes = "`x1`, `x2`: tensors whose shapes broadcast, or one a Python scalar (weakly typed)."
@@ -206,8 +205,8 @@ def operator(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
                 return prepared(operation, self._spec, other._spec)(self, other)
             if type(other) in SCALARS and not _watched:
                 return prepared(operation, self._spec, type(other))(self, other)
-        except MemoryError as error:
-            raise _short(operation, error) from None
+        except REFUSALS as error:
+            raise _named(operation, error) from None
         if not _ours(other):
             return NotImplemented
         return elementwise(operation, self, other)
@@ -222,8 +221,8 @@ def reflected(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
         if type(other) in SCALARS and not _watched:
             try:
                 return prepared(operation, type(other), self._spec)(other, self)
-            except MemoryError as error:
-                raise _short(operation, error) from None
+            except REFUSALS as error:
+                raise _named(operation, error) from None
         return elementwise(operation, other, self) if _ours(other) else NotImplemented
 
     return method
@@ -235,7 +234,10 @@ def in_place(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
     def method(self: Tensor, other: Any, /) -> Any:
         if type(other) in SCALARS and not _watched:
             spec = writable(operation.name, self)._spec
-            return prepared_into(operation, spec, spec, type(other))(self, self, other)
+            try:
+                return prepared_into(operation, spec, spec, type(other))(self, self, other)
+            except REFUSALS as error:
+                raise _named(operation, error) from None
         if not _ours(other):
             return NotImplemented
         return elementwise(operation, self, other, out=writable(operation.name, self))

@@ -22,7 +22,6 @@ Names and parameters are NumPy's. Left out, because whoever calls them brings th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,25 +30,27 @@ from tensorlayout import dtypes, words
 from tensorlayout.devices import as_device
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.functions import arguments, dispatch
-from tensorlayout.functions.creation import arange, asarray, linspace, zeros
+from tensorlayout.functions.creation import arange, asarray, created, linspace
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.elementwise import greater_equal, less, multiply, pow
 from tensorlayout.functions.extra_statistical import mean_dtype
-from tensorlayout.functions.indexing import setitem, write_at
+from tensorlayout.functions.indexing import write_at
 from tensorlayout.functions.manipulation import permute_dims, reshape
 from tensorlayout.functions.statistical import Axis
 from tensorlayout.functions.transfers import on_host
 from tensorlayout.functions.utility import any as any_
 from tensorlayout.layout import Layout
 from tensorlayout.layout.slots import MAX_SLOTS
-from tensorlayout.plan.copy import Copy
+from tensorlayout.plan.copy import Assign, Copy
 from tensorlayout.plan.einsum import fitted
+from tensorlayout.plan.fill import Create
 from tensorlayout.plan.library import Library, Results, Shape
 from tensorlayout.plan.pad import Pad
-from tensorlayout.plan.rules import named, normalized_dims, refuse_complex
+from tensorlayout.plan.rules import check_category, refuse_complex
 from tensorlayout.plan.scatter import Scatter
 from tensorlayout.plan.view import View
 from tensorlayout.tensor import Tensor
+from tensorlayout.words import under
 
 __all__ = [
     "bincount",
@@ -69,7 +70,7 @@ def transpose(x: Tensor, /, axes: Sequence[int] | None = None) -> Tensor:
     if axes is None:
         return permute_dims(x, tuple(range(x.ndim))[::-1])
     dims = arguments.integers(axes, "transpose", "axes", none=False)
-    given = normalized_dims("transpose", dims, x.ndim, "axes")
+    given = arguments.dims("transpose", dims, x.ndim, "axes")
     if len(given) != x.ndim:
         msg = f"transpose: axes must be {x.ndim}, the rank, got {dims}"
         raise ValueError(msg)
@@ -77,6 +78,7 @@ def transpose(x: Tensor, /, axes: Sequence[int] | None = None) -> Tensor:
 
 
 # The main diagonal of a square matrix.
+_DIAG = Create("diag", "value")
 _DIAGONAL = View(
     "diag", lambda layout: Layout(layout.shape[:1], (sum(layout.strides),), offset=layout.offset)
 )
@@ -98,7 +100,7 @@ def diag(x: Tensor, /, k: int = 0) -> Tensor:
         raise ValueError(msg)
     if x.ndim == 1:
         n = x.shape[0] + abs(k)
-        matrix: Tensor = _on_behalf_of("diag", zeros, (n, n), dtype=x.dtype, device=x.device)
+        matrix = created(_DIAG, (n, n), x.dtype, x.device, None, 0)
         diag(matrix, k)[...] = x
         return matrix
     below = x[max(0, -k) :, max(0, k) :]
@@ -120,16 +122,8 @@ def put_along_axis(x: Tensor, indices: Tensor, /, values: Any, axis: int = -1) -
     >>> x
     Tensor([[30, 99, 20]], dtype=int64, device='cpu')
     """
-    x, indices = (
-        arguments.tensor("put_along_axis", x),
-        arguments.tensor("put_along_axis", indices, "indices"),
-    )
-    if not dtypes.in_category(indices.dtype, "integral"):
-        msg = f"put_along_axis: only integral dtypes are allowed as indices, got {indices.dtype}"
-        raise TypeError(msg)
-    (dim,) = normalized_dims(
-        "put_along_axis", arguments.integer("put_along_axis", "axis", axis), x.ndim
-    )
+    x, indices = arguments.tensor("put_along_axis", x), arguments.indices("put_along_axis", indices)
+    dim = arguments.dim("put_along_axis", axis, x.ndim)
     fits = indices.ndim == x.ndim and all(
         n in (1, m) or d == dim for d, (n, m) in enumerate(zip(indices.shape, x.shape, strict=True))
     )
@@ -140,17 +134,7 @@ def put_along_axis(x: Tensor, indices: Tensor, /, values: Any, axis: int = -1) -
         )
         raise ValueError(msg)
     key = tuple(indices if d == dim else _line(x, d, n) for d, n in enumerate(x.shape))
-    _on_behalf_of("put_along_axis", write_at, _PUT, x, key, values)
-
-
-def _on_behalf_of(name: str, function: Any, *args: Any, **options: Any) -> Any:
-    """What `function` gives; its errors name the one that was called instead."""
-    try:
-        return function(*args, **options)
-    except (TypeError, ValueError, IndexError, OverflowError, MemoryError) as error:
-        _, _, words = str(error).partition(": ")
-        msg = f"{name}: {words}"
-        raise type(error)(msg) from None
+    write_at(_PUT, x, key, values)
 
 
 def _line(x: Tensor, dim: int, size: int) -> Tensor:
@@ -159,7 +143,7 @@ def _line(x: Tensor, dim: int, size: int) -> Tensor:
     return reshape(arange(size, device=x.device), shape)
 
 
-_PAD = Pad("pad")
+_PAD, _BORDER = Pad("pad"), Assign("pad")
 
 # What plans call the modes.
 _PAD_MODES = {
@@ -204,7 +188,7 @@ def pad(
             raise ValueError(msg)
     values = [fillers[each].item() for each in sides] if mode == "constant" else []
     for value in values:
-        refuse_complex("pad", x._spec, type(value))
+        under("pad", refuse_complex, x._spec, type(value))
     key = (x._spec, tuple(widths), _PAD_MODES[mode])
     result = dispatch.call(_PAD, key, (x, values[0] if values else 0))
     inside = [slice(before, before + n) for (before, _), n in zip(widths, x.shape, strict=True)]
@@ -212,14 +196,15 @@ def pad(
         if fillers[dim, side].tobytes() != fillers[sides[0]].tobytes():
             cut = slice(inside[dim].stop, None) if side else slice(inside[dim].start)
             target = (*[slice(None)] * dim, cut, *inside[dim + 1 :])
-            _on_behalf_of("pad", setitem, result, target, value)
+            part = result[target]
+            dispatch.call(_BORDER, (part._spec, type(value)), (part, value))
     return result
 
 
 def _pad_widths(given: Any, ndim: int) -> list[tuple[int, int]]:
     if isinstance(given, Mapping):
         named = {
-            normalized_dims("pad", arguments.integer("pad", "pad_width", d), ndim)[0]: pair
+            arguments.dim("pad", arguments.integer("pad", "pad_width", d), ndim): pair
             for d, pair in given.items()
         }
         given = [_per_side("pad_width", named.get(d, 0), 1)[0] for d in range(ndim)]
@@ -245,7 +230,7 @@ def _per_side(name: str, given: Any, ndim: int) -> Any:
         raise ValueError(msg) from None
 
 
-def _summed(name: str, shapes: Sequence[Shape], dtype: DType, *, subscripts: str) -> Results:
+def _summed(shapes: Sequence[Shape], dtype: DType, *, subscripts: str) -> Results:
     return [(fitted(subscripts, tuple(shapes))[1], dtype)]
 
 
@@ -311,7 +296,7 @@ def gradient(
     x = arguments.tensor("gradient", x)
     kind = mean_dtype("gradient", x, None)
     wide = astype(x, kind, copy=False)
-    dims = normalized_dims("gradient", arguments.integers(axis, "gradient"), x.ndim)
+    dims = arguments.dims("gradient", axis, x.ndim)
     if len(distances) not in (0, 1, len(dims)):
         msg = f"gradient: distances must be none, one, or one for each axis, got {len(distances)}"
         raise ValueError(msg)
@@ -325,7 +310,7 @@ def gradient(
         coordinates = [_coordinates(x, d, dim) for d, dim in zip(distances, dims, strict=False)]
         numbers = ()
     options: Any = {"axes": dims, "numbers": numbers, "edge_order": order}
-    found = named("gradient", partial(dispatch.library, _GRADIENT, **options), wide, *coordinates)
+    found = dispatch.library(_GRADIENT, wide, *coordinates, **options)
     if isinstance(found, Tensor):
         return astype(found, kind, copy=False)
     return tuple(astype(part, kind, copy=False) for part in found)
@@ -340,8 +325,7 @@ def _beside(x: Tensor, given: Any) -> Tensor:
     """What a caller gives for a tensor, where `x` is; a tensor stays where it is."""
     if isinstance(given, Tensor):
         return given
-    found: Tensor = _on_behalf_of("gradient", asarray, given, device=x.device)
-    return found
+    return under("gradient", asarray, given, device=x.device)
 
 
 def _coordinates(x: Tensor, distance: Any, dim: int) -> Tensor:
@@ -361,9 +345,7 @@ def bincount(x: Tensor, /, weights: Tensor | None = None, minlength: int = 0) ->
     float64 with `weights`, of the shape of `x`. Row-major. ValueError for negative integers.
     """
     x = arguments.tensor("bincount", x)
-    if not dtypes.in_category(x.dtype, "integral"):
-        msg = f"bincount: only integral dtypes are allowed, got {x.dtype}"
-        raise TypeError(msg)
+    under("bincount", check_category, "integral", x.dtype)
     least = arguments.count("bincount", "minlength", minlength)
     if least > MAX_SLOTS:
         msg = f"bincount: minlength must be at most 2**63 - 1, got {arguments.shown(least)}"

@@ -11,8 +11,7 @@ from typing import Any
 
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments, dispatch
-from tensorlayout.functions.creation import full
-from tensorlayout.plan.rules import normalized_dims
+from tensorlayout.functions.searching import beside
 from tensorlayout.plan.scatter import ScatterReduce
 from tensorlayout.tensor import Tensor
 
@@ -65,11 +64,8 @@ def _combined(
     operation: ScatterReduce, x: Tensor, indices: Tensor, updates: Any, axis: int
 ) -> Tensor:
     name = operation.name
-    x, indices = arguments.tensor(name, x), arguments.tensor(name, indices, "indices")
-    if not dtypes.in_category(indices.dtype, "integral"):
-        msg = f"{name}: only integral dtypes are allowed as indices, got {indices.dtype}"
-        raise TypeError(msg)
-    (dim,) = normalized_dims(name, arguments.integer(name, "axis", axis), x.ndim)
+    x, indices = arguments.tensor(name, x), arguments.indices(name, indices)
+    dim = arguments.dim(name, axis, x.ndim)
     along = indices.ndim == x.ndim > 1
     if not along and 1 not in (x.ndim, indices.ndim):
         msg = f"{name}: indices must have rank 1 or {x.ndim}, got shape {indices.shape}"
@@ -88,9 +84,4 @@ def _updates(operation: ScatterReduce, x: Tensor, given: Any) -> Tensor:
     if dtypes.promote_scalar(x.dtype, kind) != x.dtype:
         msg = f"{name}: updates of {kind.__name__} do not fit a tensor of {x.dtype}"
         raise TypeError(msg)
-    try:
-        return full((), given, dtype=x.dtype, device=x.device)
-    except OverflowError as error:
-        _, _, words = str(error).partition(": ")
-        msg = f"{name}: {words}"
-        raise OverflowError(msg) from None
+    return beside(name, given, x)

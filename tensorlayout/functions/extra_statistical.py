@@ -37,7 +37,6 @@ from tensorlayout.functions.searching import argmax, count_nonzero, where
 from tensorlayout.functions.statistical import Axis, reduced, scanned
 from tensorlayout.functions.utility import any as any_
 from tensorlayout.plan.reduce import QUANTILE_METHODS, Reduce
-from tensorlayout.plan.rules import normalized_dims
 from tensorlayout.plan.scan import Scan
 from tensorlayout.tensor import Tensor
 
@@ -309,7 +308,7 @@ def _quantiles(name: str, x: Tensor, q: Any, axis: Axis, method: str, keepdims: 
         raise ValueError(msg)
     known = f"one of {', '.join(QUANTILE_METHODS)}"
     arguments.choice(name, "method", method, known, QUANTILE_METHODS)
-    dims = normalized_dims(name, arguments.integers(axis, name), x.ndim)
+    dims = arguments.dims(name, axis, x.ndim)
     kept = arguments.truth(name, "keepdims", keepdims)
     # A new first dimension, over the fractions, that repeats `x` by stride 0: then a reduction
     # gives them all, in one pass and in the order of `x`.

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes
+from tensorlayout.dtypes import DType
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.creation import asarray, from_sequence
 from tensorlayout.functions.searching import nonzero
@@ -15,13 +16,14 @@ from tensorlayout.functions.transfers import moved
 from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import MOST_ENTRIES
 from tensorlayout.plan.copy import Assign, Copy
-from tensorlayout.plan.gather import Gather, GatherAlong
+from tensorlayout.plan.gather import Gather
 from tensorlayout.plan.mask import Masked, Select, check_mask
-from tensorlayout.plan.rules import broadcast_shape, normalized_dims
+from tensorlayout.plan.rules import broadcast_shape
 from tensorlayout.plan.scatter import Scatter
 from tensorlayout.plan.tiled import packed
 from tensorlayout.plan.view import Index, Row, View, outside, too_many
 from tensorlayout.tensor import Tensor
+from tensorlayout.words import named, under
 
 __all__ = ["take", "take_along_axis"]
 
@@ -51,7 +53,7 @@ _MASKED = Masked()
 _ASSIGN = Assign()
 _PACK = Copy("__setitem__")
 _TAKE = Gather("take")
-_TAKE_ALONG = GatherAlong()
+_TAKE_ALONG = Gather("take_along_axis")
 _WIDE = View("take_along_axis", Layout.broadcast_to)
 
 
@@ -86,8 +88,8 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
 
 
 def write_at(scatter: Scatter, x: Tensor, key: Any, value: Any) -> None:
-    """`setitem`; `scatter` has the name by which a device reports positions outside."""
-    name = "__setitem__"
+    """`setitem` in the name of another function, that of `scatter`."""
+    name = scatter.name
     arguments.writable(name, x)
     value = _value(name, x, value)
     items = () if key is ... else _items(name, x, key)
@@ -142,11 +144,15 @@ def _tensor_of(name: str, x: Tensor, value: Any) -> Any:
             raise TypeError(msg) from None
     if isinstance(value, (list, tuple)):  # numbers, which fit or do not, as a single one does
         whole = dtypes.in_category(x.dtype, "integral")
-        return from_sequence(name, value, x.dtype if whole else None)
+        return _numbers(name, value, x.dtype if whole else None)
     if not isinstance(value, (np.generic, int, float, complex)):
         msg = f"{name}: value must be a tensor, an array or numbers, got {arguments.shown(value)}"
         raise TypeError(msg)
     return arguments.operand(name, value)
+
+
+def _numbers(name: str, given: Any, dtype: DType | None) -> Tensor:
+    return under(name, from_sequence, name, given, dtype)
 
 
 def _without_leading_ones(name: str, value: Any, ndim: int) -> Any:
@@ -170,7 +176,7 @@ def _positions(
     for item, first in zip(data, dims, strict=True):
         each: tuple[Tensor, ...] = (item,)
         if item.dtype == dtypes.bool:
-            check_mask(name, item.shape, view.shape[first : first + item.ndim])
+            under(name, check_mask, item.shape, view.shape[first : first + item.ndim])
             each = nonzero(item)
         found += each
         reached += range(first, first + len(each))
@@ -228,7 +234,7 @@ def _filled(name: str, x: Tensor, items: tuple[Any, ...]) -> tuple[Any, ...]:
             used += 1
     rest = x._spec.layout.ndim - used
     if rest < 0 or ellipses > 1:
-        raise too_many(name, len(items), x.shape)
+        raise named(name, too_many(len(items), x.shape))
     if not rest and not ellipses:
         return items
     return (*items[:at], *[slice(None)] * rest, *items[at + 1 :])
@@ -237,7 +243,7 @@ def _filled(name: str, x: Tensor, items: tuple[Any, ...]) -> tuple[Any, ...]:
 def _items(name: str, x: Tensor, key: Any) -> tuple[Any, ...]:
     if isinstance(key, tuple):
         if len(key) > MOST_ENTRIES:
-            raise too_many(name, len(key), x.shape)
+            raise named(name, too_many(len(key), x.shape))
         return tuple([_item(name, x, item) for item in key])
     return (_item(name, x, key),)
 
@@ -272,7 +278,7 @@ def _item(name: str, x: Tensor, item: Any) -> Any:
 def _array(name: str, item: Any) -> Tensor:
     """Positions in an array or a list."""
     try:
-        return asarray(item) if isinstance(item, np.ndarray) else from_sequence(name, item, None)
+        return asarray(item) if isinstance(item, np.ndarray) else _numbers(name, item, None)
     except (TypeError, OverflowError):
         msg = f"{name}: positions must be integers or booleans, got {arguments.shown(item)}"
         raise IndexError(msg) from None
@@ -327,7 +333,7 @@ def _parsed(name: str, x: Tensor, items: tuple[Any, ...]) -> tuple[list[Any], li
             first += start * stride if count else 0
         else:
             if not -size <= item < size:
-                raise outside(name, item, dim, shape)
+                raise named(name, outside(item, dim, shape))
             cuts.append(item % size if tiled else "int")
             first += item % size * stride
         dim += 1
@@ -360,7 +366,7 @@ def take(x: Tensor, indices: Tensor | int, /, *, axis: int | None = None) -> Ten
             msg = f"take: axis must be given for a tensor of rank {x.ndim}"
             raise ValueError(msg)
         axis = 0
-    (dim,) = normalized_dims("take", arguments.integer("take", "axis", axis), x.ndim)
+    dim = arguments.dim("take", axis, x.ndim)
     if isinstance(indices, int) and not isinstance(indices, bool):
         return _basic("take", x, (*[slice(None)] * dim, int(indices)))
     positions = _integral("take", indices)
@@ -382,13 +388,14 @@ def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
     if x.ndim != indices.ndim:
         msg = f"take_along_axis: ranks must be equal, got shapes {x.shape} and {indices.shape}"
         raise ValueError(msg)
-    given = arguments.integer("take_along_axis", "axis", axis)
-    (dim,) = normalized_dims("take_along_axis", given, x.ndim)
-    around = [_with(s, dim, 1) for s in (x.shape, indices.shape)]
-    shape = broadcast_shape("take_along_axis", around)
+    dim = arguments.dim("take_along_axis", axis, x.ndim)
+    shape, other = (_with(s, dim, 1) for s in (x.shape, indices.shape))
+    if shape != other:
+        shape = under("take_along_axis", broadcast_shape, (shape, other))
     wide = _broadcast(x, _with(shape, dim, x.shape[dim]))
     positions = _broadcast(indices, _with(shape, dim, indices.shape[dim]))
-    return dispatch.call(_TAKE_ALONG, (wide._spec, dim, positions._spec), (wide, positions))
+    key = (wide._spec, (dim,), None, positions._spec)
+    return dispatch.call(_TAKE_ALONG, key, (wide, positions))
 
 
 def _integral(name: str, x: Any) -> Tensor:

@@ -38,7 +38,7 @@ def copy(x: Tensor) -> Tensor:
     return dispatch.call(_COPY, (x._spec, None, None), (x,))
 
 
-def to_numpy(x: Tensor, dtype: Any = None, copy: bool | None = None) -> Array:
+def to_numpy(x: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Array:
     """The elements as a NumPy array over the same memory, whatever the strides.
 
     `dtype`, `copy`: as NumPy's; a copy keeps the order of the dimensions in memory. Read-only if
@@ -70,7 +70,7 @@ def to_numpy(x: Tensor, dtype: Any = None, copy: bool | None = None) -> Array:
     return array.copy(order="K") if copy else array.view()
 
 
-def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def apply_ufunc(_x: Tensor, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
     """What a ufunc of NumPy or SciPy called on tensors gives: tensors.
 
     ``np.sin(x)``, ``np.float64(2) * x``: our function of the same name. Any other ufunc, such as
@@ -110,8 +110,8 @@ def _of_numpy(dtype: Any) -> Any:
         raise TypeError(msg) from None
 
 
-def to_device(x: Tensor, device: Device | str, stream: Any = None) -> Tensor:
-    """`x` on another device; `x` itself if it is there.
+def to_device(self: Tensor, device: Device | str, /, *, stream: Any = None) -> Tensor:
+    """The tensor on another device; itself if it is there.
 
     The layout is kept where it covers a block, its padding too; any other takes its form. `stream`:
     on CUDA, one on which the result may be used at once, numbered as by `__dlpack__`.
@@ -120,9 +120,9 @@ def to_device(x: Tensor, device: Device | str, stream: Any = None) -> Tensor:
         msg = "to_device: device must be a device or its name, got None"
         raise TypeError(msg)
     target = as_device(device, "to_device: device")
-    found = moved(x, target)
+    found = moved(self, target)
     if stream is not None:
-        where = x.device if target == CPU else target
+        where = self.device if target == CPU else target
         backend(where).ready("to_device", stream, where)
     return found
 
@@ -155,7 +155,7 @@ def to_dlpack(
     legacy capsule, for memory that is not aligned to its elements, and, but with copy=True, for a
     tiled tensor, which has no strides.
     """
-    here = dlpack_device(x)
+    here = dlpack.device_of(x)
     wanted = here if dl_device is None else _pair("dl_device", dl_device)
     if wanted not in (here, dlpack.HOST):
         msg = f"__dlpack__: the tensor is on the {x.device}, {here} in DLPack, not {dl_device}"
@@ -181,11 +181,6 @@ def _pair(argument: str, given: Any) -> tuple[int, int]:
         msg = f"__dlpack__: {argument} must be a pair of integers, got {arguments.shown(given)}"
         raise TypeError(msg)
     return pair
-
-
-def dlpack_device(x: Tensor) -> tuple[int, int]:
-    """The DLPack type and number of the device: (1, 0) on the CPU, (2, N) on ``cuda:N``."""
-    return dlpack.device_of(x)
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:

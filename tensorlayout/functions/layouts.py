@@ -10,9 +10,10 @@ from tensorlayout.exchange.numpy import Array, array_over, buffer_of
 from tensorlayout.exchange.numpy import fill_padding as write_padding
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.layout import Layout
-from tensorlayout.plan.rules import LayoutSpec, addressed, checked_padding, named
+from tensorlayout.plan.rules import LayoutSpec, addressed, checked_padding
 from tensorlayout.plan.view import Relayout
 from tensorlayout.tensor import StorageRef, Tensor, TensorSpec
+from tensorlayout.words import under
 
 __all__ = ["from_storage", "to_layout"]
 
@@ -65,9 +66,9 @@ def from_storage(
     """
     kind = as_dtype(dtype, "from_storage: dtype")
     placed = _layout(layout)
-    spec = addressed("from_storage", TensorSpec(kind, placed, CPU))
+    spec = under("from_storage", addressed, TensorSpec(kind, placed, CPU))
     if arguments.truth("from_storage", "fill_padding", fill_padding):
-        checked_padding("from_storage", placed, kind)
+        under("from_storage", checked_padding, placed, kind)
     octets = octets_of("from_storage", "storage", storage)
     required = placed.nbytes(kind)
     if octets.size < required:
@@ -86,7 +87,7 @@ def from_storage(
 def _layout(layout: Any) -> Layout:
     """A layout, from its text too."""
     if isinstance(layout, str):
-        layout = named("from_storage", Layout.parse, layout)
+        layout = under("from_storage", Layout.parse, layout)
     if not isinstance(layout, Layout):
         msg = f"from_storage: layout must be a Layout or its text, got {arguments.shown(layout)}"
         raise TypeError(msg)

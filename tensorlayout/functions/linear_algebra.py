@@ -10,31 +10,31 @@ from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.manipulation import permute_dims
 from tensorlayout.plan.library import Library, Results, Shape, axis_of_vectors
 from tensorlayout.plan.matmul import Matmul
-from tensorlayout.plan.rules import broadcast_shape, normalized_dims
+from tensorlayout.plan.rules import broadcast_shape
 from tensorlayout.tensor import Tensor
 
 __all__ = ["matmul", "matrix_transpose", "tensordot", "vecdot"]
 
 
-def _contracted(name: str, shapes: Sequence[Shape], dtype: DType, *, axes: Any) -> Results:
+def _contracted(shapes: Sequence[Shape], dtype: DType, *, axes: Any) -> Results:
     """The axes of `tensordot` that are not paired, the first operand's before the second's."""
     (a, b), (first, second) = shapes, axes
     if [a[d] for d in first] != [b[d] for d in second]:
-        msg = f"{name}: sizes along axes {first} of shape {a} and {second} of shape {b} differ"
+        msg = f"sizes along axes {first} of shape {a} and {second} of shape {b} differ"
         raise ValueError(msg)
     rows = tuple(n for d, n in enumerate(a) if d not in first)
     columns = tuple(n for d, n in enumerate(b) if d not in second)
     return [((*rows, *columns), dtype)]
 
 
-def _summed(name: str, shapes: Sequence[Shape], dtype: DType, *, axis: int) -> Results:
+def _summed(shapes: Sequence[Shape], dtype: DType, *, axis: int) -> Results:
     """What the shapes broadcast to without the axis of `vecdot`, whose sizes must be equal."""
-    axis_of_vectors(name, shapes, axis)
+    axis_of_vectors(shapes, axis)
     a, b = shapes
     if a[axis] != b[axis]:
-        msg = f"{name}: sizes along axis {axis} differ in shapes {a} and {b}"
+        msg = f"sizes along axis {axis} differ in shapes {a} and {b}"
         raise ValueError(msg)
-    return [(broadcast_shape(name, [_without(a, axis), _without(b, axis)]), dtype)]
+    return [(broadcast_shape([_without(a, axis), _without(b, axis)]), dtype)]
 
 
 def _without(shape: Shape, axis: int) -> Shape:
@@ -111,8 +111,8 @@ def _pairs(axes: Any, first: int, second: int) -> tuple[tuple[int, ...], tuple[i
         came = arguments.shown(axes)
         msg = f"tensordot: axes must be an integer or two sequences of integers, got {came}"
         raise TypeError(msg) from None
-    a = normalized_dims("tensordot", left, first, "axes")
-    b = normalized_dims("tensordot", right, second, "axes")
+    a = arguments.dims("tensordot", left, first, "axes")
+    b = arguments.dims("tensordot", right, second, "axes")
     if len(a) != len(b):
         msg = f"tensordot: axes must be equally many of each operand, got {a} and {b}"
         raise ValueError(msg)

@@ -18,6 +18,7 @@ from tensorlayout.plan.library import Library
 from tensorlayout.plan.rules import broadcast_shape, normalized_dims
 from tensorlayout.plan.view import Reshape, View
 from tensorlayout.tensor import Tensor
+from tensorlayout.words import under
 
 __all__ = [
     "broadcast_arrays",
@@ -44,18 +45,18 @@ Axis = int | Sequence[int] | None
 def _permuted(layout: Layout, axes: tuple[int, ...]) -> Layout:
     if len(axes) != layout.ndim:
         rule = f"must be a permutation of {layout.ndim} dimensions"
-        msg = f"permute_dims: axes {rule}, got {arguments.shown(axes)}"
+        msg = f"axes {rule}, got {arguments.shown(axes)}"
         raise ValueError(msg)
-    return layout.permute(normalized_dims("permute_dims", axes, layout.ndim, "axes"))
+    return layout.permute(normalized_dims(axes, layout.ndim, "axes"))
 
 
 def _moved(
     layout: Layout, source: int | tuple[int, ...], destination: int | tuple[int, ...]
 ) -> Layout:
-    sources = normalized_dims("moveaxis", source, layout.ndim, "source")
-    destinations = normalized_dims("moveaxis", destination, layout.ndim, "destination")
+    sources = normalized_dims(source, layout.ndim, "source")
+    destinations = normalized_dims(destination, layout.ndim, "destination")
     if len(sources) != len(destinations):
-        msg = f"moveaxis: source {source} and destination {destination} must be equally many"
+        msg = f"source {source} and destination {destination} must be equally many"
         raise ValueError(msg)
     rest = [d for d in range(layout.ndim) if d not in sources]
     for at, d in sorted(zip(destinations, sources, strict=True)):
@@ -69,18 +70,16 @@ def _packed_anew(layout: Layout, shape: tuple[int, ...], order: tuple[int, ...])
 
 def _expanded(layout: Layout, axis: int | tuple[int, ...]) -> Layout:
     given = (axis,) if isinstance(axis, int) else axis
-    for d in sorted(normalized_dims("expand_dims", given, layout.ndim + len(given))):
+    for d in sorted(normalized_dims(given, layout.ndim + len(given))):
         layout = layout.expand_dims(d)
     return layout
 
 
 def _squeezed(layout: Layout, axis: int | tuple[int, ...]) -> Layout:
-    dims = normalized_dims("squeeze", axis, layout.ndim)
+    dims = normalized_dims(axis, layout.ndim)
     for d in dims:
         if layout.shape[d] != 1:
-            msg = (
-                f"squeeze: axis must name dimensions of size 1, got {axis} of shape {layout.shape}"
-            )
+            msg = f"axis must name dimensions of size 1, got {axis} of shape {layout.shape}"
             raise ValueError(msg)
     return layout.squeeze(dims)
 
@@ -89,26 +88,26 @@ def _broadcast(layout: Layout, shape: tuple[int, ...]) -> Layout:
     lead = len(shape) - layout.ndim
     sizes = zip(layout.shape, shape[lead:], strict=True) if lead >= 0 else [(0, -1)]
     if min(shape, default=0) < 0:
-        msg = f"broadcast_to: shape must hold no negative sizes, got {arguments.shown(shape)}"
+        msg = f"shape must hold no negative sizes, got {arguments.shown(shape)}"
     elif any(n not in (1, m) for n, m in sizes):
-        msg = f"broadcast_to: shape {layout.shape} cannot be broadcast to {arguments.shown(shape)}"
+        msg = f"shape {layout.shape} cannot be broadcast to {arguments.shown(shape)}"
     else:
         return layout.broadcast_to(shape)
     raise ValueError(msg)
 
 
 def _flipped(layout: Layout, axis: int | tuple[int, ...] | None) -> Layout | None:
-    return layout.flip(normalized_dims("flip", axis, layout.ndim))
+    return layout.flip(normalized_dims(axis, layout.ndim))
 
 
 def _windows(
     layout: Layout, window: int | tuple[int, ...], axis: int | tuple[int, ...] | None
 ) -> Layout:
     sizes = (window,) if isinstance(window, int) else window
-    dims = normalized_dims("sliding_window", axis, layout.ndim)
+    dims = normalized_dims(axis, layout.ndim)
     if len(sizes) != len(dims):
         came = f"window_shape {arguments.shown(sizes)} and axis {dims}"
-        msg = f"sliding_window: {came} must be equally many"
+        msg = f"{came} must be equally many"
         raise ValueError(msg)
     return layout.sliding_window(sizes, dims)
 
@@ -175,7 +174,7 @@ def broadcast_to(x: Tensor, /, shape: Sequence[int]) -> Tensor:
 def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
     """All tensors broadcast to their common shape. Views."""
     given = tuple(arguments.tensor("broadcast_arrays", x) for x in arrays)
-    shape = broadcast_shape("broadcast_arrays", [x.shape for x in given])
+    shape = under("broadcast_arrays", broadcast_shape, [x.shape for x in given])
     return tuple(_view(_BROADCAST_ALL, x, shape) for x in given)
 
 
@@ -185,7 +184,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     if any(n < 0 for shape in given for n in shape):
         msg = f"broadcast_shapes: shape must hold no negative sizes, got {arguments.shown(given)}"
         raise ValueError(msg)
-    return broadcast_shape("broadcast_shapes", given)
+    return under("broadcast_shapes", broadcast_shape, given)
 
 
 def expand_dims(x: Tensor, /, axis: int | Sequence[int] = 0) -> Tensor:
@@ -245,11 +244,6 @@ def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
     return dispatch.call(_CONCAT, (along, *map(_SPEC, given)), given)
 
 
-def _dim(name: str, axis: Any, ndim: int) -> int:
-    """One axis, counted from the front."""
-    return normalized_dims(name, arguments.integer(name, "axis", axis), ndim)[0]
-
-
 def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
     """The tensors, of one shape, along a new dimension at `axis`.
 
@@ -260,7 +254,7 @@ def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
         came = arguments.shown([x.shape for x in given])
         msg = f"stack: shapes must be equal, got {came}"
         raise ValueError(msg)
-    dim = _dim("stack", axis, given[0].ndim + 1)
+    dim = arguments.dim("stack", axis, given[0].ndim + 1)
     # A leading dimension that broadcasting adds is the most major one, whatever the order of the
     # rest (expand_dims keeps a column-major order); moved to its place afterwards, it stays so.
     given = tuple([_view(_LEAD, x, (1, *x.shape)) for x in given])
@@ -274,7 +268,7 @@ _MOST_VIEWS = 2**24  # gigabytes of Python objects
 def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     """The slices along `axis`, without that dimension. Views."""
     x = arguments.tensor("unstack", x)
-    dim = _dim("unstack", axis, x.ndim)
+    dim = arguments.dim("unstack", axis, x.ndim)
     if x.shape[dim] > _MOST_VIEWS:
         msg = f"unstack: at most {_MOST_VIEWS} tensors are made, got shape {x.shape}"
         raise ValueError(msg)
@@ -301,7 +295,7 @@ def roll(
     if axis is None:
         return _ordered(reshape(roll(reshape(x, (-1,)), shifts[0], axis=0), x.shape), order)
     # All of them before anything moves; one may occur twice.
-    dims = [normalized_dims("roll", d, x.ndim)[0] for d in given]
+    dims = [arguments.dim("roll", d, x.ndim) for d in given]
     for dim, by in zip(dims, shifts, strict=True):
         at = -by % max(x.shape[dim], 1)
         before = [slice(None)] * dim
@@ -339,7 +333,7 @@ def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> T
     x = arguments.tensor("repeat", x)
     if axis is None:
         x, axis = reshape(x, (-1,)), 0
-    dim = _dim("repeat", axis, x.ndim)
+    dim = arguments.dim("repeat", axis, x.ndim)
     if isinstance(repeats, Tensor) and repeats.ndim > 0:
         counts = _counts(repeats, x.shape[dim])
         positions = dispatch.library(_POSITIONS, counts)

@@ -16,6 +16,7 @@ from tensorlayout.plan.library import Library, Results, Shape
 from tensorlayout.plan.mask import Nonzero
 from tensorlayout.plan.reduce import Reduce
 from tensorlayout.tensor import Tensor
+from tensorlayout.words import named
 
 __all__ = ["argmax", "argmin", "count_nonzero", "nonzero", "searchsorted", "where"]
 
@@ -41,10 +42,10 @@ def where(condition: Tensor, x1: Tensor | complex, x2: Tensor | complex, /) -> T
     return dispatch.elementwise(_WHERE, condition, x1, x2)
 
 
-def _positions(name: str, shapes: Sequence[Shape], dtype: DType, *, side: str) -> Results:
+def _positions(shapes: Sequence[Shape], dtype: DType, *, side: str) -> Results:
     line, values = shapes
     if len(line) != 1:
-        msg = f"{name}: x1 must have rank 1, got shape {line}"
+        msg = f"x1 must have rank 1, got shape {line}"
         raise ValueError(msg)
     return [(values, dtypes.int64)]
 
@@ -143,4 +144,4 @@ def beside(name: str, x: Any, other: Tensor) -> Tensor:
     try:
         return asarray(given, dtype=kind, device=other.device)
     except OverflowError:
-        raise dtypes.misfit(name, given, kind) from None
+        raise named(name, dtypes.misfit(given, kind)) from None

@@ -18,32 +18,36 @@ from tensorlayout.layout.checks import MAX_RANK
 __all__: list[str] = []
 
 
-def numbers_of(name: str, obj: Any, dtype: DType | None) -> Array:
+class NoNumbersError(TypeError):
+    """An item of a sequence is nothing that NumPy sees, such as the memory of a device."""
+
+
+def numbers_of(obj: Any, dtype: DType | None) -> Array:
     """The numbers of a nested sequence; integers as `dtype` needs them, where int64 is too small.
 
-    Errors begin with `name`: TypeError for what is no number, ValueError for ragged sequences.
+    TypeError for what is no number, ValueError for ragged sequences.
     """
-    obj = _with_an_end(name, obj)
+    obj = _with_an_end(obj)
     try:
         array: Array = quietly(np.array, obj)
-    except ValueError as error:
-        unequal = _unequal(obj)
+    except (TypeError, ValueError) as error:
+        unequal = _unequal(obj) if isinstance(error, ValueError) else None
         if unequal is None:  # an item said so
-            msg = f"{name}: a {type(obj).__name__} gives no numbers: {words.cut(error)}"
-            raise ValueError(msg) from error
-        msg = f"{name}: sequences inside one another must have equal lengths, got {unequal}"
+            msg = f"a {type(obj).__name__} gives no numbers: {words.cut(error)}"
+            raise (NoNumbersError if isinstance(error, TypeError) else ValueError)(msg) from error
+        msg = f"sequences inside one another must have equal lengths, got {unequal}"
         raise ValueError(msg) from None
     except MemoryError:
-        msg = f"{name}: the numbers of a {type(obj).__name__} cannot be held in memory"
+        msg = f"the numbers of a {type(obj).__name__} cannot be held in memory"
         raise MemoryError(msg) from None
     if _may_hide_large_integers(array) and not holds_arrays(obj):
-        return _exact_numbers(name, np.array(obj, dtype=object), dtype)
+        return _exact_numbers(np.array(obj, dtype=object), dtype)
     if array.dtype.kind not in "biufcV":
-        _refuse_content(name, {_CONTENTS.get(array.dtype.kind, array.dtype.name)})
+        _refuse_content({_CONTENTS.get(array.dtype.kind, array.dtype.name)})
     return array
 
 
-def _with_an_end(name: str, obj: Any) -> Any:
+def _with_an_end(obj: Any) -> Any:
     """`obj`, or the items of a sequence of others: NumPy would take any number of them."""
     kind = type(obj)
     is_sequence = hasattr(kind, "__getitem__") and hasattr(kind, "__len__")
@@ -52,11 +56,11 @@ def _with_an_end(name: str, obj: Any) -> Any:
     try:
         count = len(obj)
     except (OverflowError, ValueError, TypeError) as error:
-        msg = f"{name}: a {kind.__name__} has no length: {words.cut(error)}"
+        msg = f"a {kind.__name__} has no length: {words.cut(error)}"
         raise TypeError(msg) from None
     items = list(islice(iter(obj), min(count, sys.maxsize - 1) + 1))
     if len(items) > count:
-        msg = f"{name}: a {kind.__name__} says that it has {count} items, and has more"
+        msg = f"a {kind.__name__} says that it has {count} items, and has more"
         raise ValueError(msg)
     return items
 
@@ -65,8 +69,8 @@ def _with_an_end(name: str, obj: Any) -> Any:
 _CONTENTS = {"U": "str", "S": "bytes", "O": "object"}
 
 
-def _refuse_content(name: str, kinds: set[str]) -> NoReturn:
-    msg = f"{name}: a tensor holds numbers, got {words.cut(', '.join(sorted(kinds)))}"
+def _refuse_content(kinds: set[str]) -> NoReturn:
+    msg = f"a tensor holds numbers, got {words.cut(', '.join(sorted(kinds)))}"
     raise TypeError(msg)
 
 
@@ -99,15 +103,15 @@ def _may_hide_large_integers(array: Array) -> bool:
     return bool((np.isfinite(array) & (np.abs(array) >= 2.0**63)).any())
 
 
-def _exact_numbers(name: str, numbers: Array, dtype: DType | None) -> Array:
+def _exact_numbers(numbers: Array, dtype: DType | None) -> Array:
     """Python numbers, some of them integers that int64 does not hold, as an array."""
     kinds = {type(n) for n in numbers.flat}
     if not all(issubclass(kind, (int, float, complex)) for kind in kinds):
-        _refuse_content(name, {kind.__name__ for kind in kinds})
+        _refuse_content({kind.__name__ for kind in kinds})
     wide = np.result_type(*kinds)
     if wide.kind in "bi":
         kind = dtypes.int64 if dtype is None else dtype
-        refuse_misfits(name, numbers, kind)
+        refuse_misfits(numbers, kind)
         wide = kind if kind.kind in "biu" else dtypes.float64
         if kind.kind not in "biu" and kind not in (dtypes.float64, dtypes.complex128):
             numbers = np.vectorize(as_odd_float, [object])(numbers)
@@ -115,20 +119,20 @@ def _exact_numbers(name: str, numbers: Array, dtype: DType | None) -> Array:
         return numbers.astype(wide)
     except OverflowError:
         largest = max((n for n in numbers.flat if isinstance(n, int)), key=abs)
-        raise dtypes.misfit(name, largest, wide) from None
+        raise dtypes.misfit(largest, wide) from None
 
 
-def refuse_misfits(name: str, array: Array, kind: DType) -> None:
+def refuse_misfits(array: Array, kind: DType) -> None:
     """OverflowError for integers outside the range of an integer dtype."""
     if kind.kind in "iu" and array.dtype.kind in "iuO" and array.dtype != kind and array.size:
-        refuse_misfit(name, int(array.min()), int(array.max()), kind)
+        refuse_misfit(int(array.min()), int(array.max()), kind)
 
 
-def refuse_misfit(name: str, least: int, most: int, kind: DType) -> None:
+def refuse_misfit(least: int, most: int, kind: DType) -> None:
     """OverflowError where an integer dtype does not hold all from `least` to `most`."""
     limits = np.iinfo(kind)
     if least < limits.min or most > limits.max:
-        raise dtypes.misfit(name, least if least < limits.min else most, kind)
+        raise dtypes.misfit(least if least < limits.min else most, kind)
 
 
 def holds_arrays(obj: Any) -> bool:

@@ -19,7 +19,7 @@ from tensorlayout.tensor import Tensor
 __all__ = ["isin", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
 
 
-def _each(name: str, shapes: Sequence[Shape], dtype: DType, *, invert: bool) -> Results:
+def _each(shapes: Sequence[Shape], dtype: DType, *, invert: bool) -> Results:
     return [(shapes[0], dtypes.bool)]
 
 

@@ -8,7 +8,6 @@ from tensorlayout.functions.elementwise import not_equal, subtract
 from tensorlayout.functions.manipulation import concat
 from tensorlayout.functions.statistical import Axis, reduced
 from tensorlayout.plan.reduce import Reduce
-from tensorlayout.plan.rules import normalized_dims
 from tensorlayout.tensor import Tensor
 
 __all__ = ["all", "any", "diff"]
@@ -48,7 +47,7 @@ def diff(
     """
     x = arguments.tensor("diff", x)
     times = arguments.count("diff", "n", n)
-    (dim,) = normalized_dims("diff", arguments.integer("diff", "axis", axis), x.ndim)
+    dim = arguments.dim("diff", axis, x.ndim)
     before = [] if prepend is None else [_beside(x, prepend, dim, "prepend")]
     behind = [] if append is None else [_beside(x, append, dim, "append")]
     # A part of nothing would keep its padding, one of whole tiles would keep those.

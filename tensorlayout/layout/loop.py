@@ -162,7 +162,7 @@ class Loop:
         widths: Sequence[int],
         alignments: Sequence[int],
         tables: int = 0,
-    ) -> Loop:
+    ) -> Self:
         """The loop over strided layouts of one shape, not empty, in the order of the first.
 
         That must not overlap; the loop runs forwards in it. None for a scalar.

@@ -29,7 +29,7 @@ Disturbs = Callable[[Tensor, Tensor], Any]
 
 
 class CaptureError(RuntimeError):
-    """A call that a CUDA graph cannot hold, refused by its backend; `call` names the function."""
+    """A call that a CUDA graph cannot hold, refused by its backend."""
 
 
 class Plan:
@@ -82,16 +82,16 @@ class Plan:
         """What a trace calls it: ``view``, ``copy``, ``layout`` or ``run``."""
         return "view" if self.makes == "view" else "run"
 
-    def check_into(self, name: str, destination: TensorSpec) -> None:
-        """Refuse a tensor that the result does not fit; errors begin with `name`."""
-        one_device(name, [self.result, destination])
+    def check_into(self, destination: TensorSpec) -> None:
+        """Refuse a tensor that the result does not fit."""
+        one_device([self.result, destination])
         found, wanted = self.result.layout.shape, destination.layout.shape
         if found != wanted:
-            msg = f"{name}: a result of shape {found} does not fit {wanted}"
+            msg = f"a result of shape {found} does not fit {wanted}"
             raise ValueError(msg)
         if self.result.dtype != destination.dtype:
             came = f"{self.result.dtype}, which is not the {destination.dtype}"
-            msg = f"{name}: the result has dtype {came} of the destination"
+            msg = f"the result has dtype {came} of the destination"
             raise TypeError(msg)
 
     def into(self, destination: TensorSpec) -> Self:
@@ -108,7 +108,7 @@ class Operation(Protocol):
         """The public name, for errors and traces."""
 
     def plan(self, *key: Any) -> Plan:
-        """The plan of a call; pure."""
+        """The plan of a call; pure. Its errors say no name: who calls puts it there."""
 
 
 class Exposed(NamedTuple):

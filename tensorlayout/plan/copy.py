@@ -41,13 +41,10 @@ class Copy:
         """The plan of the copy."""
         kind = source.dtype if dtype is None else dtype
         if source.dtype.kind == "c" and kind.kind not in "bc":
-            msg = f"{self.name}: {source.dtype} cannot become {kind}; take real() or abs() first"
+            msg = f"{source.dtype} cannot become {kind}; take real() or abs() first"
             raise TypeError(msg)
         form = source.layout.form
-        if layout is None:
-            placed = in_dtype(form, kind)
-        else:
-            placed = checked_padding(self.name, layout, kind)
+        placed = in_dtype(form, kind) if layout is None else checked_padding(layout, kind)
         return CopyPlan(source, TensorSpec(kind, placed, source.device))
 
 
@@ -102,14 +99,14 @@ class Assign:
     def plan(self, destination: TensorSpec, value: TensorSpec | type) -> AssignPlan:
         """The plan of the write."""
         if isinstance(value, TensorSpec):
-            one_device(self.name, [destination, value])
+            one_device([destination, value])
             try:
                 value.layout.broadcast_to(destination.layout.shape)
             except ValueError:
                 msg = (
-                    f"{self.name}: a value of shape {value.layout.shape} cannot be broadcast to"
+                    f"a value of shape {value.layout.shape} cannot be broadcast to"
                     f" {destination.layout.shape}"
                 )
                 raise ValueError(msg) from None
-        refuse_complex(self.name, destination, value)
+        refuse_complex(destination, value)
         return AssignPlan(self.name, value, destination)

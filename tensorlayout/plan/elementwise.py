@@ -48,17 +48,17 @@ class ElementwisePlan(Plan):
             for o in self.operands
         )
 
-    def check_into(self, name: str, destination: TensorSpec) -> None:
+    def check_into(self, destination: TensorSpec) -> None:
         """Whether the result fits a tensor: its dtype and shape must not change."""
         if self.result.dtype != destination.dtype and self.result.layout.shape == (
             destination.layout.shape
         ):
             msg = (
-                f"{name}: the result has dtype {self.result.dtype}, which an in-place operation"
+                f"the result has dtype {self.result.dtype}, which an in-place operation"
                 f" cannot put into {destination.dtype}; use astype() first"
             )
             raise TypeError(msg)
-        Plan.check_into(self, name, destination)
+        Plan.check_into(self, destination)
 
     def into(self, destination: TensorSpec) -> ElementwisePlan:
         """The plan that writes into a tensor of any layout, which the result fits."""
@@ -91,9 +91,9 @@ class Elementwise:
     def plan(self, *operands: Operand) -> ElementwisePlan:
         """The plan of a new tensor."""
         specs = [o for o in operands if isinstance(o, TensorSpec)]
-        device = one_device(self.name, specs)
+        device = one_device(specs)
         promoted = self._promoted(operands)
-        shape = broadcast_shape(self.name, [s.layout.shape for s in specs])
+        shape = broadcast_shape([s.layout.shape for s in specs])
         result_dtype = self._result_dtype(promoted)
         layout = in_dtype(voted_layout(shape, self._voters(operands, shape)), result_dtype)
         result = TensorSpec(result_dtype, layout, device)
@@ -114,7 +114,7 @@ class Elementwise:
             came = ", ".join(
                 o.__name__ if isinstance(o, type) else str(o.dtype) for o in taking_part
             )
-            msg = f"{self.name}: only {self.dtypes} dtypes are allowed, got {came}"
+            msg = f"only {self.dtypes} dtypes are allowed, got {came}"
             raise TypeError(msg)
         return promoted
 

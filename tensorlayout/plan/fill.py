@@ -51,9 +51,9 @@ class Create:
         self, shape: tuple[int, ...], dtype: Any, layout: LayoutSpec | None, device: Any
     ) -> CreatePlan:
         """The plan, from arguments as users give them."""
-        kind = as_dtype(dtype, f"{self.name}: dtype")
-        where = as_device(device, f"{self.name}: device")
-        placed = checked_padding(self.name, layout_for(self.name, shape, layout), kind)
+        kind = as_dtype(dtype, "dtype")
+        where = as_device(device, "device")
+        placed = checked_padding(layout_for(shape, layout), kind)
         return CreatePlan(self, TensorSpec(kind, placed, where))
 
 
@@ -79,7 +79,7 @@ class Triangle:
         """The plan, in the form of the input. ValueError for a rank below 2."""
         shape = source.layout.shape
         if len(shape) < 2:
-            msg = f"{self.name}: needs a rank of at least 2, got shape {shape}"
+            msg = f"needs a rank of at least 2, got shape {shape}"
             raise ValueError(msg)
         layout = in_dtype(voted_layout(shape, [source.layout]), source.dtype)
         return TrianglePlan(self.name, source, TensorSpec(source.dtype, layout, source.device))
@@ -110,7 +110,7 @@ class OneHot:
         self, result: TensorSpec, indices: TensorSpec, dim: int, cold: TensorSpec, hot: TensorSpec
     ) -> OneHotPlan:
         """The plan."""
-        one_device(self.name, [result, indices, cold, hot])
+        one_device([result, indices, cold, hot])
         assert indices.dtype.itemsize in (4, 8)
         assert cold.dtype == hot.dtype == result.dtype
         return OneHotPlan(indices, result, dim)
@@ -141,6 +141,6 @@ class Diagonals:
     ) -> DiagonalsPlan:
         """The plan; diagonals are numbered from the main one, to the right."""
         if others is not None:
-            one_device(self.name, [result, others])
+            one_device([result, others])
             assert (others.layout.shape, others.dtype) == (result.layout.shape, result.dtype)
         return DiagonalsPlan(result, others, begin, end, inside)

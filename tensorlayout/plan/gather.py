@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Plan
-from tensorlayout.plan.rules import broadcast_shape, named, one_device, voted_layout
+from tensorlayout.plan.rules import broadcast_shape, one_device, voted_layout
 from tensorlayout.tensor import TensorSpec
 
 Shape = tuple[int, ...]
@@ -37,13 +37,17 @@ class IndexMap:
 
     @classmethod
     def into(
-        cls, layout: Layout, dims: tuple[int, ...], front: bool, group: tuple[int, ...]
+        cls, layout: Layout, dims: tuple[int, ...], front: bool | None, group: tuple[int, ...]
     ) -> IndexMap:
-        """That of positions for `dims`, first in the result if `front`.
+        """The map of positions for `dims`, first in the result if `front`.
 
         `group`: the order of the positions' dimensions. They stand, in that order, where the
-        slowest of `dims` stood in memory; in front, they are the slowest.
+        slowest of `dims` stood in memory; in front, they are the slowest. `front` is None for
+        positions of its own in every line along the one dimension; the order is the layout's.
         """
+        if front is None:
+            kept = tuple((d, d) for d in range(layout.ndim) if d not in dims)
+            return cls(dims, dims, kept, layout.minor_to_major, per_line=True)
         others = [d for d in range(layout.ndim) if d not in dims]
         place = 0 if front else sum(d < dims[0] for d in others)
         count = len(group)
@@ -61,14 +65,10 @@ class IndexMap:
         index_dims = tuple(range(place, place + count))
         return cls(dims, index_dims, tuple(after.items()), tuple(order))
 
-    @classmethod
-    def along(cls, layout: Layout, dim: int) -> IndexMap:
-        """That of positions for every line along `dim`."""
-        kept = tuple((d, d) for d in range(layout.ndim) if d != dim)
-        return cls((dim,), (dim,), kept, layout.minor_to_major, per_line=True)
-
     def shape(self, layout: Layout, spread: Shape) -> Shape:
         """The shape of what is read from `layout`, for positions of shape `spread`."""
+        if self.per_line:
+            return spread
         sizes = {result: layout.shape[d] for d, result in self.kept}
         sizes |= dict(zip(self.index_dims, spread, strict=True))
         return tuple(sizes[d] for d in range(len(sizes)))
@@ -101,40 +101,22 @@ class GatherPlan(Plan):
 class Gather:
     """Reads by integer tensors; packed in the order of the tensor that is read.
 
-    A position outside is an IndexError, or where the operation `clamps` stands for the nearest one.
+    A position outside is an IndexError, or stands for the nearest one where the operation `clamps`.
     """
 
     name: str = "__getitem__"
     clamps: bool = False
 
     def plan(
-        self, source: TensorSpec, dims: tuple[int, ...], front: bool, *positions: TensorSpec
+        self, source: TensorSpec, dims: tuple[int, ...], front: bool | None, *positions: TensorSpec
     ) -> GatherPlan:
-        """The plan; positions for `dims`, their dimensions first in the result if `front`."""
-        device = one_device(self.name, [source, *positions])
-        spread = broadcast_shape(self.name, [p.layout.shape for p in positions])
+        """The plan; positions for `dims`, placed as `front` says: `IndexMap.into`."""
+        device = one_device([source, *positions])
+        spread = broadcast_shape([p.layout.shape for p in positions])
         voters = [p.layout for p in positions if p.layout.shape == spread]
         group = voted_layout(spread, voters).minor_to_major
         found = IndexMap.into(source.layout, dims, front, group)
         shape = found.shape(source.layout, spread)
-        layout = named(self.name, Layout.packed, shape, found.order)
+        layout = Layout.packed(shape, found.order)
         result = TensorSpec(source.dtype, layout, device)
         return GatherPlan(self.name, source, positions, result, found, self.clamps)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class GatherAlong:
-    """Reads of positions of its own for every line along a dimension; packed in the input's order.
-
-    Source and positions have equal sizes but along that dimension.
-    """
-
-    name: str = "take_along_axis"
-
-    def plan(self, source: TensorSpec, dim: int, positions: TensorSpec) -> GatherPlan:
-        """The plan."""
-        device = one_device(self.name, [source, positions])
-        layout = Layout.packed(positions.layout.shape, source.layout.minor_to_major)
-        result = TensorSpec(source.dtype, layout, device)
-        found = IndexMap.along(source.layout, dim)
-        return GatherPlan(self.name, source, (positions,), result, found)

@@ -50,7 +50,7 @@ class Col2Im:
         self, result: TensorSpec, source: TensorSpec, windows: tuple[Windows, ...]
     ) -> Col2ImPlan:
         """The plan, with the windows of each spatial dimension."""
-        one_device(self.name, [result, source])
+        one_device([result, source])
         assert result.dtype == source.dtype
         assert result.layout.ndim == 2 + len(windows)
         return Col2ImPlan(self.name, source, result, windows)
@@ -81,7 +81,7 @@ class Upsample:
 
     def plan(self, result: TensorSpec, source: TensorSpec, scales: tuple[int, int]) -> UpsamplePlan:
         """The plan, `scales` of the last but one dimension and the last."""
-        one_device(self.name, [result, source])
+        one_device([result, source])
         *others, height, width = source.layout.shape
         sizes = (*others, height * scales[0], width * scales[1])
         assert (result.layout.shape, result.dtype) == (sizes, source.dtype)
@@ -117,7 +117,7 @@ class ReverseSequence:
         self, result: TensorSpec, source: TensorSpec, lengths: TensorSpec, dim: int
     ) -> ReverseSequencePlan:
         """The plan."""
-        one_device(self.name, [result, source, lengths])
+        one_device([result, source, lengths])
         assert (result.layout.shape, result.dtype) == (source.layout.shape, source.dtype)
         assert lengths.dtype.kind == "u"
         assert lengths.layout.shape[dim] == 1

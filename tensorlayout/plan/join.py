@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import accumulate, pairwise
 
 from tensorlayout.dtypes import promote
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Plan
-from tensorlayout.plan.rules import named, normalized_dims, one_device
+from tensorlayout.plan.rules import normalized_dims, one_device
 from tensorlayout.tensor import TensorSpec
 from tensorlayout.words import shown
 
@@ -19,16 +21,12 @@ class JoinPlan(Plan):
 
     kind = "join"
     any_layout = True
+    record = "copy"
 
     sources: tuple[TensorSpec, ...]
     result: TensorSpec
     axis: int
     given: bool = False
-
-    @property
-    def record(self) -> str:
-        """A `copy`."""
-        return "copy"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,6 +35,7 @@ class SplitPlan(Plan):
 
     kind = "split"
     given = True
+    record = "copy"
 
     source: TensorSpec
     results: tuple[TensorSpec, ...]
@@ -52,11 +51,6 @@ class SplitPlan(Plan):
         """The first of them."""
         return self.results[0]
 
-    @property
-    def record(self) -> str:
-        """A `copy`."""
-        return "copy"
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Join:
@@ -66,12 +60,12 @@ class Join:
 
     def plan(self, axis: int, *sources: TensorSpec) -> JoinPlan:
         """The plan of the join, in the promoted dtype."""
-        one_device(self.name, sources)
+        one_device(sources)
         first = sources[0].layout
         if not first.ndim:
-            msg = f"{self.name}: tensors of rank 0 have no axis to join along; use stack()"
+            msg = "tensors of rank 0 have no axis to join along; use stack()"
             raise ValueError(msg)
-        (axis,) = normalized_dims(self.name, axis, first.ndim)
+        (axis,) = normalized_dims(axis, first.ndim)
         for spec in sources:
             shape = spec.layout.shape
             same = len(shape) == first.ndim and all(
@@ -79,13 +73,13 @@ class Join:
             )
             if not same:
                 msg = (
-                    f"{self.name}: shapes must agree but for axis {axis},"
+                    f"shapes must agree but for axis {axis},"
                     f" got {shown([s.layout.shape for s in sources])}"
                 )
                 raise ValueError(msg)
         total = sum(spec.layout.shape[axis] for spec in sources)
         shape = (*first.shape[:axis], total, *first.shape[axis + 1 :])
-        layout = named(self.name, Layout.packed, shape, first.minor_to_major)
+        layout = Layout.packed(shape, first.minor_to_major)
         dtype = reduce(promote, [spec.dtype for spec in sources])
         result = TensorSpec(dtype, layout, sources[0].device)
         return JoinPlan(sources, result, axis)
@@ -102,8 +96,14 @@ class Split:
 
     def plan(self, axis: int, source: TensorSpec, *results: TensorSpec) -> SplitPlan:
         """The plan; `axis` counts from the front."""
-        one_device(self.name, [source, *results])
+        one_device([source, *results])
         return SplitPlan(source, results, axis)
+
+
+def cuts_of(parts: Sequence[TensorSpec], axis: int) -> list[tuple[slice, ...]]:
+    """Where tensors that follow each other along `axis` are in the whole."""
+    ends = accumulate([part.layout.shape[axis] for part in parts], initial=0)
+    return [(*[slice(None)] * axis, slice(*bounds)) for bounds in pairwise(ends)]
 
 
 def part_of(layout: Layout, cut: tuple[slice, ...]) -> Layout:

@@ -11,7 +11,7 @@ from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Plan
-from tensorlayout.plan.rules import AxisError, addressed, named, one_device
+from tensorlayout.plan.rules import AxisError, addressed, check_category, one_device
 from tensorlayout.tensor import TensorSpec
 from tensorlayout.words import shown
 
@@ -20,8 +20,8 @@ Shape = tuple[int, ...]
 # What a rule says of each result: its shape and dtype.
 Results = Sequence[tuple[Shape, DType]]
 
-# Called with the name of the function, the operands' shapes, the dtype that they promote to, and
-# the options; ValueErrors for what does not fit.
+# Called with the operands' shapes, the dtype that they promote to, and the options; ValueErrors for
+# what does not fit.
 Rule = Callable[..., Results]
 
 
@@ -67,30 +67,25 @@ class Library:
             except self.error:
                 pass
         assert self.error
-        msg = f"{self.name}: {'elements must be finite' if refused else self.failure}"
-        raise self.error(msg)
+        raise self.error("elements must be finite" if refused else self.failure)
 
     def plan(self, count: int, *key: Any) -> LibraryPlan:
         """The plan of a call on `count` operands, whose specs open the key; options follow."""
         specs: tuple[TensorSpec, ...] = key[:count]
         options = key[count:]
-        device = one_device(self.name, specs)
-        dtype = reduce(dtypes.promote, [spec.dtype for spec in specs])
-        if not dtypes.in_category(dtype, self.dtypes):
-            came = ", ".join(str(spec.dtype) for spec in specs)
-            msg = f"{self.name}: only {self.dtypes} dtypes are allowed, got {came}"
-            raise TypeError(msg)
+        device = one_device(specs)
+        given = [spec.dtype for spec in specs]
+        dtype = reduce(dtypes.promote, given)
+        check_category(self.dtypes, dtype, *given)
         shapes = [spec.layout.shape for spec in specs]
         if len(shapes[0]) < self.rank:
-            msg = f"{self.name}: needs a rank of at least {self.rank}, got shape {shapes[0]}"
+            msg = f"needs a rank of at least {self.rank}, got shape {shapes[0]}"
             raise ValueError(msg)
         if self.rule is None:
             return LibraryPlan(self, specs, dtype, None, specs[0], options)
-        found = self.rule(self.name, shapes, dtype, **dict(options))
-        layouts = [(named(self.name, Layout.row_major, shape), kind) for shape, kind in found]
-        results = tuple(
-            addressed(self.name, TensorSpec(kind, layout, device)) for layout, kind in layouts
-        )
+        found = self.rule(shapes, dtype, **dict(options))
+        layouts = [(Layout.row_major(shape), kind) for shape, kind in found]
+        results = tuple(addressed(TensorSpec(kind, layout, device)) for layout, kind in layouts)
         return LibraryPlan(self, specs, dtype, results, results[0], options)
 
 
@@ -101,13 +96,12 @@ def complex_of(dtype: DType) -> DType:
     return dtypes.complex128 if dtype == dtypes.float64 else dtypes.complex64
 
 
-def axis_of_vectors(name: str, shapes: Sequence[Shape], axis: int) -> None:
+def axis_of_vectors(shapes: Sequence[Shape], axis: int) -> None:
     """Refuse an axis that is not negative, or not inside both shapes."""
     first, second = shapes
     if not -min(len(first), len(second)) <= axis < 0:
         msg = (
-            f"{name}: axis must be negative and inside both shapes {first} and {second},"
-            f" got {shown(axis)}"
+            f"axis must be negative and inside both shapes {first} and {second}, got {shown(axis)}"
         )
         raise AxisError(msg)
 

@@ -40,8 +40,8 @@ class Select:
 
     def plan(self, source: TensorSpec, first: int, front: bool, mask: TensorSpec) -> SelectPlan:
         """The plan; the mask covers dimensions from `first` on."""
-        one_device(self.name, [source, mask])
-        seen, found = _under_mask(self.name, source, first, front, mask)
+        one_device([source, mask])
+        seen, found = _under_mask(source, first, front, mask)
         return SelectPlan(self.name, source, mask, seen, found)
 
 
@@ -82,8 +82,8 @@ class Masked:
         mask: TensorSpec,
     ) -> MaskedPlan:
         """The plan; the mask covers dimensions from `first` on."""
-        check_writable_by(self.name, destination, value, [mask])
-        seen, found = _under_mask(self.name, destination, first, front, mask)
+        check_writable_by(destination, value, [mask])
+        seen, found = _under_mask(destination, first, front, mask)
         sizes, last = mask.layout.shape, first + mask.layout.ndim
         whole = sizes == destination.layout.shape[first:last]
         spread = (*sizes, *(1,) * (destination.layout.ndim - last)) if whole else None
@@ -112,7 +112,7 @@ class Nonzero:
     def plan(self, source: TensorSpec) -> NonzeroPlan:
         """The plan. ValueError at rank 0."""
         if not source.layout.ndim:
-            msg = f"{self.name}: needs a rank of at least 1, got shape ()"
+            msg = "needs a rank of at least 1, got shape ()"
             raise ValueError(msg)
         return NonzeroPlan(source)
 
@@ -124,15 +124,15 @@ def selected_spec(seen: TensorSpec, found: IndexMap, count: int) -> TensorSpec:
     return TensorSpec(seen.dtype, layout, seen.device)
 
 
-def check_mask(name: str, mask: Shape, sizes: Shape) -> None:
+def check_mask(mask: Shape, sizes: Shape) -> None:
     """IndexError where a mask does not have the sizes of the dimensions under it, or 0."""
     if any(n not in (m, 0) for n, m in zip(mask, sizes, strict=True)):
-        msg = f"{name}: a mask of shape {mask} does not fit dimensions of sizes {sizes}"
+        msg = f"a mask of shape {mask} does not fit dimensions of sizes {sizes}"
         raise IndexError(msg)
 
 
 def _under_mask(
-    name: str, spec: TensorSpec, first: int, front: bool, mask: TensorSpec
+    spec: TensorSpec, first: int, front: bool, mask: TensorSpec
 ) -> tuple[TensorSpec, IndexMap]:
     """The tensor with the dimensions under a mask as one, where its strides allow; their map.
 
@@ -140,7 +140,7 @@ def _under_mask(
     """
     shape, rank = spec.layout.shape, mask.layout.ndim
     dims, sizes = tuple(range(first, first + rank)), shape[first : first + rank]
-    check_mask(name, mask.layout.shape, sizes)
+    check_mask(mask.layout.shape, sizes)
     if rank != 1 and mask.layout.shape == sizes:
         rest = shape[first + rank :]
         merged = spec.layout.reshape((*shape[:first], math.prod(sizes), *rest))

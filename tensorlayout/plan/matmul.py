@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tensorlayout import dtypes
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Plan
-from tensorlayout.plan.rules import broadcast_shape, one_device
+from tensorlayout.plan.rules import broadcast_shape, check_category, one_device
 from tensorlayout.tensor import TensorSpec
 
 
@@ -30,15 +30,13 @@ class Matmul:
 
     def plan(self, first: TensorSpec, second: TensorSpec) -> MatmulPlan:
         """The plan. ValueError for shapes, TypeError for dtypes that are not numeric."""
-        device = one_device(self.name, [first, second])
+        device = one_device([first, second])
         a, b = first.layout.shape, second.layout.shape
         dtype = dtypes.promote(first.dtype, second.dtype)
-        if not dtypes.in_category(dtype, "numeric"):
-            msg = f"{self.name}: only numeric dtypes are allowed, got {first.dtype}, {second.dtype}"
-            raise TypeError(msg)
+        check_category("numeric", dtype, first.dtype, second.dtype)
         if not a or not b or a[-1] != b[-2 if len(b) > 1 else 0]:
-            msg = f"{self.name}: shapes {a} and {b} do not match as (…, m, k) and (…, k, n)"
+            msg = f"shapes {a} and {b} do not match as (…, m, k) and (…, k, n)"
             raise ValueError(msg)
-        batch = broadcast_shape(self.name, [a[:-2], b[:-2]])
+        batch = broadcast_shape([a[:-2], b[:-2]])
         shape = (*batch, *a[-2:-1], *b[-1:][: len(b) > 1])
         return MatmulPlan(first, second, TensorSpec(dtype, Layout.row_major(shape), device))

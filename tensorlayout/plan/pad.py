@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Plan
-from tensorlayout.plan.rules import named, one_device
+from tensorlayout.plan.rules import one_device
 from tensorlayout.tensor import TensorSpec
 
 # What a border is made of: one value; the outermost element; the elements mirrored at the outermost
@@ -51,7 +51,7 @@ class Pad:
         assert mode in MODES
         given = source.layout
         shape = [n + sum(border) for n, border in zip(given.shape, borders, strict=True)]
-        layout = named(self.name, Layout.packed, shape, given.minor_to_major)
+        layout = Layout.packed(shape, given.minor_to_major)
         result = TensorSpec(source.dtype, layout, source.device)
         return PadPlan(self.name, source, result, borders, mode)
 
@@ -79,5 +79,5 @@ class SliceGrad:
         self, destination: TensorSpec, source: TensorSpec, window: tuple[tuple[int, int], ...]
     ) -> SliceGradPlan:
         """The plan; steps are not 0, and lead to no place outside."""
-        one_device(self.name, [destination, source])
+        one_device([destination, source])
         return SliceGradPlan(self.name, source, destination, window)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
 from tensorlayout.plan.base import Plan
-from tensorlayout.plan.rules import normalized_dims, reduced_layout, result_dtype
+from tensorlayout.plan.rules import check_category, normalized_dims, reduced_layout, result_dtype
 from tensorlayout.tensor import TensorSpec
 
 # alpha and beta of the continuous methods of quantiles, but for "linear": Hyndman and Fan, "Sample
@@ -65,13 +64,11 @@ class Reduce:
         *static: Any,
     ) -> ReducePlan:
         """The plan; `dtype` overrides the result's."""
-        if not dtypes.in_category(source.dtype, self.dtypes):
-            msg = f"{self.name}: only {self.dtypes} dtypes are allowed, got {source.dtype}"
-            raise TypeError(msg)
+        check_category(self.dtypes, source.dtype)
         shape = source.layout.shape
-        dims = normalized_dims(self.name, axis, len(shape))
+        dims = normalized_dims(axis, len(shape))
         if not self.identity and any(shape[d] == 0 for d in dims):
-            msg = f"{self.name}: no elements along axis {dims} of shape {shape}"
+            msg = f"no elements along axis {dims} of shape {shape}"
             raise ValueError(msg)
         layout = reduced_layout(source.layout, dims, keepdims)
         kind = result_dtype(self.result, source.dtype) if dtype is None else dtype

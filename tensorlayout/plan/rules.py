@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType, accumulated, in_category
@@ -19,29 +19,24 @@ from tensorlayout.layout import (
 from tensorlayout.tensor import TensorSpec
 from tensorlayout.words import cut, shown
 
-Found = TypeVar("Found")
 
-
-def named(name: str, function: Callable[..., Found], *args: Any) -> Found:
-    """``function(*args)``; errors of layouts, which know no functions, get the name of one."""
-    try:
-        return function(*args)
-    except (TypeError, ValueError) as error:
-        if str(error).startswith(f"{name}: "):
-            raise
-        msg = f"{name}: {error}"
-        raise type(error)(msg) from None
-
-
-def addressed(name: str, spec: TensorSpec) -> TensorSpec:
+def addressed(spec: TensorSpec) -> TensorSpec:
     """`spec`, of a view; ValueError where its **bytes**, were each element stored, are no int64."""
     octets = spec.dtype.itemsize
     for n in spec.layout.shape:
         octets *= max(n, 1)
     if octets > sys.maxsize:
-        msg = f"{name}: shape {spec.layout.shape} of {spec.dtype} spans more than 2**63 - 1 bytes"
+        msg = f"shape {spec.layout.shape} of {spec.dtype} spans more than 2**63 - 1 bytes"
         raise ValueError(msg)
     return spec
+
+
+def check_category(category: str, dtype: DType, *given: DType) -> None:
+    """TypeError for a dtype of another category; `given`: those that it was promoted from."""
+    if not in_category(dtype, category):
+        came = ", ".join(map(str, given or (dtype,)))
+        msg = f"only {category} dtypes are allowed, got {came}"
+        raise TypeError(msg)
 
 
 def result_dtype(rule: str | DType, dtype: DType) -> DType:
@@ -54,17 +49,17 @@ def result_dtype(rule: str | DType, dtype: DType) -> DType:
     return accumulated(dtype) if rule == "sum" else dtype
 
 
-def one_device(name: str, specs: Sequence[TensorSpec]) -> Device:
+def one_device(specs: Sequence[TensorSpec]) -> Device:
     """The device of all operands. ValueError that names them where they differ."""
     device = specs[0].device
     for spec in specs:
         if spec.device != device:
-            msg = f"{name}: operands live on {device} and {spec.device}; move one with to_device()"
+            msg = f"operands live on {device} and {spec.device}; move one with to_device()"
             raise ValueError(msg)
     return device
 
 
-def broadcast_shape(name: str, shapes: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
+def broadcast_shape(shapes: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
     """The shape that all broadcast to (standard: "Broadcasting"). ValueError where none exists."""
     given = list(shapes)
     rank = max(map(len, given), default=0)
@@ -73,7 +68,7 @@ def broadcast_shape(name: str, shapes: Iterable[tuple[int, ...]]) -> tuple[int, 
         for dim, n in enumerate(shape, rank - len(shape)):
             if n != 1 and result[dim] not in (1, n):
                 came = cut(", ".join(map(shown, given)), 500)
-                msg = f"{name}: shapes {came} do not broadcast together"
+                msg = f"shapes {came} do not broadcast together"
                 raise ValueError(msg)
             result[dim] = n if n != 1 else result[dim]
     return tuple(result)
@@ -114,23 +109,19 @@ def in_dtype(layout: Layout, dtype: DType) -> Layout:
 LayoutSpec = Layout | str | Sequence[int]
 
 
-def layout_for(name: str, shape: tuple[int, ...], spec: LayoutSpec | None) -> Layout:
+def layout_for(shape: tuple[int, ...], spec: LayoutSpec | None) -> Layout:
     """The layout that `spec` asks for `shape`: None row-major, else as `to_layout` says."""
-    return named(name, _layout_for, name, shape, spec)
-
-
-def _layout_for(name: str, shape: tuple[int, ...], spec: LayoutSpec | None) -> Layout:
     if spec is None:
         return Layout.row_major(shape)
     if isinstance(spec, str):
         if spec.lstrip().startswith("{"):
             return Layout.tiled(shape, *tiles_and_order(spec))
         if ":" in spec:
-            return _layout_for(name, shape, Layout.parse(spec))
+            return layout_for(shape, Layout.parse(spec))
         return Layout.packed(shape, order_of_labels(spec, len(shape)))
     if not isinstance(spec, (Layout, Sequence)):
         msg = (
-            f"{name}: layout must be a Layout, its text, labels or a minor-to-major sequence,"
+            "layout must be a Layout, its text, labels or a minor-to-major sequence,"
             f" got {shown(spec)}"
         )
         raise TypeError(msg)
@@ -138,33 +129,33 @@ def _layout_for(name: str, shape: tuple[int, ...], spec: LayoutSpec | None) -> L
         order: Any = spec  # no text any more
         return Layout.packed(shape, order)
     if spec.shape != shape:
-        msg = f"{name}: layout {cut(spec)} is for shape {spec.shape}, the tensor has shape {shape}"
+        msg = f"layout {cut(spec)} is for shape {spec.shape}, the tensor has shape {shape}"
         raise ValueError(msg)
     if spec.is_overlapping:
-        msg = f"{name}: elements of layout {cut(spec)} share slots; a new tensor needs one slot"
+        msg = f"elements of layout {cut(spec)} share slots; a new tensor needs one slot"
         msg += " for each"
         raise ValueError(msg)
     return spec.at_origin
 
 
-def checked_padding(name: str, layout: Layout, dtype: DType) -> Layout:
+def checked_padding(layout: Layout, dtype: DType) -> Layout:
     """`layout`, asked for by name; ValueError for padding that `dtype` cannot hold."""
     value = layout.padding_value
     too_wide = isinstance(value, BitPattern) and value.bits >> (8 * dtype.itemsize)
     if too_wide or in_dtype(layout, dtype) is not layout:
-        msg = f"{name}: the padding of layout, {value}, has no meaning in {dtype}"
+        msg = f"the padding of layout, {value}, has no meaning in {dtype}"
         raise ValueError(msg)
     return layout
 
 
-def refuse_complex(name: str, destination: TensorSpec, value: TensorSpec | type) -> None:
+def refuse_complex(destination: TensorSpec, value: TensorSpec | type) -> None:
     """TypeError where complex numbers would be written into a real tensor."""
     if isinstance(value, TensorSpec):
         complex_in, came = in_category(value.dtype, "complex floating"), str(value.dtype)
     else:
         complex_in, came = value is complex, value.__name__
     if complex_in and not in_category(destination.dtype, "complex floating"):
-        msg = f"{name}: {came} cannot be written into {destination.dtype}; take real() first"
+        msg = f"{came} cannot be written into {destination.dtype}; take real() first"
         raise TypeError(msg)
 
 
@@ -185,7 +176,7 @@ def reduced_layout(layout: Layout, dims: Sequence[int], keepdims: bool) -> Layou
 
 
 def normalized_dims(
-    name: str, axis: int | Sequence[int] | None, ndim: int, argument: str = "axis"
+    axis: int | Sequence[int] | None, ndim: int, argument: str = "axis"
 ) -> tuple[int, ...]:
     """Dimensions counted from the front, each once. AxisError outside, ValueError for repeats."""
     if axis is None:
@@ -196,11 +187,11 @@ def normalized_dims(
             rule = f"be at least {-ndim} and below {ndim}"
             if not ndim:
                 rule = "name a dimension, and rank 0 has none"
-            msg = f"{name}: {argument} must {rule}, got {shown(number)}"
+            msg = f"{argument} must {rule}, got {shown(number)}"
             raise AxisError(msg)
     dims = tuple([number % ndim for number in given])
     if len(set(dims)) != len(dims):
-        msg = f"{name}: {argument} must not name a dimension twice, got {shown(given)}"
+        msg = f"{argument} must not name a dimension twice, got {shown(given)}"
         raise ValueError(msg)
     return dims
 

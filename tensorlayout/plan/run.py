@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from tensorlayout.plan import aliasing, tiled
 from tensorlayout.plan.base import Backend, Operation, Plan, Run, backend
 from tensorlayout.plan.copy import Assign, CopyPlan
-from tensorlayout.plan.steps import Step, note
+from tensorlayout.plan.steps import Step, note, step_between
 from tensorlayout.tensor import Tensor, TensorSpec
 
 # Plans kept. One holds a few kilobytes (layouts, closures), never data.
@@ -33,11 +33,12 @@ def prepare(operation: Operation, *key: Any) -> Run:
 
 def prepare_into(operation: Operation, destination: TensorSpec, *key: Any) -> Run:
     """The same of the destination and the operands; it writes into that, in any layout."""
-    name, plan = operation.name, tiled.planned(operation, key)
-    plan.check_into(name, destination)
+    plan = tiled.planned(operation, key)
+    plan.check_into(destination)
     if plan.any_layout:
         return _prepare(operation, plan.into(destination), (destination, *key), prepared_into)
-    run, assign = prepared(operation, *key), prepared(Assign(name), destination, plan.result)
+    assign = prepared(Assign(operation.name), destination, plan.result)
+    run = prepared(operation, *key)
     return lambda out, *operands: assign(out, run(*operands))
 
 
@@ -54,11 +55,7 @@ def _prepare(
     where = backend(plan.result.device)
     if tiled.needs_strides(plan, key, where.takes_tiles):
         return tiled.prepare(operation, key, plan, again, prepared)
-    try:
-        run = _run(plan, where)
-    except NotImplementedError as error:
-        msg = f"{operation.name}: {error}"
-        raise NotImplementedError(msg) from None
+    run = _run(plan, where)
     disturbs = where.disturbs(plan) if plan.given else None
     if disturbs is None:
         return run
@@ -72,14 +69,17 @@ def carried_out(plan: Plan) -> Run:
 
 def noted_copy(name: str, source: TensorSpec, result: TensorSpec) -> Run:
     """A copy on the way, which a trace shows; `source`: how the tensor is seen."""
-    plan = CopyPlan(source, result)
-    copy, size = carried_out(plan), source.layout.size
-    moved = size * source.dtype.itemsize, size * result.dtype.itemsize
-    step = Step(name, plan.record, source.layout, result.layout, result.dtype, *moved)
+    copy = noting(step_between(name, source, result), CopyPlan(source, result))
+    return lambda x: copy(Tensor._new(x._memory, source, x._home))
 
-    def noted(x: Tensor) -> Tensor:
+
+def noting(step: Step, plan: Plan) -> Run:
+    """The function of the operands of a copy on the way, which a trace shows as `step`."""
+    copy = carried_out(plan)
+
+    def noted(*operands: Tensor) -> Tensor:
         note(step)
-        return copy(Tensor._new(x._memory, source, x._home))
+        return copy(*operands)
 
     return noted
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Plan
-from tensorlayout.plan.rules import normalized_dims, result_dtype
+from tensorlayout.plan.rules import check_category, normalized_dims, result_dtype
 from tensorlayout.tensor import TensorSpec
 
 
@@ -45,10 +44,8 @@ class Scan:
     ) -> ScanPlan:
         """The plan; `longer`: lines get room for the total of none, else the last one gives way."""
         layout = source.layout
-        if not dtypes.in_category(source.dtype, self.dtypes):
-            msg = f"{self.name}: only {self.dtypes} dtypes are allowed, got {source.dtype}"
-            raise TypeError(msg)
-        (dim,) = normalized_dims(self.name, axis, layout.ndim)
+        check_category(self.dtypes, source.dtype)
+        (dim,) = normalized_dims(axis, layout.ndim)
         shape = [n + longer if d == dim else n for d, n in enumerate(layout.shape)]
         placed = Layout.packed(shape, layout.minor_to_major)
         kind = result_dtype(self.result, source.dtype) if dtype is None else dtype

@@ -7,19 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from tensorlayout import dtypes
 from tensorlayout.layout import Layout
-from tensorlayout.plan.base import Plan
+from tensorlayout.plan.base import Plan, Write, backend
+from tensorlayout.plan.copy import AssignPlan, CopyPlan
 from tensorlayout.plan.gather import IndexMap, Shape
 from tensorlayout.plan.rules import broadcast_shape, one_device, refuse_complex
-from tensorlayout.tensor import TensorSpec
+from tensorlayout.tensor import Tensor, TensorSpec
 
 # Of so many values of one position or more, each so many are combined first, of these results each
 # so many again, and so on; then, one after the other, the results, those of most values first, and
 # the values that are left. So no thread combines them all. The kernels have the same number.
 RUN = 256
+
+# Values that are written one after the other: at 5 ns each, so many take a day.
+_MOST = 2**44
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,35 +58,33 @@ class Scatter:
         destination: TensorSpec,
         value: TensorSpec | type,
         dims: tuple[int, ...],
-        front: bool,
+        front: bool | None,
         *positions: TensorSpec,
     ) -> ScatterPlan:
         """The plan; the value is broadcast to what reading at the positions would give."""
-        check_writable_by(self.name, destination, value, positions)
-        spread = broadcast_shape(self.name, [p.layout.shape for p in positions])
-        found, shape = _in_index_order(destination.layout, dims, front, spread)
-        check_fits(self.name, value, shape)
-        return ScatterPlan(self.name, destination, value, positions, shape, found)
+        check_writable_by(destination, value, positions)
+        spread = broadcast_shape([p.layout.shape for p in positions])
+        return _scattered(self.name, destination, value, dims, front, positions, spread)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ScatterAlong:
-    """Writes at positions of its own for every line along a dimension; the last of equal ones wins.
-
-    Destination and positions have equal sizes but along that dimension.
-    """
-
-    name: str = "put_along_axis"
-
-    def plan(
-        self, destination: TensorSpec, value: TensorSpec | type, dim: int, positions: TensorSpec
-    ) -> ScatterPlan:
-        """The plan; the value is broadcast to the shape of the positions."""
-        check_writable_by(self.name, destination, value, [positions])
-        shape = positions.layout.shape
-        check_fits(self.name, value, shape)
-        found = IndexMap.along(destination.layout, dim)
-        return ScatterPlan(self.name, destination, value, (positions,), shape, found)
+def _scattered(
+    name: str,
+    destination: TensorSpec,
+    value: TensorSpec | type,
+    dims: tuple[int, ...],
+    front: bool | None,
+    positions: tuple[TensorSpec, ...],
+    spread: Shape,
+) -> ScatterPlan:
+    """The plan for positions broadcast to `spread`, which are met in index order."""
+    group = tuple(reversed(range(len(spread))))
+    found = IndexMap.into(destination.layout, dims, front, group)
+    shape = found.shape(destination.layout, spread)
+    check_fits(value, shape)
+    if prod(shape) > _MOST:  # positions and values that are broadcast need no memory for each
+        msg = f"{prod(shape)} values are more than {_MOST}, which would take days"
+        raise ValueError(msg)
+    return ScatterPlan(name, destination, value, positions, shape, found)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,37 +107,38 @@ class CopyScatterPlan(Plan):
 class CopyScatter:
     """A copy and a scatter: the destination, given first, shares no memory with the others."""
 
-    operation: Scatter | ScatterAlong
-
-    @property
-    def name(self) -> str:
-        """The name of the scatter."""
-        return self.operation.name
+    name: str
 
     def plan(self, source: TensorSpec, destination: TensorSpec, *key: Any) -> CopyScatterPlan:
-        """The plan; `key`: the rest of that of the scatter."""
-        one_device(self.name, [source, destination])
-        return CopyScatterPlan(source, self.operation.plan(destination, *key))
+        """The plan; `key`: the rest of the key of `Scatter`."""
+        one_device([source, destination])
+        return CopyScatterPlan(source, Scatter(self.name).plan(destination, *key))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ScatterReducePlan(Plan):
-    """A copy of the source, each value combined with the element at its position.
+class ScatterReducePlan(CopyScatterPlan):
+    """A new copy of the source, each value combined with the element at its position.
 
-    `function`: by the name that NumPy and the kernels have for it. The value is broadcast to
-    `shape`.
+    `function`: by the name that NumPy and the kernels have for it.
     """
 
     kind = "scatter_reduce"
+    given = False
 
-    name: str
     function: str
-    source: TensorSpec
-    value: TensorSpec
-    positions: tuple[TensorSpec, ...]
-    shape: Shape
-    index_map: IndexMap
-    result: TensorSpec
+
+
+def after_copy(plan: CopyScatterPlan, write: Write) -> Write:
+    """``write(out, *others)``, once the source has been copied into `out`: it comes before them."""
+    name, source, result = plan.scatter.name, plan.source, plan.result
+    copying = AssignPlan(name, source, result) if plan.given else CopyPlan(source, result)
+    copy: Write = backend(result.device).carry_out(copying)
+
+    def after(out: Tensor, x: Tensor, *others: Any) -> None:
+        copy(out, x)
+        write(out, *others)
+
+    return after
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -156,28 +160,23 @@ class ScatterReduce:
         `along`: positions of its own for every line along `dim`, sizes of 1 broadcast; else the
         same for all.
         """
-        device = one_device(self.name, [source, value, positions])
+        device = one_device([source, value, positions])
         self._check_dtypes(source, value)
         layout = Layout.packed(source.layout.shape, source.layout.minor_to_major)
-        given = positions.layout.shape
-        if along:
-            found, shape = IndexMap.along(layout, dim), self._lines(layout.shape, given, dim)
-        else:
-            found, shape = _in_index_order(layout, (dim,), False, given)
-        check_fits(self.name, value, shape)
-        result = TensorSpec(source.dtype, layout, device)
-        return ScatterReducePlan(
-            self.name, self.function, source, value, (positions,), shape, found, result
-        )
+        result, given = TensorSpec(source.dtype, layout, device), positions.layout.shape
+        spread = self._lines(layout.shape, given, dim) if along else given
+        front = None if along else False
+        scatter = _scattered(self.name, result, value, (dim,), front, (positions,), spread)
+        return ScatterReducePlan(source, scatter, self.function)
 
     def _check_dtypes(self, source: TensorSpec, value: TensorSpec) -> None:
         for spec in (source, value):
             if not dtypes.in_category(spec.dtype, self.dtypes):
-                msg = f"{self.name}: only {self.dtypes} dtypes are allowed, got {spec.dtype}"
+                msg = f"only {self.dtypes} dtypes are allowed, got {spec.dtype}"
                 raise TypeError(msg)
         if dtypes.promote(source.dtype, value.dtype) != source.dtype:
             msg = (
-                f"{self.name}: updates of {value.dtype} do not fit a tensor of {source.dtype};"
+                f"updates of {value.dtype} do not fit a tensor of {source.dtype};"
                 " convert one with astype()"
             )
             raise TypeError(msg)
@@ -186,23 +185,12 @@ class ScatterReduce:
         """The shape of positions in every line along `dim`."""
         lines = tuple(given[dim] if d == dim else n for d, n in enumerate(whole))
         if any(n not in (1, m) for n, m in zip(given, lines, strict=True)):
-            msg = (
-                f"{self.name}: indices of shape {given} do not fit a tensor of shape {whole}"
-                f" along axis {dim}"
-            )
+            msg = f"indices of shape {given} do not fit a tensor of shape {whole} along axis {dim}"
             raise ValueError(msg)
         return lines
 
 
-def _in_index_order(
-    layout: Layout, dims: tuple[int, ...], front: bool, spread: Shape
-) -> tuple[IndexMap, Shape]:
-    """Where positions of shape `spread` go that are met in index order; the shape of all there."""
-    found = IndexMap.into(layout, dims, front, tuple(reversed(range(len(spread)))))
-    return found, found.shape(layout, spread)
-
-
-def check_fits(name: str, given: TensorSpec | type, shape: Shape) -> None:
+def check_fits(given: TensorSpec | type, shape: Shape) -> None:
     """ValueError where a value is not broadcast to `shape`; ones may lead. A number always is."""
     if not isinstance(given, TensorSpec):
         return
@@ -212,14 +200,14 @@ def check_fits(name: str, given: TensorSpec | type, shape: Shape) -> None:
         n in (1, m) for n, m in zip(reversed(value[lead:]), reversed(shape), strict=False)
     )
     if not fits:
-        msg = f"{name}: a value of shape {value} cannot be broadcast to {shape}"
+        msg = f"a value of shape {value} cannot be broadcast to {shape}"
         raise ValueError(msg)
 
 
 def check_writable_by(
-    name: str, destination: TensorSpec, value: TensorSpec | type, others: Sequence[TensorSpec]
+    destination: TensorSpec, value: TensorSpec | type, others: Sequence[TensorSpec]
 ) -> None:
     """One device for all, and nothing complex into a real tensor."""
     values = [value] if isinstance(value, TensorSpec) else []
-    one_device(name, [destination, *values, *others])
-    refuse_complex(name, destination, value)
+    one_device([destination, *values, *others])
+    refuse_complex(destination, value)

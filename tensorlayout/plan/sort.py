@@ -46,9 +46,9 @@ class Sort:
         """The plan."""
         layout = source.layout
         if not dtypes.in_category(source.dtype, "real numeric"):
-            msg = f"{self.name}: only real numeric dtypes are allowed, got {source.dtype}"
+            msg = f"only real numeric dtypes are allowed, got {source.dtype}"
             raise TypeError(msg)
-        (dim,) = normalized_dims(self.name, axis, layout.ndim)
+        (dim,) = normalized_dims(axis, layout.ndim)
         placed = Layout.packed(layout.shape, layout.minor_to_major)
         dtype = source.dtype if self.gives == "values" else dtypes.int64
         result = TensorSpec(dtype, placed, source.device)
@@ -65,6 +65,7 @@ class TopKPlan(Plan):
 
     kind = "top_k"
     given = True
+    destinations = 2
 
     name: str
     source: TensorSpec
@@ -72,11 +73,6 @@ class TopKPlan(Plan):
     positions: TensorSpec
     dim: int
     down: bool
-
-    @property
-    def destinations(self) -> int:
-        """The elements and their positions."""
-        return 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,7 +88,7 @@ class TopK:
         self, result: TensorSpec, positions: TensorSpec, source: TensorSpec, dim: int, down: bool
     ) -> TopKPlan:
         """The plan; `down`: the greatest first. Results have equal shapes, no longer lines."""
-        one_device(self.name, [result, positions, source])
+        one_device([result, positions, source])
         shape, lines = result.layout.shape, source.layout.shape
         assert positions.layout.shape == shape
         assert shape == (*lines[:dim], shape[dim], *lines[dim + 1 :])

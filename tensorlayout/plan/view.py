@@ -12,7 +12,7 @@ from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import MAX_RANK, too_many_dimensions
 from tensorlayout.plan.base import Plan
 from tensorlayout.plan.copy import Copy, CopyPlan
-from tensorlayout.plan.rules import LayoutSpec, addressed, layout_for, named
+from tensorlayout.plan.rules import LayoutSpec, addressed, layout_for
 from tensorlayout.tensor import TensorSpec
 from tensorlayout.words import cut, shown
 
@@ -44,15 +44,15 @@ class View:
     def plan(self, source: TensorSpec, *static: Any) -> ViewPlan:
         """The plan; the view must exist. NoViewError for a tiled layout that has none."""
         try:
-            layout = named(self.name, self.relayout, source.layout, *static)
+            layout = self.relayout(source.layout, *static)
         except ValueError as error:
             if source.layout.is_tiled:  # of a packed copy, it is the same error or a view
                 raise NoViewError(str(error)) from None
             raise
         if layout is None:
-            msg = f"{self.name}: layout {cut(source.layout)} has no such view; copy it first"
+            msg = f"layout {cut(source.layout)} has no such view; copy it first"
             raise NoViewError(msg)
-        result = addressed(self.name, TensorSpec(source.dtype, layout, source.device))
+        result = addressed(TensorSpec(source.dtype, layout, source.device))
         return ViewPlan(source, result, layout.lowest)
 
 
@@ -103,14 +103,14 @@ class Relayout:
 
     def plan(self, source: TensorSpec, asked: LayoutSpec, copy: bool | None) -> Any:
         """The plan: nothing, a view, or a copy, as `copy` allows (True always, None if needed)."""
-        wanted = layout_for(self.name, source.layout.shape, asked)
+        wanted = layout_for(source.layout.shape, asked)
         if copy is not True:
             if wanted is source.layout:
                 return SamePlan(source)
             if wanted.same_placement(source.layout) and not wanted.is_padded:
                 return ViewPlan(source, TensorSpec(source.dtype, wanted, source.device), 0)
         if copy is False:
-            msg = f"{self.name}: {cut(source.layout)} is not {cut(wanted)}, and copy=False"
+            msg = f"{cut(source.layout)} is not {cut(wanted)}, and copy=False"
             raise ValueError(msg)
         return Copy(self.name).plan(source, wanted, None)
 
@@ -123,34 +123,34 @@ class Reshape:
 
     def plan(self, source: TensorSpec, shape: int | tuple[int, ...], copy: bool | None) -> Any:
         """The plan: of a view or of a copy, as `copy` allows (True always, None if needed)."""
-        shape = inferred_shape(self.name, shape, source.layout.size)
-        layout = named(self.name, source.layout.reshape, shape)
+        shape = inferred_shape(shape, source.layout.size)
+        layout = source.layout.reshape(shape)
         if layout is not None and copy is not True:
-            result = addressed(self.name, TensorSpec(source.dtype, layout, source.device))
+            result = addressed(TensorSpec(source.dtype, layout, source.device))
             return ViewPlan(source, result, layout.lowest)
         if copy is False:
             came = source.layout
-            msg = f"{self.name}: layout {came} has no view of shape {shape}, and copy=False"
+            msg = f"layout {came} has no view of shape {shape}, and copy=False"
             raise ValueError(msg)
-        result = TensorSpec(source.dtype, named(self.name, Layout.row_major, shape), source.device)
+        result = TensorSpec(source.dtype, Layout.row_major(shape), source.device)
         return CopyPlan(source, result)
 
 
-def inferred_shape(name: str, shape: int | tuple[int, ...], size: int) -> tuple[int, ...]:
+def inferred_shape(shape: int | tuple[int, ...], size: int) -> tuple[int, ...]:
     """`shape` with one -1 replaced by what `size` elements need."""
     sizes = given = (shape,) if isinstance(shape, int) else shape
     if len(sizes) > MAX_RANK:
-        too_many_dimensions(f"{name}: shape", len(sizes))
+        too_many_dimensions("shape", len(sizes))
     unknown = [d for d, n in enumerate(sizes) if n == -1]
     if len(unknown) > 1 or min(sizes, default=0) < -1:
-        msg = f"{name}: shape must hold no negative sizes but for one -1, got {shown(given)}"
+        msg = f"shape must hold no negative sizes but for one -1, got {shown(given)}"
         raise ValueError(msg)
     known = math.prod(n for n in sizes if n != -1)
     if len(unknown) == 1 and known > 0 and size % known == 0:
         d = unknown[0]
         sizes = (*sizes[:d], size // known, *sizes[d + 1 :])
     if -1 in sizes or math.prod(sizes) != size:
-        msg = f"{name}: shape {shown(given)} does not fit {size} elements"
+        msg = f"shape {shown(given)} does not fit {size} elements"
         raise ValueError(msg)
     return sizes
 
@@ -180,11 +180,9 @@ class Index:
     def plan(self, source: TensorSpec, *cuts: Cut) -> IndexPlan:
         """The plan of the view; its layout is that of the same cuts from the lowest start."""
         key = tuple(_representative(cut) for cut in cuts)
-        layout = named(self.name, source.layout.slice, key)
+        layout = source.layout.slice(key)
         if layout is None:
-            msg = (
-                f"{self.name}: layout {cut(source.layout)} has no view of this slice; copy it first"
-            )
+            msg = f"layout {cut(source.layout)} has no view of this slice; copy it first"
             raise ValueError(msg)
         return IndexPlan(source, TensorSpec(source.dtype, layout, source.device))
 
@@ -197,7 +195,6 @@ class RowPlan(Plan):
     makes = "view"
     moves_elements = True
 
-    name: str
     source: TensorSpec
     result: TensorSpec
 
@@ -211,23 +208,23 @@ class Row:
     def plan(self, source: TensorSpec) -> RowPlan:
         """The plan of the view."""
         if not source.layout.shape:
-            raise too_many(self.name, 1, ())
+            raise too_many(1, ())
         if source.layout.shape[0] == 0:
-            msg = f"{self.name}: no index is inside dimension 0 of shape {source.layout.shape}"
+            msg = f"no index is inside dimension 0 of shape {source.layout.shape}"
             raise IndexError(msg)
         result = Index(self.name).plan(source, "int", *_whole(source)).result
-        return RowPlan(self.name, source, result)
+        return RowPlan(source, result)
 
 
-def too_many(name: str, count: int, shape: tuple[int, ...]) -> IndexError:
+def too_many(count: int, shape: tuple[int, ...]) -> IndexError:
     """The error for a key of `count` entries, more than `shape` has dimensions."""
     entries = "1 index is" if count == 1 else f"{count} indices (or Ellipses) are"
-    return IndexError(f"{name}: {entries} too many for shape {shape}")
+    return IndexError(f"{entries} too many for shape {shape}")
 
 
-def outside(name: str, at: int, dim: int, shape: tuple[int, ...]) -> IndexError:
+def outside(at: int, dim: int, shape: tuple[int, ...]) -> IndexError:
     """The error for an integer outside a dimension."""
-    return IndexError(f"{name}: index {shown(at)} is outside dimension {dim} of shape {shape}")
+    return IndexError(f"index {shown(at)} is outside dimension {dim} of shape {shape}")
 
 
 def _whole(source: TensorSpec) -> list[Cut]:

@@ -11,18 +11,14 @@
 
 from __future__ import annotations
 
+from tensorlayout.layout.tiling import COMBINE
 from tensorlayout.xla import index_util, layout_util, permutations, shape_util
 from tensorlayout.xla.buffers import from_buffer, to_buffer
-from tensorlayout.xla.conversion import (
-    PaddedLayout2017,
-    PaddingValue2017,
-    layout_of,
-    shape_of,
-)
+from tensorlayout.xla.conversion import PaddedLayout2017, PaddingValue2017, layout_of, shape_of
 from tensorlayout.xla.primitive_types import PrimitiveType
 from tensorlayout.xla.shapes import UNBOUNDED, Shape, SplitConfig, XlaLayout
 from tensorlayout.xla.text import ShapeSyntaxError, parse_layout, parse_shape, parse_shapes
-from tensorlayout.xla.tiles import COMBINE, Tile
+from tensorlayout.xla.tiles import Tile
 
 __all__ = [
     "COMBINE",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar, overload
 
@@ -21,7 +20,7 @@ from tensorlayout.functions.transfers import moved, on_host
 from tensorlayout.layout import Layout
 from tensorlayout.plan.rules import addressed
 from tensorlayout.tensor import StorageRef, Tensor, TensorSpec
-from tensorlayout.words import cut, shown
+from tensorlayout.words import cut, shown, under
 from tensorlayout.xla.calling import named, refuse, remembered
 from tensorlayout.xla.checks import layout_in, physical_sizes, validate_shape
 from tensorlayout.xla.conversion import layout_of
@@ -29,7 +28,7 @@ from tensorlayout.xla.primitive_types import PrimitiveType
 from tensorlayout.xla.shape_queries import element_size_in_bits, physical_byte_size, physical_size
 from tensorlayout.xla.shapes import Shape, XlaLayout
 from tensorlayout.xla.text import parse_shape
-from tensorlayout.xla.tiles import Array, Tile, gathered, scattered
+from tensorlayout.xla.tiles import Array, gathered, scattered
 
 _Out = TypeVar("_Out")
 
@@ -99,21 +98,25 @@ def from_buffer(buffer: Any, shape: Shape | str, *, device: Any = None) -> Tenso
     return tensor if device is None else moved(tensor, as_device(device))
 
 
-@dataclass(frozen=True)
 class _Memory:
     """The memory of an array that can be read and written: all that needs none of its bytes."""
 
-    shape: Shape
-    sizes: tuple[int, ...]  # physical
-    tiles: tuple[Tile, ...]
-    slots: int
-    nbytes: int
-    bits: int  # of a stored element
-    integers: range | None  # what the elements are, where that is integers of fewer than 8 bits
-    dtype: DType  # of tensors
-    stored: DType  # before elements of a few bits are packed
-    layout: Layout | None  # None where no layout of tensors says where the elements are
-    shared: bool  # whether tensors may lie over it
+    def __init__(self, shape: Shape) -> None:
+        kind = shape.element_type
+        self.shape = shape
+        self.sizes, self.tiles = physical_sizes(shape)
+        self.slots, self.nbytes = physical_size(shape), physical_byte_size(shape)
+        self.bits = element_size_in_bits(shape)  # of a stored element
+        # What the elements are, where that is integers of fewer than 8 bits.
+        self.integers = _few_bits(kind)
+        self.dtype = tensor_dtype(kind)
+        # Before elements of a few bits are packed.
+        plain = self.integers is not None or self.dtype == kind.dtype
+        self.stored = self.dtype if plain else dtypes.uint8
+        # None where no layout of tensors says where the elements are.
+        self.layout = _layout_or_none(shape)
+        # Whether tensors may lie over it.
+        self.shared = self.layout is not None and self.dtype == kind.dtype
 
     @cached_property
     def packed(self) -> Layout:
@@ -124,7 +127,7 @@ class _Memory:
     def spec(self) -> TensorSpec:
         """The spec of tensors over it."""
         assert self.layout is not None
-        return addressed("from_storage", TensorSpec(self.stored, self.layout, CPU))
+        return under("from_storage", addressed, TensorSpec(self.stored, self.layout, CPU))
 
     def over(self, octets: Array) -> Tensor:
         """A tensor over bytes of it, which are enough; as `from_storage`, without its checks."""
@@ -147,26 +150,13 @@ def _memory(shape: Shape, prefixed: bool) -> _Memory:
     if shape.is_array and shape.layout is None:
         shape = shape.replace(layout=XlaLayout.row_major(shape.rank))
     validate_shape(shape)
-    sizes, tiles = physical_sizes(shape)
+    layout_in(shape)
     if prefixed:
         refuse("where the metadata of a dynamic shape is is not known", cut(shape))
     kind, bits = shape.element_type, element_size_in_bits(shape)
     if bits != 8 * (kind.byte_width or 0) and not (kind.is_sub_byte and bits == kind.bit_width):
         refuse(f"an element of {kind.text} does not take {shown(bits)} bits", cut(shape))
-    integers, dtype, layout = _few_bits(kind), tensor_dtype(kind), _layout_or_none(shape)
-    return _Memory(
-        shape=shape,
-        sizes=sizes,
-        tiles=tiles,
-        slots=physical_size(shape),
-        nbytes=physical_byte_size(shape),
-        bits=bits,
-        integers=integers,
-        dtype=dtype,
-        stored=dtype if integers is not None or dtype == kind.dtype else dtypes.uint8,
-        layout=layout,
-        shared=layout is not None and dtype == kind.dtype,
-    )
+    return _Memory(shape)
 
 
 def _layout_or_none(shape: Shape) -> Layout | None:
@@ -196,7 +186,7 @@ def to_buffer(x: Tensor, shape: Shape | str) -> bytes: ...
 def to_buffer(x: Tensor, shape: Shape | str, *, out: _Out) -> _Out: ...
 @named
 def to_buffer(x: Tensor, shape: Shape | str, *, out: Any = None) -> Any:
-    """The memory of a tensor as XLA lays it out for `shape`: `from_buffer` turned round.
+    """The memory of a tensor as XLA lays it out for `shape`; `from_buffer` reads it back.
 
     `shape`: an array of the sizes of `x` and of its element type (int8 and uint8 for integers of
     fewer bits; float32 for smaller floats, rounded to the nearest), as text or `Shape`. Padding,

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from tensorlayout.layout.tiling import COMBINE
 from tensorlayout.words import cut, shown
 from tensorlayout.xla.calling import refuse, remembered
 from tensorlayout.xla.shapes import UNBOUNDED, Shape, XlaLayout, arrays_of
-from tensorlayout.xla.tiles import COMBINE, Tile
+from tensorlayout.xla.tiles import Tile
+
+__all__ = ["validate_shape", "validate_shape_with_optional_layout"]  # as `shape_util` has them
 
 
 def validate_layout_for_shape(layout: XlaLayout, shape: Shape) -> None:

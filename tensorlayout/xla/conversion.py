@@ -11,6 +11,7 @@ from typing import Any
 from tensorlayout.layout import Layout, Padding, PaddingValue
 from tensorlayout.layout.checks import checked_integers
 from tensorlayout.layout.slots import MAX_SLOTS, Part, Parts, inner_extent
+from tensorlayout.layout.tiling import COMBINE
 from tensorlayout.words import cut, shown
 from tensorlayout.xla.calling import named, refuse, remembered
 from tensorlayout.xla.checks import layout_in, physical_sizes
@@ -19,7 +20,7 @@ from tensorlayout.xla.primitive_types import PrimitiveType
 from tensorlayout.xla.shape_queries import byte_size_of_primitive_type
 from tensorlayout.xla.shapes import Shape, XlaLayout
 from tensorlayout.xla.text import parse_shape
-from tensorlayout.xla.tiles import COMBINE, Tile, expanded
+from tensorlayout.xla.tiles import Tile, expanded
 
 
 @named
@@ -278,7 +279,7 @@ class PaddedLayout2017:
     def permute_dimensions(self, permutation: Sequence[int]) -> PaddedLayout2017:
         """The layout after dimension i has become ``permutation[i]``, widths and order with it.
 
-        As XLA permuted **until February 2021**: the inverse of `shape_util.permute_dimensions`.
+        XLA permuted so **until February 2021**: by the inverse of `shape_util.permute_dimensions`.
         """
         dims = checked_permutation("permutation", permutation, len(self.minor_to_major))
         order = [dims[d] for d in self.minor_to_major]

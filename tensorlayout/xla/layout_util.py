@@ -10,21 +10,13 @@ from typing import Any
 
 from tensorlayout.layout import descending
 from tensorlayout.layout.checks import checked_integers
+from tensorlayout.layout.tiling import COMBINE
 from tensorlayout.words import cut, shown
 from tensorlayout.xla import tiles as tiling
 from tensorlayout.xla.calling import checked_names, offer, refuse
-from tensorlayout.xla.checks import (
-    layout_in,
-    must_be_inside,
-    must_have_no_star,
-    physical_sizes,
-)
-from tensorlayout.xla.checks import (
-    validate_layout_for_shape as validate_layout_for_shape,
-)
-from tensorlayout.xla.checks import (
-    validate_layout_in_shape as validate_layout_in_shape,
-)
+from tensorlayout.xla.checks import layout_in, must_be_inside, must_have_no_star, physical_sizes
+from tensorlayout.xla.checks import validate_layout_for_shape as validate_layout_for_shape
+from tensorlayout.xla.checks import validate_layout_in_shape as validate_layout_in_shape
 from tensorlayout.xla.permutations import inverse_permutation, permute_inverse
 from tensorlayout.xla.primitive_types import PrimitiveType
 from tensorlayout.xla.shapes import (
@@ -169,11 +161,11 @@ def layouts_in_shapes_equal(lhs: Shape, rhs: Shape, ignore: Collection[str] = ()
     """
     if lhs.is_tuple or lhs.is_buffer:
         return alike(lambda a, b: layouts_in_shapes_equal(a, b, ignore), lhs, rhs)
-    if not lhs.is_array:
-        return True
-    if lhs.rank != rhs.rank or (lhs.layout is None) != (rhs.layout is None):
-        return False
-    return lhs.layout is None or (rhs.layout is not None and equal(lhs.layout, rhs.layout, ignore))
+    if not lhs.is_array or lhs.rank != rhs.rank:
+        return not lhs.is_array
+    if lhs.layout is None or rhs.layout is None:
+        return lhs.layout is rhs.layout
+    return equal(lhs.layout, rhs.layout, ignore)
 
 
 # --- asked ---------------------------------------------------------------------------------------
@@ -385,7 +377,7 @@ def is_untiled_layout(sizes: Sequence[int], tiles: Sequence[Tile | Sequence[int]
     given = [tile if isinstance(tile, Tile) else Tile(tuple(tile)) for tile in tiles]
     rank = len(known)
     for tile in given:
-        stars = sum(n == tiling.COMBINE for n in tile.dimensions)
+        stars = sum(n == COMBINE for n in tile.dimensions)
         if len(tile.dimensions) > rank:
             refuse(f"the tile {cut(tile)} is longer than the {rank} dimensions")
         rank += len(tile.dimensions) - 2 * stars

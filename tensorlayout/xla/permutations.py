@@ -32,10 +32,11 @@ def is_identity_permutation(p: Sequence[int]) -> bool:
     return entries == tuple(range(len(entries)))
 
 
-def checked_permutation(name: str, p: Sequence[int], length: int) -> tuple[int, ...]:
-    """`p` as a tuple; ValueError where it is no permutation of `length` entries."""
+def checked_permutation(name: str, p: Sequence[int], length: int | None = None) -> tuple[int, ...]:
+    """`p` as a tuple; ValueError where it is no permutation, or not of `length` entries."""
     entries = checked_integers(name, p)
-    if len(entries) != length or not is_permutation(entries):
+    length = len(entries) if length is None else length
+    if sorted(entries) != list(range(length)):
         refuse(f"must be a permutation of 0 to {length - 1}", shown(entries), about=name)
     return entries
 
@@ -68,8 +69,7 @@ def inverse_permutation(p: Sequence[int]) -> list[int]:
     >>> inverse_permutation([1, 2, 0])
     [2, 0, 1]
     """
-    given = checked_integers("inverse_permutation: p", p)
-    entries = checked_permutation("inverse_permutation: p", given, len(given))
+    entries = checked_permutation("inverse_permutation: p", p)
     return sorted(range(len(entries)), key=entries.__getitem__)
 
 
@@ -81,9 +81,7 @@ def compose_permutations(p1: Sequence[int], p2: Sequence[int]) -> list[int]:
     >>> compose_permutations([1, 3, 2, 0], [2, 1, 3, 0])
     [2, 3, 0, 1]
     """
-    given = checked_integers("compose_permutations: p1", p1)
-    checked_permutation("compose_permutations: p1", given, len(given))
-    return permute(given, p2)
+    return permute(checked_permutation("compose_permutations: p1", p1), p2)
 
 
 def move_single_element(p: Sequence[_T], source: int, target: int) -> list[_T]:

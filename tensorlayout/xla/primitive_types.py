@@ -6,7 +6,7 @@ import enum
 import importlib
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +14,24 @@ from tensorlayout.dtypes import DType
 from tensorlayout.words import shown
 from tensorlayout.xla.calling import refuse
 
+# By the letters that the name of a type begins with: the category, and its name elsewhere.
+_FAMILIES = {
+    "PRED": ("predicate", "bool_"),
+    "S": ("signed integer", "int"),
+    "U": ("unsigned integer", "uint"),
+    "F": ("floating point", "float"),
+    "BF": ("floating point", "bfloat"),
+    "C": ("complex", "complex"),
+}
+
 
 class PrimitiveType(enum.Enum):
     """An element type of XLA; the value of a member is its number in XLA's own enum.
+
+    `bit_width`: the bits of a value; 1 for pred, which is stored in a byte; None for no array type.
+    `category`: one of ``predicate``, ``signed integer``, ``floating point``, ``complex``, ….
+    `numpy_name`: the name of the NumPy type, None where NumPy has none of its own.
+    `ml_dtypes_name`: the name of the type in ml_dtypes, None for NumPy's own types.
 
     >>> PrimitiveType.BF16.text, PrimitiveType.BF16.bit_width
     ('bf16', 16)
@@ -62,7 +77,27 @@ class PrimitiveType(enum.Enum):
     TOKEN = 17
     BUFFER = 34
 
+    bit_width: int | None
+    category: str
+    numpy_name: str | None
+    ml_dtypes_name: str | None
+
     __hash__ = object.__hash__
+
+    def __init__(self, number: int) -> None:
+        """The facts that the name says: a family, the bits, and what small floats are for."""
+        self.bit_width = self.numpy_name = self.ml_dtypes_name = None
+        self.category = "non-array" if number else "invalid"
+        found = re.fullmatch(r"(PRED|BF|[SUFC])(\d*)(E\w+)?", self.name)
+        if found is None:
+            return
+        letters, bits, form = found.groups()
+        self.category, family = _FAMILIES[letters]
+        self.bit_width = int(bits or 1)
+        if letters == "PRED" or (self.bit_width >= 8 and letters != "BF" and not form):
+            self.numpy_name = f"{family}{bits}"
+        else:
+            self.ml_dtypes_name = f"{family}{bits}{f'_{form.lower()}' if form else ''}"
 
     @classmethod
     def of_text(cls, name: str) -> PrimitiveType:
@@ -86,20 +121,10 @@ class PrimitiveType(enum.Enum):
         return "opaque" if self is PrimitiveType.OPAQUE_TYPE else self.name.lower()
 
     @property
-    def bit_width(self) -> int | None:
-        """The bits of a value; 1 for pred, which is stored in a byte. None for no array type."""
-        return _FACTS[self].width
-
-    @property
     def byte_width(self) -> int | None:
         """The **bytes** of an element that no layout packs; None for no array type."""
         width = self.bit_width
         return None if width is None else -(-width // 8)
-
-    @property
-    def category(self) -> str:
-        """One of ``predicate``, ``signed integer``, ``floating point``, ``complex``, …."""
-        return _FACTS[self].category
 
     @property
     def is_array(self) -> bool:
@@ -120,16 +145,6 @@ class PrimitiveType(enum.Enum):
     def is_sub_byte(self) -> bool:
         """Whether a layout may pack several elements into a byte; never pred."""
         return (self.bit_width or 8) < 8 and self is not PrimitiveType.PRED
-
-    @property
-    def numpy_name(self) -> str | None:
-        """The name of the NumPy type, None where NumPy has none of its own."""
-        return _FACTS[self].numpy
-
-    @property
-    def ml_dtypes_name(self) -> str | None:
-        """The name of the type in ml_dtypes, None for NumPy's own types."""
-        return _FACTS[self].ml_dtypes
 
     @property
     def dtype(self) -> DType:
@@ -156,7 +171,7 @@ class PrimitiveType(enum.Enum):
         <PrimitiveType.F32: 11>
         """
         name = dtype if isinstance(dtype, str) else np.dtype(dtype).name
-        known = ((member, facts.numpy or facts.ml_dtypes or "") for member, facts in _FACTS.items())
+        known = ((member, member.numpy_name or member.ml_dtypes_name or "") for member in cls)
         found = next((member for member, its in known if its and its.rstrip("_") == name), None)
         if found is None:
             refuse(f"XLA has no element type for {name}", about="dtype", error=TypeError)
@@ -178,37 +193,6 @@ class PrimitiveType(enum.Enum):
         return is_complex, exponent, digits, self.bit_width or 0, signed
 
 
-class _Facts(NamedTuple):
-    width: int | None = None  # in bits
-    category: str = "non-array"
-    numpy: str | None = None
-    ml_dtypes: str | None = None
-
-
-_FAMILIES = {
-    "S": ("signed integer", "int"),
-    "U": ("unsigned integer", "uint"),
-    "F": ("floating point", "float"),
-    "BF": ("floating point", "bfloat"),
-    "C": ("complex", "complex"),
-}
-
-
-def _facts_of(member: PrimitiveType) -> _Facts:
-    """What the name says: a family, the bits, and for small floats what these are for."""
-    found = re.fullmatch(r"(BF|[SUFC])(\d+)(E\w+)?", member.name)
-    if found is None:
-        return _Facts(category="invalid") if member.value == 0 else _Facts()
-    letters, bits, form = found.groups()
-    category, family = _FAMILIES[letters]
-    if int(bits) >= 8 and letters != "BF" and not form:
-        return _Facts(int(bits), category, numpy=f"{family}{bits}")
-    suffix = f"_{form.lower()}" if form else ""
-    return _Facts(int(bits), category, ml_dtypes=f"{family}{bits}{suffix}")
-
-
-_FACTS = {member: _facts_of(member) for member in PrimitiveType}
-_FACTS[PrimitiveType.PRED] = _Facts(1, "predicate", numpy="bool_")
 _ARRAYS = [member for member in PrimitiveType if member.is_array]
 _BY_TEXT = {m.text: m for m in (*_ARRAYS, PrimitiveType.TOKEN, PrimitiveType.OPAQUE_TYPE)}
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Sequence, Set
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
+from tensorlayout.layout.slots import packed_strides, reshaped
 from tensorlayout.words import cut, shown
 from tensorlayout.xla import layout_util
 from tensorlayout.xla.calling import checked_names, offer, refuse
@@ -19,13 +20,9 @@ from tensorlayout.xla.permutations import (
     is_identity_permutation,
 )
 from tensorlayout.xla.primitive_types import PrimitiveType
-from tensorlayout.xla.shape_making import (
-    drop_degenerate_dimensions,
-    make_shape_with_descending_layout_and_same_physical_layout,
-)
+from tensorlayout.xla.shape_making import make_shape_with_descending_layout_and_same_physical_layout
 from tensorlayout.xla.shape_queries import elements_in
 from tensorlayout.xla.shapes import UNBOUNDED, Shape, XlaLayout, alike
-from tensorlayout.xla.tiles import row_major, unravelled
 
 _PARTS_OF_LAYOUT = {
     "tiles",
@@ -63,9 +60,8 @@ def _equal(lhs: Shape, rhs: Shape, ignore: Set[str]) -> bool:
         return alike(lambda a, b: _equal(a, b, ignore), lhs, rhs)
     if not all(test(lhs, rhs) for names, test in _TESTS.items() if not ignore & set(names)):
         return False
-    if "layout" in ignore or lhs.layout is None or rhs.layout is None:
-        return "layout" in ignore or lhs.layout is rhs.layout
-    return layout_util.equal(lhs.layout, rhs.layout, ignore & _PARTS_OF_LAYOUT)
+    named = ignore & _PARTS_OF_LAYOUT
+    return "layout" in ignore or layout_util.layouts_in_shapes_equal(lhs, rhs, named)
 
 
 def equal_ignoring_element_type(lhs: Shape, rhs: Shape) -> bool:
@@ -292,26 +288,29 @@ def reshape_is_bitcast(
     Size-1 dimensions may stand anywhere; without elements it is True, with different numbers of
     them False; **tiles are not seen**. False for different element types unless ignored.
     """
-    orders = order_in(input_shape), order_in(output_shape)
+    order_in(input_shape)
+    after = order_in(output_shape)
     if not ignore_element_type and not same_element_type(input_shape, output_shape):
         return False
     if elements_in(input_shape) != elements_in(output_shape):
         return False
     if not elements_in(input_shape):
         return True
-    # Positions add up by dimension, so index 1 of each dimension, from either side, decides.
-    sides = (input_shape.dimensions, output_shape.dimensions)
-    numbers = [math.prod(sizes[d + 1 :]) for sizes in sides for d, n in enumerate(sizes) if n > 1]
-    return all(
-        len({_placed(n, sizes, order) for sizes, order in zip(sides, orders, strict=True)}) == 1
-        for n in numbers
-    )
+    found, sizes = _reshaped(input_shape, output_shape), output_shape.dimensions
+    steps = packed_strides(sizes, after)
+    return found == {d: steps[d] for d, size in enumerate(sizes) if size != 1}
 
 
-def _placed(number: int, sizes: tuple[int, ...], minor_to_major: tuple[int, ...]) -> int:
-    """The position of the element with a row-major number."""
-    index, order = unravelled(number, sizes), minor_to_major[::-1]
-    return row_major([index[d] for d in order], [sizes[d] for d in order])
+def _reshaped(input_shape: Shape, output_shape: Shape) -> dict[int, int] | None:
+    """The strides of the output, by its dimensions of sizes above 1, if it lies over the input.
+
+    None where no strides say it. Both have the same number of elements, at least one.
+    """
+    sizes = input_shape.dimensions
+    strides = packed_strides(sizes, order_in(input_shape))
+    found = reshaped([*zip(sizes, strides, strict=True)], output_shape.dimensions)
+    large = (d for d, size in enumerate(output_shape.dimensions) if size != 1)
+    return None if found is None else {d: found[d] for d in large}
 
 
 def deduce_transpose_dimensions_for_bitcast(
@@ -429,34 +428,12 @@ def align_layouts(input_shape: Shape, output_shape: Shape) -> Shape | None:
         refuse("must have equal numbers of elements", cut(input_shape), cut(output_shape))
     if not elements_in(input_shape):
         return output_shape.replace(layout=XlaLayout.row_major(output_shape.rank))
-    simple = drop_degenerate_dimensions(input_shape)
-    numbers = [d for d, n in enumerate(output_shape.dimensions) if n != 1]
-    order = _aligned(simple, [output_shape.dimensions[d] for d in numbers])
-    if order is None:
+    strides = _reshaped(input_shape, output_shape)
+    if strides is None:
         return None
-    ones = [d for d in range(output_shape.rank - 1, -1, -1) if output_shape.dimensions[d] == 1]
-    layout = XlaLayout(minor_to_major=(*(numbers[d] for d in order), *ones))
+    ones = [d for d in range(output_shape.rank - 1, -1, -1) if d not in strides]
+    layout = XlaLayout(minor_to_major=(*sorted(strides, key=strides.__getitem__), *ones))
     return output_shape.replace(layout=layout)
-
-
-def _aligned(input_shape: Shape, output_sizes: list[int]) -> list[int] | None:
-    """The order of the output, where no size is 1 on either side."""
-    order = list(order_in(input_shape))
-    bounds = common_factors(input_shape.dimensions, output_sizes)
-    groups = {
-        end[0] - 1: (range(begin[0], end[0]), range(begin[1], end[1]))
-        for begin, end in pairwise(bounds)
-    }
-    found: list[int] = []
-    while order:
-        if order[0] not in groups:
-            return None
-        before, after = groups[order[0]]
-        if order[: len(before)] != list(reversed(before)):
-            return None
-        order = order[len(before) :]
-        found += reversed(after)
-    return found
 
 
 def get_normalized_logical_transpose_shape(

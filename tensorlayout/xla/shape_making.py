@@ -80,7 +80,7 @@ make_validated_shape_with_dense_layout = make_shape_with_dense_layout
 
 
 def make_shape_with_descending_layout_and_same_physical_layout(shape: Shape) -> Shape:
-    """The same memory as a row-major array: the dimensions reordered, most major first.
+    """An array of the same memory in row-major order: its dimensions sorted, most major first.
 
     Tiles, element size, tail alignment, memory space and dynamic flags are kept, split configs are
     dropped. A shape without a layout counts as row-major, and gets that layout.
@@ -343,7 +343,7 @@ def permute_dimensions(permutation: Sequence[int], shape: Shape) -> Shape:
 def reorder_logical_dimensions(shape: Shape, permutation: Sequence[int]) -> Shape:
     """A transpose without moving data: dimension i is dimension ``permutation[i]`` of `shape`.
 
-    It is `permute_dimensions` with its arguments turned round.
+    `permute_dimensions` takes the two arguments in the other order.
     """
     return permute_dimensions(permutation, shape)
 

@@ -17,20 +17,8 @@ from tensorlayout.xla.checks import (
     order_in,
     physical_sizes,
 )
-from tensorlayout.xla.checks import (
-    validate_shape as validate_shape,
-)
-from tensorlayout.xla.checks import (
-    validate_shape_with_optional_layout as validate_shape_with_optional_layout,
-)
 from tensorlayout.xla.primitive_types import PrimitiveType
-from tensorlayout.xla.shapes import (
-    UNBOUNDED,
-    Shape,
-)
-from tensorlayout.xla.shapes import (
-    is_valid_dimension_size as is_valid_dimension_size,
-)
+from tensorlayout.xla.shapes import UNBOUNDED, Shape, parts_of
 
 
 def human_string(shape: Shape) -> str:
@@ -121,8 +109,7 @@ def element_is_integral_with_bits(shape: Shape, bits: int) -> bool:
 
 def has_primitive_type(shape: Shape, element_type: PrimitiveType) -> bool:
     """Whether the shape, or anything in it, has a type."""
-    inner = any(has_primitive_type(element, element_type) for element in shape.elements)
-    return shape.element_type is element_type or inner
+    return any(part.element_type is element_type for part in parts_of(shape))
 
 
 def is_effectively_most_major_dimension(shape: Shape, dimension: int) -> bool:
@@ -345,12 +332,8 @@ def array_data_size(shape: Shape) -> int:
     first = () if len(sizes) < 2 else tiles[:1]
     tiling.checked_tiles(first)
     must_have_no_star(first, shape)
-    last = [n - 1 for n in sizes]
-    for step in tiling.steps(sizes, first):
-        last = [0] * (len(step.longer) - len(last)) + last
-        pairs = [_divided(e, t) for e, t in zip(last[step.kept :], step.inner, strict=True)]
-        last = [*last[: step.kept], *(q for q, _ in pairs), *(r for _, r in pairs)]
-    return _bytes_of(shape, tiling.row_major(last, tiling.expanded(sizes, first)) + 1)
+    last = tiling.position([n - 1 for n in sizes], sizes, first, _divided)
+    return _bytes_of(shape, last + 1)
 
 
 def _divided(number: int, by: int) -> tuple[int, int]:
@@ -482,4 +465,4 @@ def for_each_index_parallel(
         visit(index)
 
 
-offer(__name__, "is_valid_dimension_size", "validate_shape", "validate_shape_with_optional_layout")
+offer(__name__)

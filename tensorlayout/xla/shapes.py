@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Callable, Iterator, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
 from tensorlayout.layout import descending
@@ -15,8 +15,21 @@ from tensorlayout.xla.primitive_types import PrimitiveType
 from tensorlayout.xla.tiles import Tile
 
 _T = TypeVar("_T")
-_SPACES = range(-128, 128)
-_INTEGERS = range(-(2**63), 2**63)
+SPACES = range(-128, 128)
+INTEGERS = range(-(2**63), 2**63)
+
+# The properties of a layout in text, in the order that XLA demands, and the fields that hold them.
+PROPERTIES = {
+    "T": "tiles",
+    "L": "tail_padding_alignment",
+    "#": "index_type",
+    "*": "pointer_type",
+    "E": "element_size_in_bits",
+    "S": "memory_space",
+    "SC": "split_configs",
+    "P": "physical_shape",
+    "M": "metadata_prefix_bytes",
+}
 
 # What XLA stores as the size of an unbounded dimension, ``?`` in text.
 UNBOUNDED = -(2**63)
@@ -86,9 +99,9 @@ class XlaLayout:
         if self.tail_padding_alignment < 1:
             came = shown(self.tail_padding_alignment)
             refuse("must be at least 1", came, about="tail_padding_alignment")
-        if self.memory_space not in _SPACES:
+        if self.memory_space not in SPACES:
             refuse("must fit 8 signed bits", shown(self.memory_space), about="memory_space")
-        if any(d not in _INTEGERS for d in order):
+        if any(d not in INTEGERS for d in order):
             refuse("must be 64-bit integers", shown(order), about="minor_to_major")
 
     @classmethod
@@ -97,7 +110,7 @@ class XlaLayout:
         return cls(minor_to_major=descending(rank))
 
     def replace(self, **changes: Any) -> XlaLayout:
-        """The same layout with some fields changed."""
+        """A copy of the layout with some fields changed."""
         return replace(self, **changes)
 
     @property
@@ -107,23 +120,11 @@ class XlaLayout:
 
     def properties(self) -> str:
         """What follows the colon in the text: T, L, #, *, E, S, SC, P, M; defaults left out."""
-        words = [f"T{''.join(map(str, self.tiles))}"] if self.tiles else []
-        if self.tail_padding_alignment != 1:
-            words.append(f"L({self.tail_padding_alignment})")
-        for sign, kind in (("#", self.index_type), ("*", self.pointer_type)):
-            if kind is not None:
-                words.append(f"{sign}({kind.text if kind.is_integral else 'invalid'})")
-        if self.element_size_in_bits:
-            words.append(f"E({self.element_size_in_bits})")
-        if self.memory_space:
-            words.append(f"S({self.memory_space})")
-        if self.split_configs:
-            words.append(f"SC{''.join(map(str, self.split_configs))}")
-        if self.physical_shape is not None:
-            words.append(f"P({self.physical_shape})")
-        if self.metadata_prefix_bytes > 0:
-            words.append(f"M({self.metadata_prefix_bytes})")
-        return "".join(words)
+        held = (
+            (letter, getattr(self, name), _DEFAULTS[name]) for letter, name in PROPERTIES.items()
+        )
+        told = ((letter, value) for letter, value, default in held if value != default)
+        return "".join(f"{letter}{_told(value)}" for letter, value in told)
 
     def __str__(self) -> str:
         properties = self.properties()
@@ -157,6 +158,18 @@ class XlaLayout:
             if s.dimension not in places
         ]
         return self.replace(minor_to_major=order, split_configs=splits)
+
+
+_DEFAULTS = {each.name: each.default for each in fields(XlaLayout)}
+
+
+def _told(value: Any) -> str:
+    """The value of a property as text."""
+    if isinstance(value, tuple):
+        return "".join(map(str, value))
+    if isinstance(value, PrimitiveType):
+        value = value.text if value.is_integral else "invalid"
+    return f"({value})"
 
 
 def _each(name: str, make: Callable[[Any], _T], given: Any) -> tuple[_T, ...]:
@@ -268,7 +281,7 @@ class Shape:
         return cls(PrimitiveType.BUFFER, elements=(array,))
 
     def replace(self, **changes: Any) -> Shape:
-        """The same shape with some fields changed."""
+        """A copy of the shape with some fields changed."""
         return replace(self, **changes)
 
     # --- asked ---------------------------------------------------------------------------------
@@ -381,18 +394,22 @@ def is_valid_dimension_size(size: int, is_dynamic: bool) -> bool:
     return 0 <= size < 2**63 or (size == UNBOUNDED and is_dynamic)
 
 
-def arrays_of(shape: Shape) -> Iterator[Shape]:
-    """The arrays in a shape, from left to right, those in buffers too."""
+def parts_of(shape: Shape) -> Iterator[Shape]:
+    """A shape and all that is in it, from left to right, what is in buffers too."""
     waiting = [shape]
     while waiting:
         found = waiting.pop()
-        if found.is_array:
-            yield found
+        yield found
         waiting += reversed(found.elements)
 
 
+def arrays_of(shape: Shape) -> Iterator[Shape]:
+    """The arrays in a shape, from left to right, those in buffers too."""
+    return (part for part in parts_of(shape) if part.is_array)
+
+
 def with_arrays(shape: Shape, change: Callable[[Shape], Shape]) -> Shape:
-    """The same shape with each of its arrays changed."""
+    """A copy of a shape with each of its arrays changed."""
     if shape.is_array:
         return change(shape)
     if not shape.elements:
@@ -401,7 +418,7 @@ def with_arrays(shape: Shape, change: Callable[[Shape], Shape]) -> Shape:
 
 
 def with_layouts(shape: Shape, change: Callable[[XlaLayout], XlaLayout | None]) -> Shape:
-    """The same shape with each of its layouts changed; arrays without one are left alone."""
+    """A copy of a shape with each of its layouts changed; arrays without one are left alone."""
     return with_arrays(
         shape, lambda a: a if a.layout is None else a.replace(layout=change(a.layout))
     )

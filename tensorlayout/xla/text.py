@@ -8,28 +8,30 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
-from tensorlayout.layout.tiling import MAX_TILES
+from tensorlayout.layout.tiling import COMBINE, MAX_TILES
 from tensorlayout.words import cut
 from tensorlayout.xla.checks import validate_shape_with_optional_layout
 from tensorlayout.xla.primitive_types import PrimitiveType
 from tensorlayout.xla.shapes import (
+    INTEGERS,
     MAX_DEPTH,
     MOST_NUMBERS,
+    PROPERTIES,
+    SPACES,
     UNBOUNDED,
     Shape,
     SplitConfig,
     XlaLayout,
 )
-from tensorlayout.xla.tiles import COMBINE, Tile
+from tensorlayout.xla.tiles import Tile
 
-_INT64 = range(-(2**63), 2**63)
 _NATURAL = range(2**63)
-_SPACE = range(-128, 128)
+_NUMBERS = {"L": range(1, 2**63), "E": INTEGERS, "S": SPACES, "M": _NATURAL}
 _T = TypeVar("_T")
 _SHORT = 512  # letters of a text that is remembered
 
 # The properties in the order that XLA demands; D is read and thrown away.
-_ORDER = ("D", "T", "L", "#", "*", "E", "S", "SC", "P", "M")
+_ORDER = ("D", *PROPERTIES)
 _LEVELS = ("D", "C", "S", "H")
 
 
@@ -309,8 +311,8 @@ class _Parser:
         self.expect("{")
         order: list[int] = []
         if not self.is_next(":", "}"):
-            order.append(self.number("a dimension number or ':'", _INT64))
-            self.go_on(order, lambda: self.number("a dimension number", _INT64))
+            order.append(self.number("a dimension number or ':'", INTEGERS))
+            self.go_on(order, lambda: self.number("a dimension number", INTEGERS))
         if rank is not None and len(order) != rank:
             rule = f"expected {rank} dimension numbers, one for each size, got {len(order)}"
             raise ShapeSyntaxError(rule, self.text, self.next.column)
@@ -330,25 +332,19 @@ class _Parser:
         if self.taken("D"):
             self.expect("(", " after D")
             self.listed(self.level, ")")
-        if self.taken("T"):
-            fields["tiles"] = self.repeated(self.tile, "T")
-        if self.taken("L"):
-            fields["tail_padding_alignment"] = self.bracketed("L", range(1, 2**63))
-        if self.taken("#"):
-            fields["index_type"] = self.unsigned("#")
-        if self.taken("*"):
-            fields["pointer_type"] = self.unsigned("*")
-        if self.taken("E"):
-            fields["element_size_in_bits"] = self.bracketed("E", _INT64)
-        if self.taken("S"):
-            fields["memory_space"] = self.bracketed("S", _SPACE)
-        if self.taken("SC"):
-            fields["split_configs"] = self.repeated(self.split, "SC")
-        if self.is_next("P"):
-            self.fail("no physical shape (P), which only sparse arrays had")
-        if self.taken("M"):
-            fields["metadata_prefix_bytes"] = self.bracketed("M", _NATURAL)
+        for letter, name in PROPERTIES.items():
+            if letter == "P" and self.is_next(letter):
+                self.fail("no physical shape (P), which only sparse arrays had")
+            if self.taken(letter):
+                fields[name] = self.property(letter)
         return fields
+
+    def property(self, letter: str) -> Any:
+        if letter in "#*":
+            return self.unsigned(letter)
+        if letter in _NUMBERS:
+            return self.bracketed(letter, _NUMBERS[letter])
+        return self.repeated(self.tile if letter == "T" else self.split, letter)
 
     def repeated(self, item: Callable[[], _T], after: str) -> list[_T]:
         if not self.is_next("("):
@@ -377,9 +373,9 @@ class _Parser:
 
     def split(self) -> SplitConfig:
         self.expect("(")
-        dimension = self.number("the number of a physical dimension", _INT64)
+        dimension = self.number("the number of a physical dimension", INTEGERS)
         self.expect(":")
-        points = self.listed(lambda: self.number("a split point", _INT64), ")")
+        points = self.listed(lambda: self.number("a split point", INTEGERS), ")")
         return SplitConfig(dimension, tuple(points))
 
     def unsigned(self, sign: str) -> PrimitiveType:

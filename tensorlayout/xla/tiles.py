@@ -10,21 +10,18 @@ in the shape that the last tile left. `gathered` and `scattered` move whole arra
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tensorlayout.layout.checks import MAX_RANK, checked_integers
-from tensorlayout.layout.tiling import MAX_TILES
+from tensorlayout.layout.tiling import COMBINE, MAX_TILES
 from tensorlayout.words import cut, shown
 from tensorlayout.xla.calling import refuse
 
 Array = np.ndarray[Any, Any]
-
-# What XLA stores for a star. Its documentation says -1, which its own code refuses.
-COMBINE = -(2**63)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +133,13 @@ def expanded(sizes: Sequence[int], tiles: Sequence[Tile]) -> tuple[int, ...]:
     return tuple(now)
 
 
-def position(index: Sequence[int], sizes: Sequence[int], tiles: Sequence[Tile]) -> int:
-    """The position of the element at a physical index.
+def position(
+    index: Sequence[int],
+    sizes: Sequence[int],
+    tiles: Sequence[Tile],
+    divided: Callable[[int, int], tuple[int, int]] = divmod,
+) -> int:
+    """The position of the element at a physical index; `divided` cuts an entry by a tile's size.
 
     >>> position((2, 3), (3, 5), [Tile((2, 2))])
     17
@@ -147,7 +149,7 @@ def position(index: Sequence[int], sizes: Sequence[int], tiles: Sequence[Tile]) 
     for step in steps(sizes, tiles):
         at = [0] * (len(step.longer) - len(at)) + at
         at = [row_major([at[d] for d in g], [step.longer[d] for d in g]) for g in step.groups]
-        pairs = [divmod(e, t) for e, t in zip(at[step.kept :], step.inner, strict=True)]
+        pairs = [divided(e, t) for e, t in zip(at[step.kept :], step.inner, strict=True)]
         at = [*at[: step.kept], *(q for q, _ in pairs), *(r for _, r in pairs)]
         now = step.after
     return row_major(at, now)

@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from simulated import simulator
 
-from tensorlayout.cuda.copy.strided import Tuning, plan_copy
+from tensorlayout.cuda.copy.choose import Tuning, plan_copy
 from tensorlayout.cuda.engine import parameters
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.launch import bind

@@ -16,8 +16,7 @@ from cuda_memory import (
 from simulated import simulator
 
 import tensorlayout as tl
-from tensorlayout.cuda.copy import tiled as copy_tiled
-from tensorlayout.cuda.copy.strided import Tuning
+from tensorlayout.cuda.copy.choose import Tuning, between, plan_copy
 from tensorlayout.cuda.elementwise import takes_tiles
 from tensorlayout.cuda.engine.launch import bind
 from tensorlayout.cuda.engine.memory import read
@@ -80,7 +79,7 @@ def slot_numbers(layout):
 def launch_copy(driver, destination, source, itemsize, padding=None, tuning=None):
     """Copy between new storages, and hold all bytes of the destination against brute force."""
     options = {} if tuning is None else {"tuning": tuning}
-    plan = copy_tiled.plan_copy(destination, source, itemsize, (32, 32), padding, **options)
+    plan = plan_copy(destination, source, itemsize, (32, 32), padding, **options)
     slots = destination.required_size
     content = numbered(source.required_size * itemsize)
     to = Storage(driver, slots * itemsize)
@@ -198,12 +197,13 @@ def test_tails_in_more_dimensions_than_a_launch_takes(driver):
 
 def test_tiles_that_do_not_divide_each_other_have_no_common_walk():
     one, other = tails((13, 21), (4, 8)), tails((13, 21), (3, 8))
-    assert copy_tiled.plan_copy(one, other, 4) is None
+    specs = [TensorSpec(np.dtype("float32"), each, Device("cuda", 0)) for each in (one, other)]
+    assert between(*specs, None).layout == row_major((13, 21))
 
 
 def test_the_case_of_each_layout():
     def case(destination, source, itemsize=4, padding=None):
-        plan = copy_tiled.plan_copy(destination, source, itemsize, (32, 32), padding)
+        plan = plan_copy(destination, source, itemsize, (32, 32), padding)
         return plan.case, plan.launches[0].kernel.name
 
     even, odd = (512, 512), (1000, 1000)
@@ -224,7 +224,7 @@ def test_the_case_of_each_layout():
 
 def test_indices_have_64_bits_where_slots_ask_for_it():
     def launch(shape):
-        return copy_tiled.plan_copy(tiled(shape, (8, 128)), row_major(shape), 4).launches[0]
+        return plan_copy(tiled(shape, (8, 128)), row_major(shape), 4).launches[0]
 
     assert dict(launch((2**10 + 1, 2**20)).kernel.shape)["INDEX"] == "int32_t"
     huge = launch((2**11 + 1, 2**20))
@@ -244,7 +244,7 @@ def test_kernels_of_64_bits(driver, monkeypatch):
 
 def test_accesses_are_16_bytes_wide_where_tails_allow_it():
     def width(shape, itemsize, *tiles):
-        launch = copy_tiled.plan_copy(tiled(shape, *tiles), row_major(shape), itemsize).launches[0]
+        launch = plan_copy(tiled(shape, *tiles), row_major(shape), itemsize).launches[0]
         return dict(launch.kernel.shape)["WIDTH"]
 
     assert width((1000, 1000), 4, (8, 128)) == "16"
@@ -466,7 +466,7 @@ def test_conversions_of_nothing_take_one_launch_at_most():
     for layout in (nothing, whole):
         result = TensorSpec(tl.float32, layout, Device("cuda", 0))
         source = TensorSpec(tl.int16, row_major((0, 21)), Device("cuda", 0))
-        assert copy_tiled.between(source, result, None) is None
+        assert between(source, result, None) is None
 
 
 LETTERS = np.frombuffer(b"abcdef", np.uint8).reshape(2, 3)
@@ -533,7 +533,7 @@ def test_tiled_copies_are_coalesced_on_both_sides(driver, kind, shape, itemsize)
 
 
 def counted(driver, destination, source, itemsize, padding):
-    plan = copy_tiled.plan_copy(destination, source, itemsize, (32, 32), padding)
+    plan = plan_copy(destination, source, itemsize, (32, 32), padding)
     to = Storage(driver, destination.required_size * itemsize)
     from_ = Storage(driver, source.required_size * itemsize)
     with checking("bounds", "count") as record:

@@ -33,7 +33,7 @@ VIEWS = {
     "flipped": lambda a: a[:, ::-1],
     "cut": lambda a: a[1:, 1::2],
 }
-# The last has more than a chunk of `select.cu`, and packs of 16 bytes.
+# The last has more than a chunk of `mask.cu`, and packs of 16 bytes.
 SHAPES = [(3, 5), (4, 33), (9, 512)]
 
 

@@ -11,12 +11,12 @@ import weakref
 import numpy as np
 import pytest
 import stand_in
-from fake_cupy import FakeDriver, Recorder, Stream, fake_cupy
+from fake_cupy import Recorder, Stream, fake_cupy
 from right_kernels import THREADS, Array, check, every_case, floats, right, run, words
 from stand_in import GPUS
 
 from tensorlayout.cuda.engine import nvrtc, staging
-from tensorlayout.cuda.engine.cupy import CupyLauncher, FunctionLauncher, open_driver
+from tensorlayout.cuda.engine.cupy import open_driver
 
 
 def numbers(n, seed=0):
@@ -43,13 +43,6 @@ def recorder(monkeypatch):
 @pytest.fixture
 def opened(recorder):
     return open_driver()
-
-
-@pytest.fixture(params=["driver", "function"])
-def either_launch(request, monkeypatch):
-    """The driver's launch, and CuPy's own call where the driver's is not exposed."""
-    if request.param == "function":
-        monkeypatch.delattr(FakeDriver, "launchKernel")
 
 
 def test_devices(opened, recorder):
@@ -274,7 +267,6 @@ def test_nothing_is_copied_of_nothing(opened, recorder):
     assert recorder.calls == []
 
 
-@pytest.mark.usefixtures("either_launch")
 def test_a_launch(recorder):
     opened = open_driver()
     launch = opened.launcher(right("increment"))
@@ -292,7 +284,6 @@ def test_a_launch(recorder):
     assert opened.counters.allocations == 0
 
 
-@pytest.mark.usefixtures("either_launch")
 def test_a_kernel_is_loaded_once_on_each_device(recorder):
     opened = open_driver()
     launch = opened.launcher(right("increment"))
@@ -304,7 +295,6 @@ def test_a_kernel_is_loaded_once_on_each_device(recorder):
     assert [address for address, *_ in recorder.named("launch")] == [1000, 1001, 1001, 1000]
 
 
-@pytest.mark.usefixtures("either_launch")
 def test_threads_have_parameters_of_their_own(recorder):
     launch = open_driver().launcher(right("increment"))
     together = threading.Barrier(4)
@@ -403,7 +393,6 @@ def test_cupy_has_what_the_stand_in_has(cupy):
     names(fake, cupy.cuda, "cupy.cuda")
     names(fake.runtime, cupy.cuda.runtime, "cupy.cuda.runtime")
     names(fake.driver, cupy.cuda.driver, "cupy.cuda.driver")
-    assert hasattr(cupy.cuda.function, "CPointer")
     assert hasattr(cupy.cuda.function.Function, "ptr")
     assert all(hasattr(cupy.cuda.function.Module, name) for name in ("load", "get_function"))
 
@@ -431,17 +420,9 @@ def gpu(request):
         yield open_driver()
 
 
-@pytest.fixture(params=[CupyLauncher, FunctionLauncher])
-def either_gpu(request, gpu):
-    """The driver with each of its two ways to launch."""
-    driver = open_driver()
-    driver.launcher_type = request.param
-    return driver
-
-
 @every_case
-def test_gpu_right_kernels(either_gpu, case):
-    check(either_gpu, case)
+def test_gpu_right_kernels(gpu, case):
+    check(gpu, case)
 
 
 def test_gpu_denormals_are_kept(gpu):
@@ -476,15 +457,15 @@ def test_gpu_the_source_may_change_after_a_copy(gpu, n):
         assert (back == 1).all()
 
 
-def test_gpu_a_thread_of_its_own(either_gpu):
-    x, y = floats(either_gpu, 100), floats(either_gpu, 100)
-    launch = either_gpu.launcher(right("increment"))
+def test_gpu_a_thread_of_its_own(gpu):
+    x, y = floats(gpu, 100), floats(gpu, 100)
+    launch = gpu.launcher(right("increment"))
     errors = []
 
     def work():
         try:
             launch(1, words(y.pointer, x.pointer, 100))
-            either_gpu.synchronize()
+            gpu.synchronize()
         except RuntimeError as error:
             errors.append(error)
 
@@ -495,30 +476,30 @@ def test_gpu_a_thread_of_its_own(either_gpu):
     np.testing.assert_array_equal(y.get(), np.arange(1, 101, dtype=np.float32))
 
 
-def test_gpu_streams(either_gpu):
+def test_gpu_streams(gpu):
     cupy = importlib.import_module("cupy")
-    x = floats(either_gpu, 1000)
-    either_gpu.synchronize()
+    x = floats(gpu, 1000)
+    gpu.synchronize()
     with cupy.cuda.Stream(non_blocking=True):
         for _ in range(100):
-            run(either_gpu, right("increment"), 4, x, x, 1000)
+            run(gpu, right("increment"), 4, x, x, 1000)
         np.testing.assert_array_equal(x.get(), np.arange(100, 1100, dtype=np.float32))
 
 
-def test_gpu_a_launch_can_be_captured(either_gpu):
+def test_gpu_a_launch_can_be_captured(gpu):
     cupy = importlib.import_module("cupy")
-    x = floats(either_gpu, 1000)
-    launch = either_gpu.launcher(right("increment"))
+    x = floats(gpu, 1000)
+    launch = gpu.launcher(right("increment"))
     parameters = words(x.pointer, x.pointer, 1000)
-    either_gpu.synchronize()  # a stream that does not block waits for nobody
+    gpu.synchronize()  # a stream that does not block waits for nobody
     with cupy.cuda.Stream(non_blocking=True) as stream:
         launch(4, parameters)
         stream.synchronize()
-        waits = either_gpu.counters.synchronisations
+        waits = gpu.counters.synchronisations
         stream.begin_capture()
         launch(4, parameters)
         graph = stream.end_capture()
-        assert either_gpu.counters.synchronisations == waits
+        assert gpu.counters.synchronisations == waits
         launch(1, words(x.pointer, x.pointer, 0))  # the graph has parameters of its own
         for _ in range(10):
             graph.launch()

@@ -1,7 +1,7 @@
 """Every kernel, launched with many blocks, from public functions: values are NumPy's.
 
 What is small runs in one block, which hides a mistake in how blocks share the work. The list of
-kernels is read from ``kernels/*.cu``, and each has to be in a case.
+kernels is read from ``kernels/``, and each has to be in a case.
 """
 
 import re
@@ -346,6 +346,6 @@ def test_many_blocks(case, launched, device):
 
 @pytest.mark.cpu
 def test_every_kernel_has_a_case():
-    texts = [path.read_text("utf-8") for path in kernel_directory().glob("*.cu")]
+    texts = [path.read_text("utf-8") for path in kernel_directory().rglob("*.cu")]
     declared = re.findall(r"^(?:BLOCK_)?KERNEL\((\w+),", "".join(texts), re.MULTILINE)
     assert set(declared) == set(" ".join(CASES.values()).split())

@@ -37,24 +37,24 @@ POSITIONS = tl.asarray(np.array([3, 0, 3, 1]))
 
 # Of each file a call that launches some of it.
 CALLS = {
-    "band.cu": (tl.triu, numbers((9, 9))),
-    "bounded.cu": (lambda x: tl.to_layout(x, "{1,0:T(8,128)}"), numbers((20, 130))),
-    "combine.cu": (tl.scatter_add, numbers(5), POSITIONS, numbers(4)),
-    "copy.cu": (lambda x: tl.to_layout(x, "NHWC"), numbers((1, 3, 20, 24))),
+    "fill/diagonals.cu": (tl.triu, numbers((9, 9))),
+    "copy/tiled.cu": (lambda x: tl.to_layout(x, "{1,0:T(8,128)}"), numbers((20, 130))),
+    "scatter/scatter_reduce.cu": (tl.scatter_add, numbers(5), POSITIONS, numbers(4)),
+    "copy/copy.cu": (lambda x: tl.to_layout(x, "NHWC"), numbers((1, 3, 20, 24))),
     "elementwise.cu": (lambda x: tl.exp(x * (1 + 0.5j)), numbers((5, 7), "complex64")),
-    "fill.cu": (lambda x: tl.full_like(x, 3), numbers((5, 7))),
+    "fill/fill.cu": (lambda x: tl.full_like(x, 3), numbers((5, 7))),
     "gather.cu": (tl.take, numbers(5), POSITIONS),
     "join.cu": (lambda *parts: tl.concat(parts), numbers((3, 5)), numbers((4, 5))),
     "matmul.cu": (tl.matmul, numbers((70, 40), "int32"), numbers((40, 130), "int32")),
-    "quantile.cu": (tl.median, numbers(9)),
-    "radix.cu": (tl.sort, numbers(5000, "uint8")),
-    "reduce.cu": (lambda x: tl.sum(x, axis=0), numbers((300, 40))),
+    "reduce/quantile.cu": (tl.median, numbers(9)),
+    "sort/radix.cu": (tl.sort, numbers(5000, "uint8")),
+    "reduce/reduce.cu": (lambda x: tl.sum(x, axis=0), numbers((300, 40))),
     "scan.cu": (tl.cumulative_sum, numbers(700)),
-    "scatter.cu": (written, numbers(5), POSITIONS, numbers(4)),
-    "search.cu": (lambda x, y: tl.searchsorted(tl.sort(x), y), numbers(9), numbers((4, 5))),
-    "select.cu": (lambda x: tl.nonzero(x)[0], numbers((30, 40))),
-    "sequence.cu": (lambda x: tl.arange(9, dtype=x.dtype, device=x.device), numbers(0)),
-    "sort.cu": (tl.sort, numbers(5000)),
+    "scatter/scatter.cu": (written, numbers(5), POSITIONS, numbers(4)),
+    "sort/search.cu": (lambda x, y: tl.searchsorted(tl.sort(x), y), numbers(9), numbers((4, 5))),
+    "mask.cu": (lambda x: tl.nonzero(x)[0], numbers((30, 40))),
+    "fill/sequence.cu": (lambda x: tl.arange(9, dtype=x.dtype, device=x.device), numbers(0)),
+    "sort/sort.cu": (tl.sort, numbers(5000)),
 }
 
 
@@ -70,10 +70,13 @@ def test_a_call_of_each_file(driver, file):
 
 def test_files_without_a_call():
     """Only DirectML's operators launch these; the tests under ``-p as_on_gpu`` run them."""
-    assert {path.name for path in kernel_directory().glob("*.cu")} - CALLS.keys() == {
-        "coordinates.cu",
-        "replace.cu",
-        "spread.cu",
+    folder = kernel_directory()
+    files = {path.relative_to(folder).as_posix() for path in folder.rglob("*.cu")}
+    assert files - CALLS.keys() == {
+        "fill/patterns.cu",
+        "image.cu",
+        "scatter/copy_scatter.cu",
+        "pad.cu",
     }
 
 
@@ -99,7 +102,7 @@ def test_what_no_cpu_runs_is_listed():
     folder = kernel_directory()
     found = {
         f"`{word}` in `{path.name}`"
-        for path in folder.glob("*.cu*")
+        for path in folder.rglob("*.cu*")
         for word in WORDS.findall(re.sub(r"//.*", "", path.read_text("utf-8")))
     }
     listed = set()

@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import hashlib
 import os
 import shutil
 import signal
@@ -16,6 +17,7 @@ import pytest
 from simulated import needs_compiler
 
 from tensorlayout.cuda.engine import disk_cache, host_compiler, simulator
+from tensorlayout.cuda.engine.disk_cache import content
 from tensorlayout.cuda.engine.driver import Counters
 
 OTHER = 12345  # the number of a user who is somebody else
@@ -62,17 +64,17 @@ def entry(content=b"one", key="key", counters=None):
 
 
 def planted(place, content=b"planted", key="key"):
-    """An entry whose name fits its content, made by somebody else."""
-    file = place / "new"
-    file.write_bytes(content)
+    """An entry that fits its checksum, made by somebody else."""
+    file = place / f"{key}.so"
+    file.write_bytes(content + hashlib.sha256(content).digest())
     file.chmod(0o600)
-    return file.rename(place / disk_cache._entry_name(key, file, ".so"))
+    return file
 
 
 def test_the_folder_of_each_variable_is_used(asked):
     assert entry().parent == asked
     planted(asked, key="other")
-    assert entry(b"ours", "other").read_bytes() == b"planted"
+    assert content(entry(b"ours", "other")) == b"planted"
 
 
 @as_root
@@ -80,7 +82,7 @@ def test_a_folder_of_another_owner_is_not_trusted(asked, elsewhere):
     planted(asked)
     os.chown(asked, OTHER, -1)
     found = entry()
-    assert (found.parent, found.read_bytes()) == (elsewhere, b"one")
+    assert (found.parent, content(found)) == (elsewhere, b"one")
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o770, 0o720, 0o702, 0o1777])
@@ -88,7 +90,7 @@ def test_a_folder_that_others_can_write_to_is_not_trusted(asked, elsewhere, mode
     planted(asked)
     asked.chmod(mode)
     found = entry()
-    assert (found.parent, found.read_bytes()) == (elsewhere, b"one")
+    assert (found.parent, content(found)) == (elsewhere, b"one")
 
 
 def test_a_link_is_followed_to_a_folder_of_ours_alone(asked, elsewhere, tmp_path):
@@ -105,15 +107,15 @@ def test_a_link_is_followed_to_a_folder_of_ours_alone(asked, elsewhere, tmp_path
 def test_an_entry_of_another_owner_is_made_again(asked):
     file = planted(asked)
     os.chown(file, OTHER, -1)
-    assert entry().read_bytes() == b"one"
-    assert not file.exists()
+    assert content(entry()) == b"one"
+    assert file.stat().st_uid == os.geteuid()
 
 
 @pytest.mark.parametrize("mode", [0o666, 0o620, 0o602])
 def test_an_entry_that_others_can_write_to_is_made_again(asked, mode):
     file = planted(asked)
     file.chmod(mode)
-    assert entry().read_bytes() == b"one"
+    assert content(entry()) == b"one"
 
 
 @pytest.mark.parametrize("mask", [0o000, 0o002, 0o022, 0o077])
@@ -173,14 +175,14 @@ def soon():
 def test_what_is_in_the_place_of_an_entry_is_replaced(asked, kind, soon):
     file = at_entry(asked, IN_PLACE[kind])
     found = entry()
-    assert (found, found.read_bytes()) == (file, b"one")
+    assert (found, content(found)) == (file, b"one")
     assert stat.S_ISREG(found.lstat().st_mode)
 
 
 @pytest.mark.parametrize("kind", ["fifo", "folder", "link to itself"])
 def test_what_is_in_the_place_of_the_lock_does_no_harm(asked, kind, soon):
     IN_PLACE[kind](asked / "turns")
-    assert entry().read_bytes() == b"one"
+    assert content(entry()) == b"one"
 
 
 def test_a_process_that_holds_the_lock_for_ever_is_not_waited_for_for_ever(
@@ -192,7 +194,7 @@ def test_a_process_that_holds_the_lock_for_ever_is_not_waited_for_for_ever(
         import fcntl, os, signal
         file = open({str(place / "turns")!r}, "ab")
         os.chmod(file.fileno(), 0o600)
-        fcntl.lockf(file, fcntl.LOCK_EX, 1, {zlib.crc32(b"key")})
+        fcntl.lockf(file, fcntl.LOCK_EX, 1, {zlib.crc32(b"key.so")})
         print("held", flush=True)
         os.kill(os.getpid(), signal.SIGSTOP)
     """
@@ -200,7 +202,7 @@ def test_a_process_that_holds_the_lock_for_ever_is_not_waited_for_for_ever(
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as other:
         try:
             assert other.stdout.readline() == "held\n"
-            assert entry().read_bytes() == b"one"
+            assert content(entry()) == b"one"
         finally:
             other.kill()
 
@@ -246,8 +248,8 @@ def test_an_entry_is_made_once(place):
     again = entry(b"two", counters=counters)
     other = entry(b"three", "other", counters)
     assert first == again
-    assert first.read_bytes() == b"one"
-    assert other.read_bytes() == b"three"
+    assert content(first) == b"one"
+    assert content(other) == b"three"
     assert (counters.compiles, counters.cache_misses, counters.cache_hits) == (2, 2, 1)
     assert sorted(place.glob("*.*")) == sorted([first, other])
 
@@ -257,7 +259,7 @@ def test_a_damaged_entry_is_made_again(place, damage):
     counters = Counters()
     entry(b"one", counters=counters).write_bytes(damage)
     again = entry(b"one", counters=counters)
-    assert again.read_bytes() == b"one"
+    assert content(again) == b"one"
     assert counters.compiles == 2
     assert list(place.glob("*.*")) == [again]
 
@@ -365,7 +367,7 @@ def full(place):
 def test_a_full_disk_is_passed_over(asked, elsewhere):
     counters = Counters()
     found = disk_cache.cached("key", ".so", full(asked), counters)
-    assert (found.parent, found.read_bytes()) == (elsewhere, b"one")
+    assert (found.parent, content(found)) == (elsewhere, b"one")
     assert (counters.compiles, counters.cache_misses) == (1, 1)
     assert list(asked.glob("key*")) == []
 

@@ -11,25 +11,27 @@ import pytest
 
 from tensorlayout.cuda.engine import cpp_text, host_compiler, structs
 from tensorlayout.cuda.engine.kernel_shapes import kernel, kernels_in, parameters, unit
-from tensorlayout.kernels_path import kernel_directory
+from tensorlayout.kernels_path import header_directory, kernel_directory
 
 FILES = sorted(
-    path.name for path in kernel_directory().glob("*.cu") if "\nSHAPES(" in path.read_text("utf-8")
+    path.relative_to(kernel_directory()).as_posix()
+    for path in kernel_directory().rglob("*.cu")
+    if "\nSHAPES(" in path.read_text("utf-8")
 )
 
 # The macros of files that the compiler takes only with types.
 TYPES = {
-    "combine.cu": [(), (("ELEMENT", "float"),)],
+    "scatter/scatter_reduce.cu": [(), (("ELEMENT", "float"),)],
     "elementwise.cu": [
         (("FIRST", "float"), *more, ("COMPUTE", "float"), ("RESULT", "float"), ("WIDEST", "4"))
         for more in ((), (("SECOND", "float"),), (("SECOND", "float"), ("THIRD", "float")))
     ],
-    "quantile.cu": [(("ELEMENT", "float"), ("RESULT", "float"))],
-    "radix.cu": [(("ELEMENT", "float"),)],
-    "reduce.cu": [(("ELEMENT", "float"), ("LONGEST", "4"))],
+    "reduce/quantile.cu": [(("ELEMENT", "float"), ("RESULT", "float"))],
+    "sort/radix.cu": [(("ELEMENT", "float"),)],
+    "reduce/reduce.cu": [(("ELEMENT", "float"), ("LONGEST", "4"))],
     "scan.cu": [(("SOURCE", "float"), ("RESULT", "float"))],
-    "search.cu": [(("LINE", "float"), ("VALUES", "float"), ("COMPARE", "float"))],
-    "sort.cu": [(("ELEMENT", "float"),)],
+    "sort/search.cu": [(("LINE", "float"), ("VALUES", "float"), ("COMPARE", "float"))],
+    "sort/sort.cu": [(("ELEMENT", "float"),)],
 }
 CASES = [(file, types) for file in FILES for types in TYPES.get(file, [()])]
 
@@ -57,7 +59,7 @@ def check(file, wanted, flags=()):
             lines.append(f"static_assert(__builtin_offsetof(Struct{number}, {member}) == {at});")
     done = subprocess.run(
         [*host_compiler.compiler()[0], "-std=c++17", "-fsyntax-only", "-DTENSORLAYOUT_SIMULATOR",
-         "-w", *flags, "-I", str(kernel_directory()), "-x", "c++", "-"],
+         "-w", *flags, f"-I{kernel_directory()}", f"-I{header_directory()}", "-x", "c++", "-"],
         input="\n".join(lines), capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -77,7 +79,7 @@ def test_parameters_are_laid_out_as_by_the_compiler(file, types):
 
 
 def test_faults_are_laid_out_as_by_the_compiler():
-    check("faults.cuh", {"Faults": structs.struct("faults.cuh", "Faults")})
+    check("include/faults.cuh", {"Faults": structs.struct("include/faults.cuh", "Faults")})
 
 
 TEXT = """
@@ -153,7 +155,8 @@ def test_what_cannot_be_read_is_refused(text, name, message):
 
 def test_structs_of_one_header_are_one_class():
     copy, fill = (
-        structs.struct(*each) for each in (("copy.cu", "FlatCopy"), ("fill.cu", "FlatFill"))
+        structs.struct(*each)
+        for each in (("copy/copy.cu", "FlatCopy"), ("fill/fill.cu", "FlatFill"))
     )
     assert dict(copy._fields_)["padding"] is dict(fill._fields_)["padding"]
 
@@ -210,4 +213,4 @@ def test_a_kernel_that_is_not_declared():
 
 
 def test_a_file_is_read_once():
-    assert cpp_text.file_of("copy.cu") is cpp_text.file_of("copy.cu")
+    assert cpp_text.file_of("copy/copy.cu") is cpp_text.file_of("copy/copy.cu")

@@ -19,18 +19,18 @@ from test_elementwise import ONE, TWO
 import tensorlayout as tl
 from tensorlayout.cpu.engine.memory import padding_bits
 from tensorlayout.cuda.elementwise import plan_conversion, plan_elementwise
-from tensorlayout.cuda.elementwise.tiles import TUNING
 from tensorlayout.cuda.elementwise.writes import scalars_of
 from tensorlayout.cuda.engine.aliasing import conflicts
 from tensorlayout.cuda.engine.driver import Counters
 from tensorlayout.cuda.engine.host_compiler import shared_object
 from tensorlayout.cuda.engine.launch import bind
 from tensorlayout.cuda.engine.scalars import octets
+from tensorlayout.cuda.engine.shared_tiles.problem import TUNING
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.devices import Device
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.searching import _WHERE
-from tensorlayout.kernels_path import kernel_directory
+from tensorlayout.kernels_path import header_directory, kernel_directory
 from tensorlayout.layout import Layout, PaddingValue
 from tensorlayout.tensor import TensorSpec
 
@@ -62,7 +62,7 @@ def _device():
 def compile_at_once():
     """What most tests need, on all cores."""
     wanted = {
-        plan_in_one_run(name, dtype).launch.kernel.types
+        plan_in_one_run(name, dtype).launches[0].kernel.types
         for name, dtype in FUNCTIONS
         if dtype in FEW
     }
@@ -161,9 +161,8 @@ def run(driver, name, *operands, shift=0, tuning=TUNING):
     planned = plan_elementwise(plan, alignments, padding_for(plan.result), tuning)
     places = [o.pointer if isinstance(o, Operand) else 0 for o in operands]
     content = scalars_of(plan)
-    bind(planned.launch, 0)([result.pointer, *places], content(*operands) if content else b"")
-    if planned.writes_padding or plan.result.layout.ndim <= 4:
-        result.check_padding()
+    bind(planned, 0)([result.pointer, *places], content(*operands) if content else b"")
+    result.check_padding()
     return planned, result.array()
 
 
@@ -172,9 +171,8 @@ def convert(driver, operand, dtype, layout=None, tuning=TUNING):
     alignments = [result.alignment, operand.alignment]
     padding = padding_for(result.spec)
     planned = plan_conversion("astype", result.spec, operand.spec, alignments, padding, tuning)
-    bind(planned.launch, 0)([result.pointer, operand.pointer])
-    if planned.writes_padding or result.spec.layout.ndim <= 4:
-        result.check_padding()
+    bind(planned, 0)([result.pointer, operand.pointer])
+    result.check_padding()
     return planned, result.array()
 
 
@@ -312,7 +310,7 @@ def test_operands_of_other_dtypes_are_converted(driver):
             x, y = Operand(driver, layout, "int8", 1), Operand(driver, layout, "float64", 2)
             planned, found = run(driver, "add", x, y)
             same(found, x.array + y.array, str(layout))
-    assert dict(planned.launch.kernel.types) == {
+    assert dict(planned.launches[0].kernel.types) == {
         "FIRST": "int8_t",
         "SECOND": "double",
         "COMPUTE": "double",
@@ -394,7 +392,7 @@ def test_a_scalar_is_an_element_of_bfloat16():
 def case_of(name, *operands, alignments=None):
     plan = operation(name).plan(*operands)
     planned = plan_elementwise(plan, alignments or [ALIGNED] * (1 + len(operands)))
-    return planned.case, planned.launch and planned.launch.kernel.symbol
+    return planned.case, next((each.kernel.symbol for each in planned.launches), None)
 
 
 ROWS = Layout.row_major((64, 128))
@@ -491,17 +489,17 @@ def test_clip_with_fewer_bounds():
         (ew._CLIP, [x, x, x], "clip"),
     ]:
         planned = plan_elementwise(operation_.plan(*operands), [ALIGNED] * (1 + len(operands)))
-        assert planned.launch.kernel.operation == functor
+        assert planned.launches[0].kernel.operation == functor
 
 
 def test_more_elements_than_32_bits_count():
     count = 2**33 + 5
     planned = plan_elementwise(operation("exp").plan(spec(Layout((count,)), "float32")), [256] * 2)
-    assert (planned.case, planned.launch.grid) == ("flat", 2**33 // 1024 + 1)
+    assert (planned.case, planned.launches[0].grid) == ("flat", 2**33 // 1024 + 1)
     tall = spec(Layout((2**20, 2**13), (2**14, 1)), "float32")
     planned = plan_elementwise(operation("exp").plan(tall), [256] * 2)
-    assert planned.launch.kernel.symbol == "elementwise_rows_2_int64_t_4"
-    assert planned.launch.grid == 2**33 // 1024
+    assert planned.launches[0].kernel.symbol == "elementwise_rows_2_int64_t_4"
+    assert planned.launches[0].grid == 2**33 // 1024
 
 
 @needs_compiler
@@ -515,7 +513,7 @@ def test_offsets_beyond_32_bits(driver):
         for row, values in enumerate(([1, 2, 3], [4, 5, 6])):
             driver.to_device(x.pointer + row * (2**32 + 8), np.array(values, np.uint8))
         planned, found = run(driver, "add", x, 1)
-    assert planned.launch.kernel.symbol == "elementwise_strided_2_int64_t"
+    assert planned.launches[0].kernel.symbol == "elementwise_strided_2_int64_t"
     assert found.tolist() == [[2, 3, 4], [5, 6, 7]]
 
 
@@ -552,12 +550,12 @@ def test_rows_that_end_within_a_pack(driver, row, shape):
         for other in (y, one_row, one_column):
             planned, found = run(driver, "add", x, other)
             same(found, x.array + other.array)
-            assert planned.launch.kernel.name == "elementwise_rows"
+            assert planned.launches[0].kernel.name == "elementwise_rows"
         planned, found = run(driver, "add", x, -3)
         same(found, x.array - np.int8(3))
         planned, found = convert(driver, x, "float64", layout)
         same(found, x.array.astype(np.float64))
-        assert planned.launch.kernel.name == "elementwise_rows"
+        assert planned.launches[0].kernel.name == "elementwise_rows"
 
 
 @needs_compiler
@@ -574,7 +572,7 @@ def test_every_rank(driver):
                 if rank > 1:
                     name = "rows" if step == 1 else "strided"
                     shown = rank if rank <= 4 else 0
-                    symbol = planned.launch.kernel.symbol
+                    symbol = planned.launches[0].kernel.symbol
                     assert symbol.startswith(f"elementwise_{name}_{shown}_int32_t")
 
 
@@ -587,14 +585,14 @@ def test_padding_of_nothing_but_padding(driver):
     with checking("bounds", "initialized"):
         x = Operand(driver, layout, "float64")
         planned, found = run(driver, "exp", x)
-    assert (planned.case, found.shape, planned.launch.grid) == ("empty", (0, 3), 1)
+    assert (planned.case, found.shape, planned.launches[0].grid) == ("empty", (0, 3), 1)
 
 
 def test_padding_that_no_launch_can_hold():
     layout = Layout.padded((1,) * 6, (2,) * 6, None, PaddingValue.ZERO)
     plan = operation("exp").plan(spec(layout, "float64"))
     planned = plan_elementwise(plan, [ALIGNED] * 2, bytes(8))
-    assert (planned.case, planned.writes_padding) == ("flat", False)
+    assert (planned.case, len(planned.launches)) == ("flat", 7)
 
 
 # ---- In place
@@ -615,7 +613,7 @@ def test_in_place(driver, dtype):
             plan = operation("add").plan(x.spec, y.spec).into(x.spec)
             assert not conflicts(x.spec, x.pointer, y.spec, y.pointer)
             planned = plan_elementwise(plan, [ALIGNED] * 3)
-            bind(planned.launch, 0)([x.pointer, x.pointer, y.pointer])
+            bind(planned, 0)([x.pointer, x.pointer, y.pointer])
             after = np.empty(size, np.uint8)
             driver.to_host(after, x.pointer)
         expected, found = before.view(x.dtype), after.view(x.dtype)
@@ -671,7 +669,7 @@ def test_only_exact_overlap_of_equal_sizes_is_safe():
 def counted(driver, kernel, name, *operands):
     with checking("bounds", "count") as record:
         planned, _ = run(driver, name, *operands)
-    assert planned.launch.kernel.name == kernel
+    assert planned.launches[0].kernel.name == kernel
     return record.of(kernel)
 
 
@@ -692,7 +690,7 @@ def counted_in_place(driver, layout, other, dtype):
     plan = operation("add").plan(x.spec, y.spec).into(x.spec)
     planned = plan_elementwise(plan, [ALIGNED] * 3)
     with checking("bounds", "count") as record:
-        bind(planned.launch, 0)([x.pointer, x.pointer, y.pointer])
+        bind(planned, 0)([x.pointer, x.pointer, y.pointer])
     assert planned.case == "rows"
     return record.of("elementwise_rows")
 
@@ -748,16 +746,18 @@ def kernels_to_compile():
         ("clip", odd, ["float64"] * 3),
     ]:
         plan = operation(name).plan(*[spec(layout, dtype) for dtype in operands])
-        yield plan_elementwise(plan, [ALIGNED] * (1 + len(operands))).launch.kernel
+        yield plan_elementwise(plan, [ALIGNED] * (1 + len(operands))).launches[0].kernel
     for source, dtype in [("float64", "bfloat16"), ("bool", "complex128")]:
-        yield plan_conversion(
-            "astype", spec(rows, dtype), spec(rows, source), [16, 16]
-        ).launch.kernel
+        yield (
+            plan_conversion("astype", spec(rows, dtype), spec(rows, source), [16, 16])
+            .launches[0]
+            .kernel
+        )
 
 
 def compiled(nvrtc, kernel, architecture):
     """Registers, and bytes spilled."""
-    headers = sorted(KERNELS.glob("*.cuh"))
+    headers = sorted(header_directory().glob("*.cuh"))
     program = nvrtc.createProgram(
         (KERNELS / "elementwise.cu").read_text("utf-8"),
         "elementwise.cu",

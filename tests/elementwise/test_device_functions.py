@@ -24,9 +24,9 @@ from test_special_cases import CONJUGATE, GROUPS, PLANE, Group
 
 import tensorlayout as tl
 from tensorlayout.functions import elementwise as ew
-from tensorlayout.kernels_path import kernel_directory
+from tensorlayout.kernels_path import header_directory
 
-KERNELS = Path(str(kernel_directory()))
+KERNELS = header_directory()
 HARNESS = Path(__file__).parents[1] / "kernels" / "functions_harness.cpp"
 # By dtype, what the kernels call it.
 TYPES = {

@@ -15,7 +15,7 @@ from tensorlayout import cpu, directml, plan
 from tensorlayout.plan.base import Plan
 from tensorlayout.plan.copy import Assign, Copy
 from tensorlayout.plan.mask import Masked
-from tensorlayout.plan.scatter import Scatter, ScatterAlong
+from tensorlayout.plan.scatter import Scatter
 
 # Views of one storage, for tensors and for NumPy's arrays alike.
 LINES = {
@@ -296,7 +296,7 @@ def test_watched_plans():
         Assign().plan(x, x),
         Masked().plan(x, x, 0, False, mask),
         Scatter().plan(x, x, (0,), False, at),
-        ScatterAlong().plan(x, x, 0, at),
+        Scatter().plan(x, x, (0,), None, at),
         tl.floor_divide.operation.plan(x, x).into(x),
     ):
         assert cpu.disturbs(found) is not None

@@ -7,10 +7,11 @@ from directml_facts import STORED, flipped, stored
 import tensorlayout as tl
 from tensorlayout.functions import dispatch
 from tensorlayout.plan.elementwise import Elementwise
-from tensorlayout.plan.gather import Gather, GatherAlong
+from tensorlayout.plan.gather import Gather
 from tensorlayout.plan.join import Join
 from tensorlayout.plan.scan import Scan
 
+ALONG = Gather("take_along_axis")
 VALUES = np.arange(12, dtype=np.int32).reshape(3, 4)
 AT = np.array([[2, -1, 0, 2], [0, 0, 1, 1]])
 
@@ -18,7 +19,7 @@ AT = np.array([[2, -1, 0, 2], [0, 0, 1, 1]])
 def calls(x, at):
     """Operation, key, operands, what it gives."""
     taken = np.take_along_axis(VALUES, AT % 3, 0)
-    yield GatherAlong(), (x._spec, 0, at._spec), (x, at), taken
+    yield ALONG, (x._spec, (0,), None, at._spec), (x, at), taken
     yield Gather(), (x._spec, (0,), False, at._spec), (x, at), VALUES[AT]
     yield Join(), (0, x._spec, x._spec), (x, x), np.concatenate([VALUES, VALUES])
     sums = Scan("sums", "numeric", "sum")
@@ -43,8 +44,8 @@ def test_results_in_every_layout(make):
 
 def test_what_does_not_fit():
     x, at = tl.asarray(VALUES), tl.asarray(AT)
-    key = (x._spec, 0, at._spec)
+    key = (x._spec, (0,), None, at._spec)
     with pytest.raises(ValueError, match=r"take_along_axis: .* shape \(2, 4\) .* \(3, 4\)"):
-        dispatch.call_into(tl.zeros((3, 4), dtype=tl.int32), GatherAlong(), key, (x, at))
+        dispatch.call_into(tl.zeros((3, 4), dtype=tl.int32), ALONG, key, (x, at))
     with pytest.raises(TypeError, match=r"take_along_axis: the result has dtype int32, .* float64"):
-        dispatch.call_into(tl.zeros((2, 4)), GatherAlong(), key, (x, at))
+        dispatch.call_into(tl.zeros((2, 4)), ALONG, key, (x, at))

@@ -9,25 +9,34 @@ from tensorlayout.cuda.engine.kernel_shapes import kernels_in
 # The registers that a thread of each file's kernels has at most, and the macros of its types.
 FILES = {
     "gather.cu": 255,
-    "scatter.cu": 255,
-    "replace.cu": 255,
-    "select.cu": 255,
-    "combine.cu": 255,
+    "scatter/scatter.cu": 255,
+    "scatter/copy_scatter.cu": 255,
+    "mask.cu": 255,
+    "scatter/scatter_reduce.cu": 255,
 }
-TYPED = {"combine.cu": 255, "sort.cu": 128, "radix.cu": 128, "search.cu": 64}
+TYPED = {
+    "scatter/scatter_reduce.cu": 255,
+    "sort/sort.cu": 128,
+    "sort/radix.cu": 128,
+    "sort/search.cu": 64,
+}
 ELEMENTS = ("int8_t", "bfloat16", "float", "uint64_t")
 
 
 def kernels(file, element=None):
-    macros = ("LINE", "VALUES", "COMPARE") if file == "search.cu" else ("ELEMENT",)
+    macros = ("LINE", "VALUES", "COMPARE") if file == "sort/search.cu" else ("ELEMENT",)
     types = tuple((macro, element) for macro in macros) if element else ()
-    found = kernels_in(file, types, "add" if element and file == "combine.cu" else "")
+    found = kernels_in(
+        file, types, "add" if element and file == "scatter/scatter_reduce.cu" else ""
+    )
     return [(kernel, (TYPED if element else FILES)[file]) for kernel in found]
 
 
 PLAIN = [each for file in FILES for each in kernels(file)]
 SAMPLE = [*PLAIN[3::23], *[each for file in TYPED for each in kernels(file, "float")[::5]]]
-SAMPLE += [kernels("combine.cu", element)[-1] for element in ("complex<double>", "int8_t")]
+SAMPLE += [
+    kernels("scatter/scatter_reduce.cu", element)[-1] for element in ("complex<double>", "int8_t")
+]
 
 
 def spills_nothing(kernel, registers, architecture):

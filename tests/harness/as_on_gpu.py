@@ -13,15 +13,14 @@ import pytest
 from tensorlayout.cuda.engine import counting, disk_cache
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.simulator import SimulatedLauncher, SimulatorDriver
-from tensorlayout.kernels_path import kernel_directory
+from tensorlayout.kernels_path import header_directory, kernel_directory
 
 HARNESS = Path(__file__).parents[1] / "kernels" / "as_on_gpu.cpp"
 
 
 def harnessed(kernel):
     """The harness around a kernel, with the macros that NVRTC gets."""
-    folder = kernel_directory()
-    texts = disk_cache.sources(folder / kernel.file, folder).values()
+    texts = disk_cache.sources(kernel_directory() / kernel.file, header_directory()).values()
     macros = {
         **dict((*kernel.types, *kernel.shape)),
         "KERNEL_FILE": f'"{kernel.file}"',
@@ -38,7 +37,7 @@ def launcher(self, kernel):
     if kernel not in self._launchers:
         found = harnessed(kernel)
         launcher = SimulatedLauncher(found, self._library(found), self)
-        launcher._kernel = kernel
+        launcher._kernel, launcher._symbol = kernel, kernel.symbol
         self._launchers[kernel] = launcher
     return self._launchers[kernel]
 

@@ -9,7 +9,7 @@ import layouts
 import numpy as np
 import pytest
 
-from tensorlayout.kernels_path import kernel_directory
+from tensorlayout.kernels_path import header_directory, kernel_directory
 
 NEEDS_COMPILER = pytest.mark.skipif(
     not any(map(shutil.which, (os.environ.get("CXX", ""), "g++", "clang++"))),
@@ -71,10 +71,9 @@ class Resources(NamedTuple):
 def resources(kernel, architecture):
     """Compile a kernel for a GPU, which need not be there."""
     nvrtc = pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: cupy")
-    folder = kernel_directory()
-    headers = sorted(folder.glob("*.cuh"))
+    headers = sorted(header_directory().glob("*.cuh"))
     program = nvrtc.createProgram(
-        (folder / kernel.file).read_text("utf-8"),
+        (kernel_directory() / kernel.file).read_text("utf-8"),
         kernel.file,
         [header.read_bytes() for header in headers],
         [header.name.encode() for header in headers],

@@ -144,11 +144,6 @@ class Event:
         self.recorder.calls.append(("wait",))
 
 
-class CPointer:
-    def __init__(self, p=0):
-        self.p = p
-
-
 class Function:
     """A kernel on a device. Its address: the device's number, and 1000."""
 
@@ -332,7 +327,7 @@ def fake_cupy(recorder):
     cupy.cuda = SimpleNamespace(
         runtime=runtime,
         driver=FakeDriver(recorder),
-        function=SimpleNamespace(CPointer=CPointer, Module=lambda: Module(recorder)),
+        function=SimpleNamespace(Module=lambda: Module(recorder)),
         Device=lambda number: Device(recorder, number),
         Event=lambda *, disable_timing: Event(recorder),
         alloc=pool.malloc,

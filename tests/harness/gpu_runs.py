@@ -13,14 +13,13 @@ from tensorlayout.cuda.engine.cupy import open_driver
 
 REQUIRED = "TENSORLAYOUT_REQUIRE_GPU"
 
-# A launch, in each way; copies; streams, graphs; then a kernel of each kind.
+# A launch; copies; streams, graphs; then a kernel of each kind.
 FIRST = (
-    "test_cupy_driver.py::test_gpu_right_kernels[CupyLauncher-gpu-increment 1000]",
-    "test_cupy_driver.py::test_gpu_right_kernels[FunctionLauncher-gpu-increment 1000]",
+    "test_cupy_driver.py::test_gpu_right_kernels[gpu-increment 1000]",
     "test_cupy_driver.py::test_gpu_copies[gpu-1000]",
     "test_cupy_driver.py::test_gpu_the_source_may_change_after_a_copy[gpu-1000]",
-    "test_cupy_driver.py::test_gpu_streams[CupyLauncher-gpu]",
-    "test_cupy_driver.py::test_gpu_a_launch_can_be_captured[CupyLauncher-gpu]",
+    "test_cupy_driver.py::test_gpu_streams[gpu]",
+    "test_cupy_driver.py::test_gpu_a_launch_can_be_captured[gpu]",
     "test_cupy_driver.py::test_gpu_out_of_memory[gpu]",
     "test_cuda_dispatch.py::test_gpu_a_graph_of_calls[gpu]",
     "test_cuda_streams.py::test_gpu_arrays_handed_over_between_streams",

@@ -702,7 +702,6 @@ class StrictCupy:
             runtime=runtime,
             driver=driver,
             function=SimpleNamespace(
-                CPointer=lambda p=0: SimpleNamespace(p=c_value(p, ADDRESS)),
                 Module=Module,
                 Function=Function,
             ),

@@ -187,7 +187,7 @@ def stand_in(monkeypatch):
     return opened, recorder
 
 
-A, B = Kernel("copy.cu", "copy_flat"), Kernel("fill.cu", "fill_flat")
+A, B = Kernel("copy/copy.cu", "copy_flat"), Kernel("fill/fill.cu", "fill_flat")
 
 
 def words():
@@ -203,7 +203,7 @@ def test_log_names_and_times_kernels(stand_in):
         b(1, words())
         a(3, words())
     a(4, words())
-    assert [(each.kernel, each.launches, each.seconds) for each in log] == [
+    assert [(kernel, counts.launches, counts.seconds) for kernel, counts in log.items()] == [
         (A, 2, 4e-3),
         (B, 1, 2e-3),
     ]
@@ -221,8 +221,8 @@ def test_logs_nest_and_other_threads_have_none(stand_in):
         thread = threading.Thread(target=b, args=(1, words()))
         thread.start()
         thread.join()
-    assert [each.kernel for each in outer] == [A]
-    assert [each.kernel for each in inner] == [B]
+    assert [*outer] == [A]
+    assert [*inner] == [B]
     assert driver.counters.launches == 3
 
 

@@ -22,27 +22,16 @@ INFRASTRUCTURE = {
     "cuda": {"__init__", "bounded", "engine"},
 }
 
-# Kernels that have not the name of their family, by the family.
-KERNELS = {
-    "copy": {"bounded"},
-    "fill": {"band", "sequence"},
-    "image": {"coordinates"},
-    "mask": {"select"},
-    "pad": {"spread"},
-    "reduce": {"quantile"},
-    "scatter": {"combine", "replace"},
-    "sort": {"radix", "search"},
-}
-WITHOUT_KERNELS = {"image", "library", "mask", "pad", "view"}  # of their own name
+WITHOUT_KERNELS = {"library", "view"}
 
 PACKAGE = Path(tensorlayout.__file__).parent
 TESTS = Path(__file__).parents[1]
 
 
-def names(folder):
-    """What is in a folder: modules, and folders that hold any."""
-    modules = {path.stem for path in folder.glob("*.py")}
-    return modules | {path.parent.name for path in folder.glob("*/*.py")}
+def names(folder, suffix=".py"):
+    """What is in a folder: modules (or kernels), and folders that hold any."""
+    files = {path.stem for path in folder.glob(f"*{suffix}")}
+    return files | {path.parent.name for path in folder.glob(f"*/*{suffix}")}
 
 
 @pytest.mark.parametrize("piece", INFRASTRUCTURE)
@@ -56,5 +45,4 @@ def test_tests(family):
 
 
 def test_kernels():
-    known = (FAMILIES - WITHOUT_KERNELS).union(*KERNELS.values())
-    assert {path.stem for path in kernel_directory().rglob("*.cu")} == known
+    assert names(kernel_directory(), ".cu") == FAMILIES - WITHOUT_KERNELS

@@ -725,7 +725,7 @@ def test_summary_and_lines():
     libraries = {"tensorlayout": "1", "cupy": "14", "jax": "0.4"}
     report = gpu_report.Report("NVIDIA H100", ["a fact"], libraries)
     report.measured.append(measured(copy=(1e-3,), tensorlayout=(2e-3,), cupy=(1e-3,)))
-    report.compiled.append(gpu_report.CompileTime(Kernel("copy.cu", "copy_flat"), 0.5, 0.001))
+    report.compiled.append(gpu_report.CompileTime(Kernel("copy/copy.cu", "copy_flat"), 0.5, 0.001))
     report.left_out["huge"] = "no time was left"
     assert report.summary() == [
         "0 of 1 targets met; another library is faster in 1 of 1 rows; 0 of 1 rows of ours failed;"

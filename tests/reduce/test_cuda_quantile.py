@@ -149,7 +149,9 @@ def test_huge_lines_and_many_fractions():
 
 
 def kernels(dtype, result):
-    return kernels_in("quantile.cu", (("ELEMENT", c_type(dtype)), ("RESULT", c_type(result))))
+    return kernels_in(
+        "reduce/quantile.cu", (("ELEMENT", c_type(dtype)), ("RESULT", c_type(result)))
+    )
 
 
 @pytest.mark.parametrize("kernel", kernels(tl.float16, tl.float16), ids=lambda each: each.symbol)

@@ -13,9 +13,9 @@ from tensorlayout.cuda.gather import index_loop
 from tensorlayout.cuda.scatter import copy_scatter
 from tensorlayout.cuda.scatter.copy_scatter import FEW
 from tensorlayout.functions import dispatch
-from tensorlayout.plan.scatter import CopyScatter, Scatter, ScatterAlong
+from tensorlayout.plan.scatter import CopyScatter
 
-ALONG, TUPLES = CopyScatter(ScatterAlong("scatter")), CopyScatter(Scatter("scatter"))
+SCATTER = CopyScatter("scatter")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -34,15 +34,15 @@ def rng(seed=0):
 
 def along(out, x, value, axis, at):
     with checking("bounds", "initialized", "races", "count") as record:
-        key = (x._spec, out._spec, value._spec, axis, at._spec)
-        assert dispatch.call(ALONG, key, (out, x, value, at)) is out
+        key = (x._spec, out._spec, value._spec, (axis,), None, at._spec)
+        assert dispatch.call(SCATTER, key, (out, x, value, at)) is out
     return record.counts
 
 
 def by_tuples(out, x, value, dims, *at):
     with checking("bounds", "initialized", "races", "count") as record:
         key = (x._spec, out._spec, value._spec, dims, False, *(p._spec for p in at))
-        dispatch.call(TUPLES, key, (out, x, value, *at))
+        dispatch.call(SCATTER, key, (out, x, value, *at))
     return record.counts
 
 

@@ -10,7 +10,7 @@ import tensorlayout as tl
 from tensorlayout.cuda import scatter
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.gather import index_loop
-from tensorlayout.plan.scatter import Scatter, ScatterAlong
+from tensorlayout.plan.scatter import Scatter
 from tensorlayout.tensor import TensorSpec
 
 
@@ -174,7 +174,7 @@ def test_along_a_dimension_the_last_wins_too():
         value = rng().random((6, 5, 3), np.float32)
         x = tl.to_layout(on_cuda(values), (1, 2, 0))
         positions, source = on_cuda(i), on_cuda(value)
-        plan = ScatterAlong().plan(x._spec, source._spec, axis, positions._spec)
+        plan = Scatter().plan(x._spec, source._spec, (axis,), None, positions._spec)
         with checking("bounds", "races"):
             scatter.write_scatter(plan)(x, source, positions)
         expected = values.copy()

@@ -9,7 +9,7 @@ from tensors import as_dtype, placed, same, slots, tensor_in
 import tensorlayout as tl
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.scatter import combiner, plan_scatter_reduce
-from tensorlayout.plan.scatter import Scatter, ScatterAlong, ScatterReducePlan
+from tensorlayout.plan.scatter import Scatter, ScatterReducePlan
 from tensorlayout.tensor import TensorSpec
 
 
@@ -42,10 +42,7 @@ def reducing(plan, operation="add"):
 
 
 def reduction(plan, operation="add"):
-    specs = plan.result, plan.value, plan.positions
-    return ScatterReducePlan(
-        plan.name, operation, *specs, plan.shape, plan.index_map, result=plan.result
-    )
+    return ScatterReducePlan(plan.result, plan, operation)
 
 
 def expected(array, key, value, operation="add"):
@@ -145,7 +142,7 @@ def test_along_a_dimension(axis):
     for order in ((2, 1, 0), (1, 2, 0)):
         x, positions = tl.to_layout(on_cuda(array), order), on_cuda(i)
         source = on_cuda(value)
-        plan = ScatterAlong("scatter").plan(x._spec, source._spec, axis, positions._spec)
+        plan = Scatter("scatter").plan(x._spec, source._spec, (axis,), None, positions._spec)
         with checking("bounds", order="random"):
             reducing(plan)(x, source, positions)
         same(x.to_device("cpu"), expected(array, tuple(key), value), f"{order}")
@@ -192,7 +189,7 @@ def planned(places, positions):
     plan = Scatter("scatter").plan(
         spec, TensorSpec(spec.dtype, given.layout, given.device), (0,), False, given
     )
-    return plan_scatter_reduce(reduction(plan)).launches
+    return plan_scatter_reduce(plan, "add").launches
 
 
 @pytest.mark.parametrize(

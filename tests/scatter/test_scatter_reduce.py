@@ -206,6 +206,17 @@ def test_updates_of_a_narrower_dtype():
     same(found, np.asarray([1, 0, 1], np.float32))
 
 
+def test_more_values_than_can_be_written():
+    i = tl.broadcast_to(asarray(np.asarray([1])), (2**56,))
+    x = tl.zeros(3, dtype=tl.float32)
+    message = "72057594037927936 values are more than 17592186044416, which would take days"
+    with pytest.raises(ValueError, match=f"scatter_add: {message}"):
+        tl.scatter_add(x, i, 1.0)
+    with pytest.raises(ValueError, match=f"__setitem__: {message}"):
+        x[i] = 1
+    same(x, np.zeros(3, np.float32))
+
+
 def test_nan_goes_on():
     x, i = np.asarray([1, np.nan, 3], np.float32), np.asarray([0, 1, 0])
     updates = np.asarray([5, 2, np.nan], np.float32)

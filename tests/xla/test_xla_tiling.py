@@ -185,46 +185,6 @@ def tiled_shapes(draw, stars=True, most=200):
     return Shape.array(F32, sizes, layout)
 
 
-def by_coordinates(index, sizes, tile_list):
-    """The rule as XLA writes it, for one physical index: the oracle of `position`."""
-    for tile in tile_list:
-        sizes = [1] * (len(tile) - len(sizes)) + list(sizes)
-        index = [0] * (len(sizes) - len(index)) + list(index)
-        rest = len(sizes) - len(tile)
-        marks = [0] * rest + list(tile)
-        for d in range(len(marks)):  # merge each starred dimension into its successor
-            if marks[d] == COMBINE:
-                index[d + 1] += index[d] * sizes[d + 1]
-                sizes[d + 1] *= sizes[d]
-        left = [d for d in range(len(marks)) if marks[d] != COMBINE]
-        sizes, index = [sizes[d] for d in left], [index[d] for d in left]
-        t = [marks[d] or None for d in left]
-        low = [d for d in range(len(left)) if t[d] is not None]
-        high = [d for d in range(len(left)) if t[d] is None]
-        sizes, index = (
-            [sizes[d] for d in high]
-            + [math.ceil(sizes[d] / t[d]) for d in low]
-            + [t[d] for d in low],
-            [index[d] for d in high]
-            + [index[d] // t[d] for d in low]
-            + [index[d] % t[d] for d in low],
-        )
-    number = 0
-    for i, n in zip(index, sizes, strict=True):
-        number = number * n + i
-    return number
-
-
-@given(tiled_shapes())
-def test_positions_by_the_coordinate_rule(shape):
-    physical = shape.layout.minor_to_major[::-1]
-    tile_list = [tile.dimensions for tile in shape.layout.tiles]
-    sizes = [shape.dimensions[d] for d in physical]
-    for index in np.ndindex(*shape.dimensions):
-        expected = by_coordinates([index[d] for d in physical], sizes, tile_list)
-        assert layout_util.linear_index_for_nested_tiling(shape, index) == expected
-
-
 def padded_reshaped_transposed(physical, tile_list):
     """The buffer of an array in physical order, tile by tile with NumPy; padding is -1."""
     x = physical

@@ -275,7 +275,7 @@ def _misfit(plan: ElementwisePlan, *operands: Any) -> OverflowError:
                 scalar_in(name, dtype, operand)
             except OverflowError as error:
                 return error
-    return OverflowError(f"{name}: a Python integer does not fit {dtype}")
+    return OverflowError(f"a Python integer does not fit {dtype}")
 
 
 Reader = Callable[[tuple[Any, ...]], list[Array]]

@@ -48,7 +48,7 @@ def scalar_in(name: str, dtype: DType, value: Any) -> Array:
     try:
         return quietly(_scalar, dtype, value)  # type: ignore[no-any-return]
     except OverflowError:
-        raise dtypes.misfit(name, value, dtype) from None
+        raise dtypes.misfit(value, dtype) from None
 
 
 def _scalar(dtype: DType, value: Any) -> Array:

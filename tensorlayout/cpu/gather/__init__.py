@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import replace
 
 import numpy as np
 
 from tensorlayout.cpu.engine.memory import Array
-from tensorlayout.cpu.gather.inside import checked, checked_one, nearest, outside
-from tensorlayout.cpu.gather.read import Read, read_lines, reader
-from tensorlayout.cpu.gather.runs import MANY, Positions, Runs, is_by_line
+from tensorlayout.cpu.gather.inside import Positions, checked, checked_one, outside
+from tensorlayout.cpu.gather.read import read_lines, reader
+from tensorlayout.cpu.gather.runs import MANY, Move, Runs, is_by_line
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Run, Write
 from tensorlayout.plan.copy import AssignPlan
@@ -39,16 +38,15 @@ def write_gather(plan: GatherPlan) -> Write:
     return gather
 
 
-def _checked_reader(plan: GatherPlan, runs: Runs) -> Read:
+def _checked_reader(plan: GatherPlan, runs: Runs) -> Move:
     """The cheapest way to read at positions that may be outside or count from the end."""
     if plan.index_map.per_line and not plan.clamps and is_by_line(runs):
         return read_lines(plan.name, runs)
     sizes = [plan.source.layout.shape[d] for d in plan.index_map.dims]
     read = reader(runs)
-    places_of = nearest if plan.clamps else functools.partial(checked, plan.name)
 
     def check_and_read(memory: Array, positions: Positions, out: Array) -> None:
-        places = places_of(positions, sizes)
+        places = checked(plan.name, positions, sizes, clamps=plan.clamps)
         if out.size:
             read(memory, places, out)
 

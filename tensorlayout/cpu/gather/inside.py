@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from tensorlayout.cpu.engine.memory import Array
-from tensorlayout.cpu.gather.runs import Positions
+from tensorlayout.words import named
+
+Positions = Sequence[Array]  # one array for each indexed dimension
 
 
-def checked(name: str, positions: Positions, sizes: Sequence[int]) -> list[Array]:
-    """Positions counted from the front. IndexError for one that is outside."""
-    return [checked_one(name, p, n) for p, n in zip(positions, sizes, strict=True)]
+def checked(
+    name: str, positions: Positions, sizes: Sequence[int], *, clamps: bool = False
+) -> list[Array]:
+    """Positions counted from the front. For one outside IndexError, or the nearest one inside."""
+    pairs = zip(positions, sizes, strict=True)
+    return [_nearest(p, n) if clamps else checked_one(name, p, n) for p, n in pairs]
 
 
 def checked_one(name: str, positions: Array, size: int) -> Array:
-    """The same for one dimension of `size`."""
+    """The positions in one dimension of `size`, counted from the front. IndexError outside."""
     found = signed(positions)
     # Seen as unsigned, negative ones are the greatest: one look in place of two.
     if found.size == 0 or np.maximum.reduce(found.view(np.uintp), axis=None) < size:
@@ -27,12 +31,7 @@ def checked_one(name: str, positions: Array, size: int) -> Array:
     return np.where(found < 0, found + size, found)
 
 
-def nearest(positions: Positions, sizes: Sequence[int]) -> list[Array]:
-    """Positions counted from the front; for one that is outside, the nearest that is not."""
-    return [_nearest_one(p, n) for p, n in zip(positions, sizes, strict=True)]
-
-
-def _nearest_one(positions: Array, size: int) -> Array:
+def _nearest(positions: Array, size: int) -> Array:
     limits = np.iinfo(positions.dtype)  # which may be narrower than sizes
     inside = np.clip(positions, max(-size, limits.min), min(size - 1, limits.max))
     found = inside.astype(np.intp, copy=False)
@@ -50,13 +49,4 @@ def outside(name: str, positions: Array, size: int) -> IndexError:
     """The error for positions some of which are outside: it names one."""
     lowest, highest = int(positions.min()), int(positions.max())
     bad = lowest if lowest < -size else highest
-    return IndexError(f"{name}: index {bad} is outside a dimension of size {size}")
-
-
-@contextlib.contextmanager
-def naming_one(name: str, positions: Array, size: int) -> Iterator[None]:
-    """An IndexError becomes that for all positions, whatever thread met which."""
-    try:
-        yield
-    except IndexError:
-        raise outside(name, positions, size) from None
+    return named(name, IndexError(f"index {bad} is outside a dimension of size {size}"))

@@ -4,30 +4,29 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import numpy as np
 
-from tensorlayout.cpu.engine.memory import Array, bytes_from
-from tensorlayout.cpu.gather.inside import checked_one, naming_one
+from tensorlayout.cpu.engine.memory import Array
+from tensorlayout.cpu.gather.inside import Positions, checked_one
 from tensorlayout.cpu.gather.runs import (
     BLOCK,
     RUN,
     Cut,
     Lines,
-    Positions,
+    Move,
+    MoveLines,
     Runs,
+    by_lines,
     contiguous,
-    groups,
+    cuts,
     in_rows,
-    lines_of,
     row_of,
     shared,
     slots_of,
 )
 from tensorlayout.cpu.reduce.walk import Key, blocks
-
-Read = Callable[[Array, Positions, Array], None]
 
 # Bytes from which on a row is read where it is: 4 M float32 in rows of 2 with a gap behind each
 # take 20 ms brought together first and 65 where they are; in rows of 16, 6.3 and 9.0; of 64, 2.6
@@ -38,7 +37,7 @@ _LONG = 128
 _STAGE = 256 * 1024
 
 
-def reader(runs: Runs) -> Read:
+def reader(runs: Runs) -> Move:
     """``read(memory, positions, out)`` by the cheapest way, for an `out` packed as `runs` says."""
     inner, dims = runs.size(runs.inner), runs.index_map.dims
     if runs.index_map.per_line:
@@ -58,7 +57,7 @@ def reader(runs: Runs) -> Read:
 # "clip" 2.7), and unlike "raise" it writes to `out` without a buffer.
 
 
-def _read_packed(runs: Runs) -> Read:
+def _read_packed(runs: Runs) -> Move:
     """A tensor without gaps: one call, or one for a few lines or a part of the only one."""
     shape = (runs.size(runs.outer), runs.size(runs.indexed), runs.size(runs.inner))
 
@@ -77,7 +76,7 @@ def _read_packed(runs: Runs) -> Read:
     return read
 
 
-def _read_staged(runs: Runs) -> Read:
+def _read_staged(runs: Runs) -> Move:
     """One call for each block of lines that is brought together first: a tensor with gaps.
 
     Only if at least a quarter of each line is wanted; else by slots.
@@ -106,39 +105,33 @@ def _read_staged(runs: Runs) -> Read:
     return read
 
 
-def read_lines(name: str, runs: Runs) -> Read:
+def read_lines(name: str, runs: Runs) -> Move:
     """A call for a few lines, which have positions of their own; these are not checked yet.
 
     They are checked a few lines at a time, and so read from memory once. 4096 lines of 4096
     float32: 24 ms so, 36 by a call for each line, as threads wait for each other between calls
     (2026-11-21, 2-core AMD EPYC (Zen 4), numpy 2.4.6).
     """
-    outer = [runs.layout.shape[d] for d in runs.outer]
     size = runs.size(runs.indexed)
 
-    def read(memory: Array, positions: Positions, out: Array) -> None:
-        if not out.size:
-            return  # there are no positions either
-        index, target = runs.in_runs(positions[0])[..., 0], runs.in_runs(out)[..., 0]
-        source = runs.lines(memory)
-        flat = bytes_from(memory, runs.layout).view(memory.dtype)
+    def of_tensor(memory: Array) -> MoveLines:
+        source, flat = runs.lines(memory), runs.rows(memory)
         begins = runs.offsets(runs.outer)[:, None] + runs.layout.offset
 
-        def move(lines: Lines) -> None:
+        def move(lines: Lines, index: Array, target: Array) -> None:
             rows, places = lines
-            inside = checked_one(name, index[rows], size)
+            inside = checked_one(name, index, size)
             if len(places) == 1:  # a long line needs no sums
-                source[places[0]].take(inside[0], out=target[rows][0], mode="wrap")
+                source[places[0]].take(inside[0], out=target[0], mode="wrap")
             else:
-                flat.take(inside + begins[rows], out=target[rows], mode="wrap")
+                flat.take(inside + begins[rows], out=target, mode="wrap")
 
-        with naming_one(name, index, size):
-            shared(lines_of(outer, index.shape[1]), move, out.size)
+        return move
 
-    return read
+    return by_lines(name, runs, of_tensor)
 
 
-def _read_slices(runs: Runs) -> Read:
+def _read_slices(runs: Runs) -> Move:
     """One copy for each position: long slices of a tensor with gaps."""
 
     def read(memory: Array, positions: Positions, out: Array) -> None:
@@ -151,7 +144,7 @@ def _read_slices(runs: Runs) -> Read:
     return read
 
 
-def _read_rows(runs: Runs) -> Read:
+def _read_rows(runs: Runs) -> Move:
     """Rows without gaps that lie apart: a row counts as one element, whatever it holds.
 
     Short ones are brought together first, if at least a quarter of them is wanted.
@@ -176,33 +169,23 @@ def _read_rows(runs: Runs) -> Read:
     return read
 
 
-def _read_slots(runs: Runs) -> Read:
+def _read_slots(runs: Runs) -> Move:
     """The slot of every element, or of every long row, whatever the layout."""
-    weights = [runs.layout.strides[d] for d in runs.index_map.dims]
 
     def read(memory: Array, positions: Positions, out: Array) -> None:
         target = runs.in_runs(out)
-        if _is_long(runs, memory) and target.strides[2] == target.itemsize:
-            rows, to = runs.rows(memory), target.view(row_of(target, runs.row))
-            slots = slots_of(runs, positions, weights, runs.far)
+        long = runs.row * memory.itemsize >= _LONG and target.strides[2] == target.itemsize
+        row = runs.row if long else 1
+        to = target.view(row_of(target, row)) if row > 1 else target
+        rows, slots = runs.rows(memory, row), slots_of(runs, positions, row)
 
-            def move(cuts: Iterable[Cut]) -> None:
-                for cut in cuts:
-                    to[cut] = rows[slots(cut)]
+        def move(group: Iterable[Cut]) -> None:
+            for cut in group:
+                to[cut] = rows[slots(cut)] if row > 1 else rows.take(slots(cut), mode="wrap")
 
-            shared(groups(runs, to.shape, runs.row), move, out.size)
-            return
-        flat = bytes_from(memory, runs.layout).view(memory.dtype)
-        slots = slots_of(runs, positions, weights, runs.inner)
-
-        def move_each(cuts: Iterable[Cut]) -> None:
-            for cut in cuts:
-                target[cut] = flat.take(slots(cut), mode="wrap")
-
-        shared(groups(runs, target.shape, 1), move_each, out.size)
+        groups = cuts(runs, to.shape, row)
+        if not runs.index_map.per_line:
+            groups = ([cut] for group in groups for cut in group)
+        shared(groups, move, out.size)
 
     return read
-
-
-def _is_long(runs: Runs, memory: Array) -> bool:
-    return not runs.index_map.per_line and runs.row * memory.itemsize >= _LONG

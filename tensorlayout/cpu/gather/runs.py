@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,10 +17,12 @@ import numpy as np
 from tensorlayout.cpu.copy.choose import choose_copy
 from tensorlayout.cpu.engine.memory import Array, bytes_from
 from tensorlayout.cpu.engine.threads import Piece, available_threads, share_pieces
+from tensorlayout.cpu.gather.inside import Positions, outside
 from tensorlayout.layout import Layout
 from tensorlayout.plan.gather import IndexMap
 
-Positions = Sequence[Array]  # one array for each indexed dimension, all from 0 up
+# ``move(memory, positions, other)``: reads into `other`, or writes it.
+Move = Callable[[Array, Positions, Array], None]
 
 # Elements whose slots are worked out at a time, so that they are read from the cache: 4 M elements
 # x[i, j] take 26 ms so, 44 to 97 by NumPy's own indexing (2026-11-21, 2-core AMD EPYC (Zen 4),
@@ -59,7 +61,9 @@ class Runs:
         self.group = tuple(d - index_map.index_dims[0] for d in self.major[begin:end])
         # Elements side by side at the end of `inner`: a row, and the dimensions before it.
         near = next(k for k in range(len(self.inner) + 1) if self.packed(self.inner[k:]))
+        near = len(self.inner) if index_map.per_line else near
         self.row, self.far = self.size(self.inner[near:]), self.inner[:near]
+        self.weights = [layout.strides[d] for d in index_map.dims]
 
     @property
     def order(self) -> tuple[int, ...]:
@@ -86,13 +90,13 @@ class Runs:
             step *= n
         return True
 
-    def rows(self, memory: Array) -> Array:
-        """The row that begins at each slot, from the lowest on, as one element; they overlap."""
+    def rows(self, memory: Array, row: int = 1) -> Array:
+        """The `row` elements that begin at each slot, from the lowest on, as one; they overlap."""
         flat = bytes_from(memory, self.layout)
-        if self.row == 1:
+        if row == 1:
             return flat.view(memory.dtype)
-        count = flat.size // memory.itemsize - self.row + 1
-        return np.ndarray((count,), row_of(memory, self.row), flat, 0, (memory.itemsize,))
+        count = flat.size // memory.itemsize - row + 1
+        return np.ndarray((count,), row_of(memory, row), flat, 0, (memory.itemsize,))
 
     def in_runs(self, array: Array) -> Array:
         """An array of the result's shape as (outer, middle, inner); a copy if it must be."""
@@ -182,10 +186,9 @@ def is_by_line(runs: Runs) -> bool:
 Cut = tuple[slice, ...]
 
 
-def slots_of(
-    runs: Runs, positions: Positions, weights: Sequence[int], inner_dims: Sequence[int]
-) -> Callable[[Cut], Array]:
-    """What gives the slots of a cut of the runs: of elements, or of rows, if those lie apart."""
+def slots_of(runs: Runs, positions: Positions, row: int = 1) -> Callable[[Cut], Array]:
+    """What gives the slots of a cut of the runs: of elements, or of the rows of the runs."""
+    inner_dims, weights = runs.inner if row == 1 else runs.far, runs.weights
     outer, inner = runs.offsets(runs.outer)[:, None, None], runs.offsets(inner_dims)[None, None, :]
     if runs.layout.offset:
         outer = outer + runs.layout.offset
@@ -205,13 +208,6 @@ def slots_of(
     return slots
 
 
-def groups(runs: Runs, shape: tuple[int, ...], row: int) -> Iterator[Iterable[Cut]]:
-    """Cuts of all that is read, in groups for threads."""
-    if runs.index_map.per_line:
-        return column_cuts(shape)
-    return ((cut,) for group in line_cuts(shape, row) for cut in group)
-
-
 def widened(cut: Cut, row: int) -> Cut:
     """A cut that counts rows, in elements."""
     *others, last = cut
@@ -223,33 +219,20 @@ def _part(array: Array, cut: tuple[slice, ...]) -> Array:
     return array[tuple(c if n > 1 else slice(None) for c, n in zip(cut, array.shape, strict=True))]
 
 
-def line_cuts(shape: tuple[int, ...], row: int) -> Iterator[list[Cut]]:
-    """Cuts of a row-major block of rows into contiguous parts, in order, grouped by `outer`."""
+def cuts(runs: Runs, shape: tuple[int, ...], row: int = 1) -> Iterator[list[Cut]]:
+    """Cuts of a row-major block of rows, small enough to stay cached, in groups that do not meet.
+
+    Where every line has positions of its own, a few neighbouring lines at a time: what they read
+    stays cached, too.
+    """
     outer, middle, inner = shape
     most = max(1, BLOCK // row)
-    i = min(inner, most)
-    m = max(1, min(middle, most // inner))
-    o = max(1, most // (inner * middle))
+    i = min(inner, _COLUMNS if runs.index_map.per_line else most)
+    m, o = max(1, most // i), max(1, most // (i * max(middle, 1)))
     for a in range(0, outer, o):
-        yield [
-            (slice(a, a + o), slice(b, b + m), slice(c, c + i))
-            for b in range(0, middle, m)
-            for c in range(0, inner, i)
-        ]
-
-
-def column_cuts(shape: tuple[int, ...]) -> Iterator[list[Cut]]:
-    """Cuts of a few neighbouring lines at a time: what they read stays cached."""
-    outer, middle, inner = shape
-    columns = min(inner, _COLUMNS)
-    m = max(1, BLOCK // columns)
-    o = max(1, BLOCK // (columns * max(middle, 1)))
-    for a in range(0, outer, o):
-        for c in range(0, inner, columns):
-            yield [
-                (slice(a, a + o), slice(b, b + m), slice(c, c + columns))
-                for b in range(0, middle, m)
-            ]
+        for c in range(0, inner, i):
+            rest = slice(c, c + i)
+            yield [(slice(a, a + o), slice(b, b + m), rest) for b in range(0, middle, m)]
 
 
 # NumPy releases the interpreter lock while it reads and writes at positions; from so many elements
@@ -265,8 +248,36 @@ def shared(pieces: Iterator[Piece], move: Callable[[Piece], None], elements: int
 # Lines that a thread takes at a time: their numbers, and their indices in the outer dimensions.
 Lines = tuple[slice, list[tuple[int, ...]]]
 
+# Moves such lines between a tensor and what is read or written there, by their positions.
+MoveLines = Callable[[Lines, Array, Array], None]
 
-def lines_of(outer: Sequence[int], length: int) -> Iterator[Lines]:
+
+def by_lines(name: str, runs: Runs, of_tensor: Callable[[Array], MoveLines]) -> Move:
+    """Moves by positions of its own for every line, which `of_tensor` meets a few lines at a time.
+
+    They are not checked; an IndexError becomes one for all, whatever thread met which.
+    """
+    outer = [runs.layout.shape[d] for d in runs.outer]
+
+    def move_all(memory: Array, positions: Positions, other: Array) -> None:
+        if not other.size:
+            return  # there are no positions either
+        index, others = (runs.in_runs(each)[..., 0] for each in (positions[0], other))
+
+        move = of_tensor(memory)
+
+        def move_some(lines: Lines) -> None:
+            move(lines, index[lines[0]], others[lines[0]])
+
+        try:
+            shared(_lines_of(outer, index.shape[1]), move_some, other.size)
+        except IndexError:
+            raise outside(name, index, runs.size(runs.indexed)) from None
+
+    return move_all
+
+
+def _lines_of(outer: Sequence[int], length: int) -> Iterator[Lines]:
     """All lines, as many at a time as have positions that stay cached."""
     count = max(1, 8 * BLOCK // max(length, 1))
     each, begin = itertools.product(*map(range, outer)), 0

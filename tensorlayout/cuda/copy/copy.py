@@ -6,8 +6,7 @@ from dataclasses import replace
 from math import gcd
 
 from tensorlayout.cuda import elementwise
-from tensorlayout.cuda.copy.tiled import between, plan_copy
-from tensorlayout.cuda.elementwise.writes import with_padding
+from tensorlayout.cuda.copy.choose import between, plan_copy
 from tensorlayout.cuda.engine import faults
 from tensorlayout.cuda.engine.launch import Launches, writer
 from tensorlayout.cuda.engine.memory import copy_bytes, padding_of, write
@@ -44,13 +43,10 @@ def plan_move(
         )
         scratch = apart.layout.nbytes(apart.dtype), *first.scratch, *second.scratch
         return Launches(launches, "two moves", scratch)
-    itemsize, (to, from_) = result.dtype.itemsize, alignments
     if source.dtype == result.dtype:
-        copy = plan_copy(result.layout, source.layout, itemsize, (to, from_), padding)
-        assert copy is not None, "tiles that do not divide each other take two moves"
-        return copy
-    found = elementwise.plan_conversion(name, result, source, alignments, padding)
-    return with_padding(found, result, to, padding)
+        (to, from_), itemsize = alignments, result.dtype.itemsize
+        return plan_copy(result.layout, source.layout, itemsize, (to, from_), padding)
+    return elementwise.plan_conversion(result, source, alignments, padding)
 
 
 def write_copy(plan: CopyPlan) -> Write:

@@ -1,15 +1,5 @@
 """Elementwise operations on CUDA."""
 
-from tensorlayout.cuda.elementwise.planning import (
-    ElementwiseLaunch,
-    plan_conversion,
-    plan_elementwise,
-    takes_tiles,
-)
+from tensorlayout.cuda.elementwise.planning import plan_conversion, plan_elementwise, takes_tiles
 
-__all__ = [
-    "ElementwiseLaunch",
-    "plan_conversion",
-    "plan_elementwise",
-    "takes_tiles",
-]
+__all__ = ["plan_conversion", "plan_elementwise", "takes_tiles"]

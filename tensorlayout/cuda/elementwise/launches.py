@@ -1,37 +1,69 @@
-"""Launches of elementwise kernels without tiles in shared memory."""
+"""What elementwise kernels take, and the launches of those without tiles in shared memory."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from tensorlayout.cuda.bounded import walk_struct
-from tensorlayout.cuda.elementwise.operands import WIDTHS, Operands
+from tensorlayout.cuda.bounded import check_aligned, walk_struct
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
 from tensorlayout.cuda.engine.launch import Launch, blocks_of_packs
-from tensorlayout.cuda.engine.padding import bits_of, padding_regions, padding_struct
+from tensorlayout.cuda.engine.padding import bits_of, padding_struct
 from tensorlayout.cuda.engine.parameters import divisor, index_type, pack_walk
 from tensorlayout.cuda.engine.sectors import WIDEST
+from tensorlayout.cuda.fill.fill import Beside
+from tensorlayout.layout import Layout
 from tensorlayout.layout.digits import TiledLoop
 from tensorlayout.layout.loop import Loop
 
-
-def chosen(name: str, given: Operands, **shape: Any) -> tuple[Kernel, Any]:
-    """A kernel, and the struct that it takes."""
-    found = kernel("elementwise.cu", name, given.types, given.functor, **shape)
-    return found, parameters(found, OPERANDS=given.count)()
+# Bytes of packs, of the widest type.
+WIDTHS = (16, 4)
 
 
-def pack_memories(made: Any, given: Operands, blocks: int, steps: Sequence[int]) -> int:
-    """Fill in what all kernels take; it says how many blocks write padding."""
-    padding = given.padding
-    regions = None if padding is None else padding_regions(given.result[0])
-    made.padding, more = padding_struct(regions, padding or b"", blocks, given.alignments[0])
-    made.step[:] = steps
-    return more
+@dataclass(frozen=True, slots=True)
+class Operands:
+    """The result and the operands, as kernels see them.
+
+    Attributes:
+        functor: of kernels/functions.cuh.
+        types: the macros that name the types.
+        layouts: of the result and of the operands; None for scalars.
+        widths: bytes of an element of each; 0 for scalars.
+        alignments: powers of two that divide the addresses of the lowest slots.
+        beside: padding that is written in the same launch; of a tiled result, in its tails.
+
+    """
+
+    functor: str
+    types: tuple[tuple[str, str], ...]
+    layouts: tuple[Layout | None, ...]
+    widths: tuple[int, ...]
+    alignments: tuple[int, ...]
+    beside: Beside
+
+    @property
+    def count(self) -> int:
+        """How many operands there are."""
+        return len(self.layouts) - 1
+
+    @property
+    def widest(self) -> int:
+        """Bytes of the widest type."""
+        return int(dict(self.types)["WIDEST"])
+
+    def chosen(self, name: str, **shape: Any) -> tuple[Kernel, Any]:
+        """A kernel, and the struct that it takes."""
+        found = kernel("elementwise.cu", name, self.types, self.functor, **shape)
+        return found, parameters(found, OPERANDS=self.count)()
+
+    def pack_memories(self, made: Any, blocks: int, steps: Sequence[int]) -> int:
+        """Fill in what all kernels take; how many blocks there are with those of padding."""
+        made.padding, more = padding_struct(*self.beside, blocks, self.alignments[0])
+        made.step[:] = steps
+        return blocks + more
 
 
 def flat(
@@ -39,10 +71,10 @@ def flat(
 ) -> Launch:
     """One run."""
     blocks = blocks_of_packs(count // pack + count % pack, pack)
-    found, made = chosen("elementwise_flat", given, PACK=pack)
-    more = pack_memories(made.memories, given, blocks, steps)
+    found, made = given.chosen("elementwise_flat", PACK=pack)
+    blocks = given.pack_memories(made.memories, blocks, steps)
     made.count = count
-    return Launch(found, blocks + more, bytes(made), firsts)
+    return Launch(found, blocks, bytes(made), firsts)
 
 
 def strided(given: Operands, loop: Loop, pack: int) -> Launch:
@@ -55,34 +87,26 @@ def strided(given: Operands, loop: Loop, pack: int) -> Launch:
     steps = loop.axes[-1].strides[1:] if pack > 1 else (0,) * given.count
     name = "elementwise_rows" if pack > 1 else "elementwise_strided"
     wide = {"PACK": pack} if pack > 1 else {}
-    found, made = chosen(name, given, RANK=len(sizes), INDEX=index, **wide)
-    more = pack_memories(made.memories, given, blocks, steps)
+    found, made = given.chosen(name, RANK=len(sizes), INDEX=index, **wide)
+    blocks = given.pack_memories(made.memories, blocks, steps)
     made.threads, made.pack_threads, made.packs = count, rows * packs, packs
     made.rest = divisor(index, rest or 1)
     pack_walk(made.walk, sizes, loop.in_packs(pack, ()).strides)
-    return Launch(found, blocks + more, bytes(made), loop.firsts)
+    return Launch(found, blocks, bytes(made), loop.firsts)
 
 
 def masked_tail(given: Operands, loop: TiledLoop) -> Launch:
     """Tiles with tails, in the result's order; ValueError for elements that are not aligned."""
-    for width, alignment in zip(loop.widths, loop.alignments, strict=True):
-        if width and alignment % width:
-            msg = (
-                f"{given.functor}: tiled memory begins at an address that is no multiple of its"
-                f" {width} bytes an element; copy it first"
-            )
-            raise ValueError(msg)
+    check_aligned(given.functor, loop)
     # The most of the packs that there are kernels for.
     widest, most = given.widest, loop.pack(WIDEST)
     packs = [width // widest for width in WIDTHS if width > widest]
     pack = max([pack for pack in packs if pack <= most], default=1)
     threads, moves = loop.count // pack, loop.axes[-1].strides[1:]
     blocks = blocks_of_packs(threads, pack)
-    # The tails of a tiled result have its padding; that of a strided one is apart.
-    apart = replace(given, padding=None) if given.result[0].is_tiled else given
-    found, made = chosen("elementwise_bounded", given, INDEX=loop.index, BOUNDED=pack)
+    found, made = given.chosen("elementwise_bounded", INDEX=loop.index, BOUNDED=pack)
     steps = moves if pack > 1 else [0] * len(moves)
-    more = pack_memories(made.memories, apart, blocks, steps)
-    made.threads, made.bits[:] = threads, bits_of(given.padding or b"")
+    blocks = given.pack_memories(made.memories, blocks, steps)
+    made.threads, made.bits[:] = threads, bits_of(given.beside[1])
     made.walk = walk_struct(loop, (), pack)
-    return Launch(found, blocks + more, bytes(made), loop.firsts)
+    return Launch(found, blocks, bytes(made), loop.firsts)

@@ -3,39 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tensorlayout.cuda.bounded import fits_a_walk
-from tensorlayout.cuda.elementwise.launches import flat, masked_tail, strided
-from tensorlayout.cuda.elementwise.operands import Operands, has_rows, loop_of, pack_of
-from tensorlayout.cuda.elementwise.tiles import TUNING, Tuning, box_of, tiles
+from tensorlayout.cuda.elementwise.launches import WIDTHS, Operands, flat, masked_tail, strided
+from tensorlayout.cuda.elementwise.tiles import box_of, tiles
 from tensorlayout.cuda.engine.c_types import c_type
-from tensorlayout.cuda.engine.launch import Launch
+from tensorlayout.cuda.engine.launch import Launch, Launches
 from tensorlayout.cuda.engine.memory import padding_of
-from tensorlayout.cuda.engine.padding import padding_regions
 from tensorlayout.cuda.engine.sectors import SECTOR, in_order_cost
+from tensorlayout.cuda.engine.shared_tiles.problem import TUNING, Tuning
+from tensorlayout.cuda.fill.fill import padding_beside
 from tensorlayout.dtypes import DType
+from tensorlayout.layout import Layout
 from tensorlayout.layout.digits import TiledLoop, is_tiled, tiled_loop, written_sizes
-from tensorlayout.layout.loop import Loop
+from tensorlayout.layout.loop import Axis, Loop
 from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.tensor import TensorSpec
-
-
-@dataclass(frozen=True, slots=True)
-class ElementwiseLaunch:
-    """An elementwise operation that is ready to run.
-
-    Attributes:
-        case: the kind of walk, one of the names in `plan_elementwise`.
-        launch: what to launch; None if there is nothing to do.
-        writes_padding: whether the launch writes the padding that it was asked to write; if not,
-            that is another launch's work.
-
-    """
-
-    case: str
-    launch: Launch | None
-    writes_padding: bool = True
 
 
 def plan_elementwise(
@@ -43,8 +27,8 @@ def plan_elementwise(
     alignments: Sequence[int],
     padding: bytes | None = None,
     tuning: Tuning = TUNING,
-) -> ElementwiseLaunch:
-    """The cheapest way to carry out a plan, in one launch.
+) -> Launches:
+    """The cheapest way to carry out a plan: in one launch, and others for much padding.
 
     `alignments`: powers of two that divide the addresses of the lowest slots, of the result and of
     each operand (of scalars any); `padding`: the content of one element of the padding that the
@@ -73,57 +57,65 @@ def plan_elementwise(
         i if isinstance(o, type) else o.dtype
         for o, i in zip(plan.operands, plan.inputs, strict=True)
     ]
-    operands = [None if isinstance(o, type) else o for o in plan.operands]
-    found = _operands(functor, compute, plan.result, operands, dtypes, alignments, padding)
-    return _planned(plan.operation.name, found, tuning)
+    layouts = [None if isinstance(o, type) else o.layout for o in plan.operands]
+    names = functor, compute
+    return _planned(names, plan.result, layouts, dtypes, alignments, padding, tuning)
 
 
 def plan_conversion(
-    name: str,
     result: TensorSpec,
     source: TensorSpec,
     alignments: Sequence[int],
     padding: bytes | None = None,
     tuning: Tuning = TUNING,
-) -> ElementwiseLaunch:
-    """The copy of a tensor into another dtype.
-
-    `name`: the function that asks; the rest is as in `plan_elementwise`.
-    """
-    given = ([source], [source.dtype], alignments, padding)
-    return _planned(name, _operands("positive", c_type(result.dtype), result, *given), tuning)
+) -> Launches:
+    """The copy of a tensor into another dtype; arguments as of `plan_elementwise`."""
+    names = "positive", c_type(result.dtype)
+    given = [source.layout], [source.dtype]
+    return _planned(names, result, *given, alignments, padding, tuning)
 
 
-def _operands(
-    functor: str,
-    compute: str,
+def _planned(
+    names: tuple[str, str],
     result: TensorSpec,
-    operands: Sequence[TensorSpec | None],
+    operands: Sequence[Layout | None],
     dtypes: Sequence[DType],
     alignments: Sequence[int],
     padding: bytes | None,
-) -> Operands:
+    tuning: Tuning,
+) -> Launches:
+    """`names`: of the functor, and of the type that it computes in."""
+    (functor, compute), layout, digits = names, result.layout, None
     macros = zip(("FIRST", "SECOND", "THIRD"), map(c_type, dtypes), strict=False)
-    widest = max(result.dtype.itemsize, *[dtype.itemsize for dtype in dtypes])
-    types = (
-        *macros,
-        ("COMPUTE", compute),
-        ("RESULT", c_type(result.dtype)),
-        ("WIDEST", str(widest)),
-    )
-    shape = result.layout.shape
-    placed = tuple(
-        None if o is None else (o.layout.broadcast_to(shape), o.dtype.itemsize) for o in operands
-    )
-    whole = (result.layout, result.dtype.itemsize)
-    return Operands(functor, types, whole, placed, tuple(alignments), padding)
+    itemsize = result.dtype.itemsize
+    widest = max(itemsize, *[dtype.itemsize for dtype in dtypes])
+    types = ("COMPUTE", compute), ("RESULT", c_type(result.dtype)), ("WIDEST", str(widest))
+    layouts = (layout, *[None if o is None else o.broadcast_to(layout.shape) for o in operands])
+    pairs = zip(operands, dtypes, strict=True)
+    widths = (itemsize, *[0 if o is None else dtype.itemsize for o, dtype in pairs])
+    if is_tiled(*layouts) and (layout.size or padding is not None):
+        digits = _digits(layouts, widths, alignments, padding)
+        if digits is None:
+            found = ", ".join([str(each) for each in layouts if each is not None])
+            msg = f"no kernel walks tiles like those of {found} together; use to_layout() first"
+            raise NotImplementedError(msg)
+    beside, apart = padding_beside(layout, itemsize, alignments[0], padding, digits)
+    given = Operands(functor, (*macros, *types), layouts, widths, tuple(alignments), beside)
+    if digits is not None and digits.count and digits.bounds:
+        return Launches((masked_tail(given, digits), *apart), "bounded")
+    if layout.size:
+        case, launch = _cheapest(given, _loop_of(given, digits), tuning)
+        return Launches((launch, *apart), case)
+    if beside[0] is None or not beside[0].regions:
+        return Launches(apart, "empty")
+    nothing = (0,) * given.count
+    return Launches((flat(given, 0, 1, nothing, (0, *nothing)), *apart), "empty")
 
 
 # ---- Which kernel
 
 # Of operands that cost more bytes for each in the result's order, copies do better.
 _COSTLY = 2.5
-_SMALL_BYTES = 32 * 1024
 
 
 def takes_tiles(plan: ElementwisePlan) -> bool:
@@ -136,58 +128,77 @@ def takes_tiles(plan: ElementwisePlan) -> bool:
     layouts = [result, *[o.layout.broadcast_to(shape) for o in operands]]
     padding = None if plan.given else padding_of(plan.result)
     widths = [plan.result.dtype.itemsize, *[o.dtype.itemsize for o in operands]]
-    loop = tiled_loop(layouts, widths, [SECTOR] * len(widths), written_sizes(result, padding))
-    if loop is None or not loop.bounds:
-        return loop is not None
-    if not fits_a_walk(loop):
-        return False
-    large = [m for m in range(1, len(widths)) if loop.count * widths[m] >= _SMALL_BYTES]
+    loop = _digits(layouts, widths, [SECTOR] * len(widths), padding)
+    return loop is not None and (not loop.bounds or reads_well(loop))
+
+
+def reads_well(loop: TiledLoop) -> bool:
+    """Whether one launch reads operands in tiles with tails well enough."""
+    widths = loop.widths
+    large = [m for m in range(1, len(widths)) if loop.count * widths[m] >= TUNING.small_bytes]
     return all(in_order_cost(loop, memory) <= _COSTLY for memory in large)
 
 
-def loop_over_tiles(name: str, given: Operands) -> TiledLoop:
-    """The digits of the result and of the operands; NotImplementedError for none.
+def _digits(
+    layouts: Sequence[Layout | None],
+    widths: Sequence[int],
+    alignments: Sequence[int],
+    padding: bytes | None,
+) -> TiledLoop | None:
+    """The digits of the result and of the operands; None where no kernel walks them together."""
+    assert layouts[0] is not None, "the result is no scalar"
+    loop = tiled_loop(layouts, widths, alignments, written_sizes(layouts[0], padding))
+    return None if loop is None or (loop.bounds and not fits_a_walk(loop)) else loop
 
-    `name`: of the function, for errors.
+
+def _loop_of(given: Operands, digits: TiledLoop | None) -> Loop:
+    """All elements, with as few axes as can be. ValueError for elements not aligned.
+
+    `digits`: of tiled layouts, without tails.
     """
-    written = written_sizes(given.result[0], given.padding)
-    loop = tiled_loop(given.layouts, given.widths, given.alignments, written)
-    if loop is None or (loop.bounds and not fits_a_walk(loop)):
-        found = ", ".join([str(layout) for layout in given.layouts if layout is not None])
-        msg = f"{name}: no kernel walks tiles like those of {found} together; use to_layout() first"
-        raise NotImplementedError(msg)
-    return loop
-
-
-def _planned(name: str, given: Operands, tuning: Tuning) -> ElementwiseLaunch:
-    layout, digits = given.result[0], None
-    if is_tiled(*given.layouts) and (layout.size or given.padding is not None):
-        digits = loop_over_tiles(name, given)
-        if digits.count and digits.bounds:
-            fits = layout.is_tiled or given.padding is None
-            fits = fits or (padding_regions(layout).fit_a_launch and not digits.firsts[0])
-            inside = given if fits else replace(given, padding=None)
-            return ElementwiseLaunch("bounded", masked_tail(inside, digits), fits)
-    written = given.padding is not None and not layout.is_tiled
-    regions = padding_regions(layout) if written else None
-    fits = regions is None or regions.fit_a_launch
-    if layout.size == 0:
-        empty = regions is None or not regions.regions
-        nothing = (0,) * given.count
-        firsts = (0,) * (1 + len(nothing))
-        launch = None if empty or not fits else flat(given, 0, 1, nothing, firsts)
-        return ElementwiseLaunch("empty", launch, fits)
-    if not fits:
-        given = replace(given, padding=None)
-    case, launch = _cheapest(given, loop_of(given, digits), tuning)
-    return ElementwiseLaunch(case, launch, fits)
+    for number, (width, alignment) in enumerate(zip(given.widths, given.alignments, strict=True)):
+        if width and alignment % width:
+            which = f"operand {number}" if number else "the result"
+            msg = (
+                f"{given.functor}: {which} begins at an address that is no multiple of its"
+                f" {width} bytes an element; copy it first"
+            )
+            raise ValueError(msg)
+    loop = digits or Loop.over(given.layouts, given.widths, given.alignments)
+    if loop.count > 1:
+        return loop
+    return replace(loop, axes=(Axis(1, (1,) + (0,) * given.count),))
 
 
 def _cheapest(given: Operands, loop: Loop, tuning: Tuning) -> tuple[str, Launch]:
-    pack, rows = pack_of(loop, given.widest), has_rows(loop)
+    to, *steps = loop.axes[-1].strides
+    # Whether the fastest axis is contiguous in all memories, or repeated in operands.
+    rows = to == 1 and all(step in (0, 1) for step in steps)
+    pack = _pack_of(loop, given.widest) if rows else 1
     if rows and len(loop.axes) == 1:
-        return "flat", flat(given, loop.count, pack, loop.axes[0].strides[1:], loop.firsts)
+        return "flat", flat(given, loop.count, pack, steps, loop.firsts)
     box = box_of(loop, given, pack, tuning)
     if box is not None:
         return "tiles", tiles(given, loop, box)
     return "rows" if rows else "strided", strided(given, loop, pack)
+
+
+# Rows of fewer packs are not worth the access that their last elements take.
+_FULL_PACKS = 8
+
+
+def _pack_of(loop: Loop, widest: int) -> int:
+    """How many elements of rows move at once: the most that alignment and their length allow.
+
+    `widest`: bytes of the widest type. Rows may end with single elements.
+    """
+    row, strides = loop.axes[-1][:2]
+    for pack in [width // widest for width in WIDTHS if width > widest]:
+        aligned = all(
+            stride == 0 or loop.grain(memory) % (pack * loop.widths[memory]) == 0
+            for memory, stride in enumerate(strides)
+        )
+        whole = len(loop.axes) == 1 or row % pack == 0 or row >= _FULL_PACKS * pack
+        if aligned and whole:
+            return pack
+    return 1

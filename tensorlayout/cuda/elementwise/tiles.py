@@ -7,40 +7,19 @@ those of memories with wide elements weigh more.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from math import gcd, prod
+from math import prod
 
-from tensorlayout.cuda.elementwise.launches import chosen, pack_memories
-from tensorlayout.cuda.elementwise.operands import Operands
+from tensorlayout.cuda.elementwise.launches import Operands
 from tensorlayout.cuda.engine.launch import Launch
-from tensorlayout.cuda.engine.sectors import SECTOR, in_order_cost
+from tensorlayout.cuda.engine.sectors import in_order_cost
 from tensorlayout.cuda.engine.shared_tiles.choice import choose_tile
-from tensorlayout.cuda.engine.shared_tiles.problem import WRITE, TileProblem
+from tensorlayout.cuda.engine.shared_tiles.problem import WRITE, TileProblem, Tuning
 from tensorlayout.cuda.engine.shared_tiles.structs import access_struct, tiles_struct
 from tensorlayout.cuda.engine.shared_tiles.tile import SharedTile, narrowness
 from tensorlayout.layout.loop import Loop
 
 # Axes of a box, at most.
 _AXES = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Tuning:
-    """What a test may want to set.
-
-    Attributes:
-        small_bytes: below this, no tiles: a launch takes longer than the bytes, in whatever order.
-        staged_from: operands that cost this much in the result's order are staged.
-        through_tile: what the way through shared memory costs, where each memory costs at least 1.
-
-    """
-
-    small_bytes: int = 32 * 1024
-    staged_from: float = 1.1
-    through_tile: float = 0.1
-
-
-TUNING = Tuning()
 
 
 # ---- Which box, if any
@@ -89,18 +68,10 @@ def _is_staged(loop: Loop, memory: int, sectors: float, tuning: Tuning) -> bool:
 
 def _nest(loop: Loop, given: Operands, staged: tuple[int, ...]) -> TileProblem:
     widths = loop.widths
-    alignments = []
-    for strides, width, first, alignment in zip(
-        loop.strides, widths, loop.firsts, loop.alignments, strict=True
-    ):
-        back = sum([(n - 1) * s for n, s in zip(loop.sizes, strides, strict=True) if s < 0])
-        alignments.append(gcd(alignment, first + back * width, SECTOR))
     beside = tuple(m for m in range(1, len(widths)) if widths[m] and m not in staged)
     pack = max(1, 4 // given.widest)  # as `tiles_in` of kernels/elementwise.cu
     followers = tuple(sorted((*staged, *beside)))
-    return TileProblem(
-        loop.axes, widths, tuple(alignments), staged, beside, pack, _AXES, followers=followers
-    )
+    return TileProblem.over(loop, staged, beside, pack, _AXES, followers)
 
 
 # ---- The launch
@@ -112,8 +83,8 @@ def tiles(given: Operands, loop: Loop, box: SharedTile) -> Launch:
     packed = side.unit > box.problem.widths[WRITE]
     moves = [box.problem.axes[box.axes[k]].strides[1:] for k in side.order[: side.run]]
     steps = [int(any(strides)) for strides in zip(*moves, strict=True)]
-    found, made = chosen("elementwise_tiles", given, PACKED=int(packed), ROOM=box.room)
-    more = pack_memories(made.memories, given, box.blocks, steps)
+    found, made = given.chosen("elementwise_tiles", PACKED=int(packed), ROOM=box.room)
+    blocks = given.pack_memories(made.memories, box.blocks, steps)
     tiles_struct(box, made.boxes)
     made.write = access_struct(box, WRITE, [0] * len(box.axes), _AXES)
     begins, period = box.tiles, box.period(WRITE)
@@ -131,4 +102,4 @@ def tiles(given: Operands, loop: Loop, box: SharedTile) -> Launch:
             follower.stride[: len(box.axes)] = strides[: len(box.axes)]
             follower.step = strides[last] * periods
             follower.rows, follower.places = box.followers[memory]
-    return Launch(found, box.blocks + more, bytes(made), loop.firsts)
+    return Launch(found, blocks, bytes(made), loop.firsts)

@@ -1,19 +1,18 @@
-"""Elementwise plans carried out: a launch, and behind it what writes much padding."""
+"""Elementwise plans carried out."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from tensorlayout.cuda.elementwise.planning import ElementwiseLaunch, plan_elementwise
+from tensorlayout.cuda.elementwise.planning import plan_elementwise
 from tensorlayout.cuda.engine.driver import driver
 from tensorlayout.cuda.engine.launch import Bound, Launches, bind, writer
 from tensorlayout.cuda.engine.memory import padding_of, per_alignment
 from tensorlayout.cuda.engine.scalars import octets
-from tensorlayout.cuda.fill.fill import plan_padding
 from tensorlayout.plan.base import Write
 from tensorlayout.plan.elementwise import ElementwisePlan
-from tensorlayout.tensor import Tensor, TensorSpec
+from tensorlayout.tensor import Tensor
 
 
 def write_elementwise(plan: ElementwisePlan) -> Write:
@@ -22,8 +21,7 @@ def write_elementwise(plan: ElementwisePlan) -> Write:
     number, content = spec.device.number, scalars_of(plan)
 
     def planned(alignments: tuple[int, ...]) -> Launches:
-        found = plan_elementwise(plan, alignments, padding)
-        return with_padding(found, spec, alignments[0], padding)
+        return plan_elementwise(plan, alignments, padding)
 
     if content is None:
         return writer(number, planned)
@@ -59,13 +57,3 @@ def scalars_of(plan: ElementwisePlan) -> Callable[..., bytes] | None:
         return b"".join([one.ljust(16, b"\0") for one in each])
 
     return content
-
-
-def with_padding(
-    found: ElementwiseLaunch, spec: TensorSpec, alignment: int, padding: bytes | None
-) -> Launches:
-    """The launch, and behind it those of the padding where that is too much for it."""
-    launches = tuple([launch for launch in (found.launch,) if launch is not None])
-    if padding is not None and not found.writes_padding:
-        launches += plan_padding(spec.layout, spec.dtype.itemsize, alignment, padding).launches
-    return Launches(launches, found.case)

@@ -1,4 +1,4 @@
-"""What the kernels call dtypes (``kernels/dtypes.cuh``)."""
+"""What the kernels call dtypes (``kernels/include/dtypes.cuh``)."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
+from functools import cached_property
 from operator import add
 from typing import Literal, NamedTuple, cast
 
@@ -40,7 +41,7 @@ class Tally(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """The accesses of a kernel, over `launches`. Ratios of nothing are 1.
+    """The accesses of a kernel, over `launches`, and how long a GPU took. Ratios of nothing are 1.
 
     >>> Counts("copy", 1, loads=Tally(8, 256, 1024, 64, 32)).sector_efficiency_read
     0.5
@@ -52,6 +53,7 @@ class Counts(NamedTuple):
     stores: Tally = Tally()
     shared_loads: Tally = Tally()
     shared_stores: Tally = Tally()
+    seconds: float = 0.0
 
     @property
     def sector_efficiency_read(self) -> float:
@@ -105,7 +107,7 @@ class Record:
         self.counts[kernel] = self.counts.get(kernel, Counts(kernel.name)) + counts
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Mode:
     """How launches run. ValueError for checks and orders that are not known."""
 
@@ -123,7 +125,7 @@ class Mode:
             msg = f"checking: order must be one of {', '.join(ORDERS)}, got {shown(self.order)}"
             raise ValueError(msg)
 
-    @property
+    @cached_property
     def flags(self) -> int:
         """The checks as kernels are told of them."""
         return sum(CHECKS[check] for check in set(self.checks))

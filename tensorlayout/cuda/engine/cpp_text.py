@@ -76,8 +76,8 @@ class File:
     def __init__(self, path: str) -> None:
         self.path = path
         self.text = _COMMENT.sub("", (kernel_directory() / path).read_text("utf-8"))
-        names = _INCLUDE.findall(self.text)
-        self._included = [name for name in names if (kernel_directory() / name).is_file()]
+        paths = (f"include/{name}" for name in _INCLUDE.findall(self.text))
+        self._included = [path for path in paths if (kernel_directory() / path).is_file()]
         self._own: dict[str, list[Definition]] = {}
         for found in _DEFINITION.finditer(self.text):
             for each in self._definitions(found):

@@ -61,7 +61,7 @@ _UNCAPTURED = (0, LEGACY_STREAM)
 # Bytes that no device has. CuPy, which rounds sizes up, would take some of them for few.
 _TOO_MANY = 1 << 62
 
-THREADS = constant("platform.cuh", "THREADS")  # of a block
+THREADS = constant("include/platform.cuh", "THREADS")  # of a block
 
 # What CUDA takes of parameters on every architecture.
 _PARAMETER_BYTES = 4096
@@ -92,15 +92,13 @@ class _Capture:
 class _Block(threading.local):
     """Memory of each thread for the parameters of a launch, which CUDA reads during the call."""
 
-    def __init__(self, cupy: Any) -> None:
+    def __init__(self) -> None:
         memory = (ctypes.c_char * _PARAMETER_BYTES)()
-        address = ctypes.addressof(memory)
-        self._kept = pointers = (ctypes.c_void_p * 1)(address)
+        self._kept = pointers = (ctypes.c_void_p * 1)(ctypes.addressof(memory))
         # Copying into it takes 0.05 us; the address of a caller's bytearray 0.2 us by way of ctypes
         # (2026-11, 2-core AMD EPYC (Zen 4)).
-        view = memoryview(memory).cast("B")
-        self.for_driver = view, ctypes.addressof(pointers)
-        self.for_function = view, (cupy.cuda.function.CPointer(address),)
+        self.view = memoryview(memory).cast("B")
+        self.pointers = ctypes.addressof(pointers)
 
 
 class CupyLauncher:
@@ -127,7 +125,7 @@ class CupyLauncher:
         self._block = driver.block
         self._counters = driver.counters
         self._cuda = driver.cuda
-        self._launch = getattr(driver.cuda.driver, "launchKernel", None)
+        self._launch = driver.cuda.driver.launchKernel
         self._stream = driver.cuda.get_current_stream
         self._load = load
         self._functions: dict[int, tuple[Any, int]] = {}
@@ -137,10 +135,11 @@ class CupyLauncher:
     def __call__(self, grid: int | tuple[int, int, int], parameters: bytearray) -> None:
         """Launch on the current device and stream. Neither allocates on the device nor waits."""
         _, address = self._only or self._on_this_device()
-        view, pointers = self._block.for_driver
-        view[: len(parameters)] = parameters
+        block = self._block
+        block.view[: len(parameters)] = parameters
+        pointers = block.pointers
         x, y, z = (grid, 1, 1) if isinstance(grid, int) else grid
-        launch: Any = self._launch
+        launch = self._launch
         try:
             launch(address, x, y, z, THREADS, 1, 1, 0, self._stream().ptr, pointers, 0)
         except self._cuda.driver.CUDADriverError as error:
@@ -161,20 +160,6 @@ class CupyLauncher:
 
     def _on_this_device(self) -> tuple[Any, int]:
         return self._functions.get(self._cuda.runtime.getDevice()) or self.prepare()
-
-
-class FunctionLauncher(CupyLauncher):
-    """A kernel launched by CuPy's own call, in a version that does not expose the driver's."""
-
-    __slots__ = ()
-
-    def __call__(self, grid: int | tuple[int, int, int], parameters: bytearray) -> None:
-        """Launch on the current device and stream. Neither allocates on the device nor waits."""
-        function, _ = self._only or self._on_this_device()
-        view, arguments = self._block.for_function
-        view[: len(parameters)] = parameters
-        function((grid, 1, 1) if isinstance(grid, int) else grid, (THREADS, 1, 1), arguments)
-        self._counters.launches += 1
 
 
 # ---- The driver
@@ -204,14 +189,13 @@ class CupyDriver:
     """`tensorlayout.cuda.engine.driver.Driver`, on NVIDIA GPUs."""
 
     name = "cupy"
+    launcher_type = CupyLauncher
 
     def __init__(self, cupy: Any, device_count: int) -> None:
         self.counters = Counters()
         self.cuda = cupy.cuda
         self.runtime = cupy.cuda.runtime
-        self.block = _Block(cupy)
-        exposed = hasattr(cupy.cuda.driver, "launchKernel")
-        self.launcher_type = CupyLauncher if exposed else FunctionLauncher
+        self.block = _Block()
         self._cupy = cupy
         self._device_count = device_count
         # Where there is one device, it is always current.
@@ -358,7 +342,7 @@ class CupyDriver:
         """The kernel, loaded on the current device. RuntimeError if it does not compile."""
         found = self._launchers.get(kernel)
         if found is None:
-            found = self.launcher_type(self, kernel, lambda: self._load(kernel))
+            found = CupyLauncher(self, kernel, lambda: self._load(kernel))
             self._launchers[kernel] = found
         return found
 

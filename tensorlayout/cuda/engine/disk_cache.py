@@ -1,9 +1,10 @@
 """Compiled kernels kept on disk, found again by everything that went into them.
 
-An entry is one file, ``<key>.<checksum><suffix>``. It appears by an atomic rename, so a reader sees
-all of it or nothing. Of processes that want the same kernel at once, one compiles it. An entry
-whose content does not fit its checksum is removed and made again. One that was not used for long is
-removed when a process first makes another: every change of a header leaves some behind.
+An entry is one file, ``<key><suffix>``: what the compiler made, then a checksum, which loaders pass
+over. It appears by an atomic rename, so a reader sees all of it or nothing. Of processes that want
+the same kernel at once, one compiles it. An entry that does not fit its checksum is removed and
+made again. One that was not used for long is removed when a process first makes another: every
+change of a header leaves some behind.
 
 What is here is loaded and run. So folders and entries are used only where they are ours and nobody
 else can write to them. A folder that is not to be trusted, or has no room, is passed over: then a
@@ -37,7 +38,9 @@ _ROOM = 2**22  # free bytes that a compiler needs at least
 
 # Names of entries, and of folders in which one is being made. Nothing else is ever removed: the
 # folder may be one that the user also has other files in.
-_OURS = re.compile(r".*[0-9a-f]{32}(\.[0-9a-f]{16}\.\w+|-\w+)")
+_OURS = re.compile(r".*[0-9a-f]{32}((\.[0-9a-f]{16})?\.\w+|-\w+)")
+
+_CHECKSUM_BYTES = hashlib.sha256().digest_size
 
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]+"([^"\n]+)"', re.MULTILINE)
 
@@ -80,13 +83,13 @@ def cached(key: str, suffix: str, make: Callable[[Path], None], counters: Counte
     """
     place = folder()
     try:
-        return _cached(place, key, suffix, make, counters)
+        return _cached(place, key + suffix, make, counters)
     except (OSError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and _has_room(place):
             raise  # the compiler's own
         reason = error
     try:
-        return _cached(temporary(), key, suffix, make, counters)
+        return _cached(temporary(), key + suffix, make, counters)
     except OSError as error:
         msg = (
             f"cuda: compiled kernels can be kept neither in {place} ({reason}) nor in"
@@ -95,55 +98,67 @@ def cached(key: str, suffix: str, make: Callable[[Path], None], counters: Counte
         raise RuntimeError(msg) from None
 
 
-def _cached(
-    place: Path, key: str, suffix: str, make: Callable[[Path], None], counters: Counters
-) -> Path:
-    found = _entry(place, key, suffix)
-    if found is None:
-        with _turn(place, key):
-            found = _entry(place, key, suffix)
-            if found is None:
-                return _made(place, key, suffix, make, counters)
+def content(entry: Path) -> bytes:
+    """What was made for an entry that `cached` gave."""
+    return entry.read_bytes()[:-_CHECKSUM_BYTES]
+
+
+def _cached(place: Path, name: str, make: Callable[[Path], None], counters: Counters) -> Path:
+    entry = place / name
+    if not _is_whole(entry):
+        with _turn(place, name):
+            if not _is_whole(entry):
+                _make(entry, make)
+                counters.cache_misses += 1
+                counters.compiles += 1
+                return entry
     counters.cache_hits += 1
-    return found
+    return entry
 
 
-def _entry(place: Path, key: str, suffix: str) -> Path | None:
-    """The entry of `key`, if there is one that is whole and ours; any other is removed."""
-    for entry in place.glob(f"{key}.*{suffix}"):
-        if entry.name == _entry_name(key, entry, suffix):
-            return entry
-        _remove(entry)
-    return None
+def _is_whole(entry: Path) -> bool:
+    """Whether an entry is there, as it was made, and ours; it is then noted as used."""
+    try:
+        with _opened(entry) as file:
+            whole = file.read()
+            with contextlib.suppress(OSError):
+                os.utime(file.fileno())
+    except OSError:  # it is not there, or no file of ours
+        return False
+    return bool(_checksum(whole[:-_CHECKSUM_BYTES]) == whole[-_CHECKSUM_BYTES:])
 
 
-def _made(
-    place: Path, key: str, suffix: str, make: Callable[[Path], None], counters: Counters
-) -> Path:
-    _remove_unused(place)
+def _checksum(content: bytes) -> bytes:
+    return hashlib.sha256(content).digest()
+
+
+def _make(entry: Path, make: Callable[[Path], None]) -> None:
+    _remove_unused(entry.parent)
     with tempfile.TemporaryDirectory(
-        prefix=f"{key}-", dir=place, ignore_cleanup_errors=True
+        prefix=f"{entry.stem}-", dir=entry.parent, ignore_cleanup_errors=True
     ) as own:
-        made = Path(own) / f"made{suffix}"
+        made = Path(own) / f"made{entry.suffix}"
         make(made)
         made.chmod(0o700)  # whatever the mask of new files lets others do
-        counters.cache_misses += 1
-        counters.compiles += 1
-        return made.rename(place / _entry_name(key, made, suffix))
+        checksum = _checksum(made.read_bytes())
+        with made.open("ab") as file:
+            file.write(checksum)
+        _remove(entry)
+        made.rename(entry)
 
 
 @contextlib.contextmanager
-def _turn(place: Path, key: str) -> Iterator[None]:
+def _turn(place: Path, name: str) -> Iterator[None]:
     """Processes that want the same entry take turns: the first makes it, the others find it.
 
-    A byte of one file is locked, a byte for each key, until the process lets go of it or ends.
+    A byte of one file is locked, a byte for each name, until the process lets go of it or ends.
     Where files cannot be locked, or the other process takes too long (it may have been stopped),
     each process makes the entry, which is as right and slower.
     """
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
             file = stack.enter_context(_opened(place / "turns", os.O_RDWR | os.O_CREAT))
-            _lock(file, zlib.crc32(key.encode()))
+            _lock(file, zlib.crc32(name.encode()))
         yield
 
 
@@ -193,18 +208,6 @@ def _remove(path: Path) -> None:
             shutil.rmtree(path)
         else:
             path.unlink()
-
-
-def _entry_name(key: str, entry: Path, suffix: str) -> str:
-    """What an entry of this content is called, which is noted as used; "" for none of ours."""
-    try:
-        with _opened(entry) as file:
-            content = file.read()
-            with contextlib.suppress(OSError):
-                os.utime(file.fileno())
-    except OSError:  # another process has just removed it, or it is no file of ours
-        return ""
-    return f"{key}.{hashlib.sha256(content).hexdigest()[:16]}{suffix}"
 
 
 def folder() -> Path:

@@ -37,7 +37,7 @@ class Kernel:
     them; the simulator one file for each `types`, with every `shape` in it as ``name_value_value``.
     `operation` is the functor, or "". `file` is in the folder of kernels, unless it is absolute.
 
-    >>> Kernel("copy.cu", "copy_rows", shape=(("RANK", "2"), ("INDEX", "int32_t"))).symbol
+    >>> Kernel("copy/copy.cu", "copy_rows", shape=(("RANK", "2"), ("INDEX", "int32_t"))).symbol
     'copy_rows_2_int32_t'
     """
 

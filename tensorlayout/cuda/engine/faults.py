@@ -1,8 +1,8 @@
 """Positions outside a dimension, found by kernels: the IndexError comes at the next waiting call.
 
-A launch does not wait, so a kernel leaves a record in device memory (``kernels/faults.cuh``), reads
-0 and writes nothing at such a position. `check` looks at the record wherever the host waits anyway,
-when a tensor is read to the host; and when one is given to another library or device. Strictly, it
+A launch does not wait, so a kernel leaves a record in device memory (``faults.cuh``), reads 0 and
+writes nothing at such a position. `check` looks at the record wherever the host waits anyway, when
+a tensor is read to the host; and when one is given to another library or device. Strictly, it
 looks right after the launch, which then waits: see `strict_indexing`. Each stream has a record of
 its own, which is looked at when its launches are over; and so have those in graphs.
 """
@@ -29,17 +29,17 @@ from tensorlayout.cuda.engine.driver import (
 )
 from tensorlayout.cuda.engine.structs import constant, struct
 from tensorlayout.scopes import Block, Scope
-from tensorlayout.words import shown
+from tensorlayout.words import named, shown
 
 VARIABLE = "TENSORLAYOUT_STRICT_INDEXING"
 
 # Tensors of positions that a launch takes.
-MAX_POSITIONS = constant("faults.cuh", "MAX_POSITIONS")
+MAX_POSITIONS = constant("include/faults.cuh", "MAX_POSITIONS")
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
-_Record = struct("faults.cuh", "Faults")
+_Record = struct("include/faults.cuh", "Faults")
 
 _NOTHING = np.frombuffer(
     bytes(_Record(0, (_MOST,) * MAX_POSITIONS, (_LEAST,) * MAX_POSITIONS)), np.uint8
@@ -238,4 +238,5 @@ def _error(record: Any) -> IndexError:
     name = next(name for name, each in tuple(_names.items()) if each == number)
     found = _outside(record)
     assert found is not None, f"the record of {name} is empty"
-    return IndexError(f"{name}: index {found[0]} is outside a dimension of size {found[1]}")
+    text = f"index {found[0]} is outside a dimension of size {found[1]}"
+    return named(name, IndexError(text))

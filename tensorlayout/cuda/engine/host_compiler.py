@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tensorlayout.cuda.engine import disk_cache, kernel_shapes
 from tensorlayout.cuda.engine.driver import Counters
-from tensorlayout.kernels_path import kernel_directory
+from tensorlayout.kernels_path import header_directory, kernel_directory
 
 # No -march=native: cached files may meet another processor.
 FLAGS = (
@@ -86,11 +86,10 @@ def shared_object(file: str, types: tuple[tuple[str, str], ...], counters: Count
     RuntimeError with the compiler's message if it does not compile; FileNotFoundError.
     """
     command, version = compiler()
-    folder = kernel_directory()
-    path = folder / file
+    path = kernel_directory() / file
     flags = [*FLAGS, *shlex.split(os.environ.get("TENSORLAYOUT_SIMULATOR_FLAGS", ""))]
     flags += [f"-D{name}={value}" for name, value in types]
-    texts = disk_cache.sources(path, folder)
+    texts = disk_cache.sources(path, header_directory())
     names = [each.name for each in texts]
     unit = kernel_shapes.unit(file, types)
     key = disk_cache.key_of(*command, version, *flags, unit, *names, *texts.values())
@@ -98,7 +97,8 @@ def shared_object(file: str, types: tuple[tuple[str, str], ...], counters: Count
     def make(target: Path) -> None:
         written = target.with_suffix(".cpp")
         written.write_text(unit, "utf-8")
-        parts = [*command, *flags, "-shared", f"-I{folder}", str(written), "-o"]
+        folders = (f"-I{each}" for each in (kernel_directory(), header_directory()))
+        parts = [*command, *flags, "-shared", *folders, str(written), "-o"]
         failed, _, said = run([*parts, str(target)])
         if failed:
             msg = f"cuda: {command[0]} could not compile {path.name}:\n{said.strip()}"

@@ -16,9 +16,9 @@ from tensorlayout.cuda.engine.memory import per_alignment
 from tensorlayout.cuda.engine.structs import constant
 from tensorlayout.plan.base import Write
 
-THREADS = constant("platform.cuh", "THREADS")  # of a block
+THREADS = constant("include/platform.cuh", "THREADS")  # of a block
 
-# Elements (or packs of them) that a thread moves, as in kernels/copy.cu and fill.cu.
+# Elements (or packs of them) that a thread moves, as in kernels/copy/copy.cu and fill/fill.cu.
 PER_THREAD = 4
 
 # Elements that a block of a kernel without tiles moves.
@@ -189,6 +189,6 @@ def blocks_of_walk(count: int, rank: int, ranks: tuple[int, ...]) -> int:
 def blocks_of_packs(threads: int, pack: int) -> int:
     """How many blocks have `threads` in all, each with several turns where packs are small.
 
-    As ``PACKS`` of kernels/elementwise.cu and kernels/band.cu.
+    As ``PACKS`` of kernels/elementwise.cu and kernels/fill/diagonals.cu.
     """
     return -(-threads // (THREADS * (4 // pack if pack < 4 else 1)))

@@ -9,71 +9,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
-from tensorlayout.cuda.engine.counting import Counts, checking
+from tensorlayout.cuda.engine.counting import Counts, Record, checking
 from tensorlayout.cuda.engine.driver import Kernel, driver
 from tensorlayout.cuda.engine.ranges import lock_kept_over_forks
 from tensorlayout.scopes import Scope
 
-
-@dataclass(frozen=True, slots=True)
-class Launched:
-    """A kernel, and all its launches in the block together.
-
-    `seconds`: on a GPU, else None. `counts`: on the simulator, else None.
-    """
-
-    kernel: Kernel
-    launches: int
-    seconds: float | None = None
-    counts: Counts | None = None
-
-    def __add__(self, other: Launched) -> Launched:
-        """Both together, under the kernel of the first."""
-        return Launched(
-            self.kernel,
-            self.launches + other.launches,
-            _sum(self.seconds, other.seconds),
-            self.counts and other.counts and self.counts + other.counts,
-        )
-
-
-def _sum(one: float | None, other: float | None) -> float | None:
-    return None if one is None or other is None else one + other
-
-
-Log = list[Launched]
-
-_logs: Scope[Log] = Scope("launch_log")
+_logs: Scope[Record] = Scope("launch_log")
 _exchanging = lock_kept_over_forks()
 _plain: dict[type, Callable[..., None]] = {}
 
 
 @contextmanager
-def launch_log() -> Iterator[Log]:
-    """The kernels that this thread launches inside the block, by first launch, to be read after it.
+def launch_log() -> Iterator[dict[Kernel, Counts]]:
+    """What this thread launches inside the block, by first launch, to be read after it.
 
-    Blocks nest; the innermost one logs.
+    Of what the driver cannot see, accesses or seconds, there are zeros. Blocks nest; the innermost
+    one logs.
     """
-    log: Log = []
     opened: Any = driver()
     if opened.name == "simulator":
-        yield from _counted(log)
+        with checking("bounds", "barriers", "count") as record:
+            yield record.counts
         return
+    record = Record()
     try:
-        with _logs.saying(log):
+        with _logs.saying(record):
             _exchange(opened.launcher_type)
-            yield log
+            yield record.counts
     finally:
         _exchange(opened.launcher_type)
-
-
-def _counted(log: Log) -> Iterator[Log]:
-    with checking("bounds", "barriers", "count") as record:
-        yield log
-    log += [Launched(k, counts.launches, None, counts) for k, counts in record.counts.items()]
 
 
 def _exchange(kind: type) -> None:
@@ -88,20 +54,16 @@ def _logged(launcher: Any, grid: Any, parameters: bytearray) -> None:
     if log is None:  # of another thread
         plain(launcher, grid, parameters)
         return
-    new = Launched(launcher.kernel, 1, _seconds(lambda: plain(launcher, grid, parameters)))
-    for number, each in enumerate(log):
-        if each.kernel == new.kernel:
-            log[number] = each + new
-            return
-    log.append(new)
+    seconds = _seconds(lambda: plain(launcher, grid, parameters))
+    log.add(launcher.kernel, Counts(launcher.kernel.name, 1, seconds=seconds))
 
 
-def _seconds(launch: Callable[[], None]) -> float | None:
-    """How long the device took; None where the driver has no events."""
+def _seconds(launch: Callable[[], None]) -> float:
+    """How long the device took; 0 where the driver has no events."""
     cuda: Any = getattr(driver(), "cuda", None)
     if cuda is None:
         launch()
-        return None
+        return 0.0
     start, stop = cuda.Event(disable_timing=False), cuda.Event(disable_timing=False)
     start.record(cuda.get_current_stream())
     launch()

@@ -13,12 +13,9 @@ from pathlib import Path
 from tensorlayout.cuda.engine import disk_cache
 from tensorlayout.cuda.engine.driver import Counters, Kernel
 from tensorlayout.cuda.engine.optional import cupy_part
-from tensorlayout.kernels_path import kernel_directory
+from tensorlayout.kernels_path import header_directory, kernel_directory
 
 OPTIONS = ("--std=c++17", "--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true")
-
-# What an entry of the cache is. Those of before, under keys without this word, lacked a byte.
-_FORM = "whole ELF"
 
 # Changes what is logged, and not a byte of the code (a test compares).
 _VERBOSE = "--ptxas-options=-v"
@@ -86,7 +83,7 @@ def cubin_file(kernel: Kernel, architecture: int, counters: Counters) -> Path:
     Kernels of one file with the same macros share it: `kernel.name` does not matter.
     """
     program = _Program(kernel, architecture)
-    key = disk_cache.key_of(_FORM, version(), *program.options, *program.names, *program.texts)
+    key = disk_cache.key_of(version(), *program.options, *program.names, *program.texts)
     stem = Path(kernel.file).stem
 
     def make(target: Path) -> None:
@@ -97,7 +94,7 @@ def cubin_file(kernel: Kernel, architecture: int, counters: Counters) -> Path:
 
 def cubin(kernel: Kernel, architecture: int, counters: Counters) -> bytes:
     """What `cubin_file` holds: to be loaded as it was checked, whoever removes the file then."""
-    return cubin_file(kernel, architecture, counters).read_bytes()
+    return disk_cache.content(cubin_file(kernel, architecture, counters))
 
 
 def compiled(kernel: Kernel, architecture: int) -> Compiled:
@@ -112,11 +109,11 @@ class _Program:
     """What NVRTC is given: a file, its headers by the names it includes them by, and options."""
 
     def __init__(self, kernel: Kernel, architecture: int) -> None:
-        folder = kernel_directory().resolve()
-        path = (folder / kernel.file).resolve()
+        folder = header_directory().resolve()
+        path = (kernel_directory() / kernel.file).resolve()
         sources = disk_cache.sources(path, folder)
         self.texts = tuple(sources.values())
-        self.names = tuple(_name_in(header, path.parent, folder) for header in sources)
+        self.names = tuple(_name_in(header, folder, path.parent) for header in sources)
         macros = (*kernel.types, *kernel.shape)
         if kernel.operation:
             macros += (("OPERATION", kernel.operation),)

@@ -11,8 +11,10 @@ from tensorlayout.cuda.engine.structs import constant, struct
 from tensorlayout.layout import Layout
 from tensorlayout.layout.loop import Axis, merged
 
-REGIONS = constant("padding.cuh", "PADDING_REGIONS")
-BLOCK = constant("padding.cuh", "PADDING_PER_THREAD * THREADS")  # elements that a block writes
+REGIONS = constant("include/padding.cuh", "PADDING_REGIONS")
+BLOCK = constant(
+    "include/padding.cuh", "PADDING_PER_THREAD * THREADS"
+)  # elements that a block writes
 _FEWER_THAN = 2**31 - 2**12
 
 # All blocks do the kernel's own work.
@@ -83,7 +85,7 @@ def padding_struct(
     `alignment`: the power of two that divides the address of the first slot. Elements are written
     as many at a time as it allows, and where runs begin and end.
     """
-    made = struct("padding.cuh", "Padding")(first_block=_NEVER)
+    made = struct("include/padding.cuh", "Padding")(first_block=_NEVER)
     if found is None or not found.regions:
         return made, 0
     found, width = _widened(found, len(value), alignment)

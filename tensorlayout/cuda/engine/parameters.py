@@ -15,8 +15,8 @@ from tensorlayout.layout.loop import index_type as index_type
 # Most kernels of these ranks have loops of known length.
 RANKS = (1, 2, 3, 4)
 
-_Divisor32 = struct("indexing.cuh", "Divisor<int32_t>")
-_Divisor64 = struct("indexing.cuh", "Divisor<int64_t>")
+_Divisor32 = struct("include/indexing.cuh", "Divisor<int32_t>")
+_Divisor64 = struct("include/indexing.cuh", "Divisor<int64_t>")
 
 
 def divisor32(number: int) -> Any:

@@ -218,8 +218,8 @@ class SimulatedLauncher:
     """A kernel of a loaded library."""
 
     def __init__(self, kernel: Kernel, library: _Library, driver: SimulatorDriver) -> None:
-        self._kernel = kernel
-        self._function = library.function(kernel.symbol)
+        self._kernel, self._symbol = kernel, kernel.symbol
+        self._function = library.function(self._symbol)
         self._operation = library.operation(kernel.operation)
         self._driver = driver
 
@@ -227,10 +227,10 @@ class SimulatedLauncher:
         """Run all blocks, and raise KernelError for what the checks found."""
         blocks = (grid, 1, 1) if isinstance(grid, int) else grid
         if not all(0 < n <= limit for n, limit in zip(blocks, _GRID_LIMITS, strict=True)):
-            msg = f"cuda: {self._kernel.symbol} needs a grid of 1 to {_GRID_LIMITS}, got {blocks}"
+            msg = f"cuda: {self._symbol} needs a grid of 1 to {_GRID_LIMITS}, got {blocks}"
             raise ValueError(msg)
         how = mode()
-        _enqueue(self._kernel.symbol)
+        _enqueue(self._symbol)
         ranges = self._driver.ranges[_current_device()]
         if "initialized" not in how.checks:
             ranges.stop_following()
@@ -253,11 +253,11 @@ class SimulatedLauncher:
             if message := _message.value:
                 raise KernelError(message.decode(errors="replace"))
             if how.flags & CHECKS["count"]:
-                tallies = (
+                tallies = [
                     Tally(each.accesses, each.lanes, each.bytes, each.units, each.ideal)
                     for each in _tallies
-                )
-                how.record.add(self._kernel, Counts(self._kernel.name, 1, *tallies))
+                ]
+                how.record.add(self._kernel, Counts._make((self._kernel.name, 1, *tallies, 0.0)))
 
 
 # ---- The driver

@@ -17,7 +17,7 @@ from tensorlayout.cuda.engine import faults
 from tensorlayout.cuda.engine.driver import LEGACY_STREAM, PER_THREAD_STREAM, Stream, driver
 from tensorlayout.devices import Device
 from tensorlayout.tensor import Tensor
-from tensorlayout.words import kind_of, shown
+from tensorlayout.words import kind_of, named, shown
 
 # "Producer must not perform any synchronization."
 NO_WAIT = -1
@@ -66,11 +66,8 @@ def _check(name: str, stream: Any, words: str, least: int) -> None:
     if stream is None:
         return
     if isinstance(stream, bool) or not isinstance(stream, int):
-        msg = f"{name}: stream must be an integer or None, got a {kind_of(stream)}"
-        raise TypeError(msg)
+        raise named(name, TypeError(f"stream must be an integer or None, got a {kind_of(stream)}"))
     if stream < least or stream == 0:
         hint = "; 0 could mean several streams: 1 is the legacy default" if stream == 0 else ""
-        msg = (
-            f"{name}: stream must be {words} or the address of a stream, got {shown(stream)}{hint}"
-        )
-        raise ValueError(msg)
+        msg = f"stream must be {words} or the address of a stream, got {shown(stream)}{hint}"
+        raise named(name, ValueError(msg))

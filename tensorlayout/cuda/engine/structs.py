@@ -1,8 +1,8 @@
 """The structs and constants of the kernels as ctypes and Python see them, read from ``kernels/``.
 
->>> struct("indexing.cuh", "Divisor<int32_t>")(7, 613566757, 2).magic
+>>> struct("include/indexing.cuh", "Divisor<int32_t>")(7, 613566757, 2).magic
 613566757
->>> constant("padding.cuh", "PADDING_REGIONS")
+>>> constant("include/padding.cuh", "PADDING_REGIONS")
 4
 """
 

@@ -21,8 +21,9 @@ from tensorlayout.tensor import TensorSpec
 
 # Files whose kernels need no types.
 _FILES = (
-    *("band.cu", "bounded.cu", "combine.cu", "coordinates.cu", "copy.cu", "fill.cu", "gather.cu"),
-    *("join.cu", "matmul.cu", "replace.cu", "scatter.cu", "select.cu", "sequence.cu", "spread.cu"),
+    *("copy/copy.cu", "copy/tiled.cu", "fill/diagonals.cu", "fill/fill.cu", "fill/patterns.cu"),
+    *("fill/sequence.cu", "gather.cu", "image.cu", "join.cu", "mask.cu", "matmul.cu", "pad.cu"),
+    *("scatter/copy_scatter.cu", "scatter/scatter.cu", "scatter/scatter_reduce.cu"),
 )
 
 
@@ -32,13 +33,13 @@ def known() -> Iterator[Kernel]:
         yield from kernels_in(file)
     for index, key in (("int32_t", "uint32_t"), ("int64_t", "uint64_t")):  # of places, to combine
         wanted = {("RANK", "1"), ("INDEX", index), ("GIVES", "positions")}
-        for kernel in (*_sorting(key), *kernels_in("radix.cu", (("ELEMENT", key),))):
+        for kernel in (*_sorting(key), *kernels_in("sort/radix.cu", (("ELEMENT", key),))):
             if wanted >= set(kernel.shape):
                 yield kernel
 
 
 def _sorting(element: str) -> Iterator[Kernel]:
-    every = kernels_in("sort.cu", (("ELEMENT", element),))
+    every = kernels_in("sort/sort.cu", (("ELEMENT", element),))
     return (kernel for kernel in every if kernel.name != "leading_tiles")
 
 
@@ -83,13 +84,15 @@ def _of_elements(dtype: DType) -> Iterator[Kernel]:
             for kernel in reductions(dtype, functor):
                 if ("RANK", "0") not in kernel.shape:
                     yield kernel
-        yield from kernels_in("combine.cu", (("ELEMENT", c_type(dtype)),), "add")
+        yield from kernels_in("scatter/scatter_reduce.cu", (("ELEMENT", c_type(dtype)),), "add")
 
 
 def reductions(dtype: DType, functor: str) -> tuple[Kernel, ...]:
     """The reductions of one dtype by one functor."""
     longest = str(16 // dtype.itemsize)
-    return kernels_in("reduce.cu", (("ELEMENT", c_type(dtype)), ("LONGEST", longest)), functor)
+    return kernels_in(
+        "reduce/reduce.cu", (("ELEMENT", c_type(dtype)), ("LONGEST", longest)), functor
+    )
 
 
 _DEVICE = Device("cuda", 0)
@@ -100,9 +103,8 @@ def _elementwise(name: str, dtype: DType, shapes: tuple[Any, ...], result: str) 
     plan = operation.plan(
         *[TensorSpec(dtype, Layout.row_major(shape), _DEVICE) for shape in shapes]
     )
-    found = elementwise.plan_elementwise(plan, (256,) * (1 + len(shapes))).launch
-    assert found is not None, "there are elements"
-    return found.kernel
+    (launch,) = elementwise.plan_elementwise(plan, (256,) * (1 + len(shapes))).launches
+    return launch.kernel
 
 
 def _of_lines(dtype: DType) -> Iterator[Kernel]:
@@ -115,11 +117,11 @@ def _of_lines(dtype: DType) -> Iterator[Kernel]:
 def of_sorted(dtype: DType) -> Iterator[Kernel]:
     """What sorts elements of one dtype, and what looks into lines that are sorted."""
     name, floats = c_type(dtype), kinds.in_category(dtype, "real floating")
-    yield from kernels_in("sort.cu", (("ELEMENT", name),))
-    yield from kernels_in("radix.cu", (("ELEMENT", name),))
-    yield from kernels_in("search.cu", (("LINE", name), ("VALUES", name), ("COMPARE", name)))
+    yield from kernels_in("sort/sort.cu", (("ELEMENT", name),))
+    yield from kernels_in("sort/radix.cu", (("ELEMENT", name),))
+    yield from kernels_in("sort/search.cu", (("LINE", name), ("VALUES", name), ("COMPARE", name)))
     result = c_type(dtype if floats else kinds.float64)
-    yield from kernels_in("quantile.cu", (("ELEMENT", name), ("RESULT", result)))
+    yield from kernels_in("reduce/quantile.cu", (("ELEMENT", name), ("RESULT", result)))
 
 
 def warmup(

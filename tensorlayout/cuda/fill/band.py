@@ -25,7 +25,7 @@ from tensorlayout.plan.base import Write
 from tensorlayout.plan.fill import TrianglePlan
 from tensorlayout.tensor import TensorSpec
 
-FILE = "band.cu"
+FILE = "fill/diagonals.cu"
 
 # Rows of fewer packs are not worth the access that their last elements take.
 _FULL_PACKS = 8

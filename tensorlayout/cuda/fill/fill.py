@@ -10,7 +10,7 @@ from dataclasses import replace
 from math import gcd
 from typing import Any
 
-from tensorlayout.cuda.bounded import fits_a_walk, walk_struct
+from tensorlayout.cuda.bounded import check_aligned, fits_a_walk, walk_struct
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
 from tensorlayout.cuda.engine.launch import Launch, Launches, blocks_for, writer
 from tensorlayout.cuda.engine.padding import (
@@ -29,7 +29,7 @@ from tensorlayout.plan.base import Write
 from tensorlayout.tensor import TensorSpec
 from tensorlayout.words import cut
 
-FILE, BOUNDED_FILE = "fill.cu", "bounded.cu"
+FILE, BOUNDED_FILE = "fill/fill.cu", "copy/tiled.cu"
 
 # Padding that a launch writes beside its elements: where, and the content of one element.
 Beside = tuple[Regions | None, bytes]
@@ -97,14 +97,20 @@ def filled_with(fill: Launches, value: bytes) -> Launches:
 
 
 def padding_beside(
-    layout: Layout, itemsize: int, alignment: int, padding: bytes | None
+    layout: Layout,
+    itemsize: int,
+    alignment: int,
+    padding: bytes | None,
+    loop: TiledLoop | None = None,
 ) -> tuple[Beside, tuple[Launch, ...]]:
-    """What a launch writes beside the elements of a strided layout, or else launches of their own.
+    """What a launch writes beside the elements of a layout, or else launches of their own.
 
-    The content of padding, and where: None for nowhere.
+    The content of padding, and where: None for nowhere, or for tails of tiles. `loop`: over digits.
     """
-    regions = padding_regions(layout) if padding is not None else None
-    if regions is None or (regions.fit_a_launch and alignment >= itemsize):
+    regions = padding_regions(layout) if padding is not None and not layout.is_tiled else None
+    # Kernels count regions from where digits begin, which may be below a flipped layout.
+    here = alignment >= itemsize and (loop is None or not loop.firsts[0])
+    if regions is None or (regions.fit_a_launch and here):
         return (regions, padding or b""), ()
     return (None, b""), plan_padding(layout, itemsize, alignment, padding).launches
 
@@ -184,12 +190,7 @@ def _strided(loop: Loop, count: int, padding: Beside) -> Launch:
 
 def _bounded(loop: TiledLoop, padding: bytes, *, elements: bool) -> Launch:
     """Elements, if they are to be written, and padding, if the digits reach into it."""
-    if loop.alignments[0] < loop.width:
-        msg = (
-            f"fill: tiled memory begins at an address that is no multiple of its {loop.width} bytes"
-            " an element; copy it first"
-        )
-        raise ValueError(msg)
+    check_aligned("fill", loop)
     pack = loop.pack(WIDEST)
     count = loop.count // pack
     chosen = kernel(BOUNDED_FILE, "fill_bounded", INDEX=loop.index, FILL=loop.width * pack)

@@ -1,6 +1,6 @@
 """Values that elements have by their coordinates: one hot in a line, some diagonals, a sequence.
 
-The kernels of coordinates.cu take results of any layout. Here layouts have their lowest slots at 0,
+The kernels of patterns.cu take results of any layout. Here layouts have their lowest slots at 0,
 and are not tiled; a result has no two elements in one slot.
 """
 
@@ -21,7 +21,7 @@ from tensorlayout.plan.base import Write
 from tensorlayout.plan.fill import DiagonalsPlan, OneHotPlan
 from tensorlayout.tensor import TensorSpec
 
-FILE = "coordinates.cu"
+FILE = "fill/patterns.cu"
 
 # What signed and unsigned indices of 32 and 64 bits are to the kernel.
 _KINDS = {"int32": 0, "int64": 1, "uint32": 2, "uint64": 3}

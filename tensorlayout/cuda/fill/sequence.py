@@ -21,9 +21,9 @@ from tensorlayout.dtypes import DType
 from tensorlayout.plan.base import Write
 from tensorlayout.tensor import TensorSpec
 
-FILE = "sequence.cu"
+FILE = "fill/sequence.cu"
 
-# Bytes of what a thread writes at once, as in kernels/sequence.cu.
+# Bytes of what a thread writes at once, as in kernels/fill/sequence.cu.
 _PACK = 16
 
 # What a sign, and so a zero's too, survives if it is added.
@@ -152,5 +152,5 @@ def _real(
 
 
 def _scalars(name: str, **members: Any) -> bytes:
-    """What is behind the address in a struct of kernels/sequence.cu."""
+    """What is behind the address in a struct of kernels/fill/sequence.cu."""
     return bytes(struct(FILE, name)(**members))[8:]

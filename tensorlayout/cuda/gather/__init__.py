@@ -36,15 +36,15 @@ def plan_gather(plan: GatherPlan, alignments: tuple[int, ...]) -> Launches:
     if plan.clamps and not plan.result.layout.size:
         return Launches(())
     steps = [(0, source.strides[d]) for d in index_map.dims]
-    found = linearized(plan.name, index_map, source, shape, plan.positions, steps, POSITIONS)
+    found = linearized(plan, source, shape, steps, POSITIONS)
     if not found.left:
-        return Launches(found.launches, scratch=found.scratch)
-    assert not (plan.clamps and found.launches), "positions made by a launch say what is outside"
+        return found.made
+    assert not (plan.clamps and found.made.launches), "what is made says what is outside"
     shift = found.shifts[READ]
     last = plan_read(
         plan.name, source, index_map, plan.result, found.left, alignments, shift, plan.clamps
     )
-    return Launches((*found.launches, last), scratch=found.scratch)
+    return found.then(last)
 
 
 def plan_read(
@@ -63,9 +63,9 @@ def plan_read(
     firsts = (layout.offset * itemsize, (source.offset + shift) * itemsize)
     strides = [layout.strides, read]
     loop = fitted(
-        loop_of(index_map, layout.shape, strides, positions, itemsize, firsts, clamps=clamps),
+        loop_of(index_map, layout.shape, strides, positions, itemsize, firsts),
         alignments,
     )
     rank, width = len(loop.loop.axes), loop.loop.width
     chosen = kernel("gather.cu", "gather_elements", RANK=rank, INDEX=loop.index, WIDTH=width)
-    return launch_of(chosen, loop, list(enumerate(loop.loop.firsts[:2])), name)
+    return launch_of(chosen, loop, list(enumerate(loop.loop.firsts[:2])), name, clamps=clamps)

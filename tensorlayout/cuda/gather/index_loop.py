@@ -1,4 +1,4 @@
-"""Loops over elements that are found by positions, as ``kernels/reach.cuh`` runs them."""
+"""Loops over elements that are found by positions, as ``kernels/include/reach.cuh`` runs them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Positions:
 
     Attributes:
         memory: the number of its memory in the call.
-        kind: of its integers, as in kernels/reach.cuh.
+        kind: of its integers, as in kernels/include/reach.cuh.
         first: **bytes** from its lowest slot to its first element.
         extent: size of the dimension that it indexes.
         steps: what one position adds to the offset in each memory.
@@ -47,14 +47,10 @@ class Positions:
 
 @dataclass(frozen=True, slots=True)
 class IndexLoop:
-    """A loop over memories, and behind them the tensors of positions that move its elements.
-
-    `clamps`: whether the nearest position is meant by one outside, which else is reported.
-    """
+    """A loop over memories, and behind them the tensors of positions that move its elements."""
 
     loop: Loop
     positions: tuple[Positions, ...] = ()
-    clamps: bool = False
 
     @property
     def inner(self) -> int:
@@ -88,13 +84,13 @@ def positions_of(
 ) -> Positions:
     """The positions in a memory of a call, broadcast to the shape of all."""
     layout = spec.layout.broadcast_to(spread)
-    kind = constant("reach.cuh", spec.dtype.name.upper())
+    kind = constant("include/reach.cuh", spec.dtype.name.upper())
     return Positions(memory, kind, layout.offset * spec.dtype.itemsize, extent, steps, layout)
 
 
 def placed(memory: int, extent: int, steps: tuple[int, ...], layout: Layout) -> Positions:
     """Positions that a launch has made: int64, from 0 up, -1 where one was outside."""
-    return Positions(memory, constant("reach.cuh", "PLACED"), 0, extent, steps, layout)
+    return Positions(memory, constant("include/reach.cuh", "PLACED"), 0, extent, steps, layout)
 
 
 def strides_of(kept: tuple[tuple[int, int], ...], layout: Layout, rank: int) -> list[int]:
@@ -111,6 +107,21 @@ def in_index_order(rank: int) -> IndexMap:
     return IndexMap((), dims, (), dims[::-1])
 
 
+def packed_steps(
+    extents: Sequence[int], steps: Sequence[int]
+) -> tuple[int, tuple[int, ...], int, int]:
+    """What steps share, the steps without it, and of offsets of these from 0 up the first and all.
+
+    >>> packed_steps((3, 2), (8, -4))
+    (4, (2, -1), 1, 6)
+    """
+    unit = gcd(*steps) or 1
+    own = tuple([step // unit for step in steps])
+    reached = [max(n - 1, 0) * step for n, step in zip(extents, own, strict=True)]
+    first = -sum(min(r, 0) for r in reached)
+    return unit, own, first, first + sum(max(r, 0) for r in reached) + 1
+
+
 def loop_of(
     index_map: IndexMap,
     shape: Shape,
@@ -118,8 +129,6 @@ def loop_of(
     positions: Sequence[Positions] = (),
     width: int = 1,
     firsts: tuple[int, ...] = (),
-    *,
-    clamps: bool = False,
 ) -> IndexLoop:
     """The loop over a result in its order; `strides` of each memory, 0 along positions.
 
@@ -136,7 +145,7 @@ def loop_of(
         return Axis(shape[d], steps, OF_POSITIONS if d in index_map.index_dims else None)
 
     axes = [axis(d) for d in reversed(index_map.order)]
-    return loop_over(axes, len(strides), positions, width, firsts, clamps=clamps)
+    return loop_over(axes, len(strides), positions, width, firsts)
 
 
 def loop_over(
@@ -145,17 +154,15 @@ def loop_over(
     positions: Sequence[Positions] = (),
     width: int = 1,
     firsts: tuple[int, ...] = (),
-    *,
-    clamps: bool = False,
 ) -> IndexLoop:
-    """The same for axes, slowest first, which are merged."""
+    """The loop over axes, slowest first, which are merged; the rest as of `loop_of`."""
     count = memories + len(positions)
     tables = count - len(firsts)
     found = merged(axes) or [Axis(1, (0,) * count, OF_POSITIONS)]
     widths = (width,) * len(firsts) + (1,) * tables
     rest = (0,) * tables
     loop = Loop(tuple(found), widths, (*firsts, *rest), (WIDEST,) * count, tables)
-    return IndexLoop(loop, tuple(positions), clamps)
+    return IndexLoop(loop, tuple(positions))
 
 
 def fitted(index_loop: IndexLoop, alignments: Sequence[int]) -> IndexLoop:
@@ -188,13 +195,14 @@ def launch_of(
     name: str = "",
     *,
     grid: int | None = None,
+    clamps: bool = False,
     **members: Any,
 ) -> Launch:
     """The launch of a kernel whose struct has the loop as its member `reach`.
 
     `memories`: number and **bytes** to what the pointer points to, for each pointer. Positions
-    outside are reported under `name`. `members`: others of the struct. Takes no scalars. ValueError
-    for more dimensions than any memory can have.
+    outside are reported under `name`, or mean the nearest one inside where it `clamps`. `members`:
+    others of the struct. Takes no scalars. ValueError for more dimensions than any memory can have.
     """
     loop, positions, shape = index_loop.loop, index_loop.positions, dict(chosen.shape)
     made, rank = parameters(chosen)(), len(loop.axes)
@@ -206,7 +214,7 @@ def launch_of(
         msg = f"positions: {rank} dimensions of 2 or more elements are more than {most}"
         raise ValueError(msg)
     reach.owner = owner_of(name) if positions else 0
-    reach.count, reach.rank, reach.clamps = loop.count, rank, index_loop.clamps
+    reach.count, reach.rank, reach.clamps = loop.count, rank, clamps
     for d, axis in enumerate(loop.axes):
         reach.size[d] = divisor(index, axis.size)
     before = len(reach.stride)

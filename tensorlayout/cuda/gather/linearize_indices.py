@@ -7,22 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import gcd
+from operator import add
 
 from tensorlayout.cuda.engine.faults import MAX_POSITIONS
 from tensorlayout.cuda.engine.kernel_shapes import kernel
-from tensorlayout.cuda.engine.launch import Launch
+from tensorlayout.cuda.engine.launch import Launch, Launches
 from tensorlayout.cuda.gather.index_loop import (
     Positions,
     in_index_order,
     launch_of,
     loop_of,
+    packed_steps,
     placed,
     positions_of,
 )
 from tensorlayout.layout import Layout
-from tensorlayout.plan.gather import IndexMap, Shape
-from tensorlayout.tensor import TensorSpec
+from tensorlayout.plan.gather import GatherPlan, Shape
+from tensorlayout.plan.scatter import ScatterPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,25 +31,26 @@ class Linearized:
     """What is done to positions before elements are moved.
 
     Attributes:
-        launches: those that make tensors of positions fewer, or only check them.
-        scratch: **bytes** of what they make.
+        made: the launches that make tensors of positions fewer, or only check them.
         left: the tensors of positions that are left for one launch; none where nothing is moved.
         shifts: what is to be added to the offset in each memory, in its units.
 
     """
 
-    launches: tuple[Launch, ...] = ()
-    scratch: tuple[int, ...] = ()
-    left: tuple[Positions, ...] = ()
-    shifts: tuple[int, ...] = ()
+    made: Launches
+    left: tuple[Positions, ...]
+    shifts: tuple[int, ...]
+
+    def then(self, *launches: Launch, scratch: tuple[int, ...] = ()) -> Launches:
+        """These launches behind those."""
+        made = self.made
+        return Launches((*made.launches, *launches), scratch=(*made.scratch, *scratch))
 
 
 def linearized(
-    name: str,
-    index_map: IndexMap,
+    plan: GatherPlan | ScatterPlan,
     indexed: Layout,
     shape: Shape,
-    specs: Sequence[TensorSpec],
     steps: Sequence[tuple[int, ...]],
     first: int,
 ) -> Linearized:
@@ -57,40 +59,26 @@ def linearized(
     `steps`: for each tensor of positions, what one adds to the offset in each memory. They are
     memories of the call from number `first` on; what is made is numbered behind them.
     """
-    spread, count = index_map.spread(shape), len(specs)
-    extents = [indexed.shape[d] for d in index_map.dims]
-    if 0 in spread:  # together they have no element: each is checked by itself
-        alone = [
-            [positions_of(first + k, spec, spec.layout.shape, extent, (1,))]
-            for k, (spec, extent) in enumerate(zip(specs, extents, strict=True))
-            if spec.layout.size
-        ]
-        return _checked(name, alone, first + count)
-    left = [
-        positions_of(first + k, spec, spread, extent, each)
-        for k, (spec, extent, each) in enumerate(zip(specs, extents, steps, strict=True))
-    ]
-    if 0 in shape:
-        starts = range(0, count, MAX_POSITIONS)
-        return _checked(name, [left[k : k + MAX_POSITIONS] for k in starts], first + count)
-    launches: list[Launch] = []
-    scratch: list[int] = []
-    shifts = [0] * len(steps[0])
-    while len(left) > MAX_POSITIONS:
-        group, left = left[:MAX_POSITIONS], left[MAX_POSITIONS:]
-        launch, one, shift = _place(name, group, first + count + len(launches))
-        launches.append(launch)
-        scratch.append(8 * one.layout.size)
-        left.append(one)
-        shifts = [a + b for a, b in zip(shifts, shift, strict=True)]
-    return Linearized(tuple(launches), tuple(scratch), tuple(left), tuple(shifts))
-
-
-def _checked(name: str, groups: Sequence[list[Positions]], number: int) -> Linearized:
-    """Launches that check positions, and no more."""
-    made = [_place(name, group, number + k) for k, group in enumerate(groups)]
-    scratch = tuple([8 * one.layout.size for _, one, _ in made])
-    return Linearized(tuple([launch for launch, _, _ in made]), scratch)
+    specs, spread = plan.positions, plan.index_map.spread(shape)
+    rows = [(indexed.shape[d], steps[k]) for k, d in enumerate(plan.index_map.dims)]
+    alone = 0 in spread  # together they have no element: each is checked by itself
+    left = tuple(
+        positions_of(first + k, spec, spec.layout.shape if alone else spread, *row)
+        for k, (spec, row) in enumerate(zip(specs, rows, strict=True))
+        if spec.layout.size or not alone
+    )
+    most, found = (
+        1 if alone else MAX_POSITIONS,
+        Linearized(Launches(()), left, (0,) * len(steps[0])),
+    )
+    while len(found.left) > most or (found.left and 0 in shape):
+        group, rest = found.left[:most], found.left[most:]
+        number = first + len(specs) + len(found.made.launches)
+        launch, one, shift = _place(plan.name, group, number)
+        shifts = tuple(map(add, found.shifts, shift))
+        made = found.then(launch, scratch=(8 * one.layout.size,))
+        found = Linearized(made, rest if 0 in shape else (*rest, one), shifts)
+    return found
 
 
 def _place(
@@ -101,26 +89,16 @@ def _place(
     memories, spread = range(len(group[0].steps)), group[0].layout.shape
     main = next((m for m in memories if any(p.steps[m] for p in group)), 0)
     steps = [p.steps[main] for p in group]
-    unit = gcd(*steps) or 1
-    last = [max(p.extent - 1, 0) for p in group]
-    reached = [n * (step // unit) for n, step in zip(last, steps, strict=True)]
-    base, top = -sum(min(r, 0) for r in reached), sum(max(r, 0) for r in reached)
+    unit, own, base, count = packed_steps([p.extent for p in group], steps)
     packed = Layout.row_major(spread)
-    given = [replace(p, steps=(0, s // unit)) for p, s in zip(group, steps, strict=True)]
+    given = [replace(p, steps=(0, step)) for p, step in zip(group, own, strict=True)]
     strides = [packed.strides, [0] * len(spread)]
     loop = loop_of(in_index_order(len(spread)), spread, strides, given)
     chosen = kernel("gather.cu", "place_positions", RANK=len(loop.loop.axes), INDEX=loop.index)
-    ratios = [_ratio(group, main, m, unit) for m in memories]
+    moves = next((p for p in group if p.steps[main]), None)
+    ratios = [p.steps[m] * unit // p.steps[main] if (p := moves) else 0 for m in memories]
     return (
         launch_of(chosen, loop, [(number, 0)], name, base=base),
-        placed(number, base + top + 1, tuple(ratios), packed),
+        placed(number, count, tuple(ratios), packed),
         [-base * ratio for ratio in ratios],
     )
-
-
-def _ratio(group: Sequence[Positions], main: int, memory: int, unit: int) -> int:
-    """What one unit of the offset in memory `main` is in another."""
-    for p in group:
-        if p.steps[main]:
-            return p.steps[memory] * unit // p.steps[main]
-    return 0

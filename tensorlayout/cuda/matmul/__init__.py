@@ -54,20 +54,12 @@ def write_product(
         for layout, (_, dtype), copied in zip(given, (first, second), needed, strict=True)
     )
     if floats:
-        planned = _planned(name, a, b, conjugate)
+        planned = gemm.plan_gemm(a, b, conjugate)
         write = write_gemm(planned, (a.offset, b.offset), result)
     else:
         launch = plan_integers(a, b, result.dtype.itemsize)
         write = writer(result.device.number, lambda _: launch)
     return lambda out, x, y: write(out, ready_a(x), ready_b(y))
-
-
-def _planned(name: str, first: Layout, second: Layout, conjugate: bool) -> gemm.Gemm:
-    try:
-        return gemm.plan_gemm(first, second, conjugate)
-    except OverflowError as error:
-        msg = f"{name}: {error}"
-        raise OverflowError(msg) from None
 
 
 def _operand(

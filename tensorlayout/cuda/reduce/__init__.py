@@ -1,6 +1,6 @@
 """Reductions on CUDA: which kernel, how threads share results, how many chunks.
 
-``kernels/reduce.cu`` says what its kernels do.
+``kernels/reduce/reduce.cu`` says what its kernels do.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tensorlayout.plan.reduce import ReducePlan
 from tensorlayout.plan.run import carried_out
 from tensorlayout.tensor import TensorSpec
 
-FILE = "reduce.cu"
+FILE = "reduce/reduce.cu"
 
 # As many blocks keep the largest GPU busy (132 multiprocessors of up to 8 blocks). Fewer are cut
 # into chunks, of at least so many turns of a thread that the second launch is worth it.
@@ -37,7 +37,7 @@ _LEAST_TURNS = 4
 # And at most so many, which bounds the rounding error of what a thread adds up.
 _MOST_TURNS = 128
 
-# What results are stored as, and what is made of a state, of kernels/reductions.cuh.
+# What results are stored as, and what is made of a state, of kernels/include/reductions.cuh.
 _STORED = {
     "float16": "AS_HALF",
     "bfloat16": "AS_BFLOAT16",
@@ -47,7 +47,7 @@ _STORED = {
 _STORED_BYTES = {1: "AS_1_BYTE", 2: "AS_2_BYTES", 4: "AS_4_BYTES", 8: "AS_8_BYTES"}
 _ANSWERS = {"std": "ROOT", "any": "WHETHER_ANY", "all": "WHETHER_ALL"}
 
-# The functions of `Reduce`, and the functors of kernels/reductions.cuh.
+# The functions of `Reduce`, and the functors of kernels/include/reductions.cuh.
 FUNCTORS = {
     "all": "nonzero",
     "any": "nonzero",
@@ -96,7 +96,7 @@ def _kind(dtype: DType) -> str:
 
 
 def functor_of(plan: ReducePlan) -> str:
-    """The functor of kernels/reductions.cuh."""
+    """The functor of kernels/include/reductions.cuh."""
     found = FUNCTORS[plan.operation.function]
     source, result = plan.source.dtype, plan.result.dtype
     if found == "sum" and source == dtypes.bool:

@@ -1,6 +1,6 @@
 """Which axes a reduction has, and which box of threads reads them: integers only.
 
-``kernels/reduce.cu`` says what a box of threads is, and what its kernels do.
+``kernels/reduce/reduce.cu`` says what a box of threads is, and what its kernels do.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from tensorlayout.plan.reduce import CONTINUOUS, ReducePlan
 from tensorlayout.plan.run import noted_copy
 from tensorlayout.tensor import Tensor, TensorSpec
 
-FILE = "quantile.cu"
+FILE = "reduce/quantile.cu"
 
 
 def write(plan: ReducePlan) -> Write:

@@ -6,7 +6,6 @@ import struct
 from dataclasses import replace
 from typing import Any
 
-from tensorlayout.cuda.copy.copy import write_copy
 from tensorlayout.cuda.engine.launch import writer
 from tensorlayout.cuda.engine.padding import bits_of
 from tensorlayout.cuda.engine.scalars import octets
@@ -16,11 +15,16 @@ from tensorlayout.cuda.scatter.scatter_reduce import plan_scatter_reduce, values
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Run, Write
-from tensorlayout.plan.copy import AssignPlan, CopyPlan
-from tensorlayout.plan.run import carried_out
-from tensorlayout.plan.scatter import CopyScatterPlan, ScatterPlan, ScatterReducePlan
-from tensorlayout.plan.steps import note, step_between
-from tensorlayout.tensor import Tensor, TensorSpec
+from tensorlayout.plan.copy import CopyPlan
+from tensorlayout.plan.run import carried_out, noted_copy, noting
+from tensorlayout.plan.scatter import (
+    CopyScatterPlan,
+    ScatterPlan,
+    ScatterReducePlan,
+    after_copy,
+)
+from tensorlayout.plan.steps import step_between
+from tensorlayout.tensor import TensorSpec
 
 _BITS = struct.Struct("<QQ")
 
@@ -51,20 +55,12 @@ def write_copy_scatter(plan: CopyScatterPlan) -> Write:
     if plan_copy_scatter(plan, widest) is not None:
         number = plan.result.device.number
         return writer(number, lambda alignments: plan_copy_scatter(plan, alignments), aligned=3)
-    copy = carried_out(AssignPlan(plan.scatter.name, plan.source, plan.result))
-    scatter = write_scatter(plan.scatter)
-    return lambda out, x, value, *positions: scatter(copy(out, x), value, *positions)
+    return after_copy(plan, write_scatter(plan.scatter))
 
 
 def write_scatter_reduce(plan: ScatterReducePlan) -> Write:
     """A copy, and the values combined with that."""
-    copy, combine = write_copy(CopyPlan(plan.source, plan.result)), combiner(plan)
-
-    def reduce(out: Tensor, x: Tensor, *others: Tensor) -> None:
-        copy(out, x)
-        combine(out, *others)
-
-    return reduce
+    return after_copy(plan, combiner(plan))
 
 
 def combiner(plan: ScatterReducePlan) -> Write:
@@ -72,34 +68,29 @@ def combiner(plan: ScatterReducePlan) -> Write:
 
     Value and positions lie apart from what is written.
     """
-    ready, take = _with_values(plan)
-    combine = writer(plan.result.device.number, lambda _: plan_scatter_reduce(ready), aligned=0)
+    number, (scatter, take) = plan.result.device.number, _with_values(plan.scatter)
+    combine = writer(number, lambda _: plan_scatter_reduce(scatter, plan.function), aligned=0)
     return lambda out, value, *positions: combine(out, take(value), *positions)
 
 
-def _with_values(plan: ScatterReducePlan) -> tuple[ScatterReducePlan, Run]:
+def _with_values(plan: ScatterPlan) -> tuple[ScatterPlan, Run]:
     """The values in the layout and dtype that the launches take, and what copies them if need be.
 
     A trace shows the copy.
     """
-    dtype, device, value = plan.result.dtype, plan.value.device, plan.value
+    value = plan.value
+    assert isinstance(value, TensorSpec), "numbers are tensors by now"
+    dtype, device = plan.result.dtype, value.device
     spread = TensorSpec(value.dtype, values_in(value.layout, plan.shape), device)
     wanted = TensorSpec(dtype, values_layout(plan, spread.layout), device)
     if spread == wanted:
         return replace(plan, value=wanted), lambda given: given
-    if wanted.layout is spread.layout:  # few, of another dtype
-        result = TensorSpec(dtype, value.layout.form, device)
-        copy = carried_out(CopyPlan(value, result))
-        wanted = TensorSpec(dtype, values_in(result.layout, plan.shape), device)
-    else:
-        result, copy = wanted, carried_out(CopyPlan(spread, wanted))
-    step = step_between(plan.name, value, result)
-
-    def copied(given: Tensor) -> Tensor:
-        note(step)
-        return copy(given)
-
-    return replace(plan, value=wanted), copied
+    if wanted.layout is not spread.layout:
+        copy = noting(step_between(plan.name, value, wanted), CopyPlan(spread, wanted))
+        return replace(plan, value=wanted), copy
+    result = TensorSpec(dtype, value.layout.form, device)  # few, of another dtype
+    wanted = TensorSpec(dtype, values_in(result.layout, plan.shape), device)
+    return replace(plan, value=wanted), noted_copy(plan.name, value, result)
 
 
 def bits(name: str, value: Any, dtype: DType) -> bytes:

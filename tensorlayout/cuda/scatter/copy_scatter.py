@@ -16,10 +16,12 @@ from tensorlayout.cuda.gather.index_loop import (
     loop_over,
     positions_of,
 )
-from tensorlayout.cuda.scatter.scatter import values_of
+from tensorlayout.cuda.scatter.scatter import Table, values_of
 from tensorlayout.layout import Layout
 from tensorlayout.layout.loop import Axis, merged
 from tensorlayout.plan.scatter import CopyScatterPlan
+
+FILE = "scatter/copy_scatter.cu"
 
 # The memories of a call, and of loops: behind them are positions, or the number of a place.
 RESULT, SOURCE, VALUES, POSITIONS = range(4)
@@ -43,13 +45,7 @@ def plan_copy_scatter(plan: CopyScatterPlan, alignments: tuple[int, ...]) -> Lau
     few = 0 < count <= FEW and len(specs) <= MAX_POSITIONS
     if values is None or not few or 0 in layout.shape:
         return None
-    weights = dict(
-        zip(
-            index_map.dims,
-            Layout.row_major(tuple(layout.shape[d] for d in index_map.dims)).strides,
-            strict=True,
-        )
-    )
+    weights = dict(zip(index_map.dims, Table(scatter).steps, strict=True))
     positions = [
         positions_of(POSITIONS + k, spec, spread, layout.shape[d], (0, 0, 0, weights[d]))
         for k, (spec, d) in enumerate(zip(specs, index_map.dims, strict=True))
@@ -77,7 +73,9 @@ def plan_copy_scatter(plan: CopyScatterPlan, alignments: tuple[int, ...]) -> Lau
     furthest = loop.furthest + count * max(map(abs, (loop.positions[0].steps[VALUES], *across)))
     index = max(loop.index, index_type(elements, furthest))
     rank, width = len(loop.loop.axes), loop.loop.width
-    chosen = kernel("replace.cu", "replace_elements", RANK=rank, INDEX=index, WIDTH=width)
+    chosen = kernel(
+        "scatter/copy_scatter.cu", "replace_elements", RANK=rank, INDEX=index, WIDTH=width
+    )
     memories = list(enumerate(loop.loop.firsts[:POSITIONS]))
     pace = (*across, *[0] * (MAX_POSITIONS - len(across)))
     grid = blocks_for(elements * PER_THREAD)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import gcd, prod
+from math import prod
 
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
 from tensorlayout.cuda.engine.launch import NOTHING, Launch, Launches
@@ -21,21 +21,22 @@ from tensorlayout.cuda.gather.index_loop import (
     in_index_order,
     launch_of,
     loop_of,
+    packed_steps,
     strides_of,
 )
 from tensorlayout.cuda.gather.linearize_indices import linearized
 from tensorlayout.layout import Layout
 from tensorlayout.plan.gather import Shape
-from tensorlayout.plan.scatter import ScatterPlan, ScatterReducePlan
+from tensorlayout.plan.scatter import ScatterPlan
 from tensorlayout.tensor import TensorSpec
 
-FILE = "scatter.cu"
+FILE = "scatter/scatter.cu"
 
 # The memories of loops, and the first two of a call.
 DESTINATION, VALUES, WINNERS = range(3)
 
 
-def values_of(plan: ScatterPlan | ScatterReducePlan) -> Layout | None:
+def values_of(plan: ScatterPlan) -> Layout | None:
     """The values broadcast to the shape of what is written; None for one number."""
     return values_in(plan.value.layout, plan.shape) if isinstance(plan.value, TensorSpec) else None
 
@@ -60,23 +61,22 @@ def plan_scatter(plan: ScatterPlan, alignments: tuple[int, ...]) -> Launches:
         (layout.strides[d], 0, step) for d, step in zip(index_map.dims, table.steps, strict=True)
     ]
     first = 1 + isinstance(plan.value, TensorSpec)
-    found = linearized(plan.name, index_map, layout, plan.shape, plan.positions, steps, first)
-    launches, scratch = found.launches, found.scratch
-    if found.left and not _may_differ(plan):
-        shift = found.shifts[DESTINATION]
-        launches = (*launches, plan_write(plan, found.left, alignments, shift))
-    elif found.left:
-        loop = _write_loop(plan, table, found.left, alignments, found.shifts[DESTINATION])
-        marks = mark_loop(plan, table, found.left)
-        index = max(loop.index, marks.index)
-        itemsize = 4 if index == "int32_t" else 8
-        number = first + len(plan.positions) + len(scratch)
-        winners = number, (table.first + found.shifts[WINNERS]) * itemsize
-        mark = kernel(FILE, "mark_positions", RANK=len(marks.loop.axes), INDEX=index)
-        both = [launch_of(mark, marks, [winners], plan.name, clears=clears) for clears in (1, 0)]
-        launches = (*launches, *both, _write(plan, loop, index, winners))
-        scratch = (*scratch, table.size * itemsize)
-    return Launches(launches, scratch=scratch)
+    found = linearized(plan, layout, plan.shape, steps, first)
+    if not found.left:
+        return found.made
+    shift = found.shifts[DESTINATION]
+    if not _may_differ(plan):
+        return found.then(plan_write(plan, found.left, alignments, shift))
+    loop = _write_loop(plan, table, found.left, alignments, shift)
+    marks = mark_loop(plan, table, found.left)
+    index = max(loop.index, marks.index)
+    itemsize = 4 if index == "int32_t" else 8
+    number = first + len(plan.positions) + len(found.made.scratch)
+    winners = number, (table.first + found.shifts[WINNERS]) * itemsize
+    mark = kernel(FILE, "mark_positions", RANK=len(marks.loop.axes), INDEX=index)
+    both = [launch_of(mark, marks, [winners], plan.name, clears=clears) for clears in (1, 0)]
+    written = _write(plan, loop, index, winners)
+    return found.then(*both, written, scratch=(table.size * itemsize,))
 
 
 def plan_write(
@@ -96,7 +96,7 @@ def plan_write(
 class Table:
     """Where the entry of each place is in the table of winners: strides, and how many there are."""
 
-    def __init__(self, plan: ScatterPlan | ScatterReducePlan) -> None:
+    def __init__(self, plan: ScatterPlan) -> None:
         layout, index_map = plan.result.layout, plan.index_map
         self.kept = [0] * len(plan.shape)
         self.unit = 1  # slots of the destination from one entry to the next, but along a dimension
@@ -107,18 +107,11 @@ class Table:
             self.first, self.size = 0, packed.size
             return
         # An entry for each slot that positions reach: the strides, without what they share.
-        strides = [layout.strides[d] for d in index_map.dims]
-        self.unit = gcd(*strides) or 1
-        self.steps = tuple(stride // self.unit for stride in strides)
-        last = [max(layout.shape[d] - 1, 0) for d in index_map.dims]
-        reached = [n * step for n, step in zip(last, self.steps, strict=True)]
-        self.first = -sum(min(r, 0) for r in reached)
-        self.size = self.first + sum(max(r, 0) for r in reached) + 1
+        rows = [(layout.shape[d], layout.strides[d]) for d in index_map.dims]
+        self.unit, self.steps, self.first, self.size = packed_steps(*zip(*rows, strict=True))
 
 
-def mark_loop(
-    plan: ScatterPlan | ScatterReducePlan, table: Table, positions: Sequence[Positions]
-) -> IndexLoop:
+def mark_loop(plan: ScatterPlan, table: Table, positions: Sequence[Positions]) -> IndexLoop:
     """Over the positions alone, in index order, as the elements of the other loop count them."""
     alone = [replace(p, steps=p.steps[WINNERS:]) for p in positions]
     if plan.index_map.per_line:

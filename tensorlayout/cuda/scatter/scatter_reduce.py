@@ -27,9 +27,9 @@ from tensorlayout.cuda.scatter.scatter import Table, mark_loop, values_of
 from tensorlayout.cuda.sort.passes import Target, plan_pairs
 from tensorlayout.layout import Layout
 from tensorlayout.layout.loop import Axis
-from tensorlayout.plan.scatter import RUN, ScatterReducePlan
+from tensorlayout.plan.scatter import RUN, ScatterPlan
 
-FILE = "combine.cu"
+FILE = "scatter/scatter_reduce.cu"
 
 # The memories of a call; behind them are segments, or counts, and what sorts.
 DESTINATION, VALUES, POSITIONS = range(3)
@@ -40,7 +40,7 @@ _RUN_BITS = RUN.bit_length() - 1
 _BEYOND = 2**16
 
 
-def values_layout(plan: ScatterReducePlan, given: Layout) -> Layout:
+def values_layout(plan: ScatterPlan, given: Layout) -> Layout:
     """The layout in which values have to be: that of the result of a read at the positions.
 
     Or as they are `given`, if that is the same for all positions.
@@ -52,7 +52,7 @@ def values_layout(plan: ScatterReducePlan, given: Layout) -> Layout:
     return Layout.packed(shape, index_map.order)
 
 
-def plan_scatter_reduce(plan: ScatterReducePlan) -> Launches:
+def plan_scatter_reduce(plan: ScatterPlan, function: str) -> Launches:
     """The launches; the values of the plan are in what `values_layout` gives.
 
     Memories of the call: the destination, values, positions. Positions outside are left out, and
@@ -60,20 +60,19 @@ def plan_scatter_reduce(plan: ScatterReducePlan) -> Launches:
     """
     layout, index_map, table = plan.result.layout, plan.index_map, Table(plan)
     steps = [(0, 0, step) for step in table.steps]
-    given = plan.positions
-    found = linearized(plan.name, index_map, layout, plan.shape, given, steps, POSITIONS)
+    found = linearized(plan, layout, plan.shape, steps, POSITIONS)
     if not found.left:
-        return Launches(found.launches, scratch=found.scratch)
-    first = POSITIONS + len(given) + len(found.scratch)
+        return found.made
+    first = POSITIONS + len(plan.positions) + len(found.made.scratch)
     to = _Between(*range(first, first + len(_Between._fields)))
-    work = _Work(plan, table, to)
+    work = _Work(plan, function, table, to)
     marks, first = mark_loop(plan, table, found.left), table.first + found.shifts[-1]
     count, size = prod(index_map.spread(plan.shape)), table.size
     if work.step == 0 and plan.result.dtype.kind in "iu":
         chosen = kernel(FILE, "tally_positions", RANK=len(marks.loop.axes), INDEX=marks.index)
         tally = launch_of(chosen, marks, [(to.segments, 8 * first)], plan.name)
-        every = (work.clear(size, 8), *found.launches, tally, work.combine(0, 0, work.loop.index))
-        return Launches(every, scratch=(*found.scratch, 8 * size))
+        combined = work.combine(0, 0, work.loop.index)
+        return found.then(work.clear(size, 8), tally, combined, scratch=(8 * size,))
     levels = (count.bit_length() - 1) // _RUN_BITS
     elements = [work.element_loop(count, k) for k in range(1, levels + 1)]
     loops = [marks, work.loop, *elements]
@@ -89,11 +88,11 @@ def plan_scatter_reduce(plan: ScatterReducePlan) -> Launches:
         folds.append(work.fold(loop, index, count, level, before))
         before += loop.loop.count * loop.loop.width
     every = (
-        *(*found.launches, listing, *sort.launches, work.clear(size, 2 * octets)),
+        *(listing, *sort.launches, work.clear(size, 2 * octets)),
         *(work.find(index, count), *folds, work.combine(count, levels, index)),
     )
     own = (2 * octets * size, *[octets * count] * 3, before)
-    return Launches(every, scratch=(*found.scratch, *own, *sort.scratch))
+    return found.then(*every, scratch=(*own, *sort.scratch))
 
 
 class _Between(NamedTuple):
@@ -110,7 +109,8 @@ class _Between(NamedTuple):
 class _Work:
     """What the launches of a plan share; `to`: the memories in between."""
 
-    plan: ScatterReducePlan
+    plan: ScatterPlan
+    function: str
     table: Table
     to: _Between
 
@@ -231,4 +231,4 @@ class _Work:
 
     @property
     def _types(self) -> tuple[tuple[tuple[str, str]], str]:
-        return (("ELEMENT", c_type(self.plan.result.dtype)),), self.plan.function
+        return (("ELEMENT", c_type(self.plan.result.dtype)),), self.function

@@ -14,11 +14,11 @@ from tensorlayout.cuda.sort.top_k import fits, plan_top_k
 from tensorlayout.dtypes import DType, int64
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Plan, Run, Write
-from tensorlayout.plan.copy import AssignPlan, CopyPlan
-from tensorlayout.plan.gather import GatherAlong
-from tensorlayout.plan.run import carried_out
+from tensorlayout.plan.copy import AssignPlan
+from tensorlayout.plan.gather import Gather
+from tensorlayout.plan.run import carried_out, noted_copy, noting
 from tensorlayout.plan.sort import SortPlan, TopKPlan
-from tensorlayout.plan.steps import note, step_between
+from tensorlayout.plan.steps import step_between
 from tensorlayout.plan.view import Index
 from tensorlayout.tensor import Tensor, TensorSpec
 
@@ -37,10 +37,11 @@ def write_sort(plan: SortPlan) -> Write:
     gather: Run = lambda x: x  # noqa: E731 - it has a type
     if not _is_fastest(source.layout, dim):
         gathered = TensorSpec(source.dtype, layout, source.device)
-        gather = noted(plan.name, CopyPlan(source, gathered))
+        gather = noted_copy(plan.name, source, gathered)
         source = gathered
     new, write = new_tensors(sorted_lines), _write(source, sorted_lines, plan)
-    back = noted(plan.name, AssignPlan(plan.name, sorted_lines, result))
+    step = step_between(plan.name, sorted_lines, result)
+    back = noting(step, AssignPlan(plan.name, sorted_lines, result))
 
     def sort(out: Tensor, x: Tensor) -> None:
         made = new()
@@ -70,19 +71,6 @@ def sorted_rows(source: TensorSpec) -> Run:
     return carried_out(plan)
 
 
-def noted(name: str, plan: CopyPlan | AssignPlan) -> Run:
-    """A copy on the way, which a trace shows."""
-    source, copy = plan.source, carried_out(plan)
-    assert isinstance(source, TensorSpec), "tensors are copied"
-    step = step_between(name, source, plan.result)
-
-    def moving(*operands: Any) -> Tensor:
-        note(step)
-        return copy(*operands)
-
-    return moving
-
-
 def write_top_k(plan: TopKPlan) -> Write:
     """The function of the two results and the tensor: one launch for lines of up to a tile.
 
@@ -96,7 +84,7 @@ def write_top_k(plan: TopKPlan) -> Write:
     every = TensorSpec(int64, packed, source.device)
     steps = SortPlan(plan.name, "positions", source, every, dim, plan.down, True)
     first = Index(plan.name).plan(every, *[(n, 1) for n in result.layout.shape])
-    read = GatherAlong(plan.name).plan(source, dim, first.result).into(result)
+    read = Gather(plan.name).plan(source, (dim,), None, first.result).into(result)
     plans: tuple[Plan, ...] = (
         *(steps, first, AssignPlan(plan.name, first.result, plan.positions), read),
     )
@@ -132,7 +120,7 @@ def prepare_isin(
     values, of = operands
     placed = TensorSpec(dtype, Layout.row_major(of.layout.shape), of.device)
     line = TensorSpec(dtype, Layout.row_major((of.layout.size,)), of.device)
-    gather, sort = noted("isin", CopyPlan(of, placed)), sorted_rows(line)
+    gather, sort = noted_copy("isin", of, placed), sorted_rows(line)
     search = _search(result, line, values, dtype, members=True, invert=invert)
 
     def isin(x: Tensor, given: Tensor) -> Tensor:

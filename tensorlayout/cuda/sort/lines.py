@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +10,11 @@ from tensorlayout.cuda.engine.c_types import c_type
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.kernel_shapes import kernel
 from tensorlayout.cuda.engine.launch import Launch
-from tensorlayout.cuda.engine.parameters import pack_walk
 from tensorlayout.cuda.engine.structs import constant
 from tensorlayout.dtypes import DType
 from tensorlayout.layout.loop import Axis, merged
 
-FILE = "sort.cu"
+FILE = "sort/sort.cu"
 
 # Elements that a block sorts at once; of several lines, so many that threads can be shifted.
 TILE = constant(FILE, "TILE")
@@ -76,14 +75,3 @@ def axes_of(dimensions: Iterable[tuple[int, ...]]) -> tuple[Axis, ...]:
     """Sizes and their strides, slowest first, merged; at least one axis."""
     rows = [Axis(size, tuple(strides)) for size, *strides in dimensions]
     return tuple(merged(rows)) or (Axis(1, (0,) * len(rows[0].strides) if rows else (0,)),)
-
-
-def fill_walk(walk: Any, axes: Sequence[Axis]) -> None:
-    """Write axes into a ``Walk``."""
-    strides = zip(*[axis.strides for axis in axes], strict=True)
-    pack_walk(walk, [axis.size for axis in axes], list(strides))
-
-
-def reach_of(axes: Sequence[Axis], memory: int) -> int:
-    """How far the last element of a memory is from the first."""
-    return sum((axis.size - 1) * abs(axis.strides[memory]) for axis in axes)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tensorlayout.cuda.engine.kernel_shapes import parameters
 from tensorlayout.cuda.engine.launch import NOTHING, THREADS, Launch, Launches
-from tensorlayout.cuda.engine.parameters import divisor32, index_type
+from tensorlayout.cuda.engine.parameters import divisor32, index_type, pack_axes
 from tensorlayout.cuda.sort.lines import (
     BEYOND,
     CAPACITY,
@@ -16,12 +16,10 @@ from tensorlayout.cuda.sort.lines import (
     Lines,
     Pass,
     axes_of,
-    fill_walk,
-    reach_of,
 )
 from tensorlayout.cuda.sort.radix import BLOCKS, DIGIT, plan_radix, tile_of
 from tensorlayout.dtypes import DType
-from tensorlayout.layout.loop import Axis
+from tensorlayout.layout.loop import Axis, furthest
 from tensorlayout.tensor import TensorSpec
 
 # What `by_digits` compares, in bytes.
@@ -49,7 +47,7 @@ def plan_sort(
         return Launches(())
     order = reversed(layout.minor_to_major)
     walked = axes_of((layout.shape[d], read.strides[d]) for d in order)
-    index = index_type(layout.size + BEYOND, reach_of(walked, 0) + BEYOND)
+    index = index_type(layout.size + BEYOND, furthest(walked) + BEYOND)
     length, itemsize = layout.shape[dim], source.dtype.itemsize
     count, bits = layout.size // length, 8 * itemsize
     lines = Lines(count, length, source.dtype, walked, index, positions, down, bits)
@@ -125,7 +123,7 @@ def _tiles(lines: Lines) -> tuple[Launch, int]:
         line=divisor32(min(length, TILE)),
         descending=int(lines.down),
     )
-    fill_walk(made.walk, lines.walked)
+    pack_axes(made.walk, lines.walked, 1)
     tiles *= -(-count // together)
     return Launch(chosen, tiles, bytes(made), ()), tiles
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from tensorlayout.cuda.engine.kernel_shapes import parameters
 from tensorlayout.cuda.engine.launch import THREADS, Launch
-from tensorlayout.cuda.engine.parameters import divisor32
-from tensorlayout.cuda.sort.lines import Lines, Pass, fill_walk
+from tensorlayout.cuda.engine.parameters import divisor32, pack_axes
+from tensorlayout.cuda.sort.lines import Lines, Pass
 from tensorlayout.layout.loop import Axis
 
-FILE = "radix.cu"
+FILE = "sort/radix.cu"
 DIGIT = 8  # bits
 DIGITS = 256
 
@@ -23,7 +23,7 @@ _ROWS = 8
 
 
 def tile_of(lines: Lines) -> int:
-    """Elements that a block sorts at once, as in kernels/radix.cu."""
+    """Elements that a block sorts at once, as in kernels/sort/radix.cu."""
     room = max(lines.dtype.itemsize, lines.octets * lines.positions)
     return (15 if room == 8 else 19) * THREADS
 
@@ -48,7 +48,7 @@ def plan_radix(lines: Lines) -> tuple[tuple[Pass, ...], int]:
             first=int(below == 0),
             descending=int(lines.down),
         )
-        fill_walk(made.walk, read)
+        pack_axes(made.walk, read, 1)
         ends = [Launch(each, count * chunks, bytes(made), ()) for each in (first, last)]
         if chunks == 1:
             return tuple(ends)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from tensorlayout.cuda.engine.c_types import c_type
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
 from tensorlayout.cuda.engine.launch import THREADS, Launch
-from tensorlayout.cuda.engine.parameters import index_type
-from tensorlayout.cuda.sort.lines import axes_of, fill_walk, reach_of
+from tensorlayout.cuda.engine.parameters import index_type, pack_axes
+from tensorlayout.cuda.sort.lines import axes_of
 from tensorlayout.dtypes import DType
+from tensorlayout.layout.loop import furthest
 from tensorlayout.tensor import TensorSpec
+
+FILE = "sort/search.cu"
 
 
 def plan_search(
@@ -33,14 +36,16 @@ def plan_search(
     walked = axes_of(zip(values.layout.shape, values.layout.strides, strict=True))
     (length,) = line.layout.shape
     step = line.layout.strides[0] if length > 1 else 0
-    reach = max(reach_of(walked, 0), (length + 1) * abs(step), length)
+    reach = max(furthest(walked), (length + 1) * abs(step), length)
     index, gives = index_type(count + THREADS, reach), "members" if members else "positions"
     kinds = zip(("LINE", "VALUES", "COMPARE"), (line.dtype, values.dtype, dtype), strict=True)
     types = tuple((name, c_type(kind)) for name, kind in kinds)
-    chosen = kernel("search.cu", "search_line", types, RANK=len(walked), INDEX=index, GIVES=gives)
+    chosen = kernel(
+        "sort/search.cu", "search_line", types, RANK=len(walked), INDEX=index, GIVES=gives
+    )
     made = parameters(chosen)(
         count=count, length=length, step=step, right=int(right), invert=int(invert)
     )
-    fill_walk(made.walk, walked)
+    pack_axes(made.walk, walked, 1)
     firsts = (0, *[each.layout.offset * each.dtype.itemsize for each in (line, values)])
     return Launch(chosen, -(-count // THREADS), bytes(made), firsts)

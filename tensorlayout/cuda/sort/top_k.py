@@ -8,7 +8,7 @@ from typing import Any
 from tensorlayout.cuda.engine.c_types import c_type
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
 from tensorlayout.cuda.engine.launch import Launch
-from tensorlayout.cuda.engine.parameters import divisor32, index_type
+from tensorlayout.cuda.engine.parameters import divisor32, index_type, pack_axes
 from tensorlayout.cuda.engine.sectors import SECTOR
 from tensorlayout.cuda.sort.lines import (
     BEYOND,
@@ -16,10 +16,9 @@ from tensorlayout.cuda.sort.lines import (
     FILE,
     TILE,
     axes_of,
-    fill_walk,
-    reach_of,
 )
 from tensorlayout.layout import Layout
+from tensorlayout.layout.loop import Axis, furthest
 from tensorlayout.plan.sort import TopKPlan
 from tensorlayout.tensor import TensorSpec
 
@@ -48,8 +47,8 @@ def plan_top_k(plan: TopKPlan) -> Launch | None:
     walked = axes_of([one, *others])
     steps = [each.strides[dim] if each.shape[dim] > 1 else 0 for each in layouts]
     together = _together(source, positions, dim, lines)
-    reach = [reach_of(walked, m) + (length - 1) * abs(steps[m]) for m in range(3)]
-    index = index_type(lines + BEYOND, max(reach) + BEYOND)
+    reach = furthest((*walked, Axis(length, tuple(steps))))
+    index = index_type(lines + BEYOND, reach + BEYOND)
     types = (("ELEMENT", c_type(source.dtype)),)
     chosen = kernel(FILE, "leading_tiles", types, RANK=len(walked), INDEX=index)
     made = parameters(chosen)(
@@ -61,7 +60,7 @@ def plan_top_k(plan: TopKPlan) -> Launch | None:
         wide=int(positions.dtype.itemsize == 8),
         descending=int(plan.down),
     )
-    fill_walk(made.walk, walked)
+    pack_axes(made.walk, walked, 1)
     _number(made.read, layout, dim, length, together)
     _number(made.written, values.layout, dim, count, together)
     firsts = tuple(spec.layout.offset * spec.dtype.itemsize for spec in (values, positions, source))

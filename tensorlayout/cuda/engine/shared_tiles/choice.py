@@ -17,6 +17,7 @@ from tensorlayout.cuda.engine.shared_tiles.problem import (
     TileProblem,
 )
 from tensorlayout.cuda.engine.shared_tiles.tile import SharedTile
+from tensorlayout.layout.digits import TiledLoop
 from tensorlayout.layout.loop import Loop
 
 # What each access of shared memory costs that takes twice as long; and how many boxes' pitches are
@@ -29,18 +30,19 @@ _GOOD = 0.2
 
 
 def tile_of_copy(loop: Loop) -> SharedTile | None:
-    """The box of a loop over a destination and a source: of squares, where all is aligned."""
+    """The box of a loop over a destination and a source: of squares, where all is aligned.
+
+    None where none fits, or where more axes are left outside of it than kernels walk.
+    """
     pack = max(1, NARROWEST // loop.width)
     squares = _squares(loop, pack)
     found = choose_tile(squares) if squares is not None else None
     if found is not None and found.cost() <= 2 + _GOOD:
         return found
-    plain = choose_tile(
-        TileProblem(loop.axes, loop.widths, loop.alignments, (READ,), (), pack, DEEPEST)
-    )
-    return min(
-        [box for box in (found, plain) if box is not None], key=SharedTile.cost, default=None
-    )
+    plain = choose_tile(TileProblem.over(loop, (READ,), (), pack, DEEPEST))
+    boxes = [box for box in (found, plain) if box is not None]
+    best = min(boxes, key=SharedTile.cost, default=None)
+    return None if best is None or len(loop.axes) - len(best.axes) > DEEPEST else best
 
 
 def _squares(loop: Loop, pack: int) -> TileProblem | None:
@@ -52,6 +54,8 @@ def _squares(loop: Loop, pack: int) -> TileProblem | None:
     sectors = gcd(loop.alignments[READ], across * loop.width) % SECTOR == 0
     rows = any(abs(axis.strides[READ]) == 1 for axis in slower)
     if pack == 1 or along != 1 or not (across and whole and sectors and rows):
+        return None
+    if isinstance(loop, TiledLoop) and loop.bounds:
         return None
     words = loop.in_packs(pack, (WRITE,))
     axes = words.axes if last.size > pack else words.axes[:-1]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import gcd
 
+from tensorlayout.cuda.engine.sectors import SECTOR
 from tensorlayout.cuda.engine.structs import constant
-from tensorlayout.layout.digits import Bound
-from tensorlayout.layout.loop import Axis
+from tensorlayout.layout.digits import Bound, TiledLoop
+from tensorlayout.layout.loop import Axis, Loop
 
 # Bytes of shared memory that a box may take: with the first, eight blocks of 256 threads share a
 # multiprocessor of 228 KB; the second is all that a block gets without asking.
@@ -16,8 +18,27 @@ WRITE, READ = 0, 1
 # Axes of a box; and of a deep one.
 USUAL = 3
 
-DEEPEST = constant("tiles.cuh", "MOST_AXES")
+DEEPEST = constant("include/tiles.cuh", "MOST_AXES")
 NARROWEST = 4  # bytes of an access, where rows allow it
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """What a test may want to set.
+
+    Attributes:
+        small_bytes: below this, no tiles: a launch takes longer than the bytes, in whatever order.
+        through_tile: what the way through shared memory costs, where each memory costs at least 1.
+        staged_from: operands that cost this much in the result's order are staged.
+
+    """
+
+    small_bytes: int = 32 * 1024
+    through_tile: float = 0.1
+    staged_from: float = 1.1
+
+
+TUNING = Tuning()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +73,27 @@ class TileProblem:
     weights: tuple[tuple[int, ...], ...] = ()
     followers: tuple[int, ...] = ()
     across: int = 0
+
+    @classmethod
+    def over(
+        cls,
+        loop: Loop,
+        staged: tuple[int, ...],
+        beside: tuple[int, ...],
+        pack: int,
+        deepest: int,
+        followers: tuple[int, ...] = (),
+    ) -> TileProblem:
+        """Of all axes of a loop."""
+        alignments = []
+        for first, alignment, width, strides in zip(
+            loop.firsts, loop.alignments, loop.widths, loop.strides, strict=True
+        ):
+            steps = [(n - 1) * s for n, s in zip(loop.sizes, strides, strict=True) if s < 0]
+            alignments.append(gcd(SECTOR, alignment, first + sum(steps) * width))
+        tails = (loop.bounds, loop.weights) if isinstance(loop, TiledLoop) else ((), ())
+        memories = (loop.axes, loop.widths, tuple(alignments), staged, beside)
+        return cls(*memories, pack, deepest, *tails, followers)
 
     @property
     def walked(self) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""The structs of ``kernels/tiles.cuh``: a box that goes through shared memory, packed."""
+"""The structs of ``kernels/include/tiles.cuh``: a box that goes through shared memory, packed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def small_divisor(number: int) -> Any:
     >>> 100 * small_divisor(7).magic >> 32
     14
     """
-    return struct("tiles.cuh", "SmallDivisor")(2**32 - number, (1 << 32) // number + 1)
+    return struct("include/tiles.cuh", "SmallDivisor")(2**32 - number, (1 << 32) // number + 1)
 
 
 def tiles_struct(box: SharedTile, made: Any) -> Any:
@@ -55,7 +55,9 @@ def access_struct(box: SharedTile, memory: int, pitches: Sequence[int], axes: in
     strides = [box.problem.axes[k].strides[memory] for k in box.axes]
     period, last = box.period(memory), order[run - 1]
     grouped = not side.single and side.sector > 1 and run < len(order)
-    made = struct("tiles.cuh", f"Side<{axes}>")(run=run, linear=period == 1, sector=side.sector)
+    made = struct("include/tiles.cuh", f"Side<{axes}>")(
+        run=run, linear=period == 1, sector=side.sector
+    )
     made.together = grouped and box.is_together(memory)
     made.grouped = grouped and not made.together
     made.dimension[: len(order)] = order

@@ -1,4 +1,4 @@
-// What sorts in tiles (sort.cu) and by digits (radix.cu) share: what they move and compare, and where
+// What sorts in tiles (sort/sort.cu) and by digits (sort/radix.cu) share: what they move and compare, and where
 // results go.
 #pragma once
 

@@ -1,6 +1,6 @@
 // Copies and fills of tiled layouts whose tiles have tails: walks over padded sizes, in which an index
 // says what is an element (bounded.cuh). Tiled layouts without tails are strided ones of more dimensions,
-// and go through copy.cu and fill.cu. Elements are bits: a width in bytes, no number type.
+// and go through copy/copy.cu and fill/fill.cu. Elements are bits: a width in bytes, no number type.
 //
 // copy_bounded       Any strides, in the destination's order, 4 elements a thread, 256 threads apart,
 //                    elements up to 16 bytes wide where both sides and the tails allow it. Coalesced

@@ -1,11 +1,11 @@
-// Values added to what is at their positions, or the least or greatest of both: like scatter.cu, but
+// Values added to what is at their positions, or the least or greatest of both: like scatter/scatter.cu, but
 // every value counts. Values for one place are taken in index order, and of RUN values or more for one
 // place each RUN are combined first, of the results each RUN again, and so on: so the result, floats too,
 // is the same each time, and that of the host, and no thread has more than a few RUN steps for each
 // power of RUN that there are values.
 //
-// The values of each place are brought together by a stable sort of the numbers of positions (sort.cu,
-// radix.cu). Then the elements:
+// The values of each place are brought together by a stable sort of the numbers of positions (sort/sort.cu,
+// sort/radix.cu). Then the elements:
 //
 // list_places       What is sorted: the place of each position, 4 a thread.
 // find_segments     Where each place begins and ends among the sorted: a thread for each of them.

@@ -4,7 +4,7 @@
 #pragma once
 
 #ifdef TENSORLAYOUT_SIMULATOR
-#include "simulator.hpp"
+#include "../simulator/simulator.hpp"
 #else
 
 // NVRTC has no <cstdint>.

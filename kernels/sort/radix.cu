@@ -1,5 +1,5 @@
 // Stable sorts of long lines by digits of 8 bits, the lowest first; the elements, or the positions that
-// sort them. What a digit is taken of, and which launches there are, as in sort.cu: elements of a line
+// sort them. What a digit is taken of, and which launches there are, as in sort/sort.cu: elements of a line
 // follow each other in the result, the source of the first pass has any strides.
 //
 // A line is cut into chunks, a block each. A pass, for each digit:

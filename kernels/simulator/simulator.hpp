@@ -2,8 +2,8 @@
 // checked and counted. No library of C++: these headers are compiled often.
 #pragma once
 
-#include "simulator/atomics.hpp"
-#include "simulator/blocks.hpp"
+#include "atomics.hpp"
+#include "blocks.hpp"
 
 #define SIMULATOR_EXPORT extern "C" __attribute__((visibility("default")))
 

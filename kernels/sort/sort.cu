@@ -19,7 +19,7 @@
 //              as far as elements of a line, or the same ones of lines side by side, are contiguous.
 //              Best: few of each line. Worst: long lines side by side, of which a tile has one or few.
 //
-// Long lines go by digits where that costs less: radix.cu.
+// Long lines go by digits where that costs less: sort/radix.cu.
 //
 // Bytes moved per element: its own read and written once, and once more for each doubling beyond
 // 2304; a position besides, for argsort in between. Nothing depends on the order of blocks or threads,

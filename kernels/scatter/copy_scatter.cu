@@ -1,5 +1,5 @@
 // A tensor with few of its elements replaced, at positions that are data: a copy and a scatter
-// (scatter.cu) in one launch, without a table. Elements are bits: a width in bytes, no number type.
+// (scatter/scatter.cu) in one launch, without a table. Elements are bits: a width in bytes, no number type.
 //
 // replace_elements  One thread for each element of the result, in its order: writes are coalesced, reads
 //                   where the source is in that order. A thread goes through all positions of its line

@@ -1,8 +1,7 @@
-"""``python -m tensorlayout.cuda.engine.resources``: what the kernels take of a GPU, as a table.
+"""``python -m benchmarks.resources``: what the kernels take of a GPU, as a table.
 
-It compiles all known kernels and some that depend on types, and needs CuPy, and no GPU. It is part
-of the package, beside the compiler that it asks, so that it can be run for any GPU wherever the
-package is. A spill fails.
+It compiles all known kernels and some that depend on types, and needs CuPy, and no GPU. A spill
+fails.
 """
 
 from __future__ import annotations
@@ -35,11 +34,11 @@ _EXTREMES = (("2", "int32_t"), ("0", "int64_t"))  # of ranks and indices
 HEAD = """# Resources
 
 What each kernel takes, the most over its shapes (of reductions, scans, sorts and searches: those
-in `resources.py`): registers of a thread, bytes of stack and of spilled registers, bytes of shared
-memory of a block. A block has {threads} threads; with 64 registers or fewer, four blocks or more
-fit the registers of a multiprocessor.
+in `benchmarks/resources.py`): registers of a thread, bytes of stack and of spilled registers, bytes
+of shared memory of a block. A block has {threads} threads; with 64 registers or fewer, four
+blocks or more fit the registers of a multiprocessor.
 
-Written by `python -m tensorlayout.cuda.engine.resources --markdown kernels/RESOURCES.md`
+Written by `python -m benchmarks.resources --markdown kernels/RESOURCES.md`
 (NVRTC {version}), which fails if anything is spilled. `kernels/README.md` has the compiler's
 options.
 
@@ -75,7 +74,8 @@ def measure(kernels: Iterable[Kernel], architectures: Iterable[int]) -> Found:
     those = [(kernel, each) for kernel in kernels for each in architectures]
     found: Found = {}
     for kernel, architecture in with_progress(those, "compiling kernels", len(those)):
-        key = kernel.name, Path(kernel.file).name, architecture
+        file = Path(kernel.file)
+        key = kernel.name, file.name if file.is_absolute() else kernel.file, architecture
         resources = nvrtc.compiled(kernel, architecture).resources[kernel.name]
         found.setdefault(key, []).append(resources)
     return found
@@ -98,9 +98,7 @@ def _row(name: str, file: str, architecture: int, resources: list[Resources]) ->
 
 def main(arguments: list[str] | None = None) -> int:
     """Print or write the table; 1 if a kernel spills."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tensorlayout.cuda.engine.resources", description=__doc__
-    )
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.resources", description=__doc__)
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table there")
     parser.add_argument("--architecture", type=int, action="append", metavar="90")
     asked = parser.parse_args(arguments)

@@ -7,7 +7,7 @@
 //                   memory, and copies the elements there to where they belong: writes are coalesced,
 //                   reads as far as true elements are neighbours. Elements are bits.
 // select_positions  The same, but writes where they are, for kernels that move whole slices
-//                   (gather.cu, scatter.cu). -1 does not occur.
+//                   (gather.cu, scatter/scatter.cu). -1 does not occur.
 // store_masked      Values that need not be counted (one number, or one slice for all), written in the
 //                   destination's order where the mask is true: one launch, nothing else.
 //

@@ -1,0 +1,120 @@
+// Values that elements have by their coordinates. The plans have merged dimensions, and made strides of
+// the result positive.
+//
+// one_hot       A value where an index names the place in a line, another elsewhere.
+// diagonals     A value on some diagonals of matrices, elsewhere 0 or what another tensor has.
+// count_up      A number that grows by the same from element to element, in row-major order.
+//               One thread for each element of the result, in its order. Coalesced where the fastest
+//               dimension of the result is contiguous; what is read besides is, where it lies alike.
+//
+// Bytes moved per element: its own once to the result, and what is read of indices or other elements.
+
+// Of a multiprocessor. Not told, NVRTC 12.9 spills a few shapes to have more of them.
+#define LEAST_BLOCKS 2
+
+#include "bits.cuh"
+#include "dtypes.cuh"
+#include "indexing.cuh"
+#include "memory.cuh"
+
+enum IndexKind : int32_t { INT32, INT64, UINT32, UINT64 };
+
+template <int Rank, class Index>
+struct Hot {
+    void* to;
+    const void* indices;
+    const void* off;
+    const void* on;
+    Walk<Rank, Index, 3> walk;  // strides of the result, the indices, the place in a line
+    Index count, first, size;   // elements; the place of the first one; of a line
+    IndexKind kind;
+};
+
+// Where an index points to; negative ones count from the end.
+DEVICE int64_t place_of(const void* indices, int64_t at, IndexKind kind, int64_t size, bool active) {
+    if (kind == UINT32) return load_if(active, static_cast<const uint32_t*>(indices) + at);
+    if (kind == UINT64) return load_if(active, static_cast<const int64_t*>(indices) + at);
+    const int64_t given = kind == INT32 ? load_if(active, static_cast<const int32_t*>(indices) + at)
+                                        : load_if(active, static_cast<const int64_t*>(indices) + at);
+    return given < 0 ? given + size : given;
+}
+
+template <int Rank, class Index, int Width>
+DEVICE void write_hot(const Hot<Rank, Index>& p) {
+    using T = Bits<Width>;
+    using Count = Unsigned<Index>;
+    const Count number = static_cast<Count>(blockIdx.x) * THREADS + threadIdx.x;
+    const bool active = number < static_cast<Count>(p.count);
+    Index at[3];
+    p.walk.offsets(active ? number : 0, at);
+    const bool hot = place_of(p.indices, at[1], p.kind, p.size, active) == p.first + at[2];
+    const T value = load_if(active, static_cast<const T*>(hot ? p.on : p.off));
+    store_if(active, static_cast<T*>(p.to) + at[0], value);
+}
+
+template <int Rank, class Index>
+struct Diagonals {
+    void* to;
+    const void* from;           // the others; nullptr for zeros
+    uint64_t bits[2];           // of the value
+    Walk<Rank, Index, 3> walk;  // strides of the result, the others, the number of the diagonal
+    Index count, first;         // elements; the diagonal of the first one, from the lowest on
+    Index begin, end;
+    int32_t inside;             // whether these diagonals have the value, or all others
+};
+
+template <int Rank, class Index, int Width>
+DEVICE void write_diagonals(const Diagonals<Rank, Index>& p) {
+    using T = Bits<Width>;
+    using Count = Unsigned<Index>;
+    const Count number = static_cast<Count>(blockIdx.x) * THREADS + threadIdx.x;
+    const bool active = number < static_cast<Count>(p.count);
+    Index at[3];
+    p.walk.offsets(active ? number : 0, at);
+    const Index diagonal = p.first + at[2];
+    const bool within = p.begin <= diagonal && diagonal < p.end, filled = within == (p.inside != 0);
+    T value{};
+    if (p.from) value = load_if(active && !filled, static_cast<const T*>(p.from) + at[1]);
+    if (filled) value = low_bits<Width>(p.bits);
+    store_if(active, static_cast<T*>(p.to) + at[0], value);
+}
+
+template <int Rank, class Index>
+struct Sequence {
+    void* to;
+    uint64_t start, delta;      // of floats the bits of doubles
+    Walk<Rank, Index, 2> walk;  // strides of the result, the number of the element
+    Index count, first;         // elements; the number of the first one
+};
+
+template <class T, int Rank, class Index>
+DEVICE void write_sequence(const Sequence<Rank, Index>& p) {
+    using Count = Unsigned<Index>;
+    const Count given = static_cast<Count>(blockIdx.x) * THREADS + threadIdx.x;
+    const bool active = given < static_cast<Count>(p.count);
+    Index at[2];
+    p.walk.offsets(active ? given : 0, at);
+    const Index number = p.first + at[1];
+    T value;
+    if constexpr (is_integer<T>)
+        value = static_cast<T>(static_cast<uint64_t>(number) * p.delta + p.start);
+    else
+        value = convert<T>(static_cast<double>(number) * bits_as<double>(p.delta) + bits_as<double>(p.start));
+    store_if(active, static_cast<T*>(p.to) + at[0], value);
+}
+
+// ---- Kernels ------------------------------------------------------------------------------------
+// For a GPU the macros pick one; the simulator has all shapes.
+
+#ifdef TENSORLAYOUT_SIMULATOR
+#elif defined(COUNTED)
+SHAPES(RANK = 2 3 0, INDEX = int32_t int64_t,
+       COUNTED = uint8_t uint16_t uint32_t uint64_t half float double)
+KERNEL(count_up, Sequence<RANK, INDEX>) { write_sequence<COUNTED>(p); }
+#elif defined(HOT)
+SHAPES(RANK = 2 3 0, INDEX = int32_t int64_t, HOT = 1 2 4 8)
+KERNEL(one_hot, Hot<RANK, INDEX>) { write_hot<RANK, INDEX, HOT>(p); }
+#else
+SHAPES(RANK = 2 3 0, INDEX = int32_t int64_t, BAND = 1 2 4 8)
+KERNEL(diagonals, Diagonals<RANK, INDEX>) { write_diagonals<RANK, INDEX, BAND>(p); }
+#endif

@@ -1,0 +1,232 @@
+// Images and sequences: each element of the result is found from its own coordinates. The plans have
+// merged dimensions, made strides of the result positive, and (for reverse_lines, whose elements are
+// bits) fused contiguous runs into elements as wide as they allow.
+//
+// reverse_lines A tensor whose lines are reversed up to a length of their own. One thread for each element
+//               of the result, in its order, 4 a thread, 256 threads apart (1 in more than four
+//               dimensions). Beside the strides in all memories, a dimension has one in the coordinate
+//               along the lines, so that the place of an element in its line comes out of the same
+//               walk. Coalesced where the fastest dimension of the result is contiguous in the source,
+//               lines or not. Best: lines of vectors, which move 16 bytes a thread where all of them
+//               have one length. Worst: a source whose fastest dimension is another.
+//
+// stretch       The last two dimensions enlarged by whole factors, linear between the centres of elements.
+//               One thread for each element of the result, in its order, 4 a thread, 256 threads apart
+//               (1 in more than four dimensions); it reads the four elements around it, whose lines the
+//               cache has from its neighbours. In float, along the columns first; rounded once. Writes
+//               are coalesced. Worst: factors of 1 or 2, where reads are as many as can be.
+//
+// fold          An image as the sum of what windows say of each element. One thread for each element of
+//               the result, in its order; it asks each element of a window whether a window has it at
+//               that place, in row-major order: sums are those of the CPU to the bit. Coalesced where
+//               the last dimension of the image is the fastest of the result, windows follow each other
+//               in the source, and their step is 1. Worst: windows with large steps, most of whose
+//               elements have no part in one of the image.
+//
+// Bytes moved per element: its own, once from the source and once to the result;
+// neighbours come from the cache.
+
+// Of a multiprocessor. Not told, NVRTC 12.9 spills a few shapes to have more of them.
+#define LEAST_BLOCKS 2
+
+#include "bits.cuh"
+#include "dtypes.cuh"
+#include "indexing.cuh"
+#include "memory.cuh"
+
+// Elements of a thread.
+template <int Rank> constexpr int PER_THREAD = Rank == 0 ? 1 : 4;
+
+// ---- Lines --------------------------------------------------------------------------------------
+
+template <int Rank, class Index>
+struct Lines {
+    void* to;
+    const void* from;
+    const void* lengths;
+    Walk<Rank, Index, 4> walk;  // strides of the result, the source, the lengths, the place in a line
+    Index count;
+    Index first;  // the place of the first element
+    Index size;   // of a line
+    Index step;   // along a line of the source
+    int32_t wide; // lengths have 64 bits, not 32
+};
+
+template <int Rank, class Index, int Width>
+DEVICE void reverse(const Lines<Rank, Index>& p) {
+    constexpr int COUNT = PER_THREAD<Rank>;
+    using T = Bits<Width>;
+    using Count = Unsigned<Index>;
+    const Count first = static_cast<Count>(blockIdx.x) * (COUNT * THREADS) + threadIdx.x;
+    Index at[COUNT][4];
+    bool active[COUNT];
+    T elements[COUNT];
+#pragma unroll
+    for (int k = 0; k < COUNT; ++k) {
+        active[k] = first + k * THREADS < static_cast<Count>(p.count);
+        p.walk.offsets(active[k] ? first + k * THREADS : 0, at[k]);
+        const uint64_t given =
+            p.wide ? load_if(active[k], static_cast<const uint64_t*>(p.lengths) + at[k][2])
+                   : load_if(active[k], static_cast<const uint32_t*>(p.lengths) + at[k][2]);
+        const Index length = given < static_cast<uint64_t>(p.size) ? static_cast<Index>(given) : p.size;
+        const Index place = p.first + at[k][3];
+        if (place < length) at[k][1] += (length - 1 - 2 * place) * p.step;
+    }
+#pragma unroll
+    for (int k = 0; k < COUNT; ++k)
+        elements[k] = load_if(active[k], static_cast<const T*>(p.from) + at[k][1]);
+#pragma unroll
+    for (int k = 0; k < COUNT; ++k)
+        store_if(active[k], static_cast<T*>(p.to) + at[k][0], elements[k]);
+}
+
+// ---- Interpolation ------------------------------------------------------------------------------
+
+// A dimension of the source.
+template <class Index>
+struct Stretched {
+    Index first;  // the coordinate of the result's first element
+    Index size, step;
+    Divisor<Index> scale;
+};
+
+// Two neighbours, as offsets, and what they weigh.
+template <class Index>
+struct Neighbours {
+    Index here, there;
+    float keep, weight;
+
+    DEVICE Neighbours(const Stretched<Index>& d, Index coordinate) {
+        const Index scale = static_cast<Index>(d.scale.divisor);
+        const Index place = static_cast<Index>(d.scale.divide(coordinate));
+        // From the centre of the element, in halves of an element of the result.
+        const Index shift = 2 * (coordinate - place * scale) + 1 - scale;
+        const Index other = place + (shift < 0 ? -1 : 1), distance = shift < 0 ? -shift : shift;
+        const bool alone = shift == 0 || other < 0 || other >= d.size;
+        here = place * d.step;
+        there = alone ? here : other * d.step;
+        weight = alone ? 0.0f : static_cast<float>(distance) / static_cast<float>(2 * scale);
+        keep = static_cast<float>(2 * scale - distance) / static_cast<float>(2 * scale);
+    }
+
+    // What weighs nothing may be infinite.
+    DEVICE float blend(float one, float other) const {
+        return weight == 0 ? one : one * keep + other * weight;
+    }
+};
+
+template <int Rank, class Index>
+struct Stretch {
+    void* to;
+    const void* from;
+    Walk<Rank, Index, 4> walk;  // strides of the result, of all but the last two dimensions of the source,
+    Stretched<Index> dims[2];   // and of the coordinates along these
+    Index count;
+};
+
+template <class T, int Rank, class Index>
+DEVICE void interpolate(const Stretch<Rank, Index>& p) {
+    constexpr int COUNT = PER_THREAD<Rank>;
+    using Count = Unsigned<Index>;
+    const Count first = static_cast<Count>(blockIdx.x) * (COUNT * THREADS) + threadIdx.x;
+#pragma unroll
+    for (int k = 0; k < COUNT; ++k) {
+        const bool active = first + k * THREADS < static_cast<Count>(p.count);
+        Index at[4];
+        p.walk.offsets(active ? first + k * THREADS : 0, at);
+        const Neighbours<Index> rows(p.dims[0], p.dims[0].first + at[2]);
+        const Neighbours<Index> columns(p.dims[1], p.dims[1].first + at[3]);
+        const T* const from = static_cast<const T*>(p.from) + at[1];
+        auto column = [&](Index offset) {
+            const float one = convert<float>(load_if(active, from + (rows.here + offset)));
+            const float other = convert<float>(load_if(active, from + (rows.there + offset)));
+            return rows.blend(one, other);
+        };
+        const float value = columns.blend(column(columns.here), column(columns.there));
+        store_if(active, static_cast<T*>(p.to) + at[0], convert<T>(value));
+    }
+}
+
+// ---- Patches ------------------------------------------------------------------------------------
+
+// A dimension of the image; of batches and channels the window has one element.
+template <class Index>
+struct Patched {
+    Divisor<Index> step;               // from window to window
+    Index stride, tap, block;          // in the result; in the source, of the window and of windows
+    Index before, dilation;            // padding; from element to element of a window
+    Index window, blocks;              // elements of one, and how many there are
+    int32_t turn;                      // where it stands in the order of the result, the fastest first
+};
+
+template <int Rank, class Index>
+struct Folded {
+    void* to;
+    const void* from;
+    Patched<Index> dims[Rank];
+    Divisor<Index> turns[Rank];  // sizes in the order of the result, the fastest first
+    Index count, taps;           // elements of the image, and of a window
+};
+
+template <class T, int Rank, class Index>
+DEVICE void fold_element(const Folded<Rank, Index>& p) {
+    using Count = Unsigned<Index>;
+    using Wide = choose<is_same<T, half>, float, T>;
+    const Count number = static_cast<Count>(blockIdx.x) * THREADS + threadIdx.x;
+    const bool active = number < static_cast<Count>(p.count);
+    Count index = active ? number : 0;
+    Index at[Rank] = {}, tap[Rank] = {}, to = 0;
+#pragma unroll
+    for (int turn = 0; turn < Rank; ++turn) {
+        const Count slower = p.turns[turn].divide(index);
+        const Index coordinate = static_cast<Index>(index - slower * p.turns[turn].divisor);
+        index = slower;
+#pragma unroll
+        for (int d = 0; d < Rank; ++d)  // registers have no index
+            if (p.dims[d].turn == turn) at[d] = coordinate;
+    }
+#pragma unroll
+    for (int d = 0; d < Rank; ++d) {
+        to += at[d] * p.dims[d].stride;
+        at[d] += p.dims[d].before;
+    }
+    Wide sum = Wide(0);
+    for (Index k = 0; k < p.taps; ++k) {
+        Index from = 0;
+        bool hit = active;
+#pragma unroll
+        for (int d = 0; d < Rank; ++d) {
+            const Patched<Index>& dim = p.dims[d];
+            const Index left = at[d] - tap[d] * dim.dilation;
+            const Index block = static_cast<Index>(dim.step.divide(left < 0 ? 0 : left));
+            hit = hit && left == block * static_cast<Index>(dim.step.divisor) && block < dim.blocks;
+            from += hit ? tap[d] * dim.tap + block * dim.block : 0;
+        }
+        const T value = load_if(hit, static_cast<const T*>(p.from) + from);
+        if (hit) sum = static_cast<Wide>(sum + convert<Wide>(value));
+        bool carry = true;
+#pragma unroll
+        for (int d = Rank - 1; d >= 0; --d) {
+            tap[d] += carry;
+            carry = carry && tap[d] == p.dims[d].window;
+            if (carry) tap[d] = 0;
+        }
+    }
+    store_if(active, static_cast<T*>(p.to) + to, convert<T>(sum));
+}
+
+// ---- Kernels ------------------------------------------------------------------------------------
+// For a GPU the macros pick one; the simulator has all shapes.
+
+#ifdef TENSORLAYOUT_SIMULATOR
+#elif defined(NUMBER)
+SHAPES(RANK = 3 4 5 8, INDEX = int32_t int64_t,
+       NUMBER = uint8_t uint16_t uint32_t uint64_t half float double)
+KERNEL(fold, Folded<RANK, INDEX>) { fold_element<NUMBER>(p); }
+#elif defined(FLOAT)
+SHAPES(RANK = 1 2 3 4 0, INDEX = int32_t int64_t, FLOAT = half float)
+KERNEL(stretch, Stretch<RANK, INDEX>) { interpolate<FLOAT>(p); }
+#else
+SHAPES(RANK = 1 2 3 4 0, INDEX = int32_t int64_t, WIDTH = 1 2 4 8 16)
+KERNEL(reverse_lines, Lines<RANK, INDEX>) { reverse<RANK, INDEX, WIDTH>(p); }
+#endif

@@ -1,0 +1,235 @@
+"""Copies between two layouts: which kernel, decided once, by cost. Integers only, no device.
+
+What counts is the 32-byte sectors that accesses of whole warps touch, over the bytes that are asked
+for: 1.0 for each of the two memories at best.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import gcd
+from typing import Any
+
+from tensorlayout.cuda.bounded import check_aligned, fits_a_walk, set_bounds, walk_struct
+from tensorlayout.cuda.elementwise.planning import reads_well
+from tensorlayout.cuda.engine.driver import Kernel
+from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
+from tensorlayout.cuda.engine.launch import Launch, Launches, blocks_for
+from tensorlayout.cuda.engine.padding import bits_of, padding_struct
+from tensorlayout.cuda.engine.parameters import pack_walk
+from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST, in_order_cost
+from tensorlayout.cuda.engine.shared_tiles.choice import tile_of_copy
+from tensorlayout.cuda.engine.shared_tiles.problem import READ, TUNING, WRITE, Tuning
+from tensorlayout.cuda.engine.shared_tiles.structs import access_struct, tiles_struct
+from tensorlayout.cuda.engine.shared_tiles.tile import SharedTile, narrowness
+from tensorlayout.cuda.fill.fill import Beside, filled_with, padding_beside, plan_fill, plan_padding
+from tensorlayout.layout import Layout
+from tensorlayout.layout.digits import TiledLoop, is_tiled, tiled_loop, without_tails, written_sizes
+from tensorlayout.tensor import TensorSpec
+
+FILE, BOUNDED_FILE = "copy/copy.cu", "copy/tiled.cu"
+
+
+def plan_copy(
+    destination: Layout,
+    source: Layout,
+    itemsize: int,
+    alignments: tuple[int, int] = (SECTOR, SECTOR),
+    padding: bytes | None = None,
+    tuning: Tuning = TUNING,
+) -> Launches:
+    """The cheapest way to copy all elements between two layouts of one shape.
+
+    Both have their lowest slots at 0; no two elements of the destination share a slot, and the
+    memories do not overlap. Tiles of the two divide each other: see `between`. `alignments` are
+    powers of two that divide the addresses of the lowest slots. `padding` is the content of one
+    element of the padding that the destination owns, which is written in the same launch; None
+    leaves it alone. The cases, in the order of their cost:
+
+    1. ``empty``: no element to copy.
+    2. ``flat``: one run on both sides.
+    3. ``rows``: runs that are contiguous on both sides, and aligned for wide accesses.
+    4. ``strided``: both sides are walked well enough in the destination's order.
+    5. ``bounded``: the same of tiles with tails.
+    6. ``repeated``: the source stands still along the destination's run.
+    7. ``tiles``: the sides differ in their fastest dimension, in direction, or in where sectors
+       begin: boxes go through shared memory, of three dimensions or, where they have no long runs
+       on both sides, of up to twelve.
+    8. ``bounded boxes``: the same of tiles with tails.
+    9. ``pieces``: more tails than a launch can take.
+    """
+    if destination.size == 0:
+        return replace(plan_padding(destination, itemsize, alignments[0], padding), case="empty")
+    given = ((destination, source), (itemsize,) * 2, alignments)
+    loop: TiledLoop | None
+    if is_tiled(destination, source):
+        loop = tiled_loop(*given, written_sizes(destination, padding))
+    else:
+        loop = TiledLoop.over(*given)
+    beside, apart = padding_beside(destination, itemsize, alignments[0], padding, loop)
+    if loop is None or (loop.bounds and not fits_a_walk(loop)):
+        return _in_pieces(destination, source, itemsize, alignments, padding, tuning)
+    case, launch = _cheapest(loop, itemsize, beside, tuning)
+    return Launches((*apart, launch), case)
+
+
+def between(source: TensorSpec, result: TensorSpec, padding: bytes | None) -> TensorSpec | None:
+    """What one launch copies to, and another from, where there is none from `source` to `result`.
+
+    For tiles that do not divide each other; and for conversions where tails keep a kernel from
+    reading the source along its memory.
+    """
+    layouts = (result.layout, source.layout)
+    if not is_tiled(*layouts):
+        return None
+    plain = Layout.row_major(result.layout.shape)
+    given = (layouts, (result.dtype.itemsize, source.dtype.itemsize), (SECTOR, SECTOR))
+    digits = tiled_loop(*given, written_sizes(result.layout, padding))
+    if tiled_loop(*given, result.layout.shape) is None:
+        return TensorSpec(result.dtype, plain, result.device)
+    if source.dtype == result.dtype:
+        return None
+    if digits is None:  # there are copies, and no conversions
+        return TensorSpec(result.dtype, plain, result.device)
+    if not digits.bounds:
+        return None
+    if not fits_a_walk(digits):
+        dtype = source.dtype if source.layout.is_tiled else result.dtype
+        return TensorSpec(dtype, plain, result.device)
+    if reads_well(digits):
+        return None
+    return TensorSpec(result.dtype, source.layout.form, result.device)
+
+
+def _in_pieces(
+    destination: Layout,
+    source: Layout,
+    itemsize: int,
+    alignments: tuple[int, int],
+    padding: bytes | None,
+    tuning: Tuning,
+) -> Launches:
+    """A launch for each piece without tails, behind one that writes all of a padded block."""
+    launches: list[Launch] = []
+    if padding is not None:
+        block = plan_fill(Layout((destination.required_size,)), itemsize, alignments[0])
+        launches += filled_with(block, padding).launches
+    for pieces in without_tails((destination, source)):
+        shifts = [piece.lowest * itemsize for piece in pieces]
+        to, from_ = [gcd(a, shift, SECTOR) for a, shift in zip(alignments, shifts, strict=True)]
+        there, here = (piece.at_origin for piece in pieces)
+        part = plan_copy(there, here, itemsize, (to, from_), None, tuning)
+        launches += [each.placed((0, 1), *shifts) for each in part.launches]
+    return Launches(tuple(launches), "pieces")
+
+
+def _cheapest(loop: TiledLoop, itemsize: int, beside: Beside, tuning: Tuning) -> tuple[str, Launch]:
+    """The case and the launch of a loop; `beside`: the padding that is to be written."""
+    if loop.bounds:
+        check_aligned("copy", loop)
+        pack, way = loop.pack(WIDEST) if loop.contiguous else 1, tuning.through_tile / 2
+    else:
+        loop, pack, way = loop.fitted(WIDEST), 1, tuning.through_tile
+    one_run = not loop.bounds and len(loop.axes) == 1 and loop.contiguous
+    repeated = None if loop.bounds else _repeated(loop)
+    cost = _flat_cost(loop) if one_run else _in_order_cost(loop, pack)
+    # Nothing is to be won by tiles where both sides are as good as contiguous.
+    large = loop.count * loop.width >= tuning.small_bytes
+    if repeated is None and large and cost > 2 + tuning.through_tile:
+        box = tile_of_copy(loop)
+        # With tails both ways work out indices, so that the one through shared memory costs less.
+        if box is not None and box.cost() + way < cost:
+            return "bounded boxes" if loop.bounds else "tiles", _tiles(loop, box, beside)
+    if loop.bounds:
+        return "bounded", _bounded(loop, pack, beside)
+    if one_run:
+        return "flat", _flat(loop, beside)
+    if repeated is not None:
+        return "repeated", _strided(repeated, beside)
+    rows = loop.contiguous or loop.width > itemsize
+    return "rows" if rows else "strided", _strided(loop, beside)
+
+
+def _repeated(loop: TiledLoop) -> TiledLoop | None:
+    """The loop with 16-byte elements of the destination, each of one element of the source."""
+    *slower, last = loop.axes
+    times = WIDEST // loop.width
+    steps = [axis.strides[WRITE] for axis in slower]
+    fits = gcd(loop.alignments[WRITE] // loop.width, last.size, *steps) % times == 0
+    if last.strides != (1, 0) or times == 1 or not fits:
+        return None
+    return loop.in_packs(times, (WRITE,))
+
+
+def _flat_cost(loop: TiledLoop) -> float:
+    """Sectors per element of one run, that may begin inside a sector on either side."""
+    width = min(WIDEST, *loop.alignments)
+    warp = 32 * width
+    starts_inside = [SECTOR - min(SECTOR, alignment) for alignment in loop.alignments]
+    return 2 * narrowness(width) + sum((warp + inside) / warp for inside in starts_inside)
+
+
+def _in_order_cost(loop: TiledLoop, pack: int) -> float:
+    """Sectors per element of a walk in the destination's order, from a few warps of it."""
+    costs = [in_order_cost(loop, m, pack, written=m == WRITE) for m in (WRITE, READ)]
+    return 2 * narrowness(loop.width * pack) + sum(costs)
+
+
+# ---- Launches
+
+
+def _ready(
+    loop: TiledLoop, blocks: int, beside: Beside, file: str, name: str, **shape: Any
+) -> tuple[Kernel, Any, int]:
+    """A kernel, its struct with the padding, and how many blocks write that and the elements."""
+    padded, more = padding_struct(*beside, blocks, loop.alignments[WRITE])
+    chosen = kernel(file, name, (), "", **shape)
+    return chosen, parameters(chosen)(padding=padded), blocks + more
+
+
+def _flat(loop: TiledLoop, beside: Beside) -> Launch:
+    nbytes = loop.count * loop.width
+    width = min(WIDEST, *loop.alignments)
+    blocks = max(1, blocks_for(nbytes // width))
+    chosen, made, blocks = _ready(loop, blocks, beside, FILE, "copy_flat", WIDTH=width)
+    made.packs, made.tail = divmod(nbytes, width)
+    return Launch(chosen, blocks, bytes(made), loop.firsts)
+
+
+def _strided(loop: TiledLoop, beside: Beside) -> Launch:
+    shape = {"RANK": len(loop.axes), "INDEX": loop.index, "ELEMENT": loop.widths[READ]}
+    shape["WIDTH"] = loop.width
+    blocks = blocks_for(loop.count)
+    chosen, made, blocks = _ready(loop, blocks, beside, FILE, "copy_strided", **shape)
+    made.count = loop.count
+    pack_walk(made.walk, loop.sizes, loop.strides)
+    return Launch(chosen, blocks, bytes(made), loop.firsts)
+
+
+def _bounded(loop: TiledLoop, pack: int, beside: Beside) -> Launch:
+    count, shape = loop.count // pack, {"INDEX": loop.index, "WIDTH": loop.width * pack}
+    blocks = blocks_for(count)
+    chosen, made, blocks = _ready(loop, blocks, beside, BOUNDED_FILE, "copy_bounded", **shape)
+    made.count, made.bits[:] = count, bits_of(beside[1])
+    made.walk = walk_struct(loop, (WRITE, READ), pack)
+    return Launch(chosen, blocks, bytes(made), loop.firsts)
+
+
+def _tiles(loop: TiledLoop, box: SharedTile, beside: Beside) -> Launch:
+    pitches, across, file, name = box.pitches[READ], box.problem.across, FILE, "copy_tiles"
+    shape = {"ELEMENT": loop.width, "ROOM": box.room}
+    shape |= {"READ": box.sides[READ].unit, "WRITE": box.sides[WRITE].unit}
+    if loop.bounds:
+        file, name = BOUNDED_FILE, "copy_bounded_boxes"
+    else:
+        shape["TILE"] = box.problem.tile_width(READ)
+    chosen, made, blocks = _ready(loop, box.blocks, beside, file, name, **shape)
+    if loop.bounds:
+        made.bits[:] = bits_of(beside[1])
+        set_bounds(made.bounds, loop.bounds)
+    elif across:
+        made.across, made.turns[:] = across * loop.width // 4, box.turns
+    tiles_struct(box, made.boxes)
+    made.write, made.read = (access_struct(box, side, pitches) for side in (WRITE, READ))
+    made.pitch[: len(pitches)] = pitches
+    return Launch(chosen, blocks, bytes(made), loop.firsts)

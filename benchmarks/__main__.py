@@ -40,9 +40,16 @@ from benchmarks.progress import shown
 def main() -> None:
     """Time the rows and print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument(
-        "what", choices=["cpu", "functions", "directml", "dispatch", "xla", "sectors", "gpu"]
-    )
+    run = {
+        "cpu": lambda asked: _rows(cpu.rows(asked.quick), asked, "CPU"),
+        "functions": _functions,
+        "directml": lambda asked: _rows(directml.rows(), asked, "DirectML's operators"),
+        "dispatch": _dispatch,
+        "xla": lambda asked: _rows(xla.rows(asked.quick), asked, "XLA's buffers"),
+        "sectors": _sectors,
+        "gpu": gpu.run,
+    }
+    parser.add_argument("what", choices=list(run))
     parser.add_argument("--quick", action="store_true", help="fewer rows and rounds")
     parser.add_argument("--only", default="", metavar="TEXT", help="rows whose name holds TEXT")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all rounds as JSON")
@@ -55,28 +62,7 @@ def main() -> None:
     of_gpu.add_argument("--dry-run", action="store_true", help="list the rows and our kernels")
     of_gpu.add_argument("--simulator", action="store_true", help="the harness alone, tiny rows")
     asked = parser.parse_args()
-    run = {
-        "cpu": _cpu,
-        "functions": _functions,
-        "directml": _directml,
-        "dispatch": _dispatch,
-        "xla": _xla,
-        "sectors": _sectors,
-        "gpu": gpu.run,
-    }
     sys.exit(run[asked.what](asked))
-
-
-def _cpu(asked: argparse.Namespace) -> None:
-    _rows(cpu.rows(asked.quick), asked, "CPU")
-
-
-def _directml(asked: argparse.Namespace) -> None:
-    _rows(directml.rows(), asked, "DirectML's operators")
-
-
-def _xla(asked: argparse.Namespace) -> None:
-    _rows(xla.rows(asked.quick), asked, "XLA's buffers")
 
 
 def _rows(rows: Iterable[cpu.Row], asked: argparse.Namespace, title: str) -> None:
@@ -87,7 +73,7 @@ def _rows(rows: Iterable[cpu.Row], asked: argparse.Namespace, title: str) -> Non
     ]
     print(report.text(results))
     if asked.json:
-        report.save_json(results, asked.json)
+        report.save_json(results, asked.json, "group", "name")
     if asked.markdown:
         page = report.markdown(results).replace("# CPU", f"# {title}", 1)
         asked.markdown.write_text(page, "utf-8")
@@ -98,13 +84,13 @@ def _functions(asked: argparse.Namespace) -> None:
     seconds = 0.0 if asked.quick else SECONDS
     floors = {name: _within(calls, seconds) for name, calls in functions.floors().items()}
     results = [
-        function_report.Result(case, _within(case.make(), seconds))
+        report.Result(case, _within(case.make(), seconds))
         for case in _chosen(functions.cases(asked.quick), asked.only)
     ]
     page = function_report.markdown(results, floors)
     print(page)
     if asked.json:
-        function_report.save_json(results, asked.json)
+        report.save_json(results, asked.json, "function", "dtype", "layout")
     if asked.markdown:
         asked.markdown.write_text(page, "utf-8")
 
@@ -133,7 +119,7 @@ def _within(calls: Any, seconds: float) -> Timing:
 
 
 def _chosen(rows: Iterable[Any], only: str) -> Iterable[Any]:
-    """Those whose name holds the text, with a bar where stderr is a terminal."""
+    """The rows whose name holds the text, with a bar where stderr is a terminal."""
     chosen = [row for row in rows if only in row.name]
     return shown(chosen)
 

@@ -47,7 +47,7 @@ def _calls(numpy: Call, ours: Call, torchs: Callable[[Any], Call] | None) -> Cal
 
 
 def _seen(*arrays: Array) -> tuple[list[Any], list[Any]]:
-    """The same memory as tensors of ours, and of PyTorch."""
+    """The arrays as tensors of ours, and of PyTorch, in their memory."""
     each = [share(array) for array in arrays]
     return [seen[OURS] for seen in each], [seen.get("torch") for seen in each]
 

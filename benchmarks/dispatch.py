@@ -24,6 +24,7 @@ import numpy as np
 import tensorlayout as tl
 from benchmarks.gpu_plans import reopened
 from benchmarks.measure import Call, Timing, measure
+from benchmarks.report import table
 from tensorlayout.cuda.engine import nvrtc
 from tensorlayout.cuda.engine.driver import driver
 
@@ -136,14 +137,8 @@ def _least(timing: Timing) -> dict[str, float]:
 
 def markdown(found: Mapping[str, Mapping[str, float]], machine: list[str]) -> str:
     """The page."""
-    rows = [
-        "| float32, (4, 4) | " + " | ".join(COLUMNS) + " |",
-        "| --- |" + " ---: |" * len(COLUMNS),
-        *(
-            f"| {row} | " + " | ".join(f"{1e6 * found[c][row]:.2f}" for c in COLUMNS) + " |"
-            for row in found[NUMPY]
-        ),
-    ]
+    figures = [[row, *(f"{1e6 * found[c][row]:.2f}" for c in COLUMNS)] for row in found[NUMPY]]
+    rows = table(["float32, (4, 4)", *COLUMNS], figures)
     notes = [
         "`python -m benchmarks dispatch`: microseconds of a warm call on the host; the least of",
         "all rounds, for the machine had other work.",

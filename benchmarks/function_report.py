@@ -2,34 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
-from benchmarks.functions import LAYOUTS, NBYTES, ROW_MAJOR, TYPES, Case, functions_of
-from benchmarks.measure import Ratio, Timing
+from benchmarks.functions import LAYOUTS, NBYTES, ROW_MAJOR, TYPES, functions_of
+from benchmarks.measure import Timing
 from benchmarks.peers import OURS
-from benchmarks.report import duration, machine
-
-
-@dataclass(frozen=True)
-class Result:
-    """A case and what it took."""
-
-    case: Case
-    timing: Timing
-
-    @property
-    def ratios(self) -> dict[str, Ratio]:
-        """Ours over NumPy, and over ours on row-major operands."""
-        return {p: self.timing.ratio(OURS, p) for p in self.timing.rounds if p != OURS}
-
-    @property
-    def above(self) -> list[str]:
-        """What this case misses its targets by."""
-        return self.case.above({peer: ratio.middle for peer, ratio in self.ratios.items()})
-
+from benchmarks.report import Result, duration, machine, table
 
 Found = Mapping[tuple[str, str, str], Result]  # by function, dtype and layout
 
@@ -37,8 +15,8 @@ Found = Mapping[tuple[str, str, str], Result]  # by function, dtype and layout
 def markdown(results: Sequence[Result], floors: Mapping[str, Timing]) -> str:
     """The page for ``benchmarks/results``, which is also what the terminal shows."""
     missed = [r for r in results if r.above]
-    names = functions_of([r.case for r in results])
-    found = {(r.case.function, r.case.dtype, r.case.layout): r for r in results}
+    names = functions_of([r.row for r in results])
+    found = {(r.row.function, r.row.dtype, r.row.layout): r for r in results}
     per_byte = _least(floors["bytes"], "numpy") / (2 * NBYTES)
     lines = [
         "# Functions against NumPy",
@@ -51,14 +29,14 @@ def markdown(results: Sequence[Result], floors: Mapping[str, Timing]) -> str:
         "",
         "## Row-major, by dtype",
         "",
-        *_table(
+        *table(
             ["function", "ours", "over the floor", *TYPES],
             [[name, *_by_dtype(name, found, per_byte)] for name in names],
         ),
         "",
         "## By layout",
         "",
-        *_table(
+        *table(
             ["function", "dtype", *LAYOUTS],
             [[name, *_by_layout(name, found)] for name in names],
         ),
@@ -66,7 +44,7 @@ def markdown(results: Sequence[Result], floors: Mapping[str, Timing]) -> str:
     ]
     if missed:
         lines += ["## Above target", ""]
-        lines += [f"- {r.case.name}: {_missed(r)}" for r in missed] + [""]
+        lines += [f"- {r.row.name}: {_missed(r)}" for r in missed] + [""]
     return "\n".join(lines)
 
 
@@ -99,7 +77,7 @@ def _by_dtype(name: str, found: Found, per_byte: float) -> list[str]:
     least = _least(timed[0].timing, OURS)
     return [
         duration(least),
-        f"{least / (per_byte * timed[0].case.nbytes):.1f}",
+        f"{least / (per_byte * timed[0].row.nbytes):.1f}",
         *[_ratio(r, "numpy") if r is not None else "" for r in results],
     ]
 
@@ -127,23 +105,3 @@ def _missed(result: Result) -> str:
 
 def _least(timing: Timing, peer: str) -> float:
     return min(timing.rounds[peer])
-
-
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    rule = ["---", *["---:"] * (len(header) - 1)]
-    return ["| " + " | ".join(line) + " |" for line in (header, rule, *rows)]
-
-
-def save_json(results: Sequence[Result], path: Path) -> None:
-    """All rounds of all cases, in seconds."""
-    rows = [
-        {
-            "function": r.case.function,
-            "dtype": r.case.dtype,
-            "layout": r.case.layout,
-            "rounds": dict(r.timing.rounds),
-            "above": r.above,
-        }
-        for r in results
-    ]
-    path.write_text(json.dumps({"machine": machine(), "rows": rows}, indent=1), "utf-8")

@@ -71,18 +71,8 @@ def cases(quick: bool) -> Iterator[Case]:
 # --- layouts: the same elements, as an array and as a tensor that shares its memory ---
 
 
-def _in_row_major(array: Array) -> tuple[Array, tl.Tensor]:
+def _shared(array: Array) -> tuple[Array, tl.Tensor]:
     return array, tl.asarray(array, copy=False)
-
-
-def _in_column_major(array: Array) -> tuple[Array, tl.Tensor]:
-    placed = np.asfortranarray(array)
-    return placed, tl.asarray(placed, copy=False)
-
-
-def _in_nhwc(array: Array) -> tuple[Array, tl.Tensor]:
-    placed = array.transpose(0, 2, 3, 1).copy().transpose(0, 3, 1, 2)
-    return placed, tl.asarray(placed, copy=False)
 
 
 def _padded(array: Array) -> tuple[Array, tl.Tensor]:
@@ -95,9 +85,9 @@ def _padded(array: Array) -> tuple[Array, tl.Tensor]:
     return placed, tl.from_storage(block, layout, dtype=array.dtype)
 
 
-LAYOUTS = {
-    "column-major": _in_column_major,
-    "NHWC": _in_nhwc,
+LAYOUTS: dict[str, Callable[[Array], tuple[Array, tl.Tensor]]] = {
+    "column-major": lambda x: _shared(np.asfortranarray(x)),
+    "NHWC": lambda x: _shared(x.transpose(0, 2, 3, 1).copy().transpose(0, 3, 1, 2)),
     "padded rows": _padded,
 }
 
@@ -116,7 +106,7 @@ def _calls(expression: Expression, make: Make, dtype: str, layout: str, nbytes: 
     kind = np.dtype(dtype)
     arrays = make(kind, (nbytes // kind.itemsize,))
     shape = _shape(nbytes, kind.itemsize, layout)
-    place = LAYOUTS.get(layout, _in_row_major)
+    place = LAYOUTS.get(layout, _shared)
     pairs = [place(array.reshape(shape)) for array in arrays]
     calls: dict[str, Call] = {
         "numpy": partial(expression, np, *[array for array, _ in pairs]),

@@ -76,7 +76,7 @@ def _refused(why: str) -> int:
 
 
 def _chosen(rows: Iterable[Row], only: str, quick: bool) -> list[Row]:
-    """Those whose group and name hold the text; the most important ones, if it has to be quick."""
+    """The rows whose group and name hold the text; if it has to be quick, the most important."""
     return [
         row for row in rows if only in f"{row.group}: {row.name}" and not (quick and row.priority)
     ]

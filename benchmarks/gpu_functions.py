@@ -15,7 +15,7 @@ Axes = int | tuple[int, ...] | None
 
 
 def rows(size: int = LARGE) -> Iterator[Row]:
-    """All of them, of about so many bytes of operands."""
+    """All rows of functions, of about so many bytes of operands."""
     yield from _reductions(size)
     yield from _scans(size)
     yield from _products(4096 if size >= LARGE else 64)
@@ -31,13 +31,11 @@ _TORCH = {"max": "amax"}
 
 
 def reduction(name: str, axis: Axes, dtype: str) -> Operation:
-    """Of the axes, None for all."""
+    """A reduction of the axes, None for all."""
 
     def array(xp: Any, out: Any, x: Any) -> Any:
-        if out is not None:
-            return getattr(xp, name)(x, axis=axis, out=out)
-        precise = {"dtype": "float64"} if name in _PRECISE else {}
-        return getattr(xp, name)(x, axis=axis, **precise)
+        precise = {"dtype": "float64"} if out is None and name in _PRECISE else {}
+        return getattr(xp, name)(x, axis=axis, out=out, **precise)
 
     def in_torch(torch: Any, out: Any, x: Any) -> Any:
         if name == "argmax":
@@ -60,7 +58,7 @@ def reduction(name: str, axis: Axes, dtype: str) -> Operation:
 
 
 def _greatest(axis: Axes) -> Any:
-    """Any position of the greatest will do."""
+    """What says whether positions are those of a greatest element: any will do."""
 
     def judged(xp: Any, found: Any, x: Any) -> Any:
         if axis is None:
@@ -122,15 +120,10 @@ def _reductions(size: int) -> Iterator[Row]:
 def running_sum(axis: int) -> Operation:
     """Along an axis."""
 
-    def array(xp: Any, out: Any, x: Any) -> Any:
-        if out is None:
-            return xp.cumsum(x, axis=axis, dtype="float64")
-        return xp.cumsum(x, axis=axis, out=out)
-
     return Operation(
         "cumulative_sum",
         lambda out, x: tl.cumulative_sum(x, axis=axis),
-        array,
+        lambda xp, out, x: xp.cumsum(x, axis, "float64" if out is None else None, out),
         lambda torch, out, x: torch.cumsum(x, axis, out=out),
         lambda jnp, x: jnp.cumsum(x, axis=axis),
         exact=False,
@@ -160,7 +153,7 @@ def _scans(size: int) -> Iterator[Row]:
 
 
 def sorting(axis: int) -> Operation:
-    """Of values."""
+    """A sort of values."""
     return Operation(
         "sort",
         lambda out, x: tl.sort(x, axis=axis),
@@ -172,7 +165,7 @@ def sorting(axis: int) -> Operation:
 
 
 def sorting_positions(axis: int) -> Operation:
-    """Of positions: those of equal elements come in any order."""
+    """A sort of positions: those of equal elements come in any order."""
     return Operation(
         "argsort",
         lambda out, x: tl.argsort(x, axis=axis),
@@ -204,15 +197,12 @@ def _sorts(size: int) -> Iterator[Row]:
 
 
 def product(dtype: str) -> Operation:
-    """Of matrices; the reference is CuPy's, whose sums are rounded in another order."""
-
-    def array(xp: Any, out: Any, x: Any, y: Any) -> Any:
-        return xp.matmul(x, y) if out is None else xp.matmul(x, y, out=out)
+    """A product of matrices; the reference is CuPy's, whose sums are rounded in another order."""
 
     return Operation(
         "matmul",
         lambda out, x, y: tl.matmul(x, y),
-        array,
+        lambda xp, out, x, y: xp.matmul(x, y, out=out),
         lambda torch, out, x, y: torch.matmul(x, y, out=out),
         lambda jnp, x, y: jnp.matmul(x, y, precision="highest"),
         exact=False,

@@ -60,21 +60,21 @@ class Gpu:
         return call
 
     def tensor(self, block: Array) -> tl.Tensor:
-        """The same memory."""
+        """Our view of an array: the same memory."""
         return tl.asarray(block, copy=False)
 
     def array(self, x: tl.Tensor) -> Array:
-        """The same memory."""
+        """An array over our tensor: the same memory."""
         return self.xp.asarray(x)
 
     def stored(self, x: tl.Tensor, operand: Operand) -> Array:
-        """The same memory."""
+        """An array over the memory of our tensor, whatever its layout."""
         cuda = self.xp.cuda
         memory = cuda.UnownedMemory(x._memory.address, operand.storage, x)
         return self.xp.ndarray(operand.block, operand.dtype, cuda.MemoryPointer(memory, 0))
 
     def release(self) -> None:
-        """Of CuPy and PyTorch; JAX keeps what it has."""
+        """Give back what the pools of CuPy and PyTorch keep; JAX keeps what it has."""
         self.wait()
         self.xp.get_default_memory_pool().free_all_blocks()
         if "torch" in sys.modules:

@@ -50,12 +50,14 @@ class Operation:
     stored: bool = False
 
 
-def _assign(out: Any, x: Any) -> Any:
+def assigned(out: Any, x: Any) -> Any:
+    """`out`, with `x` written into it."""
     out[...] = x
     return out
 
 
-def _copied(xp: Any, out: Any, x: Any) -> Any:
+def copied(xp: Any, out: Any, x: Any) -> Any:
+    """`x`, or `out` with it written into it."""
     if out is None:
         return x
     xp.copyto(out, x, casting="unsafe")
@@ -64,8 +66,8 @@ def _copied(xp: Any, out: Any, x: Any) -> Any:
 
 COPY = Operation(
     "copy",
-    _assign,
-    _copied,
+    assigned,
+    copied,
     lambda torch, out, x: out.copy_(x),
     lambda jnp, x: jnp.copy(x),
     into=True,
@@ -135,7 +137,7 @@ def cast(dtype: str) -> Operation:
     return Operation(
         f"astype {dtype}",
         lambda out, x: tl.astype(x, getattr(tl, dtype)),
-        lambda xp, out, x: x.astype(dtype) if out is None else _copied(xp, out, x),
+        lambda xp, out, x: x.astype(dtype) if out is None else copied(xp, out, x),
         lambda torch, out, x: out.copy_(x),
         lambda jnp, x: x.astype(dtype),
     )

@@ -210,7 +210,7 @@ def _imported(name: str) -> Any:
 
 
 def libraries(space: Space) -> tuple[list[Library], list[str]]:
-    """Those that take part, ours first, and a line for each that does not."""
+    """The libraries that take part, ours first, and a line for each that does not."""
     found: list[Library] = [Ours(space), ArrayLibrary(space)]
     absent: list[str] = []
     torch = _imported("torch")

@@ -10,7 +10,7 @@ from math import isqrt
 from typing import Any
 
 import tensorlayout as tl
-from benchmarks.gpu_operations import Function, Operation
+from benchmarks.gpu_operations import Function, Operation, assigned, copied
 from benchmarks.gpu_row import DTYPES, FASTEST, LARGE, MB, Operand, Row, Shape, sized
 from tensorlayout import directml
 
@@ -18,7 +18,7 @@ Key = tuple[slice, ...]
 
 
 def rows(size: int = LARGE) -> Iterator[Row]:
-    """All of them, with results of about so many bytes; DirectML's have a quarter of it."""
+    """The rows of positions, with results of about so many bytes; of DirectML a quarter of it."""
     yield from _joins(size)
     yield from _slices(size)
     yield from _gathers(size)
@@ -30,21 +30,15 @@ def rows(size: int = LARGE) -> Iterator[Row]:
 
 
 def joining(axis: int, *, by_directml: bool = False) -> Operation:
-    """Any number of tensors along an axis."""
+    """A join of any number of tensors along an axis."""
 
-    def array(xp: Any, out: Any, *xs: Any) -> Any:
-        return xp.concatenate(xs, axis) if out is None else xp.concatenate(xs, axis, out=out)
-
-    def concat(out: Any, *xs: Any) -> Any:
-        return tl.concat(xs, axis=axis)
-
-    def join(out: Any, *xs: Any) -> Any:
-        return directml.join(xs, axis, out=out)
-
+    ours: Function = lambda out, *xs: tl.concat(xs, axis=axis)  # noqa: E731
+    if by_directml:
+        ours = lambda out, *xs: directml.join(xs, axis, out=out)  # noqa: E731
     return Operation(
         "directml.join" if by_directml else "concat",
-        join if by_directml else concat,
-        array,
+        ours,
+        lambda xp, out, *xs: xp.concatenate(xs, axis, out=out),
         lambda torch, out, *xs: torch.cat(xs, axis, out=out),
         lambda jnp, *xs: jnp.concatenate(xs, axis),
         into=by_directml,
@@ -108,23 +102,15 @@ def slicing(key: Key, ours: Function, name: str) -> Operation:
         )
         return torch.flip(x[forwards], flipped)
 
-    def array(xp: Any, out: Any, x: Any) -> Any:
-        if out is None:
-            return x[key]
-        xp.copyto(out, x[key])
-        return out
-
     return Operation(
-        name, ours, array, in_torch, lambda jnp, x: jnp.copy(x[key]), into=True, whole=True
+        name,
+        ours,
+        lambda xp, out, x: copied(xp, out, x[key]),
+        in_torch,
+        lambda jnp, x: jnp.copy(x[key]),
+        into=True,
+        whole=True,
     )
-
-
-def _assigned(key: Key) -> Function:
-    def ours(out: Any, x: Any) -> Any:
-        out[...] = x[key]
-        return out
-
-    return ours
 
 
 def _by_slice1(key: Key, shape: Shape) -> Function:
@@ -162,7 +148,7 @@ def _sliced(title: str, size: int, width: int, priority: int, dml: bool) -> Row:
     read = shape[0] * (edge if abs(key[1].step or 1) > 1 else shape[1])
     moved = read * width + out.nbytes
     name = "directml.slice1" if dml else "slice"
-    ours = _by_slice1(key, (edge, edge)) if dml else _assigned(key)
+    ours = _by_slice1(key, (edge, edge)) if dml else lambda out, x: assigned(out, x[key])
     title = f"{name} {title}, {sized(x.nbytes)} {dtype}"
     operation = slicing(key, ours, name)
     return Row("slice", title, operation, (x,), out, priority, 0.85, moved=moved)
@@ -183,13 +169,10 @@ def _slices(size: int) -> Iterator[Row]:
 def taking(axis: int) -> Operation:
     """Slices at positions along an axis."""
 
-    def array(xp: Any, out: Any, x: Any, i: Any) -> Any:
-        return xp.take(x, i, axis=axis) if out is None else xp.take(x, i, axis=axis, out=out)
-
     return Operation(
         "take",
         lambda out, x, i: tl.take(x, i, axis=axis),
-        array,
+        lambda xp, out, x, i: xp.take(x, i, axis=axis, out=out),
         lambda torch, out, x, i: torch.index_select(x, axis, i, out=out),
         lambda jnp, x, i: jnp.take(x, i, axis=axis, mode="clip"),
         whole=True,
@@ -289,10 +272,7 @@ ASSIGN_ROWS = Operation(
 
 
 def _put_along(xp: Any, out: Any, x: Any, i: Any, y: Any) -> Any:
-    if out is None:
-        out = x.copy()
-    else:
-        xp.copyto(out, x)
+    out = x.copy() if out is None else copied(xp, out, x)
     out[xp.arange(len(x))[:, None], i] = y
     return out
 
@@ -349,13 +329,10 @@ def padding(widths: Sequence[tuple[int, int]], mode: str) -> Operation:
         last_first = [n for pair in reversed(widths[2:]) for n in pair]
         return torch.nn.functional.pad(x, last_first, of_torch)
 
-    def array(xp: Any, out: Any, x: Any) -> Any:
-        return xp.pad(x, list(widths), of_numpy)
-
     return Operation(
         "directml.padding",
         lambda out, x: directml.padding(x, before, after, mode, out=out),
-        array,
+        lambda xp, out, x: xp.pad(x, list(widths), of_numpy),
         in_torch,
         lambda jnp, x: jnp.pad(x, list(widths), of_numpy),
         into=True,

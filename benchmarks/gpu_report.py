@@ -15,7 +15,7 @@ from benchmarks.gpu_row import COPY, CUBLAS, FASTEST, FLAT, Row
 from benchmarks.gpu_rows import GROUPS
 from benchmarks.measure import Ratio, Timing
 from benchmarks.peers import OURS
-from benchmarks.report import duration
+from benchmarks.report import duration, table
 from tensorlayout.cuda.engine.driver import Kernel
 
 _NO_LIBRARY = (COPY, FLAT, CUBLAS)
@@ -86,7 +86,7 @@ class CompileTime:
 
 @dataclass
 class Report:
-    """All of it.
+    """All that was measured.
 
     Attributes:
         device: the name of the GPU.
@@ -177,9 +177,7 @@ class Report:
         reference = measured[0].row.reference
         head = ["case", "MB", "sets", f"{reference}, us", "ours, us", "GB/s", f"of {reference}"]
         head += ["target", *others, "launches", "kernels"]
-        rule = ["---", *["---:"] * (len(head) - 2), "---"]
-        body = [_cells(m, others) for m in measured]
-        return ["| " + " | ".join(line) + " |" for line in (head, rule, *body)]
+        return table(head, [_cells(m, others) for m in measured], last="---")
 
 
 _NOTES = (
@@ -226,11 +224,11 @@ def _peer(m: Measured, name: str) -> str:
 
 
 def _compile_table(compiled: Sequence[CompileTime]) -> list[str]:
-    lines = ["| kernel | compiled, ms | from the disk, ms |", "| --- | ---: | ---: |"]
+    rows = []
     for c in compiled:
         cold = "-" if c.cold is None else f"{c.cold * 1e3:.0f}"
-        lines.append(f"| {c.kernel.symbol} {c.kernel.operation} | {cold} | {c.warm * 1e3:.2f} |")
-    return lines
+        rows.append([f"{c.kernel.symbol} {c.kernel.operation}", cold, f"{c.warm * 1e3:.2f}"])
+    return table(["kernel", "compiled, ms", "from the disk, ms"], rows)
 
 
 def _row_data(m: Measured) -> dict[str, Any]:

@@ -44,7 +44,7 @@ def _both(
     size = f"{sized(prod(shape) * WIDTH[dtype])} {dtype}"
 
     def plain(seen: tl.Tensor) -> tl.Tensor:
-        """Of what the others copy, row-major: a view of the same memory."""
+        """A row-major view of the memory that the others copy."""
         return tl.reshape(tl.permute_dims(seen, back), shape)
 
     row_major = tl.Layout.row_major(shape)

@@ -26,7 +26,7 @@ torch = _installed("torch")
 
 
 def share(array: Array) -> dict[str, Any]:
-    """The same memory as an array of each library, in the order of their turns: PyTorch last.
+    """A memory as an array of each library, in the order of their turns: PyTorch last.
 
     Libraries that cannot take it are left out.
     """

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
-from benchmarks.cpu import Row
 from benchmarks.measure import Ratio, Timing
 from benchmarks.peers import OURS, versions
 
@@ -19,20 +19,22 @@ COLUMNS = ("numpy", "array-api-strict", "torch")
 
 @dataclass(frozen=True)
 class Result:
-    """A row and what it took."""
+    """A row, or a case of a function, and what it took."""
 
-    row: Row
+    row: Any  # of `cpu`, or a case of `functions`
     timing: Timing
 
     @property
     def ratios(self) -> dict[str, Ratio]:
-        """Ours over each peer that took part."""
-        return {p: self.timing.ratio(OURS, p) for p in COLUMNS if p in self.timing.rounds}
+        """Ours over each peer that took part; of a case, over ours on row-major operands too."""
+        return {p: self.timing.ratio(OURS, p) for p in self.timing.rounds if p != OURS}
 
     @property
     def above(self) -> list[str]:
-        """The peers by which this row misses its target."""
-        return self.row.above({peer: ratio.middle for peer, ratio in self.ratios.items()})
+        """The peers by which it misses its target."""
+        ratios = {peer: ratio.middle for peer, ratio in self.ratios.items()}
+        missed: list[str] = self.row.above(ratios)
+        return missed
 
 
 def summary(results: Sequence[Result]) -> str:
@@ -70,27 +72,30 @@ def text(results: Sequence[Result]) -> str:
 def markdown(results: Sequence[Result]) -> str:
     """The table for a file under ``benchmarks/results``."""
     header, *body = _cells(results)
-    rule = ["---", *["---:"] * (len(header) - 2), "---"]
-    table = ["| " + " | ".join(line) + " |" for line in (header, rule, *body)]
     notes = [
         "Median time of a call, and in brackets ours over it: the median of the rounds' ratios,"
         " least to greatest.",
         f"{summary(results)}.",
     ]
     return "\n".join(
-        ["# CPU", "", *[f"{line}  " for line in machine()], "", *table, "", *notes, ""]
+        [
+            *("# CPU", "", *[f"{line}  " for line in machine()], ""),
+            *(*table(header, body, last="---"), "", *notes, ""),
+        ]
     )
 
 
-def save_json(results: Sequence[Result], path: Path) -> None:
-    """All rounds of all rows, in seconds."""
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], last: str = "---:") -> list[str]:
+    """A table in Markdown, figures to the right; `last`: the rule of the last column."""
+    rule = ["---", *["---:"] * (len(header) - 2), last]
+    return ["| " + " | ".join(line) + " |" for line in (header, rule, *rows)]
+
+
+def save_json(results: Sequence[Result], path: Path, *members: str) -> None:
+    """All rounds of all rows, in seconds, each by these members of it."""
     rows = [
-        {
-            "group": r.row.group,
-            "name": r.row.name,
-            "rounds": dict(r.timing.rounds),
-            "above": r.above,
-        }
+        {name: getattr(r.row, name) for name in members}
+        | {"rounds": dict(r.timing.rounds), "above": r.above}
         for r in results
     ]
     path.write_text(json.dumps({"machine": machine(), "rows": rows}, indent=1), "utf-8")

@@ -75,7 +75,7 @@ def parsed(text: str) -> tuple[list[Instruction], dict[str, int]]:
 
 
 def sections(cubin: bytes) -> dict[str, bytes]:
-    """Those of an ELF file, by name."""
+    """The sections of an ELF file, by name."""
     (first,) = struct.unpack_from("<Q", cubin, 0x28)
     size, count, names = struct.unpack_from("<3H", cubin, 0x3A)
     rows = [struct.unpack_from("<2I4Q", cubin, first + n * size) for n in range(count)]
@@ -283,7 +283,7 @@ class Machine:
         return lambda: (of() >> shift & _U32(0xFFFF)).astype(np.uint16).view(np.float16)
 
     def address(self, text: str) -> Source:
-        """Of memory, as 64 bits."""
+        """An address of memory, as 64 bits."""
         match = re.search(r"\[([^\[\]]*)\]$", text)
         if not match:
             raise Unknown(text)
@@ -381,7 +381,7 @@ class Machine:
         return self._computed(to, lambda: x() * y() + z())
 
     def _added(self, text: str) -> Source:
-        """As a sum with carries takes it: a negative number is the inverse and 1."""
+        """A term as a sum with carries takes it: a negative number is the inverse and 1."""
         if re.match(r"-(U?R|c\[)", text):
             of = self.word(text[1:])
             return lambda: (~of()).astype(_U64) + _U64(1)
@@ -726,8 +726,7 @@ class Machine:
         return self._computed(to, lambda: value)
 
     def _i2f(self, i: Instruction, to: str, a: str) -> Step:
-        kinds: dict[str, Any] = {"U32": _U32, "S32": np.int32, "U64": _U64, "S64": np.int64}
-        kind = next((kinds[p] for p in i.parts if p in kinds), np.int32)
+        kind = _integer(i.parts)
         x = self.wide(a) if np.dtype(kind).itemsize == 8 else self.word(a)
         into: Any = np.float64 if "F64" in i.parts else np.float32
         return self._computed(to, lambda: x().view(kind).astype(into))
@@ -735,8 +734,7 @@ class Machine:
     _i2fp = _i2f
 
     def _f2i(self, i: Instruction, to: str, a: str) -> Step:
-        kinds: dict[str, Any] = {"U32": _U32, "U64": _U64, "S64": np.int64}
-        kind = next((kinds[p] for p in i.parts if p in kinds), np.int32)
+        kind = _integer(i.parts)
         x = self.real(a, "F64" in i.parts)
         most = np.iinfo(kind)
 
@@ -877,6 +875,11 @@ def _is_predicate(text: str) -> bool:
 def _width(parts: Sequence[str]) -> int:
     widths = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
     return next((widths[p] for p in parts[1:] if p in widths), 4)
+
+
+def _integer(parts: Sequence[str]) -> Any:
+    kinds = {"U32": _U32, "S32": np.int32, "U64": _U64, "S64": np.int64}
+    return next((kinds[p] for p in parts if p in kinds), np.int32)
 
 
 def _gathered(memory: Values, at: Values, width: int) -> Values:

@@ -76,7 +76,7 @@ class Counted:
 
     @property
     def share(self) -> float | None:
-        """Of the speed of a copy, what issuing allows; None where it is not known."""
+        """The share that issuing allows, of the speed of a copy; None where it is not known."""
         return None if self.issued.unknown else self.issued.share(self.octets)
 
     @property
@@ -139,8 +139,10 @@ def _least_share(case: Case, octets: int) -> float:
     """The target of a case: 0.95 where elements stay in order."""
     if case.file == "scan.cu":
         return 0.8
-    # 1.5 times as long as digits of 8 bits: three moves for each.
-    if case.file in ("sort/sort.cu", "sort/radix.cu"):
+    if case.file in (
+        "sort/sort.cu",
+        "sort/radix.cu",
+    ):  # 1.5 times as long as digits of 8 bits: three moves for each
         return 1 / (1.5 * octets * 1.5)
     if case.file == "matmul.cu":
         return 0.0
@@ -259,13 +261,14 @@ def _nhwc(shape: Shape, dtype: str) -> tl.Tensor:
     return tl.to_layout(_values(shape, dtype), "NHWC")
 
 
-def _padded(shape: Shape, dtype: str) -> tl.Layout:
+def _padded(x: tl.Tensor) -> tl.Layout:
     """Rows that begin at multiples of 256 bytes."""
-    return tl.Layout.pitched(shape, 256, np.dtype(dtype).itemsize)
+    return tl.Layout.pitched(x.shape, 256, x.itemsize)
 
 
 def _in_padded_rows(shape: Shape, dtype: str) -> tl.Tensor:
-    return tl.to_layout(_values(shape, dtype), _padded(shape, dtype))
+    x = _values(shape, dtype)
+    return tl.to_layout(x, _padded(x))
 
 
 def _turned(shape: Shape, dtype: str) -> tl.Tensor:
@@ -276,7 +279,7 @@ def _turned(shape: Shape, dtype: str) -> tl.Tensor:
 
 
 def cases() -> Iterator[Case]:
-    """All of them, file by file."""
+    """All cases, file by file."""
     yield from _copies()
     yield from _creation()
     yield from _elementwise()
@@ -288,14 +291,14 @@ def cases() -> Iterator[Case]:
     yield from _products()
 
 
-def _one(make: Callable[[str], tl.Tensor], function: Callable[[tl.Tensor], Any]) -> Make:
-    """A call of one operand."""
+def _call(function: Callable[..., Any], *operands: Operand) -> Make:
+    """What makes the operands in a dtype, then a call on them."""
 
-    def of(dtype: str) -> Callable[[], Any]:
-        x = make(dtype)
-        return lambda: function(x)
+    def make(dtype: str) -> Callable[[], Any]:
+        made = [operand(dtype) for operand in operands]
+        return lambda: function(*made)
 
-    return of
+    return make
 
 
 def _copies() -> Iterator[Case]:
@@ -303,9 +306,11 @@ def _copies() -> Iterator[Case]:
         return Case("copy/copy.cu", call, shape, layout, make)
 
     def plain(shape: Shape, function: Callable[[tl.Tensor], Any]) -> Make:
-        return _one(partial(_values, shape), function)
+        return _call(function, partial(_values, shape))
 
-    yield case("y[...] = x", (300_007,), "packed", _assigned)
+    line = (300_007,)
+    made = _call(_assign, partial(_values, line), partial(_values, line))
+    yield case("y[...] = x", line, "packed", made)
     shapes: list[Shape] = [(256, 512), (1024, 1024), (1000, 1000), (1031, 513)]
     for shape in shapes:
         made = plain(shape, lambda x: tl.to_layout(x, (0, 1)))
@@ -314,13 +319,13 @@ def _copies() -> Iterator[Case]:
         shape = (2, c, h, w)
         made = plain(shape, lambda x: tl.to_layout(x, "NHWC"))
         yield case('to_layout(x, "NHWC")', shape, "NCHW to NHWC", made)
-        made = _one(partial(_nhwc, shape), lambda x: tl.to_layout(x, "NCHW"))
+        made = _call(lambda x: tl.to_layout(x, "NCHW"), partial(_nhwc, shape))
         yield case('to_layout(x, "NCHW")', shape, "NHWC to NCHW", made)
     for shape in ((200, 1000), (200, 513), (200, 1024)):
-        yield case("to_layout(x, padded)", shape, "to rows of whole 256 bytes", _to_padded(shape))
-        yield case(
-            "to_layout(x, packed)", shape, "from rows of whole 256 bytes", _from_padded(shape)
-        )
+        made = plain(shape, lambda x: tl.to_layout(x, _padded(x)))
+        yield case("to_layout(x, padded)", shape, "to rows of whole 256 bytes", made)
+        made = _call(_copied, partial(_in_padded_rows, shape))
+        yield case("to_layout(x, packed)", shape, "from rows of whole 256 bytes", made)
     for text, key in _SLICES.items():
         shape = (401, 800)
         made = plain(shape, partial(_cut, key))
@@ -350,25 +355,8 @@ def _cut(key: tuple[slice, ...], x: tl.Tensor) -> tl.Tensor:
     return _copied(x[key])
 
 
-def _assigned(dtype: str) -> Callable[[], Any]:
-    x, y = _values((300_007,), dtype), _values((300_007,), dtype)
-
-    def call() -> None:
-        y[...] = x
-
-    return call
-
-
-def _to_padded(shape: Shape) -> Make:
-    def of(dtype: str) -> Callable[[], Any]:
-        x, layout = _values(shape, dtype), _padded(shape, dtype)
-        return lambda: tl.to_layout(x, layout)
-
-    return of
-
-
-def _from_padded(shape: Shape) -> Make:
-    return _one(partial(_in_padded_rows, shape), _copied)
+def _assign(x: tl.Tensor, y: tl.Tensor) -> None:
+    y[...] = x
 
 
 def _creation() -> Iterator[Case]:
@@ -382,17 +370,13 @@ def _creation() -> Iterator[Case]:
     yield case("fill/sequence.cu", "arange", (10_007,), partial(tl.arange, 10_007))
     for n in (512, 513):
         yield case("fill/diagonals.cu", "eye", (n, n), partial(tl.eye, n))
-        made = _one(partial(_values, (n, n)), tl.tril)
+        made = _call(tl.tril, partial(_values, (n, n)))
         yield Case("fill/diagonals.cu", "tril(x)", (n, n), "rows", made)
 
 
 def _elementwise() -> Iterator[Case]:
-    def case(call: str, shape: Shape, layout: str, first: Operand, second: Operand) -> Case:
-        def make(dtype: str) -> Callable[[], Any]:
-            x, y = first(dtype), second(dtype)
-            return lambda: tl.add(x, y)
-
-        return Case("elementwise.cu", call, shape, layout, make)
+    def case(call: str, shape: Shape, layout: str, *operands: Operand) -> Case:
+        return Case("elementwise.cu", call, shape, layout, _call(tl.add, *operands))
 
     def same(shape: Shape, layout: str, make: Callable[[Shape, str], tl.Tensor]) -> Case:
         return case("x + y", shape, layout, partial(make, shape), partial(make, shape))
@@ -421,7 +405,7 @@ def _reductions() -> Iterator[Case]:
         def reduced(x: tl.Tensor) -> Any:
             return function(x, axis=axis)
 
-        made = _one(partial(_nhwc if nhwc else _values, shape), reduced)
+        made = _call(reduced, partial(_nhwc if nhwc else _values, shape))
         layout = "NHWC" if nhwc else "NCHW" if len(shape) == 4 else "rows"
         dtypes = ALL[1:] if name == "var" else ALL
         return Case("reduce/reduce.cu", f"{name}(x, axis={axis})", shape, layout, made, dtypes)
@@ -448,18 +432,15 @@ def _scans() -> Iterator[Case]:
         *(((64, 1024), 0), ((1024, 64), 0), ((10, 30, 104), 1), ((64, 100), 0)),
     ]
     for shape, axis in shapes:
-        made = _one(partial(_values, shape), partial(tl.cumulative_sum, axis=axis))
+        made = _call(partial(tl.cumulative_sum, axis=axis), partial(_values, shape))
         yield Case("scan.cu", f"cumulative_sum(x, axis={axis})", shape, "rows", made, WIDE)
 
 
 def _joins() -> Iterator[Case]:
     for sizes in ((128, 512, 256), (8,) * 8, (515, 1001)):
         rows = 2000 if sizes[0] == 8 else 200
-
-        def make(dtype: str, rows: int = rows, sizes: Shape = sizes) -> Callable[[], Any]:
-            xs = [_values((rows, n), dtype) for n in sizes]
-            return lambda: tl.concat(xs, axis=1)
-
+        parts = [partial(_values, (rows, n)) for n in sizes]
+        make = _call(lambda *xs: tl.concat(xs, axis=1), *parts)
         text = "8, 8 times" if len(set(sizes)) == 1 else ", ".join(map(str, sizes))
         shape = (rows, sum(sizes))
         yield Case("join.cu", f"concat(…, axis=1) of {text}", shape, "rows", make, WIDE)
@@ -468,14 +449,12 @@ def _joins() -> Iterator[Case]:
 def _positions() -> Iterator[Case]:
     random = np.random.default_rng(1)
 
-    def at(n: int, below: int) -> tl.Tensor:
-        return tl.asarray(random.integers(0, below, n).astype("int32"), device="cuda")
+    def at(n: int, below: int) -> Operand:
+        return lambda _: tl.asarray(random.integers(0, below, n).astype("int32"), device="cuda")
 
     def case(call: str, shape: Shape, axis: int, count: int, held: bool = True) -> Case:
-        def make(dtype: str) -> Callable[[], Any]:
-            x, i = _values(shape, dtype), at(count, shape[axis])
-            return lambda: tl.take(x, i, axis=axis)
-
+        operands = partial(_values, shape), at(count, shape[axis])
+        make = _call(partial(tl.take, axis=axis), *operands)
         return Case("gather.cu", call, shape, "rows", make, WIDE, held)
 
     yield case("take(x, i, axis=0), 1500", (2000, 256), 0, 1500)
@@ -483,31 +462,18 @@ def _positions() -> Iterator[Case]:
     yield case("take(x, i, axis=0), 1500", (2000, 8), 0, 1500)
     yield case("take(x, i, axis=1), 512", (512, 512), 1, 512, held=False)
 
-    def write(dtype: str) -> Callable[[], Any]:
-        x, y, i = _values((2000, 256), dtype), _values((1500, 256), dtype), at(1500, 2000)
-
-        def call() -> None:
-            x[i] = y
-
-        return call
-
-    yield Case("scatter/scatter.cu", "x[i] = y, 1500", (2000, 256), "rows", write, WIDE, held=False)
-
-    def add(dtype: str) -> Callable[[], Any]:
-        x, y, i = _values((2000, 256), dtype), _values((1500, 256), dtype), at(1500, 3)
-        return lambda: tl.scatter_add(x, i, y)
-
+    x, y = partial(_values, (2000, 256)), partial(_values, (1500, 256))
+    made = _call(tl.Tensor.__setitem__, x, at(1500, 2000), y)
+    yield Case("scatter/scatter.cu", "x[i] = y, 1500", (2000, 256), "rows", made, WIDE, held=False)
+    made = _call(tl.scatter_add, x, at(1500, 3), y)
     call = "scatter_add(x, i, y), 1500 in 3 rows"
-    yield Case("scatter/scatter_reduce.cu", call, (2000, 256), "rows", add, WIDE, held=False)
+    yield Case("scatter/scatter_reduce.cu", call, (2000, 256), "rows", made, WIDE, held=False)
     runs = np.repeat(random.integers(0, 2, 512 * 8), 64).reshape(512, 512).astype(bool)
     single = random.integers(0, 2, (512, 512)).astype(bool)
     for text, mask in (("runs of 64", runs), ("at random", single)):
-
-        def select(dtype: str, mask: Any = mask) -> Callable[[], Any]:
-            x, m = _values((512, 512), dtype), tl.asarray(mask, device="cuda")
-            return lambda: x[m]
-
-        yield Case("mask.cu", f"x[m], {text}", (512, 512), "rows", select, WIDE, held=False)
+        m = partial(lambda mask, _: tl.asarray(mask, device="cuda"), mask)
+        made = _call(tl.Tensor.__getitem__, partial(_values, mask.shape), m)
+        yield Case("mask.cu", f"x[m], {text}", (512, 512), "rows", made, WIDE, held=False)
 
 
 def _sorts() -> Iterator[Case]:
@@ -517,25 +483,19 @@ def _sorts() -> Iterator[Case]:
     ]
     for file, shape, dtypes in shapes:
         for function in (tl.sort, tl.argsort):
-            made = _one(partial(_values, shape), function)
+            made = _call(function, partial(_values, shape))
             yield Case(file, f"{function.__name__}(x)", shape, "rows", made, dtypes)
 
-    def search(dtype: str) -> Callable[[], Any]:
-        line, x = tl.sort(_values((1000,), dtype)), _values((10_000,), dtype)
-        return lambda: tl.searchsorted(line, x)
-
+    made = _call(
+        tl.searchsorted, lambda dtype: tl.sort(_values((1000,), dtype)), partial(_values, (10_000,))
+    )
     yield Case(
-        "sort/search.cu", "searchsorted(x, y), 1000", (10_000,), "packed", search, WIDE, held=False
+        "sort/search.cu", "searchsorted(x, y), 1000", (10_000,), "packed", made, WIDE, held=False
     )
 
 
 def _products() -> Iterator[Case]:
-    for name, turn in (("x @ y", False), ("x.T @ y", True)):
-
-        def make(dtype: str, turn: bool = turn) -> Callable[[], Any]:
-            x, y = _values((128, 128), dtype), _values((128, 128), dtype)
-            x = tl.permute_dims(x, (1, 0)) if turn else x
-            return lambda: tl.matmul(x, y)
-
-        dtypes = ("uint8", "int16", "int32", "int64")
-        yield Case("matmul.cu", name, (128, 128), "rows", make, dtypes)
+    square = partial(_values, (128, 128))
+    for name, first in (("x @ y", square), ("x.T @ y", partial(_turned, (128, 128)))):
+        made, dtypes = _call(tl.matmul, first, square), ("uint8", "int16", "int32", "int64")
+        yield Case("matmul.cu", name, (128, 128), "rows", made, dtypes)

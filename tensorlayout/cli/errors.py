@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 
 class CommandError(Exception):
     """One line on stderr, and the exit status: 2 for a wrong argument or a refused file."""
@@ -9,3 +11,9 @@ class CommandError(Exception):
     def __init__(self, message: str, status: int = 2) -> None:
         super().__init__(message)
         self.status = status
+
+
+def refuse(text: str) -> NoReturn:
+    """A CommandError of ``show``."""
+    msg = f"show: {text}"
+    raise CommandError(msg)

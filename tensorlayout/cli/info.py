@@ -20,7 +20,10 @@ def report() -> str:
     facts += [(name, f"{found} (optional)") for name in OPTIONAL if (found := version(name))]
     facts += [("array API", tl.__array_api_version__), ("platform", platform.platform())]
     facts += [("devices", ", ".join(map(str, available()))), ("CUDA", _cuda())]
-    facts += [("default device", _default()), ("plan cache", _cache())]
+    cache = cache_info()
+    plans = f"{cache.currsize} of at most {cache.maxsize} plans in this process"
+    found = f"{plans}, {cache.hits} hits, {cache.misses} misses"
+    facts += [("default device", _default()), ("plan cache", found)]
     return "\n".join(f"{name:<17} {value}" for name, value in facts)
 
 
@@ -50,11 +53,3 @@ def _default() -> str:
         return str(default_device())
     except ValueError as error:  # what the variable names is not here
         return f"none; {error}"
-
-
-def _cache() -> str:
-    cache = cache_info()
-    return (
-        f"{cache.currsize} of at most {cache.maxsize} plans in this process,"
-        f" {cache.hits} hits, {cache.misses} misses"
-    )

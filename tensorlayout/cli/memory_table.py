@@ -39,6 +39,8 @@ def element_name(index: Sequence[int], shape: Sequence[int]) -> str:
 
 def memory_table(slots: int, values: list[str], width: int) -> list[str]:
     """What the first of so many slots hold, under their numbers, in lines of `width`."""
+    if slots == 0:
+        return ["memory: no slots"]
     part = "" if len(values) == slots else f"the first {len(values)} of "
     head = f"memory, {part}{count_of(slots, 'slot')} (A is the first element):"
     return [head, *_wrapped([str(slot) for slot in range(len(values))], values, width)]

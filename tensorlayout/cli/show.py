@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 
-from tensorlayout.cli.errors import CommandError
+from tensorlayout.cli.errors import CommandError, refuse
 from tensorlayout.cli.memory_table import (
     FIRST_SLOTS,
     MOST_SLOTS,
@@ -63,16 +63,12 @@ def read(text: str, shape: str | None) -> Layout:
             return Layout.tiled(_sizes(shape), *tiles_and_order(plain))
         if ":" in text or plain.startswith(("[", "{")):
             if shape is not None:
-                came = f"{shown(text)} already has a shape, got {shown(shape)}"
-                msg = f"show: the layout text {came} as well"
-                raise CommandError(msg)
+                came = f"got {shown(shape)} as well"
+                refuse(f"the layout text {shown(text)} already has a shape, {came}")
             return Layout.parse(text)
         if shape is None:
-            msg = (
-                f"show: {shown(text)} is no layout text such as '(2,3):(3,1)';"
-                " labels need a shape, as in: show NHWC 1,2,2,3"
-            )
-            raise CommandError(msg)
+            fix = "labels need a shape, as in: show NHWC 1,2,2,3"
+            refuse(f"{shown(text)} is no layout text such as '(2,3):(3,1)'; {fix}")
         return Layout.labelled(_sizes(shape), text)
     except (ValueError, TypeError, OverflowError) as error:
         msg = f"show: {error}"
@@ -82,8 +78,7 @@ def read(text: str, shape: str | None) -> Layout:
 def _sizes(shape: str) -> tuple[int, ...]:
     words = [word.strip() for word in shape.strip("() ").removesuffix(",").split(",")]
     if not all(len(word) < 40 and word.isdecimal() for word in words):
-        msg = f"show: a shape is sizes with commas between, as in 1,3,4,5, got {shown(shape)}"
-        raise CommandError(msg)
+        refuse(f"a shape is sizes with commas between, as in 1,3,4,5, got {shown(shape)}")
     return tuple(map(int, words))
 
 
@@ -129,9 +124,7 @@ def _padding(layout: Layout) -> str:
 
 def memory(layout: Layout, width: int) -> list[str]:
     """The memory table, broken into lines of `width`; of a large layout only the first part."""
-    if layout.required_size == 0:
-        return ["memory: no slots"]
-    if layout.required_size <= MOST_SLOTS and layout.size <= MOST_SLOTS:
+    if 0 < layout.required_size <= MOST_SLOTS and layout.size <= MOST_SLOTS:
         values = layout.table().splitlines()[1].split()[1:]
     else:
         values = _first_values(layout, min(FIRST_SLOTS, layout.required_size))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tensorlayout.cli.errors import CommandError
+from tensorlayout.cli.errors import CommandError, refuse
 from tensorlayout.cli.memory_table import count_of
 from tensorlayout.directml import DataType, TensorDesc, calc_buffer_tensor_size
 from tensorlayout.layout import Layout
@@ -14,7 +14,8 @@ Facts = list[tuple[str, str]]
 
 _NAME = re.compile(r"\b([A-Za-z_]\w*) ?=")
 _NUMBERS = re.compile(r"-?\d{1,20}(?:(?: ?, ?| )-?\d{1,20})*")
-_WORDS = ("sizes", "strides", "type", "total", "alignment")
+_BYTES = {"total": "total_tensor_size_in_bytes", "alignment": "guaranteed_base_offset_alignment"}
+_WORDS = ("sizes", "strides", "type", *_BYTES)
 
 # The letters of DirectML's dimensions, where there are as many as images have.
 _LETTERS = {4: "NCHW", 5: "NCDHW"}
@@ -32,8 +33,7 @@ def described_desc(text: str) -> tuple[Facts, Layout]:
     """
     words = _words(" ".join(text.split()))  # no pattern meets runs of blanks
     if "sizes" not in words:
-        msg = f"show: a DirectML descriptor needs sizes, as in sizes=1,3,4,4, got {shown(text)}"
-        raise CommandError(msg)
+        refuse(f"a DirectML descriptor needs sizes, as in sizes=1,3,4,4, got {shown(text)}")
     desc = _desc(words)
     return _facts(desc, typed="type" in words), desc.layout
 
@@ -46,16 +46,13 @@ def _words(text: str) -> dict[str, str]:
     found: dict[str, str] = {}
     before, *rest = _NAME.split(text)
     if before.strip():
-        msg = f"show: expected name=value, got {shown(before.strip())} in {shown(text)}"
-        raise CommandError(msg)
+        refuse(f"expected name=value, got {shown(before.strip())} in {shown(text)}")
     for name, value in zip(rest[::2], rest[1::2], strict=True):
         came = shown(f"{name}={value.strip()}")
         if name not in _WORDS:
-            msg = f"show: a DirectML descriptor has {', '.join(_WORDS)}, got {came}"
-            raise CommandError(msg)
+            refuse(f"a DirectML descriptor has {', '.join(_WORDS)}, got {came}")
         if name in found:
-            msg = f"show: {name} is there twice, at last in {came}"
-            raise CommandError(msg)
+            refuse(f"{name} is there twice, at last in {came}")
         found[name] = value.strip(", ")
     return found
 
@@ -64,14 +61,7 @@ def _desc(words: dict[str, str]) -> TensorDesc:
     sizes, strides = _numbers("sizes", words["sizes"]), None
     if "strides" in words:
         strides = _numbers("strides", words["strides"])
-    members = {
-        member: _number(name, words[name])
-        for name, member in (
-            ("total", "total_tensor_size_in_bytes"),
-            ("alignment", "guaranteed_base_offset_alignment"),
-        )
-        if name in words
-    }
+    members = {of: _number(name, words[name]) for name, of in _BYTES.items() if name in words}
     # Without a type the bytes are not known, and the least element breaks no rule of theirs.
     kind = words.get("type", "UINT8")
     try:
@@ -82,29 +72,23 @@ def _desc(words: dict[str, str]) -> TensorDesc:
             **members,
         )
     except (ValueError, TypeError, OverflowError) as error:
-        msg = f"show: {str(error).removeprefix('TensorDesc: ')}, in {shown(_spelt(words))}"
+        spelt = " ".join(f"{name}={value}" for name, value in words.items())
+        msg = f"show: {str(error).removeprefix('TensorDesc: ')}, in {shown(spelt)}"
         raise CommandError(msg) from None
-
-
-def _spelt(words: dict[str, str]) -> str:
-    return " ".join(f"{name}={value}" for name, value in words.items())
 
 
 def _numbers(name: str, text: str) -> list[int]:
     bare = text[1:-1].strip() if text[:1] + text[-1:] in ("()", "[]", "{}") else text
     if _NUMBERS.fullmatch(bare) is None:
         came = shown(f"{name}={text}")
-        msg = f"show: {name} is numbers with commas between, as in 1,3,4,4, got {came}"
-        raise CommandError(msg)
+        refuse(f"{name} is numbers with commas between, as in 1,3,4,4, got {came}")
     return [int(number) for number in re.split(r" ?, ?| ", bare)]
 
 
 def _number(name: str, text: str) -> int:
     numbers = _numbers(name, text)
     if len(numbers) != 1:
-        came = shown(f"{name}={text}")
-        msg = f"show: {name} is a number of bytes, got {came}"
-        raise CommandError(msg)
+        refuse(f"{name} is a number of bytes, got {shown(f'{name}={text}')}")
     return numbers[0]
 
 

@@ -107,10 +107,8 @@ def _layout_text(shape: Shape) -> str:
 def _memory(shape: Shape, width: int) -> list[str]:
     """The memory table; of a large buffer only the first part."""
     slots = shape_util.physical_size(shape)
-    if slots == 0:
-        return ["memory: no slots"]
     tiles = () if shape.layout is None else shape.layout.tiles
-    if len(tiles) > _MOST_TILES:
+    if slots and len(tiles) > _MOST_TILES:
         return [f"memory: not shown for more than {_MOST_TILES} tiles"]
     shown = slots if slots <= MOST_SLOTS else FIRST_SLOTS
     values = [_value(shape, slot) for slot in range(shown)]
@@ -120,11 +118,7 @@ def _memory(shape: Shape, width: int) -> list[str]:
 
 def _value(shape: Shape, slot: int) -> str:
     """The name of the element in a slot, by its row-major number; x for padding."""
-    tail = shape_util.physical_size(_without_tail(shape))
+    bare = (shape.layout or xla.XlaLayout()).replace(tail_padding_alignment=1)
+    tail = shape_util.physical_size(shape.replace(layout=bare))
     index = layout_util.element_at(shape, slot) if slot < tail else None
     return "x" if index is None else element_name(index, shape.dimensions)
-
-
-def _without_tail(shape: Shape) -> Shape:
-    layout = shape.layout or xla.XlaLayout()
-    return shape.replace(layout=layout.replace(tail_padding_alignment=1))

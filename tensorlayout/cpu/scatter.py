@@ -280,7 +280,7 @@ def _combine_in_runs(
 
 
 def _combine(ufunc: Any, flat: Array, blocks: Blocks, count: int) -> None:
-    """The same for about so many values; where slots are many more, those that occur are numbered.
+    """``np.add.at`` in runs, for about so many values; of many more slots, those used are numbered.
 
     But first the values are counted by a remainder of their slots, so that few are.
     """
@@ -308,7 +308,7 @@ def _combine(ufunc: Any, flat: Array, blocks: Blocks, count: int) -> None:
 
 
 def _in_runs(ufunc: Any, flat: Array, blocks: Blocks, counts: Array, often: Array) -> None:
-    """The same, given the slots of `RUN` values or more, and how many each has."""
+    """``np.add.at`` in runs, given the slots of `RUN` values or more, and how many each has."""
     # Each of these slots is a place, and so are all others together, the last. The runs of a place
     # have numbers; of the values left of them, that follow, the number is one that `is_left`.
     runs = np.append(counts // RUN, 0)

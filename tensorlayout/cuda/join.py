@@ -23,7 +23,7 @@ from tensorlayout.cuda.engine.parameters import divisor
 from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST
 from tensorlayout.cuda.engine.structs import constant
 from tensorlayout.layout import Layout
-from tensorlayout.layout.loop import Axis, Window, furthest, index_type, merged
+from tensorlayout.layout.loop import Axis, Loop, Window, furthest, index_type, merged
 from tensorlayout.plan.base import Write
 from tensorlayout.plan.join import JoinPlan, SplitPlan, cuts_of, part_of
 from tensorlayout.tensor import Tensor, TensorSpec
@@ -50,10 +50,6 @@ class _Whole(NamedTuple):
     def splits(self) -> bool:
         """Whether it is taken apart."""
         return self.number > 0
-
-    def part(self, start: int, size: int) -> Layout:
-        """The part that begins at `start`."""
-        return part_of(self.layout, (*[slice(None)] * self.axis, slice(start, start + size)))
 
     def start(self, given: _Input) -> int:
         """Slots from the first element to that of the part of an input."""
@@ -105,7 +101,8 @@ def _transposed(whole: _Whole, given: _Input) -> Launch | None:
     """The copy of an input that goes through tiles; None for others."""
     if _runs(whole.layout, given):
         return None
-    part = whole.part(given.start, given.layout.shape[whole.axis])
+    cut = slice(given.start, given.start + given.layout.shape[whole.axis])
+    part = part_of(whole.layout, (*[slice(None)] * whole.axis, cut))
     shift = part.lowest * whole.itemsize
     ends = [(part.at_origin, gcd(whole.alignment, shift), whole.number, shift)]
     ends.insert(1 - whole.splits, (given.layout, given.alignment, given.number, 0))
@@ -197,7 +194,7 @@ def _threads_of_rows(
 def _launch(whole: _Whole, inputs: list[_Input]) -> Launch:
     axes, result, itemsize = _axes(whole, inputs), whole.layout, whole.itemsize
     width = _width(axes, whole, inputs)
-    rank, times = len(axes), width // itemsize
+    rank = len(axes)
     index = index_type(result.size, furthest(axes))
     threads = _threads_of_rows(axes, whole, inputs, width)
     if threads:
@@ -205,23 +202,22 @@ def _launch(whole: _Whole, inputs: list[_Input]) -> Launch:
     else:
         chosen = kernel(FILE, "join_parts", RANK=rank, INDEX=index, WIDTH=width)
     made = parameters(chosen)()
-    last = rank - 1
-    shared, end = made.shared, 0
+    shared, end, count = made.shared, 0, 1 + len(inputs)
     shared.parts, shared.rank, shared.axis, shared.splits = len(inputs), rank, -1, whole.splits
-    for d, each in enumerate(axes):
-        shared.stride[d] = each.strides[0] if d == last else each.strides[0] // times
+    loop = Loop(tuple(axes), (itemsize,) * count, (0,) * count, (WIDEST,) * count)
+    packs = loop.in_packs(width // itemsize, range(count)).axes
+    for d, each in enumerate(packs):
+        shared.stride[d] = each.strides[0]
         if each.tag is not None:
             shared.axis = d
         else:
-            shared.size[d] = divisor(index, each.size // (times if d == last else 1))
+            shared.size[d] = divisor(index, each.size)
     for k, given in enumerate(inputs, 1):
-        part, sizes = made.parts[k - 1], [each.window.counts[k] for each in axes]
-        sizes[last] //= times
+        part, sizes = made.parts[k - 1], [each.window.counts[k] for each in packs]
         part.count = prod(sizes)
-        part.start = whole.start(given) // times
-        for d, each in enumerate(axes):
-            stride = each.strides[k] if sizes[d] > 1 else 0
-            part.stride[d] = stride if d == last else stride // times
+        part.start = whole.start(given) * itemsize // width
+        for d, each in enumerate(packs):
+            part.stride[d] = each.strides[k] if sizes[d] > 1 else 0
             if each.tag is not None:
                 part.size = divisor(index, sizes[d])
         if threads:
@@ -246,16 +242,13 @@ def most_inputs(rank: int, index: str) -> int:
 def write_join(plan: JoinPlan) -> Write:
     """One launch for all operands, but those of another dtype or order, or tiled: one for each."""
     spec, axis, sources = plan.result, plan.axis, plan.sources
-    starts = _starts(axis, sources)
-    rows = [(s.layout, at) for s, at in zip(sources, starts, strict=True) if _alike(s, spec)]
-    layouts, places = [layout for layout, _ in rows], [at for _, at in rows]
-    join = _writer(spec, axis, layouts, places)
-    if len(rows) == len(sources):
+    rows = list(zip(sources, cuts_of(sources, axis), strict=True))
+    alike = [row for row in rows if _alike(row[0], spec)]
+    starts = [cut[axis].start for _, cut in alike]
+    join = _writer(spec, axis, [source.layout for source, _ in alike], starts)
+    if len(alike) == len(rows):
         return join
-    movers = [
-        None if _alike(source, spec) else _move_into_part(source, spec, axis, at)
-        for source, at in zip(sources, starts, strict=True)
-    ]
+    movers = [None if _alike(row[0], spec) else _move_into_part(spec, *row) for row in rows]
 
     def write(out: Tensor, *operands: Tensor) -> None:
         given = list(zip(operands, movers, strict=True))
@@ -271,13 +264,8 @@ def _alike(source: TensorSpec, result: TensorSpec) -> bool:
     return source.dtype == result.dtype and not source.layout.is_tiled
 
 
-def _starts(axis: int, specs: Sequence[TensorSpec]) -> list[int]:
-    return [cut[axis].start for cut in cuts_of(specs, axis)]
-
-
-def _move_into_part(source: TensorSpec, result: TensorSpec, axis: int, start: int) -> Write:
-    whole = _Whole(result.layout, axis, result.dtype.itemsize, 1, 0)
-    part = whole.part(start, source.layout.shape[axis])
+def _move_into_part(result: TensorSpec, source: TensorSpec, cut: tuple[slice, ...]) -> Write:
+    part = part_of(result.layout, cut)
     spec = TensorSpec(result.dtype, part.at_origin, result.device)
     shift = part.lowest * result.dtype.itemsize if part.size else 0
     return write_move("concat", source, spec, shift=shift)
@@ -285,8 +273,9 @@ def _move_into_part(source: TensorSpec, result: TensorSpec, axis: int, start: in
 
 def write_split(plan: SplitPlan) -> Write:
     """One launch for all results, but those of another order."""
+    starts = [cut[plan.axis].start for cut in cuts_of(plan.results, plan.axis)]
     layouts = [result.layout for result in plan.results]
-    return _writer(plan.source, plan.axis, layouts, _starts(plan.axis, plan.results), splits=True)
+    return _writer(plan.source, plan.axis, layouts, starts, splits=True)
 
 
 def _writer(

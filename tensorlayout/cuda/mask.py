@@ -36,7 +36,7 @@ from tensorlayout.cuda.scatter.scatter import plan_write, values_in, with_bits
 from tensorlayout.layout import Layout
 from tensorlayout.layout.loop import Axis, merged
 from tensorlayout.plan.base import Run, Write
-from tensorlayout.plan.gather import IndexMap
+from tensorlayout.plan.gather import GatherPlan, IndexMap
 from tensorlayout.plan.mask import MaskedPlan, NonzeroPlan, SelectPlan, selected_spec
 from tensorlayout.plan.scatter import ScatterPlan, check_fits
 from tensorlayout.tensor import Tensor, TensorSpec
@@ -60,12 +60,11 @@ def prepare_select(plan: SelectPlan) -> Run:
     @functools.lru_cache(_KEPT)
     def mover(count: int) -> Callable[..., Bound]:
         spec = selected_spec(seen, index_map, count)
+        what = GatherPlan(plan.name, seen, (), spec, index_map)
         at = (selection.placed(2, count, (0, 1)),)
 
         def make(alignments: tuple[int, ...]) -> Bound:
-            source, shift = seen.layout, selection.shift
-            read = plan_read(plan.name, source, index_map, spec, at, alignments, shift)
-            return bind(read, number)
+            return bind(plan_read(what, at, alignments, selection.shift), number)
 
         return per_alignment(make)
 

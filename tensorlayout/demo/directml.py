@@ -10,7 +10,7 @@ import numpy as np
 import tensorlayout as tl
 from tensorlayout import directml
 from tensorlayout.demo.ledger import Array, Known, Ledger, host
-from tensorlayout.demo.panels import Captioned, told
+from tensorlayout.demo.panels import Captioned, pixels, told
 
 GRID = 4  # tiles of the checkerboard by side, and the side of the blocks of SPACE_TO_DEPTH
 ZOOM = 8  # by how much UPSAMPLE_2D magnifies
@@ -42,9 +42,7 @@ def _step(
 
 def _seen(title: str, remark: str, x: Known, number: int = 0) -> Captioned:
     """A result, of which the picture `number` is shown."""
-    picture = np.moveaxis(host(x.tensor)[number], 0, 2)
-    shown = np.ascontiguousarray(np.round(picture).astype(np.uint8))
-    return Captioned(title, remark, told(x.tensor), shown)
+    return Captioned(title, remark, told(x.tensor), pixels(host(x.tensor)[number]))
 
 
 def _join(book: Ledger, x: Known) -> Captioned:
@@ -126,7 +124,7 @@ def _space_to_depth(book: Ledger, x: Known) -> Captioned:
     title = "DEPTH_TO_SPACE: back again"
     _step(book, title, lambda x: directml.depth_to_space(x, GRID), deep, x.array)
     parts = host(deep.tensor)[0].reshape(GRID, GRID, channels, rows, columns)
-    tiled = np.ascontiguousarray(parts.transpose(0, 3, 1, 4, 2).reshape(height, width, channels))
+    tiled = parts.transpose(0, 3, 1, 4, 2).reshape(height, width, channels)
     remark = (
         f"Blocks of {GRID} x {GRID} pixels became {GRID**2} x 3 channels: as many small pictures."
     )

@@ -1,4 +1,4 @@
-"""The same memory in NumPy and PyTorch: handed over, compared, and not copied."""
+"""A tensor handed to NumPy, CuPy and PyTorch: its memory compared, and not copied."""
 
 from __future__ import annotations
 

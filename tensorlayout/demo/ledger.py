@@ -193,10 +193,9 @@ def _within(part: tl.Tensor, whole: tl.Tensor) -> bool:
 
 
 def _extent(x: tl.Tensor) -> tuple[int, int]:
-    """The addresses of the first element's byte in memory, and behind the last one's."""
-    steps = [(n - 1) * s for n, s in zip(x.shape, x.layout.strides, strict=True)]
-    back, ahead = sum(s for s in steps if s < 0), sum(s for s in steps if s > 0)
-    return address(x) + back * x.itemsize, address(x) + (ahead + 1) * x.itemsize
+    """The addresses of the first slot that is used, and behind the last one."""
+    start, layout = address(x) - x.layout.offset * x.itemsize, x.layout
+    return start + layout.lowest * x.itemsize, start + layout.required_size * x.itemsize
 
 
 def _kernel_log(device: str) -> AbstractContextManager[Mapping[Kernel, Counts]]:

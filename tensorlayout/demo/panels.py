@@ -60,6 +60,11 @@ def caption(canvas: Image.Image, picture: Captioned, left: int, top: int) -> Non
     draw.text((left, top + 66), wrapped(picture.layout, 13), FAINT, font(13))
 
 
+def pixels(picture: Array) -> Array:
+    """A picture (C, H, W) as rows of pixels, rounded to bytes."""
+    return np.moveaxis(np.round(picture), 0, 2).astype(np.uint8)
+
+
 def told(x: tl.Tensor) -> str:
     """A tensor in the words of a caption."""
     return f"{x.dtype} {x.layout}"

@@ -93,7 +93,7 @@ def normalise(book: Ledger, made: Batch) -> tuple[Known, Known]:
 
     mean, std = constant(MEAN), constant(STD)
     x = made.pitched
-    row = _row(x)  # in elements, so that the rows stay aligned in float32
+    row = x.tensor.layout.padded_shape[3]  # in elements, so that the rows stay aligned in float32
     steps: Sequence[tuple[str, Callable[..., Any], Sequence[Known]]] = (
         ("to float32", lambda xp, x: xp.astype(x, xp.float32), ()),
         ("/ 255", lambda _, x: x / 255, ()),
@@ -111,10 +111,6 @@ def normalise(book: Ledger, made: Batch) -> tuple[Known, Known]:
     return x, nhwc
 
 
-def _row(x: Known) -> int:
-    return x.tensor.layout.padded_shape[3]
-
-
 def viewable(book: Ledger, normalised: Known) -> Known:
     """The normalised batch rescaled to bytes, side by side as one picture (H, N*W, 3)."""
 
@@ -123,9 +119,8 @@ def viewable(book: Ledger, normalised: Known) -> Known:
         span = high - low if float(high) > float(low) else 1.0
         return xp.astype(xp.round((x - low) / span * 255), xp.uint8)
 
-    x = book.step(
-        "rescale to bytes for viewing", rescale, normalised, stored="NCHW", row=_row(normalised)
-    )
+    row = normalised.tensor.layout.padded_shape[3]
+    x = book.step("rescale to bytes for viewing", rescale, normalised, stored="NCHW", row=row)
     x = book.step("side by side", lambda xp, x: xp.concat(xp.unstack(x), axis=2), x, dims="CHW")
     return book.step(
         "rows of pixels for the PNG",

@@ -50,7 +50,7 @@ class Panel:
         return pixels
 
     def taken_for_hwc(self, height: int, width: int) -> Array:
-        """The same bytes in the eyes of a program that takes them for rows of RGB pixels."""
+        """The memory in the eyes of a program that takes it for rows of RGB pixels."""
         return self.octets.ravel()[: height * width * 3].reshape(height, width, 3)
 
 

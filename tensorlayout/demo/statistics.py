@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 import tensorlayout as tl
-from tensorlayout.demo.ledger import Array, Known, Ledger, host
-from tensorlayout.demo.panels import Captioned, histogram, told
+from tensorlayout.demo.ledger import Known, Ledger, host
+from tensorlayout.demo.panels import Captioned, histogram, pixels, told
 
 WITHIN = 1e-6  # of the order in which 32-bit floats are summed
 SAMPLE = 7  # of so many pixels one is counted, which keeps the simulator quick
@@ -45,21 +45,19 @@ def _rows_of_pixels(book: Ledger, x: Known) -> Known:
 
 def _statistics(book: Ledger, batch: Known, floats: Known) -> Captioned:
     every, pixels, device = (0, 2, 3), batch.array, batch.tensor.device
-    means = book.compute(
-        "mean by channel",
-        lambda _, x: tl.mean(x, axis=every),
-        floats,
-        dims="C",
-        expected=pixels.mean(every).astype(np.float32),
-        within=WITHIN,
-    )
-    deviations = book.compute(
-        "deviation by channel",
-        lambda _, x: tl.std(x, axis=every),
-        floats,
-        dims="C",
-        expected=pixels.std(every).astype(np.float32),
-        within=WITHIN,
+    means, deviations = (
+        book.compute(
+            f"{title} by channel",
+            lambda _, x, reduced=reduced: reduced(x, axis=every),
+            floats,
+            dims="C",
+            expected=expected(every).astype(np.float32),
+            within=WITHIN,
+        )
+        for title, reduced, expected in (
+            ("mean", tl.mean, pixels.mean),
+            ("deviation", tl.std, pixels.std),
+        )
     )
     rows = _rows_of_pixels(book, batch)
     sample = book.view(f"every {SAMPLE}th of them", lambda _, x: x[::SAMPLE], rows)
@@ -88,7 +86,7 @@ def _colours(book: Ledger, floats: Known) -> Captioned:
     planes = host(converted.tensor).reshape(n, height, width, 3)[0]
     grey = np.round(np.clip(planes + np.array([0, 128, 128], np.float32), 0, 255)).astype(np.uint8)
     y, cb, cr = (grey[..., [c] * 3] for c in range(3))
-    picture = np.moveaxis(floats.array[0], 0, 2).astype(np.uint8)
+    picture = pixels(floats.array[0])
     remark = "A pixel is a row of a matrix, without a copy. Above: the picture, Y; below: Cb, Cr."
     drawn = np.block([[[picture], [y]], [[cb], [cr]]])
     return Captioned("Colours by matmul", remark, told(converted.tensor), drawn)
@@ -114,26 +112,21 @@ def _sums(book: Ledger, batch: Known) -> list[Captioned]:
     boxes = book.compute(f"means of {side} x {side} from them", means, sums)
     table = host(sums.tensor)[0]
     greatest = np.maximum(table.max((1, 2), keepdims=True), 1)
-    drawn = _shown(table.astype(np.int64) * 255 // greatest)
+    drawn = pixels(table.astype(np.int64) * 255 // greatest)
     remark = "Each number is the sum of all above it and to its left, and of its own pixel."
     integral = Captioned("Integral image", remark, told(sums.tensor), drawn)
     remark = (
         f"The mean of {side} x {side} pixels: four numbers of the integral image, for any size."
     )
-    drawn = _shown(host(boxes.tensor)[0])
+    drawn = pixels(host(boxes.tensor)[0])
     return [integral, Captioned("Box means", remark, told(boxes.tensor), drawn)]
-
-
-def _shown(picture: Array) -> Array:
-    """Rows of pixels, in bytes."""
-    return np.ascontiguousarray(np.moveaxis(picture, 0, 2).astype(np.uint8))
 
 
 def _sorted(book: Ledger, batch: Known) -> Captioned:
     red = book.view("the red channel", lambda _, x: x[:, 0], batch, dims="NHW")
     result = book.compute("each of its rows sorted", lambda xp, x: xp.sort(x, axis=2), red)
     remark = "The red channel, every third byte of NHWC memory, sorted along its rows."
-    drawn = np.ascontiguousarray(host(result.tensor)[0][..., None].repeat(3, 2))
+    drawn = host(result.tensor)[0][..., None].repeat(3, 2)
     return Captioned("Sorted rows", remark, told(result.tensor), drawn)
 
 
@@ -144,8 +137,7 @@ def _crops(book: Ledger, batch: Known) -> Captioned:
     rows = host(joined.tensor).reshape(side, n // side, channels, height, width)
     drawn = rows.transpose(0, 3, 1, 4, 2).reshape(side * height, n // side * width, channels)
     remark = "Crops of the pictures in turn, each second one mirrored: views, joined at once."
-    shown = np.ascontiguousarray(drawn)
-    return Captioned("A batch of crops", remark, told(joined.tensor), shown)
+    return Captioned("A batch of crops", remark, told(joined.tensor), drawn)
 
 
 def _cut(x: Any) -> Sequence[Any]:

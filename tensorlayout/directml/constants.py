@@ -166,7 +166,7 @@ def member(where: str, kind: type[_E], given: Any) -> _E:
     raise ValueError(msg)
 
 
-def data_type(where: str, given: Any) -> DataType:
+def as_data_type(where: str, given: Any) -> DataType:
     """A data type, from a name, number, dtype or itself; TypeError for any other."""
     if isinstance(given, (str, int, np.integer)) and not isinstance(given, bool):
         try:

@@ -231,7 +231,7 @@ class _Addressed(NamedTuple):
 
     @property
     def read(self) -> tuple[int, ...]:
-        """Those sizes, as reading at the tuples gives them: one tuple is a list of one."""
+        """The sizes of all blocks as reading gives them: one tuple is a list of one."""
         return (self.indices[:-1] or (1,)) + self.source[self.batch + self.indices[-1] :]
 
     def key_of(self, indices: Tensor) -> tuple[Any, ...]:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple, NoReturn, Self, dataclass_transform, get_args
 
 from tensorlayout.directml import constants, tables
-from tensorlayout.directml.constants import UINT32_MAX, ScaleBias, TensorFlags, data_type, refuse
+from tensorlayout.directml.constants import UINT32_MAX, ScaleBias, TensorFlags, as_data_type, refuse
 from tensorlayout.directml.rules import Expected, expected, rounded, truncated, typed, with_size
 from tensorlayout.directml.tensor_desc import TensorDesc, asked, integers
 from tensorlayout.functions import arguments
@@ -411,7 +411,7 @@ _MADE: dict[str, Callable[[str, str, Any], Any]] = {
     "bool": arguments.truth,
     **dict.fromkeys(("Number", "Float", "Scalar"), _number),
     "Pair": _scale_bias,
-    "AnyDataType": lambda operator, member, value: data_type(f"{operator}: {member}", value),
+    "AnyDataType": lambda operator, member, value: as_data_type(f"{operator}: {member}", value),
     "Mode": _one_of(constants.PaddingMode),
     "Interpolation": _one_of(constants.InterpolationMode),
     "Direction": _one_of(constants.AxisDirection),

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tensorlayout.directml.calls import carries_out
-from tensorlayout.directml.constants import AxisDirection, DataType, data_type
+from tensorlayout.directml.constants import AxisDirection, DataType, as_data_type
 from tensorlayout.directml.operator_desc import Axis, Direction, OperatorDesc, Outputs
 from tensorlayout.directml.outputs import target
 from tensorlayout.directml.rules import Expected, effective_rank, expected, with_size
@@ -62,7 +62,7 @@ class TopKOperatorDesc(OperatorDesc, operator="TOP_K"):
     def _asked(cls, given: dict[str, Any], index_data_type: Any) -> dict[str, Any]:
         if "output_index" in given:
             return {}
-        kind = data_type(f"{cls.operator}: index_data_type", index_data_type)
+        kind = as_data_type(f"{cls.operator}: index_data_type", index_data_type)
         desc = cls(**given)
         desc._check_members()
         _, index = desc._rule()

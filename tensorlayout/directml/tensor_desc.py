@@ -15,7 +15,7 @@ from tensorlayout.directml.constants import (
     UINT32_MAX,
     DataType,
     TensorFlags,
-    data_type,
+    as_data_type,
     member,
     refuse,
 )
@@ -27,7 +27,7 @@ from tensorlayout.layout.once import cached_property
 from tensorlayout.tensor import Tensor, TensorSpec
 from tensorlayout.words import cut
 
-_NAME = "TensorDesc"
+_NAME, _KIND = "TensorDesc", "TensorDesc: DataType"
 _MOST_DIMENSIONS = 8
 _LEAST_ALIGNMENT = 16  # bytes: DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
 
@@ -66,7 +66,7 @@ class TensorDesc:
         total_tensor_size_in_bytes: int | None = None,
         guaranteed_base_offset_alignment: int = 0,
     ) -> None:
-        kind = _data_type(data_type)
+        kind = as_data_type(_KIND, data_type)
         lengths = _sizes(sizes)
         steps = None if strides is None else _strides(strides, lengths)
         _check_reach(lengths, steps)
@@ -167,7 +167,7 @@ class TensorDesc:
         return from_storage(buffer, self.layout.moved(offset // dtype.itemsize), dtype=dtype)
 
     def with_rank(self, rank: int) -> TensorDesc:
-        """The same tensor with `rank` dimensions: sizes of 1 put in front, or taken from there.
+        """A descriptor with `rank` dimensions: sizes of 1 put in front, or taken from there.
 
         ValueError where a size to be taken away is not 1.
         """
@@ -215,12 +215,19 @@ def calc_buffer_tensor_size(
     """
     if type(data_type) is int and data_type not in DataType.__members__.values():
         return 0
-    kind, lengths = _data_type(data_type), _sizes(sizes)
+    kind, lengths = as_data_type(_KIND, data_type), _sizes(sizes)
     return _nbytes(kind, lengths, None if strides is None else _strides(strides, lengths))
 
 
+def _reach(sizes: tuple[int, ...], strides: tuple[int, ...] | None) -> int:
+    """The elements from the first to the last one in memory."""
+    if strides is None:
+        return math.prod(sizes)
+    return 1 + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True))
+
+
 def _nbytes(kind: DataType, sizes: tuple[int, ...], strides: tuple[int, ...] | None) -> int:
-    nbytes = -(-Layout(sizes, strides).required_size * kind.bits // 8)
+    nbytes = -(-_reach(sizes, strides) * kind.bits // 8)
     return (nbytes + 3) // 4 * 4
 
 
@@ -259,10 +266,6 @@ def listed(values: Sequence[int]) -> str:
     return f"({texts[0]},)" if len(texts) == 1 else f"({', '.join(texts)})"
 
 
-def _data_type(given: Any) -> DataType:
-    return data_type(f"{_NAME}: DataType", given)
-
-
 def integers(name: str, member: str, given: Any) -> tuple[int, ...]:
     """Integers from any sequence of them, or from one; TypeError for all else."""
     found = arguments.integers(given, name, member, none=False)
@@ -294,7 +297,7 @@ def _strides(given: Any, sizes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _check_reach(sizes: tuple[int, ...], strides: tuple[int, ...] | None) -> None:
-    count = max(math.prod(sizes), Layout(sizes, strides).required_size)
+    count = max(math.prod(sizes), _reach(sizes, strides))
     if count > UINT32_MAX:
         came = f"Sizes {sizes}" + ("" if strides is None else f" and Strides {strides}")
         refuse(_NAME, f"a tensor addresses at most 2**32 - 1 elements, got {count} by {came}")

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from tensorlayout.plan import aliasing, tiled
-from tensorlayout.plan.base import Backend, Operation, Plan, Run, backend
+from tensorlayout.plan.base import Backend, Operation, Plan, Run, Write, backend
 from tensorlayout.plan.copy import Assign, CopyPlan
 from tensorlayout.plan.steps import Step, note, step_between
 from tensorlayout.tensor import Tensor, TensorSpec
@@ -100,7 +100,11 @@ def _run(plan: Plan, where: Backend) -> Run:
             return out
 
         return run_into
-    new = where.new_tensors(plan.result)
+    return making(where.new_tensors(plan.result), write)
+
+
+def making(new: Callable[[], Tensor], write: Write) -> Run:
+    """The function of the operands that writes into a new tensor."""
 
     def run_anew(*operands: Any) -> Tensor:
         out = new()

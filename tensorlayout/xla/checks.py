@@ -123,6 +123,13 @@ def checked_array(shape: Shape) -> Shape:
     return shape
 
 
+def checked_tuple(shape: Shape) -> Shape:
+    """`shape`, or a ValueError where it is no tuple."""
+    if not shape.is_tuple:
+        refuse("must be a tuple", cut(shape))
+    return shape
+
+
 def layout_in(shape: Shape) -> XlaLayout:
     """The layout of an array of known sizes; ValueError for anything else."""
     if not shape.is_array or shape.layout is None or UNBOUNDED in shape.dimensions:

@@ -374,7 +374,7 @@ def is_untiled_layout(sizes: Sequence[int], tiles: Sequence[Tile | Sequence[int]
     tile with more dimensions than there are.
     """
     known = checked_integers("sizes", sizes)
-    given = [tile if isinstance(tile, Tile) else Tile(tuple(tile)) for tile in tiles]
+    given = [*map(tiling.as_tile, tiles)]
     rank = len(known)
     for tile in given:
         stars = sum(n == COMBINE for n in tile.dimensions)

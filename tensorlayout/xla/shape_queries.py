@@ -11,6 +11,7 @@ from tensorlayout.xla import tiles as tiling
 from tensorlayout.xla.calling import offer, refuse
 from tensorlayout.xla.checks import (
     checked_array,
+    checked_tuple,
     layout_in,
     major_to_minor,
     must_have_no_star,
@@ -225,9 +226,7 @@ def _pointer(shape: Shape, pointer_size: int) -> int:
 
 def byte_size_of_tuple_index_table(shape: Shape, pointer_size: int = -1) -> int:
     """The **bytes** of a tuple's table: a pointer per element."""
-    if not shape.is_tuple:
-        refuse("must be a tuple", cut(shape))
-    return len(shape.elements) * _pointer(shape, pointer_size)
+    return len(checked_tuple(shape).elements) * _pointer(shape, pointer_size)
 
 
 def byte_size_of_elements(shape: Shape) -> int:

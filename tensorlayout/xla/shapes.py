@@ -12,7 +12,7 @@ from tensorlayout.layout.checks import checked_integer, checked_integers
 from tensorlayout.words import cut, shown
 from tensorlayout.xla.calling import refuse
 from tensorlayout.xla.primitive_types import PrimitiveType
-from tensorlayout.xla.tiles import Tile
+from tensorlayout.xla.tiles import Tile, as_tile
 
 _T = TypeVar("_T")
 SPACES = range(-128, 128)
@@ -91,7 +91,7 @@ class XlaLayout:
     def __post_init__(self) -> None:
         order = checked_integers("minor_to_major", self.minor_to_major)
         object.__setattr__(self, "minor_to_major", order)
-        object.__setattr__(self, "tiles", _each("tiles", _as_tile, self.tiles))
+        object.__setattr__(self, "tiles", _each("tiles", as_tile, self.tiles))
         splits = _each("split_configs", _as_split, self.split_configs)
         object.__setattr__(self, "split_configs", splits)
         for name in ("tail_padding_alignment", "element_size_in_bits", "memory_space"):
@@ -177,10 +177,6 @@ def _each(name: str, make: Callable[[Any], _T], given: Any) -> tuple[_T, ...]:
     if isinstance(given, str) or not isinstance(given, Sequence):
         refuse("must be a sequence", shown(given), about=name, error=TypeError)
     return tuple(map(make, given))
-
-
-def _as_tile(tile: Tile | Sequence[int]) -> Tile:
-    return tile if isinstance(tile, Tile) else Tile(checked_integers("tile", tile))
 
 
 def _as_split(split: SplitConfig | tuple[int, Sequence[int]]) -> SplitConfig:

@@ -138,12 +138,11 @@ class Token(NamedTuple):
     column: int
 
 
-def tokens_of(text: str) -> Iterator[Token]:
-    """The pieces of a text as they are asked for, an ``end`` last; no blanks, no comments."""
+def tokens_of(text: str, at: int = 0) -> Iterator[Token]:
+    """The pieces of a text from `at` on, as they are asked for; no blanks, no comments, an end."""
     if not isinstance(text, str):
         msg = f"shape text: must be a str, got {type(text).__name__}"
         raise TypeError(msg)
-    at = 0
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
@@ -171,18 +170,12 @@ class _Parser:
         self.fill = default_layout
         self.unread = tokens_of(text)
         self.next = next(self.unread)
-        self.second: Token | None = None  # the one behind the next, if that was looked at
 
     # --- tokens --------------------------------------------------------------------------------
 
     def move(self) -> None:
         """Pass the next token."""
-        self.next, self.second = self.second or next(self.unread), None
-
-    def behind(self) -> Token:
-        """The token behind the next one, which is not the last."""
-        self.second = self.second or next(self.unread)
-        return self.second
+        self.next = next(self.unread)
 
     def fail(self, expected: str, token: Token | None = None) -> NoReturn:
         """The error that says what was expected instead of `token`, the next one by default."""
@@ -284,8 +277,10 @@ class _Parser:
         pairs = self.listed(self.dimension, "]")
         sizes, dynamic = [n for n, _ in pairs], [d for _, d in pairs]
         layout = XlaLayout.row_major(len(sizes)) if self.fill or not sizes else None
-        if self.is_next("{") and (self.behind().kind == "number" or self.behind().text == ":"):
-            layout = self.layout(len(sizes))
+        if self.is_next("{"):
+            behind = next(tokens_of(self.text, self.next.column + 1))
+            if behind.kind == "number" or behind.text == ":":
+                layout = self.layout(len(sizes))
         return Shape.array(kind, sizes, layout, dynamic)
 
     def element_type(self) -> PrimitiveType:

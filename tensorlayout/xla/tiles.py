@@ -52,6 +52,11 @@ class Tile:
         return COMBINE in self.dimensions
 
 
+def as_tile(sizes: Tile | Sequence[int]) -> Tile:
+    """A tile, given by its sizes too."""
+    return sizes if isinstance(sizes, Tile) else Tile(checked_integers("tile", sizes))
+
+
 def checked_tiles(tiles: Sequence[Tile]) -> None:
     """ValueError for tiles that mean nothing: empty, of size 0, or with a star at the minor end.
 

@@ -16,7 +16,7 @@ from cuda_memory import (
 from simulated import simulator
 
 import tensorlayout as tl
-from tensorlayout.cuda.copy.choose import Tuning, between, plan_copy
+from tensorlayout.cuda.copy.choose import TileTuning, between, plan_copy
 from tensorlayout.cuda.elementwise import takes_tiles
 from tensorlayout.cuda.engine.launch import bind
 from tensorlayout.cuda.engine.memory import read
@@ -31,7 +31,7 @@ from tensorlayout.tensor import TensorSpec
 pytestmark = NEEDS_COMPILER
 
 ITEMSIZES = (1, 2, 4, 8, 16)
-BOXES = Tuning(small_bytes=0, through_tile=-math.inf)  # wherever there is an element
+BOXES = TileTuning(small_bytes=0, through_tile=-math.inf)  # wherever there is an element
 
 row_major, column_major = Layout.row_major, Layout.column_major
 

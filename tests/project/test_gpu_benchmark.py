@@ -416,6 +416,12 @@ def command(monkeypatch, *arguments):
     return ended.value.code
 
 
+def test_dry_run_lists_rows_that_look_for_faults(monkeypatch, capsys):
+    assert command(monkeypatch, "--dry-run", "--only", "gather: take of elements, sorted") == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.endswith("  gather_elements_1_int32_t_4")
+
+
 def test_dry_run_lists_rows_with_bytes_and_kernels(monkeypatch, capsys):
     assert command(monkeypatch, "--dry-run", "--only", "padded rows: ") == 0
     lines = capsys.readouterr().out.splitlines()

@@ -16,6 +16,7 @@ from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.sort import passes, plan_sort, radix
 from tensorlayout.cuda.sort.lines import TILE, Lines
 from tensorlayout.devices import Device
+from tensorlayout.plan.sort import SortPlan
 from tensorlayout.tensor import TensorSpec
 
 
@@ -334,7 +335,8 @@ def test_coalesced_by_digits(driver):
 def planned(shape, axis, *, positions=False):
     layout = tl.Layout.row_major(shape)
     spec = TensorSpec(tl.float32, layout, Device("cuda", 0))
-    return plan_sort(spec, spec, axis, positions=positions, down=False)
+    gives = "positions" if positions else "values"
+    return plan_sort(SortPlan("sort", gives, spec, spec, axis, False, True))
 
 
 MERGE = ["split_runs", "merge_tiles"]

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from tensorlayout.cuda.engine.kernel_shapes import kernel
 from tensorlayout.cuda.engine.launch import Launch, Launches, writer
 from tensorlayout.cuda.gather.index_loop import Positions, fitted, launch_of, loop_of, strides_of
 from tensorlayout.cuda.gather.linearize_indices import linearized
-from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Write
-from tensorlayout.plan.gather import GatherPlan, IndexMap
-from tensorlayout.tensor import TensorSpec
+from tensorlayout.plan.gather import GatherPlan
 
 # The memories of a call; behind them are those of positions.
 RESULT, READ, POSITIONS = range(3)
@@ -32,40 +31,30 @@ def plan_gather(plan: GatherPlan, alignments: tuple[int, ...]) -> Launches:
     checked all the same, but for those that are clamped. Layouts have their lowest slots at 0, and
     are not tiled.
     """
-    source, index_map, shape = plan.source.layout, plan.index_map, plan.result.layout.shape
-    if plan.clamps and not plan.result.layout.size:
+    layout, shape = plan.source.layout, plan.result.layout.shape
+    if plan.clamps and 0 in shape:
         return Launches(())
-    steps = [(0, source.strides[d]) for d in index_map.dims]
-    found = linearized(plan, source, shape, steps, POSITIONS)
+    steps = [(0, layout.strides[d]) for d in plan.index_map.dims]
+    found = linearized(plan, layout, shape, steps, POSITIONS)
     if not found.left:
         return found.made
     assert not (plan.clamps and found.made.launches), "what is made says what is outside"
-    shift = found.shifts[READ]
-    last = plan_read(
-        plan.name, source, index_map, plan.result, found.left, alignments, shift, plan.clamps
-    )
-    return found.then(last)
+    return found.then(plan_read(plan, found.left, alignments, found.shifts[READ]))
 
 
 def plan_read(
-    name: str,
-    source: Layout,
-    index_map: IndexMap,
-    result: TensorSpec,
-    positions: tuple[Positions, ...],
-    alignments: tuple[int, ...],
-    shift: int = 0,
-    clamps: bool = False,
+    plan: GatherPlan, positions: Sequence[Positions], alignments: tuple[int, ...], shift: int = 0
 ) -> Launch:
-    """The launch for few enough tensors of positions; `shift` moves the source, in elements."""
-    layout, itemsize = result.layout, result.dtype.itemsize
-    read = strides_of(index_map.kept, source, layout.ndim)
+    """The launch for `positions`, few enough, in place of those of the plan.
+
+    `shift` moves the source, in elements.
+    """
+    source, layout, itemsize = plan.source.layout, plan.result.layout, plan.result.dtype.itemsize
     firsts = (layout.offset * itemsize, (source.offset + shift) * itemsize)
-    strides = [layout.strides, read]
-    loop = fitted(
-        loop_of(index_map, layout.shape, strides, positions, itemsize, firsts),
-        alignments,
-    )
-    rank, width = len(loop.loop.axes), loop.loop.width
-    chosen = kernel("gather.cu", "gather_elements", RANK=rank, INDEX=loop.index, WIDTH=width)
-    return launch_of(chosen, loop, list(enumerate(loop.loop.firsts[:2])), name, clamps=clamps)
+    strides = [layout.strides, strides_of(plan.index_map.kept, source, layout.ndim)]
+    every = loop_of(plan.index_map, layout.shape, strides, positions, itemsize, firsts)
+    found = fitted(every, alignments)
+    rank, width = len(found.loop.axes), found.loop.width
+    chosen = kernel("gather.cu", "gather_elements", RANK=rank, INDEX=found.index, WIDTH=width)
+    memories = list(enumerate(found.loop.firsts[:2]))
+    return launch_of(chosen, found, memories, plan.name, clamps=plan.clamps)

@@ -65,7 +65,7 @@ def plan_scatter_reduce(plan: ScatterPlan, function: str) -> Launches:
         return found.made
     first = POSITIONS + len(plan.positions) + len(found.made.scratch)
     to = _Between(*range(first, first + len(_Between._fields)))
-    work = _Work(plan, function, table, to)
+    work = _Combining(plan, function, table, to)
     marks, first = mark_loop(plan, table, found.left), table.first + found.shifts[-1]
     count, size = prod(index_map.spread(plan.shape)), table.size
     if work.step == 0 and plan.result.dtype.kind in "iu":
@@ -106,7 +106,7 @@ class _Between(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Work:
+class _Combining:
     """What the launches of a plan share; `to`: the memories in between."""
 
     plan: ScatterPlan

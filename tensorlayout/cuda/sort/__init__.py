@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import prod
+from dataclasses import replace
 from typing import Any
 
 from tensorlayout.cuda.engine.launch import writer
 from tensorlayout.cuda.engine.memory import new_tensors
+from tensorlayout.cuda.sort.lines import TILE, is_fastest
 from tensorlayout.cuda.sort.passes import plan_sort
 from tensorlayout.cuda.sort.search import plan_search
-from tensorlayout.cuda.sort.top_k import fits, plan_top_k
+from tensorlayout.cuda.sort.top_k import plan_top_k
 from tensorlayout.dtypes import DType, int64
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Plan, Run, Write
 from tensorlayout.plan.copy import AssignPlan
 from tensorlayout.plan.gather import Gather
-from tensorlayout.plan.run import carried_out, noted_copy, noting
+from tensorlayout.plan.run import carried_out, making, noted_copy, noting
 from tensorlayout.plan.sort import SortPlan, TopKPlan
 from tensorlayout.plan.steps import step_between
 from tensorlayout.plan.view import Index
@@ -29,38 +30,22 @@ def write_sort(plan: SortPlan) -> Write:
     Lines whose elements do not follow each other are copied, and the result copied back.
     """
     source, result, dim = plan.source, plan.result, plan.dim
-    if result.layout.is_packed and _is_fastest(result.layout, dim):
-        return _write(source, result, plan)
-    lines = (dim, *[d for d in source.layout.minor_to_major if d != dim])
-    layout = Layout.packed(result.layout.shape, lines)
-    sorted_lines = TensorSpec(result.dtype, layout, result.device)
-    gather: Run = lambda x: x  # noqa: E731 - it has a type
-    if not _is_fastest(source.layout, dim):
-        gathered = TensorSpec(source.dtype, layout, source.device)
-        gather = noted_copy(plan.name, source, gathered)
-        source = gathered
-    new, write = new_tensors(sorted_lines), _write(source, sorted_lines, plan)
-    step = step_between(plan.name, sorted_lines, result)
-    back = noting(step, AssignPlan(plan.name, sorted_lines, result))
-
-    def sort(out: Tensor, x: Tensor) -> None:
-        made = new()
-        write(made, gather(x))
-        back(out, made)
-
-    return sort
-
-
-def _write(source: TensorSpec, result: TensorSpec, plan: SortPlan) -> Write:
-    positions = plan.gives == "positions"
-    found = plan_sort(source, result, plan.dim, positions=positions, down=plan.descending)
-    return writer(result.device.number, lambda _: found, aligned=0)
-
-
-def _is_fastest(layout: Layout, dim: int) -> bool:
-    """Whether elements along a dimension follow each other."""
-    faster = layout.minor_to_major[: layout.minor_to_major.index(dim)]
-    return prod(layout.shape[d] for d in faster) <= 1
+    if result.layout.is_packed and is_fastest(result.layout, dim):
+        found = plan_sort(plan)
+        return writer(result.device.number, lambda _: found, aligned=0)
+    order = (dim, *[d for d in source.layout.minor_to_major if d != dim])
+    layout = Layout.packed(result.layout.shape, order)
+    lines = TensorSpec(result.dtype, layout, result.device)
+    gathered = TensorSpec(source.dtype, layout, source.device)
+    step = step_between(plan.name, lines, result)
+    back = noting(step, AssignPlan(plan.name, lines, result))
+    anew = replace(plan, result=lines, given=False)
+    if is_fastest(source.layout, dim):
+        sort = carried_out(anew)
+        return lambda out, x: back(out, sort(x))
+    gather = noted_copy(plan.name, source, gathered)
+    sort = carried_out(replace(anew, source=gathered))
+    return lambda out, x: back(out, sort(gather(x)))
 
 
 def sorted_rows(source: TensorSpec) -> Run:
@@ -77,7 +62,7 @@ def write_top_k(plan: TopKPlan) -> Write:
     Longer ones are sorted: all their positions, of which the first are read.
     """
     source, result, dim = plan.source, plan.result, plan.dim
-    if fits(source.layout.shape[dim]):
+    if source.layout.shape[dim] <= TILE:
         found = plan_top_k(plan)
         return writer(result.device.number, lambda _: found, aligned=0)
     packed = Layout.packed(source.layout.shape, source.layout.minor_to_major)
@@ -115,7 +100,7 @@ def prepare_isin(
 ) -> Run:
     """The function of elements and of those to be looked for among: these are sorted, and searched.
 
-    `dtype`: as before; `result`: bool, row-major.
+    `dtype`: what both are compared in, real numeric; `result`: bool, row-major.
     """
     values, of = operands
     placed = TensorSpec(dtype, Layout.row_major(of.layout.shape), of.device)
@@ -142,12 +127,5 @@ def _search(
     result: TensorSpec, line: TensorSpec, values: TensorSpec, dtype: DType, **kind: bool
 ) -> Run:
     """The function of the line and of the values."""
-    new, found = new_tensors(result), plan_search(line, values, dtype, **kind)
-    write = writer(result.device.number, lambda _: found, aligned=0)
-
-    def search(x: Tensor, given: Tensor) -> Tensor:
-        out = new()
-        write(out, x, given)
-        return out
-
-    return search
+    found = plan_search(line, values, dtype, **kind)
+    return making(new_tensors(result), writer(result.device.number, lambda _: found, aligned=0))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from tensorlayout.cuda.engine.c_types import c_type
@@ -12,6 +13,7 @@ from tensorlayout.cuda.engine.kernel_shapes import kernel
 from tensorlayout.cuda.engine.launch import Launch
 from tensorlayout.cuda.engine.structs import constant
 from tensorlayout.dtypes import DType
+from tensorlayout.layout import Layout
 from tensorlayout.layout.loop import Axis, merged
 
 FILE = "sort/sort.cu"
@@ -75,3 +77,9 @@ def axes_of(dimensions: Iterable[tuple[int, ...]]) -> tuple[Axis, ...]:
     """Sizes and their strides, slowest first, merged; at least one axis."""
     rows = [Axis(size, tuple(strides)) for size, *strides in dimensions]
     return tuple(merged(rows)) or (Axis(1, (0,) * len(rows[0].strides) if rows else (0,)),)
+
+
+def is_fastest(layout: Layout, dim: int) -> bool:
+    """Whether elements along a dimension follow each other in memory."""
+    faster = layout.minor_to_major[: layout.minor_to_major.index(dim)]
+    return prod(layout.shape[d] for d in faster) <= 1

@@ -20,7 +20,7 @@ from tensorlayout.cuda.sort.lines import (
 from tensorlayout.cuda.sort.radix import BLOCKS, DIGIT, plan_radix, tile_of
 from tensorlayout.dtypes import DType
 from tensorlayout.layout.loop import Axis, furthest
-from tensorlayout.tensor import TensorSpec
+from tensorlayout.plan.sort import SortPlan
 
 # What `by_digits` compares, in bytes.
 _LAUNCH, _PASS, _TILE, _MERGE = 4 * 10**6, 17, 105, 15
@@ -34,15 +34,14 @@ class Target(NamedTuple):
     result: int = NOTHING
 
 
-def plan_sort(
-    source: TensorSpec, result: TensorSpec, dim: int, *, positions: bool, down: bool
-) -> Launches:
-    """How to sort the lines along `dim`; `positions`: to write these, as int64.
+def plan_sort(plan: SortPlan) -> Launches:
+    """How to sort lines; positions are written as int64.
 
-    Memories: the result, the source. The result is packed, `dim` its fastest dimension; `down`:
-    descending. ValueError for a tiled source.
+    Memories: the result, the source. The result is packed, `dim` its fastest dimension. ValueError
+    for a tiled source.
     """
-    layout, read = result.layout, source.layout
+    source, dim, positions = plan.source, plan.dim, plan.gives == "positions"
+    layout, read = plan.result.layout, source.layout
     if layout.size == 0:
         return Launches(())
     order = reversed(layout.minor_to_major)
@@ -50,7 +49,7 @@ def plan_sort(
     index = index_type(layout.size + BEYOND, furthest(walked) + BEYOND)
     length, itemsize = layout.shape[dim], source.dtype.itemsize
     count, bits = layout.size // length, 8 * itemsize
-    lines = Lines(count, length, source.dtype, walked, index, positions, down, bits)
+    lines = Lines(count, length, source.dtype, walked, index, positions, plan.descending, bits)
     to = Target(result=0) if positions else Target(values=0)
     return _launches(lines, (1, read.offset * itemsize), to, 2)
 

@@ -16,16 +16,12 @@ from tensorlayout.cuda.sort.lines import (
     FILE,
     TILE,
     axes_of,
+    is_fastest,
 )
 from tensorlayout.layout import Layout
 from tensorlayout.layout.loop import Axis, furthest
 from tensorlayout.plan.sort import TopKPlan
 from tensorlayout.tensor import TensorSpec
-
-
-def fits(length: int) -> bool:
-    """Whether one launch sorts lines of this many elements."""
-    return length <= TILE
 
 
 def plan_top_k(plan: TopKPlan) -> Launch | None:
@@ -37,7 +33,7 @@ def plan_top_k(plan: TopKPlan) -> Launch | None:
     source, values, positions, dim = plan.source, plan.result, plan.positions, plan.dim
     layouts = source.layout, values.layout, positions.layout
     layout, length, count = source.layout, source.layout.shape[dim], values.layout.shape[dim]
-    assert fits(length), "longer lines are merged"
+    assert length <= TILE, "longer lines are merged"
     if not values.layout.size:
         return None
     around = [d for d in reversed(layout.minor_to_major) if d != dim]
@@ -77,17 +73,11 @@ def _together(source: TensorSpec, positions: TensorSpec, dim: int, lines: int) -
         return 1
     room = min(CAPACITY // length, lines)
     sector = SECTOR // min(source.dtype.itemsize, positions.dtype.itemsize)
-    ragged = room % sector if _is_across(source.layout, dim) and room < lines else 0
+    ragged = room % sector if not is_fastest(source.layout, dim) and room < lines else 0
     return room - ragged if room > sector else room
-
-
-def _is_across(layout: Layout, dim: int) -> bool:
-    """Whether the neighbours of an element in memory are those of other lines."""
-    faster = layout.minor_to_major[: layout.minor_to_major.index(dim)]
-    return prod(layout.shape[d] for d in faster) > 1
 
 
 def _number(made: Any, layout: Layout, dim: int, length: int, together: int) -> None:
     """Whether elements are numbered along lines, or across them."""
-    across = together > 1 and _is_across(layout, dim)
+    across = together > 1 and not is_fastest(layout, dim)
     made.size, made.across = divisor32(together if across else length), int(across)

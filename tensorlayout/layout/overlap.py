@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from tensorlayout.layout.slots import Part
 
@@ -81,10 +82,10 @@ def overlaps(parts: Sequence[Part]) -> bool:
         highest += (extent - 1) * stride
     # Two that meet differ, digit by digit, by what adds up to nothing; as do none that differ. Each
     # difference, less than the extent either way, is a digit when it is counted from its least.
-    # The opposite of such a difference is one too: the first that is found is not the middle.
-    differences = [(2 * extent - 1, stride) for extent, stride in steps]
-    middle = tuple([extent - 1 for extent, _ in steps])
+    # The opposite of such a difference is one too: along the largest stride none is negative.
+    differences = [(2 * extent - 1, stride) for extent, stride in steps[:-1]] + steps[-1:]
+    nothing = sum([(extent - 1) * stride for extent, stride in steps[:-1]])
     try:
-        return not nested and next(solutions(differences, highest)) != middle
+        return not nested and len([*islice(solutions(differences, nothing), 2)]) > 1
     except TooHardError:
         return True

@@ -7,8 +7,10 @@ fails.
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +20,6 @@ from tensorlayout.cuda.engine import nvrtc, warm_up
 from tensorlayout.cuda.engine.c_types import c_type
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.kernel_shapes import kernels_in
-from tensorlayout.cuda.engine.nvrtc import Resources
 from tensorlayout.cuda.engine.optional import with_progress
 
 ARCHITECTURES = (75, 80, 90, 100, 120)
@@ -50,6 +51,54 @@ options.
 _SCANNED = (dtypes.bfloat16, dtypes.float32, dtypes.complex128)
 _SORTED = (dtypes.bfloat16, dtypes.float32, dtypes.int64)
 
+
+_PROPERTIES = re.compile(
+    r"Function properties for (\w+)\n"
+    r".*?(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads\n"
+    r".*?Used (\d+) registers(?:.*?(\d+) bytes smem)?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What a thread of a kernel takes, and a block of shared memory; all but registers in bytes.
+
+    `spilled`: moved to local memory and back for want of registers. `stack` holds that too, and
+    arrays with computed indices.
+    """
+
+    registers: int
+    stack: int
+    spilled: int
+    shared: int
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A file for one architecture.
+
+    `resources`: of each kernel in it, by name. `warnings`: the compiler's other words, or "".
+    """
+
+    cubin: bytes
+    resources: dict[str, Resources]
+    warnings: str
+
+
+def compiled(kernel: Kernel, architecture: int) -> Compiled:
+    """What `nvrtc.compiled` gives, and what that takes of a GPU."""
+    cubin, log = nvrtc.compiled(kernel, architecture)
+    lines = (line for line in log.splitlines() if not line.startswith("ptxas "))
+    return Compiled(cubin, _resources_in(log), "\n".join(lines).strip("\n\0 "))
+
+
+def _resources_in(log: str) -> dict[str, Resources]:
+    return {
+        name: Resources(int(registers), int(stack), int(stored) + int(loaded), int(shared or 0))
+        for name, stack, stored, loaded, registers, shared in _PROPERTIES.findall(log)
+    }
+
+
 Found = dict[tuple[str, str, int], list[Resources]]
 
 
@@ -76,7 +125,7 @@ def measure(kernels: Iterable[Kernel], architectures: Iterable[int]) -> Found:
     for kernel, architecture in with_progress(those, "compiling kernels", len(those)):
         file = Path(kernel.file)
         key = kernel.name, file.name if file.is_absolute() else kernel.file, architecture
-        resources = nvrtc.compiled(kernel, architecture).resources[kernel.name]
+        resources = compiled(kernel, architecture).resources[kernel.name]
         found.setdefault(key, []).append(resources)
     return found
 

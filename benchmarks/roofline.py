@@ -20,8 +20,9 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.resources import Resources, compiled
 from benchmarks.sass import THREADS, Instruction, Machine, Unknown, Values, parsed, sections
-from tensorlayout.cuda.engine import nvrtc, simulator
+from tensorlayout.cuda.engine import simulator
 from tensorlayout.cuda.engine.driver import Kernel, driver
 
 # An H100: schedulers issue an instruction of a warp each clock; what a copy in the device reaches.
@@ -41,7 +42,7 @@ class Code:
 
     instructions: tuple[list[Instruction], dict[str, int]]
     constants: dict[int, bytes]
-    resources: nvrtc.Resources
+    resources: Resources
 
     @property
     def blocks(self) -> int:
@@ -112,19 +113,19 @@ _codes: dict[Kernel, Code] = {}
 def code_of(kernel: Kernel) -> Code:
     """Compiled and disassembled once."""
     if kernel not in _codes:
-        compiled = nvrtc.compiled(kernel, 90)
+        made = compiled(kernel, 90)
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder, "kernel.cubin")
-            file.write_bytes(compiled.cubin)
+            file.write_bytes(made.cubin)
             command = [str(_disassembler()), "-c", str(file)]
             text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         banks = {
             int(found[1]): content
-            for name, content in sections(compiled.cubin).items()
+            for name, content in sections(made.cubin).items()
             if (found := re.fullmatch(rf"\.nv\.constant(\d+)(\.{kernel.name})?", name))
         }
         own = section_of(text, kernel.name)
-        _codes[kernel] = Code(parsed(own), banks, compiled.resources[kernel.name])
+        _codes[kernel] = Code(parsed(own), banks, made.resources[kernel.name])
     return _codes[kernel]
 
 

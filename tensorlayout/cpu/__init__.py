@@ -28,7 +28,6 @@ from tensorlayout.cpu.engine.memory import current_stream, exposed, new_tensors,
 from tensorlayout.cpu.engine.memory import required_bytes as read
 from tensorlayout.plan.base import Plan, Run
 from tensorlayout.plan.elementwise import ElementwisePlan
-from tensorlayout.plan.tiled import is_one_run
 
 __all__ = [
     "borrowed",
@@ -62,7 +61,6 @@ CARRY_OUT: dict[str, Callable[[Any], Any]] = {
     "one_hot": fill.write_one_hot,
     "pad": pad.write_pad,
     "part": view.prepare_part,
-    "reshape": copy.write_reshape,
     "reduce": reduce.write_reduce,
     "reverse_sequence": image.write_reverse_sequence,
     "row": view.prepare_row,
@@ -101,4 +99,4 @@ def direct(plan: Plan) -> Run | None:
 
 def takes_tiles(plan: Plan) -> bool:
     """Whether a plan of tiled tensors is carried out as it is."""
-    return isinstance(plan, ElementwisePlan) and is_one_run(plan)
+    return isinstance(plan, ElementwisePlan) and plan.is_one_run

@@ -27,7 +27,6 @@ from tensorlayout.cuda import (
     view,
 )
 from tensorlayout.cuda.copy import copy
-from tensorlayout.cuda.elementwise import writes
 from tensorlayout.cuda.engine.aliasing import disturbs
 from tensorlayout.cuda.engine.faults import set_strict_indexing, strict_indexing
 from tensorlayout.cuda.engine.memory import borrowed, device_at, exposed, keeping, new_tensors, read
@@ -64,7 +63,7 @@ CARRY_OUT: dict[str, Callable[[Any], Any]] = {
     "copy_scatter": scatter.write_copy_scatter,
     "create": create.write_create,
     "diagonals": patterns.write_diagonals,
-    "elementwise": writes.write_elementwise,
+    "elementwise": elementwise.write_elementwise,
     "gather": gather.write_gather,
     "index": view.prepare_index,
     "join": join.write_join,
@@ -75,7 +74,6 @@ CARRY_OUT: dict[str, Callable[[Any], Any]] = {
     "one_hot": patterns.write_one_hot,
     "pad": pad.write_pad,
     "part": view.prepare_part,
-    "reshape": copy.write_reshape,
     "reduce": reduce.write_reduce,
     "reverse_sequence": image.write_reverse_sequence,
     "row": view.prepare_row,

@@ -71,25 +71,21 @@ def padding_ranges(layout: Placement) -> list[list[tuple[int, int]]]:
     return found
 
 
-def _runs(start: int, stop: int, units: Sequence[int]) -> list[tuple[int, Steps]]:
-    """The boxes of one dimension: where each begins, and its digits."""
+def _runs(start: int, stop: int, units: Sequence[int], at: int = 0) -> list[tuple[int, Steps]]:
+    """The boxes of one dimension, whose indices count from `at`: where each begins, its digits."""
     if start >= stop:
         return []
     unit, finer = units[0], units[1:]
     if not finer:
-        return [(start, ((stop - start, 1),))]
+        return [(at + start, ((stop - start, 1),))]
     (low, head), (high, tail) = divmod(start, unit), divmod(stop, unit)
     if low == high:
-        return _moved(low * unit, _runs(head, tail, finer))
+        return _runs(head, tail, finer, at + low * unit)
     found = []
     if head:
-        found += _moved(low * unit, _runs(head, unit, finer))
+        found += _runs(head, unit, finer, at + low * unit)
         low += 1
     if high > low:
         inner = tuple((u // v, v) for u, v in itertools.pairwise(units))
-        found.append((low * unit, ((high - low, unit), *inner)))
-    return found + _moved(high * unit, _runs(0, tail, finer))
-
-
-def _moved(by: int, runs: list[tuple[int, Steps]]) -> list[tuple[int, Steps]]:
-    return [(by + first, steps) for first, steps in runs]
+        found.append((at + low * unit, ((high - low, unit), *inner)))
+    return found + _runs(0, tail, finer, at + high * unit)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from operator import index as as_int
 from typing import Any, NoReturn
 
@@ -194,16 +194,6 @@ def checked_itemsize(itemsize: Any) -> int:
         msg = f"itemsize: must be at least one byte, got {shown(number)}"
         raise ValueError(msg)
     return number
-
-
-def indices(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """All indices in row-major order, without holding them."""
-    for number in range(math.prod(shape)):
-        index = []
-        for n in reversed(shape):
-            number, digit = divmod(number, n)
-            index.append(digit)
-        yield tuple(reversed(index))
 
 
 def letters(number: int) -> str:

@@ -20,7 +20,7 @@ from tensorlayout.layout.slots import Parts
 
 
 class Bound(NamedTuple):
-    """Of one dimension: the index of the first digits, its size, and the size that is written."""
+    """A dimension with a tail: the index of the first digits, its size, what is written of it."""
 
     first: int
     size: int
@@ -53,7 +53,7 @@ class TiledLoop(Loop):
         return gcd(Loop.pack(self, widest), *packs)
 
     def in_packs(self, times: int, counted: Iterable[int]) -> TiledLoop:
-        """As of any loop."""
+        """The loop over packs of `times` elements; indices move by as many."""
         weights = tuple([(*moves[:-1], moves[-1] * times) for moves in self.weights])
         return replace(Loop.in_packs(self, times, counted), weights=weights)
 
@@ -176,7 +176,7 @@ def _forwards(
 
 
 def without_tails(layouts: tuple[Layout, ...]) -> Iterator[tuple[Layout, ...]]:
-    """The same elements in pieces that have no tails, for what has more than a launch takes."""
+    """Layouts cut into pieces that have no tails, for what has more than a launch takes."""
     for d, size in enumerate(layouts[0].shape):
         largest = max([u for each in layouts for u in units(each.parts[d]) if u == 1 or u < size])
         end = size // largest * largest

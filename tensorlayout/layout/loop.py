@@ -15,6 +15,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
 from math import gcd, prod
+from operator import floordiv, mul
 from typing import NamedTuple, Self
 
 from tensorlayout.layout.layout import Layout
@@ -266,14 +267,10 @@ class Loop:
         whole = set(counted)
         parts = [times if m in whole else 1 for m in range(len(self.widths))]
         *slower, last = self.axes
-        axes = []
-        for size, strides, tag in slower:
-            steps = tuple([s // part for s, part in zip(strides, parts, strict=True)])
-            axes.append(Axis(size, steps, tag))
+        axes = [a._replace(strides=tuple(map(floordiv, a.strides, parts))) for a in slower]
         steps = tuple([s * times // n for s, n in zip(last.strides, parts, strict=True)])
         axes.append(last.resized(steps, 1, times))
-        widths = tuple([width * n for width, n in zip(self.widths, parts, strict=True)])
-        return replace(self, axes=tuple(axes), widths=widths)
+        return replace(self, axes=tuple(axes), widths=tuple(map(mul, self.widths, parts)))
 
     def widened(self, widest: int) -> Self:
         """The loop over elements of up to `widest` bytes, if the fastest axis is contiguous.
@@ -290,10 +287,7 @@ class Loop:
             return self
         parts = self.width // alignment
         times = [parts] * len(elements) + [1] * self.tables
-        axes = []
-        for size, strides, tag in self.axes:
-            steps = tuple([s * n for s, n in zip(strides, times, strict=True)])
-            axes.append(Axis(size, steps, tag))
+        axes = [a._replace(strides=tuple(map(mul, a.strides, times))) for a in self.axes]
         axes.append(Axis(parts, (1,) * len(elements) + (0,) * self.tables))
         widths = (alignment,) * len(elements) + self.widths[len(elements) :]
         return replace(self, axes=tuple(merged(axes)), widths=widths)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import islice, product
 from typing import Protocol
 
 from tensorlayout.layout import checks, overlap, slots, text
@@ -228,6 +228,10 @@ class Placement:
             index.append(number)
         return tuple(index)
 
+    def _indices(self) -> Iterator[tuple[int, ...]]:
+        """All indices in row-major order."""
+        return product(*map(range, self.shape if self.size else (0,)))
+
     def elements(self) -> Iterator[tuple[int, ...]]:
         """The indices of all elements by slot; those that share one, in index order.
 
@@ -236,7 +240,7 @@ class Placement:
         if self.size > MOST_LISTED:
             msg = f"elements: at most {MOST_LISTED} are listed, got {self.size}"
             raise ValueError(msg)
-        for _, index in sorted((self.offset_of(i), i) for i in checks.indices(self.shape)):
+        for _, index in sorted((self.offset_of(i), i) for i in self._indices()):
             yield index
 
     def table(self, values: Sequence[object] | None = None) -> str:
@@ -273,7 +277,7 @@ class Placement:
         shown = {PaddingValue.ZERO: "0", PaddingValue.ONE: "1"}
         if self.is_padded and self.padding_value in shown:
             row[self.lowest :] = [shown[self.padding_value]] * (len(row) - self.lowest)
-        for name, index in reversed([*zip(names, checks.indices(self.shape), strict=True)]):
+        for name, index in reversed([*zip(names, self._indices(), strict=True)]):
             row[self.offset_of(index)] = name
         return row
 

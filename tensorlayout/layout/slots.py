@@ -154,36 +154,22 @@ def canonical(parts: Parts, size: int, padded: int) -> Parts:
 def reshaped(dims: Sequence[Part], shape: Sequence[int]) -> list[int] | None:
     """The strides that show strided dimensions under another `shape`, or None where none do.
 
-    Both sides have the same number of elements, at least 1. Walks both shapes at once: a run of old
-    dimensions and a run of new ones with equal products form a group; a group has a view if its old
-    dimensions are one arithmetic run in row-major index order.
+    Both sides have the same number of elements, at least 1. Each arithmetic run of old dimensions,
+    in row-major index order, must be shared out among whole new ones.
     """
-    old = [part for part in dims if part[0] != 1]
-    strides: list[int] = []
-    at = 0
-    for dim, size in enumerate(shape):
-        if len(strides) > dim:
-            continue
-        if size == 1:
-            strides.append(0)  # replaced below: any stride serves a dimension of size 1
-            continue
-        group, product, end = [old[at]], size, dim + 1
-        while math.prod(e for e, _ in group) != product:
-            if math.prod(e for e, _ in group) < product:
-                group.append(old[at + len(group)])
-            else:
-                product *= shape[end]
-                end += 1
-        at += len(group)
-        run = merged(group)
-        if len(run) != 1:
+    runs, left, step = [*merged(dims)] if dims else [], 1, 0
+    strides = []
+    for size in reversed(shape):
+        if size != 1 and left == 1:
+            left, step = runs.pop()
+        if left % size:
             return None
-        below = [math.prod(shape[d + 1 : end]) for d in range(dim, end)]
-        strides += [run[0][1] * below_d for below_d in below]
-    return _with_unit_strides(shape, strides)
+        strides.append(step)
+        left, step = left // size, step * size
+    return with_unit_strides(shape, strides[::-1])
 
 
-def _with_unit_strides(shape: Sequence[int], strides: list[int]) -> list[int]:
+def with_unit_strides(shape: Sequence[int], strides: list[int]) -> list[int]:
     """Strides where each dimension of size 1 continues its successor, as a packed one would."""
     following = 1
     for dim in range(len(shape) - 1, -1, -1):

@@ -56,11 +56,11 @@ class Digit(NamedTuple):
 class Cut:
     """An axis cut into counts and rests of `size` where no digit ends."""
 
-    axis: Axis
+    axis: TiledAxis
     size: int
 
 
-class Axis(NamedTuple):
+class TiledAxis(NamedTuple):
     """One dimension of an expanded shape; its digits, the most major first, add up to its index.
 
     Or one `half` of an uneven cut, counts (0) or rests (1), which has no digits.
@@ -86,7 +86,7 @@ class Axis(NamedTuple):
         return found
 
 
-ONE = Axis(1)
+ONE = TiledAxis(1)
 
 
 class UnevenError(ValueError):
@@ -115,13 +115,15 @@ def checked_tiles(tiles: Sequence[Sequence[int]]) -> tuple[TileSizes, ...]:
     return found
 
 
-def axes_of(dims: Sequence[int], sizes: Sequence[int], tiles: Sequence[TileSizes]) -> list[Axis]:
+def axes_of(
+    dims: Sequence[int], sizes: Sequence[int], tiles: Sequence[TileSizes]
+) -> list[TiledAxis]:
     """The axes of a buffer, most major first; `dims` and `sizes` are in that order too.
 
     No size is 0. UnevenError where a tile cuts a merged dimension between the digits' ends, and its
     halves do not meet again.
     """
-    axes = [Axis(n, (Digit(d, n, n, 1, 1),)) for d, n in zip(dims, sizes, strict=True)]
+    axes = [TiledAxis(n, (Digit(d, n, n, 1, 1),)) for d, n in zip(dims, sizes, strict=True)]
     for tile in tiles:
         axes = [ONE] * (len(tile) - len(axes)) + axes
         kept = len(axes) - len(tile)
@@ -136,8 +138,8 @@ def axes_of(dims: Sequence[int], sizes: Sequence[int], tiles: Sequence[TileSizes
     return axes
 
 
-def _cut_by(tile: TileSizes, axes: Sequence[Axis]) -> list[tuple[Axis, Axis]]:
-    pairs: list[tuple[Axis, Axis]] = []
+def _cut_by(tile: TileSizes, axes: Sequence[TiledAxis]) -> list[tuple[TiledAxis, TiledAxis]]:
+    pairs: list[tuple[TiledAxis, TiledAxis]] = []
     merged = ONE
     for axis, size in zip(axes, tile, strict=True):
         merged = _joined(merged, axis)
@@ -150,7 +152,7 @@ def _cut_by(tile: TileSizes, axes: Sequence[Axis]) -> list[tuple[Axis, Axis]]:
 # --- joined --------------------------------------------------------------------------------------
 
 
-def _joined(major: Axis, minor: Axis) -> Axis:
+def _joined(major: TiledAxis, minor: TiledAxis) -> TiledAxis:
     """Two axes side by side as one."""
     extent = major.extent * minor.extent
     if _are_halves(major, minor):
@@ -161,10 +163,10 @@ def _joined(major: Axis, minor: Axis) -> Axis:
             raise UnevenError
         return major if major.half else minor
     scaled = (d._replace(weight=d.weight * minor.extent) for d in major.digits)
-    return Axis(extent, _coalesced((*scaled, *minor.digits)))
+    return TiledAxis(extent, _coalesced((*scaled, *minor.digits)))
 
 
-def _are_halves(major: Axis, minor: Axis) -> bool:
+def _are_halves(major: TiledAxis, minor: TiledAxis) -> bool:
     """Whether one cut made both, and the rests still take as much room as they did."""
     if major.half is None or minor.half is None:
         return False
@@ -185,9 +187,9 @@ def _coalesced(digits: Sequence[Digit]) -> tuple[Digit, ...]:
     return tuple(found)
 
 
-def _healed(axes: Iterable[Axis]) -> list[Axis]:
+def _healed(axes: Iterable[TiledAxis]) -> list[TiledAxis]:
     """The axes with halves of a cut that stand side by side made one again."""
-    found: list[Axis] = []
+    found: list[TiledAxis] = []
     for axis in axes:
         if axis.extent == 1:
             continue
@@ -200,7 +202,7 @@ def _healed(axes: Iterable[Axis]) -> list[Axis]:
 # --- cut -----------------------------------------------------------------------------------------
 
 
-def _cut(axis: Axis, size: int) -> tuple[Axis, Axis]:
+def _cut(axis: TiledAxis, size: int) -> tuple[TiledAxis, TiledAxis]:
     """The count of tiles and the index inside of one, for a tile of `size` along an axis."""
     count = -(-axis.extent // size)
     if size == 1:
@@ -210,9 +212,9 @@ def _cut(axis: Axis, size: int) -> tuple[Axis, Axis]:
     digits = None if axis.half else _cut_digits(axis.digits, size)
     if digits is None:
         cut = Cut(axis, size)
-        return Axis(count, half=(cut, 0)), Axis(size, half=(cut, 1))
+        return TiledAxis(count, half=(cut, 0)), TiledAxis(size, half=(cut, 1))
     outer, inner = digits
-    return Axis(count, _coalesced(outer)), Axis(size, _coalesced(inner))
+    return TiledAxis(count, _coalesced(outer)), TiledAxis(size, _coalesced(inner))
 
 
 def _cut_digits(digits: Sequence[Digit], size: int) -> tuple[list[Digit], list[Digit]] | None:
@@ -259,7 +261,7 @@ def parts_of(
     return dims, all(axis.gaps is not None for axis in axes)
 
 
-def _digits(axes: Sequence[Axis], rank: int) -> list[list[Placed]]:
+def _digits(axes: Sequence[TiledAxis], rank: int) -> list[list[Placed]]:
     """The digits of each dimension as they stand in the buffer.
 
     What is always 0 goes to dimension 0, as digits beyond all of its index.

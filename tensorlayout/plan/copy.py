@@ -14,7 +14,10 @@ from tensorlayout.tensor import TensorSpec
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CopyPlan(Plan):
-    """A new tensor with the elements of one other, converted to the result's dtype."""
+    """A new tensor with the elements of one other, converted to the result's dtype.
+
+    Of another shape it is row-major, with the elements in row-major index order.
+    """
 
     kind = "copy"
     moves_elements = True
@@ -26,21 +29,6 @@ class CopyPlan(Plan):
     def record(self) -> str:
         """A `copy`, or a `layout` where elements come to stand elsewhere."""
         return "copy" if self.source.layout.same_placement(self.result.layout) else "layout"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ReshapePlan(Plan):
-    """A new row-major tensor with the elements in row-major index order."""
-
-    kind = "reshape"
-
-    source: TensorSpec
-    result: TensorSpec
-
-    @property
-    def record(self) -> str:
-        """A `layout`."""
-        return "layout"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,18 +50,14 @@ class Copy:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TransferPlan(Plan):
-    """The same bytes, gaps and padding included, in a new storage on another device."""
+    """A new storage on another device with the bytes of one here, gaps and padding included."""
 
     kind = "transfer"
     moves_elements = True
+    record = "copy"
 
     source: TensorSpec
     result: TensorSpec
-
-    @property
-    def record(self) -> str:
-        """A `copy`."""
-        return "copy"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

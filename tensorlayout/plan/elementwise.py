@@ -28,8 +28,25 @@ class ElementwisePlan(Plan):
     operands: tuple[Operand, ...]
     inputs: tuple[DType, ...]  # what the operands are converted to
     result: TensorSpec
-    flat: bool  # all operands and the result have equal strides over one whole block
     given: bool = False
+
+    @property
+    def is_one_run(self) -> bool:
+        """Whether tensors and result have one placement over one whole block: a run over it.
+
+        Tensors of rank 0 take part as scalars do.
+        """
+        layout = self.result.layout
+        return layout.covers_block and all(
+            isinstance(o, type)
+            or o.layout.ndim == 0
+            or (
+                o.layout.is_tiled == layout.is_tiled
+                and o.layout.same_placement(layout)
+                and o.layout.padded_shape == layout.padded_shape
+            )
+            for o in self.operands
+        )
 
     def check_into(self, destination: TensorSpec) -> None:
         """Whether the result fits a tensor: its dtype and shape must not change."""
@@ -44,8 +61,8 @@ class ElementwisePlan(Plan):
         Plan.check_into(self, destination)
 
     def into(self, destination: TensorSpec) -> ElementwisePlan:
-        """The same, written into a tensor of any layout, which it fits."""
-        return replace(self, result=destination, flat=False, given=True)
+        """The plan that writes into a tensor of any layout, which the result fits."""
+        return replace(self, result=destination, given=True)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,13 +97,8 @@ class Elementwise:
         result_dtype = self._result_dtype(promoted)
         layout = in_dtype(voted_layout(shape, self._voters(operands, shape)), result_dtype)
         result = TensorSpec(result_dtype, layout, device)
-        flat = layout.covers_block and all(
-            isinstance(o, type)
-            or (o.layout.same_placement(layout) and o.layout.padded_shape == layout.padded_shape)
-            for o in operands
-        )
         inputs = self._input_dtypes(operands, promoted)
-        return ElementwisePlan(self, operands, inputs, result, flat)
+        return ElementwisePlan(self, operands, inputs, result)
 
     def _promoted(self, operands: tuple[Operand, ...]) -> DType:
         taking_part = [o for i, o in enumerate(operands) if i not in self.abstain]

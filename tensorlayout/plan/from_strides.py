@@ -8,7 +8,7 @@ import sys
 
 from tensorlayout.devices import CPU, Device
 from tensorlayout.dtypes import DType, as_dtype
-from tensorlayout.layout import Layout
+from tensorlayout.layout import Layout, slots
 from tensorlayout.tensor import TensorSpec
 
 # How many a program can have: of 64 bits, the half of the pointers that is not the system's.
@@ -30,22 +30,15 @@ def spec_of_strides(
         return None
     if 0 in shape:
         return TensorSpec(kind, Layout.row_major(shape), device)
-    strides = [0] * len(shape)
-    following = 1
-    for d in range(len(shape) - 1, -1, -1):
-        n = shape[d]
-        strides[d] = following if n == 1 else byte_steps[d] // kind.itemsize
-        following = strides[d] * n
-    backwards = sum((n - 1) * -s for n, s in zip(shape, strides, strict=True) if s < 0)
-    return TensorSpec(kind, Layout(shape, strides, offset=backwards), device)
+    strides = slots.with_unit_strides(shape, [step // kind.itemsize for step in byte_steps])
+    lowest, _ = slots.full_span(shape, slots.strided(shape, strides), 0)
+    return TensorSpec(kind, Layout(shape, strides, offset=-lowest), device)
 
 
 def packed_steps(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
     """The row-major strides in **bytes** of elements of `itemsize` **bytes**."""
-    steps = [itemsize] * len(shape)
-    for d in range(len(shape) - 2, -1, -1):
-        steps[d] = steps[d + 1] * shape[d + 1]
-    return tuple(steps)
+    strides = slots.packed_strides(shape, range(len(shape) - 1, -1, -1))
+    return tuple([stride * itemsize for stride in strides])
 
 
 def extent(
@@ -56,14 +49,12 @@ def extent(
     `address`: of the element at index (0, …, 0). BufferError where there can be no such memory: at
     address 0, outside of all addresses, or for more elements than can be counted.
     """
-    low = high = address
+    low, high = slots.full_span(shape, slots.strided(shape, byte_steps), address)
     if math.prod(n or 1 for n in shape) * itemsize > sys.maxsize:
         msg = f"elements of {itemsize} bytes in {len(shape)} dimensions, more than can be counted"
         raise BufferError(msg)
     if 0 not in shape:
-        reaches = [(n - 1) * s for n, s in zip(shape, byte_steps, strict=True)]
-        low += sum(reach for reach in reaches if reach < 0)
-        high += sum(reach for reach in reaches if reach > 0) + itemsize
+        high += itemsize
         if low <= 0 or high - low > sys.maxsize:
             raise _nowhere(low, high)
     if low < 0 or high > _ADDRESSES:

@@ -12,8 +12,7 @@ from typing import Any
 
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Plan, Run, backend
-from tensorlayout.plan.copy import Assign, Copy, ReshapePlan
-from tensorlayout.plan.elementwise import ElementwisePlan
+from tensorlayout.plan.copy import Assign, Copy
 from tensorlayout.plan.steps import Step, note
 from tensorlayout.plan.view import NoViewError, ViewPlan
 from tensorlayout.tensor import Tensor, TensorSpec
@@ -44,24 +43,6 @@ def needs_strides(plan: Plan, key: tuple[Any, ...], takes_tiles: Callable[[Any],
     return not (plan.moves_elements or takes_tiles(plan))
 
 
-def is_one_run(plan: ElementwisePlan) -> bool:
-    """Whether tensors and result have one placement over one whole block: a run over the storage.
-
-    Tensors of rank 0 take part as scalars do.
-    """
-    layout = plan.result.layout
-    return layout.covers_block and all(
-        isinstance(o, type)
-        or o.layout.ndim == 0
-        or (
-            o.layout.is_tiled == layout.is_tiled
-            and o.layout.same_placement(layout)
-            and o.layout.padded_shape == layout.padded_shape
-        )
-        for o in plan.operands
-    )
-
-
 def packed(spec: TensorSpec) -> TensorSpec:
     """A strided spec of the same elements: packed in the order of a tiled one."""
     layout = spec.layout
@@ -85,8 +66,6 @@ def prepare(
 
     `again(operation, *key)` prepares the same for packed operands, `prepared` copies of them.
     """
-    if isinstance(plan, ReshapePlan):
-        return _reshape(operation.name, plan, prepared)
     name, specs = operation.name, [item for item in key if isinstance(item, TensorSpec)]
     run = again(operation, *_untiled(key))
     copiers = [_copier(name, spec, packed(spec), prepared) for spec in specs]
@@ -145,22 +124,3 @@ def _copier(name: str, source: TensorSpec, result: TensorSpec, prepared: Callabl
         return run(x)
 
     return copy
-
-
-def _reshape(name: str, plan: ReshapePlan, prepared: Callable[..., Run]) -> Run:
-    """A row-major copy, seen under the new shape: it always has a view."""
-    source = plan.source
-    flat = TensorSpec(source.dtype, Layout.row_major(source.layout.shape), source.device)
-    copy = prepared(Copy(name), source, flat.layout, None)
-    seen = prepared(_RowMajor(name), flat, plan.result)
-    return lambda x: seen(copy(x))
-
-
-class _RowMajor:
-    """A row-major tensor under another shape."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def plan(self, source: TensorSpec, result: TensorSpec) -> ViewPlan:
-        return ViewPlan(source, result, 0)

@@ -11,7 +11,7 @@ from tensorlayout.dtypes import real_of
 from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import MAX_RANK, too_many_dimensions
 from tensorlayout.plan.base import Plan
-from tensorlayout.plan.copy import Copy, ReshapePlan
+from tensorlayout.plan.copy import Copy, CopyPlan
 from tensorlayout.plan.rules import LayoutSpec, addressed, layout_for
 from tensorlayout.tensor import TensorSpec
 from tensorlayout.words import cut, shown
@@ -133,7 +133,7 @@ class Reshape:
             msg = f"layout {came} has no view of shape {shape}, and copy=False"
             raise ValueError(msg)
         result = TensorSpec(source.dtype, Layout.row_major(shape), source.device)
-        return ReshapePlan(source, result)
+        return CopyPlan(source, result)
 
 
 def inferred_shape(shape: int | tuple[int, ...], size: int) -> tuple[int, ...]:

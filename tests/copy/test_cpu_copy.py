@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from tensorlayout.cpu.copy import several as copy_several
 from tensorlayout.cpu.copy.axes import FUSED_BYTES, even_cuts, fuse, loop_over, tile
 from tensorlayout.cpu.copy.choose import Tuning, choose_copy
-from tensorlayout.cpu.copy.run import Boxes, Tiles, move_channels, move_directly
+from tensorlayout.cpu.copy.run import by_tiles, in_boxes, move_channels, move_directly
 from tensorlayout.cpu.engine import threads as copy_threads
 from tensorlayout.cpu.engine.threads import available_threads, share
 
@@ -151,10 +151,10 @@ def test_every_mover_with_any_boxes(case, data, threads):
         loop = fuse(loop)
     room = data.draw(st.sampled_from([1, 2, 7, 32, 300, 5000]))
     cuts = even_cuts(loop, tile(loop, room))
-    check(Boxes(loop, cuts, threads, move_directly).run, shape, to, from_, WORDS[itemsize])
-    check(Boxes(loop, cuts, threads, Tiles.of(loop, cuts)).run, shape, to, from_, WORDS[itemsize])
+    check(in_boxes(loop, cuts, threads, move_directly), shape, to, from_, WORDS[itemsize])
+    check(in_boxes(loop, cuts, threads, by_tiles(loop, cuts)), shape, to, from_, WORDS[itemsize])
     whole = (*cuts[:-1], (slice(0, loop.axes[-1].size),))
-    check(Boxes(loop, whole, threads, move_channels).run, shape, to, from_, WORDS[itemsize])
+    check(in_boxes(loop, whole, threads, move_channels), shape, to, from_, WORDS[itemsize])
 
 
 @settings(deadline=None, max_examples=150)
@@ -350,17 +350,17 @@ def test_a_copy_within_a_copy_has_a_buffer_of_its_own():
     to, from_ = Side(packed(shape)), Side(packed(shape, (1, 0)))
     loop = loop_over(shape, to.strides, from_.strides, 4)
     cuts = even_cuts(loop, (16, 16))
-    move = Tiles.of(loop, cuts)
+    move = by_tiles(loop, cuts)
 
     def interrupted(destination, source, boxes):
         def disturbed():
             for box in boxes:
-                check(Boxes(loop, cuts, 1, move).run, shape, to, from_, "u4", seed=7)
+                check(in_boxes(loop, cuts, 1, move), shape, to, from_, "u4", seed=7)
                 yield box
 
         move(destination, source, disturbed())
 
-    check(Boxes(loop, cuts, 1, interrupted).run, shape, to, from_, "u4")
+    check(in_boxes(loop, cuts, 1, interrupted), shape, to, from_, "u4")
 
 
 def test_share_waits_for_all_and_raises_what_they_raise(monkeypatch):

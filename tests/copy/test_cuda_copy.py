@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from simulated import simulator
 
-from tensorlayout.cuda.copy.choose import Tuning, plan_copy
+from tensorlayout.cuda.copy.choose import TileTuning, plan_copy
 from tensorlayout.cuda.engine import parameters
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.launch import bind
@@ -31,7 +31,7 @@ from tensorlayout.layout import Layout, PaddingValue
 from tensorlayout.layout.loop import Loop
 
 ITEMSIZES = (1, 2, 4, 8, 16)
-TILES = Tuning(small_bytes=0, through_tile=-math.inf)  # tiles wherever there is an element
+TILES = TileTuning(small_bytes=0, through_tile=-math.inf)  # tiles wherever there is an element
 
 row_major, column_major = Layout.row_major, Layout.column_major
 
@@ -384,7 +384,7 @@ def test_any_permutation(driver, data):
 @pytest.mark.parametrize("itemsize", ITEMSIZES)
 def test_longer_layouts_in_the_order_of_the_destination(driver, itemsize):
     for destination, source in LONGER:
-        tuning = Tuning(small_bytes=2**40)
+        tuning = TileTuning(small_bytes=2**40)
         assert run(driver, destination, source, itemsize, tuning=tuning).case != "tiles"
 
 
@@ -421,7 +421,7 @@ def test_any_layouts(driver, data):
     source = Layout(destination.shape, strides, offset=2**20)
     itemsize = data.draw(st.sampled_from(ITEMSIZES))
     shifts = data.draw(st.tuples(*[st.sampled_from([0, 1, 2, itemsize, 3 * itemsize])] * 2))
-    tuning = data.draw(st.sampled_from([Tuning(small_bytes=0), TILES]))
+    tuning = data.draw(st.sampled_from([TileTuning(small_bytes=0), TILES]))
     padding = data.draw(st.sampled_from([None, bytes(range(itemsize))]))
     run(driver, destination, source, itemsize, shifts=shifts, tuning=tuning, padding=padding)
 
@@ -430,8 +430,8 @@ def test_any_layouts(driver, data):
 def test_offsets_beyond_32_bits(driver):
     far = 2**31 + 100
     for case, destination, source, tuning in [
-        ("rows", row_major((2, 3000)), Layout((2, 3000), (far - 4, 1)), Tuning()),
-        ("strided", Layout((2, 300), (far, 2)), row_major((2, 300)), Tuning()),
+        ("rows", row_major((2, 3000)), Layout((2, 3000), (far - 4, 1)), TileTuning()),
+        ("strided", Layout((2, 300), (far, 2)), row_major((2, 300)), TileTuning()),
         ("tiles", row_major((30, 2, 20)), Layout((30, 2, 20), (1, far, 30)), TILES),
         ("tiles", Layout((30, 2, 20), (1, far, 30)), row_major((30, 2, 20)), TILES),
         # a box of all rows would reach further than its places say
@@ -497,7 +497,7 @@ COUNTED = [
 
 def counted(driver, destination, source, itemsize):
     with checking("bounds", "count") as record:
-        plan = run(driver, destination, source, itemsize, tuning=Tuning(small_bytes=0))
+        plan = run(driver, destination, source, itemsize, tuning=TileTuning(small_bytes=0))
     (counts,) = record.counts.values()
     return plan, counts
 

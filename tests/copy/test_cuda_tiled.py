@@ -16,7 +16,7 @@ from cuda_memory import (
 from simulated import simulator
 
 import tensorlayout as tl
-from tensorlayout.cuda.copy.choose import Tuning, between, plan_copy
+from tensorlayout.cuda.copy.choose import TileTuning, between, plan_copy
 from tensorlayout.cuda.elementwise import takes_tiles
 from tensorlayout.cuda.engine.launch import bind
 from tensorlayout.cuda.engine.memory import read
@@ -31,7 +31,7 @@ from tensorlayout.tensor import TensorSpec
 pytestmark = NEEDS_COMPILER
 
 ITEMSIZES = (1, 2, 4, 8, 16)
-BOXES = Tuning(small_bytes=0, through_tile=-math.inf)  # wherever there is an element
+BOXES = TileTuning(small_bytes=0, through_tile=-math.inf)  # wherever there is an element
 
 row_major, column_major = Layout.row_major, Layout.column_major
 
@@ -383,9 +383,7 @@ def test_an_elementwise_function_of_tiles_is_one_launch_that_writes_the_padding(
 def test_which_operands_one_launch_takes():
     def plan(*layouts):
         specs = [TensorSpec(tl.float32, layout, Device("cuda", 0)) for layout in layouts]
-        return ElementwisePlan(
-            tl.add, tuple(specs), (tl.float32,) * len(specs), specs[0], flat=False
-        )
+        return ElementwisePlan(tl.add, tuple(specs), (tl.float32,) * len(specs), specs[0])
 
     shape, images = (300, 300), (2, 50, 28, 28)
     tiles = tails(shape, (8, 128))

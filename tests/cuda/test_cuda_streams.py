@@ -8,6 +8,7 @@ import weakref
 
 import numpy as np
 import pytest
+from enqueued import Enqueued, enqueued
 from fake_cupy import Recorder, fake_cupy
 from fake_cupy import Stream as FakeStream
 from simulated import needs_compiler, simulator
@@ -18,7 +19,6 @@ import tensorlayout as tl
 from tensorlayout.cuda.engine import faults
 from tensorlayout.cuda.engine.cupy import open_driver
 from tensorlayout.cuda.engine.driver import Stream, driver
-from tensorlayout.cuda.engine.simulator import Enqueued, enqueued
 
 pytestmark = needs_compiler
 

@@ -14,13 +14,13 @@ from simulated import simulator as simulated
 
 import tensorlayout as tl
 from benchmarks import resources
+from benchmarks.resources import Resources
 from benchmarks.sass import sections
 from tensorlayout.cuda import warmup
 from tensorlayout.cuda.engine import nvrtc, simulator, warm_up
 from tensorlayout.cuda.engine.disk_cache import content
 from tensorlayout.cuda.engine.driver import Counters, Kernel
 from tensorlayout.cuda.engine.launch_log import launch_log
-from tensorlayout.cuda.engine.nvrtc import Resources
 from tensorlayout.cuda.engine.warm_up import common, known
 from tensorlayout.kernels_path import header_directory, kernel_directory
 
@@ -93,7 +93,7 @@ def written(folder, text, **macros):
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_kernels_of_a_file(compiler, architecture):
-    made = nvrtc.compiled(right(), architecture)
+    made = resources.compiled(right(), architecture)
     assert made.cubin[:4] == b"\x7fELF"
     assert made.resources.keys() == NAMES
     assert made.warnings == ""
@@ -163,9 +163,9 @@ def test_options():
 
 def test_asking_for_resources_changes_no_code(compiler, monkeypatch):
     """All sections but the note of NVRTC 13 that holds the options themselves."""
-    with_log = nvrtc.compiled(right(), 90)
+    with_log = resources.compiled(right(), 90)
     monkeypatch.setattr(nvrtc, "_VERBOSE", "-DUNUSED=1")
-    without = nvrtc.compiled(right(), 90)
+    without = resources.compiled(right(), 90)
     first, second = sections(with_log.cubin), sections(without.cubin)
     assert ".text.meet_once" in first
     for each in (first, second):
@@ -245,7 +245,7 @@ BLOCK_KERNEL(own, Params) {
 """
     (tmp_path / "own.cu").write_text(text)
     own = Kernel(str(tmp_path / "own.cu"), "own", kernel.types, kernel.shape, kernel.operation)
-    assert nvrtc.compiled(own, 90).resources["own"].shared == 8 + defined
+    assert resources.compiled(own, 90).resources["own"].shared == 8 + defined
 
 
 def test_a_header_beside_the_file(compiler, tmp_path):
@@ -253,12 +253,12 @@ def test_a_header_beside_the_file(compiler, tmp_path):
     (tmp_path / "parts" / "plus.cuh").write_text("#define PLUS 7\n")
     text = DENORMAL.replace('"memory.cuh"', '"memory.cuh"\n#include "parts/plus.cuh"')
     kernel = written(tmp_path, text.replace("p.x * p.y", "PLUS"))
-    assert nvrtc.compiled(kernel, 90).resources["own"].spilled == 0
+    assert resources.compiled(kernel, 90).resources["own"].spilled == 0
 
 
 def test_headers_of_the_host_are_not_found(compiler, tmp_path):
     with pytest.raises(RuntimeError, match=r"own.cu with -arch=sm_90:\n(.|\n)*cstdint"):
-        nvrtc.compiled(written(tmp_path, "#include <cstdint>\n"), 90)
+        resources.compiled(written(tmp_path, "#include <cstdint>\n"), 90)
 
 
 def test_an_error_names_file_line_and_macros(compiler):
@@ -268,18 +268,18 @@ def test_an_error_names_file_line_and_macros(compiler):
         r'broken.cu\(7\): error: class "Params" has no member "from"'
     )
     with pytest.raises(RuntimeError, match=expected):
-        nvrtc.compiled(kernel, 80)
+        resources.compiled(kernel, 80)
 
 
 def test_a_warning_is_told(compiler, tmp_path):
-    made = nvrtc.compiled(written(tmp_path, "#warning be careful\n" + DENORMAL), 90)
+    made = resources.compiled(written(tmp_path, "#warning be careful\n" + DENORMAL), 90)
     assert "be careful" in made.warnings
     assert made.resources.keys() == {"own"}
 
 
 def test_a_file_that_is_not_there(compiler):
     with pytest.raises(FileNotFoundError, match=r"missing.cu"):
-        nvrtc.compiled(Kernel("missing.cu", "missing"), 90)
+        resources.compiled(Kernel("missing.cu", "missing"), 90)
 
 
 @pytest.mark.parametrize(
@@ -308,7 +308,7 @@ def _fake_nvrtc(monkeypatch, architectures):
 @pytest.mark.parametrize("what", ["version", "compiled"])
 def test_without_cupy(monkeypatch, what):
     monkeypatch.setitem(sys.modules, "cupy_backends.cuda.libs.nvrtc", None)
-    call = {"version": nvrtc.version, "compiled": lambda: nvrtc.compiled(right(), 90)}[what]
+    call = {"version": nvrtc.version, "compiled": lambda: resources.compiled(right(), 90)}[what]
     with pytest.raises(RuntimeError, match=r"^cuda: CuPy .*pip install 'tensorlayout\[cuda12\]'"):
         call()
 
@@ -325,7 +325,7 @@ def small(tmp_path):
 def test_compiled_once(compiler, cache, small):
     counters = Counters()
     path = nvrtc.cubin_file(small, 90, counters)
-    assert content(path) == nvrtc.compiled(small, 90).cubin
+    assert content(path) == resources.compiled(small, 90).cubin
     assert path.parent == cache
     assert path.name.startswith("own-sm_90-")
     assert nvrtc.cubin_file(small, 90, counters) == path
@@ -484,7 +484,7 @@ def test_all_known_kernels_compile_without_spills(compiler, architecture):
 
 def check(kernels, architecture):
     for kernel in kernels:
-        made = nvrtc.compiled(kernel, architecture)
+        made = resources.compiled(kernel, architecture)
         assert made.warnings == "", kernel
         assert made.resources[kernel.name].spilled == 0, kernel
         assert made.resources[kernel.name].shared <= 49152, kernel
@@ -495,7 +495,7 @@ def check(kernels, architecture):
 
 def test_a_spill_is_seen(compiler, tmp_path):
     (tmp_path / "spill.cu").write_text(SPILLING)
-    found = nvrtc.compiled(Kernel(str(tmp_path / "spill.cu"), "spill"), 90).resources["spill"]
+    found = resources.compiled(Kernel(str(tmp_path / "spill.cu"), "spill"), 90).resources["spill"]
     assert found.registers == 32  # 65536 of a multiprocessor for 2 blocks of 1024
     assert found.spilled > 0
     assert found.stack > 0

@@ -505,7 +505,7 @@ def test_copies_out_of_bounds(simulated, method):
     arguments = {
         "to_device": (x.pointer, data),
         "to_host": (data, x.pointer),
-        "on_device": (x.pointer, x.pointer + 1, 400),
+        "on_device": (x.pointer + 400, x.pointer, 400),
     }
     with pytest.raises(ValueError, match=f"{method} of 40. bytes at 0x.*, which are not all alloc"):
         getattr(simulated, method)(*arguments[method])

@@ -18,8 +18,7 @@ from test_elementwise import ONE, TWO
 
 import tensorlayout as tl
 from tensorlayout.cpu.engine.memory import padding_bits
-from tensorlayout.cuda.elementwise import plan_conversion, plan_elementwise
-from tensorlayout.cuda.elementwise.writes import scalars_of
+from tensorlayout.cuda.elementwise import plan_conversion, plan_elementwise, scalars_of
 from tensorlayout.cuda.engine.aliasing import conflicts
 from tensorlayout.cuda.engine.driver import Counters
 from tensorlayout.cuda.engine.host_compiler import shared_object

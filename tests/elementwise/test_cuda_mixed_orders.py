@@ -12,18 +12,18 @@ from tensors import as_dtype, close, same
 from test_cuda_elementwise import ALIGNED, Operand, convert, operation, run, spec, usual
 
 import tensorlayout as tl
+from benchmarks import resources
 from tensorlayout.cuda.elementwise import plan_conversion, plan_elementwise
-from tensorlayout.cuda.engine import nvrtc
 from tensorlayout.cuda.engine.aliasing import conflicts
 from tensorlayout.cuda.engine.launch import bind
-from tensorlayout.cuda.engine.shared_tiles.problem import Tuning
+from tensorlayout.cuda.engine.shared_tiles.problem import TileTuning
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.layout import Layout, PaddingValue
 
 row_major, column_major = Layout.row_major, Layout.column_major
 
 # Tiles wherever an operand has other strides than the result.
-TILES = Tuning(small_bytes=0, staged_from=-math.inf, through_tile=-math.inf)
+TILES = TileTuning(small_bytes=0, staged_from=-math.inf, through_tile=-math.inf)
 
 ARCHITECTURES = (75, 80, 90, 100, 120)
 
@@ -479,5 +479,5 @@ def kernels_to_compile():
 def test_compiled_for_a_gpu_without_spills(architecture):
     pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: NVRTC comes with cupy")
     for kernel in kernels_to_compile():
-        found = nvrtc.compiled(kernel, architecture).resources[kernel.name]
+        found = resources.compiled(kernel, architecture).resources[kernel.name]
         assert (kernel, found.spilled, found.registers <= 112) == (kernel, 0, True)

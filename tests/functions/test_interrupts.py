@@ -143,7 +143,6 @@ SCOPES = {
     "strict": (lambda: faults.strict_indexing(), lambda: faults._is_strict()),
     "steps": (lambda: steps.noted(), lambda: steps._steps.get() is not None),
     "checks": (lambda: simulator.checking(), lambda: counting._active.get() is not None),
-    "log": (lambda: simulator.enqueued(), lambda: bool(simulator._logs.values())),
 }
 
 

@@ -91,4 +91,4 @@ def test_planning_needs_no_memory():
     huge = TensorSpec(tl.float64, tl.Layout.row_major((2**30, 2**20)), tl.zeros(()).device)
     plan = tl.add.operation.plan(huge, huge)
     assert plan.result is huge
-    assert plan.flat
+    assert plan.is_one_run

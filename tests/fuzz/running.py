@@ -34,7 +34,7 @@ from tensorlayout import plan
 from tensorlayout.cpu import fill, library, mask, pad, reduce, scan, scatter
 from tensorlayout.cpu.copy import axes
 from tensorlayout.cpu.elementwise import flat, staging, where, writing
-from tensorlayout.cpu.engine import blocks, casting
+from tensorlayout.cpu.engine import blocks
 from tensorlayout.cpu.gather import read, runs
 from tensorlayout.cpu.reduce import fold, positions, quantile, walk
 
@@ -71,7 +71,7 @@ SMALL_STEPS = [
     *((scatter, n, v) for n, v in [("_SLICED", 3), ("_FILLED", 2)]),
     *((mask, n, v) for n, v in [("_BLOCK", 32), ("_DENSE", 0.5)]),
     *((staging, n, v) for n, v in [("LEAST", 4), ("SLAB_BYTES", 256), ("REPEATS", 2)]),
-    *((blocks, "BLOCK_BYTES", 256), (flat, "CHUNK_BYTES", 64), (casting, "_BLOCK", 8)),
+    *((blocks, "BLOCK_BYTES", 256), (flat, "CHUNK_BYTES", 64)),
     *((library, "_BLOCK", 16), (where, "_SAMPLE", 8), (where, "_LONG_RUN", 4)),
     *(
         (quantile, "_FEW", 2),

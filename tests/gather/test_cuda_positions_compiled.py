@@ -3,7 +3,7 @@
 import pytest
 from cuda_memory import ARCHITECTURES
 
-from tensorlayout.cuda.engine import nvrtc
+from benchmarks import resources
 from tensorlayout.cuda.engine.kernel_shapes import kernels_in
 
 # The registers that a thread of each file's kernels has at most, and the macros of its types.
@@ -41,7 +41,7 @@ SAMPLE += [
 
 def spills_nothing(kernel, registers, architecture):
     pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: cupy")
-    found = nvrtc.compiled(kernel, architecture).resources[kernel.name]
+    found = resources.compiled(kernel, architecture).resources[kernel.name]
     fits = found.registers <= registers
     assert (kernel, found.stack, found.spilled, fits) == (kernel, 0, 0, True)
 

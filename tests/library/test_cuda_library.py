@@ -12,6 +12,7 @@ from types import ModuleType
 import fake_cupy
 import numpy as np
 import pytest
+from enqueued import enqueued
 from simulated import needs_compiler, simulator
 from stand_in import GPUS, opened, stand_in
 from tensors import as_dtype, close, kind, slots
@@ -23,7 +24,7 @@ from tensorlayout.array_functions import TABLE
 from tensorlayout.cpu.library import FUNCTIONS
 from tensorlayout.cuda.engine.arrays import array_of, tensor_of
 from tensorlayout.cuda.engine.driver import Strided
-from tensorlayout.cuda.engine.simulator import checking, enqueued
+from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.library import WAIT
 from tensorlayout.plan.library import Library
 

@@ -8,6 +8,7 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 from cuda_memory import ARCHITECTURES, resources
+from enqueued import enqueued
 from layouts import STRIDED
 from simulated import needs_compiler, simulator
 from stand_in import GPUS, opened, stand_in
@@ -15,7 +16,7 @@ from tensors import DTYPES, as_dtype, close, fits, kind, placed, slots, tensor_i
 
 import tensorlayout as tl
 from tensorlayout.cuda.engine.kernel_shapes import kernels_in, parameters
-from tensorlayout.cuda.engine.simulator import checking, enqueued
+from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.matmul import integers
 from tensorlayout.cuda.matmul.blas import _TYPES, calls
 from tensorlayout.cuda.matmul.gemm import Matrix, matrix, packed, plan_gemm

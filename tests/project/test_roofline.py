@@ -8,9 +8,9 @@ from simulated import simulator
 
 import tensorlayout as tl
 from benchmarks import roofline
+from benchmarks.resources import Resources
 from benchmarks.roofline import Code, Issued, issuing
 from benchmarks.sass import Machine, Unknown, parsed
-from tensorlayout.cuda.engine import nvrtc
 
 
 def line(address, text):
@@ -190,7 +190,7 @@ def test_what_is_not_known_is_said():
     [(32, 0, 8), (33, 0, 6), (64, 0, 4), (98, 0, 2), (128, 0, 2), (32, 48 * 1024, 4)],
 )
 def test_blocks_of_a_multiprocessor(registers, shared, blocks):
-    resources = nvrtc.Resources(registers, 0, 0, shared)
+    resources = Resources(registers, 0, 0, shared)
     assert Code(([], {}), {}, resources).blocks == blocks
 
 

@@ -8,7 +8,7 @@ from simulated import simulator
 from tensors import DTYPES, as_dtype, fits, placed, same, slots, tensor_in
 
 import tensorlayout as tl
-from tensorlayout.cuda.engine import nvrtc
+from benchmarks import resources
 from tensorlayout.cuda.engine.c_types import c_type
 from tensorlayout.cuda.engine.kernel_shapes import kernels_in
 from tensorlayout.cuda.engine.simulator import checking
@@ -157,7 +157,7 @@ def kernels(dtype, result):
 @pytest.mark.parametrize("kernel", kernels(tl.float16, tl.float16), ids=lambda each: each.symbol)
 def test_compiled_for_a_gpu_without_spills(kernel):
     pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: cupy")
-    found = nvrtc.compiled(kernel, 90).resources[kernel.name]
+    found = resources.compiled(kernel, 90).resources[kernel.name]
     assert (kernel, found.stack, found.spilled, found.registers <= 64) == (kernel, 0, 0, True)
 
 
@@ -167,5 +167,5 @@ def test_every_kernel_compiled_for_a_gpu_without_spills(architecture):
     pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: cupy")
     for dtype, result in ((tl.int8, tl.float64), (tl.bfloat16, tl.bfloat16)):
         for kernel in kernels(dtype, result):
-            found = nvrtc.compiled(kernel, int(architecture[3:])).resources[kernel.name]
+            found = resources.compiled(kernel, int(architecture[3:])).resources[kernel.name]
             assert (kernel, found.spilled) == (kernel, 0)

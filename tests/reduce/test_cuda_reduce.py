@@ -12,8 +12,8 @@ from tensors import BFLOAT16, DTYPES, as_dtype, fits, placed, same, slots, tenso
 from waves import WAVES, wave
 
 import tensorlayout as tl
+from benchmarks import resources
 from tensorlayout.cuda import reduce
-from tensorlayout.cuda.engine import nvrtc
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.engine.warm_up import reductions
 from tensorlayout.cuda.reduce import plan_reduce
@@ -683,7 +683,7 @@ def test_compiled_for_a_gpu_without_spills(architecture):
     pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: cupy")
     kernels = reductions(np.dtype(np.float32), "variance")
     for kernel in (kernels[0], kernels[1], kernels[-1]):
-        found = nvrtc.compiled(kernel, int(architecture[3:])).resources[kernel.name]
+        found = resources.compiled(kernel, int(architecture[3:])).resources[kernel.name]
         assert (kernel, found.spilled) == (kernel, 0)
 
 
@@ -694,7 +694,7 @@ def test_every_kernel_compiled_for_a_gpu_without_spills(dtype, architecture):
     pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: cupy")
     kind = as_dtype(dtype)
     for kernel in (each for functor in functors_of(kind) for each in reductions(kind, functor)):
-        found = nvrtc.compiled(kernel, int(architecture[3:])).resources[kernel.name]
+        found = resources.compiled(kernel, int(architecture[3:])).resources[kernel.name]
         assert (kernel, found.spilled) == (kernel, 0)
 
 

@@ -12,9 +12,9 @@ from test_scans import SCANS, oracle, packed_like
 from waves import WAVES, wave
 
 import tensorlayout as tl
+from benchmarks import resources
 from tensorlayout import plan
 from tensorlayout.cuda import scan
-from tensorlayout.cuda.engine import nvrtc
 from tensorlayout.cuda.engine.c_types import c_type
 from tensorlayout.cuda.engine.kernel_shapes import kernels_in
 from tensorlayout.cuda.engine.simulator import checking
@@ -460,7 +460,7 @@ def kernels(dtype, operation="add"):
 
 def compiled_without_spills(kernel, architecture):
     pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: cupy")
-    found = nvrtc.compiled(kernel, int(architecture[3:])).resources[kernel.name]
+    found = resources.compiled(kernel, int(architecture[3:])).resources[kernel.name]
     assert (kernel, found.spilled, found.registers <= 128) == (kernel, 0, True)
 
 

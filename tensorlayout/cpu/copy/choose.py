@@ -27,10 +27,10 @@ from tensorlayout.cpu.copy.axes import (
     tile,
 )
 from tensorlayout.cpu.copy.run import (
-    Boxes,
     Mover,
-    Tiles,
     assign,
+    by_tiles,
+    in_boxes,
     move_channels,
     move_directly,
     move_flat,
@@ -136,7 +136,7 @@ def choose_copy(
     cost = costs[case] * loop.elements
     if case == "tiles":
         cuts = even_cuts(loop, extents)
-        return _boxed(case, loop, cuts, _threads(cost, tuning), Tiles.of(loop, cuts))
+        return _boxed(case, loop, cuts, _threads(cost, tuning), by_tiles(loop, cuts))
     if case == "channels":
         return _by_channels(loop, cost, tuning)
     return _in_order(case, loop, cost, tuning)
@@ -174,7 +174,7 @@ def _one_axis_cut(
 
 
 def _boxed(case: str, loop: CopyLoop, cuts: Cuts, threads: int, move: Mover) -> ReadyCopy:
-    return ReadyCopy(case, Boxes(loop, cuts, threads, move).run, threads)
+    return ReadyCopy(case, in_boxes(loop, cuts, threads, move), threads)
 
 
 def _threads(cost: float, tuning: Tuning) -> int:

@@ -10,11 +10,12 @@ import numpy as np
 from tensorlayout.cpu.copy import tiled
 from tensorlayout.cpu.copy.choose import ReadyCopy, choose_copy
 from tensorlayout.cpu.engine.casting import converter, scalar_in
-from tensorlayout.cpu.engine.memory import tensor_of_bytes
+from tensorlayout.cpu.engine.memory import filler, tensor_of_bytes
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
+from tensorlayout.layout.boxes import whole
 from tensorlayout.plan.base import Run, Write, backend
-from tensorlayout.plan.copy import AssignPlan, CopyPlan, ReshapePlan, TransferPlan
+from tensorlayout.plan.copy import AssignPlan, CopyPlan, TransferPlan
 from tensorlayout.tensor import Tensor, TensorSpec
 
 
@@ -34,15 +35,14 @@ def _write_move(source: TensorSpec, result: TensorSpec) -> Write:
 
 
 def write_copy(plan: CopyPlan) -> Write:
-    """The function of the result and the source."""
-    return _write_move(plan.source, plan.result)
-
-
-def write_reshape(plan: ReshapePlan) -> Write:
-    """Row-major storage filled through the old shape."""
-    shape = plan.source.layout.shape
-    move = mover(plan.source.layout, plan.source.dtype, Layout.row_major(shape), plan.result.dtype)
-    run = move.run
+    """The function of the result and the source; a row-major result is written in the old shape."""
+    source, result, shape = plan.source, plan.result, plan.source.layout.shape
+    if result.layout.shape == shape:
+        return _write_move(source, result)
+    old = Layout.row_major(shape)
+    if source.layout.is_tiled:
+        return _write_move(source, TensorSpec(result.dtype, old, result.device))
+    run = mover(source.layout, source.dtype, old, result.dtype).run
     return lambda out, x: run(out._memory.reshape(shape), x._memory)
 
 
@@ -53,8 +53,8 @@ def write_assign(plan: AssignPlan) -> Write:
     if isinstance(source, type):
         if not spec.layout.is_tiled:
             return functools.partial(_write_number, name, dtype)
-        write = tiled.scalar_writer(spec)
-        return lambda out, value: write(out, scalar_in(name, dtype, value))
+        fill = filler(spec.layout, [whole(spec.layout)], dtype)
+        return lambda out, value: fill(scalar_in(name, dtype, value), out._memory, 0)
     if source.layout.shape == shape:
         return _write_move(source, spec)
     wide = source.layout.broadcast_to(shape)

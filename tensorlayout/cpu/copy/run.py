@@ -1,7 +1,6 @@
 """Moving the elements: numpy assignments over boxes of the loop, in one thread or in several."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -22,23 +21,19 @@ def nothing(destination: Array, source: Array) -> None:
     """The copy of no elements."""
 
 
-@dataclass(frozen=True, slots=True)
-class Boxes:
-    """A copy cut into boxes of the loop, moved by one thread or by several."""
+def in_boxes(
+    loop: CopyLoop, cuts: Cuts, threads: int, move: Mover
+) -> Callable[[Array, Array], None]:
+    """``run(destination, source)``: a copy cut into boxes of the loop, which threads share."""
+    view = loop.view
 
-    loop: CopyLoop
-    cuts: Cuts
-    threads: int
-    move: Mover
-
-    def run(self, destination: Array, source: Array) -> None:
-        """Copy all elements from `source` to `destination`."""
-        view = self.loop.view
-
+    def run(destination: Array, source: Array) -> None:
         def work(boxes: Iterator[Box]) -> None:
-            self.move(view(destination), view(source), boxes)
+            move(view(destination), view(source), boxes)
 
-        share(work, product(*self.cuts), self.threads)
+        share(work, product(*cuts), threads)
+
+    return run
 
 
 def move_directly(destination: Array, source: Array, boxes: Iterator[Box]) -> None:
@@ -80,46 +75,32 @@ _buffers: list[Array] = []
 _LINE = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Tiles:
+def by_tiles(loop: CopyLoop, cuts: Cuts) -> Mover:
     """A mover that gathers each box in a small buffer in the source's order first.
 
     Both memories are then walked along their own rows, and the strided reads meet the buffer
     only, which stays in the cache and whose pitch is an odd number of cache lines: a pitch that
     is a power of two would let all rows fight for the same few lines.
     """
+    extents = [pieces[0].stop for pieces in cuts]  # of the first box, the largest
+    repeated = [axis.strides[READ] == 0 for axis in loop.axes]  # the buffer holds one position
+    strides, pitch = [0] * len(extents), loop.width
+    for k in sorted(range(len(extents)), key=lambda k: abs(loop.axes[k].strides[READ])):
+        if repeated[k]:
+            continue
+        if k == len(extents) - 1 and pitch >= _LINE:
+            pitch = (-(-pitch // _LINE) | 1) * _LINE
+        strides[k] = pitch
+        pitch *= extents[k]
+    shape = tuple([1 if one else n for one, n in zip(repeated, extents, strict=True)])
+    once = tuple([slice(0, 1) if one else slice(None) for one in repeated])
 
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    nbytes: int
-    once: Box  # of a broadcast axis, the buffer holds one position
-
-    @staticmethod
-    def of(loop: CopyLoop, cuts: Cuts) -> "Tiles":
-        """The buffer for these boxes, of which the first is the largest."""
-        extents = [pieces[0].stop for pieces in cuts]
-        last = len(extents) - 1
-        repeated = [axis.strides[READ] == 0 for axis in loop.axes]
-        strides = [0] * len(extents)
-        pitch = loop.width
-        for k in sorted(range(len(extents)), key=lambda k: abs(loop.axes[k].strides[READ])):
-            if repeated[k]:
-                continue
-            if k == last and pitch >= _LINE:
-                pitch = (-(-pitch // _LINE) | 1) * _LINE
-            strides[k] = pitch
-            pitch *= extents[k]
-        shape = tuple([1 if one else n for one, n in zip(repeated, extents, strict=True)])
-        once = tuple([slice(0, 1) if one else slice(None) for one in repeated])
-        return Tiles(shape, tuple(strides), pitch, once)
-
-    def __call__(self, destination: Array, source: Array, boxes: Iterator[Box]) -> None:
-        """Move each box by way of the buffer."""
-        buffer = _borrow(self.nbytes)
+    def move(destination: Array, source: Array, boxes: Iterator[Box]) -> None:
+        buffer = _borrow(pitch)
         try:
-            tile: Array = np.ndarray(self.shape, destination.dtype, buffer, 0, self.strides)
+            tile: Array = np.ndarray(shape, destination.dtype, buffer, 0, strides)
             for box in boxes:
-                part = source[box][self.once]
+                part = source[box][once]
                 held = tile
                 if part.shape != tile.shape:
                     held = tile[tuple([slice(n) for n in part.shape])]
@@ -127,6 +108,8 @@ class Tiles:
                 destination[box] = held
         finally:
             _buffers.append(buffer)
+
+    return move
 
 
 def _borrow(nbytes: int) -> Array:

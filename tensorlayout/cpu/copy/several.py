@@ -27,18 +27,16 @@ def several(plans: Sequence[ReadyCopy], sizes: Sequence[int]) -> Move:
     """
     alone = [plan.threads > 1 for plan in plans]
     small = [size for size, large in zip(sizes, alone, strict=True) if not large]
-    pays = estimate.BYTE * sum(small) >= TUNING.thread_cost
-    threads = TUNING.threads if pays else 1
+    if TUNING.threads == 1 or estimate.BYTE * sum(small) < TUNING.thread_cost:
+        return lambda to, from_: _move(zip(plans, to, from_, strict=True))
     count = max(1, len(small) * _GROUP // max(1, sum(small)))
 
     def run(to: Iterable[Array], from_: Iterable[Array]) -> None:
         each = list(zip(plans, to, from_, strict=True))
-        if threads == 1:
-            _move(each)
-            return
         _move(compress(each, alone))
         rest = list(compress(each, map(not_, alone)))
-        share_pieces([rest[k : k + count] for k in range(0, len(rest), count)], _move, threads)
+        groups = [rest[k : k + count] for k in range(0, len(rest), count)]
+        share_pieces(groups, _move, TUNING.threads)
 
     return run
 

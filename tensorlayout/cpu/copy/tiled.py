@@ -7,7 +7,6 @@ more. Each is a copy like any other, for which `copy` finds the best way.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from tensorlayout.cpu.copy.choose import choose_copy
 from tensorlayout.cpu.engine.memory import Array, box_viewer, home_of
@@ -54,15 +53,3 @@ def _in_two_steps(source: TensorSpec, result: TensorSpec, convert: Convert | Non
     copied = noted_copy("to_layout", source, between)
     move = mover(between, result, convert)
     return lambda to, x: move(to, copied(x))
-
-
-def scalar_writer(spec: TensorSpec) -> Callable[[Tensor, Any], None]:
-    """``write(tensor, value)``: one value to all elements, and to nothing else."""
-    found = boxes.boxes(boxes.whole(spec.layout), spec.layout) or []
-    parts = [box_viewer(spec.layout, box, spec.dtype) for box in found]
-
-    def write(tensor: Tensor, value: Any) -> None:
-        for view in parts:
-            view(tensor._memory, 0)[...] = value
-
-    return write

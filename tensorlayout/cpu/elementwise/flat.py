@@ -55,7 +55,9 @@ def run_flat(spec: TensorSpec, call: Call, read: Callable[[tuple[Any, ...]], lis
 
 
 def run_of(operand: Tensor) -> Array:
-    """The slots of the whole padded block of an operand, in the order of the storage."""
+    """The slots of the padded block of an operand, as they are stored; of one of rank 0 itself."""
+    if not operand._spec.layout.shape:
+        return operand._memory  # type: ignore[no-any-return]
     storage, slot = home_of(operand)
     spec = operand._spec
     size = (spec.layout.required_size,)
@@ -91,7 +93,7 @@ def run_tiled(plan: ElementwisePlan, write: Callable[[ElementwisePlan], Write]) 
         pairs = zip(tensors, vectors, strict=True)
         run(*[x if v is None else Tensor._new(x._memory, v) for x, v in pairs])
         if fill is not None:
-            fill(tensors[0]._memory)
+            fill(*home_of(tensors[0]))
 
     return call
 

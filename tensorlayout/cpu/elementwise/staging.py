@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tensorlayout.cpu.copy.axes import pieces
 from tensorlayout.cpu.copy.choose import choose_copy
 from tensorlayout.cpu.engine.blocks import Call
 from tensorlayout.cpu.engine.memory import Array, byte_strides, new_tensors
@@ -132,11 +133,7 @@ def _slabs(result: Layout, room: int) -> Iterator[Box]:
     for d in result.minor_to_major:
         steps[d] = min(result.shape[d], left)
         left = max(1, left // result.shape[d])
-    pieces = [
-        [slice(k, min(k + step, n)) for k in range(0, n, step)]
-        for n, step in zip(result.shape, steps, strict=True)
-    ]
-    yield from product(*pieces)
+    yield from product(*map(pieces, result.shape, steps))
 
 
 def _shape(box: Box) -> tuple[int, ...]:

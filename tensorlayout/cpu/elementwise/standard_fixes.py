@@ -175,14 +175,14 @@ def pow_signed(x: Array, y: Array, out: Array) -> None:
 
 
 def reciprocal(x: Array, out: Array) -> None:
-    """Of zeros, and wherever NumPy finds nothing finite, what `divide` gives."""
+    """NumPy is wrong for zeros; wherever it finds nothing finite, `divide` is asked."""
     np.reciprocal(x, out=out)
     if not _all_finite(out):
         np.divide(1, x, out=out, where=~np.isfinite(out))
 
 
 def sign_bfloat16(x: Array, out: Array) -> None:
-    """Of -0 it is +0. As an integer, -0 is the least of all numbers."""
+    """The sign of -0 is +0. Taken for an integer, -0 is the least of all numbers."""
     np.sign(x, out=out)
     bits = out.view(np.int16)
     if np.minimum.reduce(bits, axis=None, initial=0) == -0x8000:

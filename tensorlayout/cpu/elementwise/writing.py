@@ -37,42 +37,38 @@ def direct(plan: ElementwisePlan) -> Run | None:
     """
     if plan.given:
         return _into_directly(plan) if _is_plain(plan) else None
-    common = _direct(plan, None if _is_screened(plan) else _fix(plan))
-    if common is None or not _is_screened(plan):
+    usual, fix = _usual(plan), _fix(plan)
+    common = _direct(plan, None if usual else fix)
+    if common is None or usual is None:
         return common
-    new, write_rarely = new_tensors(plan.result), _write(plan, _fix(plan))
+    new, write_rarely = new_tensors(plan.result), _write(plan, fix)
 
     def rare(*operands: Any) -> Tensor:
         out = new()
         write_rarely(out, *operands)
         return out
 
-    run: Run = _screened(plan, common, rare)
-    return run
+    screened: Run = _screened(usual, common, rare)
+    return screened
 
 
 def write(plan: ElementwisePlan) -> Write:
     """``write(out, *operands)``: these lie apart from `out`, of any layout, or exactly there."""
-    fix = _fix(plan)
-    if not _is_screened(plan):
-        return _write(plan, fix)
-    screened: Write = _screened(plan, _write(plan, None), _write(plan, fix))
-    return screened
+    usual, fix = _usual(plan), _fix(plan)
+    found = _write(plan, fix)
+    if usual is not None:
+        found = _screened(usual, _write(plan, None), found)
+    return found
 
 
-def _is_screened(plan: ElementwisePlan) -> bool:
-    """Whether the last operand, a Python scalar, says if the function needs a fix."""
-    usual = function_of(plan.operation.function).usual
-    return usual is not None and isinstance(plan.operands[-1], type) and _fix(plan) is not None
+def _usual(plan: ElementwisePlan) -> Callable[[Any], bool] | None:
+    """What says of the last operand, a Python scalar, that the function needs no fix; or None."""
+    scalar = isinstance(plan.operands[-1], type)
+    return function_of(plan.operation.function).usual if scalar and _fix(plan) else None
 
 
-def _screened(plan: ElementwisePlan, common: Any, rare: Any) -> Any:
-    usual: Any = function_of(plan.operation.function).usual
-
-    def run(*operands: Any) -> Any:
-        return common(*operands) if usual(operands[-1]) else rare(*operands)
-
-    return run
+def _screened(usual: Callable[[Any], bool], common: Any, rare: Any) -> Any:
+    return lambda *operands: (common if usual(operands[-1]) else rare)(*operands)
 
 
 def _direct(plan: ElementwisePlan, fix: Fix | None) -> Run | None:
@@ -80,7 +76,7 @@ def _direct(plan: ElementwisePlan, fix: Fix | None) -> Run | None:
         return None
     if _numpy_alone_gives_the_layout(plan, fix):
         return _by_numpy(plan)
-    if plan.flat and plan.result.layout.is_padded and plan.result.layout.size:
+    if plan.is_one_run and plan.result.layout.is_padded and plan.result.layout.size:
         return run_flat(plan.result, _call(plan, fix), _reader(plan, run_of))
     return None
 
@@ -198,7 +194,7 @@ def _context(plan: ElementwisePlan) -> Any:
 def _in_short_runs(plan: ElementwisePlan) -> bool:
     """Whether the operands and the result continue together for a few elements only."""
     result = plan.result.layout
-    if plan.flat or result.ndim < 2:
+    if result.ndim < 2 or (plan.is_one_run and not plan.given):
         return False
     tensors = [
         o.layout.broadcast_to(result.shape) for o in plan.operands if isinstance(o, TensorSpec)
@@ -322,7 +318,7 @@ def _call(plan: ElementwisePlan, fix: Fix | None) -> Call:
 
 
 def _converting(plan: ElementwisePlan, fix: Fix | None) -> Call:
-    """The same for bool memory of zeros and ones.
+    """``call(arrays, out)`` for operands whose bool memory is zeros and ones.
 
     A ufunc converts operands in its buffer; other functions get them converted block by block.
     """

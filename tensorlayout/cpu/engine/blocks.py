@@ -29,7 +29,7 @@ def in_blocks(function: Function, inputs: Sequence[DType], converts: bool, nbyte
     """
     copy: Any = quiet.copy
     if nbytes > BLOCK_BYTES:
-        return lambda arrays, out: quietly(_walk, function, arrays, inputs, out)
+        return lambda arrays, out: quietly(walk, function, arrays, inputs, out)
     if not converts:
         return lambda arrays, out: copy().run(function, *arrays, out)
 
@@ -39,7 +39,7 @@ def in_blocks(function: Function, inputs: Sequence[DType], converts: bool, nbyte
     return lambda arrays, out: copy().run(convert, arrays, out)
 
 
-def _walk(function: Function, arrays: Sequence[Array], inputs: Sequence[DType], out: Array) -> None:
+def walk(function: Function, arrays: Sequence[Array], inputs: Sequence[DType], out: Array) -> None:
     """`function` on contiguous blocks; operands of rank 0 go to each of them as they are."""
     if not out.size:  # of a large padded block
         return
@@ -48,7 +48,7 @@ def _walk(function: Function, arrays: Sequence[Array], inputs: Sequence[DType], 
     moving = [i for i, a in enumerate(arrays) if a.ndim]
     flags = ["contig", "overlap_assume_elementwise"]
     nditer: Any = np.nditer  # whose stub knows fewer combinations
-    walk = nditer(
+    blocks = nditer(
         [*(arrays[i] for i in moving), out],
         ["external_loop", "buffered", "copy_if_overlap"],
         [*(["readonly", *flags] for _ in moving), ["writeonly", *flags]],
@@ -56,8 +56,8 @@ def _walk(function: Function, arrays: Sequence[Array], inputs: Sequence[DType], 
         casting="unsafe",
         buffersize=BLOCK_BYTES // out.itemsize,
     )
-    with walk:
-        for *blocks, target in walk:
-            for i, block in zip(moving, blocks, strict=True):
+    with blocks:
+        for *found, target in blocks:
+            for i, block in zip(moving, found, strict=True):
                 given[i] = block
             function(*given, target)

@@ -6,15 +6,14 @@ import contextvars
 import functools
 import math
 import sys
-from collections.abc import Callable
-from itertools import starmap
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from tensorlayout.devices import CPU, Device
 from tensorlayout.dtypes import DType
-from tensorlayout.layout import Layout, Padding, boxes
+from tensorlayout.layout import Layout, Padding, boxes, descending
 from tensorlayout.plan.base import Exposed
 from tensorlayout.plan.from_strides import spec_of_strides
 from tensorlayout.plan.padding import padding_bytes
@@ -51,24 +50,16 @@ def array_over(storage: Array, dtype: DType, layout: Layout) -> Array:
 
     Of a tiled layout all slots, from the lowest to the last that it requires.
     """
-    if layout.is_tiled:
-        return _run_over(storage, dtype, layout)
-    if layout.size == 0:
-        empty = np.empty(layout.shape, dtype)
-        empty.flags.writeable = storage.flags.writeable
-        return empty
     itemsize = dtype.itemsize
-    return np.ndarray(
-        layout.shape, dtype, storage, layout.offset * itemsize, byte_strides(layout, itemsize)
-    )
-
-
-def _run_over(storage: Array, dtype: DType, layout: Layout) -> Array:
-    """The slots of a tiled layout."""
-    count = (max(0, layout.required_size - layout.lowest),)
-    if count != (0,):
-        return np.ndarray(count, dtype, storage, layout.lowest * dtype.itemsize)
-    empty = np.empty(count, dtype)
+    shape: tuple[int, ...]
+    if layout.is_tiled:
+        shape, first = (max(0, layout.required_size - layout.lowest),), layout.lowest
+        strides: tuple[int, ...] = (itemsize,)
+    else:
+        shape, first, strides = layout.shape, layout.offset, byte_strides(layout, itemsize)
+    if 0 not in shape:
+        return np.ndarray(shape, dtype, storage, first * itemsize, strides)
+    empty = np.empty(shape, dtype)
     empty.flags.writeable = storage.flags.writeable
     return empty
 
@@ -136,47 +127,46 @@ def padding_bits(value: Padding, dtype: DType) -> Array | None:
     return None if content is None else np.frombuffer(content, np.uint8).view(dtype).reshape(())
 
 
+def filler(
+    layout: Layout, ranges: Iterable[Sequence[tuple[int, int]]], dtype: DType
+) -> Callable[[Any, Array, int], None]:
+    """``fill(value, storage, slot)``: write indices of a tensor whose lowest slot is there.
+
+    `ranges`: of indices in each dimension, as `boxes` takes them.
+    """
+    found = [box for each in ranges for box in boxes.boxes(each, layout) or []]
+    parts = [box_viewer(layout, box, dtype) for box in found]
+
+    def fill(value: Any, storage: Array, slot: int) -> None:
+        for view in parts:
+            view(storage, slot)[...] = value
+
+    return fill
+
+
 @functools.lru_cache(maxsize=1024)
-def padding_filler(spec: TensorSpec) -> Callable[[Array], None] | None:
-    """What writes the padding of a whole block (as `block_of` gives it); None: nothing to write."""
+def padding_filler(spec: TensorSpec) -> Callable[[Array, int], None] | None:
+    """``fill(storage, slot)``: write the padding of a tensor whose lowest slot is there.
+
+    None: nothing to write.
+    """
     layout = spec.layout
     bits = padding_bits(layout.padding_value, spec.dtype) if layout.is_padded else None
     if bits is None:
         return None
-    if layout.is_tiled:
-        return _tails_filler(spec, bits)
-    regions = [tuple(starmap(slice, ranges)) for ranges in boxes.padding_ranges(layout)]
-    # Backwards dimensions have their padding before the first element of the block.
-    mirror = tuple(slice(None, None, -1 if s < 0 else 1) for s in layout.strides)
-
-    def fill(block: Array) -> None:
-        ahead = block[mirror]
-        for region in regions:
-            ahead[region] = bits
-
-    return fill
+    form = layout.form  # the padding is behind, also what runs backwards
+    return functools.partial(filler(form, boxes.padding_ranges(form), spec.dtype), bits)
 
 
-def _tails_filler(spec: TensorSpec, bits: Array) -> Callable[[Array], None]:
-    """What writes the padding of tiles into the slots of a tiled layout."""
-    form, dtype = spec.layout.form, spec.dtype  # the padding is behind, also what runs backwards
-    found = [boxes.boxes(ranges, form) or [] for ranges in boxes.padding_ranges(form)]
-    parts = [box_viewer(form, box, dtype) for each in found for box in each]
-
-    def fill(slots: Array) -> None:
-        for view in parts:
-            view(slots, 0)[...] = bits
-
-    return fill
-
-
+@functools.lru_cache(maxsize=1024)
 def new_tensors(spec: TensorSpec) -> Callable[[], Tensor]:
     """What makes one `new_tensor` of this spec after the other."""
     layout, dtype, new, empty = spec.layout, spec.dtype, object.__new__, np.empty
-    shape, sizes = layout.shape, layout.padded_shape
-    if layout.form is not layout or layout.is_tiled or not layout.size or not _fits(spec):
-        return functools.partial(new_tensor, spec)
-    if sizes == shape and layout.is_row_major:
+    shape, count = layout.shape, layout.required_size
+    if layout.form is not layout or not layout.size or count * dtype.itemsize > sys.maxsize:
+        return functools.partial(_allocated, spec)
+    row_major = layout.minor_to_major == descending(len(shape))
+    if row_major and layout.padded_shape == shape and not layout.is_tiled:
 
         def make_row_major() -> Tensor:
             made = new(Tensor)
@@ -184,24 +174,33 @@ def new_tensors(spec: TensorSpec) -> Callable[[], Tensor]:
             return made
 
         return make_row_major
-    strides = byte_strides(Layout(sizes, layout.strides), dtype.itemsize)
-    cut = tuple([slice(0, n) for n in shape])
-    fill, count = padding_filler(spec), math.prod(sizes)
+    seen, fill = Layout((count,)) if layout.is_tiled else layout, padding_filler(spec)
+    shape, strides = seen.shape, byte_strides(seen, dtype.itemsize)
 
     def make() -> Tensor:
-        storage = empty(count, dtype)
-        block: Array = np.ndarray(sizes, dtype, storage, 0, strides)
+        try:
+            made, storage = new(Tensor), empty(count, dtype)
+        except MemoryError:
+            raise _too_large(spec) from None
         if fill is not None:
-            fill(block)
-        return Tensor._new(block[cut], spec, StorageRef(storage, 0))
+            fill(storage, 0)
+        made._memory = np.ndarray(shape, dtype, storage, 0, strides)
+        made._spec, made._home = spec, StorageRef(storage, 0)
+        return made
 
     return make
 
 
 def new_tensor(spec: TensorSpec) -> Tensor:
     """An uninitialised tensor whose padding holds its value, and whose gaps hold zeros."""
+    return new_tensors(spec)()
+
+
+def _allocated(spec: TensorSpec) -> Tensor:
+    """A new tensor of any layout, empty or too large ones too."""
     layout = spec.layout
-    if not _fits(spec):
+    slots = math.prod([n or 1 for n in layout.padded_shape])  # sizes of 0 count as 1 for NumPy
+    if max(slots, layout.required_size) * spec.dtype.itemsize > sys.maxsize:
         raise _too_large(spec)  # NumPy would not try
     try:
         allocate = np.empty if layout.form is layout else np.zeros
@@ -211,12 +210,6 @@ def new_tensor(spec: TensorSpec) -> Tensor:
     tensor = tensor_of_bytes(storage, spec)
     fill_padding(tensor)
     return tensor
-
-
-def _fits(spec: TensorSpec) -> bool:
-    """Whether the bytes can be counted; sizes of 0 count as 1, as NumPy counts them."""
-    slots = math.prod([n or 1 for n in spec.layout.padded_shape])
-    return max(slots, spec.layout.required_size) * spec.dtype.itemsize <= sys.maxsize
 
 
 def _too_large(spec: TensorSpec) -> MemoryError:
@@ -241,7 +234,7 @@ def fill_padding(tensor: Tensor) -> None:
     """Write the padding that the tensor owns, if it has a value."""
     fill = padding_filler(tensor._spec)
     if fill is not None:
-        fill(block_of(tensor))
+        fill(*home_of(tensor))
 
 
 def tensor_over(array: Array) -> Tensor | None:
@@ -277,22 +270,3 @@ def ready(name: str, stream: Any, _device: Device) -> None:
     if stream is not None:
         msg = f"{name}: the {CPU} has no streams, got stream={shown(stream)}"
         raise ValueError(msg)
-
-
-def block_of(tensor: Tensor) -> Array:
-    """The whole padded block of a tensor that covers one, in logical order, elements first.
-
-    Of a tiled tensor, its slots.
-    """
-    layout = tensor._spec.layout
-    if layout.is_tiled:
-        return tensor._memory  # type: ignore[no-any-return]
-    storage, slot = home_of(tensor)
-    whole = Layout(layout.padded_shape, layout.strides, offset=_block_offset(layout) + slot)
-    return array_over(storage, tensor.dtype, whole)
-
-
-def _block_offset(layout: Layout) -> int:
-    """The slot of index (0, …) of the padded block whose lowest slot is 0."""
-    pairs = zip(layout.padded_shape, layout.strides, strict=True)
-    return sum((p - 1) * -s for p, s in pairs if s < 0)

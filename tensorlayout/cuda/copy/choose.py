@@ -19,7 +19,7 @@ from tensorlayout.cuda.engine.padding import bits_of, padding_struct
 from tensorlayout.cuda.engine.parameters import pack_walk
 from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST, in_order_cost
 from tensorlayout.cuda.engine.shared_tiles.choice import tile_of_copy
-from tensorlayout.cuda.engine.shared_tiles.problem import READ, TUNING, WRITE, Tuning
+from tensorlayout.cuda.engine.shared_tiles.problem import READ, TUNING, WRITE, TileTuning
 from tensorlayout.cuda.engine.shared_tiles.structs import access_struct, tiles_struct
 from tensorlayout.cuda.engine.shared_tiles.tile import SharedTile, narrowness
 from tensorlayout.cuda.fill.fill import Beside, filled_with, padding_beside, plan_fill, plan_padding
@@ -36,7 +36,7 @@ def plan_copy(
     itemsize: int,
     alignments: tuple[int, int] = (SECTOR, SECTOR),
     padding: bytes | None = None,
-    tuning: Tuning = TUNING,
+    tuning: TileTuning = TUNING,
 ) -> Launches:
     """The cheapest way to copy all elements between two layouts of one shape.
 
@@ -107,7 +107,7 @@ def _in_pieces(
     itemsize: int,
     alignments: tuple[int, int],
     padding: bytes | None,
-    tuning: Tuning,
+    tuning: TileTuning,
 ) -> Launches:
     """A launch for each piece without tails, behind one that writes all of a padded block."""
     launches: list[Launch] = []
@@ -123,7 +123,9 @@ def _in_pieces(
     return Launches(tuple(launches), "pieces")
 
 
-def _cheapest(loop: TiledLoop, itemsize: int, beside: Beside, tuning: Tuning) -> tuple[str, Launch]:
+def _cheapest(
+    loop: TiledLoop, itemsize: int, beside: Beside, tuning: TileTuning
+) -> tuple[str, Launch]:
     """The case and the launch of a loop; `beside`: the padding that is to be written."""
     if loop.bounds:
         check_aligned("copy", loop)

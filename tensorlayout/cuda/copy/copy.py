@@ -15,7 +15,7 @@ from tensorlayout.cuda.engine.sectors import SECTOR
 from tensorlayout.cuda.fill.fill import write_fill
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Write, backend
-from tensorlayout.plan.copy import AssignPlan, CopyPlan, ReshapePlan, TransferPlan
+from tensorlayout.plan.copy import AssignPlan, CopyPlan, TransferPlan
 from tensorlayout.tensor import Tensor, TensorSpec
 
 
@@ -52,6 +52,9 @@ def plan_move(
 def write_copy(plan: CopyPlan) -> Write:
     """The function of the result and the source; padding is written in the same launch."""
     source, spec = plan.source, plan.result
+    if spec.layout.shape != source.layout.shape:  # row-major, and written through the old shape
+        old = TensorSpec(spec.dtype, Layout.row_major(source.layout.shape), spec.device)
+        return write_move("reshape", source, old)
     padding = padding_of(spec)
     # Bytes that stay as they lie need no kernel. What the source has for padding may be another's.
     if source.dtype == spec.dtype and source.layout is spec.layout and padding is None:
@@ -74,13 +77,6 @@ def write_move(
         return replace(found, launches=moved)
 
     return writer(result.device.number, planned)
-
-
-def write_reshape(plan: ReshapePlan) -> Write:
-    """Row-major storage filled through the old shape."""
-    spec = plan.result
-    old = TensorSpec(spec.dtype, Layout.row_major(plan.source.layout.shape), spec.device)
-    return write_move("reshape", plan.source, old)
 
 
 def write_assign(plan: AssignPlan) -> Write:

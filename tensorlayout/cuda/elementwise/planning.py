@@ -12,7 +12,7 @@ from tensorlayout.cuda.engine.c_types import c_type
 from tensorlayout.cuda.engine.launch import Launch, Launches
 from tensorlayout.cuda.engine.memory import padding_of
 from tensorlayout.cuda.engine.sectors import SECTOR, in_order_cost
-from tensorlayout.cuda.engine.shared_tiles.problem import TUNING, Tuning
+from tensorlayout.cuda.engine.shared_tiles.problem import TUNING, TileTuning
 from tensorlayout.cuda.fill.fill import padding_beside
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
@@ -26,7 +26,7 @@ def plan_elementwise(
     plan: ElementwisePlan,
     alignments: Sequence[int],
     padding: bytes | None = None,
-    tuning: Tuning = TUNING,
+    tuning: TileTuning = TUNING,
 ) -> Launches:
     """The cheapest way to carry out a plan: in one launch, and others for much padding.
 
@@ -67,7 +67,7 @@ def plan_conversion(
     source: TensorSpec,
     alignments: Sequence[int],
     padding: bytes | None = None,
-    tuning: Tuning = TUNING,
+    tuning: TileTuning = TUNING,
 ) -> Launches:
     """The copy of a tensor into another dtype; arguments as of `plan_elementwise`."""
     names = "positive", c_type(result.dtype)
@@ -82,7 +82,7 @@ def _planned(
     dtypes: Sequence[DType],
     alignments: Sequence[int],
     padding: bytes | None,
-    tuning: Tuning,
+    tuning: TileTuning,
 ) -> Launches:
     """`names`: of the functor, and of the type that it computes in."""
     (functor, compute), layout, digits = names, result.layout, None
@@ -170,7 +170,7 @@ def _loop_of(given: Operands, digits: TiledLoop | None) -> Loop:
     return replace(loop, axes=(Axis(1, (1,) + (0,) * given.count),))
 
 
-def _cheapest(given: Operands, loop: Loop, tuning: Tuning) -> tuple[str, Launch]:
+def _cheapest(given: Operands, loop: Loop, tuning: TileTuning) -> tuple[str, Launch]:
     to, *steps = loop.axes[-1].strides
     # Whether the fastest axis is contiguous in all memories, or repeated in operands.
     rows = to == 1 and all(step in (0, 1) for step in steps)

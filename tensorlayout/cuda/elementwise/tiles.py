@@ -13,7 +13,7 @@ from tensorlayout.cuda.elementwise.launches import Operands
 from tensorlayout.cuda.engine.launch import Launch
 from tensorlayout.cuda.engine.sectors import in_order_cost
 from tensorlayout.cuda.engine.shared_tiles.choice import choose_tile
-from tensorlayout.cuda.engine.shared_tiles.problem import WRITE, TileProblem, Tuning
+from tensorlayout.cuda.engine.shared_tiles.problem import WRITE, TileProblem, TileTuning
 from tensorlayout.cuda.engine.shared_tiles.structs import access_struct, tiles_struct
 from tensorlayout.cuda.engine.shared_tiles.tile import SharedTile, narrowness
 from tensorlayout.layout.loop import Loop
@@ -25,7 +25,7 @@ _AXES = 3
 # ---- Which box, if any
 
 
-def box_of(loop: Loop, given: Operands, pack: int, tuning: Tuning) -> SharedTile | None:
+def box_of(loop: Loop, given: Operands, pack: int, tuning: TileTuning) -> SharedTile | None:
     """The box in which operands of other orders are staged; None if that is worth nothing.
 
     `pack`: how many elements a thread would move at once without.
@@ -55,7 +55,7 @@ def box_of(loop: Loop, given: Operands, pack: int, tuning: Tuning) -> SharedTile
     return box if after < before else None
 
 
-def _is_staged(loop: Loop, memory: int, sectors: float, tuning: Tuning) -> bool:
+def _is_staged(loop: Loop, memory: int, sectors: float, tuning: TileTuning) -> bool:
     strides, width = loop.strides[memory], loop.widths[memory]
     if strides == loop.strides[WRITE]:
         return False
@@ -87,7 +87,7 @@ def tiles(given: Operands, loop: Loop, box: SharedTile) -> Launch:
     blocks = given.pack_memories(made.memories, box.blocks, steps)
     tiles_struct(box, made.boxes)
     made.write = access_struct(box, WRITE, [0] * len(box.axes), _AXES)
-    begins, period = box.tiles, box.period(WRITE)
+    begins, period = box.places.tiles, box.period(WRITE)
     last = side.order[side.run - 1]
     periods = max(1, period // box.inner(side.order, side.run))
     for n in range(given.count):
@@ -98,8 +98,8 @@ def tiles(given: Operands, loop: Loop, box: SharedTile) -> Launch:
             strides = box.pitches[memory]
             made.read[n] = access_struct(box, memory, strides, _AXES)
             made.narrow[n] = box.sides[memory].unit < 4
-        if memory in box.followers:
+        if memory in box.places.followers:
             follower.stride[: len(box.axes)] = strides[: len(box.axes)]
             follower.step = strides[last] * periods
-            follower.rows, follower.places = box.followers[memory]
+            follower.rows, follower.places = box.places.followers[memory]
     return Launch(found, blocks, bytes(made), loop.firsts)

@@ -92,7 +92,7 @@ def _ratio(part: int, whole: int) -> float:
 
 
 @dataclass(slots=True)
-class Record:
+class KernelCounts:
     """What was counted, by kernel."""
 
     counts: dict[Kernel, Counts] = field(default_factory=dict)
@@ -114,7 +114,7 @@ class Mode:
     checks: tuple[str, ...]
     order: Order = "forward"
     seed: int = 0
-    record: Record = field(default_factory=Record)
+    record: KernelCounts = field(default_factory=KernelCounts)
 
     def __post_init__(self) -> None:
         for check in self.checks:
@@ -134,11 +134,11 @@ class Mode:
 _active: Scope[Mode] = Scope("active")
 
 
-def checking(*checks: str, order: Order = "forward", seed: int = 0) -> Block[Mode, Record]:
+def checking(*checks: str, order: Order = "forward", seed: int = 0) -> Block[Mode, KernelCounts]:
     """Launch with these checks, and no others, inside the block; `simulator` has their names.
 
     `order`: in which order blocks, and the threads of each, take turns; `seed` tells random ones
-    apart. Gives the `Record` of what "count" counted. ValueError for a name that is not known.
+    apart. Gives the `KernelCounts` of what "count" counted. ValueError for unknown names.
 
     >>> with checking("bounds", "count") as record:
     ...     pass
@@ -162,6 +162,6 @@ def mode() -> Mode:
     return _active.get() or _mode_of_the_process()
 
 
-def record() -> Record:
+def record() -> KernelCounts:
     """What was counted so far: in the block of `checking`, or else in the whole process."""
     return mode().record

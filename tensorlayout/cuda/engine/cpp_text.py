@@ -9,10 +9,11 @@ not told apart: a name that several of them define has to be given by the caller
 from __future__ import annotations
 
 import ctypes
-import operator
+import keyword
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple, NoReturn
 
 from tensorlayout.kernels_path import kernel_directory
@@ -30,24 +31,13 @@ _DEFINITION = re.compile(
     re.MULTILINE | re.VERBOSE,
 )
 _NEXT_CONSTANT = re.compile(r",\s*(?=\w+\s*=[^=])")
-_TOKEN = re.compile(r"\s*(\w+|<<|>>|[<>=!]=|&&|\|\||[^\w\s])")
-
-# By how tightly they bind.
-_BINARY: tuple[dict[str, Callable[[int, int], int]], ...] = (
-    {"||": lambda x, y: int(bool(x or y))},
-    {"&&": lambda x, y: int(bool(x and y))},
-    {"|": operator.or_},
-    {"&": operator.and_},
-    {"==": operator.eq, "!=": operator.ne},
-    {"<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge},
-    {"<<": operator.lshift, ">>": operator.rshift},
-    {"+": operator.add, "-": operator.sub},
-    {"*": operator.mul, "/": operator.floordiv, "%": operator.mod},
-)
+_OPERAND = re.compile(r"\s*(\w+|[-+!(])")
+_OPERATOR = re.compile(r"\s*(<<|>>|[<>=!]=|&&|\|\||[-+*/%<>&|])")
+_IN_PYTHON = {"&&": "and", "||": "or", "/": "//"}
 
 
 class Parameter(NamedTuple):
-    """Of a template: "class", "int", …; the name; the default value, or ""."""
+    """A template's parameter: "class", "int", …; the name; the default value, or ""."""
 
     kind: str
     name: str
@@ -122,15 +112,25 @@ def file_of(path: str) -> File:
     return File(path)
 
 
-def closing(text: str, start: int) -> int:
+def closing(text: str, start: int, opens: str = "([{", closes: str = ")]}") -> int:
     """Where the bracket that opens at `start` is closed."""
     depth = 0
     for at in range(start, len(text)):
-        depth += (text[at] in "([{") - (text[at] in ")]}")
+        depth += (text[at] in opens) - (text[at] in closes)
         if not depth:
             return at
     msg = f"a bracket is not closed: {text[start : start + 60]!r}"
     raise ValueError(msg)
+
+
+def _parted(text: str, sign: str) -> tuple[str, str, str]:
+    """What is before the first such sign outside of round brackets, the sign, and what follows."""
+    depth = 0
+    for at, each in enumerate(text):
+        depth += (each == "(") - (each == ")")
+        if each == sign and not depth:
+            return text[:at], sign, text[at + 1 :]
+    return text, "", ""
 
 
 def split(text: str) -> list[str]:
@@ -157,7 +157,41 @@ def refuse(file: File, what: str) -> NoReturn:
     raise ValueError(msg)
 
 
-class Scope:
+_SCALARS: dict[str, Any] = {
+    **{f"{sign}int{bits}_t": getattr(ctypes, f"c_{sign}int{bits}")
+       for sign in ("", "u") for bits in (8, 16, 32, 64)},
+    "bool": ctypes.c_bool,
+    "int": ctypes.c_int32,
+    "float": ctypes.c_float,
+    "double": ctypes.c_double,
+}  # fmt: skip
+
+_STATEMENT = re.compile(r"[^;{]*[;{]")
+_CONSTANT = re.compile(r"static\s+constexpr\s+\w+\s+(\w+)\s*=(.*)", re.DOTALL)
+_TYPE = re.compile(r"(?:const\s+)?(\w+)\s*")
+_DECLARATOR = re.compile(r"(\**)\s*(?:const\s+)?(\w+)\s*((?:\[[^\]]*\]\s*)*)")
+
+# Structs of the same members are one class, whichever file asks first.
+_classes: dict[tuple[Any, ...], Any] = {}
+
+
+@cache
+def _evaluated(numbers: str) -> int:
+    return int(eval(numbers))
+
+
+def _statements(body: str) -> Iterator[str]:
+    """What ends with a semicolon; definitions of functions are left out."""
+    body, at = re.sub(r"^\s*#.*", "", body, flags=re.MULTILINE), 0
+    while found := _STATEMENT.match(body, at):
+        at = found.end()
+        if body[at - 1] == "{":
+            at = closing(body, at - 1) + 1
+        elif found[0].strip() != ";":
+            yield found[0][:-1].strip()
+
+
+class NameScope:
     """Where names are looked up: `names` and `given` first, then the definitions that `file` sees.
 
     `names` are of this text alone, as template parameters are; what is `given` holds in all that
@@ -169,20 +203,117 @@ class Scope:
         file: File,
         names: Mapping[str, Any],
         given: Mapping[str, Any],
-        type_of: Callable[[Scope, str], Any],
     ) -> None:
-        self.file, self.names = file, {**given, **names}
-        self._given, self._type_of = given, type_of
+        self.file, self.names, self._given = file, {**given, **names}, given
 
     def value(self, text: str) -> int:
-        """The value of a constant expression. ValueError for what is not one."""
-        return int(text) if text.isdigit() else _Expression(self, text).value()
+        """The value of a constant expression. ValueError for what is not one.
+
+        Operators bind as in Python: comparisons are neither chained nor mixed with ``&`` and ``|``.
+        No value is negative where it is divided.
+        """
+        if text.isdigit():
+            return int(text)
+        condition, question, rest = _parted(text, "?")
+        if question:
+            yes, _, no = _parted(rest, ":")
+            return self.value(yes if self.value(condition) else no)
+        words, at = [], 0
+        while text[at:].strip():
+            value, at = self._operand(text, at)
+            words.append(str(value))
+            if found := _OPERATOR.match(text, at):
+                words.append(_IN_PYTHON.get(found[1], found[1]))
+                at = found.end()
+        try:
+            return _evaluated(" ".join(words))
+        except SyntaxError:
+            refuse(self.file, f"the expression {text!r}")
+
+    def _operand(self, text: str, at: int) -> tuple[int, int]:
+        """The value of what begins at `at`, and where it ends."""
+        found = _OPERAND.match(text, at)
+        if not found:
+            refuse(self.file, f"the expression {text!r}")
+        word, at = found[1], found.end()
+        if word == "(":
+            end = closing(text, at - 1)
+            return self.value(text[at:end]), end + 1
+        if word in "-+!":
+            value, at = self._operand(text, at)
+            return {"-": -value, "+": value, "!": int(not value)}[word], at
+        if word in ("sizeof", "defined"):
+            end = closing(text, at)
+            inside = text[at + 1 : end].strip()
+            is_size = word == "sizeof"
+            return ctypes.sizeof(self.type(inside)) if is_size else inside in self.names, end + 1
+        return (
+            (int(word.rstrip("uUlL"), 0), at) if word[0].isdigit() else self._named(word, text, at)
+        )
+
+    def _named(self, name: str, text: str, at: int) -> tuple[int, int]:
+        """The value of a name before `at`, with the template arguments that follow it there."""
+        known = self.names.get(name)
+        if known is not None:
+            return (
+                (known, at) if isinstance(known, int) else refuse(self.file, f"{name} as a number")
+            )
+        found, arguments = self.file.definitions(name), []
+        if found and found[0].parameters:
+            end = closing(text, at, "<", ">")
+            arguments, at = split(text[at + 1 : end]), end + 1
+        definition, scope = self.definition(name, "constant", arguments)
+        return scope.value(definition.text), at
 
     def type(self, text: str) -> Any:
         """The ctypes type that a type's name means here. ValueError for one that is not known."""
-        return self._type_of(self, text)
+        text = text.removeprefix("const ").strip()
+        if text.endswith("*"):
+            return ctypes.c_uint64
+        name, _, rest = text.partition("<")
+        name = name.strip()
+        known = self.names.get(name, _SCALARS.get(name))
+        if isinstance(known, type):
+            return known
+        found = self.file.definitions(name)
+        if found and found[0].kind == "enum":
+            return _SCALARS[found[0].text]
+        definition, inside = self.definition(name, "struct", split(rest.removesuffix(">")))
+        fields = tuple(inside._fields(definition.text))
+        key = definition.file.path, name, fields
+        if key not in _classes:
+            _classes.setdefault(key, type(name, (ctypes.Structure,), {"_fields_": fields}))
+        return _classes[key]
 
-    def definition(self, name: str, kind: str, arguments: list[str]) -> tuple[Definition, Scope]:
+    def _fields(self, body: str) -> Iterator[tuple[str, Any]]:
+        """The members of a struct; functions, names of types and constants are none."""
+        for statement in _statements(body):
+            known = _CONSTANT.fullmatch(statement)
+            if known:
+                self.names[known[1]] = self.value(known[2])
+            elif not statement.startswith(("using ", "static_assert")):
+                yield from self._members(statement)
+
+    def _members(self, statement: str) -> Iterator[tuple[str, Any]]:
+        found = _TYPE.match(statement)
+        if not found:
+            refuse(self.file, f"the member {statement!r}")
+        end = found.end()
+        if statement.startswith("<", end):
+            end = closing(statement, end, "<", ">") + 1
+        kind, declared = statement[:end], statement[end:].strip()
+        for each in split(declared):
+            part = _DECLARATOR.fullmatch(each)
+            if not part:
+                refuse(self.file, f"the member {statement!r}")
+            made = ctypes.c_uint64 if part[1] else self.type(kind)
+            for size in reversed(re.findall(r"\[([^\]]*)\]", part[3])):
+                made = made * self.value(size)
+            yield part[2] + "_" * keyword.iskeyword(part[2]), made
+
+    def definition(
+        self, name: str, kind: str, arguments: list[str]
+    ) -> tuple[Definition, NameScope]:
         """What `name` with these template arguments is, and the scope of its text."""
         found = [each for each in self.file.definitions(name) if each.kind == kind]
         general = [each for each in found if not each.pattern]
@@ -199,8 +330,8 @@ class Scope:
             refuse(self.file, f"{name}: it is nothing for these arguments")
         return text, self._elsewhere(text.file, names or {})
 
-    def _elsewhere(self, file: File, names: Mapping[str, Any]) -> Scope:
-        return Scope(file, names, self._given, self._type_of)
+    def _elsewhere(self, file: File, names: Mapping[str, Any]) -> NameScope:
+        return NameScope(file, names, self._given)
 
     def _bound(self, primary: Definition, arguments: list[str]) -> Iterator[tuple[str, Any]]:
         there = self._elsewhere(primary.file, {})
@@ -222,85 +353,3 @@ class Scope:
             elif (there.value(text) if isinstance(value, int) else there.type(text)) != value:
                 return None
         return bound
-
-
-class _Expression:
-    """A constant expression; no value is negative where it is divided."""
-
-    def __init__(self, scope: Scope, text: str) -> None:
-        self._scope, self._text = scope, text
-        self._tokens = [*_TOKEN.finditer(text)]
-        self._at = 0
-
-    def value(self) -> int:
-        found = self._choice()
-        return found if self._at == len(self._tokens) else self._refuse()
-
-    def _refuse(self) -> NoReturn:
-        refuse(self._scope.file, f"the expression {self._text!r}")
-
-    def _peek(self) -> str:
-        return self._tokens[self._at][1] if self._at < len(self._tokens) else ""
-
-    def _take(self, *wanted: str) -> str:
-        found = self._peek()
-        if not found or (wanted and found not in wanted):
-            self._refuse()
-        self._at += 1
-        return found
-
-    def _choice(self) -> int:
-        found = self._binary(0)
-        if self._peek() != "?":
-            return found
-        self._take()
-        yes = self._choice()
-        self._take(":")
-        no = self._choice()
-        return yes if found else no
-
-    def _binary(self, level: int) -> int:
-        if level == len(_BINARY):
-            return self._unary()
-        found = self._binary(level + 1)
-        while self._peek() in _BINARY[level]:
-            apply = _BINARY[level][self._take()]
-            other = self._binary(level + 1)
-            found = int(apply(found, other))
-        return found
-
-    def _unary(self) -> int:
-        token = self._take()
-        if token == "(":
-            found = self._choice()
-            self._take(")")
-            return found
-        if token in ("-", "!", "+"):
-            of = self._unary()
-            return {"-": -of, "!": int(not of), "+": of}[token]
-        if token in ("sizeof", "defined"):
-            inside = self._bracket("(", ")")
-            if token == "defined":
-                return int(inside in self._scope.names)
-            return ctypes.sizeof(self._scope.type(inside))
-        if token[0].isdigit():
-            return int(token.rstrip("uUlL"), 0)
-        return self._named(token) if token.isidentifier() else self._refuse()
-
-    def _named(self, name: str) -> int:
-        known = self._scope.names.get(name)
-        if known is not None:
-            return known if isinstance(known, int) else self._refuse()
-        found = self._scope.file.definitions(name)
-        arguments = split(self._bracket("<", ">")) if found and found[0].parameters else []
-        definition, scope = self._scope.definition(name, "constant", arguments)
-        return scope.value(definition.text)
-
-    def _bracket(self, opening: str, closing: str) -> str:
-        """The text between the bracket that comes and the one that closes it."""
-        self._take(opening)
-        start, depth = self._tokens[self._at - 1].end(), 1
-        while depth:
-            token = self._take()
-            depth += (token == opening) - (token == closing)
-        return self._text[start : self._tokens[self._at - 1].start(1)].strip()

@@ -26,7 +26,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -37,13 +37,12 @@ from tensorlayout.cuda.engine.driver import (
     PER_THREAD_STREAM,
     Buffer,
     Bytes,
-    Counters,
+    Driver,
     Kernel,
     Launcher,
     Stream,
     Strided,
-    check_apart,
-    flat,
+    no_memory,
 )
 from tensorlayout.cuda.engine.optional import cupy_part, missing
 from tensorlayout.cuda.engine.ranges import lock_kept_over_forks
@@ -181,32 +180,25 @@ def _refuse_in_child() -> None:
 
 os.register_at_fork(after_in_child=_refuse_in_child)
 
-# For the device that is current already: to set it again would cost 0.5 us.
-_HERE = nullcontext()
 
-
-class CupyDriver:
-    """`tensorlayout.cuda.engine.driver.Driver`, on NVIDIA GPUs."""
+class CupyDriver(Driver):
+    """`Driver`, on NVIDIA GPUs."""
 
     name = "cupy"
     launcher_type = CupyLauncher
 
     def __init__(self, cupy: Any, device_count: int) -> None:
-        self.counters = Counters()
+        super().__init__(device_count)
         self.cuda = cupy.cuda
         self.runtime = cupy.cuda.runtime
         self.block = _Block()
         self._cupy = cupy
-        self._device_count = device_count
-        # Where there is one device, it is always current.
-        self._only = 0 if device_count == 1 else None
         self._forked = False
         self.captures: dict[int, _Capture] = {}
         self._refused: list[_Capture] = []
         _opened.add(self)
         self._stagings: dict[int, Staging] = {}
         self._architectures: dict[int, int] = {}
-        self._launchers: dict[Kernel, CupyLauncher] = {}
 
     def device_count(self) -> int:
         """How many GPUs CUDA shows, as ``CUDA_VISIBLE_DEVICES`` has it."""
@@ -215,28 +207,19 @@ class CupyDriver:
         return self._device_count
 
     def current_device(self) -> int:
-        """CuPy's current device, for this thread."""
         return int(self.runtime.getDevice())
 
-    def using(self, device: int) -> AbstractContextManager[Any]:
-        """Make `device` CuPy's current one inside a ``with`` block."""
-        if device == self._only:
-            return _HERE
-        self._check(device)
-        if device == self.runtime.getDevice():
-            return _HERE
+    def _made_current(self, device: int) -> AbstractContextManager[Any]:
         manager: AbstractContextManager[Any] = self.cuda.Device(device)
         return manager
 
     def device_of(self, pointer: int) -> int | None:
-        """The device whose memory is at this address; None if it is no device's."""
         attributes = self.runtime.pointerGetAttributes(pointer)
         on_device = (self.runtime.memoryTypeDevice, self.runtime.memoryTypeManaged)
         return int(attributes.device) if attributes.type in on_device else None
 
     def current_stream(self, device: int) -> Stream:
-        """CuPy's current stream, for this thread."""
-        self._check(device)
+        self.check_device(device)
         stream = self.cuda.get_current_stream(device)
         return Stream(device, stream.ptr or LEGACY_STREAM, stream)
 
@@ -254,12 +237,11 @@ class CupyDriver:
         return not capturing and bool(self.runtime.streamQuery(stream.number) == 0)
 
     def is_capturing(self, device: int) -> bool:
-        """Whether CUDA says so; the legacy default stream, which captures nothing, is not asked."""
         number = self.cuda.get_current_stream(device).ptr
         return number not in _UNCAPTURED and bool(self.runtime.streamIsCapturing(number))
 
     def captured(self, device: int) -> object | None:
-        """What the capture of the current stream has allocated; captures that ended are left."""
+        """Captures that have ended are left."""
         for number, each in tuple(self.captures.items()):
             if not self._captures(number):
                 self.captures.pop(number, None)
@@ -267,7 +249,6 @@ class CupyDriver:
         return self.captures.get(self.cuda.get_current_stream(device).ptr)
 
     def order(self, first: Stream, then: Stream) -> None:
-        """What is enqueued on `then` from now on waits for an event behind what `first` holds."""
         if first == then:
             return
         with self.using(first.device):
@@ -277,7 +258,7 @@ class CupyDriver:
             self.runtime.streamWaitEvent(then.number, event.ptr)
 
     def allocate(self, nbytes: int, device: int) -> Buffer:
-        """New memory from CuPy's current allocator, by default its pool; 0 bytes have address 0."""
+        """Memory from CuPy's current allocator, by default its pool; 0 bytes have address 0."""
         self.counters.allocations += 1
         with self.using(device):
             try:
@@ -295,15 +276,10 @@ class CupyDriver:
         return buffer
 
     def wrap(self, pointer: int, nbytes: int, device: int, owner: object) -> Buffer:
-        """Device memory that `owner` holds."""
-        self._check(device)
+        self.check_device(device)
         return Buffer(pointer, nbytes, device, owner)
 
-    def to_device(self, pointer: int, source: Bytes) -> None:
-        """Copy contiguous bytes to device memory, on the current stream; `source` has been read."""
-        source = flat(source)
-        if not source.size:
-            return
+    def _to_device(self, pointer: int, source: Bytes) -> None:
         self._refuse_capture("it copies from the host")
         stream = self.cuda.get_current_stream()
         if not self._is_pinned(source):  # when CUDA has read all of it, depends on CUDA
@@ -313,11 +289,7 @@ class CupyDriver:
         self.runtime.memcpyAsync(pointer, source.ctypes.data, source.size, kind, stream.ptr)
         self.synchronize()
 
-    def to_host(self, destination: Bytes, pointer: int) -> None:
-        """Copy device memory to contiguous bytes, on the current stream, and wait for them."""
-        destination = flat(destination)
-        if not destination.size:
-            return
+    def _to_host(self, destination: Bytes, pointer: int) -> None:
         self._refuse_capture("it waits for the device")
         stream = self.cuda.get_current_stream()
         if destination.size >= STAGED and not self._is_pinned(destination):
@@ -328,26 +300,14 @@ class CupyDriver:
         self.runtime.memcpyAsync(to, pointer, destination.size, kind, stream.ptr)
         self.synchronize()
 
-    def on_device(self, destination: int, source: int, nbytes: int) -> None:
-        """Copy on the current stream, from one device to another too; it knows of no other stream.
+    def _on_device(self, destination: int, source: int, nbytes: int) -> None:
+        kind, stream = self.runtime.memcpyDefault, self.cuda.get_current_stream()
+        self.runtime.memcpyAsync(destination, source, nbytes, kind, stream.ptr)
 
-        ValueError if the two ranges overlap.
-        """
-        check_apart(destination, source, nbytes)
-        if nbytes:
-            kind, stream = self.runtime.memcpyDefault, self.cuda.get_current_stream()
-            self.runtime.memcpyAsync(destination, source, nbytes, kind, stream.ptr)
-
-    def launcher(self, kernel: Kernel) -> Launcher:
-        """The kernel, loaded on the current device. RuntimeError if it does not compile."""
-        found = self._launchers.get(kernel)
-        if found is None:
-            found = CupyLauncher(self, kernel, lambda: self._load(kernel))
-            self._launchers[kernel] = found
-        return found
+    def _new_launcher(self, kernel: Kernel) -> Launcher:
+        return CupyLauncher(self, kernel, lambda: self._load(kernel))
 
     def synchronize(self) -> None:
-        """Wait for the current stream."""
         self._refuse_capture("it waits for the device")
         self.counters.synchronisations += 1
         self.cuda.get_current_stream().synchronize()
@@ -403,8 +363,7 @@ class CupyDriver:
             with suppress(MemoryError):
                 return self.cuda.alloc(nbytes)
         free = self.runtime.memGetInfo()[0] + pool.free_bytes()
-        msg = f"cuda:{device}: asked for {nbytes} bytes, and {free} bytes are free"
-        raise MemoryError(msg)
+        raise no_memory(nbytes, free, device)
 
     def _keep(self, buffer: Buffer, memory: Any, stream: Any) -> None:
         """Keep memory as long as all that the capture of `stream` has allocated."""
@@ -435,13 +394,6 @@ class CupyDriver:
     def refuse(self) -> None:
         """Refuse all that needs a device, at no cost to calls that are not refused."""
         self._forked, self._device_count, self._only = True, 0, None
-
-    def _check(self, device: int) -> None:
-        if not 0 <= device < self._device_count:
-            if self._forked:
-                raise RuntimeError(_FORKED)
-            msg = f"cuda: there is no device {device}; there are {self._device_count}"
-            raise ValueError(msg)
 
     def _is_pinned(self, memory: Bytes) -> bool:
         attributes = self.runtime.pointerGetAttributes(memory.ctypes.data)

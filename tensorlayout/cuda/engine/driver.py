@@ -9,8 +9,9 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -130,22 +131,6 @@ class Buffer:
             self._kept = (*self._kept, owner)
 
 
-def flat(array: Bytes) -> Bytes:
-    """Bytes of the host in one dimension. ValueError where they do not lie side by side."""
-    if not array.flags.c_contiguous:
-        msg = "cuda: copies between host and device need contiguous bytes"
-        raise ValueError(msg)
-    return array.reshape(-1)
-
-
-def check_apart(destination: int, source: int, nbytes: int) -> None:
-    """Refuse a copy within device memory, by a ValueError, where the two ranges overlap."""
-    if abs(destination - source) < nbytes:
-        ends = f"from {source:#x} to {destination:#x}"
-        msg = f"cuda: on_device of {nbytes} bytes {ends}: they overlap"
-        raise ValueError(msg)
-
-
 class Launcher(Protocol):
     """A kernel made ready."""
 
@@ -156,19 +141,44 @@ class Launcher(Protocol):
         """
 
 
+# For the device that is current already: to set it again would cost 0.5 us.
+_HERE = nullcontext()
+
+
 class Driver(Protocol):
-    """Devices, their memory, and launches on them."""
+    """Devices, their memory, and launches on them.
 
-    @property
-    def name(self) -> str:
-        """Either "simulator" or "cupy"."""
+    What is written out here holds where work is over as soon as it is enqueued, and no stream
+    captures a graph.
 
-    @property
-    def counters(self) -> Counters:
-        """What has been done."""
+    Attributes:
+        name: either "simulator" or "cupy".
+        counters: what has been done.
+        captures: what each capture has allocated, by streams; empty where there was none of late.
+
+    """
+
+    name: str
+    counters: Counters
+    captures: Mapping[int, object] = MappingProxyType({})
+    _has: str = "there are"
+    _device_count: int
+    _only: int | None  # device, which then is always current
+    _launchers: dict[Kernel, Launcher]
+
+    def __init__(self, device_count: int) -> None:
+        self.counters, self._launchers = Counters(), {}
+        self._device_count, self._only = device_count, 0 if device_count == 1 else None
 
     def device_count(self) -> int:
         """How many devices there are."""
+        return self._device_count
+
+    def check_device(self, device: int) -> None:
+        """Refuse, by a ValueError, the number of a device that is not there."""
+        if not 0 <= device < self._device_count:
+            msg = f"cuda: there is no device {device}; {self._has} {self.device_count()}"
+            raise ValueError(msg)
 
     def current_device(self) -> int:
         """The device of this thread's launches and copies."""
@@ -178,6 +188,10 @@ class Driver(Protocol):
 
         Next to free where it is current already.
         """
+        if device == self._only:
+            return _HERE
+        self.check_device(device)
+        return _HERE if device == self.current_device() else self._made_current(device)
 
     def device_of(self, pointer: int) -> int | None:
         """The device whose memory is at this address; None if it is no device's."""
@@ -190,19 +204,18 @@ class Driver(Protocol):
 
         It may look for what comes later, too; it holds `stream`, whose work cannot be captured.
         """
+        return lambda: True
 
     def is_capturing(self, device: int) -> bool:
         """Whether the current stream of `device` captures a graph.
 
         What waits, or copies between host and device, is then refused by a `plan.CaptureError`.
         """
-
-    @property
-    def captures(self) -> Mapping[int, object]:
-        """What each capture has allocated, by streams; empty where there has been none of late."""
+        return False
 
     def captured(self, device: int) -> object | None:
         """What the capture of the current stream has allocated; None where there is none."""
+        return None
 
     def order(self, first: Stream, then: Stream) -> None:
         """What is enqueued on `then` from now on waits for what `first` holds now.
@@ -220,16 +233,42 @@ class Driver(Protocol):
         """Memory that `owner` holds; the buffer keeps `owner` alive."""
 
     def to_device(self, pointer: int, source: Bytes) -> None:
-        """Copy contiguous bytes of the host to device memory."""
+        """Copy contiguous bytes of the host to device memory; then `source` has been read."""
+        source = flat(source)
+        if source.size:
+            self._to_device(pointer, source)
 
     def to_host(self, destination: Bytes, pointer: int) -> None:
         """Copy device memory to contiguous bytes of the host; waits for the current stream."""
+        destination = flat(destination)
+        if destination.size:
+            self._to_host(destination, pointer)
 
     def on_device(self, destination: int, source: int, nbytes: int) -> None:
-        """Copy within device memory. The two ranges must not overlap."""
+        """Copy on the current stream, from one device to another too; it knows of no other stream.
+
+        ValueError where the two ranges overlap.
+        """
+        if abs(destination - source) < nbytes:
+            ends = f"from {source:#x} to {destination:#x}"
+            msg = f"cuda: on_device of {nbytes} bytes {ends}: they overlap"
+            raise ValueError(msg)
+        if nbytes:
+            self._on_device(destination, source, nbytes)
+
+    # What the copies do, and what makes a launcher, in the words of each driver.
+    def _to_device(self, pointer: int, source: Bytes) -> None: ...
+    def _to_host(self, destination: Bytes, pointer: int) -> None: ...
+    def _on_device(self, destination: int, source: int, nbytes: int) -> None: ...
+    def _new_launcher(self, kernel: Kernel) -> Launcher: ...
+    def _made_current(self, device: int) -> AbstractContextManager[Any]: ...
 
     def launcher(self, kernel: Kernel) -> Launcher:
-        """The kernel, compiled or taken from a cache."""
+        """The kernel, compiled or taken from a cache. RuntimeError if it does not compile."""
+        found = self._launchers.get(kernel)
+        if found is None:
+            found = self._launchers[kernel] = self._new_launcher(kernel)
+        return found
 
     def synchronize(self) -> None:
         """Wait for the current stream."""
@@ -245,6 +284,19 @@ class Driver(Protocol):
 
         `written`: whether the library is to write all of it, else it is to read all of it.
         """
+
+
+def flat(array: Bytes) -> Bytes:
+    """Bytes of the host in one dimension. ValueError where they do not lie side by side."""
+    if not array.flags.c_contiguous:
+        msg = "cuda: copies between host and device need contiguous bytes"
+        raise ValueError(msg)
+    return array.reshape(-1)
+
+
+def no_memory(nbytes: int, free: int, device: int) -> MemoryError:
+    """The error of an allocation that finds no room."""
+    return MemoryError(f"cuda:{device}: asked for {nbytes} bytes, and {free} bytes are free")
 
 
 @once

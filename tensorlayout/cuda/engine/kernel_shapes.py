@@ -19,9 +19,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tensorlayout.cuda.engine.cpp_text import Scope, closing, file_of, refuse, split
+from tensorlayout.cuda.engine.cpp_text import NameScope, closing, file_of, refuse, split
 from tensorlayout.cuda.engine.driver import Kernel
-from tensorlayout.cuda.engine.structs import struct, type_of
+from tensorlayout.cuda.engine.structs import struct
 from tensorlayout.layout.once import once
 
 Types = tuple[tuple[str, str], ...]
@@ -133,12 +133,12 @@ def _expanded(file: str, clauses: tuple[str, ...], types: Types) -> Iterator[Sha
     return (tuple(row.items()) for row in rows)
 
 
-def _scope(file: str, types: Types, row: dict[str, str]) -> Scope:
+def _scope(file: str, types: Types, row: dict[str, str]) -> NameScope:
     names = {k: int(v) if v.isdigit() else v for k, v in (*types, *row.items())}
-    return Scope(file_of(file), names, {}, type_of)
+    return NameScope(file_of(file), names, {})
 
 
-def _value(scope: Scope, text: str) -> str:
+def _value(scope: NameScope, text: str) -> str:
     known = text.isidentifier() and text not in scope.names
     return text if known else str(scope.value(text))
 

@@ -55,14 +55,14 @@ class Launch:
     takes: tuple[int, int | None] = (0, None)
 
     def placed(self, memories: Sequence[int], *shifts: int) -> Launch:
-        """The same where memory k is number ``memories[k]`` of a call, so many **bytes** on."""
+        """A launch where memory k is number ``memories[k]`` of a call, so many **bytes** on."""
         own = self.memories or range(len(self.firsts))
         by = (*shifts, *[0] * len(memories))
         firsts = tuple([first + by[m] for first, m in zip(self.firsts, own, strict=True)])
         return replace(self, firsts=firsts, memories=tuple([memories[m] for m in own]))
 
     def without_scalars(self, content: bytes) -> Launch:
-        """The same with `content` where it takes scalars, whatever the scalars of a call are."""
+        """A launch with `content` as its scalars, whatever the scalars of a call are."""
         at = 8 * len(self.firsts) if self.scalars_at is None else self.scalars_at
         taken = content[slice(*self.takes)]
         head, tail = self.parameters[:at], self.parameters[at + len(taken) :]
@@ -182,7 +182,7 @@ def blocks_for(count: int) -> int:
 
 
 def blocks_of_walk(count: int, rank: int, ranks: tuple[int, ...]) -> int:
-    """The same where a thread has several elements only in kernels of `ranks`, the others one."""
+    """How many blocks walk `count` elements: several a thread in kernels of `ranks`, else one."""
     return blocks_for(count if rank in ranks else count * PER_THREAD)
 
 

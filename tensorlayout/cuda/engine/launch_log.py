@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tensorlayout.cuda.engine.counting import Counts, Record, checking
+from tensorlayout.cuda.engine.counting import Counts, KernelCounts, checking
 from tensorlayout.cuda.engine.driver import Kernel, driver
 from tensorlayout.cuda.engine.ranges import lock_kept_over_forks
 from tensorlayout.scopes import Scope
 
-_logs: Scope[Record] = Scope("launch_log")
+_logs: Scope[KernelCounts] = Scope("launch_log")
 _exchanging = lock_kept_over_forks()
 _plain: dict[type, Callable[..., None]] = {}
 
@@ -33,7 +33,7 @@ def launch_log() -> Iterator[dict[Kernel, Counts]]:
         with checking("bounds", "barriers", "count") as record:
             yield record.counts
         return
-    record = Record()
+    record = KernelCounts()
     try:
         with _logs.saying(record):
             _exchange(opened.launcher_type)

@@ -5,9 +5,7 @@ CuPy's own compile appends ``-ftz=true`` to the options, which would flush denor
 
 from __future__ import annotations
 
-import re
 import struct
-from dataclasses import dataclass
 from pathlib import Path
 
 from tensorlayout.cuda.engine import disk_cache
@@ -19,38 +17,6 @@ OPTIONS = ("--std=c++17", "--fmad=false", "--ftz=false", "--prec-div=true", "--p
 
 # Changes what is logged, and not a byte of the code (a test compares).
 _VERBOSE = "--ptxas-options=-v"
-
-_PROPERTIES = re.compile(
-    r"Function properties for (\w+)\n"
-    r".*?(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads\n"
-    r".*?Used (\d+) registers(?:.*?(\d+) bytes smem)?"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Resources:
-    """What a thread of a kernel takes, and a block of shared memory; all but registers in bytes.
-
-    `spilled`: moved to local memory and back for want of registers. `stack` holds that too, and
-    arrays with computed indices.
-    """
-
-    registers: int
-    stack: int
-    spilled: int
-    shared: int
-
-
-@dataclass(frozen=True, slots=True)
-class Compiled:
-    """A file for one architecture.
-
-    `resources`: of each kernel in it, by name. `warnings`: the compiler's other words, or "".
-    """
-
-    cubin: bytes
-    resources: dict[str, Resources]
-    warnings: str
 
 
 def version() -> str:
@@ -87,7 +53,7 @@ def cubin_file(kernel: Kernel, architecture: int, counters: Counters) -> Path:
     stem = Path(kernel.file).stem
 
     def make(target: Path) -> None:
-        target.write_bytes(program.compile().cubin)
+        target.write_bytes(program.compile()[0])
 
     return disk_cache.cached(f"{stem}-sm_{architecture}-{key}", ".cubin", make, counters)
 
@@ -97,8 +63,10 @@ def cubin(kernel: Kernel, architecture: int, counters: Counters) -> bytes:
     return disk_cache.content(cubin_file(kernel, architecture, counters))
 
 
-def compiled(kernel: Kernel, architecture: int) -> Compiled:
+def compiled(kernel: Kernel, architecture: int) -> tuple[bytes, str]:
     """The kernel's file compiled with its macros, for ``sm_architecture``; never from the cache.
+
+    The machine code, and what the compiler said.
 
     FileNotFoundError; RuntimeError with the compiler's message, or without CuPy.
     """
@@ -120,8 +88,8 @@ class _Program:
         defined = (f"-D{name}={value}" for name, value in macros)
         self.options = (*OPTIONS, f"-arch=sm_{architecture}", *defined)
 
-    def compile(self) -> Compiled:
-        """RuntimeError with the compiler's message."""
+    def compile(self) -> tuple[bytes, str]:
+        """Machine code, and what the compiler said. RuntimeError with that where it fails."""
         nvrtc = cupy_part("cupy_backends.cuda.libs.nvrtc")
         headers, names = list(self.texts[1:]), [name.encode() for name in self.names[1:]]
         program = nvrtc.createProgram(self.texts[0].decode(), self.names[0], headers, names)
@@ -134,8 +102,7 @@ class _Program:
             msg = f"cuda: NVRTC could not compile {self.names[0]} with {given}:\n{said}"
             raise RuntimeError(msg) from None
         else:
-            log = nvrtc.getProgramLog(program)
-            return Compiled(whole_elf(cubin), _resources_in(log), _warnings_in(log))
+            return whole_elf(cubin), nvrtc.getProgramLog(program)
         finally:
             nvrtc.destroyProgram(program)
 
@@ -170,15 +137,3 @@ def _elf_bytes(cubin: bytes) -> int | None:
 def _name_in(header: Path, *folders: Path) -> str:
     inside = (each for each in folders if header.is_relative_to(each))
     return header.relative_to(next(inside, header.parent)).as_posix()
-
-
-def _resources_in(log: str) -> dict[str, Resources]:
-    return {
-        name: Resources(int(registers), int(stack), int(stored) + int(loaded), int(shared or 0))
-        for name, stack, stored, loaded, registers, shared in _PROPERTIES.findall(log)
-    }
-
-
-def _warnings_in(log: str) -> str:
-    lines = (line for line in log.splitlines() if not line.startswith("ptxas "))
-    return "\n".join(lines).strip("\n\0 ")

@@ -13,8 +13,7 @@ count        32-byte sectors, active lanes, shared-memory wavefronts; see `Count
 
 The first two cost next to nothing and are on by default. What they find is a `KernelError`.
 
-As launches are over when they return, streams change nothing here. But who waits for whom can be
-seen: `enqueued` gives what was enqueued, and on which stream, and ``with driver().on_stream(7):``
+As launches are over when they return, streams change nothing here. ``with driver().on_stream(7):``
 chooses the current one.
 
 Other variables: ``TENSORLAYOUT_SIMULATOR_ORDER`` (of threads: forward, reverse, or random:SEED),
@@ -30,11 +29,10 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
@@ -45,13 +43,12 @@ from tensorlayout.cuda.engine.driver import (
     LEGACY_STREAM,
     Buffer,
     Bytes,
-    Counters,
+    Driver,
     Kernel,
     Launcher,
     Stream,
     Strided,
-    check_apart,
-    flat,
+    no_memory,
 )
 from tensorlayout.cuda.engine.host_compiler import compiler, shared_object
 from tensorlayout.cuda.engine.ranges import Ranges, collecting_nothing, lock_kept_over_forks
@@ -78,44 +75,12 @@ def _current_device() -> int:
 # ---- Streams
 
 
-class Enqueued(NamedTuple):
-    """A piece of work on a stream.
-
-    `what`: the symbol of a kernel, the driver's method ("to_device", "to_host", "on_device",
-    "synchronize", "order"), or what a call of the library is named. `after`: for "order", the
-    stream whose work so far it waits for.
-    """
-
-    stream: Stream
-    what: str
-    after: Stream | None = None
-
-
-_logs: Scope[list[Enqueued]] = Scope("enqueued")
-
 # The number of the current stream of each device, where it is not the default.
 _streams: Scope[dict[int, int]] = Scope("streams")
 
 
-def enqueued() -> Block[list[Enqueued], list[Enqueued]]:
-    """Write down, in a list, what all threads enqueue inside the block.
-
-    >>> with enqueued() as log:
-    ...     pass
-    >>> log
-    []
-    """
-    return _logs.saying([])
-
-
 def _stream(device: int) -> Stream:
     return Stream(device, (_streams.get() or {}).get(device, LEGACY_STREAM))
-
-
-def _enqueue(what: str) -> None:
-    """Note work on the current stream, where anybody wants to know."""
-    for log in _logs.values():
-        log.append(Enqueued(_stream(_current_device()), what))
 
 
 # ---- Memory
@@ -134,19 +99,6 @@ class SimulatedBuffer(Buffer):
 
     def __del__(self) -> None:
         self._ranges.remove_later(self.pointer, self.nbytes)
-
-
-class _Memory:
-    """Bytes as NumPy takes them; arrays over them keep the owner."""
-
-    def __init__(self, address: int, nbytes: int, owner: object) -> None:
-        self.owner = owner
-        self.__array_interface__ = {
-            "version": 3,
-            "typestr": "|u1",
-            "shape": (nbytes,),
-            "data": (address, False),
-        }
 
 
 # ---- Launching
@@ -218,8 +170,8 @@ class SimulatedLauncher:
     """A kernel of a loaded library."""
 
     def __init__(self, kernel: Kernel, library: _Library, driver: SimulatorDriver) -> None:
-        self._kernel, self._symbol = kernel, kernel.symbol
-        self._function = library.function(self._symbol)
+        self._kernel = kernel
+        self._function = library.function(kernel.symbol)
         self._operation = library.operation(kernel.operation)
         self._driver = driver
 
@@ -227,10 +179,9 @@ class SimulatedLauncher:
         """Run all blocks, and raise KernelError for what the checks found."""
         blocks = (grid, 1, 1) if isinstance(grid, int) else grid
         if not all(0 < n <= limit for n, limit in zip(blocks, _GRID_LIMITS, strict=True)):
-            msg = f"cuda: {self._symbol} needs a grid of 1 to {_GRID_LIMITS}, got {blocks}"
+            msg = f"cuda: {self._kernel.symbol} needs a grid of 1 to {_GRID_LIMITS}, got {blocks}"
             raise ValueError(msg)
         how = mode()
-        _enqueue(self._symbol)
         ranges = self._driver.ranges[_current_device()]
         if "initialized" not in how.checks:
             ranges.stop_following()
@@ -264,49 +215,38 @@ class SimulatedLauncher:
 
 _loading = lock_kept_over_forks()
 
-_HERE = nullcontext()
 
-
-class SimulatorDriver:
-    """`tensorlayout.cuda.engine.driver.Driver`, on the CPU."""
+class SimulatorDriver(Driver):
+    """`Driver`, on the CPU: launches are over when they return."""
 
     name = "simulator"
-    captures: Mapping[int, object] = MappingProxyType({})
+    _has = "the simulator has"
 
     def __init__(self) -> None:
         compiler()  # so that a missing one is told first
-        self.counters = Counters()
         count = os.environ.get("TENSORLAYOUT_SIMULATOR_DEVICES", "1")
         if not count.isdigit() or not int(count):
             variable = "TENSORLAYOUT_SIMULATOR_DEVICES"
             msg = f"cuda: {variable} must be a positive integer, got {shown(count)}"
             raise ValueError(msg)
+        super().__init__(int(count))
         limit = os.environ.get("TENSORLAYOUT_SIMULATOR_MEMORY")
         self._limit = int(limit) if limit else None
         self.ranges = tuple(Ranges() for _ in range(int(count)))
         self._libraries: dict[tuple[str, tuple[tuple[str, str], ...]], _Library] = {}
-        self._launchers: dict[Kernel, Launcher] = {}
-
-    def device_count(self) -> int:
-        """How many devices are simulated."""
-        return len(self.ranges)
 
     def current_device(self) -> int:
-        """The device of this thread's launches: kernels must touch no other's memory."""
         return _current_device()
 
-    def using(self, device: int) -> AbstractContextManager[Any]:
-        """Make `device` the current one inside a ``with`` block."""
-        self._ranges_of(device)
-        return _HERE if device == _current_device() else _device.saying(device)
+    def _made_current(self, device: int) -> AbstractContextManager[Any]:
+        return _device.saying(device)
 
     def device_of(self, pointer: int) -> int | None:
-        """The device that allocated, or wraps, memory at this address; None if there is none."""
         return next((n for n, ranges in enumerate(self.ranges) if ranges.holds(pointer, 1)), None)
 
     def current_stream(self, device: int) -> Stream:
         """The stream that `on_stream` chose for this thread, or else the legacy default one."""
-        self._ranges_of(device)
+        self.check_device(device)
         return _stream(device)
 
     def on_stream(self, number: int, device: int | None = None) -> Block[dict[int, int], Stream]:
@@ -315,37 +255,22 @@ class SimulatorDriver:
         `number`: as of `Stream`. `device`: by default the current one.
         """
         where = self.current_device() if device is None else device
-        self._ranges_of(where)
+        self.check_device(where)
         return _streams.giving((_streams.get() or {}) | {where: number}, Stream(where, number))
 
-    def end_of(self, stream: Stream) -> Callable[[], bool]:
-        """Launches are over when they return."""
-        return lambda: True
-
-    def is_capturing(self, device: int) -> bool:
-        """False: there are no graphs."""
-        return False
-
-    def captured(self, device: int) -> None:
-        """None: there are no graphs."""
-
     def order(self, first: Stream, then: Stream) -> None:
-        """Nothing but a note: what is on `first` has been done."""
-        if first != then:
-            for log in _logs.values():
-                log.append(Enqueued(then, "order", after=first))
+        """Nothing: what is on `first` has been done."""
 
     def allocate(self, nbytes: int, device: int) -> Buffer:
-        """New memory that begins at a multiple of 256, with 256 bytes that nobody owns after it."""
-        ranges = self._ranges_of(device)
+        """New memory, with 256 bytes that nobody owns after it."""
+        self.check_device(device)
+        ranges = self.ranges[device]
         memory = self._memory(nbytes, ranges)
         if memory is None:
             gc.collect()  # what only cycles refer to
             memory = self._memory(nbytes, ranges)
         if memory is None:
-            free = self._free_bytes(ranges)
-            msg = f"cuda:{device}: asked for {nbytes} bytes, and {free} bytes are free"
-            raise MemoryError(msg)
+            raise no_memory(nbytes, self._free_bytes(ranges), device)
         self.counters.allocations += 1
         pointer = -(-memory.ctypes.data // 256) * 256
         followed = "initialized" in mode().checks and nbytes
@@ -354,49 +279,35 @@ class SimulatorDriver:
         return SimulatedBuffer(pointer, nbytes, device, memory, ranges)
 
     def wrap(self, pointer: int, nbytes: int, device: int, owner: object) -> Buffer:
-        """Memory of the host that `owner` holds, as memory of `device`."""
-        ranges = self._ranges_of(device)
+        """Memory of the host, as memory of `device`."""
+        self.check_device(device)
+        ranges = self.ranges[device]
         ranges.add(pointer, nbytes)
         return SimulatedBuffer(pointer, nbytes, device, owner, ranges)
 
-    def to_device(self, pointer: int, source: Bytes) -> None:
-        """Copy contiguous bytes to device memory."""
-        _enqueue("to_device")
-        self._touch("to_device", pointer, source.nbytes).mark_written(pointer, source.nbytes)
-        ctypes.memmove(pointer, flat(source).ctypes.data, source.nbytes)
+    def _to_device(self, pointer: int, source: Bytes) -> None:
+        self._touch("to_device", pointer, source.size).mark_written(pointer, source.size)
+        ctypes.memmove(pointer, source.ctypes.data, source.size)
 
-    def to_host(self, destination: Bytes, pointer: int) -> None:
-        """Copy device memory to contiguous bytes."""
-        _enqueue("to_host")
-        self._touch("to_host", pointer, destination.nbytes)
+    def _to_host(self, destination: Bytes, pointer: int) -> None:
+        self._touch("to_host", pointer, destination.size)
         self.counters.synchronisations += 1
-        ctypes.memmove(flat(destination).ctypes.data, pointer, destination.nbytes)
+        ctypes.memmove(destination.ctypes.data, pointer, destination.size)
 
-    def on_device(self, destination: int, source: int, nbytes: int) -> None:
-        """Copy within device memory, from one device to another too."""
-        _enqueue("on_device")
+    def _on_device(self, destination: int, source: int, nbytes: int) -> None:
         written = self._touch("on_device", source, nbytes).written(source, nbytes)
         self._touch("on_device", destination, nbytes).mark_written(destination, nbytes, written)
-        check_apart(destination, source, nbytes)
         ctypes.memmove(destination, source, nbytes)
 
-    def launcher(self, kernel: Kernel) -> Launcher:
-        """The kernel, compiled with all of its file, or taken from a cache."""
-        found = self._launchers.get(kernel)
-        if found is None:
-            with _loading:
-                library = self._library(kernel)
-            found = self._launchers[kernel] = SimulatedLauncher(kernel, library, self)
-        return found
+    def _new_launcher(self, kernel: Kernel) -> Launcher:
+        with _loading:
+            library = self._library(kernel)
+        return SimulatedLauncher(kernel, library, self)
 
     def synchronize(self) -> None:
-        """Do nothing, for launches are over when they return."""
-        _enqueue("synchronize")
         self.counters.synchronisations += 1
 
     def library(self, what: str) -> Any:
-        """NumPy; the call is noted on the current stream."""
-        _enqueue(what)
         self.counters.library_calls += 1
         return np
 
@@ -417,7 +328,8 @@ class SimulatorDriver:
             elif not marks.all():
                 msg = f"a library call reads memory at {low:#x} that was never written"
                 raise KernelError(msg)
-        memory = np.asarray(_Memory(low, nbytes, owner))
+        held = {"version": 3, "typestr": "|u1", "shape": (nbytes,), "data": (low, False)}
+        memory = np.asarray(SimpleNamespace(owner=owner, __array_interface__=held))
         return np.ndarray(given.shape, given.dtype, memory, given.address - low, given.steps)
 
     def _library(self, kernel: Kernel) -> _Library:
@@ -426,12 +338,6 @@ class SimulatorDriver:
             path = shared_object(kernel.file, kernel.types, self.counters)
             self._libraries[key] = _Library(kernel.file, path)
         return self._libraries[key]
-
-    def _ranges_of(self, device: int) -> Ranges:
-        if not 0 <= device < len(self.ranges):
-            msg = f"cuda: there is no device {device}; the simulator has {len(self.ranges)}"
-            raise ValueError(msg)
-        return self.ranges[device]
 
     def _memory(self, nbytes: int, ranges: Ranges) -> Bytes | None:
         """Memory of the host for an allocation; None where there is none."""

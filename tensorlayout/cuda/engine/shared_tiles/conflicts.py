@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tensorlayout.cuda.engine.shared_tiles.problem import WRITE
-from tensorlayout.cuda.engine.shared_tiles.shape import TileShape
+
+if TYPE_CHECKING:
+    from tensorlayout.cuda.engine.shared_tiles.tile import SharedTile
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 SHARED_BANKS = 128  # bytes that one wavefront brings
@@ -17,7 +19,7 @@ _BEST = 8
 
 
 def fewest_conflicts(
-    tile: TileShape, memory: int, pitches: Numbers
+    tile: SharedTile, memory: int, pitches: Numbers
 ) -> tuple[tuple[int, ...], float]:
     """The pitches of a tile that take the fewest wavefronts in shared memory, and how many.
 
@@ -59,7 +61,7 @@ def _wavefronts(indices: Numbers, pitches: Numbers, width: int) -> Numbers:
     return total
 
 
-def _indices(tile: TileShape, memory: int, most: int, width: int) -> Numbers:
+def _indices(tile: SharedTile, memory: int, most: int, width: int) -> Numbers:
     """What some warps touch in shared memory, at most so many: (accesses, axes, lanes).
 
     `lanes`: as many as a wavefront serves, of elements of `width` bytes.

@@ -23,7 +23,7 @@ NARROWEST = 4  # bytes of an access, where rows allow it
 
 
 @dataclass(frozen=True, slots=True)
-class Tuning:
+class TileTuning:
     """What a test may want to set.
 
     Attributes:
@@ -38,7 +38,7 @@ class Tuning:
     staged_from: float = 1.1
 
 
-TUNING = Tuning()
+TUNING = TileTuning()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class TileProblem:
         deepest: int,
         followers: tuple[int, ...] = (),
     ) -> TileProblem:
-        """Of all axes of a loop."""
+        """The problem of all axes of a loop."""
         alignments = []
         for first, alignment, width, strides in zip(
             loop.firsts, loop.alignments, loop.widths, loop.strides, strict=True
@@ -111,7 +111,7 @@ class TileProblem:
 
     @property
     def staged_bytes(self) -> int:
-        """Of an element, in shared memory."""
+        """Bytes of shared memory that an element takes, in all tiles together."""
         return sum([self.tile_width(memory) for memory in self.staged])
 
 

@@ -67,7 +67,7 @@ def access_struct(box: SharedTile, memory: int, pitches: Sequence[int], axes: in
     step = pitches[last] * max(1, period // box.inner(order, run))
     made.tile_step = -step if strides[last] < 0 else step
     made.period = small_divisor(max(2, period))
-    made.rows, made.places = box.tables[memory]
+    made.rows, made.places = box.places.tables[memory]
     made.spare = box.spare_rows(memory)
     fewer = [box.problem.axes[k].size % n or n for k, n in zip(box.axes, box.extents, strict=True)]
     for k, length in enumerate(side.lengths):

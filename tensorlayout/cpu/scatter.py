@@ -60,7 +60,7 @@ def write_scatter(plan: ScatterPlan) -> base.Write:
     """
     layout, index_map = plan.result.layout, plan.index_map
     runs, sizes = Runs(layout, index_map), [layout.shape[d] for d in index_map.dims]
-    by_line = index_map.per_line and is_by_line(runs)
+    by_line = is_by_line(runs)
     write = _write_lines(plan.name, runs) if by_line else writer(layout, index_map)
 
     def scatter(x: Tensor, value: Any, *positions: Tensor) -> None:

@@ -40,7 +40,7 @@ def write_gather(plan: GatherPlan) -> Write:
 
 def _checked_reader(plan: GatherPlan, runs: Runs) -> Move:
     """The cheapest way to read at positions that may be outside or count from the end."""
-    if plan.index_map.per_line and not plan.clamps and is_by_line(runs):
+    if not plan.clamps and is_by_line(runs):
         return read_lines(plan.name, runs)
     sizes = [plan.source.layout.shape[d] for d in plan.index_map.dims]
     read = reader(runs)

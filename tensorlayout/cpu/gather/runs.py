@@ -112,12 +112,9 @@ class Runs:
         """Whether a result in this layout is seen `in_runs` without a copy."""
         if not layout.size:
             return True
-        inner = self.size(self.inner)
-        shape = (self.size(self.outer), -1, inner)
-        sizes = [layout.shape[d] for d in self.major]
-        middle = math.prod(sizes) // (shape[0] * inner)
-        turned = layout.permute(self.major)
-        return turned.reshape((shape[0], middle, inner)) is not None
+        outer, inner = self._ends
+        ends = outer, layout.size // (outer * inner), inner
+        return layout.permute(self.major).reshape(ends) is not None
 
     def offsets(self, dims: Sequence[int]) -> Array:
         """The slots from an element to those that differ from it in `dims`, in order."""
@@ -178,9 +175,10 @@ def contiguous(array: Array) -> Array:
 
 
 def is_by_line(runs: Runs) -> bool:
-    """Whether lines that have positions of their own are long, their elements side by side."""
+    """Whether lines have positions of their own, and are long, their elements side by side."""
     side_by_side = runs.packed(runs.indexed) and runs.size(runs.inner) == 1
-    return side_by_side and runs.size(runs.index_map.dims) >= RUN
+    long = runs.size(runs.index_map.dims) >= RUN
+    return runs.index_map.per_line and side_by_side and long
 
 
 Cut = tuple[slice, ...]

@@ -20,7 +20,7 @@ ATOMICS = str(Path(__file__).parents[1] / "kernels" / "atomics.cu")
 @pytest.fixture(scope="module")
 def driver():
     with pytest.MonkeyPatch.context() as patch, simulator(1) as found:
-        patch.setattr(SimulatorDriver, "launcher", as_on_gpu.launcher)
+        patch.setattr(SimulatorDriver, "_new_launcher", as_on_gpu.launcher)
         yield found
 
 

@@ -13,7 +13,6 @@ import keyword
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, NamedTuple, NoReturn
 
 from tensorlayout.kernels_path import kernel_directory
@@ -175,7 +174,7 @@ _DECLARATOR = re.compile(r"(\**)\s*(?:const\s+)?(\w+)\s*((?:\[[^\]]*\]\s*)*)")
 _classes: dict[tuple[Any, ...], Any] = {}
 
 
-@cache
+@once
 def _evaluated(numbers: str) -> int:
     return int(eval(numbers))
 

@@ -65,23 +65,9 @@ class KernelError(RuntimeError):
     """A kernel did what it must not do; the launch was given up half-way."""
 
 
+# The current device; and the number of the current stream of each, where it is not the default.
 _device: Scope[int] = Scope("device")
-
-
-def _current_device() -> int:
-    return _device.get() or 0
-
-
-# ---- Streams
-
-
-# The number of the current stream of each device, where it is not the default.
 _streams: Scope[dict[int, int]] = Scope("streams")
-
-
-def _stream(device: int) -> Stream:
-    return Stream(device, (_streams.get() or {}).get(device, LEGACY_STREAM))
-
 
 # ---- Memory
 
@@ -182,7 +168,7 @@ class SimulatedLauncher:
             msg = f"cuda: {self._kernel.symbol} needs a grid of 1 to {_GRID_LIMITS}, got {blocks}"
             raise ValueError(msg)
         how = mode()
-        ranges = self._driver.ranges[_current_device()]
+        ranges = self._driver.ranges[_device.get() or 0]
         if "initialized" not in how.checks:
             ranges.stop_following()
         with _launching, collecting_nothing():
@@ -236,7 +222,7 @@ class SimulatorDriver(Driver):
         self._libraries: dict[tuple[str, tuple[tuple[str, str], ...]], _Library] = {}
 
     def current_device(self) -> int:
-        return _current_device()
+        return _device.get() or 0
 
     def _made_current(self, device: int) -> AbstractContextManager[Any]:
         return _device.saying(device)
@@ -247,7 +233,7 @@ class SimulatorDriver(Driver):
     def current_stream(self, device: int) -> Stream:
         """The stream that `on_stream` chose for this thread, or else the legacy default one."""
         self.check_device(device)
-        return _stream(device)
+        return Stream(device, (_streams.get() or {}).get(device, LEGACY_STREAM))
 
     def on_stream(self, number: int, device: int | None = None) -> Block[dict[int, int], Stream]:
         """Make a stream the current one of a device inside a ``with`` block, for this thread.

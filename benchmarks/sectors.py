@@ -486,12 +486,10 @@ def _sorts() -> Iterator[Probe]:
             made = _call(function, partial(_values, shape))
             yield Probe(file, f"{function.__name__}(x)", shape, "rows", made, dtypes)
 
-    made = _call(
-        tl.searchsorted, lambda dtype: tl.sort(_values((1000,), dtype)), partial(_values, (10_000,))
-    )
-    yield Probe(
-        "search.cu", "searchsorted(x, y), 1000", (10_000,), "packed", made, WIDE, held=False
-    )
+    call, many = "searchsorted(x, y), 1000", (10_000,)
+    line, x = lambda dtype: tl.sort(_values((1000,), dtype)), partial(_values, many)
+    made = _call(tl.searchsorted, line, x)
+    yield Probe("search.cu", call, many, "packed", made, WIDE, held=False)
 
 
 def _products() -> Iterator[Probe]:

@@ -39,9 +39,9 @@ def _positions(size: int, *shape: int) -> Array:
     return np.random.default_rng(1).integers(0, size, shape)
 
 
-def _calls(numpy: Call, ours: Call, torchs: Callable[[Any], Call] | None) -> Calls:
+def _calls(numpy: Call, ours: Call, torchs: Callable[[Any], Call]) -> Calls:
     calls = {"numpy": numpy, OURS: ours}
-    if torch is not None and torchs is not None:
+    if torch is not None:
         calls["torch"] = torchs(torch)
     return calls
 

@@ -65,7 +65,7 @@ def main() -> None:
     sys.exit(run[asked.what](asked))
 
 
-def _rows(rows: Iterable[cpu.Row], asked: argparse.Namespace, title: str) -> None:
+def _rows(rows: Iterable[cpu.HostRow], asked: argparse.Namespace, title: str) -> None:
     rounds = 5 if asked.quick else 7
     results = [
         report.Result(row, measure(row.make(), rounds, batch=0.003, pause=0.005))

@@ -23,7 +23,7 @@ Pair = Callable[[str], tuple[Array, Array]]
 
 
 @dataclass(frozen=True)
-class Row:
+class HostRow:
     """One row: its calls are made when its turn comes, for they hold the memory."""
 
     group: str
@@ -36,9 +36,9 @@ class Row:
         return [p for p, r in ratios.items() if r > self.limits.get(p, np.inf) * NOISE]
 
 
-def rows(quick: bool) -> Iterator[Row]:
+def rows(quick: bool) -> Iterator[HostRow]:
     """All rows, or those that take half a minute."""
-    yield Row("small", "x + y, 10 float32", _small_add, {"numpy": 3.0, "torch": 1.0})
+    yield HostRow("small", "x + y, 10 float32", _small_add, {"numpy": 3.0, "torch": 1.0})
     widths = (4,) if quick else tuple(TYPES)
     for name, pair in _layout_changes(quick).items():
         for width in widths:
@@ -53,7 +53,7 @@ def _random(shape: tuple[int, ...], dtype: str) -> Array:
 # --- layout changes: dst[...] = src, into memory that is already there ---
 
 
-def _copy_row(name: str, pair: Pair, dtype: str) -> Row:
+def _copy_row(name: str, pair: Pair, dtype: str) -> HostRow:
     def make() -> Mapping[str, Call]:
         to, from_ = map(share, pair(dtype))
         calls: dict[str, Call] = {"numpy": lambda: np.copyto(to["numpy"], from_["numpy"])}
@@ -64,7 +64,7 @@ def _copy_row(name: str, pair: Pair, dtype: str) -> Row:
             calls["torch"] = lambda: to["torch"].copy_(from_["torch"])
         return calls
 
-    return Row("layout", f"{name}, {dtype}", make, AS_FAST)
+    return HostRow("layout", f"{name}, {dtype}", make, AS_FAST)
 
 
 def _assign(destination: Any, source: Any) -> Call:
@@ -176,7 +176,7 @@ def _small_add() -> Mapping[str, Call]:
     return _operate(operator.add, _random((10,), "float32"), _random((10,), "float32"))
 
 
-def _elementwise() -> Iterator[Row]:
+def _elementwise() -> Iterator[HostRow]:
     """16 MB a tensor: 2048 x 2048 float32, in the layouts that users have."""
     shape, wide = (2048, 2048), (2048, 2112)
 
@@ -201,4 +201,4 @@ def _elementwise() -> Iterator[Row]:
         "x + row": lambda: _operate(operator.add, ordinary(), _random((2048,), "float32")),
     }
     for name, make in table.items():
-        yield Row("elementwise", f"{name}, 16 MB float32", make, AS_FAST)
+        yield HostRow("elementwise", f"{name}, 16 MB float32", make, AS_FAST)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.cpu import Row
+from benchmarks.cpu import HostRow
 from benchmarks.measure import Call
 from benchmarks.peers import OURS, Array, share, torch
 from tensorlayout import directml
@@ -25,10 +25,10 @@ Make = Callable[[], Calls]
 N = 4096  # the side of a square of 64 MB of float32
 
 
-def rows() -> Iterator[Row]:
+def rows() -> Iterator[HostRow]:
     """All rows."""
     for name, make in _ROWS.items():
-        yield Row("DirectML", name, make, LIMITS)
+        yield HostRow("DirectML", name, make, LIMITS)
 
 
 def _values(*shape: int) -> Array:
@@ -39,9 +39,9 @@ def _positions(size: int, *shape: int) -> Array:
     return np.random.default_rng(1).integers(0, size, shape)
 
 
-def _calls(numpy: Call, ours: Call, torchs: Callable[[Any], Call] | None) -> Calls:
+def _calls(numpy: Call, ours: Call, torchs: Callable[[Any], Call]) -> Calls:
     calls = {"numpy": numpy, OURS: ours}
-    if torch is not None and torchs is not None:
+    if torch is not None:
         calls["torch"] = torchs(torch)
     return calls
 

@@ -7,7 +7,6 @@ figures mean nothing, and all the rest is as on a GPU.
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from benchmarks.gpu_memory import Array, Space
 from benchmarks.gpu_operations import COPY
 from benchmarks.gpu_row import Operand, Row
 from benchmarks.measure import Call
-from benchmarks.peers import OURS
+from benchmarks.peers import OURS, installed
 
 # ---- Libraries
 
@@ -202,18 +201,11 @@ class Jax(Library):
         result.block_until_ready()
 
 
-def _imported(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except (ImportError, OSError):  # or a library of its own is missing
-        return None
-
-
 def libraries(space: Space) -> tuple[list[Library], list[str]]:
     """The libraries that take part, ours first, and a line for each that does not."""
     found: list[Library] = [Ours(space), ArrayLibrary(space)]
     absent: list[str] = []
-    torch = _imported("torch")
+    torch = installed("torch")
     if torch is None:
         absent.append("PyTorch: not installed, left out")
     elif space.xp is not np and not torch.cuda.is_available():
@@ -222,7 +214,7 @@ def libraries(space: Space) -> tuple[list[Library], list[str]]:
         found.append(Torch(space, torch))
     # Or it would take three quarters of the memory when it starts.
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
-    jax = _imported("jax")
+    jax = installed("jax")
     if jax is None:
         absent.append("JAX: not installed, left out")
     elif space.xp is not np and jax.default_backend() != "gpu":

@@ -14,15 +14,16 @@ OURS = "tensorlayout"
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-def _installed(name: str) -> Any:
+def installed(name: str) -> Any:
+    """The module of a library; None where it, or a library of its own, is missing."""
     try:
         return importlib.import_module(name)
-    except ImportError:
+    except (ImportError, OSError):
         return None
 
 
-strict = _installed("array_api_strict")
-torch = _installed("torch")
+strict = installed("array_api_strict")
+torch = installed("torch")
 
 
 def share(array: Array) -> dict[str, Any]:

@@ -552,12 +552,11 @@ class Machine:
         return self._computed(to, compute)
 
     def _sel(self, i: Instruction, to: str, a: str, b: str, which: str) -> Step:
-        x, y, p = self.word(a), self.word(b), self.predicate(which)
+        of = self.real if i.name.startswith("F") else self.word
+        x, y, p = of(a), of(b), self.predicate(which)
         return self._computed(to, lambda: np.where(p(), x(), y()))
 
-    def _fsel(self, i: Instruction, to: str, a: str, b: str, which: str) -> Step:
-        x, y, p = self.real(a), self.real(b), self.predicate(which)
-        return self._computed(to, lambda: np.where(p(), x(), y()).astype(np.float32))
+    _fsel = _sel
 
     def _mov(self, i: Instruction, to: str, a: str, *_: str) -> Step:
         return self._computed(to, self.word(a))
@@ -781,33 +780,26 @@ class Machine:
         return step
 
     def _stg(self, i: Instruction, at: str, value: str) -> Step:
-        address, width = self.address(at), _width(i.parts)
-        words = [self.word(value, n if value != "RZ" else 0) for n in range(max(1, width // 4))]
-
-        def step(mask: Values) -> None:
-            if not mask.any():
-                return
-            to = address()[mask]
-            for n, word in enumerate(words):
-                values = np.broadcast_to(word(), mask.shape)[mask]
-                cut = values.astype(np.dtype(f"u{min(width, 4)}"))
-                self.ran.stores.append((to + _U64(4 * n), cut))
-
-        return step
-
-    def _sts(self, i: Instruction, at: str, value: str) -> Step:
-        address, width = self.address(at), _width(i.parts)
+        address, width, everywhere = self.address(at), _width(i.parts), i.parts[0] == "STG"
         words = [self.word(value, n if value != "RZ" else 0) for n in range(max(1, width // 4))]
         kind = np.dtype(f"u{min(width, 4)}")
 
         def step(mask: Values) -> None:
             which = np.flatnonzero(mask)
-            offsets = self._shared(address()[which], which)
+            if not which.size:
+                return
+            to = address()[which]
+            offsets = to if everywhere else self._shared(to, which)
             for n, word in enumerate(words):
-                values = np.broadcast_to(word(), mask.shape)[which]
-                self.shared.view(kind)[(offsets + 4 * n) // kind.itemsize] = values.astype(kind)
+                values = np.broadcast_to(word(), mask.shape)[which].astype(kind)
+                if everywhere:
+                    self.ran.stores.append((offsets + _U64(4 * n), values))
+                else:
+                    self.shared.view(kind)[(offsets + 4 * n) // kind.itemsize] = values
 
         return step
+
+    _sts = _stg
 
     def _atoms(self, i: Instruction, to: str, at: str) -> Step:
         if (i.name, to) != ("ATOMS.POPC.INC.32", "RZ"):

@@ -36,7 +36,7 @@ LEAST, MOST = 0.9, 1.1
 
 
 @dataclass(frozen=True)
-class Case:
+class Probe:
     """A line for each dtype.
 
     Attributes:
@@ -66,7 +66,7 @@ class Counted:
 
     """
 
-    case: Case
+    case: Probe
     dtype: str
     kernels: tuple[str, ...]
     counts: Counts
@@ -105,14 +105,14 @@ class Counted:
         return not self.short if self.case.held else None
 
 
-def counted(cases: Iterable[Case]) -> Iterator[Counted]:
+def counted(cases: Iterable[Probe]) -> Iterator[Counted]:
     """Each case with each dtype, on the simulator."""
     for case in cases:
         for dtype in case.dtypes:
             yield _counted(case, dtype)
 
 
-def _counted(case: Case, dtype: str) -> Counted:
+def _counted(case: Probe, dtype: str) -> Counted:
     before = _allocated()
     call = case.make(dtype)
     operands = _allocated() - before
@@ -135,7 +135,7 @@ def _allocated() -> int:
     return int(found.ranges[0].total())
 
 
-def _least_share(case: Case, octets: int) -> float:
+def _least_share(case: Probe, octets: int) -> float:
     """The target of a case: 0.95 where elements stay in order."""
     if case.file == "scan.cu":
         return 0.8
@@ -278,7 +278,7 @@ def _turned(shape: Shape, dtype: str) -> tl.Tensor:
 # ---- Cases
 
 
-def cases() -> Iterator[Case]:
+def cases() -> Iterator[Probe]:
     """All cases, file by file."""
     yield from _copies()
     yield from _creation()
@@ -301,9 +301,9 @@ def _call(function: Callable[..., Any], *operands: Operand) -> Make:
     return make
 
 
-def _copies() -> Iterator[Case]:
-    def case(call: str, shape: Shape, layout: str, make: Make) -> Case:
-        return Case("copy/copy.cu", call, shape, layout, make)
+def _copies() -> Iterator[Probe]:
+    def case(call: str, shape: Shape, layout: str, make: Make) -> Probe:
+        return Probe("copy/copy.cu", call, shape, layout, make)
 
     def plain(shape: Shape, function: Callable[[tl.Tensor], Any]) -> Make:
         return _call(function, partial(_values, shape))
@@ -337,7 +337,7 @@ def _copies() -> Iterator[Case]:
     for shape in ((1024, 1024), (1031, 513)):
         made = plain(shape, lambda x: tl.to_layout(x, (0, 1)))
         call = "to_layout(x, (0, 1))"
-        yield Case("copy/copy.cu", call, shape, "rows to columns", made, ("complex128",))
+        yield Probe("copy/copy.cu", call, shape, "rows to columns", made, ("complex128",))
 
 
 _SLICES: dict[str, tuple[slice, ...]] = {
@@ -359,26 +359,26 @@ def _assign(x: tl.Tensor, y: tl.Tensor) -> None:
     y[...] = x
 
 
-def _creation() -> Iterator[Case]:
-    def case(file: str, call: str, shape: Shape, function: Callable[..., Any]) -> Case:
+def _creation() -> Iterator[Probe]:
+    def case(file: str, call: str, shape: Shape, function: Callable[..., Any]) -> Probe:
         def make(dtype: str) -> Callable[[], Any]:
             return lambda: function(dtype=getattr(tl, dtype), device="cuda")
 
-        return Case(file, call, shape, "packed", make, ALL if file == "fill/fill.cu" else ALL[1:])
+        return Probe(file, call, shape, "packed", make, ALL if file == "fill/fill.cu" else ALL[1:])
 
     yield case("fill/fill.cu", "zeros", (10_007,), partial(tl.zeros, (10_007,)))
     yield case("fill/sequence.cu", "arange", (10_007,), partial(tl.arange, 10_007))
     for n in (512, 513):
         yield case("fill/diagonals.cu", "eye", (n, n), partial(tl.eye, n))
         made = _call(tl.tril, partial(_values, (n, n)))
-        yield Case("fill/diagonals.cu", "tril(x)", (n, n), "rows", made)
+        yield Probe("fill/diagonals.cu", "tril(x)", (n, n), "rows", made)
 
 
-def _elementwise() -> Iterator[Case]:
-    def case(call: str, shape: Shape, layout: str, *operands: Operand) -> Case:
-        return Case("elementwise.cu", call, shape, layout, _call(tl.add, *operands))
+def _elementwise() -> Iterator[Probe]:
+    def case(call: str, shape: Shape, layout: str, *operands: Operand) -> Probe:
+        return Probe("elementwise.cu", call, shape, layout, _call(tl.add, *operands))
 
-    def same(shape: Shape, layout: str, make: Callable[[Shape, str], tl.Tensor]) -> Case:
+    def same(shape: Shape, layout: str, make: Callable[[Shape, str], tl.Tensor]) -> Probe:
         return case("x + y", shape, layout, partial(make, shape), partial(make, shape))
 
     yield same((300_007,), "packed", _values)
@@ -398,8 +398,8 @@ def _elementwise() -> Iterator[Case]:
         yield case(f"x + {name}", whole, "rows", *operands)
 
 
-def _reductions() -> Iterator[Case]:
-    def case(shape: Shape, axis: Any, nhwc: bool = False, name: str = "sum") -> Case:
+def _reductions() -> Iterator[Probe]:
+    def case(shape: Shape, axis: Any, nhwc: bool = False, name: str = "sum") -> Probe:
         function = getattr(tl, name)
 
         def reduced(x: tl.Tensor) -> Any:
@@ -408,7 +408,7 @@ def _reductions() -> Iterator[Case]:
         made = _call(reduced, partial(_nhwc if nhwc else _values, shape))
         layout = "NHWC" if nhwc else "NCHW" if len(shape) == 4 else "rows"
         dtypes = ALL[1:] if name == "var" else ALL
-        return Case("reduce/reduce.cu", f"{name}(x, axis={axis})", shape, layout, made, dtypes)
+        return Probe("reduce/reduce.cu", f"{name}(x, axis={axis})", shape, layout, made, dtypes)
 
     yield case((300_000,), None)
     for rows in ((1000, 1000), (64, 4096), (700, 77), (1000, 517), (3000, 12), (3000, 3)):
@@ -426,36 +426,36 @@ def _reductions() -> Iterator[Case]:
             yield case((1000, 1000), axis, name=name)
 
 
-def _scans() -> Iterator[Case]:
+def _scans() -> Iterator[Probe]:
     shapes: list[tuple[Shape, int]] = [
         *(((64, 1000), 1), ((16, 1001), 1), ((40_000,), 0), ((20, 100, 3), 1), ((5000, 3), 0)),
         *(((64, 1024), 0), ((1024, 64), 0), ((10, 30, 104), 1), ((64, 100), 0)),
     ]
     for shape, axis in shapes:
         made = _call(partial(tl.cumulative_sum, axis=axis), partial(_values, shape))
-        yield Case("scan.cu", f"cumulative_sum(x, axis={axis})", shape, "rows", made, WIDE)
+        yield Probe("scan.cu", f"cumulative_sum(x, axis={axis})", shape, "rows", made, WIDE)
 
 
-def _joins() -> Iterator[Case]:
+def _joins() -> Iterator[Probe]:
     for sizes in ((128, 512, 256), (8,) * 8, (515, 1001)):
         rows = 2000 if sizes[0] == 8 else 200
         parts = [partial(_values, (rows, n)) for n in sizes]
         make = _call(lambda *xs: tl.concat(xs, axis=1), *parts)
         text = "8, 8 times" if len(set(sizes)) == 1 else ", ".join(map(str, sizes))
         shape = (rows, sum(sizes))
-        yield Case("join.cu", f"concat(…, axis=1) of {text}", shape, "rows", make, WIDE)
+        yield Probe("join.cu", f"concat(…, axis=1) of {text}", shape, "rows", make, WIDE)
 
 
-def _positions() -> Iterator[Case]:
+def _positions() -> Iterator[Probe]:
     random = np.random.default_rng(1)
 
     def at(n: int, below: int) -> Operand:
         return lambda _: tl.asarray(random.integers(0, below, n).astype("int32"), device="cuda")
 
-    def case(call: str, shape: Shape, axis: int, count: int, held: bool = True) -> Case:
+    def case(call: str, shape: Shape, axis: int, count: int, held: bool = True) -> Probe:
         operands = partial(_values, shape), at(count, shape[axis])
         make = _call(partial(tl.take, axis=axis), *operands)
-        return Case("gather.cu", call, shape, "rows", make, WIDE, held)
+        return Probe("gather.cu", call, shape, "rows", make, WIDE, held)
 
     yield case("take(x, i, axis=0), 1500", (2000, 256), 0, 1500)
     yield case("take(x, i, axis=1), 256", (8, 300, 64), 1, 256)
@@ -464,19 +464,19 @@ def _positions() -> Iterator[Case]:
 
     x, y = partial(_values, (2000, 256)), partial(_values, (1500, 256))
     made = _call(tl.Tensor.__setitem__, x, at(1500, 2000), y)
-    yield Case("scatter/scatter.cu", "x[i] = y, 1500", (2000, 256), "rows", made, WIDE, held=False)
+    yield Probe("scatter/scatter.cu", "x[i] = y, 1500", (2000, 256), "rows", made, WIDE, held=False)
     made = _call(tl.scatter_add, x, at(1500, 3), y)
     call = "scatter_add(x, i, y), 1500 in 3 rows"
-    yield Case("scatter/scatter_reduce.cu", call, (2000, 256), "rows", made, WIDE, held=False)
+    yield Probe("scatter/scatter_reduce.cu", call, (2000, 256), "rows", made, WIDE, held=False)
     runs = np.repeat(random.integers(0, 2, 512 * 8), 64).reshape(512, 512).astype(bool)
     single = random.integers(0, 2, (512, 512)).astype(bool)
     for text, mask in (("runs of 64", runs), ("at random", single)):
         m = partial(lambda mask, _: tl.asarray(mask, device="cuda"), mask)
         made = _call(tl.Tensor.__getitem__, partial(_values, mask.shape), m)
-        yield Case("mask.cu", f"x[m], {text}", (512, 512), "rows", made, WIDE, held=False)
+        yield Probe("mask.cu", f"x[m], {text}", (512, 512), "rows", made, WIDE, held=False)
 
 
-def _sorts() -> Iterator[Case]:
+def _sorts() -> Iterator[Probe]:
     shapes: list[tuple[str, Shape, Sequence[str]]] = [
         *(("sort/sort.cu", (96, 700), WIDE), ("sort/sort.cu", (8 * 2304,), WIDE)),
         ("sort/radix.cu", (2**16,), ("uint8", "float32")),
@@ -484,18 +484,16 @@ def _sorts() -> Iterator[Case]:
     for file, shape, dtypes in shapes:
         for function in (tl.sort, tl.argsort):
             made = _call(function, partial(_values, shape))
-            yield Case(file, f"{function.__name__}(x)", shape, "rows", made, dtypes)
+            yield Probe(file, f"{function.__name__}(x)", shape, "rows", made, dtypes)
 
-    made = _call(
-        tl.searchsorted, lambda dtype: tl.sort(_values((1000,), dtype)), partial(_values, (10_000,))
-    )
-    yield Case(
-        "sort/search.cu", "searchsorted(x, y), 1000", (10_000,), "packed", made, WIDE, held=False
-    )
+    call, many = "searchsorted(x, y), 1000", (10_000,)
+    line, x = lambda dtype: tl.sort(_values((1000,), dtype)), partial(_values, many)
+    made = _call(tl.searchsorted, line, x)
+    yield Probe("sort/search.cu", call, many, "packed", made, WIDE, held=False)
 
 
-def _products() -> Iterator[Case]:
+def _products() -> Iterator[Probe]:
     square = partial(_values, (128, 128))
     for name, first in (("x @ y", square), ("x.T @ y", partial(_turned, (128, 128)))):
         made, dtypes = _call(tl.matmul, first, square), ("uint8", "int16", "int32", "int64")
-        yield Case("matmul.cu", name, (128, 128), "rows", made, dtypes)
+        yield Probe("matmul.cu", name, (128, 128), "rows", made, dtypes)

@@ -14,7 +14,7 @@ import ml_dtypes
 import numpy as np
 
 import tensorlayout as tl
-from benchmarks.cpu import AS_FAST, Row
+from benchmarks.cpu import AS_FAST, HostRow
 from benchmarks.measure import Call
 from benchmarks.peers import OURS, Array, torch
 from tensorlayout import xla
@@ -63,11 +63,11 @@ FORMATS = (
 )
 
 
-def rows(quick: bool) -> Iterator[Row]:
+def rows(quick: bool) -> Iterator[HostRow]:
     """Each format, both ways; `quick`: through buffers alone."""
     for form in FORMATS:
         for name, make in _ways(form.name, quick).items():
-            yield Row("xla", name, partial(make, form), AS_FAST)
+            yield HostRow("xla", name, partial(make, form), AS_FAST)
 
 
 def _ways(form: str, quick: bool) -> dict[str, Callable[[Format], Mapping[str, Call]]]:

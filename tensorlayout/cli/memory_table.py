@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 
 from tensorlayout.layout.checks import letters
+
+Facts = list[tuple[str, str]]
 
 MOST_SLOTS = 512  # of the memory table; beyond, only the first part is shown
 FIRST_SLOTS = 96
@@ -20,7 +22,7 @@ def count_of(number: int, what: str) -> str:
     return f"{number} {what}{'s' * (number != 1)}"
 
 
-def told(facts: Iterable[tuple[str, str]]) -> list[str]:
+def told(facts: Facts) -> list[str]:
     """A line for each fact, its name first."""
     return [f"{name:<14} {value}" for name, value in facts]
 

@@ -9,6 +9,7 @@ from tensorlayout.cli.errors import CommandError, refuse
 from tensorlayout.cli.memory_table import (
     FIRST_SLOTS,
     MOST_SLOTS,
+    Facts,
     count_of,
     element_name,
     memory_table,
@@ -82,7 +83,7 @@ def _sizes(shape: str) -> tuple[int, ...]:
     return tuple(map(int, words))
 
 
-def facts(layout: Layout) -> list[tuple[str, str]]:
+def facts(layout: Layout) -> Facts:
     """What the layout says, by name."""
     return [
         ("layout", str(layout)),

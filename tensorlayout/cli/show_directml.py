@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 
 from tensorlayout.cli.errors import CommandError, refuse
-from tensorlayout.cli.memory_table import count_of
+from tensorlayout.cli.memory_table import Facts, count_of
 from tensorlayout.directml import DataType, TensorDesc, calc_buffer_tensor_size
 from tensorlayout.layout import Layout
 from tensorlayout.words import shown
-
-Facts = list[tuple[str, str]]
 
 _NAME = re.compile(r"\b([A-Za-z_]\w*) ?=")
 _NUMBERS = re.compile(r"-?\d{1,20}(?:(?: ?, ?| )-?\d{1,20})*")

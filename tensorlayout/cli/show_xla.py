@@ -7,6 +7,7 @@ from tensorlayout.cli.errors import CommandError
 from tensorlayout.cli.memory_table import (
     FIRST_SLOTS,
     MOST_SLOTS,
+    Facts,
     count_of,
     element_name,
     memory_table,
@@ -14,8 +15,6 @@ from tensorlayout.cli.memory_table import (
 )
 from tensorlayout.xla import Shape, layout_util, shape_util
 from tensorlayout.xla.tiles import expanded
-
-Facts = list[tuple[str, str]]
 
 _MOST_TILES = 8  # each slot of the memory table takes steps for each of them
 

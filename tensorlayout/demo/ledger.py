@@ -56,7 +56,7 @@ class Known(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Entry:
     """One step of a pipeline, and what its calls cost together."""
 
     title: str
@@ -81,7 +81,7 @@ class Ledger:
 
     announce: Callable[[str], None] = print
     device: str = "cpu"
-    steps: list[Step] = field(default_factory=list)
+    steps: list[Entry] = field(default_factory=list)
 
     def step(
         self,
@@ -146,7 +146,7 @@ class Ledger:
 
 
 def _faults(
-    step: Step, inputs: Sequence[Known], found: Known, memory: Array | None, must: str | None
+    step: Entry, inputs: Sequence[Known], found: Known, memory: Array | None, must: str | None
 ) -> Iterator[str]:
     """What is wrong with a step, the first of it first."""
     yield from _differences("element", host(found.tensor), found.array, step.within)
@@ -227,10 +227,10 @@ def _summed(
     seconds: float,
     kernels: Mapping[Kernel, Counts],
     within: float,
-) -> Step:
+) -> Entry:
     # Memory that was only asked for is no computation.
     kinds = {record.kind for record in seen if record.kind != "run" or record.bytes_written}
-    return Step(
+    return Entry(
         title,
         result.array.shape,
         inputs[0].brief if inputs else "",
@@ -288,7 +288,7 @@ def head() -> str:
     return _FORM.format("step", "shape", "layout", "kind", "MB", "ms", "GB/s")
 
 
-def line(step: Step) -> str:
+def line(step: Entry) -> str:
     """The line of a step."""
     arrow = f"{step.before} -> {step.after}" if step.before else f"-> {step.after}"
     moved = step.bytes_read + step.bytes_written

@@ -104,7 +104,7 @@ def write_diagonals(plan: DiagonalsPlan) -> Write:
     dtype, tensors = plan.result.dtype, 1 if plan.others is None else 2
 
     def content(value: Any) -> bytes:
-        return pattern(octets("DIAGONAL_MATRIX", value, dtype))
+        return pattern(octets(plan.name, value, dtype))
 
     number = plan.result.device.number
     return writer(number, lambda alignments: plan_diagonals(plan), tensors, content)
